@@ -1,0 +1,151 @@
+#include "base/arena.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 64, BLOCK_BYTES = 64 * 1024 };
+
+struct rp_arena_block {
+    rp_arena_block *next;
+    size_t bytes; /* behind the header */
+    size_t used;
+};
+
+/* Counts down to the allocation that has to fail; negative: never. */
+static long fail_countdown = -2;
+
+static bool must_fail(void) {
+    if (fail_countdown == -2) {
+        const char *text = getenv("RP_FAIL_AT");
+        fail_countdown = text ? strtol(text, NULL, 10) : -1;
+    }
+    return fail_countdown > 0 && --fail_countdown == 0;
+}
+
+bool rp_mul_size(size_t a, size_t b, size_t *out) {
+    size_t product;
+    if (__builtin_mul_overflow(a, b, &product)) {
+        return false;
+    }
+    *out = product;
+    return true;
+}
+
+bool rp_add_size(size_t a, size_t b, size_t *out) {
+    size_t sum;
+    if (__builtin_add_overflow(a, b, &sum)) {
+        return false;
+    }
+    *out = sum;
+    return true;
+}
+
+void rp_arena_init(rp_arena *arena, const char *name, size_t limit_bytes) {
+    *arena = (rp_arena){.name = name, .limit_bytes = limit_bytes};
+}
+
+void rp_arena_finish(rp_arena *arena) {
+    while (arena->blocks) {
+        rp_arena_block *next = arena->blocks->next;
+        free(arena->blocks);
+        arena->blocks = next;
+    }
+    arena->used_bytes = 0;
+    arena->sealed = false;
+}
+
+void rp_arena_seal(rp_arena *arena) {
+    arena->sealed = true;
+}
+
+static size_t header_bytes(void) {
+    return (sizeof(rp_arena_block) + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static rp_arena_block *add_block(rp_arena *arena, size_t bytes) {
+    size_t total;
+    if (!rp_add_size(bytes, header_bytes(), &total)) {
+        return NULL;
+    }
+    void *memory;
+    if (posix_memalign(&memory, ALIGN, total) != 0) {
+        return NULL;
+    }
+    rp_arena_block *block = memory;
+    *block = (rp_arena_block){.next = arena->blocks, .bytes = bytes};
+    arena->blocks = block;
+    return block;
+}
+
+rp_err rp_arena_alloc(rp_arena *arena, size_t count, size_t size, void **out) {
+    RP_ASSERT(!arena->sealed);
+    size_t bytes;
+    size_t rounded;
+    if (!rp_mul_size(count, size, &bytes) || !rp_add_size(bytes, ALIGN - 1, &rounded)) {
+        return rp_fail(RP_ERR_MEMORY, "arena %s: %zu x %zu bytes overflow", arena->name, count, size);
+    }
+    rounded = rounded / ALIGN * ALIGN;
+    size_t used;
+    if (!rp_add_size(arena->used_bytes, rounded, &used) ||
+        (arena->limit_bytes && used > arena->limit_bytes)) {
+        return rp_fail(RP_ERR_MEMORY, "arena %s: %zu bytes more than its limit of %zu", arena->name,
+                       rounded, arena->limit_bytes);
+    }
+    rp_arena_block *block = arena->blocks;
+    if (!block || block->bytes - block->used < rounded) {
+        block = must_fail() ? NULL : add_block(arena, rounded > BLOCK_BYTES ? rounded : BLOCK_BYTES);
+        if (!block) {
+            return rp_fail(RP_ERR_MEMORY, "arena %s: the system gives no %zu bytes", arena->name,
+                           rounded);
+        }
+    } else if (must_fail()) {
+        return rp_fail(RP_ERR_MEMORY, "arena %s: RP_FAIL_AT", arena->name);
+    }
+    void *memory = (char *)block + header_bytes() + block->used;
+    block->used += rounded;
+    arena->used_bytes = used;
+    memset(memory, 0, rounded);
+    *out = memory;
+    return RP_OK;
+}
+
+rp_err rp_arena_text(rp_arena *arena, const char *text, size_t bytes, char **out) {
+    size_t total;
+    void *copy;
+    if (!rp_add_size(bytes, 1, &total)) {
+        return rp_fail(RP_ERR_MEMORY, "arena %s: text too long", arena->name);
+    }
+    rp_err err = rp_arena_alloc(arena, total, 1, &copy);
+    if (err != RP_OK) {
+        return err;
+    }
+    memcpy(copy, text, bytes);
+    *out = copy;
+    return RP_OK;
+}
+
+rp_err rp_arena_string(rp_arena *arena, const char *text, char **out) {
+    return rp_arena_text(arena, text, strlen(text), out);
+}
+
+rp_err rp_arena_printf(rp_arena *arena, char **out, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0) {
+        return rp_fail(RP_ERR_FORMAT, "arena %s: text can not be formatted", arena->name);
+    }
+    void *text;
+    rp_err err = rp_arena_alloc(arena, (size_t)length + 1, 1, &text);
+    if (err != RP_OK) {
+        return err;
+    }
+    va_start(args, format);
+    (void)vsnprintf(text, (size_t)length + 1, format, args);
+    va_end(args);
+    *out = text;
+    return RP_OK;
+}

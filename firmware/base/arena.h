@@ -1,0 +1,52 @@
+/* The project's only malloc: named arenas with a limit, freed whole.
+ *
+ * Three lifetimes exist: boot (configuration, model), plan (stage, versions, slots) and parcel (a
+ * fixed pool). After seal() an allocation is a programmer's mistake, so that the step loop can not
+ * allocate. The environment's RP_FAIL_AT=n makes the n-th allocation of the process fail, for
+ * torture tests. */
+#ifndef RP_BASE_ARENA_H
+#define RP_BASE_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+typedef struct rp_arena_block rp_arena_block;
+
+typedef struct {
+    const char *name;       /* borrowed, for messages */
+    size_t limit_bytes;     /* 0 = no limit */
+    size_t used_bytes;      /* sum of what was asked for, rounded to 16 */
+    bool sealed;
+    rp_arena_block *blocks; /* newest first */
+} rp_arena;
+
+void rp_arena_init(rp_arena *arena, const char *name, size_t limit_bytes);
+
+/* Frees everything; accepts a zeroed arena; the arena may be initialised again. */
+void rp_arena_finish(rp_arena *arena);
+
+/* `count` zeroed objects of `size` bytes, aligned to 64.
+ * errors  MEMORY when the product overflows, the limit is passed or the system refuses */
+rp_err rp_arena_alloc(rp_arena *arena, size_t count, size_t size, void **out) RP_MUST_CHECK;
+
+/* Typed form: T *p; RP_TRY(RP_ARENA_NEW(&arena, count, &p)); */
+#define RP_ARENA_NEW(arena, count, out)                                                            \
+    rp_arena_alloc((arena), (count), sizeof **(out), (void **)(out))
+
+/* Copies of text; `bytes` without the terminating 0, which is added. */
+rp_err rp_arena_text(rp_arena *arena, const char *text, size_t bytes, char **out) RP_MUST_CHECK;
+rp_err rp_arena_string(rp_arena *arena, const char *text, char **out) RP_MUST_CHECK;
+rp_err rp_arena_printf(rp_arena *arena, char **out, const char *format, ...) RP_MUST_CHECK
+    RP_PRINTF(3, 4);
+
+/* From here on an allocation aborts. */
+void rp_arena_seal(rp_arena *arena);
+
+/* Checked product and sum of sizes; false on overflow, *out then untouched. */
+bool rp_mul_size(size_t a, size_t b, size_t *out) RP_MUST_CHECK;
+bool rp_add_size(size_t a, size_t b, size_t *out) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,19 @@
+/* Time is an argument: the real monotonic clock, or one that a test or the simulator steps. */
+#ifndef RP_BASE_CLOCK_H
+#define RP_BASE_CLOCK_H
+
+#include <stdint.h>
+
+typedef struct rp_clock {
+    int64_t (*now)(const struct rp_clock *clock); /* NULL: the real clock */
+    int64_t stepped_ns;                           /* of a stepped clock */
+} rp_clock;
+
+#define RP_NS_PER_MS INT64_C(1000000)
+#define RP_NS_PER_S INT64_C(1000000000)
+
+rp_clock rp_clock_real(void);
+rp_clock rp_clock_stepped(int64_t start_ns);
+int64_t rp_clock_now_ns(const rp_clock *clock);
+
+#endif

@@ -1,0 +1,49 @@
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+static _Thread_local char last_message[1024];
+
+const char *rp_err_text(rp_err err) {
+    static const char *const texts[] = {
+#define X(name, exit_code, text) text,
+        RP_ERR_LIST(X)
+#undef X
+    };
+    return (unsigned)err < RP_ERR_COUNT ? texts[err] : "unknown error";
+}
+
+int rp_err_exit_code(rp_err err) {
+    static const int codes[] = {
+#define X(name, exit_code, text) exit_code,
+        RP_ERR_LIST(X)
+#undef X
+    };
+    return (unsigned)err < RP_ERR_COUNT ? codes[err] : 3;
+}
+
+const char *rp_err_message(void) {
+    return last_message;
+}
+
+rp_err rp_fail_at(rp_err err, const char *file, int line, const char *format, ...) {
+    char text[sizeof last_message]; /* the arguments may point into last_message */
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    memcpy(last_message, text, sizeof last_message);
+    rp_log_at(RP_LOG_ERROR, file, line, "%s", last_message);
+    return err;
+}
+
+_Noreturn void rp_assert_failed(const char *condition, const char *file, int line) {
+    rp_log_at(RP_LOG_ERROR, file, line, "assertion failed: %s", condition);
+    rp_log_dump();
+    abort();
+}

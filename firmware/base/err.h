@@ -1,0 +1,70 @@
+/* Errors: one list, logged once where the fault is found, returned up the call chain. */
+#ifndef RP_BASE_ERR_H
+#define RP_BASE_ERR_H
+
+#include <stdint.h>
+
+/* name, process exit code, text. Exit codes are the promise of `ringpipe --help`:
+ * 2 bad usage or input, 3 ring failed, 4 device or driver, 5 refused by security, 130 interrupted. */
+#define RP_ERR_LIST(X)                                                                             \
+    X(OK, 0, "success")                                                                            \
+    X(USAGE, 2, "bad usage or input")                                                              \
+    X(FORMAT, 2, "malformed file or message")                                                      \
+    X(SHAPE, 2, "shapes do not fit")                                                               \
+    X(LIMIT, 2, "a limit is exceeded")                                                             \
+    X(IO, 2, "file or system call failed")                                                         \
+    X(MEMORY, 3, "out of memory")                                                                  \
+    X(TIMEOUT, 3, "timed out")                                                                     \
+    X(PEER, 3, "a peer failed or broke the protocol")                                              \
+    X(FAULT, 3, "the ring failed")                                                                 \
+    X(DEVICE, 4, "device or driver fault")                                                         \
+    X(NUMERIC, 4, "wrong or non-finite numbers")                                                   \
+    X(REFUSED, 5, "refused by security")                                                           \
+    X(INTERRUPTED, 130, "interrupted")                                                             \
+    X(AGAIN, 3, "not ready yet")
+
+typedef enum {
+#define X(name, exit_code, text) RP_ERR_##name,
+    RP_ERR_LIST(X)
+#undef X
+        RP_ERR_COUNT,
+    RP_OK = RP_ERR_OK
+} rp_err;
+
+#define RP_MUST_CHECK __attribute__((warn_unused_result))
+#define RP_PRINTF(string, first) __attribute__((format(printf, string, first)))
+
+/* Text of the error class, never NULL. */
+const char *rp_err_text(rp_err err);
+
+/* Exit code of a process that ends with this error. */
+int rp_err_exit_code(rp_err err);
+
+/* The message of the last rp_fail() of this thread, without file and line; "" before the first. */
+const char *rp_err_message(void);
+
+/* Logs `message` with file and line, keeps it for rp_err_message(), and returns `err`.
+ * Call it where the fault is found, never on the way up. */
+#define rp_fail(err, ...) rp_fail_at((err), __FILE__, __LINE__, __VA_ARGS__)
+rp_err rp_fail_at(rp_err err, const char *file, int line, const char *format, ...)
+    RP_PRINTF(4, 5);
+
+/* Jumps to `fail:` with the local `rp_err err` set when `call` fails. */
+#define RP_TRY(call)                                                                               \
+    do {                                                                                           \
+        err = (call);                                                                              \
+        if (err != RP_OK) {                                                                        \
+            goto fail;                                                                             \
+        }                                                                                          \
+    } while (0)
+
+/* A programmer's mistake: always compiled in; dumps the log ring and aborts. */
+#define RP_ASSERT(condition)                                                                       \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            rp_assert_failed(#condition, __FILE__, __LINE__);                                      \
+        }                                                                                          \
+    } while (0)
+_Noreturn void rp_assert_failed(const char *condition, const char *file, int line);
+
+#endif

@@ -1,0 +1,100 @@
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RING_LINES = 128, LINE_BYTES = 512 };
+
+static char ring[RING_LINES][LINE_BYTES];
+static unsigned ring_next;
+static char who_text[32];
+static rp_log_level threshold = RP_LOG_INFO;
+static int environment_read;
+static void (*line_hook)(void);
+
+static const char *const level_names[] = {"error", "warn", "info", "debug"};
+
+static void read_environment(void) {
+    environment_read = 1;
+    const char *wanted = getenv("RP_LOG");
+    for (unsigned i = 0; wanted && i < 4; i++) {
+        if (strcmp(wanted, level_names[i]) == 0) {
+            threshold = (rp_log_level)i;
+        }
+    }
+}
+
+void rp_log_setup(rp_log_level level, const char *who) {
+    threshold = level;
+    read_environment();
+    (void)snprintf(who_text, sizeof who_text, "%s", who);
+}
+
+rp_log_level rp_log_level_now(void) {
+    return threshold;
+}
+
+void rp_log_hook(void (*before_line)(void)) {
+    line_hook = before_line;
+}
+
+/* firmware/base/err.c -> base: the room is enough to find the place. */
+static void room_of(const char *file, char *room, size_t room_bytes) {
+    const char *slash = strrchr(file, '/');
+    const char *start = slash;
+    while (start && start > file && start[-1] != '/') {
+        start--;
+    }
+    size_t length = slash && start ? (size_t)(slash - start) : 0;
+    if (length >= room_bytes) {
+        length = room_bytes - 1;
+    }
+    memcpy(room, start ? start : file, length);
+    room[length] = '\0';
+}
+
+void rp_log_at(rp_log_level level, const char *file, int line, const char *format, ...) {
+    if (!environment_read) {
+        read_environment();
+    }
+    char room[24];
+    room_of(file, room, sizeof room);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    struct tm tm;
+    gmtime_r(&now.tv_sec, &tm);
+    char *text = ring[ring_next++ % RING_LINES];
+    int used = snprintf(text, LINE_BYTES, "%02d:%02d:%02d.%03ld %s%s%s %s: ", tm.tm_hour, tm.tm_min,
+                        tm.tm_sec, now.tv_nsec / 1000000, who_text, who_text[0] ? " " : "", room,
+                        level_names[level]);
+    va_list args;
+    va_start(args, format);
+    if (used > 0 && used < LINE_BYTES) {
+        (void)vsnprintf(text + used, (size_t)(LINE_BYTES - used), format, args);
+    }
+    va_end(args);
+    if (level <= threshold) {
+        if (line_hook) {
+            line_hook();
+        }
+        if (threshold == RP_LOG_DEBUG) {
+            (void)fprintf(stderr, "%s (%s:%d)\n", text, file, line);
+        } else {
+            (void)fprintf(stderr, "%s\n", text);
+        }
+    }
+}
+
+void rp_log_dump(void) {
+    unsigned first = ring_next > RING_LINES ? ring_next - RING_LINES : 0;
+    for (unsigned i = first; i < ring_next; i++) {
+        const char *text = ring[i % RING_LINES];
+        ssize_t wrote = write(STDERR_FILENO, text, strnlen(text, LINE_BYTES));
+        wrote = write(STDERR_FILENO, "\n", 1);
+        (void)wrote;
+    }
+}

@@ -1,0 +1,43 @@
+#include "expect.h"
+
+#include <math.h>
+
+static void every_error_has_a_text_and_an_exit_code(void **state) {
+    (void)state;
+    for (int e = 0; e < RP_ERR_COUNT; e++) {
+        assert_true(strlen(rp_err_text((rp_err)e)) > 0);
+    }
+    assert_int_equal(rp_err_exit_code(RP_OK), 0);
+    assert_int_equal(rp_err_exit_code(RP_ERR_USAGE), 2);
+    assert_int_equal(rp_err_exit_code(RP_ERR_PEER), 3);
+    assert_int_equal(rp_err_exit_code(RP_ERR_DEVICE), 4);
+    assert_int_equal(rp_err_exit_code(RP_ERR_REFUSED), 5);
+    assert_int_equal(rp_err_exit_code(RP_ERR_INTERRUPTED), 130);
+}
+
+static void fail_keeps_the_message(void **state) {
+    (void)state;
+    expect_err(rp_fail(RP_ERR_SHAPE, "C %u", 7u), RP_ERR_SHAPE);
+    assert_string_equal(rp_err_message(), "C 7");
+    expect_err(rp_fail(RP_ERR_SHAPE, "again: %s", rp_err_message()), RP_ERR_SHAPE);
+    assert_string_equal(rp_err_message(), "again: C 7");
+}
+
+/* The canary of every comparison in the tests: it has to ring. */
+static void a_nan_is_close_to_nothing(void **state) {
+    (void)state;
+    assert_false(expect_is_close(NAN, NAN, 1, 1));
+    assert_false(expect_is_close(NAN, 0, 1e30, 1e30));
+    assert_false(expect_is_close(INFINITY, INFINITY, 1, 1));
+    assert_false(expect_is_close(1.1, 1.0, 0.05, 0));
+    assert_true(expect_is_close(1.04, 1.0, 0.05, 0));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_error_has_a_text_and_an_exit_code),
+        cmocka_unit_test(fail_keeps_the_message),
+        cmocka_unit_test(a_nan_is_close_to_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
