@@ -1,0 +1,75 @@
+/* What people write (YAML) as a tree with line numbers, read key by key and strictly: a key that
+ * nobody asked for, a repeated key, an alias or an anchor is an error that names file and line.
+ *
+ * Why not libcyaml's schemas: our files are polymorphic (`schedule: gpipe` or a map, `cut: auto` or
+ * a list, keys that depend on `kind`), which a fixed C schema can not say; libyaml, below libcyaml,
+ * does the parsing here.
+ *
+ * Messages look like `run.yaml:12: train.batch: expected a whole number from 1 to 65536, found 'x'`. */
+#ifndef RP_BASE_CONFIG_H
+#define RP_BASE_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+
+enum {
+    RP_CONFIG_FILE_BYTES_MAX = 1 << 20,
+    RP_CONFIG_NODES_MAX = 100000,
+    RP_CONFIG_DEPTH_MAX = 32
+};
+
+typedef struct rp_node rp_node; /* lives in the arena it was read into */
+
+/* Reads a file or a text of `bytes`; `name` stands in messages. The root must be a map.
+ * errors  USAGE with name and line; IO when the file can not be read (USAGE class exit code) */
+rp_err rp_config_read_file(rp_arena *arena, const char *path, rp_node **root) RP_MUST_CHECK;
+rp_err rp_config_read_text(rp_arena *arena, const char *text, size_t bytes, const char *name,
+                           rp_node **root) RP_MUST_CHECK;
+
+/* `--set train.batch=64`: parses the value as YAML (flow style works) and puts it in place,
+ * creating maps on the way. Messages then say `--set` instead of file and line. */
+rp_err rp_config_set(rp_arena *arena, rp_node *root, const char *assignment) RP_MUST_CHECK;
+
+bool rp_node_is_map(const rp_node *node);
+bool rp_node_is_list(const rp_node *node);
+bool rp_node_is_scalar(const rp_node *node);
+const char *rp_node_text(const rp_node *node); /* of a scalar */
+uint32_t rp_node_line(const rp_node *node);
+uint32_t rp_node_count(const rp_node *node); /* of a list or a map */
+rp_node *rp_node_item(const rp_node *node, uint32_t index);
+const char *rp_node_key(const rp_node *node, uint32_t index); /* of a map */
+
+/* The child of a map, or NULL; marks the key as known. */
+rp_node *rp_node_find(rp_node *map, const char *key);
+
+/* Typed reads of a map's key. When the key is absent *out stays as it was (so preset the default);
+ * `rp_node_need` first makes absence an error. The bounds are inclusive; doubles must be finite. */
+rp_err rp_node_need(rp_node *map, const char *key) RP_MUST_CHECK;
+rp_err rp_node_u32(rp_node *map, const char *key, uint32_t min, uint32_t max,
+                   uint32_t *out) RP_MUST_CHECK;
+rp_err rp_node_u64(rp_node *map, const char *key, uint64_t min, uint64_t max,
+                   uint64_t *out) RP_MUST_CHECK;
+rp_err rp_node_f64(rp_node *map, const char *key, double min, double max, double *out) RP_MUST_CHECK;
+rp_err rp_node_f32(rp_node *map, const char *key, double min, double max, float *out) RP_MUST_CHECK;
+rp_err rp_node_bool(rp_node *map, const char *key, bool *out) RP_MUST_CHECK;
+rp_err rp_node_string(rp_node *map, const char *key, const char **out) RP_MUST_CHECK;
+/* One of a NULL-terminated list of words; *out is its index. */
+rp_err rp_node_word(rp_node *map, const char *key, const char *const *words,
+                    uint32_t *out) RP_MUST_CHECK;
+
+/* Every key of the map must have been asked for; otherwise USAGE naming the first stranger, its
+ * line, and the known keys. */
+rp_err rp_node_done(const rp_node *map) RP_MUST_CHECK;
+
+/* rp_fail(USAGE) with `file:line: path: ` in front. */
+rp_err rp_node_fail(const rp_node *node, const char *format, ...) RP_PRINTF(2, 3);
+
+/* Writes the tree as YAML that reads back to the same tree. */
+rp_err rp_config_write(const rp_node *node, FILE *file) RP_MUST_CHECK;
+/* The same into arena text (used to hand parts of a run file to the agents). */
+rp_err rp_config_text(rp_arena *arena, const rp_node *node, char **out) RP_MUST_CHECK;
+
+#endif

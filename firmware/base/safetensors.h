@@ -1,0 +1,64 @@
+/* Weights and checkpoints as safetensors: 8-byte little-endian header length, JSON header, bytes.
+ *
+ * source  huggingface/safetensors format description: contiguous, no holes, no duplicate keys,
+ *         header starts with '{'
+ * Reading checks every offset against the file size before anything is mapped or allocated; writing
+ * goes to a temporary beside the target, fsync, rename, fsync of the folder, so a reader sees the
+ * old file or the new one. */
+#ifndef RP_BASE_SAFETENSORS_H
+#define RP_BASE_SAFETENSORS_H
+
+#include "base/arena.h"
+
+enum {
+    RP_ST_DIMS_MAX = 6,
+    RP_ST_NAME_MAX = 200,
+    RP_ST_TENSORS_MAX = 65536,
+    RP_ST_HEADER_BYTES_MAX = 16 << 20
+};
+
+typedef enum { RP_ST_F32, RP_ST_I32, RP_ST_I64, RP_ST_U8, RP_ST_F64, RP_ST_F16, RP_ST_BF16 } rp_st_type;
+
+typedef struct {
+    const char *name;
+    rp_st_type type;
+    uint32_t dims;
+    uint64_t dim[RP_ST_DIMS_MAX];
+    uint64_t offset; /* of the first byte, from the end of the header */
+    uint64_t bytes;
+} rp_st_entry;
+
+typedef struct rp_st_reader rp_st_reader;
+
+/* Opens and checks the whole header. The reader lives in `arena`; close it before the arena ends.
+ * errors  IO; FORMAT naming the file and what is wrong */
+rp_err rp_st_open(rp_arena *arena, const char *path, rp_st_reader **out) RP_MUST_CHECK;
+/* The same from memory that stays the caller's (fuzzing, tests). */
+rp_err rp_st_open_bytes(rp_arena *arena, const void *bytes, size_t count, const char *name,
+                        rp_st_reader **out) RP_MUST_CHECK;
+void rp_st_close(rp_st_reader **reader);
+uint32_t rp_st_count(const rp_st_reader *reader);
+const rp_st_entry *rp_st_entry_at(const rp_st_reader *reader, uint32_t index); /* header order */
+const rp_st_entry *rp_st_find(const rp_st_reader *reader, const char *name);
+const char *rp_st_meta(const rp_st_reader *reader, const char *key); /* NULL when absent */
+/* The entry's bytes, borrowed until close (the file is mapped read-only). */
+const void *rp_st_data(const rp_st_reader *reader, const rp_st_entry *entry);
+/* F32 with exactly this shape and only finite values, or an error that names file and tensor. */
+rp_err rp_st_need_f32(const rp_st_reader *reader, const char *name, uint32_t dims,
+                      const uint64_t *dim, const float **out) RP_MUST_CHECK;
+
+typedef struct rp_st_writer rp_st_writer;
+
+/* Declares all tensors first (order = order in the file), then the bytes may come in any order and
+ * in pieces; commit refuses when a byte is missing. `meta` is a NULL-terminated list key, value,
+ * key, value... . Nothing is visible at `path` before commit. */
+rp_err rp_st_create(rp_arena *arena, const char *path, const rp_st_entry *entries, uint32_t count,
+                    const char *const *meta, rp_st_writer **out) RP_MUST_CHECK;
+rp_err rp_st_write(rp_st_writer *writer, uint32_t index, uint64_t offset_bytes, const void *bytes,
+                   size_t count) RP_MUST_CHECK;
+rp_err rp_st_commit(rp_st_writer **writer) RP_MUST_CHECK;
+void rp_st_abandon(rp_st_writer **writer); /* removes the temporary; accepts NULL inside */
+
+uint32_t rp_st_type_bytes(rp_st_type type);
+
+#endif

@@ -1,0 +1,119 @@
+/* One OpenCL device: choosing it, its memory, its queue, waiting for it.
+ *
+ * Only this room includes CL/cl.h and clblast_c.h. One in-order queue per device; every enqueue
+ * function returns at once. Nothing here calls clFinish except rp_device_drain(). */
+#ifndef RP_DEVICE_DEVICE_H
+#define RP_DEVICE_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/shape.h"
+
+typedef struct rp_device rp_device;
+typedef struct rp_buffer rp_buffer; /* device memory: a whole buffer or a part of one */
+
+typedef struct {
+    const char *platform;    /* case-insensitive part of the platform name, NULL = any */
+    const char *device;      /* case-insensitive part of the device name, NULL = any */
+    uint32_t threads;        /* CPU threads on PoCL, 0 = all; set before the first platform call */
+    const char *cache_dir;   /* kernel binaries; NULL = $XDG_CACHE_HOME/ringpipe or ~/.cache/ringpipe */
+    const char *tuning_path; /* a board's tuning.json, NULL = none */
+} rp_device_options;
+
+typedef struct {
+    char platform[128];
+    char name[128];
+    char vendor[128];
+    char driver[128];
+    char version[128];
+    uint64_t memory_bytes;
+    uint64_t alloc_bytes_max;
+    uint64_t local_bytes;
+    uint32_t group_items_max;
+    uint32_t compute_units;
+    uint32_t align_bytes; /* of sub-buffers */
+    bool unified;
+    bool profiling;
+} rp_device_facts;
+
+/* errors  DEVICE: no ICD, no device (the message names the package to install), driver refused */
+rp_err rp_device_open(rp_arena *arena, const rp_device_options *options,
+                      rp_device **out) RP_MUST_CHECK;
+void rp_device_close(rp_device **device);
+const rp_device_facts *rp_device_facts_of(const rp_device *device);
+
+/* Start-up check: GEMM (the chosen one) at several shapes, transposes and tails against a CPU
+ * result. errors NUMERIC with shape and error: CLBlast 1.5.3 is known to be wrong on some devices. */
+rp_err rp_device_selftest(rp_device *device) RP_MUST_CHECK;
+
+/* ---- memory: arenas of device bytes, sealed before the step loop -------------------------- */
+
+typedef struct rp_darena rp_darena;
+
+/* limit_bytes 0: what the device has. `chunk_bytes` > 0: the arena takes that many bytes as one
+ * buffer at once and hands out parts of it (contiguous, aligned to facts.align_bytes), 0: every
+ * take is a buffer of its own. */
+rp_err rp_darena_open(rp_arena *arena, rp_device *device, const char *name, size_t limit_bytes,
+                      size_t chunk_bytes, rp_darena **out) RP_MUST_CHECK;
+void rp_darena_close(rp_darena **arena); /* frees the buffers; accepts NULL inside */
+/* Bytes are zeroed (enqueued). errors MEMORY naming arena, bytes asked, used, limit */
+rp_err rp_darena_take(rp_darena *arena, size_t bytes, rp_buffer **out) RP_MUST_CHECK;
+void rp_darena_seal(rp_darena *arena);
+size_t rp_darena_used_bytes(const rp_darena *arena);
+size_t rp_buffer_bytes(const rp_buffer *buffer);
+/* The chunk as one buffer (for kernels that run over all parts at once). */
+rp_buffer *rp_darena_whole(rp_darena *arena);
+/* Sum of all live device bytes of our arenas, and its maximum so far. */
+size_t rp_device_used_bytes(const rp_device *device);
+size_t rp_device_used_bytes_max(const rp_device *device);
+/* What one take of `bytes` costs in a chunked arena: rounded up to the alignment. Pure. */
+size_t rp_darena_round(size_t bytes, uint32_t align_bytes);
+
+/* ---- queue -------------------------------------------------------------------------------- */
+
+/* A point in the queue. Plain value; .done_ns is the host's monotonic time of completion. */
+typedef struct rp_fence_state rp_fence_state;
+typedef struct {
+    rp_fence_state *state; /* from a fixed pool inside the device; NULL = already passed */
+} rp_fence;
+
+/* Enqueues a marker behind everything so far and flushes. The event's callback only writes to the
+ * device's eventfd. Every fence must be released. */
+rp_err rp_device_fence(rp_device *device, rp_fence *out) RP_MUST_CHECK;
+/* *done; done_ns (may be NULL) valid when done. errors DEVICE when the work before it failed */
+rp_err rp_fence_poll(const rp_fence *fence, bool *done, int64_t *done_ns) RP_MUST_CHECK;
+rp_err rp_fence_wait(const rp_fence *fence, int64_t timeout_ns) RP_MUST_CHECK; /* errors TIMEOUT */
+void rp_fence_release(rp_fence *fence);
+/* Readable when a fence has passed since it was last drained: for poll(). Read 8 bytes to drain. */
+int rp_device_eventfd(const rp_device *device);
+rp_err rp_device_flush(rp_device *device) RP_MUST_CHECK;
+/* clFinish: tests, boot and shutdown only. */
+rp_err rp_device_drain(rp_device *device) RP_MUST_CHECK;
+
+/* Enqueue copies. Host memory is borrowed until a later fence has passed. Bounds are checked. */
+rp_err rp_buffer_write(rp_device *device, rp_buffer *to, size_t offset_bytes, const void *from,
+                       size_t bytes) RP_MUST_CHECK;
+rp_err rp_buffer_read(rp_device *device, void *to, const rp_buffer *from, size_t offset_bytes,
+                      size_t bytes) RP_MUST_CHECK;
+rp_err rp_buffer_copy(rp_device *device, rp_buffer *to, size_t to_offset, const rp_buffer *from,
+                      size_t from_offset, size_t bytes) RP_MUST_CHECK;
+rp_err rp_buffer_fill_zero(rp_device *device, rp_buffer *to, size_t offset_bytes,
+                           size_t bytes) RP_MUST_CHECK;
+/* Blocking forms for tests and boot. */
+rp_err rp_buffer_write_now(rp_device *device, rp_buffer *to, size_t offset_bytes, const void *from,
+                           size_t bytes) RP_MUST_CHECK;
+rp_err rp_buffer_read_now(rp_device *device, void *to, const rp_buffer *from, size_t offset_bytes,
+                          size_t bytes) RP_MUST_CHECK;
+
+/* ---- tensors: f32, row-major --------------------------------------------------------------- */
+
+typedef struct {
+    rp_buffer *buffer; /* starts at element 0 */
+    rp_shape shape;
+} rp_tensor;
+
+#endif

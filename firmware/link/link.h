@@ -1,0 +1,122 @@
+/* A link: a reliable, ordered, bounded, encrypted message stream between two ends, both ways.
+ *
+ * ZeroMQ over TCP loses about three messages at every connection reset and says nothing, so every
+ * numbered message is kept by its sender until the receiver's cumulative ack, duplicates are
+ * dropped, gaps are asked for again. Flow control: the receiver grants credit for data parcels; a
+ * sender without credit gets AGAIN and nothing is queued. Control kinds need no credit but are
+ * bounded by RP_LINK_CONTROL_MAX un-acked. No call here ever blocks except rp_link_wait(), which
+ * has a timeout. One thread.
+ *
+ * source  BOARDS.md 0.1, 0.2, 4.1 (measured traps of libzmq 4.3.4): no ZMQ_HEARTBEAT_*, HWM small,
+ *         IMMEDIATE, LINGER 0, MAXMSGSIZE, HANDSHAKE_IVL; CURVE with a ZAP allow-list always */
+#ifndef RP_LINK_LINK_H
+#define RP_LINK_LINK_H
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/rng.h"
+#include "wire/frame.h"
+
+enum { RP_LINK_CONTROL_MAX = 256, RP_KEY_BYTES = 32, RP_KEY_TEXT = 41, RP_LINKS_WAIT_MAX = 64 };
+
+/* ---- keys: CURVE pairs as files, Z85 text ------------------------------------------------------ */
+
+typedef struct {
+    char public_text[RP_KEY_TEXT];
+    char secret_text[RP_KEY_TEXT];
+} rp_keypair;
+
+/* DIR/public.key, DIR/secret.key (0600, created with it; refuses to overwrite). */
+rp_err rp_keys_new(const char *dir) RP_MUST_CHECK;
+/* errors REFUSED when the secret's mode lets others read it; IO, FORMAT */
+rp_err rp_keys_read(const char *dir, rp_keypair *out) RP_MUST_CHECK;
+rp_err rp_keys_make(rp_keypair *out) RP_MUST_CHECK; /* in memory */
+/* DIR/trusted: lines `name publickey`; adds or replaces a line (tmp + rename). */
+rp_err rp_keys_trust(const char *dir, const char *name, const char *public_text) RP_MUST_CHECK;
+/* One that is trusted: calls visit for every line. */
+rp_err rp_keys_trusted(rp_arena *arena, const char *dir, const char *const **public_texts,
+                       uint32_t *count) RP_MUST_CHECK;
+
+/* ---- the room: one ZeroMQ context and one ZAP handler per process ------------------------------ */
+
+typedef struct rp_links rp_links;
+
+/* `seed`: session numbers and emulation. Keys are copied. */
+rp_err rp_links_open(rp_arena *arena, const rp_keypair *keys, const rp_clock *clock, uint64_t seed,
+                     rp_links **out) RP_MUST_CHECK;
+void rp_links_close(rp_links **links); /* closes links that are left; never hangs (linger 0) */
+
+/* Optional emulation of a slow hop, below the reliability: `ring.link` of a run file. */
+typedef struct {
+    double rate_mbit;      /* 0 = unlimited */
+    double delay_ms, jitter_ms;
+    double loss;           /* probability per message */
+    double outage_every_s, outage_s; /* 0 = none */
+} rp_link_profile;
+rp_err rp_link_profile_parse(rp_link_profile *profile, rp_node *node) RP_MUST_CHECK;
+
+typedef struct {
+    const char *name;           /* for logs: "hop 1-2"; copied */
+    const char *bind;           /* tcp://HOST:PORT or tcp://HOST:* ; NULL when connecting */
+    const char *connect;        /* tcp://HOST:PORT */
+    const char *peer_public;    /* connecting: the server's key (Z85). Binding: the one key allowed,
+                                   or NULL: any key given to rp_link_allow() */
+    uint32_t window;            /* data parcels the peer may have un-released here, >= 1 */
+    uint32_t send_window;       /* data parcels we may have un-acked, >= 1: the replay buffer */
+    size_t part_bytes_max;      /* larger frames are refused before they are allocated */
+    rp_link_profile emulate;    /* zeros = none; applies to what this end sends */
+    uint64_t run;               /* stamped on every header; others' are dropped; 0 = any */
+} rp_link_options;
+
+typedef struct rp_link rp_link;
+
+rp_err rp_link_open(rp_links *links, const rp_link_options *options, rp_link **out) RP_MUST_CHECK;
+void rp_link_close(rp_link **link);
+rp_err rp_link_allow(rp_link *link, const char *public_text) RP_MUST_CHECK;
+void rp_link_set_run(rp_link *link, uint64_t run);
+/* The real endpoint after bind ("tcp://127.0.0.1:40123"). */
+const char *rp_link_endpoint(const rp_link *link);
+
+/* Sends header + parts. The parts' memory is borrowed until `done(context)` is called from a later
+ * rp_link_step/recv/close of this thread: the peer has acked and ZeroMQ let go. done may be NULL when
+ * part_count is 0 (or parts are copied: `copy`). Data kinds need credit.
+ * errors AGAIN (nothing taken), LIMIT, FORMAT */
+rp_err rp_link_send(rp_link *link, rp_Header *header, const rp_part *parts, uint32_t part_count,
+                    bool copy, void (*done)(void *context), void *context) RP_MUST_CHECK;
+bool rp_link_can_send(const rp_link *link); /* a data parcel would not get AGAIN */
+
+typedef struct {
+    rp_Header header;
+    uint32_t part_count;
+    rp_part part[RP_PARTS_MAX]; /* borrowed until release */
+} rp_message;
+
+/* Next message in order, or AGAIN. Checked: decoded, sizes, hash, run. */
+rp_err rp_link_recv(rp_link *link, rp_message **out) RP_MUST_CHECK;
+/* Gives the memory back; for data kinds this is what grants the peer new credit. */
+void rp_link_release(rp_link *link, rp_message **message);
+
+/* Moves acks, probes, replays, pings; call it every round of the loop and at least every 100 ms. */
+rp_err rp_link_step(rp_link *link) RP_MUST_CHECK;
+
+typedef struct {
+    uint64_t bytes_sent, bytes_received, parcels_sent, parcels_received;
+    uint64_t resent, duplicates, refused; /* refused: bad frames, wrong run */
+    uint64_t unacked;
+    double busy_s;            /* emulated or measured time with bytes on the wire */
+    int64_t last_heard_ns;    /* any frame from the peer; 0 = never */
+    int64_t round_trip_ns;    /* of the last ping, 0 = unknown */
+    bool peer_restarted;      /* another session number appeared */
+    bool auth_failed;         /* our handshake was refused by the peer */
+} rp_link_stats;
+void rp_link_stats_of(const rp_link *link, rp_link_stats *out);
+
+/* Sends an unnumbered PING (the answer updates last_heard and round_trip). */
+rp_err rp_link_ping(rp_link *link) RP_MUST_CHECK;
+
+/* Sleeps until a link may have something, a descriptor is readable, or the timeout. */
+rp_err rp_link_wait(rp_link *const *link, uint32_t link_count, const int *fds, uint32_t fd_count,
+                    int64_t timeout_ns) RP_MUST_CHECK;
+
+#endif

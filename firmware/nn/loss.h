@@ -1,0 +1,33 @@
+/* A loss: value and gradient in one pass over the last layer's output. */
+#ifndef RP_NN_LOSS_H
+#define RP_NN_LOSS_H
+
+#include "base/shape.h"
+#include "device/device.h"
+
+typedef struct {
+    rp_device *device;
+    uint32_t n;               /* samples in this microbatch */
+    uint32_t step_samples;    /* samples in the whole step: the gradient is of the mean over them */
+    const rp_tensor *y;       /* model output [n, outputs] */
+    const rp_buffer *target;  /* n int32 classes, or n * outputs f32 */
+    rp_tensor *dy;            /* gradient, or NULL when evaluating */
+    rp_buffer *result;        /* f32 pairs (loss, correct), one per sample of the step */
+    uint32_t result_first;    /* where this microbatch's samples begin in `result` */
+} rp_loss_call;
+
+typedef struct {
+    const char *name;
+    const char *source;
+    bool class_target; /* targets are int32 classes, else f32 rows */
+    /* result: (loss of the sample, 1 when the arg-max is the class else 0); a step's loss is the
+     * mean of the first over its samples, summed on the host in double. mse: mean over outputs, so
+     * the mean over samples is PyTorch's MSELoss; `correct` is 0. A class outside [0, outputs)
+     * gives NaN loss and gradient, never an access outside. */
+    rp_err (*run)(const rp_loss_call *call);
+} rp_loss_kind;
+
+extern const rp_loss_kind *const rp_loss_kinds[];
+const rp_loss_kind *rp_loss_find(const char *name); /* "cross-entropy", "mse" */
+
+#endif

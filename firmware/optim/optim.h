@@ -1,0 +1,80 @@
+/* Optimisers: one fused kernel over a stage's flat parameter block.
+ *
+ * A stage keeps its trained parameters in one chunk (each tensor aligned, the gaps zero), gradients
+ * and each state the same, so one launch serves all. PyTorch's conventions to the letter.
+ *
+ * source  METHODS section 3; torch.optim */
+#ifndef RP_OPTIM_OPTIM_H
+#define RP_OPTIM_OPTIM_H
+
+#include "base/config.h"
+#include "device/device.h"
+
+enum { RP_OPTIM_STATES_MAX = 3 };
+
+typedef struct rp_optim_kind rp_optim_kind;
+
+typedef struct {
+    const rp_optim_kind *kind;
+    float lr, momentum, dampening, weight_decay;
+    float beta1, beta2, eps, alpha;
+    bool nesterov, centered;
+    double clip_norm; /* 0 = off; global norm over all stages, flushed schedules only */
+} rp_optim;
+
+typedef struct {
+    rp_device *device;
+    const rp_optim *optim;
+    rp_buffer *w;                             /* count floats, stepped in place */
+    const rp_buffer *g;                       /* count floats */
+    rp_buffer *state[RP_OPTIM_STATES_MAX];    /* count floats each, zero before the first step */
+    uint32_t count;
+    float lr;         /* of this step, from the schedule */
+    uint64_t t;       /* steps applied before this one, so 0 at the first */
+    float grad_scale; /* clipping factor, 1 when not clipped */
+} rp_optim_call;
+
+struct rp_optim_kind {
+    const char *name;
+    const char *source;
+    /* Names of the states in checkpoints, e.g. {"momentum_buffer"}, NULL-terminated. */
+    const char *const *state_names;
+    uint32_t (*state_count)(const rp_optim *optim);
+    rp_err (*parse)(rp_optim *optim, rp_node *keys); /* own keys beside kind, lr, clip_norm */
+    rp_err (*step)(const rp_optim_call *call);
+    /* out = W moved `s` updates ahead, from the optimiser's own state; w is not touched. t = steps
+     * applied so far; t == 0: a copy. source METHODS 5.1 */
+    rp_err (*predict)(const rp_optim_call *call, rp_buffer *out, float s);
+};
+
+extern const rp_optim_kind *const rp_optim_kinds[];
+const rp_optim_kind *rp_optim_find(const char *name);
+
+/* `optimizer:` of a run file. */
+rp_err rp_optim_parse(rp_optim *optim, rp_node *node) RP_MUST_CHECK;
+
+/* ---- learning rate -------------------------------------------------------------------------- */
+
+typedef enum { RP_LR_CONSTANT, RP_LR_STEP, RP_LR_COSINE, RP_LR_POLY } rp_lr_kind;
+
+typedef struct {
+    rp_lr_kind kind;
+    uint64_t warmup_steps; /* linear from lr / warmup_steps to lr */
+    uint64_t step_size;    /* step: every so many epochs (PyTorch StepLR's step_size) */
+    double gamma, power, min_lr;
+} rp_lr_schedule;
+
+/* `lr_schedule:` of a run file; node NULL = constant. */
+rp_err rp_lr_parse(rp_lr_schedule *schedule, rp_node *node) RP_MUST_CHECK;
+/* lr of step `step` (from 0) of `steps`, `steps_per_epoch` for kind step. Pure. */
+double rp_lr_at(const rp_lr_schedule *schedule, double lr, uint64_t step, uint64_t steps,
+                uint64_t steps_per_epoch);
+
+/* ---- gradient norm: clipping and the non-finite guard --------------------------------------- */
+
+/* out[i] = sum of squares of g[first[i] .. first[i] + count[i]) in a fixed order; NaN or Inf
+ * anywhere gives a non-finite out[i]. `spans` holds 2 * tensor_count uint32: first, count. */
+rp_err rp_grad_sumsq(rp_device *device, const rp_buffer *g, const rp_buffer *spans,
+                     uint32_t tensor_count, rp_buffer *out) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,113 @@
+/* A schedule is one pure function next(state) -> op. Everything else about it (drawing, duration,
+ * activations held, weight versions, staleness) is measured by one replay, never typed. */
+#ifndef RP_SCHED_SCHED_H
+#define RP_SCHED_SCHED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/config.h"
+
+/* BACKWARD does both halves; INPUT is the gradient of the stage's input (on the critical path),
+ * WEIGHT the gradient of its weights (may be moved later). The rest is room for the methods. */
+typedef enum {
+    RP_OP_FORWARD,
+    RP_OP_BACKWARD,
+    RP_OP_BACKWARD_INPUT,
+    RP_OP_BACKWARD_WEIGHT,
+    RP_OP_UPDATE,
+    RP_OP_MIX,     /* elastic averaging */
+    RP_OP_SHIP,    /* an activation stash to host memory or another node */
+    RP_OP_FETCH,   /* and back */
+    RP_OP_PUBLISH, /* weights to another node */
+    RP_OP_ADOPT,   /* and taken over there */
+    RP_OP_KINDS
+} rp_op_kind;
+
+/* Samples [first, first + count) of a step. A microbatch is a range, not an index: sizes may differ
+ * by stage and direction (UMPIPE), and the last one of a step may be short. */
+typedef struct {
+    uint32_t first, count;
+} rp_range;
+
+typedef struct {
+    rp_op_kind kind;
+    uint64_t step; /* optimiser step, from 0 over the whole run */
+    rp_range samples;
+    uint32_t micro; /* index of the range within its step */
+} rp_op;
+
+typedef struct {
+    uint32_t stages, stage;
+    uint64_t step_first, step_end; /* [first, end): a resumed run begins in the middle */
+    uint64_t epoch_samples;        /* samples of one epoch; its last step may be short */
+    uint32_t batch, micro;         /* samples a step, samples a microbatch at most */
+    uint32_t warmup_extra;         /* schedule option, 0 by default */
+} rp_sched_shape;
+
+uint64_t rp_sched_epoch_steps(const rp_sched_shape *shape);                /* ceil(samples / batch) */
+uint32_t rp_sched_step_samples(const rp_sched_shape *shape, uint64_t step); /* batch, or the rest */
+uint32_t rp_sched_micro_count(const rp_sched_shape *shape, uint64_t step);
+rp_range rp_sched_micro_range(const rp_sched_shape *shape, uint64_t step, uint32_t micro);
+
+/* Counters only; zeroed at the start but for `shape`. Copying it copies the schedule's position. */
+typedef struct {
+    rp_sched_shape shape;
+    uint64_t step;    /* the step in work (flushed schedules) */
+    uint64_t f, b, w; /* forwards, input gradients, weight gradients issued: in the step for flushed
+                         schedules, in the run for the others */
+    bool started;
+} rp_sched_state;
+
+typedef struct {
+    const char *name;
+    const char *source;
+    bool flushed;        /* every step ends with empty pipes and one weight version */
+    bool split_backward; /* issues BACKWARD_INPUT and BACKWARD_WEIGHT */
+    bool (*next)(rp_sched_state *state, rp_op *op); /* false: the run is over */
+} rp_sched_kind;
+
+extern const rp_sched_kind *const rp_sched_kinds[];
+const rp_sched_kind *rp_sched_find(const char *name);
+
+/* At the first op: state->shape set, step = step_first. */
+void rp_sched_start(rp_sched_state *state, const rp_sched_shape *shape);
+
+/* ---- replay ---------------------------------------------------------------------------------- */
+
+/* Costs in any one unit; per stage arrays of `stages` entries. send[k]: from stage k to its
+ * neighbour, overlapping compute; NULL arrays = forward 1, backward 1 (input and weight 1/2 each when
+ * split), update 0, send 0. Costs are per full microbatch and scaled by count / micro. */
+typedef struct {
+    const double *forward, *backward_input, *backward_weight, *update, *send;
+} rp_sched_costs;
+
+typedef struct {
+    uint32_t stage;
+    rp_op op;
+    double start, end;
+} rp_sched_slot;
+
+typedef struct {
+    uint32_t in_flight_max;     /* forwards not yet followed by their (input) backward */
+    uint32_t weight_debt_max;   /* input gradients whose weight gradient is still to come */
+    uint32_t gap_max;           /* own updates between forward and backward of a microbatch */
+    uint32_t versions_max;      /* weight versions alive when forward's are kept for backward */
+    double busy, end;
+} rp_sched_stage_facts;
+
+typedef struct {
+    double makespan;
+    double bubble; /* 1 - sum of busy / (stages * makespan) */
+    rp_sched_stage_facts *stage;
+} rp_sched_facts;
+
+/* Runs all stages against each other. `visit` (may be NULL) sees every op in order of its start.
+ * errors FAULT on deadlock, naming each stage's waiting op; MEMORY */
+rp_err rp_sched_replay(rp_arena *arena, const rp_sched_kind *kind, const rp_sched_shape *shape,
+                       const rp_sched_costs *costs,
+                       void (*visit)(void *context, const rp_sched_slot *slot), void *context,
+                       rp_sched_facts *out) RP_MUST_CHECK;
+
+#endif

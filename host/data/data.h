@@ -1,0 +1,83 @@
+/* Data sets: find by name, open, and give batches in a named random order. */
+#ifndef RP_DATA_DATA_H
+#define RP_DATA_DATA_H
+
+#include "base/arena.h"
+#include "base/config.h"
+#include "base/shape.h"
+
+enum { RP_DATA_CHANNELS_MAX = 4 };
+
+typedef enum { RP_SPLIT_TRAIN, RP_SPLIT_TEST } rp_split;
+
+typedef struct rp_data_kind rp_data_kind;
+
+/* An open data set. Pixels stay as stored (u8) in memory; normalisation and augmentation happen
+ * when a batch is made. */
+typedef struct {
+    const rp_data_kind *kind;
+    rp_shape sample;       /* one sample */
+    uint32_t classes;      /* 0 for regression */
+    uint32_t target_width; /* f32 target columns; 1 for classes */
+    uint32_t count[2];     /* by split */
+    void *own;             /* of the kind */
+    bool shuffle;
+    bool crop, flip;       /* augment: none | crop | flip | crop-flip (pad 4, PyTorch's order) */
+    uint32_t channels;
+    float mean[RP_DATA_CHANNELS_MAX], deviation[RP_DATA_CHANNELS_MAX];
+    uint64_t seed;
+} rp_data;
+
+struct rp_data_kind {
+    const char *name;
+    const char *source;
+    /* Reads its own keys of `data:` (path ...), sets sample, classes, counts, default mean and
+     * deviation. `input`: the model's input when it is fixed (dims > 0), for tables. */
+    rp_err (*open)(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
+                   bool class_target);
+    /* Raw sample as floats: pixel / 255 for images, before normalisation. Target: class, or row. */
+    rp_err (*read)(const rp_data *data, rp_split split, uint32_t index, float *x, float *row,
+                   int32_t *label);
+    void (*close)(rp_data *data);
+};
+
+extern const rp_data_kind *const rp_data_kinds[];
+const rp_data_kind *rp_data_find(const char *name);
+
+/* `data:` of a run file: {set, path, shuffle, augment, mean, std} + the kind's own keys. */
+rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_shape *input,
+                    bool class_target, uint64_t seed) RP_MUST_CHECK;
+void rp_data_close(rp_data *data);
+
+/* Order of an epoch: stream "order/<epoch>" of the seed, or 0..count-1. order has count[split]. */
+void rp_data_order(const rp_data *data, rp_split split, uint32_t epoch, uint32_t *order);
+
+/* Samples index[0..n) as floats, normalised; augmented when training from stream
+ * "augment/<epoch>/<index>", so a sample's picture does not depend on batch or order.
+ * x: n * sample floats; labels (classes) or rows (f32) may be NULL when not of this kind. */
+rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const uint32_t *index,
+                     uint32_t n, bool training, float *x, int32_t *labels,
+                     float *rows) RP_MUST_CHECK;
+
+/* The next batch is prepared by a thread while the ring works. Batches come in order
+ * first, first + 1, ... of an epoch. */
+typedef struct rp_feeder rp_feeder;
+typedef struct {
+    uint64_t step;
+    uint32_t epoch, count;
+    const float *x;
+    const int32_t *labels;
+    const float *rows;
+} rp_batch;
+/* Keeps `depth` batches ready. steps [step_first, step_end) of `batch` samples, epochs follow on
+ * each other, the last batch of an epoch may be short. */
+rp_err rp_feeder_open(rp_arena *arena, const rp_data *data, rp_split split, bool training,
+                      uint32_t batch, uint64_t step_first, uint64_t step_end, uint32_t depth,
+                      rp_feeder **out) RP_MUST_CHECK;
+/* Borrowed until returned; AGAIN when not ready yet. Several may be out at once. */
+rp_err rp_feeder_take(rp_feeder *feeder, const rp_batch **out) RP_MUST_CHECK;
+void rp_feeder_return(rp_feeder *feeder, const rp_batch *batch);
+int rp_feeder_eventfd(const rp_feeder *feeder); /* readable when a batch became ready */
+void rp_feeder_close(rp_feeder **feeder);
+
+#endif
