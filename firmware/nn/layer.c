@@ -1,0 +1,12 @@
+#include "nn/layer.h"
+
+#include <string.h>
+
+const rp_layer_kind *rp_layer_find(const char *name) {
+    for (const rp_layer_kind *const *kind = rp_layer_kinds; *kind; kind++) {
+        if (strcmp((*kind)->name, name) == 0) {
+            return *kind;
+        }
+    }
+    return NULL;
+}
