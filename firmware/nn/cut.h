@@ -1,0 +1,55 @@
+/* A cut: where the stages of a pipeline begin, and which tensors cross between them. Pure. */
+#ifndef RP_NN_CUT_H
+#define RP_NN_CUT_H
+
+#include "nn/model.h"
+
+enum {
+    RP_CUT_STAGES_MAX = 64,
+    RP_CUT_TENSORS_MAX = 8 /* through one boundary: the parts of one parcel */
+};
+
+typedef struct {
+    uint32_t stage_count;
+    /* Stage k has the layers [first[k], first[k + 1]); first[0] = 0, first[stage_count] = all. */
+    uint32_t first[RP_CUT_STAGES_MAX + 1];
+} rp_cut;
+
+/* What goes from stage b - 1 to stage b: every tensor made before the boundary and read behind it,
+ * so a skip connection over several stages passes through each of them. */
+typedef struct {
+    uint32_t count;
+    uint32_t producer[RP_CUT_TENSORS_MAX]; /* RP_LAYER_DATA first, then layers increasing */
+    size_t sample_bytes;                   /* all of them, one sample */
+} rp_boundary;
+
+/* From the layers at which stages 1.. begin; `count` may be 0 (one stage).
+ * errors  USAGE naming the layer: unknown, not behind the one before, the model's first */
+rp_err rp_cut_from_names(const rp_model *model, const char *const *names, uint32_t count,
+                         rp_cut *out) RP_MUST_CHECK;
+/* The same from a list in a run file; messages carry its line. */
+rp_err rp_cut_parse(const rp_model *model, const rp_node *list, rp_cut *out) RP_MUST_CHECK;
+
+/* first[0] is 0, each stage has a layer, every boundary has at most RP_CUT_TENSORS_MAX tensors.
+ * errors  USAGE naming the stage or layer */
+rp_err rp_cut_check(const rp_model *model, const rp_cut *cut) RP_MUST_CHECK;
+
+/* Boundary b in [1, stage_count). errors LIMIT: too many tensors */
+rp_err rp_cut_boundary(const rp_model *model, const rp_cut *cut, uint32_t b,
+                       rp_boundary *out) RP_MUST_CHECK;
+/* The same before the layer `first`, for planners. */
+rp_err rp_cut_boundary_at(const rp_model *model, uint32_t first, rp_boundary *out) RP_MUST_CHECK;
+
+/* The cut whose largest stage costs least; among equals, the earliest first boundary, then the
+ * earliest second... . A stage costs the sum of its layers and of the boundaries at both its ends.
+ *
+ * layer_cost     [count], finite and >= 0
+ * boundary_cost  [count]: of cutting in front of layer i (entry 0 unused), or NULL = free;
+ *                infinite = no cut here
+ * errors         USAGE when there are fewer layers than stages or no cut is allowed
+ * source         the linear partition problem, by dynamic programming over suffixes: O(stages
+ *                count^2), exact */
+rp_err rp_cut_balance(rp_arena *arena, const double *layer_cost, const double *boundary_cost,
+                      uint32_t count, uint32_t stages, rp_cut *out) RP_MUST_CHECK;
+
+#endif
