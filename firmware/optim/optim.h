@@ -16,10 +16,14 @@ typedef struct rp_optim_kind rp_optim_kind;
 
 typedef struct {
     const rp_optim_kind *kind;
-    float lr, momentum, dampening, weight_decay;
-    float beta1, beta2, eps, alpha;
+    double lr, momentum, dampening, weight_decay;
+    double beta1, beta2, eps, alpha;
     bool nesterov, centered;
     double clip_norm; /* 0 = off; global norm over all stages, flushed schedules only */
+    /* predict() will be called: kinds whose states do not hold the last applied direction (sgd
+     * without momentum or with nesterov, rmsprop without momentum) keep it as one state more.
+     * rp_optim_parse() sets it; clear it before state_count() when the schedule never predicts. */
+    bool predicts;
 } rp_optim;
 
 typedef struct {
@@ -42,8 +46,9 @@ struct rp_optim_kind {
     uint32_t (*state_count)(const rp_optim *optim);
     rp_err (*parse)(rp_optim *optim, rp_node *keys); /* own keys beside kind, lr, clip_norm */
     rp_err (*step)(const rp_optim_call *call);
-    /* out = W moved `s` updates ahead, from the optimiser's own state; w is not touched. t = steps
-     * applied so far; t == 0: a copy. source METHODS 5.1 */
+    /* out = W moved `s` updates ahead, from the optimiser's own state; w and g are not touched. t =
+     * steps applied so far; t == 0: a copy. errors USAGE when !predicts and the kind needs it.
+     * source METHODS 5.1 */
     rp_err (*predict)(const rp_optim_call *call, rp_buffer *out, float s);
 };
 
@@ -72,8 +77,14 @@ double rp_lr_at(const rp_lr_schedule *schedule, double lr, uint64_t step, uint64
 
 /* ---- gradient norm: clipping and the non-finite guard --------------------------------------- */
 
-/* out[i] = sum of squares of g[first[i] .. first[i] + count[i]) in a fixed order; NaN or Inf
- * anywhere gives a non-finite out[i]. `spans` holds 2 * tensor_count uint32: first, count. */
+/* Bytes `out` of rp_grad_sumsq() must have: the results, then room for partial sums. Pure. */
+size_t rp_grad_sumsq_bytes(size_t g_bytes, uint32_t tensor_count);
+
+/* out[i] = sum of squares of g[first[i] .. first[i] + count[i]) in an order that depends on count[i]
+ * only, so not on the cut; NaN or Inf anywhere gives a non-finite out[i]. `spans` holds
+ * 2 * tensor_count uint32: first, count; they do not overlap.
+ * writes  all of `out`: tensor_count floats, behind them scratch
+ * errors  LIMIT when `out` has fewer than rp_grad_sumsq_bytes() bytes */
 rp_err rp_grad_sumsq(rp_device *device, const rp_buffer *g, const rp_buffer *spans,
                      uint32_t tensor_count, rp_buffer *out) RP_MUST_CHECK;
 
