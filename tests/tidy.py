@@ -1,0 +1,326 @@
+#!/usr/bin/env python3
+"""The rules of the house that a compiler does not check.
+
+tidy.py [ROOT]   first proves on a small tree that each rule rings, then checks the tree at ROOT
+"""
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+COLUMNS = 100
+FUNCTION_LINES = 70
+CARD_LINES = 40
+
+ALLOCATION = r"malloc calloc realloc free aligned_alloc posix_memalign strdup strndup"
+ANYWHERE = (
+    "rand srand random srandom drand48 time sprintf vsprintf strcpy strcat atoi atol atof gets "
+    "strtok system popen"
+)
+LEAVING = "exit _exit quick_exit"
+KERNEL = "printf double image1d_t image2d_t image3d_t half atomic_xchg atomic_cmpxchg atom_cmpxchg"
+FLAGS = r"-ffast-math|-Ofast|-Wno-unused-result|-march=native"
+HEADER_OWNERS = {"CL/": "device", "clblast": "device", "zmq.h": "link"}
+# Written with brackets so that this line is no finding.
+MACHINE_PATH = re.compile(r"(?<![\w.$}])/(?:[w]ork|[h]ome|[r]oot|[U]sers)/\w")
+
+ROOM = re.compile(r"rp_room\(\s*(\w+)(.*?)\)", re.S)
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.M)
+
+
+class Tree:
+    """The files of a source tree, and what is found wrong in them."""
+
+    def __init__(self, root):
+        self.root = Path(root)
+        self.found = []
+        self.texts = {}
+        for name in list_files(self.root):
+            path = self.root / name
+            if path.is_symlink() or not path.is_file():
+                continue
+            data = path.read_bytes()
+            if b"\0" not in data:
+                self.texts[name] = data.decode("utf-8", "replace")
+        self.rooms = self.find_rooms()
+
+    def find_rooms(self):
+        """{room: (folder, rooms that it may include)} from the rp_room() calls."""
+        rooms = {}
+        for name, text in self.texts.items():
+            if not re.match(r"(firmware|host)/\w+/CMakeLists.txt\Z", name):
+                continue
+            for room, rest in ROOM.findall(re.sub(r"#.*", "", text)):
+                words = rest.split()
+                may = []
+                if "MAY_USE" in words:
+                    for word in words[words.index("MAY_USE") + 1 :]:
+                        if word in ("SOURCES", "LIBS"):
+                            break
+                        may.append(word)
+                rooms[room] = (name.rsplit("/", 1)[0], may)
+        return rooms
+
+    def code(self, *suffixes, under=("firmware/", "host/", "kernels/", "tests/")):
+        return {
+            name: text
+            for name, text in self.texts.items()
+            if name.startswith(under) and name.endswith(suffixes)
+        }
+
+    def report(self, rule, name, line, message):
+        self.found.append((rule, name, line, message))
+
+
+def list_files(root):
+    """What git tracks or would track; every file when there is no git."""
+    try:
+        out = subprocess.run(
+            ["git", "-C", str(root), "ls-files", "-co", "--exclude-standard", "-z"],
+            capture_output=True,
+            check=True,
+        ).stdout.decode()
+        return sorted(name for name in out.split("\0") if name)
+    except (OSError, subprocess.CalledProcessError):
+        skip = re.compile(r"(\.git|build[^/]*|runs|__pycache__)(/|\Z)")
+        names = (str(p.relative_to(root)) for p in Path(root).rglob("*"))
+        return sorted(name for name in names if not skip.match(name))
+
+
+def blank(text):
+    """Comments, strings and characters replaced by blanks of the same shape."""
+    pattern = r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
+    return re.sub(pattern, lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.S)
+
+
+def line_of(text, position):
+    return text.count("\n", 0, position) + 1
+
+
+def room_of(name):
+    parts = name.split("/")
+    return parts[1] if len(parts) > 2 and parts[0] in ("firmware", "host") else None
+
+
+def check_includes(tree):
+    for room, (folder, may) in tree.rooms.items():
+        for other in may:
+            home = tree.rooms.get(other, (None,))[0]
+            if home is None:
+                tree.report("rooms", folder + "/CMakeLists.txt", 1, f"no room '{other}'")
+            elif folder.startswith("firmware/") and home.startswith("host/"):
+                tree.report("rooms", folder + "/CMakeLists.txt", 1, f"firmware may not use {home}")
+    for name, text in tree.code(".c", ".h", under=("firmware/", "host/")).items():
+        room = room_of(name)
+        if room not in tree.rooms:
+            continue
+        for found in INCLUDE.finditer(text):
+            other = found.group(2).split("/")[0]
+            if found.group(1) == '"' and "/" in found.group(2) and other in tree.rooms:
+                if other != room and other not in tree.rooms[room][1]:
+                    message = f"{room} may not include {found.group(2)} (MAY_USE)"
+                    tree.report("rooms", name, line_of(text, found.start()), message)
+
+
+def check_library_headers(tree):
+    for name, text in tree.code(".c", ".h", under=("firmware/", "host/")).items():
+        for found in INCLUDE.finditer(text):
+            for prefix, owner in HEADER_OWNERS.items():
+                if found.group(2).startswith(prefix) and room_of(name) != owner:
+                    message = f"only {owner} includes {found.group(2)}"
+                    tree.report("headers", name, line_of(text, found.start()), message)
+
+
+def ban(tree, rule, name, text, words, what):
+    pattern = r"(?<![\w.])(?<!->)(" + "|".join(words.split()) + r")\s*" + what
+    for found in re.finditer(pattern, text):
+        # A declaration (`void free(...)`) would be as wrong as a call.
+        tree.report(rule, name, line_of(text, found.start()), f"{found.group(1)} is banned here")
+
+
+def check_calls(tree):
+    for name, text in tree.code(".c", ".h").items():
+        text = blank(text)
+        ban(tree, "calls", name, text, ANYWHERE, r"\(")
+        if name.startswith("tests/"):
+            continue
+        if name != "firmware/base/arena.c":
+            ban(tree, "memory", name, text, ALLOCATION, r"\(")
+        if Path(name).name not in ("main.c", "cli.c"):
+            ban(tree, "exit", name, text, LEAVING, r"\(")
+    for name, text in tree.code(".cl", ".clh").items():
+        ban(tree, "kernels", name, blank(text), KERNEL, r"\b")
+
+
+def check_flags(tree):
+    for name, text in tree.texts.items():
+        if name.endswith((".cmake", "CMakeLists.txt")) or name.startswith(("boards/", ".ci/")):
+            for found in re.finditer(FLAGS, text):
+                message = found.group() + " is banned"
+                tree.report("flags", name, line_of(text, found.start()), message)
+
+
+def check_columns(tree):
+    for name, text in tree.code(".c", ".h", ".cl", ".clh", ".py").items():
+        for number, line in enumerate(text.split("\n"), 1):
+            if len(line) > COLUMNS:
+                tree.report("columns", name, number, f"{len(line)} columns, at most {COLUMNS}")
+
+
+def functions(text):
+    """(name, first line, lines) of each function with its braces where clang-format puts them."""
+    start, head = None, ""
+    for number, line in enumerate(blank(text).split("\n"), 1):
+        if line.startswith("#"):
+            continue
+        if line == "}" and start:
+            named = re.search(r"(\w+)\s*\(", re.sub(r"__attribute__\s*\(\(.*?\)\)", "", head))
+            if named:
+                yield named.group(1), start, number - start + 1
+            start, head = None, ""
+        elif line[:1].strip() and line[0] not in "{}":
+            if not start or head.rstrip().endswith((";", "}")):
+                start, head = number, ""
+            head += line + "\n"
+        elif line[:1] == "}":
+            start, head = None, ""
+        elif start and "{" not in head:
+            head += line + "\n"
+
+
+def check_functions(tree):
+    for name, text in tree.code(".c", ".h", ".cl", ".clh").items():
+        for function, line, lines in functions(text):
+            if lines > FUNCTION_LINES:
+                message = f"{function} has {lines} lines, at most {FUNCTION_LINES}"
+                tree.report("length", name, line, message)
+
+
+def check_machine_paths(tree):
+    for name, text in tree.texts.items():
+        for found in MACHINE_PATH.finditer(text):
+            tree.report("paths", name, line_of(text, found.start()), "a path of one machine")
+
+
+def check_cards(tree):
+    for _, (folder, _) in sorted(tree.rooms.items()):
+        card = tree.texts.get(folder + "/README.md")
+        if card is None:
+            tree.report("cards", folder, 0, "no README.md")
+        elif len(card.splitlines()) > CARD_LINES:
+            lines = len(card.splitlines())
+            tree.report("cards", folder + "/README.md", lines, f"at most {CARD_LINES} lines")
+
+
+def check_guards(tree):
+    for name, text in tree.code(".h").items():
+        parts = name.split("/")
+        parts = parts if parts[0] in ("tests", "kernels") else parts[1:]
+        guard = "RP_" + re.sub(r"\W", "_", "_".join(parts)).upper()
+        code = blank(text).strip()
+        head = f"#ifndef {guard}\n#define {guard}\n"
+        if not code.startswith(head) or not code.endswith("#endif"):
+            tree.report("guards", name, 1, f"no include guard {guard} round the whole file")
+
+
+CHECKS = (
+    check_includes,
+    check_library_headers,
+    check_calls,
+    check_flags,
+    check_columns,
+    check_functions,
+    check_machine_paths,
+    check_cards,
+    check_guards,
+)
+
+
+def check(root):
+    tree = Tree(root)
+    for one in CHECKS:
+        one(tree)
+    return sorted(set(tree.found), key=lambda f: (f[1], f[2], f[0], f[3]))
+
+
+# ---- the canary: a clean tree is silent, and each wrong file rings its own rule only ----------
+
+CLEAN = {
+    "firmware/base/CMakeLists.txt": "rp_room(base SOURCES arena.c LIBS m)\n",
+    "firmware/base/README.md": "# base\n",
+    "firmware/base/arena.c": "void *take(void) {\n    return malloc(1);\n}\n",
+    "firmware/base/err.h": "#ifndef RP_BASE_ERR_H\n#define RP_BASE_ERR_H\nint x;\n#endif\n",
+    "firmware/wire/CMakeLists.txt": "rp_room(wire MAY_USE base SOURCES frame.c)\n",
+    "firmware/wire/README.md": "# wire\n",
+    "firmware/wire/frame.c": '#include "base/err.h"\n/* free(x) */ char *s = "exit(1)";\n'
+    "int spent(int time);\nint y = wall_time(1) + op->free(2);\n",
+    "host/data/CMakeLists.txt": "rp_room(data MAY_USE base SOURCES data.c)\n",
+    "host/data/README.md": "# data\n",
+    "tests/wire/test_frame.c": "int main(void) {\n    exit(77);\n}\n",
+    "README.md": "Run it with ../shared/data, or from $HOME/work/x.\n",
+}
+LONG = "int f(int a,\n      int b) {\n" + "    a++;\n" * 68 + "}\n"
+EXACT = "int f(int a,\n      int b) {\n" + "    a++;\n" * 67 + "}\n"
+WRONG = (
+    ("rooms", "firmware/base/err.c", '#include "wire/frame.h"\n'),
+    ("rooms", "firmware/wire/CMakeLists.txt", "rp_room(wire MAY_USE base data SOURCES f.c)\n"),
+    ("rooms", "host/data/CMakeLists.txt", "rp_room(data MAY_USE base wier SOURCES d.c)\n"),
+    ("headers", "firmware/wire/cl.c", "#include <CL/cl.h>\n"),
+    ("headers", "host/data/blas.c", "#include <clblast_c.h>\n"),
+    ("headers", "firmware/wire/socket.c", "#include <zmq.h>\n"),
+    ("memory", "firmware/wire/a.c", "void f(void) {\n    free(0);\n}\n"),
+    ("memory", "host/data/a.c", "void *p(void) {\n    return  calloc (1, 2);\n}\n"),
+    ("exit", "host/data/b.c", "void f(void) {\n    exit(0);\n}\n"),
+    ("calls", "tests/wire/test_a.c", "int f(void) {\n    return rand();\n}\n"),
+    ("calls", "host/data/c.c", "void f(char *s) {\n    strcpy(s, s);\n}\n"),
+    ("calls", "host/data/d.c", "long f(void) {\n    return time(0);\n}\n"),
+    ("kernels", "kernels/a.cl", "__kernel void f(__global double *x) {\n}\n"),
+    ("flags", "firmware/wire/x.cmake", "add_compile_options(-ffast" + "-math)\n"),
+    ("columns", "kernels/b.cl", "/* " + "x" * 96 + " */\n"),
+    ("length", "firmware/wire/long.c", LONG),
+    ("length", "kernels/long.cl", "__kernel void f(\n    int b)\n{\n" + "    ;\n" * 67 + "}\n"),
+    ("paths", "host/data/e.c", 'char *s = "/' + 'home/me/x";\n'),
+    ("paths", "tests/wire/run.sh", "cd /" + "root/x\n"),
+    ("cards", "firmware/wire/README.md", "line\n" * 41),
+    ("cards", "firmware/base/README.md", None),
+    ("guards", "firmware/wire/frame.h", "#ifndef FRAME_H\n#define FRAME_H\n#endif\n"),
+    ("guards", "firmware/wire/open.h", "int x;\n"),
+)
+SILENT = (("firmware/wire/exact.c", EXACT), ("kernels/wide.cl", "/* " + "x" * 94 + " */\n"))
+
+
+def rules_rung(files):
+    with tempfile.TemporaryDirectory() as root:
+        for name, text in files.items():
+            if text is not None:
+                path = Path(root) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+        return check(root)
+
+
+def canary():
+    """Messages about rules that do not ring, or ring for nothing."""
+    faults = [f"rings on a clean tree: {f}" for f in rules_rung({**CLEAN, **dict(SILENT)})]
+    for rule, name, text in WRONG:
+        rung = {f[0] for f in rules_rung({**CLEAN, name: text})}
+        if rung != {rule}:
+            faults.append(f"{name}: wanted '{rule}' to ring, got {sorted(rung) or 'silence'}")
+    return faults
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
+    faults = canary()
+    for fault in faults:
+        print("canary:", fault)
+    found = check(root)
+    for rule, name, line, message in found:
+        print(f"{name}:{line}: {message} [{rule}]")
+    print(f"tidy: {len(found)} findings; canary: {len(WRONG)} rules rung, {len(faults)} faults")
+    return 1 if found or faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
