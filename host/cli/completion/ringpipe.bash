@@ -1,0 +1,113 @@
+# bash completion for ringpipe and ringpipe-agent; the verbs and options of INTERFACE, no more.
+
+# Names of the folders or the files without their ending, in a folder of the installed or source tree.
+_ringpipe_names() {
+    local folder name
+    for folder in "/usr/share/ringpipe/$1" "$1" "host/$1"; do
+        for name in "$folder"/*"$2"; do
+            if [[ -e $name ]]; then
+                basename "$name" "$2"
+            fi
+        done
+    done
+}
+
+_ringpipe_words() {
+    mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
+}
+
+_ringpipe_files() {
+    mapfile -t COMPREPLY < <(compgen -f -X "!*.$1" -- "$2" && compgen -d -S / -- "$2")
+    compopt -o nospace 2>/dev/null
+}
+
+_ringpipe_dirs() {
+    mapfile -t COMPREPLY < <(compgen -d -S / -- "$1")
+    compopt -o nospace 2>/dev/null
+}
+
+_ringpipe_options() {
+    case $1 in
+    train) echo --set --out --resume --format --dry-run ;;
+    eval) echo --weights --split --format ;;
+    plan) echo --out --format ;;
+    profile) echo --out ;;
+    sim) echo --plan --profile --seed --format ;;
+    draw) echo --stages --micro --format ;;
+    tune) echo --board --minutes ;;
+    doctor) echo --board --format ;;
+    keys) echo --dir ;;
+    data) echo --to ;;
+    esac
+}
+
+# The value of an option, when the word before is one. Fails when it is not.
+_ringpipe_value() {
+    local verb=$1 option=$2 word=$3
+    case $option in
+    --format)
+        if [[ $verb == draw ]]; then
+            _ringpipe_words "text svg" "$word"
+        else
+            _ringpipe_words "text json" "$word"
+        fi
+        ;;
+    --split) _ringpipe_words "test train" "$word" ;;
+    --weights) _ringpipe_files safetensors "$word" ;;
+    --plan | --profile) _ringpipe_files json "$word" ;;
+    --board) _ringpipe_words "$(_ringpipe_names boards "")" "$word" ;;
+    --roster) _ringpipe_files yaml "$word" ;;
+    --resume | --dir | --to | --keys) _ringpipe_dirs "$word" ;;
+    --out)
+        case $verb in
+        plan | profile) _ringpipe_files json "$word" ;;
+        *) _ringpipe_dirs "$word" ;;
+        esac
+        ;;
+    --listen) _ringpipe_words "tcp://" "$word" ;;
+    --set) _ringpipe_words "model= data. ring. train. loss= optimizer. schedule= cut=" "$word" ;;
+    --stages | --micro | --minutes | --seed | --threads) COMPREPLY=() ;;
+    *) return 1 ;;
+    esac
+}
+
+_ringpipe() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]}
+    COMPREPLY=()
+    if ((COMP_CWORD == 1)); then
+        _ringpipe_words "train eval plan profile sim draw tune doctor keys data inspect
+            --help --version" "$word"
+        return
+    fi
+    if _ringpipe_value "$verb" "$before" "$word"; then
+        return
+    fi
+    if [[ $word == -* ]]; then
+        _ringpipe_words "$(_ringpipe_options "$verb") --help" "$word"
+        return
+    fi
+    case $verb in
+    train | eval | plan | profile | sim) _ringpipe_files yaml "$word" ;;
+    draw) _ringpipe_words "gpipe 1f1b zb-h1" "$word" ;;
+    keys) _ringpipe_words "new show trust" "$word" ;;
+    inspect) _ringpipe_files safetensors "$word" ;;
+    data)
+        if [[ $before == fetch ]]; then
+            _ringpipe_words "mnist fashion-mnist cifar10" "$word"
+        else
+            _ringpipe_words fetch "$word"
+        fi
+        ;;
+    esac
+}
+
+_ringpipe_agent() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+    COMPREPLY=()
+    if ! _ringpipe_value agent "$before" "$word"; then
+        _ringpipe_words "--listen --board --keys --roster --threads --help --version" "$word"
+    fi
+}
+
+complete -F _ringpipe ringpipe
+complete -F _ringpipe_agent ringpipe-agent
