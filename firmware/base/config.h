@@ -5,7 +5,8 @@
  * a list, keys that depend on `kind`), which a fixed C schema can not say; libyaml, below libcyaml,
  * does the parsing here.
  *
- * Messages look like `run.yaml:12: train.batch: expected a whole number from 1 to 65536, found 'x'`. */
+ * Messages look like
+ * `run.yaml:12: train.batch: expected a whole number from 1 to 65536, found 'x'`. */
 #ifndef RP_BASE_CONFIG_H
 #define RP_BASE_CONFIG_H
 
@@ -42,17 +43,20 @@ uint32_t rp_node_count(const rp_node *node); /* of a list or a map */
 rp_node *rp_node_item(const rp_node *node, uint32_t index);
 const char *rp_node_key(const rp_node *node, uint32_t index); /* of a map */
 
-/* The child of a map, or NULL; marks the key as known. */
+/* The child of a map, or NULL (also when `map` is NULL or no map); marks the key as known. `key` is
+ * borrowed as long as the tree lives: hand in literals. */
 rp_node *rp_node_find(rp_node *map, const char *key);
 
-/* Typed reads of a map's key. When the key is absent *out stays as it was (so preset the default);
- * `rp_node_need` first makes absence an error. The bounds are inclusive; doubles must be finite. */
+/* Typed reads of a map's key. When the key is absent (or `map` is NULL) *out stays as it was, so
+ * preset the default; `rp_node_need` first makes absence an error. The bounds are inclusive;
+ * doubles must be finite. */
 rp_err rp_node_need(rp_node *map, const char *key) RP_MUST_CHECK;
 rp_err rp_node_u32(rp_node *map, const char *key, uint32_t min, uint32_t max,
                    uint32_t *out) RP_MUST_CHECK;
 rp_err rp_node_u64(rp_node *map, const char *key, uint64_t min, uint64_t max,
                    uint64_t *out) RP_MUST_CHECK;
-rp_err rp_node_f64(rp_node *map, const char *key, double min, double max, double *out) RP_MUST_CHECK;
+rp_err rp_node_f64(rp_node *map, const char *key, double min, double max,
+                   double *out) RP_MUST_CHECK;
 rp_err rp_node_f32(rp_node *map, const char *key, double min, double max, float *out) RP_MUST_CHECK;
 rp_err rp_node_bool(rp_node *map, const char *key, bool *out) RP_MUST_CHECK;
 rp_err rp_node_string(rp_node *map, const char *key, const char **out) RP_MUST_CHECK;

@@ -17,7 +17,15 @@ enum {
     RP_ST_HEADER_BYTES_MAX = 16 << 20
 };
 
-typedef enum { RP_ST_F32, RP_ST_I32, RP_ST_I64, RP_ST_U8, RP_ST_F64, RP_ST_F16, RP_ST_BF16 } rp_st_type;
+typedef enum {
+    RP_ST_F32,
+    RP_ST_I32,
+    RP_ST_I64,
+    RP_ST_U8,
+    RP_ST_F64,
+    RP_ST_F16,
+    RP_ST_BF16
+} rp_st_type;
 
 typedef struct {
     const char *name;

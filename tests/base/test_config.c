@@ -1,0 +1,370 @@
+#include "expect.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "base/config.h"
+
+static rp_arena arena;
+
+static int setup(void **state) {
+    (void)state;
+    rp_arena_init(&arena, "test", 0);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    rp_arena_finish(&arena);
+    return 0;
+}
+
+static rp_node *parse(const char *text) {
+    rp_node *root = NULL;
+    expect_ok(rp_config_read_text(&arena, text, strlen(text), "run.yaml", &root));
+    return root;
+}
+
+/* The text is refused and the message has `part`. */
+static void expect_refused(const char *text, const char *part) {
+    rp_node *root = NULL;
+    expect_err(rp_config_read_text(&arena, text, strlen(text), "run.yaml", &root), RP_ERR_USAGE);
+    assert_null(root);
+    if (!strstr(rp_err_message(), part)) {
+        fail_msg("'%s' is not in '%s'", part, rp_err_message());
+    }
+}
+
+static void expect_message(const char *whole) {
+    assert_string_equal(rp_err_message(), whole);
+}
+
+static const char run_text[] = "# a run\n"
+                               "model: vgg11\n"
+                               "data: {set: glyphs, shuffle: true}\n"
+                               "train:\n"
+                               "  batch: 128\n"
+                               "  seed: 18446744073709551615\n"
+                               "optimizer: {kind: sgd, lr: 5.0e-4, momentum: .9, decay: 1e3}\n"
+                               "cut: [conv1, \"relu 2\"]\n";
+
+static void values_are_read(void **state) {
+    (void)state;
+    rp_node *root = parse(run_text);
+    const char *text = NULL;
+    uint32_t u32 = 7;
+    uint64_t u64 = 7;
+    double f64 = 7;
+    float f32 = 7;
+    bool yes = false;
+    expect_ok(rp_node_string(root, "model", &text));
+    assert_string_equal(text, "vgg11");
+    rp_node *train = rp_node_find(root, "train");
+    assert_true(rp_node_is_map(train));
+    assert_int_equal(rp_node_line(train), 4);
+    expect_ok(rp_node_u32(train, "batch", 1, 65536, &u32));
+    assert_int_equal(u32, 128);
+    expect_ok(rp_node_u64(train, "seed", 0, UINT64_MAX, &u64));
+    assert_true(u64 == UINT64_MAX);
+    rp_node *optimizer = rp_node_find(root, "optimizer");
+    expect_ok(rp_node_f64(optimizer, "lr", 0, 1, &f64));
+    expect_close(f64, 5e-4, 0, 0);
+    expect_ok(rp_node_f32(optimizer, "momentum", 0, 1, &f32));
+    expect_close(f32, 0.9, 1e-7, 0);
+    expect_ok(rp_node_f64(optimizer, "decay", -INFINITY, INFINITY, &f64));
+    expect_close(f64, 1000, 0, 0);
+    expect_ok(rp_node_bool(rp_node_find(root, "data"), "shuffle", &yes));
+    assert_true(yes);
+    static const char *const kinds[] = {"adam", "sgd", NULL};
+    expect_ok(rp_node_word(optimizer, "kind", kinds, &u32));
+    assert_int_equal(u32, 1);
+    rp_node *cut = rp_node_find(root, "cut");
+    assert_true(rp_node_is_list(cut));
+    assert_int_equal(rp_node_count(cut), 2);
+    assert_string_equal(rp_node_text(rp_node_item(cut, 1)), "relu 2");
+    assert_string_equal(rp_node_key(root, 4), "cut");
+    expect_ok(rp_node_done(optimizer));
+    expect_ok(rp_node_done(root));
+}
+
+static void absent_keys_leave_defaults(void **state) {
+    (void)state;
+    rp_node *root = parse("a: 1\n");
+    uint32_t u32 = 42;
+    const char *text = "preset";
+    bool yes = true;
+    expect_ok(rp_node_u32(root, "b", 0, 9, &u32));
+    expect_ok(rp_node_string(root, "c", &text));
+    expect_ok(rp_node_bool(rp_node_find(root, "section"), "d", &yes));
+    assert_int_equal(u32, 42);
+    assert_string_equal(text, "preset");
+    assert_true(yes);
+    expect_ok(rp_node_need(root, "a"));
+    expect_err(rp_node_need(root, "steps"), RP_ERR_USAGE);
+    expect_message("run.yaml:1: the key 'steps' is needed here");
+}
+
+static void wrong_values_are_named(void **state) {
+    (void)state;
+    rp_node *root =
+        parse("train:\n  batch: x\n  lr: [1]\n  flag: yes\n  size: '64'\n  kind: adm\n");
+    rp_node *train = rp_node_find(root, "train");
+    uint32_t u32 = 5;
+    double f64 = 5;
+    bool yes = false;
+    static const char *const kinds[] = {"sgd", "adam", "adamw", NULL};
+    expect_err(rp_node_u32(train, "batch", 1, 65536, &u32), RP_ERR_USAGE);
+    expect_message("run.yaml:2: train.batch: expected a whole number from 1 to 65536, found 'x'");
+    expect_err(rp_node_f64(train, "lr", 0, INFINITY, &f64), RP_ERR_USAGE);
+    expect_message("run.yaml:3: train.lr: expected a number of at least 0, found a list");
+    expect_err(rp_node_bool(train, "flag", &yes), RP_ERR_USAGE);
+    expect_message("run.yaml:4: train.flag: expected true or false, found 'yes'");
+    expect_err(rp_node_u32(train, "size", 1, 65536, &u32), RP_ERR_USAGE);
+    expect_message("run.yaml:5: train.size: expected a whole number from 1 to 65536, found '64' "
+                   "in quotes");
+    expect_err(rp_node_word(train, "kind", kinds, &u32), RP_ERR_USAGE);
+    expect_message("run.yaml:6: train.kind: expected one of: sgd adam adamw; found 'adm', did you "
+                   "mean 'adam'?");
+    expect_err(rp_node_u32(rp_node_find(train, "batch"), "x", 0, 1, &u32), RP_ERR_USAGE);
+    expect_message("run.yaml:2: train.batch: expected keys with values, found 'x'");
+    assert_int_equal(u32, 5);
+    expect_close(f64, 5, 0, 0);
+}
+
+static void bad_numbers(void **state) {
+    (void)state;
+    static const char *const bad_whole[] = {
+        "-1",  "+1",  "1.0", "1e3", "0x10", "007", "1_000", "4294967296", "99999999999999999999999",
+        "1 2", "true"};
+    static const char *const bad_real[] = {".nan",  "nan",   "inf",      ".inf", "-.inf",
+                                           "1e999", "0x1p3", "1e",       ".",    "-.",
+                                           "1.5.2", "1,5",   "infinity", "2"};
+    char text[64];
+    uint32_t u32 = 3;
+    double f64 = 3;
+    float f32 = 3;
+    for (size_t i = 0; i < sizeof bad_whole / sizeof *bad_whole; i++) {
+        (void)snprintf(text, sizeof text, "a: %s\n", bad_whole[i]);
+        expect_err(rp_node_u32(parse(text), "a", 0, UINT32_MAX, &u32), RP_ERR_USAGE);
+    }
+    for (size_t i = 0; i < sizeof bad_real / sizeof *bad_real; i++) {
+        (void)snprintf(text, sizeof text, "a: %s\n", bad_real[i]);
+        expect_err(rp_node_f64(parse(text), "a", -1, 1, &f64), RP_ERR_USAGE);
+    }
+    expect_err(rp_node_f32(parse("a: 1e39"), "a", -INFINITY, INFINITY, &f32), RP_ERR_USAGE);
+    expect_err(rp_node_u64(parse("a: 18446744073709551616"), "a", 0, UINT64_MAX, &(uint64_t){0}),
+               RP_ERR_USAGE);
+    assert_int_equal(u32, 3);
+    expect_close(f64 + (double)f32, 6, 0, 0);
+}
+
+static void strangers_are_refused(void **state) {
+    (void)state;
+    uint32_t u32 = 0;
+    rp_node *root = parse("batch: 1\n\nbacth: 2\n");
+    expect_ok(rp_node_u32(root, "batch", 0, 9, &u32));
+    expect_ok(rp_node_u32(root, "seed", 0, 9, &u32));
+    expect_err(rp_node_done(root), RP_ERR_USAGE);
+    expect_message("run.yaml:3: bacth: unknown key; did you mean 'batch'?");
+    root = parse("train: {colour: 2}\n");
+    rp_node *train = rp_node_find(root, "train");
+    expect_ok(rp_node_u32(train, "batch", 0, 9, &u32));
+    expect_ok(rp_node_u32(train, "seed", 0, 9, &u32));
+    expect_err(rp_node_done(train), RP_ERR_USAGE);
+    expect_message("run.yaml:1: train.colour: unknown key; known here: batch seed");
+    root = parse("a: 1\nmodle: x\n");
+    expect_err(rp_node_need(root, "model"), RP_ERR_USAGE);
+    expect_message("run.yaml:2: modle: unknown key; did you mean 'model'?");
+}
+
+static void bad_files(void **state) {
+    (void)state;
+    expect_refused("a: 1\nb: 2\na: 3\n", "run.yaml:3: key 'a' stands here twice (first in line 1)");
+    expect_refused("a: {x: 1, 'x': 2}\n", "run.yaml:1: key 'x' stands here twice");
+    expect_refused("a: &top 1\n", "run.yaml:1: anchors");
+    expect_refused("a: &top {b: 1}\nc: *top\n", "anchors");
+    expect_refused("a: 1\nc: *top\n", "run.yaml:2: anchors");
+    expect_refused("a: !!int 1\n", "tags");
+    expect_refused("!x a: 1\n", "tags");
+    expect_refused("a: 1\n---\nb: 1\n", "run.yaml:2: a second document");
+    expect_refused("", "empty");
+    expect_refused("# only a comment\n", "empty");
+    expect_refused("- 1\n", "expected keys with values, found a list");
+    expect_refused("text\n", "found 'text'");
+    expect_refused("a:\nb: 1\n", "run.yaml:1: a key or list item without a value");
+    expect_refused("a: [1, ~]\n", "without a value");
+    expect_refused("a: null\n", "without a value");
+    expect_refused("[a]: 1\n", "expected a key");
+    expect_refused("? {a: 1}\n: 1\n", "expected a key");
+    expect_refused("a: [1, 2\nb: 1\n", "run.yaml:");
+    expect_refused("a: 1\n\tb: 1\n", "run.yaml:2: not valid YAML");
+    expect_refused("a: 'x\n", "not valid YAML");
+    expect_refused("a: \"\\0\"\n", "zero byte");
+    expect_refused("a: \xff\n", "not valid YAML");
+    expect_refused("%YAML 3.0\n---\na: 1\n", "not valid YAML");
+}
+
+static void limits(void **state) {
+    (void)state;
+    enum { BYTES = RP_CONFIG_FILE_BYTES_MAX + 10 };
+    char *text = NULL;
+    expect_ok(RP_ARENA_NEW(&arena, BYTES, &text));
+    memset(text, '[', 200);
+    memcpy(text, "a: ", 3);
+    expect_refused(text, "nested too deeply");
+    memset(text, '#', BYTES - 1);
+    expect_refused(text, "bytes");
+    memset(text, 0, BYTES);
+    size_t used = 0;
+    for (int i = 0; i < 5000; i++) {
+        used += (size_t)snprintf(text + used, BYTES - used, "k%d: 1\n", i);
+    }
+    expect_refused(text, "too many keys");
+    memset(text, 0, BYTES);
+    memcpy(text, "a: [", 4);
+    for (size_t i = 4; i < 4 + 2 * RP_CONFIG_NODES_MAX; i += 2) {
+        memcpy(text + i, "1,", 2);
+    }
+    memcpy(text + strlen(text), "]", 1);
+    expect_refused(text, "too many values");
+}
+
+static void files(void **state) {
+    (void)state;
+    char path[] = "/tmp/rp-config-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, run_text, sizeof run_text - 1), sizeof run_text - 1);
+    close(fd);
+    rp_node *root = NULL;
+    expect_ok(rp_config_read_file(&arena, path, &root));
+    assert_int_equal(rp_node_count(root), 5);
+    unlink(path);
+    expect_err(rp_config_read_file(&arena, path, &root), RP_ERR_IO);
+    assert_non_null(strstr(rp_err_message(), path));
+    expect_err(rp_config_read_file(&arena, "/tmp", &root), RP_ERR_IO);
+    assert_int_equal(rp_err_exit_code(RP_ERR_IO), 2);
+}
+
+static void set_from_the_command_line(void **state) {
+    (void)state;
+    rp_node *root = parse(run_text);
+    uint32_t u32 = 0;
+    const char *text = NULL;
+    expect_ok(rp_config_set(&arena, root, "train.batch=64"));
+    expect_ok(rp_config_set(&arena, root, "ring.link.delay_ms=20"));
+    expect_ok(rp_config_set(&arena, root, "schedule={kind: ea-pipe, replicas: 4}"));
+    expect_ok(rp_config_set(&arena, root, "cut=auto"));
+    expect_ok(rp_config_set(&arena, root, "model=\"a=b\""));
+    expect_ok(rp_node_u32(rp_node_find(root, "train"), "batch", 1, 100, &u32));
+    assert_int_equal(u32, 64);
+    rp_node *ring = rp_node_find(root, "ring");
+    expect_ok(rp_node_u32(rp_node_find(ring, "link"), "delay_ms", 1, 100, &u32));
+    assert_int_equal(u32, 20);
+    expect_ok(rp_node_u32(rp_node_find(root, "schedule"), "replicas", 1, 100, &u32));
+    assert_int_equal(u32, 4);
+    expect_ok(rp_node_string(root, "cut", &text));
+    assert_string_equal(text, "auto");
+    expect_ok(rp_node_string(root, "model", &text));
+    assert_string_equal(text, "a=b");
+    expect_ok(rp_config_set(&arena, root, "train.batch=many"));
+    expect_err(rp_node_u32(rp_node_find(root, "train"), "batch", 1, 100, &u32), RP_ERR_USAGE);
+    expect_message("--set: train.batch: expected a whole number from 1 to 100, found 'many'");
+    expect_ok(rp_config_set(&arena, root, "train.bacth=1"));
+    expect_err(rp_node_done(rp_node_find(root, "train")), RP_ERR_USAGE);
+    static const char *const bad[] = {
+        "",
+        "=",
+        "=1",
+        "a",
+        "a=",
+        "a..b=1",
+        ".a=1",
+        "a.=1",
+        "a=[1",
+        "a={b: 1, b: 2}",
+        "a=*x",
+        "model.x=1",
+        "cut.x=1",
+        "a=1\n---\n2",
+        "a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r.s.t.u.v.w.x.y.z.a.b.c.d.e.f.g=1"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        expect_err(rp_config_set(&arena, root, bad[i]), RP_ERR_USAGE);
+        assert_non_null(strstr(rp_err_message(), "--set"));
+    }
+}
+
+static void expect_same(const rp_node *a, const rp_node *b) {
+    assert_int_equal(rp_node_is_map(a), rp_node_is_map(b));
+    assert_int_equal(rp_node_is_list(a), rp_node_is_list(b));
+    if (rp_node_is_scalar(a)) {
+        assert_string_equal(rp_node_text(a), rp_node_text(b));
+        return;
+    }
+    assert_int_equal(rp_node_count(a), rp_node_count(b));
+    for (uint32_t i = 0; i < rp_node_count(a); i++) {
+        if (rp_node_is_map(a)) {
+            assert_string_equal(rp_node_key(a, i), rp_node_key(b, i));
+        }
+        expect_same(rp_node_item(a, i), rp_node_item(b, i));
+    }
+}
+
+static void written_text_reads_back(void **state) {
+    (void)state;
+    static const char text[] =
+        "plain: 64\nquoted: '64'\nyes: \"true\"\nempty: ''\nhash: 'a # b'\ncolon: 'a: b'\n"
+        "lines: \"one\\ntwo\\n\\n\\tthree \"\nblock: |\n  first\n   second\n\nfolded: >-\n  a\n  "
+        "b\n"
+        "unicode: \"Gr\\u00fc\\u00dfe \xe2\x86\x92\"\nbell: \"\\a\"\n'odd: key': 1\n'': 1\n"
+        "long: a text of many words that goes on and on and on and on and on beyond 80 columns\n"
+        "list: [1, 2, [3, {a: b}], {}, []]\n"
+        "layers:\n  - {name: conv1, kind: conv2d}\n  - name: x\n    from: [a, b]\n"
+        "comma: 'a, b'\nnull: '~'\nflow: {k: plain words, q: 'x, y', e: ''}\n";
+    rp_node *root = NULL;
+    expect_err(rp_config_read_text(&arena, text, sizeof text - 1, "t", &root), RP_ERR_USAGE);
+    char legal[sizeof text];
+    memcpy(legal, text, sizeof text);
+    memcpy(strstr(legal, "'': 1\n"), "zz: 1\n", 6); /* an empty key is refused */
+    root = parse(legal);
+    char *once = NULL;
+    char *twice = NULL;
+    expect_ok(rp_config_text(&arena, root, &once));
+    rp_node *again = parse(once);
+    expect_same(root, again);
+    expect_ok(rp_config_text(&arena, again, &twice));
+    assert_string_equal(once, twice);
+    uint32_t u32 = 0;
+    bool yes = false;
+    expect_ok(rp_node_u32(again, "plain", 0, 99, &u32));
+    expect_err(rp_node_u32(again, "quoted", 0, 99, &u32), RP_ERR_USAGE);
+    expect_err(rp_node_bool(again, "yes", &yes), RP_ERR_USAGE);
+    FILE *file = tmpfile();
+    char back[4096] = {0};
+    expect_ok(rp_config_write(root, file));
+    rewind(file);
+    assert_true(fread(back, 1, sizeof back - 1, file) > 0);
+    fclose(file);
+    assert_string_equal(back, once);
+    FILE *full = fopen("/dev/full", "w");
+    if (full) {
+        expect_err(rp_config_write(root, full), RP_ERR_IO);
+        fclose(full);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_are_read),
+        cmocka_unit_test(absent_keys_leave_defaults),
+        cmocka_unit_test(wrong_values_are_named),
+        cmocka_unit_test(bad_numbers),
+        cmocka_unit_test(strangers_are_refused),
+        cmocka_unit_test(bad_files),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(files),
+        cmocka_unit_test(set_from_the_command_line),
+        cmocka_unit_test(written_text_reads_back),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
