@@ -1,0 +1,366 @@
+#include "nn/model.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/layer_common.h"
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+static rp_err read_dim(const rp_node *node, uint32_t *out) {
+    const char *text = rp_node_is_scalar(node) ? rp_node_text(node) : "";
+    char *end = NULL;
+    errno = 0;
+    unsigned long long value = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    if (value == 0 || value > INT32_MAX || errno || *end) {
+        return rp_node_fail(node, "expected a whole number from 1 to %d", INT32_MAX);
+    }
+    *out = (uint32_t)value;
+    return RP_OK;
+}
+
+static rp_err read_input(rp_node *root, const rp_shape *data, rp_shape *out) {
+    rp_err err;
+    RP_TRY(rp_node_need(root, "input"));
+    const rp_node *node = rp_node_find(root, "input");
+    if (rp_node_is_scalar(node) && strcmp(rp_node_text(node), "data") == 0) {
+        if (!data) {
+            return rp_node_fail(node, "this data set has no sample shape of its own: expected a "
+                                      "list like [3, 32, 32]");
+        }
+        *out = *data;
+    } else {
+        if (!rp_node_is_list(node) || rp_node_count(node) == 0 ||
+            rp_node_count(node) >= RP_DIMS_MAX) {
+            return rp_node_fail(node, "expected `data` or a list of 1 to %d sizes like [3, 32, 32]",
+                                RP_DIMS_MAX - 1);
+        }
+        *out = (rp_shape){.dims = rp_node_count(node)};
+        for (uint32_t i = 0; i < out->dims; i++) {
+            RP_TRY(read_dim(rp_node_item(node, i), &out->dim[i]));
+        }
+    }
+    if (out->dims == 0 || out->dims >= RP_DIMS_MAX || !rp_shape_check(out)) {
+        return rp_node_fail(node, "a sample has at most %d dimensions and 2^31 - 1 elements",
+                            RP_DIMS_MAX - 1);
+    }
+    if (data && rp_shape_count(data) != rp_shape_count(out)) {
+        char a[RP_LAYER_SHAPE_TEXT];
+        char b[RP_LAYER_SHAPE_TEXT];
+        err = rp_node_fail(node, "the model takes samples %s, the data set has %s",
+                           rp_layer_shape_text(out, a), rp_layer_shape_text(data, b));
+        return err == RP_OK ? err : RP_ERR_SHAPE;
+    }
+    return RP_OK;
+fail:
+    return err;
+}
+
+static bool name_is_valid(const char *name) {
+    size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                 "_.-");
+    return length > 0 && name[length] == 0 && length < RP_LAYER_NAME_MAX;
+}
+
+static uint32_t find_before(const rp_model *model, uint32_t end, const char *name) {
+    for (uint32_t i = 0; i < end; i++) {
+        if (strcmp(model->layer[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return end;
+}
+
+static rp_err read_name(const rp_model *model, uint32_t index, rp_node *keys) {
+    rp_err err;
+    const char *name = NULL;
+    RP_TRY(rp_node_need(keys, "name"));
+    RP_TRY(rp_node_string(keys, "name", &name));
+    const rp_node *node = rp_node_find(keys, "name");
+    if (!name_is_valid(name)) {
+        return rp_node_fail(node, "a layer's name has 1 to %d of A-Z a-z 0-9 _ . -, found '%s'",
+                            RP_LAYER_NAME_MAX - 1, name);
+    }
+    if (strcmp(name, "data") == 0) {
+        return rp_node_fail(node, "'data' is the model's input, call the layer otherwise");
+    }
+    uint32_t other = find_before(model, index, name);
+    if (other < index) {
+        return rp_node_fail(node, "a layer '%s' stands in line %u already", name,
+                            model->layer[other].line);
+    }
+    model->layer[index].name = name;
+    model->layer[index].line = rp_node_line(keys);
+    return RP_OK;
+fail:
+    return err;
+}
+
+static rp_err read_kind(rp_layer *layer, rp_node *keys) {
+    rp_err err;
+    const char *word = NULL;
+    RP_TRY(rp_node_need(keys, "kind"));
+    RP_TRY(rp_node_string(keys, "kind", &word));
+    layer->kind = rp_layer_find(word);
+    if (!layer->kind) {
+        char known[400] = "";
+        size_t used = 0;
+        for (const rp_layer_kind *const *k = rp_layer_kinds; *k && used < sizeof known; k++) {
+            used += (size_t)snprintf(known + used, sizeof known - used, " %s", (*k)->name);
+        }
+        return rp_node_fail(rp_node_find(keys, "kind"), "no layer kind '%s'; known:%s", word,
+                            known);
+    }
+    return RP_OK;
+fail:
+    return err;
+}
+
+static rp_err read_source(const rp_model *model, uint32_t index, const rp_node *node,
+                          uint32_t *out) {
+    if (!rp_node_is_scalar(node)) {
+        return rp_node_fail(node, "expected the name of an earlier layer");
+    }
+    const char *name = rp_node_text(node);
+    uint32_t found = find_before(model, index, name);
+    if (strcmp(name, "data") == 0) {
+        found = RP_LAYER_DATA;
+    } else if (found == index) {
+        return rp_node_fail(node, "layer '%s': no layer '%s' before it", model->layer[index].name,
+                            name);
+    }
+    *out = found;
+    return RP_OK;
+}
+
+static rp_err read_from(const rp_model *model, uint32_t index, rp_node *keys) {
+    rp_layer *layer = &model->layer[index];
+    const rp_node *from = rp_node_find(keys, "from");
+    bool list = from && rp_node_is_list(from);
+    layer->input_count = list ? rp_node_count(from) : 1;
+    if (layer->input_count < layer->kind->inputs_min ||
+        layer->input_count > layer->kind->inputs_max) {
+        return rp_node_fail(from ? from : keys,
+                            "layer '%s': %s takes %u to %u inputs (`from`), found %u", layer->name,
+                            layer->kind->name, layer->kind->inputs_min, layer->kind->inputs_max,
+                            layer->input_count);
+    }
+    layer->input[0] = index > 0 ? index - 1 : RP_LAYER_DATA;
+    for (uint32_t i = 0; from && i < layer->input_count; i++) {
+        rp_err err = read_source(model, index, list ? rp_node_item(from, i) : from,
+                                 &layer->input[i]);
+        if (err != RP_OK) {
+            return err;
+        }
+    }
+    return RP_OK;
+}
+
+static rp_err plan_layer(const rp_model *model, uint32_t index, const rp_node *keys) {
+    const rp_layer *layer = &model->layer[index];
+    rp_layer_plan *plan = &model->plan[index];
+    for (uint32_t i = 0; i < layer->input_count; i++) {
+        model->in[index][i] = *rp_model_shape(model, layer->input[i]);
+    }
+    rp_err err = layer->kind->plan(layer, model->in[index], plan);
+    if (err == RP_OK && (plan->out.dims >= RP_DIMS_MAX || !rp_shape_check(&plan->out))) {
+        char text[RP_LAYER_SHAPE_TEXT];
+        err = rp_fail(RP_ERR_SHAPE, "layer '%s': output %s is too large", layer->name,
+                      rp_layer_shape_text(&plan->out, text));
+    }
+    for (uint32_t i = 0; err == RP_OK && i < plan->param_count; i++) {
+        if (!rp_shape_check(&plan->param[i].shape)) {
+            char text[RP_LAYER_SHAPE_TEXT];
+            err = rp_fail(RP_ERR_SHAPE, "layer '%s': %s %s is too large", layer->name,
+                          plan->param[i].suffix, rp_layer_shape_text(&plan->param[i].shape, text));
+        }
+    }
+    if (err == RP_ERR_SHAPE) { /* the layer knew the numbers, the tree knows the line */
+        char text[400];
+        snprintf(text, sizeof text, "%s", rp_err_message());
+        return rp_node_fail(keys, "%s", text) == RP_OK ? RP_OK : RP_ERR_SHAPE;
+    }
+    return err;
+}
+
+static rp_err read_layer(rp_arena *arena, const rp_model *model, uint32_t index, rp_node *keys) {
+    rp_err err;
+    rp_layer *layer = &model->layer[index];
+    if (!rp_node_is_map(keys)) {
+        return rp_node_fail(keys, "expected a layer like {name: fc1, kind: dense, out: 10}");
+    }
+    RP_TRY(read_name(model, index, keys));
+    RP_TRY(read_kind(layer, keys));
+    RP_TRY(read_from(model, index, keys));
+    RP_TRY(rp_arena_alloc(arena, 1, layer->kind->spec_bytes + 1, &layer->spec));
+    RP_TRY(layer->kind->parse(layer, keys, model->classes));
+    RP_TRY(rp_node_done(keys));
+    RP_TRY(plan_layer(model, index, keys));
+    return RP_OK;
+fail:
+    return err;
+}
+
+static rp_err list_params(rp_arena *arena, rp_model *model) {
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, model->layer_count + 1, &model->param_first));
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        model->param_first[i + 1] = model->param_first[i] + model->plan[i].param_count;
+    }
+    model->param_count = model->param_first[model->layer_count];
+    RP_TRY(RP_ARENA_NEW(arena, model->param_count + 1, &model->param));
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        for (uint32_t j = 0; j < model->plan[i].param_count; j++) {
+            const rp_param *from = &model->plan[i].param[j];
+            char *name;
+            RP_TRY(rp_arena_printf(arena, &name, "%s.%s", model->layer[i].name, from->suffix));
+            model->param[model->param_first[i] + j] =
+                (rp_model_param){name,        i, j, from->role, from->shape,
+                                 rp_shape_count(&from->shape)};
+        }
+    }
+    return RP_OK;
+fail:
+    return err;
+}
+
+static rp_err check_readers(rp_arena *arena, const rp_model *model, const rp_node *layers) {
+    bool *read;
+    rp_err err = RP_ARENA_NEW(arena, model->layer_count, &read);
+    if (err != RP_OK) {
+        return err;
+    }
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        for (uint32_t j = 0; j < model->layer[i].input_count; j++) {
+            if (model->layer[i].input[j] != RP_LAYER_DATA) {
+                read[model->layer[i].input[j]] = true;
+            }
+        }
+    }
+    for (uint32_t i = 0; i + 1 < model->layer_count; i++) {
+        if (!read[i]) {
+            return rp_node_fail(rp_node_item(layers, i), "no layer reads the output of '%s'",
+                                model->layer[i].name);
+        }
+    }
+    return RP_OK;
+}
+
+rp_err rp_model_parse(rp_arena *arena, rp_node *root, const rp_shape *data_shape, uint32_t classes,
+                      rp_model **out) {
+    rp_err err;
+    rp_model *model;
+    RP_TRY(RP_ARENA_NEW(arena, 1, &model));
+    model->classes = classes;
+    RP_TRY(read_input(root, data_shape, &model->input));
+    RP_TRY(rp_node_need(root, "layers"));
+    const rp_node *layers = rp_node_find(root, "layers");
+    RP_TRY(rp_node_done(root));
+    model->layer_count = rp_node_is_list(layers) ? rp_node_count(layers) : 0;
+    if (model->layer_count == 0 || model->layer_count > RP_MODEL_LAYERS_MAX) {
+        return rp_node_fail(layers, "expected a list of 1 to %d layers", RP_MODEL_LAYERS_MAX);
+    }
+    RP_TRY(RP_ARENA_NEW(arena, model->layer_count, &model->layer));
+    RP_TRY(RP_ARENA_NEW(arena, model->layer_count, &model->plan));
+    RP_TRY(RP_ARENA_NEW(arena, model->layer_count, &model->in));
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        RP_TRY(read_layer(arena, model, i, rp_node_item(layers, i)));
+    }
+    RP_TRY(check_readers(arena, model, layers));
+    RP_TRY(list_params(arena, model));
+    *out = model;
+    return RP_OK;
+fail:
+    return err;
+}
+
+/* ---- asking ----------------------------------------------------------------------------------- */
+
+uint32_t rp_model_find(const rp_model *model, const char *name) {
+    return find_before(model, model->layer_count, name);
+}
+
+uint32_t rp_model_find_param(const rp_model *model, const char *name) {
+    uint32_t i = 0;
+    while (i < model->param_count && strcmp(model->param[i].name, name) != 0) {
+        i++;
+    }
+    return i;
+}
+
+const rp_shape *rp_model_shape(const rp_model *model, uint32_t layer) {
+    RP_ASSERT(layer == RP_LAYER_DATA || layer < model->layer_count);
+    return layer == RP_LAYER_DATA ? &model->input : &model->plan[layer].out;
+}
+
+const rp_shape *rp_model_out(const rp_model *model) {
+    return rp_model_shape(model, model->layer_count - 1);
+}
+
+uint32_t rp_model_readers(const rp_model *model, uint32_t producer, uint32_t first, uint32_t end) {
+    RP_ASSERT(first <= end && end <= model->layer_count);
+    uint32_t count = 0;
+    for (uint32_t i = first; i < end; i++) {
+        for (uint32_t j = 0; j < model->layer[i].input_count; j++) {
+            count += model->layer[i].input[j] == producer;
+        }
+    }
+    return count;
+}
+
+size_t rp_model_param_count(const rp_model *model, rp_param_role role, uint32_t first,
+                            uint32_t end) {
+    RP_ASSERT(first <= end && end <= model->layer_count);
+    size_t count = 0;
+    for (uint32_t i = model->param_first[first]; i < model->param_first[end]; i++) {
+        count += model->param[i].role == role ? model->param[i].count : 0;
+    }
+    return count;
+}
+
+double rp_model_flops_forward(const rp_model *model, uint32_t first, uint32_t end) {
+    RP_ASSERT(first <= end && end <= model->layer_count);
+    double flops = 0;
+    for (uint32_t i = first; i < end; i++) {
+        flops += model->plan[i].flops_forward;
+    }
+    return flops;
+}
+
+double rp_model_flops_backward(const rp_model *model, uint32_t first, uint32_t end) {
+    RP_ASSERT(first <= end && end <= model->layer_count);
+    double flops = 0;
+    for (uint32_t i = first; i < end; i++) {
+        flops += model->plan[i].flops_backward;
+    }
+    return flops;
+}
+
+static void fill_uniform(const char *stream, uint64_t seed, float bound, size_t count, float *out) {
+    rp_rng rng = rp_rng_named(seed, stream);
+    for (size_t i = 0; i < count; i += 4) { /* by blocks: word by word costs four times as much */
+        uint32_t word[4];
+        rp_rng_block(&rng, i / 4, word);
+        for (size_t j = 0; j < 4 && i + j < count; j++) {
+            float u = (float)(word[j] >> 8) * 0x1p-24f;
+            out[i + j] = bound * (2.0f * u - 1.0f);
+        }
+    }
+}
+
+void rp_model_init_param(const rp_model *model, uint32_t param, uint64_t seed, float *out) {
+    RP_ASSERT(param < model->param_count);
+    const rp_model_param *p = &model->param[param];
+    const rp_param *rule = &model->plan[p->layer].param[p->index];
+    if (rule->init == RP_INIT_UNIFORM) {
+        char stream[RP_LAYER_NAME_MAX + 64];
+        snprintf(stream, sizeof stream, "init/%s/%s", model->layer[p->layer].name, rule->suffix);
+        fill_uniform(stream, seed, rule->init_bound, p->count, out);
+        return;
+    }
+    for (size_t i = 0; i < p->count; i++) {
+        out[i] = rule->init == RP_INIT_ONE ? 1.0f : 0.0f;
+    }
+}
