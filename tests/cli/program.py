@@ -1,0 +1,191 @@
+"""Runs the built programs from outside: nothing is known here but the interface."""
+import json
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import uuid
+from pathlib import Path
+
+SOURCE = Path(os.environ.get("RP_SOURCE_DIR", Path(__file__).resolve().parents[2]))
+BUILD = Path(os.environ.get("RP_BUILD_DIR", SOURCE / "build"))
+RINGPIPE = BUILD / "bin" / "ringpipe"
+AGENT = BUILD / "bin" / "ringpipe-agent"
+
+# Small enough for a second or two, with more than one stage, step and epoch.
+RUN = """\
+model: mlp
+data: {set: glyphs, train: 256, test: 64}
+ring: {boards: 2}
+train: {epochs: 1, batch: 64, microbatch: 16, seed: 1}
+loss: cross-entropy
+optimizer: {kind: sgd, lr: 0.05, momentum: 0.9}
+schedule: gpipe
+cut: auto
+"""
+
+# The same, but long enough to be interrupted.
+LONG = ("--set", "train.epochs=1000")
+
+SECONDS = 60
+
+
+class Case(unittest.TestCase):
+    """A folder of its own, and an eye on every process that it leaves."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="ringpipe-test-")
+        self.addCleanup(folder.cleanup)
+        self.dir = Path(folder.name)
+        self.mark = "RP_TEST_MARK=" + uuid.uuid4().hex
+        self.addCleanup(self.expect_no_agents)
+
+    def environment(self, **changes):
+        name, value = self.mark.split("=")
+        cache = str(BUILD / "cache")
+        return {**os.environ, "XDG_CACHE_HOME": cache, name: value, **changes}
+
+    def run_file(self, text=RUN, name="run.yaml"):
+        path = self.dir / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def start(self, *words, program=RINGPIPE, env=None, **options):
+        """A running program; standard output and standard error are pipes of text."""
+        process = subprocess.Popen(
+            [str(w) for w in (program, *words)],
+            cwd=self.dir,
+            env=self.environment(**(env or {})),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            **options,
+        )
+        self.addCleanup(self.end, process)
+        return process
+
+    def end(self, process):
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+    def finish(self, process, code=0, seconds=SECONDS):
+        """Waits for a started program and checks its exit code."""
+        try:
+            out, err = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGABRT)
+            out, err = process.communicate()
+            self.fail(f"no end after {seconds} s: {process.args}\n{out[-3000:]}\n{err[-3000:]}")
+        said = f"{process.args}\n{out[-3000:]}\n{err[-3000:]}"
+        if code is not None:
+            self.assertEqual(process.returncode, code, said)
+        self.assertNotIn("Sanitizer", err, said)
+        return out, err
+
+    def ringpipe(self, *words, code=0, seconds=SECONDS, **options):
+        """Runs the program to its end; gives standard output and standard error."""
+        return self.finish(self.start(*words, **options), code, seconds)
+
+    def refused(self, *words, code=2, **options):
+        """Runs it, wants this exit code, silence on standard output, and gives the message."""
+        out, err = self.ringpipe(*words, code=code, **options)
+        self.assertEqual(out, "")
+        self.assertTrue(err.strip(), "no message")
+        return err
+
+    # ---- processes ----
+
+    def agents(self):
+        """Process ids of the agents that this test started, by way of a controller too."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if self.mark.encode() not in (folder / "environ").read_bytes().split(b"\0"):
+                    continue
+                state = (folder / "stat").read_text().rsplit(")", 1)[1].split()[0]
+                if state != "Z" and os.readlink(folder / "exe").startswith(str(AGENT)):
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+        return sorted(found)
+
+    def wait_for(self, what, condition, seconds=SECONDS, process=None):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            value = condition()
+            if value:
+                return value
+            if process is not None and process.poll() is not None:
+                out, err = process.communicate()
+                self.fail(f"ended with {process.returncode} before {what}\n{out}\n{err[-3000:]}")
+            time.sleep(0.02)
+        return self.fail(f"no {what} after {seconds} s")
+
+    def expect_no_agents(self, seconds=10):
+        self.wait_for("end of the agents", lambda: not self.agents(), seconds)
+
+    def train_until(self, out, steps, *words, **options):
+        """A training in work that has done some steps."""
+        process = self.start("train", self.run_file(), "--out", out, *LONG, *words, **options)
+        log = Path(self.dir, out, "log.jsonl")
+        self.wait_for(f"step {steps}", lambda: len(steps_of(log)) >= steps, process=process)
+        return process
+
+
+def steps_of(log):
+    """The step records of a log.jsonl, which may be in the middle of being written."""
+    if not log.exists():
+        return []
+    lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+    records = [json.loads(line) for line in lines if line.endswith("\n")]
+    return [record for record in records if "loss" in record and "event" not in record]
+
+
+def write_safetensors(path, tensors):
+    """tensors: {name: (shape, floats)}; the format is two lines long, so written by hand."""
+    header, data = {}, b""
+    for name, (shape, values) in tensors.items():
+        raw = struct.pack(f"<{len(values)}f", *values)
+        span = [len(data), len(data) + len(raw)]
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": span}
+        data += raw
+    text = json.dumps(header).encode()
+    Path(path).write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def read_safetensors(path):
+    """{name: (shape, floats)}, without the metadata."""
+    raw = Path(path).read_bytes()
+    (size,) = struct.unpack("<Q", raw[:8])
+    header = json.loads(raw[8 : 8 + size])
+    header.pop("__metadata__", None)
+    tensors = {}
+    for name, entry in header.items():
+        first, end = (8 + size + offset for offset in entry["data_offsets"])
+        count = (end - first) // 4
+        tensors[name] = (entry["shape"], list(struct.unpack(f"<{count}f", raw[first:end])))
+    return tensors
+
+
+def main():
+    """Like unittest.main(), with CTest's rule: all skipped is exit 77 with the reason."""
+    program = unittest.main(exit=False, verbosity=2)
+    result = program.result
+    for _, reason in result.skipped:
+        print("SKIP:", reason)
+    if not result.wasSuccessful():
+        sys.exit(1)
+    sys.exit(77 if result.skipped and len(result.skipped) == result.testsRun else 0)
+
+
+def place(err):
+    """`file:line` of a message, or an empty text."""
+    found = re.search(r"[\w.-]+\.(yaml|csv):\d+", err)
+    return found.group() if found else ""

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""A disk that fills up in the middle of a run: it stops, says so, and can be resumed."""
+import subprocess
+
+import program
+
+
+class FullDisk(program.Case):
+    def setUp(self):
+        super().setUp()
+        self.disk = self.dir / "disk"
+        self.disk.mkdir()
+        words = ["mount", "-t", "tmpfs", "-o", "size=2m", "ringpipe-test", str(self.disk)]
+        try:
+            mounted = subprocess.run(words, capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            self.skipTest("no mount program to make a small disk with")
+        if mounted.returncode != 0:
+            self.skipTest(f"may not mount a small disk: {mounted.stderr.strip()}")
+        self.addCleanup(subprocess.run, ["umount", "-l", str(self.disk)], check=True)
+
+    def test_full_from_the_start(self):
+        self.fill(0)
+        err = self.refused("train", self.run_file(), "--out", "disk/out")
+        self.assertIn("No space left", err)
+
+    def test_full_on_the_way(self):
+        process = self.train_until("disk/out", 2)
+        self.fill(0)
+        _, err = self.finish(process, code=3)
+        self.assertIn("No space left", err)
+        self.assertNotIn("Traceback", err)
+        (self.disk / "filler").unlink()
+        steps = len(program.steps_of(self.disk / "out" / "log.jsonl"))
+        bound = ("--set", f"train.steps={steps + 4}")
+        self.ringpipe("train", self.run_file(), "--resume", "disk/out", *program.LONG, *bound)
+
+    def fill(self, leave):
+        with open(self.disk / "filler", "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(4096))
+            except OSError:
+                file.truncate(max(0, file.tell() - leave))
+
+
+if __name__ == "__main__":
+    program.main()

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Faults of the machine: no device, folders that can not be written, ports in use."""
+import os
+import socket
+import unittest
+
+import program
+
+
+class Device(program.Case):
+    def test_no_driver(self):
+        nothing = {"OCL_ICD_VENDORS": str(self.dir / "nothing")}
+        err = self.refused("train", self.run_file(), "--out", "out", code=4, env=nothing)
+        self.assertIn("pocl-opencl-icd", err)
+
+    def test_agent_without_driver(self):
+        self.ringpipe("keys", "new", "--dir", "keys")
+        words = ("--listen", "tcp://127.0.0.1:0", "--board", "pocl-cpu", "--keys", "keys")
+        nothing = {"OCL_ICD_VENDORS": str(self.dir / "nothing")}
+        err = self.refused(*words, code=4, program=program.AGENT, env=nothing)
+        self.assertIn("pocl-opencl-icd", err)
+
+
+class Folders(program.Case):
+    def test_out_below_a_file(self):
+        (self.dir / "file").write_text("")
+        err = self.refused("train", self.run_file(), "--out", "file/out")
+        self.assertIn("file/out", err)
+
+    def test_out_not_writable(self):
+        folder = self.dir / "closed"
+        folder.mkdir(mode=0o555)
+        if os.access(folder, os.W_OK):
+            # Root may write anywhere but here.
+            folder = "/proc/ringpipe"
+        err = self.refused("train", self.run_file(), "--out", f"{folder}/out")
+        self.assertIn(str(folder), err)
+
+    def test_out_of_another_run(self):
+        """A finished run is not overwritten."""
+        self.ringpipe("train", self.run_file(), "--out", "out", "--set", "train.steps=1")
+        self.assertIn("--resume", self.refused("train", self.run_file(), "--out", "out"))
+
+    def test_resume_of_nothing(self):
+        self.assertIn("absent", self.refused("train", self.run_file(), "--resume", "absent"))
+
+
+class Ports(program.Case):
+    def agent(self, listen, code):
+        self.ringpipe("keys", "new", "--dir", "keys")
+        words = ("--listen", listen, "--board", "pocl-cpu", "--keys", "keys")
+        return self.refused(*words, code=code, program=program.AGENT)
+
+    def test_port_in_use(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            err = self.agent(f"tcp://127.0.0.1:{port}", code=2)
+            self.assertIn(str(port), err)
+            self.assertRegex(err.lower(), "in use")
+
+    def test_not_an_address(self):
+        self.assertIn("nonsense", self.agent("nonsense", code=2))
+
+    def test_unknown_board(self):
+        self.ringpipe("keys", "new", "--dir", "keys")
+        words = ("--listen", "tcp://127.0.0.1:0", "--board", "no-board", "--keys", "keys")
+        self.assertIn("no-board", self.refused(*words, program=program.AGENT))
+
+
+if __name__ == "__main__":
+    program.main()

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""What a run prints and leaves behind."""
+import json
+import math
+
+import program
+
+SUMMARY = (
+    "version status model schedule stages epochs steps samples seconds train eval samples_per_s "
+    "stage link bubble ledger recovery"
+).split()
+STAGE = (
+    "board layers busy_s idle_s weight_bytes device_bytes_max weight_versions_max in_flight_max "
+    "gap_max"
+).split()
+
+FILES = (
+    "run.yaml plan.json log.jsonl weights.safetensors checkpoint trace.json summary.json"
+).split()
+
+
+class Output(program.Case):
+    def test_text(self):
+        out, _ = self.ringpipe("train", self.run_file(), "--out", "out")
+        self.assertTrue(out.strip())
+        for char in "\r\x1b\b":
+            self.assertNotIn(char, out, "drawing on something that is no terminal")
+
+    def test_json(self):
+        out, _ = self.ringpipe("train", self.run_file(), "--out", "out", "--format", "json")
+        summary = json.loads(out)
+        self.assertEqual(summary, json.loads((self.dir / "out" / "summary.json").read_text()))
+        for key in SUMMARY:
+            self.assertIn(key, summary)
+        self.assertEqual(summary["version"], 1)
+        self.assertEqual(summary["status"], "finished")
+        self.assertEqual(summary["stages"], 2)
+        self.assertEqual(summary["steps"], 4)
+        self.assertEqual(summary["samples"], 256)
+        self.assertEqual(summary["eval"]["samples"], 64)
+        self.assertTrue(math.isfinite(summary["eval"]["loss"]))
+        self.assertEqual(summary["ledger"], {"microbatches": 16, "lost": 0, "repeated": 0})
+        self.assertEqual(len(summary["stage"]), 2)
+        for stage in summary["stage"]:
+            for key in STAGE:
+                self.assertIn(key, stage)
+        self.assertTrue(0 <= summary["bubble"] < 1)
+
+    def test_run_folder(self):
+        self.ringpipe("train", self.run_file(), "--out", "out", "--set", "train.epochs=2")
+        out = self.dir / "out"
+        names = {path.name for path in out.iterdir()}
+        self.assertLessEqual(set(FILES), names)
+        self.assertTrue([n for n in names if n.startswith("events.out.tfevents")], names)
+        self.assertFalse([n for n in names if n.endswith((".tmp", "~"))], names)
+        steps = program.steps_of(out / "log.jsonl")
+        first = steps[0]["step"]
+        self.assertEqual([r["step"] for r in steps], list(range(first, first + 8)))
+        for record in steps:
+            for key in ("step", "epoch", "loss", "lr", "samples_per_s", "time_s"):
+                self.assertIn(key, record)
+        trace = json.loads((out / "trace.json").read_text())
+        events = trace["traceEvents"] if isinstance(trace, dict) else trace
+        self.assertTrue([e for e in events if e.get("ph") == "X"])
+        json.loads((out / "plan.json").read_text())
+        self.ringpipe("train", out / "run.yaml", "--out", "again")
+        self.assertEqual(
+            (out / "weights.safetensors").read_bytes(),
+            (self.dir / "again" / "weights.safetensors").read_bytes(),
+        )
+
+    def test_dry_run(self):
+        out, _ = self.ringpipe("train", self.run_file(), "--out", "out", "--dry-run")
+        self.assertTrue(out.strip())
+        self.assertFalse((self.dir / "out").exists())
+        out, _ = self.ringpipe("train", self.run_file(), "--dry-run", "--format", "json")
+        json.loads(out)
+
+    def test_eval(self):
+        out, _ = self.ringpipe("train", self.run_file(), "--out", "out", "--format", "json")
+        trained = json.loads(out)["eval"]
+        words = ("eval", self.run_file(), "--weights", "out/weights.safetensors")
+        out, _ = self.ringpipe(*words, "--format", "json")
+        said = json.loads(out)
+        said = said.get("eval", said)
+        self.assertEqual({k: said[k] for k in trained}, trained)
+        out, _ = self.ringpipe(*words, "--split", "train", "--format", "json")
+        said = json.loads(out)
+        self.assertEqual(said.get("eval", said)["samples"], 256)
+        self.assertTrue(self.ringpipe(*words)[0].strip())
+
+    def test_inspect(self):
+        self.ringpipe("train", self.run_file(), "--out", "out", "--set", "train.steps=1")
+        out, _ = self.ringpipe("inspect", "out/weights.safetensors")
+        tensors = program.read_safetensors(self.dir / "out" / "weights.safetensors")
+        for name, (shape, _) in tensors.items():
+            line = [line for line in out.splitlines() if name in line]
+            self.assertEqual(len(line), 1, out)
+            for size in shape:
+                self.assertIn(str(size), line[0])
+
+
+if __name__ == "__main__":
+    program.main()

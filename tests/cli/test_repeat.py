@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""The same seed gives the same bytes: twice, over other cuts, and over an interruption."""
+import json
+import signal
+
+import program
+
+
+class Repeat(program.Case):
+    def weights(self, out):
+        return (self.dir / out / "weights.safetensors").read_bytes()
+
+    def tensors(self, out):
+        return program.read_safetensors(self.dir / out / "weights.safetensors")
+
+    def train(self, out, *words):
+        self.ringpipe("train", self.run_file(), "--out", out, *words)
+        return self.weights(out)
+
+    def losses(self, out):
+        return [r["loss"] for r in program.steps_of(self.dir / out / "log.jsonl")]
+
+    def test_twice(self):
+        first = self.train("a")
+        self.assertEqual(first, self.train("b"))
+        self.assertEqual(self.losses("a"), self.losses("b"))
+        self.assertNotEqual(first, self.train("c", "--set", "train.seed=2"))
+
+    def test_boards(self):
+        for boards in (1, 2, 3):
+            self.train(f"out{boards}", "--set", f"ring.boards={boards}")
+        self.assertEqual(self.tensors("out1"), self.tensors("out2"))
+        self.assertEqual(self.tensors("out1"), self.tensors("out3"))
+
+    def test_schedules(self):
+        for schedule in ("gpipe", "1f1b", "zb-h1"):
+            self.train(schedule, "--set", "schedule=" + schedule)
+            with self.subTest(schedule):
+                self.assertEqual(self.tensors("gpipe"), self.tensors(schedule))
+
+    def resumed(self, how):
+        whole = ("--set", "train.epochs=40")
+        wanted = self.train("whole", *whole)
+        process = self.start("train", self.run_file(), "--out", "cut", *whole)
+        log = self.dir / "cut" / "log.jsonl"
+        self.wait_for("step 9", lambda: len(program.steps_of(log)) >= 9, process=process)
+        process.send_signal(how)
+        self.finish(process, code=None)
+        self.assertFalse((self.dir / "cut" / "weights.safetensors").exists(), "came too late")
+        self.expect_no_agents()
+        self.ringpipe("train", self.run_file(), "--resume", "cut", *whole)
+        self.assertEqual(wanted, self.weights("cut"))
+        self.assertEqual(self.losses("whole"), self.losses("cut"))
+        summary = json.loads((self.dir / "cut" / "summary.json").read_text())
+        self.assertEqual(summary["status"], "finished")
+        self.assertEqual(summary["steps"], 160)
+
+    def test_resume_after_interrupt(self):
+        self.resumed(signal.SIGINT)
+
+    def test_resume_after_kill(self):
+        self.resumed(signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    program.main()

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""However a run ends, no agent outlives it, and it says how to go on."""
+import os
+import signal
+
+import program
+
+
+class Signals(program.Case):
+    def test_interrupt(self):
+        for how in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(how.name):
+                out = how.name
+                process = self.train_until(out, 2)
+                self.assertEqual(len(self.agents()), 2)
+                process.send_signal(how)
+                _, err = self.finish(process, code=130, seconds=20)
+                self.assertIn("--resume", err)
+                self.expect_no_agents(5)
+                self.resumable(out)
+
+    def test_interrupt_of_the_group(self):
+        """Ctrl-C on a terminal reaches the agents too."""
+        process = self.train_until("out", 2, start_new_session=True)
+        os.killpg(process.pid, signal.SIGINT)
+        self.finish(process, code=130, seconds=20)
+        self.resumable("out")
+
+    def test_interrupt_at_once(self):
+        process = self.start("train", self.run_file(), "--out", "out", *program.LONG)
+        self.wait_for("an agent", self.agents, process=process)
+        process.send_signal(signal.SIGINT)
+        self.finish(process, code=130, seconds=20)
+
+    def test_kill_agent(self):
+        process = self.train_until("out", 2)
+        os.kill(self.agents()[1], signal.SIGKILL)
+        _, err = self.finish(process, code=3, seconds=30)
+        self.assertIn("--resume", err)
+        self.expect_no_agents(5)
+        self.resumable("out")
+
+    def test_stop_agent(self):
+        """An agent that hangs is as dead as one that is gone: no wait is without end."""
+        process = self.train_until("out", 2)
+        agent = self.agents()[0]
+        os.kill(agent, signal.SIGSTOP)
+        try:
+            self.finish(process, code=3, seconds=55)
+        finally:
+            if agent in self.agents():
+                os.kill(agent, signal.SIGCONT)
+
+    def test_kill_controller(self):
+        process = self.train_until("out", 2)
+        self.assertEqual(len(self.agents()), 2)
+        process.kill()
+        self.finish(process, code=-signal.SIGKILL)
+        self.expect_no_agents(5)
+
+    def resumable(self, out):
+        steps = len(program.steps_of(self.dir / out / "log.jsonl"))
+        bound = ("--set", "train.epochs=1000", "--set", f"train.steps={steps + 40}")
+        self.ringpipe("train", self.run_file(), "--resume", out, *bound)
+        self.assertTrue((self.dir / out / "weights.safetensors").exists())
+
+
+if __name__ == "__main__":
+    program.main()
