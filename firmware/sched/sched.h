@@ -34,9 +34,12 @@ typedef struct {
 typedef struct {
     rp_op_kind kind;
     uint64_t step; /* optimiser step, from 0 over the whole run */
-    rp_range samples;
-    uint32_t micro; /* index of the range within its step */
+    rp_range samples; /* of an update: all of its step */
+    uint32_t micro;   /* index of the range within its step */
 } rp_op;
+
+/* "F", "B" (both kinds of backward), "W", "U", ... as in the drawings. */
+const char *rp_op_letter(rp_op_kind kind);
 
 typedef struct {
     uint32_t stages, stage;
@@ -57,7 +60,6 @@ typedef struct {
     uint64_t step;    /* the step in work (flushed schedules) */
     uint64_t f, b, w; /* forwards, input gradients, weight gradients issued: in the step for flushed
                          schedules, in the run for the others */
-    bool started;
 } rp_sched_state;
 
 typedef struct {
@@ -71,14 +73,22 @@ typedef struct {
 extern const rp_sched_kind *const rp_sched_kinds[];
 const rp_sched_kind *rp_sched_find(const char *name);
 
-/* At the first op: state->shape set, step = step_first. */
+/* At the first op: state->shape set, step = step_first. A shape with a zero size, or a stage
+ * outside of the ring, is a programmer's mistake. */
 void rp_sched_start(rp_sched_state *state, const rp_sched_shape *shape);
+
+/* For the kinds: an op on one microbatch, and the update that ends the step in work (counters back
+ * to 0, then the next step). */
+rp_op rp_sched_micro_op(const rp_sched_state *state, rp_op_kind kind, uint64_t step,
+                        uint64_t micro);
+rp_op rp_sched_end_step(rp_sched_state *state);
 
 /* ---- replay ---------------------------------------------------------------------------------- */
 
-/* Costs in any one unit; per stage arrays of `stages` entries. send[k]: from stage k to its
- * neighbour, overlapping compute; NULL arrays = forward 1, backward 1 (input and weight 1/2 each when
- * split), update 0, send 0. Costs are per full microbatch and scaled by count / micro. */
+/* Costs in any one unit; per stage arrays of `stages` entries. send[k]: from stage k to either
+ * neighbour, overlapping compute; one parcel at a time in each direction. A NULL array: forward 1,
+ * backward 1 (input and weight 1/2 each), update 0, send 0. Costs are per full microbatch and scaled
+ * by count / micro, except an update's. */
 typedef struct {
     const double *forward, *backward_input, *backward_weight, *update, *send;
 } rp_sched_costs;
@@ -92,6 +102,7 @@ typedef struct {
 typedef struct {
     uint32_t in_flight_max;     /* forwards not yet followed by their (input) backward */
     uint32_t weight_debt_max;   /* input gradients whose weight gradient is still to come */
+    uint32_t stash_max;         /* both together: what was saved by forward and is still needed */
     uint32_t gap_max;           /* own updates between forward and backward of a microbatch */
     uint32_t versions_max;      /* weight versions alive when forward's are kept for backward */
     double busy, end;
@@ -103,8 +114,16 @@ typedef struct {
     rp_sched_stage_facts *stage;
 } rp_sched_facts;
 
-/* Runs all stages against each other. `visit` (may be NULL) sees every op in order of its start.
- * errors FAULT on deadlock, naming each stage's waiting op; MEMORY */
+/* Runs all stages against each other. shape->stage is ignored, `costs` may be NULL, out->stage lies
+ * in `arena`. `visit` (may be NULL) sees every op in order of its start.
+ *
+ * A forward waits for the activations of all of its samples from the stage before, a backward for
+ * its own forward and the gradients of all of its samples from the stage after, a weight gradient
+ * for its input gradient. Ranges are matched by sample, so that stages may cut a step differently; a
+ * stash of which the middle was taken counts as two.
+ * source  METHODS 10.1 (compute and serial, duplex links), which gives (M+D-1)(tF+tB) for GPipe
+ * errors  FAULT on deadlock, naming each stage's waiting op, and when a stage leaves work behind;
+ *         MEMORY */
 rp_err rp_sched_replay(rp_arena *arena, const rp_sched_kind *kind, const rp_sched_shape *shape,
                        const rp_sched_costs *costs,
                        void (*visit)(void *context, const rp_sched_slot *slot), void *context,

@@ -1,0 +1,33 @@
+#include "sched/sched.h"
+
+/* 1F1B's forwards and input gradients. Stage k lets k weight gradients wait, and works off the
+ * oldest as soon as there are more: k + (D - k) stashes are never more than stage 0 of 1F1B holds.
+ * Weight gradients go from the first microbatch to the last, as 1F1B's backwards do, so that the
+ * sums are taken in the same order and the numbers are the same bits. */
+static bool next(rp_sched_state *s, rp_op *op) {
+    if (s->step == s->shape.step_end) {
+        return false;
+    }
+    const uint32_t count = rp_sched_micro_count(&s->shape, s->step);
+    const uint64_t in_flight_max = (uint64_t)s->shape.stages - s->shape.stage + s->shape.warmup_extra;
+    if (s->b - s->w > s->shape.stage) {
+        *op = rp_sched_micro_op(s, RP_OP_BACKWARD_WEIGHT, s->step, s->w++);
+    } else if (s->f < count && s->f - s->b < in_flight_max) {
+        *op = rp_sched_micro_op(s, RP_OP_FORWARD, s->step, s->f++);
+    } else if (s->b < count) {
+        *op = rp_sched_micro_op(s, RP_OP_BACKWARD_INPUT, s->step, s->b++);
+    } else if (s->w < count) {
+        *op = rp_sched_micro_op(s, RP_OP_BACKWARD_WEIGHT, s->step, s->w++);
+    } else {
+        *op = rp_sched_end_step(s);
+    }
+    return true;
+}
+
+const rp_sched_kind rp_sched_zb_h1 = {
+    .name = "zb-h1",
+    .source = "Zero Bubble, Qi et al., ICLR 2024: the handcrafted schedule ZB-H1",
+    .flushed = true,
+    .split_backward = true,
+    .next = next,
+};

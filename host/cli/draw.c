@@ -1,0 +1,323 @@
+#include "draw.h"
+
+#include <string.h>
+
+typedef struct {
+    const rp_sched_kind *kind;
+    uint32_t stages, micro;
+    rp_sched_slot *slot;
+    uint32_t slot_count, slot_count_max;
+    rp_sched_facts facts;
+} drawing;
+
+static void collect(void *context, const rp_sched_slot *slot) {
+    drawing *d = context;
+    RP_ASSERT(d->slot_count < d->slot_count_max);
+    d->slot[d->slot_count++] = *slot;
+}
+
+/* F, B and W take a unit each; an undivided backward takes `backward` units. */
+static rp_err play(rp_arena *arena, drawing *d, double backward) {
+    rp_err err = RP_OK;
+    double *cost;
+    const bool split = d->kind->split_backward;
+    RP_TRY(RP_ARENA_NEW(arena, 3 * (size_t)d->stages, &cost));
+    for (uint32_t k = 0; k < d->stages; k++) {
+        cost[k] = cost[d->stages + k] = 1;
+        cost[2 * d->stages + k] = split ? 1 : backward - 1;
+    }
+    const rp_sched_costs costs = {.forward = cost,
+                                  .backward_input = cost + d->stages,
+                                  .backward_weight = cost + 2 * (size_t)d->stages};
+    const rp_sched_shape shape = {.stages = d->stages,
+                                  .step_end = d->kind->flushed ? 1 : d->micro,
+                                  .epoch_samples = d->micro,
+                                  .batch = d->kind->flushed ? d->micro : 1,
+                                  .micro = 1};
+    d->slot_count_max = 4 * d->stages * d->micro; /* F, B, W, U */
+    RP_TRY(RP_ARENA_NEW(arena, d->slot_count_max, &d->slot));
+    RP_TRY(rp_sched_replay(arena, d->kind, &shape, &costs, collect, d, &d->facts));
+fail:
+    return err;
+}
+
+/* Counts through the run, whether its microbatches are of one step or steps of their own. */
+static uint32_t number(const drawing *d, const rp_op *op) {
+    return d->kind->flushed ? op->micro : (uint32_t)op->step;
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static rp_err draw_text(FILE *out, rp_arena *arena, const drawing *d) {
+    rp_err err = RP_OK;
+    const uint32_t columns = (uint32_t)(d->facts.makespan + 0.5);
+    const int width = 1 + snprintf(NULL, 0, "%u", d->micro - 1);
+    const rp_sched_slot **cell;
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)d->stages * columns, &cell));
+    for (uint32_t i = 0; i < d->slot_count; i++) {
+        const rp_sched_slot *slot = &d->slot[i];
+        if (slot->end > slot->start) { /* an update takes no column */
+            cell[slot->stage * columns + (uint32_t)(slot->start + 0.5)] = slot;
+        }
+    }
+    fprintf(out, "%s, %u stage%s, %u microbatch%s: %u columns, bubble %.1f %%\n", d->kind->name,
+            d->stages, d->stages == 1 ? "" : "s", d->micro, d->micro == 1 ? "" : "es", columns,
+            100 * d->facts.bubble);
+    for (uint32_t k = 0; k < d->stages; k++) {
+        for (uint32_t column = 0; column < columns; column++) {
+            const rp_sched_slot *slot = cell[k * columns + column];
+            char text[16] = ".";
+            if (slot) {
+                (void)snprintf(text, sizeof text, "%s%u", rp_op_letter(slot->op.kind),
+                               number(d, &slot->op));
+            }
+            fprintf(out, "%-*s ", width, text);
+        }
+        const rp_sched_stage_facts *facts = &d->facts.stage[k];
+        const int digits = snprintf(NULL, 0, "%u", d->stages);
+        fprintf(out, "  stage %-*u  in flight %-*u", digits, k, digits, facts->in_flight_max);
+        if (d->kind->split_backward) {
+            fprintf(out, "  stashes %-*u", digits, facts->stash_max);
+        }
+        fprintf(out, "  versions %u  gap %u\n", facts->versions_max, facts->gap_max);
+    }
+fail:
+    return err;
+}
+
+/* ---- SVG ------------------------------------------------------------------------------------- */
+
+enum { LEFT = 92, TOP = 84, LANE = 30, LANE_PITCH = 38, FACTS = 300, LEGEND = 74 };
+
+/* System fonts only; the cells' colours are told apart without red and green, and by lightness. */
+static const char style[] =
+    "<style>\n"
+    "text{font-family:system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;font-size:13px;"
+    "fill:#24292f}\n"
+    ".paper{fill:#ffffff}.lane{fill:#eef1f5}.tick{stroke:#d5dbe3;stroke-width:1}\n"
+    ".title{font-size:20px;font-weight:600}.soft{fill:#65707c;font-size:12px}\n"
+    ".F{fill:#2f6db3}.B{fill:#f2a33a}.I{fill:#f2a33a}.W{fill:#5bbfa8}.U{fill:#7b3f99}\n"
+    ".cell text{text-anchor:middle;dominant-baseline:central}\n"
+    ".onF{fill:#ffffff}.onB,.onI{fill:#3a2200}.onW{fill:#06291f}\n"
+    "@media (prefers-color-scheme:dark){text{fill:#dfe5ec}.paper{fill:#14181d}.lane{fill:#232a32}"
+    ".tick{stroke:#39424d}.soft{fill:#96a2af}.U{fill:#c58be0}.onF{fill:#ffffff}"
+    ".onB,.onI{fill:#3a2200}.onW{fill:#06291f}}\n"
+    "</style>\n";
+
+static void put_escaped(FILE *out, const char *text) {
+    for (; *text; text++) {
+        switch (*text) {
+        case '&':
+            fputs("&amp;", out);
+            break;
+        case '<':
+            fputs("&lt;", out);
+            break;
+        case '>':
+            fputs("&gt;", out);
+            break;
+        default:
+            fputc(*text, out);
+        }
+    }
+}
+
+static char colour(rp_op_kind kind) {
+    return kind == RP_OP_BACKWARD_INPUT ? 'I' : rp_op_letter(kind)[0];
+}
+
+static void put_cell(FILE *out, const drawing *d, const rp_sched_slot *slot, double unit) {
+    const double x = LEFT + slot->start * unit;
+    const uint32_t y = TOP + slot->stage * LANE_PITCH;
+    const char kind = colour(slot->op.kind);
+    if (slot->op.kind == RP_OP_UPDATE) { /* takes no time: a bar where it happens */
+        fprintf(out, "<rect class=\"U\" x=\"%.1f\" y=\"%u\" width=\"4\" height=\"%u\" rx=\"1.5\">", x,
+                y - 3, LANE + 6);
+        fprintf(out, "<title>stage %u: update %llu at %g</title></rect>\n", slot->stage,
+                (unsigned long long)slot->op.step, slot->start);
+        return;
+    }
+    const double wide = (slot->end - slot->start) * unit;
+    const uint32_t label = number(d, &slot->op);
+    const double digits = label < 10 ? 1 : label < 100 ? 2 : 3;
+    const double fits = (unit - 4) / (digits * 0.62); /* a digit is about 0.62 of its size wide */
+    fprintf(out, "<g class=\"cell\"><title>stage %u: %s%u, %g to %g</title>", slot->stage,
+            rp_op_letter(slot->op.kind), label, slot->start, slot->end);
+    fprintf(out, "<rect class=\"%c\" x=\"%.1f\" y=\"%u\" width=\"%.1f\" height=\"%u\" rx=\"3\"/>",
+            kind, x + 0.75, y, wide - 1.5, LANE);
+    fprintf(out,
+            "<text class=\"on%c\" x=\"%.1f\" y=\"%.1f\" style=\"font-size:%.1fpx\">%u</text></g>\n",
+            kind, x + wide / 2, y + LANE / 2.0, fits < 13 ? fits : 13, label);
+}
+
+static void put_lane(FILE *out, const drawing *d, uint32_t k, double wide) {
+    const rp_sched_stage_facts *facts = &d->facts.stage[k];
+    const uint32_t y = TOP + k * LANE_PITCH;
+    fprintf(out, "<text x=\"20\" y=\"%u\">stage %u</text>\n", y + 20, k);
+    fprintf(out,
+            "<rect class=\"lane\" x=\"%d\" y=\"%u\" width=\"%.1f\" height=\"%u\" rx=\"4\"/>\n", LEFT,
+            y, wide, LANE);
+    fprintf(out, "<text class=\"soft\" x=\"%.1f\" y=\"%u\">in flight %u", LEFT + wide + 18, y + 20,
+            facts->in_flight_max);
+    if (d->kind->split_backward) {
+        fprintf(out, " \302\267 stashes %u", facts->stash_max);
+    }
+    fprintf(out, " \302\267 versions %u \302\267 gap %u</text>\n", facts->versions_max,
+            facts->gap_max);
+}
+
+static void put_time_axis(FILE *out, const drawing *d, double unit) {
+    static const uint32_t steps[] = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000};
+    uint32_t step = steps[0];
+    for (size_t i = 1; i < sizeof steps / sizeof steps[0] && step * unit < 60; i++) {
+        step = steps[i];
+    }
+    const uint32_t bottom = TOP + d->stages * LANE_PITCH;
+    for (uint32_t t = 0; t <= d->facts.makespan; t += step) {
+        const double x = LEFT + t * unit;
+        fprintf(out, "<path class=\"tick\" d=\"M%.1f %d V%u\"/>", x, TOP - 6, bottom);
+        fprintf(out,
+                "<text class=\"soft\" x=\"%.1f\" y=\"%u\" text-anchor=\"middle\">%u</text>\n", x,
+                bottom + 14, t);
+    }
+}
+
+static void put_legend(FILE *out, const drawing *d) {
+    const struct {
+        char kind;
+        const char *text;
+        bool shown;
+    } entry[] = {{'F', "forward", true},
+                 {'B', "backward", !d->kind->split_backward},
+                 {'I', "backward, input gradient", d->kind->split_backward},
+                 {'W', "backward, weight gradient", d->kind->split_backward},
+                 {'U', "update", true}};
+    const uint32_t y = TOP + d->stages * LANE_PITCH + 34;
+    uint32_t x = LEFT;
+    for (size_t i = 0; i < sizeof entry / sizeof entry[0]; i++) {
+        if (entry[i].shown) {
+            const uint32_t wide = entry[i].kind == 'U' ? 4 : 16;
+            fprintf(out, "<rect class=\"%c\" x=\"%u\" y=\"%u\" width=\"%u\" height=\"16\" rx=\"3\"/>",
+                    entry[i].kind, x + (16 - wide) / 2, y, wide);
+            fprintf(out, "<text class=\"soft\" x=\"%u\" y=\"%u\">%s</text>\n", x + 24, y + 12,
+                    entry[i].text);
+            x += 48 + 7 * (uint32_t)strlen(entry[i].text);
+        }
+    }
+}
+
+static void draw_svg(FILE *out, const drawing *d) {
+    const double span = d->facts.makespan;
+    const double unit = span <= 40 ? 28 : span >= 160 ? 14 : 28 - (span - 40) * 14 / 120;
+    const double lanes = span * unit;
+    const double width = LEFT + (lanes > 420 ? lanes : 420) + FACTS;
+    const uint32_t height = TOP + d->stages * LANE_PITCH + LEGEND;
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%u\" "
+            "viewBox=\"0 0 %.0f %u\" role=\"img\" aria-labelledby=\"t\">\n",
+            width, height, width, height);
+    fprintf(out, "<title id=\"t\">Schedule %s, %u stages, %u microbatches</title>\n%s",
+            d->kind->name, d->stages, d->micro, style);
+    fprintf(out, "<rect class=\"paper\" width=\"%.0f\" height=\"%u\" rx=\"8\"/>\n", width, height);
+    fprintf(out, "<text class=\"title\" x=\"20\" y=\"36\">%s</text>\n", d->kind->name);
+    fprintf(out,
+            "<text x=\"%u\" y=\"36\">%u stage%s \302\267 %u microbatch%s \302\267 time %g \302\267 "
+            "bubble %.1f %%</text>\n",
+            36 + 13 * (uint32_t)strlen(d->kind->name), d->stages, d->stages == 1 ? "" : "s",
+            d->micro, d->micro == 1 ? "" : "es", span, 100 * d->facts.bubble);
+    fprintf(out, "<text class=\"soft\" x=\"20\" y=\"58\">");
+    put_escaped(out, d->kind->source);
+    fprintf(out, "</text>\n");
+    for (uint32_t k = 0; k < d->stages; k++) {
+        put_lane(out, d, k, lanes);
+    }
+    put_time_axis(out, d, unit);
+    for (uint32_t i = 0; i < d->slot_count; i++) {
+        put_cell(out, d, &d->slot[i], unit);
+    }
+    put_legend(out, d);
+    fprintf(out, "</svg>\n");
+}
+
+/* ---- entry points ---------------------------------------------------------------------------- */
+
+static rp_err check_written(FILE *out) {
+    return fflush(out) == 0 && !ferror(out) ? RP_OK
+                                            : rp_fail(RP_ERR_IO, "draw: can not write the drawing");
+}
+
+rp_err rp_draw_schedule(FILE *out, const rp_sched_kind *kind, uint32_t stages, uint32_t micro,
+                        bool svg) {
+    rp_err err = RP_OK;
+    rp_arena arena;
+    rp_arena_init(&arena, "draw", 0);
+    drawing d = {.kind = kind, .stages = stages, .micro = micro};
+    if (stages < 1 || stages > RP_DRAW_STAGES_MAX) {
+        err = rp_fail(RP_ERR_USAGE, "draw: expected 1 to %d stages, found %u", RP_DRAW_STAGES_MAX,
+                      stages);
+        goto fail;
+    }
+    if (micro < 1 || micro > RP_DRAW_MICRO_MAX) {
+        err = rp_fail(RP_ERR_USAGE, "draw: expected 1 to %d microbatches, found %u",
+                      RP_DRAW_MICRO_MAX, micro);
+        goto fail;
+    }
+    RP_TRY(play(&arena, &d, svg ? 2 : 1));
+    if (svg) {
+        draw_svg(out, &d);
+    } else {
+        RP_TRY(draw_text(out, &arena, &d));
+    }
+    RP_TRY(check_written(out));
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+typedef enum { STASHES, VERSIONS, GAP, COLUMNS } column;
+
+static void put_by_stage(FILE *out, const drawing *d, column what) {
+    for (uint32_t k = 0; k < d->stages; k++) {
+        const rp_sched_stage_facts *facts = &d->facts.stage[k];
+        fprintf(out, " %u",
+                what == STASHES    ? facts->stash_max
+                : what == VERSIONS ? facts->versions_max
+                                   : facts->gap_max);
+    }
+    fprintf(out, " |");
+}
+
+static rp_err put_row(FILE *out, const rp_sched_kind *kind, uint32_t stages, uint32_t micro) {
+    rp_err err = RP_OK;
+    rp_arena arena;
+    rp_arena_init(&arena, "draw", 0);
+    drawing d = {.kind = kind, .stages = stages, .micro = micro};
+    RP_TRY(play(&arena, &d, 2));
+    fprintf(out, "| `%s` | %u x %u | %g | %.1f %% |", kind->name, stages, micro, d.facts.makespan,
+            100 * d.facts.bubble);
+    for (column what = STASHES; what < COLUMNS; what++) {
+        put_by_stage(out, &d, what);
+    }
+    fprintf(out, "\n");
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+rp_err rp_draw_table(FILE *out) {
+    static const uint32_t sizes[][2] = {{2, 4}, {4, 4}, {4, 8}, {4, 16}, {8, 16}};
+    rp_err err = RP_OK;
+    fprintf(out, "| schedule | stages x microbatches | time | bubble | stashes by stage | "
+                 "weight versions | gap |\n");
+    fprintf(out, "|---|---|---|---|---|---|---|\n");
+    for (const rp_sched_kind *const *kind = rp_sched_kinds; *kind; kind++) {
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            RP_TRY(put_row(out, *kind, sizes[i][0], sizes[i][1]));
+        }
+    }
+    fprintf(out, "\nTime in units of one forward = one input gradient = one weight gradient of a "
+                 "microbatch; updates and sends take none.\n");
+    RP_TRY(check_written(out));
+fail:
+    return err;
+}

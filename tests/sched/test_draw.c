@@ -1,0 +1,167 @@
+#include "schedule.h"
+
+static char *svg_of(const char *name, uint32_t stages, uint32_t micro) {
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+    assert_non_null(file);
+    expect_ok(rp_draw_schedule(file, rp_sched_find(name), stages, micro, true));
+    (void)fclose(file);
+    return text;
+}
+
+static uint32_t occurrences(const char *text, const char *word) {
+    uint32_t count = 0;
+    for (const char *p = strstr(text, word); p; p = strstr(p + 1, word)) {
+        count++;
+    }
+    return count;
+}
+
+/* Every tag that opens closes, in order; no stray '<' or '&' in the text. */
+static void check_well_formed(const char *text) {
+    char open[16][16];
+    uint32_t depth = 0;
+    for (const char *p = strchr(text, '<'); p; p = strchr(p + 1, '<')) {
+        const char *end = strchr(p, '>');
+        const size_t bytes = strcspn(p + 1 + (p[1] == '/'), " >/");
+        assert_non_null(end);
+        assert_true(bytes > 0 && bytes < 16);
+        if (p[1] == '/') {
+            assert_true(depth > 0);
+            depth--;
+            assert_int_equal(strlen(open[depth]), bytes);
+            assert_memory_equal(open[depth], p + 2, bytes);
+        } else if (end[-1] != '/') {
+            assert_true(depth < 16);
+            memcpy(open[depth], p + 1, bytes);
+            open[depth++][bytes] = 0;
+        }
+    }
+    assert_int_equal(depth, 0);
+    assert_int_equal(occurrences(text, "&"), occurrences(text, "&amp;") +
+                                                 occurrences(text, "&lt;") +
+                                                 occurrences(text, "&gt;"));
+}
+
+static void svg_has_every_op(void **state) {
+    (void)state;
+    static const uint32_t sizes[][2] = {{1, 1}, {4, 4}, {4, 8}, {3, 2}, {16, 40}};
+    for (const rp_sched_kind *const *kind = rp_sched_kinds; *kind; kind++) {
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            const uint32_t stages = sizes[i][0], micro = sizes[i][1];
+            char *svg = svg_of((*kind)->name, stages, micro);
+            check_well_formed(svg);
+            const uint32_t halves = (*kind)->split_backward ? 2 : 1;
+            const uint32_t legend = 1;
+            assert_int_equal(occurrences(svg, "\"F\""), stages * micro + legend);
+            assert_int_equal(occurrences(svg, "<g class=\"cell\">"), stages * micro * (1 + halves));
+            assert_int_equal(occurrences(svg, "\"U\""),
+                             stages * ((*kind)->flushed ? 1 : micro) + legend);
+            assert_int_equal(occurrences(svg, "class=\"lane\""), stages);
+            assert_non_null(strstr(svg, "prefers-color-scheme:dark"));
+            assert_null(strstr(svg, "=\"nan"));
+            assert_null(strstr(svg, "@import"));
+            free(svg);
+        }
+    }
+}
+
+/* An undivided backward is drawn as wide as its two halves, so that pictures can be compared. */
+static void svg_of_1f1b_and_zb_h1_have_the_same_scale(void **state) {
+    (void)state;
+    char *plain = svg_of("1f1b", 4, 8);
+    char *split = svg_of("zb-h1", 4, 8);
+    assert_non_null(strstr(plain, "time 33 \302\267 bubble 27.3 %"));
+    assert_non_null(strstr(split, "time 27 \302\267 bubble 11.1 %"));
+    assert_non_null(strstr(split, "stashes 4"));
+    free(plain);
+    free(split);
+}
+
+static void columns_stay_aligned_with_two_digits(void **state) {
+    (void)state;
+    assert_true(draws(rp_sched_find("1f1b"), 1, 11,
+                      "1f1b, 1 stage, 11 microbatches: 22 columns, bubble 0.0 %\n"
+                      "F0  B0  F1  B1  F2  B2  F3  B3  F4  B4  F5  B5  F6  B6  F7  B7  F8  B8  "
+                      "F9  B9  F10 B10   stage 0  in flight 1  versions 1  gap 0\n"));
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+    assert_non_null(file);
+    expect_ok(rp_draw_schedule(file, rp_sched_find("zb-h1"), 12, 101, false));
+    (void)fclose(file);
+    const char *line = strchr(text, '\n') + 1;
+    const size_t width = strcspn(line, "\n");
+    for (uint32_t k = 0; k < 12; k++, line += width + 1) {
+        assert_int_equal(strcspn(line, "\n"), width);
+    }
+    free(text);
+}
+
+static void sizes_out_of_bounds_are_usage_errors(void **state) {
+    (void)state;
+    static const uint32_t bad[][2] = {
+        {0, 4}, {4, 0}, {RP_DRAW_STAGES_MAX + 1, 4}, {4, RP_DRAW_MICRO_MAX + 1}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        for (int svg = 0; svg < 2; svg++) {
+            expect_err(rp_draw_schedule(stdout, rp_sched_find("gpipe"), bad[i][0], bad[i][1], svg),
+                       RP_ERR_USAGE);
+        }
+    }
+    assert_string_equal(rp_err_message(), "draw: expected 1 to 512 microbatches, found 513");
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+    assert_non_null(file);
+    expect_ok(rp_draw_schedule(file, rp_sched_find("gpipe"), RP_DRAW_STAGES_MAX, RP_DRAW_MICRO_MAX,
+                               true));
+    (void)fclose(file);
+    free(text);
+}
+
+static void a_full_disk_is_an_error(void **state) {
+    (void)state;
+    for (int what = 0; what < 3; what++) {
+        FILE *full = fopen("/dev/full", "w");
+        if (!full) {
+            skip_program("no /dev/full");
+        }
+        expect_err(what < 2 ? rp_draw_schedule(full, rp_sched_find("gpipe"), 2, 2, what == 1)
+                            : rp_draw_table(full),
+                   RP_ERR_IO);
+        (void)fclose(full);
+    }
+}
+
+static void table_of_all_schedules(void **state) {
+    (void)state;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+    assert_non_null(file);
+    expect_ok(rp_draw_table(file));
+    (void)fclose(file);
+    for (const rp_sched_kind *const *kind = rp_sched_kinds; *kind; kind++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "\n| `%s` | ", (*kind)->name);
+        assert_int_equal(occurrences(text, name), 5);
+    }
+    assert_non_null(strstr(text, "| `gpipe` | 4 x 8 | 33 | 27.3 % | 8 8 8 8 | 1 1 1 1 | 0 0 0 0 |\n"));
+    assert_non_null(strstr(text, "| `1f1b` | 4 x 8 | 33 | 27.3 % | 4 3 2 1 | 1 1 1 1 | 0 0 0 0 |\n"));
+    assert_non_null(
+        strstr(text, "| `zb-h1` | 4 x 8 | 27 | 11.1 % | 4 4 4 4 | 1 1 1 1 | 0 0 0 0 |\n"));
+    free(text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(svg_has_every_op),
+        cmocka_unit_test(svg_of_1f1b_and_zb_h1_have_the_same_scale),
+        cmocka_unit_test(columns_stay_aligned_with_two_digits),
+        cmocka_unit_test(sizes_out_of_bounds_are_usage_errors),
+        cmocka_unit_test(a_full_disk_is_an_error),
+        cmocka_unit_test(table_of_all_schedules),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

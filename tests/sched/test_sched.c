@@ -1,0 +1,336 @@
+#include "schedule.h"
+
+extern const rp_sched_kind rp_sched_gpipe, rp_sched_1f1b;
+
+static void kinds_are_found_by_name(void **state) {
+    (void)state;
+    uint32_t count = 0;
+    for (const rp_sched_kind *const *kind = rp_sched_kinds; *kind; kind++, count++) {
+        assert_ptr_equal(rp_sched_find((*kind)->name), *kind);
+        assert_non_null((*kind)->source);
+    }
+    assert_true(count >= 3);
+    assert_null(rp_sched_find("1F1B"));
+    assert_null(rp_sched_find(""));
+}
+
+static void ranges_of_a_step(void **state) {
+    (void)state;
+    const rp_sched_shape shape = {
+        .stages = 1, .step_end = 9, .epoch_samples = 25, .batch = 10, .micro = 4};
+    assert_int_equal(rp_sched_epoch_steps(&shape), 3);
+    for (uint64_t step = 0; step < 9; step++) {
+        const bool last = step % 3 == 2;
+        assert_int_equal(rp_sched_step_samples(&shape, step), last ? 5 : 10);
+        assert_int_equal(rp_sched_micro_count(&shape, step), last ? 2 : 3);
+        const rp_range range = rp_sched_micro_range(&shape, step, last ? 1 : 2);
+        assert_int_equal(range.first, last ? 4 : 8);
+        assert_int_equal(range.count, last ? 1 : 2);
+    }
+    /* an epoch of whole steps, a microbatch larger than the batch, numbers beyond 32 bits */
+    const rp_sched_shape whole = {.stages = 1, .epoch_samples = 20, .batch = 10, .micro = 16};
+    assert_int_equal(rp_sched_epoch_steps(&whole), 2);
+    assert_int_equal(rp_sched_step_samples(&whole, 1), 10);
+    assert_int_equal(rp_sched_micro_count(&whole, 1), 1);
+    assert_int_equal(rp_sched_micro_range(&whole, 1, 0).count, 10);
+    const rp_sched_shape large = {.stages = 1,
+                                  .epoch_samples = UINT64_C(10000000000000),
+                                  .batch = UINT32_MAX,
+                                  .micro = UINT32_MAX - 1};
+    assert_int_equal(rp_sched_epoch_steps(&large), 2329);
+    assert_int_equal(rp_sched_step_samples(&large, 2328), 1316137240);
+    assert_int_equal(rp_sched_micro_range(&large, 0, 1).first, UINT32_MAX - 1);
+    assert_int_equal(rp_sched_micro_range(&large, 0, 1).count, 1);
+}
+
+/* PipeDream's order (METHODS 1.1), every microbatch a step of its own: what the asynchronous methods
+ * will share. Only here to measure the measuring. */
+static bool next_async(rp_sched_state *s, rp_op *op) {
+    const uint64_t steps = s->shape.step_end;
+    const uint64_t in_flight_max = s->shape.stages - s->shape.stage;
+    if (s->w < s->b) { /* w counts updates here */
+        *op = (rp_op){.kind = RP_OP_UPDATE, .step = s->w++, .samples = {0, 1}};
+    } else if (s->f < steps && s->f - s->b < in_flight_max) {
+        *op = rp_sched_micro_op(s, RP_OP_FORWARD, s->f, 0);
+        s->f++;
+    } else if (s->b < steps) {
+        *op = rp_sched_micro_op(s, RP_OP_BACKWARD, s->b, 0);
+        s->b++;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* METHODS 13, row PipeDream: D-k versions and stashes, gap D-1-k; no bubble but fill and drain. */
+static void staleness_is_measured(void **state) {
+    (void)state;
+    const rp_sched_kind async = {.name = "async in a test", .source = "", .next = next_async};
+    for (uint32_t stages = 1; stages <= 8; stages++) {
+        const rp_sched_shape shape = {
+            .stages = stages, .step_end = 40, .epoch_samples = 7, .batch = 1, .micro = 1};
+        rp_arena arena;
+        rp_sched_facts facts;
+        rp_arena_init(&arena, "test", 0);
+        expect_ok(rp_sched_replay(&arena, &async, &shape, NULL, NULL, NULL, &facts));
+        for (uint32_t k = 0; k < stages; k++) {
+            assert_int_equal(facts.stage[k].in_flight_max, stages - k);
+            assert_int_equal(facts.stage[k].stash_max, stages - k);
+            assert_int_equal(facts.stage[k].versions_max, stages - k);
+            assert_int_equal(facts.stage[k].gap_max, stages - 1 - k);
+            expect_close(facts.stage[k].busy, 80, 1e-12, 0);
+        }
+        expect_close(facts.makespan, 2 * (40 + stages - 1), 1e-12, 0);
+        rp_arena_finish(&arena);
+    }
+}
+
+/* Two stages, two microbatches, the second one short, a slow link and an update, worked out by hand:
+ * the second parcel, ready at 3, waits until the first has left the link at 8. */
+static void costs_and_links(void **state) {
+    (void)state;
+    const double forward[] = {2, 4}, input[] = {1, 2}, weight[] = {3, 4};
+    const double update[] = {0.5, 0.25}, send[] = {6, 1};
+    const rp_sched_costs costs = {.forward = forward,
+                                  .backward_input = input,
+                                  .backward_weight = weight,
+                                  .update = update,
+                                  .send = send};
+    const rp_sched_shape shape = {
+        .stages = 2, .step_end = 1, .epoch_samples = 6, .batch = 6, .micro = 4};
+    rp_arena arena;
+    rp_sched_facts facts;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(rp_sched_replay(&arena, &rp_sched_gpipe, &shape, &costs, NULL, NULL, &facts));
+    /* stage 0: F0 0-2, F1 2-3 (half); link: 2-8, 8-11
+     * stage 1: F0 8-12, F1 12-14, B1 14-17, B0 17-23, U 23-23.25; link back: 17-17.5, 23-24
+     * stage 0: B1 17.5-19.5, B0 24-28, U 28-28.5 */
+    expect_close(facts.stage[1].end, 23.25, 1e-12, 0);
+    expect_close(facts.stage[0].end, 28.5, 1e-12, 0);
+    expect_close(facts.makespan, 28.5, 1e-12, 0);
+    expect_close(facts.stage[0].busy, 9.5, 1e-12, 0);
+    expect_close(facts.stage[1].busy, 15.25, 1e-12, 0);
+    expect_close(facts.bubble, 1 - 24.75 / 57, 1e-12, 0);
+    rp_arena_finish(&arena);
+}
+
+/* GPipe with microbatch sizes of each stage's own, as UMPIPE has them; backwards first to last. */
+static const uint32_t *unequal_sizes;
+
+static bool next_unequal(rp_sched_state *s, rp_op *op) {
+    const uint32_t size = unequal_sizes[s->shape.stage];
+    const uint32_t count = s->shape.batch / size;
+    if (s->f + s->b == 2 * count) {
+        return false;
+    }
+    const bool forward = s->f < count;
+    const uint32_t micro = (uint32_t)(forward ? s->f++ : s->b++);
+    *op = (rp_op){.kind = forward ? RP_OP_FORWARD : RP_OP_BACKWARD,
+                  .samples = {micro * size, size},
+                  .micro = micro};
+    return true;
+}
+
+/* METHODS 10.1, toy of 4 processes and 16 samples: tf = a + 0.3 b, tb = 2 tf, tc = 0.05 b. */
+static double unequal_makespan(const uint32_t sizes[4]) {
+    const rp_sched_kind unequal = {.name = "unequal", .source = "", .next = next_unequal};
+    static const double a[] = {0.2, 1, 0.2, 0.2};
+    double forward[4], backward[4], none[4] = {0}, send[4];
+    for (uint32_t k = 0; k < 4; k++) {
+        const double microbatches = 16 / (double)sizes[k]; /* the replay scales by count / 16 */
+        forward[k] = microbatches * (a[k] + 0.3 * sizes[k]);
+        backward[k] = 2 * forward[k];
+        send[k] = 16 * 0.05;
+    }
+    const rp_sched_costs costs = {
+        .forward = forward, .backward_input = backward, .backward_weight = none, .send = send};
+    const rp_sched_shape shape = {
+        .stages = 4, .step_end = 1, .epoch_samples = 16, .batch = 16, .micro = 16};
+    rp_arena arena;
+    rp_sched_facts facts;
+    unequal_sizes = sizes;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(rp_sched_replay(&arena, &unequal, &shape, &costs, NULL, NULL, &facts));
+    rp_arena_finish(&arena);
+    return facts.makespan;
+}
+
+static void ranges_may_differ_by_stage(void **state) {
+    (void)state;
+    static const uint32_t choice[] = {1, 2, 4, 8};
+    double equal = 1e9, best = 1e9;
+    for (uint32_t i = 0; i < 256; i++) {
+        const uint32_t sizes[] = {choice[i & 3], choice[i >> 2 & 3], choice[i >> 4 & 3],
+                                  choice[i >> 6]};
+        const double span = unequal_makespan(sizes);
+        const bool same = sizes[0] == sizes[1] && sizes[1] == sizes[2] && sizes[2] == sizes[3];
+        best = span < best ? span : best;
+        equal = same && span < equal ? span : equal;
+    }
+    expect_close(equal, 40.2, 1e-12, 0); /* the figures of METHODS 10.1 */
+    expect_close(best, 38.7, 1e-12, 0);
+    expect_close(unequal_makespan((const uint32_t[]){4, 4, 2, 2}), 38.7, 1e-12, 0);
+}
+
+/* Stage 0 wants its gradient after one forward; the last stage wants two activations first. */
+static bool next_stuck(rp_sched_state *s, rp_op *op) {
+    const bool first = s->shape.stage == 0;
+    if (s->f < 2 && (!first || s->f == s->b)) {
+        *op = rp_sched_micro_op(s, RP_OP_FORWARD, s->step, s->f++);
+    } else if (s->b < 2) {
+        *op = rp_sched_micro_op(s, RP_OP_BACKWARD, s->step, s->b++);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* No backwards at all: nobody waits, but everything is left behind. */
+static bool next_forgetful(rp_sched_state *s, rp_op *op) {
+    if (s->f == 2) {
+        return false;
+    }
+    *op = rp_sched_micro_op(s, RP_OP_FORWARD, s->step, s->f++);
+    return true;
+}
+
+/* Its backward of microbatch 0 stands before its forward. */
+static bool next_reversed(rp_sched_state *s, rp_op *op) {
+    if (s->b == 0) {
+        *op = rp_sched_micro_op(s, RP_OP_BACKWARD, s->step, s->b++);
+        return true;
+    }
+    return next_forgetful(s, op);
+}
+
+static rp_err replay_bad(bool (*next)(rp_sched_state *, rp_op *)) {
+    const rp_sched_kind bad = {.name = "bad", .source = "", .flushed = true, .next = next};
+    const rp_sched_shape shape = {
+        .stages = 2, .step_end = 1, .epoch_samples = 2, .batch = 2, .micro = 1};
+    rp_arena arena;
+    rp_sched_facts facts;
+    rp_arena_init(&arena, "test", 0);
+    const rp_err err = rp_sched_replay(&arena, &bad, &shape, NULL, NULL, NULL, &facts);
+    rp_arena_finish(&arena);
+    return err;
+}
+
+static void wrong_schedules_are_named(void **state) {
+    (void)state;
+    expect_err(replay_bad(next_stuck), RP_ERR_FAULT);
+    assert_string_equal(rp_err_message(),
+                        "schedule bad: deadlock; stage 0 at B0 of step 0 waits for a gradient; "
+                        "stage 1 at F1 of step 0 waits for an activation");
+    expect_err(replay_bad(next_reversed), RP_ERR_FAULT);
+    assert_non_null(strstr(rp_err_message(), "stage 1 at B0 of step 0 waits for its own forward"));
+    expect_err(replay_bad(next_forgetful), RP_ERR_FAULT);
+    assert_non_null(strstr(rp_err_message(), "stage 0 ends with 0 activations, 0 gradients, 2 "
+                                             "forwards and 0 weight gradients left"));
+}
+
+static void no_memory_is_an_error(void **state) {
+    (void)state;
+    const rp_sched_shape shape = {
+        .stages = 16, .step_end = 1, .epoch_samples = 2, .batch = 2, .micro = 1};
+    rp_arena arena;
+    rp_sched_facts facts;
+    rp_arena_init(&arena, "test", 64);
+    expect_err(rp_sched_replay(&arena, &rp_sched_1f1b, &shape, NULL, NULL, NULL, &facts),
+               RP_ERR_MEMORY);
+    rp_arena_finish(&arena);
+}
+
+typedef struct {
+    uint32_t count;
+    double last;
+    double stage_end[4];
+} visits;
+
+static void visit(void *context, const rp_sched_slot *slot) {
+    visits *v = context;
+    v->count++;
+    assert_true(slot->start >= v->last);                        /* in order of start */
+    assert_true(slot->start >= v->stage_end[slot->stage]); /* one op at a time on a stage */
+    v->last = slot->start;
+    v->stage_end[slot->stage] = slot->end;
+}
+
+static void every_op_is_visited_in_order(void **state) {
+    (void)state;
+    for (const rp_sched_kind *const *kind = rp_sched_kinds; *kind; kind++) {
+        const rp_sched_shape shape = {
+            .stages = 4, .step_end = 3, .epoch_samples = 18, .batch = 8, .micro = 1};
+        const uint32_t per_micro = (*kind)->split_backward ? 3 : 2;
+        visits v = {0};
+        rp_arena arena;
+        rp_sched_facts facts;
+        rp_arena_init(&arena, "test", 0);
+        expect_ok(rp_sched_replay(&arena, *kind, &shape, NULL, visit, &v, &facts));
+        if ((*kind)->flushed) {
+            assert_int_equal(v.count, 4 * (18 * per_micro + 3));
+        }
+        rp_arena_finish(&arena);
+    }
+}
+
+static void an_empty_run_takes_no_time(void **state) {
+    (void)state;
+    const rp_sched_shape shape = {.stages = 3,
+                                  .step_first = 7,
+                                  .step_end = 7,
+                                  .epoch_samples = 2,
+                                  .batch = 2,
+                                  .micro = 1};
+    rp_arena arena;
+    rp_sched_facts facts;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(rp_sched_replay(&arena, &rp_sched_1f1b, &shape, NULL, NULL, NULL, &facts));
+    expect_close(facts.makespan, 0, 0, 0);
+    expect_close(facts.bubble, 0, 0, 0);
+    rp_arena_finish(&arena);
+}
+
+/* The checkers of schedule.h notice: a schedule that drops its last backward, one that keeps a
+ * count outside of its state. */
+static bool next_dropping(rp_sched_state *s, rp_op *op) {
+    if (s->step < s->shape.step_end && s->f == 2 && s->b == 1) {
+        *op = rp_sched_end_step(s);
+        return true;
+    }
+    return rp_sched_1f1b.next(s, op);
+}
+
+static bool next_impure(rp_sched_state *s, rp_op *op) {
+    static uint32_t calls;
+    const bool more = rp_sched_1f1b.next(s, op);
+    op->micro += calls++;
+    return more;
+}
+
+static void checkers_notice(void **state) {
+    (void)state;
+    const rp_sched_shape shape = {
+        .stages = 2, .step_end = 2, .epoch_samples = 4, .batch = 2, .micro = 1};
+    rp_sched_kind kind = rp_sched_1f1b;
+    assert_true(each_sample_once(&kind, &shape));
+    kind.next = next_dropping;
+    assert_false(each_sample_once(&kind, &shape));
+    kind.next = next_impure;
+    assert_false(each_sample_once(&kind, &shape));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kinds_are_found_by_name),
+        cmocka_unit_test(ranges_of_a_step),
+        cmocka_unit_test(staleness_is_measured),
+        cmocka_unit_test(costs_and_links),
+        cmocka_unit_test(ranges_may_differ_by_stage),
+        cmocka_unit_test(wrong_schedules_are_named),
+        cmocka_unit_test(no_memory_is_an_error),
+        cmocka_unit_test(every_op_is_visited_in_order),
+        cmocka_unit_test(an_empty_run_takes_no_time),
+        cmocka_unit_test(checkers_notice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
