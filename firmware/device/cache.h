@@ -1,0 +1,27 @@
+/* Kernel binaries on disk: <dir>/<key in hex>.bin, written beside and renamed.
+ *
+ * A file that is short, foreign, of another format or damaged is a miss, never an error; nor is a
+ * folder that can not be written. */
+#ifndef RP_DEVICE_CACHE_H
+#define RP_DEVICE_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+
+enum { RP_CACHE_KEY_BYTES = 32, RP_CACHE_FORMAT = 1 };
+
+typedef struct {
+    uint8_t bytes[RP_CACHE_KEY_BYTES];
+} rp_cache_key;
+
+/* SHA-256 of the format number and the texts, each with its length; ends at NULL. */
+rp_cache_key rp_cache_key_of(const char *const *texts);
+/* The binary in `arena`, or false. */
+bool rp_cache_read(rp_arena *arena, const char *dir, const rp_cache_key *key, void **out,
+                   size_t *bytes);
+void rp_cache_write(const char *dir, const rp_cache_key *key, const void *binary, size_t bytes);
+
+#endif

@@ -1,0 +1,270 @@
+#include "device/device.h"
+
+#include <clblast_c.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "device/own.h"
+
+enum { PLATFORMS_MAX = 16, DEVICES_MAX = 32 };
+
+static const struct {
+    cl_int code;
+    const char *text;
+} cl_codes[] = {
+    {CL_DEVICE_NOT_FOUND, "device not found"},
+    {CL_DEVICE_NOT_AVAILABLE, "device not available"},
+    {CL_COMPILER_NOT_AVAILABLE, "compiler not available"},
+    {CL_MEM_OBJECT_ALLOCATION_FAILURE, "memory object allocation failure"},
+    {CL_OUT_OF_RESOURCES, "out of resources"},
+    {CL_OUT_OF_HOST_MEMORY, "out of host memory"},
+    {CL_BUILD_PROGRAM_FAILURE, "build program failure"},
+    {CL_MISALIGNED_SUB_BUFFER_OFFSET, "misaligned sub-buffer offset"},
+    {CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, "an event waited for has failed"},
+    {CL_INVALID_VALUE, "invalid value"},
+    {CL_INVALID_QUEUE_PROPERTIES, "invalid queue properties"},
+    {CL_INVALID_MEM_OBJECT, "invalid memory object"},
+    {CL_INVALID_BINARY, "invalid binary"},
+    {CL_INVALID_BUILD_OPTIONS, "invalid build options"},
+    {CL_INVALID_KERNEL_NAME, "no kernel of this name"},
+    {CL_INVALID_ARG_INDEX, "invalid argument index"},
+    {CL_INVALID_ARG_VALUE, "invalid argument value"},
+    {CL_INVALID_ARG_SIZE, "invalid argument size"},
+    {CL_INVALID_KERNEL_ARGS, "an argument is not set"},
+    {CL_INVALID_WORK_GROUP_SIZE, "invalid work-group size"},
+    {CL_INVALID_WORK_ITEM_SIZE, "invalid work-item size"},
+    {CL_INVALID_BUFFER_SIZE, "invalid buffer size"},
+    {CL_INVALID_GLOBAL_WORK_SIZE, "invalid global work size"},
+    {-1001, "no OpenCL driver installed"},
+};
+
+const char *rp_cl_text(cl_int code) {
+    for (size_t i = 0; i < sizeof cl_codes / sizeof *cl_codes; i++) {
+        if (cl_codes[i].code == code) {
+            return cl_codes[i].text;
+        }
+    }
+    return "OpenCL error";
+}
+
+rp_err rp_cl_at(cl_int code, const char *file, int line, const char *format, ...) {
+    if (code == CL_SUCCESS) {
+        return RP_OK;
+    }
+    char what[256];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    return rp_fail_at(code == CL_MEM_OBJECT_ALLOCATION_FAILURE ? RP_ERR_MEMORY : RP_ERR_DEVICE, file,
+                      line, "%s: %s (OpenCL %d)", what, rp_cl_text(code), code);
+}
+
+/* ---- choosing ------------------------------------------------------------------------------ */
+
+static void read_text(cl_device_id id, cl_device_info what, char out[128]) {
+    char text[1024] = "";
+    (void)clGetDeviceInfo(id, what, sizeof text - 1, text, NULL);
+    (void)snprintf(out, 128, "%.127s", text);
+}
+
+static cl_ulong read_number(cl_device_id id, cl_device_info what) {
+    cl_ulong value = 0; /* 4-byte answers fill the low half: little-endian hosts only, as all ours */
+    (void)clGetDeviceInfo(id, what, sizeof value, &value, NULL);
+    return value;
+}
+
+static bool matches(const char *text, const char *part) {
+    return !part || strcasestr(text, part) != NULL;
+}
+
+static void read_facts(rp_device *device) {
+    rp_device_facts *facts = &device->facts;
+    cl_device_id id = device->id;
+    (void)clGetPlatformInfo(device->platform, CL_PLATFORM_NAME, sizeof facts->platform,
+                            facts->platform, NULL);
+    (void)clGetPlatformInfo(device->platform, CL_PLATFORM_VERSION,
+                            sizeof device->platform_version, device->platform_version, NULL);
+    read_text(id, CL_DEVICE_NAME, facts->name);
+    read_text(id, CL_DEVICE_VENDOR, facts->vendor);
+    read_text(id, CL_DRIVER_VERSION, facts->driver);
+    read_text(id, CL_DEVICE_VERSION, facts->version);
+    facts->memory_bytes = read_number(id, CL_DEVICE_GLOBAL_MEM_SIZE);
+    facts->alloc_bytes_max = read_number(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+    facts->local_bytes = read_number(id, CL_DEVICE_LOCAL_MEM_SIZE);
+    facts->group_items_max = (uint32_t)read_number(id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+    facts->compute_units = (uint32_t)read_number(id, CL_DEVICE_MAX_COMPUTE_UNITS);
+    facts->unified = read_number(id, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
+    /* The driver answers in bits. */
+    facts->align_bytes = (uint32_t)read_number(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
+    if (facts->align_bytes < 64) {
+        facts->align_bytes = 64;
+    }
+}
+
+/* The first device that matches, in the driver loader's order. */
+static rp_err choose_device(rp_device *device, const rp_device_options *options) {
+    cl_platform_id platforms[PLATFORMS_MAX];
+    cl_uint platform_count = 0;
+    cl_int code = clGetPlatformIDs(PLATFORMS_MAX, platforms, &platform_count);
+    if (code != CL_SUCCESS || platform_count == 0) {
+        return rp_fail(RP_ERR_DEVICE,
+                       "no OpenCL driver (OpenCL %d): install pocl-opencl-icd for the CPU, or your "
+                       "GPU's ICD package",
+                       code);
+    }
+    char seen[512] = "";
+    for (cl_uint p = 0; p < platform_count && p < PLATFORMS_MAX; p++) {
+        cl_device_id ids[DEVICES_MAX];
+        cl_uint count = 0;
+        char name[128] = "";
+        (void)clGetPlatformInfo(platforms[p], CL_PLATFORM_NAME, sizeof name, name, NULL);
+        if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, DEVICES_MAX, ids, &count) != CL_SUCCESS) {
+            continue;
+        }
+        for (cl_uint d = 0; d < count && d < DEVICES_MAX; d++) {
+            char text[128];
+            read_text(ids[d], CL_DEVICE_NAME, text);
+            if (matches(name, options->platform) && matches(text, options->device)) {
+                device->platform = platforms[p];
+                device->id = ids[d];
+                read_facts(device);
+                return RP_OK;
+            }
+            size_t used = strlen(seen);
+            (void)snprintf(seen + used, sizeof seen - used, " [%s: %s]", name, text);
+        }
+    }
+    return rp_fail(RP_ERR_DEVICE,
+                   "no OpenCL device matches platform '%s', device '%s'; seen:%s; install "
+                   "pocl-opencl-icd for the CPU",
+                   options->platform ? options->platform : "*",
+                   options->device ? options->device : "*", seen[0] ? seen : " none");
+}
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+static rp_err find_cache_dir(rp_arena *arena, const rp_device_options *options, char **out) {
+    const char *cache = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    if (options->cache_dir) {
+        return rp_arena_string(arena, options->cache_dir, out);
+    }
+    if (cache && cache[0]) {
+        return rp_arena_printf(arena, out, "%s/ringpipe", cache);
+    }
+    if (home && home[0]) {
+        return rp_arena_printf(arena, out, "%s/.cache/ringpipe", home);
+    }
+    return rp_arena_string(arena, "", out);
+}
+
+static rp_err open_queue(rp_device *device) {
+    cl_int code;
+    cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
+                                          (cl_context_properties)device->platform, 0};
+    device->context = clCreateContext(properties, 1, &device->id, NULL, NULL, &code);
+    if (code != CL_SUCCESS) {
+        return rp_cl(code, "context on %s", device->facts.name);
+    }
+    /* Some board drivers refuse a profiling queue; nothing here needs one. */
+    device->queue =
+        clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
+    device->facts.profiling = code == CL_SUCCESS;
+    if (code != CL_SUCCESS) {
+        device->queue = clCreateCommandQueue(device->context, device->id, 0, &code);
+    }
+    return rp_cl(code, "queue on %s", device->facts.name);
+}
+
+static rp_err apply_clblast(const rp_device *device) {
+    for (uint32_t i = 0; i < device->tuning.clblast_count; i++) {
+        const rp_tuning_clblast *set = &device->tuning.clblast[i];
+        CLBlastStatusCode code = CLBlastOverrideParameters(device->id, set->kernel,
+                                                           CLBlastPrecisionSingle, set->count,
+                                                           (const char **)(uintptr_t)set->name,
+                                                           set->value);
+        if (code != CLBlastSuccess) {
+            return rp_fail(RP_ERR_FORMAT,
+                           "tuning: CLBlast does not take the parameters of %s (CLBlast %d)",
+                           set->kernel, (int)code);
+        }
+    }
+    return RP_OK;
+}
+
+rp_err rp_device_open(rp_arena *arena, const rp_device_options *options, rp_device **out) {
+    rp_device *device = NULL;
+    rp_err err;
+    if (options->threads > 0) {
+        /* PoCL 3.1 reads it once, when its first platform is asked for. */
+        char text[16];
+        (void)snprintf(text, sizeof text, "%u", options->threads);
+        (void)setenv("POCL_MAX_PTHREAD_COUNT", text, 1);
+    }
+    RP_TRY(RP_ARENA_NEW(arena, 1, &device));
+    device->event_fd = device->wait_fd = -1;
+    device->tuning = rp_tuning_default();
+    if (options->tuning_path) {
+        RP_TRY(rp_tuning_read(arena, options->tuning_path, &device->tuning));
+    }
+    device->gemm = device->tuning.gemm;
+    device->gemm_broken = getenv("RP_TEST_BREAK_GEMM") != NULL;
+    RP_TRY(find_cache_dir(arena, options, &device->cache_dir));
+    RP_TRY(choose_device(device, options));
+    RP_TRY(open_queue(device));
+    RP_TRY(apply_clblast(device));
+    device->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    device->wait_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (device->event_fd < 0 || device->wait_fd < 0) {
+        RP_TRY(rp_fail(RP_ERR_IO, "eventfd: %s", strerror(errno)));
+    }
+    rp_log_debug("device %s (%s, driver %s), gemm %s", device->facts.name, device->facts.platform,
+                 device->facts.driver, rp_gemm_choice_name(device->gemm));
+    *out = device;
+    return RP_OK;
+fail:
+    rp_device_close(&device);
+    return err;
+}
+
+void rp_device_close(rp_device **pointer) {
+    rp_device *device = *pointer;
+    *pointer = NULL;
+    if (!device) {
+        return;
+    }
+    if (device->queue) {
+        (void)clFinish(device->queue);
+        rp_fences_release(device);
+        rp_programs_release(device);
+        (void)clReleaseCommandQueue(device->queue);
+    }
+    if (device->context) {
+        (void)clReleaseContext(device->context);
+    }
+    if (device->event_fd >= 0) {
+        (void)close(device->event_fd);
+    }
+    if (device->wait_fd >= 0) {
+        (void)close(device->wait_fd);
+    }
+}
+
+const rp_device_facts *rp_device_facts_of(const rp_device *device) {
+    return &device->facts;
+}
+
+rp_gemm_choice rp_device_gemm(const rp_device *device) {
+    return device->gemm;
+}
+
+void rp_device_choose_gemm(rp_device *device, rp_gemm_choice choice) {
+    device->gemm = choice;
+}

@@ -1,0 +1,160 @@
+#include <string.h>
+
+#include "device/own.h"
+
+typedef struct taken {
+    struct taken *next;
+    rp_buffer buffer;
+} taken;
+
+struct rp_darena {
+    rp_arena *arena;
+    rp_device *device;
+    const char *name;
+    size_t limit_bytes;
+    size_t used_bytes;
+    rp_buffer chunk; /* .bytes 0: every take is a buffer of its own */
+    bool sealed;
+    taken *list;
+};
+
+void rp_device_count_bytes(rp_device *device, size_t add, size_t remove) {
+    device->used_bytes += add;
+    device->used_bytes -= remove;
+    if (device->used_bytes > device->used_bytes_max) {
+        device->used_bytes_max = device->used_bytes;
+    }
+}
+
+size_t rp_device_used_bytes(const rp_device *device) {
+    return device->used_bytes;
+}
+
+size_t rp_device_used_bytes_max(const rp_device *device) {
+    return device->used_bytes_max;
+}
+
+size_t rp_darena_round(size_t bytes, uint32_t align_bytes) {
+    size_t whole = bytes == 0 ? 1 : bytes;
+    size_t rest = whole % align_bytes;
+    return rest == 0 ? whole : whole + (align_bytes - rest);
+}
+
+static rp_err create_buffer(rp_device *device, const char *name, size_t bytes, rp_buffer *out) {
+    if (bytes > device->facts.alloc_bytes_max) {
+        return rp_fail(RP_ERR_MEMORY, "device memory %s: %zu bytes in one piece, %s gives at most %llu",
+                       name, bytes, device->facts.name,
+                       (unsigned long long)device->facts.alloc_bytes_max);
+    }
+    cl_int code;
+    cl_mem memory = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes,
+                                   NULL, &code);
+    if (code != CL_SUCCESS) {
+        return rp_fail(RP_ERR_MEMORY, "device memory %s: %zu bytes: %s (OpenCL %d)", name, bytes,
+                       rp_cl_text(code), code);
+    }
+    *out = (rp_buffer){memory, bytes};
+    rp_err err = rp_buffer_fill_zero(device, out, 0, bytes);
+    if (err != RP_OK) {
+        (void)clReleaseMemObject(memory);
+        return err;
+    }
+    rp_device_count_bytes(device, bytes, 0);
+    return RP_OK;
+}
+
+rp_err rp_darena_open(rp_arena *arena, rp_device *device, const char *name, size_t limit_bytes,
+                      size_t chunk_bytes, rp_darena **out) {
+    rp_darena *made = NULL;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, 1, &made));
+    *made = (rp_darena){.arena = arena, .device = device, .name = name};
+    made->limit_bytes = limit_bytes ? limit_bytes : (size_t)device->facts.memory_bytes;
+    if (chunk_bytes > 0) {
+        size_t bytes = rp_darena_round(chunk_bytes, device->facts.align_bytes);
+        if (limit_bytes && chunk_bytes > limit_bytes) {
+            return rp_fail(RP_ERR_MEMORY, "device arena %s: a chunk of %zu bytes, limit %zu", name,
+                           chunk_bytes, limit_bytes);
+        }
+        RP_TRY(create_buffer(device, name, bytes, &made->chunk));
+    }
+    *out = made;
+    return RP_OK;
+fail:
+    return err;
+}
+
+void rp_darena_close(rp_darena **pointer) {
+    rp_darena *arena = *pointer;
+    *pointer = NULL;
+    if (!arena) {
+        return;
+    }
+    for (taken *item = arena->list; item; item = item->next) {
+        (void)clReleaseMemObject(item->buffer.memory);
+    }
+    if (arena->chunk.memory) {
+        (void)clReleaseMemObject(arena->chunk.memory);
+        rp_device_count_bytes(arena->device, 0, arena->chunk.bytes);
+    } else {
+        rp_device_count_bytes(arena->device, 0, arena->used_bytes);
+    }
+    *arena = (rp_darena){0};
+}
+
+static rp_err cut_chunk(rp_darena *arena, size_t bytes, rp_buffer *out) {
+    cl_buffer_region region = {arena->used_bytes, bytes};
+    cl_int code;
+    cl_mem memory = clCreateSubBuffer(arena->chunk.memory, CL_MEM_READ_WRITE,
+                                      CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+    *out = (rp_buffer){memory, bytes};
+    return rp_cl(code, "device arena %s: part of %zu bytes at %zu", arena->name, bytes,
+                 arena->used_bytes);
+}
+
+rp_err rp_darena_take(rp_darena *arena, size_t bytes, rp_buffer **out) {
+    RP_ASSERT(!arena->sealed);
+    size_t limit = arena->chunk.memory ? arena->chunk.bytes : arena->limit_bytes;
+    size_t room = limit - arena->used_bytes;
+    size_t rounded = 0;
+    if (bytes <= room) {
+        rounded = rp_darena_round(bytes, arena->device->facts.align_bytes);
+    }
+    if (bytes > room || (arena->chunk.memory && rounded > room)) {
+        return rp_fail(RP_ERR_MEMORY, "device arena %s: %zu bytes more, %zu of %zu in use",
+                       arena->name, bytes, arena->used_bytes, limit);
+    }
+    taken *item = NULL;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena->arena, 1, &item));
+    if (arena->chunk.memory) {
+        RP_TRY(cut_chunk(arena, rounded, &item->buffer));
+    } else {
+        rounded = bytes == 0 ? 4 : bytes;
+        RP_TRY(create_buffer(arena->device, arena->name, rounded, &item->buffer));
+    }
+    item->next = arena->list;
+    arena->list = item;
+    arena->used_bytes += rounded;
+    *out = &item->buffer;
+    return RP_OK;
+fail:
+    return err;
+}
+
+void rp_darena_seal(rp_darena *arena) {
+    arena->sealed = true;
+}
+
+size_t rp_darena_used_bytes(const rp_darena *arena) {
+    return arena->used_bytes;
+}
+
+size_t rp_buffer_bytes(const rp_buffer *buffer) {
+    return buffer->bytes;
+}
+
+rp_buffer *rp_darena_whole(rp_darena *arena) {
+    RP_ASSERT(arena->chunk.memory != NULL);
+    return &arena->chunk;
+}

@@ -1,0 +1,52 @@
+/* What a board's tuning.json says: which GEMM, its parameters, and defines of programs.
+ *
+ *   {"gemm": "panel",
+ *    "panel": {"rows": 8, "depth": 256, "columns": 128},
+ *    "clblast": {"Xgemm": {"MWG": 64, ...}},
+ *    "programs": {"pool": "-DWG=32"}, ...}
+ * Written by `ringpipe tune` (tune.h), read when the device is opened. Strangers at the top level
+ * are notes of the tuner (device, driver, measured figures) and ignored; inside they are errors. */
+#ifndef RP_DEVICE_TUNING_H
+#define RP_DEVICE_TUNING_H
+
+#include "base/arena.h"
+#include "device/gemm.h"
+
+enum { RP_TUNING_KERNELS_MAX = 16, RP_TUNING_VALUES_MAX = 24, RP_TUNING_PROGRAMS_MAX = 64 };
+
+/* Parameters of one CLBlast kernel ("Xgemm", "XgemmDirect", "GemmRoutine", ...), precision 32. */
+typedef struct {
+    const char *kernel;
+    uint32_t count;
+    const char *name[RP_TUNING_VALUES_MAX];
+    size_t value[RP_TUNING_VALUES_MAX];
+} rp_tuning_clblast;
+
+typedef struct {
+    uint32_t rows;    /* of a register tile: 8 or 12 */
+    uint32_t depth;   /* of a packed block, 64..1024, a multiple of 16 */
+    uint32_t columns; /* of a work-group: 32, 64, 96 or 128 */
+} rp_tuning_panel;
+
+typedef struct {
+    const char *name;
+    const char *defines;
+} rp_tuning_program;
+
+typedef struct {
+    rp_gemm_choice gemm;
+    rp_tuning_panel panel;
+    uint32_t clblast_count;
+    rp_tuning_clblast clblast[RP_TUNING_KERNELS_MAX];
+    uint32_t program_count;
+    rp_tuning_program programs[RP_TUNING_PROGRAMS_MAX];
+} rp_tuning;
+
+/* CLBlast with its own parameters. */
+rp_tuning rp_tuning_default(void);
+/* Texts live in `arena`. errors  IO; FORMAT naming file and key */
+rp_err rp_tuning_read(rp_arena *arena, const char *path, rp_tuning *out) RP_MUST_CHECK;
+/* Extra defines of a program, or NULL. */
+const char *rp_tuning_defines(const rp_tuning *tuning, const char *program);
+
+#endif
