@@ -58,8 +58,9 @@ rp_err rp_st_need_f32(const rp_st_reader *reader, const char *name, uint32_t dim
 typedef struct rp_st_writer rp_st_writer;
 
 /* Declares all tensors first (order = order in the file), then the bytes may come in any order and
- * in pieces; commit refuses when a byte is missing. `meta` is a NULL-terminated list key, value,
- * key, value... . Nothing is visible at `path` before commit. */
+ * in pieces (of one tensor at most 8 separate stretches at a time: writing needs no memory); commit
+ * refuses when a byte is missing. `meta` is a NULL-terminated list key, value, key, value... .
+ * Nothing is visible at `path` before commit; the temporary is `path`.tmp. */
 rp_err rp_st_create(rp_arena *arena, const char *path, const rp_st_entry *entries, uint32_t count,
                     const char *const *meta, rp_st_writer **out) RP_MUST_CHECK;
 rp_err rp_st_write(rp_st_writer *writer, uint32_t index, uint64_t offset_bytes, const void *bytes,
