@@ -1,0 +1,460 @@
+#include "golden.h"
+
+#include <math.h>
+
+enum { DIFFERENCE_SAMPLES = 12 };
+
+void golden_values(const char *stream, size_t count, float *out) {
+    uint32_t seed = 0x811C9DC5u;
+    for (const char *c = stream; *c; c++) {
+        seed = (seed ^ (uint8_t)*c) * 0x01000193u;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint32_t h = (uint32_t)i * 0x9E3779B9u + seed;
+        h = (h ^ (h >> 16)) * 0x85EBCA6Bu;
+        h = (h ^ (h >> 13)) * 0xC2B2AE35u;
+        h ^= h >> 16;
+        out[i] = (float)(h >> 8) * 0x1p-23f - 1.0f;
+    }
+}
+
+static rp_arena device_arena;
+static rp_device *device;
+
+static void close_device(void) {
+    rp_device_close(&device);
+    rp_arena_finish(&device_arena);
+}
+
+rp_device *golden_device(void) {
+    if (!device) {
+        rp_arena_init(&device_arena, "test device", 0);
+        static char cache[4096];
+        const char *build = getenv("RP_BUILD_DIR");
+        snprintf(cache, sizeof cache, "%s/cache", build ? build : ".");
+        const rp_device_options options = {.cache_dir = cache};
+        if (rp_device_open(&device_arena, &options, &device) != RP_OK) {
+            skip_program("no OpenCL device: %s", rp_err_message());
+        }
+        atexit(close_device);
+    }
+    return device;
+}
+
+/* ---- one layer with all its memory ------------------------------------------------------------- */
+
+static void take(layer_rig *rig, size_t bytes, rp_buffer **out) {
+    expect_ok(rp_darena_take(rig->memory, bytes ? bytes : 4, out));
+}
+
+static void take_tensor(layer_rig *rig, const rp_shape *shape, rp_tensor *out) {
+    out->shape = *shape;
+    take(rig, rp_shape_count(shape) * sizeof(float), &out->buffer);
+}
+
+static void describe(layer_rig *rig, rp_node *keys, const char *name, uint32_t n,
+                     const rp_shape *in, uint32_t input_count) {
+    const char *kind = NULL;
+    rp_layer *layer = &rig->layer;
+    (void)rp_node_find(keys, "name");
+    expect_ok(rp_node_need(keys, "kind"));
+    expect_ok(rp_node_string(keys, "kind", &kind));
+    *layer = (rp_layer){.kind = rp_layer_find(kind), .name = name, .input_count = input_count};
+    assert_non_null(layer->kind);
+    expect_ok(rp_arena_alloc(&rig->arena, 1, layer->kind->spec_bytes + 1, &layer->spec));
+    expect_ok(layer->kind->parse(layer, keys, 10));
+    expect_ok(rp_node_done(keys));
+    expect_ok(layer->kind->plan(layer, in, &rig->plan));
+    rig->call = (rp_layer_call){.device = golden_device(),
+                                .layer = layer,
+                                .plan = &rig->plan,
+                                .n = n,
+                                .training = true,
+                                .want_dx = true,
+                                .want_dw = true};
+    for (uint32_t i = 0; i < input_count; i++) {
+        rig->call.in[i] = in[i];
+    }
+}
+
+static size_t workspace_bytes(const layer_rig *rig) {
+    const rp_layer *layer = &rig->layer;
+    size_t most = 0; /* for either GEMM, whichever the test chooses */
+    for (int choice = RP_GEMM_CLBLAST; choice <= RP_GEMM_PANEL; choice++) {
+        size_t bytes = layer->kind->workspace_bytes
+                           ? layer->kind->workspace_bytes(layer, &rig->plan, rig->call.in,
+                                                          rig->call.n, (rp_gemm_choice)choice)
+                           : 0;
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+static void take_all(layer_rig *rig) {
+    rp_layer_call *call = &rig->call;
+    for (uint32_t i = 0; i < rig->layer.input_count; i++) {
+        rp_shape shape = rp_shape_batch(call->n, &call->in[i]);
+        take_tensor(rig, &shape, &rig->x[i]);
+        take_tensor(rig, &shape, &rig->dx[i]);
+        call->x[i] = &rig->x[i];
+        call->dx[i] = &rig->dx[i];
+    }
+    rp_shape out = rp_shape_batch(call->n, &rig->plan.out);
+    take_tensor(rig, &out, &rig->y);
+    take_tensor(rig, &out, &rig->dy);
+    call->y = &rig->y;
+    call->dy = &rig->dy;
+    for (uint32_t i = 0; i < rig->plan.param_count; i++) {
+        take_tensor(rig, &rig->plan.param[i].shape, &rig->param[i]);
+        call->param[i] = &rig->param[i];
+        if (rig->plan.param[i].role == RP_PARAM_TRAINED) {
+            take_tensor(rig, &rig->plan.param[i].shape, &rig->dparam[i]);
+            call->dparam[i] = &rig->dparam[i];
+        }
+    }
+    for (uint32_t i = 0; i < rig->plan.saved_count; i++) {
+        take(rig, rig->plan.saved[i].fixed_bytes + call->n * rig->plan.saved[i].sample_bytes,
+             &call->saved[i]);
+    }
+    take(rig, workspace_bytes(rig), &call->workspace);
+}
+
+static void open_rig(layer_rig *rig, const char *name, const char *keys, uint32_t n,
+                     const rp_shape *in, uint32_t input_count) {
+    rp_node *root;
+    expect_ok(rp_config_read_text(&rig->arena, keys, strlen(keys), name, &root));
+    describe(rig, root, name, n, in, input_count);
+    expect_ok(rp_darena_open(&rig->arena, golden_device(), "rig", 0, 0, &rig->memory));
+    take_all(rig);
+}
+
+void rig_open(layer_rig *rig, const char *name, const char *keys, uint32_t n, const rp_shape *in,
+              uint32_t input_count) {
+    *rig = (layer_rig){0};
+    rp_arena_init(&rig->arena, "rig", 0);
+    open_rig(rig, name, keys, n, in, input_count);
+}
+
+void rig_close(layer_rig *rig) {
+    expect_ok(rp_device_drain(golden_device()));
+    rp_darena_close(&rig->memory);
+    rp_arena_finish(&rig->arena);
+}
+
+void rig_write(layer_rig *rig, rp_tensor *to, const float *from) {
+    (void)rig;
+    expect_ok(rp_buffer_write_now(golden_device(), to->buffer, 0, from,
+                                  rp_shape_count(&to->shape) * sizeof(float)));
+}
+
+float *rig_read(layer_rig *rig, const rp_tensor *from) {
+    float *out;
+    size_t count = rp_shape_count(&from->shape);
+    expect_ok(RP_ARENA_NEW(&rig->arena, count, &out));
+    expect_ok(rp_buffer_read_now(golden_device(), out, from->buffer, 0, count * sizeof(float)));
+    return out;
+}
+
+void rig_draw(layer_rig *rig, rp_tensor *to, const char *stream) {
+    float *drawn;
+    size_t count = rp_shape_count(&to->shape);
+    expect_ok(RP_ARENA_NEW(&rig->arena, count, &drawn));
+    golden_values(stream, count, drawn);
+    rig_write(rig, to, drawn);
+}
+
+/* ---- golden cases -------------------------------------------------------------------------------- */
+
+rp_st_reader *golden_file(rp_arena *arena, const char *stem) {
+    rp_st_reader *reader;
+    char *path;
+    const char *root = getenv("RP_SOURCE_DIR");
+    expect_ok(rp_arena_printf(arena, &path, "%s/tests/golden/%s.safetensors", root ? root : ".",
+                              stem));
+    expect_ok(rp_st_open(arena, path, &reader));
+    return reader;
+}
+
+static const rp_st_entry *find(const golden_case *golden, const char *what) {
+    char name[RP_ST_NAME_MAX];
+    snprintf(name, sizeof name, "%s/%s", golden->name, what);
+    return rp_st_find(golden->reader, name);
+}
+
+static void fill(layer_rig *rig, const golden_case *golden, rp_tensor *to, const char *what) {
+    const rp_st_entry *entry = find(golden, what);
+    if (entry) {
+        assert_int_equal(entry->bytes, rp_shape_count(&to->shape) * sizeof(float));
+        rig_write(rig, to, rp_st_data(golden->reader, entry));
+        return;
+    }
+    char stream[RP_ST_NAME_MAX];
+    snprintf(stream, sizeof stream, "%s/%s", golden->name, what);
+    rig_draw(rig, to, stream);
+}
+
+static rp_shape shape_of(const rp_node *list) {
+    rp_shape shape = {.dims = rp_node_count(list)};
+    for (uint32_t i = 0; i < shape.dims; i++) {
+        shape.dim[i] = (uint32_t)strtoul(rp_node_text(rp_node_item(list, i)), NULL, 10);
+    }
+    return shape;
+}
+
+void golden_open(layer_rig *rig, const golden_case *golden) {
+    *rig = (layer_rig){0};
+    rp_arena_init(&rig->arena, "rig", 0);
+    const char *text = rp_st_meta(golden->reader, golden->name);
+    assert_non_null(text);
+    rp_node *facts;
+    uint32_t n = 0;
+    bool training = true;
+    char *keys;
+    expect_ok(rp_config_read_text(&rig->arena, text, strlen(text), golden->name, &facts));
+    expect_ok(rp_node_u32(facts, "n", 1, 4096, &n));
+    expect_ok(rp_node_bool(facts, "training", &training));
+    const rp_node *list = rp_node_find(facts, "in");
+    rp_shape in[RP_LAYER_INPUTS_MAX];
+    for (uint32_t i = 0; i < rp_node_count(list); i++) {
+        in[i] = shape_of(rp_node_item(list, i));
+    }
+    expect_ok(rp_config_text(&rig->arena, rp_node_find(facts, "layer"), &keys));
+    open_rig(rig, golden->name, keys, n, in, rp_node_count(list));
+    rig->call.training = training;
+    for (uint32_t i = 0; i < rig->layer.input_count; i++) {
+        char what[16];
+        snprintf(what, sizeof what, "x%u", i);
+        fill(rig, golden, &rig->x[i], what);
+    }
+    fill(rig, golden, &rig->dy, "dy");
+    for (uint32_t i = 0; i < rig->plan.param_count; i++) {
+        if (rig->plan.param[i].role != RP_PARAM_SCRATCH) {
+            fill(rig, golden, &rig->param[i], rig->plan.param[i].suffix);
+        }
+    }
+}
+
+/* got == want + base, where base may be NULL. */
+static void compare(const golden_case *golden, const float *got, const char *what,
+                    const float *base, size_t count, double rel) {
+    const rp_st_entry *entry = find(golden, what);
+    if (!entry || entry->bytes != count * sizeof(float)) {
+        print_error("%s/%s: not in the golden file with %zu elements\n", golden->name, what, count);
+        fail();
+    }
+    const float *want = rp_st_data(golden->reader, entry);
+    double largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        largest = fmax(largest, fabs(want[i]));
+    }
+    largest += base ? 1.0 : 0.0;
+    for (size_t i = 0; i < count; i++) {
+        double w = (double)want[i] + (base ? (double)base[i] : 0.0);
+        if (!expect_is_close(got[i], w, rel, rel * largest)) {
+            print_error("%s/%s%s[%zu]: got %.9g, want %.9g\n", golden->name, what,
+                        base ? " added" : "", i, (double)got[i], w);
+            fail();
+        }
+    }
+}
+
+void golden_compare(layer_rig *rig, const golden_case *golden, const rp_tensor *got,
+                    const char *what, double rel) {
+    compare(golden, rig_read(rig, got), what, NULL, rp_shape_count(&got->shape), rel);
+}
+
+void golden_each(const char *stem, void (*run)(const golden_case *golden)) {
+    rp_arena arena;
+    rp_device *on = golden_device();
+    const rp_gemm_choice before = rp_device_gemm(on);
+    rp_arena_init(&arena, "golden", 0);
+    rp_st_reader *reader = golden_file(&arena, stem);
+    const char *names = rp_st_meta(reader, "cases");
+    assert_non_null(names);
+    for (int choice = RP_GEMM_CLBLAST; choice <= RP_GEMM_PANEL; choice++) {
+        rp_device_choose_gemm(on, (rp_gemm_choice)choice);
+        for (const char *at = names; *at; at += *at == ' ') {
+            size_t length = strcspn(at, " ");
+            char *name;
+            expect_ok(rp_arena_text(&arena, at, length, &name));
+            run(&(golden_case){reader, name});
+            at += length;
+        }
+    }
+    rp_device_choose_gemm(on, before);
+    rp_st_close(&reader);
+    rp_arena_finish(&arena);
+}
+
+static void forward(layer_rig *rig) {
+    expect_ok(rig->layer.kind->forward(&rig->call));
+}
+
+static void backward(layer_rig *rig) {
+    expect_ok(rig->layer.kind->backward(&rig->call));
+}
+
+static void draw_gradients(layer_rig *rig) {
+    for (uint32_t i = 0; i < rig->layer.input_count; i++) {
+        rig_draw(rig, &rig->dx[i], "before");
+    }
+    for (uint32_t i = 0; i < rig->plan.param_count; i++) {
+        if (rig->call.dparam[i]) {
+            rig_draw(rig, &rig->dparam[i], "before");
+        }
+    }
+}
+
+/* A gradient against the file: added to what draw_gradients() left, written, or left alone. */
+typedef enum { WRITTEN, ADDED, UNTOUCHED } outcome;
+
+static void check(layer_rig *rig, const golden_case *golden, const rp_tensor *got,
+                  const char *what, outcome expected) {
+    size_t count = rp_shape_count(&got->shape);
+    const float *values = rig_read(rig, got);
+    float *before;
+    expect_ok(RP_ARENA_NEW(&rig->arena, count, &before));
+    golden_values("before", count, before);
+    if (expected == UNTOUCHED) {
+        assert_memory_equal(values, before, count * sizeof(float));
+    } else {
+        compare(golden, values, what, expected == ADDED ? before : NULL, count, GOLDEN_REL);
+    }
+}
+
+static void check_gradients(layer_rig *rig, const golden_case *golden, outcome dx, outcome dw) {
+    char what[RP_LAYER_NAME_MAX];
+    for (uint32_t i = 0; i < rig->layer.input_count; i++) {
+        snprintf(what, sizeof what, "dx%u", i);
+        check(rig, golden, &rig->dx[i], what, dx);
+    }
+    for (uint32_t i = 0; i < rig->plan.param_count; i++) {
+        if (rig->call.dparam[i]) {
+            snprintf(what, sizeof what, "d%s", rig->plan.param[i].suffix);
+            check(rig, golden, &rig->dparam[i], what, dw);
+        }
+    }
+}
+
+static void set_call(layer_rig *rig, bool want_dx, bool want_dw, bool add) {
+    rig->call.want_dx = want_dx;
+    rig->call.want_dw = want_dw;
+    rig->call.accumulate = add;
+    for (uint32_t i = 0; i < RP_LAYER_INPUTS_MAX; i++) {
+        rig->call.dx_add[i] = add;
+    }
+    draw_gradients(rig);
+}
+
+/* y over x, dx over dy. */
+static void run_in_place(layer_rig *rig, const golden_case *golden) {
+    rp_tensor y = {rig->x[0].buffer, rig->y.shape};
+    rp_tensor dx = {rig->dy.buffer, rig->x[0].shape};
+    rig->call.y = &y;
+    rig->call.dx[0] = &dx;
+    rig->call.dx_add[0] = false;
+    rig->call.accumulate = false;
+    rig->call.want_dx = rig->call.want_dw = true;
+    forward(rig);
+    golden_compare(rig, golden, &y, "y", GOLDEN_REL);
+    backward(rig);
+    golden_compare(rig, golden, &dx, "dx0", GOLDEN_REL);
+}
+
+void golden_run(const golden_case *golden) {
+    layer_rig rig;
+    golden_open(&rig, golden);
+    forward(&rig);
+    golden_compare(&rig, golden, &rig.y, "y", GOLDEN_REL);
+    /* Backward may read only what the plan says it reads. */
+    if (!rig.plan.needs_y) {
+        rig.call.y = NULL;
+    }
+    for (uint32_t i = 0; i < rig.layer.input_count && !rig.plan.needs_x; i++) {
+        rig.call.x[i] = NULL;
+    }
+    set_call(&rig, true, true, false);
+    backward(&rig);
+    check_gradients(&rig, golden, WRITTEN, WRITTEN);
+    set_call(&rig, true, true, true);
+    backward(&rig);
+    check_gradients(&rig, golden, ADDED, ADDED);
+    set_call(&rig, true, false, false);
+    backward(&rig);
+    check_gradients(&rig, golden, WRITTEN, UNTOUCHED);
+    set_call(&rig, false, true, false);
+    backward(&rig);
+    check_gradients(&rig, golden, UNTOUCHED, WRITTEN);
+    if (rig.plan.in_place) {
+        rig.call.x[0] = &rig.x[0];
+        run_in_place(&rig, golden);
+    }
+    rig_close(&rig);
+}
+
+/* ---- central differences -------------------------------------------------------------------------- */
+
+static double loss_of(layer_rig *rig) {
+    forward(rig);
+    const float *y = rig_read(rig, &rig->y);
+    const float *dy = rig_read(rig, &rig->dy);
+    double loss = 0;
+    for (size_t i = 0; i < rp_shape_count(&rig->y.shape); i++) {
+        loss += (double)y[i] * (double)dy[i];
+    }
+    return loss;
+}
+
+static void check_differences(layer_rig *rig, rp_tensor *of, const rp_tensor *gradient,
+                              const char *what, float h, double tolerance) {
+    size_t count = rp_shape_count(&of->shape);
+    float *value = rig_read(rig, of);
+    const float *want = rig_read(rig, gradient);
+    double largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        largest = fmax(largest, fabs(want[i]));
+    }
+    size_t samples = count < DIFFERENCE_SAMPLES ? count : DIFFERENCE_SAMPLES;
+    for (size_t k = 0; k < samples; k++) {
+        size_t i = k * count / samples;
+        float at = value[i];
+        value[i] = at + h;
+        rig_write(rig, of, value);
+        double above = loss_of(rig);
+        value[i] = at - h;
+        rig_write(rig, of, value);
+        double below = loss_of(rig);
+        double step = (double)(at + h) - (double)(at - h);
+        value[i] = at;
+        expect_close_at((above - below) / step, want[i], 0, tolerance * largest, what, i, __FILE__,
+                        __LINE__);
+    }
+    rig_write(rig, of, value);
+}
+
+void golden_differences(const char *keys, uint32_t n, const rp_shape *in, uint32_t input_count,
+                        float h, double tolerance) {
+    layer_rig rig;
+    char name[16];
+    rig_open(&rig, "differences", keys, n, in, input_count);
+    for (uint32_t i = 0; i < input_count; i++) {
+        snprintf(name, sizeof name, "x%u", i);
+        rig_draw(&rig, &rig.x[i], name);
+    }
+    rig_draw(&rig, &rig.dy, "dy");
+    for (uint32_t i = 0; i < rig.plan.param_count; i++) {
+        rig_draw(&rig, &rig.param[i], rig.plan.param[i].suffix);
+    }
+    forward(&rig);
+    backward(&rig);
+    for (uint32_t i = 0; i < input_count; i++) {
+        check_differences(&rig, &rig.x[i], &rig.dx[i], "dx", h, tolerance);
+    }
+    for (uint32_t i = 0; i < rig.plan.param_count; i++) {
+        if (rig.call.dparam[i]) {
+            check_differences(&rig, &rig.param[i], &rig.dparam[i], rig.plan.param[i].suffix, h,
+                              tolerance);
+        }
+    }
+    rig_close(&rig);
+}
