@@ -13,7 +13,7 @@ const rp_sched_kind *rp_sched_find(const char *name) {
 }
 
 const char *rp_op_letter(rp_op_kind kind) {
-    static const char *const letters[RP_OP_KINDS] = {"F",    "B",    "B",     "W",       "U",
+    static const char *const letters[RP_OP_KINDS] = {"F",   "B",    "B",     "W",       "U",
                                                      "MIX", "SHIP", "FETCH", "PUBLISH", "ADOPT"};
     RP_ASSERT((unsigned)kind < RP_OP_KINDS);
     return letters[kind];
@@ -247,8 +247,7 @@ static double duration(const replay *r, uint32_t stage, const rp_op *op) {
 static rp_err deliver(replay *r, uint32_t stage, double *link_free, ledger *to, piece *content) {
     const uint32_t micro = r->runner[stage].state.shape.micro;
     const double begin = content->time > *link_free ? content->time : *link_free;
-    *link_free =
-        begin + one(r->costs->send, stage, 0) * (double)content->samples.count / micro;
+    *link_free = begin + one(r->costs->send, stage, 0) * (double)content->samples.count / micro;
     content->time = *link_free;
     return append(r, to, content);
 }
@@ -343,12 +342,12 @@ static rp_err fail_deadlock(const replay *r) {
     for (uint32_t k = 0; k < r->stages && used < sizeof text; k++) {
         const runner *n = &r->runner[k];
         double start;
-        const int bytes =
-            n->over ? snprintf(text + used, sizeof text - used, "; stage %u is done", k)
-                    : snprintf(text + used, sizeof text - used,
-                               "; stage %u at %s%u of step %llu waits for %s", k,
-                               rp_op_letter(n->op.kind), n->op.micro,
-                               (unsigned long long)n->op.step, missing(r, k, &start));
+        const int bytes = n->over
+                              ? snprintf(text + used, sizeof text - used, "; stage %u is done", k)
+                              : snprintf(text + used, sizeof text - used,
+                                         "; stage %u at %s%u of step %llu waits for %s", k,
+                                         rp_op_letter(n->op.kind), n->op.micro,
+                                         (unsigned long long)n->op.step, missing(r, k, &start));
         used += bytes > 0 ? (size_t)bytes : 0;
     }
     return rp_fail(RP_ERR_FAULT, "schedule %s: deadlock%s", r->kind->name, text);
@@ -421,10 +420,8 @@ rp_err rp_sched_replay(rp_arena *arena, const rp_sched_kind *kind, const rp_sche
     rp_err err = RP_OK;
     const rp_sched_costs unit = {0};
     rp_sched_facts facts = {0};
-    replay r = {.kind = kind,
-                .costs = costs ? costs : &unit,
-                .stages = shape->stages,
-                .facts = &facts};
+    replay r = {
+        .kind = kind, .costs = costs ? costs : &unit, .stages = shape->stages, .facts = &facts};
     rp_arena_init(&r.arena, "replay", 0);
     RP_TRY(RP_ARENA_NEW(arena, shape->stages, &facts.stage));
     RP_TRY(RP_ARENA_NEW(&r.arena, shape->stages, &r.runner));

@@ -33,7 +33,7 @@ typedef struct {
 
 typedef struct {
     rp_op_kind kind;
-    uint64_t step; /* optimiser step, from 0 over the whole run */
+    uint64_t step;    /* optimiser step, from 0 over the whole run */
     rp_range samples; /* of an update: all of its step */
     uint32_t micro;   /* index of the range within its step */
 } rp_op;
@@ -49,7 +49,7 @@ typedef struct {
     uint32_t warmup_extra;         /* schedule option, 0 by default */
 } rp_sched_shape;
 
-uint64_t rp_sched_epoch_steps(const rp_sched_shape *shape);                /* ceil(samples / batch) */
+uint64_t rp_sched_epoch_steps(const rp_sched_shape *shape); /* ceil(samples / batch) */
 uint32_t rp_sched_step_samples(const rp_sched_shape *shape, uint64_t step); /* batch, or the rest */
 uint32_t rp_sched_micro_count(const rp_sched_shape *shape, uint64_t step);
 rp_range rp_sched_micro_range(const rp_sched_shape *shape, uint64_t step, uint32_t micro);
@@ -87,8 +87,8 @@ rp_op rp_sched_end_step(rp_sched_state *state);
 
 /* Costs in any one unit; per stage arrays of `stages` entries. send[k]: from stage k to either
  * neighbour, overlapping compute; one parcel at a time in each direction. A NULL array: forward 1,
- * backward 1 (input and weight 1/2 each), update 0, send 0. Costs are per full microbatch and scaled
- * by count / micro, except an update's. */
+ * backward 1 (input and weight 1/2 each), update 0, send 0. Costs are per full microbatch and
+ * scaled by count / micro, except an update's. */
 typedef struct {
     const double *forward, *backward_input, *backward_weight, *update, *send;
 } rp_sched_costs;
@@ -100,11 +100,11 @@ typedef struct {
 } rp_sched_slot;
 
 typedef struct {
-    uint32_t in_flight_max;     /* forwards not yet followed by their (input) backward */
-    uint32_t weight_debt_max;   /* input gradients whose weight gradient is still to come */
-    uint32_t stash_max;         /* both together: what was saved by forward and is still needed */
-    uint32_t gap_max;           /* own updates between forward and backward of a microbatch */
-    uint32_t versions_max;      /* weight versions alive when forward's are kept for backward */
+    uint32_t in_flight_max;   /* forwards not yet followed by their (input) backward */
+    uint32_t weight_debt_max; /* input gradients whose weight gradient is still to come */
+    uint32_t stash_max;       /* both together: what was saved by forward and is still needed */
+    uint32_t gap_max;         /* own updates between forward and backward of a microbatch */
+    uint32_t versions_max;    /* weight versions alive when forward's are kept for backward */
     double busy, end;
 } rp_sched_stage_facts;
 
@@ -119,11 +119,13 @@ typedef struct {
  *
  * A forward waits for the activations of all of its samples from the stage before, a backward for
  * its own forward and the gradients of all of its samples from the stage after, a weight gradient
- * for its input gradient. Ranges are matched by sample, so that stages may cut a step differently; a
- * stash of which the middle was taken counts as two.
- * source  METHODS 10.1 (compute and serial, duplex links), which gives (M+D-1)(tF+tB) for GPipe
+ * for its input gradient. Ranges are matched by sample: stages may cut a step differently. A stash
+ * of which the middle was taken counts as two.
+ *
+ * source  METHODS 10.1: compute and serial, duplex links; gives (M+D-1)(tF+tB) for GPipe
  * errors  FAULT on deadlock, naming each stage's waiting op, and when a stage leaves work behind;
- *         MEMORY */
+ *         MEMORY
+ */
 rp_err rp_sched_replay(rp_arena *arena, const rp_sched_kind *kind, const rp_sched_shape *shape,
                        const rp_sched_costs *costs,
                        void (*visit)(void *context, const rp_sched_slot *slot), void *context,

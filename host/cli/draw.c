@@ -87,7 +87,7 @@ fail:
 
 /* ---- SVG ------------------------------------------------------------------------------------- */
 
-enum { LEFT = 92, TOP = 84, LANE = 30, LANE_PITCH = 38, FACTS = 300, LEGEND = 74 };
+enum { LEFT = 92, TOP = 84, LANE = 30, LANE_PITCH = 38, FACTS = 230, LEGEND = 74 };
 
 /* System fonts only; the cells' colours are told apart without red and green, and by lightness. */
 static const char style[] =
@@ -97,7 +97,7 @@ static const char style[] =
     ".paper{fill:#ffffff}.lane{fill:#eef1f5}.tick{stroke:#d5dbe3;stroke-width:1}\n"
     ".title{font-size:20px;font-weight:600}.soft{fill:#65707c;font-size:12px}\n"
     ".F{fill:#2f6db3}.B{fill:#f2a33a}.I{fill:#f2a33a}.W{fill:#5bbfa8}.U{fill:#7b3f99}\n"
-    ".cell text{text-anchor:middle;dominant-baseline:central}\n"
+    ".cell text{text-anchor:middle}\n"
     ".onF{fill:#ffffff}.onB,.onI{fill:#3a2200}.onW{fill:#06291f}\n"
     "@media (prefers-color-scheme:dark){text{fill:#dfe5ec}.paper{fill:#14181d}.lane{fill:#232a32}"
     ".tick{stroke:#39424d}.soft{fill:#96a2af}.U{fill:#c58be0}.onF{fill:#ffffff}"
@@ -131,32 +131,32 @@ static void put_cell(FILE *out, const drawing *d, const rp_sched_slot *slot, dou
     const uint32_t y = TOP + slot->stage * LANE_PITCH;
     const char kind = colour(slot->op.kind);
     if (slot->op.kind == RP_OP_UPDATE) { /* takes no time: a bar where it happens */
-        fprintf(out, "<rect class=\"U\" x=\"%.1f\" y=\"%u\" width=\"4\" height=\"%u\" rx=\"1.5\">", x,
-                y - 3, LANE + 6);
+        fprintf(out, "<rect class=\"U\" x=\"%.1f\" y=\"%u\" width=\"4\" height=\"%u\" rx=\"1.5\">",
+                x - 2, y - 3, LANE + 6);
         fprintf(out, "<title>stage %u: update %llu at %g</title></rect>\n", slot->stage,
                 (unsigned long long)slot->op.step, slot->start);
         return;
     }
     const double wide = (slot->end - slot->start) * unit;
     const uint32_t label = number(d, &slot->op);
-    const double digits = label < 10 ? 1 : label < 100 ? 2 : 3;
-    const double fits = (unit - 4) / (digits * 0.62); /* a digit is about 0.62 of its size wide */
+    const double digits = snprintf(NULL, 0, "%u", d->micro - 1);
+    const double fits = (unit - 4) / (digits * 0.62); /* a digit is about 0.62 of its size wide, */
+    const double size = fits < 13 ? fits : 13;        /* and 0.72 high */
     fprintf(out, "<g class=\"cell\"><title>stage %u: %s%u, %g to %g</title>", slot->stage,
             rp_op_letter(slot->op.kind), label, slot->start, slot->end);
     fprintf(out, "<rect class=\"%c\" x=\"%.1f\" y=\"%u\" width=\"%.1f\" height=\"%u\" rx=\"3\"/>",
             kind, x + 0.75, y, wide - 1.5, LANE);
     fprintf(out,
             "<text class=\"on%c\" x=\"%.1f\" y=\"%.1f\" style=\"font-size:%.1fpx\">%u</text></g>\n",
-            kind, x + wide / 2, y + LANE / 2.0, fits < 13 ? fits : 13, label);
+            kind, x + wide / 2, y + LANE / 2.0 + 0.36 * size, size, label);
 }
 
 static void put_lane(FILE *out, const drawing *d, uint32_t k, double wide) {
     const rp_sched_stage_facts *facts = &d->facts.stage[k];
     const uint32_t y = TOP + k * LANE_PITCH;
     fprintf(out, "<text x=\"20\" y=\"%u\">stage %u</text>\n", y + 20, k);
-    fprintf(out,
-            "<rect class=\"lane\" x=\"%d\" y=\"%u\" width=\"%.1f\" height=\"%u\" rx=\"4\"/>\n", LEFT,
-            y, wide, LANE);
+    fprintf(out, "<rect class=\"lane\" x=\"%d\" y=\"%u\" width=\"%.1f\" height=\"%u\" rx=\"4\"/>\n",
+            LEFT, y, wide, LANE);
     fprintf(out, "<text class=\"soft\" x=\"%.1f\" y=\"%u\">in flight %u", LEFT + wide + 18, y + 20,
             facts->in_flight_max);
     if (d->kind->split_backward) {
@@ -176,9 +176,8 @@ static void put_time_axis(FILE *out, const drawing *d, double unit) {
     for (uint32_t t = 0; t <= d->facts.makespan; t += step) {
         const double x = LEFT + t * unit;
         fprintf(out, "<path class=\"tick\" d=\"M%.1f %d V%u\"/>", x, TOP - 6, bottom);
-        fprintf(out,
-                "<text class=\"soft\" x=\"%.1f\" y=\"%u\" text-anchor=\"middle\">%u</text>\n", x,
-                bottom + 14, t);
+        fprintf(out, "<text class=\"soft\" x=\"%.1f\" y=\"%u\" text-anchor=\"middle\">%u</text>\n",
+                x, bottom + 14, t);
     }
 }
 
@@ -197,7 +196,8 @@ static void put_legend(FILE *out, const drawing *d) {
     for (size_t i = 0; i < sizeof entry / sizeof entry[0]; i++) {
         if (entry[i].shown) {
             const uint32_t wide = entry[i].kind == 'U' ? 4 : 16;
-            fprintf(out, "<rect class=\"%c\" x=\"%u\" y=\"%u\" width=\"%u\" height=\"16\" rx=\"3\"/>",
+            fprintf(out,
+                    "<rect class=\"%c\" x=\"%u\" y=\"%u\" width=\"%u\" height=\"16\" rx=\"3\"/>",
                     entry[i].kind, x + (16 - wide) / 2, y, wide);
             fprintf(out, "<text class=\"soft\" x=\"%u\" y=\"%u\">%s</text>\n", x + 24, y + 12,
                     entry[i].text);
@@ -210,7 +210,8 @@ static void draw_svg(FILE *out, const drawing *d) {
     const double span = d->facts.makespan;
     const double unit = span <= 40 ? 28 : span >= 160 ? 14 : 28 - (span - 40) * 14 / 120;
     const double lanes = span * unit;
-    const double width = LEFT + (lanes > 420 ? lanes : 420) + FACTS;
+    const double width =
+        LEFT + (lanes > 420 ? lanes : 420) + FACTS + (d->kind->split_backward ? 75 : 0);
     const uint32_t height = TOP + d->stages * LANE_PITCH + LEGEND;
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%u\" "

@@ -1,5 +1,6 @@
-/* What every schedule's test asks: the drawing, each sample once, a pure `next`. The checkers return
- * whether all is well instead of failing, so that a canary can feed them a wrong schedule. */
+/* What every schedule's test asks: the drawing, each sample once, a pure `next`. The checkers
+ * return whether all is well instead of failing, so that a canary can feed them a wrong schedule.
+ */
 #ifndef RP_TESTS_SCHED_SCHEDULE_H
 #define RP_TESTS_SCHED_SCHEDULE_H
 
@@ -122,7 +123,8 @@ static inline void check_all_sizes(const rp_sched_kind *kind,
         rp_sched_shape shape = {.stages = stages,
                                 .step_first = 1,
                                 .step_end = 5,
-                                .epoch_samples = 2 * (uint64_t)batch + (size % 2 ? 1 : batch / 2 + 1),
+                                .epoch_samples =
+                                    2 * (uint64_t)batch + (size % 2 ? 1 : batch / 2 + 1),
                                 .batch = batch,
                                 .micro = 3};
         for (shape.stage = 0; shape.stage < stages; shape.stage++) {

@@ -147,8 +147,10 @@ static void table_of_all_schedules(void **state) {
         (void)snprintf(name, sizeof name, "\n| `%s` | ", (*kind)->name);
         assert_int_equal(occurrences(text, name), 5);
     }
-    assert_non_null(strstr(text, "| `gpipe` | 4 x 8 | 33 | 27.3 % | 8 8 8 8 | 1 1 1 1 | 0 0 0 0 |\n"));
-    assert_non_null(strstr(text, "| `1f1b` | 4 x 8 | 33 | 27.3 % | 4 3 2 1 | 1 1 1 1 | 0 0 0 0 |\n"));
+    assert_non_null(
+        strstr(text, "| `gpipe` | 4 x 8 | 33 | 27.3 % | 8 8 8 8 | 1 1 1 1 | 0 0 0 0 |\n"));
+    assert_non_null(
+        strstr(text, "| `1f1b` | 4 x 8 | 33 | 27.3 % | 4 3 2 1 | 1 1 1 1 | 0 0 0 0 |\n"));
     assert_non_null(
         strstr(text, "| `zb-h1` | 4 x 8 | 27 | 11.1 % | 4 4 4 4 | 1 1 1 1 | 0 0 0 0 |\n"));
     free(text);

@@ -43,8 +43,8 @@ static void ranges_of_a_step(void **state) {
     assert_int_equal(rp_sched_micro_range(&large, 0, 1).count, 1);
 }
 
-/* PipeDream's order (METHODS 1.1), every microbatch a step of its own: what the asynchronous methods
- * will share. Only here to measure the measuring. */
+/* PipeDream's order (METHODS 1.1), every microbatch a step of its own: what the asynchronous
+ * methods will share. Only here to measure the measuring. */
 static bool next_async(rp_sched_state *s, rp_op *op) {
     const uint64_t steps = s->shape.step_end;
     const uint64_t in_flight_max = s->shape.stages - s->shape.stage;
@@ -85,8 +85,8 @@ static void staleness_is_measured(void **state) {
     }
 }
 
-/* Two stages, two microbatches, the second one short, a slow link and an update, worked out by hand:
- * the second parcel, ready at 3, waits until the first has left the link at 8. */
+/* Two stages, two microbatches, the second one short, a slow link and an update, worked out by
+ * hand: the second parcel, ready at 3, waits until the first has left the link at 8. */
 static void costs_and_links(void **state) {
     (void)state;
     const double forward[] = {2, 4}, input[] = {1, 2}, weight[] = {3, 4};
@@ -249,7 +249,7 @@ typedef struct {
 static void visit(void *context, const rp_sched_slot *slot) {
     visits *v = context;
     v->count++;
-    assert_true(slot->start >= v->last);                        /* in order of start */
+    assert_true(slot->start >= v->last);                   /* in order of start */
     assert_true(slot->start >= v->stage_end[slot->stage]); /* one op at a time on a stage */
     v->last = slot->start;
     v->stage_end[slot->stage] = slot->end;
@@ -275,12 +275,8 @@ static void every_op_is_visited_in_order(void **state) {
 
 static void an_empty_run_takes_no_time(void **state) {
     (void)state;
-    const rp_sched_shape shape = {.stages = 3,
-                                  .step_first = 7,
-                                  .step_end = 7,
-                                  .epoch_samples = 2,
-                                  .batch = 2,
-                                  .micro = 1};
+    const rp_sched_shape shape = {
+        .stages = 3, .step_first = 7, .step_end = 7, .epoch_samples = 2, .batch = 2, .micro = 1};
     rp_arena arena;
     rp_sched_facts facts;
     rp_arena_init(&arena, "test", 0);

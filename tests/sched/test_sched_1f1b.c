@@ -91,12 +91,8 @@ static void order(void **state) {
 
 static void more_warmup_holds_more(void **state) {
     (void)state;
-    const rp_sched_shape shape = {.stages = 4,
-                                  .step_end = 2,
-                                  .epoch_samples = 8,
-                                  .batch = 8,
-                                  .micro = 1,
-                                  .warmup_extra = 2};
+    const rp_sched_shape shape = {
+        .stages = 4, .step_end = 2, .epoch_samples = 8, .batch = 8, .micro = 1, .warmup_extra = 2};
     rp_arena arena;
     rp_sched_facts facts;
     rp_arena_init(&arena, "test", 0);

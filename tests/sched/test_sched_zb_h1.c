@@ -4,17 +4,16 @@ extern const rp_sched_kind rp_sched_1f1b, rp_sched_zb_h1;
 
 static void drawings(void **state) {
     (void)state;
-    assert_true(draws(
-        &rp_sched_zb_h1, 4, 4,
-        "zb-h1, 4 stages, 4 microbatches: 15 columns, bubble 20.0 %\n"
-        "F0 F1 F2 F3 .  .  .  B0 W0 B1 W1 B2 W2 B3 W3   "
-        "stage 0  in flight 4  stashes 4  versions 1  gap 0\n"
-        ".  F0 F1 F2 .  .  B0 F3 B1 W0 B2 W1 B3 W2 W3   "
-        "stage 1  in flight 3  stashes 4  versions 1  gap 0\n"
-        ".  .  F0 F1 .  B0 F2 B1 F3 B2 W0 B3 W1 W2 W3   "
-        "stage 2  in flight 2  stashes 4  versions 1  gap 0\n"
-        ".  .  .  F0 B0 F1 B1 F2 B2 F3 B3 W0 W1 W2 W3   "
-        "stage 3  in flight 1  stashes 4  versions 1  gap 0\n"));
+    assert_true(draws(&rp_sched_zb_h1, 4, 4,
+                      "zb-h1, 4 stages, 4 microbatches: 15 columns, bubble 20.0 %\n"
+                      "F0 F1 F2 F3 .  .  .  B0 W0 B1 W1 B2 W2 B3 W3   "
+                      "stage 0  in flight 4  stashes 4  versions 1  gap 0\n"
+                      ".  F0 F1 F2 .  .  B0 F3 B1 W0 B2 W1 B3 W2 W3   "
+                      "stage 1  in flight 3  stashes 4  versions 1  gap 0\n"
+                      ".  .  F0 F1 .  B0 F2 B1 F3 B2 W0 B3 W1 W2 W3   "
+                      "stage 2  in flight 2  stashes 4  versions 1  gap 0\n"
+                      ".  .  .  F0 B0 F1 B1 F2 B2 F3 B3 W0 W1 W2 W3   "
+                      "stage 3  in flight 1  stashes 4  versions 1  gap 0\n"));
     assert_true(draws(&rp_sched_zb_h1, 3, 2,
                       "zb-h1, 3 stages, 2 microbatches: 9 columns, bubble 33.3 %\n"
                       "F0 F1 .  .  .  B0 W0 B1 W1   "
@@ -36,17 +35,17 @@ static void drawings(void **state) {
 /* The handcrafted figure of the paper: 27 columns where an undivided backward takes 33. */
 static void drawing_of_4_by_8(void **state) {
     (void)state;
-    assert_true(draws(
-        &rp_sched_zb_h1, 4, 8,
-        "zb-h1, 4 stages, 8 microbatches: 27 columns, bubble 11.1 %\n"
-        "F0 F1 F2 F3 .  .  .  B0 W0 F4 B1 W1 F5 B2 W2 F6 B3 W3 F7 B4 W4 B5 W5 B6 W6 B7 W7   "
-        "stage 0  in flight 4  stashes 4  versions 1  gap 0\n"
-        ".  F0 F1 F2 .  .  B0 F3 B1 W0 F4 B2 W1 F5 B3 W2 F6 B4 W3 F7 B5 W4 B6 W5 B7 W6 W7   "
-        "stage 1  in flight 3  stashes 4  versions 1  gap 0\n"
-        ".  .  F0 F1 .  B0 F2 B1 F3 B2 W0 F4 B3 W1 F5 B4 W2 F6 B5 W3 F7 B6 W4 B7 W5 W6 W7   "
-        "stage 2  in flight 2  stashes 4  versions 1  gap 0\n"
-        ".  .  .  F0 B0 F1 B1 F2 B2 F3 B3 W0 F4 B4 W1 F5 B5 W2 F6 B6 W3 F7 B7 W4 W5 W6 W7   "
-        "stage 3  in flight 1  stashes 4  versions 1  gap 0\n"));
+    assert_true(
+        draws(&rp_sched_zb_h1, 4, 8,
+              "zb-h1, 4 stages, 8 microbatches: 27 columns, bubble 11.1 %\n"
+              "F0 F1 F2 F3 .  .  .  B0 W0 F4 B1 W1 F5 B2 W2 F6 B3 W3 F7 B4 W4 B5 W5 B6 W6 B7 W7   "
+              "stage 0  in flight 4  stashes 4  versions 1  gap 0\n"
+              ".  F0 F1 F2 .  .  B0 F3 B1 W0 F4 B2 W1 F5 B3 W2 F6 B4 W3 F7 B5 W4 B6 W5 B7 W6 W7   "
+              "stage 1  in flight 3  stashes 4  versions 1  gap 0\n"
+              ".  .  F0 F1 .  B0 F2 B1 F3 B2 W0 F4 B3 W1 F5 B4 W2 F6 B5 W3 F7 B6 W4 B7 W5 W6 W7   "
+              "stage 2  in flight 2  stashes 4  versions 1  gap 0\n"
+              ".  .  .  F0 B0 F1 B1 F2 B2 F3 B3 W0 F4 B4 W1 F5 B5 W2 F6 B6 W3 F7 B7 W4 W5 W6 W7   "
+              "stage 3  in flight 1  stashes 4  versions 1  gap 0\n"));
 }
 
 /* METHODS 2.6: no stage holds more than stage 0 of 1F1B. */
@@ -61,12 +60,12 @@ static void sizes(void **state) {
 }
 
 /* METHODS 2.6: bubble (p-1)(T_F + T_B - T_W) on top of M(T_F + T_B + T_W), exact from M = p on when
- * T_W is the shortest. With fewer microbatches the way through the ring and back is all there is. */
+ * T_W is the shortest. With fewer microbatches the way through the ring and back is all there is.
+ */
 static void bubble(void **state) {
     (void)state;
-    static const double costs[][3] = {{1, 1, 1},   {1, 0.5, 0.5}, {2, 2, 1},
-                                      {3, 1, 1},   {1, 3, 1},     {1.3, 1.1, 0.7},
-                                      {1, 2, 0.1}, {1.5, 1.2, 1.2}};
+    static const double costs[][3] = {{1, 1, 1}, {1, 0.5, 0.5},   {2, 2, 1},   {3, 1, 1},
+                                      {1, 3, 1}, {1.3, 1.1, 0.7}, {1, 2, 0.1}, {1.5, 1.2, 1.2}};
     for (size_t i = 0; i < sizeof costs / sizeof costs[0]; i++) {
         const double f = costs[i][0], b = costs[i][1], w = costs[i][2];
         for (uint32_t stages = 1; stages <= 16; stages++) {
@@ -148,9 +147,12 @@ static void debt(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(drawings), cmocka_unit_test(drawing_of_4_by_8),
-        cmocka_unit_test(sizes),    cmocka_unit_test(bubble),
-        cmocka_unit_test(debt),     cmocka_unit_test(no_slower_than_1f1b),
+        cmocka_unit_test(drawings),
+        cmocka_unit_test(drawing_of_4_by_8),
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(bubble),
+        cmocka_unit_test(debt),
+        cmocka_unit_test(no_slower_than_1f1b),
         cmocka_unit_test(weight_gradients_are_summed_as_in_1f1b),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
