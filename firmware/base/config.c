@@ -554,16 +554,13 @@ rp_node *rp_node_find(rp_node *map, const char *key) {
     return child;
 }
 
-/* The scalar under `key`, NULL when absent. */
-static rp_err take_scalar(rp_node *map, const char *key, const char *expected, rp_node **out) {
+/* The value under `key`, NULL when absent. */
+static rp_err take(rp_node *map, const char *key, rp_node **out) {
     *out = NULL;
     if (map && map->type != MAP) {
         return fail_expected(map, "keys with values");
     }
     *out = rp_node_find(map, key);
-    if (*out && (*out)->type != SCALAR) {
-        return fail_expected(*out, expected);
-    }
     return RP_OK;
 }
 
@@ -628,21 +625,44 @@ static bool parse_f64(const char *text, double *out) {
     return *c == '\0' && end == c && isfinite(*out);
 }
 
-rp_err rp_node_u64(rp_node *map, const char *key, uint64_t min, uint64_t max, uint64_t *out) {
+static rp_err as_u64(const rp_node *node, uint64_t min, uint64_t max, uint64_t *out) {
     char expected[96];
-    rp_node *node;
+    uint64_t value;
+    if (node->type == SCALAR && node->plain && parse_u64(node->text, &value) && value >= min &&
+        value <= max) {
+        *out = value;
+        return RP_OK;
+    }
     (void)snprintf(expected, sizeof expected, "a whole number from %" PRIu64 " to %" PRIu64, min,
                    max);
-    rp_err err = take_scalar(map, key, expected, &node);
-    if (err != RP_OK || !node) {
-        return err;
+    return fail_expected(node, expected);
+}
+
+static rp_err as_f64(const rp_node *node, double min, double max, double *out) {
+    char expected[96];
+    double value;
+    if (node->type == SCALAR && node->plain && parse_f64(node->text, &value) && value >= min &&
+        value <= max) {
+        *out = value;
+        return RP_OK;
     }
-    uint64_t value;
-    if (!node->plain || !parse_u64(node->text, &value) || value < min || value > max) {
-        return fail_expected(node, expected);
+    bool low = min > -(double)FLT_MAX;
+    bool high = max < (double)FLT_MAX;
+    if (low && high) {
+        (void)snprintf(expected, sizeof expected, "a number from %g to %g", min, max);
+    } else if (low || high) {
+        (void)snprintf(expected, sizeof expected, "a number of at %s %g", low ? "least" : "most",
+                       low ? min : max);
+    } else {
+        (void)snprintf(expected, sizeof expected, "a finite number");
     }
-    *out = value;
-    return RP_OK;
+    return fail_expected(node, expected);
+}
+
+rp_err rp_node_u64(rp_node *map, const char *key, uint64_t min, uint64_t max, uint64_t *out) {
+    rp_node *node;
+    rp_err err = take(map, key, &node);
+    return err == RP_OK && node ? as_u64(node, min, max, out) : err;
 }
 
 rp_err rp_node_u32(rp_node *map, const char *key, uint32_t min, uint32_t max, uint32_t *out) {
@@ -655,28 +675,9 @@ rp_err rp_node_u32(rp_node *map, const char *key, uint32_t min, uint32_t max, ui
 }
 
 rp_err rp_node_f64(rp_node *map, const char *key, double min, double max, double *out) {
-    char expected[96];
     rp_node *node;
-    bool low = min > -(double)FLT_MAX;
-    bool high = max < (double)FLT_MAX;
-    if (low && high) {
-        (void)snprintf(expected, sizeof expected, "a number from %g to %g", min, max);
-    } else if (low || high) {
-        (void)snprintf(expected, sizeof expected, "a number of at %s %g", low ? "least" : "most",
-                       low ? min : max);
-    } else {
-        (void)snprintf(expected, sizeof expected, "a finite number");
-    }
-    rp_err err = take_scalar(map, key, expected, &node);
-    if (err != RP_OK || !node) {
-        return err;
-    }
-    double value;
-    if (!node->plain || !parse_f64(node->text, &value) || !(value >= min && value <= max)) {
-        return fail_expected(node, expected);
-    }
-    *out = value;
-    return RP_OK;
+    rp_err err = take(map, key, &node);
+    return err == RP_OK && node ? as_f64(node, min, max, out) : err;
 }
 
 rp_err rp_node_f32(rp_node *map, const char *key, double min, double max, float *out) {
@@ -690,13 +691,27 @@ rp_err rp_node_f32(rp_node *map, const char *key, double min, double max, float 
     return err;
 }
 
+rp_err rp_node_item_u32(const rp_node *list, uint32_t index, uint32_t min, uint32_t max,
+                        uint32_t *out) {
+    uint64_t value = 0;
+    rp_err err = as_u64(rp_node_item(list, index), min, max, &value);
+    if (err == RP_OK) {
+        *out = (uint32_t)value;
+    }
+    return err;
+}
+
+rp_err rp_node_item_f64(const rp_node *list, uint32_t index, double min, double max, double *out) {
+    return as_f64(rp_node_item(list, index), min, max, out);
+}
+
 rp_err rp_node_bool(rp_node *map, const char *key, bool *out) {
     rp_node *node;
-    rp_err err = take_scalar(map, key, "true or false", &node);
+    rp_err err = take(map, key, &node);
     if (err != RP_OK || !node) {
         return err;
     }
-    bool yes = strcmp(node->text, "true") == 0;
+    bool yes = node->type == SCALAR && strcmp(node->text, "true") == 0;
     if (!node->plain || (!yes && strcmp(node->text, "false") != 0)) {
         return fail_expected(node, "true or false");
     }
@@ -706,11 +721,15 @@ rp_err rp_node_bool(rp_node *map, const char *key, bool *out) {
 
 rp_err rp_node_string(rp_node *map, const char *key, const char **out) {
     rp_node *node;
-    rp_err err = take_scalar(map, key, "a text", &node);
-    if (err == RP_OK && node) {
-        *out = node->text;
+    rp_err err = take(map, key, &node);
+    if (err != RP_OK || !node) {
+        return err;
     }
-    return err;
+    if (node->type != SCALAR) {
+        return fail_expected(node, "a text");
+    }
+    *out = node->text;
+    return RP_OK;
 }
 
 rp_err rp_node_word(rp_node *map, const char *key, const char *const *words, uint32_t *out) {
@@ -723,17 +742,17 @@ rp_err rp_node_word(rp_node *map, const char *key, const char *const *words, uin
     list_words(words, count, list, sizeof list);
     (void)snprintf(expected, sizeof expected, "one of: %s", list);
     rp_node *node;
-    rp_err err = take_scalar(map, key, expected, &node);
+    rp_err err = take(map, key, &node);
     if (err != RP_OK || !node) {
         return err;
     }
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; node->type == SCALAR && i < count; i++) {
         if (strcmp(node->text, words[i]) == 0) {
             *out = i;
             return RP_OK;
         }
     }
-    const char *nearest = nearest_of(node->text, words, count);
+    const char *nearest = node->type == SCALAR ? nearest_of(node->text, words, count) : NULL;
     if (nearest) {
         return rp_node_fail(node, "expected %s; found '%.40s', did you mean '%s'?", expected,
                             node->text, nearest);

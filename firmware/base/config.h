@@ -60,6 +60,11 @@ rp_err rp_node_f64(rp_node *map, const char *key, double min, double max,
 rp_err rp_node_f32(rp_node *map, const char *key, double min, double max, float *out) RP_MUST_CHECK;
 rp_err rp_node_bool(rp_node *map, const char *key, bool *out) RP_MUST_CHECK;
 rp_err rp_node_string(rp_node *map, const char *key, const char **out) RP_MUST_CHECK;
+/* Numbers of a list; index < count. */
+rp_err rp_node_item_u32(const rp_node *list, uint32_t index, uint32_t min, uint32_t max,
+                        uint32_t *out) RP_MUST_CHECK;
+rp_err rp_node_item_f64(const rp_node *list, uint32_t index, double min, double max,
+                        double *out) RP_MUST_CHECK;
 /* One of a NULL-terminated list of words; *out is its index. */
 rp_err rp_node_word(rp_node *map, const char *key, const char *const *words,
                     uint32_t *out) RP_MUST_CHECK;

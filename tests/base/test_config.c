@@ -87,6 +87,27 @@ static void values_are_read(void **state) {
     expect_ok(rp_node_done(root));
 }
 
+static void lists_of_numbers(void **state) {
+    (void)state;
+    rp_node *root = parse("a: [3, 0.5, x, [1]]\nb: {c: 1}\n");
+    rp_node *list = rp_node_find(root, "a");
+    uint32_t u32 = 0;
+    double f64 = 0;
+    const char *text = NULL;
+    static const char *const words[] = {"c", NULL};
+    expect_ok(rp_node_item_u32(list, 0, 1, 9, &u32));
+    assert_int_equal(u32, 3);
+    expect_ok(rp_node_item_f64(list, 1, 0, 1, &f64));
+    expect_close(f64, 0.5, 0, 0);
+    expect_err(rp_node_item_u32(list, 2, 1, 9, &u32), RP_ERR_USAGE);
+    expect_message("run.yaml:1: a[2]: expected a whole number from 1 to 9, found 'x'");
+    expect_err(rp_node_item_f64(list, 3, 0, 1, &f64), RP_ERR_USAGE);
+    expect_err(rp_node_string(root, "b", &text), RP_ERR_USAGE);
+    expect_message("run.yaml:2: b: expected a text, found a map");
+    expect_err(rp_node_word(root, "b", words, &u32), RP_ERR_USAGE);
+    expect_err(rp_node_bool(root, "b", &(bool){false}), RP_ERR_USAGE);
+}
+
 static void absent_keys_leave_defaults(void **state) {
     (void)state;
     rp_node *root = parse("a: 1\n");
@@ -356,6 +377,7 @@ static void written_text_reads_back(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_read),
+        cmocka_unit_test(lists_of_numbers),
         cmocka_unit_test(absent_keys_leave_defaults),
         cmocka_unit_test(wrong_values_are_named),
         cmocka_unit_test(bad_numbers),
