@@ -1,0 +1,731 @@
+#include "agent/runner.h"
+
+#include <string.h>
+
+#include "base/log.h"
+
+/* Host memory of one parcel on its way out; free again when the peer has acked it. */
+typedef struct {
+    enum { SEND_FREE, SEND_FILLING, SEND_READY, SEND_UNACKED } state;
+    char *memory;
+    rp_op op;
+} send_slot;
+
+/* One direction out: slots in order of their ops. */
+typedef struct {
+    rp_link *link;
+    rp_Kind kind;
+    rp_crossing crossing;
+    send_slot slot[RP_RUNNER_SENDS];
+    uint32_t next; /* slot of the next op; slots are used in turn */
+    uint32_t send; /* slot that is sent next */
+} outlet;
+
+/* One direction in: the head of the link's stream. */
+typedef struct {
+    rp_link *link;
+    rp_Kind kind;
+    rp_crossing crossing;
+    rp_message *head;
+} inlet;
+
+typedef struct {
+    rp_op op;
+    rp_fence fence;
+    int64_t issued_ns;
+    rp_message *input; /* borrowed by the device until the fence */
+    rp_link *input_link;
+    send_slot *output;
+    bool results; /* the step's losses are in the results memory */
+    bool norms;   /* the step's norms are in the norms memory */
+} running_op;
+
+struct rp_runner {
+    rp_runner_links at;
+    outlet forward, backward;
+    inlet activation, gradient, input;
+    rp_message *label[RP_RUNNER_LABELS]; /* oldest first */
+    uint32_t label_count;
+    rp_message *feed_head; /* taken from the feed, not placed yet */
+
+    bool active, evaluating, ops_over;
+    rp_sched_state sched;
+    uint64_t eval_step, eval_samples;
+    uint32_t eval_micro;
+    rp_op next;
+    bool have_next;
+
+    running_op running[RP_RUNNER_DEPTH];
+    uint32_t running_count;
+    int64_t last_done_ns;
+
+    bool waiting_verdict, have_verdict, skip;
+    bool norms_asked;
+    float grad_scale;
+
+    float *results, *norms;
+    double *sumsq;
+
+    uint32_t in_flight;
+    rp_runner_facts facts;
+    uint8_t *trace;
+    uint32_t trace_count;
+};
+
+/* ---- opening ---------------------------------------------------------------------------------- */
+
+static bool is_first(const rp_runner *r) {
+    return r->at.job->stage == 0;
+}
+
+static bool is_last(const rp_runner *r) {
+    return r->at.job->stage + 1 == r->at.job->cut.stage_count;
+}
+
+static rp_err open_outlet(rp_arena *arena, outlet *out, rp_link *link, rp_Kind kind,
+                          rp_crossing crossing, uint32_t micro) {
+    *out = (outlet){.link = link, .kind = kind, .crossing = crossing};
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; link && crossing.count && i < RP_RUNNER_SENDS; i++) {
+        RP_TRY(RP_ARENA_NEW(arena, crossing.sample_bytes * micro, &out->slot[i].memory));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_runner_open(rp_arena *arena, const rp_runner_links *links, rp_runner **out) {
+    rp_err err;
+    rp_runner *r;
+    const rp_layout *layout = rp_stage_layout(links->stage);
+    uint32_t micro = links->job->micro;
+    RP_TRY(RP_ARENA_NEW(arena, 1, &r));
+    r->at = *links;
+    RP_TRY(open_outlet(arena, &r->forward, links->out, RP_KIND_ACTIVATION,
+                       rp_layout_crossing(layout, true, false), micro));
+    RP_TRY(open_outlet(arena, &r->backward, links->in, RP_KIND_GRADIENT,
+                       rp_layout_crossing(layout, false, true), micro));
+    rp_crossing lower = rp_layout_crossing(layout, false, false);
+    r->activation = (inlet){links->in, RP_KIND_ACTIVATION, lower, NULL};
+    r->input = (inlet){links->feed, RP_KIND_INPUT, lower, NULL};
+    r->gradient =
+        (inlet){links->out, RP_KIND_GRADIENT, rp_layout_crossing(layout, true, true), NULL};
+    RP_TRY(RP_ARENA_NEW(arena, 2 * (size_t)links->job->batch, &r->results));
+    RP_TRY(RP_ARENA_NEW(arena, rp_stage_norm_count(links->stage) + 1, &r->norms));
+    RP_TRY(RP_ARENA_NEW(arena, rp_stage_norm_count(links->stage) + 1, &r->sumsq));
+    RP_TRY(RP_ARENA_NEW(arena, RP_TRACE_MAX * RP_TRACE_BYTES, &r->trace));
+    *out = r;
+fail:
+    return err;
+}
+
+static void let_go(rp_link *link, rp_message **message) {
+    if (*message) {
+        rp_link_release(link, message);
+    }
+}
+
+void rp_runner_close(rp_runner **runner) {
+    rp_runner *r = *runner;
+    if (!r) {
+        return;
+    }
+    if (rp_device_drain(r->at.device) != RP_OK) {
+        rp_log_warn("work was left in the device's queue");
+    }
+    for (uint32_t i = 0; i < r->running_count; i++) {
+        rp_fence_release(&r->running[i].fence);
+        let_go(r->running[i].input_link, &r->running[i].input);
+    }
+    let_go(r->activation.link, &r->activation.head);
+    let_go(r->gradient.link, &r->gradient.head);
+    let_go(r->input.link, &r->input.head);
+    let_go(r->at.feed, &r->feed_head);
+    for (uint32_t i = 0; i < r->label_count; i++) {
+        let_go(r->at.feed, &r->label[i]);
+    }
+    *runner = NULL;
+}
+
+rp_runner_facts rp_runner_facts_of(const rp_runner *runner) {
+    return runner->facts;
+}
+
+/* ---- segments --------------------------------------------------------------------------------- */
+
+static void begin(rp_runner *r, bool evaluating) {
+    RP_ASSERT(!r->active && r->running_count == 0);
+    r->active = true;
+    r->evaluating = evaluating;
+    r->ops_over = false;
+    r->have_next = false;
+    r->waiting_verdict = r->have_verdict = r->norms_asked = false;
+}
+
+rp_err rp_runner_train(rp_runner *r, uint64_t step_first, uint64_t step_end) {
+    if (r->active || step_end < step_first || step_end > r->at.job->steps) {
+        return rp_fail(RP_ERR_PEER, "steps [%llu, %llu) can not start now",
+                       (unsigned long long)step_first, (unsigned long long)step_end);
+    }
+    begin(r, false);
+    rp_sched_shape shape = rp_job_sched_shape(r->at.job, step_first, step_end);
+    rp_sched_start(&r->sched, &shape);
+    return RP_OK;
+}
+
+/* The steps of an evaluation: `batch` samples each, the last one may be short. */
+static rp_sched_shape eval_shape(const rp_runner *r) {
+    rp_sched_shape shape = rp_job_sched_shape(r->at.job, 0, UINT64_MAX);
+    shape.epoch_samples = r->eval_samples;
+    return shape;
+}
+
+rp_err rp_runner_evaluate(rp_runner *r, uint64_t samples) {
+    if (r->active || samples == 0 || samples > UINT32_MAX) {
+        return rp_fail(RP_ERR_PEER, "an evaluation of %llu samples can not start now",
+                       (unsigned long long)samples);
+    }
+    begin(r, true);
+    r->eval_samples = samples;
+    r->eval_step = 0;
+    r->eval_micro = 0;
+    return RP_OK;
+}
+
+void rp_runner_stop(rp_runner *r, uint64_t step) {
+    if (!r->active || r->evaluating || step >= r->sched.shape.step_end) {
+        return;
+    }
+    r->sched.shape.step_end = step;
+    if (r->have_next && r->next.step >= step) {
+        r->have_next = false;
+        r->ops_over = true;
+    }
+}
+
+/* Forwards step by step; behind the last microbatch of a step an UPDATE collects its results. */
+static bool next_eval(rp_runner *r, rp_op *op) {
+    rp_sched_shape shape = eval_shape(r);
+    if (r->eval_step == rp_sched_epoch_steps(&shape)) {
+        return false;
+    }
+    *op = (rp_op){.kind = RP_OP_FORWARD, .step = r->eval_step, .micro = r->eval_micro};
+    if (r->eval_micro == rp_sched_micro_count(&shape, r->eval_step)) {
+        op->kind = RP_OP_UPDATE;
+        r->eval_micro = 0;
+        r->eval_step++;
+        return true;
+    }
+    op->samples = rp_sched_micro_range(&shape, r->eval_step, r->eval_micro++);
+    return true;
+}
+
+static uint32_t step_samples(const rp_runner *r, uint64_t step) {
+    rp_sched_shape shape = eval_shape(r);
+    return rp_sched_step_samples(r->evaluating ? &shape : &r->sched.shape, step);
+}
+
+/* ---- what comes in ---------------------------------------------------------------------------- */
+
+static bool header_is(const rp_Header *header, const rp_op *op) {
+    return header->step == op->step && header->first == op->samples.first &&
+           header->count == op->samples.count;
+}
+
+static rp_err check_parcel(const inlet *in, const rp_message *message, const rp_op *op) {
+    const rp_Header *header = &message->header;
+    if (header->kind != in->kind || !header_is(header, op) ||
+        message->part_count != in->crossing.count) {
+        return rp_fail(RP_ERR_PEER,
+                       "parcel kind %d of step %llu [%u, +%u) with %u parts came where kind %d of "
+                       "step %llu [%u, +%u) with %u was due",
+                       (int)header->kind, (unsigned long long)header->step, header->first,
+                       header->count, message->part_count, (int)in->kind,
+                       (unsigned long long)op->step, op->samples.first, op->samples.count,
+                       in->crossing.count);
+    }
+    for (uint32_t i = 0; i < message->part_count; i++) {
+        size_t want = rp_shape_count(&in->crossing.sample[i]) * op->samples.count * sizeof(float);
+        if (message->part[i].bytes != want) {
+            return rp_fail(RP_ERR_PEER, "part %u has %zu bytes, the plan says %zu", i,
+                           message->part[i].bytes, want);
+        }
+    }
+    return RP_OK;
+}
+
+/* Looks at the head of an inlet; *ready when it is the parcel of `op`. */
+static rp_err peek(inlet *in, const rp_op *op, bool *ready) {
+    *ready = false;
+    if (!in->head) {
+        rp_err err = rp_link_recv(in->link, &in->head);
+        if (err == RP_ERR_AGAIN) {
+            return RP_OK;
+        }
+        if (err != RP_OK) {
+            return err;
+        }
+    }
+    rp_err err = check_parcel(in, in->head, op);
+    *ready = err == RP_OK;
+    return err;
+}
+
+/* The feed mixes labels and inputs: labels are put aside, an input stays the head. */
+static rp_err drain_feed(rp_runner *r) {
+    for (;;) {
+        if (!r->feed_head) {
+            rp_err err = rp_link_recv(r->at.feed, &r->feed_head);
+            if (err != RP_OK) {
+                return err == RP_ERR_AGAIN ? RP_OK : err;
+            }
+        }
+        if (r->feed_head->header.kind == RP_KIND_LABEL) {
+            if (r->label_count == RP_RUNNER_LABELS) {
+                return RP_OK;
+            }
+            r->label[r->label_count++] = r->feed_head;
+        } else if (r->feed_head->header.kind == RP_KIND_INPUT && is_first(r)) {
+            if (r->input.head) {
+                return RP_OK;
+            }
+            r->input.head = r->feed_head;
+        } else {
+            return rp_fail(RP_ERR_PEER, "the feed brought kind %d",
+                           (int)r->feed_head->header.kind);
+        }
+        r->feed_head = NULL;
+    }
+}
+
+static uint32_t label_index(const rp_runner *r, uint64_t step) {
+    uint32_t i = 0;
+    while (i < r->label_count && r->label[i]->header.step != step) {
+        i++;
+    }
+    return i;
+}
+
+/* The labels of the op's step, or NULL when they have not come yet. */
+static rp_err find_target(rp_runner *r, const rp_op *op, const void **target) {
+    uint32_t i = label_index(r, op->step);
+    *target = NULL;
+    if (i == r->label_count) {
+        return i < RP_RUNNER_LABELS ? RP_OK
+                                    : rp_fail(RP_ERR_PEER, "no labels of step %llu among %u",
+                                              (unsigned long long)op->step, i);
+    }
+    const rp_message *message = r->label[i];
+    size_t width = r->at.job->loss->class_target ? 1 : r->at.job->target_width;
+    uint32_t samples = step_samples(r, op->step);
+    if (message->part_count != 1 ||
+        message->part[0].bytes != width * samples * sizeof(float)) {
+        return rp_fail(RP_ERR_PEER, "labels of step %llu have the wrong size",
+                       (unsigned long long)op->step);
+    }
+    *target = (const char *)message->part[0].data + op->samples.first * width * sizeof(float);
+    return RP_OK;
+}
+
+static void drop_label(rp_runner *r, uint64_t step) {
+    uint32_t i = label_index(r, step);
+    if (i == r->label_count) {
+        return;
+    }
+    rp_link_release(r->at.feed, &r->label[i]);
+    r->label_count--;
+    memmove(r->label + i, r->label + i + 1, (r->label_count - i) * sizeof *r->label);
+}
+
+/* ---- what goes out ---------------------------------------------------------------------------- */
+
+static void sent(void *context) {
+    ((send_slot *)context)->state = SEND_FREE;
+}
+
+static rp_err send_ready(const rp_runner *r, outlet *out) {
+    while (out->slot[out->send].state == SEND_READY) {
+        send_slot *slot = &out->slot[out->send];
+        rp_Header header = rp_Header_init_zero;
+        header.kind = out->kind;
+        header.step = slot->op.step;
+        header.first = slot->op.samples.first;
+        header.count = slot->op.samples.count;
+        header.stage = r->at.job->stage;
+        rp_part part[RP_CUT_TENSORS_MAX];
+        size_t offset = 0;
+        for (uint32_t i = 0; i < out->crossing.count; i++) {
+            rp_shape shape = rp_shape_batch(header.count, &out->crossing.sample[i]);
+            rp_frame_add_shape(&header, &shape);
+            part[i] = (rp_part){slot->memory + offset, rp_shape_count(&shape) * sizeof(float)};
+            offset += rp_shape_count(&out->crossing.sample[i]) * r->at.job->micro * sizeof(float);
+        }
+        rp_err err =
+            rp_link_send(out->link, &header, part, out->crossing.count, false, sent, slot);
+        if (err != RP_OK) {
+            return err == RP_ERR_AGAIN ? RP_OK : err;
+        }
+        slot->state = SEND_UNACKED;
+        out->send = (out->send + 1) % RP_RUNNER_SENDS;
+    }
+    return RP_OK;
+}
+
+/* Host addresses of the tensors of a slot. */
+static void slot_parts(const rp_runner *r, const outlet *out, send_slot *slot, void **parts) {
+    size_t offset = 0;
+    for (uint32_t i = 0; i < out->crossing.count; i++) {
+        parts[i] = slot->memory + offset;
+        offset += rp_shape_count(&out->crossing.sample[i]) * r->at.job->micro * sizeof(float);
+    }
+}
+
+static bool outlet_used(const outlet *out) {
+    return out->link && out->crossing.count > 0;
+}
+
+static bool outlet_free(const outlet *out) {
+    return !outlet_used(out) || out->slot[out->next].state == SEND_FREE;
+}
+
+static send_slot *take_slot(outlet *out, const rp_op *op) {
+    if (!outlet_used(out)) {
+        return NULL;
+    }
+    send_slot *slot = &out->slot[out->next];
+    slot->state = SEND_FILLING;
+    slot->op = *op;
+    out->next = (out->next + 1) % RP_RUNNER_SENDS;
+    return slot;
+}
+
+static rp_err send_control(rp_runner *r, rp_Header *header, const rp_part *parts,
+                           uint32_t part_count) {
+    header->stage = r->at.job->stage;
+    return rp_link_send(r->at.control, header, parts, part_count, true, NULL, NULL);
+}
+
+/* Reports of finished steps must never find the control link full. */
+static bool control_has_room(const rp_runner *r) {
+    rp_link_stats stats;
+    rp_link_stats_of(r->at.control, &stats);
+    return stats.unacked < RP_LINK_CONTROL_MAX / 2;
+}
+
+/* ---- issuing ops ------------------------------------------------------------------------------ */
+
+static rp_err commit(rp_runner *r, running_op *op) {
+    op->issued_ns = rp_clock_now_ns(r->at.clock);
+    rp_err err = rp_device_fence(r->at.device, &op->fence);
+    if (err == RP_OK) {
+        r->running[r->running_count++] = *op;
+        r->have_next = false;
+    }
+    return err;
+}
+
+static rp_err try_forward(rp_runner *r) {
+    inlet *in = is_first(r) ? &r->input : &r->activation;
+    const void *target = NULL;
+    bool ready;
+    rp_err err = RP_OK;
+    if (is_first(r)) {
+        ready = in->head != NULL;
+        if (ready) {
+            RP_TRY(check_parcel(in, in->head, &r->next));
+        }
+    } else {
+        RP_TRY(peek(in, &r->next, &ready));
+    }
+    if (r->evaluating && is_last(r)) {
+        RP_TRY(find_target(r, &r->next, &target));
+        ready &= target != NULL;
+    }
+    if (!ready || !outlet_free(&r->forward)) {
+        return RP_OK;
+    }
+    running_op op = {.op = r->next, .input = in->head, .input_link = in->link};
+    const void *from[RP_CUT_TENSORS_MAX];
+    void *to[RP_CUT_TENSORS_MAX];
+    for (uint32_t i = 0; i < in->crossing.count; i++) {
+        from[i] = in->head->part[i].data;
+    }
+    in->head = NULL;
+    op.output = take_slot(&r->forward, &op.op);
+    if (op.output) {
+        slot_parts(r, &r->forward, op.output, to);
+    }
+    RP_TRY(rp_stage_forward(r->at.stage, &op.op, from, to, !r->evaluating));
+    if (r->evaluating && is_last(r)) {
+        RP_TRY(rp_stage_evaluate(r->at.stage, &op.op, step_samples(r, op.op.step), target));
+    } else if (r->evaluating) {
+        rp_stage_forget(r->at.stage, &op.op);
+    } else {
+        r->in_flight++;
+        r->facts.in_flight_max =
+            r->in_flight > r->facts.in_flight_max ? r->in_flight : r->facts.in_flight_max;
+    }
+    RP_TRY(commit(r, &op));
+fail:
+    return err;
+}
+
+static rp_err try_backward(rp_runner *r) {
+    const void *from[RP_CUT_TENSORS_MAX] = {NULL};
+    void *to[RP_CUT_TENSORS_MAX] = {NULL};
+    bool weights_only = r->next.kind == RP_OP_BACKWARD_WEIGHT;
+    bool needs_parcel = !weights_only && !is_last(r) && r->gradient.crossing.count > 0;
+    bool ready = true;
+    rp_err err = RP_OK;
+    running_op op = {.op = r->next};
+    if (needs_parcel) {
+        RP_TRY(peek(&r->gradient, &r->next, &ready));
+    } else if (!weights_only && is_last(r)) {
+        RP_TRY(find_target(r, &r->next, &from[0]));
+        ready = from[0] != NULL;
+    }
+    if (!ready || (!weights_only && !outlet_free(&r->backward))) {
+        return RP_OK;
+    }
+    if (needs_parcel) {
+        for (uint32_t i = 0; i < r->gradient.crossing.count; i++) {
+            from[i] = r->gradient.head->part[i].data;
+        }
+        op.input = r->gradient.head;
+        op.input_link = r->gradient.link;
+        r->gradient.head = NULL;
+    }
+    if (!weights_only) {
+        op.output = take_slot(&r->backward, &op.op);
+        if (op.output) {
+            slot_parts(r, &r->backward, op.output, to);
+        }
+    }
+    RP_TRY(rp_stage_backward(r->at.stage, &op.op, from, to));
+    r->in_flight -= op.op.kind != RP_OP_BACKWARD_WEIGHT;
+    r->facts.microbatches += op.op.kind != RP_OP_BACKWARD_INPUT;
+    RP_TRY(commit(r, &op));
+fail:
+    return err;
+}
+
+/* An update: with a verdict to wait for, first the norms go out, then the update runs as told. */
+static rp_err try_update(rp_runner *r) {
+    running_op op = {.op = r->next};
+    rp_err err = RP_OK;
+    bool ask = !r->evaluating && rp_job_needs_verdict(r->at.job);
+    if ((r->waiting_verdict && !r->have_verdict) || !control_has_room(r)) {
+        return RP_OK;
+    }
+    bool first_half = !r->waiting_verdict;
+    if (first_half && is_last(r)) {
+        RP_TRY(rp_stage_results(r->at.stage, r->results, step_samples(r, op.op.step)));
+        op.results = true;
+    }
+    if (ask && first_half) {
+        RP_TRY(rp_stage_norms(r->at.stage, r->norms));
+        op.norms = true;
+        r->waiting_verdict = true;
+        RP_TRY(commit(r, &op));
+        r->have_next = true; /* the second half is still to come */
+        return RP_OK;
+    }
+    if (!r->evaluating) {
+        RP_TRY(rp_stage_update(r->at.stage, op.op.step, ask ? r->grad_scale : 1.0f,
+                               ask && r->skip));
+    }
+    r->waiting_verdict = r->have_verdict = false;
+    RP_TRY(commit(r, &op));
+fail:
+    return err;
+}
+
+static rp_err try_next(rp_runner *r) {
+    if (!r->have_next && !r->ops_over) {
+        r->have_next = r->evaluating ? next_eval(r, &r->next)
+                                     : r->at.job->sched->next(&r->sched, &r->next);
+        r->ops_over = !r->have_next;
+    }
+    if (!r->have_next || r->running_count == RP_RUNNER_DEPTH) {
+        return RP_OK;
+    }
+    switch (r->next.kind) {
+    case RP_OP_FORWARD:
+        return try_forward(r);
+    case RP_OP_BACKWARD:
+    case RP_OP_BACKWARD_INPUT:
+    case RP_OP_BACKWARD_WEIGHT:
+        return try_backward(r);
+    case RP_OP_UPDATE:
+        return try_update(r);
+    default:
+        return rp_fail(RP_ERR_USAGE, "schedule %s asks for op %d, which no stage can do",
+                       r->at.job->sched->name, (int)r->next.kind);
+    }
+}
+
+/* ---- finished ops ----------------------------------------------------------------------------- */
+
+static rp_err report_results(rp_runner *r, const rp_op *op) {
+    uint32_t samples = step_samples(r, op->step);
+    double loss = 0;
+    uint64_t correct = 0;
+    for (uint32_t i = 0; i < samples; i++) {
+        loss += (double)r->results[2 * (size_t)i];
+        correct += r->results[2 * (size_t)i + 1] > 0.5f;
+    }
+    rp_Header header = rp_Header_init_zero;
+    header.kind = r->evaluating ? RP_KIND_EVAL_DONE : RP_KIND_STEP_DONE;
+    header.step = op->step;
+    header.number_count = 1;
+    header.number[0] = loss;
+    header.whole_count = 2;
+    header.whole[0] = samples;
+    header.whole[1] = correct;
+    drop_label(r, op->step);
+    return send_control(r, &header, NULL, 0);
+}
+
+static rp_err report_norms(rp_runner *r, const rp_op *op) {
+    uint32_t count = rp_stage_norm_count(r->at.stage);
+    for (uint32_t i = 0; i < count; i++) {
+        r->sumsq[i] = (double)r->norms[i];
+    }
+    rp_Header header = rp_Header_init_zero;
+    header.kind = RP_KIND_NORMS;
+    header.step = op->step;
+    rp_part part = {r->sumsq, count * sizeof *r->sumsq};
+    return send_control(r, &header, &part, count ? 1 : 0);
+}
+
+static void put_u64(uint8_t *at, uint64_t value) {
+    for (int i = 0; i < 8; i++) {
+        at[i] = (uint8_t)(value >> (8 * i));
+    }
+}
+
+/* Trace records are a picture, not the run: when the control link is full they wait, and are
+ * dropped rather than stop the ring. */
+static rp_err flush_trace(rp_runner *r) {
+    if (r->trace_count == 0 || !control_has_room(r)) {
+        return RP_OK;
+    }
+    rp_Header header = rp_Header_init_zero;
+    header.kind = RP_KIND_TRACE;
+    rp_part part = {r->trace, (size_t)r->trace_count * RP_TRACE_BYTES};
+    rp_err err = send_control(r, &header, &part, 1);
+    if (err == RP_OK) {
+        r->trace_count = 0;
+    }
+    return err == RP_ERR_AGAIN ? RP_OK : err;
+}
+
+static rp_err record(rp_runner *r, const rp_op *op, int64_t start_ns, int64_t end_ns) {
+    if (r->trace_count == RP_TRACE_MAX) {
+        rp_err err = flush_trace(r);
+        if (err != RP_OK) {
+            return err;
+        }
+    }
+    if (r->trace_count == RP_TRACE_MAX) {
+        r->facts.trace_dropped++;
+        return RP_OK;
+    }
+    uint8_t *at = r->trace + (size_t)r->trace_count++ * RP_TRACE_BYTES;
+    uint64_t kind = (uint64_t)op->kind | (r->evaluating ? 0x100u : 0u);
+    put_u64(at, kind);
+    put_u64(at + 8, op->step);
+    put_u64(at + 16, (uint64_t)op->samples.first | (uint64_t)op->samples.count << 32);
+    put_u64(at + 24, (uint64_t)start_ns);
+    put_u64(at + 32, (uint64_t)end_ns);
+    return RP_OK;
+}
+
+static rp_err finish_op(rp_runner *r, running_op *op, int64_t done_ns) {
+    rp_err err = RP_OK;
+    int64_t start_ns = op->issued_ns > r->last_done_ns ? op->issued_ns : r->last_done_ns;
+    r->last_done_ns = done_ns;
+    r->facts.busy_ns += done_ns > start_ns ? done_ns - start_ns : 0;
+    r->facts.ops++;
+    let_go(op->input_link, &op->input);
+    if (op->output) {
+        op->output->state = SEND_READY;
+    }
+    RP_TRY(record(r, &op->op, start_ns, done_ns > start_ns ? done_ns : start_ns));
+    if (op->results) {
+        RP_TRY(report_results(r, &op->op));
+    }
+    if (op->norms) {
+        RP_TRY(report_norms(r, &op->op));
+    }
+fail:
+    return err;
+}
+
+static rp_err collect(rp_runner *r) {
+    while (r->running_count > 0) {
+        running_op op = r->running[0];
+        bool done;
+        int64_t done_ns = 0;
+        rp_err err = rp_fence_poll(&op.fence, &done, &done_ns);
+        if (err != RP_OK || !done) {
+            return err;
+        }
+        rp_fence_release(&op.fence);
+        r->running_count--;
+        memmove(r->running, r->running + 1, r->running_count * sizeof *r->running);
+        err = finish_op(r, &op, done_ns);
+        if (err != RP_OK) {
+            return err;
+        }
+    }
+    return RP_OK;
+}
+
+rp_err rp_runner_verdict(rp_runner *r, uint64_t step, float grad_scale, bool skip) {
+    if (!r->active || !r->waiting_verdict || r->have_verdict || r->next.step != step) {
+        return rp_fail(RP_ERR_PEER, "a verdict for step %llu that nobody waits for",
+                       (unsigned long long)step);
+    }
+    r->have_verdict = true;
+    r->grad_scale = grad_scale;
+    r->skip = skip;
+    return RP_OK;
+}
+
+static bool all_sent(const outlet *out) {
+    for (uint32_t i = 0; i < RP_RUNNER_SENDS; i++) {
+        if (out->slot[i].state != SEND_FREE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+rp_err rp_runner_step(rp_runner *r, bool *active) {
+    rp_err err = RP_OK;
+    *active = r->active;
+    if (!r->active) {
+        return RP_OK;
+    }
+    RP_TRY(collect(r));
+    if (r->at.feed) {
+        RP_TRY(drain_feed(r));
+    }
+    for (uint32_t issued = 0; issued < RP_RUNNER_DEPTH; issued++) {
+        uint32_t before = r->running_count;
+        RP_TRY(try_next(r));
+        if (r->running_count == before) {
+            break;
+        }
+    }
+    RP_TRY(send_ready(r, &r->forward));
+    RP_TRY(send_ready(r, &r->backward));
+    if (r->ops_over && !r->have_next && r->running_count == 0 && all_sent(&r->forward) &&
+        all_sent(&r->backward)) {
+        RP_TRY(flush_trace(r));
+        r->active = false;
+    }
+    *active = r->active;
+fail:
+    return err;
+}

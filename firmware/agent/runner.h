@@ -1,0 +1,58 @@
+/* The runner executes one segment of a job on a stage: it asks the schedule for the next op, waits
+ * until the op's inputs have come, gives it to the stage, and sends what comes out.
+ *
+ * Never blocks: rp_runner_step() does what can be done now. At most RP_RUNNER_DEPTH ops are in the
+ * device's queue. Messages on a link come in the order in which the ops need them, so each source
+ * is a queue whose head must fit the next op; anything else is a fault of the peer.
+ *
+ * Parcels: INPUT and LABEL from the host's feed (one LABEL parcel a step, ahead of its inputs),
+ * ACTIVATION from the stage before, GRADIENT from the stage behind. */
+#ifndef RP_AGENT_RUNNER_H
+#define RP_AGENT_RUNNER_H
+
+#include "link/link.h"
+#include "stage/stage.h"
+
+enum { RP_RUNNER_DEPTH = 2, RP_RUNNER_LABELS = 4, RP_RUNNER_SENDS = 4, RP_TRACE_MAX = 512 };
+
+/* One op in the trace, as it goes over the wire (little-endian, packed by hand). */
+enum { RP_TRACE_BYTES = 40 };
+
+typedef struct rp_runner rp_runner;
+
+typedef struct {
+    rp_device *device;
+    rp_stage *stage;
+    const rp_job *job;
+    const rp_clock *clock;
+    rp_link *control; /* results, norms, trace */
+    rp_link *in;      /* from the stage before, NULL on the first */
+    rp_link *out;     /* to the stage behind, NULL on the last */
+    rp_link *feed;    /* from the host: first and last stage, else NULL */
+} rp_runner_links;
+
+rp_err rp_runner_open(rp_arena *arena, const rp_runner_links *links,
+                      rp_runner **out) RP_MUST_CHECK;
+/* Waits for the device and lets go of messages; the links may be closed after it. */
+void rp_runner_close(rp_runner **runner);
+
+rp_err rp_runner_train(rp_runner *runner, uint64_t step_first, uint64_t step_end) RP_MUST_CHECK;
+rp_err rp_runner_evaluate(rp_runner *runner, uint64_t samples) RP_MUST_CHECK;
+/* End before `step`; only a step that was not fed yet can be named. */
+void rp_runner_stop(rp_runner *runner, uint64_t step);
+/* The host's answer to NORMS. errors PEER when it does not belong to the waiting step */
+rp_err rp_runner_verdict(rp_runner *runner, uint64_t step, float grad_scale,
+                         bool skip) RP_MUST_CHECK;
+
+/* *active: a segment is under way. errors end the segment: PEER, DEVICE, ... */
+rp_err rp_runner_step(rp_runner *runner, bool *active) RP_MUST_CHECK;
+
+typedef struct {
+    int64_t busy_ns;
+    uint64_t ops, trace_dropped;
+    uint64_t microbatches; /* gradients taken: each sample once a step */
+    uint32_t in_flight_max, gap_max;
+} rp_runner_facts;
+rp_runner_facts rp_runner_facts_of(const rp_runner *runner); /* since open */
+
+#endif

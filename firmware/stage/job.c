@@ -1,0 +1,149 @@
+#include "stage/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A word where a map with `kind` is allowed too. */
+static rp_err read_kind(rp_node *parent, const char *key, rp_node **map, const char **kind) {
+    rp_node *node = rp_node_find(parent, key);
+    *map = NULL;
+    if (!node) {
+        return rp_node_fail(parent, "%s: is missing", key);
+    }
+    if (rp_node_is_scalar(node)) {
+        *kind = rp_node_text(node);
+        return RP_OK;
+    }
+    if (!rp_node_is_map(node)) {
+        return rp_node_fail(node, "expected a word or a map with `kind`");
+    }
+    *map = node;
+    rp_err err = rp_node_need(node, "kind");
+    return err != RP_OK ? err : rp_node_string(node, "kind", kind);
+}
+
+rp_err rp_schedule_parse(rp_node *parent, const rp_sched_kind **out) {
+    rp_node *map;
+    const char *kind;
+    rp_err err = read_kind(parent, "schedule", &map, &kind);
+    if (err != RP_OK) {
+        return err;
+    }
+    *out = rp_sched_find(kind);
+    if (!*out) {
+        char known[256] = "";
+        for (uint32_t i = 0; rp_sched_kinds[i]; i++) {
+            size_t used = strlen(known);
+            (void)snprintf(known + used, sizeof known - used, "%s%s", i ? " " : "",
+                           rp_sched_kinds[i]->name);
+        }
+        return rp_node_fail(map ? map : rp_node_find(parent, "schedule"),
+                            "no schedule '%s'; there are: %s", kind, known);
+    }
+    return map ? rp_node_done(map) : RP_OK;
+}
+
+static rp_err read_shape(rp_node *root, const char *key, rp_shape *out) {
+    rp_node *list = rp_node_find(root, key);
+    if (!list || !rp_node_is_list(list) || rp_node_count(list) > RP_DIMS_MAX - 1) {
+        return rp_node_fail(root, "%s: expected a list of 1 to %d sizes", key, RP_DIMS_MAX - 1);
+    }
+    *out = (rp_shape){.dims = rp_node_count(list)};
+    for (uint32_t i = 0; i < out->dims; i++) {
+        const rp_node *item = rp_node_item(list, i);
+        const char *text = rp_node_is_scalar(item) ? rp_node_text(item) : "";
+        char *end;
+        unsigned long value = strtoul(text, &end, 10);
+        if (end == text || *end || value == 0 || value > 1u << 24) {
+            return rp_node_fail(item, "%s: expected a size from 1 to %u", key, 1u << 24);
+        }
+        out->dim[i] = (uint32_t)value;
+    }
+    if (!rp_shape_check(out)) {
+        return rp_node_fail(list, "%s: too many elements", key);
+    }
+    return RP_OK;
+}
+
+static rp_err read_numbers(rp_node *root, rp_job *job, uint32_t *stages, uint32_t *classes) {
+    rp_err err;
+    static const char *const needed[] = {"stage", "stages", "batch", "microbatch",
+                                         "epoch_samples", "steps", "seed"};
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        RP_TRY(rp_node_need(root, needed[i]));
+    }
+    RP_TRY(rp_node_u32(root, "stages", 1, RP_CUT_STAGES_MAX, stages));
+    RP_TRY(rp_node_u32(root, "stage", 0, *stages - 1, &job->stage));
+    RP_TRY(rp_node_u32(root, "batch", 1, RP_BATCH_MAX, &job->batch));
+    RP_TRY(rp_node_u32(root, "microbatch", 1, job->batch, &job->micro));
+    RP_TRY(rp_node_u64(root, "epoch_samples", 1, UINT32_MAX, &job->epoch_samples));
+    RP_TRY(rp_node_u64(root, "steps", 0, UINT64_C(1) << 40, &job->steps));
+    RP_TRY(rp_node_u64(root, "seed", 0, UINT64_MAX, &job->seed));
+    RP_TRY(rp_node_u32(root, "classes", 0, 1u << 20, classes));
+    job->target_width = 1;
+    RP_TRY(rp_node_u32(root, "target_width", 1, 1u << 20, &job->target_width));
+    RP_TRY(rp_node_u32(root, "memory_mib", 0, 1u << 24, &job->memory_mib));
+    job->guard = true;
+    RP_TRY(rp_node_bool(root, "guard", &job->guard));
+fail:
+    return err;
+}
+
+/* The loss fits the model's output and the targets. */
+static rp_err check_output(const rp_job *job, rp_node *root) {
+    size_t outputs = rp_shape_count(&job->model->plan[job->model->layer_count - 1].out);
+    if (!job->loss->class_target && outputs != job->target_width) {
+        return rp_node_fail(root, "loss %s: the model has %zu outputs, the targets %u columns",
+                            job->loss->name, outputs, job->target_width);
+    }
+    return RP_OK;
+}
+
+rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job *out) {
+    *out = (rp_job){0};
+    rp_err err;
+    uint32_t stages = 1;
+    uint32_t classes = 0;
+    rp_shape sample;
+    const char *loss = NULL;
+    RP_TRY(read_numbers(root, out, &stages, &classes));
+    RP_TRY(read_shape(root, "sample", &sample));
+    RP_TRY(rp_model_parse(arena, model_root, &sample, classes, &out->model));
+    RP_TRY(rp_cut_parse(out->model, rp_node_find(root, "cut"), &out->cut));
+    if (out->cut.stage_count != stages) {
+        return rp_node_fail(root, "cut: makes %u stages, `stages` says %u", out->cut.stage_count,
+                            stages);
+    }
+    RP_TRY(rp_node_need(root, "loss"));
+    RP_TRY(rp_node_string(root, "loss", &loss));
+    out->loss = rp_loss_find(loss);
+    if (!out->loss) {
+        return rp_node_fail(rp_node_find(root, "loss"), "no loss '%s'", loss);
+    }
+    RP_TRY(check_output(out, root));
+    RP_TRY(rp_node_need(root, "optimizer"));
+    RP_TRY(rp_optim_parse(&out->optim, rp_node_find(root, "optimizer")));
+    RP_TRY(rp_lr_parse(&out->lr, rp_node_find(root, "lr_schedule")));
+    RP_TRY(rp_schedule_parse(root, &out->sched));
+    (void)rp_node_find(root, "link"); /* these two are the agent's */
+    (void)rp_node_find(root, "peers");
+    RP_TRY(rp_node_done(root));
+fail:
+    return err;
+}
+
+rp_sched_shape rp_job_sched_shape(const rp_job *job, uint64_t step_first, uint64_t step_end) {
+    return (rp_sched_shape){
+        .stages = job->cut.stage_count,
+        .stage = job->stage,
+        .step_first = step_first,
+        .step_end = step_end,
+        .epoch_samples = job->epoch_samples,
+        .batch = job->batch,
+        .micro = job->micro,
+    };
+}
+
+bool rp_job_needs_verdict(const rp_job *job) {
+    return job->sched->flushed && (job->guard || job->optim.clip_norm > 0);
+}

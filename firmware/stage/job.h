@@ -1,0 +1,53 @@
+/* A job: what one agent has to do in one run. The controller writes it as YAML (the parts that people
+ * wrote are handed on as they stood), the agent reads it with the same parsers and the same checks.
+ *
+ *   stage: 1            stages: 4        cut: [conv2, fc1]
+ *   sample: [1, 28, 28] classes: 10      target_width: 1
+ *   seed: 1             batch: 128       microbatch: 32
+ *   epoch_samples: 60000                 steps: 2345
+ *   guard: true         memory_mib: 0
+ *   loss: cross-entropy optimizer: {...} lr_schedule: {...} schedule: gpipe
+ *   link: {...}         # emulation of what this agent sends
+ *   peers: {host: KEY, before: KEY}       # who may connect here */
+#ifndef RP_STAGE_JOB_H
+#define RP_STAGE_JOB_H
+
+#include "nn/cut.h"
+#include "nn/loss.h"
+#include "nn/model.h"
+#include "optim/optim.h"
+#include "sched/sched.h"
+
+enum { RP_BATCH_MAX = 65536 };
+
+typedef struct {
+    uint32_t stage;
+    rp_cut cut;
+    rp_model *model;
+    const rp_loss_kind *loss;
+    const rp_sched_kind *sched;
+    rp_optim optim;
+    rp_lr_schedule lr;
+    uint64_t seed;
+    uint64_t steps;         /* of the whole run, for the learning-rate schedule */
+    uint64_t epoch_samples; /* training samples in an epoch */
+    uint32_t batch, micro;
+    uint32_t target_width; /* f32 per sample for mse */
+    uint32_t memory_mib;   /* limit of device memory, 0 = what the device has */
+    bool guard;            /* skip steps with non-finite gradients */
+} rp_job;
+
+/* Everything lives in `arena`. errors USAGE, SHAPE: with the name of the text, line and key */
+rp_err rp_job_parse(rp_arena *arena, rp_node *job_root, rp_node *model_root,
+                    rp_job *out) RP_MUST_CHECK;
+
+/* `schedule:` of a run file: a word, or a map with `kind`. Reads the kind's own keys. */
+rp_err rp_schedule_parse(rp_node *map, const rp_sched_kind **out) RP_MUST_CHECK;
+
+/* The shape a schedule needs, for steps [first, end). */
+rp_sched_shape rp_job_sched_shape(const rp_job *job, uint64_t step_first, uint64_t step_end);
+
+/* Steps wait for the controller's verdict (clipping, guard): one small message each way a step. */
+bool rp_job_needs_verdict(const rp_job *job);
+
+#endif

@@ -1,0 +1,392 @@
+#include "stage/layout.h"
+
+#include <string.h>
+
+static uint32_t layer_of(const rp_layout *layout, uint32_t position) {
+    return layout->first_layer + position;
+}
+
+static uint32_t tensor_of(const rp_layout *layout, uint32_t producer) {
+    return producer == RP_LAYER_DATA ? layout->data_tensor : layout->tensor_of[producer];
+}
+
+static size_t sample_bytes(const rp_shape *sample) {
+    return rp_shape_count(sample) * sizeof(float);
+}
+
+/* Does anything trained lie at or above this layer? */
+static rp_err find_trained(rp_arena *arena, const rp_model *model, bool **out) {
+    bool *trained;
+    rp_err err = RP_ARENA_NEW(arena, model->layer_count, &trained);
+    if (err != RP_OK) {
+        return err;
+    }
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        const rp_layer_plan *plan = &model->plan[i];
+        for (uint32_t p = 0; p < plan->param_count; p++) {
+            trained[i] |= plan->param[p].role == RP_PARAM_TRAINED;
+        }
+        for (uint32_t j = 0; j < model->layer[i].input_count; j++) {
+            uint32_t from = model->layer[i].input[j];
+            trained[i] |= from != RP_LAYER_DATA && trained[from];
+        }
+    }
+    *out = trained;
+    return RP_OK;
+}
+
+static void add_tensor(rp_layout *layout, uint32_t producer, const rp_shape *sample,
+                       const bool *trained, bool input) {
+    rp_layout_tensor *tensor = &layout->tensor[layout->tensor_count];
+    *tensor = (rp_layout_tensor){
+        .producer = producer,
+        .sample = *sample,
+        .input = input,
+        .wants_grad = producer != RP_LAYER_DATA && trained[producer],
+        .storage = RP_NO_STORAGE,
+        .grad = RP_NO_STORAGE,
+    };
+    if (producer == RP_LAYER_DATA) {
+        layout->data_tensor = layout->tensor_count;
+    } else {
+        layout->tensor_of[producer] = layout->tensor_count;
+    }
+    layout->tensor_count++;
+}
+
+static rp_err collect_tensors(rp_arena *arena, const rp_job *job, rp_layout *layout) {
+    const rp_model *model = job->model;
+    rp_err err;
+    bool *trained;
+    rp_boundary crossing = {.count = 1, .producer = {RP_LAYER_DATA}};
+    RP_TRY(find_trained(arena, model, &trained));
+    RP_TRY(RP_ARENA_NEW(arena, layout->layer_count + RP_CUT_TENSORS_MAX, &layout->tensor));
+    RP_TRY(RP_ARENA_NEW(arena, model->layer_count, &layout->tensor_of));
+    memset(layout->tensor_of, 0xff, model->layer_count * sizeof *layout->tensor_of);
+    layout->data_tensor = RP_NO_STORAGE;
+    if (job->stage > 0) {
+        RP_TRY(rp_cut_boundary(model, &job->cut, job->stage, &crossing));
+    }
+    for (uint32_t i = 0; i < crossing.count; i++) {
+        uint32_t producer = crossing.producer[i];
+        add_tensor(layout, producer, rp_model_shape(model, producer), trained, true);
+    }
+    layout->input_count = crossing.count;
+    for (uint32_t i = 0; i < layout->layer_count; i++) {
+        uint32_t layer = layer_of(layout, i);
+        add_tensor(layout, layer, &model->plan[layer].out, trained, false);
+    }
+    if (job->stage + 1 < job->cut.stage_count) {
+        RP_TRY(rp_cut_boundary(model, &job->cut, job->stage + 1, &crossing));
+        for (uint32_t i = 0; i < crossing.count; i++) {
+            layout->outputs[i] = tensor_of(layout, crossing.producer[i]);
+            layout->tensor[layout->outputs[i]].output = true;
+        }
+        layout->output_count = crossing.count;
+    }
+fail:
+    return err;
+}
+
+/* ---- lifetimes -------------------------------------------------------------------------------- */
+
+typedef struct {
+    uint32_t readers;         /* layers of this stage that take it as input */
+    uint32_t last;            /* position of the last of them */
+    bool read_in_backward;    /* by a reader (needs_x) or its producer (needs_y) */
+} rp_use;
+
+static rp_err collect_uses(rp_arena *arena, const rp_job *job, const rp_layout *layout,
+                           rp_use **out) {
+    rp_use *use;
+    rp_err err = RP_ARENA_NEW(arena, layout->tensor_count, &use);
+    if (err != RP_OK) {
+        return err;
+    }
+    for (uint32_t i = 0; i < layout->layer_count; i++) {
+        uint32_t index = layer_of(layout, i);
+        const rp_layer *layer = &job->model->layer[index];
+        const rp_layer_plan *plan = &job->model->plan[index];
+        for (uint32_t j = 0; j < layer->input_count; j++) {
+            rp_use *in = &use[tensor_of(layout, layer->input[j])];
+            in->readers++;
+            in->last = i;
+            in->read_in_backward |= plan->needs_x;
+        }
+        use[layout->input_count + i].read_in_backward |= plan->needs_y;
+    }
+    *out = use;
+    return RP_OK;
+}
+
+static uint32_t new_storage(rp_layout_memory *memory, size_t bytes, int32_t birth) {
+    memory->storage[memory->storage_count] =
+        (rp_layout_storage){.sample_bytes = bytes, .birth = birth, .death = birth};
+    return memory->storage_count++;
+}
+
+static void extend(rp_layout_storage *storage, int32_t time) {
+    storage->birth = time < storage->birth ? time : storage->birth;
+    storage->death = time > storage->death ? time : storage->death;
+}
+
+/* Values: time = position of the layer in the forward; inputs are born at -1. */
+static void place_values(const rp_job *job, rp_layout *layout, const rp_use *use) {
+    rp_layout_memory *memory = &layout->value;
+    for (uint32_t t = 0; t < layout->tensor_count; t++) {
+        rp_layout_tensor *tensor = &layout->tensor[t];
+        int32_t birth = tensor->input ? -1 : (int32_t)(t - layout->input_count);
+        if (!tensor->input) {
+            const rp_layer *layer = &job->model->layer[tensor->producer];
+            uint32_t x = tensor_of(layout, layer->input[0]);
+            bool alone = use[x].readers == 1 && !layout->tensor[x].output;
+            if (job->model->plan[tensor->producer].in_place && alone && !use[x].read_in_backward) {
+                tensor->storage = layout->tensor[x].storage;
+            }
+        }
+        if (tensor->storage == RP_NO_STORAGE) {
+            tensor->storage = new_storage(memory, sample_bytes(&tensor->sample), birth);
+        }
+        rp_layout_storage *storage = &memory->storage[tensor->storage];
+        extend(storage, birth);
+        extend(storage, (int32_t)use[t].last);
+        if (tensor->output || (!tensor->input && use[t].readers == 0)) {
+            extend(storage, (int32_t)layout->layer_count);
+        }
+        storage->kept |= use[t].read_in_backward;
+    }
+}
+
+/* Gradients: time runs with the backward, layer at position i works at layer_count - i; what comes
+ * from outside is born at 0, what leaves lives to layer_count + 1. */
+static void place_grads(const rp_job *job, rp_layout *layout, const rp_use *use) {
+    rp_layout_memory *memory = &layout->grad;
+    const int32_t count = (int32_t)layout->layer_count;
+    for (uint32_t t = layout->tensor_count; t-- > 0;) {
+        rp_layout_tensor *tensor = &layout->tensor[t];
+        bool outside = tensor->output || use[t].readers == 0;
+        if (!tensor->wants_grad) {
+            continue;
+        }
+        tensor->grad_first = outside ? layout->layer_count : use[t].last;
+        int32_t birth = count - (int32_t)tensor->grad_first;
+        int32_t death =
+            tensor->input ? count + 1 : count - (int32_t)(t - layout->input_count);
+        if (!outside) {
+            uint32_t writer = layer_of(layout, use[t].last);
+            uint32_t y = layout->input_count + use[t].last;
+            if (job->model->plan[writer].in_place && layout->tensor[y].grad != RP_NO_STORAGE &&
+                job->model->layer[writer].input[0] == tensor->producer) {
+                tensor->grad = layout->tensor[y].grad;
+            }
+        }
+        if (tensor->grad == RP_NO_STORAGE) {
+            tensor->grad = new_storage(memory, sample_bytes(&tensor->sample), birth);
+        }
+        extend(&memory->storage[tensor->grad], birth);
+        extend(&memory->storage[tensor->grad], death);
+        if (job->sched->split_backward && !tensor->input &&
+            job->model->plan[tensor->producer].param_count > 0) {
+            memory->storage[tensor->grad].kept = true;
+        }
+    }
+}
+
+/* Linear scan: a scratch storage takes the smallest free pool buffer that is large enough, else
+ * grows the largest free one, else opens another. */
+static uint32_t pick_pool(const rp_layout_memory *memory, const int32_t *busy_until,
+                          const rp_layout_storage *storage) {
+    uint32_t best = memory->pool_count;
+    for (uint32_t p = 0; p < memory->pool_count; p++) {
+        if (busy_until[p] >= storage->birth) {
+            continue;
+        }
+        if (best == memory->pool_count) {
+            best = p;
+            continue;
+        }
+        bool fits = memory->pool_bytes[p] >= storage->sample_bytes;
+        bool best_fits = memory->pool_bytes[best] >= storage->sample_bytes;
+        if (fits ? (!best_fits || memory->pool_bytes[p] < memory->pool_bytes[best])
+                 : (!best_fits && memory->pool_bytes[p] > memory->pool_bytes[best])) {
+            best = p;
+        }
+    }
+    return best;
+}
+
+static rp_err place_buffers(rp_arena *arena, rp_layout_memory *memory, int32_t time_max) {
+    int32_t *busy_until;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, memory->storage_count + 1, &busy_until));
+    RP_TRY(RP_ARENA_NEW(arena, memory->storage_count + 1, &memory->kept_bytes));
+    RP_TRY(RP_ARENA_NEW(arena, memory->storage_count + 1, &memory->pool_bytes));
+    for (int32_t time = -1; time <= time_max; time++) {
+        for (uint32_t s = 0; s < memory->storage_count; s++) {
+            rp_layout_storage *storage = &memory->storage[s];
+            if (storage->birth != time) {
+                continue;
+            }
+            if (storage->kept) {
+                storage->buffer = memory->kept_count++;
+                memory->kept_bytes[storage->buffer] = storage->sample_bytes;
+                continue;
+            }
+            uint32_t p = pick_pool(memory, busy_until, storage);
+            memory->pool_count += p == memory->pool_count;
+            if (memory->pool_bytes[p] < storage->sample_bytes) {
+                memory->pool_bytes[p] = storage->sample_bytes;
+            }
+            busy_until[p] = storage->death;
+            storage->buffer = p;
+        }
+    }
+fail:
+    return err;
+}
+
+/* ---- counts and bytes ------------------------------------------------------------------------- */
+
+/* Slots and debts by walking this stage's own op list; a few epochs' worth of steps show them all. */
+static void count_slots(const rp_job *job, rp_layout *layout) {
+    uint64_t epoch = (job->epoch_samples + job->batch - 1) / job->batch;
+    uint64_t end = epoch + 2 < 1024 ? epoch + 2 : 1024;
+    rp_sched_shape shape = rp_job_sched_shape(job, 0, end);
+    rp_sched_state state;
+    rp_sched_start(&state, &shape);
+    rp_op op;
+    uint32_t live = 0;
+    uint32_t debt = 0;
+    layout->slots = 1;
+    layout->debts = job->sched->split_backward ? 1 : 0;
+    while (job->sched->next(&state, &op)) {
+        live += op.kind == RP_OP_FORWARD;
+        live -= op.kind == RP_OP_BACKWARD || op.kind == RP_OP_BACKWARD_WEIGHT;
+        debt += op.kind == RP_OP_BACKWARD_INPUT;
+        layout->slots = live > layout->slots ? live : layout->slots;
+        layout->debts = debt > layout->debts ? debt : layout->debts;
+        debt -= op.kind == RP_OP_BACKWARD_WEIGHT;
+    }
+}
+
+static void count_params(const rp_job *job, rp_layout *layout, uint32_t align) {
+    for (uint32_t i = 0; i < layout->layer_count; i++) {
+        const rp_layer_plan *plan = &job->model->plan[layer_of(layout, i)];
+        for (uint32_t p = 0; p < plan->param_count; p++) {
+            size_t bytes = rp_darena_round(sample_bytes(&plan->param[p].shape), align);
+            if (plan->param[p].role == RP_PARAM_TRAINED) {
+                layout->weight_bytes += bytes;
+            } else {
+                layout->running_bytes += bytes;
+            }
+        }
+    }
+    layout->state_count = job->optim.kind->state_count(&job->optim);
+}
+
+static void count_scratch(const rp_job *job, rp_layout *layout, rp_gemm_choice gemm,
+                          uint32_t align) {
+    const rp_model *model = job->model;
+    for (uint32_t i = 0; i < layout->layer_count; i++) {
+        uint32_t index = layer_of(layout, i);
+        const rp_layer *layer = &model->layer[index];
+        const rp_layer_plan *plan = &model->plan[index];
+        size_t work = layer->kind->workspace_bytes
+                          ? layer->kind->workspace_bytes(layer, plan, model->in[index], job->micro,
+                                                         gemm)
+                          : 0;
+        if (work > layout->workspace_bytes) {
+            layout->workspace_bytes = work;
+            layout->workspace_layer = index;
+        }
+        for (uint32_t s = 0; s < plan->saved_count; s++) {
+            layout->slot_bytes += rp_darena_round(
+                plan->saved[s].fixed_bytes + job->micro * plan->saved[s].sample_bytes, align);
+        }
+    }
+    for (uint32_t i = 0; i < layout->value.kept_count; i++) {
+        layout->slot_bytes += rp_darena_round(layout->value.kept_bytes[i] * job->micro, align);
+    }
+    for (uint32_t i = 0; i < layout->grad.kept_count; i++) {
+        layout->debt_bytes += rp_darena_round(layout->grad.kept_bytes[i] * job->micro, align);
+    }
+    for (uint32_t i = 0; i < layout->value.pool_count; i++) {
+        layout->scratch_bytes += rp_darena_round(layout->value.pool_bytes[i] * job->micro, align);
+    }
+    for (uint32_t i = 0; i < layout->grad.pool_count; i++) {
+        layout->scratch_bytes += rp_darena_round(layout->grad.pool_bytes[i] * job->micro, align);
+    }
+    layout->scratch_bytes += rp_darena_round(layout->workspace_bytes, align);
+}
+
+rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, uint32_t align_bytes,
+                      rp_layout **out) {
+    rp_err err;
+    rp_layout *layout;
+    rp_use *use;
+    RP_TRY(RP_ARENA_NEW(arena, 1, &layout));
+    layout->first_layer = job->cut.first[job->stage];
+    layout->layer_count = job->cut.first[job->stage + 1] - layout->first_layer;
+    RP_TRY(collect_tensors(arena, job, layout));
+    RP_TRY(collect_uses(arena, job, layout, &use));
+    RP_TRY(RP_ARENA_NEW(arena, layout->tensor_count, &layout->value.storage));
+    RP_TRY(RP_ARENA_NEW(arena, layout->tensor_count, &layout->grad.storage));
+    place_values(job, layout, use);
+    place_grads(job, layout, use);
+    RP_TRY(place_buffers(arena, &layout->value, (int32_t)layout->layer_count));
+    RP_TRY(place_buffers(arena, &layout->grad, (int32_t)layout->layer_count + 1));
+    count_slots(job, layout);
+    count_params(job, layout, align_bytes);
+    count_scratch(job, layout, gemm, align_bytes);
+    layout->total_bytes = layout->weight_bytes * (2 + layout->state_count) + layout->running_bytes +
+                          layout->slots * layout->slot_bytes + layout->debts * layout->debt_bytes +
+                          layout->scratch_bytes;
+    *out = layout;
+fail:
+    return err;
+}
+
+/* The layer whose output costs most in the slots, to name it in a refusal. */
+static uint32_t largest_layer(const rp_layout *layout) {
+    uint32_t best = layout->input_count;
+    for (uint32_t t = layout->input_count; t < layout->tensor_count; t++) {
+        if (sample_bytes(&layout->tensor[t].sample) > sample_bytes(&layout->tensor[best].sample)) {
+            best = t;
+        }
+    }
+    return layout->tensor[best].producer;
+}
+
+rp_err rp_layout_check(const rp_layout *layout, const rp_job *job, size_t limit_bytes) {
+    if (layout->total_bytes <= limit_bytes) {
+        return RP_OK;
+    }
+    const double mib = 1.0 / (1 << 20);
+    uint32_t layer = largest_layer(layout);
+    return rp_fail(
+        RP_ERR_LIMIT,
+        "stage %u needs %.1f MiB of device memory and may have %.1f: weights %.1f, gradients %.1f, "
+        "optimiser %.1f, %u slots of %.1f, scratch %.1f; the largest activation is %s's, %.2f MiB "
+        "a microbatch of %u. Use smaller microbatches, another schedule or more stages",
+        job->stage, (double)layout->total_bytes * mib, (double)limit_bytes * mib,
+        (double)layout->weight_bytes * mib, (double)layout->weight_bytes * mib,
+        (double)(layout->weight_bytes * layout->state_count) * mib, layout->slots,
+        (double)layout->slot_bytes * mib, (double)layout->scratch_bytes * mib,
+        job->model->layer[layer].name,
+        (double)(sample_bytes(&job->model->plan[layer].out) * job->micro) * mib, job->micro);
+}
+
+rp_crossing rp_layout_crossing(const rp_layout *layout, bool upper, bool grad) {
+    rp_crossing out = {0};
+    uint32_t count = upper ? layout->output_count : layout->input_count;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t t = upper ? layout->outputs[i] : i;
+        if (grad && !layout->tensor[t].wants_grad) {
+            continue;
+        }
+        out.tensor[out.count] = t;
+        out.sample[out.count++] = layout->tensor[t].sample;
+        out.sample_bytes += sample_bytes(&layout->tensor[t].sample);
+    }
+    return out;
+}

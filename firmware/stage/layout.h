@@ -1,0 +1,87 @@
+/* What memory a stage needs, decided before a device is touched: which tensors live in a slot from
+ * forward to backward, which are scratch, which share storage. Pure.
+ *
+ * A tensor is the output of a layer of this stage, or one that crosses its lower boundary. Tensors of
+ * a chain of in-place layers share one storage. Storage is
+ *   kept      one buffer a slot: some backward reads it
+ *   scratch   from a small pool, reused along the op by lifetime
+ * and gradients the same; with split backwards the gradient that a weight gradient still needs is kept
+ * in a debt slot. */
+#ifndef RP_STAGE_LAYOUT_H
+#define RP_STAGE_LAYOUT_H
+
+#include "stage/job.h"
+
+#define RP_NO_STORAGE UINT32_MAX
+
+typedef struct {
+    uint32_t producer; /* layer index, or RP_LAYER_DATA */
+    rp_shape sample;
+    bool input, output;  /* crosses the lower or upper boundary of this stage */
+    bool wants_grad;     /* something trained lies above it */
+    uint32_t storage;    /* of the value */
+    uint32_t grad;       /* of the gradient, RP_NO_STORAGE when not wanted */
+    uint32_t grad_first; /* position of the layer that writes the gradient first; layer_count: it
+                            comes from outside (boundary or loss) */
+} rp_layout_tensor;
+
+typedef struct {
+    size_t sample_bytes;
+    bool kept;
+    uint32_t buffer; /* index into the slot's buffers when kept, else into the pool */
+    int32_t birth, death;
+} rp_layout_storage;
+
+typedef struct {
+    rp_layout_storage *storage;
+    uint32_t storage_count;
+    size_t *kept_bytes; /* per sample */
+    uint32_t kept_count;
+    size_t *pool_bytes; /* per sample */
+    uint32_t pool_count;
+} rp_layout_memory;
+
+typedef struct {
+    uint32_t first_layer, layer_count;
+    rp_layout_tensor *tensor; /* inputs first, then layer outputs in order */
+    uint32_t input_count, tensor_count;
+    uint32_t outputs[RP_CUT_TENSORS_MAX]; /* tensor indices that cross the upper boundary */
+    uint32_t output_count;
+    uint32_t *tensor_of; /* by model layer index: the tensor here, or RP_NO_STORAGE */
+    uint32_t data_tensor;
+
+    rp_layout_memory value, grad;
+
+    uint32_t slots;      /* forwards in flight at once */
+    uint32_t debts;      /* input gradients whose weight gradient is to come, split schedules */
+    size_t workspace_bytes;
+    uint32_t workspace_layer;
+
+    size_t weight_bytes;  /* trained parameters, aligned */
+    size_t running_bytes; /* state and scratch parameters, aligned */
+    size_t slot_bytes;    /* one slot */
+    size_t debt_bytes;    /* one debt slot */
+    size_t scratch_bytes; /* pools, labels, results, workspace */
+    uint32_t state_count; /* optimiser states, each weight_bytes */
+    size_t total_bytes;
+} rp_layout;
+
+/* errors LIMIT when more than RP_CUT_TENSORS_MAX tensors cross a boundary; MEMORY */
+rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, uint32_t align_bytes,
+                      rp_layout **out) RP_MUST_CHECK;
+
+/* errors LIMIT when total_bytes > limit_bytes, with the parts and the largest layer */
+rp_err rp_layout_check(const rp_layout *layout, const rp_job *job,
+                       size_t limit_bytes) RP_MUST_CHECK;
+
+/* Bytes of one sample of the tensors that cross the lower (or upper) boundary, and how many; only
+ * those that want a gradient when `grad`. */
+typedef struct {
+    uint32_t count;
+    uint32_t tensor[RP_CUT_TENSORS_MAX];
+    rp_shape sample[RP_CUT_TENSORS_MAX];
+    size_t sample_bytes; /* sum */
+} rp_crossing;
+rp_crossing rp_layout_crossing(const rp_layout *layout, bool upper, bool grad);
+
+#endif

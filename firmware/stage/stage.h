@@ -1,0 +1,71 @@
+/* A stage: the layers of one board, their weights, and the memory of the microbatches in flight.
+ *
+ * Runs one op of a schedule at a time: chooses the slot, moves boundary tensors between host and
+ * device, calls the layers in order. Everything is enqueued on the device's one queue; the caller
+ * takes a fence behind it. The only caller of layers; knows no socket. */
+#ifndef RP_STAGE_STAGE_H
+#define RP_STAGE_STAGE_H
+
+#include "stage/layout.h"
+
+typedef struct rp_stage rp_stage;
+
+/* Plans, checks against the limit, allocates all device memory, seals it, warms the kernels up (one
+ * dry step) and initialises the weights from the seed. Takes seconds where kernels must be built:
+ * a state of the agent of its own.
+ * errors  LIMIT with the numbers; MEMORY; DEVICE */
+rp_err rp_stage_prepare(rp_arena *arena, rp_device *device, const rp_job *job,
+                        rp_stage **out) RP_MUST_CHECK;
+void rp_stage_destroy(rp_stage **stage); /* drains the queue first */
+const rp_layout *rp_stage_layout(const rp_stage *stage);
+
+/* Forward of op->samples into a free slot. in[i]: host bytes of crossing tensor i of the lower
+ * boundary; out[i]: host memory for tensor i of the upper one. Both borrowed until the fence. */
+rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const void *const *in, void *const *out,
+                        bool training) RP_MUST_CHECK;
+
+/* Last stage: loss of the samples that the last forward of this range computed; no gradient. Frees the
+ * slot. `target`: int32 classes or f32 rows. */
+rp_err rp_stage_evaluate(rp_stage *stage, const rp_op *op, uint32_t step_samples,
+                         const void *target) RP_MUST_CHECK;
+/* Other stages: an evaluation's slot is free again. */
+void rp_stage_forget(rp_stage *stage, const rp_op *op);
+
+/* BACKWARD, BACKWARD_INPUT or BACKWARD_WEIGHT of a range whose forward has run. in[i]: gradients of
+ * the upper boundary (those tensors that want one), on the last stage in[0] = target; out[i]:
+ * host memory for the gradients of the lower boundary. */
+rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const void *const *in,
+                         void *const *out) RP_MUST_CHECK;
+
+/* After the step's last backward: sum of squares of every trained parameter's gradient, in the
+ * order of the model, into host floats (borrowed until the fence). */
+uint32_t rp_stage_norm_count(const rp_stage *stage);
+rp_err rp_stage_norms(rp_stage *stage, float *out) RP_MUST_CHECK;
+
+/* Optimiser step `step` with gradients times grad_scale; `skip`: only drop the gradients. */
+rp_err rp_stage_update(rp_stage *stage, uint64_t step, float grad_scale, bool skip) RP_MUST_CHECK;
+
+/* Per-sample (loss, correct) pairs of the step, into host floats (2 * samples). */
+rp_err rp_stage_results(rp_stage *stage, float *out, uint32_t samples) RP_MUST_CHECK;
+
+/* Mean time of the stage's layers over `repeats` runs of a full microbatch, without the copies to and
+ * from the host: the planner's costs. Blocks; leaves weights and gradients as garbage. */
+rp_err rp_stage_time(rp_stage *stage, uint32_t repeats, double *forward_s,
+                     double *backward_s) RP_MUST_CHECK;
+
+/* Optimiser steps applied (skipped ones not counted): Adam's t; part of a checkpoint. */
+uint64_t rp_stage_applied(const rp_stage *stage);
+void rp_stage_set_applied(rp_stage *stage, uint64_t applied);
+
+/* Exported tensors: "<layer>.weight", ...; with `states` also "optim.<state>.<layer>.weight".
+ * Blocking copies: boot, checkpoint and end of run, pipes empty. */
+uint32_t rp_stage_tensor_count(const rp_stage *stage, bool states);
+rp_err rp_stage_tensor_at(const rp_stage *stage, uint32_t index, char *name, size_t name_bytes,
+                          rp_shape *shape) RP_MUST_CHECK;
+rp_err rp_stage_tensor_read(rp_stage *stage, uint32_t index, size_t first, size_t count,
+                            float *out) RP_MUST_CHECK;
+/* errors USAGE: no such tensor here; SHAPE: outside it */
+rp_err rp_stage_tensor_write(rp_stage *stage, const char *name, size_t first, size_t count,
+                             const float *values) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,468 @@
+#include "run/ring.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+enum { CONTROL_PART_MAX = 4 << 20, FEED_WINDOW = 6 };
+static const int64_t HELLO_NS = 30 * RP_NS_PER_S;
+static const int64_t BUILD_NS = 1800 * RP_NS_PER_S; /* kernels are built on slow boards */
+static const int64_t SILENT_NS = 10 * RP_NS_PER_S;
+static const int64_t PING_NS = RP_NS_PER_S;
+
+/* ---- signals ---------------------------------------------------------------------------------- */
+
+rp_err rp_ring_signals(int *signal_fd) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGCHLD);
+    if (sigprocmask(SIG_BLOCK, &set, NULL) != 0) {
+        return rp_fail(RP_ERR_IO, "sigprocmask: %s", strerror(errno));
+    }
+    *signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    return *signal_fd < 0 ? rp_fail(RP_ERR_IO, "signalfd: %s", strerror(errno)) : RP_OK;
+}
+
+static rp_err read_signals(rp_ring *ring) {
+    struct signalfd_siginfo info;
+    while (read(ring->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGCHLD) {
+            uint32_t index;
+            rp_err err = ring->local ? rp_local_reap(ring->local, &index) : RP_OK;
+            if (err != RP_OK) {
+                return err;
+            }
+        } else if (++ring->interrupts > 1) {
+            return rp_fail(RP_ERR_INTERRUPTED, "interrupted twice: stopped at once");
+        }
+    }
+    return RP_OK;
+}
+
+/* ---- messages --------------------------------------------------------------------------------- */
+
+static void on_hello(rp_ring *ring, rp_board_state *board, const rp_Header *header) {
+    board->hello = true;
+    char *text;
+    if (rp_arena_string(ring->arena, header->text, &text) == RP_OK) {
+        const char *bar = strrchr(text, '|');
+        board->device = bar ? bar + 1 : text;
+    }
+    if (header->whole_count >= 3) {
+        board->clock_offset_ns = rp_clock_now_ns(&ring->clock) - (int64_t)header->whole[0];
+        board->gemm = header->whole[2] == RP_GEMM_PANEL ? RP_GEMM_PANEL : RP_GEMM_CLBLAST;
+    }
+}
+
+static void on_ready(rp_board_state *board, const rp_Header *header) {
+    board->ready = true;
+    board->hop_port = header->whole[0];
+    board->feed_port = header->whole[1];
+    board->device_bytes = header->whole[2];
+    board->weight_bytes = header->whole[3];
+    board->prepare_ns = header->whole[4];
+    board->slots = header->whole[5];
+}
+
+static rp_err on_profile(rp_ring *ring, rp_board_state *board, const rp_message *message) {
+    size_t want = 2 * sizeof(double) * ring->run->model->layer_count;
+    if (message->part_count != 1 || message->part[0].bytes != want) {
+        return rp_fail(RP_ERR_PEER, "board %s: its profile has the wrong size", board->name);
+    }
+    memcpy(ring->layer_seconds, message->part[0].data, want);
+    board->profiled = true;
+    return RP_OK;
+}
+
+static rp_err on_message(rp_ring *ring, uint32_t stage, const rp_message *message) {
+    rp_board_state *board = &ring->board[stage];
+    const rp_Header *header = &message->header;
+    switch (header->kind) {
+    case RP_KIND_HELLO:
+        on_hello(ring, board, header);
+        return RP_OK;
+    case RP_KIND_READY:
+        if (header->whole_count < 7) {
+            return rp_fail(RP_ERR_PEER, "board %s: short ready message", board->name);
+        }
+        on_ready(board, header);
+        return RP_OK;
+    case RP_KIND_PROFILE:
+        return on_profile(ring, board, message);
+    case RP_KIND_FAULT: {
+        rp_err code = header->code > 0 && header->code < RP_ERR_COUNT ? (rp_err)header->code
+                                                                      : RP_ERR_FAULT;
+        return rp_fail(code, "board %s: %s", board->name, header->text);
+    }
+    case RP_KIND_FINISHED:
+        board->finished = true;
+        for (uint32_t i = 0; i < header->whole_count; i++) {
+            board->fact[i] = header->whole[i];
+        }
+        for (uint32_t i = 0; i < header->number_count && i < 2; i++) {
+            board->link_busy_s[i] = header->number[i];
+        }
+        return RP_OK;
+    default:
+        return ring->on_message ? ring->on_message(ring->context, stage, message)
+                                : rp_fail(RP_ERR_PEER, "board %s sent message %d too early",
+                                          board->name, (int)header->kind);
+    }
+}
+
+static rp_err drain(rp_ring *ring, uint32_t stage) {
+    rp_link *link = ring->board[stage].control;
+    for (;;) {
+        rp_message *message;
+        rp_err err = rp_link_recv(link, &message);
+        if (err != RP_OK) {
+            return err == RP_ERR_AGAIN ? RP_OK : err;
+        }
+        err = on_message(ring, stage, message);
+        rp_link_release(link, &message);
+        if (err != RP_OK) {
+            return err;
+        }
+    }
+}
+
+/* Heartbeats: one ping a second on the control link; any answer counts. */
+static rp_err watch(rp_ring *ring) {
+    int64_t now_ns = rp_clock_now_ns(&ring->clock);
+    bool ping = now_ns - ring->last_ping_ns >= PING_NS;
+    for (uint32_t k = 0; k < ring->count; k++) {
+        rp_board_state *board = &ring->board[k];
+        rp_link_stats stats;
+        rp_link_stats_of(board->control, &stats);
+        if (stats.auth_failed) {
+            return rp_fail(RP_ERR_REFUSED,
+                           "board %s at %s refused the handshake: its roster does not have our "
+                           "key, or its key is not %s",
+                           board->name, board->endpoint, board->public_text);
+        }
+        if (ring->watching && stats.last_heard_ns &&
+            now_ns - stats.last_heard_ns > SILENT_NS) {
+            return rp_fail(RP_ERR_FAULT, "board %s has been silent for %" PRId64 " s", board->name,
+                           (now_ns - stats.last_heard_ns) / RP_NS_PER_S);
+        }
+        if (ping) {
+            rp_err err = rp_link_ping(board->control);
+            if (err != RP_OK && err != RP_ERR_AGAIN) {
+                return err;
+            }
+        }
+    }
+    ring->last_ping_ns = ping ? now_ns : ring->last_ping_ns;
+    return RP_OK;
+}
+
+rp_err rp_ring_pump(rp_ring *ring, int extra_fd, int64_t timeout_ns) {
+    rp_link *link[RP_LINKS_WAIT_MAX];
+    uint32_t links = 0;
+    for (uint32_t k = 0; k < ring->count; k++) {
+        link[links++] = ring->board[k].control;
+        if (ring->board[k].feed) {
+            link[links++] = ring->board[k].feed;
+        }
+    }
+    int fd[2] = {ring->signal_fd, extra_fd};
+    rp_err err;
+    RP_TRY(rp_link_wait(link, links, fd, extra_fd >= 0 ? 2 : 1, timeout_ns));
+    for (uint32_t i = 0; i < links; i++) {
+        RP_TRY(rp_link_step(link[i]));
+    }
+    for (uint32_t k = 0; k < ring->count; k++) {
+        RP_TRY(drain(ring, k));
+    }
+    RP_TRY(read_signals(ring));
+    RP_TRY(watch(ring));
+fail:
+    return err;
+}
+
+rp_err rp_ring_send(rp_ring *ring, uint32_t stage, rp_Header *header, const rp_part *parts,
+                    uint32_t part_count) {
+    int64_t deadline_ns = rp_clock_now_ns(&ring->clock) + HELLO_NS;
+    header->run = ring->number;
+    for (;;) {
+        rp_err err = rp_link_send(ring->board[stage].control, header, parts, part_count, true,
+                                  NULL, NULL);
+        if (err != RP_ERR_AGAIN) {
+            return err;
+        }
+        if (rp_clock_now_ns(&ring->clock) > deadline_ns) {
+            return rp_fail(RP_ERR_TIMEOUT, "board %s takes no message", ring->board[stage].name);
+        }
+        err = rp_ring_pump(ring, -1, 10 * RP_NS_PER_MS);
+        if (err != RP_OK) {
+            return err;
+        }
+    }
+}
+
+rp_err rp_ring_send_all(rp_ring *ring, const rp_Header *header) {
+    for (uint32_t k = 0; k < ring->count; k++) {
+        rp_Header own = *header;
+        rp_err err = rp_ring_send(ring, k, &own, NULL, 0);
+        if (err != RP_OK) {
+            return err;
+        }
+    }
+    return RP_OK;
+}
+
+/* Pumps until `done` holds for every board from `first` on (`count` of them). */
+static rp_err wait_boards(rp_ring *ring, const char *what, uint32_t count,
+                          bool (*done)(const rp_board_state *), int64_t timeout_ns) {
+    int64_t deadline_ns = rp_clock_now_ns(&ring->clock) + timeout_ns;
+    for (;;) {
+        uint32_t waiting = count;
+        for (uint32_t k = 0; k < count; k++) {
+            if (done(&ring->board[k])) {
+                waiting--;
+            }
+        }
+        if (waiting == 0) {
+            return RP_OK;
+        }
+        if (ring->interrupts > 0) {
+            return rp_fail(RP_ERR_INTERRUPTED, "interrupted while waiting for %s", what);
+        }
+        if (rp_clock_now_ns(&ring->clock) > deadline_ns) {
+            uint32_t k = 0;
+            while (done(&ring->board[k])) {
+                k++;
+            }
+            return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no %s within %" PRId64 " s",
+                           ring->board[k].name, ring->board[k].endpoint, what,
+                           timeout_ns / RP_NS_PER_S);
+        }
+        rp_err err = rp_ring_pump(ring, -1, 50 * RP_NS_PER_MS);
+        if (err != RP_OK) {
+            return err;
+        }
+    }
+}
+
+static bool is_hello(const rp_board_state *board) {
+    return board->hello;
+}
+
+static bool is_ready(const rp_board_state *board) {
+    return board->ready;
+}
+
+static bool is_profiled(const rp_board_state *board) {
+    return board->profiled;
+}
+
+/* ---- opening ---------------------------------------------------------------------------------- */
+
+static rp_err name_boards(rp_ring *ring) {
+    for (uint32_t k = 0; k < ring->count; k++) {
+        rp_board_state *board = &ring->board[k];
+        const char *endpoint = ring->local ? ring->local->agent[k].endpoint
+                                           : ring->run->roster[k].endpoint;
+        const char *key = ring->local ? ring->local->agent[k].public_text
+                                      : ring->run->roster[k].public_text;
+        (void)snprintf(board->endpoint, sizeof board->endpoint, "%s", endpoint);
+        (void)snprintf(board->public_text, sizeof board->public_text, "%s", key);
+        if (ring->local) {
+            char *name;
+            rp_err err = rp_arena_printf(ring->arena, &name, "%u", k);
+            if (err != RP_OK) {
+                return err;
+            }
+            board->name = name;
+        } else {
+            board->name = ring->run->roster[k].name;
+        }
+    }
+    return RP_OK;
+}
+
+static rp_err open_controls(rp_ring *ring) {
+    for (uint32_t k = 0; k < ring->count; k++) {
+        rp_board_state *board = &ring->board[k];
+        rp_link_options options = {
+            .name = "control",
+            .connect = board->endpoint,
+            .peer_public = board->public_text,
+            .window = 1,
+            .send_window = 1,
+            .part_bytes_max = CONTROL_PART_MAX,
+        };
+        rp_err err = rp_link_open(ring->links, &options, &board->control);
+        if (err != RP_OK) {
+            return err;
+        }
+    }
+    return RP_OK;
+}
+
+static rp_err take_keys(rp_ring *ring, const char *keys_folder) {
+    if (ring->run->local) {
+        return rp_keys_make(&ring->keys);
+    }
+    return keys_folder ? rp_keys_read(keys_folder, &ring->keys)
+                       : rp_fail(RP_ERR_REFUSED,
+                                 "a roster needs this host's keys: make them with `ringpipe keys "
+                                 "new --dir DIR` and give --keys DIR");
+}
+
+rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const char *log_folder,
+                    const char *keys_folder, int signal_fd, rp_ring *ring) {
+    *ring = (rp_ring){.arena = arena,
+                      .run = run,
+                      .clock = rp_clock_real(),
+                      .count = run->stages,
+                      .signal_fd = signal_fd};
+    rp_err err;
+    ring->number = (uint64_t)rp_clock_now_ns(&ring->clock);
+    RP_TRY(take_keys(ring, keys_folder));
+    RP_TRY(RP_ARENA_NEW(arena, ring->count, &ring->board));
+    RP_TRY(RP_ARENA_NEW(arena, 2 * (size_t)run->model->layer_count, &ring->layer_seconds));
+    if (run->local) {
+        rp_local_options options = {ring->count, run->board, run->threads, log_folder,
+                                    ring->keys.public_text};
+        RP_TRY(rp_local_open(arena, &options, &ring->local));
+    }
+    RP_TRY(name_boards(ring));
+    RP_TRY(rp_links_open(arena, &ring->keys, &ring->clock, ring->number, &ring->links));
+    RP_TRY(open_controls(ring));
+    rp_Header hello = rp_Header_init_zero;
+    hello.kind = RP_KIND_HELLO;
+    RP_TRY(rp_ring_send_all(ring, &hello));
+    RP_TRY(wait_boards(ring, "hello", ring->count, is_hello, HELLO_NS));
+    return RP_OK;
+fail:
+    rp_ring_close(ring);
+    return err;
+}
+
+void rp_ring_close(rp_ring *ring) {
+    if (ring->links) {
+        rp_Header bye = rp_Header_init_zero;
+        bye.kind = RP_KIND_BYE;
+        ring->watching = false;
+        for (uint32_t k = 0; ring->board && k < ring->count; k++) {
+            if (ring->board[k].control && ring->board[k].hello &&
+                rp_link_send(ring->board[k].control, &bye, NULL, 0, true, NULL, NULL) == RP_OK) {
+                (void)!rp_link_step(ring->board[k].control);
+            }
+        }
+        /* a moment for the goodbyes to leave: closing drops what is queued */
+        rp_link *link[RP_LINKS_WAIT_MAX];
+        uint32_t links = 0;
+        for (uint32_t k = 0; ring->board && k < ring->count; k++) {
+            if (ring->board[k].control) {
+                link[links++] = ring->board[k].control;
+            }
+        }
+        for (int round = 0; links && round < 10; round++) {
+            (void)!rp_link_wait(link, links, NULL, 0, 5 * RP_NS_PER_MS);
+            for (uint32_t i = 0; i < links; i++) {
+                (void)!rp_link_step(link[i]);
+            }
+        }
+    }
+    rp_links_close(&ring->links);
+    rp_local_close(&ring->local);
+}
+
+/* ---- phases ----------------------------------------------------------------------------------- */
+
+static rp_err send_texts(rp_ring *ring, uint32_t stage, rp_Kind kind, const rp_cut *cut) {
+    char *job;
+    char *model;
+    rp_err err;
+    const char *before = stage > 0 ? ring->board[stage - 1].public_text : NULL;
+    RP_TRY(rp_runfile_assignment(ring->arena, ring->run, cut, stage, ring->keys.public_text,
+                                 before, &job));
+    RP_TRY(rp_config_text(ring->arena, ring->run->model_root, &model));
+    rp_part parts[2] = {{job, strlen(job)}, {model, strlen(model)}};
+    rp_Header header = rp_Header_init_zero;
+    header.kind = kind;
+    RP_TRY(rp_ring_send(ring, stage, &header, parts, 2));
+fail:
+    return err;
+}
+
+rp_err rp_ring_profile(rp_ring *ring, const double **layer_seconds) {
+    rp_cut whole = {.stage_count = 1, .first = {0, ring->run->model->layer_count}};
+    rp_err err;
+    RP_TRY(send_texts(ring, 0, RP_KIND_PROFILE, &whole));
+    RP_TRY(wait_boards(ring, "profile", 1, is_profiled, BUILD_NS));
+    *layer_seconds = ring->layer_seconds;
+fail:
+    return err;
+}
+
+/* tcp://HOST of a board's endpoint with another port. */
+static void with_port(const rp_board_state *board, uint64_t port, char *out, size_t bytes) {
+    const char *colon = strrchr(board->endpoint, ':');
+    int host = colon ? (int)(colon - board->endpoint) : 0;
+    (void)snprintf(out, bytes, "%.*s:%" PRIu64, host, board->endpoint, port);
+}
+
+static rp_err connect_feed(rp_ring *ring, uint32_t stage) {
+    rp_board_state *board = &ring->board[stage];
+    const rp_runfile *run = ring->run;
+    char endpoint[160];
+    with_port(board, board->feed_port, endpoint, sizeof endpoint);
+    size_t input = rp_shape_count(&run->data.sample) * run->micro * sizeof(float);
+    size_t target = (size_t)run->data.target_width * run->batch * sizeof(float);
+    rp_link_options options = {
+        .name = "feed",
+        .connect = endpoint,
+        .peer_public = board->public_text,
+        .window = 1,
+        .send_window = FEED_WINDOW,
+        .part_bytes_max = input > target ? input : target,
+        .emulate = run->link,
+        .run = ring->number,
+    };
+    return rp_link_open(ring->links, &options, &board->feed);
+}
+
+static rp_err connect_all(rp_ring *ring) {
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; k < ring->count; k++) {
+        rp_Header header = rp_Header_init_zero;
+        header.kind = RP_KIND_CONNECT;
+        if (k + 1 < ring->count) {
+            const rp_board_state *next = &ring->board[k + 1];
+            char endpoint[112];
+            with_port(next, next->hop_port, endpoint, sizeof endpoint);
+            (void)snprintf(header.text, sizeof header.text, "%s %s", endpoint, next->public_text);
+        }
+        RP_TRY(rp_ring_send(ring, k, &header, NULL, 0));
+    }
+    RP_TRY(connect_feed(ring, 0));
+    if (ring->count > 1) {
+        RP_TRY(connect_feed(ring, ring->count - 1));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_ring_assign(rp_ring *ring, const rp_cut *cut) {
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; k < ring->count; k++) {
+        RP_TRY(send_texts(ring, k, RP_KIND_ASSIGN, cut));
+    }
+    RP_TRY(wait_boards(ring, "ready", ring->count, is_ready, BUILD_NS));
+    RP_TRY(connect_all(ring));
+    ring->watching = true;
+fail:
+    return err;
+}

@@ -1,0 +1,76 @@
+/* The ring as the controller sees it: one control link a board, a feed link to the first and the last,
+ * and the phases that lead to a ring that can train.
+ *
+ *   open -> hello -> (profile) -> assign -> connect -> segments ... -> bye
+ *
+ * Each phase pumps messages until every board has answered, has failed, or the phase's deadline is
+ * over; nothing waits without one. */
+#ifndef RP_RUN_RING_H
+#define RP_RUN_RING_H
+
+#include "run/local.h"
+#include "run/runfile.h"
+
+typedef struct {
+    const char *name;
+    const char *device; /* from its hello */
+    char endpoint[128];
+    char public_text[RP_KEY_TEXT];
+    rp_link *control, *feed;
+    bool hello, ready, profiled, finished;
+    uint64_t hop_port, feed_port;
+    int64_t clock_offset_ns; /* host time = board time + offset */
+    rp_gemm_choice gemm;
+    uint64_t device_bytes, weight_bytes, slots;
+    uint64_t prepare_ns;
+    uint64_t fact[8]; /* of FINISHED: see agent.c */
+    double link_busy_s[2];
+} rp_board_state;
+
+typedef struct rp_ring rp_ring;
+struct rp_ring {
+    rp_arena *arena;
+    const rp_runfile *run;
+    rp_clock clock;
+    rp_keypair keys;
+    rp_links *links;
+    rp_local *local;
+    rp_board_state *board;
+    uint32_t count;
+    uint64_t number; /* of the run, on every header */
+    int signal_fd;
+    uint32_t interrupts; /* SIGINT and SIGTERM so far */
+    int64_t last_ping_ns;
+    bool watching; /* silence of a board is a fault */
+    double *layer_seconds; /* of a profile: forward, backward per layer */
+    /* Messages of a run go here. */
+    rp_err (*on_message)(void *context, uint32_t stage, const rp_message *message);
+    void *context;
+};
+
+/* Blocks SIGINT, SIGTERM, SIGCHLD for the whole process and reads them from a descriptor: call it
+ * before the first thread starts. */
+rp_err rp_ring_signals(int *signal_fd) RP_MUST_CHECK;
+
+/* Starts or reaches the boards and says hello. `keys_folder`: the host's keys for a roster.
+ * errors  REFUSED when a board does not take our key or is not whom the roster says */
+rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const char *log_folder,
+                    const char *keys_folder, int signal_fd, rp_ring *out) RP_MUST_CHECK;
+void rp_ring_close(rp_ring *ring);
+
+/* Seconds of each layer for one microbatch, on board 0 (local boards are alike). */
+rp_err rp_ring_profile(rp_ring *ring, const double **layer_seconds) RP_MUST_CHECK;
+
+/* Everyone gets its assignment, builds, and is connected to its neighbours. */
+rp_err rp_ring_assign(rp_ring *ring, const rp_cut *cut) RP_MUST_CHECK;
+
+/* One round: waits at most timeout_ns for anything, handles it. extra_fd < 0: none.
+ * errors  FAULT (a board said so, died or is silent), INTERRUPTED at the second signal */
+rp_err rp_ring_pump(rp_ring *ring, int extra_fd, int64_t timeout_ns) RP_MUST_CHECK;
+
+/* A control message to one board; `parts` are copied. Pumps while the link is full. */
+rp_err rp_ring_send(rp_ring *ring, uint32_t stage, rp_Header *header, const rp_part *parts,
+                    uint32_t part_count) RP_MUST_CHECK;
+rp_err rp_ring_send_all(rp_ring *ring, const rp_Header *header) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,333 @@
+#include "run/runfile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ASSIGNMENT_BYTES = 64 * 1024 };
+
+/* ---- model ------------------------------------------------------------------------------------ */
+
+static rp_err model_path(rp_arena *arena, rp_node *root, const char *name, char **out) {
+    if (strchr(name, '/') || strstr(name, ".yaml")) {
+        return rp_arena_string(arena, name, out);
+    }
+    const char *folder = getenv("RINGPIPE_MODELS");
+    folder = folder ? folder : RP_MODELS_DIR;
+    rp_err err = rp_arena_printf(arena, out, "%s/%s.yaml", folder, name);
+    if (err == RP_OK && access(*out, R_OK) != 0) {
+        return rp_node_fail(rp_node_find(root, "model"),
+                            "no model '%s': neither a name under %s nor a path to a model file",
+                            name, folder);
+    }
+    return err;
+}
+
+/* `input: [3, 32, 32]` of a model file; dims 0 when it follows the data. */
+static rp_shape stated_input(rp_node *model) {
+    rp_shape shape = {0};
+    rp_node *list = rp_node_find(model, "input");
+    if (!list || !rp_node_is_list(list) || rp_node_count(list) > RP_DIMS_MAX) {
+        return shape;
+    }
+    shape.dims = rp_node_count(list);
+    for (uint32_t i = 0; i < shape.dims; i++) {
+        const rp_node *item = rp_node_item(list, i);
+        long value = rp_node_is_scalar(item) ? strtol(rp_node_text(item), NULL, 10) : 0;
+        shape.dim[i] = value > 0 && value < 1L << 24 ? (uint32_t)value : 0;
+    }
+    return rp_shape_check(&shape) ? shape : (rp_shape){0}; /* the model's parser says what is wrong */
+}
+
+/* ---- sections --------------------------------------------------------------------------------- */
+
+static rp_err need_map(rp_node *root, const char *key, rp_node **out) {
+    *out = rp_node_find(root, key);
+    if (!*out || !rp_node_is_map(*out)) {
+        return rp_node_fail(root, "%s: expected a map", key);
+    }
+    return RP_OK;
+}
+
+static rp_err read_train(rp_node *root, rp_runfile *run) {
+    rp_node *train;
+    rp_err err;
+    const char *init = "none";
+    RP_TRY(need_map(root, "train", &train));
+    RP_TRY(rp_node_u32(train, "epochs", 0, 1000000, &run->epochs));
+    RP_TRY(rp_node_u64(train, "steps", 0, UINT64_C(1) << 40, &run->steps));
+    RP_TRY(rp_node_need(train, "batch"));
+    RP_TRY(rp_node_u32(train, "batch", 1, RP_BATCH_MAX, &run->batch));
+    run->micro = run->batch;
+    RP_TRY(rp_node_u32(train, "microbatch", 1, run->batch, &run->micro));
+    RP_TRY(rp_node_u64(train, "seed", 0, UINT64_MAX, &run->seed));
+    RP_TRY(rp_node_string(train, "init", &init));
+    run->init = strcmp(init, "none") == 0 ? NULL : init;
+    RP_TRY(rp_node_bool(train, "guard", &run->guard));
+    RP_TRY(rp_node_u32(train, "eval_epochs", 0, 1000000, &run->eval_epochs));
+    RP_TRY(rp_node_u64(train, "checkpoint_steps", 0, UINT64_C(1) << 40, &run->checkpoint_steps));
+    RP_TRY(rp_node_done(train));
+    if (run->epochs == 0 && run->steps == 0) {
+        return rp_node_fail(train, "expected `epochs` or `steps` above 0");
+    }
+fail:
+    return err;
+}
+
+static rp_err read_roster(rp_arena *arena, const char *path, rp_runfile *run) {
+    rp_node *root;
+    rp_roster_entry *entries;
+    rp_err err;
+    RP_TRY(rp_config_read_file(arena, path, &root));
+    rp_node *boards = rp_node_find(root, "boards");
+    if (!boards || !rp_node_is_list(boards) || rp_node_count(boards) > RP_CUT_STAGES_MAX ||
+        rp_node_count(boards) == 0) {
+        return rp_node_fail(root, "boards: expected a list of 1 to %d boards", RP_CUT_STAGES_MAX);
+    }
+    run->stages = rp_node_count(boards);
+    RP_TRY(RP_ARENA_NEW(arena, run->stages, &entries));
+    for (uint32_t i = 0; i < run->stages; i++) {
+        rp_node *board = rp_node_item(boards, i);
+        if (!rp_node_is_map(board)) {
+            return rp_node_fail(board, "expected {name, address, key}");
+        }
+        RP_TRY(rp_node_need(board, "name"));
+        RP_TRY(rp_node_string(board, "name", &entries[i].name));
+        RP_TRY(rp_node_need(board, "address"));
+        RP_TRY(rp_node_string(board, "address", &entries[i].endpoint));
+        RP_TRY(rp_node_need(board, "key"));
+        RP_TRY(rp_node_string(board, "key", &entries[i].public_text));
+        (void)rp_node_find(board, "board"); /* the profile's name, for people */
+        RP_TRY(rp_node_done(board));
+        if (strlen(entries[i].public_text) != RP_KEY_TEXT - 1) {
+            return rp_node_fail(board, "key: expected the %d characters that `ringpipe keys show` "
+                                       "prints on the board", RP_KEY_TEXT - 1);
+        }
+    }
+    run->roster = entries;
+    RP_TRY(rp_node_done(root));
+fail:
+    return err;
+}
+
+static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
+    rp_node *ring = rp_node_find(root, "ring");
+    const char *roster = NULL;
+    rp_err err = RP_OK;
+    run->stages = 1;
+    run->local = true;
+    run->board = "auto";
+    if (!ring) {
+        return RP_OK;
+    }
+    if (!rp_node_is_map(ring)) {
+        return rp_node_fail(ring, "expected a map");
+    }
+    RP_TRY(rp_node_u32(ring, "boards", 1, RP_CUT_STAGES_MAX, &run->stages));
+    RP_TRY(rp_node_string(ring, "board", &run->board));
+    RP_TRY(rp_node_u32(ring, "threads", 0, 1024, &run->threads));
+    RP_TRY(rp_node_u32(ring, "memory_mib", 0, 1u << 24, &run->memory_mib));
+    RP_TRY(rp_node_string(ring, "roster", &roster));
+    if (roster) {
+        if (rp_node_find(ring, "boards")) {
+            return rp_node_fail(ring, "`boards` and `roster` exclude each other");
+        }
+        run->local = false;
+        RP_TRY(read_roster(arena, roster, run));
+    }
+    rp_node *link = rp_node_find(ring, "link");
+    if (link) {
+        run->emulate = true;
+        RP_TRY(rp_link_profile_parse(&run->link, link));
+    }
+    RP_TRY(rp_node_done(ring));
+fail:
+    return err;
+}
+
+static rp_err read_method(rp_node *root, rp_runfile *run) {
+    const char *loss = "cross-entropy";
+    rp_err err;
+    RP_TRY(rp_node_string(root, "loss", &loss));
+    run->loss = rp_loss_find(loss);
+    if (!run->loss) {
+        return rp_node_fail(rp_node_find(root, "loss"),
+                            "no loss '%s'; there are: cross-entropy mse", loss);
+    }
+    RP_TRY(need_map(root, "optimizer", &(rp_node *){NULL}));
+    RP_TRY(rp_optim_parse(&run->optim, rp_node_find(root, "optimizer")));
+    RP_TRY(rp_lr_parse(&run->lr, rp_node_find(root, "lr_schedule")));
+    RP_TRY(rp_schedule_parse(root, &run->sched));
+fail:
+    return err;
+}
+
+static rp_err read_cut(rp_node *root, rp_runfile *run) {
+    rp_node *cut = rp_node_find(root, "cut");
+    run->cut_auto = !cut || (rp_node_is_scalar(cut) && strcmp(rp_node_text(cut), "auto") == 0);
+    if (run->cut_auto) {
+        if (run->model->layer_count < run->stages) {
+            return rp_node_fail(cut ? cut : root, "%u stages need as many layers, %s has %u",
+                                run->stages, run->model_name, run->model->layer_count);
+        }
+        return RP_OK;
+    }
+    rp_err err = rp_cut_parse(run->model, cut, &run->cut);
+    if (err == RP_OK && run->cut.stage_count != run->stages) {
+        return rp_node_fail(cut, "%u layers make %u stages, the ring has %u boards",
+                            run->cut.stage_count - 1, run->cut.stage_count, run->stages);
+    }
+    return err;
+}
+
+static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *run) {
+    char *path;
+    rp_node *data;
+    rp_err err;
+    RP_TRY(rp_node_need(root, "model"));
+    RP_TRY(rp_node_string(root, "model", &run->model_name));
+    RP_TRY(model_path(arena, root, run->model_name, &path));
+    RP_TRY(rp_config_read_file(arena, path, &run->model_root));
+    RP_TRY(need_map(root, "data", &data));
+    rp_shape input = stated_input(run->model_root);
+    RP_TRY(rp_data_open(arena, &run->data, data, &input, run->loss->class_target, run->seed));
+    run->data_open = true;
+    RP_TRY(rp_model_parse(arena, run->model_root, &run->data.sample, run->data.classes,
+                          &run->model));
+    size_t outputs = rp_shape_count(rp_model_out(run->model));
+    size_t wanted = run->loss->class_target ? run->data.classes : run->data.target_width;
+    if (run->loss->class_target ? outputs < wanted : outputs != wanted) {
+        return rp_node_fail(root, "%s has %zu outputs, the data set %zu %s", run->model_name,
+                            outputs, wanted, run->loss->class_target ? "classes" : "columns");
+    }
+fail:
+    return err;
+}
+
+/* Both bounds: whichever ends first; 0 is none. */
+static void bound_steps(rp_runfile *run) {
+    run->epoch_steps = (run->data.count[RP_SPLIT_TRAIN] + run->batch - 1) / run->batch;
+    uint64_t by_epochs = run->epochs * run->epoch_steps;
+    if (run->steps == 0 || (run->epochs > 0 && by_epochs < run->steps)) {
+        run->steps = by_epochs;
+    }
+}
+
+rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set, uint32_t set_count,
+                       rp_runfile *out) {
+    *out = (rp_runfile){.path = path, .seed = 1, .guard = true, .eval_epochs = 1};
+    rp_err err;
+    RP_TRY(rp_config_read_file(arena, path, &out->root));
+    for (uint32_t i = 0; i < set_count; i++) {
+        RP_TRY(rp_config_set(arena, out->root, set[i]));
+    }
+    RP_TRY(read_train(out->root, out));
+    RP_TRY(read_ring(arena, out->root, out));
+    RP_TRY(read_method(out->root, out));
+    (void)rp_node_find(out->root, "model");
+    (void)rp_node_find(out->root, "data");
+    (void)rp_node_find(out->root, "cut");
+    RP_TRY(rp_node_done(out->root));
+    RP_TRY(read_model_and_data(arena, out->root, out));
+    RP_TRY(read_cut(out->root, out));
+    bound_steps(out);
+    return RP_OK;
+fail:
+    rp_runfile_close(out);
+    return err;
+}
+
+void rp_runfile_close(rp_runfile *run) {
+    if (run->data_open) {
+        rp_data_close(&run->data);
+        run->data_open = false;
+    }
+}
+
+/* ---- assignment ------------------------------------------------------------------------------- */
+
+static void put_shape(FILE *file, const rp_shape *shape) {
+    for (uint32_t i = 0; i < shape->dims; i++) {
+        (void)fprintf(file, "%s%u", i ? ", " : "", shape->dim[i]);
+    }
+}
+
+/* A part that a person wrote, under its key, as a block: indented by hand since the writer starts
+ * at column 0. */
+static rp_err put_part(rp_arena *arena, FILE *file, rp_node *root, const char *key) {
+    const rp_node *node = rp_node_find(root, key);
+    char *text;
+    if (!node) {
+        return RP_OK;
+    }
+    if (rp_node_is_scalar(node)) {
+        (void)fprintf(file, "%s: %s\n", key, rp_node_text(node));
+        return RP_OK;
+    }
+    rp_err err = rp_config_text(arena, node, &text);
+    if (err != RP_OK) {
+        return err;
+    }
+    (void)fprintf(file, "%s:\n", key);
+    for (char *line = text; *line;) {
+        size_t length = strcspn(line, "\n");
+        (void)fprintf(file, "  %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    return RP_OK;
+}
+
+static void put_cut(FILE *file, const rp_runfile *run, const rp_cut *cut) {
+    (void)fprintf(file, "cut: [");
+    for (uint32_t k = 1; k < cut->stage_count; k++) {
+        (void)fprintf(file, "%s%s", k > 1 ? ", " : "", run->model->layer[cut->first[k]].name);
+    }
+    (void)fprintf(file, "]\n");
+}
+
+rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
+                             uint32_t stage, const char *host_key, const char *before_key,
+                             char **out) {
+    char *text;
+    rp_err err = RP_ARENA_NEW(arena, ASSIGNMENT_BYTES, &text);
+    FILE *file = err == RP_OK ? fmemopen(text, ASSIGNMENT_BYTES, "w") : NULL;
+    if (!file) {
+        return rp_fail(RP_ERR_MEMORY, "no memory for an assignment");
+    }
+    (void)fprintf(file, "stage: %u\nstages: %u\nsample: [", stage, cut->stage_count);
+    put_shape(file, &run->data.sample);
+    (void)fprintf(file,
+                  "]\nclasses: %u\ntarget_width: %u\nseed: %llu\nbatch: %u\nmicrobatch: %u\n"
+                  "epoch_samples: %u\nsteps: %llu\nguard: %s\nmemory_mib: %u\nloss: %s\n",
+                  run->data.classes, run->loss->class_target ? 1 : run->data.target_width,
+                  (unsigned long long)run->seed, run->batch, run->micro,
+                  run->data.count[RP_SPLIT_TRAIN], (unsigned long long)run->steps,
+                  run->guard ? "true" : "false", run->memory_mib, run->loss->name);
+    put_cut(file, run, cut);
+    RP_TRY(put_part(arena, file, run->root, "optimizer"));
+    RP_TRY(put_part(arena, file, run->root, "lr_schedule"));
+    RP_TRY(put_part(arena, file, run->root, "schedule"));
+    if (run->emulate) {
+        (void)fprintf(file, "link:\n");
+        (void)fprintf(file, "  rate_mbit: %.17g\n  delay_ms: %.17g\n  jitter_ms: %.17g\n  loss: %.17g\n",
+                      run->link.rate_mbit, run->link.delay_ms, run->link.jitter_ms,
+                      run->link.loss);
+        if (run->link.outage_every_s > 0) {
+            (void)fprintf(file, "  outage: \"every %.17gs for %.17gs\"\n",
+                          run->link.outage_every_s, run->link.outage_s);
+        }
+    }
+    if (host_key) {
+        (void)fprintf(file, "peers:\n  host: \"%s\"\n", host_key);
+        if (before_key) {
+            (void)fprintf(file, "  before: \"%s\"\n", before_key);
+        }
+    }
+fail:
+    if (fclose(file) != 0 && err == RP_OK) {
+        err = rp_fail(RP_ERR_LIMIT, "an assignment is longer than %d bytes", ASSIGNMENT_BYTES);
+    }
+    *out = text;
+    return err;
+}

@@ -1,0 +1,64 @@
+/* A run file, read, checked and resolved: everything `ringpipe train` needs before it starts
+ * anything. Every error names file, line and key. */
+#ifndef RP_RUN_RUNFILE_H
+#define RP_RUN_RUNFILE_H
+
+#include "data/data.h"
+#include "link/link.h"
+#include "stage/job.h"
+
+typedef struct {
+    const char *name;
+    const char *endpoint;    /* tcp://HOST:PORT */
+    const char *public_text; /* Z85 */
+} rp_roster_entry;
+
+typedef struct {
+    rp_node *root;
+    const char *path;
+    const char *model_name;
+    rp_node *model_root;
+    rp_model *model;
+    rp_data data;
+    bool data_open;
+
+    uint32_t stages;
+    bool local;                 /* agents are started here */
+    const rp_roster_entry *roster; /* when not local, one a stage */
+    const char *board;          /* profile of local agents */
+    uint32_t threads;           /* of a local agent; 0: cores shared out fairly */
+    uint32_t memory_mib;
+    bool emulate;
+    rp_link_profile link;
+
+    uint32_t epochs;
+    uint64_t steps;       /* of the whole run, both bounds applied */
+    uint64_t epoch_steps;
+    uint32_t batch, micro;
+    uint64_t seed;
+    const char *init;     /* a weights file, or NULL */
+    bool guard;
+    uint32_t eval_epochs; /* evaluate every so many epochs; 0: at the end only */
+    uint64_t checkpoint_steps; /* besides every epoch's end; 0: only there */
+
+    const rp_loss_kind *loss;
+    const rp_sched_kind *sched;
+    rp_optim optim;
+    rp_lr_schedule lr;
+    bool cut_auto;
+    rp_cut cut; /* when not auto */
+} rp_runfile;
+
+/* `set` are the --set assignments. Opens the data set. Everything lives in `arena`; close it with
+ * rp_runfile_close().
+ * errors  USAGE, SHAPE, IO, FORMAT: exit code 2 */
+rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set, uint32_t set_count,
+                       rp_runfile *out) RP_MUST_CHECK;
+void rp_runfile_close(rp_runfile *run);
+
+/* The assignment of one stage as YAML text: see stage/job.h. Keys may be NULL for a profile. */
+rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
+                             uint32_t stage, const char *host_key, const char *before_key,
+                             char **out) RP_MUST_CHECK;
+
+#endif
