@@ -21,6 +21,14 @@ class Docs(program.Case):
                 done = subprocess.run(words, capture_output=True, text=True, check=True)
                 self.assertEqual(done.stderr, "")
 
+    def test_readme_names_what_exists(self):
+        text = (program.SOURCE / "README.md").read_text()
+        rooms = "bootstrap|firmware|host|kernels|boards|tests|README|LICENSE"
+        names = re.findall(rf"(?:`|\./|\s)((?:{rooms})[\w./-]*)", text)
+        self.assertGreater(len(names), 15)
+        for name in names:
+            self.assertTrue((program.SOURCE / name.rstrip(".")).exists(), name)
+
     def complete(self, *words):
         script = (
             'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
