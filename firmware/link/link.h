@@ -18,7 +18,8 @@
 #include "base/rng.h"
 #include "wire/frame.h"
 
-enum { RP_LINK_CONTROL_MAX = 256, RP_KEY_BYTES = 32, RP_KEY_TEXT = 41, RP_LINKS_WAIT_MAX = 64 };
+enum { RP_LINK_CONTROL_MAX = 256, RP_KEY_BYTES = 32, RP_KEY_TEXT = 41, RP_LINKS_WAIT_MAX = 64,
+       RP_LINK_WINDOW_MAX = 4096 };
 
 /* ---- keys: CURVE pairs as files, Z85 text ------------------------------------------------------ */
 
@@ -32,9 +33,9 @@ rp_err rp_keys_new(const char *dir) RP_MUST_CHECK;
 /* errors REFUSED when the secret's mode lets others read it; IO, FORMAT */
 rp_err rp_keys_read(const char *dir, rp_keypair *out) RP_MUST_CHECK;
 rp_err rp_keys_make(rp_keypair *out) RP_MUST_CHECK; /* in memory */
-/* DIR/trusted: lines `name publickey`; adds or replaces a line (tmp + rename). */
+/* DIR/trusted: lines `name publickey`, `# comment`; adds or replaces a line (tmp + rename). */
 rp_err rp_keys_trust(const char *dir, const char *name, const char *public_text) RP_MUST_CHECK;
-/* One that is trusted: calls visit for every line. */
+/* The keys of DIR/trusted, in its order; none when there is no such file. errors FORMAT with line */
 rp_err rp_keys_trusted(rp_arena *arena, const char *dir, const char *const **public_texts,
                        uint32_t *count) RP_MUST_CHECK;
 
@@ -42,7 +43,8 @@ rp_err rp_keys_trusted(rp_arena *arena, const char *dir, const char *const **pub
 
 typedef struct rp_links rp_links;
 
-/* `seed`: session numbers and emulation. Keys are copied. */
+/* `seed`: emulation. (Session numbers come from the kernel: two lives of a process must differ even
+ * with the same seed, and no result depends on them.) Keys are copied. */
 rp_err rp_links_open(rp_arena *arena, const rp_keypair *keys, const rp_clock *clock, uint64_t seed,
                      rp_links **out) RP_MUST_CHECK;
 void rp_links_close(rp_links **links); /* closes links that are left; never hangs (linger 0) */
@@ -58,11 +60,13 @@ rp_err rp_link_profile_parse(rp_link_profile *profile, rp_node *node) RP_MUST_CH
 
 typedef struct {
     const char *name;           /* for logs: "hop 1-2"; copied */
-    const char *bind;           /* tcp://HOST:PORT or tcp://HOST:* ; NULL when connecting */
+    const char *bind;           /* tcp://HOST:PORT or tcp://HOST:* ; NULL when connecting; inproc://
+                                   works within one rp_links, without CURVE */
     const char *connect;        /* tcp://HOST:PORT */
     const char *peer_public;    /* connecting: the server's key (Z85). Binding: the one key allowed,
                                    or NULL: any key given to rp_link_allow() */
-    uint32_t window;            /* data parcels the peer may have un-released here, >= 1 */
+    uint32_t window;            /* data parcels the peer may have un-released here, 1 to
+                                   RP_LINK_WINDOW_MAX */
     uint32_t send_window;       /* data parcels we may have un-acked, >= 1: the replay buffer */
     size_t part_bytes_max;      /* larger frames are refused before they are allocated */
     rp_link_profile emulate;    /* zeros = none; applies to what this end sends */
@@ -71,8 +75,12 @@ typedef struct {
 
 typedef struct rp_link rp_link;
 
+/* Its memory is its own and freed by close, so that links may come and go.
+ * errors USAGE, FORMAT (key), IO (address), MEMORY */
 rp_err rp_link_open(rp_links *links, const rp_link_options *options, rp_link **out) RP_MUST_CHECK;
+/* Un-acked messages are given up: done() is called for each; messages not released become invalid. */
 void rp_link_close(rp_link **link);
+/* Binding end: one more client key. errors FORMAT, LIMIT */
 rp_err rp_link_allow(rp_link *link, const char *public_text) RP_MUST_CHECK;
 void rp_link_set_run(rp_link *link, uint64_t run);
 /* The real endpoint after bind ("tcp://127.0.0.1:40123"). */
@@ -102,20 +110,25 @@ rp_err rp_link_step(rp_link *link) RP_MUST_CHECK;
 
 typedef struct {
     uint64_t bytes_sent, bytes_received, parcels_sent, parcels_received;
-    uint64_t resent, duplicates, refused; /* refused: bad frames, wrong run */
+    uint64_t resent, duplicates, refused; /* refused: bad frames, wrong run, strangers */
     uint64_t unacked;
     double busy_s;            /* emulated or measured time with bytes on the wire */
     int64_t last_heard_ns;    /* any frame from the peer; 0 = never */
     int64_t round_trip_ns;    /* of the last ping, 0 = unknown */
-    bool peer_restarted;      /* another session number appeared */
-    bool auth_failed;         /* our handshake was refused by the peer */
+    uint64_t peer_session;    /* 0 = not heard yet */
+    bool peer_restarted;      /* another session number appeared, once or more: what the old peer
+                                 had not acked is given up (done() is called), numbers and credit
+                                 begin anew; messages accepted before still come from recv */
+    bool auth_failed;         /* connecting: our handshake was refused, by our key or by the
+                                 server's; false again when one succeeds. Logged once. */
 } rp_link_stats;
 void rp_link_stats_of(const rp_link *link, rp_link_stats *out);
 
-/* Sends an unnumbered PING (the answer updates last_heard and round_trip). */
+/* Sends an unnumbered PING (the answer updates last_heard and round_trip).
+ * errors AGAIN when there is no connection to send it over */
 rp_err rp_link_ping(rp_link *link) RP_MUST_CHECK;
 
-/* Sleeps until a link may have something, a descriptor is readable, or the timeout. */
+/* Sends due acks, then sleeps until a link may have something or must be stepped, a descriptor is readable, or the timeout. */
 rp_err rp_link_wait(rp_link *const *link, uint32_t link_count, const int *fds, uint32_t fd_count,
                     int64_t timeout_ns) RP_MUST_CHECK;
 

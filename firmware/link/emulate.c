@@ -1,0 +1,131 @@
+/* A slow hop, below the reliability: what this end sends waits here until an imagined line has
+ * carried it. The line keeps order, as TCP does; a lost message is found missing and sent again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "link/inside.h"
+
+/* "every 60s for 5s" */
+static bool parse_outage(const char *text, double *every_s, double *for_s) {
+    char *end;
+    if (strncmp(text, "every ", 6) != 0) {
+        return false;
+    }
+    *every_s = strtod(text + 6, &end);
+    if (end == text + 6 || strncmp(end, "s for ", 6) != 0) {
+        return false;
+    }
+    text = end + 6;
+    *for_s = strtod(text, &end);
+    return end != text && strcmp(end, "s") == 0 && *every_s <= 86400 && *for_s > 0 &&
+           *for_s < *every_s;
+}
+
+rp_err rp_link_profile_parse(rp_link_profile *profile, rp_node *node) {
+    rp_err err;
+    const char *outage = NULL;
+    RP_TRY(rp_node_f64(node, "rate_mbit", 0, 1e6, &profile->rate_mbit));
+    RP_TRY(rp_node_f64(node, "delay_ms", 0, 60000, &profile->delay_ms));
+    RP_TRY(rp_node_f64(node, "jitter_ms", 0, 60000, &profile->jitter_ms));
+    RP_TRY(rp_node_f64(node, "loss", 0, 0.9, &profile->loss));
+    RP_TRY(rp_node_string(node, "outage", &outage));
+    if (outage && !parse_outage(outage, &profile->outage_every_s, &profile->outage_s)) {
+        return rp_node_fail(rp_node_find(node, "outage"),
+                            "expected \"every 60s for 5s\", the second shorter than the first, "
+                            "found '%s'",
+                            outage);
+    }
+    err = rp_node_done(node);
+fail:
+    return err;
+}
+
+rp_err emulate_open(rp_link *link, const rp_link_profile *profile, uint32_t capacity) {
+    emulation *e = &link->emulate;
+    e->on = profile->rate_mbit > 0 || profile->delay_ms > 0 || profile->jitter_ms > 0 ||
+            profile->loss > 0 || profile->outage_every_s > 0;
+    if (!e->on) {
+        return RP_OK;
+    }
+    char stream[NAME_BYTES + 8];
+    snprintf(stream, sizeof stream, "link/%s", link->name);
+    e->profile = *profile;
+    e->rng = rp_rng_named(link->links->seed, stream);
+    e->capacity = capacity;
+    e->opened_ns = e->free_ns = e->last_due_ns = link_now_ns(link);
+    return RP_ARENA_NEW(&link->arena, capacity, &e->ring);
+}
+
+void emulate_close(rp_link *link) {
+    emulation *e = &link->emulate;
+    for (; e->count; e->count--) {
+        parked *p = &e->ring[e->head++ % e->capacity];
+        close_frames(p->frame, p->frame_count);
+    }
+}
+
+bool emulate_full(const rp_link *link) {
+    return link->emulate.on && link->emulate.count == link->emulate.capacity;
+}
+
+/* A time within an outage becomes its end: outages begin every outage_every_s after open. */
+static int64_t after_outage(const emulation *e, int64_t at) {
+    int64_t every = (int64_t)(e->profile.outage_every_s * (double)RP_NS_PER_S);
+    int64_t lasts = (int64_t)(e->profile.outage_s * (double)RP_NS_PER_S);
+    int64_t since = at - e->opened_ns;
+    if (every <= 0 || since < every || since % every >= lasts) {
+        return at;
+    }
+    return at - since % every + lasts;
+}
+
+void emulate_park(rp_link *link, zmq_msg_t *frames, uint32_t count, size_t bytes) {
+    emulation *e = &link->emulate;
+    int64_t now = link_now_ns(link);
+    int64_t busy = 0;
+    if (e->profile.rate_mbit > 0) {
+        busy = (int64_t)((double)bytes * 8e3 / e->profile.rate_mbit); /* bits / (Mbit/s) in ns */
+        link->stats.busy_s += (double)busy / (double)RP_NS_PER_S;
+    }
+    e->free_ns = after_outage(e, e->free_ns > now ? e->free_ns : now) + busy;
+    if (e->profile.loss > 0 && (double)rp_rng_uniform(&e->rng) < e->profile.loss) {
+        close_frames(frames, count);
+        return;
+    }
+    double late_ms = e->profile.delay_ms;
+    if (e->profile.jitter_ms > 0) {
+        late_ms += e->profile.jitter_ms * (2.0 * (double)rp_rng_uniform(&e->rng) - 1.0);
+    }
+    int64_t due = e->free_ns + (late_ms > 0 ? (int64_t)(late_ms * (double)RP_NS_PER_MS) : 0);
+    due = after_outage(e, due);
+    e->last_due_ns = due > e->last_due_ns ? due : e->last_due_ns;
+    RP_ASSERT(e->count < e->capacity);
+    parked *p = &e->ring[(e->head + e->count++) % e->capacity];
+    p->due_ns = e->last_due_ns;
+    p->frame_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        (void)zmq_msg_init(&p->frame[i]);
+        (void)zmq_msg_move(&p->frame[i], &frames[i]);
+        (void)zmq_msg_close(&frames[i]);
+    }
+}
+
+void emulate_flush(rp_link *link) {
+    emulation *e = &link->emulate;
+    int64_t now = link_now_ns(link);
+    while (e->count) {
+        parked *p = &e->ring[e->head % e->capacity];
+        if (p->due_ns > now) {
+            return;
+        }
+        sent result = socket_send(link, p->frame, p->frame_count);
+        if (result == FULL) {
+            return;
+        }
+        if (result == GONE) {
+            close_frames(p->frame, p->frame_count);
+        }
+        e->head++;
+        e->count--;
+    }
+}

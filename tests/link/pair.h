@@ -1,0 +1,199 @@
+/* Two ends over loopback, each with its own context and keys, stepped by one thread. */
+#ifndef RP_TESTS_LINK_PAIR_H
+#define RP_TESTS_LINK_PAIR_H
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "expect.h"
+#include "link/link.h"
+
+enum { PAIR_PART_BYTES_MAX = 1 << 20 };
+
+typedef struct {
+    rp_arena arena;
+    rp_keypair keys;
+    rp_links *links;
+    rp_link *link;
+} end;
+
+typedef struct {
+    rp_clock clock;
+    end a; /* binds */
+    end b; /* connects */
+} pair;
+
+static inline void end_open(end *e, const rp_clock *clock, const rp_keypair *keys) {
+    rp_arena_init(&e->arena, "test", 0);
+    if (keys) {
+        e->keys = *keys;
+    } else {
+        expect_ok(rp_keys_make(&e->keys));
+    }
+    expect_ok(rp_links_open(&e->arena, &e->keys, clock, 7, &e->links));
+}
+
+static inline void end_close(end *e) {
+    rp_links_close(&e->links);
+    rp_arena_finish(&e->arena);
+    e->link = NULL;
+}
+
+static inline rp_link_options pair_options(uint32_t window) {
+    return (rp_link_options){.name = "hop",
+                             .window = window,
+                             .send_window = window,
+                             .part_bytes_max = PAIR_PART_BYTES_MAX};
+}
+
+static inline void bind_end(pair *p, rp_link_options options, const char *endpoint) {
+    options.bind = endpoint;
+    options.peer_public = p->b.keys.public_text;
+    expect_ok(rp_link_open(p->a.links, &options, &p->a.link));
+}
+
+static inline void connect_end(pair *p, rp_link_options options, const char *endpoint) {
+    options.connect = endpoint;
+    options.peer_public = p->a.keys.public_text;
+    expect_ok(rp_link_open(p->b.links, &options, &p->b.link));
+}
+
+static inline void pair_open(pair *p, const rp_link_options *options) {
+    memset(p, 0, sizeof *p);
+    p->clock = rp_clock_real();
+    end_open(&p->a, &p->clock, NULL);
+    end_open(&p->b, &p->clock, NULL);
+    bind_end(p, *options, "tcp://127.0.0.1:*");
+    connect_end(p, *options, rp_link_endpoint(p->a.link));
+}
+
+static inline void pair_close(pair *p) {
+    end_close(&p->a);
+    end_close(&p->b);
+}
+
+static inline rp_link_stats stats_of(const end *e) {
+    rp_link_stats stats;
+    rp_link_stats_of(e->link, &stats);
+    return stats;
+}
+
+/* One round of both ends; sleeps at most 1 ms when nothing comes. */
+static inline void pair_step(pair *p) {
+    expect_ok(rp_link_step(p->a.link));
+    expect_ok(rp_link_step(p->b.link));
+    rp_link *one[1] = {p->a.link};
+    expect_ok(rp_link_wait(one, 1, NULL, 0, 0));
+    one[0] = p->b.link;
+    expect_ok(rp_link_wait(one, 1, NULL, 0, RP_NS_PER_MS / 2));
+}
+
+static inline int64_t now_ns(void) {
+    rp_clock clock = rp_clock_real();
+    return rp_clock_now_ns(&clock);
+}
+
+/* Steps until `condition` holds; fails after `seconds`. */
+#define step_until(p, condition, seconds)                                                          \
+    do {                                                                                           \
+        int64_t until_ns = now_ns() + (int64_t)(seconds)*RP_NS_PER_S;                              \
+        while (!(condition)) {                                                                     \
+            if (now_ns() > until_ns) {                                                             \
+                fail_msg("waited %d s for %s", (int)(seconds), #condition);                        \
+            }                                                                                      \
+            pair_step(p);                                                                          \
+        }                                                                                          \
+    } while (0)
+
+/* A stream of data parcels with a counter inside, whose bytes depend on it, one way. */
+enum { FLOW_SLOTS = 64, FLOW_BYTES_MAX = 1 << 16 };
+
+typedef struct {
+    rp_link **from, **to; /* the links may be replaced */
+    uint32_t total, sent, received, done;
+    uint32_t bytes; /* of a parcel, a multiple of 4 */
+    uint8_t *memory;
+    struct flow_slot {
+        void *flow;
+        bool busy;
+        uint32_t value;
+    } slot[FLOW_SLOTS];
+} flow;
+
+static inline void flow_done(void *context) {
+    struct flow_slot *slot = context;
+    flow *f = slot->flow;
+    assert_true(slot->busy);
+    slot->busy = false;
+    f->done++;
+    memset(f->memory + (size_t)(slot - f->slot) * FLOW_BYTES_MAX, 0xee, f->bytes);
+}
+
+static inline void flow_open(flow *f, rp_link **from, rp_link **to, uint32_t total,
+                             uint32_t bytes) {
+    memset(f, 0, sizeof *f);
+    f->from = from;
+    f->to = to;
+    f->total = total;
+    f->bytes = bytes;
+    f->memory = calloc(FLOW_SLOTS, FLOW_BYTES_MAX);
+    assert_non_null(f->memory);
+    for (uint32_t i = 0; i < FLOW_SLOTS; i++) {
+        f->slot[i].flow = f;
+    }
+}
+
+static inline void flow_close(flow *f) {
+    free(f->memory);
+}
+
+static inline struct flow_slot *flow_free_slot(flow *f) {
+    for (uint32_t i = 0; i < FLOW_SLOTS; i++) {
+        if (!f->slot[i].busy) {
+            return &f->slot[i];
+        }
+    }
+    return NULL;
+}
+
+/* Sends what the window takes; every third parcel is copied. */
+static inline void flow_send(flow *f) {
+    while (f->sent < f->total && rp_link_can_send(*f->from)) {
+        struct flow_slot *slot = flow_free_slot(f);
+        assert_non_null(slot);
+        uint32_t *words =
+            (uint32_t *)(void *)(f->memory + (size_t)(slot - f->slot) * FLOW_BYTES_MAX);
+        for (uint32_t i = 0; i < f->bytes / 4; i++) {
+            words[i] = f->sent * 2654435761u + i;
+        }
+        rp_Header header = {.kind = RP_KIND_ACTIVATION, .step = f->sent};
+        rp_shape shape = rp_shape_1(f->bytes / 4);
+        rp_frame_add_shape(&header, &shape);
+        rp_part part = {words, f->bytes};
+        slot->busy = true;
+        slot->value = f->sent;
+        expect_ok(rp_link_send(*f->from, &header, &part, 1, f->sent % 3 == 0, flow_done, slot));
+        f->sent++;
+    }
+}
+
+/* Takes up to `most` parcels and checks number and bytes. */
+static inline void flow_recv(flow *f, uint32_t most) {
+    rp_message *message;
+    while (most-- && rp_link_recv(*f->to, &message) == RP_OK) {
+        assert_int_equal(message->header.step, f->received);
+        assert_int_equal(message->part_count, 1);
+        assert_int_equal(message->part[0].bytes, f->bytes);
+        const uint32_t *words = message->part[0].data;
+        for (uint32_t i = 0; i < f->bytes / 4; i++) {
+            assert_int_equal(words[i], f->received * 2654435761u + i);
+        }
+        rp_link_release(*f->to, &message);
+        f->received++;
+    }
+}
+
+static inline bool flow_complete(const flow *f) {
+    return f->received == f->total && f->done == f->total;
+}
+
+#endif
