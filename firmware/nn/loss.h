@@ -7,13 +7,13 @@
 
 typedef struct {
     rp_device *device;
-    uint32_t n;               /* samples in this microbatch */
-    uint32_t step_samples;    /* samples in the whole step: the gradient is of the mean over them */
-    const rp_tensor *y;       /* model output [n, outputs] */
-    const rp_buffer *target;  /* n int32 classes, or n * outputs f32 */
-    rp_tensor *dy;            /* gradient, or NULL when evaluating */
-    rp_buffer *result;        /* f32 pairs (loss, correct), one per sample of the step */
-    uint32_t result_first;    /* where this microbatch's samples begin in `result` */
+    uint32_t n;              /* samples in this microbatch */
+    uint32_t step_samples;   /* samples in the whole step: the gradient is of the mean over them */
+    const rp_tensor *y;      /* model output [n, outputs] */
+    const rp_buffer *target; /* n int32 classes, or n * outputs f32 */
+    rp_tensor *dy;           /* gradient, or NULL when evaluating */
+    rp_buffer *result;       /* f32 pairs (loss, correct), one per sample of the step */
+    uint32_t result_first;   /* where this microbatch's samples begin in `result` */
 } rp_loss_call;
 
 typedef struct {

@@ -1,0 +1,89 @@
+/* Dropout: an element is kept with probability 1 - p and then scaled by 1 / (1 - p).
+ *
+ * The mask is not stored. Element e of sample s (counted through the run) is dropped when word
+ * s * elements + e of the stream "dropout/<layer>" is below p, so forward, recompute and backward
+ * agree, and neither the cut nor the microbatch size changes it. */
+#include <stdio.h>
+
+#include "device/program.h"
+#include "nn/layer.h"
+
+typedef struct {
+    double p;
+} dropout_spec;
+
+static rp_err parse(rp_layer *layer, rp_node *keys, uint32_t classes) {
+    (void)classes;
+    dropout_spec *spec = layer->spec;
+    spec->p = 0.5;
+    return rp_node_f64(keys, "p", 0.0, 1.0, &spec->p);
+}
+
+static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
+    (void)layer;
+    const double elements = (double)rp_shape_count(in);
+    *out = (rp_layer_plan){
+        .out = *in,
+        .in_place = true,
+        .flops_forward = 20.0 * elements,
+        .flops_backward = 20.0 * elements,
+    };
+    return RP_OK;
+}
+
+/* Stream of the layer, and p, in the kernel's terms. Evaluation keeps everything. */
+static rp_err mask(const rp_layer_call *call, rp_buffer *to, const rp_buffer *from, bool add) {
+    const dropout_spec *spec = call->layer->spec;
+    const double p = call->training ? spec->p : 0.0;
+    const size_t elements = rp_shape_count(&call->in[0]);
+    const size_t count = call->n * elements;
+    const uint64_t first = call->sample_first * elements;
+    char name[RP_LAYER_NAME_MAX + 16];
+    rp_kernel *kernel;
+    rp_err err;
+    snprintf(name, sizeof name, "dropout/%s", call->layer->name);
+    const rp_rng rng = rp_rng_named(call->seed, name);
+    RP_TRY(rp_kernel_find(call->device, "dropout", "dropout", NULL, &kernel));
+    rp_launch launch = rp_launch_begin(kernel);
+    rp_arg_buffer(&launch, to);
+    rp_arg_buffer(&launch, from);
+    rp_arg_u32(&launch, (uint32_t)count);
+    rp_arg_u64(&launch, first);
+    rp_arg_u32(&launch, rng.key[0]);
+    rp_arg_u32(&launch, rng.key[1]);
+    rp_arg_u32(&launch, (uint32_t)(p * 0x1p24 + 0.5));
+    rp_arg_f32(&launch, p < 1.0 ? (float)(1.0 / (1.0 - p)) : 0.0f);
+    rp_arg_u32(&launch, add);
+    const size_t blocks = (size_t)((first + count + 3) / 4 - first / 4);
+    RP_TRY(rp_launch_run(&launch, 1, &blocks, (size_t[]){64}));
+    return RP_OK;
+fail:
+    return err;
+}
+
+static rp_err forward(const rp_layer_call *call) {
+    rp_buffer *x = call->x[0]->buffer;
+    if (!call->training && x == call->y->buffer) {
+        return RP_OK;
+    }
+    return mask(call, call->y->buffer, x, false);
+}
+
+static rp_err backward(const rp_layer_call *call) {
+    if (!call->want_dx || !call->dx[0]) {
+        return RP_OK;
+    }
+    return mask(call, call->dx[0]->buffer, call->dy->buffer, call->dx_add[0]);
+}
+
+const rp_layer_kind rp_layer_dropout = {
+    .name = "dropout",
+    .source = "Srivastava et al. 2014; torch.nn.Dropout",
+    .spec_bytes = sizeof(dropout_spec),
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .parse = parse,
+    .plan = plan,
+    .forward = forward,
+    .backward = backward,
+};

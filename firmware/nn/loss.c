@@ -1,0 +1,36 @@
+#include "nn/loss.h"
+
+#include <string.h>
+
+#include "device/program.h"
+#include "nn/loss_common.h"
+
+const rp_loss_kind *rp_loss_find(const char *name) {
+    for (const rp_loss_kind *const *kind = rp_loss_kinds; *kind; kind++) {
+        if (strcmp((*kind)->name, name) == 0) {
+            return *kind;
+        }
+    }
+    return NULL;
+}
+
+rp_err rp_loss_launch(const rp_loss_call *call, const char *entry) {
+    const uint32_t outputs = (uint32_t)(rp_shape_count(&call->y->shape) / call->y->shape.dim[0]);
+    const size_t n = call->n;
+    rp_kernel *kernel;
+    rp_err err;
+    RP_TRY(rp_kernel_find(call->device, "loss", entry, NULL, &kernel));
+    rp_launch launch = rp_launch_begin(kernel);
+    rp_arg_buffer(&launch, call->result);
+    rp_arg_buffer(&launch, call->dy ? call->dy->buffer : NULL);
+    rp_arg_buffer(&launch, call->y->buffer);
+    rp_arg_buffer(&launch, call->target);
+    rp_arg_u32(&launch, call->n);
+    rp_arg_u32(&launch, outputs);
+    rp_arg_u32(&launch, call->result_first);
+    rp_arg_f32(&launch, (float)(1.0 / call->step_samples));
+    RP_TRY(rp_launch_run(&launch, 1, &n, (size_t[]){4}));
+    return RP_OK;
+fail:
+    return err;
+}

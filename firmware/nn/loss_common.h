@@ -1,0 +1,10 @@
+/* The launch that all losses share; private to the room. */
+#ifndef RP_NN_LOSS_COMMON_H
+#define RP_NN_LOSS_COMMON_H
+
+#include "nn/loss.h"
+
+/* Launches kernels/loss.cl `entry`, one work-item per sample. */
+rp_err rp_loss_launch(const rp_loss_call *call, const char *entry) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,13 @@
+/* Softmax cross-entropy by a shifted log-sum-exp; targets are class numbers. */
+#include "nn/loss_common.h"
+
+static rp_err run(const rp_loss_call *call) {
+    return rp_loss_launch(call, "cross_entropy");
+}
+
+const rp_loss_kind rp_loss_cross_entropy = {
+    .name = "cross-entropy",
+    .source = "torch.nn.CrossEntropyLoss",
+    .class_target = true,
+    .run = run,
+};

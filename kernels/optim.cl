@@ -1,0 +1,88 @@
+/* Optimiser steps over a flat parameter block, and where the weights will be `s` steps later.
+ * PyTorch's formulas (torch.optim, not "foreach" or "capturable" forms); per-step constants come
+ * from the host, where they are computed in double.
+ *
+ * Grid: one work-item per 16 elements of `count`. `scale`: gradient clipping, 1 = none. */
+#include "vec16.clh"
+
+#define AT(p) load16((p) + i, left, 0.0f)
+#define PUT(p, v) store16((v), (p) + i, left)
+#define BEGIN                                                                                      \
+    uint i = (uint)get_global_id(0) * 16;                                                          \
+    if (i >= count) {                                                                              \
+        return;                                                                                    \
+    }                                                                                              \
+    uint left = count - i;
+
+/* buf = first ? g : mu * buf + keep * g, keep = 1 - dampening; nesterov applies g + mu * buf.
+ * buf NULL: no momentum. direction, when not NULL, gets what was applied. */
+kernel void sgd(global float *w, global const float *g, global float *buf, global float *direction,
+                uint count, float scale, float lr, float mu, float keep, float decay, uint nesterov,
+                uint first) {
+    BEGIN
+    float16 weight = AT(w);
+    float16 d = AT(g) * scale + decay * weight;
+    if (buf) {
+        float16 m = first ? d : mu * AT(buf) + keep * d;
+        PUT(buf, m);
+        d = nesterov ? d + mu * m : m;
+    }
+    if (direction) {
+        PUT(direction, d);
+    }
+    PUT(w, weight - lr * d);
+}
+
+/* m = b1 m + a1 g, v = b2 v + a2 g^2 with a = 1 - b;
+ * w = w * shrink - step * m / (sqrt(v) / root + eps), where step = lr / (1 - b1^t),
+ * root = sqrt(1 - b2^t); decay: L2 (adam), shrink = 1 - lr * decay (adamw). */
+kernel void adam(global float *w, global const float *g, global float *m, global float *v,
+                 uint count, float scale, float step, float b1, float a1, float b2, float a2,
+                 float root, float eps, float decay, float shrink) {
+    BEGIN
+    float16 weight = AT(w);
+    float16 d = AT(g) * scale + decay * weight;
+    float16 mean = b1 * AT(m) + a1 * d;
+    float16 square = b2 * AT(v) + a2 * d * d;
+    PUT(m, mean);
+    PUT(v, square);
+    PUT(w, weight * shrink - step * (mean / (sqrt(square) / root + eps)));
+}
+
+/* square = alpha square + keep g^2, keep = 1 - alpha; centered: mean = alpha mean + keep g and
+ * square - mean^2 under the root; d = g / (sqrt(..) + eps); buf = mu buf + d is applied.
+ * mean NULL: not centered. buf NULL: no momentum. */
+kernel void rmsprop(global float *w, global const float *g, global float *square, global float *buf,
+                    global float *mean, uint count, float scale, float lr, float alpha, float keep,
+                    float eps, float mu, float decay) {
+    BEGIN
+    float16 weight = AT(w);
+    float16 d = AT(g) * scale + decay * weight;
+    float16 second = alpha * AT(square) + keep * d * d;
+    PUT(square, second);
+    if (mean) {
+        float16 first = alpha * AT(mean) + keep * d;
+        PUT(mean, first);
+        second -= first * first;
+    }
+    d = d / (sqrt(second) + eps);
+    if (buf) {
+        d = mu * AT(buf) + d;
+        PUT(buf, d);
+    }
+    PUT(w, weight - lr * d);
+}
+
+/* out = w - ahead * direction, ahead = lr * s. */
+kernel void predict_direction(global float *out, global const float *w,
+                              global const float *direction, uint count, float ahead) {
+    BEGIN
+    PUT(out, AT(w) - ahead * AT(direction));
+}
+
+/* out = w - ahead * m / (sqrt(v) / root + eps), ahead = s * lr / (1 - b1^t). */
+kernel void predict_adam(global float *out, global const float *w, global const float *m,
+                         global const float *v, uint count, float ahead, float root, float eps) {
+    BEGIN
+    PUT(out, AT(w) - ahead * (AT(m) / (sqrt(AT(v)) / root + eps)));
+}

@@ -1,0 +1,63 @@
+/* The tests that all activations share. */
+#ifndef RP_TESTS_NN_ACTIVATION_H
+#define RP_TESTS_NN_ACTIVATION_H
+
+#include "golden.h"
+
+#include <math.h>
+
+/* A NaN in x gives a NaN in y, a NaN in dy gives one in dx (or in place), and no neighbour sees it.
+ */
+static inline void activation_passes_nan(const char *keys) {
+    enum { COUNT = 33, AT = 20 };
+    const rp_shape shape = rp_shape_1(COUNT);
+    float x[COUNT];
+    layer_rig rig;
+    rig_open(&rig, "nan", keys, 1, &shape, 1);
+    golden_values("x", COUNT, x);
+    rig_draw(&rig, &rig.dy, "dy");
+    x[AT] = NAN;
+    rig_write(&rig, &rig.x[0], x);
+    expect_ok(rig.layer.kind->forward(&rig.call));
+    const float *y = rig_read(&rig, &rig.y);
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_int_equal(expect_finite_bits((double)y[i]), i != AT);
+    }
+    x[AT] = 1.0f;
+    rig_write(&rig, &rig.x[0], x);
+    expect_ok(rig.layer.kind->forward(&rig.call));
+    x[AT] = NAN;
+    rig_write(&rig, &rig.dy, x);
+    expect_ok(rig.layer.kind->backward(&rig.call));
+    const float *dx = rig_read(&rig, &rig.dx[0]);
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_int_equal(expect_finite_bits((double)dx[i]), i != AT);
+    }
+    rig_close(&rig);
+}
+
+static inline void activation_differences(const char *keys) {
+    const rp_shape shape = rp_shape_3(3, 5, 7);
+    golden_differences(keys, 2, &shape, 1, 1e-3f, 1e-3);
+}
+
+/* f of huge inputs: x = +-100 and +-inf; `want` has four values. */
+static inline void activation_limits(const char *keys, const float want[4]) {
+    const float x[4] = {-100.0f, 100.0f, -INFINITY, INFINITY};
+    const rp_shape shape = rp_shape_1(4);
+    layer_rig rig;
+    rig_open(&rig, "limits", keys, 1, &shape, 1);
+    rig_write(&rig, &rig.x[0], x);
+    expect_ok(rig.layer.kind->forward(&rig.call));
+    const float *y = rig_read(&rig, &rig.y);
+    for (size_t i = 0; i < 4; i++) {
+        if (isnan(want[i])) {
+            assert_true(isnan(y[i]));
+        } else {
+            assert_true(fabsf(y[i] - want[i]) < 1e-6f || y[i] == want[i]);
+        }
+    }
+    rig_close(&rig);
+}
+
+#endif
