@@ -1,0 +1,68 @@
+/* What the two implementations of rp_gemm_run() share. Included only in this room. */
+#ifndef RP_DEVICE_GEMM_OWN_H
+#define RP_DEVICE_GEMM_OWN_H
+
+#include "device/own.h"
+
+/* One dimension of an operand, see kernels/gemm_steps.clh. */
+typedef struct {
+    uint32_t d2;
+    int32_t s2;
+    uint32_t d1;
+    int32_t s1, s0;
+} rp_steps;
+
+enum { RP_STEPS_WHOLE = 0x7fffffff }; /* a divisor that never divides: the digit above is unused */
+
+/* Element (i, j) = buffer[base + row(i) + col(j)]. */
+typedef struct {
+    const rp_buffer *buffer;
+    uint64_t base;
+    uint32_t rows, cols;
+    rp_steps row, col;
+} rp_view;
+
+/* The padded image of an operand of patches: a copy in which every patch lies inside. */
+typedef struct {
+    bool needed;
+    uint64_t at; /* element of the workspace */
+    uint32_t planes, hp, wp;
+    int32_t y_min, x_min;
+} rp_spread;
+
+/* Hands out parts of the workspace; used for measuring too. */
+typedef struct {
+    uint64_t used; /* elements */
+} rp_parts;
+
+uint64_t rp_parts_take(rp_parts *parts, uint64_t elements);
+
+/* Checks the mat by itself: extents, bounds of the buffer (when there is one). */
+rp_err rp_mat_check(const rp_mat *mat, const char *name) RP_MUST_CHECK;
+uint32_t rp_mat_rows(const rp_mat *mat); /* after `transposed` */
+uint32_t rp_mat_cols(const rp_mat *mat);
+
+/* Pure. When spread->needed the view is of the copy, whose place comes from `parts`. */
+void rp_view_plan(const rp_mat *mat, rp_parts *parts, rp_view *view, rp_spread *spread);
+/* Enqueues the copy if needed and points the view's buffer at its data. */
+rp_err rp_view_prepare(rp_device *device, const rp_mat *mat, const rp_spread *spread,
+                       rp_buffer *workspace, rp_view *view) RP_MUST_CHECK;
+
+/* Neighbouring elements along a dimension: the largest power of two up to `max` such that every
+ * aligned run of that length lies side by side. */
+uint32_t rp_steps_run(const rp_steps *steps, uint32_t max);
+bool rp_steps_plain(const rp_steps *steps); /* index * s0 */
+void rp_arg_steps(rp_launch *launch, const rp_steps *steps);
+
+/* `finish` of kernels/gemm_move.cl: adds parts, bias, relu. parts 0: c itself is the product. */
+rp_err rp_gemm_finish(rp_device *device, const rp_view *c, const rp_buffer *t, uint64_t t_base,
+                      uint32_t parts, const rp_epilogue *epilogue) RP_MUST_CHECK;
+
+rp_err rp_gemm_clblast(rp_device *device, const rp_mat *c, const rp_mat *a, const rp_mat *b,
+                       const rp_epilogue *epilogue, rp_buffer *workspace) RP_MUST_CHECK;
+uint64_t rp_gemm_clblast_elements(const rp_mat *c, const rp_mat *a, const rp_mat *b);
+rp_err rp_gemm_panel(rp_device *device, const rp_mat *c, const rp_mat *a, const rp_mat *b,
+                     const rp_epilogue *epilogue, rp_buffer *workspace) RP_MUST_CHECK;
+uint64_t rp_gemm_panel_elements(const rp_mat *c, const rp_mat *a, const rp_mat *b);
+
+#endif

@@ -1,0 +1,175 @@
+#include <stdio.h>
+
+#include "device/gemm_own.h"
+
+enum {
+    PANEL = 32,          /* columns of a packed panel */
+    PANELS_MAX = 4,      /* of a work-group */
+    TILE_ROWS_MAX = 24,  /* a common multiple of the tile heights */
+    GROUPS_WANTED = 16,  /* work-groups that keep a few threads busy to the end */
+    PART_DEPTH_MIN = 1024, /* a sum is cut only into parts at least this deep */
+    PACK_DEPTH = 256     /* depth of a work-item of pack_rows */
+};
+
+typedef struct {
+    rp_view a, b, c;
+    rp_spread a_spread, b_spread;
+    uint64_t packed; /* elements of the workspace */
+    uint64_t t;
+    uint32_t parts; /* the sum over the depth is cut into at most so many; 1: C is written at once */
+    uint64_t total;
+} plan;
+
+static uint32_t divide_up(uint32_t a, uint32_t b) {
+    return (a + b - 1) / b;
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+
+/* Few columns and a long sum (gradients of weights): cut the sum. Depends on the shape alone, so
+ * neither the thread count nor tuning of the blocks changes how much memory is needed. */
+static uint32_t count_parts(uint32_t m, uint32_t n, uint32_t k) {
+    const uint32_t tiles = divide_up(n, PANEL) * divide_up(m, 64);
+    if (tiles >= 4 * GROUPS_WANTED) {
+        return 1;
+    }
+    uint32_t parts = smaller(divide_up(4 * GROUPS_WANTED, tiles), k / PART_DEPTH_MIN);
+    parts = smaller(parts, GROUPS_WANTED);
+    return parts < 1 ? 1 : parts;
+}
+
+static plan plan_call(const rp_mat *c, const rp_mat *a, const rp_mat *b) {
+    const uint32_t m = rp_mat_rows(c);
+    const uint32_t n = rp_mat_cols(c);
+    const uint32_t k = rp_mat_cols(a);
+    rp_parts parts = {0};
+    rp_spread none;
+    plan made = {0};
+    rp_view_plan(a, &parts, &made.a, &made.a_spread);
+    rp_view_plan(b, &parts, &made.b, &made.b_spread);
+    rp_view_plan(c, &parts, &made.c, &none);
+    made.packed = rp_parts_take(&parts, (uint64_t)divide_up(m, TILE_ROWS_MAX) * TILE_ROWS_MAX * k);
+    made.parts = count_parts(m, n, k);
+    if (made.parts > 1) {
+        made.t = rp_parts_take(&parts, (uint64_t)made.parts * m * n);
+    }
+    made.total = parts.used;
+    return made;
+}
+
+uint64_t rp_gemm_panel_elements(const rp_mat *c, const rp_mat *a, const rp_mat *b) {
+    return plan_call(c, a, b).total;
+}
+
+static rp_err pack_rows(rp_device *device, const plan *p, const char *defines,
+                        rp_buffer *workspace) {
+    const uint32_t rows = device->tuning.panel.rows;
+    rp_kernel *kernel;
+    rp_err err;
+    RP_TRY(rp_kernel_find(device, "gemm_panel", "pack_rows", defines, &kernel));
+    rp_launch l = rp_launch_begin(kernel);
+    rp_arg_buffer(&l, workspace);
+    rp_arg_u64(&l, p->packed);
+    rp_arg_buffer(&l, p->a.buffer);
+    rp_arg_u64(&l, p->a.base);
+    rp_arg_u32(&l, p->a.rows);
+    rp_arg_u32(&l, p->a.cols);
+    rp_arg_u32(&l, PACK_DEPTH);
+    rp_arg_steps(&l, &p->a.row);
+    rp_arg_steps(&l, &p->a.col);
+    RP_TRY(rp_launch_run(&l, 2,
+                         (size_t[]){divide_up(p->a.rows, rows), divide_up(p->a.cols, PACK_DEPTH)},
+                         (size_t[]){1, 1}));
+fail:
+    return err;
+}
+
+/* How the product is cut into work-groups. */
+typedef struct {
+    uint32_t panels, row_each, depth_each;
+    uint32_t groups[3];
+} cut;
+
+static cut cut_call(const plan *p, const rp_tuning_panel *panel) {
+    const uint32_t m = p->c.rows;
+    const uint32_t n = p->c.cols;
+    const uint32_t k = p->a.cols;
+    cut made;
+    made.depth_each = divide_up(divide_up(k, p->parts), panel->depth) * panel->depth;
+    made.groups[2] = divide_up(k, made.depth_each);
+    made.panels = smaller(panel->columns / PANEL, divide_up(n, PANEL));
+    while (made.panels > 1 &&
+           divide_up(n, made.panels * PANEL) * made.groups[2] < GROUPS_WANTED) {
+        made.panels--;
+    }
+    made.groups[0] = divide_up(n, made.panels * PANEL);
+    const uint32_t tiles = divide_up(m, panel->rows);
+    const uint32_t blocks = smaller(tiles, divide_up(GROUPS_WANTED, made.groups[0] * made.groups[2]));
+    made.row_each = divide_up(tiles, blocks) * panel->rows;
+    made.groups[1] = divide_up(m, made.row_each);
+    return made;
+}
+
+static rp_err multiply(rp_device *device, const plan *p, const cut *how, const char *defines,
+                       const rp_epilogue *epilogue, rp_buffer *workspace) {
+    const bool parted = how->groups[2] > 1;
+    const rp_steps plain = {RP_STEPS_WHOLE, 0, RP_STEPS_WHOLE, 0, 1};
+    rp_kernel *kernel;
+    rp_err err;
+    RP_TRY(rp_kernel_find(device, "gemm_panel", "product", defines, &kernel));
+    rp_launch l = rp_launch_begin(kernel);
+    rp_arg_buffer(&l, parted ? workspace : p->c.buffer);
+    rp_arg_u64(&l, parted ? p->t : p->c.base);
+    rp_arg_u64(&l, (uint64_t)p->c.rows * p->c.cols);
+    rp_arg_i32(&l, parted ? (int32_t)p->c.cols : p->c.row.s0);
+    rp_arg_steps(&l, parted ? &plain : &p->c.col);
+    rp_arg_buffer(&l, workspace);
+    rp_arg_u64(&l, p->packed);
+    rp_arg_buffer(&l, p->b.buffer);
+    rp_arg_u64(&l, p->b.base);
+    rp_arg_steps(&l, &p->b.row);
+    rp_arg_steps(&l, &p->b.col);
+    rp_arg_u32(&l, p->c.rows);
+    rp_arg_u32(&l, p->c.cols);
+    rp_arg_u32(&l, p->a.cols);
+    rp_arg_u32(&l, how->row_each);
+    rp_arg_u32(&l, how->depth_each);
+    rp_arg_u32(&l, !parted && epilogue->accumulate);
+    rp_arg_buffer(&l, epilogue->bias);
+    rp_arg_u64(&l, epilogue->bias_offset);
+    rp_arg_u32(&l, parted ? 0 : (uint32_t)epilogue->bias_axis);
+    rp_arg_u32(&l, !parted && epilogue->relu);
+    RP_TRY(rp_launch_run(&l, 3, (size_t[]){how->groups[0], how->groups[1], how->groups[2]},
+                         (size_t[]){1, 1, 1}));
+fail:
+    return err;
+}
+
+rp_err rp_gemm_panel(rp_device *device, const rp_mat *c, const rp_mat *a, const rp_mat *b,
+                     const rp_epilogue *epilogue, rp_buffer *workspace) {
+    const rp_tuning_panel *panel = &device->tuning.panel;
+    char defines[96];
+    plan p = plan_call(c, a, b);
+    const cut how = cut_call(&p, panel);
+    const uint32_t c_run = how.groups[2] > 1 ? PANEL : rp_steps_run(&p.c.col, PANEL);
+    uint32_t b_run = rp_steps_run(&p.b.col, PANEL);
+    uint32_t b_deep = b_run >= 16 ? 1 : rp_steps_run(&p.b.row, 16);
+    if (b_deep <= b_run) {
+        b_deep = 1;
+    }
+    rp_err err;
+    RP_TRY(rp_view_prepare(device, a, &p.a_spread, workspace, &p.a));
+    RP_TRY(rp_view_prepare(device, b, &p.b_spread, workspace, &p.b));
+    (void)snprintf(defines, sizeof defines, "-DMR=%u", panel->rows);
+    RP_TRY(pack_rows(device, &p, defines, workspace));
+    (void)snprintf(defines, sizeof defines, "-DMR=%u -DKC=%u -DNB=%u -DB_RUN=%u -DB_DEEP=%u -DC_RUN=%u",
+                   panel->rows, panel->depth, how.panels, b_run, b_deep, c_run);
+    RP_TRY(multiply(device, &p, &how, defines, epilogue, workspace));
+    if (how.groups[2] > 1) {
+        RP_TRY(rp_gemm_finish(device, &p.c, workspace, p.t, how.groups[2], epilogue));
+    }
+fail:
+    return err;
+}
