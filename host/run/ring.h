@@ -28,6 +28,7 @@ typedef struct {
 } rp_board_state;
 
 typedef struct rp_ring rp_ring;
+typedef struct rp_saving rp_saving; /* checkpoint.c's */
 struct rp_ring {
     rp_arena *arena;
     const rp_runfile *run;
@@ -43,6 +44,7 @@ struct rp_ring {
     int64_t last_ping_ns;
     bool watching; /* silence of a board is a fault */
     double *layer_seconds; /* of a profile: forward, backward per layer */
+    rp_saving *saving;     /* the save under way, or NULL */
     /* Messages of a run go here. */
     rp_err (*on_message)(void *context, uint32_t stage, const rp_message *message);
     void *context;

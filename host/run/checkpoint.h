@@ -1,0 +1,36 @@
+/* Checkpoints and weights: one safetensors file of the whole model, names independent of the cut.
+ *
+ *   checkpoint/step-0000000123.safetensors   weights, "optim.<state>.<name>", and metadata
+ *   weights.safetensors                      weights only
+ * Both appear whole or not at all; the last two checkpoints are kept. */
+#ifndef RP_RUN_CHECKPOINT_H
+#define RP_RUN_CHECKPOINT_H
+
+#include "base/safetensors.h"
+#include "run/ring.h"
+
+/* Where a run stands between two segments. */
+typedef struct {
+    uint64_t step;    /* next step to train */
+    uint64_t applied; /* updates done: step minus skipped */
+    bool evaluated;   /* the evaluation due at this step has been done */
+} rp_position;
+
+/* Fetches every tensor from the ring and writes what is asked for (a path may be NULL). Pipes are
+ * empty. errors IO: disk full, folder not writable: the old files are untouched */
+rp_err rp_checkpoint_save(rp_ring *ring, const rp_position *position,
+                          const char *checkpoint_folder, const char *weights_path) RP_MUST_CHECK;
+/* One message of a save; the controller hands TENSOR and TENSORS_END on. */
+rp_err rp_checkpoint_message(rp_ring *ring, uint32_t stage, const rp_message *message) RP_MUST_CHECK;
+
+/* The newest checkpoint of a run folder. errors USAGE: none there; FORMAT */
+rp_err rp_checkpoint_find(rp_arena *arena, const char *folder, char **path,
+                          rp_position *position) RP_MUST_CHECK;
+/* Sends the tensors of a weights file or a checkpoint (`states`) to the boards that hold them.
+ * errors FORMAT naming file and tensor: missing, of another shape, not finite */
+rp_err rp_checkpoint_load(rp_ring *ring, const rp_cut *cut, const char *path, bool states,
+                          uint64_t applied) RP_MUST_CHECK;
+/* The same check without a ring, before anything is started. */
+rp_err rp_checkpoint_check(const rp_runfile *run, const char *path, bool states) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,509 @@
+#include "run/controller.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "run/checkpoint.h"
+#include "run/feed.h"
+
+/* A ring in which nothing at all is reported for so long has stopped. */
+static const int64_t STALL_NS = 900 * RP_NS_PER_S;
+
+typedef struct {
+    rp_arena arena;
+    rp_runfile run;
+    rp_ring ring;
+    rp_record *record;
+    rp_cut cut;
+    const char *folder; /* NULL for eval */
+    char *checkpoints;
+    rp_position position;
+
+    /* of the segment under way */
+    uint64_t steps_done, segment_end;
+    int64_t heard_ns;
+    rp_feed *feed;
+    double eval_loss;
+    uint64_t eval_samples, eval_correct;
+
+    /* norms of the step that waits for its verdict */
+    uint32_t norms_got;
+    uint64_t norms_step;
+    double *sumsq; /* by parameter of the model; 0 for those without a gradient */
+} controller;
+
+/* ---- verdicts --------------------------------------------------------------------------------- */
+
+/* The global gradient norm is summed in the order of the model's parameters, so the verdict does not
+ * depend on the cut; a non-finite gradient anywhere skips the step everywhere. */
+static rp_err give_verdict(controller *c) {
+    double total = 0;
+    for (uint32_t p = 0; p < c->run.model->param_count; p++) {
+        total += c->sumsq[p];
+    }
+    rp_Header header = rp_Header_init_zero;
+    header.kind = RP_KIND_VERDICT;
+    header.step = c->norms_step;
+    header.code = isfinite(total) ? 0u : 1u;
+    header.number_count = 1;
+    header.number[0] = 1.0;
+    if (c->run.optim.clip_norm > 0 && isfinite(total)) {
+        /* torch.nn.utils.clip_grad_norm_: min(1, max_norm / (norm + 1e-6)) */
+        double scale = c->run.optim.clip_norm / (sqrt(total) + 1e-6);
+        header.number[0] = scale < 1.0 ? scale : 1.0;
+    }
+    c->norms_got = 0;
+    if (header.code) {
+        rp_err err = rp_record_event(c->record, "skipped", c->norms_step,
+                                     "a gradient is not finite: the step is skipped");
+        if (err != RP_OK) {
+            return err;
+        }
+    } else {
+        c->position.applied++;
+    }
+    return rp_ring_send_all(&c->ring, &header);
+}
+
+static rp_err on_norms(controller *c, uint32_t stage, const rp_message *message) {
+    const rp_model *model = c->run.model;
+    const double *got = message->part_count ? message->part[0].data : NULL;
+    size_t count = message->part_count ? message->part[0].bytes / sizeof(double) : 0;
+    if (c->norms_got > 0 && c->norms_step != message->header.step) {
+        return rp_fail(RP_ERR_PEER, "board %s is at step %" PRIu64 ", the others at %" PRIu64,
+                       c->ring.board[stage].name, message->header.step, c->norms_step);
+    }
+    size_t used = 0;
+    for (uint32_t p = 0; p < model->param_count; p++) {
+        bool here = model->param[p].layer >= c->cut.first[stage] &&
+                    model->param[p].layer < c->cut.first[stage + 1] &&
+                    model->param[p].role == RP_PARAM_TRAINED;
+        if (here && used < count) {
+            memcpy(&c->sumsq[p], &got[used], sizeof(double));
+        }
+        used += here;
+    }
+    if (used != count) {
+        return rp_fail(RP_ERR_PEER, "board %s sent %zu norms, it has %zu parameters",
+                       c->ring.board[stage].name, count, used);
+    }
+    c->norms_step = message->header.step;
+    return ++c->norms_got == c->ring.count ? give_verdict(c) : RP_OK;
+}
+
+/* ---- messages of a run ------------------------------------------------------------------------ */
+
+static rp_err on_step_done(controller *c, const rp_Header *header) {
+    rp_sched_shape shape = {.epoch_samples = c->run.data.count[RP_SPLIT_TRAIN],
+                            .batch = c->run.batch,
+                            .micro = c->run.micro,
+                            .stages = 1,
+                            .step_end = c->run.steps};
+    if (header->step != c->position.step || header->number_count < 1 || header->whole_count < 2 ||
+        header->whole[0] != rp_sched_step_samples(&shape, header->step)) {
+        return rp_fail(RP_ERR_PEER, "the last board reports step %" PRIu64 ", due is %" PRIu64,
+                       header->step, c->position.step);
+    }
+    double lr = rp_lr_at(&c->run.lr, (double)c->run.optim.lr, header->step, c->run.steps,
+                         c->run.epoch_steps);
+    c->position.step++;
+    c->position.evaluated = false;
+    if (!rp_needs_verdict(c->run.sched, &c->run.optim, c->run.guard)) {
+        c->position.applied++;
+    }
+    return rp_record_step(c->record, header->step, header->number[0] / (double)header->whole[0], lr,
+                          (uint32_t)header->whole[0], header->whole[1]);
+}
+
+static rp_err on_message(void *context, uint32_t stage, const rp_message *message) {
+    controller *c = context;
+    const rp_Header *header = &message->header;
+    c->heard_ns = rp_clock_now_ns(&c->ring.clock);
+    switch (header->kind) {
+    case RP_KIND_STEP_DONE:
+        return on_step_done(c, header);
+    case RP_KIND_NORMS:
+        return on_norms(c, stage, message);
+    case RP_KIND_EVAL_DONE:
+        if (header->number_count < 1 || header->whole_count < 2) {
+            return rp_fail(RP_ERR_PEER, "short evaluation message");
+        }
+        c->eval_loss += header->number[0];
+        c->eval_samples += header->whole[0];
+        c->eval_correct += header->whole[1];
+        return RP_OK;
+    case RP_KIND_TRACE:
+        return message->part_count == 1
+                   ? rp_record_trace(c->record, stage, c->ring.board[stage].clock_offset_ns,
+                                     message->part[0].data, message->part[0].bytes)
+                   : RP_OK;
+    case RP_KIND_TENSOR:
+    case RP_KIND_TENSORS_END:
+        return rp_checkpoint_message(&c->ring, stage, message);
+    default:
+        return rp_fail(RP_ERR_PEER, "board %s sent message %d", c->ring.board[stage].name,
+                       (int)header->kind);
+    }
+}
+
+/* ---- segments --------------------------------------------------------------------------------- */
+
+static bool all_finished(const controller *c) {
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        if (!c->ring.board[k].finished) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static rp_err start_segment(controller *c, rp_Kind kind, uint64_t step, uint64_t whole) {
+    rp_Header header = rp_Header_init_zero;
+    header.kind = kind;
+    header.step = step;
+    header.whole_count = 1;
+    header.whole[0] = whole;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        c->ring.board[k].finished = false;
+    }
+    c->heard_ns = rp_clock_now_ns(&c->ring.clock);
+    return rp_ring_send_all(&c->ring, &header);
+}
+
+/* After the first Ctrl-C: the boards end before the first step that nothing was sent of. */
+static rp_err stop_early(controller *c) {
+    uint64_t stop = rp_feed_untouched(c->feed);
+    if (stop >= c->segment_end) {
+        return RP_OK;
+    }
+    c->segment_end = stop;
+    rp_Header header = rp_Header_init_zero;
+    header.kind = RP_KIND_STOP;
+    header.step = stop;
+    return rp_ring_send_all(&c->ring, &header);
+}
+
+static rp_err pump_segment(controller *c, rp_feed *feed, uint64_t limit) {
+    rp_err err;
+    RP_TRY(rp_feed_step(feed, limit));
+    RP_TRY(rp_ring_pump(&c->ring, rp_feed_eventfd(feed), 50 * RP_NS_PER_MS));
+    RP_TRY(rp_feed_step(feed, limit));
+    if (rp_clock_now_ns(&c->ring.clock) - c->heard_ns > STALL_NS) {
+        return rp_fail(RP_ERR_TIMEOUT, "no board has reported anything for %" PRId64 " s",
+                       STALL_NS / RP_NS_PER_S);
+    }
+fail:
+    return err;
+}
+
+static rp_err train_segment(controller *c, uint64_t end) {
+    rp_err err;
+    bool stopping = false;
+    int64_t start_ns = rp_clock_now_ns(&c->ring.clock);
+    c->segment_end = end;
+    RP_TRY(start_segment(c, RP_KIND_START, c->position.step, end));
+    while (!all_finished(c) || c->position.step < c->segment_end || !rp_feed_quiet(c->feed)) {
+        if (c->ring.interrupts > 0 && !stopping) {
+            stopping = true;
+            RP_TRY(stop_early(c));
+        }
+        if (stopping && all_finished(c) && c->position.step >= c->segment_end) {
+            break; /* a batch that was made but not sent stays in the feed */
+        }
+        RP_TRY(pump_segment(c, c->feed, c->segment_end));
+    }
+    rp_record_segment(c->record, (double)(rp_clock_now_ns(&c->ring.clock) - start_ns) * 1e-9);
+fail:
+    return err;
+}
+
+static rp_err eval_segment(controller *c, rp_split split) {
+    uint64_t samples = c->run.data.count[split];
+    rp_feed *feed = NULL;
+    rp_arena arena;
+    rp_arena_init(&arena, "evaluation", 0);
+    int64_t start_ns = rp_clock_now_ns(&c->ring.clock);
+    uint64_t steps = (samples + c->run.batch - 1) / c->run.batch;
+    rp_err err;
+    c->eval_loss = 0;
+    c->eval_samples = c->eval_correct = 0;
+    RP_TRY(rp_feed_open(&arena, &c->ring, split, false, 0, steps, &feed));
+    RP_TRY(start_segment(c, RP_KIND_EVAL, 0, samples));
+    while (!all_finished(c) || c->eval_samples < samples || !rp_feed_quiet(feed)) {
+        if (c->ring.interrupts > 0) {
+            err = rp_fail(RP_ERR_INTERRUPTED, "interrupted in an evaluation");
+            goto fail;
+        }
+        RP_TRY(pump_segment(c, feed, steps));
+    }
+    rp_record_segment(c->record, (double)(rp_clock_now_ns(&c->ring.clock) - start_ns) * 1e-9);
+    RP_TRY(rp_record_eval(c->record, c->position.step, c->eval_loss / (double)samples, samples,
+                          c->eval_correct));
+    c->position.evaluated = true;
+fail:
+    if (err != RP_OK) {
+        /* parcels may still borrow batches: the links go first */
+        rp_ring_close(&c->ring);
+    }
+    rp_feed_close(&feed);
+    rp_arena_finish(&arena);
+    return err;
+}
+
+/* ---- a training run --------------------------------------------------------------------------- */
+
+static uint64_t smaller(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/* Segments end at epochs' ends and where a checkpoint is due. */
+static uint64_t next_boundary(const controller *c) {
+    uint64_t step = c->position.step;
+    uint64_t end = smaller(c->run.steps, (step / c->run.epoch_steps + 1) * c->run.epoch_steps);
+    if (c->run.checkpoint_steps) {
+        end = smaller(end, (step / c->run.checkpoint_steps + 1) * c->run.checkpoint_steps);
+    }
+    return end;
+}
+
+static bool eval_due(const controller *c) {
+    uint64_t step = c->position.step;
+    if (c->run.data.count[RP_SPLIT_TEST] == 0 || c->position.evaluated || step == 0) {
+        return false;
+    }
+    if (step == c->run.steps) {
+        return true;
+    }
+    return step % c->run.epoch_steps == 0 && c->run.eval_epochs &&
+           step / c->run.epoch_steps % c->run.eval_epochs == 0;
+}
+
+static rp_err save(controller *c) {
+    char *weights;
+    rp_err err;
+    RP_TRY(rp_arena_printf(&c->arena, &weights, "%s/weights.safetensors", c->folder));
+    bool over = c->position.step == c->run.steps;
+    RP_TRY(rp_checkpoint_save(&c->ring, &c->position, c->checkpoints, over ? weights : NULL));
+fail:
+    return err;
+}
+
+static rp_err train_segments(controller *c) {
+    rp_err err = RP_OK;
+    while (c->position.step < c->run.steps && c->ring.interrupts == 0) {
+        if (eval_due(c)) {
+            RP_TRY(eval_segment(c, RP_SPLIT_TEST));
+        }
+        RP_TRY(train_segment(c, next_boundary(c)));
+        RP_TRY(save(c));
+    }
+    if (c->ring.interrupts > 0) {
+        return rp_fail(RP_ERR_INTERRUPTED, "interrupted after step %" PRIu64
+                                           "; go on with: ringpipe train %s --resume %s",
+                       c->position.step, c->run.path, c->folder);
+    }
+    if (eval_due(c)) {
+        RP_TRY(eval_segment(c, RP_SPLIT_TEST));
+        RP_TRY(save(c)); /* so that a resume knows that nothing is left to do */
+    }
+fail:
+    return err;
+}
+
+/* ---- the ring comes up ------------------------------------------------------------------------ */
+
+static rp_err choose_cut(controller *c) {
+    const double *seconds;
+    double *cost;
+    rp_err err;
+    if (!c->run.cut_auto) {
+        c->cut = c->run.cut;
+        return RP_OK;
+    }
+    if (c->run.stages == 1) {
+        c->cut = (rp_cut){.stage_count = 1, .first = {0, c->run.model->layer_count}};
+        return RP_OK;
+    }
+    rp_record_phase(c->record, "measuring every layer, to cut where the stages take equal time");
+    uint32_t layers = c->run.model->layer_count;
+    RP_TRY(rp_ring_profile(&c->ring, &seconds));
+    RP_TRY(RP_ARENA_NEW(&c->arena, layers, &cost));
+    for (uint32_t i = 0; i < layers; i++) {
+        cost[i] = seconds[2 * (size_t)i] + seconds[2 * (size_t)i + 1];
+    }
+    RP_TRY(rp_cut_balance(&c->arena, cost, NULL, layers, c->run.stages, &c->cut));
+fail:
+    return err;
+}
+
+static rp_err bring_up(controller *c, const char *keys_folder, int signal_fd) {
+    rp_err err;
+    rp_record_phase(c->record, c->run.local ? "starting the agents" : "reaching the boards");
+    RP_TRY(rp_ring_open(&c->arena, &c->run, c->folder, keys_folder, signal_fd, &c->ring));
+    c->ring.on_message = on_message;
+    c->ring.context = c;
+    RP_TRY(RP_ARENA_NEW(&c->arena, c->run.model->param_count + 1, &c->sumsq));
+    RP_TRY(choose_cut(c));
+    rp_record_phase(c->record, "building kernels and planning memory on every board");
+    RP_TRY(rp_ring_assign(&c->ring, &c->cut));
+fail:
+    return err;
+}
+
+/* ---- folders ---------------------------------------------------------------------------------- */
+
+/* mkdir -p */
+static rp_err make_folders(const char *path) {
+    char part[512];
+    if (strlen(path) >= sizeof part) {
+        return rp_fail(RP_ERR_USAGE, "%s: path too long", path);
+    }
+    for (size_t i = 1; i <= strlen(path); i++) {
+        if (path[i] != '/' && path[i] != '\0') {
+            continue;
+        }
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (mkdir(part, 0777) != 0 && errno != EEXIST) {
+            return rp_fail(RP_ERR_IO, "%s: %s", part, strerror(errno));
+        }
+    }
+    return RP_OK;
+}
+
+static rp_err choose_folder(controller *c, const rp_train_options *options) {
+    char *path;
+    rp_err err;
+    if (options->resume) {
+        c->folder = options->resume;
+    } else if (options->out) {
+        c->folder = options->out;
+    } else {
+        struct timespec now;
+        struct tm tm;
+        char stamp[32];
+        clock_gettime(CLOCK_REALTIME, &now);
+        gmtime_r(&now.tv_sec, &tm);
+        (void)strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &tm);
+        const char *slash = strrchr(c->run.model_name, '/');
+        RP_TRY(rp_arena_printf(&c->arena, &path, "runs/%s-%s-%s", stamp,
+                               slash ? slash + 1 : c->run.model_name, c->run.sched->name));
+        c->folder = path;
+    }
+    RP_TRY(rp_arena_printf(&c->arena, &c->checkpoints, "%s/checkpoint", c->folder));
+    RP_TRY(make_folders(c->folder));
+fail:
+    return err;
+}
+
+static rp_err write_resolved(controller *c) {
+    char *path;
+    rp_err err;
+    RP_TRY(rp_arena_printf(&c->arena, &path, "%s/run.yaml", c->folder));
+    FILE *file = fopen(path, "w");
+    if (!file) {
+        return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+    }
+    err = rp_config_write(c->run.root, file);
+    if (fclose(file) != 0 && err == RP_OK) {
+        err = rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+    }
+fail:
+    return err;
+}
+
+/* What to start from: a checkpoint, a weights file, or the seed. Checked before anything starts. */
+static rp_err find_start(controller *c, const rp_train_options *options, char **path) {
+    rp_err err = RP_OK;
+    *path = NULL;
+    if (options->resume) {
+        RP_TRY(rp_checkpoint_find(&c->arena, c->checkpoints, path, &c->position));
+        RP_TRY(rp_checkpoint_check(&c->run, *path, true));
+    } else if (c->run.init) {
+        RP_TRY(rp_arena_string(&c->arena, c->run.init, path));
+        RP_TRY(rp_checkpoint_check(&c->run, *path, false));
+    }
+fail:
+    return err;
+}
+
+static const char *status_of(rp_err err) {
+    return err == RP_OK ? "finished" : err == RP_ERR_INTERRUPTED ? "interrupted" : "failed";
+}
+
+static rp_err close_all(controller *c, rp_err result) {
+    char note[512];
+    (void)snprintf(note, sizeof note, "%s", result == RP_OK ? "" : rp_err_message());
+    rp_err err = result;
+    if (c->record) {
+        rp_err closed = rp_record_close(&c->record, &c->ring, &c->cut, status_of(result), note);
+        err = err == RP_OK ? closed : err;
+    }
+    rp_ring_close(&c->ring);
+    rp_feed_close(&c->feed);
+    rp_runfile_close(&c->run);
+    rp_arena_finish(&c->arena);
+    return err;
+}
+
+static rp_err run_training(controller *c, const rp_train_options *options, int signal_fd) {
+    char *start;
+    rp_err err;
+    RP_TRY(find_start(c, options, &start));
+    RP_TRY(write_resolved(c));
+    RP_TRY(rp_record_open(&c->arena, &c->run, c->folder, options->format, c->position.step,
+                          &c->record));
+    RP_TRY(bring_up(c, options->keys_folder, signal_fd));
+    if (start) {
+        RP_TRY(rp_checkpoint_load(&c->ring, &c->cut, start, options->resume != NULL,
+                                  c->position.applied));
+    }
+    RP_TRY(rp_feed_open(&c->arena, &c->ring, RP_SPLIT_TRAIN, true, c->position.step, c->run.steps,
+                        &c->feed));
+    RP_TRY(train_segments(c));
+fail:
+    return err;
+}
+
+rp_err rp_train(const rp_train_options *options) {
+    controller c = {0};
+    rp_arena_init(&c.arena, "run", 0);
+    int signal_fd;
+    rp_err err;
+    RP_TRY(rp_ring_signals(&signal_fd));
+    RP_TRY(rp_runfile_read(&c.arena, options->run_path, options->set, options->set_count, &c.run));
+    if (!options->dry_run) {
+        RP_TRY(choose_folder(&c, options));
+        err = run_training(&c, options, signal_fd);
+    }
+fail:
+    return close_all(&c, err);
+}
+
+/* ---- evaluation ------------------------------------------------------------------------------- */
+
+rp_err rp_eval(const rp_eval_options *options) {
+    controller c = {0};
+    rp_arena_init(&c.arena, "eval", 0);
+    int signal_fd;
+    rp_err err;
+    RP_TRY(rp_ring_signals(&signal_fd));
+    RP_TRY(rp_runfile_read(&c.arena, options->run_path, options->set, options->set_count, &c.run));
+    RP_TRY(rp_checkpoint_check(&c.run, options->weights, false));
+    if (c.run.data.count[options->split] == 0) {
+        err = rp_fail(RP_ERR_USAGE, "the data set has no such split");
+        goto fail;
+    }
+    RP_TRY(rp_record_open(&c.arena, &c.run, NULL, options->format, 0, &c.record));
+    RP_TRY(bring_up(&c, options->keys_folder, signal_fd));
+    RP_TRY(rp_checkpoint_load(&c.ring, &c.cut, options->weights, false, 0));
+    RP_TRY(eval_segment(&c, options->split));
+fail:
+    return close_all(&c, err);
+}

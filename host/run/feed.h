@@ -1,0 +1,24 @@
+/* Feeding: batches of a data set to the first stage (inputs, in microbatches) and the last one
+ * (labels, a step at once, ahead of its inputs). Never blocks; the links' credit is the brake. */
+#ifndef RP_RUN_FEED_H
+#define RP_RUN_FEED_H
+
+#include "run/ring.h"
+
+typedef struct rp_feed rp_feed;
+
+/* Steps [first, end) of the run, or of one pass over the test split. `arena` for its whole life. */
+rp_err rp_feed_open(rp_arena *arena, rp_ring *ring, rp_split split, bool training,
+                    uint64_t step_first, uint64_t step_end, rp_feed **out) RP_MUST_CHECK;
+/* After the feed links are quiet: everything sent must have been acked or the links be closed. */
+void rp_feed_close(rp_feed **feed);
+
+/* Sends what can be sent of the steps before `step_limit`. */
+rp_err rp_feed_step(rp_feed *feed, uint64_t step_limit) RP_MUST_CHECK;
+/* No part of this step or a later one has been sent. */
+uint64_t rp_feed_untouched(const rp_feed *feed);
+/* Nothing is on its way: memory of batches is free again. */
+bool rp_feed_quiet(const rp_feed *feed);
+int rp_feed_eventfd(const rp_feed *feed);
+
+#endif
