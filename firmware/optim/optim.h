@@ -29,9 +29,9 @@ typedef struct {
 typedef struct {
     rp_device *device;
     const rp_optim *optim;
-    rp_buffer *w;                             /* count floats, stepped in place */
-    const rp_buffer *g;                       /* count floats */
-    rp_buffer *state[RP_OPTIM_STATES_MAX];    /* count floats each, zero before the first step */
+    rp_buffer *w;                          /* count floats, stepped in place */
+    const rp_buffer *g;                    /* count floats */
+    rp_buffer *state[RP_OPTIM_STATES_MAX]; /* count floats each, zero before the first step */
     uint32_t count;
     float lr;         /* of this step, from the schedule */
     uint64_t t;       /* steps applied before this one, so 0 at the first */
@@ -80,11 +80,11 @@ double rp_lr_at(const rp_lr_schedule *schedule, double lr, uint64_t step, uint64
 /* Bytes `out` of rp_grad_sumsq() must have: the results, then room for partial sums. Pure. */
 size_t rp_grad_sumsq_bytes(size_t g_bytes, uint32_t tensor_count);
 
-/* out[i] = sum of squares of g[first[i] .. first[i] + count[i]) in an order that depends on count[i]
- * only, so not on the cut; NaN or Inf anywhere gives a non-finite out[i]. `spans` holds
- * 2 * tensor_count uint32: first, count; they do not overlap.
- * writes  all of `out`: tensor_count floats, behind them scratch
- * errors  LIMIT when `out` has fewer than rp_grad_sumsq_bytes() bytes */
+/* out[i] = sum of squares of g[first[i] .. first[i] + count[i]) in an order that depends on
+ * count[i] only, so not on the cut; NaN or Inf anywhere gives a non-finite out[i]. `spans` holds 2
+ * * tensor_count uint32: first, count; they do not overlap. writes  all of `out`: tensor_count
+ * floats, behind them scratch errors  LIMIT when `out` has fewer than rp_grad_sumsq_bytes() bytes
+ */
 rp_err rp_grad_sumsq(rp_device *device, const rp_buffer *g, const rp_buffer *spans,
                      uint32_t tensor_count, rp_buffer *out) RP_MUST_CHECK;
 

@@ -1,0 +1,19 @@
+/* What Adam and AdamW share; private to the room. */
+#ifndef RP_OPTIM_ADAM_H
+#define RP_OPTIM_ADAM_H
+
+#include "optim/optim.h"
+
+extern const char *const rp_adam_state_names[];
+uint32_t rp_adam_state_count(const rp_optim *optim);
+
+/* beta1, beta2 or PyTorch's `betas: [b1, b2]`, eps, weight_decay with this default. */
+rp_err rp_adam_parse(rp_optim *optim, rp_node *keys, double weight_decay) RP_MUST_CHECK;
+
+/* `decoupled`: w *= 1 - lr weight_decay first (AdamW), otherwise g += weight_decay w. */
+rp_err rp_adam_step(const rp_optim_call *call, bool decoupled) RP_MUST_CHECK;
+
+/* w - s lr m^ / (sqrt(v^) + eps), of both: the decoupled decay is not predicted. */
+rp_err rp_adam_predict(const rp_optim_call *call, rp_buffer *out, float s);
+
+#endif

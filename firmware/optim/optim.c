@@ -1,0 +1,98 @@
+#include "optim/optim.h"
+
+#include <string.h>
+
+#include "optim/elements.h"
+
+enum { GROUP_ITEMS = 64, ITEM_ELEMENTS = 16 };
+
+#define LR_MAX 1e30 /* far from overflow as a float */
+
+const rp_optim_kind *rp_optim_find(const char *name) {
+    for (const rp_optim_kind *const *kind = rp_optim_kinds; *kind; kind++) {
+        if (strcmp((*kind)->name, name) == 0) {
+            return *kind;
+        }
+    }
+    return NULL;
+}
+
+static rp_err unknown_kind(const rp_node *node, const char *name) {
+    char known[256] = "";
+    size_t used = 0;
+    for (const rp_optim_kind *const *kind = rp_optim_kinds; *kind; kind++) {
+        used += (size_t)snprintf(known + used, sizeof known - used, " %s", (*kind)->name);
+        if (used >= sizeof known) {
+            break;
+        }
+    }
+    return rp_node_fail(node, "unknown optimizer '%s', expected one of:%s", name, known);
+}
+
+rp_err rp_optim_parse(rp_optim *optim, rp_node *node) {
+    const char *name = NULL;
+    rp_err err;
+    *optim = (rp_optim){.predicts = true};
+    if (!rp_node_is_map(node)) {
+        return rp_node_fail(node, "expected a map with kind and lr, e.g. {kind: sgd, lr: 0.05}");
+    }
+    RP_TRY(rp_node_need(node, "kind"));
+    RP_TRY(rp_node_string(node, "kind", &name));
+    optim->kind = rp_optim_find(name);
+    if (!optim->kind) {
+        return unknown_kind(rp_node_find(node, "kind"), name);
+    }
+    RP_TRY(rp_node_need(node, "lr"));
+    RP_TRY(rp_node_f64(node, "lr", 0.0, LR_MAX, &optim->lr));
+    RP_TRY(rp_node_f64(node, "clip_norm", 0.0, LR_MAX, &optim->clip_norm));
+    RP_TRY(optim->kind->parse(optim, node));
+    RP_TRY(rp_node_done(node));
+    return RP_OK;
+fail:
+    return err;
+}
+
+rp_err rp_optim_parse_decay(rp_optim *optim, rp_node *keys) {
+    return rp_node_f64(keys, "weight_decay", 0.0, LR_MAX, &optim->weight_decay);
+}
+
+rp_err rp_optim_begin(const rp_optim_call *call, const char *entry, rp_launch *launch) {
+    rp_kernel *kernel;
+    rp_err err = rp_kernel_find(call->device, "optim", entry, NULL, &kernel);
+    if (err == RP_OK) {
+        *launch = rp_launch_begin(kernel);
+    }
+    return err;
+}
+
+rp_err rp_optim_run(const rp_optim_call *call, rp_launch *launch) {
+    const size_t items = ((size_t)call->count + ITEM_ELEMENTS - 1) / ITEM_ELEMENTS;
+    return rp_launch_run(launch, 1, &items, (size_t[]){GROUP_ITEMS});
+}
+
+rp_err rp_optim_copy(const rp_optim_call *call, rp_buffer *out) {
+    return rp_buffer_copy(call->device, out, 0, call->w, 0, (size_t)call->count * sizeof(float));
+}
+
+rp_err rp_optim_predict_along(const rp_optim_call *call, const rp_buffer *direction, rp_buffer *out,
+                              float s) {
+    rp_launch launch;
+    rp_err err;
+    if (call->t == 0 || s == 0.0f) {
+        return rp_optim_copy(call, out);
+    }
+    if (!direction) {
+        return rp_fail(RP_ERR_USAGE, "%s: prediction was switched off, its direction is not kept",
+                       call->optim->kind->name);
+    }
+    RP_TRY(rp_optim_begin(call, "predict_direction", &launch));
+    rp_arg_buffer(&launch, out);
+    rp_arg_buffer(&launch, call->w);
+    rp_arg_buffer(&launch, direction);
+    rp_arg_u32(&launch, call->count);
+    rp_arg_f32(&launch, call->lr * s);
+    RP_TRY(rp_optim_run(call, &launch));
+    return RP_OK;
+fail:
+    return err;
+}

@@ -1,0 +1,82 @@
+/* SGD with momentum, dampening, Nesterov and L2 weight decay.
+ *
+ *   g += wd w;  buf = mu buf + (1 - dampening) g, at the first step buf = g
+ *   d = buf, or g + mu buf with nesterov, or g without momentum;  w -= lr d
+ *
+ * predict moves along the last applied d. With momentum that is buf; otherwise it is not in torch's
+ * state, so a stage that predicts keeps it: without momentum in the state that would be buf
+ * (METHODS 5.1 with u = 0), with nesterov in a second state. */
+#include "optim/elements.h"
+
+static const char *const state_names[] = {"momentum_buffer", "direction", NULL};
+
+static uint32_t state_count(const rp_optim *optim) {
+    if (optim->momentum == 0.0) {
+        return optim->predicts ? 1 : 0;
+    }
+    return optim->nesterov && optim->predicts ? 2 : 1;
+}
+
+/* The state that holds the last applied direction, NULL when none does. */
+static rp_buffer *direction_of(const rp_optim_call *call) {
+    const rp_optim *optim = call->optim;
+    const uint32_t index = optim->nesterov ? 1 : 0;
+    return index < state_count(optim) ? call->state[index] : NULL;
+}
+
+static rp_err parse(rp_optim *optim, rp_node *keys) {
+    rp_err err;
+    RP_TRY(rp_node_f64(keys, "momentum", 0.0, 1.0, &optim->momentum));
+    RP_TRY(rp_node_f64(keys, "dampening", 0.0, 1.0, &optim->dampening));
+    RP_TRY(rp_node_bool(keys, "nesterov", &optim->nesterov));
+    RP_TRY(rp_optim_parse_decay(optim, keys));
+    if (optim->nesterov && (optim->momentum == 0.0 || optim->dampening != 0.0)) {
+        return rp_node_fail(rp_node_find(keys, "nesterov"),
+                            "nesterov needs momentum above 0 and dampening 0, found momentum %g "
+                            "and dampening %g",
+                            optim->momentum, optim->dampening);
+    }
+    return RP_OK;
+fail:
+    return err;
+}
+
+static rp_err step(const rp_optim_call *call) {
+    const rp_optim *optim = call->optim;
+    const bool has_buf = optim->momentum != 0.0;
+    const bool has_direction = optim->nesterov || !has_buf;
+    rp_launch launch;
+    rp_err err;
+    RP_TRY(rp_optim_begin(call, "sgd", &launch));
+    rp_arg_buffer(&launch, call->w);
+    rp_arg_buffer(&launch, call->g);
+    rp_arg_buffer(&launch, has_buf ? call->state[0] : NULL);
+    rp_arg_buffer(&launch, has_direction ? direction_of(call) : NULL);
+    rp_arg_u32(&launch, call->count);
+    rp_arg_f32(&launch, call->grad_scale);
+    rp_arg_f32(&launch, call->lr);
+    rp_arg_f32(&launch, (float)optim->momentum);
+    rp_arg_f32(&launch, (float)(1.0 - optim->dampening));
+    rp_arg_f32(&launch, (float)optim->weight_decay);
+    rp_arg_u32(&launch, optim->nesterov);
+    rp_arg_u32(&launch, call->t == 0);
+    RP_TRY(rp_optim_run(call, &launch));
+    return RP_OK;
+fail:
+    return err;
+}
+
+static rp_err predict(const rp_optim_call *call, rp_buffer *out, float s) {
+    return rp_optim_predict_along(call, direction_of(call), out, s);
+}
+
+const rp_optim_kind rp_optim_sgd = {
+    .name = "sgd",
+    .source = "torch.optim.SGD; prediction: PipeOptim, Guan et al. 2023, METHODS 5.1, where the "
+              "applied direction of nesterov is a derivation",
+    .state_names = state_names,
+    .state_count = state_count,
+    .parse = parse,
+    .step = step,
+    .predict = predict,
+};

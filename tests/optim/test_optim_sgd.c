@@ -1,0 +1,109 @@
+#include "optim_case.h"
+
+static void equals_pytorch(void **state) {
+    (void)state;
+    optim_golden_each("sgd");
+}
+
+static void bad_options(void **state) {
+    (void)state;
+    optim_case_refused("kind: sgd\nlr: 1\nnesterov: true\n", "run.yaml:3");
+    optim_case_refused("kind: sgd\nlr: 1\nmomentum: 0.9\ndampening: 0.1\nnesterov: true\n",
+                       "run.yaml:5");
+    optim_case_refused("{kind: sgd, lr: 1, momentum: -0.1}", "momentum");
+    optim_case_refused("{kind: sgd, lr: 1, betas: [0.9, 0.99]}", "betas");
+}
+
+/* State counts: only what the options and a predicting stage need. */
+static void states(void **state) {
+    (void)state;
+    const struct {
+        const char *text;
+        uint32_t predicting, otherwise;
+    } cases[] = {{"{kind: sgd, lr: 1}", 1, 0},
+                 {"{kind: sgd, lr: 1, momentum: 0.9}", 1, 1},
+                 {"{kind: sgd, lr: 1, momentum: 0.9, nesterov: true}", 2, 1}};
+    rp_arena arena;
+    rp_arena_init(&arena, "states", 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rp_optim optim;
+        expect_ok(optim_case_parse(&arena, cases[i].text, &optim));
+        assert_int_equal(optim.kind->state_count(&optim), cases[i].predicting);
+        optim.predicts = false;
+        assert_int_equal(optim.kind->state_count(&optim), cases[i].otherwise);
+    }
+    rp_arena_finish(&arena);
+}
+
+/* A stage that does not predict gets the same steps from fewer states, and no prediction. */
+static void without_prediction(void **state) {
+    (void)state;
+    enum { COUNT = 37 };
+    const char *const texts[] = {"{kind: sgd, lr: 0.1}",
+                                 "{kind: sgd, lr: 0.1, momentum: 0.9, nesterov: true}"};
+    for (size_t k = 0; k < 2; k++) {
+        float w[2][COUNT];
+        for (int predicts = 0; predicts < 2; predicts++) {
+            float g[COUNT];
+            rp_optim optim;
+            optim_case c;
+            rp_arena arena;
+            rp_arena_init(&arena, "parse", 0);
+            expect_ok(optim_case_parse(&arena, texts[k], &optim));
+            rp_arena_finish(&arena);
+            optim.predicts = predicts;
+            optim_case_open(&c, &optim, COUNT);
+            golden_values("g", COUNT, g);
+            optim_case_step(&c, g);
+            optim_case_step(&c, g);
+            optim_case_read(c.call.w, w[predicts], COUNT);
+            expect_err(optim.kind->predict(&c.call, c.out, 1.0f), predicts ? RP_OK : RP_ERR_USAGE);
+            optim_case_close(&c);
+        }
+        assert_memory_equal(w[0], w[1], sizeof w[0]);
+    }
+}
+
+/* Heavy ball on 0.5 (w - 0.5)^2 for 200 steps, against the recurrence in double. */
+static void follows_the_recurrence(void **state) {
+    (void)state;
+    enum { COUNT = 4, STEPS = 200 };
+    float w[COUNT] = {1.0f, 0.9f, 1.1f, 1.05f};
+    double want[COUNT];
+    double buf[COUNT] = {0};
+    rp_optim optim;
+    optim_case c;
+    rp_arena arena;
+    rp_arena_init(&arena, "parse", 0);
+    expect_ok(optim_case_parse(&arena, "{kind: sgd, lr: 0.02, momentum: 0.9}", &optim));
+    optim_case_open(&c, &optim, COUNT);
+    optim_case_write(c.call.w, w, COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        want[i] = (double)w[i];
+    }
+    for (int t = 0; t < STEPS; t++) {
+        float g[COUNT];
+        optim_case_read(c.call.w, w, COUNT);
+        for (size_t i = 0; i < COUNT; i++) {
+            g[i] = w[i] - 0.5f;
+            buf[i] = 0.9 * buf[i] + (want[i] - 0.5);
+            want[i] -= 0.02 * buf[i];
+        }
+        optim_case_step(&c, g);
+    }
+    optim_case_read(c.call.w, w, COUNT);
+    expect_close_all(w, want, COUNT, 1e-5, 1e-6);
+    optim_case_close(&c);
+    rp_arena_finish(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equals_pytorch),
+        cmocka_unit_test(bad_options),
+        cmocka_unit_test(states),
+        cmocka_unit_test(without_prediction),
+        cmocka_unit_test(follows_the_recurrence),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
