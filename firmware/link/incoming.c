@@ -132,7 +132,7 @@ static void know_route(rp_link *link, const uint8_t *route, size_t route_bytes) 
         (link->route_bytes != route_bytes || memcmp(link->route, route, route_bytes) != 0)) {
         memcpy(link->route, route, route_bytes);
         link->route_bytes = route_bytes;
-        link->greet = true;
+        link->probe_now = true;
     }
 }
 

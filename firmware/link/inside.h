@@ -18,7 +18,8 @@ enum {
     REFUSED_KEYS_MAX = 16,
     NAME_BYTES = 48,
     ENDPOINT_BYTES = 256,
-    QUEUE_SLACK = 64 /* room for acks and control in queues that are sized by the window */
+    EAGER_REPLAYS = 3, /* ended with a probe at once; then with the usual pause */
+    QUEUE_SLACK = 64   /* room for acks and control in queues that are sized by the window */
 };
 
 #define PROBE_FIRST_NS (200 * RP_NS_PER_MS)
@@ -50,6 +51,7 @@ typedef struct {
     uint64_t data_count; /* data parcels numbered in this stream */
     uint64_t credit;     /* the peer takes this many of them */
     uint64_t generation; /* of the replay: an older request for one is out of date */
+    uint32_t replays;    /* since the last progress */
     int64_t probe_ns, probe_wait_ns;
 } sender;
 
@@ -112,11 +114,13 @@ struct rp_link {
     bool want_write;            /* ZeroMQ had no room */
     uint32_t failed_handshakes; /* in a row */
 
+    int64_t reconnect_ns; /* when connecting: after the end of a connection; 0 = none */
+
     uint64_t session, peer_session;
     uint64_t retired[RETIRED_MAX];
     uint32_t retired_count;
     uint64_t warned_session;
-    bool greet; /* a connection is new: let the peer know us */
+    bool probe_now; /* after a new connection, and after a replay */
 
     sender out;
     receiver in;

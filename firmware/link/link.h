@@ -75,7 +75,8 @@ typedef struct {
 
 typedef struct rp_link rp_link;
 
-/* Its memory is its own and freed by close, so that links may come and go.
+/* Its memory is its own and freed by close, so that links may come and go. An address in use is
+ * tried for half a second.
  * errors USAGE, FORMAT (key), IO (address), MEMORY */
 rp_err rp_link_open(rp_links *links, const rp_link_options *options, rp_link **out) RP_MUST_CHECK;
 /* Un-acked messages are given up: done() is called for each; messages not released become invalid. */

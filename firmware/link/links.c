@@ -82,6 +82,9 @@ static int64_t deadline_ns(const rp_link *link, int64_t now) {
     if (lends(link) && now + LENT_POLL_NS < at) {
         at = now + LENT_POLL_NS;
     }
+    if (link->reconnect_ns && link->reconnect_ns < at) {
+        at = link->reconnect_ns;
+    }
     if (sender_waits(link) && link->out.probe_ns < at) {
         at = link->out.probe_ns;
     }

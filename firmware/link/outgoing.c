@@ -96,6 +96,7 @@ void sender_reset(rp_link *link) {
     s->data_count = 0;
     s->credit = 0;
     s->generation = 0;
+    s->replays = 0;
     s->probe_wait_ns = PROBE_FIRST_NS;
 }
 
@@ -106,6 +107,7 @@ bool sender_ack(rp_link *link, uint64_t ack) {
     }
     if (s->base + ack > s->acked) {
         give_up_to(s, s->base + ack);
+        s->replays = 0;
         s->probe_wait_ns = PROBE_FIRST_NS;
         s->probe_ns = link_now_ns(link) + s->probe_wait_ns;
     }
@@ -117,6 +119,7 @@ void sender_again(rp_link *link, uint64_t generation) {
     if (generation == s->generation || generation == ANY_GENERATION) {
         s->generation++;
         s->sent = s->acked;
+        link->probe_now = s->replays++ < EAGER_REPLAYS; /* is it complete this time? */
         s->probe_wait_ns = PROBE_FIRST_NS;
         s->probe_ns = link_now_ns(link) + s->probe_wait_ns;
     }
@@ -200,7 +203,7 @@ void sender_transmit(rp_link *link) {
 bool sender_ready(const rp_link *link) {
     bool known = link->peer_session && (!link->bound || link->route_bytes);
     bool room = !link->want_write && !emulate_full(link);
-    return room && (link->greet || (known && link->out.sent < link->out.next));
+    return room && (link->probe_now || (known && link->out.sent < link->out.next));
 }
 
 bool sender_waits(const rp_link *link) {
@@ -211,13 +214,13 @@ bool sender_waits(const rp_link *link) {
 void sender_probe(rp_link *link) {
     sender *s = &link->out;
     int64_t now = link_now_ns(link);
-    if (!link->greet && (!sender_waits(link) || now < s->probe_ns)) {
+    if (!link->probe_now && (!sender_waits(link) || now < s->probe_ns)) {
         return;
     }
     rp_Header header = {.kind = RP_KIND_PROBE, .seq = s->sent - s->base};
     header.whole[header.whole_count++] = s->generation;
     if (post_bare(link, &header) != FULL) {
-        link->greet = false; /* without a peer to send to, its next connection asks again */
+        link->probe_now = false; /* without a peer to send to, its next connection asks again */
     }
     s->probe_ns = now + s->probe_wait_ns;
     s->probe_wait_ns = 2 * s->probe_wait_ns < PROBE_LAST_NS ? 2 * s->probe_wait_ns : PROBE_LAST_NS;

@@ -5,7 +5,9 @@
  * its messages out between that and the new one. We answer where the peer was last heard.
  * source  libzmq 4.3.4 doc/zmq_setsockopt, zmq_socket_monitor */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/log.h"
 #include "link/inside.h"
@@ -20,8 +22,12 @@ enum {
     TCP_UNACKED_MS = 5000, /* then the connection is given up: safe, we replay */
     KEEPALIVE_IDLE_S = 10,
     KEEPALIVE_EACH_S = 3,
-    KEEPALIVE_COUNT = 3
+    KEEPALIVE_COUNT = 3,
+    BIND_TRIES = 100,
+    BIND_NAP_NS = 5000000
 };
+
+#define RECONNECT_NS (2 * RP_NS_PER_S)
 
 typedef struct {
     int option;
@@ -107,7 +113,8 @@ static rp_err open_monitor(rp_link *link) {
     char address[ENDPOINT_BYTES];
     snprintf(address, sizeof address, "inproc://monitor-%u", link->id);
     int events = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
-                 ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+                 ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
+                 ZMQ_EVENT_DISCONNECTED;
     int zero = 0;
     if (zmq_socket_monitor(link->socket, address, events) != 0) {
         return rp_fail(RP_ERR_IO, "link %s: no monitor: %s", link->name, zmq_strerror(zmq_errno()));
@@ -119,6 +126,22 @@ static rp_err open_monitor(rp_link *link) {
         return rp_fail(RP_ERR_IO, "link %s: no monitor: %s", link->name, zmq_strerror(zmq_errno()));
     }
     return RP_OK;
+}
+
+/* ZeroMQ's thread frees the port of a closed link some moments after the close. */
+static int bind_retrying(rp_link *link, const char *endpoint) {
+    const struct timespec nap = {.tv_nsec = BIND_NAP_NS};
+    for (int i = 0; i < BIND_TRIES; i++) {
+        if (zmq_bind(link->socket, endpoint) == 0) {
+            return 0;
+        }
+        if (zmq_errno() != EADDRINUSE) {
+            return -1;
+        }
+        (void)nanosleep(&nap, NULL);
+    }
+    errno = EADDRINUSE;
+    return -1;
 }
 
 rp_err socket_open(rp_link *link, const rp_link_options *options) {
@@ -134,7 +157,7 @@ rp_err socket_open(rp_link *link, const rp_link_options *options) {
     if (!link->bound) {
         RP_TRY(open_monitor(link));
     }
-    if ((link->bound ? zmq_bind : zmq_connect)(link->socket, wanted) != 0) {
+    if ((link->bound ? bind_retrying(link, wanted) : zmq_connect(link->socket, wanted)) != 0) {
         err = rp_fail(RP_ERR_IO, "link %s: can not %s %s: %s", link->name,
                       link->bound ? "bind to" : "connect to", wanted, zmq_strerror(zmq_errno()));
         goto fail;
@@ -168,18 +191,36 @@ static void refused_by_peer(rp_link *link, const char *why) {
     link->stats.auth_failed = true;
 }
 
+/* ZeroMQ tries again by itself after most ends of a connection, but never after a refusal or
+ * another error of the protocol: then the peer could trust us later in vain. */
+static void reconnect(rp_link *link) {
+    link->reconnect_ns = link_now_ns(link) + RECONNECT_NS;
+    (void)zmq_disconnect(link->socket, link->endpoint); /* fails when ZeroMQ has given it up */
+    if (zmq_connect(link->socket, link->endpoint) != 0) {
+        rp_log_error("link %s: can not connect to %s: %s", link->name, link->endpoint,
+                     zmq_strerror(zmq_errno()));
+    }
+}
+
 /* A wrong server key looks like a connection that closes in the handshake: the server can not tell
  * us more, because it can not read us. A reset line looks the same, hence HANDSHAKES_MAX. */
 static void take_event(rp_link *link, uint16_t event, uint32_t value) {
     if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
         link->failed_handshakes = 0;
+        link->reconnect_ns = 0;
         link->stats.auth_failed = false;
-        link->greet = true;
-    } else if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH) {
+        link->probe_now = true;
+        return;
+    }
+    if (link->reconnect_ns == 0) {
+        link->reconnect_ns = link_now_ns(link) + RECONNECT_NS;
+    }
+    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH) {
         refused_by_peer(link, "our key is not on its list (`ringpipe keys trust` there)");
     } else if (event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) {
         refused_by_peer(link, "it does not speak CURVE, or has another key than we were told");
-    } else if (value != ETIMEDOUT && ++link->failed_handshakes == HANDSHAKES_MAX) {
+    } else if (event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && value != ETIMEDOUT &&
+               ++link->failed_handshakes == HANDSHAKES_MAX) {
         refused_by_peer(link, "it breaks off every handshake, as one with another key does");
     }
 }
@@ -195,6 +236,9 @@ void socket_monitor(rp_link *link) {
         memcpy(&number, event, sizeof number);
         memcpy(&value, event + sizeof number, sizeof value);
         take_event(link, number, value);
+    }
+    if (link->reconnect_ns && link_now_ns(link) >= link->reconnect_ns) {
+        reconnect(link);
     }
 }
 

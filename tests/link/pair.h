@@ -95,9 +95,9 @@ static inline int64_t now_ns(void) {
 /* Steps until `condition` holds; fails after `seconds`. */
 #define step_until(p, condition, seconds)                                                          \
     do {                                                                                           \
-        int64_t until_ns = now_ns() + (int64_t)(seconds)*RP_NS_PER_S;                              \
+        int64_t step_until_ns = now_ns() + (int64_t)(seconds)*RP_NS_PER_S;                         \
         while (!(condition)) {                                                                     \
-            if (now_ns() > until_ns) {                                                             \
+            if (now_ns() > step_until_ns) {                                                        \
                 fail_msg("waited %d s for %s", (int)(seconds), #condition);                        \
             }                                                                                      \
             pair_step(p);                                                                          \

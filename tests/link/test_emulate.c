@@ -1,0 +1,165 @@
+#include "base/config.h"
+#include "pair.h"
+
+/* Both ends on a stepped clock; only b -> a is a slow line. */
+static void open_stepped(pair *p, const rp_link_profile *profile) {
+    rp_link_options options = pair_options(60);
+    memset(p, 0, sizeof *p);
+    p->clock = rp_clock_stepped(RP_NS_PER_S);
+    end_open(&p->a, &p->clock, NULL);
+    end_open(&p->b, &p->clock, NULL);
+    bind_end(p, options, "tcp://127.0.0.1:*");
+    options.emulate = *profile;
+    connect_end(p, options, rp_link_endpoint(p->a.link));
+}
+
+/* Lets a millisecond pass: on our clock, and enough of a real one for ZeroMQ to carry things. */
+static void pass_ms(pair *p) {
+    p->clock.stepped_ns += RP_NS_PER_MS;
+    for (int i = 0; i < 2; i++) {
+        pair_step(p);
+    }
+}
+
+static void wait_for_credit(pair *p) {
+    for (int i = 0; !rp_link_can_send(p->b.link); i++) {
+        assert_true(i < 5000);
+        pass_ms(p);
+    }
+}
+
+static void rate_and_delay_hold(void **state) {
+    (void)state;
+    pair p;
+    flow f;
+    rp_link_profile profile = {.rate_mbit = 8, .delay_ms = 30, .jitter_ms = 10};
+    open_stepped(&p, &profile);
+    wait_for_credit(&p);
+    flow_open(&f, &p.b.link, &p.a.link, 40, 10000);
+    int64_t began_ns = p.clock.stepped_ns;
+    int64_t first_ns = 0;
+    while (f.received < f.total) {
+        flow_send(&f);
+        pass_ms(&p);
+        flow_recv(&f, 60);
+        if (f.received && !first_ns) {
+            first_ns = p.clock.stepped_ns - began_ns;
+        }
+        assert_true(p.clock.stepped_ns - began_ns < 5 * RP_NS_PER_S);
+    }
+    double first_ms = (double)first_ns / 1e6;
+    double all_ms = (double)(p.clock.stepped_ns - began_ns) / 1e6;
+    printf("first after %.0f ms, all after %.0f ms, busy %.3f s\n", first_ms, all_ms,
+           stats_of(&p.b).busy_s);
+    assert_true(first_ms >= 30 && first_ms <= 60);     /* 10 on the line, 30 +- 10 on the way */
+    assert_true(all_ms >= 420 && all_ms <= 520);       /* 40 x 10 on the line, then the way */
+    expect_close(stats_of(&p.b).busy_s, 0.4, 0.05, 0); /* headers and probes are small */
+    assert_int_equal(stats_of(&p.b).resent, 0);        /* slowness is no loss */
+    pair_close(&p); /* the last acks are still on the way: done() comes at close */
+    assert_int_equal(f.done, f.total);
+    flow_close(&f);
+}
+
+static void outages_hold_everything_back(void **state) {
+    (void)state;
+    pair p;
+    flow f;
+    rp_link_profile profile = {.outage_every_s = 0.5, .outage_s = 0.2};
+    open_stepped(&p, &profile);
+    int64_t opened_ns = p.clock.stepped_ns;
+    wait_for_credit(&p);
+    flow_open(&f, &p.b.link, &p.a.link, 1000000, 100);
+    uint32_t within = 0;
+    while (p.clock.stepped_ns - opened_ns < 1200 * RP_NS_PER_MS) {
+        flow_send(&f);
+        pass_ms(&p);
+        uint32_t before = f.received;
+        flow_recv(&f, 60);
+        int64_t at_ms = (p.clock.stepped_ns - opened_ns) / RP_NS_PER_MS;
+        if (at_ms >= 505 && at_ms < 700) { /* a few may still be in ZeroMQ's hands */
+            within += f.received - before;
+        }
+        if (at_ms == 730 || at_ms == 480) {
+            assert_true(f.received > before || rp_link_can_send(p.b.link));
+        }
+    }
+    printf("received %u, %u of them within an outage\n", f.received, within);
+    assert_int_equal(within, 0);
+    assert_true(f.received > 1000);
+    f.total = f.sent;
+    for (int i = 0; !flow_complete(&f); i++) {
+        assert_true(i < 5000);
+        pass_ms(&p);
+        flow_recv(&f, 60);
+    }
+    flow_close(&f);
+    pair_close(&p);
+}
+
+/* A fifth of everything, acks too, vanishes both ways; each parcel arrives once. */
+static void loss_is_repaired(void **state) {
+    (void)state;
+    pair p;
+    flow there;
+    flow back;
+    rp_link_options options = pair_options(6);
+    options.emulate = (rp_link_profile){.loss = 0.2};
+    pair_open(&p, &options);
+    flow_open(&there, &p.a.link, &p.b.link, 200, 1000);
+    flow_open(&back, &p.b.link, &p.a.link, 200, 1000);
+    int64_t until_ns = now_ns() + 50 * RP_NS_PER_S;
+    while (!flow_complete(&there) || !flow_complete(&back)) {
+        assert_true(now_ns() < until_ns);
+        flow_send(&there);
+        flow_send(&back);
+        pair_step(&p);
+        flow_recv(&there, 4);
+        flow_recv(&back, 4);
+    }
+    assert_true(stats_of(&p.a).resent > 20);
+    printf("400 parcels, %llu sent again\n",
+           (unsigned long long)(stats_of(&p.a).resent + stats_of(&p.b).resent));
+    flow_close(&there);
+    flow_close(&back);
+    pair_close(&p);
+}
+
+static rp_err parse(const char *text, rp_link_profile *profile) {
+    rp_arena arena;
+    rp_node *root;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(rp_config_read_text(&arena, text, strlen(text), "run.yaml", &root));
+    memset(profile, 0, sizeof *profile);
+    rp_err err = rp_link_profile_parse(profile, rp_node_find(root, "link"));
+    rp_arena_finish(&arena);
+    return err;
+}
+
+static void profiles_are_read(void **state) {
+    (void)state;
+    rp_link_profile profile;
+    expect_ok(parse("link: {rate_mbit: 10, delay_ms: 20, jitter_ms: 5, loss: 0.01, "
+                    "outage: \"every 60s for 5.5s\"}",
+                    &profile));
+    expect_close(profile.rate_mbit, 10, 0, 0);
+    expect_close(profile.delay_ms, 20, 0, 0);
+    expect_close(profile.jitter_ms, 5, 0, 0);
+    expect_close(profile.loss, 0.01, 0, 0);
+    expect_close(profile.outage_every_s, 60, 0, 0);
+    expect_close(profile.outage_s, 5.5, 0, 0);
+    expect_err(parse("link: {loss: 1.0}", &profile), RP_ERR_USAGE);
+    expect_err(parse("link: {rate: 10}", &profile), RP_ERR_USAGE);
+    expect_err(parse("link: {outage: \"every 5s for 60s\"}", &profile), RP_ERR_USAGE);
+    expect_err(parse("link: {outage: \"often\"}", &profile), RP_ERR_USAGE);
+    expect_err(parse("link: {outage: \"every nans for 1s\"}", &profile), RP_ERR_USAGE);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rate_and_delay_hold),
+        cmocka_unit_test(outages_hold_everything_back),
+        cmocka_unit_test(loss_is_repaired),
+        cmocka_unit_test(profiles_are_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,203 @@
+#include "base/rng.h"
+#include "pair.h"
+#include "proxy.h"
+
+static proxy line;
+
+static void open_through_proxy(pair *p, const rp_link_options *options) {
+    char endpoint[64];
+    memset(p, 0, sizeof *p);
+    p->clock = rp_clock_real();
+    end_open(&p->a, &p->clock, NULL);
+    end_open(&p->b, &p->clock, NULL);
+    bind_end(p, *options, "tcp://127.0.0.1:*");
+    proxy_open(&line, rp_link_endpoint(p->a.link));
+    snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%u", line.port);
+    connect_end(p, *options, endpoint);
+}
+
+static void flows_step(pair *p, flow *there, flow *back) {
+    flow_send(there);
+    flow_send(back);
+    pair_step(p);
+    flow_recv(there, 2);
+    flow_recv(back, 2);
+}
+
+/* The connection is reset at seeded points: nothing is lost, repeated or out of order (flow_recv
+ * checks each parcel), and done() comes once each (flow_done checks it). */
+static void resets_lose_nothing(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        pair p;
+        flow there;
+        flow back;
+        rp_rng rng = rp_rng_named(seed, "cuts");
+        rp_link_options options = pair_options((uint32_t)(1 + 2 * seed));
+        open_through_proxy(&p, &options);
+        flow_open(&there, &p.a.link, &p.b.link, 1200, seed == 2 ? FLOW_BYTES_MAX : 4000);
+        flow_open(&back, &p.b.link, &p.a.link, 1200, 4000);
+        uint32_t next_cut = 100;
+        int64_t until_ns = now_ns() + 30 * RP_NS_PER_S;
+        while (!flow_complete(&there) || !flow_complete(&back)) {
+            if (now_ns() > until_ns) {
+                fail_msg("seed %u: stuck at %u and %u", (unsigned)seed, there.received,
+                         back.received);
+            }
+            flows_step(&p, &there, &back);
+            if (there.received + back.received >= next_cut) {
+                atomic_store(&line.cut, true);
+                next_cut += 60 + rp_rng_below(&rng, 300);
+            }
+        }
+        rp_link_stats a = stats_of(&p.a);
+        rp_link_stats b = stats_of(&p.b);
+        printf("seed %u: %u cuts, %llu sent again, %llu dropped as duplicates\n", (unsigned)seed,
+               atomic_load(&line.cuts), (unsigned long long)(a.resent + b.resent),
+               (unsigned long long)(a.duplicates + b.duplicates));
+        assert_true(atomic_load(&line.cuts) >= 5);
+        assert_false(a.peer_restarted || b.peer_restarted);
+        assert_int_equal(a.refused + b.refused, 0);
+        flow_close(&there);
+        flow_close(&back);
+        pair_close(&p);
+        proxy_close(&line);
+    }
+}
+
+/* Nothing passes for a while and no connection ends: it goes on by itself. */
+static void black_hole_resumes(void **state) {
+    (void)state;
+    pair p;
+    flow there;
+    flow back;
+    rp_link_options options = pair_options(4);
+    open_through_proxy(&p, &options);
+    flow_open(&there, &p.a.link, &p.b.link, 100000, 2000);
+    flow_open(&back, &p.b.link, &p.a.link, 100000, 2000);
+    int64_t until_ns = now_ns() + 10 * RP_NS_PER_S;
+    while (there.received < 200) {
+        assert_true(now_ns() < until_ns);
+        flows_step(&p, &there, &back);
+    }
+    atomic_store(&line.hold, true);
+    int64_t held_until_ns = now_ns() + 1500 * RP_NS_PER_MS;
+    while (now_ns() < held_until_ns) {
+        flows_step(&p, &there, &back);
+    }
+    uint32_t there_held = there.received;
+    atomic_store(&line.hold, false);
+    while (there.received < there_held + 200 || back.received < 200) {
+        assert_true(now_ns() < held_until_ns + 5 * RP_NS_PER_S);
+        flows_step(&p, &there, &back);
+    }
+    printf("resumed, 200 parcels within %lld ms\n",
+           (long long)((now_ns() - held_until_ns) / RP_NS_PER_MS));
+    assert_true(now_ns() - held_until_ns < 1500 * RP_NS_PER_MS);
+    there.total = there.sent; /* let it run out */
+    back.total = back.sent;
+    while (!flow_complete(&there) || !flow_complete(&back)) {
+        assert_true(now_ns() < held_until_ns + 10 * RP_NS_PER_S);
+        flows_step(&p, &there, &back);
+    }
+    flow_close(&there);
+    flow_close(&back);
+    pair_close(&p);
+    proxy_close(&line);
+}
+
+/* One end is closed in the middle and opened again: the other end tells, and both begin anew. */
+static void restart(bool connecting_end, uint32_t cycle) {
+    pair p;
+    flow there;
+    char endpoint[256];
+    rp_link_options options = pair_options(4);
+    pair_open(&p, &options);
+    snprintf(endpoint, sizeof endpoint, "%s", rp_link_endpoint(p.a.link));
+    end *ends[2] = {&p.a, &p.b};
+    end *again = ends[connecting_end];
+    end *stays = ends[!connecting_end];
+    for (uint32_t i = 0; i < cycle; i++) {
+        flow_open(&there, &stays->link, &again->link, 50 + i, 800);
+        int64_t until_ns = now_ns() + 15 * RP_NS_PER_S;
+        while (there.received < 40) {
+            assert_true(now_ns() < until_ns);
+            flow_send(&there);
+            pair_step(&p);
+            flow_recv(&there, 1);
+        }
+        uint64_t session = stats_of(stays).peer_session;
+        rp_link_close(&again->link);
+        if (connecting_end) {
+            connect_end(&p, options, endpoint);
+        } else {
+            bind_end(&p, options, endpoint);
+        }
+        step_until(&p, stats_of(stays).peer_session != session, 10);
+        assert_true(stats_of(stays).peer_restarted);
+        assert_false(stats_of(again).peer_restarted);
+        step_until(&p, there.done == there.sent, 5); /* given up, once each */
+        flow_close(&there);
+        flow_open(&there, &again->link, &stays->link, 100, 800);
+        flow back;
+        flow_open(&back, &stays->link, &again->link, 100, 800);
+        while (!flow_complete(&there) || !flow_complete(&back)) {
+            assert_true(now_ns() < until_ns);
+            flows_step(&p, &there, &back);
+        }
+        flow_close(&there);
+        flow_close(&back);
+    }
+    pair_close(&p);
+}
+
+static void restart_of_the_connecting_end(void **state) {
+    (void)state;
+    restart(true, 3);
+}
+
+static void restart_of_the_binding_end(void **state) {
+    (void)state;
+    restart(false, 3);
+}
+
+/* What was numbered for the old peer must not be taken for the new one's, even if it had acked
+ * nothing: the same numbers are used again. */
+static void numbers_of_the_old_peer_stay_dead(void **state) {
+    (void)state;
+    pair p;
+    char endpoint[256];
+    rp_link_options options = pair_options(4);
+    pair_open(&p, &options);
+    snprintf(endpoint, sizeof endpoint, "%s", rp_link_endpoint(p.a.link));
+    step_until(&p, stats_of(&p.b).peer_session && stats_of(&p.a).peer_session, 5);
+    uint64_t session = stats_of(&p.b).peer_session;
+    rp_link_close(&p.a.link); /* before b's messages can be acked */
+    rp_Header header = {.kind = RP_KIND_FAULT, .code = 1};
+    for (int i = 0; i < 3; i++) {
+        expect_ok(rp_link_send(p.b.link, &header, NULL, 0, false, NULL, NULL));
+    }
+    bind_end(&p, options, endpoint);
+    step_until(&p, stats_of(&p.b).peer_session != session, 10);
+    header.code = 2;
+    expect_ok(rp_link_send(p.b.link, &header, NULL, 0, false, NULL, NULL));
+    step_until(&p, stats_of(&p.b).unacked == 0, 5);
+    rp_message *message;
+    expect_ok(rp_link_recv(p.a.link, &message));
+    assert_int_equal(message->header.code, 2);
+    rp_link_release(p.a.link, &message);
+    expect_err(rp_link_recv(p.a.link, &message), RP_ERR_AGAIN);
+    pair_close(&p);
+}
+
+int main(void) {
+    rp_log_setup(RP_LOG_WARN, "test");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(resets_lose_nothing),
+        cmocka_unit_test(black_hole_resumes),
+        cmocka_unit_test(restart_of_the_connecting_end),
+        cmocka_unit_test(restart_of_the_binding_end),
+        cmocka_unit_test(numbers_of_the_old_peer_stay_dead),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

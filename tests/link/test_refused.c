@@ -1,0 +1,275 @@
+#include <zmq.h>
+
+#include "pair.h"
+
+/* A client whose key is not on the list: told so, and nothing of it arrives. */
+static void a_wrong_client_key_is_refused(void **state) {
+    (void)state;
+    pair p;
+    rp_keypair other;
+    rp_link_options options = pair_options(2);
+    memset(&p, 0, sizeof p);
+    p.clock = rp_clock_real();
+    end_open(&p.a, &p.clock, NULL);
+    end_open(&p.b, &p.clock, NULL);
+    expect_ok(rp_keys_make(&other));
+    options.bind = "tcp://127.0.0.1:*";
+    options.peer_public = other.public_text;
+    expect_ok(rp_link_open(p.a.links, &options, &p.a.link));
+    options.bind = NULL;
+    connect_end(&p, options, rp_link_endpoint(p.a.link));
+    step_until(&p, stats_of(&p.b).auth_failed, 3);
+    assert_int_equal(stats_of(&p.a).last_heard_ns, 0);
+    assert_int_equal(stats_of(&p.a).bytes_received, 0);
+    assert_false(rp_link_can_send(p.b.link));
+    expect_ok(
+        rp_link_allow(p.a.link, p.b.keys.public_text)); /* trusted now: it gets in by itself */
+    step_until(&p, rp_link_can_send(p.b.link), 5);
+    assert_false(stats_of(&p.b).auth_failed);
+    pair_close(&p);
+}
+
+/* The server is not who we think: we end, it learns nothing. */
+static void a_wrong_server_key_is_refused(void **state) {
+    (void)state;
+    pair p;
+    rp_keypair other;
+    rp_link_options options = pair_options(2);
+    memset(&p, 0, sizeof p);
+    p.clock = rp_clock_real();
+    end_open(&p.a, &p.clock, NULL);
+    end_open(&p.b, &p.clock, NULL);
+    expect_ok(rp_keys_make(&other));
+    bind_end(&p, options, "tcp://127.0.0.1:*");
+    options.connect = rp_link_endpoint(p.a.link);
+    options.peer_public = other.public_text;
+    expect_ok(rp_link_open(p.b.links, &options, &p.b.link));
+    step_until(&p, stats_of(&p.b).auth_failed, 5);
+    assert_int_equal(stats_of(&p.a).last_heard_ns, 0);
+    pair_close(&p);
+}
+
+/* Nobody listens: that is no refusal. */
+static void an_absent_server_is_no_refusal(void **state) {
+    (void)state;
+    pair p;
+    rp_link_options options = pair_options(2);
+    pair_open(&p, &options);
+    step_until(&p, rp_link_can_send(p.b.link), 5);
+    rp_link_close(&p.a.link);
+    int64_t until_ns = now_ns() + RP_NS_PER_S;
+    while (now_ns() < until_ns) {
+        expect_ok(rp_link_step(p.b.link));
+        expect_ok(rp_link_wait(&p.b.link, 1, NULL, 0, 5 * RP_NS_PER_MS));
+    }
+    assert_false(stats_of(&p.b).auth_failed);
+    end_close(&p.a);
+    end_close(&p.b);
+}
+
+/* A raw ZeroMQ client with the keys of the other end. */
+typedef struct {
+    void *context, *socket;
+} stranger;
+
+static void stranger_open(stranger *s, const char *endpoint, const rp_keypair *keys,
+                          const char *server_key) {
+    int zero = 0;
+    s->context = zmq_ctx_new();
+    s->socket = zmq_socket(s->context, ZMQ_DEALER);
+    assert_int_equal(zmq_setsockopt(s->socket, ZMQ_LINGER, &zero, sizeof zero), 0);
+    if (keys) {
+        assert_int_equal(zmq_setsockopt(s->socket, ZMQ_CURVE_PUBLICKEY, keys->public_text, 40), 0);
+        assert_int_equal(zmq_setsockopt(s->socket, ZMQ_CURVE_SECRETKEY, keys->secret_text, 40), 0);
+        assert_int_equal(zmq_setsockopt(s->socket, ZMQ_CURVE_SERVERKEY, server_key, 40), 0);
+    }
+    assert_int_equal(zmq_connect(s->socket, endpoint), 0);
+}
+
+static void stranger_close(stranger *s) {
+    (void)zmq_close(s->socket);
+    (void)zmq_ctx_term(s->context);
+}
+
+static void stranger_send(stranger *s, const void *header, size_t bytes, const void *part,
+                          size_t part_bytes, uint32_t part_count) {
+    (void)zmq_send(s->socket, header, bytes, part_count ? ZMQ_SNDMORE : 0);
+    for (uint32_t i = 0; i < part_count; i++) {
+        (void)zmq_send(s->socket, part, part_bytes, i + 1 < part_count ? ZMQ_SNDMORE : 0);
+    }
+}
+
+static size_t encode(rp_Header header, const void *part, size_t part_bytes, uint32_t part_count,
+                     uint8_t *out) {
+    rp_part parts[RP_PARTS_MAX];
+    size_t bytes;
+    for (uint32_t i = 0; i < part_count; i++) {
+        parts[i] = (rp_part){part, part_bytes};
+    }
+    expect_ok(rp_frame_encode(&header, parts, part_count, out, &bytes));
+    return bytes;
+}
+
+/* Well encrypted nonsense from somebody who has a key of the list. */
+static void send_nonsense(stranger *s, uint32_t i, const pair *p) {
+    static uint8_t large[PAIR_PART_BYTES_MAX + 4096];
+    uint8_t header[RP_HEADER_BYTES_MAX];
+    uint8_t bytes[64];
+    size_t size;
+    rp_Header claim = {.kind = RP_KIND_FAULT, .seq = 1 + i, .session = 77, .ack = i};
+    memset(bytes, (int)(i * 37), sizeof bytes);
+    switch (i % 7) {
+    case 0: /* no header at all */
+        stranger_send(s, bytes, sizeof bytes, NULL, 0, 0);
+        break;
+    case 1: /* a header larger than any */
+        stranger_send(s, large, 600, NULL, 0, 0);
+        break;
+    case 2: /* more parts than any message has */
+        stranger_send(s, bytes, 10, bytes, 3, 20);
+        break;
+    case 3: /* a sound message of another session */
+        size = encode(claim, bytes, 8, 2, header);
+        stranger_send(s, header, size, bytes, 8, 2);
+        break;
+    case 4: /* in the name of the session, with the wrong part */
+        claim.session = stats_of(&p->a).peer_session;
+        claim.peer = stats_of(&p->b).peer_session;
+        size = encode(claim, bytes, 8, 2, header);
+        stranger_send(s, header, size, bytes, 9, 2);
+        break;
+    case 5: /* acks what was never sent */
+        claim.session = stats_of(&p->a).peer_session;
+        claim.peer = stats_of(&p->b).peer_session;
+        claim.ack = UINT64_MAX;
+        size = encode(claim, NULL, 0, 0, header);
+        stranger_send(s, header, size, NULL, 0, 0);
+        break;
+    default: /* larger than a part may be: ends this connection only */
+        if (i == 174) {
+            stranger_send(s, large, sizeof large, NULL, 0, 0);
+        }
+        break;
+    }
+}
+
+static void bad_frames_do_not_hurt(void **state) {
+    (void)state;
+    pair p;
+    flow there;
+    flow back;
+    stranger known;
+    stranger unknown;
+    stranger plain;
+    rp_keypair keys;
+    rp_link_options options = pair_options(3);
+    pair_open(&p, &options);
+    expect_ok(rp_keys_make(&keys));
+    stranger_open(&known, rp_link_endpoint(p.a.link), &p.b.keys, p.a.keys.public_text);
+    stranger_open(&unknown, rp_link_endpoint(p.a.link), &keys, p.a.keys.public_text);
+    stranger_open(&plain, rp_link_endpoint(p.a.link), NULL, NULL);
+    flow_open(&there, &p.a.link, &p.b.link, 1000, 2000);
+    flow_open(&back, &p.b.link, &p.a.link, 1000, 2000);
+    int64_t until_ns = now_ns() + 20 * RP_NS_PER_S;
+    uint32_t i = 0;
+    for (uint32_t round = 0; !flow_complete(&there) || !flow_complete(&back) || i < 350; round++) {
+        assert_true(now_ns() < until_ns);
+        if (there.received > 20 && i < 350 && round % 4 == 0) {
+            send_nonsense(&known, i, &p);
+            (void)zmq_send(unknown.socket, "hello", 5, ZMQ_DONTWAIT);
+            (void)zmq_send(plain.socket, "hello", 5, ZMQ_DONTWAIT);
+            i++;
+        }
+        flow_send(&there);
+        flow_send(&back);
+        pair_step(&p);
+        flow_recv(&there, 1);
+        flow_recv(&back, 1);
+    }
+    printf("refused %llu frames\n", (unsigned long long)stats_of(&p.a).refused);
+    assert_true(stats_of(&p.a).refused > 100);
+    assert_int_equal(stats_of(&p.b).refused, 0);
+    assert_false(stats_of(&p.a).peer_restarted || stats_of(&p.b).peer_restarted);
+    assert_false(stats_of(&p.b).auth_failed);
+    stranger_close(&known);
+    stranger_close(&unknown);
+    stranger_close(&plain);
+    flow_close(&there);
+    flow_close(&back);
+    pair_close(&p);
+}
+
+/* Parcels of another run are acked, so that the stream goes on, and dropped. */
+static void other_runs_are_dropped(void **state) {
+    (void)state;
+    pair p;
+    rp_link_options options = pair_options(2);
+    options.run = 5;
+    pair_open(&p, &options);
+    step_until(&p, rp_link_can_send(p.b.link), 5);
+    rp_link_set_run(p.b.link, 4);
+    rp_Header header = {.kind = RP_KIND_LABEL};
+    for (int i = 0; i < 5; i++) { /* more than the window: a dropped parcel gives its credit back */
+        step_until(&p, rp_link_can_send(p.b.link), 5);
+        expect_ok(rp_link_send(p.b.link, &header, NULL, 0, false, NULL, NULL));
+    }
+    rp_link_set_run(p.b.link, 5);
+    step_until(&p, rp_link_can_send(p.b.link), 5);
+    header.step = 9;
+    expect_ok(rp_link_send(p.b.link, &header, NULL, 0, false, NULL, NULL));
+    step_until(&p, stats_of(&p.b).unacked == 0, 5);
+    rp_message *message;
+    expect_ok(rp_link_recv(p.a.link, &message));
+    assert_int_equal(message->header.step, 9);
+    assert_int_equal(message->header.run, 5);
+    rp_link_release(p.a.link, &message);
+    assert_int_equal(stats_of(&p.a).refused, 5);
+    pair_close(&p);
+}
+
+/* Two clients with keys of the list: the first is served until it is gone. */
+static void one_peer_at_a_time(void **state) {
+    (void)state;
+    pair p;
+    end other;
+    rp_link_options options = pair_options(2);
+    pair_open(&p, &options);
+    end_open(&other, &p.clock, NULL);
+    expect_ok(rp_link_allow(p.a.link, other.keys.public_text));
+    step_until(&p, rp_link_can_send(p.b.link), 5);
+    uint64_t session = stats_of(&p.a).peer_session;
+    options.connect = rp_link_endpoint(p.a.link);
+    options.peer_public = p.a.keys.public_text;
+    expect_ok(rp_link_open(other.links, &options, &other.link));
+    int64_t until_ns = now_ns() + RP_NS_PER_S;
+    while (now_ns() < until_ns) {
+        pair_step(&p);
+        expect_ok(rp_link_ping(p.b.link));
+        expect_ok(rp_link_step(other.link));
+    }
+    assert_int_equal(stats_of(&p.a).peer_session, session);
+    assert_false(rp_link_can_send(other.link));
+    rp_link_close(&p.b.link);
+    until_ns = now_ns() + 5 * RP_NS_PER_S;
+    while (!rp_link_can_send(other.link)) {
+        assert_true(now_ns() < until_ns);
+        expect_ok(rp_link_step(p.a.link));
+        expect_ok(rp_link_step(other.link));
+        expect_ok(rp_link_wait(&p.a.link, 1, NULL, 0, RP_NS_PER_MS));
+    }
+    assert_true(stats_of(&p.a).peer_restarted);
+    end_close(&other);
+    pair_close(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wrong_client_key_is_refused),
+        cmocka_unit_test(a_wrong_server_key_is_refused),
+        cmocka_unit_test(an_absent_server_is_no_refusal),
+        cmocka_unit_test(bad_frames_do_not_hurt),
+        cmocka_unit_test(other_runs_are_dropped),
+        cmocka_unit_test(one_peer_at_a_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
