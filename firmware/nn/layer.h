@@ -112,10 +112,16 @@ struct rp_layer_kind {
     rp_err (*backward)(const rp_layer_call *call);
     /* Once per optimiser step, before the update (deferred batch statistics); NULL = nothing. */
     rp_err (*commit)(const rp_layer_call *call);
+    /* Makes the layer apply max(., 0) to its output; NULL when the kind can not. */
+    void (*fuse_relu)(rp_layer *layer);
 };
 
 extern const rp_layer_kind *const rp_layer_kinds[]; /* NULL-terminated, generated */
 
 const rp_layer_kind *rp_layer_find(const char *name); /* NULL when unknown */
+
+/* Lets the layer do the work of a relu behind it; plan() must be called again (it may now need y).
+ * false and nothing changed when the kind can not. */
+bool rp_layer_fuse_relu(rp_layer *layer);
 
 #endif

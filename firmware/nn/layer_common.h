@@ -1,10 +1,11 @@
-/* What several layers need; private to the room. */
+/* What several layers need; private to the room. Launches go to the device of the call. */
 #ifndef RP_NN_LAYER_COMMON_H
 #define RP_NN_LAYER_COMMON_H
 
+#include "device/program.h"
 #include "nn/layer.h"
 
-enum { RP_LAYER_OUT_MAX = 1 << 20 };
+enum { RP_LAYER_OUT_MAX = 1 << 20, RP_LAYER_SHAPE_TEXT = 80 };
 
 /* The obligatory key `out`: a number, or `classes`. */
 rp_err rp_layer_read_out(rp_node *keys, uint32_t classes, uint32_t *out) RP_MUST_CHECK;
@@ -17,7 +18,42 @@ uint32_t rp_layer_window_count(uint32_t size, uint32_t kernel, uint32_t stride, 
                                uint32_t dilation);
 
 /* "[3, 32, 32]" into text of at least RP_LAYER_SHAPE_TEXT bytes. */
-enum { RP_LAYER_SHAPE_TEXT = 80 };
 const char *rp_layer_shape_text(const rp_shape *shape, char *text);
+
+rp_err rp_layer_begin(const rp_layer_call *call, const char *program, const char *entry,
+                      const char *defines, rp_launch *launch) RP_MUST_CHECK;
+rp_err rp_layer_run_items(rp_launch *launch, size_t items, size_t group_items) RP_MUST_CHECK;
+/* One item per 16 elements, as in kernels/vec16.clh. */
+rp_err rp_layer_run_wide(rp_launch *launch, size_t count) RP_MUST_CHECK;
+
+/* Rows of floats in a buffer: row i begins at element first + i * stride. */
+typedef struct {
+    rp_buffer *buffer;
+    uint64_t first, stride;
+} rp_rows;
+
+/* to (+)= from, kernels/copy.cl. */
+rp_err rp_layer_copy_rows(const rp_layer_call *call, rp_rows to, rp_rows from, uint32_t columns,
+                          uint32_t rows, bool add) RP_MUST_CHECK;
+/* n samples; nothing when it is the same memory. */
+rp_err rp_layer_copy(const rp_layer_call *call, const rp_tensor *to, const rp_tensor *from,
+                     const rp_shape *sample, bool add) RP_MUST_CHECK;
+/* out[out_first ...] = dy where y > 0, else 0: backward through a ReLU that was fused. */
+rp_err rp_layer_mask_positive(const rp_layer_call *call, rp_buffer *out,
+                              uint64_t out_first) RP_MUST_CHECK;
+
+/* Sums over the batch are taken in two levels: over chunks of images, then over the chunks. The
+ * size of a chunk depends on the shapes only, and so does the order of the sum. */
+uint32_t rp_layer_chunk_images(uint32_t n, size_t image_elements);
+uint32_t rp_layer_chunk_count(uint32_t n, size_t image_elements);
+/* out[i] (+= when call->accumulate) sum of workspace[part_first + chunk * count + i]. */
+rp_err rp_layer_sum_parts(const rp_layer_call *call, rp_buffer *out, uint64_t part_first,
+                          uint32_t count, uint32_t chunks) RP_MUST_CHECK;
+
+/* out[c] (+)= sum of dy [n, channels, pixels]; needs bias_floats() of the workspace from
+ * part_first on. dy.stride is not used. */
+size_t rp_layer_bias_floats(uint32_t n, uint32_t channels, uint32_t pixels);
+rp_err rp_layer_bias_gradient(const rp_layer_call *call, rp_buffer *out, uint64_t part_first,
+                              rp_rows dy, uint32_t channels, uint32_t pixels) RP_MUST_CHECK;
 
 #endif

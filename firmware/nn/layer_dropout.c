@@ -8,6 +8,8 @@
 #include "device/program.h"
 #include "nn/layer.h"
 
+enum { GROUP_ITEMS = 16, ITEM_WORDS = 64 };
+
 typedef struct {
     double p;
 } dropout_spec;
@@ -54,8 +56,8 @@ static rp_err mask(const rp_layer_call *call, rp_buffer *to, const rp_buffer *fr
     rp_arg_u32(&launch, (uint32_t)(p * 0x1p24 + 0.5));
     rp_arg_f32(&launch, p < 1.0 ? (float)(1.0 / (1.0 - p)) : 0.0f);
     rp_arg_u32(&launch, add);
-    const size_t blocks = (size_t)((first + count + 3) / 4 - first / 4);
-    RP_TRY(rp_launch_run(&launch, 1, &blocks, (size_t[]){64}));
+    const size_t items = (count + first % 4 + ITEM_WORDS - 1) / ITEM_WORDS;
+    RP_TRY(rp_launch_run(&launch, 1, &items, (size_t[]){GROUP_ITEMS}));
     return RP_OK;
 fail:
     return err;

@@ -386,7 +386,9 @@ void golden_run(const golden_case *golden) {
     backward(&rig);
     check_gradients(&rig, golden, UNTOUCHED, WRITTEN);
     if (rig.plan.in_place) {
-        rig.call.x[0] = &rig.x[0];
+        for (uint32_t i = 0; i < rig.layer.input_count; i++) {
+            rig.call.x[i] = &rig.x[i];
+        }
         run_in_place(&rig, golden);
     }
     rig_close(&rig);

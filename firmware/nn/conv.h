@@ -1,0 +1,40 @@
+/* The two ways of a convolution: as matrix products (layer_conv2d.c) and, for groups of a few
+ * channels, directly (conv_direct.c). Private to the room. */
+#ifndef RP_NN_CONV_H
+#define RP_NN_CONV_H
+
+#include "nn/layer_common.h"
+
+enum { RP_CONV_WEIGHT, RP_CONV_BIAS }; /* the parameters */
+
+typedef struct {
+    uint32_t out, kernel, stride, pad, dilation, groups;
+    bool bias, relu;
+} rp_conv_spec;
+
+/* x [n, c, h, w], y [n, k, p, q]; cg, kg: channels in and out of one group; taps = kernel^2. */
+typedef struct {
+    const rp_conv_spec *spec;
+    uint32_t n, c, h, w, k, p, q, cg, kg, taps;
+} rp_conv;
+
+rp_conv rp_conv_of(const rp_layer *layer, const rp_layer_plan *plan, const rp_shape *in,
+                   uint32_t n);
+
+/* Whether kernels/conv.cl does it better than GEMMs of a few rows. */
+bool rp_conv_is_direct(const rp_conv_spec *spec, uint32_t channels);
+rp_err rp_conv_direct_forward(const rp_layer_call *call, const rp_conv *conv) RP_MUST_CHECK;
+rp_err rp_conv_direct_input(const rp_layer_call *call, const rp_conv *conv,
+                            rp_rows dy) RP_MUST_CHECK;
+/* Sums over chunks of images in the workspace from float `part_first` on. */
+size_t rp_conv_direct_part_floats(const rp_conv *conv);
+rp_err rp_conv_direct_weight(const rp_layer_call *call, const rp_conv *conv, rp_rows dy,
+                             uint64_t part_first) RP_MUST_CHECK;
+
+/* dx of the images [first, first + images), group `group`, (+)= the columns [cg taps, images p q] in
+ * the workspace from float `columns_first` on. */
+rp_err rp_conv_gather_columns(const rp_layer_call *call, const rp_conv *conv, uint32_t group,
+                              uint32_t first, uint32_t images,
+                              uint64_t columns_first) RP_MUST_CHECK;
+
+#endif

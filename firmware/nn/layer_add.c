@@ -1,0 +1,73 @@
+/* y = x0 + x1 + ..., from left to right: the joint of a residual connection. */
+#include "nn/layer_common.h"
+
+static rp_err parse(rp_layer *layer, rp_node *keys, uint32_t classes) {
+    (void)layer;
+    (void)keys;
+    (void)classes;
+    return RP_OK;
+}
+
+static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
+    for (uint32_t i = 1; i < layer->input_count; i++) {
+        if (!rp_shape_equal(&in[0], &in[i])) {
+            char a[RP_LAYER_SHAPE_TEXT];
+            char b[RP_LAYER_SHAPE_TEXT];
+            return rp_fail(RP_ERR_SHAPE, "layer '%s': add needs inputs of one shape, found %s and %s",
+                           layer->name, rp_layer_shape_text(&in[0], a),
+                           rp_layer_shape_text(&in[i], b));
+        }
+    }
+    const double sums = (double)rp_shape_count(in) * (layer->input_count - 1);
+    *out = (rp_layer_plan){
+        .out = in[0],
+        .in_place = true,
+        .flops_forward = sums,
+        .flops_backward = sums,
+    };
+    return RP_OK;
+}
+
+static rp_err forward(const rp_layer_call *call) {
+    const size_t count = call->n * rp_shape_count(&call->plan->out);
+    for (uint32_t i = 1; i < call->layer->input_count; i++) {
+        rp_launch launch;
+        rp_err err = rp_layer_begin(call, "copy", "sum_two", NULL, &launch);
+        if (err != RP_OK) {
+            return err;
+        }
+        rp_arg_buffer(&launch, call->y->buffer);
+        rp_arg_buffer(&launch, i == 1 ? call->x[0]->buffer : call->y->buffer);
+        rp_arg_buffer(&launch, call->x[i]->buffer);
+        rp_arg_u32(&launch, (uint32_t)count);
+        err = rp_layer_run_wide(&launch, count);
+        if (err != RP_OK) {
+            return err;
+        }
+    }
+    return RP_OK;
+}
+
+static rp_err backward(const rp_layer_call *call) {
+    for (uint32_t i = 0; call->want_dx && i < call->layer->input_count; i++) {
+        if (call->dx[i]) {
+            rp_err err = rp_layer_copy(call, call->dx[i], call->dy, &call->plan->out,
+                                       call->dx_add[i]);
+            if (err != RP_OK) {
+                return err;
+            }
+        }
+    }
+    return RP_OK;
+}
+
+const rp_layer_kind rp_layer_add = {
+    .name = "add",
+    .source = "He et al. 2016, eq. 1",
+    .inputs_min = 2,
+    .inputs_max = RP_LAYER_INPUTS_MAX,
+    .parse = parse,
+    .plan = plan,
+    .forward = forward,
+    .backward = backward,
+};

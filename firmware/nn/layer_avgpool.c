@@ -1,0 +1,39 @@
+/* y = the mean of each window, padding counted as zeros. */
+#include "nn/pool.h"
+
+static rp_err forward(const rp_layer_call *call) {
+    rp_launch launch;
+    rp_err err = rp_pool_begin(call, "average_forward", &launch);
+    if (err != RP_OK) {
+        return err;
+    }
+    rp_arg_buffer(&launch, call->y->buffer);
+    rp_arg_buffer(&launch, call->x[0]->buffer);
+    return rp_pool_run(call, &launch, call->plan->out.dim[1], -1);
+}
+
+static rp_err backward(const rp_layer_call *call) {
+    rp_launch launch;
+    if (!call->want_dx || !call->dx[0]) {
+        return RP_OK;
+    }
+    rp_err err = rp_pool_begin(call, "average_backward", &launch);
+    if (err != RP_OK) {
+        return err;
+    }
+    rp_arg_buffer(&launch, call->dx[0]->buffer);
+    rp_arg_buffer(&launch, call->dy->buffer);
+    return rp_pool_run(call, &launch, call->in[0].dim[1], call->dx_add[0]);
+}
+
+const rp_layer_kind rp_layer_avgpool = {
+    .name = "avgpool",
+    .source = "torch.nn.AvgPool2d, count_include_pad",
+    .spec_bytes = sizeof(rp_pool_spec),
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .parse = rp_pool_parse,
+    .plan = rp_pool_plan,
+    .forward = forward,
+    .backward = backward,
+};

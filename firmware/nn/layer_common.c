@@ -1,0 +1,175 @@
+#include "nn/layer_common.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "device/program.h"
+
+enum {
+    LANES = 16, /* elements of one work-item: kernels/vec16.clh */
+    GROUP_ITEMS = 64,
+    CHUNK_ELEMENTS = 8192 /* at least, of one first-level sum */
+};
+
+rp_err rp_layer_read_out(rp_node *keys, uint32_t classes, uint32_t *out) {
+    rp_err err = rp_node_need(keys, "out");
+    if (err != RP_OK) {
+        return err;
+    }
+    const rp_node *node = rp_node_find(keys, "out");
+    if (rp_node_is_scalar(node) && strcmp(rp_node_text(node), "classes") == 0) {
+        if (classes == 0) {
+            return rp_node_fail(node, "the data set has no classes: expected a number");
+        }
+        *out = classes;
+        return RP_OK;
+    }
+    return rp_node_u32(keys, "out", 1, RP_LAYER_OUT_MAX, out);
+}
+
+const char *rp_layer_shape_text(const rp_shape *shape, char *text) {
+    size_t used = (size_t)snprintf(text, RP_LAYER_SHAPE_TEXT, "[");
+    for (uint32_t i = 0; i < shape->dims && i < RP_DIMS_MAX; i++) {
+        used += (size_t)snprintf(text + used, RP_LAYER_SHAPE_TEXT - used, "%s%u", i ? ", " : "",
+                                 shape->dim[i]);
+    }
+    snprintf(text + used, RP_LAYER_SHAPE_TEXT - used, "]");
+    return text;
+}
+
+rp_err rp_layer_need_image(const rp_layer *layer, const rp_shape *in) {
+    if (in->dims != 3) {
+        char text[RP_LAYER_SHAPE_TEXT];
+        return rp_fail(RP_ERR_SHAPE, "layer '%s': %s needs an image [C, H, W], its input is %s",
+                       layer->name, layer->kind->name, rp_layer_shape_text(in, text));
+    }
+    return RP_OK;
+}
+
+uint32_t rp_layer_window_count(uint32_t size, uint32_t kernel, uint32_t stride, uint32_t pad,
+                               uint32_t dilation) {
+    uint64_t padded = (uint64_t)size + 2 * (uint64_t)pad;
+    uint64_t span = (uint64_t)dilation * (kernel - 1) + 1;
+    return padded < span ? 0 : (uint32_t)((padded - span) / stride + 1);
+}
+
+/* ---- launching -------------------------------------------------------------------------------- */
+
+rp_err rp_layer_run_items(rp_launch *launch, size_t items, size_t group_items) {
+    return rp_launch_run(launch, 1, &items, &group_items);
+}
+
+rp_err rp_layer_run_wide(rp_launch *launch, size_t count) {
+    return rp_layer_run_items(launch, (count + LANES - 1) / LANES, GROUP_ITEMS);
+}
+
+rp_err rp_layer_begin(const rp_layer_call *call, const char *program, const char *entry,
+                      const char *defines, rp_launch *launch) {
+    rp_kernel *kernel;
+    rp_err err = rp_kernel_find(call->device, program, entry, defines, &kernel);
+    if (err == RP_OK) {
+        *launch = rp_launch_begin(kernel);
+    }
+    return err;
+}
+
+rp_err rp_layer_copy_rows(const rp_layer_call *call, rp_rows to, rp_rows from, uint32_t columns,
+                          uint32_t rows, bool add) {
+    rp_launch launch;
+    rp_err err = rp_layer_begin(call, "copy", "copy_rows", NULL, &launch);
+    if (err != RP_OK) {
+        return err;
+    }
+    rp_arg_buffer(&launch, to.buffer);
+    rp_arg_buffer(&launch, from.buffer);
+    rp_arg_u64(&launch, to.first);
+    rp_arg_u64(&launch, to.stride);
+    rp_arg_u64(&launch, from.first);
+    rp_arg_u64(&launch, from.stride);
+    rp_arg_u32(&launch, columns);
+    rp_arg_u32(&launch, rows);
+    rp_arg_u32(&launch, add);
+    return rp_layer_run_wide(&launch, (size_t)((columns + LANES - 1) / LANES) * rows * LANES);
+}
+
+rp_err rp_layer_copy(const rp_layer_call *call, const rp_tensor *to, const rp_tensor *from,
+                     const rp_shape *sample, bool add) {
+    if (to->buffer == from->buffer && !add) {
+        return RP_OK;
+    }
+    const uint32_t count = (uint32_t)rp_shape_count(sample);
+    return rp_layer_copy_rows(call, (rp_rows){to->buffer, 0, count},
+                              (rp_rows){from->buffer, 0, count}, count, call->n, add);
+}
+
+rp_err rp_layer_mask_positive(const rp_layer_call *call, rp_buffer *out, uint64_t out_first) {
+    rp_launch launch;
+    const size_t count = call->n * rp_shape_count(&call->plan->out);
+    rp_err err = rp_layer_begin(call, "copy", "mask_positive", NULL, &launch);
+    if (err != RP_OK) {
+        return err;
+    }
+    rp_arg_buffer(&launch, out);
+    rp_arg_u64(&launch, out_first);
+    rp_arg_buffer(&launch, call->dy->buffer);
+    rp_arg_buffer(&launch, call->y->buffer);
+    rp_arg_u32(&launch, (uint32_t)count);
+    return rp_layer_run_wide(&launch, count);
+}
+
+/* ---- sums over the batch ----------------------------------------------------------------------- */
+
+uint32_t rp_layer_chunk_images(uint32_t n, size_t image_elements) {
+    size_t images = CHUNK_ELEMENTS / image_elements + 1;
+    return images < n ? (uint32_t)images : n;
+}
+
+uint32_t rp_layer_chunk_count(uint32_t n, size_t image_elements) {
+    uint32_t images = rp_layer_chunk_images(n, image_elements);
+    return (n + images - 1) / images;
+}
+
+rp_err rp_layer_sum_parts(const rp_layer_call *call, rp_buffer *out, uint64_t part_first,
+                          uint32_t count, uint32_t chunks) {
+    rp_launch launch;
+    rp_err err = rp_layer_begin(call, "bias", "sum_parts", NULL, &launch);
+    if (err != RP_OK) {
+        return err;
+    }
+    rp_arg_buffer(&launch, out);
+    rp_arg_buffer(&launch, call->workspace);
+    rp_arg_u64(&launch, part_first);
+    rp_arg_u32(&launch, count);
+    rp_arg_u32(&launch, chunks);
+    rp_arg_u32(&launch, call->accumulate);
+    return rp_layer_run_wide(&launch, count);
+}
+
+/* A chunk of a bias sum runs along the images of one channel (of all of them for single pixels). */
+size_t rp_layer_bias_floats(uint32_t n, uint32_t channels, uint32_t pixels) {
+    return (size_t)channels * rp_layer_chunk_count(n, pixels == 1 ? LANES : pixels);
+}
+
+rp_err rp_layer_bias_gradient(const rp_layer_call *call, rp_buffer *out, uint64_t part_first,
+                              rp_rows dy, uint32_t channels, uint32_t pixels) {
+    rp_launch launch;
+    const bool columns = pixels == 1;
+    const uint32_t images = rp_layer_chunk_images(call->n, columns ? LANES : pixels);
+    const uint32_t chunks = (call->n + images - 1) / images;
+    rp_err err = rp_layer_begin(call, "bias", columns ? "bias_columns" : "bias_planes", NULL,
+                                &launch);
+    if (err != RP_OK) {
+        return err;
+    }
+    rp_arg_buffer(&launch, call->workspace);
+    rp_arg_u64(&launch, part_first);
+    rp_arg_buffer(&launch, dy.buffer);
+    rp_arg_u64(&launch, dy.first);
+    rp_arg_u32(&launch, call->n);
+    rp_arg_u32(&launch, channels);
+    rp_arg_u32(&launch, pixels);
+    rp_arg_u32(&launch, images);
+    const size_t items = columns ? (channels + LANES - 1) / LANES : channels;
+    err = rp_launch_run(&launch, 2, (size_t[]){items, chunks}, (size_t[]){4, 1});
+    return err == RP_OK ? rp_layer_sum_parts(call, out, part_first, channels, chunks) : err;
+}

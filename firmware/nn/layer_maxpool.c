@@ -1,0 +1,53 @@
+/* y = the largest of each window; backward gives dy to the place it came from.
+ *
+ * saved[0] = place of the maximum within its window, r * kernel + s, one or two bytes a window. */
+#include "nn/pool.h"
+
+static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
+    rp_err err = rp_pool_plan(layer, in, out);
+    if (err == RP_OK) {
+        out->saved_count = 1;
+        out->saved[0].sample_bytes =
+            rp_shape_count(&out->out) * rp_pool_index_bytes(layer->spec);
+    }
+    return err;
+}
+
+static rp_err forward(const rp_layer_call *call) {
+    rp_launch launch;
+    rp_err err = rp_pool_begin(call, "max_forward", &launch);
+    if (err != RP_OK) {
+        return err;
+    }
+    rp_arg_buffer(&launch, call->y->buffer);
+    rp_arg_buffer(&launch, call->saved[0]);
+    rp_arg_buffer(&launch, call->x[0]->buffer);
+    return rp_pool_run(call, &launch, call->plan->out.dim[1], -1);
+}
+
+static rp_err backward(const rp_layer_call *call) {
+    rp_launch launch;
+    if (!call->want_dx || !call->dx[0]) {
+        return RP_OK;
+    }
+    rp_err err = rp_pool_begin(call, "max_backward", &launch);
+    if (err != RP_OK) {
+        return err;
+    }
+    rp_arg_buffer(&launch, call->dx[0]->buffer);
+    rp_arg_buffer(&launch, call->dy->buffer);
+    rp_arg_buffer(&launch, call->saved[0]);
+    return rp_pool_run(call, &launch, call->in[0].dim[1], call->dx_add[0]);
+}
+
+const rp_layer_kind rp_layer_maxpool = {
+    .name = "maxpool",
+    .source = "torch.nn.MaxPool2d: of equal ones the first, a NaN wins",
+    .spec_bytes = sizeof(rp_pool_spec),
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .parse = rp_pool_parse,
+    .plan = plan,
+    .forward = forward,
+    .backward = backward,
+};

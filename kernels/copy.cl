@@ -1,0 +1,36 @@
+/* Rows from one tensor to another, sums of tensors. */
+#include "vec16.clh"
+
+/* y[y_first + r * y_stride + i] (+)= x[x_first + r * x_stride + i], i < columns, r < rows.
+ * Offsets and strides in elements. Grid: one item per 16 elements of a row, all rows in a line. */
+kernel void copy_rows(global float *y, global const float *x, ulong y_first, ulong y_stride,
+                      ulong x_first, ulong x_stride, uint columns, uint rows, uint add) {
+    uint item = (uint)get_global_id(0);
+    uint pieces = (columns + 15) / 16;
+    uint r = item / pieces;
+    uint i = item % pieces * 16;
+    if (r < rows) {
+        global const float *from = x + x_first + r * x_stride + i;
+        put16(load16(from, columns - i, 0.0f), y + y_first + r * y_stride + i, columns - i, add);
+    }
+}
+
+/* y[i] = a[i] + b[i]; y may be a. Grid: one item per 16 elements. */
+kernel void sum_two(global float *y, global const float *a, global const float *b, uint count) {
+    uint i = (uint)get_global_id(0) * 16;
+    if (i < count) {
+        float16 sum = load16(a + i, count - i, 0.0f) + load16(b + i, count - i, 0.0f);
+        store16(sum, y + i, count - i);
+    }
+}
+
+/* out[out_first + i] = y[i] > 0 ? dy[i] : 0, with d_relu's rule for a NaN. Grid: as sum_two. */
+kernel void mask_positive(global float *out, ulong out_first, global const float *dy,
+                          global const float *y, uint count) {
+    uint i = (uint)get_global_id(0) * 16;
+    if (i < count) {
+        float16 d = load16(dy + i, count - i, 0.0f);
+        float16 ref = load16(y + i, count - i, 0.0f);
+        store16(select(d, (float16)0.0f, ref <= 0.0f), out + out_first + i, count - i);
+    }
+}
