@@ -512,7 +512,8 @@ fail:
 static rp_err try_update(rp_runner *r) {
     running_op op = {.op = r->next};
     rp_err err = RP_OK;
-    bool ask = !r->evaluating && rp_job_needs_verdict(r->at.job);
+    const rp_job *job = r->at.job;
+    bool ask = !r->evaluating && rp_needs_verdict(job->sched, &job->optim, job->guard);
     if ((r->waiting_verdict && !r->have_verdict) || !control_has_room(r)) {
         return RP_OK;
     }

@@ -125,6 +125,7 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
     RP_TRY(rp_optim_parse(&out->optim, rp_node_find(root, "optimizer")));
     RP_TRY(rp_lr_parse(&out->lr, rp_node_find(root, "lr_schedule")));
     RP_TRY(rp_schedule_parse(root, &out->sched));
+    out->optim.predicts = false; /* no schedule here predicts weights */
     (void)rp_node_find(root, "link"); /* these two are the agent's */
     (void)rp_node_find(root, "peers");
     RP_TRY(rp_node_done(root));
@@ -144,6 +145,6 @@ rp_sched_shape rp_job_sched_shape(const rp_job *job, uint64_t step_first, uint64
     };
 }
 
-bool rp_job_needs_verdict(const rp_job *job) {
-    return job->sched->flushed && (job->guard || job->optim.clip_norm > 0);
+bool rp_needs_verdict(const rp_sched_kind *sched, const rp_optim *optim, bool guard) {
+    return sched->flushed && (guard || optim->clip_norm > 0);
 }

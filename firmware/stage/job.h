@@ -48,6 +48,6 @@ rp_err rp_schedule_parse(rp_node *map, const rp_sched_kind **out) RP_MUST_CHECK;
 rp_sched_shape rp_job_sched_shape(const rp_job *job, uint64_t step_first, uint64_t step_end);
 
 /* Steps wait for the controller's verdict (clipping, guard): one small message each way a step. */
-bool rp_job_needs_verdict(const rp_job *job);
+bool rp_needs_verdict(const rp_sched_kind *sched, const rp_optim *optim, bool guard);
 
 #endif

@@ -115,6 +115,9 @@ static rp_err collect_uses(rp_arena *arena, const rp_job *job, const rp_layout *
         }
         use[layout->input_count + i].read_in_backward |= plan->needs_y;
     }
+    if (job->stage + 1 == job->cut.stage_count) {
+        use[layout->tensor_count - 1].read_in_backward = true; /* by the loss */
+    }
     *out = use;
     return RP_OK;
 }

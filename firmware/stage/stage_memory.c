@@ -127,7 +127,8 @@ static rp_err take_spans(rp_stage *stage) {
     }
     size_t bytes = (2 * (size_t)stage->trained_count + 2) * sizeof(uint32_t);
     RP_TRY(rp_darena_take(stage->memory, bytes, &stage->spans));
-    RP_TRY(rp_darena_take(stage->memory, (stage->trained_count + 1) * sizeof(float),
+    RP_TRY(rp_darena_take(stage->memory,
+                          rp_grad_sumsq_bytes(stage->layout->weight_bytes, stage->trained_count),
                           &stage->norms));
     RP_TRY(rp_buffer_write_now(stage->device, stage->spans, 0, spans, bytes));
 fail:

@@ -1,0 +1,135 @@
+/* ringpipe-agent: arguments, signals, exit code. */
+#include <argp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/board.h"
+#include "base/log.h"
+
+const char *argp_program_version = "ringpipe-agent " RP_VERSION;
+
+typedef struct {
+    const char *listen, *board, *keys, *name;
+    uint32_t threads;
+    bool once;
+} arguments;
+
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int signal_number) {
+    (void)signal_number;
+    stopped = 1;
+}
+
+static const struct argp_option argument_list[] = {
+    {"listen", 'l', "tcp://HOST:PORT", 0, "Control socket; PORT + 1 and + 2 carry data; 0: any", 0},
+    {"board", 'b', "NAME", 0, "Board profile, or auto (default)", 0},
+    {"keys", 'k', "DIR", 0, "Folder with this board's keys and the trusted hosts", 0},
+    {"threads", 't', "N", 0, "CPU threads on a CPU device; 0: all (default)", 0},
+    {"name", 'n', "TEXT", 0, "Name in messages and pictures; default: the board's", 0},
+    {"once", 'o', NULL, 0, "End after one run", 0},
+    {0},
+};
+
+static error_t on_argument(int key, char *value, struct argp_state *state) {
+    arguments *args = state->input;
+    char *end;
+    switch (key) {
+    case 'l':
+        args->listen = value;
+        return 0;
+    case 'b':
+        args->board = value;
+        return 0;
+    case 'k':
+        args->keys = value;
+        return 0;
+    case 'n':
+        args->name = value;
+        return 0;
+    case 'o':
+        args->once = true;
+        return 0;
+    case 't': {
+        unsigned long threads = strtoul(value, &end, 10);
+        if (end == value || *end || threads > 1024) {
+            argp_error(state, "--threads: expected a number from 0 to 1024, found '%s'", value);
+        }
+        args->threads = (uint32_t)threads;
+        return 0;
+    }
+    case ARGP_KEY_END:
+        if (!args->listen || !args->keys) {
+            argp_error(state, "--listen and --keys are needed");
+        }
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "unexpected '%s'", value);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static rp_err serve(rp_agent *agent) {
+    bool over = false;
+    rp_err err = RP_OK;
+    (void)printf("listening %s\n", rp_agent_endpoint(agent));
+    (void)fflush(stdout);
+    while (!over && !stopped) {
+        RP_TRY(rp_agent_step(agent, &over));
+        RP_TRY(rp_agent_wait(agent, 50 * RP_NS_PER_MS));
+    }
+fail:
+    return err;
+}
+
+static rp_err run(rp_arena *arena, const arguments *args) {
+    rp_board board;
+    rp_device *device = NULL;
+    rp_agent *agent = NULL;
+    rp_clock clock = rp_clock_real();
+    rp_agent_options options = {.listen = args->listen, .once = args->once};
+    rp_err err;
+    RP_TRY(rp_keys_read(args->keys, &options.keys));
+    RP_TRY(rp_keys_trusted(arena, args->keys, &options.trusted, &options.trusted_count));
+    RP_TRY(rp_board_find(arena, args->board, &board));
+    rp_device_options wanted = {.platform = board.platform,
+                                .device = board.device,
+                                .threads = args->threads,
+                                .tuning_path = board.tuning_path};
+    RP_TRY(rp_device_open(arena, &wanted, &device));
+    RP_TRY(rp_device_selftest(device));
+    double memory = (double)rp_device_facts_of(device)->memory_bytes * board.memory_fraction;
+    options.memory_mib = (uint32_t)(memory / (1 << 20));
+    options.name = args->name ? args->name : board.name;
+    rp_log_setup(rp_log_level_now(), options.name);
+    RP_TRY(rp_agent_open(arena, device, &clock, &options, &agent));
+    RP_TRY(serve(agent));
+fail:
+    rp_agent_close(&agent);
+    rp_device_close(&device);
+    return err;
+}
+
+int main(int argc, char **argv) {
+    static const struct argp parser = {
+        argument_list, on_argument, NULL,
+        "Executes the layers of one stage on this board for a ringpipe controller.\v"
+        "Exit codes: 0 ended, 2 bad usage or input, 3 failed, 4 device or driver, 5 refused.",
+        NULL, NULL, NULL};
+    arguments args = {.board = "auto"};
+    argp_err_exit_status = 2;
+    (void)argp_parse(&parser, argc, argv, 0, NULL, &args);
+    struct sigaction action = {.sa_handler = on_signal};
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    rp_arena arena;
+    rp_arena_init(&arena, "boot", 0);
+    rp_err err = run(&arena, &args);
+    rp_arena_finish(&arena);
+    return rp_err_exit_code(err);
+}
