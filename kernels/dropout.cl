@@ -2,29 +2,49 @@
  * that a NaN stays a NaN as in PyTorch. Kept: the word's upper 24 bits >= drop_below = p * 2^24.
  * Forward and backward are the same launch; `to` may be `from`.
  *
- * Grid: one work-item per Philox block that holds a word of [first, first + count). */
+ * Grid: one work-item per 64 words from word 4 * (first / 4), the beginning of a Philox block. */
 #include "philox.clh"
+
+/* The elements whose words this item has, [at, at + 64), may begin before 0 and end behind count. */
+#define BEGIN                                                                                      \
+    uint16 word[4];                                                                                \
+    ulong block = first / 4 + get_global_id(0) * 16;                                               \
+    long at = (long)(get_global_id(0) * 64) - (long)(first % 4);                                   \
+    philox64((uint2)(key0, key1), block, word);
 
 kernel void dropout(global float *to, global const float *from, uint count, ulong first, uint key0,
                     uint key1, uint drop_below, float scale, uint add) {
-    ulong block = first / 4 + get_global_id(0);
-    uint4 word = philox((uint2)(key0, key1), block) >> 8;
-    uint lane[4] = {word.x, word.y, word.z, word.w};
+    BEGIN
+    if (at >= 0 && at + 64 <= (long)count) {
+        for (uint j = 0; j < 4; j++) {
+            float16 factor = select((float16)0.0f, (float16)scale, word[j] >> 8 >= drop_below);
+            float16 value = vload16(0, from + at + 16 * j) * factor;
+            vstore16(add ? vload16(0, to + at + 16 * j) + value : value, 0, to + at + 16 * j);
+        }
+        return;
+    }
+    uint lane[64];
     for (uint j = 0; j < 4; j++) {
-        ulong i = block * 4 + j - first; /* wraps far above count for words before the first */
-        if (i < count) {
-            float value = from[i] * (lane[j] >= drop_below ? scale : 0.0f);
-            to[i] = add ? to[i] + value : value;
+        vstore16(word[j], j, lane);
+    }
+    for (uint j = 0; j < 64; j++) {
+        if (at + j >= 0 && at + j < (long)count) {
+            float value = from[at + j] * (lane[j] >> 8 >= drop_below ? scale : 0.0f);
+            to[at + j] = add ? to[at + j] + value : value;
         }
     }
 }
 
 /* words[i] = word first + i of the stream: the test's window on the generator. */
 kernel void philox_words(global uint *words, uint count, ulong first, uint key0, uint key1) {
-    ulong i = get_global_id(0);
-    if (i < count) {
-        uint4 word = philox((uint2)(key0, key1), (first + i) / 4);
-        uint lane[4] = {word.x, word.y, word.z, word.w};
-        words[i] = lane[(first + i) % 4];
+    BEGIN
+    uint lane[64];
+    for (uint j = 0; j < 4; j++) {
+        vstore16(word[j], j, lane);
+    }
+    for (uint j = 0; j < 64; j++) {
+        if (at + j >= 0 && at + j < (long)count) {
+            words[at + j] = lane[j];
+        }
     }
 }
