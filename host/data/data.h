@@ -22,7 +22,7 @@ typedef struct {
     uint32_t count[2];     /* by split */
     void *own;             /* of the kind */
     bool shuffle;
-    bool crop, flip;       /* augment: none | crop | flip | crop-flip (pad 4, PyTorch's order) */
+    bool crop, flip; /* augment: none | crop | flip | crop-flip (pad 4, PyTorch's order) */
     uint32_t channels;
     float mean[RP_DATA_CHANNELS_MAX], deviation[RP_DATA_CHANNELS_MAX];
     uint64_t seed;
@@ -69,12 +69,14 @@ typedef struct {
     const int32_t *labels;
     const float *rows;
 } rp_batch;
-/* Keeps `depth` batches ready. steps [step_first, step_end) of `batch` samples, epochs follow on
- * each other, the last batch of an epoch may be short. */
+/* Keeps at least `depth` batches ready while not more than `depth` are out. steps [step_first,
+ * step_end) of `batch` samples, epochs follow on each other, the last batch of an epoch may be
+ * short. */
 rp_err rp_feeder_open(rp_arena *arena, const rp_data *data, rp_split split, bool training,
                       uint32_t batch, uint64_t step_first, uint64_t step_end, uint32_t depth,
                       rp_feeder **out) RP_MUST_CHECK;
-/* Borrowed until returned; AGAIN when not ready yet. Several may be out at once. */
+/* Borrowed until returned; AGAIN when not ready yet or when all were taken. Several may be out at
+ * once; they may be returned in any order. */
 rp_err rp_feeder_take(rp_feeder *feeder, const rp_batch **out) RP_MUST_CHECK;
 void rp_feeder_return(rp_feeder *feeder, const rp_batch *batch);
 int rp_feeder_eventfd(const rp_feeder *feeder); /* readable when a batch became ready */

@@ -1,0 +1,104 @@
+/* A temporary folder with files, and data sets opened from a line of YAML. */
+#ifndef RP_TESTS_DATA_FIXTURE_H
+#define RP_TESTS_DATA_FIXTURE_H
+
+#include "expect.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <zlib.h>
+
+#include "data/data.h"
+
+static rp_arena arena;
+static char folder[128];
+
+static inline int setup(void **state) {
+    (void)state;
+    rp_arena_init(&arena, "test", 0);
+    (void)snprintf(folder, sizeof folder, "/tmp/rp-data-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static inline void empty_folder(const char *path) {
+    char name[512];
+    DIR *dir = opendir(path);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        if (entry->d_name[0] != '.') {
+            (void)snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
+            if (unlink(name) != 0) {
+                empty_folder(name);
+                (void)rmdir(name);
+            }
+        }
+    }
+    if (dir) {
+        (void)closedir(dir);
+    }
+}
+
+static inline int teardown(void **state) {
+    (void)state;
+    rp_arena_finish(&arena);
+    empty_folder(folder);
+    return rmdir(folder);
+}
+
+static inline const char *path_in_folder(const char *name) {
+    static char path[256];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static inline void write_file(const char *name, const void *bytes, size_t count) {
+    FILE *file = fopen(path_in_folder(name), "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+}
+
+static inline void write_gz(const char *name, const void *bytes, size_t count) {
+    gzFile file = gzopen(path_in_folder(name), "wb");
+    assert_non_null(file);
+    assert_int_equal(gzwrite(file, bytes, (unsigned)count), (int)count);
+    assert_int_equal(gzclose(file), Z_OK);
+}
+
+/* `keys` with every % replaced by the folder, as `data:` of a run file. */
+static inline rp_err open_data(rp_data *data, const char *keys, const rp_shape *input,
+                               bool class_target) {
+    char text[512];
+    size_t used = 0;
+    for (; *keys && used < sizeof text - sizeof folder; keys++) {
+        if (*keys == '%') {
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s", folder);
+        } else {
+            text[used++] = *keys;
+        }
+    }
+    rp_node *node = NULL;
+    expect_ok(rp_config_read_text(&arena, text, used, "run.yaml", &node));
+    return rp_data_open(&arena, data, node, input, class_target, 7);
+}
+
+static inline void expect_part(const char *part) {
+    if (!strstr(rp_err_message(), part)) {
+        fail_msg("'%s' is not in '%s'", part, rp_err_message());
+    }
+}
+
+/* Path of a folder of real data, or NULL with a printed reason. */
+static inline const char *real_data(const char *name) {
+    static char path[512];
+    const char *source = getenv("RP_SOURCE_DIR");
+    (void)snprintf(path, sizeof path, "%s/../shared/data/%s", source ? source : ".", name);
+    if (access(path, R_OK) != 0) {
+        print_message("SKIP: no real data at %s\n", path);
+        return NULL;
+    }
+    return path;
+}
+
+#endif
