@@ -64,7 +64,7 @@ class Keys(program.Case):
         self.ringpipe("keys", "trust", "--dir", "agent", "controller", controller)
         process, address = self.agent("agent")
         run = self.roster(address, public)
-        self.ringpipe("train", run, "--out", "out", "--set", "ring.keys=controller")
+        self.ringpipe("train", run, "--out", "out", "--keys", "controller")
         process.send_signal(signal.SIGTERM)
         self.finish(process)
 
@@ -74,7 +74,7 @@ class Keys(program.Case):
         self.ringpipe("keys", "trust", "--dir", "agent", "somebody", self.new("somebody"))
         process, address = self.agent("agent")
         run = self.roster(address, public)
-        self.ringpipe("train", run, "--out", "out", "--set", "ring.keys=controller", code=5)
+        self.ringpipe("train", run, "--out", "out", "--keys", "controller", code=5)
         self.assertIsNone(process.poll(), "the agent must go on serving")
         process.send_signal(signal.SIGTERM)
         self.finish(process)
@@ -85,7 +85,7 @@ class Keys(program.Case):
         self.ringpipe("keys", "trust", "--dir", "agent", "controller", self.new("controller"))
         process, address = self.agent("agent")
         run = self.roster(address, self.new("somebody"))
-        self.ringpipe("train", run, "--out", "out", "--set", "ring.keys=controller", code=5)
+        self.ringpipe("train", run, "--out", "out", "--keys", "controller", code=5)
         process.send_signal(signal.SIGTERM)
         self.finish(process)
 

@@ -33,7 +33,7 @@ class Signals(program.Case):
         self.finish(process, code=130, seconds=20)
 
     def test_kill_agent(self):
-        process = self.train_until("out", 2)
+        process = self.train_until("out", 6)
         os.kill(self.agents()[1], signal.SIGKILL)
         _, err = self.finish(process, code=3, seconds=30)
         self.assertIn("--resume", err)
@@ -50,6 +50,17 @@ class Signals(program.Case):
         finally:
             if agent in self.agents():
                 os.kill(agent, signal.SIGCONT)
+
+    def test_kill_before_the_first_checkpoint(self):
+        """Resumable means: from the beginning, when nothing was saved."""
+        words = (*program.LONG, "--set", "data.train=60000")
+        process = self.start("train", self.run_file(), "--out", "out", *words)
+        log = self.dir / "out" / "log.jsonl"
+        self.wait_for("a step", lambda: program.steps_of(log), process=process)
+        os.kill(self.agents()[0], signal.SIGKILL)
+        self.finish(process, code=3, seconds=30)
+        bound = ("--set", "train.steps=2", "--set", "data.train=60000")
+        self.ringpipe("train", self.run_file(), "--resume", "out", *bound)
 
     def test_kill_controller(self):
         process = self.train_until("out", 2)

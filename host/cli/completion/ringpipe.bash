@@ -1,4 +1,4 @@
-# bash completion for ringpipe and ringpipe-agent; the verbs and options of INTERFACE, no more.
+# bash completion for ringpipe and ringpipe-agent; tests/cli/test_docs.py compares it with --help.
 
 # Names of the folders or the files without their ending, in a folder of the installed or source tree.
 _ringpipe_names() {
@@ -28,14 +28,13 @@ _ringpipe_dirs() {
 
 _ringpipe_options() {
     case $1 in
-    train) echo --set --out --resume --format --dry-run ;;
-    eval) echo --weights --split --format ;;
-    plan) echo --out --format ;;
-    profile) echo --out ;;
-    sim) echo --plan --profile --seed --format ;;
+    train) echo --set --out --resume --format --dry-run --keys ;;
+    eval) echo --set --weights --split --format --keys ;;
+    plan) echo --set --out --format --keys ;;
+    profile) echo --set --out --keys ;;
     draw) echo --stages --micro --format ;;
-    tune) echo --board --minutes ;;
-    doctor) echo --board --format ;;
+    tune) echo --board --minutes --threads --out ;;
+    doctor) echo --board --threads --format ;;
     keys) echo --dir ;;
     data) echo --to ;;
     esac
@@ -54,19 +53,17 @@ _ringpipe_value() {
         ;;
     --split) _ringpipe_words "test train" "$word" ;;
     --weights) _ringpipe_files safetensors "$word" ;;
-    --plan | --profile) _ringpipe_files json "$word" ;;
     --board) _ringpipe_words "$(_ringpipe_names boards "")" "$word" ;;
-    --roster) _ringpipe_files yaml "$word" ;;
     --resume | --dir | --to | --keys) _ringpipe_dirs "$word" ;;
     --out)
         case $verb in
-        plan | profile) _ringpipe_files json "$word" ;;
+        plan | profile | tune) _ringpipe_files json "$word" ;;
         *) _ringpipe_dirs "$word" ;;
         esac
         ;;
     --listen) _ringpipe_words "tcp://" "$word" ;;
     --set) _ringpipe_words "model= data. ring. train. loss= optimizer. schedule= cut=" "$word" ;;
-    --stages | --micro | --minutes | --seed | --threads) COMPREPLY=() ;;
+    --stages | --micro | --minutes | --threads | --name) COMPREPLY=() ;;
     *) return 1 ;;
     esac
 }
@@ -75,7 +72,7 @@ _ringpipe() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]}
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _ringpipe_words "train eval plan profile sim draw tune doctor keys data inspect
+        _ringpipe_words "train eval plan profile draw tune doctor keys data inspect
             --help --version" "$word"
         return
     fi
@@ -87,8 +84,8 @@ _ringpipe() {
         return
     fi
     case $verb in
-    train | eval | plan | profile | sim) _ringpipe_files yaml "$word" ;;
-    draw) _ringpipe_words "gpipe 1f1b zb-h1" "$word" ;;
+    train | eval | plan | profile) _ringpipe_files yaml "$word" ;;
+    draw) _ringpipe_words "gpipe 1f1b zb-h1 table" "$word" ;;
     keys) _ringpipe_words "new show trust" "$word" ;;
     inspect) _ringpipe_files safetensors "$word" ;;
     data)
@@ -105,7 +102,8 @@ _ringpipe_agent() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
     if ! _ringpipe_value agent "$before" "$word"; then
-        _ringpipe_words "--listen --board --keys --roster --threads --help --version" "$word"
+        _ringpipe_words "--listen --board --keys --threads --name --once --help
+            --version" "$word"
     fi
 }
 
