@@ -1,0 +1,260 @@
+#include "expect.h"
+
+#include <math.h>
+
+#include "nn/model.h"
+
+static rp_arena arena;
+
+static int setup(void **state) {
+    (void)state;
+    rp_arena_init(&arena, "test model", 0);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    rp_arena_finish(&arena);
+    return 0;
+}
+
+static rp_err parse(const char *text, const rp_shape *data, uint32_t classes, rp_model **out) {
+    rp_node *root;
+    expect_ok(rp_config_read_text(&arena, text, strlen(text), "m.yaml", &root));
+    return rp_model_parse(&arena, root, data, classes, out);
+}
+
+static rp_err load_zoo(const char *name, const rp_shape *data, rp_model **out) {
+    char *path;
+    rp_node *root;
+    const char *source = getenv("RP_SOURCE_DIR");
+    expect_ok(rp_arena_printf(&arena, &path, "%s/host/models/%s.yaml", source ? source : ".", name));
+    expect_ok(rp_config_read_file(&arena, path, &root));
+    return rp_model_parse(&arena, root, data, 10, out);
+}
+
+/* Parameters as PyTorch counts them in the same nets. */
+static void zoo(void **state) {
+    (void)state;
+    const rp_shape small = rp_shape_3(1, 28, 28);
+    const rp_shape colour = rp_shape_3(3, 32, 32);
+    const struct {
+        const char *name;
+        bool takes_small;
+        size_t trained; /* at 3 x 32 x 32 */
+    } nets[] = {
+        {"mlp", true, 820874},
+        {"lenet", true, 83126},
+        {"cnn-small", true, 113738},
+        {"alexnet-cifar", true, 6976842},
+        {"vgg11", false, 9228362},
+        {"vgg16", false, 14724042},
+        {"resnet18", true, 11173962},
+        {"mobilenet-small", true, 543050},
+    };
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        rp_model *model;
+        expect_ok(load_zoo(nets[i].name, &colour, &model));
+        assert_int_equal(rp_model_out(model)->dims, 1);
+        assert_int_equal(rp_model_out(model)->dim[0], 10);
+        size_t trained = rp_model_param_count(model, RP_PARAM_TRAINED, 0, model->layer_count);
+        if (trained != nets[i].trained) {
+            print_error("%s: %zu parameters\n", nets[i].name, trained);
+        }
+        assert_int_equal(trained, nets[i].trained);
+        if (nets[i].takes_small) {
+            expect_ok(load_zoo(nets[i].name, &small, &model));
+        } else {
+            expect_err(load_zoo(nets[i].name, &small, &model), RP_ERR_SHAPE);
+            assert_non_null(strstr(rp_err_message(), "layer 'pool5'"));
+            assert_non_null(strstr(rp_err_message(), ".yaml:"));
+        }
+    }
+}
+
+static const char residual[] = "input: [2, 4, 4]\n"
+                               "layers:\n"
+                               "  - {name: c1, kind: conv2d, out: 4, kernel: 3, pad: 1}\n"
+                               "  - {name: b1, kind: batchnorm}\n"
+                               "  - {name: c2, kind: conv2d, out: 4, kernel: 1, from: data}\n"
+                               "  - {name: sum, kind: add, from: [b1, c2]}\n"
+                               "  - {name: fc, kind: dense, out: classes, bias: false}\n";
+
+static void structure(void **state) {
+    (void)state;
+    rp_model *model;
+    expect_ok(parse(residual, NULL, 3, &model));
+    assert_int_equal(model->layer_count, 5);
+    assert_int_equal(model->layer[0].input[0], RP_LAYER_DATA);
+    assert_int_equal(model->layer[1].input[0], 0);
+    assert_int_equal(model->layer[2].input[0], RP_LAYER_DATA);
+    assert_int_equal(model->layer[3].input_count, 2);
+    assert_int_equal(model->layer[3].input[0], 1);
+    assert_int_equal(model->layer[3].input[1], 2);
+    assert_int_equal(model->layer[3].line, 6);
+    assert_int_equal(rp_model_find(model, "sum"), 3);
+    assert_int_equal(rp_model_find(model, "none"), 5);
+    const rp_shape want = rp_shape_3(4, 4, 4);
+    assert_true(rp_shape_equal(rp_model_shape(model, 3), &want));
+    assert_true(rp_shape_equal(rp_model_shape(model, RP_LAYER_DATA), &model->input));
+    assert_int_equal(rp_model_out(model)->dim[0], 3);
+    assert_int_equal(rp_model_readers(model, RP_LAYER_DATA, 0, 5), 2);
+    assert_int_equal(rp_model_readers(model, RP_LAYER_DATA, 1, 5), 1);
+    assert_int_equal(rp_model_readers(model, 1, 0, 3), 0);
+}
+
+static void parameters(void **state) {
+    (void)state;
+    rp_model *model;
+    expect_ok(parse(residual, NULL, 3, &model));
+    const char *const names[] = {"c1.weight",       "c1.bias",        "b1.weight",
+                                 "b1.bias",         "b1.running_mean", "b1.running_var",
+                                 "c2.weight",       "c2.bias",        "fc.weight"};
+    assert_int_equal(model->param_count, 9);
+    for (uint32_t i = 0; i < 9; i++) {
+        assert_string_equal(model->param[i].name, names[i]);
+        assert_int_equal(rp_model_find_param(model, names[i]), i);
+    }
+    assert_int_equal(model->param[5].layer, 1);
+    assert_int_equal(model->param[5].index, 3);
+    assert_int_equal(model->param[5].role, RP_PARAM_STATE);
+    assert_int_equal(model->param[8].count, 3 * 64);
+    assert_int_equal(model->param_first[1], 2);
+    assert_int_equal(rp_model_param_count(model, RP_PARAM_STATE, 0, 5), 8);
+    assert_int_equal(rp_model_param_count(model, RP_PARAM_TRAINED, 2, 5), 12 + 192);
+    expect_close(rp_model_flops_forward(model, 4, 5), 2 * 192, 0, 0);
+    expect_close(rp_model_flops_backward(model, 4, 5), 4 * 192, 0, 0);
+}
+
+static void start_values(void **state) {
+    (void)state;
+    rp_model *model;
+    float value[192];
+    float again[192];
+    double sum = 0;
+    double square = 0;
+    expect_ok(parse(residual, NULL, 3, &model));
+    rp_model_init_param(model, 8, 1, value);
+    rp_rng rng = rp_rng_named(1, "init/fc/weight");
+    for (size_t i = 0; i < 192; i++) {
+        float u = rp_rng_uniform(&rng);
+        expect_close(value[i], (2 * (double)u - 1) / 8, 1e-6, 1e-7);
+        assert_true(fabsf(value[i]) <= 0.125f);
+        sum += (double)value[i];
+        square += (double)value[i] * (double)value[i];
+    }
+    expect_close(sum / 192, 0, 0, 0.02);
+    expect_close(square / 192, 1.0 / 3 / 64, 0.2, 0);
+    rp_model_init_param(model, 8, 2, again);
+    assert_memory_not_equal(value, again, sizeof value);
+    rp_model_init_param(model, 0, 1, value); /* fan in 18 */
+    for (size_t i = 0; i < 72; i++) {
+        assert_true((double)fabsf(value[i]) <= 1 / sqrt(18.0));
+    }
+    rp_model_init_param(model, 2, 1, value);
+    rp_model_init_param(model, 4, 1, again);
+    expect_close(value[3], 1, 0, 0);
+    expect_close(again[3], 0, 0, 0);
+}
+
+static void data_decides(void **state) {
+    (void)state;
+    rp_model *model;
+    const rp_shape flat = rp_shape_1(32);
+    const rp_shape other = rp_shape_1(33);
+    const char text[] = "input: data\nlayers:\n  - {name: a, kind: dense, out: classes}\n";
+    expect_ok(parse(text, &flat, 7, &model));
+    assert_int_equal(model->input.dim[0], 32);
+    expect_ok(parse(residual, &flat, 3, &model)); /* rows of 32 columns are [2, 4, 4] */
+    assert_int_equal(model->input.dims, 3);
+    expect_err(parse(residual, &other, 3, &model), RP_ERR_SHAPE);
+    expect_err(parse(text, NULL, 7, &model), RP_ERR_USAGE);
+    expect_err(parse(text, &flat, 0, &model), RP_ERR_USAGE);
+}
+
+/* One layer of a model with input [2, 4, 4]. */
+static void mistakes(void **state) {
+    (void)state;
+    const struct {
+        const char *layers, *message;
+    } cases[] = {
+        {"  - {name: a, kind: dens, out: 3}", "no layer kind 'dens'"},
+        {"  - {kind: dense, out: 3}", "name"},
+        {"  - {name: a b, kind: dense, out: 3}", "a layer's name has"},
+        {"  - {name: data, kind: dense, out: 3}", "the model's input"},
+        {"  - {name: a, kind: dense}", "out"},
+        {"  - {name: a, kind: dense, out: 0}", "out"},
+        {"  - {name: a, kind: dense, out: 3, kernel: 3}", "kernel"},
+        {"  - {name: a, kind: dense, out: 3, from: b}", "no layer 'b' before"},
+        {"  - {name: a, kind: dense, out: 3, from: a}", "no layer 'a' before"},
+        {"  - {name: a, kind: dense, out: 3, from: [data, data]}", "1 to 1 inputs"},
+        {"  - {name: a, kind: add}", "2 to 8 inputs"},
+        {"  - {name: a, kind: add, from: [data, [data]]}", "earlier layer"},
+        {"  - {name: a, kind: relu}\n  - {name: a, kind: relu}", "stands in line 3 already"},
+        {"  - {name: a, kind: relu}\n  - {name: b, kind: relu, from: data}", "reads the output of"},
+        {"  - {name: a, kind: conv2d, out: 4, kernel: 5}", "m.yaml:3"},
+        {"  - {name: a, kind: conv2d, out: 4, kernel: 5}", "layer 'a'"},
+        {"  - {name: a, kind: conv2d, out: 4, kernel: 1, groups: 3}", "groups"},
+        {"  - {name: a, kind: conv2d, out: 3, kernel: 1, groups: 3}", "groups"},
+        {"  - {name: a, kind: maxpool, kernel: 2, pad: 2}", "half the kernel"},
+        {"  - {name: a, kind: maxpool, kernel: 5}", "does not fit"},
+        {"  - {name: a, kind: flatten}\n  - {name: b, kind: globalavgpool}", "needs an image"},
+        {"  - {name: a, kind: dense, out: 4}\n  - {name: b, kind: add, from: [a, data]}",
+         "one shape"},
+        {"  - {name: a, kind: flatten}\n  - {name: b, kind: concat, from: [a, data]}",
+         "first dimension"},
+        {"  - {name: a, kind: conv2d, out: 1048576, kernel: 3, pad: 255}", "too large"},
+        {"  - word", "expected a layer"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[400];
+        rp_model *model;
+        snprintf(text, sizeof text, "input: [2, 4, 4]\nlayers:\n%s\n", cases[i].layers);
+        rp_err err = parse(text, NULL, 3, &model);
+        if (!(err == RP_ERR_USAGE || err == RP_ERR_SHAPE) ||
+            !strstr(rp_err_message(), cases[i].message) || !strstr(rp_err_message(), "m.yaml:")) {
+            print_error("%s\n -> %d %s\n", cases[i].layers, err, rp_err_message());
+            fail();
+        }
+    }
+}
+
+static void mistakes_above_the_layers(void **state) {
+    (void)state;
+    rp_model *model;
+    const char *const texts[] = {
+        "layers:\n  - {name: a, kind: relu}\n",
+        "input: [3]\n",
+        "input: [3]\nlayers: []\n",
+        "input: [3]\nlayers: word\n",
+        "input: []\nlayers:\n  - {name: a, kind: relu}\n",
+        "input: [0]\nlayers:\n  - {name: a, kind: relu}\n",
+        "input: [-1]\nlayers:\n  - {name: a, kind: relu}\n",
+        "input: [2x]\nlayers:\n  - {name: a, kind: relu}\n",
+        "input: [1, 1, 1, 1, 1, 1]\nlayers:\n  - {name: a, kind: relu}\n",
+        "input: [65536, 65536]\nlayers:\n  - {name: a, kind: relu}\n",
+        "input: [99999999999999999999]\nlayers:\n  - {name: a, kind: relu}\n",
+        "input: [3]\nlayers:\n  - {name: a, kind: relu}\nextra: 1\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        rp_err err = parse(texts[i], NULL, 3, &model);
+        if (err != RP_ERR_USAGE) {
+            print_error("%s -> %d\n", texts[i], err);
+        }
+        expect_err(err, RP_ERR_USAGE);
+        assert_non_null(strstr(rp_err_message(), "m.yaml"));
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(zoo, setup, teardown),
+        cmocka_unit_test_setup_teardown(structure, setup, teardown),
+        cmocka_unit_test_setup_teardown(parameters, setup, teardown),
+        cmocka_unit_test_setup_teardown(start_values, setup, teardown),
+        cmocka_unit_test_setup_teardown(data_decides, setup, teardown),
+        cmocka_unit_test_setup_teardown(mistakes, setup, teardown),
+        cmocka_unit_test_setup_teardown(mistakes_above_the_layers, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
