@@ -38,9 +38,13 @@ kernel void spread(global float *dst, ulong dst_base, global const float *src, u
             }
         } else {
             for (uint x = 0; x < wp; x++) {
-                const int xx = (int)x + x_min;
-                const bool in = xx >= 0 && xx % div == 0 && xx / div < (int)w;
-                to[x] = in ? from[xx / div] : 0;
+                to[x] = 0;
+            }
+            for (uint x = 0; x < w; x++) {
+                const int xx = (int)x * div - x_min;
+                if (xx >= 0 && xx < (int)wp) {
+                    to[xx] = from[x];
+                }
             }
         }
     }

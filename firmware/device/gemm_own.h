@@ -48,8 +48,8 @@ void rp_view_plan(const rp_mat *mat, rp_parts *parts, rp_view *view, rp_spread *
 rp_err rp_view_prepare(rp_device *device, const rp_mat *mat, const rp_spread *spread,
                        rp_buffer *workspace, rp_view *view) RP_MUST_CHECK;
 
-/* Neighbouring elements along a dimension: the largest power of two up to `max` such that every
- * aligned run of that length lies side by side. */
+/* The largest power of two up to `max` such that in every aligned run of that length neighbours
+ * lie s0 elements apart. */
 uint32_t rp_steps_run(const rp_steps *steps, uint32_t max);
 bool rp_steps_plain(const rp_steps *steps); /* index * s0 */
 void rp_arg_steps(rp_launch *launch, const rp_steps *steps);

@@ -7,8 +7,10 @@ enum {
     PANELS_MAX = 4,      /* of a work-group */
     TILE_ROWS_MAX = 24,  /* a common multiple of the tile heights */
     GROUPS_WANTED = 16,  /* work-groups that keep a few threads busy to the end */
-    PART_DEPTH_MIN = 1024, /* a sum is cut only into parts at least this deep */
-    PACK_DEPTH = 256     /* depth of a work-item of pack_rows */
+    PART_DEPTH_MIN = 512, /* a sum is cut only into parts at least this deep */
+    PART_ELEMENTS_MAX = 1 << 20, /* of C, when the sum is cut: the parts are written and read again */
+    PACK_DEPTH = 256,    /* of a work-group of pack_rows */
+    PACK_TILES = 4
 };
 
 typedef struct {
@@ -31,12 +33,11 @@ static uint32_t smaller(uint32_t a, uint32_t b) {
 /* Few columns and a long sum (gradients of weights): cut the sum. Depends on the shape alone, so
  * neither the thread count nor tuning of the blocks changes how much memory is needed. */
 static uint32_t count_parts(uint32_t m, uint32_t n, uint32_t k) {
-    const uint32_t tiles = divide_up(n, PANEL) * divide_up(m, 64);
-    if (tiles >= 4 * GROUPS_WANTED) {
+    const uint32_t blocks = divide_up(n, PANELS_MAX * PANEL);
+    if (blocks >= GROUPS_WANTED || (uint64_t)m * n > PART_ELEMENTS_MAX) {
         return 1;
     }
-    uint32_t parts = smaller(divide_up(4 * GROUPS_WANTED, tiles), k / PART_DEPTH_MIN);
-    parts = smaller(parts, GROUPS_WANTED);
+    uint32_t parts = smaller(divide_up(GROUPS_WANTED, blocks), k / PART_DEPTH_MIN);
     return parts < 1 ? 1 : parts;
 }
 
@@ -63,11 +64,21 @@ uint64_t rp_gemm_panel_elements(const rp_mat *c, const rp_mat *a, const rp_mat *
     return plan_call(c, a, b).total;
 }
 
-static rp_err pack_rows(rp_device *device, const plan *p, const char *defines,
-                        rp_buffer *workspace) {
+/* Runs of neighbours that the packing kernels know: 1 or 2 elements apart. */
+static uint32_t find_run(const rp_steps *steps, uint32_t apart_max, uint32_t run_max) {
+    return steps->s0 >= 1 && steps->s0 <= (int32_t)apart_max ? rp_steps_run(steps, run_max) : 1;
+}
+
+static rp_err pack_rows(rp_device *device, const plan *p, rp_buffer *workspace) {
     const uint32_t rows = device->tuning.panel.rows;
+    const uint32_t deep = find_run(&p->a.col, 2, 16);
+    char defines[128];
     rp_kernel *kernel;
     rp_err err;
+    (void)snprintf(defines, sizeof defines,
+                   "-DMR=%u -DPACK_DEPTH=%d -DPACK_TILES=%d -DA_DEEP=%u -DA_STRIDE=%d -DA_RUN=%u", rows,
+                   PACK_DEPTH, PACK_TILES, deep, deep > 1 ? p->a.col.s0 : 1,
+                   find_run(&p->a.row, 1, 4));
     RP_TRY(rp_kernel_find(device, "gemm_panel", "pack_rows", defines, &kernel));
     rp_launch l = rp_launch_begin(kernel);
     rp_arg_buffer(&l, workspace);
@@ -76,11 +87,11 @@ static rp_err pack_rows(rp_device *device, const plan *p, const char *defines,
     rp_arg_u64(&l, p->a.base);
     rp_arg_u32(&l, p->a.rows);
     rp_arg_u32(&l, p->a.cols);
-    rp_arg_u32(&l, PACK_DEPTH);
     rp_arg_steps(&l, &p->a.row);
     rp_arg_steps(&l, &p->a.col);
     RP_TRY(rp_launch_run(&l, 2,
-                         (size_t[]){divide_up(p->a.rows, rows), divide_up(p->a.cols, PACK_DEPTH)},
+                         (size_t[]){divide_up(p->a.rows, rows * PACK_TILES),
+                                    divide_up(p->a.cols, PACK_DEPTH)},
                          (size_t[]){1, 1}));
 fail:
     return err;
@@ -99,9 +110,9 @@ static cut cut_call(const plan *p, const rp_tuning_panel *panel) {
     cut made;
     made.depth_each = divide_up(divide_up(k, p->parts), panel->depth) * panel->depth;
     made.groups[2] = divide_up(k, made.depth_each);
+    /* Two panels at least: a tile of A that comes from memory should be used twice. */
     made.panels = smaller(panel->columns / PANEL, divide_up(n, PANEL));
-    while (made.panels > 1 &&
-           divide_up(n, made.panels * PANEL) * made.groups[2] < GROUPS_WANTED) {
+    while (made.panels > 2 && divide_up(n, made.panels * PANEL) * made.groups[2] < GROUPS_WANTED) {
         made.panels--;
     }
     made.groups[0] = divide_up(n, made.panels * PANEL);
@@ -134,6 +145,7 @@ static rp_err multiply(rp_device *device, const plan *p, const cut *how, const c
     rp_arg_u32(&l, p->c.rows);
     rp_arg_u32(&l, p->c.cols);
     rp_arg_u32(&l, p->a.cols);
+    rp_arg_u32(&l, how->panels);
     rp_arg_u32(&l, how->row_each);
     rp_arg_u32(&l, how->depth_each);
     rp_arg_u32(&l, !parted && epilogue->accumulate);
@@ -150,22 +162,26 @@ fail:
 rp_err rp_gemm_panel(rp_device *device, const rp_mat *c, const rp_mat *a, const rp_mat *b,
                      const rp_epilogue *epilogue, rp_buffer *workspace) {
     const rp_tuning_panel *panel = &device->tuning.panel;
-    char defines[96];
+    char defines[128];
     plan p = plan_call(c, a, b);
     const cut how = cut_call(&p, panel);
-    const uint32_t c_run = how.groups[2] > 1 ? PANEL : rp_steps_run(&p.c.col, PANEL);
-    uint32_t b_run = rp_steps_run(&p.b.col, PANEL);
-    uint32_t b_deep = b_run >= 16 ? 1 : rp_steps_run(&p.b.row, 16);
+    const uint32_t c_run = how.groups[2] > 1 ? 16 : find_run(&p.c.col, 1, 16);
+    const uint32_t b_run = find_run(&p.b.col, 2, 16);
+    uint32_t b_deep = find_run(&p.b.row, 2, 16);
     if (b_deep <= b_run) {
         b_deep = 1;
+    }
+    int32_t stride = b_deep > 1 ? p.b.row.s0 : p.b.col.s0;
+    if (b_run == 1 && b_deep == 1) {
+        stride = 1;
     }
     rp_err err;
     RP_TRY(rp_view_prepare(device, a, &p.a_spread, workspace, &p.a));
     RP_TRY(rp_view_prepare(device, b, &p.b_spread, workspace, &p.b));
-    (void)snprintf(defines, sizeof defines, "-DMR=%u", panel->rows);
-    RP_TRY(pack_rows(device, &p, defines, workspace));
-    (void)snprintf(defines, sizeof defines, "-DMR=%u -DKC=%u -DNB=%u -DB_RUN=%u -DB_DEEP=%u -DC_RUN=%u",
-                   panel->rows, panel->depth, how.panels, b_run, b_deep, c_run);
+    RP_TRY(pack_rows(device, &p, workspace));
+    (void)snprintf(defines, sizeof defines,
+                   "-DMR=%u -DKC=%u -DNB=%u -DB_RUN=%u -DB_DEEP=%u -DB_STRIDE=%d -DC_RUN=%u",
+                   panel->rows, panel->depth, panel->columns / PANEL, b_run, b_deep, stride, c_run);
     RP_TRY(multiply(device, &p, &how, defines, epilogue, workspace));
     if (how.groups[2] > 1) {
         RP_TRY(rp_gemm_finish(device, &p.c, workspace, p.t, how.groups[2], epilogue));

@@ -99,9 +99,6 @@ bool rp_steps_plain(const rp_steps *steps) {
 
 uint32_t rp_steps_run(const rp_steps *steps, uint32_t max) {
     uint32_t run = 1;
-    if (steps->s0 != 1) {
-        return 1;
-    }
     while (run < max && (steps->d1 == RP_STEPS_WHOLE || steps->d1 % (2 * run) == 0) &&
            (steps->d2 == RP_STEPS_WHOLE || steps->d2 % (2 * run) == 0)) {
         run *= 2;
