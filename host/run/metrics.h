@@ -1,0 +1,32 @@
+/* log.jsonl: one JSON object a line, for every step and every event. */
+#ifndef RP_RUN_METRICS_H
+#define RP_RUN_METRICS_H
+
+#include "base/arena.h"
+
+typedef struct rp_metrics rp_metrics;
+
+typedef struct {
+    uint64_t step; /* from 0 */
+    uint32_t epoch;
+    double loss, lr, samples_per_s, time_s; /* what is not finite is written as null */
+} rp_metrics_step;
+
+/* Begins `path`, or with `step_first` > 0 goes on: lines of that step and later ones, and a last
+ * line that was torn by a crash, are taken out first.
+ * errors  IO */
+rp_err rp_metrics_open(rp_arena *arena, const char *path, uint64_t step_first,
+                       rp_metrics **out) RP_MUST_CHECK;
+
+/* Every call is one line, and it is in the file when the call returns. */
+rp_err rp_metrics_write_step(rp_metrics *metrics, const rp_metrics_step *step) RP_MUST_CHECK;
+/* {"event": "eval", step, loss, accuracy, samples, time_s}; accuracy < 0: there is none. */
+rp_err rp_metrics_write_eval(rp_metrics *metrics, uint64_t step, double loss, double accuracy,
+                             uint64_t samples, double time_s) RP_MUST_CHECK;
+/* {"event": name, step, time_s, text} */
+rp_err rp_metrics_write_event(rp_metrics *metrics, const char *name, uint64_t step, double time_s,
+                              const char *text) RP_MUST_CHECK;
+
+rp_err rp_metrics_close(rp_metrics **metrics) RP_MUST_CHECK; /* accepts NULL inside */
+
+#endif

@@ -1,0 +1,59 @@
+/* summary.json, and the same object on standard output for --format json. */
+#ifndef RP_RUN_SUMMARY_H
+#define RP_RUN_SUMMARY_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+
+typedef struct {
+    const char *board;
+    const char *const *layers;
+    uint32_t layer_count;
+    double busy_s, idle_s;
+    uint64_t weight_bytes, device_bytes_max;
+    uint32_t weight_versions_max, in_flight_max, gap_max;
+} rp_summary_stage;
+
+typedef struct {
+    uint32_t from, to; /* stages */
+    uint64_t bytes;
+    double busy_s, utilisation;
+} rp_summary_link;
+
+typedef struct {
+    uint32_t board;
+    double detect_s, replan_s, restore_s;
+    uint64_t replay_microbatches;
+} rp_summary_recovery;
+
+/* Names and order of the fields are those of the file. Numbers that are not finite become null. */
+typedef struct {
+    const char *status, *model, *schedule;
+    const char *note; /* in plain language; left out when NULL or empty */
+    uint32_t stages, epochs;
+    uint64_t steps, samples;
+    double seconds;
+    double train_loss;
+    bool evaluated, classes; /* without them `eval`, `accuracy` are left out */
+    double eval_loss, eval_accuracy;
+    uint64_t eval_samples;
+    double samples_per_s;
+    const rp_summary_stage *stage;
+    uint32_t stage_count;
+    const rp_summary_link *link;
+    uint32_t link_count;
+    double bubble;
+    uint64_t microbatches, lost, repeated;
+    const rp_summary_recovery *recovery;
+    uint32_t recovery_count;
+} rp_summary;
+
+/* Temporary beside `path`, fsync, rename.
+ * errors  IO; FORMAT when a text is not UTF-8 */
+rp_err rp_summary_write(const rp_summary *summary, const char *path) RP_MUST_CHECK;
+/* One line. */
+rp_err rp_summary_print(const rp_summary *summary, FILE *file) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,27 @@
+/* A TensorBoard event file with scalars.
+ *
+ * source  TFRecord framing (length u64, masked CRC32C of it, bytes, masked CRC32C of them), from
+ *         tensorflow/core/lib/io/record_writer; messages Event and Summary, from
+ *         tensorboard/compat/proto/{event,summary}.proto, encoded here by hand: five fields */
+#ifndef RP_RUN_TENSORBOARD_H
+#define RP_RUN_TENSORBOARD_H
+
+#include "base/arena.h"
+
+typedef struct rp_tensorboard rp_tensorboard;
+
+enum { RP_TENSORBOARD_TAG_MAX = 200 };
+
+/* The file is `folder`/events.out.tfevents.ringpipe: one for the run's life, so that a resumed run
+ * has one curve. With `step_first` > 0 goes on: records of that step and later ones are cut off.
+ * errors  IO */
+rp_err rp_tensorboard_open(rp_arena *arena, const char *folder, uint64_t step_first, double wall_s,
+                           rp_tensorboard **out) RP_MUST_CHECK;
+
+/* One point of curve `tag`; in the file when the call returns. wall_s: seconds since 1970. */
+rp_err rp_tensorboard_scalar(rp_tensorboard *board, const char *tag, double value, uint64_t step,
+                             double wall_s) RP_MUST_CHECK;
+
+rp_err rp_tensorboard_close(rp_tensorboard **board) RP_MUST_CHECK; /* accepts NULL inside */
+
+#endif
