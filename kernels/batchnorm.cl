@@ -8,8 +8,8 @@
  * Kernels named *_columns are for pixels == 1, where neighbours in memory are channels: a work-item
  * takes 16 channels and `images` rows, its chunk.
  *
- * stats[c] = mean, stats[channels + c] = 1 / sqrt(variance + eps): saved, or in evaluation the first
- *   part of the workspace
+ * stats[c] = mean, stats[channels + c] = 1 / sqrt(variance + eps): saved, or in evaluation the
+ *   first part of the workspace
  * work = workspace: stats [2 channels], coef [3 channels], partial sums
  *   coef[c], [channels + c], [2 channels + c] = a, b, d of dx = a dy + b (x - mean) + d
  *

@@ -5,7 +5,7 @@
  * Grid: one work-item per 64 words from word 4 * (first / 4), the beginning of a Philox block. */
 #include "philox.clh"
 
-/* The elements whose words this item has, [at, at + 64), may begin before 0 and end behind count. */
+/* The elements whose words this item has, [at, at + 64), may begin before 0, end behind count. */
 #define BEGIN                                                                                      \
     uint16 word[4];                                                                                \
     ulong block = first / 4 + get_global_id(0) * 16;                                               \

@@ -65,10 +65,11 @@ kernel void mse(global float *result, global float *dy, global const float *y,
     float scale = 2.0f * grad_scale / (float)outputs;
     float16 sums = (float16)0.0f;
     for (uint j = 0; j < outputs; j += 16) {
-        float16 d = load16(y + at + j, outputs - j, 0.0f) - load16(target + at + j, outputs - j, 0.0f);
+        uint left = outputs - j;
+        float16 d = load16(y + at + j, left, 0.0f) - load16(target + at + j, left, 0.0f);
         sums += d * d;
         if (dy) {
-            store16(d * scale, dy + at + j, outputs - j);
+            store16(d * scale, dy + at + j, left);
         }
     }
     result[2 * (result_first + i)] = sum16(sums) / (float)outputs;

@@ -10,7 +10,8 @@
 #endif
 #include "vec16.clh"
 
-/* part[k] = sum of squares of chunk k, numbered through all tensors. Grid: a group of WG a chunk. */
+/* part[part_first + k] = sum of squares of chunk k, numbered through all tensors. Grid: a group of
+ * WG items a chunk. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
 sumsq_chunks(global float *part, global const float *g, global const uint *spans, uint tensor_count,
              uint part_first) {

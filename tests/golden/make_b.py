@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the golden files of the layers that work element by element or normalise, of the losses, the
-optimisers and the learning-rate schedules: python3 tests/golden/make_b.py
+"""Writes the golden files of the layers that work element by element or normalise, of the losses,
+the optimisers and the learning-rate schedules: python3 tests/golden/make_b.py
 The results are committed; run it only to add a case."""
 import numpy as np
 import torch

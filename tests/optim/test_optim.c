@@ -1,4 +1,4 @@
-#include "optim_case.h"
+#include "case.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "optim_case.h"
+#include "case.h"
 
 static void equals_pytorch(void **state) {
     (void)state;
