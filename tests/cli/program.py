@@ -47,8 +47,7 @@ class Case(unittest.TestCase):
 
     def environment(self, **changes):
         name, value = self.mark.split("=")
-        cache = str(BUILD / "cache")
-        return {**os.environ, "XDG_CACHE_HOME": cache, name: value, **changes}
+        return {**os.environ, name: value, **changes}
 
     def run_file(self, text=RUN, name="run.yaml"):
         path = self.dir / name
