@@ -4,14 +4,9 @@
  *         second-level cache, A is packed once into tiles of MR rows; one work-item computes
  *         MR x 32 elements in registers. Work-groups are of one item.
  *
- * defines MR 8 or 12: rows of a tile; KC: depth of a block; NB: panels a group may have
- *         B_RUN: so many neighbouring columns of B lie B_STRIDE (1 or 2) apart, in aligned runs of
- *         16, 8, 4 or 2; 1: they are taken one by one
- *         B_DEEP: the same of neighbouring rows of B, which is then packed by transposing; 1: no
- *         A_RUN: so many neighbouring rows of A lie side by side; A_DEEP, A_STRIDE: columns of A
- *         C_RUN: so many neighbouring columns of C lie side by side
- *         PACK_DEPTH, PACK_TILES: what one group of pack_rows packs */
+ * defines MR 8 or 12: rows of a tile; KC: depth of a block; NB: panels a group may have */
 #include "gemm_steps.clh"
+#include "gemm_tile.clh"
 
 #ifndef MR
 #define MR 8
@@ -22,135 +17,7 @@
 #ifndef NB
 #define NB 4
 #endif
-#ifndef B_RUN
-#define B_RUN 1
-#endif
-#ifndef B_DEEP
-#define B_DEEP 1
-#endif
-#ifndef B_STRIDE
-#define B_STRIDE 1
-#endif
-#ifndef A_RUN
-#define A_RUN 1
-#endif
-#ifndef A_DEEP
-#define A_DEEP 1
-#endif
-#ifndef A_STRIDE
-#define A_STRIDE 1
-#endif
-#ifndef PACK_DEPTH
-#define PACK_DEPTH 256
-#endif
-#ifndef PACK_TILES
-#define PACK_TILES 4
-#endif
-#ifndef C_RUN
-#define C_RUN 1
-#endif
 #define NR 32
-#define ONE_ITEM __attribute__((reqd_work_group_size(1, 1, 1)))
-
-#define CAT_(a, b) a##b
-#define CAT(a, b) CAT_(a, b)
-
-/* Rows become columns by four perfect shuffles (16 x 16 elements, in registers). */
-#define LOW(a, b)                                                                                  \
-    (float16)(a.s0, b.s0, a.s1, b.s1, a.s2, b.s2, a.s3, b.s3, a.s4, b.s4, a.s5, b.s5, a.s6, b.s6,  \
-              a.s7, b.s7)
-#define HIGH(a, b)                                                                                 \
-    (float16)(a.s8, b.s8, a.s9, b.s9, a.sa, b.sa, a.sb, b.sb, a.sc, b.sc, a.sd, b.sd, a.se, b.se,  \
-              a.sf, b.sf)
-inline void shuffle16(float16 *to, const float16 *from) {
-#pragma unroll
-    for (uint i = 0; i < 8; i++) {
-        to[2 * i] = LOW(from[i], from[i + 8]);
-        to[2 * i + 1] = HIGH(from[i], from[i + 8]);
-    }
-}
-
-inline void transpose16(float16 *x) {
-    float16 y[16];
-    shuffle16(y, x);
-    shuffle16(x, y);
-    shuffle16(y, x);
-    shuffle16(x, y);
-}
-
-/* 16 elements that lie in runs: neighbours (stride 1), or every other element (stride 2; the second
- * load ends at the last element, so nothing behind it is touched). */
-#define LOAD_1_16(from) vload16(0, from)
-#define LOAD_1_8(from) vload8(0, from)
-#define LOAD_1_4(from) vload4(0, from)
-#define LOAD_1_2(from) vload2(0, from)
-#define LOAD_2_16(from) (float16)(vload16(0, from).even, vload16(0, (from) + 15).odd)
-#define LOAD_2_8(from) (float8)(vload8(0, from).even, vload8(0, (from) + 7).odd)
-#define LOAD_2_4(from) (float4)(vload4(0, from).even, vload4(0, (from) + 3).odd)
-#define LOAD_2_2(from) (float2)((from)[0], (from)[2])
-#define LOAD(stride, run) CAT(CAT(LOAD_, stride), CAT(_, run))
-#define LOAD_RUNS(x, from, at, stride, run)                                                        \
-    {                                                                                              \
-        float *each = (float *)&(x);                                                               \
-        for (uint load_i = 0; load_i < 16; load_i += (run)) {                                      \
-            CAT(vstore, run)(LOAD(stride, run)((from) + (at)[load_i]), 0, each + load_i);          \
-        }                                                                                          \
-    }
-
-/* dst[tile][k][r] = A(tile * MR + r, k), 0 below the last row. Written once, read by every group.
- * grid  (tiles / PACK_TILES, depth / PACK_DEPTH), groups of one item */
-kernel ONE_ITEM void pack_rows(global float *dst, ulong dst_base, global const float *a, ulong a_base,
-                               uint rows, uint depth, STEPS_ARGS(row), STEPS_ARGS(col)) {
-    local int off[PACK_DEPTH];
-    const uint first = (uint)get_group_id(1) * PACK_DEPTH;
-    const uint count = min((uint)PACK_DEPTH, depth - first);
-    const uint tiles = (rows + MR - 1) / MR;
-    const uint tile_end = min((uint)(get_group_id(0) + 1) * PACK_TILES, tiles);
-    global const float *from = a + a_base;
-    steps_fill(off, first, count, STEPS(col));
-    for (uint tile = (uint)get_group_id(0) * PACK_TILES; tile < tile_end; tile++) {
-        global float *to = dst + dst_base + (ulong)tile * depth * MR + (ulong)first * MR;
-        const uint live = min((uint)MR, rows - tile * MR);
-        int at[MR];
-        for (uint r = 0; r < MR; r++) {
-            at[r] = steps_at(tile * MR + min(r, live - 1), STEPS(row));
-        }
-        uint k = 0;
-#if A_DEEP > 1
-        for (; k + 16 <= count; k += 16) {
-            float16 x[16];
-#pragma unroll
-            for (uint r = 0; r < 16; r++) {
-                x[r] = 0;
-                if (r < live) {
-                    LOAD_RUNS(x[r], from + at[r], off + k, A_STRIDE, A_DEEP)
-                }
-            }
-            transpose16(x);
-#pragma unroll
-            for (uint i = 0; i < 16; i++) {
-                vstore8(x[i].lo, 0, to + (k + i) * MR);
-#if MR == 12
-                vstore4(x[i].hi.lo, 0, to + (k + i) * MR + 8);
-#endif
-            }
-        }
-#elif A_RUN >= 4
-        if (live == MR) {
-            for (; k < count; k++) {
-                for (uint r = 0; r < MR; r += 4) {
-                    vstore4(vload4(0, from + off[k] + at[r]), 0, to + k * MR + r);
-                }
-            }
-        }
-#endif
-        for (; k < count; k++) {
-            for (uint r = 0; r < MR; r++) {
-                to[k * MR + r] = r < live ? from[at[r] + off[k]] : 0.0f;
-            }
-        }
-    }
-}
 
 #if MR == 12
 #define FOR_ROWS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
@@ -163,6 +30,7 @@ typedef struct {
     int row_stride;
     local const int *at;      /* offsets of the panel's 32 columns */
     uint rows, cols;          /* live ones */
+    uint run;                 /* columns side by side: 16, 8, 4, else each by itself */
     bool add;                 /* to what is there */
     bool last;                /* bias and relu now */
     global const float *bias; /* of the first row or column; NULL none */
@@ -194,41 +62,29 @@ inline float16 finish16(float16 sum, const place *to, uint r, uint j) {
 }
 
 inline float16 read16(global const float *row, const place *to, uint j) {
-#if C_RUN >= 16
-    if (j + 16 <= to->cols) {
+    if (j + 16 <= to->cols && to->run == 16) {
         return vload16(0, row + to->at[j]);
     }
-#endif
     float16 value = 0;
     float *each = (float *)&value;
-    for (uint i = 0; i < 16; i++) {
-        if (j + i < to->cols) {
-            each[i] = row[to->at[j + i]];
-        }
+    for (uint i = 0; i < 16 && j + i < to->cols; i++) {
+        each[i] = row[to->at[j + i]];
     }
     return value;
 }
 
 inline void write16(global float *row, const place *to, uint j, float16 value) {
-    if (j + 16 <= to->cols) {
-#if C_RUN >= 16
-        vstore16(value, 0, row + to->at[j]);
-        return;
-#elif C_RUN == 8
-        vstore8(value.lo, 0, row + to->at[j]);
-        vstore8(value.hi, 0, row + to->at[j + 8]);
-        return;
-#elif C_RUN == 4
-        vstore4(value.s0123, 0, row + to->at[j]);
-        vstore4(value.s4567, 0, row + to->at[j + 4]);
-        vstore4(value.s89ab, 0, row + to->at[j + 8]);
-        vstore4(value.scdef, 0, row + to->at[j + 12]);
-        return;
-#endif
-    }
     const float *each = (const float *)&value;
-    for (uint i = 0; i < 16 && j + i < to->cols; i++) {
-        row[to->at[j + i]] = each[i];
+    if (j + 16 <= to->cols && to->run == 16) {
+        vstore16(value, 0, row + to->at[j]);
+    } else if (j + 16 <= to->cols && to->run >= 4) {
+        for (uint i = 0; i < 16; i += 4) {
+            vstore4(vload4(0, each + i), 0, row + to->at[j + i]);
+        }
+    } else {
+        for (uint i = 0; i < 16 && j + i < to->cols; i++) {
+            row[to->at[j + i]] = each[i];
+        }
     }
 }
 
@@ -263,60 +119,63 @@ inline void multiply(const place *to, global const float *a, local const float16
     FOR_ROWS(PUT)
 }
 
-/* One panel of 32 columns of B, kc rows deep. `full`: no column beyond the last. */
+/* Neighbouring columns lie side by side: rows are copied in runs. */
+inline void pack_wide(local float *to, global const float *b, local const int *row,
+                      local const int *col, uint kc, uint how) {
+    switch (how) {
+#define PACK_WIDE(apart, run)                                                                      \
+    case RUN(apart, run):                                                                          \
+        for (uint k = 0; k < kc; k++) {                                                            \
+            for (uint j = 0; j < NR; j += run) {                                                   \
+                CAT(vstore, run)(LOAD(apart, run)(b + row[k] + col[j]), 0, to + k * NR + j);       \
+            }                                                                                      \
+        }                                                                                          \
+        break;
+        FOR_RUNS(PACK_WIDE)
+    }
+}
+
+/* One panel of 32 columns of B, kc rows deep. wide, deep: how its columns or its rows lie side by
+ * side; `full`: no column beyond the last. */
 inline void pack_panel(local float *to, global const float *b, local const int *row,
-                       local const int *col, uint kc, bool full) {
-#if B_DEEP > 1
-    const uint deep = kc / 16 * 16;
-    for (uint k = 0; k < deep; k += 16) {
-        for (uint j = 0; j < NR; j += 16) {
-            float16 x[16];
+                       local const int *col, uint kc, bool full, uint wide, uint deep) {
+    uint k = 0;
+    if (deep != 0) {
+        for (; k + 16 <= kc; k += 16) {
+            for (uint j = 0; j < NR; j += 16) {
+                float16 x[16];
+                int line[16];
+                for (uint i = 0; i < 16; i++) {
+                    line[i] = col[j + i];
+                }
+                read_lines(x, b, line, 16, row + k, deep);
+                transpose16(x);
 #pragma unroll
-            for (uint i = 0; i < 16; i++) {
-                LOAD_RUNS(x[i], b + col[j + i], row + k, B_STRIDE, B_DEEP)
-            }
-            transpose16(x);
-#pragma unroll
-            for (uint i = 0; i < 16; i++) {
-                vstore16(x[i], 0, to + (k + i) * NR + j);
+                for (uint i = 0; i < 16; i++) {
+                    vstore16(x[i], 0, to + (k + i) * NR + j);
+                }
             }
         }
+    } else if (wide != 0 && full) {
+        pack_wide(to, b, row, col, kc, wide);
+        return;
     }
-    for (uint k = deep; k < kc; k++) {
+    for (; k < kc; k++) {
         for (uint j = 0; j < NR; j++) {
             to[k * NR + j] = b[row[k] + col[j]];
         }
     }
-#else
-#if B_RUN > 1
-    if (full) {
-        for (uint k = 0; k < kc; k++) {
-            global const float *from = b + row[k];
-            for (uint j = 0; j < NR; j += B_RUN) {
-                CAT(vstore, B_RUN)(LOAD(B_STRIDE, B_RUN)(from + col[j]), 0, to + k * NR + j);
-            }
-        }
-        return;
-    }
-#endif
-    for (uint k = 0; k < kc; k++) {
-        global const float *from = b + row[k];
-        for (uint j = 0; j < NR; j++) {
-            to[k * NR + j] = from[col[j]];
-        }
-    }
-#endif
 }
 
-/* C = A * B (+ C) (+ bias) (relu) over rows [row_each * group 1, ...), columns [32 panel_each * group 0, ...),
- * depth [depth_each * group 2, ...). With several groups in depth C is [group 2][rows][cols] and
+/* C = A * B (+ C) (+ bias) (relu) over rows [row_each * group 1, ...), columns [32 panel_each *
+ * group 0, ...), depth [depth_each * group 2, ...). With several groups in depth C is [group 2][rows][cols] and
  * `finish` of gemm_move.cl adds the parts.
  * grid  (column blocks, row blocks, depth blocks), groups of one item */
 kernel ONE_ITEM void product(global float *c, ulong c_base, ulong c_part, int c_row,
                              STEPS_ARGS(ccol), global const float *a, ulong a_base,
                              global const float *b, ulong b_base, STEPS_ARGS(brow),
-                             STEPS_ARGS(bcol), uint rows, uint cols, uint depth, uint panel_each,
-                             uint row_each, uint depth_each, uint accumulate, global const float *bias,
+                             STEPS_ARGS(bcol), uint rows, uint cols, uint depth, uint wide, uint deep,
+                             uint c_run, uint panel_each, uint row_each, uint depth_each, uint accumulate, global const float *bias,
                              ulong bias_base, uint bias_axis, uint relu) {
     local float16 packed[NB * KC * 2];
     local int row_at[KC];
@@ -339,9 +198,10 @@ kernel ONE_ITEM void product(global float *c, ulong c_base, ulong c_part, int c_
         steps_fill(row_at, k, kc, STEPS(brow));
         for (uint p = 0; p < panels; p++) {
             pack_panel((local float *)packed + p * KC * NR, b + b_base, row_at, col_at + p * NR, kc,
-                       j0 + (p + 1) * NR <= cols);
+                       j0 + (p + 1) * NR <= cols, wide, deep);
         }
         place to = {.row_stride = c_row,
+                    .run = c_run,
                     .add = k > k0 || accumulate,
                     .last = k + kc == k1,
                     .bias_axis = bias_axis,

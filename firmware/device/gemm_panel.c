@@ -64,22 +64,25 @@ uint64_t rp_gemm_panel_elements(const rp_mat *c, const rp_mat *a, const rp_mat *
     return plan_call(c, a, b).total;
 }
 
-/* Runs of neighbours that the packing kernels know: 1 or 2 elements apart. */
-static uint32_t find_run(const rp_steps *steps, uint32_t apart_max, uint32_t run_max) {
-    return steps->s0 >= 1 && steps->s0 <= (int32_t)apart_max ? rp_steps_run(steps, run_max) : 1;
+/* RUN() of kernels/gemm_tile.clh. */
+static uint32_t describe_run(const rp_steps *steps) {
+    const uint32_t run = steps->s0 == 1 || steps->s0 == 2 ? rp_steps_run(steps, 16) : 1;
+    return run > 1 ? (uint32_t)steps->s0 * 32 + run : 0;
+}
+
+/* Neighbours that lie side by side. */
+static uint32_t count_run(const rp_steps *steps) {
+    return steps->s0 == 1 ? rp_steps_run(steps, 16) : 1;
 }
 
 static rp_err pack_rows(rp_device *device, const plan *p, rp_buffer *workspace) {
     const uint32_t rows = device->tuning.panel.rows;
-    const uint32_t deep = find_run(&p->a.col, 2, 16);
-    char defines[128];
+    char defines[64];
     rp_kernel *kernel;
     rp_err err;
-    (void)snprintf(defines, sizeof defines,
-                   "-DMR=%u -DPACK_DEPTH=%d -DPACK_TILES=%d -DA_DEEP=%u -DA_STRIDE=%d -DA_RUN=%u", rows,
-                   PACK_DEPTH, PACK_TILES, deep, deep > 1 ? p->a.col.s0 : 1,
-                   find_run(&p->a.row, 1, 4));
-    RP_TRY(rp_kernel_find(device, "gemm_panel", "pack_rows", defines, &kernel));
+    (void)snprintf(defines, sizeof defines, "-DMR=%u -DPACK_DEPTH=%d -DPACK_TILES=%d", rows, PACK_DEPTH,
+                   PACK_TILES);
+    RP_TRY(rp_kernel_find(device, "gemm_pack", "pack_rows", defines, &kernel));
     rp_launch l = rp_launch_begin(kernel);
     rp_arg_buffer(&l, workspace);
     rp_arg_u64(&l, p->packed);
@@ -89,6 +92,8 @@ static rp_err pack_rows(rp_device *device, const plan *p, rp_buffer *workspace) 
     rp_arg_u32(&l, p->a.cols);
     rp_arg_steps(&l, &p->a.row);
     rp_arg_steps(&l, &p->a.col);
+    rp_arg_u32(&l, describe_run(&p->a.col));
+    rp_arg_u32(&l, count_run(&p->a.row));
     RP_TRY(rp_launch_run(&l, 2,
                          (size_t[]){divide_up(p->a.rows, rows * PACK_TILES),
                                     divide_up(p->a.cols, PACK_DEPTH)},
@@ -123,12 +128,21 @@ static cut cut_call(const plan *p, const rp_tuning_panel *panel) {
     return made;
 }
 
-static rp_err multiply(rp_device *device, const plan *p, const cut *how, const char *defines,
+static rp_err multiply(rp_device *device, const plan *p, const cut *how,
                        const rp_epilogue *epilogue, rp_buffer *workspace) {
+    const rp_tuning_panel *panel = &device->tuning.panel;
+    const uint32_t wide = describe_run(&p->b.col);
+    uint32_t deep = describe_run(&p->b.row);
+    if (wide % 32 >= deep % 32) {
+        deep = 0;
+    }
+    char defines[64];
     const bool parted = how->groups[2] > 1;
     const rp_steps plain = {RP_STEPS_WHOLE, 0, RP_STEPS_WHOLE, 0, 1};
     rp_kernel *kernel;
     rp_err err;
+    (void)snprintf(defines, sizeof defines, "-DMR=%u -DKC=%u -DNB=%u", panel->rows, panel->depth,
+                   panel->columns / PANEL);
     RP_TRY(rp_kernel_find(device, "gemm_panel", "product", defines, &kernel));
     rp_launch l = rp_launch_begin(kernel);
     rp_arg_buffer(&l, parted ? workspace : p->c.buffer);
@@ -145,6 +159,9 @@ static rp_err multiply(rp_device *device, const plan *p, const cut *how, const c
     rp_arg_u32(&l, p->c.rows);
     rp_arg_u32(&l, p->c.cols);
     rp_arg_u32(&l, p->a.cols);
+    rp_arg_u32(&l, wide);
+    rp_arg_u32(&l, deep);
+    rp_arg_u32(&l, parted ? 16 : count_run(&p->c.col));
     rp_arg_u32(&l, how->panels);
     rp_arg_u32(&l, how->row_each);
     rp_arg_u32(&l, how->depth_each);
@@ -161,28 +178,13 @@ fail:
 
 rp_err rp_gemm_panel(rp_device *device, const rp_mat *c, const rp_mat *a, const rp_mat *b,
                      const rp_epilogue *epilogue, rp_buffer *workspace) {
-    const rp_tuning_panel *panel = &device->tuning.panel;
-    char defines[128];
     plan p = plan_call(c, a, b);
-    const cut how = cut_call(&p, panel);
-    const uint32_t c_run = how.groups[2] > 1 ? 16 : find_run(&p.c.col, 1, 16);
-    const uint32_t b_run = find_run(&p.b.col, 2, 16);
-    uint32_t b_deep = find_run(&p.b.row, 2, 16);
-    if (b_deep <= b_run) {
-        b_deep = 1;
-    }
-    int32_t stride = b_deep > 1 ? p.b.row.s0 : p.b.col.s0;
-    if (b_run == 1 && b_deep == 1) {
-        stride = 1;
-    }
+    const cut how = cut_call(&p, &device->tuning.panel);
     rp_err err;
     RP_TRY(rp_view_prepare(device, a, &p.a_spread, workspace, &p.a));
     RP_TRY(rp_view_prepare(device, b, &p.b_spread, workspace, &p.b));
     RP_TRY(pack_rows(device, &p, workspace));
-    (void)snprintf(defines, sizeof defines,
-                   "-DMR=%u -DKC=%u -DNB=%u -DB_RUN=%u -DB_DEEP=%u -DB_STRIDE=%d -DC_RUN=%u",
-                   panel->rows, panel->depth, panel->columns / PANEL, b_run, b_deep, stride, c_run);
-    RP_TRY(multiply(device, &p, &how, defines, epilogue, workspace));
+    RP_TRY(multiply(device, &p, &how, epilogue, workspace));
     if (how.groups[2] > 1) {
         RP_TRY(rp_gemm_finish(device, &p.c, workspace, p.t, how.groups[2], epilogue));
     }
