@@ -158,6 +158,18 @@ static void take_unnumbered(rp_link *link, const rp_Header *header) {
     }
 }
 
+/* ZeroMQ decrypts small frames in its receive buffer, wherever they lie there; our callers read
+ * floats and doubles. */
+static void take_aligned(zmq_msg_t *to, zmq_msg_t *from) {
+    size_t bytes = zmq_msg_size(from);
+    if ((uintptr_t)zmq_msg_data(from) % sizeof(double) != 0 && zmq_msg_init_size(to, bytes) == 0) {
+        memcpy(zmq_msg_data(to), zmq_msg_data(from), bytes);
+        return;
+    }
+    (void)zmq_msg_init(to);
+    (void)zmq_msg_move(to, from);
+}
+
 /* Into the list that rp_link_recv() takes from. */
 static void append(rp_link *link, const rp_Header *header, zmq_msg_t *parts, uint32_t part_count) {
     receiver *r = &link->in;
@@ -169,8 +181,7 @@ static void append(rp_link *link, const rp_Header *header, zmq_msg_t *parts, uin
     in->message.header = *header;
     in->message.part_count = part_count;
     for (uint32_t i = 0; i < part_count; i++) {
-        (void)zmq_msg_init(&in->part[i]);
-        (void)zmq_msg_move(&in->part[i], &parts[i]);
+        take_aligned(&in->part[i], &parts[i]);
         in->message.part[i] =
             (rp_part){.data = zmq_msg_data(&in->part[i]), .bytes = zmq_msg_size(&in->part[i])};
     }

@@ -98,7 +98,7 @@ bool rp_link_can_send(const rp_link *link); /* a data parcel would not get AGAIN
 typedef struct {
     rp_Header header;
     uint32_t part_count;
-    rp_part part[RP_PARTS_MAX]; /* borrowed until release */
+    rp_part part[RP_PARTS_MAX]; /* borrowed until release; aligned to 8 */
 } rp_message;
 
 /* Next message in order, or AGAIN. Checked: decoded, sizes, hash, run. */

@@ -24,7 +24,7 @@ rp_err sender_open(rp_link *link) {
 /* Called by ZeroMQ's thread when the last reference to a part is gone. */
 static void let_go(void *data, void *hint) {
     (void)data;
-    atomic_fetch_sub_explicit((_Atomic uint32_t *)hint, 1, memory_order_release);
+    atomic_fetch_sub_explicit((_Atomic uint32_t *)hint, 1, memory_order_acq_rel);
 }
 
 static bool is_lent(outgoing *o) {
@@ -253,7 +253,7 @@ static rp_err take_parts(rp_link *link, outgoing *o, const rp_part *parts, uint3
                 const void *from;
                 void *to;
             } data = {.from = parts[i].data};
-            atomic_fetch_add_explicit(&o->lent, 1, memory_order_relaxed);
+            atomic_fetch_add_explicit(&o->lent, 1, memory_order_acq_rel);
             rc = zmq_msg_init_data(&o->part[i], data.to, parts[i].bytes, let_go, &o->lent);
             if (rc != 0) {
                 atomic_fetch_sub_explicit(&o->lent, 1, memory_order_relaxed);
