@@ -2,7 +2,8 @@
 #include "gemm_steps.clh"
 
 /* Spreads the images of a convolution so that every patch lies inside: dst[plane][y][x], y < hp,
- * x < wp, holds src(c)[(y + y_min) / div][(x + x_min) / div] where that divides and is inside, else 0.
+ * x < wp, holds src(c)[(y + y_min) / div][(x + x_min) / div]; 0 where that does not divide or is
+ * outside.
  *   plane = image * channels + c; a plane of src starts at base + image * image_stride + c * h * w
  * grid  (planes * hp) rows / rows_each, each item writes rows_each rows */
 kernel void spread(global float *dst, ulong dst_base, global const float *src, ulong src_base,

@@ -1,8 +1,8 @@
 /* C = A * B on devices with wide vectors and few threads (CPUs): packed panels, a register tile.
  *
- * source  Goto & van de Geijn 2008: a block of B is packed into panels of 32 columns that stay in the
- *         second-level cache, A is packed once into tiles of MR rows; one work-item computes
- *         MR x 32 elements in registers. Work-groups are of one item.
+ * source  Goto & van de Geijn 2008: a block of B is packed into panels of 32 columns that stay in
+ *         the second-level cache, A is packed once into tiles of MR rows; one work-item
+ *         computes MR x 32 elements in registers. Work-groups are of one item.
  *
  * defines MR 8 or 12: rows of a tile; KC: depth of a block; NB: panels a group may have */
 #include "gemm_steps.clh"
@@ -168,14 +168,16 @@ inline void pack_panel(local float *to, global const float *b, local const int *
 }
 
 /* C = A * B (+ C) (+ bias) (relu) over rows [row_each * group 1, ...), columns [32 panel_each *
- * group 0, ...), depth [depth_each * group 2, ...). With several groups in depth C is [group 2][rows][cols] and
- * `finish` of gemm_move.cl adds the parts.
+ * group 0, ...), depth [depth_each * group 2, ...). With several groups in depth C is
+ * [group 2][rows][cols] and `finish` of gemm_move.cl adds the parts.
+ * wide, deep: how columns or rows of B lie side by side; c_run: so many columns of C do
  * grid  (column blocks, row blocks, depth blocks), groups of one item */
 kernel ONE_ITEM void product(global float *c, ulong c_base, ulong c_part, int c_row,
                              STEPS_ARGS(ccol), global const float *a, ulong a_base,
                              global const float *b, ulong b_base, STEPS_ARGS(brow),
-                             STEPS_ARGS(bcol), uint rows, uint cols, uint depth, uint wide, uint deep,
-                             uint c_run, uint panel_each, uint row_each, uint depth_each, uint accumulate, global const float *bias,
+                             STEPS_ARGS(bcol), uint rows, uint cols, uint depth, uint wide,
+                             uint deep, uint c_run, uint panel_each, uint row_each,
+                             uint depth_each, uint accumulate, global const float *bias,
                              ulong bias_base, uint bias_axis, uint relu) {
     local float16 packed[NB * KC * 2];
     local int row_at[KC];

@@ -62,8 +62,8 @@ rp_err rp_cl_at(cl_int code, const char *file, int line, const char *format, ...
     va_start(args, format);
     (void)vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    return rp_fail_at(code == CL_MEM_OBJECT_ALLOCATION_FAILURE ? RP_ERR_MEMORY : RP_ERR_DEVICE, file,
-                      line, "%s: %s (OpenCL %d)", what, rp_cl_text(code), code);
+    return rp_fail_at(code == CL_MEM_OBJECT_ALLOCATION_FAILURE ? RP_ERR_MEMORY : RP_ERR_DEVICE,
+                      file, line, "%s: %s (OpenCL %d)", what, rp_cl_text(code), code);
 }
 
 /* ---- choosing ------------------------------------------------------------------------------ */
@@ -75,7 +75,8 @@ static void read_text(cl_device_id id, cl_device_info what, char out[128]) {
 }
 
 static cl_ulong read_number(cl_device_id id, cl_device_info what) {
-    cl_ulong value = 0; /* 4-byte answers fill the low half: little-endian hosts only, as all ours */
+    cl_ulong value =
+        0; /* 4-byte answers fill the low half: little-endian hosts only, as all ours */
     (void)clGetDeviceInfo(id, what, sizeof value, &value, NULL);
     return value;
 }
@@ -89,8 +90,8 @@ static void read_facts(rp_device *device) {
     cl_device_id id = device->id;
     (void)clGetPlatformInfo(device->platform, CL_PLATFORM_NAME, sizeof facts->platform,
                             facts->platform, NULL);
-    (void)clGetPlatformInfo(device->platform, CL_PLATFORM_VERSION,
-                            sizeof device->platform_version, device->platform_version, NULL);
+    (void)clGetPlatformInfo(device->platform, CL_PLATFORM_VERSION, sizeof device->platform_version,
+                            device->platform_version, NULL);
     read_text(id, CL_DEVICE_NAME, facts->name);
     read_text(id, CL_DEVICE_VENDOR, facts->vendor);
     read_text(id, CL_DRIVER_VERSION, facts->driver);
@@ -125,7 +126,8 @@ static rp_err choose_device(rp_device *device, const rp_device_options *options)
         cl_uint count = 0;
         char name[128] = "";
         (void)clGetPlatformInfo(platforms[p], CL_PLATFORM_NAME, sizeof name, name, NULL);
-        if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, DEVICES_MAX, ids, &count) != CL_SUCCESS) {
+        if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, DEVICES_MAX, ids, &count) !=
+            CL_SUCCESS) {
             continue;
         }
         for (cl_uint d = 0; d < count && d < DEVICES_MAX; d++) {
@@ -186,10 +188,9 @@ static rp_err open_queue(rp_device *device) {
 static rp_err apply_clblast(const rp_device *device) {
     for (uint32_t i = 0; i < device->tuning.clblast_count; i++) {
         const rp_tuning_clblast *set = &device->tuning.clblast[i];
-        CLBlastStatusCode code = CLBlastOverrideParameters(device->id, set->kernel,
-                                                           CLBlastPrecisionSingle, set->count,
-                                                           (const char **)(uintptr_t)set->name,
-                                                           set->value);
+        CLBlastStatusCode code =
+            CLBlastOverrideParameters(device->id, set->kernel, CLBlastPrecisionSingle, set->count,
+                                      (const char **)(uintptr_t)set->name, set->value);
         if (code != CLBlastSuccess) {
             return rp_fail(RP_ERR_FORMAT,
                            "tuning: CLBlast does not take the parameters of %s (CLBlast %d)",

@@ -20,7 +20,8 @@ typedef struct {
     const char *platform;    /* case-insensitive part of the platform name, NULL = any */
     const char *device;      /* case-insensitive part of the device name, NULL = any */
     uint32_t threads;        /* CPU threads on PoCL, 0 = all; set before the first platform call */
-    const char *cache_dir;   /* kernel binaries; NULL = $XDG_CACHE_HOME/ringpipe or ~/.cache/ringpipe */
+    const char *cache_dir;   /* of kernel binaries; NULL = $XDG_CACHE_HOME/ringpipe, else
+                              * ~/.cache/ringpipe */
     const char *tuning_path; /* a board's tuning.json, NULL = none */
 } rp_device_options;
 
@@ -47,7 +48,8 @@ void rp_device_close(rp_device **device);
 const rp_device_facts *rp_device_facts_of(const rp_device *device);
 
 /* Start-up check: GEMM (the chosen one) at several shapes, transposes and tails against a CPU
- * result. errors NUMERIC with shape and error: CLBlast 1.5.3 is known to be wrong on some devices. */
+ * result. errors NUMERIC with shape and values: CLBlast 1.5.3 is known to be wrong on some
+ * devices. RP_TEST_BREAK_GEMM in the environment makes it ring. */
 rp_err rp_device_selftest(rp_device *device) RP_MUST_CHECK;
 
 /* ---- memory: arenas of device bytes, sealed before the step loop -------------------------- */

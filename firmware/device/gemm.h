@@ -3,7 +3,7 @@
  * panels and wide vectors, for CPU devices). Which one a board uses is a fact of the board
  * (tuning.json, found by `ringpipe tune`), never a name in code.
  *
- * source  implicit GEMM for convolutions: Chellapilla et al. 2006 (im2col); Goto & van de Geijn 2008
+ * source  Chellapilla et al. 2006 (convolution as a product, im2col); Goto & van de Geijn 2008
  *         (packed panels) */
 #ifndef RP_DEVICE_GEMM_H
 #define RP_DEVICE_GEMM_H
@@ -15,7 +15,7 @@ typedef enum { RP_GEMM_CLBLAST, RP_GEMM_PANEL } rp_gemm_choice;
 /* The patches of an image tensor [n, channels_total, h, w] as a matrix
  *   rows (c, r, s), c < channels;  columns (image, p, q)
  *   element = image[i][channel_first + c][yy][xx],
- *   yy = (p * mul + r * step + off) / div when that divides exactly and is inside, else 0; xx alike.
+ *   yy = (p * mul + r * step + off) / div; 0 where that does not divide or is outside; xx alike.
  * A convolution's forward: mul = stride, step = dilation, off = -pad, div = 1. The gradient of its
  * input (p, q run over the input's pixels): mul = 1, step = -dilation, off = pad, div = stride. */
 typedef struct {

@@ -99,8 +99,8 @@ static rp_err check_code(CLBlastStatusCode code, const plan *p) {
     if (code == CLBlastSuccess) {
         return RP_OK;
     }
-    return rp_fail(RP_ERR_DEVICE, "CLBlast refuses a product of %u x %u x %u (CLBlast %d)", p->c.rows,
-                   p->c.cols, p->a.view.cols, (int)code);
+    return rp_fail(RP_ERR_DEVICE, "CLBlast refuses a product of %u x %u x %u (CLBlast %d)",
+                   p->c.rows, p->c.cols, p->a.view.cols, (int)code);
 }
 
 static rp_err multiply(rp_device *device, const plan *p, float beta, rp_buffer *workspace) {
@@ -120,14 +120,13 @@ static rp_err multiply(rp_device *device, const plan *p, float beta, rp_buffer *
         RP_TRY(rp_fail(RP_ERR_MEMORY, "CLBlast wants %zu temporary bytes, %llu are planned", bytes,
                        (unsigned long long)(p->temporary * sizeof(float))));
     }
-    RP_TRY(check_code(
-        CLBlastSgemmWithTempBuffer(CLBlastLayoutRowMajor, a->transpose, b->transpose, p->c.rows,
-                                   p->c.cols, a->view.cols, 1.0f, a->view.buffer->memory,
-                                   a->view.base, a->stride, b->view.buffer->memory, b->view.base,
-                                   b->stride, beta,
-                                   p->scattered ? workspace->memory : p->c.buffer->memory, c_at,
-                                   c_stride, &queue, NULL, workspace->memory),
-        p));
+    RP_TRY(check_code(CLBlastSgemmWithTempBuffer(
+                          CLBlastLayoutRowMajor, a->transpose, b->transpose, p->c.rows, p->c.cols,
+                          a->view.cols, 1.0f, a->view.buffer->memory, a->view.base, a->stride,
+                          b->view.buffer->memory, b->view.base, b->stride, beta,
+                          p->scattered ? workspace->memory : p->c.buffer->memory, c_at, c_stride,
+                          &queue, NULL, workspace->memory),
+                      p));
 fail:
     return err;
 }

@@ -3,13 +3,14 @@
 #include "device/gemm_own.h"
 
 enum {
-    PANEL = 32,          /* columns of a packed panel */
-    PANELS_MAX = 4,      /* of a work-group */
-    TILE_ROWS_MAX = 24,  /* a common multiple of the tile heights */
-    GROUPS_WANTED = 16,  /* work-groups that keep a few threads busy to the end */
+    PANEL = 32,           /* columns of a packed panel */
+    PANELS_MAX = 4,       /* of a work-group */
+    TILE_ROWS_MAX = 24,   /* a common multiple of the tile heights */
+    GROUPS_WANTED = 16,   /* work-groups that keep a few threads busy to the end */
     PART_DEPTH_MIN = 512, /* a sum is cut only into parts at least this deep */
-    PART_ELEMENTS_MAX = 1 << 20, /* of C, when the sum is cut: the parts are written and read again */
-    PACK_DEPTH = 256,    /* of a work-group of pack_rows */
+    PART_ELEMENTS_MAX =
+        1 << 20,      /* of C, when the sum is cut: the parts are written and read again */
+    PACK_DEPTH = 256, /* of a work-group of pack_rows */
     PACK_TILES = 4
 };
 
@@ -18,7 +19,8 @@ typedef struct {
     rp_spread a_spread, b_spread;
     uint64_t packed; /* elements of the workspace */
     uint64_t t;
-    uint32_t parts; /* the sum over the depth is cut into at most so many; 1: C is written at once */
+    uint32_t
+        parts; /* the sum over the depth is cut into at most so many; 1: C is written at once */
     uint64_t total;
 } plan;
 
@@ -80,8 +82,8 @@ static rp_err pack_rows(rp_device *device, const plan *p, rp_buffer *workspace) 
     char defines[64];
     rp_kernel *kernel;
     rp_err err;
-    (void)snprintf(defines, sizeof defines, "-DMR=%u -DPACK_DEPTH=%d -DPACK_TILES=%d", rows, PACK_DEPTH,
-                   PACK_TILES);
+    (void)snprintf(defines, sizeof defines, "-DMR=%u -DPACK_DEPTH=%d -DPACK_TILES=%d", rows,
+                   PACK_DEPTH, PACK_TILES);
     RP_TRY(rp_kernel_find(device, "gemm_pack", "pack_rows", defines, &kernel));
     rp_launch l = rp_launch_begin(kernel);
     rp_arg_buffer(&l, workspace);
@@ -94,10 +96,10 @@ static rp_err pack_rows(rp_device *device, const plan *p, rp_buffer *workspace) 
     rp_arg_steps(&l, &p->a.col);
     rp_arg_u32(&l, describe_run(&p->a.col));
     rp_arg_u32(&l, count_run(&p->a.row));
-    RP_TRY(rp_launch_run(&l, 2,
-                         (size_t[]){divide_up(p->a.rows, rows * PACK_TILES),
-                                    divide_up(p->a.cols, PACK_DEPTH)},
-                         (size_t[]){1, 1}));
+    RP_TRY(rp_launch_run(
+        &l, 2,
+        (size_t[]){divide_up(p->a.rows, rows * PACK_TILES), divide_up(p->a.cols, PACK_DEPTH)},
+        (size_t[]){1, 1}));
 fail:
     return err;
 }
@@ -122,7 +124,8 @@ static cut cut_call(const plan *p, const rp_tuning_panel *panel) {
     }
     made.groups[0] = divide_up(n, made.panels * PANEL);
     const uint32_t tiles = divide_up(m, panel->rows);
-    const uint32_t blocks = smaller(tiles, divide_up(GROUPS_WANTED, made.groups[0] * made.groups[2]));
+    const uint32_t blocks =
+        smaller(tiles, divide_up(GROUPS_WANTED, made.groups[0] * made.groups[2]));
     made.row_each = divide_up(tiles, blocks) * panel->rows;
     made.groups[1] = divide_up(m, made.row_each);
     return made;

@@ -28,8 +28,9 @@ static rp_err check_patches(const rp_mat *mat, const char *name, uint64_t *exten
     if (pixels == 0 || pixels > INT32_MAX || mat->cols % pixels != 0 ||
         mat->rows != (uint64_t)x->channels * x->r * x->s ||
         (uint64_t)x->channel_first + x->channels > x->channels_total || x->div < 1 || x->mul < 1) {
-        return rp_fail(RP_ERR_SHAPE, "gemm: %s: %u x %u are no patches of %u channels %u x %u to %u x %u",
-                       name, mat->rows, mat->cols, x->channels, x->r, x->s, x->p, x->q);
+        return rp_fail(RP_ERR_SHAPE,
+                       "gemm: %s: %u x %u are no patches of %u channels %u x %u to %u x %u", name,
+                       mat->rows, mat->cols, x->channels, x->r, x->s, x->p, x->q);
     }
     *extent = (uint64_t)count_images(mat) * x->channels_total * x->h * x->w;
     return RP_OK;
@@ -59,9 +60,9 @@ rp_err rp_mat_check(const rp_mat *mat, const char *name) {
                        (unsigned long long)extent);
     }
     if (mat->buffer && (mat->offset + extent) * sizeof(float) > mat->buffer->bytes) {
-        return rp_fail(RP_ERR_SHAPE, "gemm: %s spans %llu elements from %llu of a buffer of %zu bytes",
-                       name, (unsigned long long)extent, (unsigned long long)mat->offset,
-                       mat->buffer->bytes);
+        return rp_fail(
+            RP_ERR_SHAPE, "gemm: %s spans %llu elements from %llu of a buffer of %zu bytes", name,
+            (unsigned long long)extent, (unsigned long long)mat->offset, mat->buffer->bytes);
     }
     return RP_OK;
 }
@@ -161,7 +162,8 @@ static void plan_patches(const rp_mat *mat, rp_parts *parts, rp_view *view, rp_s
                   (uint64_t)(-lower(0, ((int32_t)x->s - 1) * x->step));
     const int32_t plane = (int32_t)(h * w);
     view->row = (rp_steps){x->r * x->s, plane, x->s, x->step * (int32_t)w, x->step};
-    view->col = (rp_steps){x->p * x->q, (int32_t)channels * plane, x->q, x->mul * (int32_t)w, x->mul};
+    view->col =
+        (rp_steps){x->p * x->q, (int32_t)channels * plane, x->q, x->mul * (int32_t)w, x->mul};
 }
 
 void rp_view_plan(const rp_mat *mat, rp_parts *parts, rp_view *view, rp_spread *spread) {

@@ -42,13 +42,13 @@ size_t rp_darena_round(size_t bytes, uint32_t align_bytes) {
 
 static rp_err create_buffer(rp_device *device, const char *name, size_t bytes, rp_buffer *out) {
     if (bytes > device->facts.alloc_bytes_max) {
-        return rp_fail(RP_ERR_MEMORY, "device memory %s: %zu bytes in one piece, %s gives at most %llu",
-                       name, bytes, device->facts.name,
-                       (unsigned long long)device->facts.alloc_bytes_max);
+        return rp_fail(
+            RP_ERR_MEMORY, "device memory %s: %zu bytes in one piece, %s gives at most %llu", name,
+            bytes, device->facts.name, (unsigned long long)device->facts.alloc_bytes_max);
     }
     cl_int code;
-    cl_mem memory = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes,
-                                   NULL, &code);
+    cl_mem memory = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
+                                   bytes, NULL, &code);
     if (code != CL_SUCCESS) {
         return rp_fail(RP_ERR_MEMORY, "device memory %s: %zu bytes: %s (OpenCL %d)", name, bytes,
                        rp_cl_text(code), code);

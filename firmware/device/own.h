@@ -53,9 +53,9 @@ struct rp_device {
     rp_gemm_choice gemm;
     bool gemm_broken; /* RP_TEST_BREAK_GEMM: the self-test must ring */
     char platform_version[128];
-    char *cache_dir;  /* "" = no cache */
-    int event_fd;     /* the caller's */
-    int wait_fd;      /* rp_fence_wait's own */
+    char *cache_dir; /* "" = no cache */
+    int event_fd;    /* the caller's */
+    int wait_fd;     /* rp_fence_wait's own */
     size_t used_bytes;
     size_t used_bytes_max;
     uint32_t fence_next;

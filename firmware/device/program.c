@@ -107,7 +107,8 @@ fail:
 
 /* ---- building -------------------------------------------------------------------------------- */
 
-static rp_err report_build(const rp_device *device, cl_program built, const char *name, cl_int code) {
+static rp_err report_build(const rp_device *device, cl_program built, const char *name,
+                           cl_int code) {
     rp_arena scratch;
     rp_arena_init(&scratch, "build log", 0);
     size_t bytes = 0;
@@ -132,8 +133,8 @@ static cl_program build_cached(rp_device *device, rp_arena *scratch, const rp_ca
     const unsigned char *start = binary;
     cl_int status;
     cl_int code;
-    cl_program built = clCreateProgramWithBinary(device->context, 1, &device->id, &bytes, &start,
-                                                 &status, &code);
+    cl_program built =
+        clCreateProgramWithBinary(device->context, 1, &device->id, &bytes, &start, &status, &code);
     if (code == CL_SUCCESS && status == CL_SUCCESS &&
         clBuildProgram(built, 1, &device->id, options, NULL, NULL) == CL_SUCCESS) {
         return built;
@@ -148,7 +149,8 @@ static void save_binary(rp_device *device, rp_arena *scratch, const rp_cache_key
                         cl_program built) {
     size_t bytes = 0;
     unsigned char *binary;
-    if (clGetProgramInfo(built, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS ||
+    if (clGetProgramInfo(built, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) !=
+            CL_SUCCESS ||
         bytes == 0 || RP_ARENA_NEW(scratch, bytes, &binary) != RP_OK) {
         return;
     }
@@ -215,7 +217,8 @@ static rp_err find_program(rp_device *device, const char *name, const char *defi
         return rp_fail(RP_ERR_LIMIT, "more than %d programs", RP_PROGRAMS_MAX);
     }
     /* The board's defines come last: the last -D of a name wins. */
-    int length = snprintf(options, sizeof options, "-cl-std=CL1.2 %s %s", defines, board ? board : "");
+    int length =
+        snprintf(options, sizeof options, "-cl-std=CL1.2 %s %s", defines, board ? board : "");
     if (length < 0 || (size_t)length >= sizeof options) {
         return rp_fail(RP_ERR_LIMIT, "kernels/%s.cl: options too long", name);
     }
@@ -264,7 +267,8 @@ rp_err rp_kernel_find(rp_device *device, const char *program, const char *entry,
     const char *extra = defines ? defines : "";
     int length = snprintf(key, sizeof key, "%s\n%s\n%s", entry, program, extra);
     if (length < 0 || (size_t)length >= sizeof key) {
-        return rp_fail(RP_ERR_LIMIT, "kernel %s of kernels/%s.cl: defines too long", entry, program);
+        return rp_fail(RP_ERR_LIMIT, "kernel %s of kernels/%s.cl: defines too long", entry,
+                       program);
     }
     uint32_t at = hash(key);
     for (uint32_t probe = 0; probe < RP_KERNELS_MAX; probe++) {
@@ -315,7 +319,8 @@ static void set_arg(rp_launch *launch, size_t bytes, const void *value) {
     }
     cl_int code = clSetKernelArg(launch->kernel->kernel, index, bytes, value);
     if (code != CL_SUCCESS) {
-        launch->err = rp_cl(code, "argument %u of kernel %s", index, launch->kernel->key);
+        launch->err = rp_cl(code, "argument %u of kernel %.*s", index,
+                            (int)strcspn(launch->kernel->key, "\n"), launch->kernel->key);
     }
 }
 
@@ -353,7 +358,8 @@ rp_err rp_launch_run(rp_launch *launch, uint32_t dims, const size_t *global, con
         size_t step = local ? local[i] : 1;
         rounded[i] = (global[i] + step - 1) / step * step;
     }
-    cl_int code = clEnqueueNDRangeKernel(launch->kernel->device->queue, launch->kernel->kernel, dims,
-                                         NULL, rounded, local, 0, NULL, NULL);
-    return rp_cl(code, "launch of kernel %s", launch->kernel->key);
+    cl_int code = clEnqueueNDRangeKernel(launch->kernel->device->queue, launch->kernel->kernel,
+                                         dims, NULL, rounded, local, 0, NULL, NULL);
+    return rp_cl(code, "launch of kernel %.*s", (int)strcspn(launch->kernel->key, "\n"),
+                 launch->kernel->key);
 }

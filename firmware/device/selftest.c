@@ -12,20 +12,53 @@ typedef struct {
 } plain_case;
 
 static const plain_case plain_cases[] = {
-    {1, 1, 1, false, false, false},     {8, 32, 64, false, false, false},
-    {33, 65, 31, false, false, true},   {65, 10, 129, false, true, false},
-    {10, 64, 100, true, false, false},  {128, 128, 128, true, true, true},
+    {1, 1, 1, false, false, false},      {8, 32, 64, false, false, false},
+    {33, 65, 31, false, false, true},    {65, 10, 129, false, true, false},
+    {10, 64, 100, true, false, false},   {128, 128, 128, true, true, true},
     {257, 191, 67, false, false, false}, {1, 300, 1025, false, true, false},
-    {64, 27, 4100, false, true, true},  {448, 416, 96, false, false, false},
+    {64, 27, 4100, false, true, true},   {448, 416, 96, false, false, false},
 };
 
 static const rp_patches patch_cases[] = {
-    {.channels_total = 5, .channel_first = 1, .channels = 3, .h = 7, .w = 6, .r = 3, .s = 3,
-     .p = 7, .q = 6, .mul = 1, .step = 1, .off = -1, .div = 1},
-    {.channels_total = 2, .channel_first = 0, .channels = 2, .h = 9, .w = 9, .r = 3, .s = 3,
-     .p = 5, .q = 5, .mul = 2, .step = 1, .off = -1, .div = 1},
-    {.channels_total = 4, .channel_first = 0, .channels = 4, .h = 4, .w = 4, .r = 3, .s = 3,
-     .p = 8, .q = 8, .mul = 1, .step = -1, .off = 1, .div = 2},
+    {.channels_total = 5,
+     .channel_first = 1,
+     .channels = 3,
+     .h = 7,
+     .w = 6,
+     .r = 3,
+     .s = 3,
+     .p = 7,
+     .q = 6,
+     .mul = 1,
+     .step = 1,
+     .off = -1,
+     .div = 1},
+    {.channels_total = 2,
+     .channel_first = 0,
+     .channels = 2,
+     .h = 9,
+     .w = 9,
+     .r = 3,
+     .s = 3,
+     .p = 5,
+     .q = 5,
+     .mul = 2,
+     .step = 1,
+     .off = -1,
+     .div = 1},
+    {.channels_total = 4,
+     .channel_first = 0,
+     .channels = 4,
+     .h = 4,
+     .w = 4,
+     .r = 3,
+     .s = 3,
+     .p = 8,
+     .q = 8,
+     .mul = 1,
+     .step = -1,
+     .off = 1,
+     .div = 2},
 };
 
 enum { IMAGES = 3 };
@@ -45,22 +78,25 @@ static double element(const rp_mat *mat, const float *data, uint32_t i, uint32_t
         j = swap;
     }
     if (mat->kind == RP_MAT_STRIDED) {
-        return (double)data[mat->offset + i * mat->row_stride + (j / mat->inner) * mat->outer_stride +
-                            (j % mat->inner) * mat->inner_stride];
+        return (
+            double)data[mat->offset + i * mat->row_stride + (j / mat->inner) * mat->outer_stride +
+                        (j % mat->inner) * mat->inner_stride];
     }
     const rp_patches *x = &mat->patches;
     const uint32_t pixel = j % (x->p * x->q);
     const uint32_t window = i % (x->r * x->s);
-    const int32_t y = (int32_t)(pixel / x->q) * x->mul + (int32_t)(window / x->s) * x->step + x->off;
-    const int32_t z = (int32_t)(pixel % x->q) * x->mul + (int32_t)(window % x->s) * x->step + x->off;
+    const int32_t y =
+        (int32_t)(pixel / x->q) * x->mul + (int32_t)(window / x->s) * x->step + x->off;
+    const int32_t z =
+        (int32_t)(pixel % x->q) * x->mul + (int32_t)(window % x->s) * x->step + x->off;
     if (y < 0 || z < 0 || y % x->div != 0 || z % x->div != 0 || y / x->div >= (int32_t)x->h ||
         z / x->div >= (int32_t)x->w) {
         return 0;
     }
-    const uint64_t plane = (uint64_t)(j / (x->p * x->q)) * x->channels_total + x->channel_first +
-                           i / (x->r * x->s);
-    return (double)data[mat->offset + (plane * x->h + (uint32_t)(y / x->div)) * x->w +
-                        (uint32_t)(z / x->div)];
+    const uint64_t plane =
+        (uint64_t)(j / (x->p * x->q)) * x->channels_total + x->channel_first + i / (x->r * x->s);
+    return (double)
+        data[mat->offset + (plane * x->h + (uint32_t)(y / x->div)) * x->w + (uint32_t)(z / x->div)];
 }
 
 /* Random numbers on the host and the device. */
@@ -81,8 +117,8 @@ static bool close_enough(double got, double want, uint32_t k) {
     return isfinite(got) && fabs(got - want) <= 2e-6 * (1 + sqrt((double)k)) + 1e-5 * fabs(want);
 }
 
-static rp_err run_case(bench *b, rp_mat *am, const float *a, rp_mat *bm, const float *bd, uint32_t m,
-                       uint32_t n, uint32_t k, bool accumulate) {
+static rp_err run_case(bench *b, rp_mat *am, const float *a, rp_mat *bm, const float *bd,
+                       uint32_t m, uint32_t n, uint32_t k, bool accumulate) {
     float *before;
     float *after;
     rp_buffer *c;
@@ -93,7 +129,8 @@ static rp_err run_case(bench *b, rp_mat *am, const float *a, rp_mat *bm, const f
     rp_mat cm = rp_mat_plain(c, 0, m, n);
     RP_TRY(rp_darena_take(b->memory, rp_gemm_workspace_bytes(b->device->gemm, &cm, am, bm),
                           &workspace));
-    RP_TRY(rp_gemm_run(b->device, &cm, am, bm, &(rp_epilogue){.accumulate = accumulate}, workspace));
+    RP_TRY(
+        rp_gemm_run(b->device, &cm, am, bm, &(rp_epilogue){.accumulate = accumulate}, workspace));
     RP_TRY(rp_buffer_read_now(b->device, after, c, 0, (size_t)m * n * sizeof(float)));
     for (uint32_t i = 0; i < m; i++) {
         for (uint32_t j = 0; j < n; j++) {

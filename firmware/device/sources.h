@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 typedef struct {
-    const char *name; /* file name, "gemm_panel.cl"; NULL ends the table */
+    const char *name;          /* file name, "gemm_panel.cl"; NULL ends the table */
     const unsigned char *text; /* 0-terminated */
     size_t bytes;
 } rp_kernel_source;

@@ -46,8 +46,8 @@ static rp_err read_panel(const char *path, json_t *root, rp_tuning *out) {
     json_int_t depth = 0;
     json_int_t columns = 0;
     json_error_t error;
-    if (json_unpack_ex(panel, &error, JSON_STRICT, "{s:I, s:I, s:I}", "rows", &rows, "depth", &depth,
-                       "columns", &columns) != 0) {
+    if (json_unpack_ex(panel, &error, JSON_STRICT, "{s:I, s:I, s:I}", "rows", &rows, "depth",
+                       &depth, "columns", &columns) != 0) {
         return rp_fail(RP_ERR_FORMAT, "%s: panel: %s (expected rows, depth, columns)", path,
                        error.text);
     }
@@ -80,8 +80,8 @@ static rp_err read_values(rp_arena *arena, const char *path, const char *kernel,
     json_object_foreach(map, name, value) {
         json_int_t number = json_integer_value(value);
         if (!json_is_integer(value) || number < 0 || number > 1000000) {
-            return rp_fail(RP_ERR_FORMAT, "%s: clblast.%s.%s: expected a number in 0..1000000", path,
-                           kernel, name);
+            return rp_fail(RP_ERR_FORMAT, "%s: clblast.%s.%s: expected a number in 0..1000000",
+                           path, kernel, name);
         }
         RP_TRY(rp_arena_string(arena, name, &copy));
         out->name[out->count] = copy;

@@ -1,6 +1,7 @@
-/* bench_gemm [panel|clblast] [threads] [tuning.json] [name]: GFLOP/s of our products beside OpenBLAS
- * on the same shape, in the same run, with as many threads. For convolutions OpenBLAS multiplies
- * columns that already lie in memory, so the ratio charges us alone for making the patches. */
+/* bench_gemm [panel|clblast] [threads] [tuning.json] [name]: GFLOP/s of our products beside
+ * OpenBLAS on the same shape, in the same run, with as many threads. For convolutions OpenBLAS
+ * multiplies columns that already lie in memory, so the ratio charges us alone for making the
+ * patches. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,8 @@
 
 /* From OpenBLAS' cblas.h; declared here because its header is not clean under our warnings. */
 void openblas_set_num_threads(int threads);
-void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
-                 const float *b, int ldb, float beta, float *c, int ldc);
+void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
+                 int lda, const float *b, int ldb, float beta, float *c, int ldc);
 
 enum { ROW_MAJOR = 101, AS_IS = 111, TURNED = 112 };
 
@@ -38,11 +39,14 @@ static const shape shapes[] = {
     {"gpt-2048x384x128", PLAIN, .m = 2048, .n = 384, .k = 128, .b_turned = true},
     {"gpt-dw-384x128x2048", PLAIN, .m = 384, .n = 128, .k = 2048, .a_turned = true},
     {"odd-333", PLAIN, .m = 333, .n = 333, .k = 333},
+/* clang-format off */
+#define CONV_OF(tag, what, ci, co, hw, ks, st)                                                     \
+    {tag, what, .images = 64, .c = ci, .out = co, .size = hw, .r = ks, .stride = st}
 #define CONV(tag, ci, co, hw, ks, st)                                                              \
-    {tag "-fwd", FORWARD, .images = 64, .c = ci, .out = co, .size = hw, .r = ks, .stride = st},    \
-        {tag "-dx", BACK_DATA, .images = 64, .c = ci, .out = co, .size = hw, .r = ks,              \
-         .stride = st},                                                                            \
-    {tag "-dw", BACK_WEIGHTS, .images = 64, .c = ci, .out = co, .size = hw, .r = ks, .stride = st}
+    CONV_OF(tag "-fwd", FORWARD, ci, co, hw, ks, st),                                              \
+    CONV_OF(tag "-dx", BACK_DATA, ci, co, hw, ks, st),                                             \
+    CONV_OF(tag "-dw", BACK_WEIGHTS, ci, co, hw, ks, st)
+    /* clang-format on */
     CONV("conv-3-64-32", 3, 64, 32, 3, 1),
     CONV("conv-64-64-32", 64, 64, 32, 3, 1),
     CONV("conv-128-128-16", 128, 128, 16, 3, 1),
@@ -93,11 +97,11 @@ static double seconds(const bench *b) {
 /* The operands of one call, by the formulas of the convolution layer. */
 static void make_call(bench *b, const shape *s, rp_mat *c, rp_mat *a, rp_mat *x) {
     if (s->kind == PLAIN) {
-        *a = s->a_turned ? rp_mat_transposed(rp_mat_plain(make_device(b, (size_t)s->m * s->k), 0, s->k,
-                                                          s->m))
+        *a = s->a_turned ? rp_mat_transposed(
+                               rp_mat_plain(make_device(b, (size_t)s->m * s->k), 0, s->k, s->m))
                          : rp_mat_plain(make_device(b, (size_t)s->m * s->k), 0, s->m, s->k);
-        *x = s->b_turned ? rp_mat_transposed(rp_mat_plain(make_device(b, (size_t)s->n * s->k), 0, s->n,
-                                                          s->k))
+        *x = s->b_turned ? rp_mat_transposed(
+                               rp_mat_plain(make_device(b, (size_t)s->n * s->k), 0, s->n, s->k))
                          : rp_mat_plain(make_device(b, (size_t)s->n * s->k), 0, s->k, s->n);
         *c = rp_mat_plain(make_device(b, (size_t)s->m * s->n), 0, s->m, s->n);
         return;
@@ -109,10 +113,20 @@ static void make_call(bench *b, const shape *s, rp_mat *c, rp_mat *a, rp_mat *x)
     rp_buffer *image = make_device(b, (size_t)n * s->c * s->size * s->size);
     rp_buffer *weights = make_device(b, (size_t)s->out * s->c * rs);
     rp_buffer *output = make_device(b, (size_t)n * s->out * p * p);
-    rp_mat patches = {.kind = RP_MAT_PATCHES, .buffer = image, .rows = s->c * rs, .cols = n * p * p};
-    patches.patches = (rp_patches){.channels_total = s->c, .channels = s->c, .h = s->size, .w = s->size,
-                                   .r = s->r, .s = s->r, .p = p, .q = p, .mul = (int32_t)s->stride,
-                                   .step = 1, .off = -(int32_t)pad, .div = 1};
+    rp_mat patches = {
+        .kind = RP_MAT_PATCHES, .buffer = image, .rows = s->c * rs, .cols = n * p * p};
+    patches.patches = (rp_patches){.channels_total = s->c,
+                                   .channels = s->c,
+                                   .h = s->size,
+                                   .w = s->size,
+                                   .r = s->r,
+                                   .s = s->r,
+                                   .p = p,
+                                   .q = p,
+                                   .mul = (int32_t)s->stride,
+                                   .step = 1,
+                                   .off = -(int32_t)pad,
+                                   .div = 1};
     if (s->kind == FORWARD) {
         *a = rp_mat_plain(weights, 0, s->out, s->c * rs);
         *x = patches;
@@ -122,13 +136,30 @@ static void make_call(bench *b, const shape *s, rp_mat *c, rp_mat *a, rp_mat *x)
         *x = rp_mat_transposed(patches);
         *c = rp_mat_plain(weights, 0, s->out, s->c * rs);
     } else {
-        *a = (rp_mat){.kind = RP_MAT_STRIDED, .buffer = weights, .rows = s->c, .cols = s->out * rs,
-                      .row_stride = rs, .inner = rs, .inner_stride = 1, .outer_stride = s->c * rs};
-        *x = (rp_mat){.kind = RP_MAT_PATCHES, .buffer = output, .rows = s->out * rs,
+        *a = (rp_mat){.kind = RP_MAT_STRIDED,
+                      .buffer = weights,
+                      .rows = s->c,
+                      .cols = s->out * rs,
+                      .row_stride = rs,
+                      .inner = rs,
+                      .inner_stride = 1,
+                      .outer_stride = s->c * rs};
+        *x = (rp_mat){.kind = RP_MAT_PATCHES,
+                      .buffer = output,
+                      .rows = s->out * rs,
                       .cols = n * s->size * s->size};
-        x->patches = (rp_patches){.channels_total = s->out, .channels = s->out, .h = p, .w = p,
-                                  .r = s->r, .s = s->r, .p = s->size, .q = s->size, .mul = 1,
-                                  .step = -1, .off = (int32_t)pad, .div = (int32_t)s->stride};
+        x->patches = (rp_patches){.channels_total = s->out,
+                                  .channels = s->out,
+                                  .h = p,
+                                  .w = p,
+                                  .r = s->r,
+                                  .s = s->r,
+                                  .p = s->size,
+                                  .q = s->size,
+                                  .mul = 1,
+                                  .step = -1,
+                                  .off = (int32_t)pad,
+                                  .div = (int32_t)s->stride};
         *c = rp_mat_channels(image, n, s->c, 0, s->c, s->size * s->size);
     }
 }
@@ -141,13 +172,13 @@ static uint32_t cols_of(const rp_mat *mat) {
     return mat->transposed ? mat->rows : mat->cols;
 }
 
-static double time_blas(const bench *b, const shape *s, float *c, const float *a, const float *x, int m,
-                        int n, int k) {
+static double time_blas(const bench *b, const shape *s, float *c, const float *a, const float *x,
+                        int m, int n, int k) {
     const int ta = s->a_turned ? TURNED : AS_IS;
     const int tb = s->b_turned || s->kind == BACK_WEIGHTS ? TURNED : AS_IS;
     double start = seconds(b);
-    cblas_sgemm(ROW_MAJOR, ta, tb, m, n, k, 1, a, ta == TURNED ? m : k, x, tb == TURNED ? k : n, 0, c,
-                n);
+    cblas_sgemm(ROW_MAJOR, ta, tb, m, n, k, 1, a, ta == TURNED ? m : k, x, tb == TURNED ? k : n, 0,
+                c, n);
     return seconds(b) - start;
 }
 
@@ -160,8 +191,8 @@ static void run(bench *b, const shape *s) {
     const uint32_t m = rows_of(&c);
     const uint32_t n = cols_of(&c);
     const uint32_t k = cols_of(&a);
-    need(rp_darena_take(b->memory,
-                        rp_gemm_workspace_bytes(rp_device_gemm(b->device), &c, &a, &x), &workspace));
+    need(rp_darena_take(b->memory, rp_gemm_workspace_bytes(rp_device_gemm(b->device), &c, &a, &x),
+                        &workspace));
     float *hc = make_host(b, (size_t)m * n);
     float *ha = make_host(b, (size_t)m * k);
     float *hx = make_host(b, (size_t)n * k);
@@ -188,14 +219,16 @@ static void run(bench *b, const shape *s) {
 }
 
 int main(int argc, char **argv) {
-    bench b = {.rng = rp_rng_named(1, "bench"), .threads = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 2};
+    bench b = {.rng = rp_rng_named(1, "bench"),
+               .threads = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 2};
     rp_arena boot;
     rp_arena_init(&boot, "boot", 0);
     rp_device_options options = {.threads = (uint32_t)b.threads,
                                  .tuning_path = argc > 3 && argv[3][0] ? argv[3] : NULL};
     need(rp_device_open(&boot, &options, &b.device));
     if (argc > 1) {
-        rp_device_choose_gemm(b.device, strcmp(argv[1], "panel") == 0 ? RP_GEMM_PANEL : RP_GEMM_CLBLAST);
+        rp_device_choose_gemm(b.device,
+                              strcmp(argv[1], "panel") == 0 ? RP_GEMM_PANEL : RP_GEMM_CLBLAST);
     }
     openblas_set_num_threads(b.threads);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {

@@ -139,9 +139,12 @@ static void fences_pass_and_wake(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(facts_are_filled),           cmocka_unit_test(a_stranger_is_refused_by_name),
-        cmocka_unit_test(buffers_are_zeroed_and_copy), cmocka_unit_test(an_arena_has_a_limit),
-        cmocka_unit_test(a_chunk_is_handed_out_in_parts), cmocka_unit_test(fences_pass_and_wake),
+        cmocka_unit_test(facts_are_filled),
+        cmocka_unit_test(a_stranger_is_refused_by_name),
+        cmocka_unit_test(buffers_are_zeroed_and_copy),
+        cmocka_unit_test(an_arena_has_a_limit),
+        cmocka_unit_test(a_chunk_is_handed_out_in_parts),
+        cmocka_unit_test(fences_pass_and_wake),
     };
     open_device();
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,85 @@
+#include "expect.h"
+
+#include <unistd.h>
+
+#include "device/tuning.h"
+
+static char path[] = "/tmp/rp-test-tuning-XXXXXX";
+
+static rp_err read_text(rp_arena *arena, const char *text, rp_tuning *out) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    (void)fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+    return rp_tuning_read(arena, path, out);
+}
+
+static void a_file_is_read(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_tuning tuning;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(read_text(&arena,
+                        "{\"gemm\": \"panel\", \"device\": \"a note\","
+                        " \"panel\": {\"rows\": 12, \"depth\": 384, \"columns\": 96},"
+                        " \"clblast\": {\"Xgemm\": {\"MWG\": 64, \"NWG\": 128}, \"XgemmDirect\": "
+                        "{\"WGD\": 8}}, \"programs\": {\"pool\": \"-DWG=32\"}}",
+                        &tuning));
+    assert_int_equal(tuning.gemm, RP_GEMM_PANEL);
+    assert_int_equal(tuning.panel.rows, 12);
+    assert_int_equal(tuning.panel.depth, 384);
+    assert_int_equal(tuning.panel.columns, 96);
+    assert_int_equal(tuning.clblast_count, 2);
+    assert_string_equal(tuning.clblast[0].kernel, "Xgemm");
+    assert_int_equal(tuning.clblast[0].count, 2);
+    assert_int_equal(tuning.clblast[0].value[1], 128);
+    assert_string_equal(rp_tuning_defines(&tuning, "pool"), "-DWG=32");
+    assert_null(rp_tuning_defines(&tuning, "norm"));
+    expect_ok(read_text(&arena, "{}", &tuning));
+    assert_int_equal(tuning.gemm, RP_GEMM_CLBLAST);
+    assert_int_equal(tuning.panel.rows, rp_tuning_default().panel.rows);
+    rp_arena_finish(&arena);
+}
+
+static void bad_files_are_named(void **state) {
+    (void)state;
+    static const char *const texts[][2] = {
+        {"{", "1"},
+        {"[1]", "map"},
+        {"{\"gemm\": \"fast\"}", "gemm"},
+        {"{\"gemm\": 1}", "gemm"},
+        {"{\"panel\": {\"rows\": 9, \"depth\": 256, \"columns\": 128}}", "panel"},
+        {"{\"panel\": {\"rows\": 8, \"depth\": 256}}", "panel"},
+        {"{\"panel\": {\"rows\": 8, \"depth\": 256, \"columns\": 128, \"colour\": 1}}", "panel"},
+        {"{\"clblast\": {\"Xgemm\": 3}}", "clblast.Xgemm"},
+        {"{\"clblast\": {\"Xgemm\": {}}}", "clblast.Xgemm"},
+        {"{\"clblast\": {\"Xgemm\": {\"MWG\": -1}}}", "MWG"},
+        {"{\"programs\": {\"pool\": 3}}", "programs.pool"},
+        {"{\"gemm\": \"panel\", \"gemm\": \"panel\"}", "duplicate"},
+    };
+    rp_arena arena;
+    rp_tuning tuning;
+    rp_arena_init(&arena, "test", 0);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        expect_err(read_text(&arena, texts[i][0], &tuning), RP_ERR_FORMAT);
+        assert_non_null(strstr(rp_err_message(), path));
+        assert_non_null(strstr(rp_err_message(), texts[i][1]));
+    }
+    expect_err(rp_tuning_read(&arena, "/no/such/tuning.json", &tuning), RP_ERR_IO);
+    rp_arena_finish(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_is_read),
+        cmocka_unit_test(bad_files_are_named),
+    };
+    int fd = mkstemp(path);
+    if (fd < 0) {
+        skip_program("no temporary file");
+    }
+    (void)close(fd);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    (void)unlink(path);
+    return failed;
+}
