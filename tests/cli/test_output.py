@@ -64,10 +64,8 @@ class Output(program.Case):
         self.assertTrue([e for e in events if e.get("ph") == "X"])
         json.loads((out / "plan.json").read_text())
         self.ringpipe("train", out / "run.yaml", "--out", "again")
-        self.assertEqual(
-            (out / "weights.safetensors").read_bytes(),
-            (self.dir / "again" / "weights.safetensors").read_bytes(),
-        )
+        first, again = ((self.dir / folder / "weights.safetensors") for folder in ("out", "again"))
+        self.assertTrue(first.read_bytes() == again.read_bytes(), "other weights")
 
     def test_dry_run(self):
         out, _ = self.ringpipe("train", self.run_file(), "--out", "out", "--dry-run")
