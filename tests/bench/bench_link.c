@@ -1,0 +1,157 @@
+/* MB/s of 1 MiB parcels over loopback: our link (CURVE, hash, acks) beside bare ZeroMQ with and
+ * without CURVE. Both ends share a thread here; ZeroMQ has one for each end. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zmq.h>
+
+#include "base/clock.h"
+#include "link/link.h"
+
+enum { PARCEL_BYTES = 1 << 20, PARCELS = 300, WINDOW = 4 };
+
+static uint8_t memory[PARCEL_BYTES];
+
+static void must(bool ok, const char *what) {
+    if (!ok) {
+        fprintf(stderr, "bench_link: %s failed: %s\n", what, zmq_strerror(zmq_errno()));
+        abort();
+    }
+}
+
+static int64_t now_ns(void) {
+    rp_clock clock = rp_clock_real();
+    return rp_clock_now_ns(&clock);
+}
+
+static void report(const char *what, int64_t began_ns) {
+    double seconds = (double)(now_ns() - began_ns) / 1e9;
+    printf("%-28s %7.0f MB/s\n", what, (double)PARCELS * PARCEL_BYTES / 1e6 / seconds);
+}
+
+static void nothing(void *context) {
+    (void)context;
+}
+
+static void run_link(rp_link *a, rp_link *b) {
+    uint32_t sent = 0;
+    uint32_t received = 0;
+    rp_shape shape = rp_shape_1(PARCEL_BYTES / 4);
+    rp_part part = {memory, PARCEL_BYTES};
+    while (!rp_link_can_send(b)) {
+        must(rp_link_step(a) == RP_OK && rp_link_step(b) == RP_OK, "step");
+    }
+    int64_t began_ns = now_ns();
+    while (received < PARCELS) {
+        while (sent < PARCELS && rp_link_can_send(b)) {
+            rp_Header header = {.kind = RP_KIND_ACTIVATION, .step = sent++};
+            rp_frame_add_shape(&header, &shape);
+            must(rp_link_send(b, &header, &part, 1, false, nothing, NULL) == RP_OK, "send");
+        }
+        must(rp_link_step(a) == RP_OK && rp_link_step(b) == RP_OK, "step");
+        rp_message *message;
+        while (rp_link_recv(a, &message) == RP_OK) {
+            rp_link_release(a, &message);
+            received++;
+        }
+        must(rp_link_wait(&b, 1, NULL, 0, 0) == RP_OK, "wait");
+        must(rp_link_wait(&a, 1, NULL, 0, RP_NS_PER_MS) == RP_OK, "wait");
+    }
+    report("link", began_ns);
+}
+
+static void bench_link(void) {
+    rp_arena arena;
+    rp_keypair keys;
+    rp_links *links[2];
+    rp_link *a;
+    rp_link *b;
+    rp_clock clock = rp_clock_real();
+    rp_arena_init(&arena, "bench", 0);
+    must(rp_keys_make(&keys) == RP_OK, "keys");
+    rp_link_options options = {.name = "bench",
+                               .bind = "tcp://127.0.0.1:*",
+                               .peer_public = keys.public_text,
+                               .window = WINDOW,
+                               .send_window = WINDOW,
+                               .part_bytes_max = PARCEL_BYTES};
+    for (int i = 0; i < 2; i++) {
+        must(rp_links_open(&arena, &keys, &clock, 1, &links[i]) == RP_OK, "open");
+    }
+    must(rp_link_open(links[0], &options, &a) == RP_OK, "bind");
+    options.bind = NULL;
+    options.connect = rp_link_endpoint(a);
+    must(rp_link_open(links[1], &options, &b) == RP_OK, "connect");
+    run_link(a, b);
+    rp_links_close(&links[1]);
+    rp_links_close(&links[0]);
+    rp_arena_finish(&arena);
+}
+
+static void *bare_socket(void *context, bool server, bool curve, const rp_keypair *keys) {
+    int window = WINDOW;
+    int yes = 1;
+    void *socket = zmq_socket(context, ZMQ_DEALER);
+    must(socket && zmq_setsockopt(socket, ZMQ_SNDHWM, &window, sizeof window) == 0 &&
+             zmq_setsockopt(socket, ZMQ_RCVHWM, &window, sizeof window) == 0,
+         "socket");
+    if (curve) {
+        must(zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, keys->public_text, 40) == 0 &&
+                 zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, keys->secret_text, 40) == 0 &&
+                 (server ? zmq_setsockopt(socket, ZMQ_CURVE_SERVER, &yes, sizeof yes)
+                         : zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, keys->public_text, 40)) == 0,
+             "keys");
+    }
+    return socket;
+}
+
+static void keep(void *data, void *hint) {
+    (void)data;
+    (void)hint;
+}
+
+static void bench_bare(bool curve) {
+    rp_keypair keys;
+    char endpoint[128];
+    size_t size = sizeof endpoint;
+    must(rp_keys_make(&keys) == RP_OK, "keys");
+    void *context[2] = {zmq_ctx_new(), zmq_ctx_new()};
+    void *a = bare_socket(context[0], true, curve, &keys);
+    void *b = bare_socket(context[1], false, curve, &keys);
+    must(zmq_bind(a, "tcp://127.0.0.1:*") == 0, "bind");
+    must(zmq_getsockopt(a, ZMQ_LAST_ENDPOINT, endpoint, &size) == 0, "endpoint");
+    must(zmq_connect(b, endpoint) == 0, "connect");
+    must(zmq_send(b, "", 0, 0) == 0 && zmq_recv(a, endpoint, 1, 0) == 0, "first message");
+    int64_t began_ns = now_ns();
+    for (uint32_t sent = 0, received = 0; received < PARCELS;) {
+        zmq_msg_t message;
+        if (sent < PARCELS) {
+            must(zmq_msg_init_data(&message, memory, PARCEL_BYTES, keep, NULL) == 0, "message");
+            if (zmq_msg_send(&message, b, ZMQ_DONTWAIT) >= 0) {
+                sent++;
+            }
+            (void)zmq_msg_close(&message);
+        }
+        (void)zmq_msg_init(&message);
+        if (zmq_msg_recv(&message, a, ZMQ_DONTWAIT) >= 0) {
+            received++;
+        } else {
+            zmq_pollitem_t item = {.socket = a, .events = ZMQ_POLLIN};
+            (void)zmq_poll(&item, 1, 1);
+        }
+        (void)zmq_msg_close(&message);
+    }
+    report(curve ? "bare ZeroMQ with CURVE" : "bare ZeroMQ", began_ns);
+    (void)zmq_close(a);
+    (void)zmq_close(b);
+    (void)zmq_ctx_term(context[0]);
+    (void)zmq_ctx_term(context[1]);
+}
+
+int main(void) {
+    memset(memory, 7, sizeof memory);
+    bench_bare(false);
+    bench_bare(true);
+    bench_link();
+    return 0;
+}
