@@ -1,8 +1,8 @@
 /* What a person sees while the ring trains: on a terminal a bar and a picture of the ring, drawn at
  * most ten times a second; elsewhere a line every two seconds and at the end of an epoch.
  *
- *   epoch 1/5  ━━━━━━━━━━━━━━━━────────────────────  42%  step 985/2345  loss 0.4312  4901/s  0:31 left
- *   ring  [0 ████▌ 92%]→[1 ███▉  79%]→[2 ███   61%]→[3 ██▏   44%]
+ *   epoch 1/5  ━━━━━━━━━━━━━━━━────────────────────  42%  step 985/2345  loss 0.4312  4901/s  0:31
+ * left ring  [0 ████▌ 92%]→[1 ███▉  79%]→[2 ███   61%]→[3 ██▏   44%]
  */
 #ifndef RP_RUN_PROGRESS_H
 #define RP_RUN_PROGRESS_H
@@ -32,11 +32,11 @@ typedef struct {
 } rp_progress_options;
 
 typedef struct {
-    uint64_t step;       /* done so far */
-    uint32_t epoch;      /* from 0 */
+    uint64_t step;  /* done so far */
+    uint32_t epoch; /* from 0 */
     double loss;
     double samples_per_s;
-    const double *busy;  /* share 0..1 of each stage, or NULL when not known */
+    const double *busy; /* share 0..1 of each stage, or NULL when not known */
 } rp_progress_state;
 
 /* Only one may be open: its lines are cleared before a log line is printed (rp_log_hook).

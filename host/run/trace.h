@@ -1,7 +1,7 @@
 /* trace.json: every op and transfer, for chrome://tracing and ui.perfetto.dev.
  *
- * source  "Trace Event Format" (Chrome): JSON array of complete events ("ph":"X"), microseconds; the
- *         closing bracket may be missing, so a killed run's trace opens too */
+ * source  "Trace Event Format" (Chrome): JSON array of complete events ("ph":"X"), microseconds;
+ * the closing bracket may be missing, so a killed run's trace opens too */
 #ifndef RP_RUN_TRACE_H
 #define RP_RUN_TRACE_H
 
@@ -18,13 +18,12 @@ typedef struct {
     uint32_t first, count; /* samples */
 } rp_trace_event;
 
-/* `origin_ns` is time 0. With `step_first` > 0 goes on: events of that step and later ones are taken
- * out, and the new ones stand behind the last that stays.
- * errors  IO */
+/* `origin_ns` is time 0. With `step_first` > 0 goes on: events of that step and later ones are
+ * taken out, and the new ones stand behind the last that stays. errors  IO */
 rp_err rp_trace_open(rp_arena *arena, const char *path, int64_t origin_ns, uint64_t step_first,
                      rp_trace **out) RP_MUST_CHECK;
 
-/* Names in the picture; once each, at any time. */
+/* Names in the picture; once each after every open, at any time. */
 rp_err rp_trace_name_stage(rp_trace *trace, uint32_t stage, const char *name) RP_MUST_CHECK;
 rp_err rp_trace_name_lane(rp_trace *trace, uint32_t stage, uint32_t lane,
                           const char *name) RP_MUST_CHECK;

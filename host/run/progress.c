@@ -1,0 +1,449 @@
+#include "run/progress.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+enum {
+    FRAME_BYTES = 8192,
+    COLUMNS_MIN = 20,
+    COLUMNS_MAX = 160, /* wider than this a bar is no easier to read */
+    BAR_MIN = 8,
+    BAR_MAX = 40,
+    CELL_BAR_MAX = 6,
+    STAGES_MAX = 64,
+    PHASE_BYTES = 128
+};
+
+static const int64_t live_every_ns = RP_NS_PER_S / 10;
+static const int64_t plain_every_ns = 2 * RP_NS_PER_S;
+static const double smoothing_s = 8.0; /* of the speed that the time left is computed from */
+
+struct rp_progress {
+    FILE *file;
+    rp_progress_mode mode;
+    const rp_clock *clock;
+    rp_clock own_clock;
+    bool color, unicode;
+    uint64_t step_total;
+    uint32_t epochs, stages;
+
+    rp_progress_state state; /* newest; its busy points to the array below */
+    double busy[STAGES_MAX];
+    bool have_state, printed; /* printed: the newest state has been shown */
+    int64_t shown_ns;         /* when something was shown last; 0: never */
+    char phase[PHASE_BYTES];
+    uint32_t lines; /* on the screen now, the cursor is in the last */
+
+    uint64_t speed_step; /* speed was brought up to date at this step and time */
+    int64_t speed_ns;
+    double step_s; /* seconds a step, smoothed; 0: not known yet */
+};
+
+/* Text that knows how many columns it takes and stops at the edge. */
+typedef struct {
+    char text[FRAME_BYTES];
+    size_t used;
+    uint32_t columns, columns_max;
+} frame;
+
+static rp_progress *current; /* the one whose lines a log line must clear */
+
+static int64_t now_ns(const rp_progress *p) {
+    return rp_clock_now_ns(p->clock);
+}
+
+/* ---- text ---- */
+
+static void add_raw(frame *f, const char *text) {
+    const size_t bytes = strlen(text);
+    if (bytes < FRAME_BYTES - f->used) {
+        memcpy(f->text + f->used, text, bytes + 1);
+        f->used += bytes;
+    }
+}
+
+/* UTF-8: a byte that begins a character is a column. */
+static void add(frame *f, const char *text) {
+    while (*text) {
+        size_t bytes = 1;
+        while (((unsigned char)text[bytes] & 0xc0) == 0x80) {
+            bytes++;
+        }
+        if (f->columns == f->columns_max || bytes >= FRAME_BYTES - f->used) {
+            return;
+        }
+        memcpy(f->text + f->used, text, bytes);
+        f->used += bytes;
+        f->text[f->used] = '\0';
+        f->columns++;
+        text += bytes;
+    }
+}
+
+static void add_format(frame *f, const char *format, ...) RP_PRINTF(2, 3);
+
+static void add_format(frame *f, const char *format, ...) {
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    add(f, text);
+}
+
+static void color(const rp_progress *p, frame *f, const char *code) {
+    if (p->color) {
+        add_raw(f, code);
+    }
+}
+
+/* A bar of eighths of a column; spaces fill it up. */
+static void add_blocks(const rp_progress *p, frame *f, double share, uint32_t columns) {
+    const double clamped = share > 0 ? (share < 1 ? share : 1) : 0; /* NaN: 0 */
+    uint32_t eighths = (uint32_t)(clamped * 8 * columns + 0.5);
+    for (uint32_t i = 0; i < columns; i++) {
+        const uint32_t here = eighths < 8 ? eighths : 8;
+        eighths -= here;
+        if (!p->unicode) {
+            add(f, here >= 4 ? "#" : " ");
+        } else if (here == 0) {
+            add(f, " ");
+        } else { /* U+2588 full block ... U+258F one eighth */
+            const char block[4] = {(char)0xe2, (char)0x96, (char)(0x90 - here), '\0'};
+            add(f, block);
+        }
+    }
+}
+
+static void add_duration(frame *f, double seconds) {
+    const uint64_t s = seconds < 1e9 ? (uint64_t)(seconds + 0.5) : 0;
+    if (s >= 3600) {
+        add_format(f, "%" PRIu64 ":%02" PRIu64 ":%02" PRIu64 " left", s / 3600, s / 60 % 60,
+                   s % 60);
+    } else {
+        add_format(f, "%" PRIu64 ":%02" PRIu64 " left", s / 60, s % 60);
+    }
+}
+
+static void add_speed(frame *f, double samples_per_s) {
+    add_format(f, samples_per_s < 100 ? "  %.1f samples/s" : "  %.0f samples/s", samples_per_s);
+}
+
+static void add_numbers(const rp_progress *p, frame *f) {
+    const rp_progress_state *s = &p->state;
+    add_format(f, "step %" PRIu64 "/%" PRIu64, s->step, p->step_total);
+    if (isfinite(s->loss)) {
+        add_format(f, fabs(s->loss) < 1000 ? "  loss %.4f" : "  loss %.4g", s->loss);
+    } else {
+        add(f, "  loss not finite");
+    }
+    if (s->samples_per_s > 0) {
+        add_speed(f, s->samples_per_s);
+    }
+    if (p->step_s > 0 && s->step < p->step_total) {
+        add(f, "  ");
+        add_duration(f, p->step_s * (double)(p->step_total - s->step));
+    }
+}
+
+/* ---- the picture ---- */
+
+static void draw_bar(const rp_progress *p, frame *f) {
+    frame numbers = {.columns_max = COLUMNS_MAX};
+    const double share = p->step_total ? (double)p->state.step / (double)p->step_total : 1.0;
+    add_numbers(p, &numbers);
+    add_format(f, "epoch %u/%u  ", p->state.epoch + 1, p->epochs);
+    const uint32_t beside = f->columns + numbers.columns + 7; /* " 100%" and blanks */
+    uint32_t bar = f->columns_max > beside ? f->columns_max - beside : 0;
+    bar = bar > BAR_MAX ? BAR_MAX : bar;
+    if (bar >= BAR_MIN) {
+        const uint32_t full = (uint32_t)(share * bar + 0.5);
+        color(p, f, "\033[32m");
+        for (uint32_t i = 0; i < bar; i++) {
+            if (i == full) {
+                color(p, f, "\033[90m");
+            }
+            add(f, i < full ? (p->unicode ? "━" : "=") : (p->unicode ? "─" : "-"));
+        }
+        color(p, f, "\033[0m");
+        add(f, " ");
+    }
+    add_format(f, "%3.0f%%  ", floor(share * 100));
+    add(f, numbers.text);
+}
+
+static const char *shade(double busy) {
+    return busy >= 0.8 ? "\033[32m" : busy >= 0.5 ? "\033[33m" : "\033[31m";
+}
+
+/* [0 ████▌ 92%]→[1 ███▉  79%]: as much of it as the width allows. */
+static void draw_ring(const rp_progress *p, frame *f) {
+    const uint32_t stages = p->stages;
+    const uint32_t fixed = 6 + stages * (stages > 10 ? 11 : 10); /* "ring  ", "[0  100%]→" */
+    const uint32_t spare = f->columns_max > fixed ? (f->columns_max - fixed) / stages : 0;
+    const uint32_t cell = spare > CELL_BAR_MAX ? CELL_BAR_MAX : spare;
+    double low = 1;
+    double sum = 0;
+    for (uint32_t k = 0; k < stages; k++) {
+        low = p->busy[k] < low ? p->busy[k] : low;
+        sum += p->busy[k];
+    }
+    add(f, "ring  ");
+    if (cell == 0) { /* too many: a column each, U+2581 one eighth ... U+2588 full */
+        for (uint32_t k = 0; p->unicode && k < stages; k++) {
+            const int level = (int)(p->busy[k] * 7 + 0.5);
+            const char block[4] = {(char)0xe2, (char)0x96, (char)(0x81 + level), '\0'};
+            color(p, f, shade(p->busy[k]));
+            add(f, block);
+        }
+        color(p, f, "\033[0m");
+        add_format(f, "%s%u boards, busy %.0f%%, the least %.0f%%", p->unicode ? "  " : "", stages,
+                   100 * sum / stages, 100 * low);
+        return;
+    }
+    for (uint32_t k = 0; k < stages; k++) {
+        if (k > 0) {
+            add(f, p->unicode ? "→" : ">");
+        }
+        add_format(f, "[%u ", k);
+        color(p, f, shade(p->busy[k]));
+        add_blocks(p, f, p->busy[k], cell);
+        color(p, f, "\033[0m");
+        add_format(f, " %3.0f%%]", 100 * p->busy[k]);
+    }
+}
+
+static uint32_t width_of(const rp_progress *p) {
+    struct winsize size;
+    uint32_t columns = 80;
+    if (ioctl(fileno(p->file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+        columns = size.ws_col;
+    }
+    columns = columns < COLUMNS_MIN ? COLUMNS_MIN : columns > COLUMNS_MAX ? COLUMNS_MAX : columns;
+    return columns - 1; /* the last column would make some terminals wrap */
+}
+
+/* To the first column of the first line, nothing left on the screen from there. */
+static void add_clear(const rp_progress *p, frame *f) {
+    if (p->lines > 0) {
+        add_raw(f, "\r");
+        for (uint32_t i = 1; i < p->lines; i++) {
+            add_raw(f, "\033[A");
+        }
+        add_raw(f, "\033[J");
+    }
+}
+
+static void put(const rp_progress *p, const frame *f) {
+    (void)fwrite(f->text, 1, f->used, p->file);
+    (void)fflush(p->file);
+}
+
+static void clear(rp_progress *p) {
+    frame f = {.columns_max = 0};
+    if (p->lines > 0) {
+        add_clear(p, &f);
+        put(p, &f);
+        p->lines = 0;
+    }
+}
+
+/* Lines end with what clears their rest, so nothing flickers: no line is empty at any time. */
+static void draw_live(rp_progress *p) {
+    frame f = {.columns_max = width_of(p)};
+    const bool ring = p->phase[0] == '\0' && p->stages > 0 && p->state.busy;
+    if (p->lines > (ring ? 2u : 1u)) {
+        add_clear(p, &f);
+    } else if (p->lines > 0) {
+        add_raw(&f, p->lines == 2 ? "\r\033[A" : "\r");
+    }
+    if (p->phase[0]) {
+        add(&f, p->phase);
+    } else {
+        draw_bar(p, &f);
+    }
+    add_raw(&f, "\033[K");
+    if (ring) {
+        add_raw(&f, "\n");
+        f.columns = 0;
+        draw_ring(p, &f);
+        add_raw(&f, "\033[K");
+    }
+    put(p, &f);
+    p->lines = ring ? 2 : 1;
+}
+
+static void print_plain(rp_progress *p) {
+    frame f = {.columns_max = COLUMNS_MAX};
+    add_format(&f, "epoch %u/%u  ", p->state.epoch + 1, p->epochs);
+    add_numbers(p, &f);
+    if (p->state.busy && p->stages > 0) {
+        add(&f, "  busy");
+        for (uint32_t k = 0; k < p->stages; k++) {
+            add_format(&f, " %.0f%%", 100 * p->busy[k]);
+        }
+    }
+    add_raw(&f, "\n");
+    put(p, &f);
+}
+
+static void show(rp_progress *p) {
+    if (p->mode == RP_PROGRESS_LIVE) {
+        draw_live(p);
+    } else {
+        print_plain(p);
+    }
+    p->shown_ns = now_ns(p);
+    p->printed = true;
+}
+
+static void before_log_line(void) {
+    if (current) {
+        clear(current);
+        current->shown_ns = 0; /* the next update draws again at once */
+    }
+}
+
+/* ---- life ---- */
+
+static bool is_utf8(void) {
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && value[0]) {
+            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+        }
+    }
+    return false;
+}
+
+rp_err rp_progress_open(rp_arena *arena, const rp_progress_options *options, rp_progress **out) {
+    rp_progress *p;
+    rp_err err = RP_ARENA_NEW(arena, 1, &p);
+    if (err != RP_OK) {
+        return err;
+    }
+    const char *terminal = getenv("TERM");
+    const char *no_color = getenv("NO_COLOR");
+    const bool dumb = !terminal || strcmp(terminal, "dumb") == 0;
+    p->file = options->file;
+    p->mode = options->mode;
+    if (p->mode == RP_PROGRESS_AUTO) {
+        p->mode = isatty(fileno(p->file)) && !dumb ? RP_PROGRESS_LIVE : RP_PROGRESS_PLAIN;
+    }
+    p->own_clock = rp_clock_real();
+    p->clock = options->clock ? options->clock : &p->own_clock;
+    p->color = !(no_color && no_color[0]);
+    p->unicode = is_utf8();
+    p->step_total = options->step_total;
+    p->epochs = options->epochs;
+    p->stages = options->stages < STAGES_MAX ? options->stages : STAGES_MAX;
+    p->speed_step = options->step_first;
+    p->state.step = options->step_first;
+    if (p->mode == RP_PROGRESS_LIVE) {
+        current = p;
+        rp_log_hook(before_log_line);
+    }
+    *out = p;
+    return RP_OK;
+}
+
+/* Exponential mean over the last seconds, however long the steps are. */
+static void learn_speed(rp_progress *p, uint64_t step) {
+    const int64_t now = now_ns(p);
+    if (p->speed_ns == 0 || step < p->speed_step) {
+        p->speed_ns = now;
+        p->speed_step = step;
+        return;
+    }
+    const double seconds = (double)(now - p->speed_ns) * 1e-9;
+    if (step == p->speed_step || seconds < 0.05) {
+        return;
+    }
+    const double newest = seconds / (double)(step - p->speed_step);
+    const double keep = p->step_s > 0 ? exp(-seconds / smoothing_s) : 0;
+    p->step_s = keep * p->step_s + (1 - keep) * newest;
+    p->speed_ns = now;
+    p->speed_step = step;
+}
+
+void rp_progress_update(rp_progress *p, const rp_progress_state *state) {
+    if (p->mode == RP_PROGRESS_NONE) {
+        return;
+    }
+    const bool new_epoch = p->have_state && state->epoch != p->state.epoch;
+    if (p->mode == RP_PROGRESS_PLAIN && new_epoch && !p->printed) {
+        show(p); /* the last state of the epoch that ended */
+    }
+    p->state = *state;
+    if (state->busy) {
+        for (uint32_t k = 0; k < p->stages; k++) {
+            const double busy = state->busy[k];
+            p->busy[k] = busy > 0 ? (busy < 1 ? busy : 1) : 0; /* NaN: 0 */
+        }
+        p->state.busy = p->busy;
+    }
+    p->have_state = true;
+    p->printed = false;
+    const bool first = p->shown_ns == 0 || p->phase[0];
+    p->phase[0] = '\0';
+    learn_speed(p, state->step);
+    const int64_t every = p->mode == RP_PROGRESS_LIVE ? live_every_ns : plain_every_ns;
+    if (first || now_ns(p) - p->shown_ns >= every) {
+        show(p);
+    }
+}
+
+void rp_progress_phase(rp_progress *p, const char *text) {
+    if (p->mode == RP_PROGRESS_PLAIN) {
+        if (p->have_state && !p->printed) {
+            show(p);
+        }
+        (void)fprintf(p->file, "%s\n", text);
+        (void)fflush(p->file);
+    } else if (p->mode == RP_PROGRESS_LIVE) {
+        (void)snprintf(p->phase, sizeof p->phase, "%s ...", text);
+        draw_live(p);
+    }
+    p->speed_ns = 0; /* the pause is not part of a step */
+}
+
+void rp_progress_line(rp_progress *p, const char *text) {
+    if (p->mode == RP_PROGRESS_NONE) {
+        return;
+    }
+    if (p->mode == RP_PROGRESS_PLAIN && p->have_state && !p->printed) {
+        show(p);
+    }
+    clear(p);
+    p->phase[0] = '\0';
+    (void)fprintf(p->file, "%s\n", text);
+    (void)fflush(p->file);
+    if (p->mode == RP_PROGRESS_LIVE && p->have_state) {
+        draw_live(p);
+    }
+}
+
+void rp_progress_close(rp_progress **taken) {
+    rp_progress *p = *taken;
+    *taken = NULL;
+    if (!p) {
+        return;
+    }
+    if (p->mode == RP_PROGRESS_PLAIN && p->have_state && !p->printed) {
+        show(p);
+    }
+    clear(p);
+    if (current == p) {
+        current = NULL;
+        rp_log_hook(NULL);
+    }
+}

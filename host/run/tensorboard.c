@@ -1,0 +1,217 @@
+#include "run/tensorboard.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    FRAME_BYTES = 12, /* length and its checksum, in front of a record */
+    RECORD_MAX = 512,
+    WIRE_VARINT = 0,
+    WIRE_64 = 1,
+    WIRE_BYTES = 2,
+    WIRE_32 = 5,
+    EVENT_WALL_TIME = 1,
+    EVENT_STEP = 2,
+    EVENT_FILE_VERSION = 3,
+    EVENT_SUMMARY = 5,
+    SUMMARY_VALUE = 1,
+    VALUE_TAG = 1,
+    VALUE_SIMPLE = 2
+};
+
+typedef struct {
+    unsigned char bytes[RECORD_MAX];
+    size_t count;
+} record;
+
+struct rp_tensorboard {
+    const char *path;
+    FILE *file;
+};
+
+/* CRC-32C (Castagnoli), bit by bit: records are short. */
+static uint32_t crc32c(const unsigned char *bytes, size_t count) {
+    uint32_t crc = 0xffffffffu;
+    for (size_t i = 0; i < count; i++) {
+        crc ^= bytes[i];
+        for (int bit = 0; bit < 8; bit++) {
+            crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
+        }
+    }
+    return ~crc;
+}
+
+static uint32_t masked_crc(const unsigned char *bytes, size_t count) {
+    const uint32_t crc = crc32c(bytes, count);
+    return (crc >> 15 | crc << 17) + 0xa282ead8u;
+}
+
+static void put_little(unsigned char *to, uint64_t value, uint32_t bytes) {
+    for (uint32_t i = 0; i < bytes; i++) {
+        to[i] = (unsigned char)(value >> 8 * i);
+    }
+}
+
+static void add_fixed(record *r, uint64_t value, uint32_t bytes) {
+    RP_ASSERT(r->count + bytes <= RECORD_MAX);
+    put_little(r->bytes + r->count, value, bytes);
+    r->count += bytes;
+}
+
+static void add_varint(record *r, uint64_t value) {
+    for (; value >= 128; value >>= 7) {
+        add_fixed(r, (value & 127) | 128, 1);
+    }
+    add_fixed(r, value, 1);
+}
+
+static void add_key(record *r, uint32_t field, uint32_t wire) {
+    add_varint(r, field << 3 | wire);
+}
+
+static void add_bytes(record *r, uint32_t field, const void *bytes, size_t count) {
+    add_key(r, field, WIRE_BYTES);
+    add_varint(r, count);
+    RP_ASSERT(r->count + count <= RECORD_MAX);
+    memcpy(r->bytes + r->count, bytes, count);
+    r->count += count;
+}
+
+static void begin_event(record *r, double wall_s) {
+    uint64_t bits;
+    memcpy(&bits, &wall_s, sizeof bits);
+    r->count = 0;
+    add_key(r, EVENT_WALL_TIME, WIRE_64);
+    add_fixed(r, bits, 8);
+}
+
+static rp_err write_record(rp_tensorboard *board, const record *r) {
+    unsigned char frame[FRAME_BYTES];
+    unsigned char tail[4];
+    put_little(frame, r->count, 8);
+    put_little(frame + 8, masked_crc(frame, 8), 4);
+    put_little(tail, masked_crc(r->bytes, r->count), 4);
+    if (fwrite(frame, 1, sizeof frame, board->file) != sizeof frame ||
+        fwrite(r->bytes, 1, r->count, board->file) != r->count ||
+        fwrite(tail, 1, sizeof tail, board->file) != sizeof tail || fflush(board->file) != 0) {
+        return rp_fail(RP_ERR_IO, "%s: can not be written: %s", board->path, strerror(errno));
+    }
+    return RP_OK;
+}
+
+static uint64_t get_little(const unsigned char *from, uint32_t bytes) {
+    uint64_t value = 0;
+    for (uint32_t i = bytes; i-- > 0;) {
+        value = value << 8 | from[i];
+    }
+    return value;
+}
+
+/* Reads one record; false at the end, or where a crash or something else has damaged the file. */
+static bool read_record(FILE *file, record *r) {
+    unsigned char frame[FRAME_BYTES];
+    unsigned char tail[4];
+    if (fread(frame, 1, sizeof frame, file) != sizeof frame ||
+        get_little(frame + 8, 4) != masked_crc(frame, 8) || get_little(frame, 8) > RECORD_MAX) {
+        return false;
+    }
+    r->count = (size_t)get_little(frame, 8);
+    return fread(r->bytes, 1, r->count, file) == r->count &&
+           fread(tail, 1, sizeof tail, file) == sizeof tail &&
+           get_little(tail, 4) == masked_crc(r->bytes, r->count);
+}
+
+/* The step of an event of ours; the first record has none, and 0 is left out. */
+static uint64_t step_of(const record *r) {
+    uint64_t step = 0;
+    if (r->count < 10 || r->bytes[9] != (EVENT_STEP << 3 | WIRE_VARINT)) {
+        return 0;
+    }
+    for (size_t i = 10; i < r->count && i < 20; i++) {
+        step |= (uint64_t)(r->bytes[i] & 127) << 7 * (i - 10);
+        if (!(r->bytes[i] & 128)) {
+            break;
+        }
+    }
+    return step;
+}
+
+/* Stands behind the records of steps before `step_end`; what follows is cut off. */
+static rp_err take_back(rp_tensorboard *board, uint64_t step_end) {
+    record r;
+    long keep = 0;
+    while (read_record(board->file, &r) && step_of(&r) < step_end) {
+        keep = ftell(board->file);
+    }
+    if (keep < 0 || fseek(board->file, keep, SEEK_SET) != 0 ||
+        ftruncate(fileno(board->file), keep) != 0) {
+        return rp_fail(RP_ERR_IO, "%s: can not be cut: %s", board->path, strerror(errno));
+    }
+    return RP_OK;
+}
+
+rp_err rp_tensorboard_open(rp_arena *arena, const char *folder, uint64_t step_first, double wall_s,
+                           rp_tensorboard **out) {
+    static const char version[] = "brain.Event:2";
+    rp_err err = RP_OK;
+    rp_tensorboard *board = NULL;
+    char *path;
+    RP_TRY(RP_ARENA_NEW(arena, 1, &board));
+    RP_TRY(rp_arena_printf(arena, &path, "%s/events.out.tfevents.ringpipe", folder));
+    board->path = path;
+    board->file = step_first > 0 ? fopen(path, "r+be") : NULL;
+    if (board->file) {
+        RP_TRY(take_back(board, step_first));
+    } else {
+        board->file = fopen(path, "wbe");
+    }
+    if (!board->file) {
+        err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(errno));
+        goto fail;
+    }
+    if (ftell(board->file) == 0) {
+        record r;
+        begin_event(&r, wall_s);
+        add_bytes(&r, EVENT_FILE_VERSION, version, sizeof version - 1);
+        RP_TRY(write_record(board, &r));
+    }
+    *out = board;
+    return RP_OK;
+fail:
+    if (board && board->file) {
+        (void)fclose(board->file);
+    }
+    return err;
+}
+
+rp_err rp_tensorboard_scalar(rp_tensorboard *board, const char *tag, double value, uint64_t step,
+                             double wall_s) {
+    record inner = {.count = 0};
+    record summary = {.count = 0};
+    record event;
+    uint32_t bits;
+    const float simple = (float)value;
+    memcpy(&bits, &simple, sizeof bits);
+    add_bytes(&inner, VALUE_TAG, tag, strnlen(tag, RP_TENSORBOARD_TAG_MAX));
+    add_key(&inner, VALUE_SIMPLE, WIRE_32);
+    add_fixed(&inner, bits, 4);
+    add_bytes(&summary, SUMMARY_VALUE, inner.bytes, inner.count);
+    begin_event(&event, wall_s);
+    if (step > 0) { /* proto3 leaves a zero out */
+        add_key(&event, EVENT_STEP, WIRE_VARINT);
+        add_varint(&event, step);
+    }
+    add_bytes(&event, EVENT_SUMMARY, summary.bytes, summary.count);
+    return write_record(board, &event);
+}
+
+rp_err rp_tensorboard_close(rp_tensorboard **taken) {
+    rp_tensorboard *board = *taken;
+    *taken = NULL;
+    if (board && fclose(board->file) != 0) {
+        return rp_fail(RP_ERR_IO, "%s: can not be written: %s", board->path, strerror(errno));
+    }
+    return RP_OK;
+}

@@ -1,0 +1,207 @@
+#include "run/trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BUFFER_BYTES = 64 * 1024, LINE_BYTES = 512, NAME_BYTES = 96 };
+
+struct rp_trace {
+    const char *path;
+    int fd;
+    int64_t origin_ns; /* of the picture, on the host's clock */
+    size_t used;
+    char buffer[BUFFER_BYTES];
+};
+
+rp_err rp_trace_flush(rp_trace *trace) {
+    const char *from = trace->buffer;
+    while (trace->used > 0) {
+        ssize_t wrote = write(trace->fd, from, trace->used);
+        if (wrote < 0 && errno == EINTR) {
+            continue;
+        }
+        if (wrote <= 0) {
+            trace->used = 0;
+            return rp_fail(RP_ERR_IO, "%s: can not be written: %s", trace->path, strerror(errno));
+        }
+        from += wrote;
+        trace->used -= (size_t)wrote;
+    }
+    return RP_OK;
+}
+
+/* Whole lines only, so that a killed run leaves a file that opens. */
+static rp_err add_line(rp_trace *trace, const char *line, size_t bytes) {
+    if (bytes > BUFFER_BYTES - trace->used) {
+        rp_err err = rp_trace_flush(trace);
+        if (err != RP_OK) {
+            return err;
+        }
+    }
+    memcpy(trace->buffer + trace->used, line, bytes);
+    trace->used += bytes;
+    return RP_OK;
+}
+
+/* Names are ours or a board's; what would need escaping becomes '_'. */
+static const char *clean(const char *name, char out[NAME_BYTES]) {
+    size_t i = 0;
+    for (; name[i] && i < NAME_BYTES - 1; i++) {
+        const unsigned char c = (unsigned char)name[i];
+        out[i] = c < ' ' || c > '~' || c == '"' || c == '\\' ? '_' : name[i];
+    }
+    out[i] = '\0';
+    return out;
+}
+
+/* The number behind `key` in a line of ours. */
+static bool find_number(const char *line, const char *key, double *out) {
+    const char *at = strstr(line, key);
+    char *end;
+    if (!at) {
+        return false;
+    }
+    at += strlen(key);
+    *out = strtod(at, &end);
+    return end != at;
+}
+
+/* Copies the events of steps before `step_end`; *end_us is where the last of them ends. */
+static rp_err copy_events(rp_trace *to, FILE *from, uint64_t step_end, double *end_us) {
+    char line[LINE_BYTES];
+    while (fgets(line, sizeof line, from)) {
+        double step;
+        double start;
+        double duration;
+        if (!strchr(line, '\n') || !find_number(line, "\"step\":", &step) ||
+            !find_number(line, "\"ts\":", &start) || !find_number(line, "\"dur\":", &duration) ||
+            step >= (double)step_end) {
+            continue;
+        }
+        if (start + duration > *end_us) {
+            *end_us = start + duration;
+        }
+        rp_err err = add_line(to, line, strlen(line));
+        if (err != RP_OK) {
+            return err;
+        }
+    }
+    return RP_OK;
+}
+
+static rp_err open_file(rp_trace *trace, const char *path) {
+    trace->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (trace->fd < 0) {
+        return rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(errno));
+    }
+    return add_line(trace, "[\n", 2);
+}
+
+/* The kept events go to a new file that then takes the old one's place. */
+static rp_err take_back(rp_arena *arena, rp_trace *trace, FILE *from, uint64_t step_end) {
+    rp_err err = RP_OK;
+    char *temporary;
+    double end_us = 0;
+    RP_TRY(rp_arena_printf(arena, &temporary, "%s.tmp", trace->path));
+    RP_TRY(open_file(trace, temporary));
+    RP_TRY(copy_events(trace, from, step_end, &end_us));
+    RP_TRY(rp_trace_flush(trace));
+    if (rename(temporary, trace->path) != 0) {
+        err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", trace->path, strerror(errno));
+    }
+    trace->origin_ns -= (int64_t)(end_us * 1e3);
+fail:
+    return err;
+}
+
+rp_err rp_trace_open(rp_arena *arena, const char *path, int64_t origin_ns, uint64_t step_first,
+                     rp_trace **out) {
+    rp_err err = RP_OK;
+    rp_trace *trace = NULL;
+    FILE *from = NULL;
+    char *copy;
+    RP_TRY(RP_ARENA_NEW(arena, 1, &trace));
+    trace->fd = -1;
+    trace->origin_ns = origin_ns;
+    RP_TRY(rp_arena_string(arena, path, &copy));
+    trace->path = copy;
+    from = step_first > 0 ? fopen(path, "re") : NULL;
+    if (from) {
+        RP_TRY(take_back(arena, trace, from, step_first));
+    } else {
+        RP_TRY(open_file(trace, path));
+    }
+    *out = trace;
+    trace = NULL;
+fail:
+    if (from) {
+        (void)fclose(from);
+    }
+    if (trace && trace->fd >= 0) {
+        (void)close(trace->fd);
+    }
+    return err;
+}
+
+static rp_err name_it(rp_trace *trace, const char *kind, uint32_t stage, uint32_t lane,
+                      const char *name) {
+    char line[LINE_BYTES];
+    char safe[NAME_BYTES];
+    const int bytes = snprintf(line, sizeof line,
+                               "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
+                               ",\"args\":{\"name\":\"%s\"}},\n",
+                               kind, stage, lane, clean(name, safe));
+    RP_ASSERT(bytes > 0 && bytes < LINE_BYTES);
+    return add_line(trace, line, (size_t)bytes);
+}
+
+rp_err rp_trace_name_stage(rp_trace *trace, uint32_t stage, const char *name) {
+    return name_it(trace, "process_name", stage, 0, name);
+}
+
+rp_err rp_trace_name_lane(rp_trace *trace, uint32_t stage, uint32_t lane, const char *name) {
+    return name_it(trace, "thread_name", stage, lane, name);
+}
+
+rp_err rp_trace_add(rp_trace *trace, const rp_trace_event *event) {
+    char line[LINE_BYTES];
+    char name[NAME_BYTES];
+    char category[NAME_BYTES];
+    /* Clocks of boards agree to some microseconds only. */
+    const int64_t since = event->start_ns - trace->origin_ns;
+    const uint64_t start = since > 0 ? (uint64_t)since : 0;
+    const uint64_t duration = event->duration_ns > 0 ? (uint64_t)event->duration_ns : 0;
+    const int bytes =
+        snprintf(line, sizeof line,
+                 "{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
+                 ",\"ts\":%" PRIu64 ".%03" PRIu64 ",\"dur\":%" PRIu64 ".%03" PRIu64
+                 ",\"args\":{\"step\":%" PRIu64 ",\"first\":%" PRIu32 ",\"count\":%" PRIu32 "}},\n",
+                 clean(event->name, name), clean(event->category, category), event->stage,
+                 event->lane, start / 1000, start % 1000, duration / 1000, duration % 1000,
+                 event->step, event->first, event->count);
+    RP_ASSERT(bytes > 0 && bytes < LINE_BYTES);
+    return add_line(trace, line, (size_t)bytes);
+}
+
+rp_err rp_trace_close(rp_trace **taken) {
+    /* Ends the list: every event before has a comma behind it. */
+    static const char end[] = "{\"ph\":\"M\",\"name\":\"trace_end\",\"pid\":0,\"tid\":0}\n]\n";
+    rp_trace *trace = *taken;
+    *taken = NULL;
+    if (!trace) {
+        return RP_OK;
+    }
+    rp_err err = RP_OK;
+    RP_TRY(add_line(trace, end, sizeof end - 1));
+    err = rp_trace_flush(trace);
+fail:
+    if (close(trace->fd) != 0 && err == RP_OK) {
+        err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", trace->path, strerror(errno));
+    }
+    return err;
+}

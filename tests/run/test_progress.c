@@ -1,0 +1,219 @@
+#include "folder.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <sys/ioctl.h>
+
+#include "base/log.h"
+#include "run/progress.h"
+
+static rp_clock now;
+static FILE *out;
+static const double busy[4] = {0.92, 0.5, 0.25, NAN};
+
+static int setup_progress(void **state) {
+    if (setup(state) != 0) {
+        return -1;
+    }
+    now = rp_clock_stepped(RP_NS_PER_S);
+    out = fopen(in_folder("out"), "w");
+    setenv("LC_ALL", "C.UTF-8", 1);
+    setenv("TERM", "xterm", 1);
+    setenv("NO_COLOR", "1", 1);
+    return out ? 0 : -1;
+}
+
+static int teardown_progress(void **state) {
+    (void)fclose(out);
+    return teardown(state);
+}
+
+static rp_progress *open_progress(rp_progress_mode mode) {
+    rp_progress *progress = NULL;
+    const rp_progress_options options = {
+        .file = out, .mode = mode, .clock = &now, .step_total = 200, .epochs = 2, .stages = 4};
+    expect_ok(rp_progress_open(&arena, &options, &progress));
+    return progress;
+}
+
+static rp_progress_state state_at(uint64_t step) {
+    return (rp_progress_state){.step = step,
+                               .epoch = step > 100,
+                               .loss = 1.0 / (double)step,
+                               .samples_per_s = 4901,
+                               .busy = busy};
+}
+
+/* A step takes 50 ms. */
+static void run_steps(rp_progress *progress, uint64_t first, uint64_t last) {
+    for (uint64_t step = first; step <= last; step++) {
+        const rp_progress_state state = state_at(step);
+        now.stepped_ns += 50 * RP_NS_PER_MS;
+        rp_progress_update(progress, &state);
+    }
+}
+
+static void plain_lines(void **state) {
+    (void)state;
+    rp_progress *progress = open_progress(RP_PROGRESS_AUTO); /* a file is no terminal */
+    rp_progress_phase(progress, "building kernels");
+    run_steps(progress, 1, 200);
+    rp_progress_line(progress, "accuracy 87.3 %");
+    rp_progress_close(&progress);
+    assert_null(progress);
+    assert_string_equal(
+        slurp("out", NULL),
+        "building kernels\n"
+        "epoch 1/2  step 1/200  loss 1.0000  4901 samples/s  busy 92% 50% 25% 0%\n"
+        "epoch 1/2  step 41/200  loss 0.0244  4901 samples/s  0:08 left  busy 92% 50% 25% 0%\n"
+        "epoch 1/2  step 81/200  loss 0.0123  4901 samples/s  0:06 left  busy 92% 50% 25% 0%\n"
+        "epoch 1/2  step 100/200  loss 0.0100  4901 samples/s  0:05 left  busy 92% 50% 25% 0%\n"
+        "epoch 2/2  step 141/200  loss 0.0071  4901 samples/s  0:03 left  busy 92% 50% 25% 0%\n"
+        "epoch 2/2  step 181/200  loss 0.0055  4901 samples/s  0:01 left  busy 92% 50% 25% 0%\n"
+        "epoch 2/2  step 200/200  loss 0.0050  4901 samples/s  busy 92% 50% 25% 0%\n"
+        "accuracy 87.3 %\n");
+}
+
+static void none_is_silent(void **state) {
+    (void)state;
+    rp_progress *progress = open_progress(RP_PROGRESS_NONE);
+    rp_progress_phase(progress, "building kernels");
+    run_steps(progress, 1, 200);
+    rp_progress_line(progress, "accuracy 87.3 %");
+    rp_progress_close(&progress);
+    rp_progress_close(&progress);
+    assert_string_equal(slurp("out", NULL), "");
+}
+
+static const char *tail_of(const char *text, const char *mark) {
+    const char *found = NULL;
+    for (const char *at = text; (at = strstr(at, mark)); at++) {
+        found = at;
+    }
+    assert_non_null(found);
+    return found;
+}
+
+static void live_picture(void **state) {
+    (void)state;
+    rp_progress *progress = open_progress(RP_PROGRESS_LIVE);
+    rp_progress_phase(progress, "building kernels");
+    assert_string_equal(slurp("out", NULL), "building kernels ...\033[K");
+    run_steps(progress, 1, 50);
+    const char *text = tail_of(slurp("out", NULL), "epoch");
+    assert_string_equal(
+        text,
+        "epoch 1/2  ━━────────  24%  step 49/200  loss 0.0204  4901 samples/s  0:08 left\033[K\n"
+        "ring  [0 █████▌  92%]→[1 ███     50%]→[2 █▌      25%]→"
+        "[3          0%]\033[K");
+    rp_progress_close(&progress);
+    text = tail_of(slurp("out", NULL), "0%]");
+    assert_string_equal(text, "0%]\033[K\r\033[A\033[J"); /* nothing stays */
+}
+
+static void at_most_ten_a_second(void **state) {
+    (void)state;
+    rp_progress *progress = open_progress(RP_PROGRESS_LIVE);
+    for (uint64_t step = 1; step <= 200; step++) {
+        const rp_progress_state s = state_at(step);
+        now.stepped_ns += 5 * RP_NS_PER_MS; /* one second in all */
+        rp_progress_update(progress, &s);
+    }
+    size_t pictures = 0;
+    for (const char *at = slurp("out", NULL); (at = strstr(at, "ring")); at++) {
+        pictures++;
+    }
+    assert_in_range(pictures, 8, 11);
+    rp_progress_close(&progress);
+}
+
+static void log_lines_clear_the_picture(void **state) {
+    (void)state;
+    rp_progress *progress = open_progress(RP_PROGRESS_LIVE);
+    run_steps(progress, 1, 2);
+    rp_log_warn("a line");
+    assert_string_equal(tail_of(slurp("out", NULL), "0%]"), "0%]\033[K\r\033[A\033[J");
+    now.stepped_ns += 1; /* and it is back at once */
+    rp_progress_update(progress, &(rp_progress_state){.step = 3, .loss = 1, .busy = busy});
+    assert_non_null(strstr(slurp("out", NULL), "step 3/200"));
+    rp_progress_line(progress, "accuracy 87.3 %");
+    assert_non_null(strstr(slurp("out", NULL), "\033[A\033[Jaccuracy 87.3 %\nepoch 1/2"));
+    rp_progress_close(&progress);
+    rp_log_warn("the hook is gone");
+}
+
+/* Columns of the widest line, without escapes; the text is ASCII. */
+static size_t columns_of(const char *text) {
+    size_t widest = 0;
+    size_t columns = 0;
+    for (; *text; text++) {
+        if (*text == '\033') {
+            text += strcspn(text, "mKJA");
+        } else if (*text == '\r' || *text == '\n') {
+            columns = 0;
+        } else {
+            columns++;
+        }
+        widest = columns > widest ? columns : widest;
+    }
+    return widest;
+}
+
+static void a_terminal_and_its_width(void **state) {
+    (void)state;
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0) {
+        print_message("SKIP: no pseudo terminal here\n");
+        skip();
+    }
+    FILE *file = fopen(ptsname(terminal), "w");
+    assert_non_null(file);
+    static const unsigned short widths[] = {10, 40, 60, 80, 120, 250};
+    setenv("LC_ALL", "C", 1);
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        for (int color = 0; color < 2; color++) {
+            char text[8192] = {0};
+            const struct winsize size = {.ws_col = widths[i], .ws_row = 10};
+            rp_progress *progress = NULL;
+            const rp_progress_options options = {
+                .file = file, .clock = &now, .step_total = 200, .epochs = 2, .stages = 4};
+            const rp_progress_state s = state_at(150);
+            assert_int_equal(ioctl(terminal, TIOCSWINSZ, &size), 0);
+            setenv("NO_COLOR", color ? "" : "1", 1);
+            expect_ok(rp_progress_open(&arena, &options, &progress));
+            rp_progress_update(progress, &s);
+            rp_progress_close(&progress);
+            assert_true(read(terminal, text, sizeof text - 1) > 0);
+            assert_int_equal(strstr(text, "\033[32m") != NULL, color && widths[i] >= 60);
+            assert_in_range(columns_of(text), 10, widths[i] < 20 ? 19 : widths[i] - 1);
+            for (const char *c = text; *c; c++) {
+                assert_true((unsigned char)*c < 128);
+            }
+        }
+    }
+    setenv("TERM", "dumb", 1);
+    rp_progress *progress = NULL;
+    const rp_progress_options options = {.file = file, .clock = &now, .step_total = 2, .epochs = 1};
+    char text[8192] = {0};
+    expect_ok(rp_progress_open(&arena, &options, &progress));
+    rp_progress_update(progress, &(rp_progress_state){.step = 1, .loss = NAN});
+    rp_progress_close(&progress);
+    assert_true(read(terminal, text, sizeof text - 1) > 0);
+    assert_string_equal(text, "epoch 1/1  step 1/2  loss not finite\r\n");
+    fclose(file);
+    close(terminal);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(plain_lines, setup_progress, teardown_progress),
+        cmocka_unit_test_setup_teardown(none_is_silent, setup_progress, teardown_progress),
+        cmocka_unit_test_setup_teardown(live_picture, setup_progress, teardown_progress),
+        cmocka_unit_test_setup_teardown(at_most_ten_a_second, setup_progress, teardown_progress),
+        cmocka_unit_test_setup_teardown(log_lines_clear_the_picture, setup_progress,
+                                        teardown_progress),
+        cmocka_unit_test_setup_teardown(a_terminal_and_its_width, setup_progress,
+                                        teardown_progress),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

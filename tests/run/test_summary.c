@@ -1,0 +1,118 @@
+#include "folder.h"
+
+#include <math.h>
+
+#include "run/summary.h"
+
+static const char *const layers[] = {"conv1", "relu1"};
+static const rp_summary_stage stages[] = {{.board = "pocl-cpu",
+                                           .layers = layers,
+                                           .layer_count = 2,
+                                           .busy_s = 1.5,
+                                           .idle_s = 0.5,
+                                           .weight_bytes = 5000000000,
+                                           .device_bytes_max = 7,
+                                           .weight_versions_max = 1,
+                                           .in_flight_max = 4}};
+static const rp_summary_link links[] = {
+    {.from = 0, .to = 1, .bytes = 9, .busy_s = 0.25, .utilisation = 0.125}};
+static const rp_summary_recovery recoveries[] = {
+    {.board = 2, .detect_s = 1, .replan_s = 2, .restore_s = 3, .replay_microbatches = 4}};
+static const rp_summary whole = {.status = "finished",
+                                 .model = "vgg11",
+                                 .schedule = "gpipe",
+                                 .stages = 2,
+                                 .epochs = 5,
+                                 .steps = 2345,
+                                 .samples = 300000,
+                                 .seconds = 61.25,
+                                 .train_loss = 0.3125,
+                                 .evaluated = true,
+                                 .classes = true,
+                                 .eval_loss = 0.375,
+                                 .eval_accuracy = 0.873,
+                                 .eval_samples = 10000,
+                                 .samples_per_s = 4901.5,
+                                 .stage = stages,
+                                 .stage_count = 1,
+                                 .link = links,
+                                 .link_count = 1,
+                                 .bubble = 0.12,
+                                 .microbatches = 9380,
+                                 .recovery = recoveries,
+                                 .recovery_count = 1};
+static const char whole_text[] =
+    "{\"version\": 1, \"status\": \"finished\", \"model\": \"vgg11\", \"schedule\": \"gpipe\", "
+    "\"stages\": 2, \"epochs\": 5, \"steps\": 2345, \"samples\": 300000, \"seconds\": 61.25, "
+    "\"train\": {\"loss\": 0.3125}, \"eval\": {\"loss\": 0.375, \"accuracy\": 0.873, \"samples\": "
+    "10000}, \"samples_per_s\": 4901.5, \"stage\": [{\"board\": \"pocl-cpu\", \"layers\": "
+    "[\"conv1\", \"relu1\"], \"busy_s\": 1.5, \"idle_s\": 0.5, \"weight_bytes\": 5000000000, "
+    "\"device_bytes_max\": 7, \"weight_versions_max\": 1, \"in_flight_max\": 4, \"gap_max\": 0}], "
+    "\"link\": [{\"from\": 0, \"to\": 1, \"bytes\": 9, \"busy_s\": 0.25, \"utilisation\": 0.125}], "
+    "\"bubble\": 0.12, \"ledger\": {\"microbatches\": 9380, \"lost\": 0, \"repeated\": 0}, "
+    "\"recovery\": [{\"board\": 2, \"detect_s\": 1.0, \"replan_s\": 2.0, \"restore_s\": 3.0, "
+    "\"replay_microbatches\": 4}]}\n";
+
+static void printed_in_one_line(void **state) {
+    (void)state;
+    FILE *file = fopen(in_folder("out"), "w");
+    expect_ok(rp_summary_print(&whole, file));
+    fclose(file);
+    assert_string_equal(slurp("out", NULL), whole_text);
+}
+
+/* Blanks and line ends between the words do not count. */
+static void expect_same_words(const char *a, const char *b) {
+    for (;;) {
+        a += strspn(a, " \n");
+        b += strspn(b, " \n");
+        if (*a != *b) {
+            fail_msg("'%.40s' is not '%.40s'", a, b);
+        }
+        if (*a == '\0') {
+            return;
+        }
+        a++;
+        b++;
+    }
+}
+
+static void written_whole_or_not(void **state) {
+    (void)state;
+    expect_ok(rp_summary_write(&whole, in_folder("summary.json")));
+    expect_same_words(slurp("summary.json", NULL), whole_text);
+    rp_summary broken = whole;
+    broken.model = "\xff";
+    expect_err(rp_summary_write(&broken, in_folder("summary.json")), RP_ERR_FORMAT);
+    expect_same_words(slurp("summary.json", NULL), whole_text);
+    assert_int_equal(access(in_folder("summary.json.tmp"), F_OK), -1);
+    expect_err(rp_summary_write(&whole, in_folder("none/summary.json")), RP_ERR_IO);
+}
+
+static void what_is_not_known_is_left_out(void **state) {
+    (void)state;
+    rp_summary partly = whole;
+    partly.evaluated = false;
+    partly.train_loss = NAN;
+    partly.note = "stopped";
+    partly.recovery_count = partly.stage_count = partly.link_count = 0;
+    expect_ok(rp_summary_write(&partly, in_folder("summary.json")));
+    const char *text = slurp("summary.json", NULL);
+    assert_null(strstr(text, "\"eval\""));
+    assert_non_null(strstr(text, "\"loss\": null"));
+    assert_non_null(strstr(text, "\"note\": \"stopped\""));
+    assert_non_null(strstr(text, "\"stage\": []"));
+    partly.evaluated = true;
+    partly.classes = false;
+    expect_ok(rp_summary_write(&partly, in_folder("summary.json")));
+    assert_null(strstr(slurp("summary.json", NULL), "accuracy"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(printed_in_one_line, setup, teardown),
+        cmocka_unit_test_setup_teardown(written_whole_or_not, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_not_known_is_left_out, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,94 @@
+#include "folder.h"
+
+#include <math.h>
+
+#include "run/tensorboard.h"
+
+/* What TensorBoard 2.21's own writer and messages make of the same four records: file version at
+ * 1000.5 s, train/loss 2.25 at step 0, train/loss 0.5 at step 300, eval/accuracy 0.875 at step 5e9
+ * (times: 1001.25 s + step). */
+static const char official[] =
+    "\x18\x00\x00\x00\x00\x00\x00\x00\xa3\x7f\x4b\x22\x09\x00\x00\x00\x00\x00\x44\x8f\x40\x1a"
+    "\x0d\x62\x72\x61\x69\x6e\x2e\x45\x76\x65\x6e\x74\x3a\x32\xab\xa3\x33\x45"
+    "\x1e\x00\x00\x00\x00\x00\x00\x00\xd9\xdc\x12\x32\x09\x00\x00\x00\x00\x00\x4a\x8f\x40\x2a"
+    "\x13\x0a\x11\x0a\x0a\x74\x72\x61\x69\x6e\x2f\x6c\x6f\x73\x73\x15\x00\x00\x10\x40\xf2\xb1"
+    "\x67\x6b"
+    "\x21\x00\x00\x00\x00\x00\x00\x00\x01\x7b\xec\xf6\x09\x00\x00\x00\x00\x00\x55\x94\x40\x10"
+    "\xac\x02\x2a\x13\x0a\x11\x0a\x0a\x74\x72\x61\x69\x6e\x2f\x6c\x6f\x73\x73\x15\x00\x00\x00"
+    "\x3f\x50\x5b\x40\x0e"
+    "\x27\x00\x00\x00\x00\x00\x00\x00\xbb\xe1\xb1\x46\x09\x00\x00\x94\x5e\x5f\xa0\xf2\x41\x10"
+    "\x80\xe4\x97\xd0\x12\x2a\x16\x0a\x14\x0a\x0d\x65\x76\x61\x6c\x2f\x61\x63\x63\x75\x72\x61"
+    "\x63\x79\x15\x00\x00\x60\x3f\x14\xe6\x91\xea";
+enum { OFFICIAL = sizeof official - 1, RECORD_0 = 40, RECORD_1 = 46, RECORD_2 = 49 };
+
+static const char file_name[] = "events.out.tfevents.ringpipe";
+
+static void expect_official(size_t count) {
+    size_t bytes;
+    const char *text = slurp(file_name, &bytes);
+    assert_int_equal(bytes, count);
+    assert_memory_equal(text, official, count);
+}
+
+static void bytes_are_the_official_ones(void **state) {
+    (void)state;
+    rp_tensorboard *board = NULL;
+    expect_ok(rp_tensorboard_open(&arena, folder, 0, 1000.5, &board));
+    expect_ok(rp_tensorboard_scalar(board, "train/loss", 2.25, 0, 1001.25));
+    expect_ok(rp_tensorboard_scalar(board, "train/loss", 0.5, 300, 1301.25));
+    expect_ok(rp_tensorboard_scalar(board, "eval/accuracy", 0.875, 5000000000, 5000001001.25));
+    expect_official(OFFICIAL); /* before close */
+    expect_ok(rp_tensorboard_close(&board));
+    expect_ok(rp_tensorboard_close(&board));
+}
+
+static void resuming_cuts_later_steps(void **state) {
+    (void)state;
+    rp_tensorboard *board = NULL;
+    append(file_name, official, OFFICIAL);
+    append(file_name, "torn", 4);
+    expect_ok(rp_tensorboard_open(&arena, folder, 5000000001, 7, &board));
+    expect_ok(rp_tensorboard_close(&board));
+    expect_official(OFFICIAL);
+    expect_ok(rp_tensorboard_open(&arena, folder, 300, 7, &board));
+    expect_official(RECORD_0 + RECORD_1);
+    expect_ok(rp_tensorboard_scalar(board, "train/loss", 0.5, 300, 1301.25));
+    expect_ok(rp_tensorboard_close(&board));
+    expect_official(RECORD_0 + RECORD_1 + RECORD_2);
+    expect_ok(rp_tensorboard_open(&arena, folder, 1, 7, &board));
+    expect_ok(rp_tensorboard_close(&board));
+    expect_official(RECORD_0 + RECORD_1);
+    /* Nothing to go on with, or nothing that can be read: begins. */
+    assert_int_equal(unlink(in_folder(file_name)), 0);
+    expect_ok(rp_tensorboard_open(&arena, folder, 300, 1000.5, &board));
+    expect_ok(rp_tensorboard_close(&board));
+    expect_official(RECORD_0);
+    assert_int_equal(unlink(in_folder(file_name)), 0);
+    append(file_name, "something else that is longer than a frame", 42);
+    expect_ok(rp_tensorboard_open(&arena, folder, 300, 1000.5, &board));
+    expect_ok(rp_tensorboard_close(&board));
+    expect_official(RECORD_0);
+}
+
+static void odd_values(void **state) {
+    (void)state;
+    rp_tensorboard *board = NULL;
+    char tag[1000];
+    memset(tag, 'x', sizeof tag - 1);
+    tag[sizeof tag - 1] = '\0';
+    expect_ok(rp_tensorboard_open(&arena, folder, 0, 1000.5, &board));
+    expect_ok(rp_tensorboard_scalar(board, tag, NAN, UINT64_MAX, INFINITY));
+    expect_ok(rp_tensorboard_close(&board));
+    expect_err(rp_tensorboard_open(&arena, in_folder("none"), 0, 1, &board), RP_ERR_IO);
+    expect_err(rp_tensorboard_open(&arena, in_folder("none"), 1, 1, &board), RP_ERR_IO);
+    assert_null(board);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(bytes_are_the_official_ones, setup, teardown),
+        cmocka_unit_test_setup_teardown(resuming_cuts_later_steps, setup, teardown),
+        cmocka_unit_test_setup_teardown(odd_values, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
