@@ -21,7 +21,7 @@
 enum { RP_LINK_CONTROL_MAX = 256, RP_KEY_BYTES = 32, RP_KEY_TEXT = 41, RP_LINKS_WAIT_MAX = 64,
        RP_LINK_WINDOW_MAX = 4096 };
 
-/* ---- keys: CURVE pairs as files, Z85 text ------------------------------------------------------ */
+/* ---- keys: CURVE pairs as files, Z85 text ---------------------------------------------------- */
 
 typedef struct {
     char public_text[RP_KEY_TEXT];
@@ -35,11 +35,12 @@ rp_err rp_keys_read(const char *dir, rp_keypair *out) RP_MUST_CHECK;
 rp_err rp_keys_make(rp_keypair *out) RP_MUST_CHECK; /* in memory */
 /* DIR/trusted: lines `name publickey`, `# comment`; adds or replaces a line (tmp + rename). */
 rp_err rp_keys_trust(const char *dir, const char *name, const char *public_text) RP_MUST_CHECK;
-/* The keys of DIR/trusted, in its order; none when there is no such file. errors FORMAT with line */
+/* The keys of DIR/trusted, in its order; none when there is no such file.
+ * errors FORMAT with its line */
 rp_err rp_keys_trusted(rp_arena *arena, const char *dir, const char *const **public_texts,
                        uint32_t *count) RP_MUST_CHECK;
 
-/* ---- the room: one ZeroMQ context and one ZAP handler per process ------------------------------ */
+/* ---- the room: one ZeroMQ context and one ZAP handler per process ---------------------------- */
 
 typedef struct rp_links rp_links;
 
@@ -79,7 +80,7 @@ typedef struct rp_link rp_link;
  * tried for half a second.
  * errors USAGE, FORMAT (key), IO (address), MEMORY */
 rp_err rp_link_open(rp_links *links, const rp_link_options *options, rp_link **out) RP_MUST_CHECK;
-/* Un-acked messages are given up: done() is called for each; messages not released become invalid. */
+/* Un-acked messages are given up: done() is called for each; what was not released is invalid. */
 void rp_link_close(rp_link **link);
 /* Binding end: one more client key. errors FORMAT, LIMIT */
 rp_err rp_link_allow(rp_link *link, const char *public_text) RP_MUST_CHECK;
@@ -88,8 +89,8 @@ void rp_link_set_run(rp_link *link, uint64_t run);
 const char *rp_link_endpoint(const rp_link *link);
 
 /* Sends header + parts. The parts' memory is borrowed until `done(context)` is called from a later
- * rp_link_step/recv/close of this thread: the peer has acked and ZeroMQ let go. done may be NULL when
- * part_count is 0 (or parts are copied: `copy`). Data kinds need credit.
+ * rp_link_step/recv/close of this thread: the peer has acked and ZeroMQ let go. done may be NULL
+ * when part_count is 0 (or parts are copied: `copy`). Data kinds need credit.
  * errors AGAIN (nothing taken), LIMIT, FORMAT */
 rp_err rp_link_send(rp_link *link, rp_Header *header, const rp_part *parts, uint32_t part_count,
                     bool copy, void (*done)(void *context), void *context) RP_MUST_CHECK;
@@ -129,7 +130,8 @@ void rp_link_stats_of(const rp_link *link, rp_link_stats *out);
  * errors AGAIN when there is no connection to send it over */
 rp_err rp_link_ping(rp_link *link) RP_MUST_CHECK;
 
-/* Sends due acks, then sleeps until a link may have something or must be stepped, a descriptor is readable, or the timeout. */
+/* Sends due acks, then sleeps until a link may have something or must be stepped, a descriptor is
+ * readable, or the timeout. A signal ends it, too. */
 rp_err rp_link_wait(rp_link *const *link, uint32_t link_count, const int *fds, uint32_t fd_count,
                     int64_t timeout_ns) RP_MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /* Encode and decode one message header; decide from the header alone what the parts must be.
  *
- * Every byte that comes in has a limit that was decided before it came: header <= 512 bytes, at most
- * 8 parts, each part's size named in the header and equal to the frame's, shape x type = bytes. */
+ * Every byte that comes in has a limit that was decided before it came: header <= 512 bytes, at
+ * most 8 parts, each part's size named in the header and equal to the frame's, shape x type = bytes. */
 #ifndef RP_WIRE_FRAME_H
 #define RP_WIRE_FRAME_H
 
@@ -20,8 +20,8 @@ typedef struct {
     size_t bytes;
 } rp_part;
 
-/* out has RP_HEADER_BYTES_MAX bytes. Fills version, part_bytes and payload_hash from the parts; what
- * is no printable UTF-8 in `text` becomes '?', so that a fault can always be told.
+/* out has RP_HEADER_BYTES_MAX bytes. Fills version, part_bytes and payload_hash from the parts;
+ * what is no printable UTF-8 in `text` becomes '?', so that a fault can always be told.
  * errors  FORMAT: unknown kind, shapes that do not fit the parts, text together with more than one
  *         shape; LIMIT: parts. A header without errors always fits. */
 rp_err rp_frame_encode(rp_Header *header, const rp_part *parts, uint32_t part_count, uint8_t *out,

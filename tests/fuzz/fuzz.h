@@ -1,6 +1,6 @@
 /* What libFuzzer and replay.c call. */
-#ifndef RP_TESTS_FUZZ_H
-#define RP_TESTS_FUZZ_H
+#ifndef RP_TESTS_FUZZ_FUZZ_H
+#define RP_TESTS_FUZZ_FUZZ_H
 
 #include <stddef.h>
 #include <stdint.h>
