@@ -338,6 +338,7 @@ static void written_text_reads_back(void **state) {
         "lines: \"one\\ntwo\\n\\n\\tthree \"\nblock: |\n  first\n   second\n\nfolded: >-\n  a\n  "
         "b\n"
         "unicode: \"Gr\\u00fc\\u00dfe \xe2\x86\x92\"\nbell: \"\\a\"\n'odd: key': 1\n'': 1\n"
+        "odd: two]l\"\n\n  - s,batch\n"
         "long: a text of many words that goes on and on and on and on and on beyond 80 columns\n"
         "list: [1, 2, [3, {a: b}], {}, []]\n"
         "layers:\n  - {name: conv1, kind: conv2d}\n  - name: x\n    from: [a, b]\n"
