@@ -257,6 +257,18 @@ fail:
     return err;
 }
 
+/* What this process holds of the board's memory; 0 when /proc does not say. */
+static uint64_t resident_bytes(void) {
+    FILE *file = fopen("/proc/self/statm", "r");
+    char line[128] = "";
+    if (file) {
+        (void)!fgets(line, sizeof line, file);
+        (void)fclose(file);
+    }
+    const char *space = strchr(line, ' ');
+    return space ? strtoull(space, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
 static rp_err on_assign(rp_agent *agent, const rp_message *message) {
     agent_run *run = &agent->run;
     end_run(agent);
@@ -273,7 +285,7 @@ static rp_err on_assign(rp_agent *agent, const rp_message *message) {
     const rp_layout *layout = rp_stage_layout(run->stage);
     rp_Header header = rp_Header_init_zero;
     header.kind = RP_KIND_READY;
-    header.whole_count = 7;
+    header.whole_count = 8;
     header.whole[0] = port_of(run->in);
     header.whole[1] = port_of(run->feed);
     header.whole[2] = rp_device_used_bytes(agent->device);
@@ -281,6 +293,7 @@ static rp_err on_assign(rp_agent *agent, const rp_message *message) {
     header.whole[4] = (uint64_t)(rp_clock_now_ns(agent->clock) - start_ns);
     header.whole[5] = layout->slots;
     header.whole[6] = layout->total_bytes;
+    header.whole[7] = resident_bytes();
     RP_TRY(answer(agent, &header, NULL, 0));
 fail:
     return err;

@@ -138,7 +138,7 @@ static void find_newest(DIR *dir, char newest[KEEP][NAME_BYTES]) {
             if (strcmp(entry->d_name, newest[i]) > 0) {
                 memmove(newest[i + 1 < KEEP ? i + 1 : i], newest[i],
                         (size_t)(KEEP - 1 - i) * NAME_BYTES);
-                (void)snprintf(newest[i], NAME_BYTES, "%s", entry->d_name);
+                memcpy(newest[i], entry->d_name, strlen(entry->d_name) + 1);
                 break;
             }
         }

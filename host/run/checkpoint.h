@@ -9,13 +9,6 @@
 #include "base/safetensors.h"
 #include "run/ring.h"
 
-/* Where a run stands between two segments. */
-typedef struct {
-    uint64_t step;    /* next step to train */
-    uint64_t applied; /* updates done: step minus skipped */
-    bool evaluated;   /* the evaluation due at this step has been done */
-} rp_position;
-
 /* Fetches every tensor from the ring and writes what is asked for (a path may be NULL). Pipes are
  * empty. errors IO: disk full, folder not writable: the old files are untouched */
 rp_err rp_checkpoint_save(rp_ring *ring, const rp_position *position,

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "run/checkpoint.h"
 #include "run/feed.h"
+#include "run/planfile.h"
 
 /* A ring in which nothing at all is reported for so long has stopped. */
 static const int64_t STALL_NS = 900 * RP_NS_PER_S;
@@ -35,6 +36,7 @@ typedef struct {
     /* norms of the step that waits for its verdict */
     uint32_t norms_got;
     uint64_t norms_step;
+    const double *layer_seconds; /* of the profile, when there was one */
     double *sumsq; /* by parameter of the model; 0 for those without a gradient */
 } controller;
 
@@ -318,8 +320,12 @@ fail:
 
 /* ---- the ring comes up ------------------------------------------------------------------------ */
 
+static rp_err measure(controller *c) {
+    rp_record_phase(c->record, "measuring every layer, to cut where the stages take equal time");
+    return rp_ring_profile(&c->ring, &c->layer_seconds);
+}
+
 static rp_err choose_cut(controller *c) {
-    const double *seconds;
     double *cost;
     rp_err err;
     if (!c->run.cut_auto) {
@@ -330,25 +336,31 @@ static rp_err choose_cut(controller *c) {
         c->cut = (rp_cut){.stage_count = 1, .first = {0, c->run.model->layer_count}};
         return RP_OK;
     }
-    rp_record_phase(c->record, "measuring every layer, to cut where the stages take equal time");
     uint32_t layers = c->run.model->layer_count;
-    RP_TRY(rp_ring_profile(&c->ring, &seconds));
+    RP_TRY(measure(c));
     RP_TRY(RP_ARENA_NEW(&c->arena, layers, &cost));
     for (uint32_t i = 0; i < layers; i++) {
-        cost[i] = seconds[2 * (size_t)i] + seconds[2 * (size_t)i + 1];
+        cost[i] = c->layer_seconds[2 * (size_t)i] + c->layer_seconds[2 * (size_t)i + 1];
     }
     RP_TRY(rp_cut_balance(&c->arena, cost, NULL, layers, c->run.stages, &c->cut));
 fail:
     return err;
 }
 
-static rp_err bring_up(controller *c, const char *keys_folder, int signal_fd) {
+static rp_err reach_boards(controller *c, const char *keys_folder, int signal_fd) {
     rp_err err;
     rp_record_phase(c->record, c->run.local ? "starting the agents" : "reaching the boards");
     RP_TRY(rp_ring_open(&c->arena, &c->run, c->folder, keys_folder, signal_fd, &c->ring));
     c->ring.on_message = on_message;
     c->ring.context = c;
     RP_TRY(RP_ARENA_NEW(&c->arena, c->run.model->param_count + 1, &c->sumsq));
+fail:
+    return err;
+}
+
+static rp_err bring_up(controller *c, const char *keys_folder, int signal_fd) {
+    rp_err err;
+    RP_TRY(reach_boards(c, keys_folder, signal_fd));
     RP_TRY(choose_cut(c));
     rp_record_phase(c->record, "building kernels and planning memory on every board");
     RP_TRY(rp_ring_assign(&c->ring, &c->cut));
@@ -402,6 +414,26 @@ fail:
     return err;
 }
 
+/* `name` in the run folder, or standard output when there is none. */
+static rp_err write_json(controller *c, const char *path, bool profile) {
+    FILE *file = path ? fopen(path, "w") : stdout;
+    if (!file) {
+        return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+    }
+    rp_err err = profile ? rp_profile_write(file, &c->ring, c->layer_seconds)
+                         : rp_plan_write(file, &c->ring, &c->cut, c->layer_seconds);
+    if ((path ? fclose(file) : fflush(file)) != 0 && err == RP_OK) {
+        err = rp_fail(RP_ERR_IO, "%s: %s", path ? path : "standard output", strerror(errno));
+    }
+    return err;
+}
+
+static rp_err write_plan(controller *c) {
+    char *path;
+    rp_err err = rp_arena_printf(&c->arena, &path, "%s/plan.json", c->folder);
+    return err == RP_OK ? write_json(c, path, false) : err;
+}
+
 static rp_err write_resolved(controller *c) {
     char *path;
     rp_err err;
@@ -452,21 +484,41 @@ static rp_err close_all(controller *c, rp_err result) {
     return err;
 }
 
+static void report_ready(controller *c) {
+    uint64_t device = 0;
+    uint64_t slowest_ns = 0;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        device += c->ring.board[k].device_bytes;
+        slowest_ns = c->ring.board[k].prepare_ns > slowest_ns ? c->ring.board[k].prepare_ns
+                                                             : slowest_ns;
+    }
+    char text[160];
+    (void)snprintf(text, sizeof text, "%u boards are ready: kernels built in %.1f s, %.1f MiB of "
+                                      "device memory in use",
+                   c->ring.count, (double)slowest_ns * 1e-9, (double)device / (1 << 20));
+    rp_record_phase(c->record, text);
+}
+
 static rp_err run_training(controller *c, const rp_train_options *options, int signal_fd) {
     char *start;
     rp_err err;
     RP_TRY(find_start(c, options, &start));
     RP_TRY(write_resolved(c));
-    RP_TRY(rp_record_open(&c->arena, &c->run, c->folder, options->format, c->position.step,
+    RP_TRY(rp_record_open(&c->arena, &c->run, c->folder, options->format, &c->position,
                           &c->record));
     RP_TRY(bring_up(c, options->keys_folder, signal_fd));
+    report_ready(c);
+    RP_TRY(write_plan(c));
     if (start) {
         RP_TRY(rp_checkpoint_load(&c->ring, &c->cut, start, options->resume != NULL,
                                   c->position.applied));
     }
     RP_TRY(rp_feed_open(&c->arena, &c->ring, RP_SPLIT_TRAIN, true, c->position.step, c->run.steps,
                         &c->feed));
-    RP_TRY(train_segments(c));
+    err = train_segments(c);
+    if (rp_err_exit_code(err) == 2) {
+        err = RP_ERR_FAULT; /* the input was good enough to start: a disk is full, say */
+    }
 fail:
     return err;
 }
@@ -486,6 +538,26 @@ fail:
     return close_all(&c, err);
 }
 
+/* ---- plan and profile ------------------------------------------------------------------------- */
+
+rp_err rp_plan(const rp_train_options *options, bool profile_only) {
+    controller c = {0};
+    rp_arena_init(&c.arena, "plan", 0);
+    int signal_fd;
+    rp_err err;
+    RP_TRY(rp_ring_signals(&signal_fd));
+    RP_TRY(rp_runfile_read(&c.arena, options->run_path, options->set, options->set_count, &c.run));
+    if (profile_only) {
+        RP_TRY(reach_boards(&c, options->keys_folder, signal_fd));
+        RP_TRY(measure(&c));
+    } else {
+        RP_TRY(bring_up(&c, options->keys_folder, signal_fd));
+    }
+    RP_TRY(write_json(&c, options->out, profile_only));
+fail:
+    return close_all(&c, err);
+}
+
 /* ---- evaluation ------------------------------------------------------------------------------- */
 
 rp_err rp_eval(const rp_eval_options *options) {
@@ -500,7 +572,7 @@ rp_err rp_eval(const rp_eval_options *options) {
         err = rp_fail(RP_ERR_USAGE, "the data set has no such split");
         goto fail;
     }
-    RP_TRY(rp_record_open(&c.arena, &c.run, NULL, options->format, 0, &c.record));
+    RP_TRY(rp_record_open(&c.arena, &c.run, NULL, options->format, &c.position, &c.record));
     RP_TRY(bring_up(&c, options->keys_folder, signal_fd));
     RP_TRY(rp_checkpoint_load(&c.ring, &c.cut, options->weights, false, 0));
     RP_TRY(eval_segment(&c, options->split));

@@ -15,6 +15,10 @@ typedef struct {
     bool dry_run; /* read, check, plan; start nothing that trains */
 } rp_train_options;
 
+/* `ringpipe plan` (out: plan.json) and, with `profile_only`, `ringpipe profile` (out: profile.json);
+ * without --out to standard output. */
+rp_err rp_plan(const rp_train_options *options, bool profile_only) RP_MUST_CHECK;
+
 /* `ringpipe train`. errors as their exit codes say; a FAULT or INTERRUPTED run can be resumed */
 rp_err rp_train(const rp_train_options *options) RP_MUST_CHECK;
 

@@ -213,10 +213,10 @@ static rp_err read_endpoint(rp_local *local, uint32_t index) {
         used += (size_t)got;
         line[used] = '\0';
         char *end = strchr(line, '\n');
-        if (end && strncmp(line, word, sizeof word - 1) == 0 &&
-            (size_t)(end - line) < sizeof word + sizeof agent->endpoint - 1) {
-            *end = '\0';
-            (void)snprintf(agent->endpoint, sizeof agent->endpoint, "%s", line + sizeof word - 1);
+        size_t length = end ? (size_t)(end - line) : 0;
+        if (length >= sizeof word && length - (sizeof word - 1) < sizeof agent->endpoint &&
+            strncmp(line, word, sizeof word - 1) == 0) {
+            memcpy(agent->endpoint, line + sizeof word - 1, length - (sizeof word - 1));
             return RP_OK;
         }
         if (end || used == sizeof line - 1) {

@@ -9,10 +9,10 @@ typedef struct rp_record rp_record;
 
 typedef enum { RP_FORMAT_TEXT, RP_FORMAT_JSON } rp_format;
 
-/* `folder` NULL: nothing is written (eval). step_first > 0 resumes: what was logged of later steps
- * is taken back. */
+/* `folder` NULL: nothing is written (eval). A position behind step 0 resumes: what was logged of
+ * later steps is taken back. */
 rp_err rp_record_open(rp_arena *arena, const rp_runfile *run, const char *folder, rp_format format,
-                      uint64_t step_first, rp_record **out) RP_MUST_CHECK;
+                      const rp_position *position, rp_record **out) RP_MUST_CHECK;
 
 rp_err rp_record_step(rp_record *record, uint64_t step, double loss, double lr, uint32_t samples,
                       uint64_t correct) RP_MUST_CHECK;

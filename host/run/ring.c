@@ -71,6 +71,7 @@ static void on_ready(rp_board_state *board, const rp_Header *header) {
     board->weight_bytes = header->whole[3];
     board->prepare_ns = header->whole[4];
     board->slots = header->whole[5];
+    board->resident_bytes = header->whole[7];
 }
 
 static rp_err on_profile(rp_ring *ring, rp_board_state *board, const rp_message *message) {
@@ -91,7 +92,7 @@ static rp_err on_message(rp_ring *ring, uint32_t stage, const rp_message *messag
         on_hello(ring, board, header);
         return RP_OK;
     case RP_KIND_READY:
-        if (header->whole_count < 7) {
+        if (header->whole_count < 8) {
             return rp_fail(RP_ERR_PEER, "board %s: short ready message", board->name);
         }
         on_ready(board, header);

@@ -11,6 +11,13 @@
 #include "run/local.h"
 #include "run/runfile.h"
 
+/* Where a run stands between two segments. */
+typedef struct {
+    uint64_t step;    /* next step to train */
+    uint64_t applied; /* updates done: step minus skipped */
+    bool evaluated;   /* the evaluation due at this step has been done */
+} rp_position;
+
 typedef struct {
     const char *name;
     const char *device; /* from its hello */
@@ -21,7 +28,7 @@ typedef struct {
     uint64_t hop_port, feed_port;
     int64_t clock_offset_ns; /* host time = board time + offset */
     rp_gemm_choice gemm;
-    uint64_t device_bytes, weight_bytes, slots;
+    uint64_t device_bytes, weight_bytes, slots, resident_bytes;
     uint64_t prepare_ns;
     uint64_t fact[8]; /* of FINISHED: see agent.c */
     double link_busy_s[2];

@@ -159,6 +159,7 @@ static rp_err read_method(rp_node *root, rp_runfile *run) {
     RP_TRY(rp_optim_parse(&run->optim, rp_node_find(root, "optimizer")));
     RP_TRY(rp_lr_parse(&run->lr, rp_node_find(root, "lr_schedule")));
     RP_TRY(rp_schedule_parse(root, &run->sched));
+    run->optim.predicts = false; /* no schedule here predicts weights */
 fail:
     return err;
 }

@@ -1,0 +1,143 @@
+#include <argp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+/* One row an option; the letter is its key here and in rp_cli_verb.options. */
+static const struct argp_option all_options[] = {
+    {"set", 's', "KEY.PATH=VALUE", 0, "Change one key of the run file; may be repeated", 0},
+    {"out", 'o', "PATH", 0, "Where to write (default: see the manual)", 0},
+    {"resume", 'r', "DIR", 0, "Go on in a run folder, from its newest checkpoint", 0},
+    {"format", 'f', "text|json", 0, "json: one object on standard output at the end", 0},
+    {"format", 'F', "text|svg", 0, "How to draw", 0},
+    {"dry-run", 'n', NULL, 0, "Read and check everything, start nothing", 0},
+    {"weights", 'w', "FILE", 0, "A safetensors file of the whole model", 0},
+    {"split", 'p', "test|train", 0, "Which samples (default: test)", 0},
+    {"keys", 'k', "DIR", 0, "Folder with this host's keys, for a roster", 0},
+    {"board", 'b', "NAME", 0, "Board profile, or auto (default)", 0},
+    {"stages", 'd', "D", 0, "Stages of the pipeline", 0},
+    {"micro", 'm', "M", 0, "Microbatches of a step", 0},
+    {"minutes", 'M', "N", 0, "Time to spend (default: 5)", 0},
+    {"threads", 't', "N", 0, "CPU threads on a CPU device; 0: all (default)", 0},
+    {"dir", 'D', "DIR", 0, "Folder of the keys", 0},
+    {"to", 'T', "DIR", 0, "Folder to put the files in", 0},
+};
+enum { OPTIONS = sizeof all_options / sizeof *all_options };
+
+typedef struct {
+    const rp_cli_verb *verb;
+    rp_cli_args *args;
+} parsing;
+
+static uint32_t number(struct argp_state *state, const char *value, uint32_t max) {
+    char *end;
+    unsigned long n = strtoul(value, &end, 10);
+    if (end == value || *end || n > max) {
+        argp_error(state, "expected a number from 0 to %u, found '%s'", max, value);
+    }
+    return (uint32_t)n;
+}
+
+static const char *one_of(struct argp_state *state, const char *value, const char *a,
+                          const char *b) {
+    if (strcmp(value, a) != 0 && strcmp(value, b) != 0) {
+        argp_error(state, "expected %s or %s, found '%s'", a, b, value);
+    }
+    return value;
+}
+
+static void add_set(struct argp_state *state, rp_cli_args *args, const char *value) {
+    if (args->set_count == RP_CLI_SETS_MAX) {
+        argp_error(state, "more than %d --set", RP_CLI_SETS_MAX);
+    } else {
+        args->set[args->set_count++] = value;
+    }
+}
+
+static void add_word(struct argp_state *state, const rp_cli_verb *verb, rp_cli_args *args,
+                     const char *value) {
+    if (args->word_count == verb->words_max) {
+        argp_error(state, "unexpected '%s'", value);
+    } else {
+        args->word[args->word_count++] = value;
+    }
+}
+
+static error_t on_text(int key, const char *value, rp_cli_args *args) {
+    const struct {
+        int key;
+        const char **to;
+    } texts[] = {{'o', &args->out},   {'r', &args->resume}, {'w', &args->weights},
+                 {'k', &args->keys},  {'b', &args->board},  {'D', &args->dir},
+                 {'T', &args->to}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (texts[i].key == key) {
+            *texts[i].to = value;
+            return 0;
+        }
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+static error_t on_option(int key, char *value, struct argp_state *state) {
+    const parsing *input = state->input;
+    rp_cli_args *args = input->args;
+    switch (key) {
+    case 's':
+        add_set(state, args, value);
+        return 0;
+    case 'f':
+        args->format = one_of(state, value, "text", "json");
+        return 0;
+    case 'F':
+        args->format = one_of(state, value, "text", "svg");
+        return 0;
+    case 'p':
+        args->split = one_of(state, value, "test", "train");
+        return 0;
+    case 'n':
+        args->dry_run = true;
+        return 0;
+    case 'd':
+        args->stages = number(state, value, 1024);
+        return 0;
+    case 'm':
+        args->micro = number(state, value, 65536);
+        return 0;
+    case 'M':
+        args->minutes = number(state, value, 1440);
+        return 0;
+    case 't':
+        args->threads = number(state, value, 1024);
+        return 0;
+    case ARGP_KEY_ARG:
+        add_word(state, input->verb, args, value);
+        return 0;
+    case ARGP_KEY_END:
+        if (args->word_count < input->verb->words_min) {
+            argp_error(state, "expected %s", input->verb->words);
+        }
+        return 0;
+    default:
+        return on_text(key, value, args);
+    }
+}
+
+void rp_cli_parse(const rp_cli_verb *verb, int argc, char **argv, rp_cli_args *out) {
+    struct argp_option own[OPTIONS + 1];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < OPTIONS; i++) {
+        if (strchr(verb->options, all_options[i].key)) {
+            own[count++] = all_options[i];
+        }
+    }
+    own[count] = (struct argp_option){0};
+    char text[2048];
+    (void)snprintf(text, sizeof text, "%s%s%s", verb->summary, verb->details ? "\v" : "",
+                   verb->details ? verb->details : "");
+    struct argp parser = {own, on_option, verb->words, text, NULL, NULL, NULL};
+    parsing input = {verb, out};
+    argp_err_exit_status = 2;
+    (void)argp_parse(&parser, argc, argv, 0, NULL, &input);
+}

@@ -1,0 +1,48 @@
+/* The command line: verbs, their options, and nothing worth a unit test. */
+#ifndef RP_CLI_CLI_H
+#define RP_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum { RP_CLI_SETS_MAX = 64, RP_CLI_WORDS_MAX = 4 };
+
+/* All options of all verbs; a verb names those it takes. */
+typedef struct {
+    const char *word[RP_CLI_WORDS_MAX]; /* what is no option: RUN.yaml, SCHEDULE, ... */
+    uint32_t word_count;
+    const char *set[RP_CLI_SETS_MAX];
+    uint32_t set_count;
+    const char *out, *resume, *format, *weights, *split, *keys, *board, *dir, *to;
+    uint32_t stages, micro, minutes, threads;
+    bool dry_run;
+} rp_cli_args;
+
+typedef struct {
+    const char *name;
+    const char *words;   /* for the usage line: "RUN.yaml" */
+    uint32_t words_min, words_max;
+    const char *options; /* letters of args.c's table */
+    const char *summary; /* one line */
+    const char *details; /* behind the options in --help, or NULL */
+    rp_err (*run)(const rp_cli_args *args);
+} rp_cli_verb;
+
+/* Parses argv of one verb (argv[0] = "ringpipe VERB"); leaves the process on bad usage (2) or
+ * --help (0). */
+void rp_cli_parse(const rp_cli_verb *verb, int argc, char **argv, rp_cli_args *out);
+
+rp_err rp_verb_train(const rp_cli_args *args);
+rp_err rp_verb_eval(const rp_cli_args *args);
+rp_err rp_verb_plan(const rp_cli_args *args);
+rp_err rp_verb_profile(const rp_cli_args *args);
+rp_err rp_verb_draw(const rp_cli_args *args);
+rp_err rp_verb_tune(const rp_cli_args *args);
+rp_err rp_verb_doctor(const rp_cli_args *args);
+rp_err rp_verb_keys(const rp_cli_args *args);
+rp_err rp_verb_data(const rp_cli_args *args);
+rp_err rp_verb_inspect(const rp_cli_args *args);
+
+#endif

@@ -1,0 +1,61 @@
+/* ringpipe: finds the verb, runs it, turns its error into an exit code. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static const rp_cli_verb verbs[] = {
+    {"train", "RUN.yaml", 1, 1, "sorfnk", "Train a model over a ring of boards", NULL,
+     rp_verb_train},
+    {"eval", "RUN.yaml", 1, 1, "swpfk", "Evaluate a weights file", NULL, rp_verb_eval},
+    {"plan", "RUN.yaml", 1, 1, "sofk", "Profile the ring and choose the cut", NULL, rp_verb_plan},
+    {"profile", "RUN.yaml", 1, 1, "sok", "Measure the cost of every layer", NULL, rp_verb_profile},
+    {"draw", "SCHEDULE", 1, 1, "dmF", "Draw a schedule, measured by replay",
+     "SCHEDULE is gpipe, 1f1b or zb-h1; `table` compares them all.", rp_verb_draw},
+    {"doctor", "", 0, 0, "bft", "Check driver, device, arithmetic and disk", NULL, rp_verb_doctor},
+    {"keys", "new|show|trust NAME KEY", 1, 3, "D", "CURVE keys and who is trusted",
+     "new makes a pair, show prints the public key, trust adds a peer's public key.",
+     rp_verb_keys},
+    {"data", "fetch SET", 2, 2, "T", "Fetch a data set's official files, checksums verified", NULL,
+     rp_verb_data},
+    {"inspect", "FILE.safetensors", 1, 1, "", "List the tensors of a file", NULL, rp_verb_inspect},
+};
+enum { VERBS = sizeof verbs / sizeof *verbs };
+
+static void print_usage(FILE *file) {
+    (void)fprintf(file, "Usage: ringpipe VERB ...\n"
+                        "Trains neural networks in a pipeline over a ring of OpenCL boards.\n\n");
+    for (uint32_t i = 0; i < VERBS; i++) {
+        (void)fprintf(file, "  ringpipe %-8s %-24s %s\n", verbs[i].name, verbs[i].words,
+                      verbs[i].summary);
+    }
+    (void)fprintf(file,
+                  "\nringpipe VERB --help lists the options of a verb; man ringpipe tells more.\n"
+                  "Exit codes: 0 finished, 2 bad usage or input, 3 the ring failed (resumable),\n"
+                  "4 device or driver fault, 5 refused by security, 130 interrupted (resumable).\n");
+}
+
+int main(int argc, char **argv) {
+    const char *name = argc > 1 ? argv[1] : "";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "help") == 0) {
+        print_usage(stdout);
+        return 0;
+    }
+    if (strcmp(name, "--version") == 0) {
+        (void)printf("ringpipe %s\n", RP_VERSION);
+        return 0;
+    }
+    for (uint32_t i = 0; i < VERBS; i++) {
+        if (strcmp(name, verbs[i].name) == 0) {
+            static char program[64];
+            (void)snprintf(program, sizeof program, "ringpipe %s", name);
+            argv[1] = program;
+            rp_cli_args args = {.format = "text", .split = "test", .board = "auto", .minutes = 5};
+            rp_cli_parse(&verbs[i], argc - 1, argv + 1, &args);
+            return rp_err_exit_code(verbs[i].run(&args));
+        }
+    }
+    (void)fprintf(stderr, name[0] ? "ringpipe: no verb '%s'\n\n" : "", name);
+    print_usage(stderr);
+    return 2;
+}

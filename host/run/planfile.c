@@ -1,0 +1,68 @@
+#include "run/planfile.h"
+
+#include <jansson.h>
+
+static rp_err dump(FILE *file, json_t *root) {
+    int failed = !root || json_dumpf(root, file, JSON_INDENT(2)) != 0 || fputc('\n', file) == EOF;
+    json_decref(root);
+    return failed ? rp_fail(RP_ERR_IO, "a plan could not be written") : RP_OK;
+}
+
+static json_t *layer_names(const rp_model *model, uint32_t first, uint32_t end) {
+    json_t *names = json_array();
+    for (uint32_t i = first; i < end; i++) {
+        (void)json_array_append_new(names, json_string(model->layer[i].name));
+    }
+    return names;
+}
+
+static json_t *stage_object(const rp_ring *ring, const rp_cut *cut, uint32_t k,
+                            const double *seconds) {
+    const rp_board_state *board = &ring->board[k];
+    json_t *stage = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I}", "board", board->name, "layers",
+                              layer_names(ring->run->model, cut->first[k], cut->first[k + 1]),
+                              "slots", (json_int_t)board->slots, "device_bytes",
+                              (json_int_t)board->device_bytes, "weight_bytes",
+                              (json_int_t)board->weight_bytes, "resident_bytes",
+                              (json_int_t)board->resident_bytes);
+    double cost[2] = {0, 0};
+    for (uint32_t i = cut->first[k]; seconds && i < cut->first[k + 1]; i++) {
+        cost[0] += seconds[2 * (size_t)i];
+        cost[1] += seconds[2 * (size_t)i + 1];
+    }
+    if (seconds) {
+        (void)json_object_set_new(stage, "forward_s", json_real(cost[0]));
+        (void)json_object_set_new(stage, "backward_s", json_real(cost[1]));
+    }
+    return stage;
+}
+
+rp_err rp_plan_write(FILE *file, const rp_ring *ring, const rp_cut *cut, const double *seconds) {
+    json_t *stages = json_array();
+    json_t *begins = json_array();
+    for (uint32_t k = 0; k < cut->stage_count; k++) {
+        (void)json_array_append_new(stages, stage_object(ring, cut, k, seconds));
+        if (k > 0) {
+            const char *name = ring->run->model->layer[cut->first[k]].name;
+            (void)json_array_append_new(begins, json_string(name));
+        }
+    }
+    return dump(file, json_pack("{s:i, s:s, s:s, s:i, s:o, s:o}", "version", 1, "model",
+                                ring->run->model_name, "schedule", ring->run->sched->name,
+                                "microbatch", (int)ring->run->micro, "cut", begins, "stages",
+                                stages));
+}
+
+rp_err rp_profile_write(FILE *file, const rp_ring *ring, const double *seconds) {
+    const rp_model *model = ring->run->model;
+    json_t *layers = json_array();
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        (void)json_array_append_new(
+            layers, json_pack("{s:s, s:s, s:f, s:f}", "name", model->layer[i].name, "kind",
+                              model->layer[i].kind->name, "forward_s", seconds[2 * (size_t)i],
+                              "backward_s", seconds[2 * (size_t)i + 1]));
+    }
+    return dump(file, json_pack("{s:i, s:s, s:i, s:s?, s:o}", "version", 1, "model",
+                                ring->run->model_name, "microbatch", (int)ring->run->micro,
+                                "board", ring->board[0].device, "layers", layers));
+}

@@ -1,0 +1,65 @@
+#include "ring.h"
+
+static const char model[] = "input: data\nlayers:\n  - {name: a, kind: dense, out: 4}\n"
+                            "  - {name: b, kind: dense, out: classes}\n";
+static const char good[] =
+    "sample: [3]\nclasses: 2\nseed: 1\nbatch: 8\nmicrobatch: 4\nepoch_samples: 16\nsteps: 4\n"
+    "loss: cross-entropy\noptimizer: {kind: sgd, lr: 0.1}\nschedule: gpipe\n";
+
+static rp_err parse(const char *job, const char *cut, uint32_t stages) {
+    rp_arena arena;
+    rp_arena_init(&arena, "test", 0);
+    rp_job out;
+    rp_err err = test_parse(&arena, model, job, cut, stages, stages - 1, &out);
+    rp_arena_finish(&arena);
+    return err;
+}
+
+/* `good` with one text put in the place of another. */
+static rp_err parse_changed(const char *from, const char *to) {
+    char text[1024];
+    const char *at = strstr(good, from);
+    assert_non_null(at);
+    (void)snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, to, at + strlen(from));
+    return parse(text, "[b]", 2);
+}
+
+static void a_good_job(void **state) {
+    (void)state;
+    expect_ok(parse(good, "[b]", 2));
+    expect_ok(parse(good, "[]", 1));
+}
+
+static void bad_jobs_name_the_key(void **state) {
+    (void)state;
+    expect_err(parse(good, "[b]", 3), RP_ERR_USAGE);
+    expect_err(parse_changed("gpipe", "gpip"), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "gpipe"));
+    expect_err(parse_changed("microbatch: 4", "microbatch: 9"), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "microbatch"));
+    expect_err(parse_changed("loss: cross-entropy", "loss: hinge"), RP_ERR_USAGE);
+    expect_err(parse_changed("seed: 1\n", ""), RP_ERR_USAGE);
+    expect_err(parse_changed("seed: 1\n", "seed: 1\nspeed: 2\n"), RP_ERR_USAGE);
+    expect_err(parse_changed("sample: [3]", "sample: [0]"), RP_ERR_USAGE);
+    expect_err(parse_changed("sample: [3]", "sample: 3"), RP_ERR_USAGE);
+    expect_err(parse_changed("cross-entropy", "mse"), RP_ERR_USAGE); /* 2 outputs, 1 column */
+}
+
+static void a_verdict_is_waited_for_when_it_matters(void **state) {
+    (void)state;
+    rp_optim optim = {0};
+    const rp_sched_kind *gpipe = rp_sched_find("gpipe");
+    assert_false(rp_needs_verdict(gpipe, &optim, false));
+    assert_true(rp_needs_verdict(gpipe, &optim, true));
+    optim.clip_norm = 1;
+    assert_true(rp_needs_verdict(gpipe, &optim, false));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_good_job),
+        cmocka_unit_test(bad_jobs_name_the_key),
+        cmocka_unit_test(a_verdict_is_waited_for_when_it_matters),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

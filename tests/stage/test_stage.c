@@ -1,0 +1,136 @@
+/* k stages = 1 stage, bit for bit: the promise of flushed schedules. */
+#include "ring.h"
+
+/* Skips over one and over two boundaries, every kind of state, sizes that divide by nothing. */
+static const char model[] =
+    "input: [2, 9, 9]\n"
+    "layers:\n"
+    "  - {name: conv1, kind: conv2d, out: 5, kernel: 3, pad: 1, bias: false}\n"
+    "  - {name: bn1, kind: batchnorm}\n"
+    "  - {name: relu1, kind: relu}\n"
+    "  - {name: conv2, kind: conv2d, out: 5, kernel: 3, pad: 1, groups: 5}\n"
+    "  - {name: drop, kind: dropout, p: 0.3}\n"
+    "  - {name: add1, kind: add, from: [relu1, drop]}\n"
+    "  - {name: conv3, kind: conv2d, out: 5, kernel: 1}\n"
+    "  - {name: gelu, kind: gelu}\n"
+    "  - {name: cat, kind: concat, from: [relu1, gelu, add1]}\n"
+    "  - {name: bn2, kind: batchnorm, deferred: true}\n"
+    "  - {name: tanh, kind: tanh}\n"
+    "  - {name: pool, kind: maxpool, kernel: 3, stride: 2}\n"
+    "  - {name: flat, kind: flatten}\n"
+    "  - {name: fc1, kind: dense, out: 7}\n"
+    "  - {name: silu, kind: silu}\n"
+    "  - {name: fc2, kind: dense, out: 3}\n";
+
+static const char job_format[] =
+    "sample: [2, 9, 9]\nclasses: 3\nseed: 3\nbatch: 10\nmicrobatch: %u\nepoch_samples: 23\n"
+    "steps: 5\nloss: cross-entropy\noptimizer: {kind: %s, lr: 0.05, weight_decay: 0.01}\n"
+    "lr_schedule: cosine\nschedule: %s\n";
+
+enum { FLOATS = 1 << 16 };
+
+typedef struct {
+    const char *schedule, *optimizer;
+    uint32_t micro;
+    rp_gemm_choice gemm;
+} test_case;
+
+static size_t train(const test_case *c, const char *cut, uint32_t stages, float *weights,
+                    double *loss) {
+    char job[1024];
+    test_ring ring;
+    (void)snprintf(job, sizeof job, job_format, c->micro, c->optimizer, c->schedule);
+    test_ring_open(&ring, c->gemm, model, job, cut, stages);
+    test_ring_run(&ring);
+    size_t count = test_ring_weights(&ring, weights, FLOATS);
+    *loss = ring.loss;
+    test_ring_close(&ring);
+    return count;
+}
+
+static void compare(const test_case *c) {
+    static const struct {
+        uint32_t stages;
+        const char *cut;
+    } cuts[] = {
+        {2, "[add1]"},
+        {3, "[conv2, cat]"},
+        {4, "[relu1, conv3, flat]"},
+        {5, "[bn1, drop, gelu, fc2]"},
+        {16, "[bn1, relu1, conv2, drop, add1, conv3, gelu, cat, bn2, tanh, pool, flat, fc1, silu, "
+             "fc2]"},
+    };
+    static float one[FLOATS];
+    static float many[FLOATS];
+    double loss_one;
+    double loss_many;
+    size_t count = train(c, "[]", 1, one, &loss_one);
+    assert_true(count > 500);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(expect_finite_bits((double)one[i]));
+    }
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        memset(many, 0, sizeof many);
+        assert_int_equal(train(c, cuts[i].cut, cuts[i].stages, many, &loss_many), count);
+        assert_memory_equal(one, many, count * sizeof *one);
+        assert_memory_equal(&loss_one, &loss_many, sizeof loss_one);
+    }
+}
+
+static void gpipe_does_not_depend_on_the_cut(void **state) {
+    (void)state;
+    compare(&(test_case){"gpipe", "sgd, momentum: 0.9", 3, RP_GEMM_PANEL});
+}
+
+static void one_f_one_b_does_not_depend_on_the_cut(void **state) {
+    (void)state;
+    compare(&(test_case){"1f1b", "adam", 4, RP_GEMM_PANEL});
+}
+
+static void zero_bubble_does_not_depend_on_the_cut(void **state) {
+    (void)state;
+    compare(&(test_case){"zb-h1", "adamw", 2, RP_GEMM_PANEL});
+}
+
+static void clblast_does_not_depend_on_the_cut(void **state) {
+    (void)state;
+    compare(&(test_case){"1f1b", "rmsprop", 10, RP_GEMM_CLBLAST});
+}
+
+static void zero_bubble_equals_1f1b(void **state) {
+    (void)state;
+    static float a[FLOATS];
+    static float b[FLOATS];
+    double loss_a;
+    double loss_b;
+    test_case c = {"1f1b", "sgd", 3, RP_GEMM_PANEL};
+    size_t count = train(&c, "[conv2, cat]", 3, a, &loss_a);
+    c.schedule = "zb-h1";
+    assert_int_equal(train(&c, "[conv2, cat]", 3, b, &loss_b), count);
+    assert_memory_equal(a, b, count * sizeof *a);
+}
+
+/* The alarm rings: another seed gives other weights. */
+static void another_seed_is_seen(void **state) {
+    (void)state;
+    static float a[FLOATS];
+    static float b[FLOATS];
+    double loss;
+    test_case c = {"gpipe", "sgd", 3, RP_GEMM_PANEL};
+    size_t count = train(&c, "[]", 1, a, &loss);
+    c.micro = 5; /* batch statistics of other groups */
+    assert_int_equal(train(&c, "[]", 1, b, &loss), count);
+    assert_memory_not_equal(a, b, count * sizeof *a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gpipe_does_not_depend_on_the_cut),
+        cmocka_unit_test(one_f_one_b_does_not_depend_on_the_cut),
+        cmocka_unit_test(zero_bubble_does_not_depend_on_the_cut),
+        cmocka_unit_test(clblast_does_not_depend_on_the_cut),
+        cmocka_unit_test(zero_bubble_equals_1f1b),
+        cmocka_unit_test(another_seed_is_seen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
