@@ -1,9 +1,9 @@
 /* Pooling of planes; x [planes, h, w], y [planes, p, q], windows of R x R every STRIDE pixels, `pad`
  * pixels around that count as nothing (max) or zero (average).
  *
- * Row kernels: one work-item a row, so that the loop along the row has no divisions and constant
- * steps and a compiler turns it into vectors. Grid: rows. A backward item gathers its row of dx from
- * the windows above it, in the order p, q: no two items write the same place. */
+ * Row kernels: one work-item a row; LANES windows of it at once where they lie inside the image, the
+ * others one by one. Grid: rows. A backward item gathers its row of dx from the windows above it, in
+ * the order p, q: no two items write the same place. */
 #ifndef R
 #define R 2
 #endif
@@ -13,7 +13,17 @@
 #ifndef INDEX
 #define INDEX uchar /* holds R * R - 1 */
 #endif
+#include "lanes.clh"
 #include "vec16.clh"
+
+#define INDICES CAT(INDEX, LANES)
+#define TO_INDICES CAT(convert_, INDICES)
+#define TO_INTS CAT(convert_, VECINT)
+#if STRIDE == 2
+#define READ (2 * LANES + ((R - 1) & ~1)) /* elements of a row that LANES windows read */
+#else
+#define READ ((LANES - 1) * STRIDE + R)
+#endif
 
 /* Windows [first, end) along a row of `size` pixels that lie inside it. */
 static int2 inside(int size, int count, int pad) {
@@ -22,21 +32,67 @@ static int2 inside(int size, int count, int pad) {
     return (int2)(min(first, count), clamp(end, min(first, count), count));
 }
 
+/* Where the next LANES windows of a row begin that can be read at once, or -1: window j itself, or
+ * an earlier one so that the last windows of the row are taken twice rather than one by one. */
+static int lanes_from(int j, int2 in, int w, int pad) {
+    int last = min(in.y - LANES, (w + pad - READ) / STRIDE);
+    return j >= in.y || w + pad < READ || last < in.x || last + LANES <= j ? -1 : min(j, last);
+}
+
+/* Column s of LANES windows, of which the first begins at x. */
+static VEC load_column(global const float *x, int s) {
+#if STRIDE == 1
+    return VLOAD(0, x + s);
+#elif STRIDE == 2
+    VEC a = VLOAD(0, x + (s & ~1));
+    VEC b = VLOAD(0, x + (s & ~1) + LANES);
+    return s & 1 ? (VEC)(a.odd, b.odd) : (VEC)(a.even, b.even);
+#else
+    float lane[LANES];
+    for (int l = 0; l < LANES; l++) {
+        lane[l] = x[l * STRIDE + s];
+    }
+    return VLOAD(0, lane);
+#endif
+}
+
+/* ---- max ---------------------------------------------------------------------------------------- */
+
 /* One window, column by column checked. PyTorch's rule: the first of equal ones, the last NaN. */
-static void max_edge(global float *y, global INDEX *arg, global const float *x, int h, int w, int top,
-                     int left) {
+static void max_one(global float *y, global INDEX *arg, global const float *x, int h, int w, int top,
+                    int left) {
     float most = -INFINITY;
-    uint at = (uint)(max(-top, 0) * R + max(-left, 0));
+    int at = max(-top, 0) * R + max(-left, 0);
     for (int r = max(-top, 0); r < R && top + r < h; r++) {
         for (int s = max(-left, 0); s < R && left + s < w; s++) {
             float v = x[(top + r) * w + left + s];
             bool better = v > most || v != v;
             most = better ? v : most;
-            at = better ? (uint)(r * R + s) : at;
+            at = better ? r * R + s : at;
         }
     }
     *y = most;
     *arg = (INDEX)at;
+}
+
+/* LANES windows inside the columns, rows [r_first, r_end) of them inside the image. */
+static void max_lanes(global float *y, global INDEX *arg, global const float *x, int w, int r_first,
+                      int r_end) {
+    VEC most = (VEC)-INFINITY;
+    VECINT at = (VECINT)(r_first * R);
+    for (int r = 0; r < R; r++) {
+        if (r < r_first || r >= r_end) {
+            continue;
+        }
+        for (int s = 0; s < R; s++) {
+            VEC v = load_column(x + r * w, s);
+            VECINT better = (v > most) | (v != v);
+            most = select(most, v, better);
+            at = select(at, (VECINT)(r * R + s), better);
+        }
+    }
+    VSTORE(most, 0, y);
+    VSTORE(TO_INDICES(at), 0, arg);
 }
 
 kernel void max_forward(global float *restrict y, global INDEX *restrict arg,
@@ -50,64 +106,17 @@ kernel void max_forward(global float *restrict y, global INDEX *restrict arg,
     global const float *plane = x + (ulong)(row / (uint)p) * (ulong)(h * w);
     global float *out = y + (ulong)row * (ulong)q;
     global INDEX *index = arg + (ulong)row * (ulong)q;
-    int2 in = top >= 0 && top + R <= h ? inside(w, q, pad) : (int2)(0, 0);
-    global const float *from = plane + top * w - pad;
-    for (int j = in.x; j < in.y; j++) {
-        float most = -INFINITY;
-        uint at = 0;
-        for (int r = 0; r < R; r++) {
-            for (int s = 0; s < R; s++) {
-                float v = from[r * w + j * STRIDE + s];
-                bool better = v > most || v != v;
-                most = better ? v : most;
-                at = better ? (uint)(r * R + s) : at;
-            }
-        }
-        out[j] = most;
-        index[j] = (INDEX)at;
-    }
-    for (int j = 0; j < q; j++) {
-        if (j == in.x) {
-            j = in.y;
-        }
-        if (j < q) {
-            max_edge(out + j, index + j, plane, h, w, top, j * STRIDE - pad);
-        }
-    }
-}
-
-kernel void average_forward(global float *restrict y, global const float *restrict x, uint rows,
-                            int h, int w, int p, int q, int pad) {
-    uint row = (uint)get_global_id(0);
-    if (row >= rows) {
-        return;
-    }
-    int top = (int)(row % (uint)p) * STRIDE - pad;
-    global const float *plane = x + (ulong)(row / (uint)p) * (ulong)(h * w);
-    global float *out = y + (ulong)row * (ulong)q;
-    int r_first = max(-top, 0);
-    int r_end = min(R, h - top);
     int2 in = inside(w, q, pad);
-    for (int j = in.x; j < in.y; j++) {
-        float sum = 0.0f;
-        for (int r = r_first; r < r_end; r++) {
-            for (int s = 0; s < R; s++) {
-                sum += plane[(top + r) * w + j * STRIDE - pad + s];
-            }
-        }
-        out[j] = sum / (float)(R * R);
-    }
-    for (int j = 0; j < q; j++) {
-        j = j == in.x ? in.y : j;
-        int left = j * STRIDE - pad;
-        float sum = 0.0f;
-        for (int r = r_first; r < r_end && j < q; r++) {
-            for (int s = max(-left, 0); s < R && left + s < w; s++) {
-                sum += plane[(top + r) * w + left + s];
-            }
-        }
-        if (j < q) {
-            out[j] = sum / (float)(R * R);
+    int j = 0;
+    while (j < q) {
+        int from = j < in.x ? -1 : lanes_from(j, in, w, pad);
+        if (from >= 0) {
+            max_lanes(out + from, index + from, plane + top * w + from * STRIDE - pad, w,
+                      max(-top, 0), min(R, h - top));
+            j = from + LANES;
+        } else {
+            max_one(out + j, index + j, plane, h, w, top, j * STRIDE - pad);
+            j++;
         }
     }
 }
@@ -124,6 +133,20 @@ static void clear_row(global float *row, int w, uint add) {
     }
 }
 
+#if R == 2 && STRIDE == 2
+/* Of windows side by side: both columns of LANES windows into a row of dx. */
+static void put_pairs(global float *dx, VEC left, VEC right, uint add) {
+    VEC low;
+    VEC high;
+    low.even = left.lo;
+    low.odd = right.lo;
+    high.even = left.hi;
+    high.odd = right.hi;
+    VSTORE(add ? VLOAD(0, dx) + low : low, 0, dx);
+    VSTORE(add ? VLOAD(0, dx + LANES) + high : high, 0, dx + LANES);
+}
+#endif
+
 kernel void max_backward(global float *restrict dx, global const float *restrict dy,
                          global const INDEX *restrict arg, uint rows, int h, int w, int p, int q,
                          int pad, uint add) {
@@ -134,29 +157,69 @@ kernel void max_backward(global float *restrict dx, global const float *restrict
     int yy = (int)(row % (uint)h);
     ulong plane = row / (uint)h;
     global float *to = dx + (ulong)row * (ulong)w;
-    int2 in = inside(w, q, pad);
     int2 over = covering(yy, p, pad);
-    clear_row(to, w, add);
+    int done = 0; /* windows of the row */
+#if R == 2 && STRIDE == 2
+    if (pad == 0 && over.x < over.y) {
+        ulong first = (plane * (ulong)p + (ulong)over.x) * (ulong)q;
+        int here = (yy - over.x * STRIDE) * R;
+        for (; done + LANES <= q; done += LANES) {
+            VEC d = VLOAD(0, dy + first + done);
+            VECINT a = TO_INTS(VLOAD(0, arg + first + done));
+            put_pairs(to + done * 2, select((VEC)0.0f, d, a == here),
+                      select((VEC)0.0f, d, a == here + 1), add);
+        }
+    }
+#endif
+    clear_row(to + done * STRIDE, w - done * STRIDE, add);
     for (int i = over.x; i < over.y; i++) {
         global const float *d = dy + (plane * (ulong)p + (ulong)i) * (ulong)q;
         global const INDEX *a = arg + (plane * (ulong)p + (ulong)i) * (ulong)q;
         int here = (yy + pad - i * STRIDE) * R;
-        for (int j = 0; j < in.x; j++) {
+        for (int j = done; j < q; j++) {
             int s = (int)a[j] - here;
             if (s >= 0 && s < R) {
                 to[j * STRIDE - pad + s] += d[j];
             }
         }
-        for (int j = in.x; j < in.y; j++) {
-            for (int s = 0; s < R; s++) {
-                to[j * STRIDE - pad + s] += (int)a[j] == here + s ? d[j] : 0.0f;
+    }
+}
+
+/* ---- average ------------------------------------------------------------------------------------ */
+
+kernel void average_forward(global float *restrict y, global const float *restrict x, uint rows,
+                            int h, int w, int p, int q, int pad) {
+    uint row = (uint)get_global_id(0);
+    if (row >= rows) {
+        return;
+    }
+    int top = (int)(row % (uint)p) * STRIDE - pad;
+    global const float *plane = x + (ulong)(row / (uint)p) * (ulong)(h * w);
+    global float *out = y + (ulong)row * (ulong)q;
+    int r_first = max(-top, 0);
+    int r_end = min(R, h - top);
+    int2 in = inside(w, q, pad);
+    int j = 0;
+    while (j < q) {
+        int from = j < in.x ? -1 : lanes_from(j, in, w, pad);
+        if (from >= 0) {
+            VEC sum = (VEC)0.0f;
+            for (int r = r_first; r < r_end; r++) {
+                for (int s = 0; s < R; s++) {
+                    sum += load_column(plane + (top + r) * w + from * STRIDE - pad, s);
+                }
             }
-        }
-        for (int j = in.y; j < q; j++) {
-            int s = (int)a[j] - here;
-            if (s >= 0 && s < R) {
-                to[j * STRIDE - pad + s] += d[j];
+            VSTORE(sum / (float)(R * R), 0, out + from);
+            j = from + LANES;
+        } else {
+            int left = j * STRIDE - pad;
+            float sum = 0.0f;
+            for (int r = r_first; r < r_end; r++) {
+                for (int s = max(-left, 0); s < R && left + s < w; s++) {
+                    sum += plane[(top + r) * w + left + s];
+                }
             }
+            out[j++] = sum / (float)(R * R);
         }
     }
 }
@@ -171,10 +234,20 @@ kernel void average_backward(global float *restrict dx, global const float *rest
     ulong plane = row / (uint)h;
     global float *to = dx + (ulong)row * (ulong)w;
     int2 over = covering(yy, p, pad);
-    clear_row(to, w, add);
+    int done = 0; /* windows of the row */
+#if R == 2 && STRIDE == 2
+    if (pad == 0 && over.x < over.y) {
+        global const float *d = dy + (plane * (ulong)p + (ulong)over.x) * (ulong)q;
+        for (; done + LANES <= q; done += LANES) {
+            VEC share = VLOAD(0, d + done) / (float)(R * R);
+            put_pairs(to + done * 2, share, share, add);
+        }
+    }
+#endif
+    clear_row(to + done * STRIDE, w - done * STRIDE, add);
     for (int i = over.x; i < over.y; i++) {
         global const float *d = dy + (plane * (ulong)p + (ulong)i) * (ulong)q;
-        for (int j = 0; j < q; j++) {
+        for (int j = done; j < q; j++) {
             float share = d[j] / (float)(R * R);
             int left = j * STRIDE - pad;
             for (int s = max(-left, 0); s < R && left + s < w; s++) {

@@ -63,6 +63,10 @@ rp_err rp_layer_run_wide(rp_launch *launch, size_t count) {
     return rp_layer_run_items(launch, (count + LANES - 1) / LANES, GROUP_ITEMS);
 }
 
+uint32_t rp_layer_lanes(uint32_t wide) {
+    return wide >= 16 ? 16 : wide >= 8 ? 8 : 4;
+}
+
 rp_err rp_layer_begin(const rp_layer_call *call, const char *program, const char *entry,
                       const char *defines, rp_launch *launch) {
     rp_kernel *kernel;

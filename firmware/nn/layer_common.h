@@ -26,6 +26,9 @@ rp_err rp_layer_run_items(rp_launch *launch, size_t items, size_t group_items) R
 /* One item per 16 elements, as in kernels/vec16.clh. */
 rp_err rp_layer_run_wide(rp_launch *launch, size_t count) RP_MUST_CHECK;
 
+/* LANES of kernels/lanes.clh for rows of `wide` results. */
+uint32_t rp_layer_lanes(uint32_t wide);
+
 /* Rows of floats in a buffer: row i begins at element first + i * stride. */
 typedef struct {
     rp_buffer *buffer;

@@ -50,8 +50,9 @@ size_t rp_pool_index_bytes(const rp_pool_spec *spec) {
 rp_err rp_pool_begin(const rp_layer_call *call, const char *entry, rp_launch *launch) {
     const rp_pool_spec *spec = call->layer->spec;
     char defines[96];
-    snprintf(defines, sizeof defines, "-DR=%u -DSTRIDE=%u -DINDEX=%s", spec->kernel, spec->stride,
-             rp_pool_index_bytes(spec) == 1 ? "uchar" : "ushort");
+    snprintf(defines, sizeof defines, "-DR=%u -DSTRIDE=%u -DINDEX=%s -DLANES=%u", spec->kernel,
+             spec->stride, rp_pool_index_bytes(spec) == 1 ? "uchar" : "ushort",
+             rp_layer_lanes(call->plan->out.dim[2]));
     return rp_layer_begin(call, "pool", entry, defines, launch);
 }
 
