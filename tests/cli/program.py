@@ -32,7 +32,8 @@ cut: auto
 # The same, but long enough to be interrupted.
 LONG = ("--set", "train.epochs=1000")
 
-SECONDS = 60
+# Sanitizers make everything slower.
+SLOWER = int(os.environ.get("RP_SLOWER", "1"))
 
 
 class Case(unittest.TestCase):
@@ -74,10 +75,10 @@ class Case(unittest.TestCase):
             process.kill()
         process.communicate()
 
-    def finish(self, process, code=0, seconds=SECONDS):
+    def finish(self, process, code=0, seconds=60):
         """Waits for a started program and checks its exit code."""
         try:
-            out, err = process.communicate(timeout=seconds)
+            out, err = process.communicate(timeout=seconds * SLOWER)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGABRT)
             out, err = process.communicate()
@@ -88,7 +89,7 @@ class Case(unittest.TestCase):
         self.assertNotIn("Sanitizer", err, said)
         return out, err
 
-    def ringpipe(self, *words, code=0, seconds=SECONDS, **options):
+    def ringpipe(self, *words, code=0, seconds=60, **options):
         """Runs the program to its end; gives standard output and standard error."""
         return self.finish(self.start(*words, **options), code, seconds)
 
@@ -115,8 +116,8 @@ class Case(unittest.TestCase):
                 continue
         return sorted(found)
 
-    def wait_for(self, what, condition, seconds=SECONDS, process=None):
-        end = time.monotonic() + seconds
+    def wait_for(self, what, condition, seconds=60, process=None):
+        end = time.monotonic() + seconds * SLOWER
         while time.monotonic() < end:
             value = condition()
             if value:
