@@ -264,7 +264,7 @@ static void take_message(rp_link *link, zmq_msg_t *frames, uint32_t count, const
             link->stats.refused++;
             return;
         }
-        link->out.credit = header.credit > link->out.credit ? header.credit : link->out.credit;
+        sender_credit(link, header.credit);
     }
     if (rp_frame_is_numbered(header.kind)) {
         take_numbered(link, &header, frames + 1, count - 1);

@@ -188,7 +188,8 @@ void sender_again(rp_link *link, uint64_t generation);
 void sender_transmit(rp_link *link);
 void sender_finish(rp_link *link);
 void sender_probe(rp_link *link);
-bool sender_waits(const rp_link *link); /* for an ack, or to be known */
+void sender_credit(rp_link *link, uint64_t credit);
+bool sender_waits(const rp_link *link); /* for an ack, for credit, or to be known */
 bool sender_ready(const rp_link *link); /* has something that could go now */
 
 /* Stamps what the link owns into the header and sends; `parts` are copied by reference. */

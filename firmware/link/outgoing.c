@@ -206,8 +206,22 @@ bool sender_ready(const rp_link *link) {
     return room && (link->probe_now || (known && link->out.sent < link->out.next));
 }
 
+/* Without credit we wait, too: the frame that brought it may be lost, and nothing else would come.
+ */
 bool sender_waits(const rp_link *link) {
-    return link->out.acked < link->out.sent_high || (!link->bound && link->peer_session == 0);
+    const sender *s = &link->out;
+    bool known = link->peer_session != 0;
+    return s->acked < s->sent_high || (known && s->data_count >= s->credit) ||
+           (!known && !link->bound);
+}
+
+void sender_credit(rp_link *link, uint64_t credit) {
+    sender *s = &link->out;
+    if (credit > s->credit) {
+        s->credit = credit;
+        s->probe_wait_ns = PROBE_FIRST_NS;
+        s->probe_ns = link_now_ns(link) + s->probe_wait_ns;
+    }
 }
 
 /* "My last number is seq": after a silence, and at once on a new connection. */

@@ -1,7 +1,7 @@
 /* Encode and decode one message header; decide from the header alone what the parts must be.
  *
- * Every byte that comes in has a limit that was decided before it came: header <= 512 bytes, at
- * most 8 parts, each part's size named in the header and equal to the frame's, shape x type = bytes. */
+ * Every byte that comes in has a limit that was decided before it came: a header of at most 512
+ * bytes, at most 8 parts, each of the size that the header names, shape x type = bytes. */
 #ifndef RP_WIRE_FRAME_H
 #define RP_WIRE_FRAME_H
 

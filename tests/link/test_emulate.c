@@ -70,6 +70,7 @@ static void outages_hold_everything_back(void **state) {
     wait_for_credit(&p);
     flow_open(&f, &p.b.link, &p.a.link, 1000000, 100);
     uint32_t within = 0;
+    uint32_t between = 0;
     while (p.clock.stepped_ns - opened_ns < 1200 * RP_NS_PER_MS) {
         flow_send(&f);
         pass_ms(&p);
@@ -79,13 +80,11 @@ static void outages_hold_everything_back(void **state) {
         if (at_ms >= 505 && at_ms < 700) { /* a few may still be in ZeroMQ's hands */
             within += f.received - before;
         }
-        if (at_ms == 730 || at_ms == 480) {
-            assert_true(f.received > before || rp_link_can_send(p.b.link));
-        }
+        between += at_ms >= 700 && at_ms < 1000 ? f.received - before : 0;
     }
     printf("received %u, %u of them within an outage\n", f.received, within);
     assert_int_equal(within, 0);
-    assert_true(f.received > 1000);
+    assert_true(between > 100 && f.received > between + 100);
     f.total = f.sent;
     for (int i = 0; !flow_complete(&f); i++) {
         assert_true(i < 5000);
@@ -96,18 +95,17 @@ static void outages_hold_everything_back(void **state) {
     pair_close(&p);
 }
 
-/* A fifth of everything, acks too, vanishes both ways; each parcel arrives once. */
-static void loss_is_repaired(void **state) {
-    (void)state;
+/* A fifth of everything, acks and credit too, vanishes both ways; each parcel arrives once. */
+static void lose(uint32_t window, uint32_t total) {
     pair p;
     flow there;
     flow back;
-    rp_link_options options = pair_options(6);
+    rp_link_options options = pair_options(window);
     options.emulate = (rp_link_profile){.loss = 0.2};
     pair_open(&p, &options);
-    flow_open(&there, &p.a.link, &p.b.link, 200, 1000);
-    flow_open(&back, &p.b.link, &p.a.link, 200, 1000);
-    int64_t until_ns = now_ns() + 50 * RP_NS_PER_S;
+    flow_open(&there, &p.a.link, &p.b.link, total, 1000);
+    flow_open(&back, &p.b.link, &p.a.link, total, 1000);
+    int64_t until_ns = now_ns() + 25 * RP_NS_PER_S;
     while (!flow_complete(&there) || !flow_complete(&back)) {
         assert_true(now_ns() < until_ns);
         flow_send(&there);
@@ -116,12 +114,18 @@ static void loss_is_repaired(void **state) {
         flow_recv(&there, 4);
         flow_recv(&back, 4);
     }
-    assert_true(stats_of(&p.a).resent > 20);
-    printf("400 parcels, %llu sent again\n",
+    assert_true(stats_of(&p.a).resent > 2);
+    printf("window %u: %u parcels, %llu sent again\n", window, 2 * total,
            (unsigned long long)(stats_of(&p.a).resent + stats_of(&p.b).resent));
     flow_close(&there);
     flow_close(&back);
     pair_close(&p);
+}
+
+static void loss_is_repaired(void **state) {
+    (void)state;
+    lose(6, 150);
+    lose(1, 20);
 }
 
 static rp_err parse(const char *text, rp_link_profile *profile) {
