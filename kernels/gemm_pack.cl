@@ -12,7 +12,8 @@
 #define PACK_TILES 4
 #endif
 
-/* dst[tile][k][r] = A(tile * MR + r, k), 0 below the last row. Written once, read by every group.
+/* dst[block][tile][k][r] = A(tile * MR + r, block * PACK_DEPTH + k), 0 below the last row; the last
+ * block may be less deep. Written once, read by every group of the product.
  * deep: how columns of A lie side by side; run >= 4: rows do
  * grid  (tiles / PACK_TILES, depth / PACK_DEPTH), groups of one item */
 kernel ONE_ITEM void pack_rows(global float *dst, ulong dst_base, global const float *a,
@@ -26,7 +27,7 @@ kernel ONE_ITEM void pack_rows(global float *dst, ulong dst_base, global const f
     global const float *from = a + a_base;
     steps_fill(off, first, count, STEPS(col));
     for (uint tile = (uint)get_group_id(0) * PACK_TILES; tile < tile_end; tile++) {
-        global float *to = dst + dst_base + (ulong)tile * depth * MR + (ulong)first * MR;
+        global float *to = dst + dst_base + (ulong)first * tiles * MR + (ulong)tile * count * MR;
         const uint live = min((uint)MR, rows - tile * MR);
         int at[MR];
         for (uint r = 0; r < MR; r++) {

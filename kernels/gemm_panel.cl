@@ -18,6 +18,7 @@
 #define NB 4
 #endif
 #define NR 32
+#define BAND (MR * 32)
 
 #if MR == 12
 #define FOR_ROWS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
@@ -33,6 +34,7 @@ typedef struct {
     uint run;                 /* columns side by side: 16, 8, 4, else each by itself */
     bool add;                 /* to what is there */
     bool last;                /* bias and relu now */
+    bool plain;               /* a whole tile in runs of 16, nothing to finish: the short way */
     global const float *bias; /* of the first row or column; NULL none */
     uint bias_axis;
     uint relu;
@@ -114,6 +116,22 @@ inline void multiply(const place *to, global const float *a, local const float16
         h##r = fma(x, right, h##r);                                                                \
     }
         FOR_ROWS(STEP)
+    }
+    if (to->plain && to->rows >= MR) {
+        global float *left = to->c + to->at[0];
+        global float *right = to->c + to->at[16];
+        const long stride = to->row_stride;
+#define ADD_PLAIN(r)                                                                               \
+    l##r += vload16(0, left + r * stride);                                                         \
+    h##r += vload16(0, right + r * stride);
+#define PUT_PLAIN(r)                                                                               \
+    vstore16(l##r, 0, left + r * stride);                                                          \
+    vstore16(h##r, 0, right + r * stride);
+        if (to->add) {
+            FOR_ROWS(ADD_PLAIN)
+        }
+        FOR_ROWS(PUT_PLAIN)
+        return;
     }
 #define PUT(r) put_row(to, r, l##r, h##r);
     FOR_ROWS(PUT)
@@ -208,15 +226,22 @@ kernel ONE_ITEM void product(global float *c, ulong c_base, ulong c_part, int c_
                     .last = k + kc == k1,
                     .bias_axis = bias_axis,
                     .relu = relu};
-        for (uint i = i0; i < i1; i += MR) {
-            global const float *tile = a + a_base + (ulong)i * depth + (ulong)k * MR;
-            to.c = c + ((long)c_base + (long)(get_group_id(2) * c_part) + (long)i * c_row);
-            to.rows = i1 - i;
+        global const float *block = a + a_base + (ulong)k * ((rows + MR - 1) / MR * MR);
+        /* A panel stays in the first-level cache while a band of rows passes; the band stays in
+         * the second until all panels have seen it. */
+        for (uint band = i0; band < i1; band += BAND) {
+            const uint end = min(band + BAND, i1);
             for (uint p = 0; p < panels; p++) {
                 to.at = c_at + p * NR;
                 to.cols = cols - j0 - p * NR;
-                to.bias = bias + bias_base + (bias_axis == 1 ? i : j0 + p * NR);
-                multiply(&to, tile, packed + p * KC * 2, kc);
+                to.plain = c_run == 16 && to.cols >= NR &&
+                           !(to.last && (bias_axis != 0 || relu != 0));
+                for (uint i = band; i < end; i += MR) {
+                    to.c = c + ((long)c_base + (long)(get_group_id(2) * c_part) + (long)i * c_row);
+                    to.rows = i1 - i;
+                    to.bias = bias + bias_base + (bias_axis == 1 ? i : j0 + p * NR);
+                    multiply(&to, block + (ulong)i * kc, packed + p * KC * 2, kc);
+                }
             }
         }
     }

@@ -200,6 +200,18 @@ static rp_err apply_clblast(const rp_device *device) {
     return RP_OK;
 }
 
+/* The packed block of the panel kernel lies in local memory; a small one gets a smaller block. */
+static void fit_panel(rp_device *device) {
+    rp_tuning_panel *panel = &device->tuning.panel;
+    const uint64_t local = device->facts.local_bytes;
+    while (panel->columns > 32 && UINT64_C(4) * panel->columns * (panel->depth + 4) > local) {
+        panel->columns -= 32;
+    }
+    while (panel->depth > 64 && UINT64_C(4) * panel->columns * (panel->depth + 4) > local) {
+        panel->depth = panel->depth / 32 * 16;
+    }
+}
+
 rp_err rp_device_open(rp_arena *arena, const rp_device_options *options, rp_device **out) {
     rp_device *device = NULL;
     rp_err err;
@@ -219,6 +231,7 @@ rp_err rp_device_open(rp_arena *arena, const rp_device_options *options, rp_devi
     device->gemm_broken = getenv("RP_TEST_BREAK_GEMM") != NULL;
     RP_TRY(find_cache_dir(arena, options, &device->cache_dir));
     RP_TRY(choose_device(device, options));
+    fit_panel(device);
     RP_TRY(open_queue(device));
     RP_TRY(apply_clblast(device));
     device->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);

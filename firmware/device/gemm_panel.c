@@ -10,8 +10,7 @@ enum {
     PART_DEPTH_MIN = 512, /* a sum is cut only into parts at least this deep */
     PART_ELEMENTS_MAX =
         1 << 20,      /* of C, when the sum is cut: the parts are written and read again */
-    PACK_DEPTH = 256, /* of a work-group of pack_rows */
-    PACK_TILES = 4
+    PACK_TILES = 4    /* of a work-group of pack_rows */
 };
 
 typedef struct {
@@ -78,12 +77,12 @@ static uint32_t count_run(const rp_steps *steps) {
 }
 
 static rp_err pack_rows(rp_device *device, const plan *p, rp_buffer *workspace) {
-    const uint32_t rows = device->tuning.panel.rows;
+    const rp_tuning_panel *panel = &device->tuning.panel;
     char defines[64];
     rp_kernel *kernel;
     rp_err err;
-    (void)snprintf(defines, sizeof defines, "-DMR=%u -DPACK_DEPTH=%d -DPACK_TILES=%d", rows,
-                   PACK_DEPTH, PACK_TILES);
+    (void)snprintf(defines, sizeof defines, "-DMR=%u -DPACK_DEPTH=%u -DPACK_TILES=%d", panel->rows,
+                   panel->depth, PACK_TILES);
     RP_TRY(rp_kernel_find(device, "gemm_pack", "pack_rows", defines, &kernel));
     rp_launch l = rp_launch_begin(kernel);
     rp_arg_buffer(&l, workspace);
@@ -98,7 +97,8 @@ static rp_err pack_rows(rp_device *device, const plan *p, rp_buffer *workspace) 
     rp_arg_u32(&l, count_run(&p->a.row));
     RP_TRY(rp_launch_run(
         &l, 2,
-        (size_t[]){divide_up(p->a.rows, rows * PACK_TILES), divide_up(p->a.cols, PACK_DEPTH)},
+        (size_t[]){divide_up(p->a.rows, panel->rows * PACK_TILES),
+                   divide_up(p->a.cols, panel->depth)},
         (size_t[]){1, 1}));
 fail:
     return err;
