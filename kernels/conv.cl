@@ -1,188 +1,187 @@
-/* Convolutions that are not matrix products: groups of a few channels, done directly; and the
- * gathering of a gradient from columns (col2im).
+/* Convolutions of groups of a few channels, without matrix products; and the gathering of a gradient
+ * from columns (col2im).
  *
- * x [n, C, h, w], y [n, K, p, q], weight [K, CG, R, R] with CG = C / groups, KG = K / groups.
- * Row kernels: one work-item a row, whose inner loops run along it with constant steps, no divisions
- * and no two items writing the same place. Offsets in elements. */
+ * A work-group copies a part of a plane with its padding into local memory (the tile), so that the
+ * loops over the taps have no borders and run LANES results at a time. Offsets in elements.
+ *
+ * R      kernel; DILATION between its taps
+ * STEP   pixels of the tile between two results: the stride of a forward
+ * UP     the tile holds zeros between the pixels: the stride, for the gradient of x, which is the
+ *        correlation of dy so spread with the kernel turned round (TURNED)
+ * LANES  results at once */
 #ifndef R
 #define R 3
 #endif
-#ifndef STRIDE
-#define STRIDE 1
+#ifndef STEP
+#define STEP 1
+#endif
+#ifndef UP
+#define UP 1
 #endif
 #ifndef DILATION
 #define DILATION 1
 #endif
-#include "vec16.clh"
+#ifndef TURNED
+#define TURNED 0
+#endif
+#include "lanes.clh"
 
-/* Outputs [x, y) of a row for which pixel j * STRIDE + left lies inside a row of w. */
-static int2 inside(int left, int w, int q) {
-    int first = left < 0 ? (-left + STRIDE - 1) / STRIDE : 0;
-    int end = left < w ? (w - 1 - left) / STRIDE + 1 : 0;
-    return (int2)(min(first, q), clamp(end, min(first, q), q));
-}
-
-/* y[j] += sum over s of weight[s] x[j STRIDE + s DILATION - pad], pixels outside are 0. */
-static void gather_row(global float *restrict y, global const float *restrict x,
-                       global const float *restrict weight, int w, int q, int pad) {
-    int first = inside(-pad, w, q).x;
-    int end = max(first, inside((R - 1) * DILATION - pad, w, q).y);
-    for (int j = first; j < end; j++) {
-        float sum = 0.0f;
-        for (int s = 0; s < R; s++) {
-            sum += weight[s] * x[j * STRIDE + s * DILATION - pad];
-        }
-        y[j] += sum;
-    }
-    for (int j = 0; j < q; j++) {
-        j = j == first ? end : j;
-        for (int s = 0; s < R && j < q; s++) {
-            int at = j * STRIDE + s * DILATION - pad;
-            if (at >= 0 && at < w) {
-                y[j] += weight[s] * x[at];
+/* tile[t][u] = pixel ((t + top) / UP, (u + left) / UP) of the plane where these divide and exist,
+ * else 0; t < tile_h, u < tile_w. */
+static void fill_tile(local float *restrict tile, global const float *restrict plane, int h, int w,
+                      int top, int left, int tile_h, int tile_w) {
+    for (int t = 0; t < tile_h; t++) {
+        local float *row = tile + t * tile_w;
+        int y = t + top;
+        bool exists = y >= 0 && y % UP == 0 && y / UP < h;
+        global const float *from = plane + y / UP * w;
+        int u = 0;
+#if UP == 1
+        if (exists) {
+            int first = clamp(-left, 0, tile_w);
+            int end = clamp(w - left, first, tile_w);
+            for (; u < first; u++) {
+                row[u] = 0.0f;
+            }
+            for (; u + LANES <= end; u += LANES) {
+                VSTORE(VLOAD(0, from + u + left), 0, row + u);
+            }
+            for (; u < end; u++) {
+                row[u] = from[u + left];
             }
         }
-    }
-}
-
-/* dx[j STRIDE + left] += weight dy[j]. */
-static void scatter_row(global float *restrict dx, global const float *restrict dy, float weight,
-                        int left, int w, int q) {
-    int2 in = inside(left, w, q);
-    for (int j = in.x; j < in.y; j++) {
-        dx[j * STRIDE + left] += weight * dy[j];
-    }
-}
-
-static void fill_row(global float *row, int w, float value) {
-    for (int i = 0; i < w; i++) {
-        row[i] = value;
-    }
-}
-
-/* y = conv(x, weight) + bias, then max(., 0) when `relu`. Grid: n * K * p rows. */
-kernel void direct_forward(global float *restrict y, global const float *restrict x,
-                           global const float *restrict weight, global const float *restrict bias,
-                           uint rows, uint channels, uint cg, uint out, uint kg, int h, int w, int p,
-                           int q, int pad, uint relu) {
-    uint row = (uint)get_global_id(0);
-    if (row >= rows) {
-        return;
-    }
-    int top = (int)(row % (uint)p) * STRIDE - pad;
-    uint k = row / (uint)p % out;
-    uint image = row / (uint)p / out;
-    global float *to = y + (ulong)row * (ulong)q;
-    global const float *from = x + ((ulong)image * channels + k / kg * cg) * (ulong)(h * w);
-    fill_row(to, q, bias ? bias[k] : 0.0f);
-    for (uint c = 0; c < cg; c++) {
-        for (int r = 0; r < R; r++) {
-            int yy = top + r * DILATION;
-            if (yy >= 0 && yy < h) {
-                gather_row(to, from + (ulong)c * (ulong)(h * w) + yy * w,
-                           weight + ((ulong)k * cg + c) * (R * R) + r * R, w, q, pad);
-            }
+#endif
+        for (; u + LANES <= tile_w; u += LANES) {
+            VSTORE((VEC)0.0f, 0, row + u);
         }
-    }
-    for (int j = 0; j < q && relu; j++) {
-        to[j] = to[j] <= 0.0f ? 0.0f : to[j];
-    }
-}
-
-/* dx (+)= the transposed convolution of dy. Grid: n * C * h rows. */
-kernel void direct_input(global float *restrict dx, global const float *restrict dy, ulong dy_first,
-                         global const float *restrict weight, uint rows, uint channels, uint cg,
-                         uint out, uint kg, int h, int w, int p, int q, int pad, uint add) {
-    uint row = (uint)get_global_id(0);
-    if (row >= rows) {
-        return;
-    }
-    int yy = (int)(row % (uint)h);
-    uint c = row / (uint)h % channels;
-    uint image = row / (uint)h / channels;
-    uint group = c / cg;
-    global float *to = dx + (ulong)row * (ulong)w;
-    if (!add) {
-        fill_row(to, w, 0.0f);
-    }
-    for (uint k = group * kg; k < (group + 1) * kg; k++) {
-        global const float *from = dy + dy_first + ((ulong)image * out + k) * (ulong)(p * q);
-        global const float *taps = weight + ((ulong)k * cg + c % cg) * (R * R);
-        for (int r = 0; r < R; r++) {
-            int t = yy + pad - r * DILATION;
-            if (t >= 0 && t % STRIDE == 0 && t / STRIDE < p) {
-                for (int s = 0; s < R; s++) {
-                    scatter_row(to, from + t / STRIDE * q, taps[r * R + s], s * DILATION - pad, w,
-                                q);
-                }
-            }
+        for (; u < tile_w; u++) {
+            row[u] = 0.0f;
         }
-    }
-}
-
-/* x[first + l STRIDE] for the 16 lanes l, 0 outside [0, w). */
-static float16 load_steps(global const float *x, int first, int w) {
-    if (first >= 0 && first + 15 * STRIDE < w) {
-#if STRIDE == 1
-        return vload16(0, x + first);
-#elif STRIDE == 2
-        if (first + 31 < w) {
-            return (float16)(vload16(0, x + first).even, vload16(0, x + first + 16).even);
+#if UP > 1
+        for (int x = left > 0 ? (left + UP - 1) / UP : 0; exists && x < w && x * UP - left < tile_w;
+             x++) {
+            row[x * UP - left] = from[x];
         }
 #endif
     }
-    float lane[16];
-    for (int l = 0; l < 16; l++) {
-        int at = first + l * STRIDE;
-        lane[l] = at >= 0 && at < w ? x[at] : 0.0f;
-    }
-    return vload16(0, lane);
 }
 
-/* part[part_first + chunk K CG R R + ((k CG + c) R + r) R + s] = sum of dy[k][i][j] x[c][..][..] over
- * a chunk of `images` samples. Grid: (K * CG * R, chunks). */
-kernel void direct_weight(global float *restrict part, ulong part_first,
-                          global const float *restrict dy, ulong dy_first,
-                          global const float *restrict x, uint n, uint images, uint channels, uint cg,
-                          uint out, uint kg, int h, int w, int p, int q, int pad) {
-    uint item = (uint)get_global_id(0);
-    uint chunk = (uint)get_global_id(1);
-    if (item >= out * cg * R || chunk * images >= n) {
-        return;
+/* p[0], p[STEP], p[2 STEP] ...; of step 2 it reads 2 LANES elements. */
+static VEC load_steps(local const float *p) {
+#if STEP == 1
+    return VLOAD(0, p);
+#elif STEP == 2
+    return (VEC)(VLOAD(0, p).even, VLOAD(0, p + LANES).even);
+#else
+    float lane[LANES];
+    for (int l = 0; l < LANES; l++) {
+        lane[l] = p[l * STEP];
     }
-    int r = (int)(item % R);
-    uint c = item / R % cg;
-    uint k = item / R / cg;
-    uint end = min((chunk + 1) * images, n);
-    float16 sum[R];
-    for (int s = 0; s < R; s++) {
-        sum[s] = (float16)0.0f;
-    }
-    for (uint image = chunk * images; image < end; image++) {
-        global const float *d = dy + dy_first + ((ulong)image * out + k) * (ulong)(p * q);
-        global const float *plane =
-            x + ((ulong)image * channels + k / kg * cg + c) * (ulong)(h * w);
-        for (int i = 0; i < p; i++) {
-            int yy = i * STRIDE + r * DILATION - pad;
-            if (yy < 0 || yy >= h) {
-                continue;
+    return VLOAD(0, lane);
+#endif
+}
+
+/* out[image][o][i][j] = bias[o] (0 without) + sum over the channels c of its group and the taps of
+ * weight * tile_c[i STEP + r DILATION][j STEP + s DILATION]; added to what is there when `add`.
+ *
+ * out [n, outs, h_out, w_out], of which a group of channels has og; source [n, sources, h, w], of
+ * which a group has sg; weight [outs, sg, R, R], or [sources, og, R, R] when TURNED. Tile row 0 is
+ * row -pad of the source spread by UP. Grid: (strips of `strip` rows of out, outs, n), groups of one.
+ */
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+correlate(global float *restrict out, global const float *restrict source, ulong source_first,
+          global const float *restrict weight, global const float *restrict bias, uint og, uint sg,
+          int h_out, int w_out, int h, int w, int pad, int strip, int tile_w, uint add, uint relu,
+          local float *restrict tile) {
+    uint o = (uint)get_group_id(1);
+    uint outs = (uint)get_num_groups(1);
+    ulong image = get_group_id(2);
+    uint group = o / og;
+    int row_first = (int)get_group_id(0) * strip;
+    int rows = min(strip, h_out - row_first);
+    global float *to = out + ((image * outs + o) * (ulong)h_out + (ulong)row_first) * (ulong)w_out;
+    for (uint c = 0; c < sg; c++) {
+        ulong channel = image * (outs / og * sg) + group * sg + c;
+#if TURNED
+        global const float *taps = weight + ((ulong)(group * sg + c) * og + o % og) * (R * R);
+#else
+        global const float *taps = weight + ((ulong)o * sg + c) * (R * R);
+#endif
+        fill_tile(tile, source + source_first + channel * (ulong)(h * w), h, w,
+                  row_first * STEP - pad, -pad, (rows - 1) * STEP + (R - 1) * DILATION + 1, tile_w);
+        for (int i = 0; i < rows; i++) {
+            for (int j = 0; j < w_out; j += LANES) {
+                global float *at = to + i * w_out + j;
+                VEC sum = (VEC)(bias ? bias[o] : 0.0f);
+                if (add || c > 0) {
+                    sum = load_lanes(at, w_out - j);
+                }
+                for (int tap = 0; tap < R * R; tap++) {
+                    int r = tap / R * DILATION;
+                    int s = tap % R * DILATION;
+                    sum += taps[TURNED ? R * R - 1 - tap : tap] *
+                           load_steps(tile + (i * STEP + r) * tile_w + j * STEP + s);
+                }
+                sum = relu && c + 1 == sg ? select(sum, (VEC)0.0f, sum <= 0.0f) : sum;
+                store_lanes(sum, at, w_out - j);
             }
-            for (int j = 0; j < q; j += 16) {
-                float16 v = load16(d + i * q + j, (uint)(q - j), 0.0f);
-                for (int s = 0; s < R; s++) {
-                    sum[s] += v * load_steps(plane + yy * w, j * STRIDE + s * DILATION - pad, w);
+        }
+    }
+}
+
+/* part[part_first + (chunk K CG + k CG + c) R R + r R + s] = sum over a chunk of `images` samples of
+ * dy[k][i][j] * tile_c[i STEP + r DILATION][j STEP + s DILATION].
+ * x [n, K / kg cg, h, w], dy [n, K, p, q]. Grid: (chunks, K * CG, 1), groups of one. */
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+correlate_weight(global float *restrict part, ulong part_first, global const float *restrict dy,
+                 ulong dy_first, global const float *restrict x, uint n, uint images, uint kg,
+                 uint cg, int p, int q, int h, int w, int pad, int strip, int tile_w,
+                 local float *restrict tile) {
+    uint item = (uint)get_group_id(1);
+    uint items = (uint)get_num_groups(1);
+    uint chunk = (uint)get_group_id(0);
+    uint k = item / cg;
+    uint outs = items / cg;
+    uint channel = k / kg * cg + item % cg;
+    uint end = min((chunk + 1) * images, n);
+    VEC sum[R * R];
+    for (int tap = 0; tap < R * R; tap++) {
+        sum[tap] = (VEC)0.0f;
+    }
+    for (ulong image = chunk * images; image < end; image++) {
+        global const float *plane = x + (image * (outs / kg * cg) + channel) * (ulong)(h * w);
+        global const float *d = dy + dy_first + (image * outs + k) * (ulong)(p * q);
+        for (int first = 0; first < p; first += strip) {
+            int rows = min(strip, p - first);
+            fill_tile(tile, plane, h, w, first * STEP - pad, -pad,
+                      (rows - 1) * STEP + (R - 1) * DILATION + 1, tile_w);
+            for (int i = 0; i < rows; i++) {
+                for (int j = 0; j < q; j += LANES) {
+                    VEC v = load_lanes(d + (first + i) * q + j, q - j);
+                    for (int tap = 0; tap < R * R; tap++) {
+                        int r = tap / R * DILATION;
+                        int s = tap % R * DILATION;
+                        sum[tap] += v * load_steps(tile + (i * STEP + r) * tile_w + j * STEP + s);
+                    }
                 }
             }
         }
     }
-    for (int s = 0; s < R; s++) {
-        part[part_first + ((ulong)chunk * out * cg * R + item) * R + (ulong)s] = sum16(sum[s]);
+    for (int tap = 0; tap < R * R; tap++) {
+        float lane[LANES];
+        VSTORE(sum[tap], 0, lane);
+        float total = 0.0f;
+        for (int l = 0; l < LANES; l++) {
+            total += lane[l];
+        }
+        part[part_first + ((ulong)chunk * items + item) * (R * R) + (ulong)tap] = total;
     }
 }
 
 /* dx (+)= for each pixel the sum of the columns it was copied into by im2col, in the order r, s.
  * columns [C R R, images p q] begin at columns_first; image 0 of the grid is image_first of dx, whose
- * channels [channel_first, + count) of `channels` are meant. Grid: images * count * h rows. */
+ * channels [channel_first, + count) of `channels` are meant. STEP is the stride.
+ * Grid: images * count * h rows, an item each: no two items write the same place. */
 kernel void gather_columns(global float *restrict dx, global const float *restrict columns,
                            ulong columns_first, uint rows, uint images, uint image_first,
                            uint channels, uint channel_first, uint count, int h, int w, int p, int q,
@@ -197,18 +196,24 @@ kernel void gather_columns(global float *restrict dx, global const float *restri
     global float *to = dx + (((ulong)(image_first + image) * channels + channel_first + c) *
                                  (ulong)h + (ulong)yy) * (ulong)w;
     ulong pixels = (ulong)(p * q);
-    if (!add) {
-        fill_row(to, w, 0.0f);
+    for (int i = 0; i < w && !add; i++) {
+        to[i] = 0.0f;
     }
     for (int r = 0; r < R; r++) {
         int t = yy + pad - r * DILATION;
-        if (t < 0 || t % STRIDE != 0 || t / STRIDE >= p) {
+        if (t < 0 || t % STEP != 0 || t / STEP >= p) {
             continue;
         }
         for (int s = 0; s < R; s++) {
+            int left = s * DILATION - pad;
+            int first = left < 0 ? (-left + STEP - 1) / STEP : 0;
+            int end = left < w ? min(q, (w - 1 - left) / STEP + 1) : 0;
             ulong line = (((ulong)c * R + (ulong)r) * R + (ulong)s) * images + image;
-            scatter_row(to, columns + columns_first + line * pixels + (ulong)(t / STRIDE * q), 1.0f,
-                        s * DILATION - pad, w, q);
+            global const float *from =
+                columns + columns_first + line * pixels + (ulong)(t / STEP * q);
+            for (int j = first; j < end; j++) {
+                to[j * STEP + left] += from[j];
+            }
         }
     }
 }

@@ -22,7 +22,7 @@ rp_conv rp_conv_of(const rp_layer *layer, const rp_layer_plan *plan, const rp_sh
                    uint32_t n);
 
 /* Whether kernels/conv.cl does it better than GEMMs of a few rows. */
-bool rp_conv_is_direct(const rp_conv_spec *spec, uint32_t channels);
+bool rp_conv_is_direct(const rp_conv *conv);
 rp_err rp_conv_direct_forward(const rp_layer_call *call, const rp_conv *conv) RP_MUST_CHECK;
 rp_err rp_conv_direct_input(const rp_layer_call *call, const rp_conv *conv,
                             rp_rows dy) RP_MUST_CHECK;

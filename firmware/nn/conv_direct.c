@@ -4,9 +4,31 @@
 
 enum {
     DIRECT_CHANNELS_MAX = 4, /* of a group */
-    DIRECT_KERNEL_MAX = 7,   /* one wide register a column of the kernel */
+    DIRECT_KERNEL_MAX = 5,   /* 25 sums in wide registers */
+    TILE_FLOATS = 4096,      /* of a plane in local memory: half of a core's first cache */
     GROUP_ROWS = 16
 };
+
+/* How a correlation walks over rows of w_out results; see kernels/conv.cl. */
+typedef struct {
+    uint32_t step, lanes, tile_w, strip;
+    size_t bytes; /* of local memory; 0 when not even one row of results fits */
+} tiles;
+
+static tiles tiles_of(const rp_conv_spec *spec, uint32_t step, uint32_t h_out, uint32_t w_out) {
+    tiles t = {.step = step, .lanes = rp_layer_lanes(w_out)};
+    const uint64_t wide = ((uint64_t)w_out + t.lanes - 1) / t.lanes * t.lanes;
+    const uint64_t span = (uint64_t)spec->dilation * (spec->kernel - 1);
+    const uint64_t tile_w = wide * step + span;
+    if (tile_w * (span + 1) > TILE_FLOATS) {
+        return t;
+    }
+    const uint64_t strip = (TILE_FLOATS / tile_w - span - 1) / step + 1;
+    t.tile_w = (uint32_t)tile_w;
+    t.strip = strip < h_out ? (uint32_t)strip : h_out;
+    t.bytes = ((t.strip - 1) * step + span + 1) * tile_w * sizeof(float);
+    return t;
+}
 
 rp_conv rp_conv_of(const rp_layer *layer, const rp_layer_plan *plan, const rp_shape *in,
                    uint32_t n) {
@@ -24,56 +46,73 @@ rp_conv rp_conv_of(const rp_layer *layer, const rp_layer_plan *plan, const rp_sh
                      .taps = spec->kernel * spec->kernel};
 }
 
-bool rp_conv_is_direct(const rp_conv_spec *spec, uint32_t channels) {
-    return spec->groups > 1 && channels / spec->groups <= DIRECT_CHANNELS_MAX &&
-           spec->kernel <= DIRECT_KERNEL_MAX;
+static tiles tiles_forward(const rp_conv *v) {
+    return tiles_of(v->spec, v->spec->stride, v->p, v->q);
 }
 
-static rp_err begin(const rp_layer_call *call, const rp_conv *conv, const char *entry,
-                    rp_launch *launch) {
-    char defines[96];
-    snprintf(defines, sizeof defines, "-DR=%u -DSTRIDE=%u -DDILATION=%u", conv->spec->kernel,
-             conv->spec->stride, conv->spec->dilation);
+static tiles tiles_input(const rp_conv *v) {
+    return tiles_of(v->spec, 1, v->h, v->w);
+}
+
+bool rp_conv_is_direct(const rp_conv *v) {
+    return v->spec->groups > 1 && v->cg <= DIRECT_CHANNELS_MAX &&
+           v->spec->kernel <= DIRECT_KERNEL_MAX && tiles_forward(v).bytes > 0 &&
+           tiles_input(v).bytes > 0;
+}
+
+static rp_err begin(const rp_layer_call *call, const rp_conv *v, const char *entry, tiles t,
+                    bool turned, rp_launch *launch) {
+    char defines[128];
+    snprintf(defines, sizeof defines,
+             "-DR=%u -DSTEP=%u -DUP=%u -DDILATION=%u -DTURNED=%d -DLANES=%u", v->spec->kernel,
+             t.step, turned ? v->spec->stride : 1, v->spec->dilation, turned, t.lanes);
     return rp_layer_begin(call, "conv", entry, defines, launch);
 }
 
-static void add_channels(rp_launch *launch, const rp_conv *conv) {
-    rp_arg_u32(launch, conv->c);
-    rp_arg_u32(launch, conv->cg);
-    rp_arg_u32(launch, conv->k);
-    rp_arg_u32(launch, conv->kg);
+static void add_planes(rp_launch *launch, uint32_t h_out, uint32_t w_out, uint32_t h, uint32_t w) {
+    rp_arg_i32(launch, (int32_t)h_out);
+    rp_arg_i32(launch, (int32_t)w_out);
+    rp_arg_i32(launch, (int32_t)h);
+    rp_arg_i32(launch, (int32_t)w);
 }
 
-static void add_sizes(rp_launch *launch, const rp_conv *conv) {
-    rp_arg_i32(launch, (int32_t)conv->h);
-    rp_arg_i32(launch, (int32_t)conv->w);
-    rp_arg_i32(launch, (int32_t)conv->p);
-    rp_arg_i32(launch, (int32_t)conv->q);
-    rp_arg_i32(launch, (int32_t)conv->spec->pad);
+static void add_tiles(rp_launch *launch, const tiles *t, int32_t pad) {
+    rp_arg_i32(launch, pad);
+    rp_arg_i32(launch, (int32_t)t->strip);
+    rp_arg_i32(launch, (int32_t)t->tile_w);
 }
 
-rp_err rp_conv_direct_forward(const rp_layer_call *call, const rp_conv *conv) {
+static rp_err run_groups(rp_launch *launch, size_t x, size_t y, size_t z) {
+    return rp_launch_run(launch, 3, (size_t[]){x, y, z}, (size_t[]){1, 1, 1});
+}
+
+rp_err rp_conv_direct_forward(const rp_layer_call *call, const rp_conv *v) {
     rp_launch launch;
-    const size_t rows = (size_t)conv->n * conv->k * conv->p;
-    rp_err err = begin(call, conv, "direct_forward", &launch);
+    const tiles t = tiles_forward(v);
+    rp_err err = begin(call, v, "correlate", t, false, &launch);
     if (err != RP_OK) {
         return err;
     }
     rp_arg_buffer(&launch, call->y->buffer);
     rp_arg_buffer(&launch, call->x[0]->buffer);
+    rp_arg_u64(&launch, 0);
     rp_arg_buffer(&launch, call->param[RP_CONV_WEIGHT]->buffer);
-    rp_arg_buffer(&launch, conv->spec->bias ? call->param[RP_CONV_BIAS]->buffer : NULL);
-    rp_arg_u32(&launch, (uint32_t)rows);
-    add_channels(&launch, conv);
-    add_sizes(&launch, conv);
-    rp_arg_u32(&launch, conv->spec->relu);
-    return rp_layer_run_items(&launch, rows, GROUP_ROWS);
+    rp_arg_buffer(&launch, v->spec->bias ? call->param[RP_CONV_BIAS]->buffer : NULL);
+    rp_arg_u32(&launch, v->kg);
+    rp_arg_u32(&launch, v->cg);
+    add_planes(&launch, v->p, v->q, v->h, v->w);
+    add_tiles(&launch, &t, (int32_t)v->spec->pad);
+    rp_arg_u32(&launch, 0);
+    rp_arg_u32(&launch, v->spec->relu);
+    rp_arg_local(&launch, t.bytes);
+    return run_groups(&launch, (v->p + t.strip - 1) / t.strip, v->k, v->n);
 }
 
-rp_err rp_conv_direct_input(const rp_layer_call *call, const rp_conv *conv, rp_rows dy) {
+rp_err rp_conv_direct_input(const rp_layer_call *call, const rp_conv *v, rp_rows dy) {
     rp_launch launch;
-    const size_t rows = (size_t)conv->n * conv->c * conv->h;
-    rp_err err = begin(call, conv, "direct_input", &launch);
+    const tiles t = tiles_input(v);
+    const int32_t span = (int32_t)(v->spec->dilation * (v->spec->kernel - 1));
+    rp_err err = begin(call, v, "correlate", t, true, &launch);
     if (err != RP_OK) {
         return err;
     }
@@ -81,25 +120,28 @@ rp_err rp_conv_direct_input(const rp_layer_call *call, const rp_conv *conv, rp_r
     rp_arg_buffer(&launch, dy.buffer);
     rp_arg_u64(&launch, dy.first);
     rp_arg_buffer(&launch, call->param[RP_CONV_WEIGHT]->buffer);
-    rp_arg_u32(&launch, (uint32_t)rows);
-    add_channels(&launch, conv);
-    add_sizes(&launch, conv);
+    rp_arg_buffer(&launch, NULL);
+    rp_arg_u32(&launch, v->cg);
+    rp_arg_u32(&launch, v->kg);
+    add_planes(&launch, v->h, v->w, v->p, v->q);
+    add_tiles(&launch, &t, span - (int32_t)v->spec->pad);
     rp_arg_u32(&launch, call->dx_add[0]);
-    return rp_layer_run_items(&launch, rows, GROUP_ROWS);
+    rp_arg_u32(&launch, 0);
+    rp_arg_local(&launch, t.bytes);
+    return run_groups(&launch, (v->h + t.strip - 1) / t.strip, v->c, v->n);
 }
 
-size_t rp_conv_direct_part_floats(const rp_conv *conv) {
-    return (size_t)conv->k * conv->cg * conv->taps *
-           rp_layer_chunk_count(conv->n, (size_t)conv->p * conv->q);
+size_t rp_conv_direct_part_floats(const rp_conv *v) {
+    return (size_t)v->k * v->cg * v->taps * rp_layer_chunk_count(v->n, (size_t)v->p * v->q);
 }
 
-rp_err rp_conv_direct_weight(const rp_layer_call *call, const rp_conv *conv, rp_rows dy,
+rp_err rp_conv_direct_weight(const rp_layer_call *call, const rp_conv *v, rp_rows dy,
                              uint64_t part_first) {
     rp_launch launch;
-    const uint32_t images = rp_layer_chunk_images(conv->n, (size_t)conv->p * conv->q);
-    const uint32_t chunks = (conv->n + images - 1) / images;
-    const uint32_t lines = conv->k * conv->cg * conv->spec->kernel;
-    rp_err err = begin(call, conv, "direct_weight", &launch);
+    const tiles t = tiles_forward(v);
+    const uint32_t images = rp_layer_chunk_images(v->n, (size_t)v->p * v->q);
+    const uint32_t chunks = (v->n + images - 1) / images;
+    rp_err err = begin(call, v, "correlate_weight", t, false, &launch);
     if (err != RP_OK) {
         return err;
     }
@@ -108,21 +150,25 @@ rp_err rp_conv_direct_weight(const rp_layer_call *call, const rp_conv *conv, rp_
     rp_arg_buffer(&launch, dy.buffer);
     rp_arg_u64(&launch, dy.first);
     rp_arg_buffer(&launch, call->x[0]->buffer);
-    rp_arg_u32(&launch, conv->n);
+    rp_arg_u32(&launch, v->n);
     rp_arg_u32(&launch, images);
-    add_channels(&launch, conv);
-    add_sizes(&launch, conv);
-    err = rp_launch_run(&launch, 2, (size_t[]){lines, chunks}, (size_t[]){4, 1});
+    rp_arg_u32(&launch, v->kg);
+    rp_arg_u32(&launch, v->cg);
+    add_planes(&launch, v->p, v->q, v->h, v->w);
+    add_tiles(&launch, &t, (int32_t)v->spec->pad);
+    rp_arg_local(&launch, t.bytes);
+    err = run_groups(&launch, chunks, v->k * v->cg, 1);
     return err == RP_OK ? rp_layer_sum_parts(call, call->dparam[RP_CONV_WEIGHT]->buffer, part_first,
-                                             lines * conv->spec->kernel, chunks)
+                                             v->k * v->cg * v->taps, chunks)
                         : err;
 }
 
-rp_err rp_conv_gather_columns(const rp_layer_call *call, const rp_conv *conv, uint32_t group,
+rp_err rp_conv_gather_columns(const rp_layer_call *call, const rp_conv *v, uint32_t group,
                               uint32_t first, uint32_t images, uint64_t columns_first) {
     rp_launch launch;
-    const size_t rows = (size_t)images * conv->cg * conv->h;
-    rp_err err = begin(call, conv, "gather_columns", &launch);
+    const size_t rows = (size_t)images * v->cg * v->h;
+    const tiles t = {.step = v->spec->stride, .lanes = 16};
+    rp_err err = begin(call, v, "gather_columns", t, false, &launch);
     if (err != RP_OK) {
         return err;
     }
@@ -132,10 +178,11 @@ rp_err rp_conv_gather_columns(const rp_layer_call *call, const rp_conv *conv, ui
     rp_arg_u32(&launch, (uint32_t)rows);
     rp_arg_u32(&launch, images);
     rp_arg_u32(&launch, first);
-    rp_arg_u32(&launch, conv->c);
-    rp_arg_u32(&launch, group * conv->cg);
-    rp_arg_u32(&launch, conv->cg);
-    add_sizes(&launch, conv);
+    rp_arg_u32(&launch, v->c);
+    rp_arg_u32(&launch, group * v->cg);
+    rp_arg_u32(&launch, v->cg);
+    add_planes(&launch, v->h, v->w, v->p, v->q);
+    rp_arg_i32(&launch, (int32_t)v->spec->pad);
     rp_arg_u32(&launch, call->dx_add[0]);
     return rp_layer_run_items(&launch, rows, GROUP_ROWS);
 }

@@ -247,7 +247,7 @@ static layout layout_of(const rp_conv *v, rp_gemm_choice choice) {
     layout l = {0};
     size_t gemm_bytes = 0;
     size_t tail = 0;
-    bool direct = rp_conv_is_direct(v->spec, v->c);
+    bool direct = rp_conv_is_direct(v);
     for (which kind = FORWARD; kind < PRODUCTS && !direct; kind++) {
         if (is_used(v, kind)) {
             l.images[kind] = images_at_once(v, kind, choice);
@@ -312,7 +312,7 @@ static rp_err run_all(const rp_layer_call *call, const rp_conv *v, which kind, u
 
 static rp_err forward(const rp_layer_call *call) {
     const rp_conv v = rp_conv_of(call->layer, call->plan, &call->in[0], call->n);
-    if (rp_conv_is_direct(v.spec, v.c)) {
+    if (rp_conv_is_direct(&v)) {
         return rp_conv_direct_forward(call, &v);
     }
     const layout l = layout_of(&v, rp_device_gemm(call->device));
@@ -324,7 +324,7 @@ static rp_err forward(const rp_layer_call *call) {
 
 static rp_err backward_input(const rp_layer_call *call, const rp_conv *v, const layout *l,
                              rp_rows dy) {
-    if (rp_conv_is_direct(v->spec, v->c)) {
+    if (rp_conv_is_direct(v)) {
         return rp_conv_direct_input(call, v, dy);
     }
     const which kind = v->spec->stride == 1 ? INPUT : COLUMNS;
@@ -339,7 +339,7 @@ static rp_err backward_input(const rp_layer_call *call, const rp_conv *v, const 
 static rp_err backward_weight(const rp_layer_call *call, const rp_conv *v, const layout *l,
                               rp_rows dy) {
     rp_err err;
-    if (rp_conv_is_direct(v->spec, v->c)) {
+    if (rp_conv_is_direct(v)) {
         RP_TRY(rp_conv_direct_weight(call, v, dy, l->tail_first));
     } else {
         RP_TRY(run_all(call, v, WEIGHT, l->images[WEIGHT],
