@@ -2,7 +2,8 @@
 
 A golden file holds cases. A case is one layer with its inputs, what PyTorch computed in float64,
 rounded to float32, and a line of JSON in the file's metadata:
-    <case>: {"n": 3, "in": [[31, 9, 9]], "training": true, "layer": {"name": ..., "kind": ...}}
+    <case>: {"n": 3, "in": [[31, 9, 9]], "training": true, "relu": false,
+             "layer": {"name": ..., "kind": ...}}
 Tensors are called <case>/<what>: y, dx0, dx1, d<suffix> (of a parameter) are results. The inputs x0,
 x1, dy, <suffix> stand in the file only when they are special; else both sides draw them with
 values(), so that they cost no bytes. dy is the gradient of y in a loss of sum(y * dy).
@@ -52,12 +53,14 @@ class File:
         self.meta["cases"] = (self.meta["cases"] + " " + case).strip()
         self.meta[case] = json.dumps(facts)
 
-    def layer(self, case, kind, keys, n, inputs, run, params=None, training=True, special=None):
+    def layer(self, case, kind, keys, n, inputs, run, params=None, training=True, special=None,
+              relu=False):
         """run(xs, params) -> y, in float64. inputs: sample shapes. params: suffix -> shape.
-        special: what -> array for inputs that are not drawn. Returns the drawn float64 tensors."""
+        special: what -> array for inputs that are not drawn. relu: the layer is asked to do the
+        work of a relu behind it; run() then includes it. Returns the drawn float64 tensors."""
         special = special or {}
         facts = {"n": n, "in": [list(s) for s in inputs], "training": training,
-                 "layer": {"name": "l", "kind": kind, **keys}}
+                 "relu": relu, "layer": {"name": "l", "kind": kind, **keys}}
         self.describe(case, facts)
 
         def get(what, shape):

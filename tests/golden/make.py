@@ -22,6 +22,8 @@ def dense():
         if bias:
             params["bias"] = (out,)
         f.layer(case, "dense", {"out": out, "bias": bias}, n, [inputs], linear, params)
+    f.layer("relu", "dense", {"out": 33}, 5, [(31,)], lambda xs, ps: linear(xs, ps).relu(),
+            {"weight": (33, 31), "bias": (33,)}, relu=True)
     f.write()
 
 
@@ -52,6 +54,12 @@ def conv2d():
         keys = {"out": k, "kernel": r, "stride": stride, "pad": pad, "dilation": dilation,
                 "groups": groups, "bias": bias}
         f.layer(case, "conv2d", keys, n, [(c, h, w)], conv, params)
+    for stride, groups in ((1, 1), (2, 1), (1, 5), (2, 5)):
+        f.layer(f"relu_s{stride}_g{groups}", "conv2d",
+                {"out": 5, "kernel": 3, "stride": stride, "pad": 1, "groups": groups}, 3,
+                [(5, 7, 6)], lambda xs, ps: F.conv2d(xs[0], ps["weight"], ps["bias"], stride, 1, 1,
+                                                    groups).relu(),
+                {"weight": (5, 5 // groups, 3, 3), "bias": (5,)}, relu=True)
     f.write()
 
 

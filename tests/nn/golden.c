@@ -53,7 +53,7 @@ static void take_tensor(layer_rig *rig, const rp_shape *shape, rp_tensor *out) {
 }
 
 static void describe(layer_rig *rig, rp_node *keys, const char *name, uint32_t n,
-                     const rp_shape *in, uint32_t input_count) {
+                     const rp_shape *in, uint32_t input_count, bool relu) {
     const char *kind = NULL;
     rp_layer *layer = &rig->layer;
     (void)rp_node_find(keys, "name");
@@ -64,6 +64,7 @@ static void describe(layer_rig *rig, rp_node *keys, const char *name, uint32_t n
     expect_ok(rp_arena_alloc(&rig->arena, 1, layer->kind->spec_bytes + 1, &layer->spec));
     expect_ok(layer->kind->parse(layer, keys, 10));
     expect_ok(rp_node_done(keys));
+    assert_true(!relu || rp_layer_fuse_relu(layer));
     expect_ok(layer->kind->plan(layer, in, &rig->plan));
     rig->call = (rp_layer_call){.device = golden_device(),
                                 .layer = layer,
@@ -120,10 +121,10 @@ static void take_all(layer_rig *rig) {
 }
 
 static void open_rig(layer_rig *rig, const char *name, const char *keys, uint32_t n,
-                     const rp_shape *in, uint32_t input_count) {
+                     const rp_shape *in, uint32_t input_count, bool relu) {
     rp_node *root;
     expect_ok(rp_config_read_text(&rig->arena, keys, strlen(keys), name, &root));
-    describe(rig, root, name, n, in, input_count);
+    describe(rig, root, name, n, in, input_count, relu);
     expect_ok(rp_darena_open(&rig->arena, golden_device(), "rig", 0, 0, &rig->memory));
     take_all(rig);
 }
@@ -132,7 +133,7 @@ void rig_open(layer_rig *rig, const char *name, const char *keys, uint32_t n, co
               uint32_t input_count) {
     *rig = (layer_rig){0};
     rp_arena_init(&rig->arena, "rig", 0);
-    open_rig(rig, name, keys, n, in, input_count);
+    open_rig(rig, name, keys, n, in, input_count, false);
 }
 
 void rig_close(layer_rig *rig) {
@@ -209,17 +210,19 @@ void golden_open(layer_rig *rig, const golden_case *golden) {
     rp_node *facts;
     uint32_t n = 0;
     bool training = true;
+    bool relu = false;
     char *keys;
     expect_ok(rp_config_read_text(&rig->arena, text, strlen(text), golden->name, &facts));
     expect_ok(rp_node_u32(facts, "n", 1, 4096, &n));
     expect_ok(rp_node_bool(facts, "training", &training));
+    expect_ok(rp_node_bool(facts, "relu", &relu));
     const rp_node *list = rp_node_find(facts, "in");
     rp_shape in[RP_LAYER_INPUTS_MAX];
     for (uint32_t i = 0; i < rp_node_count(list); i++) {
         in[i] = shape_of(rp_node_item(list, i));
     }
     expect_ok(rp_config_text(&rig->arena, rp_node_find(facts, "layer"), &keys));
-    open_rig(rig, golden->name, keys, n, in, rp_node_count(list));
+    open_rig(rig, golden->name, keys, n, in, rp_node_count(list), relu);
     rig->call.training = training;
     for (uint32_t i = 0; i < rig->layer.input_count; i++) {
         char what[16];
