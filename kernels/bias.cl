@@ -1,11 +1,11 @@
-/* Gradient of a bias: the sum of dy [n, channels, pixels] over samples and pixels, in two levels, so
- * that the order depends on the shapes only: chunks of `images` samples, then the chunks.
+/* Gradient of a bias: the sum of dy [n, channels, pixels] over samples and pixels, in two levels,
+ * so that the order depends on the shapes only: chunks of `images` samples, then the chunks.
  * part[part_first + chunk * channels + c], offset in elements. */
 #include "vec16.clh"
 
 /* Grid: (channels, chunks). */
-kernel void bias_planes(global float *part, ulong part_first, global const float *dy, ulong dy_first,
-                        uint n, uint channels, uint pixels, uint images) {
+kernel void bias_planes(global float *part, ulong part_first, global const float *dy,
+                        ulong dy_first, uint n, uint channels, uint pixels, uint images) {
     uint c = (uint)get_global_id(0);
     uint chunk = (uint)get_global_id(1);
     uint end = min((chunk + 1) * images, n);

@@ -1,5 +1,5 @@
-/* Convolutions of groups of a few channels, without matrix products; and the gathering of a gradient
- * from columns (col2im).
+/* Convolutions of groups of a few channels, without matrix products; and the gathering of a
+ * gradient from columns (col2im).
  *
  * A work-group copies a part of a plane with its padding into local memory (the tile), so that the
  * loops over the taps have no borders and run LANES results at a time. Offsets in elements.
@@ -86,7 +86,8 @@ static VEC load_steps(local const float *p) {
  *
  * out [n, outs, h_out, w_out], of which a group of channels has og; source [n, sources, h, w], of
  * which a group has sg; weight [outs, sg, R, R], or [sources, og, R, R] when TURNED. Tile row 0 is
- * row -pad of the source spread by UP. Grid: (strips of `strip` rows of out, outs, n), groups of one.
+ * row -pad of the source spread by UP. Grid: (strips of `strip` rows of out, outs, n), groups of
+ * one.
  */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 correlate(global float *restrict out, global const float *restrict source, ulong source_first,
@@ -129,8 +130,8 @@ correlate(global float *restrict out, global const float *restrict source, ulong
     }
 }
 
-/* part[part_first + (chunk K CG + k CG + c) R R + r R + s] = sum over a chunk of `images` samples of
- * dy[k][i][j] * tile_c[i STEP + r DILATION][j STEP + s DILATION].
+/* part[part_first + (chunk K CG + k CG + c) R R + r R + s] = sum over a chunk of `images` samples
+ * of dy[k][i][j] * tile_c[i STEP + r DILATION][j STEP + s DILATION].
  * x [n, K / kg cg, h, w], dy [n, K, p, q]. Grid: (chunks, K * CG, 1), groups of one. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 correlate_weight(global float *restrict part, ulong part_first, global const float *restrict dy,
@@ -179,13 +180,13 @@ correlate_weight(global float *restrict part, ulong part_first, global const flo
 }
 
 /* dx (+)= for each pixel the sum of the columns it was copied into by im2col, in the order r, s.
- * columns [C R R, images p q] begin at columns_first; image 0 of the grid is image_first of dx, whose
- * channels [channel_first, + count) of `channels` are meant. STEP is the stride.
+ * columns [C R R, images p q] begin at columns_first; image 0 of the grid is image_first of dx,
+ * whose channels [channel_first, + count) of `channels` are meant. STEP is the stride.
  * Grid: images * count * h rows, an item each: no two items write the same place. */
 kernel void gather_columns(global float *restrict dx, global const float *restrict columns,
                            ulong columns_first, uint rows, uint images, uint image_first,
-                           uint channels, uint channel_first, uint count, int h, int w, int p, int q,
-                           int pad, uint add) {
+                           uint channels, uint channel_first, uint count, int h, int w, int p,
+                           int q, int pad, uint add) {
     uint row = (uint)get_global_id(0);
     if (row >= rows) {
         return;
@@ -193,8 +194,8 @@ kernel void gather_columns(global float *restrict dx, global const float *restri
     int yy = (int)(row % (uint)h);
     uint c = row / (uint)h % count;
     uint image = row / (uint)h / count;
-    global float *to = dx + (((ulong)(image_first + image) * channels + channel_first + c) *
-                                 (ulong)h + (ulong)yy) * (ulong)w;
+    ulong plane = (ulong)(image_first + image) * channels + channel_first + c;
+    global float *to = dx + (plane * (ulong)h + (ulong)yy) * (ulong)w;
     ulong pixels = (ulong)(p * q);
     for (int i = 0; i < w && !add; i++) {
         to[i] = 0.0f;

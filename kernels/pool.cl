@@ -1,9 +1,9 @@
-/* Pooling of planes; x [planes, h, w], y [planes, p, q], windows of R x R every STRIDE pixels, `pad`
- * pixels around that count as nothing (max) or zero (average).
+/* Pooling of planes; x [planes, h, w], y [planes, p, q], windows of R x R every STRIDE pixels,
+ * `pad` pixels around that count as nothing (max) or zero (average).
  *
- * Row kernels: one work-item a row; LANES windows of it at once where they lie inside the image, the
- * others one by one. Grid: rows. A backward item gathers its row of dx from the windows above it, in
- * the order p, q: no two items write the same place. */
+ * Row kernels: one work-item a row; LANES windows of it at once where they lie inside the image,
+ * the others one by one. Grid: rows. A backward item gathers its row of dx from the windows above
+ * it, in the order p, q: no two items write the same place. */
 #ifndef R
 #define R 2
 #endif
@@ -56,11 +56,11 @@ static VEC load_column(global const float *x, int s) {
 #endif
 }
 
-/* ---- max ---------------------------------------------------------------------------------------- */
+/* ---- max ------------------------------------------------------------------------------------ */
 
 /* One window, column by column checked. PyTorch's rule: the first of equal ones, the last NaN. */
-static void max_one(global float *y, global INDEX *arg, global const float *x, int h, int w, int top,
-                    int left) {
+static void max_one(global float *y, global INDEX *arg, global const float *x, int h, int w,
+                    int top, int left) {
     float most = -INFINITY;
     int at = max(-top, 0) * R + max(-left, 0);
     for (int r = max(-top, 0); r < R && top + r < h; r++) {
@@ -185,7 +185,7 @@ kernel void max_backward(global float *restrict dx, global const float *restrict
     }
 }
 
-/* ---- average ------------------------------------------------------------------------------------ */
+/* ---- average -------------------------------------------------------------------------------- */
 
 kernel void average_forward(global float *restrict y, global const float *restrict x, uint rows,
                             int h, int w, int p, int q, int pad) {

@@ -31,8 +31,8 @@ size_t rp_conv_direct_part_floats(const rp_conv *conv);
 rp_err rp_conv_direct_weight(const rp_layer_call *call, const rp_conv *conv, rp_rows dy,
                              uint64_t part_first) RP_MUST_CHECK;
 
-/* dx of the images [first, first + images), group `group`, (+)= the columns [cg taps, images p q] in
- * the workspace from float `columns_first` on. */
+/* dx of the images [first, first + images), group `group`, (+)= the columns [cg taps, images p q]
+ * in the workspace from float `columns_first` on. */
 rp_err rp_conv_gather_columns(const rp_layer_call *call, const rp_conv *conv, uint32_t group,
                               uint32_t first, uint32_t images,
                               uint64_t columns_first) RP_MUST_CHECK;

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading -------------------------------------------------------------------------------- */
 
 /* One more boundary, at `layer`; says in `why` what is wrong with it. */
 static bool add_boundary(const rp_model *model, rp_cut *cut, const char *name, const char **why) {
@@ -86,7 +86,7 @@ rp_err rp_cut_check(const rp_model *model, const rp_cut *cut) {
     return RP_OK;
 }
 
-/* ---- what crosses ----------------------------------------------------------------------------- */
+/* ---- what crosses --------------------------------------------------------------------------- */
 
 static rp_err add_tensor(const rp_model *model, uint32_t producer, uint32_t first,
                          rp_boundary *out) {
@@ -117,7 +117,7 @@ rp_err rp_cut_boundary(const rp_model *model, const rp_cut *cut, uint32_t b, rp_
     return rp_cut_boundary_at(model, cut->first[b], out);
 }
 
-/* ---- balance ---------------------------------------------------------------------------------- */
+/* ---- balance -------------------------------------------------------------------------------- */
 
 typedef struct {
     const double *boundary; /* may be NULL */

@@ -13,9 +13,9 @@ static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out
         if (!rp_shape_equal(&in[0], &in[i])) {
             char a[RP_LAYER_SHAPE_TEXT];
             char b[RP_LAYER_SHAPE_TEXT];
-            return rp_fail(RP_ERR_SHAPE, "layer '%s': add needs inputs of one shape, found %s and %s",
-                           layer->name, rp_layer_shape_text(&in[0], a),
-                           rp_layer_shape_text(&in[i], b));
+            return rp_fail(
+                RP_ERR_SHAPE, "layer '%s': add needs inputs of one shape, found %s and %s",
+                layer->name, rp_layer_shape_text(&in[0], a), rp_layer_shape_text(&in[i], b));
         }
     }
     const double sums = (double)rp_shape_count(in) * (layer->input_count - 1);
@@ -51,8 +51,8 @@ static rp_err forward(const rp_layer_call *call) {
 static rp_err backward(const rp_layer_call *call) {
     for (uint32_t i = 0; call->want_dx && i < call->layer->input_count; i++) {
         if (call->dx[i]) {
-            rp_err err = rp_layer_copy(call, call->dx[i], call->dy, &call->plan->out,
-                                       call->dx_add[i]);
+            rp_err err =
+                rp_layer_copy(call, call->dx[i], call->dy, &call->plan->out, call->dx_add[i]);
             if (err != RP_OK) {
                 return err;
             }

@@ -53,7 +53,7 @@ uint32_t rp_layer_window_count(uint32_t size, uint32_t kernel, uint32_t stride, 
     return padded < span ? 0 : (uint32_t)((padded - span) / stride + 1);
 }
 
-/* ---- launching -------------------------------------------------------------------------------- */
+/* ---- launching ------------------------------------------------------------------------------ */
 
 rp_err rp_layer_run_items(rp_launch *launch, size_t items, size_t group_items) {
     return rp_launch_run(launch, 1, &items, &group_items);
@@ -121,7 +121,7 @@ rp_err rp_layer_mask_positive(const rp_layer_call *call, rp_buffer *out, uint64_
     return rp_layer_run_wide(&launch, count);
 }
 
-/* ---- sums over the batch ----------------------------------------------------------------------- */
+/* ---- sums over the batch -------------------------------------------------------------------- */
 
 uint32_t rp_layer_chunk_images(uint32_t n, size_t image_elements) {
     size_t images = CHUNK_ELEMENTS / image_elements + 1;
@@ -160,8 +160,8 @@ rp_err rp_layer_bias_gradient(const rp_layer_call *call, rp_buffer *out, uint64_
     const bool columns = pixels == 1;
     const uint32_t images = rp_layer_chunk_images(call->n, columns ? LANES : pixels);
     const uint32_t chunks = (call->n + images - 1) / images;
-    rp_err err = rp_layer_begin(call, "bias", columns ? "bias_columns" : "bias_planes", NULL,
-                                &launch);
+    rp_err err =
+        rp_layer_begin(call, "bias", columns ? "bias_columns" : "bias_planes", NULL, &launch);
     if (err != RP_OK) {
         return err;
     }

@@ -63,10 +63,10 @@ static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out
         return rp_fail(RP_ERR_SHAPE, "layer '%s': %u channels are not divisible by groups %u",
                        layer->name, in->dim[0], spec->groups);
     }
-    const uint32_t p = rp_layer_window_count(in->dim[1], spec->kernel, spec->stride, spec->pad,
-                                             spec->dilation);
-    const uint32_t q = rp_layer_window_count(in->dim[2], spec->kernel, spec->stride, spec->pad,
-                                             spec->dilation);
+    const uint32_t p =
+        rp_layer_window_count(in->dim[1], spec->kernel, spec->stride, spec->pad, spec->dilation);
+    const uint32_t q =
+        rp_layer_window_count(in->dim[2], spec->kernel, spec->stride, spec->pad, spec->dilation);
     if (p == 0 || q == 0) {
         char text[RP_LAYER_SHAPE_TEXT];
         return rp_fail(RP_ERR_SHAPE,
@@ -97,7 +97,7 @@ static void fuse_relu(rp_layer *layer) {
     spec->relu = true;
 }
 
-/* ---- the products ------------------------------------------------------------------------------ */
+/* ---- the products --------------------------------------------------------------------------- */
 
 /* Where images and groups stand: `images` of them from `first` on, one group. */
 typedef struct {
@@ -190,8 +190,7 @@ static product product_of(const rp_conv *v, which kind, const part *at, const op
         return (product){channels_of(o->y, 0, at, v->k, v->kg, pixels), weight_of(v, at, o->w),
                          patches_of_x(v, at, o->x)};
     case WEIGHT:
-        return (product){weight_of(v, at, o->dw), dy,
-                         rp_mat_transposed(patches_of_x(v, at, o->x))};
+        return (product){weight_of(v, at, o->dw), dy, rp_mat_transposed(patches_of_x(v, at, o->x))};
     case INPUT:
         return (product){channels_of(o->dx, 0, at, v->c, v->cg, v->h * v->w),
                          weight_by_channel(v, at, o->w), patches_of_dy(v, at, o->dy)};
@@ -199,12 +198,12 @@ static product product_of(const rp_conv *v, which kind, const part *at, const op
     case PRODUCTS:
         break;
     }
-    return (product){rp_mat_plain(o->columns, o->columns_first, v->cg * v->taps,
-                                  at->images * pixels),
-                     rp_mat_transposed(weight_of(v, at, o->w)), dy};
+    return (product){
+        rp_mat_plain(o->columns, o->columns_first, v->cg * v->taps, at->images * pixels),
+        rp_mat_transposed(weight_of(v, at, o->w)), dy};
 }
 
-/* ---- sizes -------------------------------------------------------------------------------------- */
+/* ---- sizes ---------------------------------------------------------------------------------- */
 
 /* How the workspace is used; all in floats. */
 typedef struct {
@@ -228,8 +227,8 @@ static uint32_t images_at_once(const rp_conv *v, which kind, rp_gemm_choice choi
     uint32_t too_many = v->n + 1;
     while (too_many - fits > 1) {
         uint32_t half = too_many == v->n + 1 && fits == 1 ? v->n : (fits + too_many) / 2;
-        size_t bytes = product_bytes(v, kind, half, choice) +
-                       column_floats(v, kind, half) * sizeof(float);
+        size_t bytes =
+            product_bytes(v, kind, half, choice) + column_floats(v, kind, half) * sizeof(float);
         if (bytes <= WORK_BYTES) {
             fits = half;
         } else {
@@ -273,7 +272,7 @@ static size_t workspace_bytes(const rp_layer *layer, const rp_layer_plan *plan_o
     return layout_of(&v, choice).end * sizeof(float);
 }
 
-/* ---- running ------------------------------------------------------------------------------------ */
+/* ---- running -------------------------------------------------------------------------------- */
 
 static rp_err run(const rp_layer_call *call, const rp_conv *v, which kind, const part *at,
                   const operands *o) {
@@ -300,8 +299,8 @@ static rp_err run_all(const rp_layer_call *call, const rp_conv *v, which kind, u
     for (uint32_t group = 0; group < v->spec->groups; group++) {
         for (uint32_t first = 0; first < v->n; first += images) {
             const uint32_t left = v->n - first;
-            rp_err err = run(call, v, kind, &(part){group, first, left < images ? left : images},
-                             o);
+            rp_err err =
+                run(call, v, kind, &(part){group, first, left < images ? left : images}, o);
             if (err != RP_OK) {
                 return err;
             }

@@ -139,7 +139,8 @@ static rp_err backward(const rp_layer_call *call) {
                                          call->x[0]->buffer);
         RP_TRY(run(call, &p, &(rp_epilogue){.accumulate = call->accumulate}));
         if (spec->bias) {
-            RP_TRY(rp_layer_bias_gradient(call, call->dparam[BIAS]->buffer, used, dy, spec->out, 1));
+            RP_TRY(
+                rp_layer_bias_gradient(call, call->dparam[BIAS]->buffer, used, dy, spec->out, 1));
         }
     }
     return RP_OK;

@@ -7,8 +7,7 @@ static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out
     rp_err err = rp_pool_plan(layer, in, out);
     if (err == RP_OK) {
         out->saved_count = 1;
-        out->saved[0].sample_bytes =
-            rp_shape_count(&out->out) * rp_pool_index_bytes(layer->spec);
+        out->saved[0].sample_bytes = rp_shape_count(&out->out) * rp_pool_index_bytes(layer->spec);
     }
     return err;
 }

@@ -7,7 +7,7 @@
 
 #include "nn/layer_common.h"
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading -------------------------------------------------------------------------------- */
 
 static rp_err read_dim(const rp_node *node, uint32_t *out) {
     const char *text = rp_node_is_scalar(node) ? rp_node_text(node) : "";
@@ -149,8 +149,8 @@ static rp_err read_from(const rp_model *model, uint32_t index, rp_node *keys) {
     }
     layer->input[0] = index > 0 ? index - 1 : RP_LAYER_DATA;
     for (uint32_t i = 0; from && i < layer->input_count; i++) {
-        rp_err err = read_source(model, index, list ? rp_node_item(from, i) : from,
-                                 &layer->input[i]);
+        rp_err err =
+            read_source(model, index, list ? rp_node_item(from, i) : from, &layer->input[i]);
         if (err != RP_OK) {
             return err;
         }
@@ -217,8 +217,7 @@ static rp_err list_params(rp_arena *arena, rp_model *model) {
             char *name;
             RP_TRY(rp_arena_printf(arena, &name, "%s.%s", model->layer[i].name, from->suffix));
             model->param[model->param_first[i] + j] =
-                (rp_model_param){name,        i, j, from->role, from->shape,
-                                 rp_shape_count(&from->shape)};
+                (rp_model_param){name, i, j, from->role, from->shape, rp_shape_count(&from->shape)};
         }
     }
     return RP_OK;
@@ -276,7 +275,7 @@ fail:
     return err;
 }
 
-/* ---- asking ----------------------------------------------------------------------------------- */
+/* ---- asking --------------------------------------------------------------------------------- */
 
 uint32_t rp_model_find(const rp_model *model, const char *name) {
     return find_before(model, model->layer_count, name);

@@ -25,7 +25,8 @@ typedef struct {
     rp_shape (*in)[RP_LAYER_INPUTS_MAX]; /* sample shapes of each layer's inputs */
     uint32_t param_count;
     rp_model_param *param; /* layer by layer, in the order of the plans */
-    uint32_t *param_first; /* [layer_count + 1]: of layer i are [param_first[i], param_first[i + 1]) */
+    uint32_t
+        *param_first; /* [layer_count + 1]: of layer i are [param_first[i], param_first[i + 1]) */
 } rp_model;
 
 /* Reads a model file's tree, strictly. The model lives in `arena` and borrows from the tree.
@@ -64,7 +65,8 @@ double rp_model_flops_backward(const rp_model *model, uint32_t first, uint32_t e
  * "init/<layer>/<suffix>": they do not depend on the cut.
  *
  * source  PyTorch's default rules: Linear and Conv2d draw weight and bias from U(-b, b),
- *         b = 1 / sqrt(fan in) (kaiming_uniform_ with a = sqrt(5)); BatchNorm starts with 1 and 0 */
+ *         b = 1 / sqrt(fan in) (kaiming_uniform_ with a = sqrt(5)); BatchNorm starts with 1 and 0
+ */
 void rp_model_init_param(const rp_model *model, uint32_t param, uint64_t seed, float *out);
 
 #endif

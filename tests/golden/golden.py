@@ -4,8 +4,8 @@ A golden file holds cases. A case is one layer with its inputs, what PyTorch com
 rounded to float32, and a line of JSON in the file's metadata:
     <case>: {"n": 3, "in": [[31, 9, 9]], "training": true, "relu": false,
              "layer": {"name": ..., "kind": ...}}
-Tensors are called <case>/<what>: y, dx0, dx1, d<suffix> (of a parameter) are results. The inputs x0,
-x1, dy, <suffix> stand in the file only when they are special; else both sides draw them with
+Tensors are called <case>/<what>: y, dx0, dx1, d<suffix> (of a parameter) are results. The inputs
+x0, x1, dy, <suffix> stand in the file only when they are special; else both sides draw them with
 values(), so that they cost no bytes. dy is the gradient of y in a loss of sum(y * dy).
 tests/nn/golden.c is the reader."""
 import json

@@ -31,8 +31,8 @@ rp_device *golden_device(void) {
         rp_arena_init(&device_arena, "test device", 0);
         static char cache[4096];
         const char *build = getenv("RP_BUILD_DIR");
-        snprintf(cache, sizeof cache, "%s/cache", build ? build : ".");
-        const rp_device_options options = {.cache_dir = cache};
+        snprintf(cache, sizeof cache, "%s/cache", build ? build : "");
+        const rp_device_options options = {.cache_dir = build ? cache : NULL};
         if (rp_device_open(&device_arena, &options, &device) != RP_OK) {
             skip_program("no OpenCL device: %s", rp_err_message());
         }
@@ -41,7 +41,7 @@ rp_device *golden_device(void) {
     return device;
 }
 
-/* ---- one layer with all its memory ------------------------------------------------------------- */
+/* ---- one layer with all its memory ---------------------------------------------------------- */
 
 static void take(layer_rig *rig, size_t bytes, rp_buffer **out) {
     expect_ok(rp_darena_take(rig->memory, bytes ? bytes : 4, out));
@@ -164,14 +164,14 @@ void rig_draw(layer_rig *rig, rp_tensor *to, const char *stream) {
     rig_write(rig, to, drawn);
 }
 
-/* ---- golden cases -------------------------------------------------------------------------------- */
+/* ---- golden cases --------------------------------------------------------------------------- */
 
 rp_st_reader *golden_file(rp_arena *arena, const char *stem) {
     rp_st_reader *reader;
     char *path;
     const char *root = getenv("RP_SOURCE_DIR");
-    expect_ok(rp_arena_printf(arena, &path, "%s/tests/golden/%s.safetensors", root ? root : ".",
-                              stem));
+    expect_ok(
+        rp_arena_printf(arena, &path, "%s/tests/golden/%s.safetensors", root ? root : ".", stem));
     expect_ok(rp_st_open(arena, path, &reader));
     return reader;
 }
@@ -311,8 +311,8 @@ static void draw_gradients(layer_rig *rig) {
 /* A gradient against the file: added to what draw_gradients() left, written, or left alone. */
 typedef enum { WRITTEN, ADDED, UNTOUCHED } outcome;
 
-static void check(layer_rig *rig, const golden_case *golden, const rp_tensor *got,
-                  const char *what, outcome expected) {
+static void check(layer_rig *rig, const golden_case *golden, const rp_tensor *got, const char *what,
+                  outcome expected) {
     size_t count = rp_shape_count(&got->shape);
     const float *values = rig_read(rig, got);
     float *before;
@@ -397,7 +397,7 @@ void golden_run(const golden_case *golden) {
     rig_close(&rig);
 }
 
-/* ---- central differences -------------------------------------------------------------------------- */
+/* ---- central differences -------------------------------------------------------------------- */
 
 static double loss_of(layer_rig *rig) {
     forward(rig);

@@ -14,7 +14,7 @@ void golden_values(const char *stream, size_t count, float *out);
  * program ends as skipped. */
 rp_device *golden_device(void);
 
-/* ---- one layer with all its memory ------------------------------------------------------------- */
+/* ---- one layer with all its memory ---------------------------------------------------------- */
 
 typedef struct {
     rp_arena arena;
@@ -29,7 +29,8 @@ typedef struct {
 } layer_rig;
 
 /* `keys` is a YAML map like {kind: dense, out: 3} (flow style); `name` becomes the layer's name.
- * The device memory is zeroed; x, dy and parameters are to be filled. Fails the test on an error. */
+ * The device memory is zeroed; x, dy and parameters are to be filled. Fails the test on an error.
+ */
 void rig_open(layer_rig *rig, const char *name, const char *keys, uint32_t n, const rp_shape *in,
               uint32_t input_count);
 void rig_close(layer_rig *rig);
@@ -39,7 +40,7 @@ float *rig_read(layer_rig *rig, const rp_tensor *from);
 /* rig_write of golden_values(). */
 void rig_draw(layer_rig *rig, rp_tensor *to, const char *stream);
 
-/* ---- golden cases -------------------------------------------------------------------------------- */
+/* ---- golden cases --------------------------------------------------------------------------- */
 
 typedef struct {
     const rp_st_reader *reader;

@@ -83,10 +83,8 @@ static void boundaries(void **state) {
         uint32_t first, count, producer[3];
         size_t floats;
     } want[] = {
-        {1, 2, {RP_LAYER_DATA, 0}, 8 + 16},
-        {2, 3, {RP_LAYER_DATA, 0, 1}, 8 + 16 + 16},
-        {3, 3, {RP_LAYER_DATA, 0, 2}, 8 + 16 + 16},
-        {4, 2, {RP_LAYER_DATA, 3}, 8 + 16},
+        {1, 2, {RP_LAYER_DATA, 0}, 8 + 16},         {2, 3, {RP_LAYER_DATA, 0, 1}, 8 + 16 + 16},
+        {3, 3, {RP_LAYER_DATA, 0, 2}, 8 + 16 + 16}, {4, 2, {RP_LAYER_DATA, 3}, 8 + 16},
         {5, 2, {RP_LAYER_DATA, 4}, 8 + 4},
     };
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
@@ -135,7 +133,7 @@ static void checks(void **state) {
     expect_err(rp_cut_check(model, &(rp_cut){0, {0}}), RP_ERR_USAGE);
 }
 
-/* ---- balance ---------------------------------------------------------------------------------- */
+/* ---- balance -------------------------------------------------------------------------------- */
 
 static double cost_of(const double *layer, const double *boundary, uint32_t count,
                       const rp_cut *cut) {

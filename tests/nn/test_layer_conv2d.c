@@ -19,7 +19,8 @@ static void gradients_are_differences(void **state) {
     }
 }
 
-/* y and dw of `n` samples of a rig that was planned for more; the layer is run with drawn values. */
+/* y and dw of `n` samples of a rig that was planned for more; the layer is run with drawn values.
+ */
 static void run_few(layer_rig *rig, uint32_t n) {
     rig->call.n = n;
     rig_draw(rig, &rig->x[0], "x");
@@ -74,8 +75,8 @@ static void large_batches_are_walked(void **state) {
         rp_device_choose_gemm(golden_device(), (rp_gemm_choice)choice);
         rig_open(&all, "all", keys, N, &in, 1);
         rig_open(&one, "one", keys, 1, &in, 1);
-        size_t bytes = all.layer.kind->workspace_bytes(&all.layer, &all.plan, &in, N,
-                                                       (rp_gemm_choice)choice);
+        size_t bytes =
+            all.layer.kind->workspace_bytes(&all.layer, &all.plan, &in, N, (rp_gemm_choice)choice);
         assert_true(bytes < (size_t)66 << 20);
         run_few(&all, N);
         rig_draw(&one, &one.param[0], "weight");

@@ -28,7 +28,8 @@ static rp_err load_zoo(const char *name, const rp_shape *data, rp_model **out) {
     char *path;
     rp_node *root;
     const char *source = getenv("RP_SOURCE_DIR");
-    expect_ok(rp_arena_printf(&arena, &path, "%s/host/models/%s.yaml", source ? source : ".", name));
+    expect_ok(
+        rp_arena_printf(&arena, &path, "%s/host/models/%s.yaml", source ? source : ".", name));
     expect_ok(rp_config_read_file(&arena, path, &root));
     return rp_model_parse(&arena, root, data, 10, out);
 }
@@ -43,14 +44,10 @@ static void zoo(void **state) {
         bool takes_small;
         size_t trained; /* at 3 x 32 x 32 */
     } nets[] = {
-        {"mlp", true, 820874},
-        {"lenet", true, 83126},
-        {"cnn-small", true, 113738},
-        {"alexnet-cifar", true, 6976842},
-        {"vgg11", false, 9228362},
-        {"vgg16", false, 14724042},
-        {"resnet18", true, 11173962},
-        {"mobilenet-small", true, 543050},
+        {"mlp", true, 820874},        {"lenet", true, 83126},
+        {"cnn-small", true, 113738},  {"alexnet-cifar", true, 6976842},
+        {"vgg11", false, 9228362},    {"vgg16", false, 14724042},
+        {"resnet18", true, 11173962}, {"mobilenet-small", true, 543050},
     };
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
         rp_model *model;
@@ -107,9 +104,9 @@ static void parameters(void **state) {
     (void)state;
     rp_model *model;
     expect_ok(parse(residual, NULL, 3, &model));
-    const char *const names[] = {"c1.weight",       "c1.bias",        "b1.weight",
-                                 "b1.bias",         "b1.running_mean", "b1.running_var",
-                                 "c2.weight",       "c2.bias",        "fc.weight"};
+    const char *const names[] = {"c1.weight", "c1.bias",         "b1.weight",
+                                 "b1.bias",   "b1.running_mean", "b1.running_var",
+                                 "c2.weight", "c2.bias",         "fc.weight"};
     assert_int_equal(model->param_count, 9);
     for (uint32_t i = 0; i < 9; i++) {
         assert_string_equal(model->param[i].name, names[i]);
