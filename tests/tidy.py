@@ -18,7 +18,7 @@ ANYWHERE = (
     "rand srand random srandom drand48 time sprintf vsprintf strcpy strcat atoi atol atof gets "
     "strtok system popen"
 )
-LEAVING = "exit _exit quick_exit"
+LEAVING = "exit quick_exit"  # _exit is what a forked child has to call
 KERNEL = "printf double image1d_t image2d_t image3d_t half atomic_xchg atomic_cmpxchg atom_cmpxchg"
 FLAGS = r"-ffast-math|-Ofast|-Wno-unused-result|-march=native"
 HEADER_OWNERS = {"CL/": "device", "clblast": "device", "zmq.h": "link"}

@@ -74,6 +74,10 @@ class Output(program.Case):
         out, _ = self.ringpipe("train", self.run_file(), "--dry-run", "--format", "json")
         json.loads(out)
 
+    def test_demo_file(self):
+        demo = program.SOURCE / "host" / "cli" / "demo.yaml"
+        self.ringpipe("train", demo, "--out", "out", "--dry-run")
+
     def test_eval(self):
         out, _ = self.ringpipe("train", self.run_file(), "--out", "out", "--format", "json")
         trained = json.loads(out)["eval"]

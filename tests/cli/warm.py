@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One training before the others, so that their time limits do not count the building of kernels."""
+"""One training before the other tests: their time limits do not count the building of kernels."""
 import program
 
 
