@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 
-enum { PIECE_FLOATS = 65536, KEEP = 2, NAME_BYTES = 64 };
+enum { PIECE_FLOATS = 65536, KEEP = 2, NAME_BYTES = 64, PATH_BYTES = 512 };
 static const int64_t SAVE_NS = 600 * RP_NS_PER_S;
 
 /* ---- the list of tensors ---------------------------------------------------------------------- */
@@ -107,7 +107,7 @@ static rp_err open_writers(rp_arena *arena, rp_saving *saving, const rp_runfile 
     const char *const meta[] = {"format",    "pt",           "step",     numbers[0],
                                 "applied",   numbers[1],     "seed",     numbers[2],
                                 "model",     run->model_name, "schedule", run->sched->name,
-                                "evaluated", position->evaluated ? "true" : "false", NULL};
+                                NULL};
     const char *const plain[] = {"format", "pt", NULL};
     if (folder) {
         RP_TRY(rp_arena_printf(arena, &path, "%s/step-%010" PRIu64 ".safetensors", folder,
@@ -211,14 +211,41 @@ fail:
 static rp_err read_position(const rp_st_reader *reader, const char *path, rp_position *position) {
     const char *step = rp_st_meta(reader, "step");
     const char *applied = rp_st_meta(reader, "applied");
-    const char *evaluated = rp_st_meta(reader, "evaluated");
-    if (!step || !applied || !evaluated) {
+    if (!step || !applied) {
         return rp_fail(RP_ERR_FORMAT, "%s: not a checkpoint: it has no `step` and `applied`", path);
     }
     position->step = strtoull(step, NULL, 10);
     position->applied = strtoull(applied, NULL, 10);
-    position->evaluated = strcmp(evaluated, "true") == 0;
     return RP_OK;
+}
+
+static void evaluated_path(const char *folder, const char *end, char *out, size_t bytes) {
+    (void)snprintf(out, bytes, "%s/evaluated%s", folder, end);
+}
+
+rp_err rp_checkpoint_mark_evaluated(const char *folder, uint64_t step) {
+    char path[PATH_BYTES];
+    char temporary[PATH_BYTES];
+    evaluated_path(folder, "", path, sizeof path);
+    evaluated_path(folder, ".tmp", temporary, sizeof temporary);
+    FILE *file = fopen(temporary, "w");
+    bool good = file && fprintf(file, "%" PRIu64 "\n", step) > 0;
+    good = (!file || fclose(file) == 0) && good;
+    return good && rename(temporary, path) == 0
+               ? RP_OK
+               : rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+}
+
+static bool is_evaluated(const char *folder, uint64_t step) {
+    char path[PATH_BYTES];
+    char line[32] = "";
+    evaluated_path(folder, "", path, sizeof path);
+    FILE *file = fopen(path, "r");
+    bool read = file && fgets(line, sizeof line, file);
+    if (file) {
+        (void)fclose(file);
+    }
+    return read && strtoull(line, NULL, 10) == step;
 }
 
 rp_err rp_checkpoint_find(rp_arena *arena, const char *folder, char **path,
@@ -241,6 +268,7 @@ rp_err rp_checkpoint_find(rp_arena *arena, const char *folder, char **path,
         err = read_position(reader, *path, position);
     }
     rp_st_close(&reader);
+    position->evaluated = err == RP_OK && is_evaluated(folder, position->step);
     return err;
 }
 

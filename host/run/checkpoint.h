@@ -1,6 +1,7 @@
 /* Checkpoints and weights: one safetensors file of the whole model, names independent of the cut.
  *
  *   checkpoint/step-0000000123.safetensors   weights, "optim.<state>.<name>", and metadata
+ *   checkpoint/evaluated                     the step that was evaluated last
  *   weights.safetensors                      weights only
  * Both appear whole or not at all; the last two checkpoints are kept. */
 #ifndef RP_RUN_CHECKPOINT_H
@@ -19,6 +20,8 @@ rp_err rp_checkpoint_message(rp_ring *ring, uint32_t stage, const rp_message *me
 /* The newest checkpoint of a run folder. errors USAGE: none there; FORMAT */
 rp_err rp_checkpoint_find(rp_arena *arena, const char *folder, char **path,
                           rp_position *position) RP_MUST_CHECK;
+/* Notes beside the checkpoints that the evaluation due at `step` has been done. */
+rp_err rp_checkpoint_mark_evaluated(const char *folder, uint64_t step) RP_MUST_CHECK;
 /* Sends the tensors of a weights file or a checkpoint (`states`) to the boards that hold them.
  * errors FORMAT naming file and tensor: missing, of another shape, not finite */
 rp_err rp_checkpoint_load(rp_ring *ring, const rp_cut *cut, const char *path, bool states,

@@ -215,9 +215,6 @@ static rp_err train_segment(controller *c, uint64_t end) {
             stopping = true;
             RP_TRY(stop_early(c));
         }
-        if (stopping && all_finished(c) && c->position.step >= c->segment_end) {
-            break; /* a batch that was made but not sent stays in the feed */
-        }
         RP_TRY(pump_segment(c, c->feed, c->segment_end));
     }
     rp_record_segment(c->record, (double)(rp_clock_now_ns(&c->ring.clock) - start_ns) * 1e-9);
@@ -296,11 +293,20 @@ fail:
     return err;
 }
 
+/* When the checkpoint of this step is written: a crash then costs an evaluation, not an epoch. */
+static rp_err evaluate(controller *c) {
+    rp_err err;
+    RP_TRY(eval_segment(c, RP_SPLIT_TEST));
+    RP_TRY(rp_checkpoint_mark_evaluated(c->checkpoints, c->position.step));
+fail:
+    return err;
+}
+
 static rp_err train_segments(controller *c) {
     rp_err err = RP_OK;
     while (c->position.step < c->run.steps && c->ring.interrupts == 0) {
         if (eval_due(c)) {
-            RP_TRY(eval_segment(c, RP_SPLIT_TEST));
+            RP_TRY(evaluate(c));
         }
         RP_TRY(train_segment(c, next_boundary(c)));
         RP_TRY(save(c));
@@ -311,8 +317,7 @@ static rp_err train_segments(controller *c) {
                        c->position.step, c->run.path, c->folder);
     }
     if (eval_due(c)) {
-        RP_TRY(eval_segment(c, RP_SPLIT_TEST));
-        RP_TRY(save(c)); /* so that a resume knows that nothing is left to do */
+        RP_TRY(evaluate(c));
     }
 fail:
     return err;

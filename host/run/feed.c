@@ -45,12 +45,17 @@ uint64_t rp_feed_untouched(const rp_feed *feed) {
 }
 
 int rp_feed_eventfd(const rp_feed *feed) {
-    return rp_feeder_eventfd(feed->feeder);
+    for (uint32_t i = 0; !feed->sending && i < BATCHES; i++) {
+        if (!feed->slot[i].batch) {
+            return rp_feeder_eventfd(feed->feeder);
+        }
+    }
+    return -1;
 }
 
 bool rp_feed_quiet(const rp_feed *feed) {
     for (uint32_t i = 0; i < BATCHES; i++) {
-        if (feed->slot[i].batch) {
+        if (feed->slot[i].unacked > 0) {
             return false;
         }
     }

@@ -17,8 +17,9 @@ void rp_feed_close(rp_feed **feed);
 rp_err rp_feed_step(rp_feed *feed, uint64_t step_limit) RP_MUST_CHECK;
 /* No part of this step or a later one has been sent. */
 uint64_t rp_feed_untouched(const rp_feed *feed);
-/* Nothing is on its way: memory of batches is free again. */
+/* Nothing is on its way. */
 bool rp_feed_quiet(const rp_feed *feed);
+/* Readable when a batch that can be taken is ready; -1 while none can: it stays readable then. */
 int rp_feed_eventfd(const rp_feed *feed);
 
 #endif

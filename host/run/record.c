@@ -187,13 +187,15 @@ rp_err rp_record_eval(rp_record *record, uint64_t step, double loss, uint64_t sa
     if (!record->folder) {
         return RP_OK;
     }
+    /* logged with the last step trained: a run that resumes behind it keeps the line */
+    uint64_t last = step > 0 ? step - 1 : 0;
     rp_err err;
-    RP_TRY(rp_metrics_write_eval(record->metrics, step, loss,
+    RP_TRY(rp_metrics_write_eval(record->metrics, last, loss,
                                  classes ? record->eval_accuracy : -1.0, samples,
                                  since_start_s(record)));
-    RP_TRY(rp_tensorboard_scalar(record->board, "test/loss", loss, step, wall_s()));
+    RP_TRY(rp_tensorboard_scalar(record->board, "test/loss", loss, last, wall_s()));
     if (classes) {
-        RP_TRY(rp_tensorboard_scalar(record->board, "test/accuracy", record->eval_accuracy, step,
+        RP_TRY(rp_tensorboard_scalar(record->board, "test/accuracy", record->eval_accuracy, last,
                                      wall_s()));
     }
 fail:
@@ -424,9 +426,10 @@ rp_err rp_record_close(rp_record **record_pointer, const rp_ring *ring, const rp
         RP_TRY(rp_arena_printf(record->arena, &path, "%s/summary.json", record->folder));
         RP_TRY(rp_summary_write(&summary, path));
     }
+    bool nothing = strcmp(status, "failed") == 0 && record->samples == 0;
     if (record->format == RP_FORMAT_JSON) {
         RP_TRY(rp_summary_print(&summary, stdout));
-    } else {
+    } else if (!nothing) { /* standard error has said why */
         print_result(record, &summary);
     }
     err = closed;

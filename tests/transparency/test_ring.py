@@ -1,0 +1,66 @@
+"""Real agents over ZeroMQ: a ring of any size trains as one board does, bit for bit, whatever the
+links do."""
+import unittest
+
+from rings import RingCase
+
+MODEL = """\
+input: data
+layers:
+  - {name: conv1, kind: conv2d, out: 6, kernel: 5, stride: 2, bias: false}
+  - {name: bn1, kind: batchnorm}
+  - {name: relu1, kind: relu}
+  - {name: conv2, kind: conv2d, out: 6, kernel: 3, pad: 1}
+  - {name: drop, kind: dropout, p: 0.2}
+  - {name: add, kind: add, from: [relu1, drop]}
+  - {name: pool, kind: maxpool, kernel: 4}
+  - {name: flat, kind: flatten}
+  - {name: fc, kind: dense, out: classes}
+"""
+CUTS = {1: "[]", 2: "[drop]", 3: "[conv2, pool]", 5: "[bn1, conv2, drop, fc]"}
+
+
+class Ring(RingCase):
+    def setUp(self):
+        super().setUp()
+        (self.dir / "net.yaml").write_text(MODEL)
+        self.run_yaml = self.run_file(f"""\
+model: {self.dir}/net.yaml
+data: {{set: glyphs, train: 90, test: 30}}
+ring: {{boards: 1}}
+train: {{epochs: 2, batch: 32, microbatch: 7, seed: 5}}
+loss: cross-entropy
+optimizer: {{kind: sgd, lr: 0.1, momentum: 0.9, nesterov: true, clip_norm: 1.0}}
+lr_schedule: {{kind: cosine, warmup_steps: 2}}
+schedule: 1f1b
+cut: []
+""")
+
+    def same_for_all_cuts(self, schedule):
+        want = None
+        for boards, cut in CUTS.items():
+            out = f"{schedule}-{boards}"
+            summary = self.train(self.run_yaml, out, f"ring.boards={boards}", f"cut={cut}",
+                                 f"schedule={schedule}")
+            got = self.bytes_of(out), summary["eval"]
+            want = want or got
+            self.assertEqual(got, want, f"{boards} boards differ from one")
+
+    def test_gpipe(self):
+        self.same_for_all_cuts("gpipe")
+
+    def test_1f1b(self):
+        self.same_for_all_cuts("1f1b")
+
+    def test_zero_bubble(self):
+        self.same_for_all_cuts("zb-h1")
+
+    def test_slow_and_lossy_links_change_nothing(self):
+        self.train(self.run_yaml, "plain", "ring.boards=3", "cut=[conv2, pool]")
+        link = "{delay_ms: 3, jitter_ms: 4, loss: 0.05, rate_mbit: 200}"
+        self.train(self.run_yaml, "slow", "ring.boards=3", "cut=[conv2, pool]", f"ring.link={link}")
+        self.assertEqual(self.bytes_of("plain"), self.bytes_of("slow"))
+
+
+if __name__ == "__main__":
+    unittest.main()
