@@ -35,7 +35,7 @@ CONVS = ((1, 1, 5, 5, 1, 3, 1, 1, 1, 1, True), (3, 3, 8, 9, 33, 3, 1, 1, 1, 1, T
          (2, 4, 9, 11, 8, 3, 1, 2, 2, 1, True), (1, 5, 12, 12, 7, 3, 2, 3, 3, 1, True),
          (2, 6, 7, 7, 9, 3, 1, 1, 1, 3, True), (1, 64, 5, 5, 64, 3, 2, 1, 1, 2, False),
          (2, 32, 8, 7, 32, 3, 1, 1, 1, 32, True), (2, 31, 9, 9, 31, 3, 2, 1, 1, 31, False),
-         (1, 8, 18, 17, 8, 5, 1, 2, 1, 8, True), (2, 6, 9, 9, 12, 3, 1, 2, 2, 6, True),
+         (1, 8, 8, 9, 8, 5, 1, 2, 1, 8, True), (2, 6, 9, 9, 12, 3, 1, 2, 2, 6, True),
          (1, 3, 40, 37, 5, 3, 1, 0, 1, 1, True), (65, 1, 4, 4, 3, 2, 1, 0, 1, 1, True),
          (1, 4, 3, 3, 4, 3, 1, 0, 1, 4, True), (2, 3, 6, 6, 4, 4, 4, 0, 1, 1, True),
          (1, 4, 7, 33, 4, 3, 3, 1, 1, 4, True))
@@ -54,7 +54,7 @@ def conv2d():
         keys = {"out": k, "kernel": r, "stride": stride, "pad": pad, "dilation": dilation,
                 "groups": groups, "bias": bias}
         f.layer(case, "conv2d", keys, n, [(c, h, w)], conv, params)
-    for stride, groups in ((1, 1), (2, 1), (1, 5), (2, 5)):
+    for stride, groups in ((1, 1), (2, 1), (1, 5)):
         f.layer(f"relu_s{stride}_g{groups}", "conv2d",
                 {"out": 5, "kernel": 3, "stride": stride, "pad": 1, "groups": groups}, 3,
                 [(5, 7, 6)], lambda xs, ps: F.conv2d(xs[0], ps["weight"], ps["bias"], stride, 1, 1,

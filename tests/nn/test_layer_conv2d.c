@@ -12,7 +12,7 @@ static void gradients_are_differences(void **state) {
         "{kind: conv2d, out: 6, kernel: 3, pad: 1}",
         "{kind: conv2d, out: 6, kernel: 3, pad: 2, stride: 2, dilation: 2}",
         "{kind: conv2d, out: 6, kernel: 3, pad: 1, groups: 2}",
-        "{kind: conv2d, out: 8, kernel: 2, stride: 2, groups: 4}",
+        "{kind: conv2d, out: 8, kernel: 3, pad: 1, groups: 4}",
     };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         golden_differences(keys[i], 2, &in, 1, 0.25f, 1e-4);
