@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "device/tune.h"
 #include "device/tuning.h"
 
 static char path[] = "/tmp/rp-test-tuning-XXXXXX";
@@ -69,10 +70,59 @@ static void bad_files_are_named(void **state) {
     rp_arena_finish(&arena);
 }
 
+static void say_nothing(const char *text) {
+    assert_non_null(text);
+}
+
+/* No time at all: only CLBlast as it comes is measured, and the file is whole. */
+static void tuning_writes_what_reading_takes(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_device *device;
+    rp_tuning tuning;
+    char first[4096] = "";
+    rp_arena_init(&arena, "test", 0);
+    if (rp_device_open(&arena, &(rp_device_options){0}, &device) != RP_OK) {
+        print_message("no OpenCL device: %s\n", rp_err_message());
+        skip();
+    }
+    expect_ok(rp_tune_run(&arena, device, 0, path, say_nothing));
+    expect_ok(rp_tuning_read(&arena, path, &tuning));
+    assert_int_equal(tuning.gemm, RP_GEMM_CLBLAST);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_true(fread(first, 1, sizeof first - 1, file) > 100);
+    assert_int_equal(fclose(file), 0);
+    assert_non_null(strstr(first, rp_device_facts_of(device)->name));
+    assert_non_null(strstr(first, "512x512x512"));
+    expect_err(rp_tune_run(&arena, device, 0, "/no/such/folder/tuning.json", NULL), RP_ERR_IO);
+    rp_device_close(&device);
+    rp_arena_finish(&arena);
+}
+
+/* Every board we ship opens with its file. */
+static void boards_tunings_are_good(void **state) {
+    (void)state;
+    char name[600];
+    rp_arena arena;
+    rp_tuning tuning;
+    const char *source = getenv("RP_SOURCE_DIR");
+    if (!source) {
+        skip();
+    }
+    rp_arena_init(&arena, "test", 0);
+    (void)snprintf(name, sizeof name, "%s/boards/pocl-cpu/tuning.json", source);
+    expect_ok(rp_tuning_read(&arena, name, &tuning));
+    assert_int_equal(tuning.gemm, RP_GEMM_PANEL);
+    rp_arena_finish(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_read),
         cmocka_unit_test(bad_files_are_named),
+        cmocka_unit_test(tuning_writes_what_reading_takes),
+        cmocka_unit_test(boards_tunings_are_good),
     };
     int fd = mkstemp(path);
     if (fd < 0) {
