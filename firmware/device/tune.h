@@ -5,8 +5,8 @@
 #include "device/device.h"
 
 /* Tries block sizes of the panel kernel and parameters of CLBlast's Xgemm and of its switch-over
- * for about `minutes`, and writes the fastest to out_path (beside it, then renamed). A candidate may
- * only win after rp_device_selftest() has passed with it. The file holds no date: the same
+ * for about `minutes`, and writes the fastest to out_path (beside it, then renamed). A candidate
+ * may only win after rp_device_selftest() has passed with it. The file holds no date: the same
  * measurements give the same bytes. Afterwards the device works with what was found.
  * progress (may be NULL) gets one line per candidate
  * errors  IO when the file can not be written; DEVICE; NUMERIC when nothing passes the self-test
