@@ -177,6 +177,8 @@ def read_safetensors(path):
 
 def main():
     """Like unittest.main(), with CTest's rule: all skipped is exit 77 with the reason."""
+    if not RINGPIPE.exists():
+        sys.exit(f"no {RINGPIPE}: set RP_BUILD_DIR to the build folder")
     program = unittest.main(exit=False, verbosity=2)
     result = program.result
     for _, reason in result.skipped:

@@ -40,13 +40,13 @@ class Keys(program.Case):
         """A secret that others can read is none."""
         self.new("keys")
         os.chmod(self.dir / "keys" / "secret.key", 0o644)
-        words = ("--listen", "tcp://127.0.0.1:0", "--board", "pocl-cpu", "--keys", "keys")
+        words = ("--listen", "tcp://127.0.0.1:0", "--keys", "keys")
         err = self.refused(*words, code=5, program=program.AGENT)
         self.assertIn("secret.key", err)
 
     def agent(self, keys):
         """A running agent, and its endpoint as it says it."""
-        words = ("--listen", "tcp://127.0.0.1:0", "--board", "pocl-cpu", "--keys", keys)
+        words = ("--listen", "tcp://127.0.0.1:0", "--keys", keys)
         process = self.start(*words, program=program.AGENT)
         for line in process.stdout:
             found = re.search(r"tcp://127\.0\.0\.1:\d+", line)

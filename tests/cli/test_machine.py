@@ -15,7 +15,7 @@ class Device(program.Case):
 
     def test_agent_without_driver(self):
         self.ringpipe("keys", "new", "--dir", "keys")
-        words = ("--listen", "tcp://127.0.0.1:0", "--board", "pocl-cpu", "--keys", "keys")
+        words = ("--listen", "tcp://127.0.0.1:0", "--keys", "keys")
         nothing = {"OCL_ICD_VENDORS": str(self.dir / "nothing")}
         err = self.refused(*words, code=4, program=program.AGENT, env=nothing)
         self.assertIn("pocl-opencl-icd", err)
@@ -48,7 +48,7 @@ class Folders(program.Case):
 class Ports(program.Case):
     def agent(self, listen, code):
         self.ringpipe("keys", "new", "--dir", "keys")
-        words = ("--listen", listen, "--board", "pocl-cpu", "--keys", "keys")
+        words = ("--listen", listen, "--keys", "keys")
         return self.refused(*words, code=code, program=program.AGENT)
 
     def test_port_in_use(self):
