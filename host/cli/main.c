@@ -12,6 +12,8 @@ static const rp_cli_verb verbs[] = {
     {"profile", "RUN.yaml", 1, 1, "sok", "Measure the cost of every layer", NULL, rp_verb_profile},
     {"draw", "SCHEDULE", 1, 1, "dmF", "Draw a schedule, measured by replay",
      "SCHEDULE is gpipe, 1f1b or zb-h1; `table` compares them all.", rp_verb_draw},
+    {"tune", "", 0, 0, "bMot", "Find the fastest kernel parameters of a board", NULL,
+     rp_verb_tune},
     {"doctor", "", 0, 0, "bft", "Check driver, device, arithmetic and disk", NULL, rp_verb_doctor},
     {"keys", "new|show|trust NAME KEY", 1, 3, "D", "CURVE keys and who is trusted",
      "new makes a pair, show prints the public key, trust adds a peer's public key.",

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "device/gemm.h"
+#include "device/tune.h"
 
 static rp_err open_board(rp_arena *arena, const rp_cli_args *args, rp_board *board,
                          rp_device **device) {
@@ -87,6 +88,29 @@ rp_err rp_verb_doctor(const rp_cli_args *args) {
     (void)statvfs(".", &disk);
     print_doctor(args, &board, device, gflops,
                  (double)disk.f_bavail * (double)disk.f_frsize / (1024.0 * 1024.0 * 1024.0));
+fail:
+    rp_device_close(&device);
+    rp_arena_finish(&arena);
+    return err;
+}
+
+static void print_line(const char *text) {
+    (void)fprintf(stderr, "%s\n", text);
+}
+
+/* Over the board's own tuning.json, or where --out says. */
+rp_err rp_verb_tune(const rp_cli_args *args) {
+    rp_arena arena;
+    rp_arena_init(&arena, "tune", 0);
+    rp_board board;
+    rp_device *device = NULL;
+    char *path;
+    rp_err err;
+    RP_TRY(open_board(&arena, args, &board, &device));
+    RP_TRY(rp_arena_printf(&arena, &path, "%s/%s/tuning.json", rp_board_folder(), board.name));
+    const char *out = args->out ? args->out : path;
+    RP_TRY(rp_tune_run(&arena, device, (double)args->minutes, out, print_line));
+    (void)printf("%s written: gemm %s\n", out, rp_gemm_choice_name(rp_device_gemm(device)));
 fail:
     rp_device_close(&device);
     rp_arena_finish(&arena);

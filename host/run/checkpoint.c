@@ -256,8 +256,9 @@ rp_err rp_checkpoint_find(rp_arena *arena, const char *folder, char **path,
         find_newest(dir, newest);
         (void)closedir(dir);
     }
+    *path = NULL;
     if (!newest[0][0]) {
-        return rp_fail(RP_ERR_USAGE, "%s: no checkpoint to resume from", folder);
+        return RP_OK;
     }
     rp_err err = rp_arena_printf(arena, path, "%s/%s", folder, newest[0]);
     rp_st_reader *reader = NULL;

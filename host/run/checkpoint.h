@@ -17,7 +17,7 @@ rp_err rp_checkpoint_save(rp_ring *ring, const rp_position *position,
 /* One message of a save; the controller hands TENSOR and TENSORS_END on. */
 rp_err rp_checkpoint_message(rp_ring *ring, uint32_t stage, const rp_message *message) RP_MUST_CHECK;
 
-/* The newest checkpoint of a run folder. errors USAGE: none there; FORMAT */
+/* The newest checkpoint of a run folder; *path NULL: there is none yet. errors FORMAT */
 rp_err rp_checkpoint_find(rp_arena *arena, const char *folder, char **path,
                           rp_position *position) RP_MUST_CHECK;
 /* Notes beside the checkpoints that the evaluation due at `step` has been done. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "run/checkpoint.h"
@@ -312,9 +313,7 @@ static rp_err train_segments(controller *c) {
         RP_TRY(save(c));
     }
     if (c->ring.interrupts > 0) {
-        return rp_fail(RP_ERR_INTERRUPTED, "interrupted after step %" PRIu64
-                                           "; go on with: ringpipe train %s --resume %s",
-                       c->position.step, c->run.path, c->folder);
+        return rp_fail(RP_ERR_INTERRUPTED, "interrupted after step %" PRIu64, c->position.step);
     }
     if (eval_due(c)) {
         RP_TRY(evaluate(c));
@@ -414,6 +413,15 @@ static rp_err choose_folder(controller *c, const rp_train_options *options) {
         c->folder = path;
     }
     RP_TRY(rp_arena_printf(&c->arena, &c->checkpoints, "%s/checkpoint", c->folder));
+    RP_TRY(rp_arena_printf(&c->arena, &path, "%s/run.yaml", c->folder));
+    bool used = access(path, F_OK) == 0;
+    if (options->resume && !used) {
+        return rp_fail(RP_ERR_USAGE, "%s: no run to resume: there is no run.yaml", c->folder);
+    }
+    if (!options->resume && used) {
+        return rp_fail(RP_ERR_USAGE, "%s: holds another run; choose a new folder, or go on in it "
+                                     "with --resume %s", c->folder, c->folder);
+    }
     RP_TRY(make_folders(c->folder));
 fail:
     return err;
@@ -456,11 +464,16 @@ fail:
 }
 
 /* What to start from: a checkpoint, a weights file, or the seed. Checked before anything starts. */
-static rp_err find_start(controller *c, const rp_train_options *options, char **path) {
+static rp_err find_start(controller *c, const rp_train_options *options, char **path,
+                         bool *states) {
     rp_err err = RP_OK;
     *path = NULL;
+    *states = false;
     if (options->resume) {
         RP_TRY(rp_checkpoint_find(&c->arena, c->checkpoints, path, &c->position));
+        *states = *path != NULL;
+    }
+    if (*states) {
         RP_TRY(rp_checkpoint_check(&c->run, *path, true));
     } else if (c->run.init) {
         RP_TRY(rp_arena_string(&c->arena, c->run.init, path));
@@ -478,9 +491,14 @@ static rp_err close_all(controller *c, rp_err result) {
     char note[512];
     (void)snprintf(note, sizeof note, "%s", result == RP_OK ? "" : rp_err_message());
     rp_err err = result;
+    bool resumable = c->folder && c->record && rp_err_exit_code(result) != 0;
     if (c->record) {
         rp_err closed = rp_record_close(&c->record, &c->ring, &c->cut, status_of(result), note);
         err = err == RP_OK ? closed : err;
+    }
+    if (resumable) {
+        (void)fprintf(stderr, "go on with: ringpipe train %s --resume %s\n", c->run.path,
+                      c->folder);
     }
     rp_ring_close(&c->ring);
     rp_feed_close(&c->feed);
@@ -506,8 +524,9 @@ static void report_ready(controller *c) {
 
 static rp_err run_training(controller *c, const rp_train_options *options, int signal_fd) {
     char *start;
+    bool states;
     rp_err err;
-    RP_TRY(find_start(c, options, &start));
+    RP_TRY(find_start(c, options, &start, &states));
     RP_TRY(write_resolved(c));
     RP_TRY(rp_record_open(&c->arena, &c->run, c->folder, options->format, &c->position,
                           &c->record));
@@ -515,8 +534,7 @@ static rp_err run_training(controller *c, const rp_train_options *options, int s
     report_ready(c);
     RP_TRY(write_plan(c));
     if (start) {
-        RP_TRY(rp_checkpoint_load(&c->ring, &c->cut, start, options->resume != NULL,
-                                  c->position.applied));
+        RP_TRY(rp_checkpoint_load(&c->ring, &c->cut, start, states, c->position.applied));
     }
     RP_TRY(rp_feed_open(&c->arena, &c->ring, RP_SPLIT_TRAIN, true, c->position.step, c->run.steps,
                         &c->feed));
@@ -528,6 +546,20 @@ fail:
     return err;
 }
 
+/* --dry-run: what would be done. */
+static void print_checked(const rp_runfile *run, rp_format format) {
+    size_t parameters =
+        rp_model_param_count(run->model, RP_PARAM_TRAINED, 0, run->model->layer_count);
+    (void)printf(format == RP_FORMAT_JSON
+                     ? "{\"version\": 1, \"status\": \"checked\", \"model\": \"%s\", "
+                       "\"parameters\": %zu, \"schedule\": \"%s\", \"stages\": %u, "
+                       "\"steps\": %" PRIu64 ", \"samples\": %u}\n"
+                     : "checked: %s, %zu parameters, schedule %s on %u stages, %" PRIu64
+                       " steps over %u samples\n",
+                 run->model_name, parameters, run->sched->name, run->stages, run->steps,
+                 run->data.count[RP_SPLIT_TRAIN]);
+}
+
 rp_err rp_train(const rp_train_options *options) {
     controller c = {0};
     rp_arena_init(&c.arena, "run", 0);
@@ -535,7 +567,9 @@ rp_err rp_train(const rp_train_options *options) {
     rp_err err;
     RP_TRY(rp_ring_signals(&signal_fd));
     RP_TRY(rp_runfile_read(&c.arena, options->run_path, options->set, options->set_count, &c.run));
-    if (!options->dry_run) {
+    if (options->dry_run) {
+        print_checked(&c.run, options->format);
+    } else {
         RP_TRY(choose_folder(&c, options));
         err = run_training(&c, options, signal_fd);
     }
