@@ -41,7 +41,8 @@ static inline void expect_close_at(double got, double want, double rel, double a
 }
 
 #define expect_close(got, want, rel, abs_tolerance)                                                \
-    expect_close_at((double)(got), (double)(want), (rel), (abs_tolerance), #got, 0, __FILE__, __LINE__)
+    expect_close_at((double)(got), (double)(want), (rel), (abs_tolerance), #got, 0, __FILE__,      \
+                    __LINE__)
 
 #define expect_close_all(got, want, count, rel, abs_tolerance)                                     \
     do {                                                                                           \

@@ -43,7 +43,7 @@ struct rp_agent {
     agent_run run;
 };
 
-/* ---- endpoints -------------------------------------------------------------------------------- */
+/* ---- endpoints ------------------------------------------------------------------------------- */
 
 static rp_err split_endpoint(const char *endpoint, char *host, size_t host_bytes, uint32_t *port) {
     const char *start = strncmp(endpoint, "tcp://", 6) == 0 ? endpoint + 6 : NULL;
@@ -74,7 +74,7 @@ static uint64_t port_of(const rp_link *link) {
     return colon ? strtoull(colon + 1, NULL, 10) : 0;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static rp_err open_control(rp_agent *agent) {
     char endpoint[160];
@@ -140,7 +140,7 @@ void rp_agent_close(rp_agent **agent_pointer) {
     }
 }
 
-/* ---- answers ---------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static rp_err answer(rp_agent *agent, rp_Header *header, const rp_part *parts, uint32_t count) {
     header->stage = agent->run.job.stage;
@@ -175,7 +175,7 @@ static rp_err on_hello(rp_agent *agent, const rp_message *message) {
     return answer(agent, &header, NULL, 0);
 }
 
-/* ---- assignment ------------------------------------------------------------------------------- */
+/* ---- assignment ------------------------------------------------------------------------------ */
 
 static rp_err read_job(rp_agent *agent, const rp_message *message, rp_node **root) {
     agent_run *run = &agent->run;
@@ -327,14 +327,14 @@ static rp_err on_connect(rp_agent *agent, const rp_message *message) {
         };
         RP_TRY(rp_link_open(run->links, &options, &run->out));
     }
-    rp_runner_links links = {agent->device, run->stage, &run->job, agent->clock, agent->control,
-                             run->in,       run->out,   run->feed};
+    rp_runner_links links = {agent->device,  run->stage, &run->job, agent->clock,
+                             agent->control, run->in,    run->out,  run->feed};
     RP_TRY(rp_runner_open(&run->arena, &links, &run->runner));
 fail:
     return err;
 }
 
-/* ---- profile ---------------------------------------------------------------------------------- */
+/* ---- profile --------------------------------------------------------------------------------- */
 
 static rp_err on_profile(rp_agent *agent, const rp_message *message) {
     agent_run *run = &agent->run;
@@ -358,7 +358,7 @@ fail:
     return err;
 }
 
-/* ---- tensors ---------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 /* text: name, whole[0]: first element; one part of floats. */
 static rp_err on_tensor(rp_agent *agent, const rp_message *message) {
@@ -366,9 +366,8 @@ static rp_err on_tensor(rp_agent *agent, const rp_message *message) {
         message->header.whole_count < 1) {
         return rp_fail(RP_ERR_PEER, "a tensor came at the wrong time");
     }
-    return rp_stage_tensor_write(agent->run.stage, message->header.text,
-                                 message->header.whole[0], message->part[0].bytes / sizeof(float),
-                                 message->part[0].data);
+    return rp_stage_tensor_write(agent->run.stage, message->header.text, message->header.whole[0],
+                                 message->part[0].bytes / sizeof(float), message->part[0].data);
 }
 
 static rp_err send_piece(rp_agent *agent) {
@@ -378,8 +377,8 @@ static rp_err send_piece(rp_agent *agent) {
     rp_shape shape;
     rp_err err;
     header.kind = RP_KIND_TENSOR;
-    RP_TRY(rp_stage_tensor_at(run->stage, run->save_index, header.text, sizeof header.text,
-                              &shape));
+    RP_TRY(
+        rp_stage_tensor_at(run->stage, run->save_index, header.text, sizeof header.text, &shape));
     size_t total = rp_shape_count(&shape);
     size_t count = total - run->save_first < PIECE_FLOATS ? total - run->save_first : PIECE_FLOATS;
     RP_TRY(rp_stage_tensor_read(run->stage, run->save_index, run->save_first, count, piece));
@@ -421,7 +420,7 @@ fail:
     return err;
 }
 
-/* ---- segments --------------------------------------------------------------------------------- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 static rp_err finished(rp_agent *agent) {
     agent_run *run = &agent->run;
@@ -463,8 +462,8 @@ static rp_err need_runner(const rp_agent *agent, const rp_message *message, uint
 static rp_err on_run_message(rp_agent *agent, const rp_message *message) {
     agent_run *run = &agent->run;
     const rp_Header *header = &message->header;
-    rp_err err = need_runner(agent, message, header->kind == RP_KIND_EVAL ||
-                                                 header->kind == RP_KIND_START);
+    rp_err err =
+        need_runner(agent, message, header->kind == RP_KIND_EVAL || header->kind == RP_KIND_START);
     if (err != RP_OK) {
         return err;
     }

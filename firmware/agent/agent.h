@@ -2,9 +2,9 @@
  *
  *   hello -> (ASSIGN) -> ready -> (START, EVAL) -> running -> ready ... -> (BYE) -> hello
  *
- * The host speaks first, with HELLO; whatever goes wrong in a run ends it with a FAULT to the host and
- * the agent is back at hello. rp_agent_step() never waits for the device or the network; only ASSIGN
- * and PROFILE take seconds (kernels are built then), and the host allows for that. */
+ * The host speaks first, with HELLO; whatever goes wrong in a run ends it with a FAULT to the host
+ * and the agent is back at hello. rp_agent_step() never waits for the device or the network; only
+ * ASSIGN and PROFILE take seconds (kernels are built then), and the host allows for that. */
 #ifndef RP_AGENT_AGENT_H
 #define RP_AGENT_AGENT_H
 

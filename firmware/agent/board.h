@@ -15,8 +15,8 @@ typedef struct {
 /* The folder with the profiles: $RINGPIPE_BOARDS, or where they were installed or built. */
 const char *rp_board_folder(void);
 
-/* By name; "auto" looks at the first device and takes the first profile that fits it, or a plain one
- * named "generic". errors USAGE naming the known boards; DEVICE from looking */
+/* By name; "auto" looks at the first device and takes the first profile that fits it, or a plain
+ * one named "generic". errors USAGE naming the known boards; DEVICE from looking */
 rp_err rp_board_find(rp_arena *arena, const char *name, rp_board *out) RP_MUST_CHECK;
 
 #endif

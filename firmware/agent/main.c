@@ -117,10 +117,14 @@ fail:
 
 int main(int argc, char **argv) {
     static const struct argp parser = {
-        argument_list, on_argument, NULL,
+        argument_list,
+        on_argument,
+        NULL,
         "Executes the layers of one stage on this board for a ringpipe controller.\v"
         "Exit codes: 0 ended, 2 bad usage or input, 3 failed, 4 device or driver, 5 refused.",
-        NULL, NULL, NULL};
+        NULL,
+        NULL,
+        NULL};
     arguments args = {.board = "auto"};
     argp_err_exit_status = 2;
     (void)argp_parse(&parser, argc, argv, 0, NULL, &args);

@@ -6,8 +6,8 @@
 
 #include "stage/stage.h"
 
-/* Each layer as a stage of its own, one after the other, with the job's microbatch. seconds[2 * i] and
- * [2 * i + 1] are forward and backward of layer i for one microbatch. Blocks for seconds.
+/* Each layer as a stage of its own, one after the other, with the job's microbatch. seconds[2 * i]
+ * and [2 * i + 1] are forward and backward of layer i for one microbatch. Blocks for seconds.
  * errors  as rp_stage_prepare */
 rp_err rp_profile_layers(rp_device *device, const rp_job *job, double *seconds) RP_MUST_CHECK;
 

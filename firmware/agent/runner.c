@@ -72,7 +72,7 @@ struct rp_runner {
     uint32_t trace_count;
 };
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static bool is_first(const rp_runner *r) {
     return r->at.job->stage == 0;
@@ -150,7 +150,7 @@ rp_runner_facts rp_runner_facts_of(const rp_runner *runner) {
     return runner->facts;
 }
 
-/* ---- segments --------------------------------------------------------------------------------- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 static void begin(rp_runner *r, bool evaluating) {
     RP_ASSERT(!r->active && r->running_count == 0);
@@ -224,7 +224,7 @@ static uint32_t step_samples(const rp_runner *r, uint64_t step) {
     return rp_sched_step_samples(r->evaluating ? &shape : &r->sched.shape, step);
 }
 
-/* ---- what comes in ---------------------------------------------------------------------------- */
+/* ---- what comes in --------------------------------------------------------------------------- */
 
 static bool header_is(const rp_Header *header, const rp_op *op) {
     return header->step == op->step && header->first == op->samples.first &&
@@ -290,8 +290,7 @@ static rp_err drain_feed(rp_runner *r) {
             }
             r->input.head = r->feed_head;
         } else {
-            return rp_fail(RP_ERR_PEER, "the feed brought kind %d",
-                           (int)r->feed_head->header.kind);
+            return rp_fail(RP_ERR_PEER, "the feed brought kind %d", (int)r->feed_head->header.kind);
         }
         r->feed_head = NULL;
     }
@@ -317,8 +316,7 @@ static rp_err find_target(rp_runner *r, const rp_op *op, const void **target) {
     const rp_message *message = r->label[i];
     size_t width = r->at.job->loss->class_target ? 1 : r->at.job->target_width;
     uint32_t samples = step_samples(r, op->step);
-    if (message->part_count != 1 ||
-        message->part[0].bytes != width * samples * sizeof(float)) {
+    if (message->part_count != 1 || message->part[0].bytes != width * samples * sizeof(float)) {
         return rp_fail(RP_ERR_PEER, "labels of step %llu have the wrong size",
                        (unsigned long long)op->step);
     }
@@ -336,7 +334,7 @@ static void drop_label(rp_runner *r, uint64_t step) {
     memmove(r->label + i, r->label + i + 1, (r->label_count - i) * sizeof *r->label);
 }
 
-/* ---- what goes out ---------------------------------------------------------------------------- */
+/* ---- what goes out --------------------------------------------------------------------------- */
 
 static void sent(void *context) {
     ((send_slot *)context)->state = SEND_FREE;
@@ -359,8 +357,7 @@ static rp_err send_ready(const rp_runner *r, outlet *out) {
             part[i] = (rp_part){slot->memory + offset, rp_shape_count(&shape) * sizeof(float)};
             offset += rp_shape_count(&out->crossing.sample[i]) * r->at.job->micro * sizeof(float);
         }
-        rp_err err =
-            rp_link_send(out->link, &header, part, out->crossing.count, false, sent, slot);
+        rp_err err = rp_link_send(out->link, &header, part, out->crossing.count, false, sent, slot);
         if (err != RP_OK) {
             return err == RP_ERR_AGAIN ? RP_OK : err;
         }
@@ -411,7 +408,7 @@ static bool control_has_room(const rp_runner *r) {
     return stats.unacked < RP_LINK_CONTROL_MAX / 2;
 }
 
-/* ---- issuing ops ------------------------------------------------------------------------------ */
+/* ---- issuing ops ----------------------------------------------------------------------------- */
 
 static rp_err commit(rp_runner *r, running_op *op) {
     op->issued_ns = rp_clock_now_ns(r->at.clock);
@@ -531,8 +528,8 @@ static rp_err try_update(rp_runner *r) {
         return RP_OK;
     }
     if (!r->evaluating) {
-        RP_TRY(rp_stage_update(r->at.stage, op.op.step, ask ? r->grad_scale : 1.0f,
-                               ask && r->skip));
+        RP_TRY(
+            rp_stage_update(r->at.stage, op.op.step, ask ? r->grad_scale : 1.0f, ask && r->skip));
     }
     r->waiting_verdict = r->have_verdict = false;
     RP_TRY(commit(r, &op));
@@ -542,8 +539,8 @@ fail:
 
 static rp_err try_next(rp_runner *r) {
     if (!r->have_next && !r->ops_over) {
-        r->have_next = r->evaluating ? next_eval(r, &r->next)
-                                     : r->at.job->sched->next(&r->sched, &r->next);
+        r->have_next =
+            r->evaluating ? next_eval(r, &r->next) : r->at.job->sched->next(&r->sched, &r->next);
         r->ops_over = !r->have_next;
     }
     if (!r->have_next || r->running_count == RP_RUNNER_DEPTH) {
@@ -564,7 +561,7 @@ static rp_err try_next(rp_runner *r) {
     }
 }
 
-/* ---- finished ops ----------------------------------------------------------------------------- */
+/* ---- finished ops ---------------------------------------------------------------------------- */
 
 static rp_err report_results(rp_runner *r, const rp_op *op) {
     uint32_t samples = step_samples(r, op->step);

@@ -31,8 +31,7 @@ typedef struct {
     rp_link *feed;    /* from the host: first and last stage, else NULL */
 } rp_runner_links;
 
-rp_err rp_runner_open(rp_arena *arena, const rp_runner_links *links,
-                      rp_runner **out) RP_MUST_CHECK;
+rp_err rp_runner_open(rp_arena *arena, const rp_runner_links *links, rp_runner **out) RP_MUST_CHECK;
 /* Waits for the device and lets go of messages; the links may be closed after it. */
 void rp_runner_close(rp_runner **runner);
 

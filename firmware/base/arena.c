@@ -84,7 +84,8 @@ rp_err rp_arena_alloc(rp_arena *arena, size_t count, size_t size, void **out) {
     size_t bytes;
     size_t rounded;
     if (!rp_mul_size(count, size, &bytes) || !rp_add_size(bytes, ALIGN - 1, &rounded)) {
-        return rp_fail(RP_ERR_MEMORY, "arena %s: %zu x %zu bytes overflow", arena->name, count, size);
+        return rp_fail(RP_ERR_MEMORY, "arena %s: %zu x %zu bytes overflow", arena->name, count,
+                       size);
     }
     rounded = rounded / ALIGN * ALIGN;
     size_t used;
@@ -95,7 +96,8 @@ rp_err rp_arena_alloc(rp_arena *arena, size_t count, size_t size, void **out) {
     }
     rp_arena_block *block = arena->blocks;
     if (!block || block->bytes - block->used < rounded) {
-        block = must_fail() ? NULL : add_block(arena, rounded > BLOCK_BYTES ? rounded : BLOCK_BYTES);
+        block =
+            must_fail() ? NULL : add_block(arena, rounded > BLOCK_BYTES ? rounded : BLOCK_BYTES);
         if (!block) {
             return rp_fail(RP_ERR_MEMORY, "arena %s: the system gives no %zu bytes", arena->name,
                            rounded);

@@ -16,9 +16,9 @@
 typedef struct rp_arena_block rp_arena_block;
 
 typedef struct {
-    const char *name;       /* borrowed, for messages */
-    size_t limit_bytes;     /* 0 = no limit */
-    size_t used_bytes;      /* sum of what was asked for, rounded to 16 */
+    const char *name;   /* borrowed, for messages */
+    size_t limit_bytes; /* 0 = no limit */
+    size_t used_bytes;  /* sum of what was asked for, rounded to 16 */
     bool sealed;
     rp_arena_block *blocks; /* newest first */
 } rp_arena;

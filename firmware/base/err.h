@@ -5,7 +5,8 @@
 #include <stdint.h>
 
 /* name, process exit code, text. Exit codes are the promise of `ringpipe --help`:
- * 2 bad usage or input, 3 ring failed, 4 device or driver, 5 refused by security, 130 interrupted. */
+ * 2 bad usage or input, 3 ring failed, 4 device or driver, 5 refused by security, 130 interrupted.
+ */
 #define RP_ERR_LIST(X)                                                                             \
     X(OK, 0, "success")                                                                            \
     X(USAGE, 2, "bad usage or input")                                                              \
@@ -46,8 +47,7 @@ const char *rp_err_message(void);
 /* Logs `message` with file and line, keeps it for rp_err_message(), and returns `err`.
  * Call it where the fault is found, never on the way up. */
 #define rp_fail(err, ...) rp_fail_at((err), __FILE__, __LINE__, __VA_ARGS__)
-rp_err rp_fail_at(rp_err err, const char *file, int line, const char *format, ...)
-    RP_PRINTF(4, 5);
+rp_err rp_fail_at(rp_err err, const char *file, int line, const char *format, ...) RP_PRINTF(4, 5);
 
 /* Jumps to `fail:` with the local `rp_err err` set when `call` fails. */
 #define RP_TRY(call)                                                                               \

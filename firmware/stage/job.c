@@ -67,8 +67,8 @@ static rp_err read_shape(rp_node *root, const char *key, rp_shape *out) {
 
 static rp_err read_numbers(rp_node *root, rp_job *job, uint32_t *stages, uint32_t *classes) {
     rp_err err;
-    static const char *const needed[] = {"stage", "stages", "batch", "microbatch",
-                                         "epoch_samples", "steps", "seed"};
+    static const char *const needed[] = {"stage",         "stages", "batch", "microbatch",
+                                         "epoch_samples", "steps",  "seed"};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
         RP_TRY(rp_node_need(root, needed[i]));
     }
@@ -125,7 +125,7 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
     RP_TRY(rp_optim_parse(&out->optim, rp_node_find(root, "optimizer")));
     RP_TRY(rp_lr_parse(&out->lr, rp_node_find(root, "lr_schedule")));
     RP_TRY(rp_schedule_parse(root, &out->sched));
-    out->optim.predicts = false; /* no schedule here predicts weights */
+    out->optim.predicts = false;      /* no schedule here predicts weights */
     (void)rp_node_find(root, "link"); /* these two are the agent's */
     (void)rp_node_find(root, "peers");
     RP_TRY(rp_node_done(root));

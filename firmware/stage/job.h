@@ -1,5 +1,6 @@
-/* A job: what one agent has to do in one run. The controller writes it as YAML (the parts that people
- * wrote are handed on as they stood), the agent reads it with the same parsers and the same checks.
+/* A job: what one agent has to do in one run. The controller writes it as YAML (the parts that
+ * people wrote are handed on as they stood), the agent reads it with the same parsers and the same
+ * checks.
  *
  *   stage: 1            stages: 4        cut: [conv2, fc1]
  *   sample: [1, 28, 28] classes: 10      target_width: 1

@@ -88,12 +88,12 @@ fail:
     return err;
 }
 
-/* ---- lifetimes -------------------------------------------------------------------------------- */
+/* ---- lifetimes ------------------------------------------------------------------------------- */
 
 typedef struct {
-    uint32_t readers;         /* layers of this stage that take it as input */
-    uint32_t last;            /* position of the last of them */
-    bool read_in_backward;    /* by a reader (needs_x) or its producer (needs_y) */
+    uint32_t readers;      /* layers of this stage that take it as input */
+    uint32_t last;         /* position of the last of them */
+    bool read_in_backward; /* by a reader (needs_x) or its producer (needs_y) */
 } rp_use;
 
 static rp_err collect_uses(rp_arena *arena, const rp_job *job, const rp_layout *layout,
@@ -173,8 +173,7 @@ static void place_grads(const rp_job *job, rp_layout *layout, const rp_use *use)
         }
         tensor->grad_first = outside ? layout->layer_count : use[t].last;
         int32_t birth = count - (int32_t)tensor->grad_first;
-        int32_t death =
-            tensor->input ? count + 1 : count - (int32_t)(t - layout->input_count);
+        int32_t death = tensor->input ? count + 1 : count - (int32_t)(t - layout->input_count);
         if (!outside) {
             uint32_t writer = layer_of(layout, use[t].last);
             uint32_t y = layout->input_count + use[t].last;
@@ -248,9 +247,10 @@ fail:
     return err;
 }
 
-/* ---- counts and bytes ------------------------------------------------------------------------- */
+/* ---- counts and bytes ------------------------------------------------------------------------ */
 
-/* Slots and debts by walking this stage's own op list; a few epochs' worth of steps show them all. */
+/* Slots and debts by walking this stage's own op list; a few epochs' worth of steps show them all.
+ */
 static void count_slots(const rp_job *job, rp_layout *layout) {
     uint64_t epoch = (job->epoch_samples + job->batch - 1) / job->batch;
     uint64_t end = epoch + 2 < 1024 ? epoch + 2 : 1024;
@@ -294,10 +294,10 @@ static void count_scratch(const rp_job *job, rp_layout *layout, rp_gemm_choice g
         uint32_t index = layer_of(layout, i);
         const rp_layer *layer = &model->layer[index];
         const rp_layer_plan *plan = &model->plan[index];
-        size_t work = layer->kind->workspace_bytes
-                          ? layer->kind->workspace_bytes(layer, plan, model->in[index], job->micro,
-                                                         gemm)
-                          : 0;
+        size_t work =
+            layer->kind->workspace_bytes
+                ? layer->kind->workspace_bytes(layer, plan, model->in[index], job->micro, gemm)
+                : 0;
         if (work > layout->workspace_bytes) {
             layout->workspace_bytes = work;
             layout->workspace_layer = index;

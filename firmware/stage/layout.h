@@ -1,12 +1,11 @@
 /* What memory a stage needs, decided before a device is touched: which tensors live in a slot from
  * forward to backward, which are scratch, which share storage. Pure.
  *
- * A tensor is the output of a layer of this stage, or one that crosses its lower boundary. Tensors of
- * a chain of in-place layers share one storage. Storage is
- *   kept      one buffer a slot: some backward reads it
- *   scratch   from a small pool, reused along the op by lifetime
- * and gradients the same; with split backwards the gradient that a weight gradient still needs is kept
- * in a debt slot. */
+ * A tensor is the output of a layer of this stage, or one that crosses its lower boundary. Tensors
+ * of a chain of in-place layers share one storage. Storage is kept      one buffer a slot: some
+ * backward reads it scratch   from a small pool, reused along the op by lifetime and gradients the
+ * same; with split backwards the gradient that a weight gradient still needs is kept in a debt
+ * slot. */
 #ifndef RP_STAGE_LAYOUT_H
 #define RP_STAGE_LAYOUT_H
 
@@ -52,8 +51,8 @@ typedef struct {
 
     rp_layout_memory value, grad;
 
-    uint32_t slots;      /* forwards in flight at once */
-    uint32_t debts;      /* input gradients whose weight gradient is to come, split schedules */
+    uint32_t slots; /* forwards in flight at once */
+    uint32_t debts; /* input gradients whose weight gradient is to come, split schedules */
     size_t workspace_bytes;
     uint32_t workspace_layer;
 

@@ -283,8 +283,8 @@ rp_err rp_stage_norms(rp_stage *stage, float *out) {
     rp_err err;
     RP_TRY(rp_grad_sumsq(stage->device, rp_darena_whole(stage->grads), stage->spans,
                          stage->trained_count, stage->norms));
-    RP_TRY(rp_buffer_read(stage->device, out, stage->norms, 0,
-                          stage->trained_count * sizeof(float)));
+    RP_TRY(
+        rp_buffer_read(stage->device, out, stage->norms, 0, stage->trained_count * sizeof(float)));
 fail:
     return err;
 }

@@ -24,8 +24,8 @@ const rp_layout *rp_stage_layout(const rp_stage *stage);
 rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const void *const *in, void *const *out,
                         bool training) RP_MUST_CHECK;
 
-/* Last stage: loss of the samples that the last forward of this range computed; no gradient. Frees the
- * slot. `target`: int32 classes or f32 rows. */
+/* Last stage: loss of the samples that the last forward of this range computed; no gradient. Frees
+ * the slot. `target`: int32 classes or f32 rows. */
 rp_err rp_stage_evaluate(rp_stage *stage, const rp_op *op, uint32_t step_samples,
                          const void *target) RP_MUST_CHECK;
 /* Other stages: an evaluation's slot is free again. */
@@ -48,8 +48,8 @@ rp_err rp_stage_update(rp_stage *stage, uint64_t step, float grad_scale, bool sk
 /* Per-sample (loss, correct) pairs of the step, into host floats (2 * samples). */
 rp_err rp_stage_results(rp_stage *stage, float *out, uint32_t samples) RP_MUST_CHECK;
 
-/* Mean time of the stage's layers over `repeats` runs of a full microbatch, without the copies to and
- * from the host: the planner's costs. Blocks; leaves weights and gradients as garbage. */
+/* Mean time of the stage's layers over `repeats` runs of a full microbatch, without the copies to
+ * and from the host: the planner's costs. Blocks; leaves weights and gradients as garbage. */
 rp_err rp_stage_time(rp_stage *stage, uint32_t repeats, double *forward_s,
                      double *backward_s) RP_MUST_CHECK;
 

@@ -15,8 +15,7 @@ static rp_err open_arenas(rp_stage *stage) {
     RP_TRY(rp_darena_open(stage->arena, stage->device, "weights", 0, flat, &stage->weights));
     RP_TRY(rp_darena_open(stage->arena, stage->device, "gradients", 0, flat, &stage->grads));
     for (uint32_t s = 0; s < layout->state_count; s++) {
-        RP_TRY(rp_darena_open(stage->arena, stage->device, "optimiser", 0, flat,
-                              &stage->state[s]));
+        RP_TRY(rp_darena_open(stage->arena, stage->device, "optimiser", 0, flat, &stage->state[s]));
     }
     RP_TRY(rp_darena_open(stage->arena, stage->device, "slots", 0, 0, &stage->memory));
 fail:
@@ -78,8 +77,7 @@ static rp_err take_slot(rp_stage *stage, rp_slot *slot) {
         for (uint32_t s = 0; s < plan->saved_count; s++) {
             size_t bytes =
                 plan->saved[s].fixed_bytes + plan->saved[s].sample_bytes * stage->job->micro;
-            RP_TRY(rp_darena_take(stage->memory, bytes,
-                                  &slot->saved[i * RP_LAYER_SAVED_MAX + s]));
+            RP_TRY(rp_darena_take(stage->memory, bytes, &slot->saved[i * RP_LAYER_SAVED_MAX + s]));
         }
     }
 fail:
@@ -144,8 +142,8 @@ static rp_err take_ends(rp_stage *stage) {
     if (job->stage + 1 == job->cut.stage_count) {
         size_t width = job->loss->class_target ? 1 : job->target_width;
         RP_TRY(rp_darena_take(stage->memory, width * job->micro * sizeof(float), &stage->target));
-        RP_TRY(rp_darena_take(stage->memory, 2 * (size_t)job->batch * sizeof(float),
-                              &stage->results));
+        RP_TRY(
+            rp_darena_take(stage->memory, 2 * (size_t)job->batch * sizeof(float), &stage->results));
     }
 fail:
     return err;

@@ -23,8 +23,8 @@ static rp_export find_index(const rp_stage *stage, uint32_t index) {
         const rp_stage_param *param = &stage->param[i];
         uint32_t states = param->grad.buffer ? stage->layout->state_count : 0;
         if (index < states) {
-            return (rp_export){&stage->job->model->param[param->model_param],
-                               param->state[index], stage->job->optim.kind->state_names[index]};
+            return (rp_export){&stage->job->model->param[param->model_param], param->state[index],
+                               stage->job->optim.kind->state_names[index]};
         }
         index -= states;
     }

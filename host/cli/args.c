@@ -68,8 +68,8 @@ static error_t on_text(int key, const char *value, rp_cli_args *args) {
     const struct {
         int key;
         const char **to;
-    } texts[] = {{'o', &args->out},   {'r', &args->resume}, {'w', &args->weights},
-                 {'k', &args->keys},  {'b', &args->board},  {'D', &args->dir},
+    } texts[] = {{'o', &args->out},  {'r', &args->resume}, {'w', &args->weights},
+                 {'k', &args->keys}, {'b', &args->board},  {'D', &args->dir},
                  {'T', &args->to}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (texts[i].key == key) {

@@ -22,7 +22,7 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    const char *words;   /* for the usage line: "RUN.yaml" */
+    const char *words; /* for the usage line: "RUN.yaml" */
     uint32_t words_min, words_max;
     const char *options; /* letters of args.c's table */
     const char *summary; /* one line */

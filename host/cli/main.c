@@ -12,12 +12,10 @@ static const rp_cli_verb verbs[] = {
     {"profile", "RUN.yaml", 1, 1, "sok", "Measure the cost of every layer", NULL, rp_verb_profile},
     {"draw", "SCHEDULE", 1, 1, "dmF", "Draw a schedule, measured by replay",
      "SCHEDULE is gpipe, 1f1b or zb-h1; `table` compares them all.", rp_verb_draw},
-    {"tune", "", 0, 0, "bMot", "Find the fastest kernel parameters of a board", NULL,
-     rp_verb_tune},
+    {"tune", "", 0, 0, "bMot", "Find the fastest kernel parameters of a board", NULL, rp_verb_tune},
     {"doctor", "", 0, 0, "bft", "Check driver, device, arithmetic and disk", NULL, rp_verb_doctor},
     {"keys", "new|show|trust NAME KEY", 1, 3, "D", "CURVE keys and who is trusted",
-     "new makes a pair, show prints the public key, trust adds a peer's public key.",
-     rp_verb_keys},
+     "new makes a pair, show prints the public key, trust adds a peer's public key.", rp_verb_keys},
     {"data", "fetch SET", 2, 2, "T", "Fetch a data set's official files, checksums verified", NULL,
      rp_verb_data},
     {"inspect", "FILE.safetensors", 1, 1, "", "List the tensors of a file", NULL, rp_verb_inspect},
@@ -31,10 +29,10 @@ static void print_usage(FILE *file) {
         (void)fprintf(file, "  ringpipe %-8s %-24s %s\n", verbs[i].name, verbs[i].words,
                       verbs[i].summary);
     }
-    (void)fprintf(file,
-                  "\nringpipe VERB --help lists the options of a verb; man ringpipe tells more.\n"
-                  "Exit codes: 0 finished, 2 bad usage or input, 3 the ring failed (resumable),\n"
-                  "4 device or driver fault, 5 refused by security, 130 interrupted (resumable).\n");
+    (void)fprintf(
+        file, "\nringpipe VERB --help lists the options of a verb; man ringpipe tells more.\n"
+              "Exit codes: 0 finished, 2 bad usage or input, 3 the ring failed (resumable),\n"
+              "4 device or driver fault, 5 refused by security, 130 interrupted (resumable).\n");
 }
 
 int main(int argc, char **argv) {

@@ -14,7 +14,7 @@
 enum { PIECE_FLOATS = 65536, KEEP = 2, NAME_BYTES = 64, PATH_BYTES = 512 };
 static const int64_t SAVE_NS = 600 * RP_NS_PER_S;
 
-/* ---- the list of tensors ---------------------------------------------------------------------- */
+/* ---- the list of tensors --------------------------------------------------------------------- */
 
 /* All exported parameters in model order, then the optimiser's states of the trained ones. */
 static rp_err list_tensors(rp_arena *arena, const rp_runfile *run, bool states,
@@ -57,7 +57,7 @@ static uint32_t find_entry(const rp_st_entry *entries, uint32_t count, const cha
     return i;
 }
 
-/* ---- saving ----------------------------------------------------------------------------------- */
+/* ---- saving ---------------------------------------------------------------------------------- */
 
 struct rp_saving {
     rp_st_entry *entries;
@@ -104,15 +104,15 @@ static rp_err open_writers(rp_arena *arena, rp_saving *saving, const rp_runfile 
     RP_TRY(rp_arena_printf(arena, &numbers[0], "%" PRIu64, position->step));
     RP_TRY(rp_arena_printf(arena, &numbers[1], "%" PRIu64, position->applied));
     RP_TRY(rp_arena_printf(arena, &numbers[2], "%" PRIu64, run->seed));
-    const char *const meta[] = {"format",    "pt",           "step",     numbers[0],
-                                "applied",   numbers[1],     "seed",     numbers[2],
-                                "model",     run->model_name, "schedule", run->sched->name,
-                                NULL};
+    const char *const meta[] = {
+        "format",   "pt",    "step",          numbers[0], "applied",        numbers[1], "seed",
+        numbers[2], "model", run->model_name, "schedule", run->sched->name, NULL};
     const char *const plain[] = {"format", "pt", NULL};
     if (folder) {
         RP_TRY(rp_arena_printf(arena, &path, "%s/step-%010" PRIu64 ".safetensors", folder,
                                position->step));
-        RP_TRY(rp_st_create(arena, path, saving->entries, saving->count, meta, &saving->checkpoint));
+        RP_TRY(
+            rp_st_create(arena, path, saving->entries, saving->count, meta, &saving->checkpoint));
     }
     if (weights_path) {
         RP_TRY(rp_st_create(arena, weights_path, saving->entries, saving->weight_count, plain,
@@ -186,8 +186,9 @@ rp_err rp_checkpoint_save(rp_ring *ring, const rp_position *position, const char
     while (saving->boards_left > 0) {
         RP_TRY(rp_ring_pump(ring, -1, 50 * RP_NS_PER_MS));
         if (rp_clock_now_ns(&ring->clock) > deadline_ns) {
-            err = rp_fail(RP_ERR_TIMEOUT, "%u boards did not send their tensors within %" PRId64
-                                          " s", saving->boards_left, SAVE_NS / RP_NS_PER_S);
+            err =
+                rp_fail(RP_ERR_TIMEOUT, "%u boards did not send their tensors within %" PRId64 " s",
+                        saving->boards_left, SAVE_NS / RP_NS_PER_S);
             goto fail;
         }
     }
@@ -206,7 +207,7 @@ fail:
     return err;
 }
 
-/* ---- loading ---------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static rp_err read_position(const rp_st_reader *reader, const char *path, rp_position *position) {
     const char *step = rp_st_meta(reader, "step");
@@ -248,8 +249,7 @@ static bool is_evaluated(const char *folder, uint64_t step) {
     return read && strtoull(line, NULL, 10) == step;
 }
 
-rp_err rp_checkpoint_find(rp_arena *arena, const char *folder, char **path,
-                          rp_position *position) {
+rp_err rp_checkpoint_find(rp_arena *arena, const char *folder, char **path, rp_position *position) {
     char newest[KEEP][NAME_BYTES] = {{0}};
     DIR *dir = opendir(folder);
     if (dir) {

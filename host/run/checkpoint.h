@@ -12,10 +12,11 @@
 
 /* Fetches every tensor from the ring and writes what is asked for (a path may be NULL). Pipes are
  * empty. errors IO: disk full, folder not writable: the old files are untouched */
-rp_err rp_checkpoint_save(rp_ring *ring, const rp_position *position,
-                          const char *checkpoint_folder, const char *weights_path) RP_MUST_CHECK;
+rp_err rp_checkpoint_save(rp_ring *ring, const rp_position *position, const char *checkpoint_folder,
+                          const char *weights_path) RP_MUST_CHECK;
 /* One message of a save; the controller hands TENSOR and TENSORS_END on. */
-rp_err rp_checkpoint_message(rp_ring *ring, uint32_t stage, const rp_message *message) RP_MUST_CHECK;
+rp_err rp_checkpoint_message(rp_ring *ring, uint32_t stage,
+                             const rp_message *message) RP_MUST_CHECK;
 
 /* The newest checkpoint of a run folder; *path NULL: there is none yet. errors FORMAT */
 rp_err rp_checkpoint_find(rp_arena *arena, const char *folder, char **path,

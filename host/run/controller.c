@@ -38,13 +38,13 @@ typedef struct {
     uint32_t norms_got;
     uint64_t norms_step;
     const double *layer_seconds; /* of the profile, when there was one */
-    double *sumsq; /* by parameter of the model; 0 for those without a gradient */
+    double *sumsq;               /* by parameter of the model; 0 for those without a gradient */
 } controller;
 
-/* ---- verdicts --------------------------------------------------------------------------------- */
+/* ---- verdicts -------------------------------------------------------------------------------- */
 
-/* The global gradient norm is summed in the order of the model's parameters, so the verdict does not
- * depend on the cut; a non-finite gradient anywhere skips the step everywhere. */
+/* The global gradient norm is summed in the order of the model's parameters, so the verdict does
+ * not depend on the cut; a non-finite gradient anywhere skips the step everywhere. */
 static rp_err give_verdict(controller *c) {
     double total = 0;
     for (uint32_t p = 0; p < c->run.model->param_count; p++) {
@@ -100,7 +100,7 @@ static rp_err on_norms(controller *c, uint32_t stage, const rp_message *message)
     return ++c->norms_got == c->ring.count ? give_verdict(c) : RP_OK;
 }
 
-/* ---- messages of a run ------------------------------------------------------------------------ */
+/* ---- messages of a run ----------------------------------------------------------------------- */
 
 static rp_err on_step_done(controller *c, const rp_Header *header) {
     rp_sched_shape shape = {.epoch_samples = c->run.data.count[RP_SPLIT_TRAIN],
@@ -155,7 +155,7 @@ static rp_err on_message(void *context, uint32_t stage, const rp_message *messag
     }
 }
 
-/* ---- segments --------------------------------------------------------------------------------- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 static bool all_finished(const controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
@@ -256,7 +256,7 @@ fail:
     return err;
 }
 
-/* ---- a training run --------------------------------------------------------------------------- */
+/* ---- a training run -------------------------------------------------------------------------- */
 
 static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
@@ -322,7 +322,7 @@ fail:
     return err;
 }
 
-/* ---- the ring comes up ------------------------------------------------------------------------ */
+/* ---- the ring comes up ----------------------------------------------------------------------- */
 
 static rp_err measure(controller *c) {
     rp_record_phase(c->record, "measuring every layer, to cut where the stages take equal time");
@@ -372,7 +372,7 @@ fail:
     return err;
 }
 
-/* ---- folders ---------------------------------------------------------------------------------- */
+/* ---- folders --------------------------------------------------------------------------------- */
 
 /* mkdir -p */
 static rp_err make_folders(const char *path) {
@@ -419,8 +419,10 @@ static rp_err choose_folder(controller *c, const rp_train_options *options) {
         return rp_fail(RP_ERR_USAGE, "%s: no run to resume: there is no run.yaml", c->folder);
     }
     if (!options->resume && used) {
-        return rp_fail(RP_ERR_USAGE, "%s: holds another run; choose a new folder, or go on in it "
-                                     "with --resume %s", c->folder, c->folder);
+        return rp_fail(RP_ERR_USAGE,
+                       "%s: holds another run; choose a new folder, or go on in it "
+                       "with --resume %s",
+                       c->folder, c->folder);
     }
     RP_TRY(make_folders(c->folder));
 fail:
@@ -512,12 +514,13 @@ static void report_ready(controller *c) {
     uint64_t slowest_ns = 0;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         device += c->ring.board[k].device_bytes;
-        slowest_ns = c->ring.board[k].prepare_ns > slowest_ns ? c->ring.board[k].prepare_ns
-                                                             : slowest_ns;
+        slowest_ns =
+            c->ring.board[k].prepare_ns > slowest_ns ? c->ring.board[k].prepare_ns : slowest_ns;
     }
     char text[160];
-    (void)snprintf(text, sizeof text, "%u boards are ready: kernels built in %.1f s, %.1f MiB of "
-                                      "device memory in use",
+    (void)snprintf(text, sizeof text,
+                   "%u boards are ready: kernels built in %.1f s, %.1f MiB of "
+                   "device memory in use",
                    c->ring.count, (double)slowest_ns * 1e-9, (double)device / (1 << 20));
     rp_record_phase(c->record, text);
 }
@@ -528,8 +531,8 @@ static rp_err run_training(controller *c, const rp_train_options *options, int s
     rp_err err;
     RP_TRY(find_start(c, options, &start, &states));
     RP_TRY(write_resolved(c));
-    RP_TRY(rp_record_open(&c->arena, &c->run, c->folder, options->format, &c->position,
-                          &c->record));
+    RP_TRY(
+        rp_record_open(&c->arena, &c->run, c->folder, options->format, &c->position, &c->record));
     RP_TRY(bring_up(c, options->keys_folder, signal_fd));
     report_ready(c);
     RP_TRY(write_plan(c));
@@ -577,7 +580,7 @@ fail:
     return close_all(&c, err);
 }
 
-/* ---- plan and profile ------------------------------------------------------------------------- */
+/* ---- plan and profile ------------------------------------------------------------------------ */
 
 rp_err rp_plan(const rp_train_options *options, bool profile_only) {
     controller c = {0};
@@ -597,7 +600,7 @@ fail:
     return close_all(&c, err);
 }
 
-/* ---- evaluation ------------------------------------------------------------------------------- */
+/* ---- evaluation ------------------------------------------------------------------------------ */
 
 rp_err rp_eval(const rp_eval_options *options) {
     controller c = {0};

@@ -1,4 +1,5 @@
-/* The controller: plans the cut, brings a ring up, feeds it, decides on every step, saves, finishes. */
+/* The controller: plans the cut, brings a ring up, feeds it, decides on every step, saves,
+ * finishes. */
 #ifndef RP_RUN_CONTROLLER_H
 #define RP_RUN_CONTROLLER_H
 
@@ -15,8 +16,8 @@ typedef struct {
     bool dry_run; /* read, check, plan; start nothing that trains */
 } rp_train_options;
 
-/* `ringpipe plan` (out: plan.json) and, with `profile_only`, `ringpipe profile` (out: profile.json);
- * without --out to standard output. */
+/* `ringpipe plan` (out: plan.json) and, with `profile_only`, `ringpipe profile` (out:
+ * profile.json); without --out to standard output. */
 rp_err rp_plan(const rp_train_options *options, bool profile_only) RP_MUST_CHECK;
 
 /* `ringpipe train`. errors as their exit codes say; a FAULT or INTERRUPTED run can be resumed */

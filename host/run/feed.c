@@ -26,8 +26,8 @@ rp_err rp_feed_open(rp_arena *arena, rp_ring *ring, rp_split split, bool trainin
     RP_TRY(RP_ARENA_NEW(arena, 1, &feed));
     feed->ring = ring;
     feed->untouched = step_first;
-    RP_TRY(rp_feeder_open(arena, &ring->run->data, split, training, ring->run->batch,
-                          step_first, step_end, BATCHES, &feed->feeder));
+    RP_TRY(rp_feeder_open(arena, &ring->run->data, split, training, ring->run->batch, step_first,
+                          step_end, BATCHES, &feed->feeder));
     *out = feed;
 fail:
     return err;

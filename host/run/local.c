@@ -104,18 +104,18 @@ static rp_err spawn(rp_local *local, uint32_t index, const char *program,
         (void)close(pipe_fd[1]);
         return rp_fail(RP_ERR_IO, "%s: %s", agent->log_path, strerror(errno));
     }
-    char *const argv[] = {(char *)(uintptr_t)"ringpipe-agent",
-                          (char *)(uintptr_t)"--listen",
-                          (char *)(uintptr_t)"tcp://127.0.0.1:0",
-                          (char *)(uintptr_t)"--board",
+    char *const argv[] = {(char *)(uintptr_t) "ringpipe-agent",
+                          (char *)(uintptr_t) "--listen",
+                          (char *)(uintptr_t) "tcp://127.0.0.1:0",
+                          (char *)(uintptr_t) "--board",
                           (char *)(uintptr_t)options->board,
-                          (char *)(uintptr_t)"--keys",
+                          (char *)(uintptr_t) "--keys",
                           keys,
-                          (char *)(uintptr_t)"--threads",
+                          (char *)(uintptr_t) "--threads",
                           threads,
-                          (char *)(uintptr_t)"--name",
+                          (char *)(uintptr_t) "--name",
                           name,
-                          (char *)(uintptr_t)"--once",
+                          (char *)(uintptr_t) "--once",
                           NULL};
     pid_t parent = getpid();
     agent->pid = fork();

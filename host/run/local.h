@@ -8,7 +8,7 @@
 #include "link/link.h"
 
 typedef struct {
-    pid_t pid; /* 0 when it has ended */
+    pid_t pid;  /* 0 when it has ended */
     int output; /* its standard output, until it has said where it listens */
     char endpoint[128];
     char public_text[RP_KEY_TEXT];

@@ -19,12 +19,11 @@ static json_t *layer_names(const rp_model *model, uint32_t first, uint32_t end) 
 static json_t *stage_object(const rp_ring *ring, const rp_cut *cut, uint32_t k,
                             const double *seconds) {
     const rp_board_state *board = &ring->board[k];
-    json_t *stage = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I}", "board", board->name, "layers",
-                              layer_names(ring->run->model, cut->first[k], cut->first[k + 1]),
-                              "slots", (json_int_t)board->slots, "device_bytes",
-                              (json_int_t)board->device_bytes, "weight_bytes",
-                              (json_int_t)board->weight_bytes, "resident_bytes",
-                              (json_int_t)board->resident_bytes);
+    json_t *stage = json_pack(
+        "{s:s, s:o, s:I, s:I, s:I, s:I}", "board", board->name, "layers",
+        layer_names(ring->run->model, cut->first[k], cut->first[k + 1]), "slots",
+        (json_int_t)board->slots, "device_bytes", (json_int_t)board->device_bytes, "weight_bytes",
+        (json_int_t)board->weight_bytes, "resident_bytes", (json_int_t)board->resident_bytes);
     double cost[2] = {0, 0};
     for (uint32_t i = cut->first[k]; seconds && i < cut->first[k + 1]; i++) {
         cost[0] += seconds[2 * (size_t)i];
@@ -47,10 +46,10 @@ rp_err rp_plan_write(FILE *file, const rp_ring *ring, const rp_cut *cut, const d
             (void)json_array_append_new(begins, json_string(name));
         }
     }
-    return dump(file, json_pack("{s:i, s:s, s:s, s:i, s:o, s:o}", "version", 1, "model",
-                                ring->run->model_name, "schedule", ring->run->sched->name,
-                                "microbatch", (int)ring->run->micro, "cut", begins, "stages",
-                                stages));
+    return dump(file,
+                json_pack("{s:i, s:s, s:s, s:i, s:o, s:o}", "version", 1, "model",
+                          ring->run->model_name, "schedule", ring->run->sched->name, "microbatch",
+                          (int)ring->run->micro, "cut", begins, "stages", stages));
 }
 
 rp_err rp_profile_write(FILE *file, const rp_ring *ring, const double *seconds) {
@@ -63,6 +62,6 @@ rp_err rp_profile_write(FILE *file, const rp_ring *ring, const double *seconds) 
                               "backward_s", seconds[2 * (size_t)i + 1]));
     }
     return dump(file, json_pack("{s:i, s:s, s:i, s:s?, s:o}", "version", 1, "model",
-                                ring->run->model_name, "microbatch", (int)ring->run->micro,
-                                "board", ring->board[0].device, "layers", layers));
+                                ring->run->model_name, "microbatch", (int)ring->run->micro, "board",
+                                ring->board[0].device, "layers", layers));
 }

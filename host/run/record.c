@@ -32,7 +32,7 @@ struct rp_record {
     uint64_t steps, samples, trace_ops;
     uint64_t epoch_samples, epoch_correct; /* of the epoch under way */
     double epoch_loss, train_loss;
-    double segment_s; /* wall time of all segments */
+    double segment_s;             /* wall time of all segments */
     int64_t step_ns[SPEED_STEPS]; /* ends of the last steps */
     uint32_t step_samples[SPEED_STEPS];
     int64_t *busy_ns; /* per stage, of the trace since the last picture */
@@ -206,9 +206,9 @@ rp_err rp_record_event(rp_record *record, const char *name, uint64_t step, const
     char line[256];
     (void)snprintf(line, sizeof line, "step %" PRIu64 ": %s", step, text);
     rp_progress_line(record->progress, line);
-    return record->folder ? rp_metrics_write_event(record->metrics, name, step,
-                                                   since_start_s(record), text)
-                          : RP_OK;
+    return record->folder
+               ? rp_metrics_write_event(record->metrics, name, step, since_start_s(record), text)
+               : RP_OK;
 }
 
 void rp_record_phase(rp_record *record, const char *text) {
@@ -272,7 +272,7 @@ rp_err rp_record_trace(rp_record *record, uint32_t stage, int64_t clock_offset_n
     return RP_OK;
 }
 
-/* ---- the end ---------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static rp_err stage_summaries(rp_record *record, const rp_ring *ring, const rp_cut *cut,
                               rp_summary *summary) {

@@ -17,7 +17,7 @@ static const int64_t BUILD_NS = 1800 * RP_NS_PER_S; /* kernels are built on slow
 static const int64_t SILENT_NS = 10 * RP_NS_PER_S;
 static const int64_t PING_NS = RP_NS_PER_S;
 
-/* ---- signals ---------------------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 rp_err rp_ring_signals(int *signal_fd) {
     sigset_t set;
@@ -48,7 +48,7 @@ static rp_err read_signals(rp_ring *ring) {
     return RP_OK;
 }
 
-/* ---- messages --------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static void on_hello(rp_ring *ring, rp_board_state *board, const rp_Header *header) {
     board->hello = true;
@@ -100,8 +100,8 @@ static rp_err on_message(rp_ring *ring, uint32_t stage, const rp_message *messag
     case RP_KIND_PROFILE:
         return on_profile(ring, board, message);
     case RP_KIND_FAULT: {
-        rp_err code = header->code > 0 && header->code < RP_ERR_COUNT ? (rp_err)header->code
-                                                                      : RP_ERR_FAULT;
+        rp_err code =
+            header->code > 0 && header->code < RP_ERR_COUNT ? (rp_err)header->code : RP_ERR_FAULT;
         return rp_fail(code, "board %s: %s", board->name, header->text);
     }
     case RP_KIND_FINISHED:
@@ -150,8 +150,7 @@ static rp_err watch(rp_ring *ring) {
                            "key, or its key is not %s",
                            board->name, board->endpoint, board->public_text);
         }
-        if (ring->watching && stats.last_heard_ns &&
-            now_ns - stats.last_heard_ns > SILENT_NS) {
+        if (ring->watching && stats.last_heard_ns && now_ns - stats.last_heard_ns > SILENT_NS) {
             return rp_fail(RP_ERR_FAULT, "board %s has been silent for %" PRId64 " s", board->name,
                            (now_ns - stats.last_heard_ns) / RP_NS_PER_S);
         }
@@ -195,8 +194,8 @@ rp_err rp_ring_send(rp_ring *ring, uint32_t stage, rp_Header *header, const rp_p
     int64_t deadline_ns = rp_clock_now_ns(&ring->clock) + HELLO_NS;
     header->run = ring->number;
     for (;;) {
-        rp_err err = rp_link_send(ring->board[stage].control, header, parts, part_count, true,
-                                  NULL, NULL);
+        rp_err err =
+            rp_link_send(ring->board[stage].control, header, parts, part_count, true, NULL, NULL);
         if (err != RP_ERR_AGAIN) {
             return err;
         }
@@ -266,15 +265,15 @@ static bool is_profiled(const rp_board_state *board) {
     return board->profiled;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static rp_err name_boards(rp_ring *ring) {
     for (uint32_t k = 0; k < ring->count; k++) {
         rp_board_state *board = &ring->board[k];
-        const char *endpoint = ring->local ? ring->local->agent[k].endpoint
-                                           : ring->run->roster[k].endpoint;
-        const char *key = ring->local ? ring->local->agent[k].public_text
-                                      : ring->run->roster[k].public_text;
+        const char *endpoint =
+            ring->local ? ring->local->agent[k].endpoint : ring->run->roster[k].endpoint;
+        const char *key =
+            ring->local ? ring->local->agent[k].public_text : ring->run->roster[k].public_text;
         (void)snprintf(board->endpoint, sizeof board->endpoint, "%s", endpoint);
         (void)snprintf(board->public_text, sizeof board->public_text, "%s", key);
         if (ring->local) {
@@ -380,15 +379,15 @@ void rp_ring_close(rp_ring *ring) {
     rp_local_close(&ring->local);
 }
 
-/* ---- phases ----------------------------------------------------------------------------------- */
+/* ---- phases ---------------------------------------------------------------------------------- */
 
 static rp_err send_texts(rp_ring *ring, uint32_t stage, rp_Kind kind, const rp_cut *cut) {
     char *job;
     char *model;
     rp_err err;
     const char *before = stage > 0 ? ring->board[stage - 1].public_text : NULL;
-    RP_TRY(rp_runfile_assignment(ring->arena, ring->run, cut, stage, ring->keys.public_text,
-                                 before, &job));
+    RP_TRY(rp_runfile_assignment(ring->arena, ring->run, cut, stage, ring->keys.public_text, before,
+                                 &job));
     RP_TRY(rp_config_text(ring->arena, ring->run->model_root, &model));
     rp_part parts[2] = {{job, strlen(job)}, {model, strlen(model)}};
     rp_Header header = rp_Header_init_zero;

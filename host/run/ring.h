@@ -1,5 +1,5 @@
-/* The ring as the controller sees it: one control link a board, a feed link to the first and the last,
- * and the phases that lead to a ring that can train.
+/* The ring as the controller sees it: one control link a board, a feed link to the first and the
+ * last, and the phases that lead to a ring that can train.
  *
  *   open -> hello -> (profile) -> assign -> connect -> segments ... -> bye
  *
@@ -49,7 +49,7 @@ struct rp_ring {
     int signal_fd;
     uint32_t interrupts; /* SIGINT and SIGTERM so far */
     int64_t last_ping_ns;
-    bool watching; /* silence of a board is a fault */
+    bool watching;         /* silence of a board is a fault */
     double *layer_seconds; /* of a profile: forward, backward per layer */
     rp_saving *saving;     /* the save under way, or NULL */
     /* Messages of a run go here. */

@@ -7,7 +7,7 @@
 
 enum { ASSIGNMENT_BYTES = 64 * 1024 };
 
-/* ---- model ------------------------------------------------------------------------------------ */
+/* ---- model ----------------------------------------------------------------------------------- */
 
 static rp_err model_path(rp_arena *arena, rp_node *root, const char *name, char **out) {
     if (strchr(name, '/') || strstr(name, ".yaml")) {
@@ -37,10 +37,11 @@ static rp_shape stated_input(rp_node *model) {
         long value = rp_node_is_scalar(item) ? strtol(rp_node_text(item), NULL, 10) : 0;
         shape.dim[i] = value > 0 && value < 1L << 24 ? (uint32_t)value : 0;
     }
-    return rp_shape_check(&shape) ? shape : (rp_shape){0}; /* the model's parser says what is wrong */
+    return rp_shape_check(&shape) ? shape
+                                  : (rp_shape){0}; /* the model's parser says what is wrong */
 }
 
-/* ---- sections --------------------------------------------------------------------------------- */
+/* ---- sections -------------------------------------------------------------------------------- */
 
 static rp_err need_map(rp_node *root, const char *key, rp_node **out) {
     *out = rp_node_find(root, key);
@@ -101,8 +102,10 @@ static rp_err read_roster(rp_arena *arena, const char *path, rp_runfile *run) {
         (void)rp_node_find(board, "board"); /* the profile's name, for people */
         RP_TRY(rp_node_done(board));
         if (strlen(entries[i].public_text) != RP_KEY_TEXT - 1) {
-            return rp_node_fail(board, "key: expected the %d characters that `ringpipe keys show` "
-                                       "prints on the board", RP_KEY_TEXT - 1);
+            return rp_node_fail(board,
+                                "key: expected the %d characters that `ringpipe keys show` "
+                                "prints on the board",
+                                RP_KEY_TEXT - 1);
         }
     }
     run->roster = entries;
@@ -194,8 +197,8 @@ static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *ru
     rp_shape input = stated_input(run->model_root);
     RP_TRY(rp_data_open(arena, &run->data, data, &input, run->loss->class_target, run->seed));
     run->data_open = true;
-    RP_TRY(rp_model_parse(arena, run->model_root, &run->data.sample, run->data.classes,
-                          &run->model));
+    RP_TRY(
+        rp_model_parse(arena, run->model_root, &run->data.sample, run->data.classes, &run->model));
     size_t outputs = rp_shape_count(rp_model_out(run->model));
     size_t wanted = run->loss->class_target ? run->data.classes : run->data.target_width;
     if (run->loss->class_target ? outputs < wanted : outputs != wanted) {
@@ -215,8 +218,8 @@ static void bound_steps(rp_runfile *run) {
     }
 }
 
-rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set, uint32_t set_count,
-                       rp_runfile *out) {
+rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set,
+                       uint32_t set_count, rp_runfile *out) {
     *out = (rp_runfile){.path = path, .seed = 1, .guard = true, .eval_epochs = 1};
     rp_err err;
     RP_TRY(rp_config_read_file(arena, path, &out->root));
@@ -246,7 +249,7 @@ void rp_runfile_close(rp_runfile *run) {
     }
 }
 
-/* ---- assignment ------------------------------------------------------------------------------- */
+/* ---- assignment ------------------------------------------------------------------------------ */
 
 static void put_shape(FILE *file, const rp_shape *shape) {
     for (uint32_t i = 0; i < shape->dims; i++) {
@@ -311,12 +314,12 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
     RP_TRY(put_part(arena, file, run->root, "schedule"));
     if (run->emulate) {
         (void)fprintf(file, "link:\n");
-        (void)fprintf(file, "  rate_mbit: %.17g\n  delay_ms: %.17g\n  jitter_ms: %.17g\n  loss: %.17g\n",
-                      run->link.rate_mbit, run->link.delay_ms, run->link.jitter_ms,
-                      run->link.loss);
+        (void)fprintf(file,
+                      "  rate_mbit: %.17g\n  delay_ms: %.17g\n  jitter_ms: %.17g\n  loss: %.17g\n",
+                      run->link.rate_mbit, run->link.delay_ms, run->link.jitter_ms, run->link.loss);
         if (run->link.outage_every_s > 0) {
-            (void)fprintf(file, "  outage: \"every %.17gs for %.17gs\"\n",
-                          run->link.outage_every_s, run->link.outage_s);
+            (void)fprintf(file, "  outage: \"every %.17gs for %.17gs\"\n", run->link.outage_every_s,
+                          run->link.outage_s);
         }
     }
     if (host_key) {

@@ -23,22 +23,22 @@ typedef struct {
     bool data_open;
 
     uint32_t stages;
-    bool local;                 /* agents are started here */
+    bool local;                    /* agents are started here */
     const rp_roster_entry *roster; /* when not local, one a stage */
-    const char *board;          /* profile of local agents */
-    uint32_t threads;           /* of a local agent; 0: cores shared out fairly */
+    const char *board;             /* profile of local agents */
+    uint32_t threads;              /* of a local agent; 0: cores shared out fairly */
     uint32_t memory_mib;
     bool emulate;
     rp_link_profile link;
 
     uint32_t epochs;
-    uint64_t steps;       /* of the whole run, both bounds applied */
+    uint64_t steps; /* of the whole run, both bounds applied */
     uint64_t epoch_steps;
     uint32_t batch, micro;
     uint64_t seed;
-    const char *init;     /* a weights file, or NULL */
+    const char *init; /* a weights file, or NULL */
     bool guard;
-    uint32_t eval_epochs; /* evaluate every so many epochs; 0: at the end only */
+    uint32_t eval_epochs;      /* evaluate every so many epochs; 0: at the end only */
     uint64_t checkpoint_steps; /* besides every epoch's end; 0: only there */
 
     const rp_loss_kind *loss;
@@ -52,8 +52,8 @@ typedef struct {
 /* `set` are the --set assignments. Opens the data set. Everything lives in `arena`; close it with
  * rp_runfile_close().
  * errors  USAGE, SHAPE, IO, FORMAT: exit code 2 */
-rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set, uint32_t set_count,
-                       rp_runfile *out) RP_MUST_CHECK;
+rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set,
+                       uint32_t set_count, rp_runfile *out) RP_MUST_CHECK;
 void rp_runfile_close(rp_runfile *run);
 
 /* The assignment of one stage as YAML text: see stage/job.h. Keys may be NULL for a profile. */

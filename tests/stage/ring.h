@@ -1,4 +1,5 @@
-/* For tests: a job from texts, and a ring of stages in one process that hands tensors on by memory. */
+/* For tests: a job from texts, and a ring of stages in one process that hands tensors on by memory.
+ */
 #ifndef RP_TESTS_STAGE_RING_H
 #define RP_TESTS_STAGE_RING_H
 

@@ -18,7 +18,8 @@ class Golden(RingCase):
         super().setUp()
         rows = "".join(f"{x:.17g},{0.5 * x:.17g}\n" for x in INPUTS)
         (self.dir / "train.csv").write_text("# x, y\n" + rows)
-        layers = "".join(f"  - {{name: d{i}, kind: dense, out: 1, bias: false}}\n" for i in range(4))
+        layers = "".join(
+            f"  - {{name: d{i}, kind: dense, out: 1, bias: false}}\n" for i in range(4))
         (self.dir / "chain.yaml").write_text("input: [1]\nlayers:\n" + layers)
         write_safetensors(self.dir / "start.safetensors",
                           {f"d{i}.weight": ([1, 1], [w]) for i, w in enumerate(START)})
