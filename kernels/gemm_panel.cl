@@ -137,15 +137,20 @@ inline void multiply(const place *to, global const float *a, local const float16
     FOR_ROWS(PUT)
 }
 
-/* Neighbouring columns lie side by side: rows are copied in runs. */
+/* Neighbouring columns lie side by side: rows of all panels are copied in runs, so that memory is
+ * read in long pieces. */
 inline void pack_wide(local float *to, global const float *b, local const int *row,
-                      local const int *col, uint kc, uint how) {
+                      local const int *col, uint kc, uint panels, uint how) {
     switch (how) {
 #define PACK_WIDE(apart, run)                                                                      \
     case RUN(apart, run):                                                                          \
         for (uint k = 0; k < kc; k++) {                                                            \
-            for (uint j = 0; j < NR; j += run) {                                                   \
-                CAT(vstore, run)(LOAD(apart, run)(b + row[k] + col[j]), 0, to + k * NR + j);       \
+            for (uint p = 0; p < panels; p++) {                                                    \
+                local float *line = to + (p * KC + k) * NR;                                        \
+                for (uint j = 0; j < NR; j += run) {                                               \
+                    CAT(vstore, run)                                                               \
+                    (LOAD(apart, run)(b + row[k] + col[p * NR + j]), 0, line + j);                 \
+                }                                                                                  \
             }                                                                                      \
         }                                                                                          \
         break;
@@ -153,35 +158,53 @@ inline void pack_wide(local float *to, global const float *b, local const int *r
     }
 }
 
-/* One panel of 32 columns of B, kc rows deep. wide, deep: how its columns or its rows lie side by
- * side; `full`: no column beyond the last. */
-inline void pack_panel(local float *to, global const float *b, local const int *row,
-                       local const int *col, uint kc, bool full, uint wide, uint deep) {
-    uint k = 0;
-    if (deep != 0) {
-        for (; k + 16 <= kc; k += 16) {
-            for (uint j = 0; j < NR; j += 16) {
-                float16 x[16];
-                int line[16];
-                for (uint i = 0; i < 16; i++) {
-                    line[i] = col[j + i];
-                }
-                read_lines(x, b, line, 16, row + k, deep);
-                transpose16(x);
+/* Neighbouring rows lie side by side: blocks of 16 x 16 are turned. Returns the rows done. */
+inline uint pack_deep(local float *to, global const float *b, local const int *row,
+                      local const int *col, uint kc, uint panels, uint how) {
+    const uint deep = kc / 16 * 16;
+    for (uint j = 0; j < panels * NR; j += 16) {
+        local float *panel = to + j / NR * KC * NR + j % NR;
+        int line[16];
+        for (uint i = 0; i < 16; i++) {
+            line[i] = col[j + i];
+        }
+        for (uint k = 0; k < deep; k += 16) {
+            float16 x[16];
+            read_lines(x, b, line, 16, row + k, how);
+            transpose16(x);
 #pragma unroll
-                for (uint i = 0; i < 16; i++) {
-                    vstore16(x[i], 0, to + (k + i) * NR + j);
-                }
+            for (uint i = 0; i < 16; i++) {
+                vstore16(x[i], 0, panel + (k + i) * NR);
             }
         }
-    } else if (wide != 0 && full) {
-        pack_wide(to, b, row, col, kc, wide);
-        return;
     }
+    return deep;
+}
+
+inline void pack_singly(local float *to, global const float *b, local const int *row,
+                        local const int *col, uint k, uint kc) {
     for (; k < kc; k++) {
         for (uint j = 0; j < NR; j++) {
             to[k * NR + j] = b[row[k] + col[j]];
         }
+    }
+}
+
+/* kc rows of the panels of B. wide, deep: how columns or rows lie side by side; full: panels without
+ * a column beyond the last. */
+inline void pack_panels(local float *to, global const float *b, local const int *row,
+                        local const int *col, uint kc, uint panels, uint full, uint wide,
+                        uint deep) {
+    uint done_rows = 0;
+    uint done_panels = 0;
+    if (deep != 0) {
+        done_rows = pack_deep(to, b, row, col, kc, panels, deep);
+    } else if (wide != 0) {
+        pack_wide(to, b, row, col, kc, full, wide);
+        done_panels = full;
+    }
+    for (uint p = done_panels; p < panels; p++) {
+        pack_singly(to + p * KC * NR, b, row, col + p * NR, done_rows, kc);
     }
 }
 
@@ -216,10 +239,8 @@ kernel ONE_ITEM void product(global float *c, ulong c_base, ulong c_part, int c_
     for (uint k = k0; k < k1; k += KC) {
         const uint kc = min((uint)KC, k1 - k);
         steps_fill(row_at, k, kc, STEPS(brow));
-        for (uint p = 0; p < panels; p++) {
-            pack_panel((local float *)packed + p * KC * NR, b + b_base, row_at, col_at + p * NR, kc,
-                       j0 + (p + 1) * NR <= cols, wide, deep);
-        }
+        pack_panels((local float *)packed, b + b_base, row_at, col_at, kc, panels, live / NR, wide,
+                    deep);
         place to = {.row_stride = c_row,
                     .run = c_run,
                     .add = k > k0 || accumulate,

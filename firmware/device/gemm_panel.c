@@ -61,8 +61,34 @@ static plan plan_call(const rp_mat *c, const rp_mat *a, const rp_mat *b) {
     return made;
 }
 
+/* The call as it is done: C = A * B, or its transpose when the sum is cut and B is the smaller one.
+ * A is packed in memory, B on the way, so the smaller one should be A; the parts of a cut sum are
+ * put in place by `finish`, which can turn them at no cost. */
+typedef struct {
+    rp_mat c, a, b;
+    rp_epilogue epilogue;
+} call;
+
+static call turn_call(const rp_mat *c, const rp_mat *a, const rp_mat *b,
+                      const rp_epilogue *epilogue) {
+    call made = {*c, *a, *b, *epilogue};
+    const uint32_t m = rp_mat_rows(c);
+    const uint32_t n = rp_mat_cols(c);
+    if (m > n && count_parts(n, m, rp_mat_cols(a)) > 1) {
+        made.c = rp_mat_transposed(*c);
+        made.a = rp_mat_transposed(*b);
+        made.b = rp_mat_transposed(*a);
+        if (epilogue->bias_axis != RP_BIAS_NONE) {
+            made.epilogue.bias_axis =
+                epilogue->bias_axis == RP_BIAS_ROW ? RP_BIAS_COL : RP_BIAS_ROW;
+        }
+    }
+    return made;
+}
+
 uint64_t rp_gemm_panel_elements(const rp_mat *c, const rp_mat *a, const rp_mat *b) {
-    return plan_call(c, a, b).total;
+    const call x = turn_call(c, a, b, &(rp_epilogue){0});
+    return plan_call(&x.c, &x.a, &x.b).total;
 }
 
 /* RUN() of kernels/gemm_tile.clh. */
@@ -140,7 +166,7 @@ static rp_err multiply(rp_device *device, const plan *p, const cut *how,
         deep = 0;
     }
     char defines[64];
-    const bool parted = how->groups[2] > 1;
+    const bool parted = p->parts > 1;
     const rp_steps plain = {RP_STEPS_WHOLE, 0, RP_STEPS_WHOLE, 0, 1};
     rp_kernel *kernel;
     rp_err err;
@@ -181,15 +207,16 @@ fail:
 
 rp_err rp_gemm_panel(rp_device *device, const rp_mat *c, const rp_mat *a, const rp_mat *b,
                      const rp_epilogue *epilogue, rp_buffer *workspace) {
-    plan p = plan_call(c, a, b);
+    const call x = turn_call(c, a, b, epilogue);
+    plan p = plan_call(&x.c, &x.a, &x.b);
     const cut how = cut_call(&p, &device->tuning.panel);
     rp_err err;
-    RP_TRY(rp_view_prepare(device, a, &p.a_spread, workspace, &p.a));
-    RP_TRY(rp_view_prepare(device, b, &p.b_spread, workspace, &p.b));
+    RP_TRY(rp_view_prepare(device, &x.a, &p.a_spread, workspace, &p.a));
+    RP_TRY(rp_view_prepare(device, &x.b, &p.b_spread, workspace, &p.b));
     RP_TRY(pack_rows(device, &p, workspace));
-    RP_TRY(multiply(device, &p, &how, epilogue, workspace));
-    if (how.groups[2] > 1) {
-        RP_TRY(rp_gemm_finish(device, &p.c, workspace, p.t, how.groups[2], epilogue));
+    RP_TRY(multiply(device, &p, &how, &x.epilogue, workspace));
+    if (p.parts > 1) {
+        RP_TRY(rp_gemm_finish(device, &p.c, workspace, p.t, how.groups[2], &x.epilogue));
     }
 fail:
     return err;
