@@ -652,6 +652,9 @@ static rp_err finish_op(rp_runner *r, running_op *op, int64_t done_ns) {
     if (op->results) {
         RP_TRY(report_results(r, &op->op));
     }
+    if (op->op.kind == RP_OP_UPDATE) {
+        RP_TRY(flush_trace(r)); /* the host shows who is busy */
+    }
     if (op->norms) {
         RP_TRY(report_norms(r, &op->op));
     }
@@ -706,11 +709,11 @@ rp_err rp_runner_step(rp_runner *r, bool *active) {
         return RP_OK;
     }
     RP_TRY(collect(r));
-    if (r->at.feed) {
-        RP_TRY(drain_feed(r));
-    }
     for (uint32_t issued = 0; issued < RP_RUNNER_DEPTH; issued++) {
         uint32_t before = r->running_count;
+        if (r->at.feed) {
+            RP_TRY(drain_feed(r));
+        }
         RP_TRY(try_next(r));
         if (r->running_count == before) {
             break;

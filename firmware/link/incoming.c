@@ -191,6 +191,7 @@ static void append(rp_link *link, const rp_Header *header, zmq_msg_t *parts, uin
         r->first = in;
     }
     r->last = in;
+    r->news = true;
     r->data_held += in->data ? 1 : 0;
 }
 

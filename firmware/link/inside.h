@@ -67,6 +67,7 @@ typedef struct {
     incoming *pool;
     uint32_t capacity;
     incoming *free, *first, *last;
+    bool news;            /* a message came since the last wait */
     uint32_t data_held;   /* accepted, not released */
     uint64_t data_count;  /* accepted in this stream */
     uint64_t expected;    /* seq */

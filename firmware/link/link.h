@@ -18,8 +18,13 @@
 #include "base/rng.h"
 #include "wire/frame.h"
 
-enum { RP_LINK_CONTROL_MAX = 256, RP_KEY_BYTES = 32, RP_KEY_TEXT = 41, RP_LINKS_WAIT_MAX = 64,
-       RP_LINK_WINDOW_MAX = 4096 };
+enum {
+    RP_LINK_CONTROL_MAX = 256,
+    RP_KEY_BYTES = 32,
+    RP_KEY_TEXT = 41,
+    RP_LINKS_WAIT_MAX = 64,
+    RP_LINK_WINDOW_MAX = 4096
+};
 
 /* ---- keys: CURVE pairs as files, Z85 text ---------------------------------------------------- */
 
@@ -52,26 +57,26 @@ void rp_links_close(rp_links **links); /* closes links that are left; never hang
 
 /* Optional emulation of a slow hop, below the reliability: `ring.link` of a run file. */
 typedef struct {
-    double rate_mbit;      /* 0 = unlimited */
+    double rate_mbit; /* 0 = unlimited */
     double delay_ms, jitter_ms;
-    double loss;           /* probability per message */
+    double loss;                     /* probability per message */
     double outage_every_s, outage_s; /* 0 = none */
 } rp_link_profile;
 rp_err rp_link_profile_parse(rp_link_profile *profile, rp_node *node) RP_MUST_CHECK;
 
 typedef struct {
-    const char *name;           /* for logs: "hop 1-2"; copied */
-    const char *bind;           /* tcp://HOST:PORT or tcp://HOST:* ; NULL when connecting; inproc://
-                                   works within one rp_links, without CURVE */
-    const char *connect;        /* tcp://HOST:PORT */
-    const char *peer_public;    /* connecting: the server's key (Z85). Binding: the one key allowed,
-                                   or NULL: any key given to rp_link_allow() */
-    uint32_t window;            /* data parcels the peer may have un-released here, 1 to
-                                   RP_LINK_WINDOW_MAX */
-    uint32_t send_window;       /* data parcels we may have un-acked, >= 1: the replay buffer */
-    size_t part_bytes_max;      /* larger frames are refused before they are allocated */
-    rp_link_profile emulate;    /* zeros = none; applies to what this end sends */
-    uint64_t run;               /* stamped on every header; others' are dropped; 0 = any */
+    const char *name;        /* for logs: "hop 1-2"; copied */
+    const char *bind;        /* tcp://HOST:PORT or tcp://HOST:* ; NULL when connecting; inproc://
+                                works within one rp_links, without CURVE */
+    const char *connect;     /* tcp://HOST:PORT */
+    const char *peer_public; /* connecting: the server's key (Z85). Binding: the one key allowed,
+                                or NULL: any key given to rp_link_allow() */
+    uint32_t window;         /* data parcels the peer may have un-released here, 1 to
+                                RP_LINK_WINDOW_MAX */
+    uint32_t send_window;    /* data parcels we may have un-acked, >= 1: the replay buffer */
+    size_t part_bytes_max;   /* larger frames are refused before they are allocated */
+    rp_link_profile emulate; /* zeros = none; applies to what this end sends */
+    uint64_t run;            /* stamped on every header; others' are dropped; 0 = any */
 } rp_link_options;
 
 typedef struct rp_link rp_link;
@@ -114,15 +119,15 @@ typedef struct {
     uint64_t bytes_sent, bytes_received, parcels_sent, parcels_received;
     uint64_t resent, duplicates, refused; /* refused: bad frames, wrong run, strangers */
     uint64_t unacked;
-    double busy_s;            /* emulated or measured time with bytes on the wire */
-    int64_t last_heard_ns;    /* any frame from the peer; 0 = never */
-    int64_t round_trip_ns;    /* of the last ping, 0 = unknown */
-    uint64_t peer_session;    /* 0 = not heard yet */
-    bool peer_restarted;      /* another session number appeared, once or more: what the old peer
-                                 had not acked is given up (done() is called), numbers and credit
-                                 begin anew; messages accepted before still come from recv */
-    bool auth_failed;         /* connecting: our handshake was refused, by our key or by the
-                                 server's; false again when one succeeds. Logged once. */
+    double busy_s;         /* emulated or measured time with bytes on the wire */
+    int64_t last_heard_ns; /* any frame from the peer; 0 = never */
+    int64_t round_trip_ns; /* of the last ping, 0 = unknown */
+    uint64_t peer_session; /* 0 = not heard yet */
+    bool peer_restarted;   /* another session number appeared, once or more: what the old peer
+                              had not acked is given up (done() is called), numbers and credit
+                              begin anew; messages accepted before still come from recv */
+    bool auth_failed;      /* connecting: our handshake was refused, by our key or by the
+                              server's; false again when one succeeds. Logged once. */
 } rp_link_stats;
 void rp_link_stats_of(const rp_link *link, rp_link_stats *out);
 
@@ -131,7 +136,8 @@ void rp_link_stats_of(const rp_link *link, rp_link_stats *out);
 rp_err rp_link_ping(rp_link *link) RP_MUST_CHECK;
 
 /* Sends due acks, then sleeps until a link may have something or must be stepped, a descriptor is
- * readable, or the timeout. A signal ends it, too. */
+ * readable, or the timeout. A signal ends it, too. A message that lay here at the wait before does
+ * not: who leaves one has something else to wait for first. */
 rp_err rp_link_wait(rp_link *const *link, uint32_t link_count, const int *fds, uint32_t fd_count,
                     int64_t timeout_ns) RP_MUST_CHECK;
 

@@ -76,7 +76,7 @@ static bool lends(const rp_link *link) {
 /* When this link has to be stepped even if nothing comes. */
 static int64_t deadline_ns(const rp_link *link, int64_t now) {
     int64_t at = now + RP_NS_PER_S;
-    if (link->in.first || sender_ready(link)) {
+    if (link->in.news || sender_ready(link)) {
         return now;
     }
     if (lends(link) && now + LENT_POLL_NS < at) {
@@ -119,6 +119,7 @@ rp_err rp_link_wait(rp_link *const *link, uint32_t link_count, const int *fds, u
         int64_t now = link_now_ns(link[i]);
         int64_t left = deadline_ns(link[i], now) - now;
         left = left > 0 ? left : 0;
+        link[i]->in.news = false;
         wait_ns = left < wait_ns ? left : wait_ns;
         count = add_link(items, count, link[i]);
     }
