@@ -6,7 +6,7 @@ enum {
     PANEL = 32,           /* columns of a packed panel */
     PANELS_MAX = 4,       /* of a work-group */
     TILE_ROWS_MAX = 24,   /* a common multiple of the tile heights */
-    GROUPS_WANTED = 16,   /* work-groups that keep a few threads busy to the end */
+    GROUPS_WANTED = 8,   /* work-groups that keep a few threads busy to the end */
     PART_DEPTH_MIN = 512, /* a sum is cut only into parts at least this deep */
     PART_ELEMENTS_MAX =
         1 << 20,      /* of C, when the sum is cut: the parts are written and read again */
