@@ -1,0 +1,132 @@
+/* Run files: what resolves, and what is refused with line and key. */
+#include "expect.h"
+
+#include <unistd.h>
+
+#include "run/runfile.h"
+
+static const char good[] = "model: mlp\n"
+                           "data: {set: glyphs, train: 50, test: 10}\n"
+                           "ring: {boards: 2, link: {delay_ms: 1, rate_mbit: 50}}\n"
+                           "train: {epochs: 3, batch: 16, microbatch: 4, seed: 9}\n"
+                           "loss: cross-entropy\n"
+                           "optimizer: {kind: adam, lr: 0.01, clip_norm: 2}\n"
+                           "lr_schedule: cosine\n"
+                           "schedule: 1f1b\n"
+                           "cut: auto\n";
+
+static char path[] = "/tmp/ringpipe-test-run-XXXXXX";
+
+static rp_err read_text(rp_arena *arena, const char *text, const char *set, rp_runfile *run) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    (void)fputs(text, file);
+    (void)fclose(file);
+    return rp_runfile_read(arena, path, &set, set ? 1 : 0, run);
+}
+
+static void refused(const char *text, const char *set, const char *message) {
+    rp_arena arena;
+    rp_arena_init(&arena, "test", 0);
+    rp_runfile run;
+    rp_err err = read_text(&arena, text, set, &run);
+    assert_int_equal(rp_err_exit_code(err), 2);
+    if (!strstr(rp_err_message(), message)) {
+        fail_msg("'%s' is not in '%s'", message, rp_err_message());
+    }
+    rp_arena_finish(&arena);
+}
+
+/* `good` with one text put in the place of another. */
+static void refused_changed(const char *from, const char *to, const char *message) {
+    char text[2048];
+    const char *at = strstr(good, from);
+    assert_non_null(at);
+    (void)snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, to, at + strlen(from));
+    refused(text, NULL, message);
+}
+
+static void a_good_file_resolves(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_arena_init(&arena, "test", 0);
+    rp_runfile run;
+    expect_ok(read_text(&arena, good, NULL, &run));
+    assert_int_equal(run.stages, 2);
+    assert_int_equal(run.epoch_steps, 4); /* 50 samples of 16 */
+    assert_int_equal(run.steps, 12);
+    assert_true(run.cut_auto && run.emulate && run.guard && run.local);
+    assert_string_equal(run.sched->name, "1f1b");
+    expect_close(run.optim.clip_norm, 2, 0, 0);
+    rp_runfile_close(&run);
+    expect_ok(read_text(&arena, good, "train.steps=5", &run));
+    assert_int_equal(run.steps, 5);
+    rp_runfile_close(&run);
+    rp_arena_finish(&arena);
+}
+
+/* What the host writes for a stage is what the agent reads. */
+static void the_assignment_is_read_back(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_arena_init(&arena, "test", 0);
+    rp_runfile run;
+    expect_ok(read_text(&arena, good, "optimizer.beta1=0.8", &run));
+    rp_cut cut = {2, {0, 2, run.model->layer_count}};
+    char *text;
+    expect_ok(rp_runfile_assignment(&arena, &run, &cut, 1, "hostkey", "beforekey", &text));
+    rp_node *root;
+    rp_job job;
+    expect_ok(rp_config_read_text(&arena, text, strlen(text), "assignment", &root));
+    expect_ok(rp_job_parse(&arena, root, run.model_root, &job));
+    assert_int_equal(job.stage, 1);
+    assert_int_equal(job.cut.first[1], 2);
+    assert_int_equal(job.steps, 12);
+    assert_int_equal(job.seed, 9);
+    assert_ptr_equal(job.sched, run.sched);
+    expect_close(job.optim.beta1, 0.8, 0, 0);
+    rp_link_profile link;
+    expect_ok(rp_link_profile_parse(&link, rp_node_find(root, "link")));
+    expect_close(link.delay_ms, 1, 0, 0);
+    expect_close(link.rate_mbit, 50, 0, 0);
+    rp_runfile_close(&run);
+    rp_arena_finish(&arena);
+}
+
+static void bad_files_are_refused(void **state) {
+    (void)state;
+    refused_changed("model: mlp", "model: mpl", "mpl");
+    refused_changed("epochs: 3", "epoch: 3", ":4: train.epoch: unknown key");
+    refused_changed("microbatch: 4", "microbatch: 17", "microbatch");
+    refused_changed("epochs: 3, ", "", "epochs");
+    refused_changed("boards: 2", "boards: 0", "boards");
+    refused_changed("boards: 2", "boards: 65", "boards");
+    refused_changed("boards: 2", "boards: 40", "layers");
+    refused_changed("kind: adam", "kind: adamm", "adamm");
+    refused_changed("schedule: 1f1b\n", "schedule: 1f1c\n", "1f1c");
+    refused_changed("cross-entropy", "hinge", "hinge");
+    refused_changed("cross-entropy", "mse", "");
+    refused_changed("cut: auto", "cut: [nowhere]", "nowhere");
+    refused_changed("cut: auto", "cut: []", "boards");
+    refused_changed("loss: cross-entropy\n", "loss: cross-entropy\nloss: mse\n", "loss");
+    refused_changed("optimizer: {kind: adam, lr: 0.01, clip_norm: 2}\n", "", "optimizer");
+    refused_changed("lr: 0.01", "lr: .nan", "lr");
+    refused(good, "train.bacth=3", "bacth");
+    refused(good, "ring.roster=/absent/lab.yaml", "exclude");
+}
+
+int main(void) {
+    int file = mkstemp(path);
+    if (file < 0) {
+        return 1;
+    }
+    (void)close(file);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_good_file_resolves),
+        cmocka_unit_test(the_assignment_is_read_back),
+        cmocka_unit_test(bad_files_are_refused),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    (void)remove(path);
+    return failed;
+}
