@@ -10,7 +10,7 @@ class FullDisk(program.Case):
         super().setUp()
         self.disk = self.dir / "disk"
         self.disk.mkdir()
-        words = ["mount", "-t", "tmpfs", "-o", "size=2m", "ringpipe-test", str(self.disk)]
+        words = ["mount", "-t", "tmpfs", "-o", "size=16m", "ringpipe-test", str(self.disk)]
         try:
             mounted = subprocess.run(words, capture_output=True, text=True, check=False)
         except FileNotFoundError:
