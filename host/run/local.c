@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -237,6 +238,8 @@ rp_err rp_local_open(rp_arena *arena, const rp_local_options *options, rp_local 
         local->agent[i].output = -1;
     }
     local->count = options->count;
+    struct stat status;
+    local->program_bytes = stat(program, &status) == 0 ? (uint64_t)status.st_size : 0;
     for (uint32_t i = 0; i < options->count; i++) {
         RP_TRY(rp_arena_printf(arena, &local->agent[i].log_path, "%s/agent-%u.log",
                                options->log_folder ? options->log_folder : local->folder, i));

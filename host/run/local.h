@@ -18,7 +18,8 @@ typedef struct {
 typedef struct {
     uint32_t count;
     rp_local_agent *agent;
-    char folder[256]; /* keys, and logs when no log folder was given; removed */
+    uint64_t program_bytes; /* of ringpipe-agent */
+    char folder[256];       /* keys, and logs when no log folder was given; removed */
 } rp_local;
 
 typedef struct {

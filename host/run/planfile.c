@@ -46,10 +46,14 @@ rp_err rp_plan_write(FILE *file, const rp_ring *ring, const rp_cut *cut, const d
             (void)json_array_append_new(begins, json_string(name));
         }
     }
-    return dump(file,
-                json_pack("{s:i, s:s, s:s, s:i, s:o, s:o}", "version", 1, "model",
-                          ring->run->model_name, "schedule", ring->run->sched->name, "microbatch",
-                          (int)ring->run->micro, "cut", begins, "stages", stages));
+    json_t *root = json_pack("{s:i, s:s, s:s, s:i, s:o, s:o}", "version", 1, "model",
+                             ring->run->model_name, "schedule", ring->run->sched->name,
+                             "microbatch", (int)ring->run->micro, "cut", begins, "stages", stages);
+    if (ring->local) {
+        (void)json_object_set_new(root, "agent_program_bytes",
+                                  json_integer((json_int_t)ring->local->program_bytes));
+    }
+    return dump(file, root);
 }
 
 rp_err rp_profile_write(FILE *file, const rp_ring *ring, const double *seconds) {

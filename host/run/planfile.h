@@ -6,9 +6,9 @@
 
 #include "run/ring.h"
 
-/* {"version", "model", "schedule", "microbatch", "cut": [...], "stages": [{board, layers, slots,
- * device_bytes, weight_bytes, resident_bytes, forward_s, backward_s}]}; the times when
- * `layer_seconds` is there. */
+/* {"version", "model", "schedule", "microbatch", "agent_program_bytes", "cut": [...], "stages":
+ * [{board, layers, slots, device_bytes, weight_bytes, resident_bytes, forward_s, backward_s}]}; the
+ * times when `layer_seconds` is there. */
 rp_err rp_plan_write(FILE *file, const rp_ring *ring, const rp_cut *cut,
                      const double *layer_seconds) RP_MUST_CHECK;
 /* {"version", "model", "microbatch", "board", "layers": [{name, kind, forward_s, backward_s}]} */
