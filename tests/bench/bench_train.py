@@ -38,7 +38,7 @@ class Net(torch.nn.Module):
             inputs = [shapes[name] for name in layer["from"]]
             module = self.make(layer, inputs[0], classes)
             if module is not None:
-                self.made[layer["name"]] = module
+                self.made[layer["name"].replace(".", "_")] = module
             shapes[layer["name"]] = self.apply_layer(layer, inputs)
             before = layer["name"]
 
@@ -68,7 +68,7 @@ class Net(torch.nn.Module):
         if kind == "concat":
             return torch.cat(inputs, 1)
         x = inputs[0].flatten(1) if kind == "dense" else inputs[0]
-        return self.made[layer["name"]](x)
+        return self.made[layer["name"].replace(".", "_")](x)
 
     def forward(self, x):
         values, before = {None: x}, None
