@@ -190,8 +190,8 @@ inline void pack_singly(local float *to, global const float *b, local const int 
     }
 }
 
-/* kc rows of the panels of B. wide, deep: how columns or rows lie side by side; full: panels without
- * a column beyond the last. */
+/* kc rows of the panels of B. wide, deep: how columns or rows lie side by side; full: so many
+ * panels have no column beyond the last. */
 inline void pack_panels(local float *to, global const float *b, local const int *row,
                         local const int *col, uint kc, uint panels, uint full, uint wide,
                         uint deep) {

@@ -17,7 +17,7 @@ static const struct {
 } shapes[] = {
     {512, 512, 512}, {64, 4096, 576}, {256, 1024, 1152}, {64, 512, 512}, {384, 128, 2048}};
 
-enum { SHAPES = sizeof shapes / sizeof *shapes, ROUNDS = 5, PANEL_PASSES = 3, TRIES_MAX = 1000 };
+enum { SHAPES = sizeof shapes / sizeof *shapes, ROUNDS = 5, PANEL_PASSES = 4, TRIES_MAX = 1000 };
 
 typedef struct {
     rp_device *device;
@@ -75,9 +75,17 @@ fail:
     return err;
 }
 
+/* The geometric mean. */
+static double score_of(const double *gflops) {
+    double logs = 0;
+    for (int i = 0; i < SHAPES; i++) {
+        logs += log(gflops[i] > 0 ? gflops[i] : 1e-6);
+    }
+    return exp(logs / SHAPES);
+}
+
 /* The shortest of a few runs, so that a busy neighbour does not decide. */
 static rp_err measure(tuner *t, double *score) {
-    double logs = 0;
     rp_err err = RP_OK;
     for (int i = 0; i < SHAPES; i++) {
         rp_mat a = rp_mat_plain(t->a, 0, shapes[i].m, shapes[i].k);
@@ -94,9 +102,8 @@ static rp_err measure(tuner *t, double *score) {
             }
         }
         t->gflops[i] = 2.0 * shapes[i].m * shapes[i].n * shapes[i].k / (double)shortest_ns;
-        logs += log(t->gflops[i]);
     }
-    *score = exp(logs / SHAPES);
+    *score = score_of(t->gflops);
 fail:
     return err;
 }
@@ -143,31 +150,76 @@ static void try_candidate(tuner *t, const rp_tuning *candidate, const char *name
 
 /* ---- panel ----------------------------------------------------------------------------------- */
 
+typedef struct {
+    rp_tuning_panel panel;
+    bool out; /* does not run here, or computes wrongly */
+    double gflops[SHAPES];
+} panel_candidate;
+
+static void measure_panel(tuner *t, const rp_tuning *base, panel_candidate *x) {
+    double score = 0;
+    char text[128];
+    t->device->tuning = *base;
+    t->device->tuning.panel = x->panel;
+    t->device->gemm = RP_GEMM_PANEL;
+    x->out = UINT64_C(4) * x->panel.columns * (x->panel.depth + 4) > t->device->facts.local_bytes ||
+             measure(t, &score) != RP_OK;
+    for (int i = 0; i < SHAPES && !x->out; i++) {
+        x->gflops[i] = t->gflops[i] > x->gflops[i] ? t->gflops[i] : x->gflops[i];
+    }
+    (void)snprintf(text, sizeof text, "panel   rows %u, depth %u, columns %u: %.1f GFLOP/s%s",
+                   x->panel.rows, x->panel.depth, x->panel.columns, score_of(x->gflops),
+                   x->out ? "  (fails)" : "");
+    if (t->progress) {
+        t->progress(text);
+    }
+}
+
+/* The fastest one that computes rightly. */
+static void choose_panel(tuner *t, const rp_tuning *base, panel_candidate *list, size_t count,
+                         best *winner) {
+    for (size_t tries = 0; tries < count && !winner->good; tries++) {
+        panel_candidate *first = NULL;
+        for (size_t i = 0; i < count; i++) {
+            if (!list[i].out && (!first || score_of(list[i].gflops) > score_of(first->gflops))) {
+                first = &list[i];
+            }
+        }
+        if (!first) {
+            return;
+        }
+        t->device->tuning = *base;
+        t->device->tuning.gemm = t->device->gemm = RP_GEMM_PANEL;
+        t->device->tuning.panel = first->panel;
+        first->out = rp_device_selftest(t->device) != RP_OK;
+        if (!first->out) {
+            *winner = (best){.good = true, .tuning = t->device->tuning};
+            winner->score = score_of(first->gflops);
+            memcpy(winner->gflops, first->gflops, sizeof winner->gflops);
+        }
+    }
+}
+
 static void tune_panel(tuner *t, const rp_tuning *base, const best *clblast, best *winner) {
-    static const rp_tuning_panel candidates[] = {
-        {8, 256, 128},  {12, 256, 128}, {8, 384, 128}, {12, 384, 128}, {8, 512, 128},
-        {12, 192, 128}, {8, 256, 64},   {12, 384, 64}, {8, 192, 96},   {8, 128, 32},
+    panel_candidate list[] = {
+        {.panel = {8, 256, 128}},  {.panel = {12, 256, 128}}, {.panel = {8, 384, 128}},
+        {.panel = {12, 384, 128}}, {.panel = {8, 512, 128}},  {.panel = {12, 192, 128}},
+        {.panel = {8, 256, 64}},   {.panel = {12, 384, 64}},  {.panel = {8, 192, 96}},
+        {.panel = {8, 128, 32}},
     };
-    const size_t count = sizeof candidates / sizeof *candidates;
+    const size_t count = sizeof list / sizeof *list;
+    size_t seen = 0;
     /* Several passes: a neighbour only makes a candidate slower, so its best time is the true one.
      */
     for (size_t i = 0; i < PANEL_PASSES * count && !time_is_up(t); i++) {
-        rp_tuning candidate = *base;
-        char name[64];
-        const rp_tuning_panel *x = &candidates[i % count];
-        candidate.gemm = RP_GEMM_PANEL;
-        candidate.panel = *x;
-        if (UINT64_C(4) * x->columns * (x->depth + 4) > t->device->facts.local_bytes) {
-            continue;
-        }
-        (void)snprintf(name, sizeof name, "rows %u, depth %u, columns %u", x->rows, x->depth,
-                       x->columns);
-        try_candidate(t, &candidate, name, winner);
+        measure_panel(t, base, &list[i % count]);
+        seen = i < count ? i + 1 : seen;
         /* One item a group: hopeless on a GPU, and no block size changes that. */
-        if (clblast->good && winner->score < clblast->score / 8) {
-            return;
+        if (clblast->good && score_of(list[0].gflops) < clblast->score / 8) {
+            break;
         }
     }
+    choose_panel(t, base, list, seen, winner);
 }
 
 /* ---- CLBlast --------------------------------------------------------------------------------- */
