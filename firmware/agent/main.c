@@ -7,12 +7,13 @@
 
 #include "agent/agent.h"
 #include "agent/board.h"
+#include "agent/roster.h"
 #include "base/log.h"
 
 const char *argp_program_version = "ringpipe-agent " RP_VERSION;
 
 typedef struct {
-    const char *listen, *board, *keys, *name;
+    const char *listen, *board, *keys, *name, *roster;
     uint32_t threads;
     bool once;
 } arguments;
@@ -28,6 +29,7 @@ static const struct argp_option argument_list[] = {
     {"listen", 'l', "tcp://HOST:PORT", 0, "Control socket; PORT + 1 and + 2 carry data; 0: any", 0},
     {"board", 'b', "NAME", 0, "Board profile, or auto (default)", 0},
     {"keys", 'k', "DIR", 0, "Folder with this board's keys and the trusted hosts", 0},
+    {"roster", 'r', "FILE", 0, "A roster: its hosts are trusted too", 0},
     {"threads", 't', "N", 0, "CPU threads on a CPU device; 0: all (default)", 0},
     {"name", 'n', "TEXT", 0, "Name in messages and pictures; default: the board's", 0},
     {"once", 'o', NULL, 0, "End after one run", 0},
@@ -49,6 +51,9 @@ static error_t on_argument(int key, char *value, struct argp_state *state) {
         return 0;
     case 'n':
         args->name = value;
+        return 0;
+    case 'r':
+        args->roster = value;
         return 0;
     case 'o':
         args->once = true;
@@ -96,6 +101,9 @@ static rp_err run(rp_arena *arena, const arguments *args) {
     rp_err err;
     RP_TRY(rp_keys_read(args->keys, &options.keys));
     RP_TRY(rp_keys_trusted(arena, args->keys, &options.trusted, &options.trusted_count));
+    if (args->roster) {
+        RP_TRY(rp_roster_hosts(arena, args->roster, &options.trusted, &options.trusted_count));
+    }
     RP_TRY(rp_board_find(arena, args->board, &board));
     rp_device_options wanted = {.platform = board.platform,
                                 .device = board.device,

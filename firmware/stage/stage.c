@@ -84,24 +84,25 @@ static bool same_range(const rp_range *a, const rp_range *b) {
 
 /* The schedule never asks for more slots than its own replay found. */
 static rp_slot *free_slot(rp_stage *stage) {
-    for (uint32_t i = 0; i < stage->layout->slots; i++) {
-        if (!stage->slot[i].busy) {
-            return &stage->slot[i];
-        }
+    rp_slot *slot = NULL;
+    for (uint32_t i = 0; !slot && i < stage->layout->slots; i++) {
+        slot = stage->slot[i].busy ? NULL : &stage->slot[i];
     }
-    RP_ASSERT(!"a forward without a free slot");
-    return NULL;
+    RP_ASSERT(slot);
+    return slot;
 }
 
+/* A backward follows its forward. */
 static rp_slot *slot_of(rp_stage *stage, const rp_op *op) {
-    for (uint32_t i = 0; i < stage->layout->slots; i++) {
+    rp_slot *found = NULL;
+    for (uint32_t i = 0; !found && i < stage->layout->slots; i++) {
         rp_slot *slot = &stage->slot[i];
-        if (slot->busy && slot->step == op->step && same_range(&slot->samples, &op->samples)) {
-            return slot;
-        }
+        bool fits =
+            slot->busy && slot->step == op->step && same_range(&slot->samples, &op->samples);
+        found = fits ? slot : NULL;
     }
-    RP_ASSERT(!"a backward without its forward");
-    return NULL;
+    RP_ASSERT(found);
+    return found;
 }
 
 rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const void *const *in, void *const *out,

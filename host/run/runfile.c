@@ -108,6 +108,7 @@ static rp_err read_roster(rp_arena *arena, const char *path, rp_runfile *run) {
                                 RP_KEY_TEXT - 1);
         }
     }
+    (void)rp_node_find(root, "hosts"); /* the agents' half */
     run->roster = entries;
     RP_TRY(rp_node_done(root));
 fail:
