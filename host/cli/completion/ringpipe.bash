@@ -52,6 +52,7 @@ _ringpipe_value() {
         fi
         ;;
     --split) _ringpipe_words "test train" "$word" ;;
+    --roster) _ringpipe_files yaml "$word" ;;
     --weights) _ringpipe_files safetensors "$word" ;;
     --board) _ringpipe_words "$(_ringpipe_names boards "")" "$word" ;;
     --resume | --dir | --to | --keys) _ringpipe_dirs "$word" ;;
@@ -102,7 +103,7 @@ _ringpipe_agent() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
     if ! _ringpipe_value agent "$before" "$word"; then
-        _ringpipe_words "--listen --board --keys --threads --name --once --help
+        _ringpipe_words "--listen --board --keys --roster --threads --name --once --help
             --version" "$word"
     fi
 }
