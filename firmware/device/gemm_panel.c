@@ -6,11 +6,11 @@ enum {
     PANEL = 32,           /* columns of a packed panel */
     PANELS_MAX = 4,       /* of a work-group */
     TILE_ROWS_MAX = 24,   /* a common multiple of the tile heights */
-    GROUPS_WANTED = 8,   /* work-groups that keep a few threads busy to the end */
+    GROUPS_WANTED = 8,    /* work-groups that keep a few threads busy to the end */
     PART_DEPTH_MIN = 512, /* a sum is cut only into parts at least this deep */
     PART_ELEMENTS_MAX =
-        1 << 20,      /* of C, when the sum is cut: the parts are written and read again */
-    PACK_TILES = 4    /* of a work-group of pack_rows */
+        1 << 20,   /* of C, when the sum is cut: the parts are written and read again */
+    PACK_TILES = 4 /* of a work-group of pack_rows */
 };
 
 typedef struct {
@@ -121,11 +121,10 @@ static rp_err pack_rows(rp_device *device, const plan *p, rp_buffer *workspace) 
     rp_arg_steps(&l, &p->a.col);
     rp_arg_u32(&l, describe_run(&p->a.col));
     rp_arg_u32(&l, count_run(&p->a.row));
-    RP_TRY(rp_launch_run(
-        &l, 2,
-        (size_t[]){divide_up(p->a.rows, panel->rows * PACK_TILES),
-                   divide_up(p->a.cols, panel->depth)},
-        (size_t[]){1, 1}));
+    RP_TRY(rp_launch_run(&l, 2,
+                         (size_t[]){divide_up(p->a.rows, panel->rows * PACK_TILES),
+                                    divide_up(p->a.cols, panel->depth)},
+                         (size_t[]){1, 1}));
 fail:
     return err;
 }
@@ -149,9 +148,10 @@ static cut cut_call(const plan *p, const rp_tuning_panel *panel) {
         made.panels--;
     }
     made.groups[0] = divide_up(n, made.panels * PANEL);
+    /* Every block of rows packs B for itself: as much work as four tiles. */
     const uint32_t tiles = divide_up(m, panel->rows);
     const uint32_t blocks =
-        smaller(tiles, divide_up(GROUPS_WANTED, made.groups[0] * made.groups[2]));
+        smaller(divide_up(tiles, 4), divide_up(GROUPS_WANTED, made.groups[0] * made.groups[2]));
     made.row_each = divide_up(tiles, blocks) * panel->rows;
     made.groups[1] = divide_up(m, made.row_each);
     return made;

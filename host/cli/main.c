@@ -55,7 +55,9 @@ int main(int argc, char **argv) {
             return rp_err_exit_code(verbs[i].run(&args));
         }
     }
-    (void)fprintf(stderr, name[0] ? "ringpipe: no verb '%s'\n\n" : "", name);
+    if (name[0]) {
+        (void)fprintf(stderr, "ringpipe: no verb '%s'\n\n", name);
+    }
     print_usage(stderr);
     return 2;
 }

@@ -44,9 +44,9 @@ class Keys(program.Case):
         err = self.refused(*words, code=5, program=program.AGENT)
         self.assertIn("secret.key", err)
 
-    def agent(self, keys):
+    def agent(self, keys, *words):
         """A running agent, and its endpoint as it says it."""
-        words = ("--listen", "tcp://127.0.0.1:0", "--keys", keys)
+        words = ("--listen", "tcp://127.0.0.1:0", "--keys", keys, *words)
         process = self.start(*words, program=program.AGENT)
         for line in process.stdout:
             found = re.search(r"tcp://127\.0\.0\.1:\d+", line)
@@ -63,6 +63,15 @@ class Keys(program.Case):
         public, controller = self.new("agent"), self.new("controller")
         self.ringpipe("keys", "trust", "--dir", "agent", "controller", controller)
         process, address = self.agent("agent")
+        run = self.roster(address, public)
+        self.ringpipe("train", run, "--out", "out", "--keys", "controller")
+        process.send_signal(signal.SIGTERM)
+        self.finish(process)
+
+    def test_hosts_of_a_roster(self):
+        public, controller = self.new("agent"), self.new("controller")
+        (self.dir / "hosts.yaml").write_text(f"hosts:\n  - {{name: me, key: '{controller}'}}\n")
+        process, address = self.agent("agent", "--roster", "hosts.yaml")
         run = self.roster(address, public)
         self.ringpipe("train", run, "--out", "out", "--keys", "controller")
         process.send_signal(signal.SIGTERM)

@@ -41,7 +41,7 @@ class Usage(program.Case):
 
     def test_agent(self):
         out, _ = self.ringpipe("--help", program=program.AGENT)
-        for option in ("--listen", "--board", "--keys", "--threads"):
+        for option in ("--listen", "--board", "--keys", "--roster", "--threads"):
             self.assertIn(option, out)
         self.assertIn("--wrong", self.refused("--wrong", program=program.AGENT))
         self.assertIn("--listen", self.refused("--board", "pocl-cpu", program=program.AGENT))
