@@ -67,8 +67,8 @@ static rp_err read_shape(rp_node *root, const char *key, rp_shape *out) {
 
 static rp_err read_numbers(rp_node *root, rp_job *job, uint32_t *stages, uint32_t *classes) {
     rp_err err;
-    static const char *const needed[] = {"stage",         "stages", "batch", "microbatch",
-                                         "epoch_samples", "steps",  "seed"};
+    static const char *const needed[] = {"stage",      "cut",           "stages", "batch",
+                                         "microbatch", "epoch_samples", "steps",  "seed"};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
         RP_TRY(rp_node_need(root, needed[i]));
     }
