@@ -302,7 +302,7 @@ static void try_xgemm(tuner *t, const rp_tuning *base, const xgemm *x, best *win
     try_candidate(t, &candidate, name, winner);
 }
 
-static void tune_clblast(tuner *t, const rp_tuning *base, best *winner) {
+static void tune_xgemm(tuner *t, const rp_tuning *base, best *winner) {
     static const xgemm known[] = {
         {0, 1, 32, 2, 8, 8, 64, 32, 8, 128, 0, 0, 0, 0, 8, 4},    /* CPUs with wide vectors */
         {0, 1, 32, 2, 8, 8, 64, 8, 8, 64, 0, 0, 0, 0, 4, 4},      /* CPUs */
@@ -310,7 +310,6 @@ static void tune_clblast(tuner *t, const rp_tuning *base, best *winner) {
         {0, 1, 32, 2, 16, 16, 64, 16, 16, 64, 1, 1, 0, 0, 4, 4},
         {0, 1, 16, 2, 8, 8, 32, 8, 8, 32, 0, 0, 0, 0, 4, 4}, /* small GPUs */
     };
-    static const size_t switches[] = {0, 64, 128, 256, 512, 1024};
     const rp_device_facts *facts = &t->device->facts;
     rp_rng rng = rp_rng_named(1, "tune");
     for (size_t i = 0; i < sizeof known / sizeof *known && !time_is_up(t); i++) {
@@ -324,11 +323,13 @@ static void tune_clblast(tuner *t, const rp_tuning *base, best *winner) {
             try_xgemm(t, base, &x, winner);
         }
     }
-    /* A few measurements that are worth running late: nothing is built for them. */
-    for (size_t i = 0; winner->good && winner->tuning.clblast_count == 2 &&
-                       i < sizeof switches / sizeof *switches;
-         i++) {
-        rp_tuning candidate = winner->tuning;
+}
+
+static void tune_switch(tuner *t, best *winner) {
+    static const size_t switches[] = {0, 64, 128, 256, 512, 1024};
+    const rp_tuning base = winner->tuning;
+    for (size_t i = 0; i < sizeof switches / sizeof *switches && !time_is_up(t); i++) {
+        rp_tuning candidate = base;
         char name[64];
         set_switch(&candidate, switches[i]);
         (void)snprintf(name, sizeof name, "padded matrices from size %zu on", switches[i]);
@@ -419,13 +420,17 @@ rp_err rp_tune_run(rp_arena *arena, rp_device *device, double minutes, const cha
     base.clblast_count = 0;
     panel->tuning = clblast->tuning = base;
     try_candidate(&t, &base, "its own parameters", clblast);
-    /* A third of the time for the few candidates of the panel kernel, the rest for CLBlast. */
+    /* The panel kernel has few candidates, Xgemm many, the switch-over six. */
     const int64_t start_ns = now_ns();
     const int64_t all_ns = (int64_t)(minutes * 60e9);
     t.end_ns = start_ns + all_ns / 3;
     tune_panel(&t, &base, clblast, panel);
+    t.end_ns = start_ns + all_ns / 6 * 5;
+    tune_xgemm(&t, &base, clblast);
     t.end_ns = start_ns + all_ns;
-    tune_clblast(&t, &base, clblast);
+    if (clblast->good && clblast->tuning.clblast_count == 2) {
+        tune_switch(&t, clblast);
+    }
     if (!panel->good && !clblast->good) {
         RP_TRY(
             rp_fail(RP_ERR_NUMERIC, "no product on %s passes the self-test", device->facts.name));
