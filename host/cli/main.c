@@ -50,7 +50,12 @@ int main(int argc, char **argv) {
             static char program[64];
             (void)snprintf(program, sizeof program, "ringpipe %s", name);
             argv[1] = program;
-            rp_cli_args args = {.format = "text", .split = "test", .board = "auto", .minutes = 5};
+            rp_cli_args args = {.format = "text",
+                                .split = "test",
+                                .board = "auto",
+                                .minutes = 5,
+                                .stages = 4,
+                                .micro = 8};
             rp_cli_parse(&verbs[i], argc - 1, argv + 1, &args);
             return rp_err_exit_code(verbs[i].run(&args));
         }

@@ -16,11 +16,15 @@ rp_err rp_verb_draw(const rp_cli_args *args) {
     }
     const rp_sched_kind *kind = rp_sched_find(args->word[0]);
     if (!kind) {
-        return rp_fail(RP_ERR_USAGE, "no schedule '%s'", args->word[0]);
+        char known[256] = "table";
+        for (uint32_t i = 0; rp_sched_kinds[i]; i++) {
+            size_t used = strlen(known);
+            (void)snprintf(known + used, sizeof known - used, " %s", rp_sched_kinds[i]->name);
+        }
+        return rp_fail(RP_ERR_USAGE, "no schedule '%s'; there are: %s", args->word[0], known);
     }
-    uint32_t stages = args->stages ? args->stages : 4;
-    uint32_t micro = args->micro ? args->micro : 8;
-    return rp_draw_schedule(stdout, kind, stages, micro, strcmp(args->format, "svg") == 0);
+    bool svg = strcmp(args->format, "svg") == 0;
+    return rp_draw_schedule(stdout, kind, args->stages, args->micro, svg);
 }
 
 static const char *keys_folder(const rp_cli_args *args, char *out, size_t bytes) {

@@ -35,9 +35,10 @@ cut: [d1, d2, d3]
 """)
 
     def check(self, schedule, *sets):
-        summary = self.train(self.run_yaml, "out", f"schedule={schedule}", *sets)
+        out = f"{schedule}-{len(sets)}"
+        summary = self.train(self.run_yaml, out, f"schedule={schedule}", *sets)
         self.assertEqual(summary["steps"], 3)
-        got = read_safetensors(self.dir / "out" / "weights.safetensors")
+        got = read_safetensors(self.dir / out / "weights.safetensors")
         for i, want in enumerate(WANT):
             value = got[f"d{i}.weight"][0]
             self.assertTrue(abs(value - want) <= 1e-6, f"{schedule}: d{i} is {value}, not {want}")
