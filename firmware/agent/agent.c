@@ -12,6 +12,7 @@
 
 enum { CONTROL_PART_MAX = 4 << 20, PIECE_FLOATS = 65536, SAVE_UNACKED_MAX = 16 };
 static const int64_t HOST_SILENT_NS = 30 * RP_NS_PER_S;
+static const int64_t FIRST_WORD_NS = 600 * RP_NS_PER_S;
 
 /* One run, from ASSIGN to BYE; everything lies in its own arena. */
 typedef struct {
@@ -153,8 +154,10 @@ static void fault(rp_agent *agent, rp_err code) {
     rp_Header header = rp_Header_init_zero;
     header.kind = RP_KIND_FAULT;
     header.code = (uint32_t)code;
-    (void)snprintf(header.text, sizeof header.text, "%s", rp_err_message());
-    if (answer(agent, &header, NULL, 0) != RP_OK) {
+    const char *why = rp_err_message();
+    rp_part part = {why, strlen(why)}; /* longer than a header's text */
+    (void)snprintf(header.text, sizeof header.text, "%.100s", why);
+    if (answer(agent, &header, &part, part.bytes > 0) != RP_OK) {
         rp_log_warn("the host could not be told");
     }
     end_run(agent);
@@ -189,8 +192,9 @@ static rp_err read_job(rp_agent *agent, const rp_message *message, rp_node **roo
     RP_TRY(rp_config_read_text(&run->arena, message->part[1].data, message->part[1].bytes, "model",
                                &model));
     RP_TRY(rp_job_parse(&run->arena, *root, model, &run->job));
-    if (run->job.memory_mib == 0) {
-        run->job.memory_mib = agent->options.memory_mib;
+    uint32_t own = agent->options.memory_mib; /* a run may ask for less, not for more */
+    if (own && (run->job.memory_mib == 0 || run->job.memory_mib > own)) {
+        run->job.memory_mib = own;
     }
 fail:
     return err;
@@ -541,7 +545,11 @@ static rp_err drain_control(rp_agent *agent) {
 static void watch_host(rp_agent *agent) {
     rp_link_stats stats;
     rp_link_stats_of(agent->control, &stats);
-    int64_t heard_ns = stats.last_heard_ns ? stats.last_heard_ns : agent->born_ns;
+    if (stats.last_heard_ns == 0 && !agent->options.once) {
+        return; /* a board waits for its first host as long as it takes */
+    }
+    /* a host speaks only when all its local agents are up */
+    int64_t heard_ns = stats.last_heard_ns ? stats.last_heard_ns : agent->born_ns + FIRST_WORD_NS;
     if (rp_clock_now_ns(agent->clock) - heard_ns < HOST_SILENT_NS) {
         return;
     }

@@ -60,7 +60,6 @@ struct rp_runner {
     int64_t last_done_ns;
 
     bool waiting_verdict, have_verdict, skip;
-    bool norms_asked;
     float grad_scale;
 
     float *results, *norms;
@@ -158,7 +157,7 @@ static void begin(rp_runner *r, bool evaluating) {
     r->evaluating = evaluating;
     r->ops_over = false;
     r->have_next = false;
-    r->waiting_verdict = r->have_verdict = r->norms_asked = false;
+    r->waiting_verdict = r->have_verdict = false;
 }
 
 rp_err rp_runner_train(rp_runner *r, uint64_t step_first, uint64_t step_end) {

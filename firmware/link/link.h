@@ -22,7 +22,7 @@ enum {
     RP_LINK_CONTROL_MAX = 256,
     RP_KEY_BYTES = 32,
     RP_KEY_TEXT = 41,
-    RP_LINKS_WAIT_MAX = 64,
+    RP_LINKS_WAIT_MAX = 66,
     RP_LINK_WINDOW_MAX = 4096
 };
 

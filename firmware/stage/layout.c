@@ -272,19 +272,35 @@ static void count_slots(const rp_job *job, rp_layout *layout) {
     }
 }
 
-static void count_params(const rp_job *job, rp_layout *layout, uint32_t align) {
+/* Gives the number of trained parameters. */
+static uint32_t count_params(const rp_job *job, rp_layout *layout, uint32_t align) {
+    uint32_t trained = 0;
     for (uint32_t i = 0; i < layout->layer_count; i++) {
         const rp_layer_plan *plan = &job->model->plan[layer_of(layout, i)];
         for (uint32_t p = 0; p < plan->param_count; p++) {
             size_t bytes = rp_darena_round(sample_bytes(&plan->param[p].shape), align);
             if (plan->param[p].role == RP_PARAM_TRAINED) {
                 layout->weight_bytes += bytes;
+                trained++;
             } else {
                 layout->running_bytes += bytes;
             }
         }
     }
     layout->state_count = job->optim.kind->state_count(&job->optim);
+    return trained;
+}
+
+/* The ends of the op list: labels, losses, and the norms of the gradients. */
+static void count_ends(const rp_job *job, rp_layout *layout, uint32_t trained, uint32_t align) {
+    layout->scratch_bytes += rp_darena_round((2 * (size_t)trained + 2) * sizeof(uint32_t), align);
+    layout->scratch_bytes +=
+        rp_darena_round(rp_grad_sumsq_bytes(layout->weight_bytes, trained), align);
+    if (job->stage + 1 == job->cut.stage_count) {
+        size_t width = job->loss->class_target ? 1 : job->target_width;
+        layout->scratch_bytes += rp_darena_round(width * job->micro * sizeof(float), align);
+        layout->scratch_bytes += rp_darena_round(2 * (size_t)job->batch * sizeof(float), align);
+    }
 }
 
 static void count_scratch(const rp_job *job, rp_layout *layout, rp_gemm_choice gemm,
@@ -339,7 +355,7 @@ rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, u
     RP_TRY(place_buffers(arena, &layout->value, (int32_t)layout->layer_count));
     RP_TRY(place_buffers(arena, &layout->grad, (int32_t)layout->layer_count + 1));
     count_slots(job, layout);
-    count_params(job, layout, align_bytes);
+    count_ends(job, layout, count_params(job, layout, align_bytes), align_bytes);
     count_scratch(job, layout, gemm, align_bytes);
     layout->total_bytes = layout->weight_bytes * (2 + layout->state_count) + layout->running_bytes +
                           layout->slots * layout->slot_bytes + layout->debts * layout->debt_bytes +

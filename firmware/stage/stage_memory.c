@@ -178,7 +178,7 @@ static rp_err warm_up(rp_stage *stage) {
         size_t tensor = rp_shape_count(&layout->tensor[t].sample) * job->micro * sizeof(float);
         bytes = tensor > bytes ? tensor : bytes;
     }
-    bytes += (size_t)job->batch * 2 * sizeof(float);
+    bytes += ((size_t)job->batch * 2 + stage->trained_count) * sizeof(float);
     rp_arena scratch; /* host zeros for every boundary tensor, freed at the end */
     rp_arena_init(&scratch, "warm-up", 0);
     rp_err err;
@@ -207,10 +207,10 @@ static rp_err warm_up(rp_stage *stage) {
     }
     RP_TRY(rp_stage_norms(stage, (float *)(void *)zeros));
     RP_TRY(rp_stage_update(stage, 0, 1.0f, false));
-    RP_TRY(rp_device_drain(stage->device));
-fail:
+fail:;
+    rp_err drained = rp_device_drain(stage->device); /* what is queued still reads the zeros */
     rp_arena_finish(&scratch);
-    return err;
+    return err != RP_OK ? err : drained;
 }
 
 static rp_err init_weights(rp_stage *stage) {

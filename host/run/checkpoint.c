@@ -65,6 +65,7 @@ struct rp_saving {
     uint32_t weight_count; /* the first so many are weights */
     rp_st_writer *checkpoint, *weights;
     uint32_t boards_left;
+    bool ended[RP_CUT_STAGES_MAX];
 };
 
 rp_err rp_checkpoint_message(rp_ring *ring, uint32_t stage, const rp_message *message) {
@@ -74,6 +75,10 @@ rp_err rp_checkpoint_message(rp_ring *ring, uint32_t stage, const rp_message *me
         return rp_fail(RP_ERR_PEER, "board %u sent tensors that nobody asked for", stage);
     }
     if (header->kind == RP_KIND_TENSORS_END) {
+        if (saving->ended[stage]) {
+            return rp_fail(RP_ERR_PEER, "board %u ended its tensors twice", stage);
+        }
+        saving->ended[stage] = true;
         saving->boards_left--;
         return RP_OK;
     }
@@ -82,8 +87,12 @@ rp_err rp_checkpoint_message(rp_ring *ring, uint32_t stage, const rp_message *me
         return rp_fail(RP_ERR_PEER, "board %u sent tensor '%s', which the model does not have",
                        stage, header->text);
     }
-    uint64_t offset = header->whole[0] * sizeof(float);
     const rp_part *part = &message->part[0];
+    if (header->whole[0] > saving->entries[index].bytes / sizeof(float)) {
+        return rp_fail(RP_ERR_PEER, "board %u sent elements behind the end of '%s'", stage,
+                       header->text);
+    }
+    uint64_t offset = header->whole[0] * sizeof(float);
     rp_err err = RP_OK;
     if (saving->checkpoint) {
         RP_TRY(rp_st_write(saving->checkpoint, index, offset, part->data, part->bytes));
@@ -99,14 +108,19 @@ static rp_err open_writers(rp_arena *arena, rp_saving *saving, const rp_runfile 
                            const rp_position *position, const char *folder,
                            const char *weights_path) {
     char *path;
-    char *numbers[3];
+    char *numbers[5];
     rp_err err;
     RP_TRY(rp_arena_printf(arena, &numbers[0], "%" PRIu64, position->step));
     RP_TRY(rp_arena_printf(arena, &numbers[1], "%" PRIu64, position->applied));
     RP_TRY(rp_arena_printf(arena, &numbers[2], "%" PRIu64, run->seed));
+    RP_TRY(rp_arena_printf(arena, &numbers[3], "%u/%u", run->batch, run->micro));
+    RP_TRY(rp_arena_printf(arena, &numbers[4], "%" PRIu64 " %" PRIu64 " %.17g %.17g %.17g",
+                           position->samples, position->epoch_samples, position->epoch_loss,
+                           position->seconds, position->segment_s));
     const char *const meta[] = {
-        "format",   "pt",    "step",          numbers[0], "applied",        numbers[1], "seed",
-        numbers[2], "model", run->model_name, "schedule", run->sched->name, NULL};
+        "format", "pt",       "step",   numbers[0],      "applied",  numbers[1],
+        "seed",   numbers[2], "model",  run->model_name, "schedule", run->sched->name,
+        "batch",  numbers[3], "totals", numbers[4],      NULL};
     const char *const plain[] = {"format", "pt", NULL};
     if (folder) {
         RP_TRY(rp_arena_printf(arena, &path, "%s/step-%010" PRIu64 ".safetensors", folder,
@@ -192,12 +206,12 @@ rp_err rp_checkpoint_save(rp_ring *ring, const rp_position *position, const char
             goto fail;
         }
     }
+    if (saving->weights) { /* before the checkpoint that says that the run is over */
+        RP_TRY(rp_st_commit(&saving->weights));
+    }
     if (saving->checkpoint) {
         RP_TRY(rp_st_commit(&saving->checkpoint));
         remove_old(folder);
-    }
-    if (saving->weights) {
-        RP_TRY(rp_st_commit(&saving->weights));
     }
 fail:
     rp_st_abandon(&saving->checkpoint);
@@ -209,47 +223,83 @@ fail:
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static rp_err read_position(const rp_st_reader *reader, const char *path, rp_position *position) {
+/* A checkpoint of another run would go on as something that is neither. */
+static rp_err check_same_run(const rp_st_reader *reader, const rp_runfile *run, const char *path) {
+    char seed[32];
+    char batch[32];
+    (void)snprintf(seed, sizeof seed, "%" PRIu64, run->seed);
+    (void)snprintf(batch, sizeof batch, "%u/%u", run->batch, run->micro);
+    const char *const own[][2] = {{"seed", seed},
+                                  {"batch", batch},
+                                  {"model", run->model_name},
+                                  {"schedule", run->sched->name}};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        const char *was = rp_st_meta(reader, own[i][0]);
+        if (!was || strcmp(was, own[i][1]) != 0) {
+            return rp_fail(RP_ERR_USAGE, "%s: was made with %s %s, the run file says %s", path,
+                           own[i][0], was ? was : "unknown", own[i][1]);
+        }
+    }
+    return RP_OK;
+}
+
+static rp_err read_position(const rp_st_reader *reader, const rp_runfile *run, const char *path,
+                            rp_position *position) {
     const char *step = rp_st_meta(reader, "step");
     const char *applied = rp_st_meta(reader, "applied");
-    if (!step || !applied) {
-        return rp_fail(RP_ERR_FORMAT, "%s: not a checkpoint: it has no `step` and `applied`", path);
+    const char *totals = rp_st_meta(reader, "totals");
+    if (!step || !applied || !totals ||
+        sscanf(totals, "%" SCNu64 " %" SCNu64 " %lf %lf %lf", &position->samples,
+               &position->epoch_samples, &position->epoch_loss, &position->seconds,
+               &position->segment_s) != 5) {
+        return rp_fail(RP_ERR_FORMAT, "%s: not a checkpoint: no `step`, `applied`, `totals`", path);
     }
     position->step = strtoull(step, NULL, 10);
     position->applied = strtoull(applied, NULL, 10);
-    return RP_OK;
+    if (position->step > run->steps) {
+        return rp_fail(RP_ERR_USAGE, "%s: is at step %" PRIu64 ", the run ends at %" PRIu64, path,
+                       position->step, run->steps);
+    }
+    return check_same_run(reader, run, path);
 }
 
 static void evaluated_path(const char *folder, const char *end, char *out, size_t bytes) {
     (void)snprintf(out, bytes, "%s/evaluated%s", folder, end);
 }
 
-rp_err rp_checkpoint_mark_evaluated(const char *folder, uint64_t step) {
+rp_err rp_checkpoint_mark_evaluated(const char *folder, const rp_position *position) {
     char path[PATH_BYTES];
     char temporary[PATH_BYTES];
     evaluated_path(folder, "", path, sizeof path);
     evaluated_path(folder, ".tmp", temporary, sizeof temporary);
     FILE *file = fopen(temporary, "w");
-    bool good = file && fprintf(file, "%" PRIu64 "\n", step) > 0;
+    bool good =
+        file && fprintf(file, "%" PRIu64 " %.17g %" PRIu64 " %" PRIu64 "\n", position->step,
+                        position->eval_loss, position->eval_samples, position->eval_correct) > 0;
     good = (!file || fclose(file) == 0) && good;
     return good && rename(temporary, path) == 0
                ? RP_OK
                : rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
 }
 
-static bool is_evaluated(const char *folder, uint64_t step) {
+/* Whether the evaluation at the position's step has been done, and what it gave. */
+static void read_evaluated(const char *folder, rp_position *position) {
     char path[PATH_BYTES];
-    char line[32] = "";
+    char line[128] = "";
+    uint64_t step;
     evaluated_path(folder, "", path, sizeof path);
     FILE *file = fopen(path, "r");
-    bool read = file && fgets(line, sizeof line, file);
+    bool read = file && fgets(line, sizeof line, file) &&
+                sscanf(line, "%" SCNu64 " %lf %" SCNu64 " %" SCNu64, &step, &position->eval_loss,
+                       &position->eval_samples, &position->eval_correct) == 4;
     if (file) {
         (void)fclose(file);
     }
-    return read && strtoull(line, NULL, 10) == step;
+    position->evaluated = read && step == position->step && position->eval_samples > 0;
 }
 
-rp_err rp_checkpoint_find(rp_arena *arena, const char *folder, char **path, rp_position *position) {
+rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const char *folder, char **path,
+                          rp_position *position) {
     char newest[KEEP][NAME_BYTES] = {{0}};
     DIR *dir = opendir(folder);
     if (dir) {
@@ -266,10 +316,12 @@ rp_err rp_checkpoint_find(rp_arena *arena, const char *folder, char **path, rp_p
         err = rp_st_open(arena, *path, &reader);
     }
     if (err == RP_OK) {
-        err = read_position(reader, *path, position);
+        err = read_position(reader, run, *path, position);
     }
     rp_st_close(&reader);
-    position->evaluated = err == RP_OK && is_evaluated(folder, position->step);
+    if (err == RP_OK) {
+        read_evaluated(folder, position);
+    }
     return err;
 }
 

@@ -18,11 +18,13 @@ rp_err rp_checkpoint_save(rp_ring *ring, const rp_position *position, const char
 rp_err rp_checkpoint_message(rp_ring *ring, uint32_t stage,
                              const rp_message *message) RP_MUST_CHECK;
 
-/* The newest checkpoint of a run folder; *path NULL: there is none yet. errors FORMAT */
-rp_err rp_checkpoint_find(rp_arena *arena, const char *folder, char **path,
+/* The newest checkpoint of a run folder; *path NULL: there is none yet.
+ * errors  FORMAT; USAGE when it was made with another seed, batch, model or schedule, or lies
+ *         behind the run's end */
+rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const char *folder, char **path,
                           rp_position *position) RP_MUST_CHECK;
-/* Notes beside the checkpoints that the evaluation due at `step` has been done. */
-rp_err rp_checkpoint_mark_evaluated(const char *folder, uint64_t step) RP_MUST_CHECK;
+/* Notes beside the checkpoints the evaluation done at position->step, and what it gave. */
+rp_err rp_checkpoint_mark_evaluated(const char *folder, const rp_position *position) RP_MUST_CHECK;
 /* Sends the tensors of a weights file or a checkpoint (`states`) to the boards that hold them.
  * errors FORMAT naming file and tensor: missing, of another shape, not finite */
 rp_err rp_checkpoint_load(rp_ring *ring, const rp_cut *cut, const char *path, bool states,

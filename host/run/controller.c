@@ -24,7 +24,7 @@ typedef struct {
     rp_record *record;
     rp_cut cut;
     const char *folder; /* NULL for eval */
-    char *checkpoints;
+    char *checkpoints, *weights, *run_yaml;
     rp_position position;
 
     /* of the segment under way */
@@ -127,6 +127,12 @@ static rp_err on_step_done(controller *c, const rp_Header *header) {
 static rp_err on_message(void *context, uint32_t stage, const rp_message *message) {
     controller *c = context;
     const rp_Header *header = &message->header;
+    bool last = stage + 1 == c->ring.count;
+    bool result = header->kind == RP_KIND_STEP_DONE || header->kind == RP_KIND_EVAL_DONE;
+    if (!c->record || (result && !last)) {
+        return rp_fail(RP_ERR_PEER, "board %s sent message %d, which is not its to send now",
+                       c->ring.board[stage].name, (int)header->kind);
+    }
     c->heard_ns = rp_clock_now_ns(&c->ring.clock);
     switch (header->kind) {
     case RP_KIND_STEP_DONE:
@@ -285,20 +291,19 @@ static bool eval_due(const controller *c) {
 }
 
 static rp_err save(controller *c) {
-    char *weights;
-    rp_err err;
-    RP_TRY(rp_arena_printf(&c->arena, &weights, "%s/weights.safetensors", c->folder));
     bool over = c->position.step == c->run.steps;
-    RP_TRY(rp_checkpoint_save(&c->ring, &c->position, c->checkpoints, over ? weights : NULL));
-fail:
-    return err;
+    rp_record_totals(c->record, &c->position);
+    return rp_checkpoint_save(&c->ring, &c->position, c->checkpoints, over ? c->weights : NULL);
 }
 
 /* When the checkpoint of this step is written: a crash then costs an evaluation, not an epoch. */
 static rp_err evaluate(controller *c) {
     rp_err err;
     RP_TRY(eval_segment(c, RP_SPLIT_TEST));
-    RP_TRY(rp_checkpoint_mark_evaluated(c->checkpoints, c->position.step));
+    c->position.eval_loss = c->eval_loss / (double)c->eval_samples;
+    c->position.eval_samples = c->eval_samples;
+    c->position.eval_correct = c->eval_correct;
+    RP_TRY(rp_checkpoint_mark_evaluated(c->checkpoints, &c->position));
 fail:
     return err;
 }
@@ -314,6 +319,9 @@ static rp_err train_segments(controller *c) {
     }
     if (c->ring.interrupts > 0) {
         return rp_fail(RP_ERR_INTERRUPTED, "interrupted after step %" PRIu64, c->position.step);
+    }
+    if (c->position.step == c->run.steps && access(c->weights, F_OK) != 0) {
+        RP_TRY(save(c)); /* resumed at its end, and somebody took them away */
     }
     if (eval_due(c)) {
         RP_TRY(evaluate(c));
@@ -331,6 +339,7 @@ static rp_err measure(controller *c) {
 
 static rp_err choose_cut(controller *c) {
     double *cost;
+    double *crossing; /* infinite where more tensors cross than a parcel has parts */
     rp_err err;
     if (!c->run.cut_auto) {
         c->cut = c->run.cut;
@@ -343,10 +352,15 @@ static rp_err choose_cut(controller *c) {
     uint32_t layers = c->run.model->layer_count;
     RP_TRY(measure(c));
     RP_TRY(RP_ARENA_NEW(&c->arena, layers, &cost));
+    RP_TRY(RP_ARENA_NEW(&c->arena, layers, &crossing));
     for (uint32_t i = 0; i < layers; i++) {
+        rp_boundary boundary;
         cost[i] = c->layer_seconds[2 * (size_t)i] + c->layer_seconds[2 * (size_t)i + 1];
+        crossing[i] = i == 0 || rp_cut_boundary_at(c->run.model, i, &boundary) == RP_OK
+                          ? 0
+                          : (double)INFINITY;
     }
-    RP_TRY(rp_cut_balance(&c->arena, cost, NULL, layers, c->run.stages, &c->cut));
+    RP_TRY(rp_cut_balance(&c->arena, cost, crossing, layers, c->run.stages, &c->cut));
 fail:
     return err;
 }
@@ -413,8 +427,9 @@ static rp_err choose_folder(controller *c, const rp_train_options *options) {
         c->folder = path;
     }
     RP_TRY(rp_arena_printf(&c->arena, &c->checkpoints, "%s/checkpoint", c->folder));
-    RP_TRY(rp_arena_printf(&c->arena, &path, "%s/run.yaml", c->folder));
-    bool used = access(path, F_OK) == 0;
+    RP_TRY(rp_arena_printf(&c->arena, &c->weights, "%s/weights.safetensors", c->folder));
+    RP_TRY(rp_arena_printf(&c->arena, &c->run_yaml, "%s/run.yaml", c->folder));
+    bool used = access(c->run_yaml, F_OK) == 0;
     if (options->resume && !used) {
         return rp_fail(RP_ERR_USAGE, "%s: no run to resume: there is no run.yaml", c->folder);
     }
@@ -449,20 +464,28 @@ static rp_err write_plan(controller *c) {
     return err == RP_OK ? write_json(c, path, false) : err;
 }
 
+/* The run file with every --set, beside it first and then renamed. */
 static rp_err write_resolved(controller *c) {
-    char *path;
+    char *temporary;
     rp_err err;
-    RP_TRY(rp_arena_printf(&c->arena, &path, "%s/run.yaml", c->folder));
-    FILE *file = fopen(path, "w");
+    RP_TRY(rp_arena_printf(&c->arena, &temporary, "%s.tmp", c->run_yaml));
+    FILE *file = fopen(temporary, "w");
     if (!file) {
-        return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: %s", temporary, strerror(errno));
     }
     err = rp_config_write(c->run.root, file);
-    if (fclose(file) != 0 && err == RP_OK) {
-        err = rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+    if ((fclose(file) != 0 || rename(temporary, c->run_yaml) != 0) && err == RP_OK) {
+        err = rp_fail(RP_ERR_IO, "%s: %s", c->run_yaml, strerror(errno));
     }
 fail:
     return err;
+}
+
+/* A finished run that is resumed stays as it is. */
+static bool nothing_left(const controller *c) {
+    bool evaluated = c->position.evaluated || c->run.data.count[RP_SPLIT_TEST] == 0;
+    return c->position.step > 0 && c->position.step == c->run.steps && evaluated &&
+           access(c->weights, F_OK) == 0;
 }
 
 /* What to start from: a checkpoint, a weights file, or the seed. Checked before anything starts. */
@@ -472,7 +495,7 @@ static rp_err find_start(controller *c, const rp_train_options *options, char **
     *path = NULL;
     *states = false;
     if (options->resume) {
-        RP_TRY(rp_checkpoint_find(&c->arena, c->checkpoints, path, &c->position));
+        RP_TRY(rp_checkpoint_find(&c->arena, &c->run, c->checkpoints, path, &c->position));
         *states = *path != NULL;
     }
     if (*states) {
@@ -493,10 +516,13 @@ static rp_err close_all(controller *c, rp_err result) {
     char note[512];
     (void)snprintf(note, sizeof note, "%s", result == RP_OK ? "" : rp_err_message());
     rp_err err = result;
-    bool resumable = c->folder && c->record && rp_err_exit_code(result) != 0;
+    bool resumable =
+        c->folder && c->record && rp_err_exit_code(result) > 2 && access(c->run_yaml, F_OK) == 0;
     if (c->record) {
         rp_err closed = rp_record_close(&c->record, &c->ring, &c->cut, status_of(result), note);
-        err = err == RP_OK ? closed : err;
+        if (err == RP_OK && closed != RP_OK) { /* the run itself has been done */
+            err = rp_err_exit_code(closed) == 2 ? RP_ERR_FAULT : closed;
+        }
     }
     if (resumable) {
         (void)fprintf(stderr, "go on with: ringpipe train %s --resume %s\n", c->run.path,
@@ -530,11 +556,15 @@ static rp_err run_training(controller *c, const rp_train_options *options, int s
     bool states;
     rp_err err;
     RP_TRY(find_start(c, options, &start, &states));
-    RP_TRY(write_resolved(c));
+    if (nothing_left(c)) {
+        (void)fprintf(stderr, "%s: the run is finished; nothing is left to do\n", c->folder);
+        return RP_OK;
+    }
     RP_TRY(
         rp_record_open(&c->arena, &c->run, c->folder, options->format, &c->position, &c->record));
     RP_TRY(bring_up(c, options->keys_folder, signal_fd));
     report_ready(c);
+    RP_TRY(write_resolved(c));
     RP_TRY(write_plan(c));
     if (start) {
         RP_TRY(rp_checkpoint_load(&c->ring, &c->cut, start, states, c->position.applied));

@@ -23,6 +23,7 @@ struct rp_record {
     rp_clock clock;
     int64_t start_ns;
     uint64_t step_first;
+    double before_s, segment_before_s; /* of the runs that this one resumes */
 
     rp_metrics *metrics;
     rp_tensorboard *board;
@@ -51,7 +52,15 @@ static double wall_s(void) {
 }
 
 static double since_start_s(const rp_record *record) {
-    return (double)(rp_clock_now_ns(&record->clock) - record->start_ns) * 1e-9;
+    return record->before_s + (double)(rp_clock_now_ns(&record->clock) - record->start_ns) * 1e-9;
+}
+
+void rp_record_totals(const rp_record *record, rp_position *position) {
+    position->samples = record->samples;
+    position->epoch_samples = record->epoch_samples;
+    position->epoch_loss = record->epoch_loss;
+    position->seconds = since_start_s(record);
+    position->segment_s = record->segment_before_s + record->segment_s;
 }
 
 static rp_err open_files(rp_record *record, const rp_position *position) {
@@ -85,7 +94,21 @@ rp_err rp_record_open(rp_arena *arena, const rp_runfile *run, const char *folder
                           .format = format,
                           .clock = rp_clock_real(),
                           .step_first = position->step,
-                          .steps = position->step};
+                          .steps = position->step,
+                          .samples = position->samples,
+                          .epoch_samples = position->epoch_samples,
+                          .epoch_loss = position->epoch_loss,
+                          .before_s = position->seconds,
+                          .segment_before_s = position->segment_s};
+    if (record->epoch_samples > 0) {
+        record->train_loss = record->epoch_loss / (double)record->epoch_samples;
+    }
+    if (position->evaluated) {
+        record->evaluated = true;
+        record->eval_loss = position->eval_loss;
+        record->eval_samples = position->eval_samples;
+        record->eval_accuracy = (double)position->eval_correct / (double)position->eval_samples;
+    }
     record->start_ns = record->busy_since_ns = rp_clock_now_ns(&record->clock);
     RP_TRY(RP_ARENA_NEW(arena, run->stages, &record->busy_ns));
     RP_TRY(RP_ARENA_NEW(arena, run->stages, &record->busy));
@@ -302,7 +325,6 @@ static rp_err stage_summaries(rp_record *record, const rp_ring *ring, const rp_c
             .gap_max = (uint32_t)board->fact[3],
         };
         busy_s += busy;
-        summary->repeated += board->fact[7];
     }
     summary->stage = stage;
     summary->stage_count = cut->stage_count;
@@ -344,13 +366,16 @@ static void fill_ledger(const rp_record *record, const rp_ring *ring, const rp_c
                             .epoch_samples = record->run->data.count[RP_SPLIT_TRAIN],
                             .batch = record->run->batch,
                             .micro = record->run->micro};
-    for (uint64_t step = record->step_first; step < record->steps; step++) {
-        summary->microbatches += rp_sched_micro_count(&shape, step);
+    uint64_t due = 0; /* of the boards that count here; earlier ones have gone */
+    for (uint64_t step = 0; step < record->steps; step++) {
+        uint32_t count = rp_sched_micro_count(&shape, step);
+        summary->microbatches += count;
+        due += step >= record->step_first ? count : 0;
     }
-    for (uint32_t k = 0; k < cut->stage_count; k++) {
+    for (uint32_t k = 0; k < cut->stage_count && strcmp(summary->status, "failed") != 0; k++) {
         uint64_t done = ring->board[k].fact[1];
-        uint64_t missing = summary->microbatches > done ? summary->microbatches - done : 0;
-        uint64_t more = done > summary->microbatches ? done - summary->microbatches : 0;
+        uint64_t missing = due > done ? due - done : 0;
+        uint64_t more = done > due ? done - due : 0;
         summary->lost = missing > summary->lost ? missing : summary->lost;
         summary->repeated = more > summary->repeated ? more : summary->repeated;
     }
@@ -376,7 +401,10 @@ static rp_err make_summary(rp_record *record, const rp_ring *ring, const rp_cut 
         .eval_loss = record->eval_loss,
         .eval_accuracy = record->eval_accuracy,
         .eval_samples = record->eval_samples,
-        .samples_per_s = record->segment_s > 0 ? (double)record->samples / record->segment_s : 0,
+        .samples_per_s =
+            record->segment_s + record->segment_before_s > 0
+                ? (double)record->samples / (record->segment_s + record->segment_before_s)
+                : 0,
     };
     RP_TRY(stage_summaries(record, ring, cut, out));
     RP_TRY(link_summaries(record, ring, cut, out));

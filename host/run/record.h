@@ -28,6 +28,9 @@ rp_err rp_record_trace(rp_record *record, uint32_t stage, int64_t clock_offset_n
 /* What is going on before the first step: "building kernels". */
 void rp_record_phase(rp_record *record, const char *text);
 
+/* The totals of a position, for a checkpoint. */
+void rp_record_totals(const rp_record *record, rp_position *position);
+
 /* Busy seconds and wall seconds of the segments so far, for the summary's shares. */
 void rp_record_segment(rp_record *record, double seconds);
 

@@ -11,6 +11,8 @@
 
 #include "base/log.h"
 
+_Static_assert(RP_CUT_STAGES_MAX + 2 <= RP_LINKS_WAIT_MAX, "every board and two feeds");
+
 enum { CONTROL_PART_MAX = 4 << 20, FEED_WINDOW = 6 };
 static const int64_t HELLO_NS = 30 * RP_NS_PER_S;
 static const int64_t BUILD_NS = 1800 * RP_NS_PER_S; /* kernels are built on slow boards */
@@ -24,6 +26,7 @@ rp_err rp_ring_signals(int *signal_fd) {
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGCHLD);
     if (sigprocmask(SIG_BLOCK, &set, NULL) != 0) {
         return rp_fail(RP_ERR_IO, "sigprocmask: %s", strerror(errno));
@@ -51,6 +54,9 @@ static rp_err read_signals(rp_ring *ring) {
 /* ---- messages -------------------------------------------------------------------------------- */
 
 static void on_hello(rp_ring *ring, rp_board_state *board, const rp_Header *header) {
+    if (board->hello) {
+        return;
+    }
     board->hello = true;
     char *text;
     if (rp_arena_string(ring->arena, header->text, &text) == RP_OK) {
@@ -102,7 +108,11 @@ static rp_err on_message(rp_ring *ring, uint32_t stage, const rp_message *messag
     case RP_KIND_FAULT: {
         rp_err code =
             header->code > 0 && header->code < RP_ERR_COUNT ? (rp_err)header->code : RP_ERR_FAULT;
-        return rp_fail(code, "board %s: %s", board->name, header->text);
+        bool whole = message->part_count == 1; /* the header's text is cut off */
+        const char *text = whole ? message->part[0].data : header->text;
+        size_t length = whole ? message->part[0].bytes : strlen(header->text);
+        return rp_fail(code, "board %s: %.*s", board->name, (int)(length < 1024 ? length : 1024),
+                       text);
     }
     case RP_KIND_FINISHED:
         board->finished = true;
@@ -149,6 +159,9 @@ static rp_err watch(rp_ring *ring) {
                            "board %s at %s refused the handshake: its roster does not have our "
                            "key, or its key is not %s",
                            board->name, board->endpoint, board->public_text);
+        }
+        if (ring->watching && stats.peer_restarted) {
+            return rp_fail(RP_ERR_FAULT, "board %s has restarted", board->name);
         }
         if (ring->watching && stats.last_heard_ns && now_ns - stats.last_heard_ns > SILENT_NS) {
             return rp_fail(RP_ERR_FAULT, "board %s has been silent for %" PRId64 " s", board->name,

@@ -16,6 +16,12 @@ typedef struct {
     uint64_t step;    /* next step to train */
     uint64_t applied; /* updates done: step minus skipped */
     bool evaluated;   /* the evaluation due at this step has been done */
+    /* what a resumed run goes on counting from */
+    uint64_t samples, epoch_samples;
+    double epoch_loss; /* sum over the samples of the epoch under way */
+    double seconds, segment_s;
+    double eval_loss; /* of that evaluation */
+    uint64_t eval_samples, eval_correct;
 } rp_position;
 
 typedef struct {
