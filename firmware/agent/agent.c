@@ -26,6 +26,7 @@ typedef struct {
     rp_runner *runner;
     rp_link_profile emulate;
     bool active;
+    int64_t connected_ns;
     bool saving;
     uint32_t save_index;
     size_t save_first;
@@ -330,6 +331,7 @@ static rp_err on_connect(rp_agent *agent, const rp_message *message) {
             .run = run->number,
         };
         RP_TRY(rp_link_open(run->links, &options, &run->out));
+        run->connected_ns = rp_clock_now_ns(agent->clock);
     }
     rp_runner_links links = {agent->device,  run->stage, &run->job, agent->clock,
                              agent->control, run->in,    run->out,  run->feed};
@@ -479,8 +481,7 @@ static rp_err on_run_message(rp_agent *agent, const rp_message *message) {
         run->active = true;
         return rp_runner_evaluate(run->runner, header->whole[0]);
     case RP_KIND_STOP:
-        rp_runner_stop(run->runner, header->step);
-        return RP_OK;
+        return rp_runner_stop(run->runner, header->step);
     case RP_KIND_VERDICT:
         return rp_runner_verdict(run->runner, header->step,
                                  header->number_count ? (float)header->number[0] : 1.0f,
@@ -561,6 +562,24 @@ static void watch_host(rp_agent *agent) {
     agent->over = agent->options.once;
 }
 
+/* A neighbour that the host reaches and this board does not: said here, or nobody knows. */
+static rp_err watch_neighbour(const rp_agent *agent) {
+    const agent_run *run = &agent->run;
+    if (!run->out || !run->active) {
+        return RP_OK;
+    }
+    rp_link_stats stats;
+    rp_link_stats_of(run->out, &stats);
+    if (stats.auth_failed) {
+        return rp_fail(RP_ERR_REFUSED, "the next stage refused the handshake");
+    }
+    int64_t waited_ns = rp_clock_now_ns(agent->clock) - run->connected_ns;
+    if (stats.last_heard_ns == 0 && stats.unacked > 0 && waited_ns > HOST_SILENT_NS) {
+        return rp_fail(RP_ERR_FAULT, "the next stage can not be reached from this board");
+    }
+    return RP_OK;
+}
+
 static rp_err run_round(rp_agent *agent) {
     agent_run *run = &agent->run;
     rp_link *const data[] = {run->in, run->out, run->feed};
@@ -570,6 +589,7 @@ static rp_err run_round(rp_agent *agent) {
             RP_TRY(rp_link_step(data[i]));
         }
     }
+    RP_TRY(watch_neighbour(agent));
     if (run->active) {
         bool active;
         RP_TRY(rp_runner_step(run->runner, &active));

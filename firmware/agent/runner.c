@@ -190,15 +190,23 @@ rp_err rp_runner_evaluate(rp_runner *r, uint64_t samples) {
     return RP_OK;
 }
 
-void rp_runner_stop(rp_runner *r, uint64_t step) {
+rp_err rp_runner_stop(rp_runner *r, uint64_t step) {
     if (!r->active || r->evaluating || step >= r->sched.shape.step_end) {
-        return;
+        return RP_OK;
+    }
+    /* nothing of it has been fed, so at most its first op was asked for */
+    bool asked = r->have_next && r->next.step >= step;
+    bool begun = r->sched.f + r->sched.b + r->sched.w > (asked ? 1u : 0u);
+    if (step < r->sched.step || (step == r->sched.step && begun)) {
+        return rp_fail(RP_ERR_PEER, "stop before step %llu, which is in work",
+                       (unsigned long long)step);
     }
     r->sched.shape.step_end = step;
-    if (r->have_next && r->next.step >= step) {
+    if (asked) {
         r->have_next = false;
         r->ops_over = true;
     }
+    return RP_OK;
 }
 
 /* Forwards step by step; behind the last microbatch of a step an UPDATE collects its results. */

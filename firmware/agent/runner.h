@@ -37,8 +37,8 @@ void rp_runner_close(rp_runner **runner);
 
 rp_err rp_runner_train(rp_runner *runner, uint64_t step_first, uint64_t step_end) RP_MUST_CHECK;
 rp_err rp_runner_evaluate(rp_runner *runner, uint64_t samples) RP_MUST_CHECK;
-/* End before `step`; only a step that was not fed yet can be named. */
-void rp_runner_stop(rp_runner *runner, uint64_t step);
+/* End before `step`. errors PEER when it is in work already */
+rp_err rp_runner_stop(rp_runner *runner, uint64_t step) RP_MUST_CHECK;
 /* The host's answer to NORMS. errors PEER when it does not belong to the waiting step */
 rp_err rp_runner_verdict(rp_runner *runner, uint64_t step, float grad_scale,
                          bool skip) RP_MUST_CHECK;

@@ -17,7 +17,7 @@ static const struct {
 } shapes[] = {
     {512, 512, 512}, {64, 4096, 576}, {256, 1024, 1152}, {64, 512, 512}, {384, 128, 2048}};
 
-enum { SHAPES = sizeof shapes / sizeof *shapes, ROUNDS = 5, PANEL_PASSES = 4, TRIES_MAX = 1000 };
+enum { SHAPES = sizeof shapes / sizeof *shapes, ROUNDS = 5, PANEL_PASSES = 12, TRIES_MAX = 1000 };
 
 typedef struct {
     rp_device *device;

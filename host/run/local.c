@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -189,16 +190,36 @@ rp_err rp_local_reap(rp_local *local, uint32_t *index) {
     return RP_OK;
 }
 
+static rp_err read_signals(const rp_local_options *options) {
+    struct signalfd_siginfo info;
+    while (read(options->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo != SIGCHLD) { /* an agent's end shows at its pipe */
+            return rp_fail(RP_ERR_INTERRUPTED, "interrupted while the agents start");
+        }
+    }
+    return RP_OK;
+}
+
 /* Reads "listening ENDPOINT\n"; the end of the pipe means that the agent has gone. */
-static rp_err read_endpoint(rp_local *local, uint32_t index) {
+static rp_err read_endpoint(rp_local *local, uint32_t index, const rp_local_options *options) {
     rp_local_agent *agent = &local->agent[index];
     static const char word[] = "listening ";
     char line[160];
     size_t used = 0;
     for (;;) {
-        struct pollfd item = {.fd = agent->output, .events = POLLIN};
-        int ready = poll(&item, 1, START_TIMEOUT_MS);
+        struct pollfd item[2] = {{.fd = agent->output, .events = POLLIN},
+                                 {.fd = options->signal_fd, .events = POLLIN}};
+        int ready = poll(item, 2, START_TIMEOUT_MS);
         if (ready < 0 && errno == EINTR) {
+            continue;
+        }
+        if (ready > 0 && item[1].revents) {
+            rp_err err = read_signals(options);
+            if (err != RP_OK) {
+                return err;
+            }
+        }
+        if (ready > 0 && !item[0].revents) {
             continue;
         }
         if (ready <= 0) {
@@ -246,7 +267,7 @@ rp_err rp_local_open(rp_arena *arena, const rp_local_options *options, rp_local 
         RP_TRY(spawn(local, i, program, options));
     }
     for (uint32_t i = 0; i < options->count; i++) {
-        RP_TRY(read_endpoint(local, i));
+        RP_TRY(read_endpoint(local, i, options));
         remove_keys(local, i); /* it has read them */
     }
     *out = local;

@@ -28,10 +28,11 @@ typedef struct {
     uint32_t threads;        /* a agent's, 0: the cores shared out */
     const char *log_folder;  /* for agent-<k>.log; NULL: thrown away at the end */
     const char *host_public; /* whom they trust */
+    int signal_fd;           /* readable at Ctrl-C or a child's end */
 } rp_local_options;
 
 /* Starts all, then waits until each listens (its device is open and tested).
- * errors  what the agent's exit code says: USAGE, DEVICE, REFUSED; TIMEOUT */
+ * errors  what the agent's exit code says: USAGE, DEVICE, REFUSED; TIMEOUT; INTERRUPTED */
 rp_err rp_local_open(rp_arena *arena, const rp_local_options *options,
                      rp_local **out) RP_MUST_CHECK;
 void rp_local_close(rp_local **local);

@@ -345,8 +345,8 @@ rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const char *log_fold
     RP_TRY(RP_ARENA_NEW(arena, ring->count, &ring->board));
     RP_TRY(RP_ARENA_NEW(arena, 2 * (size_t)run->model->layer_count, &ring->layer_seconds));
     if (run->local) {
-        rp_local_options options = {ring->count, run->board, run->threads, log_folder,
-                                    ring->keys.public_text};
+        rp_local_options options = {
+            ring->count, run->board, run->threads, log_folder, ring->keys.public_text, signal_fd};
         RP_TRY(rp_local_open(arena, &options, &ring->local));
     }
     RP_TRY(name_boards(ring));
