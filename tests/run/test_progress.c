@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 
 #include "base/log.h"
