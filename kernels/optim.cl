@@ -80,9 +80,53 @@ kernel void predict_direction(global float *out, global const float *w,
     PUT(out, AT(w) - ahead * AT(direction));
 }
 
-/* out = w - ahead * m / (sqrt(v) / root + eps), ahead = s * lr / (1 - b1^t). */
-kernel void predict_adam(global float *out, global const float *w, global const float *m,
-                         global const float *v, uint count, float ahead, float root, float eps) {
+/* out = w - ahead * (mu * buf + keep * g); buf NULL: no momentum. */
+kernel void predict_released(global float *out, global const float *w, global const float *buf,
+                             global const float *g, uint count, float ahead, float mu, float keep) {
     BEGIN
-    PUT(out, AT(w) - ahead * (AT(m) / (sqrt(AT(v)) / root + eps)));
+    float16 d = keep * AT(g);
+    if (buf) {
+        d += mu * AT(buf);
+    }
+    PUT(out, AT(w) - ahead * d);
+}
+
+/* out = w * shrink - ahead * m / (sqrt(v) / root + eps), ahead = s * lr / (1 - b1^t). */
+kernel void predict_adam(global float *out, global const float *w, global const float *m,
+                         global const float *v, uint count, float ahead, float root, float eps,
+                         float shrink) {
+    BEGIN
+    PUT(out, AT(w) * shrink - ahead * (AT(m) / (sqrt(AT(v)) / root + eps)));
+}
+
+/* ---- averaging (METHODS 8, 9) ---- */
+
+/* e = alpha (x - c); x -= e; c += e. */
+kernel void elastic(global float *x, global float *c, uint count, float alpha) {
+    BEGIN
+    float16 weight = AT(x);
+    float16 centre = AT(c);
+    float16 e = alpha * (weight - centre);
+    PUT(x, weight - e);
+    PUT(c, centre + e);
+}
+
+/* The same in two halves around a local step: e = alpha (x - c), c += e; later x -= e. */
+kernel void elastic_pull(global float *e, global const float *x, global float *c, uint count,
+                         float alpha) {
+    BEGIN
+    float16 centre = AT(c);
+    float16 pull = alpha * (AT(x) - centre);
+    PUT(e, pull);
+    PUT(c, centre + pull);
+}
+
+/* x after a local step, `before` it: ref += share (x - before), x = (1 - a) x + a ref_old. */
+kernel void reference(global float *x, global float *ref, global const float *before, uint count,
+                      float a, float share) {
+    BEGIN
+    float16 weight = AT(x);
+    float16 old = AT(ref);
+    PUT(ref, old + share * (weight - AT(before)));
+    PUT(x, (1.0f - a) * weight + a * old);
 }

@@ -220,7 +220,7 @@ static rp_err bind_data(rp_agent *agent, const char *name, uint32_t plus, const 
         .name = name,
         .bind = endpoint,
         .peer_public = key,
-        .window = run->job.cut.stage_count + RP_RUNNER_LABELS,
+        .window = rp_runner_window(&run->job),
         .send_window = RP_RUNNER_SENDS,
         .part_bytes_max = part_max(rp_stage_layout(run->stage), &run->job),
         .emulate = run->emulate,
@@ -297,7 +297,7 @@ static rp_err on_assign(rp_agent *agent, const rp_message *message) {
     header.whole[3] = layout->weight_bytes + layout->running_bytes;
     header.whole[4] = (uint64_t)(rp_clock_now_ns(agent->clock) - start_ns);
     header.whole[5] = layout->slots;
-    header.whole[6] = layout->total_bytes;
+    header.whole[6] = rp_layout_weight_copies(layout);
     header.whole[7] = resident_bytes();
     RP_TRY(answer(agent, &header, NULL, 0));
 fail:
@@ -324,7 +324,7 @@ static rp_err on_connect(rp_agent *agent, const rp_message *message) {
             .name = "next",
             .connect = text,
             .peer_public = space + 1,
-            .window = run->job.cut.stage_count + RP_RUNNER_LABELS,
+            .window = rp_runner_window(&run->job),
             .send_window = RP_RUNNER_SENDS,
             .part_bytes_max = part_max(rp_stage_layout(run->stage), &run->job),
             .emulate = run->emulate,
@@ -376,6 +376,20 @@ static rp_err on_tensor(rp_agent *agent, const rp_message *message) {
                                  message->part[0].bytes / sizeof(float), message->part[0].data);
 }
 
+/* Behind the tensors: how many updates each replica's optimiser has done. */
+static rp_err on_tensors_end(rp_agent *agent, const rp_message *message) {
+    const uint32_t replicas = agent->run.stage ? rp_stage_replicas(agent->run.stage) : 0;
+    if (message->part_count != 1 || message->part[0].bytes != replicas * sizeof(uint64_t)) {
+        return rp_fail(RP_ERR_PEER, "the end of the tensors does not say what was applied");
+    }
+    for (uint32_t r = 0; r < replicas; r++) {
+        uint64_t applied;
+        memcpy(&applied, (const char *)message->part[0].data + r * sizeof applied, sizeof applied);
+        rp_stage_set_applied(agent->run.stage, r, applied);
+    }
+    return RP_OK;
+}
+
 static rp_err send_piece(rp_agent *agent) {
     agent_run *run = &agent->run;
     static float piece[PIECE_FLOATS];
@@ -417,8 +431,6 @@ static rp_err continue_save(rp_agent *agent) {
     if (run->save_index == total && stats.unacked < SAVE_UNACKED_MAX) {
         rp_Header header = rp_Header_init_zero;
         header.kind = RP_KIND_TENSORS_END;
-        header.whole_count = 1;
-        header.whole[0] = rp_stage_applied(run->stage);
         RP_TRY(answer(agent, &header, NULL, 0));
         run->saving = false;
     }
@@ -445,7 +457,7 @@ static rp_err finished(rp_agent *agent) {
     header.whole[0] = (uint64_t)facts.busy_ns;
     header.whole[1] = facts.microbatches;
     header.whole[2] = facts.in_flight_max;
-    header.whole[3] = facts.gap_max;
+    header.whole[3] = rp_stage_gap_max(run->stage);
     header.whole[4] = rp_device_used_bytes_max(agent->device);
     header.whole[5] = out.bytes_sent;
     header.whole[6] = in.bytes_sent;
@@ -453,8 +465,14 @@ static rp_err finished(rp_agent *agent) {
     header.number_count = 2;
     header.number[0] = out.busy_s;
     header.number[1] = in.busy_s;
+    uint64_t applied[RP_REPLICAS_MAX];
+    const uint32_t replicas = rp_stage_replicas(run->stage);
+    for (uint32_t r = 0; r < replicas; r++) {
+        applied[r] = rp_stage_applied(run->stage, r);
+    }
+    rp_part part = {applied, replicas * sizeof *applied};
     run->active = false;
-    return answer(agent, &header, NULL, 0);
+    return answer(agent, &header, &part, 1);
 }
 
 static rp_err need_runner(const rp_agent *agent, const rp_message *message, uint32_t whole_min) {
@@ -479,7 +497,7 @@ static rp_err on_run_message(rp_agent *agent, const rp_message *message) {
         return rp_runner_train(run->runner, header->step, header->whole[0]);
     case RP_KIND_EVAL:
         run->active = true;
-        return rp_runner_evaluate(run->runner, header->whole[0]);
+        return rp_runner_evaluate(run->runner, header->whole[0], header->code != 0);
     case RP_KIND_STOP:
         return rp_runner_stop(run->runner, header->step);
     case RP_KIND_VERDICT:
@@ -507,10 +525,7 @@ static rp_err on_message(rp_agent *agent, const rp_message *message) {
     case RP_KIND_TENSOR:
         return on_tensor(agent, message);
     case RP_KIND_TENSORS_END:
-        if (agent->run.stage && message->header.whole_count > 0) {
-            rp_stage_set_applied(agent->run.stage, message->header.whole[0]);
-        }
-        return RP_OK;
+        return on_tensors_end(agent, message);
     case RP_KIND_START:
     case RP_KIND_EVAL:
     case RP_KIND_STOP:

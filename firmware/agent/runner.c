@@ -1,5 +1,6 @@
 #include "agent/runner.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -21,12 +22,15 @@ typedef struct {
     uint32_t send; /* slot that is sent next */
 } outlet;
 
-/* One direction in: the head of the link's stream. */
+/* One direction in: the head of the link's stream. What belongs to training and comes while an
+ * evaluation runs is put aside, and comes first again afterwards. */
 typedef struct {
     rp_link *link;
     rp_Kind kind;
     rp_crossing crossing;
     rp_message *head;
+    rp_message **aside; /* oldest first */
+    uint32_t aside_count, aside_max;
 } inlet;
 
 typedef struct {
@@ -44,12 +48,16 @@ struct rp_runner {
     rp_runner_links at;
     outlet forward, backward;
     inlet activation, gradient, input;
-    rp_message *label[RP_RUNNER_LABELS]; /* oldest first */
-    uint32_t label_count;
+    rp_message **label; /* oldest first */
+    uint32_t label_count, label_max;
     rp_message *feed_head; /* taken from the feed, not placed yet */
 
     bool active, evaluating, ops_over;
-    rp_sched_state sched;
+    rp_sched_state sched;  /* behind `next` when there is one */
+    rp_sched_state before; /* ahead of it */
+    uint64_t pause;        /* no op is asked for behind the update of the step before it */
+    bool at_update;        /* the last op issued was an update, or there was none yet */
+    bool eval_training;
     uint64_t eval_step, eval_samples;
     uint32_t eval_micro;
     rp_op next;
@@ -78,7 +86,13 @@ static bool is_first(const rp_runner *r) {
 }
 
 static bool is_last(const rp_runner *r) {
-    return r->at.job->stage + 1 == r->at.job->cut.stage_count;
+    return rp_job_is_last(r->at.job);
+}
+
+uint32_t rp_runner_window(const rp_job *job) {
+    rp_sched_shape first = rp_job_sched_shape(job, 0, job->steps);
+    first.stage = 0;
+    return rp_sched_in_flight_max(&first) + 4;
 }
 
 static rp_err open_outlet(rp_arena *arena, outlet *out, rp_link *link, rp_Kind kind,
@@ -104,10 +118,17 @@ rp_err rp_runner_open(rp_arena *arena, const rp_runner_links *links, rp_runner *
     RP_TRY(open_outlet(arena, &r->backward, links->in, RP_KIND_GRADIENT,
                        rp_layout_crossing(layout, false, true), micro));
     rp_crossing lower = rp_layout_crossing(layout, false, false);
-    r->activation = (inlet){links->in, RP_KIND_ACTIVATION, lower, NULL};
-    r->input = (inlet){links->feed, RP_KIND_INPUT, lower, NULL};
-    r->gradient =
-        (inlet){links->out, RP_KIND_GRADIENT, rp_layout_crossing(layout, true, true), NULL};
+    r->activation = (inlet){.link = links->in, .kind = RP_KIND_ACTIVATION, .crossing = lower};
+    r->input = (inlet){.link = links->feed, .kind = RP_KIND_INPUT, .crossing = lower};
+    r->gradient = (inlet){.link = links->out,
+                          .kind = RP_KIND_GRADIENT,
+                          .crossing = rp_layout_crossing(layout, true, true)};
+    r->label_max = r->activation.aside_max = rp_runner_window(links->job);
+    RP_TRY(RP_ARENA_NEW(arena, r->label_max, &r->label));
+    RP_TRY(RP_ARENA_NEW(arena, r->activation.aside_max, &r->activation.aside));
+    rp_sched_shape shape =
+        rp_job_sched_shape(links->job, links->job->step_first, links->job->steps);
+    rp_sched_start(&r->sched, &shape);
     RP_TRY(RP_ARENA_NEW(arena, 2 * (size_t)links->job->batch, &r->results));
     RP_TRY(RP_ARENA_NEW(arena, rp_stage_norm_count(links->stage) + 1, &r->norms));
     RP_TRY(RP_ARENA_NEW(arena, rp_stage_norm_count(links->stage) + 1, &r->sumsq));
@@ -136,6 +157,9 @@ void rp_runner_close(rp_runner **runner) {
         let_go(r->running[i].input_link, &r->running[i].input);
     }
     let_go(r->activation.link, &r->activation.head);
+    for (uint32_t i = 0; i < r->activation.aside_count; i++) {
+        let_go(r->activation.link, &r->activation.aside[i]);
+    }
     let_go(r->gradient.link, &r->gradient.head);
     let_go(r->input.link, &r->input.head);
     let_go(r->at.feed, &r->feed_head);
@@ -160,14 +184,14 @@ static void begin(rp_runner *r, bool evaluating) {
     r->waiting_verdict = r->have_verdict = false;
 }
 
-rp_err rp_runner_train(rp_runner *r, uint64_t step_first, uint64_t step_end) {
-    if (r->active || step_end < step_first || step_end > r->at.job->steps) {
+rp_err rp_runner_train(rp_runner *r, uint64_t step, uint64_t pause) {
+    if (r->active || step != r->sched.step || pause < step || pause > r->at.job->steps) {
         return rp_fail(RP_ERR_PEER, "steps [%llu, %llu) can not start now",
-                       (unsigned long long)step_first, (unsigned long long)step_end);
+                       (unsigned long long)step, (unsigned long long)pause);
     }
     begin(r, false);
-    rp_sched_shape shape = rp_job_sched_shape(r->at.job, step_first, step_end);
-    rp_sched_start(&r->sched, &shape);
+    r->pause = pause;
+    r->at_update = true;
     return RP_OK;
 }
 
@@ -178,12 +202,13 @@ static rp_sched_shape eval_shape(const rp_runner *r) {
     return shape;
 }
 
-rp_err rp_runner_evaluate(rp_runner *r, uint64_t samples) {
+rp_err rp_runner_evaluate(rp_runner *r, uint64_t samples, bool training) {
     if (r->active || samples == 0 || samples > UINT32_MAX) {
         return rp_fail(RP_ERR_PEER, "an evaluation of %llu samples can not start now",
                        (unsigned long long)samples);
     }
     begin(r, true);
+    r->eval_training = training;
     r->eval_samples = samples;
     r->eval_step = 0;
     r->eval_micro = 0;
@@ -191,18 +216,18 @@ rp_err rp_runner_evaluate(rp_runner *r, uint64_t samples) {
 }
 
 rp_err rp_runner_stop(rp_runner *r, uint64_t step) {
-    if (!r->active || r->evaluating || step >= r->sched.shape.step_end) {
+    if (!r->active || r->evaluating || step >= r->pause) {
         return RP_OK;
     }
-    /* nothing of it has been fed, so at most its first op was asked for */
-    bool asked = r->have_next && r->next.step >= step;
-    bool begun = r->sched.f + r->sched.b + r->sched.w > (asked ? 1u : 0u);
-    if (step < r->sched.step || (step == r->sched.step && begun)) {
+    /* nothing of `step` has been fed, so at most an op was asked for that can not start */
+    const rp_sched_state *at = r->have_next ? &r->before : &r->sched;
+    if (step < at->step || (step == at->step && !r->at_update) || r->waiting_verdict) {
         return rp_fail(RP_ERR_PEER, "stop before step %llu, which is in work",
                        (unsigned long long)step);
     }
-    r->sched.shape.step_end = step;
-    if (asked) {
+    r->pause = step;
+    if (r->have_next && step == at->step) {
+        r->sched = r->before;
         r->have_next = false;
         r->ops_over = true;
     }
@@ -238,6 +263,11 @@ static bool header_is(const rp_Header *header, const rp_op *op) {
            header->count == op->samples.count;
 }
 
+/* Parcels of an evaluation carry a mark; its steps count from 0 again. */
+static bool of_evaluation(const rp_message *message) {
+    return message->header.code != 0;
+}
+
 static rp_err check_parcel(const inlet *in, const rp_message *message, const rp_op *op) {
     const rp_Header *header = &message->header;
     if (header->kind != in->kind || !header_is(header, op) ||
@@ -260,11 +290,37 @@ static rp_err check_parcel(const inlet *in, const rp_message *message, const rp_
     return RP_OK;
 }
 
+/* The next message of an inlet that belongs to what runs now, or RP_ERR_AGAIN. */
+static rp_err take_head(inlet *in, bool evaluating) {
+    if (!evaluating && in->aside_count > 0) {
+        in->head = in->aside[0];
+        in->aside_count--;
+        memmove(in->aside, in->aside + 1, in->aside_count * sizeof(rp_message *));
+        return RP_OK;
+    }
+    for (;;) {
+        rp_err err = rp_link_recv(in->link, &in->head);
+        if (err != RP_OK) {
+            return err;
+        }
+        if (of_evaluation(in->head) == evaluating) {
+            return RP_OK;
+        }
+        if (!evaluating || in->aside_count == in->aside_max) {
+            return rp_fail(RP_ERR_PEER, "%s of step %llu came out of turn",
+                           evaluating ? "training" : "evaluation",
+                           (unsigned long long)in->head->header.step);
+        }
+        in->aside[in->aside_count++] = in->head;
+        in->head = NULL;
+    }
+}
+
 /* Looks at the head of an inlet; *ready when it is the parcel of `op`. */
-static rp_err peek(inlet *in, const rp_op *op, bool *ready) {
+static rp_err peek(inlet *in, bool evaluating, const rp_op *op, bool *ready) {
     *ready = false;
     if (!in->head) {
-        rp_err err = rp_link_recv(in->link, &in->head);
+        rp_err err = take_head(in, evaluating);
         if (err == RP_ERR_AGAIN) {
             return RP_OK;
         }
@@ -287,7 +343,7 @@ static rp_err drain_feed(rp_runner *r) {
             }
         }
         if (r->feed_head->header.kind == RP_KIND_LABEL) {
-            if (r->label_count == RP_RUNNER_LABELS) {
+            if (r->label_count == r->label_max) {
                 return RP_OK;
             }
             r->label[r->label_count++] = r->feed_head;
@@ -305,7 +361,8 @@ static rp_err drain_feed(rp_runner *r) {
 
 static uint32_t label_index(const rp_runner *r, uint64_t step) {
     uint32_t i = 0;
-    while (i < r->label_count && r->label[i]->header.step != step) {
+    while (i < r->label_count &&
+           (r->label[i]->header.step != step || of_evaluation(r->label[i]) != r->evaluating)) {
         i++;
     }
     return i;
@@ -316,9 +373,9 @@ static rp_err find_target(rp_runner *r, const rp_op *op, const void **target) {
     uint32_t i = label_index(r, op->step);
     *target = NULL;
     if (i == r->label_count) {
-        return i < RP_RUNNER_LABELS ? RP_OK
-                                    : rp_fail(RP_ERR_PEER, "no labels of step %llu among %u",
-                                              (unsigned long long)op->step, i);
+        return i < r->label_max ? RP_OK
+                                : rp_fail(RP_ERR_PEER, "no labels of step %llu among %u",
+                                          (unsigned long long)op->step, i);
     }
     const rp_message *message = r->label[i];
     size_t width = r->at.job->loss->class_target ? 1 : r->at.job->target_width;
@@ -356,6 +413,7 @@ static rp_err send_ready(const rp_runner *r, outlet *out) {
         header.first = slot->op.samples.first;
         header.count = slot->op.samples.count;
         header.stage = r->at.job->stage;
+        header.code = r->evaluating;
         rp_part part[RP_CUT_TENSORS_MAX];
         size_t offset = 0;
         for (uint32_t i = 0; i < out->crossing.count; i++) {
@@ -423,6 +481,7 @@ static rp_err commit(rp_runner *r, running_op *op) {
     if (err == RP_OK) {
         r->running[r->running_count++] = *op;
         r->have_next = false;
+        r->at_update = op->op.kind == RP_OP_UPDATE;
     }
     return err;
 }
@@ -438,9 +497,10 @@ static rp_err try_forward(rp_runner *r) {
             RP_TRY(check_parcel(in, in->head, &r->next));
         }
     } else {
-        RP_TRY(peek(in, &r->next, &ready));
+        RP_TRY(peek(in, r->evaluating, &r->next, &ready));
     }
-    if (r->evaluating && is_last(r)) {
+    const bool scored = r->evaluating && !r->eval_training;
+    if (scored && is_last(r)) {
         RP_TRY(find_target(r, &r->next, &target));
         ready &= target != NULL;
     }
@@ -458,8 +518,9 @@ static rp_err try_forward(rp_runner *r) {
     if (op.output) {
         slot_parts(r, &r->forward, op.output, to);
     }
-    RP_TRY(rp_stage_forward(r->at.stage, &op.op, from, to, !r->evaluating));
-    if (r->evaluating && is_last(r)) {
+    RP_TRY(r->evaluating ? rp_stage_forward_only(r->at.stage, &op.op, from, to, r->eval_training)
+                         : rp_stage_forward(r->at.stage, &op.op, from, to));
+    if (scored && is_last(r)) {
         RP_TRY(rp_stage_evaluate(r->at.stage, &op.op, step_samples(r, op.op.step), target));
     } else if (r->evaluating) {
         rp_stage_forget(r->at.stage, &op.op);
@@ -482,7 +543,7 @@ static rp_err try_backward(rp_runner *r) {
     rp_err err = RP_OK;
     running_op op = {.op = r->next};
     if (needs_parcel) {
-        RP_TRY(peek(&r->gradient, &r->next, &ready));
+        RP_TRY(peek(&r->gradient, false, &r->next, &ready));
     } else if (!weights_only && is_last(r)) {
         RP_TRY(find_target(r, &r->next, &from[0]));
         ready = from[0] != NULL;
@@ -517,12 +578,14 @@ static rp_err try_update(rp_runner *r) {
     running_op op = {.op = r->next};
     rp_err err = RP_OK;
     const rp_job *job = r->at.job;
-    bool ask = !r->evaluating && rp_needs_verdict(job->sched, &job->optim, job->guard);
+    bool ask =
+        !r->evaluating && rp_verdict_of(&job->method, &job->optim, job->guard) != RP_VERDICT_NONE;
+    bool scored = !r->eval_training || !r->evaluating;
     if ((r->waiting_verdict && !r->have_verdict) || !control_has_room(r)) {
         return RP_OK;
     }
     bool first_half = !r->waiting_verdict;
-    if (first_half && is_last(r)) {
+    if (first_half && scored && is_last(r)) {
         RP_TRY(rp_stage_results(r->at.stage, r->results, step_samples(r, op.op.step)));
         op.results = true;
     }
@@ -535,8 +598,8 @@ static rp_err try_update(rp_runner *r) {
         return RP_OK;
     }
     if (!r->evaluating) {
-        RP_TRY(
-            rp_stage_update(r->at.stage, op.op.step, ask ? r->grad_scale : 1.0f, ask && r->skip));
+        RP_TRY(rp_stage_update(r->at.stage, &op.op, ask ? r->grad_scale : 1.0f, ask && r->skip));
+        r->facts.skipped += ask && r->skip;
     }
     r->waiting_verdict = r->have_verdict = false;
     RP_TRY(commit(r, &op));
@@ -544,10 +607,17 @@ fail:
     return err;
 }
 
+static bool next_training(rp_runner *r) {
+    if (r->at_update && r->sched.step == r->pause) {
+        return false;
+    }
+    r->before = r->sched;
+    return r->at.job->method.kind->next(&r->sched, &r->next);
+}
+
 static rp_err try_next(rp_runner *r) {
     if (!r->have_next && !r->ops_over) {
-        r->have_next =
-            r->evaluating ? next_eval(r, &r->next) : r->at.job->sched->next(&r->sched, &r->next);
+        r->have_next = r->evaluating ? next_eval(r, &r->next) : next_training(r);
         r->ops_over = !r->have_next;
     }
     if (!r->have_next || r->running_count == RP_RUNNER_DEPTH) {
@@ -564,7 +634,7 @@ static rp_err try_next(rp_runner *r) {
         return try_update(r);
     default:
         return rp_fail(RP_ERR_USAGE, "schedule %s asks for op %d, which no stage can do",
-                       r->at.job->sched->name, (int)r->next.kind);
+                       r->at.job->method.kind->name, (int)r->next.kind);
     }
 }
 
@@ -590,10 +660,28 @@ static rp_err report_results(rp_runner *r, const rp_op *op) {
     return send_control(r, &header, NULL, 0);
 }
 
+/* The stage's own verdict: a gradient that is not finite skips the step here. */
+static rp_err judge(rp_runner *r, const rp_op *op, double total) {
+    rp_Header header = rp_Header_init_zero;
+    rp_err err = rp_runner_verdict(r, op->step, 1.0f, !isfinite(total));
+    if (err != RP_OK || isfinite(total)) {
+        return err;
+    }
+    header.kind = RP_KIND_SKIPPED;
+    header.step = op->step;
+    return send_control(r, &header, NULL, 0);
+}
+
 static rp_err report_norms(rp_runner *r, const rp_op *op) {
+    const rp_job *job = r->at.job;
     uint32_t count = rp_stage_norm_count(r->at.stage);
+    double total = 0;
     for (uint32_t i = 0; i < count; i++) {
         r->sumsq[i] = (double)r->norms[i];
+        total += r->sumsq[i];
+    }
+    if (rp_verdict_of(&job->method, &job->optim, job->guard) == RP_VERDICT_OWN) {
+        return judge(r, op, total);
     }
     rp_Header header = rp_Header_init_zero;
     header.kind = RP_KIND_NORMS;

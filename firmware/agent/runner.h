@@ -13,7 +13,11 @@
 #include "link/link.h"
 #include "stage/stage.h"
 
-enum { RP_RUNNER_DEPTH = 2, RP_RUNNER_LABELS = 4, RP_RUNNER_SENDS = 4, RP_TRACE_MAX = 512 };
+enum { RP_RUNNER_DEPTH = 2, RP_RUNNER_SENDS = 4, RP_TRACE_MAX = 512 };
+
+/* Parcels that a data link takes ahead of their ops, and labels that the last stage puts aside:
+ * those of all steps in the ring, and some to come. */
+uint32_t rp_runner_window(const rp_job *job);
 
 /* One op in the trace, as it goes over the wire (little-endian, packed by hand). */
 enum { RP_TRACE_BYTES = 40 };
@@ -35,9 +39,14 @@ rp_err rp_runner_open(rp_arena *arena, const rp_runner_links *links, rp_runner *
 /* Waits for the device and lets go of messages; the links may be closed after it. */
 void rp_runner_close(rp_runner **runner);
 
-rp_err rp_runner_train(rp_runner *runner, uint64_t step_first, uint64_t step_end) RP_MUST_CHECK;
-rp_err rp_runner_evaluate(rp_runner *runner, uint64_t samples) RP_MUST_CHECK;
-/* End before `step`. errors PEER when it is in work already */
+/* Goes on from step `step` and pauses behind the update of the step before `pause`. A schedule that
+ * does not flush pauses with microbatches in flight: parcels of theirs that have come are put
+ * aside, and a later segment goes on with them. errors PEER when it is not there */
+rp_err rp_runner_train(rp_runner *runner, uint64_t step, uint64_t pause) RP_MUST_CHECK;
+/* Between two segments. `training`: forwards in training mode, without a loss, so that batch
+ * statistics become those of the evaluated model. */
+rp_err rp_runner_evaluate(rp_runner *runner, uint64_t samples, bool training) RP_MUST_CHECK;
+/* Pause earlier, at `step`. errors PEER when it is in work already */
 rp_err rp_runner_stop(rp_runner *runner, uint64_t step) RP_MUST_CHECK;
 /* The host's answer to NORMS. errors PEER when it does not belong to the waiting step */
 rp_err rp_runner_verdict(rp_runner *runner, uint64_t step, float grad_scale,
@@ -50,7 +59,8 @@ typedef struct {
     int64_t busy_ns;
     uint64_t ops, trace_dropped;
     uint64_t microbatches; /* gradients taken: each sample once a step */
-    uint32_t in_flight_max, gap_max;
+    uint32_t in_flight_max;
+    uint64_t skipped; /* updates left out by the stage's own verdict */
 } rp_runner_facts;
 rp_runner_facts rp_runner_facts_of(const rp_runner *runner); /* since open */
 

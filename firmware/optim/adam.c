@@ -85,7 +85,9 @@ fail:
     return err;
 }
 
-rp_err rp_adam_predict(const rp_optim_call *call, rp_buffer *out, float s) {
+rp_err rp_adam_predict(const rp_optim_call *call, rp_buffer *out, float s, bool decoupled) {
+    const rp_optim *optim = call->optim;
+    const bool decays = decoupled && optim->predict_decay;
     double rate;
     double root;
     rp_launch launch;
@@ -93,7 +95,7 @@ rp_err rp_adam_predict(const rp_optim_call *call, rp_buffer *out, float s) {
     if (call->t == 0 || s == 0.0f) {
         return rp_optim_copy(call, out);
     }
-    correct_bias(call, call->t, &rate, &root);
+    correct_bias(call, optim->rule == RP_PREDICT_XPIPE ? 1 : call->t, &rate, &root);
     RP_TRY(rp_optim_begin(call, "predict_adam", &launch));
     rp_arg_buffer(&launch, out);
     rp_arg_buffer(&launch, call->w);
@@ -102,7 +104,9 @@ rp_err rp_adam_predict(const rp_optim_call *call, rp_buffer *out, float s) {
     rp_arg_u32(&launch, call->count);
     rp_arg_f32(&launch, (float)(rate * (double)s));
     rp_arg_f32(&launch, (float)root);
-    rp_arg_f32(&launch, (float)call->optim->eps);
+    rp_arg_f32(&launch, (float)optim->eps);
+    rp_arg_f32(&launch,
+               decays ? (float)pow(1.0 - (double)call->lr * optim->weight_decay, (double)s) : 1.0f);
     RP_TRY(rp_optim_run(call, &launch));
     return RP_OK;
 fail:

@@ -14,6 +14,14 @@ enum { RP_OPTIM_STATES_MAX = 3 };
 
 typedef struct rp_optim_kind rp_optim_kind;
 
+/* Which direction predict() goes along. */
+typedef enum {
+    RP_PREDICT_OWN,      /* the one that was applied last, as the optimiser's state holds it */
+    RP_PREDICT_RELEASED, /* sgd: mu buf + (1 - dampening) g, as in PipeOptim's released code; the
+                            others: own. g is the gradient of the last step */
+    RP_PREDICT_XPIPE     /* adam, adamw: moments corrected by 1 - beta instead of 1 - beta^t */
+} rp_predict_rule;
+
 typedef struct {
     const rp_optim_kind *kind;
     double lr, momentum, dampening, weight_decay;
@@ -24,6 +32,8 @@ typedef struct {
      * without momentum or with nesterov, rmsprop without momentum) keep it as one state more.
      * rp_optim_parse() sets it; clear it before state_count() when the schedule never predicts. */
     bool predicts;
+    rp_predict_rule rule;
+    bool predict_decay; /* adamw: the decoupled decay of the steps ahead is predicted as well */
 } rp_optim;
 
 typedef struct {
@@ -46,9 +56,9 @@ struct rp_optim_kind {
     uint32_t (*state_count)(const rp_optim *optim);
     rp_err (*parse)(rp_optim *optim, rp_node *keys); /* own keys beside kind, lr, clip_norm */
     rp_err (*step)(const rp_optim_call *call);
-    /* out = W moved `s` updates ahead, from the optimiser's own state; w and g are not touched. t =
-     * steps applied so far; t == 0: a copy. errors USAGE when !predicts and the kind needs it.
-     * source METHODS 5.1 */
+    /* out = W moved `s` updates ahead, from the optimiser's own state by optim->rule; w and g are
+     * not touched. t = steps applied so far; t == 0: a copy. errors USAGE when !predicts and the
+     * kind needs it. source METHODS 5.1 */
     rp_err (*predict)(const rp_optim_call *call, rp_buffer *out, float s);
 };
 

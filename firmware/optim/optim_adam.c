@@ -12,6 +12,10 @@ static rp_err step(const rp_optim_call *call) {
     return rp_adam_step(call, false);
 }
 
+static rp_err predict(const rp_optim_call *call, rp_buffer *out, float s) {
+    return rp_adam_predict(call, out, s, false);
+}
+
 const rp_optim_kind rp_optim_adam = {
     .name = "adam",
     .source = "Kingma & Ba 2015; torch.optim.Adam; prediction: PipeOptim, METHODS 5.1",
@@ -19,5 +23,5 @@ const rp_optim_kind rp_optim_adam = {
     .state_count = rp_adam_state_count,
     .parse = parse,
     .step = step,
-    .predict = rp_adam_predict,
+    .predict = predict,
 };

@@ -9,6 +9,10 @@ static rp_err step(const rp_optim_call *call) {
     return rp_adam_step(call, true);
 }
 
+static rp_err predict(const rp_optim_call *call, rp_buffer *out, float s) {
+    return rp_adam_predict(call, out, s, true);
+}
+
 const rp_optim_kind rp_optim_adamw = {
     .name = "adamw",
     .source = "Loshchilov & Hutter 2019; torch.optim.AdamW; prediction: PipeOptim, METHODS 5.1",
@@ -16,5 +20,5 @@ const rp_optim_kind rp_optim_adamw = {
     .state_count = rp_adam_state_count,
     .parse = parse,
     .step = step,
-    .predict = rp_adam_predict,
+    .predict = predict,
 };

@@ -66,7 +66,31 @@ fail:
     return err;
 }
 
+/* source  PipeOptim's optimizer.py (METHODS 5.3): the last gradient counts twice */
+static rp_err predict_released(const rp_optim_call *call, rp_buffer *out, float s) {
+    const rp_optim *optim = call->optim;
+    const bool has_buf = optim->momentum != 0.0;
+    rp_launch launch;
+    rp_err err;
+    RP_TRY(rp_optim_begin(call, "predict_released", &launch));
+    rp_arg_buffer(&launch, out);
+    rp_arg_buffer(&launch, call->w);
+    rp_arg_buffer(&launch, has_buf ? call->state[0] : NULL);
+    rp_arg_buffer(&launch, call->g);
+    rp_arg_u32(&launch, call->count);
+    rp_arg_f32(&launch, call->lr * s);
+    rp_arg_f32(&launch, (float)optim->momentum);
+    rp_arg_f32(&launch, (float)(1.0 - optim->dampening));
+    RP_TRY(rp_optim_run(call, &launch));
+    return RP_OK;
+fail:
+    return err;
+}
+
 static rp_err predict(const rp_optim_call *call, rp_buffer *out, float s) {
+    if (call->optim->rule == RP_PREDICT_RELEASED && call->t > 0 && s != 0.0f) {
+        return predict_released(call, out, s);
+    }
     return rp_optim_predict_along(call, direction_of(call), out, s);
 }
 

@@ -19,6 +19,11 @@ const char *rp_op_letter(rp_op_kind kind) {
     return letters[kind];
 }
 
+uint32_t rp_sched_in_flight_max(const rp_sched_shape *shape) {
+    const uint32_t behind = shape->stages - 1 - shape->stage;
+    return 1 + behind + behind * shape->advance;
+}
+
 uint64_t rp_sched_epoch_steps(const rp_sched_shape *shape) {
     return (shape->epoch_samples - 1) / shape->batch + 1;
 }
@@ -44,7 +49,8 @@ void rp_sched_start(rp_sched_state *state, const rp_sched_shape *shape) {
     RP_ASSERT(shape->stage < shape->stages);
     RP_ASSERT(shape->epoch_samples > 0 && shape->batch > 0 && shape->micro > 0);
     RP_ASSERT(shape->step_first <= shape->step_end);
-    *state = (rp_sched_state){.shape = *shape, .step = shape->step_first};
+    *state =
+        (rp_sched_state){.shape = *shape, .step = shape->step_first, .f_step = shape->step_first};
 }
 
 rp_op rp_sched_micro_op(const rp_sched_state *state, rp_op_kind kind, uint64_t step,

@@ -46,9 +46,15 @@ typedef struct {
     uint64_t step_first, step_end; /* [first, end): a resumed run begins in the middle */
     uint64_t epoch_samples;        /* samples of one epoch; its last step may be short */
     uint32_t batch, micro;         /* samples a step, samples a microbatch at most */
-    uint32_t warmup_extra;         /* schedule option, 0 by default */
+    uint32_t advance;              /* forwards more per hop behind this stage: covers slow links */
+    uint32_t steps_open; /* unflushed: a step is begun when fewer than so many wait for their update
+                            (replicas, 2BW); 0 = any number */
+    bool drain;          /* unflushed: empty pipes at every epoch's end */
 } rp_sched_shape;
 
+/* Forwards that a stage may have open: D - k, and `advance` more for every hop behind it (1F1B;
+ * AvgPipe's figure is advance 1: 2 (D - 1 - k) + 1). */
+uint32_t rp_sched_in_flight_max(const rp_sched_shape *shape);
 uint64_t rp_sched_epoch_steps(const rp_sched_shape *shape); /* ceil(samples / batch) */
 uint32_t rp_sched_step_samples(const rp_sched_shape *shape, uint64_t step); /* batch, or the rest */
 uint32_t rp_sched_micro_count(const rp_sched_shape *shape, uint64_t step);
@@ -57,16 +63,36 @@ rp_range rp_sched_micro_range(const rp_sched_shape *shape, uint64_t step, uint32
 /* Counters only; zeroed at the start but for `shape`. Copying it copies the schedule's position. */
 typedef struct {
     rp_sched_shape shape;
-    uint64_t step;    /* the step in work (flushed schedules) */
-    uint64_t f, b, w; /* forwards, input gradients, weight gradients issued: in the step for flushed
-                         schedules, in the run for the others */
+    uint64_t step;      /* the step in work (flushed schedules) */
+    uint64_t f, b, w;   /* forwards, input gradients, weight gradients issued in their step */
+    uint64_t f_step;    /* unflushed: the step that forwards are at, `step` or a later one */
+    uint64_t in_flight; /* unflushed: forwards without their backward */
 } rp_sched_state;
 
+/* Which weights a forward and its backward see (METHODS 13). W_t: newest at the forward. */
+typedef enum {
+    RP_WEIGHTS_CURRENT,   /* the newest, both times */
+    RP_WEIGHTS_STASH,     /* W_t, kept for the backward: PipeDream */
+    RP_WEIGHTS_ENTRY,     /* the newest of stage 0 when the microbatch entered: vertical sync */
+    RP_WEIGHTS_DOUBLE,    /* those of one step before, both times: 2BW */
+    RP_WEIGHTS_PIPEOPTIM, /* W_t moved to the backward's version; the newest in the backward */
+    RP_WEIGHTS_SPECTRAIN, /* both moved to the version at the end of the round trip */
+    RP_WEIGHTS_XPIPE,     /* the same by step: its first microbatch predicts for the others */
+    RP_WEIGHTS_RULES
+} rp_weights_rule;
+
+/* What happens between replicas of the weights after an update (METHODS 8, 9). */
+typedef enum { RP_AVERAGE_NONE, RP_AVERAGE_ELASTIC, RP_AVERAGE_REFERENCE } rp_average_rule;
+
+/* A method is an order of ops, a rule for the weights, and an average: the last two are defaults
+ * that a run file may combine in another way (sched/method.h). */
 typedef struct {
     const char *name;
     const char *source;
     bool flushed;        /* every step ends with empty pipes and one weight version */
     bool split_backward; /* issues BACKWARD_INPUT and BACKWARD_WEIGHT */
+    rp_weights_rule weights;
+    rp_average_rule average;
     bool (*next)(rp_sched_state *state, rp_op *op); /* false: the run is over */
 } rp_sched_kind;
 
@@ -82,6 +108,27 @@ void rp_sched_start(rp_sched_state *state, const rp_sched_shape *shape);
 rp_op rp_sched_micro_op(const rp_sched_state *state, rp_op_kind kind, uint64_t step,
                         uint64_t micro);
 rp_op rp_sched_end_step(rp_sched_state *state);
+
+/* `next` of all unflushed schedules: 1F1B over the whole run, an update as soon as a step has its
+ * last backward (METHODS 1.1). */
+bool rp_sched_next_unflushed(rp_sched_state *state, rp_op *op);
+
+/* ---- looking ahead --------------------------------------------------------------------------- */
+
+/* Own updates between a forward and its backward: walks the list on from behind the forward. With
+ * replicas r only every r-th update counts, those of the forward's own replica. */
+uint32_t rp_sched_gap(const rp_sched_kind *kind, const rp_sched_state *behind, const rp_op *forward,
+                      uint32_t replicas);
+
+/* The same in the steady state of an endless run, for microbatch `micro` of a full step. */
+uint32_t rp_sched_steady_gap(const rp_sched_kind *kind, const rp_sched_shape *shape, uint32_t micro,
+                             uint32_t replicas);
+
+/* Own updates that are over when a step's last backward begins on stage 0, counted from its first
+ * forward and from its first backward here; steady state, every op one unit long (SpecTrain's s).
+ * errors MEMORY */
+rp_err rp_sched_round_trip(const rp_sched_kind *kind, const rp_sched_shape *shape,
+                           uint32_t *from_forward, uint32_t *from_backward) RP_MUST_CHECK;
 
 /* ---- replay ---------------------------------------------------------------------------------- */
 

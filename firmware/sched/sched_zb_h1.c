@@ -9,8 +9,7 @@ static bool next(rp_sched_state *s, rp_op *op) {
         return false;
     }
     const uint32_t count = rp_sched_micro_count(&s->shape, s->step);
-    const uint64_t in_flight_max =
-        (uint64_t)s->shape.stages - s->shape.stage + s->shape.warmup_extra;
+    const uint32_t in_flight_max = rp_sched_in_flight_max(&s->shape);
     if (s->b - s->w > s->shape.stage) {
         *op = rp_sched_micro_op(s, RP_OP_BACKWARD_WEIGHT, s->step, s->w++);
     } else if (s->f < count && s->f - s->b < in_flight_max) {

@@ -3,46 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A word where a map with `kind` is allowed too. */
-static rp_err read_kind(rp_node *parent, const char *key, rp_node **map, const char **kind) {
-    rp_node *node = rp_node_find(parent, key);
-    *map = NULL;
-    if (!node) {
-        return rp_node_fail(parent, "%s: is missing", key);
-    }
-    if (rp_node_is_scalar(node)) {
-        *kind = rp_node_text(node);
-        return RP_OK;
-    }
-    if (!rp_node_is_map(node)) {
-        return rp_node_fail(node, "expected a word or a map with `kind`");
-    }
-    *map = node;
-    rp_err err = rp_node_need(node, "kind");
-    return err != RP_OK ? err : rp_node_string(node, "kind", kind);
-}
-
-rp_err rp_schedule_parse(rp_node *parent, const rp_sched_kind **out) {
-    rp_node *map;
-    const char *kind;
-    rp_err err = read_kind(parent, "schedule", &map, &kind);
-    if (err != RP_OK) {
-        return err;
-    }
-    *out = rp_sched_find(kind);
-    if (!*out) {
-        char known[256] = "";
-        for (uint32_t i = 0; rp_sched_kinds[i]; i++) {
-            size_t used = strlen(known);
-            (void)snprintf(known + used, sizeof known - used, "%s%s", i ? " " : "",
-                           rp_sched_kinds[i]->name);
-        }
-        return rp_node_fail(map ? map : rp_node_find(parent, "schedule"),
-                            "no schedule '%s'; there are: %s", kind, known);
-    }
-    return map ? rp_node_done(map) : RP_OK;
-}
-
 static rp_err read_shape(rp_node *root, const char *key, rp_shape *out) {
     rp_node *list = rp_node_find(root, key);
     if (!list || !rp_node_is_list(list) || rp_node_count(list) > RP_DIMS_MAX - 1) {
@@ -78,6 +38,7 @@ static rp_err read_numbers(rp_node *root, rp_job *job, uint32_t *stages, uint32_
     RP_TRY(rp_node_u32(root, "microbatch", 1, job->batch, &job->micro));
     RP_TRY(rp_node_u64(root, "epoch_samples", 1, UINT32_MAX, &job->epoch_samples));
     RP_TRY(rp_node_u64(root, "steps", 0, UINT64_C(1) << 40, &job->steps));
+    RP_TRY(rp_node_u64(root, "step_first", 0, job->steps, &job->step_first));
     RP_TRY(rp_node_u64(root, "seed", 0, UINT64_MAX, &job->seed));
     RP_TRY(rp_node_u32(root, "classes", 0, 1u << 20, classes));
     job->target_width = 1;
@@ -124,8 +85,8 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
     RP_TRY(rp_node_need(root, "optimizer"));
     RP_TRY(rp_optim_parse(&out->optim, rp_node_find(root, "optimizer")));
     RP_TRY(rp_lr_parse(&out->lr, rp_node_find(root, "lr_schedule")));
-    RP_TRY(rp_schedule_parse(root, &out->sched));
-    out->optim.predicts = false;      /* no schedule here predicts weights */
+    RP_TRY(rp_method_parse(root, stages, &out->method));
+    RP_TRY(rp_method_fit(&out->method, &out->optim, rp_node_find(root, "optimizer")));
     (void)rp_node_find(root, "link"); /* these two are the agent's */
     (void)rp_node_find(root, "peers");
     RP_TRY(rp_node_done(root));
@@ -133,8 +94,23 @@ fail:
     return err;
 }
 
+rp_err rp_method_fit(const rp_method *method, rp_optim *optim, const rp_node *node) {
+    optim->predicts = rp_method_predicts(method);
+    optim->predict_decay = method->decay;
+    optim->rule = method->weights == RP_WEIGHTS_XPIPE      ? RP_PREDICT_XPIPE
+                  : method->horizon == RP_HORIZON_RELEASED ? RP_PREDICT_RELEASED
+                                                           : RP_PREDICT_OWN;
+    if (!method->kind->flushed && optim->clip_norm > 0) {
+        return rp_node_fail(node,
+                            "clip_norm: is the norm over all stages, and with schedule %s no step "
+                            "waits for all stages; expected 0 or a flushed schedule",
+                            method->kind->name);
+    }
+    return RP_OK;
+}
+
 rp_sched_shape rp_job_sched_shape(const rp_job *job, uint64_t step_first, uint64_t step_end) {
-    return (rp_sched_shape){
+    rp_sched_shape shape = {
         .stages = job->cut.stage_count,
         .stage = job->stage,
         .step_first = step_first,
@@ -143,8 +119,17 @@ rp_sched_shape rp_job_sched_shape(const rp_job *job, uint64_t step_first, uint64
         .batch = job->batch,
         .micro = job->micro,
     };
+    rp_method_order(&job->method, &shape);
+    return shape;
 }
 
-bool rp_needs_verdict(const rp_sched_kind *sched, const rp_optim *optim, bool guard) {
-    return sched->flushed && (guard || optim->clip_norm > 0);
+bool rp_job_is_last(const rp_job *job) {
+    return job->stage + 1 == job->cut.stage_count;
+}
+
+rp_verdict rp_verdict_of(const rp_method *method, const rp_optim *optim, bool guard) {
+    if (!guard && !(optim->clip_norm > 0)) {
+        return RP_VERDICT_NONE;
+    }
+    return method->kind->flushed ? RP_VERDICT_HOST : RP_VERDICT_OWN;
 }

@@ -5,7 +5,7 @@
  *   stage: 1            stages: 4        cut: [conv2, fc1]
  *   sample: [1, 28, 28] classes: 10      target_width: 1
  *   seed: 1             batch: 128       microbatch: 32
- *   epoch_samples: 60000                 steps: 2345
+ *   epoch_samples: 60000                 steps: 2345   step_first: 0
  *   guard: true         memory_mib: 0
  *   loss: cross-entropy optimizer: {...} lr_schedule: {...} schedule: gpipe
  *   link: {...}         # emulation of what this agent sends
@@ -17,7 +17,7 @@
 #include "nn/loss.h"
 #include "nn/model.h"
 #include "optim/optim.h"
-#include "sched/sched.h"
+#include "sched/method.h"
 
 enum { RP_BATCH_MAX = 65536 };
 
@@ -26,11 +26,12 @@ typedef struct {
     rp_cut cut;
     rp_model *model;
     const rp_loss_kind *loss;
-    const rp_sched_kind *sched;
+    rp_method method;
     rp_optim optim;
     rp_lr_schedule lr;
     uint64_t seed;
-    uint64_t steps;         /* of the whole run, for the learning-rate schedule */
+    uint64_t steps;         /* of the whole run */
+    uint64_t step_first;    /* where it begins: behind 0 when it goes on from a checkpoint */
     uint64_t epoch_samples; /* training samples in an epoch */
     uint32_t batch, micro;
     uint32_t target_width; /* f32 per sample for mse */
@@ -42,13 +43,19 @@ typedef struct {
 rp_err rp_job_parse(rp_arena *arena, rp_node *job_root, rp_node *model_root,
                     rp_job *out) RP_MUST_CHECK;
 
-/* `schedule:` of a run file: a word, or a map with `kind`. Reads the kind's own keys. */
-rp_err rp_schedule_parse(rp_node *map, const rp_sched_kind **out) RP_MUST_CHECK;
+/* What the method asks of the optimiser: prediction, and no global norm where nothing flushes.
+ * `node` stands in the message. errors USAGE */
+rp_err rp_method_fit(const rp_method *method, rp_optim *optim, const rp_node *node) RP_MUST_CHECK;
 
 /* The shape a schedule needs, for steps [first, end). */
 rp_sched_shape rp_job_sched_shape(const rp_job *job, uint64_t step_first, uint64_t step_end);
 
-/* Steps wait for the controller's verdict (clipping, guard): one small message each way a step. */
-bool rp_needs_verdict(const rp_sched_kind *sched, const rp_optim *optim, bool guard);
+bool rp_job_is_last(const rp_job *job);
+
+/* Who looks at the gradients before an update. The controller, of all stages, where every step
+ * flushes: one small message each way a step. The stage itself, its own, where no step waits for
+ * the other stages. */
+typedef enum { RP_VERDICT_NONE, RP_VERDICT_HOST, RP_VERDICT_OWN } rp_verdict;
+rp_verdict rp_verdict_of(const rp_method *method, const rp_optim *optim, bool guard);
 
 #endif

@@ -76,7 +76,7 @@ static rp_err collect_tensors(rp_arena *arena, const rp_job *job, rp_layout *lay
         uint32_t layer = layer_of(layout, i);
         add_tensor(layout, layer, &model->plan[layer].out, trained, false);
     }
-    if (job->stage + 1 < job->cut.stage_count) {
+    if (!rp_job_is_last(job)) {
         RP_TRY(rp_cut_boundary(model, &job->cut, job->stage + 1, &crossing));
         for (uint32_t i = 0; i < crossing.count; i++) {
             layout->outputs[i] = tensor_of(layout, crossing.producer[i]);
@@ -115,7 +115,7 @@ static rp_err collect_uses(rp_arena *arena, const rp_job *job, const rp_layout *
         }
         use[layout->input_count + i].read_in_backward |= plan->needs_y;
     }
-    if (job->stage + 1 == job->cut.stage_count) {
+    if (rp_job_is_last(job)) {
         use[layout->tensor_count - 1].read_in_backward = true; /* by the loss */
     }
     *out = use;
@@ -187,7 +187,7 @@ static void place_grads(const rp_job *job, rp_layout *layout, const rp_use *use)
         }
         extend(&memory->storage[tensor->grad], birth);
         extend(&memory->storage[tensor->grad], death);
-        if (job->sched->split_backward && !tensor->input &&
+        if (job->method.kind->split_backward && !tensor->input &&
             job->model->plan[tensor->producer].param_count > 0) {
             memory->storage[tensor->grad].kept = true;
         }
@@ -251,18 +251,22 @@ fail:
 
 /* Slots and debts by walking this stage's own op list; a few epochs' worth of steps show them all.
  */
-static void count_slots(const rp_job *job, rp_layout *layout) {
+static uint64_t walked_steps(const rp_job *job) {
     uint64_t epoch = (job->epoch_samples + job->batch - 1) / job->batch;
     uint64_t end = epoch + 2 < 1024 ? epoch + 2 : 1024;
-    rp_sched_shape shape = rp_job_sched_shape(job, 0, end);
+    return end < job->steps ? end : job->steps;
+}
+
+static void count_slots(const rp_job *job, rp_layout *layout) {
+    rp_sched_shape shape = rp_job_sched_shape(job, 0, walked_steps(job));
     rp_sched_state state;
     rp_sched_start(&state, &shape);
     rp_op op;
     uint32_t live = 0;
     uint32_t debt = 0;
     layout->slots = 1;
-    layout->debts = job->sched->split_backward ? 1 : 0;
-    while (job->sched->next(&state, &op)) {
+    layout->debts = job->method.kind->split_backward ? 1 : 0;
+    while (job->method.kind->next(&state, &op)) {
         live += op.kind == RP_OP_FORWARD;
         live -= op.kind == RP_OP_BACKWARD || op.kind == RP_OP_BACKWARD_WEIGHT;
         debt += op.kind == RP_OP_BACKWARD_INPUT;
@@ -270,6 +274,44 @@ static void count_slots(const rp_job *job, rp_layout *layout) {
         layout->debts = debt > layout->debts ? debt : layout->debts;
         debt -= op.kind == RP_OP_BACKWARD_WEIGHT;
     }
+}
+
+/* Copies of the weights, by walking the same list with the books that the stage will keep. */
+static rp_err count_versions(const rp_job *job, rp_layout *layout) {
+    const rp_method *method = &job->method;
+    rp_arena arena;
+    rp_versions versions;
+    rp_op op;
+    rp_err err;
+    rp_arena_init(&arena, "versions", 0);
+    RP_TRY(rp_versions_open(&arena, job, layout->slots, &versions));
+    for (uint64_t steps = walked_steps(job); versions.list.step < steps;) {
+        rp_sched_state list = versions.list;
+        if (!method->kind->next(&list, &op)) {
+            break;
+        }
+        if (op.kind == RP_OP_FORWARD) {
+            (void)rp_versions_forward(&versions, &op);
+        } else if (op.kind == RP_OP_UPDATE) {
+            (void)rp_versions_update(&versions, &op);
+        } else {
+            (void)rp_versions_backward(&versions, &op);
+        }
+    }
+    layout->versions = versions.block_count;
+    layout->replicas = versions.replicas;
+    layout->predicted = method->weights == RP_WEIGHTS_XPIPE    ? 2
+                        : rp_versions_ahead_max(&versions) > 0 ? 1
+                                                               : 0;
+    layout->centres = method->kind->average != RP_AVERAGE_NONE;
+    layout->scratches = method->before || method->kind->average == RP_AVERAGE_REFERENCE;
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+uint32_t rp_layout_weight_copies(const rp_layout *layout) {
+    return layout->versions + layout->predicted + layout->centres + layout->scratches;
 }
 
 /* Gives the number of trained parameters. */
@@ -296,7 +338,7 @@ static void count_ends(const rp_job *job, rp_layout *layout, uint32_t trained, u
     layout->scratch_bytes += rp_darena_round((2 * (size_t)trained + 2) * sizeof(uint32_t), align);
     layout->scratch_bytes +=
         rp_darena_round(rp_grad_sumsq_bytes(layout->weight_bytes, trained), align);
-    if (job->stage + 1 == job->cut.stage_count) {
+    if (rp_job_is_last(job)) {
         size_t width = job->loss->class_target ? 1 : job->target_width;
         layout->scratch_bytes += rp_darena_round(width * job->micro * sizeof(float), align);
         layout->scratch_bytes += rp_darena_round(2 * (size_t)job->batch * sizeof(float), align);
@@ -355,9 +397,11 @@ rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, u
     RP_TRY(place_buffers(arena, &layout->value, (int32_t)layout->layer_count));
     RP_TRY(place_buffers(arena, &layout->grad, (int32_t)layout->layer_count + 1));
     count_slots(job, layout);
+    RP_TRY(count_versions(job, layout));
     count_ends(job, layout, count_params(job, layout, align_bytes), align_bytes);
     count_scratch(job, layout, gemm, align_bytes);
-    layout->total_bytes = layout->weight_bytes * (2 + layout->state_count) + layout->running_bytes +
+    uint32_t flat = 1 + rp_layout_weight_copies(layout) + layout->replicas * layout->state_count;
+    layout->total_bytes = layout->weight_bytes * flat + layout->running_bytes +
                           layout->slots * layout->slot_bytes + layout->debts * layout->debt_bytes +
                           layout->scratch_bytes;
     *out = layout;
@@ -382,17 +426,20 @@ rp_err rp_layout_check(const rp_layout *layout, const rp_job *job, size_t limit_
     }
     const double mib = 1.0 / (1 << 20);
     uint32_t layer = largest_layer(layout);
-    return rp_fail(
-        RP_ERR_LIMIT,
-        "stage %u needs %.1f MiB of device memory and may have %.1f: weights %.1f, gradients %.1f, "
-        "optimiser %.1f, %u slots of %.1f, scratch %.1f; the largest activation is %s's, %.2f MiB "
-        "a microbatch of %u. Use smaller microbatches, another schedule or more stages",
-        job->stage, (double)layout->total_bytes * mib, (double)limit_bytes * mib,
-        (double)layout->weight_bytes * mib, (double)layout->weight_bytes * mib,
-        (double)(layout->weight_bytes * layout->state_count) * mib, layout->slots,
-        (double)layout->slot_bytes * mib, (double)layout->scratch_bytes * mib,
-        job->model->layer[layer].name,
-        (double)(sample_bytes(&job->model->plan[layer].out) * job->micro) * mib, job->micro);
+    return rp_fail(RP_ERR_LIMIT,
+                   "stage %u needs %.1f MiB of device memory and may have %.1f: %u copies of the "
+                   "weights of %.1f, "
+                   "gradients %.1f, optimiser %.1f, %u slots of %.1f, scratch %.1f; the largest "
+                   "activation is %s's, %.2f MiB "
+                   "a microbatch of %u. Use smaller microbatches, another schedule or more stages",
+                   job->stage, (double)layout->total_bytes * mib, (double)limit_bytes * mib,
+                   rp_layout_weight_copies(layout), (double)layout->weight_bytes * mib,
+                   (double)layout->weight_bytes * mib,
+                   (double)(layout->weight_bytes * layout->state_count * layout->replicas) * mib,
+                   layout->slots, (double)layout->slot_bytes * mib,
+                   (double)layout->scratch_bytes * mib, job->model->layer[layer].name,
+                   (double)(sample_bytes(&job->model->plan[layer].out) * job->micro) * mib,
+                   job->micro);
 }
 
 rp_crossing rp_layout_crossing(const rp_layout *layout, bool upper, bool grad) {

@@ -9,7 +9,7 @@
 #ifndef RP_STAGE_LAYOUT_H
 #define RP_STAGE_LAYOUT_H
 
-#include "stage/job.h"
+#include "stage/versions.h"
 
 #define RP_NO_STORAGE UINT32_MAX
 
@@ -61,9 +61,15 @@ typedef struct {
     size_t slot_bytes;    /* one slot */
     size_t debt_bytes;    /* one debt slot */
     size_t scratch_bytes; /* pools, labels, results, workspace */
-    uint32_t state_count; /* optimiser states, each weight_bytes */
+    uint32_t state_count; /* optimiser states of a replica, each weight_bytes */
+    uint32_t replicas;    /* each with states of its own */
+    /* Copies of the weights: versions (METHODS 13), predicted ones (by direction for xpipe), the
+     * centre or reference of the replicas, and a scratch copy around a local step. */
+    uint32_t versions, predicted, centres, scratches;
     size_t total_bytes;
 } rp_layout;
+
+uint32_t rp_layout_weight_copies(const rp_layout *layout);
 
 /* errors LIMIT when more than RP_CUT_TENSORS_MAX tensors cross a boundary; MEMORY */
 rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, uint32_t align_bytes,

@@ -2,18 +2,63 @@
 #include "stage/stage.h"
 
 #include "base/clock.h"
+#include "optim/average.h"
 #include "stage/stage_own.h"
 
 const rp_layout *rp_stage_layout(const rp_stage *stage) {
     return stage->layout;
 }
 
-uint64_t rp_stage_applied(const rp_stage *stage) {
-    return stage->applied;
+uint32_t rp_stage_replicas(const rp_stage *stage) {
+    return stage->versions.replicas;
 }
 
-void rp_stage_set_applied(rp_stage *stage, uint64_t applied) {
-    stage->applied = applied;
+uint64_t rp_stage_applied(const rp_stage *stage, uint32_t replica) {
+    RP_ASSERT(replica < RP_REPLICAS_MAX);
+    return stage->applied[replica];
+}
+
+void rp_stage_set_applied(rp_stage *stage, uint32_t replica, uint64_t applied) {
+    RP_ASSERT(replica < RP_REPLICAS_MAX);
+    stage->applied[replica] = applied;
+}
+
+uint32_t rp_stage_gap_max(const rp_stage *stage) {
+    return stage->versions.gap_max;
+}
+
+void rp_stage_start(rp_stage *stage, uint64_t step) {
+    rp_versions_start(&stage->versions, step);
+}
+
+void rp_stage_see(rp_stage *stage, const rp_flat *weights) {
+    for (uint32_t i = 0; i < stage->param_count; i++) {
+        rp_stage_param *param = &stage->param[i];
+        if (param->trained != RP_NOT_TRAINED) {
+            param->value.buffer = weights->part[param->trained];
+        }
+    }
+}
+
+const rp_flat *rp_stage_evaluated(const rp_stage *stage) {
+    return stage->centre.arena ? &stage->centre : &stage->weights[stage->versions.latest[0]];
+}
+
+/* Chooses what an op sees; a prediction is enqueued ahead of it. */
+static rp_err look(rp_stage *stage, const rp_sight *sight, uint64_t step, uint32_t direction) {
+    const bool cached = stage->predicted[1].arena != NULL;
+    rp_flat *ahead = &stage->predicted[cached ? direction : 0];
+    rp_err err = RP_OK;
+    if (sight->ahead == 0) {
+        rp_stage_see(stage, &stage->weights[sight->block]);
+        return RP_OK;
+    }
+    if (!sight->reuse) {
+        RP_TRY(rp_stage_run_prediction(stage, sight, step, ahead));
+    }
+    rp_stage_see(stage, ahead);
+fail:
+    return err;
 }
 
 static size_t tensor_bytes(const rp_layout_tensor *tensor, uint32_t n) {
@@ -93,20 +138,20 @@ static rp_slot *free_slot(rp_stage *stage) {
 }
 
 /* A backward follows its forward. */
-static rp_slot *slot_of(rp_stage *stage, const rp_op *op) {
+static rp_slot *slot_of(rp_stage *stage, const rp_op *op, bool evaluating) {
     rp_slot *found = NULL;
     for (uint32_t i = 0; !found && i < stage->layout->slots; i++) {
         rp_slot *slot = &stage->slot[i];
-        bool fits =
-            slot->busy && slot->step == op->step && same_range(&slot->samples, &op->samples);
+        bool fits = slot->busy && slot->evaluating == evaluating && slot->step == op->step &&
+                    same_range(&slot->samples, &op->samples);
         found = fits ? slot : NULL;
     }
     RP_ASSERT(found);
     return found;
 }
 
-rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const void *const *in, void *const *out,
-                        bool training) {
+rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const void *const *in,
+                            void *const *out, rp_pass pass) {
     const rp_layout *layout = stage->layout;
     uint32_t n = op->samples.count;
     RP_ASSERT(n > 0 && n <= stage->job->micro);
@@ -119,7 +164,7 @@ rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const void *const *in,
     }
     for (uint32_t i = 0; i < layout->layer_count; i++) {
         rp_layer_call call = make_call(stage, slot, i, op);
-        call.training = training;
+        call.training = pass.training;
         RP_TRY(call.layer->kind->forward(&call));
     }
     for (uint32_t i = 0; i < layout->output_count; i++) {
@@ -127,9 +172,27 @@ rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const void *const *in,
         RP_TRY(rp_buffer_read(stage->device, out[i], stage->value[t].buffer, 0,
                               tensor_bytes(&layout->tensor[t], n)));
     }
-    *slot = (rp_slot){true, op->step, op->samples, slot->kept, slot->saved};
+    slot->busy = true;
+    slot->evaluating = pass.evaluating;
+    slot->step = op->step;
+    slot->samples = op->samples;
 fail:
     return err;
+}
+
+rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const void *const *in, void *const *out) {
+    const rp_sight sight = rp_versions_forward(&stage->versions, op);
+    rp_err err;
+    RP_TRY(look(stage, &sight, stage->versions.list.step, 0));
+    RP_TRY(rp_stage_run_forward(stage, op, in, out, (rp_pass){.training = true}));
+fail:
+    return err;
+}
+
+rp_err rp_stage_forward_only(rp_stage *stage, const rp_op *op, const void *const *in,
+                             void *const *out, bool training) {
+    rp_stage_see(stage, rp_stage_evaluated(stage));
+    return rp_stage_run_forward(stage, op, in, out, (rp_pass){training, .evaluating = true});
 }
 
 /* Loss over the last layer's output; writes dy when the op is a backward. */
@@ -158,14 +221,14 @@ fail:
 
 rp_err rp_stage_evaluate(rp_stage *stage, const rp_op *op, uint32_t step_samples,
                          const void *target) {
-    rp_slot *slot = slot_of(stage, op);
+    rp_slot *slot = slot_of(stage, op, true);
     rp_stage_bind(stage, slot, NULL, op->samples.count);
     slot->busy = false;
     return run_loss(stage, op, step_samples, target, false);
 }
 
 void rp_stage_forget(rp_stage *stage, const rp_op *op) {
-    slot_of(stage, op)->busy = false;
+    slot_of(stage, op, true)->busy = false;
 }
 
 static rp_debt *debt_of(rp_stage *stage, const rp_op *op) {
@@ -189,7 +252,7 @@ static rp_debt *debt_of(rp_stage *stage, const rp_op *op) {
 /* The gradient that enters at the top: from the next stage, or the loss. */
 static rp_err gradient_in(rp_stage *stage, const rp_op *op, const void *const *in) {
     const rp_layout *layout = stage->layout;
-    if (stage->job->stage + 1 == stage->job->cut.stage_count) {
+    if (rp_job_is_last(stage->job)) {
         rp_sched_shape shape = rp_job_sched_shape(stage->job, 0, UINT64_MAX);
         return run_loss(stage, op, rp_sched_step_samples(&shape, op->step), in[0], true);
     }
@@ -247,9 +310,9 @@ static rp_err gradient_out(rp_stage *stage, const rp_op *op, void *const *out) {
     return RP_OK;
 }
 
-rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const void *const *in,
-                         void *const *out) {
-    rp_slot *slot = slot_of(stage, op);
+rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const void *const *in,
+                             void *const *out) {
+    rp_slot *slot = slot_of(stage, op, false);
     rp_debt *debt = debt_of(stage, op);
     rp_err err = RP_OK;
     rp_stage_bind(stage, slot, debt, op->samples.count);
@@ -273,6 +336,16 @@ fail:
     return err;
 }
 
+rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const void *const *in,
+                         void *const *out) {
+    const rp_sight sight = rp_versions_backward(&stage->versions, op);
+    rp_err err;
+    RP_TRY(look(stage, &sight, stage->versions.list.step, 1));
+    RP_TRY(rp_stage_run_backward(stage, op, in, out));
+fail:
+    return err;
+}
+
 uint32_t rp_stage_norm_count(const rp_stage *stage) {
     return stage->trained_count;
 }
@@ -282,7 +355,7 @@ rp_err rp_stage_norms(rp_stage *stage, float *out) {
         return RP_OK;
     }
     rp_err err;
-    RP_TRY(rp_grad_sumsq(stage->device, rp_darena_whole(stage->grads), stage->spans,
+    RP_TRY(rp_grad_sumsq(stage->device, rp_darena_whole(stage->grads.arena), stage->spans,
                          stage->trained_count, stage->norms));
     RP_TRY(
         rp_buffer_read(stage->device, out, stage->norms, 0, stage->trained_count * sizeof(float)));
@@ -304,32 +377,108 @@ fail:
     return err;
 }
 
-rp_err rp_stage_update(rp_stage *stage, uint64_t step, float grad_scale, bool skip) {
+/* The optimiser's call for a replica, on the weights `w`; step: for the learning rate. */
+static rp_optim_call optim_call(const rp_stage *stage, uint32_t replica, const rp_flat *w,
+                                uint64_t step) {
     const rp_job *job = stage->job;
-    rp_err err;
-    stage->accumulated = 0;
-    RP_TRY(commit_layers(stage, step));
-    if (skip || stage->trained_count == 0) {
-        return RP_OK;
-    }
+    const uint32_t states = stage->layout->state_count;
     rp_sched_shape shape = rp_job_sched_shape(job, 0, UINT64_MAX);
-    rp_buffer *w = rp_darena_whole(stage->weights);
     rp_optim_call call = {
         .device = stage->device,
         .optim = &job->optim,
-        .w = w,
-        .g = rp_darena_whole(stage->grads),
+        .w = rp_darena_whole(w->arena),
+        .g = rp_darena_whole(stage->grads.arena),
         .count = (uint32_t)(stage->layout->weight_bytes / sizeof(float)),
         .lr = (float)rp_lr_at(&job->lr, (double)job->optim.lr, step, job->steps,
                               rp_sched_epoch_steps(&shape)),
-        .t = stage->applied,
-        .grad_scale = grad_scale,
+        .t = stage->applied[replica],
+        .grad_scale = 1.0f,
     };
-    for (uint32_t s = 0; s < stage->layout->state_count; s++) {
-        call.state[s] = rp_darena_whole(stage->state[s]);
+    for (uint32_t s = 0; s < states; s++) {
+        call.state[s] = rp_darena_whole(stage->state[replica * states + s].arena);
     }
-    RP_TRY(job->optim.kind->step(&call));
-    stage->applied++;
+    return call;
+}
+
+/* With the learning rate of the stage's next update for all of the steps ahead. */
+rp_err rp_stage_run_prediction(rp_stage *stage, const rp_sight *sight, uint64_t step,
+                               rp_flat *out) {
+    if (stage->trained_count == 0) {
+        return RP_OK;
+    }
+    const rp_optim_call call =
+        optim_call(stage, sight->replica, &stage->weights[sight->block], step);
+    return call.optim->kind->predict(&call, rp_darena_whole(out->arena), (float)sight->ahead);
+}
+
+/* What an average needs from before the local step. */
+static rp_err average_before(rp_stage *stage, rp_buffer *x, bool due) {
+    const rp_method *method = &stage->job->method;
+    const uint32_t count = (uint32_t)(stage->layout->weight_bytes / sizeof(float));
+    if (!stage->scratch.arena || !due) {
+        return RP_OK;
+    }
+    rp_buffer *scratch = rp_darena_whole(stage->scratch.arena);
+    if (method->kind->average == RP_AVERAGE_REFERENCE) {
+        return rp_buffer_copy(stage->device, scratch, 0, x, 0, count * sizeof(float));
+    }
+    return rp_average_pull(stage->device, scratch, x, rp_darena_whole(stage->centre.arena), count,
+                           (float)method->alpha);
+}
+
+static rp_err average_after(rp_stage *stage, rp_buffer *x, bool due) {
+    const rp_method *method = &stage->job->method;
+    const uint32_t count = (uint32_t)(stage->layout->weight_bytes / sizeof(float));
+    if (!due) {
+        return RP_OK;
+    }
+    rp_buffer *centre = rp_darena_whole(stage->centre.arena);
+    if (method->kind->average == RP_AVERAGE_REFERENCE) {
+        return rp_average_reference(stage->device, x, centre, rp_darena_whole(stage->scratch.arena),
+                                    count, (float)method->alpha,
+                                    1.0f / (float)stage->versions.replicas);
+    }
+    return method->before
+               ? rp_average_push(stage->device, x, rp_darena_whole(stage->scratch.arena), count)
+               : rp_average_elastic(stage->device, x, centre, count, (float)method->alpha);
+}
+
+rp_err rp_stage_run_update(rp_stage *stage, const rp_version_step *by, uint64_t step,
+                           float grad_scale) {
+    const rp_method *method = &stage->job->method;
+    const uint64_t own = step / stage->versions.replicas; /* updates of the replica before it */
+    const bool due = method->kind->average != RP_AVERAGE_NONE && (own + 1) % method->period == 0;
+    rp_optim_call call = optim_call(stage, by->replica, &stage->weights[by->to], step);
+    rp_err err;
+    call.grad_scale = grad_scale;
+    RP_TRY(average_before(stage, call.w, due));
+    RP_TRY(call.optim->kind->step(&call));
+    RP_TRY(average_after(stage, call.w, due));
+    stage->applied[by->replica]++;
+fail:
+    return err;
+}
+
+rp_err rp_stage_update(rp_stage *stage, const rp_op *op, float grad_scale, bool skip) {
+    const rp_version_step by = rp_versions_update(&stage->versions, op);
+    rp_buffer *grads = rp_darena_whole(stage->grads.arena);
+    rp_err err;
+    stage->accumulated = 0;
+    RP_TRY(commit_layers(stage, op->step));
+    if (stage->trained_count == 0) {
+        return RP_OK;
+    }
+    if (by.from != by.to) {
+        RP_TRY(rp_buffer_copy(stage->device, rp_darena_whole(stage->weights[by.to].arena), 0,
+                              rp_darena_whole(stage->weights[by.from].arena), 0,
+                              stage->layout->weight_bytes));
+    }
+    if (!skip) {
+        RP_TRY(rp_stage_run_update(stage, &by, op->step, grad_scale));
+    } else if (stage->job->optim.rule == RP_PREDICT_RELEASED) {
+        /* that prediction reads the last gradient, and this one is not finite */
+        RP_TRY(rp_buffer_fill_zero(stage->device, grads, 0, rp_buffer_bytes(grads)));
+    }
 fail:
     return err;
 }

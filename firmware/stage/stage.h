@@ -19,10 +19,18 @@ rp_err rp_stage_prepare(rp_arena *arena, rp_device *device, const rp_job *job,
 void rp_stage_destroy(rp_stage **stage); /* drains the queue first */
 const rp_layout *rp_stage_layout(const rp_stage *stage);
 
-/* Forward of op->samples into a free slot. in[i]: host bytes of crossing tensor i of the lower
+/* Empty pipes, the next step is `step`. Prepare does it with the job's first step. */
+void rp_stage_start(rp_stage *stage, uint64_t step);
+
+/* Forward of op->samples into a free slot. Training ops come in the order of the schedule, and see
+ * the weights that the job's method says. in[i]: host bytes of crossing tensor i of the lower
  * boundary; out[i]: host memory for tensor i of the upper one. Both borrowed until the fence. */
-rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const void *const *in, void *const *out,
-                        bool training) RP_MUST_CHECK;
+rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const void *const *in,
+                        void *const *out) RP_MUST_CHECK;
+/* The same with the model that is evaluated, between training ops; `training`: as in training, to
+ * renew batch statistics. */
+rp_err rp_stage_forward_only(rp_stage *stage, const rp_op *op, const void *const *in,
+                             void *const *out, bool training) RP_MUST_CHECK;
 
 /* Last stage: loss of the samples that the last forward of this range computed; no gradient. Frees
  * the slot. `target`: int32 classes or f32 rows. */
@@ -42,8 +50,9 @@ rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const void *const *in
 uint32_t rp_stage_norm_count(const rp_stage *stage);
 rp_err rp_stage_norms(rp_stage *stage, float *out) RP_MUST_CHECK;
 
-/* Optimiser step `step` with gradients times grad_scale; `skip`: only drop the gradients. */
-rp_err rp_stage_update(rp_stage *stage, uint64_t step, float grad_scale, bool skip) RP_MUST_CHECK;
+/* Optimiser step of an UPDATE op with gradients times grad_scale, and the average behind it;
+ * `skip`: only drop the gradients. */
+rp_err rp_stage_update(rp_stage *stage, const rp_op *op, float grad_scale, bool skip) RP_MUST_CHECK;
 
 /* Per-sample (loss, correct) pairs of the step, into host floats (2 * samples). */
 rp_err rp_stage_results(rp_stage *stage, float *out, uint32_t samples) RP_MUST_CHECK;
@@ -53,12 +62,17 @@ rp_err rp_stage_results(rp_stage *stage, float *out, uint32_t samples) RP_MUST_C
 rp_err rp_stage_time(rp_stage *stage, uint32_t repeats, double *forward_s,
                      double *backward_s) RP_MUST_CHECK;
 
-/* Optimiser steps applied (skipped ones not counted): Adam's t; part of a checkpoint. */
-uint64_t rp_stage_applied(const rp_stage *stage);
-void rp_stage_set_applied(rp_stage *stage, uint64_t applied);
+/* Optimiser steps applied by replica (skipped ones not counted): Adam's t; part of a checkpoint. */
+uint32_t rp_stage_replicas(const rp_stage *stage);
+uint64_t rp_stage_applied(const rp_stage *stage, uint32_t replica);
+void rp_stage_set_applied(rp_stage *stage, uint32_t replica, uint64_t applied);
 
-/* Exported tensors: "<layer>.weight", ...; with `states` also "optim.<state>.<layer>.weight".
- * Blocking copies: boot, checkpoint and end of run, pipes empty. */
+/* Most own updates between a forward and its backward so far. */
+uint32_t rp_stage_gap_max(const rp_stage *stage);
+
+/* Exported tensors: "<layer>.weight", ... of the model that is evaluated; with `states` also what
+ * a checkpoint needs: "<set prefix><layer>.weight" (sched/method.h) and, behind the prefix of a
+ * replica if there is one, "optim.<state>.<layer>.weight". Blocking copies, between segments. */
 uint32_t rp_stage_tensor_count(const rp_stage *stage, bool states);
 rp_err rp_stage_tensor_at(const rp_stage *stage, uint32_t index, char *name, size_t name_bytes,
                           rp_shape *shape) RP_MUST_CHECK;

@@ -8,37 +8,70 @@ static bool is_trained(const rp_model_param *param) {
     return param->role == RP_PARAM_TRAINED;
 }
 
-static rp_err open_arenas(rp_stage *stage) {
-    const rp_layout *layout = stage->layout;
+static rp_err open_flat(rp_stage *stage, const char *name, rp_flat *out) {
+    const size_t bytes = stage->layout->weight_bytes;
     rp_err err;
-    size_t flat = layout->weight_bytes ? layout->weight_bytes : 1;
-    RP_TRY(rp_darena_open(stage->arena, stage->device, "weights", 0, flat, &stage->weights));
-    RP_TRY(rp_darena_open(stage->arena, stage->device, "gradients", 0, flat, &stage->grads));
-    for (uint32_t s = 0; s < layout->state_count; s++) {
-        RP_TRY(rp_darena_open(stage->arena, stage->device, "optimiser", 0, flat, &stage->state[s]));
+    RP_TRY(RP_ARENA_NEW(stage->arena, stage->param_count + 1, &out->part));
+    RP_TRY(rp_darena_open(stage->arena, stage->device, name, 0, bytes ? bytes : 1, &out->arena));
+    for (uint32_t i = 0; i < stage->param_count; i++) {
+        const rp_stage_param *param = &stage->param[i];
+        if (param->trained != RP_NOT_TRAINED) {
+            const size_t part = rp_shape_count(&param->grad.shape) * sizeof(float);
+            RP_TRY(rp_darena_take(out->arena, part, &out->part[param->trained]));
+        }
     }
-    RP_TRY(rp_darena_open(stage->arena, stage->device, "slots", 0, 0, &stage->memory));
+    rp_darena_seal(out->arena);
 fail:
     return err;
 }
 
-static rp_err take_param(rp_stage *stage, const rp_model_param *model_param,
-                         rp_stage_param *param) {
-    size_t bytes = model_param->count * sizeof(float);
+static rp_err open_flats(rp_stage *stage) {
+    const rp_layout *layout = stage->layout;
+    const uint32_t states = layout->replicas * layout->state_count;
     rp_err err;
-    bool trained = is_trained(model_param);
-    param->value.shape = model_param->shape;
-    param->grad.shape = model_param->shape;
-    RP_TRY(rp_darena_take(trained ? stage->weights : stage->memory, bytes, &param->value.buffer));
-    if (trained) {
-        RP_TRY(rp_darena_take(stage->grads, bytes, &param->grad.buffer));
-        for (uint32_t s = 0; s < stage->layout->state_count; s++) {
-            RP_TRY(rp_darena_take(stage->state[s], bytes, &param->state[s]));
-        }
-        stage->trained_count++;
+    RP_TRY(RP_ARENA_NEW(stage->arena, layout->versions, &stage->weights));
+    RP_TRY(RP_ARENA_NEW(stage->arena, states + 1, &stage->state));
+    for (uint32_t v = 0; v < layout->versions; v++) {
+        RP_TRY(open_flat(stage, "weights", &stage->weights[v]));
     }
+    for (uint32_t p = 0; p < layout->predicted; p++) {
+        RP_TRY(open_flat(stage, "predicted weights", &stage->predicted[p]));
+    }
+    if (layout->centres) {
+        RP_TRY(open_flat(stage, "centre", &stage->centre));
+    }
+    if (layout->scratches) {
+        RP_TRY(open_flat(stage, "scratch weights", &stage->scratch));
+    }
+    for (uint32_t s = 0; s < states; s++) {
+        RP_TRY(open_flat(stage, "optimiser", &stage->state[s]));
+    }
+    RP_TRY(open_flat(stage, "gradients", &stage->grads));
 fail:
     return err;
+}
+
+/* Every block of trained values, to do the same to each: NULL behind the last. */
+static rp_flat *flat_at(rp_stage *stage, uint32_t index) {
+    const rp_layout *layout = stage->layout;
+    const struct {
+        rp_flat *first;
+        uint32_t count;
+    } groups[] = {
+        {stage->weights, layout->versions},
+        {stage->predicted, layout->predicted},
+        {&stage->centre, layout->centres},
+        {&stage->scratch, layout->scratches},
+        {stage->state, layout->replicas * layout->state_count},
+        {&stage->grads, 1},
+    };
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
+        if (groups[g].first && index < groups[g].count) {
+            return &groups[g].first[index];
+        }
+        index -= groups[g].first ? groups[g].count : 0;
+    }
+    return NULL;
 }
 
 static rp_err take_params(rp_stage *stage) {
@@ -49,9 +82,26 @@ static rp_err take_params(rp_stage *stage) {
     rp_err err;
     RP_TRY(RP_ARENA_NEW(stage->arena, stage->param_count + 1, &stage->param));
     for (uint32_t i = 0; i < stage->param_count; i++) {
-        stage->param[i].model_param = stage->param_first + i;
-        RP_TRY(take_param(stage, &model->param[stage->param_first + i], &stage->param[i]));
+        const rp_model_param *model_param = &model->param[stage->param_first + i];
+        rp_stage_param *param = &stage->param[i];
+        const bool trained = is_trained(model_param);
+        param->model_param = stage->param_first + i;
+        param->trained = trained ? stage->trained_count++ : RP_NOT_TRAINED;
+        param->value.shape = model_param->shape;
+        param->grad.shape = model_param->shape;
+        if (!trained) {
+            RP_TRY(rp_darena_take(stage->memory, model_param->count * sizeof(float),
+                                  &param->value.buffer));
+        }
     }
+    RP_TRY(open_flats(stage));
+    for (uint32_t i = 0; i < stage->param_count; i++) {
+        rp_stage_param *param = &stage->param[i];
+        if (param->trained != RP_NOT_TRAINED) {
+            param->grad.buffer = stage->grads.part[param->trained];
+        }
+    }
+    rp_stage_see(stage, &stage->weights[0]);
 fail:
     return err;
 }
@@ -114,7 +164,7 @@ static rp_err take_spans(rp_stage *stage) {
     uint32_t t = 0;
     RP_TRY(RP_ARENA_NEW(stage->arena, 2 * (size_t)stage->trained_count + 2, &spans));
     for (uint32_t i = 0; i < stage->param_count; i++) {
-        if (!stage->param[i].grad.buffer) {
+        if (stage->param[i].trained == RP_NOT_TRAINED) {
             continue;
         }
         size_t count = rp_shape_count(&stage->param[i].grad.shape);
@@ -139,7 +189,7 @@ static rp_err take_ends(rp_stage *stage) {
     if (stage->layout->workspace_bytes) {
         RP_TRY(rp_darena_take(stage->memory, stage->layout->workspace_bytes, &stage->workspace));
     }
-    if (job->stage + 1 == job->cut.stage_count) {
+    if (rp_job_is_last(job)) {
         size_t width = job->loss->class_target ? 1 : job->target_width;
         RP_TRY(rp_darena_take(stage->memory, width * job->micro * sizeof(float), &stage->target));
         RP_TRY(
@@ -151,10 +201,9 @@ fail:
 
 rp_err rp_stage_reset(rp_stage *stage) {
     rp_err err = RP_OK;
-    rp_darena *blocks[2 + RP_OPTIM_STATES_MAX] = {stage->weights, stage->grads};
-    memcpy(blocks + 2, stage->state, sizeof stage->state);
-    for (uint32_t i = 0; i < 2 + stage->layout->state_count; i++) {
-        rp_buffer *whole = rp_darena_whole(blocks[i]);
+    const rp_flat *flat;
+    for (uint32_t i = 0; (flat = flat_at(stage, i)); i++) {
+        rp_buffer *whole = rp_darena_whole(flat->arena);
         RP_TRY(rp_buffer_fill_zero(stage->device, whole, 0, rp_buffer_bytes(whole)));
     }
     for (uint32_t i = 0; i < stage->param_count; i++) {
@@ -162,7 +211,25 @@ rp_err rp_stage_reset(rp_stage *stage) {
         RP_TRY(rp_buffer_fill_zero(stage->device, buffer, 0, rp_buffer_bytes(buffer)));
     }
     stage->accumulated = 0;
-    stage->applied = 0;
+    memset(stage->applied, 0, sizeof stage->applied);
+fail:
+    return err;
+}
+
+/* What else a step of the job's method launches. */
+static rp_err warm_up_method(rp_stage *stage) {
+    const rp_version_step by = {0};
+    const rp_sight sight = {.ahead = 1};
+    rp_err err = RP_OK;
+    if (stage->trained_count == 0) {
+        return RP_OK;
+    }
+    /* the step that ends a period, so that the average is launched as well */
+    uint64_t step = (uint64_t)stage->versions.replicas * stage->job->method.period;
+    RP_TRY(rp_stage_run_update(stage, &by, step > 0 ? step - 1 : 0, 1.0f));
+    if (stage->layout->predicted) {
+        RP_TRY(rp_stage_run_prediction(stage, &sight, 0, &stage->predicted[0]));
+    }
 fail:
     return err;
 }
@@ -171,7 +238,7 @@ fail:
 static rp_err warm_up(rp_stage *stage) {
     const rp_job *job = stage->job;
     const rp_layout *layout = stage->layout;
-    bool last = job->stage + 1 == job->cut.stage_count;
+    bool last = rp_job_is_last(job);
     rp_op op = {.kind = RP_OP_FORWARD, .samples = {0, job->micro}};
     size_t bytes = 16;
     for (uint32_t t = 0; t < layout->tensor_count; t++) {
@@ -191,22 +258,22 @@ static rp_err warm_up(rp_stage *stage) {
         out[i] = zeros;
     }
     if (last) {
-        RP_TRY(rp_stage_forward(stage, &op, in, out, false));
+        RP_TRY(rp_stage_run_forward(stage, &op, in, out, (rp_pass){.evaluating = true}));
         RP_TRY(rp_stage_evaluate(stage, &op, job->micro, zeros));
     }
     for (int twice = 0; twice < 2; twice++) { /* writing and adding gradients */
         op.kind = RP_OP_FORWARD;
-        RP_TRY(rp_stage_forward(stage, &op, in, out, true));
-        op.kind = job->sched->split_backward ? RP_OP_BACKWARD_INPUT : RP_OP_BACKWARD;
-        RP_TRY(rp_stage_backward(stage, &op, in, out));
-        if (job->sched->split_backward) {
+        RP_TRY(rp_stage_run_forward(stage, &op, in, out, (rp_pass){.training = true}));
+        op.kind = job->method.kind->split_backward ? RP_OP_BACKWARD_INPUT : RP_OP_BACKWARD;
+        RP_TRY(rp_stage_run_backward(stage, &op, in, out));
+        if (job->method.kind->split_backward) {
             op.kind = RP_OP_BACKWARD_WEIGHT;
-            RP_TRY(rp_stage_backward(stage, &op, in, out));
+            RP_TRY(rp_stage_run_backward(stage, &op, in, out));
         }
         RP_TRY(rp_device_drain(stage->device));
     }
     RP_TRY(rp_stage_norms(stage, (float *)(void *)zeros));
-    RP_TRY(rp_stage_update(stage, 0, 1.0f, false));
+    RP_TRY(warm_up_method(stage));
 fail:;
     rp_err drained = rp_device_drain(stage->device); /* what is queued still reads the zeros */
     rp_arena_finish(&scratch);
@@ -224,8 +291,7 @@ static rp_err init_weights(rp_stage *stage) {
         float *values;
         RP_TRY(RP_ARENA_NEW(&scratch, param->count, &values));
         rp_model_init_param(model, index, stage->job->seed, values);
-        RP_TRY(rp_buffer_write_now(stage->device, stage->param[i].value.buffer, 0, values,
-                                   param->count * sizeof(float)));
+        RP_TRY(rp_stage_write_param(stage, i, 0, param->count, values));
         rp_arena_finish(&scratch);
     }
 fail:
@@ -252,21 +318,18 @@ rp_err rp_stage_prepare(rp_arena *arena, rp_device *device, const rp_job *job, r
                           rp_device_facts_of(device)->align_bytes, &layout));
     stage->layout = layout;
     RP_TRY(rp_layout_check(layout, job, limit_bytes(stage)));
-    RP_TRY(open_arenas(stage));
+    RP_TRY(rp_versions_open(arena, job, layout->slots, &stage->versions));
+    RP_TRY(rp_darena_open(arena, device, "slots", 0, 0, &stage->memory));
     RP_TRY(take_params(stage));
     RP_TRY(take_slots(stage));
     RP_TRY(take_spans(stage));
     RP_TRY(take_ends(stage));
-    rp_darena_seal(stage->weights);
-    rp_darena_seal(stage->grads);
     rp_darena_seal(stage->memory);
-    for (uint32_t s = 0; s < layout->state_count; s++) {
-        rp_darena_seal(stage->state[s]);
-    }
     RP_TRY(rp_device_drain(device));
     RP_TRY(warm_up(stage));
     RP_TRY(rp_stage_reset(stage));
     RP_TRY(init_weights(stage));
+    rp_stage_start(stage, job->step_first);
     RP_TRY(rp_device_drain(device));
     *out = stage;
     return RP_OK;
@@ -283,11 +346,10 @@ void rp_stage_destroy(rp_stage **stage_pointer) {
     if (rp_device_drain(stage->device) != RP_OK) {
         rp_log_warn("the device's queue ends with an error");
     }
-    rp_darena_close(&stage->weights);
-    rp_darena_close(&stage->grads);
-    rp_darena_close(&stage->memory);
-    for (uint32_t s = 0; s < RP_OPTIM_STATES_MAX; s++) {
-        rp_darena_close(&stage->state[s]);
+    rp_flat *flat;
+    for (uint32_t i = 0; stage->layout && (flat = flat_at(stage, i)); i++) {
+        rp_darena_close(&flat->arena);
     }
+    rp_darena_close(&stage->memory);
     *stage_pointer = NULL;
 }

@@ -5,7 +5,7 @@
 #include "stage/stage.h"
 
 typedef struct {
-    bool busy;
+    bool busy, evaluating;
     uint64_t step;
     rp_range samples;
     rp_buffer **kept;  /* by buffer index of the layout */
@@ -19,10 +19,19 @@ typedef struct {
     rp_buffer **kept;
 } rp_debt;
 
+/* One value for each trained weight: a version of the weights, gradients, an optimiser state. */
+typedef struct {
+    rp_darena *arena; /* one chunk; NULL: not needed here */
+    rp_buffer **part; /* by trained parameter */
+} rp_flat;
+
+#define RP_NOT_TRAINED UINT32_MAX
+
 typedef struct {
     uint32_t model_param; /* index into model->param */
-    rp_tensor value, grad;
-    rp_buffer *state[RP_OPTIM_STATES_MAX];
+    uint32_t trained;     /* index into the parts of a flat block, or RP_NOT_TRAINED */
+    rp_tensor value;      /* trained: as the op that is being enqueued sees it */
+    rp_tensor grad;
 } rp_stage_param;
 
 struct rp_stage {
@@ -31,8 +40,14 @@ struct rp_stage {
     const rp_job *job;
     const rp_layout *layout;
 
-    /* one chunk each for trained weights, gradients and optimiser states; the rest */
-    rp_darena *weights, *grads, *state[RP_OPTIM_STATES_MAX], *memory;
+    rp_flat *weights;     /* layout->versions of them */
+    rp_flat predicted[2]; /* by direction for xpipe, otherwise [0] serves both */
+    rp_flat centre;       /* of the replicas, or their reference: the model that is evaluated */
+    rp_flat scratch;      /* around a local step: before it, or the elastic term */
+    rp_flat *state;       /* [replica * state_count + state] */
+    rp_flat grads;
+    rp_darena *memory; /* slots and all else */
+    rp_versions versions;
 
     rp_stage_param *param; /* those of this stage, in model order */
     uint32_t param_count, trained_count;
@@ -47,11 +62,33 @@ struct rp_stage {
     rp_tensor *value, *grad; /* by tensor of the layout */
 
     uint32_t accumulated; /* weight gradients in the gradient block */
-    uint64_t applied;
+    uint64_t applied[RP_REPLICAS_MAX];
 };
+
+/* Ops without the books of versions, on weights that rp_stage_see() chose: for the ops proper, for
+ * evaluations, and for dry runs. */
+void rp_stage_see(rp_stage *stage, const rp_flat *weights);
+const rp_flat *rp_stage_evaluated(const rp_stage *stage);
+typedef struct {
+    bool training;   /* layers behave as in training */
+    bool evaluating; /* an evaluation's: its steps count from 0 again */
+} rp_pass;
+rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const void *const *in,
+                            void *const *out, rp_pass pass) RP_MUST_CHECK;
+rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const void *const *in,
+                             void *const *out) RP_MUST_CHECK;
+rp_err rp_stage_run_update(rp_stage *stage, const rp_version_step *by, uint64_t step,
+                           float grad_scale) RP_MUST_CHECK;
+rp_err rp_stage_run_prediction(rp_stage *stage, const rp_sight *sight, uint64_t step,
+                               rp_flat *out) RP_MUST_CHECK;
 
 /* The layer at `position` as a call on slot (and debt) for n samples; value and grad are bound. */
 void rp_stage_bind(rp_stage *stage, const rp_slot *slot, const rp_debt *debt, uint32_t n);
+
+/* A parameter's value into every copy that there is: replicas and centre start alike, and so do the
+ * versions of 2BW. */
+rp_err rp_stage_write_param(rp_stage *stage, uint32_t param, size_t first, size_t count,
+                            const float *values) RP_MUST_CHECK;
 
 /* Zeroes weights' companions and everything a dry step may have written. */
 rp_err rp_stage_reset(rp_stage *stage) RP_MUST_CHECK;

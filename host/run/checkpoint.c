@@ -16,42 +16,80 @@ static const int64_t SAVE_NS = 600 * RP_NS_PER_S;
 
 /* ---- the list of tensors --------------------------------------------------------------------- */
 
-/* All exported parameters in model order, then the optimiser's states of the trained ones. */
-static rp_err list_tensors(rp_arena *arena, const rp_runfile *run, bool states,
-                           rp_st_entry **entries, uint32_t *count) {
+typedef struct {
+    rp_st_entry *entry;
+    uint32_t *param; /* of the model, by entry */
+    uint32_t count;
+} tensor_list;
+
+static rp_err add_tensor(rp_arena *arena, const rp_model *model, uint32_t index, const char *prefix,
+                         const char *state, tensor_list *list) {
+    const rp_model_param *param = &model->param[index];
+    rp_st_entry *entry = &list->entry[list->count];
+    char *name;
+    rp_err err = rp_arena_printf(arena, &name, "%s%s%s%s%s", prefix, state ? "optim." : "",
+                                 state ? state : "", state ? "." : "", param->name);
+    *entry = (rp_st_entry){.name = name,
+                           .type = RP_ST_F32,
+                           .dims = param->shape.dims,
+                           .bytes = param->count * sizeof(float)};
+    for (uint32_t d = 0; d < entry->dims; d++) {
+        entry->dim[d] = param->shape.dim[d];
+    }
+    list->param[list->count++] = index;
+    return err;
+}
+
+/* What one set holds: its values unless it is the evaluated model's, and the optimiser's states. */
+static rp_err add_set(rp_arena *arena, const rp_runfile *run, const char *prefix, bool values,
+                      bool states, tensor_list *list) {
     const rp_model *model = run->model;
-    uint32_t state_count = states ? run->optim.kind->state_count(&run->optim) : 0;
-    uint32_t n = 0;
-    rp_err err;
-    RP_TRY(RP_ARENA_NEW(arena, (size_t)model->param_count * (1 + state_count) + 1, entries));
-    for (uint32_t s = 0; s <= state_count; s++) {
+    const uint32_t count = states ? run->optim.kind->state_count(&run->optim) : 0;
+    rp_err err = RP_OK;
+    for (uint32_t s = 0; s < count + values; s++) {
+        const uint32_t state = s - values;
+        const bool is_value = values && s == 0;
         for (uint32_t p = 0; p < model->param_count; p++) {
-            const rp_model_param *param = &model->param[p];
-            if (param->role == RP_PARAM_SCRATCH || (s > 0 && param->role != RP_PARAM_TRAINED)) {
-                continue;
-            }
-            rp_st_entry *entry = &(*entries)[n++];
-            char *name;
-            RP_TRY(rp_arena_printf(arena, &name, "%s%s%s%s", s ? "optim." : "",
-                                   s ? run->optim.kind->state_names[s - 1] : "", s ? "." : "",
-                                   param->name));
-            *entry = (rp_st_entry){.name = name,
-                                   .type = RP_ST_F32,
-                                   .dims = param->shape.dims,
-                                   .bytes = param->count * sizeof(float)};
-            for (uint32_t d = 0; d < entry->dims; d++) {
-                entry->dim[d] = param->shape.dim[d];
+            if (model->param[p].role == RP_PARAM_TRAINED) {
+                RP_TRY(add_tensor(arena, model, p, prefix,
+                                  is_value ? NULL : run->optim.kind->state_names[state], list));
             }
         }
     }
-    *count = n;
 fail:
     return err;
 }
 
-static uint32_t find_entry(const rp_st_entry *entries, uint32_t count, const char *name) {
+/* The evaluated model in model order; with `states` also what the method and the optimiser hold. */
+static rp_err list_tensors(rp_arena *arena, const rp_runfile *run, bool states, tensor_list *list) {
+    const rp_model *model = run->model;
+    const uint32_t sets = states ? rp_method_set_count(&run->method) : 0;
+    const bool replicas = run->method.kind->average != RP_AVERAGE_NONE;
+    const size_t most = (size_t)model->param_count * (2 + sets) * (1 + RP_OPTIM_STATES_MAX);
+    rp_err err;
+    *list = (tensor_list){0};
+    RP_TRY(RP_ARENA_NEW(arena, most + 1, &list->entry));
+    RP_TRY(RP_ARENA_NEW(arena, most + 1, &list->param));
+    for (uint32_t p = 0; p < model->param_count; p++) {
+        if (model->param[p].role != RP_PARAM_SCRATCH) {
+            RP_TRY(add_tensor(arena, model, p, "", NULL, list));
+        }
+    }
+    for (uint32_t set = 0; set < sets; set++) {
+        char prefix[32];
+        rp_method_set_prefix(&run->method, set, prefix, sizeof prefix);
+        RP_TRY(add_set(arena, run, prefix, true, replicas, list));
+    }
+    if (states && !replicas) {
+        RP_TRY(add_set(arena, run, "", false, true, list));
+    }
+fail:
+    return err;
+}
+
+static uint32_t find_entry(const tensor_list *list, const char *name) {
     uint32_t i = 0;
-    while (i < count && strcmp(entries[i].name, name) != 0) {
+    while (i < list->count && strcmp(list->entry[i].name, name) != 0) {
         i++;
     }
     return i;
@@ -60,8 +98,7 @@ static uint32_t find_entry(const rp_st_entry *entries, uint32_t count, const cha
 /* ---- saving ---------------------------------------------------------------------------------- */
 
 struct rp_saving {
-    rp_st_entry *entries;
-    uint32_t count;
+    tensor_list list;
     uint32_t weight_count; /* the first so many are weights */
     rp_st_writer *checkpoint, *weights;
     uint32_t boards_left;
@@ -82,13 +119,13 @@ rp_err rp_checkpoint_message(rp_ring *ring, uint32_t stage, const rp_message *me
         saving->boards_left--;
         return RP_OK;
     }
-    uint32_t index = find_entry(saving->entries, saving->count, header->text);
-    if (index == saving->count || message->part_count != 1 || header->whole_count < 1) {
+    uint32_t index = find_entry(&saving->list, header->text);
+    if (index == saving->list.count || message->part_count != 1 || header->whole_count < 1) {
         return rp_fail(RP_ERR_PEER, "board %u sent tensor '%s', which the model does not have",
                        stage, header->text);
     }
     const rp_part *part = &message->part[0];
-    if (header->whole[0] > saving->entries[index].bytes / sizeof(float)) {
+    if (header->whole[0] > saving->list.entry[index].bytes / sizeof(float)) {
         return rp_fail(RP_ERR_PEER, "board %u sent elements behind the end of '%s'", stage,
                        header->text);
     }
@@ -104,14 +141,35 @@ fail:
     return err;
 }
 
-static rp_err open_writers(rp_arena *arena, rp_saving *saving, const rp_runfile *run,
+/* "a,b;c,d": updates done by replica, stage by stage. */
+static rp_err applied_text(rp_arena *arena, const rp_ring *ring, char **out) {
+    enum { NUMBER = 21 };
+    const size_t bytes = (size_t)ring->count * RP_REPLICAS_MAX * NUMBER + 1;
+    rp_err err = RP_ARENA_NEW(arena, bytes, out);
+    size_t used = 0;
+    for (uint32_t k = 0; err == RP_OK && k < ring->count; k++) {
+        const uint32_t replicas = rp_method_replicas(&ring->run->method, ring->count, k);
+        for (uint32_t r = 0; r < replicas; r++) {
+            const int more = snprintf(*out + used, bytes - used, "%s%" PRIu64,
+                                      r   ? ","
+                                      : k ? ";"
+                                          : "",
+                                      ring->board[k].applied[r]);
+            used += more > 0 ? (size_t)more : 0;
+        }
+    }
+    return err;
+}
+
+static rp_err open_writers(rp_arena *arena, rp_saving *saving, const rp_ring *ring,
                            const rp_position *position, const char *folder,
                            const char *weights_path) {
+    const rp_runfile *run = ring->run;
     char *path;
     char *numbers[5];
     rp_err err;
     RP_TRY(rp_arena_printf(arena, &numbers[0], "%" PRIu64, position->step));
-    RP_TRY(rp_arena_printf(arena, &numbers[1], "%" PRIu64, position->applied));
+    RP_TRY(applied_text(arena, ring, &numbers[1]));
     RP_TRY(rp_arena_printf(arena, &numbers[2], "%" PRIu64, run->seed));
     RP_TRY(rp_arena_printf(arena, &numbers[3], "%u/%u", run->batch, run->micro));
     RP_TRY(rp_arena_printf(arena, &numbers[4], "%" PRIu64 " %" PRIu64 " %.17g %.17g %.17g",
@@ -119,17 +177,17 @@ static rp_err open_writers(rp_arena *arena, rp_saving *saving, const rp_runfile 
                            position->seconds, position->segment_s));
     const char *const meta[] = {
         "format", "pt",       "step",   numbers[0],      "applied",  numbers[1],
-        "seed",   numbers[2], "model",  run->model_name, "schedule", run->sched->name,
+        "seed",   numbers[2], "model",  run->model_name, "schedule", run->method.kind->name,
         "batch",  numbers[3], "totals", numbers[4],      NULL};
     const char *const plain[] = {"format", "pt", NULL};
     if (folder) {
         RP_TRY(rp_arena_printf(arena, &path, "%s/step-%010" PRIu64 ".safetensors", folder,
                                position->step));
-        RP_TRY(
-            rp_st_create(arena, path, saving->entries, saving->count, meta, &saving->checkpoint));
+        RP_TRY(rp_st_create(arena, path, saving->list.entry, saving->list.count, meta,
+                            &saving->checkpoint));
     }
     if (weights_path) {
-        RP_TRY(rp_st_create(arena, weights_path, saving->entries, saving->weight_count, plain,
+        RP_TRY(rp_st_create(arena, weights_path, saving->list.entry, saving->weight_count, plain,
                             &saving->weights));
     }
 fail:
@@ -182,15 +240,16 @@ rp_err rp_checkpoint_save(rp_ring *ring, const rp_position *position, const char
     rp_arena_init(&arena, "checkpoint", 0);
     rp_saving own = {0};
     rp_saving *saving = &own;
-    rp_st_entry *weights;
+    tensor_list weights;
     rp_err err;
-    RP_TRY(list_tensors(&arena, ring->run, false, &weights, &saving->weight_count));
-    RP_TRY(list_tensors(&arena, ring->run, true, &saving->entries, &saving->count));
+    RP_TRY(list_tensors(&arena, ring->run, false, &weights));
+    RP_TRY(list_tensors(&arena, ring->run, true, &saving->list));
+    saving->weight_count = weights.count;
     if (folder && mkdir(folder, 0777) != 0 && errno != EEXIST) {
         err = rp_fail(RP_ERR_IO, "%s: %s", folder, strerror(errno));
         goto fail;
     }
-    RP_TRY(open_writers(&arena, saving, ring->run, position, folder, weights_path));
+    RP_TRY(open_writers(&arena, saving, ring, position, folder, weights_path));
     ring->saving = saving;
     saving->boards_left = ring->count;
     rp_Header header = rp_Header_init_zero;
@@ -232,7 +291,7 @@ static rp_err check_same_run(const rp_st_reader *reader, const rp_runfile *run, 
     const char *const own[][2] = {{"seed", seed},
                                   {"batch", batch},
                                   {"model", run->model_name},
-                                  {"schedule", run->sched->name}};
+                                  {"schedule", run->method.kind->name}};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         const char *was = rp_st_meta(reader, own[i][0]);
         if (!was || strcmp(was, own[i][1]) != 0) {
@@ -255,7 +314,6 @@ static rp_err read_position(const rp_st_reader *reader, const rp_runfile *run, c
         return rp_fail(RP_ERR_FORMAT, "%s: not a checkpoint: no `step`, `applied`, `totals`", path);
     }
     position->step = strtoull(step, NULL, 10);
-    position->applied = strtoull(applied, NULL, 10);
     if (position->step > run->steps) {
         return rp_fail(RP_ERR_USAGE, "%s: is at step %" PRIu64 ", the run ends at %" PRIu64, path,
                        position->step, run->steps);
@@ -329,14 +387,14 @@ rp_err rp_checkpoint_check(const rp_runfile *run, const char *path, bool states)
     rp_arena arena;
     rp_arena_init(&arena, "weights file", 0);
     rp_st_reader *reader = NULL;
-    rp_st_entry *entries;
-    uint32_t count;
+    tensor_list list;
     rp_err err;
     RP_TRY(rp_st_open(&arena, path, &reader));
-    RP_TRY(list_tensors(&arena, run, states, &entries, &count));
-    for (uint32_t i = 0; i < count; i++) {
+    RP_TRY(list_tensors(&arena, run, states, &list));
+    for (uint32_t i = 0; i < list.count; i++) {
+        const rp_st_entry *entry = &list.entry[i];
         const float *values;
-        RP_TRY(rp_st_need_f32(reader, entries[i].name, entries[i].dims, entries[i].dim, &values));
+        RP_TRY(rp_st_need_f32(reader, entry->name, entry->dims, entry->dim, &values));
     }
 fail:
     rp_st_close(&reader);
@@ -344,15 +402,7 @@ fail:
     return err;
 }
 
-/* The stage that holds parameter `name` ("optim.<state>." taken off). */
-static uint32_t stage_of(const rp_model *model, const rp_cut *cut, const char *name) {
-    const char *own = name;
-    if (strncmp(name, "optim.", 6) == 0) {
-        const char *dot = strchr(name + 6, '.');
-        own = dot ? dot + 1 : name;
-    }
-    uint32_t param = rp_model_find_param(model, own);
-    RP_ASSERT(param < model->param_count);
+static uint32_t stage_of(const rp_model *model, const rp_cut *cut, uint32_t param) {
     uint32_t stage = 0;
     while (model->param[param].layer >= cut->first[stage + 1]) {
         stage++;
@@ -381,27 +431,62 @@ static rp_err send_tensor(rp_ring *ring, uint32_t stage, const rp_st_entry *entr
     return RP_OK;
 }
 
-rp_err rp_checkpoint_load(rp_ring *ring, const rp_cut *cut, const char *path, bool states,
-                          uint64_t applied) {
+/* On as many stages as before each gets its own; on others all get the most of any: they differ
+ * only where a stage has skipped a step of its own. */
+static void read_applied(const char *text, rp_ring *ring) {
+    uint64_t most[RP_REPLICAS_MAX] = {0};
+    uint32_t stages = 0;
+    for (const char *at = text; at && *at; stages++) {
+        for (uint32_t r = 0; *at && *at != ';'; r++) {
+            char *end;
+            const uint64_t value = strtoull(at, &end, 10);
+            if (end == at || r == RP_REPLICAS_MAX) {
+                return; /* not ours: a fresh start */
+            }
+            most[r] = value > most[r] ? value : most[r];
+            if (stages < ring->count) {
+                ring->board[stages].applied[r] = value;
+            }
+            at = end + (*end == ',');
+        }
+        at += *at == ';';
+    }
+    for (uint32_t k = 0; stages != ring->count && k < ring->count; k++) {
+        memcpy(ring->board[k].applied, most, sizeof most);
+    }
+}
+
+static rp_err send_applied(rp_ring *ring) {
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; k < ring->count; k++) {
+        const uint32_t replicas = rp_method_replicas(&ring->run->method, ring->count, k);
+        rp_Header header = rp_Header_init_zero;
+        header.kind = RP_KIND_TENSORS_END;
+        const rp_part part = {ring->board[k].applied, replicas * sizeof(uint64_t)};
+        RP_TRY(rp_ring_send(ring, k, &header, &part, 1));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_checkpoint_load(rp_ring *ring, const rp_cut *cut, const char *path, bool states) {
     rp_arena arena;
     rp_arena_init(&arena, "weights file", 0);
     rp_st_reader *reader = NULL;
-    rp_st_entry *entries;
-    uint32_t count;
+    tensor_list list;
     rp_err err;
     RP_TRY(rp_st_open(&arena, path, &reader));
-    RP_TRY(list_tensors(&arena, ring->run, states, &entries, &count));
-    for (uint32_t i = 0; i < count; i++) {
+    RP_TRY(list_tensors(&arena, ring->run, states, &list));
+    for (uint32_t i = 0; i < list.count; i++) {
+        const rp_st_entry *entry = &list.entry[i];
         const float *values;
-        RP_TRY(rp_st_need_f32(reader, entries[i].name, entries[i].dims, entries[i].dim, &values));
-        RP_TRY(send_tensor(ring, stage_of(ring->run->model, cut, entries[i].name), &entries[i],
-                           values));
+        RP_TRY(rp_st_need_f32(reader, entry->name, entry->dims, entry->dim, &values));
+        RP_TRY(send_tensor(ring, stage_of(ring->run->model, cut, list.param[i]), entry, values));
     }
-    rp_Header header = rp_Header_init_zero;
-    header.kind = RP_KIND_TENSORS_END;
-    header.whole_count = 1;
-    header.whole[0] = applied;
-    RP_TRY(rp_ring_send_all(ring, &header));
+    if (states) {
+        read_applied(rp_st_meta(reader, "applied"), ring);
+    }
+    RP_TRY(send_applied(ring));
 fail:
     rp_st_close(&reader);
     rp_arena_finish(&arena);

@@ -1,6 +1,7 @@
 /* Checkpoints and weights: one safetensors file of the whole model, names independent of the cut.
  *
- *   checkpoint/step-0000000123.safetensors   weights, "optim.<state>.<name>", and metadata
+ *   checkpoint/step-0000000123.safetensors   weights, "optim.<state>.<name>", the method's sets
+ *                                            ("replica.0.<name>", "older.<name>"), and metadata
  *   checkpoint/evaluated                     the step that was evaluated last
  *   weights.safetensors                      weights only
  * Both appear whole or not at all; the last two checkpoints are kept. */
@@ -27,8 +28,8 @@ rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const char *fo
 rp_err rp_checkpoint_mark_evaluated(const char *folder, const rp_position *position) RP_MUST_CHECK;
 /* Sends the tensors of a weights file or a checkpoint (`states`) to the boards that hold them.
  * errors FORMAT naming file and tensor: missing, of another shape, not finite */
-rp_err rp_checkpoint_load(rp_ring *ring, const rp_cut *cut, const char *path, bool states,
-                          uint64_t applied) RP_MUST_CHECK;
+rp_err rp_checkpoint_load(rp_ring *ring, const rp_cut *cut, const char *path,
+                          bool states) RP_MUST_CHECK;
 /* The same check without a ring, before anything is started. */
 rp_err rp_checkpoint_check(const rp_runfile *run, const char *path, bool states) RP_MUST_CHECK;
 

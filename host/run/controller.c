@@ -20,6 +20,12 @@ static const int64_t STALL_NS = 900 * RP_NS_PER_S;
 /* What an encrypted link carries on one core: `build/bin/bench_link` gave 195 to 262 MB/s. */
 static const double CURVE_BYTES_PER_S = 200e6;
 
+/* Stage 0's op list at a pause, and the inputs that it has asked for by then. */
+typedef struct {
+    rp_sched_state list;
+    rp_feed_limit limit;
+} feed_plan;
+
 typedef struct {
     rp_arena arena;
     rp_runfile run;
@@ -28,10 +34,12 @@ typedef struct {
     rp_cut cut;
     const char *folder; /* NULL for eval */
     char *checkpoints, *weights, *run_yaml;
+    bool has_statistics; /* the model has layers with running statistics */
     rp_position position;
 
     /* of the segment under way */
-    uint64_t steps_done, segment_end;
+    uint64_t segment_end;
+    feed_plan fed, feeding; /* at the pause before this segment, and at the one behind it */
     int64_t heard_ns;
     rp_feed *feed;
     double eval_loss;
@@ -71,8 +79,6 @@ static rp_err give_verdict(controller *c) {
         if (err != RP_OK) {
             return err;
         }
-    } else {
-        c->position.applied++;
     }
     return rp_ring_send_all(&c->ring, &header);
 }
@@ -120,11 +126,16 @@ static rp_err on_step_done(controller *c, const rp_Header *header) {
                          c->run.epoch_steps);
     c->position.step++;
     c->position.evaluated = false;
-    if (!rp_needs_verdict(c->run.sched, &c->run.optim, c->run.guard)) {
-        c->position.applied++;
-    }
     return rp_record_step(c->record, header->step, header->number[0] / (double)header->whole[0], lr,
                           (uint32_t)header->whole[0], header->whole[1]);
+}
+
+/* Without a flush every stage judges its own gradients. */
+static rp_err on_skipped(controller *c, uint32_t stage, uint64_t step) {
+    char text[160];
+    (void)snprintf(text, sizeof text,
+                   "a gradient is not finite on stage %u: it leaves out this update", stage);
+    return rp_record_event(c->record, "skipped", step, text);
 }
 
 static rp_err on_message(void *context, uint32_t stage, const rp_message *message) {
@@ -142,6 +153,8 @@ static rp_err on_message(void *context, uint32_t stage, const rp_message *messag
         return on_step_done(c, header);
     case RP_KIND_NORMS:
         return on_norms(c, stage, message);
+    case RP_KIND_SKIPPED:
+        return on_skipped(c, stage, header->step);
     case RP_KIND_EVAL_DONE:
         if (header->number_count < 1 || header->whole_count < 2) {
             return rp_fail(RP_ERR_PEER, "short evaluation message");
@@ -175,10 +188,12 @@ static bool all_finished(const controller *c) {
     return true;
 }
 
-static rp_err start_segment(controller *c, rp_Kind kind, uint64_t step, uint64_t whole) {
+static rp_err start_segment(controller *c, rp_Kind kind, uint64_t step, uint64_t whole,
+                            uint32_t code) {
     rp_Header header = rp_Header_init_zero;
     header.kind = kind;
     header.step = step;
+    header.code = code;
     header.whole_count = 1;
     header.whole[0] = whole;
     for (uint32_t k = 0; k < c->ring.count; k++) {
@@ -188,6 +203,30 @@ static rp_err start_segment(controller *c, rp_Kind kind, uint64_t step, uint64_t
     return rp_ring_send_all(&c->ring, &header);
 }
 
+/* What stage 0 asks for until it pauses at `pause`: where its list is then, and the last input. */
+static feed_plan plan_feed(const controller *c, uint64_t pause) {
+    feed_plan plan = c->fed;
+    rp_op op;
+    while (plan.list.step < pause && c->run.method.kind->next(&plan.list, &op)) {
+        if (op.kind == RP_OP_FORWARD) {
+            plan.limit = (rp_feed_limit){op.step, op.micro + 1};
+        }
+    }
+    return plan;
+}
+
+static void start_list(controller *c, uint64_t step) {
+    rp_sched_shape shape = {.stages = c->ring.count,
+                            .step_first = step,
+                            .step_end = c->run.steps,
+                            .epoch_samples = c->run.data.count[RP_SPLIT_TRAIN],
+                            .batch = c->run.batch,
+                            .micro = c->run.micro};
+    rp_method_order(&c->run.method, &shape);
+    c->fed = (feed_plan){0};
+    rp_sched_start(&c->fed.list, &shape);
+}
+
 /* After the first Ctrl-C: the boards end before the first step that nothing was sent of. */
 static rp_err stop_early(controller *c) {
     uint64_t stop = rp_feed_untouched(c->feed);
@@ -195,13 +234,14 @@ static rp_err stop_early(controller *c) {
         return RP_OK;
     }
     c->segment_end = stop;
+    c->feeding = plan_feed(c, stop);
     rp_Header header = rp_Header_init_zero;
     header.kind = RP_KIND_STOP;
     header.step = stop;
     return rp_ring_send_all(&c->ring, &header);
 }
 
-static rp_err pump_segment(controller *c, rp_feed *feed, uint64_t limit) {
+static rp_err pump_segment(controller *c, rp_feed *feed, rp_feed_limit limit) {
     rp_err err;
     RP_TRY(rp_feed_step(feed, limit));
     RP_TRY(rp_ring_pump(&c->ring, rp_feed_eventfd(feed), 50 * RP_NS_PER_MS));
@@ -219,14 +259,16 @@ static rp_err train_segment(controller *c, uint64_t end) {
     bool stopping = false;
     int64_t start_ns = rp_clock_now_ns(&c->ring.clock);
     c->segment_end = end;
-    RP_TRY(start_segment(c, RP_KIND_START, c->position.step, end));
+    c->feeding = plan_feed(c, end);
+    RP_TRY(start_segment(c, RP_KIND_START, c->position.step, end, 0));
     while (!all_finished(c) || c->position.step < c->segment_end || !rp_feed_quiet(c->feed)) {
         if (c->ring.interrupts > 0 && !stopping) {
             stopping = true;
             RP_TRY(stop_early(c));
         }
-        RP_TRY(pump_segment(c, c->feed, c->segment_end));
+        RP_TRY(pump_segment(c, c->feed, c->feeding.limit));
     }
+    c->fed = c->feeding;
     rp_record_segment(c->record, (double)(rp_clock_now_ns(&c->ring.clock) - start_ns) * 1e-9);
 fail:
     return err;
@@ -242,14 +284,14 @@ static rp_err eval_segment(controller *c, rp_split split) {
     rp_err err;
     c->eval_loss = 0;
     c->eval_samples = c->eval_correct = 0;
-    RP_TRY(rp_feed_open(&arena, &c->ring, split, false, 0, steps, &feed));
-    RP_TRY(start_segment(c, RP_KIND_EVAL, 0, samples));
+    RP_TRY(rp_feed_open(&arena, &c->ring, split, RP_FEED_EVALUATION, 0, steps, &feed));
+    RP_TRY(start_segment(c, RP_KIND_EVAL, 0, samples, 0));
     while (!all_finished(c) || c->eval_samples < samples || !rp_feed_quiet(feed)) {
         if (c->ring.interrupts > 0) {
             err = rp_fail(RP_ERR_INTERRUPTED, "interrupted in an evaluation");
             goto fail;
         }
-        RP_TRY(pump_segment(c, feed, steps));
+        RP_TRY(pump_segment(c, feed, (rp_feed_limit){.step = steps}));
     }
     rp_record_segment(c->record, (double)(rp_clock_now_ns(&c->ring.clock) - start_ns) * 1e-9);
     RP_TRY(rp_record_eval(c->record, c->position.step, c->eval_loss / (double)samples, samples,
@@ -263,6 +305,40 @@ fail:
     rp_feed_close(&feed);
     rp_arena_finish(&arena);
     return err;
+}
+
+/* A centre has never been trained itself, so the batch statistics are not its own: a pass over some
+ * training data renews them. Training reads none of them. */
+static rp_err statistics_segment(controller *c) {
+    const uint64_t steps =
+        c->run.recalibrate < c->run.epoch_steps ? c->run.recalibrate : c->run.epoch_steps;
+    const uint64_t most = steps * c->run.batch;
+    const uint64_t all = c->run.data.count[RP_SPLIT_TRAIN];
+    rp_feed *feed = NULL;
+    rp_arena arena;
+    rp_err err;
+    rp_arena_init(&arena, "statistics", 0);
+    RP_TRY(rp_feed_open(&arena, &c->ring, RP_SPLIT_TRAIN, RP_FEED_STATISTICS, 0, steps, &feed));
+    RP_TRY(start_segment(c, RP_KIND_EVAL, 0, most < all ? most : all, 1));
+    while (!all_finished(c) || !rp_feed_quiet(feed)) {
+        if (c->ring.interrupts > 0) {
+            err = rp_fail(RP_ERR_INTERRUPTED, "interrupted while batch statistics were renewed");
+            goto fail;
+        }
+        RP_TRY(pump_segment(c, feed, (rp_feed_limit){.step = steps}));
+    }
+fail:
+    if (err != RP_OK) {
+        rp_ring_close(&c->ring);
+    }
+    rp_feed_close(&feed);
+    rp_arena_finish(&arena);
+    return err;
+}
+
+static bool statistics_due(const controller *c) {
+    return c->run.method.kind->average != RP_AVERAGE_NONE && c->run.recalibrate > 0 &&
+           c->has_statistics && c->ring.interrupts == 0;
 }
 
 /* ---- a training run -------------------------------------------------------------------------- */
@@ -318,6 +394,9 @@ static rp_err train_segments(controller *c) {
             RP_TRY(evaluate(c));
         }
         RP_TRY(train_segment(c, next_boundary(c)));
+        if (statistics_due(c) && eval_due(c)) {
+            RP_TRY(statistics_segment(c));
+        }
         RP_TRY(save(c));
     }
     if (c->ring.interrupts > 0) {
@@ -385,6 +464,9 @@ static rp_err reach_boards(controller *c, const char *keys_folder, int signal_fd
     c->ring.on_message = on_message;
     c->ring.context = c;
     RP_TRY(RP_ARENA_NEW(&c->arena, c->run.model->param_count + 1, &c->sumsq));
+    for (uint32_t p = 0; p < c->run.model->param_count; p++) {
+        c->has_statistics |= c->run.model->param[p].role == RP_PARAM_STATE;
+    }
 fail:
     return err;
 }
@@ -436,7 +518,7 @@ static rp_err choose_folder(controller *c, const rp_train_options *options) {
         (void)strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &tm);
         const char *slash = strrchr(c->run.model_name, '/');
         RP_TRY(rp_arena_printf(&c->arena, &path, "runs/%s-%s-%s", stamp,
-                               slash ? slash + 1 : c->run.model_name, c->run.sched->name));
+                               slash ? slash + 1 : c->run.model_name, c->run.method.kind->name));
         c->folder = path;
     }
     RP_TRY(rp_arena_printf(&c->arena, &c->checkpoints, "%s/checkpoint", c->folder));
@@ -569,6 +651,7 @@ static rp_err run_training(controller *c, const rp_train_options *options, int s
     bool states;
     rp_err err;
     RP_TRY(find_start(c, options, &start, &states));
+    c->run.step_first = c->position.step;
     if (nothing_left(c)) {
         (void)fprintf(stderr, "%s: the run is finished; nothing is left to do\n", c->folder);
         return RP_OK;
@@ -580,10 +663,11 @@ static rp_err run_training(controller *c, const rp_train_options *options, int s
     RP_TRY(write_resolved(c));
     RP_TRY(write_plan(c));
     if (start) {
-        RP_TRY(rp_checkpoint_load(&c->ring, &c->cut, start, states, c->position.applied));
+        RP_TRY(rp_checkpoint_load(&c->ring, &c->cut, start, states));
     }
-    RP_TRY(rp_feed_open(&c->arena, &c->ring, RP_SPLIT_TRAIN, true, c->position.step, c->run.steps,
-                        &c->feed));
+    start_list(c, c->position.step);
+    RP_TRY(rp_feed_open(&c->arena, &c->ring, RP_SPLIT_TRAIN, RP_FEED_TRAINING, c->position.step,
+                        c->run.steps, &c->feed));
     err = train_segments(c);
     if (rp_err_exit_code(err) == 2) {
         err = RP_ERR_FAULT; /* the input was good enough to start: a disk is full, say */
@@ -602,7 +686,7 @@ static void print_checked(const rp_runfile *run, rp_format format) {
                        "\"steps\": %" PRIu64 ", \"samples\": %u}\n"
                      : "checked: %s, %zu parameters, schedule %s on %u stages, %" PRIu64
                        " steps over %u samples\n",
-                 run->model_name, parameters, run->sched->name, run->stages, run->steps,
+                 run->model_name, parameters, run->method.kind->name, run->stages, run->steps,
                  run->data.count[RP_SPLIT_TRAIN]);
 }
 
@@ -659,7 +743,7 @@ rp_err rp_eval(const rp_eval_options *options) {
     }
     RP_TRY(rp_record_open(&c.arena, &c.run, NULL, options->format, &c.position, &c.record));
     RP_TRY(bring_up(&c, options->keys_folder, signal_fd));
-    RP_TRY(rp_checkpoint_load(&c.ring, &c.cut, options->weights, false, 0));
+    RP_TRY(rp_checkpoint_load(&c.ring, &c.cut, options->weights, false));
     RP_TRY(eval_segment(&c, options->split));
 fail:
     return close_all(&c, err);

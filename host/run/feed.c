@@ -12,6 +12,7 @@ typedef struct {
 struct rp_feed {
     rp_ring *ring;
     rp_feeder *feeder;
+    rp_feed_purpose purpose;
     on_way slot[BATCHES];
     on_way *sending; /* partly sent, or NULL */
     bool labels_sent;
@@ -19,15 +20,16 @@ struct rp_feed {
     uint64_t untouched;
 };
 
-rp_err rp_feed_open(rp_arena *arena, rp_ring *ring, rp_split split, bool training,
+rp_err rp_feed_open(rp_arena *arena, rp_ring *ring, rp_split split, rp_feed_purpose purpose,
                     uint64_t step_first, uint64_t step_end, rp_feed **out) {
     rp_err err;
     rp_feed *feed;
     RP_TRY(RP_ARENA_NEW(arena, 1, &feed));
     feed->ring = ring;
+    feed->purpose = purpose;
     feed->untouched = step_first;
-    RP_TRY(rp_feeder_open(arena, &ring->run->data, split, training, ring->run->batch, step_first,
-                          step_end, BATCHES, &feed->feeder));
+    RP_TRY(rp_feeder_open(arena, &ring->run->data, split, purpose != RP_FEED_EVALUATION,
+                          ring->run->batch, step_first, step_end, BATCHES, &feed->feeder));
     *out = feed;
 fail:
     return err;
@@ -86,7 +88,7 @@ static rp_err take_batch(rp_feed *feed) {
         rp_err err = rp_feeder_take(feed->feeder, &slot->batch);
         if (err == RP_OK) {
             feed->sending = slot;
-            feed->labels_sent = false;
+            feed->labels_sent = feed->purpose == RP_FEED_STATISTICS;
             feed->first = 0;
         }
         return err == RP_ERR_AGAIN ? RP_OK : err;
@@ -103,6 +105,7 @@ static rp_err send_part(rp_feed *feed, uint32_t stage, rp_Kind kind, uint32_t fi
     header.epoch = slot->batch->epoch;
     header.first = first;
     header.count = count;
+    header.code = feed->purpose != RP_FEED_TRAINING;
     rp_frame_add_shape(&header, shape);
     rp_part part = {data, bytes};
     rp_err err = rp_link_send(feed->ring->board[stage].feed, &header, &part, 1, false, acked, slot);
@@ -132,7 +135,13 @@ static rp_err send_inputs(rp_feed *feed) {
                      batch->x + feed->first * sample, count * sample * sizeof(float));
 }
 
-rp_err rp_feed_step(rp_feed *feed, uint64_t step_limit) {
+static bool within(const rp_feed *feed, rp_feed_limit limit) {
+    const uint64_t step = feed->sending->batch->step;
+    const uint32_t micro = feed->first / feed->ring->run->micro;
+    return step < limit.step || (step == limit.step && micro < limit.micros);
+}
+
+rp_err rp_feed_step(rp_feed *feed, rp_feed_limit limit) {
     return_acked(feed);
     for (;;) {
         rp_err err = RP_OK;
@@ -142,7 +151,7 @@ rp_err rp_feed_step(rp_feed *feed, uint64_t step_limit) {
                 return err;
             }
         }
-        if (feed->sending->batch->step >= step_limit) {
+        if (!within(feed, limit)) {
             return RP_OK;
         }
         feed->untouched = feed->sending->batch->step + 1;

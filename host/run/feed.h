@@ -7,14 +7,25 @@
 
 typedef struct rp_feed rp_feed;
 
-/* Steps [first, end) of the run, or of one pass over the test split. `arena` for its whole life. */
-rp_err rp_feed_open(rp_arena *arena, rp_ring *ring, rp_split split, bool training,
+typedef enum {
+    RP_FEED_TRAINING,   /* shuffled and augmented as the run file says */
+    RP_FEED_EVALUATION, /* in order */
+    RP_FEED_STATISTICS  /* training data without labels, between two segments */
+} rp_feed_purpose;
+
+/* Steps [first, end) of the run, or of one pass over a split. `arena` for its whole life. */
+rp_err rp_feed_open(rp_arena *arena, rp_ring *ring, rp_split split, rp_feed_purpose purpose,
                     uint64_t step_first, uint64_t step_end, rp_feed **out) RP_MUST_CHECK;
 /* After the feed links are quiet: everything sent must have been acked or the links be closed. */
 void rp_feed_close(rp_feed **feed);
 
-/* Sends what can be sent of the steps before `step_limit`. */
-rp_err rp_feed_step(rp_feed *feed, uint64_t step_limit) RP_MUST_CHECK;
+/* Sends what can be sent of the steps before limit.step, and of that step its first limit.micros
+ * microbatches: no parcel may stay in a link where an evaluation comes behind it. */
+typedef struct {
+    uint64_t step;
+    uint32_t micros;
+} rp_feed_limit;
+rp_err rp_feed_step(rp_feed *feed, rp_feed_limit limit) RP_MUST_CHECK;
 /* No part of this step or a later one has been sent. */
 uint64_t rp_feed_untouched(const rp_feed *feed);
 /* Nothing is on its way. */

@@ -47,7 +47,7 @@ rp_err rp_plan_write(FILE *file, const rp_ring *ring, const rp_cut *cut, const d
         }
     }
     json_t *root = json_pack("{s:i, s:s, s:s, s:i, s:o, s:o}", "version", 1, "model",
-                             ring->run->model_name, "schedule", ring->run->sched->name,
+                             ring->run->model_name, "schedule", ring->run->method.kind->name,
                              "microbatch", (int)ring->run->micro, "cut", begins, "stages", stages);
     if (ring->local) {
         (void)json_object_set_new(root, "agent_program_bytes",

@@ -320,7 +320,7 @@ static rp_err stage_summaries(rp_record *record, const rp_ring *ring, const rp_c
             .idle_s = record->segment_s > busy ? record->segment_s - busy : 0,
             .weight_bytes = board->weight_bytes,
             .device_bytes_max = board->fact[4],
-            .weight_versions_max = 1,
+            .weight_versions_max = board->weight_copies,
             .in_flight_max = (uint32_t)board->fact[2],
             .gap_max = (uint32_t)board->fact[3],
         };
@@ -388,7 +388,7 @@ static rp_err make_summary(rp_record *record, const rp_ring *ring, const rp_cut 
     *out = (rp_summary){
         .status = status,
         .model = run->model_name,
-        .schedule = run->sched->name,
+        .schedule = run->method.kind->name,
         .note = note,
         .stages = run->stages,
         .epochs = (uint32_t)(record->steps / run->epoch_steps),

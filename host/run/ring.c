@@ -77,6 +77,7 @@ static void on_ready(rp_board_state *board, const rp_Header *header) {
     board->weight_bytes = header->whole[3];
     board->prepare_ns = header->whole[4];
     board->slots = header->whole[5];
+    board->weight_copies = (uint32_t)header->whole[6];
     board->resident_bytes = header->whole[7];
 }
 
@@ -87,6 +88,25 @@ static rp_err on_profile(rp_ring *ring, rp_board_state *board, const rp_message 
     }
     memcpy(ring->layer_seconds, message->part[0].data, want);
     board->profiled = true;
+    return RP_OK;
+}
+
+static rp_err on_finished(rp_ring *ring, uint32_t stage, const rp_message *message) {
+    rp_board_state *board = &ring->board[stage];
+    const rp_Header *header = &message->header;
+    const size_t want =
+        rp_method_replicas(&ring->run->method, ring->count, stage) * sizeof(uint64_t);
+    if (message->part_count != 1 || message->part[0].bytes != want) {
+        return rp_fail(RP_ERR_PEER, "board %s does not say what it has applied", board->name);
+    }
+    board->finished = true;
+    memcpy(board->applied, message->part[0].data, want);
+    for (uint32_t i = 0; i < header->whole_count; i++) {
+        board->fact[i] = header->whole[i];
+    }
+    for (uint32_t i = 0; i < header->number_count && i < 2; i++) {
+        board->link_busy_s[i] = header->number[i];
+    }
     return RP_OK;
 }
 
@@ -115,14 +135,7 @@ static rp_err on_message(rp_ring *ring, uint32_t stage, const rp_message *messag
                        text);
     }
     case RP_KIND_FINISHED:
-        board->finished = true;
-        for (uint32_t i = 0; i < header->whole_count; i++) {
-            board->fact[i] = header->whole[i];
-        }
-        for (uint32_t i = 0; i < header->number_count && i < 2; i++) {
-            board->link_busy_s[i] = header->number[i];
-        }
-        return RP_OK;
+        return on_finished(ring, stage, message);
     default:
         return ring->on_message ? ring->on_message(ring->context, stage, message)
                                 : rp_fail(RP_ERR_PEER, "board %s sent message %d too early",

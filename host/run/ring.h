@@ -13,9 +13,8 @@
 
 /* Where a run stands between two segments. */
 typedef struct {
-    uint64_t step;    /* next step to train */
-    uint64_t applied; /* updates done: step minus skipped */
-    bool evaluated;   /* the evaluation due at this step has been done */
+    uint64_t step;  /* next step to train */
+    bool evaluated; /* the evaluation due at this step has been done */
     /* what a resumed run goes on counting from */
     uint64_t samples, epoch_samples;
     double epoch_loss; /* sum over the samples of the epoch under way */
@@ -36,7 +35,9 @@ typedef struct {
     rp_gemm_choice gemm;
     uint64_t device_bytes, weight_bytes, slots, resident_bytes;
     uint64_t prepare_ns;
-    uint64_t fact[8]; /* of FINISHED: see agent.c */
+    uint64_t fact[8];                  /* of FINISHED: see agent.c */
+    uint64_t applied[RP_REPLICAS_MAX]; /* updates done: of the last checkpoint or segment */
+    uint32_t weight_copies;            /* versions of the weights that its memory holds */
     double link_busy_s[2];
 } rp_board_state;
 

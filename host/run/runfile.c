@@ -67,6 +67,7 @@ static rp_err read_train(rp_node *root, rp_runfile *run) {
     run->init = strcmp(init, "none") == 0 ? NULL : init;
     RP_TRY(rp_node_bool(train, "guard", &run->guard));
     RP_TRY(rp_node_u32(train, "eval_epochs", 0, 1000000, &run->eval_epochs));
+    RP_TRY(rp_node_u32(train, "recalibrate", 0, 1000000, &run->recalibrate));
     RP_TRY(rp_node_u64(train, "checkpoint_steps", 0, UINT64_C(1) << 40, &run->checkpoint_steps));
     RP_TRY(rp_node_done(train));
     if (run->epochs == 0 && run->steps == 0) {
@@ -162,8 +163,8 @@ static rp_err read_method(rp_node *root, rp_runfile *run) {
     RP_TRY(need_map(root, "optimizer", &(rp_node *){NULL}));
     RP_TRY(rp_optim_parse(&run->optim, rp_node_find(root, "optimizer")));
     RP_TRY(rp_lr_parse(&run->lr, rp_node_find(root, "lr_schedule")));
-    RP_TRY(rp_schedule_parse(root, &run->sched));
-    run->optim.predicts = false; /* no schedule here predicts weights */
+    RP_TRY(rp_method_parse(root, run->stages, &run->method));
+    RP_TRY(rp_method_fit(&run->method, &run->optim, rp_node_find(root, "optimizer")));
 fail:
     return err;
 }
@@ -221,7 +222,8 @@ static void bound_steps(rp_runfile *run) {
 
 rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set,
                        uint32_t set_count, rp_runfile *out) {
-    *out = (rp_runfile){.path = path, .seed = 1, .guard = true, .eval_epochs = 1};
+    *out =
+        (rp_runfile){.path = path, .seed = 1, .guard = true, .eval_epochs = 1, .recalibrate = 32};
     rp_err err;
     RP_TRY(rp_config_read_file(arena, path, &out->root));
     for (uint32_t i = 0; i < set_count; i++) {
@@ -302,13 +304,14 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
     }
     (void)fprintf(file, "stage: %u\nstages: %u\nsample: [", stage, cut->stage_count);
     put_shape(file, &run->data.sample);
-    (void)fprintf(file,
-                  "]\nclasses: %u\ntarget_width: %u\nseed: %llu\nbatch: %u\nmicrobatch: %u\n"
-                  "epoch_samples: %u\nsteps: %llu\nguard: %s\nmemory_mib: %u\nloss: %s\n",
-                  run->data.classes, run->loss->class_target ? 1 : run->data.target_width,
-                  (unsigned long long)run->seed, run->batch, run->micro,
-                  run->data.count[RP_SPLIT_TRAIN], (unsigned long long)run->steps,
-                  run->guard ? "true" : "false", run->memory_mib, run->loss->name);
+    (void)fprintf(
+        file,
+        "]\nclasses: %u\ntarget_width: %u\nseed: %llu\nbatch: %u\nmicrobatch: %u\n"
+        "epoch_samples: %u\nsteps: %llu\nstep_first: %llu\nguard: %s\nmemory_mib: %u\nloss: %s\n",
+        run->data.classes, run->loss->class_target ? 1 : run->data.target_width,
+        (unsigned long long)run->seed, run->batch, run->micro, run->data.count[RP_SPLIT_TRAIN],
+        (unsigned long long)run->steps, (unsigned long long)run->step_first,
+        run->guard ? "true" : "false", run->memory_mib, run->loss->name);
     put_cut(file, run, cut);
     RP_TRY(put_part(arena, file, run->root, "optimizer"));
     RP_TRY(put_part(arena, file, run->root, "lr_schedule"));

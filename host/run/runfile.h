@@ -39,10 +39,12 @@ typedef struct {
     const char *init; /* a weights file, or NULL */
     bool guard;
     uint32_t eval_epochs;      /* evaluate every so many epochs; 0: at the end only */
+    uint32_t recalibrate;      /* batches that renew the batch statistics of a centre */
+    uint64_t step_first;       /* set when a checkpoint is gone on from */
     uint64_t checkpoint_steps; /* besides every epoch's end; 0: only there */
 
     const rp_loss_kind *loss;
-    const rp_sched_kind *sched;
+    rp_method method;
     rp_optim optim;
     rp_lr_schedule lr;
     bool cut_auto;

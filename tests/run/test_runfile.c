@@ -56,7 +56,7 @@ static void a_good_file_resolves(void **state) {
     assert_int_equal(run.epoch_steps, 4); /* 50 samples of 16 */
     assert_int_equal(run.steps, 12);
     assert_true(run.cut_auto && run.emulate && run.guard && run.local);
-    assert_string_equal(run.sched->name, "1f1b");
+    assert_string_equal(run.method.kind->name, "1f1b");
     expect_close(run.optim.clip_norm, 2, 0, 0);
     rp_runfile_close(&run);
     expect_ok(read_text(&arena, good, "train.steps=5", &run));
@@ -83,7 +83,7 @@ static void the_assignment_is_read_back(void **state) {
     assert_int_equal(job.cut.first[1], 2);
     assert_int_equal(job.steps, 12);
     assert_int_equal(job.seed, 9);
-    assert_ptr_equal(job.sched, run.sched);
+    assert_ptr_equal(job.method.kind, run.method.kind);
     expect_close(job.optim.beta1, 0.8, 0, 0);
     rp_link_profile link;
     expect_ok(rp_link_profile_parse(&link, rp_node_find(root, "link")));

@@ -5,7 +5,7 @@
 extern const rp_sched_kind rp_sched_1f1b;
 
 static bool next_too_warm(rp_sched_state *s, rp_op *op) {
-    s->shape.warmup_extra = 1;
+    s->shape.advance = 1;
     return rp_sched_1f1b.next(s, op);
 }
 

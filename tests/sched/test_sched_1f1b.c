@@ -92,13 +92,13 @@ static void order(void **state) {
 static void more_warmup_holds_more(void **state) {
     (void)state;
     const rp_sched_shape shape = {
-        .stages = 4, .step_end = 2, .epoch_samples = 8, .batch = 8, .micro = 1, .warmup_extra = 2};
+        .stages = 4, .step_end = 2, .epoch_samples = 8, .batch = 8, .micro = 1, .advance = 1};
     rp_arena arena;
     rp_sched_facts facts;
     rp_arena_init(&arena, "test", 0);
     expect_ok(rp_sched_replay(&arena, &rp_sched_1f1b, &shape, NULL, NULL, NULL, &facts));
     for (uint32_t k = 0; k < 4; k++) {
-        assert_int_equal(facts.stage[k].in_flight_max, 4 - k + 2);
+        assert_int_equal(facts.stage[k].in_flight_max, 2 * (3 - k) + 1);
     }
     rp_arena_finish(&arena);
 }

@@ -142,7 +142,7 @@ static inline bool test_forward(test_ring *ring, uint32_t k) {
         test_parcel *to = test_fill(ring->board[k + 1].forward, op);
         memcpy(out, to->part, sizeof to->part);
     }
-    expect_ok(rp_stage_forward(board->stage, op, in, out, true));
+    expect_ok(rp_stage_forward(board->stage, op, in, out));
     expect_ok(rp_device_drain(ring->device));
     if (from) {
         from->full = false;
@@ -201,7 +201,7 @@ static inline bool test_update(test_ring *ring, uint32_t k) {
             ring->loss += (double)results[2 * i] / samples;
         }
     }
-    expect_ok(rp_stage_update(board->stage, board->op.step, 1.0f, false));
+    expect_ok(rp_stage_update(board->stage, &board->op, 1.0f, false));
     return true;
 }
 
@@ -213,7 +213,7 @@ static inline void test_ring_run(test_ring *ring) {
         for (uint32_t k = 0; k < ring->count; k++) {
             test_board *board = &ring->board[k];
             if (!board->has_op && !board->over) {
-                board->has_op = board->job.sched->next(&board->sched, &board->op);
+                board->has_op = board->job.method.kind->next(&board->sched, &board->op);
                 board->over = !board->has_op;
             }
             if (!board->has_op) {

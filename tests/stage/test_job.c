@@ -48,11 +48,13 @@ static void bad_jobs_name_the_key(void **state) {
 static void a_verdict_is_waited_for_when_it_matters(void **state) {
     (void)state;
     rp_optim optim = {0};
-    const rp_sched_kind *gpipe = rp_sched_find("gpipe");
-    assert_false(rp_needs_verdict(gpipe, &optim, false));
-    assert_true(rp_needs_verdict(gpipe, &optim, true));
+    rp_method method = {.kind = rp_sched_find("gpipe")};
+    assert_int_equal(rp_verdict_of(&method, &optim, false), RP_VERDICT_NONE);
+    assert_int_equal(rp_verdict_of(&method, &optim, true), RP_VERDICT_HOST);
     optim.clip_norm = 1;
-    assert_true(rp_needs_verdict(gpipe, &optim, false));
+    assert_int_equal(rp_verdict_of(&method, &optim, false), RP_VERDICT_HOST);
+    method.kind = rp_sched_find("async");
+    assert_int_equal(rp_verdict_of(&method, &optim, true), RP_VERDICT_OWN);
 }
 
 int main(void) {

@@ -1,7 +1,9 @@
-"""Golden vectors of flushed schedules: four scalar stages, SGD with momentum, by hand in double.
+"""Golden vectors of all methods (METHODS 17): four scalar stages, computed elsewhere in double.
 
-The sums of the reference program's documentation: y_k = w_k y_{k-1}, loss (y_4 - t)^2 / 2, so half
-the learning rate with `loss: mse`; the mean over the 4 microbatches, 3 updates in all.
+y_k = w_k y_{k-1}, loss (y_4 - t)^2 / 2, so half the learning rate with `loss: mse` (not with Adam,
+whose step does not depend on the scale of the loss); 12 samples, one fill and one drain. GPipe,
+Flush and 2BW take the mean over 4 microbatches, so 3 updates in all; the others update after every
+sample.
 """
 import math
 import unittest
@@ -9,11 +11,25 @@ import unittest
 from rings import RingCase, read_safetensors, write_safetensors
 
 START = [1.0, 0.9, 1.1, 1.05]
-WANT = [0.941382287340, 0.834743322829, 1.046786569188, 0.994216009059]
 INPUTS = [1 + 0.1 * math.sin(n) for n in range(12)]
+FLUSHED = [0.941382287340, 0.834743322829, 1.046786569188, 0.994216009059]
+SEQUENTIAL = [0.733982724060, 0.603237396344, 0.858913543539, 0.797067167230]
+ASYNC = [0.678391585382, 0.527815255562, 0.788232571210, 0.717204315415]
+PIPEDREAM = [0.662256682820, 0.522767548096, 0.788825860228, 0.717863335399]
+SPECTRAIN = [0.738653562924, 0.601395720187, 0.847886593703, 0.781586985668]
+PIPEOPTIM = [0.716520675464, 0.575095517367, 0.828887143956, 0.763607866576]
+RELEASED = [0.757358937387, 0.623179233779, 0.870091602792, 0.810176079879]
+PIPEOPTIM_ADAM = [0.813401870261, 0.713087123919, 0.913987640959, 0.864157833014]
+DOUBLE = [0.936818084767, 0.829765913144, 1.042581143615, 0.989837560357]
+CENTRE = [0.976994579397, 0.874390570720, 1.079114738302, 1.028106237068]
+REPLICAS_OF_STAGE_0 = [0.975732151925, 0.974944565108, 0.974535495777, 0.973902959858]
+TOLERANCE = 1e-6
+SAMPLE_BY_SAMPLE = ("train.batch=1", "train.microbatch=1")
 
 
-class Golden(RingCase):
+class Chain(RingCase):
+    """The run file of the four scalar stages."""
+
     def setUp(self):
         super().setUp()
         rows = "".join(f"{x:.17g},{0.5 * x:.17g}\n" for x in INPUTS)
@@ -34,27 +50,100 @@ schedule: gpipe
 cut: [d1, d2, d3]
 """)
 
-    def check(self, schedule, *sets):
-        out = f"{schedule}-{len(sets)}"
+    def run_schedule(self, schedule, *sets):
+        self.runs = getattr(self, "runs", 0) + 1
+        out = f"run-{self.runs}"
         summary = self.train(self.run_yaml, out, f"schedule={schedule}", *sets)
-        self.assertEqual(summary["steps"], 3)
+        self.assertEqual(summary["ledger"]["lost"], 0)
+        return out, summary
+
+    def compare(self, got, names, want, what):
+        for name, value in zip(names, want):
+            close = abs(got[name][0] - value) <= TOLERANCE
+            self.assertTrue(close, f"{what}: {name} is {got[name][0]}, not {value}")
+
+    def check(self, want, schedule, *sets):
+        out, summary = self.run_schedule(schedule, *sets)
         got = read_safetensors(self.dir / out / "weights.safetensors")
-        for i, want in enumerate(WANT):
-            value = got[f"d{i}.weight"][0]
-            self.assertTrue(abs(value - want) <= 1e-6, f"{schedule}: d{i} is {value}, not {want}")
+        self.compare(got, [f"d{i}.weight" for i in range(4)], want, f"{schedule} {sets}")
+        return out, summary
+
+
+class Golden(Chain):
+    """The vectors."""
 
     def test_gpipe(self):
-        self.check("gpipe")
+        self.check(FLUSHED, "gpipe")
 
     def test_1f1b(self):
-        self.check("1f1b")
+        self.check(FLUSHED, "1f1b")
 
     def test_zero_bubble(self):
-        self.check("zb-h1")
+        self.check(FLUSHED, "zb-h1")
 
     def test_two_stages_and_one(self):
-        self.check("gpipe", "ring.boards=2", "cut=[d2]")
-        self.check("1f1b", "ring.boards=1", "cut=[]")
+        self.check(FLUSHED, "gpipe", "ring.boards=2", "cut=[d2]")
+        self.check(FLUSHED, "1f1b", "ring.boards=1", "cut=[]")
+
+    def test_sequential_is_any_method_on_one_stage(self):
+        one = (*SAMPLE_BY_SAMPLE, "ring.boards=1", "cut=[]")
+        for schedule in ("gpipe", "async", "pipedream", "{kind: pipedream, vertical_sync: true}",
+                         "spectrain", "pipeoptim"):
+            self.check(SEQUENTIAL, schedule, *one)
+
+    def test_async(self):
+        self.check(ASYNC, "async", *SAMPLE_BY_SAMPLE)
+
+    def test_pipedream(self):
+        self.check(PIPEDREAM, "pipedream", *SAMPLE_BY_SAMPLE)
+
+    def test_spectrain(self):
+        self.check(SPECTRAIN, "spectrain", *SAMPLE_BY_SAMPLE)
+
+    def test_pipeoptim(self):
+        self.check(PIPEOPTIM, "pipeoptim", *SAMPLE_BY_SAMPLE)
+
+    def test_pipeoptim_released_code(self):
+        self.check(RELEASED, "{kind: pipeoptim, horizon: released}", *SAMPLE_BY_SAMPLE)
+
+    def test_pipeoptim_adam(self):
+        self.check(PIPEOPTIM_ADAM, "pipeoptim", *SAMPLE_BY_SAMPLE,
+                   "optimizer={kind: adam, lr: 0.02}")
+
+    def test_pipedream_2bw(self):
+        self.check(DOUBLE, "pipedream-2bw")
+
+    def test_ea_pipe(self):
+        out, _ = self.check(CENTRE, "{kind: ea-pipe, replicas: 4, alpha: 0.225, period: 1}",
+                            *SAMPLE_BY_SAMPLE, "optimizer={kind: sgd, lr: 0.01}")
+        last = sorted((self.dir / out / "checkpoint").glob("step-*.safetensors"))[-1]
+        names = [f"replica.{r}.d0.weight" for r in range(4)]
+        self.compare(read_safetensors(last), names, REPLICAS_OF_STAGE_0, "replicas of stage 0")
+
+
+class Invariants(Chain):
+    """What must hold whatever the numbers are (METHODS 17)."""
+
+    def weights(self, schedule, *sets):
+        out, _ = self.run_schedule(schedule, *SAMPLE_BY_SAMPLE, *sets)
+        got = read_safetensors(self.dir / out / "weights.safetensors")
+        return [got[f"d{i}.weight"][0] for i in range(4)]
+
+    def test_alpha_0_is_independent_replicas(self):
+        got = self.weights("{kind: ea-pipe, alpha: 0}")
+        self.assertEqual(got, self.start_as_read())
+
+    def start_as_read(self):
+        got = read_safetensors(self.dir / "start.safetensors")
+        return [got[f"d{i}.weight"][0] for i in range(4)]
+
+    def test_one_replica_half_way_is_half_the_learning_rate(self):
+        # R = 1, alpha = 1/2 behind the step: centre and replica meet in the middle
+        half = self.weights("{kind: ea-pipe, replicas: 1, alpha: 0.5}",
+                            "optimizer={kind: sgd, lr: 0.01}")
+        want = self.weights("gpipe", "optimizer={kind: sgd, lr: 0.005}")
+        for a, b in zip(half, want):
+            self.assertTrue(abs(a - b) <= TOLERANCE, f"{a} is not {b}")
 
 
 if __name__ == "__main__":

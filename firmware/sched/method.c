@@ -1,0 +1,172 @@
+#include "sched/method.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const rule_words[] = {"current",   "stash",     "entry", "double",
+                                         "pipeoptim", "spectrain", "xpipe", NULL};
+static const char *const horizon_words[] = {"paper", "released", "exact", "measured", NULL};
+static const char *const order_words[] = {"after", "before", NULL};
+
+static rp_err unknown_kind(const rp_node *node, const char *name) {
+    char known[256] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; rp_sched_kinds[i] && used < sizeof known; i++) {
+        const int more =
+            snprintf(known + used, sizeof known - used, " %s", rp_sched_kinds[i]->name);
+        used += more > 0 ? (size_t)more : 0;
+    }
+    return rp_node_fail(node, "no schedule '%s'; there are:%s", name, known);
+}
+
+/* A word where a map with `kind` is allowed too; *map NULL: it was a word. */
+static rp_err find_kind(rp_node *parent, rp_node **map, rp_method *out) {
+    rp_node *node = rp_node_find(parent, "schedule");
+    const char *name;
+    rp_err err;
+    *map = NULL;
+    if (!node) {
+        return rp_node_fail(parent, "schedule: is missing");
+    }
+    if (rp_node_is_scalar(node)) {
+        name = rp_node_text(node);
+    } else if (rp_node_is_map(node)) {
+        *map = node;
+        RP_TRY(rp_node_need(node, "kind"));
+        RP_TRY(rp_node_string(node, "kind", &name));
+    } else {
+        return rp_node_fail(node, "expected a word or a map with `kind`");
+    }
+    out->kind = rp_sched_find(name);
+    return out->kind ? RP_OK : unknown_kind(node, name);
+fail:
+    return err;
+}
+
+static rp_err read_weights(rp_node *map, rp_method *out) {
+    uint32_t word = (uint32_t)out->kind->weights;
+    bool vertical = false;
+    rp_err err;
+    RP_TRY(rp_node_word(map, "weights", rule_words, &word));
+    out->weights = (rp_weights_rule)word;
+    if (out->kind->weights == RP_WEIGHTS_STASH) {
+        RP_TRY(rp_node_bool(map, "vertical_sync", &vertical));
+        if (vertical && rp_node_find(map, "weights")) {
+            return rp_node_fail(map, "`vertical_sync` and `weights` exclude each other");
+        }
+        out->weights = vertical ? RP_WEIGHTS_ENTRY : out->weights;
+    }
+    word = RP_HORIZON_PAPER;
+    if (out->weights == RP_WEIGHTS_PIPEOPTIM) {
+        RP_TRY(rp_node_word(map, "horizon", horizon_words, &word));
+        RP_TRY(rp_node_bool(map, "decay", &out->decay));
+    }
+    out->horizon = (rp_horizon)word;
+fail:
+    return err;
+}
+
+static rp_err read_average(rp_node *map, uint32_t stages, rp_method *out) {
+    const bool elastic = out->kind->average == RP_AVERAGE_ELASTIC;
+    uint32_t order = 0;
+    rp_err err = RP_OK;
+    out->replicas = 1;
+    out->period = 1;
+    if (out->kind->average == RP_AVERAGE_NONE) {
+        return RP_OK;
+    }
+    /* R = D: no update of a replica between a forward and its backward (METHODS 9.1) */
+    out->replicas = elastic ? (stages < RP_REPLICAS_MAX ? stages : RP_REPLICAS_MAX) : 2;
+    RP_TRY(rp_node_u32(map, "replicas", 1, RP_REPLICAS_MAX, &out->replicas));
+    out->alpha = (elastic ? 0.9 : 1.0) / out->replicas; /* EASGD's beta = 0.9; AvgPipe's 1/P */
+    RP_TRY(rp_node_f64(map, "alpha", 0.0, 1.0, &out->alpha));
+    if (elastic) {
+        RP_TRY(rp_node_u32(map, "period", 1, 1u << 20, &out->period));
+        RP_TRY(rp_node_word(map, "order", order_words, &order));
+        RP_TRY(rp_node_bool(map, "lean", &out->lean));
+    }
+    out->before = order == 1;
+fail:
+    return err;
+}
+
+/* Combinations that make no sense are refused with the reason. */
+static rp_err check(const rp_node *node, uint32_t stages, const rp_method *m) {
+    const char *rule = rule_words[m->weights];
+    if (m->kind->flushed && m->weights != RP_WEIGHTS_CURRENT) {
+        return rp_node_fail(node,
+                            "weights: %s: schedule %s flushes, so forward and backward see the "
+                            "same weights anyway",
+                            rule, m->kind->name);
+    }
+    if (m->kind->average == RP_AVERAGE_NONE) {
+        return RP_OK;
+    }
+    if (m->weights == RP_WEIGHTS_ENTRY || m->weights == RP_WEIGHTS_DOUBLE ||
+        m->weights == RP_WEIGHTS_SPECTRAIN || m->weights == RP_WEIGHTS_XPIPE) {
+        return rp_node_fail(node,
+                            "weights: %s: is defined by versions of one model, %s has replicas; "
+                            "expected current, stash or pipeoptim",
+                            rule, m->kind->name);
+    }
+    if (m->weights != RP_WEIGHTS_CURRENT && (m->replicas >= stages || m->lean)) {
+        return rp_node_fail(node,
+                            "weights: %s: with %u replicas on %u stages no replica is updated "
+                            "between a forward and its backward; use fewer replicas",
+                            rule, m->replicas, stages);
+    }
+    return RP_OK;
+}
+
+rp_err rp_method_parse(rp_node *parent, uint32_t stages, rp_method *out) {
+    *out = (rp_method){0};
+    rp_node *map;
+    rp_err err;
+    RP_TRY(find_kind(parent, &map, out));
+    RP_TRY(read_weights(map, out));
+    RP_TRY(read_average(map, stages, out));
+    if (!out->kind->flushed) {
+        out->advance = out->kind->average == RP_AVERAGE_REFERENCE ? 1 : 0; /* AvgPipe's figure */
+        RP_TRY(rp_node_u32(map, "advance", 0, RP_ADVANCE_MAX, &out->advance));
+        RP_TRY(rp_node_bool(map, "drain", &out->drain));
+    }
+    RP_TRY(check(rp_node_find(parent, "schedule"), stages, out));
+    return map ? rp_node_done(map) : RP_OK;
+fail:
+    return err;
+}
+
+uint32_t rp_method_replicas(const rp_method *method, uint32_t stages, uint32_t stage) {
+    const uint32_t lean = stages - stage;
+    return method->lean && lean < method->replicas ? lean : method->replicas;
+}
+
+bool rp_method_predicts(const rp_method *method) {
+    return method->weights >= RP_WEIGHTS_PIPEOPTIM;
+}
+
+void rp_method_order(const rp_method *method, rp_sched_shape *shape) {
+    const bool doubled =
+        method->weights == RP_WEIGHTS_DOUBLE || method->kind->weights == RP_WEIGHTS_DOUBLE;
+    shape->advance = method->advance;
+    shape->drain = method->drain;
+    shape->steps_open = doubled ? 2 : 0;
+    if (method->kind->average != RP_AVERAGE_NONE && method->weights == RP_WEIGHTS_CURRENT) {
+        shape->steps_open = rp_method_replicas(method, shape->stages, shape->stage);
+    }
+}
+
+uint32_t rp_method_set_count(const rp_method *method) {
+    if (method->kind->average != RP_AVERAGE_NONE) {
+        return method->replicas;
+    }
+    return method->weights == RP_WEIGHTS_DOUBLE ? 1 : 0;
+}
+
+void rp_method_set_prefix(const rp_method *method, uint32_t set, char *out, size_t bytes) {
+    if (method->weights == RP_WEIGHTS_DOUBLE) {
+        (void)snprintf(out, bytes, "older.");
+    } else {
+        (void)snprintf(out, bytes, "replica.%u.", set);
+    }
+}

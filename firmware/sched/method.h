@@ -1,0 +1,58 @@
+/* A method as a run file asks for it: an order of ops, the weights that an op sees, and what is
+ * averaged. `schedule:` names a kind, which brings defaults for all three; its options are keys
+ * beside `kind`:
+ *
+ *   weights: current stash entry double pipeoptim spectrain xpipe   another rule over this order
+ *   vertical_sync: true                  pipedream: the same as weights: entry
+ *   horizon: paper released exact measured       of weights: pipeoptim
+ *   decay: true                          of weights: pipeoptim; predicts adamw's decay too
+ *   replicas, alpha, period, order, lean         ea-pipe
+ *   replicas, alpha                              avgpipe
+ *   advance: 1                           forwards more per hop, where links are slow
+ *   drain: true                          empty pipes at every epoch's end */
+#ifndef RP_SCHED_METHOD_H
+#define RP_SCHED_METHOD_H
+
+#include "sched/sched.h"
+
+enum { RP_REPLICAS_MAX = 16, RP_ADVANCE_MAX = 4 };
+
+/* How far PipeOptim predicts (METHODS 5). */
+typedef enum {
+    RP_HORIZON_PAPER,    /* the gap of the steady state: D - 1 - k */
+    RP_HORIZON_RELEASED, /* one more, along mu buf + (1 - dampening) g: the authors' code */
+    RP_HORIZON_EXACT,    /* the gap of this very microbatch: shorter while the pipes fill */
+    RP_HORIZON_MEASURED  /* exact, times the trust that measured errors earn */
+} rp_horizon;
+
+typedef struct {
+    const rp_sched_kind *kind;
+    rp_weights_rule weights;
+    rp_horizon horizon;
+    bool decay;        /* adamw's decoupled decay is predicted as well */
+    uint32_t replicas; /* models on the ring, 1 without averaging */
+    double alpha;      /* share that an average moves */
+    uint32_t period;   /* updates of a replica between two elastic averages */
+    bool before;       /* elastic term from the weights before the local step (EASGD algorithm 1) */
+    bool lean;         /* stage k holds D - k replicas instead of `replicas` */
+    uint32_t advance;
+    bool drain;
+} rp_method;
+
+/* `schedule:` of `parent`, a word or a map, for a ring of so many stages.
+ * errors  USAGE: unknown words and keys; combinations that make no sense, with the reason */
+rp_err rp_method_parse(rp_node *parent, uint32_t stages, rp_method *out) RP_MUST_CHECK;
+
+/* Replicas that stage `stage` of `stages` holds. */
+uint32_t rp_method_replicas(const rp_method *method, uint32_t stages, uint32_t stage);
+/* Is what an op sees moved ahead by the optimiser? */
+bool rp_method_predicts(const rp_method *method);
+/* Fills advance, steps_open and drain of a shape whose stage is set. */
+void rp_method_order(const rp_method *method, rp_sched_shape *shape);
+
+/* Sets of the trained parameters in a checkpoint besides the evaluated model: the replicas, or what
+ * 2BW still needs. Their names begin with the prefix. */
+uint32_t rp_method_set_count(const rp_method *method);
+void rp_method_set_prefix(const rp_method *method, uint32_t set, char *out, size_t bytes);
+
+#endif

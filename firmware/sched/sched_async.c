@@ -1,0 +1,11 @@
+/* Async, no correction: forward and backward each with the newest weights, an update after
+ * every step. AMPNet-like; "vanilla model parallelism" in SpecTrain (METHODS 2.5). */
+#include "sched/sched.h"
+
+const rp_sched_kind rp_sched_async = {
+    .name = "async",
+    .source = "AMPNet, Gaunt et al. 2017; the uncorrected baseline of SpecTrain, "
+              "Chen et al. 2018",
+    .weights = RP_WEIGHTS_CURRENT,
+    .next = rp_sched_next_unflushed,
+};

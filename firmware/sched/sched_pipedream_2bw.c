@@ -1,0 +1,11 @@
+/* Double-buffered weights: step b runs on W^(b-1), forward and backward, on every stage (METHODS
+ * 2.4). A step begins when the one before the last has been applied, so two versions are enough
+ * also where a step is short. */
+#include "sched/sched.h"
+
+const rp_sched_kind rp_sched_pipedream_2bw = {
+    .name = "pipedream-2bw",
+    .source = "PipeDream-2BW, Narayanan et al., ICML 2021",
+    .weights = RP_WEIGHTS_DOUBLE,
+    .next = rp_sched_next_unflushed,
+};

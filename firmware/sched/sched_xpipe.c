@@ -1,0 +1,10 @@
+/* Prediction by step: its first microbatch predicts, the others reuse what it saw (METHODS 6). */
+#include "sched/sched.h"
+
+const rp_sched_kind rp_sched_xpipe = {
+    .name = "xpipe",
+    .source = "XPipe, Guan, Yin, Li, Lu 2019, from reading notes; rounding of halves "
+              "to even is our choice",
+    .weights = RP_WEIGHTS_XPIPE,
+    .next = rp_sched_next_unflushed,
+};

@@ -1,0 +1,152 @@
+/* The order that all schedules without a flush share, and what can be told from it ahead. */
+#include <string.h>
+
+#include "sched/sched.h"
+
+static bool may_forward(const rp_sched_state *s) {
+    const rp_sched_shape *shape = &s->shape;
+    if (s->f_step == shape->step_end || s->in_flight >= rp_sched_in_flight_max(shape)) {
+        return false;
+    }
+    if (shape->steps_open && s->f_step - s->step >= shape->steps_open) {
+        return false;
+    }
+    const uint64_t epoch = rp_sched_epoch_steps(shape);
+    return !shape->drain || s->f_step / epoch == s->step / epoch;
+}
+
+static rp_op forward(rp_sched_state *s) {
+    const rp_op op = rp_sched_micro_op(s, RP_OP_FORWARD, s->f_step, s->f++);
+    if (s->f == rp_sched_micro_count(&s->shape, s->f_step)) {
+        s->f = 0;
+        s->f_step++;
+    }
+    s->in_flight++;
+    return op;
+}
+
+static rp_op update(rp_sched_state *s) {
+    const rp_op op = {.kind = RP_OP_UPDATE,
+                      .step = s->step,
+                      .samples = {0, rp_sched_step_samples(&s->shape, s->step)}};
+    s->b = 0;
+    s->step++;
+    return op;
+}
+
+bool rp_sched_next_unflushed(rp_sched_state *s, rp_op *op) {
+    if (s->step == s->shape.step_end) {
+        return false;
+    }
+    if (s->b == rp_sched_micro_count(&s->shape, s->step)) {
+        *op = update(s);
+    } else if (may_forward(s)) {
+        *op = forward(s);
+    } else {
+        *op = rp_sched_micro_op(s, RP_OP_BACKWARD, s->step, s->b++);
+        s->in_flight--;
+    }
+    return true;
+}
+
+/* ---- looking ahead --------------------------------------------------------------------------- */
+
+uint32_t rp_sched_gap(const rp_sched_kind *kind, const rp_sched_state *behind, const rp_op *forward,
+                      uint32_t replicas) {
+    rp_sched_state state = *behind;
+    rp_op op;
+    uint32_t gap = 0;
+    while (kind->next(&state, &op)) {
+        if ((op.kind == RP_OP_BACKWARD || op.kind == RP_OP_BACKWARD_INPUT) &&
+            op.step == forward->step && op.micro == forward->micro) {
+            break;
+        }
+        gap += op.kind == RP_OP_UPDATE && op.step % replicas == forward->step % replicas;
+    }
+    return gap;
+}
+
+/* Steps after which an order repeats itself: every stage has filled its pipes several times. */
+static uint64_t steady_step(const rp_sched_shape *shape, uint32_t replicas) {
+    const rp_sched_shape first = {.stages = shape->stages, .advance = shape->advance};
+    return 4 * ((uint64_t)rp_sched_in_flight_max(&first) + replicas + shape->steps_open);
+}
+
+/* The same run with full steps only, and with neither epochs nor an end near. */
+static rp_sched_shape endless(const rp_sched_shape *shape, uint64_t steps) {
+    rp_sched_shape out = *shape;
+    out.step_first = 0;
+    out.step_end = steps;
+    out.epoch_samples = steps * shape->batch;
+    out.drain = false;
+    return out;
+}
+
+uint32_t rp_sched_steady_gap(const rp_sched_kind *kind, const rp_sched_shape *shape, uint32_t micro,
+                             uint32_t replicas) {
+    const uint64_t step = steady_step(shape, replicas);
+    const rp_sched_shape run = endless(shape, 2 * step);
+    rp_sched_state state;
+    rp_op op;
+    rp_sched_start(&state, &run);
+    while (kind->next(&state, &op)) {
+        if (op.kind == RP_OP_FORWARD && op.step == step && op.micro == micro) {
+            return rp_sched_gap(kind, &state, &op, replicas);
+        }
+    }
+    return 0; /* a step has fewer microbatches */
+}
+
+typedef struct {
+    uint32_t stage;
+    uint64_t step;
+    uint32_t last_micro;
+    uint64_t at_forward, at_backward; /* own updates before them */
+    uint64_t updates;
+    double *end; /* of every own update */
+    double round_trip;
+} trip;
+
+static void follow(void *context, const rp_sched_slot *slot) {
+    trip *t = context;
+    const rp_op *op = &slot->op;
+    const bool backward = op->kind == RP_OP_BACKWARD || op->kind == RP_OP_BACKWARD_INPUT;
+    if (slot->stage == 0 && backward && op->step == t->step && op->micro == t->last_micro) {
+        t->round_trip = slot->start;
+    }
+    if (slot->stage != t->stage) {
+        return;
+    }
+    if (op->kind == RP_OP_UPDATE) {
+        t->end[t->updates++] = slot->end;
+    } else if (op->step == t->step && op->micro == 0) {
+        if (op->kind == RP_OP_FORWARD) {
+            t->at_forward = t->updates;
+        } else if (backward) {
+            t->at_backward = t->updates;
+        }
+    }
+}
+
+rp_err rp_sched_round_trip(const rp_sched_kind *kind, const rp_sched_shape *shape,
+                           uint32_t *from_forward, uint32_t *from_backward) {
+    rp_arena arena;
+    rp_sched_facts facts;
+    rp_err err;
+    rp_arena_init(&arena, "round trip", 0);
+    const uint64_t step = steady_step(shape, 1);
+    const rp_sched_shape run = endless(shape, 2 * step);
+    trip t = {
+        .stage = shape->stage, .step = step, .last_micro = rp_sched_micro_count(&run, step) - 1};
+    RP_TRY(RP_ARENA_NEW(&arena, 2 * step, &t.end));
+    RP_TRY(rp_sched_replay(&arena, kind, &run, NULL, follow, &t, &facts));
+    uint64_t over = 0;
+    while (over < t.updates && t.end[over] < t.round_trip) {
+        over++;
+    }
+    *from_forward = (uint32_t)(over - t.at_forward);
+    *from_backward = (uint32_t)(over - t.at_backward);
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}

@@ -1,0 +1,256 @@
+#include "stage/versions.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- horizons -------------------------------------------------------------------------------- */
+
+/* METHODS 6: T microbatches a step, D stages. Halves are rounded to even, as Python's round() does;
+ * the paper does not say. */
+static void xpipe_horizons(const rp_job *job, rp_versions *v) {
+    const double t = ceil((double)job->batch / job->micro);
+    const double k = job->stage;
+    const double d = job->cut.stage_count;
+    const double forward = nearbyint((d + t - k / 2 - 2) / t);
+    const double backward = nearbyint((t + floor(k / 2) - 1) / t);
+    v->forward_ahead = forward > 0 ? (uint32_t)forward : 0;
+    v->backward_ahead = backward > 0 ? (uint32_t)backward : 0;
+}
+
+static rp_err find_horizons(rp_arena *arena, const rp_job *job, rp_versions *v) {
+    const rp_sched_shape shape = rp_job_sched_shape(job, 0, job->steps);
+    const uint32_t micros = (job->batch - 1) / job->micro + 1;
+    rp_err err = RP_OK;
+    if (job->method.weights == RP_WEIGHTS_SPECTRAIN) {
+        RP_TRY(
+            rp_sched_round_trip(job->method.kind, &shape, &v->forward_ahead, &v->backward_ahead));
+    } else if (job->method.weights == RP_WEIGHTS_XPIPE) {
+        xpipe_horizons(job, v);
+    } else if (job->method.weights == RP_WEIGHTS_PIPEOPTIM) {
+        const bool released = job->method.horizon == RP_HORIZON_RELEASED;
+        RP_TRY(RP_ARENA_NEW(arena, micros, &v->steady));
+        for (uint32_t m = 0; m < micros; m++) {
+            v->steady[m] = rp_sched_steady_gap(job->method.kind, &shape, m, v->replicas) + released;
+        }
+    }
+fail:
+    return err;
+}
+
+uint32_t rp_versions_ahead_max(const rp_versions *v) {
+    const uint32_t micros = (v->job->batch - 1) / v->job->micro + 1;
+    uint32_t most = v->forward_ahead > v->backward_ahead ? v->forward_ahead : v->backward_ahead;
+    for (uint32_t m = 0; v->steady && m < micros; m++) {
+        most = v->steady[m] > most ? v->steady[m] : most;
+    }
+    return most;
+}
+
+/* Of a forward that the list has just passed. */
+static uint32_t pipeoptim_horizon(const rp_versions *v, const rp_op *op) {
+    const rp_method *method = &v->job->method;
+    if (method->horizon == RP_HORIZON_PAPER || method->horizon == RP_HORIZON_RELEASED) {
+        return v->steady[op->micro];
+    }
+    return rp_sched_gap(method->kind, &v->list, op, v->replicas);
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+static uint32_t take_block(rp_versions *v, uint64_t version) {
+    uint32_t i = 0;
+    while (i < v->block_count && v->block[i].live) {
+        i++;
+    }
+    RP_ASSERT(i < v->block_max);
+    v->block_count += i == v->block_count;
+    v->block[i] = (rp_version_block){.live = true, .version = version};
+    return i;
+}
+
+static uint32_t find_version(const rp_versions *v, uint64_t version) {
+    uint32_t i = 0;
+    while (i < v->block_count && !(v->block[i].live && v->block[i].version == version)) {
+        i++;
+    }
+    RP_ASSERT(i < v->block_count); /* kept as long as the next forward needs it */
+    return i;
+}
+
+static bool by_version(const rp_versions *v) {
+    return v->job->method.weights == RP_WEIGHTS_ENTRY ||
+           v->job->method.weights == RP_WEIGHTS_DOUBLE;
+}
+
+/* ENTRY: updates that stage 0 had issued when this microbatch went in. Moves `entry` there. */
+static uint64_t entry_version(const rp_versions *v, rp_sched_state *entry, const rp_op *op) {
+    rp_op passed;
+    do {
+        const bool more = v->job->method.kind->next(entry, &passed);
+        RP_ASSERT(more);
+    } while (passed.kind != RP_OP_FORWARD || passed.step != op->step || passed.micro != op->micro);
+    return entry->step;
+}
+
+static uint64_t doubled_version(const rp_op *op) {
+    return op->step > 0 ? op->step - 1 : 0;
+}
+
+/* The oldest version that a forward to come will ask for; none: UINT64_MAX. */
+static uint64_t needed_version(const rp_versions *v) {
+    rp_sched_state list = v->list;
+    rp_sched_state entry = v->entry;
+    rp_op op;
+    while (v->job->method.kind->next(&list, &op)) {
+        if (op.kind == RP_OP_FORWARD) {
+            return v->job->method.weights == RP_WEIGHTS_DOUBLE ? doubled_version(&op)
+                                                               : entry_version(v, &entry, &op);
+        }
+    }
+    return UINT64_MAX;
+}
+
+static bool is_latest(const rp_versions *v, uint32_t block) {
+    for (uint32_t r = 0; r < v->replicas; r++) {
+        if (v->latest[r] == block) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void free_blocks(rp_versions *v, uint64_t needed) {
+    for (uint32_t i = 0; i < v->block_count; i++) {
+        rp_version_block *block = &v->block[i];
+        block->live &= block->users > 0 || is_latest(v, i) || block->version >= needed;
+    }
+}
+
+/* ---- ops ------------------------------------------------------------------------------------- */
+
+rp_err rp_versions_open(rp_arena *arena, const rp_job *job, uint32_t flight_max, rp_versions *out) {
+    rp_err err;
+    *out = (rp_versions){
+        .job = job,
+        .replicas = rp_method_replicas(&job->method, job->cut.stage_count, job->stage),
+        .flight_max = flight_max,
+    };
+    out->block_max = job->cut.stage_count * (1 + job->method.advance) + out->replicas + 2;
+    RP_TRY(RP_ARENA_NEW(arena, out->block_max, &out->block));
+    RP_TRY(RP_ARENA_NEW(arena, flight_max + 1, &out->flight));
+    RP_TRY(find_horizons(arena, job, out));
+    rp_versions_start(out, 0);
+fail:
+    return err;
+}
+
+void rp_versions_start(rp_versions *v, uint64_t step) {
+    rp_sched_shape shape = rp_job_sched_shape(v->job, step, v->job->steps);
+    RP_ASSERT(step <= v->job->steps);
+    rp_sched_start(&v->list, &shape);
+    shape.stage = 0;
+    rp_method_order(&v->job->method, &shape);
+    rp_sched_start(&v->entry, &shape);
+    for (uint32_t i = 0; i < v->block_count; i++) {
+        v->block[i] = (rp_version_block){0};
+    }
+    v->flight_count = 0;
+    for (uint32_t r = 0; r < v->replicas; r++) {
+        v->latest[r] = take_block(v, step);
+        v->updates[r] = 0;
+    }
+    if (v->job->method.weights == RP_WEIGHTS_DOUBLE && step > 0) {
+        (void)take_block(v, step - 1);
+    }
+}
+
+/* The schedule is the only order there is. */
+static void pass(rp_versions *v, const rp_op *op) {
+    rp_op due;
+    const bool more = v->job->method.kind->next(&v->list, &due);
+    RP_ASSERT(more && due.kind == op->kind && due.step == op->step && due.micro == op->micro);
+}
+
+rp_sight rp_versions_forward(rp_versions *v, const rp_op *op) {
+    const rp_weights_rule rule = v->job->method.weights;
+    rp_sight sight = {.replica = (uint32_t)(op->step % v->replicas)};
+    pass(v, op);
+    sight.block = v->latest[sight.replica];
+    if (rule == RP_WEIGHTS_ENTRY) {
+        sight.block = find_version(v, entry_version(v, &v->entry, op));
+    } else if (rule == RP_WEIGHTS_DOUBLE) {
+        sight.block = find_version(v, doubled_version(op));
+    } else if (rule == RP_WEIGHTS_PIPEOPTIM) {
+        sight.ahead = pipeoptim_horizon(v, op);
+    } else if (rule >= RP_WEIGHTS_SPECTRAIN) {
+        sight.ahead = v->forward_ahead;
+        sight.reuse = rule == RP_WEIGHTS_XPIPE && op->micro > 0;
+    }
+    RP_ASSERT(v->flight_count < v->flight_max);
+    v->flight[v->flight_count++] = (rp_version_flight){
+        .step = op->step,
+        .micro = op->micro,
+        .block = sight.block,
+        .updates = v->updates[sight.replica],
+    };
+    v->block[sight.block].users += rule == RP_WEIGHTS_STASH || by_version(v);
+    return sight;
+}
+
+static rp_version_flight *find_flight(const rp_versions *v, const rp_op *op) {
+    uint32_t i = 0;
+    while (i < v->flight_count &&
+           (v->flight[i].step != op->step || v->flight[i].micro != op->micro)) {
+        i++;
+    }
+    RP_ASSERT(i < v->flight_count);
+    return &v->flight[i];
+}
+
+rp_sight rp_versions_backward(rp_versions *v, const rp_op *op) {
+    const rp_weights_rule rule = v->job->method.weights;
+    const bool kept = rule == RP_WEIGHTS_STASH || by_version(v);
+    rp_sight sight = {.replica = (uint32_t)(op->step % v->replicas)};
+    pass(v, op);
+    rp_version_flight *flight = find_flight(v, op);
+    const uint32_t gap = (uint32_t)(v->updates[sight.replica] - flight->updates);
+    sight.block = kept ? flight->block : v->latest[sight.replica];
+    if (rule >= RP_WEIGHTS_SPECTRAIN) {
+        sight.ahead = v->backward_ahead;
+        sight.reuse = rule == RP_WEIGHTS_XPIPE && op->micro > 0;
+    }
+    v->gap_max = gap > v->gap_max ? gap : v->gap_max;
+    if (op->kind != RP_OP_BACKWARD_INPUT) {
+        v->block[sight.block].users -= kept;
+        v->flight_count--;
+        memmove(flight, flight + 1,
+                (size_t)(v->flight + v->flight_count - flight) * sizeof *flight);
+    }
+    return sight;
+}
+
+rp_version_step rp_versions_update(rp_versions *v, const rp_op *op) {
+    rp_version_step out = {.replica = (uint32_t)(op->step % v->replicas)};
+    pass(v, op);
+    const uint64_t needed = by_version(v) ? needed_version(v) : UINT64_MAX;
+    out.from = v->latest[out.replica];
+    const rp_version_block *from = &v->block[out.from];
+    const bool frozen = from->users > 0 || from->version >= needed;
+    const uint64_t version = op->step + 1;
+    free_blocks(v, needed); /* not `from`: it is the latest still */
+    out.to = frozen ? take_block(v, version) : out.from;
+    v->latest[out.replica] = out.to;
+    v->block[out.to].version = version;
+    v->updates[out.replica]++;
+    return out;
+}
+
+uint32_t rp_versions_older(const rp_versions *v) {
+    const uint32_t latest = v->latest[0];
+    for (uint32_t i = 0; i < v->block_count; i++) {
+        if (v->block[i].live && v->block[i].version + 1 == v->block[latest].version) {
+            return i;
+        }
+    }
+    return latest;
+}

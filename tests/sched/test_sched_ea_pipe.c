@@ -1,0 +1,79 @@
+#include "unflushed.h"
+
+extern const rp_sched_kind rp_sched_ea_pipe;
+#define KIND rp_sched_ea_pipe
+
+static void sizes(void **state) {
+    (void)state;
+    check_unflushed_sizes(&KIND);
+}
+
+static void facts(void **state) {
+    (void)state;
+    check_unflushed_facts(&KIND);
+    check_unflushed_busy(&KIND);
+}
+
+static void defaults(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_method method;
+    rp_sched_shape shape = {.stages = 4};
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(parse_method(&arena, "schedule: ea-pipe", 4, &method));
+    assert_int_equal(method.replicas, 4); /* R = D */
+    expect_close(method.alpha, 0.225, 1e-12, 0);
+    assert_int_equal(method.period, 1);
+    rp_method_order(&method, &shape);
+    assert_int_equal(shape.steps_open, 4);
+    expect_ok(parse_method(&arena, "schedule: {kind: ea-pipe, lean: true}", 4, &method));
+    for (uint32_t k = 0; k < 4; k++) {
+        assert_int_equal(rp_method_replicas(&method, 4, k), 4 - k);
+    }
+    rp_arena_finish(&arena);
+}
+
+/* Combinations: prediction inside replicas where they are stale, and only there. */
+static void combinations(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_method method;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(parse_method(&arena, "schedule: {kind: ea-pipe, replicas: 2, weights: pipeoptim}", 4,
+                           &method));
+    assert_int_equal(
+        parse_method(&arena, "schedule: {kind: ea-pipe, weights: pipeoptim}", 4, &method),
+        RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "no replica is updated"));
+    assert_int_equal(
+        parse_method(&arena, "schedule: {kind: ea-pipe, replicas: 2, weights: double}", 4, &method),
+        RP_ERR_USAGE);
+    rp_arena_finish(&arena);
+}
+
+/* With R >= D a replica never changes between a forward and its backward (METHODS 9.1). */
+static void no_gap_inside_a_replica(void **state) {
+    (void)state;
+    for (uint32_t stages = 1; stages <= 8; stages++) {
+        for (uint32_t k = 0; k < stages; k++) {
+            const rp_sched_shape shape = {.stages = stages,
+                                          .stage = k,
+                                          .step_end = 9,
+                                          .epoch_samples = 30,
+                                          .batch = 1,
+                                          .micro = 1};
+            assert_int_equal(rp_sched_steady_gap(&KIND, &shape, 0, stages), 0);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(facts),
+        cmocka_unit_test(defaults),
+        cmocka_unit_test(combinations),
+        cmocka_unit_test(no_gap_inside_a_replica),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,44 @@
+#include "unflushed.h"
+
+extern const rp_sched_kind rp_sched_spectrain;
+#define KIND rp_sched_spectrain
+
+static void sizes(void **state) {
+    (void)state;
+    check_unflushed_sizes(&KIND);
+}
+
+static void facts(void **state) {
+    (void)state;
+    check_unflushed_facts(&KIND);
+    check_unflushed_busy(&KIND);
+}
+
+/* METHODS 4.1: s_F = floor(k/2) + D - 1 - k, s_B = floor(k/2), read off a replay. */
+static void horizons(void **state) {
+    (void)state;
+    for (uint32_t stages = 1; stages <= 9; stages++) {
+        for (uint32_t k = 0; k < stages; k++) {
+            const rp_sched_shape shape = {.stages = stages,
+                                          .stage = k,
+                                          .step_end = 7,
+                                          .epoch_samples = 100,
+                                          .batch = 10,
+                                          .micro = 10};
+            uint32_t forward;
+            uint32_t backward;
+            expect_ok(rp_sched_round_trip(&KIND, &shape, &forward, &backward));
+            assert_int_equal(forward, k / 2 + stages - 1 - k);
+            assert_int_equal(backward, k / 2);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(facts),
+        cmocka_unit_test(horizons),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
