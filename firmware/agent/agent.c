@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/outlet.h"
 #include "agent/profile.h"
 #include "agent/runner.h"
 #include "base/log.h"
@@ -29,7 +30,7 @@ typedef struct {
     int64_t connected_ns;
     bool saving;
     uint32_t save_index;
-    size_t save_first;
+    size_t save_first, save_flight; /* next element of the tensor, next byte of what is in flight */
 } agent_run;
 
 struct rp_agent {
@@ -221,7 +222,7 @@ static rp_err bind_data(rp_agent *agent, const char *name, uint32_t plus, const 
         .bind = endpoint,
         .peer_public = key,
         .window = rp_runner_window(&run->job),
-        .send_window = RP_RUNNER_SENDS,
+        .send_window = RP_OUTLET_SLOTS,
         .part_bytes_max = part_max(rp_stage_layout(run->stage), &run->job),
         .emulate = run->emulate,
         .run = run->number,
@@ -325,7 +326,7 @@ static rp_err on_connect(rp_agent *agent, const rp_message *message) {
             .connect = text,
             .peer_public = space + 1,
             .window = rp_runner_window(&run->job),
-            .send_window = RP_RUNNER_SENDS,
+            .send_window = RP_OUTLET_SLOTS,
             .part_bytes_max = part_max(rp_stage_layout(run->stage), &run->job),
             .emulate = run->emulate,
             .run = run->number,
@@ -366,11 +367,29 @@ fail:
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
+static rp_err on_flight(rp_agent *agent, const rp_message *message) {
+    const uint64_t *whole = message->header.whole;
+    rp_err err = RP_OK;
+    if (message->header.whole_count < 3 || !agent->run.runner) {
+        return rp_fail(RP_ERR_PEER, "microbatches in flight came at the wrong time");
+    }
+    if (whole[0] == 0) {
+        RP_TRY(rp_runner_resume(agent->run.runner, whole[2], whole[1]));
+    }
+    RP_TRY(rp_runner_flight_write(agent->run.runner, whole[0], message->part[0].bytes,
+                                  message->part[0].data));
+fail:
+    return err;
+}
+
 /* text: name, whole[0]: first element; one part of floats. */
 static rp_err on_tensor(rp_agent *agent, const rp_message *message) {
     if (!agent->run.stage || agent->run.active || message->part_count != 1 ||
         message->header.whole_count < 1) {
         return rp_fail(RP_ERR_PEER, "a tensor came at the wrong time");
+    }
+    if (strcmp(message->header.text, RP_FLIGHT_NAME) == 0) {
+        return on_flight(agent, message);
     }
     return rp_stage_tensor_write(agent->run.stage, message->header.text, message->header.whole[0],
                                  message->part[0].bytes / sizeof(float), message->part[0].data);
@@ -388,6 +407,30 @@ static rp_err on_tensors_end(rp_agent *agent, const rp_message *message) {
         rp_stage_set_applied(agent->run.stage, r, applied);
     }
     return RP_OK;
+}
+
+/* text: "flight", whole: first byte, all bytes, the step at which the pipes were filled. */
+static rp_err send_flight(rp_agent *agent, size_t total) {
+    agent_run *run = &agent->run;
+    static float piece[PIECE_FLOATS];
+    const size_t rest = total - run->save_flight;
+    const size_t bytes = rest < sizeof piece ? rest : sizeof piece;
+    rp_Header header = rp_Header_init_zero;
+    rp_err err;
+    header.kind = RP_KIND_TENSOR;
+    (void)snprintf(header.text, sizeof header.text, "%s", RP_FLIGHT_NAME);
+    header.whole_count = 3;
+    header.whole[0] = run->save_flight;
+    header.whole[1] = total;
+    header.whole[2] = rp_runner_fill_step(run->runner);
+    RP_TRY(rp_runner_flight_read(run->runner, run->save_flight, bytes, piece));
+    rp_shape shape = rp_shape_1((uint32_t)(bytes / sizeof(float)));
+    rp_frame_add_shape(&header, &shape);
+    rp_part part = {piece, bytes};
+    RP_TRY(answer(agent, &header, &part, 1));
+    run->save_flight += bytes;
+fail:
+    return err;
 }
 
 static rp_err send_piece(rp_agent *agent) {
@@ -422,13 +465,16 @@ fail:
 static rp_err continue_save(rp_agent *agent) {
     agent_run *run = &agent->run;
     uint32_t total = rp_stage_tensor_count(run->stage, true);
+    size_t flight = run->runner ? rp_runner_flight_bytes(run->runner) : 0;
+    bool over = run->save_index == total && run->save_flight == flight;
     rp_link_stats stats;
     rp_err err = RP_OK;
     rp_link_stats_of(agent->control, &stats);
-    for (uint64_t i = stats.unacked; i < SAVE_UNACKED_MAX && run->save_index < total; i++) {
-        RP_TRY(send_piece(agent));
+    for (uint64_t i = stats.unacked; i < SAVE_UNACKED_MAX && !over; i++) {
+        RP_TRY(run->save_index < total ? send_piece(agent) : send_flight(agent, flight));
+        over = run->save_index == total && run->save_flight == flight;
     }
-    if (run->save_index == total && stats.unacked < SAVE_UNACKED_MAX) {
+    if (over && stats.unacked < SAVE_UNACKED_MAX) {
         rp_Header header = rp_Header_init_zero;
         header.kind = RP_KIND_TENSORS_END;
         RP_TRY(answer(agent, &header, NULL, 0));
@@ -462,9 +508,10 @@ static rp_err finished(rp_agent *agent) {
     header.whole[5] = out.bytes_sent;
     header.whole[6] = in.bytes_sent;
     header.whole[7] = in.duplicates + out.duplicates;
-    header.number_count = 2;
+    header.number_count = 3;
     header.number[0] = out.busy_s;
     header.number[1] = in.busy_s;
+    header.number[2] = (double)rp_runner_flight_bytes(run->runner);
     uint64_t applied[RP_REPLICAS_MAX];
     const uint32_t replicas = rp_stage_replicas(run->stage);
     for (uint32_t r = 0; r < replicas; r++) {
@@ -507,7 +554,7 @@ static rp_err on_run_message(rp_agent *agent, const rp_message *message) {
     default: /* RP_KIND_SAVE */
         run->saving = true;
         run->save_index = 0;
-        run->save_first = 0;
+        run->save_first = run->save_flight = 0;
         return RP_OK;
     }
 }

@@ -3,81 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "agent/runner_own.h"
 #include "base/log.h"
-
-/* Host memory of one parcel on its way out; free again when the peer has acked it. */
-typedef struct {
-    enum { SEND_FREE, SEND_FILLING, SEND_READY, SEND_UNACKED } state;
-    char *memory;
-    rp_op op;
-} send_slot;
-
-/* One direction out: slots in order of their ops. */
-typedef struct {
-    rp_link *link;
-    rp_Kind kind;
-    rp_crossing crossing;
-    send_slot slot[RP_RUNNER_SENDS];
-    uint32_t next; /* slot of the next op; slots are used in turn */
-    uint32_t send; /* slot that is sent next */
-} outlet;
-
-/* One direction in: the head of the link's stream. What belongs to training and comes while an
- * evaluation runs is put aside, and comes first again afterwards. */
-typedef struct {
-    rp_link *link;
-    rp_Kind kind;
-    rp_crossing crossing;
-    rp_message *head;
-    rp_message **aside; /* oldest first */
-    uint32_t aside_count, aside_max;
-} inlet;
-
-typedef struct {
-    rp_op op;
-    rp_fence fence;
-    int64_t issued_ns;
-    rp_message *input; /* borrowed by the device until the fence */
-    rp_link *input_link;
-    send_slot *output;
-    bool results; /* the step's losses are in the results memory */
-    bool norms;   /* the step's norms are in the norms memory */
-} running_op;
-
-struct rp_runner {
-    rp_runner_links at;
-    outlet forward, backward;
-    inlet activation, gradient, input;
-    rp_message **label; /* oldest first */
-    uint32_t label_count, label_max;
-    rp_message *feed_head; /* taken from the feed, not placed yet */
-
-    bool active, evaluating, ops_over;
-    rp_sched_state sched;  /* behind `next` when there is one */
-    rp_sched_state before; /* ahead of it */
-    uint64_t pause;        /* no op is asked for behind the update of the step before it */
-    bool at_update;        /* the last op issued was an update, or there was none yet */
-    bool eval_training;
-    uint64_t eval_step, eval_samples;
-    uint32_t eval_micro;
-    rp_op next;
-    bool have_next;
-
-    running_op running[RP_RUNNER_DEPTH];
-    uint32_t running_count;
-    int64_t last_done_ns;
-
-    bool waiting_verdict, have_verdict, skip;
-    float grad_scale;
-
-    float *results, *norms;
-    double *sumsq;
-
-    uint32_t in_flight;
-    rp_runner_facts facts;
-    uint8_t *trace;
-    uint32_t trace_count;
-};
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -95,17 +22,6 @@ uint32_t rp_runner_window(const rp_job *job) {
     return rp_sched_in_flight_max(&first) + 4;
 }
 
-static rp_err open_outlet(rp_arena *arena, outlet *out, rp_link *link, rp_Kind kind,
-                          rp_crossing crossing, uint32_t micro) {
-    *out = (outlet){.link = link, .kind = kind, .crossing = crossing};
-    rp_err err = RP_OK;
-    for (uint32_t i = 0; link && crossing.count && i < RP_RUNNER_SENDS; i++) {
-        RP_TRY(RP_ARENA_NEW(arena, crossing.sample_bytes * micro, &out->slot[i].memory));
-    }
-fail:
-    return err;
-}
-
 rp_err rp_runner_open(rp_arena *arena, const rp_runner_links *links, rp_runner **out) {
     rp_err err;
     rp_runner *r;
@@ -113,22 +29,20 @@ rp_err rp_runner_open(rp_arena *arena, const rp_runner_links *links, rp_runner *
     uint32_t micro = links->job->micro;
     RP_TRY(RP_ARENA_NEW(arena, 1, &r));
     r->at = *links;
-    RP_TRY(open_outlet(arena, &r->forward, links->out, RP_KIND_ACTIVATION,
-                       rp_layout_crossing(layout, true, false), micro));
-    RP_TRY(open_outlet(arena, &r->backward, links->in, RP_KIND_GRADIENT,
-                       rp_layout_crossing(layout, false, true), micro));
-    rp_crossing lower = rp_layout_crossing(layout, false, false);
-    r->activation = (inlet){.link = links->in, .kind = RP_KIND_ACTIVATION, .crossing = lower};
-    r->input = (inlet){.link = links->feed, .kind = RP_KIND_INPUT, .crossing = lower};
-    r->gradient = (inlet){.link = links->out,
-                          .kind = RP_KIND_GRADIENT,
-                          .crossing = rp_layout_crossing(layout, true, true)};
-    r->label_max = r->activation.aside_max = rp_runner_window(links->job);
+    r->arena = arena;
+    r->label_max = rp_runner_window(links->job);
+    const rp_crossing lower = rp_layout_crossing(layout, false, false);
+    const rp_crossing upper = rp_layout_crossing(layout, true, true);
+    RP_TRY(rp_outlet_open(arena, links->out, RP_KIND_ACTIVATION,
+                          rp_layout_crossing(layout, true, false), micro, &r->forward));
+    RP_TRY(rp_outlet_open(arena, links->in, RP_KIND_GRADIENT,
+                          rp_layout_crossing(layout, false, true), micro, &r->backward));
+    RP_TRY(
+        rp_inlet_open(arena, links->in, RP_KIND_ACTIVATION, lower, r->label_max, &r->activation));
+    RP_TRY(rp_inlet_open(arena, links->feed, RP_KIND_INPUT, lower, 0, &r->input));
+    RP_TRY(rp_inlet_open(arena, links->out, RP_KIND_GRADIENT, upper, 0, &r->gradient));
     RP_TRY(RP_ARENA_NEW(arena, r->label_max, &r->label));
-    RP_TRY(RP_ARENA_NEW(arena, r->activation.aside_max, &r->activation.aside));
-    rp_sched_shape shape =
-        rp_job_sched_shape(links->job, links->job->step_first, links->job->steps);
-    rp_sched_start(&r->sched, &shape);
+    rp_runner_fill(r, links->job->step_first);
     RP_TRY(RP_ARENA_NEW(arena, 2 * (size_t)links->job->batch, &r->results));
     RP_TRY(RP_ARENA_NEW(arena, rp_stage_norm_count(links->stage) + 1, &r->norms));
     RP_TRY(RP_ARENA_NEW(arena, rp_stage_norm_count(links->stage) + 1, &r->sumsq));
@@ -136,12 +50,6 @@ rp_err rp_runner_open(rp_arena *arena, const rp_runner_links *links, rp_runner *
     *out = r;
 fail:
     return err;
-}
-
-static void let_go(rp_link *link, rp_message **message) {
-    if (*message) {
-        rp_link_release(link, message);
-    }
 }
 
 void rp_runner_close(rp_runner **runner) {
@@ -154,23 +62,40 @@ void rp_runner_close(rp_runner **runner) {
     }
     for (uint32_t i = 0; i < r->running_count; i++) {
         rp_fence_release(&r->running[i].fence);
-        let_go(r->running[i].input_link, &r->running[i].input);
+        rp_inlet_release(r->running[i].from, &r->running[i].input);
     }
-    let_go(r->activation.link, &r->activation.head);
-    for (uint32_t i = 0; i < r->activation.aside_count; i++) {
-        let_go(r->activation.link, &r->activation.aside[i]);
+    rp_inlet_close(&r->activation);
+    rp_inlet_close(&r->gradient);
+    rp_inlet_close(&r->input);
+    if (r->feed_head) {
+        rp_link_release(r->at.feed, &r->feed_head);
     }
-    let_go(r->gradient.link, &r->gradient.head);
-    let_go(r->input.link, &r->input.head);
-    let_go(r->at.feed, &r->feed_head);
     for (uint32_t i = 0; i < r->label_count; i++) {
-        let_go(r->at.feed, &r->label[i]);
+        rp_link_release(r->at.feed, &r->label[i]);
     }
     *runner = NULL;
 }
 
 rp_runner_facts rp_runner_facts_of(const rp_runner *runner) {
     return runner->facts;
+}
+
+void rp_runner_fill(rp_runner *r, uint64_t step) {
+    rp_sched_shape shape = rp_job_sched_shape(r->at.job, step, r->at.job->steps);
+    rp_sched_start(&r->sched, &shape);
+    shape.stage -= shape.stage > 0;
+    rp_method_order(&r->at.job->method, &shape);
+    rp_sched_start(&r->above, &shape);
+    r->fill = step;
+    r->forwards = r->forwards_above = 0;
+    r->in_flight = 0;
+}
+
+void rp_runner_count_above(rp_runner *r, uint64_t pause) {
+    rp_op op;
+    while (r->above.step < pause && r->at.job->method.kind->next(&r->above, &op)) {
+        r->forwards_above += op.kind == RP_OP_FORWARD;
+    }
 }
 
 /* ---- segments -------------------------------------------------------------------------------- */
@@ -258,81 +183,6 @@ static uint32_t step_samples(const rp_runner *r, uint64_t step) {
 
 /* ---- what comes in --------------------------------------------------------------------------- */
 
-static bool header_is(const rp_Header *header, const rp_op *op) {
-    return header->step == op->step && header->first == op->samples.first &&
-           header->count == op->samples.count;
-}
-
-/* Parcels of an evaluation carry a mark; its steps count from 0 again. */
-static bool of_evaluation(const rp_message *message) {
-    return message->header.code != 0;
-}
-
-static rp_err check_parcel(const inlet *in, const rp_message *message, const rp_op *op) {
-    const rp_Header *header = &message->header;
-    if (header->kind != in->kind || !header_is(header, op) ||
-        message->part_count != in->crossing.count) {
-        return rp_fail(RP_ERR_PEER,
-                       "parcel kind %d of step %llu [%u, +%u) with %u parts came where kind %d of "
-                       "step %llu [%u, +%u) with %u was due",
-                       (int)header->kind, (unsigned long long)header->step, header->first,
-                       header->count, message->part_count, (int)in->kind,
-                       (unsigned long long)op->step, op->samples.first, op->samples.count,
-                       in->crossing.count);
-    }
-    for (uint32_t i = 0; i < message->part_count; i++) {
-        size_t want = rp_shape_count(&in->crossing.sample[i]) * op->samples.count * sizeof(float);
-        if (message->part[i].bytes != want) {
-            return rp_fail(RP_ERR_PEER, "part %u has %zu bytes, the plan says %zu", i,
-                           message->part[i].bytes, want);
-        }
-    }
-    return RP_OK;
-}
-
-/* The next message of an inlet that belongs to what runs now, or RP_ERR_AGAIN. */
-static rp_err take_head(inlet *in, bool evaluating) {
-    if (!evaluating && in->aside_count > 0) {
-        in->head = in->aside[0];
-        in->aside_count--;
-        memmove(in->aside, in->aside + 1, in->aside_count * sizeof(rp_message *));
-        return RP_OK;
-    }
-    for (;;) {
-        rp_err err = rp_link_recv(in->link, &in->head);
-        if (err != RP_OK) {
-            return err;
-        }
-        if (of_evaluation(in->head) == evaluating) {
-            return RP_OK;
-        }
-        if (!evaluating || in->aside_count == in->aside_max) {
-            return rp_fail(RP_ERR_PEER, "%s of step %llu came out of turn",
-                           evaluating ? "training" : "evaluation",
-                           (unsigned long long)in->head->header.step);
-        }
-        in->aside[in->aside_count++] = in->head;
-        in->head = NULL;
-    }
-}
-
-/* Looks at the head of an inlet; *ready when it is the parcel of `op`. */
-static rp_err peek(inlet *in, bool evaluating, const rp_op *op, bool *ready) {
-    *ready = false;
-    if (!in->head) {
-        rp_err err = take_head(in, evaluating);
-        if (err == RP_ERR_AGAIN) {
-            return RP_OK;
-        }
-        if (err != RP_OK) {
-            return err;
-        }
-    }
-    rp_err err = check_parcel(in, in->head, op);
-    *ready = err == RP_OK;
-    return err;
-}
-
 /* The feed mixes labels and inputs: labels are put aside, an input stays the head. */
 static rp_err drain_feed(rp_runner *r) {
     for (;;) {
@@ -362,7 +212,7 @@ static rp_err drain_feed(rp_runner *r) {
 static uint32_t label_index(const rp_runner *r, uint64_t step) {
     uint32_t i = 0;
     while (i < r->label_count &&
-           (r->label[i]->header.step != step || of_evaluation(r->label[i]) != r->evaluating)) {
+           (r->label[i]->header.step != step || rp_of_evaluation(r->label[i]) != r->evaluating)) {
         i++;
     }
     return i;
@@ -398,68 +248,6 @@ static void drop_label(rp_runner *r, uint64_t step) {
     memmove(r->label + i, r->label + i + 1, (r->label_count - i) * sizeof *r->label);
 }
 
-/* ---- what goes out --------------------------------------------------------------------------- */
-
-static void sent(void *context) {
-    ((send_slot *)context)->state = SEND_FREE;
-}
-
-static rp_err send_ready(const rp_runner *r, outlet *out) {
-    while (out->slot[out->send].state == SEND_READY) {
-        send_slot *slot = &out->slot[out->send];
-        rp_Header header = rp_Header_init_zero;
-        header.kind = out->kind;
-        header.step = slot->op.step;
-        header.first = slot->op.samples.first;
-        header.count = slot->op.samples.count;
-        header.stage = r->at.job->stage;
-        header.code = r->evaluating;
-        rp_part part[RP_CUT_TENSORS_MAX];
-        size_t offset = 0;
-        for (uint32_t i = 0; i < out->crossing.count; i++) {
-            rp_shape shape = rp_shape_batch(header.count, &out->crossing.sample[i]);
-            rp_frame_add_shape(&header, &shape);
-            part[i] = (rp_part){slot->memory + offset, rp_shape_count(&shape) * sizeof(float)};
-            offset += rp_shape_count(&out->crossing.sample[i]) * r->at.job->micro * sizeof(float);
-        }
-        rp_err err = rp_link_send(out->link, &header, part, out->crossing.count, false, sent, slot);
-        if (err != RP_OK) {
-            return err == RP_ERR_AGAIN ? RP_OK : err;
-        }
-        slot->state = SEND_UNACKED;
-        out->send = (out->send + 1) % RP_RUNNER_SENDS;
-    }
-    return RP_OK;
-}
-
-/* Host addresses of the tensors of a slot. */
-static void slot_parts(const rp_runner *r, const outlet *out, send_slot *slot, void **parts) {
-    size_t offset = 0;
-    for (uint32_t i = 0; i < out->crossing.count; i++) {
-        parts[i] = slot->memory + offset;
-        offset += rp_shape_count(&out->crossing.sample[i]) * r->at.job->micro * sizeof(float);
-    }
-}
-
-static bool outlet_used(const outlet *out) {
-    return out->link && out->crossing.count > 0;
-}
-
-static bool outlet_free(const outlet *out) {
-    return !outlet_used(out) || out->slot[out->next].state == SEND_FREE;
-}
-
-static send_slot *take_slot(outlet *out, const rp_op *op) {
-    if (!outlet_used(out)) {
-        return NULL;
-    }
-    send_slot *slot = &out->slot[out->next];
-    slot->state = SEND_FILLING;
-    slot->op = *op;
-    out->next = (out->next + 1) % RP_RUNNER_SENDS;
-    return slot;
-}
-
 static rp_err send_control(rp_runner *r, rp_Header *header, const rp_part *parts,
                            uint32_t part_count) {
     header->stage = r->at.job->stage;
@@ -487,36 +275,36 @@ static rp_err commit(rp_runner *r, running_op *op) {
 }
 
 static rp_err try_forward(rp_runner *r) {
-    inlet *in = is_first(r) ? &r->input : &r->activation;
+    rp_inlet *in = is_first(r) ? &r->input : &r->activation;
     const void *target = NULL;
     bool ready;
     rp_err err = RP_OK;
     if (is_first(r)) {
         ready = in->head != NULL;
         if (ready) {
-            RP_TRY(check_parcel(in, in->head, &r->next));
+            RP_TRY(rp_inlet_check(in, &r->next));
         }
     } else {
-        RP_TRY(peek(in, r->evaluating, &r->next, &ready));
+        RP_TRY(rp_inlet_peek(in, r->evaluating, &r->next, &ready));
     }
     const bool scored = r->evaluating && !r->eval_training;
     if (scored && is_last(r)) {
         RP_TRY(find_target(r, &r->next, &target));
         ready &= target != NULL;
     }
-    if (!ready || !outlet_free(&r->forward)) {
+    if (!ready || !rp_outlet_free(&r->forward)) {
         return RP_OK;
     }
-    running_op op = {.op = r->next, .input = in->head, .input_link = in->link};
+    running_op op = {.op = r->next, .input = in->head, .from = in};
     const void *from[RP_CUT_TENSORS_MAX];
     void *to[RP_CUT_TENSORS_MAX];
     for (uint32_t i = 0; i < in->crossing.count; i++) {
         from[i] = in->head->part[i].data;
     }
     in->head = NULL;
-    op.output = take_slot(&r->forward, &op.op);
+    op.output = rp_outlet_take(&r->forward, &op.op);
     if (op.output) {
-        slot_parts(r, &r->forward, op.output, to);
+        rp_outlet_parts(&r->forward, op.output, to);
     }
     RP_TRY(r->evaluating ? rp_stage_forward_only(r->at.stage, &op.op, from, to, r->eval_training)
                          : rp_stage_forward(r->at.stage, &op.op, from, to));
@@ -525,6 +313,7 @@ static rp_err try_forward(rp_runner *r) {
     } else if (r->evaluating) {
         rp_stage_forget(r->at.stage, &op.op);
     } else {
+        r->forwards++;
         r->in_flight++;
         r->facts.in_flight_max =
             r->in_flight > r->facts.in_flight_max ? r->in_flight : r->facts.in_flight_max;
@@ -543,12 +332,12 @@ static rp_err try_backward(rp_runner *r) {
     rp_err err = RP_OK;
     running_op op = {.op = r->next};
     if (needs_parcel) {
-        RP_TRY(peek(&r->gradient, false, &r->next, &ready));
+        RP_TRY(rp_inlet_peek(&r->gradient, false, &r->next, &ready));
     } else if (!weights_only && is_last(r)) {
         RP_TRY(find_target(r, &r->next, &from[0]));
         ready = from[0] != NULL;
     }
-    if (!ready || (!weights_only && !outlet_free(&r->backward))) {
+    if (!ready || (!weights_only && !rp_outlet_free(&r->backward))) {
         return RP_OK;
     }
     if (needs_parcel) {
@@ -556,13 +345,13 @@ static rp_err try_backward(rp_runner *r) {
             from[i] = r->gradient.head->part[i].data;
         }
         op.input = r->gradient.head;
-        op.input_link = r->gradient.link;
+        op.from = &r->gradient;
         r->gradient.head = NULL;
     }
     if (!weights_only) {
-        op.output = take_slot(&r->backward, &op.op);
+        op.output = rp_outlet_take(&r->backward, &op.op);
         if (op.output) {
-            slot_parts(r, &r->backward, op.output, to);
+            rp_outlet_parts(&r->backward, op.output, to);
         }
     }
     RP_TRY(rp_stage_backward(r->at.stage, &op.op, from, to));
@@ -739,9 +528,9 @@ static rp_err finish_op(rp_runner *r, running_op *op, int64_t done_ns) {
     r->last_done_ns = done_ns;
     r->facts.busy_ns += done_ns > start_ns ? done_ns - start_ns : 0;
     r->facts.ops++;
-    let_go(op->input_link, &op->input);
+    rp_inlet_release(op->from, &op->input);
     if (op->output) {
-        op->output->state = SEND_READY;
+        op->output->state = RP_OUTLET_READY;
     }
     RP_TRY(record(r, &op->op, start_ns, done_ns > start_ns ? done_ns : start_ns));
     if (op->results) {
@@ -788,15 +577,6 @@ rp_err rp_runner_verdict(rp_runner *r, uint64_t step, float grad_scale, bool ski
     return RP_OK;
 }
 
-static bool all_sent(const outlet *out) {
-    for (uint32_t i = 0; i < RP_RUNNER_SENDS; i++) {
-        if (out->slot[i].state != SEND_FREE) {
-            return false;
-        }
-    }
-    return true;
-}
-
 rp_err rp_runner_step(rp_runner *r, bool *active) {
     rp_err err = RP_OK;
     *active = r->active;
@@ -814,11 +594,12 @@ rp_err rp_runner_step(rp_runner *r, bool *active) {
             break;
         }
     }
-    RP_TRY(send_ready(r, &r->forward));
-    RP_TRY(send_ready(r, &r->backward));
-    if (r->ops_over && !r->have_next && r->running_count == 0 && all_sent(&r->forward) &&
-        all_sent(&r->backward)) {
+    RP_TRY(rp_outlet_send(&r->forward, r->at.job->stage, r->evaluating));
+    RP_TRY(rp_outlet_send(&r->backward, r->at.job->stage, r->evaluating));
+    if (r->ops_over && !r->have_next && r->running_count == 0 && rp_outlet_quiet(&r->forward) &&
+        rp_outlet_quiet(&r->backward)) {
         RP_TRY(flush_trace(r));
+        rp_runner_count_above(r, r->evaluating ? 0 : r->pause);
         r->active = false;
     }
     *active = r->active;

@@ -13,7 +13,7 @@
 #include "link/link.h"
 #include "stage/stage.h"
 
-enum { RP_RUNNER_DEPTH = 2, RP_RUNNER_SENDS = 4, RP_TRACE_MAX = 512 };
+enum { RP_RUNNER_DEPTH = 2, RP_TRACE_MAX = 512 };
 
 /* Parcels that a data link takes ahead of their ops, and labels that the last stage puts aside:
  * those of all steps in the ring, and some to come. */
@@ -54,6 +54,19 @@ rp_err rp_runner_verdict(rp_runner *runner, uint64_t step, float grad_scale,
 
 /* *active: a segment is under way. errors end the segment: PEER, DEVICE, ... */
 rp_err rp_runner_step(rp_runner *runner, bool *active) RP_MUST_CHECK;
+
+/* Between two segments: microbatches in flight as bytes, the stage's and parcels that wait here; 0
+ * when there are none. Read from byte 0 on. `fill`: the step at which the pipes were filled. */
+#define RP_FLIGHT_NAME "flight" /* in place of a tensor's name, on the wire */
+size_t rp_runner_flight_bytes(const rp_runner *runner);
+uint64_t rp_runner_fill_step(const rp_runner *runner);
+rp_err rp_runner_flight_read(rp_runner *runner, size_t first, size_t count,
+                             void *out) RP_MUST_CHECK;
+/* Before the first segment: takes over what was in flight at the job's first step. All bytes must
+ * then be written. errors PEER when `bytes` does not fit */
+rp_err rp_runner_resume(rp_runner *runner, uint64_t fill, size_t bytes) RP_MUST_CHECK;
+rp_err rp_runner_flight_write(rp_runner *runner, size_t first, size_t count,
+                              const void *bytes) RP_MUST_CHECK;
 
 typedef struct {
     int64_t busy_ns;

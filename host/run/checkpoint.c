@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/runner.h"
 #include "base/log.h"
 
 enum { PIECE_FLOATS = 65536, KEEP = 2, NAME_BYTES = 64, PATH_BYTES = 512 };
@@ -100,10 +101,20 @@ static uint32_t find_entry(const tensor_list *list, const char *name) {
 struct rp_saving {
     tensor_list list;
     uint32_t weight_count; /* the first so many are weights */
-    rp_st_writer *checkpoint, *weights;
+    rp_st_writer *checkpoint, *weights, *flight;
+    uint64_t fill; /* of what is in flight */
     uint32_t boards_left;
     bool ended[RP_CUT_STAGES_MAX];
 };
+
+static rp_err save_flight(rp_saving *saving, uint32_t stage, const rp_message *message) {
+    if (message->part_count != 1 || message->header.whole_count < 3 || !saving->flight) {
+        return rp_fail(RP_ERR_PEER, "board %u sent microbatches in flight that nobody asked for",
+                       stage);
+    }
+    const rp_part *part = &message->part[0];
+    return rp_st_write(saving->flight, stage, message->header.whole[0], part->data, part->bytes);
+}
 
 rp_err rp_checkpoint_message(rp_ring *ring, uint32_t stage, const rp_message *message) {
     const rp_Header *header = &message->header;
@@ -118,6 +129,9 @@ rp_err rp_checkpoint_message(rp_ring *ring, uint32_t stage, const rp_message *me
         saving->ended[stage] = true;
         saving->boards_left--;
         return RP_OK;
+    }
+    if (strcmp(header->text, RP_FLIGHT_NAME) == 0) {
+        return save_flight(saving, stage, message);
     }
     uint32_t index = find_entry(&saving->list, header->text);
     if (index == saving->list.count || message->part_count != 1 || header->whole_count < 1) {
@@ -161,13 +175,62 @@ static rp_err applied_text(rp_arena *arena, const rp_ring *ring, char **out) {
     return err;
 }
 
+/* Names of the stages' first layers: the cut that bytes in flight belong to. */
+static rp_err cut_text(rp_arena *arena, const rp_model *model, const rp_cut *cut, char **out) {
+    rp_err err = rp_arena_string(arena, "", out);
+    for (uint32_t k = 0; err == RP_OK && k < cut->stage_count; k++) {
+        err = rp_arena_printf(arena, out, "%s%s%s", *out, k ? "," : "",
+                              model->layer[cut->first[k]].name);
+    }
+    return err;
+}
+
+static rp_err flight_path(rp_arena *arena, const char *checkpoint, char **out) {
+    const size_t stem = strlen(checkpoint) - strlen(".safetensors");
+    return rp_arena_printf(arena, out, "%.*s.flight", (int)stem, checkpoint);
+}
+
+/* One entry of bytes a stage; written before the checkpoint that it belongs to. */
+static rp_err open_flight(rp_arena *arena, rp_saving *saving, const rp_ring *ring,
+                          const rp_cut *cut, const char *checkpoint) {
+    rp_st_entry *entry;
+    uint64_t bytes = 0;
+    char *path;
+    char *made_for;
+    char *fill;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, ring->count, &entry));
+    for (uint32_t k = 0; k < ring->count; k++) {
+        char *name;
+        RP_TRY(rp_arena_printf(arena, &name, "stage.%u", k));
+        entry[k] = (rp_st_entry){.name = name,
+                                 .type = RP_ST_U8,
+                                 .dims = 1,
+                                 .dim = {ring->board[k].flight_bytes},
+                                 .bytes = ring->board[k].flight_bytes};
+        bytes += ring->board[k].flight_bytes;
+    }
+    if (bytes == 0) {
+        return RP_OK;
+    }
+    RP_TRY(cut_text(arena, ring->run->model, cut, &made_for));
+    RP_TRY(rp_arena_printf(arena, &fill, "%" PRIu64, saving->fill));
+    const char *const meta[] = {"cut", made_for, "fill", fill, NULL};
+    RP_TRY(flight_path(arena, checkpoint, &path));
+    RP_TRY(rp_st_create(arena, path, entry, ring->count, meta, &saving->flight));
+fail:
+    return err;
+}
+
 static rp_err open_writers(rp_arena *arena, rp_saving *saving, const rp_ring *ring,
-                           const rp_position *position, const char *folder,
+                           const rp_cut *cut, const rp_position *position, const char *folder,
                            const char *weights_path) {
     const rp_runfile *run = ring->run;
     char *path;
     char *numbers[5];
+    char *cut_names;
     rp_err err;
+    RP_TRY(cut_text(arena, run->model, cut, &cut_names));
     RP_TRY(rp_arena_printf(arena, &numbers[0], "%" PRIu64, position->step));
     RP_TRY(applied_text(arena, ring, &numbers[1]));
     RP_TRY(rp_arena_printf(arena, &numbers[2], "%" PRIu64, run->seed));
@@ -178,11 +241,13 @@ static rp_err open_writers(rp_arena *arena, rp_saving *saving, const rp_ring *ri
     const char *const meta[] = {
         "format", "pt",       "step",   numbers[0],      "applied",  numbers[1],
         "seed",   numbers[2], "model",  run->model_name, "schedule", run->method.kind->name,
-        "batch",  numbers[3], "totals", numbers[4],      NULL};
+        "batch",  numbers[3], "totals", numbers[4],      "cut",      cut_names,
+        NULL};
     const char *const plain[] = {"format", "pt", NULL};
     if (folder) {
         RP_TRY(rp_arena_printf(arena, &path, "%s/step-%010" PRIu64 ".safetensors", folder,
                                position->step));
+        RP_TRY(open_flight(arena, saving, ring, cut, path));
         RP_TRY(rp_st_create(arena, path, saving->list.entry, saving->list.count, meta,
                             &saving->checkpoint));
     }
@@ -199,6 +264,14 @@ static bool is_checkpoint(const char *name) {
     size_t length = strlen(name);
     return strncmp(name, "step-", 5) == 0 && length > sizeof end && length < NAME_BYTES &&
            strcmp(name + length - (sizeof end - 1), end) == 0;
+}
+
+static bool is_of_checkpoint(const char *name) {
+    static const char end[] = ".flight";
+    const size_t length = strlen(name);
+    return is_checkpoint(name) ||
+           (strncmp(name, "step-", 5) == 0 && length > sizeof end && length < NAME_BYTES &&
+            strcmp(name + length - (sizeof end - 1), end) == 0);
 }
 
 /* The KEEP newest checkpoints of a folder by name, which is by step; "" where there is none. */
@@ -227,15 +300,15 @@ static void remove_old(const char *folder) {
     }
     find_newest(dir, newest);
     while ((entry = readdir(dir))) {
-        if (is_checkpoint(entry->d_name) && strcmp(entry->d_name, newest[KEEP - 1]) < 0) {
+        if (is_of_checkpoint(entry->d_name) && strcmp(entry->d_name, newest[KEEP - 1]) < 0) {
             (void)unlinkat(dirfd(dir), entry->d_name, 0);
         }
     }
     (void)closedir(dir);
 }
 
-rp_err rp_checkpoint_save(rp_ring *ring, const rp_position *position, const char *folder,
-                          const char *weights_path) {
+rp_err rp_checkpoint_save(rp_ring *ring, const rp_cut *cut, const rp_position *position,
+                          const char *folder, const char *weights_path) {
     rp_arena arena;
     rp_arena_init(&arena, "checkpoint", 0);
     rp_saving own = {0};
@@ -245,11 +318,12 @@ rp_err rp_checkpoint_save(rp_ring *ring, const rp_position *position, const char
     RP_TRY(list_tensors(&arena, ring->run, false, &weights));
     RP_TRY(list_tensors(&arena, ring->run, true, &saving->list));
     saving->weight_count = weights.count;
+    saving->fill = position->fill;
     if (folder && mkdir(folder, 0777) != 0 && errno != EEXIST) {
         err = rp_fail(RP_ERR_IO, "%s: %s", folder, strerror(errno));
         goto fail;
     }
-    RP_TRY(open_writers(&arena, saving, ring, position, folder, weights_path));
+    RP_TRY(open_writers(&arena, saving, ring, cut, position, folder, weights_path));
     ring->saving = saving;
     saving->boards_left = ring->count;
     rp_Header header = rp_Header_init_zero;
@@ -268,11 +342,15 @@ rp_err rp_checkpoint_save(rp_ring *ring, const rp_position *position, const char
     if (saving->weights) { /* before the checkpoint that says that the run is over */
         RP_TRY(rp_st_commit(&saving->weights));
     }
+    if (saving->flight) {
+        RP_TRY(rp_st_commit(&saving->flight));
+    }
     if (saving->checkpoint) {
         RP_TRY(rp_st_commit(&saving->checkpoint));
         remove_old(folder);
     }
 fail:
+    rp_st_abandon(&saving->flight);
     rp_st_abandon(&saving->checkpoint);
     rp_st_abandon(&saving->weights);
     ring->saving = NULL;
@@ -302,6 +380,29 @@ static rp_err check_same_run(const rp_st_reader *reader, const rp_runfile *run, 
     return RP_OK;
 }
 
+/* The cut by the names of the stages' first layers; stage_count 0 when they are not this model's.
+ */
+static rp_cut read_cut(const rp_model *model, const char *names) {
+    rp_cut cut = {0};
+    for (const char *at = names; at && *at;) {
+        const size_t length = strcspn(at, ",");
+        uint32_t layer = 0;
+        while (layer < model->layer_count && (strncmp(model->layer[layer].name, at, length) != 0 ||
+                                              model->layer[layer].name[length] != '\0')) {
+            layer++;
+        }
+        const bool in_order =
+            cut.stage_count == 0 ? layer == 0 : layer > cut.first[cut.stage_count - 1];
+        if (layer == model->layer_count || !in_order || cut.stage_count == RP_CUT_STAGES_MAX) {
+            return (rp_cut){0};
+        }
+        cut.first[cut.stage_count++] = layer;
+        at += length + (at[length] == ',');
+    }
+    cut.first[cut.stage_count] = model->layer_count;
+    return cut;
+}
+
 static rp_err read_position(const rp_st_reader *reader, const rp_runfile *run, const char *path,
                             rp_position *position) {
     const char *step = rp_st_meta(reader, "step");
@@ -314,6 +415,7 @@ static rp_err read_position(const rp_st_reader *reader, const rp_runfile *run, c
         return rp_fail(RP_ERR_FORMAT, "%s: not a checkpoint: no `step`, `applied`, `totals`", path);
     }
     position->step = strtoull(step, NULL, 10);
+    position->cut = read_cut(run->model, rp_st_meta(reader, "cut"));
     if (position->step > run->steps) {
         return rp_fail(RP_ERR_USAGE, "%s: is at step %" PRIu64 ", the run ends at %" PRIu64, path,
                        position->step, run->steps);
@@ -466,6 +568,83 @@ static rp_err send_applied(rp_ring *ring) {
         RP_TRY(rp_ring_send(ring, k, &header, &part, 1));
     }
 fail:
+    return err;
+}
+
+static rp_err send_flight(rp_ring *ring, uint32_t stage, uint64_t fill, const char *bytes,
+                          size_t count) {
+    const size_t most = PIECE_FLOATS * sizeof(float);
+    for (size_t first = 0; first < count; first += most) {
+        const size_t rest = count - first;
+        const rp_part part = {bytes + first, rest < most ? rest : most};
+        rp_Header header = rp_Header_init_zero;
+        header.kind = RP_KIND_TENSOR;
+        (void)snprintf(header.text, sizeof header.text, "%s", RP_FLIGHT_NAME);
+        header.whole_count = 3;
+        header.whole[0] = first;
+        header.whole[1] = count;
+        header.whole[2] = fill;
+        rp_shape shape = rp_shape_1((uint32_t)(part.bytes / sizeof(float)));
+        rp_frame_add_shape(&header, &shape);
+        rp_err err = rp_ring_send(ring, stage, &header, &part, 1);
+        if (err != RP_OK) {
+            return err;
+        }
+    }
+    return RP_OK;
+}
+
+/* The flight file's entries of all stages, or an error that says what does not fit. */
+static rp_err send_flights(rp_ring *ring, const rp_st_reader *reader, const char *path,
+                           uint64_t fill) {
+    for (uint32_t k = 0; k < ring->count; k++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "stage.%u", k);
+        const rp_st_entry *entry = rp_st_find(reader, name);
+        if (!entry || entry->type != RP_ST_U8 || entry->bytes % sizeof(float)) {
+            return rp_fail(RP_ERR_FORMAT, "%s: %s: missing, or not a run of bytes", path, name);
+        }
+        rp_err err = send_flight(ring, k, fill, rp_st_data(reader, entry), entry->bytes);
+        if (err != RP_OK) {
+            return err;
+        }
+    }
+    return RP_OK;
+}
+
+rp_err rp_checkpoint_load_flight(rp_ring *ring, const rp_cut *cut, const char *path, uint64_t step,
+                                 uint64_t *fill) {
+    rp_arena arena;
+    rp_st_reader *reader = NULL;
+    char *beside;
+    char *own_cut;
+    rp_err err;
+    rp_arena_init(&arena, "in flight", 0);
+    *fill = step;
+    RP_TRY(flight_path(&arena, path, &beside));
+    if (access(beside, F_OK) != 0) {
+        goto fail;
+    }
+    RP_TRY(rp_st_open(&arena, beside, &reader));
+    RP_TRY(cut_text(&arena, ring->run->model, cut, &own_cut));
+    const char *made_for = rp_st_meta(reader, "cut");
+    const char *filled = rp_st_meta(reader, "fill");
+    if (!made_for || !filled) {
+        err = rp_fail(RP_ERR_FORMAT, "%s: has no `cut` and `fill`", beside);
+        goto fail;
+    }
+    if (strcmp(made_for, own_cut) == 0) {
+        const uint64_t from = strtoull(filled, NULL, 10);
+        if (from > step) {
+            err = rp_fail(RP_ERR_FORMAT, "%s: `fill` lies behind step %" PRIu64, beside, step);
+            goto fail;
+        }
+        RP_TRY(send_flights(ring, reader, beside, from));
+        *fill = from;
+    }
+fail:
+    rp_st_close(&reader);
+    rp_arena_finish(&arena);
     return err;
 }
 

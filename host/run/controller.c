@@ -372,7 +372,8 @@ static bool eval_due(const controller *c) {
 static rp_err save(controller *c) {
     bool over = c->position.step == c->run.steps;
     rp_record_totals(c->record, &c->position);
-    return rp_checkpoint_save(&c->ring, &c->position, c->checkpoints, over ? c->weights : NULL);
+    return rp_checkpoint_save(&c->ring, &c->cut, &c->position, c->checkpoints,
+                              over ? c->weights : NULL);
 }
 
 /* When the checkpoint of this step is written: a crash then costs an evaluation, not an epoch. */
@@ -438,6 +439,10 @@ static rp_err choose_cut(controller *c) {
     rp_err err;
     if (!c->run.cut_auto) {
         c->cut = c->run.cut;
+        return RP_OK;
+    }
+    if (c->position.cut.stage_count == c->run.stages) {
+        c->cut = c->position.cut; /* a measurement is never the same twice, a resumed run is */
         return RP_OK;
     }
     if (c->run.stages == 1) {
@@ -665,9 +670,16 @@ static rp_err run_training(controller *c, const rp_train_options *options, int s
     if (start) {
         RP_TRY(rp_checkpoint_load(&c->ring, &c->cut, start, states));
     }
-    start_list(c, c->position.step);
+    c->position.fill = c->position.step;
+    if (states) {
+        RP_TRY(rp_checkpoint_load_flight(&c->ring, &c->cut, start, c->position.step,
+                                         &c->position.fill));
+    }
     RP_TRY(rp_feed_open(&c->arena, &c->ring, RP_SPLIT_TRAIN, RP_FEED_TRAINING, c->position.step,
                         c->run.steps, &c->feed));
+    start_list(c, c->position.fill);
+    c->fed = plan_feed(c, c->position.step);
+    rp_feed_skip(c->feed, c->fed.limit);
     err = train_segments(c);
     if (rp_err_exit_code(err) == 2) {
         err = RP_ERR_FAULT; /* the input was good enough to start: a disk is full, say */

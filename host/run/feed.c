@@ -17,6 +17,7 @@ struct rp_feed {
     on_way *sending; /* partly sent, or NULL */
     bool labels_sent;
     uint32_t first; /* of the next microbatch */
+    rp_feed_limit skip;
     uint64_t untouched;
 };
 
@@ -40,6 +41,10 @@ void rp_feed_close(rp_feed **feed) {
         rp_feeder_close(&(*feed)->feeder);
         *feed = NULL;
     }
+}
+
+void rp_feed_skip(rp_feed *feed, rp_feed_limit sent) {
+    feed->skip = sent;
 }
 
 uint64_t rp_feed_untouched(const rp_feed *feed) {
@@ -161,7 +166,7 @@ rp_err rp_feed_step(rp_feed *feed, rp_feed_limit limit) {
         } else {
             uint32_t rest = feed->sending->batch->count - feed->first;
             uint32_t micro = feed->ring->run->micro;
-            err = send_inputs(feed);
+            err = within(feed, feed->skip) ? RP_OK : send_inputs(feed);
             feed->first += err == RP_OK ? (rest < micro ? rest : micro) : 0;
         }
         if (err != RP_OK) {

@@ -13,18 +13,22 @@ typedef enum {
     RP_FEED_STATISTICS  /* training data without labels, between two segments */
 } rp_feed_purpose;
 
-/* Steps [first, end) of the run, or of one pass over a split. `arena` for its whole life. */
-rp_err rp_feed_open(rp_arena *arena, rp_ring *ring, rp_split split, rp_feed_purpose purpose,
-                    uint64_t step_first, uint64_t step_end, rp_feed **out) RP_MUST_CHECK;
-/* After the feed links are quiet: everything sent must have been acked or the links be closed. */
-void rp_feed_close(rp_feed **feed);
-
-/* Sends what can be sent of the steps before limit.step, and of that step its first limit.micros
- * microbatches: no parcel may stay in a link where an evaluation comes behind it. */
+/* Inputs of the steps before `step`, and of that step its first `micros` microbatches. */
 typedef struct {
     uint64_t step;
     uint32_t micros;
 } rp_feed_limit;
+
+/* Steps [first, end) of the run, or of one pass over a split. `arena` for its whole life. */
+rp_err rp_feed_open(rp_arena *arena, rp_ring *ring, rp_split split, rp_feed_purpose purpose,
+                    uint64_t step_first, uint64_t step_end, rp_feed **out) RP_MUST_CHECK;
+/* Inputs before this limit are with the boards already; their labels are sent all the same. */
+void rp_feed_skip(rp_feed *feed, rp_feed_limit sent);
+/* After the feed links are quiet: everything sent must have been acked or the links be closed. */
+void rp_feed_close(rp_feed **feed);
+
+/* Sends what can be sent up to the limit: no parcel may stay in a link where an evaluation comes
+ * behind it. */
 rp_err rp_feed_step(rp_feed *feed, rp_feed_limit limit) RP_MUST_CHECK;
 /* No part of this step or a later one has been sent. */
 uint64_t rp_feed_untouched(const rp_feed *feed);

@@ -14,6 +14,9 @@
 _Static_assert(RP_CUT_STAGES_MAX + 2 <= RP_LINKS_WAIT_MAX, "every board and two feeds");
 
 enum { CONTROL_PART_MAX = 4 << 20, FEED_WINDOW = 6 };
+/* Far beyond any board: a number from outside is not believed blindly. */
+static const uint64_t FLIGHT_BYTES_MAX = UINT64_C(1) << 44;
+
 static const int64_t HELLO_NS = 30 * RP_NS_PER_S;
 static const int64_t BUILD_NS = 1800 * RP_NS_PER_S; /* kernels are built on slow boards */
 static const int64_t SILENT_NS = 10 * RP_NS_PER_S;
@@ -107,6 +110,10 @@ static rp_err on_finished(rp_ring *ring, uint32_t stage, const rp_message *messa
     for (uint32_t i = 0; i < header->number_count && i < 2; i++) {
         board->link_busy_s[i] = header->number[i];
     }
+    board->flight_bytes = header->number_count > 2 && header->number[2] >= 0 &&
+                                  header->number[2] < (double)FLIGHT_BYTES_MAX
+                              ? (uint64_t)header->number[2]
+                              : 0;
     return RP_OK;
 }
 

@@ -14,6 +14,8 @@
 /* Where a run stands between two segments. */
 typedef struct {
     uint64_t step;  /* next step to train */
+    rp_cut cut;     /* that its checkpoint was made on; stage_count 0: none */
+    uint64_t fill;  /* where its pipes were filled: before `step` when microbatches are in flight */
     bool evaluated; /* the evaluation due at this step has been done */
     /* what a resumed run goes on counting from */
     uint64_t samples, epoch_samples;
@@ -37,6 +39,7 @@ typedef struct {
     uint64_t prepare_ns;
     uint64_t fact[8];                  /* of FINISHED: see agent.c */
     uint64_t applied[RP_REPLICAS_MAX]; /* updates done: of the last checkpoint or segment */
+    uint64_t flight_bytes;             /* of microbatches in flight at the last pause */
     uint32_t weight_copies;            /* versions of the weights that its memory holds */
     double link_busy_s[2];
 } rp_board_state;

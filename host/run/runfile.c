@@ -315,7 +315,11 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
     put_cut(file, run, cut);
     RP_TRY(put_part(arena, file, run->root, "optimizer"));
     RP_TRY(put_part(arena, file, run->root, "lr_schedule"));
-    RP_TRY(put_part(arena, file, run->root, "schedule"));
+    if (cut->stage_count == run->stages) {
+        RP_TRY(put_part(arena, file, run->root, "schedule"));
+    } else {
+        (void)fprintf(file, "schedule: gpipe\n"); /* a profile: layers only, on one stage */
+    }
     if (run->emulate) {
         (void)fprintf(file, "link:\n");
         (void)fprintf(file,

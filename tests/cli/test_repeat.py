@@ -7,6 +7,8 @@ import program
 
 
 class Repeat(program.Case):
+    EPOCHS = 40
+
     def weights(self, out):
         return (self.dir / out / "weights.safetensors").read_bytes()
 
@@ -37,8 +39,8 @@ class Repeat(program.Case):
                 with self.subTest(out):
                     self.assertTrue(self.tensors(out) == wanted, "other weights")
 
-    def resumed(self, how):
-        whole = ("--set", "train.epochs=40")
+    def resumed(self, how, *more):
+        whole = ("--set", f"train.epochs={self.EPOCHS}", *more)
         wanted = self.train("whole", *whole)
         process = self.start("train", self.run_file(), "--out", "cut", *whole)
         log = self.dir / "cut" / "log.jsonl"
@@ -52,7 +54,7 @@ class Repeat(program.Case):
         self.assertEqual(self.losses("whole"), self.losses("cut"))
         summary = json.loads((self.dir / "cut" / "summary.json").read_text())
         self.assertEqual(summary["status"], "finished")
-        self.assertEqual(summary["steps"], 160)
+        self.assertEqual(summary["steps"], 4 * self.EPOCHS)
 
     def test_resume_after_interrupt(self):
         self.resumed(signal.SIGINT)

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Schedules that do not flush, stopped and resumed: the bytes of a run that was never stopped."""
+import json
+import signal
+
+import program
+import test_repeat
+
+# What is in flight at a checkpoint is part of it, so a run without a flush is resumed exactly, too.
+METHODS = {
+    "async": ("schedule=async",),
+    "pipedream": ("schedule=pipedream", "train.microbatch=64"),
+    "vertical": ("schedule={kind: pipedream, vertical_sync: true}",),
+    "2bw": ("schedule=pipedream-2bw",),
+    "spectrain": ("schedule=spectrain", "train.microbatch=64"),
+    "released": ("schedule={kind: pipeoptim, horizon: released}", "train.microbatch=64"),
+    "exact": ("schedule={kind: pipeoptim, horizon: exact}", "optimizer={kind: adamw, lr: 0.001}"),
+    "xpipe": ("schedule=xpipe", "optimizer={kind: adam, lr: 0.001}"),
+    "ea-pipe": ("schedule={kind: ea-pipe, replicas: 2, weights: pipeoptim}", "train.microbatch=64"),
+    "lean": ("schedule={kind: ea-pipe, lean: true, order: before}", "train.microbatch=64"),
+    "avgpipe": ("schedule={kind: avgpipe, replicas: 3}",),
+}
+
+
+class Methods(test_repeat.Repeat):
+    EPOCHS = 15
+    test_twice = test_cuts = test_resume_after_interrupt = test_resume_after_kill = None
+
+    def resumed_method(self, name):
+        sets = [word for text in METHODS[name] for word in ("--set", text)]
+        self.resumed(signal.SIGINT, "--set", "ring.boards=3",
+                     "--set", "cut=[fc2, fc3]", *sets)
+
+    def test_async(self):
+        self.resumed_method("async")
+
+    def test_pipedream(self):
+        self.resumed_method("pipedream")
+
+    def test_vertical_sync(self):
+        self.resumed_method("vertical")
+
+    def test_2bw(self):
+        self.resumed_method("2bw")
+
+    def test_spectrain(self):
+        self.resumed_method("spectrain")
+
+    def test_pipeoptim_released(self):
+        self.resumed_method("released")
+
+    def test_pipeoptim_exact(self):
+        self.resumed_method("exact")
+
+    def test_xpipe(self):
+        self.resumed_method("xpipe")
+
+    def test_ea_pipe(self):
+        self.resumed_method("ea-pipe")
+
+    def test_ea_pipe_lean(self):
+        self.resumed_method("lean")
+
+    def test_avgpipe(self):
+        self.resumed_method("avgpipe")
+
+    def test_on_another_number_of_stages(self):
+        """What was in flight is forwarded anew: every sample is trained once, the loss goes on."""
+        more = ("--set", f"train.epochs={self.EPOCHS}", "--set", "schedule=pipeoptim")
+        process = self.start("train", self.run_file(), "--out", "a", *more)
+        log = self.dir / "a" / "log.jsonl"
+        self.wait_for("step 9", lambda: len(program.steps_of(log)) >= 9, process=process)
+        process.send_signal(signal.SIGINT)
+        self.finish(process, code=None)
+        self.ringpipe("train", self.run_file(), "--resume", "a", *more, "--set", "ring.boards=3")
+        summary = json.loads((self.dir / "a" / "summary.json").read_text())
+        self.assertEqual((summary["status"], summary["steps"]), ("finished", 60))
+        self.assertEqual(summary["ledger"]["lost"] + summary["ledger"]["repeated"], 0)
+
+
+if __name__ == "__main__":
+    program.main()
