@@ -45,7 +45,10 @@ rp_err rp_runner_open(rp_arena *arena, const rp_runner_links *links, rp_runner *
     rp_runner_fill(r, links->job->step_first);
     RP_TRY(RP_ARENA_NEW(arena, 2 * (size_t)links->job->batch, &r->results));
     RP_TRY(RP_ARENA_NEW(arena, rp_stage_norm_count(links->stage) + 1, &r->norms));
-    RP_TRY(RP_ARENA_NEW(arena, rp_stage_norm_count(links->stage) + 1, &r->sumsq));
+    RP_TRY(RP_ARENA_NEW(arena, RP_PROBE_NORMS * (size_t)rp_stage_norm_count(links->stage) + 1,
+                        &r->sumsq));
+    RP_TRY(RP_ARENA_NEW(arena, RP_PROBE_NORMS * (size_t)rp_stage_norm_count(links->stage) + 1,
+                        &r->probe));
     RP_TRY(RP_ARENA_NEW(arena, RP_TRACE_MAX * RP_TRACE_BYTES, &r->trace));
     *out = r;
 fail:
@@ -323,9 +326,22 @@ fail:
     return err;
 }
 
+static bool probe_is_read(const rp_runner *r) {
+    for (uint32_t i = 0; i < r->running_count; i++) {
+        if (r->running[i].probe) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static rp_err try_backward(rp_runner *r) {
     const void *from[RP_CUT_TENSORS_MAX] = {NULL};
     void *to[RP_CUT_TENSORS_MAX] = {NULL};
+    /* reports of a probe must never find the control link full, and its memory is there once */
+    if (!control_has_room(r) || probe_is_read(r)) {
+        return RP_OK;
+    }
     bool weights_only = r->next.kind == RP_OP_BACKWARD_WEIGHT;
     bool needs_parcel = !weights_only && !is_last(r) && r->gradient.crossing.count > 0;
     bool ready = true;
@@ -355,6 +371,10 @@ static rp_err try_backward(rp_runner *r) {
         }
     }
     RP_TRY(rp_stage_backward(r->at.stage, &op.op, from, to));
+    if (rp_stage_probe_done(r->at.stage)) {
+        RP_TRY(rp_stage_probe_read(r->at.stage, r->probe, &op.gap, &op.ahead));
+        op.probe = true;
+    }
     r->in_flight -= op.op.kind != RP_OP_BACKWARD_WEIGHT;
     r->facts.microbatches += op.op.kind != RP_OP_BACKWARD_INPUT;
     RP_TRY(commit(r, &op));
@@ -479,6 +499,21 @@ static rp_err report_norms(rp_runner *r, const rp_op *op) {
     return send_control(r, &header, &part, count ? 1 : 0);
 }
 
+static rp_err report_probe(rp_runner *r, const running_op *op) {
+    const uint32_t count = RP_PROBE_NORMS * rp_stage_norm_count(r->at.stage);
+    for (uint32_t i = 0; i < count; i++) {
+        r->sumsq[i] = (double)r->probe[i];
+    }
+    rp_Header header = rp_Header_init_zero;
+    header.kind = RP_KIND_PROBE_DONE;
+    header.step = op->op.step;
+    header.whole_count = 2;
+    header.whole[0] = op->gap;
+    header.whole[1] = op->ahead;
+    const rp_part part = {r->sumsq, count * sizeof *r->sumsq};
+    return send_control(r, &header, &part, 1);
+}
+
 static void put_u64(uint8_t *at, uint64_t value) {
     for (int i = 0; i < 8; i++) {
         at[i] = (uint8_t)(value >> (8 * i));
@@ -541,6 +576,9 @@ static rp_err finish_op(rp_runner *r, running_op *op, int64_t done_ns) {
     }
     if (op->norms) {
         RP_TRY(report_norms(r, &op->op));
+    }
+    if (op->probe) {
+        RP_TRY(report_probe(r, op));
     }
 fail:
     return err;

@@ -14,7 +14,9 @@ typedef struct {
     rp_inlet *from;
     rp_outlet_slot *output;
     bool results; /* the step's losses are in the results memory */
-    bool norms;   /* the step's norms are in the norms memory */
+    bool probe;   /* a probe's norms are in the probe memory */
+    uint32_t gap, ahead;
+    bool norms; /* the step's norms are in the norms memory */
 } running_op;
 
 struct rp_runner {
@@ -44,7 +46,7 @@ struct rp_runner {
     bool waiting_verdict, have_verdict, skip;
     float grad_scale;
 
-    float *results, *norms;
+    float *results, *norms, *probe;
     double *sumsq;
 
     uint64_t fill;           /* where the pipes were filled: the step that sched began at */

@@ -18,6 +18,10 @@ rp_err rp_average_pull(rp_device *device, rp_buffer *out, const rp_buffer *x, rp
 rp_err rp_average_push(rp_device *device, rp_buffer *x, const rp_buffer *pull,
                        uint32_t count) RP_MUST_CHECK;
 
+/* out = a + factor * b; they may be the same blocks. */
+rp_err rp_average_add(rp_device *device, rp_buffer *out, const rp_buffer *a, const rp_buffer *b,
+                      float factor, uint32_t count) RP_MUST_CHECK;
+
 /* x after a local step, `before` it: x = (1 - alpha) x + alpha reference, with the reference as it
  * was; then reference += share (x_after - before). */
 rp_err rp_average_reference(rp_device *device, rp_buffer *x, rp_buffer *reference,

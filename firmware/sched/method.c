@@ -129,6 +129,8 @@ rp_err rp_method_parse(rp_node *parent, uint32_t stages, rp_method *out) {
         out->advance = out->kind->average == RP_AVERAGE_REFERENCE ? 1 : 0; /* AvgPipe's figure */
         RP_TRY(rp_node_u32(map, "advance", 0, RP_ADVANCE_MAX, &out->advance));
         RP_TRY(rp_node_bool(map, "drain", &out->drain));
+        out->probe = out->horizon == RP_HORIZON_MEASURED ? 10 : 0;
+        RP_TRY(rp_node_u32(map, "probe", 0, 1000000, &out->probe));
     }
     RP_TRY(check(rp_node_find(parent, "schedule"), stages, out));
     return map ? rp_node_done(map) : RP_OK;

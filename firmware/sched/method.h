@@ -6,6 +6,8 @@
  *   vertical_sync: true                  pipedream: the same as weights: entry
  *   horizon: paper released exact measured       of weights: pipeoptim
  *   decay: true                          of weights: pipeoptim; predicts adamw's decay too
+ *   probe: 10                            measures every so many steps how far the weights that a
+ *                                        forward saw are from those that its backward finds
  *   replicas, alpha, period, order, lean         ea-pipe
  *   replicas, alpha                              avgpipe
  *   advance: 1                           forwards more per hop, where links are slow
@@ -29,6 +31,7 @@ typedef struct {
     const rp_sched_kind *kind;
     rp_weights_rule weights;
     rp_horizon horizon;
+    uint32_t probe;    /* steps between two measurements of the prediction, 0 = none */
     bool decay;        /* adamw's decoupled decay is predicted as well */
     uint32_t replicas; /* models on the ring, 1 without averaging */
     double alpha;      /* share that an average moves */

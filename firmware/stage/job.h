@@ -19,7 +19,10 @@
 #include "optim/optim.h"
 #include "sched/method.h"
 
-enum { RP_BATCH_MAX = 65536 };
+enum {
+    RP_BATCH_MAX = 65536,
+    RP_PROBE_NORMS = 3 /* of the error, the stale error and the prediction: stage/probe.c */
+};
 
 typedef struct {
     uint32_t stage;

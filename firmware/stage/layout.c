@@ -303,6 +303,11 @@ static rp_err count_versions(const rp_job *job, rp_layout *layout) {
     layout->predicted = method->weights == RP_WEIGHTS_XPIPE    ? 2
                         : rp_versions_ahead_max(&versions) > 0 ? 1
                                                                : 0;
+    /* one probe at a time: the next begins when the last has met its backward */
+    rp_sched_shape first = rp_job_sched_shape(job, 0, job->steps);
+    first.stage = 0;
+    const uint32_t least = rp_sched_in_flight_max(&first);
+    layout->probe_steps = method->probe == 0 || method->probe > least ? method->probe : least;
     layout->centres = method->kind->average != RP_AVERAGE_NONE;
     layout->scratches = method->before || method->kind->average == RP_AVERAGE_REFERENCE;
 fail:
@@ -336,8 +341,9 @@ static uint32_t count_params(const rp_job *job, rp_layout *layout, uint32_t alig
 /* The ends of the op list: labels, losses, and the norms of the gradients. */
 static void count_ends(const rp_job *job, rp_layout *layout, uint32_t trained, uint32_t align) {
     layout->scratch_bytes += rp_darena_round((2 * (size_t)trained + 2) * sizeof(uint32_t), align);
+    const uint32_t sums = 1 + (layout->probe_steps ? RP_PROBE_NORMS : 0);
     layout->scratch_bytes +=
-        rp_darena_round(rp_grad_sumsq_bytes(layout->weight_bytes, trained), align);
+        sums * rp_darena_round(rp_grad_sumsq_bytes(layout->weight_bytes, trained), align);
     if (rp_job_is_last(job)) {
         size_t width = job->loss->class_target ? 1 : job->target_width;
         layout->scratch_bytes += rp_darena_round(width * job->micro * sizeof(float), align);
@@ -400,7 +406,8 @@ rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, u
     RP_TRY(count_versions(job, layout));
     count_ends(job, layout, count_params(job, layout, align_bytes), align_bytes);
     count_scratch(job, layout, gemm, align_bytes);
-    uint32_t flat = 1 + rp_layout_weight_copies(layout) + layout->replicas * layout->state_count;
+    uint32_t flat = 1 + rp_layout_weight_copies(layout) + (layout->probe_steps ? 2 : 0) +
+                    layout->replicas * layout->state_count;
     layout->total_bytes = layout->weight_bytes * flat + layout->running_bytes +
                           layout->slots * layout->slot_bytes + layout->debts * layout->debt_bytes +
                           layout->scratch_bytes;

@@ -32,6 +32,7 @@ void rp_stage_start(rp_stage *stage, uint64_t step) {
 }
 
 void rp_stage_see(rp_stage *stage, const rp_flat *weights) {
+    stage->seen = weights;
     for (uint32_t i = 0; i < stage->param_count; i++) {
         rp_stage_param *param = &stage->param[i];
         if (param->trained != RP_NOT_TRAINED) {
@@ -184,6 +185,7 @@ rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const void *const *in,
     const rp_sight sight = rp_versions_forward(&stage->versions, op);
     rp_err err;
     RP_TRY(look(stage, &sight, stage->versions.list.step, 0));
+    RP_TRY(rp_stage_probe_forward(stage, op, &sight));
     RP_TRY(rp_stage_run_forward(stage, op, in, out, (rp_pass){.training = true}));
 fail:
     return err;
@@ -341,6 +343,7 @@ rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const void *const *in
     const rp_sight sight = rp_versions_backward(&stage->versions, op);
     rp_err err;
     RP_TRY(look(stage, &sight, stage->versions.list.step, 1));
+    RP_TRY(rp_stage_probe_backward(stage, op, &sight));
     RP_TRY(rp_stage_run_backward(stage, op, in, out));
 fail:
     return err;

@@ -45,6 +45,13 @@ void rp_stage_forget(rp_stage *stage, const rp_op *op);
 rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const void *const *in,
                          void *const *out) RP_MUST_CHECK;
 
+/* A backward ended a probe: its sums of squares, of the error, of the stale error and of the
+ * prediction, each by trained parameter, into host floats (RP_PROBE_NORMS * norm_count, borrowed
+ * until the fence); own updates that lay between, and updates that were predicted. */
+bool rp_stage_probe_done(const rp_stage *stage);
+rp_err rp_stage_probe_read(rp_stage *stage, float *out, uint32_t *gap,
+                           uint32_t *ahead) RP_MUST_CHECK;
+
 /* After the step's last backward: sum of squares of every trained parameter's gradient, in the
  * order of the model, into host floats (borrowed until the fence). */
 uint32_t rp_stage_norm_count(const rp_stage *stage);

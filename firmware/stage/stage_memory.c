@@ -46,6 +46,9 @@ static rp_err open_flats(rp_stage *stage) {
     for (uint32_t s = 0; s < states; s++) {
         RP_TRY(open_flat(stage, "optimiser", &stage->state[s]));
     }
+    for (uint32_t p = 0; p < 2 && layout->probe_steps; p++) {
+        RP_TRY(open_flat(stage, "probe", &stage->probe[p]));
+    }
     RP_TRY(open_flat(stage, "gradients", &stage->grads));
 fail:
     return err;
@@ -63,6 +66,7 @@ static rp_flat *flat_at(rp_stage *stage, uint32_t index) {
         {&stage->centre, layout->centres},
         {&stage->scratch, layout->scratches},
         {stage->state, layout->replicas * layout->state_count},
+        {stage->probe, layout->probe_steps ? 2 : 0},
         {&stage->grads, 1},
     };
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
@@ -178,6 +182,11 @@ static rp_err take_spans(rp_stage *stage) {
     RP_TRY(rp_darena_take(stage->memory,
                           rp_grad_sumsq_bytes(stage->layout->weight_bytes, stage->trained_count),
                           &stage->norms));
+    for (uint32_t i = 0; i < RP_PROBE_NORMS && stage->layout->probe_steps; i++) {
+        RP_TRY(rp_darena_take(
+            stage->memory, rp_grad_sumsq_bytes(stage->layout->weight_bytes, stage->trained_count),
+            &stage->probe_norms[i]));
+    }
     RP_TRY(rp_buffer_write_now(stage->device, stage->spans, 0, spans, bytes));
 fail:
     return err;

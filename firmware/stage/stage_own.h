@@ -46,6 +46,7 @@ struct rp_stage {
     rp_flat scratch;      /* around a local step: before it, or the elastic term */
     rp_flat *state;       /* [replica * state_count + state] */
     rp_flat grads;
+    rp_flat probe[2];  /* seen, then: see probe.c */
     rp_darena *memory; /* slots and all else */
     rp_versions versions;
 
@@ -56,11 +57,14 @@ struct rp_stage {
     rp_slot *slot;
     rp_debt *debt;
     rp_buffer **value_pool, **grad_pool;
-    rp_buffer *workspace, *target, *results, *spans, *norms;
+    rp_buffer *workspace, *target, *results, *spans, *norms, *probe_norms[RP_PROBE_NORMS];
 
     /* of the op that is being enqueued */
     rp_tensor *value, *grad; /* by tensor of the layout */
 
+    const rp_flat *seen; /* weights that the op being enqueued sees */
+    bool probe_done;     /* its norms can be read behind the last op */
+    uint32_t probe_gap, probe_ahead;
     uint32_t accumulated; /* weight gradients in the gradient block */
     uint64_t applied[RP_REPLICAS_MAX];
 };
@@ -81,6 +85,12 @@ rp_err rp_stage_run_update(rp_stage *stage, const rp_version_step *by, uint64_t 
                            float grad_scale) RP_MUST_CHECK;
 rp_err rp_stage_run_prediction(rp_stage *stage, const rp_sight *sight, uint64_t step,
                                rp_flat *out) RP_MUST_CHECK;
+
+/* Behind the choice of an op's weights; nothing where no probe is due. */
+rp_err rp_stage_probe_forward(rp_stage *stage, const rp_op *op,
+                              const rp_sight *sight) RP_MUST_CHECK;
+rp_err rp_stage_probe_backward(rp_stage *stage, const rp_op *op,
+                               const rp_sight *sight) RP_MUST_CHECK;
 
 /* The layer at `position` as a call on slot (and debt) for n samples; value and grad are bound. */
 void rp_stage_bind(rp_stage *stage, const rp_slot *slot, const rp_debt *debt, uint32_t n);

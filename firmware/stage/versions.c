@@ -213,13 +213,13 @@ rp_sight rp_versions_backward(rp_versions *v, const rp_op *op) {
     rp_sight sight = {.replica = (uint32_t)(op->step % v->replicas)};
     pass(v, op);
     rp_version_flight *flight = find_flight(v, op);
-    const uint32_t gap = (uint32_t)(v->updates[sight.replica] - flight->updates);
+    sight.gap = (uint32_t)(v->updates[sight.replica] - flight->updates);
     sight.block = kept ? flight->block : v->latest[sight.replica];
     if (rule >= RP_WEIGHTS_SPECTRAIN) {
         sight.ahead = v->backward_ahead;
         sight.reuse = rule == RP_WEIGHTS_XPIPE && op->micro > 0;
     }
-    v->gap_max = gap > v->gap_max ? gap : v->gap_max;
+    v->gap_max = sight.gap > v->gap_max ? sight.gap : v->gap_max;
     if (op->kind != RP_OP_BACKWARD_INPUT) {
         v->block[sight.block].users -= kept;
         v->flight_count--;

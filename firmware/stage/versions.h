@@ -17,7 +17,8 @@
 typedef struct {
     uint32_t block, replica;
     uint32_t ahead;
-    bool reuse; /* xpipe: what its step's first microbatch predicted in this direction */
+    uint32_t gap; /* of a backward: own updates since its forward */
+    bool reuse;   /* xpipe: what its step's first microbatch predicted in this direction */
 } rp_sight;
 
 typedef struct {

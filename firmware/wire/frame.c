@@ -67,7 +67,7 @@ static bool is_known(rp_Kind kind) {
     case RP_KIND_VERDICT:
     case RP_KIND_TENSOR:
     case RP_KIND_TENSORS_END:
-    case RP_KIND_STATS:
+    case RP_KIND_PROBE_DONE:
     case RP_KIND_TRACE:
     case RP_KIND_FAULT:
     case RP_KIND_FINISHED:

@@ -138,6 +138,31 @@ static rp_err on_skipped(controller *c, uint32_t stage, uint64_t step) {
     return rp_record_event(c->record, "skipped", step, text);
 }
 
+/* Sums of squares by parameter: of the error, of the stale error, of the prediction. */
+static rp_err on_probe(controller *c, uint32_t stage, const rp_message *message) {
+    const rp_Header *header = &message->header;
+    const size_t bytes = message->part_count == 1 ? message->part[0].bytes : 0;
+    const size_t count = bytes / sizeof(double) / RP_PROBE_NORMS;
+    const double *sums = count ? message->part[0].data : NULL;
+    double error = 0;
+    double stale = 0;
+    if (count == 0 || bytes != RP_PROBE_NORMS * count * sizeof(double) || header->whole_count < 2) {
+        return rp_fail(RP_ERR_PEER, "board %s sent a probe of %zu bytes", c->ring.board[stage].name,
+                       bytes);
+    }
+    for (size_t i = 0; i < count; i++) {
+        error += sums[i];
+        stale += sums[count + i];
+    }
+    const rp_record_prediction line = {.step = header->step,
+                                       .stage = stage,
+                                       .gap = header->whole[0],
+                                       .ahead = header->whole[1],
+                                       .error = sqrt(error),
+                                       .stale_error = sqrt(stale)};
+    return rp_record_probe(c->record, &line);
+}
+
 static rp_err on_message(void *context, uint32_t stage, const rp_message *message) {
     controller *c = context;
     const rp_Header *header = &message->header;
@@ -153,6 +178,8 @@ static rp_err on_message(void *context, uint32_t stage, const rp_message *messag
         return on_step_done(c, header);
     case RP_KIND_NORMS:
         return on_norms(c, stage, message);
+    case RP_KIND_PROBE_DONE:
+        return on_probe(c, stage, message);
     case RP_KIND_SKIPPED:
         return on_skipped(c, stage, header->step);
     case RP_KIND_EVAL_DONE:

@@ -136,6 +136,16 @@ rp_err rp_metrics_write_event(rp_metrics *metrics, const char *name, uint64_t st
                                 "time_s", real(time_s), "text", text));
 }
 
+rp_err rp_metrics_write_prediction(rp_metrics *metrics, uint64_t step, uint32_t stage, uint64_t gap,
+                                   uint64_t ahead, double error, double stale_error,
+                                   double time_s) {
+    return write_line(metrics->path, metrics->file,
+                      json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "event", "prediction",
+                                "step", (json_int_t)step, "stage", (json_int_t)stage, "gap",
+                                (json_int_t)gap, "ahead", (json_int_t)ahead, "error", real(error),
+                                "stale_error", real(stale_error), "time_s", real(time_s)));
+}
+
 rp_err rp_metrics_close(rp_metrics **taken) {
     rp_metrics *metrics = *taken;
     *taken = NULL;

@@ -27,6 +27,11 @@ rp_err rp_metrics_write_eval(rp_metrics *metrics, uint64_t step, double loss, do
 rp_err rp_metrics_write_event(rp_metrics *metrics, const char *name, uint64_t step, double time_s,
                               const char *text) RP_MUST_CHECK;
 
+/* {"event": "prediction", step, stage, gap, ahead, error, stale_error, time_s} */
+rp_err rp_metrics_write_prediction(rp_metrics *metrics, uint64_t step, uint32_t stage, uint64_t gap,
+                                   uint64_t ahead, double error, double stale_error,
+                                   double time_s) RP_MUST_CHECK;
+
 rp_err rp_metrics_close(rp_metrics **metrics) RP_MUST_CHECK; /* accepts NULL inside */
 
 #endif

@@ -234,6 +234,23 @@ rp_err rp_record_event(rp_record *record, const char *name, uint64_t step, const
                : RP_OK;
 }
 
+rp_err rp_record_probe(rp_record *record, const rp_record_prediction *line) {
+    char tag[64];
+    rp_err err;
+    if (!record->folder) {
+        return RP_OK;
+    }
+    RP_TRY(rp_metrics_write_prediction(record->metrics, line->step, line->stage, line->gap,
+                                       line->ahead, line->error, line->stale_error,
+                                       since_start_s(record)));
+    (void)snprintf(tag, sizeof tag, "prediction/stage%u/error", line->stage);
+    RP_TRY(rp_tensorboard_scalar(record->board, tag, line->error, line->step, wall_s()));
+    (void)snprintf(tag, sizeof tag, "prediction/stage%u/stale_error", line->stage);
+    RP_TRY(rp_tensorboard_scalar(record->board, tag, line->stale_error, line->step, wall_s()));
+fail:
+    return err;
+}
+
 void rp_record_phase(rp_record *record, const char *text) {
     if (record) {
         rp_progress_phase(record->progress, text);

@@ -22,6 +22,14 @@ rp_err rp_record_eval(rp_record *record, uint64_t step, double loss, uint64_t sa
 /* A line of text that is also an event in the log: "checkpoint", "interrupted", "skipped". */
 rp_err rp_record_event(rp_record *record, const char *name, uint64_t step,
                        const char *text) RP_MUST_CHECK;
+/* How far the weights that a forward saw were from those that its backward found, and how far
+ * they would have been without a prediction: L2 norms over a stage. */
+typedef struct {
+    uint64_t step, gap, ahead; /* own updates between the two, and updates that were predicted */
+    uint32_t stage;
+    double error, stale_error;
+} rp_record_prediction;
+rp_err rp_record_probe(rp_record *record, const rp_record_prediction *line) RP_MUST_CHECK;
 /* Packed trace records of a stage (agent/runner.h), moved to the host's time. */
 rp_err rp_record_trace(rp_record *record, uint32_t stage, int64_t clock_offset_ns,
                        const uint8_t *bytes, size_t count) RP_MUST_CHECK;

@@ -240,7 +240,7 @@ static void senders_are_checked(void **state) {
     parts[1].bytes = 20; /* not the shape's */
     expect_err(rp_frame_encode(&header, parts, part_count, bytes, &count), RP_ERR_FORMAT);
     expect_err(rp_frame_encode(&header, parts, 9, bytes, &count), RP_ERR_LIMIT);
-    (void)sample(RP_KIND_STATS, &header, parts);
+    (void)sample(RP_KIND_PROBE_DONE, &header, parts);
     header.whole_count = 9;
     expect_err(rp_frame_encode(&header, NULL, 0, bytes, &count), RP_ERR_LIMIT);
     (void)sample(RP_KIND_TENSOR, &header, parts);

@@ -1,0 +1,82 @@
+"""The prediction errors that a run logs are those of the golden chain, computed here in double.
+
+||W^ - W_true|| and ||W_t - W_true|| by stage, where W_true are the weights that the backward finds
+(METHODS 5.3). One scalar weight a stage, so the norm is an absolute value.
+"""
+import json
+import unittest
+
+from test_golden import INPUTS, START, Chain
+
+STAGES = 4
+
+
+def order(stage, count):
+    """1F1B without a flush: D - 1 - k forwards to warm up, then pairs (METHODS 1.1)."""
+    warm = min(STAGES - 1 - stage, count)
+    ops = [("F", n) for n in range(warm)]
+    for n in range(count - warm):
+        ops += [("F", warm + n), ("B", n)]
+    return ops + [("B", n) for n in range(count - warm, count)]
+
+
+def simulate(inputs, lr, ahead):
+    """PipeOptim with SGD, momentum 0.9: {(stage, minibatch): (error, stale error)}."""
+    weights, momenta = list(START), [0.0] * STAGES
+    ops = [order(k, len(inputs)) for k in range(STAGES)]
+    out, grad, saved, seen, errors = {}, {}, {}, {}, {}
+    while any(ops):
+        for k in range(STAGES):
+            while ops[k]:
+                kind, n = ops[k][0]
+                if kind == "F" and (k == 0 or (k - 1, n) in out):
+                    x = inputs[n] if k == 0 else out[k - 1, n]
+                    predicted = weights[k] - ahead(k) * lr * momenta[k]
+                    saved[k, n], seen[k, n] = x, (predicted, weights[k])
+                    out[k, n] = predicted * x
+                elif kind == "B" and (k == STAGES - 1 or (k + 1, n) in grad):
+                    dy = out[k, n] - 0.5 * inputs[n] if k == STAGES - 1 else grad[k + 1, n]
+                    errors[k, n] = [abs(w - weights[k]) for w in seen[k, n]]
+                    grad[k, n] = dy * weights[k]
+                    momenta[k] = 0.9 * momenta[k] + dy * saved[k, n]
+                    weights[k] -= lr * momenta[k]
+                else:
+                    break
+                ops[k].pop(0)
+    return errors
+
+
+class Prediction(Chain):
+    PROBE = ("train.batch=1", "train.microbatch=1", "train.epochs=15", "optimizer.lr=0.001")
+
+    def logged(self, schedule):
+        out, _ = self.run_schedule(schedule, *self.PROBE)
+        lines = map(json.loads, (self.dir / out / "log.jsonl").read_text().splitlines())
+        return {(e["stage"], e["step"]): e for e in lines if e.get("event") == "prediction"}
+
+    def compare_errors(self, schedule, ahead):
+        got = self.logged(schedule)
+        want = simulate(INPUTS * 15, 0.002, ahead)
+        self.assertEqual(sorted(got), sorted(key for key in want if key[1] % STAGES == 0))
+        for (stage, n), line in got.items():
+            self.assertEqual(line["gap"], min(n, STAGES - 1 - stage))
+            for name, value in zip(("error", "stale_error"), want[stage, n]):
+                # weights are float32: their differences are good to a few units in the last place
+                close = abs(line[name] - value) <= 5e-6
+                self.assertTrue(close, f"{name} of stage {stage} at {n}: {line[name]}, not {value}")
+        return got
+
+    def test_pipeoptim(self):
+        got = self.compare_errors("{kind: pipeoptim, probe: 4}", lambda k: STAGES - 1 - k)
+        for stage in range(STAGES - 1):
+            sums = [sum(line[name] for (k, n), line in got.items() if k == stage and n >= 4)
+                    for name in ("error", "stale_error")]
+            self.assertLess(6 * sums[0], sums[1])  # METHODS 5.3: 7 to 13 times smaller
+
+    def test_async_predicts_nothing(self):
+        got = self.compare_errors("{kind: async, probe: 4}", lambda k: 0)
+        self.assertTrue(all(line["error"] == line["stale_error"] for line in got.values()))
+
+
+if __name__ == "__main__":
+    unittest.main()
