@@ -484,6 +484,14 @@ fail:
     return err;
 }
 
+static rp_err on_steer(rp_agent *agent, const rp_message *message) {
+    if (!agent->run.stage || message->part_count != 1) {
+        return rp_fail(RP_ERR_PEER, "trust in predictions came at the wrong time");
+    }
+    return rp_stage_trust(agent->run.stage, message->header.step, message->part[0].data,
+                          message->part[0].bytes / sizeof(double));
+}
+
 /* ---- segments -------------------------------------------------------------------------------- */
 
 static rp_err finished(rp_agent *agent) {
@@ -573,6 +581,8 @@ static rp_err on_message(rp_agent *agent, const rp_message *message) {
         return on_tensor(agent, message);
     case RP_KIND_TENSORS_END:
         return on_tensors_end(agent, message);
+    case RP_KIND_STEER:
+        return on_steer(agent, message);
     case RP_KIND_START:
     case RP_KIND_EVAL:
     case RP_KIND_STOP:

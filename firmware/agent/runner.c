@@ -295,6 +295,9 @@ static rp_err try_forward(rp_runner *r) {
         RP_TRY(find_target(r, &r->next, &target));
         ready &= target != NULL;
     }
+    if (!r->evaluating && rp_stage_trust_missing(r->at.stage, &r->next)) {
+        return RP_OK;
+    }
     if (!ready || !rp_outlet_free(&r->forward)) {
         return RP_OK;
     }
@@ -372,7 +375,7 @@ static rp_err try_backward(rp_runner *r) {
     }
     RP_TRY(rp_stage_backward(r->at.stage, &op.op, from, to));
     if (rp_stage_probe_done(r->at.stage)) {
-        RP_TRY(rp_stage_probe_read(r->at.stage, r->probe, &op.gap, &op.ahead));
+        RP_TRY(rp_stage_probe_read(r->at.stage, r->probe, &op.about));
         op.probe = true;
     }
     r->in_flight -= op.op.kind != RP_OP_BACKWARD_WEIGHT;
@@ -507,9 +510,10 @@ static rp_err report_probe(rp_runner *r, const running_op *op) {
     rp_Header header = rp_Header_init_zero;
     header.kind = RP_KIND_PROBE_DONE;
     header.step = op->op.step;
-    header.whole_count = 2;
-    header.whole[0] = op->gap;
-    header.whole[1] = op->ahead;
+    header.whole_count = 3;
+    header.whole[0] = op->about.gap;
+    header.whole[1] = op->about.ahead;
+    header.whole[2] = op->about.effect;
     const rp_part part = {r->sumsq, count * sizeof *r->sumsq};
     return send_control(r, &header, &part, 1);
 }

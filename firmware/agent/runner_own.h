@@ -15,7 +15,7 @@ typedef struct {
     rp_outlet_slot *output;
     bool results; /* the step's losses are in the results memory */
     bool probe;   /* a probe's norms are in the probe memory */
-    uint32_t gap, ahead;
+    rp_stage_probe about;
     bool norms; /* the step's norms are in the norms memory */
 } running_op;
 

@@ -24,7 +24,7 @@ rp_err rp_stage_probe_forward(rp_stage *stage, const rp_op *op, const rp_sight *
     RP_TRY(rp_buffer_copy(
         stage->device, rp_darena_whole(stage->probe[1].arena), 0,
         rp_darena_whole(stage->weights[stage->versions.latest[sight->replica]].arena), 0, bytes));
-    stage->probe_ahead = sight->ahead;
+    stage->probe_about.ahead = sight->ahead;
 fail:
     return err;
 }
@@ -46,7 +46,8 @@ rp_err rp_stage_probe_backward(rp_stage *stage, const rp_op *op, const rp_sight 
     RP_TRY(rp_grad_sumsq(stage->device, then, stage->spans, tensors, stage->probe_norms[1]));
     RP_TRY(rp_average_add(stage->device, seen, seen, then, 1.0f, count)); /* a */
     RP_TRY(rp_grad_sumsq(stage->device, seen, stage->spans, tensors, stage->probe_norms[2]));
-    stage->probe_gap = sight->gap;
+    stage->probe_about.gap = sight->gap;
+    stage->probe_about.effect = op->step + rp_stage_trust_delay(stage);
     stage->probe_done = true;
 fail:
     return err;
@@ -56,14 +57,13 @@ bool rp_stage_probe_done(const rp_stage *stage) {
     return stage->probe_done;
 }
 
-rp_err rp_stage_probe_read(rp_stage *stage, float *out, uint32_t *gap, uint32_t *ahead) {
+rp_err rp_stage_probe_read(rp_stage *stage, float *out, rp_stage_probe *about) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < RP_PROBE_NORMS; i++) {
         RP_TRY(rp_buffer_read(stage->device, out + (size_t)i * stage->trained_count,
                               stage->probe_norms[i], 0, stage->trained_count * sizeof(float)));
     }
-    *gap = stage->probe_gap;
-    *ahead = stage->probe_ahead;
+    *about = stage->probe_about;
     stage->probe_done = false;
 fail:
     return err;

@@ -46,7 +46,7 @@ const rp_flat *rp_stage_evaluated(const rp_stage *stage) {
 }
 
 /* Chooses what an op sees; a prediction is enqueued ahead of it. */
-static rp_err look(rp_stage *stage, const rp_sight *sight, uint64_t step, uint32_t direction) {
+static rp_err look(rp_stage *stage, const rp_sight *sight, const rp_op *op, uint32_t direction) {
     const bool cached = stage->predicted[1].arena != NULL;
     rp_flat *ahead = &stage->predicted[cached ? direction : 0];
     rp_err err = RP_OK;
@@ -55,7 +55,7 @@ static rp_err look(rp_stage *stage, const rp_sight *sight, uint64_t step, uint32
         return RP_OK;
     }
     if (!sight->reuse) {
-        RP_TRY(rp_stage_run_prediction(stage, sight, step, ahead));
+        RP_TRY(rp_stage_run_prediction(stage, sight, rp_stage_trust_at(stage, op->step), ahead));
     }
     rp_stage_see(stage, ahead);
 fail:
@@ -184,7 +184,7 @@ fail:
 rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const void *const *in, void *const *out) {
     const rp_sight sight = rp_versions_forward(&stage->versions, op);
     rp_err err;
-    RP_TRY(look(stage, &sight, stage->versions.list.step, 0));
+    RP_TRY(look(stage, &sight, op, 0));
     RP_TRY(rp_stage_probe_forward(stage, op, &sight));
     RP_TRY(rp_stage_run_forward(stage, op, in, out, (rp_pass){.training = true}));
 fail:
@@ -342,7 +342,7 @@ rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const void *const *in
                          void *const *out) {
     const rp_sight sight = rp_versions_backward(&stage->versions, op);
     rp_err err;
-    RP_TRY(look(stage, &sight, stage->versions.list.step, 1));
+    RP_TRY(look(stage, &sight, op, 1));
     RP_TRY(rp_stage_probe_backward(stage, op, &sight));
     RP_TRY(rp_stage_run_backward(stage, op, in, out));
 fail:
@@ -403,15 +403,42 @@ static rp_optim_call optim_call(const rp_stage *stage, uint32_t replica, const r
     return call;
 }
 
+/* One parameter's part of a call. */
+static rp_optim_call part_call(const rp_stage *stage, const rp_optim_call *whole,
+                               const rp_sight *sight, const rp_stage_param *param) {
+    const uint32_t states = stage->layout->state_count;
+    rp_optim_call call = *whole;
+    call.w = stage->weights[sight->block].part[param->trained];
+    call.g = stage->grads.part[param->trained];
+    call.count = (uint32_t)rp_shape_count(&param->grad.shape);
+    for (uint32_t s = 0; s < states; s++) {
+        call.state[s] = stage->state[sight->replica * states + s].part[param->trained];
+    }
+    return call;
+}
+
 /* With the learning rate of the stage's next update for all of the steps ahead. */
-rp_err rp_stage_run_prediction(rp_stage *stage, const rp_sight *sight, uint64_t step,
+rp_err rp_stage_run_prediction(rp_stage *stage, const rp_sight *sight, const float *trust,
                                rp_flat *out) {
+    rp_err err = RP_OK;
     if (stage->trained_count == 0) {
         return RP_OK;
     }
     const rp_optim_call call =
-        optim_call(stage, sight->replica, &stage->weights[sight->block], step);
-    return call.optim->kind->predict(&call, rp_darena_whole(out->arena), (float)sight->ahead);
+        optim_call(stage, sight->replica, &stage->weights[sight->block], stage->versions.list.step);
+    if (!trust) {
+        return call.optim->kind->predict(&call, rp_darena_whole(out->arena), (float)sight->ahead);
+    }
+    for (uint32_t i = 0; i < stage->param_count; i++) {
+        const rp_stage_param *param = &stage->param[i];
+        if (param->trained != RP_NOT_TRAINED) {
+            const rp_optim_call part = part_call(stage, &call, sight, param);
+            RP_TRY(call.optim->kind->predict(&part, out->part[param->trained],
+                                             (float)sight->ahead * trust[param->trained]));
+        }
+    }
+fail:
+    return err;
 }
 
 /* What an average needs from before the local step. */

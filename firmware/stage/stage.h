@@ -47,10 +47,21 @@ rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const void *const *in
 
 /* A backward ended a probe: its sums of squares, of the error, of the stale error and of the
  * prediction, each by trained parameter, into host floats (RP_PROBE_NORMS * norm_count, borrowed
- * until the fence); own updates that lay between, and updates that were predicted. */
+ * until the fence). */
+typedef struct {
+    uint32_t gap, ahead; /* own updates that lay between, updates that were predicted */
+    uint64_t effect;     /* step whose forward waits for the trust that this probe earns */
+} rp_stage_probe;
 bool rp_stage_probe_done(const rp_stage *stage);
-rp_err rp_stage_probe_read(rp_stage *stage, float *out, uint32_t *gap,
-                           uint32_t *ahead) RP_MUST_CHECK;
+rp_err rp_stage_probe_read(rp_stage *stage, float *out, rp_stage_probe *about) RP_MUST_CHECK;
+
+/* horizon: measured. The share of its prediction that each trained parameter gets, in effect from
+ * the forward of `step` on; 1 before the first. errors PEER when the count is wrong */
+rp_err rp_stage_trust(rp_stage *stage, uint64_t step, const double *trust,
+                      size_t count) RP_MUST_CHECK;
+/* The forward of `step` waits for the trust that a probe two probes ago earned, and it is not
+ * there. */
+bool rp_stage_trust_missing(const rp_stage *stage, const rp_op *op);
 
 /* After the step's last backward: sum of squares of every trained parameter's gradient, in the
  * order of the model, into host floats (borrowed until the fence). */

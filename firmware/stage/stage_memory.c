@@ -49,6 +49,9 @@ static rp_err open_flats(rp_stage *stage) {
     for (uint32_t p = 0; p < 2 && layout->probe_steps; p++) {
         RP_TRY(open_flat(stage, "probe", &stage->probe[p]));
     }
+    for (uint32_t i = 0; i < RP_TRUST_ENTRIES && layout->probe_steps; i++) {
+        RP_TRY(RP_ARENA_NEW(stage->arena, stage->trained_count + 1, &stage->trust.share[i]));
+    }
     RP_TRY(open_flat(stage, "gradients", &stage->grads));
 fail:
     return err;
@@ -237,7 +240,7 @@ static rp_err warm_up_method(rp_stage *stage) {
     uint64_t step = (uint64_t)stage->versions.replicas * stage->job->method.period;
     RP_TRY(rp_stage_run_update(stage, &by, step > 0 ? step - 1 : 0, 1.0f));
     if (stage->layout->predicted) {
-        RP_TRY(rp_stage_run_prediction(stage, &sight, 0, &stage->predicted[0]));
+        RP_TRY(rp_stage_run_prediction(stage, &sight, NULL, &stage->predicted[0]));
     }
 fail:
     return err;

@@ -34,6 +34,14 @@ typedef struct {
     rp_tensor grad;
 } rp_stage_param;
 
+/* Trust in predictions: the newest entries, by effect. */
+enum { RP_TRUST_ENTRIES = 6 };
+typedef struct {
+    uint64_t step[RP_TRUST_ENTRIES];
+    float *share[RP_TRUST_ENTRIES]; /* by trained parameter */
+    uint32_t count;
+} rp_stage_trusts;
+
 struct rp_stage {
     rp_arena *arena;
     rp_device *device;
@@ -63,8 +71,9 @@ struct rp_stage {
     rp_tensor *value, *grad; /* by tensor of the layout */
 
     const rp_flat *seen; /* weights that the op being enqueued sees */
-    bool probe_done;     /* its norms can be read behind the last op */
-    uint32_t probe_gap, probe_ahead;
+    rp_stage_trusts trust;
+    bool probe_done; /* its norms can be read behind the last op */
+    rp_stage_probe probe_about;
     uint32_t accumulated; /* weight gradients in the gradient block */
     uint64_t applied[RP_REPLICAS_MAX];
 };
@@ -83,8 +92,13 @@ rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const void *const
                              void *const *out) RP_MUST_CHECK;
 rp_err rp_stage_run_update(rp_stage *stage, const rp_version_step *by, uint64_t step,
                            float grad_scale) RP_MUST_CHECK;
-rp_err rp_stage_run_prediction(rp_stage *stage, const rp_sight *sight, uint64_t step,
+rp_err rp_stage_run_prediction(rp_stage *stage, const rp_sight *sight, const float *trust,
                                rp_flat *out) RP_MUST_CHECK;
+
+/* Steps behind a probe at which its trust takes effect: its backward and the answer fit between. */
+uint64_t rp_stage_trust_delay(const rp_stage *stage);
+/* Of the forward of `step`, NULL = 1 for every parameter. */
+const float *rp_stage_trust_at(const rp_stage *stage, uint64_t step);
 
 /* Behind the choice of an op's weights; nothing where no probe is due. */
 rp_err rp_stage_probe_forward(rp_stage *stage, const rp_op *op,

@@ -78,6 +78,7 @@ static bool is_known(rp_Kind kind) {
     case RP_KIND_CONNECT:
     case RP_KIND_SAVE:
     case RP_KIND_SKIPPED:
+    case RP_KIND_STEER:
     case RP_KIND_ACK:
     case RP_KIND_PROBE:
     case RP_KIND_PING:

@@ -185,9 +185,34 @@ static rp_err cut_text(rp_arena *arena, const rp_model *model, const rp_cut *cut
     return err;
 }
 
-static rp_err flight_path(rp_arena *arena, const char *checkpoint, char **out) {
+/* What lies beside a checkpoint, under its name. */
+static rp_err path_beside(rp_arena *arena, const char *checkpoint, const char *end, char **out) {
     const size_t stem = strlen(checkpoint) - strlen(".safetensors");
-    return rp_arena_printf(arena, out, "%.*s.flight", (int)stem, checkpoint);
+    return rp_arena_printf(arena, out, "%.*s%s", (int)stem, checkpoint, end);
+}
+
+static rp_err save_steer(rp_arena *arena, const rp_steer *steer, const char *folder,
+                         uint64_t step) {
+    const size_t count = rp_steer_size(steer);
+    const rp_st_entry entry = {.name = "steer",
+                               .type = RP_ST_F64,
+                               .dims = 1,
+                               .dim = {count},
+                               .bytes = count * sizeof(double)};
+    const char *const none[] = {NULL};
+    rp_st_writer *writer = NULL;
+    double *values;
+    char *path;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, count, &values));
+    rp_steer_pack(steer, values);
+    RP_TRY(rp_arena_printf(arena, &path, "%s/step-%010" PRIu64 ".steer", folder, step));
+    RP_TRY(rp_st_create(arena, path, &entry, 1, none, &writer));
+    RP_TRY(rp_st_write(writer, 0, 0, values, count * sizeof *values));
+    RP_TRY(rp_st_commit(&writer));
+fail:
+    rp_st_abandon(&writer);
+    return err;
 }
 
 /* One entry of bytes a stage; written before the checkpoint that it belongs to. */
@@ -216,7 +241,7 @@ static rp_err open_flight(rp_arena *arena, rp_saving *saving, const rp_ring *rin
     RP_TRY(cut_text(arena, ring->run->model, cut, &made_for));
     RP_TRY(rp_arena_printf(arena, &fill, "%" PRIu64, saving->fill));
     const char *const meta[] = {"cut", made_for, "fill", fill, NULL};
-    RP_TRY(flight_path(arena, checkpoint, &path));
+    RP_TRY(path_beside(arena, checkpoint, ".flight", &path));
     RP_TRY(rp_st_create(arena, path, entry, ring->count, meta, &saving->flight));
 fail:
     return err;
@@ -259,19 +284,18 @@ fail:
     return err;
 }
 
+static bool ends_in(const char *name, const char *end) {
+    const size_t length = strlen(name);
+    return strncmp(name, "step-", 5) == 0 && length > strlen(end) + 5 && length < NAME_BYTES &&
+           strcmp(name + length - strlen(end), end) == 0;
+}
+
 static bool is_checkpoint(const char *name) {
-    static const char end[] = ".safetensors";
-    size_t length = strlen(name);
-    return strncmp(name, "step-", 5) == 0 && length > sizeof end && length < NAME_BYTES &&
-           strcmp(name + length - (sizeof end - 1), end) == 0;
+    return ends_in(name, ".safetensors");
 }
 
 static bool is_of_checkpoint(const char *name) {
-    static const char end[] = ".flight";
-    const size_t length = strlen(name);
-    return is_checkpoint(name) ||
-           (strncmp(name, "step-", 5) == 0 && length > sizeof end && length < NAME_BYTES &&
-            strcmp(name + length - (sizeof end - 1), end) == 0);
+    return ends_in(name, ".safetensors") || ends_in(name, ".flight") || ends_in(name, ".steer");
 }
 
 /* The KEEP newest checkpoints of a folder by name, which is by step; "" where there is none. */
@@ -307,8 +331,9 @@ static void remove_old(const char *folder) {
     (void)closedir(dir);
 }
 
-rp_err rp_checkpoint_save(rp_ring *ring, const rp_cut *cut, const rp_position *position,
-                          const char *folder, const char *weights_path) {
+rp_err rp_checkpoint_save(rp_ring *ring, const rp_cut *cut, const rp_steer *steer,
+                          const rp_position *position, const char *folder,
+                          const char *weights_path) {
     rp_arena arena;
     rp_arena_init(&arena, "checkpoint", 0);
     rp_saving own = {0};
@@ -324,6 +349,9 @@ rp_err rp_checkpoint_save(rp_ring *ring, const rp_cut *cut, const rp_position *p
         goto fail;
     }
     RP_TRY(open_writers(&arena, saving, ring, cut, position, folder, weights_path));
+    if (folder && steer) {
+        RP_TRY(save_steer(&arena, steer, folder, position->step));
+    }
     ring->saving = saving;
     saving->boards_left = ring->count;
     rp_Header header = rp_Header_init_zero;
@@ -612,6 +640,30 @@ static rp_err send_flights(rp_ring *ring, const rp_st_reader *reader, const char
     return RP_OK;
 }
 
+rp_err rp_checkpoint_load_steer(const char *path, rp_steer *steer) {
+    rp_arena arena;
+    rp_st_reader *reader = NULL;
+    char *beside;
+    rp_err err;
+    rp_arena_init(&arena, "trust", 0);
+    RP_TRY(path_beside(&arena, path, ".steer", &beside));
+    RP_TRY(rp_st_open(&arena, beside, &reader));
+    const rp_st_entry *entry = rp_st_find(reader, "steer");
+    if (!entry || entry->type != RP_ST_F64 ||
+        entry->bytes != rp_steer_size(steer) * sizeof(double)) {
+        err = rp_fail(RP_ERR_FORMAT, "%s: is not the trust in predictions of this model", beside);
+        goto fail;
+    }
+    double *values;
+    RP_TRY(RP_ARENA_NEW(&arena, rp_steer_size(steer), &values));
+    memcpy(values, rp_st_data(reader, entry), entry->bytes);
+    RP_TRY(rp_steer_unpack(steer, values));
+fail:
+    rp_st_close(&reader);
+    rp_arena_finish(&arena);
+    return err;
+}
+
 rp_err rp_checkpoint_load_flight(rp_ring *ring, const rp_cut *cut, const char *path, uint64_t step,
                                  uint64_t *fill) {
     rp_arena arena;
@@ -621,7 +673,7 @@ rp_err rp_checkpoint_load_flight(rp_ring *ring, const rp_cut *cut, const char *p
     rp_err err;
     rp_arena_init(&arena, "in flight", 0);
     *fill = step;
-    RP_TRY(flight_path(&arena, path, &beside));
+    RP_TRY(path_beside(&arena, path, ".flight", &beside));
     if (access(beside, F_OK) != 0) {
         goto fail;
     }

@@ -4,6 +4,7 @@
  *                                            ("replica.0.<name>", "older.<name>"), and metadata
  *   checkpoint/step-0000000123.flight        what is in flight there, for the same cut: so a run
  *                                            that resumes is the run that was never stopped
+ *   checkpoint/step-0000000123.steer         horizon: measured: the trust in predictions
  *   checkpoint/evaluated                     the step that was evaluated last
  *   weights.safetensors                      weights only
  * Both appear whole or not at all; the last two checkpoints are kept. */
@@ -12,11 +13,13 @@
 
 #include "base/safetensors.h"
 #include "run/ring.h"
+#include "run/steer.h"
 
-/* Fetches every tensor from the ring and writes what is asked for (a path may be NULL). Pipes are
- * empty. errors IO: disk full, folder not writable: the old files are untouched */
-rp_err rp_checkpoint_save(rp_ring *ring, const rp_cut *cut, const rp_position *position,
-                          const char *checkpoint_folder, const char *weights_path) RP_MUST_CHECK;
+/* Fetches every tensor from the ring and writes what is asked for (a path may be NULL). `steer` may
+ * be NULL. errors IO: disk full, folder not writable: the old files are untouched */
+rp_err rp_checkpoint_save(rp_ring *ring, const rp_cut *cut, const rp_steer *steer,
+                          const rp_position *position, const char *checkpoint_folder,
+                          const char *weights_path) RP_MUST_CHECK;
 /* One message of a save; the controller hands TENSOR and TENSORS_END on. */
 rp_err rp_checkpoint_message(rp_ring *ring, uint32_t stage,
                              const rp_message *message) RP_MUST_CHECK;
@@ -28,6 +31,9 @@ rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const char *fo
                           rp_position *position) RP_MUST_CHECK;
 /* Notes beside the checkpoints the evaluation done at position->step, and what it gave. */
 rp_err rp_checkpoint_mark_evaluated(const char *folder, const rp_position *position) RP_MUST_CHECK;
+/* The trust in predictions beside the checkpoint `path`. errors FORMAT when it is not this model's
+ */
+rp_err rp_checkpoint_load_steer(const char *path, rp_steer *steer) RP_MUST_CHECK;
 /* Sends what was in flight beside the checkpoint `path`, when it was made on this cut: *fill is
  * then the step at which those pipes were filled. Otherwise, and when there is none, *fill =
  * `step`, and the microbatches that were in flight are forwarded anew. errors FORMAT */

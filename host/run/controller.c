@@ -13,6 +13,7 @@
 #include "run/checkpoint.h"
 #include "run/feed.h"
 #include "run/planfile.h"
+#include "run/steer.h"
 
 /* A ring in which nothing at all is reported for so long has stopped. */
 static const int64_t STALL_NS = 900 * RP_NS_PER_S;
@@ -48,6 +49,8 @@ typedef struct {
     /* norms of the step that waits for its verdict */
     uint32_t norms_got;
     uint64_t norms_step;
+    rp_steer steer;              /* horizon: measured */
+    double *trust;               /* of the stage that is told */
     const double *layer_seconds; /* of the profile, when there was one */
     double *sumsq;               /* by parameter of the model; 0 for those without a gradient */
 } controller;
@@ -138,6 +141,56 @@ static rp_err on_skipped(controller *c, uint32_t stage, uint64_t step) {
     return rp_record_event(c->record, "skipped", step, text);
 }
 
+/* Trained parameters of a stage in model order: index `i` of them, or the model's count. */
+static uint32_t trained_param(const controller *c, uint32_t stage, size_t i) {
+    const rp_model *model = c->run.model;
+    for (uint32_t p = 0; p < model->param_count; p++) {
+        const bool here = model->param[p].role == RP_PARAM_TRAINED &&
+                          model->param[p].layer >= c->cut.first[stage] &&
+                          model->param[p].layer < c->cut.first[stage + 1];
+        if (here && i-- == 0) {
+            return p;
+        }
+    }
+    return model->param_count;
+}
+
+static rp_err send_trust(controller *c, uint32_t stage, uint64_t effect, const double *trust,
+                         size_t count) {
+    rp_Header header = rp_Header_init_zero;
+    header.kind = RP_KIND_STEER;
+    header.step = effect;
+    const rp_part part = {trust, count * sizeof *trust};
+    return rp_ring_send(&c->ring, stage, &header, &part, 1);
+}
+
+/* A stage's probe changes the trust in its own predictions, from a step on that no board reached.
+ */
+static rp_err steer(controller *c, uint32_t stage, const rp_Header *header, const double *sums,
+                    size_t count) {
+    const uint64_t step = header->step;
+    const uint64_t effect = header->whole[2];
+    double mean = 0;
+    char text[96];
+    rp_err err;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t param = trained_param(c, stage, i);
+        if (param == c->run.model->param_count) {
+            return rp_fail(RP_ERR_PEER, "board %s probed %zu parameters", c->ring.board[stage].name,
+                           count);
+        }
+        const rp_steer_probe probe = {sums[i], sums[count + i], sums[2 * count + i]};
+        c->trust[i] = rp_steer_add(&c->steer, step, effect, param, &probe);
+        mean += c->trust[i] / (double)count;
+    }
+    RP_TRY(send_trust(c, stage, effect, c->trust, count));
+    (void)snprintf(text, sizeof text, "stage %u trusts its predictions to %.0f %%", stage,
+                   100 * mean);
+    RP_TRY(rp_record_note(c->record, "trust", step, text));
+fail:
+    return err;
+}
+
 /* Sums of squares by parameter: of the error, of the stale error, of the prediction. */
 static rp_err on_probe(controller *c, uint32_t stage, const rp_message *message) {
     const rp_Header *header = &message->header;
@@ -146,7 +199,7 @@ static rp_err on_probe(controller *c, uint32_t stage, const rp_message *message)
     const double *sums = count ? message->part[0].data : NULL;
     double error = 0;
     double stale = 0;
-    if (count == 0 || bytes != RP_PROBE_NORMS * count * sizeof(double) || header->whole_count < 2) {
+    if (count == 0 || bytes != RP_PROBE_NORMS * count * sizeof(double) || header->whole_count < 3) {
         return rp_fail(RP_ERR_PEER, "board %s sent a probe of %zu bytes", c->ring.board[stage].name,
                        bytes);
     }
@@ -160,7 +213,11 @@ static rp_err on_probe(controller *c, uint32_t stage, const rp_message *message)
                                        .ahead = header->whole[1],
                                        .error = sqrt(error),
                                        .stale_error = sqrt(stale)};
-    return rp_record_probe(c->record, &line);
+    rp_err err = rp_record_probe(c->record, &line);
+    if (err == RP_OK && c->run.method.horizon == RP_HORIZON_MEASURED) {
+        err = steer(c, stage, header, sums, count);
+    }
+    return err;
 }
 
 static rp_err on_message(void *context, uint32_t stage, const rp_message *message) {
@@ -399,7 +456,8 @@ static bool eval_due(const controller *c) {
 static rp_err save(controller *c) {
     bool over = c->position.step == c->run.steps;
     rp_record_totals(c->record, &c->position);
-    return rp_checkpoint_save(&c->ring, &c->cut, &c->position, c->checkpoints,
+    const rp_steer *steered = c->run.method.horizon == RP_HORIZON_MEASURED ? &c->steer : NULL;
+    return rp_checkpoint_save(&c->ring, &c->cut, steered, &c->position, c->checkpoints,
                               over ? c->weights : NULL);
 }
 
@@ -496,6 +554,7 @@ static rp_err reach_boards(controller *c, const char *keys_folder, int signal_fd
     c->ring.on_message = on_message;
     c->ring.context = c;
     RP_TRY(RP_ARENA_NEW(&c->arena, c->run.model->param_count + 1, &c->sumsq));
+    RP_TRY(RP_ARENA_NEW(&c->arena, c->run.model->param_count + 1, &c->trust));
     for (uint32_t p = 0; p < c->run.model->param_count; p++) {
         c->has_statistics |= c->run.model->param[p].role == RP_PARAM_STATE;
     }
@@ -635,6 +694,25 @@ fail:
     return err;
 }
 
+/* The boards of a resumed run hear again what is in effect and what is to come. */
+static rp_err repeat_trust(controller *c) {
+    rp_err err = RP_OK;
+    for (uint32_t h = 0; h < c->steer.history_count; h++) {
+        for (uint32_t k = 0; k < c->ring.count; k++) {
+            size_t count = 0;
+            uint32_t param;
+            while ((param = trained_param(c, k, count)) < c->run.model->param_count) {
+                c->trust[count++] = c->steer.history[h].trust[param];
+            }
+            if (count > 0) {
+                RP_TRY(send_trust(c, k, c->steer.history[h].step, c->trust, count));
+            }
+        }
+    }
+fail:
+    return err;
+}
+
 static const char *status_of(rp_err err) {
     return err == RP_OK ? "finished" : err == RP_ERR_INTERRUPTED ? "interrupted" : "failed";
 }
@@ -698,6 +776,11 @@ static rp_err run_training(controller *c, const rp_train_options *options, int s
         RP_TRY(rp_checkpoint_load(&c->ring, &c->cut, start, states));
     }
     c->position.fill = c->position.step;
+    RP_TRY(rp_steer_open(&c->arena, c->run.model->param_count, &c->steer));
+    if (states && c->run.method.horizon == RP_HORIZON_MEASURED) {
+        RP_TRY(rp_checkpoint_load_steer(start, &c->steer));
+        RP_TRY(repeat_trust(c));
+    }
     if (states) {
         RP_TRY(rp_checkpoint_load_flight(&c->ring, &c->cut, start, c->position.step,
                                          &c->position.fill));

@@ -225,13 +225,17 @@ fail:
     return err;
 }
 
+rp_err rp_record_note(rp_record *record, const char *name, uint64_t step, const char *text) {
+    return record->folder
+               ? rp_metrics_write_event(record->metrics, name, step, since_start_s(record), text)
+               : RP_OK;
+}
+
 rp_err rp_record_event(rp_record *record, const char *name, uint64_t step, const char *text) {
     char line[256];
     (void)snprintf(line, sizeof line, "step %" PRIu64 ": %s", step, text);
     rp_progress_line(record->progress, line);
-    return record->folder
-               ? rp_metrics_write_event(record->metrics, name, step, since_start_s(record), text)
-               : RP_OK;
+    return rp_record_note(record, name, step, text);
 }
 
 rp_err rp_record_probe(rp_record *record, const rp_record_prediction *line) {

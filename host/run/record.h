@@ -22,6 +22,9 @@ rp_err rp_record_eval(rp_record *record, uint64_t step, double loss, uint64_t sa
 /* A line of text that is also an event in the log: "checkpoint", "interrupted", "skipped". */
 rp_err rp_record_event(rp_record *record, const char *name, uint64_t step,
                        const char *text) RP_MUST_CHECK;
+/* Only in the log. */
+rp_err rp_record_note(rp_record *record, const char *name, uint64_t step,
+                      const char *text) RP_MUST_CHECK;
 /* How far the weights that a forward saw were from those that its backward found, and how far
  * they would have been without a prediction: L2 norms over a stage. */
 typedef struct {

@@ -15,6 +15,7 @@ METHODS = {
     "spectrain": ("schedule=spectrain", "train.microbatch=64"),
     "released": ("schedule={kind: pipeoptim, horizon: released}", "train.microbatch=64"),
     "exact": ("schedule={kind: pipeoptim, horizon: exact}", "optimizer={kind: adamw, lr: 0.001}"),
+    "measured": ("schedule={kind: pipeoptim, horizon: measured, probe: 4}", "train.microbatch=64"),
     "xpipe": ("schedule=xpipe", "optimizer={kind: adam, lr: 0.001}"),
     "ea-pipe": ("schedule={kind: ea-pipe, replicas: 2, weights: pipeoptim}", "train.microbatch=64"),
     "lean": ("schedule={kind: ea-pipe, lean: true, order: before}", "train.microbatch=64"),
@@ -51,6 +52,9 @@ class Methods(test_repeat.Repeat):
 
     def test_pipeoptim_exact(self):
         self.resumed_method("exact")
+
+    def test_pipeoptim_measured(self):
+        self.resumed_method("measured")
 
     def test_xpipe(self):
         self.resumed_method("xpipe")

@@ -77,6 +77,24 @@ class Prediction(Chain):
         got = self.compare_errors("{kind: async, probe: 4}", lambda k: 0)
         self.assertTrue(all(line["error"] == line["stale_error"] for line in got.values()))
 
+    def test_steered_runs_repeat_themselves_whatever_the_links_do(self):
+        schedule = "{kind: pipeoptim, horizon: measured, probe: 4}"
+        plain, _ = self.run_schedule(schedule, *self.PROBE)
+        slow, _ = self.run_schedule(schedule, *self.PROBE, "train.steps=100",
+                                    "ring.link={delay_ms: 2, jitter_ms: 3, loss: 0.02}")
+        short, _ = self.run_schedule(schedule, *self.PROBE, "train.steps=100")
+        events = [self.trust(out) for out in (plain, slow, short)]
+        self.assertEqual(events[1], events[2])
+        self.assertEqual(events[0][:40], events[2][:40])
+        self.assertGreater(len({text for _, text in events[0]}), 4)  # trust moves
+        for out in (slow, short):
+            self.assertEqual((self.dir / out / "weights.safetensors").read_bytes(),
+                             (self.dir / short / "weights.safetensors").read_bytes())
+
+    def trust(self, out):
+        lines = map(json.loads, (self.dir / out / "log.jsonl").read_text().splitlines())
+        return sorted((e["step"], e["text"]) for e in lines if e.get("event") == "trust")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,0 +1,56 @@
+/* horizon: measured: how much of its prediction each parameter gets, as the host steers it. */
+#include <math.h>
+#include <string.h>
+
+#include "stage/stage_own.h"
+
+uint64_t rp_stage_trust_delay(const rp_stage *stage) {
+    return 2 * (uint64_t)stage->layout->probe_steps;
+}
+
+rp_err rp_stage_trust(rp_stage *stage, uint64_t step, const double *trust, size_t count) {
+    rp_stage_trusts *all = &stage->trust;
+    if (count != stage->trained_count || !all->share[0] ||
+        (all->count > 0 && step <= all->step[all->count - 1])) {
+        return rp_fail(RP_ERR_PEER, "trust from step %llu on for %zu parameters does not fit",
+                       (unsigned long long)step, count);
+    }
+    if (all->count == RP_TRUST_ENTRIES) {
+        float *oldest = all->share[0];
+        memmove(all->share, all->share + 1, (RP_TRUST_ENTRIES - 1) * sizeof *all->share);
+        memmove(all->step, all->step + 1, (RP_TRUST_ENTRIES - 1) * sizeof *all->step);
+        all->share[RP_TRUST_ENTRIES - 1] = oldest;
+        all->count--;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const bool good = trust[i] >= 0 && trust[i] <= 1;
+        all->share[all->count][i] = good ? (float)trust[i] : 0;
+    }
+    all->step[all->count++] = step;
+    return RP_OK;
+}
+
+const float *rp_stage_trust_at(const rp_stage *stage, uint64_t step) {
+    const rp_stage_trusts *all = &stage->trust;
+    const float *share = NULL;
+    for (uint32_t i = 0; i < all->count; i++) {
+        share = all->step[i] <= step ? all->share[i] : share;
+    }
+    return share;
+}
+
+bool rp_stage_trust_missing(const rp_stage *stage, const rp_op *op) {
+    const uint32_t every = stage->layout->probe_steps;
+    const rp_stage_trusts *all = &stage->trust;
+    if (stage->job->method.horizon != RP_HORIZON_MEASURED || every == 0 ||
+        stage->trained_count == 0 || op->micro > 0 || op->step % every != 0 ||
+        op->step < rp_stage_trust_delay(stage)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < all->count; i++) {
+        if (all->step[i] == op->step) {
+            return false;
+        }
+    }
+    return true;
+}
