@@ -702,6 +702,7 @@ rp_err rp_agent_wait(rp_agent *agent, int64_t timeout_ns) {
         }
     }
     int fd = rp_device_eventfd(agent->device);
+    timeout_ns = run->runner ? rp_runner_sleep_ns(run->runner, timeout_ns) : timeout_ns;
     rp_err err = rp_link_wait(link, count, &fd, 1, timeout_ns);
     uint64_t drained;
     if (read(fd, &drained, sizeof drained) < 0) {

@@ -561,9 +561,31 @@ static rp_err record(rp_runner *r, const rp_op *op, int64_t start_ns, int64_t en
     return RP_OK;
 }
 
+static int64_t start_of(const rp_runner *r, const running_op *op) {
+    return op->issued_ns > r->last_done_ns ? op->issued_ns : r->last_done_ns;
+}
+
+/* Earliest end of the oldest op on the board that is emulated; 0 = as it comes. */
+static int64_t pace_end(const rp_runner *r, const running_op *op) {
+    const rp_pace *pace = &r->at.job->pace;
+    const double full_ms = op->op.kind == RP_OP_FORWARD  ? pace->forward_ms
+                           : op->op.kind == RP_OP_UPDATE ? 0
+                           : op->op.kind == RP_OP_BACKWARD
+                               ? pace->backward_ms
+                               : pace->backward_ms / 2; /* halves of a split one */
+    const double share = (double)op->op.samples.count / r->at.job->micro;
+    return full_ms > 0 ? start_of(r, op) + (int64_t)(full_ms * share * 1e6) : 0;
+}
+
+int64_t rp_runner_sleep_ns(const rp_runner *r, int64_t most_ns) {
+    const int64_t end_ns = r->running_count > 0 ? pace_end(r, &r->running[0]) : 0;
+    const int64_t left_ns = end_ns - rp_clock_now_ns(r->at.clock);
+    return end_ns == 0 || left_ns > most_ns ? most_ns : left_ns > 0 ? left_ns : 0;
+}
+
 static rp_err finish_op(rp_runner *r, running_op *op, int64_t done_ns) {
     rp_err err = RP_OK;
-    int64_t start_ns = op->issued_ns > r->last_done_ns ? op->issued_ns : r->last_done_ns;
+    int64_t start_ns = start_of(r, op);
     r->last_done_ns = done_ns;
     r->facts.busy_ns += done_ns > start_ns ? done_ns - start_ns : 0;
     r->facts.ops++;
@@ -597,6 +619,11 @@ static rp_err collect(rp_runner *r) {
         if (err != RP_OK || !done) {
             return err;
         }
+        const int64_t paced_ns = pace_end(r, &op);
+        if (paced_ns > rp_clock_now_ns(r->at.clock)) {
+            return RP_OK;
+        }
+        done_ns = done_ns > paced_ns ? done_ns : paced_ns;
         rp_fence_release(&op.fence);
         r->running_count--;
         memmove(r->running, r->running + 1, r->running_count * sizeof *r->running);

@@ -9,6 +9,7 @@
  *   guard: true         memory_mib: 0
  *   loss: cross-entropy optimizer: {...} lr_schedule: {...} schedule: gpipe
  *   link: {...}         # emulation of what this agent sends
+ *   pace: {...}         # emulation of a slower board
  *   peers: {host: KEY, before: KEY}       # who may connect here */
 #ifndef RP_STAGE_JOB_H
 #define RP_STAGE_JOB_H
@@ -23,6 +24,14 @@ enum {
     RP_BATCH_MAX = 65536,
     RP_PROBE_NORMS = 3 /* of the error, the stale error and the prediction: stage/probe.c */
 };
+
+/* A board that is slower than this one, emulated: an op on a full microbatch takes at least so
+ * long. Zeros = as fast as it goes. */
+typedef struct {
+    double forward_ms, backward_ms;
+} rp_pace;
+/* `pace:` of `parent`; none = zeros. errors USAGE */
+rp_err rp_pace_parse(rp_node *parent, rp_pace *out) RP_MUST_CHECK;
 
 typedef struct {
     uint32_t stage;
@@ -39,7 +48,8 @@ typedef struct {
     uint32_t batch, micro;
     uint32_t target_width; /* f32 per sample for mse */
     uint32_t memory_mib;   /* limit of device memory, 0 = what the device has */
-    bool guard;            /* skip steps with non-finite gradients */
+    rp_pace pace;
+    bool guard; /* skip steps with non-finite gradients */
 } rp_job;
 
 /* Everything lives in `arena`. errors USAGE, SHAPE: with the name of the text, line and key */

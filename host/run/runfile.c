@@ -146,6 +146,7 @@ static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
         run->emulate = true;
         RP_TRY(rp_link_profile_parse(&run->link, link));
     }
+    RP_TRY(rp_pace_parse(ring, &run->pace));
     RP_TRY(rp_node_done(ring));
 fail:
     return err;
@@ -319,6 +320,10 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
         RP_TRY(put_part(arena, file, run->root, "schedule"));
     } else {
         (void)fprintf(file, "schedule: gpipe\n"); /* a profile: layers only, on one stage */
+    }
+    if (run->pace.forward_ms > 0 || run->pace.backward_ms > 0) {
+        (void)fprintf(file, "pace: {forward_ms: %.17g, backward_ms: %.17g}\n", run->pace.forward_ms,
+                      run->pace.backward_ms);
     }
     if (run->emulate) {
         (void)fprintf(file, "link:\n");

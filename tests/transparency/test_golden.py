@@ -5,6 +5,7 @@ whose step does not depend on the scale of the loss); 12 samples, one fill and o
 Flush and 2BW take the mean over 4 microbatches, so 3 updates in all; the others update after every
 sample.
 """
+import json
 import math
 import unittest
 
@@ -144,6 +145,18 @@ class Invariants(Chain):
         want = self.weights("gpipe", "optimizer={kind: sgd, lr: 0.005}")
         for a, b in zip(half, want):
             self.assertTrue(abs(a - b) <= TOLERANCE, f"{a} is not {b}")
+
+    def test_a_poisoned_sample_is_left_out_by_every_stage(self):
+        rows = [f"{x:.17g},{0.5 * x:.17g}\n" for x in INPUTS]
+        rows[5] = "1e30,0\n"  # the loss overflows, and with it every gradient
+        (self.dir / "train.csv").write_text("".join(rows))
+        for schedule in ("async", "pipedream", "{kind: pipeoptim, horizon: released}", "ea-pipe"):
+            out, summary = self.run_schedule(schedule, *SAMPLE_BY_SAMPLE)
+            lines = map(json.loads, (self.dir / out / "log.jsonl").read_text().splitlines())
+            skipped = [e["step"] for e in lines if e.get("event") == "skipped"]
+            self.assertEqual((summary["steps"], skipped), (12, [5] * 4), schedule)
+            got = read_safetensors(self.dir / out / "weights.safetensors")
+            self.assertTrue(all(abs(got[f"d{i}.weight"][0]) < 2 for i in range(4)), schedule)
 
 
 if __name__ == "__main__":
