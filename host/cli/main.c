@@ -11,7 +11,7 @@ static const rp_cli_verb verbs[] = {
     {"plan", "RUN.yaml", 1, 1, "sofk", "Profile the ring and choose the cut", NULL, rp_verb_plan},
     {"profile", "RUN.yaml", 1, 1, "sok", "Measure the cost of every layer", NULL, rp_verb_profile},
     {"draw", "SCHEDULE", 1, 1, "dmF", "Draw a schedule, measured by replay",
-     "SCHEDULE is gpipe, 1f1b or zb-h1; `table` compares them all.", rp_verb_draw},
+     "SCHEDULE is a name as in a run file, e.g. 1f1b; `table` compares them all.", rp_verb_draw},
     {"tune", "", 0, 0, "bMot", "Find the fastest kernel parameters of a board", NULL, rp_verb_tune},
     {"doctor", "", 0, 0, "bft", "Check driver, device, arithmetic and disk", NULL, rp_verb_doctor},
     {"keys", "new|show|trust NAME KEY", 1, 3, "D", "CURVE keys and who is trusted",

@@ -86,7 +86,8 @@ _ringpipe() {
     fi
     case $verb in
     train | eval | plan | profile) _ringpipe_files yaml "$word" ;;
-    draw) _ringpipe_words "gpipe 1f1b zb-h1 table" "$word" ;;
+    draw) _ringpipe_words "gpipe 1f1b zb-h1 async pipedream pipedream-2bw spectrain pipeoptim xpipe
+        ea-pipe avgpipe table" "$word" ;;
     keys) _ringpipe_words "new show trust" "$word" ;;
     inspect) _ringpipe_files safetensors "$word" ;;
     data)
