@@ -249,16 +249,26 @@ fail:
 
 /* ---- counts and bytes ------------------------------------------------------------------------ */
 
-/* Slots and debts by walking this stage's own op list; a few epochs' worth of steps show them all.
- */
-static uint64_t walked_steps(const rp_job *job) {
-    uint64_t epoch = (job->epoch_samples + job->batch - 1) / job->batch;
-    uint64_t end = epoch + 2 < 1024 ? epoch + 2 : 1024;
-    return end < job->steps ? end : job->steps;
+/* As much of the job as shows all slots and versions: pipes that fill, full steps until nothing new
+ * comes, and the end of an epoch, where a short step lets more steps into the pipes. Of a long
+ * epoch the steps in its middle are left out, for they are all alike. */
+static rp_job walked_job(const rp_job *job) {
+    rp_job out = *job;
+    rp_sched_shape shape = rp_job_sched_shape(job, 0, job->steps);
+    const uint64_t epoch = rp_sched_epoch_steps(&shape);
+    shape.stage = 0;
+    const uint64_t enough = 2 * (rp_sched_in_flight_max(&shape) + (uint64_t)RP_REPLICAS_MAX) + 2;
+    if (epoch > enough && job->steps >= epoch) {
+        out.epoch_samples -= (epoch - enough) * job->batch;
+        out.steps -= epoch - enough;
+    }
+    out.steps = out.steps < 2 * enough ? out.steps : 2 * enough;
+    return out;
 }
 
+/* Slots and debts by walking this stage's own op list. */
 static void count_slots(const rp_job *job, rp_layout *layout) {
-    rp_sched_shape shape = rp_job_sched_shape(job, 0, walked_steps(job));
+    const rp_sched_shape shape = rp_job_sched_shape(job, 0, job->steps);
     rp_sched_state state;
     rp_sched_start(&state, &shape);
     rp_op op;
@@ -285,13 +295,10 @@ static rp_err count_versions(const rp_job *job, rp_layout *layout) {
     rp_err err;
     rp_arena_init(&arena, "versions", 0);
     RP_TRY(rp_versions_open(&arena, job, layout->slots, &versions));
-    for (uint64_t steps = walked_steps(job); versions.list.step < steps;) {
-        rp_sched_state list = versions.list;
-        if (!method->kind->next(&list, &op)) {
-            break;
-        }
+    uint32_t ahead = rp_versions_ahead_max(&versions);
+    for (rp_sched_state list = versions.list; method->kind->next(&list, &op);) {
         if (op.kind == RP_OP_FORWARD) {
-            (void)rp_versions_forward(&versions, &op);
+            ahead |= rp_versions_forward(&versions, &op).ahead; /* exact: at a short step */
         } else if (op.kind == RP_OP_UPDATE) {
             (void)rp_versions_update(&versions, &op);
         } else {
@@ -300,9 +307,7 @@ static rp_err count_versions(const rp_job *job, rp_layout *layout) {
     }
     layout->versions = versions.block_count;
     layout->replicas = versions.replicas;
-    layout->predicted = method->weights == RP_WEIGHTS_XPIPE    ? 2
-                        : rp_versions_ahead_max(&versions) > 0 ? 1
-                                                               : 0;
+    layout->predicted = method->weights == RP_WEIGHTS_XPIPE ? 2 : ahead > 0 ? 1 : 0;
     /* one probe at a time: the next begins when the last has met its backward */
     rp_sched_shape first = rp_job_sched_shape(job, 0, job->steps);
     first.stage = 0;
@@ -402,8 +407,9 @@ rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, u
     place_grads(job, layout, use);
     RP_TRY(place_buffers(arena, &layout->value, (int32_t)layout->layer_count));
     RP_TRY(place_buffers(arena, &layout->grad, (int32_t)layout->layer_count + 1));
-    count_slots(job, layout);
-    RP_TRY(count_versions(job, layout));
+    const rp_job walked = walked_job(job);
+    count_slots(&walked, layout);
+    RP_TRY(count_versions(&walked, layout));
     count_ends(job, layout, count_params(job, layout, align_bytes), align_bytes);
     count_scratch(job, layout, gemm, align_bytes);
     uint32_t flat = 1 + rp_layout_weight_copies(layout) + (layout->probe_steps ? 2 : 0) +

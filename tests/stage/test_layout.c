@@ -79,11 +79,78 @@ static void what_does_not_fit_is_refused_with_numbers(void **state) {
     rp_arena_finish(&m.arena);
 }
 
+/* The whole run, op by op, as the stage will keep its books. */
+static void walk(const made *m, uint32_t *slots, uint32_t *versions, bool *predicts) {
+    rp_versions books;
+    rp_op op;
+    uint32_t live = 0;
+    *slots = 1;
+    *predicts = false;
+    rp_arena arena;
+    rp_arena_init(&arena, "books", 0);
+    expect_ok(rp_versions_open(&arena, &m->job, 64, &books));
+    for (rp_sched_state list = books.list; m->job.method.kind->next(&list, &op);) {
+        if (op.kind == RP_OP_FORWARD) {
+            *predicts |= rp_versions_forward(&books, &op).ahead > 0;
+            live++;
+        } else if (op.kind == RP_OP_BACKWARD) {
+            *predicts |= rp_versions_backward(&books, &op).ahead > 0;
+            live--;
+        } else {
+            (void)rp_versions_update(&books, &op);
+        }
+        *slots = live > *slots ? live : *slots;
+    }
+    *versions = books.block_count;
+    rp_arena_finish(&arena);
+}
+
+static void epochs_of_any_length_have_room(void **state) {
+    (void)state;
+    static const char *const schedules[] = {
+        "async",
+        "pipedream",
+        "{kind: pipedream, advance: 3}",
+        "{kind: pipedream, vertical_sync: true}",
+        "{kind: pipedream, drain: true}",
+        "pipedream-2bw",
+        "{kind: pipeoptim, horizon: exact}",
+        "{kind: ea-pipe, replicas: 2, weights: stash}",
+        "{kind: ea-pipe, replicas: 2, weights: pipeoptim, horizon: exact}",
+        "avgpipe"};
+    /* epochs of one step, of a few, and of more than anyone wants to walk; whole or with a rest */
+    static const uint32_t samples[] = {1, 16, 33, 200, 16 * 300 + 1, 16 * 1500 + 1};
+    for (size_t i = 0; i < sizeof schedules / sizeof *schedules * 6; i++) {
+        char text[1024];
+        made m;
+        const uint32_t epoch = (samples[i % 6] + 15) / 16;
+        (void)snprintf(text, sizeof text,
+                       "sample: [2, 8, 8]\nclasses: 3\nseed: 1\nbatch: 16\nmicrobatch: 4\n"
+                       "epoch_samples: %u\nsteps: %u\nloss: cross-entropy\n"
+                       "optimizer: {kind: adam, lr: 0.1}\nschedule: %s\n",
+                       samples[i % 6], epoch < 12 ? 30 : 2 * epoch, schedules[i / 6]);
+        for (uint32_t stage = 0; stage < 5; stage++) {
+            uint32_t slots;
+            uint32_t versions;
+            bool predicts;
+            rp_arena_init(&m.arena, "test", 0);
+            expect_ok(test_parse(&m.arena, model, text, "[bn, conv2, add, fc]", 5, stage, &m.job));
+            expect_ok(rp_layout_make(&m.arena, &m.job, RP_GEMM_PANEL, 64, &m.layout));
+            walk(&m, &slots, &versions, &predicts);
+            assert_int_equal(m.layout->slots, slots);
+            assert_int_equal(m.layout->versions, versions);
+            assert_true(m.layout->predicted > 0 || !predicts);
+            rp_arena_finish(&m.arena);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_place_layers_share_storage),
         cmocka_unit_test(slots_follow_the_schedule),
         cmocka_unit_test(what_does_not_fit_is_refused_with_numbers),
+        cmocka_unit_test(epochs_of_any_length_have_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
