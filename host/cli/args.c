@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "lab/lab.h"
 
 /* One row an option; the letter is its key here and in rp_cli_verb.options. */
 static const struct argp_option all_options[] = {
@@ -20,6 +21,7 @@ static const struct argp_option all_options[] = {
     {"micro", 'm', "M", 0, "Microbatches of a step", 0},
     {"minutes", 'M', "N", 0, "Time to spend (default: 5)", 0},
     {"threads", 't', "N", 0, "CPU threads on a CPU device; 0: all (default)", 0},
+    {"jobs", 'j', "N", 0, "Runs at the same time (default: 1)", 0},
     {"dir", 'D', "DIR", 0, "Folder of the keys", 0},
     {"to", 'T', "DIR", 0, "Folder to put the files in", 0},
 };
@@ -110,6 +112,9 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
         return 0;
     case 't':
         args->threads = number(state, value, 1024);
+        return 0;
+    case 'j':
+        args->jobs = number(state, value, RP_LAB_JOBS_MAX);
         return 0;
     case ARGP_KEY_ARG:
         add_word(state, input->verb, args, value);

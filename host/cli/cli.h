@@ -16,7 +16,7 @@ typedef struct {
     const char *set[RP_CLI_SETS_MAX];
     uint32_t set_count;
     const char *out, *resume, *format, *weights, *split, *keys, *board, *dir, *to;
-    uint32_t stages, micro, minutes, threads;
+    uint32_t stages, micro, minutes, threads, jobs;
     bool dry_run;
 } rp_cli_args;
 
@@ -38,6 +38,7 @@ rp_err rp_verb_train(const rp_cli_args *args);
 rp_err rp_verb_eval(const rp_cli_args *args);
 rp_err rp_verb_plan(const rp_cli_args *args);
 rp_err rp_verb_profile(const rp_cli_args *args);
+rp_err rp_verb_lab(const rp_cli_args *args);
 rp_err rp_verb_draw(const rp_cli_args *args);
 rp_err rp_verb_tune(const rp_cli_args *args);
 rp_err rp_verb_doctor(const rp_cli_args *args);

@@ -10,6 +10,10 @@ static const rp_cli_verb verbs[] = {
     {"eval", "RUN.yaml", 1, 1, "swpfk", "Evaluate a weights file", NULL, rp_verb_eval},
     {"plan", "RUN.yaml", 1, 1, "sofk", "Profile the ring and choose the cut", NULL, rp_verb_plan},
     {"profile", "RUN.yaml", 1, 1, "sok", "Measure the cost of every layer", NULL, rp_verb_profile},
+    {"lab", "COMPARE.yaml", 1, 1, "ofnj", "Compare methods over seeds and models, with a report",
+     "What is finished in the folder is kept, what was interrupted goes on: give the same command "
+     "again.",
+     rp_verb_lab},
     {"draw", "SCHEDULE", 1, 1, "dmF", "Draw a schedule, measured by replay",
      "SCHEDULE is a name as in a run file, e.g. 1f1b; `table` compares them all.", rp_verb_draw},
     {"tune", "", 0, 0, "bMot", "Find the fastest kernel parameters of a board", NULL, rp_verb_tune},
@@ -54,6 +58,7 @@ int main(int argc, char **argv) {
                                 .split = "test",
                                 .board = "auto",
                                 .minutes = 5,
+                                .jobs = 1,
                                 .stages = 4,
                                 .micro = 8};
             rp_cli_parse(&verbs[i], argc - 1, argv + 1, &args);

@@ -2,7 +2,7 @@
 """Wrong words on the command line: exit 2, a message that helps, nothing on standard output."""
 import program
 
-VERBS = ("train", "eval", "draw", "tune", "keys", "data", "inspect")
+VERBS = ("train", "eval", "lab", "draw", "tune", "keys", "data", "inspect")
 
 
 class Usage(program.Case):

@@ -32,6 +32,7 @@ _ringpipe_options() {
     eval) echo --set --weights --split --format --keys ;;
     plan) echo --set --out --format --keys ;;
     profile) echo --set --out --keys ;;
+    lab) echo --out --format --jobs --dry-run ;;
     draw) echo --stages --micro --format ;;
     tune) echo --board --minutes --threads --out ;;
     doctor) echo --board --threads --format ;;
@@ -64,7 +65,7 @@ _ringpipe_value() {
         ;;
     --listen) _ringpipe_words "tcp://" "$word" ;;
     --set) _ringpipe_words "model= data. ring. train. loss= optimizer. schedule= cut=" "$word" ;;
-    --stages | --micro | --minutes | --threads | --name) COMPREPLY=() ;;
+    --stages | --micro | --minutes | --threads | --jobs | --name) COMPREPLY=() ;;
     *) return 1 ;;
     esac
 }
@@ -73,7 +74,7 @@ _ringpipe() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]}
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _ringpipe_words "train eval plan profile draw tune doctor keys data inspect
+        _ringpipe_words "train eval plan profile lab draw tune doctor keys data inspect
             --help --version" "$word"
         return
     fi
@@ -85,7 +86,7 @@ _ringpipe() {
         return
     fi
     case $verb in
-    train | eval | plan | profile) _ringpipe_files yaml "$word" ;;
+    train | eval | plan | profile | lab) _ringpipe_files yaml "$word" ;;
     draw) _ringpipe_words "gpipe 1f1b zb-h1 async pipedream pipedream-2bw spectrain pipeoptim xpipe
         ea-pipe avgpipe table" "$word" ;;
     keys) _ringpipe_words "new show trust" "$word" ;;

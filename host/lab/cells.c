@@ -1,0 +1,382 @@
+#include "lab/cells.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DASH "\xe2\x80\x93"
+#define MINUS "\xe2\x88\x92"
+#define PLUS_MINUS " \xc2\xb1 "
+#define TIMES "\xc3\x97"
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static void put(char *text, const char *words) {
+    (void)snprintf(text, RP_LAB_CELL_BYTES, "%s", words);
+}
+
+static void add(char *text, const char *words) {
+    size_t used = strlen(text);
+    (void)snprintf(text + used, RP_LAB_CELL_BYTES - used, "%s", words);
+}
+
+/* Percentages with two decimals, losses with four, what is large or small with four digits. */
+static void add_number(char *text, double value, double scale, bool sign) {
+    char number[40];
+    double shown = fabs(value * scale);
+    if (!isfinite(value)) {
+        add(text, DASH);
+        return;
+    }
+    if (scale == 100) {
+        (void)snprintf(number, sizeof number, "%.2f", shown);
+    } else if (shown < 1000 && (shown >= 0.01 || shown == 0)) {
+        (void)snprintf(number, sizeof number, "%.4f", shown);
+    } else {
+        (void)snprintf(number, sizeof number, "%.4g", shown);
+    }
+    add(text, value < 0 ? MINUS : sign ? "+" : "");
+    add(text, number);
+}
+
+void rp_lab_say_mean(const rp_stats *stats, double scale, char *text) {
+    text[0] = '\0';
+    add_number(text, stats->mean, scale, false);
+    if (isfinite(stats->deviation)) {
+        add(text, PLUS_MINUS);
+        add_number(text, stats->deviation, scale, false);
+    }
+}
+
+void rp_lab_say_number(double value, char *text) {
+    if (!isfinite(value)) {
+        put(text, DASH);
+    } else if (value == floor(value) && fabs(value) < 1e7) {
+        (void)snprintf(text, RP_LAB_CELL_BYTES, "%.0f", value);
+    } else if (fabs(value) >= 1e7 || fabs(value) < 1e-3) {
+        (void)snprintf(text, RP_LAB_CELL_BYTES, "%.3g", value);
+    } else {
+        int decimals = fabs(value) >= 1000 ? 0 : fabs(value) >= 100 ? 1 : fabs(value) >= 1 ? 2 : 4;
+        (void)snprintf(text, RP_LAB_CELL_BYTES, "%.*f", decimals, value);
+    }
+}
+
+void rp_lab_say_duration(double seconds, char *text) {
+    if (!(seconds >= 0 && seconds < 1e9)) {
+        put(text, DASH);
+        return;
+    }
+    unsigned long s = (unsigned long)(seconds + 0.5);
+    if (seconds < 60) {
+        (void)snprintf(text, RP_LAB_CELL_BYTES, seconds < 10 ? "%.1f s" : "%.0f s", seconds);
+    } else if (s < 3600) {
+        (void)snprintf(text, RP_LAB_CELL_BYTES, "%lu:%02lu min", s / 60, s % 60);
+    } else {
+        (void)snprintf(text, RP_LAB_CELL_BYTES, "%lu:%02lu:%02lu h", s / 3600, s / 60 % 60, s % 60);
+    }
+}
+
+const char *rp_lab_say_status(const rp_lab_result *result) {
+    static const char *const words[] = {"not run", "interrupted", "failed", "finished"};
+    return result->diverged ? "diverged" : words[result->status];
+}
+
+const char *rp_lab_say_verdict(const rp_lab_table *table, const rp_lab_row *row) {
+    int verdict = rp_lab_row_verdict(table, row);
+    const rp_stats_paired *over = rp_lab_row_over(table, row);
+    if (row->baseline || over->count == 0) {
+        return "";
+    }
+    return verdict > 0       ? "better"
+           : verdict < 0     ? "worse"
+           : over->count > 1 ? "no clear difference"
+                             : "one seed";
+}
+
+/* ---- columns of methods ---------------------------------------------------------------------- */
+
+static bool always(const rp_lab_table *table) {
+    (void)table;
+    return true;
+}
+
+static bool has_classes(const rp_lab_table *table) {
+    return table->classes;
+}
+
+static bool has_baseline(const rp_lab_table *table) {
+    return table->plan->lab->baseline < table->plan->lab->method_count;
+}
+
+static bool has_prediction(const rp_lab_table *table) {
+    return table->predicted;
+}
+
+static void say_label(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+    (void)table;
+    put(text, row->label);
+}
+
+/* A row with a diverged run has no mean: the seeds that survived would flatter it. */
+static bool no_mean(const rp_lab_row *row, char *text) {
+    if (row->diverged > 0 || row->point == RP_LAB_NONE_IS_GOOD) {
+        put(text, "diverged");
+        if (row->diverged > 0 && row->wanted > 1) {
+            char count[32];
+            (void)snprintf(count, sizeof count, " (%u of %u)", row->diverged, row->finished);
+            add(text, count);
+        }
+    } else if (row->finished == 0) {
+        put(text, row->failed ? "failed" : DASH);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void say_accuracy(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+    (void)table;
+    if (!no_mean(row, text)) {
+        rp_lab_say_mean(&row->accuracy, 100, text);
+    }
+}
+
+static void say_loss(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+    if (!no_mean(row, text)) {
+        rp_lab_say_mean(&row->loss, 1, text);
+    } else if (table->classes) {
+        put(text, DASH);
+    }
+}
+
+static void say_train_loss(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+    (void)table;
+    if (no_mean(row, text)) {
+        put(text, DASH);
+    } else {
+        rp_lab_say_mean(&row->train_loss, 1, text);
+    }
+}
+
+static void say_difference(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+    const rp_stats_paired *over = rp_lab_row_over(table, row);
+    double scale = table->classes ? 100 : 1;
+    put(text, row->baseline ? "baseline" : DASH);
+    if (row->baseline || row->diverged > 0 || over->count == 0) {
+        return;
+    }
+    text[0] = '\0';
+    add_number(text, over->mean, scale, true);
+    if (isfinite(over->deviation)) {
+        add(text, PLUS_MINUS);
+        add_number(text, over->deviation, scale, false);
+    }
+}
+
+static void say_interval(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+    const rp_stats_paired *over = rp_lab_row_over(table, row);
+    double scale = table->classes ? 100 : 1;
+    put(text, row->baseline ? "" : DASH);
+    if (row->baseline || row->diverged > 0 || over->count < 2) {
+        return;
+    }
+    put(text, "[");
+    add_number(text, over->low, scale, true);
+    add(text, ", ");
+    add_number(text, over->high, scale, true);
+    add(text, "] ");
+    add(text, rp_lab_say_verdict(table, row));
+}
+
+static void say_speed(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+    char number[RP_LAB_CELL_BYTES];
+    (void)table;
+    rp_lab_say_number(row->samples_per_s.mean < 100 ? row->samples_per_s.mean
+                                                    : floor(row->samples_per_s.mean + 0.5),
+                      text);
+    if (isfinite(row->samples_per_s.deviation)) {
+        add(text, PLUS_MINUS);
+        rp_lab_say_number(row->samples_per_s.deviation < 10
+                              ? row->samples_per_s.deviation
+                              : floor(row->samples_per_s.deviation + 0.5),
+                          number);
+        add(text, number);
+    }
+}
+
+static void say_speed_over(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+    (void)table;
+    put(text, DASH);
+    if (isfinite(row->speed)) {
+        (void)snprintf(text, RP_LAB_CELL_BYTES, "%s%.2f", TIMES, row->speed);
+    }
+}
+
+static void say_bubble(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+    (void)table;
+    put(text, DASH);
+    if (isfinite(row->bubble.mean)) {
+        (void)snprintf(text, RP_LAB_CELL_BYTES, "%.0f %%", 100 * row->bubble.mean);
+    }
+}
+
+static void say_mib(double bytes, char *text) {
+    put(text, DASH);
+    if (isfinite(bytes)) {
+        (void)snprintf(text, RP_LAB_CELL_BYTES, "%.1f", bytes / (1 << 20));
+    }
+}
+
+static void say_memory(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+    (void)table;
+    say_mib(row->device_bytes, text);
+}
+
+static void say_versions(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+    (void)table;
+    rp_lab_say_number(row->versions_max, text);
+}
+
+static void say_gap(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+    (void)table;
+    rp_lab_say_number(row->gap_max, text);
+}
+
+static void say_gain(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+    (void)table;
+    rp_lab_say_number(row->gain.mean, text);
+}
+
+static void say_seeds(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+    char more[64] = "";
+    (void)table;
+    if (row->finished == row->wanted) {
+        (void)snprintf(text, RP_LAB_CELL_BYTES, "%u", row->wanted);
+        return;
+    }
+    (void)snprintf(text, RP_LAB_CELL_BYTES, "%u of %u", row->finished, row->wanted);
+    if (row->failed > 0) {
+        (void)snprintf(more, sizeof more, ", %u failed", row->failed);
+    }
+    add(text, more);
+}
+
+const rp_lab_column rp_lab_columns[] = {
+    {"method", "", always, say_label, false},
+    {"test accuracy %", "at the end of training, mean over seeds \xc2\xb1 sample deviation",
+     has_classes, say_accuracy, true},
+    {"test loss", "at the end of training", always, say_loss, false},
+    {"difference", "to the baseline at the same seed, mean \xc2\xb1 sample deviation", has_baseline,
+     say_difference, true},
+    {"95 % interval", "of the mean paired difference, Student's t", has_baseline, say_interval,
+     true},
+    {"train loss", "mean over the last epoch", always, say_train_loss, false},
+    {"samples/s", "training and evaluation, without starting up", always, say_speed, false},
+    {"speed", "samples/s over the baseline's", has_baseline, say_speed_over, false},
+    {"bubble", "share of the boards' time in which they wait", always, say_bubble, false},
+    {"memory MiB", "on the devices, largest at any time, sum over stages", always, say_memory,
+     false},
+    {"versions", "of the weights, largest of any stage", always, say_versions, false},
+    {"gap", "updates between a microbatch's forward and its backward, largest of any stage", always,
+     say_gap, false},
+    {"stale / predicted",
+     "distance from the weights that will be: of those at hand over those predicted; above 1 the "
+     "prediction helps",
+     has_prediction, say_gain, false},
+    {"seeds", "finished runs", always, say_seeds, false},
+    {NULL, NULL, NULL, NULL, false},
+};
+
+/* ---- columns of stages ----------------------------------------------------------------------- */
+
+static void stage_layers(const rp_lab_row *row, uint32_t stage, char *text) {
+    const rp_lab_stage *s = &row->stage[stage];
+    put(text, s->first_layer);
+    if (strcmp(s->first_layer, s->last_layer) != 0) {
+        add(text, " .. ");
+        add(text, s->last_layer);
+    }
+}
+
+static void stage_memory(const rp_lab_row *row, uint32_t stage, char *text) {
+    say_mib(row->stage[stage].device_bytes_max, text);
+}
+
+static void stage_weights(const rp_lab_row *row, uint32_t stage, char *text) {
+    say_mib(row->stage[stage].weight_bytes, text);
+}
+
+static void stage_versions(const rp_lab_row *row, uint32_t stage, char *text) {
+    rp_lab_say_number(row->stage[stage].weight_versions_max, text);
+}
+
+static void stage_in_flight(const rp_lab_row *row, uint32_t stage, char *text) {
+    rp_lab_say_number(row->stage[stage].in_flight_max, text);
+}
+
+static void stage_gap(const rp_lab_row *row, uint32_t stage, char *text) {
+    rp_lab_say_number(row->stage[stage].gap_max, text);
+}
+
+static void stage_busy(const rp_lab_row *row, uint32_t stage, char *text) {
+    const rp_lab_stage *s = &row->stage[stage];
+    double all = s->busy_s + s->idle_s;
+    put(text, DASH);
+    if (all > 0) {
+        (void)snprintf(text, RP_LAB_CELL_BYTES, "%.0f %%", 100 * s->busy_s / all);
+    }
+}
+
+/* Means over seeds of the two distances of one stage. */
+static void distances(const rp_lab_row *row, uint32_t stage, double *error, double *stale) {
+    uint32_t count = 0;
+    *error = *stale = 0;
+    for (uint32_t s = 0; s < row->wanted; s++) {
+        const rp_lab_result *result = row->result[s];
+        for (uint32_t i = 0; result && i < result->prediction_count; i++) {
+            if (result->prediction[i].stage == stage) {
+                *error += result->prediction[i].error_mean;
+                *stale += result->prediction[i].stale_mean;
+                count++;
+            }
+        }
+    }
+    *error = count ? *error / count : (double)NAN;
+    *stale = count ? *stale / count : (double)NAN;
+}
+
+static void stage_error(const rp_lab_row *row, uint32_t stage, char *text) {
+    double error;
+    double stale;
+    distances(row, stage, &error, &stale);
+    rp_lab_say_number(error, text);
+}
+
+static void stage_stale(const rp_lab_row *row, uint32_t stage, char *text) {
+    double error;
+    double stale;
+    distances(row, stage, &error, &stale);
+    rp_lab_say_number(stale, text);
+}
+
+static void stage_gain(const rp_lab_row *row, uint32_t stage, char *text) {
+    double error;
+    double stale;
+    distances(row, stage, &error, &stale);
+    rp_lab_say_number(error > 0 ? stale / error : (double)NAN, text);
+}
+
+const rp_lab_stage_column rp_lab_stage_columns[] = {
+    {"layers", "", false, stage_layers},
+    {"memory MiB", "on the device, largest at any time", false, stage_memory},
+    {"weights MiB", "one copy", false, stage_weights},
+    {"versions", "of the weights", false, stage_versions},
+    {"in flight", "microbatches between forward and backward", false, stage_in_flight},
+    {"gap", "updates between forward and backward", false, stage_gap},
+    {"busy", "share of the run's time", false, stage_busy},
+    {"predicted", "mean L2 distance of the predicted weights from those that came", true,
+     stage_error},
+    {"stale", "mean L2 distance of the weights at hand from those that came", true, stage_stale},
+    {"stale / predicted", "above 1 the prediction helps", true, stage_gain},
+    {NULL, NULL, false, NULL},
+};

@@ -1,0 +1,450 @@
+#include "lab/labfile.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LABEL_BYTES = 160, VALUE_SHOWN = 40, KEYS_MAX = 64 /* of a method */ };
+
+static bool name_char(char c) {
+    return isalnum((unsigned char)c) || (c && strchr("._+-", c));
+}
+
+static bool fit_for_files(const char *text) {
+    for (const char *c = text; *c; c++) {
+        if (!name_char(*c)) {
+            return false;
+        }
+    }
+    return text[0] != '\0' && text[0] != '.';
+}
+
+/* ---- what the comparison is over ------------------------------------------------------------- */
+
+static rp_err need_list(rp_node *map, const char *key, uint32_t max, rp_node **out) {
+    rp_node *node = rp_node_find(map, key);
+    if (!node || !rp_node_is_list(node) || rp_node_count(node) == 0 || rp_node_count(node) > max) {
+        return rp_node_fail(node ? node : map, "%s%sexpected a list of 1 to %u", node ? "" : key,
+                            node ? "" : ": ", max);
+    }
+    *out = node;
+    return RP_OK;
+}
+
+/* host/models/own.yaml: own */
+static rp_err model_folder(rp_arena *arena, const rp_node *at, const char *model, char **out) {
+    const char *slash = strrchr(model, '/');
+    const char *name = slash ? slash + 1 : model;
+    size_t bytes = strlen(name);
+    if (bytes > 5 && strcmp(name + bytes - 5, ".yaml") == 0) {
+        bytes -= 5;
+    }
+    rp_err err = rp_arena_text(arena, name, bytes, out);
+    if (err == RP_OK && (!fit_for_files(*out) || bytes >= RP_LAB_NAME_BYTES)) {
+        return rp_node_fail(at, "model '%s': expected a name of letters, digits and . _ + -",
+                            model);
+    }
+    return err;
+}
+
+static rp_err read_models(rp_arena *arena, rp_node *root, rp_node *base, rp_labfile *lab) {
+    rp_node *list = NULL;
+    const char **model;
+    const char **folder;
+    rp_err err;
+    if (rp_node_find(root, "models")) {
+        RP_TRY(need_list(root, "models", RP_LAB_MODELS_MAX, &list));
+    } else {
+        RP_TRY(rp_node_need(base, "model"));
+    }
+    lab->model_count = list ? rp_node_count(list) : 1;
+    RP_TRY(RP_ARENA_NEW(arena, lab->model_count, &model));
+    RP_TRY(RP_ARENA_NEW(arena, lab->model_count, &folder));
+    if (!list) {
+        RP_TRY(rp_node_string(base, "model", &model[0]));
+    }
+    for (uint32_t i = 0; i < lab->model_count; i++) {
+        const rp_node *at = list ? rp_node_item(list, i) : root;
+        char *name;
+        if (list && !rp_node_is_scalar(at)) {
+            return rp_node_fail(at, "expected a model's name or path");
+        }
+        model[i] = list ? rp_node_text(at) : model[i];
+        RP_TRY(model_folder(arena, at, model[i], &name));
+        folder[i] = name;
+        for (uint32_t j = 0; j < i; j++) {
+            if (strcmp(folder[j], name) == 0) {
+                return rp_node_fail(at, "two models are called '%s'", name);
+            }
+        }
+    }
+    lab->model = model;
+    lab->folder = folder;
+fail:
+    return err;
+}
+
+static uint32_t seed_at(const uint64_t *seed, uint32_t count, uint64_t wanted) {
+    uint32_t i = 0;
+    while (i < count && seed[i] != wanted) {
+        i++;
+    }
+    return i;
+}
+
+static rp_err read_seeds(rp_arena *arena, rp_node *root, rp_node *tune, rp_labfile *lab) {
+    rp_node *list;
+    rp_node *own = NULL;
+    uint64_t *seed;
+    bool *tunes;
+    rp_err err;
+    RP_TRY(need_list(root, "seeds", RP_LAB_SEEDS_MAX, &list));
+    if (rp_node_find(tune, "seeds")) {
+        RP_TRY(need_list(tune, "seeds", RP_LAB_SEEDS_MAX, &own));
+    }
+    RP_TRY(RP_ARENA_NEW(arena, 2 * (size_t)RP_LAB_SEEDS_MAX, &seed));
+    RP_TRY(RP_ARENA_NEW(arena, 2 * (size_t)RP_LAB_SEEDS_MAX, &tunes));
+    for (uint32_t i = 0; i < rp_node_count(list); i++) {
+        uint32_t value;
+        RP_TRY(rp_node_item_u32(list, i, 0, UINT32_MAX, &value));
+        if (seed_at(seed, i, value) < i) {
+            return rp_node_fail(rp_node_item(list, i), "seed %u stands here twice", value);
+        }
+        seed[lab->seed_all++] = value;
+    }
+    lab->seed_count = lab->seed_all;
+    tunes[0] = tune && !own;
+    for (uint32_t i = 0; own && i < rp_node_count(own); i++) {
+        uint32_t value;
+        RP_TRY(rp_node_item_u32(own, i, 0, UINT32_MAX, &value));
+        uint32_t at = seed_at(seed, lab->seed_all, value);
+        if (tunes[at]) {
+            return rp_node_fail(rp_node_item(own, i), "seed %u stands here twice", value);
+        }
+        seed[at] = value;
+        tunes[at] = true;
+        lab->seed_all += at == lab->seed_all;
+    }
+    lab->seed = seed;
+    lab->tunes = tunes;
+fail:
+    return err;
+}
+
+/* ---- methods --------------------------------------------------------------------------------- */
+
+/* "optimizer" stands above "optimizer.lr". */
+static bool above(const char *key, const char *other) {
+    size_t length = strlen(key);
+    return strncmp(key, other, length) == 0 && (other[length] == '.' || other[length] == '\0');
+}
+
+static rp_err check_keys(const rp_node *map) {
+    for (uint32_t i = 0; i < rp_node_count(map); i++) {
+        const char *key = rp_node_key(map, i);
+        const rp_node *value = rp_node_item(map, i);
+        if (strchr(key, '=') || key[0] == '.' || strstr(key, "..") || key[strlen(key) - 1] == '.') {
+            return rp_node_fail(value, "expected a key of the run file, like optimizer.lr");
+        }
+        if (strcmp(key, "train.seed") == 0 || strcmp(key, "model") == 0) {
+            return rp_node_fail(value, "belongs to all methods: give it under `%s` above",
+                                key[0] == 'm' ? "models" : "seeds");
+        }
+        if (rp_node_is_list(value) &&
+            (rp_node_count(value) == 0 || rp_node_count(value) > RP_LAB_POINTS_MAX)) {
+            return rp_node_fail(value, "a list is a sweep over 1 to %d values", RP_LAB_POINTS_MAX);
+        }
+        for (uint32_t j = 0; j < i; j++) {
+            if (above(key, rp_node_key(map, j))) {
+                return rp_node_fail(value, "takes '%s' back, which stands before it: put it first",
+                                    rp_node_key(map, j));
+            }
+        }
+    }
+    return RP_OK;
+}
+
+static uint32_t choices_of(const rp_node *value) {
+    return rp_node_is_list(value) ? rp_node_count(value) : 1;
+}
+
+static const char *last_word(const char *key) {
+    const char *dot = strrchr(key, '.');
+    return dot ? dot + 1 : key;
+}
+
+/* The last word of a swept key, or all of it when another one ends alike. */
+static const char *short_key(const rp_node *map, uint32_t index) {
+    const char *key = rp_node_key(map, index);
+    for (uint32_t i = 0; i < rp_node_count(map); i++) {
+        if (i != index && choices_of(rp_node_item(map, i)) > 1 &&
+            strcmp(last_word(rp_node_key(map, i)), last_word(key)) == 0) {
+            return key;
+        }
+    }
+    return last_word(key);
+}
+
+static void add(char *text, const char *comma, const char *key, const char *is, const char *value) {
+    size_t used = strlen(text);
+    (void)snprintf(text + used, LABEL_BYTES - used, "%s%s%s%s", used ? comma : "", key, is, value);
+}
+
+/* One key of a point: its assignment, and its part of the names when it is swept. */
+static rp_err set_key(rp_arena *arena, const rp_node *map, uint32_t index, uint32_t choice,
+                      char *label, char *tag, const char **out) {
+    const char *key = rp_node_key(map, index);
+    const rp_node *value = rp_node_item(map, index);
+    const bool swept = choices_of(value) > 1;
+    char *text;
+    char *assignment;
+    rp_err err;
+    value = rp_node_is_list(value) ? rp_node_item(value, choice) : value;
+    RP_TRY(rp_config_text(arena, value, &text));
+    RP_TRY(rp_arena_printf(arena, &assignment, "%s=%s", key, text));
+    *out = assignment;
+    if (swept) {
+        const char *word = short_key(map, index);
+        char number[16];
+        (void)snprintf(number, sizeof number, "%u", choice + 1);
+        size_t line = strcspn(text, "\n");
+        bool one_line = text[line] == '\0' || text[line + 1] == '\0';
+        text[line] = '\0';
+        bool shown = one_line && line > 0 && line <= VALUE_SHOWN;
+        bool plain = shown && rp_node_is_scalar(value) && fit_for_files(text);
+        add(label, ", ", word, shown ? "=" : " #", shown ? text : number);
+        add(tag, ",", word, plain ? "=" : ".", plain ? text : number);
+    }
+fail:
+    return err;
+}
+
+static rp_err read_point(rp_arena *arena, const rp_node *map, uint32_t index, rp_lab_point *out) {
+    uint32_t choice[KEYS_MAX];
+    char label[LABEL_BYTES] = "";
+    char tag[LABEL_BYTES] = "";
+    const char **set;
+    char *text;
+    rp_err err;
+    const uint32_t keys = rp_node_count(map);
+    for (uint32_t i = keys; i-- > 0;) { /* the last key turns fastest */
+        choice[i] = index % choices_of(rp_node_item(map, i));
+        index /= choices_of(rp_node_item(map, i));
+    }
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)keys + 1, &set));
+    for (uint32_t i = 0; i < keys; i++) {
+        RP_TRY(set_key(arena, map, i, choice[i], label, tag, &set[i]));
+    }
+    if (strlen(tag) >= LABEL_BYTES - 1) {
+        return rp_node_fail(map, "a point of this sweep has a name of more than %d characters",
+                            LABEL_BYTES - 2);
+    }
+    *out = (rp_lab_point){.set = set, .set_count = keys};
+    RP_TRY(rp_arena_string(arena, label, &text));
+    out->label = text;
+    RP_TRY(rp_arena_string(arena, tag, &text));
+    out->tag = text;
+fail:
+    return err;
+}
+
+/* When one key alone is swept, and over numbers: a best value at the end of the range can be told.
+ */
+static rp_err read_numbers(rp_arena *arena, const rp_node *map, rp_lab_method *method) {
+    const rp_node *list = NULL;
+    uint32_t swept = 0;
+    double *number;
+    for (uint32_t i = 0; i < rp_node_count(map); i++) {
+        if (choices_of(rp_node_item(map, i)) > 1) {
+            swept++;
+            list = rp_node_item(map, i);
+            method->sweep = rp_node_key(map, i);
+        }
+    }
+    if (swept != 1) {
+        method->sweep = NULL;
+        return RP_OK;
+    }
+    rp_err err = RP_ARENA_NEW(arena, rp_node_count(list), &number);
+    for (uint32_t i = 0; err == RP_OK && i < rp_node_count(list); i++) {
+        const rp_node *item = rp_node_item(list, i);
+        char *end;
+        if (!rp_node_is_scalar(item)) {
+            return RP_OK;
+        }
+        number[i] = strtod(rp_node_text(item), &end);
+        if (end == rp_node_text(item) || *end || !isfinite(number[i])) {
+            return RP_OK;
+        }
+    }
+    method->number = number;
+    return err;
+}
+
+static rp_err read_method(rp_arena *arena, rp_node *methods, uint32_t index, rp_lab_method *out) {
+    const char *name = rp_node_key(methods, index);
+    const rp_node *map = rp_node_item(methods, index);
+    rp_lab_point *point;
+    uint64_t points = 1;
+    rp_err err;
+    if (!fit_for_files(name) || strlen(name) >= RP_LAB_NAME_BYTES) {
+        return rp_node_fail(map,
+                            "expected a method's name: at most %d letters, digits and . _ + -, "
+                            "no dot first",
+                            RP_LAB_NAME_BYTES - 1);
+    }
+    if (!rp_node_is_map(map) || rp_node_count(map) > KEYS_MAX) {
+        return rp_node_fail(map, "expected a map of keys of the run file, like {schedule: gpipe}");
+    }
+    RP_TRY(check_keys(map));
+    for (uint32_t i = 0; i < rp_node_count(map); i++) {
+        points *= choices_of(rp_node_item(map, i));
+        if (points > RP_LAB_POINTS_MAX) {
+            return rp_node_fail(map, "the sweeps multiply to more than %d points",
+                                RP_LAB_POINTS_MAX);
+        }
+    }
+    RP_TRY(RP_ARENA_NEW(arena, points, &point));
+    *out =
+        (rp_lab_method){.name = name, .node = map, .point = point, .point_count = (uint32_t)points};
+    RP_TRY(read_numbers(arena, map, out));
+    for (uint32_t i = 0; i < points; i++) {
+        RP_TRY(read_point(arena, map, i, &point[i]));
+        for (uint32_t j = 0; j < i; j++) {
+            if (strcmp(point[i].tag, point[j].tag) == 0) {
+                return rp_node_fail(map, "the point '%s' stands here twice", point[i].label);
+            }
+        }
+    }
+fail:
+    return err;
+}
+
+static rp_err read_methods(rp_arena *arena, rp_node *root, rp_labfile *lab) {
+    rp_lab_method *method;
+    rp_err err;
+    rp_node *methods = rp_node_find(root, "methods");
+    if (!methods || !rp_node_is_map(methods) || rp_node_count(methods) == 0 ||
+        rp_node_count(methods) > RP_LAB_METHODS_MAX) {
+        return rp_node_fail(methods ? methods : root,
+                            "%sexpected a map of 1 to %d methods, like {gpipe: {schedule: gpipe}}",
+                            methods ? "" : "methods: ", RP_LAB_METHODS_MAX);
+    }
+    lab->method_count = rp_node_count(methods);
+    RP_TRY(RP_ARENA_NEW(arena, lab->method_count, &method));
+    for (uint32_t i = 0; i < lab->method_count; i++) {
+        RP_TRY(read_method(arena, methods, i, &method[i]));
+    }
+    lab->method = method;
+fail:
+    return err;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static rp_err read_tune(rp_node *root, rp_node **out, rp_labfile *lab) {
+    static const char *const words[] = {"accuracy", "loss", NULL};
+    rp_node *tune = rp_node_find(root, "tune");
+    uint32_t word = 0;
+    rp_err err = RP_OK;
+    *out = tune;
+    if (!tune) {
+        return RP_OK;
+    }
+    if (!rp_node_is_map(tune)) {
+        return rp_node_fail(tune, "expected a map, like {metric: accuracy, seeds: [1]}");
+    }
+    lab->tune = true;
+    if (rp_node_find(tune, "metric")) {
+        RP_TRY(rp_node_word(tune, "metric", words, &word));
+        lab->metric = word == 0 ? RP_LAB_ACCURACY : RP_LAB_LOSS;
+    }
+    (void)rp_node_find(tune, "seeds");
+    RP_TRY(rp_node_done(tune));
+fail:
+    return err;
+}
+
+static rp_err read_baseline(rp_node *root, rp_labfile *lab) {
+    const char *name = NULL;
+    rp_err err = rp_node_string(root, "baseline", &name);
+    const rp_node *at = rp_node_find(root, "baseline");
+    lab->baseline = lab->method_count;
+    if (err != RP_OK || !name) {
+        return err;
+    }
+    for (uint32_t i = 0; i < lab->method_count; i++) {
+        lab->baseline = strcmp(lab->method[i].name, name) == 0 ? i : lab->baseline;
+    }
+    if (lab->baseline == lab->method_count) {
+        return rp_node_fail(at, "no method '%s'", name);
+    }
+    if (lab->method[lab->baseline].point_count > 1 && !lab->tune) {
+        return rp_node_fail(at, "'%s' has a sweep: which of its points? `tune` would choose one",
+                            name);
+    }
+    return RP_OK;
+}
+
+static rp_err check_size(const rp_node *root, const rp_labfile *lab) {
+    uint64_t points = 0;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < lab->method_count; i++) {
+        points += lab->method[i].point_count;
+        most = lab->method[i].point_count > most ? lab->method[i].point_count : most;
+    }
+    if (lab->tune && most == 1) {
+        return rp_node_fail(root, "tune: no method has a list of values to choose from");
+    }
+    uint64_t runs = points * lab->model_count * lab->seed_all;
+    if (runs > RP_LAB_RUNS_MAX) {
+        return rp_node_fail(root, "%llu runs; at most %d", (unsigned long long)runs,
+                            RP_LAB_RUNS_MAX);
+    }
+    return RP_OK;
+}
+
+static rp_err read_base_path(rp_arena *arena, rp_node *root, rp_labfile *lab) {
+    const char *base = NULL;
+    char *path;
+    rp_err err;
+    RP_TRY(rp_node_need(root, "base"));
+    RP_TRY(rp_node_string(root, "base", &base));
+    const char *slash = strrchr(lab->path, '/');
+    int folder = slash && base[0] != '/' ? (int)(slash - lab->path) + 1 : 0;
+    RP_TRY(rp_arena_printf(arena, &path, "%.*s%s", folder, lab->path, base));
+    lab->base = path;
+fail:
+    return err;
+}
+
+rp_err rp_labfile_read(rp_arena *arena, const char *path, rp_labfile *out) {
+    rp_node *root;
+    rp_node *base;
+    rp_node *tune;
+    rp_err err;
+    *out = (rp_labfile){.path = path};
+    RP_TRY(rp_config_read_file(arena, path, &root));
+    RP_TRY(read_base_path(arena, root, out));
+    RP_TRY(rp_config_read_file(arena, out->base, &base));
+    RP_TRY(read_models(arena, root, base, out));
+    RP_TRY(read_tune(root, &tune, out));
+    RP_TRY(read_seeds(arena, root, tune, out));
+    RP_TRY(read_methods(arena, root, out));
+    RP_TRY(read_baseline(root, out));
+    RP_TRY(rp_node_done(root));
+    RP_TRY(check_size(root, out));
+fail:
+    return err;
+}
+
+const rp_node *rp_labfile_blame(const rp_lab_method *method, const char *message) {
+    for (uint32_t i = 0; i < rp_node_count(method->node); i++) {
+        const char *at = strstr(message, rp_node_key(method->node, i));
+        if (at && at > message && at[-1] == ' ') {
+            return rp_node_item(method->node, i);
+        }
+    }
+    return method->node;
+}

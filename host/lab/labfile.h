@@ -1,0 +1,72 @@
+/* The file of a comparison: a base run file, and what is laid over it.
+ *
+ *   base: run.yaml                # relative to this file
+ *   models: [cnn-small]           # default: the base's
+ *   seeds: [1, 2, 3]
+ *   baseline: gpipe               # optional: paired differences against it
+ *   methods:
+ *     gpipe: {schedule: gpipe}
+ *     async: {schedule: async, optimizer.lr: [0.01, 0.02]}
+ *   tune: {metric: accuracy, seeds: [1]}
+ *
+ * Under a key of a method a list is a sweep over its items, and nothing else is; a value that is
+ * itself a list is written inside one: `cut: [[conv2, fc1]]`. */
+#ifndef RP_LAB_LABFILE_H
+#define RP_LAB_LABFILE_H
+
+#include "base/config.h"
+
+enum {
+    RP_LAB_METHODS_MAX = 64,
+    RP_LAB_MODELS_MAX = 32,
+    RP_LAB_SEEDS_MAX = 256,
+    RP_LAB_POINTS_MAX = 256, /* of one method */
+    RP_LAB_RUNS_MAX = 20000,
+    RP_LAB_NAME_BYTES = 41
+};
+
+/* One choice of values of a method. */
+typedef struct {
+    const char *label;      /* "lr=0.02", "" when the method has no sweep */
+    const char *tag;        /* the same, fit for a file's name */
+    const char *const *set; /* as of --set, in the file's order */
+    uint32_t set_count;
+} rp_lab_point;
+
+typedef struct {
+    const char *name;
+    const rp_node *node; /* its map, for messages */
+    const rp_lab_point *point;
+    uint32_t point_count;
+    const char *sweep;    /* the one key that is swept, NULL: none or several */
+    const double *number; /* by point, when all values of that key are numbers */
+} rp_lab_method;
+
+typedef enum { RP_LAB_AUTO, RP_LAB_ACCURACY, RP_LAB_LOSS } rp_lab_metric;
+
+typedef struct {
+    const char *path;
+    const char *base;          /* resolved against the file's folder */
+    const char *const *model;  /* as they are written */
+    const char *const *folder; /* by model: its name, fit for a file's */
+    uint32_t model_count;
+    const uint64_t *seed; /* first those of `seeds`, then those only tuning uses */
+    uint32_t seed_count;  /* of `seeds` */
+    uint32_t seed_all;    /* with those of tuning */
+    const rp_lab_method *method;
+    uint32_t method_count;
+    uint32_t baseline; /* method_count: none */
+    bool tune;
+    rp_lab_metric metric;
+    const bool *tunes; /* by seed */
+} rp_labfile;
+
+/* Everything lives in `arena`. The base is read for its model only; see plan.h for the rest.
+ * errors  USAGE with file and line */
+rp_err rp_labfile_read(rp_arena *arena, const char *path, rp_labfile *out) RP_MUST_CHECK;
+
+/* The line to blame when the settings of a method are refused with `message`: of the key that the
+ * message names, or of the method. */
+const rp_node *rp_labfile_blame(const rp_lab_method *method, const char *message);
+
+#endif

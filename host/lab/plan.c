@@ -1,0 +1,399 @@
+#include "lab/plan.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "run/runfile.h"
+
+enum { PATH_BYTES = 480 }; /* less than what host/run takes for a run folder */
+
+/* ---- run files ------------------------------------------------------------------------------- */
+
+/* The --set assignments of a run: the method's, then model and seed. */
+static rp_err sets_of(rp_arena *arena, const rp_lab_plan *plan, const rp_lab_run *run,
+                      const char ***out, uint32_t *count) {
+    const rp_labfile *lab = plan->lab;
+    const rp_lab_point *point = &lab->method[run->method].point[run->point];
+    char *model;
+    char *seed;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)point->set_count + 2, out));
+    for (uint32_t i = 0; i < point->set_count; i++) {
+        (*out)[i] = point->set[i];
+    }
+    RP_TRY(rp_arena_printf(arena, &model, "model=%s", lab->model[run->model]));
+    RP_TRY(
+        rp_arena_printf(arena, &seed, "train.seed=%llu", (unsigned long long)lab->seed[run->seed]));
+    (*out)[point->set_count] = model;
+    (*out)[point->set_count + 1] = seed;
+    *count = point->set_count + 2;
+fail:
+    return err;
+}
+
+/* An error in what a method sets, seen from the lab file. */
+static rp_err blame(const rp_lab_plan *plan, const rp_lab_run *run, rp_err err) {
+    const rp_lab_method *method = &plan->lab->method[run->method];
+    char message[512];
+    if (rp_err_exit_code(err) != 2) {
+        return err;
+    }
+    (void)snprintf(message, sizeof message, "%s", rp_err_message());
+    const rp_node *node = rp_labfile_blame(method, message);
+    const char *hint = rp_node_is_list(node) ? " (a list is a sweep: a value that is a list is "
+                                               "written [[...]])"
+                                             : "";
+    return rp_node_fail(node, "the run '%s' would not start: %s%s", run->name, message, hint);
+}
+
+static rp_err text_of(rp_arena *arena, const rp_lab_plan *plan, const rp_lab_run *run, char **out) {
+    const char **set;
+    uint32_t count;
+    rp_node *root;
+    rp_err err;
+    RP_TRY(rp_config_read_file(arena, plan->lab->base, &root));
+    RP_TRY(sets_of(arena, plan, run, &set, &count));
+    for (uint32_t i = 0; i < count; i++) {
+        err = rp_config_set(arena, root, set[i]);
+        if (err != RP_OK) {
+            return blame(plan, run, err);
+        }
+    }
+    RP_TRY(rp_config_text(arena, root, out));
+fail:
+    return err;
+}
+
+/* A run that was begun must have been begun with these settings. */
+static rp_err same_file(const rp_lab_plan *plan, const rp_lab_run *run) {
+    rp_arena arena;
+    rp_arena_init(&arena, "run file", 0);
+    char *text;
+    char *there;
+    FILE *file = NULL;
+    rp_err err;
+    RP_TRY(text_of(&arena, plan, run, &text));
+    if (access(run->folder, F_OK) != 0) {
+        goto fail; /* not begun */
+    }
+    size_t bytes = strlen(text);
+    RP_TRY(RP_ARENA_NEW(&arena, bytes + 2, &there));
+    file = fopen(run->file, "re");
+    size_t got = file ? fread(there, 1, bytes + 1, file) : 0;
+    if (got != bytes || memcmp(there, text, bytes) != 0) {
+        err = rp_fail(RP_ERR_USAGE,
+                      "%s: this run was made with other settings; choose another --out, or remove "
+                      "%s to make it again",
+                      run->file, run->folder);
+    }
+fail:
+    if (file) {
+        (void)fclose(file);
+    }
+    rp_arena_finish(&arena);
+    return err;
+}
+
+static rp_err make_folder(char *path, size_t length) {
+    char end = path[length];
+    path[length] = '\0';
+    rp_err err = RP_OK;
+    if (mkdir(path, 0777) != 0 && errno != EEXIST) {
+        err = rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+    }
+    path[length] = end;
+    return err;
+}
+
+static rp_err write_text(const char *path, const char *text) {
+    char temporary[PATH_BYTES + 8];
+    (void)snprintf(temporary, sizeof temporary, "%s.tmp", path);
+    FILE *file = fopen(temporary, "we");
+    bool good = file != NULL;
+    good = good && fputs(text, file) != EOF && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    if (file) {
+        good = fclose(file) == 0 && good;
+    }
+    if (!good || rename(temporary, path) != 0) {
+        rp_err err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(errno));
+        (void)unlink(temporary);
+        return err;
+    }
+    return RP_OK;
+}
+
+rp_err rp_lab_plan_write(const rp_lab_plan *plan, const rp_lab_run *run) {
+    rp_arena arena;
+    rp_arena_init(&arena, "run file", 0);
+    char *path;
+    char *text;
+    rp_err err;
+    RP_TRY(rp_arena_string(&arena, run->file, &path));
+    for (size_t i = strlen(plan->folder); path[i]; i++) {
+        if (path[i] == '/') {
+            RP_TRY(make_folder(path, i));
+        }
+    }
+    RP_TRY(text_of(&arena, plan, run, &text));
+    RP_TRY(write_text(run->file, text));
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+static rp_err check_run(rp_lab_plan *plan, const rp_lab_run *run, uint64_t *steps) {
+    rp_arena arena;
+    rp_arena_init(&arena, "check", 0);
+    const char **set;
+    uint32_t count;
+    rp_runfile file;
+    rp_err err;
+    RP_TRY(sets_of(&arena, plan, run, &set, &count));
+    err = rp_runfile_read(&arena, plan->lab->base, set, count, &file);
+    if (err != RP_OK) {
+        err = blame(plan, run, err);
+        goto fail;
+    }
+    *steps = file.steps;
+    if (plan->lab->metric == RP_LAB_ACCURACY && !file.loss->class_target) {
+        err = rp_fail(RP_ERR_USAGE, "%s: tune.metric: the loss %s has no accuracy; expected loss",
+                      plan->lab->path, file.loss->name);
+    }
+    rp_runfile_close(&file);
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+/* A seed changes no run file's meaning, so one of them speaks for all. */
+rp_err rp_lab_plan_check(rp_lab_plan *plan) {
+    const rp_labfile *lab = plan->lab;
+    for (uint32_t i = 0; i < plan->run_count; i++) {
+        rp_lab_run *run = &plan->run[i];
+        bool ever = run->wanted || lab->tune; /* tuning may choose it */
+        if (!ever || run->steps || run->result.status == RP_LAB_FINISHED) {
+            continue;
+        }
+        uint64_t steps;
+        rp_err err = check_run(plan, run, &steps);
+        if (err != RP_OK) {
+            return err;
+        }
+        for (uint32_t seed = 0; seed < lab->seed_all; seed++) {
+            rp_lab_plan_run(plan, run->model, run->method, run->point, seed)->steps = steps;
+        }
+    }
+    return RP_OK;
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+rp_lab_run *rp_lab_plan_run(const rp_lab_plan *plan, uint32_t model, uint32_t method,
+                            uint32_t point, uint32_t seed) {
+    const rp_labfile *lab = plan->lab;
+    uint32_t points = plan->run_count / (lab->model_count * lab->seed_all);
+    uint32_t before = 0;
+    for (uint32_t i = 0; i < method; i++) {
+        before += lab->method[i].point_count;
+    }
+    return &plan->run[(model * lab->seed_all + seed) * points + before + point];
+}
+
+static rp_err name_run(rp_lab_plan *plan, rp_lab_run *run) {
+    const rp_labfile *lab = plan->lab;
+    const rp_lab_method *method = &lab->method[run->method];
+    const rp_lab_point *point = &method->point[run->point];
+    rp_arena *arena = plan->arena;
+    char *text;
+    rp_err err;
+    RP_TRY(rp_arena_printf(arena, &text, "%s%s%s", method->name, point->label[0] ? ", " : "",
+                           point->label));
+    run->label = text;
+    RP_TRY(rp_arena_printf(arena, &text, "%s/%s%s%s/seed-%llu", lab->folder[run->model],
+                           method->name, point->tag[0] ? "@" : "", point->tag,
+                           (unsigned long long)lab->seed[run->seed]));
+    run->name = text;
+    RP_TRY(rp_arena_printf(arena, &text, "%s/runs/%s", plan->folder, run->name));
+    run->folder = text;
+    if (strlen(text) >= PATH_BYTES) {
+        return rp_fail(RP_ERR_USAGE, "%s: path too long", text);
+    }
+    RP_TRY(rp_arena_printf(arena, &text, "%s.yaml", run->folder));
+    run->file = text;
+    RP_TRY(rp_arena_printf(arena, &text, "%s.log", run->folder));
+    run->log = text;
+fail:
+    return err;
+}
+
+static rp_err enumerate(rp_lab_plan *plan) {
+    const rp_labfile *lab = plan->lab;
+    uint32_t points = 0;
+    uint32_t n = 0;
+    rp_err err;
+    for (uint32_t i = 0; i < lab->method_count; i++) {
+        points += lab->method[i].point_count;
+    }
+    plan->run_count = lab->model_count * lab->seed_all * points;
+    RP_TRY(RP_ARENA_NEW(plan->arena, plan->run_count, &plan->run));
+    for (uint32_t model = 0; model < lab->model_count; model++) {
+        for (uint32_t seed = 0; seed < lab->seed_all; seed++) {
+            for (uint32_t method = 0; method < lab->method_count; method++) {
+                for (uint32_t point = 0; point < lab->method[method].point_count; point++) {
+                    rp_lab_run *run = &plan->run[n++];
+                    run->model = model;
+                    run->seed = seed;
+                    run->method = method;
+                    run->point = point;
+                    RP_TRY(name_run(plan, run));
+                }
+            }
+        }
+    }
+    RP_ASSERT(n == plan->run_count);
+fail:
+    return err;
+}
+
+static bool tuned(const rp_labfile *lab, uint32_t method) {
+    return lab->tune && lab->method[method].point_count > 1;
+}
+
+/* ---- tuning ---------------------------------------------------------------------------------- */
+
+bool rp_lab_metric_is_accuracy(const rp_lab_plan *plan, const rp_lab_result *result) {
+    return result->classes && plan->lab->metric != RP_LAB_LOSS;
+}
+
+double rp_lab_metric_of(const rp_lab_plan *plan, const rp_lab_result *result) {
+    if (result->status != RP_LAB_FINISHED || result->diverged) {
+        return (double)NAN;
+    }
+    return rp_lab_metric_is_accuracy(plan, result) ? result->accuracy
+           : plan->lab->metric == RP_LAB_ACCURACY  ? (double)NAN
+           : isfinite(result->eval_loss)           ? result->eval_loss
+                                                   : result->train_loss;
+}
+
+/* Mean over the tuning seeds, larger is better; NaN when one of them is no number. False when a
+ * run is still to be made. */
+static bool score_of(const rp_lab_plan *plan, uint32_t model, uint32_t method, uint32_t point,
+                     double *out) {
+    const rp_labfile *lab = plan->lab;
+    double sum = 0;
+    uint32_t count = 0;
+    for (uint32_t seed = 0; seed < lab->seed_all; seed++) {
+        if (!lab->tunes[seed]) {
+            continue;
+        }
+        const rp_lab_run *run = rp_lab_plan_run(plan, model, method, point, seed);
+        if (run->running || (run->result.status != RP_LAB_FINISHED && !run->tried)) {
+            return false;
+        }
+        double value = rp_lab_metric_of(plan, &run->result);
+        sum += rp_lab_metric_is_accuracy(plan, &run->result) ? value : -value;
+        count++;
+    }
+    *out = sum / count;
+    return true;
+}
+
+/* The first of the best ones. */
+static uint32_t choose(const rp_lab_plan *plan, uint32_t model, uint32_t method) {
+    uint32_t best = RP_LAB_NONE_IS_GOOD;
+    double best_score = 0;
+    for (uint32_t point = 0; point < plan->lab->method[method].point_count; point++) {
+        double score;
+        if (!score_of(plan, model, method, point, &score)) {
+            return RP_LAB_NOT_CHOSEN;
+        }
+        if (isfinite(score) && (best == RP_LAB_NONE_IS_GOOD || score > best_score)) {
+            best = point;
+            best_score = score;
+        }
+    }
+    return best;
+}
+
+static void choose_all(rp_lab_plan *plan) {
+    const rp_labfile *lab = plan->lab;
+    for (uint32_t i = 0; i < lab->model_count * lab->method_count; i++) {
+        uint32_t method = i % lab->method_count;
+        plan->chosen[i] = tuned(lab, method) ? choose(plan, i / lab->method_count, method) : 0;
+    }
+    for (uint32_t i = 0; i < plan->run_count; i++) {
+        rp_lab_run *run = &plan->run[i];
+        uint32_t chosen = plan->chosen[run->model * lab->method_count + run->method];
+        bool every = !tuned(lab, run->method);
+        run->wanted = ((every || chosen == run->point) && run->seed < lab->seed_count) ||
+                      (!every && lab->tunes[run->seed]);
+    }
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+rp_err rp_lab_plan_make(rp_arena *arena, const rp_labfile *lab, const char *folder,
+                        rp_lab_plan *out) {
+    rp_err err;
+    *out = (rp_lab_plan){.arena = arena, .lab = lab, .folder = folder};
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)lab->model_count * lab->method_count, &out->chosen));
+    RP_TRY(enumerate(out));
+    for (uint32_t i = 0; i < out->run_count; i++) {
+        rp_lab_run *run = &out->run[i];
+        RP_TRY(same_file(out, run));
+        RP_TRY(rp_lab_result_read(arena, run->folder, run->log, &run->result));
+    }
+    choose_all(out);
+fail:
+    return err;
+}
+
+rp_err rp_lab_plan_look(rp_lab_plan *plan, rp_lab_run *run) {
+    rp_err err = rp_lab_result_read(plan->arena, run->folder, run->log, &run->result);
+    if (err == RP_OK) {
+        choose_all(plan);
+    }
+    return err;
+}
+
+/* What tuning waits for goes first: the rest depends on it. */
+rp_lab_run *rp_lab_plan_next(rp_lab_plan *plan) {
+    const rp_labfile *lab = plan->lab;
+    for (int all = 0; all < 2; all++) {
+        for (uint32_t i = 0; i < plan->run_count; i++) {
+            rp_lab_run *run = &plan->run[i];
+            bool early = tuned(lab, run->method) && lab->tunes[run->seed];
+            if (run->wanted && !run->tried && run->result.status != RP_LAB_FINISHED &&
+                (all || early)) {
+                return run;
+            }
+        }
+    }
+    return NULL;
+}
+
+rp_lab_counts rp_lab_plan_count(const rp_lab_plan *plan) {
+    const rp_labfile *lab = plan->lab;
+    rp_lab_counts counts = {.complete = true};
+    for (uint32_t i = 0; i < plan->run_count; i++) {
+        const rp_lab_run *run = &plan->run[i];
+        if (!run->wanted) {
+            continue;
+        }
+        bool finished = run->result.status == RP_LAB_FINISHED;
+        counts.wanted++;
+        counts.finished += finished;
+        counts.failed += run->result.status == RP_LAB_FAILED;
+        counts.diverged += run->result.diverged;
+        counts.steps_left += finished ? 0 : run->steps;
+        counts.complete = counts.complete && finished;
+    }
+    for (uint32_t i = 0; i < lab->model_count * lab->method_count; i++) {
+        counts.complete = counts.complete && plan->chosen[i] != RP_LAB_NOT_CHOSEN;
+    }
+    return counts;
+}

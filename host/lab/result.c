@@ -1,0 +1,408 @@
+#include "lab/result.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <jansson.h>
+
+enum { LINE_BYTES = 1024, EVALS_MAX = 100000 };
+
+static const double none = (double)NAN;
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static double number(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : none;
+}
+
+static rp_err text(rp_arena *arena, const json_t *object, const char *key, const char **out) {
+    const char *value = json_string_value(json_object_get(object, key));
+    char *copy;
+    rp_err err = rp_arena_string(arena, value ? value : "", &copy);
+    *out = err == RP_OK ? copy : "";
+    return err;
+}
+
+/* Whole, and fit to count with. */
+static bool index_of(const json_t *object, const char *key, uint64_t max, uint64_t *out) {
+    const json_t *value = json_object_get(object, key);
+    json_int_t whole = json_integer_value(value);
+    *out = whole > 0 ? (uint64_t)whole : 0;
+    return json_is_integer(value) && whole >= 0 && *out <= max;
+}
+
+/* ---- summary.json ---------------------------------------------------------------------------- */
+
+static rp_err read_stage(rp_arena *arena, const json_t *object, rp_lab_stage *out) {
+    const json_t *layers = json_object_get(object, "layers");
+    const char *first = json_string_value(json_array_get(layers, 0));
+    size_t count = json_array_size(layers);
+    const char *last = count ? json_string_value(json_array_get(layers, count - 1)) : NULL;
+    char *copy;
+    rp_err err;
+    *out = (rp_lab_stage){
+        .busy_s = number(object, "busy_s"),
+        .idle_s = number(object, "idle_s"),
+        .weight_bytes = number(object, "weight_bytes"),
+        .device_bytes_max = number(object, "device_bytes_max"),
+        .weight_versions_max = number(object, "weight_versions_max"),
+        .in_flight_max = number(object, "in_flight_max"),
+        .gap_max = number(object, "gap_max"),
+    };
+    RP_TRY(text(arena, object, "board", &out->board));
+    RP_TRY(rp_arena_string(arena, first ? first : "", &copy));
+    out->first_layer = copy;
+    RP_TRY(rp_arena_string(arena, last ? last : "", &copy));
+    out->last_layer = copy;
+fail:
+    return err;
+}
+
+static rp_err read_stages(rp_arena *arena, const json_t *root, rp_lab_result *out) {
+    const json_t *stages = json_object_get(root, "stage");
+    size_t count = json_array_size(stages);
+    rp_err err;
+    count = count < RP_LAB_STAGES_MAX ? count : RP_LAB_STAGES_MAX;
+    RP_TRY(RP_ARENA_NEW(arena, count + 1, &out->stage));
+    for (size_t i = 0; i < count; i++) {
+        RP_TRY(read_stage(arena, json_array_get(stages, i), &out->stage[i]));
+    }
+    out->stage_count = (uint32_t)count;
+fail:
+    return err;
+}
+
+static rp_err take_summary(rp_arena *arena, const json_t *root, rp_lab_result *out) {
+    const json_t *eval = json_object_get(root, "eval");
+    const json_t *ledger = json_object_get(root, "ledger");
+    const char *status = json_string_value(json_object_get(root, "status"));
+    rp_err err;
+    out->status = !status                              ? RP_LAB_FAILED
+                  : strcmp(status, "finished") == 0    ? RP_LAB_FINISHED
+                  : strcmp(status, "interrupted") == 0 ? RP_LAB_INTERRUPTED
+                                                       : RP_LAB_FAILED;
+    RP_TRY(text(arena, root, "note", &out->note));
+    RP_TRY(text(arena, root, "model", &out->model));
+    RP_TRY(text(arena, root, "schedule", &out->schedule));
+    out->steps = number(root, "steps");
+    out->epochs = number(root, "epochs");
+    out->seconds = number(root, "seconds");
+    out->samples = number(root, "samples");
+    out->samples_per_s = number(root, "samples_per_s");
+    out->bubble = number(root, "bubble");
+    out->train_loss = number(json_object_get(root, "train"), "loss");
+    out->classes = json_object_get(eval, "accuracy") != NULL;
+    out->eval_loss = number(eval, "loss");
+    out->accuracy = number(eval, "accuracy");
+    out->eval_samples = number(eval, "samples");
+    out->lost = number(ledger, "lost");
+    out->repeated = number(ledger, "repeated");
+    out->recoveries = (double)json_array_size(json_object_get(root, "recovery"));
+    bool finite = isfinite(out->train_loss) && (!eval || isfinite(out->eval_loss)) &&
+                  (!out->classes || isfinite(out->accuracy));
+    out->diverged = out->status == RP_LAB_FINISHED && !finite;
+    RP_TRY(read_stages(arena, root, out));
+fail:
+    return err;
+}
+
+static rp_err read_summary(rp_arena *arena, const char *folder, rp_lab_result *out) {
+    char *path;
+    rp_err err = rp_arena_printf(arena, &path, "%s/summary.json", folder);
+    struct stat status;
+    if (err != RP_OK || stat(path, &status) != 0) {
+        return err;
+    }
+    json_error_t problem;
+    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &problem);
+    if (!json_is_object(root)) {
+        char *note;
+        json_decref(root);
+        out->status = RP_LAB_FAILED;
+        err = rp_arena_printf(arena, &note, "summary.json can not be read: %s", problem.text);
+        out->note = err == RP_OK ? note : "";
+        return err;
+    }
+    out->ended_s = (int64_t)status.st_mtim.tv_sec;
+    err = take_summary(arena, root, out);
+    json_decref(root);
+    return err;
+}
+
+/* ---- log.jsonl ------------------------------------------------------------------------------- */
+
+typedef struct {
+    rp_arena *arena;
+    rp_lab_result *out;
+    uint64_t steps, width; /* of a bin */
+    uint64_t epoch_steps;  /* 0: not known yet */
+    double loss[RP_LAB_BINS];
+    uint32_t loss_count[RP_LAB_BINS];
+    uint32_t eval_room;
+    rp_lab_prediction *stage[RP_LAB_STAGES_MAX];
+    uint32_t (*stage_count)[RP_LAB_BINS]; /* lines by stage and bin */
+} log_reader;
+
+static rp_err take_eval(log_reader *r, const json_t *line, uint64_t step) {
+    rp_lab_result *out = r->out;
+    if (out->eval_count == r->eval_room && r->eval_room < EVALS_MAX) {
+        rp_lab_eval *more;
+        uint32_t room = r->eval_room ? 2 * r->eval_room : 16;
+        rp_err err = RP_ARENA_NEW(r->arena, room, &more);
+        if (err != RP_OK) {
+            return err;
+        }
+        if (out->eval_count > 0) {
+            memcpy(more, out->eval, out->eval_count * sizeof *more);
+        }
+        out->eval = more;
+        r->eval_room = room;
+    }
+    if (out->eval_count < r->eval_room) {
+        out->eval[out->eval_count++] = (rp_lab_eval){.epoch = none,
+                                                     .step = (double)step + 1,
+                                                     .time_s = number(line, "time_s"),
+                                                     .loss = number(line, "loss"),
+                                                     .accuracy = number(line, "accuracy")};
+    }
+    return RP_OK;
+}
+
+static rp_err take_prediction(log_reader *r, const json_t *line, uint32_t bin) {
+    uint64_t stage;
+    rp_lab_prediction *p;
+    if (!index_of(line, "stage", RP_LAB_STAGES_MAX - 1, &stage)) {
+        return RP_OK;
+    }
+    if (!r->stage[stage]) {
+        rp_err err = RP_ARENA_NEW(r->arena, 1, &r->stage[stage]);
+        if (err != RP_OK) {
+            return err;
+        }
+        r->stage[stage]->stage = (uint32_t)stage;
+        r->stage[stage]->gap_max = none;
+    }
+    p = r->stage[stage];
+    double gap = number(line, "gap");
+    double error = number(line, "error");
+    double stale = number(line, "stale_error");
+    p->gap_max = gap > p->gap_max || !isfinite(p->gap_max) ? gap : p->gap_max;
+    p->lines++;
+    p->error_mean += error; /* sums until the end */
+    p->stale_mean += stale;
+    p->error[bin] += error;
+    p->stale[bin] += stale;
+    r->stage_count[stage][bin]++;
+    return RP_OK;
+}
+
+/* One line: a step, or an event. */
+static rp_err take_line(log_reader *r, const json_t *line) {
+    const char *event = json_string_value(json_object_get(line, "event"));
+    uint64_t step;
+    uint64_t epoch;
+    if (!index_of(line, "step", UINT64_C(1) << 48, &step)) {
+        return RP_OK;
+    }
+    uint64_t at = step / r->width;
+    uint32_t bin = at < RP_LAB_BINS ? (uint32_t)at : RP_LAB_BINS - 1;
+    if (!event) {
+        double loss = number(line, "loss");
+        if (r->epoch_steps == 0 && index_of(line, "epoch", UINT32_MAX, &epoch) && epoch > 0) {
+            r->epoch_steps = step / epoch;
+        }
+        r->loss[bin] += loss; /* NaN stays: this bin has no mean */
+        r->loss_count[bin]++;
+        return RP_OK;
+    }
+    if (strcmp(event, "eval") == 0) {
+        return take_eval(r, line, step);
+    }
+    if (strcmp(event, "prediction") == 0) {
+        return take_prediction(r, line, bin);
+    }
+    if (strcmp(event, "skipped") == 0) {
+        r->out->skipped++;
+    }
+    return RP_OK;
+}
+
+static rp_err finish_bins(log_reader *r) {
+    rp_lab_result *out = r->out;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(r->arena, RP_LAB_BINS, &out->bin_loss));
+    out->bin_steps = (double)r->width;
+    for (uint32_t i = 0; i < RP_LAB_BINS; i++) {
+        out->bin_loss[i] = r->loss_count[i] ? r->loss[i] / r->loss_count[i] : none;
+        out->bin_count = r->loss_count[i] ? i + 1 : out->bin_count;
+    }
+    if (r->epoch_steps == 0 && out->epochs == 1) {
+        r->epoch_steps = r->steps; /* one epoch and nothing else */
+    }
+    for (uint32_t i = 0; i < out->eval_count && r->epoch_steps; i++) {
+        out->eval[i].epoch = out->eval[i].step / (double)r->epoch_steps;
+    }
+fail:
+    return err;
+}
+
+static rp_err finish_predictions(log_reader *r) {
+    rp_lab_result *out = r->out;
+    rp_err err;
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < RP_LAB_STAGES_MAX; k++) {
+        count += r->stage[k] != NULL;
+    }
+    RP_TRY(RP_ARENA_NEW(r->arena, (size_t)count + 1, &out->prediction));
+    for (uint32_t k = 0; k < RP_LAB_STAGES_MAX; k++) {
+        rp_lab_prediction *p = r->stage[k];
+        if (!p) {
+            continue;
+        }
+        p->error_mean /= (double)p->lines;
+        p->stale_mean /= (double)p->lines;
+        for (uint32_t i = 0; i < RP_LAB_BINS; i++) {
+            p->error[i] = r->stage_count[k][i] ? p->error[i] / r->stage_count[k][i] : none;
+            p->stale[i] = r->stage_count[k][i] ? p->stale[i] / r->stage_count[k][i] : none;
+        }
+        out->prediction[out->prediction_count++] = *p;
+    }
+fail:
+    return err;
+}
+
+/* What is behind the last line is no line. */
+static bool at_end(FILE *file) {
+    int c;
+    do {
+        c = getc(file);
+    } while (c == '\n' || c == '\r' || c == ' ');
+    return c == EOF || ungetc(c, file) == EOF;
+}
+
+/* Bins are a run's own: as many steps each as make RP_LAB_BINS of them. */
+static rp_err read_lines(rp_arena *arena, FILE *file, rp_lab_result *out) {
+    log_reader *r;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, 1, &r));
+    *r = (log_reader){.arena = arena, .out = out, .width = 1};
+    RP_TRY(RP_ARENA_NEW(arena, RP_LAB_STAGES_MAX, &r->stage_count));
+    if (out->steps > 0 && out->steps < 1e15) {
+        r->steps = (uint64_t)out->steps;
+        r->width = (r->steps + RP_LAB_BINS - 1) / RP_LAB_BINS;
+    }
+    for (uint64_t count = 1; !at_end(file); count++) {
+        json_error_t problem;
+        json_t *line = json_loadf(file, JSON_DISABLE_EOF_CHECK, &problem);
+        if (!line) {
+            char *note;
+            RP_TRY(rp_arena_printf(arena, &note, "line %llu of log.jsonl is no JSON: %s",
+                                   (unsigned long long)count, problem.text));
+            out->status = RP_LAB_FAILED;
+            out->note = note;
+            break;
+        }
+        err = take_line(r, line);
+        json_decref(line);
+        RP_TRY(err);
+    }
+    RP_TRY(finish_bins(r));
+    RP_TRY(finish_predictions(r));
+fail:
+    return err;
+}
+
+static rp_err read_log(rp_arena *arena, const char *folder, rp_lab_result *out) {
+    char *path;
+    rp_err err = rp_arena_printf(arena, &path, "%s/log.jsonl", folder);
+    FILE *file = err == RP_OK ? fopen(path, "re") : NULL;
+    if (err != RP_OK) {
+        return err;
+    }
+    if (!file) {
+        out->status = RP_LAB_FAILED;
+        out->note = "log.jsonl can not be read";
+        return RP_OK;
+    }
+    err = read_lines(arena, file, out);
+    (void)fclose(file);
+    return err;
+}
+
+/* ---- what it said ---------------------------------------------------------------------------- */
+
+/* The last line with an error, behind "error: ". */
+static rp_err read_said(rp_arena *arena, const char *path, rp_lab_result *out) {
+    FILE *file = fopen(path, "re");
+    char line[LINE_BYTES];
+    char last[LINE_BYTES] = "";
+    if (!file) {
+        return RP_OK;
+    }
+    while (fgets(line, sizeof line, file)) {
+        const char *found = strstr(line, " error: ");
+        if (found) {
+            (void)snprintf(last, sizeof last, "%s", found + strlen(" error: "));
+            last[strcspn(last, "\r\n")] = '\0';
+        }
+    }
+    (void)fclose(file);
+    if (!last[0]) {
+        return RP_OK;
+    }
+    char *note;
+    rp_err err = rp_arena_string(arena, last, &note);
+    if (err == RP_OK) {
+        out->note = note;
+        out->status = strncmp(note, "interrupted", strlen("interrupted")) == 0 ? RP_LAB_INTERRUPTED
+                                                                               : RP_LAB_FAILED;
+    }
+    return err;
+}
+
+rp_err rp_lab_result_read(rp_arena *arena, const char *folder, const char *log,
+                          rp_lab_result *out) {
+    *out = (rp_lab_result){.status = RP_LAB_OPEN,
+                           .note = "",
+                           .model = "",
+                           .schedule = "",
+                           .steps = none,
+                           .epochs = none,
+                           .seconds = none,
+                           .samples = none,
+                           .samples_per_s = none,
+                           .bubble = none,
+                           .train_loss = none,
+                           .eval_loss = none,
+                           .accuracy = none,
+                           .eval_samples = none,
+                           .lost = none,
+                           .repeated = none,
+                           .recoveries = none};
+    rp_err err;
+    RP_TRY(read_summary(arena, folder, out));
+    if (out->status == RP_LAB_FINISHED) {
+        RP_TRY(read_log(arena, folder, out));
+    } else {
+        RP_TRY(read_said(arena, log, out));
+    }
+fail:
+    return err;
+}
+
+double rp_lab_result_gain(const rp_lab_result *result) {
+    double error = 0;
+    double stale = 0;
+    for (uint32_t i = 0; i < result->prediction_count; i++) {
+        const rp_lab_prediction *p = &result->prediction[i];
+        if (p->gap_max > 0) {
+            error += p->error_mean;
+            stale += p->stale_mean;
+        }
+    }
+    return error > 0 ? stale / error : none;
+}

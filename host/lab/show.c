@@ -1,0 +1,240 @@
+#include "lab/show.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "lab/cells.h"
+
+enum { LINE_BYTES = 512, BAR = 20 };
+
+static const int64_t live_every_ns = RP_NS_PER_S / 4;
+static const int64_t plain_every_ns = 30 * RP_NS_PER_S;
+
+static rp_lab_show *current; /* the one whose line a log line must clear */
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    double seconds, steps;
+} pace;
+
+static void add_pace(pace *to, double seconds, double steps) {
+    if (seconds > 0 && steps > 0) {
+        to->seconds += seconds;
+        to->steps += steps;
+    }
+}
+
+/* Seconds a step of a run, from those that are most like it. */
+static double step_s(const rp_lab_plan *plan, const rp_lab_run *like, const rp_lab_job *job,
+                     uint32_t jobs, int64_t now_ns) {
+    pace same = {0};
+    pace model = {0};
+    pace any = {0};
+    for (uint32_t i = 0; i < plan->run_count; i++) {
+        const rp_lab_run *run = &plan->run[i];
+        double seconds = run->result.seconds;
+        double steps = run->result.steps;
+        for (uint32_t j = 0; j < jobs; j++) {
+            if (job[j].run == run) {
+                seconds = (double)(now_ns - job[j].start_ns) * 1e-9;
+                steps = (double)(job[j].step - job[j].step_first);
+            }
+        }
+        if (run->result.status != RP_LAB_FINISHED && !run->running) {
+            continue;
+        }
+        add_pace(&any, seconds, steps);
+        if (run->model == like->model) {
+            add_pace(&model, seconds, steps);
+            add_pace(run->method == like->method ? &same : &(pace){0}, seconds, steps);
+        }
+    }
+    const pace *best = same.steps > 0 ? &same : model.steps > 0 ? &model : &any;
+    return best->steps > 0 ? best->seconds / best->steps : (double)NAN;
+}
+
+double rp_lab_time_left(const rp_lab_plan *plan, const rp_lab_job *job, uint32_t jobs,
+                        int64_t now_ns) {
+    double seconds = 0;
+    for (uint32_t i = 0; i < plan->run_count; i++) {
+        const rp_lab_run *run = &plan->run[i];
+        bool over = run->result.status == RP_LAB_FINISHED || (run->tried && !run->running);
+        if (!run->wanted || over) {
+            continue;
+        }
+        uint64_t done = 0;
+        for (uint32_t j = 0; j < jobs; j++) {
+            done = job[j].run == run ? job[j].step : done;
+        }
+        double left = run->steps > done ? (double)(run->steps - done) : 0;
+        seconds += left * step_s(plan, run, job, jobs, now_ns);
+    }
+    return seconds / jobs;
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+static void clear(rp_lab_show *show) {
+    if (show->drawn) {
+        (void)fputs("\r\033[K", stderr);
+        show->drawn = false;
+    }
+}
+
+static void before_log_line(void) {
+    if (current) {
+        clear(current);
+    }
+}
+
+static uint32_t over_of(const rp_lab_plan *plan) {
+    uint32_t over = 0;
+    for (uint32_t i = 0; i < plan->run_count; i++) {
+        const rp_lab_run *run = &plan->run[i];
+        over +=
+            run->wanted && !run->running && (run->tried || run->result.status == RP_LAB_FINISHED);
+    }
+    return over;
+}
+
+static void add_left(char *line, double seconds) {
+    char text[RP_LAB_CELL_BYTES];
+    size_t used = strlen(line);
+    if (isfinite(seconds) && seconds > 0) {
+        rp_lab_say_duration(seconds < 10 ? 10 : seconds, text); /* no tenths of a guess */
+        (void)snprintf(line + used, LINE_BYTES - used, ", %s left", text);
+    }
+}
+
+static void add_job(char *line, const rp_lab_plan *plan, const rp_lab_job *job) {
+    const rp_lab_run *run = job->run;
+    size_t used = strlen(line);
+    (void)snprintf(line + used, LINE_BYTES - used, " | %s, %s, seed %llu: step %llu/%llu",
+                   run->label, plan->lab->folder[run->model],
+                   (unsigned long long)plan->lab->seed[run->seed], (unsigned long long)job->step,
+                   (unsigned long long)run->steps);
+    used = strlen(line);
+    if (isfinite(job->loss)) {
+        (void)snprintf(line + used, LINE_BYTES - used, ", loss %.4g", job->loss);
+    } else if (job->step > 0) {
+        (void)snprintf(line + used, LINE_BYTES - used, ", loss not finite");
+    }
+}
+
+static void make_line(const rp_lab_show *show, const rp_lab_job *job, uint32_t jobs, char *line) {
+    const rp_lab_plan *plan = show->plan;
+    rp_lab_counts counts = rp_lab_plan_count(plan);
+    uint32_t over = over_of(plan);
+    uint64_t done = 0;
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < plan->run_count; i++) {
+        const rp_lab_run *run = &plan->run[i];
+        bool finished = run->result.status == RP_LAB_FINISHED;
+        all += run->wanted ? run->steps : 0;
+        done += run->wanted && finished ? run->steps : 0;
+    }
+    for (uint32_t j = 0; j < jobs; j++) {
+        done += job[j].run ? job[j].step : 0;
+    }
+    double share = all ? (double)done / (double)all : 0;
+    int full = share < 1 ? (int)(share * BAR) : BAR;
+    (void)snprintf(line, LINE_BYTES, "%u/%u runs [%.*s%*s] %.0f %%", over, counts.wanted, full,
+                   "####################", BAR - full, "", 100 * share);
+    add_left(line, rp_lab_time_left(plan, job, jobs, rp_clock_now_ns(show->clock)));
+    for (uint32_t j = 0; j < jobs; j++) {
+        if (job[j].run) {
+            add_job(line, plan, &job[j]);
+        }
+    }
+}
+
+/* As much as fits; the last column would make some terminals wrap. */
+static void cut_line(char *line) {
+    struct winsize size;
+    size_t columns = 80;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20) {
+        columns = size.ws_col;
+    }
+    if (strlen(line) >= columns) {
+        line[columns - 1] = '\0'; /* a character cut in two is not shown */
+    }
+}
+
+void rp_lab_show_open(rp_lab_show *show, const rp_lab_plan *plan, const rp_clock *clock) {
+    const char *terminal = getenv("TERM");
+    bool dumb = !terminal || strcmp(terminal, "dumb") == 0;
+    *show = (rp_lab_show){.plan = plan,
+                          .clock = clock,
+                          .live = isatty(STDERR_FILENO) && !dumb,
+                          .drawn_ns = rp_clock_now_ns(clock)};
+    if (show->live) {
+        current = show;
+        rp_log_hook(before_log_line);
+    }
+}
+
+void rp_lab_show_begin(rp_lab_show *show, const rp_lab_job *job) {
+    const rp_labfile *lab = show->plan->lab;
+    const rp_lab_run *run = job->run;
+    if (!show->live) {
+        (void)fprintf(stderr, "%s, %s, seed %llu: %s\n", run->label, lab->folder[run->model],
+                      (unsigned long long)lab->seed[run->seed],
+                      job->step_first ? "goes on" : "begins");
+    }
+}
+
+void rp_lab_show_end(rp_lab_show *show, const rp_lab_run *run) {
+    const rp_labfile *lab = show->plan->lab;
+    const rp_lab_result *result = &run->result;
+    rp_lab_counts counts = rp_lab_plan_count(show->plan);
+    char text[RP_LAB_CELL_BYTES];
+    clear(show);
+    (void)fprintf(stderr, "%u/%u  %s, %s, seed %llu: %s", over_of(show->plan), counts.wanted,
+                  run->label, lab->folder[run->model], (unsigned long long)lab->seed[run->seed],
+                  rp_lab_say_status(result));
+    if (result->status == RP_LAB_FINISHED) {
+        rp_lab_say_duration(result->seconds, text);
+        (void)fprintf(stderr, " in %s", text);
+        if (result->classes && !result->diverged) {
+            (void)fprintf(stderr, ", test accuracy %.2f %%", 100 * result->accuracy);
+        } else if (isfinite(result->eval_loss) && !result->diverged) {
+            (void)fprintf(stderr, ", test loss %.4g", result->eval_loss);
+        }
+    } else if (result->note[0]) {
+        (void)fprintf(stderr, ": %s", result->note);
+    }
+    (void)fputc('\n', stderr);
+}
+
+void rp_lab_show_update(rp_lab_show *show, const rp_lab_job *job, uint32_t jobs) {
+    char line[LINE_BYTES];
+    int64_t now_ns = rp_clock_now_ns(show->clock);
+    int64_t every_ns = show->live ? live_every_ns : plain_every_ns;
+    if (now_ns - show->drawn_ns < every_ns) {
+        return;
+    }
+    make_line(show, job, jobs, line);
+    if (show->live) {
+        cut_line(line);
+        (void)fprintf(stderr, "\r%s\033[K", line);
+        show->drawn = true;
+    } else {
+        (void)fprintf(stderr, "%s\n", line);
+    }
+    (void)fflush(stderr);
+    show->drawn_ns = now_ns;
+}
+
+void rp_lab_show_close(rp_lab_show *show) {
+    clear(show);
+    if (current == show) {
+        current = NULL;
+        rp_log_hook(NULL);
+    }
+}

@@ -1,0 +1,28 @@
+/* What a person sees while the runs are made: on a terminal one line that is drawn again, elsewhere
+ * a line when a run begins, one when it ends, and one every half minute. On standard error. */
+#ifndef RP_LAB_SHOW_H
+#define RP_LAB_SHOW_H
+
+#include "lab/job.h"
+
+typedef struct {
+    const rp_lab_plan *plan;
+    const rp_clock *clock;
+    bool live;  /* a terminal */
+    bool drawn; /* the line stands there */
+    int64_t drawn_ns;
+} rp_lab_show;
+
+/* Only one may be open: its line is cleared before a log line is printed (rp_log_hook). */
+void rp_lab_show_open(rp_lab_show *show, const rp_lab_plan *plan, const rp_clock *clock);
+void rp_lab_show_begin(rp_lab_show *show, const rp_lab_job *job);
+void rp_lab_show_end(rp_lab_show *show, const rp_lab_run *run);
+void rp_lab_show_update(rp_lab_show *show, const rp_lab_job *job, uint32_t jobs);
+void rp_lab_show_close(rp_lab_show *show); /* accepts a zeroed one */
+
+/* Seconds that the wanted runs which are not finished will take, by what finished ones took a step:
+ * of the same method and model, else of the same model, else of any; NaN when nothing is known. */
+double rp_lab_time_left(const rp_lab_plan *plan, const rp_lab_job *job, uint32_t jobs,
+                        int64_t now_ns);
+
+#endif

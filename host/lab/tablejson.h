@@ -1,0 +1,11 @@
+/* table.json: every number of the report, for programs. */
+#ifndef RP_LAB_TABLEJSON_H
+#define RP_LAB_TABLEJSON_H
+
+#include "lab/report.h"
+
+/* `flags` are jansson's. */
+rp_err rp_lab_json(const rp_lab_table *table, const rp_lab_report_options *options, FILE *file,
+                   size_t flags) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Comparisons: made by one command, kept, and counted right; wrong files start nothing."""
+import json
+import os
+import statistics
+
+import lab
+import program
+from lab import LAB, SOME
+
+
+class Comparison(lab.Case):
+    def test_numbers(self):
+        out, err = self.lab(self.lab_file())
+        self.assertIn("4 of 4 runs", out)
+        self.assertIn("fast", out)
+        self.assertIn("4/4", err)
+        table = self.table()
+        self.assertEqual(table["status"], "finished")
+        rows = {row["method"]: row for row in table["model"][0]["row"]}
+        value = {}
+        for method in ("slow", "fast"):
+            runs = [self.summary(f"mlp/{method}/seed-{seed}") for seed in (1, 2)]
+            for key, in_row in (("accuracy", "accuracy"), ("loss", "loss")):
+                value[method, key] = [run["eval"][key] for run in runs]
+                found = rows[method][in_row]
+                self.assertEqual(found["count"], 2)
+                self.assertAlmostEqual(found["mean"], statistics.mean(value[method, key]))
+                self.assertAlmostEqual(found["deviation"], statistics.stdev(value[method, key]))
+            memory = sum(max(r["stage"][k]["device_bytes_max"] for r in runs) for k in (0, 1))
+            self.assertEqual(rows[method]["device_bytes"], memory)
+        pairs = zip(value["fast", "loss"], value["slow", "loss"])
+        differences = [a - b for a, b in pairs]
+        found = rows["fast"]["loss_difference"]
+        mean, deviation = statistics.mean(differences), statistics.stdev(differences)
+        self.assertAlmostEqual(found["mean"], mean)
+        self.assertAlmostEqual(found["deviation"], deviation)
+        self.assertAlmostEqual(found["low"], mean - 12.7062 * deviation / 2**0.5, places=6)
+        self.assertEqual(sorted(table["differs"]), ["optimizer.lr", "schedule"])
+        self.assertIn("train.batch", table["equal"])
+        text = (self.dir / "out/table.md").read_text(encoding="utf-8")
+        self.assertIn("| mlp/slow/seed-2 | finished", text)
+
+    def test_finished_is_kept(self):
+        file = self.lab_file()
+        self.lab(file)
+        before = {p: p.stat().st_mtime_ns for p in (self.dir / "out/runs").rglob("*")}
+        table = self.table()
+        (self.dir / "out/table.json").unlink()
+        out, err = self.lab(file, "--format", "json", seconds=20)
+        self.assertEqual(json.loads(out), table)
+        self.assertEqual(self.table(), table)
+        self.assertNotIn("begins", err)
+        after = {p: p.stat().st_mtime_ns for p in (self.dir / "out/runs").rglob("*")}
+        self.assertEqual(before, after)
+        # More seeds and methods: only those are made.
+        file = self.lab_file(LAB.replace("[1, 2]", "[1, 2, 3]") + "  more: {schedule: zb-h1}\n")
+        _, err = self.lab(file)
+        self.assertEqual(err.count("begins"), 2 + 3)
+        # Other settings under the same names are not mixed in.
+        file = self.lab_file(LAB.replace("0.001", "0.002"))
+        err = self.refused("lab", file, "--out", "out")
+        self.assertIn("mlp/slow/seed-1", err)
+
+    def test_runs_are_those_of_train(self):
+        self.lab(self.lab_file())
+        words = ("--set", "schedule=1f1b", "--set", "train.seed=2")
+        self.ringpipe("train", self.run_file(), "--out", "alone", *words)
+        alone = self.losses(self.dir / "alone")
+        self.assertEqual(alone, self.losses(self.dir / "out/runs/mlp/fast/seed-2"))
+
+    def test_divergence_is_no_mean(self):
+        text = LAB + "  mad: {optimizer.lr: 100000000}\n"
+        out, _ = self.lab(self.lab_file(text, SOME.replace("epochs: 12", "epochs: 2")))
+        self.assertIn("diverged (2 of 2)", out)
+        row = self.table()["model"][0]["row"][2]
+        self.assertEqual(row["diverged"], 2)
+        self.assertIsNone(row["loss"])
+        self.assertIsNone(row["accuracy"])
+        self.assertGreater(row["samples_per_s"]["mean"], 0)
+
+    def test_sweep(self):
+        text = """\
+base: run.yaml
+models: [mlp, lenet]
+seeds: [1, 2]
+methods:
+  a: {optimizer.lr: [0.0001, 0.05]}
+  b: {schedule: 1f1b}
+tune: {metric: loss, seeds: [9]}
+"""
+        self.lab(self.lab_file(text), "--jobs", 2)
+        table = self.table()
+        self.assertEqual(table["runs_finished"], 2 * (2 + 2 + 2))
+        for model in table["model"]:
+            points = model["sweep"][0]["point"]
+            best = min(points, key=lambda point: point["score"]["mean"])
+            self.assertEqual([p["chosen"] for p in points], [p is best for p in points])
+            self.assertEqual(model["row"][0]["label"], "a, " + best["label"])
+
+    def test_dry_run(self):
+        out, _ = self.lab(self.lab_file(), "--dry-run")
+        self.assertEqual(out.count("to do"), 5)  # four runs, and the sum
+        self.assertIn("mlp/fast/seed-2", out)
+        self.assertFalse((self.dir / "out").exists())
+        out, _ = self.lab(self.lab_file(), "--dry-run", "--format", "json")
+        self.assertEqual(json.loads(out)["runs"], 4)
+
+    def test_example(self):
+        out, _ = self.lab(program.SOURCE / "host/lab/compare.yaml", "--dry-run")
+        self.assertIn("cnn-small/1f1b/seed-3", out)
+
+
+class Wrong(lab.Case):
+    def wrong(self, text, *wanted, line, run=program.RUN):
+        err = self.refused("lab", self.lab_file(text, run), "--out", "out")
+        self.assertIn(f"compare.yaml:{line}:", err)
+        for word in wanted:
+            self.assertIn(word, err)
+        self.assertFalse((self.dir / "out").exists(), "something was started")
+
+    def test_words(self):
+        self.assertIn("COMPARE.yaml", self.refused("lab"))
+        self.assertIn("absent.yaml", self.refused("lab", "absent.yaml"))
+        self.assertIn("x", self.refused("lab", self.lab_file(), "--jobs", "x"))
+        self.assertIn("--jobs", self.refused("lab", self.lab_file(), "--jobs", 0))
+
+    def test_file(self):
+        self.wrong(LAB + "surprise: 1\n", "surprise", line=7)
+        self.wrong(LAB.replace("[1, 2]", "[1, 1]"), "twice", line=2)
+        self.wrong(LAB.replace("baseline: slow", "baseline: slw"), "slw", line=3)
+        self.wrong(LAB.replace("fast:", "slow:"), "twice", line=6)
+
+    def test_settings(self):
+        """A method's wrong key is seen before anything starts, at its line."""
+        self.wrong(LAB.replace("0.001", "fast"), "optimizer.lr", "'fast'", line=5)
+        self.wrong(LAB.replace("schedule: 1f1b", "schedule: 1f1c"), "1f1c", line=6)
+        self.wrong(LAB.replace("optimizer.lr", "optimizer.rl"), "optimizer.rl", line=5)
+        self.wrong(LAB.replace("schedule: 1f1b", "cut: [fc2, fc3]"), "[[...]]", line=6)
+        self.wrong(LAB.replace("schedule: 1f1b", "train.batch.x: 1"), "train.batch", line=6)
+        text = LAB.replace("base: run.yaml", "base: run.yaml\nmodels: [mlp, mlq]")
+        self.assertIn("mlq", self.refused("lab", self.lab_file(text), "--out", "out"))
+
+    def test_base(self):
+        run = program.RUN.replace("batch: 64", "batch: many")
+        err = self.refused("lab", self.lab_file(LAB, run), "--out", "out")
+        self.assertIn("run.yaml:4", err)
+        self.assertFalse((self.dir / "out").exists())
+
+    def test_folder(self):
+        file = self.lab_file()
+        (self.dir / "taken").write_text("")
+        self.assertIn("taken", self.refused("lab", file, "--out", "taken"))
+        if os.getuid():
+            self.assertIn("/proc", self.refused("lab", file, "--out", "/proc/x"))
+
+
+if __name__ == "__main__":
+    program.main()

@@ -1,0 +1,228 @@
+#include "folder.h"
+
+#include <math.h>
+
+#include "lab/cells.h"
+#include "lab/markdown.h"
+#include "lab/table.h"
+#include "lab/tablejson.h"
+
+#include <jansson.h>
+
+static rp_labfile lab;
+static rp_lab_plan plan;
+
+static rp_err open_plan(const char *text) {
+    (void)write_file("run.yaml", "model: mlp\noptimizer: {lr: 1}\nschedule: gpipe\n");
+    expect_ok(rp_labfile_read(&arena, write_file("compare.yaml", text), &lab));
+    return rp_lab_plan_make(&arena, &lab, in_folder("out"), &plan);
+}
+
+/* As if `ringpipe train` had been there. accuracy NaN: diverged. */
+static void finish_run(uint32_t method, uint32_t point, uint32_t seed, double accuracy,
+                       double speed) {
+    rp_lab_run *run = rp_lab_plan_run(&plan, 0, method, point, seed);
+    char text[1024];
+    char name[256];
+    char loss[32] = "null";
+    if (isfinite(accuracy)) {
+        (void)snprintf(loss, sizeof loss, "%g", 1 - accuracy);
+    }
+    (void)snprintf(text, sizeof text,
+                   "{\"status\": \"finished\", \"steps\": 4, \"epochs\": 1, \"seconds\": 2,"
+                   " \"train\": {\"loss\": 0.5}, \"eval\": {\"loss\": %s, \"accuracy\": %g},"
+                   " \"samples_per_s\": %g, \"stage\": [{\"layers\": [\"a\"], \"gap_max\": %u,"
+                   " \"device_bytes_max\": 1048576, \"weight_versions_max\": 1}]}",
+                   loss, isfinite(accuracy) ? accuracy : 0.1, speed, method);
+    (void)write_file("out/.lock", "");
+    expect_ok(rp_lab_plan_write(&plan, run));
+    (void)snprintf(name, sizeof name, "out/runs/%s/summary.json", run->name);
+    (void)write_file(name, text);
+    (void)snprintf(name, sizeof name, "out/runs/%s/log.jsonl", run->name);
+    (void)write_file(name, "{\"step\":0,\"epoch\":0,\"loss\":2}\n");
+    expect_ok(rp_lab_plan_look(&plan, run));
+}
+
+static const char two_methods[] = "base: run.yaml\nseeds: [1, 2, 3]\nbaseline: a\nmethods:\n"
+                                  "  a: {}\n  b: {schedule: 1f1b}\n  c: {optimizer.lr: 9}\n";
+
+static const char *cell(const rp_lab_table *table, const rp_lab_row *row, const char *title) {
+    static char text[RP_LAB_CELL_BYTES];
+    for (const rp_lab_column *c = rp_lab_columns; c->title; c++) {
+        if (strcmp(c->title, title) == 0 && c->shown(table)) {
+            c->say(table, row, text);
+            return text;
+        }
+    }
+    return "no such column";
+}
+
+static void differences_and_divergence(void **state) {
+    (void)state;
+    rp_lab_table table;
+    expect_ok(open_plan(two_methods));
+    for (uint32_t s = 0; s < 3; s++) {
+        finish_run(0, 0, s, 0.90 + 0.01 * s, 1000);
+        finish_run(1, 0, s, 0.92 + 0.0101 * s, 1500);
+        finish_run(2, 0, s, s == 1 ? (double)NAN : 0.99, 1000);
+    }
+    expect_ok(rp_lab_table_make(&arena, &plan, &table));
+    assert_int_equal(table.row_count, 3);
+    const rp_lab_row *b = &table.row[1];
+    expect_close(b->accuracy.mean, 0.9301, 1e-12, 0);
+    expect_close(b->accuracy_over.mean, 0.0201, 1e-12, 0);
+    expect_close(b->accuracy_over.deviation, 0.0001, 1e-9, 0);
+    expect_close(b->speed, 1.5, 1e-12, 0);
+    expect_close(b->gap_max, 1, 0, 0);
+    assert_int_equal(rp_lab_row_verdict(&table, b), 1);
+    assert_string_equal(cell(&table, b, "test accuracy %"), "93.01 \xc2\xb1 1.01");
+    assert_string_equal(cell(&table, b, "difference"), "+2.01 \xc2\xb1 0.01");
+    assert_string_equal(cell(&table, &table.row[0], "difference"), "baseline");
+    const rp_lab_row *c = &table.row[2]; /* two seeds of 99 % do not make a mean */
+    assert_int_equal(c->diverged, 1);
+    assert_string_equal(cell(&table, c, "test accuracy %"), "diverged (1 of 3)");
+    assert_string_equal(cell(&table, c, "difference"), "\xe2\x80\x93");
+    assert_int_equal(rp_lab_row_verdict(&table, c), -1);
+    assert_int_equal(table.differs_count, 2);
+    assert_string_equal(table.differs[0], "optimizer.lr");
+    assert_string_equal(table.differs[1], "schedule");
+    assert_int_equal(table.equal_count, 0);
+    rp_lab_counts counts = rp_lab_plan_count(&plan);
+    assert_true(counts.complete && counts.finished == 9 && counts.diverged == 1);
+}
+
+static void unfinished_rows(void **state) {
+    (void)state;
+    rp_lab_table table;
+    expect_ok(open_plan(two_methods));
+    finish_run(0, 0, 1, 0.5, 1000);
+    (void)write_file("out/runs/mlp/b/seed-1.log", "x run: error: no power\n");
+    expect_ok(rp_lab_plan_look(&plan, rp_lab_plan_run(&plan, 0, 1, 0, 0)));
+    expect_ok(rp_lab_table_make(&arena, &plan, &table));
+    assert_string_equal(cell(&table, &table.row[0], "test accuracy %"), "50.00"); /* one: no +- */
+    assert_string_equal(cell(&table, &table.row[0], "seeds"), "1 of 3");
+    assert_string_equal(cell(&table, &table.row[1], "test accuracy %"), "failed");
+    assert_string_equal(cell(&table, &table.row[1], "seeds"), "0 of 3, 1 failed");
+    assert_string_equal(cell(&table, &table.row[2], "test accuracy %"), "\xe2\x80\x93");
+    rp_lab_counts counts = rp_lab_plan_count(&plan);
+    assert_true(!counts.complete && counts.failed == 1 && counts.wanted == 9);
+}
+
+/* Tuned on seed 7, then the best of them on 1 and 2. */
+static void tuning_chooses(void **state) {
+    (void)state;
+    rp_lab_table table;
+    expect_ok(open_plan("base: run.yaml\nseeds: [1, 2]\nmethods:\n"
+                        "  a: {optimizer.lr: [1, 2, 3, 4]}\n  b: {}\ntune: {seeds: [7]}\n"));
+    const uint32_t tune_seed = 2;
+    assert_int_equal(rp_lab_plan_count(&plan).wanted, 4 + 2);
+    for (uint32_t point = 0; point < 4; point++) {
+        assert_int_equal(plan.chosen[0], RP_LAB_NOT_CHOSEN);
+        rp_lab_run *next = rp_lab_plan_next(&plan);
+        assert_int_equal(next->method, 0); /* tuning goes first */
+        assert_int_equal(next->point, point);
+        assert_int_equal(next->seed, tune_seed);
+        const double accuracy[] = {0.5, (double)NAN, 0.7, 0.7};
+        finish_run(0, point, tune_seed, accuracy[point], 1000);
+    }
+    assert_int_equal(plan.chosen[0], 2); /* the first of the best */
+    rp_lab_counts counts = rp_lab_plan_count(&plan);
+    assert_int_equal(counts.wanted, 4 + 2 + 2);
+    assert_false(counts.complete);
+    assert_int_equal(rp_lab_plan_next(&plan)->seed, 0);
+    expect_ok(rp_lab_table_make(&arena, &plan, &table));
+    assert_int_equal(table.row_count, 2);
+    assert_string_equal(table.row[0].label, "a, lr=3");
+    assert_int_equal(table.row[0].finished, 0); /* seed 7 is not one of its seeds */
+    assert_int_equal(table.tuning_count, 1);
+    assert_true(table.tuning[0].trial[2].chosen && !table.tuning[0].trial[2].at_edge);
+    assert_int_equal(table.tuning[0].trial[1].diverged, 1);
+}
+
+static void a_run_under_way_decides_nothing(void **state) {
+    (void)state;
+    expect_ok(open_plan("base: run.yaml\nseeds: [1]\nmethods:\n"
+                        "  a: {optimizer.lr: [1, 2]}\n  b: {}\ntune: {}\n"));
+    rp_lab_run *second = rp_lab_plan_run(&plan, 0, 0, 1, 0);
+    second->tried = second->running = true;
+    finish_run(0, 0, 0, 0.5, 1000);
+    assert_int_equal(plan.chosen[0], RP_LAB_NOT_CHOSEN);
+    second->running = false; /* it has failed */
+    expect_ok(rp_lab_plan_look(&plan, second));
+    assert_int_equal(plan.chosen[0], 0);
+}
+
+static void all_points_diverge(void **state) {
+    (void)state;
+    rp_lab_table table;
+    expect_ok(open_plan("base: run.yaml\nseeds: [1]\nmethods:\n"
+                        "  a: {optimizer.lr: [1, 2]}\ntune: {}\n"));
+    finish_run(0, 0, 0, (double)NAN, 1000);
+    finish_run(0, 1, 0, (double)NAN, 1000);
+    assert_int_equal(plan.chosen[0], RP_LAB_NONE_IS_GOOD);
+    assert_true(rp_lab_plan_count(&plan).complete);
+    expect_ok(rp_lab_table_make(&arena, &plan, &table));
+    assert_string_equal(cell(&table, &table.row[0], "test loss"), "diverged");
+}
+
+static void other_settings_are_not_mixed_in(void **state) {
+    (void)state;
+    expect_ok(open_plan(two_methods));
+    finish_run(1, 0, 0, 0.5, 1000);
+    expect_ok(open_plan(two_methods)); /* the same again */
+    assert_int_equal(rp_lab_plan_count(&plan).finished, 1);
+    expect_err(open_plan("base: run.yaml\nseeds: [1]\nmethods:\n  b: {schedule: zb-h1}\n"),
+               RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "out/runs/mlp/b/seed-1"));
+    expect_ok(open_plan("base: run.yaml\nseeds: [1, 9]\nmethods:\n  b: {schedule: 1f1b}\n"
+                        "  d: {}\n")); /* more of everything */
+    assert_int_equal(rp_lab_plan_count(&plan).finished, 1);
+    assert_int_equal(rp_lab_plan_count(&plan).wanted, 4);
+}
+
+/* What is written reads back, without a NaN. */
+static void json_and_markdown(void **state) {
+    (void)state;
+    rp_lab_table table;
+    expect_ok(open_plan(two_methods));
+    finish_run(0, 0, 0, 0.5, 1000);
+    finish_run(1, 0, 0, (double)NAN, 1000);
+    expect_ok(rp_lab_table_make(&arena, &plan, &table));
+    rp_lab_report_options options = {"running", rp_lab_plan_count(&plan)};
+    FILE *file = fopen(in_folder("table.json"), "w+");
+    expect_ok(rp_lab_json(&table, &options, file, 0));
+    rewind(file);
+    json_t *root = json_loadf(file, 0, NULL);
+    assert_non_null(root);
+    const json_t *row = json_array_get(
+        json_object_get(json_array_get(json_object_get(root, "model"), 0), "row"), 0);
+    const json_t *accuracy = json_object_get(row, "accuracy");
+    expect_close(json_number_value(json_object_get(accuracy, "mean")), 0.5, 0, 0);
+    assert_true(json_is_null(json_object_get(accuracy, "deviation")));
+    json_decref(root);
+    assert_int_equal(fclose(file), 0);
+    file = fopen(in_folder("table.md"), "w+");
+    expect_ok(rp_lab_markdown(&table, &options, file));
+    rewind(file);
+    char line[1024];
+    uint32_t rows = 0;
+    while (fgets(line, sizeof line, file)) {
+        assert_null(strstr(line, "nan"));
+        rows += strncmp(line, "| mlp/", 6) == 0;
+    }
+    assert_int_equal(rows, 9);
+    assert_int_equal(fclose(file), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(differences_and_divergence, setup, teardown),
+        cmocka_unit_test_setup_teardown(unfinished_rows, setup, teardown),
+        cmocka_unit_test_setup_teardown(tuning_chooses, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_run_under_way_decides_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(all_points_diverge, setup, teardown),
+        cmocka_unit_test_setup_teardown(other_settings_are_not_mixed_in, setup, teardown),
+        cmocka_unit_test_setup_teardown(json_and_markdown, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
