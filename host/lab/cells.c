@@ -20,32 +20,47 @@ static void add(char *text, const char *words) {
     (void)snprintf(text + used, RP_LAB_CELL_BYTES - used, "%s", words);
 }
 
-/* Percentages with two decimals, losses with four, what is large or small with four digits. */
-static void add_number(char *text, double value, double scale, bool sign) {
+/* Decimals that suit a value: two of percentages, four of losses; -1: four digits of what is large
+ * or small. */
+static int decimals_of(double value, double scale) {
+    double size = fabs(value);
+    return scale == 100 ? 2 : size < 1000 && (size >= 0.01 || size == 0) ? 4 : -1;
+}
+
+static void add_number(char *text, double value, double scale, bool sign, int decimals) {
     char number[40];
     double shown = fabs(value * scale);
     if (!isfinite(value)) {
         add(text, DASH);
         return;
     }
-    if (scale == 100) {
-        (void)snprintf(number, sizeof number, "%.2f", shown);
-    } else if (shown < 1000 && (shown >= 0.01 || shown == 0)) {
-        (void)snprintf(number, sizeof number, "%.4f", shown);
+    if (decimals >= 0) {
+        (void)snprintf(number, sizeof number, "%.*f", decimals, shown);
     } else {
         (void)snprintf(number, sizeof number, "%.4g", shown);
     }
-    add(text, value < 0 ? MINUS : sign ? "+" : "");
+    bool zero = strspn(number, "0.") == strlen(number); /* no "-0.00" */
+    add(text, value < 0 && !zero ? MINUS : sign ? "+" : "");
     add(text, number);
+}
+
+/* A deviation has the decimals of its mean. */
+static void add_mean_with(char *text, double mean, double deviation, double scale, bool sign,
+                          int decimals) {
+    add_number(text, mean, scale, sign, decimals);
+    if (isfinite(deviation)) {
+        add(text, PLUS_MINUS);
+        add_number(text, deviation, scale, false, decimals);
+    }
+}
+
+static void add_mean(char *text, double mean, double deviation, double scale, bool sign) {
+    add_mean_with(text, mean, deviation, scale, sign, decimals_of(mean, scale));
 }
 
 void rp_lab_say_mean(const rp_stats *stats, double scale, char *text) {
     text[0] = '\0';
-    add_number(text, stats->mean, scale, false);
-    if (isfinite(stats->deviation)) {
-        add(text, PLUS_MINUS);
-        add_number(text, stats->deviation, scale, false);
-    }
+    add_mean(text, stats->mean, stats->deviation, scale, false);
 }
 
 void rp_lab_say_number(double value, char *text) {
@@ -166,11 +181,7 @@ static void say_difference(const rp_lab_table *table, const rp_lab_row *row, cha
         return;
     }
     text[0] = '\0';
-    add_number(text, over->mean, scale, true);
-    if (isfinite(over->deviation)) {
-        add(text, PLUS_MINUS);
-        add_number(text, over->deviation, scale, false);
-    }
+    add_mean(text, over->mean, over->deviation, scale, true);
 }
 
 static void say_interval(const rp_lab_table *table, const rp_lab_row *row, char *text) {
@@ -181,27 +192,19 @@ static void say_interval(const rp_lab_table *table, const rp_lab_row *row, char 
         return;
     }
     put(text, "[");
-    add_number(text, over->low, scale, true);
+    int decimals = decimals_of(over->high - over->low, scale);
+    add_number(text, over->low, scale, true, decimals);
     add(text, ", ");
-    add_number(text, over->high, scale, true);
+    add_number(text, over->high, scale, true, decimals);
     add(text, "] ");
     add(text, rp_lab_say_verdict(table, row));
 }
 
 static void say_speed(const rp_lab_table *table, const rp_lab_row *row, char *text) {
-    char number[RP_LAB_CELL_BYTES];
+    const rp_stats *speed = &row->samples_per_s;
     (void)table;
-    rp_lab_say_number(row->samples_per_s.mean < 100 ? row->samples_per_s.mean
-                                                    : floor(row->samples_per_s.mean + 0.5),
-                      text);
-    if (isfinite(row->samples_per_s.deviation)) {
-        add(text, PLUS_MINUS);
-        rp_lab_say_number(row->samples_per_s.deviation < 10
-                              ? row->samples_per_s.deviation
-                              : floor(row->samples_per_s.deviation + 0.5),
-                          number);
-        add(text, number);
-    }
+    text[0] = '\0';
+    add_mean_with(text, speed->mean, speed->deviation, 1, false, speed->mean < 100 ? 1 : 0);
 }
 
 static void say_speed_over(const rp_lab_table *table, const rp_lab_row *row, char *text) {
@@ -261,30 +264,40 @@ static void say_seeds(const rp_lab_table *table, const rp_lab_row *row, char *te
     add(text, more);
 }
 
+static double size_speed(const rp_lab_row *row) {
+    return row->samples_per_s.mean;
+}
+
+static double size_memory(const rp_lab_row *row) {
+    return row->device_bytes;
+}
+
 const rp_lab_column rp_lab_columns[] = {
-    {"method", "", always, say_label, false},
+    {"method", "", always, say_label, false, NULL, false},
     {"test accuracy %", "at the end of training, mean over seeds \xc2\xb1 sample deviation",
-     has_classes, say_accuracy, true},
-    {"test loss", "at the end of training", always, say_loss, false},
+     has_classes, say_accuracy, true, NULL, false},
+    {"test loss", "at the end of training", always, say_loss, false, NULL, false},
     {"difference", "to the baseline at the same seed, mean \xc2\xb1 sample deviation", has_baseline,
-     say_difference, true},
+     say_difference, true, NULL, false},
     {"95 % interval", "of the mean paired difference, Student's t", has_baseline, say_interval,
-     true},
-    {"train loss", "mean over the last epoch", always, say_train_loss, false},
-    {"samples/s", "training and evaluation, without starting up", always, say_speed, false},
-    {"speed", "samples/s over the baseline's", has_baseline, say_speed_over, false},
-    {"bubble", "share of the boards' time in which they wait", always, say_bubble, false},
-    {"memory MiB", "on the devices, largest at any time, sum over stages", always, say_memory,
+     true, NULL, true},
+    {"train loss", "mean over the last epoch", always, say_train_loss, false, NULL, false},
+    {"samples/s", "training and evaluation, without starting up", always, say_speed, false,
+     size_speed, false},
+    {"speed", "samples/s over the baseline's", has_baseline, say_speed_over, false, NULL, true},
+    {"bubble", "share of the boards' time in which they wait", always, say_bubble, false, NULL,
      false},
-    {"versions", "of the weights, largest of any stage", always, say_versions, false},
+    {"memory MiB", "on the devices, largest at any time, sum over stages", always, say_memory,
+     false, size_memory, false},
+    {"versions", "of the weights, largest of any stage", always, say_versions, false, NULL, false},
     {"gap", "updates between a microbatch's forward and its backward, largest of any stage", always,
-     say_gap, false},
+     say_gap, false, NULL, false},
     {"stale / predicted",
      "distance from the weights that will be: of those at hand over those predicted; above 1 the "
      "prediction helps",
-     has_prediction, say_gain, false},
-    {"seeds", "finished runs", always, say_seeds, false},
-    {NULL, NULL, NULL, NULL, false},
+     has_prediction, say_gain, false, NULL, false},
+    {"seeds", "finished runs", always, say_seeds, false, NULL, false},
+    {NULL, NULL, NULL, NULL, false, NULL, false},
 };
 
 /* ---- columns of stages ----------------------------------------------------------------------- */
@@ -327,43 +340,46 @@ static void stage_busy(const rp_lab_row *row, uint32_t stage, char *text) {
     }
 }
 
-/* Means over seeds of the two distances of one stage. */
-static void distances(const rp_lab_row *row, uint32_t stage, double *error, double *stale) {
+typedef struct {
+    double ahead, error, stale;
+} distances;
+
+/* Means over seeds, of one stage; NaN: nothing was predicted. */
+static distances distances_of(const rp_lab_row *row, uint32_t stage) {
+    distances sum = {0, 0, 0};
     uint32_t count = 0;
-    *error = *stale = 0;
     for (uint32_t s = 0; s < row->wanted; s++) {
         const rp_lab_result *result = row->result[s];
         for (uint32_t i = 0; result && i < result->prediction_count; i++) {
-            if (result->prediction[i].stage == stage) {
-                *error += result->prediction[i].error_mean;
-                *stale += result->prediction[i].stale_mean;
+            const rp_lab_prediction *p = &result->prediction[i];
+            if (p->stage == stage) {
+                sum.ahead += p->ahead_mean;
+                sum.error += p->error_mean;
+                sum.stale += p->stale_mean;
                 count++;
             }
         }
     }
-    *error = count ? *error / count : (double)NAN;
-    *stale = count ? *stale / count : (double)NAN;
+    const double none = (double)NAN;
+    return count ? (distances){sum.ahead / count, sum.error / count, sum.stale / count}
+                 : (distances){none, none, none};
+}
+
+static void stage_ahead(const rp_lab_row *row, uint32_t stage, char *text) {
+    rp_lab_say_number(distances_of(row, stage).ahead, text);
 }
 
 static void stage_error(const rp_lab_row *row, uint32_t stage, char *text) {
-    double error;
-    double stale;
-    distances(row, stage, &error, &stale);
-    rp_lab_say_number(error, text);
+    rp_lab_say_number(distances_of(row, stage).error, text);
 }
 
 static void stage_stale(const rp_lab_row *row, uint32_t stage, char *text) {
-    double error;
-    double stale;
-    distances(row, stage, &error, &stale);
-    rp_lab_say_number(stale, text);
+    rp_lab_say_number(distances_of(row, stage).stale, text);
 }
 
 static void stage_gain(const rp_lab_row *row, uint32_t stage, char *text) {
-    double error;
-    double stale;
-    distances(row, stage, &error, &stale);
-    rp_lab_say_number(error > 0 ? stale / error : (double)NAN, text);
+    distances d = distances_of(row, stage);
+    rp_lab_say_number(d.error > 0 ? d.stale / d.error : (double)NAN, text);
 }
 
 const rp_lab_stage_column rp_lab_stage_columns[] = {
@@ -374,6 +390,7 @@ const rp_lab_stage_column rp_lab_stage_columns[] = {
     {"in flight", "microbatches between forward and backward", false, stage_in_flight},
     {"gap", "updates between forward and backward", false, stage_gap},
     {"busy", "share of the run's time", false, stage_busy},
+    {"ahead", "updates that were predicted ahead, mean", true, stage_ahead},
     {"predicted", "mean L2 distance of the predicted weights from those that came", true,
      stage_error},
     {"stale", "mean L2 distance of the weights at hand from those that came", true, stage_stale},

@@ -12,7 +12,9 @@ typedef struct {
     const char *hint; /* one line that explains it, "" when the title does */
     bool (*shown)(const rp_lab_table *table);
     void (*say)(const rp_lab_table *table, const rp_lab_row *row, char *text);
-    bool verdict; /* the cell says better or worse */
+    bool verdict;                          /* the cell says better or worse */
+    double (*size)(const rp_lab_row *row); /* for a small bar in the cell, or NULL */
+    bool below;                            /* on a page it is a second line of the cell before */
 } rp_lab_column;
 
 /* One row a method; ends with a title of NULL. */

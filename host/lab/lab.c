@@ -122,8 +122,8 @@ static rp_err print(lab *l, bool json) {
         RP_TRY(rp_lab_report_print_json(&table, &options, stdout));
     } else {
         RP_TRY(rp_lab_report_print(&table, stdout));
-        (void)printf("\n%u of %u runs finished; everything is in %s\n", options.counts.finished,
-                     options.counts.wanted, l->folder);
+        (void)printf("\n%u of %u runs finished; everything is in %s: open %s/report.html\n",
+                     options.counts.finished, options.counts.wanted, l->folder, l->folder);
     }
 fail:
     rp_arena_finish(&arena);
@@ -265,7 +265,7 @@ static rp_err verdict(const lab *l) {
     }
     if (!counts.complete) {
         return rp_fail(RP_ERR_FAULT,
-                       "%u of %u runs are not finished; %s/table.md says why, the same command "
+                       "%u of %u runs are not finished; %s/report.html says why, the same command "
                        "tries them again",
                        counts.wanted - counts.finished, counts.wanted, l->folder);
     }

@@ -144,7 +144,7 @@ static rp_err check_keys(const rp_node *map) {
     for (uint32_t i = 0; i < rp_node_count(map); i++) {
         const char *key = rp_node_key(map, i);
         const rp_node *value = rp_node_item(map, i);
-        if (strchr(key, '=') || key[0] == '.' || strstr(key, "..") || key[strlen(key) - 1] == '.') {
+        if (!fit_for_files(key) || strstr(key, "..") || key[strlen(key) - 1] == '.') {
             return rp_node_fail(value, "expected a key of the run file, like optimizer.lr");
         }
         if (strcmp(key, "train.seed") == 0 || strcmp(key, "model") == 0) {

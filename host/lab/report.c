@@ -2,28 +2,40 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
+#include "lab/figures.h"
+#include "lab/html.h"
 #include "lab/markdown.h"
 #include "lab/tablejson.h"
 
-rp_err rp_lab_replace(const rp_lab_table *table, const rp_lab_report_options *options,
-                      const char *name, rp_lab_writer write) {
+typedef struct {
+    const rp_lab_table *table;
+    const rp_lab_report_options *options;
+    const rp_lab_figures *figures;
+    const rp_lab_figure *figure; /* the one to write */
+} report;
+
+typedef rp_err (*writer)(const report *r, FILE *file);
+
+/* `folder` and `name` in the comparison's folder, by way of a temporary file. */
+static rp_err replace_file(const report *r, const char *folder, const char *name, writer write) {
     char path[1024];
     char temporary[1040];
     rp_err err;
-    int length = snprintf(path, sizeof path, "%s/%s", table->plan->folder, name);
+    int length = snprintf(path, sizeof path, "%s/%s%s", r->table->plan->folder, folder, name);
     if (length < 0 || (size_t)length >= sizeof path) {
-        return rp_fail(RP_ERR_USAGE, "%s: path too long", table->plan->folder);
+        return rp_fail(RP_ERR_USAGE, "%s: path too long", r->table->plan->folder);
     }
     (void)snprintf(temporary, sizeof temporary, "%s.tmp", path);
     FILE *file = fopen(temporary, "we");
     if (!file) {
         return rp_fail(RP_ERR_IO, "%s: can not be written: %s", temporary, strerror(errno));
     }
-    err = write(table, options, file);
+    err = write(r, file);
     bool good = fflush(file) == 0 && !ferror(file) && fsync(fileno(file)) == 0;
     good = fclose(file) == 0 && good;
     if (err == RP_OK && (!good || rename(temporary, path) != 0)) {
@@ -35,16 +47,51 @@ rp_err rp_lab_replace(const rp_lab_table *table, const rp_lab_report_options *op
     return err;
 }
 
-static rp_err write_json(const rp_lab_table *table, const rp_lab_report_options *options,
-                         FILE *file) {
-    return rp_lab_json(table, options, file, JSON_INDENT(1));
+static rp_err write_markdown(const report *r, FILE *file) {
+    return rp_lab_markdown(r->table, r->options, file);
+}
+
+static rp_err write_json(const report *r, FILE *file) {
+    return rp_lab_json(r->table, r->options, file, JSON_INDENT(1));
+}
+
+static rp_err write_html(const report *r, FILE *file) {
+    return rp_lab_html(r->table, r->options, r->figures, file);
+}
+
+static rp_err write_figure(const report *r, FILE *file) {
+    rp_lab_figure_write(file, r->figure, true);
+    return RP_OK;
+}
+
+static rp_err write_figures(report *r) {
+    char path[1024];
+    rp_err err = RP_OK;
+    (void)snprintf(path, sizeof path, "%s/curves", r->table->plan->folder);
+    if (mkdir(path, 0777) != 0 && errno != EEXIST) {
+        return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+    }
+    for (uint32_t i = 0; i < r->figures->count; i++) {
+        r->figure = &r->figures->figure[i];
+        RP_TRY(replace_file(r, "curves/", r->figure->file, write_figure));
+    }
+fail:
+    return err;
 }
 
 rp_err rp_lab_report_write(const rp_lab_table *table, const rp_lab_report_options *options) {
+    rp_arena arena;
+    rp_arena_init(&arena, "figures", 0);
+    rp_lab_figures figures;
+    report r = {.table = table, .options = options, .figures = &figures};
     rp_err err;
-    RP_TRY(rp_lab_replace(table, options, "table.md", rp_lab_markdown));
-    RP_TRY(rp_lab_replace(table, options, "table.json", write_json));
+    RP_TRY(rp_lab_figures_make(&arena, table, &figures));
+    RP_TRY(replace_file(&r, "", "table.md", write_markdown));
+    RP_TRY(replace_file(&r, "", "table.json", write_json));
+    RP_TRY(write_figures(&r));
+    RP_TRY(replace_file(&r, "", "report.html", write_html));
 fail:
+    rp_arena_finish(&arena);
     return err;
 }
 

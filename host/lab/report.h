@@ -1,4 +1,4 @@
-/* The files of a comparison: table.md and table.json, each replaced as a
+/* The files of a comparison: table.md, table.json, report.html and curves/, each replaced as a
  * whole. */
 #ifndef RP_LAB_REPORT_H
 #define RP_LAB_REPORT_H
@@ -8,24 +8,17 @@
 #include "lab/table.h"
 
 typedef struct {
-    const char *state; /* "finished", "running", "interrupted", "failed" */
+    const char *state; /* "finished", "running", "interrupted", "failed", "unfinished" */
     rp_lab_counts counts;
 } rp_lab_report_options;
 
 rp_err rp_lab_report_write(const rp_lab_table *table,
                            const rp_lab_report_options *options) RP_MUST_CHECK;
 
-/* The table of methods alone, aligned for a terminal. */
+/* The tables of methods alone, aligned for a terminal. */
 rp_err rp_lab_report_print(const rp_lab_table *table, FILE *file) RP_MUST_CHECK;
 /* What table.json holds, in one line. */
 rp_err rp_lab_report_print_json(const rp_lab_table *table, const rp_lab_report_options *options,
                                 FILE *file) RP_MUST_CHECK;
-
-/* A writer of one file; `context` is what was handed in. */
-typedef rp_err (*rp_lab_writer)(const rp_lab_table *table, const rp_lab_report_options *options,
-                                FILE *file);
-/* `name` in the comparison's folder, by way of a temporary file. */
-rp_err rp_lab_replace(const rp_lab_table *table, const rp_lab_report_options *options,
-                      const char *name, rp_lab_writer write) RP_MUST_CHECK;
 
 #endif

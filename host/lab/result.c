@@ -192,7 +192,8 @@ static rp_err take_prediction(log_reader *r, const json_t *line, uint32_t bin) {
     double stale = number(line, "stale_error");
     p->gap_max = gap > p->gap_max || !isfinite(p->gap_max) ? gap : p->gap_max;
     p->lines++;
-    p->error_mean += error; /* sums until the end */
+    p->ahead_mean += number(line, "ahead"); /* sums until the end */
+    p->error_mean += error;
     p->stale_mean += stale;
     p->error[bin] += error;
     p->stale[bin] += stale;
@@ -263,6 +264,7 @@ static rp_err finish_predictions(log_reader *r) {
         if (!p) {
             continue;
         }
+        p->ahead_mean /= (double)p->lines;
         p->error_mean /= (double)p->lines;
         p->stale_mean /= (double)p->lines;
         for (uint32_t i = 0; i < RP_LAB_BINS; i++) {

@@ -35,6 +35,7 @@ typedef struct {
     uint32_t stage;
     double gap_max;
     uint64_t lines;
+    double ahead_mean;             /* updates that it predicted ahead */
     double error_mean, stale_mean; /* over all lines */
     double error[RP_LAB_BINS], stale[RP_LAB_BINS];
 } rp_lab_prediction;

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "lab/cells.h"
 
-enum { LINE_BYTES = 512, BAR = 20 };
+enum { LINE_BYTES = 512, BAR = 12 };
 
 static const int64_t live_every_ns = RP_NS_PER_S / 4;
 static const int64_t plain_every_ns = 30 * RP_NS_PER_S;
@@ -97,8 +97,9 @@ static uint32_t over_of(const rp_lab_plan *plan) {
     uint32_t over = 0;
     for (uint32_t i = 0; i < plan->run_count; i++) {
         const rp_lab_run *run = &plan->run[i];
-        over +=
-            run->wanted && !run->running && (run->tried || run->result.status == RP_LAB_FINISHED);
+        bool ended = run->result.status == RP_LAB_FINISHED ||
+                     (run->tried && run->result.status != RP_LAB_INTERRUPTED);
+        over += run->wanted && !run->running && ended;
     }
     return over;
 }
@@ -144,8 +145,8 @@ static void make_line(const rp_lab_show *show, const rp_lab_job *job, uint32_t j
     }
     double share = all ? (double)done / (double)all : 0;
     int full = share < 1 ? (int)(share * BAR) : BAR;
-    (void)snprintf(line, LINE_BYTES, "%u/%u runs [%.*s%*s] %.0f %%", over, counts.wanted, full,
-                   "####################", BAR - full, "", 100 * share);
+    (void)snprintf(line, LINE_BYTES, "%u/%u [%.*s%*s] %.0f %%", over, counts.wanted, full,
+                   "############", BAR - full, "", 100 * share);
     add_left(line, rp_lab_time_left(plan, job, jobs, rp_clock_now_ns(show->clock)));
     for (uint32_t j = 0; j < jobs; j++) {
         if (job[j].run) {
@@ -206,7 +207,7 @@ void rp_lab_show_end(rp_lab_show *show, const rp_lab_run *run) {
         } else if (isfinite(result->eval_loss) && !result->diverged) {
             (void)fprintf(stderr, ", test loss %.4g", result->eval_loss);
         }
-    } else if (result->note[0]) {
+    } else if (result->note[0] && result->status == RP_LAB_FAILED) {
         (void)fprintf(stderr, ": %s", result->note);
     }
     (void)fputc('\n', stderr);

@@ -73,6 +73,7 @@ static json_t *predictions(const rp_lab_row *row, bool *good) {
             put(object, "seed_index", whole(s), good);
             put(object, "stage", whole(p->stage), good);
             put(object, "gap_max", real(p->gap_max), good);
+            put(object, "ahead", real(p->ahead_mean), good);
             put(object, "error", real(p->error_mean), good);
             put(object, "stale_error", real(p->stale_mean), good);
             put(object, "ratio", real(p->stale_mean / p->error_mean), good);

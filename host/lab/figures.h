@@ -1,0 +1,42 @@
+/* Which drawings a comparison has, made from its table; report.html holds them, and each is a file
+ * of curves/. */
+#ifndef RP_LAB_FIGURES_H
+#define RP_LAB_FIGURES_H
+
+#include "lab/bars.h"
+#include "lab/curves.h"
+#include "lab/table.h"
+
+typedef enum { RP_LAB_CHART, RP_LAB_FOREST, RP_LAB_BARS } rp_lab_drawing;
+
+/* Parts of a model's chapter, in order. */
+typedef enum {
+    RP_LAB_RESULT_PART,
+    RP_LAB_LEARNING_PART,
+    RP_LAB_WEIGHTS_PART, /* memory, predictions */
+    RP_LAB_SWEEP_PART,
+    RP_LAB_PARTS
+} rp_lab_part;
+
+typedef struct {
+    const char *file; /* "mlp-accuracy.svg" */
+    uint32_t model;
+    rp_lab_part part;
+    rp_lab_drawing drawing;
+    rp_chart chart; /* the one that `drawing` names */
+    rp_forest forest;
+    rp_bars bars;
+} rp_lab_figure;
+
+typedef struct {
+    rp_lab_figure *figure;
+    uint32_t count;
+} rp_lab_figures;
+
+/* A drawing that would be empty is left out. */
+rp_err rp_lab_figures_make(rp_arena *arena, const rp_lab_table *table,
+                           rp_lab_figures *out) RP_MUST_CHECK;
+
+void rp_lab_figure_write(FILE *file, const rp_lab_figure *figure, bool standalone);
+
+#endif

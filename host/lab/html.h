@@ -1,0 +1,11 @@
+/* report.html: one page that needs nothing else, no script, no font, no network. */
+#ifndef RP_LAB_HTML_H
+#define RP_LAB_HTML_H
+
+#include "lab/figures.h"
+#include "lab/report.h"
+
+rp_err rp_lab_html(const rp_lab_table *table, const rp_lab_report_options *options,
+                   const rp_lab_figures *figures, FILE *file) RP_MUST_CHECK;
+
+#endif

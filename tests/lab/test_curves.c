@@ -1,0 +1,211 @@
+#include "folder.h"
+
+#include <math.h>
+
+#include "lab/bars.h"
+#include "lab/curves.h"
+#include "lab/drawing.h"
+
+static const double nan_value = (double)NAN;
+
+static char svg[1 << 17];
+
+static FILE *open_svg(void) {
+    FILE *file = fopen(in_folder("a.svg"), "w+");
+    assert_non_null(file);
+    return file;
+}
+
+/* No number in it may be none: a viewer would drop the whole path. */
+static const char *read_svg(FILE *file) {
+    rewind(file);
+    svg[fread(svg, 1, sizeof svg - 1, file)] = '\0';
+    assert_int_equal(fclose(file), 0);
+    const char *const never[] = {"nan", "NaN", "inf\"", "inf ", "<script", "http://www.w3.org/1999",
+                                 "url("};
+    for (size_t i = 0; i < sizeof never / sizeof *never; i++) {
+        assert_null(strstr(svg, never[i]));
+    }
+    assert_true(strlen(svg) > 7 && strcmp(svg + strlen(svg) - 7, "</svg>\n") == 0);
+    return svg;
+}
+
+static uint32_t count_of(const char *text, const char *word) {
+    uint32_t count = 0;
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) {
+        count++;
+    }
+    return count;
+}
+
+static const char *draw(const rp_chart *chart, bool standalone) {
+    FILE *file = open_svg();
+    rp_chart_write(file, chart, standalone);
+    return read_svg(file);
+}
+
+static void bands_lines_and_dots(void **state) {
+    (void)state;
+    const double x[] = {1, 2, 3};
+    const double y[] = {0.5, 0.7, 0.9};
+    const double low[] = {0.4, 0.6, 0.8};
+    const double high[] = {0.6, 0.8, 1.0};
+    const rp_curve curve[] = {{.name = "a<b",
+                               .line = 0,
+                               .x = x,
+                               .y = y,
+                               .low = low,
+                               .high = high,
+                               .count = 3,
+                               .marked = 1},
+                              {.name = "b", .line = 13, .x = x, .y = y, .count = 3, .marked = 3}};
+    const rp_chart chart = {.title = "T & U",
+                            .note = "",
+                            .x_label = "epochs",
+                            .y_label = "%",
+                            .percent = true,
+                            .curve = curve,
+                            .count = 2};
+    const char *text = draw(&chart, false);
+    assert_int_equal(count_of(text, "class=\"band\""), 1);
+    assert_int_equal(count_of(text, "class=\"dot\""), 6);
+    assert_int_equal(count_of(text, "class=\"ring\""), 1);
+    assert_int_equal(count_of(text, "class=\"line dash\""), 1); /* the colours go round at 10 */
+    assert_int_equal(count_of(text, "class=\"c3 m13\""), 2);
+    assert_non_null(strstr(text, "a&lt;b: epochs 3: 90 % \xc2\xb1 10"));
+    assert_non_null(strstr(text, "T &amp; U"));
+    assert_null(strstr(text, "<style>"));
+    assert_null(strstr(text, "class=\"cross\""));
+    text = draw(&chart, true);
+    assert_non_null(strstr(text, "<style>"));
+    assert_non_null(strstr(text, "xmlns=\"http://www.w3.org/2000/svg\""));
+}
+
+static void a_curve_that_ends_is_crossed_out(void **state) {
+    (void)state;
+    const double x[] = {1, 2, 3, 4, 5};
+    const double y[] = {3, nan_value, 2, nan_value, (double)INFINITY};
+    const rp_curve curve = {.name = "a", .x = x, .y = y, .count = 5, .marked = 5};
+    const rp_chart chart = {
+        .title = "t", .note = "", .x_label = "x", .y_label = "y", .curve = &curve, .count = 1};
+    const char *text = draw(&chart, false);
+    assert_int_equal(count_of(text, "class=\"cross\""), 1);
+    assert_int_equal(count_of(text, "class=\"dot\""), 2);
+    const char *line = strstr(text, "class=\"line\" d=\"");
+    assert_non_null(line);
+    assert_int_equal(count_of(line, "M"), 2 + 1); /* interrupted between them; the cross */
+}
+
+static void nothing_finite_and_nothing_at_all(void **state) {
+    (void)state;
+    const double x[] = {1, nan_value};
+    const double y[] = {nan_value, 2};
+    const rp_curve curve[] = {{.name = "a", .x = x, .y = y, .low = y, .high = y, .count = 2},
+                              {.name = "b", .x = x, .y = y, .count = 0}};
+    rp_chart chart = {.title = "t", .note = "n", .x_label = "x", .y_label = "y", .curve = curve};
+    for (uint32_t count = 0; count <= 2; count++) {
+        for (int how = 0; how < 8; how++) {
+            chart.count = count;
+            chart.log_x = how & 1;
+            chart.log_y = how & 2;
+            chart.names = how & 4;
+            (void)draw(&chart, true);
+        }
+    }
+}
+
+/* A curve that explodes is cut, so that the others can be seen. */
+static void one_that_explodes(void **state) {
+    (void)state;
+    const double x[] = {0, 1, 2, 3};
+    const double good[] = {2, 1, 0.5, 0.4};
+    const double mad[] = {2, 1e10, 1e20, 1e30};
+    const rp_curve curve[] = {{.name = "good", .x = x, .y = good, .count = 4, .marked = 4},
+                              {.name = "mad", .x = x, .y = mad, .count = 4, .marked = 4}};
+    rp_chart chart = {
+        .title = "t", .note = "", .x_label = "x", .y_label = "y", .curve = curve, .count = 2};
+    assert_non_null(strstr(draw(&chart, false), "cut off"));
+    assert_null(strstr(svg, ">1e+")); /* no tick is up there */
+    chart.count = 1;
+    assert_null(strstr(draw(&chart, false), "cut off"));
+}
+
+static void log_axes(void **state) {
+    (void)state;
+    const double x[] = {0.001, 0.01, 0.1};
+    const double y[] = {1e-6, 0, 10};
+    const rp_curve curve = {
+        .name = "a", .x = x, .y = y, .low = y, .high = y, .count = 3, .marked = 2};
+    const rp_chart chart = {.title = "t",
+                            .note = "",
+                            .x_label = "lr",
+                            .y_label = "L2",
+                            .log_x = true,
+                            .log_y = true,
+                            .names = true,
+                            .curve = &curve,
+                            .count = 1};
+    const char *text = draw(&chart, false);
+    assert_int_equal(count_of(text, "class=\"dot\""), 2); /* 0 has no place */
+    assert_non_null(strstr(text, ">0.01<"));
+}
+
+static void differences(void **state) {
+    (void)state;
+    const double seeds[] = {1, 1.2, nan_value};
+    const double one[] = {-0.1};
+    const rp_forest_row row[] = {
+        {"better", 0, seeds, 3, 1.1, 0.9, 1.3, 1},
+        {"one seed", 1, one, 1, -0.1, nan_value, nan_value, 0},
+        {"two seeds", 2, seeds, 2, 1.1, -30, 40, 0},
+    };
+    const rp_forest forest = {"against", "note", "points", row, 3};
+    FILE *file = open_svg();
+    rp_forest_write(file, &forest, true);
+    const char *text = read_svg(file);
+    assert_int_equal(count_of(text, "class=\"faint\""), 2 + 1 + 2);
+    assert_int_equal(count_of(text, "95 % interval"), 2);
+    assert_int_equal(count_of(text, "<g class=\"good\">"), 1);
+    assert_int_equal(count_of(text, "l-5 5l5 5"), 1); /* an interval that leaves the picture */
+    assert_int_equal(count_of(text, "class=\"zero\""), 1);
+}
+
+static void bars(void **state) {
+    (void)state;
+    const char *const name[] = {"a", "b"};
+    const uint32_t line[] = {0, 1};
+    const double value[] = {1, 2, nan_value, 4};
+    rp_bars b = {"Memory", "", "MiB", "stage", name, line, value, 2, 2};
+    FILE *file = open_svg();
+    rp_bars_write(file, &b, true);
+    const char *text = read_svg(file);
+    assert_int_equal(count_of(text, "class=\"bar\""), 3 + 2); /* and the legend */
+    assert_non_null(strstr(text, "b, stage 1: 4"));
+    const double zero[] = {0, 0, 0, 0};
+    b.value = zero;
+    file = open_svg();
+    rp_bars_write(file, &b, false);
+    (void)read_svg(file);
+}
+
+static void texts(void **state) {
+    (void)state;
+    FILE *file = open_svg();
+    rp_drawing_text(file, "<a href=\"x\">&\n\x01");
+    (void)fputs("</svg>\n", file);
+    assert_string_equal(read_svg(file), "&lt;a href=&quot;x&quot;&gt;&amp;  </svg>\n");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(bands_lines_and_dots, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_curve_that_ends_is_crossed_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(nothing_finite_and_nothing_at_all, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_that_explodes, setup, teardown),
+        cmocka_unit_test_setup_teardown(log_axes, setup, teardown),
+        cmocka_unit_test_setup_teardown(differences, setup, teardown),
+        cmocka_unit_test_setup_teardown(bars, setup, teardown),
+        cmocka_unit_test_setup_teardown(texts, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
