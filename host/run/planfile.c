@@ -20,10 +20,11 @@ static json_t *stage_object(const rp_ring *ring, const rp_cut *cut, uint32_t k,
                             const double *seconds) {
     const rp_board_state *board = &ring->board[k];
     json_t *stage = json_pack(
-        "{s:s, s:o, s:I, s:I, s:I, s:I}", "board", board->name, "layers",
+        "{s:s, s:o, s:I, s:I, s:I, s:I, s:I}", "board", board->name, "layers",
         layer_names(ring->run->model, cut->first[k], cut->first[k + 1]), "slots",
-        (json_int_t)board->slots, "device_bytes", (json_int_t)board->device_bytes, "weight_bytes",
-        (json_int_t)board->weight_bytes, "resident_bytes", (json_int_t)board->resident_bytes);
+        (json_int_t)board->slots, "weight_copies", (json_int_t)board->weight_copies, "device_bytes",
+        (json_int_t)board->device_bytes, "weight_bytes", (json_int_t)board->weight_bytes,
+        "resident_bytes", (json_int_t)board->resident_bytes);
     double cost[2] = {0, 0};
     for (uint32_t i = cut->first[k]; seconds && i < cut->first[k + 1]; i++) {
         cost[0] += seconds[2 * (size_t)i];

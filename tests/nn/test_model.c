@@ -48,6 +48,7 @@ static void zoo(void **state) {
         {"cnn-small", true, 113738},  {"alexnet-cifar", true, 6976842},
         {"vgg11", false, 9228362},    {"vgg16", false, 14724042},
         {"resnet18", true, 11173962}, {"mobilenet-small", true, 543050},
+        {"vgg-narrow", true, 74498},  {"resnet-narrow", true, 44370},
     };
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
         rp_model *model;
