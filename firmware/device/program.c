@@ -252,6 +252,7 @@ static rp_err create_kernel(rp_device *device, rp_kernel *slot, const char *prog
     if (code != CL_SUCCESS) {
         return rp_cl(code, "kernel %s of kernels/%s.cl", entry, program);
     }
+    rp_log_debug("kernel %s of kernels/%s.cl %s", entry, program, defines);
     slot->device = device;
     code = clGetKernelWorkGroupInfo(slot->kernel, device->id, CL_KERNEL_WORK_GROUP_SIZE,
                                     sizeof slot->group_items_max, &slot->group_items_max, NULL);

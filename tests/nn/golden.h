@@ -52,7 +52,8 @@ void golden_open(layer_rig *rig, const golden_case *golden);
 /* tensor == <case>/<what> within rel * (|want| + the tensor's largest |want|). */
 void golden_compare(layer_rig *rig, const golden_case *golden, const rp_tensor *got,
                     const char *what, double rel);
-/* Calls `run` for every case of tests/golden/<stem>.safetensors, once with each GEMM. */
+/* Calls `run` for every case of tests/golden/<stem>.safetensors, once with each GEMM; where kernels
+ * are interpreted, with CLBlast only for cases that are small products. */
 void golden_each(const char *stem, void (*run)(const golden_case *golden));
 /* A file without layers (losses, optimisers): tensors by rp_st_need_f32 and rp_st_find. */
 rp_st_reader *golden_file(rp_arena *arena, const char *stem);
