@@ -15,20 +15,24 @@
     uint left = count - i;
 
 /* buf = first ? g : mu * buf + keep * g, keep = 1 - dampening; nesterov applies g + mu * buf.
- * buf NULL: no momentum. direction, when not NULL, gets what was applied. */
+ * buf NULL: no momentum. direction, when not NULL, gets what was applied, or for `released`
+ * mu * buf + keep * g, where g is without scale and decay. */
 kernel void sgd(global float *w, global const float *g, global float *buf, global float *direction,
                 uint count, float scale, float lr, float mu, float keep, float decay, uint nesterov,
-                uint first) {
+                uint released, uint first) {
     BEGIN
     float16 weight = AT(w);
-    float16 d = AT(g) * scale + decay * weight;
+    float16 raw = AT(g);
+    float16 twice = keep * raw;
+    float16 d = raw * scale + decay * weight;
     if (buf) {
         float16 m = first ? d : mu * AT(buf) + keep * d;
         PUT(buf, m);
+        twice += mu * m;
         d = nesterov ? d + mu * m : m;
     }
     if (direction) {
-        PUT(direction, d);
+        PUT(direction, released ? twice : d);
     }
     PUT(w, weight - lr * d);
 }
@@ -78,17 +82,6 @@ kernel void predict_direction(global float *out, global const float *w,
                               global const float *direction, uint count, float ahead) {
     BEGIN
     PUT(out, AT(w) - ahead * AT(direction));
-}
-
-/* out = w - ahead * (mu * buf + keep * g); buf NULL: no momentum. */
-kernel void predict_released(global float *out, global const float *w, global const float *buf,
-                             global const float *g, uint count, float ahead, float mu, float keep) {
-    BEGIN
-    float16 d = keep * AT(g);
-    if (buf) {
-        d += mu * AT(buf);
-    }
-    PUT(out, AT(w) - ahead * d);
 }
 
 /* out = w * shrink - ahead * m / (sqrt(v) / root + eps), ahead = s * lr / (1 - b1^t). */

@@ -12,9 +12,8 @@ static uint64_t waiting(const rp_runner *r) {
     return r->at.in ? r->forwards_above - r->forwards : 0;
 }
 
-/* The released code's prediction reads the last gradient, whatever is in flight. */
 static bool has_flight(const rp_runner *r) {
-    return r->in_flight > 0 || waiting(r) > 0 || r->at.job->optim.rule == RP_PREDICT_RELEASED;
+    return r->in_flight > 0 || waiting(r) > 0;
 }
 
 size_t rp_runner_flight_bytes(const rp_runner *r) {

@@ -18,7 +18,7 @@ typedef struct rp_optim_kind rp_optim_kind;
 typedef enum {
     RP_PREDICT_OWN,      /* the one that was applied last, as the optimiser's state holds it */
     RP_PREDICT_RELEASED, /* sgd: mu buf + (1 - dampening) g, as in PipeOptim's released code; the
-                            others: own. g is the gradient of the last step */
+                            others: own. g is the gradient of the last step, kept as a state */
     RP_PREDICT_XPIPE     /* adam, adamw: moments corrected by 1 - beta instead of 1 - beta^t */
 } rp_predict_rule;
 
@@ -30,7 +30,8 @@ typedef struct {
     double clip_norm; /* 0 = off; global norm over all stages, flushed schedules only */
     /* predict() will be called: kinds whose states do not hold the last applied direction (sgd
      * without momentum or with nesterov, rmsprop without momentum) keep it as one state more.
-     * rp_optim_parse() sets it; clear it before state_count() when the schedule never predicts. */
+     * rp_optim_parse() sets it; clear it before state_count() when the schedule never predicts, and
+     * set `rule` before it. */
     bool predicts;
     rp_predict_rule rule;
     bool predict_decay; /* adamw: the decoupled decay of the steps ahead is predicted as well */

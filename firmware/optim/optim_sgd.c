@@ -5,23 +5,33 @@
  *
  * predict moves along the last applied d. With momentum that is buf; otherwise it is not in torch's
  * state, so a stage that predicts keeps it: without momentum in the state that would be buf
- * (METHODS 5.1 with u = 0), with nesterov in a second state. */
+ * (METHODS 5.1 with u = 0), with nesterov in a second state. PipeOptim's released code goes along
+ * mu buf + (1 - dampening) g instead (METHODS 5.3: the last gradient counts twice), which is kept
+ * in the same place: the gradients themselves are of the next step by then. */
 #include "optim/elements.h"
 
 static const char *const state_names[] = {"momentum_buffer", "direction", NULL};
 
-static uint32_t state_count(const rp_optim *optim) {
-    if (optim->momentum == 0.0) {
-        return optim->predicts ? 1 : 0;
-    }
-    return optim->nesterov && optim->predicts ? 2 : 1;
+static uint32_t buffers(const rp_optim *optim) {
+    return optim->momentum != 0.0 ? 1 : 0;
 }
 
-/* The state that holds the last applied direction, NULL when none does. */
+static bool keeps_direction(const rp_optim *optim) {
+    return optim->predicts &&
+           (optim->momentum == 0.0 || optim->nesterov || optim->rule == RP_PREDICT_RELEASED);
+}
+
+static uint32_t state_count(const rp_optim *optim) {
+    return buffers(optim) + keeps_direction(optim);
+}
+
+/* The state that prediction goes along, NULL when none does. */
 static rp_buffer *direction_of(const rp_optim_call *call) {
     const rp_optim *optim = call->optim;
-    const uint32_t index = optim->nesterov ? 1 : 0;
-    return index < state_count(optim) ? call->state[index] : NULL;
+    if (keeps_direction(optim)) {
+        return call->state[buffers(optim)];
+    }
+    return optim->momentum != 0.0 && !optim->nesterov ? call->state[0] : NULL;
 }
 
 static rp_err parse(rp_optim *optim, rp_node *keys) {
@@ -43,15 +53,13 @@ fail:
 
 static rp_err step(const rp_optim_call *call) {
     const rp_optim *optim = call->optim;
-    const bool has_buf = optim->momentum != 0.0;
-    const bool has_direction = optim->nesterov || !has_buf;
     rp_launch launch;
     rp_err err;
     RP_TRY(rp_optim_begin(call, "sgd", &launch));
     rp_arg_buffer(&launch, call->w);
     rp_arg_buffer(&launch, call->g);
-    rp_arg_buffer(&launch, has_buf ? call->state[0] : NULL);
-    rp_arg_buffer(&launch, has_direction ? direction_of(call) : NULL);
+    rp_arg_buffer(&launch, buffers(optim) ? call->state[0] : NULL);
+    rp_arg_buffer(&launch, keeps_direction(optim) ? direction_of(call) : NULL);
     rp_arg_u32(&launch, call->count);
     rp_arg_f32(&launch, call->grad_scale);
     rp_arg_f32(&launch, call->lr);
@@ -59,6 +67,7 @@ static rp_err step(const rp_optim_call *call) {
     rp_arg_f32(&launch, (float)(1.0 - optim->dampening));
     rp_arg_f32(&launch, (float)optim->weight_decay);
     rp_arg_u32(&launch, optim->nesterov);
+    rp_arg_u32(&launch, optim->rule == RP_PREDICT_RELEASED);
     rp_arg_u32(&launch, call->t == 0);
     RP_TRY(rp_optim_run(call, &launch));
     return RP_OK;
@@ -66,31 +75,7 @@ fail:
     return err;
 }
 
-/* source  PipeOptim's optimizer.py (METHODS 5.3): the last gradient counts twice */
-static rp_err predict_released(const rp_optim_call *call, rp_buffer *out, float s) {
-    const rp_optim *optim = call->optim;
-    const bool has_buf = optim->momentum != 0.0;
-    rp_launch launch;
-    rp_err err;
-    RP_TRY(rp_optim_begin(call, "predict_released", &launch));
-    rp_arg_buffer(&launch, out);
-    rp_arg_buffer(&launch, call->w);
-    rp_arg_buffer(&launch, has_buf ? call->state[0] : NULL);
-    rp_arg_buffer(&launch, call->g);
-    rp_arg_u32(&launch, call->count);
-    rp_arg_f32(&launch, call->lr * s);
-    rp_arg_f32(&launch, (float)optim->momentum);
-    rp_arg_f32(&launch, (float)(1.0 - optim->dampening));
-    RP_TRY(rp_optim_run(call, &launch));
-    return RP_OK;
-fail:
-    return err;
-}
-
 static rp_err predict(const rp_optim_call *call, rp_buffer *out, float s) {
-    if (call->optim->rule == RP_PREDICT_RELEASED && call->t > 0 && s != 0.0f) {
-        return predict_released(call, out, s);
-    }
     return rp_optim_predict_along(call, direction_of(call), out, s);
 }
 

@@ -491,7 +491,6 @@ fail:
 
 rp_err rp_stage_update(rp_stage *stage, const rp_op *op, float grad_scale, bool skip) {
     const rp_version_step by = rp_versions_update(&stage->versions, op);
-    rp_buffer *grads = rp_darena_whole(stage->grads.arena);
     rp_err err;
     stage->accumulated = 0;
     RP_TRY(commit_layers(stage, op->step));
@@ -505,9 +504,6 @@ rp_err rp_stage_update(rp_stage *stage, const rp_op *op, float grad_scale, bool 
     }
     if (!skip) {
         RP_TRY(rp_stage_run_update(stage, &by, op->step, grad_scale));
-    } else if (stage->job->optim.rule == RP_PREDICT_RELEASED) {
-        /* that prediction reads the last gradient, and this one is not finite */
-        RP_TRY(rp_buffer_fill_zero(stage->device, grads, 0, rp_buffer_bytes(grads)));
     }
 fail:
     return err;
