@@ -1,0 +1,155 @@
+"""Real agents over ZeroMQ, with random delays at every message, end with the bytes of a loop in one
+process that keeps every version of the weights and says which of them an op sees: replay.c."""
+import unittest
+
+from rings import BUILD, SLOWER, RingCase
+
+REPLAY = BUILD / "tests" / "replay"
+
+# Batch statistics, dropout, a sum across a cut, and (in the ring of five) a stage without weights.
+MODEL = """\
+input: data
+layers:
+  - {name: conv1, kind: conv2d, out: 6, kernel: 5, stride: 2, bias: false}
+  - {name: bn1, kind: batchnorm}
+  - {name: relu1, kind: relu}
+  - {name: conv2, kind: conv2d, out: 6, kernel: 3, pad: 1}
+  - {name: drop, kind: dropout, p: 0.2}
+  - {name: add, kind: add, from: [relu1, drop]}
+  - {name: bn2, kind: batchnorm}
+  - {name: pool, kind: maxpool, kernel: 4}
+  - {name: flat, kind: flatten}
+  - {name: fc, kind: dense, out: classes}
+"""
+CUTS = {2: "[drop]", 3: "[conv2, bn2]", 4: "[bn1, conv2, bn2]", 5: "[bn1, conv2, pool, fc]"}
+
+# 90 samples: the last step of an epoch is short, and so is its last microbatch.
+RUN = """\
+model: net.yaml
+data: {set: glyphs, train: 90, test: 20, augment: crop}
+ring: {boards: 2, link: {delay_ms: 1, jitter_ms: 2, loss: 0.02}}
+train: {epochs: 3, batch: 16, microbatch: 16, seed: 7, recalibrate: 0}
+loss: cross-entropy
+optimizer: {kind: sgd, lr: 0.05, momentum: 0.9}
+lr_schedule: {kind: cosine, warmup_steps: 3}
+schedule: async
+cut: auto
+"""
+FOUR = ("train.batch=32", "train.microbatch=8")  # microbatches a step
+TWO = ("train.batch=32", "train.microbatch=16")
+DAMPENED = "optimizer={kind: sgd, lr: 0.05, momentum: 0.9, dampening: 0.1, weight_decay: 0.01}"
+NESTEROV = "optimizer={kind: sgd, lr: 0.05, momentum: 0.9, nesterov: true}"
+ADAM = "optimizer={kind: adam, lr: 0.01}"
+ADAMW = "optimizer={kind: adamw, lr: 0.01, weight_decay: 0.1}"
+RMSPROP = "optimizer={kind: rmsprop, lr: 0.002, momentum: 0.5}"
+
+
+class Methods(RingCase):
+    def setUp(self):
+        super().setUp()
+        (self.dir / "net.yaml").write_text(MODEL)
+        self.run_yaml = self.run_file(RUN)
+
+    def replay(self, sets, *more):
+        out = self.dir / "replay.safetensors"
+        words = [w for s in sets for w in ("--set", s)]
+        self.ringpipe(self.run_yaml, out, *words, *more, program=REPLAY)
+        return out.read_bytes()
+
+    def same(self, boards, schedule, *sets):
+        """The ring's bytes, which are the replay's, and not those of one whose last stage slips."""
+        sets = (f"ring.boards={boards}", f"cut={CUTS[boards]}", f"schedule={schedule}", *sets)
+        summary = self.train(self.run_yaml, "ring", *sets)
+        self.assertGreater(summary["steps"], 6)
+        got = self.bytes_of("ring")
+        self.assertTrue(got == self.replay(sets), "the ring is not the replay")
+        self.assertFalse(got == self.replay(sets, "--slip", boards - 1), "a slip is not seen")
+        return got, sets
+
+    def test_async(self):
+        self.same(2, "async")
+
+    def test_async_with_microbatches(self):
+        self.same(3, "async", NESTEROV, *FOUR)
+
+    def test_pipedream(self):
+        self.same(5, "pipedream", NESTEROV)
+
+    def test_pipedream_with_advance(self):
+        self.same(3, "{kind: pipedream, advance: 1}", RMSPROP)
+
+    def test_vertical_sync(self):
+        self.same(4, "{kind: pipedream, vertical_sync: true}", ADAMW)
+
+    def test_2bw(self):
+        self.same(4, "pipedream-2bw", ADAM, *FOUR)
+
+    def test_2bw_with_fewer_microbatches_than_stages(self):
+        self.same(5, "pipedream-2bw", DAMPENED, *TWO)
+
+    def test_spectrain(self):
+        self.same(5, "spectrain", DAMPENED)
+
+    def test_spectrain_drained(self):
+        self.same(3, "{kind: spectrain, drain: true}", RMSPROP)
+
+    def test_pipeoptim(self):
+        self.same(4, "pipeoptim", ADAMW)
+
+    def test_pipeoptim_with_decay(self):
+        self.same(2, "{kind: pipeoptim, decay: true}", ADAMW)
+
+    def test_pipeoptim_released(self):
+        self.same(3, "{kind: pipeoptim, horizon: released}", DAMPENED, *FOUR)
+
+    def test_pipeoptim_exact(self):
+        self.same(5, "{kind: pipeoptim, horizon: exact}", RMSPROP, *TWO)
+
+    def test_xpipe(self):
+        self.same(4, "xpipe", ADAM, *FOUR)
+
+    def test_ea_pipe(self):
+        self.same(4, "ea-pipe")
+
+    def test_ea_pipe_with_fewer_replicas(self):
+        self.same(5, "{kind: ea-pipe, replicas: 2}", ADAM)
+
+    def test_ea_pipe_lean(self):
+        self.same(4, "{kind: ea-pipe, lean: true}", NESTEROV)
+
+    def test_ea_pipe_before_the_step(self):
+        self.same(3, "{kind: ea-pipe, order: before}", ADAMW)
+
+    def test_ea_pipe_every_second_step(self):
+        self.same(2, "{kind: ea-pipe, period: 2}", RMSPROP)
+
+    def test_avgpipe(self):
+        self.same(3, "avgpipe", ADAM, *FOUR)
+
+    def test_ea_pipe_and_prediction(self):
+        self.same(5, "{kind: ea-pipe, replicas: 2, weights: pipeoptim}", NESTEROV)
+
+    def test_2bw_and_prediction(self):
+        self.same(4, "{kind: pipedream-2bw, weights: pipeoptim}", ADAM, *FOUR)
+
+    def test_ea_pipe_and_stash(self):
+        self.same(4, "{kind: ea-pipe, replicas: 2, weights: stash}", DAMPENED)
+
+    def test_a_replay_told_another_horizon_differs(self):
+        # drained, so that the pipes fill again when there is something to predict along
+        got, sets = self.same(4, "{kind: pipeoptim, drain: true}", ADAM)
+        for horizon in ("exact", "released"):
+            other = self.replay((*sets, f"schedule.horizon={horizon}"))
+            self.assertFalse(got == other, f"{horizon} is the same as paper")
+
+
+# Under a sanitizer, which makes everything slower, only what no other test runs.
+ONLY_HERE = ("test_xpipe", "test_avgpipe", "test_ea_pipe_lean", "test_ea_pipe_before_the_step")
+
+
+def load_tests(_loader, tests, _pattern):
+    return tests if SLOWER == 1 else unittest.TestSuite(map(Methods, ONLY_HERE))
+
+
+if __name__ == "__main__":
+    unittest.main()
