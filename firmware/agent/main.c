@@ -9,6 +9,7 @@
 #include "agent/board.h"
 #include "agent/roster.h"
 #include "base/log.h"
+#include "base/share.h"
 
 const char *argp_program_version = "ringpipe-agent " RP_VERSION;
 
@@ -134,6 +135,7 @@ int main(int argc, char **argv) {
         NULL,
         NULL};
     arguments args = {.board = "auto"};
+    rp_share_announce("RINGPIPE_BOARDS", "boards");
     argp_err_exit_status = 2;
     (void)argp_parse(&parser, argc, argv, 0, NULL, &args);
     struct sigaction action = {.sa_handler = on_signal};

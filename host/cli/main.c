@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/share.h"
 #include "cli/cli.h"
 
 static const rp_cli_verb verbs[] = {
@@ -41,6 +42,8 @@ static void print_usage(FILE *file) {
 
 int main(int argc, char **argv) {
     const char *name = argc > 1 ? argv[1] : "";
+    rp_share_announce("RINGPIPE_MODELS", "models");
+    rp_share_announce("RINGPIPE_BOARDS", "boards");
     if (strcmp(name, "--help") == 0 || strcmp(name, "help") == 0) {
         print_usage(stdout);
         return 0;

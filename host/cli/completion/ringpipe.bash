@@ -2,8 +2,9 @@
 
 # Names of the folders or the files without their ending, in a folder of the installed or source tree.
 _ringpipe_names() {
-    local folder name
-    for folder in "/usr/share/ringpipe/$1" "$1" "host/$1"; do
+    local folder name program
+    program=$(type -P ringpipe)
+    for folder in "${program%/*}/../share/ringpipe/$1" "$1" "host/$1"; do
         for name in "$folder"/*"$2"; do
             if [[ -e $name ]]; then
                 basename "$name" "$2"
