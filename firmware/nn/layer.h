@@ -63,6 +63,7 @@ typedef struct {
     bool needs_y; /* backward reads y */
     /* Forward may write y over x[0], and backward dx over dy: elementwise, and not needs_x. */
     bool in_place;
+    bool same; /* y is x: nothing is computed, and they share storage whoever reads it */
     double flops_forward, flops_backward; /* one sample */
 } rp_layer_plan;
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nn/fuse.h"
+
 static rp_err read_shape(rp_node *root, const char *key, rp_shape *out) {
     rp_node *list = rp_node_find(root, key);
     if (!list || !rp_node_is_list(list) || rp_node_count(list) > RP_DIMS_MAX - 1) {
@@ -103,6 +105,9 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
     RP_TRY(rp_optim_parse(&out->optim, rp_node_find(root, "optimizer")));
     RP_TRY(rp_lr_parse(&out->lr, rp_node_find(root, "lr_schedule")));
     RP_TRY(rp_method_parse(root, stages, &out->method));
+    if (!out->method.kind->split_backward) { /* both halves would do the relu's backward */
+        RP_TRY(rp_model_fuse(out->model, &out->cut, &out->fused));
+    }
     RP_TRY(rp_method_fit(&out->method, &out->optim, rp_node_find(root, "optimizer")));
     RP_TRY(rp_pace_parse(root, &out->pace));
     (void)rp_node_find(root, "link"); /* these two are the agent's */

@@ -37,6 +37,7 @@ typedef struct {
     uint32_t stage;
     rp_cut cut;
     rp_model *model;
+    uint32_t fused; /* relus that the layer before does */
     const rp_loss_kind *loss;
     rp_method method;
     rp_optim optim;

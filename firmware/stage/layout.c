@@ -143,7 +143,8 @@ static void place_values(const rp_job *job, rp_layout *layout, const rp_use *use
             const rp_layer *layer = &job->model->layer[tensor->producer];
             uint32_t x = tensor_of(layout, layer->input[0]);
             bool alone = use[x].readers == 1 && !layout->tensor[x].output;
-            if (job->model->plan[tensor->producer].in_place && alone && !use[x].read_in_backward) {
+            const rp_layer_plan *plan = &job->model->plan[tensor->producer];
+            if (plan->in_place && alone && (plan->same || !use[x].read_in_backward)) {
                 tensor->storage = layout->tensor[x].storage;
             }
         }

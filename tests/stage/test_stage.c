@@ -22,6 +22,24 @@ static const char model[] =
     "  - {name: silu, kind: silu}\n"
     "  - {name: fc2, kind: dense, out: 3}\n";
 
+/* Relus that a dense or conv2d layer can do, unless the cut lies between. */
+static const char fusing[] =
+    "input: [2, 9, 9]\n"
+    "layers:\n"
+    "  - {name: conv1, kind: conv2d, out: 6, kernel: 3, pad: 1}\n"
+    "  - {name: relu1, kind: relu}\n"
+    "  - {name: conv2, kind: conv2d, out: 6, kernel: 3, pad: 1, groups: 3, bias: false}\n"
+    "  - {name: relu2, kind: relu}\n"
+    "  - {name: conv3, kind: conv2d, out: 6, kernel: 3, pad: 1}\n"
+    "  - {name: relu3, kind: relu}\n"
+    "  - {name: add, kind: add, from: [conv3, relu3]}\n"
+    "  - {name: pool, kind: maxpool, kernel: 3}\n"
+    "  - {name: flat, kind: flatten}\n"
+    "  - {name: fc1, kind: dense, out: 7}\n"
+    "  - {name: relu4, kind: relu}\n"
+    "  - {name: fc2, kind: dense, out: 3}\n"
+    "  - {name: relu5, kind: relu}\n";
+
 static const char job_format[] =
     "sample: [2, 9, 9]\nclasses: 3\nseed: 3\nbatch: 10\nmicrobatch: %u\nepoch_samples: 23\n"
     "steps: 5\nloss: cross-entropy\noptimizer: {kind: %s, lr: 0.05, weight_decay: 0.01}\n"
@@ -33,6 +51,7 @@ typedef struct {
     const char *schedule, *optimizer;
     uint32_t micro;
     rp_gemm_choice gemm;
+    const char *model; /* NULL: the one with everything */
 } test_case;
 
 static size_t train(const test_case *c, const char *cut, uint32_t stages, float *weights,
@@ -40,7 +59,7 @@ static size_t train(const test_case *c, const char *cut, uint32_t stages, float 
     char job[1024];
     test_ring ring;
     (void)snprintf(job, sizeof job, job_format, c->micro, c->optimizer, c->schedule);
-    test_ring_open(&ring, c->gemm, model, job, cut, stages);
+    test_ring_open(&ring, c->gemm, c->model ? c->model : model, job, cut, stages);
     test_ring_run(&ring);
     size_t count = test_ring_weights(&ring, weights, FLOATS);
     *loss = ring.loss;
@@ -79,22 +98,22 @@ static void compare(const test_case *c) {
 
 static void gpipe_does_not_depend_on_the_cut(void **state) {
     (void)state;
-    compare(&(test_case){"gpipe", "sgd, momentum: 0.9", 3, RP_GEMM_PANEL});
+    compare(&(test_case){"gpipe", "sgd, momentum: 0.9", 3, RP_GEMM_PANEL, NULL});
 }
 
 static void one_f_one_b_does_not_depend_on_the_cut(void **state) {
     (void)state;
-    compare(&(test_case){"1f1b", "adam", 4, RP_GEMM_PANEL});
+    compare(&(test_case){"1f1b", "adam", 4, RP_GEMM_PANEL, NULL});
 }
 
 static void zero_bubble_does_not_depend_on_the_cut(void **state) {
     (void)state;
-    compare(&(test_case){"zb-h1", "adamw", 2, RP_GEMM_PANEL});
+    compare(&(test_case){"zb-h1", "adamw", 2, RP_GEMM_PANEL, NULL});
 }
 
 static void clblast_does_not_depend_on_the_cut(void **state) {
     (void)state;
-    compare(&(test_case){"1f1b", "rmsprop", 10, RP_GEMM_CLBLAST});
+    compare(&(test_case){"1f1b", "rmsprop", 10, RP_GEMM_CLBLAST, NULL});
 }
 
 static void zero_bubble_equals_1f1b(void **state) {
@@ -103,11 +122,45 @@ static void zero_bubble_equals_1f1b(void **state) {
     static float b[FLOATS];
     double loss_a;
     double loss_b;
-    test_case c = {"1f1b", "sgd", 3, RP_GEMM_PANEL};
+    test_case c = {"1f1b", "sgd", 3, RP_GEMM_PANEL, NULL};
     size_t count = train(&c, "[conv2, cat]", 3, a, &loss_a);
     c.schedule = "zb-h1";
     assert_int_equal(train(&c, "[conv2, cat]", 3, b, &loss_b), count);
     assert_memory_equal(a, b, count * sizeof *a);
+}
+
+static void fused_relus_are_the_same_bits(void **state) {
+    (void)state;
+    static float one[FLOATS];
+    static float two[FLOATS];
+    double loss_one;
+    double loss_two;
+    for (int gemm = 0; gemm < 2; gemm++) {
+        const test_case c = {"1f1b", "sgd", 4, gemm ? RP_GEMM_CLBLAST : RP_GEMM_PANEL, fusing};
+        const size_t count = train(&c, "[]", 1, one, &loss_one);
+        /* cut between every layer and its relu: none is fused */
+        assert_int_equal(train(&c, "[relu1, relu2, relu3, relu4, relu5]", 6, two, &loss_two),
+                         count);
+        assert_memory_equal(one, two, count * sizeof *one);
+        assert_memory_equal(&loss_one, &loss_two, sizeof loss_one);
+    }
+}
+
+static void counts_what_it_fuses(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_job job;
+    char text[1024];
+    rp_arena_init(&arena, "test", 0);
+    (void)snprintf(text, sizeof text, job_format, 4, "sgd", "1f1b");
+    expect_ok(test_parse(&arena, fusing, text, "[]", 1, 0, &job));
+    assert_int_equal(job.fused, 4); /* not relu3: conv3 has another reader */
+    expect_ok(test_parse(&arena, fusing, text, "[relu1, relu4]", 3, 0, &job));
+    assert_int_equal(job.fused, 2);
+    (void)snprintf(text, sizeof text, job_format, 4, "sgd", "zb-h1");
+    expect_ok(test_parse(&arena, fusing, text, "[]", 1, 0, &job));
+    assert_int_equal(job.fused, 0);
+    rp_arena_finish(&arena);
 }
 
 /* The alarm rings: another seed gives other weights. */
@@ -116,7 +169,7 @@ static void another_seed_is_seen(void **state) {
     static float a[FLOATS];
     static float b[FLOATS];
     double loss;
-    test_case c = {"gpipe", "sgd", 3, RP_GEMM_PANEL};
+    test_case c = {"gpipe", "sgd", 3, RP_GEMM_PANEL, NULL};
     size_t count = train(&c, "[]", 1, a, &loss);
     c.micro = 5; /* batch statistics of other groups */
     assert_int_equal(train(&c, "[]", 1, b, &loss), count);
@@ -130,6 +183,8 @@ int main(void) {
         cmocka_unit_test(zero_bubble_does_not_depend_on_the_cut),
         cmocka_unit_test(clblast_does_not_depend_on_the_cut),
         cmocka_unit_test(zero_bubble_equals_1f1b),
+        cmocka_unit_test(fused_relus_are_the_same_bits),
+        cmocka_unit_test(counts_what_it_fuses),
         cmocka_unit_test(another_seed_is_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
