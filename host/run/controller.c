@@ -353,8 +353,8 @@ static rp_err train_segment(controller *c, uint64_t end) {
         RP_TRY(pump_segment(c, c->feed, c->feeding.limit));
     }
     c->fed = c->feeding;
+fail: /* a segment that was cut off has taken its time, too */
     rp_record_segment(c->record, (double)(rp_clock_now_ns(&c->ring.clock) - start_ns) * 1e-9);
-fail:
     return err;
 }
 
@@ -404,11 +404,7 @@ static rp_err statistics_segment(controller *c) {
     rp_arena_init(&arena, "statistics", 0);
     RP_TRY(rp_feed_open(&arena, &c->ring, RP_SPLIT_TRAIN, RP_FEED_STATISTICS, 0, steps, &feed));
     RP_TRY(start_segment(c, RP_KIND_EVAL, 0, most < all ? most : all, 1));
-    while (!all_finished(c) || !rp_feed_quiet(feed)) {
-        if (c->ring.interrupts > 0) {
-            err = rp_fail(RP_ERR_INTERRUPTED, "interrupted while batch statistics were renewed");
-            goto fail;
-        }
+    while (!all_finished(c) || !rp_feed_quiet(feed)) { /* short, and a checkpoint is to follow */
         RP_TRY(pump_segment(c, feed, (rp_feed_limit){.step = steps}));
     }
 fail:
@@ -422,7 +418,7 @@ fail:
 
 static bool statistics_due(const controller *c) {
     return c->run.method.kind->average != RP_AVERAGE_NONE && c->run.recalibrate > 0 &&
-           c->has_statistics && c->ring.interrupts == 0;
+           c->has_statistics;
 }
 
 /* ---- a training run -------------------------------------------------------------------------- */
