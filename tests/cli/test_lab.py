@@ -37,8 +37,47 @@ class Page(HTMLParser):
 
 
 class Comparison(lab.Case):
+    def check_report(self):
+        """One page that needs nothing else, with the numbers of the table."""
+        text = (self.dir / "out/report.html").read_text(encoding="utf-8")
+        page = Page(text)
+        self.assertEqual(page.open, [])
+        self.assertNotIn("script", page.tags)
+        self.assertNotIn("link", page.tags)
+        self.assertNotIn("http", "".join(page.addresses))
+        self.assertNotRegex(text, r"url\(|@import|\bnan\b")
+        for address in page.addresses:
+            self.assertTrue((self.dir / "out" / address).exists(), address)
+        for row in self.table()["model"][0]["row"]:
+            self.assertIn(f"{100 * row['accuracy']['mean']:.2f} \u00b1", text)
+        drawings = sorted((self.dir / "out/curves").iterdir())
+        names = ("accuracy", "difference", "memory", "speed", "test-loss", "time", "train-loss")
+        self.assertEqual([path.name for path in drawings], [f"mlp-{name}.svg" for name in names])
+        self.assertEqual(page.tags.count("figure"), len(drawings))
+        for path in drawings:
+            root = xml.fromstring(path.read_text(encoding="utf-8"))
+            self.assertTrue(root.tag.endswith("svg"))
+            self.assertIn("fast", "".join(root.itertext()))
+
+    def check_predictions(self, file):
+        """Distances that boards report are taken from the log."""
+        with (self.dir / "out/runs/mlp/fast/seed-1/log.jsonl").open("a") as log:
+            for step in range(4):
+                line = {"event": "prediction", "step": step, "stage": 0, "gap": 1}
+                log.write(json.dumps({**line, "error": 0.5, "stale_error": 2.0 + step}) + "\n")
+        self.lab(file)
+        row = self.table()["model"][0]["row"][1]
+        self.assertEqual(row["stale_over_predicted"]["count"], 1)
+        self.assertAlmostEqual(row["stale_over_predicted"]["mean"], 7)
+        self.assertEqual(row["prediction"][0]["stage"], 0)
+        drawing = self.dir / "out/curves/mlp-prediction-stage-0.svg"
+        text = "".join(xml.fromstring(drawing.read_text(encoding="utf-8")).itertext())
+        self.assertIn("fast, predicted", text)
+        self.assertNotIn("slow", text)
+
     def test_numbers(self):
-        out, err = self.lab(self.lab_file())
+        file = self.lab_file()
+        out, err = self.lab(file)
         self.assertIn("4 of 4 runs", out)
         self.assertIn("fast", out)
         self.assertIn("4/4", err)
@@ -67,47 +106,8 @@ class Comparison(lab.Case):
         self.assertIn("train.batch", table["equal"])
         text = (self.dir / "out/table.md").read_text(encoding="utf-8")
         self.assertIn("| mlp/slow/seed-2 | finished", text)
-
-    def test_report(self):
-        """One page that needs nothing else, with the numbers of the table."""
-        self.lab(self.lab_file())
-        text = (self.dir / "out/report.html").read_text(encoding="utf-8")
-        page = Page(text)
-        self.assertEqual(page.open, [])
-        self.assertNotIn("script", page.tags)
-        self.assertNotIn("link", page.tags)
-        self.assertNotIn("http", "".join(page.addresses))
-        self.assertNotRegex(text, r"url\(|@import|\bnan\b")
-        for address in page.addresses:
-            self.assertTrue((self.dir / "out" / address).exists(), address)
-        for row in self.table()["model"][0]["row"]:
-            self.assertIn(f"{100 * row['accuracy']['mean']:.2f} \u00b1", text)
-        drawings = sorted((self.dir / "out/curves").iterdir())
-        names = ("accuracy", "difference", "memory", "speed", "test-loss", "time", "train-loss")
-        self.assertEqual([path.name for path in drawings], [f"mlp-{name}.svg" for name in names])
-        self.assertEqual(page.tags.count("figure"), len(drawings))
-        for path in drawings:
-            root = xml.fromstring(path.read_text(encoding="utf-8"))
-            self.assertTrue(root.tag.endswith("svg"))
-            self.assertIn("fast", "".join(root.itertext()))
-
-    def test_predictions(self):
-        """Distances that the boards report, as the log has them."""
-        file = self.lab_file()
-        self.lab(file)
-        with (self.dir / "out/runs/mlp/fast/seed-1/log.jsonl").open("a") as log:
-            for step in range(4):
-                line = {"event": "prediction", "step": step, "stage": 0, "gap": 1}
-                log.write(json.dumps({**line, "error": 0.5, "stale_error": 2.0 + step}) + "\n")
-        self.lab(file)
-        row = self.table()["model"][0]["row"][1]
-        self.assertEqual(row["stale_over_predicted"]["count"], 1)
-        self.assertAlmostEqual(row["stale_over_predicted"]["mean"], 7)
-        self.assertEqual(row["prediction"][0]["stage"], 0)
-        drawing = self.dir / "out/curves/mlp-prediction-stage-0.svg"
-        text = "".join(xml.fromstring(drawing.read_text(encoding="utf-8")).itertext())
-        self.assertIn("fast, predicted", text)
-        self.assertNotIn("slow", text)
+        self.check_report()
+        self.check_predictions(file)
 
     def test_finished_is_kept(self):
         file = self.lab_file()
