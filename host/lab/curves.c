@@ -5,7 +5,7 @@
 
 #include "lab/drawing.h"
 
-enum { BOTTOM = 52, DOTS_MAX = 40, NAMES_MAX = 256, NAME_HEIGHT = 14 };
+enum { BOTTOM = 52, DOTS_MAX = 24, X_TICKS = 6, NAMES_MAX = 256, NAME_HEIGHT = 14 };
 
 static const double none = (double)NAN;
 
@@ -371,12 +371,13 @@ void rp_chart_write(FILE *file, const rp_chart *chart, bool standalone) {
     range y = y_range(chart, &cut);
     plot p = {.file = file,
               .chart = chart,
-              .x = rp_axis_make(x.low, x.high, chart->log_x, 6),
+              .x = rp_axis_make(x.low, x.high, chart->log_x,
+                                chart->whole_x && x.high < X_TICKS ? (uint32_t)x.high : X_TICKS),
               .y = rp_axis_make(y.low, y.high, chart->log_y, 5),
               .right = RP_DRAWING_WIDTH - RP_DRAWING_RIGHT};
     char note[256];
     (void)snprintf(note, sizeof note, "%s%s%s", chart->note, chart->note[0] && cut ? "; " : "",
-                   cut ? "what lies above the range is cut off" : "");
+                   cut ? "cut off above the range" : "");
     double legend_y = RP_DRAWING_TOP + RP_DRAWING_PLOT + BOTTOM + 10;
     double height = RP_DRAWING_TOP + RP_DRAWING_PLOT + BOTTOM + (note[0] ? 8 : 0) +
                     (legend ? 12 + (double)ENTRY_HEIGHT * put_legend(NULL, chart, 0) : 0);

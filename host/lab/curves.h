@@ -25,6 +25,7 @@ typedef struct {
     bool percent;    /* y is a share, shown in percent */
     bool names;      /* beside the last point of each curve; else a legend when standalone */
     bool x_from_low; /* the x axis begins at the least x, not at 0 */
+    bool whole_x;    /* no ticks between whole numbers */
     const rp_curve *curve;
     uint32_t count;
 } rp_chart;

@@ -203,9 +203,8 @@ static bool epochs_known(const maker *m) {
 }
 
 static const char *band_note(const maker *m) {
-    return m->table->plan->lab->seed_count > 1
-               ? "mean over seeds; the band is one sample deviation to each side"
-               : "";
+    return m->table->plan->lab->seed_count > 1 ? "mean over seeds \xc2\xb1 one sample deviation"
+                                               : "";
 }
 
 typedef rp_err (*point_maker)(maker *m, const rp_lab_row *row, points *out);
@@ -263,18 +262,18 @@ static rp_err add_learning(maker *m) {
                                    .note = note,
                                    .x_label = epochs,
                                    .y_label = "%",
-                                   .percent = true};
+                                   .percent = true,
+                                   .whole_x = true};
         RP_TRY(add_chart(m, RP_LAB_LEARNING_PART, "accuracy", &accuracy, accuracy_points));
     }
     const rp_chart loss = {
-        .title = "Test loss", .note = note, .x_label = epochs, .y_label = "loss"};
+        .title = "Test loss", .note = note, .x_label = epochs, .y_label = "loss", .whole_x = true};
     RP_TRY(add_chart(m, RP_LAB_LEARNING_PART, "test-loss", &loss, loss_points));
     const rp_chart train = {
         .title = "Train loss", .note = note, .x_label = "steps", .y_label = "loss"};
     RP_TRY(add_chart(m, RP_LAB_LEARNING_PART, "train-loss", &train, train_points));
     const rp_chart time = {.title = classes ? "Test accuracy over time" : "Test loss over time",
-                           .note = "seconds since the start of a run, with building kernels and "
-                                   "evaluations; mean over seeds",
+                           .note = "since the start, with building kernels and evaluations",
                            .x_label = "seconds",
                            .y_label = classes ? "%" : "loss",
                            .percent = classes};
@@ -461,13 +460,13 @@ static rp_err add_predictions(maker *m) {
                                stage));
         RP_TRY(add_figure(m, RP_LAB_WEIGHTS_PART, RP_LAB_CHART, name, &figure));
         RP_TRY(RP_ARENA_NEW(m->arena, 2 * (size_t)m->table->line_count, &curve));
-        figure->chart = (rp_chart){.title = title,
-                                   .note = "predicted weights: solid; the stale ones that would "
-                                           "have been used: dashed",
-                                   .x_label = "steps",
-                                   .y_label = "L2",
-                                   .log_y = true,
-                                   .curve = curve};
+        figure->chart =
+            (rp_chart){.title = title,
+                       .note = "solid: predicted weights; dashed: the stale ones at hand",
+                       .x_label = "steps",
+                       .y_label = "L2",
+                       .log_y = true,
+                       .curve = curve};
         for (uint32_t line = 0; line < m->table->line_count; line++) {
             RP_TRY(add_prediction_pair(m, row_at(m, line), stage, &figure->chart, curve));
         }
