@@ -2,6 +2,7 @@
 """Schedules that do not flush, stopped and resumed: the bytes of a run that was never stopped."""
 import json
 import signal
+import unittest
 
 import program
 import test_repeat
@@ -80,6 +81,15 @@ class Methods(test_repeat.Repeat):
         summary = json.loads((self.dir / "a" / "summary.json").read_text())
         self.assertEqual((summary["status"], summary["steps"]), ("finished", 60))
         self.assertEqual(summary["ledger"]["lost"] + summary["ledger"]["repeated"], 0)
+
+
+# Under a sanitizer, which makes everything slower, only what no other test runs.
+ONLY_HERE = ("test_pipedream", "test_pipeoptim_measured")
+
+
+def load_tests(_loader, tests, _pattern):
+    few = unittest.TestSuite(map(Methods, ONLY_HERE))
+    return tests if program.SLOWER == 1 else few
 
 
 if __name__ == "__main__":
