@@ -439,7 +439,8 @@ static void print_result(const rp_record *record, const rp_summary *summary) {
                  summary->model, summary->stages, summary->schedule, summary->steps,
                  summary->seconds);
     if (summary->samples > 0) {
-        (void)printf("train loss %.4f, %.0f samples/s", summary->train_loss, summary->samples_per_s);
+        (void)printf("train loss %.4f, %.0f samples/s", summary->train_loss,
+                     summary->samples_per_s);
         if (strcmp(summary->status, "failed") != 0) { /* busy times come at a segment's end */
             (void)printf(", bubble %.0f %%", 100 * summary->bubble);
         }
