@@ -91,6 +91,7 @@ typedef struct {
     const char *source;
     bool flushed;        /* every step ends with empty pipes and one weight version */
     bool split_backward; /* issues BACKWARD_INPUT and BACKWARD_WEIGHT */
+    bool accumulates;    /* unflushed, and made for several microbatches a step */
     rp_weights_rule weights;
     rp_average_rule average;
     bool (*next)(rp_sched_state *state, rp_op *op); /* false: the run is over */

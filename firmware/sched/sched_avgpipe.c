@@ -6,6 +6,7 @@ const rp_sched_kind rp_sched_avgpipe = {
     .name = "avgpipe",
     .source = "AvgPipe, Chen, Xu, Qian, Zhou, PPoPP 2023: a reconstruction from "
               "figures and abstract",
+    .accumulates = true,
     .weights = RP_WEIGHTS_CURRENT,
     .average = RP_AVERAGE_REFERENCE,
     .next = rp_sched_next_unflushed,

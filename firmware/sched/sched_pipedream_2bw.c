@@ -6,6 +6,7 @@
 const rp_sched_kind rp_sched_pipedream_2bw = {
     .name = "pipedream-2bw",
     .source = "PipeDream-2BW, Narayanan et al., ICML 2021",
+    .accumulates = true,
     .weights = RP_WEIGHTS_DOUBLE,
     .next = rp_sched_next_unflushed,
 };

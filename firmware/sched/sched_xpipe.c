@@ -5,6 +5,7 @@ const rp_sched_kind rp_sched_xpipe = {
     .name = "xpipe",
     .source = "XPipe, Guan, Yin, Li, Lu 2019, from reading notes; rounding of halves "
               "to even is our choice",
+    .accumulates = true,
     .weights = RP_WEIGHTS_XPIPE,
     .next = rp_sched_next_unflushed,
 };

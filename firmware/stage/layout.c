@@ -321,6 +321,12 @@ fail:
     return err;
 }
 
+rp_err rp_layout_count(const rp_job *job, rp_layout *layout) {
+    const rp_job walked = walked_job(job);
+    count_slots(&walked, layout);
+    return count_versions(&walked, layout);
+}
+
 uint32_t rp_layout_weight_copies(const rp_layout *layout) {
     return layout->versions + layout->predicted + layout->centres + layout->scratches;
 }
@@ -408,9 +414,7 @@ rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, u
     place_grads(job, layout, use);
     RP_TRY(place_buffers(arena, &layout->value, (int32_t)layout->layer_count));
     RP_TRY(place_buffers(arena, &layout->grad, (int32_t)layout->layer_count + 1));
-    const rp_job walked = walked_job(job);
-    count_slots(&walked, layout);
-    RP_TRY(count_versions(&walked, layout));
+    RP_TRY(rp_layout_count(job, layout));
     count_ends(job, layout, count_params(job, layout, align_bytes), align_bytes);
     count_scratch(job, layout, gemm, align_bytes);
     uint32_t flat = 1 + rp_layout_weight_copies(layout) + (layout->probe_steps ? 2 : 0) +

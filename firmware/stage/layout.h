@@ -70,6 +70,9 @@ typedef struct {
     size_t total_bytes;
 } rp_layout;
 
+/* Only slots, debts and copies of the weights, which need no model: of the job, method, cut.count,
+ * stage and sizes. errors MEMORY */
+rp_err rp_layout_count(const rp_job *job, rp_layout *layout) RP_MUST_CHECK;
 uint32_t rp_layout_weight_copies(const rp_layout *layout);
 
 /* errors LIMIT when more than RP_CUT_TENSORS_MAX tensors cross a boundary; MEMORY */

@@ -2,18 +2,44 @@
 
 #include <string.h>
 
+#include "stage/layout.h"
+
 typedef struct {
     const rp_sched_kind *kind;
     uint32_t stages, micro;
     rp_sched_slot *slot;
     uint32_t slot_count, slot_count_max;
     rp_sched_facts facts;
+    uint32_t *copies; /* of the weights, by stage */
+    uint32_t batch;   /* microbatches a step */
 } drawing;
 
 static void collect(void *context, const rp_sched_slot *slot) {
     drawing *d = context;
     RP_ASSERT(d->slot_count < d->slot_count_max);
     d->slot[d->slot_count++] = *slot;
+}
+
+/* The schedule with its defaults; one microbatch a step unless the method accumulates. */
+static rp_err make_job(rp_arena *arena, drawing *d, rp_job *out) {
+    rp_node *root;
+    char *text;
+    rp_err err;
+    d->batch = d->kind->flushed ? d->micro : 1;
+    if (d->kind->accumulates) {
+        d->batch = d->stages < d->micro ? d->stages : d->micro;
+    }
+    *out = (rp_job){.cut = {.stage_count = d->stages},
+                    .epoch_samples = d->micro,
+                    .batch = d->batch,
+                    .micro = 1,
+                    .steps = (d->micro - 1) / d->batch + 1};
+    RP_TRY(rp_arena_printf(arena, &text, "schedule: %s", d->kind->name));
+    RP_TRY(rp_config_read_text(arena, text, strlen(text), "draw", &root));
+    RP_TRY(rp_method_parse(root, d->stages, &out->method));
+    out->method.kind = d->kind;
+fail:
+    return err;
 }
 
 /* F, B and W take a unit each; an undivided backward takes `backward` units. */
@@ -29,21 +55,26 @@ static rp_err play(rp_arena *arena, drawing *d, double backward) {
     const rp_sched_costs costs = {.forward = cost,
                                   .backward_input = cost + d->stages,
                                   .backward_weight = cost + 2 * (size_t)d->stages};
-    const rp_sched_shape shape = {.stages = d->stages,
-                                  .step_end = d->kind->flushed ? 1 : d->micro,
-                                  .epoch_samples = d->micro,
-                                  .batch = d->kind->flushed ? d->micro : 1,
-                                  .micro = 1};
+    rp_job job;
+    RP_TRY(make_job(arena, d, &job));
+    const rp_sched_shape shape = rp_job_sched_shape(&job, 0, job.steps);
     d->slot_count_max = 4 * d->stages * d->micro; /* F, B, W, U */
     RP_TRY(RP_ARENA_NEW(arena, d->slot_count_max, &d->slot));
     RP_TRY(rp_sched_replay(arena, d->kind, &shape, &costs, collect, d, &d->facts));
+    RP_TRY(RP_ARENA_NEW(arena, d->stages, &d->copies));
+    for (uint32_t k = 0; k < d->stages; k++) {
+        rp_layout layout = {0};
+        job.stage = k;
+        RP_TRY(rp_layout_count(&job, &layout));
+        d->copies[k] = rp_layout_weight_copies(&layout);
+    }
 fail:
     return err;
 }
 
 /* Counts through the run, whether its microbatches are of one step or steps of their own. */
 static uint32_t number(const drawing *d, const rp_op *op) {
-    return d->kind->flushed ? op->micro : (uint32_t)op->step;
+    return (uint32_t)op->step * d->batch + op->micro;
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -79,7 +110,7 @@ static rp_err draw_text(FILE *out, rp_arena *arena, const drawing *d) {
         if (d->kind->split_backward) {
             fprintf(out, "  stashes %-*u", digits, facts->stash_max);
         }
-        fprintf(out, "  versions %u  gap %u\n", facts->versions_max, facts->gap_max);
+        fprintf(out, "  versions %u  gap %u\n", d->copies[k], facts->gap_max);
     }
 fail:
     return err;
@@ -162,8 +193,7 @@ static void put_lane(FILE *out, const drawing *d, uint32_t k, double wide) {
     if (d->kind->split_backward) {
         fprintf(out, " \302\267 stashes %u", facts->stash_max);
     }
-    fprintf(out, " \302\267 versions %u \302\267 gap %u</text>\n", facts->versions_max,
-            facts->gap_max);
+    fprintf(out, " \302\267 versions %u \302\267 gap %u</text>\n", d->copies[k], facts->gap_max);
 }
 
 static void put_time_axis(FILE *out, const drawing *d, double unit) {
@@ -282,7 +312,7 @@ static void put_by_stage(FILE *out, const drawing *d, column what) {
         const rp_sched_stage_facts *facts = &d->facts.stage[k];
         fprintf(out, " %u",
                 what == STASHES    ? facts->stash_max
-                : what == VERSIONS ? facts->versions_max
+                : what == VERSIONS ? d->copies[k]
                                    : facts->gap_max);
     }
     fprintf(out, " |");
