@@ -130,6 +130,36 @@ static void one_that_explodes(void **state) {
     assert_null(strstr(draw(&chart, false), "cut off above"));
 }
 
+/* Names of points that lie together move down past each other, all of them, wherever that is. */
+static void names_that_meet(void **state) {
+    (void)state;
+    enum { CURVES = 6, PLACES = 1000 };
+    static const char *const names[CURVES] = {"one", "two", "three", "four", "five", "six"};
+    for (int place = 0; place < PLACES; place++) {
+        double x[CURVES];
+        double y[CURVES];
+        rp_curve curve[CURVES + 1];
+        for (uint32_t i = 0; i < CURVES; i++) {
+            x[i] = 1.0 + 1e-4 * i;
+            y[i] = 1e-3 * i + 0.000977 * place;
+            curve[i] = (rp_curve){
+                .name = names[i], .line = i, .x = &x[i], .y = &y[i], .count = 1, .marked = 1};
+        }
+        const double far[] = {0, 2};
+        const double ends[] = {0, 1};
+        curve[CURVES] =
+            (rp_curve){.name = "far", .line = 6, .x = far, .y = ends, .count = 2, .marked = 2};
+        const rp_chart chart = {.title = "t",
+                                .note = "n",
+                                .x_label = "x",
+                                .y_label = "y",
+                                .names = true,
+                                .curve = curve,
+                                .count = CURVES + 1};
+        assert_int_equal(count_of(draw(&chart, true), "class=\"name"), CURVES + 1);
+    }
+}
+
 static void log_axes(void **state) {
     (void)state;
     const double x[] = {0.001, 0.01, 0.1};
@@ -202,6 +232,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_curve_that_ends_is_crossed_out, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_finite_and_nothing_at_all, setup, teardown),
         cmocka_unit_test_setup_teardown(one_that_explodes, setup, teardown),
+        cmocka_unit_test_setup_teardown(names_that_meet, setup, teardown),
         cmocka_unit_test_setup_teardown(log_axes, setup, teardown),
         cmocka_unit_test_setup_teardown(differences, setup, teardown),
         cmocka_unit_test_setup_teardown(bars, setup, teardown),
