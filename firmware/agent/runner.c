@@ -149,7 +149,7 @@ rp_err rp_runner_stop(rp_runner *r, uint64_t step) {
     }
     /* nothing of `step` has been fed, so at most an op was asked for that can not start */
     const rp_sched_state *at = r->have_next ? &r->before : &r->sched;
-    if (step < at->step || (step == at->step && !r->at_update) || r->waiting_verdict) {
+    if (step < at->step || (step == at->step && !r->at_update)) {
         return rp_fail(RP_ERR_PEER, "stop before step %llu, which is in work",
                        (unsigned long long)step);
     }

@@ -1,5 +1,6 @@
-/* What microbatches in flight need, as one run of bytes: versions of the weights, predictions, the
- * last gradients, and every slot. The books need no bytes: they are walked again. */
+/* What microbatches in flight need, as one run of bytes: versions of the weights, predictions,
+ * probes, and every slot. Gradients need none: a segment ends behind an update. The books need no
+ * bytes: they are walked again. */
 #include "stage/stage_own.h"
 
 static size_t padded(const rp_buffer *buffer) {
@@ -22,10 +23,6 @@ static rp_buffer *flat_buffer(const rp_stage *stage, uint32_t *index) {
         return rp_darena_whole(stage->probe[*index].arena);
     }
     *index -= probes;
-    if (*index == 0) {
-        return rp_darena_whole(stage->grads.arena);
-    }
-    *index -= 1;
     return NULL;
 }
 
@@ -46,7 +43,7 @@ static rp_buffer *buffer_at(const rp_stage *stage, uint32_t index) {
 static uint32_t buffer_count(const rp_stage *stage) {
     const rp_layout *layout = stage->layout;
     const uint32_t each = layout->value.kept_count + layout->layer_count * RP_LAYER_SAVED_MAX;
-    return layout->versions + layout->predicted + (layout->probe_steps ? 2 : 0) + 1 +
+    return layout->versions + layout->predicted + (layout->probe_steps ? 2 : 0) +
            layout->slots * each;
 }
 
