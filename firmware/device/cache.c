@@ -1,16 +1,20 @@
 #include "device/cache.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
-enum { PATH_BYTES = 1024, BINARY_BYTES_MAX = 64 << 20 };
+enum { PATH_BYTES = 1024, BINARY_BYTES_MAX = 64 << 20, LOCK_POLL_MS = 10 };
 
 /* In front of the binary. */
 typedef struct {
@@ -128,4 +132,44 @@ void rp_cache_write(const char *dir, const rp_cache_key *key, const void *binary
         rp_log_debug("kernel cache: %s: %s", path, strerror(errno));
         (void)unlink(temporary);
     }
+}
+
+bool rp_cache_lock(const char *dir, const rp_cache_key *key, int64_t wait_ns, int *lock_fd) {
+    char path[PATH_BYTES];
+    *lock_fd = -1;
+    if (!dir[0] || !entry_path(path, dir, key, ".lock")) {
+        return true;
+    }
+    make_folders(dir);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        rp_log_debug("kernel cache: %s: %s", path, strerror(errno));
+        return true;
+    }
+    const rp_clock clock = rp_clock_real();
+    const int64_t end_ns = rp_clock_now_ns(&clock) + wait_ns;
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        const bool held = errno == EWOULDBLOCK || errno == EINTR;
+        if (!held || rp_clock_now_ns(&clock) >= end_ns) {
+            rp_log_debug("kernel cache: %s: %s", path, strerror(errno));
+            (void)close(fd);
+            return !held;
+        }
+        (void)nanosleep(&(struct timespec){.tv_nsec = LOCK_POLL_MS * RP_NS_PER_MS}, NULL);
+    }
+    *lock_fd = fd;
+    return true;
+}
+
+/* The file goes first: who waits for it gets the lock of a file without a name, who comes later
+ * makes a new one, and both find the entry that was built. */
+void rp_cache_unlock(const char *dir, const rp_cache_key *key, int lock_fd) {
+    char path[PATH_BYTES];
+    if (lock_fd < 0) {
+        return;
+    }
+    if (entry_path(path, dir, key, ".lock")) {
+        (void)unlink(path);
+    }
+    (void)close(lock_fd);
 }

@@ -1,7 +1,8 @@
 /* Kernel binaries on disk: <dir>/<key in hex>.bin, written beside and renamed.
  *
  * A file that is short, foreign, of another format or damaged is a miss, never an error; nor is a
- * folder that can not be written. */
+ * folder that can not be written. Agents that begin together on one machine want the same kernels:
+ * <key in hex>.lock is held by the one that builds. It saves time and nothing depends on it. */
 #ifndef RP_DEVICE_CACHE_H
 #define RP_DEVICE_CACHE_H
 
@@ -23,5 +24,12 @@ rp_cache_key rp_cache_key_of(const char *const *texts);
 bool rp_cache_read(rp_arena *arena, const char *dir, const rp_cache_key *key, void **out,
                    size_t *bytes);
 void rp_cache_write(const char *dir, const rp_cache_key *key, const void *binary, size_t bytes);
+
+/* Takes the lock of an entry, waiting for another process at most `wait_ns`; a process that dies
+ * lets go of its own. lock_fd is -1 when nothing can be locked there: build then, and do not wait.
+ * false: waited in vain. After true look again, the other may have written the entry. */
+bool rp_cache_lock(const char *dir, const rp_cache_key *key, int64_t wait_ns, int *lock_fd);
+/* Removes the lock's file too; -1 is no lock. */
+void rp_cache_unlock(const char *dir, const rp_cache_key *key, int lock_fd);
 
 #endif

@@ -9,10 +9,15 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "device/own.h"
 
-enum { PLATFORMS_MAX = 16, DEVICES_MAX = 32 };
+enum {
+    PLATFORMS_MAX = 16,
+    DEVICES_MAX = 32,
+    CACHE_WAIT_S = 60 /* as long as the slowest program takes on a slow board */
+};
 
 static const struct {
     cl_int code;
@@ -230,6 +235,7 @@ rp_err rp_device_open(rp_arena *arena, const rp_device_options *options, rp_devi
     device->gemm = device->tuning.gemm;
     device->gemm_broken = getenv("RP_TEST_BREAK_GEMM") != NULL;
     RP_TRY(find_cache_dir(arena, options, &device->cache_dir));
+    device->cache_wait_ns = CACHE_WAIT_S * RP_NS_PER_S;
     RP_TRY(choose_device(device, options));
     fit_panel(device);
     RP_TRY(open_queue(device));

@@ -53,7 +53,8 @@ struct rp_device {
     rp_gemm_choice gemm;
     bool gemm_broken; /* RP_TEST_BREAK_GEMM: the self-test must ring */
     char platform_version[128];
-    char *cache_dir; /* "" = no cache */
+    char *cache_dir;       /* "" = no cache */
+    int64_t cache_wait_ns; /* for a program that another process builds; 0 after one in vain */
     int event_fd;    /* the caller's */
     int wait_fd;     /* rp_fence_wait's own */
     size_t used_bytes;

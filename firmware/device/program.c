@@ -159,11 +159,51 @@ static void save_binary(rp_device *device, rp_arena *scratch, const rp_cache_key
     }
 }
 
+static rp_err build_source(rp_device *device, const char *name, const char *source,
+                           const char *options, cl_program *out) {
+    cl_int code;
+    cl_program built = clCreateProgramWithSource(device->context, 1, &source, NULL, &code);
+    if (code != CL_SUCCESS) {
+        return rp_cl(code, "kernels/%s.cl", name);
+    }
+    code = clBuildProgram(built, 1, &device->id, options, NULL, NULL);
+    if (code != CL_SUCCESS) {
+        rp_err err = report_build(device, built, name, code);
+        (void)clReleaseProgram(built);
+        return err;
+    }
+    *out = built;
+    return RP_OK;
+}
+
+/* Not in the cache: waits for another process that builds it, else builds and saves it. */
+static rp_err build_locked(rp_device *device, rp_arena *scratch, const rp_cache_key *key,
+                           const char *name, const char *source, const char *options,
+                           cl_program *out) {
+    int lock_fd;
+    rp_err err = RP_OK;
+    if (!rp_cache_lock(device->cache_dir, key, device->cache_wait_ns, &lock_fd)) {
+        rp_log_warn("kernels/%s.cl: another process did not build it in time, built here", name);
+        device->cache_wait_ns = 0; /* whatever holds it up may hold the other locks as well */
+    }
+    *out = build_cached(device, scratch, key, options);
+    if (*out) {
+        device->cache_hits++;
+    } else {
+        device->cache_misses++;
+        err = build_source(device, name, source, options, out);
+        if (err == RP_OK) {
+            save_binary(device, scratch, key, *out);
+        }
+    }
+    rp_cache_unlock(device->cache_dir, key, lock_fd);
+    return err;
+}
+
 static rp_err build(rp_device *device, const char *name, const char *options, cl_program *out) {
     rp_arena scratch;
     rp_arena_init(&scratch, "program", 0);
     char *source = NULL;
-    cl_program built = NULL;
     rp_err err;
     RP_TRY(make_source(&scratch, name, &source));
     const char *parts[] = {source,
@@ -174,27 +214,13 @@ static rp_err build(rp_device *device, const char *name, const char *options, cl
                            device->platform_version,
                            NULL};
     const rp_cache_key key = rp_cache_key_of(parts);
-    built = build_cached(device, &scratch, &key, options);
-    if (built) {
+    *out = build_cached(device, &scratch, &key, options);
+    if (*out) {
         device->cache_hits++;
     } else {
-        device->cache_misses++;
-        cl_int code;
-        const char *start = source;
-        built = clCreateProgramWithSource(device->context, 1, &start, NULL, &code);
-        RP_TRY(rp_cl(code, "kernels/%s.cl", name));
-        code = clBuildProgram(built, 1, &device->id, options, NULL, NULL);
-        if (code != CL_SUCCESS) {
-            RP_TRY(report_build(device, built, name, code));
-        }
-        save_binary(device, &scratch, &key, built);
+        RP_TRY(build_locked(device, &scratch, &key, name, source, options, out));
     }
-    *out = built;
-    built = NULL;
 fail:
-    if (built) {
-        (void)clReleaseProgram(built);
-    }
     rp_arena_finish(&scratch);
     return err;
 }

@@ -1,6 +1,8 @@
 #include "open.h"
 
 #include <dirent.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "device/own.h"
@@ -154,6 +156,79 @@ static void a_board_may_define_more(void **state) {
     assert_int_equal(unlink(path), 0);
 }
 
+/* "build FOLDER": one program with this cache; says how often it was built here, 0 or 1. */
+static int build_with_cache(char *folder) {
+    rp_arena arena;
+    rp_device *d = NULL;
+    rp_kernel *kernel;
+    rp_arena_init(&arena, "child", 0);
+    if (rp_device_open(&arena, &(rp_device_options){.cache_dir = folder}, &d) != RP_OK ||
+        rp_kernel_find(d, "gemm_pack", "pack_rows", "-DMR=8", &kernel) != RP_OK) {
+        return 1;
+    }
+    printf("%u\n", d->cache_misses);
+    rp_device_close(&d);
+    rp_arena_finish(&arena);
+    return 0;
+}
+
+/* Builds by `count` processes that begin together. */
+static int count_builds(char *folder, int count) {
+    char name[] = "test_program";
+    char verb[] = "build";
+    char *const arguments[] = {name, verb, folder, NULL};
+    enum { CHILDREN_MAX = 4 };
+    pid_t child[CHILDREN_MAX];
+    int ends[2];
+    int builds = 0;
+    posix_spawn_file_actions_t actions;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
+    assert_int_equal(posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO), 0);
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(
+            posix_spawn(&child[i], "/proc/self/exe", &actions, NULL, arguments, environ), 0);
+    }
+    (void)close(ends[1]);
+    FILE *answers = fdopen(ends[0], "r");
+    assert_non_null(answers);
+    for (int i = 0; i < count; i++) {
+        char line[16];
+        assert_non_null(fgets(line, sizeof line, answers));
+        assert_true(strcmp(line, "0\n") == 0 || strcmp(line, "1\n") == 0);
+        builds += line[0] == '1';
+    }
+    (void)fclose(answers);
+    for (int i = 0; i < count; i++) {
+        int status = -1;
+        assert_int_equal(waitpid(child[i], &status, 0), child[i]);
+        assert_int_equal(status, 0);
+    }
+    (void)posix_spawn_file_actions_destroy(&actions);
+    return builds;
+}
+
+static void processes_share_the_work(void **state) {
+    (void)state;
+    char folder[] = "/tmp/rp-test-share-XXXXXX";
+    char nowhere[] = "/dev/null/below";
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(count_builds(folder, 4), 1);
+    assert_int_equal(count_builds(folder, 1), 0);
+    assert_int_equal(count_builds(nowhere, 2), 2); /* no cache: each for itself, none waits */
+    DIR *entries = opendir(folder);
+    assert_non_null(entries);
+    for (struct dirent *entry = readdir(entries); entry; entry = readdir(entries)) {
+        const char *end = strrchr(entry->d_name, '.');
+        assert_true(entry->d_name[0] == '.' || (end && strcmp(end, ".bin") == 0)); /* no lock */
+        if (entry->d_name[0] != '.') {
+            assert_int_equal(unlinkat(dirfd(entries), entry->d_name, 0), 0);
+        }
+    }
+    (void)closedir(entries);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 static void clean_up(void) {
     char path[512];
     find_entry(path);
@@ -161,12 +236,15 @@ static void clean_up(void) {
     (void)rmdir(cache);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_program_is_built_once),      cmocka_unit_test(a_bad_entry_is_a_miss),
         cmocka_unit_test(a_found_kernel_costs_nothing), cmocka_unit_test(mistakes_have_messages),
-        cmocka_unit_test(a_board_may_define_more),
+        cmocka_unit_test(a_board_may_define_more),      cmocka_unit_test(processes_share_the_work),
     };
+    if (argc == 3 && strcmp(argv[1], "build") == 0) {
+        return build_with_cache(argv[2]);
+    }
     open_device();
     if (!mkdtemp(cache)) {
         skip_program("no temporary folder");
