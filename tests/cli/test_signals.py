@@ -26,6 +26,15 @@ class Signals(program.Case):
         self.finish(process, code=130, seconds=20)
         self.resumable("out")
 
+    def test_interrupt_while_a_verdict_is_due(self):
+        """Most of the time of such small steps some stage waits for the others' norms."""
+        sets = ("ring.boards=3", "train.batch=16", "train.eval_epochs=0")
+        words = [word for text in sets for word in ("--set", text)]
+        for steps in range(2, 7):
+            process = self.train_until(f"out{steps}", steps, *words)
+            process.send_signal(signal.SIGINT)
+            self.finish(process, code=130, seconds=20)
+
     def test_interrupt_at_once(self):
         process = self.start("train", self.run_file(), "--out", "out", *program.LONG)
         self.wait_for("an agent", self.agents, process=process)
