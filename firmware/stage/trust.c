@@ -10,10 +10,13 @@ uint64_t rp_stage_trust_delay(const rp_stage *stage) {
 
 rp_err rp_stage_trust(rp_stage *stage, uint64_t step, const double *trust, size_t count) {
     rp_stage_trusts *all = &stage->trust;
-    if (count != stage->trained_count || !all->share[0] ||
-        (all->count > 0 && step <= all->step[all->count - 1])) {
+    if (count != stage->trained_count || !all->share[0]) {
         return rp_fail(RP_ERR_PEER, "trust from step %llu on for %zu parameters does not fit",
                        (unsigned long long)step, count);
+    }
+    /* a resumed run may probe more often than before: what it was to hear later is outdated */
+    while (all->count > 0 && all->step[all->count - 1] >= step) {
+        all->count--;
     }
     if (all->count == RP_TRUST_ENTRIES) {
         float *oldest = all->share[0];
@@ -44,8 +47,8 @@ bool rp_stage_trust_missing(const rp_stage *stage, const rp_op *op) {
     const rp_stage_trusts *all = &stage->trust;
     if (stage->job->method.horizon != RP_HORIZON_MEASURED || every == 0 ||
         stage->trained_count == 0 || op->micro > 0 || op->step % every != 0 ||
-        op->step < rp_stage_trust_delay(stage)) {
-        return false;
+        op->step < stage->job->step_first + rp_stage_trust_delay(stage)) {
+        return false; /* what probes before a resumed run have changed came before its first step */
     }
     for (uint32_t i = 0; i < all->count; i++) {
         if (all->step[i] == op->step) {

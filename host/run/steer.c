@@ -58,12 +58,16 @@ static void learn(rp_steer *steer, uint32_t param, double used, const rp_steer_p
     }
 }
 
-/* The entry of a step; the first stage that reports makes it. */
+/* The entry of a step; the first stage that reports makes it. Later ones are of a run that probed
+ * less often before it was resumed. */
 static rp_steer_entry *entry_at(rp_steer *steer, uint64_t effect) {
     for (uint32_t h = 0; h < steer->history_count; h++) {
         if (steer->history[h].step == effect) {
             return &steer->history[h];
         }
+    }
+    while (steer->history_count > 0 && steer->history[steer->history_count - 1].step > effect) {
+        steer->history_count--;
     }
     if (steer->history_count == RP_STEER_HISTORY) {
         double *oldest = steer->history[0].trust;

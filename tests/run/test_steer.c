@@ -86,6 +86,21 @@ static void stages_may_overtake(void **state) {
     rp_arena_finish(&b_arena);
 }
 
+/* Resumed with more probes than before: they take effect ahead of what was to come. */
+static void more_probes_than_before(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_steer steer = open_steer(&arena, 1);
+    const rp_steer_probe probe = probe_of(1, 0.5, 0.1);
+    (void)rp_steer_add(&steer, 0, 20, 0, &probe);
+    (void)rp_steer_add(&steer, 10, 30, 0, &probe);
+    (void)rp_steer_add(&steer, 18, 22, 0, &probe);
+    assert_int_equal(steer.history_count, 2);
+    assert_int_equal(steer.history[0].step, 20);
+    assert_int_equal(steer.history[1].step, 22);
+    rp_arena_finish(&arena);
+}
+
 static void packs_and_unpacks(void **state) {
     (void)state;
     rp_arena arena;
@@ -129,7 +144,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(trust_is_the_best_share),     cmocka_unit_test(falls_back_and_tries_again),
         cmocka_unit_test(stages_may_overtake),         cmocka_unit_test(packs_and_unpacks),
-        cmocka_unit_test(learns_nothing_from_nothing),
+        cmocka_unit_test(learns_nothing_from_nothing), cmocka_unit_test(more_probes_than_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
