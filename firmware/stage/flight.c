@@ -112,7 +112,8 @@ void rp_stage_resume(rp_stage *stage, uint64_t fill, uint64_t step) {
             return;
         }
         if (op.kind == RP_OP_FORWARD) {
-            (void)rp_versions_forward(versions, &op);
+            const rp_sight sight = rp_versions_forward(versions, &op);
+            rp_stage_probe_resume(stage, &op, &sight);
         } else if (op.kind == RP_OP_UPDATE) {
             (void)rp_versions_update(versions, &op);
             continue;

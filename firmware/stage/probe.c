@@ -29,6 +29,13 @@ fail:
     return err;
 }
 
+/* The forward was before the checkpoint, which holds the weights. */
+void rp_stage_probe_resume(rp_stage *stage, const rp_op *op, const rp_sight *sight) {
+    if (due(stage, op)) {
+        stage->probe_about.ahead = sight->ahead;
+    }
+}
+
 rp_err rp_stage_probe_backward(rp_stage *stage, const rp_op *op, const rp_sight *sight) {
     const uint32_t count = (uint32_t)(stage->layout->weight_bytes / sizeof(float));
     const uint32_t tensors = stage->trained_count;

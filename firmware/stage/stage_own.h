@@ -103,6 +103,7 @@ const float *rp_stage_trust_at(const rp_stage *stage, uint64_t step);
 /* Behind the choice of an op's weights; nothing where no probe is due. */
 rp_err rp_stage_probe_forward(rp_stage *stage, const rp_op *op,
                               const rp_sight *sight) RP_MUST_CHECK;
+void rp_stage_probe_resume(rp_stage *stage, const rp_op *op, const rp_sight *sight);
 rp_err rp_stage_probe_backward(rp_stage *stage, const rp_op *op,
                                const rp_sight *sight) RP_MUST_CHECK;
 

@@ -82,6 +82,33 @@ class Methods(test_repeat.Repeat):
         self.assertEqual((summary["status"], summary["steps"]), ("finished", 60))
         self.assertEqual(summary["ledger"]["lost"] + summary["ledger"]["repeated"], 0)
 
+    def test_measured_on_another_number_of_stages(self):
+        """Stages that probe more seldom or more often wait for no trust that nobody sends."""
+        more = ("--set", f"train.epochs={self.EPOCHS}",
+                "--set", "schedule={kind: pipeoptim, horizon: measured, probe: 2}")
+        for out, first, then in (("a", 4, 2), ("b", 2, 3)):
+            process = self.start("train", self.run_file(), "--out", out, *more,
+                                 "--set", f"ring.boards={first}")
+            log = self.dir / out / "log.jsonl"
+            self.wait_for("step 9", lambda: len(program.steps_of(log)) >= 9, process=process)
+            process.send_signal(signal.SIGINT)
+            self.finish(process, code=130)
+            self.ringpipe("train", self.run_file(), "--resume", out, *more,
+                          "--set", f"ring.boards={then}")
+
+    def predictions(self, out):
+        lines = map(json.loads, (self.dir / out / "log.jsonl").read_text().splitlines())
+        keys = ("stage", "step", "gap", "ahead", "error", "stale_error")
+        return sorted([r[k] for k in keys] for r in lines if r.get("event") == "prediction")
+
+    def test_prediction_in_flight(self):
+        """A probe that is under way at a checkpoint reports what it would have reported."""
+        self.resumed(signal.SIGINT, "--set", "ring.boards=3", "--set", "cut=[fc2, fc3]",
+                     "--set", "train.microbatch=64",
+                     "--set", "schedule={kind: pipeoptim, probe: 3}")
+        self.assertTrue(self.predictions("whole"))
+        self.assertEqual(self.predictions("whole"), self.predictions("cut"))
+
 
 # Under a sanitizer, which makes everything slower, only what no other test runs.
 ONLY_HERE = ("test_pipedream", "test_pipeoptim_measured")
