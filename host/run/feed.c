@@ -45,6 +45,9 @@ void rp_feed_close(rp_feed **feed) {
 
 void rp_feed_skip(rp_feed *feed, rp_feed_limit sent) {
     feed->skip = sent;
+    if (sent.micros > 0 && sent.step >= feed->untouched) {
+        feed->untouched = sent.step + 1;
+    }
 }
 
 uint64_t rp_feed_untouched(const rp_feed *feed) {
