@@ -64,7 +64,7 @@ rp_sight rp_versions_forward(rp_versions *versions, const rp_op *op);
 rp_sight rp_versions_backward(rp_versions *versions, const rp_op *op);
 rp_version_step rp_versions_update(rp_versions *versions, const rp_op *op);
 
-/* The newest block of a replica, and the one that 2BW's next step still sees. */
+/* The block that 2BW's next step still sees; the newest where there is no older one. */
 uint32_t rp_versions_older(const rp_versions *versions);
 
 /* Most updates that any op here is predicted ahead: 0 = no block for it. */
