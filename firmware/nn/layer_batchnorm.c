@@ -302,7 +302,7 @@ fail:
 
 const rp_layer_kind rp_layer_batchnorm = {
     .name = "batchnorm",
-    .source = "Ioffe & Szegedy 2015; torch.nn.BatchNorm2d; deferred: torchgpipe, METHODS 2.1",
+    .source = "Ioffe & Szegedy 2015; torch.nn.BatchNorm2d; deferred: torchgpipe, METHODS 2",
     .spec_bytes = sizeof(batchnorm_spec),
     .inputs_min = 1,
     .inputs_max = 1,

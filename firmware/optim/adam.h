@@ -14,7 +14,7 @@ rp_err rp_adam_parse(rp_optim *optim, rp_node *keys, double weight_decay) RP_MUS
 rp_err rp_adam_step(const rp_optim_call *call, bool decoupled) RP_MUST_CHECK;
 
 /* w - s lr m^ / (sqrt(v^) + eps). `decoupled` and optim->predict_decay: w shrinks first by
- * (1 - lr weight_decay)^s (METHODS 6.1, FTPipe); PipeOptim's paper does not predict the decay. */
+ * (1 - lr weight_decay)^s (METHODS 6, FTPipe); PipeOptim's paper does not predict the decay. */
 rp_err rp_adam_predict(const rp_optim_call *call, rp_buffer *out, float s,
                        bool decoupled) RP_MUST_CHECK;
 

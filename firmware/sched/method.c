@@ -75,7 +75,7 @@ static rp_err read_average(rp_node *map, uint32_t stages, rp_method *out) {
     if (out->kind->average == RP_AVERAGE_NONE) {
         return RP_OK;
     }
-    /* R = D: no update of a replica between a forward and its backward (METHODS 9.1) */
+    /* R = D: no update of a replica between a forward and its backward (METHODS 9) */
     out->replicas = elastic ? (stages < RP_REPLICAS_MAX ? stages : RP_REPLICAS_MAX) : 2;
     RP_TRY(rp_node_u32(map, "replicas", 1, RP_REPLICAS_MAX, &out->replicas));
     out->alpha = (elastic ? 0.9 : 1.0) / out->replicas; /* EASGD's beta = 0.9; AvgPipe's 1/P */
@@ -130,7 +130,7 @@ rp_err rp_method_parse(rp_node *parent, uint32_t stages, rp_method *out) {
         RP_TRY(rp_node_u32(map, "advance", 0, RP_ADVANCE_MAX, &out->advance));
         RP_TRY(rp_node_bool(map, "drain", &out->drain));
         out->probe = out->horizon == RP_HORIZON_MEASURED ? 10 : 0;
-        RP_TRY(rp_node_u32(map, "probe", 0, 1000000, &out->probe));
+        RP_TRY(rp_node_u32(map, "probe", out->probe ? 1 : 0, 1000000, &out->probe));
     }
     RP_TRY(check(rp_node_find(parent, "schedule"), stages, out));
     return map ? rp_node_done(map) : RP_OK;
@@ -156,6 +156,15 @@ void rp_method_order(const rp_method *method, rp_sched_shape *shape) {
     if (method->kind->average != RP_AVERAGE_NONE && method->weights == RP_WEIGHTS_CURRENT) {
         shape->steps_open = rp_method_replicas(method, shape->stages, shape->stage);
     }
+}
+
+void rp_method_text(const rp_method *m, char *out, size_t bytes) {
+    (void)snprintf(out, bytes,
+                   "%s weights %s horizon %s decay %d probe %u replicas %u alpha %.9g period %u "
+                   "order %s lean %d advance %u drain %d",
+                   m->kind->name, rule_words[m->weights], horizon_words[m->horizon], m->decay,
+                   m->probe, m->replicas, m->alpha, m->period, order_words[m->before], m->lean,
+                   m->advance, m->drain);
 }
 
 uint32_t rp_method_set_count(const rp_method *method) {

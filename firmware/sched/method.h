@@ -53,6 +53,9 @@ bool rp_method_predicts(const rp_method *method);
 /* Fills advance, steps_open and drain of a shape whose stage is set. */
 void rp_method_order(const rp_method *method, rp_sched_shape *shape);
 
+/* Everything that a checkpoint's bytes and numbers depend on, as one line of text. */
+void rp_method_text(const rp_method *method, char *out, size_t bytes);
+
 /* Sets of the trained parameters in a checkpoint besides the evaluated model: the replicas, or what
  * 2BW still needs. Their names begin with the prefix. */
 uint32_t rp_method_set_count(const rp_method *method);

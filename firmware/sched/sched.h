@@ -111,7 +111,7 @@ rp_op rp_sched_micro_op(const rp_sched_state *state, rp_op_kind kind, uint64_t s
 rp_op rp_sched_end_step(rp_sched_state *state);
 
 /* `next` of all unflushed schedules: 1F1B over the whole run, an update as soon as a step has its
- * last backward (METHODS 1.1). */
+ * last backward (METHODS 1). */
 bool rp_sched_next_unflushed(rp_sched_state *state, rp_op *op);
 
 /* ---- looking ahead --------------------------------------------------------------------------- */
@@ -170,7 +170,7 @@ typedef struct {
  * for its input gradient. Ranges are matched by sample: stages may cut a step differently. A stash
  * of which the middle was taken counts as two.
  *
- * source  METHODS 10.1: compute and serial, duplex links; gives (M+D-1)(tF+tB) for GPipe
+ * source  METHODS 10: compute and serial, duplex links; gives (M+D-1)(tF+tB) for GPipe
  * errors  FAULT on deadlock, naming each stage's waiting op, and when a stage leaves work behind;
  *         MEMORY
  */

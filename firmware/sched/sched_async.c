@@ -1,5 +1,5 @@
 /* Async, no correction: forward and backward each with the newest weights, an update after
- * every step. AMPNet-like; "vanilla model parallelism" in SpecTrain (METHODS 2.5). */
+ * every step. AMPNet-like; "vanilla model parallelism" in SpecTrain (METHODS 2). */
 #include "sched/sched.h"
 
 const rp_sched_kind rp_sched_async = {

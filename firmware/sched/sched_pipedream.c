@@ -1,4 +1,4 @@
-/* Weight stashing: a backward sees the weights of its forward (METHODS 2.3). Stashes are tagged by
+/* Weight stashing: a backward sees the weights of its forward (METHODS 2). Stashes are tagged by
  * microbatch, so a drain does not confuse them (METHODS 16, pitfall 1). */
 #include "sched/sched.h"
 

@@ -108,6 +108,7 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
     if (!out->method.kind->split_backward) { /* both halves would do the relu's backward */
         RP_TRY(rp_model_fuse(out->model, &out->cut, &out->fused));
     }
+    RP_TRY(rp_method_fit_model(&out->method, out->model, rp_node_find(root, "schedule")));
     RP_TRY(rp_method_fit(&out->method, &out->optim, rp_node_find(root, "optimizer")));
     RP_TRY(rp_pace_parse(root, &out->pace));
     (void)rp_node_find(root, "link"); /* these two are the agent's */
@@ -144,6 +145,18 @@ rp_sched_shape rp_job_sched_shape(const rp_job *job, uint64_t step_first, uint64
     };
     rp_method_order(&job->method, &shape);
     return shape;
+}
+
+rp_err rp_method_fit_model(const rp_method *method, const rp_model *model, const rp_node *node) {
+    for (uint32_t p = 0; !method->kind->flushed && p < model->param_count; p++) {
+        if (model->param[p].role == RP_PARAM_SCRATCH) {
+            return rp_node_fail(node,
+                                "schedule %s does not flush, and layer '%s' sums over the "
+                                "microbatches of a step (deferred); expected a flushed schedule",
+                                method->kind->name, model->layer[model->param[p].layer].name);
+        }
+    }
+    return RP_OK;
 }
 
 bool rp_job_is_last(const rp_job *job) {

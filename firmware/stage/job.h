@@ -64,6 +64,11 @@ rp_err rp_method_fit(const rp_method *method, rp_optim *optim, const rp_node *no
 /* The shape a schedule needs, for steps [first, end). */
 rp_sched_shape rp_job_sched_shape(const rp_job *job, uint64_t step_first, uint64_t step_end);
 
+/* What the method asks of the model: sums over a step's microbatches (deferred batch statistics)
+ * need a flush, or those of two steps would mix. errors USAGE */
+rp_err rp_method_fit_model(const rp_method *method, const rp_model *model,
+                           const rp_node *node) RP_MUST_CHECK;
+
 bool rp_job_is_last(const rp_job *job);
 
 /* Who looks at the gradients before an update. The controller, of all stages, where every step

@@ -254,7 +254,9 @@ static rp_err open_writers(rp_arena *arena, rp_saving *saving, const rp_ring *ri
     char *path;
     char *numbers[5];
     char *cut_names;
+    char method[256];
     rp_err err;
+    rp_method_text(&run->method, method, sizeof method);
     RP_TRY(cut_text(arena, run->model, cut, &cut_names));
     RP_TRY(rp_arena_printf(arena, &numbers[0], "%" PRIu64, position->step));
     RP_TRY(applied_text(arena, ring, &numbers[1]));
@@ -267,7 +269,7 @@ static rp_err open_writers(rp_arena *arena, rp_saving *saving, const rp_ring *ri
         "format", "pt",       "step",   numbers[0],      "applied",  numbers[1],
         "seed",   numbers[2], "model",  run->model_name, "schedule", run->method.kind->name,
         "batch",  numbers[3], "totals", numbers[4],      "cut",      cut_names,
-        NULL};
+        "method", method,     NULL};
     const char *const plain[] = {"format", "pt", NULL};
     if (folder) {
         RP_TRY(rp_arena_printf(arena, &path, "%s/step-%010" PRIu64 ".safetensors", folder,
@@ -392,12 +394,15 @@ fail:
 static rp_err check_same_run(const rp_st_reader *reader, const rp_runfile *run, const char *path) {
     char seed[32];
     char batch[32];
+    char method[256];
+    rp_method_text(&run->method, method, sizeof method);
     (void)snprintf(seed, sizeof seed, "%" PRIu64, run->seed);
     (void)snprintf(batch, sizeof batch, "%u/%u", run->batch, run->micro);
     const char *const own[][2] = {{"seed", seed},
                                   {"batch", batch},
                                   {"model", run->model_name},
-                                  {"schedule", run->method.kind->name}};
+                                  {"schedule", run->method.kind->name},
+                                  {"method", method}};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         const char *was = rp_st_meta(reader, own[i][0]);
         if (!was || strcmp(was, own[i][1]) != 0) {

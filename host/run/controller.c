@@ -476,7 +476,7 @@ static rp_err train_segments(controller *c) {
             RP_TRY(evaluate(c));
         }
         RP_TRY(train_segment(c, next_boundary(c)));
-        if (statistics_due(c) && eval_due(c)) {
+        if (statistics_due(c) && (eval_due(c) || c->position.step == c->run.steps)) {
             RP_TRY(statistics_segment(c));
         }
         RP_TRY(save(c));

@@ -238,6 +238,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     (void)rp_node_find(out->root, "cut");
     RP_TRY(rp_node_done(out->root));
     RP_TRY(read_model_and_data(arena, out->root, out));
+    RP_TRY(rp_method_fit_model(&out->method, out->model, rp_node_find(out->root, "schedule")));
     RP_TRY(read_cut(out->root, out));
     bound_steps(out);
     return RP_OK;

@@ -69,6 +69,15 @@ class Methods(test_repeat.Repeat):
     def test_avgpipe(self):
         self.resumed_method("avgpipe")
 
+    def test_another_method_is_refused(self):
+        """Whatever of a method the numbers depend on: its checkpoint is not taken for another's."""
+        one = ("--set", "train.epochs=3", "--set", "schedule=pipedream")
+        self.ringpipe("train", self.run_file(), "--out", "a", *one)
+        for other in ("{kind: pipedream, vertical_sync: true}", "{kind: pipedream, advance: 1}"):
+            _, said = self.ringpipe("train", self.run_file(), "--resume", "a", "--set",
+                                    "train.epochs=5", "--set", f"schedule={other}", code=2)
+            self.assertIn("was made with method pipedream weights stash", said)
+
     def test_on_another_number_of_stages(self):
         """What was in flight is forwarded anew: every sample is trained once, the loss goes on."""
         more = ("--set", f"train.epochs={self.EPOCHS}", "--set", "schedule=pipeoptim")

@@ -43,7 +43,7 @@ static void ranges_of_a_step(void **state) {
     assert_int_equal(rp_sched_micro_range(&large, 0, 1).count, 1);
 }
 
-/* PipeDream's order (METHODS 1.1), every microbatch a step of its own: what the asynchronous
+/* PipeDream's order (METHODS 1), every microbatch a step of its own: what the asynchronous
  * methods will share. Only here to measure the measuring. */
 static bool next_async(rp_sched_state *s, rp_op *op) {
     const uint64_t steps = s->shape.step_end;
@@ -131,7 +131,7 @@ static bool next_unequal(rp_sched_state *s, rp_op *op) {
     return true;
 }
 
-/* METHODS 10.1, toy of 4 processes and 16 samples: tf = a + 0.3 b, tb = 2 tf, tc = 0.05 b. */
+/* METHODS 10, toy of 4 processes and 16 samples: tf = a + 0.3 b, tb = 2 tf, tc = 0.05 b. */
 static double unequal_makespan(const uint32_t sizes[4]) {
     const rp_sched_kind unequal = {.name = "unequal", .source = "", .next = next_unequal};
     static const double a[] = {0.2, 1, 0.2, 0.2};
@@ -167,7 +167,7 @@ static void ranges_may_differ_by_stage(void **state) {
         best = span < best ? span : best;
         equal = same && span < equal ? span : equal;
     }
-    expect_close(equal, 40.2, 1e-12, 0); /* the figures of METHODS 10.1 */
+    expect_close(equal, 40.2, 1e-12, 0); /* the figures of METHODS 10 */
     expect_close(best, 38.7, 1e-12, 0);
     expect_close(unequal_makespan((const uint32_t[]){4, 4, 2, 2}), 38.7, 1e-12, 0);
 }

@@ -48,7 +48,7 @@ static void sizes(void **state) {
     check_all_sizes(&rp_sched_1f1b, d_minus_k);
 }
 
-/* METHODS 1.1: (M + D - 1)(tF + tB). */
+/* METHODS 1: (M + D - 1)(tF + tB). */
 static void duration(void **state) {
     (void)state;
     for (uint32_t stages = 1; stages <= 16; stages++) {
@@ -59,7 +59,7 @@ static void duration(void **state) {
     }
 }
 
-/* The list of METHODS 1.1: min(D-1-k, M) forwards, then pairs, then the rest, then the update. */
+/* The list of METHODS 1: min(D-1-k, M) forwards, then pairs, then the rest, then the update. */
 static void order(void **state) {
     (void)state;
     for (uint32_t stage = 0; stage < 4; stage++) {

@@ -51,7 +51,7 @@ static void combinations(void **state) {
     rp_arena_finish(&arena);
 }
 
-/* With R >= D a replica never changes between a forward and its backward (METHODS 9.1). */
+/* With R >= D a replica never changes between a forward and its backward (METHODS 9). */
 static void no_gap_inside_a_replica(void **state) {
     (void)state;
     for (uint32_t stages = 1; stages <= 8; stages++) {

@@ -50,7 +50,7 @@ static void sizes(void **state) {
     check_all_sizes(&rp_sched_gpipe, all_of_a_step);
 }
 
-/* METHODS 1.1: (M + D - 1)(tF + tB). */
+/* METHODS 1: (M + D - 1)(tF + tB). */
 static void duration(void **state) {
     (void)state;
     for (uint32_t stages = 1; stages <= 16; stages++) {

@@ -14,7 +14,7 @@ static void facts(void **state) {
     check_unflushed_busy(&KIND);
 }
 
-/* METHODS 4.1: s_F = floor(k/2) + D - 1 - k, s_B = floor(k/2), read off a replay. */
+/* METHODS 4: s_F = floor(k/2) + D - 1 - k, s_B = floor(k/2), read off a replay. */
 static void horizons(void **state) {
     (void)state;
     for (uint32_t stages = 1; stages <= 9; stages++) {

@@ -48,7 +48,7 @@ static void drawing_of_4_by_8(void **state) {
               "stage 3  in flight 1  stashes 4  versions 1  gap 0\n"));
 }
 
-/* METHODS 2.6: no stage holds more than stage 0 of 1F1B. */
+/* METHODS 2: no stage holds more than stage 0 of 1F1B. */
 static uint32_t d_everywhere(uint32_t stages, uint32_t stage, uint32_t micro) {
     (void)stage;
     return micro < stages ? micro : stages;
@@ -59,7 +59,7 @@ static void sizes(void **state) {
     check_all_sizes(&rp_sched_zb_h1, d_everywhere);
 }
 
-/* METHODS 2.6: bubble (p-1)(T_F + T_B - T_W) on top of M(T_F + T_B + T_W), exact from M = p on when
+/* METHODS 2: bubble (p-1)(T_F + T_B - T_W) on top of M(T_F + T_B + T_W), exact from M = p on when
  * T_W is the shortest. With fewer microbatches the way through the ring and back is all there is.
  */
 static void bubble(void **state) {
@@ -127,7 +127,7 @@ static void weight_gradients_are_summed_as_in_1f1b(void **state) {
     }
 }
 
-/* Worker i of METHODS 2.6 (from 1): (p-i+1) activations and (i-1) waiting weight gradients; the one
+/* Worker i of METHODS 2 (from 1): (p-i+1) activations and (i-1) waiting weight gradients; the one
  * input gradient just taken makes it i for a moment. */
 static void debt(void **state) {
     (void)state;

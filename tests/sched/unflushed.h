@@ -1,5 +1,5 @@
 /* What every schedule without a flush promises: each sample once, one update a step, D - k forwards
- * in flight, D - 1 - k updates between a forward and its backward (METHODS 1.1 and 13). */
+ * in flight, D - 1 - k updates between a forward and its backward (METHODS 1 and 13). */
 #ifndef RP_TESTS_SCHED_UNFLUSHED_H
 #define RP_TESTS_SCHED_UNFLUSHED_H
 

@@ -45,6 +45,28 @@ static void bad_jobs_name_the_key(void **state) {
     expect_err(parse_changed("cross-entropy", "mse"), RP_ERR_USAGE); /* 2 outputs, 1 column */
 }
 
+/* Sums over the microbatches of a step would mix with those of the next one. */
+static void deferred_statistics_need_a_flush(void **state) {
+    (void)state;
+    static const char deferred[] = "input: data\nlayers:\n  - {name: a, kind: dense, out: 4}\n"
+                                   "  - {name: n, kind: batchnorm, deferred: true}\n"
+                                   "  - {name: b, kind: dense, out: classes}\n";
+    const struct {
+        const char *schedule;
+        rp_err want;
+    } cases[] = {{"gpipe", RP_OK}, {"async", RP_ERR_USAGE}, {"ea-pipe", RP_ERR_USAGE}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rp_arena arena;
+        rp_job out;
+        char text[1024];
+        const char *at = strstr(good, "gpipe");
+        (void)snprintf(text, sizeof text, "%.*s%s\n", (int)(at - good), good, cases[i].schedule);
+        rp_arena_init(&arena, "test", 0);
+        expect_err(test_parse(&arena, deferred, text, "[b]", 2, 0, &out), cases[i].want);
+        rp_arena_finish(&arena);
+    }
+}
+
 static void a_verdict_is_waited_for_when_it_matters(void **state) {
     (void)state;
     rp_optim optim = {0};
@@ -61,6 +83,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_job),
         cmocka_unit_test(bad_jobs_name_the_key),
+        cmocka_unit_test(deferred_statistics_need_a_flush),
         cmocka_unit_test(a_verdict_is_waited_for_when_it_matters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,19 +155,19 @@ fail:
 
 /* ---- METHODS: order, versions, horizons ------------------------------------------------------ */
 
-/* METHODS 1.1: forwards ahead of the first backward; `advance` more per hop as in AvgPipe's figure
+/* METHODS 1: forwards ahead of the first backward; `advance` more per hop as in AvgPipe's figure
  * (METHODS 8: warm-ups 7, 5, 3, 1 of four stages, the last one being of the steady pair). */
 static uint32_t warm_up_of(const replay *r, uint32_t k) {
     return (r->stages - 1 - k) * (1 + r->run.method.advance);
 }
 
-/* METHODS 9.1; lean: R_k = D - k. */
+/* METHODS 9; lean: R_k = D - k. */
 static uint32_t replicas_of(const replay *r, uint32_t k) {
     const rp_method *method = &r->run.method;
     return method->lean && r->stages - k < method->replicas ? r->stages - k : method->replicas;
 }
 
-/* Steps that may be begun and not updated: two versions (2BW), or a replica each (METHODS 9.1: x_r
+/* Steps that may be begun and not updated: two versions (2BW), or a replica each (METHODS 9: x_r
  * is unchanged between F_n and B_n). */
 static uint32_t steps_open_of(const replay *r, uint32_t k) {
     const rp_method *method = &r->run.method;
@@ -178,7 +178,7 @@ static uint32_t steps_open_of(const replay *r, uint32_t k) {
     return averages && method->weights == RP_WEIGHTS_CURRENT ? replicas_of(r, k) : UINT32_MAX;
 }
 
-/* METHODS 1.1: the warm-up's forwards, then {F, B, U} until forwards run out, then {B, U}; U behind
+/* METHODS 1: the warm-up's forwards, then {F, B, U} until forwards run out, then {B, U}; U behind
  * the last microbatch of a step only. */
 static rp_err write_list(replay *r, board *b) {
     const microbatch *m = r->micro;
@@ -243,16 +243,16 @@ static sight forward_sight(const replay *r, const board *b, uint32_t n) {
     const uint32_t step = r->micro[n].step;
     sight out = {.version = newest(b, step)};
     switch (r->run.method.weights) {
-    case RP_WEIGHTS_ENTRY: /* METHODS 2.3: what was the latest on stage 0: max(n - (D - 1), 0) */
+    case RP_WEIGHTS_ENTRY: /* METHODS 2: what was the latest on stage 0: max(n - (D - 1), 0) */
         out.version = updates_at_forward(r, n, warm_up_of(r, 0), UINT32_MAX);
         break;
-    case RP_WEIGHTS_DOUBLE: /* METHODS 2.4: W^(max(b - 1, 0)) on every stage */
+    case RP_WEIGHTS_DOUBLE: /* METHODS 2: W^(max(b - 1, 0)) on every stage */
         out.version = step > 0 ? step - 1 : 0;
         break;
     case RP_WEIGHTS_PIPEOPTIM:
         out.ahead = pipeoptim_ahead(r, b, n);
         break;
-    case RP_WEIGHTS_SPECTRAIN: /* METHODS 4.1 */
+    case RP_WEIGHTS_SPECTRAIN: /* METHODS 4 */
         out.ahead = b->k / 2 + r->stages - 1 - b->k;
         break;
     case RP_WEIGHTS_XPIPE:
@@ -404,7 +404,7 @@ static rp_err read_gradient(replay *r, board *b, uint32_t step) {
 }
 
 /* The optimiser's step of replica n mod R, and the average if (n / R + 1) mod tau == 0
- * (METHODS 9.1; 8). */
+ * (METHODS 9; 8). */
 static rp_err update(replay *r, board *b, uint32_t n) {
     const rp_method *method = &r->run.method;
     const uint32_t step = r->micro[n].step;
@@ -587,7 +587,7 @@ static rp_err open_board(replay *r, uint32_t k) {
     if (b->count > 0) {
         rp_buffer *first = rp_darena_whole(b->stage->weights[0].arena);
         RP_TRY(read_floats(r, b->version[0], first, b));
-        RP_TRY(read_floats(r, b->centre, first, b)); /* METHODS 9.1: all x_r = c = W0 */
+        RP_TRY(read_floats(r, b->centre, first, b)); /* METHODS 9: all x_r = c = W0 */
     }
 fail:
     return err;

@@ -12,7 +12,7 @@ STAGES = 4
 
 
 def order(stage, count):
-    """1F1B without a flush: D - 1 - k forwards to warm up, then pairs (METHODS 1.1)."""
+    """1F1B without a flush: D - 1 - k forwards to warm up, then pairs (METHODS 1)."""
     warm = min(STAGES - 1 - stage, count)
     ops = [("F", n) for n in range(warm)]
     for n in range(count - warm):
