@@ -1,22 +1,34 @@
-/* What all activation layers share: shapes, costs, and the two launches of kernels/activation.cl.
+/* An activation layer is a table of facts and its two functions in kernels/activation.cl:
+ *
+ *   const rp_layer_kind rp_layer_relu = {
+ *       .name = "relu",
+ *       .source = "torch.nn.ReLU",
+ *       .facts = &(const rp_activation){.from_y = true, .flops_forward = 1, .flops_backward = 1},
+ *       RP_ACTIVATION_FUNCTIONS,
+ *   };
  */
 #ifndef RP_NN_ACTIVATION_H
 #define RP_NN_ACTIVATION_H
 
 #include "nn/layer.h"
 
-/* parse of a kind without keys of its own. */
-rp_err rp_activation_parse_nothing(rp_layer *layer, rp_node *keys, uint32_t classes);
+typedef struct {
+    /* The derivative is computed from y, and then forward may be in place; otherwise from x. */
+    bool from_y;
+    double flops_forward, flops_backward; /* per element */
+    float slope; /* default of the key `slope`, which the kind then has; 0 = no such key */
+} rp_activation;
 
-/* One output per input. `from_y`: the derivative is computed from y, and then forward may be in
- * place; otherwise from x. flops are per element. */
-void rp_activation_plan(const rp_shape *in, bool from_y, double flops_forward,
-                        double flops_backward, rp_layer_plan *out);
+/* forward and backward launch the entries `<kind>_forward` and `<kind>_backward`. */
+rp_err rp_activation_parse(rp_layer *layer, rp_node *keys, uint32_t classes) RP_MUST_CHECK;
+rp_err rp_activation_plan(const rp_layer *layer, const rp_shape *in,
+                          rp_layer_plan *out) RP_MUST_CHECK;
+rp_err rp_activation_forward(const rp_layer_call *call) RP_MUST_CHECK;
+rp_err rp_activation_backward(const rp_layer_call *call) RP_MUST_CHECK;
 
-/* Launches kernels/activation.cl `entry`; slope: leaky_relu's, otherwise unused. */
-rp_err rp_activation_forward(const rp_layer_call *call, const char *entry,
-                             float slope) RP_MUST_CHECK;
-rp_err rp_activation_backward(const rp_layer_call *call, const char *entry,
-                              float slope) RP_MUST_CHECK;
+#define RP_ACTIVATION_FUNCTIONS                                                                    \
+    .spec_bytes = sizeof(float), .inputs_min = 1, .inputs_max = 1, .parse = rp_activation_parse,   \
+    .plan = rp_activation_plan, .forward = rp_activation_forward,                                  \
+    .backward = rp_activation_backward
 
 #endif

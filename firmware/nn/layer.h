@@ -115,6 +115,8 @@ struct rp_layer_kind {
     rp_err (*commit)(const rp_layer_call *call);
     /* Makes the layer apply max(., 0) to its output; NULL when the kind can not. */
     void (*fuse_relu)(rp_layer *layer);
+    /* What differs between kinds that share their functions, e.g. rp_activation; NULL = nothing. */
+    const void *facts;
 };
 
 extern const rp_layer_kind *const rp_layer_kinds[]; /* NULL-terminated, generated */
