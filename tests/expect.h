@@ -55,8 +55,8 @@ static inline void expect_close_at(double got, double want, double rel, double a
 #define expect_ok(call) assert_int_equal((call), RP_OK)
 #define expect_err(call, wanted) assert_int_equal((call), (wanted))
 
-/* RP_SMALL in the environment: the kernels are interpreted (.ci/oclgrind), a thousand times slower.
- * A test then keeps to the smallest sizes that still walk every path of ours. */
+/* RP_SMALL in the environment: the kernels are interpreted (.ci/oclgrind) and very slow. A test
+ * then keeps to the smallest sizes that still walk every path of ours. */
 static inline int expect_small(void) {
     return getenv("RP_SMALL") != NULL;
 }
