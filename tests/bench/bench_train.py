@@ -120,6 +120,8 @@ def main():
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("models", nargs="*", default=["cnn-small", "vgg16", "resnet18"])
     args = parser.parse_args()
+    if args.steps < 4:
+        parser.error("--steps: at least 4, the first few do not count")
     print(f"{'model':16} {'batch':>5} {'ringpipe/s':>11} {'PyTorch/s':>10} {'ratio':>6}")
     for model in args.models:
         batch = BATCH.get(model, 64)
