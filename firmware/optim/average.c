@@ -2,51 +2,44 @@
 
 #include "optim/elements.h"
 
-rp_err rp_average_elastic(rp_device *device, rp_buffer *x, rp_buffer *centre, uint32_t count,
-                          float alpha) {
+enum { BUFFERS_MAX = 3, NUMBERS_MAX = 2 };
+
+/* One kernel over the blocks: buffers first (NULL ends them), their length, then numbers. */
+static rp_err run(rp_device *device, const char *entry, const rp_buffer *const buffers[BUFFERS_MAX],
+                  uint32_t count, const float *numbers, uint32_t number_count) {
     const rp_optim_call call = {.device = device, .count = count};
     rp_launch launch;
     rp_err err;
-    RP_TRY(rp_optim_begin(&call, "elastic", &launch));
-    rp_arg_buffer(&launch, x);
-    rp_arg_buffer(&launch, centre);
+    RP_TRY(rp_optim_begin(&call, entry, &launch));
+    for (uint32_t i = 0; i < BUFFERS_MAX && buffers[i]; i++) {
+        rp_arg_buffer(&launch, buffers[i]);
+    }
     rp_arg_u32(&launch, count);
-    rp_arg_f32(&launch, alpha);
+    for (uint32_t i = 0; i < number_count; i++) {
+        rp_arg_f32(&launch, numbers[i]);
+    }
     RP_TRY(rp_optim_run(&call, &launch));
 fail:
     return err;
+}
+
+rp_err rp_average_elastic(rp_device *device, rp_buffer *x, rp_buffer *centre, uint32_t count,
+                          float alpha) {
+    const rp_buffer *const buffers[BUFFERS_MAX] = {x, centre};
+    return run(device, "elastic", buffers, count, &alpha, 1);
 }
 
 rp_err rp_average_pull(rp_device *device, rp_buffer *out, const rp_buffer *x, rp_buffer *centre,
                        uint32_t count, float alpha) {
-    const rp_optim_call call = {.device = device, .count = count};
-    rp_launch launch;
-    rp_err err;
-    RP_TRY(rp_optim_begin(&call, "elastic_pull", &launch));
-    rp_arg_buffer(&launch, out);
-    rp_arg_buffer(&launch, x);
-    rp_arg_buffer(&launch, centre);
-    rp_arg_u32(&launch, count);
-    rp_arg_f32(&launch, alpha);
-    RP_TRY(rp_optim_run(&call, &launch));
-fail:
-    return err;
+    const rp_buffer *const buffers[BUFFERS_MAX] = {out, x, centre};
+    return run(device, "elastic_pull", buffers, count, &alpha, 1);
 }
 
 rp_err rp_average_add(rp_device *device, rp_buffer *out, const rp_buffer *a, const rp_buffer *b,
                       float factor, uint32_t count) {
-    const rp_optim_call call = {.device = device, .count = count};
-    rp_launch launch;
-    rp_err err;
-    RP_TRY(rp_optim_begin(&call, "predict_direction", &launch));
-    rp_arg_buffer(&launch, out);
-    rp_arg_buffer(&launch, a);
-    rp_arg_buffer(&launch, b);
-    rp_arg_u32(&launch, count);
-    rp_arg_f32(&launch, -factor);
-    RP_TRY(rp_optim_run(&call, &launch));
-fail:
-    return err;
+    const rp_buffer *const buffers[BUFFERS_MAX] = {out, a, b};
+    const float back = -factor; /* the kernel goes against its direction */
+    return run(device, "predict_direction", buffers, count, &back, 1);
 }
 
 rp_err rp_average_push(rp_device *device, rp_buffer *x, const rp_buffer *pull, uint32_t count) {
@@ -55,17 +48,7 @@ rp_err rp_average_push(rp_device *device, rp_buffer *x, const rp_buffer *pull, u
 
 rp_err rp_average_reference(rp_device *device, rp_buffer *x, rp_buffer *reference,
                             const rp_buffer *before, uint32_t count, float alpha, float share) {
-    const rp_optim_call call = {.device = device, .count = count};
-    rp_launch launch;
-    rp_err err;
-    RP_TRY(rp_optim_begin(&call, "reference", &launch));
-    rp_arg_buffer(&launch, x);
-    rp_arg_buffer(&launch, reference);
-    rp_arg_buffer(&launch, before);
-    rp_arg_u32(&launch, count);
-    rp_arg_f32(&launch, alpha);
-    rp_arg_f32(&launch, share);
-    RP_TRY(rp_optim_run(&call, &launch));
-fail:
-    return err;
+    const rp_buffer *const buffers[BUFFERS_MAX] = {x, reference, before};
+    const float numbers[NUMBERS_MAX] = {alpha, share};
+    return run(device, "reference", buffers, count, numbers, NUMBERS_MAX);
 }
