@@ -282,9 +282,8 @@ static rp_err read_numbers(rp_arena *arena, const rp_node *map, rp_lab_method *m
     return err;
 }
 
-static rp_err read_method(rp_arena *arena, rp_node *methods, uint32_t index, rp_lab_method *out) {
-    const char *name = rp_node_key(methods, index);
-    const rp_node *map = rp_node_item(methods, index);
+static rp_err read_method(rp_arena *arena, const char *name, const rp_node *map,
+                          rp_lab_method *out) {
     rp_lab_point *point;
     uint64_t points = 1;
     rp_err err;
@@ -334,7 +333,7 @@ static rp_err read_methods(rp_arena *arena, rp_node *root, rp_labfile *lab) {
     lab->method_count = rp_node_count(methods);
     RP_TRY(RP_ARENA_NEW(arena, lab->method_count, &method));
     for (uint32_t i = 0; i < lab->method_count; i++) {
-        RP_TRY(read_method(arena, methods, i, &method[i]));
+        RP_TRY(read_method(arena, rp_node_key(methods, i), rp_node_item(methods, i), &method[i]));
     }
     lab->method = method;
 fail:
@@ -361,7 +360,34 @@ static rp_err read_tune(rp_node *root, rp_node **out, rp_labfile *lab) {
         lab->metric = word == 0 ? RP_LAB_ACCURACY : RP_LAB_LOSS;
     }
     (void)rp_node_find(tune, "seeds");
+    (void)rp_node_find(tune, "set");
     RP_TRY(rp_node_done(tune));
+fail:
+    return err;
+}
+
+/* `tune.set`: shorter runs to choose from, say. A seed's runs then either tune or are shown. */
+static rp_err read_tune_set(rp_arena *arena, rp_node *tune, rp_labfile *lab) {
+    rp_lab_method *over;
+    rp_err err;
+    rp_node *map = rp_node_find(tune, "set");
+    if (!map) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, 1, &over));
+    RP_TRY(read_method(arena, "tune.set", map, over));
+    for (uint32_t i = 0; i < rp_node_count(map); i++) {
+        if (rp_node_is_list(rp_node_item(map, i))) {
+            return rp_node_fail(rp_node_item(map, i), "expected one value: it is for every point");
+        }
+    }
+    for (uint32_t i = 0; i < lab->seed_count; i++) {
+        if (lab->tunes[i]) {
+            return rp_node_fail(map, "needs `tune.seeds` that are not among `seeds` (%llu is)",
+                                (unsigned long long)lab->seed[i]);
+        }
+    }
+    lab->tune_set = over;
 fail:
     return err;
 }
@@ -431,6 +457,7 @@ rp_err rp_labfile_read(rp_arena *arena, const char *path, rp_labfile *out) {
     RP_TRY(read_models(arena, root, base, out));
     RP_TRY(read_tune(root, &tune, out));
     RP_TRY(read_seeds(arena, root, tune, out));
+    RP_TRY(read_tune_set(arena, tune, out));
     RP_TRY(read_methods(arena, root, out));
     RP_TRY(read_baseline(root, out));
     RP_TRY(rp_node_done(root));

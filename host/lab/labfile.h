@@ -7,7 +7,7 @@
  *   methods:
  *     gpipe: {schedule: gpipe}
  *     async: {schedule: async, optimizer.lr: [0.01, 0.02]}
- *   tune: {metric: accuracy, seeds: [1]}
+ *   tune: {metric: accuracy, seeds: [101], set: {train.epochs: 1}}
  *
  * Under a key of a method a list is a sweep over its items, and nothing else is; a value that is
  * itself a list is written inside one: `cut: [[conv2, fc1]]`. */
@@ -59,6 +59,8 @@ typedef struct {
     bool tune;
     rp_lab_metric metric;
     const bool *tunes; /* by seed */
+    /* Laid over the runs that tune, when tuning has seeds of its own. */
+    const rp_lab_method *tune_set; /* one point; NULL: nothing */
 } rp_labfile;
 
 /* Everything lives in `arena`. The base is read for its model only; see plan.h for the rest.

@@ -13,37 +13,56 @@ enum { PATH_BYTES = 480 }; /* less than what host/run takes for a run folder */
 
 /* ---- run files ------------------------------------------------------------------------------- */
 
-/* The --set assignments of a run: the method's, then model and seed. */
+static bool tuned(const rp_labfile *lab, uint32_t method) {
+    return lab->tune && lab->method[method].point_count > 1;
+}
+
+/* What is laid over the method in a run that is made to choose; NULL: nothing. */
+static const rp_lab_point *tuning_point(const rp_labfile *lab, const rp_lab_run *run) {
+    const bool tunes = tuned(lab, run->method) && lab->tunes[run->seed];
+    return tunes && lab->tune_set ? lab->tune_set->point : NULL;
+}
+
+/* The --set assignments of a run: the method's, those of tuning, then model and seed. */
 static rp_err sets_of(rp_arena *arena, const rp_lab_plan *plan, const rp_lab_run *run,
                       const char ***out, uint32_t *count) {
     const rp_labfile *lab = plan->lab;
-    const rp_lab_point *point = &lab->method[run->method].point[run->point];
+    const rp_lab_point *const layer[] = {&lab->method[run->method].point[run->point],
+                                         tuning_point(lab, run)};
     char *model;
     char *seed;
+    uint32_t n = 0;
     rp_err err;
-    RP_TRY(RP_ARENA_NEW(arena, (size_t)point->set_count + 2, out));
-    for (uint32_t i = 0; i < point->set_count; i++) {
-        (*out)[i] = point->set[i];
+    RP_TRY(RP_ARENA_NEW(
+        arena, (size_t)layer[0]->set_count + (layer[1] ? layer[1]->set_count : 0) + 2, out));
+    for (int l = 0; l < 2; l++) {
+        for (uint32_t i = 0; layer[l] && i < layer[l]->set_count; i++) {
+            (*out)[n++] = layer[l]->set[i];
+        }
     }
     RP_TRY(rp_arena_printf(arena, &model, "model=%s", lab->model[run->model]));
     RP_TRY(
         rp_arena_printf(arena, &seed, "train.seed=%llu", (unsigned long long)lab->seed[run->seed]));
-    (*out)[point->set_count] = model;
-    (*out)[point->set_count + 1] = seed;
-    *count = point->set_count + 2;
+    (*out)[n++] = model;
+    (*out)[n++] = seed;
+    *count = n;
 fail:
     return err;
 }
 
-/* An error in what a method sets, seen from the lab file. */
+/* An error in what a method or tuning sets, seen from the lab file. */
 static rp_err blame(const rp_lab_plan *plan, const rp_lab_run *run, rp_err err) {
-    const rp_lab_method *method = &plan->lab->method[run->method];
+    const rp_labfile *lab = plan->lab;
+    const rp_lab_method *method = &lab->method[run->method];
     char message[512];
     if (rp_err_exit_code(err) != 2) {
         return err;
     }
     (void)snprintf(message, sizeof message, "%s", rp_err_message());
     const rp_node *node = rp_labfile_blame(method, message);
+    if (tuning_point(lab, run) && node == method->node) {
+        node = rp_labfile_blame(lab->tune_set, message);
+    }
     const char *hint = rp_node_is_list(node) ? " (a list is a sweep: a value that is a list is "
                                                "written [[...]])"
                                              : "";
@@ -169,7 +188,7 @@ fail:
     return err;
 }
 
-/* A seed changes no run file's meaning, so one of them speaks for all. */
+/* A seed changes no run file's meaning, so one of them speaks for all that do as it does. */
 rp_err rp_lab_plan_check(rp_lab_plan *plan) {
     const rp_labfile *lab = plan->lab;
     for (uint32_t i = 0; i < plan->run_count; i++) {
@@ -184,7 +203,10 @@ rp_err rp_lab_plan_check(rp_lab_plan *plan) {
             return err;
         }
         for (uint32_t seed = 0; seed < lab->seed_all; seed++) {
-            rp_lab_plan_run(plan, run->model, run->method, run->point, seed)->steps = steps;
+            rp_lab_run *other = rp_lab_plan_run(plan, run->model, run->method, run->point, seed);
+            if (tuning_point(lab, other) == tuning_point(lab, run)) {
+                other->steps = steps;
+            }
         }
     }
     return RP_OK;
@@ -257,10 +279,6 @@ static rp_err enumerate(rp_lab_plan *plan) {
     RP_ASSERT(n == plan->run_count);
 fail:
     return err;
-}
-
-static bool tuned(const rp_labfile *lab, uint32_t method) {
-    return lab->tune && lab->method[method].point_count > 1;
 }
 
 /* ---- tuning ---------------------------------------------------------------------------------- */

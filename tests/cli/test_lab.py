@@ -158,10 +158,16 @@ seeds: [1]
 methods:
   a: {optimizer.lr: [0.0001, 0.05]}
   b: {schedule: 1f1b}
-tune: {metric: loss, seeds: [9]}
+tune: {metric: loss, seeds: [9], set: {train.steps: 3}}
 """
         self.lab(self.lab_file(text), "--jobs", 2)
         table = self.table()
+        steps = {
+            path.parent.name: json.loads(path.read_text())["steps"]
+            for path in self.dir.glob("out/runs/*/*/*/summary.json")
+        }
+        self.assertEqual(steps["seed-9"], 3)
+        self.assertGreater(steps["seed-1"], 3)
         self.assertEqual(table["runs_finished"], 2 * (2 + 1 + 1))
         for model in table["model"]:
             points = model["sweep"][0]["point"]

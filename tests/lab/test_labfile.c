@@ -102,6 +102,12 @@ static void tuning(void **state) {
     assert_true(lab.tune && lab.tunes[0] && !lab.tunes[1]); /* the first seed */
     assert_int_equal(lab.metric, RP_LAB_AUTO);
     assert_null(lab.method[0].number);
+    assert_null(lab.tune_set);
+    expect_ok(read_text("base: run.yaml\nseeds: [5]\nmethods: {a: {optimizer.lr: [1, 2]}}\n"
+                        "tune: {seeds: [7], set: {train.epochs: 1}}\n",
+                        &lab));
+    assert_int_equal(lab.tune_set->point->set_count, 1);
+    assert_string_equal(lab.tune_set->point->set[0], "train.epochs=1\n");
 }
 
 static void refused(const char *text, const char *line, const char *word) {
@@ -141,6 +147,11 @@ static void wrong_files(void **state) {
             "accuracy");
     refused("base: run.yaml\nseeds: [1]\nmethods: {a: {x: [1, 2]}}\ntune: {seed: 1}\n", "4",
             "seeds");
+    refused("base: run.yaml\nseeds: [1]\nmethods: {a: {x: [1, 2]}}\ntune: {set: {y: 1}}\n", "4",
+            "tune.seeds");
+    refused("base: run.yaml\nseeds: [1]\nmethods: {a: {x: [1, 2]}}\n"
+            "tune: {seeds: [2], set: {y: [1]}}\n",
+            "4", "one value");
     refused("base: run.yaml\nseeds: [1]\nmodels: [mlp, a/mlp.yaml]\nmethods: {a: {}}\n", "3",
             "mlp");
     refused("base: run.yaml\nseeds: [1]\nmodels: [..]\nmethods: {a: {}}\n", "3", "..");
