@@ -109,7 +109,19 @@ static rp_err check(const rp_node *node, uint32_t stages, const rp_method *m) {
                             "expected current, stash or pipeoptim",
                             rule, m->kind->name);
     }
-    if (m->weights != RP_WEIGHTS_CURRENT && (m->replicas >= stages || m->lean)) {
+    if (m->weights != RP_WEIGHTS_CURRENT && stages == 1) {
+        return rp_node_fail(node,
+                            "weights: %s: on one board no update comes between a forward and its "
+                            "backward; drop `weights`",
+                            rule);
+    }
+    if (m->weights != RP_WEIGHTS_CURRENT && m->lean) {
+        return rp_node_fail(node,
+                            "weights: %s: `lean` keeps no more replicas on a stage than see no "
+                            "update between a forward and its backward; drop one of the two",
+                            rule);
+    }
+    if (m->weights != RP_WEIGHTS_CURRENT && m->replicas >= stages) {
         return rp_node_fail(node,
                             "weights: %s: with %u replicas on %u stages no replica is updated "
                             "between a forward and its backward; use fewer replicas",

@@ -51,6 +51,37 @@ static void combinations(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* What a refusal advises can be done, and then there is nothing to refuse. */
+static void refusals_give_advice(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *advice, *done;
+        uint32_t stages;
+    } cases[] = {
+        {"{kind: ea-pipe, weights: stash}", "drop `weights`", "ea-pipe", 1},
+        {"{kind: ea-pipe, weights: pipeoptim, lean: true}", "drop `weights`", "ea-pipe", 1},
+        {"{kind: avgpipe, weights: stash}", "drop `weights`", "avgpipe", 1},
+        {"{kind: ea-pipe, weights: stash}", "use fewer replicas",
+         "{kind: ea-pipe, weights: stash, replicas: 1}", 2},
+        {"{kind: ea-pipe, weights: stash, replicas: 2, lean: true}", "drop one of the two",
+         "{kind: ea-pipe, weights: stash, replicas: 2}", 4},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[128];
+        rp_arena arena;
+        rp_method method;
+        rp_arena_init(&arena, "test", 0);
+        (void)snprintf(text, sizeof text, "schedule: %s", cases[i].text);
+        assert_int_equal(parse_method(&arena, text, cases[i].stages, &method), RP_ERR_USAGE);
+        if (!strstr(rp_err_message(), cases[i].advice)) {
+            fail_msg("%s on %u stages: %s", cases[i].text, cases[i].stages, rp_err_message());
+        }
+        (void)snprintf(text, sizeof text, "schedule: %s", cases[i].done);
+        expect_ok(parse_method(&arena, text, cases[i].stages, &method));
+        rp_arena_finish(&arena);
+    }
+}
+
 /* With R >= D a replica never changes between a forward and its backward (METHODS 9). */
 static void no_gap_inside_a_replica(void **state) {
     (void)state;
@@ -73,6 +104,7 @@ int main(void) {
         cmocka_unit_test(facts),
         cmocka_unit_test(defaults),
         cmocka_unit_test(combinations),
+        cmocka_unit_test(refusals_give_advice),
         cmocka_unit_test(no_gap_inside_a_replica),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
