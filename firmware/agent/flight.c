@@ -83,12 +83,17 @@ fail:
 }
 
 rp_err rp_runner_flight_write(rp_runner *r, size_t first, size_t count, const void *bytes) {
-    const size_t all = rp_runner_flight_bytes(r);
-    if (first > all || count > all - first) {
-        return rp_fail(RP_ERR_PEER, "what was in flight has %zu bytes, not [%zu, +%zu)", all, first,
-                       count);
+    rp_err err;
+    const size_t left = r->flight_due - r->flight_got;
+    if (first != r->flight_got || count > left) {
+        return rp_fail(RP_ERR_PEER,
+                       "what was in flight has %zu bytes, %zu have come: [%zu, +%zu) is not next",
+                       r->flight_due, r->flight_got, first, count);
     }
-    return move(r, first, count, bytes, NULL);
+    RP_TRY(move(r, first, count, bytes, NULL));
+    r->flight_got += count;
+fail:
+    return err;
 }
 
 /* Headers of the parcels that wait: the next forwards of this stage's list. */
@@ -137,6 +142,8 @@ rp_err rp_runner_resume(rp_runner *r, uint64_t fill, size_t bytes) {
         RP_TRY(rp_inlet_restore(r->arena, &r->activation, (uint32_t)waiting(r), job->micro));
         name_parcels(r);
     }
+    r->flight_due = bytes;
+    r->flight_got = 0;
 fail:
     return err;
 }

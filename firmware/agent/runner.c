@@ -117,6 +117,10 @@ rp_err rp_runner_train(rp_runner *r, uint64_t step, uint64_t pause) {
         return rp_fail(RP_ERR_PEER, "steps [%llu, %llu) can not start now",
                        (unsigned long long)step, (unsigned long long)pause);
     }
+    if (r->flight_got != r->flight_due) { /* the rest would be trained as zeros */
+        return rp_fail(RP_ERR_PEER, "of what was in flight %zu of %zu bytes came", r->flight_got,
+                       r->flight_due);
+    }
     begin(r, false);
     r->pause = pause;
     r->at_update = true;

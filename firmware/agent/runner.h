@@ -63,7 +63,7 @@ uint64_t rp_runner_fill_step(const rp_runner *runner);
 rp_err rp_runner_flight_read(rp_runner *runner, size_t first, size_t count,
                              void *out) RP_MUST_CHECK;
 /* Before the first segment: takes over what was in flight at the job's first step. All bytes must
- * then be written. errors PEER when `bytes` does not fit */
+ * then be written, in order, or rp_runner_train() refuses. errors PEER when `bytes` does not fit */
 rp_err rp_runner_resume(rp_runner *runner, uint64_t fill, size_t bytes) RP_MUST_CHECK;
 rp_err rp_runner_flight_write(rp_runner *runner, size_t first, size_t count,
                               const void *bytes) RP_MUST_CHECK;

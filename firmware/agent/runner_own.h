@@ -54,6 +54,7 @@ struct rp_runner {
     uint64_t forwards_above; /* of that list, and own ones, since the fill */
     uint64_t forwards;
     uint32_t in_flight;
+    size_t flight_due, flight_got; /* bytes of a checkpoint's flight: all, and those that came */
     rp_runner_facts facts;
     uint8_t *trace;
     uint32_t trace_count;
