@@ -13,8 +13,7 @@ const rp_sched_kind *rp_sched_find(const char *name) {
 }
 
 const char *rp_op_letter(rp_op_kind kind) {
-    static const char *const letters[RP_OP_KINDS] = {"F",   "B",    "B",     "W",       "U",
-                                                     "MIX", "SHIP", "FETCH", "PUBLISH", "ADOPT"};
+    static const char *const letters[RP_OP_KINDS] = {"F", "B", "B", "W", "U"};
     RP_ASSERT((unsigned)kind < RP_OP_KINDS);
     return letters[kind];
 }

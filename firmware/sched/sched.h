@@ -10,18 +10,14 @@
 #include "base/config.h"
 
 /* BACKWARD does both halves; INPUT is the gradient of the stage's input (on the critical path),
- * WEIGHT the gradient of its weights (may be moved later). The rest is room for the methods. */
+ * WEIGHT the gradient of its weights (may be moved later). The numbers go over the wire in traces:
+ * a new kind comes last. */
 typedef enum {
     RP_OP_FORWARD,
     RP_OP_BACKWARD,
     RP_OP_BACKWARD_INPUT,
     RP_OP_BACKWARD_WEIGHT,
     RP_OP_UPDATE,
-    RP_OP_MIX,     /* elastic averaging */
-    RP_OP_SHIP,    /* an activation stash to host memory or another node */
-    RP_OP_FETCH,   /* and back */
-    RP_OP_PUBLISH, /* weights to another node */
-    RP_OP_ADOPT,   /* and taken over there */
     RP_OP_KINDS
 } rp_op_kind;
 
@@ -38,7 +34,7 @@ typedef struct {
     uint32_t micro;   /* index of the range within its step */
 } rp_op;
 
-/* "F", "B" (both kinds of backward), "W", "U", ... as in the drawings. */
+/* "F", "B" (both kinds of backward), "W", "U", as in the drawings. */
 const char *rp_op_letter(rp_op_kind kind);
 
 typedef struct {

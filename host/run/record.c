@@ -274,9 +274,8 @@ static uint64_t get_u64(const uint8_t *at) {
 }
 
 static rp_err add_op(rp_record *record, uint32_t stage, int64_t offset_ns, const uint8_t *at) {
-    static const char *const names[RP_OP_KINDS] = {
-        "forward", "backward", "backward input", "backward weight", "update",
-        "mix",     "ship",     "fetch",          "publish",         "adopt"};
+    static const char *const names[RP_OP_KINDS] = {"forward", "backward", "backward input",
+                                                   "backward weight", "update"};
     uint64_t kind = get_u64(at);
     uint64_t range = get_u64(at + 16);
     int64_t start_ns = (int64_t)get_u64(at + 24);

@@ -14,6 +14,28 @@ static void kinds_are_found_by_name(void **state) {
     assert_null(rp_sched_find(""));
 }
 
+/* A kind that nothing issues would be drawn, traced and told over the wire by nobody's test. */
+static void some_schedule_issues_every_kind_of_op(void **state) {
+    (void)state;
+    uint32_t issued[RP_OP_KINDS] = {0};
+    for (const rp_sched_kind *const *kind = rp_sched_kinds; *kind; kind++) {
+        const rp_sched_shape shape = {
+            .stages = 3, .step_end = 4, .epoch_samples = 16, .batch = 8, .micro = 2};
+        rp_sched_state list;
+        rp_op op;
+        rp_sched_start(&list, &shape);
+        while ((*kind)->next(&list, &op)) {
+            issued[op.kind]++;
+        }
+    }
+    for (uint32_t i = 0; i < RP_OP_KINDS; i++) {
+        if (issued[i] == 0) {
+            fail_msg("no schedule issues op %u, '%s'", i, rp_op_letter(i));
+        }
+    }
+    assert_int_equal(RP_OP_UPDATE, 4); /* on the wire */
+}
+
 static void ranges_of_a_step(void **state) {
     (void)state;
     const rp_sched_shape shape = {
@@ -318,6 +340,7 @@ static void checkers_notice(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds_are_found_by_name),
+        cmocka_unit_test(some_schedule_issues_every_kind_of_op),
         cmocka_unit_test(ranges_of_a_step),
         cmocka_unit_test(staleness_is_measured),
         cmocka_unit_test(costs_and_links),
