@@ -2,6 +2,7 @@
 """Schedules that do not flush, stopped and resumed: the bytes of a run that was never stopped."""
 import json
 import signal
+import time
 import unittest
 
 import program
@@ -117,6 +118,71 @@ class Methods(test_repeat.Repeat):
                      "--set", "schedule={kind: pipeoptim, probe: 3}")
         self.assertTrue(self.predictions("whole"))
         self.assertEqual(self.predictions("whole"), self.predictions("cut"))
+
+
+# Batch statistics that a centre gets by a pass of its own, on boards so slow that it takes a while.
+NORMED = """\
+input: data
+layers:
+  - {name: flat, kind: flatten}
+  - {name: fc1, kind: dense, out: 16, bias: false}
+  - {name: bn1, kind: batchnorm}
+  - {name: relu1, kind: relu}
+  - {name: fc2, kind: dense, out: classes}
+"""
+NORMED_RUN = """\
+model: normed.yaml
+data: {set: glyphs, train: 128, test: 16}
+ring: {boards: 2, pace: {forward_ms: 120, backward_ms: 1}}
+train: {epochs: 2, batch: 16, microbatch: 16, seed: 1, recalibrate: 8}
+optimizer: {kind: sgd, lr: 0.05, momentum: 0.9}
+schedule: ea-pipe
+cut: [bn1]
+"""
+
+
+class Statistics(program.Case):
+    STEPS = 8  # an epoch's
+
+    def setUp(self):
+        super().setUp()
+        self.run_file(NORMED, "normed.yaml")
+        self.run_yaml = self.run_file(NORMED_RUN)
+
+    def result(self, out):
+        """Weights, losses by step, and what every evaluation gave."""
+        folder = self.dir / out
+        lines = map(json.loads, (folder / "log.jsonl").read_text().splitlines())
+        evals = [[r[k] for k in ("step", "loss", "accuracy")] for r in lines
+                 if r.get("event") == "eval"]
+        losses = [r["loss"] for r in program.steps_of(folder / "log.jsonl")]
+        return (folder / "weights.safetensors").read_bytes(), losses, evals
+
+    def test_interrupt_in_the_batch_statistics(self):
+        """In the middle of a run and at its end: they are finished and saved, and the run goes on
+        with the evaluation that they are for."""
+        self.ringpipe("train", self.run_yaml, "--out", "whole")
+        wanted = self.result("whole")
+        self.assertEqual([e[0] + 1 for e in wanted[2]], [self.STEPS, 2 * self.STEPS])
+        for step in (self.STEPS, 2 * self.STEPS):
+            out = f"cut-{step}"
+            folder = self.dir / out
+            log = folder / "log.jsonl"
+            process = self.start("train", self.run_yaml, "--out", out)
+            self.wait_for(f"step {step}", lambda: len(program.steps_of(log)) >= step,
+                          process=process)
+            time.sleep(0.1)  # the first stage's last backward
+            process.send_signal(signal.SIGINT)
+            checkpoint = folder / "checkpoint" / f"step-{step:010}.safetensors"
+            self.assertFalse(checkpoint.exists(), "came too late")
+            self.finish(process, code=130)
+            self.assertTrue(checkpoint.exists())
+            self.assertEqual(len(program.steps_of(log)), step)
+            self.expect_no_agents()
+            self.ringpipe("train", self.run_yaml, "--resume", out)
+            got = self.result(out)
+            self.assertTrue(got[0] == wanted[0], "other weights")
+            self.assertEqual(got[1:], wanted[1:])
 
 
 # Under a sanitizer, which makes everything slower, only what no other test runs.
