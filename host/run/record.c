@@ -382,10 +382,7 @@ fail:
 /* Microbatches that had to contribute, and how many fewer the last board counted. */
 static void fill_ledger(const rp_record *record, const rp_ring *ring, const rp_cut *cut,
                         rp_summary *summary) {
-    rp_sched_shape shape = {.stages = 1,
-                            .epoch_samples = record->run->data.count[RP_SPLIT_TRAIN],
-                            .batch = record->run->batch,
-                            .micro = record->run->micro};
+    const rp_sched_shape shape = rp_runfile_sched_shape(record->run, 0);
     uint64_t due = 0; /* of the boards that count here; earlier ones have gone */
     for (uint64_t step = 0; step < record->steps; step++) {
         uint32_t count = rp_sched_micro_count(&shape, step);

@@ -254,6 +254,17 @@ void rp_runfile_close(rp_runfile *run) {
     }
 }
 
+rp_sched_shape rp_runfile_sched_shape(const rp_runfile *run, uint64_t step_first) {
+    rp_sched_shape shape = {.stages = run->stages,
+                            .step_first = step_first,
+                            .step_end = run->steps,
+                            .epoch_samples = run->data.count[RP_SPLIT_TRAIN],
+                            .batch = run->batch,
+                            .micro = run->micro};
+    rp_method_order(&run->method, &shape);
+    return shape;
+}
+
 /* ---- assignment ------------------------------------------------------------------------------ */
 
 static void put_shape(FILE *file, const rp_shape *shape) {

@@ -59,6 +59,9 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
                        uint32_t set_count, rp_runfile *out) RP_MUST_CHECK;
 void rp_runfile_close(rp_runfile *run);
 
+/* The run from `step_first` on, as stage 0's schedule sees it. */
+rp_sched_shape rp_runfile_sched_shape(const rp_runfile *run, uint64_t step_first);
+
 /* The assignment of one stage as YAML text: see stage/job.h. Keys may be NULL for a profile. */
 rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
                              uint32_t stage, const char *host_key, const char *before_key,

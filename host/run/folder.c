@@ -1,0 +1,107 @@
+/* The run folder: which one, and what is written there before the first step. */
+#include "run/controller_own.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "run/planfile.h"
+
+/* mkdir -p */
+static rp_err make_folders(const char *path) {
+    char part[512];
+    if (strlen(path) >= sizeof part) {
+        return rp_fail(RP_ERR_USAGE, "%s: path too long", path);
+    }
+    for (size_t i = 1; i <= strlen(path); i++) {
+        if (path[i] != '/' && path[i] != '\0') {
+            continue;
+        }
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (mkdir(part, 0777) != 0 && errno != EEXIST) {
+            return rp_fail(RP_ERR_IO, "%s: %s", part, strerror(errno));
+        }
+    }
+    return RP_OK;
+}
+
+rp_err rp_controller_choose_folder(rp_controller *c, const rp_train_options *options) {
+    char *path;
+    rp_err err;
+    if (options->resume) {
+        c->folder = options->resume;
+    } else if (options->out) {
+        c->folder = options->out;
+    } else {
+        struct timespec now;
+        struct tm tm;
+        char stamp[32];
+        clock_gettime(CLOCK_REALTIME, &now);
+        gmtime_r(&now.tv_sec, &tm);
+        (void)strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &tm);
+        const char *slash = strrchr(c->run.model_name, '/');
+        RP_TRY(rp_arena_printf(&c->arena, &path, "runs/%s-%s-%s", stamp,
+                               slash ? slash + 1 : c->run.model_name, c->run.method.kind->name));
+        c->folder = path;
+    }
+    RP_TRY(rp_arena_printf(&c->arena, &c->checkpoints, "%s/checkpoint", c->folder));
+    RP_TRY(rp_arena_printf(&c->arena, &c->weights, "%s/weights.safetensors", c->folder));
+    RP_TRY(rp_arena_printf(&c->arena, &c->run_yaml, "%s/run.yaml", c->folder));
+    bool used = access(c->run_yaml, F_OK) == 0;
+    if (options->resume && !used) {
+        return rp_fail(RP_ERR_USAGE, "%s: no run to resume: there is no run.yaml", c->folder);
+    }
+    if (!options->resume && used) {
+        return rp_fail(RP_ERR_USAGE,
+                       "%s: holds another run; choose a new folder, or go on in it "
+                       "with --resume %s",
+                       c->folder, c->folder);
+    }
+    RP_TRY(make_folders(c->folder));
+fail:
+    return err;
+}
+
+rp_err rp_controller_write_json(const rp_controller *c, const char *path, bool profile) {
+    FILE *file = path ? fopen(path, "w") : stdout;
+    if (!file) {
+        return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+    }
+    rp_err err = profile ? rp_profile_write(file, &c->ring, c->layer_seconds)
+                         : rp_plan_write(file, &c->ring, &c->cut, c->layer_seconds);
+    if ((path ? fclose(file) : fflush(file)) != 0 && err == RP_OK) {
+        err = rp_fail(RP_ERR_IO, "%s: %s", path ? path : "standard output", strerror(errno));
+    }
+    return err;
+}
+
+/* The run file with every --set, beside it first and then renamed. */
+static rp_err write_resolved(rp_controller *c) {
+    char *temporary;
+    rp_err err;
+    RP_TRY(rp_arena_printf(&c->arena, &temporary, "%s.tmp", c->run_yaml));
+    FILE *file = fopen(temporary, "w");
+    if (!file) {
+        return rp_fail(RP_ERR_IO, "%s: %s", temporary, strerror(errno));
+    }
+    err = rp_config_write(c->run.root, file);
+    if ((fclose(file) != 0 || rename(temporary, c->run_yaml) != 0) && err == RP_OK) {
+        err = rp_fail(RP_ERR_IO, "%s: %s", c->run_yaml, strerror(errno));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_controller_write_folder(rp_controller *c) {
+    char *plan;
+    rp_err err;
+    RP_TRY(write_resolved(c));
+    RP_TRY(rp_arena_printf(&c->arena, &plan, "%s/plan.json", c->folder));
+    RP_TRY(rp_controller_write_json(c, plan, false));
+fail:
+    return err;
+}

@@ -1,0 +1,231 @@
+/* What the boards report while a segment runs: steps, norms that wait for a verdict, probes of
+ * predictions, results of an evaluation. */
+#include "run/controller_own.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "run/checkpoint.h"
+
+static rp_err on_step_done(rp_controller *c, const rp_Header *header) {
+    const rp_sched_shape shape = rp_runfile_sched_shape(&c->run, 0);
+    if (header->step != c->position.step || header->number_count < 1 || header->whole_count < 2 ||
+        header->whole[0] != rp_sched_step_samples(&shape, header->step)) {
+        return rp_fail(RP_ERR_PEER, "the last board reports step %" PRIu64 ", due is %" PRIu64,
+                       header->step, c->position.step);
+    }
+    double lr = rp_lr_at(&c->run.lr, (double)c->run.optim.lr, header->step, c->run.steps,
+                         c->run.epoch_steps);
+    c->position.step++;
+    c->position.evaluated = false;
+    return rp_record_step(c->record, header->step, header->number[0] / (double)header->whole[0], lr,
+                          (uint32_t)header->whole[0], header->whole[1]);
+}
+
+/* Without a flush every stage judges its own gradients. */
+static rp_err on_skipped(rp_controller *c, uint32_t stage, uint64_t step) {
+    char text[160];
+    (void)snprintf(text, sizeof text,
+                   "a gradient is not finite on stage %u: it leaves out this update", stage);
+    return rp_record_event(c->record, "skipped", step, text);
+}
+
+/* ---- verdicts -------------------------------------------------------------------------------- */
+
+static bool trains(const rp_controller *c, uint32_t stage, uint32_t param) {
+    const rp_model_param *p = &c->run.model->param[param];
+    return p->role == RP_PARAM_TRAINED && p->layer >= c->cut.first[stage] &&
+           p->layer < c->cut.first[stage + 1];
+}
+
+/* The global gradient norm is summed in the order of the model's parameters, so the verdict does
+ * not depend on the cut; a non-finite gradient anywhere skips the step everywhere. */
+static rp_err give_verdict(rp_controller *c) {
+    double total = 0;
+    for (uint32_t p = 0; p < c->run.model->param_count; p++) {
+        total += c->sumsq[p];
+    }
+    rp_Header header = rp_Header_init_zero;
+    header.kind = RP_KIND_VERDICT;
+    header.step = c->norms_step;
+    header.code = isfinite(total) ? 0u : 1u;
+    header.number_count = 1;
+    header.number[0] = 1.0;
+    if (c->run.optim.clip_norm > 0 && isfinite(total)) {
+        /* torch.nn.utils.clip_grad_norm_: min(1, max_norm / (norm + 1e-6)) */
+        double scale = c->run.optim.clip_norm / (sqrt(total) + 1e-6);
+        header.number[0] = scale < 1.0 ? scale : 1.0;
+    }
+    c->norms_got = 0;
+    if (header.code) {
+        rp_err err = rp_record_event(c->record, "skipped", c->norms_step,
+                                     "a gradient is not finite: the step is skipped");
+        if (err != RP_OK) {
+            return err;
+        }
+    }
+    return rp_ring_send_all(&c->ring, &header);
+}
+
+static rp_err on_norms(rp_controller *c, uint32_t stage, const rp_message *message) {
+    const rp_model *model = c->run.model;
+    const double *got = message->part_count ? message->part[0].data : NULL;
+    size_t count = message->part_count ? message->part[0].bytes / sizeof(double) : 0;
+    if (c->norms_got > 0 && c->norms_step != message->header.step) {
+        return rp_fail(RP_ERR_PEER, "board %s is at step %" PRIu64 ", the others at %" PRIu64,
+                       c->ring.board[stage].name, message->header.step, c->norms_step);
+    }
+    size_t used = 0;
+    for (uint32_t p = 0; p < model->param_count; p++) {
+        const bool here = trains(c, stage, p);
+        if (here && used < count) {
+            memcpy(&c->sumsq[p], &got[used], sizeof(double));
+        }
+        used += here;
+    }
+    if (used != count) {
+        return rp_fail(RP_ERR_PEER, "board %s sent %zu norms, it has %zu parameters",
+                       c->ring.board[stage].name, count, used);
+    }
+    c->norms_step = message->header.step;
+    return ++c->norms_got == c->ring.count ? give_verdict(c) : RP_OK;
+}
+
+/* ---- trust in predictions -------------------------------------------------------------------- */
+
+/* Trained parameters of a stage in model order: index `i` of them, or the model's count. */
+static uint32_t trained_param(const rp_controller *c, uint32_t stage, size_t i) {
+    uint32_t p = 0;
+    while (p < c->run.model->param_count && (!trains(c, stage, p) || i-- > 0)) {
+        p++;
+    }
+    return p;
+}
+
+static rp_err send_trust(rp_controller *c, uint32_t stage, uint64_t effect, const double *trust,
+                         size_t count) {
+    rp_Header header = rp_Header_init_zero;
+    header.kind = RP_KIND_STEER;
+    header.step = effect;
+    const rp_part part = {trust, count * sizeof *trust};
+    return rp_ring_send(&c->ring, stage, &header, &part, 1);
+}
+
+rp_err rp_controller_repeat_trust(rp_controller *c) {
+    rp_err err = RP_OK;
+    for (uint32_t h = 0; h < c->steer.history_count; h++) {
+        for (uint32_t k = 0; k < c->ring.count; k++) {
+            size_t count = 0;
+            uint32_t param;
+            while ((param = trained_param(c, k, count)) < c->run.model->param_count) {
+                c->trust[count++] = c->steer.history[h].trust[param];
+            }
+            if (count > 0) {
+                RP_TRY(send_trust(c, k, c->steer.history[h].step, c->trust, count));
+            }
+        }
+    }
+fail:
+    return err;
+}
+
+/* A stage's probe changes the trust in its own predictions, from a step on that no board reached.
+ */
+static rp_err steer(rp_controller *c, uint32_t stage, const rp_Header *header, const double *sums,
+                    size_t count) {
+    const uint64_t step = header->step;
+    const uint64_t effect = header->whole[2];
+    double mean = 0;
+    char text[96];
+    rp_err err;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t param = trained_param(c, stage, i);
+        if (param == c->run.model->param_count) {
+            return rp_fail(RP_ERR_PEER, "board %s probed %zu parameters", c->ring.board[stage].name,
+                           count);
+        }
+        const rp_steer_probe probe = {sums[i], sums[count + i], sums[2 * count + i]};
+        c->trust[i] = rp_steer_add(&c->steer, step, effect, param, &probe);
+        mean += c->trust[i] / (double)count;
+    }
+    RP_TRY(send_trust(c, stage, effect, c->trust, count));
+    (void)snprintf(text, sizeof text, "stage %u trusts its predictions to %.0f %%", stage,
+                   100 * mean);
+    RP_TRY(rp_record_note(c->record, "trust", step, text));
+fail:
+    return err;
+}
+
+/* Sums of squares by parameter: of the error, of the stale error, of the prediction. */
+static rp_err on_probe(rp_controller *c, uint32_t stage, const rp_message *message) {
+    const rp_Header *header = &message->header;
+    const size_t bytes = message->part_count == 1 ? message->part[0].bytes : 0;
+    const size_t count = bytes / sizeof(double) / RP_PROBE_NORMS;
+    const double *sums = count ? message->part[0].data : NULL;
+    double error = 0;
+    double stale = 0;
+    if (count == 0 || bytes != RP_PROBE_NORMS * count * sizeof(double) || header->whole_count < 3) {
+        return rp_fail(RP_ERR_PEER, "board %s sent a probe of %zu bytes", c->ring.board[stage].name,
+                       bytes);
+    }
+    for (size_t i = 0; i < count; i++) {
+        error += sums[i];
+        stale += sums[count + i];
+    }
+    const rp_record_prediction line = {.step = header->step,
+                                       .stage = stage,
+                                       .gap = header->whole[0],
+                                       .ahead = header->whole[1],
+                                       .error = sqrt(error),
+                                       .stale_error = sqrt(stale)};
+    rp_err err = rp_record_probe(c->record, &line);
+    if (err == RP_OK && c->run.method.horizon == RP_HORIZON_MEASURED) {
+        err = steer(c, stage, header, sums, count);
+    }
+    return err;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+rp_err rp_controller_on_message(void *context, uint32_t stage, const rp_message *message) {
+    rp_controller *c = context;
+    const rp_Header *header = &message->header;
+    bool last = stage + 1 == c->ring.count;
+    bool result = header->kind == RP_KIND_STEP_DONE || header->kind == RP_KIND_EVAL_DONE;
+    if (!c->record || (result && !last)) {
+        return rp_fail(RP_ERR_PEER, "board %s sent message %d, which is not its to send now",
+                       c->ring.board[stage].name, (int)header->kind);
+    }
+    c->heard_ns = rp_clock_now_ns(&c->ring.clock);
+    switch (header->kind) {
+    case RP_KIND_STEP_DONE:
+        return on_step_done(c, header);
+    case RP_KIND_NORMS:
+        return on_norms(c, stage, message);
+    case RP_KIND_PROBE_DONE:
+        return on_probe(c, stage, message);
+    case RP_KIND_SKIPPED:
+        return on_skipped(c, stage, header->step);
+    case RP_KIND_EVAL_DONE:
+        if (header->number_count < 1 || header->whole_count < 2) {
+            return rp_fail(RP_ERR_PEER, "short evaluation message");
+        }
+        c->eval_loss += header->number[0];
+        c->eval_samples += header->whole[0];
+        c->eval_correct += header->whole[1];
+        return RP_OK;
+    case RP_KIND_TRACE:
+        return message->part_count == 1
+                   ? rp_record_trace(c->record, stage, c->ring.board[stage].clock_offset_ns,
+                                     message->part[0].data, message->part[0].bytes)
+                   : RP_OK;
+    case RP_KIND_TENSOR:
+    case RP_KIND_TENSORS_END:
+        return rp_checkpoint_message(&c->ring, stage, message);
+    default:
+        return rp_fail(RP_ERR_PEER, "board %s sent message %d", c->ring.board[stage].name,
+                       (int)header->kind);
+    }
+}
