@@ -15,8 +15,9 @@
 #include "run/ring.h"
 #include "run/steer.h"
 
-/* Fetches every tensor from the ring and writes what is asked for (a path may be NULL). `steer` may
- * be NULL. errors IO: disk full, folder not writable: the old files are untouched */
+/* Fetches every tensor from the ring and writes a checkpoint, and the weights unless their path is
+ * NULL. `steer` may be NULL. errors IO: disk full, folder not writable: the old files are untouched
+ */
 rp_err rp_checkpoint_save(rp_ring *ring, const rp_cut *cut, const rp_steer *steer,
                           const rp_position *position, const char *checkpoint_folder,
                           const char *weights_path) RP_MUST_CHECK;

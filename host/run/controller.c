@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "run/checkpoint.h"
 
 /* ---- what is due ----------------------------------------------------------------------------- */

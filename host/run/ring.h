@@ -45,7 +45,7 @@ typedef struct {
 } rp_board_state;
 
 typedef struct rp_ring rp_ring;
-typedef struct rp_saving rp_saving; /* checkpoint.c's */
+typedef struct rp_saving rp_saving; /* saving.c's */
 struct rp_ring {
     rp_arena *arena;
     const rp_runfile *run;

@@ -3,8 +3,6 @@
 
 #include <inttypes.h>
 
-#include "base/log.h"
-
 /* A ring in which nothing at all is reported for so long has stopped. */
 static const int64_t STALL_NS = 900 * RP_NS_PER_S;
 
