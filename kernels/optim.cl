@@ -114,6 +114,13 @@ kernel void elastic_pull(global float *e, global const float *x, global float *c
     PUT(c, centre + pull);
 }
 
+/* mean += share (x - mean): of equal models it is that model, to the bit. */
+kernel void towards(global float *mean, global const float *x, uint count, float share) {
+    BEGIN
+    float16 old = AT(mean);
+    PUT(mean, old + share * (AT(x) - old));
+}
+
 /* x after a local step, `before` it: ref += share (x - before), x = (1 - a) x + a ref_old. */
 kernel void reference(global float *x, global float *ref, global const float *before, uint count,
                       float a, float share) {

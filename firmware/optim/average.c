@@ -46,6 +46,12 @@ rp_err rp_average_push(rp_device *device, rp_buffer *x, const rp_buffer *pull, u
     return rp_average_add(device, x, x, pull, -1.0f, count);
 }
 
+rp_err rp_average_towards(rp_device *device, rp_buffer *mean, const rp_buffer *x, uint32_t count,
+                          float share) {
+    const rp_buffer *const buffers[BUFFERS_MAX] = {mean, x};
+    return run(device, "towards", buffers, count, &share, 1);
+}
+
 rp_err rp_average_reference(rp_device *device, rp_buffer *x, rp_buffer *reference,
                             const rp_buffer *before, uint32_t count, float alpha, float share) {
     const rp_buffer *const buffers[BUFFERS_MAX] = {x, reference, before};

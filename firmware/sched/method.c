@@ -7,6 +7,7 @@ static const char *const rule_words[] = {"current",   "stash",     "entry", "dou
                                          "pipeoptim", "spectrain", "xpipe", NULL};
 static const char *const horizon_words[] = {"paper", "released", "exact", "measured", NULL};
 static const char *const order_words[] = {"after", "before", NULL};
+static const char *const evaluate_words[] = {"centre", "mean", "latest", NULL};
 
 static rp_err unknown_kind(const rp_node *node, const char *name) {
     char known[256] = "";
@@ -69,6 +70,7 @@ fail:
 static rp_err read_average(rp_node *map, uint32_t stages, rp_method *out) {
     const bool elastic = out->kind->average == RP_AVERAGE_ELASTIC;
     uint32_t order = 0;
+    uint32_t evaluate = RP_EVALUATE_CENTRE;
     rp_err err = RP_OK;
     out->replicas = 1;
     out->period = 1;
@@ -80,12 +82,14 @@ static rp_err read_average(rp_node *map, uint32_t stages, rp_method *out) {
     RP_TRY(rp_node_u32(map, "replicas", 1, RP_REPLICAS_MAX, &out->replicas));
     out->alpha = (elastic ? 0.9 : 1.0) / out->replicas; /* EASGD's beta = 0.9; AvgPipe's 1/P */
     RP_TRY(rp_node_f64(map, "alpha", 0.0, 1.0, &out->alpha));
+    RP_TRY(rp_node_word(map, "evaluate", evaluate_words, &evaluate));
     if (elastic) {
         RP_TRY(rp_node_u32(map, "period", 1, 1u << 20, &out->period));
         RP_TRY(rp_node_word(map, "order", order_words, &order));
         RP_TRY(rp_node_bool(map, "lean", &out->lean));
     }
     out->before = order == 1;
+    out->evaluate = (rp_evaluate)evaluate;
 fail:
     return err;
 }
@@ -173,22 +177,29 @@ void rp_method_order(const rp_method *method, rp_sched_shape *shape) {
 void rp_method_text(const rp_method *m, char *out, size_t bytes) {
     (void)snprintf(out, bytes,
                    "%s weights %s horizon %s decay %d probe %u replicas %u alpha %.9g period %u "
-                   "order %s lean %d advance %u drain %d",
+                   "order %s lean %d advance %u drain %d%s%s",
                    m->kind->name, rule_words[m->weights], horizon_words[m->horizon], m->decay,
                    m->probe, m->replicas, m->alpha, m->period, order_words[m->before], m->lean,
-                   m->advance, m->drain);
+                   m->advance, m->drain, m->evaluate ? " evaluate " : "",
+                   m->evaluate ? evaluate_words[m->evaluate] : "");
 }
 
 uint32_t rp_method_set_count(const rp_method *method) {
     if (method->kind->average != RP_AVERAGE_NONE) {
-        return method->replicas;
+        return method->replicas + (method->evaluate != RP_EVALUATE_CENTRE);
     }
     return method->weights == RP_WEIGHTS_DOUBLE ? 1 : 0;
+}
+
+uint32_t rp_method_optimisers(const rp_method *method) {
+    return method->kind->average != RP_AVERAGE_NONE ? method->replicas : 0;
 }
 
 void rp_method_set_prefix(const rp_method *method, uint32_t set, char *out, size_t bytes) {
     if (method->weights == RP_WEIGHTS_DOUBLE) {
         (void)snprintf(out, bytes, "older.");
+    } else if (set == method->replicas) {
+        (void)snprintf(out, bytes, "centre.");
     } else {
         (void)snprintf(out, bytes, "replica.%u.", set);
     }

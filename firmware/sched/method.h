@@ -10,6 +10,7 @@
  *                                        forward saw are from those that its backward finds
  *   replicas, alpha, period, order, lean         ea-pipe
  *   replicas, alpha                              avgpipe
+ *   evaluate: centre mean latest                 ea-pipe, avgpipe: the model that is evaluated
  *   advance: 1                           forwards more per hop, where links are slow
  *   drain: true                          empty pipes at every epoch's end */
 #ifndef RP_SCHED_METHOD_H
@@ -27,6 +28,13 @@ typedef enum {
     RP_HORIZON_MEASURED  /* exact, times the trust that measured errors earn */
 } rp_horizon;
 
+/* Which of the models on the ring is evaluated and exported. */
+typedef enum {
+    RP_EVALUATE_CENTRE, /* EASGD's centre, AvgPipe's reference */
+    RP_EVALUATE_MEAN,   /* of the replicas */
+    RP_EVALUATE_LATEST  /* the replica that was updated last */
+} rp_evaluate;
+
 typedef struct {
     const rp_sched_kind *kind;
     rp_weights_rule weights;
@@ -38,6 +46,7 @@ typedef struct {
     uint32_t period;   /* updates of a replica between two elastic averages */
     bool before;       /* elastic term from the weights before the local step (EASGD algorithm 1) */
     bool lean;         /* stage k holds D - k replicas instead of `replicas` */
+    rp_evaluate evaluate;
     uint32_t advance;
     bool drain;
 } rp_method;
@@ -56,9 +65,12 @@ void rp_method_order(const rp_method *method, rp_sched_shape *shape);
 /* Everything that a checkpoint's bytes and numbers depend on, as one line of text. */
 void rp_method_text(const rp_method *method, char *out, size_t bytes);
 
-/* Sets of the trained parameters in a checkpoint besides the evaluated model: the replicas, or what
- * 2BW still needs. Their names begin with the prefix. */
+/* Sets of the trained parameters in a checkpoint besides the evaluated model: the replicas and then
+ * their centre unless that is evaluated, or what 2BW still needs. Their names begin with the
+ * prefix. */
 uint32_t rp_method_set_count(const rp_method *method);
+/* The first so many sets have an optimiser each; 0: there is one, of the evaluated model. */
+uint32_t rp_method_optimisers(const rp_method *method);
 void rp_method_set_prefix(const rp_method *method, uint32_t set, char *out, size_t bytes);
 
 #endif

@@ -103,6 +103,7 @@ void rp_stage_resume(rp_stage *stage, uint64_t fill, uint64_t step) {
     rp_versions *versions = &stage->versions;
     rp_op op;
     rp_versions_start(versions, fill);
+    stage->mean_valid = false;
     for (uint32_t i = 0; i < stage->layout->slots; i++) {
         stage->slot[i].busy = false;
     }

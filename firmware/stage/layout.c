@@ -315,7 +315,8 @@ static rp_err count_versions(const rp_job *job, rp_layout *layout) {
     const uint32_t least = rp_sched_in_flight_max(&first);
     layout->probe_steps = method->probe == 0 || method->probe > least ? method->probe : least;
     layout->centres = method->kind->average != RP_AVERAGE_NONE;
-    layout->scratches = method->before || method->kind->average == RP_AVERAGE_REFERENCE;
+    layout->scratches = method->before || method->kind->average == RP_AVERAGE_REFERENCE ||
+                        method->evaluate == RP_EVALUATE_MEAN;
 fail:
     rp_arena_finish(&arena);
     return err;

@@ -28,6 +28,7 @@ uint32_t rp_stage_gap_max(const rp_stage *stage) {
 }
 
 void rp_stage_start(rp_stage *stage, uint64_t step) {
+    stage->mean_valid = false;
     rp_versions_start(&stage->versions, step);
 }
 
@@ -42,7 +43,38 @@ void rp_stage_see(rp_stage *stage, const rp_flat *weights) {
 }
 
 const rp_flat *rp_stage_evaluated(const rp_stage *stage) {
-    return stage->centre.arena ? &stage->centre : &stage->weights[stage->versions.latest[0]];
+    const rp_versions *versions = &stage->versions;
+    const uint64_t step = versions->list.step;
+    switch (stage->job->method.evaluate) {
+    case RP_EVALUATE_MEAN:
+        return &stage->scratch;
+    case RP_EVALUATE_LATEST:
+        return &stage->weights[versions->latest[step > 0 ? (step - 1) % versions->replicas : 0]];
+    case RP_EVALUATE_CENTRE:
+        break;
+    }
+    return stage->centre.arena ? &stage->centre : &stage->weights[versions->latest[0]];
+}
+
+rp_err rp_stage_evaluated_fill(rp_stage *stage) {
+    const rp_versions *versions = &stage->versions;
+    const uint32_t count = (uint32_t)(stage->layout->weight_bytes / sizeof(float));
+    rp_err err = RP_OK;
+    if (stage->job->method.evaluate != RP_EVALUATE_MEAN || stage->mean_valid || count == 0) {
+        return RP_OK;
+    }
+    rp_buffer *mean = rp_darena_whole(stage->scratch.arena);
+    RP_TRY(rp_buffer_copy(stage->device, mean, 0,
+                          rp_darena_whole(stage->weights[versions->latest[0]].arena), 0,
+                          stage->layout->weight_bytes));
+    for (uint32_t r = 1; r < versions->replicas; r++) {
+        const rp_flat *replica = &stage->weights[versions->latest[r]];
+        RP_TRY(rp_average_towards(stage->device, mean, rp_darena_whole(replica->arena), count,
+                                  1.0f / (float)(r + 1)));
+    }
+    stage->mean_valid = true;
+fail:
+    return err;
 }
 
 /* Chooses what an op sees; a prediction is enqueued ahead of it. */
@@ -193,6 +225,10 @@ fail:
 
 rp_err rp_stage_forward_only(rp_stage *stage, const rp_op *op, const void *const *in,
                              void *const *out, bool training) {
+    rp_err err = rp_stage_evaluated_fill(stage);
+    if (err != RP_OK) {
+        return err;
+    }
     rp_stage_see(stage, rp_stage_evaluated(stage));
     return rp_stage_run_forward(stage, op, in, out, (rp_pass){training, .evaluating = true});
 }
@@ -445,11 +481,12 @@ fail:
 static rp_err average_before(rp_stage *stage, rp_buffer *x, bool due) {
     const rp_method *method = &stage->job->method;
     const uint32_t count = (uint32_t)(stage->layout->weight_bytes / sizeof(float));
-    if (!stage->scratch.arena || !due) {
+    const bool reference = method->kind->average == RP_AVERAGE_REFERENCE;
+    if (!due || (!reference && !method->before)) {
         return RP_OK;
     }
     rp_buffer *scratch = rp_darena_whole(stage->scratch.arena);
-    if (method->kind->average == RP_AVERAGE_REFERENCE) {
+    if (reference) {
         return rp_buffer_copy(stage->device, scratch, 0, x, 0, count * sizeof(float));
     }
     return rp_average_pull(stage->device, scratch, x, rp_darena_whole(stage->centre.arena), count,
@@ -493,6 +530,7 @@ rp_err rp_stage_update(rp_stage *stage, const rp_op *op, float grad_scale, bool 
     const rp_version_step by = rp_versions_update(&stage->versions, op);
     rp_err err;
     stage->accumulated = 0;
+    stage->mean_valid = false;
     RP_TRY(commit_layers(stage, op->step));
     if (stage->trained_count == 0) {
         return RP_OK;

@@ -50,8 +50,9 @@ struct rp_stage {
 
     rp_flat *weights;     /* layout->versions of them */
     rp_flat predicted[2]; /* by direction for xpipe, otherwise [0] serves both */
-    rp_flat centre;       /* of the replicas, or their reference: the model that is evaluated */
-    rp_flat scratch;      /* around a local step: before it, or the elastic term */
+    rp_flat centre;       /* of the replicas, or their reference */
+    rp_flat scratch;      /* around a local step: before it, or the elastic term; or the mean */
+    bool mean_valid;      /* scratch holds the mean of the replicas as they are */
     rp_flat *state;       /* [replica * state_count + state] */
     rp_flat grads;
     rp_flat probe[2];  /* seen, then: see probe.c */
@@ -81,7 +82,9 @@ struct rp_stage {
 /* Ops without the books of versions, on weights that rp_stage_see() chose: for the ops proper, for
  * evaluations, and for dry runs. */
 void rp_stage_see(rp_stage *stage, const rp_flat *weights);
+/* The model that is evaluated, and what must be enqueued before it is read. */
 const rp_flat *rp_stage_evaluated(const rp_stage *stage);
+rp_err rp_stage_evaluated_fill(rp_stage *stage) RP_MUST_CHECK;
 typedef struct {
     bool training;   /* layers behave as in training */
     bool evaluating; /* an evaluation's: its steps count from 0 again */

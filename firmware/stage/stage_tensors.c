@@ -19,9 +19,16 @@ static const rp_model_param *model_param(const rp_stage *stage, const rp_stage_p
     return &stage->job->model->param[param->model_param];
 }
 
+static bool is_centre(const rp_stage *stage, uint32_t set) {
+    return stage->layout->centres && set == stage->job->method.replicas;
+}
+
 /* Sets of a lean stage that it does not hold are those of the replica that stands in for them. */
 static const rp_flat *set_weights(const rp_stage *stage, uint32_t set) {
     const rp_versions *versions = &stage->versions;
+    if (is_centre(stage, set)) {
+        return &stage->centre;
+    }
     const uint32_t block = stage->job->method.weights == RP_WEIGHTS_DOUBLE
                                ? rp_versions_older(versions)
                                : versions->latest[set % versions->replicas];
@@ -30,8 +37,8 @@ static const rp_flat *set_weights(const rp_stage *stage, uint32_t set) {
 
 /* Optimisers there are one of, or one a replica. */
 static uint32_t optimiser_sets(const rp_stage *stage) {
-    const uint32_t sets = rp_method_set_count(&stage->job->method);
-    return stage->layout->centres ? sets : 1;
+    const uint32_t sets = rp_method_optimisers(&stage->job->method);
+    return sets > 0 ? sets : 1;
 }
 
 static rp_export find_value(const rp_stage *stage, uint32_t *index) {
@@ -113,6 +120,10 @@ rp_err rp_stage_tensor_read(rp_stage *stage, uint32_t index, size_t first, size_
         return rp_fail(RP_ERR_USAGE, "stage %u: tensor %u has no elements [%zu, +%zu)",
                        stage->job->stage, index, first, count);
     }
+    rp_err err = rp_stage_evaluated_fill(stage);
+    if (err != RP_OK) {
+        return err;
+    }
     return rp_buffer_read_now(stage->device, out, tensor.buffer, first * sizeof(float),
                               count * sizeof(float));
 }
@@ -134,6 +145,7 @@ rp_err rp_stage_write_param(rp_stage *stage, uint32_t param, size_t first, size_
         RP_TRY(rp_buffer_write_now(stage->device, stage->centre.part[at->trained], offset, values,
                                    count * sizeof(float)));
     }
+    stage->mean_valid = false;
 fail:
     return err;
 }
@@ -145,9 +157,11 @@ static rp_err write_export(rp_stage *stage, const rp_export *tensor, size_t firs
         return rp_stage_write_param(stage, (uint32_t)(tensor->param - stage->param), first, count,
                                     values);
     }
-    if (stage->layout->centres && tensor->set >= stage->versions.replicas) {
+    if (stage->layout->centres && tensor->set >= stage->versions.replicas &&
+        !is_centre(stage, tensor->set)) {
         return RP_OK; /* a lean stage does not hold it */
     }
+    stage->mean_valid = false;
     return rp_buffer_write_now(stage->device, tensor->buffer, first * sizeof(float), values,
                                count * sizeof(float));
 }

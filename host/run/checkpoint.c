@@ -50,7 +50,7 @@ rp_err rp_checkpoint_list(rp_arena *arena, const rp_runfile *run, bool states,
                           rp_tensor_list *list) {
     const rp_model *model = run->model;
     const uint32_t sets = states ? rp_method_set_count(&run->method) : 0;
-    const bool replicas = run->method.kind->average != RP_AVERAGE_NONE;
+    const uint32_t optimisers = rp_method_optimisers(&run->method);
     const size_t most = (size_t)model->param_count * (2 + sets) * (1 + RP_OPTIM_STATES_MAX);
     rp_err err;
     *list = (rp_tensor_list){0};
@@ -64,9 +64,9 @@ rp_err rp_checkpoint_list(rp_arena *arena, const rp_runfile *run, bool states,
     for (uint32_t set = 0; set < sets; set++) {
         char prefix[32];
         rp_method_set_prefix(&run->method, set, prefix, sizeof prefix);
-        RP_TRY(add_set(arena, run, prefix, true, replicas, list));
+        RP_TRY(add_set(arena, run, prefix, true, set < optimisers, list));
     }
-    if (states && !replicas) {
+    if (states && optimisers == 0) {
         RP_TRY(add_set(arena, run, "", false, true, list));
     }
 fail:

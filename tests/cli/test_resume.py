@@ -21,6 +21,8 @@ METHODS = {
     "xpipe": ("schedule=xpipe", "optimizer={kind: adam, lr: 0.001}"),
     "ea-pipe": ("schedule={kind: ea-pipe, replicas: 2, weights: pipeoptim}", "train.microbatch=64"),
     "lean": ("schedule={kind: ea-pipe, lean: true, order: before}", "train.microbatch=64"),
+    "mean": ("schedule={kind: ea-pipe, lean: true, evaluate: mean}", "train.microbatch=64"),
+    "latest": ("schedule={kind: ea-pipe, replicas: 2, evaluate: latest}", "train.microbatch=64"),
     "avgpipe": ("schedule={kind: avgpipe, replicas: 3}",),
 }
 
@@ -66,6 +68,12 @@ class Methods(test_repeat.Repeat):
 
     def test_ea_pipe_lean(self):
         self.resumed_method("lean")
+
+    def test_mean(self):
+        self.resumed_method("mean")
+
+    def test_latest(self):
+        self.resumed_method("latest")
 
     def test_avgpipe(self):
         self.resumed_method("avgpipe")

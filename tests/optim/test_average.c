@@ -105,6 +105,27 @@ static void add_may_be_in_place(void **state) {
     }
 }
 
+static void the_mean_of_equals_is_each(void **state) {
+    (void)state;
+    rp_device *device = golden_device();
+    blocks b;
+    FOR_COUNTS(&b) {
+        open_blocks(&b, counts[c]);
+        expect_ok(rp_average_towards(device, b.buffer[0], b.buffer[1], b.count, 0.5f));
+        expect_ok(rp_average_towards(device, b.buffer[0], b.buffer[2], b.count, 1.0f / 3));
+        read_blocks(&b);
+        for (uint32_t i = 0; i < b.count; i++) {
+            const double sum = (double)b.was[0][i] + (double)b.was[1][i] + (double)b.was[2][i];
+            expect_close(b.is[0][i], sum / 3, 1e-6, 1e-6);
+        }
+        expect_same(&b, 1);
+        expect_ok(rp_average_towards(device, b.buffer[1], b.buffer[1], b.count, 1.0f / 3));
+        read_blocks(&b);
+        expect_same(&b, 1);
+        expect_same(&b, 2);
+    }
+}
+
 /* x is mixed with the reference as it was, not with the one that has just moved. */
 static void reference_is_the_old_one(void **state) {
     (void)state;
@@ -148,7 +169,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(elastic_moves_both),     cmocka_unit_test(halves_are_the_whole),
         cmocka_unit_test(add_may_be_in_place),    cmocka_unit_test(reference_is_the_old_one),
-        cmocka_unit_test(nan_stays_at_its_place),
+        cmocka_unit_test(nan_stays_at_its_place), cmocka_unit_test(the_mean_of_equals_is_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

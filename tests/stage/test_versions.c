@@ -69,6 +69,10 @@ static uint32_t replicas_and_centre(uint32_t stages, uint32_t stage) {
     return stages + 1;
 }
 
+static uint32_t replicas_centre_and_mean(uint32_t stages, uint32_t stage) {
+    return replicas_and_centre(stages, stage) + 1;
+}
+
 static uint32_t lean(uint32_t stages, uint32_t stage) {
     return stages - stage + 1;
 }
@@ -92,6 +96,8 @@ static void copies(void **state) {
         {"{kind: pipeoptim, horizon: released}", 12, two},
         {"ea-pipe", 12, replicas_and_centre},
         {"{kind: ea-pipe, lean: true}", 12, lean},
+        {"{kind: ea-pipe, evaluate: latest}", 12, replicas_and_centre},
+        {"{kind: ea-pipe, evaluate: mean}", 12, replicas_centre_and_mean},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         for (uint32_t stages = 1; stages <= 8; stages++) {

@@ -658,13 +658,36 @@ fail:
     return err;
 }
 
-/* The evaluated model: the centre or reference of replicas, the newest version otherwise. */
-static rp_err write_board(replay *r, board *b, uint32_t *index, rp_st_writer *writer) {
-    const bool averages = r->run.method.kind->average != RP_AVERAGE_NONE;
-    const float *model = averages ? b->centre : b->version[r->run.steps];
+/* METHODS 9: mean += (x_r - mean) / (r + 1) over the replicas as their last steps left them. */
+static rp_err write_mean(replay *r, board *b, rp_buffer *to) {
+    const uint32_t replicas = replicas_of(r, b->stage->job->stage);
+    const uint64_t steps = r->run.steps;
     rp_err err = RP_OK;
-    if (b->count > 0) {
-        RP_TRY(write_floats(r, rp_darena_whole(b->stage->weights[0].arena), model, b));
+    for (uint32_t i = 0; i < replicas; i++) {
+        uint64_t last = steps; /* version: of the replica's newest step, 0 when it has none */
+        while (last > 0 && (last - 1) % replicas != i) {
+            last--;
+        }
+        RP_TRY(write_floats(r, i == 0 ? to : r->bench.w, b->version[last], b));
+        if (i > 0) {
+            RP_TRY(rp_average_towards(r->device, to, r->bench.w, b->count, 1.0f / (float)(i + 1)));
+        }
+    }
+fail:
+    return err;
+}
+
+/* The evaluated model: of replicas what `evaluate` says, the newest version otherwise. */
+static rp_err write_board(replay *r, board *b, uint32_t *index, rp_st_writer *writer) {
+    const rp_method *method = &r->run.method;
+    const bool averages = method->kind->average != RP_AVERAGE_NONE;
+    const bool centre = averages && method->evaluate == RP_EVALUATE_CENTRE;
+    rp_buffer *to = rp_darena_whole(b->stage->weights[0].arena);
+    rp_err err = RP_OK;
+    if (b->count > 0 && averages && method->evaluate == RP_EVALUATE_MEAN) {
+        RP_TRY(write_mean(r, b, to));
+    } else if (b->count > 0) {
+        RP_TRY(write_floats(r, to, centre ? b->centre : b->version[r->run.steps], b));
     }
     for (uint32_t i = 0; i < b->stage->param_count; i++) {
         if (r->run.model->param[b->stage->param[i].model_param].role != RP_PARAM_SCRATCH) {

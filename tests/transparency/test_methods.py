@@ -120,6 +120,15 @@ class Methods(RingCase):
     def test_ea_pipe_before_the_step(self):
         self.same(3, "{kind: ea-pipe, order: before}", ADAMW)
 
+    def test_mean_of_the_replicas(self):
+        self.same(3, "{kind: ea-pipe, evaluate: mean}", ADAM)
+
+    def test_mean_of_fewer_replicas_on_later_stages(self):
+        self.same(4, "{kind: ea-pipe, lean: true, order: before, evaluate: mean}")
+
+    def test_latest_replica(self):
+        self.same(4, "{kind: avgpipe, replicas: 3, evaluate: latest}", NESTEROV)
+
     def test_ea_pipe_every_second_step(self):
         self.same(2, "{kind: ea-pipe, period: 2}", RMSPROP)
 
