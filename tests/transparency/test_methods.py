@@ -21,6 +21,12 @@ layers:
   - {name: flat, kind: flatten}
   - {name: fc, kind: dense, out: classes}
 """
+
+# As many stages as one likes.
+CHAIN = "input: data\nlayers:\n  - {name: flat, kind: flatten}\n" + "".join(
+    f"  - {{name: fc{i}, kind: dense, out: {12 if i < 8 else 'classes'}}}\n"
+    f"  - {{name: tanh{i}, kind: tanh}}\n" for i in range(1, 9))
+CHAIN_CUTS = {1: "[]", 8: "[fc2, fc3, fc4, fc5, fc6, fc7, fc8]"}
 CUTS = {2: "[drop]", 3: "[conv2, bn2]", 4: "[bn1, conv2, bn2]", 5: "[bn1, conv2, pool, fc]"}
 
 # 90 samples: the last step of an epoch is short, and so is its last microbatch.
@@ -44,10 +50,12 @@ ADAMW = "optimizer={kind: adamw, lr: 0.01, weight_decay: 0.1}"
 RMSPROP = "optimizer={kind: rmsprop, lr: 0.002, momentum: 0.5}"
 
 
-class Methods(RingCase):
+class Method(RingCase):
+    MODEL, CUTS = MODEL, CUTS
+
     def setUp(self):
         super().setUp()
-        (self.dir / "net.yaml").write_text(MODEL)
+        (self.dir / "net.yaml").write_text(self.MODEL)
         self.run_yaml = self.run_file(RUN)
 
     def replay(self, sets, *more):
@@ -58,14 +66,17 @@ class Methods(RingCase):
 
     def same(self, boards, schedule, *sets):
         """The ring's bytes, which are the replay's, and not those of one whose last stage slips."""
-        sets = (f"ring.boards={boards}", f"cut={CUTS[boards]}", f"schedule={schedule}", *sets)
-        summary = self.train(self.run_yaml, "ring", *sets)
+        sets = (f"ring.boards={boards}", f"cut={self.CUTS[boards]}", f"schedule={schedule}", *sets)
+        ring = f"ring-{boards}"
+        summary = self.train(self.run_yaml, ring, *sets)
         self.assertGreater(summary["steps"], 6)
-        got = self.bytes_of("ring")
+        got = self.bytes_of(ring)
         self.assertTrue(got == self.replay(sets), "the ring is not the replay")
         self.assertFalse(got == self.replay(sets, "--slip", boards - 1), "a slip is not seen")
         return got, sets
 
+
+class Methods(Method):
     def test_async(self):
         self.same(2, "async")
 
@@ -150,6 +161,40 @@ class Methods(RingCase):
         for horizon in ("exact", "released"):
             other = self.replay((*sets, f"schedule.horizon={horizon}"))
             self.assertFalse(got == other, f"{horizon} is the same as paper")
+
+
+class Ends(Method):
+    """Every family on the fewest stages and on more than the other rings have."""
+    MODEL, CUTS = CHAIN, CHAIN_CUTS
+
+    def ends(self, schedule, *sets):
+        for boards in self.CUTS:
+            with self.subTest(boards=boards):
+                self.same(boards, schedule, *sets)
+
+    def test_async(self):
+        self.ends("async")
+
+    def test_pipedream(self):
+        self.ends("pipedream", ADAM)
+
+    def test_2bw(self):
+        self.ends("pipedream-2bw", NESTEROV, *FOUR)
+
+    def test_spectrain(self):
+        self.ends("spectrain")
+
+    def test_pipeoptim(self):
+        self.ends("pipeoptim", ADAMW)
+
+    def test_xpipe(self):
+        self.ends("xpipe", ADAM, *TWO)
+
+    def test_ea_pipe(self):
+        self.ends("ea-pipe", NESTEROV)
+
+    def test_avgpipe(self):
+        self.ends("avgpipe", ADAM, *FOUR)
 
 
 # Under a sanitizer, which makes everything slower, only what no other test runs.
