@@ -1,0 +1,198 @@
+/* An assignment: the stage is built, its links are opened, the runner with the last of them. */
+#include "agent/agent_own.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/outlet.h"
+#include "agent/profile.h"
+
+/* ---- the job --------------------------------------------------------------------------------- */
+
+static rp_err read_job(rp_agent *agent, const rp_message *message, rp_node **root) {
+    agent_run *run = &agent->run;
+    rp_node *model;
+    rp_err err;
+    if (message->part_count != 2) {
+        return rp_fail(RP_ERR_PEER, "an assignment has two parts, not %u", message->part_count);
+    }
+    RP_TRY(rp_config_read_text(&run->arena, message->part[0].data, message->part[0].bytes,
+                               "assignment", root));
+    RP_TRY(rp_config_read_text(&run->arena, message->part[1].data, message->part[1].bytes, "model",
+                               &model));
+    RP_TRY(rp_job_parse(&run->arena, *root, model, &run->job));
+    uint32_t own = agent->options.memory_mib; /* a run may ask for less, not for more */
+    if (own && (run->job.memory_mib == 0 || run->job.memory_mib > own)) {
+        run->job.memory_mib = own;
+    }
+fail:
+    return err;
+}
+
+/* ---- links ----------------------------------------------------------------------------------- */
+
+static uint64_t port_of(const rp_link *link) {
+    const char *colon = link ? strrchr(rp_link_endpoint(link), ':') : NULL;
+    return colon ? strtoull(colon + 1, NULL, 10) : 0;
+}
+
+/* Largest part of a data parcel of this stage. */
+static size_t part_max(const rp_layout *layout, const rp_job *job) {
+    size_t bytes = (size_t)job->batch * job->target_width * sizeof(float);
+    for (uint32_t t = 0; t < layout->tensor_count; t++) {
+        size_t own = rp_shape_count(&layout->tensor[t].sample) * job->micro * sizeof(float);
+        bytes = own > bytes ? own : bytes;
+    }
+    return bytes;
+}
+
+static rp_link_options data_options(const agent_run *run, const char *name, const char *key) {
+    return (rp_link_options){
+        .name = name,
+        .peer_public = key,
+        .window = rp_runner_window(&run->job),
+        .send_window = RP_OUTLET_SLOTS,
+        .part_bytes_max = part_max(rp_stage_layout(run->stage), &run->job),
+        .emulate = run->emulate,
+        .run = run->number,
+    };
+}
+
+static rp_err bind_data(rp_agent *agent, const char *name, uint32_t plus, const char *key,
+                        rp_link **out) {
+    agent_run *run = &agent->run;
+    char endpoint[160];
+    rp_agent_bind_text(agent, plus, endpoint, sizeof endpoint);
+    rp_link_options options = data_options(run, name, key);
+    options.bind = endpoint;
+    return rp_link_open(run->links, &options, out);
+}
+
+/* Sockets for who may connect here: the stage before, and the host at both ends of the ring. */
+static rp_err open_data(rp_agent *agent, rp_node *root) {
+    agent_run *run = &agent->run;
+    rp_node *peers = rp_node_find(root, "peers");
+    const char *host = NULL;
+    const char *before = NULL;
+    rp_err err;
+    if (!peers) {
+        return rp_node_fail(root, "peers: is missing");
+    }
+    RP_TRY(rp_node_string(peers, "host", &host));
+    RP_TRY(rp_node_string(peers, "before", &before));
+    rp_node *emulate = rp_node_find(root, "link");
+    if (emulate) {
+        RP_TRY(rp_link_profile_parse(&run->emulate, emulate));
+    }
+    RP_TRY(rp_links_open(&run->arena, &agent->options.keys, agent->clock,
+                         run->job.seed * RP_CUT_STAGES_MAX + run->job.stage, &run->links));
+    bool first = run->job.stage == 0;
+    bool last = run->job.stage + 1 == run->job.cut.stage_count;
+    if ((!first && !before) || !host) {
+        return rp_node_fail(peers, "expected the keys `host` and, behind stage 0, `before`");
+    }
+    if (!first) {
+        RP_TRY(bind_data(agent, "hop", 1, before, &run->in));
+    }
+    if (first || last) {
+        RP_TRY(bind_data(agent, "feed", 2, host, &run->feed));
+    }
+fail:
+    return err;
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+/* What this process holds of the board's memory; 0 when /proc does not say. */
+static uint64_t resident_bytes(void) {
+    FILE *file = fopen("/proc/self/statm", "r");
+    char line[128] = "";
+    if (file) {
+        (void)!fgets(line, sizeof line, file);
+        (void)fclose(file);
+    }
+    const char *space = strchr(line, ' ');
+    return space ? strtoull(space, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+rp_err rp_agent_on_assign(rp_agent *agent, const rp_message *message) {
+    agent_run *run = &agent->run;
+    rp_agent_end_run(agent);
+    rp_arena_init(&run->arena, "run", 0);
+    run->assigned = true;
+    run->number = message->header.run;
+    rp_link_set_run(agent->control, run->number);
+    int64_t start_ns = rp_clock_now_ns(agent->clock);
+    rp_node *root = NULL;
+    rp_err err;
+    RP_TRY(read_job(agent, message, &root));
+    RP_TRY(rp_stage_prepare(&run->arena, agent->device, &run->job, &run->stage));
+    RP_TRY(open_data(agent, root));
+    const rp_layout *layout = rp_stage_layout(run->stage);
+    rp_Header header = rp_Header_init_zero;
+    header.kind = RP_KIND_READY;
+    header.whole_count = 8;
+    header.whole[0] = port_of(run->in);
+    header.whole[1] = port_of(run->feed);
+    header.whole[2] = rp_device_used_bytes(agent->device);
+    header.whole[3] = layout->weight_bytes + layout->running_bytes;
+    header.whole[4] = (uint64_t)(rp_clock_now_ns(agent->clock) - start_ns);
+    header.whole[5] = layout->slots;
+    header.whole[6] = rp_layout_weight_copies(layout);
+    header.whole[7] = resident_bytes();
+    RP_TRY(rp_agent_answer(agent, &header, NULL, 0));
+fail:
+    return err;
+}
+
+/* text: "ENDPOINT KEY" of the next stage. Then the run is complete and the runner opens. */
+rp_err rp_agent_on_connect(rp_agent *agent, const rp_message *message) {
+    agent_run *run = &agent->run;
+    rp_err err;
+    if (!run->stage || run->runner) {
+        return rp_fail(RP_ERR_PEER, "connect before the assignment or twice");
+    }
+    bool last = run->job.stage + 1 == run->job.cut.stage_count;
+    if (!last) {
+        char text[sizeof message->header.text];
+        memcpy(text, message->header.text, sizeof text);
+        char *space = strchr(text, ' ');
+        if (!space) {
+            return rp_fail(RP_ERR_PEER, "connect: expected ENDPOINT KEY, found '%s'", text);
+        }
+        *space = '\0';
+        rp_link_options options = data_options(run, "next", space + 1);
+        options.connect = text;
+        RP_TRY(rp_link_open(run->links, &options, &run->out));
+        run->connected_ns = rp_clock_now_ns(agent->clock);
+    }
+    rp_runner_links links = {agent->device,  run->stage, &run->job, agent->clock,
+                             agent->control, run->in,    run->out,  run->feed};
+    RP_TRY(rp_runner_open(&run->arena, &links, &run->runner));
+fail:
+    return err;
+}
+
+rp_err rp_agent_on_profile(rp_agent *agent, const rp_message *message) {
+    agent_run *run = &agent->run;
+    rp_agent_end_run(agent);
+    rp_arena_init(&run->arena, "profile", 0);
+    run->assigned = true;
+    run->number = message->header.run;
+    rp_node *root = NULL;
+    double *seconds;
+    rp_err err;
+    RP_TRY(read_job(agent, message, &root));
+    uint32_t layers = run->job.model->layer_count;
+    RP_TRY(RP_ARENA_NEW(&run->arena, 2 * (size_t)layers, &seconds));
+    RP_TRY(rp_profile_layers(agent->device, &run->job, seconds));
+    rp_Header header = rp_Header_init_zero;
+    header.kind = RP_KIND_PROFILE;
+    rp_part part = {seconds, 2 * (size_t)layers * sizeof *seconds};
+    RP_TRY(rp_agent_answer(agent, &header, &part, 1));
+    rp_agent_end_run(agent);
+fail:
+    return err;
+}
