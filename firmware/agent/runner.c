@@ -1,9 +1,5 @@
-#include "agent/runner.h"
-
-#include <math.h>
-#include <string.h>
-
 #include "agent/runner_own.h"
+
 #include "base/log.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -183,89 +179,9 @@ static bool next_eval(rp_runner *r, rp_op *op) {
     return true;
 }
 
-static uint32_t step_samples(const rp_runner *r, uint64_t step) {
+uint32_t rp_runner_step_samples(const rp_runner *r, uint64_t step) {
     rp_sched_shape shape = eval_shape(r);
     return rp_sched_step_samples(r->evaluating ? &shape : &r->sched.shape, step);
-}
-
-/* ---- what comes in --------------------------------------------------------------------------- */
-
-/* The feed mixes labels and inputs: labels are put aside, an input stays the head. */
-static rp_err drain_feed(rp_runner *r) {
-    for (;;) {
-        if (!r->feed_head) {
-            rp_err err = rp_link_recv(r->at.feed, &r->feed_head);
-            if (err != RP_OK) {
-                return err == RP_ERR_AGAIN ? RP_OK : err;
-            }
-        }
-        if (r->feed_head->header.kind == RP_KIND_LABEL) {
-            if (r->label_count == r->label_max) {
-                return RP_OK;
-            }
-            r->label[r->label_count++] = r->feed_head;
-        } else if (r->feed_head->header.kind == RP_KIND_INPUT && is_first(r)) {
-            if (r->input.head) {
-                return RP_OK;
-            }
-            r->input.head = r->feed_head;
-        } else {
-            return rp_fail(RP_ERR_PEER, "the feed brought kind %d", (int)r->feed_head->header.kind);
-        }
-        r->feed_head = NULL;
-    }
-}
-
-static uint32_t label_index(const rp_runner *r, uint64_t step) {
-    uint32_t i = 0;
-    while (i < r->label_count &&
-           (r->label[i]->header.step != step || rp_of_evaluation(r->label[i]) != r->evaluating)) {
-        i++;
-    }
-    return i;
-}
-
-/* The labels of the op's step, or NULL when they have not come yet. */
-static rp_err find_target(rp_runner *r, const rp_op *op, const void **target) {
-    uint32_t i = label_index(r, op->step);
-    *target = NULL;
-    if (i == r->label_count) {
-        return i < r->label_max ? RP_OK
-                                : rp_fail(RP_ERR_PEER, "no labels of step %llu among %u",
-                                          (unsigned long long)op->step, i);
-    }
-    const rp_message *message = r->label[i];
-    size_t width = r->at.job->loss->class_target ? 1 : r->at.job->target_width;
-    uint32_t samples = step_samples(r, op->step);
-    if (message->part_count != 1 || message->part[0].bytes != width * samples * sizeof(float)) {
-        return rp_fail(RP_ERR_PEER, "labels of step %llu have the wrong size",
-                       (unsigned long long)op->step);
-    }
-    *target = (const char *)message->part[0].data + op->samples.first * width * sizeof(float);
-    return RP_OK;
-}
-
-static void drop_label(rp_runner *r, uint64_t step) {
-    uint32_t i = label_index(r, step);
-    if (i == r->label_count) {
-        return;
-    }
-    rp_link_release(r->at.feed, &r->label[i]);
-    r->label_count--;
-    memmove(r->label + i, r->label + i + 1, (r->label_count - i) * sizeof *r->label);
-}
-
-static rp_err send_control(rp_runner *r, rp_Header *header, const rp_part *parts,
-                           uint32_t part_count) {
-    header->stage = r->at.job->stage;
-    return rp_link_send(r->at.control, header, parts, part_count, true, NULL, NULL);
-}
-
-/* Reports of finished steps must never find the control link full. */
-static bool control_has_room(const rp_runner *r) {
-    rp_link_stats stats;
-    rp_link_stats_of(r->at.control, &stats);
-    return stats.unacked < RP_LINK_CONTROL_MAX / 2;
 }
 
 /* ---- issuing ops ----------------------------------------------------------------------------- */
@@ -296,7 +212,7 @@ static rp_err try_forward(rp_runner *r) {
     }
     const bool scored = r->evaluating && !r->eval_training;
     if (scored && is_last(r)) {
-        RP_TRY(find_target(r, &r->next, &target));
+        RP_TRY(rp_runner_find_target(r, &r->next, &target));
         ready &= target != NULL;
     }
     if (!r->evaluating && rp_stage_trust_missing(r->at.stage, &r->next)) {
@@ -319,7 +235,8 @@ static rp_err try_forward(rp_runner *r) {
     RP_TRY(r->evaluating ? rp_stage_forward_only(r->at.stage, &op.op, from, to, r->eval_training)
                          : rp_stage_forward(r->at.stage, &op.op, from, to));
     if (scored && is_last(r)) {
-        RP_TRY(rp_stage_evaluate(r->at.stage, &op.op, step_samples(r, op.op.step), target));
+        RP_TRY(
+            rp_stage_evaluate(r->at.stage, &op.op, rp_runner_step_samples(r, op.op.step), target));
     } else if (r->evaluating) {
         rp_stage_forget(r->at.stage, &op.op);
     } else {
@@ -346,7 +263,7 @@ static rp_err try_backward(rp_runner *r) {
     const void *from[RP_CUT_TENSORS_MAX] = {NULL};
     void *to[RP_CUT_TENSORS_MAX] = {NULL};
     /* reports of a probe must never find the control link full, and its memory is there once */
-    if (!control_has_room(r) || probe_is_read(r)) {
+    if (!rp_runner_may_report(r) || probe_is_read(r)) {
         return RP_OK;
     }
     bool weights_only = r->next.kind == RP_OP_BACKWARD_WEIGHT;
@@ -357,7 +274,7 @@ static rp_err try_backward(rp_runner *r) {
     if (needs_parcel) {
         RP_TRY(rp_inlet_peek(&r->gradient, false, &r->next, &ready));
     } else if (!weights_only && is_last(r)) {
-        RP_TRY(find_target(r, &r->next, &from[0]));
+        RP_TRY(rp_runner_find_target(r, &r->next, &from[0]));
         ready = from[0] != NULL;
     }
     if (!ready || (!weights_only && !rp_outlet_free(&r->backward))) {
@@ -397,12 +314,12 @@ static rp_err try_update(rp_runner *r) {
     bool ask =
         !r->evaluating && rp_verdict_of(&job->method, &job->optim, job->guard) != RP_VERDICT_NONE;
     bool scored = !r->eval_training || !r->evaluating;
-    if ((r->waiting_verdict && !r->have_verdict) || !control_has_room(r)) {
+    if ((r->waiting_verdict && !r->have_verdict) || !rp_runner_may_report(r)) {
         return RP_OK;
     }
     bool first_half = !r->waiting_verdict;
     if (first_half && scored && is_last(r)) {
-        RP_TRY(rp_stage_results(r->at.stage, r->results, step_samples(r, op.op.step)));
+        RP_TRY(rp_stage_results(r->at.stage, r->results, rp_runner_step_samples(r, op.op.step)));
         op.results = true;
     }
     if (ask && first_half) {
@@ -454,191 +371,6 @@ static rp_err try_next(rp_runner *r) {
     }
 }
 
-/* ---- finished ops ---------------------------------------------------------------------------- */
-
-static rp_err report_results(rp_runner *r, const rp_op *op) {
-    uint32_t samples = step_samples(r, op->step);
-    double loss = 0;
-    uint64_t correct = 0;
-    for (uint32_t i = 0; i < samples; i++) {
-        loss += (double)r->results[2 * (size_t)i];
-        correct += r->results[2 * (size_t)i + 1] > 0.5f;
-    }
-    rp_Header header = rp_Header_init_zero;
-    header.kind = r->evaluating ? RP_KIND_EVAL_DONE : RP_KIND_STEP_DONE;
-    header.step = op->step;
-    header.number_count = 1;
-    header.number[0] = loss;
-    header.whole_count = 2;
-    header.whole[0] = samples;
-    header.whole[1] = correct;
-    drop_label(r, op->step);
-    return send_control(r, &header, NULL, 0);
-}
-
-/* The stage's own verdict: a gradient that is not finite skips the step here. */
-static rp_err judge(rp_runner *r, const rp_op *op, double total) {
-    rp_Header header = rp_Header_init_zero;
-    rp_err err = rp_runner_verdict(r, op->step, 1.0f, !isfinite(total));
-    if (err != RP_OK || isfinite(total)) {
-        return err;
-    }
-    header.kind = RP_KIND_SKIPPED;
-    header.step = op->step;
-    return send_control(r, &header, NULL, 0);
-}
-
-static rp_err report_norms(rp_runner *r, const rp_op *op) {
-    const rp_job *job = r->at.job;
-    uint32_t count = rp_stage_norm_count(r->at.stage);
-    double total = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        r->sumsq[i] = (double)r->norms[i];
-        total += r->sumsq[i];
-    }
-    if (rp_verdict_of(&job->method, &job->optim, job->guard) == RP_VERDICT_OWN) {
-        return judge(r, op, total);
-    }
-    rp_Header header = rp_Header_init_zero;
-    header.kind = RP_KIND_NORMS;
-    header.step = op->step;
-    rp_part part = {r->sumsq, count * sizeof *r->sumsq};
-    return send_control(r, &header, &part, count ? 1 : 0);
-}
-
-static rp_err report_probe(rp_runner *r, const running_op *op) {
-    const uint32_t count = RP_PROBE_NORMS * rp_stage_norm_count(r->at.stage);
-    for (uint32_t i = 0; i < count; i++) {
-        r->sumsq[i] = (double)r->probe[i];
-    }
-    rp_Header header = rp_Header_init_zero;
-    header.kind = RP_KIND_PROBE_DONE;
-    header.step = op->op.step;
-    header.whole_count = 3;
-    header.whole[0] = op->about.gap;
-    header.whole[1] = op->about.ahead;
-    header.whole[2] = op->about.effect;
-    const rp_part part = {r->sumsq, count * sizeof *r->sumsq};
-    return send_control(r, &header, &part, 1);
-}
-
-static void put_u64(uint8_t *at, uint64_t value) {
-    for (int i = 0; i < 8; i++) {
-        at[i] = (uint8_t)(value >> (8 * i));
-    }
-}
-
-/* Trace records are a picture, not the run: when the control link is full they wait, and are
- * dropped rather than stop the ring. */
-static rp_err flush_trace(rp_runner *r) {
-    if (r->trace_count == 0 || !control_has_room(r)) {
-        return RP_OK;
-    }
-    rp_Header header = rp_Header_init_zero;
-    header.kind = RP_KIND_TRACE;
-    rp_part part = {r->trace, (size_t)r->trace_count * RP_TRACE_BYTES};
-    rp_err err = send_control(r, &header, &part, 1);
-    if (err == RP_OK) {
-        r->trace_count = 0;
-    }
-    return err == RP_ERR_AGAIN ? RP_OK : err;
-}
-
-static rp_err record(rp_runner *r, const rp_op *op, int64_t start_ns, int64_t end_ns) {
-    if (r->trace_count == RP_TRACE_MAX) {
-        rp_err err = flush_trace(r);
-        if (err != RP_OK) {
-            return err;
-        }
-    }
-    if (r->trace_count == RP_TRACE_MAX) {
-        r->facts.trace_dropped++;
-        return RP_OK;
-    }
-    uint8_t *at = r->trace + (size_t)r->trace_count++ * RP_TRACE_BYTES;
-    uint64_t kind = (uint64_t)op->kind | (r->evaluating ? 0x100u : 0u);
-    put_u64(at, kind);
-    put_u64(at + 8, op->step);
-    put_u64(at + 16, (uint64_t)op->samples.first | (uint64_t)op->samples.count << 32);
-    put_u64(at + 24, (uint64_t)start_ns);
-    put_u64(at + 32, (uint64_t)end_ns);
-    return RP_OK;
-}
-
-static int64_t start_of(const rp_runner *r, const running_op *op) {
-    return op->issued_ns > r->last_done_ns ? op->issued_ns : r->last_done_ns;
-}
-
-/* Earliest end of the oldest op on the board that is emulated; 0 = as it comes. */
-static int64_t pace_end(const rp_runner *r, const running_op *op) {
-    const rp_pace *pace = &r->at.job->pace;
-    const double full_ms = op->op.kind == RP_OP_FORWARD  ? pace->forward_ms
-                           : op->op.kind == RP_OP_UPDATE ? 0
-                           : op->op.kind == RP_OP_BACKWARD
-                               ? pace->backward_ms
-                               : pace->backward_ms / 2; /* halves of a split one */
-    const double share = (double)op->op.samples.count / r->at.job->micro;
-    return full_ms > 0 ? start_of(r, op) + (int64_t)(full_ms * share * 1e6) : 0;
-}
-
-int64_t rp_runner_sleep_ns(const rp_runner *r, int64_t most_ns) {
-    const int64_t end_ns = r->running_count > 0 ? pace_end(r, &r->running[0]) : 0;
-    const int64_t left_ns = end_ns - rp_clock_now_ns(r->at.clock);
-    return end_ns == 0 || left_ns > most_ns ? most_ns : left_ns > 0 ? left_ns : 0;
-}
-
-static rp_err finish_op(rp_runner *r, running_op *op, int64_t done_ns) {
-    rp_err err = RP_OK;
-    int64_t start_ns = start_of(r, op);
-    r->last_done_ns = done_ns;
-    r->facts.busy_ns += done_ns > start_ns ? done_ns - start_ns : 0;
-    r->facts.ops++;
-    rp_inlet_release(op->from, &op->input);
-    if (op->output) {
-        op->output->state = RP_OUTLET_READY;
-    }
-    RP_TRY(record(r, &op->op, start_ns, done_ns > start_ns ? done_ns : start_ns));
-    if (op->results) {
-        RP_TRY(report_results(r, &op->op));
-    }
-    if (op->op.kind == RP_OP_UPDATE) {
-        RP_TRY(flush_trace(r)); /* the host shows who is busy */
-    }
-    if (op->norms) {
-        RP_TRY(report_norms(r, &op->op));
-    }
-    if (op->probe) {
-        RP_TRY(report_probe(r, op));
-    }
-fail:
-    return err;
-}
-
-static rp_err collect(rp_runner *r) {
-    while (r->running_count > 0) {
-        running_op op = r->running[0];
-        bool done;
-        int64_t done_ns = 0;
-        rp_err err = rp_fence_poll(&op.fence, &done, &done_ns);
-        if (err != RP_OK || !done) {
-            return err;
-        }
-        const int64_t paced_ns = pace_end(r, &op);
-        if (paced_ns > rp_clock_now_ns(r->at.clock)) {
-            return RP_OK;
-        }
-        done_ns = done_ns > paced_ns ? done_ns : paced_ns;
-        rp_fence_release(&op.fence);
-        r->running_count--;
-        memmove(r->running, r->running + 1, r->running_count * sizeof *r->running);
-        err = finish_op(r, &op, done_ns);
-        if (err != RP_OK) {
-            return err;
-        }
-    }
-    return RP_OK;
-}
-
 rp_err rp_runner_verdict(rp_runner *r, uint64_t step, float grad_scale, bool skip) {
     if (!r->active || !r->waiting_verdict || r->have_verdict || r->next.step != step) {
         return rp_fail(RP_ERR_PEER, "a verdict for step %llu that nobody waits for",
@@ -656,11 +388,11 @@ rp_err rp_runner_step(rp_runner *r, bool *active) {
     if (!r->active) {
         return RP_OK;
     }
-    RP_TRY(collect(r));
+    RP_TRY(rp_runner_collect(r));
     for (uint32_t issued = 0; issued < RP_RUNNER_DEPTH; issued++) {
         uint32_t before = r->running_count;
         if (r->at.feed) {
-            RP_TRY(drain_feed(r));
+            RP_TRY(rp_runner_drain_feed(r));
         }
         RP_TRY(try_next(r));
         if (r->running_count == before) {
@@ -671,7 +403,7 @@ rp_err rp_runner_step(rp_runner *r, bool *active) {
     RP_TRY(rp_outlet_send(&r->backward, r->at.job->stage, r->evaluating));
     if (r->ops_over && !r->have_next && r->running_count == 0 && rp_outlet_quiet(&r->forward) &&
         rp_outlet_quiet(&r->backward)) {
-        RP_TRY(flush_trace(r));
+        RP_TRY(rp_runner_flush_trace(r));
         rp_runner_count_above(r, r->evaluating ? 0 : r->pause);
         r->active = false;
     }

@@ -1,4 +1,4 @@
-/* Inside of a runner; only for runner.c and flight.c. */
+/* Inside of a runner; only for runner.c, labels.c, finished.c and flight.c. */
 #ifndef RP_AGENT_RUNNER_OWN_H
 #define RP_AGENT_RUNNER_OWN_H
 
@@ -64,5 +64,19 @@ struct rp_runner {
 void rp_runner_fill(rp_runner *runner, uint64_t step);
 /* Walks the list of the stage before to the pause. */
 void rp_runner_count_above(rp_runner *runner, uint64_t pause);
+/* Samples of a step of the segment under way. */
+uint32_t rp_runner_step_samples(const rp_runner *runner, uint64_t step);
+
+/* labels.c: takes what the feed has brought. */
+rp_err rp_runner_drain_feed(rp_runner *runner) RP_MUST_CHECK;
+/* The labels of the op's step, or NULL when they have not come yet. */
+rp_err rp_runner_find_target(rp_runner *runner, const rp_op *op, const void **target) RP_MUST_CHECK;
+void rp_runner_drop_label(rp_runner *runner, uint64_t step);
+
+/* finished.c: takes finished ops out of running[], oldest first, and reports what they gave. */
+rp_err rp_runner_collect(rp_runner *runner) RP_MUST_CHECK;
+/* Reports of finished steps must never find the control link full. */
+bool rp_runner_may_report(const rp_runner *runner);
+rp_err rp_runner_flush_trace(rp_runner *runner) RP_MUST_CHECK;
 
 #endif

@@ -1,0 +1,206 @@
+/* Ops that the device has finished: what they set free, what the host is told of them. */
+#include <math.h>
+#include <string.h>
+
+#include "agent/runner_own.h"
+
+/* ---- reports --------------------------------------------------------------------------------- */
+
+static rp_err send_control(rp_runner *r, rp_Header *header, const rp_part *parts,
+                           uint32_t part_count) {
+    header->stage = r->at.job->stage;
+    return rp_link_send(r->at.control, header, parts, part_count, true, NULL, NULL);
+}
+
+bool rp_runner_may_report(const rp_runner *r) {
+    rp_link_stats stats;
+    rp_link_stats_of(r->at.control, &stats);
+    return stats.unacked < RP_LINK_CONTROL_MAX / 2;
+}
+
+static rp_err report_results(rp_runner *r, const rp_op *op) {
+    uint32_t samples = rp_runner_step_samples(r, op->step);
+    double loss = 0;
+    uint64_t correct = 0;
+    for (uint32_t i = 0; i < samples; i++) {
+        loss += (double)r->results[2 * (size_t)i];
+        correct += r->results[2 * (size_t)i + 1] > 0.5f;
+    }
+    rp_Header header = rp_Header_init_zero;
+    header.kind = r->evaluating ? RP_KIND_EVAL_DONE : RP_KIND_STEP_DONE;
+    header.step = op->step;
+    header.number_count = 1;
+    header.number[0] = loss;
+    header.whole_count = 2;
+    header.whole[0] = samples;
+    header.whole[1] = correct;
+    rp_runner_drop_label(r, op->step);
+    return send_control(r, &header, NULL, 0);
+}
+
+/* The stage's own verdict: a gradient that is not finite skips the step here. */
+static rp_err judge(rp_runner *r, const rp_op *op, double total) {
+    rp_Header header = rp_Header_init_zero;
+    rp_err err = rp_runner_verdict(r, op->step, 1.0f, !isfinite(total));
+    if (err != RP_OK || isfinite(total)) {
+        return err;
+    }
+    header.kind = RP_KIND_SKIPPED;
+    header.step = op->step;
+    return send_control(r, &header, NULL, 0);
+}
+
+static rp_err report_norms(rp_runner *r, const rp_op *op) {
+    const rp_job *job = r->at.job;
+    uint32_t count = rp_stage_norm_count(r->at.stage);
+    double total = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        r->sumsq[i] = (double)r->norms[i];
+        total += r->sumsq[i];
+    }
+    if (rp_verdict_of(&job->method, &job->optim, job->guard) == RP_VERDICT_OWN) {
+        return judge(r, op, total);
+    }
+    rp_Header header = rp_Header_init_zero;
+    header.kind = RP_KIND_NORMS;
+    header.step = op->step;
+    rp_part part = {r->sumsq, count * sizeof *r->sumsq};
+    return send_control(r, &header, &part, count ? 1 : 0);
+}
+
+static rp_err report_probe(rp_runner *r, const running_op *op) {
+    const uint32_t count = RP_PROBE_NORMS * rp_stage_norm_count(r->at.stage);
+    for (uint32_t i = 0; i < count; i++) {
+        r->sumsq[i] = (double)r->probe[i];
+    }
+    rp_Header header = rp_Header_init_zero;
+    header.kind = RP_KIND_PROBE_DONE;
+    header.step = op->op.step;
+    header.whole_count = 3;
+    header.whole[0] = op->about.gap;
+    header.whole[1] = op->about.ahead;
+    header.whole[2] = op->about.effect;
+    const rp_part part = {r->sumsq, count * sizeof *r->sumsq};
+    return send_control(r, &header, &part, 1);
+}
+
+/* ---- trace ----------------------------------------------------------------------------------- */
+
+static void put_u64(uint8_t *at, uint64_t value) {
+    for (int i = 0; i < 8; i++) {
+        at[i] = (uint8_t)(value >> (8 * i));
+    }
+}
+
+/* Trace records are a picture, not the run: when the control link is full they wait, and are
+ * dropped rather than stop the ring. */
+rp_err rp_runner_flush_trace(rp_runner *r) {
+    if (r->trace_count == 0 || !rp_runner_may_report(r)) {
+        return RP_OK;
+    }
+    rp_Header header = rp_Header_init_zero;
+    header.kind = RP_KIND_TRACE;
+    rp_part part = {r->trace, (size_t)r->trace_count * RP_TRACE_BYTES};
+    rp_err err = send_control(r, &header, &part, 1);
+    if (err == RP_OK) {
+        r->trace_count = 0;
+    }
+    return err == RP_ERR_AGAIN ? RP_OK : err;
+}
+
+static rp_err record(rp_runner *r, const rp_op *op, int64_t start_ns, int64_t end_ns) {
+    if (r->trace_count == RP_TRACE_MAX) {
+        rp_err err = rp_runner_flush_trace(r);
+        if (err != RP_OK) {
+            return err;
+        }
+    }
+    if (r->trace_count == RP_TRACE_MAX) {
+        r->facts.trace_dropped++;
+        return RP_OK;
+    }
+    uint8_t *at = r->trace + (size_t)r->trace_count++ * RP_TRACE_BYTES;
+    uint64_t kind = (uint64_t)op->kind | (r->evaluating ? 0x100u : 0u);
+    put_u64(at, kind);
+    put_u64(at + 8, op->step);
+    put_u64(at + 16, (uint64_t)op->samples.first | (uint64_t)op->samples.count << 32);
+    put_u64(at + 24, (uint64_t)start_ns);
+    put_u64(at + 32, (uint64_t)end_ns);
+    return RP_OK;
+}
+
+/* ---- ops ------------------------------------------------------------------------------------- */
+
+static int64_t start_of(const rp_runner *r, const running_op *op) {
+    return op->issued_ns > r->last_done_ns ? op->issued_ns : r->last_done_ns;
+}
+
+/* Earliest end of the oldest op on the board that is emulated; 0 = as it comes. */
+static int64_t pace_end(const rp_runner *r, const running_op *op) {
+    const rp_pace *pace = &r->at.job->pace;
+    const double full_ms = op->op.kind == RP_OP_FORWARD  ? pace->forward_ms
+                           : op->op.kind == RP_OP_UPDATE ? 0
+                           : op->op.kind == RP_OP_BACKWARD
+                               ? pace->backward_ms
+                               : pace->backward_ms / 2; /* halves of a split one */
+    const double share = (double)op->op.samples.count / r->at.job->micro;
+    return full_ms > 0 ? start_of(r, op) + (int64_t)(full_ms * share * 1e6) : 0;
+}
+
+int64_t rp_runner_sleep_ns(const rp_runner *r, int64_t most_ns) {
+    const int64_t end_ns = r->running_count > 0 ? pace_end(r, &r->running[0]) : 0;
+    const int64_t left_ns = end_ns - rp_clock_now_ns(r->at.clock);
+    return end_ns == 0 || left_ns > most_ns ? most_ns : left_ns > 0 ? left_ns : 0;
+}
+
+static rp_err finish_op(rp_runner *r, running_op *op, int64_t done_ns) {
+    rp_err err = RP_OK;
+    int64_t start_ns = start_of(r, op);
+    r->last_done_ns = done_ns;
+    r->facts.busy_ns += done_ns > start_ns ? done_ns - start_ns : 0;
+    r->facts.ops++;
+    rp_inlet_release(op->from, &op->input);
+    if (op->output) {
+        op->output->state = RP_OUTLET_READY;
+    }
+    RP_TRY(record(r, &op->op, start_ns, done_ns > start_ns ? done_ns : start_ns));
+    if (op->results) {
+        RP_TRY(report_results(r, &op->op));
+    }
+    if (op->op.kind == RP_OP_UPDATE) {
+        RP_TRY(rp_runner_flush_trace(r)); /* the host shows who is busy */
+    }
+    if (op->norms) {
+        RP_TRY(report_norms(r, &op->op));
+    }
+    if (op->probe) {
+        RP_TRY(report_probe(r, op));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_runner_collect(rp_runner *r) {
+    while (r->running_count > 0) {
+        running_op op = r->running[0];
+        bool done;
+        int64_t done_ns = 0;
+        rp_err err = rp_fence_poll(&op.fence, &done, &done_ns);
+        if (err != RP_OK || !done) {
+            return err;
+        }
+        const int64_t paced_ns = pace_end(r, &op);
+        if (paced_ns > rp_clock_now_ns(r->at.clock)) {
+            return RP_OK;
+        }
+        done_ns = done_ns > paced_ns ? done_ns : paced_ns;
+        rp_fence_release(&op.fence);
+        r->running_count--;
+        memmove(r->running, r->running + 1, r->running_count * sizeof *r->running);
+        err = finish_op(r, &op, done_ns);
+        if (err != RP_OK) {
+            return err;
+        }
+    }
+    return RP_OK;
+}
