@@ -65,48 +65,6 @@ static void ranges_of_a_step(void **state) {
     assert_int_equal(rp_sched_micro_range(&large, 0, 1).count, 1);
 }
 
-/* PipeDream's order (METHODS 1), every microbatch a step of its own: what the asynchronous
- * methods will share. Only here to measure the measuring. */
-static bool next_async(rp_sched_state *s, rp_op *op) {
-    const uint64_t steps = s->shape.step_end;
-    const uint64_t in_flight_max = s->shape.stages - s->shape.stage;
-    if (s->w < s->b) { /* w counts updates here */
-        *op = (rp_op){.kind = RP_OP_UPDATE, .step = s->w++, .samples = {0, 1}};
-    } else if (s->f < steps && s->f - s->b < in_flight_max) {
-        *op = rp_sched_micro_op(s, RP_OP_FORWARD, s->f, 0);
-        s->f++;
-    } else if (s->b < steps) {
-        *op = rp_sched_micro_op(s, RP_OP_BACKWARD, s->b, 0);
-        s->b++;
-    } else {
-        return false;
-    }
-    return true;
-}
-
-/* METHODS 13, row PipeDream: D-k versions and stashes, gap D-1-k; no bubble but fill and drain. */
-static void staleness_is_measured(void **state) {
-    (void)state;
-    const rp_sched_kind async = {.name = "async in a test", .source = "", .next = next_async};
-    for (uint32_t stages = 1; stages <= 8; stages++) {
-        const rp_sched_shape shape = {
-            .stages = stages, .step_end = 40, .epoch_samples = 7, .batch = 1, .micro = 1};
-        rp_arena arena;
-        rp_sched_facts facts;
-        rp_arena_init(&arena, "test", 0);
-        expect_ok(rp_sched_replay(&arena, &async, &shape, NULL, NULL, NULL, &facts));
-        for (uint32_t k = 0; k < stages; k++) {
-            assert_int_equal(facts.stage[k].in_flight_max, stages - k);
-            assert_int_equal(facts.stage[k].stash_max, stages - k);
-            assert_int_equal(facts.stage[k].versions_max, stages - k);
-            assert_int_equal(facts.stage[k].gap_max, stages - 1 - k);
-            expect_close(facts.stage[k].busy, 80, 1e-12, 0);
-        }
-        expect_close(facts.makespan, 2 * (40 + stages - 1), 1e-12, 0);
-        rp_arena_finish(&arena);
-    }
-}
-
 /* Two stages, two microbatches, the second one short, a slow link and an update, worked out by
  * hand: the second parcel, ready at 3, waits until the first has left the link at 8. */
 static void costs_and_links(void **state) {
@@ -342,7 +300,6 @@ int main(void) {
         cmocka_unit_test(kinds_are_found_by_name),
         cmocka_unit_test(some_schedule_issues_every_kind_of_op),
         cmocka_unit_test(ranges_of_a_step),
-        cmocka_unit_test(staleness_is_measured),
         cmocka_unit_test(costs_and_links),
         cmocka_unit_test(ranges_may_differ_by_stage),
         cmocka_unit_test(wrong_schedules_are_named),

@@ -1,18 +1,5 @@
-#include "unflushed.h"
-
-extern const rp_sched_kind rp_sched_async;
 #define KIND rp_sched_async
-
-static void sizes(void **state) {
-    (void)state;
-    check_unflushed_sizes(&KIND);
-}
-
-static void facts(void **state) {
-    (void)state;
-    check_unflushed_facts(&KIND);
-    check_unflushed_busy(&KIND);
-}
+#include "unflushed.h"
 
 static void drawing(void **state) {
     (void)state;
@@ -40,8 +27,7 @@ static void advance_is_avgpipes_figure(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(facts),
+        UNFLUSHED_TESTS,
         cmocka_unit_test(drawing),
         cmocka_unit_test(advance_is_avgpipes_figure),
     };

@@ -1,54 +1,31 @@
-#include "unflushed.h"
-
-extern const rp_sched_kind rp_sched_ea_pipe;
 #define KIND rp_sched_ea_pipe
-
-static void sizes(void **state) {
-    (void)state;
-    check_unflushed_sizes(&KIND);
-}
-
-static void facts(void **state) {
-    (void)state;
-    check_unflushed_facts(&KIND);
-    check_unflushed_busy(&KIND);
-}
+#include "unflushed.h"
 
 static void defaults(void **state) {
     (void)state;
-    rp_arena arena;
     rp_method method;
     rp_sched_shape shape = {.stages = 4};
-    rp_arena_init(&arena, "test", 0);
-    expect_ok(parse_method(&arena, "schedule: ea-pipe", 4, &method));
+    expect_ok(parse_method("ea-pipe", 4, &method));
     assert_int_equal(method.replicas, 4); /* R = D */
     expect_close(method.alpha, 0.225, 1e-12, 0);
     assert_int_equal(method.period, 1);
     rp_method_order(&method, &shape);
     assert_int_equal(shape.steps_open, 4);
-    expect_ok(parse_method(&arena, "schedule: {kind: ea-pipe, lean: true}", 4, &method));
+    expect_ok(parse_method("{kind: ea-pipe, lean: true}", 4, &method));
     for (uint32_t k = 0; k < 4; k++) {
         assert_int_equal(rp_method_replicas(&method, 4, k), 4 - k);
     }
-    rp_arena_finish(&arena);
 }
 
 /* Combinations: prediction inside replicas where they are stale, and only there. */
 static void combinations(void **state) {
     (void)state;
-    rp_arena arena;
     rp_method method;
-    rp_arena_init(&arena, "test", 0);
-    expect_ok(parse_method(&arena, "schedule: {kind: ea-pipe, replicas: 2, weights: pipeoptim}", 4,
-                           &method));
-    assert_int_equal(
-        parse_method(&arena, "schedule: {kind: ea-pipe, weights: pipeoptim}", 4, &method),
-        RP_ERR_USAGE);
+    expect_ok(parse_method("{kind: ea-pipe, replicas: 2, weights: pipeoptim}", 4, &method));
+    assert_int_equal(parse_method("{kind: ea-pipe, weights: pipeoptim}", 4, &method), RP_ERR_USAGE);
     assert_non_null(strstr(rp_err_message(), "no replica is updated"));
-    assert_int_equal(
-        parse_method(&arena, "schedule: {kind: ea-pipe, replicas: 2, weights: double}", 4, &method),
-        RP_ERR_USAGE);
-    rp_arena_finish(&arena);
+    assert_int_equal(parse_method("{kind: ea-pipe, replicas: 2, weights: double}", 4, &method),
+                     RP_ERR_USAGE);
 }
 
 /* What a refusal advises can be done, and then there is nothing to refuse. */
@@ -67,18 +44,12 @@ static void refusals_give_advice(void **state) {
          "{kind: ea-pipe, weights: stash, replicas: 2}", 4},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char text[128];
-        rp_arena arena;
         rp_method method;
-        rp_arena_init(&arena, "test", 0);
-        (void)snprintf(text, sizeof text, "schedule: %s", cases[i].text);
-        assert_int_equal(parse_method(&arena, text, cases[i].stages, &method), RP_ERR_USAGE);
+        assert_int_equal(parse_method(cases[i].text, cases[i].stages, &method), RP_ERR_USAGE);
         if (!strstr(rp_err_message(), cases[i].advice)) {
             fail_msg("%s on %u stages: %s", cases[i].text, cases[i].stages, rp_err_message());
         }
-        (void)snprintf(text, sizeof text, "schedule: %s", cases[i].done);
-        expect_ok(parse_method(&arena, text, cases[i].stages, &method));
-        rp_arena_finish(&arena);
+        expect_ok(parse_method(cases[i].done, cases[i].stages, &method));
     }
 }
 
@@ -100,8 +71,7 @@ static void no_gap_inside_a_replica(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(facts),
+        UNFLUSHED_TESTS,
         cmocka_unit_test(defaults),
         cmocka_unit_test(combinations),
         cmocka_unit_test(refusals_give_advice),

@@ -1,18 +1,5 @@
-#include "unflushed.h"
-
-extern const rp_sched_kind rp_sched_pipeoptim;
 #define KIND rp_sched_pipeoptim
-
-static void sizes(void **state) {
-    (void)state;
-    check_unflushed_sizes(&KIND);
-}
-
-static void facts(void **state) {
-    (void)state;
-    check_unflushed_facts(&KIND);
-    check_unflushed_busy(&KIND);
-}
+#include "unflushed.h"
 
 /* METHODS 5.4: while the pipes fill the gap is min(n, D - 1 - k). */
 static void gap_while_filling(void **state) {
@@ -41,25 +28,18 @@ static void gap_while_filling(void **state) {
 
 static void words(void **state) {
     (void)state;
-    rp_arena arena;
     rp_method method;
-    rp_arena_init(&arena, "test", 0);
-    expect_ok(parse_method(&arena, "schedule: pipeoptim", 4, &method));
+    expect_ok(parse_method("pipeoptim", 4, &method));
     assert_int_equal(method.horizon, RP_HORIZON_PAPER);
-    expect_ok(parse_method(&arena, "schedule: {kind: pipeoptim, horizon: released}", 4, &method));
+    expect_ok(parse_method("{kind: pipeoptim, horizon: released}", 4, &method));
     assert_int_equal(method.horizon, RP_HORIZON_RELEASED);
-    assert_int_equal(parse_method(&arena, "schedule: {kind: async, horizon: paper}", 4, &method),
-                     RP_ERR_USAGE);
-    assert_int_equal(
-        parse_method(&arena, "schedule: {kind: gpipe, weights: pipeoptim}", 4, &method),
-        RP_ERR_USAGE);
-    rp_arena_finish(&arena);
+    assert_int_equal(parse_method("{kind: async, horizon: paper}", 4, &method), RP_ERR_USAGE);
+    assert_int_equal(parse_method("{kind: gpipe, weights: pipeoptim}", 4, &method), RP_ERR_USAGE);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(facts),
+        UNFLUSHED_TESTS,
         cmocka_unit_test(gap_while_filling),
         cmocka_unit_test(words),
     };

@@ -1,18 +1,5 @@
-#include "unflushed.h"
-
-extern const rp_sched_kind rp_sched_spectrain;
 #define KIND rp_sched_spectrain
-
-static void sizes(void **state) {
-    (void)state;
-    check_unflushed_sizes(&KIND);
-}
-
-static void facts(void **state) {
-    (void)state;
-    check_unflushed_facts(&KIND);
-    check_unflushed_busy(&KIND);
-}
+#include "unflushed.h"
 
 /* METHODS 4: s_F = floor(k/2) + D - 1 - k, s_B = floor(k/2), read off a replay. */
 static void horizons(void **state) {
@@ -36,8 +23,7 @@ static void horizons(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(facts),
+        UNFLUSHED_TESTS,
         cmocka_unit_test(horizons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

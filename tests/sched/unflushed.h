@@ -1,5 +1,6 @@
 /* What every schedule without a flush promises: each sample once, one update a step, D - k forwards
- * in flight, D - 1 - k updates between a forward and its backward (METHODS 1 and 13). */
+ * in flight, D - 1 - k updates between a forward and its backward (METHODS 1 and 13). A test says
+ * which KIND it is about, then includes this, and has UNFLUSHED_TESTS among its own. */
 #ifndef RP_TESTS_SCHED_UNFLUSHED_H
 #define RP_TESTS_SCHED_UNFLUSHED_H
 
@@ -7,7 +8,9 @@
 
 #include "sched/method.h"
 
-static inline bool unflushed_counts(const rp_sched_kind *kind, const rp_sched_shape *shape) {
+extern const rp_sched_kind KIND;
+
+static bool unflushed_counts(const rp_sched_shape *shape) {
     enum { STEPS_MAX = 64, MICROS_MAX = 8 };
     uint8_t forward[STEPS_MAX][MICROS_MAX] = {{0}};
     uint8_t backward[STEPS_MAX][MICROS_MAX] = {{0}};
@@ -15,7 +18,7 @@ static inline bool unflushed_counts(const rp_sched_kind *kind, const rp_sched_sh
     rp_op op;
     uint64_t updates = shape->step_first;
     rp_sched_start(&state, shape);
-    while (kind->next(&state, &op)) {
+    while (KIND.next(&state, &op)) {
         if (op.step >= STEPS_MAX || op.micro >= MICROS_MAX) {
             return false;
         }
@@ -49,7 +52,8 @@ static inline bool unflushed_counts(const rp_sched_kind *kind, const rp_sched_sh
 }
 
 /* Every ring, with and without microbatches, short last steps, a bound on open steps, drains. */
-static inline void check_unflushed_sizes(const rp_sched_kind *kind) {
+static void unflushed_sizes(void **state) {
+    (void)state;
     for (uint32_t stages = 1; stages <= 9; stages++) {
         for (uint32_t variant = 0; variant < 48; variant++) {
             rp_sched_shape shape = {.stages = stages,
@@ -65,16 +69,17 @@ static inline void check_unflushed_sizes(const rp_sched_kind *kind) {
             rp_sched_facts facts;
             rp_arena_init(&arena, "test", 0);
             for (shape.stage = 0; shape.stage < stages; shape.stage++) {
-                assert_true(unflushed_counts(kind, &shape));
+                assert_true(unflushed_counts(&shape));
             }
-            expect_ok(rp_sched_replay(&arena, kind, &shape, NULL, NULL, NULL, &facts));
+            expect_ok(rp_sched_replay(&arena, &KIND, &shape, NULL, NULL, NULL, &facts));
             rp_arena_finish(&arena);
         }
     }
 }
 
 /* One microbatch a step: gap, in flight and versions of METHODS 13, whatever the costs. */
-static inline void check_unflushed_facts(const rp_sched_kind *kind) {
+static void unflushed_facts(void **state) {
+    (void)state;
     for (uint32_t stages = 1; stages <= 8; stages++) {
         const double forward[] = {1, 3, 0.5, 2, 1, 1, 4, 0.1};
         const rp_sched_costs costs = {.forward = forward};
@@ -83,39 +88,54 @@ static inline void check_unflushed_facts(const rp_sched_kind *kind) {
         rp_arena arena;
         rp_sched_facts facts;
         rp_arena_init(&arena, "test", 0);
-        expect_ok(rp_sched_replay(&arena, kind, &shape, &costs, NULL, NULL, &facts));
+        expect_ok(rp_sched_replay(&arena, &KIND, &shape, &costs, NULL, NULL, &facts));
         for (shape.stage = 0; shape.stage < stages; shape.stage++) {
             const rp_sched_stage_facts *stage = &facts.stage[shape.stage];
             const uint32_t behind = stages - 1 - shape.stage;
             assert_int_equal(stage->in_flight_max, behind + 1);
+            assert_int_equal(stage->stash_max, behind + 1);
             assert_int_equal(stage->gap_max, behind);
             assert_int_equal(stage->versions_max, behind + 1);
-            assert_int_equal(rp_sched_steady_gap(kind, &shape, 0, 1), behind);
+            assert_int_equal(rp_sched_steady_gap(&KIND, &shape, 0, 1), behind);
         }
         rp_arena_finish(&arena);
     }
 }
 
 /* METHODS 13: after the pipes have filled every stage is busy all the time. */
-static inline void check_unflushed_busy(const rp_sched_kind *kind) {
+static void unflushed_busy(void **state) {
+    (void)state;
     for (uint32_t stages = 2; stages <= 8; stages++) {
         const rp_sched_shape shape = {
             .stages = stages, .step_end = 1000, .epoch_samples = 1000, .batch = 1, .micro = 1};
         rp_arena arena;
         rp_sched_facts facts;
         rp_arena_init(&arena, "test", 0);
-        expect_ok(rp_sched_replay(&arena, kind, &shape, NULL, NULL, NULL, &facts));
+        expect_ok(rp_sched_replay(&arena, &KIND, &shape, NULL, NULL, NULL, &facts));
         /* one fill and one drain: (D - 1)(tF + tB) */
         expect_close(facts.makespan, (1000 + stages - 1) * 2.0, 1e-12, 0);
+        for (uint32_t k = 0; k < stages; k++) {
+            expect_close(facts.stage[k].busy, 2000, 1e-12, 0);
+        }
         rp_arena_finish(&arena);
     }
 }
 
-static inline rp_err parse_method(rp_arena *arena, const char *text, uint32_t stages,
-                                  rp_method *out) {
+#define UNFLUSHED_TESTS                                                                            \
+    cmocka_unit_test(unflushed_sizes), cmocka_unit_test(unflushed_facts),                          \
+        cmocka_unit_test(unflushed_busy)
+
+/* `schedule: TEXT` on so many stages. */
+static inline rp_err parse_method(const char *text, uint32_t stages, rp_method *out) {
+    rp_arena arena;
     rp_node *root;
-    rp_err err = rp_config_read_text(arena, text, strlen(text), "test", &root);
-    return err == RP_OK ? rp_method_parse(root, stages, out) : err;
+    char line[128];
+    rp_arena_init(&arena, "test", 0);
+    (void)snprintf(line, sizeof line, "schedule: %s", text);
+    rp_err err = rp_config_read_text(&arena, line, strlen(line), "test", &root);
+    err = err == RP_OK ? rp_method_parse(root, stages, out) : err;
+    rp_arena_finish(&arena);
+    return err;
 }
 
 #endif
