@@ -67,7 +67,7 @@ fail:
     return err;
 }
 
-static rp_err read_average(rp_node *map, uint32_t stages, rp_method *out) {
+static rp_err read_average(rp_node *map, rp_method *out) {
     const bool elastic = out->kind->average == RP_AVERAGE_ELASTIC;
     uint32_t order = 0;
     uint32_t evaluate = RP_EVALUATE_CENTRE;
@@ -77,10 +77,9 @@ static rp_err read_average(rp_node *map, uint32_t stages, rp_method *out) {
     if (out->kind->average == RP_AVERAGE_NONE) {
         return RP_OK;
     }
-    /* R = D: no update of a replica between a forward and its backward (METHODS 9) */
-    out->replicas = elastic ? (stages < RP_REPLICAS_MAX ? stages : RP_REPLICAS_MAX) : 2;
+    out->replicas_given = rp_node_find(map, "replicas") != NULL;
+    out->alpha_given = rp_node_find(map, "alpha") != NULL;
     RP_TRY(rp_node_u32(map, "replicas", 1, RP_REPLICAS_MAX, &out->replicas));
-    out->alpha = (elastic ? 0.9 : 1.0) / out->replicas; /* EASGD's beta = 0.9; AvgPipe's 1/P */
     RP_TRY(rp_node_f64(map, "alpha", 0.0, 1.0, &out->alpha));
     RP_TRY(rp_node_word(map, "evaluate", evaluate_words, &evaluate));
     if (elastic) {
@@ -90,6 +89,41 @@ static rp_err read_average(rp_node *map, uint32_t stages, rp_method *out) {
     }
     out->before = order == 1;
     out->evaluate = (rp_evaluate)evaluate;
+fail:
+    return err;
+}
+
+static uint32_t in_flight(uint32_t stages, uint32_t advance) {
+    const rp_sched_shape entry = {.stages = stages, .advance = advance};
+    return rp_sched_in_flight_max(&entry);
+}
+
+void rp_method_set_advance(rp_method *m, uint32_t stages, uint32_t advance) {
+    const bool elastic = m->kind->average == RP_AVERAGE_ELASTIC;
+    m->advance = advance;
+    if (m->kind->average == RP_AVERAGE_NONE) {
+        return;
+    }
+    if (!m->replicas_given) {
+        /* R = D: no update of a replica between a forward and its backward (METHODS 9) */
+        const uint32_t flying = in_flight(stages, advance);
+        m->replicas = !elastic ? 2 : flying < RP_REPLICAS_MAX ? flying : RP_REPLICAS_MAX;
+    }
+    if (!m->alpha_given) {
+        m->alpha = (elastic ? 0.9 : 1.0) / m->replicas; /* EASGD's beta = 0.9; AvgPipe's 1/P */
+    }
+}
+
+/* `auto`: as if there were none until the host has looked at the links. */
+static rp_err read_advance(rp_node *map, uint32_t stages, rp_method *out) {
+    const rp_node *node = rp_node_find(map, "advance");
+    uint32_t advance = out->kind->average == RP_AVERAGE_REFERENCE ? 1 : 0; /* AvgPipe's figure */
+    rp_err err = RP_OK;
+    out->advance_auto = node && rp_node_is_scalar(node) && strcmp(rp_node_text(node), "auto") == 0;
+    if (!out->advance_auto) {
+        RP_TRY(rp_node_u32(map, "advance", 0, RP_ADVANCE_MAX, &advance));
+    }
+    rp_method_set_advance(out, stages, advance);
 fail:
     return err;
 }
@@ -125,11 +159,21 @@ static rp_err check(const rp_node *node, uint32_t stages, const rp_method *m) {
                             "update between a forward and its backward; drop one of the two",
                             rule);
     }
-    if (m->weights != RP_WEIGHTS_CURRENT && m->replicas >= stages) {
+    if (m->weights != RP_WEIGHTS_CURRENT && m->advance_auto) {
+        return rp_node_fail(node,
+                            "weights: %s: inside of replicas is for a known number of minibatches "
+                            "in flight; expected a number as `advance`",
+                            rule);
+    }
+    if (m->weights != RP_WEIGHTS_CURRENT && m->replicas >= in_flight(stages, m->advance)) {
         return rp_node_fail(node,
                             "weights: %s: with %u replicas on %u stages no replica is updated "
                             "between a forward and its backward; use fewer replicas",
                             rule, m->replicas, stages);
+    }
+    if (m->lean && (m->advance > 0 || m->advance_auto)) {
+        return rp_node_fail(node, "lean: keeps the replicas that are in flight without `advance`; "
+                                  "drop one of the two");
     }
     return RP_OK;
 }
@@ -140,10 +184,9 @@ rp_err rp_method_parse(rp_node *parent, uint32_t stages, rp_method *out) {
     rp_err err;
     RP_TRY(find_kind(parent, &map, out));
     RP_TRY(read_weights(map, out));
-    RP_TRY(read_average(map, stages, out));
+    RP_TRY(read_average(map, out));
     if (!out->kind->flushed) {
-        out->advance = out->kind->average == RP_AVERAGE_REFERENCE ? 1 : 0; /* AvgPipe's figure */
-        RP_TRY(rp_node_u32(map, "advance", 0, RP_ADVANCE_MAX, &out->advance));
+        RP_TRY(read_advance(map, stages, out));
         RP_TRY(rp_node_bool(map, "drain", &out->drain));
         out->probe = out->horizon == RP_HORIZON_MEASURED ? 10 : 0;
         RP_TRY(rp_node_u32(map, "probe", out->probe ? 1 : 0, 1000000, &out->probe));

@@ -12,6 +12,7 @@
  *   replicas, alpha                              avgpipe
  *   evaluate: centre mean latest                 ea-pipe, avgpipe: the model that is evaluated
  *   advance: 1                           forwards more per hop, where links are slow
+ *   advance: auto                        as many as the host finds that the links need
  *   drain: true                          empty pipes at every epoch's end */
 #ifndef RP_SCHED_METHOD_H
 #define RP_SCHED_METHOD_H
@@ -49,11 +50,16 @@ typedef struct {
     rp_evaluate evaluate;
     uint32_t advance;
     bool drain;
+    bool advance_auto, replicas_given, alpha_given; /* what the file leaves to us */
 } rp_method;
 
 /* `schedule:` of `parent`, a word or a map, for a ring of so many stages.
  * errors  USAGE: unknown words and keys; combinations that make no sense, with the reason */
 rp_err rp_method_parse(rp_node *parent, uint32_t stages, rp_method *out) RP_MUST_CHECK;
+
+/* Sets `advance`, and what follows from it where the file gives no number: with more minibatches in
+ * flight ea-pipe has as many replicas more, and each is drawn more weakly (METHODS 9). */
+void rp_method_set_advance(rp_method *method, uint32_t stages, uint32_t advance);
 
 /* Replicas that stage `stage` of `stages` holds. */
 uint32_t rp_method_replicas(const rp_method *method, uint32_t stages, uint32_t stage);

@@ -253,7 +253,7 @@ static rp_err deliver(replay *r, uint32_t stage, double *link_free, ledger *to, 
     const uint32_t micro = r->runner[stage].state.shape.micro;
     const double begin = content->time > *link_free ? content->time : *link_free;
     *link_free = begin + one(r->costs->send, stage, 0) * (double)content->samples.count / micro;
-    content->time = *link_free;
+    content->time = *link_free + one(r->costs->delay, stage, 0);
     return append(r, to, content);
 }
 

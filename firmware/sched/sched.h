@@ -130,11 +130,12 @@ rp_err rp_sched_round_trip(const rp_sched_kind *kind, const rp_sched_shape *shap
 /* ---- replay ---------------------------------------------------------------------------------- */
 
 /* Costs in any one unit; per stage arrays of `stages` entries. send[k]: from stage k to either
- * neighbour, overlapping compute; one parcel at a time in each direction. A NULL array: forward 1,
- * backward 1 (input and weight 1/2 each), update 0, send 0. Costs are per full microbatch and
- * scaled by count / micro, except an update's. */
+ * neighbour, overlapping compute; one parcel at a time in each direction. delay[k]: how long what
+ * is sent is on its way besides, while the link takes the next one. A NULL array: forward 1,
+ * backward 1 (input and weight 1/2 each), update 0, send 0, delay 0. Costs are per full microbatch
+ * and scaled by count / micro, except an update's and a delay. */
 typedef struct {
-    const double *forward, *backward_input, *backward_weight, *update, *send;
+    const double *forward, *backward_input, *backward_weight, *update, *send, *delay;
 } rp_sched_costs;
 
 typedef struct {

@@ -1,13 +1,14 @@
-/* The ring comes up: boards, the cut, their stages. */
+/* The ring comes up: boards, the cut, what the links need in flight, the stages. */
 #include "run/controller_own.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* What an encrypted link carries on one core: `build/bin/bench_link` gave 195 to 262 MB/s. */
 static const double CURVE_BYTES_PER_S = 200e6;
 
 rp_err rp_controller_measure(rp_controller *c) {
-    rp_record_phase(c->record, "measuring every layer, to cut where the stages take equal time");
+    rp_record_phase(c->record, "measuring every layer on the first board");
     return rp_ring_profile(&c->ring, &c->layer_seconds);
 }
 
@@ -53,6 +54,104 @@ fail:
     return err;
 }
 
+/* ---- advance: auto --------------------------------------------------------------------------- */
+
+/* Seconds from board to board: as emulated, or half of the longest round trip to a board. */
+static double link_delay_s(const rp_controller *c) {
+    int64_t longest_ns = 0;
+    if (c->run.emulate) {
+        return (c->run.link.delay_ms + c->run.link.jitter_ms) * 1e-3;
+    }
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        rp_link_stats stats;
+        rp_link_stats_of(c->ring.board[k].control, &stats);
+        longest_ns = stats.round_trip_ns > longest_ns ? stats.round_trip_ns : longest_ns;
+    }
+    return (double)longest_ns * 1e-9 / 2;
+}
+
+static double larger(double a, double b) {
+    return a > b ? a : b;
+}
+
+static void stage_costs(const rp_controller *c, double *forward, double *backward, double *send,
+                        double *delay) {
+    for (uint32_t k = 0; k < c->cut.stage_count; k++) {
+        const uint32_t end = c->cut.first[k + 1];
+        const bool last = k + 1 == c->cut.stage_count;
+        for (uint32_t i = c->cut.first[k]; i < end; i++) {
+            forward[k] += c->layer_seconds[2 * (size_t)i];
+            backward[k] += c->layer_seconds[2 * (size_t)i + 1];
+        }
+        forward[k] = larger(forward[k], c->run.pace.forward_ms * 1e-3);
+        backward[k] = larger(backward[k], c->run.pace.backward_ms * 1e-3);
+        send[k] = crossing_s(c, last ? c->cut.first[k] : end) / 2;
+        delay[k] = link_delay_s(c);
+    }
+}
+
+/* The number goes into the run file's tree: the boards and a resumed run read it there. */
+static rp_err set_advance(rp_controller *c, uint32_t advance) {
+    char assignment[48];
+    rp_err err;
+    (void)snprintf(assignment, sizeof assignment, "schedule.advance=%u", advance);
+    RP_TRY(rp_config_set(&c->arena, c->run.root, assignment));
+    rp_method_set_advance(&c->run.method, c->run.stages, advance);
+    c->run.method.advance_auto = false;
+fail:
+    return err;
+}
+
+static rp_err choose_advance(rp_controller *c) {
+    double costs[4][RP_CUT_STAGES_MAX] = {{0}};
+    double none[RP_CUT_STAGES_MAX] = {0};
+    char text[160];
+    rp_err err;
+    if (!c->run.method.advance_auto) {
+        return RP_OK;
+    }
+    if (c->run.stages == 1) {
+        return set_advance(c, 0);
+    }
+    if (!c->layer_seconds) {
+        RP_TRY(rp_controller_measure(c));
+    }
+    stage_costs(c, costs[0], costs[1], costs[2], costs[3]);
+    const rp_sched_shape shape = rp_runfile_sched_shape(&c->run, 0);
+    const rp_sched_costs seconds = {.forward = costs[0],
+                                    .backward_input = costs[1],
+                                    .backward_weight = none,
+                                    .send = costs[2],
+                                    .delay = costs[3]};
+    RP_TRY(rp_advance_choose(&c->run.method, &shape, &seconds, &c->advance));
+    c->advance_chosen = true;
+    RP_TRY(set_advance(c, c->advance.advance));
+    (void)snprintf(text, sizeof text,
+                   "links take %.1f ms: advance %u keeps the boards %.0f %% busy, none %.0f %%",
+                   1e3 * costs[3][0], c->advance.advance, 100 * c->advance.busy[c->advance.advance],
+                   100 * c->advance.busy[0]);
+    rp_record_phase(c->record, text);
+fail:
+    return err;
+}
+
+/* Of a run that is gone on with: what was chosen when it began. */
+rp_err rp_controller_same_advance(rp_controller *c) {
+    rp_node *root;
+    uint32_t advance = 0;
+    rp_err err;
+    if (!c->run.method.advance_auto) {
+        return RP_OK;
+    }
+    RP_TRY(rp_config_read_file(&c->arena, c->run_yaml, &root));
+    RP_TRY(rp_node_u32(rp_node_find(root, "schedule"), "advance", 0, RP_ADVANCE_MAX, &advance));
+    RP_TRY(set_advance(c, advance));
+fail:
+    return err;
+}
+
+/* ---- boards ---------------------------------------------------------------------------------- */
+
 rp_err rp_controller_reach_boards(rp_controller *c, const char *keys_folder, int signal_fd) {
     rp_err err;
     rp_record_phase(c->record, c->run.local ? "starting the agents" : "reaching the boards");
@@ -72,6 +171,7 @@ rp_err rp_controller_bring_up(rp_controller *c, const char *keys_folder, int sig
     rp_err err;
     RP_TRY(rp_controller_reach_boards(c, keys_folder, signal_fd));
     RP_TRY(choose_cut(c));
+    RP_TRY(choose_advance(c));
     rp_record_phase(c->record, "building kernels and planning memory on every board");
     RP_TRY(rp_ring_assign(&c->ring, &c->cut));
 fail:

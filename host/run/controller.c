@@ -100,6 +100,7 @@ static rp_err find_start(rp_controller *c, const rp_train_options *options, char
     *path = NULL;
     *states = false;
     if (options->resume) {
+        RP_TRY(rp_controller_same_advance(c));
         RP_TRY(rp_checkpoint_find(&c->arena, &c->run, c->checkpoints, path, &c->position));
         *states = *path != NULL;
     }

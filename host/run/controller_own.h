@@ -3,6 +3,7 @@
 #ifndef RP_RUN_CONTROLLER_OWN_H
 #define RP_RUN_CONTROLLER_OWN_H
 
+#include "run/advance.h"
 #include "run/controller.h"
 #include "run/feed.h"
 #include "run/steer.h"
@@ -38,7 +39,9 @@ typedef struct {
     rp_steer steer;              /* horizon: measured */
     double *trust;               /* of the stage that is told */
     const double *layer_seconds; /* of the profile, when there was one */
-    double *sumsq;               /* by parameter of the model; 0 for those without a gradient */
+    bool advance_chosen;
+    rp_advance_choice advance; /* advance: auto */
+    double *sumsq;             /* by parameter of the model; 0 for those without a gradient */
 } rp_controller;
 
 /* folder.c: chooses, checks and makes the run folder. errors USAGE: it holds another run, or none
@@ -54,7 +57,10 @@ rp_err rp_controller_write_json(const rp_controller *c, const char *path,
 rp_err rp_controller_reach_boards(rp_controller *c, const char *keys_folder,
                                   int signal_fd) RP_MUST_CHECK;
 rp_err rp_controller_measure(rp_controller *c) RP_MUST_CHECK;
-/* Reaches the boards, chooses the cut, and gives each board its stage. */
+/* advance: auto, in a run that is gone on with: as it was chosen when it began. */
+rp_err rp_controller_same_advance(rp_controller *c) RP_MUST_CHECK;
+/* Reaches the boards, chooses the cut and the forwards in flight, and gives each board its stage.
+ */
 rp_err rp_controller_bring_up(rp_controller *c, const char *keys_folder,
                               int signal_fd) RP_MUST_CHECK;
 

@@ -72,7 +72,8 @@ rp_err rp_controller_write_json(const rp_controller *c, const char *path, bool p
         return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
     }
     rp_err err = profile ? rp_profile_write(file, &c->ring, c->layer_seconds)
-                         : rp_plan_write(file, &c->ring, &c->cut, c->layer_seconds);
+                         : rp_plan_write(file, &c->ring, &c->cut, c->layer_seconds,
+                                         c->advance_chosen ? &c->advance : NULL);
     if ((path ? fclose(file) : fflush(file)) != 0 && err == RP_OK) {
         err = rp_fail(RP_ERR_IO, "%s: %s", path ? path : "standard output", strerror(errno));
     }

@@ -37,7 +37,16 @@ static json_t *stage_object(const rp_ring *ring, const rp_cut *cut, uint32_t k,
     return stage;
 }
 
-rp_err rp_plan_write(FILE *file, const rp_ring *ring, const rp_cut *cut, const double *seconds) {
+static json_t *advance_object(const rp_advance_choice *choice) {
+    json_t *busy = json_array();
+    for (uint32_t a = 0; a <= RP_ADVANCE_MAX; a++) {
+        (void)json_array_append_new(busy, json_real(choice->busy[a]));
+    }
+    return json_pack("{s:i, s:o}", "chosen", (int)choice->advance, "busy", busy);
+}
+
+rp_err rp_plan_write(FILE *file, const rp_ring *ring, const rp_cut *cut, const double *seconds,
+                     const rp_advance_choice *advance) {
     json_t *stages = json_array();
     json_t *begins = json_array();
     for (uint32_t k = 0; k < cut->stage_count; k++) {
@@ -50,6 +59,9 @@ rp_err rp_plan_write(FILE *file, const rp_ring *ring, const rp_cut *cut, const d
     json_t *root = json_pack("{s:i, s:s, s:s, s:i, s:o, s:o}", "version", 1, "model",
                              ring->run->model_name, "schedule", ring->run->method.kind->name,
                              "microbatch", (int)ring->run->micro, "cut", begins, "stages", stages);
+    if (advance) {
+        (void)json_object_set_new(root, "advance", advance_object(advance));
+    }
     if (ring->local) {
         (void)json_object_set_new(root, "agent_program_bytes",
                                   json_integer((json_int_t)ring->local->program_bytes));

@@ -78,6 +78,25 @@ class Methods(test_repeat.Repeat):
     def test_avgpipe(self):
         self.resumed_method("avgpipe")
 
+    def test_advance_for_slow_links(self):
+        """`advance: auto` is chosen from slow links, kept when the run is gone on with, and gives
+        what the same number gives in a run file."""
+        self.EPOCHS = 6
+        slow = ("--set", "ring.boards=3", "--set", "cut=[fc2, fc3]",
+                "--set", "ring.link={delay_ms: 20}", "--set", "train.eval_epochs=0",
+                "--set", "ring.pace={forward_ms: 5, backward_ms: 5}")
+        auto = (*slow, "--set", "schedule={kind: ea-pipe, advance: auto}")
+        self.resumed(signal.SIGINT, *auto)
+        plan = json.loads((self.dir / "cut" / "plan.json").read_text())
+        self.assertNotIn("advance", plan)  # nothing was chosen anew
+        busy = json.loads((self.dir / "whole" / "plan.json").read_text())["advance"]
+        self.assertGreaterEqual(busy["chosen"], 3)  # about 20 / 5
+        self.assertGreater(busy["busy"][busy["chosen"]], 2 * busy["busy"][0])
+        wanted = self.weights("whole")
+        self.assertTrue(wanted == self.train(
+            "named", "--set", f"train.epochs={self.EPOCHS}", *slow, "--set",
+            f"schedule={{kind: ea-pipe, advance: {busy['chosen']}}}"), "other weights")
+
     def test_another_method_is_refused(self):
         """Whatever of a method the numbers depend on: its checkpoint is not taken for another's."""
         one = ("--set", "train.epochs=3", "--set", "schedule=pipedream")

@@ -15,6 +15,9 @@ static void defaults(void **state) {
     for (uint32_t k = 0; k < 4; k++) {
         assert_int_equal(rp_method_replicas(&method, 4, k), 4 - k);
     }
+    expect_ok(parse_method("{kind: ea-pipe, advance: 2}", 4, &method));
+    assert_int_equal(method.replicas, 10); /* as many as there are in flight */
+    expect_close(method.alpha, 0.09, 1e-12, 0);
 }
 
 /* Combinations: prediction inside replicas where they are stale, and only there. */
@@ -40,6 +43,10 @@ static void refusals_give_advice(void **state) {
         {"{kind: avgpipe, weights: stash}", "drop `weights`", "avgpipe", 1},
         {"{kind: ea-pipe, weights: stash}", "use fewer replicas",
          "{kind: ea-pipe, weights: stash, replicas: 1}", 2},
+        {"{kind: ea-pipe, lean: true, advance: 1}", "drop one of the two",
+         "{kind: ea-pipe, lean: true}", 4},
+        {"{kind: ea-pipe, replicas: 2, weights: pipeoptim, advance: auto}", "expected a number",
+         "{kind: ea-pipe, replicas: 2, weights: pipeoptim, advance: 1}", 4},
         {"{kind: ea-pipe, weights: stash, replicas: 2, lean: true}", "drop one of the two",
          "{kind: ea-pipe, weights: stash, replicas: 2}", 4},
     };

@@ -1,0 +1,41 @@
+#include "run/advance.h"
+
+static const double GOOD_ENOUGH = 0.98; /* of the best */
+
+/* Times that the fullest ring is filled in a replay: filling and draining are a small part. */
+enum { ROUNDS = 24 };
+
+static rp_err replay(const rp_method *method, const rp_sched_shape *shape,
+                     const rp_sched_costs *costs, double *busy) {
+    rp_arena arena;
+    rp_sched_facts facts;
+    rp_sched_shape tried = *shape;
+    rp_arena_init(&arena, "advance", 0);
+    tried.stage = 0;
+    rp_method_order(method, &tried);
+    tried.step_first = 0;
+    tried.step_end = (uint64_t)ROUNDS * (1 + (shape->stages - 1) * (1 + RP_ADVANCE_MAX));
+    tried.epoch_samples = tried.step_end * tried.batch; /* no short step, and no drain inside */
+    rp_err err = rp_sched_replay(&arena, method->kind, &tried, costs, NULL, NULL, &facts);
+    *busy = err == RP_OK ? 1 - facts.bubble : 0;
+    rp_arena_finish(&arena);
+    return err;
+}
+
+rp_err rp_advance_choose(const rp_method *method, const rp_sched_shape *shape,
+                         const rp_sched_costs *costs, rp_advance_choice *out) {
+    double best = 0;
+    rp_err err = RP_OK;
+    *out = (rp_advance_choice){0};
+    for (uint32_t a = 0; a <= RP_ADVANCE_MAX; a++) {
+        rp_method tried = *method;
+        rp_method_set_advance(&tried, shape->stages, a);
+        RP_TRY(replay(&tried, shape, costs, &out->busy[a]));
+        best = out->busy[a] > best ? out->busy[a] : best;
+    }
+    while (out->advance < RP_ADVANCE_MAX && out->busy[out->advance] < GOOD_ENOUGH * best) {
+        out->advance++;
+    }
+fail:
+    return err;
+}

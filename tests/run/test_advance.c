@@ -1,0 +1,74 @@
+#include "expect.h"
+
+#include "run/advance.h"
+
+enum { STAGES = 4 };
+
+/* Every op takes `op` seconds, every hop `delay`. */
+static rp_advance_choice choose(const char *schedule, double op, double delay) {
+    const double ops[STAGES] = {op, op, op, op};
+    const double none[STAGES] = {0};
+    const double delays[STAGES] = {delay, delay, delay, delay};
+    const rp_sched_costs costs = {
+        .forward = ops, .backward_input = ops, .backward_weight = none, .delay = delays};
+    const rp_sched_shape shape = {.stages = STAGES, .batch = 8, .micro = 8, .epoch_samples = 8};
+    rp_arena arena;
+    rp_node *root;
+    rp_method method;
+    rp_advance_choice choice;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(rp_config_read_text(&arena, schedule, strlen(schedule), "test", &root));
+    expect_ok(rp_method_parse(root, STAGES, &method));
+    assert_true(method.advance_auto);
+    expect_ok(rp_advance_choose(&method, &shape, &costs, &choice));
+    rp_arena_finish(&arena);
+    return choice;
+}
+
+static void links_without_delay_need_none(void **state) {
+    (void)state;
+    const rp_advance_choice choice = choose("schedule: {kind: async, advance: auto}", 1, 0);
+    assert_int_equal(choice.advance, 0);
+    assert_true(choice.busy[0] > 0.95);
+}
+
+/* Between two neighbours a forward, a backward and two hops lie behind each forward that is open
+ * besides one's own: 2 op of work hide 2 op + 2 delay with 1 + delay / op forwards a hop. */
+static void each_op_of_delay_needs_one(void **state) {
+    (void)state;
+    for (uint32_t delay = 1; delay <= RP_ADVANCE_MAX; delay++) {
+        const rp_advance_choice choice =
+            choose("schedule: {kind: pipeoptim, advance: auto}", 0.5, 0.5 * delay);
+        assert_int_equal(choice.advance, delay);
+        assert_true(choice.busy[delay] > 0.9 && choice.busy[delay - 1] < 0.9 * choice.busy[delay]);
+    }
+}
+
+/* Far links: the most that there is, and no board is kept busy. */
+static void the_most_is_not_always_enough(void **state) {
+    (void)state;
+    const rp_advance_choice choice = choose("schedule: {kind: async, advance: auto}", 1, 50);
+    assert_int_equal(choice.advance, RP_ADVANCE_MAX);
+    assert_true(choice.busy[RP_ADVANCE_MAX] < 0.5);
+}
+
+/* Replicas follow what is in flight, unless they are given: then more forwards find no replica, and
+ * only hold up the backwards behind them. */
+static void replicas_follow(void **state) {
+    (void)state;
+    rp_advance_choice choice = choose("schedule: {kind: ea-pipe, advance: auto}", 1, 2);
+    assert_int_equal(choice.advance, 2);
+    choice = choose("schedule: {kind: ea-pipe, replicas: 4, advance: auto}", 1, 2);
+    assert_int_equal(choice.advance, 0);
+    assert_true(choice.busy[RP_ADVANCE_MAX] <= choice.busy[0]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(links_without_delay_need_none),
+        cmocka_unit_test(each_op_of_delay_needs_one),
+        cmocka_unit_test(the_most_is_not_always_enough),
+        cmocka_unit_test(replicas_follow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
