@@ -155,18 +155,29 @@ fail:
     return err;
 }
 
-/* Against the first finished run of the same model. */
-static void compare_cuts(rp_lab_table *table) {
-    const rp_lab_result *first = NULL;
-    uint32_t model = 0;
+/* The first finished run of the same model on as many boards. */
+static const rp_lab_result *first_alike(const rp_lab_table *table, uint32_t model,
+                                        const rp_lab_result *result) {
     for (uint32_t i = 0; i < table->row_count; i++) {
         const rp_lab_row *row = &table->row[i];
-        first = row->model == model ? first : NULL;
-        model = row->model;
+        for (uint32_t s = 0; row->model == model && s < row->wanted; s++) {
+            const rp_lab_result *other = row->result[s];
+            if (other && other->stage_count == result->stage_count) {
+                return other;
+            }
+        }
+    }
+    return result;
+}
+
+static void compare_cuts(rp_lab_table *table) {
+    for (uint32_t i = 0; i < table->row_count; i++) {
+        const rp_lab_row *row = &table->row[i];
         for (uint32_t s = 0; s < row->wanted; s++) {
             const rp_lab_result *result = row->result[s];
-            first = first ? first : result;
-            table->cut_differs = table->cut_differs || (result && !same_cut(first, result));
+            table->cut_differs =
+                table->cut_differs ||
+                (result && !same_cut(first_alike(table, row->model, result), result));
         }
     }
 }
