@@ -6,14 +6,18 @@
 
 enum { PIECE_FLOATS = 65536, SAVE_UNACKED_MAX = 16 };
 
+/* text: "flight", whole as in send_flight(); no part: there was nothing in flight. */
 static rp_err on_flight(rp_agent *agent, const rp_message *message) {
     const uint64_t *whole = message->header.whole;
     rp_err err = RP_OK;
-    if (message->header.whole_count < 3 || !agent->run.runner) {
+    if (message->part_count > 1 || message->header.whole_count < 3 || !agent->run.runner) {
         return rp_fail(RP_ERR_PEER, "microbatches in flight came at the wrong time");
     }
     if (whole[0] == 0) {
         RP_TRY(rp_runner_resume(agent->run.runner, whole[2], whole[1]));
+    }
+    if (message->part_count == 0) {
+        return RP_OK;
     }
     RP_TRY(rp_runner_flight_write(agent->run.runner, whole[0], message->part[0].bytes,
                                   message->part[0].data));
@@ -23,11 +27,12 @@ fail:
 
 /* text: name, whole[0]: first element; one part of floats. */
 rp_err rp_agent_on_tensor(rp_agent *agent, const rp_message *message) {
-    if (!agent->run.stage || agent->run.active || message->part_count != 1 ||
+    const bool flight = strcmp(message->header.text, RP_FLIGHT_NAME) == 0;
+    if (!agent->run.stage || agent->run.active || (message->part_count != 1 && !flight) ||
         message->header.whole_count < 1) {
         return rp_fail(RP_ERR_PEER, "a tensor came at the wrong time");
     }
-    if (strcmp(message->header.text, RP_FLIGHT_NAME) == 0) {
+    if (flight) {
         return on_flight(agent, message);
     }
     return rp_stage_tensor_write(agent->run.stage, message->header.text, message->header.whole[0],

@@ -39,6 +39,22 @@ fail:
     return err;
 }
 
+rp_err rp_checkpoint_read_steer(rp_arena *arena, const rp_st_reader *reader, const char *path,
+                                rp_steer *steer) {
+    const rp_st_entry *entry = rp_st_find(reader, "steer");
+    const size_t bytes = rp_steer_size(steer) * sizeof(double);
+    double *values;
+    rp_err err;
+    if (!entry || entry->type != RP_ST_F64 || entry->bytes != bytes) {
+        return rp_fail(RP_ERR_FORMAT, "%s: is not the trust in predictions of this model", path);
+    }
+    RP_TRY(RP_ARENA_NEW(arena, rp_steer_size(steer), &values));
+    memcpy(values, rp_st_data(reader, entry), bytes); /* which need not be aligned */
+    RP_TRY(rp_steer_unpack(steer, path, values));
+fail:
+    return err;
+}
+
 rp_err rp_checkpoint_load_steer(const char *path, rp_steer *steer) {
     rp_arena arena;
     rp_st_reader *reader = NULL;
@@ -47,16 +63,7 @@ rp_err rp_checkpoint_load_steer(const char *path, rp_steer *steer) {
     rp_arena_init(&arena, "trust", 0);
     RP_TRY(path_beside(&arena, path, ".steer", &beside));
     RP_TRY(rp_st_open(&arena, beside, &reader));
-    const rp_st_entry *entry = rp_st_find(reader, "steer");
-    if (!entry || entry->type != RP_ST_F64 ||
-        entry->bytes != rp_steer_size(steer) * sizeof(double)) {
-        err = rp_fail(RP_ERR_FORMAT, "%s: is not the trust in predictions of this model", beside);
-        goto fail;
-    }
-    double *values;
-    RP_TRY(RP_ARENA_NEW(&arena, rp_steer_size(steer), &values));
-    memcpy(values, rp_st_data(reader, entry), entry->bytes);
-    RP_TRY(rp_steer_unpack(steer, values));
+    RP_TRY(rp_checkpoint_read_steer(&arena, reader, beside, steer));
 fail:
     rp_st_close(&reader);
     rp_arena_finish(&arena);
@@ -106,39 +113,52 @@ rp_err rp_checkpoint_save_flight(rp_saving *saving, uint32_t stage, const rp_mes
     return rp_st_write(saving->flight, stage, message->header.whole[0], part->data, part->bytes);
 }
 
-static rp_err send_flight(rp_ring *ring, uint32_t stage, uint64_t fill, const char *bytes,
-                          size_t count) {
-    rp_Header header = rp_Header_init_zero;
-    header.kind = RP_KIND_TENSOR;
-    (void)snprintf(header.text, sizeof header.text, "%s", RP_FLIGHT_NAME);
-    header.whole_count = 3;
-    header.whole[1] = count;
-    header.whole[2] = fill;
-    return rp_checkpoint_send(ring, stage, header, 1, bytes, count);
-}
-
-/* The flight file's entries of all stages, or an error that says what does not fit. */
-static rp_err send_flights(rp_ring *ring, const rp_st_reader *reader, const char *path,
-                           uint64_t fill) {
-    for (uint32_t k = 0; k < ring->count; k++) {
+rp_err rp_checkpoint_read_flight(const rp_st_reader *reader, const char *path, const char *cut,
+                                 uint32_t stages, uint64_t step, rp_flight *out) {
+    const char *made_for = rp_st_meta(reader, "cut");
+    const char *fill = rp_st_meta(reader, "fill");
+    *out = (rp_flight){0};
+    if (!made_for || !fill) {
+        return rp_fail(RP_ERR_FORMAT, "%s: has no `cut` and `fill`", path);
+    }
+    if (strcmp(made_for, cut) != 0) {
+        return RP_OK;
+    }
+    if (!rp_checkpoint_number(fill, &out->fill) || out->fill > step) {
+        return rp_fail(RP_ERR_FORMAT, "%s: `fill` is '%.40s', expected a step up to %" PRIu64, path,
+                       fill, step);
+    }
+    for (uint32_t k = 0; k < stages; k++) {
         char name[32];
         (void)snprintf(name, sizeof name, "stage.%u", k);
         const rp_st_entry *entry = rp_st_find(reader, name);
         if (!entry || entry->type != RP_ST_U8 || entry->bytes % sizeof(float)) {
             return rp_fail(RP_ERR_FORMAT, "%s: %s: missing, or not a run of bytes", path, name);
         }
-        rp_err err = send_flight(ring, k, fill, rp_st_data(reader, entry), entry->bytes);
-        if (err != RP_OK) {
-            return err;
-        }
+        out->stage[k] = (rp_part){rp_st_data(reader, entry), entry->bytes};
     }
+    out->here = true;
     return RP_OK;
+}
+
+/* Also when it is nothing: the board says whether that can be. */
+static rp_err send_flight(rp_ring *ring, uint32_t stage, const rp_flight *flight) {
+    const rp_part *all = &flight->stage[stage];
+    rp_Header header = rp_Header_init_zero;
+    header.kind = RP_KIND_TENSOR;
+    (void)snprintf(header.text, sizeof header.text, "%s", RP_FLIGHT_NAME);
+    header.whole_count = 3;
+    header.whole[1] = all->bytes;
+    header.whole[2] = flight->fill;
+    return all->bytes ? rp_checkpoint_send(ring, stage, header, 1, all->data, all->bytes)
+                      : rp_ring_send(ring, stage, &header, NULL, 0);
 }
 
 rp_err rp_checkpoint_load_flight(rp_ring *ring, const rp_cut *cut, const char *path, uint64_t step,
                                  uint64_t *fill) {
     rp_arena arena;
     rp_st_reader *reader = NULL;
+    rp_flight flight;
     char *beside;
     char *own_cut;
     rp_err err;
@@ -150,21 +170,11 @@ rp_err rp_checkpoint_load_flight(rp_ring *ring, const rp_cut *cut, const char *p
     }
     RP_TRY(rp_st_open(&arena, beside, &reader));
     RP_TRY(rp_checkpoint_cut_text(&arena, ring->run->model, cut, &own_cut));
-    const char *made_for = rp_st_meta(reader, "cut");
-    const char *filled = rp_st_meta(reader, "fill");
-    if (!made_for || !filled) {
-        err = rp_fail(RP_ERR_FORMAT, "%s: has no `cut` and `fill`", beside);
-        goto fail;
+    RP_TRY(rp_checkpoint_read_flight(reader, beside, own_cut, ring->count, step, &flight));
+    for (uint32_t k = 0; flight.here && k < ring->count; k++) {
+        RP_TRY(send_flight(ring, k, &flight));
     }
-    if (strcmp(made_for, own_cut) == 0) {
-        const uint64_t from = strtoull(filled, NULL, 10);
-        if (from > step) {
-            err = rp_fail(RP_ERR_FORMAT, "%s: `fill` lies behind step %" PRIu64, beside, step);
-            goto fail;
-        }
-        RP_TRY(send_flights(ring, reader, beside, from));
-        *fill = from;
-    }
+    *fill = flight.here ? flight.fill : step;
 fail:
     rp_st_close(&reader);
     rp_arena_finish(&arena);

@@ -32,12 +32,29 @@ rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const char *fo
                           rp_position *position) RP_MUST_CHECK;
 /* Notes beside the checkpoints the evaluation done at position->step, and what it gave. */
 rp_err rp_checkpoint_mark_evaluated(const char *folder, const rp_position *position) RP_MUST_CHECK;
-/* The trust in predictions beside the checkpoint `path`. errors FORMAT when it is not this model's
+/* ---- what lies beside a checkpoint ----------------------------------------------------------- */
+
+/* Of a `.flight` file: borrowed from its reader. */
+typedef struct {
+    bool here;     /* made on this cut; otherwise the rest is empty */
+    uint64_t fill; /* the step at which the pipes were filled */
+    rp_part stage[RP_CUT_STAGES_MAX];
+} rp_flight;
+
+/* `cut`: names of the `stages` stages' first layers. errors FORMAT naming `path` and what is wrong
  */
+rp_err rp_checkpoint_read_flight(const rp_st_reader *reader, const char *path, const char *cut,
+                                 uint32_t stages, uint64_t step, rp_flight *out) RP_MUST_CHECK;
+/* errors FORMAT when it is not this model's, or no trust that steering could have made */
+rp_err rp_checkpoint_read_steer(rp_arena *arena, const rp_st_reader *reader, const char *path,
+                                rp_steer *steer) RP_MUST_CHECK;
+
+/* The trust in predictions beside the checkpoint `path`. errors as rp_checkpoint_read_steer */
 rp_err rp_checkpoint_load_steer(const char *path, rp_steer *steer) RP_MUST_CHECK;
 /* Sends what was in flight beside the checkpoint `path`, when it was made on this cut: *fill is
  * then the step at which those pipes were filled. Otherwise, and when there is none, *fill =
- * `step`, and the microbatches that were in flight are forwarded anew. errors FORMAT */
+ * `step`, and the microbatches that were in flight are forwarded anew. errors as
+ * rp_checkpoint_read_flight */
 rp_err rp_checkpoint_load_flight(rp_ring *ring, const rp_cut *cut, const char *path, uint64_t step,
                                  uint64_t *fill) RP_MUST_CHECK;
 /* Sends the tensors of a weights file or a checkpoint (`states`) to the boards that hold them.

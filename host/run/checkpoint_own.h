@@ -44,6 +44,8 @@ rp_err rp_checkpoint_meta(rp_arena *arena, const rp_ring *ring, const rp_cut *cu
 /* Names of the stages' first layers: the cut that bytes in flight belong to. */
 rp_err rp_checkpoint_cut_text(rp_arena *arena, const rp_model *model, const rp_cut *cut,
                               char **out) RP_MUST_CHECK;
+/* Decimal digits and nothing else. */
+bool rp_checkpoint_number(const char *text, uint64_t *out);
 /* Updates done by each replica of each stage. */
 void rp_checkpoint_read_applied(const char *text, rp_ring *ring);
 /* All but the checkpoints that are kept. */

@@ -34,6 +34,13 @@ static rp_err applied_text(rp_arena *arena, const rp_ring *ring, char **out) {
     return err;
 }
 
+bool rp_checkpoint_number(const char *text, uint64_t *out) {
+    char *end;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
+}
+
 /* On as many stages as before each gets its own; on others all get the most of any: they differ
  * only where a stage has skipped a step of its own. */
 void rp_checkpoint_read_applied(const char *text, rp_ring *ring) {
@@ -158,13 +165,12 @@ static rp_err read_position(rp_arena *arena, const rp_st_reader *reader, const r
     const char *step = rp_st_meta(reader, "step");
     const char *applied = rp_st_meta(reader, "applied");
     const char *totals = rp_st_meta(reader, "totals");
-    if (!step || !applied || !totals ||
+    if (!step || !rp_checkpoint_number(step, &position->step) || !applied || !totals ||
         sscanf(totals, "%" SCNu64 " %" SCNu64 " %lf %lf %lf", &position->samples,
                &position->epoch_samples, &position->epoch_loss, &position->seconds,
                &position->segment_s) != 5) {
         return rp_fail(RP_ERR_FORMAT, "%s: not a checkpoint: no `step`, `applied`, `totals`", path);
     }
-    position->step = strtoull(step, NULL, 10);
     position->cut = read_cut(run->model, rp_st_meta(reader, "cut"));
     if (position->step > run->steps) {
         return rp_fail(RP_ERR_USAGE, "%s: is at step %" PRIu64 ", the run ends at %" PRIu64, path,

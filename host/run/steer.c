@@ -1,11 +1,13 @@
 #include "run/steer.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 static const double SMOOTHING = 0.8; /* share of the past in a smoothed sum */
 static const double REST = 8;        /* probes in fall-back */
 static const double RETRY = 0.5;     /* trust behind it */
+static const double STEP_MAX = 9e15; /* whole numbers up to there are doubles */
 
 rp_err rp_steer_open(rp_arena *arena, uint32_t params, rp_steer *out) {
     rp_err err;
@@ -51,8 +53,9 @@ static void learn(rp_steer *steer, uint32_t param, double used, const rp_steer_p
     steer->aa[param] = keep * steer->aa[param] + (1 - keep) * probe->predicted / (used * used);
     steer->ab[param] = keep * steer->ab[param] + (1 - keep) * product / used;
     const double best = steer->ab[param] / steer->aa[param];
-    steer->next[param] = best < 0 ? 0 : best > 1 ? 1 : best;
-    if (!(best > 0)) {
+    const bool good = best > 0 && isfinite(steer->ab[param]); /* not NaN, nor of endless sums */
+    steer->next[param] = !good ? 0 : best > 1 ? 1 : best;
+    if (!good) {
         steer->rest[param] = REST;
         steer->aa[param] = steer->ab[param] = 0;
     }
@@ -107,21 +110,50 @@ void rp_steer_pack(const rp_steer *steer, double *out) {
     }
 }
 
-rp_err rp_steer_unpack(rp_steer *steer, const double *in) {
-    for (size_t i = 0; i < rp_steer_size(steer); i++) {
-        if (!isfinite(in[i])) {
-            return rp_fail(RP_ERR_FORMAT, "the checkpoint's trust in predictions is not finite");
+static bool all_within(const double *values, size_t count, double least, double most) {
+    for (size_t i = 0; i < count; i++) {
+        if (!(values[i] >= least && values[i] <= most)) {
+            return false;
         }
     }
-    const double count = *in++;
-    if (!(count >= 0 && count <= RP_STEER_HISTORY)) {
-        return rp_fail(RP_ERR_FORMAT, "the checkpoint's trust in predictions has %g entries",
-                       count);
+    return true;
+}
+
+static bool all_counts(const double *values, size_t count, double most) {
+    for (size_t i = 0; i < count; i++) {
+        if (!(values[i] >= 0 && values[i] <= most && values[i] == floor(values[i]))) {
+            return false;
+        }
     }
-    steer->history_count = (uint32_t)count;
+    return true;
+}
+
+/* What rp_steer_pack() can have written. */
+static bool makes_sense(const rp_steer *steer, const double *in) {
+    const size_t params = steer->params;
+    const double *step = in + 1;
+    const double *sums = step + RP_STEER_HISTORY; /* aa, ab, rest, next, trust by entry */
+    if (!all_counts(in, 1, RP_STEER_HISTORY) || !all_counts(step, RP_STEER_HISTORY, STEP_MAX)) {
+        return false;
+    }
+    for (uint32_t h = 1; h < in[0]; h++) {
+        if (!(step[h] > step[h - 1])) {
+            return false;
+        }
+    }
+    return all_within(sums, params, 0, DBL_MAX) &&
+           all_within(sums + params, params, -DBL_MAX, DBL_MAX) &&
+           all_counts(sums + 2 * params, params, REST) &&
+           all_within(sums + 3 * params, params * (1 + RP_STEER_HISTORY), 0, 1);
+}
+
+rp_err rp_steer_unpack(rp_steer *steer, const char *name, const double *in) {
+    if (!makes_sense(steer, in)) {
+        return rp_fail(RP_ERR_FORMAT, "%s: the trust in predictions makes no sense", name);
+    }
+    steer->history_count = (uint32_t)*in++;
     for (uint32_t h = 0; h < RP_STEER_HISTORY; h++) {
-        const double step = *in++;
-        steer->history[h].step = step >= 0 && step < 9e15 ? (uint64_t)step : 0;
+        steer->history[h].step = (uint64_t)*in++;
     }
     memcpy(steer->aa, in, (size_t)steer->params * 4 * sizeof *in);
     in += (size_t)steer->params * 4;

@@ -47,7 +47,7 @@ double rp_steer_add(rp_steer *steer, uint64_t step, uint64_t effect, uint32_t pa
 /* The state as doubles, for checkpoints: rp_steer_size() of them. */
 size_t rp_steer_size(const rp_steer *steer);
 void rp_steer_pack(const rp_steer *steer, double *out);
-/* errors FORMAT when the numbers make no sense */
-rp_err rp_steer_unpack(rp_steer *steer, const double *in) RP_MUST_CHECK;
+/* `name` of the file they come from. errors FORMAT when steering can not have made the numbers */
+rp_err rp_steer_unpack(rp_steer *steer, const char *name, const double *in) RP_MUST_CHECK;
 
 #endif

@@ -2,6 +2,7 @@
 """Schedules that do not flush, stopped and resumed: the bytes of a run that was never stopped."""
 import json
 import signal
+import struct
 import time
 import unittest
 
@@ -25,6 +26,17 @@ METHODS = {
     "latest": ("schedule={kind: ea-pipe, replicas: 2, evaluate: latest}", "train.microbatch=64"),
     "avgpipe": ("schedule={kind: avgpipe, replicas: 3}", "train.microbatch=32"),
 }
+
+
+def split_file(raw):
+    """Header and data of a safetensors file."""
+    (size,) = struct.unpack("<Q", raw[:8])
+    return json.loads(raw[8:8 + size]), raw[8 + size:]
+
+
+def join_file(header, data):
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
 
 
 class Methods(test_repeat.Repeat):
@@ -132,6 +144,26 @@ class Methods(test_repeat.Repeat):
             self.finish(process, code=130)
             self.ringpipe("train", self.run_file(), "--resume", out, *more,
                           "--set", f"ring.boards={then}")
+
+    def test_flight_of_another_size_is_refused(self):
+        """By the board whose it is, and at once: nothing is trained on what is not there."""
+        more = ("--set", f"train.epochs={self.EPOCHS}", "--set", "schedule=pipedream")
+        process = self.start("train", self.run_file(), "--out", "a", *more)
+        log = self.dir / "a" / "log.jsonl"
+        self.wait_for("step 9", lambda: len(program.steps_of(log)) >= 9, process=process)
+        process.send_signal(signal.SIGINT)
+        self.finish(process, code=130)
+        path = max((self.dir / "a" / "checkpoint").glob("*.flight"))
+        header, data = split_file(path.read_bytes())
+        end = header["stage.0"]["data_offsets"][1]
+        mine, other = data[:end], data[end:]
+        self.assertGreater(end, 8)
+        for kept in (0, end - 4):
+            header["stage.0"].update(shape=[kept], data_offsets=[0, kept])
+            header["stage.1"].update(data_offsets=[kept, kept + len(other)])
+            path.write_bytes(join_file(header, mine[:kept] + other))
+            _, said = self.ringpipe("train", self.run_file(), "--resume", "a", *more, code=3)
+            self.assertIn(f"the checkpoint holds {kept} bytes in flight, due are {end}", said)
 
     def predictions(self, out):
         lines = map(json.loads, (self.dir / out / "log.jsonl").read_text().splitlines())

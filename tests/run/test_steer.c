@@ -117,13 +117,13 @@ static void packs_and_unpacks(void **state) {
         }
     }
     rp_steer_pack(&steer, packed);
-    expect_ok(rp_steer_unpack(&back, packed));
+    expect_ok(rp_steer_unpack(&back, "test", packed));
     rp_steer_pack(&back, again);
     assert_memory_equal(packed, again, rp_steer_size(&steer) * sizeof(double));
     packed[0] = 1e9;
-    assert_int_equal(rp_steer_unpack(&back, packed), RP_ERR_FORMAT);
+    assert_int_equal(rp_steer_unpack(&back, "test", packed), RP_ERR_FORMAT);
     packed[0] = (double)NAN;
-    assert_int_equal(rp_steer_unpack(&back, packed), RP_ERR_FORMAT);
+    assert_int_equal(rp_steer_unpack(&back, "test", packed), RP_ERR_FORMAT);
     rp_arena_finish(&arena);
     rp_arena_finish(&other);
 }
@@ -140,11 +140,27 @@ static void learns_nothing_from_nothing(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* Sums that run out of doubles (a share of almost nothing was trusted) are no share: fall-back. */
+static void endless_sums_fall_back(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_steer steer = open_steer(&arena, 1);
+    const rp_steer_probe probe = probe_of(1, 0.5, 0);
+    double packed[1 + RP_STEER_HISTORY + 4 + RP_STEER_HISTORY];
+    expect_close(rp_steer_add(&steer, 0, 20, 0, &probe), 0.5, 1e-12, 0);
+    steer.history[0].trust[0] = 1e-310;
+    expect_close(rp_steer_add(&steer, 20, 40, 0, &probe), 0, 0, 0);
+    rp_steer_pack(&steer, packed);
+    expect_ok(rp_steer_unpack(&steer, "packed", packed));
+    rp_arena_finish(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(trust_is_the_best_share),     cmocka_unit_test(falls_back_and_tries_again),
         cmocka_unit_test(stages_may_overtake),         cmocka_unit_test(packs_and_unpacks),
         cmocka_unit_test(learns_nothing_from_nothing), cmocka_unit_test(more_probes_than_before),
+        cmocka_unit_test(endless_sums_fall_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

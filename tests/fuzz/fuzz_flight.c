@@ -1,0 +1,30 @@
+/* Bytes as the file of what is in flight: what is read lies inside the bytes, in whole floats. */
+#include "fuzz.h"
+
+#include "run/checkpoint.h"
+
+enum { STAGES = 3, STEP = 7 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
+    rp_arena arena;
+    rp_arena_init(&arena, "fuzz", 64 << 20);
+    rp_st_reader *reader = NULL;
+    rp_flight flight;
+    if (rp_st_open_bytes(&arena, bytes, count, "fuzz", &reader) == RP_OK &&
+        rp_checkpoint_read_flight(reader, "fuzz", "a,b,c", STAGES, STEP, &flight) == RP_OK) {
+        unsigned sum = 0;
+        RP_ASSERT(flight.fill <= STEP && (flight.here || flight.fill == 0));
+        for (uint32_t k = 0; k < RP_CUT_STAGES_MAX; k++) {
+            const rp_part *part = &flight.stage[k];
+            RP_ASSERT(part->bytes % sizeof(float) == 0 && part->bytes <= count);
+            RP_ASSERT(part->bytes == 0 || (flight.here && k < STAGES));
+            for (size_t b = 0; b < part->bytes; b++) {
+                sum += ((const uint8_t *)part->data)[b];
+            }
+        }
+        RP_ASSERT(sum <= 255u * count);
+    }
+    rp_st_close(&reader);
+    rp_arena_finish(&arena);
+    return 0;
+}
