@@ -126,6 +126,20 @@ static rp_err send_tensor(rp_ring *ring, uint32_t stage, const rp_st_entry *entr
     return rp_checkpoint_send(ring, stage, header, sizeof(float), values, entry->bytes);
 }
 
+/* On as many stages as before each gets its own; on others all get the most of any: they differ
+ * only where a stage has skipped a step of its own. */
+static void take_applied(const rp_applied *applied, rp_ring *ring) {
+    for (uint32_t k = 0; k < ring->count; k++) {
+        uint64_t *own = ring->board[k].applied;
+        for (uint32_t s = 0; s < applied->stages; s++) {
+            for (uint32_t r = 0; r < RP_REPLICAS_MAX; r++) {
+                const bool counts = applied->stages != ring->count || s == k;
+                own[r] = counts && applied->of[s][r] > own[r] ? applied->of[s][r] : own[r];
+            }
+        }
+    }
+}
+
 static rp_err send_applied(rp_ring *ring) {
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < ring->count; k++) {
@@ -139,22 +153,23 @@ fail:
     return err;
 }
 
-rp_err rp_checkpoint_load(rp_ring *ring, const rp_cut *cut, const char *path, bool states) {
+rp_err rp_checkpoint_load(rp_ring *ring, const rp_cut *cut, const char *path,
+                          const rp_position *position) {
     rp_arena arena;
     rp_arena_init(&arena, "weights file", 0);
     rp_st_reader *reader = NULL;
     rp_tensor_list list;
     rp_err err;
     RP_TRY(rp_st_open(&arena, path, &reader));
-    RP_TRY(rp_checkpoint_list(&arena, ring->run, states, &list));
+    RP_TRY(rp_checkpoint_list(&arena, ring->run, position != NULL, &list));
     for (uint32_t i = 0; i < list.count; i++) {
         const rp_st_entry *entry = &list.entry[i];
         const float *values;
         RP_TRY(rp_st_need_f32(reader, entry->name, entry->dims, entry->dim, &values));
         RP_TRY(send_tensor(ring, stage_of(ring->run->model, cut, list.param[i]), entry, values));
     }
-    if (states) {
-        rp_checkpoint_read_applied(rp_st_meta(reader, "applied"), ring);
+    if (position) {
+        take_applied(&position->applied, ring);
     }
     RP_TRY(send_applied(ring));
 fail:

@@ -32,6 +32,12 @@ rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const char *fo
                           rp_position *position) RP_MUST_CHECK;
 /* Notes beside the checkpoints the evaluation done at position->step, and what it gave. */
 rp_err rp_checkpoint_mark_evaluated(const char *folder, const rp_position *position) RP_MUST_CHECK;
+
+/* The metadata `applied` of the checkpoint `path` at `step`: "a,b;c,d", updates by replica, stage
+ * by stage. errors FORMAT when no run of this method can have written it */
+rp_err rp_checkpoint_read_applied(const char *text, const char *path, const rp_method *method,
+                                  uint64_t step, rp_applied *out) RP_MUST_CHECK;
+
 /* ---- what lies beside a checkpoint ----------------------------------------------------------- */
 
 /* Of a `.flight` file: borrowed from its reader. */
@@ -57,10 +63,10 @@ rp_err rp_checkpoint_load_steer(const char *path, rp_steer *steer) RP_MUST_CHECK
  * rp_checkpoint_read_flight */
 rp_err rp_checkpoint_load_flight(rp_ring *ring, const rp_cut *cut, const char *path, uint64_t step,
                                  uint64_t *fill) RP_MUST_CHECK;
-/* Sends the tensors of a weights file or a checkpoint (`states`) to the boards that hold them.
- * errors FORMAT naming file and tensor: missing, of another shape, not finite */
+/* Sends the tensors of a checkpoint, found at `position`, to the boards that hold them; NULL: those
+ * of a weights file. errors FORMAT naming file and tensor: missing, of another shape, not finite */
 rp_err rp_checkpoint_load(rp_ring *ring, const rp_cut *cut, const char *path,
-                          bool states) RP_MUST_CHECK;
+                          const rp_position *position) RP_MUST_CHECK;
 /* The same check without a ring, before anything is started. */
 rp_err rp_checkpoint_check(const rp_runfile *run, const char *path, bool states) RP_MUST_CHECK;
 

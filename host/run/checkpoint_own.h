@@ -46,8 +46,6 @@ rp_err rp_checkpoint_cut_text(rp_arena *arena, const rp_model *model, const rp_c
                               char **out) RP_MUST_CHECK;
 /* Decimal digits and nothing else. */
 bool rp_checkpoint_number(const char *text, uint64_t *out);
-/* Updates done by each replica of each stage. */
-void rp_checkpoint_read_applied(const char *text, rp_ring *ring);
 /* All but the checkpoints that are kept. */
 void rp_checkpoint_remove_old(const char *folder);
 

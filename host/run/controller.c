@@ -146,7 +146,7 @@ static rp_err run_training(rp_controller *c, const rp_train_options *options, in
     report_ready(c);
     RP_TRY(rp_controller_write_folder(c));
     if (start) {
-        RP_TRY(rp_checkpoint_load(&c->ring, &c->cut, start, states));
+        RP_TRY(rp_checkpoint_load(&c->ring, &c->cut, start, states ? &c->position : NULL));
     }
     c->position.fill = c->position.step;
     RP_TRY(rp_steer_open(&c->arena, c->run.model->param_count, &c->steer));
@@ -259,7 +259,7 @@ rp_err rp_eval(const rp_eval_options *options) {
     }
     RP_TRY(rp_record_open(&c.arena, &c.run, NULL, options->format, &c.position, &c.record));
     RP_TRY(rp_controller_bring_up(&c, options->keys_folder, signal_fd));
-    RP_TRY(rp_checkpoint_load(&c.ring, &c.cut, options->weights, false));
+    RP_TRY(rp_checkpoint_load(&c.ring, &c.cut, options->weights, NULL));
     RP_TRY(rp_controller_eval_segment(&c, options->split));
 fail:
     return close_all(&c, err);

@@ -41,29 +41,38 @@ bool rp_checkpoint_number(const char *text, uint64_t *out) {
     return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
 }
 
-/* On as many stages as before each gets its own; on others all get the most of any: they differ
- * only where a stage has skipped a step of its own. */
-void rp_checkpoint_read_applied(const char *text, rp_ring *ring) {
-    uint64_t most[RP_REPLICAS_MAX] = {0};
-    uint32_t stages = 0;
-    for (const char *at = text; at && *at; stages++) {
-        for (uint32_t r = 0; *at && *at != ';'; r++) {
-            char *end;
-            const uint64_t value = strtoull(at, &end, 10);
-            if (end == at || r == RP_REPLICAS_MAX) {
-                return; /* not ours: a fresh start */
-            }
-            most[r] = value > most[r] ? value : most[r];
-            if (stages < ring->count) {
-                ring->board[stages].applied[r] = value;
-            }
-            at = end + (*end == ',');
+/* A number up to `most` and, behind it, `end`. */
+static bool take_number(const char **at, char end, uint64_t most, uint64_t *out) {
+    const char *first = *at;
+    char *stop;
+    errno = 0;
+    *out = strtoull(first, &stop, 10);
+    *at = stop + (*stop != '\0');
+    return first[0] >= '0' && first[0] <= '9' && errno == 0 && *stop == end && *out <= most;
+}
+
+rp_err rp_checkpoint_read_applied(const char *text, const char *path, const rp_method *method,
+                                  uint64_t step, rp_applied *out) {
+    const char *at = text;
+    *out = (rp_applied){.stages = 1};
+    while ((at = strchr(at, ';'))) {
+        out->stages++;
+        at++;
+    }
+    at = text;
+    bool good = out->stages <= RP_CUT_STAGES_MAX;
+    for (uint32_t k = 0; good && k < out->stages; k++) {
+        const uint32_t replicas = rp_method_replicas(method, out->stages, k);
+        for (uint32_t r = 0; good && r < replicas; r++) {
+            const char end = r + 1 < replicas ? ',' : k + 1 < out->stages ? ';' : '\0';
+            good = take_number(&at, end, step, &out->of[k][r]);
         }
-        at += *at == ';';
     }
-    for (uint32_t k = 0; stages != ring->count && k < ring->count; k++) {
-        memcpy(ring->board[k].applied, most, sizeof most);
-    }
+    return good ? RP_OK
+                : rp_fail(RP_ERR_FORMAT,
+                          "%s: `applied` is '%.40s', expected the updates of each replica of each "
+                          "stage, up to %" PRIu64,
+                          path, text, step);
 }
 
 rp_err rp_checkpoint_cut_text(rp_arena *arena, const rp_model *model, const rp_cut *cut,
@@ -165,6 +174,7 @@ static rp_err read_position(rp_arena *arena, const rp_st_reader *reader, const r
     const char *step = rp_st_meta(reader, "step");
     const char *applied = rp_st_meta(reader, "applied");
     const char *totals = rp_st_meta(reader, "totals");
+    rp_err err;
     if (!step || !rp_checkpoint_number(step, &position->step) || !applied || !totals ||
         sscanf(totals, "%" SCNu64 " %" SCNu64 " %lf %lf %lf", &position->samples,
                &position->epoch_samples, &position->epoch_loss, &position->seconds,
@@ -176,7 +186,11 @@ static rp_err read_position(rp_arena *arena, const rp_st_reader *reader, const r
         return rp_fail(RP_ERR_USAGE, "%s: is at step %" PRIu64 ", the run ends at %" PRIu64, path,
                        position->step, run->steps);
     }
-    return check_same_run(arena, reader, run, path);
+    RP_TRY(check_same_run(arena, reader, run, path));
+    RP_TRY(rp_checkpoint_read_applied(applied, path, &run->method, position->step,
+                                      &position->applied));
+fail:
+    return err;
 }
 
 /* ---- the folder ------------------------------------------------------------------------------ */

@@ -11,12 +11,19 @@
 #include "run/local.h"
 #include "run/runfile.h"
 
+/* Updates done, by stage and replica: of a checkpoint, which may be of another number of stages. */
+typedef struct {
+    uint32_t stages;
+    uint64_t of[RP_CUT_STAGES_MAX][RP_REPLICAS_MAX];
+} rp_applied;
+
 /* Where a run stands between two segments. */
 typedef struct {
-    uint64_t step;  /* next step to train */
-    rp_cut cut;     /* that its checkpoint was made on; stage_count 0: none */
-    uint64_t fill;  /* where its pipes were filled: before `step` when microbatches are in flight */
-    bool evaluated; /* the evaluation due at this step has been done */
+    uint64_t step; /* next step to train */
+    rp_cut cut;    /* that its checkpoint was made on; stage_count 0: none */
+    uint64_t fill; /* where its pipes were filled: before `step` when microbatches are in flight */
+    rp_applied applied; /* as its checkpoint says */
+    bool evaluated;     /* the evaluation due at this step has been done */
     /* what a resumed run goes on counting from */
     uint64_t samples, epoch_samples;
     double epoch_loss; /* sum over the samples of the epoch under way */

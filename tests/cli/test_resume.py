@@ -118,6 +118,20 @@ class Methods(test_repeat.Repeat):
                                     "train.epochs=5", "--set", f"schedule={other}", code=2)
             self.assertIn("was made with method pipedream weights stash", said)
 
+    def test_updates_that_no_run_has_done_are_refused(self):
+        """Before anything starts: an optimiser that counts from 0 again would go another way."""
+        one = ("--set", "train.epochs=2", "--set", "schedule=pipedream")
+        self.ringpipe("train", self.run_file(), "--out", "a", *one)
+        path = max((self.dir / "a" / "checkpoint").glob("*.safetensors"))
+        header, data = split_file(path.read_bytes())
+        self.assertEqual(header["__metadata__"]["applied"], "8;8")
+        for applied in ("8;9", "8;x", ""):
+            header["__metadata__"]["applied"] = applied
+            path.write_bytes(join_file(header, data))
+            _, said = self.ringpipe("train", self.run_file(), "--resume", "a", "--set",
+                                    "train.epochs=3", "--set", "schedule=pipedream", code=2)
+            self.assertIn(f"{path.name}: `applied` is '{applied}', expected", said)
+
     def test_on_another_number_of_stages(self):
         """What was in flight is forwarded anew: every sample is trained once, the loss goes on."""
         more = ("--set", f"train.epochs={self.EPOCHS}", "--set", "schedule=pipeoptim")

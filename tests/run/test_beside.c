@@ -1,4 +1,5 @@
-/* What lies beside a checkpoint comes from outside: taken as it was written, or refused. */
+/* What a checkpoint says of itself and what lies beside it come from outside: taken as written, or
+ * refused. */
 #include "folder.h"
 
 #include <math.h>
@@ -73,6 +74,69 @@ static void flights(void **state) {
     }
 }
 
+static rp_err read_applied(const char *schedule, uint32_t stages, const char *text,
+                           rp_applied *out) {
+    char line[128];
+    rp_method method;
+    rp_node *root;
+    (void)snprintf(line, sizeof line, "schedule: %s", schedule);
+    expect_ok(rp_config_read_text(&arena, line, strlen(line), "test", &root));
+    expect_ok(rp_method_parse(root, stages, &method));
+    return rp_checkpoint_read_applied(text, "beside", &method, STEP, out);
+}
+
+static void updates_applied(void **state) {
+    (void)state;
+    static const char two[] = "{kind: ea-pipe, replicas: 2}";
+    static const char lean[] = "{kind: ea-pipe, lean: true}";
+    static const struct {
+        const char *schedule, *text;
+        uint32_t stages; /* 0: is refused */
+        uint64_t last;   /* of the last stage's last replica */
+    } cases[] = {
+        {"gpipe", "7;0;5", 3, 5}, {"gpipe", "0", 1, 0},
+        {two, "4,3;4,2", 2, 2},   {lean, "3,2,2;4,3;7", 3, 7},
+        {"gpipe", "7;7;8", 0, 0}, /* more than steps */
+        {"gpipe", "", 0, 0},      {"gpipe", ";", 0, 0},
+        {"gpipe", "7;", 0, 0},    {"gpipe", ";7", 0, 0},
+        {"gpipe", "7;;7", 0, 0},  {"gpipe", "7,7", 0, 0},
+        {"gpipe", "7;x", 0, 0},   {"gpipe", "7;5x", 0, 0},
+        {"gpipe", "7;-1", 0, 0},  {"gpipe", " 7", 0, 0},
+        {"gpipe", "+7", 0, 0},    {"gpipe", "18446744073709551616", 0, 0},
+        {two, "4,3;4", 0, 0},     {two, "4,3,3;4,2", 0, 0},
+        {two, "4,3;4,2,", 0, 0},  {lean, "3,2,2;4,3,1;7", 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rp_applied applied;
+        const rp_err err = read_applied(cases[i].schedule, 3, cases[i].text, &applied);
+        if (err != (cases[i].stages ? RP_OK : RP_ERR_FORMAT) ||
+            (err != RP_OK && !strstr(rp_err_message(), "beside: `applied` is '"))) {
+            fail_msg("case %zu: %d, %s", i, (int)err, rp_err_message());
+        }
+        if (err == RP_OK) {
+            const uint64_t *last = applied.of[cases[i].stages - 1];
+            const bool pairs = cases[i].schedule == two;
+            assert_int_equal(applied.stages, cases[i].stages);
+            assert_int_equal(last[pairs], cases[i].last);
+        }
+    }
+}
+
+static void too_many_stages(void **state) {
+    (void)state;
+    char text[2 * RP_CUT_STAGES_MAX + 2];
+    rp_applied applied;
+    for (uint32_t k = 0; k <= RP_CUT_STAGES_MAX; k++) {
+        memcpy(text + 2 * (size_t)k, "1;", 2);
+    }
+    text[2 * RP_CUT_STAGES_MAX - 1] = '\0';
+    expect_ok(read_applied("gpipe", 3, text, &applied));
+    assert_int_equal(applied.stages, RP_CUT_STAGES_MAX);
+    text[2 * RP_CUT_STAGES_MAX - 1] = ';';
+    text[2 * RP_CUT_STAGES_MAX + 1] = '\0';
+    expect_err(read_applied("gpipe", 3, text, &applied), RP_ERR_FORMAT);
+}
+
 /* By number: 0 entries in use; 1.. their steps; behind 6 of them aa, ab, rest, next, trust. */
 enum { NUMBERS = 1 + RP_STEER_HISTORY + PARAMS * (4 + RP_STEER_HISTORY), SUMS = 7 };
 
@@ -132,6 +196,8 @@ static void steers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(updates_applied, setup, teardown),
+        cmocka_unit_test_setup_teardown(too_many_stages, setup, teardown),
         cmocka_unit_test_setup_teardown(flights, setup, teardown),
         cmocka_unit_test_setup_teardown(steers, setup, teardown),
     };
