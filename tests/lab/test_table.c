@@ -19,9 +19,7 @@ static rp_err open_plan(const char *text) {
 }
 
 /* As if `ringpipe train` had been there. accuracy NaN: diverged. */
-static void finish_run(uint32_t method, uint32_t point, uint32_t seed, double accuracy,
-                       double speed) {
-    rp_lab_run *run = rp_lab_plan_run(&plan, 0, method, point, seed);
+static void finish_stages(rp_lab_run *run, double accuracy, double speed, const char *stages) {
     char text[1024];
     char name[256];
     char loss[32] = "null";
@@ -31,9 +29,8 @@ static void finish_run(uint32_t method, uint32_t point, uint32_t seed, double ac
     (void)snprintf(text, sizeof text,
                    "{\"status\": \"finished\", \"steps\": 4, \"epochs\": 1, \"seconds\": 2,"
                    " \"train\": {\"loss\": 0.5}, \"eval\": {\"loss\": %s, \"accuracy\": %g},"
-                   " \"samples_per_s\": %g, \"stage\": [{\"layers\": [\"a\"], \"gap_max\": %u,"
-                   " \"device_bytes_max\": 1048576, \"weight_versions_max\": 1}]}",
-                   loss, isfinite(accuracy) ? accuracy : 0.1, speed, method);
+                   " \"samples_per_s\": %g, \"stage\": [%s]}",
+                   loss, isfinite(accuracy) ? accuracy : 0.1, speed, stages);
     (void)write_file("out/.lock", "");
     expect_ok(rp_lab_plan_write(&plan, run));
     (void)snprintf(name, sizeof name, "out/runs/%s/summary.json", run->name);
@@ -41,6 +38,16 @@ static void finish_run(uint32_t method, uint32_t point, uint32_t seed, double ac
     (void)snprintf(name, sizeof name, "out/runs/%s/log.jsonl", run->name);
     (void)write_file(name, "{\"step\":0,\"epoch\":0,\"loss\":2}\n");
     expect_ok(rp_lab_plan_look(&plan, run));
+}
+
+static void finish_run(uint32_t method, uint32_t point, uint32_t seed, double accuracy,
+                       double speed) {
+    char stage[128];
+    (void)snprintf(stage, sizeof stage,
+                   "{\"layers\": [\"a\"], \"gap_max\": %u, \"device_bytes_max\": 1048576,"
+                   " \"weight_versions_max\": 1}",
+                   method);
+    finish_stages(rp_lab_plan_run(&plan, 0, method, point, seed), accuracy, speed, stage);
 }
 
 static const char two_methods[] = "base: run.yaml\nseeds: [1, 2, 3]\nbaseline: a\nmethods:\n"
@@ -139,6 +146,34 @@ static void tuning_chooses(void **state) {
     assert_int_equal(table.tuning[0].trial[1].diverged, 1);
 }
 
+/* By seed of three runs each, where the second stage begins; "": on one board. */
+static bool cuts_differ(const char *const a[3], const char *const b[3]) {
+    rp_lab_table table;
+    expect_ok(open_plan(two_methods));
+    for (uint32_t i = 0; i < 6; i++) {
+        const char *second = i < 3 ? a[i] : b[i - 3];
+        char stages[128];
+        (void)snprintf(stages, sizeof stages, "{\"layers\": [\"a\"]}%s%s%s",
+                       second[0] ? ", {\"layers\": [\"" : "", second, second[0] ? "\"]}" : "");
+        finish_stages(rp_lab_plan_run(&plan, 0, i / 3, 0, i % 3), 0.5, 1000, stages);
+    }
+    expect_ok(rp_lab_table_make(&arena, &plan, &table));
+    return table.cut_differs;
+}
+
+static void cuts_are_compared_on_as_many_boards(void **state) {
+    (void)state;
+    const char *const one[] = {"", "", ""};
+    const char *const b[] = {"b", "b", "b"};
+    const char *const c[] = {"c", "c", "c"};
+    const char *const mixed[] = {"", "b", "c"};
+    assert_false(cuts_differ(one, b));
+    assert_false(cuts_differ(b, one));
+    assert_false(cuts_differ(b, b));
+    assert_true(cuts_differ(b, c));
+    assert_true(cuts_differ(one, mixed)); /* the baseline on one board hides no other's */
+}
+
 static void a_run_under_way_decides_nothing(void **state) {
     (void)state;
     expect_ok(open_plan("base: run.yaml\nseeds: [1]\nmethods:\n"
@@ -219,6 +254,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(differences_and_divergence, setup, teardown),
         cmocka_unit_test_setup_teardown(unfinished_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(tuning_chooses, setup, teardown),
+        cmocka_unit_test_setup_teardown(cuts_are_compared_on_as_many_boards, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_under_way_decides_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(all_points_diverge, setup, teardown),
         cmocka_unit_test_setup_teardown(other_settings_are_not_mixed_in, setup, teardown),
