@@ -258,7 +258,7 @@ CLEAN = {
     "host/data/CMakeLists.txt": "rp_room(data MAY_USE base SOURCES data.c)\n",
     "host/data/README.md": "# data\n",
     "tests/wire/test_frame.c": "int main(void) {\n    exit(77);\n}\n",
-    "README.md": "Run it with ../shared/data, or from $HOME/work/x.\n",
+    "README.md": "An image's files: image/root/x, ./home/x, ${image}/home/x, $image/root/x.\n",
 }
 LONG = "int f(int a,\n      int b) {\n" + "    a++;\n" * 68 + "}\n"
 EXACT = "int f(int a,\n      int b) {\n" + "    a++;\n" * 67 + "}\n"
