@@ -117,17 +117,24 @@ static uint64_t resident_bytes(void) {
     return space ? strtoull(space, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-rp_err rp_agent_on_assign(rp_agent *agent, const rp_message *message) {
+/* A run that is still there is over: the host has another one. */
+static rp_err begin_run(rp_agent *agent, const rp_message *message, const char *name,
+                        rp_node **root) {
     agent_run *run = &agent->run;
     rp_agent_end_run(agent);
-    rp_arena_init(&run->arena, "run", 0);
+    rp_arena_init(&run->arena, name, 0);
     run->assigned = true;
     run->number = message->header.run;
     rp_link_set_run(agent->control, run->number);
+    return read_job(agent, message, root);
+}
+
+rp_err rp_agent_on_assign(rp_agent *agent, const rp_message *message) {
+    agent_run *run = &agent->run;
     int64_t start_ns = rp_clock_now_ns(agent->clock);
-    rp_node *root = NULL;
+    rp_node *root;
     rp_err err;
-    RP_TRY(read_job(agent, message, &root));
+    RP_TRY(begin_run(agent, message, "run", &root));
     RP_TRY(rp_stage_prepare(&run->arena, agent->device, &run->job, &run->stage));
     RP_TRY(open_data(agent, root));
     const rp_layout *layout = rp_stage_layout(run->stage);
@@ -177,14 +184,10 @@ fail:
 
 rp_err rp_agent_on_profile(rp_agent *agent, const rp_message *message) {
     agent_run *run = &agent->run;
-    rp_agent_end_run(agent);
-    rp_arena_init(&run->arena, "profile", 0);
-    run->assigned = true;
-    run->number = message->header.run;
-    rp_node *root = NULL;
+    rp_node *root;
     double *seconds;
     rp_err err;
-    RP_TRY(read_job(agent, message, &root));
+    RP_TRY(begin_run(agent, message, "profile", &root));
     uint32_t layers = run->job.model->layer_count;
     RP_TRY(RP_ARENA_NEW(&run->arena, 2 * (size_t)layers, &seconds));
     RP_TRY(rp_profile_layers(agent->device, &run->job, seconds));
