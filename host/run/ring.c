@@ -1,6 +1,7 @@
 #include "run/ring.h"
 
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -84,12 +85,24 @@ static void on_ready(rp_board_state *board, const rp_Header *header) {
     board->resident_bytes = header->whole[7];
 }
 
+bool rp_ring_are_times(const double *seconds, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (!(seconds[i] >= 0 && seconds[i] <= DBL_MAX)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static rp_err on_profile(rp_ring *ring, rp_board_state *board, const rp_message *message) {
     size_t want = 2 * sizeof(double) * ring->run->model->layer_count;
     if (message->part_count != 1 || message->part[0].bytes != want) {
         return rp_fail(RP_ERR_PEER, "board %s: its profile has the wrong size", board->name);
     }
     memcpy(ring->layer_seconds, message->part[0].data, want);
+    if (!rp_ring_are_times(ring->layer_seconds, want / sizeof(double))) {
+        return rp_fail(RP_ERR_PEER, "board %s: its profile has times that are none", board->name);
+    }
     board->profiled = true;
     return RP_OK;
 }

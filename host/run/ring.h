@@ -85,6 +85,9 @@ rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const char *log_fold
 void rp_ring_close(rp_ring *ring);
 
 /* Seconds of each layer for one microbatch, on board 0 (local boards are alike). */
+/* What a board may report as times: finite, not negative. */
+bool rp_ring_are_times(const double *seconds, size_t count);
+
 rp_err rp_ring_profile(rp_ring *ring, const double **layer_seconds) RP_MUST_CHECK;
 
 /* Everyone gets its assignment, builds, and is connected to its neighbours. */
