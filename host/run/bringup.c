@@ -91,7 +91,7 @@ static void stage_costs(const rp_controller *c, double *forward, double *backwar
 }
 
 /* The number goes into the run file's tree: the boards and a resumed run read it there. */
-static rp_err set_advance(rp_controller *c, uint32_t advance) {
+rp_err rp_controller_set_advance(rp_controller *c, uint32_t advance) {
     char assignment[48];
     rp_err err;
     (void)snprintf(assignment, sizeof assignment, "schedule.advance=%u", advance);
@@ -111,7 +111,7 @@ static rp_err choose_advance(rp_controller *c) {
         return RP_OK;
     }
     if (c->run.stages == 1) {
-        return set_advance(c, 0);
+        return rp_controller_set_advance(c, 0);
     }
     if (!c->layer_seconds) {
         RP_TRY(rp_controller_measure(c));
@@ -125,7 +125,7 @@ static rp_err choose_advance(rp_controller *c) {
                                     .delay = costs[3]};
     RP_TRY(rp_advance_choose(&c->run.method, &shape, &seconds, &c->advance));
     c->advance_chosen = true;
-    RP_TRY(set_advance(c, c->advance.advance));
+    RP_TRY(rp_controller_set_advance(c, c->advance.advance));
     (void)snprintf(text, sizeof text,
                    "links take %.1f ms: advance %u keeps the boards %.0f %% busy, none %.0f %%",
                    1e3 * costs[3][0], c->advance.advance, 100 * c->advance.busy[c->advance.advance],
@@ -138,14 +138,14 @@ fail:
 /* Of a run that is gone on with: what was chosen when it began. */
 rp_err rp_controller_same_advance(rp_controller *c) {
     rp_node *root;
-    uint32_t advance = 0;
+    rp_method was;
     rp_err err;
     if (!c->run.method.advance_auto) {
         return RP_OK;
     }
     RP_TRY(rp_config_read_file(&c->arena, c->run_yaml, &root));
-    RP_TRY(rp_node_u32(rp_node_find(root, "schedule"), "advance", 0, RP_ADVANCE_MAX, &advance));
-    RP_TRY(set_advance(c, advance));
+    RP_TRY(rp_method_parse(root, c->run.stages, &was));
+    RP_TRY(rp_controller_set_advance(c, was.advance));
 fail:
     return err;
 }

@@ -257,6 +257,9 @@ rp_err rp_eval(const rp_eval_options *options) {
         err = rp_fail(RP_ERR_USAGE, "the data set has no such split");
         goto fail;
     }
+    if (c.run.method.advance_auto) { /* forwards only: none waits for its backward */
+        RP_TRY(rp_controller_set_advance(&c, 0));
+    }
     RP_TRY(rp_record_open(&c.arena, &c.run, NULL, options->format, &c.position, &c.record));
     RP_TRY(rp_controller_bring_up(&c, options->keys_folder, signal_fd));
     RP_TRY(rp_checkpoint_load(&c.ring, &c.cut, options->weights, NULL));

@@ -57,6 +57,8 @@ rp_err rp_controller_write_json(const rp_controller *c, const char *path,
 rp_err rp_controller_reach_boards(rp_controller *c, const char *keys_folder,
                                   int signal_fd) RP_MUST_CHECK;
 rp_err rp_controller_measure(rp_controller *c) RP_MUST_CHECK;
+/* advance: auto becomes this number. */
+rp_err rp_controller_set_advance(rp_controller *c, uint32_t advance) RP_MUST_CHECK;
 /* advance: auto, in a run that is gone on with: as it was chosen when it began. */
 rp_err rp_controller_same_advance(rp_controller *c) RP_MUST_CHECK;
 /* Reaches the boards, chooses the cut and the forwards in flight, and gives each board its stage.

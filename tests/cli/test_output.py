@@ -91,6 +91,16 @@ class Output(program.Case):
         self.assertEqual(said.get("eval", said)["samples"], 256)
         self.assertTrue(self.ringpipe(*words)[0].strip())
 
+    def test_eval_measures_nothing(self):
+        """`advance: auto` is about training."""
+        auto = ("--set", "schedule={kind: async, advance: auto}", "--set", "cut=[fc2]")
+        said = "".join(self.ringpipe("train", self.run_file(), "--out", "out", *auto))
+        self.assertIn("measuring", said)
+        said = "".join(self.ringpipe("eval", self.run_file(), "--weights",
+                                     "out/weights.safetensors", *auto))
+        self.assertIn("building kernels", said)
+        self.assertNotIn("measuring", said)
+
     def test_inspect(self):
         self.ringpipe("train", self.run_file(), "--out", "out", "--set", "train.steps=1")
         out, _ = self.ringpipe("inspect", "out/weights.safetensors")

@@ -109,6 +109,14 @@ class Methods(test_repeat.Repeat):
             "named", "--set", f"train.epochs={self.EPOCHS}", *slow, "--set",
             f"schedule={{kind: ea-pipe, advance: {busy['chosen']}}}"), "other weights")
 
+    def test_advance_of_a_run_that_named_none(self):
+        """What `auto` finds in the run folder is the schedule's default: AvgPipe's is 1."""
+        one = ("--set", "cut=[fc2]", "--set", "train.microbatch=32", "--set")
+        self.ringpipe("train", self.run_file(), "--out", "a", *one, "schedule=avgpipe")
+        self.ringpipe("train", self.run_file(), "--resume", "a", "--set", "train.epochs=2", *one,
+                      "schedule={kind: avgpipe, advance: auto}")
+        self.assertIn("advance: 1}", (self.dir / "a" / "run.yaml").read_text())
+
     def test_another_method_is_refused(self):
         """Whatever of a method the numbers depend on: its checkpoint is not taken for another's."""
         one = ("--set", "train.epochs=3", "--set", "schedule=pipedream")

@@ -93,6 +93,31 @@ static void the_assignment_is_read_back(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* The profile comes before `auto` is a number; boards know numbers only. */
+static void one_board_is_profiled_before_auto_is_chosen(void **state) {
+    (void)state;
+    static const char *const sets[] = {"ring.boards=1", "optimizer.clip_norm=0",
+                                       "schedule={kind: async, advance: auto}"};
+    rp_arena arena;
+    rp_arena_init(&arena, "test", 0);
+    rp_runfile run;
+    rp_job job;
+    rp_node *root;
+    char *text;
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    (void)fputs(good, file);
+    (void)fclose(file);
+    expect_ok(rp_runfile_read(&arena, path, sets, 3, &run));
+    assert_true(run.method.advance_auto);
+    const rp_cut whole = {1, {0, run.model->layer_count}};
+    expect_ok(rp_runfile_assignment(&arena, &run, &whole, 0, "hostkey", NULL, &text));
+    expect_ok(rp_config_read_text(&arena, text, strlen(text), "assignment", &root));
+    expect_ok(rp_job_parse(&arena, root, run.model_root, &job));
+    rp_runfile_close(&run);
+    rp_arena_finish(&arena);
+}
+
 static void bad_files_are_refused(void **state) {
     (void)state;
     refused_changed("model: mlp", "model: mpl", "mpl");
@@ -124,6 +149,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_file_resolves),
         cmocka_unit_test(the_assignment_is_read_back),
+        cmocka_unit_test(one_board_is_profiled_before_auto_is_chosen),
         cmocka_unit_test(bad_files_are_refused),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
