@@ -155,6 +155,7 @@ static void take_unnumbered(rp_link *link, const rp_Header *header) {
     } else if (header->kind == RP_KIND_PONG && header->whole_count) {
         int64_t since = link_now_ns(link) - (int64_t)value;
         link->stats.round_trip_ns = since > 0 ? since : 1;
+        link->stats.round_trips++;
     }
 }
 

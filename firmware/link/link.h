@@ -121,7 +121,8 @@ typedef struct {
     uint64_t unacked;
     double busy_s;         /* emulated or measured time with bytes on the wire */
     int64_t last_heard_ns; /* any frame from the peer; 0 = never */
-    int64_t round_trip_ns; /* of the last ping, 0 = unknown */
+    int64_t round_trip_ns; /* of the last ping that was answered, 0 = unknown */
+    uint64_t round_trips;  /* pings answered */
     uint64_t peer_session; /* 0 = not heard yet */
     bool peer_restarted;   /* another session number appeared, once or more: what the old peer
                               had not acked is given up (done() is called), numbers and credit

@@ -57,25 +57,22 @@ fail:
 /* ---- advance: auto --------------------------------------------------------------------------- */
 
 /* Seconds from board to board: as emulated, or half of the longest round trip to a board. */
-static double link_delay_s(const rp_controller *c) {
-    int64_t longest_ns = 0;
+static rp_err link_delay(rp_controller *c, double *seconds) {
+    int64_t round_trip_ns = 0;
     if (c->run.emulate) {
-        return (c->run.link.delay_ms + c->run.link.jitter_ms) * 1e-3;
+        *seconds = (c->run.link.delay_ms + c->run.link.jitter_ms) * 1e-3;
+        return RP_OK;
     }
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        rp_link_stats stats;
-        rp_link_stats_of(c->ring.board[k].control, &stats);
-        longest_ns = stats.round_trip_ns > longest_ns ? stats.round_trip_ns : longest_ns;
-    }
-    return (double)longest_ns * 1e-9 / 2;
+    rp_err err = rp_ring_round_trip(&c->ring, &round_trip_ns);
+    *seconds = (double)round_trip_ns * 1e-9 / 2;
+    return err;
 }
 
 static double larger(double a, double b) {
     return a > b ? a : b;
 }
 
-static void stage_costs(const rp_controller *c, double *forward, double *backward, double *send,
-                        double *delay) {
+static void stage_costs(const rp_controller *c, double *forward, double *backward, double *send) {
     for (uint32_t k = 0; k < c->cut.stage_count; k++) {
         const uint32_t end = c->cut.first[k + 1];
         const bool last = k + 1 == c->cut.stage_count;
@@ -86,7 +83,6 @@ static void stage_costs(const rp_controller *c, double *forward, double *backwar
         forward[k] = larger(forward[k], c->run.pace.forward_ms * 1e-3);
         backward[k] = larger(backward[k], c->run.pace.backward_ms * 1e-3);
         send[k] = crossing_s(c, last ? c->cut.first[k] : end) / 2;
-        delay[k] = link_delay_s(c);
     }
 }
 
@@ -105,6 +101,7 @@ fail:
 static rp_err choose_advance(rp_controller *c) {
     double costs[4][RP_CUT_STAGES_MAX] = {{0}};
     double none[RP_CUT_STAGES_MAX] = {0};
+    double delay;
     char text[160];
     rp_err err;
     if (!c->run.method.advance_auto) {
@@ -116,7 +113,11 @@ static rp_err choose_advance(rp_controller *c) {
     if (!c->layer_seconds) {
         RP_TRY(rp_controller_measure(c));
     }
-    stage_costs(c, costs[0], costs[1], costs[2], costs[3]);
+    stage_costs(c, costs[0], costs[1], costs[2]);
+    RP_TRY(link_delay(c, &delay));
+    for (uint32_t k = 0; k < c->run.stages; k++) {
+        costs[3][k] = delay;
+    }
     const rp_sched_shape shape = rp_runfile_sched_shape(&c->run, 0);
     const rp_sched_costs seconds = {.forward = costs[0],
                                     .backward_input = costs[1],
@@ -128,7 +129,7 @@ static rp_err choose_advance(rp_controller *c) {
     RP_TRY(rp_controller_set_advance(c, c->advance.advance));
     (void)snprintf(text, sizeof text,
                    "links take %.1f ms: advance %u keeps the boards %.0f %% busy, none %.0f %%",
-                   1e3 * costs[3][0], c->advance.advance, 100 * c->advance.busy[c->advance.advance],
+                   1e3 * delay, c->advance.advance, 100 * c->advance.busy[c->advance.advance],
                    100 * c->advance.busy[0]);
     rp_record_phase(c->record, text);
 fail:

@@ -453,6 +453,47 @@ fail:
     return err;
 }
 
+static bool has_answered(const rp_board_state *board) {
+    rp_link_stats stats;
+    rp_link_stats_of(board->control, &stats);
+    return stats.round_trips > board->round_trips;
+}
+
+static rp_err ping_all(rp_ring *ring) {
+    for (uint32_t k = 0; k < ring->count; k++) {
+        rp_link_stats stats;
+        rp_link_stats_of(ring->board[k].control, &stats);
+        ring->board[k].round_trips = stats.round_trips;
+        rp_err err = rp_link_ping(ring->board[k].control);
+        if (err != RP_OK && err != RP_ERR_AGAIN) {
+            return err;
+        }
+    }
+    return RP_OK;
+}
+
+rp_err rp_ring_round_trip(rp_ring *ring, int64_t *out_ns) {
+    enum { TRIPS = 8 };
+    int64_t shortest_ns[RP_CUT_STAGES_MAX];
+    rp_err err = RP_OK;
+    for (int trip = 0; trip < TRIPS; trip++) {
+        RP_TRY(ping_all(ring));
+        RP_TRY(wait_boards(ring, "answer to a ping", ring->count, has_answered, SILENT_NS));
+        for (uint32_t k = 0; k < ring->count; k++) {
+            rp_link_stats stats;
+            rp_link_stats_of(ring->board[k].control, &stats);
+            const bool shorter = trip == 0 || stats.round_trip_ns < shortest_ns[k];
+            shortest_ns[k] = shorter ? stats.round_trip_ns : shortest_ns[k];
+        }
+    }
+    *out_ns = 0;
+    for (uint32_t k = 0; k < ring->count; k++) {
+        *out_ns = shortest_ns[k] > *out_ns ? shortest_ns[k] : *out_ns;
+    }
+fail:
+    return err;
+}
+
 /* tcp://HOST of a board's endpoint with another port. */
 static void with_port(const rp_board_state *board, uint64_t port, char *out, size_t bytes) {
     const char *colon = strrchr(board->endpoint, ':');

@@ -39,6 +39,7 @@ typedef struct {
     char public_text[RP_KEY_TEXT];
     rp_link *control, *feed;
     bool hello, ready, profiled, finished;
+    uint64_t round_trips; /* when it was pinged last */
     uint64_t hop_port, feed_port;
     int64_t clock_offset_ns; /* host time = board time + offset */
     rp_gemm_choice gemm;
@@ -84,11 +85,15 @@ rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const char *log_fold
                     const char *keys_folder, int signal_fd, rp_ring *out) RP_MUST_CHECK;
 void rp_ring_close(rp_ring *ring);
 
-/* Seconds of each layer for one microbatch, on board 0 (local boards are alike). */
 /* What a board may report as times: finite, not negative. */
 bool rp_ring_are_times(const double *seconds, size_t count);
 
+/* Seconds of each layer for one microbatch, on board 0 (local boards are alike). */
 rp_err rp_ring_profile(rp_ring *ring, const double **layer_seconds) RP_MUST_CHECK;
+
+/* The shortest of some round trips to each board, and of these the longest: a board that is busy
+ * when a ping comes, with a profile say, answers late. */
+rp_err rp_ring_round_trip(rp_ring *ring, int64_t *out_ns) RP_MUST_CHECK;
 
 /* Everyone gets its assignment, builds, and is connected to its neighbours. */
 rp_err rp_ring_assign(rp_ring *ring, const rp_cut *cut) RP_MUST_CHECK;

@@ -122,6 +122,9 @@ static void ping_measures(void **state) {
     expect_ok(rp_link_ping(p.a.link));
     step_until(&p, stats_of(&p.a).round_trip_ns && stats_of(&p.b).round_trip_ns, 5);
     assert_true(stats_of(&p.a).round_trip_ns < RP_NS_PER_S);
+    assert_int_equal(stats_of(&p.a).round_trips, 1);
+    expect_ok(rp_link_ping(p.a.link));
+    step_until(&p, stats_of(&p.a).round_trips == 2, 5);
     pair_close(&p);
 }
 
