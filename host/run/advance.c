@@ -2,7 +2,8 @@
 
 static const double GOOD_ENOUGH = 0.98; /* of the best */
 
-/* Times that the fullest ring is filled in a replay: filling and draining are a small part. */
+/* Times that the fullest ring is filled in a replay, and steps in it at least: filling and draining
+ * are a small part. */
 enum { ROUNDS = 24 };
 
 static rp_err replay(const rp_method *method, const rp_sched_shape *shape,
@@ -14,7 +15,9 @@ static rp_err replay(const rp_method *method, const rp_sched_shape *shape,
     tried.stage = 0;
     rp_method_order(method, &tried);
     tried.step_first = 0;
-    tried.step_end = (uint64_t)ROUNDS * (1 + (shape->stages - 1) * (1 + RP_ADVANCE_MAX));
+    const uint64_t full = 1 + (uint64_t)(shape->stages - 1) * (1 + RP_ADVANCE_MAX);
+    const uint64_t micros = (shape->batch - 1) / shape->micro + 1; /* of a step */
+    tried.step_end = ROUNDS * (micros < full ? (full + micros - 1) / micros : 1);
     tried.epoch_samples = tried.step_end * tried.batch; /* no short step, and no drain inside */
     rp_err err = rp_sched_replay(&arena, method->kind, &tried, costs, NULL, NULL, &facts);
     *busy = err == RP_OK ? 1 - facts.bubble : 0;
