@@ -80,6 +80,7 @@ rp_err rp_checkpoint_open_flight(rp_arena *arena, rp_saving *saving, const rp_ri
     char *path;
     char *made_for;
     char *fill;
+    char *end;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, ring->count, &entry));
     for (uint32_t k = 0; k < ring->count; k++) {
@@ -97,7 +98,8 @@ rp_err rp_checkpoint_open_flight(rp_arena *arena, rp_saving *saving, const rp_ri
     }
     RP_TRY(rp_checkpoint_cut_text(arena, ring->run->model, cut, &made_for));
     RP_TRY(rp_arena_printf(arena, &fill, "%" PRIu64, saving->fill));
-    const char *const meta[] = {"cut", made_for, "fill", fill, NULL};
+    RP_TRY(rp_arena_printf(arena, &end, "%" PRIu64, ring->run->steps));
+    const char *const meta[] = {"cut", made_for, "fill", fill, "end", end, NULL};
     RP_TRY(path_beside(arena, checkpoint, ".flight", &path));
     RP_TRY(rp_st_create(arena, path, entry, ring->count, meta, &saving->flight));
 fail:
@@ -117,6 +119,7 @@ rp_err rp_checkpoint_read_flight(const rp_st_reader *reader, const char *path, c
                                  uint32_t stages, uint64_t step, rp_flight *out) {
     const char *made_for = rp_st_meta(reader, "cut");
     const char *fill = rp_st_meta(reader, "fill");
+    const char *end = rp_st_meta(reader, "end");
     *out = (rp_flight){0};
     if (!made_for || !fill) {
         return rp_fail(RP_ERR_FORMAT, "%s: has no `cut` and `fill`", path);
@@ -127,6 +130,10 @@ rp_err rp_checkpoint_read_flight(const rp_st_reader *reader, const char *path, c
     if (!rp_checkpoint_number(fill, &out->fill) || out->fill > step) {
         return rp_fail(RP_ERR_FORMAT, "%s: `fill` is '%.40s', expected a step up to %" PRIu64, path,
                        fill, step);
+    }
+    if (end && (!rp_checkpoint_number(end, &out->end) || out->end < step)) {
+        return rp_fail(RP_ERR_FORMAT, "%s: `end` is '%.40s', expected a step from %" PRIu64, path,
+                       end, step);
     }
     for (uint32_t k = 0; k < stages; k++) {
         char name[32];
@@ -154,6 +161,13 @@ static rp_err send_flight(rp_ring *ring, uint32_t stage, const rp_flight *flight
                       : rp_ring_send(ring, stage, &header, NULL, 0);
 }
 
+/* Lists of ops that end elsewhere are the same up to what the nearer end keeps from being sent. */
+static bool same_in_flight(const rp_runfile *run, uint64_t step, uint64_t end) {
+    const rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
+    const uint64_t behind = step + rp_sched_in_flight_max(&shape);
+    return end == 0 || end == run->steps || (behind <= end && behind <= run->steps);
+}
+
 rp_err rp_checkpoint_load_flight(rp_ring *ring, const rp_cut *cut, const char *path, uint64_t step,
                                  uint64_t *fill) {
     rp_arena arena;
@@ -171,10 +185,11 @@ rp_err rp_checkpoint_load_flight(rp_ring *ring, const rp_cut *cut, const char *p
     RP_TRY(rp_st_open(&arena, beside, &reader));
     RP_TRY(rp_checkpoint_cut_text(&arena, ring->run->model, cut, &own_cut));
     RP_TRY(rp_checkpoint_read_flight(reader, beside, own_cut, ring->count, step, &flight));
-    for (uint32_t k = 0; flight.here && k < ring->count; k++) {
+    const bool taken = flight.here && same_in_flight(ring->run, step, flight.end);
+    for (uint32_t k = 0; taken && k < ring->count; k++) {
         RP_TRY(send_flight(ring, k, &flight));
     }
-    *fill = flight.here ? flight.fill : step;
+    *fill = taken ? flight.fill : step;
 fail:
     rp_st_close(&reader);
     rp_arena_finish(&arena);

@@ -44,6 +44,7 @@ rp_err rp_checkpoint_read_applied(const char *text, const char *path, const rp_m
 typedef struct {
     bool here;     /* made on this cut; otherwise the rest is empty */
     uint64_t fill; /* the step at which the pipes were filled */
+    uint64_t end;  /* of the run as it was then; 0: the file does not say */
     rp_part stage[RP_CUT_STAGES_MAX];
 } rp_flight;
 
@@ -57,10 +58,10 @@ rp_err rp_checkpoint_read_steer(rp_arena *arena, const rp_st_reader *reader, con
 
 /* The trust in predictions beside the checkpoint `path`. errors as rp_checkpoint_read_steer */
 rp_err rp_checkpoint_load_steer(const char *path, rp_steer *steer) RP_MUST_CHECK;
-/* Sends what was in flight beside the checkpoint `path`, when it was made on this cut: *fill is
- * then the step at which those pipes were filled. Otherwise, and when there is none, *fill =
- * `step`, and the microbatches that were in flight are forwarded anew. errors as
- * rp_checkpoint_read_flight */
+/* Sends what was in flight beside the checkpoint `path`, when it was made on this cut and the run's
+ * end, then or now, is not so near that other microbatches are in flight: *fill is then the step at
+ * which those pipes were filled. Otherwise, and when there is none, *fill = `step`, and the
+ * microbatches that were in flight are forwarded anew. errors as rp_checkpoint_read_flight */
 rp_err rp_checkpoint_load_flight(rp_ring *ring, const rp_cut *cut, const char *path, uint64_t step,
                                  uint64_t *fill) RP_MUST_CHECK;
 /* Sends the tensors of a checkpoint, found at `position`, to the boards that hold them; NULL: those

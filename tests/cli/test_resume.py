@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Schedules that do not flush, stopped and resumed: the bytes of a run that was never stopped."""
 import json
+import shutil
 import signal
 import struct
 import time
@@ -186,6 +187,25 @@ class Methods(test_repeat.Repeat):
             path.write_bytes(join_file(header, mine[:kept] + other))
             _, said = self.ringpipe("train", self.run_file(), "--resume", "a", *more, code=3)
             self.assertIn(f"the checkpoint holds {kept} bytes in flight, due are {end}", said)
+
+    def test_another_end(self):
+        """A run may be ended where it stands, or just behind: other microbatches are in flight
+        there, so they are forwarded anew."""
+        more = ("--set", "train.epochs=1000", "--set", "schedule=pipedream",
+                "--set", "ring.boards=3", "--set", "train.microbatch=64")
+        process = self.start("train", self.run_file(), "--out", "a", *more)
+        log = self.dir / "a" / "log.jsonl"
+        self.wait_for("step 9", lambda: len(program.steps_of(log)) >= 9, process=process)
+        process.send_signal(signal.SIGINT)
+        self.finish(process, code=130)
+        at = len(program.steps_of(log))
+        self.assertTrue((self.dir / "a" / "checkpoint" / f"step-{at:010}.flight").exists())
+        for end in (at, at + 1, at + 2, at + 40):
+            shutil.copytree(self.dir / "a", self.dir / str(end))
+            self.ringpipe("train", self.run_file(), "--resume", str(end), *more,
+                          "--set", f"train.steps={end}")
+            summary = json.loads((self.dir / str(end) / "summary.json").read_text())
+            self.assertEqual((summary["status"], summary["steps"]), ("finished", end))
 
     def predictions(self, out):
         lines = map(json.loads, (self.dir / out / "log.jsonl").read_text().splitlines())

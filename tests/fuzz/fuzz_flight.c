@@ -14,6 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
         rp_checkpoint_read_flight(reader, "fuzz", "a,b,c", STAGES, STEP, &flight) == RP_OK) {
         unsigned sum = 0;
         RP_ASSERT(flight.fill <= STEP && (flight.here || flight.fill == 0));
+        RP_ASSERT(flight.end == 0 || (flight.here && flight.end >= STEP));
         for (uint32_t k = 0; k < RP_CUT_STAGES_MAX; k++) {
             const rp_part *part = &flight.stage[k];
             RP_ASSERT(part->bytes % sizeof(float) == 0 && part->bytes <= count);

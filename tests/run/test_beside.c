@@ -25,6 +25,7 @@ static rp_st_reader *open_file(rp_st_entry *entry, uint32_t count, const void *d
 
 typedef struct {
     const char *name, *made_for, *fill;
+    const char *end; /* NULL: is not there */
     rp_st_type type;
     uint64_t bytes;
     const char *fault; /* NULL: is read */
@@ -33,7 +34,8 @@ typedef struct {
 static rp_err read_flight(const flight_case *c, rp_flight *out) {
     static const char data[64] = "what was in flight";
     const uint64_t count = c->type == RP_ST_F32 ? c->bytes / sizeof(float) : c->bytes;
-    const char *const meta[] = {"cut", c->made_for, c->fill ? "fill" : NULL, c->fill, NULL};
+    const char *const meta[] = {
+        "cut", c->made_for, c->fill ? "fill" : NULL, c->fill, c->end ? "end" : NULL, c->end, NULL};
     rp_st_entry entry[] = {{"stage.0", RP_ST_U8, 1, {8}, 0, 8},
                            {c->name, c->type, 1, {count}, 0, c->bytes}};
     rp_st_reader *reader = open_file(entry, 2, data, meta);
@@ -49,18 +51,21 @@ static rp_err read_flight(const flight_case *c, rp_flight *out) {
 static void flights(void **state) {
     (void)state;
     static const flight_case cases[] = {
-        {"stage.1", "a,b", "0", RP_ST_U8, 16, NULL},
-        {"stage.1", "a,b", "7", RP_ST_U8, 0, NULL},
-        {"stage.1", "a,c", "9", RP_ST_U8, 16, NULL}, /* of another cut: forwarded anew */
-        {"stage.1", "a,b", "8", RP_ST_U8, 16, "expected a step up to 7"},
-        {"stage.1", "a,b", "-1", RP_ST_U8, 16, "expected a step up to 7"},
-        {"stage.1", "a,b", "5x", RP_ST_U8, 16, "expected a step up to 7"},
-        {"stage.1", "a,b", "", RP_ST_U8, 16, "expected a step up to 7"},
-        {"stage.1", "a,b", "99999999999999999999", RP_ST_U8, 16, "expected a step up to 7"},
-        {"stage.1", "a,b", NULL, RP_ST_U8, 16, "has no `cut` and `fill`"},
-        {"stage.2", "a,b", "5", RP_ST_U8, 16, "stage.1: missing"},
-        {"stage.1", "a,b", "5", RP_ST_F32, 16, "stage.1: missing, or not a run of bytes"},
-        {"stage.1", "a,b", "5", RP_ST_U8, 15, "stage.1: missing, or not a run of bytes"},
+        {"stage.1", "a,b", "0", NULL, RP_ST_U8, 16, NULL},
+        {"stage.1", "a,b", "7", NULL, RP_ST_U8, 0, NULL},
+        {"stage.1", "a,c", "9", NULL, RP_ST_U8, 16, NULL}, /* of another cut: forwarded anew */
+        {"stage.1", "a,b", "8", NULL, RP_ST_U8, 16, "expected a step up to 7"},
+        {"stage.1", "a,b", "-1", NULL, RP_ST_U8, 16, "expected a step up to 7"},
+        {"stage.1", "a,b", "5x", NULL, RP_ST_U8, 16, "expected a step up to 7"},
+        {"stage.1", "a,b", "", NULL, RP_ST_U8, 16, "expected a step up to 7"},
+        {"stage.1", "a,b", "99999999999999999999", NULL, RP_ST_U8, 16, "expected a step up to 7"},
+        {"stage.1", "a,b", NULL, NULL, RP_ST_U8, 16, "has no `cut` and `fill`"},
+        {"stage.2", "a,b", "5", NULL, RP_ST_U8, 16, "stage.1: missing"},
+        {"stage.1", "a,b", "5", NULL, RP_ST_F32, 16, "stage.1: missing, or not a run of bytes"},
+        {"stage.1", "a,b", "5", NULL, RP_ST_U8, 15, "stage.1: missing, or not a run of bytes"},
+        {"stage.1", "a,b", "5", "7", RP_ST_U8, 16, NULL},
+        {"stage.1", "a,b", "5", "6", RP_ST_U8, 16, "`end` is '6', expected a step from 7"},
+        {"stage.1", "a,b", "5", "x", RP_ST_U8, 16, "`end` is 'x'"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rp_flight flight;
@@ -69,8 +74,11 @@ static void flights(void **state) {
             (cases[i].fault && !strstr(rp_err_message(), cases[i].fault))) {
             fail_msg("case %zu: %d, %s", i, (int)err, rp_err_message());
         }
-        assert_int_equal(err == RP_OK && flight.here, i < 2);
-        assert_int_equal(err == RP_OK ? flight.fill : 0, i == 1 ? 7 : 0);
+        const bool here = !cases[i].fault && strcmp(cases[i].made_for, cut) == 0;
+        assert_int_equal(err == RP_OK && flight.here, here);
+        assert_int_equal(err == RP_OK ? flight.fill : 0,
+                         here ? strtoul(cases[i].fill, NULL, 10) : 0);
+        assert_int_equal(err == RP_OK ? flight.end : 0, here && cases[i].end ? 7 : 0);
     }
 }
 
