@@ -5,6 +5,8 @@
  * patches would be zeros, so there dx = gather(W' dy): columns first, then each pixel adds up the
  * columns that it was copied into. With a fused ReLU dy counts where y > 0.
  *
+ * Where few channels make those products thin, conv_direct.c and conv_flat.c do without them.
+ *
  * workspace  what the GEMMs need, dy masked, then columns of dx or chunks of a sum. The batch is
  *            walked in chunks of as many images as fit WORK_BYTES: their number depends on the
  *            shapes only, and so does the order of every sum.
@@ -205,8 +207,12 @@ static product product_of(const rp_conv *v, which kind, const part *at, const op
 
 /* ---- sizes ---------------------------------------------------------------------------------- */
 
+/* How a convolution is done: GEMMs here, the others in conv_direct.c and conv_flat.c. */
+typedef enum { GEMMS, DIRECT, FLAT } way;
+
 /* How the workspace is used; all in floats. */
 typedef struct {
+    way way;
     uint32_t images[PRODUCTS]; /* at once */
     size_t mask_first, tail_first, end;
 } layout;
@@ -242,12 +248,15 @@ static bool is_used(const rp_conv *v, which kind) {
     return kind == INPUT ? v->spec->stride == 1 : kind != COLUMNS || v->spec->stride > 1;
 }
 
+static way way_of(const rp_conv *v, rp_gemm_choice choice) {
+    return rp_conv_is_direct(v) ? DIRECT : rp_conv_is_flat(v, choice) ? FLAT : GEMMS;
+}
+
 static layout layout_of(const rp_conv *v, rp_gemm_choice choice) {
-    layout l = {0};
+    layout l = {.way = way_of(v, choice)};
     size_t gemm_bytes = 0;
     size_t tail = 0;
-    bool direct = rp_conv_is_direct(v);
-    for (which kind = FORWARD; kind < PRODUCTS && !direct; kind++) {
+    for (which kind = FORWARD; kind < PRODUCTS && l.way == GEMMS; kind++) {
         if (is_used(v, kind)) {
             l.images[kind] = images_at_once(v, kind, choice);
             size_t bytes = product_bytes(v, kind, l.images[kind], choice);
@@ -256,8 +265,10 @@ static layout layout_of(const rp_conv *v, rp_gemm_choice choice) {
             tail = floats > tail ? floats : tail;
         }
     }
-    if (direct) {
+    if (l.way == DIRECT) {
         tail = rp_conv_direct_part_floats(v);
+    } else if (l.way == FLAT) {
+        tail = rp_conv_flat_floats(v);
     }
     size_t bias = v->spec->bias ? rp_layer_bias_floats(v->n, v->k, v->p * v->q) : 0;
     l.mask_first = (gemm_bytes + sizeof(float) - 1) / sizeof(float);
@@ -311,10 +322,13 @@ static rp_err run_all(const rp_layer_call *call, const rp_conv *v, which kind, u
 
 static rp_err forward(const rp_layer_call *call) {
     const rp_conv v = rp_conv_of(call->layer, call->plan, &call->in[0], call->n);
-    if (rp_conv_is_direct(&v)) {
+    const layout l = layout_of(&v, rp_device_gemm(call->device));
+    if (l.way == DIRECT) {
         return rp_conv_direct_forward(call, &v);
     }
-    const layout l = layout_of(&v, rp_device_gemm(call->device));
+    if (l.way == FLAT) {
+        return rp_conv_flat_forward(call, &v, l.tail_first);
+    }
     return run_all(call, &v, FORWARD, l.images[FORWARD],
                    &(operands){.y = call->y->buffer,
                                .x = call->x[0]->buffer,
@@ -323,7 +337,7 @@ static rp_err forward(const rp_layer_call *call) {
 
 static rp_err backward_input(const rp_layer_call *call, const rp_conv *v, const layout *l,
                              rp_rows dy) {
-    if (rp_conv_is_direct(v)) {
+    if (l->way == DIRECT) {
         return rp_conv_direct_input(call, v, dy);
     }
     const which kind = v->spec->stride == 1 ? INPUT : COLUMNS;
@@ -337,22 +351,12 @@ static rp_err backward_input(const rp_layer_call *call, const rp_conv *v, const 
 
 static rp_err backward_weight(const rp_layer_call *call, const rp_conv *v, const layout *l,
                               rp_rows dy) {
-    rp_err err;
-    if (rp_conv_is_direct(v)) {
-        RP_TRY(rp_conv_direct_weight(call, v, dy, l->tail_first));
-    } else {
-        RP_TRY(run_all(call, v, WEIGHT, l->images[WEIGHT],
-                       &(operands){.dw = call->dparam[RP_CONV_WEIGHT]->buffer,
-                                   .dy = dy,
-                                   .x = call->x[0]->buffer}));
+    if (l->way == DIRECT) {
+        return rp_conv_direct_weight(call, v, dy, l->tail_first);
     }
-    if (v->spec->bias) {
-        RP_TRY(rp_layer_bias_gradient(call, call->dparam[RP_CONV_BIAS]->buffer, l->tail_first, dy,
-                                      v->k, v->p * v->q));
-    }
-    return RP_OK;
-fail:
-    return err;
+    return run_all(
+        call, v, WEIGHT, l->images[WEIGHT],
+        &(operands){.dw = call->dparam[RP_CONV_WEIGHT]->buffer, .dy = dy, .x = call->x[0]->buffer});
 }
 
 static rp_err backward(const rp_layer_call *call) {
@@ -364,11 +368,19 @@ static rp_err backward(const rp_layer_call *call) {
         RP_TRY(rp_layer_mask_positive(call, call->workspace, l.mask_first));
         dy = (rp_rows){call->workspace, l.mask_first, 0};
     }
-    if (call->want_dx && call->dx[0]) {
-        RP_TRY(backward_input(call, &v, &l, dy));
+    if (l.way == FLAT) { /* one copy of dy serves both */
+        RP_TRY(rp_conv_flat_backward(call, &v, dy, l.tail_first));
+    } else {
+        if (call->want_dx && call->dx[0]) {
+            RP_TRY(backward_input(call, &v, &l, dy));
+        }
+        if (call->want_dw) {
+            RP_TRY(backward_weight(call, &v, &l, dy));
+        }
     }
-    if (call->want_dw) {
-        RP_TRY(backward_weight(call, &v, &l, dy));
+    if (call->want_dw && v.spec->bias) {
+        RP_TRY(rp_layer_bias_gradient(call, call->dparam[RP_CONV_BIAS]->buffer, l.tail_first, dy,
+                                      v.k, v.p * v.q));
     }
     return RP_OK;
 fail:

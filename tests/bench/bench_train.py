@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """Training steps a second of one agent against PyTorch, same net, batch and threads, in one run.
 
-    ./bootstrap build && tests/bench/bench_train.py [--threads N] [--steps N] [MODEL...]
+    ./bootstrap build && tests/bench/bench_train.py [--threads N] [--steps N] [--size N] [MODEL...]
 
-Needs Debian's python3-torch and python3-yaml. Samples are 32 x 32 glyphs; the figures are medians
-over the steps after the first few. Prints a ratio above 1 where ringpipe is faster.
+Needs Debian's python3-torch and python3-yaml. Samples are glyphs, 32 x 32 unless told; the figures
+are medians over the steps after the first few. Prints a ratio above 1 where ringpipe is faster.
 """
 import argparse
 import json
@@ -78,11 +78,11 @@ class Net(torch.nn.Module):
         return values[before]
 
 
-def torch_rate(model, batch, threads, steps):
+def torch_rate(model, batch, threads, steps, size):
     torch.set_num_threads(threads)
-    net = Net(SOURCE / "host" / "models" / f"{model}.yaml", 1, 32, 10)
+    net = Net(SOURCE / "host" / "models" / f"{model}.yaml", 1, size, 10)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
-    x, y = torch.randn(batch, 1, 32, 32), torch.randint(0, 10, (batch,))
+    x, y = torch.randn(batch, 1, size, size), torch.randint(0, 10, (batch,))
     times = []
     for _ in range(steps):
         start = time.perf_counter()
@@ -93,12 +93,12 @@ def torch_rate(model, batch, threads, steps):
     return batch / statistics.median(times[2:])
 
 
-def ring_rate(model, batch, threads, steps, boards=1):
+def ring_rate(model, batch, threads, steps, size, boards=1):
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run.yaml"
         run.write_text(f"""\
 model: {model}
-data: {{set: glyphs, size: 32, train: {batch * steps}, test: 16}}
+data: {{set: glyphs, size: {size}, train: {batch * steps}, test: 16}}
 ring: {{boards: {boards}, threads: {threads}}}
 train: {{epochs: 1, batch: {batch}, seed: 1, eval_epochs: 0}}
 loss: cross-entropy
@@ -118,6 +118,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--size", type=int, default=32, help="of the images")
     parser.add_argument("models", nargs="*", default=["cnn-small", "vgg16", "resnet18"])
     args = parser.parse_args()
     if args.steps < 4:
@@ -126,8 +127,8 @@ def main():
     for model in args.models:
         batch = BATCH.get(model, 64)
         steps = args.steps * (4 if model == "cnn-small" else 1)
-        ours = ring_rate(model, batch, args.threads, steps)
-        theirs = torch_rate(model, batch, args.threads, steps)
+        ours = ring_rate(model, batch, args.threads, steps, args.size)
+        theirs = torch_rate(model, batch, args.threads, steps, args.size)
         print(f"{model:16} {batch:5} {ours:11.1f} {theirs:10.1f} {ours / theirs:6.2f}", flush=True)
 
 

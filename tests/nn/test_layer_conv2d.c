@@ -108,12 +108,51 @@ static void large_batches_are_walked(void **state) {
     }
 }
 
+/* On a CPU few channels go another way than matrix products: images of any size, whole and broken
+ * blocks of channels and vectors, several blocks of images. */
+static void ways_agree(void **state) {
+    (void)state;
+    const struct {
+        const char *keys;
+        uint32_t n, c, h, w;
+    } cases[] = {
+        {"{kind: conv2d, out: 9, kernel: 3, pad: 1}", 3, 5, 7, 6},
+        {"{kind: conv2d, out: 17, kernel: 5, pad: 2}", 2, 3, 5, 19},
+        {"{kind: conv2d, out: 2, kernel: 3, pad: 1}", 1, 1, 1, 1},
+        {"{kind: conv2d, out: 8, kernel: 3, pad: 1}", 40, 8, 28, 28},
+        {"{kind: conv2d, out: 64, kernel: 3, pad: 1}", 9, 63, 32, 33},
+        {"{kind: conv2d, out: 3, kernel: 3, pad: 1}", 2, 2, 5, 470},
+    };
+    const size_t count = expect_small() ? 3 : sizeof cases / sizeof *cases;
+    for (size_t i = 0; i < count; i++) {
+        const rp_shape in = rp_shape_3(cases[i].c, cases[i].h, cases[i].w);
+        layer_rig rig[2];
+        for (int choice = RP_GEMM_CLBLAST; choice <= RP_GEMM_PANEL; choice++) {
+            rp_device_choose_gemm(golden_device(), (rp_gemm_choice)choice);
+            rig_open(&rig[choice], "way", cases[i].keys, cases[i].n, &in, 1);
+            run_few(&rig[choice], cases[i].n);
+        }
+        const rp_tensor *const of[][2] = {{&rig[0].y, &rig[1].y},
+                                          {&rig[0].dx[0], &rig[1].dx[0]},
+                                          {&rig[0].dparam[0], &rig[1].dparam[0]},
+                                          {&rig[0].dparam[1], &rig[1].dparam[1]}};
+        for (size_t j = 0; j < sizeof of / sizeof *of; j++) {
+            const float *want = rig_read(&rig[0], of[j][0]);
+            const float *got = rig_read(&rig[1], of[j][1]);
+            expect_close_all(got, want, rp_shape_count(&of[j][0]->shape), 1e-5, 1e-3);
+        }
+        rig_close(&rig[1]);
+        rig_close(&rig[0]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_pytorch),
         cmocka_unit_test(gradients_are_differences),
         cmocka_unit_test(fewer_samples_than_planned),
         cmocka_unit_test(large_batches_are_walked),
+        cmocka_unit_test(ways_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,238 @@
+#include "nn/conv.h"
+
+#include <stdio.h>
+
+enum {
+    /* kernels/conv_flat.cl */
+    OUTS = 8,
+    SPAN = 32,
+    WIDE_OUTS = 16, /* channels of dy at once, for the gradient of the weights */
+    /* ours */
+    CHANNELS_MAX = 64,
+    KERNEL_MAX = 5,
+    LINE_FLOATS = 512,      /* of a channel's results in local memory */
+    PADDED_FLOATS = 1 << 20 /* copies of images at once: what a third cache keeps */
+};
+
+/* Where things are in the workspace, in floats from `first` on. */
+typedef struct {
+    uint64_t taps, x, dy, turned, part, end;
+    uint64_t plane;
+    uint32_t wide;
+    uint32_t images; /* at once, whole chunks */
+    uint32_t chunk;  /* images of one first-level sum of the gradient of the weights */
+} plan;
+
+static uint32_t divide_up(uint32_t a, uint32_t b) {
+    return (a + b - 1) / b;
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+
+static uint64_t taps_floats(const rp_conv *v, uint32_t outs, uint32_t sources) {
+    return (uint64_t)divide_up(outs, OUTS) * OUTS * sources * v->taps;
+}
+
+static plan plan_of(const rp_conv *v, uint64_t first) {
+    const uint32_t border = v->spec->kernel - 1;
+    plan made = {.taps = first, .wide = v->w + border};
+    made.plane = (uint64_t)made.wide * (v->h + border);
+    const uint64_t fit = PADDED_FLOATS / (made.plane * (v->c + v->k));
+    made.images = fit < v->n ? (uint32_t)fit + (fit == 0) : v->n;
+    made.chunk = smaller(rp_layer_chunk_images(v->n, (size_t)v->h * v->w), made.images);
+    made.images -= made.images % made.chunk;
+    const uint64_t forward = taps_floats(v, v->k, v->c);
+    const uint64_t turned = taps_floats(v, v->c, v->k);
+    made.x = made.taps + (forward > turned ? forward : turned);
+    made.dy = made.x + made.images * v->c * made.plane;
+    made.turned =
+        made.dy + made.images * v->k * made.plane + SPAN; /* a last vector may end there */
+    made.part =
+        made.turned + (uint64_t)made.images * divide_up(v->k, WIDE_OUTS) * WIDE_OUTS * v->h * v->w;
+    made.end = made.part + (uint64_t)divide_up(v->n, made.chunk) * v->k * v->c * v->taps;
+    return made;
+}
+
+bool rp_conv_is_flat(const rp_conv *v, rp_gemm_choice choice) {
+    const rp_conv_spec *spec = v->spec;
+    return choice == RP_GEMM_PANEL && spec->groups == 1 && spec->stride == 1 &&
+           spec->dilation == 1 && spec->kernel % 2 == 1 && spec->kernel > 1 &&
+           spec->kernel <= KERNEL_MAX && spec->pad == spec->kernel / 2 && v->c <= CHANNELS_MAX &&
+           v->k <= CHANNELS_MAX && v->w + spec->kernel - 1 <= LINE_FLOATS - SPAN;
+}
+
+size_t rp_conv_flat_floats(const rp_conv *v) {
+    return (size_t)plan_of(v, 0).end;
+}
+
+static rp_err begin(const rp_layer_call *call, const rp_conv *v, const char *entry,
+                    rp_launch *launch) {
+    char defines[16];
+    snprintf(defines, sizeof defines, "-DR=%u", v->spec->kernel);
+    return rp_layer_begin(call, "conv_flat", entry, defines, launch);
+}
+
+static rp_err pad_planes(const rp_layer_call *call, const rp_conv *v, uint64_t to, rp_rows from,
+                         uint32_t planes) {
+    rp_launch launch;
+    rp_err err = begin(call, v, "pad_planes", &launch);
+    if (err != RP_OK) {
+        return err;
+    }
+    rp_arg_buffer(&launch, call->workspace);
+    rp_arg_u64(&launch, to);
+    rp_arg_buffer(&launch, from.buffer);
+    rp_arg_u64(&launch, from.first);
+    rp_arg_u32(&launch, planes);
+    rp_arg_u32(&launch, v->h);
+    rp_arg_u32(&launch, v->w);
+    return rp_layer_run_items(&launch, planes, 4);
+}
+
+static rp_err pack_taps(const rp_layer_call *call, const rp_conv *v, const plan *at, bool turned) {
+    const uint32_t outs = turned ? v->c : v->k;
+    rp_launch launch;
+    rp_err err = begin(call, v, "pack_taps", &launch);
+    if (err != RP_OK) {
+        return err;
+    }
+    rp_arg_buffer(&launch, call->workspace);
+    rp_arg_u64(&launch, at->taps);
+    rp_arg_buffer(&launch, call->param[RP_CONV_WEIGHT]->buffer);
+    rp_arg_u32(&launch, outs);
+    rp_arg_u32(&launch, turned);
+    return rp_launch_run(&launch, 2, (size_t[]){divide_up(outs, OUTS), turned ? v->k : v->c},
+                         (size_t[]){1, 1});
+}
+
+/* What a correlation writes and how. */
+typedef struct {
+    rp_rows out;
+    rp_buffer *bias;
+    bool turned, add, relu;
+} result;
+
+static rp_err correlate(const rp_layer_call *call, const rp_conv *v, const plan *at,
+                        uint64_t padded, uint32_t images, const result *to) {
+    const uint32_t outs = to->turned ? v->c : v->k;
+    /* Strips of one height, as few as fit. */
+    const uint32_t strips = divide_up(v->h, (LINE_FLOATS - SPAN) / at->wide);
+    rp_launch launch;
+    rp_err err = begin(call, v, "correlate_flat", &launch);
+    if (err != RP_OK) {
+        return err;
+    }
+    rp_arg_buffer(&launch, to->out.buffer);
+    rp_arg_u64(&launch, to->out.first);
+    rp_arg_buffer(&launch, call->workspace);
+    rp_arg_u64(&launch, padded);
+    rp_arg_u64(&launch, at->taps);
+    rp_arg_buffer(&launch, to->bias);
+    rp_arg_u32(&launch, outs);
+    rp_arg_u32(&launch, to->turned ? v->k : v->c);
+    rp_arg_u32(&launch, v->h);
+    rp_arg_u32(&launch, v->w);
+    rp_arg_u32(&launch, divide_up(v->h, strips));
+    rp_arg_u32(&launch, LINE_FLOATS);
+    rp_arg_u32(&launch, to->add);
+    rp_arg_u32(&launch, to->relu);
+    rp_arg_local(&launch, OUTS * LINE_FLOATS * sizeof(float));
+    return rp_launch_run(&launch, 2, (size_t[]){divide_up(outs, OUTS), images}, (size_t[]){1, 1});
+}
+
+static rp_err turn_planes(const rp_layer_call *call, const rp_conv *v, const plan *at, rp_rows dy,
+                          uint32_t images) {
+    rp_launch launch;
+    rp_err err = begin(call, v, "turn_planes", &launch);
+    if (err != RP_OK) {
+        return err;
+    }
+    rp_arg_buffer(&launch, call->workspace);
+    rp_arg_u64(&launch, at->turned);
+    rp_arg_buffer(&launch, dy.buffer);
+    rp_arg_u64(&launch, dy.first);
+    rp_arg_u32(&launch, v->k);
+    rp_arg_u32(&launch, v->h * v->w);
+    return rp_launch_run(&launch, 2, (size_t[]){divide_up(v->k, WIDE_OUTS), images},
+                         (size_t[]){1, 1});
+}
+
+/* The sums of `images` images from `first` on; x is padded and dy turned. */
+static rp_err sum_weight(const rp_layer_call *call, const rp_conv *v, const plan *at,
+                         uint32_t first, uint32_t images) {
+    const uint32_t planes = v->spec->kernel > 3 ? 1 : 2;
+    rp_launch launch;
+    rp_err err = begin(call, v, "correlate_weight", &launch);
+    if (err != RP_OK) {
+        return err;
+    }
+    rp_arg_buffer(&launch, call->workspace);
+    rp_arg_u64(&launch, at->part + (uint64_t)(first / at->chunk) * v->k * v->c * v->taps);
+    rp_arg_u64(&launch, at->turned);
+    rp_arg_u64(&launch, at->x);
+    rp_arg_u32(&launch, images);
+    rp_arg_u32(&launch, at->chunk);
+    rp_arg_u32(&launch, v->k);
+    rp_arg_u32(&launch, v->c);
+    rp_arg_u32(&launch, v->h);
+    rp_arg_u32(&launch, v->w);
+    return rp_launch_run(&launch, 3,
+                         (size_t[]){divide_up(images, at->chunk), divide_up(v->k, WIDE_OUTS),
+                                    divide_up(v->c, planes)},
+                         (size_t[]){1, 1, 1});
+}
+
+rp_err rp_conv_flat_forward(const rp_layer_call *call, const rp_conv *v, uint64_t work_first) {
+    const plan at = plan_of(v, work_first);
+    const uint64_t pixels = (uint64_t)v->h * v->w;
+    result to = {.out = {call->y->buffer, 0, 0},
+                 .bias = v->spec->bias ? call->param[RP_CONV_BIAS]->buffer : NULL,
+                 .relu = v->spec->relu};
+    rp_err err;
+    RP_TRY(pack_taps(call, v, &at, false));
+    for (uint32_t first = 0; first < v->n; first += at.images) {
+        const uint32_t images = smaller(at.images, v->n - first);
+        RP_TRY(pad_planes(call, v, at.x, (rp_rows){call->x[0]->buffer, first * v->c * pixels, 0},
+                          images * v->c));
+        to.out.first = first * v->k * pixels;
+        RP_TRY(correlate(call, v, &at, at.x, images, &to));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_conv_flat_backward(const rp_layer_call *call, const rp_conv *v, rp_rows dy,
+                             uint64_t work_first) {
+    const plan at = plan_of(v, work_first);
+    const uint64_t pixels = (uint64_t)v->h * v->w;
+    const bool want_dx = call->want_dx && call->dx[0];
+    rp_err err = RP_OK;
+    if (want_dx) {
+        RP_TRY(pack_taps(call, v, &at, true));
+    }
+    for (uint32_t first = 0; first < v->n; first += at.images) {
+        const uint32_t images = smaller(at.images, v->n - first);
+        const rp_rows dy_here = {dy.buffer, dy.first + first * v->k * pixels, 0};
+        if (want_dx) {
+            RP_TRY(pad_planes(call, v, at.dy, dy_here, images * v->k));
+            const result dx = {.out = {call->dx[0]->buffer, first * v->c * pixels, 0},
+                               .turned = true,
+                               .add = call->dx_add[0]};
+            RP_TRY(correlate(call, v, &at, at.dy, images, &dx));
+        }
+        if (call->want_dw) {
+            const rp_rows x_here = {call->x[0]->buffer, first * v->c * pixels, 0};
+            RP_TRY(pad_planes(call, v, at.x, x_here, images * v->c));
+            RP_TRY(turn_planes(call, v, &at, dy_here, images));
+            RP_TRY(sum_weight(call, v, &at, first, images));
+        }
+    }
+    if (call->want_dw) {
+        RP_TRY(rp_layer_sum_parts(call, call->dparam[RP_CONV_WEIGHT]->buffer, at.part,
+                                  v->k * v->c * v->taps, divide_up(v->n, at.chunk)));
+    }
+fail:
+    return err;
+}
