@@ -8,7 +8,7 @@ enum {
     SPAN = 32,
     WIDE_OUTS = 16, /* channels of dy at once, for the gradient of the weights */
     /* ours */
-    CHANNELS_MAX = 64,
+    CHANNELS_MAX = 32,
     KERNEL_MAX = 5,
     LINE_FLOATS = 512,      /* of a channel's results in local memory */
     PADDED_FLOATS = 1 << 20 /* copies of images at once: what a third cache keeps */
@@ -55,12 +55,25 @@ static plan plan_of(const rp_conv *v, uint64_t first) {
     return made;
 }
 
+/* Rows of the strips that a plane is done in: of one height, as few as fit. */
+static uint32_t strip_rows(uint32_t h, uint32_t wide) {
+    return divide_up(h, divide_up(h, (LINE_FLOATS - SPAN) / wide));
+}
+
+/* Small planes leave most of a vector to the columns between the rows. */
+static bool keeps_lanes(const rp_conv *v, uint32_t wide) {
+    const uint64_t rows = strip_rows(v->h, wide);
+    const uint64_t lanes = ((rows - 1) * wide + v->w + SPAN - 1) / SPAN * SPAN;
+    return 4 * rows * v->w >= 3 * lanes;
+}
+
 bool rp_conv_is_flat(const rp_conv *v, rp_gemm_choice choice) {
     const rp_conv_spec *spec = v->spec;
+    const uint32_t wide = v->w + spec->kernel - 1;
     return choice == RP_GEMM_PANEL && spec->groups == 1 && spec->stride == 1 &&
            spec->dilation == 1 && spec->kernel % 2 == 1 && spec->kernel > 1 &&
            spec->kernel <= KERNEL_MAX && spec->pad == spec->kernel / 2 && v->c <= CHANNELS_MAX &&
-           v->k <= CHANNELS_MAX && v->w + spec->kernel - 1 <= LINE_FLOATS - SPAN;
+           v->k <= CHANNELS_MAX && wide <= LINE_FLOATS - SPAN && keeps_lanes(v, wide);
 }
 
 size_t rp_conv_flat_floats(const rp_conv *v) {
@@ -117,8 +130,6 @@ typedef struct {
 static rp_err correlate(const rp_layer_call *call, const rp_conv *v, const plan *at,
                         uint64_t padded, uint32_t images, const result *to) {
     const uint32_t outs = to->turned ? v->c : v->k;
-    /* Strips of one height, as few as fit. */
-    const uint32_t strips = divide_up(v->h, (LINE_FLOATS - SPAN) / at->wide);
     rp_launch launch;
     rp_err err = begin(call, v, "correlate_flat", &launch);
     if (err != RP_OK) {
@@ -134,7 +145,7 @@ static rp_err correlate(const rp_layer_call *call, const rp_conv *v, const plan 
     rp_arg_u32(&launch, to->turned ? v->k : v->c);
     rp_arg_u32(&launch, v->h);
     rp_arg_u32(&launch, v->w);
-    rp_arg_u32(&launch, divide_up(v->h, strips));
+    rp_arg_u32(&launch, strip_rows(v->h, at->wide));
     rp_arg_u32(&launch, LINE_FLOATS);
     rp_arg_u32(&launch, to->add);
     rp_arg_u32(&launch, to->relu);

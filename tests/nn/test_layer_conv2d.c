@@ -108,41 +108,57 @@ static void large_batches_are_walked(void **state) {
     }
 }
 
-/* On a CPU few channels go another way than matrix products: images of any size, whole and broken
- * blocks of channels and vectors, several blocks of images. */
+/* Forward; backward; then gradients added, asked for one by one. */
+static void run_adding(layer_rig *rig) {
+    run_few(rig, rig->call.n);
+    rig->call.accumulate = true;
+    rig->call.dx_add[0] = true;
+    rig->call.want_dw = false;
+    expect_ok(rig->layer.kind->backward(&rig->call));
+    rig->call.want_dw = true;
+    rig->call.want_dx = false;
+    expect_ok(rig->layer.kind->backward(&rig->call));
+}
+
+static void expect_same(layer_rig *got, const rp_tensor *got_of, layer_rig *want,
+                        const rp_tensor *want_of) {
+    const float *a = rig_read(got, got_of);
+    const float *b = rig_read(want, want_of);
+    expect_close_all(a, b, rp_shape_count(&want_of->shape), 1e-5, 1e-3);
+}
+
+/* On a CPU few channels go another way than matrix products: whole and broken blocks of channels
+ * and vectors, several strips of a plane, several blocks of images. */
 static void ways_agree(void **state) {
     (void)state;
     const struct {
         const char *keys;
         uint32_t n, c, h, w;
     } cases[] = {
-        {"{kind: conv2d, out: 9, kernel: 3, pad: 1}", 3, 5, 7, 6},
-        {"{kind: conv2d, out: 17, kernel: 5, pad: 2}", 2, 3, 5, 19},
-        {"{kind: conv2d, out: 2, kernel: 3, pad: 1}", 1, 1, 1, 1},
+        {"{kind: conv2d, out: 9, kernel: 3, pad: 1}", 2, 5, 7, 7},
+        {"{kind: conv2d, out: 17, kernel: 5, pad: 2}", 1, 3, 5, 21},
         {"{kind: conv2d, out: 8, kernel: 3, pad: 1}", 40, 8, 28, 28},
-        {"{kind: conv2d, out: 64, kernel: 3, pad: 1}", 9, 63, 32, 33},
+        {"{kind: conv2d, out: 32, kernel: 3, pad: 1}", 18, 31, 32, 33},
         {"{kind: conv2d, out: 3, kernel: 3, pad: 1}", 2, 2, 5, 470},
     };
-    const size_t count = expect_small() ? 3 : sizeof cases / sizeof *cases;
+    const size_t count = expect_small() ? 2 : sizeof cases / sizeof *cases;
     for (size_t i = 0; i < count; i++) {
         const rp_shape in = rp_shape_3(cases[i].c, cases[i].h, cases[i].w);
         layer_rig rig[2];
         for (int choice = RP_GEMM_CLBLAST; choice <= RP_GEMM_PANEL; choice++) {
             rp_device_choose_gemm(golden_device(), (rp_gemm_choice)choice);
             rig_open(&rig[choice], "way", cases[i].keys, cases[i].n, &in, 1);
-            run_few(&rig[choice], cases[i].n);
+            run_adding(&rig[choice]);
         }
-        const rp_tensor *const of[][2] = {{&rig[0].y, &rig[1].y},
-                                          {&rig[0].dx[0], &rig[1].dx[0]},
-                                          {&rig[0].dparam[0], &rig[1].dparam[0]},
-                                          {&rig[0].dparam[1], &rig[1].dparam[1]}};
-        for (size_t j = 0; j < sizeof of / sizeof *of; j++) {
-            const float *want = rig_read(&rig[0], of[j][0]);
-            const float *got = rig_read(&rig[1], of[j][1]);
-            expect_close_all(got, want, rp_shape_count(&of[j][0]->shape), 1e-5, 1e-3);
+        layer_rig *const clblast = &rig[RP_GEMM_CLBLAST];
+        layer_rig *const panel = &rig[RP_GEMM_PANEL];
+        expect_same(panel, &panel->y, clblast, &clblast->y);
+        expect_same(panel, &panel->dx[0], clblast, &clblast->dx[0]);
+        for (int p = 0; p < 2; p++) {
+            expect_same(panel, &panel->dparam[p], clblast, &clblast->dparam[p]);
         }
-        rig_close(&rig[1]);
-        rig_close(&rig[0]);
+        rig_close(panel);
+        rig_close(clblast);
     }
 }
 
