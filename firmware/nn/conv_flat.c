@@ -23,16 +23,12 @@ typedef struct {
     uint32_t chunk;  /* images of one first-level sum of the gradient of the weights */
 } plan;
 
-static uint32_t divide_up(uint32_t a, uint32_t b) {
-    return (a + b - 1) / b;
-}
-
 static uint32_t smaller(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
 
 static uint64_t taps_floats(const rp_conv *v, uint32_t outs, uint32_t sources) {
-    return (uint64_t)divide_up(outs, OUTS) * OUTS * sources * v->taps;
+    return (uint64_t)rp_layer_divide_up(outs, OUTS) * OUTS * sources * v->taps;
 }
 
 static plan plan_of(const rp_conv *v, uint64_t first) {
@@ -49,15 +45,15 @@ static plan plan_of(const rp_conv *v, uint64_t first) {
     made.dy = made.x + made.images * v->c * made.plane;
     made.turned =
         made.dy + made.images * v->k * made.plane + SPAN; /* a last vector may end there */
-    made.part =
-        made.turned + (uint64_t)made.images * divide_up(v->k, WIDE_OUTS) * WIDE_OUTS * v->h * v->w;
-    made.end = made.part + (uint64_t)divide_up(v->n, made.chunk) * v->k * v->c * v->taps;
+    made.part = made.turned + (uint64_t)made.images * rp_layer_divide_up(v->k, WIDE_OUTS) *
+                                  WIDE_OUTS * v->h * v->w;
+    made.end = made.part + (uint64_t)rp_layer_divide_up(v->n, made.chunk) * v->k * v->c * v->taps;
     return made;
 }
 
 /* Rows of the strips that a plane is done in: of one height, as few as fit. */
 static uint32_t strip_rows(uint32_t h, uint32_t wide) {
-    return divide_up(h, divide_up(h, (LINE_FLOATS - SPAN) / wide));
+    return rp_layer_divide_up(h, rp_layer_divide_up(h, (LINE_FLOATS - SPAN) / wide));
 }
 
 /* Small planes leave most of a vector to the columns between the rows. */
@@ -116,7 +112,8 @@ static rp_err pack_taps(const rp_layer_call *call, const rp_conv *v, const plan 
     rp_arg_buffer(&launch, call->param[RP_CONV_WEIGHT]->buffer);
     rp_arg_u32(&launch, outs);
     rp_arg_u32(&launch, turned);
-    return rp_launch_run(&launch, 2, (size_t[]){divide_up(outs, OUTS), turned ? v->k : v->c},
+    return rp_launch_run(&launch, 2,
+                         (size_t[]){rp_layer_divide_up(outs, OUTS), turned ? v->k : v->c},
                          (size_t[]){1, 1});
 }
 
@@ -150,7 +147,8 @@ static rp_err correlate(const rp_layer_call *call, const rp_conv *v, const plan 
     rp_arg_u32(&launch, to->add);
     rp_arg_u32(&launch, to->relu);
     rp_arg_local(&launch, OUTS * LINE_FLOATS * sizeof(float));
-    return rp_launch_run(&launch, 2, (size_t[]){divide_up(outs, OUTS), images}, (size_t[]){1, 1});
+    return rp_launch_run(&launch, 2, (size_t[]){rp_layer_divide_up(outs, OUTS), images},
+                         (size_t[]){1, 1});
 }
 
 static rp_err turn_planes(const rp_layer_call *call, const rp_conv *v, const plan *at, rp_rows dy,
@@ -166,7 +164,7 @@ static rp_err turn_planes(const rp_layer_call *call, const rp_conv *v, const pla
     rp_arg_u64(&launch, dy.first);
     rp_arg_u32(&launch, v->k);
     rp_arg_u32(&launch, v->h * v->w);
-    return rp_launch_run(&launch, 2, (size_t[]){divide_up(v->k, WIDE_OUTS), images},
+    return rp_launch_run(&launch, 2, (size_t[]){rp_layer_divide_up(v->k, WIDE_OUTS), images},
                          (size_t[]){1, 1});
 }
 
@@ -190,8 +188,9 @@ static rp_err sum_weight(const rp_layer_call *call, const rp_conv *v, const plan
     rp_arg_u32(&launch, v->h);
     rp_arg_u32(&launch, v->w);
     return rp_launch_run(&launch, 3,
-                         (size_t[]){divide_up(images, at->chunk), divide_up(v->k, WIDE_OUTS),
-                                    divide_up(v->c, planes)},
+                         (size_t[]){rp_layer_divide_up(images, at->chunk),
+                                    rp_layer_divide_up(v->k, WIDE_OUTS),
+                                    rp_layer_divide_up(v->c, planes)},
                          (size_t[]){1, 1, 1});
 }
 
@@ -242,7 +241,7 @@ rp_err rp_conv_flat_backward(const rp_layer_call *call, const rp_conv *v, rp_row
     }
     if (call->want_dw) {
         RP_TRY(rp_layer_sum_parts(call, call->dparam[RP_CONV_WEIGHT]->buffer, at.part,
-                                  v->k * v->c * v->taps, divide_up(v->n, at.chunk)));
+                                  v->k * v->c * v->taps, rp_layer_divide_up(v->n, at.chunk)));
     }
 fail:
     return err;

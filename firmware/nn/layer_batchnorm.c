@@ -9,7 +9,7 @@
  * trap  torchgpipe adds up x and x^2; mean and sum of squared deviations say the same and do not
  *       cancel, so these lie in the SCRATCH parameters. */
 #include "device/program.h"
-#include "nn/layer.h"
+#include "nn/layer_common.h"
 
 enum {
     WEIGHT,
@@ -39,25 +39,24 @@ typedef struct {
     uint32_t n, channels, pixels, images, piece, chunks, lanes;
 } grid;
 
-static uint32_t divide_up(uint32_t a, uint32_t b) {
-    return (a + b - 1) / b;
-}
-
 static grid grid_of(const rp_shape *in, uint32_t n) {
     const uint32_t pixels = (uint32_t)rp_shape_count(in) / in->dim[0];
     grid g = {.n = n, .channels = in->dim[0], .pixels = pixels, .lanes = 1};
     if (pixels == 1) {
         g.images = COLUMN_ROWS;
         g.piece = 1;
-        g.chunks = divide_up(n, COLUMN_ROWS);
+        g.chunks = rp_layer_divide_up(n, COLUMN_ROWS);
     } else if (pixels <= CHUNK_ELEMENTS) {
         g.images = CHUNK_ELEMENTS / pixels;
         g.piece = pixels;
-        g.chunks = divide_up(n, g.images);
+        g.chunks = rp_layer_divide_up(n, g.images);
     } else {
         g.images = 1;
-        g.piece = divide_up(divide_up(pixels, divide_up(pixels, CHUNK_ELEMENTS)), LANES) * LANES;
-        g.chunks = n * divide_up(pixels, g.piece);
+        g.piece =
+            rp_layer_divide_up(
+                rp_layer_divide_up(pixels, rp_layer_divide_up(pixels, CHUNK_ELEMENTS)), LANES) *
+            LANES;
+        g.chunks = n * rp_layer_divide_up(pixels, g.piece);
     }
     while (g.lanes < GROUP_ITEMS && g.lanes * LANES < g.piece) {
         g.lanes *= 2;
@@ -157,7 +156,8 @@ static rp_err run_chunks(rp_launch *launch, const grid *g, int add) {
         rp_arg_u32(launch, (uint32_t)add);
     }
     if (g->pixels == 1) {
-        return rp_launch_run(launch, 2, (size_t[]){divide_up(g->channels, LANES), g->chunks},
+        return rp_launch_run(launch, 2,
+                             (size_t[]){rp_layer_divide_up(g->channels, LANES), g->chunks},
                              (size_t[]){1, 1});
     }
     return rp_launch_run(launch, 2, (size_t[]){(size_t)g->chunks * GROUP_ITEMS, g->channels},

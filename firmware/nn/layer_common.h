@@ -17,6 +17,10 @@ rp_err rp_layer_need_image(const rp_layer *layer, const rp_shape *in) RP_MUST_CH
 uint32_t rp_layer_window_count(uint32_t size, uint32_t kernel, uint32_t stride, uint32_t pad,
                                uint32_t dilation);
 
+static inline uint32_t rp_layer_divide_up(uint32_t a, uint32_t b) {
+    return (a + b - 1) / b;
+}
+
 /* "[3, 32, 32]" into text of at least RP_LAYER_SHAPE_TEXT bytes. */
 const char *rp_layer_shape_text(const rp_shape *shape, char *text);
 

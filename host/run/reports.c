@@ -140,6 +140,10 @@ static rp_err steer(rp_controller *c, uint32_t stage, const rp_Header *header, c
     double mean = 0;
     char text[96];
     rp_err err;
+    if (!rp_steer_may_take_effect(step, effect)) {
+        return rp_fail(RP_ERR_PEER, "board %s sent a probe of step %" PRIu64 " for step %" PRIu64,
+                       c->ring.board[stage].name, step, effect);
+    }
     for (size_t i = 0; i < count; i++) {
         const uint32_t param = trained_param(c, stage, i);
         if (param == c->run.model->param_count) {

@@ -85,6 +85,10 @@ static rp_steer_entry *entry_at(rp_steer *steer, uint64_t effect) {
     return entry;
 }
 
+bool rp_steer_may_take_effect(uint64_t step, uint64_t effect) {
+    return effect > step && (double)effect <= STEP_MAX;
+}
+
 double rp_steer_add(rp_steer *steer, uint64_t step, uint64_t effect, uint32_t param,
                     const rp_steer_probe *probe) {
     learn(steer, param, trust_at(steer, step, param), probe);

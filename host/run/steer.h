@@ -39,6 +39,10 @@ rp_err rp_steer_open(rp_arena *arena, uint32_t params, rp_steer *out) RP_MUST_CH
 typedef struct {
     double error, stale, predicted;
 } rp_steer_probe;
+/* Whether a probe of `step` can take effect at `effect`: behind it, and a step that a checkpoint
+ * can hold. What a board says is asked this first. */
+bool rp_steer_may_take_effect(uint64_t step, uint64_t effect);
+
 /* Gives the trust that is in effect from the forward of step `effect` on. The probes of a parameter
  * come in order; those of different stages may overtake each other. */
 double rp_steer_add(rp_steer *steer, uint64_t step, uint64_t effect, uint32_t param,

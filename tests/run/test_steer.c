@@ -140,6 +140,17 @@ static void learns_nothing_from_nothing(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* What no checkpoint could hold, or what is over, is refused before it is taken. */
+static void effects_lie_ahead(void **state) {
+    (void)state;
+    assert_true(rp_steer_may_take_effect(10, 30));
+    assert_true(rp_steer_may_take_effect(10, 11));
+    assert_false(rp_steer_may_take_effect(10, 10));
+    assert_false(rp_steer_may_take_effect(10, 0));
+    assert_false(rp_steer_may_take_effect(10, UINT64_MAX));
+    assert_false(rp_steer_may_take_effect(UINT64_MAX, UINT64_MAX));
+}
+
 /* Sums that run out of doubles (a share of almost nothing was trusted) are no share: fall-back. */
 static void endless_sums_fall_back(void **state) {
     (void)state;
@@ -160,7 +171,7 @@ int main(void) {
         cmocka_unit_test(trust_is_the_best_share),     cmocka_unit_test(falls_back_and_tries_again),
         cmocka_unit_test(stages_may_overtake),         cmocka_unit_test(packs_and_unpacks),
         cmocka_unit_test(learns_nothing_from_nothing), cmocka_unit_test(more_probes_than_before),
-        cmocka_unit_test(endless_sums_fall_back),
+        cmocka_unit_test(endless_sums_fall_back),      cmocka_unit_test(effects_lie_ahead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
