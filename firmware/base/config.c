@@ -162,6 +162,23 @@ rp_node *rp_node_child(const rp_node *map, const char *key) {
     return NULL;
 }
 
+bool rp_node_same(const rp_node *a, const rp_node *b) {
+    if (a->type != b->type || a->count != b->count) {
+        return false;
+    }
+    if (a->type == RP_NODE_SCALAR) {
+        return strcmp(a->text, b->text) == 0;
+    }
+    for (uint32_t i = 0; i < a->count; i++) {
+        const rp_node *item = a->items[i];
+        const rp_node *other = a->type == RP_NODE_MAP ? rp_node_child(b, item->key) : b->items[i];
+        if (!other || !rp_node_same(item, other)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void remember(rp_node *map, const char *key) {
     for (uint32_t i = 0; i < map->asked_count; i++) {
         if (strcmp(map->asked[i], key) == 0) {

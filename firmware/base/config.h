@@ -43,6 +43,9 @@ uint32_t rp_node_count(const rp_node *node); /* of a list or a map */
 rp_node *rp_node_item(const rp_node *node, uint32_t index);
 const char *rp_node_key(const rp_node *node, uint32_t index); /* of a map */
 
+/* Do both say the same? The order of a map's keys, quotes and the style of writing do not count. */
+bool rp_node_same(const rp_node *a, const rp_node *b);
+
 /* The child of a map, or NULL (also when `map` is NULL or no map); marks the key as known. `key` is
  * borrowed as long as the tree lives: hand in literals. */
 rp_node *rp_node_find(rp_node *map, const char *key);

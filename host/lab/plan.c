@@ -69,20 +69,19 @@ static rp_err blame(const rp_lab_plan *plan, const rp_lab_run *run, rp_err err) 
     return rp_node_fail(node, "the run '%s' would not start: %s%s", run->name, message, hint);
 }
 
-static rp_err text_of(rp_arena *arena, const rp_lab_plan *plan, const rp_lab_run *run, char **out) {
+static rp_err settings_of(rp_arena *arena, const rp_lab_plan *plan, const rp_lab_run *run,
+                          rp_node **root) {
     const char **set;
     uint32_t count;
-    rp_node *root;
     rp_err err;
-    RP_TRY(rp_config_read_file(arena, plan->lab->base, &root));
+    RP_TRY(rp_config_read_file(arena, plan->lab->base, root));
     RP_TRY(sets_of(arena, plan, run, &set, &count));
     for (uint32_t i = 0; i < count; i++) {
-        err = rp_config_set(arena, root, set[i]);
+        err = rp_config_set(arena, *root, set[i]);
         if (err != RP_OK) {
             return blame(plan, run, err);
         }
     }
-    RP_TRY(rp_config_text(arena, root, out));
 fail:
     return err;
 }
@@ -91,28 +90,21 @@ fail:
 static rp_err same_file(const rp_lab_plan *plan, const rp_lab_run *run) {
     rp_arena arena;
     rp_arena_init(&arena, "run file", 0);
-    char *text;
-    char *there;
-    FILE *file = NULL;
+    rp_node *wanted;
+    rp_node *there;
     rp_err err;
-    RP_TRY(text_of(&arena, plan, run, &text));
+    RP_TRY(settings_of(&arena, plan, run, &wanted));
     if (access(run->folder, F_OK) != 0) {
         goto fail; /* not begun */
     }
-    size_t bytes = strlen(text);
-    RP_TRY(RP_ARENA_NEW(&arena, bytes + 2, &there));
-    file = fopen(run->file, "re");
-    size_t got = file ? fread(there, 1, bytes + 1, file) : 0;
-    if (got != bytes || memcmp(there, text, bytes) != 0) {
+    RP_TRY(rp_config_read_file(&arena, run->file, &there));
+    if (!rp_node_same(wanted, there)) {
         err = rp_fail(RP_ERR_USAGE,
                       "%s: this run was made with other settings; choose another --out, or remove "
                       "%s to make it again",
                       run->file, run->folder);
     }
 fail:
-    if (file) {
-        (void)fclose(file);
-    }
     rp_arena_finish(&arena);
     return err;
 }
@@ -150,6 +142,7 @@ rp_err rp_lab_plan_write(const rp_lab_plan *plan, const rp_lab_run *run) {
     rp_arena_init(&arena, "run file", 0);
     char *path;
     char *text;
+    rp_node *settings;
     rp_err err;
     RP_TRY(rp_arena_string(&arena, run->file, &path));
     for (size_t i = strlen(plan->folder); path[i]; i++) {
@@ -157,7 +150,8 @@ rp_err rp_lab_plan_write(const rp_lab_plan *plan, const rp_lab_run *run) {
             RP_TRY(make_folder(path, i));
         }
     }
-    RP_TRY(text_of(&arena, plan, run, &text));
+    RP_TRY(settings_of(&arena, plan, run, &settings));
+    RP_TRY(rp_config_text(&arena, settings, &text));
     RP_TRY(write_text(run->file, text));
 fail:
     rp_arena_finish(&arena);

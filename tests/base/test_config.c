@@ -375,6 +375,28 @@ static void written_text_reads_back(void **state) {
     }
 }
 
+static void order_and_style_do_not_count(void **state) {
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        bool same;
+    } cases[] = {
+        {"a: 1\nb: [x, {p: 1, q: 2}]\n", "b:\n  - 'x'\n  - q: 2\n    p: 1\na: 1\n", true},
+        {"a: 1\nb: 2\n", "a: 1\nb: 3\n", false},
+        {"a: 1\nb: 2\n", "a: 1\nc: 2\n", false},
+        {"a: 1\n", "a: 1\nb: 2\n", false},
+        {"a: [1, 2]\n", "a: [2, 1]\n", false},
+        {"a: [1]\n", "a: 1\n", false},
+        {"a: {b: 1}\n", "a: [1]\n", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const rp_node *a = parse(cases[i].a);
+        const rp_node *b = parse(cases[i].b);
+        assert_int_equal(rp_node_same(a, b), cases[i].same);
+        assert_int_equal(rp_node_same(b, a), cases[i].same);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_read),
@@ -388,6 +410,7 @@ int main(void) {
         cmocka_unit_test(files),
         cmocka_unit_test(set_from_the_command_line),
         cmocka_unit_test(written_text_reads_back),
+        cmocka_unit_test(order_and_style_do_not_count),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -128,6 +128,10 @@ class Comparison(lab.Case):
         file = self.lab_file(ONE.replace("[1]", "[1, 2]") + "  more: {schedule: zb-h1}\n")
         _, err = self.lab(file)
         self.assertEqual(err.count("begins"), 2 + 2)
+        # The order in which the base says it does not matter.
+        lines = program.RUN.splitlines(keepends=True)
+        _, err = self.lab(self.lab_file(ONE, "".join(lines[1:] + lines[:1])))
+        self.assertNotIn("begins", err)
         # Other settings under the same names are not mixed in.
         file = self.lab_file(LAB.replace("0.001", "0.002"))
         err = self.refused("lab", file, "--out", "out")
