@@ -6,8 +6,8 @@ static const double GOOD_ENOUGH = 0.98; /* of the best */
  * are a small part. */
 enum { ROUNDS = 24 };
 
-static rp_err replay(const rp_method *method, const rp_sched_shape *shape,
-                     const rp_sched_costs *costs, double *busy) {
+rp_err rp_advance_busy(const rp_method *method, const rp_sched_shape *shape,
+                       const rp_sched_costs *costs, double *busy) {
     rp_arena arena;
     rp_sched_facts facts;
     rp_sched_shape tried = *shape;
@@ -33,7 +33,7 @@ rp_err rp_advance_choose(const rp_method *method, const rp_sched_shape *shape,
     for (uint32_t a = 0; a <= RP_ADVANCE_MAX; a++) {
         rp_method tried = *method;
         rp_method_set_advance(&tried, shape->stages, a);
-        RP_TRY(replay(&tried, shape, costs, &out->busy[a]));
+        RP_TRY(rp_advance_busy(&tried, shape, costs, &out->busy[a]));
         best = out->busy[a] > best ? out->busy[a] : best;
     }
     while (out->advance < RP_ADVANCE_MAX && out->busy[out->advance] < GOOD_ENOUGH * best) {

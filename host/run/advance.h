@@ -20,4 +20,10 @@ typedef struct {
 rp_err rp_advance_choose(const rp_method *method, const rp_sched_shape *shape,
                          const rp_sched_costs *costs, rp_advance_choice *out) RP_MUST_CHECK;
 
+/* The share of the time that a board works, in a run so long that filling and draining hardly
+ * count. `costs` NULL: every op takes as long as any other, and links take no time.
+ * errors  of the replay: FAULT, MEMORY */
+rp_err rp_advance_busy(const rp_method *method, const rp_sched_shape *shape,
+                       const rp_sched_costs *costs, double *busy) RP_MUST_CHECK;
+
 #endif

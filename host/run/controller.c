@@ -130,6 +130,33 @@ static void report_ready(rp_controller *c) {
     rp_record_phase(c->record, text);
 }
 
+/* Who leaves `microbatch` out gets one a step, which most of these schedules can not fill a ring
+ * with. */
+static rp_err hint_microbatch(rp_controller *c) {
+    const rp_runfile *run = &c->run;
+    const rp_sched_kind *kind = run->method.kind;
+    rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
+    double busy;
+    double better;
+    char text[160];
+    rp_err err = RP_OK;
+    if (run->micro < run->batch || !(kind->flushed || kind->accumulates)) {
+        return RP_OK;
+    }
+    RP_TRY(rp_advance_busy(&run->method, &shape, NULL, &busy));
+    shape.micro = (run->batch + run->stages - 1) / run->stages;
+    RP_TRY(rp_advance_busy(&run->method, &shape, NULL, &better));
+    if (better > busy + 0.1) {
+        (void)snprintf(text, sizeof text,
+                       "one microbatch a step keeps the boards %.0f %% busy at best; "
+                       "train.microbatch: %u, %.0f %%",
+                       100 * busy, shape.micro, 100 * better);
+        RP_TRY(rp_record_event(c->record, "hint", c->position.step, text));
+    }
+fail:
+    return err;
+}
+
 static rp_err run_training(rp_controller *c, const rp_train_options *options, int signal_fd) {
     char *start;
     bool states;
@@ -144,6 +171,7 @@ static rp_err run_training(rp_controller *c, const rp_train_options *options, in
         rp_record_open(&c->arena, &c->run, c->folder, options->format, &c->position, &c->record));
     RP_TRY(rp_controller_bring_up(c, options->keys_folder, signal_fd));
     report_ready(c);
+    RP_TRY(hint_microbatch(c));
     RP_TRY(rp_controller_write_folder(c));
     if (start) {
         RP_TRY(rp_checkpoint_load(&c->ring, &c->cut, start, states ? &c->position : NULL));

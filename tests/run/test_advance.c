@@ -63,12 +63,63 @@ static void replicas_follow(void **state) {
     assert_true(choice.busy[RP_ADVANCE_MAX] <= choice.busy[0]);
 }
 
+/* METHODS 13: without a flush every board is busy, if the method has microbatches enough; GPipe has
+ * its M / (M + D - 1). */
+static void methods_keep_boards_busy(void **state) {
+    (void)state;
+    static const struct {
+        const char *schedule;
+        uint32_t micros; /* of a step; 0: one a stage */
+        double busy;     /* 0: at least 0.95 */
+    } cases[] = {
+        {"async", 1, 0},
+        {"pipedream", 1, 0},
+        {"{kind: pipedream, vertical_sync: true}", 1, 0},
+        {"spectrain", 1, 0},
+        {"pipeoptim", 1, 0},
+        {"{kind: pipeoptim, advance: 2}", 1, 0},
+        {"{kind: pipeoptim, weights: stash}", 1, 0},
+        {"ea-pipe", 1, 0},
+        {"{kind: ea-pipe, lean: true}", 1, 0},
+        {"{kind: ea-pipe, replicas: 2, weights: pipeoptim}", 1, 0},
+        {"pipedream-2bw", 0, 0},
+        {"{kind: pipedream-2bw, weights: pipeoptim}", 0, 0},
+        {"xpipe", 0, 0},
+        {"avgpipe", 8, 0}, /* 2 (D - 1) + 1 are in flight */
+        {"gpipe", 1, 1.0 / 4},
+        {"gpipe", 0, 4.0 / 7},
+        {"1f1b", 8, 8.0 / 11},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[128];
+        rp_arena arena;
+        rp_node *root;
+        rp_method method;
+        double busy;
+        const uint32_t micros = cases[i].micros ? cases[i].micros : STAGES;
+        const rp_sched_shape shape = {
+            .stages = STAGES, .batch = 8, .micro = 8 / micros, .epoch_samples = 8};
+        (void)snprintf(text, sizeof text, "schedule: %s", cases[i].schedule);
+        rp_arena_init(&arena, "test", 0);
+        expect_ok(rp_config_read_text(&arena, text, strlen(text), "test", &root));
+        expect_ok(rp_method_parse(root, STAGES, &method));
+        expect_ok(rp_advance_busy(&method, &shape, NULL, &busy));
+        if (cases[i].busy > 0) {
+            expect_close(busy, cases[i].busy, 1e-12, 0);
+        } else if (!(busy >= 0.95)) {
+            fail_msg("%s: %g", text, busy);
+        }
+        rp_arena_finish(&arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(links_without_delay_need_none),
         cmocka_unit_test(each_op_of_delay_needs_one),
         cmocka_unit_test(the_most_is_not_always_enough),
         cmocka_unit_test(replicas_follow),
+        cmocka_unit_test(methods_keep_boards_busy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
