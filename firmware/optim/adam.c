@@ -55,8 +55,9 @@ static void correct_bias(const rp_optim_call *call, uint64_t t, double *rate, do
     *root = sqrt(1.0 - pow(call->optim->beta2, (double)t));
 }
 
-rp_err rp_adam_step(const rp_optim_call *call, bool decoupled) {
+rp_err rp_adam_step(const rp_optim_call *call) {
     const rp_optim *optim = call->optim;
+    const bool decoupled = optim->kind->decoupled;
     const double decay = optim->weight_decay;
     double rate;
     double root;
@@ -85,9 +86,9 @@ fail:
     return err;
 }
 
-rp_err rp_adam_predict(const rp_optim_call *call, rp_buffer *out, float s, bool decoupled) {
+rp_err rp_adam_predict(const rp_optim_call *call, rp_buffer *out, float s) {
     const rp_optim *optim = call->optim;
-    const bool decays = decoupled && optim->predict_decay;
+    const bool decays = optim->kind->decoupled && optim->predict_decay;
     double rate;
     double root;
     rp_launch launch;

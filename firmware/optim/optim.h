@@ -61,6 +61,7 @@ struct rp_optim_kind {
      * not touched. t = steps applied so far; t == 0: a copy. errors USAGE when !predicts and the
      * kind needs it. source METHODS 5.1 */
     rp_err (*predict)(const rp_optim_call *call, rp_buffer *out, float s);
+    bool decoupled; /* weight_decay shrinks the weights beside the gradient's step, not through g */
 };
 
 extern const rp_optim_kind *const rp_optim_kinds[];

@@ -8,20 +8,12 @@ static rp_err parse(rp_optim *optim, rp_node *keys) {
     return rp_adam_parse(optim, keys, 0.0);
 }
 
-static rp_err step(const rp_optim_call *call) {
-    return rp_adam_step(call, false);
-}
-
-static rp_err predict(const rp_optim_call *call, rp_buffer *out, float s) {
-    return rp_adam_predict(call, out, s, false);
-}
-
 const rp_optim_kind rp_optim_adam = {
     .name = "adam",
     .source = "Kingma & Ba 2015; torch.optim.Adam; prediction: PipeOptim, METHODS 5.1",
     .state_names = rp_adam_state_names,
     .state_count = rp_adam_state_count,
     .parse = parse,
-    .step = step,
-    .predict = predict,
+    .step = rp_adam_step,
+    .predict = rp_adam_predict,
 };

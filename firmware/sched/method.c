@@ -147,6 +147,11 @@ static rp_err check(const rp_node *node, uint32_t stages, const rp_method *m) {
                             "expected current, stash or pipeoptim",
                             rule, m->kind->name);
     }
+    if (m->kind->average == RP_AVERAGE_REFERENCE && m->replicas == 1 && !m->alpha_given) {
+        return rp_node_fail(node, "replicas: 1: with `alpha` 1 / replicas the only model would "
+                                  "become the reference of one update before; use more replicas, "
+                                  "or say `alpha`");
+    }
     if (m->weights != RP_WEIGHTS_CURRENT && stages == 1) {
         return rp_node_fail(node,
                             "weights: %s: on one board no update comes between a forward and its "

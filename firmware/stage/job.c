@@ -128,6 +128,13 @@ rp_err rp_method_fit(const rp_method *method, rp_optim *optim, const rp_node *no
     optim->rule = method->weights == RP_WEIGHTS_XPIPE      ? RP_PREDICT_XPIPE
                   : method->horizon == RP_HORIZON_RELEASED ? RP_PREDICT_RELEASED
                                                            : RP_PREDICT_OWN;
+    if (method->decay && !(optim->kind->decoupled && optim->weight_decay > 0)) {
+        return rp_node_fail(node,
+                            "schedule has decay: true, the prediction of a decay that acts beside "
+                            "the gradient, and %s has none here; expected adamw with weight_decay, "
+                            "or drop `decay`",
+                            optim->kind->name);
+    }
     if (!method->kind->flushed && optim->clip_norm > 0) {
         return rp_node_fail(node,
                             "clip_norm: is the norm over all stages, and with schedule %s no step "

@@ -1,5 +1,7 @@
 #include "case.h"
 
+#include <math.h>
+
 static void equals_pytorch(void **state) {
     (void)state;
     optim_golden_each("adam");
@@ -57,12 +59,74 @@ static void far_from_the_start(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* What predict() must give, in double from METHODS: XPipe corrects the moments by 1 - beta whatever
+ * t is (6), PipeOptim by 1 - beta^t (5.1), and `decay` shrinks W for every step ahead (5.1,
+ * FTPipe).
+ */
+static double predicted(const rp_optim *optim, double w, const double moment[2], double t,
+                        double s) {
+    const double power = optim->rule == RP_PREDICT_XPIPE ? 1 : t;
+    const double mean = moment[0] / (1 - pow(optim->beta1, power));
+    const double square = moment[1] / (1 - pow(optim->beta2, power));
+    const double kept = optim->predict_decay ? pow(1 - optim->lr * optim->weight_decay, s) : 1;
+    return w * kept - s * optim->lr * mean / (sqrt(square) + optim->eps);
+}
+
+/* Behind each of 5 steps, some updates ahead; a trusted share makes fractions of them. The decay is
+ * large, and eps as large as the root of a square, so that neither can be in the wrong place. */
+static void predicts_by_the_formula(const char *kind, rp_predict_rule rule, bool decay) {
+    enum { COUNT = 19, STEPS = 5 };
+    static const double aheads[] = {1, 2.5, 7};
+    float w[COUNT], g[COUNT], out[COUNT];
+    double want[COUNT], moment[COUNT][2] = {{0}};
+    char text[128];
+    rp_optim optim;
+    optim_case c;
+    rp_arena arena;
+    rp_arena_init(&arena, "predicts", 0);
+    (void)snprintf(text, sizeof text, "{kind: %s, lr: 0.1, weight_decay: 0.5, eps: 0.2}", kind);
+    expect_ok(optim_case_parse(&arena, text, &optim));
+    optim.rule = rule;
+    optim.predict_decay = decay;
+    optim_case_open(&c, &optim, COUNT);
+    golden_values("w", COUNT, w);
+    optim_case_write(c.call.w, w, COUNT);
+    for (int t = 1; t <= STEPS; t++) {
+        golden_values(t % 2 ? "odd" : "even", COUNT, g);
+        for (size_t i = 0; i < COUNT; i++) {
+            const double d = (double)g[i] + (optim.kind->decoupled ? 0 : 0.5 * (double)w[i]);
+            moment[i][0] = 0.9 * moment[i][0] + 0.1 * d;
+            moment[i][1] = 0.999 * moment[i][1] + 0.001 * d * d;
+        }
+        optim_case_step(&c, g);
+        optim_case_read(c.call.w, w, COUNT);
+        for (size_t a = 0; a < sizeof aheads / sizeof *aheads; a++) {
+            for (size_t i = 0; i < COUNT; i++) {
+                want[i] = predicted(&optim, (double)w[i], moment[i], t, aheads[a]);
+            }
+            expect_ok(optim.kind->predict(&c.call, c.out, (float)aheads[a]));
+            optim_case_read(c.out, out, COUNT);
+            expect_close_all(out, want, COUNT, 1e-5, 1e-6);
+        }
+    }
+    optim_case_close(&c);
+    rp_arena_finish(&arena);
+}
+
+static void predictions(void **state) {
+    (void)state;
+    predicts_by_the_formula("adam", RP_PREDICT_OWN, false);
+    predicts_by_the_formula("adam", RP_PREDICT_XPIPE, false);
+    predicts_by_the_formula("adamw", RP_PREDICT_OWN, false);
+    predicts_by_the_formula("adamw", RP_PREDICT_OWN, true);
+    predicts_by_the_formula("adamw", RP_PREDICT_XPIPE, false);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_pytorch),
-        cmocka_unit_test(options),
-        cmocka_unit_test(bad_options),
-        cmocka_unit_test(far_from_the_start),
+        cmocka_unit_test(equals_pytorch), cmocka_unit_test(options),
+        cmocka_unit_test(bad_options),    cmocka_unit_test(far_from_the_start),
+        cmocka_unit_test(predictions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,6 +129,7 @@ static void bad_files_are_refused(void **state) {
     refused_changed("boards: 2", "boards: 40", "layers");
     refused_changed("kind: adam", "kind: adamm", "adamm");
     refused_changed("schedule: 1f1b\n", "schedule: 1f1c\n", "1f1c");
+    refused_changed("schedule: 1f1b\n", "schedule: async\n", "clip_norm: is the norm over all");
     refused_changed("cross-entropy", "hinge", "hinge");
     refused_changed("cross-entropy", "mse", "");
     refused_changed("cut: auto", "cut: [nowhere]", "nowhere");

@@ -27,8 +27,29 @@ static void combinations(void **state) {
     expect_ok(parse_method("{kind: ea-pipe, replicas: 2, weights: pipeoptim}", 4, &method));
     assert_int_equal(parse_method("{kind: ea-pipe, weights: pipeoptim}", 4, &method), RP_ERR_USAGE);
     assert_non_null(strstr(rp_err_message(), "no replica is updated"));
-    assert_int_equal(parse_method("{kind: ea-pipe, replicas: 2, weights: double}", 4, &method),
-                     RP_ERR_USAGE);
+}
+
+/* Of a combination that makes no sense the message says why. */
+static void refusals_give_reasons(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *reason;
+    } cases[] = {
+        {"{kind: ea-pipe, replicas: 2, weights: double}", "versions of one model"},
+        {"{kind: ea-pipe, replicas: 2, weights: entry}", "versions of one model"},
+        {"{kind: ea-pipe, replicas: 2, weights: spectrain}", "versions of one model"},
+        {"{kind: avgpipe, weights: xpipe}", "versions of one model"},
+        {"{kind: pipedream, vertical_sync: true, weights: stash}", "exclude each other"},
+        {"{kind: 1f1b, weights: stash}", "flushes"},
+        {"{kind: avgpipe, replicas: 1}", "reference of one update before"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rp_method method;
+        assert_int_equal(parse_method(cases[i].text, 4, &method), RP_ERR_USAGE);
+        if (!strstr(rp_err_message(), cases[i].reason)) {
+            fail_msg("%s: %s", cases[i].text, rp_err_message());
+        }
+    }
 }
 
 /* What a refusal advises can be done, and then there is nothing to refuse. */
@@ -49,6 +70,9 @@ static void refusals_give_advice(void **state) {
          "{kind: ea-pipe, replicas: 2, weights: pipeoptim, advance: 1}", 4},
         {"{kind: ea-pipe, weights: stash, replicas: 2, lean: true}", "drop one of the two",
          "{kind: ea-pipe, weights: stash, replicas: 2}", 4},
+        {"{kind: avgpipe, replicas: 1}", "use more replicas", "{kind: avgpipe, replicas: 2}", 4},
+        {"{kind: avgpipe, replicas: 1}", "say `alpha`", "{kind: avgpipe, replicas: 1, alpha: 0.5}",
+         4},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rp_method method;
@@ -81,6 +105,7 @@ int main(void) {
         UNFLUSHED_TESTS,
         cmocka_unit_test(defaults),
         cmocka_unit_test(combinations),
+        cmocka_unit_test(refusals_give_reasons),
         cmocka_unit_test(refusals_give_advice),
         cmocka_unit_test(no_gap_inside_a_replica),
     };

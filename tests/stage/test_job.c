@@ -45,6 +45,29 @@ static void bad_jobs_name_the_key(void **state) {
     expect_err(parse_changed("cross-entropy", "mse"), RP_ERR_USAGE); /* 2 outputs, 1 column */
 }
 
+/* `decay: true` where no decay acts beside the gradient would do nothing. */
+static void only_a_decay_is_predicted(void **state) {
+    (void)state;
+    static const struct {
+        const char *optimizer, *decay;
+        rp_err want;
+    } cases[] = {
+        {"kind: adamw, lr: 0.1", "true", RP_OK},
+        {"kind: adamw, lr: 0.1, weight_decay: 0", "true", RP_ERR_USAGE},
+        {"kind: adam, lr: 0.1, weight_decay: 0.1", "true", RP_ERR_USAGE},
+        {"kind: sgd, lr: 0.1, weight_decay: 0.1", "true", RP_ERR_USAGE},
+        {"kind: rmsprop, lr: 0.1", "true", RP_ERR_USAGE},
+        {"kind: rmsprop, lr: 0.1", "false", RP_OK},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char to[256];
+        (void)snprintf(to, sizeof to, "{%s}\nschedule: {kind: pipeoptim, decay: %s}",
+                       cases[i].optimizer, cases[i].decay);
+        expect_err(parse_changed("{kind: sgd, lr: 0.1}\nschedule: gpipe", to), cases[i].want);
+        assert_true(cases[i].want == RP_OK || strstr(rp_err_message(), "drop `decay`"));
+    }
+}
+
 /* Sums over the microbatches of a step would mix with those of the next one. */
 static void deferred_statistics_need_a_flush(void **state) {
     (void)state;
@@ -83,6 +106,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_job),
         cmocka_unit_test(bad_jobs_name_the_key),
+        cmocka_unit_test(only_a_decay_is_predicted),
         cmocka_unit_test(deferred_statistics_need_a_flush),
         cmocka_unit_test(a_verdict_is_waited_for_when_it_matters),
     };
