@@ -513,8 +513,9 @@ static rp_err average_after(rp_stage *stage, rp_buffer *x, bool due) {
 rp_err rp_stage_run_update(rp_stage *stage, const rp_version_step *by, uint64_t step,
                            float grad_scale) {
     const rp_method *method = &stage->job->method;
-    const uint64_t own = step / stage->versions.replicas; /* updates of the replica before it */
-    const bool due = method->kind->average != RP_AVERAGE_NONE && (own + 1) % method->period == 0;
+    /* updates of the replica when the term is taken: algorithm 1 of EASGD asks its clock before */
+    const uint64_t own = step / stage->versions.replicas + !method->before;
+    const bool due = method->kind->average != RP_AVERAGE_NONE && own % method->period == 0;
     rp_optim_call call = optim_call(stage, by->replica, &stage->weights[by->to], step);
     rp_err err;
     call.grad_scale = grad_scale;

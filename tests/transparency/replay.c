@@ -404,13 +404,14 @@ static rp_err read_gradient(replay *r, board *b, uint32_t step) {
 }
 
 /* The optimiser's step of replica n mod R, and the average if (n / R + 1) mod tau == 0
- * (METHODS 9; 8). */
+ * (METHODS 9; 8), or with `before` if n / R mod tau == 0 (METHODS 7, algorithm 1). */
 static rp_err update(replay *r, board *b, uint32_t n) {
     const rp_method *method = &r->run.method;
     const uint32_t step = r->micro[n].step;
     const uint32_t replica = step % b->replicas;
     const bool averages = method->kind->average != RP_AVERAGE_NONE;
-    const bool due = averages && (step / b->replicas + 1) % method->period == 0;
+    const uint32_t own = step / b->replicas;
+    const bool due = averages && (method->before ? own : own + 1) % method->period == 0;
     rp_optim_call call;
     rp_err err;
     RP_ASSERT(step == b->updates);

@@ -1,4 +1,5 @@
-"""Golden vectors of all methods (METHODS 17): four scalar stages, computed elsewhere in double.
+"""Golden vectors of all methods (METHODS 17): four scalar stages, computed elsewhere in double, or
+here for the methods that section 17 has no vector of.
 
 y_k = w_k y_{k-1}, loss (y_4 - t)^2 / 2, so half the learning rate with `loss: mse` (not with Adam,
 whose step does not depend on the scale of the loss); 12 samples, one fill and one drain. GPipe,
@@ -26,6 +27,115 @@ CENTRE = [0.976994579397, 0.874390570720, 1.079114738302, 1.028106237068]
 REPLICAS_OF_STAGE_0 = [0.975732151925, 0.974944565108, 0.974535495777, 0.973902959858]
 TOLERANCE = 1e-6
 SAMPLE_BY_SAMPLE = ("train.batch=1", "train.microbatch=1")
+
+
+class Momentum:
+    """One weight and its optimiser: the run file's sgd."""
+
+    def __init__(self, weight):
+        self.w, self.m, self.v, self.t = weight, 0.0, 0.0, 0
+
+    def step(self, g):
+        self.m = 0.9 * self.m + g
+        self.w -= 0.01 * self.m
+
+
+class Adam(Momentum):
+    """lr 0.02; predicts as XPipe does, corrected by 1 - beta (METHODS 6)."""
+
+    def step(self, g):
+        self.t += 1
+        self.m = 0.9 * self.m + 0.1 * g
+        self.v = 0.999 * self.v + 0.001 * g * g
+        mean, square = self.m / (1 - 0.9 ** self.t), self.v / (1 - 0.999 ** self.t)
+        self.w -= 0.02 * mean / (math.sqrt(square) + 1e-8)
+
+    def ahead(self, s):
+        mean, square = self.m / (1 - 0.9), self.v / (1 - 0.999)
+        return self.w - s * 0.02 * mean / (math.sqrt(square) + 1e-8)
+
+
+def alone(x, _centre, g, _clock):
+    """One model; every rule of averaging steps x and gives the centre (here: the model)."""
+    x.step(g)
+    return x.w
+
+
+def elastic(x, centre, g, _clock):
+    """METHODS 9, alpha 0.225, behind the step."""
+    x.step(g)
+    e = 0.225 * (x.w - centre)
+    x.w -= e
+    return centre + e
+
+
+def elastic_before(x, centre, g, clock):
+    """EASGD, algorithm 1 (METHODS 7): alpha 0.3, period 2; `clock`: the steps of x until now."""
+    e = 0.3 * (x.w - centre) if clock % 2 == 0 else 0.0
+    x.step(g)
+    x.w -= e
+    return centre + e
+
+
+def reference(x, centre, g, _clock):
+    """AvgPipe (METHODS 8) with P = 2."""
+    before = x.w
+    x.step(g)
+    moved = x.w - before
+    x.w = 0.5 * x.w + 0.5 * centre
+    return centre + moved / 2
+
+
+def order(micros, warm, steps_open):
+    """METHODS 1: a warm-up, then forward, backward, and an update behind a step's last backward. No
+    forward of a step whose replica waits for its update. micros: the step of each microbatch."""
+    ops, f = [], 0
+    for n, step in enumerate(micros):
+        while f < len(micros) and f <= n + warm and micros[f] - step < steps_open:
+            ops.append(("F", f))
+            f += 1
+        ops.append(("B", n))
+        if n + 1 == len(micros) or micros[n + 1] != step:
+            ops.append(("U", n))
+    return ops
+
+
+def simulate(inputs, model=Momentum, average=alone, replicas=1, *, size=1, advance=0,
+             steps_open=None, ahead=((0,) * 4,) * 2):
+    """Trains the chain, `size` microbatches of one sample a step. A step's first microbatch looks
+    `ahead` (by direction and stage), the others see what it saw. Gives centre and replicas by
+    stage."""
+    micros = [n // size for n in range(len(inputs))]
+    models = [[model(w) for _ in range(replicas)] for w in START]
+    centre, grads = list(START), [0.0] * 4
+    ops = [order(micros, (3 - k) * (1 + advance), steps_open or replicas) for k in range(4)]
+    out, back, seen = {}, {}, {}
+
+    def weight(k, n, direction):
+        if n % size == 0:
+            x, s = models[k][micros[n] % replicas], ahead[direction][k]
+            seen[k, direction] = x.ahead(s) if s else x.w
+        return seen[k, direction]
+
+    while any(ops):
+        for k in range(4):
+            while ops[k]:
+                kind, n = ops[k][0]
+                x = inputs[n] if k == 0 else out.get((k - 1, n))
+                if kind == "F" and x is not None:
+                    out[k, n] = weight(k, n, 0) * x
+                elif kind == "B" and (k == 3 or (k + 1, n) in back):
+                    dy = 2 * (out[3, n] - 0.5 * inputs[n]) / size if k == 3 else back[k + 1, n]
+                    back[k, n] = dy * weight(k, n, 1)
+                    grads[k] += dy * x
+                elif kind == "U":
+                    of = models[k][micros[n] % replicas]
+                    centre[k] = average(of, centre[k], grads[k], micros[n] // replicas)
+                    grads[k] = 0.0
+                else:
+                    break
+                ops[k].pop(0)
+    return centre, [[x.w for x in xs] for xs in models]
 
 
 class Chain(RingCase):
@@ -68,6 +178,11 @@ cut: [d1, d2, d3]
         got = read_safetensors(self.dir / out / "weights.safetensors")
         self.compare(got, [f"d{i}.weight" for i in range(4)], want, f"{schedule} {sets}")
         return out, summary
+
+    def check_replicas(self, out, stage, want):
+        last = sorted((self.dir / out / "checkpoint").glob("step-*.safetensors"))[-1]
+        names = [f"replica.{r}.d{stage}.weight" for r in range(len(want))]
+        self.compare(read_safetensors(last), names, want, f"replicas of stage {stage}")
 
 
 class Golden(Chain):
@@ -117,9 +232,40 @@ class Golden(Chain):
     def test_ea_pipe(self):
         out, _ = self.check(CENTRE, "{kind: ea-pipe, replicas: 4, alpha: 0.225, period: 1}",
                             *SAMPLE_BY_SAMPLE, "optimizer={kind: sgd, lr: 0.01}")
-        last = sorted((self.dir / out / "checkpoint").glob("step-*.safetensors"))[-1]
-        names = [f"replica.{r}.d0.weight" for r in range(4)]
-        self.compare(read_safetensors(last), names, REPLICAS_OF_STAGE_0, "replicas of stage 0")
+        self.check_replicas(out, 0, REPLICAS_OF_STAGE_0)
+
+    def test_the_simulation_knows_the_vectors(self):
+        class Plain(Momentum):
+            def step(self, g):
+                self.w -= 0.01 * g
+
+        for want, got in ((SEQUENTIAL, simulate(INPUTS, steps_open=1)),
+                          (ASYNC, simulate(INPUTS, steps_open=12)),
+                          (FLUSHED, simulate(INPUTS, size=4, steps_open=1)),
+                          (CENTRE, simulate(INPUTS, Plain, elastic, 4))):
+            for a, b in zip(got[0], want):
+                self.assertTrue(abs(a - b) <= 1e-11, f"{got[0]} is not {want}")
+
+    def test_xpipe(self):
+        # METHODS 6, D = 4, T = 2: 2, 2, 1.5, 1.25 and 0.5, 0.5, 1, 1, halves to even
+        want, _ = simulate(INPUTS, Adam, size=2, steps_open=12,
+                           ahead=((2, 2, 2, 1), (0, 0, 1, 1)))
+        self.check(want, "xpipe", "train.batch=2", "train.microbatch=1",
+                   "optimizer={kind: adam, lr: 0.02}")
+
+    def test_avgpipe(self):
+        want, replicas = simulate(INPUTS, Momentum, reference, 2, advance=1)
+        out, _ = self.check(want, "avgpipe", *SAMPLE_BY_SAMPLE)
+        for stage in range(4):
+            self.check_replicas(out, stage, replicas[stage])
+
+    def test_ea_pipe_before_the_step_every_second(self):
+        want, replicas = simulate(INPUTS, Momentum, elastic_before, 2)
+        out, _ = self.check(
+            want, "{kind: ea-pipe, replicas: 2, alpha: 0.3, period: 2, order: before}",
+            *SAMPLE_BY_SAMPLE)
+        for stage in range(4):
+            self.check_replicas(out, stage, replicas[stage])
 
 
 class Invariants(Chain):
@@ -127,16 +273,19 @@ class Invariants(Chain):
 
     def weights(self, schedule, *sets):
         out, _ = self.run_schedule(schedule, *SAMPLE_BY_SAMPLE, *sets)
-        got = read_safetensors(self.dir / out / "weights.safetensors")
+        return self.weights_of(self.dir / out / "weights.safetensors")
+
+    def weights_of(self, path):
+        got = read_safetensors(path)
         return [got[f"d{i}.weight"][0] for i in range(4)]
 
     def test_alpha_0_is_independent_replicas(self):
-        got = self.weights("{kind: ea-pipe, alpha: 0}")
-        self.assertEqual(got, self.start_as_read())
-
-    def start_as_read(self):
-        got = read_safetensors(self.dir / "start.safetensors")
-        return [got[f"d{i}.weight"][0] for i in range(4)]
+        out, _ = self.run_schedule("{kind: ea-pipe, alpha: 0}", *SAMPLE_BY_SAMPLE)
+        self.assertEqual(self.weights_of(self.dir / out / "weights.safetensors"),
+                         self.weights_of(self.dir / "start.safetensors"))
+        streams = [simulate(INPUTS[r::4], steps_open=1)[0] for r in range(4)]
+        for stage in range(4):
+            self.check_replicas(out, stage, [stream[stage] for stream in streams])
 
     def test_one_replica_half_way_is_half_the_learning_rate(self):
         # R = 1, alpha = 1/2 behind the step: centre and replica meet in the middle
