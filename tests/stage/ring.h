@@ -33,6 +33,8 @@ typedef struct {
     uint32_t count;
     test_board *board;
     double loss; /* mean of the last step */
+    /* step s takes minibatch first + s * stride of the data; 0 and 1 by default */
+    uint64_t first, stride;
 } test_ring;
 
 /* `job`: the assignment without stage, stages and cut. `cut`: "[a, b]". */
@@ -51,18 +53,10 @@ fail:
     return err;
 }
 
-static inline void test_parcels(rp_arena *arena, test_parcel *parcels) {
-    for (uint32_t i = 0; i < TEST_PARCELS; i++) {
-        for (uint32_t t = 0; t < 3; t++) {
-            expect_ok(RP_ARENA_NEW(arena, TEST_TENSOR_FLOATS, &parcels[i].part[t]));
-        }
-    }
-}
-
 static inline void test_ring_open(test_ring *ring, rp_gemm_choice gemm, const char *model,
                                   const char *job, const char *cut, uint32_t stages) {
     rp_device_options options = {.threads = 2};
-    *ring = (test_ring){.count = stages};
+    *ring = (test_ring){.count = stages, .stride = 1};
     rp_arena_init(&ring->arena, "test ring", 0);
     expect_ok(rp_device_open(&ring->arena, &options, &ring->device));
     rp_device_choose_gemm(ring->device, gemm);
@@ -71,8 +65,6 @@ static inline void test_ring_open(test_ring *ring, rp_gemm_choice gemm, const ch
         test_board *board = &ring->board[k];
         expect_ok(test_parse(&ring->arena, model, job, cut, stages, k, &board->job));
         expect_ok(rp_stage_prepare(&ring->arena, ring->device, &board->job, &board->stage));
-        test_parcels(&ring->arena, board->forward);
-        test_parcels(&ring->arena, board->backward);
         rp_sched_shape shape = rp_job_sched_shape(&board->job, 0, board->job.steps);
         rp_sched_start(&board->sched, &shape);
     }
@@ -97,12 +89,15 @@ static inline test_parcel *test_find(test_parcel *parcels, const rp_op *op) {
     return NULL;
 }
 
-static inline test_parcel *test_fill(test_parcel *parcels, const rp_op *op) {
+static inline test_parcel *test_fill(test_ring *ring, test_parcel *parcels, const rp_op *op) {
     for (uint32_t i = 0; i < TEST_PARCELS; i++) {
         if (!parcels[i].full) {
             parcels[i].full = true;
             parcels[i].step = op->step;
             parcels[i].samples = op->samples;
+            for (uint32_t t = 0; t < 3 && !parcels[i].part[t]; t++) {
+                expect_ok(RP_ARENA_NEW(&ring->arena, TEST_TENSOR_FLOATS, &parcels[i].part[t]));
+            }
             return &parcels[i];
         }
     }
@@ -117,6 +112,11 @@ static inline float test_input(uint64_t sample, size_t i) {
     return rp_rng_uniform(&rng) * 2 - 1;
 }
 
+/* The first sample of an op. */
+static inline uint64_t test_sample(const test_ring *ring, const rp_op *op) {
+    return (ring->first + op->step * ring->stride) * ring->board[0].job.batch + op->samples.first;
+}
+
 static inline bool test_forward(test_ring *ring, uint32_t k) {
     test_board *board = &ring->board[k];
     const rp_op *op = &board->op;
@@ -127,8 +127,7 @@ static inline bool test_forward(test_ring *ring, uint32_t k) {
     if (k == 0) {
         size_t sample = rp_shape_count(&board->job.model->input);
         for (size_t i = 0; i < sample * op->samples.count; i++) {
-            input[i] = test_input(op->step * board->job.batch + op->samples.first + i / sample,
-                                  i % sample);
+            input[i] = test_input(test_sample(ring, op) + i / sample, i % sample);
         }
         in[0] = input;
     } else {
@@ -139,7 +138,7 @@ static inline bool test_forward(test_ring *ring, uint32_t k) {
         memcpy(in, from->part, sizeof from->part);
     }
     if (k + 1 < ring->count) {
-        test_parcel *to = test_fill(ring->board[k + 1].forward, op);
+        test_parcel *to = test_fill(ring, ring->board[k + 1].forward, op);
         memcpy(out, to->part, sizeof to->part);
     }
     expect_ok(rp_stage_forward(board->stage, op, in, out));
@@ -167,14 +166,13 @@ static inline bool test_backward(test_ring *ring, uint32_t k) {
             memcpy(in, from->part, sizeof from->part);
         }
         for (uint32_t i = 0; i < op->samples.count; i++) {
-            uint64_t sample = op->step * board->job.batch + op->samples.first + i;
-            target[i] = (int32_t)(sample % 3);
+            target[i] = (int32_t)((test_sample(ring, op) + i) % 3);
         }
         if (k + 1 == ring->count) {
             in[0] = target;
         }
         if (k > 0 && rp_layout_crossing(rp_stage_layout(board->stage), false, true).count > 0) {
-            test_parcel *to = test_fill(ring->board[k - 1].backward, op);
+            test_parcel *to = test_fill(ring, ring->board[k - 1].backward, op);
             memcpy(out, to->part, sizeof to->part);
         } else {
             out[0] = NULL;

@@ -161,7 +161,8 @@ static void walk(const char *schedule, uint32_t micro, uint32_t stages, uint32_t
             held[by.to] = op.step + 1;
         } else {
             const rp_sight sight = rp_versions_backward(&v, &op);
-            if (job.method.weights != RP_WEIGHTS_CURRENT) {
+            if (job.method.weights != RP_WEIGHTS_CURRENT ||
+                job.method.kind->average != RP_AVERAGE_NONE) {
                 assert_int_equal(held[sight.block], forward[op.step][op.micro]);
             }
         }
