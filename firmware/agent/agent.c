@@ -86,12 +86,15 @@ const char *rp_agent_endpoint(const rp_agent *agent) {
 
 void rp_agent_end_run(rp_agent *agent) {
     agent_run *run = &agent->run;
+    const rp_link_profile none = {0};
     rp_runner_close(&run->runner);
     rp_stage_destroy(&run->stage);
     rp_links_close(&run->links);
     rp_arena_finish(&run->arena);
     *run = (agent_run){0};
     rp_link_set_run(agent->control, 0);
+    rp_err err = rp_link_emulate(agent->control, &none);
+    RP_ASSERT(err == RP_OK); /* only a line needs memory */
 }
 
 void rp_agent_close(rp_agent **agent_pointer) {

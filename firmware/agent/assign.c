@@ -85,6 +85,9 @@ static rp_err open_data(rp_agent *agent, rp_node *root) {
     rp_node *emulate = rp_node_find(root, "link");
     if (emulate) {
         RP_TRY(rp_link_profile_parse(&run->emulate, emulate));
+        if (run->emulate.control) {
+            RP_TRY(rp_link_emulate(agent->control, &run->emulate));
+        }
     }
     RP_TRY(rp_links_open(&run->arena, &agent->options.keys, agent->clock,
                          run->job.seed * RP_CUT_STAGES_MAX + run->job.stage, &run->links));

@@ -29,6 +29,7 @@ rp_err rp_link_profile_parse(rp_link_profile *profile, rp_node *node) {
     RP_TRY(rp_node_f64(node, "jitter_ms", 0, 60000, &profile->jitter_ms));
     RP_TRY(rp_node_f64(node, "loss", 0, 0.9, &profile->loss));
     RP_TRY(rp_node_string(node, "outage", &outage));
+    RP_TRY(rp_node_bool(node, "control", &profile->control));
     if (outage && !parse_outage(outage, &profile->outage_every_s, &profile->outage_s)) {
         return rp_node_fail(rp_node_find(node, "outage"),
                             "expected \"every 60s for 5s\", the second shorter than the first, "
@@ -40,20 +41,22 @@ fail:
     return err;
 }
 
-rp_err emulate_open(rp_link *link, const rp_link_profile *profile, uint32_t capacity) {
+rp_err rp_link_emulate(rp_link *link, const rp_link_profile *profile) {
     emulation *e = &link->emulate;
-    e->on = profile->rate_mbit > 0 || profile->delay_ms > 0 || profile->jitter_ms > 0 ||
-            profile->loss > 0 || profile->outage_every_s > 0;
-    if (!e->on) {
-        return RP_OK;
+    const bool line = profile->rate_mbit > 0 || profile->delay_ms > 0 || profile->jitter_ms > 0 ||
+                      profile->loss > 0 || profile->outage_every_s > 0;
+    e->profile = *profile;
+    if (e->on || !line) {
+        return RP_OK; /* once on, it stays so: what waits here goes first */
     }
     char stream[NAME_BYTES + 8];
     snprintf(stream, sizeof stream, "link/%s", link->name);
-    e->profile = *profile;
     e->rng = rp_rng_named(link->links->seed, stream);
-    e->capacity = capacity;
+    e->capacity = link->send_window + QUEUE_SLACK;
     e->opened_ns = e->free_ns = e->last_due_ns = link_now_ns(link);
-    return RP_ARENA_NEW(&link->arena, capacity, &e->ring);
+    rp_err err = RP_ARENA_NEW(&link->arena, e->capacity, &e->ring);
+    e->on = err == RP_OK;
+    return err;
 }
 
 void emulate_close(rp_link *link) {

@@ -173,7 +173,6 @@ void close_frames(zmq_msg_t *frames, uint32_t count);
 
 /* ---- emulate.c ---- */
 
-rp_err emulate_open(rp_link *link, const rp_link_profile *profile, uint32_t capacity) RP_MUST_CHECK;
 void emulate_close(rp_link *link);
 bool emulate_full(const rp_link *link);
 void emulate_park(rp_link *link, zmq_msg_t *frames, uint32_t count, size_t bytes);

@@ -78,7 +78,7 @@ rp_err rp_link_open(rp_links *links, const rp_link_options *options, rp_link **o
     RP_TRY(choose_session(link));
     RP_TRY(sender_open(link));
     RP_TRY(receiver_open(link));
-    RP_TRY(emulate_open(link, &options->emulate, options->send_window + QUEUE_SLACK));
+    RP_TRY(rp_link_emulate(link, &options->emulate));
     if (options->peer_public) {
         uint8_t key[RP_KEY_BYTES];
         RP_TRY(link->bound ? rp_link_allow(link, options->peer_public)

@@ -61,6 +61,7 @@ typedef struct {
     double delay_ms, jitter_ms;
     double loss;                     /* probability per message */
     double outage_every_s, outage_s; /* 0 = none */
+    bool control;                    /* between host and boards too, not on the hops only */
 } rp_link_profile;
 rp_err rp_link_profile_parse(rp_link_profile *profile, rp_node *node) RP_MUST_CHECK;
 
@@ -90,6 +91,9 @@ void rp_link_close(rp_link **link);
 /* Binding end: one more client key. errors FORMAT, LIMIT */
 rp_err rp_link_allow(rp_link *link, const char *public_text) RP_MUST_CHECK;
 void rp_link_set_run(rp_link *link, uint64_t run);
+/* Emulates another line from now on; zeros: none. What waits for the old one keeps its place.
+ * errors MEMORY */
+rp_err rp_link_emulate(rp_link *link, const rp_link_profile *profile) RP_MUST_CHECK;
 /* The real endpoint after bind ("tcp://127.0.0.1:40123"). */
 const char *rp_link_endpoint(const rp_link *link);
 

@@ -548,6 +548,9 @@ rp_err rp_ring_assign(rp_ring *ring, const rp_cut *cut) {
         RP_TRY(send_texts(ring, k, RP_KIND_ASSIGN, cut));
     }
     RP_TRY(wait_boards(ring, "ready", ring->count, is_ready, BUILD_NS));
+    for (uint32_t k = 0; k < ring->count && ring->run->link.control; k++) {
+        RP_TRY(rp_link_emulate(ring->board[k].control, &ring->run->link));
+    }
     RP_TRY(connect_all(ring));
     ring->watching = true;
 fail:

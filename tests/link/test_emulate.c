@@ -60,6 +60,42 @@ static void rate_and_delay_hold(void **state) {
     flow_close(&f);
 }
 
+/* Steps until `count` parcels are there; gives the milliseconds. */
+static double arrive(pair *p, flow *f, uint32_t count) {
+    const int64_t began_ns = p->clock.stepped_ns;
+    f->total = count;
+    while (f->received < count) {
+        assert_true(p->clock.stepped_ns - began_ns < RP_NS_PER_S);
+        flow_send(f);
+        pass_ms(p);
+        flow_recv(f, 60);
+    }
+    return (double)(p->clock.stepped_ns - began_ns) / 1e6;
+}
+
+/* The line of a link that is in use changes: order is kept, which flow_recv() checks. */
+static void a_line_comes_and_goes(void **state) {
+    (void)state;
+    pair p;
+    flow f;
+    const rp_link_profile none = {0};
+    const rp_link_profile slow = {.delay_ms = 200, .control = true};
+    open_stepped(&p, &none);
+    wait_for_credit(&p);
+    flow_open(&f, &p.b.link, &p.a.link, 0, 100);
+    assert_true(arrive(&p, &f, 5) < 100);
+    expect_ok(rp_link_emulate(p.b.link, &slow));
+    assert_true(arrive(&p, &f, 10) >= 200);
+    f.total = 15;
+    flow_send(&f); /* still on their way */
+    expect_ok(rp_link_emulate(p.b.link, &none));
+    assert_true(arrive(&p, &f, 20) >= 190);
+    assert_true(arrive(&p, &f, 25) < 100);
+    pair_close(&p);
+    assert_int_equal(f.done, f.total);
+    flow_close(&f);
+}
+
 static void outages_hold_everything_back(void **state) {
     (void)state;
     pair p;
@@ -143,7 +179,7 @@ static void profiles_are_read(void **state) {
     (void)state;
     rp_link_profile profile;
     expect_ok(parse("link: {rate_mbit: 10, delay_ms: 20, jitter_ms: 5, loss: 0.01, "
-                    "outage: \"every 60s for 5.5s\"}",
+                    "outage: \"every 60s for 5.5s\", control: true}",
                     &profile));
     expect_close(profile.rate_mbit, 10, 0, 0);
     expect_close(profile.delay_ms, 20, 0, 0);
@@ -151,6 +187,10 @@ static void profiles_are_read(void **state) {
     expect_close(profile.loss, 0.01, 0, 0);
     expect_close(profile.outage_every_s, 60, 0, 0);
     expect_close(profile.outage_s, 5.5, 0, 0);
+    assert_true(profile.control);
+    expect_ok(parse("link: {loss: 0.01}", &profile));
+    assert_false(profile.control);
+    expect_err(parse("link: {control: maybe}", &profile), RP_ERR_USAGE);
     expect_err(parse("link: {loss: 1.0}", &profile), RP_ERR_USAGE);
     expect_err(parse("link: {rate: 10}", &profile), RP_ERR_USAGE);
     expect_err(parse("link: {outage: \"every 5s for 60s\"}", &profile), RP_ERR_USAGE);
@@ -160,9 +200,8 @@ static void profiles_are_read(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rate_and_delay_hold),
-        cmocka_unit_test(outages_hold_everything_back),
-        cmocka_unit_test(loss_is_repaired),
+        cmocka_unit_test(rate_and_delay_hold),   cmocka_unit_test(outages_hold_everything_back),
+        cmocka_unit_test(a_line_comes_and_goes), cmocka_unit_test(loss_is_repaired),
         cmocka_unit_test(profiles_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
