@@ -121,6 +121,11 @@ uint32_t rp_sched_gap(const rp_sched_kind *kind, const rp_sched_state *behind, c
 uint32_t rp_sched_steady_gap(const rp_sched_kind *kind, const rp_sched_shape *shape, uint32_t micro,
                              uint32_t replicas);
 
+/* The same of the first microbatch of `step`, in a run whose pipes were filled at step_first.
+ * Quick: a settled order depends on its last steps only. 0 when the run has no such step. */
+uint32_t rp_sched_gap_at(const rp_sched_kind *kind, const rp_sched_shape *shape, uint64_t step,
+                         uint32_t replicas);
+
 /* Own updates that are over when a step's last backward begins on stage 0, counted from its first
  * forward and from its first backward here; steady state, every op one unit long (SpecTrain's s).
  * errors MEMORY */

@@ -82,19 +82,38 @@ static rp_sched_shape endless(const rp_sched_shape *shape, uint64_t steps) {
     return out;
 }
 
-uint32_t rp_sched_steady_gap(const rp_sched_kind *kind, const rp_sched_shape *shape, uint32_t micro,
-                             uint32_t replicas) {
-    const uint64_t step = steady_step(shape, replicas);
-    const rp_sched_shape run = endless(shape, 2 * step);
+/* Of a microbatch; 0: there is none. */
+static uint32_t gap_of(const rp_sched_kind *kind, const rp_sched_shape *run, uint64_t step,
+                       uint32_t micro, uint32_t replicas) {
     rp_sched_state state;
     rp_op op;
-    rp_sched_start(&state, &run);
-    while (kind->next(&state, &op)) {
+    rp_sched_start(&state, run);
+    while (state.f_step <= step && kind->next(&state, &op)) {
         if (op.kind == RP_OP_FORWARD && op.step == step && op.micro == micro) {
             return rp_sched_gap(kind, &state, &op, replicas);
         }
     }
-    return 0; /* a step has fewer microbatches */
+    return 0;
+}
+
+uint32_t rp_sched_steady_gap(const rp_sched_kind *kind, const rp_sched_shape *shape, uint32_t micro,
+                             uint32_t replicas) {
+    const uint64_t step = steady_step(shape, replicas);
+    const rp_sched_shape run = endless(shape, 2 * step);
+    return gap_of(kind, &run, step, micro, replicas);
+}
+
+uint32_t rp_sched_gap_at(const rp_sched_kind *kind, const rp_sched_shape *shape, uint64_t step,
+                         uint32_t replicas) {
+    const uint64_t settles = steady_step(shape, replicas);
+    rp_sched_shape run = *shape;
+    if (step >= run.step_end) {
+        return 0;
+    }
+    if (step > run.step_first + settles) {
+        run.step_first = step - settles;
+    }
+    return gap_of(kind, &run, step, 0, replicas);
 }
 
 typedef struct {

@@ -138,7 +138,8 @@ static rp_err steer(rp_controller *c, uint32_t stage, const rp_Header *header, c
     const uint64_t step = header->step;
     const uint64_t effect = header->whole[2];
     double mean = 0;
-    char text[96];
+    size_t fallen = 0;
+    char text[128];
     rp_err err;
     if (!rp_steer_may_take_effect(step, effect)) {
         return rp_fail(RP_ERR_PEER, "board %s sent a probe of step %" PRIu64 " for step %" PRIu64,
@@ -153,13 +154,36 @@ static rp_err steer(rp_controller *c, uint32_t stage, const rp_Header *header, c
         const rp_steer_probe probe = {sums[i], sums[count + i], sums[2 * count + i]};
         c->trust[i] = rp_steer_add(&c->steer, step, effect, param, &probe);
         mean += c->trust[i] / (double)count;
+        fallen += c->trust[i] == 0;
     }
     RP_TRY(send_trust(c, stage, effect, c->trust, count));
-    (void)snprintf(text, sizeof text, "stage %u trusts its predictions to %.0f %%", stage,
-                   100 * mean);
+    int used = snprintf(text, sizeof text, "stage %u trusts its predictions to %.0f %%", stage,
+                        100 * mean);
+    if (fallen > 0) {
+        (void)snprintf(text + used, sizeof text - (size_t)used,
+                       ", %zu of %zu tensors fall back to current weights", fallen, count);
+    }
     RP_TRY(rp_record_note(c->record, "trust", step, text));
 fail:
     return err;
+}
+
+/* How many updates lie between a forward and its backward is the order's doing, not the links': a
+ * board that counts others than the order has, here, does not run this order. */
+static rp_err check_gap(const rp_controller *c, uint32_t stage, const rp_Header *header) {
+    const rp_method *method = &c->run.method;
+    rp_sched_shape shape = rp_runfile_sched_shape(&c->run, c->position.fill);
+    shape.stage = stage;
+    rp_method_order(method, &shape);
+    const uint32_t due = rp_sched_gap_at(method->kind, &shape, header->step,
+                                         rp_method_replicas(method, c->ring.count, stage));
+    if (header->whole[0] != due) {
+        return rp_fail(RP_ERR_PEER,
+                       "board %s has made %" PRIu64 " updates between forward and backward of step "
+                       "%" PRIu64 ", the schedule has %u",
+                       c->ring.board[stage].name, header->whole[0], header->step, due);
+    }
+    return RP_OK;
 }
 
 /* Sums of squares by parameter: of the error, of the stale error, of the prediction. */
@@ -170,10 +194,12 @@ static rp_err on_probe(rp_controller *c, uint32_t stage, const rp_message *messa
     const double *sums = count ? message->part[0].data : NULL;
     double error = 0;
     double stale = 0;
+    rp_err err;
     if (count == 0 || bytes != RP_PROBE_NORMS * count * sizeof(double) || header->whole_count < 3) {
         return rp_fail(RP_ERR_PEER, "board %s sent a probe of %zu bytes", c->ring.board[stage].name,
                        bytes);
     }
+    RP_TRY(check_gap(c, stage, header));
     for (size_t i = 0; i < count; i++) {
         error += sums[i];
         stale += sums[count + i];
@@ -184,10 +210,11 @@ static rp_err on_probe(rp_controller *c, uint32_t stage, const rp_message *messa
                                        .ahead = header->whole[1],
                                        .error = sqrt(error),
                                        .stale_error = sqrt(stale)};
-    rp_err err = rp_record_probe(c->record, &line);
-    if (err == RP_OK && c->run.method.horizon == RP_HORIZON_MEASURED) {
-        err = steer(c, stage, header, sums, count);
+    RP_TRY(rp_record_probe(c->record, &line));
+    if (c->run.method.horizon == RP_HORIZON_MEASURED) {
+        RP_TRY(steer(c, stage, header, sums, count));
     }
+fail:
     return err;
 }
 

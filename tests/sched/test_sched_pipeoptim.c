@@ -26,6 +26,37 @@ static void gap_while_filling(void **state) {
     }
 }
 
+/* Asked for one step, the gap is that of a walk from the start; replicas r: of every r-th update.
+ */
+static void gap_at_a_step(void **state) {
+    (void)state;
+    for (uint32_t variant = 0; variant < 240; variant++) {
+        const uint32_t replicas = 1 + variant / 2 % 2;
+        rp_sched_shape shape = {.stages = 1 + variant % 5,
+                                .step_first = 3,
+                                .step_end = 150,
+                                .epoch_samples = variant % 3 ? 20 : 43,
+                                .batch = 4,
+                                .micro = 1 + variant % 4,
+                                .advance = variant % 7 == 1,
+                                .steps_open = variant / 16 % 4,
+                                .drain = variant / 80 == 1};
+        for (shape.stage = 0; shape.stage < shape.stages; shape.stage++) {
+            rp_sched_state list;
+            rp_op op;
+            rp_sched_start(&list, &shape);
+            while (KIND.next(&list, &op)) {
+                if (op.kind == RP_OP_FORWARD && op.micro == 0) {
+                    assert_int_equal(rp_sched_gap_at(&KIND, &shape, op.step, replicas),
+                                     rp_sched_gap(&KIND, &list, &op, replicas));
+                }
+            }
+            assert_int_equal(rp_sched_gap_at(&KIND, &shape, 2, 1), 0);
+            assert_int_equal(rp_sched_gap_at(&KIND, &shape, UINT64_MAX, 1), 0);
+        }
+    }
+}
+
 static void words(void **state) {
     (void)state;
     rp_method method;
@@ -41,6 +72,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         UNFLUSHED_TESTS,
         cmocka_unit_test(gap_while_filling),
+        cmocka_unit_test(gap_at_a_step),
         cmocka_unit_test(words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
