@@ -4,9 +4,10 @@
  *   replay RUN.yaml OUT.safetensors [--set KEY=VALUE]... [--slip STAGE]
  *
  * Shared with the ring is the arithmetic: layers, optimisers, averages, and the batches. Not shared
- * are the order of ops, the books of versions and the horizons: they are written here a second
- * time, from METHODS, with neither firmware/sched nor firmware/stage/versions.c. `--slip` is the
- * canary: forwards of that stage look at the weights one update beside those that they should. */
+ * are the order of ops, the books of versions, the horizons and the trust in predictions: they are
+ * written here a second time, from METHODS, with neither firmware/sched nor run/steer.c nor
+ * firmware/stage/versions.c, probe.c and trust.c. `--slip` is the canary: forwards of that stage
+ * look at the weights one update beside those that they should. */
 #include <inttypes.h>
 #include <math.h>
 #include <poll.h>
@@ -42,6 +43,13 @@ typedef struct {
     uint32_t version, ahead;
 } sight;
 
+/* horizon: measured: what the probes of a tensor have shown. */
+typedef struct {
+    double aa, ab; /* smoothed <a, a> and <a, b>, a: predicted wholly, b: true */
+    double trust;  /* that the newest probe has earned */
+    uint32_t rest; /* probes that are left without a prediction */
+} credit;
+
 typedef void *parcel[RP_CUT_TENSORS_MAX]; /* [0] NULL: not here yet */
 
 typedef struct {
@@ -62,6 +70,12 @@ typedef struct {
     float *centre;
     float *gradient;                /* of the last update */
     float *ahead[2];                /* predicted, by direction */
+    const float *seen;              /* by the op that looked last */
+    uint32_t tensors, *span;        /* trained; first and count of each, in floats */
+    credit *credit;                 /* by tensor */
+    double *trust;                  /* earned, by probe and tensor */
+    uint32_t probes;                /* ended */
+    float *probed[2];               /* at its forward: seen, newest */
     uint32_t *kept;                 /* by microbatch: the version that its forward saw */
     parcel *activation, *gradients; /* towards this stage, by microbatch */
 } board;
@@ -214,7 +228,7 @@ static uint32_t pipeoptim_ahead(const replay *r, const board *b, uint32_t n) {
     const rp_horizon horizon = r->run.method.horizon;
     const uint32_t micro = r->micro[n].micro;
     uint32_t gap = r->micro[n].step - updates_at_forward(r, n, b->warm_up, b->steps_open);
-    if (horizon != RP_HORIZON_EXACT) {
+    if (horizon == RP_HORIZON_PAPER || horizon == RP_HORIZON_RELEASED) {
         gap = b->warm_up > micro ? (b->warm_up - micro + r->full - 1) / r->full : 0;
         gap = gap < b->steps_open ? gap : b->steps_open - 1;
     }
@@ -227,6 +241,16 @@ static uint32_t xpipe_ahead(const replay *r, const board *b, bool backward) {
     const double half = backward ? floor(b->k / 2.0) : b->k / 2.0;
     const double s = backward ? (t + half - 1) / t : (r->stages + t - half - 2) / t;
     return s > 0 ? (uint32_t)nearbyint(s) : 0;
+}
+
+/* METHODS 4: floor(k / 2) pairs of a forward and a backward pass here while the step's last
+ * gradient goes on to stage 0; ahead of a forward lies its first microbatch's gap as well. With one
+ * microbatch a step: floor(k / 2), and D - 1 - k more. */
+static uint32_t spectrain_ahead(const replay *r, const board *b, bool backward) {
+    const uint32_t gap = (b->warm_up + r->full - 1) / r->full;
+    const uint32_t most = b->steps_open - 1;
+    const uint32_t rest = (r->full - 1 + b->k / 2) / r->full;
+    return backward ? rest : rest + (gap < most ? gap : most);
 }
 
 /* The version that the next update of a replica starts from. */
@@ -253,7 +277,7 @@ static sight forward_sight(const replay *r, const board *b, uint32_t n) {
         out.ahead = pipeoptim_ahead(r, b, n);
         break;
     case RP_WEIGHTS_SPECTRAIN: /* METHODS 4 */
-        out.ahead = b->k / 2 + r->stages - 1 - b->k;
+        out.ahead = spectrain_ahead(r, b, false);
         break;
     case RP_WEIGHTS_XPIPE:
         out.ahead = xpipe_ahead(r, b, false);
@@ -274,7 +298,7 @@ static sight backward_sight(const replay *r, const board *b, uint32_t n) {
         out.version = b->kept[n];
         break;
     case RP_WEIGHTS_SPECTRAIN:
-        out.ahead = b->k / 2;
+        out.ahead = spectrain_ahead(r, b, true);
         break;
     case RP_WEIGHTS_XPIPE:
         out.ahead = xpipe_ahead(r, b, true);
@@ -299,14 +323,9 @@ static void slip(const board *b, sight *s) {
 /* What this program has no formula for. */
 static rp_err check_method(const replay *r) {
     const rp_method *method = &r->run.method;
-    if (method->kind->flushed || r->run.cut_auto || r->run.init ||
-        method->horizon > RP_HORIZON_EXACT ||
-        (method->weights == RP_WEIGHTS_SPECTRAIN && (r->full > 1 || method->advance > 0))) {
-        return rp_fail(RP_ERR_USAGE,
-                       "expected a schedule without flush, a cut, no start weights, horizon paper, "
-                       "released or exact, and with spectrain one microbatch a step, no advance");
-    }
-    return RP_OK;
+    return method->kind->flushed || r->run.cut_auto || r->run.init
+               ? rp_fail(RP_ERR_USAGE, "expected a schedule without flush, a cut, no start weights")
+               : RP_OK;
 }
 
 /* ---- the optimiser, on explicit arrays ------------------------------------------------------- */
@@ -345,6 +364,93 @@ fail:
     return err;
 }
 
+/* ---- horizon: measured ----------------------------------------------------------------------- */
+
+/* Steps from probe to probe: no fewer than stage 0 has in flight, since there is one at a time. */
+static uint32_t probe_every(const replay *r) {
+    const uint32_t least = warm_up_of(r, 0) + 1;
+    return r->run.method.probe > least ? r->run.method.probe : least;
+}
+
+static bool is_probed(const replay *r, const board *b, uint32_t n) {
+    return r->run.method.horizon == RP_HORIZON_MEASURED && b->tensors > 0 &&
+           r->micro[n].micro == 0 && r->micro[n].step % probe_every(r) == 0;
+}
+
+/* Of a forward of `step`: what the probe two probes before its own has earned, at first 1. */
+static double trust_at(const replay *r, const board *b, uint32_t step, uint32_t tensor) {
+    const uint32_t probe = step / probe_every(r);
+    RP_ASSERT(probe < 2 || probe - 2 < b->probes);
+    return probe < 2 ? 1 : b->trust[(probe - 2) * b->tensors + tensor];
+}
+
+/* The best share of a whole prediction, <a, b> / <a, a>, the past weighing four times a probe; 0
+ * for eight probes when it is none, then one half (METHODS 5). */
+static void earn(credit *c, double used, const float *error, const float *stale,
+                 const float *moved) {
+    const double product = ((double)*moved + (double)*stale - (double)*error) / 2;
+    if (c->rest > 0) {
+        c->trust = --c->rest > 0 ? 0 : 0.5;
+    } else if (*moved > 0 && used > 0 && isfinite(product)) {
+        const double past = c->aa > 0 ? 0.8 : 0;
+        c->aa = past * c->aa + (1 - past) * (double)*moved / (used * used);
+        c->ab = past * c->ab + (1 - past) * product / used;
+        c->trust = fmin(fmax(c->ab / c->aa, 0), 1);
+        if (c->trust == 0) {
+            *c = (credit){.rest = 8};
+        }
+    }
+}
+
+/* METHODS 5.3, by tensor: |seen - true|^2, |true - then|^2 and |seen - then|^2, where true are the
+ * weights that the backward of the probed microbatch finds. */
+static rp_err end_probe(replay *r, board *b, uint32_t n) {
+    const uint32_t step = r->micro[n].step;
+    const float *now = b->version[newest(b, step)];
+    rp_buffer *at = rp_darena_whole(b->stage->weights[0].arena); /* look() writes it anew */
+    float *moved;
+    float *sums;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(&r->arena, b->count, &moved));
+    RP_TRY(RP_ARENA_NEW(&r->arena, 3 * (size_t)b->tensors, &sums));
+    for (uint32_t of = 0; of < 3; of++) {
+        for (uint32_t i = 0; i < b->count; i++) {
+            const float error = b->probed[0][i] - now[i];
+            const float stale = now[i] - b->probed[1][i];
+            moved[i] = of == 0 ? error : of == 1 ? stale : error + stale;
+        }
+        RP_TRY(write_floats(r, at, moved, b));
+        RP_TRY(rp_grad_sumsq(r->device, at, b->stage->spans, b->tensors, b->stage->norms));
+        RP_TRY(rp_buffer_read_now(r->device, sums + (size_t)of * b->tensors, b->stage->norms, 0,
+                                  b->tensors * sizeof(float)));
+    }
+    for (uint32_t t = 0; t < b->tensors; t++) {
+        earn(&b->credit[t], trust_at(r, b, step, t), &sums[t], &sums[b->tensors + t],
+             &sums[2 * b->tensors + t]);
+        b->trust[b->probes * b->tensors + t] = b->credit[t].trust;
+    }
+    b->probes++;
+fail:
+    return err;
+}
+
+/* Tensor by tensor, each as many updates ahead as it is trusted. */
+static rp_err predict_in_shares(replay *r, const board *b, const rp_optim_call *call, uint32_t n,
+                                uint32_t ahead, float *out) {
+    rp_err err = RP_OK;
+    for (uint32_t t = 0; t < b->tensors; t++) {
+        const float share = (float)trust_at(r, b, r->micro[n].step, t);
+        const uint32_t first = b->span[2 * t];
+        RP_TRY(r->optim.kind->predict(call, r->bench.out, (float)ahead * share));
+        RP_TRY(rp_buffer_read_now(r->device, out + first, r->bench.out, first * sizeof(float),
+                                  b->span[2 * t + 1] * sizeof(float)));
+    }
+fail:
+    return err;
+}
+
+/* ---- what an op sees ------------------------------------------------------------------------- */
+
 /* The weights of an op of microbatch n: a version, a prediction, or (xpipe) what the first
  * microbatch of the step has predicted in this direction. */
 static rp_err look(replay *r, board *b, uint32_t n, const sight *s, uint32_t direction) {
@@ -358,8 +464,12 @@ static rp_err look(replay *r, board *b, uint32_t n, const sight *s, uint32_t dir
     }
     if (s->ahead > 0 && !(cached && r->micro[n].micro > 0)) {
         RP_TRY(load(r, b, r->micro[n].step % b->replicas, s->version, &call));
-        RP_TRY(r->optim.kind->predict(&call, r->bench.out, (float)s->ahead));
-        RP_TRY(read_floats(r, b->ahead[direction], r->bench.out, b));
+        if (r->run.method.horizon == RP_HORIZON_MEASURED) {
+            RP_TRY(predict_in_shares(r, b, &call, n, s->ahead, b->ahead[direction]));
+        } else {
+            RP_TRY(r->optim.kind->predict(&call, r->bench.out, (float)s->ahead));
+            RP_TRY(read_floats(r, b->ahead[direction], r->bench.out, b));
+        }
     } else if (cached && r->micro[n].micro == 0) {
         memcpy(b->ahead[direction], weights, b->count * sizeof(float));
     }
@@ -368,6 +478,7 @@ static rp_err look(replay *r, board *b, uint32_t n, const sight *s, uint32_t dir
     }
     RP_TRY(write_floats(r, rp_darena_whole(seen->arena), weights, b));
     rp_stage_see(b->stage, seen);
+    b->seen = weights;
 fail:
     return err;
 }
@@ -472,6 +583,10 @@ static rp_err forward(replay *r, board *b, uint32_t n, bool *done) {
         slip(b, &s);
     }
     RP_TRY(look(r, b, n, &s, 0));
+    if (is_probed(r, b, n)) {
+        memcpy(b->probed[0], b->seen, b->count * sizeof(float));
+        memcpy(b->probed[1], b->version[newest(b, r->micro[n].step)], b->count * sizeof(float));
+    }
     if (b->k + 1 < r->stages) {
         RP_TRY(new_parcel(r, &upper, n, out));
     }
@@ -500,6 +615,7 @@ static rp_err backward(replay *r, board *b, uint32_t n, bool *done) {
         return RP_OK;
     }
     const sight s = backward_sight(r, b, n);
+    RP_TRY(is_probed(r, b, n) ? end_probe(r, b, n) : RP_OK);
     RP_TRY(look(r, b, n, &s, 1));
     RP_TRY(new_parcel(r, &lower, n, out));
     RP_TRY(rp_stage_run_backward(b->stage, &op, in, out));
@@ -564,6 +680,24 @@ fail:
     return err;
 }
 
+static rp_err open_probes(replay *r, board *b) {
+    const uint32_t probes = (uint32_t)r->run.steps / probe_every(r) + 1;
+    rp_err err;
+    b->tensors = b->stage->trained_count;
+    RP_TRY(RP_ARENA_NEW(&r->arena, 2 * (size_t)b->tensors + 2, &b->span));
+    RP_TRY(RP_ARENA_NEW(&r->arena, b->tensors + 1, &b->credit));
+    RP_TRY(RP_ARENA_NEW(&r->arena, probes * (size_t)b->tensors + 1, &b->trust));
+    RP_TRY(RP_ARENA_NEW(&r->arena, b->count + 1, &b->probed[0]));
+    RP_TRY(RP_ARENA_NEW(&r->arena, b->count + 1, &b->probed[1]));
+    RP_TRY(rp_buffer_read_now(r->device, b->span, b->stage->spans, 0,
+                              (2 * (size_t)b->tensors + 2) * sizeof *b->span));
+    for (uint32_t t = 0; t < b->tensors; t++) {
+        b->credit[t].trust = 1;
+    }
+fail:
+    return err;
+}
+
 static rp_err open_board(replay *r, uint32_t k) {
     board *b = &r->board[k];
     rp_err err;
@@ -582,6 +716,7 @@ static rp_err open_board(replay *r, uint32_t k) {
     RP_TRY(RP_ARENA_NEW(&r->arena, b->count + 1, &b->ahead[0]));
     RP_TRY(RP_ARENA_NEW(&r->arena, b->count + 1, &b->ahead[1]));
     RP_TRY(open_states(r, b));
+    RP_TRY(open_probes(r, b));
     RP_TRY(RP_ARENA_NEW(&r->arena, r->micro_count, &b->kept));
     RP_TRY(RP_ARENA_NEW(&r->arena, r->micro_count, &b->activation));
     RP_TRY(RP_ARENA_NEW(&r->arena, r->micro_count, &b->gradients));

@@ -1,5 +1,6 @@
 """Real agents over ZeroMQ, with random delays at every message, end with the bytes of a loop in one
 process that keeps every version of the weights and says which of them an op sees: replay.c."""
+import json
 import unittest
 
 from rings import BUILD, SLOWER, RingCase
@@ -33,7 +34,7 @@ CUTS = {2: "[drop]", 3: "[conv2, bn2]", 4: "[bn1, conv2, bn2]", 5: "[bn1, conv2,
 RUN = """\
 model: net.yaml
 data: {set: glyphs, train: 90, test: 20, augment: crop}
-ring: {boards: 2, link: {delay_ms: 1, jitter_ms: 2, loss: 0.02}}
+ring: {boards: 2, link: {delay_ms: 1, jitter_ms: 2, loss: 0.02, control: true}}
 train: {epochs: 3, batch: 16, microbatch: 16, seed: 7, recalibrate: 0}
 loss: cross-entropy
 optimizer: {kind: sgd, lr: 0.05, momentum: 0.9}
@@ -48,6 +49,25 @@ NESTEROV = "optimizer={kind: sgd, lr: 0.05, momentum: 0.9, nesterov: true}"
 ADAM = "optimizer={kind: adam, lr: 0.01}"
 ADAMW = "optimizer={kind: adamw, lr: 0.01, weight_decay: 0.1}"
 RMSPROP = "optimizer={kind: rmsprop, lr: 0.002, momentum: 0.5}"
+OTHER_DELAYS = "ring.link={delay_ms: 3, jitter_ms: 5, loss: 0.05, control: true}"
+
+MEASURED = "horizon: measured, probe: 1"  # as often as the pipes allow
+
+# What one may put together besides what the methods bring: an order, a rule, an average.
+COMBINATIONS = (
+    (5, "{kind: ea-pipe, replicas: 2, weights: pipeoptim}", NESTEROV),
+    (5, "{kind: ea-pipe, replicas: 2, weights: pipeoptim, horizon: released}", DAMPENED),
+    (5, "{kind: ea-pipe, replicas: 2, weights: pipeoptim, horizon: exact}", ADAM),
+    (4, "{kind: ea-pipe, replicas: 2, weights: stash}", DAMPENED),
+    (4, "{kind: avgpipe, weights: pipeoptim}", ADAM, *FOUR),
+    (4, "{kind: avgpipe, weights: stash}", NESTEROV),
+    (4, "{kind: pipedream-2bw, weights: pipeoptim}", ADAM, *FOUR),
+    (5, "{kind: pipedream-2bw, weights: spectrain}", RMSPROP, *TWO),
+    (4, "{kind: pipedream-2bw, weights: xpipe}", ADAM, *FOUR),
+    (4, "{kind: pipeoptim, advance: 1, horizon: exact, drain: true}", ADAMW),
+    (4, "spectrain", ADAM, *FOUR),
+    (5, "{kind: spectrain, advance: 1}", DAMPENED, *TWO),
+)
 
 
 class Method(RingCase):
@@ -67,10 +87,11 @@ class Method(RingCase):
     def same(self, boards, schedule, *sets):
         """The ring's bytes, which are the replay's, and not those of one whose last stage slips."""
         sets = (f"ring.boards={boards}", f"cut={self.CUTS[boards]}", f"schedule={schedule}", *sets)
-        ring = f"ring-{boards}"
-        summary = self.train(self.run_yaml, ring, *sets)
+        self.rings = getattr(self, "rings", 0) + 1
+        self.ring = f"ring-{self.rings}"
+        summary = self.train(self.run_yaml, self.ring, *sets)
         self.assertGreater(summary["steps"], 6)
-        got = self.bytes_of(ring)
+        got = self.bytes_of(self.ring)
         self.assertTrue(got == self.replay(sets), "the ring is not the replay")
         self.assertFalse(got == self.replay(sets, "--slip", boards - 1), "a slip is not seen")
         return got, sets
@@ -146,14 +167,10 @@ class Methods(Method):
     def test_avgpipe(self):
         self.same(3, "avgpipe", ADAM, *FOUR)
 
-    def test_ea_pipe_and_prediction(self):
-        self.same(5, "{kind: ea-pipe, replicas: 2, weights: pipeoptim}", NESTEROV)
-
-    def test_2bw_and_prediction(self):
-        self.same(4, "{kind: pipedream-2bw, weights: pipeoptim}", ADAM, *FOUR)
-
-    def test_ea_pipe_and_stash(self):
-        self.same(4, "{kind: ea-pipe, replicas: 2, weights: stash}", DAMPENED)
+    def test_combinations(self):
+        for boards, schedule, *sets in COMBINATIONS:
+            with self.subTest(schedule=schedule):
+                self.same(boards, schedule, *sets)
 
     def test_a_replay_told_another_horizon_differs(self):
         # drained, so that the pipes fill again when there is something to predict along
@@ -161,6 +178,42 @@ class Methods(Method):
         for horizon in ("exact", "released"):
             other = self.replay((*sets, f"schedule.horizon={horizon}"))
             self.assertFalse(got == other, f"{horizon} is the same as paper")
+
+
+class Steered(Method):
+    """horizon: measured. The replay does not hear of the host's trust: it probes and judges too."""
+
+    def steered(self, boards, schedule, *sets):
+        """The texts of the log: whose predictions were trusted how far."""
+        got, sets = self.same(boards, schedule, *sets)
+        log = (self.dir / self.ring / "log.jsonl").read_text().splitlines()
+        self.train(self.run_yaml, "later", *sets, OTHER_DELAYS)
+        self.assertTrue(got == self.bytes_of("later"), "it depends on the links")
+        whole = self.replay((*sets, "schedule.horizon=exact"))
+        self.assertFalse(got == whole, "trust changes nothing")
+        return [e["text"] for e in map(json.loads, log) if e.get("event") == "trust"]
+
+    def test_microbatches_and_advance(self):
+        self.steered(3, "{kind: pipeoptim, advance: 1, %s}" % MEASURED, RMSPROP, *FOUR,
+                     "train.epochs=6")
+
+    def test_replicas(self):
+        self.steered(5, "{kind: ea-pipe, replicas: 2, weights: pipeoptim, %s}" % MEASURED, NESTEROV)
+
+    def test_2bw_with_decay(self):
+        self.steered(4, "{kind: pipedream-2bw, weights: pipeoptim, decay: true, %s}" % MEASURED,
+                     ADAMW)
+
+    def test_fall_back_and_return(self):
+        # few samples, no momentum: a gradient says nothing about the next
+        texts = self.steered(2, "{kind: pipeoptim, %s}" % MEASURED,
+                             "optimizer={kind: sgd, lr: 0.3}", "train.batch=6",
+                             "train.microbatch=6")
+        own = [text for text in texts if text.startswith("stage 0 ")]
+        percent = [int(text.split()[6]) for text in own]
+        least = percent.index(min(percent))
+        self.assertIn("fall back", own[least])
+        self.assertGreater(max(percent[least:]), percent[least], own)
 
 
 class Ends(Method):

@@ -80,8 +80,8 @@ class Prediction(Chain):
     def test_steered_runs_repeat_themselves_whatever_the_links_do(self):
         schedule = "{kind: pipeoptim, horizon: measured, probe: 4}"
         plain, _ = self.run_schedule(schedule, *self.PROBE)
-        slow, _ = self.run_schedule(schedule, *self.PROBE, "train.steps=100",
-                                    "ring.link={delay_ms: 2, jitter_ms: 3, loss: 0.02}")
+        link = "ring.link={delay_ms: 2, jitter_ms: 3, loss: 0.02, control: true}"
+        slow, _ = self.run_schedule(schedule, *self.PROBE, "train.steps=100", link)
         short, _ = self.run_schedule(schedule, *self.PROBE, "train.steps=100")
         events = [self.trust(out) for out in (plain, slow, short)]
         self.assertEqual(events[1], events[2])
