@@ -92,6 +92,25 @@ kernel void predict_adam(global float *out, global const float *w, global const 
     PUT(out, AT(w) * shrink - ahead * (AT(m) / (sqrt(AT(v)) / root + eps)));
 }
 
+/* out, which is w moved all the way, becomes w moved by the share of its tensor: at 0 w to the bit
+ * whatever out is, at 1 out. spans[2 t] = first element of tensor t, in order and each a multiple
+ * of 16. */
+kernel void in_shares(global float *out, global const float *w, global const uint *spans,
+                      global const float *shares, uint count, uint tensors) {
+    BEGIN
+    uint t = 0;
+    for (uint rest = tensors; rest > 1;) { /* the last tensor that begins at i or before */
+        uint half_way = rest / 2;
+        t += spans[2 * (t + half_way)] <= i ? half_way : 0;
+        rest -= half_way;
+    }
+    float share = shares[t];
+    if (share < 1.0f) {
+        float16 weight = AT(w);
+        PUT(out, share > 0.0f ? weight + share * (AT(out) - weight) : weight);
+    }
+}
+
 /* ---- averaging (METHODS 8, 9) ---- */
 
 /* e = alpha (x - c); x -= e; c += e. */

@@ -74,6 +74,22 @@ rp_err rp_optim_copy(const rp_optim_call *call, rp_buffer *out) {
     return rp_buffer_copy(call->device, out, 0, call->w, 0, (size_t)call->count * sizeof(float));
 }
 
+rp_err rp_optim_in_shares(const rp_optim_call *call, rp_buffer *out, const rp_buffer *spans,
+                          const rp_buffer *shares, uint32_t tensor_count) {
+    rp_launch launch;
+    rp_err err;
+    RP_TRY(rp_optim_begin(call, "in_shares", &launch));
+    rp_arg_buffer(&launch, out);
+    rp_arg_buffer(&launch, call->w);
+    rp_arg_buffer(&launch, spans);
+    rp_arg_buffer(&launch, shares);
+    rp_arg_u32(&launch, call->count);
+    rp_arg_u32(&launch, tensor_count);
+    RP_TRY(rp_optim_run(call, &launch));
+fail:
+    return err;
+}
+
 rp_err rp_optim_predict_along(const rp_optim_call *call, const rp_buffer *direction, rp_buffer *out,
                               float s) {
     rp_launch launch;

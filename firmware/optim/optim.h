@@ -64,6 +64,12 @@ struct rp_optim_kind {
     bool decoupled; /* weight_decay shrinks the weights beside the gradient's step, not through g */
 };
 
+/* Behind predict(): `out`, which is call->w moved all the way, becomes w moved by the share, 0 to
+ * 1, of each tensor. `spans` as below, in order, firsts multiples of 16; `shares`: a float a
+ * tensor. */
+rp_err rp_optim_in_shares(const rp_optim_call *call, rp_buffer *out, const rp_buffer *spans,
+                          const rp_buffer *shares, uint32_t tensor_count) RP_MUST_CHECK;
+
 extern const rp_optim_kind *const rp_optim_kinds[];
 const rp_optim_kind *rp_optim_find(const char *name);
 

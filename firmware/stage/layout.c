@@ -357,6 +357,9 @@ static void count_ends(const rp_job *job, rp_layout *layout, uint32_t trained, u
     const uint32_t sums = 1 + (layout->probe_steps ? RP_PROBE_NORMS : 0);
     layout->scratch_bytes +=
         sums * rp_darena_round(rp_grad_sumsq_bytes(layout->weight_bytes, trained), align);
+    if (layout->probe_steps) {
+        layout->scratch_bytes += rp_darena_round(((size_t)trained + 1) * sizeof(float), align);
+    }
     if (rp_job_is_last(job)) {
         size_t width = job->loss->class_target ? 1 : job->target_width;
         layout->scratch_bytes += rp_darena_round(width * job->micro * sizeof(float), align);

@@ -439,39 +439,22 @@ static rp_optim_call optim_call(const rp_stage *stage, uint32_t replica, const r
     return call;
 }
 
-/* One parameter's part of a call. */
-static rp_optim_call part_call(const rp_stage *stage, const rp_optim_call *whole,
-                               const rp_sight *sight, const rp_stage_param *param) {
-    const uint32_t states = stage->layout->state_count;
-    rp_optim_call call = *whole;
-    call.w = stage->weights[sight->block].part[param->trained];
-    call.g = stage->grads.part[param->trained];
-    call.count = (uint32_t)rp_shape_count(&param->grad.shape);
-    for (uint32_t s = 0; s < states; s++) {
-        call.state[s] = stage->state[sight->replica * states + s].part[param->trained];
-    }
-    return call;
-}
-
-/* With the learning rate of the stage's next update for all of the steps ahead. */
+/* With the learning rate of the stage's next update for all of the steps ahead. `trust` lies in the
+ * host's memory until later probes have passed the queue, so it outlives the copy. */
 rp_err rp_stage_run_prediction(rp_stage *stage, const rp_sight *sight, const float *trust,
                                rp_flat *out) {
     rp_err err = RP_OK;
     if (stage->trained_count == 0) {
         return RP_OK;
     }
+    rp_buffer *whole = rp_darena_whole(out->arena);
     const rp_optim_call call =
         optim_call(stage, sight->replica, &stage->weights[sight->block], stage->versions.list.step);
-    if (!trust) {
-        return call.optim->kind->predict(&call, rp_darena_whole(out->arena), (float)sight->ahead);
-    }
-    for (uint32_t i = 0; i < stage->param_count; i++) {
-        const rp_stage_param *param = &stage->param[i];
-        if (param->trained != RP_NOT_TRAINED) {
-            const rp_optim_call part = part_call(stage, &call, sight, param);
-            RP_TRY(call.optim->kind->predict(&part, out->part[param->trained],
-                                             (float)sight->ahead * trust[param->trained]));
-        }
+    RP_TRY(call.optim->kind->predict(&call, whole, (float)sight->ahead));
+    if (trust) {
+        RP_TRY(rp_buffer_write(stage->device, stage->shares, 0, trust,
+                               stage->trained_count * sizeof *trust));
+        RP_TRY(rp_optim_in_shares(&call, whole, stage->spans, stage->shares, stage->trained_count));
     }
 fail:
     return err;

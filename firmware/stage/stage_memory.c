@@ -190,6 +190,10 @@ static rp_err take_spans(rp_stage *stage) {
             stage->memory, rp_grad_sumsq_bytes(stage->layout->weight_bytes, stage->trained_count),
             &stage->probe_norms[i]));
     }
+    if (stage->layout->probe_steps) {
+        RP_TRY(rp_darena_take(stage->memory, (stage->trained_count + 1) * sizeof(float),
+                              &stage->shares));
+    }
     RP_TRY(rp_buffer_write_now(stage->device, stage->spans, 0, spans, bytes));
 fail:
     return err;
@@ -240,7 +244,9 @@ static rp_err warm_up_method(rp_stage *stage) {
     uint64_t step = (uint64_t)stage->versions.replicas * stage->job->method.period;
     RP_TRY(rp_stage_run_update(stage, &by, step > 0 ? step - 1 : 0, 1.0f));
     if (stage->layout->predicted) {
-        RP_TRY(rp_stage_run_prediction(stage, &sight, NULL, &stage->predicted[0]));
+        const bool shares = stage->job->method.horizon == RP_HORIZON_MEASURED;
+        RP_TRY(rp_stage_run_prediction(stage, &sight, shares ? stage->trust.share[0] : NULL,
+                                       &stage->predicted[0]));
     }
 fail:
     return err;

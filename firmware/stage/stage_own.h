@@ -67,6 +67,7 @@ struct rp_stage {
     rp_debt *debt;
     rp_buffer **value_pool, **grad_pool;
     rp_buffer *workspace, *target, *results, *spans, *norms, *probe_norms[RP_PROBE_NORMS];
+    rp_buffer *shares; /* of predictions, by trained parameter */
 
     /* of the op that is being enqueued */
     rp_tensor *value, *grad; /* by tensor of the layout */

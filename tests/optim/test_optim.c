@@ -41,6 +41,47 @@ static void scalar_is_refused(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* Each tensor has its own share of what was predicted, and at 0 nothing of it, not even a NaN. */
+static void shares_by_tensor(void **state) {
+    (void)state;
+    enum { COUNT = 100, TENSORS = 5 };
+    const uint32_t spans[2 * TENSORS] = {0, 5, 16, 16, 32, 40, 80, 1, 96, 4};
+    const float shares[TENSORS] = {0, 0.25f, 1, 0.5f, 0.75f};
+    float w[COUNT];
+    float ahead[COUNT];
+    float got[COUNT];
+    rp_arena arena;
+    rp_optim optim;
+    rp_darena *memory;
+    rp_buffer *at[2];
+    optim_case c;
+    rp_arena_init(&arena, "shares", 0);
+    expect_ok(optim_case_parse(&arena, "{kind: sgd, lr: 1}", &optim));
+    optim_case_open(&c, &optim, COUNT);
+    expect_ok(rp_darena_open(&arena, golden_device(), "shares", 0, 0, &memory));
+    expect_ok(rp_darena_take(memory, sizeof spans, &at[0]));
+    expect_ok(rp_darena_take(memory, sizeof shares, &at[1]));
+    expect_ok(rp_buffer_write_now(golden_device(), at[0], 0, spans, sizeof spans));
+    expect_ok(rp_buffer_write_now(golden_device(), at[1], 0, shares, sizeof shares));
+    golden_values("w", COUNT, w);
+    golden_values("ahead", COUNT, ahead);
+    ahead[3] = NAN;
+    optim_case_write(c.call.w, w, COUNT);
+    optim_case_write(c.out, ahead, COUNT);
+    expect_ok(rp_optim_in_shares(&c.call, c.out, at[0], at[1], TENSORS));
+    optim_case_read(c.out, got, COUNT);
+    for (uint32_t t = 0; t < TENSORS; t++) {
+        for (uint32_t i = spans[2 * t]; i < spans[2 * t] + spans[2 * t + 1]; i++) {
+            const double moved = (double)shares[t] * ((double)ahead[i] - (double)w[i]);
+            expect_close(got[i], shares[t] > 0 ? (double)w[i] + moved : (double)w[i], 1e-6, 0);
+        }
+    }
+    assert_memory_equal(got + 32, ahead + 32, 40 * sizeof(float));
+    rp_darena_close(&memory);
+    optim_case_close(&c);
+    rp_arena_finish(&arena);
+}
+
 /* Every kind over a large block: zero gaps stay zero, neighbours do not mix. */
 static void large_block(void **state) {
     (void)state;
@@ -75,9 +116,8 @@ static void large_block(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(common_keys),
-        cmocka_unit_test(bad_keys),
-        cmocka_unit_test(scalar_is_refused),
+        cmocka_unit_test(common_keys),       cmocka_unit_test(bad_keys),
+        cmocka_unit_test(scalar_is_refused), cmocka_unit_test(shares_by_tensor),
         cmocka_unit_test(large_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

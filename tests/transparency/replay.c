@@ -434,15 +434,18 @@ fail:
     return err;
 }
 
-/* Tensor by tensor, each as many updates ahead as it is trusted. */
-static rp_err predict_in_shares(replay *r, const board *b, const rp_optim_call *call, uint32_t n,
-                                uint32_t ahead, float *out) {
+/* Tensor by tensor: the weights, and as much of the whole prediction as it is trusted. */
+static rp_err take_shares(replay *r, const board *b, uint32_t n, const float *weights, float *out) {
     rp_err err = RP_OK;
     for (uint32_t t = 0; t < b->tensors; t++) {
         const float share = (float)trust_at(r, b, r->micro[n].step, t);
-        const uint32_t first = b->span[2 * t];
-        RP_TRY(r->optim.kind->predict(call, r->bench.out, (float)ahead * share));
-        RP_TRY(rp_buffer_read_now(r->device, out + first, r->bench.out, first * sizeof(float),
+        const size_t first = b->span[2 * t];
+        rp_buffer *to = share < 1 ? r->bench.centre : r->bench.out;
+        RP_TRY(write_floats(r, r->bench.centre, weights, b));
+        RP_TRY(share > 0
+                   ? rp_average_towards(r->device, r->bench.centre, r->bench.out, b->count, share)
+                   : RP_OK);
+        RP_TRY(rp_buffer_read_now(r->device, out + first, to, first * sizeof(float),
                                   b->span[2 * t + 1] * sizeof(float)));
     }
 fail:
@@ -464,11 +467,10 @@ static rp_err look(replay *r, board *b, uint32_t n, const sight *s, uint32_t dir
     }
     if (s->ahead > 0 && !(cached && r->micro[n].micro > 0)) {
         RP_TRY(load(r, b, r->micro[n].step % b->replicas, s->version, &call));
+        RP_TRY(r->optim.kind->predict(&call, r->bench.out, (float)s->ahead));
+        RP_TRY(read_floats(r, b->ahead[direction], r->bench.out, b));
         if (r->run.method.horizon == RP_HORIZON_MEASURED) {
-            RP_TRY(predict_in_shares(r, b, &call, n, s->ahead, b->ahead[direction]));
-        } else {
-            RP_TRY(r->optim.kind->predict(&call, r->bench.out, (float)s->ahead));
-            RP_TRY(read_floats(r, b->ahead[direction], r->bench.out, b));
+            RP_TRY(take_shares(r, b, n, b->version[s->version], b->ahead[direction]));
         }
     } else if (cached && r->micro[n].micro == 0) {
         memcpy(b->ahead[direction], weights, b->count * sizeof(float));
