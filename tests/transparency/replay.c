@@ -268,7 +268,7 @@ static sight forward_sight(const replay *r, const board *b, uint32_t n) {
     sight out = {.version = newest(b, step)};
     switch (r->run.method.weights) {
     case RP_WEIGHTS_ENTRY: /* METHODS 2: what was the latest on stage 0: max(n - (D - 1), 0) */
-        out.version = updates_at_forward(r, n, warm_up_of(r, 0), UINT32_MAX);
+        out.version = updates_at_forward(r, n, warm_up_of(r, 0), b->steps_open);
         break;
     case RP_WEIGHTS_DOUBLE: /* METHODS 2: W^(max(b - 1, 0)) on every stage */
         out.version = step > 0 ? step - 1 : 0;

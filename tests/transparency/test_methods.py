@@ -64,6 +64,8 @@ COMBINATIONS = (
     (4, "{kind: pipedream-2bw, weights: pipeoptim}", ADAM, *FOUR),
     (5, "{kind: pipedream-2bw, weights: spectrain}", RMSPROP, *TWO),
     (4, "{kind: pipedream-2bw, weights: xpipe}", ADAM, *FOUR),
+    (5, "{kind: pipedream-2bw, weights: entry}", NESTEROV, *TWO),
+    (4, "{kind: async, weights: double, advance: 1}", ADAM, *TWO),
     (4, "{kind: pipeoptim, advance: 1, horizon: exact, drain: true}", ADAMW),
     (4, "spectrain", ADAM, *FOUR),
     (5, "{kind: spectrain, advance: 1}", DAMPENED, *TWO),
