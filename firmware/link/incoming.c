@@ -216,7 +216,8 @@ static void accept_next(rp_link *link, const rp_Header *header, zmq_msg_t *parts
     }
     r->expected++;
     r->data_count += data ? 1 : 0;
-    if (link->run && header->run != link->run) {
+    const bool begins = header->kind == RP_KIND_HELLO; /* the next host, of a run of its own */
+    if (link->run && header->run != link->run && !begins) {
         link->stats.refused++; /* acked all the same, or the stream would end here */
         return;
     }

@@ -77,7 +77,7 @@ typedef struct {
     uint32_t send_window;    /* data parcels we may have un-acked, >= 1: the replay buffer */
     size_t part_bytes_max;   /* larger frames are refused before they are allocated */
     rp_link_profile emulate; /* zeros = none; applies to what this end sends */
-    uint64_t run;            /* stamped on every header; others' are dropped; 0 = any */
+    uint64_t run; /* stamped on every header; others' are dropped, but for a HELLO; 0 = any */
 } rp_link_options;
 
 typedef struct rp_link rp_link;

@@ -399,6 +399,7 @@ void rp_ring_close(rp_ring *ring) {
     if (ring->links) {
         rp_Header bye = rp_Header_init_zero;
         bye.kind = RP_KIND_BYE;
+        bye.run = ring->number;
         ring->watching = false;
         for (uint32_t k = 0; ring->board && k < ring->count; k++) {
             if (ring->board[k].control && ring->board[k].hello &&
