@@ -125,6 +125,7 @@ static rp_err begin_run(rp_agent *agent, const rp_message *message, const char *
                         rp_node **root) {
     agent_run *run = &agent->run;
     rp_agent_end_run(agent);
+    rp_device_reset_used_bytes_max(agent->device);
     rp_arena_init(&run->arena, name, 0);
     run->assigned = true;
     run->number = message->header.run;

@@ -69,9 +69,10 @@ size_t rp_darena_used_bytes(const rp_darena *arena);
 size_t rp_buffer_bytes(const rp_buffer *buffer);
 /* The chunk as one buffer (for kernels that run over all parts at once). */
 rp_buffer *rp_darena_whole(rp_darena *arena);
-/* Sum of all live device bytes of our arenas, and its maximum so far. */
+/* Sum of all live device bytes of our arenas, and its maximum since the last reset. */
 size_t rp_device_used_bytes(const rp_device *device);
 size_t rp_device_used_bytes_max(const rp_device *device);
+void rp_device_reset_used_bytes_max(rp_device *device);
 /* What one take of `bytes` costs in a chunked arena: rounded up to the alignment. Pure. */
 size_t rp_darena_round(size_t bytes, uint32_t align_bytes);
 

@@ -34,6 +34,10 @@ size_t rp_device_used_bytes_max(const rp_device *device) {
     return device->used_bytes_max;
 }
 
+void rp_device_reset_used_bytes_max(rp_device *device) {
+    device->used_bytes_max = device->used_bytes;
+}
+
 size_t rp_darena_round(size_t bytes, uint32_t align_bytes) {
     size_t whole = bytes == 0 ? 1 : bytes;
     size_t rest = whole % align_bytes;

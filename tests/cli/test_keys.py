@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Keys, and what happens to those who have the wrong ones."""
+import json
 import os
 import re
 import signal
@@ -64,7 +65,13 @@ class Keys(program.Case):
         self.ringpipe("keys", "trust", "--dir", "agent", "controller", controller)
         process, address = self.agent("agent")
         run = self.roster(address, public)
-        self.ringpipe("train", run, "--out", "out", "--keys", "controller")
+        held = []
+        for optimizer in ("adam", "sgd"):  # two states of the size of the weights, and none
+            words = ("--keys", "controller", "--format", "json")
+            changed = ("--set", f"optimizer={{kind: {optimizer}, lr: 0.01}}")
+            out, _ = self.ringpipe("train", run, "--out", optimizer, *words, *changed)
+            held += [json.loads(out)["stage"][0]["device_bytes_max"]]
+        self.assertLess(held[1], held[0], "what another run took is counted")
         process.send_signal(signal.SIGTERM)
         self.finish(process)
 
