@@ -151,8 +151,9 @@ rp_err rp_agent_on_assign(rp_agent *agent, const rp_message *message) {
     header.whole[3] = layout->weight_bytes + layout->running_bytes;
     header.whole[4] = (uint64_t)(rp_clock_now_ns(agent->clock) - start_ns);
     header.whole[5] = layout->slots;
-    header.whole[6] = rp_layout_weight_copies(layout);
+    header.whole[6] = rp_stage_copies_of(run->stage).weights;
     header.whole[7] = resident_bytes();
+    header.code = rp_stage_copies_of(run->stage).probe;
     RP_TRY(rp_agent_answer(agent, &header, NULL, 0));
 fail:
     return err;

@@ -18,11 +18,10 @@ static rp_buffer *flat_buffer(const rp_stage *stage, uint32_t *index) {
         return rp_darena_whole(stage->predicted[*index].arena);
     }
     *index -= layout->predicted;
-    const uint32_t probes = layout->probe_steps ? 2 : 0;
-    if (*index < probes) {
+    if (*index < layout->probes) {
         return rp_darena_whole(stage->probe[*index].arena);
     }
-    *index -= probes;
+    *index -= layout->probes;
     return NULL;
 }
 
@@ -43,8 +42,7 @@ static rp_buffer *buffer_at(const rp_stage *stage, uint32_t index) {
 static uint32_t buffer_count(const rp_stage *stage) {
     const rp_layout *layout = stage->layout;
     const uint32_t each = layout->value.kept_count + layout->layer_count * RP_LAYER_SAVED_MAX;
-    return layout->versions + layout->predicted + (layout->probe_steps ? 2 : 0) +
-           layout->slots * each;
+    return layout->versions + layout->predicted + layout->probes + layout->slots * each;
 }
 
 size_t rp_stage_flight_bytes(const rp_stage *stage) {

@@ -314,6 +314,7 @@ static rp_err count_versions(const rp_job *job, rp_layout *layout) {
     first.stage = 0;
     const uint32_t least = rp_sched_in_flight_max(&first);
     layout->probe_steps = method->probe == 0 || method->probe > least ? method->probe : least;
+    layout->probes = layout->probe_steps > 0 ? 2 : 0;
     layout->centres = method->kind->average != RP_AVERAGE_NONE;
     layout->scratches = method->before || method->kind->average == RP_AVERAGE_REFERENCE ||
                         method->evaluate == RP_EVALUATE_MEAN;
@@ -354,7 +355,7 @@ static uint32_t count_params(const rp_job *job, rp_layout *layout, uint32_t alig
 /* The ends of the op list: labels, losses, and the norms of the gradients. */
 static void count_ends(const rp_job *job, rp_layout *layout, uint32_t trained, uint32_t align) {
     layout->scratch_bytes += rp_darena_round((2 * (size_t)trained + 2) * sizeof(uint32_t), align);
-    const uint32_t sums = 1 + (layout->probe_steps ? RP_PROBE_NORMS : 0);
+    const uint32_t sums = 1 + (layout->probes ? RP_PROBE_NORMS : 0);
     layout->scratch_bytes +=
         sums * rp_darena_round(rp_grad_sumsq_bytes(layout->weight_bytes, trained), align);
     if (layout->probe_steps) {
@@ -421,7 +422,7 @@ rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, u
     RP_TRY(rp_layout_count(job, layout));
     count_ends(job, layout, count_params(job, layout, align_bytes), align_bytes);
     count_scratch(job, layout, gemm, align_bytes);
-    uint32_t flat = 1 + rp_layout_weight_copies(layout) + (layout->probe_steps ? 2 : 0) +
+    uint32_t flat = 1 + rp_layout_weight_copies(layout) + layout->probes +
                     layout->replicas * layout->state_count;
     layout->total_bytes = layout->weight_bytes * flat + layout->running_bytes +
                           layout->slots * layout->slot_bytes + layout->debts * layout->debt_bytes +
@@ -455,8 +456,8 @@ rp_err rp_layout_check(const rp_layout *layout, const rp_job *job, size_t limit_
                    "activation is %s's, %.2f MiB "
                    "a microbatch of %u. Use smaller microbatches, another schedule or more stages",
                    job->stage, (double)layout->total_bytes * mib, (double)limit_bytes * mib,
-                   rp_layout_weight_copies(layout), (double)layout->weight_bytes * mib,
-                   (double)layout->weight_bytes * mib,
+                   rp_layout_weight_copies(layout) + layout->probes,
+                   (double)layout->weight_bytes * mib, (double)layout->weight_bytes * mib,
                    (double)(layout->weight_bytes * layout->state_count * layout->replicas) * mib,
                    layout->slots, (double)layout->slot_bytes * mib,
                    (double)layout->scratch_bytes * mib, job->model->layer[layer].name,

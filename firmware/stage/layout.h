@@ -66,7 +66,8 @@ typedef struct {
     /* Copies of the weights: versions (METHODS 13), predicted ones (by direction for xpipe), the
      * centre or reference of the replicas, and a scratch copy around a local step. */
     uint32_t versions, predicted, centres, scratches;
-    uint32_t probe_steps; /* steps between two probes, which take two copies more; 0 = none */
+    uint32_t probe_steps; /* steps between two probes, 0 = none */
+    uint32_t probes;      /* copies that a probe takes */
     size_t total_bytes;
 } rp_layout;
 

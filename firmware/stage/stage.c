@@ -9,6 +9,10 @@ const rp_layout *rp_stage_layout(const rp_stage *stage) {
     return stage->layout;
 }
 
+rp_stage_copies rp_stage_copies_of(const rp_stage *stage) {
+    return stage->copies;
+}
+
 uint32_t rp_stage_replicas(const rp_stage *stage) {
     return stage->versions.replicas;
 }
@@ -513,6 +517,7 @@ fail:
 rp_err rp_stage_update(rp_stage *stage, const rp_op *op, float grad_scale, bool skip) {
     const rp_version_step by = rp_versions_update(&stage->versions, op);
     rp_err err;
+    RP_ASSERT(by.to < stage->layout->versions);
     stage->accumulated = 0;
     stage->mean_valid = false;
     RP_TRY(commit_layers(stage, op->step));

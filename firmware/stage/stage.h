@@ -19,6 +19,13 @@ rp_err rp_stage_prepare(rp_arena *arena, rp_device *device, const rp_job *job,
 void rp_stage_destroy(rp_stage **stage); /* drains the queue first */
 const rp_layout *rp_stage_layout(const rp_stage *stage);
 
+/* Copies of the trained weights in device memory, counted as they were taken there: the method's
+ * (METHODS 13), and those that its probe takes besides. */
+typedef struct {
+    uint32_t weights, probe;
+} rp_stage_copies;
+rp_stage_copies rp_stage_copies_of(const rp_stage *stage);
+
 /* Empty pipes, the next step is `step`. Prepare does it with the job's first step. */
 void rp_stage_start(rp_stage *stage, uint64_t step);
 

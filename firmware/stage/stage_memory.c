@@ -8,7 +8,7 @@ static bool is_trained(const rp_model_param *param) {
     return param->role == RP_PARAM_TRAINED;
 }
 
-static rp_err open_flat(rp_stage *stage, const char *name, rp_flat *out) {
+static rp_err open_flat(rp_stage *stage, const char *name, rp_flat *out, uint32_t *count) {
     const size_t bytes = stage->layout->weight_bytes;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(stage->arena, stage->param_count + 1, &out->part));
@@ -21,6 +21,7 @@ static rp_err open_flat(rp_stage *stage, const char *name, rp_flat *out) {
         }
     }
     rp_darena_seal(out->arena);
+    *count += 1;
 fail:
     return err;
 }
@@ -28,31 +29,33 @@ fail:
 static rp_err open_flats(rp_stage *stage) {
     const rp_layout *layout = stage->layout;
     const uint32_t states = layout->replicas * layout->state_count;
+    rp_stage_copies *held = &stage->copies;
+    uint32_t others = 0;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(stage->arena, layout->versions, &stage->weights));
     RP_TRY(RP_ARENA_NEW(stage->arena, states + 1, &stage->state));
     for (uint32_t v = 0; v < layout->versions; v++) {
-        RP_TRY(open_flat(stage, "weights", &stage->weights[v]));
+        RP_TRY(open_flat(stage, "weights", &stage->weights[v], &held->weights));
     }
     for (uint32_t p = 0; p < layout->predicted; p++) {
-        RP_TRY(open_flat(stage, "predicted weights", &stage->predicted[p]));
+        RP_TRY(open_flat(stage, "predicted weights", &stage->predicted[p], &held->weights));
     }
     if (layout->centres) {
-        RP_TRY(open_flat(stage, "centre", &stage->centre));
+        RP_TRY(open_flat(stage, "centre", &stage->centre, &held->weights));
     }
     if (layout->scratches) {
-        RP_TRY(open_flat(stage, "scratch weights", &stage->scratch));
+        RP_TRY(open_flat(stage, "scratch weights", &stage->scratch, &held->weights));
     }
     for (uint32_t s = 0; s < states; s++) {
-        RP_TRY(open_flat(stage, "optimiser", &stage->state[s]));
+        RP_TRY(open_flat(stage, "optimiser", &stage->state[s], &others));
     }
-    for (uint32_t p = 0; p < 2 && layout->probe_steps; p++) {
-        RP_TRY(open_flat(stage, "probe", &stage->probe[p]));
+    for (uint32_t p = 0; p < layout->probes; p++) {
+        RP_TRY(open_flat(stage, "probe", &stage->probe[p], &held->probe));
     }
-    for (uint32_t i = 0; i < RP_TRUST_ENTRIES && layout->probe_steps; i++) {
+    for (uint32_t i = 0; i < RP_TRUST_ENTRIES && layout->probes; i++) {
         RP_TRY(RP_ARENA_NEW(stage->arena, stage->trained_count + 1, &stage->trust.share[i]));
     }
-    RP_TRY(open_flat(stage, "gradients", &stage->grads));
+    RP_TRY(open_flat(stage, "gradients", &stage->grads, &others));
 fail:
     return err;
 }
@@ -69,7 +72,7 @@ static rp_flat *flat_at(rp_stage *stage, uint32_t index) {
         {&stage->centre, layout->centres},
         {&stage->scratch, layout->scratches},
         {stage->state, layout->replicas * layout->state_count},
-        {stage->probe, layout->probe_steps ? 2 : 0},
+        {stage->probe, layout->probes},
         {&stage->grads, 1},
     };
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
@@ -185,7 +188,7 @@ static rp_err take_spans(rp_stage *stage) {
     RP_TRY(rp_darena_take(stage->memory,
                           rp_grad_sumsq_bytes(stage->layout->weight_bytes, stage->trained_count),
                           &stage->norms));
-    for (uint32_t i = 0; i < RP_PROBE_NORMS && stage->layout->probe_steps; i++) {
+    for (uint32_t i = 0; i < RP_PROBE_NORMS && stage->layout->probes; i++) {
         RP_TRY(rp_darena_take(
             stage->memory, rp_grad_sumsq_bytes(stage->layout->weight_bytes, stage->trained_count),
             &stage->probe_norms[i]));

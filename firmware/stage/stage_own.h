@@ -55,7 +55,8 @@ struct rp_stage {
     bool mean_valid;      /* scratch holds the mean of the replicas as they are */
     rp_flat *state;       /* [replica * state_count + state] */
     rp_flat grads;
-    rp_flat probe[2];  /* seen, then: see probe.c */
+    rp_flat probe[2]; /* seen, then: see probe.c */
+    rp_stage_copies copies;
     rp_darena *memory; /* slots and all else */
     rp_versions versions;
 

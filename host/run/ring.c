@@ -83,6 +83,7 @@ static void on_ready(rp_board_state *board, const rp_Header *header) {
     board->slots = header->whole[5];
     board->weight_copies = (uint32_t)header->whole[6];
     board->resident_bytes = header->whole[7];
+    board->probe_copies = header->code;
 }
 
 bool rp_ring_are_times(const double *seconds, size_t count) {

@@ -49,6 +49,7 @@ typedef struct {
     uint64_t applied[RP_REPLICAS_MAX]; /* updates done: of the last checkpoint or segment */
     uint64_t flight_bytes;             /* of microbatches in flight at the last pause */
     uint32_t weight_copies;            /* versions of the weights that its memory holds */
+    uint32_t probe_copies;             /* and those of a probe */
     double link_busy_s[2];
 } rp_board_state;
 

@@ -36,6 +36,7 @@ static json_t *stage_of(const rp_summary_stage *stage, bool *good) {
     put(object, "weight_bytes", whole(stage->weight_bytes), good);
     put(object, "device_bytes_max", whole(stage->device_bytes_max), good);
     put(object, "weight_versions_max", whole(stage->weight_versions_max), good);
+    put(object, "probe_copies", whole(stage->probe_copies), good);
     put(object, "in_flight_max", whole(stage->in_flight_max), good);
     put(object, "gap_max", whole(stage->gap_max), good);
     return object;

@@ -13,7 +13,7 @@ typedef struct {
     uint32_t layer_count;
     double busy_s, idle_s;
     uint64_t weight_bytes, device_bytes_max;
-    uint32_t weight_versions_max, in_flight_max, gap_max;
+    uint32_t weight_versions_max, probe_copies, in_flight_max, gap_max;
 } rp_summary_stage;
 
 typedef struct {

@@ -10,8 +10,8 @@ SUMMARY = (
     "stage link bubble ledger recovery"
 ).split()
 STAGE = (
-    "board layers busy_s idle_s weight_bytes device_bytes_max weight_versions_max in_flight_max "
-    "gap_max"
+    "board layers busy_s idle_s weight_bytes device_bytes_max weight_versions_max probe_copies "
+    "in_flight_max gap_max"
 ).split()
 
 FILES = (

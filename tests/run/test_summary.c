@@ -13,6 +13,7 @@ static const rp_summary_stage stages[] = {{.board = "pocl-cpu",
                                            .weight_bytes = 5000000000,
                                            .device_bytes_max = 7,
                                            .weight_versions_max = 1,
+                                           .probe_copies = 2,
                                            .in_flight_max = 4}};
 static const rp_summary_link links[] = {
     {.from = 0, .to = 1, .bytes = 9, .busy_s = 0.25, .utilisation = 0.125}};
@@ -47,8 +48,9 @@ static const char whole_text[] =
     "\"train\": {\"loss\": 0.3125}, \"eval\": {\"loss\": 0.375, \"accuracy\": 0.873, \"samples\": "
     "10000}, \"samples_per_s\": 4901.5, \"stage\": [{\"board\": \"pocl-cpu\", \"layers\": "
     "[\"conv1\", \"relu1\"], \"busy_s\": 1.5, \"idle_s\": 0.5, \"weight_bytes\": 5000000000, "
-    "\"device_bytes_max\": 7, \"weight_versions_max\": 1, \"in_flight_max\": 4, \"gap_max\": 0}], "
-    "\"link\": [{\"from\": 0, \"to\": 1, \"bytes\": 9, \"busy_s\": 0.25, \"utilisation\": 0.125}], "
+    "\"device_bytes_max\": 7, \"weight_versions_max\": 1, \"probe_copies\": 2, "
+    "\"in_flight_max\": 4, \"gap_max\": 0}], \"link\": [{\"from\": 0, \"to\": 1, \"bytes\": 9, "
+    "\"busy_s\": 0.25, \"utilisation\": 0.125}], "
     "\"bubble\": 0.12, \"ledger\": {\"microbatches\": 9380, \"lost\": 0, \"repeated\": 0}, "
     "\"recovery\": [{\"board\": 2, \"detect_s\": 1.0, \"replan_s\": 2.0, \"restore_s\": 3.0, "
     "\"replay_microbatches\": 4}]}\n";
