@@ -32,6 +32,7 @@ NONE = [0, 0, 0, 0]
 
 # schedule, microbatch; by stage: copies of the weights, replicas (a momentum each), in flight, gap
 METHODS = (
+    ("async", 4, [1, 1, 1, 1], [1] * 4, BEHIND, GAP),
     ("gpipe", 1, [1, 1, 1, 1], [1] * 4, [4, 4, 4, 4], NONE),
     ("pipedream", 4, BEHIND, [1] * 4, BEHIND, GAP),
     ("{kind: pipedream, vertical_sync: true}", 4, [4, 4, 4, 4], [1] * 4, BEHIND, GAP),
@@ -52,7 +53,7 @@ METHODS = (
 
 
 class Memory(program.Case):
-    def train(self, out, schedule, micro=4):
+    def train(self, out, schedule, micro):
         sets = ("--set", f"schedule={schedule}", "--set", f"train.microbatch={micro}")
         text, _ = self.ringpipe("train", "run.yaml", "--out", out, "--format", "json", *sets)
         return json.loads(text)["stage"]
@@ -60,19 +61,19 @@ class Memory(program.Case):
     def test_as_promised(self):
         (self.dir / "net.yaml").write_text(MODEL)
         self.run_file(RUN)
-        reference = self.train("reference", "async")  # one copy, one momentum
         for number, (schedule, micro, copies, replicas, in_flight, gap) in enumerate(METHODS):
-            stages = self.train(f"out-{number}", schedule, micro)
             probe = 2 if "measured" in schedule else 0
-            for k, (stage, plain) in enumerate(zip(stages, reference, strict=True)):
+            stages = self.train(f"out-{number}", schedule, micro)
+            self.assertEqual(len(stages), 4)
+            for k, stage in enumerate(stages):
                 with self.subTest(schedule, stage=k):
                     self.assertEqual(stage["weight_versions_max"], copies[k])
                     self.assertEqual(stage["probe_copies"], probe)
                     self.assertEqual(stage["in_flight_max"], in_flight[k])
                     self.assertEqual(stage["gap_max"], gap[k])
-                    more = stage["device_bytes_max"] - plain["device_bytes_max"]
-                    want = copies[k] - 1 + replicas[k] - 1 + probe
-                    self.assertAlmostEqual(more / plain["weight_bytes"], want, delta=0.2)
+                    held = stage["device_bytes_max"] / stage["weight_bytes"]
+                    want = 1 + copies[k] + replicas[k] + probe  # 1: gradients
+                    self.assertTrue(want <= held < want + 0.3, (want, held))
 
 
 if __name__ == "__main__":
