@@ -53,12 +53,29 @@ fail:
     return err;
 }
 
+static rp_arena test_device_arena;
+static rp_device *test_device;
+
+static inline void test_device_close(void) {
+    rp_device_close(&test_device);
+    rp_arena_finish(&test_device_arena);
+}
+
+/* The device of all rings is opened once a process: programs are not read again for each. */
+static inline rp_device *test_device_open(void) {
+    const rp_device_options options = {.threads = 2};
+    if (!test_device) {
+        rp_arena_init(&test_device_arena, "test device", 0);
+        expect_ok(rp_device_open(&test_device_arena, &options, &test_device));
+        (void)atexit(test_device_close);
+    }
+    return test_device;
+}
+
 static inline void test_ring_open(test_ring *ring, rp_gemm_choice gemm, const char *model,
                                   const char *job, const char *cut, uint32_t stages) {
-    rp_device_options options = {.threads = 2};
-    *ring = (test_ring){.count = stages, .stride = 1};
+    *ring = (test_ring){.count = stages, .stride = 1, .device = test_device_open()};
     rp_arena_init(&ring->arena, "test ring", 0);
-    expect_ok(rp_device_open(&ring->arena, &options, &ring->device));
     rp_device_choose_gemm(ring->device, gemm);
     expect_ok(RP_ARENA_NEW(&ring->arena, stages, &ring->board));
     for (uint32_t k = 0; k < stages; k++) {
@@ -74,7 +91,6 @@ static inline void test_ring_close(test_ring *ring) {
     for (uint32_t k = 0; k < ring->count; k++) {
         rp_stage_destroy(&ring->board[k].stage);
     }
-    rp_device_close(&ring->device);
     rp_arena_finish(&ring->arena);
 }
 
