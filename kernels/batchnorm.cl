@@ -121,6 +121,11 @@ kernel void moments_columns(global float *work, global const float *x, uint n, u
     }
 }
 
+/* Momentum 1 forgets what was, finite or not. */
+static float moved(float running, float statistic, float momentum) {
+    return momentum < 1.0f ? (1.0f - momentum) * running + momentum * statistic : statistic;
+}
+
 /* Chunks to stats, and into the statistics that outlive the batch:
  *   DIRECT    running = (1 - momentum) * running + momentum * statistic, the variance unbiased
  *             (with a single element, where that is undefined, the biased one)
@@ -156,8 +161,8 @@ kernel void combine(global float *stats, global float *running_mean, global floa
     stats[channels + c] = 1.0f / sqrt(square / count + eps);
     if (mode == DIRECT) {
         float variance = square / (count > 1.0f ? count - 1.0f : 1.0f);
-        running_mean[c] = (1.0f - momentum) * running_mean[c] + momentum * mean;
-        running_var[c] = (1.0f - momentum) * running_var[c] + momentum * variance;
+        running_mean[c] = moved(running_mean[c], mean, momentum);
+        running_var[c] = moved(running_var[c], variance, momentum);
     } else if (mode == DEFERRED) {
         float before = step_count[c];
         float total = before + count;
@@ -178,8 +183,8 @@ kernel void commit(global float *running_mean, global float *running_var, global
         return;
     }
     float variance = step_square[c] / step_count[c];
-    running_mean[c] = (1.0f - momentum) * running_mean[c] + momentum * step_mean[c];
-    running_var[c] = (1.0f - momentum) * running_var[c] + momentum * variance;
+    running_mean[c] = moved(running_mean[c], step_mean[c], momentum);
+    running_var[c] = moved(running_var[c], variance, momentum);
     step_mean[c] = 0.0f;
     step_square[c] = 0.0f;
     step_count[c] = 0.0f;

@@ -4,7 +4,8 @@
  * variance unbiased; of a single element, where PyTorch raises, the variance is 0 and so is what
  * moves running_var. `deferred` is torchgpipe's DeferredBatchNorm: the microbatches' statistics are
  * merged and moved in once a step, the variance biased. When the STATE tensors are NULL (a forward
- * that is repeated) nothing moves.
+ * that is repeated) nothing moves. A renewal (SWA's: reset, then the cumulative mean over forwards)
+ * is a momentum of 1, 1/2, 1/3, ...; no method renews `deferred` ones.
  *
  * trap  torchgpipe adds up x and x^2; mean and sum of squared deviations say the same and do not
  *       cancel, so these lie in the SCRATCH parameters. */
@@ -187,7 +188,7 @@ static rp_err stats_of_batch(const rp_layer_call *call, const grid *g, rp_buffer
     rp_arg_u32(&launch, g->channels);
     rp_arg_u32(&launch, g->chunks);
     rp_arg_f32(&launch, spec->eps);
-    rp_arg_f32(&launch, spec->momentum);
+    rp_arg_f32(&launch, call->renewal ? 1.0f / (float)call->renewal : spec->momentum);
     rp_arg_u32(&launch, !moves ? MODE_KEEP : spec->deferred ? MODE_DEFERRED : MODE_DIRECT);
     RP_TRY(run_channels(&launch, g));
     return RP_OK;

@@ -202,6 +202,7 @@ rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const void *const 
     for (uint32_t i = 0; i < layout->layer_count; i++) {
         rp_layer_call call = make_call(stage, slot, i, op);
         call.training = pass.training;
+        call.renewal = pass.renewal;
         RP_TRY(call.layer->kind->forward(&call));
     }
     for (uint32_t i = 0; i < layout->output_count; i++) {
@@ -234,7 +235,10 @@ rp_err rp_stage_forward_only(rp_stage *stage, const rp_op *op, const void *const
         return err;
     }
     rp_stage_see(stage, rp_stage_evaluated(stage));
-    return rp_stage_run_forward(stage, op, in, out, (rp_pass){training, .evaluating = true});
+    const uint64_t before =
+        op->step * ((stage->job->batch - 1) / stage->job->micro + 1) + op->micro;
+    const rp_pass pass = {training, true, training ? (uint32_t)before + 1 : 0};
+    return rp_stage_run_forward(stage, op, in, out, pass);
 }
 
 /* Loss over the last layer's output; writes dy when the op is a backward. */

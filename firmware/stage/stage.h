@@ -35,7 +35,7 @@ void rp_stage_start(rp_stage *stage, uint64_t step);
 rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const void *const *in,
                         void *const *out) RP_MUST_CHECK;
 /* The same with the model that is evaluated, between training ops; `training`: as in training, to
- * renew batch statistics. */
+ * renew batch statistics: step 0 begins them anew. */
 rp_err rp_stage_forward_only(rp_stage *stage, const rp_op *op, const void *const *in,
                              void *const *out, bool training) RP_MUST_CHECK;
 

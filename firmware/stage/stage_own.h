@@ -88,8 +88,9 @@ void rp_stage_see(rp_stage *stage, const rp_flat *weights);
 const rp_flat *rp_stage_evaluated(const rp_stage *stage);
 rp_err rp_stage_evaluated_fill(rp_stage *stage) RP_MUST_CHECK;
 typedef struct {
-    bool training;   /* layers behave as in training */
-    bool evaluating; /* an evaluation's: its steps count from 0 again */
+    bool training;    /* layers behave as in training */
+    bool evaluating;  /* an evaluation's: its steps count from 0 again */
+    uint32_t renewal; /* rp_layer_call's */
 } rp_pass;
 rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const void *const *in,
                             void *const *out, rp_pass pass) RP_MUST_CHECK;

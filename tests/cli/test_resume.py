@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Schedules that do not flush, stopped and resumed: the bytes of a run that was never stopped."""
 import json
+import math
 import shutil
 import signal
 import struct
@@ -284,6 +285,71 @@ class Statistics(program.Case):
             got = self.result(out)
             self.assertTrue(got[0] == wanted[0], "other weights")
             self.assertEqual(got[1:], wanted[1:])
+
+
+# Two layers of batch statistics, one of them behind weights.
+CENTRE = """\
+input: [3]
+layers:
+  - {name: bn0, kind: batchnorm, momentum: 0.01}
+  - {name: d0, kind: dense, out: 2}
+  - {name: bn1, kind: batchnorm}
+  - {name: d1, kind: dense, out: 1}
+"""
+CENTRE_RUN = """\
+model: centre.yaml
+data: {set: table, path: ., shuffle: false}
+ring: {boards: 2}
+train: {epochs: 3, batch: 8, microbatch: 3, recalibrate: 2}
+loss: mse
+optimizer: {kind: sgd, lr: 0.05, momentum: 0.9}
+schedule: ea-pipe
+cut: [bn1]
+"""
+
+
+def moments(rows):
+    """Mean and biased variance of each column."""
+    means = [sum(column) / len(rows) for column in zip(*rows)]
+    return means, [sum((x - mean) ** 2 for x in column) / len(rows)
+                   for column, mean in zip(zip(*rows), means)]
+
+
+class Recalibration(program.Case):
+    """METHODS 9: reset, then the cumulative mean over microbatches with the centre's weights."""
+
+    def renewed(self, micros):
+        """The plain means, over microbatches, of their means and of their unbiased variances."""
+        means, variances = zip(*map(moments, micros))
+        variances = [[v * len(m) / (len(m) - 1) for v in each]
+                     for each, m in zip(variances, micros)]
+        return [[sum(column) / len(micros) for column in zip(*each)]
+                for each in (means, variances)]
+
+    def normed(self, rows, weights):
+        """Behind bn0 and d0, in training."""
+        mean, variance = moments(rows)
+        gain, bias, w, b = (weights[n][1] for n in
+                            ("bn0.weight", "bn0.bias", "d0.weight", "d0.bias"))
+        x = [[(x - m) / math.sqrt(v + 1e-5) * g + c
+              for x, m, v, g, c in zip(row, mean, variance, gain, bias)] for row in rows]
+        return [[sum(w[3 * o + i] * row[i] for i in range(3)) + b[o] for o in range(2)]
+                for row in x]
+
+    def test_values(self):
+        rows = [[math.sin(n), 5 + math.cos(3 * n), 0.1 * n] for n in range(20)]
+        text = "".join(",".join(map(repr, row)) + f",{sum(row):.17g}\n" for row in rows)
+        (self.dir / "train.csv").write_text("# a, b, c, y\n" + text)
+        self.run_file(CENTRE, "centre.yaml")
+        self.ringpipe("train", self.run_file(CENTRE_RUN), "--out", "a")
+        got = program.read_safetensors(self.dir / "a" / "weights.safetensors")
+        micros = [rows[first:end] for first, end in
+                  ((0, 3), (3, 6), (6, 8), (8, 11), (11, 14), (14, 16))]  # of 2 batches of 8
+        for name, parts in (("bn0", micros), ("bn1", [self.normed(m, got) for m in micros])):
+            for statistic, want in zip(("running_mean", "running_var"), self.renewed(parts)):
+                for a, b in zip(got[f"{name}.{statistic}"][1], want, strict=True):
+                    self.assertTrue(abs(a - b) <= 1e-5 * max(1, abs(b)),
+                                    f"{name}.{statistic}: {a}, not {b}")
 
 
 # Under a sanitizer, which makes everything slower, each kind of flight once: versions, predictions
