@@ -17,12 +17,15 @@ METHODS = {
     "pipedream": ("schedule=pipedream", "train.microbatch=64"),
     "vertical": ("schedule={kind: pipedream, vertical_sync: true}",),
     "2bw": ("schedule=pipedream-2bw", "train.microbatch=32"),
+    "predicted": ("schedule={kind: pipedream-2bw, weights: pipeoptim}", "train.microbatch=32"),
     "spectrain": ("schedule=spectrain", "train.microbatch=64"),
     "released": ("schedule={kind: pipeoptim, horizon: released}", "train.microbatch=64"),
     "exact": ("schedule={kind: pipeoptim, horizon: exact}", "optimizer={kind: adamw, lr: 0.001}"),
     "measured": ("schedule={kind: pipeoptim, horizon: measured, probe: 4}", "train.microbatch=64"),
     "xpipe": ("schedule=xpipe", "optimizer={kind: adam, lr: 0.001}"),
     "ea-pipe": ("schedule={kind: ea-pipe, replicas: 2, weights: pipeoptim}", "train.microbatch=64"),
+    "plain": ("schedule=ea-pipe",),
+    "period": ("schedule={kind: ea-pipe, replicas: 2, period: 3}", "train.microbatch=64"),
     "lean": ("schedule={kind: ea-pipe, lean: true, order: before}", "train.microbatch=64"),
     "mean": ("schedule={kind: ea-pipe, lean: true, evaluate: mean}", "train.microbatch=64"),
     "latest": ("schedule={kind: ea-pipe, replicas: 2, evaluate: latest}", "train.microbatch=64"),
@@ -62,6 +65,9 @@ class Methods(test_repeat.Repeat):
     def test_2bw(self):
         self.resumed_method("2bw")
 
+    def test_2bw_with_prediction(self):
+        self.resumed_method("predicted")
+
     def test_spectrain(self):
         self.resumed_method("spectrain")
 
@@ -79,6 +85,12 @@ class Methods(test_repeat.Repeat):
 
     def test_ea_pipe(self):
         self.resumed_method("ea-pipe")
+
+    def test_ea_pipe_by_default(self):
+        self.resumed_method("plain")
+
+    def test_ea_pipe_now_and_then(self):
+        self.resumed_method("period")
 
     def test_ea_pipe_lean(self):
         self.resumed_method("lean")
