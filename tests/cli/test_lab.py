@@ -2,6 +2,7 @@
 """Comparisons: made by one command, kept, and counted right; wrong files start nothing."""
 import json
 import os
+import re
 import statistics
 import xml.etree.ElementTree as xml
 from html.parser import HTMLParser
@@ -62,22 +63,6 @@ class Comparison(lab.Case):
             self.assertTrue(root.tag.endswith("svg"))
             self.assertIn("fast", "".join(root.itertext()))
 
-    def check_predictions(self, file):
-        """Distances that boards report are taken from the log."""
-        with (self.dir / "out/runs/mlp/fast/seed-1/log.jsonl").open("a") as log:
-            for step in range(4):
-                line = {"event": "prediction", "step": step, "stage": 0, "gap": 1}
-                log.write(json.dumps({**line, "error": 0.5, "stale_error": 2.0 + step}) + "\n")
-        self.lab(file)
-        row = self.table()["model"][0]["row"][1]
-        self.assertEqual(row["stale_over_predicted"]["count"], 1)
-        self.assertAlmostEqual(row["stale_over_predicted"]["mean"], 7)
-        self.assertEqual(row["prediction"][0]["stage"], 0)
-        drawing = self.dir / "out/curves/mlp-prediction-stage-0.svg"
-        text = "".join(xml.fromstring(drawing.read_text(encoding="utf-8")).itertext())
-        self.assertIn("fast, predicted", text)
-        self.assertNotIn("slow", text)
-
     def test_numbers(self):
         file = self.lab_file()
         out, err = self.lab(file)
@@ -110,7 +95,50 @@ class Comparison(lab.Case):
         text = (self.dir / "out/table.md").read_text(encoding="utf-8")
         self.assertIn("| mlp/slow/seed-2 | finished", text)
         self.check_report()
-        self.check_predictions(file)
+
+    def distances(self, run):
+        """{stage: (mean error, mean stale error)} of a run's log."""
+        log = self.dir / "out/runs" / run / "log.jsonl"
+        lines = map(json.loads, log.read_text().splitlines())
+        probes = [e for e in lines if e.get("event") == "prediction"]
+        self.assertEqual([p["step"] for p in probes if p["stage"] == 0], [0, 3, 6, 9])
+        return {k: [statistics.mean(p[name] for p in probes if p["stage"] == k)
+                    for name in ("error", "stale_error")] for k in (0, 1, 2)}
+
+    def test_predictions(self):
+        """From the boards' probes to the column and the curves."""
+        run = program.RUN
+        for words in (("epochs: 1", "epochs: 3"), ("boards: 2", "boards: 3"),
+                      ("microbatch: 16", "microbatch: 64"), ("auto", "[fc2, fc3]")):
+            run = run.replace(*words)
+        text = LAB.replace("{optimizer.lr: 0.001}", "{schedule: {kind: async, probe: 3}}")
+        text = text.replace("1f1b", "{kind: pipeoptim, probe: 3}")
+        self.lab(self.lab_file(text, run))
+        for row, versions in zip(self.table()["model"][0]["row"], (1, 2)):
+            seeds = [self.distances(f"mlp/{row['method']}/seed-{seed}") for seed in (1, 2)]
+            gains = [sum(stale for _, stale in seed.values()) / sum(e for e, _ in seed.values())
+                     for seed in seeds]
+            self.assertEqual(row["stale_over_predicted"]["count"], 2)
+            self.assertAlmostEqual(row["stale_over_predicted"]["mean"], statistics.mean(gains))
+            for p in row["prediction"]:
+                error, stale = seeds[p["seed_index"]][p["stage"]]
+                self.assertAlmostEqual(p["error"], error)
+                self.assertAlmostEqual(p["stale_error"], stale)
+            self.assertEqual(len(row["prediction"]), 2 * 3)
+            self.assertEqual((row["gap_max"], row["weight_versions_max"]), (2, versions))
+            gain = statistics.mean(gains)
+            gain = "1" if gain == 1 else f"{gain:.{2 if gain > 1 else 4}f}"
+            table = (self.dir / "out/table.md").read_text(encoding="utf-8")
+            self.assertRegex(table, rf"\| {row['method']} .*\| +{versions} \| +2 \| +{gain} \|")
+        for stage in (0, 1):
+            path = self.dir / f"out/curves/mlp-prediction-stage-{stage}.svg"
+            curves = [e for e in xml.fromstring(path.read_text(encoding="utf-8")).iter()
+                      if e.get("class", "").startswith("line") and len(e)]  # the title; no key
+            self.assertEqual(["".join(e.itertext()) for e in curves],
+                             ["slow, predicted", "slow, stale", "fast, predicted", "fast, stale"])
+            for curve in curves:  # while the pipes fill, nothing is to come: not on a log axis
+                self.assertEqual(len(re.findall(r"[ML][\d.]+ [\d.]+", curve.get("d"))), 3)
+        self.assertFalse((self.dir / "out/curves/mlp-prediction-stage-2.svg").exists())
 
     def test_finished_is_kept(self):
         file = self.lab_file(ONE)
