@@ -76,10 +76,11 @@ static rp_err report_probe(rp_runner *r, const running_op *op) {
     rp_Header header = rp_Header_init_zero;
     header.kind = RP_KIND_PROBE_DONE;
     header.step = op->op.step;
-    header.whole_count = 3;
+    header.whole_count = 4;
     header.whole[0] = op->about.gap;
     header.whole[1] = op->about.ahead;
     header.whole[2] = op->about.effect;
+    header.whole[3] = op->about.step;
     const rp_part part = {r->sumsq, count * sizeof *r->sumsq};
     return send_control(r, &header, &part, 1);
 }

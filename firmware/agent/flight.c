@@ -13,7 +13,7 @@ static uint64_t waiting(const rp_runner *r) {
 }
 
 static bool has_flight(const rp_runner *r) {
-    return r->in_flight > 0 || waiting(r) > 0;
+    return r->in_flight > 0 || waiting(r) > 0 || rp_stage_probe_waits(r->at.stage);
 }
 
 size_t rp_runner_flight_bytes(const rp_runner *r) {
@@ -133,11 +133,11 @@ rp_err rp_runner_resume(rp_runner *r, uint64_t fill, size_t bytes) {
         r->in_flight -= op.kind == RP_OP_BACKWARD;
     }
     rp_runner_count_above(r, job->step_first);
+    rp_stage_resume(r->at.stage, fill, job->step_first);
     if (rp_runner_flight_bytes(r) != bytes) {
         return rp_fail(RP_ERR_PEER, "the checkpoint holds %zu bytes in flight, due are %zu", bytes,
                        rp_runner_flight_bytes(r));
     }
-    rp_stage_resume(r->at.stage, fill, job->step_first);
     if (r->at.in) {
         RP_TRY(rp_inlet_restore(r->arena, &r->activation, (uint32_t)waiting(r), job->micro));
         name_parcels(r);

@@ -259,6 +259,15 @@ static bool probe_is_read(const rp_runner *r) {
     return false;
 }
 
+static rp_err read_probe(rp_runner *r, running_op *op) {
+    rp_err err = RP_OK;
+    op->probe = rp_stage_probe_done(r->at.stage);
+    if (op->probe) {
+        err = rp_stage_probe_read(r->at.stage, r->probe, &op->about);
+    }
+    return err;
+}
+
 static rp_err try_backward(rp_runner *r) {
     const void *from[RP_CUT_TENSORS_MAX] = {NULL};
     void *to[RP_CUT_TENSORS_MAX] = {NULL};
@@ -295,10 +304,7 @@ static rp_err try_backward(rp_runner *r) {
         }
     }
     RP_TRY(rp_stage_backward(r->at.stage, &op.op, from, to));
-    if (rp_stage_probe_done(r->at.stage)) {
-        RP_TRY(rp_stage_probe_read(r->at.stage, r->probe, &op.about));
-        op.probe = true;
-    }
+    RP_TRY(read_probe(r, &op));
     r->in_flight -= op.op.kind != RP_OP_BACKWARD_WEIGHT;
     r->facts.microbatches += op.op.kind != RP_OP_BACKWARD_INPUT;
     RP_TRY(commit(r, &op));
@@ -314,7 +320,8 @@ static rp_err try_update(rp_runner *r) {
     bool ask =
         !r->evaluating && rp_verdict_of(&job->method, &job->optim, job->guard) != RP_VERDICT_NONE;
     bool scored = !r->eval_training || !r->evaluating;
-    if ((r->waiting_verdict && !r->have_verdict) || !rp_runner_may_report(r)) {
+    if ((r->waiting_verdict && !r->have_verdict) || !rp_runner_may_report(r) ||
+        (rp_stage_probe_waits(r->at.stage) && probe_is_read(r))) {
         return RP_OK;
     }
     bool first_half = !r->waiting_verdict;
@@ -332,6 +339,7 @@ static rp_err try_update(rp_runner *r) {
     }
     if (!r->evaluating) {
         RP_TRY(rp_stage_update(r->at.stage, &op.op, ask ? r->grad_scale : 1.0f, ask && r->skip));
+        RP_TRY(read_probe(r, &op));
         r->facts.skipped += ask && r->skip;
     }
     r->waiting_verdict = r->have_verdict = false;

@@ -7,7 +7,7 @@
  *   horizon: paper released exact measured       of weights: pipeoptim
  *   decay: true                          of weights: pipeoptim; predicts adamw's decay too
  *   probe: 10                            measures every so many steps how far the weights that a
- *                                        forward saw are from those that its backward finds
+ *                                        forward saw are from those that were predicted
  *   replicas, alpha, period, order, lean         ea-pipe
  *   replicas, alpha                              avgpipe
  *   evaluate: centre mean latest                 ea-pipe, avgpipe: the model that is evaluated

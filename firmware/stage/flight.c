@@ -100,25 +100,26 @@ static void walk_slot(rp_stage *stage, const rp_op *op) {
 void rp_stage_resume(rp_stage *stage, uint64_t fill, uint64_t step) {
     rp_versions *versions = &stage->versions;
     rp_op op;
-    rp_versions_start(versions, fill);
-    stage->mean_valid = false;
+    rp_stage_start(stage, fill);
     for (uint32_t i = 0; i < stage->layout->slots; i++) {
         stage->slot[i].busy = false;
     }
     while (versions->list.step < step) {
         rp_sched_state list = versions->list;
+        rp_sight sight = {0};
         if (!stage->job->method.kind->next(&list, &op)) {
             return;
         }
         if (op.kind == RP_OP_FORWARD) {
-            const rp_sight sight = rp_versions_forward(versions, &op);
-            rp_stage_probe_resume(stage, &op, &sight);
+            sight = rp_versions_forward(versions, &op);
         } else if (op.kind == RP_OP_UPDATE) {
             (void)rp_versions_update(versions, &op);
-            continue;
         } else {
-            (void)rp_versions_backward(versions, &op);
+            sight = rp_versions_backward(versions, &op);
         }
-        walk_slot(stage, &op);
+        (void)rp_stage_probe_walk(stage, &op, &sight);
+        if (op.kind != RP_OP_UPDATE) {
+            walk_slot(stage, &op);
+        }
     }
 }

@@ -33,6 +33,7 @@ uint32_t rp_stage_gap_max(const rp_stage *stage) {
 
 void rp_stage_start(rp_stage *stage, uint64_t step) {
     stage->mean_valid = false;
+    stage->probe_left = 0;
     rp_versions_start(&stage->versions, step);
 }
 
@@ -222,7 +223,7 @@ rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const void *const *in,
     const rp_sight sight = rp_versions_forward(&stage->versions, op);
     rp_err err;
     RP_TRY(look(stage, &sight, op, 0));
-    RP_TRY(rp_stage_probe_forward(stage, op, &sight));
+    RP_TRY(rp_stage_run_probe(stage, op, &sight));
     RP_TRY(rp_stage_run_forward(stage, op, in, out, (rp_pass){.training = true}));
 fail:
     return err;
@@ -387,7 +388,7 @@ rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const void *const *in
     const rp_sight sight = rp_versions_backward(&stage->versions, op);
     rp_err err;
     RP_TRY(look(stage, &sight, op, 1));
-    RP_TRY(rp_stage_probe_backward(stage, op, &sight));
+    RP_TRY(rp_stage_run_probe(stage, op, &sight));
     RP_TRY(rp_stage_run_backward(stage, op, in, out));
 fail:
     return err;
@@ -536,6 +537,7 @@ rp_err rp_stage_update(rp_stage *stage, const rp_op *op, float grad_scale, bool 
     if (!skip) {
         RP_TRY(rp_stage_run_update(stage, &by, op->step, grad_scale));
     }
+    RP_TRY(rp_stage_run_probe(stage, op, &(rp_sight){.replica = by.replica}));
 fail:
     return err;
 }

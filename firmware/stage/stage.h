@@ -52,14 +52,17 @@ void rp_stage_forget(rp_stage *stage, const rp_op *op);
 rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const void *const *in,
                          void *const *out) RP_MUST_CHECK;
 
-/* A backward ended a probe: its sums of squares, of the error, of the stale error and of the
- * prediction, each by trained parameter, into host floats (RP_PROBE_NORMS * norm_count, borrowed
- * until the fence). */
+/* A backward or an update ended a probe: its sums of squares, of the error, of the stale error and
+ * of the prediction, each by trained parameter, into host floats (RP_PROBE_NORMS * norm_count,
+ * borrowed until the fence). */
 typedef struct {
+    uint64_t step;       /* whose forward it was */
     uint32_t gap, ahead; /* own updates that lay between, updates that were predicted */
     uint64_t effect;     /* step whose forward waits for the trust that this probe earns */
 } rp_stage_probe;
 bool rp_stage_probe_done(const rp_stage *stage);
+/* One whose backward has been waits for an update to come. */
+bool rp_stage_probe_waits(const rp_stage *stage);
 rp_err rp_stage_probe_read(rp_stage *stage, float *out, rp_stage_probe *about) RP_MUST_CHECK;
 
 /* horizon: measured. The share of its prediction that each trained parameter gets, in effect from

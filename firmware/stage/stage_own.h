@@ -75,7 +75,8 @@ struct rp_stage {
 
     const rp_flat *seen; /* weights that the op being enqueued sees */
     rp_stage_trusts trust;
-    bool probe_done; /* its norms can be read behind the last op */
+    bool probe_done;     /* its norms can be read behind the last op */
+    uint32_t probe_left; /* own updates until the weights that it waits for, 0 = it does not */
     rp_stage_probe probe_about;
     uint32_t accumulated; /* weight gradients in the gradient block */
     uint64_t applied[RP_REPLICAS_MAX];
@@ -106,12 +107,10 @@ uint64_t rp_stage_trust_delay(const rp_stage *stage);
 /* Of the forward of `step`, NULL = 1 for every parameter. */
 const float *rp_stage_trust_at(const rp_stage *stage, uint64_t step);
 
-/* Behind the choice of an op's weights; nothing where no probe is due. */
-rp_err rp_stage_probe_forward(rp_stage *stage, const rp_op *op,
-                              const rp_sight *sight) RP_MUST_CHECK;
-void rp_stage_probe_resume(rp_stage *stage, const rp_op *op, const rp_sight *sight);
-rp_err rp_stage_probe_backward(rp_stage *stage, const rp_op *op,
-                               const rp_sight *sight) RP_MUST_CHECK;
+/* Behind the choice of an op's weights, and behind an update; nothing where no probe is due. */
+rp_err rp_stage_run_probe(rp_stage *stage, const rp_op *op, const rp_sight *sight) RP_MUST_CHECK;
+/* Its books, which a resumed run walks again: whether a probe begins or ends with this op. */
+bool rp_stage_probe_walk(rp_stage *stage, const rp_op *op, const rp_sight *sight);
 
 /* The layer at `position` as a call on slot (and debt) for n samples; value and grad are bound. */
 void rp_stage_bind(rp_stage *stage, const rp_slot *slot, const rp_debt *debt, uint32_t n);

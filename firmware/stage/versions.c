@@ -33,6 +33,10 @@ static rp_err find_horizons(rp_arena *arena, const rp_job *job, rp_versions *v) 
             v->steady[m] = rp_sched_steady_gap(job->method.kind, &shape, m, v->replicas) + released;
         }
     }
+    if (v->forward_ahead > 0) {
+        const uint32_t gap = rp_sched_steady_gap(job->method.kind, &shape, 0, v->replicas);
+        v->past_backward = v->forward_ahead > gap ? v->forward_ahead - gap : 0;
+    }
 fail:
     return err;
 }

@@ -49,8 +49,9 @@ typedef struct {
     rp_version_flight *flight;
     uint32_t flight_count, flight_max;
     uint32_t forward_ahead, backward_ahead; /* spectrain, xpipe */
-    uint32_t *steady; /* pipeoptim paper, released: by microbatch of a full step */
-    uint32_t gap_max; /* own updates between a forward and its backward, seen so far */
+    uint32_t past_backward; /* of forward_ahead, what is over the steady gap: a probe's wait */
+    uint32_t *steady;       /* pipeoptim paper, released: by microbatch of a full step */
+    uint32_t gap_max;       /* own updates between a forward and its backward, seen so far */
 } rp_versions;
 
 /* Room for so many forwards in flight; then started at step 0. errors MEMORY */

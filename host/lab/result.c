@@ -401,7 +401,7 @@ double rp_lab_result_gain(const rp_lab_result *result) {
     double stale = 0;
     for (uint32_t i = 0; i < result->prediction_count; i++) {
         const rp_lab_prediction *p = &result->prediction[i];
-        if (p->gap_max > 0) {
+        if (!(p->stale_mean <= 0)) { /* NaN counts */
             error += p->error_mean;
             stale += p->stale_mean;
         }

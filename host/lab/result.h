@@ -69,8 +69,8 @@ typedef struct {
 rp_err rp_lab_result_read(rp_arena *arena, const char *folder, const char *log,
                           rp_lab_result *out) RP_MUST_CHECK;
 
-/* Stale over predicted distance, over all stages with a gap; above 1 the prediction helps. NaN:
- * nothing was predicted. */
+/* Stale over predicted distance, over all stages whose weights went on; above 1 the prediction
+ * helps. NaN: nothing was predicted. */
 double rp_lab_result_gain(const rp_lab_result *result);
 
 #endif

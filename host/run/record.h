@@ -25,10 +25,11 @@ rp_err rp_record_event(rp_record *record, const char *name, uint64_t step,
 /* Only in the log. */
 rp_err rp_record_note(rp_record *record, const char *name, uint64_t step,
                       const char *text) RP_MUST_CHECK;
-/* How far the weights that a forward saw were from those that its backward found, and how far
- * they would have been without a prediction: L2 norms over a stage. */
+/* How far the weights that a forward saw were from those that were predicted, and how far they
+ * would have been without a prediction: L2 norms over a stage (stage/probe.c). */
 typedef struct {
-    uint64_t step, gap, ahead; /* own updates between the two, and updates that were predicted */
+    uint64_t step;       /* of the op that it was measured at */
+    uint64_t gap, ahead; /* own updates until the backward, and updates that were predicted */
     uint32_t stage;
     double error, stale_error;
 } rp_record_prediction;

@@ -175,13 +175,14 @@ static rp_err check_gap(const rp_controller *c, uint32_t stage, const rp_Header 
     rp_sched_shape shape = rp_runfile_sched_shape(&c->run, c->position.fill);
     shape.stage = stage;
     rp_method_order(method, &shape);
-    const uint32_t due = rp_sched_gap_at(method->kind, &shape, header->step,
+    const uint64_t step = header->whole[3]; /* the report's own may be a later update's */
+    const uint32_t due = rp_sched_gap_at(method->kind, &shape, step,
                                          rp_method_replicas(method, c->ring.count, stage));
     if (header->whole[0] != due) {
         return rp_fail(RP_ERR_PEER,
                        "board %s has made %" PRIu64 " updates between forward and backward of step "
                        "%" PRIu64 ", the schedule has %u",
-                       c->ring.board[stage].name, header->whole[0], header->step, due);
+                       c->ring.board[stage].name, header->whole[0], step, due);
     }
     return RP_OK;
 }
@@ -195,7 +196,7 @@ static rp_err on_probe(rp_controller *c, uint32_t stage, const rp_message *messa
     double error = 0;
     double stale = 0;
     rp_err err;
-    if (count == 0 || bytes != RP_PROBE_NORMS * count * sizeof(double) || header->whole_count < 3) {
+    if (count == 0 || bytes != RP_PROBE_NORMS * count * sizeof(double) || header->whole_count < 4) {
         return rp_fail(RP_ERR_PEER, "board %s sent a probe of %zu bytes", c->ring.board[stage].name,
                        bytes);
     }

@@ -233,6 +233,22 @@ class Methods(test_repeat.Repeat):
         self.assertTrue(self.predictions("whole"))
         self.assertEqual(self.predictions("whole"), self.predictions("cut"))
 
+    def killed(self, schedule):
+        """What was in flight at the last checkpoint, the end of step 7, is all that is left. There
+        a probe waits on the last of five stages for an update, and reports what it would have."""
+        self.resumed(signal.SIGKILL, "--set", "ring.boards=5",
+                     "--set", "cut=[relu1, fc2, relu2, fc3]", "--set", "train.microbatch=64",
+                     "--set", f"schedule={schedule}")
+        probes = self.predictions("whole")
+        self.assertEqual([p[1] for p in probes if p[0] == 4], list(range(1, 4 * self.EPOCHS, 7)))
+        self.assertEqual(probes, self.predictions("cut"))
+
+    def test_killed(self):
+        self.killed("{kind: spectrain, probe: 7}")
+
+    def test_killed_with_empty_pipes(self):
+        self.killed("{kind: spectrain, probe: 7, drain: true}")
+
 
 # Batch statistics that a centre gets by a pass of its own, on boards so slow that it takes a while.
 NORMED = """\
