@@ -65,7 +65,7 @@ static double arrive(pair *p, flow *f, uint32_t count) {
     const int64_t began_ns = p->clock.stepped_ns;
     f->total = count;
     while (f->received < count) {
-        assert_true(p->clock.stepped_ns - began_ns < RP_NS_PER_S);
+        assert_true(p->clock.stepped_ns - began_ns < 5 * RP_NS_PER_S);
         flow_send(f);
         pass_ms(p);
         flow_recv(f, 60);
@@ -79,18 +79,18 @@ static void a_line_comes_and_goes(void **state) {
     pair p;
     flow f;
     const rp_link_profile none = {0};
-    const rp_link_profile slow = {.delay_ms = 200, .control = true};
+    const rp_link_profile slow = {.delay_ms = 500, .control = true};
     open_stepped(&p, &none);
     wait_for_credit(&p);
     flow_open(&f, &p.b.link, &p.a.link, 0, 100);
-    assert_true(arrive(&p, &f, 5) < 100);
+    assert_true(arrive(&p, &f, 5) < 490);
     expect_ok(rp_link_emulate(p.b.link, &slow));
-    assert_true(arrive(&p, &f, 10) >= 200);
+    assert_true(arrive(&p, &f, 10) >= 500);
     f.total = 15;
     flow_send(&f); /* still on their way */
     expect_ok(rp_link_emulate(p.b.link, &none));
-    assert_true(arrive(&p, &f, 20) >= 190);
-    assert_true(arrive(&p, &f, 25) < 100);
+    assert_true(arrive(&p, &f, 20) >= 490);
+    assert_true(arrive(&p, &f, 25) < 490);
     pair_close(&p);
     assert_int_equal(f.done, f.total);
     flow_close(&f);
