@@ -18,89 +18,9 @@
 #include "agent/board.h"
 #include "base/safetensors.h"
 #include "optim/average.h"
-#include "run/runfile.h"
-#include "stage/stage_own.h"
+#include "replay.h"
 
 enum { FEED_TIMEOUT_MS = 60000, FEED_DEPTH = 2, NO_STAGE = UINT32_MAX };
-
-/* Microbatch n, counted through the whole run. */
-typedef struct {
-    uint32_t step, micro;   /* micro: within its step */
-    bool last;              /* of its step */
-    uint32_t first_of_fill; /* the microbatch that found the pipes empty before this one came */
-    rp_range samples;
-} microbatch;
-
-typedef enum { FORWARD, BACKWARD, UPDATE } act;
-
-typedef struct {
-    act act;
-    uint32_t n; /* of an update: the last microbatch of its step */
-} entry;
-
-/* The weights of an op: version `version`, moved `ahead` updates by the optimiser's rule. */
-typedef struct {
-    uint32_t version, ahead;
-} sight;
-
-/* horizon: measured: what the probes of a tensor have shown. */
-typedef struct {
-    double aa, ab; /* smoothed <a, a> and <a, b>, a: predicted wholly, b: true */
-    double trust;  /* that the newest probe has earned */
-    uint32_t rest; /* probes that are left without a prediction */
-} credit;
-
-typedef void *parcel[RP_CUT_TENSORS_MAX]; /* [0] NULL: not here yet */
-
-typedef struct {
-    rp_job job;
-    rp_stage *stage;
-    uint32_t k, replicas, warm_up, steps_open;
-    uint32_t count; /* floats of a version */
-
-    entry *list;
-    uint32_t list_count, at;
-    uint32_t updates; /* done */
-
-    /* version[s + 1]: what the update of step s made of its replica; version[0]: all replicas at
-     * the start. Nothing here is written twice. */
-    float **version;
-    float *state[RP_REPLICAS_MAX][RP_OPTIM_STATES_MAX];
-    uint64_t applied[RP_REPLICAS_MAX];
-    float *centre;
-    float *gradient;                /* of the last update */
-    float *ahead[2];                /* predicted, by direction */
-    const float *seen;              /* by the op that looked last */
-    uint32_t tensors, *span;        /* trained; first and count of each, in floats */
-    credit *credit;                 /* by tensor */
-    double *trust;                  /* earned, by probe and tensor */
-    uint32_t probes;                /* ended */
-    float *probed[2];               /* at its forward: seen, newest */
-    uint32_t *kept;                 /* by microbatch: the version that its forward saw */
-    parcel *activation, *gradients; /* towards this stage, by microbatch */
-} board;
-
-/* Device memory for one optimiser step. */
-typedef struct {
-    rp_darena *arena;
-    rp_buffer *w, *g, *out, *centre, *state[RP_OPTIM_STATES_MAX];
-} bench;
-
-typedef struct {
-    rp_arena arena;
-    rp_runfile run;
-    rp_device *device;
-    rp_optim optim;
-    bench bench;
-    uint32_t stages, slip;
-    uint32_t full; /* microbatches of a full step */
-    microbatch *micro;
-    uint32_t micro_count;
-    float **x; /* by step */
-    char **target;
-    size_t sample_floats, target_bytes;
-    board *board;
-} replay;
 
 /* ---- the run, microbatch by microbatch ------------------------------------------------------- */
 
@@ -167,170 +87,9 @@ fail:
     return err;
 }
 
-/* ---- METHODS: order, versions, horizons ------------------------------------------------------ */
-
-/* METHODS 1: forwards ahead of the first backward; `advance` more per hop as in AvgPipe's figure
- * (METHODS 8: warm-ups 7, 5, 3, 1 of four stages, the last one being of the steady pair). */
-static uint32_t warm_up_of(const replay *r, uint32_t k) {
-    return (r->stages - 1 - k) * (1 + r->run.method.advance);
-}
-
-/* METHODS 9; lean: R_k = D - k. */
-static uint32_t replicas_of(const replay *r, uint32_t k) {
-    const rp_method *method = &r->run.method;
-    return method->lean && r->stages - k < method->replicas ? r->stages - k : method->replicas;
-}
-
-/* Steps that may be begun and not updated: two versions (2BW), or a replica each (METHODS 9: x_r
- * is unchanged between F_n and B_n). */
-static uint32_t steps_open_of(const replay *r, uint32_t k) {
-    const rp_method *method = &r->run.method;
-    if (strcmp(method->kind->name, "pipedream-2bw") == 0 || method->weights == RP_WEIGHTS_DOUBLE) {
-        return 2;
-    }
-    const bool averages = method->kind->average != RP_AVERAGE_NONE;
-    return averages && method->weights == RP_WEIGHTS_CURRENT ? replicas_of(r, k) : UINT32_MAX;
-}
-
-/* METHODS 1: the warm-up's forwards, then {F, B, U} until forwards run out, then {B, U}; U behind
- * the last microbatch of a step only. */
-static rp_err write_list(replay *r, board *b) {
-    const microbatch *m = r->micro;
-    uint32_t f = 0;
-    rp_err err = RP_ARENA_NEW(&r->arena, 2 * r->micro_count + r->run.steps, &b->list);
-    for (uint32_t n = 0; err == RP_OK && n < r->micro_count; n++) {
-        while (f < r->micro_count && f <= n + b->warm_up &&
-               m[f].first_of_fill == m[n].first_of_fill && m[f].step - m[n].step < b->steps_open) {
-            b->list[b->list_count++] = (entry){FORWARD, f++};
-        }
-        b->list[b->list_count++] = (entry){BACKWARD, n};
-        if (m[n].last) {
-            b->list[b->list_count++] = (entry){UPDATE, n};
-        }
-    }
-    return err;
-}
-
-/* Updates that are over when microbatch n goes forward, on a stage with so long a warm-up: those of
- * all steps before the microbatch whose backward is next. */
-static uint32_t updates_at_forward(const replay *r, uint32_t n, uint32_t warm_up, uint32_t open) {
-    const uint32_t filled = r->micro[n].first_of_fill;
-    const uint32_t step = r->micro[n].step;
-    const uint32_t next = n - filled > warm_up ? n - warm_up : filled;
-    const uint32_t done = r->micro[next].step;
-    return step - done < open ? done : step - open + 1;
-}
-
-/* METHODS 5.1, 5.4, 5.3: D - 1 - k; min(n, D - 1 - k); D - k. With several microbatches a step, or
- * replicas, the same by its meaning: own updates between F and B, in the steady state or in fact.
- */
-static uint32_t pipeoptim_ahead(const replay *r, const board *b, uint32_t n) {
-    const rp_horizon horizon = r->run.method.horizon;
-    const uint32_t micro = r->micro[n].micro;
-    uint32_t gap = r->micro[n].step - updates_at_forward(r, n, b->warm_up, b->steps_open);
-    if (horizon == RP_HORIZON_PAPER || horizon == RP_HORIZON_RELEASED) {
-        gap = b->warm_up > micro ? (b->warm_up - micro + r->full - 1) / r->full : 0;
-        gap = gap < b->steps_open ? gap : b->steps_open - 1;
-    }
-    return gap / b->replicas + (horizon == RP_HORIZON_RELEASED);
-}
-
-/* METHODS 6. The paper does not say how halves are rounded: to even, as Python does. */
-static uint32_t xpipe_ahead(const replay *r, const board *b, bool backward) {
-    const double t = r->full;
-    const double half = backward ? floor(b->k / 2.0) : b->k / 2.0;
-    const double s = backward ? (t + half - 1) / t : (r->stages + t - half - 2) / t;
-    return s > 0 ? (uint32_t)nearbyint(s) : 0;
-}
-
-/* METHODS 4: floor(k / 2) pairs of a forward and a backward pass here while the step's last
- * gradient goes on to stage 0; ahead of a forward lies its first microbatch's gap as well. With one
- * microbatch a step: floor(k / 2), and D - 1 - k more. */
-static uint32_t spectrain_ahead(const replay *r, const board *b, bool backward) {
-    const uint32_t gap = (b->warm_up + r->full - 1) / r->full;
-    const uint32_t most = b->steps_open - 1;
-    const uint32_t rest = (r->full - 1 + b->k / 2) / r->full;
-    return backward ? rest : rest + (gap < most ? gap : most);
-}
-
-/* The version that the next update of a replica starts from. */
-static uint32_t newest(const board *b, uint32_t step) {
-    uint32_t s = b->updates;
-    while (s > 0 && (s - 1) % b->replicas != step % b->replicas) {
-        s--;
-    }
-    return s;
-}
-
-/* METHODS 13, column W_fwd. */
-static sight forward_sight(const replay *r, const board *b, uint32_t n) {
-    const uint32_t step = r->micro[n].step;
-    sight out = {.version = newest(b, step)};
-    switch (r->run.method.weights) {
-    case RP_WEIGHTS_ENTRY: /* METHODS 2: what was the latest on stage 0: max(n - (D - 1), 0) */
-        out.version = updates_at_forward(r, n, warm_up_of(r, 0), b->steps_open);
-        break;
-    case RP_WEIGHTS_DOUBLE: /* METHODS 2: W^(max(b - 1, 0)) on every stage */
-        out.version = step > 0 ? step - 1 : 0;
-        break;
-    case RP_WEIGHTS_PIPEOPTIM:
-        out.ahead = pipeoptim_ahead(r, b, n);
-        break;
-    case RP_WEIGHTS_SPECTRAIN: /* METHODS 4 */
-        out.ahead = spectrain_ahead(r, b, false);
-        break;
-    case RP_WEIGHTS_XPIPE:
-        out.ahead = xpipe_ahead(r, b, false);
-        break;
-    default:
-        break;
-    }
-    return out;
-}
-
-/* METHODS 13, column W_bwd. */
-static sight backward_sight(const replay *r, const board *b, uint32_t n) {
-    sight out = {.version = newest(b, r->micro[n].step)};
-    switch (r->run.method.weights) {
-    case RP_WEIGHTS_STASH:
-    case RP_WEIGHTS_ENTRY:
-    case RP_WEIGHTS_DOUBLE:
-        out.version = b->kept[n];
-        break;
-    case RP_WEIGHTS_SPECTRAIN:
-        out.ahead = spectrain_ahead(r, b, true);
-        break;
-    case RP_WEIGHTS_XPIPE:
-        out.ahead = xpipe_ahead(r, b, true);
-        break;
-    default:
-        break;
-    }
-    return out;
-}
-
-/* One update beside: the canary. */
-static void slip(const board *b, sight *s) {
-    if (s->ahead > 0) {
-        s->ahead++;
-    } else if (s->version < b->updates) {
-        s->version++;
-    } else if (s->version > 0) {
-        s->version--;
-    }
-}
-
-/* What this program has no formula for. */
-static rp_err check_method(const replay *r) {
-    const rp_method *method = &r->run.method;
-    return method->kind->flushed || r->run.cut_auto || r->run.init
-               ? rp_fail(RP_ERR_USAGE, "expected a schedule without flush, a cut, no start weights")
-               : RP_OK;
-}
-
 /* ---- the optimiser, on explicit arrays ------------------------------------------------------- */
 
-static rp_err write_floats(const replay *r, rp_buffer *to, const float *from, const board *b) {
+rp_err write_floats(const replay *r, rp_buffer *to, const float *from, const board *b) {
     return rp_buffer_write_now(r->device, to, 0, from, b->count * sizeof(float));
 }
 
@@ -364,95 +123,18 @@ fail:
     return err;
 }
 
-/* ---- horizon: measured ----------------------------------------------------------------------- */
-
-/* Steps from probe to probe: no fewer than stage 0 has in flight, since there is one at a time. */
-static uint32_t probe_every(const replay *r) {
-    const uint32_t least = warm_up_of(r, 0) + 1;
-    return r->run.method.probe > least ? r->run.method.probe : least;
-}
-
-static bool is_probed(const replay *r, const board *b, uint32_t n) {
-    return r->run.method.horizon == RP_HORIZON_MEASURED && b->tensors > 0 &&
-           r->micro[n].micro == 0 && r->micro[n].step % probe_every(r) == 0;
-}
-
-/* Of a forward of `step`: what the probe two probes before its own has earned, at first 1. */
-static double trust_at(const replay *r, const board *b, uint32_t step, uint32_t tensor) {
-    const uint32_t probe = step / probe_every(r);
-    RP_ASSERT(probe < 2 || probe - 2 < b->probes);
-    return probe < 2 ? 1 : b->trust[(probe - 2) * b->tensors + tensor];
-}
-
-/* The best share of a whole prediction, <a, b> / <a, a>, the past weighing four times a probe; 0
- * for eight probes when it is none, then one half (METHODS 5). */
-static void earn(credit *c, double used, const float *error, const float *stale,
-                 const float *moved) {
-    const double product = ((double)*moved + (double)*stale - (double)*error) / 2;
-    if (c->rest > 0) {
-        c->trust = --c->rest > 0 ? 0 : 0.5;
-    } else if (*moved > 0 && used > 0 && isfinite(product)) {
-        const double past = c->aa > 0 ? 0.8 : 0;
-        c->aa = past * c->aa + (1 - past) * (double)*moved / (used * used);
-        c->ab = past * c->ab + (1 - past) * product / used;
-        c->trust = fmin(fmax(c->ab / c->aa, 0), 1);
-        if (c->trust == 0) {
-            *c = (credit){.rest = 8};
-        }
-    }
-}
-
-/* METHODS 5.3, by tensor: |seen - true|^2, |true - then|^2 and |seen - then|^2, where true are the
- * weights that the backward of the probed microbatch finds. */
-static rp_err end_probe(replay *r, board *b, uint32_t n) {
-    const uint32_t step = r->micro[n].step;
-    const float *now = b->version[newest(b, step)];
-    rp_buffer *at = rp_darena_whole(b->stage->weights[0].arena); /* look() writes it anew */
-    float *moved;
-    float *sums;
-    rp_err err;
-    RP_TRY(RP_ARENA_NEW(&r->arena, b->count, &moved));
-    RP_TRY(RP_ARENA_NEW(&r->arena, 3 * (size_t)b->tensors, &sums));
-    for (uint32_t of = 0; of < 3; of++) {
-        for (uint32_t i = 0; i < b->count; i++) {
-            const float error = b->probed[0][i] - now[i];
-            const float stale = now[i] - b->probed[1][i];
-            moved[i] = of == 0 ? error : of == 1 ? stale : error + stale;
-        }
-        RP_TRY(write_floats(r, at, moved, b));
-        RP_TRY(rp_grad_sumsq(r->device, at, b->stage->spans, b->tensors, b->stage->norms));
-        RP_TRY(rp_buffer_read_now(r->device, sums + (size_t)of * b->tensors, b->stage->norms, 0,
-                                  b->tensors * sizeof(float)));
-    }
-    for (uint32_t t = 0; t < b->tensors; t++) {
-        earn(&b->credit[t], trust_at(r, b, step, t), &sums[t], &sums[b->tensors + t],
-             &sums[2 * b->tensors + t]);
-        b->trust[b->probes * b->tensors + t] = b->credit[t].trust;
-    }
-    b->probes++;
-fail:
-    return err;
-}
-
-/* Tensor by tensor: the weights, and as much of the whole prediction as it is trusted. */
-static rp_err take_shares(replay *r, const board *b, uint32_t n, const float *weights, float *out) {
-    rp_err err = RP_OK;
-    for (uint32_t t = 0; t < b->tensors; t++) {
-        const float share = (float)trust_at(r, b, r->micro[n].step, t);
-        const size_t first = b->span[2 * t];
-        rp_buffer *to = share < 1 ? r->bench.centre : r->bench.out;
-        RP_TRY(write_floats(r, r->bench.centre, weights, b));
-        RP_TRY(share > 0
-                   ? rp_average_towards(r->device, r->bench.centre, r->bench.out, b->count, share)
-                   : RP_OK);
-        RP_TRY(rp_buffer_read_now(r->device, out + first, to, first * sizeof(float),
-                                  b->span[2 * t + 1] * sizeof(float)));
-    }
-fail:
-    return err;
-}
-
 /* ---- what an op sees ------------------------------------------------------------------------- */
+
+/* One update beside: the canary. */
+static void slip(const board *b, sight *s) {
+    if (s->ahead > 0) {
+        s->ahead++;
+    } else if (s->version < b->updates) {
+        s->version++;
+    } else if (s->version > 0) {
+        s->version--;
+    }
+}
 
 /* The weights of an op of microbatch n: a version, a prediction, or (xpipe) what the first
  * microbatch of the step has predicted in this direction. */
@@ -682,24 +364,6 @@ fail:
     return err;
 }
 
-static rp_err open_probes(replay *r, board *b) {
-    const uint32_t probes = (uint32_t)r->run.steps / probe_every(r) + 1;
-    rp_err err;
-    b->tensors = b->stage->trained_count;
-    RP_TRY(RP_ARENA_NEW(&r->arena, 2 * (size_t)b->tensors + 2, &b->span));
-    RP_TRY(RP_ARENA_NEW(&r->arena, b->tensors + 1, &b->credit));
-    RP_TRY(RP_ARENA_NEW(&r->arena, probes * (size_t)b->tensors + 1, &b->trust));
-    RP_TRY(RP_ARENA_NEW(&r->arena, b->count + 1, &b->probed[0]));
-    RP_TRY(RP_ARENA_NEW(&r->arena, b->count + 1, &b->probed[1]));
-    RP_TRY(rp_buffer_read_now(r->device, b->span, b->stage->spans, 0,
-                              (2 * (size_t)b->tensors + 2) * sizeof *b->span));
-    for (uint32_t t = 0; t < b->tensors; t++) {
-        b->credit[t].trust = 1;
-    }
-fail:
-    return err;
-}
-
 static rp_err open_board(replay *r, uint32_t k) {
     board *b = &r->board[k];
     rp_err err;
@@ -750,6 +414,14 @@ static rp_err open_bench(replay *r) {
     rp_darena_seal(at->arena);
 fail:
     return err;
+}
+
+/* What this program has no formula for. */
+static rp_err check_method(const replay *r) {
+    const rp_method *method = &r->run.method;
+    return method->kind->flushed || r->run.cut_auto || r->run.init
+               ? rp_fail(RP_ERR_USAGE, "expected a schedule without flush, a cut, no start weights")
+               : RP_OK;
 }
 
 static rp_err open_all(replay *r) {
