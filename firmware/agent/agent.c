@@ -1,9 +1,11 @@
 #include "agent/agent_own.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -59,6 +61,11 @@ fail:
     return err;
 }
 
+static rp_err open_alarm(int *out) {
+    *out = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    return *out < 0 ? rp_fail(RP_ERR_IO, "timerfd_create: %s", strerror(errno)) : RP_OK;
+}
+
 rp_err rp_agent_open(rp_arena *arena, rp_device *device, const rp_clock *clock,
                      const rp_agent_options *options, rp_agent **out) {
     rp_err err;
@@ -71,6 +78,9 @@ rp_err rp_agent_open(rp_arena *arena, rp_device *device, const rp_clock *clock,
     RP_TRY(split_endpoint(options->listen, agent->host, sizeof agent->host, &agent->port));
     RP_TRY(rp_links_open(arena, &options->keys, clock, (uint64_t)agent->born_ns, &agent->links));
     err = open_control(agent);
+    if (err == RP_OK) {
+        err = open_alarm(&agent->alarm);
+    }
     if (err != RP_OK) {
         rp_links_close(&agent->links);
         return err;
@@ -103,6 +113,7 @@ void rp_agent_close(rp_agent **agent_pointer) {
         rp_agent_end_run(agent);
         rp_link_close(&agent->control);
         rp_links_close(&agent->links);
+        (void)close(agent->alarm);
         *agent_pointer = NULL;
     }
 }
@@ -351,12 +362,20 @@ rp_err rp_agent_wait(rp_agent *agent, int64_t timeout_ns) {
             link[count++] = data[i];
         }
     }
-    int fd = rp_device_eventfd(agent->device);
+    const int fds[] = {rp_device_eventfd(agent->device), agent->alarm};
     timeout_ns = run->runner ? rp_runner_sleep_ns(run->runner, timeout_ns) : timeout_ns;
-    rp_err err = rp_link_wait(link, count, &fd, 1, timeout_ns);
-    uint64_t drained;
-    if (read(fd, &drained, sizeof drained) < 0) {
-        drained = 0; /* nothing to drain: the descriptor does not block */
+    const struct itimerspec at = {.it_value = {timeout_ns / RP_NS_PER_S, timeout_ns % RP_NS_PER_S}};
+    rp_err err = RP_OK;
+    if (timerfd_settime(agent->alarm, 0, &at, NULL) != 0) {
+        return rp_fail(RP_ERR_IO, "timerfd_settime: %s", strerror(errno));
     }
+    RP_TRY(rp_link_wait(link, count, fds, 2, timeout_ns));
+    for (int i = 0; i < 2; i++) {
+        uint64_t drained;
+        if (read(fds[i], &drained, sizeof drained) < 0) {
+            drained = 0; /* nothing to drain: the descriptors do not block */
+        }
+    }
+fail:
     return err;
 }

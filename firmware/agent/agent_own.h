@@ -33,6 +33,7 @@ struct rp_agent {
     uint32_t port;
     bool over;
     int64_t born_ns;
+    int alarm; /* timerfd: an emulated pace ends between two milliseconds, which a poll can not */
     agent_run run;
 };
 
