@@ -212,7 +212,7 @@ static rp_err on_run_message(rp_agent *agent, const rp_message *message) {
     switch (header->kind) {
     case RP_KIND_START:
         run->active = true;
-        return rp_runner_train(run->runner, header->step, header->whole[0]);
+        return rp_runner_train(run->runner, header->step, header->whole[0], header->code != 0);
     case RP_KIND_EVAL:
         run->active = true;
         return rp_runner_evaluate(run->runner, header->whole[0], header->code != 0);

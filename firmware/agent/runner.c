@@ -108,7 +108,20 @@ static void begin(rp_runner *r, bool evaluating) {
     r->waiting_verdict = r->have_verdict = false;
 }
 
-rp_err rp_runner_train(rp_runner *r, uint64_t step, uint64_t pause) {
+/* Steps from `end` on are not for these pipes. */
+static rp_err end_lists(rp_runner *r, uint64_t end) {
+    const rp_sched_state *list = &r->sched;
+    if (list->f_step + (list->f > 0) > end) {
+        return rp_fail(RP_ERR_PEER, "step %llu is in flight, no drain can end in front of it",
+                       (unsigned long long)end);
+    }
+    r->sched.shape.step_end = r->above.shape.step_end = end;
+    rp_stage_end(r->at.stage, end);
+    return RP_OK;
+}
+
+rp_err rp_runner_train(rp_runner *r, uint64_t step, uint64_t pause, bool drain) {
+    rp_err err = RP_OK;
     if (r->active || step != r->sched.step || pause < step || pause > r->at.job->steps) {
         return rp_fail(RP_ERR_PEER, "steps [%llu, %llu) can not start now",
                        (unsigned long long)step, (unsigned long long)pause);
@@ -117,10 +130,12 @@ rp_err rp_runner_train(rp_runner *r, uint64_t step, uint64_t pause) {
         return rp_fail(RP_ERR_PEER, "of what was in flight %zu of %zu bytes came", r->flight_got,
                        r->flight_due);
     }
+    RP_TRY(drain ? end_lists(r, pause) : RP_OK);
     begin(r, false);
     r->pause = pause;
     r->at_update = true;
-    return RP_OK;
+fail:
+    return err;
 }
 
 /* The steps of an evaluation: `batch` samples each, the last one may be short. */

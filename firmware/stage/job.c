@@ -79,6 +79,19 @@ static rp_err check_output(const rp_job *job, rp_node *root) {
     return RP_OK;
 }
 
+static rp_err read_advance(rp_node *root, uint32_t stages, rp_method *method) {
+    uint32_t advance = 0;
+    rp_err err;
+    if (!method->advance_auto) {
+        return RP_OK;
+    }
+    RP_TRY(rp_node_need(root, "advance"));
+    RP_TRY(rp_node_u32(root, "advance", 0, RP_ADVANCE_MAX, &advance));
+    rp_method_set_advance(method, stages, advance);
+fail:
+    return err;
+}
+
 rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job *out) {
     *out = (rp_job){0};
     rp_err err;
@@ -105,10 +118,7 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
     RP_TRY(rp_optim_parse(&out->optim, rp_node_find(root, "optimizer")));
     RP_TRY(rp_lr_parse(&out->lr, rp_node_find(root, "lr_schedule")));
     RP_TRY(rp_method_parse(root, stages, &out->method));
-    if (out->method.advance_auto) {
-        return rp_node_fail(rp_node_find(root, "schedule"),
-                            "advance: auto: the host sends the number that it chose");
-    }
+    RP_TRY(read_advance(root, stages, &out->method));
     if (!out->method.kind->split_backward) { /* both halves would do the relu's backward */
         RP_TRY(rp_model_fuse(out->model, &out->cut, &out->fused));
     }

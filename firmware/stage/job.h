@@ -8,6 +8,7 @@
  *   epoch_samples: 60000                 steps: 2345   step_first: 0
  *   guard: true         memory_mib: 0
  *   loss: cross-entropy optimizer: {...} lr_schedule: {...} schedule: gpipe
+ *   advance: 1          # what the host has chosen where the schedule says `advance: auto`
  *   link: {...}         # emulation of what this agent sends
  *   pace: {...}         # emulation of a slower board
  *   peers: {host: KEY, before: KEY}       # who may connect here */

@@ -37,6 +37,10 @@ void rp_stage_start(rp_stage *stage, uint64_t step) {
     rp_versions_start(&stage->versions, step);
 }
 
+void rp_stage_end(rp_stage *stage, uint64_t step) {
+    rp_versions_end(&stage->versions, step);
+}
+
 void rp_stage_see(rp_stage *stage, const rp_flat *weights) {
     stage->seen = weights;
     for (uint32_t i = 0; i < stage->param_count; i++) {

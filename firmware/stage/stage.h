@@ -28,6 +28,8 @@ rp_stage_copies rp_stage_copies_of(const rp_stage *stage);
 
 /* Empty pipes, the next step is `step`. Prepare does it with the job's first step. */
 void rp_stage_start(rp_stage *stage, uint64_t step);
+/* Pipes drain in front of `step`, which has had no forward here. */
+void rp_stage_end(rp_stage *stage, uint64_t step);
 
 /* Forward of op->samples into a free slot. Training ops come in the order of the schedule, and see
  * the weights that the job's method says. in[i]: host bytes of crossing tensor i of the lower

@@ -168,6 +168,10 @@ void rp_versions_start(rp_versions *v, uint64_t step) {
     }
 }
 
+void rp_versions_end(rp_versions *v, uint64_t step) {
+    v->list.shape.step_end = v->entry.shape.step_end = step;
+}
+
 /* The schedule is the only order there is. */
 static void pass(rp_versions *v, const rp_op *op) {
     rp_op due;

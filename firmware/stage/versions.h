@@ -60,6 +60,9 @@ rp_err rp_versions_open(rp_arena *arena, const rp_job *job, uint32_t flight_max,
 /* Pipes are empty and the next step is `step`. */
 void rp_versions_start(rp_versions *versions, uint64_t step);
 
+/* The list ends in front of `step`: no forward of it or of a later one has been. */
+void rp_versions_end(rp_versions *versions, uint64_t step);
+
 /* The stage's next op; ops come in the list's order. */
 rp_sight rp_versions_forward(rp_versions *versions, const rp_op *op);
 rp_sight rp_versions_backward(rp_versions *versions, const rp_op *op);

@@ -1,6 +1,7 @@
 #include "run/advance.h"
 
 static const double GOOD_ENOUGH = 0.98; /* of the best */
+static const double GAIN = 0.05, LOSS = 0.01;
 
 /* Times that the fullest ring is filled in a replay, and steps in it at least: filling and draining
  * are a small part. */
@@ -41,4 +42,9 @@ rp_err rp_advance_choose(const rp_method *method, const rp_sched_shape *shape,
     }
 fail:
     return err;
+}
+
+bool rp_advance_pays(const rp_advance_choice *choice, uint32_t now) {
+    const double gain = choice->busy[choice->advance] - choice->busy[now];
+    return choice->advance > now ? gain > GAIN : choice->advance < now && gain > -LOSS;
 }

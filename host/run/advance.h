@@ -20,6 +20,10 @@ typedef struct {
 rp_err rp_advance_choose(const rp_method *method, const rp_sched_shape *shape,
                          const rp_sched_costs *costs, rp_advance_choice *out) RP_MUST_CHECK;
 
+/* Whether it pays to leave `now`: for 5 % of the boards' time, or for fewer in flight that cost no
+ * more than 1 % of it. What was measured twice is never quite the same. */
+bool rp_advance_pays(const rp_advance_choice *choice, uint32_t now);
+
 /* The share of the time that a board works, in a run so long that filling and draining hardly
  * count. `costs` NULL: every op takes as long as any other, and links take no time.
  * errors  of the replay: FAULT, MEMORY */

@@ -126,6 +126,24 @@ static rp_err send_tensor(rp_ring *ring, uint32_t stage, const rp_st_entry *entr
     return rp_checkpoint_send(ring, stage, header, sizeof(float), values, entry->bytes);
 }
 
+/* Where a checkpoint has the tensor `name`. A replica that it does not have yet begins at the
+ * centre and has no past: then *out is the centre's name, or "" for an optimiser's state, which is
+ * zeros as it stands. */
+static void source_of(const rp_method *method, uint32_t replicas, const char *name, char *out,
+                      size_t bytes) {
+    unsigned replica;
+    int prefix = 0;
+    const bool is_of_replica = sscanf(name, "replica.%u.%n", &replica, &prefix) == 1 && prefix > 0;
+    if (!is_of_replica || replica < replicas) {
+        (void)snprintf(out, bytes, "%s", name);
+    } else if (strncmp(name + prefix, "optim.", 6) == 0) {
+        out[0] = '\0';
+    } else {
+        const bool kept_apart = method->evaluate != RP_EVALUATE_CENTRE;
+        (void)snprintf(out, bytes, "%s%s", kept_apart ? "centre." : "", name + prefix);
+    }
+}
+
 /* On as many stages as before each gets its own; on others all get the most of any: they differ
  * only where a stage has skipped a step of its own. */
 static void take_applied(const rp_applied *applied, rp_ring *ring) {
@@ -164,8 +182,14 @@ rp_err rp_checkpoint_load(rp_ring *ring, const rp_cut *cut, const char *path,
     RP_TRY(rp_checkpoint_list(&arena, ring->run, position != NULL, &list));
     for (uint32_t i = 0; i < list.count; i++) {
         const rp_st_entry *entry = &list.entry[i];
+        const rp_method *method = &ring->run->method;
         const float *values;
-        RP_TRY(rp_st_need_f32(reader, entry->name, entry->dims, entry->dim, &values));
+        char name[RP_ST_NAME_MAX + 1];
+        source_of(method, position ? position->replicas : 0, entry->name, name, sizeof name);
+        if (!name[0]) {
+            continue;
+        }
+        RP_TRY(rp_st_need_f32(reader, name, entry->dims, entry->dim, &values));
         RP_TRY(send_tensor(ring, stage_of(ring->run->model, cut, list.param[i]), entry, values));
     }
     if (position) {

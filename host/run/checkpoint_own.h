@@ -37,7 +37,7 @@ rp_err rp_checkpoint_save_steer(rp_arena *arena, const rp_steer *steer,
                                 const char *checkpoint) RP_MUST_CHECK;
 
 /* position.c: the metadata of a checkpoint, keys and values, NULL at the end. */
-enum { RP_CHECKPOINT_META = 21 };
+enum { RP_CHECKPOINT_META = 23 };
 rp_err rp_checkpoint_meta(rp_arena *arena, const rp_ring *ring, const rp_cut *cut,
                           const rp_position *position,
                           const char *meta[RP_CHECKPOINT_META]) RP_MUST_CHECK;

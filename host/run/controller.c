@@ -13,7 +13,7 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
 }
 
 /* Segments end at epochs' ends and where a checkpoint is due. */
-static uint64_t next_boundary(const rp_controller *c) {
+uint64_t rp_controller_next_pause(const rp_controller *c) {
     uint64_t step = c->position.step;
     uint64_t end = smaller(c->run.steps, (step / c->run.epoch_steps + 1) * c->run.epoch_steps);
     if (c->run.checkpoint_steps) {
@@ -41,7 +41,7 @@ static bool statistics_due(const rp_controller *c) {
 
 /* ---- a training run -------------------------------------------------------------------------- */
 
-static rp_err save(rp_controller *c) {
+rp_err rp_controller_save(rp_controller *c) {
     bool over = c->position.step == c->run.steps;
     rp_record_totals(c->record, &c->position);
     const rp_steer *steered = c->run.method.horizon == RP_HORIZON_MEASURED ? &c->steer : NULL;
@@ -67,17 +67,18 @@ static rp_err train_segments(rp_controller *c) {
         if (eval_due(c)) {
             RP_TRY(evaluate(c));
         }
-        RP_TRY(rp_controller_train_segment(c, next_boundary(c)));
+        RP_TRY(rp_controller_follow_links(c));
+        RP_TRY(rp_controller_train_segment(c, rp_controller_next_pause(c), false));
         if (statistics_due(c) && (eval_due(c) || c->position.step == c->run.steps)) {
             RP_TRY(rp_controller_statistics_segment(c));
         }
-        RP_TRY(save(c));
+        RP_TRY(rp_controller_save(c));
     }
     if (c->ring.interrupts > 0) {
         return rp_fail(RP_ERR_INTERRUPTED, "interrupted after step %" PRIu64, c->position.step);
     }
     if (c->position.step == c->run.steps && access(c->weights, F_OK) != 0) {
-        RP_TRY(save(c)); /* resumed at its end, and somebody took them away */
+        RP_TRY(rp_controller_save(c)); /* resumed at its end, and somebody took them away */
     }
     if (eval_due(c)) {
         RP_TRY(evaluate(c));
@@ -100,9 +101,11 @@ static rp_err find_start(rp_controller *c, const rp_train_options *options, char
     *path = NULL;
     *states = false;
     if (options->resume) {
-        RP_TRY(rp_controller_same_advance(c));
         RP_TRY(rp_checkpoint_find(&c->arena, &c->run, c->checkpoints, path, &c->position));
         *states = *path != NULL;
+        if (*states && c->run.method.advance_auto) {
+            rp_method_set_advance(&c->run.method, c->run.stages, c->position.advance);
+        }
     }
     if (*states) {
         RP_TRY(rp_checkpoint_check(&c->run, *path, true));
@@ -157,6 +160,25 @@ fail:
     return err;
 }
 
+rp_err rp_controller_go_on(rp_controller *c, const char *start, bool states) {
+    rp_err err;
+    if (start) {
+        RP_TRY(rp_checkpoint_load(&c->ring, &c->cut, start, states ? &c->position : NULL));
+    }
+    c->position.fill = c->position.step;
+    if (states && c->run.method.horizon == RP_HORIZON_MEASURED) {
+        RP_TRY(rp_checkpoint_load_steer(start, &c->steer));
+        RP_TRY(rp_controller_repeat_trust(c));
+    }
+    if (states) {
+        RP_TRY(rp_checkpoint_load_flight(&c->ring, &c->cut, start, c->position.step,
+                                         &c->position.fill));
+    }
+    RP_TRY(rp_controller_open_feed(c));
+fail:
+    return err;
+}
+
 static rp_err run_training(rp_controller *c, const rp_train_options *options, int signal_fd) {
     char *start;
     bool states;
@@ -173,20 +195,8 @@ static rp_err run_training(rp_controller *c, const rp_train_options *options, in
     report_ready(c);
     RP_TRY(hint_microbatch(c));
     RP_TRY(rp_controller_write_folder(c));
-    if (start) {
-        RP_TRY(rp_checkpoint_load(&c->ring, &c->cut, start, states ? &c->position : NULL));
-    }
-    c->position.fill = c->position.step;
     RP_TRY(rp_steer_open(&c->arena, c->run.model->param_count, &c->steer));
-    if (states && c->run.method.horizon == RP_HORIZON_MEASURED) {
-        RP_TRY(rp_checkpoint_load_steer(start, &c->steer));
-        RP_TRY(rp_controller_repeat_trust(c));
-    }
-    if (states) {
-        RP_TRY(rp_checkpoint_load_flight(&c->ring, &c->cut, start, c->position.step,
-                                         &c->position.fill));
-    }
-    RP_TRY(rp_controller_open_feed(c));
+    RP_TRY(rp_controller_go_on(c, start, states));
     err = train_segments(c);
     if (rp_err_exit_code(err) == 2) {
         err = RP_ERR_FAULT; /* the input was good enough to start: a disk is full, say */
@@ -218,7 +228,7 @@ static rp_err close_all(rp_controller *c, rp_err result) {
                       c->folder);
     }
     rp_ring_close(&c->ring);
-    rp_feed_close(&c->feed);
+    rp_controller_close_feed(c);
     rp_runfile_close(&c->run);
     rp_arena_finish(&c->arena);
     return err;
@@ -274,7 +284,7 @@ fail:
 }
 
 rp_err rp_eval(const rp_eval_options *options) {
-    rp_controller c = {0};
+    rp_controller c = {.forwards_only = true};
     rp_arena_init(&c.arena, "eval", 0);
     int signal_fd;
     rp_err err;
@@ -284,9 +294,6 @@ rp_err rp_eval(const rp_eval_options *options) {
     if (c.run.data.count[options->split] == 0) {
         err = rp_fail(RP_ERR_USAGE, "the data set has no such split");
         goto fail;
-    }
-    if (c.run.method.advance_auto) { /* forwards only: none waits for its backward */
-        RP_TRY(rp_controller_set_advance(&c, 0));
     }
     RP_TRY(rp_record_open(&c.arena, &c.run, NULL, options->format, &c.position, &c.record));
     RP_TRY(rp_controller_bring_up(&c, options->keys_folder, signal_fd));

@@ -1,5 +1,5 @@
 /* Inside of the controller: one run from its run file to its end. Only for controller.c, folder.c,
- * bringup.c, segment.c and reports.c. */
+ * bringup.c, follow.c, segment.c and reports.c. */
 #ifndef RP_RUN_CONTROLLER_OWN_H
 #define RP_RUN_CONTROLLER_OWN_H
 
@@ -30,6 +30,7 @@ typedef struct {
     feed_plan fed, feeding; /* at the pause before this segment, and at the one behind it */
     int64_t heard_ns;
     rp_feed *feed;
+    rp_arena feed_arena;
     double eval_loss;
     uint64_t eval_samples, eval_correct;
 
@@ -39,6 +40,7 @@ typedef struct {
     rp_steer steer;              /* horizon: measured */
     double *trust;               /* of the stage that is told */
     const double *layer_seconds; /* of the profile, when there was one */
+    bool forwards_only;          /* eval: nothing waits for its backward */
     bool advance_chosen;
     rp_advance_choice advance; /* advance: auto */
     double *sumsq;             /* by parameter of the model; 0 for those without a gradient */
@@ -57,22 +59,35 @@ rp_err rp_controller_write_json(const rp_controller *c, const char *path,
 rp_err rp_controller_reach_boards(rp_controller *c, const char *keys_folder,
                                   int signal_fd) RP_MUST_CHECK;
 rp_err rp_controller_measure(rp_controller *c) RP_MUST_CHECK;
-/* advance: auto becomes this number. */
-rp_err rp_controller_set_advance(rp_controller *c, uint32_t advance) RP_MUST_CHECK;
-/* advance: auto, in a run that is gone on with: as it was chosen when it began. */
-rp_err rp_controller_same_advance(rp_controller *c) RP_MUST_CHECK;
+/* Seconds that a cut in front of `layer` costs a microbatch: activations one way, gradients the
+ * other. Infinite where more tensors cross than a parcel has parts. */
+double rp_controller_crossing_s(const rp_controller *c, uint32_t layer);
 /* Reaches the boards, chooses the cut and the forwards in flight, and gives each board its stage.
  */
 rp_err rp_controller_bring_up(rp_controller *c, const char *keys_folder,
                               int signal_fd) RP_MUST_CHECK;
 
-/* segment.c: from position.step to `end`, or to where an interrupt stops it. */
-rp_err rp_controller_train_segment(rp_controller *c, uint64_t end) RP_MUST_CHECK;
+/* follow.c: advance: auto, where a run begins: measures the layers too. */
+rp_err rp_controller_choose_advance(rp_controller *c) RP_MUST_CHECK;
+/* And at a pause: goes a few steps on when it changes. */
+rp_err rp_controller_follow_links(rp_controller *c) RP_MUST_CHECK;
+
+/* controller.c: the step at which the segment to come ends. */
+uint64_t rp_controller_next_pause(const rp_controller *c);
+rp_err rp_controller_save(rp_controller *c) RP_MUST_CHECK;
+/* The boards have their stages: fills them from `start` (NULL: as the seed has it), with `states`
+ * from a checkpoint, and opens the feed. */
+rp_err rp_controller_go_on(rp_controller *c, const char *start, bool states) RP_MUST_CHECK;
+
+/* segment.c: from position.step to `end`, or to where an interrupt stops it. With `drain` nothing
+ * is in flight then, and an interrupt waits: that is short. */
+rp_err rp_controller_train_segment(rp_controller *c, uint64_t end, bool drain) RP_MUST_CHECK;
 /* Leaves its sums in eval_loss, eval_samples, eval_correct. */
 rp_err rp_controller_eval_segment(rp_controller *c, rp_split split) RP_MUST_CHECK;
 rp_err rp_controller_statistics_segment(rp_controller *c) RP_MUST_CHECK;
-/* Before the first training segment: position.step and position.fill are where it begins. */
+/* Before a training segment on new stages: position.step and position.fill are where it begins. */
 rp_err rp_controller_open_feed(rp_controller *c) RP_MUST_CHECK;
+void rp_controller_close_feed(rp_controller *c);
 
 /* reports.c: what the boards send while a segment runs; `context` is the controller. */
 rp_err rp_controller_on_message(void *context, uint32_t stage,

@@ -135,16 +135,18 @@ rp_err rp_checkpoint_meta(rp_arena *arena, const rp_ring *ring, const rp_cut *cu
     char *applied;
     char *totals;
     char *cut_names;
+    char *advance;
     rp_err err;
     RP_TRY(identity(arena, ring->run, pair));
+    RP_TRY(rp_arena_printf(arena, &advance, "%u", ring->run->method.advance));
     RP_TRY(rp_arena_printf(arena, &step, "%" PRIu64, position->step));
     RP_TRY(applied_text(arena, ring, &applied));
     RP_TRY(rp_arena_printf(arena, &totals, "%" PRIu64 " %" PRIu64 " %.17g %.17g %.17g",
                            position->samples, position->epoch_samples, position->epoch_loss,
                            position->seconds, position->segment_s));
     RP_TRY(rp_checkpoint_cut_text(arena, ring->run->model, cut, &cut_names));
-    const char *const own[] = {"format", "pt",     "step", step,  "applied",
-                               applied,  "totals", totals, "cut", cut_names};
+    const char *const own[] = {"format", "pt",   "step", step,      "applied", applied,
+                               "totals", totals, "cut",  cut_names, "advance", advance};
     _Static_assert(sizeof own / sizeof *own + 2 * IDENTITY + 1 == RP_CHECKPOINT_META, "all of it");
     memcpy(meta, own, sizeof own);
     memcpy(meta + sizeof own / sizeof *own, pair, sizeof pair);
@@ -169,6 +171,18 @@ fail:
     return err;
 }
 
+/* advance: auto: the run as it was when the checkpoint was made. */
+static rp_err read_advance(const rp_st_reader *reader, const char *path, rp_runfile *run) {
+    const char *text = rp_st_meta(reader, "advance");
+    uint64_t advance;
+    if (!text || !rp_checkpoint_number(text, &advance) || advance > RP_ADVANCE_MAX) {
+        return rp_fail(RP_ERR_FORMAT, "%s: `advance` is '%.40s', expected a number up to %d", path,
+                       text ? text : "", RP_ADVANCE_MAX);
+    }
+    rp_method_set_advance(&run->method, run->stages, (uint32_t)advance);
+    return RP_OK;
+}
+
 static rp_err read_position(rp_arena *arena, const rp_st_reader *reader, const rp_runfile *run,
                             const char *path, rp_position *position) {
     const char *step = rp_st_meta(reader, "step");
@@ -186,9 +200,13 @@ static rp_err read_position(rp_arena *arena, const rp_st_reader *reader, const r
         return rp_fail(RP_ERR_USAGE, "%s: is at step %" PRIu64 ", the run ends at %" PRIu64, path,
                        position->step, run->steps);
     }
-    RP_TRY(check_same_run(arena, reader, run, path));
-    RP_TRY(rp_checkpoint_read_applied(applied, path, &run->method, position->step,
+    rp_runfile then = *run;
+    RP_TRY(then.method.advance_auto ? read_advance(reader, path, &then) : RP_OK);
+    RP_TRY(check_same_run(arena, reader, &then, path));
+    RP_TRY(rp_checkpoint_read_applied(applied, path, &then.method, position->step,
                                       &position->applied));
+    position->advance = then.method.advance;
+    position->replicas = then.method.replicas;
 fail:
     return err;
 }

@@ -340,7 +340,7 @@ static rp_err stage_summaries(rp_record *record, const rp_ring *ring, const rp_c
             .idle_s = record->segment_s > busy ? record->segment_s - busy : 0,
             .weight_bytes = board->weight_bytes,
             .device_bytes_max = board->fact[4],
-            .weight_versions_max = board->weight_copies,
+            .weight_versions_max = board->weight_copies_max,
             .probe_copies = board->probe_copies,
             .in_flight_max = (uint32_t)board->fact[2],
             .gap_max = (uint32_t)board->fact[3],

@@ -82,6 +82,9 @@ static void on_ready(rp_board_state *board, const rp_Header *header) {
     board->prepare_ns = header->whole[4];
     board->slots = header->whole[5];
     board->weight_copies = (uint32_t)header->whole[6];
+    if (board->weight_copies > board->weight_copies_max) {
+        board->weight_copies_max = board->weight_copies;
+    }
     board->resident_bytes = header->whole[7];
     board->probe_copies = header->code;
 }
@@ -108,6 +111,22 @@ static rp_err on_profile(rp_ring *ring, rp_board_state *board, const rp_message 
     return RP_OK;
 }
 
+/* Of these facts the most counts, the others add up. */
+static bool is_maximum(uint32_t fact) {
+    return fact >= 2 && fact <= 4;
+}
+
+static void take_facts(rp_board_state *board, const rp_Header *header) {
+    for (uint32_t i = 0; i < header->whole_count; i++) {
+        const uint64_t before = board->fact_before[i];
+        const uint64_t now = header->whole[i];
+        board->fact[i] = !is_maximum(i) ? before + now : before > now ? before : now;
+    }
+    for (uint32_t i = 0; i < header->number_count && i < 2; i++) {
+        board->link_busy_s[i] = board->link_busy_before_s[i] + header->number[i];
+    }
+}
+
 static rp_err on_finished(rp_ring *ring, uint32_t stage, const rp_message *message) {
     rp_board_state *board = &ring->board[stage];
     const rp_Header *header = &message->header;
@@ -118,12 +137,7 @@ static rp_err on_finished(rp_ring *ring, uint32_t stage, const rp_message *messa
     }
     board->finished = true;
     memcpy(board->applied, message->part[0].data, want);
-    for (uint32_t i = 0; i < header->whole_count; i++) {
-        board->fact[i] = header->whole[i];
-    }
-    for (uint32_t i = 0; i < header->number_count && i < 2; i++) {
-        board->link_busy_s[i] = header->number[i];
-    }
+    take_facts(board, header);
     board->flight_bytes = header->number_count > 2 && header->number[2] >= 0 &&
                                   header->number[2] < (double)FLIGHT_BYTES_MAX
                               ? (uint64_t)header->number[2]
@@ -366,6 +380,20 @@ static rp_err take_keys(rp_ring *ring, const char *keys_folder) {
                                  "new --dir DIR` and give --keys DIR");
 }
 
+/* A HELLO ends what is under way on a board, and its answer says that it has ended. */
+static rp_err greet(rp_ring *ring) {
+    rp_Header hello = rp_Header_init_zero;
+    rp_err err;
+    hello.kind = RP_KIND_HELLO;
+    for (uint32_t k = 0; k < ring->count; k++) {
+        ring->board[k].hello = false;
+    }
+    RP_TRY(rp_ring_send_all(ring, &hello));
+    RP_TRY(wait_boards(ring, "hello", ring->count, is_hello, HELLO_NS));
+fail:
+    return err;
+}
+
 rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const char *log_folder,
                     const char *keys_folder, int signal_fd, rp_ring *ring) {
     *ring = (rp_ring){.arena = arena,
@@ -386,10 +414,7 @@ rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const char *log_fold
     RP_TRY(name_boards(ring));
     RP_TRY(rp_links_open(arena, &ring->keys, &ring->clock, ring->number, &ring->links));
     RP_TRY(open_controls(ring));
-    rp_Header hello = rp_Header_init_zero;
-    hello.kind = RP_KIND_HELLO;
-    RP_TRY(rp_ring_send_all(ring, &hello));
-    RP_TRY(wait_boards(ring, "hello", ring->count, is_hello, HELLO_NS));
+    RP_TRY(greet(ring));
     return RP_OK;
 fail:
     rp_ring_close(ring);
@@ -555,6 +580,24 @@ rp_err rp_ring_assign(rp_ring *ring, const rp_cut *cut) {
     }
     RP_TRY(connect_all(ring));
     ring->watching = true;
+fail:
+    return err;
+}
+
+rp_err rp_ring_assign_again(rp_ring *ring, const rp_cut *cut) {
+    rp_err err;
+    ring->watching = false; /* building takes a board all its time */
+    for (uint32_t k = 0; k < ring->count; k++) {
+        rp_board_state *board = &ring->board[k];
+        rp_link_close(&board->feed);
+        board->ready = false;
+        memset(board->applied, 0, sizeof board->applied);
+        memcpy(board->fact_before, board->fact, sizeof board->fact);
+        memcpy(board->link_busy_before_s, board->link_busy_s, sizeof board->link_busy_s);
+    }
+    RP_TRY(greet(ring));
+    ring->number = (uint64_t)rp_clock_now_ns(&ring->clock);
+    RP_TRY(rp_ring_assign(ring, cut));
 fail:
     return err;
 }

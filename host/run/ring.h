@@ -22,8 +22,9 @@ typedef struct {
     uint64_t step; /* next step to train */
     rp_cut cut;    /* that its checkpoint was made on; stage_count 0: none */
     uint64_t fill; /* where its pipes were filled: before `step` when microbatches are in flight */
-    rp_applied applied; /* as its checkpoint says */
-    bool evaluated;     /* the evaluation due at this step has been done */
+    rp_applied applied;         /* as its checkpoint says */
+    uint32_t advance, replicas; /* of the method then */
+    bool evaluated;             /* the evaluation due at this step has been done */
     /* what a resumed run goes on counting from */
     uint64_t samples, epoch_samples;
     double epoch_loss; /* sum over the samples of the epoch under way */
@@ -45,12 +46,14 @@ typedef struct {
     rp_gemm_choice gemm;
     uint64_t device_bytes, weight_bytes, slots, resident_bytes;
     uint64_t prepare_ns;
-    uint64_t fact[8];                  /* of FINISHED: see agent.c */
+    uint64_t fact[8];                  /* of FINISHED: see agent.c; of all assignments */
+    uint64_t fact_before[8];           /* of those before this one */
     uint64_t applied[RP_REPLICAS_MAX]; /* updates done: of the last checkpoint or segment */
     uint64_t flight_bytes;             /* of microbatches in flight at the last pause */
     uint32_t weight_copies;            /* versions of the weights that its memory holds */
+    uint32_t weight_copies_max;        /* in any assignment */
     uint32_t probe_copies;             /* and those of a probe */
-    double link_busy_s[2];
+    double link_busy_s[2], link_busy_before_s[2];
 } rp_board_state;
 
 typedef struct rp_ring rp_ring;
@@ -98,6 +101,10 @@ rp_err rp_ring_round_trip(rp_ring *ring, int64_t *out_ns) RP_MUST_CHECK;
 
 /* Everyone gets its assignment, builds, and is connected to its neighbours. */
 rp_err rp_ring_assign(rp_ring *ring, const rp_cut *cut) RP_MUST_CHECK;
+
+/* The same again, as the run file's method is now: what the boards held is gone. Nothing may be on
+ * its way. */
+rp_err rp_ring_assign_again(rp_ring *ring, const rp_cut *cut) RP_MUST_CHECK;
 
 /* One round: waits at most timeout_ns for anything, handles it. extra_fd < 0: none.
  * errors  FAULT (a board said so, died or is silent), INTERRUPTED at the second signal */

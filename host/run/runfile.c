@@ -328,10 +328,13 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
     put_cut(file, run, cut);
     RP_TRY(put_part(arena, file, run->root, "optimizer"));
     RP_TRY(put_part(arena, file, run->root, "lr_schedule"));
-    if (cut->stage_count == run->stages && !run->method.advance_auto) {
+    if (cut->stage_count == run->stages) {
         RP_TRY(put_part(arena, file, run->root, "schedule"));
-    } else { /* a profile: layers only, on one stage, and `auto` may be not chosen yet */
+    } else { /* a profile: layers only, on one stage */
         (void)fprintf(file, "schedule: gpipe\n");
+    }
+    if (cut->stage_count == run->stages && run->method.advance_auto) {
+        (void)fprintf(file, "advance: %u\n", run->method.advance);
     }
     if (run->pace.forward_ms > 0 || run->pace.backward_ms > 0) {
         (void)fprintf(file, "pace: {forward_ms: %.17g, backward_ms: %.17g}\n", run->pace.forward_ms,

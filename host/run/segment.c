@@ -59,14 +59,22 @@ static feed_plan plan_feed(const rp_controller *c, uint64_t pause) {
 
 rp_err rp_controller_open_feed(rp_controller *c) {
     const rp_sched_shape shape = rp_runfile_sched_shape(&c->run, c->position.fill);
-    rp_err err = rp_feed_open(&c->arena, &c->ring, RP_SPLIT_TRAIN, RP_FEED_TRAINING,
-                              c->position.step, c->run.steps, &c->feed);
-    if (err == RP_OK) {
-        rp_sched_start(&c->fed.list, &shape);
-        c->fed = plan_feed(c, c->position.step);
-        rp_feed_skip(c->feed, c->fed.limit);
-    }
+    rp_err err;
+    rp_controller_close_feed(c);
+    rp_arena_init(&c->feed_arena, "feed", 0);
+    RP_TRY(rp_feed_open(&c->feed_arena, &c->ring, RP_SPLIT_TRAIN, RP_FEED_TRAINING,
+                        c->position.step, c->run.steps, &c->feed));
+    c->fed = (feed_plan){0};
+    rp_sched_start(&c->fed.list, &shape);
+    c->fed = plan_feed(c, c->position.step);
+    rp_feed_skip(c->feed, c->fed.limit);
+fail:
     return err;
+}
+
+void rp_controller_close_feed(rp_controller *c) {
+    rp_feed_close(&c->feed);
+    rp_arena_finish(&c->feed_arena);
 }
 
 /* After the first Ctrl-C: the boards end before the first step that nothing was sent of. */
@@ -83,13 +91,14 @@ static rp_err stop_early(rp_controller *c) {
     return rp_ring_send_all(&c->ring, &header);
 }
 
-rp_err rp_controller_train_segment(rp_controller *c, uint64_t end) {
+rp_err rp_controller_train_segment(rp_controller *c, uint64_t end, bool drain) {
     rp_err err;
-    bool stopping = false;
+    bool stopping = drain;
     int64_t start_ns = rp_clock_now_ns(&c->ring.clock);
     c->segment_end = end;
+    c->fed.list.shape.step_end = drain ? end : c->run.steps;
     c->feeding = plan_feed(c, end);
-    RP_TRY(start_segment(c, RP_KIND_START, c->position.step, end, 0));
+    RP_TRY(start_segment(c, RP_KIND_START, c->position.step, end, drain));
     while (!all_finished(c) || c->position.step < c->segment_end || !rp_feed_quiet(c->feed)) {
         if (c->ring.interrupts > 0 && !stopping) {
             stopping = true;

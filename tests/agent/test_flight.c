@@ -52,7 +52,7 @@ static void close_runner(fixture *f) {
 static void expect_short(fixture *f, size_t came) {
     char numbers[64];
     (void)snprintf(numbers, sizeof numbers, "%zu of %zu bytes", came, f->count);
-    assert_int_equal(rp_runner_train(f->runner, 3, 10), RP_ERR_PEER);
+    assert_int_equal(rp_runner_train(f->runner, 3, 10, false), RP_ERR_PEER);
     assert_non_null(strstr(rp_err_message(), numbers));
 }
 
@@ -65,7 +65,7 @@ static void a_short_transfer_is_an_error(void **state) {
     expect_ok(rp_runner_flight_write(f.runner, 0, f.count - 4, f.bytes));
     expect_short(&f, f.count - 4);
     expect_ok(rp_runner_flight_write(f.runner, f.count - 4, 4, f.bytes));
-    expect_ok(rp_runner_train(f.runner, 3, 10));
+    expect_ok(rp_runner_train(f.runner, 3, 10, false));
     close_runner(&f);
 }
 
@@ -82,7 +82,7 @@ static void bytes_come_in_order(void **state) {
     assert_int_equal(rp_runner_flight_write(f.runner, 0, 4, f.bytes), RP_ERR_PEER);
     assert_int_equal(rp_runner_flight_write(f.runner, 4, f.count, f.bytes), RP_ERR_PEER);
     expect_ok(rp_runner_flight_write(f.runner, 4, f.count - 4, f.bytes));
-    expect_ok(rp_runner_train(f.runner, 3, 10));
+    expect_ok(rp_runner_train(f.runner, 3, 10, false));
     close_runner(&f);
 }
 
@@ -91,7 +91,20 @@ static void nothing_in_flight_is_nothing_short(void **state) {
     (void)state;
     fixture f;
     open_runner(&f);
-    expect_ok(rp_runner_train(f.runner, 3, 10));
+    expect_ok(rp_runner_train(f.runner, 3, 10, false));
+    close_runner(&f);
+}
+
+/* Stage 0 has forwarded the step at which it pauses. */
+static void what_is_in_flight_is_drained(void **state) {
+    (void)state;
+    fixture f;
+    open_runner(&f);
+    expect_ok(rp_runner_resume(f.runner, 0, f.count));
+    expect_ok(rp_runner_flight_write(f.runner, 0, f.count, f.bytes));
+    assert_int_equal(rp_runner_train(f.runner, 3, 3, true), RP_ERR_PEER);
+    assert_non_null(strstr(rp_err_message(), "step 3 is in flight"));
+    expect_ok(rp_runner_train(f.runner, 3, 4, true));
     close_runner(&f);
 }
 
@@ -100,6 +113,7 @@ int main(void) {
         cmocka_unit_test(a_short_transfer_is_an_error),
         cmocka_unit_test(bytes_come_in_order),
         cmocka_unit_test(nothing_in_flight_is_nothing_short),
+        cmocka_unit_test(what_is_in_flight_is_drained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,12 +124,23 @@ class Methods(test_repeat.Repeat):
             f"schedule={{kind: ea-pipe, advance: {busy['chosen']}}}"), "other weights")
 
     def test_advance_of_a_run_that_named_none(self):
-        """What `auto` finds in the run folder is the schedule's default: AvgPipe's is 1."""
+        """What `auto` finds in its checkpoint is the schedule's default: AvgPipe's is 1."""
         one = ("--set", "cut=[fc2]", "--set", "train.microbatch=32", "--set")
+        auto = ("train", self.run_file(), "--resume", "a", "--set", "train.epochs=2", *one,
+                "schedule={kind: avgpipe, advance: auto}")
         self.ringpipe("train", self.run_file(), "--out", "a", *one, "schedule=avgpipe")
-        self.ringpipe("train", self.run_file(), "--resume", "a", "--set", "train.epochs=2", *one,
-                      "schedule={kind: avgpipe, advance: auto}")
-        self.assertIn("advance: 1}", (self.dir / "a" / "run.yaml").read_text())
+        path = max((self.dir / "a" / "checkpoint").glob("*.safetensors"))
+        header, data = split_file(path.read_bytes())
+        self.assertEqual(header["__metadata__"]["advance"], "1")
+        for advance in ("5", "x", ""):
+            header["__metadata__"]["advance"] = advance
+            path.write_bytes(join_file(header, data))
+            _, said = self.ringpipe(*auto, code=2)
+            self.assertIn(f"{path.name}: `advance` is '{advance}', expected", said)
+        header["__metadata__"]["advance"] = "1"
+        path.write_bytes(join_file(header, data))
+        self.ringpipe(*auto)
+        self.assertIn("advance: auto}", (self.dir / "a" / "run.yaml").read_text())
 
     def test_another_method_is_refused(self):
         """Whatever of a method the numbers depend on: its checkpoint is not taken for another's."""

@@ -113,6 +113,17 @@ static void methods_keep_boards_busy(void **state) {
     }
 }
 
+/* A change costs a drain: it has to be worth one, and measurements that differ a little are not. */
+static void a_change_must_pay(void **state) {
+    (void)state;
+    const rp_advance_choice choice = {.advance = 2, .busy = {0.5, 0.93, 0.97, 0.975, 0.99}};
+    assert_true(rp_advance_pays(&choice, 0));
+    assert_false(rp_advance_pays(&choice, 1));
+    assert_false(rp_advance_pays(&choice, 2));
+    assert_true(rp_advance_pays(&choice, 3));
+    assert_false(rp_advance_pays(&choice, 4));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(links_without_delay_need_none),
@@ -120,6 +131,7 @@ int main(void) {
         cmocka_unit_test(the_most_is_not_always_enough),
         cmocka_unit_test(replicas_follow),
         cmocka_unit_test(methods_keep_boards_busy),
+        cmocka_unit_test(a_change_must_pay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

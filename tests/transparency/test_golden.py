@@ -101,13 +101,13 @@ def order(micros, warm, steps_open):
 
 
 def simulate(inputs, model=Momentum, average=alone, replicas=1, *, size=1, advance=0,
-             steps_open=None, ahead=((0,) * 4,) * 2):
+             steps_open=None, ahead=((0,) * 4,) * 2, first=0, centre=None, models=None):
     """Trains the chain, `size` microbatches of one sample a step. A step's first microbatch looks
     `ahead` (by direction and stage), the others see what it saw. Gives centre and replicas by
-    stage."""
-    micros = [n // size for n in range(len(inputs))]
-    models = [[model(w) for _ in range(replicas)] for w in START]
-    centre, grads = list(START), [0.0] * 4
+    stage. It may go on behind step `first` from the `centre` and the `models` that were then."""
+    micros = [first + n // size for n in range(len(inputs))]
+    models = models or [[model(w) for _ in range(replicas)] for w in START]
+    centre, grads = centre or list(START), [0.0] * 4
     ops = [order(micros, (3 - k) * (1 + advance), steps_open or replicas) for k in range(4)]
     out, back, seen = {}, {}, {}
 

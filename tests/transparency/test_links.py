@@ -1,0 +1,177 @@
+"""Links that become slow and fast again while a run goes on, with `advance: auto`: the host changes
+how many minibatches are in flight (and an elastic average's replicas and alpha), and the numbers
+are those of a simulation that is told at which steps it did."""
+import json
+import re
+import signal
+import sys
+import unittest
+from pathlib import Path
+
+from rings import read_safetensors
+from test_golden import INPUTS, START, Adam, Chain, Momentum, simulate
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
+import doors  # noqa: E402
+import test_keys  # noqa: E402
+
+FAR_S = 0.06  # three times an op
+SETS = ("train.batch=1", "train.microbatch=1", "train.epochs=400", "train.eval_epochs=0",
+        "train.init=start.safetensors", "ring.roster=lab.yaml",
+        "ring.pace={forward_ms: 20, backward_ms: 20}")
+
+
+def replicas_of(advance):
+    """METHODS 9: as many as are in flight on stage 0, up to 16."""
+    return min(16, 3 * (1 + advance) + 1)
+
+
+def elastic_of(replicas):
+    """METHODS 9, behind the step; alpha is 0.9 / R."""
+    def average(x, centre, g, _clock):
+        x.step(g)
+        e = 0.9 / replicas * (x.w - centre)
+        x.w -= e
+        return centre + e
+    return average
+
+
+class Links(Chain):
+    new, agent = test_keys.Keys.new, test_keys.Keys.agent
+
+    def setUp(self):
+        super().setUp()
+        rows = [f"{x:.17g},{0.5 * x:.17g}\n" for x in INPUTS]
+        (self.dir / "train.csv").write_text("# x, y\n" + 3 * "".join(rows))
+        text = self.run_yaml.read_text().replace("boards: 4", "")
+        self.run_yaml.write_text(text)
+        host = self.new("host")
+        boards = []
+        for name in ("a", "b", "c", "d"):
+            public = self.new(name)
+            self.ringpipe("keys", "trust", "--dir", name, "host", host)
+            _, address = self.agent(name)
+            if name == "b":
+                self.door = doors.Door(self, address)
+                address = self.door.address
+            boards.append(f"  - {{name: {name}, address: '{address}', key: '{public}'}}\n")
+        (self.dir / "lab.yaml").write_text("boards:\n" + "".join(boards))
+
+    def events(self):
+        """[(step, advance)]: from this step on."""
+        log = self.dir / "out" / "log.jsonl"
+        lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        return [(e["step"], int(re.search(r"advance (\d+)", e["text"])[1])) for e in lines
+                if e.get("event") == "advance"]
+
+    def step(self):
+        log = self.dir / "out" / "log.jsonl"
+        steps = re.findall(r'"step": ?(\d+)', log.read_text()) if log.exists() else []
+        return max(map(int, steps), default=0)
+
+    def summary(self, status):
+        summary = json.loads((self.dir / "out" / "summary.json").read_text())
+        self.assertEqual(summary["status"], status)
+        self.assertEqual((summary["ledger"]["lost"], summary["ledger"]["repeated"]), (0, 0))
+        return summary
+
+    def words(self, *sets):
+        return ("train", self.run_yaml, "--keys", "host",
+                *(w for s in (*SETS, *sets) for w in ("--set", s)))
+
+    def trained(self, *sets):
+        """Slow links, fast links, Ctrl-C, and some steps more."""
+        process = self.start(*self.words(*sets), "--out", "out")
+        self.wait_for("steps", lambda: self.step() > 5, process=process)
+        for delay, changes in ((FAR_S, 2), (0, 3)):
+            self.door.delay = delay
+            self.wait_for("a change", lambda: len(self.events()) >= changes, 120, process=process)
+        process.send_signal(signal.SIGINT)
+        self.finish(process, 130)
+        self.interrupted = self.summary("interrupted")
+        end = self.step() + 40
+        self.ringpipe(*self.words(*sets, f"train.steps={end}"), "--resume", "out", seconds=120)
+        self.assertEqual(self.summary("finished")["steps"], end)
+        events = self.events()
+        self.assertEqual(events[0][0], 0)
+        self.assertGreater(events[1][1], events[0][1])
+        self.assertLess(events[2][1], events[1][1])
+        return events, end
+
+    def inputs(self, first, end):
+        return [INPUTS[n % len(INPUTS)] for n in range(first, end)]
+
+    def phases(self, events, end):
+        ends = [step for step, _ in events[1:]] + [end]
+        return [(first, last, advance) for (first, advance), last in zip(events, ends)]
+
+    def weights(self, what):
+        last = sorted((self.dir / "out" / "checkpoint").glob("step-*.safetensors"))[-1]
+        got = read_safetensors(last)
+        return [got[f"{what}d{k}.weight"][0] for k in range(4)]
+
+    def compare(self, events, simulated, got):
+        """Of the simulation that hears of the changes, and not of one that hears of them late."""
+        def close(wanted):
+            return all(abs(a - b) <= 1e-6 for x, y in zip(got, wanted) for a, b in zip(x, y))
+
+        wanted = simulated(events)
+        self.assertTrue(close(wanted), f"{got} is not {wanted}")
+        late = [(step + (step > 0), advance) for step, advance in events]
+        self.assertFalse(close(simulated(late)), "it does not matter when")
+
+    def replicas(self, more, centre):
+        """centre: what its weights' names in a checkpoint begin with."""
+        events, end = self.trained("schedule={kind: ea-pipe, advance: auto%s}" % more)
+        most = max(replicas_of(advance) for _, advance in events)
+        self.assertEqual(self.interrupted["stage"][0]["weight_versions_max"],
+                         most + 1 + bool(centre))
+
+        def simulated(events):
+            middle, models = list(START), [[] for _ in START]
+            for first, last, advance in self.phases(events, end):
+                replicas = replicas_of(advance)
+                for k in range(4):
+                    new = [Momentum(middle[k]) for _ in range(replicas)]
+                    models[k] = models[k][:replicas] + new[len(models[k]):]
+                middle, _ = simulate(self.inputs(first, last), average=elastic_of(replicas),
+                                     replicas=replicas, advance=advance, first=first,
+                                     centre=middle, models=models)
+            return [middle, *([x.w for x in of] for of in zip(*models))]
+
+        replicas = range(replicas_of(events[-1][1]))
+        self.compare(events, simulated,
+                     [self.weights(centre), *(self.weights(f"replica.{r}.") for r in replicas)])
+
+    def test_replicas_come_and_go(self):
+        self.replicas("", "")
+
+    def test_replicas_whose_centre_is_kept_apart(self):
+        self.replicas(", evaluate: mean", "centre.")
+
+    def test_staleness_follows(self):
+        events, end = self.trained("schedule={kind: async, advance: auto}",
+                                   "optimizer={kind: adam, lr: 0.02}")
+
+        def simulated(events):
+            models, centre = [[Adam(w)] for w in START], None
+            for first, last, advance in self.phases(events, end):
+                centre, _ = simulate(self.inputs(first, last), advance=advance, steps_open=10**6,
+                                     first=first, centre=centre, models=models)
+            return [centre]
+
+        self.compare(events, simulated, [self.weights("")])
+
+    def test_predictions_follow(self):
+        """The host compares every probe's gap with the order's, and ends a run where it differs."""
+        events, _ = self.trained("schedule={kind: pipeoptim, advance: auto, horizon: measured, "
+                                 "probe: 1}")
+        log = map(json.loads, (self.dir / "out" / "log.jsonl").read_text().splitlines())
+        gaps = [(e["step"], e["gap"]) for e in log if e.get("stage") == 0 and "gap" in e]
+        for first, last, advance in self.phases(events, 10**6):
+            own = [gap for step, gap in gaps if first <= step < last]
+            self.assertEqual(max(own), 3 * (1 + advance))
+
+
+if __name__ == "__main__":
+    unittest.main()
