@@ -71,16 +71,15 @@ typedef struct {
 } bench;
 
 /* Element (i, j) by the definition in gemm.h. */
-static double element(const rp_mat *mat, const float *data, uint32_t i, uint32_t j) {
+static float element(const rp_mat *mat, const float *data, uint32_t i, uint32_t j) {
     if (mat->transposed) {
         uint32_t swap = i;
         i = j;
         j = swap;
     }
     if (mat->kind == RP_MAT_STRIDED) {
-        return (
-            double)data[mat->offset + i * mat->row_stride + (j / mat->inner) * mat->outer_stride +
-                        (j % mat->inner) * mat->inner_stride];
+        return data[mat->offset + i * mat->row_stride + (j / mat->inner) * mat->outer_stride +
+                    (j % mat->inner) * mat->inner_stride];
     }
     const rp_patches *x = &mat->patches;
     const uint32_t pixel = j % (x->p * x->q);
@@ -95,8 +94,8 @@ static double element(const rp_mat *mat, const float *data, uint32_t i, uint32_t
     }
     const uint64_t plane =
         (uint64_t)(j / (x->p * x->q)) * x->channels_total + x->channel_first + i / (x->r * x->s);
-    return (double)
-        data[mat->offset + (plane * x->h + (uint32_t)(y / x->div)) * x->w + (uint32_t)(z / x->div)];
+    return data[mat->offset + (plane * x->h + (uint32_t)(y / x->div)) * x->w +
+                (uint32_t)(z / x->div)];
 }
 
 /* Random numbers on the host and the device. */
@@ -112,6 +111,28 @@ fail:
     return err;
 }
 
+/* All elements, row by row. */
+static rp_err unpack(bench *b, const rp_mat *mat, const float *data, uint32_t rows, uint32_t cols,
+                     float **out) {
+    rp_err err = RP_ARENA_NEW(&b->host, (size_t)rows * cols, out);
+    for (uint32_t i = 0; err == RP_OK && i < rows; i++) {
+        for (uint32_t j = 0; j < cols; j++) {
+            (*out)[(size_t)i * cols + j] = element(mat, data, i, j);
+        }
+    }
+    return err;
+}
+
+/* sums[j] += the products of a row of A and column j of B. */
+static void add_row(const float *restrict row, const float *restrict b, uint32_t n, uint32_t k,
+                    double *restrict sums) {
+    for (uint32_t l = 0; l < k; l++) {
+        for (uint32_t j = 0; j < n; j++) {
+            sums[j] += (double)row[l] * (double)b[(size_t)l * n + j];
+        }
+    }
+}
+
 /* A value of a sum of k products of numbers in [-1, 1]: the error of any order of float32 sums. */
 static bool close_enough(double got, double want, uint32_t k) {
     return isfinite(got) && fabs(got - want) <= 2e-6 * (1 + sqrt((double)k)) + 1e-5 * fabs(want);
@@ -121,11 +142,17 @@ static rp_err run_case(bench *b, rp_mat *am, const float *a, rp_mat *bm, const f
                        uint32_t m, uint32_t n, uint32_t k, bool accumulate) {
     float *before;
     float *after;
+    float *a_rows;
+    float *b_rows;
+    double *want;
     rp_buffer *c;
     rp_buffer *workspace;
     rp_err err;
     RP_TRY(fill(b, (size_t)m * n, &before, &c));
     RP_TRY(RP_ARENA_NEW(&b->host, (size_t)m * n, &after));
+    RP_TRY(RP_ARENA_NEW(&b->host, n, &want));
+    RP_TRY(unpack(b, am, a, m, k, &a_rows));
+    RP_TRY(unpack(b, bm, bd, k, n, &b_rows));
     rp_mat cm = rp_mat_plain(c, 0, m, n);
     RP_TRY(rp_darena_take(b->memory, rp_gemm_workspace_bytes(b->device->gemm, &cm, am, bm),
                           &workspace));
@@ -134,19 +161,19 @@ static rp_err run_case(bench *b, rp_mat *am, const float *a, rp_mat *bm, const f
     RP_TRY(rp_buffer_read_now(b->device, after, c, 0, (size_t)m * n * sizeof(float)));
     for (uint32_t i = 0; i < m; i++) {
         for (uint32_t j = 0; j < n; j++) {
-            double want = accumulate ? (double)before[i * n + j] : 0;
-            for (uint32_t l = 0; l < k; l++) {
-                want += element(am, a, i, l) * element(bm, bd, l, j);
-            }
-            if (!close_enough((double)after[i * n + j], want, k)) {
-                RP_TRY(rp_fail(RP_ERR_NUMERIC,
-                               "%s GEMM is wrong on %s: %u x %u x %u%s%s%s%s, element (%u, %u) is "
-                               "%.9g, should be %.9g",
-                               rp_gemm_choice_name(b->device->gemm), b->device->facts.name, m, n, k,
-                               am->transposed ? ", A transposed" : "",
-                               bm->transposed ? ", B transposed" : "",
-                               bm->kind == RP_MAT_PATCHES ? ", B patches" : "",
-                               accumulate ? ", adding" : "", i, j, (double)after[i * n + j], want));
+            want[j] = accumulate ? (double)before[i * n + j] : 0;
+        }
+        add_row(&a_rows[(size_t)i * k], b_rows, n, k, want);
+        for (uint32_t j = 0; j < n; j++) {
+            if (!close_enough((double)after[i * n + j], want[j], k)) {
+                RP_TRY(rp_fail(
+                    RP_ERR_NUMERIC,
+                    "%s GEMM is wrong on %s: %u x %u x %u%s%s%s%s, element (%u, %u) is "
+                    "%.9g, should be %.9g",
+                    rp_gemm_choice_name(b->device->gemm), b->device->facts.name, m, n, k,
+                    am->transposed ? ", A transposed" : "", bm->transposed ? ", B transposed" : "",
+                    bm->kind == RP_MAT_PATCHES ? ", B patches" : "", accumulate ? ", adding" : "",
+                    i, j, (double)after[i * n + j], want[j]));
             }
         }
     }
