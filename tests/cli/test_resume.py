@@ -55,6 +55,8 @@ class Methods(test_repeat.Repeat):
 
     def test_async(self):
         self.resumed_method("async")
+        older, _ = sorted((self.dir / "whole" / "checkpoint").glob("*.safetensors"))
+        self.assertTrue(older.with_suffix(".flight").exists(), "what was in flight is gone")
 
     def test_pipedream(self):
         self.resumed_method("pipedream")
