@@ -12,8 +12,15 @@ static uint64_t waiting(const rp_runner *r) {
     return r->at.in ? r->forwards_above - r->forwards : 0;
 }
 
+/* The list has ended before the run: who goes on begins with empty pipes. */
+static bool is_drained(const rp_runner *r) {
+    const uint64_t end = r->sched.shape.step_end;
+    return r->sched.step == end && end < r->at.job->steps;
+}
+
 static bool has_flight(const rp_runner *r) {
-    return r->in_flight > 0 || waiting(r) > 0 || rp_stage_probe_waits(r->at.stage);
+    return !is_drained(r) &&
+           (r->in_flight > 0 || waiting(r) > 0 || rp_stage_probe_waits(r->at.stage));
 }
 
 size_t rp_runner_flight_bytes(const rp_runner *r) {

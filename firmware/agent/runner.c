@@ -122,7 +122,7 @@ static rp_err end_lists(rp_runner *r, uint64_t end) {
 
 rp_err rp_runner_train(rp_runner *r, uint64_t step, uint64_t pause, bool drain) {
     rp_err err = RP_OK;
-    if (r->active || step != r->sched.step || pause < step || pause > r->at.job->steps) {
+    if (r->active || step != r->sched.step || pause < step || pause > r->sched.shape.step_end) {
         return rp_fail(RP_ERR_PEER, "steps [%llu, %llu) can not start now",
                        (unsigned long long)step, (unsigned long long)pause);
     }

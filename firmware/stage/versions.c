@@ -111,7 +111,10 @@ static uint64_t needed_version(const rp_versions *v) {
                                                                : entry_version(v, &entry, &op);
         }
     }
-    return UINT64_MAX;
+    const rp_op behind = {.step = list.shape.step_end}; /* of the run, where pipes only drain */
+    const bool goes_on = behind.step < v->job->steps;
+    return goes_on && v->job->method.weights == RP_WEIGHTS_DOUBLE ? doubled_version(&behind)
+                                                                  : UINT64_MAX;
 }
 
 static bool is_latest(const rp_versions *v, uint32_t block) {

@@ -93,14 +93,15 @@ rp_err rp_checkpoint_open_flight(rp_arena *arena, rp_saving *saving, const rp_ri
                                  .bytes = ring->board[k].flight_bytes};
         bytes += ring->board[k].flight_bytes;
     }
+    RP_TRY(path_beside(arena, checkpoint, ".flight", &path));
     if (bytes == 0) {
+        (void)unlink(path); /* of a run that came here with others in flight */
         return RP_OK;
     }
     RP_TRY(rp_checkpoint_cut_text(arena, ring->run->model, cut, &made_for));
     RP_TRY(rp_arena_printf(arena, &fill, "%" PRIu64, saving->fill));
     RP_TRY(rp_arena_printf(arena, &end, "%" PRIu64, ring->run->steps));
     const char *const meta[] = {"cut", made_for, "fill", fill, "end", end, NULL};
-    RP_TRY(path_beside(arena, checkpoint, ".flight", &path));
     RP_TRY(rp_st_create(arena, path, entry, ring->count, meta, &saving->flight));
 fail:
     return err;

@@ -74,7 +74,7 @@ rp_err rp_controller_bring_up(rp_controller *c, const char *keys_folder, int sig
     RP_TRY(choose_cut(c));
     RP_TRY(rp_controller_choose_advance(c));
     rp_record_phase(c->record, "building kernels and planning memory on every board");
-    RP_TRY(rp_ring_assign(&c->ring, &c->cut));
+    RP_TRY(rp_controller_assign(c));
 fail:
     return err;
 }

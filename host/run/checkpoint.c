@@ -126,14 +126,15 @@ static rp_err send_tensor(rp_ring *ring, uint32_t stage, const rp_st_entry *entr
     return rp_checkpoint_send(ring, stage, header, sizeof(float), values, entry->bytes);
 }
 
-/* Where a checkpoint has the tensor `name`. A replica that it does not have yet begins at the
- * centre and has no past: then *out is the centre's name, or "" for an optimiser's state, which is
- * zeros as it stands. */
+/* Where a checkpoint of so many replicas has the tensor `name`. A replica that it does not have yet
+ * begins at the centre and has no past: then *out is the centre's name, or "" for an optimiser's
+ * state, which is zeros as it stands. */
 static void source_of(const rp_method *method, uint32_t replicas, const char *name, char *out,
                       size_t bytes) {
     unsigned replica;
     int prefix = 0;
-    const bool is_of_replica = sscanf(name, "replica.%u.%n", &replica, &prefix) == 1 && prefix > 0;
+    const bool is_of_replica =
+        replicas > 0 && sscanf(name, "replica.%u.%n", &replica, &prefix) == 1 && prefix > 0;
     if (!is_of_replica || replica < replicas) {
         (void)snprintf(out, bytes, "%s", name);
     } else if (strncmp(name + prefix, "optim.", 6) == 0) {

@@ -13,13 +13,19 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
 }
 
 /* Segments end at epochs' ends and where a checkpoint is due. */
-uint64_t rp_controller_next_pause(const rp_controller *c) {
+static uint64_t next_boundary(const rp_controller *c) {
     uint64_t step = c->position.step;
     uint64_t end = smaller(c->run.steps, (step / c->run.epoch_steps + 1) * c->run.epoch_steps);
     if (c->run.checkpoint_steps) {
         end = smaller(end, (step / c->run.checkpoint_steps + 1) * c->run.checkpoint_steps);
     }
     return end;
+}
+
+uint64_t rp_controller_next_evaluation(const rp_controller *c) {
+    const uint64_t every = c->run.eval_epochs * c->run.epoch_steps;
+    const bool any = every > 0 && c->run.data.count[RP_SPLIT_TEST] > 0;
+    return any ? smaller(c->run.steps, (c->position.step / every + 1) * every) : c->run.steps;
 }
 
 static bool eval_due(const rp_controller *c) {
@@ -68,7 +74,7 @@ static rp_err train_segments(rp_controller *c) {
             RP_TRY(evaluate(c));
         }
         RP_TRY(rp_controller_follow_links(c));
-        RP_TRY(rp_controller_train_segment(c, rp_controller_next_pause(c), false));
+        RP_TRY(rp_controller_train_segment(c, next_boundary(c), false));
         if (statistics_due(c) && (eval_due(c) || c->position.step == c->run.steps)) {
             RP_TRY(rp_controller_statistics_segment(c));
         }

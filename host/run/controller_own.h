@@ -43,6 +43,8 @@ typedef struct {
     bool forwards_only;          /* eval: nothing waits for its backward */
     bool advance_chosen;
     rp_advance_choice advance; /* advance: auto */
+    double link_delay_s;       /* from board to board, as measured last */
+    uint32_t advance_max;      /* that the boards have memory for, as far as is known */
     double *sumsq;             /* by parameter of the model; 0 for those without a gradient */
 } rp_controller;
 
@@ -69,11 +71,13 @@ rp_err rp_controller_bring_up(rp_controller *c, const char *keys_folder,
 
 /* follow.c: advance: auto, where a run begins: measures the layers too. */
 rp_err rp_controller_choose_advance(rp_controller *c) RP_MUST_CHECK;
+/* The boards get their stages; with advance: auto as many forwards in flight as they can hold. */
+rp_err rp_controller_assign(rp_controller *c) RP_MUST_CHECK;
 /* And at a pause: goes a few steps on when it changes. */
 rp_err rp_controller_follow_links(rp_controller *c) RP_MUST_CHECK;
 
-/* controller.c: the step at which the segment to come ends. */
-uint64_t rp_controller_next_pause(const rp_controller *c);
+/* controller.c: the step in front of which an evaluation is due, or the run's end. */
+uint64_t rp_controller_next_evaluation(const rp_controller *c);
 rp_err rp_controller_save(rp_controller *c) RP_MUST_CHECK;
 /* The boards have their stages: fills them from `start` (NULL: as the seed has it), with `states`
  * from a checkpoint, and opens the feed. */

@@ -206,7 +206,7 @@ static rp_err read_position(rp_arena *arena, const rp_st_reader *reader, const r
     RP_TRY(rp_checkpoint_read_applied(applied, path, &then.method, position->step,
                                       &position->applied));
     position->advance = then.method.advance;
-    position->replicas = then.method.replicas;
+    position->replicas = then.method.kind->average != RP_AVERAGE_NONE ? then.method.replicas : 0;
 fail:
     return err;
 }

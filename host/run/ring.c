@@ -62,6 +62,9 @@ static void on_hello(rp_ring *ring, rp_board_state *board, const rp_Header *head
         return;
     }
     board->hello = true;
+    if (board->device) {
+        return; /* greeted again: it is what it was */
+    }
     char *text;
     if (rp_arena_string(ring->arena, header->text, &text) == RP_OK) {
         const char *bar = strrchr(text, '|');
@@ -79,7 +82,8 @@ static void on_ready(rp_board_state *board, const rp_Header *header) {
     board->feed_port = header->whole[1];
     board->device_bytes = header->whole[2];
     board->weight_bytes = header->whole[3];
-    board->prepare_ns = header->whole[4];
+    const uint64_t longest_ns = (uint64_t)BUILD_NS;
+    board->prepare_ns = header->whole[4] < longest_ns ? header->whole[4] : longest_ns;
     board->slots = header->whole[5];
     board->weight_copies = (uint32_t)header->whole[6];
     if (board->weight_copies > board->weight_copies_max) {
@@ -148,6 +152,9 @@ static rp_err on_finished(rp_ring *ring, uint32_t stage, const rp_message *messa
 static rp_err on_message(rp_ring *ring, uint32_t stage, const rp_message *message) {
     rp_board_state *board = &ring->board[stage];
     const rp_Header *header = &message->header;
+    if (header->run != 0 && header->run != ring->number) {
+        return RP_OK; /* of an assignment that is over: there another board has failed first */
+    }
     switch (header->kind) {
     case RP_KIND_HELLO:
         on_hello(ring, board, header);
@@ -455,18 +462,21 @@ void rp_ring_close(rp_ring *ring) {
 /* ---- phases ---------------------------------------------------------------------------------- */
 
 static rp_err send_texts(rp_ring *ring, uint32_t stage, rp_Kind kind, const rp_cut *cut) {
+    rp_arena arena;
     char *job;
     char *model;
     rp_err err;
+    rp_arena_init(&arena, "assignment", 0);
     const char *before = stage > 0 ? ring->board[stage - 1].public_text : NULL;
-    RP_TRY(rp_runfile_assignment(ring->arena, ring->run, cut, stage, ring->keys.public_text, before,
-                                 &job));
-    RP_TRY(rp_config_text(ring->arena, ring->run->model_root, &model));
+    RP_TRY(
+        rp_runfile_assignment(&arena, ring->run, cut, stage, ring->keys.public_text, before, &job));
+    RP_TRY(rp_config_text(&arena, ring->run->model_root, &model));
     rp_part parts[2] = {{job, strlen(job)}, {model, strlen(model)}};
     rp_Header header = rp_Header_init_zero;
     header.kind = kind;
     RP_TRY(rp_ring_send(ring, stage, &header, parts, 2));
 fail:
+    rp_arena_finish(&arena);
     return err;
 }
 
@@ -499,11 +509,10 @@ static rp_err ping_all(rp_ring *ring) {
     return RP_OK;
 }
 
-rp_err rp_ring_round_trip(rp_ring *ring, int64_t *out_ns) {
-    enum { TRIPS = 8 };
+rp_err rp_ring_round_trip(rp_ring *ring, uint32_t trips, int64_t *out_ns) {
     int64_t shortest_ns[RP_CUT_STAGES_MAX];
     rp_err err = RP_OK;
-    for (int trip = 0; trip < TRIPS; trip++) {
+    for (uint32_t trip = 0; trip < trips; trip++) {
         RP_TRY(ping_all(ring));
         RP_TRY(wait_boards(ring, "answer to a ping", ring->count, has_answered, SILENT_NS));
         for (uint32_t k = 0; k < ring->count; k++) {
@@ -569,12 +578,12 @@ fail:
     return err;
 }
 
-rp_err rp_ring_assign(rp_ring *ring, const rp_cut *cut) {
+static rp_err assign(rp_ring *ring, const rp_cut *cut, int64_t timeout_ns) {
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < ring->count; k++) {
         RP_TRY(send_texts(ring, k, RP_KIND_ASSIGN, cut));
     }
-    RP_TRY(wait_boards(ring, "ready", ring->count, is_ready, BUILD_NS));
+    RP_TRY(wait_boards(ring, "ready", ring->count, is_ready, timeout_ns));
     for (uint32_t k = 0; k < ring->count && ring->run->link.control; k++) {
         RP_TRY(rp_link_emulate(ring->board[k].control, &ring->run->link));
     }
@@ -584,20 +593,27 @@ fail:
     return err;
 }
 
+rp_err rp_ring_assign(rp_ring *ring, const rp_cut *cut) {
+    return assign(ring, cut, BUILD_NS);
+}
+
 rp_err rp_ring_assign_again(rp_ring *ring, const rp_cut *cut) {
+    int64_t longest_ns = HELLO_NS;
     rp_err err;
     ring->watching = false; /* building takes a board all its time */
     for (uint32_t k = 0; k < ring->count; k++) {
         rp_board_state *board = &ring->board[k];
+        const int64_t before_ns = (int64_t)board->prepare_ns + HELLO_NS;
+        longest_ns = before_ns > longest_ns ? before_ns : longest_ns;
         rp_link_close(&board->feed);
         board->ready = false;
         memset(board->applied, 0, sizeof board->applied);
         memcpy(board->fact_before, board->fact, sizeof board->fact);
         memcpy(board->link_busy_before_s, board->link_busy_s, sizeof board->link_busy_s);
     }
-    RP_TRY(greet(ring));
     ring->number = (uint64_t)rp_clock_now_ns(&ring->clock);
-    RP_TRY(rp_ring_assign(ring, cut));
+    RP_TRY(greet(ring));
+    RP_TRY(assign(ring, cut, longest_ns));
 fail:
     return err;
 }

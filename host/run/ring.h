@@ -23,7 +23,7 @@ typedef struct {
     rp_cut cut;    /* that its checkpoint was made on; stage_count 0: none */
     uint64_t fill; /* where its pipes were filled: before `step` when microbatches are in flight */
     rp_applied applied;         /* as its checkpoint says */
-    uint32_t advance, replicas; /* of the method then */
+    uint32_t advance, replicas; /* of the method then; 0 without an average */
     bool evaluated;             /* the evaluation due at this step has been done */
     /* what a resumed run goes on counting from */
     uint64_t samples, epoch_samples;
@@ -95,15 +95,15 @@ bool rp_ring_are_times(const double *seconds, size_t count);
 /* Seconds of each layer for one microbatch, on board 0 (local boards are alike). */
 rp_err rp_ring_profile(rp_ring *ring, const double **layer_seconds) RP_MUST_CHECK;
 
-/* The shortest of some round trips to each board, and of these the longest: a board that is busy
+/* The shortest of so many round trips to each board, and of these the longest: a board that is busy
  * when a ping comes, with a profile say, answers late. */
-rp_err rp_ring_round_trip(rp_ring *ring, int64_t *out_ns) RP_MUST_CHECK;
+rp_err rp_ring_round_trip(rp_ring *ring, uint32_t trips, int64_t *out_ns) RP_MUST_CHECK;
 
 /* Everyone gets its assignment, builds, and is connected to its neighbours. */
 rp_err rp_ring_assign(rp_ring *ring, const rp_cut *cut) RP_MUST_CHECK;
 
 /* The same again, as the run file's method is now: what the boards held is gone. Nothing may be on
- * its way. */
+ * its way. Kernels are there already, so a board that needs much longer than before is a fault. */
 rp_err rp_ring_assign_again(rp_ring *ring, const rp_cut *cut) RP_MUST_CHECK;
 
 /* One round: waits at most timeout_ns for anything, handles it. extra_fd < 0: none.

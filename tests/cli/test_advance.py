@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """`advance: auto` where the links are real: how long they take is measured."""
+import json
 import re
 
 import doors
@@ -33,6 +34,27 @@ class Advance(program.Case):
         self.assertTrue(found, said)
         self.assertGreaterEqual(float(found[1]), 1e3 * DELAY_S)
         self.assertLess(float(found[1]), 2e3 * DELAY_S)
+
+    def test_no_more_than_fits(self):
+        """Links that are four ops long ask for eleven replicas, a board of 12 MiB has room for
+        fewer: then it is the most that it has room for, and not an error."""
+        far = ("--set", "ring.boards=3", "--set", "cut=[fc2, fc3]", "--set",
+               "ring.link={delay_ms: 20}", "--set", "ring.pace={forward_ms: 5, backward_ms: 5}")
+        run = self.run_file()
+        auto = (*far, "--set", "schedule={kind: ea-pipe, advance: auto}")
+        self.ringpipe("train", run, "--out", "a", *auto, "--set", "ring.memory_mib=12")
+        plan = json.loads((self.dir / "a" / "plan.json").read_text())
+        chosen = plan["advance"]["chosen"]
+        self.assertIn(chosen, (1, 2, 3))
+        log = map(json.loads, (self.dir / "a" / "log.jsonl").read_text().splitlines())
+        said = [e["text"] for e in log if e.get("event") == "advance"]
+        self.assertIn(f"not advance {chosen + 1}: ", said[-2])
+        self.assertIn("MiB", said[-2])
+        self.assertIn(f"advance {chosen} keeps", said[-1])
+        named = ("--set", f"schedule={{kind: ea-pipe, advance: {chosen}}}")
+        self.ringpipe("train", run, "--out", "b", *far, *named)
+        weights = [(self.dir / out / "weights.safetensors").read_bytes() for out in "ab"]
+        self.assertTrue(weights[0] == weights[1], "not the run that names the number")
 
 
 if __name__ == "__main__":

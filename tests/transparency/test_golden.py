@@ -34,10 +34,14 @@ class Momentum:
 
     def __init__(self, weight):
         self.w, self.m, self.v, self.t = weight, 0.0, 0.0, 0
+        self.past = [weight]  # by updates
 
     def step(self, g):
         self.m = 0.9 * self.m + g
         self.w -= 0.01 * self.m
+
+    def ahead(self, s):
+        return self.w - s * 0.01 * self.m
 
 
 class Adam(Momentum):
@@ -101,10 +105,12 @@ def order(micros, warm, steps_open):
 
 
 def simulate(inputs, model=Momentum, average=alone, replicas=1, *, size=1, advance=0,
-             steps_open=None, ahead=((0,) * 4,) * 2, first=0, centre=None, models=None):
+             steps_open=None, ahead=((0,) * 4,) * 2, double=False, first=0, centre=None,
+             models=None):
     """Trains the chain, `size` microbatches of one sample a step. A step's first microbatch looks
-    `ahead` (by direction and stage), the others see what it saw. Gives centre and replicas by
-    stage. It may go on behind step `first` from the `centre` and the `models` that were then."""
+    `ahead` (by direction and stage), the others see what it saw. `double`: step b sees what b - 1
+    updates have made (METHODS 2, 2BW). Gives centre and replicas by stage. It may go on behind
+    step `first` from the `centre` and the `models` that were then."""
     micros = [first + n // size for n in range(len(inputs))]
     models = models or [[model(w) for _ in range(replicas)] for w in START]
     centre, grads = centre or list(START), [0.0] * 4
@@ -114,7 +120,8 @@ def simulate(inputs, model=Momentum, average=alone, replicas=1, *, size=1, advan
     def weight(k, n, direction):
         if n % size == 0:
             x, s = models[k][micros[n] % replicas], ahead[direction][k]
-            seen[k, direction] = x.ahead(s) if s else x.w
+            late = x.past[max(micros[n] - 1, 0)] if double else x.w
+            seen[k, direction] = x.ahead(s) if s else late
         return seen[k, direction]
 
     while any(ops):
@@ -131,6 +138,7 @@ def simulate(inputs, model=Momentum, average=alone, replicas=1, *, size=1, advan
                 elif kind == "U":
                     of = models[k][micros[n] % replicas]
                     centre[k] = average(of, centre[k], grads[k], micros[n] // replicas)
+                    of.past.append(of.w)
                     grads[k] = 0.0
                 else:
                     break

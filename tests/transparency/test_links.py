@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 from rings import SLOWER, read_safetensors
-from test_golden import INPUTS, START, Adam, Chain, Momentum, simulate
+from test_golden import INPUTS, START, Adam, Chain, Momentum, order, simulate
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 import doors  # noqa: E402
@@ -36,6 +36,32 @@ def elastic_of(replicas):
     return average
 
 
+def horizons(advance, step=70, steps=150):
+    """SpecTrain's (METHODS 4), by direction and stage: own updates that are over when a minibatch's
+    backward begins on stage 0, since its forward and since its backward. Every op is one unit long,
+    links and updates take no time."""
+    ops = [order(range(steps), (3 - k) * (1 + advance), steps) for k in range(4)]
+    free, ends, updates, counted = [0] * 4, {}, [[] for _ in range(4)], {}
+    while any(ops):
+        for k in range(4):
+            while ops[k]:
+                kind, n = ops[k][0]
+                source = (kind, k - 1 if kind == "F" else k + 1, n)
+                outside = kind == "U" or source[1] in (-1, 4)
+                if not outside and source not in ends:
+                    break
+                ops[k].pop(0)
+                begin = max(free[k], 0 if outside else ends[source])
+                if kind == "U":
+                    updates[k].append(free[k])
+                    continue
+                counted[kind, k, n] = len(updates[k])
+                free[k] = ends[kind, k, n] = begin + 1
+    trip = ends["B", 0, step] - 1
+    over = [sum(end < trip for end in of) for of in updates]
+    return [[over[k] - counted[kind, k, step] for k in range(4)] for kind in "FB"]
+
+
 class Links(Chain):
     new, agent = test_keys.Keys.new, test_keys.Keys.agent
 
@@ -58,11 +84,12 @@ class Links(Chain):
         (self.dir / "lab.yaml").write_text("boards:\n" + "".join(boards))
 
     def events(self):
-        """[(step, advance)]: from this step on."""
+        """[(step, advance)]: from this step on; the log has the last one trained before."""
         log = self.dir / "out" / "log.jsonl"
         lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-        return [(e["step"], int(re.search(r"advance (\d+)", e["text"])[1])) for e in lines
-                if e.get("event") == "advance"]
+        said = [e for e in lines if e.get("event") == "advance"]
+        return [(e["step"] + (e["step"] > 0), int(re.search(r"advance (\d+)", e["text"])[1]))
+                for e in said]
 
     def step(self):
         log = self.dir / "out" / "log.jsonl"
@@ -111,7 +138,8 @@ class Links(Chain):
         return [got[f"{what}d{k}.weight"][0] for k in range(4)]
 
     def compare(self, events, simulated, got):
-        """Of the simulation that hears of the changes, and not of one that hears of them late."""
+        """Of the simulation that hears of the changes, and not of one that hears of them late (nor,
+        where that does not matter, of one that does otherwise then)."""
         def close(wanted):
             return all(abs(a - b) <= 1e-6 for x, y in zip(got, wanted) for a, b in zip(x, y))
 
@@ -120,9 +148,18 @@ class Links(Chain):
         late = [(step + (step > 0), advance) for step, advance in events]
         self.assertFalse(close(simulated(late)), "it does not matter when")
 
-    def replicas(self, more, centre):
+    def alone(self, events, end, *, size=1, **how):
+        """One model, trained in phases; how: by advance where it depends on that."""
+        models, centre = [[Momentum(w)] for w in START], None
+        for first, last, advance in self.phases(events, end):
+            now = {key: value(advance) if callable(value) else value for key, value in how.items()}
+            centre, _ = simulate(self.inputs(size * first, size * last), advance=advance,
+                                 size=size, first=first, centre=centre, models=models, **now)
+        return [centre]
+
+    def replicas(self, more, centre, model, *sets):
         """centre: what its weights' names in a checkpoint begin with."""
-        events, end = self.trained("schedule={kind: ea-pipe, advance: auto%s}" % more)
+        events, end = self.trained("schedule={kind: ea-pipe, advance: auto%s}" % more, *sets)
         most = max(replicas_of(advance) for _, advance in events)
         self.assertEqual(self.interrupted["stage"][0]["weight_versions_max"],
                          most + 1 + bool(centre))
@@ -132,7 +169,7 @@ class Links(Chain):
             for first, last, advance in self.phases(events, end):
                 replicas = replicas_of(advance)
                 for k in range(4):
-                    new = [Momentum(middle[k]) for _ in range(replicas)]
+                    new = [model(middle[k]) for _ in range(replicas)]
                     models[k] = models[k][:replicas] + new[len(models[k]):]
                 middle, _ = simulate(self.inputs(first, last), average=elastic_of(replicas),
                                      replicas=replicas, advance=advance, first=first,
@@ -144,23 +181,29 @@ class Links(Chain):
                      [self.weights(centre), *(self.weights(f"replica.{r}.") for r in replicas)])
 
     def test_replicas_come_and_go(self):
-        self.replicas("", "")
+        self.replicas("", "", Momentum)
 
     def test_replicas_whose_centre_is_kept_apart(self):
-        self.replicas(", evaluate: mean", "centre.")
+        self.replicas(", evaluate: mean", "centre.", Adam, "optimizer={kind: adam, lr: 0.02}")
 
-    def test_staleness_follows(self):
-        events, end = self.trained("schedule={kind: async, advance: auto}",
-                                   "optimizer={kind: adam, lr: 0.02}")
+    def test_horizons_follow(self):
+        self.assertEqual(horizons(0), [[3, 2, 2, 1], [0, 0, 1, 1]])  # as the paper has them
+        events, end = self.trained("schedule={kind: spectrain, advance: auto}")
+        self.compare(events, lambda events: self.alone(
+            events, end, steps_open=10**6, ahead=horizons), [self.weights("")])
 
-        def simulated(events):
-            models, centre = [[Adam(w)] for w in START], None
-            for first, last, advance in self.phases(events, end):
-                centre, _ = simulate(self.inputs(first, last), advance=advance, steps_open=10**6,
-                                     first=first, centre=centre, models=models)
-            return [centre]
+    def test_probes_that_wait(self):
+        """For updates behind the drain: they are let go. XPipe with one microbatch a step."""
+        events, end = self.trained("schedule={kind: xpipe, advance: auto, probe: 19}")
+        ahead = (3, 2, 2, 2), (0, 0, 1, 1)  # METHODS 6, halves to even
+        self.compare(events, lambda events: self.alone(
+            events, end, steps_open=10**6, ahead=ahead), [self.weights("")])
 
-        self.compare(events, simulated, [self.weights("")])
+    def test_two_versions(self):
+        """2BW: what its next step still sees is there behind a drain."""
+        events, end = self.trained("schedule={kind: pipedream-2bw, advance: auto}", "train.batch=4")
+        self.compare(events, lambda of: self.alone(
+            events, end, size=4, double=of is events, steps_open=2), [self.weights("")])
 
     def test_predictions_follow(self):
         """The host compares every probe's gap with the order's, and ends a run where it differs."""
