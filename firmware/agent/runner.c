@@ -412,6 +412,9 @@ rp_err rp_runner_step(rp_runner *r, bool *active) {
         return RP_OK;
     }
     RP_TRY(rp_runner_collect(r));
+    /* a neighbour waits for what has ended, nobody for what is issued next */
+    RP_TRY(rp_outlet_send(&r->forward, r->at.job->stage, r->evaluating));
+    RP_TRY(rp_outlet_send(&r->backward, r->at.job->stage, r->evaluating));
     for (uint32_t issued = 0; issued < RP_RUNNER_DEPTH; issued++) {
         uint32_t before = r->running_count;
         if (r->at.feed) {
@@ -422,8 +425,6 @@ rp_err rp_runner_step(rp_runner *r, bool *active) {
             break;
         }
     }
-    RP_TRY(rp_outlet_send(&r->forward, r->at.job->stage, r->evaluating));
-    RP_TRY(rp_outlet_send(&r->backward, r->at.job->stage, r->evaluating));
     if (r->ops_over && !r->have_next && r->running_count == 0 && rp_outlet_quiet(&r->forward) &&
         rp_outlet_quiet(&r->backward)) {
         RP_TRY(rp_runner_flush_trace(r));

@@ -1,4 +1,4 @@
-#include "run/ring.h"
+#include "run/ring_own.h"
 
 #include <errno.h>
 #include <float.h>
@@ -14,13 +14,10 @@
 
 _Static_assert(RP_CUT_STAGES_MAX + 2 <= RP_LINKS_WAIT_MAX, "every board and two feeds");
 
-enum { CONTROL_PART_MAX = 4 << 20, FEED_WINDOW = 6 };
+enum { CONTROL_PART_MAX = 4 << 20 };
 /* Far beyond any board: a number from outside is not believed blindly. */
 static const uint64_t FLIGHT_BYTES_MAX = UINT64_C(1) << 44;
 
-static const int64_t HELLO_NS = 30 * RP_NS_PER_S;
-static const int64_t BUILD_NS = 1800 * RP_NS_PER_S; /* kernels are built on slow boards */
-static const int64_t SILENT_NS = 10 * RP_NS_PER_S;
 static const int64_t PING_NS = RP_NS_PER_S;
 
 /* ---- signals --------------------------------------------------------------------------------- */
@@ -82,7 +79,7 @@ static void on_ready(rp_board_state *board, const rp_Header *header) {
     board->feed_port = header->whole[1];
     board->device_bytes = header->whole[2];
     board->weight_bytes = header->whole[3];
-    const uint64_t longest_ns = (uint64_t)BUILD_NS;
+    const uint64_t longest_ns = (uint64_t)RP_RING_BUILD_NS;
     board->prepare_ns = header->whole[4] < longest_ns ? header->whole[4] : longest_ns;
     board->slots = header->whole[5];
     board->weight_copies = (uint32_t)header->whole[6];
@@ -218,7 +215,8 @@ static rp_err watch(rp_ring *ring) {
         if (ring->watching && stats.peer_restarted) {
             return rp_fail(RP_ERR_FAULT, "board %s has restarted", board->name);
         }
-        if (ring->watching && stats.last_heard_ns && now_ns - stats.last_heard_ns > SILENT_NS) {
+        if (ring->watching && stats.last_heard_ns &&
+            now_ns - stats.last_heard_ns > RP_RING_SILENT_NS) {
             return rp_fail(RP_ERR_FAULT, "board %s has been silent for %" PRId64 " s", board->name,
                            (now_ns - stats.last_heard_ns) / RP_NS_PER_S);
         }
@@ -259,7 +257,7 @@ fail:
 
 rp_err rp_ring_send(rp_ring *ring, uint32_t stage, rp_Header *header, const rp_part *parts,
                     uint32_t part_count) {
-    int64_t deadline_ns = rp_clock_now_ns(&ring->clock) + HELLO_NS;
+    int64_t deadline_ns = rp_clock_now_ns(&ring->clock) + RP_RING_HELLO_NS;
     header->run = ring->number;
     for (;;) {
         rp_err err =
@@ -288,9 +286,8 @@ rp_err rp_ring_send_all(rp_ring *ring, const rp_Header *header) {
     return RP_OK;
 }
 
-/* Pumps until `done` holds for every board from `first` on (`count` of them). */
-static rp_err wait_boards(rp_ring *ring, const char *what, uint32_t count,
-                          bool (*done)(const rp_board_state *), int64_t timeout_ns) {
+rp_err rp_ring_wait(rp_ring *ring, const char *what, uint32_t count,
+                    bool (*done)(const rp_board_state *), int64_t timeout_ns) {
     int64_t deadline_ns = rp_clock_now_ns(&ring->clock) + timeout_ns;
     for (;;) {
         uint32_t waiting = count;
@@ -323,14 +320,6 @@ static rp_err wait_boards(rp_ring *ring, const char *what, uint32_t count,
 
 static bool is_hello(const rp_board_state *board) {
     return board->hello;
-}
-
-static bool is_ready(const rp_board_state *board) {
-    return board->ready;
-}
-
-static bool is_profiled(const rp_board_state *board) {
-    return board->profiled;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -387,8 +376,7 @@ static rp_err take_keys(rp_ring *ring, const char *keys_folder) {
                                  "new --dir DIR` and give --keys DIR");
 }
 
-/* A HELLO ends what is under way on a board, and its answer says that it has ended. */
-static rp_err greet(rp_ring *ring) {
+rp_err rp_ring_greet(rp_ring *ring) {
     rp_Header hello = rp_Header_init_zero;
     rp_err err;
     hello.kind = RP_KIND_HELLO;
@@ -396,7 +384,7 @@ static rp_err greet(rp_ring *ring) {
         ring->board[k].hello = false;
     }
     RP_TRY(rp_ring_send_all(ring, &hello));
-    RP_TRY(wait_boards(ring, "hello", ring->count, is_hello, HELLO_NS));
+    RP_TRY(rp_ring_wait(ring, "hello", ring->count, is_hello, RP_RING_HELLO_NS));
 fail:
     return err;
 }
@@ -421,7 +409,7 @@ rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const char *log_fold
     RP_TRY(name_boards(ring));
     RP_TRY(rp_links_open(arena, &ring->keys, &ring->clock, ring->number, &ring->links));
     RP_TRY(open_controls(ring));
-    RP_TRY(greet(ring));
+    RP_TRY(rp_ring_greet(ring));
     return RP_OK;
 fail:
     rp_ring_close(ring);
@@ -457,163 +445,4 @@ void rp_ring_close(rp_ring *ring) {
     }
     rp_links_close(&ring->links);
     rp_local_close(&ring->local);
-}
-
-/* ---- phases ---------------------------------------------------------------------------------- */
-
-static rp_err send_texts(rp_ring *ring, uint32_t stage, rp_Kind kind, const rp_cut *cut) {
-    rp_arena arena;
-    char *job;
-    char *model;
-    rp_err err;
-    rp_arena_init(&arena, "assignment", 0);
-    const char *before = stage > 0 ? ring->board[stage - 1].public_text : NULL;
-    RP_TRY(
-        rp_runfile_assignment(&arena, ring->run, cut, stage, ring->keys.public_text, before, &job));
-    RP_TRY(rp_config_text(&arena, ring->run->model_root, &model));
-    rp_part parts[2] = {{job, strlen(job)}, {model, strlen(model)}};
-    rp_Header header = rp_Header_init_zero;
-    header.kind = kind;
-    RP_TRY(rp_ring_send(ring, stage, &header, parts, 2));
-fail:
-    rp_arena_finish(&arena);
-    return err;
-}
-
-rp_err rp_ring_profile(rp_ring *ring, const double **layer_seconds) {
-    rp_cut whole = {.stage_count = 1, .first = {0, ring->run->model->layer_count}};
-    rp_err err;
-    RP_TRY(send_texts(ring, 0, RP_KIND_PROFILE, &whole));
-    RP_TRY(wait_boards(ring, "profile", 1, is_profiled, BUILD_NS));
-    *layer_seconds = ring->layer_seconds;
-fail:
-    return err;
-}
-
-static bool has_answered(const rp_board_state *board) {
-    rp_link_stats stats;
-    rp_link_stats_of(board->control, &stats);
-    return stats.round_trips > board->round_trips;
-}
-
-static rp_err ping_all(rp_ring *ring) {
-    for (uint32_t k = 0; k < ring->count; k++) {
-        rp_link_stats stats;
-        rp_link_stats_of(ring->board[k].control, &stats);
-        ring->board[k].round_trips = stats.round_trips;
-        rp_err err = rp_link_ping(ring->board[k].control);
-        if (err != RP_OK && err != RP_ERR_AGAIN) {
-            return err;
-        }
-    }
-    return RP_OK;
-}
-
-rp_err rp_ring_round_trip(rp_ring *ring, uint32_t trips, int64_t *out_ns) {
-    int64_t shortest_ns[RP_CUT_STAGES_MAX];
-    rp_err err = RP_OK;
-    for (uint32_t trip = 0; trip < trips; trip++) {
-        RP_TRY(ping_all(ring));
-        RP_TRY(wait_boards(ring, "answer to a ping", ring->count, has_answered, SILENT_NS));
-        for (uint32_t k = 0; k < ring->count; k++) {
-            rp_link_stats stats;
-            rp_link_stats_of(ring->board[k].control, &stats);
-            const bool shorter = trip == 0 || stats.round_trip_ns < shortest_ns[k];
-            shortest_ns[k] = shorter ? stats.round_trip_ns : shortest_ns[k];
-        }
-    }
-    *out_ns = 0;
-    for (uint32_t k = 0; k < ring->count; k++) {
-        *out_ns = shortest_ns[k] > *out_ns ? shortest_ns[k] : *out_ns;
-    }
-fail:
-    return err;
-}
-
-/* tcp://HOST of a board's endpoint with another port. */
-static void with_port(const rp_board_state *board, uint64_t port, char *out, size_t bytes) {
-    const char *colon = strrchr(board->endpoint, ':');
-    int host = colon ? (int)(colon - board->endpoint) : 0;
-    (void)snprintf(out, bytes, "%.*s:%" PRIu64, host, board->endpoint, port);
-}
-
-static rp_err connect_feed(rp_ring *ring, uint32_t stage) {
-    rp_board_state *board = &ring->board[stage];
-    const rp_runfile *run = ring->run;
-    char endpoint[160];
-    with_port(board, board->feed_port, endpoint, sizeof endpoint);
-    size_t input = rp_shape_count(&run->data.sample) * run->micro * sizeof(float);
-    size_t target = (size_t)run->data.target_width * run->batch * sizeof(float);
-    rp_link_options options = {
-        .name = "feed",
-        .connect = endpoint,
-        .peer_public = board->public_text,
-        .window = 1,
-        .send_window = FEED_WINDOW,
-        .part_bytes_max = input > target ? input : target,
-        .emulate = run->link,
-        .run = ring->number,
-    };
-    return rp_link_open(ring->links, &options, &board->feed);
-}
-
-static rp_err connect_all(rp_ring *ring) {
-    rp_err err = RP_OK;
-    for (uint32_t k = 0; k < ring->count; k++) {
-        rp_Header header = rp_Header_init_zero;
-        header.kind = RP_KIND_CONNECT;
-        if (k + 1 < ring->count) {
-            const rp_board_state *next = &ring->board[k + 1];
-            char endpoint[112];
-            with_port(next, next->hop_port, endpoint, sizeof endpoint);
-            (void)snprintf(header.text, sizeof header.text, "%s %s", endpoint, next->public_text);
-        }
-        RP_TRY(rp_ring_send(ring, k, &header, NULL, 0));
-    }
-    RP_TRY(connect_feed(ring, 0));
-    if (ring->count > 1) {
-        RP_TRY(connect_feed(ring, ring->count - 1));
-    }
-fail:
-    return err;
-}
-
-static rp_err assign(rp_ring *ring, const rp_cut *cut, int64_t timeout_ns) {
-    rp_err err = RP_OK;
-    for (uint32_t k = 0; k < ring->count; k++) {
-        RP_TRY(send_texts(ring, k, RP_KIND_ASSIGN, cut));
-    }
-    RP_TRY(wait_boards(ring, "ready", ring->count, is_ready, timeout_ns));
-    for (uint32_t k = 0; k < ring->count && ring->run->link.control; k++) {
-        RP_TRY(rp_link_emulate(ring->board[k].control, &ring->run->link));
-    }
-    RP_TRY(connect_all(ring));
-    ring->watching = true;
-fail:
-    return err;
-}
-
-rp_err rp_ring_assign(rp_ring *ring, const rp_cut *cut) {
-    return assign(ring, cut, BUILD_NS);
-}
-
-rp_err rp_ring_assign_again(rp_ring *ring, const rp_cut *cut) {
-    int64_t longest_ns = HELLO_NS;
-    rp_err err;
-    ring->watching = false; /* building takes a board all its time */
-    for (uint32_t k = 0; k < ring->count; k++) {
-        rp_board_state *board = &ring->board[k];
-        const int64_t before_ns = (int64_t)board->prepare_ns + HELLO_NS;
-        longest_ns = before_ns > longest_ns ? before_ns : longest_ns;
-        rp_link_close(&board->feed);
-        board->ready = false;
-        memset(board->applied, 0, sizeof board->applied);
-        memcpy(board->fact_before, board->fact, sizeof board->fact);
-        memcpy(board->link_busy_before_s, board->link_busy_s, sizeof board->link_busy_s);
-    }
-    ring->number = (uint64_t)rp_clock_now_ns(&ring->clock);
-    RP_TRY(greet(ring));
-    RP_TRY(assign(ring, cut, longest_ns));
-fail:
-    return err;
 }
