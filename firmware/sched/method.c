@@ -117,9 +117,14 @@ void rp_method_set_advance(rp_method *m, uint32_t stages, uint32_t advance) {
 /* `auto`: as if there were none until the host has looked at the links. */
 static rp_err read_advance(rp_node *map, uint32_t stages, rp_method *out) {
     const rp_node *node = rp_node_find(map, "advance");
+    const char *word = node && rp_node_is_scalar(node) ? rp_node_text(node) : "";
     uint32_t advance = out->kind->average == RP_AVERAGE_REFERENCE ? 1 : 0; /* AvgPipe's figure */
     rp_err err = RP_OK;
-    out->advance_auto = node && rp_node_is_scalar(node) && strcmp(rp_node_text(node), "auto") == 0;
+    out->advance_auto = strcmp(word, "auto") == 0;
+    if (!out->advance_auto && word[0] >= 'A') {
+        return rp_node_fail(node, "expected auto or a whole number from 0 to %d, found '%s'",
+                            RP_ADVANCE_MAX, word);
+    }
     if (!out->advance_auto) {
         RP_TRY(rp_node_u32(map, "advance", 0, RP_ADVANCE_MAX, &advance));
     }

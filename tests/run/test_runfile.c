@@ -130,6 +130,8 @@ static void bad_files_are_refused(void **state) {
     refused_changed("kind: adam", "kind: adamm", "adamm");
     refused_changed("schedule: 1f1b\n", "schedule: 1f1c\n", "1f1c");
     refused_changed("schedule: 1f1b\n", "schedule: async\n", "clip_norm: is the norm over all");
+    refused_changed("schedule: 1f1b\n", "schedule: {kind: async, advance: autos}\n",
+                    "expected auto or a whole number from 0 to 4, found 'autos'");
     refused_changed("cross-entropy", "hinge", "hinge");
     refused_changed("cross-entropy", "mse", "");
     refused_changed("cut: auto", "cut: [nowhere]", "nowhere");
