@@ -14,15 +14,21 @@ class Door:
         self.host, port = re.fullmatch(r"tcp://(.*):(\d+)", address).groups()
         self.board = int(port)
         self.door = socket.create_server((self.host, 0))
-        case.addCleanup(self.door.close)
+        self.ends = [self.door]
+        case.addCleanup(self.close)
         self.address = f"tcp://{self.host}:{self.door.getsockname()[1]}"
         threading.Thread(target=self.serve, daemon=True).start()
+
+    def close(self):
+        for end in self.ends:
+            end.close()
 
     def serve(self):
         try:
             while True:
                 guest, _ = self.door.accept()
                 board = socket.create_connection((self.host, self.board))
+                self.ends += guest, board
                 for ends in ((guest, board), (board, guest)):
                     threading.Thread(target=self.carry, args=ends, daemon=True).start()
         except OSError:
