@@ -363,14 +363,15 @@ rp_err rp_agent_wait(rp_agent *agent, int64_t timeout_ns) {
         }
     }
     const int fds[] = {rp_device_eventfd(agent->device), agent->alarm};
-    timeout_ns = run->runner ? rp_runner_sleep_ns(run->runner, timeout_ns) : timeout_ns;
-    const struct itimerspec at = {.it_value = {timeout_ns / RP_NS_PER_S, timeout_ns % RP_NS_PER_S}};
+    const int64_t left_ns = run->runner ? rp_runner_sleep_ns(run->runner, timeout_ns) : timeout_ns;
+    const uint32_t fd_count = left_ns < timeout_ns ? 2 : 1; /* the alarm where a pace ends first */
+    const struct itimerspec at = {.it_value = {left_ns / RP_NS_PER_S, left_ns % RP_NS_PER_S}};
     rp_err err = RP_OK;
-    if (timerfd_settime(agent->alarm, 0, &at, NULL) != 0) {
+    if (fd_count == 2 && timerfd_settime(agent->alarm, 0, &at, NULL) != 0) {
         return rp_fail(RP_ERR_IO, "timerfd_settime: %s", strerror(errno));
     }
-    RP_TRY(rp_link_wait(link, count, fds, 2, timeout_ns));
-    for (int i = 0; i < 2; i++) {
+    RP_TRY(rp_link_wait(link, count, fds, fd_count, left_ns));
+    for (uint32_t i = 0; i < fd_count; i++) {
         uint64_t drained;
         if (read(fds[i], &drained, sizeof drained) < 0) {
             drained = 0; /* nothing to drain: the descriptors do not block */
