@@ -1,6 +1,8 @@
 #include "base/arena.h"
 
+#include <limits.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +15,18 @@ struct rp_arena_block {
     size_t used;
 };
 
-/* Counts down to the allocation that has to fail; negative: never. */
-static long fail_countdown = -2;
+/* Counts down to the allocation that has to fail, whichever thread asks for it; 0 and below: never.
+ * LONG_MIN: the environment was not asked yet. */
+static atomic_long fail_countdown = LONG_MIN;
 
 static bool must_fail(void) {
-    if (fail_countdown == -2) {
+    long left = atomic_load(&fail_countdown);
+    if (left == LONG_MIN) {
         const char *text = getenv("RP_FAIL_AT");
-        fail_countdown = text ? strtol(text, NULL, 10) : -1;
+        long first = text ? strtol(text, NULL, 10) : 0;
+        (void)atomic_compare_exchange_strong(&fail_countdown, &left, first);
     }
-    return fail_countdown > 0 && --fail_countdown == 0;
+    return atomic_load(&fail_countdown) > 0 && atomic_fetch_sub(&fail_countdown, 1) == 1;
 }
 
 bool rp_mul_size(size_t a, size_t b, size_t *out) {

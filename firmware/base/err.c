@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 
-static _Thread_local char last_message[1024];
+static _Thread_local char last_message[RP_ERR_MESSAGE_BYTES];
 
 const char *rp_err_text(rp_err err) {
     static const char *const texts[] = {
@@ -29,6 +29,10 @@ int rp_err_exit_code(rp_err err) {
 
 const char *rp_err_message(void) {
     return last_message;
+}
+
+void rp_err_set_message(const char *message) {
+    (void)snprintf(last_message, sizeof last_message, "%s", message);
 }
 
 rp_err rp_fail_at(rp_err err, const char *file, int line, const char *format, ...) {

@@ -41,8 +41,12 @@ const char *rp_err_text(rp_err err);
 /* Exit code of a process that ends with this error. */
 int rp_err_exit_code(rp_err err);
 
+enum { RP_ERR_MESSAGE_BYTES = 1024 };
+
 /* The message of the last rp_fail() of this thread, without file and line; "" before the first. */
 const char *rp_err_message(void);
+/* Takes over another thread's message, which was logged there. */
+void rp_err_set_message(const char *message);
 
 /* Logs `message` with file and line, keeps it for rp_err_message(), and returns `err`.
  * Call it where the fault is found, never on the way up. */

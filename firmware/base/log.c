@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,12 +10,15 @@
 
 enum { RING_LINES = 128, LINE_BYTES = 512 };
 
+/* Of everything below: the threads of a process (a builder, a feeder) log as well. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char ring[RING_LINES][LINE_BYTES];
 static unsigned ring_next;
 static char who_text[32];
 static rp_log_level threshold = RP_LOG_INFO;
 static int environment_read;
 static void (*line_hook)(void);
+static pthread_t hook_thread;
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
@@ -29,17 +33,25 @@ static void read_environment(void) {
 }
 
 void rp_log_setup(rp_log_level level, const char *who) {
+    (void)pthread_mutex_lock(&lock);
     threshold = level;
     read_environment();
     (void)snprintf(who_text, sizeof who_text, "%s", who);
+    (void)pthread_mutex_unlock(&lock);
 }
 
 rp_log_level rp_log_level_now(void) {
-    return threshold;
+    (void)pthread_mutex_lock(&lock);
+    rp_log_level level = threshold;
+    (void)pthread_mutex_unlock(&lock);
+    return level;
 }
 
 void rp_log_hook(void (*before_line)(void)) {
+    (void)pthread_mutex_lock(&lock);
     line_hook = before_line;
+    hook_thread = pthread_self();
+    (void)pthread_mutex_unlock(&lock);
 }
 
 /* firmware/base/err.c -> base: the room is enough to find the place. */
@@ -58,6 +70,7 @@ static void room_of(const char *file, char *room, size_t room_bytes) {
 }
 
 void rp_log_at(rp_log_level level, const char *file, int line, const char *format, ...) {
+    (void)pthread_mutex_lock(&lock);
     if (!environment_read) {
         read_environment();
     }
@@ -78,7 +91,7 @@ void rp_log_at(rp_log_level level, const char *file, int line, const char *forma
     }
     va_end(args);
     if (level <= threshold) {
-        if (line_hook) {
+        if (line_hook && pthread_equal(hook_thread, pthread_self())) {
             line_hook();
         }
         if (threshold == RP_LOG_DEBUG) {
@@ -87,6 +100,7 @@ void rp_log_at(rp_log_level level, const char *file, int line, const char *forma
             (void)fprintf(stderr, "%s\n", text);
         }
     }
+    (void)pthread_mutex_unlock(&lock);
 }
 
 void rp_log_dump(void) {

@@ -1,4 +1,5 @@
-/* One line per event on standard error; the last lines also lie in a ring that a crash dumps. */
+/* One line per event on standard error; the last lines also lie in a ring that a crash dumps.
+ * Any thread may log. */
 #ifndef RP_BASE_LOG_H
 #define RP_BASE_LOG_H
 
@@ -18,8 +19,8 @@ rp_log_level rp_log_level_now(void);
 void rp_log_at(rp_log_level level, const char *file, int line, const char *format, ...)
     RP_PRINTF(4, 5);
 
-/* A second listener for every line that is printed (the host's progress bar clears its line first);
- * NULL takes it away. */
+/* Called before each line that this thread prints (the host's progress bar clears its line first);
+ * it may not log. NULL takes it away. Lines of other threads do not call it. */
 void rp_log_hook(void (*before_line)(void));
 
 /* Writes the ring to standard error; async-signal-safe enough for an abort path. */

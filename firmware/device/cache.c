@@ -134,7 +134,8 @@ void rp_cache_write(const char *dir, const rp_cache_key *key, const void *binary
     }
 }
 
-bool rp_cache_lock(const char *dir, const rp_cache_key *key, int64_t wait_ns, int *lock_fd) {
+bool rp_cache_lock(const char *dir, const rp_cache_key *key, int64_t wait_ns,
+                   const atomic_bool *cancelled, int *lock_fd) {
     char path[PATH_BYTES];
     *lock_fd = -1;
     if (!dir[0] || !entry_path(path, dir, key, ".lock")) {
@@ -150,7 +151,7 @@ bool rp_cache_lock(const char *dir, const rp_cache_key *key, int64_t wait_ns, in
     const int64_t end_ns = rp_clock_now_ns(&clock) + wait_ns;
     while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         const bool held = errno == EWOULDBLOCK || errno == EINTR;
-        if (!held || rp_clock_now_ns(&clock) >= end_ns) {
+        if (!held || (cancelled && atomic_load(cancelled)) || rp_clock_now_ns(&clock) >= end_ns) {
             rp_log_debug("kernel cache: %s: %s", path, strerror(errno));
             (void)close(fd);
             return !held;

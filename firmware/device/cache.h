@@ -6,6 +6,7 @@
 #ifndef RP_DEVICE_CACHE_H
 #define RP_DEVICE_CACHE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,10 +26,12 @@ bool rp_cache_read(rp_arena *arena, const char *dir, const rp_cache_key *key, vo
                    size_t *bytes);
 void rp_cache_write(const char *dir, const rp_cache_key *key, const void *binary, size_t bytes);
 
-/* Takes the lock of an entry, waiting for another process at most `wait_ns`; a process that dies
- * lets go of its own. lock_fd is -1 when nothing can be locked there: build then, and do not wait.
- * false: waited in vain. After true look again, the other may have written the entry. */
-bool rp_cache_lock(const char *dir, const rp_cache_key *key, int64_t wait_ns, int *lock_fd);
+/* Takes the lock of an entry, waiting for another process at most `wait_ns` and until *cancelled
+ * (may be NULL = never); a process that dies lets go of its own. lock_fd is -1 when nothing can be
+ * locked there: build then, and do not wait. false: waited in vain. After true look again, the
+ * other may have written the entry. */
+bool rp_cache_lock(const char *dir, const rp_cache_key *key, int64_t wait_ns,
+                   const atomic_bool *cancelled, int *lock_fd);
 /* Removes the lock's file too; -1 is no lock. */
 void rp_cache_unlock(const char *dir, const rp_cache_key *key, int lock_fd);
 

@@ -55,8 +55,9 @@ struct rp_device {
     char platform_version[128];
     char *cache_dir;       /* "" = no cache */
     int64_t cache_wait_ns; /* for a program that another process builds; 0 after one in vain */
-    int event_fd;    /* the caller's */
-    int wait_fd;     /* rp_fence_wait's own */
+    const atomic_bool *build_cancelled; /* of the job that builds; NULL = nobody can cancel */
+    int event_fd;                       /* the caller's */
+    int wait_fd;                        /* rp_fence_wait's own */
     size_t used_bytes;
     size_t used_bytes_max;
     uint32_t fence_next;

@@ -176,13 +176,25 @@ static rp_err build_source(rp_device *device, const char *name, const char *sour
     return RP_OK;
 }
 
+static bool is_cancelled(const rp_device *device) {
+    return device->build_cancelled && atomic_load(device->build_cancelled);
+}
+
+static rp_err refuse_cancelled(const char *name) {
+    return rp_fail(RP_ERR_INTERRUPTED, "kernels/%s.cl: building was cancelled", name);
+}
+
 /* Not in the cache: waits for another process that builds it, else builds and saves it. */
 static rp_err build_locked(rp_device *device, rp_arena *scratch, const rp_cache_key *key,
                            const char *name, const char *source, const char *options,
                            cl_program *out) {
     int lock_fd;
     rp_err err = RP_OK;
-    if (!rp_cache_lock(device->cache_dir, key, device->cache_wait_ns, &lock_fd)) {
+    if (!rp_cache_lock(device->cache_dir, key, device->cache_wait_ns, device->build_cancelled,
+                       &lock_fd)) {
+        if (is_cancelled(device)) {
+            return refuse_cancelled(name);
+        }
         rp_log_warn("kernels/%s.cl: another process did not build it in time, built here", name);
         device->cache_wait_ns = 0; /* whatever holds it up may hold the other locks as well */
     }
@@ -202,9 +214,12 @@ static rp_err build_locked(rp_device *device, rp_arena *scratch, const rp_cache_
 
 static rp_err build(rp_device *device, const char *name, const char *options, cl_program *out) {
     rp_arena scratch;
-    rp_arena_init(&scratch, "program", 0);
     char *source = NULL;
     rp_err err;
+    if (is_cancelled(device)) {
+        return refuse_cancelled(name);
+    }
+    rp_arena_init(&scratch, "program", 0);
     RP_TRY(make_source(&scratch, name, &source));
     const char *parts[] = {source,
                            options,

@@ -56,7 +56,7 @@ static pid_t start_holder(habit how) {
     assert_true(child >= 0);
     if (child == 0) {
         int fd = -1;
-        bool locked = rp_cache_lock(dir, &key, 0, &fd) && fd >= 0;
+        bool locked = rp_cache_lock(dir, &key, 0, NULL, &fd) && fd >= 0;
         if (!locked || write(ends[1], "x", 1) != 1 || how == DIES) {
             _exit(1);
         }
@@ -89,7 +89,7 @@ static void who_waits_finds_the_entry(void **state) {
     int fd = -1;
     pid_t child = start_holder(BUILDS);
     assert_false(is_there());
-    assert_true(rp_cache_lock(dir, &key, patient_ns, &fd));
+    assert_true(rp_cache_lock(dir, &key, patient_ns, NULL, &fd));
     assert_true(fd >= 0);
     assert_true(is_there());
     rp_cache_unlock(dir, &key, fd);
@@ -105,14 +105,16 @@ static void waiting_has_an_end(void **state) {
     int fd = -1;
     pid_t child = start_holder(SLEEPS);
     int64_t start_ns = now_ns();
-    assert_false(rp_cache_lock(dir, &key, 200 * RP_NS_PER_MS, &fd));
+    assert_false(rp_cache_lock(dir, &key, 200 * RP_NS_PER_MS, NULL, &fd));
     assert_true(now_ns() - start_ns >= 200 * RP_NS_PER_MS);
     assert_int_equal(fd, -1);
-    assert_false(rp_cache_lock(dir, &key, 0, &fd));
+    assert_false(rp_cache_lock(dir, &key, 0, NULL, &fd));
+    const atomic_bool cancelled = true;
+    assert_false(rp_cache_lock(dir, &key, patient_ns, &cancelled, &fd));
     rp_cache_unlock(dir, &key, fd); /* nothing: the other still holds it */
     assert_true(has_lock_file());
     reap(child, true);
-    assert_true(rp_cache_lock(dir, &key, patient_ns, &fd));
+    assert_true(rp_cache_lock(dir, &key, patient_ns, NULL, &fd));
     assert_true(fd >= 0);
     rp_cache_unlock(dir, &key, fd);
 }
@@ -123,7 +125,7 @@ static void a_dead_process_holds_nothing(void **state) {
     int fd = -1;
     reap(start_holder(DIES), false);
     assert_true(has_lock_file());
-    assert_true(rp_cache_lock(dir, &key, 0, &fd));
+    assert_true(rp_cache_lock(dir, &key, 0, NULL, &fd));
     assert_true(fd >= 0);
     rp_cache_unlock(dir, &key, fd);
     assert_false(has_lock_file());
@@ -136,9 +138,9 @@ static void a_lock_file_may_vanish(void **state) {
     int fd = -1;
     int second = -1;
     path_of(path, ".lock");
-    assert_true(rp_cache_lock(dir, &key, 0, &fd));
+    assert_true(rp_cache_lock(dir, &key, 0, NULL, &fd));
     assert_int_equal(unlink(path), 0);
-    assert_true(rp_cache_lock(dir, &key, 0, &second));
+    assert_true(rp_cache_lock(dir, &key, 0, NULL, &second));
     assert_true(second >= 0);
     rp_cache_unlock(dir, &key, fd);
     rp_cache_unlock(dir, &key, second);
@@ -150,7 +152,7 @@ static void no_folder_no_lock(void **state) {
     static const char *const folders[] = {"", "/proc/self/no-folder", "/dev/null/below"};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         int fd = 5;
-        assert_true(rp_cache_lock(folders[i], &key, patient_ns, &fd));
+        assert_true(rp_cache_lock(folders[i], &key, patient_ns, NULL, &fd));
         assert_int_equal(fd, -1);
         rp_cache_write(folders[i], &key, binary, sizeof binary);
         rp_cache_unlock(folders[i], &key, fd);
