@@ -49,7 +49,7 @@ static bool statistics_due(const rp_controller *c) {
 
 rp_err rp_controller_save(rp_controller *c) {
     bool over = c->position.step == c->run.steps;
-    rp_record_totals(c->record, &c->position);
+    rp_controller_read_totals(c);
     const rp_steer *steered = c->run.method.horizon == RP_HORIZON_MEASURED ? &c->steer : NULL;
     return rp_checkpoint_save(&c->ring, &c->cut, steered, &c->position, c->checkpoints,
                               over ? c->weights : NULL);
@@ -195,8 +195,7 @@ static rp_err run_training(rp_controller *c, const rp_train_options *options, in
         (void)fprintf(stderr, "%s: the run is finished; nothing is left to do\n", c->folder);
         return RP_OK;
     }
-    RP_TRY(
-        rp_record_open(&c->arena, &c->run, c->folder, options->format, &c->position, &c->record));
+    RP_TRY(rp_controller_open_record(c, options->format));
     RP_TRY(rp_controller_bring_up(c, options->keys_folder, signal_fd));
     report_ready(c);
     RP_TRY(hint_microbatch(c));
@@ -224,7 +223,7 @@ static rp_err close_all(rp_controller *c, rp_err result) {
     bool resumable =
         c->folder && c->record && rp_err_exit_code(result) > 2 && access(c->run_yaml, F_OK) == 0;
     if (c->record) {
-        rp_err closed = rp_record_close(&c->record, &c->ring, &c->cut, status_of(result), note);
+        rp_err closed = rp_controller_close_record(c, status_of(result), note);
         if (err == RP_OK && closed != RP_OK) { /* the run itself has been done */
             err = rp_err_exit_code(closed) == 2 ? RP_ERR_FAULT : closed;
         }
@@ -301,7 +300,7 @@ rp_err rp_eval(const rp_eval_options *options) {
         err = rp_fail(RP_ERR_USAGE, "the data set has no such split");
         goto fail;
     }
-    RP_TRY(rp_record_open(&c.arena, &c.run, NULL, options->format, &c.position, &c.record));
+    RP_TRY(rp_controller_open_record(&c, options->format));
     RP_TRY(rp_controller_bring_up(&c, options->keys_folder, signal_fd));
     RP_TRY(rp_checkpoint_load(&c.ring, &c.cut, options->weights, NULL));
     RP_TRY(rp_controller_eval_segment(&c, options->split));

@@ -3,7 +3,8 @@
 #ifndef RP_RUN_CONTROLLER_H
 #define RP_RUN_CONTROLLER_H
 
-#include "run/record.h"
+#include "data/data.h"
+#include "record/record.h"
 
 typedef struct {
     const char *run_path;

@@ -1,5 +1,5 @@
 /* Inside of the controller: one run from its run file to its end. Only for controller.c, folder.c,
- * bringup.c, follow.c, segment.c and reports.c. */
+ * bringup.c, follow.c, segment.c, reports.c and telemetry.c. */
 #ifndef RP_RUN_CONTROLLER_OWN_H
 #define RP_RUN_CONTROLLER_OWN_H
 
@@ -82,6 +82,16 @@ rp_err rp_controller_save(rp_controller *c) RP_MUST_CHECK;
 /* The boards have their stages: fills them from `start` (NULL: as the seed has it), with `states`
  * from a checkpoint, and opens the feed. */
 rp_err rp_controller_go_on(rp_controller *c, const char *start, bool states) RP_MUST_CHECK;
+
+/* telemetry.c: the record gets plain facts. Opens it for the position where the run stands. */
+rp_err rp_controller_open_record(rp_controller *c, rp_format format) RP_MUST_CHECK;
+/* What the record has counted goes into the position, for a checkpoint. */
+void rp_controller_read_totals(rp_controller *c);
+/* Packed records of ops that a stage has run (agent/runner.h). errors  PEER */
+rp_err rp_controller_record_ops(rp_controller *c, uint32_t stage,
+                                const rp_part *part) RP_MUST_CHECK;
+rp_err rp_controller_close_record(rp_controller *c, const char *status,
+                                  const char *note) RP_MUST_CHECK;
 
 /* segment.c: from position.step to `end`, or to where an interrupt stops it. With `drain` nothing
  * is in flight then, and an interrupt waits: that is short. */

@@ -21,7 +21,7 @@ static rp_err on_step_done(rp_controller *c, const rp_Header *header) {
     c->position.step++;
     c->position.evaluated = false;
     return rp_record_step(c->record, header->step, header->number[0] / (double)header->whole[0], lr,
-                          (uint32_t)header->whole[0], header->whole[1]);
+                          (uint32_t)header->whole[0]);
 }
 
 /* Without a flush every stage judges its own gradients. */
@@ -205,13 +205,13 @@ static rp_err on_probe(rp_controller *c, uint32_t stage, const rp_message *messa
         error += sums[i];
         stale += sums[count + i];
     }
-    const rp_record_prediction line = {.step = header->step,
-                                       .stage = stage,
-                                       .gap = header->whole[0],
-                                       .ahead = header->whole[1],
-                                       .error = sqrt(error),
-                                       .stale_error = sqrt(stale)};
-    RP_TRY(rp_record_probe(c->record, &line));
+    const rp_sink_prediction line = {.step = header->step,
+                                     .stage = stage,
+                                     .gap = header->whole[0],
+                                     .ahead = header->whole[1],
+                                     .error = sqrt(error),
+                                     .stale_error = sqrt(stale)};
+    RP_TRY(rp_record_prediction(c->record, &line));
     if (c->run.method.horizon == RP_HORIZON_MEASURED) {
         RP_TRY(steer(c, stage, header, sums, count));
     }
@@ -249,10 +249,8 @@ rp_err rp_controller_on_message(void *context, uint32_t stage, const rp_message 
         c->eval_correct += header->whole[1];
         return RP_OK;
     case RP_KIND_TRACE:
-        return message->part_count == 1
-                   ? rp_record_trace(c->record, stage, c->ring.board[stage].clock_offset_ns,
-                                     message->part[0].data, message->part[0].bytes)
-                   : RP_OK;
+        return message->part_count == 1 ? rp_controller_record_ops(c, stage, &message->part[0])
+                                        : RP_OK;
     case RP_KIND_TENSOR:
     case RP_KIND_TENSORS_END:
         return rp_checkpoint_message(&c->ring, stage, message);

@@ -1,9 +1,11 @@
-#include "run/tensorboard.h"
+#include "record/sink_tensorboard.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "record/sink.h"
 
 enum {
     FRAME_BYTES = 12, /* length and its checksum, in front of a record */
@@ -215,3 +217,61 @@ rp_err rp_tensorboard_close(rp_tensorboard **taken) {
     }
     return RP_OK;
 }
+
+/* ---- the sink -------------------------------------------------------------------------------- */
+
+static rp_err open_sink(rp_arena *arena, const rp_sink_run *run, void **sink) {
+    rp_tensorboard *board = NULL;
+    rp_err err = RP_OK;
+    if (!run->folder) {
+        return RP_OK;
+    }
+    RP_TRY(rp_tensorboard_open(arena, run->folder, run->step_first, run->wall_s, &board));
+    *sink = board;
+fail:
+    return err;
+}
+
+static rp_err on_step(void *sink, const rp_sink_step *step) {
+    rp_err err;
+    RP_TRY(rp_tensorboard_scalar(sink, "train/loss", step->loss, step->step, step->wall_s));
+    RP_TRY(rp_tensorboard_scalar(sink, "train/lr", step->lr, step->step, step->wall_s));
+fail:
+    return err;
+}
+
+/* At the last step trained: a run that resumes behind it keeps the point. */
+static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
+    const uint64_t last = eval->step > 0 ? eval->step - 1 : 0;
+    rp_err err;
+    RP_TRY(rp_tensorboard_scalar(sink, "test/loss", eval->loss, last, eval->wall_s));
+    if (eval->accuracy >= 0) {
+        RP_TRY(rp_tensorboard_scalar(sink, "test/accuracy", eval->accuracy, last, eval->wall_s));
+    }
+fail:
+    return err;
+}
+
+static rp_err on_prediction(void *sink, const rp_sink_prediction *line) {
+    char tag[64];
+    rp_err err;
+    (void)snprintf(tag, sizeof tag, "prediction/stage%u/error", line->stage);
+    RP_TRY(rp_tensorboard_scalar(sink, tag, line->error, line->step, line->wall_s));
+    (void)snprintf(tag, sizeof tag, "prediction/stage%u/stale_error", line->stage);
+    RP_TRY(rp_tensorboard_scalar(sink, tag, line->stale_error, line->step, line->wall_s));
+fail:
+    return err;
+}
+
+static rp_err close_sink(void *sink, const rp_summary *summary) {
+    rp_tensorboard *board = sink;
+    (void)summary;
+    return rp_tensorboard_close(&board);
+}
+
+const rp_sink_kind rp_sink_tensorboard = {.name = "tensorboard",
+                                          .open = open_sink,
+                                          .on_step = on_step,
+                                          .on_eval = on_eval,
+                                          .on_prediction = on_prediction,
+                                          .close = close_sink};

@@ -1,6 +1,6 @@
 /* summary.json, and the same object on standard output for --format json. */
-#ifndef RP_RUN_SUMMARY_H
-#define RP_RUN_SUMMARY_H
+#ifndef RP_RECORD_SUMMARY_H
+#define RP_RECORD_SUMMARY_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 
 #include "base/log.h"
-#include "run/progress.h"
+#include "record/sink_progress.h"
 
 static rp_clock now;
 static FILE *out;

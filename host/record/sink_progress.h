@@ -4,8 +4,8 @@
  *   epoch 1/5  ━━━━━━━━━━━━━━━━────────────────────  42%  step 985/2345  loss 0.4312  4901/s  0:31
  * left ring  [0 ████▌ 92%]→[1 ███▉  79%]→[2 ███   61%]→[3 ██▏   44%]
  */
-#ifndef RP_RUN_PROGRESS_H
-#define RP_RUN_PROGRESS_H
+#ifndef RP_RECORD_SINK_PROGRESS_H
+#define RP_RECORD_SINK_PROGRESS_H
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-#include "run/trace.h"
+#include "record/sink_trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,12 +8,20 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BUFFER_BYTES = 64 * 1024, LINE_BYTES = 512, NAME_BYTES = 96 };
+#include "record/sink.h"
+
+enum {
+    BUFFER_BYTES = 64 * 1024,
+    LINE_BYTES = 512,
+    NAME_BYTES = 96,
+    OPS_MAX = 1000000 /* no viewer opens a longer one */
+};
 
 struct rp_trace {
     const char *path;
     int fd;
     int64_t origin_ns; /* of the picture, on the host's clock */
+    uint64_t ops;      /* written since the open */
     size_t used;
     char buffer[BUFFER_BYTES];
 };
@@ -205,3 +213,61 @@ fail:
     }
     return err;
 }
+
+/* ---- the sink -------------------------------------------------------------------------------- */
+
+static rp_err name_stages(rp_trace *trace, uint32_t stages) {
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; k < stages; k++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "stage %u", k);
+        RP_TRY(rp_trace_name_stage(trace, k, name));
+        RP_TRY(rp_trace_name_lane(trace, k, 0, "device"));
+    }
+fail:
+    return err;
+}
+
+static rp_err open_sink(rp_arena *arena, const rp_sink_run *run, void **sink) {
+    rp_trace *trace = NULL;
+    char *path;
+    rp_err err = RP_OK;
+    if (!run->folder) {
+        return RP_OK;
+    }
+    RP_TRY(rp_arena_printf(arena, &path, "%s/trace.json", run->folder));
+    RP_TRY(rp_trace_open(arena, path, run->start_ns, run->step_first, &trace));
+    *sink = trace;
+    RP_TRY(name_stages(trace, run->stages));
+fail:
+    return err;
+}
+
+static rp_err on_op(void *sink, const rp_sink_op *op) {
+    static const char *const names[RP_OP_KINDS] = {"forward", "backward", "backward input",
+                                                   "backward weight", "update"};
+    rp_trace *trace = sink;
+    if (trace->ops++ >= OPS_MAX) {
+        return RP_OK;
+    }
+    const rp_trace_event event = {
+        .stage = op->stage,
+        .name = op->evaluation ? "evaluate" : names[op->kind],
+        .category = op->evaluation ? "evaluation" : "training",
+        .start_ns = op->start_ns,
+        .duration_ns = op->end_ns - op->start_ns,
+        .step = op->step,
+        .first = op->samples.first,
+        .count = op->samples.count,
+    };
+    return rp_trace_add(trace, &event);
+}
+
+static rp_err close_sink(void *sink, const rp_summary *summary) {
+    rp_trace *trace = sink;
+    (void)summary;
+    return rp_trace_close(&trace);
+}
+
+const rp_sink_kind rp_sink_trace = {
+    .name = "trace", .open = open_sink, .on_op = on_op, .close = close_sink};

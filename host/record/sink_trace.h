@@ -2,8 +2,8 @@
  *
  * source  "Trace Event Format" (Chrome): JSON array of complete events ("ph":"X"), microseconds;
  * the closing bracket may be missing, so a killed run's trace opens too */
-#ifndef RP_RUN_TRACE_H
-#define RP_RUN_TRACE_H
+#ifndef RP_RECORD_SINK_TRACE_H
+#define RP_RECORD_SINK_TRACE_H
 
 #include "base/arena.h"
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "run/tensorboard.h"
+#include "record/sink_tensorboard.h"
 
 /* What TensorBoard 2.21's own writer and messages make of the same four records: file version at
  * 1000.5 s, train/loss 2.25 at step 0, train/loss 0.5 at step 300, eval/accuracy 0.875 at step 5e9

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "run/summary.h"
+#include "record/summary.h"
 
 static const char *const layers[] = {"conv1", "relu1"};
 static const rp_summary_stage stages[] = {{.board = "pocl-cpu",

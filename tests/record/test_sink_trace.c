@@ -2,7 +2,7 @@
 
 #include <jansson.h>
 
-#include "run/trace.h"
+#include "record/sink_trace.h"
 
 static const char head[] =
     "[\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"tid\":0,\"args\":"

@@ -1,4 +1,4 @@
-#include "run/summary.h"
+#include "record/summary.h"
 
 #include <errno.h>
 #include <math.h>

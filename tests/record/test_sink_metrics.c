@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "run/metrics.h"
+#include "record/sink_metrics.h"
 
 static const char step_0[] = "{\"step\":0,\"epoch\":0,\"loss\":2.25,\"lr\":0.05,\"samples_per_s\":"
                              "1000.5,\"time_s\":0.125}\n";

@@ -1,6 +1,6 @@
 /* A temporary folder and an arena, for tests of files. */
-#ifndef RP_TESTS_RUN_FOLDER_H
-#define RP_TESTS_RUN_FOLDER_H
+#ifndef RP_TESTS_FOLDER_H
+#define RP_TESTS_FOLDER_H
 
 #include "expect.h"
 

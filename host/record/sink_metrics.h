@@ -1,6 +1,6 @@
 /* log.jsonl: one JSON object a line, for every step and every event. */
-#ifndef RP_RUN_METRICS_H
-#define RP_RUN_METRICS_H
+#ifndef RP_RECORD_SINK_METRICS_H
+#define RP_RECORD_SINK_METRICS_H
 
 #include "base/arena.h"
 

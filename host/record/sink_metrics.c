@@ -1,4 +1,4 @@
-#include "run/metrics.h"
+#include "record/sink_metrics.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <jansson.h>
+
+#include "record/sink.h"
 
 enum { DIGITS = 10 };
 
@@ -154,3 +156,55 @@ rp_err rp_metrics_close(rp_metrics **taken) {
     }
     return RP_OK;
 }
+
+/* ---- the sink -------------------------------------------------------------------------------- */
+
+static rp_err open_sink(rp_arena *arena, const rp_sink_run *run, void **sink) {
+    rp_metrics *metrics = NULL;
+    char *path;
+    rp_err err = RP_OK;
+    if (!run->folder) {
+        return RP_OK;
+    }
+    RP_TRY(rp_arena_printf(arena, &path, "%s/log.jsonl", run->folder));
+    RP_TRY(rp_metrics_open(arena, path, run->step_first, &metrics));
+    *sink = metrics;
+fail:
+    return err;
+}
+
+static rp_err on_step(void *sink, const rp_sink_step *step) {
+    return rp_metrics_write_step(sink,
+                                 &(rp_metrics_step){step->step, step->epoch, step->loss, step->lr,
+                                                    step->samples_per_s, step->time_s});
+}
+
+/* With the last step trained: a run that resumes behind it keeps the line. */
+static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
+    const uint64_t last = eval->step > 0 ? eval->step - 1 : 0;
+    return rp_metrics_write_eval(sink, last, eval->loss, eval->accuracy, eval->samples,
+                                 eval->time_s);
+}
+
+static rp_err on_event(void *sink, const rp_sink_event *event) {
+    return rp_metrics_write_event(sink, event->name, event->step, event->time_s, event->text);
+}
+
+static rp_err on_prediction(void *sink, const rp_sink_prediction *line) {
+    return rp_metrics_write_prediction(sink, line->step, line->stage, line->gap, line->ahead,
+                                       line->error, line->stale_error, line->time_s);
+}
+
+static rp_err close_sink(void *sink, const rp_summary *summary) {
+    rp_metrics *metrics = sink;
+    (void)summary;
+    return rp_metrics_close(&metrics);
+}
+
+const rp_sink_kind rp_sink_metrics = {.name = "metrics",
+                                      .open = open_sink,
+                                      .on_step = on_step,
+                                      .on_eval = on_eval,
+                                      .on_event = on_event,
+                                      .on_prediction = on_prediction,
+                                      .close = close_sink};

@@ -1,4 +1,4 @@
-#include "run/progress.h"
+#include "record/sink_progress.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "record/sink.h"
 
 enum {
     FRAME_BYTES = 8192,
@@ -447,3 +448,75 @@ void rp_progress_close(rp_progress **taken) {
         rp_log_hook(NULL);
     }
 }
+
+/* ---- the sink -------------------------------------------------------------------------------- */
+
+static rp_err open_sink(rp_arena *arena, const rp_sink_run *run, void **sink) {
+    rp_progress *progress = NULL;
+    const rp_progress_options options = {
+        .file = run->progress,
+        .mode = RP_PROGRESS_AUTO,
+        .clock = run->clock,
+        .step_first = run->step_first,
+        .step_total = run->step_total,
+        .epochs = run->epochs,
+        .stages = run->stages,
+    };
+    rp_err err = RP_OK;
+    if (!run->progress) {
+        return RP_OK;
+    }
+    RP_TRY(rp_progress_open(arena, &options, &progress));
+    *sink = progress;
+fail:
+    return err;
+}
+
+static rp_err on_step(void *sink, const rp_sink_step *step) {
+    const rp_progress_state state = {step->step + 1, step->epoch, step->loss, step->samples_per_s,
+                                     step->busy};
+    rp_progress_update(sink, &state);
+    return RP_OK;
+}
+
+static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
+    char text[160];
+    if (eval->accuracy >= 0) {
+        (void)snprintf(text, sizeof text, "step %" PRIu64 ": test loss %.4f, accuracy %.2f %%",
+                       eval->step, eval->loss, 100 * eval->accuracy);
+    } else {
+        (void)snprintf(text, sizeof text, "step %" PRIu64 ": test loss %.6g", eval->step,
+                       eval->loss);
+    }
+    rp_progress_line(sink, text);
+    return RP_OK;
+}
+
+static rp_err on_event(void *sink, const rp_sink_event *event) {
+    char line[256];
+    if (!event->log_only) {
+        (void)snprintf(line, sizeof line, "step %" PRIu64 ": %s", event->step, event->text);
+        rp_progress_line(sink, line);
+    }
+    return RP_OK;
+}
+
+static rp_err on_phase(void *sink, const char *text) {
+    rp_progress_phase(sink, text);
+    return RP_OK;
+}
+
+static rp_err close_sink(void *sink, const rp_summary *summary) {
+    rp_progress *progress = sink;
+    (void)summary;
+    rp_progress_close(&progress);
+    return RP_OK;
+}
+
+const rp_sink_kind rp_sink_progress = {.name = "progress",
+                                       .open = open_sink,
+                                       .on_step = on_step,
+                                       .on_eval = on_eval,
+                                       .on_event = on_event,
+                                       .on_phase = on_phase,
+                                       .close = close_sink};

@@ -1,0 +1,335 @@
+#include "record/record.h"
+
+#include <string.h>
+#include <time.h>
+
+enum { SPEED_STEPS = 32 };
+
+typedef struct {
+    const rp_sink_kind *kind;
+    void *state; /* NULL: not open */
+} sink;
+
+struct rp_record {
+    rp_record_run run;
+    rp_clock own_clock;
+    const rp_clock *clock;
+    rp_sink_run sinks_run;
+    sink *sinks;
+    uint32_t sink_count;
+
+    uint64_t epoch_steps;
+    rp_record_totals total; /* of all runs; seconds: of those that this one resumes */
+    double train_loss;
+    double segment_s;             /* wall time of this run's segments */
+    int64_t step_ns[SPEED_STEPS]; /* ends of the last steps */
+    uint32_t step_samples[SPEED_STEPS];
+    int64_t *busy_ns; /* per stage, since the shares were last computed */
+    int64_t busy_since_ns;
+    double *busy;
+};
+
+/* Tells every open sink that has `function`, and leaves at the first error. */
+#define TELL(record, function, argument)                                                           \
+    do {                                                                                           \
+        for (uint32_t i = 0; i < (record)->sink_count; i++) {                                      \
+            const sink *to = &(record)->sinks[i];                                                  \
+            if (to->state && to->kind->function) {                                                 \
+                rp_err told = to->kind->function(to->state, (argument));                           \
+                if (told != RP_OK) {                                                               \
+                    return told;                                                                   \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+        return RP_OK;                                                                              \
+    } while (0)
+
+static double since_open_s(const rp_record *record) {
+    return (double)(rp_clock_now_ns(record->clock) - record->sinks_run.start_ns) * 1e-9;
+}
+
+static double run_s(const rp_record *record) {
+    return record->total.seconds + since_open_s(record);
+}
+
+static double wall_s(const rp_record *record) {
+    return record->sinks_run.wall_s + since_open_s(record);
+}
+
+void rp_record_read_totals(const rp_record *record, rp_record_totals *totals) {
+    totals->samples = record->total.samples;
+    totals->epoch_samples = record->total.epoch_samples;
+    totals->epoch_loss = record->total.epoch_loss;
+    totals->seconds = run_s(record);
+    totals->segment_s = record->total.segment_s + record->segment_s;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static double wall_now_s(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static rp_err close_sinks(rp_record *record, const rp_summary *summary) {
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < record->sink_count; i++) {
+        sink *at = &record->sinks[i];
+        if (at->state) {
+            rp_err closed = at->kind->close(at->state, summary);
+            err = err == RP_OK ? closed : err;
+            at->state = NULL;
+        }
+    }
+    return err;
+}
+
+static rp_err open_sinks(rp_record *record, rp_arena *arena) {
+    rp_err err;
+    uint32_t count = 0;
+    while (rp_sink_kinds[count]) {
+        count++;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, count, &record->sinks));
+    for (uint32_t i = 0; i < count; i++) {
+        record->sinks[i].kind = rp_sink_kinds[i];
+        RP_TRY(rp_sink_kinds[i]->open(arena, &record->sinks_run, &record->sinks[i].state));
+        record->sink_count++;
+    }
+fail:
+    return err;
+}
+
+static void begin_run(rp_record *record, const rp_record_totals *start) {
+    const rp_record_run *run = &record->run;
+    record->epoch_steps = rp_sched_epoch_steps(&run->shape);
+    record->total = *start;
+    if (start->epoch_samples > 0) {
+        record->train_loss = start->epoch_loss / (double)start->epoch_samples;
+    }
+    record->busy_since_ns = rp_clock_now_ns(record->clock);
+    record->sinks_run = (rp_sink_run){
+        .folder = run->folder,
+        .progress = run->progress,
+        .result = run->result,
+        .format = run->format,
+        .clock = record->clock,
+        .start_ns = record->busy_since_ns,
+        .wall_s = wall_now_s(),
+        .step_first = start->step,
+        .step_total = run->shape.step_end,
+        .epochs = (uint32_t)((run->shape.step_end + record->epoch_steps - 1) / record->epoch_steps),
+        .stages = run->shape.stages,
+    };
+}
+
+rp_err rp_record_open(rp_arena *arena, const rp_record_run *run, const rp_record_totals *start,
+                      rp_record **out) {
+    rp_err err;
+    rp_record *record = NULL;
+    RP_TRY(RP_ARENA_NEW(arena, 1, &record));
+    record->run = *run;
+    record->own_clock = rp_clock_real();
+    record->clock = run->clock ? run->clock : &record->own_clock;
+    begin_run(record, start);
+    RP_TRY(RP_ARENA_NEW(arena, run->shape.stages, &record->busy_ns));
+    RP_TRY(RP_ARENA_NEW(arena, run->shape.stages, &record->busy));
+    RP_TRY(open_sinks(record, arena));
+    *out = record;
+    return RP_OK;
+fail:
+    if (record) {
+        (void)close_sinks(record, NULL);
+    }
+    return err;
+}
+
+/* ---- on the way ------------------------------------------------------------------------------ */
+
+/* Over the last steps, so that a stall shows. */
+static double speed(const rp_record *record) {
+    uint64_t done = record->total.step - record->sinks_run.step_first;
+    uint32_t count = done < SPEED_STEPS ? (uint32_t)done : SPEED_STEPS;
+    if (count < 2) {
+        return 0;
+    }
+    uint64_t samples = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        samples += record->step_samples[(record->total.step - i) % SPEED_STEPS];
+    }
+    int64_t last_ns = record->step_ns[(record->total.step - 1) % SPEED_STEPS];
+    int64_t first_ns = record->step_ns[(record->total.step - count) % SPEED_STEPS];
+    return last_ns > first_ns ? (double)samples * 1e9 / (double)(last_ns - first_ns) : 0;
+}
+
+/* Shares of the last second: nobody who watches wants a longer history. */
+static void update_busy(rp_record *record) {
+    int64_t now_ns = rp_clock_now_ns(record->clock);
+    int64_t span_ns = now_ns - record->busy_since_ns;
+    if (span_ns < RP_NS_PER_S) {
+        return;
+    }
+    for (uint32_t k = 0; k < record->run.shape.stages; k++) {
+        double share = (double)record->busy_ns[k] / (double)span_ns;
+        record->busy[k] = share < 1 ? share : 1;
+        record->busy_ns[k] = 0;
+    }
+    record->busy_since_ns = now_ns;
+}
+
+rp_err rp_record_step(rp_record *record, uint64_t step, double loss, double lr, uint32_t samples) {
+    rp_record_totals *total = &record->total;
+    if (step % record->epoch_steps == 0) {
+        total->epoch_loss = 0;
+        total->epoch_samples = 0;
+    }
+    total->epoch_loss += loss * samples;
+    total->epoch_samples += samples;
+    record->train_loss = total->epoch_loss / (double)total->epoch_samples;
+    record->step_ns[step % SPEED_STEPS] = rp_clock_now_ns(record->clock);
+    record->step_samples[step % SPEED_STEPS] = samples;
+    total->step = step + 1;
+    total->samples += samples;
+    update_busy(record);
+    const rp_sink_step line = {.step = step,
+                               .epoch = (uint32_t)(step / record->epoch_steps),
+                               .loss = loss,
+                               .lr = lr,
+                               .samples_per_s = speed(record),
+                               .busy = record->busy,
+                               .time_s = run_s(record),
+                               .wall_s = wall_s(record)};
+    TELL(record, on_step, &line);
+}
+
+rp_err rp_record_eval(rp_record *record, uint64_t step, double loss, uint64_t samples,
+                      uint64_t correct) {
+    rp_record_totals *total = &record->total;
+    total->evaluated = true;
+    total->eval_loss = loss;
+    total->eval_samples = samples;
+    total->eval_correct = correct;
+    const double share = (double)correct / (double)samples;
+    const rp_sink_eval line = {.step = step,
+                               .loss = loss,
+                               .accuracy = record->run.classes ? share : -1.0,
+                               .samples = samples,
+                               .time_s = run_s(record),
+                               .wall_s = wall_s(record)};
+    TELL(record, on_eval, &line);
+}
+
+rp_err rp_record_event(rp_record *record, const char *name, uint64_t step, const char *text) {
+    const rp_sink_event event = {.name = name, .step = step, .text = text, .time_s = run_s(record)};
+    TELL(record, on_event, &event);
+}
+
+rp_err rp_record_note(rp_record *record, const char *name, uint64_t step, const char *text) {
+    const rp_sink_event event = {
+        .name = name, .step = step, .text = text, .log_only = true, .time_s = run_s(record)};
+    TELL(record, on_event, &event);
+}
+
+rp_err rp_record_prediction(rp_record *record, const rp_sink_prediction *prediction) {
+    rp_sink_prediction line = *prediction;
+    line.time_s = run_s(record);
+    line.wall_s = wall_s(record);
+    TELL(record, on_prediction, &line);
+}
+
+rp_err rp_record_op(rp_record *record, const rp_sink_op *op) {
+    RP_ASSERT(op->stage < record->run.shape.stages);
+    record->busy_ns[op->stage] += op->end_ns - op->start_ns;
+    TELL(record, on_op, op);
+}
+
+static rp_err tell_phase(rp_record *record, const char *text) {
+    TELL(record, on_phase, text);
+}
+
+void rp_record_phase(rp_record *record, const char *text) {
+    if (record) {
+        (void)tell_phase(record, text);
+    }
+}
+
+void rp_record_segment(rp_record *record, double seconds) {
+    record->segment_s += seconds;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+/* Of the facts, what follows from the wall time of the segments. */
+static void add_shares(const rp_record *record, const rp_record_end *end, rp_summary *summary) {
+    const double wall = record->segment_s;
+    double busy_s = 0;
+    for (uint32_t k = 0; k < end->stage_count; k++) {
+        const double busy = end->stage[k].busy_s;
+        end->stage[k].idle_s = wall > busy ? wall - busy : 0;
+        busy_s += busy;
+    }
+    for (uint32_t i = 0; i < end->link_count; i++) {
+        end->link[i].utilisation = end->link[i].busy_s / (wall > 0 ? wall : 1);
+    }
+    if (wall > 0 && end->stage_count > 0) {
+        summary->bubble = 1 - busy_s / (wall * end->stage_count);
+    }
+}
+
+/* Microbatches that had to contribute, and how many fewer or more a stage counted. */
+static void fill_ledger(const rp_record *record, const rp_record_end *end, rp_summary *summary) {
+    uint64_t due = 0; /* of the boards that count here; earlier ones have gone */
+    for (uint64_t step = 0; step < record->total.step; step++) {
+        uint32_t count = rp_sched_micro_count(&record->run.shape, step);
+        summary->microbatches += count;
+        due += step >= record->sinks_run.step_first ? count : 0;
+    }
+    for (uint32_t k = 0; k < end->stage_count && strcmp(end->status, "failed") != 0; k++) {
+        uint64_t done = end->micro_done[k];
+        uint64_t missing = due > done ? due - done : 0;
+        uint64_t more = done > due ? done - due : 0;
+        summary->lost = missing > summary->lost ? missing : summary->lost;
+        summary->repeated = more > summary->repeated ? more : summary->repeated;
+    }
+}
+
+static rp_summary summarize(const rp_record *record, const rp_record_end *end) {
+    const rp_record_run *run = &record->run;
+    const rp_record_totals *total = &record->total;
+    const double trained_s = total->segment_s + record->segment_s;
+    rp_summary summary = {
+        .status = end->status,
+        .model = run->model,
+        .schedule = run->schedule,
+        .note = end->note,
+        .stages = run->shape.stages,
+        .epochs = (uint32_t)(total->step / record->epoch_steps),
+        .steps = total->step,
+        .samples = total->samples,
+        .seconds = run_s(record),
+        .train_loss = record->train_loss,
+        .evaluated = total->evaluated,
+        .classes = run->classes,
+        .eval_loss = total->eval_loss,
+        .eval_samples = total->eval_samples,
+        .samples_per_s = trained_s > 0 ? (double)total->samples / trained_s : 0,
+        .stage = end->stage,
+        .stage_count = end->stage_count,
+        .link = end->link,
+        .link_count = end->link_count,
+    };
+    if (total->evaluated) {
+        summary.eval_accuracy = (double)total->eval_correct / (double)total->eval_samples;
+    }
+    add_shares(record, end, &summary);
+    fill_ledger(record, end, &summary);
+    return summary;
+}
+
+rp_err rp_record_close(rp_record **taken, const rp_record_end *end) {
+    rp_record *record = *taken;
+    *taken = NULL;
+    const rp_summary summary = summarize(record, end);
+    return close_sinks(record, &summary);
+}

@@ -1,0 +1,78 @@
+/* What a run leaves behind, and what is seen while it runs. The controller makes these few calls;
+ * every sink (sink.h) in the registry writes its output from them.
+ *
+ * The record keeps the run's totals (samples, losses, seconds) and knows no board and no link: at
+ * the end the controller hands it plain facts. */
+#ifndef RP_RECORD_RECORD_H
+#define RP_RECORD_RECORD_H
+
+#include "record/sink.h"
+
+typedef struct rp_record rp_record;
+
+/* Texts are borrowed until close. */
+typedef struct {
+    const char *model, *schedule;
+    rp_sched_shape shape;  /* of stage 0, from step 0 */
+    bool classes;          /* the targets are classes */
+    const char *folder;    /* of the run; NULL: no files are written (eval) */
+    FILE *progress;        /* borrowed; NULL: nobody watches */
+    FILE *result;          /* borrowed; NULL: nobody asks */
+    rp_format format;      /* of the result */
+    const rp_clock *clock; /* borrowed; NULL: the real one */
+} rp_record_run;
+
+/* What a run counts, and a resumed run goes on counting from. */
+typedef struct {
+    uint64_t step; /* next to train. Behind 0: what sinks hold of later steps is taken back */
+    uint64_t samples, epoch_samples;
+    double epoch_loss;         /* sum over the samples of the epoch under way */
+    double seconds, segment_s; /* since the run began; wall time of all segments */
+    bool evaluated;            /* this step has been, with: */
+    double eval_loss;
+    uint64_t eval_samples, eval_correct;
+} rp_record_totals;
+
+/* errors  IO, MEMORY; then every sink is closed again */
+rp_err rp_record_open(rp_arena *arena, const rp_record_run *run, const rp_record_totals *start,
+                      rp_record **out) RP_MUST_CHECK;
+
+rp_err rp_record_step(rp_record *record, uint64_t step, double loss, double lr,
+                      uint32_t samples) RP_MUST_CHECK;
+/* Evaluation after `step` steps. */
+rp_err rp_record_eval(rp_record *record, uint64_t step, double loss, uint64_t samples,
+                      uint64_t correct) RP_MUST_CHECK;
+/* A line of text that is also an event in the log: "checkpoint", "interrupted", "skipped". */
+rp_err rp_record_event(rp_record *record, const char *name, uint64_t step,
+                       const char *text) RP_MUST_CHECK;
+/* Only in the log. */
+rp_err rp_record_note(rp_record *record, const char *name, uint64_t step,
+                      const char *text) RP_MUST_CHECK;
+/* The times in `prediction` are set here. */
+rp_err rp_record_prediction(rp_record *record, const rp_sink_prediction *prediction) RP_MUST_CHECK;
+rp_err rp_record_op(rp_record *record, const rp_sink_op *op) RP_MUST_CHECK;
+/* What is going on before the first step: "building kernels". Accepts NULL. */
+void rp_record_phase(rp_record *record, const char *text);
+
+/* Wall seconds of a segment that has ended, for the summary's shares. */
+void rp_record_segment(rp_record *record, double seconds);
+
+/* Writes the counts of `totals` (not its step, nor the evaluation), for a checkpoint. */
+void rp_record_read_totals(const rp_record *record, rp_record_totals *totals);
+
+/* What the boards say at the end. */
+typedef struct {
+    const char *status; /* "finished", "interrupted", "failed" */
+    const char *note;   /* in plain language; may be "" */
+    /* idle_s and utilisation are set here */
+    rp_summary_stage *stage;
+    uint32_t stage_count;
+    rp_summary_link *link;
+    uint32_t link_count;
+    const uint64_t *micro_done; /* [stage_count]: whose gradient it has added since the open */
+} rp_record_end;
+
+/* Closes every sink, with the summary; the first error of any is returned. */
+rp_err rp_record_close(rp_record **record, const rp_record_end *end) RP_MUST_CHECK;
+
+#endif

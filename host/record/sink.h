@@ -1,0 +1,96 @@
+/* A sink is one output of a run: a file, the terminal, standard output. The record (record.h) holds
+ * one of each kind in the registry and hands every one the same few structs.
+ *
+ * A sink keeps the structs that it is given no longer than the call. No call blocks on anything but
+ * the sink's own file, and no sink reads a clock: times are in the structs. */
+#ifndef RP_RECORD_SINK_H
+#define RP_RECORD_SINK_H
+
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "record/summary.h"
+#include "sched/sched.h"
+
+typedef enum { RP_FORMAT_TEXT, RP_FORMAT_JSON } rp_format;
+
+/* What is fixed for a run's life; borrowed until the sink is closed. */
+typedef struct {
+    const char *folder; /* of the run; NULL: no files are written */
+    FILE *progress;     /* what a person watches; NULL: nobody does */
+    FILE *result;       /* gets the result at the end, in `format`; NULL: nobody asks */
+    rp_format format;
+    const rp_clock *clock; /* for pictures that are drawn at most so often */
+    int64_t start_ns;      /* of the clock, when the record was opened */
+    double wall_s;         /* the same moment in seconds since 1970 */
+    uint64_t step_first;   /* steps done by the run that this one resumes; 0: a new run */
+    uint64_t step_total;
+    uint32_t epochs, stages;
+} rp_sink_run;
+
+typedef struct {
+    uint64_t step; /* from 0 */
+    uint32_t epoch;
+    double loss, lr;
+    double samples_per_s; /* over the last steps; 0: not known yet */
+    const double *busy;   /* [stages]: share 0..1 of the last second */
+    double time_s;        /* since the run began, resumed runs added */
+    double wall_s;        /* since 1970 */
+} rp_sink_step;
+
+typedef struct {
+    uint64_t step; /* steps done before the evaluation */
+    double loss;
+    double accuracy; /* share 0..1; negative: the targets are no classes */
+    uint64_t samples;
+    double time_s, wall_s;
+} rp_sink_eval;
+
+typedef struct {
+    const char *name; /* "checkpoint", "skipped", ... */
+    uint64_t step;
+    const char *text; /* in plain language */
+    bool log_only;    /* of no interest to a person who watches */
+    double time_s;
+} rp_sink_event;
+
+/* How far the weights that a forward read were from those that were predicted, and how far they
+ * would have been without a prediction: L2 norms over a stage (stage/probe.c). */
+typedef struct {
+    uint64_t step;       /* of the op that it was measured at */
+    uint64_t gap, ahead; /* own updates until the backward, and updates that were predicted */
+    uint32_t stage;
+    double error, stale_error;
+    double time_s, wall_s; /* set by the record */
+} rp_sink_prediction;
+
+/* An op that a stage has run, on the host's clock. */
+typedef struct {
+    uint32_t stage;
+    rp_op_kind kind;
+    bool evaluation; /* a forward of an evaluation, not of training */
+    uint64_t step;
+    rp_range samples;
+    int64_t start_ns, end_ns;
+} rp_sink_op;
+
+/* A function that is NULL: the sink has no interest in that. */
+typedef struct {
+    const char *name;
+    /* Leaves *sink NULL when this run has no use for it. errors  IO, MEMORY */
+    rp_err (*open)(rp_arena *arena, const rp_sink_run *run, void **sink);
+    rp_err (*on_step)(void *sink, const rp_sink_step *step);
+    rp_err (*on_eval)(void *sink, const rp_sink_eval *eval);
+    rp_err (*on_event)(void *sink, const rp_sink_event *event);
+    rp_err (*on_prediction)(void *sink, const rp_sink_prediction *prediction);
+    rp_err (*on_op)(void *sink, const rp_sink_op *op);
+    rp_err (*on_phase)(void *sink, const char *text);
+    /* Releases what the sink holds, also when it fails. `summary` NULL: the run has not begun. */
+    rp_err (*close)(void *sink, const rp_summary *summary);
+} rp_sink_kind;
+
+/* In this order they are told, and closed. */
+extern const rp_sink_kind *const rp_sink_kinds[];
+
+#endif

@@ -1,0 +1,62 @@
+/* The result on standard output: a few lines for a person, or the summary as one JSON line. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "record/sink.h"
+
+typedef struct {
+    FILE *file;
+    rp_format format;
+    const char *folder;
+} result;
+
+static rp_err open_sink(rp_arena *arena, const rp_sink_run *run, void **sink) {
+    result *to = NULL;
+    rp_err err = RP_OK;
+    if (run->result) {
+        RP_TRY(RP_ARENA_NEW(arena, 1, &to));
+        *to = (result){run->result, run->format, run->folder};
+        *sink = to;
+    }
+fail:
+    return err;
+}
+
+static void print_text(const result *to, const rp_summary *s) {
+    const bool failed = strcmp(s->status, "failed") == 0;
+    if (failed && s->samples == 0) {
+        return; /* standard error has said why */
+    }
+    (void)fprintf(to->file, "%s: %s on %u stages, schedule %s, %" PRIu64 " steps, %.1f s\n",
+                  s->status, s->model, s->stages, s->schedule, s->steps, s->seconds);
+    if (s->samples > 0) {
+        (void)fprintf(to->file, "train loss %.4f, %.0f samples/s", s->train_loss, s->samples_per_s);
+        if (!failed) { /* busy times come at a segment's end */
+            (void)fprintf(to->file, ", bubble %.0f %%", 100 * s->bubble);
+        }
+        (void)fprintf(to->file, "\n");
+    }
+    if (s->evaluated && s->classes) {
+        (void)fprintf(to->file, "test loss %.4f, accuracy %.2f %% of %" PRIu64 "\n", s->eval_loss,
+                      100 * s->eval_accuracy, s->eval_samples);
+    } else if (s->evaluated) {
+        (void)fprintf(to->file, "test loss %.6g of %" PRIu64 "\n", s->eval_loss, s->eval_samples);
+    }
+    if (to->folder) {
+        (void)fprintf(to->file, "everything is in %s\n", to->folder);
+    }
+}
+
+static rp_err close_sink(void *sink, const rp_summary *summary) {
+    const result *to = sink;
+    if (!summary) {
+        return RP_OK;
+    }
+    if (to->format == RP_FORMAT_JSON) {
+        return rp_summary_print(summary, to->file);
+    }
+    print_text(to, summary);
+    return RP_OK;
+}
+
+const rp_sink_kind rp_sink_result = {.name = "result", .open = open_sink, .close = close_sink};

@@ -1,0 +1,199 @@
+/* A whole run on a stepped clock: every file that it leaves. */
+#include "folder.h"
+
+#include <math.h>
+
+#include <jansson.h>
+
+#include "record/record.h"
+
+static rp_clock now;
+static FILE *progress, *result;
+
+static int setup_record(void **state) {
+    if (setup(state) != 0) {
+        return -1;
+    }
+    now = rp_clock_stepped(RP_NS_PER_S);
+    progress = fopen(in_folder("progress"), "w");
+    result = fopen(in_folder("result"), "w");
+    return progress && result ? 0 : -1;
+}
+
+static int teardown_record(void **state) {
+    (void)fclose(progress);
+    (void)fclose(result);
+    return teardown(state);
+}
+
+/* Two stages, epochs of two steps of 64 samples in microbatches of 32. */
+static rp_record_run run_of(uint64_t steps) {
+    return (rp_record_run){
+        .model = "mlp",
+        .schedule = "gpipe",
+        .shape = {.stages = 2, .step_end = steps, .epoch_samples = 128, .batch = 64, .micro = 32},
+        .classes = true,
+        .folder = folder,
+        .progress = progress,
+        .result = result,
+        .format = RP_FORMAT_TEXT,
+        .clock = &now};
+}
+
+static void train_step(rp_record *record, uint64_t step, double loss) {
+    const int64_t start_ns = now.stepped_ns;
+    now.stepped_ns += RP_NS_PER_S / 2;
+    for (uint32_t k = 0; k < 2; k++) {
+        const rp_sink_op op = {.stage = k,
+                               .kind = RP_OP_FORWARD,
+                               .step = step,
+                               .samples = {32, 32},
+                               .start_ns = start_ns,
+                               .end_ns = start_ns + (k + 1) * RP_NS_PER_S / 8};
+        expect_ok(rp_record_op(record, &op));
+    }
+    expect_ok(rp_record_step(record, step, loss, 0.25, 64));
+}
+
+static void close_record(rp_record *record, const char *status, uint64_t micro_done) {
+    static const char *const layers[] = {"fc1"};
+    rp_summary_stage stage[2] = {{.board = "a", .layers = layers, .layer_count = 1, .busy_s = 0.25},
+                                 {.board = "b", .layers = layers, .layer_count = 1, .busy_s = 0.5}};
+    rp_summary_link link[1] = {{.from = 0, .to = 1, .bytes = 9, .busy_s = 0.25}};
+    const uint64_t done[2] = {micro_done, micro_done + 1};
+    const rp_record_end end = {.status = status,
+                               .note = "",
+                               .stage = stage,
+                               .stage_count = 2,
+                               .link = link,
+                               .link_count = 1,
+                               .micro_done = done};
+    rp_record_segment(record, 1.0);
+    expect_ok(rp_record_close(&record, &end));
+    assert_null(record);
+}
+
+static double number_at(const char *file, const char *key) {
+    json_t *object = json_loads(slurp(file, NULL), 0, NULL);
+    assert_non_null(object);
+    const json_t *value = json_object_get(object, key);
+    const double number = json_is_number(value) ? json_number_value(value) : NAN;
+    json_decref(object);
+    return number;
+}
+
+static void every_sink_is_told(void **state) {
+    (void)state;
+    const rp_record_run run = run_of(2);
+    const rp_record_totals start = {0};
+    rp_record *record = NULL;
+    expect_ok(rp_record_open(&arena, &run, &start, &record));
+    rp_record_phase(record, "building kernels");
+    train_step(record, 0, 2.0);
+    train_step(record, 1, 1.0);
+    expect_ok(rp_record_event(record, "hint", 1, "seen and logged"));
+    expect_ok(rp_record_note(record, "trust", 1, "only logged"));
+    expect_ok(rp_record_prediction(
+        record, &(rp_sink_prediction){.step = 1, .stage = 1, .gap = 2, .error = 0.5}));
+    expect_ok(rp_record_eval(record, 2, 0.5, 64, 56));
+    close_record(record, "finished", 4);
+    const char *log = slurp("log.jsonl", NULL);
+    assert_non_null(strstr(log, "{\"step\":0,\"epoch\":0,\"loss\":2.0,\"lr\":0.25,"
+                                "\"samples_per_s\":0.0,\"time_s\":0.5}\n"));
+    assert_non_null(strstr(log, "{\"step\":1,\"epoch\":0,\"loss\":1.0,\"lr\":0.25,"
+                                "\"samples_per_s\":128.0,\"time_s\":1.0}\n"));
+    assert_non_null(strstr(log, "\"event\":\"hint\""));
+    assert_non_null(strstr(log, "\"event\":\"trust\""));
+    assert_non_null(strstr(log, "\"event\":\"prediction\",\"step\":1,\"stage\":1,\"gap\":2"));
+    assert_non_null(strstr(log, "\"event\":\"eval\",\"step\":1,\"loss\":0.5,\"accuracy\":0.875"));
+    assert_non_null(strstr(slurp("trace.json", NULL), "\"name\":\"forward\""));
+    size_t bytes;
+    (void)slurp("events.out.tfevents.ringpipe", &bytes);
+    assert_true(bytes > 0);
+    (void)fflush(progress);
+    const char *seen = slurp("progress", NULL);
+    assert_non_null(strstr(seen, "building kernels\n"));
+    assert_non_null(strstr(seen, "step 1: seen and logged\n"));
+    assert_non_null(strstr(seen, "step 2: test loss 0.5000, accuracy 87.50 %\n"));
+    assert_null(strstr(seen, "only logged"));
+    (void)fflush(result);
+    char want[256];
+    (void)snprintf(want, sizeof want,
+                   "finished: mlp on 2 stages, schedule gpipe, 2 steps, 1.0 s\n"
+                   "train loss 1.5000, 128 samples/s, bubble 62 %%\n"
+                   "test loss 0.5000, accuracy 87.50 %% of 64\n"
+                   "everything is in %s\n",
+                   folder);
+    assert_string_equal(slurp("result", NULL), want);
+}
+
+static void facts_become_the_summary(void **state) {
+    (void)state;
+    rp_record_run run = run_of(4);
+    const rp_record_totals start = {0};
+    rp_record *record = NULL;
+    expect_ok(rp_record_open(&arena, &run, &start, &record));
+    train_step(record, 0, 2.0);
+    close_record(record, "interrupted", 1); /* one of two is missing on stage 0 */
+    expect_close(number_at("summary.json", "bubble"), 1 - 0.75 / 2, 0, 1e-12);
+    expect_close(number_at("summary.json", "samples_per_s"), 64, 0, 1e-12);
+    const char *text = slurp("summary.json", NULL);
+    assert_non_null(strstr(text, "\"idle_s\": 0.75"));
+    assert_non_null(strstr(text, "\"utilisation\": 0.25"));
+    assert_non_null(strstr(text, "\"lost\": 1"));
+    assert_non_null(strstr(text, "\"repeated\": 0"));
+}
+
+/* Totals go on, and what the sinks hold of steps that are trained again is taken back. */
+static void a_resumed_run_goes_on(void **state) {
+    (void)state;
+    rp_record_run run = run_of(4);
+    rp_record_totals totals = {0};
+    rp_record *record = NULL;
+    expect_ok(rp_record_open(&arena, &run, &totals, &record));
+    train_step(record, 0, 2.0);
+    rp_record_read_totals(record, &totals);
+    totals.step = 1;
+    train_step(record, 1, 99.0); /* no checkpoint has it */
+    close_record(record, "failed", 4);
+    now.stepped_ns += 100 * RP_NS_PER_S;
+    expect_ok(rp_record_open(&arena, &run, &totals, &record));
+    train_step(record, 1, 4.0);
+    close_record(record, "finished", 2);
+    const char *log = slurp("log.jsonl", NULL);
+    assert_null(strstr(log, "99.0"));
+    assert_non_null(strstr(log, "\"step\":1,\"epoch\":0,\"loss\":4.0"));
+    assert_non_null(strstr(log, "\"time_s\":1.0}"));
+    expect_close(number_at("summary.json", "samples"), 128, 0, 0);
+    expect_close(number_at("summary.json", "seconds"), 1.0, 0, 1e-12);
+    assert_non_null(strstr(slurp("summary.json", NULL), "\"loss\": 3.0"));
+}
+
+static void no_folder_no_files(void **state) {
+    (void)state;
+    rp_record_run run = run_of(2);
+    const rp_record_totals start = {0};
+    const rp_record_end end = {.status = "finished", .note = ""};
+    rp_record *record = NULL;
+    run.folder = NULL;
+    run.result = NULL;
+    expect_ok(rp_record_open(&arena, &run, &start, &record));
+    train_step(record, 0, 2.0);
+    expect_ok(rp_record_close(&record, &end));
+    assert_int_equal(access(in_folder("log.jsonl"), F_OK), -1);
+    assert_int_equal(access(in_folder("summary.json"), F_OK), -1);
+    rp_record_phase(NULL, "nobody");
+    run.folder = "/none/such";
+    expect_err(rp_record_open(&arena, &run, &start, &record), RP_ERR_IO);
+    assert_null(record);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_sink_is_told, setup_record, teardown_record),
+        cmocka_unit_test_setup_teardown(facts_become_the_summary, setup_record, teardown_record),
+        cmocka_unit_test_setup_teardown(a_resumed_run_goes_on, setup_record, teardown_record),
+        cmocka_unit_test_setup_teardown(no_folder_no_files, setup_record, teardown_record),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,88 @@
+#include "folder.h"
+
+#include "record/sink.h"
+
+extern const rp_sink_kind rp_sink_result;
+
+static const rp_summary finished = {.status = "finished",
+                                    .model = "lenet",
+                                    .schedule = "1f1b",
+                                    .stages = 2,
+                                    .steps = 4,
+                                    .samples = 256,
+                                    .seconds = 1.25,
+                                    .train_loss = 2.5,
+                                    .evaluated = true,
+                                    .classes = true,
+                                    .eval_loss = 0.5,
+                                    .eval_accuracy = 0.875,
+                                    .eval_samples = 64,
+                                    .samples_per_s = 1000,
+                                    .bubble = 0.25};
+
+/* What the sink writes for `summary`. */
+static const char *result_of(const rp_summary *summary, rp_format format, const char *of_folder) {
+    FILE *file = fopen(in_folder("out"), "w");
+    assert_non_null(file);
+    const rp_sink_run run = {.result = file, .format = format, .folder = of_folder};
+    void *sink = NULL;
+    expect_ok(rp_sink_result.open(&arena, &run, &sink));
+    assert_non_null(sink);
+    expect_ok(rp_sink_result.close(sink, summary));
+    assert_int_equal(fclose(file), 0);
+    return slurp("out", NULL);
+}
+
+static void text_for_a_person(void **state) {
+    (void)state;
+    rp_summary summary = finished;
+    assert_string_equal(result_of(&summary, RP_FORMAT_TEXT, "runs/x"),
+                        "finished: lenet on 2 stages, schedule 1f1b, 4 steps, 1.2 s\n"
+                        "train loss 2.5000, 1000 samples/s, bubble 25 %\n"
+                        "test loss 0.5000, accuracy 87.50 % of 64\n"
+                        "everything is in runs/x\n");
+    summary.classes = false;
+    summary.samples = 0; /* an evaluation only */
+    assert_string_equal(result_of(&summary, RP_FORMAT_TEXT, NULL),
+                        "finished: lenet on 2 stages, schedule 1f1b, 4 steps, 1.2 s\n"
+                        "test loss 0.5 of 64\n");
+}
+
+static void a_failed_run(void **state) {
+    (void)state;
+    rp_summary summary = finished;
+    summary.status = "failed";
+    summary.evaluated = false;
+    assert_string_equal(result_of(&summary, RP_FORMAT_TEXT, NULL),
+                        "failed: lenet on 2 stages, schedule 1f1b, 4 steps, 1.2 s\n"
+                        "train loss 2.5000, 1000 samples/s\n");
+    summary.samples = 0;
+    assert_string_equal(result_of(&summary, RP_FORMAT_TEXT, NULL), "");
+    assert_non_null(strstr(result_of(&summary, RP_FORMAT_JSON, NULL), "\"status\": \"failed\""));
+    assert_string_equal(result_of(NULL, RP_FORMAT_JSON, NULL), "");
+}
+
+static void one_line_of_json(void **state) {
+    (void)state;
+    const char *text = result_of(&finished, RP_FORMAT_JSON, "runs/x");
+    assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+    assert_non_null(strstr(text, "\"samples_per_s\": 1000.0"));
+}
+
+static void nobody_asks(void **state) {
+    (void)state;
+    const rp_sink_run run = {.result = NULL};
+    void *sink = NULL;
+    expect_ok(rp_sink_result.open(&arena, &run, &sink));
+    assert_null(sink);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(text_for_a_person, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_failed_run, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_line_of_json, setup, teardown),
+        cmocka_unit_test_setup_teardown(nobody_asks, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
