@@ -11,7 +11,7 @@ static _Thread_local char last_message[RP_ERR_MESSAGE_BYTES];
 
 const char *rp_err_text(rp_err err) {
     static const char *const texts[] = {
-#define X(name, exit_code, text) text,
+#define X(name, exit_code, transient, text) text,
         RP_ERR_LIST(X)
 #undef X
     };
@@ -20,11 +20,20 @@ const char *rp_err_text(rp_err err) {
 
 int rp_err_exit_code(rp_err err) {
     static const int codes[] = {
-#define X(name, exit_code, text) exit_code,
+#define X(name, exit_code, transient, text) exit_code,
         RP_ERR_LIST(X)
 #undef X
     };
     return (unsigned)err < RP_ERR_COUNT ? codes[err] : 3;
+}
+
+bool rp_err_is_transient(rp_err err) {
+    static const bool transient[] = {
+#define X(name, exit_code, transient, text) transient,
+        RP_ERR_LIST(X)
+#undef X
+    };
+    return (unsigned)err < RP_ERR_COUNT && transient[err];
 }
 
 const char *rp_err_message(void) {

@@ -2,30 +2,31 @@
 #ifndef RP_BASE_ERR_H
 #define RP_BASE_ERR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* name, process exit code, text. Exit codes are the promise of `ringpipe --help`:
- * 2 bad usage or input, 3 ring failed, 4 device or driver, 5 refused by security, 130 interrupted.
- */
+/* name, process exit code, whether the same thing may succeed when it is tried again and nobody has
+ * changed anything, text. Exit codes are the promise of `ringpipe --help`: 2 bad usage or input,
+ * 3 ring failed, 4 device or driver, 5 refused by security, 130 interrupted. */
 #define RP_ERR_LIST(X)                                                                             \
-    X(OK, 0, "success")                                                                            \
-    X(USAGE, 2, "bad usage or input")                                                              \
-    X(FORMAT, 2, "malformed file or message")                                                      \
-    X(SHAPE, 2, "shapes do not fit")                                                               \
-    X(LIMIT, 2, "a limit is exceeded")                                                             \
-    X(IO, 2, "file or system call failed")                                                         \
-    X(MEMORY, 3, "out of memory")                                                                  \
-    X(TIMEOUT, 3, "timed out")                                                                     \
-    X(PEER, 3, "a peer failed or broke the protocol")                                              \
-    X(FAULT, 3, "the ring failed")                                                                 \
-    X(DEVICE, 4, "device or driver fault")                                                         \
-    X(NUMERIC, 4, "wrong or non-finite numbers")                                                   \
-    X(REFUSED, 5, "refused by security")                                                           \
-    X(INTERRUPTED, 130, "interrupted")                                                             \
-    X(AGAIN, 3, "not ready yet")
+    X(OK, 0, false, "success")                                                                     \
+    X(USAGE, 2, false, "bad usage or input")                                                       \
+    X(FORMAT, 2, false, "malformed file or message")                                               \
+    X(SHAPE, 2, false, "shapes do not fit")                                                        \
+    X(LIMIT, 2, false, "a limit is exceeded")                                                      \
+    X(IO, 2, false, "file or system call failed")                                                  \
+    X(MEMORY, 3, false, "out of memory")                                                           \
+    X(TIMEOUT, 3, true, "timed out")                                                               \
+    X(PEER, 3, false, "a peer failed or broke the protocol")                                       \
+    X(FAULT, 3, true, "the ring failed")                                                           \
+    X(DEVICE, 4, false, "device or driver fault")                                                  \
+    X(NUMERIC, 4, false, "wrong or non-finite numbers")                                            \
+    X(REFUSED, 5, false, "refused by security")                                                    \
+    X(INTERRUPTED, 130, false, "interrupted")                                                      \
+    X(AGAIN, 3, true, "not ready yet")
 
 typedef enum {
-#define X(name, exit_code, text) RP_ERR_##name,
+#define X(name, exit_code, transient, text) RP_ERR_##name,
     RP_ERR_LIST(X)
 #undef X
         RP_ERR_COUNT,
@@ -40,6 +41,9 @@ const char *rp_err_text(rp_err err);
 
 /* Exit code of a process that ends with this error. */
 int rp_err_exit_code(rp_err err);
+
+/* Whether trying again can help: a time-out, a peer that may come back, a queue that may empty. */
+bool rp_err_is_transient(rp_err err);
 
 enum { RP_ERR_MESSAGE_BYTES = 1024 };
 

@@ -59,9 +59,11 @@ rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const 
                      uint32_t n, bool training, float *x, int32_t *labels,
                      float *rows) RP_MUST_CHECK;
 
-/* The next batch is prepared by a thread while the ring works. Batches come in order
- * first, first + 1, ... of an epoch. */
+/* Batches in order first, first + 1, ... of an epoch. THREAD: the next ones are prepared by a
+ * thread while the ring works. DIRECT: a batch is made when it is taken, without a thread, so that
+ * a simulated run depends on nothing but its arguments. */
 typedef struct rp_feeder rp_feeder;
+typedef enum { RP_FEEDER_THREAD, RP_FEEDER_DIRECT } rp_feeder_mode;
 typedef struct {
     uint64_t step;
     uint32_t epoch, count;
@@ -72,14 +74,15 @@ typedef struct {
 /* Keeps at least `depth` batches ready while not more than `depth` are out. steps [step_first,
  * step_end) of `batch` samples, epochs follow on each other, the last batch of an epoch may be
  * short. */
-rp_err rp_feeder_open(rp_arena *arena, const rp_data *data, rp_split split, bool training,
-                      uint32_t batch, uint64_t step_first, uint64_t step_end, uint32_t depth,
-                      rp_feeder **out) RP_MUST_CHECK;
+rp_err rp_feeder_open(rp_arena *arena, const rp_data *data, rp_feeder_mode mode, rp_split split,
+                      bool training, uint32_t batch, uint64_t step_first, uint64_t step_end,
+                      uint32_t depth, rp_feeder **out) RP_MUST_CHECK;
 /* Borrowed until returned; AGAIN when not ready yet or when all were taken. Several may be out at
  * once; they may be returned in any order. */
 rp_err rp_feeder_take(rp_feeder *feeder, const rp_batch **out) RP_MUST_CHECK;
 void rp_feeder_return(rp_feeder *feeder, const rp_batch *batch);
-int rp_feeder_eventfd(const rp_feeder *feeder); /* readable when a batch became ready */
+/* Readable when a batch became ready; DIRECT: -1, one is always ready. */
+int rp_feeder_eventfd(const rp_feeder *feeder);
 void rp_feeder_close(rp_feeder **feeder);
 
 #endif

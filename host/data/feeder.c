@@ -22,6 +22,7 @@ typedef struct {
 struct rp_feeder {
     const rp_data *data;
     rp_split split;
+    rp_feeder_mode mode;
     bool training;
     uint32_t batch, epoch_steps;
     uint64_t step_end;
@@ -104,6 +105,11 @@ static void *work(void *argument) {
 static rp_err start(rp_feeder *f) {
     sigset_t all;
     sigset_t before;
+    /* A semaphore: its count is that of the ready batches. */
+    f->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+    if (f->ready_fd < 0) {
+        return rp_fail(RP_ERR_IO, "eventfd: %s", strerror(errno));
+    }
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     int problem = pthread_create(&f->thread, NULL, work, f);
@@ -132,9 +138,9 @@ fail:
     return err;
 }
 
-rp_err rp_feeder_open(rp_arena *arena, const rp_data *data, rp_split split, bool training,
-                      uint32_t batch, uint64_t step_first, uint64_t step_end, uint32_t depth,
-                      rp_feeder **out) {
+rp_err rp_feeder_open(rp_arena *arena, const rp_data *data, rp_feeder_mode mode, rp_split split,
+                      bool training, uint32_t batch, uint64_t step_first, uint64_t step_end,
+                      uint32_t depth, rp_feeder **out) {
     rp_err err = RP_OK;
     rp_feeder *f = NULL;
     if (data->count[split] == 0) {
@@ -145,6 +151,7 @@ rp_err rp_feeder_open(rp_arena *arena, const rp_data *data, rp_split split, bool
     RP_TRY(RP_ARENA_NEW(arena, 1, &f));
     *f = (rp_feeder){.data = data,
                      .split = split,
+                     .mode = mode,
                      .training = training,
                      .batch = batch < data->count[split] ? batch : data->count[split],
                      .step_take = step_first,
@@ -156,13 +163,7 @@ rp_err rp_feeder_open(rp_arena *arena, const rp_data *data, rp_split split, bool
     (void)pthread_cond_init(&f->changed, NULL);
     RP_TRY(RP_ARENA_NEW(arena, data->count[split], &f->order));
     RP_TRY(add_slots(arena, f));
-    /* A semaphore: its count is that of the ready batches. */
-    f->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
-    if (f->ready_fd < 0) {
-        err = rp_fail(RP_ERR_IO, "eventfd: %s", strerror(errno));
-        goto fail;
-    }
-    RP_TRY(start(f));
+    RP_TRY(mode == RP_FEEDER_THREAD ? start(f) : RP_OK);
     *out = f;
     f = NULL;
 fail:
@@ -170,8 +171,25 @@ fail:
     return err;
 }
 
+static rp_err take_direct(rp_feeder *f, const rp_batch **out) {
+    slot *s = find_slot(f, FREE);
+    if (!s || f->step_take >= f->step_end) {
+        return RP_ERR_AGAIN;
+    }
+    rp_err err = fill(f, s, f->step_take);
+    if (err == RP_OK) {
+        s->state = OUT;
+        f->step_take++;
+        *out = &s->batch;
+    }
+    return err;
+}
+
 rp_err rp_feeder_take(rp_feeder *f, const rp_batch **out) {
     rp_err err = RP_ERR_AGAIN;
+    if (f->mode == RP_FEEDER_DIRECT) {
+        return take_direct(f, out);
+    }
     (void)pthread_mutex_lock(&f->lock);
     slot *s = find_slot(f, READY);
     if (s && s->err != RP_OK) {

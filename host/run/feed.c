@@ -29,8 +29,9 @@ rp_err rp_feed_open(rp_arena *arena, rp_ring *ring, rp_split split, rp_feed_purp
     feed->ring = ring;
     feed->purpose = purpose;
     feed->untouched = step_first;
-    RP_TRY(rp_feeder_open(arena, &ring->run->data, split, purpose != RP_FEED_EVALUATION,
-                          ring->run->batch, step_first, step_end, BATCHES, &feed->feeder));
+    RP_TRY(rp_feeder_open(arena, &ring->run->data, RP_FEEDER_THREAD, split,
+                          purpose != RP_FEED_EVALUATION, ring->run->batch, step_first, step_end,
+                          BATCHES, &feed->feeder));
     *out = feed;
 fail:
     return err;

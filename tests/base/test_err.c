@@ -15,6 +15,21 @@ static void every_error_has_a_text_and_an_exit_code(void **state) {
     assert_int_equal(rp_err_exit_code(RP_ERR_INTERRUPTED), 130);
 }
 
+/* What a person has to change first is not transient; nor is a number that no error has. */
+static void an_error_says_whether_trying_again_can_help(void **state) {
+    (void)state;
+    static const rp_err transient[] = {RP_ERR_TIMEOUT, RP_ERR_FAULT, RP_ERR_AGAIN};
+    int count = 0;
+    for (int e = 0; e < RP_ERR_COUNT + 3; e++) {
+        count += rp_err_is_transient((rp_err)e);
+        assert_false(rp_err_is_transient((rp_err)e) && rp_err_exit_code((rp_err)e) != 3);
+    }
+    assert_int_equal(count, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_true(rp_err_is_transient(transient[i]));
+    }
+}
+
 static void fail_keeps_the_message(void **state) {
     (void)state;
     expect_err(rp_fail(RP_ERR_SHAPE, "C %u", 7u), RP_ERR_SHAPE);
@@ -36,6 +51,7 @@ static void a_nan_is_close_to_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_error_has_a_text_and_an_exit_code),
+        cmocka_unit_test(an_error_says_whether_trying_again_can_help),
         cmocka_unit_test(fail_keeps_the_message),
         cmocka_unit_test(a_nan_is_close_to_nothing),
     };

@@ -23,6 +23,9 @@ static int teardown_glyphs(void **state) {
 
 static bool is_ready(const rp_feeder *feeder, int wait_ms) {
     struct pollfd watch = {.fd = rp_feeder_eventfd(feeder), .events = POLLIN};
+    if (watch.fd < 0) {
+        return true; /* direct: a batch is made when it is taken */
+    }
     return poll(&watch, 1, wait_ms) == 1;
 }
 
@@ -53,32 +56,56 @@ static void expect_batch(const rp_batch *batch, uint64_t step, uint32_t size) {
     assert_memory_equal(batch->labels, labels, count * sizeof *labels);
 }
 
-static void batches_come_in_order(void **state) {
-    (void)state;
+static void expect_order(rp_feeder_mode mode, uint64_t first, uint32_t depth) {
     rp_feeder *feeder = NULL;
     const rp_batch *batch = NULL;
+    expect_ok(
+        rp_feeder_open(&arena, &data, mode, RP_SPLIT_TRAIN, true, 8, first, 14, depth, &feeder));
+    for (uint64_t step = first; step < 14; step++) {
+        batch = take(feeder);
+        expect_batch(batch, step, 8);
+        rp_feeder_return(feeder, batch);
+    }
+    expect_err(rp_feeder_take(feeder, &batch), RP_ERR_AGAIN);
+    assert_false(mode == RP_FEEDER_THREAD && is_ready(feeder, 0));
+    rp_feeder_close(&feeder);
+    assert_null(feeder);
+}
+
+static void batches_come_in_order(void **state) {
+    (void)state;
     for (uint32_t depth = 1; depth < 4; depth++) {
         for (uint64_t first = 0; first < 5; first += 3) { /* 3: inside an epoch of 4 steps */
-            expect_ok(
-                rp_feeder_open(&arena, &data, RP_SPLIT_TRAIN, true, 8, first, 14, depth, &feeder));
-            for (uint64_t step = first; step < 14; step++) {
-                batch = take(feeder);
-                expect_batch(batch, step, 8);
-                rp_feeder_return(feeder, batch);
-            }
-            expect_err(rp_feeder_take(feeder, &batch), RP_ERR_AGAIN);
-            assert_false(is_ready(feeder, 0));
-            rp_feeder_close(&feeder);
-            assert_null(feeder);
+            expect_order(RP_FEEDER_THREAD, first, depth);
+            expect_order(RP_FEEDER_DIRECT, first, depth);
         }
     }
+}
+
+/* Slots are what bounds it: two for each of `depth`. */
+static void direct_batches_are_bounded(void **state) {
+    (void)state;
+    rp_feeder *feeder = NULL;
+    const rp_batch *batch[3];
+    expect_ok(rp_feeder_open(&arena, &data, RP_FEEDER_DIRECT, RP_SPLIT_TRAIN, true, 8, 0, 14, 1,
+                             &feeder));
+    assert_int_equal(rp_feeder_eventfd(feeder), -1);
+    expect_ok(rp_feeder_take(feeder, &batch[0]));
+    expect_ok(rp_feeder_take(feeder, &batch[1]));
+    expect_err(rp_feeder_take(feeder, &batch[2]), RP_ERR_AGAIN);
+    rp_feeder_return(feeder, batch[0]);
+    expect_ok(rp_feeder_take(feeder, &batch[2]));
+    expect_batch(batch[1], 1, 8);
+    expect_batch(batch[2], 2, 8);
+    rp_feeder_close(&feeder);
 }
 
 static void several_are_out(void **state) {
     (void)state;
     rp_feeder *feeder = NULL;
     const rp_batch *out[3];
-    expect_ok(rp_feeder_open(&arena, &data, RP_SPLIT_TRAIN, true, 5, 0, 30, 3, &feeder));
+    expect_ok(rp_feeder_open(&arena, &data, RP_FEEDER_THREAD, RP_SPLIT_TRAIN, true, 5, 0, 30, 3,
+                             &feeder));
     for (uint64_t step = 0; step < 30; step += 3) {
         for (int i = 0; i < 3; i++) {
             out[i] = take(feeder);
@@ -97,7 +124,8 @@ static void a_full_house_waits(void **state) {
     rp_feeder *feeder = NULL;
     const rp_batch *out[2];
     const rp_batch *more = NULL;
-    expect_ok(rp_feeder_open(&arena, &data, RP_SPLIT_TRAIN, true, 5, 0, 100, 1, &feeder));
+    expect_ok(rp_feeder_open(&arena, &data, RP_FEEDER_THREAD, RP_SPLIT_TRAIN, true, 5, 0, 100, 1,
+                             &feeder));
     out[0] = take(feeder);
     out[1] = take(feeder);
     assert_false(is_ready(feeder, 50));
@@ -112,7 +140,8 @@ static void a_full_house_waits(void **state) {
 static void evaluation_reads_in_order(void **state) {
     (void)state;
     rp_feeder *feeder = NULL;
-    expect_ok(rp_feeder_open(&arena, &data, RP_SPLIT_TEST, false, 4, 0, 2, 2, &feeder));
+    expect_ok(
+        rp_feeder_open(&arena, &data, RP_FEEDER_THREAD, RP_SPLIT_TEST, false, 4, 0, 2, 2, &feeder));
     for (uint32_t step = 0; step < 2; step++) {
         const rp_batch *batch = take(feeder);
         assert_int_equal(batch->count, step == 0 ? 4 : 3);
@@ -123,7 +152,8 @@ static void evaluation_reads_in_order(void **state) {
     }
     rp_feeder_close(&feeder);
     /* A batch that is larger than the set. */
-    expect_ok(rp_feeder_open(&arena, &data, RP_SPLIT_TEST, false, 1000, 0, 2, 1, &feeder));
+    expect_ok(rp_feeder_open(&arena, &data, RP_FEEDER_THREAD, RP_SPLIT_TEST, false, 1000, 0, 2, 1,
+                             &feeder));
     const rp_batch *batch = take(feeder);
     assert_int_equal(batch->count, 7);
     rp_feeder_close(&feeder);
@@ -133,7 +163,8 @@ static void closing_at_any_time(void **state) {
     (void)state;
     for (int round = 0; round < 200; round++) {
         rp_feeder *feeder = NULL;
-        expect_ok(rp_feeder_open(&arena, &data, RP_SPLIT_TRAIN, true, 5, 0, 1000, 2, &feeder));
+        expect_ok(rp_feeder_open(&arena, &data, RP_FEEDER_THREAD, RP_SPLIT_TRAIN, true, 5, 0, 1000,
+                                 2, &feeder));
         for (int i = 0; i < round % 4; i++) {
             const rp_batch *batch = take(feeder);
             if (i % 2) {
@@ -167,7 +198,8 @@ static void a_failure_comes_out_at_its_step(void **state) {
     kind.read = fail_to_read;
     broken.kind = &kind;
     broken.shuffle = false;
-    expect_ok(rp_feeder_open(&arena, &broken, RP_SPLIT_TRAIN, true, 10, 0, 9, 4, &feeder));
+    expect_ok(rp_feeder_open(&arena, &broken, RP_FEEDER_THREAD, RP_SPLIT_TRAIN, true, 10, 0, 9, 4,
+                             &feeder));
     take(feeder);
     take(feeder);
     assert_true(is_ready(feeder, 10000));
@@ -182,14 +214,16 @@ static void an_empty_split(void **state) {
     rp_feeder *feeder = NULL;
     rp_data empty = data;
     empty.count[RP_SPLIT_TEST] = 0;
-    expect_err(rp_feeder_open(&arena, &empty, RP_SPLIT_TEST, false, 4, 0, 1, 1, &feeder),
-               RP_ERR_USAGE);
+    expect_err(
+        rp_feeder_open(&arena, &empty, RP_FEEDER_THREAD, RP_SPLIT_TEST, false, 4, 0, 1, 1, &feeder),
+        RP_ERR_USAGE);
     assert_null(feeder);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(batches_come_in_order, setup_glyphs, teardown_glyphs),
+        cmocka_unit_test_setup_teardown(direct_batches_are_bounded, setup_glyphs, teardown_glyphs),
         cmocka_unit_test_setup_teardown(several_are_out, setup_glyphs, teardown_glyphs),
         cmocka_unit_test_setup_teardown(a_full_house_waits, setup_glyphs, teardown_glyphs),
         cmocka_unit_test_setup_teardown(evaluation_reads_in_order, setup_glyphs, teardown_glyphs),

@@ -70,8 +70,8 @@ static rp_err read_batches(replay *r) {
     r->target_bytes = (classes ? 1 : run->data.target_width) * sizeof(float);
     RP_TRY(RP_ARENA_NEW(&r->arena, run->steps, &r->x));
     RP_TRY(RP_ARENA_NEW(&r->arena, run->steps, &r->target));
-    RP_TRY(rp_feeder_open(&r->arena, &run->data, RP_SPLIT_TRAIN, true, run->batch, 0, run->steps,
-                          FEED_DEPTH, &feeder));
+    RP_TRY(rp_feeder_open(&r->arena, &run->data, RP_FEEDER_THREAD, RP_SPLIT_TRAIN, true, run->batch,
+                          0, run->steps, FEED_DEPTH, &feeder));
     for (uint32_t step = 0; step < run->steps; step++) {
         RP_TRY(take_batch(feeder, &batch));
         RP_ASSERT(batch->step == step);
