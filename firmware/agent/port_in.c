@@ -1,0 +1,260 @@
+#include "agent/port_in.h"
+
+#include <string.h>
+
+typedef struct {
+    bool used;
+    rp_parcel parcel;
+    uint32_t taken; /* samples that ops have consumed */
+    uint32_t lent;  /* pieces that the device still reads */
+} pending;
+
+struct rp_port_in {
+    rp_port_in_options options;
+    pending *queue; /* [pending_max], in no order */
+    uint32_t used;
+    bool any_wanted;   /* in this segment */
+    rp_port_want last; /* what was taken last in this segment */
+};
+
+/* ---- ranges ---------------------------------------------------------------------------------- */
+
+static uint64_t end_of(rp_range range) {
+    return (uint64_t)range.first + range.count;
+}
+
+static bool overlaps(rp_range a, rp_range b) {
+    return a.first < end_of(b) && b.first < end_of(a);
+}
+
+static bool contains(rp_range range, uint64_t sample) {
+    return range.first <= sample && sample < end_of(range);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+rp_err rp_port_in_open(rp_arena *arena, const rp_port_in_options *options, rp_port_in **out) {
+    rp_err err;
+    rp_port_in *port;
+    RP_ASSERT(options->pending_max > 0 && options->form.tensor_count <= RP_PARTS_MAX);
+    RP_ASSERT(options->source_count > 0 && options->source_count <= RP_PORT_SOURCES_MAX);
+    RP_TRY(RP_ARENA_NEW(arena, 1, &port));
+    RP_TRY(RP_ARENA_NEW(arena, options->pending_max, &port->queue));
+    port->options = *options;
+    *out = port;
+fail:
+    return err;
+}
+
+static void release(rp_port_in *port, pending *entry) {
+    rp_parcel *parcel = &entry->parcel;
+    if (parcel->release) {
+        parcel->release(parcel->owner, parcel->memory);
+    }
+    *entry = (pending){0};
+    port->used--;
+}
+
+void rp_port_in_close(rp_port_in **port_pointer) {
+    rp_port_in *port = *port_pointer;
+    for (uint32_t i = 0; port && i < port->options.pending_max; i++) {
+        if (port->queue[i].used) {
+            release(port, &port->queue[i]);
+        }
+    }
+    *port_pointer = NULL;
+}
+
+const rp_port_form *rp_port_in_form(const rp_port_in *port) {
+    return &port->options.form;
+}
+
+void rp_port_in_begin(rp_port_in *port) {
+    port->any_wanted = false;
+}
+
+uint32_t rp_port_in_pending(const rp_port_in *port) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < port->options.pending_max; i++) {
+        count += port->queue[i].used && !port->queue[i].parcel.evaluating;
+    }
+    return count;
+}
+
+/* ---- parcels that come ----------------------------------------------------------------------- */
+
+static rp_err fail_parcel(const rp_port_in *port, const rp_parcel *parcel, const char *why) {
+    return rp_fail(RP_ERR_PEER, "%s: step %llu samples [%u, +%u): %s", port->options.name,
+                   (unsigned long long)parcel->step, parcel->samples.first, parcel->samples.count,
+                   why);
+}
+
+static rp_err check_form(const rp_port_in *port, const rp_parcel *parcel) {
+    const rp_port_form *form = &port->options.form;
+    if (parcel->samples.count == 0 || end_of(parcel->samples) > UINT32_MAX) {
+        return fail_parcel(port, parcel, "the parcel has no samples");
+    }
+    if (parcel->part_count != form->tensor_count) {
+        return rp_fail(RP_ERR_PEER, "%s: a parcel of step %llu has %u tensors, the plan says %u",
+                       port->options.name, (unsigned long long)parcel->step, parcel->part_count,
+                       form->tensor_count);
+    }
+    for (uint32_t i = 0; i < form->tensor_count; i++) {
+        const size_t want = form->sample_bytes[i] * parcel->samples.count;
+        if (parcel->part[i].bytes != want) {
+            return rp_fail(RP_ERR_PEER,
+                           "%s: tensor %u of step %llu samples [%u, +%u) has %zu bytes, the plan "
+                           "says %zu",
+                           port->options.name, i, (unsigned long long)parcel->step,
+                           parcel->samples.first, parcel->samples.count, parcel->part[i].bytes,
+                           want);
+        }
+    }
+    return RP_OK;
+}
+
+static bool same_step(const pending *entry, bool evaluating, uint64_t step) {
+    return entry->used && entry->parcel.evaluating == evaluating && entry->parcel.step == step;
+}
+
+rp_err rp_port_in_push(rp_port_in *port, const rp_parcel *parcel) {
+    rp_err err;
+    pending *free = NULL;
+    RP_ASSERT(parcel->source < port->options.source_count);
+    RP_TRY(check_form(port, parcel));
+    if (port->any_wanted && port->last.evaluating == parcel->evaluating &&
+        parcel->step < port->last.step) {
+        return fail_parcel(port, parcel, "this step is over");
+    }
+    for (uint32_t i = 0; i < port->options.pending_max; i++) {
+        pending *entry = &port->queue[i];
+        if (same_step(entry, parcel->evaluating, parcel->step) &&
+            overlaps(entry->parcel.samples, parcel->samples)) {
+            return fail_parcel(port, parcel, "some of these samples have come before");
+        }
+        free = entry->used ? free : entry;
+    }
+    if (!free) {
+        return RP_ERR_AGAIN;
+    }
+    *free = (pending){.used = true, .parcel = *parcel};
+    port->used++;
+fail:
+    return err;
+}
+
+bool rp_port_in_has_room(const rp_port_in *port) {
+    return port->used < port->options.pending_max;
+}
+
+/* ---- ops that ask for samples ---------------------------------------------------------------- */
+
+/* Nothing that waits here may have been forgotten by the ops, or never be asked for. */
+static rp_err check_waiting(const rp_port_in *port, const rp_port_want *want) {
+    for (uint32_t i = 0; i < port->options.pending_max; i++) {
+        const pending *entry = &port->queue[i];
+        const rp_parcel *parcel = &entry->parcel;
+        if (!entry->used) {
+            continue;
+        }
+        if (parcel->evaluating && !want->evaluating) {
+            return fail_parcel(port, parcel, "a parcel of an evaluation came in training");
+        }
+        if (parcel->evaluating == want->evaluating && parcel->step < want->step &&
+            entry->taken < parcel->samples.count) {
+            return fail_parcel(port, parcel, "no op asks for these samples");
+        }
+    }
+    return RP_OK;
+}
+
+/* A source sends its steps in order: one that has sent a later step sends no more of this one. */
+static bool is_passed_over(const rp_port_in *port, const rp_port_want *want) {
+    bool later[RP_PORT_SOURCES_MAX] = {false};
+    uint32_t sources = 0;
+    for (uint32_t i = 0; i < port->options.pending_max; i++) {
+        const pending *entry = &port->queue[i];
+        const rp_parcel *parcel = &entry->parcel;
+        if (entry->used && parcel->evaluating == want->evaluating && parcel->step > want->step) {
+            sources += !later[parcel->source];
+            later[parcel->source] = true;
+        }
+    }
+    return sources == port->options.source_count;
+}
+
+static uint32_t find_sample(const rp_port_in *port, const rp_port_want *want, uint64_t sample) {
+    uint32_t i = 0;
+    while (i < port->options.pending_max &&
+           !(same_step(&port->queue[i], want->evaluating, want->step) &&
+             contains(port->queue[i].parcel.samples, sample))) {
+        i++;
+    }
+    return i;
+}
+
+static void cut_piece(const rp_port_in *port, uint32_t index, uint64_t first, uint64_t end,
+                      rp_piece *piece) {
+    const rp_port_form *form = &port->options.form;
+    const rp_parcel *parcel = &port->queue[index].parcel;
+    const uint64_t stop = end_of(parcel->samples) < end ? end_of(parcel->samples) : end;
+    piece->parcel = index;
+    piece->samples = (rp_range){(uint32_t)first, (uint32_t)(stop - first)};
+    for (uint32_t t = 0; t < form->tensor_count; t++) {
+        piece->part[t] = (const char *)parcel->part[t].data +
+                         (first - parcel->samples.first) * form->sample_bytes[t];
+    }
+}
+
+rp_err rp_port_in_gather(rp_port_in *port, const rp_port_want *want, rp_pieces *pieces,
+                         bool *ready) {
+    const uint64_t end = end_of(want->samples);
+    rp_err err;
+    *ready = false;
+    pieces->count = 0;
+    RP_TRY(check_waiting(port, want));
+    for (uint64_t sample = want->samples.first; sample < end;) {
+        const uint32_t i = find_sample(port, want, sample);
+        if (i == port->options.pending_max) {
+            return is_passed_over(port, want)
+                       ? rp_fail(RP_ERR_PEER, "%s: sample %llu of step %llu was never sent",
+                                 port->options.name, (unsigned long long)sample,
+                                 (unsigned long long)want->step)
+                       : RP_OK;
+        }
+        if (pieces->count == RP_PORT_PIECES_MAX) {
+            return rp_fail(RP_ERR_LIMIT, "%s: an op needs samples of more than %d parcels",
+                           port->options.name, RP_PORT_PIECES_MAX);
+        }
+        rp_piece *piece = &pieces->piece[pieces->count++];
+        cut_piece(port, i, sample, end, piece);
+        sample += piece->samples.count;
+    }
+    *ready = true;
+fail:
+    return err;
+}
+
+void rp_port_in_take(rp_port_in *port, const rp_pieces *pieces) {
+    for (uint32_t p = 0; p < pieces->count; p++) {
+        pending *entry = &port->queue[pieces->piece[p].parcel];
+        entry->taken += pieces->piece[p].samples.count;
+        entry->lent++;
+        RP_ASSERT(entry->taken <= entry->parcel.samples.count);
+        port->last = (rp_port_want){.evaluating = entry->parcel.evaluating,
+                                    .step = entry->parcel.step,
+                                    .samples = pieces->piece[p].samples};
+        port->any_wanted = true;
+    }
+}
+
+void rp_port_in_return(rp_port_in *port, rp_pieces *pieces) {
+    for (uint32_t p = 0; p < pieces->count; p++) {
+        pending *entry = &port->queue[pieces->piece[p].parcel];
+        entry->lent--;
+        if (entry->lent == 0 && entry->taken == entry->parcel.samples.count) {
+            release(port, entry);
+        }
+    }
+    pieces->count = 0;
+}

@@ -1,0 +1,178 @@
+#include "agent/port_out.h"
+
+#include <math.h>
+
+struct rp_port_slot {
+    enum { FREE, TAKEN, FILLED, SENT } state;
+    char *memory;
+    uint64_t step;
+    rp_range samples;
+    uint32_t step_samples;
+    bool evaluating;
+    uint32_t next_edge; /* that has not got its slice */
+    uint32_t unacked;   /* slices */
+};
+
+struct rp_port_out {
+    rp_port_out_options options;
+    rp_port_slot *slot;
+    uint32_t next; /* slot of the next op */
+    uint32_t send; /* slot that is sent next */
+};
+
+rp_range rp_port_share_range(rp_port_share share, uint32_t step_samples) {
+    const double first = floor(share.begin * step_samples + 0.5);
+    const double end = floor(share.end * step_samples + 0.5);
+    return (rp_range){(uint32_t)first, (uint32_t)(end - first)};
+}
+
+static rp_range common_part(rp_range a, rp_range b) {
+    const uint32_t first = a.first > b.first ? a.first : b.first;
+    const uint32_t a_end = a.first + a.count;
+    const uint32_t b_end = b.first + b.count;
+    const uint32_t end = a_end < b_end ? a_end : b_end;
+    return (rp_range){first, end > first ? end - first : 0};
+}
+
+static bool is_used(const rp_port_out *port) {
+    return port->options.edge_count > 0 && port->options.form.tensor_count > 0;
+}
+
+rp_err rp_port_out_open(rp_arena *arena, const rp_port_out_options *options, rp_port_out **out) {
+    rp_err err;
+    rp_port_out *port;
+    size_t sample_bytes = 0;
+    RP_ASSERT(options->edge_count <= RP_PORT_EDGES_MAX && options->slot_count > 0);
+    RP_TRY(RP_ARENA_NEW(arena, 1, &port));
+    port->options = *options;
+    for (uint32_t i = 0; i < options->form.tensor_count; i++) {
+        sample_bytes += options->form.sample_bytes[i];
+    }
+    RP_TRY(RP_ARENA_NEW(arena, options->slot_count, &port->slot));
+    for (uint32_t i = 0; is_used(port) && i < options->slot_count; i++) {
+        RP_TRY(RP_ARENA_NEW(arena, sample_bytes * options->micro, &port->slot[i].memory));
+    }
+    *out = port;
+fail:
+    return err;
+}
+
+bool rp_port_out_has_room(const rp_port_out *port) {
+    return !is_used(port) || port->slot[port->next].state == FREE;
+}
+
+rp_port_slot *rp_port_out_take(rp_port_out *port, const rp_op *op, bool evaluating,
+                               uint32_t step_samples) {
+    if (!is_used(port)) {
+        return NULL;
+    }
+    rp_port_slot *slot = &port->slot[port->next];
+    RP_ASSERT(slot->state == FREE && op->samples.count <= port->options.micro);
+    slot->state = TAKEN;
+    slot->step = op->step;
+    slot->samples = op->samples;
+    slot->step_samples = step_samples;
+    slot->evaluating = evaluating;
+    slot->next_edge = slot->unacked = 0;
+    port->next = (port->next + 1) % port->options.slot_count;
+    return slot;
+}
+
+void rp_port_out_parts(const rp_port_out *port, const rp_port_slot *slot, void **part) {
+    size_t offset = 0;
+    for (uint32_t i = 0; i < port->options.form.tensor_count; i++) {
+        part[i] = slot->memory + offset;
+        offset += port->options.form.sample_bytes[i] * port->options.micro;
+    }
+}
+
+void rp_port_out_fill(rp_port_slot *slot) {
+    RP_ASSERT(slot->state == TAKEN);
+    slot->state = FILLED;
+}
+
+/* Not before the last slice is sent: `unacked` may be 0 between two of them. */
+static void free_when_over(rp_port_slot *slot) {
+    if (slot->state == SENT && slot->unacked == 0) {
+        slot->state = FREE;
+    }
+}
+
+static void slice_acked(void *context) {
+    rp_port_slot *slot = context;
+    slot->unacked--;
+    free_when_over(slot);
+}
+
+/* The samples of a slot that an edge's far end has a share of. */
+static rp_parcel cut_slice(const rp_port_out *port, rp_port_slot *slot, const rp_port_edge *edge) {
+    const rp_port_form *form = &port->options.form;
+    const rp_range share = rp_port_share_range(edge->share, slot->step_samples);
+    rp_parcel parcel = {.step = slot->step,
+                        .samples = common_part(slot->samples, share),
+                        .evaluating = slot->evaluating,
+                        .part_count = form->tensor_count};
+    void *part[RP_PARTS_MAX];
+    rp_port_out_parts(port, slot, part);
+    for (uint32_t i = 0; i < form->tensor_count; i++) {
+        const size_t skipped = parcel.samples.first - slot->samples.first;
+        parcel.part[i] = (rp_part){(char *)part[i] + skipped * form->sample_bytes[i],
+                                   parcel.samples.count * form->sample_bytes[i]};
+    }
+    return parcel;
+}
+
+static void release_local(void *owner, void *memory) {
+    ((rp_port_local *)owner)->done(memory);
+}
+
+rp_err rp_port_local_send(void *context, const rp_parcel *parcel, void (*done)(void *slot),
+                          void *slot) {
+    rp_port_local *local = context;
+    rp_parcel own = *parcel;
+    local->done = done;
+    own.source = local->source;
+    own.release = release_local;
+    own.owner = local;
+    own.memory = slot;
+    return rp_port_in_push(local->port, &own);
+}
+
+static rp_err send_slot(rp_port_out *port, rp_port_slot *slot) {
+    while (slot->next_edge < port->options.edge_count) {
+        const rp_port_edge *edge = &port->options.edge[slot->next_edge];
+        const rp_parcel parcel = cut_slice(port, slot, edge);
+        if (parcel.samples.count > 0) {
+            slot->unacked++;
+            const rp_err err = edge->send(edge->context, &parcel, slice_acked, slot);
+            if (err != RP_OK) {
+                slot->unacked--;
+                return err;
+            }
+        }
+        slot->next_edge++;
+    }
+    slot->state = SENT;
+    free_when_over(slot);
+    return RP_OK;
+}
+
+rp_err rp_port_out_send(rp_port_out *port) {
+    while (is_used(port) && port->slot[port->send].state == FILLED) {
+        const rp_err err = send_slot(port, &port->slot[port->send]);
+        if (err != RP_OK) {
+            return err == RP_ERR_AGAIN ? RP_OK : err;
+        }
+        port->send = (port->send + 1) % port->options.slot_count;
+    }
+    return RP_OK;
+}
+
+bool rp_port_out_is_quiet(const rp_port_out *port) {
+    for (uint32_t i = 0; i < port->options.slot_count; i++) {
+        if (port->slot[i].state != FREE) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,73 @@
+/* A send port: boundary tensors of one kind (activation or gradient) that one stage of this node
+ * produces, on their way to every node that consumes them.
+ *
+ * Host memory is divided into slots of one microbatch each, used in the order of the ops. The
+ * device fills a slot; then each outgoing edge gets one parcel with the samples that its far end
+ * has a share of, a slice of the same memory. The slot is free again when every slice has been
+ * acknowledged: it is the replay buffer. An edge may end on this very node; then the parcel is a
+ * view of the slot, and its consumer acknowledges it.
+ *
+ * Pure bookkeeping: edges send through a function, so it knows no link, no device, no clock. */
+#ifndef RP_AGENT_PORT_OUT_H
+#define RP_AGENT_PORT_OUT_H
+
+#include "agent/port_in.h"
+
+enum { RP_PORT_EDGES_MAX = 16 };
+
+/* Samples [begin, end) of every step, as parts of 1: the share that a far end consumes. */
+typedef struct {
+    double begin, end;
+} rp_port_share;
+
+/* The samples of `share` in a step; shares that meet leave no sample out and none twice. */
+rp_range rp_port_share_range(rp_port_share share, uint32_t step_samples);
+
+typedef struct {
+    rp_port_share share;
+    /* Sends a parcel; its memory is borrowed until done(slot), once the far end has acknowledged
+     * it. errors AGAIN: nothing was taken, ask again later */
+    rp_err (*send)(void *context, const rp_parcel *parcel, void (*done)(void *slot), void *slot);
+    void *context;
+} rp_port_edge;
+
+/* An edge whose far end is a receive port of this node: `send` of it, with one of these as context.
+ */
+typedef struct {
+    rp_port_in *port;
+    uint32_t source;          /* of that port */
+    void (*done)(void *slot); /* of the send port; set by `send` */
+} rp_port_local;
+rp_err rp_port_local_send(void *local, const rp_parcel *parcel, void (*done)(void *slot),
+                          void *slot) RP_MUST_CHECK;
+
+typedef struct {
+    rp_port_form form;
+    uint32_t micro;      /* samples of a slot at most */
+    uint32_t slot_count; /* >= 1 */
+    uint32_t edge_count; /* 0: nobody consumes this; the port is always free */
+    rp_port_edge edge[RP_PORT_EDGES_MAX];
+} rp_port_out_options;
+
+typedef struct rp_port_out rp_port_out;
+typedef struct rp_port_slot rp_port_slot;
+
+/* errors MEMORY */
+rp_err rp_port_out_open(rp_arena *arena, const rp_port_out_options *options,
+                        rp_port_out **out) RP_MUST_CHECK;
+
+/* A slot for the next op is free, or the op needs none. */
+bool rp_port_out_has_room(const rp_port_out *port);
+/* The slot of an op that is about to be enqueued; NULL when nothing goes out here. step_samples:
+ * samples of the op's step, for the shares. */
+rp_port_slot *rp_port_out_take(rp_port_out *port, const rp_op *op, bool evaluating,
+                               uint32_t step_samples);
+/* Where the device writes: part[i] has room for `micro` samples of tensor i. */
+void rp_port_out_parts(const rp_port_out *port, const rp_port_slot *slot, void **part);
+/* The device has written it. */
+void rp_port_out_fill(rp_port_slot *slot);
+/* Sends what is filled, in the order of the ops, as far as the edges take it. errors of `send` */
+rp_err rp_port_out_send(rp_port_out *port) RP_MUST_CHECK;
+bool rp_port_out_is_quiet(const rp_port_out *port); /* everything has been acknowledged */
+
+#endif

@@ -1,0 +1,285 @@
+/* A receive port: samples are matched by coverage, and what does not fit is the peer's fault. */
+#include "expect.h"
+
+#include "agent/port_in.h"
+
+enum { SAMPLE_BYTES = 4, PENDING = 4, SAMPLES = 64 };
+
+/* Parcels are slices of one array whose element s is s, so that a piece says which samples it is.
+ */
+typedef struct {
+    rp_arena arena;
+    rp_port_in *port;
+    uint32_t sample[SAMPLES];
+    uint32_t released;
+} fixture;
+
+static void count_release(void *owner, void *memory) {
+    (void)memory;
+    ((fixture *)owner)->released++;
+}
+
+static void open_port(fixture *f, uint32_t sources) {
+    const rp_port_in_options options = {.name = "activations of stage 1",
+                                        .form = {1, {SAMPLE_BYTES}},
+                                        .pending_max = PENDING,
+                                        .source_count = sources};
+    *f = (fixture){0};
+    rp_arena_init(&f->arena, "test", 0);
+    for (uint32_t s = 0; s < SAMPLES; s++) {
+        f->sample[s] = s;
+    }
+    expect_ok(rp_port_in_open(&f->arena, &options, &f->port));
+}
+
+static void close_port(fixture *f) {
+    rp_port_in_close(&f->port);
+    rp_arena_finish(&f->arena);
+}
+
+static rp_parcel make_parcel(fixture *f, uint32_t source, uint64_t step, uint32_t first,
+                             uint32_t count) {
+    return (rp_parcel){.step = step,
+                       .samples = {first, count},
+                       .source = source,
+                       .part_count = 1,
+                       .part = {{&f->sample[first], count * SAMPLE_BYTES}},
+                       .release = count_release,
+                       .owner = f};
+}
+
+static rp_err push(fixture *f, uint64_t step, uint32_t first, uint32_t count) {
+    const rp_parcel parcel = make_parcel(f, 0, step, first, count);
+    return rp_port_in_push(f->port, &parcel);
+}
+
+static void expect_message(const char *part) {
+    if (!strstr(rp_err_message(), part)) {
+        fail_msg("'%s' does not say '%s'", rp_err_message(), part);
+    }
+}
+
+/* Pieces follow each other and hold the samples that they say. */
+static void expect_pieces(const rp_pieces *pieces, rp_range samples, uint32_t count) {
+    uint32_t next = samples.first;
+    assert_int_equal(pieces->count, count);
+    for (uint32_t p = 0; p < pieces->count; p++) {
+        const rp_piece *piece = &pieces->piece[p];
+        assert_int_equal(piece->samples.first, next);
+        assert_int_equal(*(const uint32_t *)piece->part[0], next);
+        next += piece->samples.count;
+    }
+    assert_int_equal(next, samples.first + samples.count);
+}
+
+static bool gather(fixture *f, uint64_t step, uint32_t first, uint32_t count, rp_pieces *pieces) {
+    const rp_port_want want = {.step = step, .samples = {first, count}};
+    bool ready;
+    expect_ok(rp_port_in_gather(f->port, &want, pieces, &ready));
+    return ready;
+}
+
+static void consume(fixture *f, uint64_t step, uint32_t first, uint32_t count, uint32_t wanted) {
+    rp_pieces pieces;
+    assert_true(gather(f, step, first, count, &pieces));
+    expect_pieces(&pieces, (rp_range){first, count}, wanted);
+    rp_port_in_take(f->port, &pieces);
+    rp_port_in_return(f->port, &pieces);
+}
+
+static rp_err gather_fails(fixture *f, uint64_t step, uint32_t first, uint32_t count) {
+    const rp_port_want want = {.step = step, .samples = {first, count}};
+    rp_pieces pieces;
+    bool ready;
+    const rp_err err = rp_port_in_gather(f->port, &want, &pieces, &ready);
+    assert_false(ready);
+    return err;
+}
+
+static void a_parcel_is_an_op(void **state) {
+    (void)state;
+    fixture f;
+    rp_pieces pieces;
+    open_port(&f, 1);
+    assert_false(gather(&f, 0, 0, 4, &pieces));
+    expect_ok(push(&f, 0, 0, 4));
+    consume(&f, 0, 0, 4, 1);
+    assert_int_equal(f.released, 1);
+    assert_false(gather(&f, 0, 4, 4, &pieces));
+    close_port(&f);
+}
+
+static void an_op_gathers_from_several_parcels(void **state) {
+    (void)state;
+    fixture f;
+    rp_pieces pieces;
+    open_port(&f, 1);
+    expect_ok(push(&f, 0, 4, 4)); /* the order of arrival does not matter */
+    expect_ok(push(&f, 0, 0, 4));
+    assert_false(gather(&f, 0, 2, 8, &pieces)); /* sample 9 is missing */
+    expect_ok(push(&f, 0, 8, 4));
+    consume(&f, 0, 2, 8, 3);
+    assert_int_equal(f.released, 1); /* of the first and third, a part is left */
+    consume(&f, 0, 0, 2, 1);
+    assert_int_equal(f.released, 2);
+    consume(&f, 0, 10, 2, 1);
+    assert_int_equal(f.released, 3);
+    close_port(&f);
+}
+
+static void ops_share_one_parcel(void **state) {
+    (void)state;
+    fixture f;
+    rp_pieces first, second;
+    open_port(&f, 1);
+    expect_ok(push(&f, 0, 0, 8));
+    assert_true(gather(&f, 0, 4, 4, &first)); /* last microbatch first, as gpipe's backward */
+    rp_port_in_take(f.port, &first);
+    assert_true(gather(&f, 0, 0, 4, &second));
+    rp_port_in_take(f.port, &second);
+    rp_port_in_return(f.port, &second);
+    assert_int_equal(f.released, 0); /* the device still reads the other half */
+    rp_port_in_return(f.port, &first);
+    assert_int_equal(f.released, 1);
+    close_port(&f);
+}
+
+static void parcels_of_another_form_are_refused(void **state) {
+    (void)state;
+    fixture f;
+    open_port(&f, 1);
+    rp_parcel parcel = make_parcel(&f, 0, 3, 0, 4);
+    parcel.part[0].bytes--;
+    expect_err(rp_port_in_push(f.port, &parcel), RP_ERR_PEER);
+    expect_message("activations of stage 1: tensor 0 of step 3 samples [0, +4) has 15 bytes");
+    parcel = make_parcel(&f, 0, 3, 0, 4);
+    parcel.part_count = 2;
+    expect_err(rp_port_in_push(f.port, &parcel), RP_ERR_PEER);
+    expect_message("has 2 tensors, the plan says 1");
+    parcel = make_parcel(&f, 0, 3, 0, 0);
+    expect_err(rp_port_in_push(f.port, &parcel), RP_ERR_PEER);
+    parcel = make_parcel(&f, 0, 3, 0, 4);
+    parcel.samples.first = UINT32_MAX - 1;
+    expect_err(rp_port_in_push(f.port, &parcel), RP_ERR_PEER);
+    assert_int_equal(f.released, 0); /* the caller's still */
+    close_port(&f);
+}
+
+static void samples_come_once(void **state) {
+    (void)state;
+    fixture f;
+    open_port(&f, 2);
+    expect_ok(push(&f, 1, 0, 4));
+    expect_err(push(&f, 1, 0, 4), RP_ERR_PEER);
+    expect_message("some of these samples have come before");
+    expect_err(push(&f, 1, 3, 4), RP_ERR_PEER);
+    expect_ok(push(&f, 1, 4, 4));
+    expect_ok(push(&f, 2, 0, 4)); /* the same samples of another step */
+    consume(&f, 1, 0, 8, 2);
+    expect_err(push(&f, 0, 0, 4), RP_ERR_PEER);
+    expect_message("this step is over");
+    rp_port_in_begin(f.port);
+    close_port(&f);
+    assert_int_equal(f.released, 3);
+}
+
+static void the_queue_is_bounded(void **state) {
+    (void)state;
+    fixture f;
+    open_port(&f, 1);
+    for (uint32_t i = 0; i < PENDING; i++) {
+        assert_true(rp_port_in_has_room(f.port));
+        expect_ok(push(&f, 0, i, 1));
+    }
+    assert_false(rp_port_in_has_room(f.port));
+    expect_err(push(&f, 0, PENDING, 1), RP_ERR_AGAIN);
+    consume(&f, 0, 0, 1, 1);
+    expect_ok(push(&f, 0, PENDING, 1));
+    close_port(&f);
+}
+
+/* A peer that leaves samples out would otherwise stop the ring for good. */
+static void samples_that_never_come_are_a_fault(void **state) {
+    (void)state;
+    fixture f;
+    open_port(&f, 2);
+    expect_ok(push(&f, 7, 0, 4));
+    expect_err(gather_fails(&f, 6, 0, 4), RP_OK); /* the other source may still send them */
+    const rp_parcel parcel = make_parcel(&f, 1, 7, 4, 4);
+    expect_ok(rp_port_in_push(f.port, &parcel));
+    expect_err(gather_fails(&f, 6, 0, 4), RP_ERR_PEER);
+    expect_message("sample 0 of step 6 was never sent");
+    close_port(&f);
+}
+
+static void samples_that_no_op_asks_for_are_a_fault(void **state) {
+    (void)state;
+    fixture f;
+    open_port(&f, 1);
+    expect_ok(push(&f, 0, 0, 4));
+    consume(&f, 0, 0, 2, 1);
+    expect_err(gather_fails(&f, 1, 0, 4), RP_ERR_PEER);
+    expect_message("no op asks for these samples");
+    close_port(&f);
+}
+
+static void training_waits_while_an_evaluation_runs(void **state) {
+    (void)state;
+    fixture f;
+    rp_pieces pieces;
+    bool ready;
+    open_port(&f, 1);
+    expect_ok(push(&f, 5, 0, 4));
+    rp_parcel parcel = make_parcel(&f, 0, 0, 0, 4);
+    parcel.evaluating = true;
+    expect_ok(rp_port_in_push(f.port, &parcel));
+    assert_int_equal(rp_port_in_pending(f.port), 1);
+    const rp_port_want want = {.evaluating = true, .step = 0, .samples = {0, 4}};
+    expect_ok(rp_port_in_gather(f.port, &want, &pieces, &ready));
+    assert_true(ready);
+    rp_port_in_take(f.port, &pieces);
+    rp_port_in_return(f.port, &pieces);
+    rp_port_in_begin(f.port);
+    consume(&f, 5, 0, 4, 1);
+    expect_ok(rp_port_in_push(f.port, &parcel));
+    expect_err(gather_fails(&f, 6, 0, 4), RP_ERR_PEER);
+    expect_message("a parcel of an evaluation came in training");
+    close_port(&f);
+}
+
+static void an_op_of_too_many_pieces_is_refused(void **state) {
+    (void)state;
+    fixture f;
+    rp_arena arena;
+    rp_port_in *port;
+    const rp_port_in_options options = {.name = "gradients of stage 0",
+                                        .form = {0, {0}},
+                                        .pending_max = RP_PORT_PIECES_MAX + 1,
+                                        .source_count = 1};
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(rp_port_in_open(&arena, &options, &port));
+    f.port = port;
+    for (uint32_t i = 0; i <= RP_PORT_PIECES_MAX; i++) {
+        const rp_parcel parcel = {.samples = {i, 1}}; /* of no tensor at all */
+        expect_ok(rp_port_in_push(port, &parcel));
+    }
+    expect_err(gather_fails(&f, 0, 0, RP_PORT_PIECES_MAX + 1), RP_ERR_LIMIT);
+    rp_port_in_close(&port);
+    rp_arena_finish(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_parcel_is_an_op),
+        cmocka_unit_test(an_op_gathers_from_several_parcels),
+        cmocka_unit_test(ops_share_one_parcel),
+        cmocka_unit_test(parcels_of_another_form_are_refused),
+        cmocka_unit_test(samples_come_once),
+        cmocka_unit_test(the_queue_is_bounded),
+        cmocka_unit_test(samples_that_never_come_are_a_fault),
+        cmocka_unit_test(samples_that_no_op_asks_for_are_a_fault),
+        cmocka_unit_test(training_waits_while_an_evaluation_runs),
+        cmocka_unit_test(an_op_of_too_many_pieces_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
