@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/outlet.h"
 #include "agent/profile.h"
 
 /* ---- the job --------------------------------------------------------------------------------- */
@@ -33,6 +32,8 @@ fail:
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
+enum { SLOTS = 4 }; /* host memory for what a stage sends: microbatches */
+
 static uint64_t port_of(const rp_link *link) {
     const char *colon = link ? strrchr(rp_link_endpoint(link), ':') : NULL;
     return colon ? strtoull(colon + 1, NULL, 10) : 0;
@@ -53,7 +54,7 @@ static rp_link_options data_options(const agent_run *run, const char *name, cons
         .name = name,
         .peer_public = key,
         .window = rp_runner_window(&run->job),
-        .send_window = RP_OUTLET_SLOTS,
+        .send_window = SLOTS,
         .part_bytes_max = part_max(rp_stage_layout(run->stage), &run->job),
         .emulate = run->emulate,
         .run = run->number,
@@ -159,6 +160,37 @@ fail:
     return err;
 }
 
+static void add_edge(const agent_run *run, rp_runner_options *options, rp_Kind carries,
+                     rp_link *link, bool outgoing) {
+    if (link) {
+        options->edge[options->edge_count++] =
+            (rp_runner_edge){.carries = carries,
+                             .outgoing = outgoing,
+                             .link = link,
+                             .share = {0, 1},
+                             .window = outgoing ? SLOTS : rp_runner_window(&run->job)};
+    }
+}
+
+/* The edges of one stage of a chain. */
+static rp_err open_runner(rp_agent *agent) {
+    agent_run *run = &agent->run;
+    const bool first = run->job.stage == 0;
+    const bool last = rp_job_is_last(&run->job);
+    rp_runner_options options = {.device = agent->device,
+                                 .clock = agent->clock,
+                                 .control = agent->control,
+                                 .held_count = 1,
+                                 .held = {{&run->job, run->stage}}};
+    add_edge(run, &options, RP_KIND_INPUT, first ? run->feed : NULL, false);
+    add_edge(run, &options, RP_KIND_LABEL, last ? run->feed : NULL, false);
+    add_edge(run, &options, RP_KIND_ACTIVATION, run->in, false);
+    add_edge(run, &options, RP_KIND_ACTIVATION, run->out, true);
+    add_edge(run, &options, RP_KIND_GRADIENT, run->out, false);
+    add_edge(run, &options, RP_KIND_GRADIENT, run->in, true);
+    return rp_runner_open(&run->arena, &options, &run->runner);
+}
+
 /* text: "ENDPOINT KEY" of the next stage. Then the run is complete and the runner opens. */
 rp_err rp_agent_on_connect(rp_agent *agent, const rp_message *message) {
     agent_run *run = &agent->run;
@@ -180,9 +212,7 @@ rp_err rp_agent_on_connect(rp_agent *agent, const rp_message *message) {
         RP_TRY(rp_link_open(run->links, &options, &run->out));
         run->connected_ns = rp_clock_now_ns(agent->clock);
     }
-    rp_runner_links links = {agent->device,  run->stage, &run->job, agent->clock,
-                             agent->control, run->in,    run->out,  run->feed};
-    RP_TRY(rp_runner_open(&run->arena, &links, &run->runner));
+    RP_TRY(open_runner(agent));
 fail:
     return err;
 }

@@ -1,14 +1,13 @@
 /* Ops that the device has finished: what they set free, what the host is told of them. */
 #include <math.h>
-#include <string.h>
 
 #include "agent/runner_own.h"
 
 /* ---- reports --------------------------------------------------------------------------------- */
 
-static rp_err send_control(rp_runner *r, rp_Header *header, const rp_part *parts,
-                           uint32_t part_count) {
-    header->stage = r->at.job->stage;
+static rp_err send_control(rp_runner *r, const runner_stage *stage, rp_Header *header,
+                           const rp_part *parts, uint32_t part_count) {
+    header->stage = stage->job->stage;
     return rp_link_send(r->at.control, header, parts, part_count, true, NULL, NULL);
 }
 
@@ -18,7 +17,7 @@ bool rp_runner_may_report(const rp_runner *r) {
     return stats.unacked < RP_LINK_CONTROL_MAX / 2;
 }
 
-static rp_err report_results(rp_runner *r, const rp_op *op) {
+static rp_err report_results(rp_runner *r, const runner_stage *stage, const rp_op *op) {
     uint32_t samples = rp_runner_step_samples(r, op->step);
     double loss = 0;
     uint64_t correct = 0;
@@ -34,12 +33,11 @@ static rp_err report_results(rp_runner *r, const rp_op *op) {
     header.whole_count = 2;
     header.whole[0] = samples;
     header.whole[1] = correct;
-    rp_runner_drop_label(r, op->step);
-    return send_control(r, &header, NULL, 0);
+    return send_control(r, stage, &header, NULL, 0);
 }
 
 /* The stage's own verdict: a gradient that is not finite skips the step here. */
-static rp_err judge(rp_runner *r, const rp_op *op, double total) {
+static rp_err judge(rp_runner *r, const runner_stage *stage, const rp_op *op, double total) {
     rp_Header header = rp_Header_init_zero;
     rp_err err = rp_runner_verdict(r, op->step, 1.0f, !isfinite(total));
     if (err != RP_OK || isfinite(total)) {
@@ -47,29 +45,29 @@ static rp_err judge(rp_runner *r, const rp_op *op, double total) {
     }
     header.kind = RP_KIND_SKIPPED;
     header.step = op->step;
-    return send_control(r, &header, NULL, 0);
+    return send_control(r, stage, &header, NULL, 0);
 }
 
-static rp_err report_norms(rp_runner *r, const rp_op *op) {
-    const rp_job *job = r->at.job;
-    uint32_t count = rp_stage_norm_count(r->at.stage);
+static rp_err report_norms(rp_runner *r, const runner_stage *stage, const rp_op *op) {
+    const rp_job *job = stage->job;
+    uint32_t count = rp_stage_norm_count(stage->stage);
     double total = 0;
     for (uint32_t i = 0; i < count; i++) {
-        r->sumsq[i] = (double)r->norms[i];
+        r->sumsq[i] = (double)stage->norms[i];
         total += r->sumsq[i];
     }
     if (rp_verdict_of(&job->method, &job->optim, job->guard) == RP_VERDICT_OWN) {
-        return judge(r, op, total);
+        return judge(r, stage, op, total);
     }
     rp_Header header = rp_Header_init_zero;
     header.kind = RP_KIND_NORMS;
     header.step = op->step;
     rp_part part = {r->sumsq, count * sizeof *r->sumsq};
-    return send_control(r, &header, &part, count ? 1 : 0);
+    return send_control(r, stage, &header, &part, count ? 1 : 0);
 }
 
 static rp_err report_probe(rp_runner *r, const running_op *op) {
-    const uint32_t count = RP_PROBE_NORMS * rp_stage_norm_count(r->at.stage);
+    const uint32_t count = RP_PROBE_NORMS * rp_stage_norm_count(op->stage->stage);
     for (uint32_t i = 0; i < count; i++) {
         r->sumsq[i] = (double)r->probe[i];
     }
@@ -82,7 +80,7 @@ static rp_err report_probe(rp_runner *r, const running_op *op) {
     header.whole[2] = op->about.effect;
     header.whole[3] = op->about.step;
     const rp_part part = {r->sumsq, count * sizeof *r->sumsq};
-    return send_control(r, &header, &part, 1);
+    return send_control(r, op->stage, &header, &part, 1);
 }
 
 /* ---- trace ----------------------------------------------------------------------------------- */
@@ -102,7 +100,7 @@ rp_err rp_runner_flush_trace(rp_runner *r) {
     rp_Header header = rp_Header_init_zero;
     header.kind = RP_KIND_TRACE;
     rp_part part = {r->trace, (size_t)r->trace_count * RP_TRACE_BYTES};
-    rp_err err = send_control(r, &header, &part, 1);
+    rp_err err = send_control(r, &r->held[0], &header, &part, 1);
     if (err == RP_OK) {
         r->trace_count = 0;
     }
@@ -138,20 +136,26 @@ static int64_t start_of(const rp_runner *r, const running_op *op) {
 
 /* Earliest end of the oldest op on the board that is emulated; 0 = as it comes. */
 static int64_t pace_end(const rp_runner *r, const running_op *op) {
-    const rp_pace *pace = &r->at.job->pace;
+    const rp_pace *pace = &op->stage->job->pace;
     const double full_ms = op->op.kind == RP_OP_FORWARD  ? pace->forward_ms
                            : op->op.kind == RP_OP_UPDATE ? 0
                            : op->op.kind == RP_OP_BACKWARD
                                ? pace->backward_ms
                                : pace->backward_ms / 2; /* halves of a split one */
-    const double share = (double)op->op.samples.count / r->at.job->micro;
+    const double share = (double)op->op.samples.count / op->stage->job->micro;
     return full_ms > 0 ? start_of(r, op) + (int64_t)(full_ms * share * 1e6) : 0;
 }
 
 int64_t rp_runner_sleep_ns(const rp_runner *r, int64_t most_ns) {
-    const int64_t end_ns = r->running_count > 0 ? pace_end(r, &r->running[0]) : 0;
+    const int64_t end_ns = r->running_count > 0 ? pace_end(r, &r->running[r->running_first]) : 0;
     const int64_t left_ns = end_ns - rp_clock_now_ns(r->at.clock);
     return end_ns == 0 || left_ns > most_ns ? most_ns : left_ns > 0 ? left_ns : 0;
+}
+
+static void return_pieces(rp_port_in *port, rp_pieces *pieces) {
+    if (port) {
+        rp_port_in_return(port, pieces);
+    }
 }
 
 static rp_err finish_op(rp_runner *r, running_op *op, int64_t done_ns) {
@@ -160,19 +164,22 @@ static rp_err finish_op(rp_runner *r, running_op *op, int64_t done_ns) {
     r->last_done_ns = done_ns;
     r->facts.busy_ns += done_ns > start_ns ? done_ns - start_ns : 0;
     r->facts.ops++;
-    rp_inlet_release(op->from, &op->input);
+    return_pieces(op->from, &op->input);
+    return_pieces(op->labels, &op->target);
     if (op->output) {
-        op->output->state = RP_OUTLET_READY;
+        rp_port_out_fill(op->output);
     }
     RP_TRY(record(r, &op->op, start_ns, done_ns > start_ns ? done_ns : start_ns));
-    if (op->results) {
-        RP_TRY(report_results(r, &op->op));
+    for (uint32_t h = 0; h < r->at.held_count; h++) {
+        if (op->results && r->held[h].label) {
+            RP_TRY(report_results(r, &r->held[h], &op->op));
+        }
     }
     if (op->op.kind == RP_OP_UPDATE) {
         RP_TRY(rp_runner_flush_trace(r)); /* the host shows who is busy */
     }
-    if (op->norms) {
-        RP_TRY(report_norms(r, &op->op));
+    for (uint32_t h = 0; op->norms && h < r->at.held_count; h++) {
+        RP_TRY(report_norms(r, &r->held[h], &op->op));
     }
     if (op->probe) {
         RP_TRY(report_probe(r, op));
@@ -183,22 +190,22 @@ fail:
 
 rp_err rp_runner_collect(rp_runner *r) {
     while (r->running_count > 0) {
-        running_op op = r->running[0];
+        running_op *op = rp_runner_running(r, 0);
         bool done;
         int64_t done_ns = 0;
-        rp_err err = rp_fence_poll(&op.fence, &done, &done_ns);
+        rp_err err = rp_fence_poll(&op->fence, &done, &done_ns);
         if (err != RP_OK || !done) {
             return err;
         }
-        const int64_t paced_ns = pace_end(r, &op);
+        const int64_t paced_ns = pace_end(r, op);
         if (paced_ns > rp_clock_now_ns(r->at.clock)) {
             return RP_OK;
         }
         done_ns = done_ns > paced_ns ? done_ns : paced_ns;
-        rp_fence_release(&op.fence);
+        rp_fence_release(&op->fence);
+        r->running_first = (r->running_first + 1) % RP_RUNNER_DEPTH;
         r->running_count--;
-        memmove(r->running, r->running + 1, r->running_count * sizeof *r->running);
-        err = finish_op(r, &op, done_ns);
+        err = finish_op(r, op, done_ns);
         if (err != RP_OK) {
             return err;
         }

@@ -1,136 +1,188 @@
-/* Microbatches in flight, for checkpoints of schedules that do not flush. */
+/* Microbatches in flight, for checkpoints of schedules that do not flush. Such a schedule has one
+ * stage a node: held[0]. */
 #include <string.h>
 
 #include "agent/runner_own.h"
 
+/* One waiting microbatch: its tensors, each at its largest. */
 static size_t parcel_bytes(const rp_runner *r) {
-    return r->activation.crossing.sample_bytes * r->at.job->micro;
+    const rp_port_form *form = rp_port_in_form(r->held[0].in);
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < form->tensor_count; i++) {
+        bytes += form->sample_bytes[i];
+    }
+    return bytes * r->held[0].job->micro;
 }
 
-/* Parcels that the stage before has sent and no op here has taken. */
+/* Microbatches that the stage before has sent and no op here has taken. */
 static uint64_t waiting(const rp_runner *r) {
-    return r->at.in ? r->forwards_above - r->forwards : 0;
+    return r->held[0].in && r->held[0].job->stage > 0 ? r->forwards_above - r->forwards : 0;
 }
 
 /* The list has ended before the run: who goes on begins with empty pipes. */
 static bool is_drained(const rp_runner *r) {
     const uint64_t end = r->sched.shape.step_end;
-    return r->sched.step == end && end < r->at.job->steps;
+    return r->sched.step == end && end < r->held[0].job->steps;
 }
 
 static bool has_flight(const rp_runner *r) {
     return !is_drained(r) &&
-           (r->in_flight > 0 || waiting(r) > 0 || rp_stage_probe_waits(r->at.stage));
+           (r->in_flight > 0 || waiting(r) > 0 || rp_stage_probe_waits(r->held[0].stage));
+}
+
+static size_t stage_bytes(const rp_runner *r) {
+    return rp_stage_flight_bytes(r->held[0].stage);
 }
 
 size_t rp_runner_flight_bytes(const rp_runner *r) {
-    return has_flight(r) ? rp_stage_flight_bytes(r->at.stage) + waiting(r) * parcel_bytes(r) : 0;
+    const uint64_t parcels = waiting(r);
+    return has_flight(r) ? stage_bytes(r) + (parcels ? parcels * parcel_bytes(r) : 0) : 0;
 }
 
 uint64_t rp_runner_fill_step(const rp_runner *r) {
     return r->fill;
 }
 
-/* [first, first + count) of the waiting parcels, each with its parts at their largest. */
-static void move_parcels(rp_runner *r, size_t first, size_t count, const char *in, char *out) {
-    const rp_crossing *crossing = &r->activation.crossing;
-    size_t begin = 0;
-    for (uint32_t m = 0; m < r->activation.aside_count; m++) {
-        const rp_message *message = r->activation.aside[m];
-        for (uint32_t i = 0; i < crossing->count; i++) {
-            const size_t room =
-                rp_shape_count(&crossing->sample[i]) * r->at.job->micro * sizeof(float);
-            const size_t bytes = message->part[i].bytes < room ? message->part[i].bytes : room;
-            const size_t from = first > begin ? first - begin : 0;
-            const size_t end =
-                first + count > begin ? first + count - begin : 0; /* of what is asked for */
-            const size_t stop = end < bytes ? end : bytes;
-            if (from < stop && in) {
-                memcpy((char *)(uintptr_t)message->part[i].data + from, in + begin + from - first,
-                       stop - from);
-            } else if (from < stop) {
-                memcpy(out + begin + from - first, (const char *)message->part[i].data + from,
-                       stop - from);
-            }
-            begin += room;
+/* ---- waiting microbatches -------------------------------------------------------------------- */
+
+/* The next forward of a list; false: there is none. */
+static bool next_forward(const rp_runner *r, rp_sched_state *list, rp_op *op) {
+    while (r->held[0].job->method.kind->next(list, op)) {
+        if (op->kind == RP_OP_FORWARD) {
+            return true;
         }
     }
+    return false;
 }
 
-static rp_err move(rp_runner *r, size_t first, size_t count, const char *in, char *out) {
-    const size_t stage_bytes = rp_stage_flight_bytes(r->at.stage);
-    const size_t here = first < stage_bytes ? stage_bytes - first : 0;
-    const size_t of_stage = count < here ? count : here;
-    rp_err err = RP_OK;
-    if (of_stage > 0) {
-        RP_TRY(in ? rp_stage_flight_write(r->at.stage, first, of_stage, in)
-                  : rp_stage_flight_read(r->at.stage, first, of_stage, out));
+/* Where [first, first + count) of all bytes meets `bytes` of them at `begin`: copies that part. */
+static void copy_part(size_t first, size_t count, size_t begin, const void *from, size_t bytes,
+                      char *out) {
+    const size_t end = begin + bytes < first + count ? begin + bytes : first + count;
+    const size_t start = begin > first ? begin : first;
+    if (start < end) {
+        memcpy(out + start - first, (const char *)from + (start - begin), end - start);
     }
-    if (count > of_stage) {
-        move_parcels(r, first + of_stage - stage_bytes, count - of_stage, in ? in + of_stage : NULL,
-                     out ? out + of_stage : NULL);
-    }
-fail:
-    return err;
 }
+
+/* [first, first + count) of what the next `waiting` forwards need, as it lies in the pieces. */
+static rp_err read_waiting(rp_runner *r, size_t first, size_t count, char *out) {
+    const rp_port_form *form = rp_port_in_form(r->held[0].in);
+    const uint32_t micro = r->held[0].job->micro;
+    rp_sched_state list = r->sched;
+    rp_op op;
+    size_t begin = 0;
+    for (uint64_t m = 0; m < waiting(r) && next_forward(r, &list, &op); m++) {
+        const rp_port_want want = {.step = op.step, .samples = op.samples};
+        rp_pieces pieces;
+        bool ready;
+        rp_err err = rp_port_in_look(r->held[0].in, &want, &pieces, &ready);
+        if (err == RP_OK && !ready) {
+            err =
+                rp_fail(RP_ERR_FAULT, "of %llu microbatches that wait here number %llu is missing",
+                        (unsigned long long)waiting(r), (unsigned long long)m);
+        }
+        if (err != RP_OK) {
+            return err;
+        }
+        for (uint32_t i = 0; i < form->tensor_count; i++) {
+            for (uint32_t p = 0; p < pieces.count; p++) {
+                const rp_piece *piece = &pieces.piece[p];
+                const size_t skipped = piece->samples.first - op.samples.first;
+                copy_part(first, count, begin + skipped * form->sample_bytes[i], piece->part[i],
+                          piece->samples.count * form->sample_bytes[i], out);
+            }
+            begin += form->sample_bytes[i] * micro;
+        }
+    }
+    return RP_OK;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
 
 rp_err rp_runner_flight_read(rp_runner *r, size_t first, size_t count, void *out) {
+    const size_t own = stage_bytes(r);
+    const size_t here = first < own ? own - first : 0;
+    const size_t of_stage = count < here ? count : here;
     rp_err err = RP_OK;
-    if (first == 0 && r->at.in) {
-        RP_TRY(rp_inlet_put_aside(&r->activation));
+    if (first == 0) {
+        RP_TRY(rp_runner_receive(r));
+        if (waiting(r) > 0 && rp_port_in_pending(r->held[0].in) != waiting(r)) {
+            return rp_fail(RP_ERR_FAULT, "%u parcels wait here, %llu were sent",
+                           rp_port_in_pending(r->held[0].in), (unsigned long long)waiting(r));
+        }
     }
-    if (r->at.in && r->activation.aside_count != waiting(r)) {
-        return rp_fail(RP_ERR_FAULT, "%u parcels wait here, %llu were sent",
-                       r->activation.aside_count, (unsigned long long)waiting(r));
+    memset(out, 0, count); /* short microbatches leave gaps */
+    if (of_stage > 0) {
+        RP_TRY(rp_stage_flight_read(r->held[0].stage, first, of_stage, out));
     }
-    memset(out, 0, count); /* short parcels leave gaps */
-    RP_TRY(move(r, first, count, NULL, out));
+    if (count > of_stage) {
+        RP_TRY(read_waiting(r, first + of_stage - own, count - of_stage, (char *)out + of_stage));
+    }
 fail:
     return err;
 }
 
+/* ---- taking over ----------------------------------------------------------------------------- */
+
 rp_err rp_runner_flight_write(rp_runner *r, size_t first, size_t count, const void *bytes) {
-    rp_err err;
     const size_t left = r->flight_due - r->flight_got;
+    const size_t own = stage_bytes(r);
+    const size_t here = first < own ? own - first : 0;
+    const size_t of_stage = count < here ? count : here;
+    rp_err err = RP_OK;
     if (first != r->flight_got || count > left) {
         return rp_fail(RP_ERR_PEER,
                        "what was in flight has %zu bytes, %zu have come: [%zu, +%zu) is not next",
                        r->flight_due, r->flight_got, first, count);
     }
-    RP_TRY(move(r, first, count, bytes, NULL));
+    if (of_stage > 0) {
+        RP_TRY(rp_stage_flight_write(r->held[0].stage, first, of_stage, bytes));
+    }
+    if (count > of_stage) {
+        memcpy(r->restored + first + of_stage - own, (const char *)bytes + of_stage,
+               count - of_stage);
+    }
     r->flight_got += count;
 fail:
     return err;
 }
 
-/* Headers of the parcels that wait: the next forwards of this stage's list. */
-static void name_parcels(rp_runner *r) {
+/* The waiting microbatches as parcels of the next forwards, in memory of their own; it is written
+ * later. */
+static rp_err restore_waiting(rp_runner *r) {
+    const rp_port_form *form = rp_port_in_form(r->held[0].in);
+    const uint32_t micro = r->held[0].job->micro;
     rp_sched_state list = r->sched;
     rp_op op;
-    for (uint32_t m = 0; m < r->activation.aside_count;) {
-        if (!r->at.job->method.kind->next(&list, &op)) {
-            return;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(r->arena, waiting(r) * parcel_bytes(r), &r->restored));
+    char *at = r->restored;
+    for (uint64_t m = 0; m < waiting(r) && next_forward(r, &list, &op); m++) {
+        rp_parcel parcel = {
+            .step = op.step, .samples = op.samples, .part_count = form->tensor_count};
+        for (uint32_t i = 0; i < form->tensor_count; i++) {
+            parcel.part[i] = (rp_part){at, form->sample_bytes[i] * op.samples.count};
+            at += form->sample_bytes[i] * micro;
         }
-        if (op.kind != RP_OP_FORWARD) {
-            continue;
-        }
-        rp_message *message = r->activation.aside[m++];
-        message->header.kind = RP_KIND_ACTIVATION;
-        message->header.step = op.step;
-        message->header.first = op.samples.first;
-        message->header.count = op.samples.count;
-        for (uint32_t i = 0; i < message->part_count; i++) {
-            message->part[i].bytes = rp_shape_count(&r->activation.crossing.sample[i]) *
-                                     op.samples.count * sizeof(float);
+        err = rp_port_in_push(r->held[0].in, &parcel);
+        if (err != RP_OK) {
+            return err == RP_ERR_AGAIN ? rp_fail(RP_ERR_LIMIT,
+                                                 "%llu microbatches of a checkpoint can not wait "
+                                                 "here",
+                                                 (unsigned long long)waiting(r))
+                                       : err;
         }
     }
+fail:
+    return err;
 }
 
 rp_err rp_runner_resume(rp_runner *r, uint64_t fill, size_t bytes) {
-    const rp_job *job = r->at.job;
+    const rp_job *job = r->held[0].job;
     rp_op op;
     rp_err err = RP_OK;
-    if (r->active || fill > job->step_first || r->sched.step != job->step_first) {
+    if (r->active || fill > job->step_first || r->sched.step != job->step_first || r->restored) {
         return rp_fail(RP_ERR_PEER, "nothing in flight can be taken over now");
     }
     rp_runner_fill(r, fill);
@@ -140,14 +192,13 @@ rp_err rp_runner_resume(rp_runner *r, uint64_t fill, size_t bytes) {
         r->in_flight -= op.kind == RP_OP_BACKWARD;
     }
     rp_runner_count_above(r, job->step_first);
-    rp_stage_resume(r->at.stage, fill, job->step_first);
+    rp_stage_resume(r->held[0].stage, fill, job->step_first);
     if (rp_runner_flight_bytes(r) != bytes) {
         return rp_fail(RP_ERR_PEER, "the checkpoint holds %zu bytes in flight, due are %zu", bytes,
                        rp_runner_flight_bytes(r));
     }
-    if (r->at.in) {
-        RP_TRY(rp_inlet_restore(r->arena, &r->activation, (uint32_t)waiting(r), job->micro));
-        name_parcels(r);
+    if (waiting(r) > 0) {
+        RP_TRY(restore_waiting(r));
     }
     r->flight_due = bytes;
     r->flight_got = 0;

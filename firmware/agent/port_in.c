@@ -206,21 +206,15 @@ static void cut_piece(const rp_port_in *port, uint32_t index, uint64_t first, ui
     }
 }
 
-rp_err rp_port_in_gather(rp_port_in *port, const rp_port_want *want, rp_pieces *pieces,
-                         bool *ready) {
+rp_err rp_port_in_look(const rp_port_in *port, const rp_port_want *want, rp_pieces *pieces,
+                       bool *ready) {
     const uint64_t end = end_of(want->samples);
-    rp_err err;
     *ready = false;
     pieces->count = 0;
-    RP_TRY(check_waiting(port, want));
     for (uint64_t sample = want->samples.first; sample < end;) {
         const uint32_t i = find_sample(port, want, sample);
         if (i == port->options.pending_max) {
-            return is_passed_over(port, want)
-                       ? rp_fail(RP_ERR_PEER, "%s: sample %llu of step %llu was never sent",
-                                 port->options.name, (unsigned long long)sample,
-                                 (unsigned long long)want->step)
-                       : RP_OK;
+            return RP_OK;
         }
         if (pieces->count == RP_PORT_PIECES_MAX) {
             return rp_fail(RP_ERR_LIMIT, "%s: an op needs samples of more than %d parcels",
@@ -231,6 +225,20 @@ rp_err rp_port_in_gather(rp_port_in *port, const rp_port_want *want, rp_pieces *
         sample += piece->samples.count;
     }
     *ready = true;
+    return RP_OK;
+}
+
+rp_err rp_port_in_gather(rp_port_in *port, const rp_port_want *want, rp_pieces *pieces,
+                         bool *ready) {
+    rp_err err;
+    *ready = false;
+    RP_TRY(check_waiting(port, want));
+    RP_TRY(rp_port_in_look(port, want, pieces, ready));
+    if (!*ready && is_passed_over(port, want)) {
+        return rp_fail(RP_ERR_PEER, "%s: samples of [%u, +%u) of step %llu were never sent",
+                       port->options.name, want->samples.first, want->samples.count,
+                       (unsigned long long)want->step);
+    }
 fail:
     return err;
 }

@@ -1,22 +1,28 @@
-/* The runner executes one segment of a job on a stage: it asks the schedule for the next op, waits
- * until the op's inputs have come, gives it to the stage, and sends what comes out.
+/* The runner executes one segment of a job on the stages of one node: it asks the schedule for the
+ * next op, waits until the op's inputs have come, gives it to its stage, and sends what comes out.
  *
  * Never blocks: rp_runner_step() does what can be done now. At most RP_RUNNER_DEPTH ops are in the
- * device's queue. Messages on a link come in the order in which the ops need them, so each source
- * is a queue whose head must fit the next op; anything else is a fault of the peer.
+ * device's queue. What an op needs follows from the edges of its stage: inputs or activations for a
+ * forward, labels or gradients for a backward; each edge ends at a port (port_in.h, port_out.h).
  *
- * Parcels: INPUT and LABEL from the host's feed (one LABEL parcel a step, ahead of its inputs),
- * ACTIVATION from the stage before, GRADIENT from the stage behind. */
+ * Parcels: INPUT and LABEL from the host (one LABEL parcel a step, ahead of its inputs), ACTIVATION
+ * from the stage before, GRADIENT from the stage behind. */
 #ifndef RP_AGENT_RUNNER_H
 #define RP_AGENT_RUNNER_H
 
+#include "agent/port_out.h"
 #include "link/link.h"
 #include "stage/stage.h"
 
-enum { RP_RUNNER_DEPTH = 2, RP_TRACE_MAX = 512 };
+enum {
+    RP_RUNNER_DEPTH = 2,
+    RP_TRACE_MAX = 512,
+    RP_RUNNER_STAGES_MAX = 8,
+    RP_RUNNER_EDGES_MAX = 64
+};
 
-/* Parcels that a data link takes ahead of their ops, and labels that the last stage puts aside:
- * those of all steps in the ring, and some to come. */
+/* Parcels that a data link takes ahead of their ops: those of all steps in the ring, and some to
+ * come. */
 uint32_t rp_runner_window(const rp_job *job);
 
 /* One op in the trace, as it goes over the wire (little-endian, packed by hand). */
@@ -24,18 +30,35 @@ enum { RP_TRACE_BYTES = 40 };
 
 typedef struct rp_runner rp_runner;
 
+/* One edge of the plan, seen from this node. */
+typedef struct {
+    rp_Kind carries; /* INPUT, LABEL, ACTIVATION or GRADIENT */
+    bool outgoing;
+    uint32_t held;       /* index of the stage here that produces or consumes it */
+    rp_link *link;       /* NULL: the other end is a stage of this node, too */
+    uint32_t far_held;   /* then its index; such an edge is given once, as an outgoing one */
+    rp_port_share share; /* outgoing: samples that the far end consumes */
+    uint32_t window;     /* parcels: outgoing, in slots here; incoming, that may wait here */
+} rp_runner_edge;
+
+typedef struct {
+    const rp_job *job; /* of this stage; the node's jobs differ in their stage only */
+    rp_stage *stage;
+} rp_runner_held;
+
 typedef struct {
     rp_device *device;
-    rp_stage *stage;
-    const rp_job *job;
     const rp_clock *clock;
     rp_link *control; /* results, norms, trace */
-    rp_link *in;      /* from the stage before, NULL on the first */
-    rp_link *out;     /* to the stage behind, NULL on the last */
-    rp_link *feed;    /* from the host: first and last stage, else NULL */
-} rp_runner_links;
+    uint32_t held_count;
+    rp_runner_held held[RP_RUNNER_STAGES_MAX]; /* in the order of their stages */
+    uint32_t edge_count;
+    rp_runner_edge edge[RP_RUNNER_EDGES_MAX];
+} rp_runner_options;
 
-rp_err rp_runner_open(rp_arena *arena, const rp_runner_links *links, rp_runner **out) RP_MUST_CHECK;
+/* `options` is copied; what it points to is borrowed until close. errors MEMORY */
+rp_err rp_runner_open(rp_arena *arena, const rp_runner_options *options,
+                      rp_runner **out) RP_MUST_CHECK;
 /* Waits for the device and lets go of messages; the links may be closed after it. */
 void rp_runner_close(rp_runner **runner);
 

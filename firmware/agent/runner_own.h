@@ -1,32 +1,60 @@
-/* Inside of a runner; only for runner.c, labels.c, finished.c and flight.c. */
+/* Inside of a runner; only for runner.c, issue.c, edges.c, finished.c and flight.c. */
 #ifndef RP_AGENT_RUNNER_OWN_H
 #define RP_AGENT_RUNNER_OWN_H
 
-#include "agent/inlet.h"
-#include "agent/outlet.h"
 #include "agent/runner.h"
+
+/* One stage of this node. Ports that its edges do not need are NULL. */
+typedef struct {
+    const rp_job *job;
+    rp_stage *stage;
+    rp_port_in *in;       /* inputs or activations: what a forward reads */
+    rp_port_in *gradient; /* what a backward reads where there is a stage behind */
+    rp_port_in *label;    /* what the loss reads */
+    rp_port_out *forward, *backward;
+    char name[3][40]; /* of the ports that receive */
+    float *norms;
+} runner_stage;
+
+/* What a link brings; a message that its port has no room for waits as `head`. */
+typedef struct {
+    rp_link *link;
+    rp_message *head;
+} runner_source;
+
+/* Where an edge that comes over a link ends, or how one leaves. */
+typedef struct {
+    rp_Kind carries;
+    rp_link *link;
+    rp_port_in *port;
+    uint32_t source; /* of the port */
+    uint32_t stage;
+    rp_crossing crossing; /* outgoing: shapes for the wire */
+    rp_port_local local;
+} runner_edge;
 
 typedef struct {
     rp_op op;
+    runner_stage *stage;
     rp_fence fence;
     int64_t issued_ns;
-    rp_message *input; /* borrowed by the device until the fence */
-    rp_inlet *from;
-    rp_outlet_slot *output;
+    rp_port_in *from;   /* whose pieces the device reads until the fence; NULL: none */
+    rp_port_in *labels; /* of these, too */
+    rp_pieces input, target;
+    rp_port_slot *output;
     bool results; /* the step's losses are in the results memory */
     bool probe;   /* a probe's norms are in the probe memory */
     rp_stage_probe about;
-    bool norms; /* the step's norms are in the norms memory */
+    bool norms; /* the step's norms are in the norms memory of every stage here */
 } running_op;
 
 struct rp_runner {
     rp_arena *arena;
-    rp_runner_links at;
-    rp_outlet forward, backward;
-    rp_inlet activation, gradient, input;
-    rp_message **label; /* oldest first */
-    uint32_t label_count, label_max;
-    rp_message *feed_head; /* taken from the feed, not placed yet */
+    rp_runner_options at;
+    runner_stage *held; /* [at.held_count] */
+    runner_edge *edge;  /* [at.edge_count] */
+    runner_source *source;
+    uint32_t source_count;
 
     bool active, evaluating, ops_over;
     rp_sched_state sched;  /* behind `next` when there is one */
@@ -39,14 +67,14 @@ struct rp_runner {
     rp_op next;
     bool have_next;
 
-    running_op running[RP_RUNNER_DEPTH];
-    uint32_t running_count;
+    running_op running[RP_RUNNER_DEPTH]; /* in turn, the oldest at running_first */
+    uint32_t running_first, running_count;
     int64_t last_done_ns;
 
     bool waiting_verdict, have_verdict, skip;
     float grad_scale;
 
-    float *results, *norms, *probe;
+    float *results, *probe;
     double *sumsq;
 
     uint64_t fill;           /* where the pipes were filled: the step that sched began at */
@@ -55,6 +83,7 @@ struct rp_runner {
     uint64_t forwards;
     uint32_t in_flight;
     size_t flight_due, flight_got; /* bytes of a checkpoint's flight: all, and those that came */
+    char *restored;                /* its waiting microbatches, or NULL */
     rp_runner_facts facts;
     uint8_t *trace;
     uint32_t trace_count;
@@ -66,12 +95,21 @@ void rp_runner_fill(rp_runner *runner, uint64_t step);
 void rp_runner_count_above(rp_runner *runner, uint64_t pause);
 /* Samples of a step of the segment under way. */
 uint32_t rp_runner_step_samples(const rp_runner *runner, uint64_t step);
+rp_sched_shape rp_runner_eval_shape(const rp_runner *runner);
+/* `index` 0 is the oldest. */
+running_op *rp_runner_running(rp_runner *runner, uint32_t index);
 
-/* labels.c: takes what the feed has brought. */
-rp_err rp_runner_drain_feed(rp_runner *runner) RP_MUST_CHECK;
-/* The labels of the op's step, or NULL when they have not come yet. */
-rp_err rp_runner_find_target(rp_runner *runner, const rp_op *op, const void **target) RP_MUST_CHECK;
-void rp_runner_drop_label(rp_runner *runner, uint64_t step);
+/* edges.c: ports, and what moves between them and the links. */
+rp_err rp_runner_open_edges(rp_runner *runner) RP_MUST_CHECK;
+void rp_runner_close_edges(rp_runner *runner);
+void rp_runner_begin_edges(rp_runner *runner); /* a new segment */
+/* Every message that has come goes to its port, as far as there is room. errors PEER */
+rp_err rp_runner_receive(rp_runner *runner) RP_MUST_CHECK;
+rp_err rp_runner_send(rp_runner *runner) RP_MUST_CHECK;
+bool rp_runner_is_quiet(const rp_runner *runner); /* everything sent has been acknowledged */
+
+/* issue.c: asks for the next op and gives it to the device, when all it needs is there. */
+rp_err rp_runner_issue(rp_runner *runner) RP_MUST_CHECK;
 
 /* finished.c: takes finished ops out of running[], oldest first, and reports what they gave. */
 rp_err rp_runner_collect(rp_runner *runner) RP_MUST_CHECK;

@@ -23,19 +23,19 @@ typedef struct {
 } fixture;
 
 static void open_runner(fixture *f) {
-    const rp_device_options options = {.threads = 1};
+    const rp_device_options wanted = {.threads = 1};
     rp_node *root;
     rp_node *model;
     *f = (fixture){.clock = rp_clock_real()};
     rp_arena_init(&f->arena, "test", 0);
-    expect_ok(rp_device_open(&f->arena, &options, &f->device));
+    expect_ok(rp_device_open(&f->arena, &wanted, &f->device));
     expect_ok(rp_config_read_text(&f->arena, job_text, strlen(job_text), "job", &root));
     expect_ok(rp_config_read_text(&f->arena, model_text, strlen(model_text), "model", &model));
     expect_ok(rp_job_parse(&f->arena, root, model, &f->job));
     expect_ok(rp_stage_prepare(&f->arena, f->device, &f->job, &f->stage));
-    const rp_runner_links links = {
-        .device = f->device, .stage = f->stage, .job = &f->job, .clock = &f->clock};
-    expect_ok(rp_runner_open(&f->arena, &links, &f->runner));
+    const rp_runner_options options = {
+        .device = f->device, .clock = &f->clock, .held_count = 1, .held = {{&f->job, f->stage}}};
+    expect_ok(rp_runner_open(&f->arena, &options, &f->runner));
     f->count = rp_stage_flight_bytes(f->stage);
     assert_true(f->count > 8);
     expect_ok(RP_ARENA_NEW(&f->arena, f->count, &f->bytes));

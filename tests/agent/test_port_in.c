@@ -208,7 +208,7 @@ static void samples_that_never_come_are_a_fault(void **state) {
     const rp_parcel parcel = make_parcel(&f, 1, 7, 4, 4);
     expect_ok(rp_port_in_push(f.port, &parcel));
     expect_err(gather_fails(&f, 6, 0, 4), RP_ERR_PEER);
-    expect_message("sample 0 of step 6 was never sent");
+    expect_message("samples of [0, +4) of step 6 were never sent");
     close_port(&f);
 }
 

@@ -1,0 +1,258 @@
+/* The edges of this node: their ports are opened, messages of the links go to the ports that they
+ * are for, and parcels leave over links. */
+#include <stdio.h>
+
+#include "agent/runner_own.h"
+
+/* ---- what one sample has --------------------------------------------------------------------- */
+
+static rp_port_form form_of(const rp_crossing *crossing) {
+    rp_port_form form = {.tensor_count = crossing->count};
+    for (uint32_t i = 0; i < crossing->count; i++) {
+        form.sample_bytes[i] = rp_shape_count(&crossing->sample[i]) * sizeof(float);
+    }
+    return form;
+}
+
+static rp_crossing crossing_of(const runner_stage *held, rp_Kind carries, bool outgoing) {
+    const rp_layout *layout = rp_stage_layout(held->stage);
+    switch (carries) {
+    case RP_KIND_LABEL: {
+        const uint32_t width = held->job->loss->class_target ? 1 : held->job->target_width;
+        return (rp_crossing){
+            .count = 1, .sample = {rp_shape_1(width)}, .sample_bytes = width * sizeof(float)};
+    }
+    case RP_KIND_GRADIENT: /* comes through the upper boundary, leaves through the lower */
+        return rp_layout_crossing(layout, !outgoing, true);
+    default:
+        return rp_layout_crossing(layout, outgoing, false);
+    }
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static rp_port_in **port_of(runner_stage *held, rp_Kind carries) {
+    switch (carries) {
+    case RP_KIND_LABEL:
+        return &held->label;
+    case RP_KIND_GRADIENT:
+        return &held->gradient;
+    default:
+        return &held->in;
+    }
+}
+
+/* An edge of this node that ends in the port for `carries` of stage `held`. */
+static bool ends_in(const rp_runner_edge *edge, uint32_t held, rp_port_in *const *port,
+                    runner_stage *stage) {
+    const uint32_t end = edge->outgoing ? edge->far_held : edge->held;
+    const bool arrives = !edge->outgoing || !edge->link;
+    return arrives && end == held && port_of(stage, edge->carries) == port;
+}
+
+static rp_err open_port_in(rp_runner *r, uint32_t held, rp_Kind carries, const char *what,
+                           char *name, size_t name_bytes) {
+    runner_stage *stage = &r->held[held];
+    rp_port_in **port = port_of(stage, carries);
+    rp_port_in_options options = {.name = name};
+    const rp_crossing crossing = crossing_of(stage, carries, false);
+    (void)snprintf(name, name_bytes, "%s of stage %u", what, stage->job->stage);
+    options.form = form_of(&crossing);
+    for (uint32_t e = 0; e < r->at.edge_count; e++) {
+        if (ends_in(&r->at.edge[e], held, port, stage)) {
+            r->edge[e].source = options.source_count++;
+            options.pending_max += r->at.edge[e].window;
+        }
+    }
+    if (options.source_count == 0 || options.form.tensor_count == 0) {
+        return RP_OK; /* nothing comes */
+    }
+    return rp_port_in_open(r->arena, &options, port);
+}
+
+static void free_part(void *owner, void *memory) {
+    rp_message *message = memory;
+    rp_link_release(owner, &message);
+}
+
+/* One parcel with its shapes. */
+static rp_err send_over_link(void *context, const rp_parcel *parcel, void (*done)(void *slot),
+                             void *slot) {
+    const runner_edge *edge = context;
+    rp_Header header = rp_Header_init_zero;
+    header.kind = edge->carries;
+    header.step = parcel->step;
+    header.first = parcel->samples.first;
+    header.count = parcel->samples.count;
+    header.stage = edge->stage;
+    header.code = parcel->evaluating;
+    for (uint32_t i = 0; i < edge->crossing.count; i++) {
+        const rp_shape shape = rp_shape_batch(header.count, &edge->crossing.sample[i]);
+        rp_frame_add_shape(&header, &shape);
+    }
+    return rp_link_send(edge->link, &header, parcel->part, parcel->part_count, false, done, slot);
+}
+
+static rp_err open_port_out(rp_runner *r, uint32_t held, rp_Kind carries, rp_port_out **out) {
+    runner_stage *stage = &r->held[held];
+    const rp_crossing crossing = crossing_of(stage, carries, true);
+    rp_port_out_options options = {
+        .form = form_of(&crossing), .micro = stage->job->micro, .slot_count = 1};
+    for (uint32_t e = 0; e < r->at.edge_count; e++) {
+        const rp_runner_edge *at = &r->at.edge[e];
+        runner_edge *edge = &r->edge[e];
+        if (!at->outgoing || at->held != held || at->carries != carries) {
+            continue;
+        }
+        RP_ASSERT(options.edge_count < RP_PORT_EDGES_MAX);
+        edge->crossing = crossing;
+        edge->stage = stage->job->stage;
+        if (!at->link) {
+            runner_stage *far = &r->held[at->far_held];
+            edge->local = (rp_port_local){.port = *port_of(far, carries), .source = edge->source};
+        }
+        options.edge[options.edge_count++] =
+            (rp_port_edge){at->share, at->link ? send_over_link : rp_port_local_send,
+                           at->link ? (void *)edge : (void *)&edge->local};
+        options.slot_count = at->window > options.slot_count ? at->window : options.slot_count;
+    }
+    return rp_port_out_open(r->arena, &options, out);
+}
+
+/* Links that bring parcels, each once. */
+static void find_sources(rp_runner *r) {
+    for (uint32_t e = 0; e < r->at.edge_count; e++) {
+        const rp_runner_edge *at = &r->at.edge[e];
+        uint32_t s = 0;
+        while (s < r->source_count && r->source[s].link != at->link) {
+            s++;
+        }
+        if (!at->outgoing && s == r->source_count) {
+            r->source[r->source_count++].link = at->link;
+        }
+        r->edge[e].carries = at->carries;
+        r->edge[e].link = at->link;
+    }
+}
+
+rp_err rp_runner_open_edges(rp_runner *r) {
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(r->arena, r->at.edge_count + 1, &r->edge));
+    RP_TRY(RP_ARENA_NEW(r->arena, r->at.edge_count + 1, &r->source));
+    find_sources(r);
+    for (uint32_t h = 0; h < r->at.held_count; h++) {
+        runner_stage *held = &r->held[h];
+        RP_TRY(open_port_in(r, h, RP_KIND_ACTIVATION, "activations", held->name[0],
+                            sizeof held->name[0]));
+        RP_TRY(
+            open_port_in(r, h, RP_KIND_GRADIENT, "gradients", held->name[1], sizeof held->name[1]));
+        RP_TRY(open_port_in(r, h, RP_KIND_LABEL, "labels", held->name[2], sizeof held->name[2]));
+    }
+    for (uint32_t h = 0; h < r->at.held_count; h++) {
+        RP_TRY(open_port_out(r, h, RP_KIND_ACTIVATION, &r->held[h].forward));
+        RP_TRY(open_port_out(r, h, RP_KIND_GRADIENT, &r->held[h].backward));
+    }
+    for (uint32_t e = 0; e < r->at.edge_count; e++) {
+        const rp_runner_edge *at = &r->at.edge[e];
+        r->edge[e].port = at->outgoing ? NULL : *port_of(&r->held[at->held], at->carries);
+    }
+fail:
+    return err;
+}
+
+void rp_runner_close_edges(rp_runner *r) {
+    for (uint32_t h = 0; h < r->at.held_count; h++) {
+        rp_port_in_close(&r->held[h].in);
+        rp_port_in_close(&r->held[h].gradient);
+        rp_port_in_close(&r->held[h].label);
+    }
+    for (uint32_t s = 0; s < r->source_count; s++) {
+        if (r->source[s].head) {
+            rp_link_release(r->source[s].link, &r->source[s].head);
+        }
+    }
+}
+
+void rp_runner_begin_edges(rp_runner *r) {
+    for (uint32_t h = 0; h < r->at.held_count; h++) {
+        rp_port_in *const port[] = {r->held[h].in, r->held[h].gradient, r->held[h].label};
+        for (uint32_t p = 0; p < 3; p++) {
+            if (port[p]) {
+                rp_port_in_begin(port[p]);
+            }
+        }
+    }
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static runner_edge *edge_of(rp_runner *r, const rp_link *link, rp_Kind carries) {
+    for (uint32_t e = 0; e < r->at.edge_count; e++) {
+        runner_edge *edge = &r->edge[e];
+        if (edge->port && edge->link == link && edge->carries == carries) {
+            return edge;
+        }
+    }
+    return NULL;
+}
+
+/* AGAIN: the port has no room. */
+static rp_err deliver(rp_runner *r, const runner_source *source) {
+    const rp_Header *header = &source->head->header;
+    runner_edge *edge = edge_of(r, source->link, header->kind);
+    if (!edge) {
+        return rp_fail(RP_ERR_PEER, "a parcel of kind %d came over an edge that carries none",
+                       (int)header->kind);
+    }
+    rp_parcel parcel = {.step = header->step,
+                        .samples = {header->first, header->count},
+                        .evaluating = header->code != 0,
+                        .source = edge->source,
+                        .part_count = source->head->part_count,
+                        .release = free_part,
+                        .owner = source->link,
+                        .memory = source->head};
+    for (uint32_t i = 0; i < parcel.part_count; i++) {
+        parcel.part[i] = source->head->part[i];
+    }
+    return rp_port_in_push(edge->port, &parcel);
+}
+
+rp_err rp_runner_receive(rp_runner *r) {
+    for (uint32_t s = 0; s < r->source_count; s++) {
+        runner_source *source = &r->source[s];
+        rp_err err = RP_OK;
+        while (err == RP_OK) {
+            err = source->head ? RP_OK : rp_link_recv(source->link, &source->head);
+            if (err == RP_OK) {
+                err = deliver(r, source);
+            }
+            if (err == RP_OK) {
+                source->head = NULL;
+            }
+        }
+        if (err != RP_ERR_AGAIN) {
+            return err;
+        }
+    }
+    return RP_OK;
+}
+
+rp_err rp_runner_send(rp_runner *r) {
+    rp_err err = RP_OK;
+    for (uint32_t h = 0; h < r->at.held_count; h++) {
+        RP_TRY(rp_port_out_send(r->held[h].forward));
+        RP_TRY(rp_port_out_send(r->held[h].backward));
+    }
+fail:
+    return err;
+}
+
+bool rp_runner_is_quiet(const rp_runner *r) {
+    bool quiet = true;
+    for (uint32_t h = 0; h < r->at.held_count; h++) {
+        quiet = quiet && rp_port_out_is_quiet(r->held[h].forward) &&
+                rp_port_out_is_quiet(r->held[h].backward);
+    }
+    return quiet;
+}

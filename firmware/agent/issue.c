@@ -1,0 +1,288 @@
+/* Giving ops to the device: the next op of the schedule, as soon as all that it needs is there. */
+#include "agent/runner_own.h"
+
+static runner_stage *stage_of(rp_runner *r, const rp_op *op) {
+    (void)op;
+    return &r->held[0];
+}
+
+/* ---- ops in the device's queue --------------------------------------------------------------- */
+
+/* The place of the next op; it counts as running once it is committed. */
+static running_op *next_place(rp_runner *r) {
+    running_op *op = rp_runner_running(r, r->running_count);
+    op->op = r->next;
+    op->stage = stage_of(r, &r->next);
+    op->from = op->labels = NULL;
+    op->input.count = op->target.count = 0;
+    op->output = NULL;
+    op->results = op->probe = op->norms = false;
+    return op;
+}
+
+static rp_err commit(rp_runner *r, running_op *op) {
+    op->issued_ns = rp_clock_now_ns(r->at.clock);
+    rp_err err = rp_device_fence(r->at.device, &op->fence);
+    if (err == RP_OK) {
+        r->running_count++;
+        r->have_next = false;
+        r->at_update = op->op.kind == RP_OP_UPDATE;
+    }
+    return err;
+}
+
+/* ---- what an op reads and writes ------------------------------------------------------------- */
+
+/* No port: the op needs nothing here. */
+static rp_err gather(rp_runner *r, rp_port_in *port, rp_pieces *pieces, bool *ready) {
+    const rp_port_want want = {r->evaluating, r->next.step, r->next.samples};
+    bool covered = true;
+    rp_err err = port ? rp_port_in_gather(port, &want, pieces, &covered) : RP_OK;
+    *ready = *ready && covered;
+    return err;
+}
+
+static void take(rp_port_in *port, const rp_pieces *pieces) {
+    if (port) {
+        rp_port_in_take(port, pieces);
+    }
+}
+
+static void take_output(rp_runner *r, running_op *op, rp_port_out *port, void **to) {
+    op->output =
+        rp_port_out_take(port, &op->op, r->evaluating, rp_runner_step_samples(r, op->op.step));
+    if (op->output) {
+        rp_port_out_parts(port, op->output, to);
+    }
+}
+
+/* Addresses for the stage, which takes an op's samples from one place. */
+static rp_err find_parts(const rp_pieces *pieces, const void **from) {
+    if (pieces->count > 1) {
+        return rp_fail(RP_ERR_LIMIT, "an op's samples came in %u parcels, a stage takes one",
+                       pieces->count);
+    }
+    for (uint32_t i = 0; pieces->count > 0 && i < RP_CUT_TENSORS_MAX; i++) {
+        from[i] = pieces->piece[0].part[i];
+    }
+    return RP_OK;
+}
+
+/* ---- forward --------------------------------------------------------------------------------- */
+
+static rp_err run_forward(rp_runner *r, running_op *op) {
+    const void *from[RP_CUT_TENSORS_MAX] = {NULL};
+    const void *target[RP_CUT_TENSORS_MAX] = {NULL};
+    void *to[RP_CUT_TENSORS_MAX] = {NULL};
+    rp_stage *stage = op->stage->stage;
+    rp_err err;
+    RP_TRY(find_parts(&op->input, from));
+    RP_TRY(find_parts(&op->target, target));
+    take_output(r, op, op->stage->forward, to);
+    RP_TRY(r->evaluating ? rp_stage_forward_only(stage, &op->op, from, to, r->eval_training)
+                         : rp_stage_forward(stage, &op->op, from, to));
+    if (op->labels) {
+        RP_TRY(
+            rp_stage_evaluate(stage, &op->op, rp_runner_step_samples(r, op->op.step), target[0]));
+    } else if (r->evaluating) {
+        rp_stage_forget(stage, &op->op);
+    } else {
+        r->forwards++;
+        r->in_flight++;
+        r->facts.in_flight_max =
+            r->in_flight > r->facts.in_flight_max ? r->in_flight : r->facts.in_flight_max;
+    }
+fail:
+    return err;
+}
+
+static rp_err try_forward(rp_runner *r) {
+    running_op *op = next_place(r);
+    runner_stage *s = op->stage;
+    bool ready = true;
+    rp_err err = RP_OK;
+    op->from = s->in;
+    op->labels = r->evaluating && !r->eval_training ? s->label : NULL;
+    RP_TRY(gather(r, op->from, &op->input, &ready));
+    RP_TRY(gather(r, op->labels, &op->target, &ready));
+    if (!ready || !rp_port_out_has_room(s->forward) ||
+        (!r->evaluating && rp_stage_trust_missing(s->stage, &r->next))) {
+        return RP_OK;
+    }
+    take(op->from, &op->input);
+    take(op->labels, &op->target);
+    RP_TRY(run_forward(r, op));
+    RP_TRY(commit(r, op));
+fail:
+    return err;
+}
+
+/* ---- backward -------------------------------------------------------------------------------- */
+
+static bool probe_is_read(rp_runner *r) {
+    for (uint32_t i = 0; i < r->running_count; i++) {
+        if (rp_runner_running(r, i)->probe) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static rp_err read_probe(rp_runner *r, running_op *op) {
+    rp_err err = RP_OK;
+    op->probe = rp_stage_probe_done(op->stage->stage);
+    if (op->probe) {
+        err = rp_stage_probe_read(op->stage->stage, r->probe, &op->about);
+    }
+    return err;
+}
+
+static rp_err run_backward(rp_runner *r, running_op *op) {
+    const void *from[RP_CUT_TENSORS_MAX] = {NULL};
+    void *to[RP_CUT_TENSORS_MAX] = {NULL};
+    rp_err err;
+    RP_TRY(find_parts(op->labels ? &op->target : &op->input, from));
+    if (op->op.kind != RP_OP_BACKWARD_WEIGHT) {
+        take_output(r, op, op->stage->backward, to);
+    }
+    RP_TRY(rp_stage_backward(op->stage->stage, &op->op, from, to));
+    RP_TRY(read_probe(r, op));
+    r->in_flight -= op->op.kind != RP_OP_BACKWARD_WEIGHT;
+    r->facts.microbatches += op->op.kind != RP_OP_BACKWARD_INPUT;
+fail:
+    return err;
+}
+
+static rp_err try_backward(rp_runner *r) {
+    /* reports of a probe must never find the control link full, and its memory is there once */
+    if (!rp_runner_may_report(r) || probe_is_read(r)) {
+        return RP_OK;
+    }
+    running_op *op = next_place(r);
+    runner_stage *s = op->stage;
+    bool ready = true;
+    rp_err err = RP_OK;
+    if (r->next.kind != RP_OP_BACKWARD_WEIGHT) {
+        op->from = s->gradient;
+        op->labels = s->label;
+        RP_TRY(gather(r, op->from, &op->input, &ready));
+        RP_TRY(gather(r, op->labels, &op->target, &ready));
+        ready = ready && rp_port_out_has_room(s->backward);
+    }
+    if (!ready) {
+        return RP_OK;
+    }
+    take(op->from, &op->input);
+    take(op->labels, &op->target);
+    RP_TRY(run_backward(r, op));
+    RP_TRY(commit(r, op));
+fail:
+    return err;
+}
+
+/* ---- update ---------------------------------------------------------------------------------- */
+
+static bool asks_for_verdict(const rp_runner *r) {
+    const rp_job *job = r->held[0].job;
+    return !r->evaluating &&
+           rp_verdict_of(&job->method, &job->optim, job->guard) != RP_VERDICT_NONE;
+}
+
+/* Results and norms of the step, of every stage here. */
+static rp_err read_step(rp_runner *r, running_op *op, bool norms) {
+    rp_err err = RP_OK;
+    for (uint32_t h = 0; h < r->at.held_count; h++) {
+        const runner_stage *s = &r->held[h];
+        if (s->label && !(r->evaluating && r->eval_training)) {
+            RP_TRY(rp_stage_results(s->stage, r->results, rp_runner_step_samples(r, op->op.step)));
+            op->results = true;
+        }
+        if (norms) {
+            RP_TRY(rp_stage_norms(s->stage, s->norms));
+            op->norms = true;
+        }
+    }
+fail:
+    return err;
+}
+
+/* An update: with a verdict to wait for, first the norms go out, then the update runs as told. */
+static rp_err try_update(rp_runner *r) {
+    const bool ask = asks_for_verdict(r);
+    const bool first_half = !r->waiting_verdict;
+    rp_err err = RP_OK;
+    running_op *op = next_place(r);
+    if ((r->waiting_verdict && !r->have_verdict) || !rp_runner_may_report(r) ||
+        (rp_stage_probe_waits(op->stage->stage) && probe_is_read(r))) {
+        return RP_OK;
+    }
+    if (first_half) {
+        RP_TRY(read_step(r, op, ask));
+    }
+    if (ask && first_half) {
+        r->waiting_verdict = true;
+        RP_TRY(commit(r, op));
+        r->have_next = true; /* the second half is still to come */
+        return RP_OK;
+    }
+    if (!r->evaluating) {
+        RP_TRY(
+            rp_stage_update(op->stage->stage, &op->op, ask ? r->grad_scale : 1.0f, ask && r->skip));
+        RP_TRY(read_probe(r, op));
+        r->facts.skipped += ask && r->skip;
+    }
+    r->waiting_verdict = r->have_verdict = false;
+    RP_TRY(commit(r, op));
+fail:
+    return err;
+}
+
+/* ---- the next op ----------------------------------------------------------------------------- */
+
+/* Forwards step by step; behind the last microbatch of a step an UPDATE collects its results. */
+static bool next_eval(rp_runner *r, rp_op *op) {
+    rp_sched_shape shape = rp_runner_eval_shape(r);
+    if (r->eval_step == rp_sched_epoch_steps(&shape)) {
+        return false;
+    }
+    *op = (rp_op){.kind = RP_OP_FORWARD, .step = r->eval_step, .micro = r->eval_micro};
+    if (r->eval_micro == rp_sched_micro_count(&shape, r->eval_step)) {
+        op->kind = RP_OP_UPDATE;
+        r->eval_micro = 0;
+        r->eval_step++;
+        return true;
+    }
+    op->samples = rp_sched_micro_range(&shape, r->eval_step, r->eval_micro++);
+    return true;
+}
+
+static bool next_training(rp_runner *r) {
+    if (r->at_update && r->sched.step == r->pause) {
+        return false;
+    }
+    r->before = r->sched;
+    return r->held[0].job->method.kind->next(&r->sched, &r->next);
+}
+
+rp_err rp_runner_issue(rp_runner *r) {
+    if (!r->have_next && !r->ops_over) {
+        r->have_next = r->evaluating ? next_eval(r, &r->next) : next_training(r);
+        r->ops_over = !r->have_next;
+    }
+    if (!r->have_next || r->running_count == RP_RUNNER_DEPTH) {
+        return RP_OK;
+    }
+    switch (r->next.kind) {
+    case RP_OP_FORWARD:
+        return try_forward(r);
+    case RP_OP_BACKWARD:
+    case RP_OP_BACKWARD_INPUT:
+    case RP_OP_BACKWARD_WEIGHT:
+        return try_backward(r);
+    case RP_OP_UPDATE:
+        return try_update(r);
+    default:
+        return rp_fail(RP_ERR_USAGE, "schedule %s asks for op %d, which no stage can do",
+                       r->held[0].job->method.kind->name, (int)r->next.kind);
+    }
+}
