@@ -195,6 +195,10 @@ rp_err rp_method_parse(rp_node *parent, uint32_t stages, rp_method *out) {
     RP_TRY(find_kind(parent, &map, out));
     RP_TRY(read_weights(map, out));
     RP_TRY(read_average(map, out));
+    out->chunks = out->kind->interleaves ? 2 : 1;
+    if (out->kind->interleaves) {
+        RP_TRY(rp_node_u32(map, "chunks", 2, RP_CHUNKS_MAX, &out->chunks));
+    }
     if (!out->kind->flushed) {
         RP_TRY(read_advance(map, stages, out));
         RP_TRY(rp_node_bool(map, "drain", &out->drain));
@@ -221,6 +225,7 @@ void rp_method_order(const rp_method *method, rp_sched_shape *shape) {
         method->weights == RP_WEIGHTS_DOUBLE || method->kind->weights == RP_WEIGHTS_DOUBLE;
     shape->advance = method->advance;
     shape->drain = method->drain;
+    shape->chunks = method->chunks;
     shape->steps_open = doubled ? 2 : 0;
     if (method->kind->average != RP_AVERAGE_NONE && method->weights == RP_WEIGHTS_CURRENT) {
         shape->steps_open = rp_method_replicas(method, shape->stages, shape->stage);

@@ -13,13 +13,14 @@
  *   evaluate: centre mean latest                 ea-pipe, avgpipe: the model that is evaluated
  *   advance: 1                           forwards more per hop, where links are slow
  *   advance: auto                        as many as the host finds that the links need
- *   drain: true                          empty pipes at every epoch's end */
+ *   drain: true                          empty pipes at every epoch's end
+ *   chunks: 2                            interleaved-1f1b: stages that a board holds */
 #ifndef RP_SCHED_METHOD_H
 #define RP_SCHED_METHOD_H
 
 #include "sched/sched.h"
 
-enum { RP_REPLICAS_MAX = 16, RP_ADVANCE_MAX = 4 };
+enum { RP_REPLICAS_MAX = 16, RP_ADVANCE_MAX = 4, RP_CHUNKS_MAX = 16 };
 
 /* How far PipeOptim predicts (METHODS 5). */
 typedef enum {
@@ -49,6 +50,7 @@ typedef struct {
     bool lean;         /* stage k holds D - k replicas instead of `replicas` */
     rp_evaluate evaluate;
     uint32_t advance;
+    uint32_t chunks; /* stages that a node holds */
     bool drain;
     bool advance_auto, replicas_given, alpha_given; /* what the file leaves to us */
 } rp_method;
@@ -65,7 +67,7 @@ void rp_method_set_advance(rp_method *method, uint32_t stages, uint32_t advance)
 uint32_t rp_method_replicas(const rp_method *method, uint32_t stages, uint32_t stage);
 /* Is what an op sees moved ahead by the optimiser? */
 bool rp_method_predicts(const rp_method *method);
-/* Fills advance, steps_open and drain of a shape whose stage is set. */
+/* Fills advance, steps_open, drain and chunks of a shape whose stage is set. */
 void rp_method_order(const rp_method *method, rp_sched_shape *shape);
 
 /* Everything that a checkpoint's bytes and numbers depend on, as one line of text. */

@@ -27,8 +27,19 @@ typedef struct {
     uint32_t first, count;
 } rp_range;
 
+/* What a node does with a stage that it holds. Zero is the usual case: all of it. */
+typedef enum {
+    RP_ROLE_BOTH,     /* forward, backward and update */
+    RP_ROLE_FORWARD,  /* forward only: what backward needs is sent to another node */
+    RP_ROLE_BACKWARD, /* backward and update */
+    RP_ROLE_AVERAGE,  /* keeps an average of the weights of others */
+    RP_ROLES
+} rp_role;
+
 typedef struct {
     rp_op_kind kind;
+    uint32_t stage;   /* of the model: a node may hold several */
+    rp_role role;     /* in which the node holds the stage */
     uint64_t step;    /* optimiser step, from 0 over the whole run */
     rp_range samples; /* of an update: all of its step */
     uint32_t micro;   /* index of the range within its step */
@@ -37,8 +48,13 @@ typedef struct {
 /* "F", "B" (both kinds of backward), "W", "U", as in the drawings. */
 const char *rp_op_letter(rp_op_kind kind);
 
+/* `stages` of the model, and the one that is asked about. A node holds `chunks` of them: of D
+ * nodes, node k holds the stages k, k + D, k + 2 D ..; with one chunk a node is a stage. A list of
+ * ops is that of the node which holds `stage`. */
 typedef struct {
     uint32_t stages, stage;
+    uint32_t chunks;               /* 0 = 1 */
+    double share[2];               /* of every step's samples, [first, end); both 0 = all of them */
     uint64_t step_first, step_end; /* [first, end): a resumed run begins in the middle */
     uint64_t epoch_samples;        /* samples of one epoch; its last step may be short */
     uint32_t batch, micro;         /* samples a step, samples a microbatch at most */
@@ -48,13 +64,21 @@ typedef struct {
     bool drain;          /* unflushed: empty pipes at every epoch's end */
 } rp_sched_shape;
 
-/* Forwards that a stage may have open: D - k, and `advance` more for every hop behind it (1F1B;
- * AvgPipe's figure is advance 1: 2 (D - 1 - k) + 1). */
+/* For the kinds: 1F1B's definition of its order. Forwards that a stage may have open: D - k, and
+ * `advance` more for every hop behind it (AvgPipe's figure is advance 1: 2 (D - 1 - k) + 1). Memory
+ * and windows are counted in the list itself, rp_sched_in_flight(). */
 uint32_t rp_sched_in_flight_max(const rp_sched_shape *shape);
 uint64_t rp_sched_epoch_steps(const rp_sched_shape *shape); /* ceil(samples / batch) */
 uint32_t rp_sched_step_samples(const rp_sched_shape *shape, uint64_t step); /* batch, or the rest */
+/* The samples of a step of so many that belong to a share. Shares that meet at a number meet at a
+ * sample: nothing is left out, nothing comes twice. */
+rp_range rp_sched_share(const double share[2], uint32_t step_samples);
+/* Microbatches of the shape's share of a step. */
 uint32_t rp_sched_micro_count(const rp_sched_shape *shape, uint64_t step);
 rp_range rp_sched_micro_range(const rp_sched_shape *shape, uint64_t step, uint32_t micro);
+
+uint32_t rp_sched_nodes(const rp_sched_shape *shape);
+uint32_t rp_sched_node(const rp_sched_shape *shape); /* that holds `stage` */
 
 /* Counters only; zeroed at the start but for `shape`. Copying it copies the schedule's position. */
 typedef struct {
@@ -88,6 +112,7 @@ typedef struct {
     bool flushed;        /* every step ends with empty pipes and one weight version */
     bool split_backward; /* issues BACKWARD_INPUT and BACKWARD_WEIGHT */
     bool accumulates;    /* unflushed, and made for several microbatches a step */
+    bool interleaves;    /* a node may hold several chunks */
     rp_weights_rule weights;
     rp_average_rule average;
     bool (*next)(rp_sched_state *state, rp_op *op); /* false: the run is over */
@@ -95,6 +120,9 @@ typedef struct {
 
 extern const rp_sched_kind *const rp_sched_kinds[];
 const rp_sched_kind *rp_sched_find(const char *name);
+
+/* The next op of the shape's own stage: the node's list without its other stages. */
+bool rp_sched_next_of_stage(const rp_sched_kind *kind, rp_sched_state *state, rp_op *op);
 
 /* At the first op: state->shape set, step = step_first. A shape with a zero size, or a stage
  * outside of the ring, is a programmer's mistake. */
@@ -111,6 +139,10 @@ rp_op rp_sched_end_step(rp_sched_state *state);
 bool rp_sched_next_unflushed(rp_sched_state *state, rp_op *op);
 
 /* ---- looking ahead --------------------------------------------------------------------------- */
+
+/* Microbatches that the shape's stage has in flight at most, counted in its list: what a forward
+ * has saved and no (input) backward has taken. 0 for a list without ops. */
+uint32_t rp_sched_in_flight(const rp_sched_kind *kind, const rp_sched_shape *shape);
 
 /* Own updates between a forward and its backward: walks the list on from behind the forward. With
  * replicas r only every r-th update counts, those of the forward's own replica. */
@@ -131,54 +163,5 @@ uint32_t rp_sched_gap_at(const rp_sched_kind *kind, const rp_sched_shape *shape,
  * errors MEMORY */
 rp_err rp_sched_round_trip(const rp_sched_kind *kind, const rp_sched_shape *shape,
                            uint32_t *from_forward, uint32_t *from_backward) RP_MUST_CHECK;
-
-/* ---- replay ---------------------------------------------------------------------------------- */
-
-/* Costs in any one unit; per stage arrays of `stages` entries. send[k]: from stage k to either
- * neighbour, overlapping compute; one parcel at a time in each direction. delay[k]: how long what
- * is sent is on its way besides, while the link takes the next one. A NULL array: forward 1,
- * backward 1 (input and weight 1/2 each), update 0, send 0, delay 0. Costs are per full microbatch
- * and scaled by count / micro, except an update's and a delay. */
-typedef struct {
-    const double *forward, *backward_input, *backward_weight, *update, *send, *delay;
-} rp_sched_costs;
-
-typedef struct {
-    uint32_t stage;
-    rp_op op;
-    double start, end;
-} rp_sched_slot;
-
-typedef struct {
-    uint32_t in_flight_max;   /* forwards not yet followed by their (input) backward */
-    uint32_t weight_debt_max; /* input gradients whose weight gradient is still to come */
-    uint32_t stash_max;       /* both together: what was saved by forward and is still needed */
-    uint32_t gap_max;         /* own updates between forward and backward of a microbatch */
-    uint32_t versions_max;    /* weight versions alive when forward's are kept for backward */
-    double busy, end;
-} rp_sched_stage_facts;
-
-typedef struct {
-    double makespan;
-    double bubble; /* 1 - sum of busy / (stages * makespan) */
-    rp_sched_stage_facts *stage;
-} rp_sched_facts;
-
-/* Runs all stages against each other. shape->stage is ignored, `costs` may be NULL, out->stage lies
- * in `arena`. `visit` (may be NULL) sees every op in order of its start.
- *
- * A forward waits for the activations of all of its samples from the stage before, a backward for
- * its own forward and the gradients of all of its samples from the stage after, a weight gradient
- * for its input gradient. Ranges are matched by sample: stages may cut a step differently. A stash
- * of which the middle was taken counts as two.
- *
- * source  METHODS 10: compute and serial, duplex links; gives (M+D-1)(tF+tB) for GPipe
- * errors  FAULT on deadlock, naming each stage's waiting op, and when a stage leaves work behind;
- *         MEMORY
- */
-rp_err rp_sched_replay(rp_arena *arena, const rp_sched_kind *kind, const rp_sched_shape *shape,
-                       const rp_sched_costs *costs,
-                       void (*visit)(void *context, const rp_sched_slot *slot), void *context,
-                       rp_sched_facts *out) RP_MUST_CHECK;
 
 #endif

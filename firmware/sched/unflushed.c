@@ -1,7 +1,7 @@
 /* The order that all schedules without a flush share, and what can be told from it ahead. */
 #include <string.h>
 
-#include "sched/sched.h"
+#include "sched/replay.h"
 
 static bool may_forward(const rp_sched_state *s) {
     const rp_sched_shape *shape = &s->shape;
@@ -27,6 +27,7 @@ static rp_op forward(rp_sched_state *s) {
 
 static rp_op update(rp_sched_state *s) {
     const rp_op op = {.kind = RP_OP_UPDATE,
+                      .stage = s->shape.stage,
                       .step = s->step,
                       .samples = {0, rp_sched_step_samples(&s->shape, s->step)}};
     s->b = 0;
@@ -80,6 +81,22 @@ static rp_sched_shape endless(const rp_sched_shape *shape, uint64_t steps) {
     out.epoch_samples = steps * shape->batch;
     out.drain = false;
     return out;
+}
+
+uint32_t rp_sched_in_flight(const rp_sched_kind *kind, const rp_sched_shape *shape) {
+    rp_sched_state state;
+    rp_op op;
+    uint64_t quiet = 0; /* updates without anything new */
+    uint32_t most = 0;
+    uint32_t open = 0;
+    rp_sched_start(&state, shape);
+    while (quiet <= 2 * (uint64_t)most + 1 && rp_sched_next_of_stage(kind, &state, &op)) {
+        open += op.kind == RP_OP_FORWARD;
+        open -= op.kind == RP_OP_BACKWARD || op.kind == RP_OP_BACKWARD_INPUT;
+        quiet = open > most ? 0 : quiet + (op.kind == RP_OP_UPDATE);
+        most = open > most ? open : most;
+    }
+    return most;
 }
 
 /* Of a microbatch; 0: there is none. */

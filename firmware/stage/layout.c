@@ -250,15 +250,24 @@ fail:
 
 /* ---- counts and bytes ------------------------------------------------------------------------ */
 
+/* Microbatches, and so steps at most, that the first stage, which is furthest ahead, may have begun
+ * and not finished, where replicas or versions hold it back no further. */
+static uint32_t steps_open_max(const rp_job *job) {
+    rp_sched_shape first = rp_job_sched_shape(job, 0, job->steps);
+    first.stage = 0;
+    first.steps_open = 0;
+    return job->method.kind->flushed ? 1 : rp_sched_in_flight(job->method.kind, &first);
+}
+
 /* As much of the job as shows all slots and versions: pipes that fill, full steps until nothing new
  * comes, and the end of an epoch, where a short step lets more steps into the pipes. Of a long
  * epoch the steps in its middle are left out, for they are all alike. */
 static rp_job walked_job(const rp_job *job) {
     rp_job out = *job;
-    rp_sched_shape shape = rp_job_sched_shape(job, 0, job->steps);
+    const rp_sched_shape shape = rp_job_sched_shape(job, 0, job->steps);
     const uint64_t epoch = rp_sched_epoch_steps(&shape);
-    shape.stage = 0;
-    const uint64_t enough = 2 * (rp_sched_in_flight_max(&shape) + (uint64_t)RP_REPLICAS_MAX) + 2;
+    const uint64_t open = steps_open_max(job);
+    const uint64_t enough = 2 * (open + (uint64_t)RP_REPLICAS_MAX) + 2;
     if (epoch > enough && job->steps >= epoch) {
         out.epoch_samples -= (epoch - enough) * job->batch;
         out.steps -= epoch - enough;
@@ -277,7 +286,7 @@ static void count_slots(const rp_job *job, rp_layout *layout) {
     uint32_t debt = 0;
     layout->slots = 1;
     layout->debts = job->method.kind->split_backward ? 1 : 0;
-    while (job->method.kind->next(&state, &op)) {
+    while (rp_sched_next_of_stage(job->method.kind, &state, &op)) {
         live += op.kind == RP_OP_FORWARD;
         live -= op.kind == RP_OP_BACKWARD || op.kind == RP_OP_BACKWARD_WEIGHT;
         debt += op.kind == RP_OP_BACKWARD_INPUT;
@@ -297,7 +306,7 @@ static rp_err count_versions(const rp_job *job, rp_layout *layout) {
     rp_arena_init(&arena, "versions", 0);
     RP_TRY(rp_versions_open(&arena, job, layout->slots, &versions));
     uint32_t ahead = rp_versions_ahead_max(&versions);
-    for (rp_sched_state list = versions.list; method->kind->next(&list, &op);) {
+    for (rp_sched_state list = versions.list; rp_sched_next_of_stage(method->kind, &list, &op);) {
         if (op.kind == RP_OP_FORWARD) {
             ahead |= rp_versions_forward(&versions, &op).ahead; /* exact: at a short step */
         } else if (op.kind == RP_OP_UPDATE) {
@@ -310,9 +319,7 @@ static rp_err count_versions(const rp_job *job, rp_layout *layout) {
     layout->replicas = versions.replicas;
     layout->predicted = method->weights == RP_WEIGHTS_XPIPE ? 2 : ahead > 0 ? 1 : 0;
     /* one probe at a time: the next begins when the last has met its backward */
-    rp_sched_shape first = rp_job_sched_shape(job, 0, job->steps);
-    first.stage = 0;
-    const uint32_t least = rp_sched_in_flight_max(&first);
+    const uint32_t least = steps_open_max(job);
     layout->probe_steps = method->probe == 0 || method->probe > least ? method->probe : least;
     layout->probes = layout->probe_steps > 0 ? 2 : 0;
     layout->centres = method->kind->average != RP_AVERAGE_NONE;

@@ -178,7 +178,7 @@ void rp_versions_end(rp_versions *v, uint64_t step) {
 /* The schedule is the only order there is. */
 static void pass(rp_versions *v, const rp_op *op) {
     rp_op due;
-    const bool more = v->job->method.kind->next(&v->list, &due);
+    const bool more = rp_sched_next_of_stage(v->job->method.kind, &v->list, &due);
     RP_ASSERT(more && due.kind == op->kind && due.step == op->step && due.micro == op->micro);
 }
 

@@ -19,6 +19,7 @@ static const struct argp_option all_options[] = {
     {"board", 'b', "NAME", 0, "Board profile, or auto (default)", 0},
     {"stages", 'd', "D", 0, "Stages of the pipeline", 0},
     {"micro", 'm', "M", 0, "Microbatches of a step", 0},
+    {"chunks", 'c', "N", 0, "Stages of a board, for interleaved schedules (default: 2)", 0},
     {"minutes", 'M', "N", 0, "Time to spend (default: 5)", 0},
     {"threads", 't', "N", 0, "CPU threads on a CPU device; 0: all (default)", 0},
     {"jobs", 'j', "N", 0, "Runs at the same time (default: 1)", 0},
@@ -106,6 +107,9 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
         return 0;
     case 'm':
         args->micro = number(state, value, 65536);
+        return 0;
+    case 'c':
+        args->chunks = number(state, value, 1024);
         return 0;
     case 'M':
         args->minutes = number(state, value, 1440);

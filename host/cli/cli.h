@@ -16,7 +16,7 @@ typedef struct {
     const char *set[RP_CLI_SETS_MAX];
     uint32_t set_count;
     const char *out, *resume, *format, *weights, *split, *keys, *board, *dir, *to;
-    uint32_t stages, micro, minutes, threads, jobs;
+    uint32_t stages, micro, chunks, minutes, threads, jobs;
     bool dry_run;
 } rp_cli_args;
 

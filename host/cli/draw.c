@@ -4,13 +4,14 @@
 
 #include "stage/layout.h"
 
+/* A lane is a node: with one chunk, a stage. */
 typedef struct {
     const rp_sched_kind *kind;
-    uint32_t stages, micro;
+    uint32_t lanes, chunks, micro;
     rp_sched_slot *slot;
     uint32_t slot_count, slot_count_max;
     rp_sched_facts facts;
-    uint32_t *copies; /* of the weights, by stage */
+    uint32_t *copies; /* of the weights, by lane */
     uint32_t batch;   /* microbatches a step */
 } drawing;
 
@@ -27,49 +28,81 @@ static rp_err make_job(rp_arena *arena, drawing *d, rp_job *out) {
     rp_err err;
     d->batch = d->kind->flushed ? d->micro : 1;
     if (d->kind->accumulates) {
-        d->batch = d->stages < d->micro ? d->stages : d->micro;
+        d->batch = d->lanes < d->micro ? d->lanes : d->micro;
     }
-    *out = (rp_job){.cut = {.stage_count = d->stages},
+    *out = (rp_job){.cut = {.stage_count = d->lanes * d->chunks},
                     .epoch_samples = d->micro,
                     .batch = d->batch,
                     .micro = 1,
                     .steps = (d->micro - 1) / d->batch + 1};
     RP_TRY(rp_arena_printf(arena, &text, "schedule: %s", d->kind->name));
     RP_TRY(rp_config_read_text(arena, text, strlen(text), "draw", &root));
-    RP_TRY(rp_method_parse(root, d->stages, &out->method));
+    RP_TRY(rp_method_parse(root, d->lanes, &out->method));
     out->method.kind = d->kind;
+    out->method.chunks = d->chunks;
 fail:
     return err;
 }
 
-/* F, B and W take a unit each; an undivided backward takes `backward` units. */
-static rp_err play(rp_arena *arena, drawing *d, double backward) {
+/* F, B and W of a stage take `unit` each; an undivided backward `backward` times as long. */
+static rp_err play(rp_arena *arena, drawing *d, double unit, double backward) {
     rp_err err = RP_OK;
     double *cost;
     const bool split = d->kind->split_backward;
-    RP_TRY(RP_ARENA_NEW(arena, 3 * (size_t)d->stages, &cost));
-    for (uint32_t k = 0; k < d->stages; k++) {
-        cost[k] = cost[d->stages + k] = 1;
-        cost[2 * d->stages + k] = split ? 1 : backward - 1;
+    const uint32_t stages = d->lanes * d->chunks;
+    RP_TRY(RP_ARENA_NEW(arena, 3 * (size_t)stages, &cost));
+    for (uint32_t k = 0; k < stages; k++) {
+        cost[k] = cost[stages + k] = unit;
+        cost[2 * stages + k] = split ? unit : unit * (backward - 1);
     }
     const rp_sched_costs costs = {.forward = cost,
-                                  .backward_input = cost + d->stages,
-                                  .backward_weight = cost + 2 * (size_t)d->stages};
+                                  .backward_input = cost + stages,
+                                  .backward_weight = cost + 2 * (size_t)stages};
     rp_job job;
     RP_TRY(make_job(arena, d, &job));
     const rp_sched_shape shape = rp_job_sched_shape(&job, 0, job.steps);
-    d->slot_count_max = 4 * d->stages * d->micro; /* F, B, W, U */
+    d->slot_count_max = 4 * stages * d->micro; /* F, B, W, U */
     RP_TRY(RP_ARENA_NEW(arena, d->slot_count_max, &d->slot));
     RP_TRY(rp_sched_replay(arena, d->kind, &shape, &costs, collect, d, &d->facts));
-    RP_TRY(RP_ARENA_NEW(arena, d->stages, &d->copies));
-    for (uint32_t k = 0; k < d->stages; k++) {
+    RP_TRY(RP_ARENA_NEW(arena, d->lanes, &d->copies));
+    for (job.stage = 0; job.stage < stages; job.stage++) {
         rp_layout layout = {0};
-        job.stage = k;
+        uint32_t *copies = &d->copies[job.stage % d->lanes];
         RP_TRY(rp_layout_count(&job, &layout));
-        d->copies[k] = rp_layout_weight_copies(&layout);
+        const uint32_t own = rp_layout_weight_copies(&layout);
+        *copies = own > *copies ? own : *copies;
     }
 fail:
     return err;
+}
+
+/* Own updates between forward and backward, on the lane's stages. */
+static uint32_t gap_of(const drawing *d, uint32_t lane) {
+    uint32_t gap = 0;
+    for (uint32_t k = lane; k < d->lanes * d->chunks; k += d->lanes) {
+        gap = d->facts.stage[k].gap_max > gap ? d->facts.stage[k].gap_max : gap;
+    }
+    return gap;
+}
+
+static const char *lane_word(const drawing *d) {
+    return d->chunks > 1 ? "node" : "stage";
+}
+
+/* Which of its lane's chunks an op is of: "a", "b"; "" where there is one. */
+static const char *chunk_letter(const drawing *d, const rp_sched_slot *slot) {
+    static const char *const letters[RP_CHUNKS_MAX] = {"a", "b", "c", "d", "e", "f", "g", "h",
+                                                       "i", "j", "k", "l", "m", "n", "o", "p"};
+    return d->chunks > 1 ? letters[slot->stage / d->lanes] : "";
+}
+
+/* "4 stages", "1 stage", "4 nodes of 2 stages" */
+static void size_text(const drawing *d, char *out, size_t bytes) {
+    const int used =
+        snprintf(out, bytes, "%u %s%s", d->lanes, lane_word(d), d->lanes == 1 ? "" : "s");
+    if (d->chunks > 1) {
+        (void)snprintf(out + used, bytes - (size_t)used, " of %u stages", d->chunks);
+    }
 }
 
 /* Counts through the run, whether its microbatches are of one step or steps of their own. */
@@ -82,35 +115,37 @@ static uint32_t number(const drawing *d, const rp_op *op) {
 static rp_err draw_text(FILE *out, rp_arena *arena, const drawing *d) {
     rp_err err = RP_OK;
     const uint32_t columns = (uint32_t)(d->facts.makespan + 0.5);
-    const int width = 1 + snprintf(NULL, 0, "%u", d->micro - 1);
+    const int width = 1 + (d->chunks > 1) + snprintf(NULL, 0, "%u", d->micro - 1);
+    char size[64];
     const rp_sched_slot **cell;
-    RP_TRY(RP_ARENA_NEW(arena, (size_t)d->stages * columns, &cell));
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)d->lanes * columns, &cell));
     for (uint32_t i = 0; i < d->slot_count; i++) {
         const rp_sched_slot *slot = &d->slot[i];
         if (slot->end > slot->start) { /* an update takes no column */
-            cell[slot->stage * columns + (uint32_t)(slot->start + 0.5)] = slot;
+            cell[slot->node * columns + (uint32_t)(slot->start + 0.5)] = slot;
         }
     }
-    fprintf(out, "%s, %u stage%s, %u microbatch%s: %u columns, bubble %.1f %%\n", d->kind->name,
-            d->stages, d->stages == 1 ? "" : "s", d->micro, d->micro == 1 ? "" : "es", columns,
-            100 * d->facts.bubble);
-    for (uint32_t k = 0; k < d->stages; k++) {
+    size_text(d, size, sizeof size);
+    fprintf(out, "%s, %s, %u microbatch%s: %u columns, bubble %.1f %%\n", d->kind->name, size,
+            d->micro, d->micro == 1 ? "" : "es", columns, 100 * d->facts.bubble);
+    for (uint32_t k = 0; k < d->lanes; k++) {
         for (uint32_t column = 0; column < columns; column++) {
             const rp_sched_slot *slot = cell[k * columns + column];
             char text[16] = ".";
             if (slot) {
-                (void)snprintf(text, sizeof text, "%s%u", rp_op_letter(slot->op.kind),
-                               number(d, &slot->op));
+                (void)snprintf(text, sizeof text, "%s%u%s", rp_op_letter(slot->op.kind),
+                               number(d, &slot->op), chunk_letter(d, slot));
             }
             fprintf(out, "%-*s ", width, text);
         }
-        const rp_sched_stage_facts *facts = &d->facts.stage[k];
-        const int digits = snprintf(NULL, 0, "%u", d->stages);
-        fprintf(out, "  stage %-*u  in flight %-*u", digits, k, digits, facts->in_flight_max);
+        const rp_sched_node_facts *facts = &d->facts.node[k];
+        const int digits = snprintf(NULL, 0, "%u", d->lanes * d->chunks);
+        fprintf(out, "  %s %-*u  in flight %-*u", lane_word(d), digits, k, digits,
+                facts->in_flight_max);
         if (d->kind->split_backward) {
             fprintf(out, "  stashes %-*u", digits, facts->stash_max);
         }
-        fprintf(out, "  versions %u  gap %u\n", d->copies[k], facts->gap_max);
+        fprintf(out, "  versions %u  gap %u\n", d->copies[k], gap_of(d, k));
     }
 fail:
     return err;
@@ -159,7 +194,7 @@ static char colour(rp_op_kind kind) {
 
 static void put_cell(FILE *out, const drawing *d, const rp_sched_slot *slot, double unit) {
     const double x = LEFT + slot->start * unit;
-    const uint32_t y = TOP + slot->stage * LANE_PITCH;
+    const uint32_t y = TOP + slot->node * LANE_PITCH;
     const char kind = colour(slot->op.kind);
     if (slot->op.kind == RP_OP_UPDATE) { /* takes no time: a bar where it happens */
         fprintf(out, "<rect class=\"U\" x=\"%.1f\" y=\"%u\" width=\"4\" height=\"%u\" rx=\"1.5\">",
@@ -175,17 +210,22 @@ static void put_cell(FILE *out, const drawing *d, const rp_sched_slot *slot, dou
     const double size = fits < 13 ? fits : 13;        /* and 0.72 high */
     fprintf(out, "<g class=\"cell\"><title>stage %u: %s%u, %g to %g</title>", slot->stage,
             rp_op_letter(slot->op.kind), label, slot->start, slot->end);
-    fprintf(out, "<rect class=\"%c\" x=\"%.1f\" y=\"%u\" width=\"%.1f\" height=\"%u\" rx=\"3\"/>",
+    const double shade = slot->stage / d->lanes * (0.5 / d->chunks); /* later chunks are paler */
+    fprintf(out, "<rect class=\"%c\" x=\"%.1f\" y=\"%u\" width=\"%.1f\" height=\"%u\" rx=\"3\"",
             kind, x + 0.75, y, wide - 1.5, LANE);
+    if (d->chunks > 1) {
+        fprintf(out, " style=\"fill-opacity:%.2f\"", 1 - shade);
+    }
+    fprintf(out, "/>");
     fprintf(out,
             "<text class=\"on%c\" x=\"%.1f\" y=\"%.1f\" style=\"font-size:%.1fpx\">%u</text></g>\n",
             kind, x + wide / 2, y + LANE / 2.0 + 0.36 * size, size, label);
 }
 
 static void put_lane(FILE *out, const drawing *d, uint32_t k, double wide) {
-    const rp_sched_stage_facts *facts = &d->facts.stage[k];
+    const rp_sched_node_facts *facts = &d->facts.node[k];
     const uint32_t y = TOP + k * LANE_PITCH;
-    fprintf(out, "<text x=\"20\" y=\"%u\">stage %u</text>\n", y + 20, k);
+    fprintf(out, "<text x=\"20\" y=\"%u\">%s %u</text>\n", y + 20, lane_word(d), k);
     fprintf(out, "<rect class=\"lane\" x=\"%d\" y=\"%u\" width=\"%.1f\" height=\"%u\" rx=\"4\"/>\n",
             LEFT, y, wide, LANE);
     fprintf(out, "<text class=\"soft\" x=\"%.1f\" y=\"%u\">in flight %u", LEFT + wide + 18, y + 20,
@@ -193,7 +233,7 @@ static void put_lane(FILE *out, const drawing *d, uint32_t k, double wide) {
     if (d->kind->split_backward) {
         fprintf(out, " \302\267 stashes %u", facts->stash_max);
     }
-    fprintf(out, " \302\267 versions %u \302\267 gap %u</text>\n", d->copies[k], facts->gap_max);
+    fprintf(out, " \302\267 versions %u \302\267 gap %u</text>\n", d->copies[k], gap_of(d, k));
 }
 
 static void put_time_axis(FILE *out, const drawing *d, double unit) {
@@ -202,7 +242,7 @@ static void put_time_axis(FILE *out, const drawing *d, double unit) {
     for (size_t i = 1; i < sizeof steps / sizeof steps[0] && step * unit < 60; i++) {
         step = steps[i];
     }
-    const uint32_t bottom = TOP + d->stages * LANE_PITCH;
+    const uint32_t bottom = TOP + d->lanes * LANE_PITCH;
     for (uint32_t t = 0; t <= d->facts.makespan; t += step) {
         const double x = LEFT + t * unit;
         fprintf(out, "<path class=\"tick\" d=\"M%.1f %d V%u\"/>", x, TOP - 6, bottom);
@@ -221,7 +261,7 @@ static void put_legend(FILE *out, const drawing *d) {
                  {'I', "backward, input gradient", d->kind->split_backward},
                  {'W', "backward, weight gradient", d->kind->split_backward},
                  {'U', "update", true}};
-    const uint32_t y = TOP + d->stages * LANE_PITCH + 34;
+    const uint32_t y = TOP + d->lanes * LANE_PITCH + 34;
     uint32_t x = LEFT;
     for (size_t i = 0; i < sizeof entry / sizeof entry[0]; i++) {
         if (entry[i].shown) {
@@ -238,28 +278,30 @@ static void put_legend(FILE *out, const drawing *d) {
 
 static void draw_svg(FILE *out, const drawing *d) {
     const double span = d->facts.makespan;
+    char size[64];
     const double unit = span <= 40 ? 28 : span >= 160 ? 14 : 28 - (span - 40) * 14 / 120;
     const double lanes = span * unit;
     const double width =
         LEFT + (lanes > 420 ? lanes : 420) + FACTS + (d->kind->split_backward ? 75 : 0);
-    const uint32_t height = TOP + d->stages * LANE_PITCH + LEGEND;
+    const uint32_t height = TOP + d->lanes * LANE_PITCH + LEGEND;
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%u\" "
             "viewBox=\"0 0 %.0f %u\" role=\"img\" aria-labelledby=\"t\">\n",
             width, height, width, height);
-    fprintf(out, "<title id=\"t\">Schedule %s, %u stages, %u microbatches</title>\n%s",
-            d->kind->name, d->stages, d->micro, style);
+    size_text(d, size, sizeof size);
+    fprintf(out, "<title id=\"t\">Schedule %s, %s, %u microbatches</title>\n%s", d->kind->name,
+            size, d->micro, style);
     fprintf(out, "<rect class=\"paper\" width=\"%.0f\" height=\"%u\" rx=\"8\"/>\n", width, height);
     fprintf(out, "<text class=\"title\" x=\"20\" y=\"36\">%s</text>\n", d->kind->name);
     fprintf(out,
-            "<text x=\"%u\" y=\"36\">%u stage%s \302\267 %u microbatch%s \302\267 time %g \302\267 "
+            "<text x=\"%u\" y=\"36\">%s \302\267 %u microbatch%s \302\267 time %g \302\267 "
             "bubble %.1f %%</text>\n",
-            36 + 13 * (uint32_t)strlen(d->kind->name), d->stages, d->stages == 1 ? "" : "s",
-            d->micro, d->micro == 1 ? "" : "es", span, 100 * d->facts.bubble);
+            36 + 13 * (uint32_t)strlen(d->kind->name), size, d->micro, d->micro == 1 ? "" : "es",
+            span, 100 * d->facts.bubble);
     fprintf(out, "<text class=\"soft\" x=\"20\" y=\"58\">");
     put_escaped(out, d->kind->source);
     fprintf(out, "</text>\n");
-    for (uint32_t k = 0; k < d->stages; k++) {
+    for (uint32_t k = 0; k < d->lanes; k++) {
         put_lane(out, d, k, lanes);
     }
     put_time_axis(out, d, unit);
@@ -279,13 +321,32 @@ static rp_err check_written(FILE *out) {
 
 rp_err rp_draw_schedule(FILE *out, const rp_sched_kind *kind, uint32_t stages, uint32_t micro,
                         bool svg) {
+    return rp_draw_chunks(out, kind, stages, 1, micro, svg);
+}
+
+rp_err rp_draw_chunks(FILE *out, const rp_sched_kind *kind, uint32_t nodes, uint32_t chunks,
+                      uint32_t micro, bool svg) {
     rp_err err = RP_OK;
     rp_arena arena;
     rp_arena_init(&arena, "draw", 0);
-    drawing d = {.kind = kind, .stages = stages, .micro = micro};
-    if (stages < 1 || stages > RP_DRAW_STAGES_MAX) {
+    drawing d = {.kind = kind, .lanes = nodes, .chunks = chunks, .micro = micro};
+    if (chunks > 1 && !kind->interleaves) {
+        err = rp_fail(RP_ERR_USAGE,
+                      "draw: schedule %s has one stage a board, found --chunks %u; "
+                      "interleaved-1f1b has several",
+                      kind->name, chunks);
+        goto fail;
+    }
+    if (chunks < 1 || chunks > RP_CHUNKS_MAX || nodes > RP_DRAW_STAGES_MAX / chunks) {
+        err = rp_fail(RP_ERR_USAGE,
+                      "draw: expected 1 to %d chunks and at most %d stages, found %u chunks on %u "
+                      "boards",
+                      RP_CHUNKS_MAX, RP_DRAW_STAGES_MAX, chunks, nodes);
+        goto fail;
+    }
+    if (nodes < 1) {
         err = rp_fail(RP_ERR_USAGE, "draw: expected 1 to %d stages, found %u", RP_DRAW_STAGES_MAX,
-                      stages);
+                      nodes);
         goto fail;
     }
     if (micro < 1 || micro > RP_DRAW_MICRO_MAX) {
@@ -293,7 +354,7 @@ rp_err rp_draw_schedule(FILE *out, const rp_sched_kind *kind, uint32_t stages, u
                       RP_DRAW_MICRO_MAX, micro);
         goto fail;
     }
-    RP_TRY(play(&arena, &d, svg ? 2 : 1));
+    RP_TRY(play(&arena, &d, 1, svg ? 2 : 1));
     if (svg) {
         draw_svg(out, &d);
     } else {
@@ -308,12 +369,11 @@ fail:
 typedef enum { STASHES, VERSIONS, GAP, COLUMNS } column;
 
 static void put_by_stage(FILE *out, const drawing *d, column what) {
-    for (uint32_t k = 0; k < d->stages; k++) {
-        const rp_sched_stage_facts *facts = &d->facts.stage[k];
+    for (uint32_t k = 0; k < d->lanes; k++) {
         fprintf(out, " %u",
-                what == STASHES    ? facts->stash_max
+                what == STASHES    ? d->facts.node[k].stash_max
                 : what == VERSIONS ? d->copies[k]
-                                   : facts->gap_max);
+                                   : gap_of(d, k));
     }
     fprintf(out, " |");
 }
@@ -322,8 +382,9 @@ static rp_err put_row(FILE *out, const rp_sched_kind *kind, uint32_t stages, uin
     rp_err err = RP_OK;
     rp_arena arena;
     rp_arena_init(&arena, "draw", 0);
-    drawing d = {.kind = kind, .stages = stages, .micro = micro};
-    RP_TRY(play(&arena, &d, 2));
+    drawing d = {
+        .kind = kind, .lanes = stages, .chunks = kind->interleaves ? 2 : 1, .micro = micro};
+    RP_TRY(play(&arena, &d, 1.0 / d.chunks, 2));
     fprintf(out, "| `%s` | %u x %u | %g | %.1f %% |", kind->name, stages, micro, d.facts.makespan,
             100 * d.facts.bubble);
     for (column what = STASHES; what < COLUMNS; what++) {
@@ -347,7 +408,7 @@ rp_err rp_draw_table(FILE *out) {
         }
     }
     fprintf(out, "\nTime in units of one forward = one input gradient = one weight gradient of a "
-                 "microbatch; updates and sends take none.\n");
+                 "microbatch on a board; updates and sends take none.\n");
     RP_TRY(check_written(out));
 fail:
     return err;

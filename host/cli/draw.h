@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "sched/sched.h"
+#include "sched/replay.h"
 
 enum { RP_DRAW_STAGES_MAX = 64, RP_DRAW_MICRO_MAX = 512 };
 
@@ -13,6 +13,12 @@ enum { RP_DRAW_STAGES_MAX = 64, RP_DRAW_MICRO_MAX = 512 };
  * errors  USAGE for sizes outside 1..max; IO when `out` can not be written; MEMORY, FAULT */
 rp_err rp_draw_schedule(FILE *out, const rp_sched_kind *kind, uint32_t stages, uint32_t micro,
                         bool svg) RP_MUST_CHECK;
+
+/* The same on `nodes` boards of `chunks` stages each, a lane a board; a letter behind an op says
+ * which of the board's stages it is of. errors  USAGE also where the schedule has one stage a board
+ */
+rp_err rp_draw_chunks(FILE *out, const rp_sched_kind *kind, uint32_t nodes, uint32_t chunks,
+                      uint32_t micro, bool svg) RP_MUST_CHECK;
 
 /* Markdown: every schedule at a few sizes.
  * errors  IO, MEMORY, FAULT */

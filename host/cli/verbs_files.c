@@ -24,7 +24,8 @@ rp_err rp_verb_draw(const rp_cli_args *args) {
         return rp_fail(RP_ERR_USAGE, "no schedule '%s'; there are: %s", args->word[0], known);
     }
     bool svg = strcmp(args->format, "svg") == 0;
-    return rp_draw_schedule(stdout, kind, args->stages, args->micro, svg);
+    const uint32_t chunks = args->chunks ? args->chunks : kind->interleaves ? 2 : 1;
+    return rp_draw_chunks(stdout, kind, args->stages, chunks, args->micro, svg);
 }
 
 static const char *keys_folder(const rp_cli_args *args, char *out, size_t bytes) {

@@ -9,6 +9,7 @@
 #define RP_RUN_ADVANCE_H
 
 #include "sched/method.h"
+#include "sched/replay.h"
 
 typedef struct {
     uint32_t advance;

@@ -170,6 +170,26 @@ fail:
     return err;
 }
 
+/* Several stages on a board are drawn, planned and replayed; boards train one stage each so far. */
+static rp_err check_chunks(rp_node *root, const rp_runfile *run) {
+    const rp_node *schedule = rp_node_find(root, "schedule");
+    const uint32_t micros = (run->batch - 1) / run->micro + 1;
+    if (run->method.chunks == 1) {
+        return RP_OK;
+    }
+    if (micros % run->stages > 0) {
+        return rp_node_fail(schedule,
+                            "%s sends microbatches through in groups of one a board: expected a "
+                            "multiple of %u a step, and train.batch %u by train.microbatch %u "
+                            "gives %u",
+                            run->method.kind->name, run->stages, run->batch, run->micro, micros);
+    }
+    return rp_node_fail(schedule,
+                        "%s with %u stages on a board can be drawn (ringpipe draw) but not yet "
+                        "trained: a board holds one stage; 1f1b is the same order with one",
+                        run->method.kind->name, run->method.chunks);
+}
+
 static rp_err read_cut(rp_node *root, rp_runfile *run) {
     rp_node *cut = rp_node_find(root, "cut");
     run->cut_auto = !cut || (rp_node_is_scalar(cut) && strcmp(rp_node_text(cut), "auto") == 0);
@@ -233,6 +253,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     RP_TRY(read_train(out->root, out));
     RP_TRY(read_ring(arena, out->root, out));
     RP_TRY(read_method(out->root, out));
+    RP_TRY(check_chunks(out->root, out));
     (void)rp_node_find(out->root, "model");
     (void)rp_node_find(out->root, "data");
     (void)rp_node_find(out->root, "cut");

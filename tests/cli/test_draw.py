@@ -4,7 +4,7 @@ import xml.etree.ElementTree as xml
 
 import program
 
-SCHEDULES = ("gpipe", "1f1b", "zb-h1")
+SCHEDULES = ("gpipe", "1f1b", "zb-h1", "interleaved-1f1b")
 
 
 class Draw(program.Case):

@@ -106,6 +106,7 @@ static bool next_unequal(rp_sched_state *s, rp_op *op) {
     const bool forward = s->f < count;
     const uint32_t micro = (uint32_t)(forward ? s->f++ : s->b++);
     *op = (rp_op){.kind = forward ? RP_OP_FORWARD : RP_OP_BACKWARD,
+                  .stage = s->shape.stage,
                   .samples = {micro * size, size},
                   .micro = micro};
     return true;
@@ -199,13 +200,13 @@ static void wrong_schedules_are_named(void **state) {
     (void)state;
     expect_err(replay_bad(next_stuck), RP_ERR_FAULT);
     assert_string_equal(rp_err_message(),
-                        "schedule bad: deadlock; stage 0 at B0 of step 0 waits for a gradient; "
-                        "stage 1 at F1 of step 0 waits for an activation");
+                        "schedule bad: deadlock; stage 0 at B0 of step 0 waits for a gradient from "
+                        "stage 1; stage 1 at F1 of step 0 waits for an activation from stage 0");
     expect_err(replay_bad(next_reversed), RP_ERR_FAULT);
     assert_non_null(strstr(rp_err_message(), "stage 1 at B0 of step 0 waits for its own forward"));
     expect_err(replay_bad(next_forgetful), RP_ERR_FAULT);
-    assert_non_null(strstr(rp_err_message(), "stage 0 ends with 0 activations, 0 gradients, 2 "
-                                             "forwards and 0 weight gradients left"));
+    assert_non_null(strstr(rp_err_message(), "stage 0 ends with 2 forwards and 0 weight "
+                                             "gradients of stage 0 left"));
 }
 
 static void no_memory_is_an_error(void **state) {

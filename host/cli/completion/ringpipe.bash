@@ -34,7 +34,7 @@ _ringpipe_options() {
     plan) echo --set --out --format --keys ;;
     profile) echo --set --out --keys ;;
     lab) echo --out --format --jobs --dry-run ;;
-    draw) echo --stages --micro --format ;;
+    draw) echo --stages --micro --chunks --format ;;
     tune) echo --board --minutes --threads --out ;;
     doctor) echo --board --threads --format ;;
     keys) echo --dir ;;
@@ -66,7 +66,7 @@ _ringpipe_value() {
         ;;
     --listen) _ringpipe_words "tcp://" "$word" ;;
     --set) _ringpipe_words "model= data. ring. train. loss= optimizer. schedule= cut=" "$word" ;;
-    --stages | --micro | --minutes | --threads | --jobs | --name) COMPREPLY=() ;;
+    --stages | --micro | --chunks | --minutes | --threads | --jobs | --name) COMPREPLY=() ;;
     *) return 1 ;;
     esac
 }
@@ -88,7 +88,7 @@ _ringpipe() {
     fi
     case $verb in
     train | eval | plan | profile | lab) _ringpipe_files yaml "$word" ;;
-    draw) _ringpipe_words "gpipe 1f1b zb-h1 async pipedream pipedream-2bw spectrain pipeoptim xpipe
+    draw) _ringpipe_words "gpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain pipeoptim xpipe
         ea-pipe avgpipe table" "$word" ;;
     keys) _ringpipe_words "new show trust" "$word" ;;
     inspect) _ringpipe_files safetensors "$word" ;;
