@@ -3,6 +3,7 @@
  *   <kind>_forward (y, x, count, slope)            y[i] = f(x[i]); y may be x
  *   <kind>_backward(dx, dy, ref, count, add, slope) dx[i] (+)= dy[i] * f'(...); dx may be dy
  * `ref` is y for relu, leaky_relu, tanh, sigmoid and x for gelu, silu. `slope`: leaky_relu only.
+ * Element 0 of each tensor is at `<name>_first` of its buffer.
  * Grid: one work-item per 16 elements. */
 #include "vec16.clh"
 
@@ -55,18 +56,24 @@ static float16 d_silu(float16 dy, float16 x, float slope) {
 }
 
 #define ACTIVATION(name)                                                                           \
-    kernel void name##_forward(global float *y, global const float *x, uint count, float slope) {  \
+    kernel void name##_forward(global float *y, ulong y_first, global const float *x,              \
+                               ulong x_first, uint count, float slope) {                           \
         uint i = (uint)get_global_id(0) * 16;                                                      \
+        uint left = count - i;                                                                     \
         if (i < count) {                                                                           \
-            store16(f_##name(load16(x + i, count - i, 0.0f), slope), y + i, count - i);            \
+            float16 from = load16(x + x_first + i, left, 0.0f);                                    \
+            store16(f_##name(from, slope), y + y_first + i, left);                                 \
         }                                                                                          \
     }                                                                                              \
-    kernel void name##_backward(global float *dx, global const float *dy, global const float *ref, \
+    kernel void name##_backward(global float *dx, ulong dx_first, global const float *dy,          \
+                                ulong dy_first, global const float *ref, ulong ref_first,          \
                                 uint count, uint add, float slope) {                               \
         uint i = (uint)get_global_id(0) * 16;                                                      \
+        uint left = count - i;                                                                     \
         if (i < count) {                                                                           \
-            float16 d = load16(dy + i, count - i, 0.0f);                                           \
-            put16(d_##name(d, load16(ref + i, count - i, 0.0f), slope), dx + i, count - i, add);   \
+            float16 d = load16(dy + dy_first + i, left, 0.0f);                                     \
+            float16 at = load16(ref + ref_first + i, left, 0.0f);                                  \
+            put16(d_##name(d, at, slope), dx + dx_first + i, left, add);                           \
         }                                                                                          \
     }
 

@@ -57,9 +57,10 @@ static tile tile_here(uint n, uint pixels, uint images, uint piece, uint lanes) 
  * Two passes over a chunk that the cache holds; the second also corrects the mean's rounding.
  * Grid: (chunks * WG, channels), local (WG, 1). */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
-moments(global float *work, global const float *x, uint n, uint channels, uint pixels, uint images,
-        uint piece, uint lanes) {
+moments(global float *work, global const float *x, ulong x_first, uint n, uint channels,
+        uint pixels, uint images, uint piece, uint lanes) {
     local float scratch[WG];
+    x += x_first;
     tile t = tile_here(n, pixels, images, piece, lanes);
     float16 sums = (float16)0.0f;
     FOR_ROWS(t) {
@@ -88,9 +89,10 @@ moments(global float *work, global const float *x, uint n, uint channels, uint p
 }
 
 /* The same for pixels == 1. Grid: (channels / 16, chunks). */
-kernel void moments_columns(global float *work, global const float *x, uint n, uint channels,
-                            uint images) {
+kernel void moments_columns(global float *work, global const float *x, ulong x_first, uint n,
+                            uint channels, uint images) {
     uint c = (uint)get_global_id(0) * 16;
+    x += x_first;
     uint chunk = (uint)get_global_id(1);
     if (c >= channels) {
         return;
@@ -202,9 +204,11 @@ kernel void stats_of_running(global float *stats, global const float *running_me
 
 /* y = (x - mean) * invstd * weight + bias. Grid as moments. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
-normalise(global float *y, global const float *x, global const float *stats,
-          global const float *weight, global const float *bias, uint n, uint channels, uint pixels,
-          uint images, uint piece, uint lanes) {
+normalise(global float *y, ulong y_first, global const float *x, ulong x_first,
+          global const float *stats, global const float *weight, global const float *bias, uint n,
+          uint channels, uint pixels, uint images, uint piece, uint lanes) {
+    y += y_first;
+    x += x_first;
     tile t = tile_here(n, pixels, images, piece, lanes);
     float mean = stats[t.channel];
     float scale = stats[channels + t.channel] * weight[t.channel];
@@ -218,9 +222,11 @@ normalise(global float *y, global const float *x, global const float *stats,
 }
 
 /* Grid as moments_columns. */
-kernel void normalise_columns(global float *y, global const float *x, global const float *stats,
-                              global const float *weight, global const float *bias, uint n,
-                              uint channels, uint images) {
+kernel void normalise_columns(global float *y, ulong y_first, global const float *x, ulong x_first,
+                              global const float *stats, global const float *weight,
+                              global const float *bias, uint n, uint channels, uint images) {
+    y += y_first;
+    x += x_first;
     uint c = (uint)get_global_id(0) * 16;
     uint row = (uint)get_global_id(1) * images;
     if (c >= channels) {
@@ -238,10 +244,12 @@ kernel void normalise_columns(global float *y, global const float *x, global con
 
 /* PART[(channel * chunks + chunk) * 2] = sum of dy, sum of dy * (x - mean). Grid as moments. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
-gradient_sums(global float *work, global const float *dy, global const float *x,
-              global const float *stats, uint n, uint channels, uint pixels, uint images,
-              uint piece, uint lanes) {
+gradient_sums(global float *work, global const float *dy, ulong dy_first, global const float *x,
+              ulong x_first, global const float *stats, uint n, uint channels, uint pixels,
+              uint images, uint piece, uint lanes) {
     local float scratch[WG];
+    dy += dy_first;
+    x += x_first;
     tile t = tile_here(n, pixels, images, piece, lanes);
     float mean = stats[t.channel];
     float16 sums = (float16)0.0f;
@@ -263,9 +271,11 @@ gradient_sums(global float *work, global const float *dy, global const float *x,
 }
 
 /* Grid as moments_columns. */
-kernel void gradient_sums_columns(global float *work, global const float *dy,
-                                  global const float *x, global const float *stats, uint n,
-                                  uint channels, uint images) {
+kernel void gradient_sums_columns(global float *work, global const float *dy, ulong dy_first,
+                                  global const float *x, ulong x_first, global const float *stats,
+                                  uint n, uint channels, uint images) {
+    dy += dy_first;
+    x += x_first;
     uint c = (uint)get_global_id(0) * 16;
     uint chunk = (uint)get_global_id(1);
     if (c >= channels) {
@@ -323,9 +333,12 @@ kernel void gradient_combine(global float *work, global float *dw, global float 
 
 /* dx (+)= a dy + b (x - mean) + d. Grid as moments. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
-gradient(global float *dx, global const float *dy, global const float *x, global const float *stats,
-         global const float *work, uint n, uint channels, uint pixels, uint images, uint piece,
-         uint lanes, uint add) {
+gradient(global float *dx, ulong dx_first, global const float *dy, ulong dy_first,
+         global const float *x, ulong x_first, global const float *stats, global const float *work,
+         uint n, uint channels, uint pixels, uint images, uint piece, uint lanes, uint add) {
+    dx += dx_first;
+    dy += dy_first;
+    x += x_first;
     tile t = tile_here(n, pixels, images, piece, lanes);
     float mean = stats[t.channel];
     float a = COEF(work)[t.channel];
@@ -342,9 +355,13 @@ gradient(global float *dx, global const float *dy, global const float *x, global
 }
 
 /* Grid as moments_columns. */
-kernel void gradient_columns(global float *dx, global const float *dy, global const float *x,
+kernel void gradient_columns(global float *dx, ulong dx_first, global const float *dy,
+                             ulong dy_first, global const float *x, ulong x_first,
                              global const float *stats, global const float *work, uint n,
                              uint channels, uint images, uint add) {
+    dx += dx_first;
+    dy += dy_first;
+    x += x_first;
     uint c = (uint)get_global_id(0) * 16;
     uint row = (uint)get_global_id(1) * images;
     if (c >= channels) {

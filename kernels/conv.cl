@@ -90,17 +90,18 @@ static VEC load_steps(local const float *p) {
  * one.
  */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
-correlate(global float *restrict out, global const float *restrict source, ulong source_first,
-          global const float *restrict weight, global const float *restrict bias, uint og, uint sg,
-          int h_out, int w_out, int h, int w, int pad, int strip, int tile_w, uint add, uint relu,
-          local float *restrict tile) {
+correlate(global float *restrict out, ulong out_first, global const float *restrict source,
+          ulong source_first, global const float *restrict weight,
+          global const float *restrict bias, uint og, uint sg, int h_out, int w_out, int h, int w,
+          int pad, int strip, int tile_w, uint add, uint relu, local float *restrict tile) {
     uint o = (uint)get_group_id(1);
     uint outs = (uint)get_num_groups(1);
     ulong image = get_group_id(2);
     uint group = o / og;
     int row_first = (int)get_group_id(0) * strip;
     int rows = min(strip, h_out - row_first);
-    global float *to = out + ((image * outs + o) * (ulong)h_out + (ulong)row_first) * (ulong)w_out;
+    global float *to =
+        out + out_first + ((image * outs + o) * (ulong)h_out + (ulong)row_first) * (ulong)w_out;
     for (uint c = 0; c < sg; c++) {
         ulong channel = image * (outs / og * sg) + group * sg + c;
 #if TURNED
@@ -135,8 +136,8 @@ correlate(global float *restrict out, global const float *restrict source, ulong
  * x [n, K / kg cg, h, w], dy [n, K, p, q]. Grid: (chunks, K * CG, 1), groups of one. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 correlate_weight(global float *restrict part, ulong part_first, global const float *restrict dy,
-                 ulong dy_first, global const float *restrict x, uint n, uint images, uint kg,
-                 uint cg, int p, int q, int h, int w, int pad, int strip, int tile_w,
+                 ulong dy_first, global const float *restrict x, ulong x_first, uint n, uint images,
+                 uint kg, uint cg, int p, int q, int h, int w, int pad, int strip, int tile_w,
                  local float *restrict tile) {
     uint item = (uint)get_group_id(1);
     uint items = (uint)get_num_groups(1);
@@ -150,7 +151,8 @@ correlate_weight(global float *restrict part, ulong part_first, global const flo
         sum[tap] = (VEC)0.0f;
     }
     for (ulong image = chunk * images; image < end; image++) {
-        global const float *plane = x + (image * (outs / kg * cg) + channel) * (ulong)(h * w);
+        global const float *plane =
+            x + x_first + (image * (outs / kg * cg) + channel) * (ulong)(h * w);
         global const float *d = dy + dy_first + (image * outs + k) * (ulong)(p * q);
         for (int first = 0; first < p; first += strip) {
             int rows = min(strip, p - first);
@@ -181,12 +183,13 @@ correlate_weight(global float *restrict part, ulong part_first, global const flo
 
 /* dx (+)= for each pixel the sum of the columns it was copied into by im2col, in the order r, s.
  * columns [C R R, images p q] begin at columns_first; image 0 of the grid is image_first of dx,
- * whose channels [channel_first, + count) of `channels` are meant. STEP is the stride.
- * Grid: images * count * h rows, an item each: no two items write the same place. */
-kernel void gather_columns(global float *restrict dx, global const float *restrict columns,
-                           ulong columns_first, uint rows, uint images, uint image_first,
-                           uint channels, uint channel_first, uint count, int h, int w, int p,
-                           int q, int pad, uint add) {
+ * which begins at dx_first and whose channels [channel_first, + count) of `channels` are meant.
+ * STEP is the stride. Grid: images * count * h rows, an item each: no two items write the same
+ * place. */
+kernel void gather_columns(global float *restrict dx, ulong dx_first,
+                           global const float *restrict columns, ulong columns_first, uint rows,
+                           uint images, uint image_first, uint channels, uint channel_first,
+                           uint count, int h, int w, int p, int q, int pad, uint add) {
     uint row = (uint)get_global_id(0);
     if (row >= rows) {
         return;
@@ -195,7 +198,7 @@ kernel void gather_columns(global float *restrict dx, global const float *restri
     uint c = row / (uint)h % count;
     uint image = row / (uint)h / count;
     ulong plane = (ulong)(image_first + image) * channels + channel_first + c;
-    global float *to = dx + (plane * (ulong)h + (ulong)yy) * (ulong)w;
+    global float *to = dx + dx_first + (plane * (ulong)h + (ulong)yy) * (ulong)w;
     ulong pixels = (ulong)(p * q);
     for (int i = 0; i < w && !add; i++) {
         to[i] = 0.0f;

@@ -15,22 +15,26 @@ kernel void copy_rows(global float *y, global const float *x, ulong y_first, ulo
     }
 }
 
-/* y[i] = a[i] + b[i]; y may be a. Grid: one item per 16 elements. */
-kernel void sum_two(global float *y, global const float *a, global const float *b, uint count) {
+/* y[y_first + i] = a[a_first + i] + b[b_first + i]; y may be a.
+ * Grid: one item per 16 elements. */
+kernel void sum_two(global float *y, ulong y_first, global const float *a, ulong a_first,
+                    global const float *b, ulong b_first, uint count) {
     uint i = (uint)get_global_id(0) * 16;
+    uint left = count - i;
     if (i < count) {
-        float16 sum = load16(a + i, count - i, 0.0f) + load16(b + i, count - i, 0.0f);
-        store16(sum, y + i, count - i);
+        float16 sum = load16(a + a_first + i, left, 0.0f) + load16(b + b_first + i, left, 0.0f);
+        store16(sum, y + y_first + i, left);
     }
 }
 
-/* out[out_first + i] = y[i] > 0 ? dy[i] : 0, with d_relu's rule for a NaN. Grid: as sum_two. */
+/* out[out_first + i] = y[y_first + i] > 0 ? dy[dy_first + i] : 0, with d_relu's rule for a NaN.
+ * Grid: as sum_two. */
 kernel void mask_positive(global float *out, ulong out_first, global const float *dy,
-                          global const float *y, uint count) {
+                          ulong dy_first, global const float *y, ulong y_first, uint count) {
     uint i = (uint)get_global_id(0) * 16;
     if (i < count) {
-        float16 d = load16(dy + i, count - i, 0.0f);
-        float16 ref = load16(y + i, count - i, 0.0f);
+        float16 d = load16(dy + dy_first + i, count - i, 0.0f);
+        float16 ref = load16(y + y_first + i, count - i, 0.0f);
         store16(select(d, (float16)0.0f, ref <= 0.0f), out + out_first + i, count - i);
     }
 }

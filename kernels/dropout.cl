@@ -1,6 +1,7 @@
 /* Dropout: to[i] (+)= from[i] * scale where word `first + i` of the stream is kept, else * 0, so
  * that a NaN stays a NaN as in PyTorch. Kept: the word's upper 24 bits >= drop_below = p * 2^24.
- * Forward and backward are the same launch; `to` may be `from`.
+ * Forward and backward are the same launch; `to` may be `from`. They begin at element to_first and
+ * from_first of their buffers.
  *
  * Grid: one work-item per 64 words from word 4 * (first / 4), the beginning of a Philox block. */
 #include "philox.clh"
@@ -12,9 +13,12 @@
     long at = (long)(get_global_id(0) * 64) - (long)(first % 4);                                   \
     philox64((uint2)(key0, key1), block, word);
 
-kernel void dropout(global float *to, global const float *from, uint count, ulong first, uint key0,
-                    uint key1, uint drop_below, float scale, uint add) {
+kernel void dropout(global float *to, ulong to_first, global const float *from, ulong from_first,
+                    uint count, ulong first, uint key0, uint key1, uint drop_below, float scale,
+                    uint add) {
     BEGIN
+    to += to_first;
+    from += from_first;
     if (at >= 0 && at + 64 <= (long)count) {
         for (uint j = 0; j < 4; j++) {
             float16 factor = select((float16)0.0f, (float16)scale, word[j] >> 8 >= drop_below);

@@ -1,19 +1,20 @@
 /* Losses: value and gradient in one pass. One work-item per sample.
  *
  * result[2 * (result_first + i)] = loss of sample i, [.. + 1] = 1 when the arg-max is its class.
- * dy may be NULL. grad_scale = 1 / samples of the step. */
+ * dy may be NULL. grad_scale = 1 / samples of the step. Sample 0 of y and dy is at element y_first
+ * and dy_first. */
 #include "vec16.clh"
 
 /* loss = log(sum exp(y - max)) + max - y[class]; dy = (softmax(y) - onehot) * grad_scale.
  * A class outside [0, outputs) gives NaN. The first of equal maxima is the arg-max. */
-kernel void cross_entropy(global float *result, global float *dy, global const float *y,
-                          global const int *target, uint n, uint outputs, uint result_first,
-                          float grad_scale) {
+kernel void cross_entropy(global float *result, global float *dy, ulong dy_first,
+                          global const float *y, ulong y_first, global const int *target, uint n,
+                          uint outputs, uint result_first, float grad_scale) {
     uint i = (uint)get_global_id(0);
     if (i >= n) {
         return;
     }
-    global const float *row = y + (ulong)i * outputs;
+    global const float *row = y + y_first + (ulong)i * outputs;
     int wanted = target[i];
     bool known = wanted >= 0 && (uint)wanted < outputs;
 
@@ -41,7 +42,7 @@ kernel void cross_entropy(global float *result, global float *dy, global const f
     result[2 * (result_first + i) + 1] = correct ? 1.0f : 0.0f;
 
     if (dy) {
-        global float *drow = dy + (ulong)i * outputs;
+        global float *drow = dy + dy_first + (ulong)i * outputs;
         float scale = known ? grad_scale / sum : NAN;
         for (uint j = 0; j < outputs; j += 16) {
             float16 e = exp(load16(row + j, outputs - j, -INFINITY) - most);
@@ -54,8 +55,8 @@ kernel void cross_entropy(global float *result, global float *dy, global const f
 }
 
 /* loss = mean over outputs of (y - t)^2; dy = 2 (y - t) / outputs * grad_scale. */
-kernel void mse(global float *result, global float *dy, global const float *y,
-                global const float *target, uint n, uint outputs, uint result_first,
+kernel void mse(global float *result, global float *dy, ulong dy_first, global const float *y,
+                ulong y_first, global const float *target, uint n, uint outputs, uint result_first,
                 float grad_scale) {
     uint i = (uint)get_global_id(0);
     if (i >= n) {
@@ -66,10 +67,10 @@ kernel void mse(global float *result, global float *dy, global const float *y,
     float16 sums = (float16)0.0f;
     for (uint j = 0; j < outputs; j += 16) {
         uint left = outputs - j;
-        float16 d = load16(y + at + j, left, 0.0f) - load16(target + at + j, left, 0.0f);
+        float16 d = load16(y + y_first + at + j, left, 0.0f) - load16(target + at + j, left, 0.0f);
         sums += d * d;
         if (dy) {
-            store16(d * scale, dy + at + j, left);
+            store16(d * scale, dy + dy_first + at + j, left);
         }
     }
     result[2 * (result_first + i)] = sum16(sums) / (float)outputs;

@@ -1,5 +1,6 @@
 /* Pooling of planes; x [planes, h, w], y [planes, p, q], windows of R x R every STRIDE pixels,
- * `pad` pixels around that count as nothing (max) or zero (average).
+ * `pad` pixels around that count as nothing (max) or zero (average). Element 0 of each tensor is at
+ * `<name>_first` of its buffer.
  *
  * Row kernels: one work-item a row; LANES windows of it at once where they lie inside the image,
  * the others one by one. Grid: rows. A backward item gathers its row of dx from the windows above
@@ -95,17 +96,17 @@ static void max_lanes(global float *y, global INDEX *arg, global const float *x,
     VSTORE(TO_INDICES(at), 0, arg);
 }
 
-kernel void max_forward(global float *restrict y, global INDEX *restrict arg,
-                        global const float *restrict x, uint rows, int h, int w, int p, int q,
-                        int pad) {
+kernel void max_forward(global float *restrict y, ulong y_first, global INDEX *restrict arg,
+                        ulong arg_first, global const float *restrict x, ulong x_first, uint rows,
+                        int h, int w, int p, int q, int pad) {
     uint row = (uint)get_global_id(0);
     if (row >= rows) {
         return;
     }
     int top = (int)(row % (uint)p) * STRIDE - pad;
-    global const float *plane = x + (ulong)(row / (uint)p) * (ulong)(h * w);
-    global float *out = y + (ulong)row * (ulong)q;
-    global INDEX *index = arg + (ulong)row * (ulong)q;
+    global const float *plane = x + x_first + (ulong)(row / (uint)p) * (ulong)(h * w);
+    global float *out = y + y_first + (ulong)row * (ulong)q;
+    global INDEX *index = arg + arg_first + (ulong)row * (ulong)q;
     int2 in = inside(w, q, pad);
     int j = 0;
     while (j < q) {
@@ -147,16 +148,19 @@ static void put_pairs(global float *dx, VEC left, VEC right, uint add) {
 }
 #endif
 
-kernel void max_backward(global float *restrict dx, global const float *restrict dy,
-                         global const INDEX *restrict arg, uint rows, int h, int w, int p, int q,
-                         int pad, uint add) {
+kernel void max_backward(global float *restrict dx, ulong dx_first,
+                         global const float *restrict dy, ulong dy_first,
+                         global const INDEX *restrict arg, ulong arg_first, uint rows, int h, int w,
+                         int p, int q, int pad, uint add) {
     uint row = (uint)get_global_id(0);
     if (row >= rows) {
         return;
     }
     int yy = (int)(row % (uint)h);
     ulong plane = row / (uint)h;
-    global float *to = dx + (ulong)row * (ulong)w;
+    global float *to = dx + dx_first + (ulong)row * (ulong)w;
+    dy += dy_first;
+    arg += arg_first;
     int2 over = covering(yy, p, pad);
     int done = 0; /* windows of the row */
 #if R == 2 && STRIDE == 2
@@ -187,15 +191,16 @@ kernel void max_backward(global float *restrict dx, global const float *restrict
 
 /* ---- average -------------------------------------------------------------------------------- */
 
-kernel void average_forward(global float *restrict y, global const float *restrict x, uint rows,
-                            int h, int w, int p, int q, int pad) {
+kernel void average_forward(global float *restrict y, ulong y_first,
+                            global const float *restrict x, ulong x_first, uint rows, int h, int w,
+                            int p, int q, int pad) {
     uint row = (uint)get_global_id(0);
     if (row >= rows) {
         return;
     }
     int top = (int)(row % (uint)p) * STRIDE - pad;
-    global const float *plane = x + (ulong)(row / (uint)p) * (ulong)(h * w);
-    global float *out = y + (ulong)row * (ulong)q;
+    global const float *plane = x + x_first + (ulong)(row / (uint)p) * (ulong)(h * w);
+    global float *out = y + y_first + (ulong)row * (ulong)q;
     int r_first = max(-top, 0);
     int r_end = min(R, h - top);
     int2 in = inside(w, q, pad);
@@ -224,15 +229,17 @@ kernel void average_forward(global float *restrict y, global const float *restri
     }
 }
 
-kernel void average_backward(global float *restrict dx, global const float *restrict dy, uint rows,
-                             int h, int w, int p, int q, int pad, uint add) {
+kernel void average_backward(global float *restrict dx, ulong dx_first,
+                             global const float *restrict dy, ulong dy_first, uint rows, int h,
+                             int w, int p, int q, int pad, uint add) {
     uint row = (uint)get_global_id(0);
     if (row >= rows) {
         return;
     }
     int yy = (int)(row % (uint)h);
     ulong plane = row / (uint)h;
-    global float *to = dx + (ulong)row * (ulong)w;
+    global float *to = dx + dx_first + (ulong)row * (ulong)w;
+    dy += dy_first;
     int2 over = covering(yy, p, pad);
     int done = 0; /* windows of the row */
 #if R == 2 && STRIDE == 2
@@ -258,27 +265,28 @@ kernel void average_backward(global float *restrict dx, global const float *rest
 }
 
 /* y[i] = mean of plane i. Grid: planes. */
-kernel void global_forward(global float *restrict y, global const float *restrict x, uint planes,
-                           uint pixels) {
+kernel void global_forward(global float *restrict y, ulong y_first, global const float *restrict x,
+                           ulong x_first, uint planes, uint pixels) {
     uint i = (uint)get_global_id(0);
     if (i < planes) {
-        global const float *plane = x + (ulong)i * pixels;
+        global const float *plane = x + x_first + (ulong)i * pixels;
         float16 sum = (float16)0.0f;
         for (uint v = 0; v < pixels; v += 16) {
             sum += load16(plane + v, pixels - v, 0.0f);
         }
-        y[i] = sum16(sum) / (float)pixels;
+        y[y_first + i] = sum16(sum) / (float)pixels;
     }
 }
 
 /* dx[i][...] (+)= dy[i] / pixels. Grid: planes. */
-kernel void global_backward(global float *restrict dx, global const float *restrict dy, uint planes,
+kernel void global_backward(global float *restrict dx, ulong dx_first,
+                            global const float *restrict dy, ulong dy_first, uint planes,
                             uint pixels, uint add) {
     uint i = (uint)get_global_id(0);
     if (i < planes) {
-        float16 share = (float16)(dy[i] / (float)pixels);
+        float16 share = (float16)(dy[dy_first + i] / (float)pixels);
         for (uint v = 0; v < pixels; v += 16) {
-            put16(share, dx + (ulong)i * pixels + v, pixels - v, add);
+            put16(share, dx + dx_first + (ulong)i * pixels + v, pixels - v, add);
         }
     }
 }

@@ -11,7 +11,6 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/shape.h"
 
 typedef struct rp_device rp_device;
 typedef struct rp_buffer rp_buffer; /* device memory: a whole buffer or a part of one */
@@ -111,12 +110,5 @@ rp_err rp_buffer_write_now(rp_device *device, rp_buffer *to, size_t offset_bytes
                            size_t bytes) RP_MUST_CHECK;
 rp_err rp_buffer_read_now(rp_device *device, void *to, const rp_buffer *from, size_t offset_bytes,
                           size_t bytes) RP_MUST_CHECK;
-
-/* ---- tensors: f32, row-major --------------------------------------------------------------- */
-
-typedef struct {
-    rp_buffer *buffer; /* starts at element 0 */
-    rp_shape shape;
-} rp_tensor;
 
 #endif

@@ -103,6 +103,20 @@ static rp_err check_code(CLBlastStatusCode code, const plan *p) {
                    p->c.rows, p->c.cols, p->a.view.cols, (int)code);
 }
 
+static uint32_t lines_of(const operand *x) {
+    return x->transpose == CLBlastTransposeNo ? x->view.rows : x->view.cols;
+}
+
+/* CLBlast's kernels count elements from the beginning of a buffer in 32 bits. */
+static rp_err check_reach(const char *name, uint64_t base, uint32_t lines, size_t stride) {
+    if (base + (uint64_t)lines * stride > INT32_MAX) {
+        return rp_fail(RP_ERR_LIMIT,
+                       "gemm: %s begins at element %llu of its buffer: CLBlast reaches 2^31 - 1",
+                       name, (unsigned long long)base);
+    }
+    return RP_OK;
+}
+
 static rp_err multiply(rp_device *device, const plan *p, float beta, rp_buffer *workspace) {
     cl_command_queue queue = device->queue;
     const operand *a = &p->a;
@@ -111,6 +125,9 @@ static rp_err multiply(rp_device *device, const plan *p, float beta, rp_buffer *
     const size_t c_stride = p->scattered || p->c.rows == 1 ? p->c.cols : (size_t)p->c.row.s0;
     size_t bytes = 0;
     rp_err err;
+    RP_TRY(check_reach("A", a->view.base, lines_of(a), a->stride));
+    RP_TRY(check_reach("B", b->view.base, lines_of(b), b->stride));
+    RP_TRY(check_reach("C", c_at, p->c.rows, c_stride));
     RP_TRY(check_code(CLBlastSGemmTempBufferSize(CLBlastLayoutRowMajor, a->transpose, b->transpose,
                                                  p->c.rows, p->c.cols, a->view.cols, a->view.base,
                                                  a->stride, b->view.base, b->stride, c_at, c_stride,

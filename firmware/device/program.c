@@ -370,6 +370,11 @@ void rp_arg_buffer(rp_launch *launch, const rp_buffer *buffer) {
     set_arg(launch, sizeof(cl_mem), buffer ? &buffer->memory : NULL);
 }
 
+void rp_arg_tensor(rp_launch *launch, const rp_tensor *tensor) {
+    rp_arg_buffer(launch, tensor ? tensor->buffer : NULL);
+    rp_arg_u64(launch, tensor ? tensor->offset : 0);
+}
+
 void rp_arg_u32(rp_launch *launch, uint32_t value) {
     set_arg(launch, sizeof value, &value);
 }

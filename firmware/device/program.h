@@ -6,7 +6,7 @@
 #ifndef RP_DEVICE_PROGRAM_H
 #define RP_DEVICE_PROGRAM_H
 
-#include "device/device.h"
+#include "device/tensor.h"
 
 typedef struct rp_kernel rp_kernel;
 
@@ -31,6 +31,9 @@ typedef struct {
 
 rp_launch rp_launch_begin(rp_kernel *kernel);
 void rp_arg_buffer(rp_launch *launch, const rp_buffer *buffer); /* NULL = a null pointer */
+/* Two arguments: the buffer and, as ulong, the element of it that is the tensor's first. NULL = a
+ * null pointer and 0. */
+void rp_arg_tensor(rp_launch *launch, const rp_tensor *tensor);
 void rp_arg_u32(rp_launch *launch, uint32_t value);
 void rp_arg_i32(rp_launch *launch, int32_t value);
 void rp_arg_u64(rp_launch *launch, uint64_t value);

@@ -48,8 +48,8 @@ rp_err rp_activation_forward(const rp_layer_call *call) {
     if (err != RP_OK) {
         return err;
     }
-    rp_arg_buffer(&launch, call->y->buffer);
-    rp_arg_buffer(&launch, call->x[0]->buffer);
+    rp_arg_tensor(&launch, call->y);
+    rp_arg_tensor(&launch, call->x[0]);
     rp_arg_u32(&launch, (uint32_t)count);
     rp_arg_f32(&launch, *slope_of(call->layer));
     return rp_layer_run_wide(&launch, count);
@@ -66,9 +66,9 @@ rp_err rp_activation_backward(const rp_layer_call *call) {
     if (err != RP_OK) {
         return err;
     }
-    rp_arg_buffer(&launch, call->dx[0]->buffer);
-    rp_arg_buffer(&launch, call->dy->buffer);
-    rp_arg_buffer(&launch, reference->buffer);
+    rp_arg_tensor(&launch, call->dx[0]);
+    rp_arg_tensor(&launch, call->dy);
+    rp_arg_tensor(&launch, reference);
     rp_arg_u32(&launch, (uint32_t)count);
     rp_arg_u32(&launch, call->dx_add[0]);
     rp_arg_f32(&launch, *slope_of(call->layer));

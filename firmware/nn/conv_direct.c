@@ -93,9 +93,8 @@ rp_err rp_conv_direct_forward(const rp_layer_call *call, const rp_conv *v) {
     if (err != RP_OK) {
         return err;
     }
-    rp_arg_buffer(&launch, call->y->buffer);
-    rp_arg_buffer(&launch, call->x[0]->buffer);
-    rp_arg_u64(&launch, 0);
+    rp_arg_tensor(&launch, call->y);
+    rp_arg_tensor(&launch, call->x[0]);
     rp_arg_buffer(&launch, call->param[RP_CONV_WEIGHT]->buffer);
     rp_arg_buffer(&launch, v->spec->bias ? call->param[RP_CONV_BIAS]->buffer : NULL);
     rp_arg_u32(&launch, v->kg);
@@ -116,7 +115,7 @@ rp_err rp_conv_direct_input(const rp_layer_call *call, const rp_conv *v, rp_rows
     if (err != RP_OK) {
         return err;
     }
-    rp_arg_buffer(&launch, call->dx[0]->buffer);
+    rp_arg_tensor(&launch, call->dx[0]);
     rp_arg_buffer(&launch, dy.buffer);
     rp_arg_u64(&launch, dy.first);
     rp_arg_buffer(&launch, call->param[RP_CONV_WEIGHT]->buffer);
@@ -149,7 +148,7 @@ rp_err rp_conv_direct_weight(const rp_layer_call *call, const rp_conv *v, rp_row
     rp_arg_u64(&launch, part_first);
     rp_arg_buffer(&launch, dy.buffer);
     rp_arg_u64(&launch, dy.first);
-    rp_arg_buffer(&launch, call->x[0]->buffer);
+    rp_arg_tensor(&launch, call->x[0]);
     rp_arg_u32(&launch, v->n);
     rp_arg_u32(&launch, images);
     rp_arg_u32(&launch, v->kg);
@@ -172,7 +171,7 @@ rp_err rp_conv_gather_columns(const rp_layer_call *call, const rp_conv *v, uint3
     if (err != RP_OK) {
         return err;
     }
-    rp_arg_buffer(&launch, call->dx[0]->buffer);
+    rp_arg_tensor(&launch, call->dx[0]);
     rp_arg_buffer(&launch, call->workspace);
     rp_arg_u64(&launch, columns_first);
     rp_arg_u32(&launch, (uint32_t)rows);

@@ -194,19 +194,23 @@ static rp_err sum_weight(const rp_layer_call *call, const rp_conv *v, const plan
                          (size_t[]){1, 1, 1});
 }
 
+/* From element `first` of the tensor on. */
+static rp_rows images_from(const rp_tensor *tensor, uint64_t first) {
+    return (rp_rows){tensor->buffer, tensor->offset + first, 0};
+}
+
 rp_err rp_conv_flat_forward(const rp_layer_call *call, const rp_conv *v, uint64_t work_first) {
     const plan at = plan_of(v, work_first);
     const uint64_t pixels = (uint64_t)v->h * v->w;
-    result to = {.out = {call->y->buffer, 0, 0},
-                 .bias = v->spec->bias ? call->param[RP_CONV_BIAS]->buffer : NULL,
+    result to = {.bias = v->spec->bias ? call->param[RP_CONV_BIAS]->buffer : NULL,
                  .relu = v->spec->relu};
     rp_err err;
     RP_TRY(pack_taps(call, v, &at, false));
     for (uint32_t first = 0; first < v->n; first += at.images) {
         const uint32_t images = smaller(at.images, v->n - first);
-        RP_TRY(pad_planes(call, v, at.x, (rp_rows){call->x[0]->buffer, first * v->c * pixels, 0},
+        RP_TRY(pad_planes(call, v, at.x, images_from(call->x[0], first * v->c * pixels),
                           images * v->c));
-        to.out.first = first * v->k * pixels;
+        to.out = images_from(call->y, first * v->k * pixels);
         RP_TRY(correlate(call, v, &at, at.x, images, &to));
     }
 fail:
@@ -227,13 +231,13 @@ rp_err rp_conv_flat_backward(const rp_layer_call *call, const rp_conv *v, rp_row
         const rp_rows dy_here = {dy.buffer, dy.first + first * v->k * pixels, 0};
         if (want_dx) {
             RP_TRY(pad_planes(call, v, at.dy, dy_here, images * v->k));
-            const result dx = {.out = {call->dx[0]->buffer, first * v->c * pixels, 0},
+            const result dx = {.out = images_from(call->dx[0], first * v->c * pixels),
                                .turned = true,
                                .add = call->dx_add[0]};
             RP_TRY(correlate(call, v, &at, at.dy, images, &dx));
         }
         if (call->want_dw) {
-            const rp_rows x_here = {call->x[0]->buffer, first * v->c * pixels, 0};
+            const rp_rows x_here = images_from(call->x[0], first * v->c * pixels);
             RP_TRY(pad_planes(call, v, at.x, x_here, images * v->c));
             RP_TRY(turn_planes(call, v, &at, dy_here, images));
             RP_TRY(sum_weight(call, v, &at, first, images));

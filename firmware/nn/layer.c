@@ -18,3 +18,63 @@ bool rp_layer_fuse_relu(rp_layer *layer) {
     layer->kind->fuse_relu(layer);
     return true;
 }
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+/* The first `count` elements can be computed with. */
+static bool is_usable(const rp_tensor *tensor, uint64_t count) {
+    return tensor->dtype == RP_F32 && rp_tensor_fits(tensor, count);
+}
+
+static rp_err refuse(const rp_layer *layer, const rp_tensor *tensor, uint64_t count,
+                     const char *name, uint32_t index) {
+    if (tensor->dtype != RP_F32) {
+        return rp_fail(RP_ERR_SHAPE, "layer '%s': %s[%u] is %s: %s computes f32 only", layer->name,
+                       name, index, rp_dtype_name(tensor->dtype), layer->kind->name);
+    }
+    return rp_fail(RP_ERR_SHAPE,
+                   "layer '%s': %llu elements of %s[%u] from %llu on: its memory ends", layer->name,
+                   (unsigned long long)count, name, index, (unsigned long long)tensor->offset);
+}
+
+/* NULL is a tensor that the call does not use. */
+static rp_err check(const rp_layer_call *call, const rp_tensor *tensor, const rp_shape *sample,
+                    const char *name, uint32_t index) {
+    const uint64_t count = (uint64_t)call->n * rp_shape_count(sample);
+    return !tensor || is_usable(tensor, count) ? RP_OK
+                                               : refuse(call->layer, tensor, count, name, index);
+}
+
+static rp_err check_params(const rp_layer_call *call, rp_tensor *const *params, const char *name) {
+    for (uint32_t i = 0; i < call->plan->param_count; i++) {
+        const uint64_t count = rp_shape_count(&call->plan->param[i].shape);
+        if (params[i] && (!is_usable(params[i], count) || params[i]->offset != 0)) {
+            return refuse(call->layer, params[i], count, name, i);
+        }
+    }
+    return RP_OK;
+}
+
+static rp_err check_tensors(const rp_layer_call *call) {
+    rp_err err;
+    for (uint32_t i = 0; i < call->layer->input_count; i++) {
+        RP_TRY(check(call, call->x[i], &call->in[i], "x", i));
+        RP_TRY(check(call, call->dx[i], &call->in[i], "dx", i));
+    }
+    RP_TRY(check(call, call->y, &call->plan->out, "y", 0));
+    RP_TRY(check(call, call->dy, &call->plan->out, "dy", 0));
+    RP_TRY(check_params(call, call->param, "parameter"));
+    RP_TRY(check_params(call, call->dparam, "gradient of parameter"));
+fail:
+    return err;
+}
+
+rp_err rp_layer_forward(const rp_layer_call *call) {
+    rp_err err = check_tensors(call);
+    return err == RP_OK ? call->layer->kind->forward(call) : err;
+}
+
+rp_err rp_layer_backward(const rp_layer_call *call) {
+    rp_err err = check_tensors(call);
+    return err == RP_OK ? call->layer->kind->backward(call) : err;
+}

@@ -10,8 +10,8 @@
 #include "base/config.h"
 #include "base/rng.h"
 #include "base/shape.h"
-#include "device/device.h"
 #include "device/gemm.h"
+#include "device/tensor.h"
 
 enum {
     RP_LAYER_INPUTS_MAX = 8,
@@ -64,11 +64,16 @@ typedef struct {
     /* Forward may write y over x[0], and backward dx over dy: elementwise, and not needs_x. */
     bool in_place;
     bool same; /* y is x: nothing is computed, and they share storage whoever reads it */
+    /* Backward needs all samples of the forward in one call (its sums run over all of them);
+     * without it any part of them may have a backward of its own. */
+    bool whole;
     double flops_forward, flops_backward; /* one sample */
 } rp_layer_plan;
 
 /* Everything one call gets. Tensors that a call does not use are NULL. All shapes have N in front;
- * `n` may be smaller than the microbatch the memory was planned for. */
+ * `n` may be smaller than the microbatch the memory was planned for. x, y, dy and dx are views:
+ * they may begin anywhere in their buffers, at any alignment of an element; nothing outside of
+ * their n samples is touched. Parameters begin at element 0 of theirs. */
 typedef struct {
     rp_device *device;
     const rp_layer *layer;
@@ -91,7 +96,10 @@ typedef struct {
     rp_tensor *dx[RP_LAYER_INPUTS_MAX]; /* NULL: nobody wants it */
     rp_tensor *param[RP_LAYER_PARAMS_MAX];
     rp_tensor *dparam[RP_LAYER_PARAMS_MAX]; /* NULL for STATE and SCRATCH */
+    /* Behind the fixed bytes lie the samples of the forward, of which this call's begin with sample
+     * `saved_first`. */
     rp_buffer *saved[RP_LAYER_SAVED_MAX];
+    uint32_t saved_first;
     rp_buffer *workspace; /* at least kind->workspace_bytes() */
 
     uint64_t seed;         /* of the run; a random layer names its own stream: "dropout/<layer>" */
@@ -125,6 +133,11 @@ struct rp_layer_kind {
 extern const rp_layer_kind *const rp_layer_kinds[]; /* NULL-terminated, generated */
 
 const rp_layer_kind *rp_layer_find(const char *name); /* NULL when unknown */
+
+/* One call of the layer, checked: every tensor is f32 and lies in its buffer.
+ * errors  SHAPE naming layer and tensor; DEVICE */
+rp_err rp_layer_forward(const rp_layer_call *call) RP_MUST_CHECK;
+rp_err rp_layer_backward(const rp_layer_call *call) RP_MUST_CHECK;
 
 /* Lets the layer do the work of a relu behind it; plan() must be called again (it may now need y).
  * false and nothing changed when the kind can not. */

@@ -36,9 +36,9 @@ static rp_err forward(const rp_layer_call *call) {
         if (err != RP_OK) {
             return err;
         }
-        rp_arg_buffer(&launch, call->y->buffer);
-        rp_arg_buffer(&launch, i == 1 ? call->x[0]->buffer : call->y->buffer);
-        rp_arg_buffer(&launch, call->x[i]->buffer);
+        rp_arg_tensor(&launch, call->y);
+        rp_arg_tensor(&launch, i == 1 ? call->x[0] : call->y);
+        rp_arg_tensor(&launch, call->x[i]);
         rp_arg_u32(&launch, (uint32_t)count);
         err = rp_layer_run_wide(&launch, count);
         if (err != RP_OK) {

@@ -7,8 +7,8 @@ static rp_err forward(const rp_layer_call *call) {
     if (err != RP_OK) {
         return err;
     }
-    rp_arg_buffer(&launch, call->y->buffer);
-    rp_arg_buffer(&launch, call->x[0]->buffer);
+    rp_arg_tensor(&launch, call->y);
+    rp_arg_tensor(&launch, call->x[0]);
     return rp_pool_run(call, &launch, call->plan->out.dim[1], -1);
 }
 
@@ -21,8 +21,8 @@ static rp_err backward(const rp_layer_call *call) {
     if (err != RP_OK) {
         return err;
     }
-    rp_arg_buffer(&launch, call->dx[0]->buffer);
-    rp_arg_buffer(&launch, call->dy->buffer);
+    rp_arg_tensor(&launch, call->dx[0]);
+    rp_arg_tensor(&launch, call->dy);
     return rp_pool_run(call, &launch, call->in[0].dim[1], call->dx_add[0]);
 }
 

@@ -99,6 +99,7 @@ static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out
         .saved_count = 1,
         .saved = {{.fixed_bytes = 2 * (size_t)in->dim[0] * sizeof(float)}},
         .needs_x = true,
+        .whole = true,
         .flops_forward = 8.0 * elements,
         .flops_backward = 9.0 * elements,
     };
@@ -176,7 +177,7 @@ static rp_err stats_of_batch(const rp_layer_call *call, const grid *g, rp_buffer
     rp_err err;
     RP_TRY(begin_chunks(call, g, "moments", "moments_columns", &launch));
     rp_arg_buffer(&launch, call->workspace);
-    rp_arg_buffer(&launch, call->x[0]->buffer);
+    rp_arg_tensor(&launch, call->x[0]);
     RP_TRY(run_chunks(&launch, g, -1));
 
     RP_TRY(begin(call, "combine", &launch));
@@ -219,8 +220,8 @@ static rp_err forward(const rp_layer_call *call) {
     rp_err err;
     RP_TRY(call->training ? stats_of_batch(call, &g, stats) : stats_of_running(call, &g, stats));
     RP_TRY(begin_chunks(call, &g, "normalise", "normalise_columns", &launch));
-    rp_arg_buffer(&launch, call->y->buffer);
-    rp_arg_buffer(&launch, call->x[0]->buffer);
+    rp_arg_tensor(&launch, call->y);
+    rp_arg_tensor(&launch, call->x[0]);
     rp_arg_buffer(&launch, stats);
     rp_arg_buffer(&launch, param(call, WEIGHT));
     rp_arg_buffer(&launch, param(call, BIAS));
@@ -236,8 +237,8 @@ static rp_err backward_sums(const rp_layer_call *call, const grid *g, const rp_b
     rp_err err;
     RP_TRY(begin_chunks(call, g, "gradient_sums", "gradient_sums_columns", &launch));
     rp_arg_buffer(&launch, call->workspace);
-    rp_arg_buffer(&launch, call->dy->buffer);
-    rp_arg_buffer(&launch, call->x[0]->buffer);
+    rp_arg_tensor(&launch, call->dy);
+    rp_arg_tensor(&launch, call->x[0]);
     rp_arg_buffer(&launch, stats);
     RP_TRY(run_chunks(&launch, g, -1));
 
@@ -269,9 +270,9 @@ static rp_err backward(const rp_layer_call *call) {
     RP_TRY(backward_sums(call, &g, stats));
     if (call->want_dx && call->dx[0]) {
         RP_TRY(begin_chunks(call, &g, "gradient", "gradient_columns", &launch));
-        rp_arg_buffer(&launch, call->dx[0]->buffer);
-        rp_arg_buffer(&launch, call->dy->buffer);
-        rp_arg_buffer(&launch, call->x[0]->buffer);
+        rp_arg_tensor(&launch, call->dx[0]);
+        rp_arg_tensor(&launch, call->dy);
+        rp_arg_tensor(&launch, call->x[0]);
         rp_arg_buffer(&launch, stats);
         rp_arg_buffer(&launch, call->workspace);
         RP_TRY(run_chunks(&launch, &g, call->dx_add[0]));

@@ -98,12 +98,12 @@ rp_err rp_layer_copy_rows(const rp_layer_call *call, rp_rows to, rp_rows from, u
 
 rp_err rp_layer_copy(const rp_layer_call *call, const rp_tensor *to, const rp_tensor *from,
                      const rp_shape *sample, bool add) {
-    if (to->buffer == from->buffer && !add) {
+    if (rp_tensor_same_place(to, from) && !add) {
         return RP_OK;
     }
     const uint32_t count = (uint32_t)rp_shape_count(sample);
-    return rp_layer_copy_rows(call, (rp_rows){to->buffer, 0, count},
-                              (rp_rows){from->buffer, 0, count}, count, call->n, add);
+    return rp_layer_copy_rows(call, rp_layer_rows(to, count), rp_layer_rows(from, count), count,
+                              call->n, add);
 }
 
 rp_err rp_layer_mask_positive(const rp_layer_call *call, rp_buffer *out, uint64_t out_first) {
@@ -115,8 +115,8 @@ rp_err rp_layer_mask_positive(const rp_layer_call *call, rp_buffer *out, uint64_
     }
     rp_arg_buffer(&launch, out);
     rp_arg_u64(&launch, out_first);
-    rp_arg_buffer(&launch, call->dy->buffer);
-    rp_arg_buffer(&launch, call->y->buffer);
+    rp_arg_tensor(&launch, call->dy);
+    rp_arg_tensor(&launch, call->y);
     rp_arg_u32(&launch, (uint32_t)count);
     return rp_layer_run_wide(&launch, count);
 }

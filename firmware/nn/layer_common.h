@@ -39,6 +39,10 @@ typedef struct {
     uint64_t first, stride;
 } rp_rows;
 
+static inline rp_rows rp_layer_rows(const rp_tensor *tensor, uint64_t stride) {
+    return (rp_rows){tensor->buffer, tensor->offset, stride};
+}
+
 /* to (+)= from, kernels/copy.cl. */
 rp_err rp_layer_copy_rows(const rp_layer_call *call, rp_rows to, rp_rows from, uint32_t columns,
                           uint32_t rows, bool add) RP_MUST_CHECK;

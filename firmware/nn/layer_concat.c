@@ -30,7 +30,7 @@ static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out
 
 /* Rows of input i within the rows of y. */
 static rp_rows part_of(const rp_layer_call *call, const rp_tensor *y, uint32_t index) {
-    uint64_t first = 0;
+    uint64_t first = y->offset;
     for (uint32_t i = 0; i < index; i++) {
         first += rp_shape_count(&call->in[i]);
     }
@@ -41,8 +41,8 @@ static rp_err forward(const rp_layer_call *call) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; err == RP_OK && i < call->layer->input_count; i++) {
         const uint32_t count = (uint32_t)rp_shape_count(&call->in[i]);
-        err = rp_layer_copy_rows(call, part_of(call, call->y, i),
-                                 (rp_rows){call->x[i]->buffer, 0, count}, count, call->n, false);
+        err = rp_layer_copy_rows(call, part_of(call, call->y, i), rp_layer_rows(call->x[i], count),
+                                 count, call->n, false);
     }
     return err;
 }
@@ -52,7 +52,7 @@ static rp_err backward(const rp_layer_call *call) {
     for (uint32_t i = 0; err == RP_OK && call->want_dx && i < call->layer->input_count; i++) {
         const uint32_t count = (uint32_t)rp_shape_count(&call->in[i]);
         if (call->dx[i]) {
-            err = rp_layer_copy_rows(call, (rp_rows){call->dx[i]->buffer, 0, count},
+            err = rp_layer_copy_rows(call, rp_layer_rows(call->dx[i], count),
                                      part_of(call, call->dy, i), count, call->n, call->dx_add[i]);
         }
     }

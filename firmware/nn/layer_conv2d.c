@@ -29,9 +29,8 @@ typedef enum { FORWARD, WEIGHT, INPUT, COLUMNS, PRODUCTS } which;
 
 /* The buffers of a product; all NULL when only sizes are asked for. */
 typedef struct {
-    rp_buffer *y, *x, *w, *dw, *dx, *columns;
-    rp_rows dy;
-    uint64_t columns_first;
+    rp_buffer *w, *dw;
+    rp_rows y, x, dy, dx, columns;
 } operands;
 
 static rp_err parse(rp_layer *layer, rp_node *keys, uint32_t classes) {
@@ -106,10 +105,10 @@ typedef struct {
     uint32_t group, first, images;
 } part;
 
-static rp_mat channels_of(const rp_buffer *buffer, uint64_t base, const part *at, uint32_t total,
-                          uint32_t count, uint32_t pixels) {
-    rp_mat mat = rp_mat_channels(buffer, at->images, total, at->group * count, count, pixels);
-    mat.offset += base + (uint64_t)at->first * total * pixels;
+static rp_mat channels_of(rp_rows of, const part *at, uint32_t total, uint32_t count,
+                          uint32_t pixels) {
+    rp_mat mat = rp_mat_channels(of.buffer, at->images, total, at->group * count, count, pixels);
+    mat.offset += of.first + (uint64_t)at->first * total * pixels;
     return mat;
 }
 
@@ -117,15 +116,15 @@ static bool is_pointwise(const rp_conv *v) {
     return v->taps == 1 && v->spec->stride == 1 && v->spec->pad == 0;
 }
 
-static rp_mat patches_of_x(const rp_conv *v, const part *at, const rp_buffer *x) {
+static rp_mat patches_of_x(const rp_conv *v, const part *at, rp_rows x) {
     if (is_pointwise(v)) {
-        return channels_of(x, 0, at, v->c, v->cg, v->h * v->w);
+        return channels_of(x, at, v->c, v->cg, v->h * v->w);
     }
     return (rp_mat){.kind = RP_MAT_PATCHES,
-                    .buffer = x,
+                    .buffer = x.buffer,
                     .rows = v->cg * v->taps,
                     .cols = at->images * v->p * v->q,
-                    .offset = (uint64_t)at->first * v->c * v->h * v->w,
+                    .offset = x.first + (uint64_t)at->first * v->c * v->h * v->w,
                     .patches = {.channels_total = v->c,
                                 .channel_first = at->group * v->cg,
                                 .channels = v->cg,
@@ -144,7 +143,7 @@ static rp_mat patches_of_x(const rp_conv *v, const part *at, const rp_buffer *x)
 /* For stride 1: rows (k, r, s) of the pixels of dy that a pixel of x went into. */
 static rp_mat patches_of_dy(const rp_conv *v, const part *at, rp_rows dy) {
     if (is_pointwise(v)) {
-        return channels_of(dy.buffer, dy.first, at, v->k, v->kg, v->p * v->q);
+        return channels_of(dy, at, v->k, v->kg, v->p * v->q);
     }
     return (rp_mat){.kind = RP_MAT_PATCHES,
                     .buffer = dy.buffer,
@@ -186,22 +185,22 @@ static rp_mat weight_by_channel(const rp_conv *v, const part *at, const rp_buffe
 
 static product product_of(const rp_conv *v, which kind, const part *at, const operands *o) {
     const uint32_t pixels = v->p * v->q;
-    const rp_mat dy = channels_of(o->dy.buffer, o->dy.first, at, v->k, v->kg, pixels);
+    const rp_mat dy = channels_of(o->dy, at, v->k, v->kg, pixels);
     switch (kind) {
     case FORWARD:
-        return (product){channels_of(o->y, 0, at, v->k, v->kg, pixels), weight_of(v, at, o->w),
+        return (product){channels_of(o->y, at, v->k, v->kg, pixels), weight_of(v, at, o->w),
                          patches_of_x(v, at, o->x)};
     case WEIGHT:
         return (product){weight_of(v, at, o->dw), dy, rp_mat_transposed(patches_of_x(v, at, o->x))};
     case INPUT:
-        return (product){channels_of(o->dx, 0, at, v->c, v->cg, v->h * v->w),
+        return (product){channels_of(o->dx, at, v->c, v->cg, v->h * v->w),
                          weight_by_channel(v, at, o->w), patches_of_dy(v, at, o->dy)};
     case COLUMNS:
     case PRODUCTS:
         break;
     }
     return (product){
-        rp_mat_plain(o->columns, o->columns_first, v->cg * v->taps, at->images * pixels),
+        rp_mat_plain(o->columns.buffer, o->columns.first, v->cg * v->taps, at->images * pixels),
         rp_mat_transposed(weight_of(v, at, o->w)), dy};
 }
 
@@ -299,7 +298,7 @@ static rp_err run(const rp_layer_call *call, const rp_conv *v, which kind, const
                           (kind == INPUT && call->dx_add[0]);
     rp_err err = rp_gemm_run(call->device, &p.c, &p.a, &p.b, &epilogue, call->workspace);
     if (err == RP_OK && kind == COLUMNS) {
-        err = rp_conv_gather_columns(call, v, at->group, at->first, at->images, o->columns_first);
+        err = rp_conv_gather_columns(call, v, at->group, at->first, at->images, o->columns.first);
     }
     return err;
 }
@@ -330,8 +329,8 @@ static rp_err forward(const rp_layer_call *call) {
         return rp_conv_flat_forward(call, &v, l.tail_first);
     }
     return run_all(call, &v, FORWARD, l.images[FORWARD],
-                   &(operands){.y = call->y->buffer,
-                               .x = call->x[0]->buffer,
+                   &(operands){.y = rp_layer_rows(call->y, 0),
+                               .x = rp_layer_rows(call->x[0], 0),
                                .w = call->param[RP_CONV_WEIGHT]->buffer});
 }
 
@@ -342,11 +341,10 @@ static rp_err backward_input(const rp_layer_call *call, const rp_conv *v, const 
     }
     const which kind = v->spec->stride == 1 ? INPUT : COLUMNS;
     return run_all(call, v, kind, l->images[kind],
-                   &(operands){.dx = call->dx[0]->buffer,
+                   &(operands){.dx = rp_layer_rows(call->dx[0], 0),
                                .dy = dy,
                                .w = call->param[RP_CONV_WEIGHT]->buffer,
-                               .columns = call->workspace,
-                               .columns_first = l->tail_first});
+                               .columns = {call->workspace, l->tail_first, 0}});
 }
 
 static rp_err backward_weight(const rp_layer_call *call, const rp_conv *v, const layout *l,
@@ -354,16 +352,17 @@ static rp_err backward_weight(const rp_layer_call *call, const rp_conv *v, const
     if (l->way == DIRECT) {
         return rp_conv_direct_weight(call, v, dy, l->tail_first);
     }
-    return run_all(
-        call, v, WEIGHT, l->images[WEIGHT],
-        &(operands){.dw = call->dparam[RP_CONV_WEIGHT]->buffer, .dy = dy, .x = call->x[0]->buffer});
+    return run_all(call, v, WEIGHT, l->images[WEIGHT],
+                   &(operands){.dw = call->dparam[RP_CONV_WEIGHT]->buffer,
+                               .dy = dy,
+                               .x = rp_layer_rows(call->x[0], 0)});
 }
 
 static rp_err backward(const rp_layer_call *call) {
     rp_err err;
     const rp_conv v = rp_conv_of(call->layer, call->plan, &call->in[0], call->n);
     const layout l = layout_of(&v, rp_device_gemm(call->device));
-    rp_rows dy = {call->dy->buffer, 0, 0};
+    rp_rows dy = rp_layer_rows(call->dy, 0);
     if (v.spec->relu) {
         RP_TRY(rp_layer_mask_positive(call, call->workspace, l.mask_first));
         dy = (rp_rows){call->workspace, l.mask_first, 0};

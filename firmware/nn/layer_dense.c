@@ -54,38 +54,40 @@ typedef struct {
     rp_mat c, a, b;
 } product;
 
+static rp_mat rows_of(rp_rows of, uint32_t n, uint32_t wide) {
+    return rp_mat_plain(of.buffer, of.first, n, wide);
+}
+
 /* Buffers may be NULL when only sizes are asked for. */
-static product forward_product(const rp_layer_plan *plan_of, uint32_t n, const rp_buffer *y,
-                               const rp_buffer *x, const rp_buffer *w) {
+static product forward_product(const rp_layer_plan *plan_of, uint32_t n, rp_rows y, rp_rows x,
+                               const rp_buffer *w) {
     const uint32_t out = plan_of->param[WEIGHT].shape.dim[0];
     const uint32_t in = plan_of->param[WEIGHT].shape.dim[1];
-    return (product){rp_mat_plain(y, 0, n, out), rp_mat_plain(x, 0, n, in),
+    return (product){rows_of(y, n, out), rows_of(x, n, in),
                      rp_mat_transposed(rp_mat_plain(w, 0, out, in))};
 }
 
 static product weight_product(const rp_layer_plan *plan_of, uint32_t n, const rp_buffer *dw,
-                              rp_rows dy, const rp_buffer *x) {
+                              rp_rows dy, rp_rows x) {
     const uint32_t out = plan_of->param[WEIGHT].shape.dim[0];
     const uint32_t in = plan_of->param[WEIGHT].shape.dim[1];
-    return (product){rp_mat_plain(dw, 0, out, in),
-                     rp_mat_transposed(rp_mat_plain(dy.buffer, dy.first, n, out)),
-                     rp_mat_plain(x, 0, n, in)};
+    return (product){rp_mat_plain(dw, 0, out, in), rp_mat_transposed(rows_of(dy, n, out)),
+                     rows_of(x, n, in)};
 }
 
-static product input_product(const rp_layer_plan *plan_of, uint32_t n, const rp_buffer *dx,
-                             rp_rows dy, const rp_buffer *w) {
+static product input_product(const rp_layer_plan *plan_of, uint32_t n, rp_rows dx, rp_rows dy,
+                             const rp_buffer *w) {
     const uint32_t out = plan_of->param[WEIGHT].shape.dim[0];
     const uint32_t in = plan_of->param[WEIGHT].shape.dim[1];
-    return (product){rp_mat_plain(dx, 0, n, in), rp_mat_plain(dy.buffer, dy.first, n, out),
-                     rp_mat_plain(w, 0, out, in)};
+    return (product){rows_of(dx, n, in), rows_of(dy, n, out), rp_mat_plain(w, 0, out, in)};
 }
 
 /* Floats at the beginning of the workspace that belong to the GEMMs. */
 static size_t gemm_floats(const rp_layer_plan *plan_of, uint32_t n, rp_gemm_choice choice) {
     const rp_rows none = {NULL, 0, 0};
-    const product products[] = {forward_product(plan_of, n, NULL, NULL, NULL),
-                                weight_product(plan_of, n, NULL, none, NULL),
-                                input_product(plan_of, n, NULL, none, NULL)};
+    const product products[] = {forward_product(plan_of, n, none, none, NULL),
+                                weight_product(plan_of, n, NULL, none, none),
+                                input_product(plan_of, n, none, none, NULL)};
     size_t most = 0;
     for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
         const product *p = &products[i];
@@ -111,8 +113,8 @@ static rp_err run(const rp_layer_call *call, const product *p, const rp_epilogue
 
 static rp_err forward(const rp_layer_call *call) {
     const dense_spec *spec = call->layer->spec;
-    const product p = forward_product(call->plan, call->n, call->y->buffer, call->x[0]->buffer,
-                                      call->param[WEIGHT]->buffer);
+    const product p = forward_product(call->plan, call->n, rp_layer_rows(call->y, 0),
+                                      rp_layer_rows(call->x[0], 0), call->param[WEIGHT]->buffer);
     return run(call, &p,
                &(rp_epilogue){.bias_axis = spec->bias ? RP_BIAS_COL : RP_BIAS_NONE,
                               .bias = spec->bias ? call->param[BIAS]->buffer : NULL,
@@ -123,20 +125,20 @@ static rp_err backward(const rp_layer_call *call) {
     const dense_spec *spec = call->layer->spec;
     rp_err err;
     size_t used = gemm_floats(call->plan, call->n, rp_device_gemm(call->device));
-    rp_rows dy = {call->dy->buffer, 0, 0};
+    rp_rows dy = rp_layer_rows(call->dy, 0);
     if (spec->relu) {
         dy = (rp_rows){call->workspace, used, 0};
         RP_TRY(rp_layer_mask_positive(call, call->workspace, used));
         used += (size_t)call->n * spec->out;
     }
     if (call->want_dx && call->dx[0]) {
-        const product p = input_product(call->plan, call->n, call->dx[0]->buffer, dy,
+        const product p = input_product(call->plan, call->n, rp_layer_rows(call->dx[0], 0), dy,
                                         call->param[WEIGHT]->buffer);
         RP_TRY(run(call, &p, &(rp_epilogue){.accumulate = call->dx_add[0]}));
     }
     if (call->want_dw) {
         const product p = weight_product(call->plan, call->n, call->dparam[WEIGHT]->buffer, dy,
-                                         call->x[0]->buffer);
+                                         rp_layer_rows(call->x[0], 0));
         RP_TRY(run(call, &p, &(rp_epilogue){.accumulate = call->accumulate}));
         if (spec->bias) {
             RP_TRY(

@@ -34,7 +34,8 @@ static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out
 }
 
 /* Stream of the layer, and p, in the kernel's terms. Evaluation keeps everything. */
-static rp_err mask(const rp_layer_call *call, rp_buffer *to, const rp_buffer *from, bool add) {
+static rp_err mask(const rp_layer_call *call, const rp_tensor *to, const rp_tensor *from,
+                   bool add) {
     const dropout_spec *spec = call->layer->spec;
     const double p = call->training ? spec->p : 0.0;
     const size_t elements = rp_shape_count(&call->in[0]);
@@ -47,8 +48,8 @@ static rp_err mask(const rp_layer_call *call, rp_buffer *to, const rp_buffer *fr
     const rp_rng rng = rp_rng_named(call->seed, name);
     RP_TRY(rp_kernel_find(call->device, "dropout", "dropout", NULL, &kernel));
     rp_launch launch = rp_launch_begin(kernel);
-    rp_arg_buffer(&launch, to);
-    rp_arg_buffer(&launch, from);
+    rp_arg_tensor(&launch, to);
+    rp_arg_tensor(&launch, from);
     rp_arg_u32(&launch, (uint32_t)count);
     rp_arg_u64(&launch, first);
     rp_arg_u32(&launch, rng.key[0]);
@@ -64,18 +65,17 @@ fail:
 }
 
 static rp_err forward(const rp_layer_call *call) {
-    rp_buffer *x = call->x[0]->buffer;
-    if (!call->training && x == call->y->buffer) {
+    if (!call->training && rp_tensor_same_place(call->x[0], call->y)) {
         return RP_OK;
     }
-    return mask(call, call->y->buffer, x, false);
+    return mask(call, call->y, call->x[0], false);
 }
 
 static rp_err backward(const rp_layer_call *call) {
     if (!call->want_dx || !call->dx[0]) {
         return RP_OK;
     }
-    return mask(call, call->dx[0]->buffer, call->dy->buffer, call->dx_add[0]);
+    return mask(call, call->dx[0], call->dy, call->dx_add[0]);
 }
 
 const rp_layer_kind rp_layer_dropout = {

@@ -33,8 +33,8 @@ static rp_err run(const rp_layer_call *call, const char *entry, const rp_tensor 
     if (err != RP_OK) {
         return err;
     }
-    rp_arg_buffer(&launch, to->buffer);
-    rp_arg_buffer(&launch, from->buffer);
+    rp_arg_tensor(&launch, to);
+    rp_arg_tensor(&launch, from);
     rp_arg_u32(&launch, (uint32_t)planes);
     rp_arg_u32(&launch, in->dim[1] * in->dim[2]);
     if (add >= 0) {

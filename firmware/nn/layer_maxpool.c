@@ -12,15 +12,21 @@ static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out
     return err;
 }
 
+/* The places of the call's windows. */
+static void add_places(const rp_layer_call *call, rp_launch *launch) {
+    rp_arg_buffer(launch, call->saved[0]);
+    rp_arg_u64(launch, (uint64_t)call->saved_first * rp_shape_count(&call->plan->out));
+}
+
 static rp_err forward(const rp_layer_call *call) {
     rp_launch launch;
     rp_err err = rp_pool_begin(call, "max_forward", &launch);
     if (err != RP_OK) {
         return err;
     }
-    rp_arg_buffer(&launch, call->y->buffer);
-    rp_arg_buffer(&launch, call->saved[0]);
-    rp_arg_buffer(&launch, call->x[0]->buffer);
+    rp_arg_tensor(&launch, call->y);
+    add_places(call, &launch);
+    rp_arg_tensor(&launch, call->x[0]);
     return rp_pool_run(call, &launch, call->plan->out.dim[1], -1);
 }
 
@@ -33,9 +39,9 @@ static rp_err backward(const rp_layer_call *call) {
     if (err != RP_OK) {
         return err;
     }
-    rp_arg_buffer(&launch, call->dx[0]->buffer);
-    rp_arg_buffer(&launch, call->dy->buffer);
-    rp_arg_buffer(&launch, call->saved[0]);
+    rp_arg_tensor(&launch, call->dx[0]);
+    rp_arg_tensor(&launch, call->dy);
+    add_places(call, &launch);
     return rp_pool_run(call, &launch, call->in[0].dim[1], call->dx_add[0]);
 }
 

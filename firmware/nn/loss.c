@@ -14,6 +14,19 @@ const rp_loss_kind *rp_loss_find(const char *name) {
     return NULL;
 }
 
+rp_err rp_loss_run(const rp_loss_kind *kind, const rp_loss_call *call) {
+    const uint64_t outputs = rp_shape_count(&call->y->shape) / call->y->shape.dim[0];
+    const rp_tensor *of[] = {call->y, call->dy};
+    for (size_t i = 0; i < sizeof of / sizeof *of && of[i]; i++) {
+        if (of[i]->dtype != RP_F32 || !rp_tensor_fits(of[i], call->n * outputs)) {
+            return rp_fail(RP_ERR_SHAPE, "loss %s: %s must be f32 (it is %s) with %llu elements",
+                           kind->name, i == 0 ? "y" : "dy", rp_dtype_name(of[i]->dtype),
+                           (unsigned long long)(call->n * outputs));
+        }
+    }
+    return kind->run(call);
+}
+
 rp_err rp_loss_launch(const rp_loss_call *call, const char *entry) {
     const uint32_t outputs = (uint32_t)(rp_shape_count(&call->y->shape) / call->y->shape.dim[0]);
     const size_t n = call->n;
@@ -22,8 +35,8 @@ rp_err rp_loss_launch(const rp_loss_call *call, const char *entry) {
     RP_TRY(rp_kernel_find(call->device, "loss", entry, NULL, &kernel));
     rp_launch launch = rp_launch_begin(kernel);
     rp_arg_buffer(&launch, call->result);
-    rp_arg_buffer(&launch, call->dy ? call->dy->buffer : NULL);
-    rp_arg_buffer(&launch, call->y->buffer);
+    rp_arg_tensor(&launch, call->dy);
+    rp_arg_tensor(&launch, call->y);
     rp_arg_buffer(&launch, call->target);
     rp_arg_u32(&launch, call->n);
     rp_arg_u32(&launch, outputs);

@@ -2,8 +2,7 @@
 #ifndef RP_NN_LOSS_H
 #define RP_NN_LOSS_H
 
-#include "base/shape.h"
-#include "device/device.h"
+#include "device/tensor.h"
 
 typedef struct {
     rp_device *device;
@@ -26,6 +25,9 @@ typedef struct {
      * gives NaN loss and gradient, never an access outside. */
     rp_err (*run)(const rp_loss_call *call);
 } rp_loss_kind;
+
+/* kind->run, checked: y and dy are f32 and lie in their buffers. errors SHAPE; DEVICE */
+rp_err rp_loss_run(const rp_loss_kind *kind, const rp_loss_call *call) RP_MUST_CHECK;
 
 extern const rp_loss_kind *const rp_loss_kinds[];
 const rp_loss_kind *rp_loss_find(const char *name); /* "cross-entropy", "mse" */

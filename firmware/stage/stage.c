@@ -208,7 +208,7 @@ rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const void *const 
         rp_layer_call call = make_call(stage, slot, i, op);
         call.training = pass.training;
         call.renewal = pass.renewal;
-        RP_TRY(call.layer->kind->forward(&call));
+        RP_TRY(rp_layer_forward(&call));
     }
     for (uint32_t i = 0; i < layout->output_count; i++) {
         uint32_t t = layout->outputs[i];
@@ -265,7 +265,7 @@ static rp_err run_loss(rp_stage *stage, const rp_op *op, uint32_t step_samples, 
         .result = stage->results,
         .result_first = op->samples.first,
     };
-    RP_TRY(job->loss->run(&call));
+    RP_TRY(rp_loss_run(job->loss, &call));
 fail:
     return err;
 }
@@ -344,7 +344,7 @@ static rp_err backward_layer(rp_stage *stage, const rp_slot *slot, uint32_t posi
         }
     }
     call.want_dx = any_dx;
-    return any_dx || call.want_dw ? call.layer->kind->backward(&call) : RP_OK;
+    return any_dx || call.want_dw ? rp_layer_backward(&call) : RP_OK;
 }
 
 static rp_err gradient_out(rp_stage *stage, const rp_op *op, void *const *out) {
@@ -566,7 +566,7 @@ static rp_err time_layers(rp_stage *stage, uint32_t repeats, bool backward, doub
                 RP_TRY(backward_layer(stage, &stage->slot[0], i, &op));
             } else {
                 rp_layer_call call = make_call(stage, &stage->slot[0], i, &op);
-                RP_TRY(call.layer->kind->forward(&call));
+                RP_TRY(rp_layer_forward(&call));
             }
         }
     }

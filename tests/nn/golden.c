@@ -3,6 +3,9 @@
 #include <math.h>
 
 enum {
+    LEAD = 3,     /* samples before those of a tensor, in the second run of a case */
+    TRAIL = 2,    /* and behind */
+    GUARD = 0xA5, /* their bytes */
     DIFFERENCE_SAMPLES = 12,
     DIFFERENCE_SAMPLES_SMALL = 2,
     CLBLAST_FLOPS_SMALL = 100000 /* its kernels pad a product to whole tiles */
@@ -59,6 +62,52 @@ static void take_tensor(layer_rig *rig, const rp_shape *shape, rp_tensor *out) {
     take(rig, rp_shape_count(shape) * sizeof(float), &out->buffer);
 }
 
+/* n samples in the middle of a larger buffer, all of it guard. */
+static void take_samples(layer_rig *rig, const rp_shape *sample, rp_tensor *out) {
+    const size_t each = rp_shape_count(sample);
+    const size_t bytes = (rig->lead + rig->call.n + TRAIL) * each * sizeof(float);
+    if (rig->lead == 0) {
+        rp_shape shape = rp_shape_batch(rig->call.n, sample);
+        take_tensor(rig, &shape, out);
+        return;
+    }
+    rp_tensor whole = {.shape = rp_shape_batch(rig->lead + rig->call.n + TRAIL, sample)};
+    unsigned char *guard;
+    take(rig, bytes, &whole.buffer);
+    expect_ok(RP_ARENA_NEW(&rig->arena, bytes, &guard));
+    memset(guard, GUARD, bytes);
+    expect_ok(rp_buffer_write_now(golden_device(), whole.buffer, 0, guard, bytes));
+    expect_ok(rp_tensor_slice(&whole, rig->lead, rig->call.n, out));
+    assert_int_equal(out->offset, rig->lead * each);
+}
+
+static void expect_guard(layer_rig *rig, const rp_tensor *of) {
+    const size_t bytes = rp_buffer_bytes(of->buffer);
+    const size_t first = of->offset * sizeof(float);
+    unsigned char *all;
+    if (rig->lead == 0) {
+        return;
+    }
+    expect_ok(RP_ARENA_NEW(&rig->arena, bytes, &all));
+    expect_ok(rp_buffer_read_now(golden_device(), all, of->buffer, 0, bytes));
+    for (size_t i = 0; i < bytes; i++) {
+        if ((i < first || i >= first + rp_tensor_bytes(of)) && all[i] != GUARD) {
+            print_error("byte %zu, outside of [%zu, %zu), is touched\n", i, first,
+                        first + rp_tensor_bytes(of));
+            fail();
+        }
+    }
+}
+
+void rig_expect_guards(layer_rig *rig) {
+    for (uint32_t i = 0; i < rig->layer.input_count; i++) {
+        expect_guard(rig, &rig->x[i]);
+        expect_guard(rig, &rig->dx[i]);
+    }
+    expect_guard(rig, &rig->y);
+    expect_guard(rig, &rig->dy);
+}
+
 static void describe(layer_rig *rig, rp_node *keys, const char *name, uint32_t n,
                      const rp_shape *in, uint32_t input_count, bool relu) {
     const char *kind = NULL;
@@ -101,15 +150,13 @@ static size_t workspace_bytes(const layer_rig *rig) {
 static void take_all(layer_rig *rig) {
     rp_layer_call *call = &rig->call;
     for (uint32_t i = 0; i < rig->layer.input_count; i++) {
-        rp_shape shape = rp_shape_batch(call->n, &call->in[i]);
-        take_tensor(rig, &shape, &rig->x[i]);
-        take_tensor(rig, &shape, &rig->dx[i]);
+        take_samples(rig, &call->in[i], &rig->x[i]);
+        take_samples(rig, &call->in[i], &rig->dx[i]);
         call->x[i] = &rig->x[i];
         call->dx[i] = &rig->dx[i];
     }
-    rp_shape out = rp_shape_batch(call->n, &rig->plan.out);
-    take_tensor(rig, &out, &rig->y);
-    take_tensor(rig, &out, &rig->dy);
+    take_samples(rig, &rig->plan.out, &rig->y);
+    take_samples(rig, &rig->plan.out, &rig->dy);
     call->y = &rig->y;
     call->dy = &rig->dy;
     for (uint32_t i = 0; i < rig->plan.param_count; i++) {
@@ -121,9 +168,11 @@ static void take_all(layer_rig *rig) {
         }
     }
     for (uint32_t i = 0; i < rig->plan.saved_count; i++) {
-        take(rig, rig->plan.saved[i].fixed_bytes + call->n * rig->plan.saved[i].sample_bytes,
+        const size_t samples = rig->lead + call->n;
+        take(rig, rig->plan.saved[i].fixed_bytes + samples * rig->plan.saved[i].sample_bytes,
              &call->saved[i]);
     }
+    call->saved_first = rig->lead;
     take(rig, workspace_bytes(rig), &call->workspace);
 }
 
@@ -143,6 +192,13 @@ void rig_open(layer_rig *rig, const char *name, const char *keys, uint32_t n, co
     open_rig(rig, name, keys, n, in, input_count, false);
 }
 
+void rig_open_inside(layer_rig *rig, const char *name, const char *keys, uint32_t n,
+                     const rp_shape *in, uint32_t input_count) {
+    *rig = (layer_rig){.lead = LEAD};
+    rp_arena_init(&rig->arena, "rig", 0);
+    open_rig(rig, name, keys, n, in, input_count, false);
+}
+
 void rig_close(layer_rig *rig) {
     expect_ok(rp_device_drain(golden_device()));
     rp_darena_close(&rig->memory);
@@ -151,15 +207,16 @@ void rig_close(layer_rig *rig) {
 
 void rig_write(layer_rig *rig, rp_tensor *to, const float *from) {
     (void)rig;
-    expect_ok(rp_buffer_write_now(golden_device(), to->buffer, 0, from,
-                                  rp_shape_count(&to->shape) * sizeof(float)));
+    expect_ok(rp_tensor_write(golden_device(), to, from));
+    expect_ok(rp_device_drain(golden_device()));
 }
 
 float *rig_read(layer_rig *rig, const rp_tensor *from) {
     float *out;
     size_t count = rp_shape_count(&from->shape);
     expect_ok(RP_ARENA_NEW(&rig->arena, count, &out));
-    expect_ok(rp_buffer_read_now(golden_device(), out, from->buffer, 0, count * sizeof(float)));
+    expect_ok(rp_tensor_read(golden_device(), out, from));
+    expect_ok(rp_device_drain(golden_device()));
     return out;
 }
 
@@ -209,8 +266,8 @@ static rp_shape shape_of(const rp_node *list) {
     return shape;
 }
 
-void golden_open(layer_rig *rig, const golden_case *golden) {
-    *rig = (layer_rig){0};
+void golden_open(layer_rig *rig, const golden_case *golden, uint32_t lead) {
+    *rig = (layer_rig){.lead = lead};
     rp_arena_init(&rig->arena, "rig", 0);
     const char *text = rp_st_meta(golden->reader, golden->name);
     assert_non_null(text);
@@ -268,9 +325,19 @@ static void compare(const golden_case *golden, const float *got, const char *wha
     }
 }
 
+/* FNV-1a over the bytes of what is looked at. */
+static const float *digest(layer_rig *rig, const float *values, size_t count) {
+    const unsigned char *bytes = (const unsigned char *)values;
+    for (size_t i = 0; i < count * sizeof *values; i++) {
+        rig->digest = (rig->digest ^ bytes[i]) * UINT64_C(0x100000001b3);
+    }
+    return values;
+}
+
 void golden_compare(layer_rig *rig, const golden_case *golden, const rp_tensor *got,
                     const char *what, double rel) {
-    compare(golden, rig_read(rig, got), what, NULL, rp_shape_count(&got->shape), rel);
+    const size_t count = rp_shape_count(&got->shape);
+    compare(golden, digest(rig, rig_read(rig, got), count), what, NULL, count, rel);
 }
 
 /* Whether the case may run with this GEMM where kernels are interpreted. */
@@ -279,7 +346,7 @@ static bool fits_small(const golden_case *golden, rp_gemm_choice choice) {
     if (choice != RP_GEMM_CLBLAST) {
         return true;
     }
-    golden_open(&rig, golden);
+    golden_open(&rig, golden, 0);
     const double flops = rig.plan.flops_forward * rig.call.n;
     rig_close(&rig);
     return flops <= CLBLAST_FLOPS_SMALL;
@@ -312,11 +379,11 @@ void golden_each(const char *stem, void (*run)(const golden_case *golden)) {
 }
 
 static void forward(layer_rig *rig) {
-    expect_ok(rig->layer.kind->forward(&rig->call));
+    expect_ok(rp_layer_forward(&rig->call));
 }
 
 static void backward(layer_rig *rig) {
-    expect_ok(rig->layer.kind->backward(&rig->call));
+    expect_ok(rp_layer_backward(&rig->call));
 }
 
 static void draw_gradients(layer_rig *rig) {
@@ -336,7 +403,7 @@ typedef enum { WRITTEN, ADDED, UNTOUCHED } outcome;
 static void check(layer_rig *rig, const golden_case *golden, const rp_tensor *got, const char *what,
                   outcome expected) {
     size_t count = rp_shape_count(&got->shape);
-    const float *values = rig_read(rig, got);
+    const float *values = digest(rig, rig_read(rig, got), count);
     float *before;
     expect_ok(RP_ARENA_NEW(&rig->arena, count, &before));
     golden_values("before", count, before);
@@ -373,8 +440,10 @@ static void set_call(layer_rig *rig, bool want_dx, bool want_dw, bool add) {
 
 /* y over x, dx over dy. */
 static void run_in_place(layer_rig *rig, const golden_case *golden) {
-    rp_tensor y = {rig->x[0].buffer, rig->y.shape};
-    rp_tensor dx = {rig->dy.buffer, rig->x[0].shape};
+    rp_tensor y = rig->x[0];
+    rp_tensor dx = rig->dy;
+    y.shape = rig->y.shape;
+    dx.shape = rig->x[0].shape;
     rig->call.y = &y;
     rig->call.dx[0] = &dx;
     rig->call.dx_add[0] = false;
@@ -386,9 +455,44 @@ static void run_in_place(layer_rig *rig, const golden_case *golden) {
     golden_compare(rig, golden, &dx, "dx0", GOLDEN_REL);
 }
 
-void golden_run(const golden_case *golden) {
+/* Backward of the samples [first, first + n) of what the last forward computed. */
+static void backward_part(layer_rig *rig, uint32_t first, uint32_t n) {
+    const rp_layer_call whole = rig->call;
+    rp_tensor x[RP_LAYER_INPUTS_MAX];
+    rp_tensor dx[RP_LAYER_INPUTS_MAX];
+    rp_tensor y;
+    rp_tensor dy;
+    rp_layer_call *call = &rig->call;
+    for (uint32_t i = 0; i < rig->layer.input_count; i++) {
+        expect_ok(rp_tensor_slice(&rig->x[i], first, n, &x[i]));
+        expect_ok(rp_tensor_slice(&rig->dx[i], first, n, &dx[i]));
+        call->x[i] = whole.x[i] ? &x[i] : NULL;
+        call->dx[i] = &dx[i];
+    }
+    expect_ok(rp_tensor_slice(&rig->y, first, n, &y));
+    expect_ok(rp_tensor_slice(&rig->dy, first, n, &dy));
+    call->y = whole.y ? &y : NULL;
+    call->dy = &dy;
+    call->n = n;
+    call->saved_first = whole.saved_first + first;
+    call->sample_first = whole.sample_first + first;
+    call->accumulate = first > 0;
+    backward(rig);
+    rig->call = whole;
+}
+
+static void run_in_parts(layer_rig *rig, const golden_case *golden) {
+    const uint32_t n = rig->call.n;
+    set_call(rig, true, true, false);
+    backward_part(rig, 0, (n + 2) / 3);
+    backward_part(rig, (n + 2) / 3, n - (n + 2) / 3);
+    check_gradients(rig, golden, WRITTEN, WRITTEN);
+}
+
+/* Gives the digest of all results. */
+static uint64_t run_case(const golden_case *golden, uint32_t lead) {
     layer_rig rig;
-    golden_open(&rig, golden);
+    golden_open(&rig, golden, lead);
     forward(&rig);
     golden_compare(&rig, golden, &rig.y, "y", GOLDEN_REL);
     /* Backward may read only what the plan says it reads. */
@@ -410,13 +514,26 @@ void golden_run(const golden_case *golden) {
     set_call(&rig, false, true, false);
     backward(&rig);
     check_gradients(&rig, golden, UNTOUCHED, WRITTEN);
+    if (!rig.plan.whole && rig.call.n > 1) {
+        run_in_parts(&rig, golden);
+    }
     if (rig.plan.in_place) {
         for (uint32_t i = 0; i < rig.layer.input_count; i++) {
             rig.call.x[i] = &rig.x[i];
         }
         run_in_place(&rig, golden);
     }
+    rig_expect_guards(&rig);
     rig_close(&rig);
+    return rig.digest;
+}
+
+void golden_run(const golden_case *golden) {
+    const uint64_t whole = run_case(golden, 0);
+    if (run_case(golden, LEAD) != whole) {
+        print_error("%s: other bits where the tensors do not begin their memory\n", golden->name);
+        fail();
+    }
 }
 
 /* ---- central differences -------------------------------------------------------------------- */

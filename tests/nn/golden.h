@@ -21,6 +21,9 @@ typedef struct {
     rp_darena *memory;
     rp_layer layer;
     rp_layer_plan plan;
+    /* Every x, y, dx and dy, and what is saved, begins with sample `lead` of its memory. */
+    uint32_t lead;
+    uint64_t digest; /* of the bits of every result that golden_run() looked at */
     rp_tensor x[RP_LAYER_INPUTS_MAX], y, dy, dx[RP_LAYER_INPUTS_MAX];
     rp_tensor param[RP_LAYER_PARAMS_MAX], dparam[RP_LAYER_PARAMS_MAX];
     /* Points at all of the above; training, want_dx and want_dw are set, all else is 0. Change it
@@ -33,7 +36,12 @@ typedef struct {
  */
 void rig_open(layer_rig *rig, const char *name, const char *keys, uint32_t n, const rp_shape *in,
               uint32_t input_count);
+/* The same with x, y, dx and dy between guards. */
+void rig_open_inside(layer_rig *rig, const char *name, const char *keys, uint32_t n,
+                     const rp_shape *in, uint32_t input_count);
 void rig_close(layer_rig *rig);
+/* The samples before and behind those of each x, y, dx and dy are as they were. */
+void rig_expect_guards(layer_rig *rig);
 /* Whole tensors; read waits for the queue. The result of rig_read lives in the rig's arena. */
 void rig_write(layer_rig *rig, rp_tensor *to, const float *from);
 float *rig_read(layer_rig *rig, const rp_tensor *from);
@@ -48,7 +56,7 @@ typedef struct {
 } golden_case;
 
 /* Opens a rig for the case and fills x, dy and the parameters. */
-void golden_open(layer_rig *rig, const golden_case *golden);
+void golden_open(layer_rig *rig, const golden_case *golden, uint32_t lead);
 /* tensor == <case>/<what> within rel * (|want| + the tensor's largest |want|). */
 void golden_compare(layer_rig *rig, const golden_case *golden, const rp_tensor *got,
                     const char *what, double rel);
@@ -59,7 +67,10 @@ void golden_each(const char *stem, void (*run)(const golden_case *golden));
 rp_st_reader *golden_file(rp_arena *arena, const char *stem);
 
 /* The standard run of a case: forward; backward plain, then accumulating with dx_add, then dx and
- * dw asked for one by one; when the plan says in_place, both directions in place too. */
+ * dw asked for one by one; when the plan says in_place, both directions in place too. All of it
+ * once with tensors that begin their memory and once with tensors that lie in the middle of it
+ * between guards, which gives the same bits. Where the plan does not say that backward is `whole`,
+ * also backward in two parts of the samples of one forward. */
 void golden_run(const golden_case *golden);
 #define GOLDEN_REL 1e-5
 

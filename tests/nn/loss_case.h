@@ -5,6 +5,9 @@
 #include "golden.h"
 #include "nn/loss.h"
 
+/* y and dy lie between samples that nothing may touch. */
+enum { LOSS_LEAD = 3, LOSS_TRAIL = 2, LOSS_GUARD = 0xA5 };
+
 typedef struct {
     rp_arena arena;
     rp_darena *memory;
@@ -15,15 +18,38 @@ typedef struct {
     float *loss, *gradient; /* after loss_case_run(): pairs of [n][2], and [n][outputs] */
 } loss_case;
 
+static inline void loss_case_take(loss_case *c, rp_tensor *out) {
+    const size_t row = c->outputs * sizeof(float);
+    rp_tensor whole = {.shape = rp_shape_2(LOSS_LEAD + c->n + LOSS_TRAIL, c->outputs)};
+    unsigned char *guard;
+    expect_ok(rp_darena_take(c->memory, rp_tensor_bytes(&whole), &whole.buffer));
+    expect_ok(RP_ARENA_NEW(&c->arena, rp_tensor_bytes(&whole), &guard));
+    memset(guard, LOSS_GUARD, rp_tensor_bytes(&whole));
+    memset(guard + LOSS_LEAD * row, 0, c->n * row);
+    expect_ok(
+        rp_buffer_write_now(golden_device(), whole.buffer, 0, guard, rp_tensor_bytes(&whole)));
+    expect_ok(rp_tensor_slice(&whole, LOSS_LEAD, c->n, out));
+}
+
+static inline void loss_case_expect_guard(loss_case *c, const rp_tensor *of) {
+    const size_t row = c->outputs * sizeof(float);
+    const size_t bytes = rp_buffer_bytes(of->buffer);
+    unsigned char *all;
+    expect_ok(RP_ARENA_NEW(&c->arena, bytes, &all));
+    expect_ok(rp_buffer_read_now(golden_device(), all, of->buffer, 0, bytes));
+    for (size_t i = 0; i < bytes; i++) {
+        assert_true(all[i] == LOSS_GUARD || (i >= LOSS_LEAD * row && i < (LOSS_LEAD + c->n) * row));
+    }
+}
+
 static inline void loss_case_open(loss_case *c, const char *kind, uint32_t n, uint32_t outputs) {
     *c = (loss_case){.n = n, .outputs = outputs, .kind = rp_loss_find(kind)};
     assert_non_null(c->kind);
     rp_arena_init(&c->arena, "loss", 0);
     const size_t bytes = (size_t)n * outputs * sizeof(float);
     expect_ok(rp_darena_open(&c->arena, golden_device(), "loss", 0, 0, &c->memory));
-    c->y.shape = c->dy.shape = rp_shape_2(n, outputs);
-    expect_ok(rp_darena_take(c->memory, bytes, &c->y.buffer));
-    expect_ok(rp_darena_take(c->memory, bytes, &c->dy.buffer));
+    loss_case_take(c, &c->y);
+    loss_case_take(c, &c->dy);
     expect_ok(
         rp_darena_take(c->memory, c->kind->class_target ? n * sizeof(int32_t) : bytes, &c->target));
     expect_ok(rp_darena_take(c->memory, 2 * n * sizeof(float), &c->result));
@@ -32,14 +58,15 @@ static inline void loss_case_open(loss_case *c, const char *kind, uint32_t n, ui
 }
 
 static inline void loss_case_close(loss_case *c) {
+    loss_case_expect_guard(c, &c->y);
+    loss_case_expect_guard(c, &c->dy);
     rp_darena_close(&c->memory);
     rp_arena_finish(&c->arena);
 }
 
 /* y [n][outputs]; target n int32 or [n][outputs] float. */
 static inline void loss_case_fill(loss_case *c, const float *y, const void *target) {
-    expect_ok(rp_buffer_write_now(golden_device(), c->y.buffer, 0, y,
-                                  (size_t)c->n * c->outputs * sizeof(float)));
+    expect_ok(rp_tensor_write(golden_device(), &c->y, y));
     expect_ok(
         rp_buffer_write_now(golden_device(), c->target, 0, target, rp_buffer_bytes(c->target)));
 }
@@ -54,10 +81,9 @@ static inline void loss_case_run(loss_case *c, uint32_t step_samples, bool with_
                                .target = c->target,
                                .dy = with_gradient ? &c->dy : NULL,
                                .result = c->result};
-    expect_ok(c->kind->run(&call));
+    expect_ok(rp_loss_run(c->kind, &call));
+    expect_ok(rp_tensor_read(device, c->gradient, &c->dy));
     expect_ok(rp_buffer_read_now(device, c->loss, c->result, 0, 2 * c->n * sizeof(float)));
-    expect_ok(rp_buffer_read_now(device, c->gradient, c->dy.buffer, 0,
-                                 (size_t)c->n * c->outputs * sizeof(float)));
 }
 
 /* The tensor <case>/<what> of the golden file. */

@@ -69,10 +69,13 @@ static void forward_and_backward(void **state) {
                  {"{kind: dropout, p: 0.25}", 0.25, 5, 33, 1000003},
                  {"{kind: dropout, p: 0.9}", 0.9, 2, 65, UINT64_C(1) << 33},
                  {"{kind: dropout, p: 0}", 0.0, 2, 32, 3}};
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    const size_t case_count = sizeof cases / sizeof *cases;
+    for (size_t i = 0; i < 2 * case_count; i++) {
+        const size_t c = i % case_count;
         const rp_shape shape = rp_shape_1(cases[c].elements);
         layer_rig rig;
-        rig_open(&rig, "drop", cases[c].keys, cases[c].n, &shape, 1);
+        (i < case_count ? rig_open : rig_open_inside)(&rig, "drop", cases[c].keys, cases[c].n,
+                                                      &shape, 1);
         rig.call.seed = 9;
         rig.call.sample_first = cases[c].sample_first;
         rig_draw(&rig, &rig.x[0], "x");
@@ -87,6 +90,7 @@ static void forward_and_backward(void **state) {
         rig.call.dx_add[0] = true;
         expect_ok(rig.layer.kind->backward(&rig.call));
         check_masked(&rig, &rig.dx[0], &rig.dy, before, cases[c].p);
+        rig_expect_guards(&rig);
         rig_close(&rig);
     }
 }
