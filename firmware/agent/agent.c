@@ -75,6 +75,7 @@ rp_err rp_agent_open(rp_arena *arena, rp_device *device, const rp_clock *clock,
     agent->device = device;
     agent->clock = clock;
     agent->born_ns = rp_clock_now_ns(clock);
+    agent->wire = RP_WIRE_MAX;
     RP_TRY(split_endpoint(options->listen, agent->host, sizeof agent->host, &agent->port));
     RP_TRY(rp_links_open(arena, &options->keys, clock, (uint64_t)agent->born_ns, &agent->links));
     err = open_control(agent);
@@ -102,7 +103,7 @@ void rp_agent_end_run(rp_agent *agent) {
     rp_links_close(&run->links);
     rp_arena_finish(&run->arena);
     *run = (agent_run){0};
-    rp_link_set_run(agent->control, 0);
+    rp_link_set_run(agent->control, (rp_run_identity){0});
     rp_err err = rp_link_emulate(agent->control, &none);
     RP_ASSERT(err == RP_OK); /* only a line needs memory */
 }
@@ -120,108 +121,140 @@ void rp_agent_close(rp_agent **agent_pointer) {
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-rp_err rp_agent_answer(rp_agent *agent, rp_Header *header, const rp_part *parts, uint32_t count) {
-    header->stage = agent->run.job.stage;
-    header->run = agent->run.number;
-    return rp_link_send(agent->control, header, parts, count, true, NULL, NULL);
+rp_err rp_agent_answer(rp_agent *agent, rp_Frame *frame, const rp_part *parts, uint32_t count) {
+    frame->run_id = agent->run.identity.id;
+    frame->term = agent->run.identity.term;
+    return rp_link_send(agent->control, frame, parts, count, true, NULL, NULL);
+}
+
+static rp_FaultClass fault_class_of(rp_err err) {
+    switch (err) {
+    case RP_ERR_AGAIN:
+    case RP_ERR_TIMEOUT:
+        return RP_FAULT_TRANSIENT;
+    case RP_ERR_MEMORY:
+    case RP_ERR_IO:
+    case RP_ERR_DEVICE:
+    case RP_ERR_PEER:
+    case RP_ERR_FAULT:
+        return RP_FAULT_BOARD;
+    case RP_ERR_USAGE:
+    case RP_ERR_FORMAT:
+    case RP_ERR_SHAPE:
+    case RP_ERR_LIMIT:
+        return RP_FAULT_USER;
+    case RP_ERR_REFUSED:
+        return RP_FAULT_SECURITY;
+    case RP_ERR_NUMERIC:
+    case RP_ERR_INTERRUPTED:
+        return RP_FAULT_FATAL;
+    case RP_OK:
+    case RP_ERR_COUNT:
+        break;
+    }
+    return RP_FAULT_UNKNOWN;
 }
 
 /* The run is over for this agent: tell the host why and be ready for another. */
-static void fault(rp_agent *agent, rp_err code) {
-    rp_Header header = rp_Header_init_zero;
-    header.kind = RP_KIND_FAULT;
-    header.code = (uint32_t)code;
-    const char *why = rp_err_message();
-    rp_part part = {why, strlen(why)}; /* longer than a header's text */
-    (void)snprintf(header.text, sizeof header.text, "%.100s", why);
-    if (rp_agent_answer(agent, &header, &part, part.bytes > 0) != RP_OK) {
+static void report_fault(rp_agent *agent, rp_err code) {
+    rp_Frame frame = {.which_body = RP_KIND_FAULT};
+    rp_Fault *fault = &frame.body.fault;
+    fault->err = (uint32_t)code;
+    fault->fault_class = fault_class_of(code);
+    (void)snprintf(fault->text, sizeof fault->text, "%s", rp_err_message());
+    if (rp_agent_answer(agent, &frame, NULL, 0) != RP_OK) {
         rp_log_warn("the host could not be told");
     }
     rp_agent_end_run(agent);
 }
 
+/* A host of other versions of the wire hears which ones this board speaks, and gives up. */
+static void agree_on_wire(rp_agent *agent, const rp_Hello *host) {
+    rp_wire_range both = {RP_WIRE_MIN, RP_WIRE_MAX};
+    if (!rp_wire_narrow(&both, host->wire_min, host->wire_max)) {
+        rp_log_error("the host speaks wire versions %u to %u, this board %d to %d", host->wire_min,
+                     host->wire_max, RP_WIRE_MIN, RP_WIRE_MAX);
+    }
+    agent->wire = both.max;
+    rp_link_set_wire(agent->control, both.max);
+}
+
 static rp_err on_hello(rp_agent *agent, const rp_message *message) {
-    (void)message;
     rp_agent_end_run(agent);
+    agree_on_wire(agent, &message->frame.body.hello);
     const rp_device_facts *facts = rp_device_facts_of(agent->device);
-    rp_Header header = rp_Header_init_zero;
-    header.kind = RP_KIND_HELLO;
-    (void)snprintf(header.text, sizeof header.text, "%s|%s|%s", agent->options.name, RP_VERSION,
-                   facts->name);
-    header.whole_count = 3;
-    header.whole[0] = (uint64_t)rp_clock_now_ns(agent->clock);
-    header.whole[1] = facts->memory_bytes;
-    header.whole[2] = (uint64_t)rp_device_gemm(agent->device);
-    return rp_agent_answer(agent, &header, NULL, 0);
+    rp_Frame frame = {.which_body = RP_KIND_HELLO,
+                      .body.hello = {.memory_bytes = facts->memory_bytes,
+                                     .clock_ns = rp_clock_now_ns(agent->clock),
+                                     .gemm = (uint32_t)rp_device_gemm(agent->device),
+                                     .wire_min = RP_WIRE_MIN,
+                                     .wire_max = RP_WIRE_MAX,
+                                     .features = RP_WIRE_FEATURES}};
+    rp_Hello *hello = &frame.body.hello;
+    (void)snprintf(hello->name, sizeof hello->name, "%s", agent->options.name);
+    (void)snprintf(hello->software, sizeof hello->software, "%s", RP_VERSION);
+    (void)snprintf(hello->device, sizeof hello->device, "%s", facts->name);
+    return rp_agent_answer(agent, &frame, NULL, 0);
 }
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
-static rp_err finished(rp_agent *agent) {
+static void add_link_use(rp_Finished *report, const rp_link *link, uint32_t peer) {
+    rp_link_stats stats;
+    if (!link) {
+        return;
+    }
+    rp_link_stats_of(link, &stats);
+    report->link[report->link_count++] = (rp_LinkUse){.peer = peer,
+                                                      .bytes = stats.bytes_sent,
+                                                      .busy_s = stats.busy_s,
+                                                      .duplicates = stats.duplicates};
+}
+
+static rp_err finish_segment(rp_agent *agent) {
     agent_run *run = &agent->run;
     rp_runner_facts facts = rp_runner_facts_of(run->runner);
-    rp_link_stats out = {0};
-    rp_link_stats in = {0};
-    if (run->out) {
-        rp_link_stats_of(run->out, &out);
-    }
-    if (run->in) {
-        rp_link_stats_of(run->in, &in);
-    }
-    rp_Header header = rp_Header_init_zero;
-    header.kind = RP_KIND_FINISHED;
-    header.whole_count = 8;
-    header.whole[0] = (uint64_t)facts.busy_ns;
-    header.whole[1] = facts.microbatches;
-    header.whole[2] = facts.in_flight_max;
-    header.whole[3] = rp_stage_gap_max(run->stage);
-    header.whole[4] = rp_device_used_bytes_max(agent->device);
-    header.whole[5] = out.bytes_sent;
-    header.whole[6] = in.bytes_sent;
-    header.whole[7] = in.duplicates + out.duplicates;
-    header.number_count = 3;
-    header.number[0] = out.busy_s;
-    header.number[1] = in.busy_s;
-    header.number[2] = (double)rp_runner_flight_bytes(run->runner);
+    rp_Frame frame = {.which_body = RP_KIND_FINISHED,
+                      .body.finished = {.busy_ns = facts.busy_ns,
+                                        .microbatches = facts.microbatches,
+                                        .in_flight_max = facts.in_flight_max,
+                                        .staleness_max = rp_stage_gap_max(run->stage),
+                                        .device_bytes_max = rp_device_used_bytes_max(agent->device),
+                                        .in_flight_bytes = rp_runner_flight_bytes(run->runner)}};
+    add_link_use(&frame.body.finished, run->out, run->job.stage + 1);
+    add_link_use(&frame.body.finished, run->in, run->job.stage - 1);
     uint64_t applied[RP_REPLICAS_MAX];
     const uint32_t replicas = rp_stage_replicas(run->stage);
     for (uint32_t r = 0; r < replicas; r++) {
         applied[r] = rp_stage_applied(run->stage, r);
     }
-    rp_part part = {applied, replicas * sizeof *applied};
+    const rp_part part = rp_part_of_array(RP_DTYPE_U64, applied, replicas);
     run->active = false;
-    return rp_agent_answer(agent, &header, &part, 1);
-}
-
-static rp_err need_runner(const rp_agent *agent, const rp_message *message, uint32_t whole_min) {
-    if (!agent->run.runner || message->header.whole_count < whole_min) {
-        return rp_fail(RP_ERR_PEER, "message %d came before the run was complete",
-                       (int)message->header.kind);
-    }
-    return RP_OK;
+    return rp_agent_answer(agent, &frame, &part, 1);
 }
 
 static rp_err on_run_message(rp_agent *agent, const rp_message *message) {
     agent_run *run = &agent->run;
-    const rp_Header *header = &message->header;
-    rp_err err =
-        need_runner(agent, message, header->kind == RP_KIND_EVAL || header->kind == RP_KIND_START);
-    if (err != RP_OK) {
-        return err;
+    const rp_Frame *frame = &message->frame;
+    const rp_Start *start = &frame->body.start;
+    const rp_Evaluate *evaluate = &frame->body.evaluate;
+    const rp_StepDecision *decision = &frame->body.step_decision;
+    if (!run->runner) {
+        return rp_fail(RP_ERR_PEER, "%s came before the run was complete",
+                       rp_kind_name(rp_frame_kind(frame)));
     }
-    switch (header->kind) {
+    switch (rp_frame_kind(frame)) {
     case RP_KIND_START:
         run->active = true;
-        return rp_runner_train(run->runner, header->step, header->whole[0], header->code != 0);
-    case RP_KIND_EVAL:
+        return rp_runner_train(run->runner, start->step_first, start->pause, start->drain);
+    case RP_KIND_EVALUATE:
         run->active = true;
-        return rp_runner_evaluate(run->runner, header->whole[0], header->code != 0);
+        return rp_runner_evaluate(run->runner, evaluate->samples, evaluate->renew_statistics);
     case RP_KIND_STOP:
-        return rp_runner_stop(run->runner, header->step);
-    case RP_KIND_VERDICT:
-        return rp_runner_verdict(run->runner, header->step,
-                                 header->number_count ? (float)header->number[0] : 1.0f,
-                                 header->code != 0);
+        return rp_runner_stop(run->runner, frame->body.stop.step);
+    case RP_KIND_STEP_DECISION:
+        return rp_runner_verdict(run->runner, decision->step, (float)decision->scale,
+                                 decision->skip);
     default: /* RP_KIND_SAVE */
         rp_agent_start_save(agent);
         return RP_OK;
@@ -229,7 +262,8 @@ static rp_err on_run_message(rp_agent *agent, const rp_message *message) {
 }
 
 static rp_err on_message(rp_agent *agent, const rp_message *message) {
-    switch (message->header.kind) {
+    const rp_kind kind = rp_frame_kind(&message->frame);
+    switch (kind) {
     case RP_KIND_HELLO:
         return on_hello(agent, message);
     case RP_KIND_ASSIGN:
@@ -242,12 +276,14 @@ static rp_err on_message(rp_agent *agent, const rp_message *message) {
         return rp_agent_on_tensor(agent, message);
     case RP_KIND_TENSORS_END:
         return rp_agent_on_tensors_end(agent, message);
-    case RP_KIND_STEER:
-        return rp_agent_on_steer(agent, message);
+    case RP_KIND_IN_FLIGHT:
+        return rp_agent_on_in_flight(agent, message);
+    case RP_KIND_PREDICTION_GAIN:
+        return rp_agent_on_prediction_gain(agent, message);
     case RP_KIND_START:
-    case RP_KIND_EVAL:
+    case RP_KIND_EVALUATE:
     case RP_KIND_STOP:
-    case RP_KIND_VERDICT:
+    case RP_KIND_STEP_DECISION:
     case RP_KIND_SAVE:
         return on_run_message(agent, message);
     case RP_KIND_BYE:
@@ -256,7 +292,8 @@ static rp_err on_message(rp_agent *agent, const rp_message *message) {
         agent->over = agent->options.once;
         return RP_OK;
     default:
-        return rp_fail(RP_ERR_PEER, "the host sent message %d", (int)message->header.kind);
+        return rp_fail(RP_ERR_PEER, "the host sent %s, which is not for a board",
+                       rp_kind_name(kind));
     }
 }
 
@@ -270,7 +307,7 @@ static rp_err drain_control(rp_agent *agent) {
         err = on_message(agent, message);
         rp_link_release(agent->control, &message);
         if (err != RP_OK) {
-            fault(agent, err);
+            report_fault(agent, err);
         }
     }
 }
@@ -327,7 +364,7 @@ static rp_err run_round(rp_agent *agent) {
         bool active;
         RP_TRY(rp_runner_step(run->runner, &active));
         if (!active) {
-            RP_TRY(finished(agent));
+            RP_TRY(finish_segment(agent));
         }
     }
     if (run->saving && !run->active) {
@@ -343,7 +380,7 @@ rp_err rp_agent_step(rp_agent *agent, bool *over) {
     RP_TRY(drain_control(agent));
     err = run_round(agent);
     if (err != RP_OK) {
-        fault(agent, err);
+        report_fault(agent, err);
     }
     watch_host(agent);
     *over = agent->over;

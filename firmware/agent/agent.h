@@ -1,6 +1,6 @@
 /* The agent: one board's state machine.
  *
- *   hello -> (ASSIGN) -> ready -> (START, EVAL) -> running -> ready ... -> (BYE) -> hello
+ *   hello -> (ASSIGN) -> ready -> (START, EVALUATE) -> running -> ready ... -> (BYE) -> hello
  *
  * The host speaks first, with HELLO; whatever goes wrong in a run ends it with a FAULT to the host
  * and the agent is back at hello. rp_agent_step() never waits for the device or the network; only

@@ -8,7 +8,8 @@
 /* One run, from ASSIGN to BYE; everything lies in its own arena. */
 typedef struct {
     bool assigned;
-    uint64_t number;
+    rp_run_identity identity;
+    uint32_t wire; /* version of the wire that its ring speaks */
     rp_arena arena;
     rp_links *links;
     rp_link *in, *out, *feed;
@@ -32,6 +33,7 @@ struct rp_agent {
     char host[128];
     uint32_t port;
     bool over;
+    uint32_t wire; /* version of the wire that the host and this board have */
     int64_t born_ns;
     int alarm; /* timerfd: an emulated pace ends between two milliseconds, which a poll can not */
     agent_run run;
@@ -39,7 +41,7 @@ struct rp_agent {
 
 /* agent.c: where a socket binds, `plus` ports behind the control link's. */
 void rp_agent_bind_text(const rp_agent *agent, uint32_t plus, char *out, size_t bytes);
-rp_err rp_agent_answer(rp_agent *agent, rp_Header *header, const rp_part *parts,
+rp_err rp_agent_answer(rp_agent *agent, rp_Frame *frame, const rp_part *parts,
                        uint32_t count) RP_MUST_CHECK;
 void rp_agent_end_run(rp_agent *agent);
 
@@ -51,7 +53,8 @@ rp_err rp_agent_on_profile(rp_agent *agent, const rp_message *message) RP_MUST_C
 /* tensors.c: messages that bring what the stage holds. */
 rp_err rp_agent_on_tensor(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
 rp_err rp_agent_on_tensors_end(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
-rp_err rp_agent_on_steer(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
+rp_err rp_agent_on_in_flight(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
+rp_err rp_agent_on_prediction_gain(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
 /* Sends it to the host: a few pieces a round, so that heartbeats pass between them. */
 void rp_agent_start_save(rp_agent *agent);
 rp_err rp_agent_continue_save(rp_agent *agent) RP_MUST_CHECK;

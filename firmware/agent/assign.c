@@ -14,9 +14,6 @@ static rp_err read_job(rp_agent *agent, const rp_message *message, rp_node **roo
     agent_run *run = &agent->run;
     rp_node *model;
     rp_err err;
-    if (message->part_count != 2) {
-        return rp_fail(RP_ERR_PEER, "an assignment has two parts, not %u", message->part_count);
-    }
     RP_TRY(rp_config_read_text(&run->arena, message->part[0].data, message->part[0].bytes,
                                "assignment", root));
     RP_TRY(rp_config_read_text(&run->arena, message->part[1].data, message->part[1].bytes, "model",
@@ -34,9 +31,9 @@ fail:
 
 enum { SLOTS = 4 }; /* host memory for what a stage sends: microbatches */
 
-static uint64_t port_of(const rp_link *link) {
+static uint32_t port_of(const rp_link *link) {
     const char *colon = link ? strrchr(rp_link_endpoint(link), ':') : NULL;
-    return colon ? strtoull(colon + 1, NULL, 10) : 0;
+    return colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
 }
 
 /* Largest part of a data parcel of this stage. */
@@ -57,7 +54,8 @@ static rp_link_options data_options(const agent_run *run, const char *name, cons
         .send_window = SLOTS,
         .part_bytes_max = part_max(rp_stage_layout(run->stage), &run->job),
         .emulate = run->emulate,
-        .run = run->number,
+        .run = run->identity,
+        .wire = run->wire,
     };
 }
 
@@ -129,9 +127,21 @@ static rp_err begin_run(rp_agent *agent, const rp_message *message, const char *
     rp_device_reset_used_bytes_max(agent->device);
     rp_arena_init(&run->arena, name, 0);
     run->assigned = true;
-    run->number = message->header.run;
-    rp_link_set_run(agent->control, run->number);
+    run->identity = (rp_run_identity){message->frame.run_id, message->frame.term};
+    run->wire = agent->wire;
+    rp_link_set_run(agent->control, run->identity);
     return read_job(agent, message, root);
+}
+
+/* From here on this end sends in the version of the ring, which all its boards have. */
+static rp_err take_wire(rp_agent *agent, const rp_Assign *assign) {
+    if (assign->wire < RP_WIRE_MIN || assign->wire > RP_WIRE_MAX) {
+        return rp_fail(RP_ERR_PEER, "the ring speaks wire version %u, this board %d to %d",
+                       assign->wire, RP_WIRE_MIN, RP_WIRE_MAX);
+    }
+    agent->run.wire = assign->wire;
+    rp_link_set_wire(agent->control, assign->wire);
+    return RP_OK;
 }
 
 rp_err rp_agent_on_assign(rp_agent *agent, const rp_message *message) {
@@ -140,27 +150,26 @@ rp_err rp_agent_on_assign(rp_agent *agent, const rp_message *message) {
     rp_node *root;
     rp_err err;
     RP_TRY(begin_run(agent, message, "run", &root));
+    RP_TRY(take_wire(agent, &message->frame.body.assign));
     RP_TRY(rp_stage_prepare(&run->arena, agent->device, &run->job, &run->stage));
     RP_TRY(open_data(agent, root));
     const rp_layout *layout = rp_stage_layout(run->stage);
-    rp_Header header = rp_Header_init_zero;
-    header.kind = RP_KIND_READY;
-    header.whole_count = 8;
-    header.whole[0] = port_of(run->in);
-    header.whole[1] = port_of(run->feed);
-    header.whole[2] = rp_device_used_bytes(agent->device);
-    header.whole[3] = layout->weight_bytes + layout->running_bytes;
-    header.whole[4] = (uint64_t)(rp_clock_now_ns(agent->clock) - start_ns);
-    header.whole[5] = layout->slots;
-    header.whole[6] = rp_stage_copies_of(run->stage).weights;
-    header.whole[7] = resident_bytes();
-    header.code = rp_stage_copies_of(run->stage).probe;
-    RP_TRY(rp_agent_answer(agent, &header, NULL, 0));
+    rp_Frame frame = {.which_body = RP_KIND_READY,
+                      .body.ready = {.hop_port = port_of(run->in),
+                                     .feed_port = port_of(run->feed),
+                                     .device_bytes = rp_device_used_bytes(agent->device),
+                                     .weight_bytes = layout->weight_bytes + layout->running_bytes,
+                                     .build_ns = rp_clock_now_ns(agent->clock) - start_ns,
+                                     .slots = layout->slots,
+                                     .weight_copies = rp_stage_copies_of(run->stage).weights,
+                                     .probe_copies = rp_stage_copies_of(run->stage).probe,
+                                     .resident_bytes = resident_bytes()}};
+    RP_TRY(rp_agent_answer(agent, &frame, NULL, 0));
 fail:
     return err;
 }
 
-static void add_edge(const agent_run *run, rp_runner_options *options, rp_Kind carries,
+static void add_edge(const agent_run *run, rp_runner_options *options, rp_kind carries,
                      rp_link *link, bool outgoing) {
     if (link) {
         options->edge[options->edge_count++] =
@@ -191,7 +200,7 @@ static rp_err open_runner(rp_agent *agent) {
     return rp_runner_open(&run->arena, &options, &run->runner);
 }
 
-/* text: "ENDPOINT KEY" of the next stage. Then the run is complete and the runner opens. */
+/* Where the next stage listens. Then the run is complete and the runner opens. */
 rp_err rp_agent_on_connect(rp_agent *agent, const rp_message *message) {
     agent_run *run = &agent->run;
     rp_err err;
@@ -200,15 +209,12 @@ rp_err rp_agent_on_connect(rp_agent *agent, const rp_message *message) {
     }
     bool last = run->job.stage + 1 == run->job.cut.stage_count;
     if (!last) {
-        char text[sizeof message->header.text];
-        memcpy(text, message->header.text, sizeof text);
-        char *space = strchr(text, ' ');
-        if (!space) {
-            return rp_fail(RP_ERR_PEER, "connect: expected ENDPOINT KEY, found '%s'", text);
+        const rp_Connect *next = &message->frame.body.connect;
+        if (!next->endpoint[0] || !next->public_key[0]) {
+            return rp_fail(RP_ERR_PEER, "connect: the next stage's endpoint or key is missing");
         }
-        *space = '\0';
-        rp_link_options options = data_options(run, "next", space + 1);
-        options.connect = text;
+        rp_link_options options = data_options(run, "next", next->public_key);
+        options.connect = next->endpoint;
         RP_TRY(rp_link_open(run->links, &options, &run->out));
         run->connected_ns = rp_clock_now_ns(agent->clock);
     }
@@ -226,10 +232,9 @@ rp_err rp_agent_on_profile(rp_agent *agent, const rp_message *message) {
     uint32_t layers = run->job.model->layer_count;
     RP_TRY(RP_ARENA_NEW(&run->arena, 2 * (size_t)layers, &seconds));
     RP_TRY(rp_profile_layers(agent->device, &run->job, seconds));
-    rp_Header header = rp_Header_init_zero;
-    header.kind = RP_KIND_PROFILE;
-    rp_part part = {seconds, 2 * (size_t)layers * sizeof *seconds};
-    RP_TRY(rp_agent_answer(agent, &header, &part, 1));
+    rp_Frame frame = {.which_body = RP_KIND_PROFILE_DONE};
+    const rp_part part = rp_part_of_array(RP_DTYPE_F64, seconds, 2 * (size_t)layers);
+    RP_TRY(rp_agent_answer(agent, &frame, &part, 1));
     rp_agent_end_run(agent);
 fail:
     return err;

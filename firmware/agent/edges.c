@@ -14,7 +14,7 @@ static rp_port_form form_of(const rp_crossing *crossing) {
     return form;
 }
 
-static rp_crossing crossing_of(const runner_stage *held, rp_Kind carries, bool outgoing) {
+static rp_crossing crossing_of(const runner_stage *held, rp_kind carries, bool outgoing) {
     const rp_layout *layout = rp_stage_layout(held->stage);
     switch (carries) {
     case RP_KIND_LABEL: {
@@ -31,7 +31,7 @@ static rp_crossing crossing_of(const runner_stage *held, rp_Kind carries, bool o
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static rp_port_in **port_of(runner_stage *held, rp_Kind carries) {
+static rp_port_in **port_of(runner_stage *held, rp_kind carries) {
     switch (carries) {
     case RP_KIND_LABEL:
         return &held->label;
@@ -50,7 +50,7 @@ static bool ends_in(const rp_runner_edge *edge, uint32_t held, rp_port_in *const
     return arrives && end == held && port_of(stage, edge->carries) == port;
 }
 
-static rp_err open_port_in(rp_runner *r, uint32_t held, rp_Kind carries, const char *what,
+static rp_err open_port_in(rp_runner *r, uint32_t held, rp_kind carries, const char *what,
                            char *name, size_t name_bytes) {
     runner_stage *stage = &r->held[held];
     rp_port_in **port = port_of(stage, carries);
@@ -75,25 +75,25 @@ static void free_part(void *owner, void *memory) {
     rp_link_release(owner, &message);
 }
 
-/* One parcel with its shapes. */
+/* One parcel; its tensors get their shapes. */
 static rp_err send_over_link(void *context, const rp_parcel *parcel, void (*done)(void *slot),
                              void *slot) {
     const runner_edge *edge = context;
-    rp_Header header = rp_Header_init_zero;
-    header.kind = edge->carries;
-    header.step = parcel->step;
-    header.first = parcel->samples.first;
-    header.count = parcel->samples.count;
-    header.stage = edge->stage;
-    header.code = parcel->evaluating;
-    for (uint32_t i = 0; i < edge->crossing.count; i++) {
-        const rp_shape shape = rp_shape_batch(header.count, &edge->crossing.sample[i]);
-        rp_frame_add_shape(&header, &shape);
+    rp_part part[RP_PARTS_MAX];
+    const rp_Parcel message = {.step = parcel->step,
+                               .first = parcel->samples.first,
+                               .count = parcel->samples.count,
+                               .stage = edge->stage,
+                               .evaluation = parcel->evaluating};
+    rp_Frame frame = rp_frame_of_parcel(edge->carries, &message);
+    for (uint32_t i = 0; i < parcel->part_count; i++) {
+        const rp_shape shape = rp_shape_batch(message.count, &edge->crossing.sample[i]);
+        part[i] = rp_part_of_tensor(RP_DTYPE_F32, parcel->part[i].data, &shape);
     }
-    return rp_link_send(edge->link, &header, parcel->part, parcel->part_count, false, done, slot);
+    return rp_link_send(edge->link, &frame, part, parcel->part_count, false, done, slot);
 }
 
-static rp_err open_port_out(rp_runner *r, uint32_t held, rp_Kind carries, rp_port_out **out) {
+static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_port_out **out) {
     runner_stage *stage = &r->held[held];
     const rp_crossing crossing = crossing_of(stage, carries, true);
     rp_port_out_options options = {
@@ -154,7 +154,9 @@ rp_err rp_runner_open_edges(rp_runner *r) {
     }
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         const rp_runner_edge *at = &r->at.edge[e];
+        const bool classes = r->held[at->held].job->loss->class_target;
         r->edge[e].port = at->outgoing ? NULL : *port_of(&r->held[at->held], at->carries);
+        r->edge[e].dtype = at->carries == RP_KIND_LABEL && classes ? RP_DTYPE_I32 : RP_DTYPE_F32;
     }
 fail:
     return err;
@@ -186,7 +188,7 @@ void rp_runner_begin_edges(rp_runner *r) {
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static runner_edge *edge_of(rp_runner *r, const rp_link *link, rp_Kind carries) {
+static runner_edge *edge_of(rp_runner *r, const rp_link *link, rp_kind carries) {
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         runner_edge *edge = &r->edge[e];
         if (edge->port && edge->link == link && edge->carries == carries) {
@@ -198,15 +200,15 @@ static runner_edge *edge_of(rp_runner *r, const rp_link *link, rp_Kind carries) 
 
 /* AGAIN: the port has no room. */
 static rp_err deliver(rp_runner *r, const runner_source *source) {
-    const rp_Header *header = &source->head->header;
-    runner_edge *edge = edge_of(r, source->link, header->kind);
+    const rp_kind kind = rp_frame_kind(&source->head->frame);
+    runner_edge *edge = edge_of(r, source->link, kind);
     if (!edge) {
-        return rp_fail(RP_ERR_PEER, "a parcel of kind %d came over an edge that carries none",
-                       (int)header->kind);
+        return rp_fail(RP_ERR_PEER, "%s came over an edge that carries none", rp_kind_name(kind));
     }
-    rp_parcel parcel = {.step = header->step,
-                        .samples = {header->first, header->count},
-                        .evaluating = header->code != 0,
+    const rp_Parcel *message = rp_frame_parcel(&source->head->frame);
+    rp_parcel parcel = {.step = message->step,
+                        .samples = {message->first, message->count},
+                        .evaluating = message->evaluation,
                         .source = edge->source,
                         .part_count = source->head->part_count,
                         .release = free_part,
@@ -214,6 +216,10 @@ static rp_err deliver(rp_runner *r, const runner_source *source) {
                         .memory = source->head};
     for (uint32_t i = 0; i < parcel.part_count; i++) {
         parcel.part[i] = source->head->part[i];
+        if (parcel.part[i].dtype != edge->dtype) {
+            return rp_fail(RP_ERR_PEER, "tensor %u of a %s has dtype %d, the plan says %d", i,
+                           rp_kind_name(kind), (int)parcel.part[i].dtype, (int)edge->dtype);
+        }
     }
     return rp_port_in_push(edge->port, &parcel);
 }

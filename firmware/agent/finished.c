@@ -5,10 +5,9 @@
 
 /* ---- reports --------------------------------------------------------------------------------- */
 
-static rp_err send_control(rp_runner *r, const runner_stage *stage, rp_Header *header,
-                           const rp_part *parts, uint32_t part_count) {
-    header->stage = stage->job->stage;
-    return rp_link_send(r->at.control, header, parts, part_count, true, NULL, NULL);
+static rp_err send_control(rp_runner *r, rp_Frame *frame, const rp_part *parts,
+                           uint32_t part_count) {
+    return rp_link_send(r->at.control, frame, parts, part_count, true, NULL, NULL);
 }
 
 bool rp_runner_may_report(const rp_runner *r) {
@@ -20,32 +19,37 @@ bool rp_runner_may_report(const rp_runner *r) {
 static rp_err report_results(rp_runner *r, const runner_stage *stage, const rp_op *op) {
     uint32_t samples = rp_runner_step_samples(r, op->step);
     double loss = 0;
-    uint64_t correct = 0;
+    uint32_t correct = 0;
     for (uint32_t i = 0; i < samples; i++) {
         loss += (double)r->results[2 * (size_t)i];
         correct += r->results[2 * (size_t)i + 1] > 0.5f;
     }
-    rp_Header header = rp_Header_init_zero;
-    header.kind = r->evaluating ? RP_KIND_EVAL_DONE : RP_KIND_STEP_DONE;
-    header.step = op->step;
-    header.number_count = 1;
-    header.number[0] = loss;
-    header.whole_count = 2;
-    header.whole[0] = samples;
-    header.whole[1] = correct;
-    return send_control(r, stage, &header, NULL, 0);
+    rp_Frame frame = {.which_body = RP_KIND_STEP_DONE,
+                      .body.step_done = {.step = op->step,
+                                         .samples = samples,
+                                         .correct = correct,
+                                         .loss_sum = loss,
+                                         .stage = stage->job->stage}};
+    if (r->evaluating) {
+        frame.which_body = RP_KIND_EVALUATE_DONE;
+        frame.body.evaluate_done = (rp_EvaluateDone){.step = op->step,
+                                                     .samples = samples,
+                                                     .correct = correct,
+                                                     .loss_sum = loss,
+                                                     .stage = stage->job->stage};
+    }
+    return send_control(r, &frame, NULL, 0);
 }
 
 /* The stage's own verdict: a gradient that is not finite skips the step here. */
 static rp_err judge(rp_runner *r, const runner_stage *stage, const rp_op *op, double total) {
-    rp_Header header = rp_Header_init_zero;
+    rp_Frame frame = {.which_body = RP_KIND_SKIPPED,
+                      .body.skipped = {.step = op->step, .stage = stage->job->stage}};
     rp_err err = rp_runner_verdict(r, op->step, 1.0f, !isfinite(total));
     if (err != RP_OK || isfinite(total)) {
         return err;
     }
-    header.kind = RP_KIND_SKIPPED;
-    header.step = op->step;
-    return send_control(r, stage, &header, NULL, 0);
+    return send_control(r, &frame, NULL, 0);
 }
 
 static rp_err report_norms(rp_runner *r, const runner_stage *stage, const rp_op *op) {
@@ -59,11 +63,10 @@ static rp_err report_norms(rp_runner *r, const runner_stage *stage, const rp_op 
     if (rp_verdict_of(&job->method, &job->optim, job->guard) == RP_VERDICT_OWN) {
         return judge(r, stage, op, total);
     }
-    rp_Header header = rp_Header_init_zero;
-    header.kind = RP_KIND_NORMS;
-    header.step = op->step;
-    rp_part part = {r->sumsq, count * sizeof *r->sumsq};
-    return send_control(r, stage, &header, &part, count ? 1 : 0);
+    rp_Frame frame = {.which_body = RP_KIND_NORMS,
+                      .body.norms = {.step = op->step, .stage = job->stage}};
+    const rp_part part = rp_part_of_array(RP_DTYPE_F64, r->sumsq, count);
+    return send_control(r, &frame, &part, count ? 1 : 0);
 }
 
 static rp_err report_probe(rp_runner *r, const running_op *op) {
@@ -71,16 +74,15 @@ static rp_err report_probe(rp_runner *r, const running_op *op) {
     for (uint32_t i = 0; i < count; i++) {
         r->sumsq[i] = (double)r->probe[i];
     }
-    rp_Header header = rp_Header_init_zero;
-    header.kind = RP_KIND_PROBE_DONE;
-    header.step = op->op.step;
-    header.whole_count = 4;
-    header.whole[0] = op->about.gap;
-    header.whole[1] = op->about.ahead;
-    header.whole[2] = op->about.effect;
-    header.whole[3] = op->about.step;
-    const rp_part part = {r->sumsq, count * sizeof *r->sumsq};
-    return send_control(r, op->stage, &header, &part, 1);
+    rp_Frame frame = {.which_body = RP_KIND_PREDICTION_ERROR,
+                      .body.prediction_error = {.step = op->op.step,
+                                                .staleness = op->about.gap,
+                                                .lookahead = op->about.ahead,
+                                                .effect = op->about.effect,
+                                                .forward_step = op->about.step,
+                                                .stage = op->stage->job->stage}};
+    const rp_part part = rp_part_of_array(RP_DTYPE_F64, r->sumsq, count);
+    return send_control(r, &frame, &part, 1);
 }
 
 /* ---- trace ----------------------------------------------------------------------------------- */
@@ -97,10 +99,9 @@ rp_err rp_runner_flush_trace(rp_runner *r) {
     if (r->trace_count == 0 || !rp_runner_may_report(r)) {
         return RP_OK;
     }
-    rp_Header header = rp_Header_init_zero;
-    header.kind = RP_KIND_TRACE;
-    rp_part part = {r->trace, (size_t)r->trace_count * RP_TRACE_BYTES};
-    rp_err err = send_control(r, &r->held[0], &header, &part, 1);
+    rp_Frame frame = {.which_body = RP_KIND_TRACE};
+    const rp_part part = rp_part_of_bytes(r->trace, (size_t)r->trace_count * RP_TRACE_BYTES);
+    rp_err err = send_control(r, &frame, &part, 1);
     if (err == RP_OK) {
         r->trace_count = 0;
     }

@@ -162,7 +162,7 @@ static rp_err restore_waiting(rp_runner *r) {
         rp_parcel parcel = {
             .step = op.step, .samples = op.samples, .part_count = form->tensor_count};
         for (uint32_t i = 0; i < form->tensor_count; i++) {
-            parcel.part[i] = (rp_part){at, form->sample_bytes[i] * op.samples.count};
+            parcel.part[i] = rp_part_of_bytes(at, form->sample_bytes[i] * op.samples.count);
             at += form->sample_bytes[i] * micro;
         }
         err = rp_port_in_push(r->held[0].in, &parcel);

@@ -116,8 +116,8 @@ static rp_parcel cut_slice(const rp_port_out *port, rp_port_slot *slot, const rp
     rp_port_out_parts(port, slot, part);
     for (uint32_t i = 0; i < form->tensor_count; i++) {
         const size_t skipped = parcel.samples.first - slot->samples.first;
-        parcel.part[i] = (rp_part){(char *)part[i] + skipped * form->sample_bytes[i],
-                                   parcel.samples.count * form->sample_bytes[i]};
+        parcel.part[i] = rp_part_of_bytes((char *)part[i] + skipped * form->sample_bytes[i],
+                                          parcel.samples.count * form->sample_bytes[i]);
     }
     return parcel;
 }

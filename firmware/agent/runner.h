@@ -32,7 +32,7 @@ typedef struct rp_runner rp_runner;
 
 /* One edge of the plan, seen from this node. */
 typedef struct {
-    rp_Kind carries; /* INPUT, LABEL, ACTIVATION or GRADIENT */
+    rp_kind carries; /* INPUT, LABEL, ACTIVATION or GRADIENT */
     bool outgoing;
     uint32_t held;       /* index of the stage here that produces or consumes it */
     rp_link *link;       /* NULL: the other end is a stage of this node, too */
@@ -81,7 +81,6 @@ rp_err rp_runner_step(rp_runner *runner, bool *active) RP_MUST_CHECK;
 
 /* Between two segments: microbatches in flight as bytes, the stage's and parcels that wait here; 0
  * when there are none. Read from byte 0 on. `fill`: the step at which the pipes were filled. */
-#define RP_FLIGHT_NAME "flight" /* in place of a tensor's name, on the wire */
 size_t rp_runner_flight_bytes(const rp_runner *runner);
 uint64_t rp_runner_fill_step(const rp_runner *runner);
 rp_err rp_runner_flight_read(rp_runner *runner, size_t first, size_t count,

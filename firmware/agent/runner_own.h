@@ -24,12 +24,13 @@ typedef struct {
 
 /* Where an edge that comes over a link ends, or how one leaves. */
 typedef struct {
-    rp_Kind carries;
+    rp_kind carries;
     rp_link *link;
     rp_port_in *port;
     uint32_t source; /* of the port */
     uint32_t stage;
     rp_crossing crossing; /* outgoing: shapes for the wire */
+    rp_Dtype dtype;       /* incoming: of all its tensors */
     rp_port_local local;
 } runner_edge;
 

@@ -6,36 +6,35 @@
 
 enum { PIECE_FLOATS = 65536, SAVE_UNACKED_MAX = 16 };
 
-/* text: "flight", whole as in send_flight(); no part: there was nothing in flight. */
-static rp_err on_flight(rp_agent *agent, const rp_message *message) {
-    const uint64_t *whole = message->header.whole;
+/* No part: there was nothing in flight. */
+rp_err rp_agent_on_in_flight(rp_agent *agent, const rp_message *message) {
+    const rp_InFlight *piece = &message->frame.body.in_flight;
     rp_err err = RP_OK;
-    if (message->part_count > 1 || message->header.whole_count < 3 || !agent->run.runner) {
+    if (!agent->run.stage || agent->run.active || !agent->run.runner) {
         return rp_fail(RP_ERR_PEER, "microbatches in flight came at the wrong time");
     }
-    if (whole[0] == 0) {
-        RP_TRY(rp_runner_resume(agent->run.runner, whole[2], whole[1]));
+    if (piece->first == 0) {
+        RP_TRY(rp_runner_resume(agent->run.runner, piece->fill_step, piece->total));
     }
     if (message->part_count == 0) {
         return RP_OK;
     }
-    RP_TRY(rp_runner_flight_write(agent->run.runner, whole[0], message->part[0].bytes,
+    RP_TRY(rp_runner_flight_write(agent->run.runner, piece->first, message->part[0].bytes,
                                   message->part[0].data));
 fail:
     return err;
 }
 
-/* text: name, whole[0]: first element; one part of floats. */
 rp_err rp_agent_on_tensor(rp_agent *agent, const rp_message *message) {
-    const bool flight = strcmp(message->header.text, RP_FLIGHT_NAME) == 0;
-    if (!agent->run.stage || agent->run.active || (message->part_count != 1 && !flight) ||
-        message->header.whole_count < 1) {
+    const rp_Tensor *piece = &message->frame.body.tensor;
+    if (!agent->run.stage || agent->run.active) {
         return rp_fail(RP_ERR_PEER, "a tensor came at the wrong time");
     }
-    if (flight) {
-        return on_flight(agent, message);
+    if (message->part[0].dtype != RP_DTYPE_F32) {
+        return rp_fail(RP_ERR_PEER, "tensor '%s' came with dtype %d, expected %d", piece->name,
+                       (int)message->part[0].dtype, (int)RP_DTYPE_F32);
     }
-    return rp_stage_tensor_write(agent->run.stage, message->header.text, message->header.whole[0],
+    return rp_stage_tensor_write(agent->run.stage, piece->name, piece->first,
                                  message->part[0].bytes / sizeof(float), message->part[0].data);
 }
 
@@ -53,57 +52,48 @@ rp_err rp_agent_on_tensors_end(rp_agent *agent, const rp_message *message) {
     return RP_OK;
 }
 
-rp_err rp_agent_on_steer(rp_agent *agent, const rp_message *message) {
-    if (!agent->run.stage || message->part_count != 1) {
-        return rp_fail(RP_ERR_PEER, "trust in predictions came at the wrong time");
+rp_err rp_agent_on_prediction_gain(rp_agent *agent, const rp_message *message) {
+    const rp_PredictionGain *gain = &message->frame.body.prediction_gain;
+    if (!agent->run.stage) {
+        return rp_fail(RP_ERR_PEER, "a prediction gain came before the assignment");
     }
-    return rp_stage_trust(agent->run.stage, message->header.step, message->part[0].data,
+    return rp_stage_trust(agent->run.stage, gain->step, message->part[0].data,
                           message->part[0].bytes / sizeof(double));
 }
 
-static rp_err send_piece(rp_agent *agent, rp_Header *header, const float *piece, size_t bytes) {
-    const rp_part part = {piece, bytes};
-    const rp_shape shape = rp_shape_1((uint32_t)(bytes / sizeof(float)));
-    header->kind = RP_KIND_TENSOR;
-    rp_frame_add_shape(header, &shape);
-    return rp_agent_answer(agent, header, &part, 1);
-}
-
-/* text: "flight", whole: first byte, all bytes, the step at which the pipes were filled. */
-static rp_err send_flight(rp_agent *agent, size_t total, float piece[PIECE_FLOATS]) {
+static rp_err send_in_flight(rp_agent *agent, size_t total, float piece[PIECE_FLOATS]) {
     agent_run *run = &agent->run;
     const size_t rest = total - run->save_flight;
     const size_t bytes = rest < PIECE_FLOATS * sizeof *piece ? rest : PIECE_FLOATS * sizeof *piece;
-    rp_Header header = rp_Header_init_zero;
+    rp_Frame frame = {.which_body = RP_KIND_IN_FLIGHT,
+                      .body.in_flight = {.first = run->save_flight,
+                                         .total = total,
+                                         .fill_step = rp_runner_fill_step(run->runner)}};
+    const rp_part part = rp_part_of_bytes(piece, bytes);
     rp_err err;
-    (void)snprintf(header.text, sizeof header.text, "%s", RP_FLIGHT_NAME);
-    header.whole_count = 3;
-    header.whole[0] = run->save_flight;
-    header.whole[1] = total;
-    header.whole[2] = rp_runner_fill_step(run->runner);
     RP_TRY(rp_runner_flight_read(run->runner, run->save_flight, bytes, piece));
-    RP_TRY(send_piece(agent, &header, piece, bytes));
+    RP_TRY(rp_agent_answer(agent, &frame, &part, 1));
     run->save_flight += bytes;
 fail:
     return err;
 }
 
-/* text: name, whole: first element, all elements. */
 static rp_err send_tensor(rp_agent *agent, float piece[PIECE_FLOATS]) {
     agent_run *run = &agent->run;
-    rp_Header header = rp_Header_init_zero;
+    rp_Frame frame = {.which_body = RP_KIND_TENSOR};
+    rp_Tensor *tensor = &frame.body.tensor;
     rp_shape shape;
     rp_err err;
     RP_TRY(
-        rp_stage_tensor_at(run->stage, run->save_index, header.text, sizeof header.text, &shape));
+        rp_stage_tensor_at(run->stage, run->save_index, tensor->name, sizeof tensor->name, &shape));
     const size_t total = rp_shape_count(&shape);
     const size_t rest = total - run->save_first;
     const size_t count = rest < PIECE_FLOATS ? rest : PIECE_FLOATS;
     RP_TRY(rp_stage_tensor_read(run->stage, run->save_index, run->save_first, count, piece));
-    header.whole_count = 2;
-    header.whole[0] = run->save_first;
-    header.whole[1] = total;
-    RP_TRY(send_piece(agent, &header, piece, count * sizeof *piece));
+    tensor->first = run->save_first;
+    tensor->total = total;
+    const rp_part part = rp_part_of_array(RP_DTYPE_F32, piece, count);
+    RP_TRY(rp_agent_answer(agent, &frame, &part, 1));
     run->save_first += count;
     if (run->save_first == total) {
         run->save_first = 0;
@@ -130,13 +120,12 @@ rp_err rp_agent_continue_save(rp_agent *agent) {
     rp_link_stats_of(agent->control, &stats);
     for (uint64_t i = stats.unacked; i < SAVE_UNACKED_MAX && !over; i++) {
         RP_TRY(run->save_index < total ? send_tensor(agent, piece)
-                                       : send_flight(agent, flight, piece));
+                                       : send_in_flight(agent, flight, piece));
         over = run->save_index == total && run->save_flight == flight;
     }
     if (over && stats.unacked < SAVE_UNACKED_MAX) {
-        rp_Header header = rp_Header_init_zero;
-        header.kind = RP_KIND_TENSORS_END;
-        RP_TRY(rp_agent_answer(agent, &header, NULL, 0));
+        rp_Frame frame = {.which_body = RP_KIND_TENSORS_END};
+        RP_TRY(rp_agent_answer(agent, &frame, NULL, 0));
         run->saving = false;
     }
 fail:

@@ -42,8 +42,8 @@ uint64_t receiver_credit(const rp_link *link) {
 }
 
 static void send_ack(rp_link *link, bool again, uint64_t generation) {
-    rp_Header header = {.kind = RP_KIND_ACK, .code = again};
-    header.whole[header.whole_count++] = generation;
+    rp_Frame header = {.which_body = RP_KIND_ACK_ONLY,
+                       .body.ack_only = {.again = again, .generation = generation}};
     link->in.ack_due = true; /* stays when it can not be sent now */
     (void)post_bare(link, &header);
 }
@@ -81,8 +81,8 @@ static bool is_served(rp_link *link) {
     if (!link->bound || link_now_ns(link) - link->stats.last_heard_ns > PEER_SILENT_NS) {
         return false;
     }
-    rp_Header header = {.kind = RP_KIND_PING, .version = RP_WIRE_VERSION};
-    uint8_t written[RP_HEADER_BYTES_MAX];
+    rp_Frame header = {.which_body = RP_KIND_PING, .version = link->wire};
+    uint8_t written[RP_FRAME_BYTES_MAX];
     size_t bytes;
     zmq_msg_t frame;
     header.session = link->session;
@@ -136,24 +136,25 @@ static void know_route(rp_link *link, const uint8_t *route, size_t route_bytes) 
     }
 }
 
-static void take_unnumbered(rp_link *link, const rp_Header *header) {
+static void take_unnumbered(rp_link *link, const rp_Frame *header) {
     receiver *r = &link->in;
-    uint64_t value = header->whole_count ? header->whole[0] : 0;
-    if (header->kind == RP_KIND_ACK && header->code && header->peer == link->session) {
-        sender_again(link, value);
-    } else if (header->kind == RP_KIND_PROBE) {
+    const rp_kind kind = rp_frame_kind(header);
+    const bool for_us = header->peer == link->session;
+    if (kind == RP_KIND_ACK_ONLY && header->body.ack_only.again && for_us) {
+        sender_again(link, header->body.ack_only.generation);
+    } else if (kind == RP_KIND_PROBE) {
         /* A pool that is used up is no loss: the repetition would be dropped, too. */
-        if (header->peer == link->session && header->seq >= r->expected && !r->starved) {
-            ask_again(link, value);
+        if (for_us && header->seq >= r->expected && !r->starved) {
+            ask_again(link, header->body.probe.generation);
         } else {
             send_ack(link, false, 0);
         }
-    } else if (header->kind == RP_KIND_PING) {
-        rp_Header pong = {
-            .kind = RP_KIND_PONG, .whole_count = header->whole_count ? 1 : 0, .whole = {value}};
+    } else if (kind == RP_KIND_PING) {
+        rp_Frame pong = {.which_body = RP_KIND_PONG,
+                         .body.pong = {.time_ns = header->body.ping.time_ns}};
         (void)post_bare(link, &pong);
-    } else if (header->kind == RP_KIND_PONG && header->whole_count) {
-        int64_t since = link_now_ns(link) - (int64_t)value;
+    } else if (kind == RP_KIND_PONG && header->body.pong.time_ns > 0) {
+        int64_t since = link_now_ns(link) - header->body.pong.time_ns;
         link->stats.round_trip_ns = since > 0 ? since : 1;
         link->stats.round_trips++;
     }
@@ -172,19 +173,19 @@ static void take_aligned(zmq_msg_t *to, zmq_msg_t *from) {
 }
 
 /* Into the list that rp_link_recv() takes from. */
-static void append(rp_link *link, const rp_Header *header, zmq_msg_t *parts, uint32_t part_count) {
+static void append(rp_link *link, const rp_Frame *header, zmq_msg_t *parts, uint32_t part_count) {
     receiver *r = &link->in;
     incoming *in = r->free;
     r->free = in->next;
     in->next = NULL;
     in->used = true;
-    in->data = rp_frame_is_data(header->kind);
-    in->message.header = *header;
+    in->data = rp_frame_is_data(header);
+    in->message.frame = *header;
     in->message.part_count = part_count;
     for (uint32_t i = 0; i < part_count; i++) {
         take_aligned(&in->part[i], &parts[i]);
         in->message.part[i] =
-            (rp_part){.data = zmq_msg_data(&in->part[i]), .bytes = zmq_msg_size(&in->part[i])};
+            rp_frame_part(header, i, zmq_msg_data(&in->part[i]), zmq_msg_size(&in->part[i]));
     }
     if (r->last) {
         r->last->next = in;
@@ -197,11 +198,11 @@ static void append(rp_link *link, const rp_Header *header, zmq_msg_t *parts, uin
 }
 
 /* The next number in order. The parts that are taken are left empty. */
-static void accept_next(rp_link *link, const rp_Header *header, zmq_msg_t *parts,
+static void accept_next(rp_link *link, const rp_Frame *header, zmq_msg_t *parts,
                         uint32_t part_count) {
     receiver *r = &link->in;
     rp_part views[RP_PARTS_MAX];
-    bool data = rp_frame_is_data(header->kind);
+    bool data = rp_frame_is_data(header);
     for (uint32_t i = 0; i < part_count; i++) {
         views[i] = (rp_part){.data = zmq_msg_data(&parts[i]), .bytes = zmq_msg_size(&parts[i])};
     }
@@ -216,8 +217,8 @@ static void accept_next(rp_link *link, const rp_Header *header, zmq_msg_t *parts
     }
     r->expected++;
     r->data_count += data ? 1 : 0;
-    const bool begins = header->kind == RP_KIND_HELLO; /* the next host, of a run of its own */
-    if (link->run && header->run != link->run && !begins) {
+    const bool begins = rp_frame_kind(header) == RP_KIND_HELLO; /* the next host, of its own run */
+    if (link->run.id && !rp_frame_is_of_run(header, link->run) && !begins) {
         link->stats.refused++; /* acked all the same, or the stream would end here */
         return;
     }
@@ -225,7 +226,7 @@ static void accept_next(rp_link *link, const rp_Header *header, zmq_msg_t *parts
     append(link, header, parts, part_count);
 }
 
-static void take_numbered(rp_link *link, const rp_Header *header, zmq_msg_t *parts,
+static void take_numbered(rp_link *link, const rp_Frame *header, zmq_msg_t *parts,
                           uint32_t part_count) {
     receiver *r = &link->in;
     r->ack_due = true;
@@ -243,7 +244,7 @@ static void take_numbered(rp_link *link, const rp_Header *header, zmq_msg_t *par
 
 static void take_message(rp_link *link, zmq_msg_t *frames, uint32_t count, const uint8_t *route,
                          size_t route_bytes) {
-    rp_Header header;
+    rp_Frame header;
     size_t bytes = 0;
     for (uint32_t i = 0; i < count; i++) {
         bytes += zmq_msg_size(&frames[i]);
@@ -251,8 +252,7 @@ static void take_message(rp_link *link, zmq_msg_t *frames, uint32_t count, const
     link->stats.bytes_received += bytes;
     if (rp_frame_decode(zmq_msg_data(&frames[0]), zmq_msg_size(&frames[0]), link->part_bytes_max,
                         &header) != RP_OK ||
-        header.part_bytes_count != count - 1 ||
-        (rp_frame_is_numbered(header.kind) && header.seq == 0)) {
+        header.part_count != count - 1 || (rp_frame_is_numbered(&header) && header.seq == 0)) {
         link->stats.refused++;
         return;
     }
@@ -269,7 +269,7 @@ static void take_message(rp_link *link, zmq_msg_t *frames, uint32_t count, const
         }
         sender_credit(link, header.credit);
     }
-    if (rp_frame_is_numbered(header.kind)) {
+    if (rp_frame_is_numbered(&header)) {
         take_numbered(link, &header, frames + 1, count - 1);
     } else {
         take_unnumbered(link, &header);

@@ -11,7 +11,7 @@
 #include "link/link.h"
 
 enum {
-    FRAMES_MAX = 1 + RP_PARTS_MAX, /* header and parts */
+    FRAMES_MAX = 1 + RP_PARTS_MAX, /* frame 0 and parts */
     ROUTE_BYTES_MAX = 256,         /* of ZeroMQ's routing id */
     ALLOWED_MAX = 64,
     RETIRED_MAX = 8,
@@ -29,7 +29,7 @@ enum {
 
 /* A numbered message, kept until the peer has acked it and ZeroMQ has let its memory go. */
 typedef struct {
-    rp_Header header;
+    rp_Frame header;
     zmq_msg_t part[RP_PARTS_MAX]; /* our reference; each transmission takes another */
     uint32_t part_count;
     bool data;
@@ -104,7 +104,8 @@ struct rp_link {
     bool copies; /* inproc: the peer would keep our memory beyond close */
     uint32_t window, send_window;
     size_t part_bytes_max;
-    uint64_t run;
+    rp_run_identity run;
+    uint32_t wire; /* version in which we send */
     uint8_t allowed[ALLOWED_MAX][RP_KEY_BYTES];
     uint32_t allowed_count;
 
@@ -193,9 +194,9 @@ bool sender_waits(const rp_link *link); /* for an ack, for credit, or to be know
 bool sender_ready(const rp_link *link); /* has something that could go now */
 
 /* Stamps what the link owns into the header and sends; `parts` are copied by reference. */
-sent post(rp_link *link, rp_Header *header, zmq_msg_t *parts, uint32_t part_count);
+sent post(rp_link *link, rp_Frame *header, zmq_msg_t *parts, uint32_t part_count);
 /* An unnumbered kind. */
-sent post_bare(rp_link *link, rp_Header *header);
+sent post_bare(rp_link *link, rp_Frame *header);
 
 /* ---- incoming.c ---- */
 

@@ -51,6 +51,7 @@ static void set_up(rp_link *link, rp_links *links, const rp_link_options *option
     link->send_window = options->send_window;
     link->part_bytes_max = options->part_bytes_max;
     link->run = options->run;
+    link->wire = options->wire ? options->wire : RP_WIRE_MAX;
     link->last_step_ns = rp_clock_now_ns(links->clock);
 }
 
@@ -125,8 +126,12 @@ rp_err rp_link_allow(rp_link *link, const char *public_text) {
     return RP_OK;
 }
 
-void rp_link_set_run(rp_link *link, uint64_t run) {
+void rp_link_set_run(rp_link *link, rp_run_identity run) {
     link->run = run;
+}
+
+void rp_link_set_wire(rp_link *link, uint32_t version) {
+    link->wire = version;
 }
 
 const char *rp_link_endpoint(const rp_link *link) {
@@ -166,7 +171,6 @@ void rp_link_stats_of(const rp_link *link, rp_link_stats *out) {
 }
 
 rp_err rp_link_ping(rp_link *link) {
-    rp_Header header = {
-        .kind = RP_KIND_PING, .whole_count = 1, .whole = {(uint64_t)link_now_ns(link)}};
+    rp_Frame header = {.which_body = RP_KIND_PING, .body.ping = {.time_ns = link_now_ns(link)}};
     return post_bare(link, &header) == SENT ? RP_OK : RP_ERR_AGAIN;
 }

@@ -77,7 +77,9 @@ typedef struct {
     uint32_t send_window;    /* data parcels we may have un-acked, >= 1: the replay buffer */
     size_t part_bytes_max;   /* larger frames are refused before they are allocated */
     rp_link_profile emulate; /* zeros = none; applies to what this end sends */
-    uint64_t run; /* stamped on every header; others' are dropped, but for a HELLO; 0 = any */
+    rp_run_identity run;     /* stamped on every frame; others' are dropped, but for a HELLO;
+                                zeros = any */
+    uint32_t wire;           /* version of the wire in which this end sends; 0 = RP_WIRE_MAX */
 } rp_link_options;
 
 typedef struct rp_link rp_link;
@@ -90,23 +92,24 @@ rp_err rp_link_open(rp_links *links, const rp_link_options *options, rp_link **o
 void rp_link_close(rp_link **link);
 /* Binding end: one more client key. errors FORMAT, LIMIT */
 rp_err rp_link_allow(rp_link *link, const char *public_text) RP_MUST_CHECK;
-void rp_link_set_run(rp_link *link, uint64_t run);
+void rp_link_set_run(rp_link *link, rp_run_identity run);
+void rp_link_set_wire(rp_link *link, uint32_t version); /* once it is agreed */
 /* Emulates another line from now on; zeros: none. What waits for the old one keeps its place.
  * errors MEMORY */
 rp_err rp_link_emulate(rp_link *link, const rp_link_profile *profile) RP_MUST_CHECK;
 /* The real endpoint after bind ("tcp://127.0.0.1:40123"). */
 const char *rp_link_endpoint(const rp_link *link);
 
-/* Sends header + parts. The parts' memory is borrowed until `done(context)` is called from a later
+/* Sends frame 0 + parts. The parts' memory is borrowed until `done(context)` is called from a later
  * rp_link_step/recv/close of this thread: the peer has acked and ZeroMQ let go. done may be NULL
  * when part_count is 0 (or parts are copied: `copy`). Data kinds need credit.
  * errors AGAIN (nothing taken), LIMIT, FORMAT */
-rp_err rp_link_send(rp_link *link, rp_Header *header, const rp_part *parts, uint32_t part_count,
+rp_err rp_link_send(rp_link *link, rp_Frame *header, const rp_part *parts, uint32_t part_count,
                     bool copy, void (*done)(void *context), void *context) RP_MUST_CHECK;
 bool rp_link_can_send(const rp_link *link); /* a data parcel would not get AGAIN */
 
 typedef struct {
-    rp_Header header;
+    rp_Frame frame;
     uint32_t part_count;
     rp_part part[RP_PARTS_MAX]; /* borrowed until release; aligned to 8 */
 } rp_message;

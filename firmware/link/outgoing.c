@@ -126,15 +126,16 @@ void sender_again(rp_link *link, uint64_t generation) {
 }
 
 /* The parts' references, the header written anew with the latest ack and credit. */
-static bool make_frames(rp_link *link, rp_Header *header, zmq_msg_t *parts, uint32_t part_count,
+static bool make_frames(rp_link *link, rp_Frame *header, zmq_msg_t *parts, uint32_t part_count,
                         zmq_msg_t *frames, size_t *bytes) {
-    uint8_t written[RP_HEADER_BYTES_MAX];
+    uint8_t written[RP_FRAME_BYTES_MAX];
     header->session = link->session;
     header->peer = link->peer_session;
     header->ack = link->in.expected - 1;
     header->credit = receiver_credit(link);
-    if (link->run) {
-        header->run = link->run;
+    if (link->run.id) {
+        header->run_id = link->run.id;
+        header->term = link->run.term;
     }
     if (rp_frame_write(header, written, bytes) != RP_OK ||
         zmq_msg_init_size(&frames[0], *bytes) != 0) {
@@ -149,7 +150,7 @@ static bool make_frames(rp_link *link, rp_Header *header, zmq_msg_t *parts, uint
     return true;
 }
 
-sent post(rp_link *link, rp_Header *header, zmq_msg_t *parts, uint32_t part_count) {
+sent post(rp_link *link, rp_Frame *header, zmq_msg_t *parts, uint32_t part_count) {
     zmq_msg_t frames[FRAMES_MAX];
     size_t bytes;
     if (link->bound && link->route_bytes == 0) {
@@ -172,8 +173,8 @@ sent post(rp_link *link, rp_Header *header, zmq_msg_t *parts, uint32_t part_coun
     return SENT;
 }
 
-sent post_bare(rp_link *link, rp_Header *header) {
-    header->version = RP_WIRE_VERSION;
+sent post_bare(rp_link *link, rp_Frame *header) {
+    header->version = link->wire;
     header->payload_hash = 0;
     return post(link, header, NULL, 0);
 }
@@ -231,8 +232,9 @@ void sender_probe(rp_link *link) {
     if (!link->probe_now && (!sender_waits(link) || now < s->probe_ns)) {
         return;
     }
-    rp_Header header = {.kind = RP_KIND_PROBE, .seq = s->sent - s->base};
-    header.whole[header.whole_count++] = s->generation;
+    rp_Frame header = {.which_body = RP_KIND_PROBE,
+                       .seq = s->sent - s->base,
+                       .body.probe = {.generation = s->generation}};
     if (post_bare(link, &header) != FULL) {
         link->probe_now = false; /* without a peer to send to, its next connection asks again */
     }
@@ -283,14 +285,14 @@ static rp_err take_parts(rp_link *link, outgoing *o, const rp_part *parts, uint3
     return RP_OK;
 }
 
-rp_err rp_link_send(rp_link *link, rp_Header *header, const rp_part *parts, uint32_t part_count,
+rp_err rp_link_send(rp_link *link, rp_Frame *header, const rp_part *parts, uint32_t part_count,
                     bool copy, void (*done)(void *context), void *context) {
     RP_ASSERT(done || copy || part_count == 0);
     sender *s = &link->out;
-    bool data = rp_frame_is_data(header->kind);
-    if (!rp_frame_is_numbered(header->kind)) {
-        return rp_fail(RP_ERR_FORMAT, "link %s: kind %d is the link's own", link->name,
-                       (int)header->kind);
+    bool data = rp_frame_is_data(header);
+    if (!rp_frame_is_numbered(header)) {
+        return rp_fail(RP_ERR_FORMAT, "link %s: %s is the link's own", link->name,
+                       rp_kind_name(rp_frame_kind(header)));
     }
     for (uint32_t i = 0; i < part_count; i++) {
         if (parts[i].bytes > link->part_bytes_max) {
@@ -301,8 +303,9 @@ rp_err rp_link_send(rp_link *link, rp_Header *header, const rp_part *parts, uint
     if (!has_room(link, data)) {
         return RP_ERR_AGAIN; /* not a fault: not logged */
     }
-    uint8_t written[RP_HEADER_BYTES_MAX];
+    uint8_t written[RP_FRAME_BYTES_MAX];
     size_t bytes;
+    header->version = link->wire;
     rp_err err = rp_frame_encode(header, parts, part_count, written, &bytes);
     if (err) {
         return err;

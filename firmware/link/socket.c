@@ -74,7 +74,7 @@ static rp_err set_options(rp_link *link) {
     const setting binding[] = {{ZMQ_CURVE_SERVER, 1}, {ZMQ_ROUTER_MANDATORY, 1}};
     const setting connecting[] = {{ZMQ_IMMEDIATE, 1}};
     int64_t bytes_max = (int64_t)link->part_bytes_max;
-    bytes_max = (bytes_max < RP_HEADER_BYTES_MAX ? RP_HEADER_BYTES_MAX : bytes_max) + CURVE_BYTES;
+    bytes_max = (bytes_max < RP_FRAME_BYTES_MAX ? RP_FRAME_BYTES_MAX : bytes_max) + CURVE_BYTES;
     rp_err err = set_all(link, common, sizeof common / sizeof common[0]);
     if (err == RP_OK && link->bound) {
         err = set_all(link, binding, sizeof binding / sizeof binding[0]);

@@ -4,94 +4,197 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include <pb_common.h>
 #include <pb_decode.h>
 #include <pb_encode.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* Why a header that passes check_header() always fits into RP_HEADER_BYTES_MAX: the largest bytes
- * of each field as nanopb writes it (repeated numbers packed). nanopb's own rp_Header_size knows
- * neither that a shape's product is below 2^31, nor that text and several shapes exclude each
- * other. */
+/* ---- kinds ----------------------------------------------------------------------------------- */
+
+/* Why a frame that passes check_frame() always fits: the largest bytes of each field as nanopb
+ * writes it (repeated numbers packed), kind by kind. nanopb's own rp_Frame_size does not know that
+ * a shape's product is below 2^31, nor how many parts a kind has. */
 enum {
     VARINT_32 = 5,
     VARINT_64 = 10,
     PART_BYTES_BITS = 35,
-    /* tag, length; then tag, length, 6 dims of 1 byte, and 1 more byte per 7 of the product's bits
-     */
-    SHAPE = 2 + 2 + RP_DIMS_MAX + 31 / 7,
-    SHAPES = RP_PARTS_MAX * SHAPE,
-    TEXT = 2 + 2 + (int)sizeof(((rp_Header *)0)->text) - 1,
-    LARGEST_HEADER = (1 + 1)                                    /* version */
-                     + (1 + 1)                                  /* kind */
-                     + (1 + 8)                                  /* run */
-                     + 5 * (1 + VARINT_64)                      /* seq ack credit session step */
-                     + 3 * (1 + VARINT_32)                      /* first count epoch */
-                     + (2 + RP_PARTS_MAX * PART_BYTES_BITS / 7) /* part_bytes */
-                     + (1 + 8)                                  /* payload_hash */
-                     + (1 + VARINT_32) + (2 + VARINT_32)        /* stage code */
-                     + (2 + 1 + 8 * 8)                          /* number */
-                     + (2 + 1 + 8 * VARINT_64)                  /* whole */
-                     + (2 + VARINT_64)                          /* peer */
-                     + (SHAPES > TEXT + SHAPE ? SHAPES : TEXT + SHAPE)
+    LINK_FIELDS = (1 + VARINT_32)       /* version */
+                  + 5 * (1 + VARINT_64) /* seq ack credit session peer */
+                  + (1 + 8)             /* run_id */
+                  + (1 + VARINT_32)     /* term */
+                  + (1 + 8),            /* payload_hash */
+    PART = 2                            /* tag, length */
+           + (1 + 1)                    /* dtype */
+           + 2 + RP_DIMS_MAX + 31 / 7   /* dims of 1 byte, and 1 more per 7 bits of the product */
+           + (1 + PART_BYTES_BITS / 7)  /* bytes */
+           + (1 + VARINT_32),           /* block */
+    BODY = 2 + 2                        /* tag, length */
 };
-static_assert((int)LARGEST_HEADER <= (int)RP_HEADER_BYTES_MAX, "a header may not fit");
+#define X(NAME, member, Message, from, class_, least, most, rule, state)                           \
+    static_assert((int)LINK_FIELDS + (most) * (int)PART + (int)BODY + rp_##Message##_size <=       \
+                      (RP_CLASS_##class_ == RP_CLASS_DATA ? (int)RP_FRAME_DATA_BYTES_MAX           \
+                                                          : (int)RP_FRAME_BYTES_MAX),              \
+                  "a frame of this kind may not fit");                                             \
+    static_assert((most) <= (int)RP_PARTS_MAX, "a message has fewer parts");
+RP_KIND_LIST(X)
+#undef X
 
-bool rp_frame_is_data(rp_Kind kind) {
-    return kind == RP_KIND_INPUT || kind == RP_KIND_LABEL || kind == RP_KIND_ACTIVATION ||
-           kind == RP_KIND_GRADIENT;
+enum { KINDS_END = 64 };
+
+static const rp_kind_facts kinds[KINDS_END] = {
+#define X(NAME, member, Message, from_, class_, least, most, rule, state_)                         \
+    [rp_Frame_##member##                                                                           \
+        _tag] = {#member, RP_FROM_##from_, RP_CLASS_##class_, least,                               \
+                 most,    RP_PARTS_##rule, RP_STATE_##state_, rp_##Message##_fields},
+    RP_KIND_LIST(X)
+#undef X
+};
+
+const rp_kind_facts *rp_kind_facts_of(rp_kind kind) {
+    return &kinds[(uint32_t)kind < KINDS_END ? (uint32_t)kind : (uint32_t)RP_KIND_NONE];
 }
 
-bool rp_frame_is_numbered(rp_Kind kind) {
-    return kind != RP_KIND_ACK && kind != RP_KIND_PROBE && kind != RP_KIND_PING &&
-           kind != RP_KIND_PONG;
+const char *rp_kind_name(rp_kind kind) {
+    const char *name = rp_kind_facts_of(kind)->name;
+    return name ? name : "unknown";
 }
 
-/* A switch without default: the compiler asks for every new kind. */
-static bool is_known(rp_Kind kind) {
-    switch (kind) {
-    case RP_KIND_NONE:
-        return false;
-    case RP_KIND_INPUT:
-    case RP_KIND_LABEL:
-    case RP_KIND_ACTIVATION:
-    case RP_KIND_GRADIENT:
-    case RP_KIND_HELLO:
-    case RP_KIND_ASSIGN:
-    case RP_KIND_READY:
-    case RP_KIND_START:
-    case RP_KIND_STOP:
-    case RP_KIND_STEP_DONE:
-    case RP_KIND_NORMS:
-    case RP_KIND_VERDICT:
-    case RP_KIND_TENSOR:
-    case RP_KIND_TENSORS_END:
-    case RP_KIND_PROBE_DONE:
-    case RP_KIND_TRACE:
-    case RP_KIND_FAULT:
-    case RP_KIND_FINISHED:
-    case RP_KIND_PROFILE:
-    case RP_KIND_BYE:
-    case RP_KIND_EVAL:
-    case RP_KIND_EVAL_DONE:
-    case RP_KIND_CONNECT:
-    case RP_KIND_SAVE:
-    case RP_KIND_SKIPPED:
-    case RP_KIND_STEER:
-    case RP_KIND_ACK:
-    case RP_KIND_PROBE:
-    case RP_KIND_PING:
-    case RP_KIND_PONG:
-        return true;
+static const rp_kind_facts *facts_of(const rp_Frame *frame) {
+    return rp_kind_facts_of(rp_frame_kind(frame));
+}
+
+bool rp_frame_is_data(const rp_Frame *frame) {
+    const rp_kind_facts *facts = facts_of(frame);
+    return facts->name && facts->of_class == RP_CLASS_DATA;
+}
+
+bool rp_frame_is_numbered(const rp_Frame *frame) {
+    return facts_of(frame)->of_class != RP_CLASS_LINK;
+}
+
+rp_Frame rp_frame_of_parcel(rp_kind kind, const rp_Parcel *parcel) {
+    rp_Frame frame = {.which_body = (pb_size_t)kind, .body.input = *parcel};
+    RP_ASSERT(rp_frame_is_data(&frame));
+    return frame;
+}
+
+const rp_Parcel *rp_frame_parcel(const rp_Frame *frame) {
+    RP_ASSERT(rp_frame_is_data(frame));
+    return &frame->body.input; /* the members of all data kinds are the same */
+}
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+static size_t bytes_of_element(rp_Dtype dtype) {
+    switch (dtype) {
+    case RP_DTYPE_BYTES:
+    case RP_DTYPE_TEXT:
+        return 0;
+    case RP_DTYPE_F32:
+    case RP_DTYPE_I32:
+        return 4;
+    case RP_DTYPE_F16:
+    case RP_DTYPE_BF16:
+        return 2;
+    case RP_DTYPE_I8:
+    case RP_DTYPE_U8:
+        return 1;
+    case RP_DTYPE_F64:
+    case RP_DTYPE_U64:
+        return 8;
     }
-    return false;
+    return 0;
 }
 
-static bool has_f32_parts(rp_Kind kind) {
-    return kind == RP_KIND_INPUT || kind == RP_KIND_ACTIVATION || kind == RP_KIND_GRADIENT ||
-           kind == RP_KIND_TENSOR;
+uint64_t rp_part_bytes(rp_Dtype dtype, uint64_t count, uint32_t block) {
+    const bool blocks = dtype == RP_DTYPE_I8;
+    if (blocks != (block > 0)) {
+        return 0;
+    }
+    const uint64_t scales = blocks ? (count / block + (count % block > 0)) * sizeof(float) : 0;
+    return count * bytes_of_element(dtype) + scales;
 }
+
+rp_part rp_part_of_bytes(const void *data, size_t bytes) {
+    return (rp_part){.data = data, .bytes = bytes, .dtype = RP_DTYPE_BYTES};
+}
+
+rp_part rp_part_of_text(const char *text) {
+    return (rp_part){.data = text, .bytes = strlen(text), .dtype = RP_DTYPE_TEXT};
+}
+
+rp_part rp_part_of_array(rp_Dtype dtype, const void *data, size_t count) {
+    RP_ASSERT(count < UINT32_MAX);
+    const rp_shape shape = rp_shape_1((uint32_t)count);
+    return rp_part_of_tensor(dtype, data, &shape);
+}
+
+rp_part rp_part_of_tensor(rp_Dtype dtype, const void *data, const rp_shape *shape) {
+    return (rp_part){.data = data,
+                     .bytes = rp_shape_count(shape) * bytes_of_element(dtype),
+                     .dtype = dtype,
+                     .shape = *shape};
+}
+
+rp_part rp_frame_part(const rp_Frame *frame, uint32_t index, const void *data, size_t bytes) {
+    const rp_Part *in = &frame->part[index];
+    rp_part part = {.data = data,
+                    .bytes = bytes,
+                    .dtype = in->dtype,
+                    .block = in->block,
+                    .shape = {.dims = in->dim_count}};
+    memcpy(part.shape.dim, in->dim, in->dim_count * sizeof in->dim[0]);
+    return part;
+}
+
+static rp_err describe_part(rp_Frame *frame, uint32_t index, const rp_part *part) {
+    rp_Part *out = &frame->part[index];
+    if ((uint64_t)part->bytes >> PART_BYTES_BITS || part->shape.dims > RP_DIMS_MAX) {
+        return rp_fail(RP_ERR_LIMIT, "frame: part %u has %zu bytes and %u dimensions", index,
+                       part->bytes, part->shape.dims);
+    }
+    *out = (rp_Part){.dtype = part->dtype,
+                     .dim_count = (pb_size_t)part->shape.dims,
+                     .bytes = part->bytes,
+                     .block = part->block};
+    memcpy(out->dim, part->shape.dim, part->shape.dims * sizeof out->dim[0]);
+    return RP_OK;
+}
+
+/* ---- versions -------------------------------------------------------------------------------- */
+
+bool rp_wire_narrow(rp_wire_range *range, uint32_t peer_min, uint32_t peer_max) {
+    const uint32_t min = range->min > peer_min ? range->min : peer_min;
+    const uint32_t max = range->max < peer_max ? range->max : peer_max;
+    if (min > max || max == 0) {
+        return false;
+    }
+    *range = (rp_wire_range){min, max};
+    return true;
+}
+
+static rp_err check_version(const rp_Frame *frame) {
+    const rp_kind kind = rp_frame_kind(frame);
+    const bool ours = frame->version >= RP_WIRE_MIN && frame->version <= RP_WIRE_MAX;
+    if (ours || kind == RP_KIND_HELLO || !rp_frame_is_numbered(frame)) {
+        return RP_OK;
+    }
+    return rp_fail(RP_ERR_FORMAT, "frame: %s in wire version %u, this end speaks %d to %d",
+                   rp_kind_name(kind), frame->version, RP_WIRE_MIN, RP_WIRE_MAX);
+}
+
+/* Version 1 began like this one; the rest of it had another layout. */
+static rp_err check_first_version(const uint8_t *bytes, size_t count) {
+    static const uint8_t first[] = {0x08, 0x01};
+    return count >= sizeof first && memcmp(bytes, first, sizeof first) == 0
+               ? rp_fail(RP_ERR_FORMAT, "frame: wire version 1, this end speaks %d to %d",
+                         RP_WIRE_MIN, RP_WIRE_MAX)
+               : RP_OK;
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 /* Bytes of the printable UTF-8 character at `text`, 0 when it is none. `text` ends with 0. */
 static size_t character(const unsigned char *text) {
@@ -138,54 +241,98 @@ static void make_printable(char *text, size_t size) {
     }
 }
 
-static void read_shape(const rp_Header *header, uint32_t index, rp_shape *out) {
-    const rp_Shape *shape = &header->shape[index];
-    *out = (rp_shape){.dims = shape->dim_count};
-    memcpy(out->dim, shape->dim, shape->dim_count * sizeof shape->dim[0]);
+/* Every string of the body: mended by the sender, checked by the receiver. */
+static rp_err visit_texts(rp_Frame *frame, bool mend) {
+    pb_field_iter_t field;
+    if (!pb_field_iter_begin(&field, facts_of(frame)->body, &frame->body)) {
+        return RP_OK; /* a body without fields */
+    }
+    do {
+        if (PB_LTYPE(field.type) != PB_LTYPE_STRING) {
+            continue;
+        }
+        if (mend) {
+            make_printable(field.pData, field.data_size);
+        } else if (!is_printable(field.pData)) {
+            return rp_fail(RP_ERR_FORMAT, "frame: a text of %s is not printable UTF-8",
+                           rp_kind_name(rp_frame_kind(frame)));
+        }
+    } while (pb_field_iter_next(&field));
+    return RP_OK;
 }
 
-static rp_err check_shapes(const rp_Header *header) {
-    bool f32 = has_f32_parts(header->kind);
-    if (f32 && header->shape_count != header->part_bytes_count) {
-        return rp_fail(RP_ERR_FORMAT, "header: kind %d has %u parts and %u shapes",
-                       (int)header->kind, header->part_bytes_count, header->shape_count);
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+static bool is_dtype_of(rp_kind_parts rule, rp_Dtype dtype) {
+    switch (rule) {
+    case RP_PARTS_NONE:
+        return false;
+    case RP_PARTS_SAMPLES:
+    case RP_PARTS_TENSOR:
+        return dtype != RP_DTYPE_BYTES && dtype != RP_DTYPE_TEXT;
+    case RP_PARTS_TEXT:
+        return dtype == RP_DTYPE_TEXT;
+    case RP_PARTS_BYTES:
+        return dtype == RP_DTYPE_BYTES;
+    case RP_PARTS_F64:
+        return dtype == RP_DTYPE_F64;
+    case RP_PARTS_U64:
+        return dtype == RP_DTYPE_U64;
     }
-    for (uint32_t i = 0; i < header->shape_count; i++) {
-        rp_shape shape;
-        if (header->shape[i].dim_count > RP_DIMS_MAX) {
-            return rp_fail(RP_ERR_LIMIT, "header: shape %u has %u dimensions", i,
-                           header->shape[i].dim_count);
-        }
-        read_shape(header, i, &shape);
-        if (!rp_shape_check(&shape)) {
-            return rp_fail(RP_ERR_FORMAT, "header: shape %u is empty or too large", i);
-        }
-        uint64_t bytes = (uint64_t)rp_shape_count(&shape) * sizeof(float);
-        if (f32 && bytes != header->part_bytes[i]) {
-            return rp_fail(RP_ERR_FORMAT, "header: part %u has %llu bytes, its shape %llu", i,
-                           (unsigned long long)header->part_bytes[i], (unsigned long long)bytes);
-        }
+    return false;
+}
+
+static rp_err check_part(const rp_Frame *frame, uint32_t index) {
+    const rp_kind_facts *facts = facts_of(frame);
+    const rp_Part *in = &frame->part[index];
+    const rp_part part = rp_frame_part(frame, index, NULL, (size_t)in->bytes);
+    if (!is_dtype_of(facts->parts, in->dtype)) {
+        return rp_fail(RP_ERR_FORMAT, "frame: part %u of %s has dtype %d", index, facts->name,
+                       (int)in->dtype);
+    }
+    if (bytes_of_element(in->dtype) == 0 && in->dtype <= RP_DTYPE_TEXT) {
+        return in->dim_count == 0 && in->block == 0
+                   ? RP_OK
+                   : rp_fail(RP_ERR_FORMAT, "frame: part %u of %s has a shape", index, facts->name);
+    }
+    if (in->dim_count == 0 || !rp_shape_check(&part.shape)) {
+        return rp_fail(RP_ERR_FORMAT, "frame: the shape of part %u is empty or too large", index);
+    }
+    const uint64_t bytes = rp_part_bytes(in->dtype, rp_shape_count(&part.shape), in->block);
+    if (bytes == 0 || bytes != in->bytes) {
+        return rp_fail(RP_ERR_FORMAT, "frame: part %u has %llu bytes, its shape and dtype %llu",
+                       index, (unsigned long long)in->bytes, (unsigned long long)bytes);
+    }
+    if (facts->parts == RP_PARTS_SAMPLES && in->dim[0] != rp_frame_parcel(frame)->count) {
+        return rp_fail(RP_ERR_FORMAT, "frame: part %u has %u samples, the parcel %u", index,
+                       in->dim[0], rp_frame_parcel(frame)->count);
     }
     return RP_OK;
 }
 
-/* What holds for every header, sent or received; the counts are within the arrays. */
-static rp_err check_header(const rp_Header *header) {
-    if (header->version != RP_WIRE_VERSION) {
-        return rp_fail(RP_ERR_FORMAT, "header: wire version %u, this end speaks %d",
-                       header->version, RP_WIRE_VERSION);
+/* What holds for every frame, sent or received; the counts are within the arrays. */
+static rp_err check_frame(const rp_Frame *frame) {
+    const rp_kind_facts *facts = facts_of(frame);
+    rp_err err = check_version(frame);
+    if (err == RP_OK &&
+        (frame->part_count < facts->parts_min || frame->part_count > facts->parts_max)) {
+        err = rp_fail(RP_ERR_FORMAT, "frame: %s has %u parts, expected %u to %u", facts->name,
+                      frame->part_count, facts->parts_min, facts->parts_max);
     }
-    if (!is_known(header->kind)) {
-        return rp_fail(RP_ERR_FORMAT, "header: unknown kind %d", (int)header->kind);
+    for (uint32_t i = 0; err == RP_OK && i < frame->part_count; i++) {
+        err = check_part(frame, i);
     }
-    if (header->text[0] && header->shape_count > 1) {
-        return rp_fail(RP_ERR_FORMAT, "header: text together with %u shapes", header->shape_count);
-    }
-    if (!rp_frame_is_numbered(header->kind) && header->part_bytes_count) {
-        return rp_fail(RP_ERR_FORMAT, "header: kind %d has parts", (int)header->kind);
-    }
-    return check_shapes(header);
+    return err;
 }
+
+static rp_err check_kind(const rp_Frame *frame) {
+    return facts_of(frame)->name
+               ? RP_OK
+               : rp_fail(RP_ERR_FORMAT, "frame: unknown kind %u in wire version %u",
+                         (unsigned)frame->which_body, frame->version);
+}
+
+/* ---- encoding -------------------------------------------------------------------------------- */
 
 static uint64_t hash_parts(const rp_part *parts, uint32_t part_count) {
     XXH3_state_t state;
@@ -196,87 +343,75 @@ static uint64_t hash_parts(const rp_part *parts, uint32_t part_count) {
     return XXH3_64bits_digest(&state);
 }
 
-rp_err rp_frame_write(const rp_Header *header, uint8_t *out, size_t *bytes) {
-    pb_ostream_t stream = pb_ostream_from_buffer(out, RP_HEADER_BYTES_MAX);
-    if (!pb_encode(&stream, rp_Header_fields, header)) {
-        return rp_fail(RP_ERR_FORMAT, "header: %s", PB_GET_ERROR(&stream));
+rp_err rp_frame_write(const rp_Frame *frame, uint8_t *out, size_t *bytes) {
+    pb_ostream_t stream = pb_ostream_from_buffer(out, RP_FRAME_BYTES_MAX);
+    if (!pb_encode(&stream, rp_Frame_fields, frame)) {
+        return rp_fail(RP_ERR_FORMAT, "frame: %s", PB_GET_ERROR(&stream));
     }
     *bytes = stream.bytes_written;
     return RP_OK;
 }
 
-rp_err rp_frame_encode(rp_Header *header, const rp_part *parts, uint32_t part_count, uint8_t *out,
+rp_err rp_frame_encode(rp_Frame *frame, const rp_part *parts, uint32_t part_count, uint8_t *out,
                        size_t *bytes) {
-    if (part_count > RP_PARTS_MAX || header->shape_count > RP_PARTS_MAX ||
-        header->number_count > sizeof header->number / sizeof header->number[0] ||
-        header->whole_count > sizeof header->whole / sizeof header->whole[0]) {
-        return rp_fail(RP_ERR_LIMIT,
-                       "header: %u parts, %u shapes, %u numbers, %u wholes: at most 8", part_count,
-                       header->shape_count, header->number_count, header->whole_count);
+    rp_err err;
+    RP_TRY(check_kind(frame));
+    if (part_count > RP_PARTS_MAX) {
+        return rp_fail(RP_ERR_LIMIT, "frame: %u parts, at most %d", part_count, RP_PARTS_MAX);
     }
-    header->version = RP_WIRE_VERSION;
-    header->part_bytes_count = (pb_size_t)part_count;
+    frame->version = frame->version ? frame->version : RP_WIRE_MAX;
+    frame->part_count = (pb_size_t)part_count;
     for (uint32_t i = 0; i < part_count; i++) {
-        if ((uint64_t)parts[i].bytes >> PART_BYTES_BITS) {
-            return rp_fail(RP_ERR_LIMIT, "header: part %u has %zu bytes", i, parts[i].bytes);
-        }
-        header->part_bytes[i] = parts[i].bytes;
+        RP_TRY(describe_part(frame, i, &parts[i]));
     }
-    header->payload_hash = hash_parts(parts, part_count);
-    make_printable(header->text, sizeof header->text);
-    rp_err err = check_header(header);
-    return err ? err : rp_frame_write(header, out, bytes);
+    frame->payload_hash = hash_parts(parts, part_count);
+    RP_TRY(visit_texts(frame, true));
+    RP_TRY(check_frame(frame));
+    RP_TRY(rp_frame_write(frame, out, bytes));
+fail:
+    return err;
 }
 
-rp_err rp_frame_decode(const uint8_t *bytes, size_t count, size_t part_bytes_max, rp_Header *out) {
-    if (count > RP_HEADER_BYTES_MAX) {
-        return rp_fail(RP_ERR_FORMAT, "header: %zu bytes, at most %d", count, RP_HEADER_BYTES_MAX);
+rp_err rp_frame_decode(const uint8_t *bytes, size_t count, size_t part_bytes_max, rp_Frame *out) {
+    rp_err err;
+    if (count > RP_FRAME_BYTES_MAX) {
+        return rp_fail(RP_ERR_FORMAT, "frame: %zu bytes, at most %d", count, RP_FRAME_BYTES_MAX);
     }
+    RP_TRY(check_first_version(bytes, count));
     pb_istream_t stream = pb_istream_from_buffer(bytes, count);
-    if (!pb_decode(&stream, rp_Header_fields, out)) {
-        return rp_fail(RP_ERR_FORMAT, "header: %s", PB_GET_ERROR(&stream));
+    if (!pb_decode(&stream, rp_Frame_fields, out)) {
+        return rp_fail(RP_ERR_FORMAT, "frame: %s", PB_GET_ERROR(&stream));
     }
-    if (!is_printable(out->text)) {
-        return rp_fail(RP_ERR_FORMAT, "header: text is not printable UTF-8");
+    RP_TRY(check_kind(out));
+    if (rp_frame_is_data(out) && count > RP_FRAME_DATA_BYTES_MAX) {
+        return rp_fail(RP_ERR_FORMAT, "frame: %s of %zu bytes, at most %d",
+                       rp_kind_name(rp_frame_kind(out)), count, RP_FRAME_DATA_BYTES_MAX);
     }
-    for (uint32_t i = 0; i < out->part_bytes_count; i++) {
-        if (out->part_bytes[i] > part_bytes_max) {
-            return rp_fail(RP_ERR_FORMAT, "header: part %u has %llu bytes, at most %zu", i,
-                           (unsigned long long)out->part_bytes[i], part_bytes_max);
+    RP_TRY(visit_texts(out, false));
+    for (uint32_t i = 0; i < out->part_count; i++) {
+        if (out->part[i].bytes > part_bytes_max) {
+            return rp_fail(RP_ERR_FORMAT, "frame: part %u has %llu bytes, at most %zu", i,
+                           (unsigned long long)out->part[i].bytes, part_bytes_max);
         }
     }
-    return check_header(out);
+    RP_TRY(check_frame(out));
+fail:
+    return err;
 }
 
-rp_err rp_frame_check_parts(const rp_Header *header, const rp_part *parts, uint32_t part_count) {
-    if (part_count != header->part_bytes_count) {
-        return rp_fail(RP_ERR_FORMAT, "message: %u parts came, the header says %u", part_count,
-                       header->part_bytes_count);
+rp_err rp_frame_check_parts(const rp_Frame *frame, const rp_part *parts, uint32_t part_count) {
+    if (part_count != frame->part_count) {
+        return rp_fail(RP_ERR_FORMAT, "message: %u parts came, its frame says %u", part_count,
+                       frame->part_count);
     }
     for (uint32_t i = 0; i < part_count; i++) {
-        if (parts[i].bytes != header->part_bytes[i]) {
-            return rp_fail(RP_ERR_FORMAT, "message: part %u has %zu bytes, the header says %llu", i,
-                           parts[i].bytes, (unsigned long long)header->part_bytes[i]);
+        if (parts[i].bytes != frame->part[i].bytes) {
+            return rp_fail(RP_ERR_FORMAT, "message: part %u has %zu bytes, its frame says %llu", i,
+                           parts[i].bytes, (unsigned long long)frame->part[i].bytes);
         }
     }
-    if (hash_parts(parts, part_count) != header->payload_hash) {
-        return rp_fail(RP_ERR_FORMAT, "message: the parts do not have the header's hash");
+    if (hash_parts(parts, part_count) != frame->payload_hash) {
+        return rp_fail(RP_ERR_FORMAT, "message: the parts do not have the frame's hash");
     }
-    return RP_OK;
-}
-
-void rp_frame_add_shape(rp_Header *header, const rp_shape *shape) {
-    RP_ASSERT(header->shape_count < RP_PARTS_MAX);
-    RP_ASSERT(shape->dims <= RP_DIMS_MAX);
-    rp_Shape *out = &header->shape[header->shape_count++];
-    out->dim_count = (pb_size_t)shape->dims;
-    memcpy(out->dim, shape->dim, shape->dims * sizeof shape->dim[0]);
-}
-
-rp_err rp_frame_shape(const rp_Header *header, uint32_t index, rp_shape *out) {
-    if (index >= header->shape_count) {
-        return rp_fail(RP_ERR_FORMAT, "header: no shape %u", index);
-    }
-    read_shape(header, index, out);
     return RP_OK;
 }

@@ -1,7 +1,8 @@
-/* Encode and decode one message header; decide from the header alone what the parts must be.
+/* Encode and decode frame 0 of a message; decide from it alone what the parts must be.
  *
- * Every byte that comes in has a limit that was decided before it came: a header of at most 512
- * bytes, at most 8 parts, each of the size that the header names, shape x type = bytes. */
+ * Every byte that comes in has a limit that was decided before it came: a frame of at most
+ * RP_FRAME_BYTES_MAX bytes (512 for data), at most 8 parts, each of the size that the frame names,
+ * and shape x dtype = bytes. The kind of a message is the member of the frame's `body`. */
 #ifndef RP_WIRE_FRAME_H
 #define RP_WIRE_FRAME_H
 
@@ -11,41 +12,137 @@
 
 #include "base/err.h"
 #include "base/shape.h"
-#include "ringpipe.pb.h" /* generated: rp_Header, rp_Kind */
+#include "ringpipe.pb.h" /* generated: rp_Frame and its messages */
+#include "wire/kinds.h"
 
-enum { RP_WIRE_VERSION = 1, RP_HEADER_BYTES_MAX = 512, RP_PARTS_MAX = 8 };
+enum {
+    RP_WIRE_MIN = 2, /* the oldest version of the wire that this end speaks */
+    RP_WIRE_MAX = 2, /* the newest */
+    RP_FRAME_BYTES_MAX = 1024,
+    RP_FRAME_DATA_BYTES_MAX = 512, /* of the data kinds */
+    RP_PARTS_MAX = 8
+};
+
+/* What an end can do beyond its version, bit by bit; a ring uses what all its ends have. There is
+ * none yet. */
+#define RP_WIRE_FEATURES UINT64_C(0)
+
+/* ---- kinds ----------------------------------------------------------------------------------- */
+
+typedef enum {
+    RP_KIND_NONE = 0,
+#define X(NAME, member, Message, from, class_, least, most, rule, state)                           \
+    RP_KIND_##NAME = rp_Frame_##member##_tag,
+    RP_KIND_LIST(X)
+#undef X
+} rp_kind;
+
+typedef enum { RP_FROM_HOST, RP_FROM_BOARD, RP_FROM_RING, RP_FROM_ANY } rp_kind_from;
+typedef enum { RP_CLASS_DATA, RP_CLASS_CONTROL, RP_CLASS_LINK } rp_kind_class;
+typedef enum {
+    RP_PARTS_NONE,
+    RP_PARTS_SAMPLES,
+    RP_PARTS_TENSOR,
+    RP_PARTS_TEXT,
+    RP_PARTS_BYTES,
+    RP_PARTS_F64,
+    RP_PARTS_U64
+} rp_kind_parts;
+typedef enum {
+    RP_STATE_IDLE,
+    RP_STATE_ASSIGNED,
+    RP_STATE_PAUSED,
+    RP_STATE_RUNNING,
+    RP_STATE_ANY
+} rp_kind_state;
+
+typedef struct {
+    const char *name; /* of the body's member; NULL: there is no such kind */
+    rp_kind_from from;
+    rp_kind_class of_class;
+    uint32_t parts_min, parts_max;
+    rp_kind_parts parts;
+    rp_kind_state state;
+    const pb_msgdesc_t *body;
+} rp_kind_facts;
+
+/* Of any number; one without a name for what is no kind. */
+const rp_kind_facts *rp_kind_facts_of(rp_kind kind);
+const char *rp_kind_name(rp_kind kind); /* "step_done"; "unknown" for what is no kind */
+
+static inline rp_kind rp_frame_kind(const rp_Frame *frame) {
+    return (rp_kind)frame->which_body;
+}
+/* What the link does with a frame: data counts against the window; frames of the link itself are
+ * not numbered. */
+bool rp_frame_is_data(const rp_Frame *frame);
+bool rp_frame_is_numbered(const rp_Frame *frame);
+
+/* A frame of a data kind, and its parcel again. */
+rp_Frame rp_frame_of_parcel(rp_kind kind, const rp_Parcel *parcel);
+const rp_Parcel *rp_frame_parcel(const rp_Frame *frame); /* of a data kind only */
+
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 typedef struct {
     const void *data;
     size_t bytes;
+    rp_Dtype dtype;
+    uint32_t block; /* I8: elements that share a scale */
+    rp_shape shape; /* no dimensions: BYTES and TEXT */
 } rp_part;
 
-/* out has RP_HEADER_BYTES_MAX bytes. Fills version, part_bytes and payload_hash from the parts;
- * what is no printable UTF-8 in `text` becomes '?', so that a fault can always be told.
- * errors  FORMAT: unknown kind, shapes that do not fit the parts, text together with more than one
- *         shape; LIMIT: parts. A header without errors always fits. */
-rp_err rp_frame_encode(rp_Header *header, const rp_part *parts, uint32_t part_count, uint8_t *out,
+rp_part rp_part_of_bytes(const void *data, size_t bytes);
+rp_part rp_part_of_text(const char *text);
+rp_part rp_part_of_array(rp_Dtype dtype, const void *data, size_t count); /* one dimension */
+rp_part rp_part_of_tensor(rp_Dtype dtype, const void *data, const rp_shape *shape);
+
+/* Bytes of `count` elements, the scales of an I8's blocks with them; 0: not of this dtype. */
+uint64_t rp_part_bytes(rp_Dtype dtype, uint64_t count, uint32_t block);
+
+/* ---- versions and runs ----------------------------------------------------------------------- */
+
+typedef struct {
+    uint32_t min, max;
+} rp_wire_range;
+
+/* Narrows `range` to what the peer speaks, too. False, and unchanged: the ranges do not meet. */
+bool rp_wire_narrow(rp_wire_range *range, uint32_t peer_min, uint32_t peer_max);
+
+/* Which run a message belongs to: the id is random and stays, the term grows with every start and
+ * every assignment. Zeros: of no run. */
+typedef struct {
+    uint64_t id;
+    uint32_t term;
+} rp_run_identity;
+
+static inline bool rp_frame_is_of_run(const rp_Frame *frame, rp_run_identity run) {
+    return frame->run_id == run.id && frame->term == run.term;
+}
+
+/* ---- encoding -------------------------------------------------------------------------------- */
+
+/* out has RP_FRAME_BYTES_MAX bytes. Fills part and payload_hash from the parts, version when it is
+ * 0; what is no printable UTF-8 in a text becomes '?', so that a fault can always be told.
+ * errors  FORMAT: unknown kind, parts against the kind's rule; LIMIT: a part's size. A frame
+ *         without errors always fits. */
+rp_err rp_frame_encode(rp_Frame *frame, const rp_part *parts, uint32_t part_count, uint8_t *out,
                        size_t *bytes) RP_MUST_CHECK;
 
-/* The same bytes again after a change of run, seq, ack, credit, session or peer: no hashing. */
-rp_err rp_frame_write(const rp_Header *header, uint8_t *out, size_t *bytes) RP_MUST_CHECK;
+/* The same bytes again after a change of the fields of the link or the run: no hashing. */
+rp_err rp_frame_write(const rp_Frame *frame, uint8_t *out, size_t *bytes) RP_MUST_CHECK;
 
-/* errors FORMAT: version, unknown kind, count, a shape whose product times 4 is not the part's
- * size (f32 kinds: INPUT ACTIVATION GRADIENT TENSOR), a part above `part_bytes_max` */
+/* errors FORMAT: version, unknown kind, size, text that is not printable, parts against the kind's
+ * rule, a shape whose product times its dtype is not the part's size, a part above
+ * `part_bytes_max`. HELLO and the link's own kinds are read in every version. */
 rp_err rp_frame_decode(const uint8_t *bytes, size_t count, size_t part_bytes_max,
-                       rp_Header *out) RP_MUST_CHECK;
+                       rp_Frame *out) RP_MUST_CHECK;
 
-/* The frames that came against the header: number, sizes, hash. errors FORMAT */
-rp_err rp_frame_check_parts(const rp_Header *header, const rp_part *parts,
+/* The parts that came against the frame: number, sizes, hash. errors FORMAT */
+rp_err rp_frame_check_parts(const rp_Frame *frame, const rp_part *parts,
                             uint32_t part_count) RP_MUST_CHECK;
 
-/* What the link does with a kind: data parcels count against the window, unnumbered kinds are below
- * the reliable stream. */
-bool rp_frame_is_data(rp_Kind kind);
-bool rp_frame_is_numbered(rp_Kind kind);
-
-/* Shapes to and from the header; at most RP_PARTS_MAX. errors FORMAT: no shape `index` */
-void rp_frame_add_shape(rp_Header *header, const rp_shape *shape);
-rp_err rp_frame_shape(const rp_Header *header, uint32_t index, rp_shape *out) RP_MUST_CHECK;
+/* Part `index` as the frame describes it, with the bytes that came for it. */
+rp_part rp_frame_part(const rp_Frame *frame, uint32_t index, const void *data, size_t bytes);
 
 #endif

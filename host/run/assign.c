@@ -16,7 +16,7 @@ static bool is_ready(const rp_board_state *board) {
     return board->ready;
 }
 
-static rp_err send_texts(rp_ring *ring, uint32_t stage, rp_Kind kind, const rp_cut *cut) {
+static rp_err send_texts(rp_ring *ring, uint32_t stage, rp_Frame *frame, const rp_cut *cut) {
     rp_arena arena;
     char *job;
     char *model;
@@ -26,10 +26,8 @@ static rp_err send_texts(rp_ring *ring, uint32_t stage, rp_Kind kind, const rp_c
     RP_TRY(
         rp_runfile_assignment(&arena, ring->run, cut, stage, ring->keys.public_text, before, &job));
     RP_TRY(rp_config_text(&arena, ring->run->model_root, &model));
-    rp_part parts[2] = {{job, strlen(job)}, {model, strlen(model)}};
-    rp_Header header = rp_Header_init_zero;
-    header.kind = kind;
-    RP_TRY(rp_ring_send(ring, stage, &header, parts, 2));
+    const rp_part parts[2] = {rp_part_of_text(job), rp_part_of_text(model)};
+    RP_TRY(rp_ring_send(ring, stage, frame, parts, 2));
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -37,8 +35,9 @@ fail:
 
 rp_err rp_ring_profile(rp_ring *ring, const double **layer_seconds) {
     rp_cut whole = {.stage_count = 1, .first = {0, ring->run->model->layer_count}};
+    rp_Frame frame = {.which_body = RP_KIND_PROFILE};
     rp_err err;
-    RP_TRY(send_texts(ring, 0, RP_KIND_PROFILE, &whole));
+    RP_TRY(send_texts(ring, 0, &frame, &whole));
     RP_TRY(rp_ring_wait(ring, "profile", 1, is_profiled, RP_RING_BUILD_NS));
     *layer_seconds = ring->layer_seconds;
 fail:
@@ -87,10 +86,10 @@ fail:
 }
 
 /* tcp://HOST of a board's endpoint with another port. */
-static void with_port(const rp_board_state *board, uint64_t port, char *out, size_t bytes) {
+static void with_port(const rp_board_state *board, uint32_t port, char *out, size_t bytes) {
     const char *colon = strrchr(board->endpoint, ':');
     int host = colon ? (int)(colon - board->endpoint) : 0;
-    (void)snprintf(out, bytes, "%.*s:%" PRIu64, host, board->endpoint, port);
+    (void)snprintf(out, bytes, "%.*s:%u", host, board->endpoint, port);
 }
 
 static rp_err connect_feed(rp_ring *ring, uint32_t stage) {
@@ -108,7 +107,8 @@ static rp_err connect_feed(rp_ring *ring, uint32_t stage) {
         .send_window = FEED_WINDOW,
         .part_bytes_max = input > target ? input : target,
         .emulate = run->link,
-        .run = ring->number,
+        .run = ring->identity,
+        .wire = ring->wire.max,
     };
     return rp_link_open(ring->links, &options, &board->feed);
 }
@@ -116,15 +116,14 @@ static rp_err connect_feed(rp_ring *ring, uint32_t stage) {
 static rp_err connect_all(rp_ring *ring) {
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < ring->count; k++) {
-        rp_Header header = rp_Header_init_zero;
-        header.kind = RP_KIND_CONNECT;
+        rp_Frame frame = {.which_body = RP_KIND_CONNECT};
+        rp_Connect *to = &frame.body.connect;
         if (k + 1 < ring->count) {
             const rp_board_state *next = &ring->board[k + 1];
-            char endpoint[112];
-            with_port(next, next->hop_port, endpoint, sizeof endpoint);
-            (void)snprintf(header.text, sizeof header.text, "%s %s", endpoint, next->public_text);
+            with_port(next, next->hop_port, to->endpoint, sizeof to->endpoint);
+            (void)snprintf(to->public_key, sizeof to->public_key, "%s", next->public_text);
         }
-        RP_TRY(rp_ring_send(ring, k, &header, NULL, 0));
+        RP_TRY(rp_ring_send(ring, k, &frame, NULL, 0));
     }
     RP_TRY(connect_feed(ring, 0));
     if (ring->count > 1) {
@@ -137,7 +136,9 @@ fail:
 static rp_err assign(rp_ring *ring, const rp_cut *cut, int64_t timeout_ns) {
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < ring->count; k++) {
-        RP_TRY(send_texts(ring, k, RP_KIND_ASSIGN, cut));
+        rp_Frame frame = {.which_body = RP_KIND_ASSIGN,
+                          .body.assign = {.wire = ring->wire.max, .features = ring->features}};
+        RP_TRY(send_texts(ring, k, &frame, cut));
     }
     RP_TRY(rp_ring_wait(ring, "ready", ring->count, is_ready, timeout_ns));
     for (uint32_t k = 0; k < ring->count && ring->run->link.control; k++) {
@@ -159,15 +160,14 @@ rp_err rp_ring_assign_again(rp_ring *ring, const rp_cut *cut) {
     ring->watching = false; /* building takes a board all its time */
     for (uint32_t k = 0; k < ring->count; k++) {
         rp_board_state *board = &ring->board[k];
-        const int64_t before_ns = (int64_t)board->prepare_ns + RP_RING_HELLO_NS;
+        const int64_t before_ns = board->prepare_ns + RP_RING_HELLO_NS;
         longest_ns = before_ns > longest_ns ? before_ns : longest_ns;
         rp_link_close(&board->feed);
         board->ready = false;
         memset(board->applied, 0, sizeof board->applied);
-        memcpy(board->fact_before, board->fact, sizeof board->fact);
-        memcpy(board->link_busy_before_s, board->link_busy_s, sizeof board->link_busy_s);
+        board->facts_before = board->facts;
     }
-    ring->number = (uint64_t)rp_clock_now_ns(&ring->clock);
+    ring->identity.term++;
     RP_TRY(rp_ring_greet(ring));
     RP_TRY(assign(ring, cut, longest_ns));
 fail:

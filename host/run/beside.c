@@ -108,12 +108,13 @@ fail:
 }
 
 rp_err rp_checkpoint_save_flight(rp_saving *saving, uint32_t stage, const rp_message *message) {
-    if (message->part_count != 1 || message->header.whole_count < 3 || !saving->flight) {
+    if (message->part_count != 1 || !saving->flight) {
         return rp_fail(RP_ERR_PEER, "board %u sent microbatches in flight that nobody asked for",
                        stage);
     }
     const rp_part *part = &message->part[0];
-    return rp_st_write(saving->flight, stage, message->header.whole[0], part->data, part->bytes);
+    return rp_st_write(saving->flight, stage, message->frame.body.in_flight.first, part->data,
+                       part->bytes);
 }
 
 rp_err rp_checkpoint_read_flight(const rp_st_reader *reader, const char *path, const char *cut,
@@ -143,7 +144,7 @@ rp_err rp_checkpoint_read_flight(const rp_st_reader *reader, const char *path, c
         if (!entry || entry->type != RP_ST_U8 || entry->bytes % sizeof(float)) {
             return rp_fail(RP_ERR_FORMAT, "%s: %s: missing, or not a run of bytes", path, name);
         }
-        out->stage[k] = (rp_part){rp_st_data(reader, entry), entry->bytes};
+        out->stage[k] = rp_part_of_bytes(rp_st_data(reader, entry), entry->bytes);
     }
     out->here = true;
     return RP_OK;
@@ -151,15 +152,7 @@ rp_err rp_checkpoint_read_flight(const rp_st_reader *reader, const char *path, c
 
 /* Also when it is nothing: the board says whether that can be. */
 static rp_err send_flight(rp_ring *ring, uint32_t stage, const rp_flight *flight) {
-    const rp_part *all = &flight->stage[stage];
-    rp_Header header = rp_Header_init_zero;
-    header.kind = RP_KIND_TENSOR;
-    (void)snprintf(header.text, sizeof header.text, "%s", RP_FLIGHT_NAME);
-    header.whole_count = 3;
-    header.whole[1] = all->bytes;
-    header.whole[2] = flight->fill;
-    return all->bytes ? rp_checkpoint_send(ring, stage, header, 1, all->data, all->bytes)
-                      : rp_ring_send(ring, stage, &header, NULL, 0);
+    return rp_checkpoint_send_in_flight(ring, stage, flight->fill, &flight->stage[stage]);
 }
 
 /* Lists of ops that end elsewhere are the same up to what the nearer end keeps from being sent. */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PIECE_BYTES = 65536 * sizeof(float) };
+enum { PIECE_FLOATS = 65536, PIECE_BYTES = PIECE_FLOATS * sizeof(float) };
 
 /* ---- the list of tensors --------------------------------------------------------------------- */
 
@@ -102,28 +102,38 @@ static uint32_t stage_of(const rp_model *model, const rp_cut *cut, uint32_t para
     return stage;
 }
 
-rp_err rp_checkpoint_send(rp_ring *ring, uint32_t stage, rp_Header header, size_t unit,
-                          const void *data, size_t bytes) {
+rp_err rp_checkpoint_send_in_flight(rp_ring *ring, uint32_t stage, uint64_t fill,
+                                    const rp_part *all) {
+    size_t first = 0;
     rp_err err = RP_OK;
-    for (size_t first = 0; err == RP_OK && first < bytes; first += PIECE_BYTES) {
-        const size_t rest = bytes - first;
-        const rp_part part = {(const char *)data + first, rest < PIECE_BYTES ? rest : PIECE_BYTES};
-        const rp_shape shape = rp_shape_1((uint32_t)(part.bytes / sizeof(float)));
-        rp_Header piece = header;
-        piece.whole[0] = first / unit;
-        rp_frame_add_shape(&piece, &shape);
-        err = rp_ring_send(ring, stage, &piece, &part, 1);
-    }
+    do {
+        const size_t rest = all->bytes - first;
+        const size_t bytes = rest < PIECE_BYTES ? rest : PIECE_BYTES;
+        const rp_part part = rp_part_of_bytes((const char *)all->data + first, bytes);
+        rp_Frame frame = {
+            .which_body = RP_KIND_IN_FLIGHT,
+            .body.in_flight = {.first = first, .total = all->bytes, .fill_step = fill}};
+        err = rp_ring_send(ring, stage, &frame, &part, bytes > 0);
+        first += bytes;
+    } while (err == RP_OK && first < all->bytes);
     return err;
 }
 
 static rp_err send_tensor(rp_ring *ring, uint32_t stage, const rp_st_entry *entry,
                           const float *values) {
-    rp_Header header = rp_Header_init_zero;
-    header.kind = RP_KIND_TENSOR;
-    (void)snprintf(header.text, sizeof header.text, "%s", entry->name);
-    header.whole_count = 1;
-    return rp_checkpoint_send(ring, stage, header, sizeof(float), values, entry->bytes);
+    const size_t total = entry->bytes / sizeof(float);
+    rp_err err = RP_OK;
+    for (size_t first = 0; err == RP_OK && first < total; first += PIECE_FLOATS) {
+        const size_t rest = total - first;
+        const size_t count = rest < PIECE_FLOATS ? rest : PIECE_FLOATS;
+        const rp_part part = rp_part_of_array(RP_DTYPE_F32, values + first, count);
+        rp_Frame frame = {.which_body = RP_KIND_TENSOR,
+                          .body.tensor = {.first = first, .total = total}};
+        rp_Tensor *tensor = &frame.body.tensor;
+        (void)snprintf(tensor->name, sizeof tensor->name, "%s", entry->name);
+        err = rp_ring_send(ring, stage, &frame, &part, 1);
+    }
+    return err;
 }
 
 /* Where a checkpoint of so many replicas has the tensor `name`. A replica that it does not have yet
@@ -163,10 +173,9 @@ static rp_err send_applied(rp_ring *ring) {
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < ring->count; k++) {
         const uint32_t replicas = rp_method_replicas(&ring->run->method, ring->count, k);
-        rp_Header header = rp_Header_init_zero;
-        header.kind = RP_KIND_TENSORS_END;
-        const rp_part part = {ring->board[k].applied, replicas * sizeof(uint64_t)};
-        RP_TRY(rp_ring_send(ring, k, &header, &part, 1));
+        rp_Frame frame = {.which_body = RP_KIND_TENSORS_END};
+        const rp_part part = rp_part_of_array(RP_DTYPE_U64, ring->board[k].applied, replicas);
+        RP_TRY(rp_ring_send(ring, k, &frame, &part, 1));
     }
 fail:
     return err;

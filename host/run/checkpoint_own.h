@@ -23,9 +23,9 @@ struct rp_saving {
  * optimiser hold. */
 rp_err rp_checkpoint_list(rp_arena *arena, const rp_runfile *run, bool states,
                           rp_tensor_list *list) RP_MUST_CHECK;
-/* `data` to a board in pieces; whole[0] of each says where it begins, in units of `unit` bytes. */
-rp_err rp_checkpoint_send(rp_ring *ring, uint32_t stage, rp_Header header, size_t unit,
-                          const void *data, size_t bytes) RP_MUST_CHECK;
+/* What was in flight to a board, in pieces; also when it is nothing. */
+rp_err rp_checkpoint_send_in_flight(rp_ring *ring, uint32_t stage, uint64_t fill,
+                                    const rp_part *all) RP_MUST_CHECK;
 
 /* beside.c: opens the file of what is in flight, unless that is nothing. It is written before the
  * checkpoint that it belongs to. */

@@ -125,7 +125,7 @@ fail:
 
 static void report_ready(rp_controller *c) {
     uint64_t device = 0;
-    uint64_t slowest_ns = 0;
+    int64_t slowest_ns = 0;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         device += c->ring.board[k].device_bytes;
         slowest_ns =

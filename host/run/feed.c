@@ -105,19 +105,16 @@ static rp_err take_batch(rp_feed *feed) {
     return RP_OK;
 }
 
-static rp_err send_part(rp_feed *feed, uint32_t stage, rp_Kind kind, uint32_t first, uint32_t count,
-                        const rp_shape *shape, const void *data, size_t bytes) {
+static rp_err send_part(rp_feed *feed, uint32_t stage, rp_kind kind, uint32_t first,
+                        const rp_part *part) {
     on_way *slot = feed->sending;
-    rp_Header header = rp_Header_init_zero;
-    header.kind = kind;
-    header.step = slot->batch->step;
-    header.epoch = slot->batch->epoch;
-    header.first = first;
-    header.count = count;
-    header.code = feed->purpose != RP_FEED_TRAINING;
-    rp_frame_add_shape(&header, shape);
-    rp_part part = {data, bytes};
-    rp_err err = rp_link_send(feed->ring->board[stage].feed, &header, &part, 1, false, acked, slot);
+    const rp_Parcel parcel = {.step = slot->batch->step,
+                              .first = first,
+                              .count = part->shape.dim[0],
+                              .epoch = slot->batch->epoch,
+                              .evaluation = feed->purpose != RP_FEED_TRAINING};
+    rp_Frame frame = rp_frame_of_parcel(kind, &parcel);
+    rp_err err = rp_link_send(feed->ring->board[stage].feed, &frame, part, 1, false, acked, slot);
     slot->unacked += err == RP_OK;
     return err;
 }
@@ -128,9 +125,9 @@ static rp_err send_labels(rp_feed *feed) {
     bool classes = run->loss->class_target;
     uint32_t width = classes ? 1 : run->data.target_width;
     const void *data = classes ? (const void *)batch->labels : (const void *)batch->rows;
-    rp_shape shape = rp_shape_2(batch->count, width);
-    return send_part(feed, feed->ring->count - 1, RP_KIND_LABEL, 0, batch->count, &shape, data,
-                     (size_t)batch->count * width * sizeof(float));
+    const rp_shape shape = rp_shape_2(batch->count, width);
+    const rp_part part = rp_part_of_tensor(classes ? RP_DTYPE_I32 : RP_DTYPE_F32, data, &shape);
+    return send_part(feed, feed->ring->count - 1, RP_KIND_LABEL, 0, &part);
 }
 
 static rp_err send_inputs(rp_feed *feed) {
@@ -139,9 +136,9 @@ static rp_err send_inputs(rp_feed *feed) {
     size_t sample = rp_shape_count(&run->data.sample);
     uint32_t rest = batch->count - feed->first;
     uint32_t count = rest < run->micro ? rest : run->micro;
-    rp_shape shape = rp_shape_batch(count, &run->data.sample);
-    return send_part(feed, 0, RP_KIND_INPUT, feed->first, count, &shape,
-                     batch->x + feed->first * sample, count * sample * sizeof(float));
+    const rp_shape shape = rp_shape_batch(count, &run->data.sample);
+    const rp_part part = rp_part_of_tensor(RP_DTYPE_F32, batch->x + feed->first * sample, &shape);
+    return send_part(feed, 0, RP_KIND_INPUT, feed->first, &part);
 }
 
 static bool within(const rp_feed *feed, rp_feed_limit limit) {

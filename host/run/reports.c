@@ -9,19 +9,21 @@
 
 #include "run/checkpoint.h"
 
-static rp_err on_step_done(rp_controller *c, const rp_Header *header) {
+static rp_err on_step_done(rp_controller *c, const rp_StepDone *done) {
     const rp_sched_shape shape = rp_runfile_sched_shape(&c->run, 0);
-    if (header->step != c->position.step || header->number_count < 1 || header->whole_count < 2 ||
-        header->whole[0] != rp_sched_step_samples(&shape, header->step)) {
-        return rp_fail(RP_ERR_PEER, "the last board reports step %" PRIu64 ", due is %" PRIu64,
-                       header->step, c->position.step);
+    if (done->step != c->position.step ||
+        done->samples != rp_sched_step_samples(&shape, done->step)) {
+        return rp_fail(RP_ERR_PEER,
+                       "the last board reports step %" PRIu64
+                       " of %u samples, due is step %" PRIu64,
+                       done->step, done->samples, c->position.step);
     }
-    double lr = rp_lr_at(&c->run.lr, (double)c->run.optim.lr, header->step, c->run.steps,
-                         c->run.epoch_steps);
+    double lr =
+        rp_lr_at(&c->run.lr, (double)c->run.optim.lr, done->step, c->run.steps, c->run.epoch_steps);
     c->position.step++;
     c->position.evaluated = false;
-    return rp_record_step(c->record, header->step, header->number[0] / (double)header->whole[0], lr,
-                          (uint32_t)header->whole[0]);
+    return rp_record_step(c->record, done->step, done->loss_sum / (double)done->samples, lr,
+                          done->samples);
 }
 
 /* Without a flush every stage judges its own gradients. */
@@ -47,35 +49,33 @@ static rp_err give_verdict(rp_controller *c) {
     for (uint32_t p = 0; p < c->run.model->param_count; p++) {
         total += c->sumsq[p];
     }
-    rp_Header header = rp_Header_init_zero;
-    header.kind = RP_KIND_VERDICT;
-    header.step = c->norms_step;
-    header.code = isfinite(total) ? 0u : 1u;
-    header.number_count = 1;
-    header.number[0] = 1.0;
+    rp_Frame frame = {
+        .which_body = RP_KIND_STEP_DECISION,
+        .body.step_decision = {.step = c->norms_step, .scale = 1.0, .skip = !isfinite(total)}};
     if (c->run.optim.clip_norm > 0 && isfinite(total)) {
         /* torch.nn.utils.clip_grad_norm_: min(1, max_norm / (norm + 1e-6)) */
         double scale = c->run.optim.clip_norm / (sqrt(total) + 1e-6);
-        header.number[0] = scale < 1.0 ? scale : 1.0;
+        frame.body.step_decision.scale = scale < 1.0 ? scale : 1.0;
     }
     c->norms_got = 0;
-    if (header.code) {
+    if (frame.body.step_decision.skip) {
         rp_err err = rp_record_event(c->record, "skipped", c->norms_step,
                                      "a gradient is not finite: the step is skipped");
         if (err != RP_OK) {
             return err;
         }
     }
-    return rp_ring_send_all(&c->ring, &header);
+    return rp_ring_send_all(&c->ring, &frame);
 }
 
 static rp_err on_norms(rp_controller *c, uint32_t stage, const rp_message *message) {
     const rp_model *model = c->run.model;
+    const uint64_t step = message->frame.body.norms.step;
     const double *got = message->part_count ? message->part[0].data : NULL;
     size_t count = message->part_count ? message->part[0].bytes / sizeof(double) : 0;
-    if (c->norms_got > 0 && c->norms_step != message->header.step) {
+    if (c->norms_got > 0 && c->norms_step != step) {
         return rp_fail(RP_ERR_PEER, "board %s is at step %" PRIu64 ", the others at %" PRIu64,
-                       c->ring.board[stage].name, message->header.step, c->norms_step);
+                       c->ring.board[stage].name, step, c->norms_step);
     }
     size_t used = 0;
     for (uint32_t p = 0; p < model->param_count; p++) {
@@ -89,7 +89,7 @@ static rp_err on_norms(rp_controller *c, uint32_t stage, const rp_message *messa
         return rp_fail(RP_ERR_PEER, "board %s sent %zu norms, it has %zu parameters",
                        c->ring.board[stage].name, count, used);
     }
-    c->norms_step = message->header.step;
+    c->norms_step = step;
     return ++c->norms_got == c->ring.count ? give_verdict(c) : RP_OK;
 }
 
@@ -106,11 +106,10 @@ static uint32_t trained_param(const rp_controller *c, uint32_t stage, size_t i) 
 
 static rp_err send_trust(rp_controller *c, uint32_t stage, uint64_t effect, const double *trust,
                          size_t count) {
-    rp_Header header = rp_Header_init_zero;
-    header.kind = RP_KIND_STEER;
-    header.step = effect;
-    const rp_part part = {trust, count * sizeof *trust};
-    return rp_ring_send(&c->ring, stage, &header, &part, 1);
+    rp_Frame frame = {.which_body = RP_KIND_PREDICTION_GAIN,
+                      .body.prediction_gain = {.step = effect}};
+    const rp_part part = rp_part_of_array(RP_DTYPE_F64, trust, count);
+    return rp_ring_send(&c->ring, stage, &frame, &part, 1);
 }
 
 rp_err rp_controller_repeat_trust(rp_controller *c) {
@@ -133,10 +132,10 @@ fail:
 
 /* A stage's probe changes the trust in its own predictions, from a step on that no board reached.
  */
-static rp_err steer(rp_controller *c, uint32_t stage, const rp_Header *header, const double *sums,
-                    size_t count) {
-    const uint64_t step = header->step;
-    const uint64_t effect = header->whole[2];
+static rp_err steer(rp_controller *c, uint32_t stage, const rp_PredictionError *report,
+                    const double *sums, size_t count) {
+    const uint64_t step = report->step;
+    const uint64_t effect = report->effect;
     double mean = 0;
     size_t fallen = 0;
     char text[128];
@@ -170,50 +169,51 @@ fail:
 
 /* How many updates lie between a forward and its backward is the order's doing, not the links': a
  * board that counts others than the order has, here, does not run this order. */
-static rp_err check_gap(const rp_controller *c, uint32_t stage, const rp_Header *header) {
+static rp_err check_staleness(const rp_controller *c, uint32_t stage,
+                              const rp_PredictionError *report) {
     const rp_method *method = &c->run.method;
     rp_sched_shape shape = rp_runfile_sched_shape(&c->run, c->position.fill);
     shape.stage = stage;
     rp_method_order(method, &shape);
-    const uint64_t step = header->whole[3]; /* the report's own may be a later update's */
+    const uint64_t step = report->forward_step; /* the report's own may be a later update's */
     const uint32_t due = rp_sched_gap_at(method->kind, &shape, step,
                                          rp_method_replicas(method, c->ring.count, stage));
-    if (header->whole[0] != due) {
+    if (report->staleness != due) {
         return rp_fail(RP_ERR_PEER,
                        "board %s has made %" PRIu64 " updates between forward and backward of step "
                        "%" PRIu64 ", the schedule has %u",
-                       c->ring.board[stage].name, header->whole[0], step, due);
+                       c->ring.board[stage].name, report->staleness, step, due);
     }
     return RP_OK;
 }
 
 /* Sums of squares by parameter: of the error, of the stale error, of the prediction. */
 static rp_err on_probe(rp_controller *c, uint32_t stage, const rp_message *message) {
-    const rp_Header *header = &message->header;
-    const size_t bytes = message->part_count == 1 ? message->part[0].bytes : 0;
+    const rp_PredictionError *report = &message->frame.body.prediction_error;
+    const size_t bytes = message->part[0].bytes;
     const size_t count = bytes / sizeof(double) / RP_PROBE_NORMS;
-    const double *sums = count ? message->part[0].data : NULL;
+    const double *sums = message->part[0].data;
     double error = 0;
     double stale = 0;
     rp_err err;
-    if (count == 0 || bytes != RP_PROBE_NORMS * count * sizeof(double) || header->whole_count < 4) {
+    if (count == 0 || bytes != RP_PROBE_NORMS * count * sizeof(double)) {
         return rp_fail(RP_ERR_PEER, "board %s sent a probe of %zu bytes", c->ring.board[stage].name,
                        bytes);
     }
-    RP_TRY(check_gap(c, stage, header));
+    RP_TRY(check_staleness(c, stage, report));
     for (size_t i = 0; i < count; i++) {
         error += sums[i];
         stale += sums[count + i];
     }
-    const rp_sink_prediction line = {.step = header->step,
+    const rp_sink_prediction line = {.step = report->step,
                                      .stage = stage,
-                                     .gap = header->whole[0],
-                                     .ahead = header->whole[1],
+                                     .gap = report->staleness,
+                                     .ahead = report->lookahead,
                                      .error = sqrt(error),
                                      .stale_error = sqrt(stale)};
     RP_TRY(rp_record_prediction(c->record, &line));
     if (c->run.method.horizon == RP_HORIZON_MEASURED) {
-        RP_TRY(steer(c, stage, header, sums, count));
+        RP_TRY(steer(c, stage, report, sums, count));
     }
 fail:
     return err;
@@ -223,39 +223,38 @@ fail:
 
 rp_err rp_controller_on_message(void *context, uint32_t stage, const rp_message *message) {
     rp_controller *c = context;
-    const rp_Header *header = &message->header;
+    const rp_Frame *frame = &message->frame;
+    const rp_EvaluateDone *evaluated = &frame->body.evaluate_done;
+    const rp_kind kind = rp_frame_kind(frame);
     bool last = stage + 1 == c->ring.count;
-    bool result = header->kind == RP_KIND_STEP_DONE || header->kind == RP_KIND_EVAL_DONE;
+    bool result = kind == RP_KIND_STEP_DONE || kind == RP_KIND_EVALUATE_DONE;
     if (!c->record || (result && !last)) {
-        return rp_fail(RP_ERR_PEER, "board %s sent message %d, which is not its to send now",
-                       c->ring.board[stage].name, (int)header->kind);
+        return rp_fail(RP_ERR_PEER, "board %s sent %s, which is not its to send now",
+                       c->ring.board[stage].name, rp_kind_name(kind));
     }
     c->heard_ns = rp_clock_now_ns(&c->ring.clock);
-    switch (header->kind) {
+    switch (kind) {
     case RP_KIND_STEP_DONE:
-        return on_step_done(c, header);
+        return on_step_done(c, &frame->body.step_done);
     case RP_KIND_NORMS:
         return on_norms(c, stage, message);
-    case RP_KIND_PROBE_DONE:
+    case RP_KIND_PREDICTION_ERROR:
         return on_probe(c, stage, message);
     case RP_KIND_SKIPPED:
-        return on_skipped(c, stage, header->step);
-    case RP_KIND_EVAL_DONE:
-        if (header->number_count < 1 || header->whole_count < 2) {
-            return rp_fail(RP_ERR_PEER, "short evaluation message");
-        }
-        c->eval_loss += header->number[0];
-        c->eval_samples += header->whole[0];
-        c->eval_correct += header->whole[1];
+        return on_skipped(c, stage, frame->body.skipped.step);
+    case RP_KIND_EVALUATE_DONE:
+        c->eval_loss += evaluated->loss_sum;
+        c->eval_samples += evaluated->samples;
+        c->eval_correct += evaluated->correct;
         return RP_OK;
     case RP_KIND_TRACE:
-        return message->part_count == 1 ? rp_controller_record_ops(c, stage, &message->part[0])
-                                        : RP_OK;
+        return rp_controller_record_ops(c, stage, &message->part[0]);
     case RP_KIND_TENSOR:
+    case RP_KIND_IN_FLIGHT:
     case RP_KIND_TENSORS_END:
         return rp_checkpoint_message(&c->ring, stage, message);
     default:
-        return rp_fail(RP_ERR_PEER, "board %s sent message %d", c->ring.board[stage].name,
-                       (int)header->kind);
+        return rp_fail(RP_ERR_PEER, "board %s sent %s, which is not for a host",
+                       c->ring.board[stage].name, rp_kind_name(kind));
     }
 }

@@ -54,40 +54,48 @@ static rp_err read_signals(rp_ring *ring) {
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static void on_hello(rp_ring *ring, rp_board_state *board, const rp_Header *header) {
+static rp_err on_hello(rp_ring *ring, rp_board_state *board, const rp_Hello *hello) {
     if (board->hello) {
-        return;
+        return RP_OK;
     }
+    if (!rp_wire_narrow(&ring->wire, hello->wire_min, hello->wire_max)) {
+        return rp_fail(RP_ERR_PEER,
+                       "board %s speaks wire versions %u to %u, this host and the other boards %u "
+                       "to %u: one of them needs other software",
+                       board->name, hello->wire_min, hello->wire_max, ring->wire.min,
+                       ring->wire.max);
+    }
+    ring->features &= hello->features;
     board->hello = true;
     if (board->device) {
-        return; /* greeted again: it is what it was */
+        return RP_OK; /* greeted again: it is what it was */
     }
-    char *text;
-    if (rp_arena_string(ring->arena, header->text, &text) == RP_OK) {
-        const char *bar = strrchr(text, '|');
-        board->device = bar ? bar + 1 : text;
+    char *device;
+    rp_err err = rp_arena_string(ring->arena, hello->device, &device);
+    if (err != RP_OK) {
+        return err;
     }
-    if (header->whole_count >= 3) {
-        board->clock_offset_ns = rp_clock_now_ns(&ring->clock) - (int64_t)header->whole[0];
-        board->gemm = header->whole[2] == RP_GEMM_PANEL ? RP_GEMM_PANEL : RP_GEMM_CLBLAST;
-    }
+    board->device = device;
+    board->clock_offset_ns = rp_clock_now_ns(&ring->clock) - hello->clock_ns;
+    board->gemm = hello->gemm == RP_GEMM_PANEL ? RP_GEMM_PANEL : RP_GEMM_CLBLAST;
+    return RP_OK;
 }
 
-static void on_ready(rp_board_state *board, const rp_Header *header) {
+static void on_ready(rp_board_state *board, const rp_Ready *ready) {
+    const int64_t build_ns = ready->build_ns > 0 ? ready->build_ns : 0;
     board->ready = true;
-    board->hop_port = header->whole[0];
-    board->feed_port = header->whole[1];
-    board->device_bytes = header->whole[2];
-    board->weight_bytes = header->whole[3];
-    const uint64_t longest_ns = (uint64_t)RP_RING_BUILD_NS;
-    board->prepare_ns = header->whole[4] < longest_ns ? header->whole[4] : longest_ns;
-    board->slots = header->whole[5];
-    board->weight_copies = (uint32_t)header->whole[6];
+    board->hop_port = ready->hop_port;
+    board->feed_port = ready->feed_port;
+    board->device_bytes = ready->device_bytes;
+    board->weight_bytes = ready->weight_bytes;
+    board->prepare_ns = build_ns < RP_RING_BUILD_NS ? build_ns : RP_RING_BUILD_NS;
+    board->slots = ready->slots;
+    board->weight_copies = ready->weight_copies;
     if (board->weight_copies > board->weight_copies_max) {
         board->weight_copies_max = board->weight_copies;
     }
-    board->resident_bytes = header->whole[7];
-    board->probe_copies = header->code;
+    board->resident_bytes = ready->resident_bytes;
+    board->probe_copies = ready->probe_copies;
 }
 
 bool rp_ring_are_times(const double *seconds, size_t count) {
@@ -101,7 +109,7 @@ bool rp_ring_are_times(const double *seconds, size_t count) {
 
 static rp_err on_profile(rp_ring *ring, rp_board_state *board, const rp_message *message) {
     size_t want = 2 * sizeof(double) * ring->run->model->layer_count;
-    if (message->part_count != 1 || message->part[0].bytes != want) {
+    if (message->part[0].bytes != want) {
         return rp_fail(RP_ERR_PEER, "board %s: its profile has the wrong size", board->name);
     }
     memcpy(ring->layer_seconds, message->part[0].data, want);
@@ -112,73 +120,73 @@ static rp_err on_profile(rp_ring *ring, rp_board_state *board, const rp_message 
     return RP_OK;
 }
 
-/* Of these facts the most counts, the others add up. */
-static bool is_maximum(uint32_t fact) {
-    return fact >= 2 && fact <= 4;
+static uint32_t larger_of(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
 }
 
-static void take_facts(rp_board_state *board, const rp_Header *header) {
-    for (uint32_t i = 0; i < header->whole_count; i++) {
-        const uint64_t before = board->fact_before[i];
-        const uint64_t now = header->whole[i];
-        board->fact[i] = !is_maximum(i) ? before + now : before > now ? before : now;
+/* Of some facts the most of all assignments counts, the others add up. */
+static void take_facts(rp_board_state *board, uint32_t stage, const rp_Finished *report) {
+    const rp_board_facts *before = &board->facts_before;
+    rp_board_facts *facts = &board->facts;
+    *facts = *before;
+    facts->busy_ns += report->busy_ns;
+    facts->microbatches += report->microbatches;
+    facts->in_flight_max = larger_of(before->in_flight_max, report->in_flight_max);
+    facts->staleness_max = larger_of(before->staleness_max, report->staleness_max);
+    if (report->device_bytes_max > before->device_bytes_max) {
+        facts->device_bytes_max = report->device_bytes_max;
     }
-    for (uint32_t i = 0; i < header->number_count && i < 2; i++) {
-        board->link_busy_s[i] = board->link_busy_before_s[i] + header->number[i];
+    for (uint32_t i = 0; i < report->link_count; i++) {
+        rp_board_link *link = report->link[i].peer == stage + 1 ? &facts->up : &facts->down;
+        link->bytes += report->link[i].bytes;
+        link->busy_s += report->link[i].busy_s;
     }
 }
 
 static rp_err on_finished(rp_ring *ring, uint32_t stage, const rp_message *message) {
     rp_board_state *board = &ring->board[stage];
-    const rp_Header *header = &message->header;
+    const rp_Finished *report = &message->frame.body.finished;
     const size_t want =
         rp_method_replicas(&ring->run->method, ring->count, stage) * sizeof(uint64_t);
-    if (message->part_count != 1 || message->part[0].bytes != want) {
+    if (message->part[0].bytes != want) {
         return rp_fail(RP_ERR_PEER, "board %s does not say what it has applied", board->name);
     }
     board->finished = true;
     memcpy(board->applied, message->part[0].data, want);
-    take_facts(board, header);
-    board->flight_bytes = header->number_count > 2 && header->number[2] >= 0 &&
-                                  header->number[2] < (double)FLIGHT_BYTES_MAX
-                              ? (uint64_t)header->number[2]
-                              : 0;
+    take_facts(board, stage, report);
+    board->flight_bytes = report->in_flight_bytes < FLIGHT_BYTES_MAX ? report->in_flight_bytes : 0;
     return RP_OK;
+}
+
+static rp_err on_fault(const rp_board_state *board, const rp_Fault *fault) {
+    const bool known = fault->err > 0 && fault->err < RP_ERR_COUNT;
+    return rp_fail(known ? (rp_err)fault->err : RP_ERR_FAULT, "board %s: %s", board->name,
+                   fault->text);
 }
 
 static rp_err on_message(rp_ring *ring, uint32_t stage, const rp_message *message) {
     rp_board_state *board = &ring->board[stage];
-    const rp_Header *header = &message->header;
-    if (header->run != 0 && header->run != ring->number) {
+    const rp_Frame *frame = &message->frame;
+    const rp_kind kind = rp_frame_kind(frame);
+    if (frame->run_id != 0 && !rp_frame_is_of_run(frame, ring->identity)) {
         return RP_OK; /* of an assignment that is over: there another board has failed first */
     }
-    switch (header->kind) {
+    switch (kind) {
     case RP_KIND_HELLO:
-        on_hello(ring, board, header);
-        return RP_OK;
+        return on_hello(ring, board, &frame->body.hello);
     case RP_KIND_READY:
-        if (header->whole_count < 8) {
-            return rp_fail(RP_ERR_PEER, "board %s: short ready message", board->name);
-        }
-        on_ready(board, header);
+        on_ready(board, &frame->body.ready);
         return RP_OK;
-    case RP_KIND_PROFILE:
+    case RP_KIND_PROFILE_DONE:
         return on_profile(ring, board, message);
-    case RP_KIND_FAULT: {
-        rp_err code =
-            header->code > 0 && header->code < RP_ERR_COUNT ? (rp_err)header->code : RP_ERR_FAULT;
-        bool whole = message->part_count == 1; /* the header's text is cut off */
-        const char *text = whole ? message->part[0].data : header->text;
-        size_t length = whole ? message->part[0].bytes : strlen(header->text);
-        return rp_fail(code, "board %s: %.*s", board->name, (int)(length < 1024 ? length : 1024),
-                       text);
-    }
+    case RP_KIND_FAULT:
+        return on_fault(board, &frame->body.fault);
     case RP_KIND_FINISHED:
         return on_finished(ring, stage, message);
     default:
         return ring->on_message ? ring->on_message(ring->context, stage, message)
-                                : rp_fail(RP_ERR_PEER, "board %s sent message %d too early",
-                                          board->name, (int)header->kind);
+                                : rp_fail(RP_ERR_PEER, "board %s sent %s too early", board->name,
+                                          rp_kind_name(kind));
     }
 }
 
@@ -255,13 +263,14 @@ fail:
     return err;
 }
 
-rp_err rp_ring_send(rp_ring *ring, uint32_t stage, rp_Header *header, const rp_part *parts,
+rp_err rp_ring_send(rp_ring *ring, uint32_t stage, rp_Frame *frame, const rp_part *parts,
                     uint32_t part_count) {
     int64_t deadline_ns = rp_clock_now_ns(&ring->clock) + RP_RING_HELLO_NS;
-    header->run = ring->number;
+    frame->run_id = ring->identity.id;
+    frame->term = ring->identity.term;
     for (;;) {
         rp_err err =
-            rp_link_send(ring->board[stage].control, header, parts, part_count, true, NULL, NULL);
+            rp_link_send(ring->board[stage].control, frame, parts, part_count, true, NULL, NULL);
         if (err != RP_ERR_AGAIN) {
             return err;
         }
@@ -275,9 +284,9 @@ rp_err rp_ring_send(rp_ring *ring, uint32_t stage, rp_Header *header, const rp_p
     }
 }
 
-rp_err rp_ring_send_all(rp_ring *ring, const rp_Header *header) {
+rp_err rp_ring_send_all(rp_ring *ring, const rp_Frame *frame) {
     for (uint32_t k = 0; k < ring->count; k++) {
-        rp_Header own = *header;
+        rp_Frame own = *frame;
         rp_err err = rp_ring_send(ring, k, &own, NULL, 0);
         if (err != RP_OK) {
             return err;
@@ -377,14 +386,24 @@ static rp_err take_keys(rp_ring *ring, const char *keys_folder) {
 }
 
 rp_err rp_ring_greet(rp_ring *ring) {
-    rp_Header hello = rp_Header_init_zero;
+    rp_Frame frame = {.which_body = RP_KIND_HELLO,
+                      .body.hello = {.name = "host",
+                                     .software = RP_VERSION,
+                                     .clock_ns = rp_clock_now_ns(&ring->clock),
+                                     .wire_min = RP_WIRE_MIN,
+                                     .wire_max = RP_WIRE_MAX,
+                                     .features = RP_WIRE_FEATURES}};
     rp_err err;
-    hello.kind = RP_KIND_HELLO;
+    ring->wire = (rp_wire_range){RP_WIRE_MIN, RP_WIRE_MAX};
+    ring->features = RP_WIRE_FEATURES;
     for (uint32_t k = 0; k < ring->count; k++) {
         ring->board[k].hello = false;
     }
-    RP_TRY(rp_ring_send_all(ring, &hello));
+    RP_TRY(rp_ring_send_all(ring, &frame));
     RP_TRY(rp_ring_wait(ring, "hello", ring->count, is_hello, RP_RING_HELLO_NS));
+    for (uint32_t k = 0; k < ring->count; k++) {
+        rp_link_set_wire(ring->board[k].control, ring->wire.max);
+    }
 fail:
     return err;
 }
@@ -397,7 +416,7 @@ rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const char *log_fold
                       .count = run->stages,
                       .signal_fd = signal_fd};
     rp_err err;
-    ring->number = (uint64_t)rp_clock_now_ns(&ring->clock);
+    ring->identity = (rp_run_identity){(uint64_t)rp_clock_now_ns(&ring->clock), 1};
     RP_TRY(take_keys(ring, keys_folder));
     RP_TRY(RP_ARENA_NEW(arena, ring->count, &ring->board));
     RP_TRY(RP_ARENA_NEW(arena, 2 * (size_t)run->model->layer_count, &ring->layer_seconds));
@@ -407,7 +426,7 @@ rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const char *log_fold
         RP_TRY(rp_local_open(arena, &options, &ring->local));
     }
     RP_TRY(name_boards(ring));
-    RP_TRY(rp_links_open(arena, &ring->keys, &ring->clock, ring->number, &ring->links));
+    RP_TRY(rp_links_open(arena, &ring->keys, &ring->clock, ring->identity.id, &ring->links));
     RP_TRY(open_controls(ring));
     RP_TRY(rp_ring_greet(ring));
     return RP_OK;
@@ -418,9 +437,8 @@ fail:
 
 void rp_ring_close(rp_ring *ring) {
     if (ring->links) {
-        rp_Header bye = rp_Header_init_zero;
-        bye.kind = RP_KIND_BYE;
-        bye.run = ring->number;
+        rp_Frame bye = {
+            .which_body = RP_KIND_BYE, .run_id = ring->identity.id, .term = ring->identity.term};
         ring->watching = false;
         for (uint32_t k = 0; ring->board && k < ring->count; k++) {
             if (ring->board[k].control && ring->board[k].hello &&

@@ -33,6 +33,20 @@ typedef struct {
     uint64_t eval_samples, eval_correct;
 } rp_position;
 
+/* What boards report at the end of a segment; `up` is to the next stage, `down` to the one before.
+ */
+typedef struct {
+    uint64_t bytes; /* sent */
+    double busy_s;
+} rp_board_link;
+typedef struct {
+    int64_t busy_ns;
+    uint64_t microbatches;
+    uint32_t in_flight_max, staleness_max;
+    uint64_t device_bytes_max;
+    rp_board_link up, down;
+} rp_board_facts;
+
 typedef struct {
     const char *name;
     const char *device; /* from its hello */
@@ -41,19 +55,18 @@ typedef struct {
     rp_link *control, *feed;
     bool hello, ready, profiled, finished;
     uint64_t round_trips; /* when it was pinged last */
-    uint64_t hop_port, feed_port;
+    uint32_t hop_port, feed_port;
     int64_t clock_offset_ns; /* host time = board time + offset */
     rp_gemm_choice gemm;
     uint64_t device_bytes, weight_bytes, slots, resident_bytes;
-    uint64_t prepare_ns;
-    uint64_t fact[8];                  /* of FINISHED: see agent.c; of all assignments */
-    uint64_t fact_before[8];           /* of those before this one */
+    int64_t prepare_ns;
+    rp_board_facts facts;              /* of all assignments */
+    rp_board_facts facts_before;       /* of those before this one */
     uint64_t applied[RP_REPLICAS_MAX]; /* updates done: of the last checkpoint or segment */
     uint64_t flight_bytes;             /* of microbatches in flight at the last pause */
     uint32_t weight_copies;            /* versions of the weights that its memory holds */
     uint32_t weight_copies_max;        /* in any assignment */
     uint32_t probe_copies;             /* and those of a probe */
-    double link_busy_s[2], link_busy_before_s[2];
 } rp_board_state;
 
 typedef struct rp_ring rp_ring;
@@ -67,7 +80,9 @@ struct rp_ring {
     rp_local *local;
     rp_board_state *board;
     uint32_t count;
-    uint64_t number; /* of the run, on every header */
+    rp_run_identity identity; /* of the run, on every message; each assignment has its term */
+    rp_wire_range wire;       /* versions that all ends speak */
+    uint64_t features;        /* that all ends have */
     int signal_fd;
     uint32_t interrupts; /* SIGINT and SIGTERM so far */
     int64_t last_ping_ns;
@@ -111,8 +126,8 @@ rp_err rp_ring_assign_again(rp_ring *ring, const rp_cut *cut) RP_MUST_CHECK;
 rp_err rp_ring_pump(rp_ring *ring, int extra_fd, int64_t timeout_ns) RP_MUST_CHECK;
 
 /* A control message to one board; `parts` are copied. Pumps while the link is full. */
-rp_err rp_ring_send(rp_ring *ring, uint32_t stage, rp_Header *header, const rp_part *parts,
+rp_err rp_ring_send(rp_ring *ring, uint32_t stage, rp_Frame *frame, const rp_part *parts,
                     uint32_t part_count) RP_MUST_CHECK;
-rp_err rp_ring_send_all(rp_ring *ring, const rp_Header *header) RP_MUST_CHECK;
+rp_err rp_ring_send_all(rp_ring *ring, const rp_Frame *frame) RP_MUST_CHECK;
 
 #endif

@@ -19,12 +19,13 @@ static uint32_t find_entry(const rp_tensor_list *list, const char *name) {
 }
 
 rp_err rp_checkpoint_message(rp_ring *ring, uint32_t stage, const rp_message *message) {
-    const rp_Header *header = &message->header;
+    const rp_kind kind = rp_frame_kind(&message->frame);
+    const rp_Tensor *piece = &message->frame.body.tensor;
     rp_saving *saving = ring->saving;
     if (!saving) {
         return rp_fail(RP_ERR_PEER, "board %u sent tensors that nobody asked for", stage);
     }
-    if (header->kind == RP_KIND_TENSORS_END) {
+    if (kind == RP_KIND_TENSORS_END) {
         if (saving->ended[stage]) {
             return rp_fail(RP_ERR_PEER, "board %u ended its tensors twice", stage);
         }
@@ -32,20 +33,22 @@ rp_err rp_checkpoint_message(rp_ring *ring, uint32_t stage, const rp_message *me
         saving->boards_left--;
         return RP_OK;
     }
-    if (strcmp(header->text, RP_FLIGHT_NAME) == 0) {
+    if (kind == RP_KIND_IN_FLIGHT) {
         return rp_checkpoint_save_flight(saving, stage, message);
     }
-    uint32_t index = find_entry(&saving->list, header->text);
-    if (index == saving->list.count || message->part_count != 1 || header->whole_count < 1) {
-        return rp_fail(RP_ERR_PEER, "board %u sent tensor '%s', which the model does not have",
-                       stage, header->text);
-    }
+    uint32_t index = find_entry(&saving->list, piece->name);
     const rp_part *part = &message->part[0];
-    if (header->whole[0] > saving->list.entry[index].bytes / sizeof(float)) {
-        return rp_fail(RP_ERR_PEER, "board %u sent elements behind the end of '%s'", stage,
-                       header->text);
+    if (index == saving->list.count || part->dtype != RP_DTYPE_F32) {
+        return rp_fail(RP_ERR_PEER,
+                       "board %u sent tensor '%s' of dtype %d, which the model does "
+                       "not have",
+                       stage, piece->name, (int)part->dtype);
     }
-    uint64_t offset = header->whole[0] * sizeof(float);
+    if (piece->first > saving->list.entry[index].bytes / sizeof(float)) {
+        return rp_fail(RP_ERR_PEER, "board %u sent elements behind the end of '%s'", stage,
+                       piece->name);
+    }
+    uint64_t offset = piece->first * sizeof(float);
     rp_err err;
     RP_TRY(rp_st_write(saving->checkpoint, index, offset, part->data, part->bytes));
     if (saving->weights && index < saving->weight_count) {
@@ -99,9 +102,8 @@ rp_err rp_checkpoint_save(rp_ring *ring, const rp_cut *cut, const rp_steer *stee
     }
     ring->saving = saving;
     saving->boards_left = ring->count;
-    rp_Header header = rp_Header_init_zero;
-    header.kind = RP_KIND_SAVE;
-    RP_TRY(rp_ring_send_all(ring, &header));
+    const rp_Frame frame = {.which_body = RP_KIND_SAVE};
+    RP_TRY(rp_ring_send_all(ring, &frame));
     int64_t deadline_ns = rp_clock_now_ns(&ring->clock) + SAVE_NS;
     while (saving->boards_left > 0) {
         RP_TRY(rp_ring_pump(ring, -1, 50 * RP_NS_PER_MS));

@@ -15,19 +15,12 @@ static bool all_finished(const rp_controller *c) {
     return true;
 }
 
-static rp_err start_segment(rp_controller *c, rp_Kind kind, uint64_t step, uint64_t whole,
-                            uint32_t code) {
-    rp_Header header = rp_Header_init_zero;
-    header.kind = kind;
-    header.step = step;
-    header.code = code;
-    header.whole_count = 1;
-    header.whole[0] = whole;
+static rp_err start_segment(rp_controller *c, const rp_Frame *frame) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].finished = false;
     }
     c->heard_ns = rp_clock_now_ns(&c->ring.clock);
-    return rp_ring_send_all(&c->ring, &header);
+    return rp_ring_send_all(&c->ring, frame);
 }
 
 static rp_err pump_segment(rp_controller *c, rp_feed *feed, rp_feed_limit limit) {
@@ -85,10 +78,8 @@ static rp_err stop_early(rp_controller *c) {
     }
     c->segment_end = stop;
     c->feeding = plan_feed(c, stop);
-    rp_Header header = rp_Header_init_zero;
-    header.kind = RP_KIND_STOP;
-    header.step = stop;
-    return rp_ring_send_all(&c->ring, &header);
+    const rp_Frame frame = {.which_body = RP_KIND_STOP, .body.stop = {.step = stop}};
+    return rp_ring_send_all(&c->ring, &frame);
 }
 
 rp_err rp_controller_train_segment(rp_controller *c, uint64_t end, bool drain) {
@@ -98,7 +89,10 @@ rp_err rp_controller_train_segment(rp_controller *c, uint64_t end, bool drain) {
     c->segment_end = end;
     c->fed.list.shape.step_end = drain ? end : c->run.steps;
     c->feeding = plan_feed(c, end);
-    RP_TRY(start_segment(c, RP_KIND_START, c->position.step, end, drain));
+    const rp_Frame start = {
+        .which_body = RP_KIND_START,
+        .body.start = {.step_first = c->position.step, .pause = end, .drain = drain}};
+    RP_TRY(start_segment(c, &start));
     while (!all_finished(c) || c->position.step < c->segment_end || !rp_feed_quiet(c->feed)) {
         if (c->ring.interrupts > 0 && !stopping) {
             stopping = true;
@@ -127,7 +121,9 @@ static rp_err pass_over(rp_controller *c, rp_split split, uint64_t samples, bool
     c->eval_loss = 0;
     c->eval_samples = c->eval_correct = 0;
     RP_TRY(rp_feed_open(&arena, &c->ring, split, purpose, 0, steps, &feed));
-    RP_TRY(start_segment(c, RP_KIND_EVAL, 0, samples, training));
+    const rp_Frame start = {.which_body = RP_KIND_EVALUATE,
+                            .body.evaluate = {.samples = samples, .renew_statistics = training}};
+    RP_TRY(start_segment(c, &start));
     while (!all_finished(c) || c->eval_samples < scored || !rp_feed_quiet(feed)) {
         if (c->ring.interrupts > 0 && !training) {
             err = rp_fail(RP_ERR_INTERRUPTED, "interrupted in an evaluation");

@@ -103,15 +103,15 @@ static rp_err stage_facts(rp_controller *c, rp_summary_stage *stage, uint64_t *m
             .board = board->device ? board->device : board->name,
             .layers = layers,
             .layer_count = count,
-            .busy_s = (double)board->fact[0] * 1e-9,
+            .busy_s = (double)board->facts.busy_ns * 1e-9,
             .weight_bytes = board->weight_bytes,
-            .device_bytes_max = board->fact[4],
+            .device_bytes_max = board->facts.device_bytes_max,
             .weight_versions_max = board->weight_copies_max,
             .probe_copies = board->probe_copies,
-            .in_flight_max = (uint32_t)board->fact[2],
-            .gap_max = (uint32_t)board->fact[3],
+            .in_flight_max = board->facts.in_flight_max,
+            .gap_max = board->facts.staleness_max,
         };
-        micro_done[k] = board->fact[1];
+        micro_done[k] = board->facts.microbatches;
     }
 fail:
     return err;
@@ -122,12 +122,14 @@ static uint32_t link_facts(const rp_controller *c, rp_summary_link *link) {
     for (uint32_t k = 0; k < c->cut.stage_count; k++) {
         const rp_board_state *board = &c->ring.board[k];
         if (k + 1 < c->cut.stage_count) {
-            link[n++] = (rp_summary_link){
-                .from = k, .to = k + 1, .bytes = board->fact[5], .busy_s = board->link_busy_s[0]};
+            const rp_board_link *up = &board->facts.up;
+            link[n++] =
+                (rp_summary_link){.from = k, .to = k + 1, .bytes = up->bytes, .busy_s = up->busy_s};
         }
         if (k > 0) {
+            const rp_board_link *down = &board->facts.down;
             link[n++] = (rp_summary_link){
-                .from = k, .to = k - 1, .bytes = board->fact[6], .busy_s = board->link_busy_s[1]};
+                .from = k, .to = k - 1, .bytes = down->bytes, .busy_s = down->busy_s};
         }
     }
     return n;

@@ -36,17 +36,16 @@ static void nothing(void *context) {
 static void run_link(rp_link *a, rp_link *b) {
     uint32_t sent = 0;
     uint32_t received = 0;
-    rp_shape shape = rp_shape_1(PARCEL_BYTES / 4);
-    rp_part part = {memory, PARCEL_BYTES};
+    const rp_part part = rp_part_of_array(RP_DTYPE_F32, memory, PARCEL_BYTES / 4);
     while (!rp_link_can_send(b)) {
         must(rp_link_step(a) == RP_OK && rp_link_step(b) == RP_OK, "step");
     }
     int64_t began_ns = now_ns();
     while (received < PARCELS) {
         while (sent < PARCELS && rp_link_can_send(b)) {
-            rp_Header header = {.kind = RP_KIND_ACTIVATION, .step = sent++};
-            rp_frame_add_shape(&header, &shape);
-            must(rp_link_send(b, &header, &part, 1, false, nothing, NULL) == RP_OK, "send");
+            const rp_Parcel parcel = {.step = sent++, .count = PARCEL_BYTES / 4};
+            rp_Frame frame = rp_frame_of_parcel(RP_KIND_ACTIVATION, &parcel);
+            must(rp_link_send(b, &frame, &part, 1, false, nothing, NULL) == RP_OK, "send");
         }
         must(rp_link_step(a) == RP_OK && rp_link_step(b) == RP_OK, "step");
         rp_message *message;

@@ -104,6 +104,15 @@ static inline int64_t now_ns(void) {
         }                                                                                          \
     } while (0)
 
+/* A data parcel of one part, U8. */
+static inline rp_err send_label(rp_link *link, uint64_t step, const void *data, uint32_t bytes,
+                                bool copy, void (*done)(void *context), void *context) {
+    const rp_Parcel parcel = {.step = step, .count = bytes};
+    rp_Frame frame = rp_frame_of_parcel(RP_KIND_LABEL, &parcel);
+    const rp_part part = rp_part_of_array(RP_DTYPE_U8, data, bytes);
+    return rp_link_send(link, &frame, &part, 1, copy, done, context);
+}
+
 /* A stream of data parcels with a counter inside, whose bytes depend on it, one way. */
 enum { FLOW_SLOTS = 64, FLOW_BYTES_MAX = 1 << 16 };
 
@@ -165,13 +174,12 @@ static inline void flow_send(flow *f) {
         for (uint32_t i = 0; i < f->bytes / 4; i++) {
             words[i] = f->sent * 2654435761u + i;
         }
-        rp_Header header = {.kind = RP_KIND_ACTIVATION, .step = f->sent};
-        rp_shape shape = rp_shape_1(f->bytes / 4);
-        rp_frame_add_shape(&header, &shape);
-        rp_part part = {words, f->bytes};
+        const rp_Parcel parcel = {.step = f->sent, .count = f->bytes / 4};
+        rp_Frame frame = rp_frame_of_parcel(RP_KIND_ACTIVATION, &parcel);
+        const rp_part part = rp_part_of_array(RP_DTYPE_F32, words, parcel.count);
         slot->busy = true;
         slot->value = f->sent;
-        expect_ok(rp_link_send(*f->from, &header, &part, 1, f->sent % 3 == 0, flow_done, slot));
+        expect_ok(rp_link_send(*f->from, &frame, &part, 1, f->sent % 3 == 0, flow_done, slot));
         f->sent++;
     }
 }
@@ -180,7 +188,7 @@ static inline void flow_send(flow *f) {
 static inline void flow_recv(flow *f, uint32_t most) {
     rp_message *message;
     while (most-- && rp_link_recv(*f->to, &message) == RP_OK) {
-        assert_int_equal(message->header.step, f->received);
+        assert_int_equal(rp_frame_parcel(&message->frame)->step, f->received);
         assert_int_equal(message->part_count, 1);
         assert_int_equal(message->part[0].bytes, f->bytes);
         const uint32_t *words = message->part[0].data;

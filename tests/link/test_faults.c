@@ -173,18 +173,18 @@ static void numbers_of_the_old_peer_stay_dead(void **state) {
     step_until(&p, stats_of(&p.b).peer_session && stats_of(&p.a).peer_session, 5);
     uint64_t session = stats_of(&p.b).peer_session;
     rp_link_close(&p.a.link); /* before b's messages can be acked */
-    rp_Header header = {.kind = RP_KIND_FAULT, .code = 1};
+    rp_Frame frame = {.which_body = RP_KIND_FAULT, .body.fault = {.err = 1}};
     for (int i = 0; i < 3; i++) {
-        expect_ok(rp_link_send(p.b.link, &header, NULL, 0, false, NULL, NULL));
+        expect_ok(rp_link_send(p.b.link, &frame, NULL, 0, false, NULL, NULL));
     }
     bind_end(&p, options, endpoint);
     step_until(&p, stats_of(&p.b).peer_session != session, 10);
-    header.code = 2;
-    expect_ok(rp_link_send(p.b.link, &header, NULL, 0, false, NULL, NULL));
+    frame.body.fault.err = 2;
+    expect_ok(rp_link_send(p.b.link, &frame, NULL, 0, false, NULL, NULL));
     step_until(&p, stats_of(&p.b).unacked == 0, 5);
     rp_message *message;
     expect_ok(rp_link_recv(p.a.link, &message));
-    assert_int_equal(message->header.code, 2);
+    assert_int_equal(message->frame.body.fault.err, 2);
     rp_link_release(p.a.link, &message);
     expect_err(rp_link_recv(p.a.link, &message), RP_ERR_AGAIN);
     pair_close(&p);

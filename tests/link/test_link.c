@@ -50,10 +50,8 @@ static void credit_bounds_the_sender(void **state) {
     uint32_t sent = 0;
     uint32_t received = 0;
     uint8_t byte = 1;
-    rp_part part = {&byte, 1};
     for (int round = 0; round < 200; round++) {
-        rp_Header header = {.kind = RP_KIND_LABEL};
-        rp_err err = rp_link_send(p.b.link, &header, &part, 1, true, NULL, NULL);
+        rp_err err = send_label(p.b.link, 0, &byte, 1, true, NULL, NULL);
         assert_true(err == (sent < 5 ? RP_OK : RP_ERR_AGAIN));
         sent += err == RP_OK;
         pair_step(&p);
@@ -64,14 +62,14 @@ static void credit_bounds_the_sender(void **state) {
     }
     assert_int_equal(received, 5);
     assert_int_equal(stats_of(&p.b).unacked, 0); /* acked, but no new credit */
-    rp_Header header = {.kind = RP_KIND_STOP, .step = 4};
-    expect_ok(rp_link_send(p.b.link, &header, NULL, 0, false, NULL, NULL)); /* needs no credit */
+    rp_Frame frame = {.which_body = RP_KIND_STOP, .body.stop = {.step = 4}};
+    expect_ok(rp_link_send(p.b.link, &frame, NULL, 0, false, NULL, NULL)); /* needs no credit */
     rp_link_release(p.a.link, &held[0]);
     assert_null(held[0]);
     step_until(&p, rp_link_can_send(p.b.link), 5);
     rp_message *message;
     expect_ok(rp_link_recv(p.a.link, &message));
-    assert_int_equal(message->header.kind, RP_KIND_STOP);
+    assert_int_equal(rp_frame_kind(&message->frame), RP_KIND_STOP);
     rp_link_release(p.a.link, &message);
     pair_close(&p); /* four messages are still held: close takes them back */
 }
@@ -86,8 +84,8 @@ static void control_is_bounded(void **state) {
     uint32_t total = 3 * RP_LINK_CONTROL_MAX;
     int64_t stop_ns = now_ns() + RP_NS_PER_S / 2;
     while (now_ns() < stop_ns) { /* the other end takes what its pool holds, then refuses */
-        rp_Header header = {.kind = RP_KIND_NORMS, .step = sent};
-        rp_err err = rp_link_send(p.b.link, &header, NULL, 0, false, NULL, NULL);
+        rp_Frame frame = {.which_body = RP_KIND_NORMS, .body.norms = {.step = sent}};
+        rp_err err = rp_link_send(p.b.link, &frame, NULL, 0, false, NULL, NULL);
         assert_true(err == RP_OK || err == RP_ERR_AGAIN);
         sent += err == RP_OK;
         pair_step(&p);
@@ -97,14 +95,14 @@ static void control_is_bounded(void **state) {
     stop_ns = now_ns() + 20 * RP_NS_PER_S;
     while (received < total) {
         assert_true(now_ns() < stop_ns);
-        rp_Header header = {.kind = RP_KIND_NORMS, .step = sent};
+        rp_Frame frame = {.which_body = RP_KIND_NORMS, .body.norms = {.step = sent}};
         if (sent < total) {
-            sent += rp_link_send(p.b.link, &header, NULL, 0, false, NULL, NULL) == RP_OK;
+            sent += rp_link_send(p.b.link, &frame, NULL, 0, false, NULL, NULL) == RP_OK;
         }
         pair_step(&p);
         rp_message *message;
         while (rp_link_recv(p.a.link, &message) == RP_OK) {
-            assert_int_equal(message->header.step, received++);
+            assert_int_equal(message->frame.body.norms.step, received++);
             rp_link_release(p.a.link, &message);
         }
     }
@@ -143,9 +141,8 @@ static void close_gives_memory_back(void **state) {
         pair_open(&p, &options);
         step_until(&p, rp_link_can_send(p.b.link), 5);
         for (uint32_t i = 0; i < 8; i++) {
-            rp_Header header = {.kind = RP_KIND_LABEL};
-            rp_part part = {memory[i], sizeof memory[i]};
-            expect_ok(rp_link_send(p.b.link, &header, &part, 1, false, count_done, &done));
+            expect_ok(
+                send_label(p.b.link, 0, memory[i], sizeof memory[i], false, count_done, &done));
         }
         assert_int_equal(done, 0);
         for (int i = 0; i < rounds; i++) {
@@ -191,8 +188,8 @@ static void wrong_options_are_told(void **state) {
         expect_ok(rp_link_allow(link, p.a.keys.public_text));
     }
     expect_err(rp_link_allow(link, p.a.keys.public_text), RP_ERR_LIMIT);
-    rp_Header header = {.kind = RP_KIND_ACK};
-    expect_err(rp_link_send(link, &header, NULL, 0, false, NULL, NULL), RP_ERR_FORMAT);
+    rp_Frame frame = {.which_body = RP_KIND_ACK_ONLY};
+    expect_err(rp_link_send(link, &frame, NULL, 0, false, NULL, NULL), RP_ERR_FORMAT);
     end_close(&p.a);
 }
 

@@ -58,8 +58,8 @@ static void an_absent_server_is_no_refusal(void **state) {
     step_until(&p, rp_link_can_send(p.b.link), 5);
     rp_link_close(&p.a.link);
     int64_t until_ns = now_ns() + RP_NS_PER_S;
-    rp_Header header = {.kind = RP_KIND_HELLO};
-    expect_ok(rp_link_send(p.b.link, &header, NULL, 0, false, NULL, NULL));
+    rp_Frame hello = {.which_body = RP_KIND_HELLO};
+    expect_ok(rp_link_send(p.b.link, &hello, NULL, 0, false, NULL, NULL));
     uint32_t rounds = 0;
     for (; now_ns() < until_ns; rounds++) {
         expect_ok(rp_link_step(p.b.link));
@@ -103,31 +103,33 @@ static void stranger_send(stranger *s, const void *header, size_t bytes, const v
     }
 }
 
-static size_t encode(rp_Header header, const void *part, size_t part_bytes, uint32_t part_count,
+static size_t encode(rp_Frame frame, const void *part, size_t part_bytes, uint32_t part_count,
                      uint8_t *out) {
     rp_part parts[RP_PARTS_MAX];
     size_t bytes;
     for (uint32_t i = 0; i < part_count; i++) {
-        parts[i] = (rp_part){part, part_bytes};
+        parts[i] = rp_part_of_text(part);
+        parts[i].bytes = part_bytes;
     }
-    expect_ok(rp_frame_encode(&header, parts, part_count, out, &bytes));
+    expect_ok(rp_frame_encode(&frame, parts, part_count, out, &bytes));
     return bytes;
 }
 
 /* Well encrypted nonsense from somebody who has a key of the list. */
 static void send_nonsense(stranger *s, uint32_t i, const pair *p) {
     static uint8_t large[PAIR_PART_BYTES_MAX + 4096];
-    uint8_t header[RP_HEADER_BYTES_MAX];
+    uint8_t header[RP_FRAME_BYTES_MAX];
     uint8_t bytes[64];
     size_t size;
-    rp_Header claim = {.kind = RP_KIND_FAULT, .seq = 1 + i, .session = 77, .ack = i};
+    rp_Frame claim = {.which_body = RP_KIND_PROFILE, .seq = 1 + i, .session = 77, .ack = i};
     memset(bytes, (int)(i * 37), sizeof bytes);
+    bytes[sizeof bytes - 1] = 0;
     switch (i % 7) {
     case 0: /* no header at all */
         stranger_send(s, bytes, sizeof bytes, NULL, 0, 0);
         break;
     case 1: /* a header larger than any */
-        stranger_send(s, large, 600, NULL, 0, 0);
+        stranger_send(s, large, RP_FRAME_BYTES_MAX + 1, NULL, 0, 0);
         break;
     case 2: /* more parts than any message has */
         stranger_send(s, bytes, 10, bytes, 3, 20);
@@ -146,6 +148,7 @@ static void send_nonsense(stranger *s, uint32_t i, const pair *p) {
         claim.session = stats_of(&p->a).peer_session;
         claim.peer = stats_of(&p->b).peer_session;
         claim.ack = UINT64_MAX;
+        claim.which_body = RP_KIND_SAVE;
         size = encode(claim, NULL, 0, 0, header);
         stranger_send(s, header, size, NULL, 0, 0);
         break;
@@ -209,31 +212,31 @@ static void other_runs_are_dropped(void **state) {
     (void)state;
     pair p;
     rp_link_options options = pair_options(2);
-    options.run = 5;
+    options.run = (rp_run_identity){5, 2};
     pair_open(&p, &options);
     step_until(&p, rp_link_can_send(p.b.link), 5);
-    rp_link_set_run(p.b.link, 4);
-    rp_Header header = {.kind = RP_KIND_LABEL};
+    rp_link_set_run(p.b.link, (rp_run_identity){5, 1}); /* an older term */
+    const uint8_t byte = 1;
     for (int i = 0; i < 5; i++) { /* more than the window: a dropped parcel gives its credit back */
         step_until(&p, rp_link_can_send(p.b.link), 5);
-        expect_ok(rp_link_send(p.b.link, &header, NULL, 0, false, NULL, NULL));
+        expect_ok(send_label(p.b.link, 8, &byte, 1, true, NULL, NULL));
     }
-    rp_Header hello = {.kind = RP_KIND_HELLO};
+    rp_link_set_run(p.b.link, (rp_run_identity){4, 2});
+    rp_Frame hello = {.which_body = RP_KIND_HELLO};
     expect_ok(rp_link_send(p.b.link, &hello, NULL, 0, false, NULL, NULL));
     step_until(&p, stats_of(&p.b).unacked == 0, 5);
-    rp_link_set_run(p.b.link, 5);
+    rp_link_set_run(p.b.link, options.run);
     step_until(&p, rp_link_can_send(p.b.link), 5);
-    header.step = 9;
-    expect_ok(rp_link_send(p.b.link, &header, NULL, 0, false, NULL, NULL));
+    expect_ok(send_label(p.b.link, 9, &byte, 1, true, NULL, NULL));
     step_until(&p, stats_of(&p.b).unacked == 0, 5);
     rp_message *message;
     expect_ok(rp_link_recv(p.a.link, &message));
-    assert_int_equal(message->header.kind, RP_KIND_HELLO);
-    assert_int_equal(message->header.run, 4);
+    assert_int_equal(rp_frame_kind(&message->frame), RP_KIND_HELLO);
+    assert_int_equal(message->frame.run_id, 4);
     rp_link_release(p.a.link, &message);
     expect_ok(rp_link_recv(p.a.link, &message));
-    assert_int_equal(message->header.step, 9);
-    assert_int_equal(message->header.run, 5);
+    assert_int_equal(rp_frame_parcel(&message->frame)->step, 9);
+    assert_true(rp_frame_is_of_run(&message->frame, options.run));
     rp_link_release(p.a.link, &message);
     assert_int_equal(stats_of(&p.a).refused, 5);
     pair_close(&p);
