@@ -13,8 +13,9 @@ static float *slope_of(const rp_layer *layer) {
 rp_err rp_activation_parse(rp_layer *layer, rp_node *keys, uint32_t classes) {
     const rp_activation *facts = layer->kind->facts;
     (void)classes;
+    const char *key = layer->kind->keys;
     *slope_of(layer) = facts->slope;
-    return facts->slope > 0 ? rp_node_f32(keys, "slope", 0.0, 1e6, slope_of(layer)) : RP_OK;
+    return key ? rp_node_f32(keys, key, 0.0, 1e6, slope_of(layer)) : RP_OK;
 }
 
 rp_err rp_activation_plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {

@@ -109,6 +109,7 @@ typedef struct {
 
 struct rp_layer_kind {
     const char *name;
+    const char *keys; /* its own keys in a model file: "kernel, stride"; NULL: none */
     const char *source;
     size_t spec_bytes;
     uint32_t inputs_min, inputs_max;

@@ -63,6 +63,7 @@ static rp_err backward(const rp_layer_call *call) {
 
 const rp_layer_kind rp_layer_add = {
     .name = "add",
+    .keys = "from",
     .source = "He et al. 2016, eq. 1",
     .inputs_min = 2,
     .inputs_max = RP_LAYER_INPUTS_MAX,

@@ -28,6 +28,7 @@ static rp_err backward(const rp_layer_call *call) {
 
 const rp_layer_kind rp_layer_avgpool = {
     .name = "avgpool",
+    .keys = "kernel, stride, pad",
     .source = "torch.nn.AvgPool2d, count_include_pad",
     .spec_bytes = sizeof(rp_pool_spec),
     .inputs_min = 1,

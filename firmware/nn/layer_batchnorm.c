@@ -304,6 +304,7 @@ fail:
 
 const rp_layer_kind rp_layer_batchnorm = {
     .name = "batchnorm",
+    .keys = "eps, momentum, deferred",
     .source = "Ioffe & Szegedy 2015; torch.nn.BatchNorm2d; deferred: torchgpipe, METHODS 2",
     .spec_bytes = sizeof(batchnorm_spec),
     .inputs_min = 1,

@@ -61,6 +61,7 @@ static rp_err backward(const rp_layer_call *call) {
 
 const rp_layer_kind rp_layer_concat = {
     .name = "concat",
+    .keys = "from",
     .source = "torch.cat over the channels",
     .inputs_min = 2,
     .inputs_max = RP_LAYER_INPUTS_MAX,

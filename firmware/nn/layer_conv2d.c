@@ -388,6 +388,7 @@ fail:
 
 const rp_layer_kind rp_layer_conv2d = {
     .name = "conv2d",
+    .keys = "out, kernel, stride, pad, dilation, groups, bias",
     .source = "torch.nn.Conv2d; im2col: Chellapilla et al. 2006",
     .spec_bytes = sizeof(rp_conv_spec),
     .inputs_min = 1,

@@ -152,6 +152,7 @@ fail:
 
 const rp_layer_kind rp_layer_dense = {
     .name = "dense",
+    .keys = "out, bias",
     .source = "torch.nn.Linear",
     .spec_bytes = sizeof(dense_spec),
     .inputs_min = 1,

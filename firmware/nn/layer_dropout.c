@@ -80,6 +80,7 @@ static rp_err backward(const rp_layer_call *call) {
 
 const rp_layer_kind rp_layer_dropout = {
     .name = "dropout",
+    .keys = "p",
     .source = "Srivastava et al. 2014; torch.nn.Dropout",
     .spec_bytes = sizeof(dropout_spec),
     .inputs_min = 1,

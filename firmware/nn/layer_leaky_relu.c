@@ -4,6 +4,7 @@
 
 const rp_layer_kind rp_layer_leaky_relu = {
     .name = "leaky_relu",
+    .keys = "slope",
     .source = "torch.nn.LeakyReLU",
     .facts =
         &(const rp_activation){

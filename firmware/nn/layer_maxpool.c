@@ -47,6 +47,7 @@ static rp_err backward(const rp_layer_call *call) {
 
 const rp_layer_kind rp_layer_maxpool = {
     .name = "maxpool",
+    .keys = "kernel, stride, pad",
     .source = "torch.nn.MaxPool2d: of equal ones the first, a NaN wins",
     .spec_bytes = sizeof(rp_pool_spec),
     .inputs_min = 1,

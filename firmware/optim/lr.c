@@ -9,12 +9,12 @@
 
 #define PI 3.14159265358979323846
 
-static const char *const kind_words[] = {"constant", "step", "cosine", "poly", NULL};
+const char *const rp_lr_kinds[] = {"constant", "step", "cosine", "poly", NULL};
 
 static rp_err parse_word(rp_lr_schedule *schedule, const rp_node *node) {
     const char *text = rp_node_text(node);
-    for (uint32_t i = 0; kind_words[i]; i++) {
-        if (strcmp(text, kind_words[i]) == 0) {
+    for (uint32_t i = 0; rp_lr_kinds[i]; i++) {
+        if (strcmp(text, rp_lr_kinds[i]) == 0) {
             schedule->kind = (rp_lr_kind)i;
             return RP_OK;
         }
@@ -63,7 +63,7 @@ rp_err rp_lr_parse(rp_lr_schedule *schedule, rp_node *node) {
         return rp_node_fail(node, "expected a word or a map, e.g. {kind: cosine}");
     }
     RP_TRY(rp_node_need(node, "kind"));
-    RP_TRY(rp_node_word(node, "kind", kind_words, &kind));
+    RP_TRY(rp_node_word(node, "kind", rp_lr_kinds, &kind));
     schedule->kind = (rp_lr_kind)kind;
     RP_TRY(parse_keys(schedule, node));
     return RP_OK;

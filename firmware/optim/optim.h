@@ -51,6 +51,7 @@ typedef struct {
 
 struct rp_optim_kind {
     const char *name;
+    const char *keys; /* its own keys in a run file: "momentum, nesterov"; NULL: none */
     const char *source;
     /* Names of the states in checkpoints, e.g. {"momentum_buffer"}, NULL-terminated. */
     const char *const *state_names;
@@ -79,6 +80,7 @@ rp_err rp_optim_parse(rp_optim *optim, rp_node *node) RP_MUST_CHECK;
 /* ---- learning rate -------------------------------------------------------------------------- */
 
 typedef enum { RP_LR_CONSTANT, RP_LR_STEP, RP_LR_COSINE, RP_LR_POLY } rp_lr_kind;
+extern const char *const rp_lr_kinds[]; /* their words, NULL behind the last */
 
 typedef struct {
     rp_lr_kind kind;

@@ -10,6 +10,7 @@ static rp_err parse(rp_optim *optim, rp_node *keys) {
 
 const rp_optim_kind rp_optim_adam = {
     .name = "adam",
+    .keys = "betas, eps, weight_decay",
     .source = "Kingma & Ba 2015; torch.optim.Adam; prediction: PipeOptim, METHODS 5.1",
     .state_names = rp_adam_state_names,
     .state_count = rp_adam_state_count,

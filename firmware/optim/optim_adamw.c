@@ -7,6 +7,7 @@ static rp_err parse(rp_optim *optim, rp_node *keys) {
 
 const rp_optim_kind rp_optim_adamw = {
     .name = "adamw",
+    .keys = "betas, eps, weight_decay",
     .source = "Loshchilov & Hutter 2019; torch.optim.AdamW; prediction: PipeOptim, METHODS 5.1",
     .state_names = rp_adam_state_names,
     .state_count = rp_adam_state_count,

@@ -64,6 +64,7 @@ static rp_err predict(const rp_optim_call *call, rp_buffer *out, float s) {
 
 const rp_optim_kind rp_optim_rmsprop = {
     .name = "rmsprop",
+    .keys = "alpha, eps, momentum, centered, weight_decay",
     .source = "Tieleman & Hinton 2012; torch.optim.RMSprop; prediction: METHODS 3, the direction "
               "that was applied last",
     .state_names = state_names,

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const rule_words[] = {"current",   "stash",     "entry", "double",
-                                         "pipeoptim", "spectrain", "xpipe", NULL};
+const char *const rp_weights_rules[] = {"current",   "stash",     "entry", "double",
+                                        "pipeoptim", "spectrain", "xpipe", NULL};
 static const char *const horizon_words[] = {"paper", "released", "exact", "measured", NULL};
 static const char *const order_words[] = {"after", "before", NULL};
 static const char *const evaluate_words[] = {"centre", "mean", "latest", NULL};
@@ -48,7 +48,7 @@ static rp_err read_weights(rp_node *map, rp_method *out) {
     uint32_t word = (uint32_t)out->kind->weights;
     bool vertical = false;
     rp_err err;
-    RP_TRY(rp_node_word(map, "weights", rule_words, &word));
+    RP_TRY(rp_node_word(map, "weights", rp_weights_rules, &word));
     out->weights = (rp_weights_rule)word;
     if (out->kind->weights == RP_WEIGHTS_STASH) {
         RP_TRY(rp_node_bool(map, "vertical_sync", &vertical));
@@ -135,7 +135,7 @@ fail:
 
 /* Combinations that make no sense are refused with the reason. */
 static rp_err check(const rp_node *node, uint32_t stages, const rp_method *m) {
-    const char *rule = rule_words[m->weights];
+    const char *rule = rp_weights_rules[m->weights];
     if (m->kind->flushed && m->weights != RP_WEIGHTS_CURRENT) {
         return rp_node_fail(node,
                             "weights: %s: schedule %s flushes, so forward and backward see the "
@@ -236,7 +236,7 @@ void rp_method_text(const rp_method *m, char *out, size_t bytes) {
     (void)snprintf(out, bytes,
                    "%s weights %s horizon %s decay %d probe %u replicas %u alpha %.9g period %u "
                    "order %s lean %d advance %u drain %d%s%s",
-                   m->kind->name, rule_words[m->weights], horizon_words[m->horizon], m->decay,
+                   m->kind->name, rp_weights_rules[m->weights], horizon_words[m->horizon], m->decay,
                    m->probe, m->replicas, m->alpha, m->period, order_words[m->before], m->lean,
                    m->advance, m->drain, m->evaluate ? " evaluate " : "",
                    m->evaluate ? evaluate_words[m->evaluate] : "");

@@ -100,6 +100,7 @@ typedef enum {
     RP_WEIGHTS_XPIPE,     /* the same by step: its first microbatch predicts for the others */
     RP_WEIGHTS_RULES
 } rp_weights_rule;
+extern const char *const rp_weights_rules[]; /* their words, NULL behind the last */
 
 /* What happens between replicas of the weights after an update (METHODS 8, 9). */
 typedef enum { RP_AVERAGE_NONE, RP_AVERAGE_ELASTIC, RP_AVERAGE_REFERENCE } rp_average_rule;
@@ -108,6 +109,7 @@ typedef enum { RP_AVERAGE_NONE, RP_AVERAGE_ELASTIC, RP_AVERAGE_REFERENCE } rp_av
  * that a run file may combine in another way (sched/method.h). */
 typedef struct {
     const char *name;
+    const char *manual; /* what it does, for the manual: "keeps ..." */
     const char *source;
     bool flushed;        /* every step ends with empty pipes and one weight version */
     bool split_backward; /* issues BACKWARD_INPUT and BACKWARD_WEIGHT */

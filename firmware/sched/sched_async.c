@@ -4,6 +4,7 @@
 
 const rp_sched_kind rp_sched_async = {
     .name = "async",
+    .manual = "does not wait and corrects nothing",
     .source = "AMPNet, Gaunt et al. 2017; the uncorrected baseline of SpecTrain, "
               "Chen et al. 2018",
     .weights = RP_WEIGHTS_CURRENT,

@@ -4,6 +4,7 @@
 
 const rp_sched_kind rp_sched_avgpipe = {
     .name = "avgpipe",
+    .manual = "trains replicas, and a reference that sums their updates",
     .source = "AvgPipe, Chen, Xu, Qian, Zhou, PPoPP 2023: a reconstruction from "
               "figures and abstract",
     .accumulates = true,

@@ -19,6 +19,7 @@ static bool next(rp_sched_state *s, rp_op *op) {
 
 const rp_sched_kind rp_sched_gpipe = {
     .name = "gpipe",
+    .manual = "makes all forwards of a step, then all backwards; every step ends with empty pipes",
     .source = "GPipe, Huang et al., NeurIPS 2019; backwards from the last microbatch to the first "
               "as in torchgpipe",
     .flushed = true,

@@ -4,6 +4,7 @@
 
 const rp_sched_kind rp_sched_pipedream = {
     .name = "pipedream",
+    .manual = "keeps the weights of every forward for its backward",
     .source = "PipeDream, Narayanan et al., SOSP 2019",
     .weights = RP_WEIGHTS_STASH,
     .next = rp_sched_next_unflushed,

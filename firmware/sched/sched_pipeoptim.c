@@ -3,6 +3,7 @@
 
 const rp_sched_kind rp_sched_pipeoptim = {
     .name = "pipeoptim",
+    .manual = "predicts the weights of a forward for its backward",
     .source = "PipeOptim, Guan et al., TKDE 2025: equations of the paper, the "
               "released code as an option",
     .weights = RP_WEIGHTS_PIPEOPTIM,

@@ -26,6 +26,7 @@ static bool next(rp_sched_state *s, rp_op *op) {
 
 const rp_sched_kind rp_sched_zb_h1 = {
     .name = "zb-h1",
+    .manual = "is 1f1b with its backward in two halves: weight gradients where a stage would wait",
     .source = "Zero Bubble, Qi et al., ICLR 2024: the handcrafted schedule ZB-H1",
     .flushed = true,
     .split_backward = true,

@@ -133,6 +133,15 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
     }
 }
 
+const char *rp_cli_option(const rp_cli_verb *verb, uint32_t index) {
+    for (uint32_t i = 0; i < OPTIONS; i++) {
+        if (strchr(verb->options, all_options[i].key) && index-- == 0) {
+            return all_options[i].name;
+        }
+    }
+    return NULL;
+}
+
 void rp_cli_parse(const rp_cli_verb *verb, int argc, char **argv, rp_cli_args *out) {
     struct argp_option own[OPTIONS + 1];
     uint32_t count = 0;

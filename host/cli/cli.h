@@ -30,6 +30,12 @@ typedef struct {
     rp_err (*run)(const rp_cli_args *args);
 } rp_cli_verb;
 
+/* Ends with a name of NULL. */
+extern const rp_cli_verb rp_cli_verbs[];
+
+/* The name of the verb's option `index`, without its dashes; NULL behind the last. */
+const char *rp_cli_option(const rp_cli_verb *verb, uint32_t index);
+
 /* Parses argv of one verb (argv[0] = "ringpipe VERB"); leaves the process on bad usage (2) or
  * --help (0). */
 void rp_cli_parse(const rp_cli_verb *verb, int argc, char **argv, rp_cli_args *out);
@@ -45,5 +51,6 @@ rp_err rp_verb_doctor(const rp_cli_args *args);
 rp_err rp_verb_keys(const rp_cli_args *args);
 rp_err rp_verb_data(const rp_cli_args *args);
 rp_err rp_verb_inspect(const rp_cli_args *args);
+rp_err rp_verb_list(const rp_cli_args *args);
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/share.h"
 #include "cli/cli.h"
 
-static const rp_cli_verb verbs[] = {
+const rp_cli_verb rp_cli_verbs[] = {
     {"train", "RUN.yaml", 1, 1, "sorfnk", "Train a model over a ring of boards", NULL,
      rp_verb_train},
     {"eval", "RUN.yaml", 1, 1, "swpfk", "Evaluate a weights file", NULL, rp_verb_eval},
@@ -24,15 +24,16 @@ static const rp_cli_verb verbs[] = {
     {"data", "fetch SET", 2, 2, "T", "Fetch a data set's official files, checksums verified", NULL,
      rp_verb_data},
     {"inspect", "FILE.safetensors", 1, 1, "", "List the tensors of a file", NULL, rp_verb_inspect},
+    {"list", "[LIST]", 0, 1, "f", "List what there is: layers, schedules, ...",
+     "LIST is one of the lists' names; without it all names are listed.", rp_verb_list},
+    {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},
 };
-enum { VERBS = sizeof verbs / sizeof *verbs };
 
 static void print_usage(FILE *file) {
     (void)fprintf(file, "Usage: ringpipe VERB ...\n"
                         "Trains neural networks in a pipeline over a ring of OpenCL boards.\n\n");
-    for (uint32_t i = 0; i < VERBS; i++) {
-        (void)fprintf(file, "  ringpipe %-8s %-24s %s\n", verbs[i].name, verbs[i].words,
-                      verbs[i].summary);
+    for (const rp_cli_verb *verb = rp_cli_verbs; verb->name; verb++) {
+        (void)fprintf(file, "  ringpipe %-8s %-24s %s\n", verb->name, verb->words, verb->summary);
     }
     (void)fprintf(
         file, "\nringpipe VERB --help lists the options of a verb; man ringpipe tells more.\n"
@@ -52,8 +53,8 @@ int main(int argc, char **argv) {
         (void)printf("ringpipe %s\n", RP_VERSION);
         return 0;
     }
-    for (uint32_t i = 0; i < VERBS; i++) {
-        if (strcmp(name, verbs[i].name) == 0) {
+    for (const rp_cli_verb *verb = rp_cli_verbs; verb->name; verb++) {
+        if (strcmp(name, verb->name) == 0) {
             static char program[64];
             (void)snprintf(program, sizeof program, "ringpipe %s", name);
             argv[1] = program;
@@ -64,8 +65,8 @@ int main(int argc, char **argv) {
                                 .jobs = 1,
                                 .stages = 4,
                                 .micro = 8};
-            rp_cli_parse(&verbs[i], argc - 1, argv + 1, &args);
-            return rp_err_exit_code(verbs[i].run(&args));
+            rp_cli_parse(verb, argc - 1, argv + 1, &args);
+            return rp_err_exit_code(verb->run(&args));
         }
     }
     if (name[0]) {

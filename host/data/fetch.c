@@ -298,17 +298,30 @@ static bool has_cifar10(const char *dir) {
     return true;
 }
 
+enum { SETS = sizeof sets / sizeof *sets };
+
+const char *rp_data_fetch_name(uint32_t index) {
+    return index < SETS ? sets[index].set : NULL;
+}
+
+static rp_err find_set(const char *name, const remote_set **out) {
+    char known[256] = "";
+    for (size_t i = 0; i < SETS; i++) {
+        const size_t used = strlen(known);
+        if (strcmp(name, sets[i].set) == 0) {
+            *out = &sets[i];
+            return RP_OK;
+        }
+        (void)snprintf(known + used, sizeof known - used, " %s", sets[i].set);
+    }
+    return rp_fail(RP_ERR_USAGE, "data set '%s' has no files to fetch; these have:%s", name, known);
+}
+
 rp_err rp_data_fetch(const char *set, const char *dir) {
     const remote_set *remote = NULL;
-    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
-        if (strcmp(set, sets[i].set) == 0) {
-            remote = &sets[i];
-        }
-    }
-    if (!remote) {
-        return rp_fail(
-            RP_ERR_USAGE,
-            "data set '%s' has no files to fetch; these have: mnist fashion-mnist cifar10", set);
+    rp_err found = find_set(set, &remote);
+    if (found != RP_OK) {
+        return found;
     }
     if (sodium_init() < 0) {
         return rp_fail(RP_ERR_IO, "libsodium can not start");

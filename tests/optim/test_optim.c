@@ -17,6 +17,30 @@ static void common_keys(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* The manual is written from `keys`. */
+static void keys_are_read(void **state) {
+    (void)state;
+    for (uint32_t i = 0; rp_optim_kinds[i]; i++) {
+        rp_optim optim;
+        rp_arena arena;
+        char keys[128];
+        char text[512];
+        size_t used =
+            (size_t)snprintf(text, sizeof text, "{kind: %s, lr: 1", rp_optim_kinds[i]->name);
+        (void)snprintf(keys, sizeof keys, "%s", rp_optim_kinds[i]->keys);
+        for (char *at = NULL, *key = strtok_r(keys, ", ", &at); key;
+             key = strtok_r(NULL, ", ", &at)) {
+            const bool flag = strcmp(key, "nesterov") == 0 || strcmp(key, "centered") == 0;
+            const char *value = strcmp(key, "betas") == 0 ? "[0.9, 0.9]" : flag ? "false" : "0.5";
+            used += (size_t)snprintf(text + used, sizeof text - used, ", %s: %s", key, value);
+        }
+        (void)snprintf(text + used, sizeof text - used, "}");
+        rp_arena_init(&arena, "keys", 0);
+        expect_ok(optim_case_parse(&arena, text, &optim));
+        rp_arena_finish(&arena);
+    }
+}
+
 static void bad_keys(void **state) {
     (void)state;
     optim_case_refused("{kind: sgd}", "lr");
@@ -116,9 +140,9 @@ static void large_block(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(common_keys),       cmocka_unit_test(bad_keys),
-        cmocka_unit_test(scalar_is_refused), cmocka_unit_test(shares_by_tensor),
-        cmocka_unit_test(large_block),
+        cmocka_unit_test(common_keys),      cmocka_unit_test(keys_are_read),
+        cmocka_unit_test(bad_keys),         cmocka_unit_test(scalar_is_refused),
+        cmocka_unit_test(shares_by_tensor), cmocka_unit_test(large_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

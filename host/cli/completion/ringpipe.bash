@@ -27,18 +27,41 @@ _ringpipe_dirs() {
     compopt -o nospace 2>/dev/null
 }
 
+_ringpipe_names_of() {
+    case $1 in
+    # generated: names
+    verbs)
+        echo train eval plan profile lab draw tune doctor keys data inspect list
+        ;;
+    schedules)
+        echo gpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain \
+            pipeoptim xpipe ea-pipe avgpipe
+        ;;
+    fetch)
+        echo mnist fashion-mnist cifar10
+        ;;
+    lists)
+        echo verbs layers losses optimizers lr-schedules schedules weights data fetch outputs
+        ;;
+    # end
+    esac
+}
+
 _ringpipe_options() {
     case $1 in
+    # generated: options
     train) echo --set --out --resume --format --dry-run --keys ;;
-    eval) echo --set --weights --split --format --keys ;;
+    eval) echo --set --format --weights --split --keys ;;
     plan) echo --set --out --format --keys ;;
     profile) echo --set --out --keys ;;
-    lab) echo --out --format --jobs --dry-run ;;
-    draw) echo --stages --micro --chunks --format ;;
-    tune) echo --board --minutes --threads --out ;;
-    doctor) echo --board --threads --format ;;
+    lab) echo --out --format --dry-run --jobs ;;
+    draw) echo --format --stages --micro --chunks ;;
+    tune) echo --out --board --minutes --threads ;;
+    doctor) echo --format --board --threads ;;
     keys) echo --dir ;;
     data) echo --to ;;
+    list) echo --format ;;
+    # end
     esac
 }
 
@@ -75,8 +98,7 @@ _ringpipe() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]}
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _ringpipe_words "train eval plan profile lab draw tune doctor keys data inspect
-            --help --version" "$word"
+        _ringpipe_words "$(_ringpipe_names_of verbs) --help --version" "$word"
         return
     fi
     if _ringpipe_value "$verb" "$before" "$word"; then
@@ -88,13 +110,13 @@ _ringpipe() {
     fi
     case $verb in
     train | eval | plan | profile | lab) _ringpipe_files yaml "$word" ;;
-    draw) _ringpipe_words "gpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain pipeoptim xpipe
-        ea-pipe avgpipe table" "$word" ;;
+    draw) _ringpipe_words "$(_ringpipe_names_of schedules) table" "$word" ;;
     keys) _ringpipe_words "new show trust" "$word" ;;
     inspect) _ringpipe_files safetensors "$word" ;;
+    list) _ringpipe_words "$(_ringpipe_names_of lists)" "$word" ;;
     data)
         if [[ $before == fetch ]]; then
-            _ringpipe_words "mnist fashion-mnist cifar10" "$word"
+            _ringpipe_words "$(_ringpipe_names_of fetch)" "$word"
         else
             _ringpipe_words fetch "$word"
         fi

@@ -1,0 +1,166 @@
+/* The registries, in words: for a person, and for tests/generate.py, which writes the lists of the
+ * manual and of the completion from them. */
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "cli/cli.h"
+#include "data/data.h"
+#include "data/fetch.h"
+#include "nn/layer.h"
+#include "nn/loss.h"
+#include "optim/optim.h"
+#include "record/sink.h"
+#include "sched/sched.h"
+
+/* {"name": name, "about": about, "keys": keys}; what is NULL is left out. */
+static json_t *entry(const char *name, const char *about, const char *keys) {
+    return name ? json_pack("{s:s, s:s*, s:s*}", "name", name, "about", about, "keys", keys) : NULL;
+}
+
+/* ---- an entry each; NULL behind the last ------------------------------------------------------
+ */
+
+static json_t *verb_at(uint32_t i) {
+    const rp_cli_verb *verb = &rp_cli_verbs[i];
+    json_t *object = entry(verb->name, verb->summary, NULL);
+    json_t *options = json_array();
+    for (uint32_t k = 0; object && rp_cli_option(verb, k); k++) {
+        (void)json_array_append_new(options, json_string(rp_cli_option(verb, k)));
+    }
+    if (!object) {
+        json_decref(options);
+        return NULL;
+    }
+    (void)json_object_set_new(object, "options", options);
+    return object;
+}
+
+static json_t *layer_at(uint32_t i) {
+    const rp_layer_kind *kind = rp_layer_kinds[i];
+    return kind ? entry(kind->name, kind->source, kind->keys) : NULL;
+}
+
+static json_t *loss_at(uint32_t i) {
+    const rp_loss_kind *kind = rp_loss_kinds[i];
+    return kind ? entry(kind->name, kind->source, NULL) : NULL;
+}
+
+static json_t *optimizer_at(uint32_t i) {
+    const rp_optim_kind *kind = rp_optim_kinds[i];
+    return kind ? entry(kind->name, kind->source, kind->keys) : NULL;
+}
+
+static json_t *rate_at(uint32_t i) {
+    return entry(rp_lr_kinds[i], NULL, NULL);
+}
+
+static json_t *schedule_at(uint32_t i) {
+    static const char *const averages[] = {"none", "elastic", "reference"};
+    const rp_sched_kind *kind = rp_sched_kinds[i];
+    if (!kind) {
+        return NULL;
+    }
+    json_t *object = entry(kind->name, kind->manual, NULL);
+    (void)json_object_set_new(object, "source", json_string(kind->source));
+    (void)json_object_set_new(object, "flushed", json_boolean(kind->flushed));
+    (void)json_object_set_new(object, "weights", json_string(rp_weights_rules[kind->weights]));
+    (void)json_object_set_new(object, "average", json_string(averages[kind->average]));
+    return object;
+}
+
+static json_t *weights_at(uint32_t i) {
+    return entry(rp_weights_rules[i], NULL, NULL);
+}
+
+static json_t *data_at(uint32_t i) {
+    const rp_data_kind *kind = rp_data_kinds[i];
+    return kind ? entry(kind->name, kind->source, NULL) : NULL;
+}
+
+static json_t *fetch_at(uint32_t i) {
+    return entry(rp_data_fetch_name(i), NULL, NULL);
+}
+
+static json_t *output_at(uint32_t i) {
+    return rp_sink_kinds[i] ? entry(rp_sink_kinds[i]->name, NULL, NULL) : NULL;
+}
+
+static const struct {
+    const char *name;
+    json_t *(*at)(uint32_t i);
+} lists[] = {{"verbs", verb_at},           {"layers", layer_at},      {"losses", loss_at},
+             {"optimizers", optimizer_at}, {"lr-schedules", rate_at}, {"schedules", schedule_at},
+             {"weights", weights_at},      {"data", data_at},         {"fetch", fetch_at},
+             {"outputs", output_at}};
+enum { LISTS = sizeof lists / sizeof *lists };
+
+/* ---- all of them ------------------------------------------------------------------------------
+ */
+
+static json_t *make_list(uint32_t list) {
+    json_t *array = json_array();
+    json_t *object;
+    for (uint32_t i = 0; (object = lists[list].at(i)) != NULL; i++) {
+        (void)json_array_append_new(array, object);
+    }
+    return array;
+}
+
+static const char *text_of(const json_t *object, const char *key) {
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static void print_list(const json_t *array) {
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const json_t *object = json_array_get(array, i);
+        const char *keys = text_of(object, "keys");
+        (void)printf("%-14s %s%s%s%s\n", text_of(object, "name"), text_of(object, "about"),
+                     keys[0] ? " {" : "", keys, keys[0] ? "}" : "");
+    }
+}
+
+static void print_names(const char *list, const json_t *array) {
+    (void)printf("%s:", list);
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        (void)printf(" %s", text_of(json_array_get(array, i), "name"));
+    }
+    (void)printf("\n");
+}
+
+static rp_err no_list(const char *name) {
+    char known[256] = "";
+    for (uint32_t i = 0; i < LISTS; i++) {
+        const size_t used = strlen(known);
+        (void)snprintf(known + used, sizeof known - used, " %s", lists[i].name);
+    }
+    return rp_fail(RP_ERR_USAGE, "no list '%s'; there are:%s", name, known);
+}
+
+rp_err rp_verb_list(const rp_cli_args *args) {
+    const char *wanted = args->word_count > 0 ? args->word[0] : NULL;
+    const bool json = strcmp(args->format, "json") == 0;
+    json_t *all = json_pack("{s:i}", "version", 1);
+    bool found = false;
+    for (uint32_t i = 0; i < LISTS; i++) {
+        if (wanted && strcmp(wanted, lists[i].name) != 0) {
+            continue;
+        }
+        json_t *array = make_list(i);
+        found = true;
+        if (!json && wanted) {
+            print_list(array);
+        } else if (!json) {
+            print_names(lists[i].name, array);
+        }
+        (void)json_object_set_new(all, lists[i].name, array);
+    }
+    if (json && found) {
+        (void)json_dumpf(all, stdout, 0);
+        (void)printf("\n");
+    }
+    json_decref(all);
+    return found ? RP_OK : no_list(wanted);
+}
