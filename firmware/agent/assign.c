@@ -36,23 +36,13 @@ static uint32_t port_of(const rp_link *link) {
     return colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
 }
 
-/* Largest part of a data parcel of this stage. */
-static size_t part_max(const rp_layout *layout, const rp_job *job) {
-    size_t bytes = (size_t)job->batch * job->target_width * sizeof(float);
-    for (uint32_t t = 0; t < layout->tensor_count; t++) {
-        size_t own = rp_shape_count(&layout->tensor[t].sample) * job->micro * sizeof(float);
-        bytes = own > bytes ? own : bytes;
-    }
-    return bytes;
-}
-
 static rp_link_options data_options(const agent_run *run, const char *name, const char *key) {
     return (rp_link_options){
         .name = name,
         .peer_public = key,
         .window = rp_runner_window(&run->job),
         .send_window = SLOTS,
-        .part_bytes_max = part_max(rp_stage_layout(run->stage), &run->job),
+        .part_bytes_max = rp_layout_part_max(rp_stage_layout(run->stage), &run->job),
         .emulate = run->emulate,
         .run = run->identity,
         .wire = run->wire,
@@ -151,18 +141,21 @@ rp_err rp_agent_on_assign(rp_agent *agent, const rp_message *message) {
     rp_err err;
     RP_TRY(begin_run(agent, message, "run", &root));
     RP_TRY(take_wire(agent, &message->frame.body.assign));
-    RP_TRY(rp_stage_prepare(&run->arena, agent->device, &run->job, &run->stage));
+    const rp_site site = {.device = agent->device, .clock = agent->clock};
+    RP_TRY(
+        rp_stage_prepare(&run->arena, rp_executor_find("opencl"), &site, &run->job, &run->stage));
     RP_TRY(open_data(agent, root));
     const rp_layout *layout = rp_stage_layout(run->stage);
+    const rp_executor_facts facts = rp_stage_facts(run->stage);
     rp_Frame frame = {.which_body = RP_KIND_READY,
                       .body.ready = {.hop_port = port_of(run->in),
                                      .feed_port = port_of(run->feed),
-                                     .device_bytes = rp_device_used_bytes(agent->device),
+                                     .device_bytes = facts.used_bytes,
                                      .weight_bytes = layout->weight_bytes + layout->running_bytes,
                                      .build_ns = rp_clock_now_ns(agent->clock) - start_ns,
                                      .slots = layout->slots,
-                                     .weight_copies = rp_stage_copies_of(run->stage).weights,
-                                     .probe_copies = rp_stage_copies_of(run->stage).probe,
+                                     .weight_copies = facts.weight_copies,
+                                     .probe_copies = facts.probe_copies,
                                      .resident_bytes = resident_bytes()}};
     RP_TRY(rp_agent_answer(agent, &frame, NULL, 0));
 fail:
@@ -186,8 +179,7 @@ static rp_err open_runner(rp_agent *agent) {
     agent_run *run = &agent->run;
     const bool first = run->job.stage == 0;
     const bool last = rp_job_is_last(&run->job);
-    rp_runner_options options = {.device = agent->device,
-                                 .clock = agent->clock,
+    rp_runner_options options = {.clock = agent->clock,
                                  .control = agent->control,
                                  .held_count = 1,
                                  .held = {{&run->job, run->stage}}};

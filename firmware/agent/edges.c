@@ -9,7 +9,7 @@
 static rp_port_form form_of(const rp_crossing *crossing) {
     rp_port_form form = {.tensor_count = crossing->count};
     for (uint32_t i = 0; i < crossing->count; i++) {
-        form.sample_bytes[i] = rp_shape_count(&crossing->sample[i]) * sizeof(float);
+        form.sample_bytes[i] = crossing->bytes[i];
     }
     return form;
 }
@@ -19,8 +19,10 @@ static rp_crossing crossing_of(const runner_stage *held, rp_kind carries, bool o
     switch (carries) {
     case RP_KIND_LABEL: {
         const uint32_t width = held->job->loss->class_target ? 1 : held->job->target_width;
-        return (rp_crossing){
-            .count = 1, .sample = {rp_shape_1(width)}, .sample_bytes = width * sizeof(float)};
+        return (rp_crossing){.count = 1,
+                             .sample = {rp_shape_1(width)},
+                             .bytes = {width * sizeof(float)},
+                             .sample_bytes = width * sizeof(float)};
     }
     case RP_KIND_GRADIENT: /* comes through the upper boundary, leaves through the lower */
         return rp_layout_crossing(layout, !outgoing, true);

@@ -194,7 +194,7 @@ rp_err rp_runner_collect(rp_runner *r) {
         running_op *op = rp_runner_running(r, 0);
         bool done;
         int64_t done_ns = 0;
-        rp_err err = rp_fence_poll(&op->fence, &done, &done_ns);
+        rp_err err = rp_stage_poll(op->stage->stage, &op->mark, &done, &done_ns);
         if (err != RP_OK || !done) {
             return err;
         }
@@ -203,7 +203,7 @@ rp_err rp_runner_collect(rp_runner *r) {
             return RP_OK;
         }
         done_ns = done_ns > paced_ns ? done_ns : paced_ns;
-        rp_fence_release(&op->fence);
+        rp_stage_release(op->stage->stage, &op->mark);
         r->running_first = (r->running_first + 1) % RP_RUNNER_DEPTH;
         r->running_count--;
         err = finish_op(r, op, done_ns);

@@ -22,7 +22,7 @@ static running_op *next_place(rp_runner *r) {
 
 static rp_err commit(rp_runner *r, running_op *op) {
     op->issued_ns = rp_clock_now_ns(r->at.clock);
-    rp_err err = rp_device_fence(r->at.device, &op->fence);
+    rp_err err = rp_stage_mark(op->stage->stage, &op->mark);
     if (err == RP_OK) {
         r->running_count++;
         r->have_next = false;
@@ -56,34 +56,29 @@ static void take_output(rp_runner *r, running_op *op, rp_port_out *port, void **
     }
 }
 
-/* Addresses for the stage, which takes an op's samples from one place. */
-static rp_err find_parts(const rp_pieces *pieces, const void **from) {
-    if (pieces->count > 1) {
-        return rp_fail(RP_ERR_LIMIT, "an op's samples came in %u parcels, a stage takes one",
-                       pieces->count);
+/* An op's samples, as the stage takes them. */
+static uint32_t point_at(const rp_pieces *pieces, rp_stage_piece from[RP_PORT_PIECES_MAX]) {
+    for (uint32_t i = 0; i < pieces->count; i++) {
+        from[i] = (rp_stage_piece){pieces->piece[i].samples, pieces->piece[i].part};
     }
-    for (uint32_t i = 0; pieces->count > 0 && i < RP_CUT_TENSORS_MAX; i++) {
-        from[i] = pieces->piece[0].part[i];
-    }
-    return RP_OK;
+    return pieces->count;
 }
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
 static rp_err run_forward(rp_runner *r, running_op *op) {
-    const void *from[RP_CUT_TENSORS_MAX] = {NULL};
-    const void *target[RP_CUT_TENSORS_MAX] = {NULL};
+    rp_stage_piece from[RP_PORT_PIECES_MAX];
     void *to[RP_CUT_TENSORS_MAX] = {NULL};
     rp_stage *stage = op->stage->stage;
+    uint32_t count = point_at(&op->input, from);
     rp_err err;
-    RP_TRY(find_parts(&op->input, from));
-    RP_TRY(find_parts(&op->target, target));
     take_output(r, op, op->stage->forward, to);
-    RP_TRY(r->evaluating ? rp_stage_forward_only(stage, &op->op, from, to, r->eval_training)
-                         : rp_stage_forward(stage, &op->op, from, to));
+    RP_TRY(r->evaluating ? rp_stage_forward_only(stage, &op->op, from, count, to, r->eval_training)
+                         : rp_stage_forward(stage, &op->op, from, count, to));
     if (op->labels) {
+        count = point_at(&op->target, from);
         RP_TRY(
-            rp_stage_evaluate(stage, &op->op, rp_runner_step_samples(r, op->op.step), target[0]));
+            rp_stage_evaluate(stage, &op->op, rp_runner_step_samples(r, op->op.step), from, count));
     } else if (r->evaluating) {
         rp_stage_forget(stage, &op->op);
     } else {
@@ -138,14 +133,14 @@ static rp_err read_probe(rp_runner *r, running_op *op) {
 }
 
 static rp_err run_backward(rp_runner *r, running_op *op) {
-    const void *from[RP_CUT_TENSORS_MAX] = {NULL};
+    rp_stage_piece from[RP_PORT_PIECES_MAX];
     void *to[RP_CUT_TENSORS_MAX] = {NULL};
+    const uint32_t count = point_at(op->labels ? &op->target : &op->input, from);
     rp_err err;
-    RP_TRY(find_parts(op->labels ? &op->target : &op->input, from));
     if (op->op.kind != RP_OP_BACKWARD_WEIGHT) {
         take_output(r, op, op->stage->backward, to);
     }
-    RP_TRY(rp_stage_backward(op->stage->stage, &op->op, from, to));
+    RP_TRY(rp_stage_backward(op->stage->stage, &op->op, from, count, to));
     RP_TRY(read_probe(r, op));
     r->in_flight -= op->op.kind != RP_OP_BACKWARD_WEIGHT;
     r->facts.microbatches += op->op.kind != RP_OP_BACKWARD_INPUT;

@@ -22,10 +22,11 @@ static rp_err time_layer(rp_device *device, const rp_job *job, uint32_t index, d
     rp_arena arena;
     rp_arena_init(&arena, "profile", 0);
     rp_job alone = job_of_layer(job, index);
+    const rp_site site = {.device = device};
     rp_stage *stage = NULL;
     rp_err err;
     double once[2];
-    RP_TRY(rp_stage_prepare(&arena, device, &alone, &stage));
+    RP_TRY(rp_stage_prepare(&arena, rp_executor_find("opencl"), &site, &alone, &stage));
     RP_TRY(rp_stage_time(stage, 1, &once[0], &once[1]));
     double repeats = WORTH_S / (once[0] + once[1] + 1e-9);
     repeats = repeats < REPEATS_MIN ? REPEATS_MIN : repeats > REPEATS_MAX ? REPEATS_MAX : repeats;

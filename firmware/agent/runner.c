@@ -50,11 +50,14 @@ void rp_runner_close(rp_runner **runner) {
     if (!r) {
         return;
     }
-    if (rp_device_drain(r->at.device) != RP_OK) {
-        rp_log_warn("work was left in the device's queue");
+    for (uint32_t h = 0; h < r->at.held_count; h++) {
+        if (rp_stage_drain(r->held[h].stage) != RP_OK) {
+            rp_log_warn("work was left in the executor's queue");
+        }
     }
     for (uint32_t i = 0; i < r->running_count; i++) {
-        rp_fence_release(&rp_runner_running(r, i)->fence);
+        running_op *op = rp_runner_running(r, i);
+        rp_stage_release(op->stage->stage, &op->mark);
     }
     rp_runner_close_edges(r);
     *runner = NULL;

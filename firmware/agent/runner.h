@@ -2,8 +2,8 @@
  * next op, waits until the op's inputs have come, gives it to its stage, and sends what comes out.
  *
  * Never blocks: rp_runner_step() does what can be done now. At most RP_RUNNER_DEPTH ops are in the
- * device's queue. What an op needs follows from the edges of its stage: inputs or activations for a
- * forward, labels or gradients for a backward; each edge ends at a port (port_in.h, port_out.h).
+ * executor's queue. What an op needs follows from the edges of its stage: inputs or activations for
+ * a forward, labels or gradients for a backward; each edge ends at a port (port_in.h, port_out.h).
  *
  * Parcels: INPUT and LABEL from the host (one LABEL parcel a step, ahead of its inputs), ACTIVATION
  * from the stage before, GRADIENT from the stage behind. */
@@ -47,7 +47,6 @@ typedef struct {
 } rp_runner_held;
 
 typedef struct {
-    rp_device *device;
     const rp_clock *clock;
     rp_link *control; /* results, norms, trace */
     uint32_t held_count;

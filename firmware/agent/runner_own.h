@@ -37,9 +37,9 @@ typedef struct {
 typedef struct {
     rp_op op;
     runner_stage *stage;
-    rp_fence fence;
+    rp_mark mark;
     int64_t issued_ns;
-    rp_port_in *from;   /* whose pieces the device reads until the fence; NULL: none */
+    rp_port_in *from;   /* whose pieces the stage reads until the mark; NULL: none */
     rp_port_in *labels; /* of these, too */
     rp_pieces input, target;
     rp_port_slot *output;

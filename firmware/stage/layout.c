@@ -340,27 +340,26 @@ uint32_t rp_layout_weight_copies(const rp_layout *layout) {
     return layout->versions + layout->predicted + layout->centres + layout->scratches;
 }
 
-/* Gives the number of trained parameters. */
-static uint32_t count_params(const rp_job *job, rp_layout *layout, uint32_t align) {
-    uint32_t trained = 0;
-    for (uint32_t i = 0; i < layout->layer_count; i++) {
-        const rp_layer_plan *plan = &job->model->plan[layer_of(layout, i)];
-        for (uint32_t p = 0; p < plan->param_count; p++) {
-            size_t bytes = rp_darena_round(sample_bytes(&plan->param[p].shape), align);
-            if (plan->param[p].role == RP_PARAM_TRAINED) {
-                layout->weight_bytes += bytes;
-                trained++;
-            } else {
-                layout->running_bytes += bytes;
-            }
-        }
+static rp_err count_params(rp_arena *arena, const rp_job *job, rp_layout *layout, uint32_t align) {
+    const rp_model *model = job->model;
+    layout->param_first = model->param_first[layout->first_layer];
+    layout->param_count =
+        model->param_first[layout->first_layer + layout->layer_count] - layout->param_first;
+    rp_err err = RP_ARENA_NEW(arena, layout->param_count + 1, &layout->trained);
+    for (uint32_t i = 0; err == RP_OK && i < layout->param_count; i++) {
+        const rp_model_param *param = &model->param[layout->param_first + i];
+        const size_t bytes = rp_darena_round(sample_bytes(&param->shape), align);
+        const bool trained = param->role == RP_PARAM_TRAINED;
+        layout->trained[i] = trained ? layout->trained_count++ : RP_NOT_TRAINED;
+        *(trained ? &layout->weight_bytes : &layout->running_bytes) += bytes;
     }
     layout->state_count = job->optim.kind->state_count(&job->optim);
-    return trained;
+    return err;
 }
 
 /* The ends of the op list: labels, losses, and the norms of the gradients. */
-static void count_ends(const rp_job *job, rp_layout *layout, uint32_t trained, uint32_t align) {
+static void count_ends(const rp_job *job, rp_layout *layout, uint32_t align) {
+    const uint32_t trained = layout->trained_count;
     layout->scratch_bytes += rp_darena_round((2 * (size_t)trained + 2) * sizeof(uint32_t), align);
     const uint32_t sums = 1 + (layout->probes ? RP_PROBE_NORMS : 0);
     layout->scratch_bytes +=
@@ -427,7 +426,8 @@ rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, u
     RP_TRY(place_buffers(arena, &layout->value, (int32_t)layout->layer_count));
     RP_TRY(place_buffers(arena, &layout->grad, (int32_t)layout->layer_count + 1));
     RP_TRY(rp_layout_count(job, layout));
-    count_ends(job, layout, count_params(job, layout, align_bytes), align_bytes);
+    RP_TRY(count_params(arena, job, layout, align_bytes));
+    count_ends(job, layout, align_bytes);
     count_scratch(job, layout, gemm, align_bytes);
     uint32_t flat = 1 + rp_layout_weight_copies(layout) + layout->probes +
                     layout->replicas * layout->state_count;
@@ -472,6 +472,13 @@ rp_err rp_layout_check(const rp_layout *layout, const rp_job *job, size_t limit_
                    job->micro);
 }
 
+/* One sample of a boundary tensor as it travels. */
+static rp_shape parcel_shape(const rp_layout *layout, uint32_t tensor) {
+    const bool data = layout->tensor[tensor].producer == RP_LAYER_DATA;
+    return layout->boundary_floats && !data ? rp_shape_1(layout->boundary_floats)
+                                            : layout->tensor[tensor].sample;
+}
+
 rp_crossing rp_layout_crossing(const rp_layout *layout, bool upper, bool grad) {
     rp_crossing out = {0};
     uint32_t count = upper ? layout->output_count : layout->input_count;
@@ -481,8 +488,20 @@ rp_crossing rp_layout_crossing(const rp_layout *layout, bool upper, bool grad) {
             continue;
         }
         out.tensor[out.count] = t;
-        out.sample[out.count++] = layout->tensor[t].sample;
-        out.sample_bytes += sample_bytes(&layout->tensor[t].sample);
+        out.sample[out.count] = parcel_shape(layout, t);
+        out.bytes[out.count] = sample_bytes(&out.sample[out.count]);
+        out.sample_bytes += out.bytes[out.count++];
     }
     return out;
+}
+
+size_t rp_layout_part_max(const rp_layout *layout, const rp_job *job) {
+    size_t most = (size_t)job->batch * job->target_width * sizeof(float);
+    for (uint32_t t = 0; t < layout->tensor_count; t++) {
+        const bool crosses = layout->tensor[t].input || layout->tensor[t].output;
+        const rp_shape shape = parcel_shape(layout, t);
+        const size_t bytes = crosses ? sample_bytes(&shape) * job->micro : 0;
+        most = bytes > most ? bytes : most;
+    }
+    return most;
 }

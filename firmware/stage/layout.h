@@ -12,6 +12,7 @@
 #include "stage/versions.h"
 
 #define RP_NO_STORAGE UINT32_MAX
+#define RP_NOT_TRAINED UINT32_MAX
 
 typedef struct {
     uint32_t producer; /* layer index, or RP_LAYER_DATA */
@@ -51,6 +52,10 @@ typedef struct {
 
     rp_layout_memory value, grad;
 
+    uint32_t param_first, param_count; /* of the model's parameters, those of this stage */
+    uint32_t *trained; /* by parameter: which trained one it is, or RP_NOT_TRAINED */
+    uint32_t trained_count;
+
     uint32_t slots; /* forwards in flight at once */
     uint32_t debts; /* input gradients whose weight gradient is to come, split schedules */
     size_t workspace_bytes;
@@ -69,6 +74,8 @@ typedef struct {
     uint32_t probe_steps; /* steps between two probes, 0 = none */
     uint32_t probes;      /* copies that a probe takes */
     size_t total_bytes;
+    uint32_t boundary_floats; /* of a sample of a boundary tensor as it travels; 0: as it is. Data
+                                 of the set always travels as it is */
 } rp_layout;
 
 /* Only slots, debts and copies of the weights, which need no model: of the job, method, cut.count,
@@ -84,14 +91,17 @@ rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, u
 rp_err rp_layout_check(const rp_layout *layout, const rp_job *job,
                        size_t limit_bytes) RP_MUST_CHECK;
 
-/* Bytes of one sample of the tensors that cross the lower (or upper) boundary, and how many; only
- * those that want a gradient when `grad`. */
+/* The tensors that cross the lower (or upper) boundary, and what one sample of each has in a
+ * parcel; only those that want a gradient when `grad`. The executor decides on the bytes. */
 typedef struct {
     uint32_t count;
     uint32_t tensor[RP_CUT_TENSORS_MAX];
-    rp_shape sample[RP_CUT_TENSORS_MAX];
-    size_t sample_bytes; /* sum */
+    rp_shape sample[RP_CUT_TENSORS_MAX]; /* as it travels */
+    size_t bytes[RP_CUT_TENSORS_MAX];    /* of one sample */
+    size_t sample_bytes;                 /* sum */
 } rp_crossing;
 rp_crossing rp_layout_crossing(const rp_layout *layout, bool upper, bool grad);
+/* Largest tensor of a parcel that enters or leaves the stage, targets and data included. */
+size_t rp_layout_part_max(const rp_layout *layout, const rp_job *job);
 
 #endif

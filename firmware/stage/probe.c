@@ -6,12 +6,11 @@
  * the prediction), a = seen - then = e + b (what was predicted). All three in place, in two copies.
  *
  * source  METHODS 5.3: ||W^ - W_true|| against ||W_t - W_true|| */
-#include "optim/average.h"
 #include "stage/stage_own.h"
 
 static bool due(const rp_stage *stage, const rp_op *op) {
     const uint32_t every = stage->layout->probe_steps;
-    return every > 0 && stage->trained_count > 0 && op->micro == 0 && op->step % every == 0;
+    return every > 0 && stage->layout->trained_count > 0 && op->micro == 0 && op->step % every == 0;
 }
 
 bool rp_stage_probe_walk(rp_stage *stage, const rp_op *op, const rp_sight *sight) {
@@ -33,41 +32,29 @@ bool rp_stage_probe_walk(rp_stage *stage, const rp_op *op, const rp_sight *sight
     return stage->probe_left == 0;
 }
 
-static rp_err begin(rp_stage *stage, const rp_buffer *newest) {
-    const size_t bytes = stage->layout->weight_bytes;
+static rp_err begin(rp_stage *stage, rp_block newest) {
     rp_err err;
-    RP_TRY(rp_buffer_copy(stage->device, rp_darena_whole(stage->probe[0].arena), 0,
-                          rp_darena_whole(stage->seen->arena), 0, bytes));
-    RP_TRY(
-        rp_buffer_copy(stage->device, rp_darena_whole(stage->probe[1].arena), 0, newest, 0, bytes));
+    RP_TRY(rp_stage_copy(stage, stage->seen, (rp_block){RP_BLOCK_PROBE, 0}));
+    RP_TRY(rp_stage_copy(stage, newest, (rp_block){RP_BLOCK_PROBE, 1}));
 fail:
     return err;
 }
 
-static rp_err end(rp_stage *stage, const rp_buffer *newest) {
-    const uint32_t count = (uint32_t)(stage->layout->weight_bytes / sizeof(float));
-    const uint32_t tensors = stage->trained_count;
-    rp_buffer *seen = rp_darena_whole(stage->probe[0].arena);
-    rp_buffer *then = rp_darena_whole(stage->probe[1].arena);
+static rp_err end(rp_stage *stage, rp_block newest) {
+    const rp_command command = {.kind = RP_COMMAND_PROBE, .move = {.from = newest}};
     rp_err err;
-    RP_TRY(rp_average_add(stage->device, then, newest, then, -1.0f, count)); /* b */
-    RP_TRY(rp_average_add(stage->device, seen, seen, newest, -1.0f, count)); /* e */
-    RP_TRY(rp_grad_sumsq(stage->device, seen, stage->spans, tensors, stage->probe_norms[0]));
-    RP_TRY(rp_grad_sumsq(stage->device, then, stage->spans, tensors, stage->probe_norms[1]));
-    RP_TRY(rp_average_add(stage->device, seen, seen, then, 1.0f, count)); /* a */
-    RP_TRY(rp_grad_sumsq(stage->device, seen, stage->spans, tensors, stage->probe_norms[2]));
+    RP_TRY(rp_stage_issue(stage, &command));
     stage->probe_done = true;
 fail:
     return err;
 }
 
 rp_err rp_stage_run_probe(rp_stage *stage, const rp_op *op, const rp_sight *sight) {
-    const rp_flat *newest = &stage->weights[stage->versions.latest[sight->replica]];
+    const rp_block newest = {RP_BLOCK_WEIGHTS, stage->versions.latest[sight->replica]};
     if (!rp_stage_probe_walk(stage, op, sight)) {
         return RP_OK;
     }
-    return op->kind == RP_OP_FORWARD ? begin(stage, rp_darena_whole(newest->arena))
-                                     : end(stage, rp_darena_whole(newest->arena));
+    return op->kind == RP_OP_FORWARD ? begin(stage, newest) : end(stage, newest);
 }
 
 bool rp_stage_probe_done(const rp_stage *stage) {
@@ -79,11 +66,9 @@ bool rp_stage_probe_waits(const rp_stage *stage) {
 }
 
 rp_err rp_stage_probe_read(rp_stage *stage, float *out, rp_stage_probe *about) {
-    rp_err err = RP_OK;
-    for (uint32_t i = 0; i < RP_PROBE_NORMS; i++) {
-        RP_TRY(rp_buffer_read(stage->device, out + (size_t)i * stage->trained_count,
-                              stage->probe_norms[i], 0, stage->trained_count * sizeof(float)));
-    }
+    const rp_command command = {.kind = RP_COMMAND_PROBE_NORMS, .read = {.out = out}};
+    rp_err err;
+    RP_TRY(rp_stage_issue(stage, &command));
     *about = stage->probe_about;
     stage->probe_done = false;
 fail:

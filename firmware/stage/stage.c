@@ -1,17 +1,56 @@
-/* Running ops. */
+/* Running ops: the books, and the commands that follow from them. */
 #include "stage/stage.h"
 
-#include "base/clock.h"
-#include "optim/average.h"
 #include "stage/stage_own.h"
+
+/* ---- the executor ---------------------------------------------------------------------------- */
 
 const rp_layout *rp_stage_layout(const rp_stage *stage) {
     return stage->layout;
 }
 
-rp_stage_copies rp_stage_copies_of(const rp_stage *stage) {
-    return stage->copies;
+rp_executor *rp_stage_executor(rp_stage *stage) {
+    return stage->executor;
 }
+
+rp_executor_facts rp_stage_facts(const rp_stage *stage) {
+    return stage->executor->kind->facts(stage->executor);
+}
+
+rp_err rp_stage_mark(rp_stage *stage, rp_mark *out) {
+    return stage->executor->kind->mark(stage->executor, out);
+}
+
+rp_err rp_stage_poll(rp_stage *stage, const rp_mark *mark, bool *done, int64_t *end_ns) {
+    return stage->executor->kind->poll(stage->executor, mark, done, end_ns);
+}
+
+void rp_stage_release(rp_stage *stage, rp_mark *mark) {
+    stage->executor->kind->release(stage->executor, mark);
+}
+
+rp_err rp_stage_drain(rp_stage *stage) {
+    return stage->executor->kind->drain(stage->executor);
+}
+
+rp_err rp_stage_issue(rp_stage *stage, const rp_command *command) {
+    return stage->executor->kind->issue(stage->executor, command);
+}
+
+rp_err rp_stage_copy(rp_stage *stage, rp_block from, rp_block to) {
+    const rp_command command = {.kind = RP_COMMAND_COPY, .move = {from, to}};
+    return rp_stage_issue(stage, &command);
+}
+
+static rp_err issue_average(rp_stage *stage, rp_average_term term, rp_block x, float share) {
+    const rp_command command = {
+        .kind = RP_COMMAND_AVERAGE,
+        .average = {term, x, (float)stage->job->method.alpha, share},
+    };
+    return rp_stage_issue(stage, &command);
+}
+
+/* ---- counters -------------------------------------------------------------------------------- */
 
 uint32_t rp_stage_replicas(const rp_stage *stage) {
     return stage->versions.replicas;
@@ -41,469 +80,298 @@ void rp_stage_end(rp_stage *stage, uint64_t step) {
     rp_versions_end(&stage->versions, step);
 }
 
-void rp_stage_see(rp_stage *stage, const rp_flat *weights) {
-    stage->seen = weights;
-    for (uint32_t i = 0; i < stage->param_count; i++) {
-        rp_stage_param *param = &stage->param[i];
-        if (param->trained != RP_NOT_TRAINED) {
-            param->value.buffer = weights->part[param->trained];
-        }
-    }
+/* ---- which weights --------------------------------------------------------------------------- */
+
+static rp_block newest_of(const rp_stage *stage, uint32_t replica) {
+    return (rp_block){RP_BLOCK_WEIGHTS, stage->versions.latest[replica]};
 }
 
-const rp_flat *rp_stage_evaluated(const rp_stage *stage) {
+rp_block rp_stage_evaluated(const rp_stage *stage) {
     const rp_versions *versions = &stage->versions;
     const uint64_t step = versions->list.step;
     switch (stage->job->method.evaluate) {
     case RP_EVALUATE_MEAN:
-        return &stage->scratch;
+        return (rp_block){RP_BLOCK_SCRATCH, 0};
     case RP_EVALUATE_LATEST:
-        return &stage->weights[versions->latest[step > 0 ? (step - 1) % versions->replicas : 0]];
+        return newest_of(stage, step > 0 ? (uint32_t)((step - 1) % versions->replicas) : 0);
     case RP_EVALUATE_CENTRE:
         break;
     }
-    return stage->centre.arena ? &stage->centre : &stage->weights[versions->latest[0]];
+    return stage->layout->centres ? (rp_block){RP_BLOCK_CENTRE, 0} : newest_of(stage, 0);
 }
 
 rp_err rp_stage_evaluated_fill(rp_stage *stage) {
-    const rp_versions *versions = &stage->versions;
-    const uint32_t count = (uint32_t)(stage->layout->weight_bytes / sizeof(float));
+    const rp_block mean = {RP_BLOCK_SCRATCH, 0};
     rp_err err = RP_OK;
-    if (stage->job->method.evaluate != RP_EVALUATE_MEAN || stage->mean_valid || count == 0) {
+    if (stage->job->method.evaluate != RP_EVALUATE_MEAN || stage->mean_valid ||
+        stage->layout->trained_count == 0) {
         return RP_OK;
     }
-    rp_buffer *mean = rp_darena_whole(stage->scratch.arena);
-    RP_TRY(rp_buffer_copy(stage->device, mean, 0,
-                          rp_darena_whole(stage->weights[versions->latest[0]].arena), 0,
-                          stage->layout->weight_bytes));
-    for (uint32_t r = 1; r < versions->replicas; r++) {
-        const rp_flat *replica = &stage->weights[versions->latest[r]];
-        RP_TRY(rp_average_towards(stage->device, mean, rp_darena_whole(replica->arena), count,
-                                  1.0f / (float)(r + 1)));
+    RP_TRY(rp_stage_copy(stage, newest_of(stage, 0), mean));
+    for (uint32_t r = 1; r < stage->versions.replicas; r++) {
+        RP_TRY(issue_average(stage, RP_TERM_TOWARDS, newest_of(stage, r), 1.0f / (float)(r + 1)));
     }
     stage->mean_valid = true;
 fail:
     return err;
 }
 
-/* Chooses what an op sees; a prediction is enqueued ahead of it. */
-static rp_err look(rp_stage *stage, const rp_sight *sight, const rp_op *op, uint32_t direction) {
-    const bool cached = stage->predicted[1].arena != NULL;
-    rp_flat *ahead = &stage->predicted[cached ? direction : 0];
+/* Chooses what an op sees; a prediction is issued ahead of it. */
+static rp_err choose_weights(rp_stage *stage, const rp_sight *sight, const rp_op *op,
+                             uint32_t direction) {
+    const rp_block ahead = {RP_BLOCK_PREDICTED, stage->layout->predicted > 1 ? direction : 0};
     rp_err err = RP_OK;
     if (sight->ahead == 0) {
-        rp_stage_see(stage, &stage->weights[sight->block]);
+        stage->seen = (rp_block){RP_BLOCK_WEIGHTS, sight->block};
         return RP_OK;
     }
     if (!sight->reuse) {
         RP_TRY(rp_stage_run_prediction(stage, sight, rp_stage_trust_at(stage, op->step), ahead));
     }
-    rp_stage_see(stage, ahead);
+    stage->seen = ahead;
 fail:
     return err;
 }
 
-static size_t tensor_bytes(const rp_layout_tensor *tensor, uint32_t n) {
-    return rp_shape_count(&tensor->sample) * n * sizeof(float);
-}
-
-void rp_stage_bind(rp_stage *stage, const rp_slot *slot, const rp_debt *debt, uint32_t n) {
-    const rp_layout *layout = stage->layout;
-    for (uint32_t t = 0; t < layout->tensor_count; t++) {
-        const rp_layout_tensor *tensor = &layout->tensor[t];
-        const rp_layout_storage *storage = &layout->value.storage[tensor->storage];
-        stage->value[t].buffer =
-            storage->kept ? slot->kept[storage->buffer] : stage->value_pool[storage->buffer];
-        stage->value[t].shape = rp_shape_batch(n, &tensor->sample);
-        stage->grad[t].buffer = NULL;
-        stage->grad[t].shape = stage->value[t].shape;
-        if (tensor->grad == RP_NO_STORAGE) {
-            continue;
-        }
-        storage = &layout->grad.storage[tensor->grad];
-        if (!storage->kept) {
-            stage->grad[t].buffer = stage->grad_pool[storage->buffer];
-        } else if (debt) {
-            stage->grad[t].buffer = debt->kept[storage->buffer];
-        }
-    }
-}
-
-static uint32_t tensor_of(const rp_layout *layout, uint32_t producer) {
-    return producer == RP_LAYER_DATA ? layout->data_tensor : layout->tensor_of[producer];
-}
-
-/* What forward and backward of the layer at `position` share. */
-static rp_layer_call make_call(rp_stage *stage, const rp_slot *slot, uint32_t position,
-                               const rp_op *op) {
-    const rp_layout *layout = stage->layout;
-    const rp_model *model = stage->job->model;
-    uint32_t index = layout->first_layer + position;
-    rp_layer_call call = {
-        .device = stage->device,
-        .layer = &model->layer[index],
-        .plan = &model->plan[index],
-        .n = op->samples.count,
-        .training = true,
-        .y = &stage->value[layout->input_count + position],
-        .workspace = stage->workspace,
-        .seed = stage->job->seed,
-        .sample_first = op->step * stage->job->batch + op->samples.first,
-    };
-    for (uint32_t i = 0; i < call.layer->input_count; i++) {
-        call.in[i] = model->in[index][i];
-        call.x[i] = &stage->value[tensor_of(layout, call.layer->input[i])];
-    }
-    for (uint32_t s = 0; s < call.plan->saved_count; s++) {
-        call.saved[s] = slot->saved[position * RP_LAYER_SAVED_MAX + s];
-    }
-    uint32_t param = model->param_first[index] - stage->param_first;
-    for (uint32_t p = 0; p < call.plan->param_count; p++) {
-        call.param[p] = &stage->param[param + p].value;
-        call.dparam[p] = stage->param[param + p].grad.buffer ? &stage->param[param + p].grad : NULL;
-    }
-    return call;
-}
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 static bool same_range(const rp_range *a, const rp_range *b) {
     return a->first == b->first && a->count == b->count;
 }
 
 /* The schedule never asks for more slots than its own replay found. */
-static rp_slot *free_slot(rp_stage *stage) {
-    rp_slot *slot = NULL;
-    for (uint32_t i = 0; !slot && i < stage->layout->slots; i++) {
-        slot = stage->slot[i].busy ? NULL : &stage->slot[i];
+static uint32_t free_slot(const rp_stage *stage) {
+    uint32_t i = 0;
+    while (i < stage->layout->slots && stage->slot[i].busy) {
+        i++;
     }
-    RP_ASSERT(slot);
-    return slot;
+    RP_ASSERT(i < stage->layout->slots);
+    return i;
 }
 
 /* A backward follows its forward. */
-static rp_slot *slot_of(rp_stage *stage, const rp_op *op, bool evaluating) {
-    rp_slot *found = NULL;
-    for (uint32_t i = 0; !found && i < stage->layout->slots; i++) {
-        rp_slot *slot = &stage->slot[i];
-        bool fits = slot->busy && slot->evaluating == evaluating && slot->step == op->step &&
-                    same_range(&slot->samples, &op->samples);
-        found = fits ? slot : NULL;
+static uint32_t slot_of(const rp_stage *stage, const rp_op *op, bool evaluating) {
+    for (uint32_t i = 0; i < stage->layout->slots; i++) {
+        const rp_slot *slot = &stage->slot[i];
+        if (slot->busy && slot->evaluating == evaluating && slot->step == op->step &&
+            same_range(&slot->samples, &op->samples)) {
+            return i;
+        }
     }
-    RP_ASSERT(found);
-    return found;
+    RP_ASSERT(!"a forward before its backward");
+    return 0;
 }
 
-rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const void *const *in,
-                            void *const *out, rp_pass pass) {
-    const rp_layout *layout = stage->layout;
-    uint32_t n = op->samples.count;
+static uint32_t debt_of(rp_stage *stage, const rp_op *op) {
+    for (uint32_t i = 0; i < stage->layout->debts; i++) {
+        rp_slot *debt = &stage->debt[i];
+        if (op->kind == RP_OP_BACKWARD_INPUT && !debt->busy) {
+            *debt = (rp_slot){.busy = true, .step = op->step, .samples = op->samples};
+            return i;
+        }
+        if (op->kind == RP_OP_BACKWARD_WEIGHT && debt->busy && debt->step == op->step &&
+            same_range(&debt->samples, &op->samples)) {
+            return i;
+        }
+    }
+    RP_ASSERT(op->kind == RP_OP_BACKWARD);
+    return RP_NO_DEBT;
+}
+
+static rp_err check_pieces(const rp_op *op, const rp_stage_piece *in, uint32_t count) {
+    return rp_pieces_cover(in, count, &op->samples)
+               ? RP_OK
+               : rp_fail(RP_ERR_PEER,
+                         "the parcels of step %llu [%u, +%u) do not have each sample once",
+                         (unsigned long long)op->step, op->samples.first, op->samples.count);
+}
+
+/* ---- forward --------------------------------------------------------------------------------- */
+
+rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
+                            uint32_t in_count, void *const *out, rp_stage_mode mode) {
+    const uint32_t n = op->samples.count;
+    const rp_command command = {
+        .kind = RP_COMMAND_FORWARD,
+        .pass = {.op = op,
+                 .weights = stage->seen,
+                 .slot = free_slot(stage),
+                 .debt = RP_NO_DEBT,
+                 .training = mode.training,
+                 .renewal = mode.renewal,
+                 .in = in,
+                 .in_count = in_count,
+                 .out = out},
+    };
+    rp_err err;
     RP_ASSERT(n > 0 && n <= stage->job->micro);
-    rp_slot *slot = free_slot(stage);
-    rp_err err = RP_OK;
-    rp_stage_bind(stage, slot, NULL, n);
-    for (uint32_t i = 0; i < layout->input_count; i++) {
-        RP_TRY(rp_buffer_write(stage->device, stage->value[i].buffer, 0, in[i],
-                               tensor_bytes(&layout->tensor[i], n)));
-    }
-    for (uint32_t i = 0; i < layout->layer_count; i++) {
-        rp_layer_call call = make_call(stage, slot, i, op);
-        call.training = pass.training;
-        call.renewal = pass.renewal;
-        RP_TRY(rp_layer_forward(&call));
-    }
-    for (uint32_t i = 0; i < layout->output_count; i++) {
-        uint32_t t = layout->outputs[i];
-        RP_TRY(rp_buffer_read(stage->device, out[i], stage->value[t].buffer, 0,
-                              tensor_bytes(&layout->tensor[t], n)));
-    }
-    slot->busy = true;
-    slot->evaluating = pass.evaluating;
-    slot->step = op->step;
-    slot->samples = op->samples;
+    RP_TRY(check_pieces(op, in, in_count));
+    RP_TRY(rp_stage_issue(stage, &command));
+    stage->slot[command.pass.slot] = (rp_slot){
+        .busy = true, .evaluating = mode.evaluating, .step = op->step, .samples = op->samples};
 fail:
     return err;
 }
 
-rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const void *const *in, void *const *out) {
+rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
+                        uint32_t in_count, void *const *out) {
     const rp_sight sight = rp_versions_forward(&stage->versions, op);
     rp_err err;
-    RP_TRY(look(stage, &sight, op, 0));
+    RP_TRY(choose_weights(stage, &sight, op, 0));
     RP_TRY(rp_stage_run_probe(stage, op, &sight));
-    RP_TRY(rp_stage_run_forward(stage, op, in, out, (rp_pass){.training = true}));
+    RP_TRY(rp_stage_run_forward(stage, op, in, in_count, out, (rp_stage_mode){.training = true}));
 fail:
     return err;
 }
 
-rp_err rp_stage_forward_only(rp_stage *stage, const rp_op *op, const void *const *in,
-                             void *const *out, bool training) {
+rp_err rp_stage_forward_only(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
+                             uint32_t in_count, void *const *out, bool training) {
     rp_err err = rp_stage_evaluated_fill(stage);
     if (err != RP_OK) {
         return err;
     }
-    rp_stage_see(stage, rp_stage_evaluated(stage));
+    stage->seen = rp_stage_evaluated(stage);
     const uint64_t before =
         op->step * ((stage->job->batch - 1) / stage->job->micro + 1) + op->micro;
-    const rp_pass pass = {training, true, training ? (uint32_t)before + 1 : 0};
-    return rp_stage_run_forward(stage, op, in, out, pass);
-}
-
-/* Loss over the last layer's output; writes dy when the op is a backward. */
-static rp_err run_loss(rp_stage *stage, const rp_op *op, uint32_t step_samples, const void *target,
-                       bool gradient) {
-    const rp_job *job = stage->job;
-    uint32_t t = stage->layout->tensor_count - 1;
-    size_t width = job->loss->class_target ? 1 : job->target_width;
-    rp_err err;
-    RP_TRY(rp_buffer_write(stage->device, stage->target, 0, target,
-                           width * op->samples.count * sizeof(float)));
-    rp_loss_call call = {
-        .device = stage->device,
-        .n = op->samples.count,
-        .step_samples = step_samples,
-        .y = &stage->value[t],
-        .target = stage->target,
-        .dy = gradient && stage->grad[t].buffer ? &stage->grad[t] : NULL,
-        .result = stage->results,
-        .result_first = op->samples.first,
-    };
-    RP_TRY(rp_loss_run(job->loss, &call));
-fail:
-    return err;
+    const rp_stage_mode mode = {training, true, training ? (uint32_t)before + 1 : 0};
+    return rp_stage_run_forward(stage, op, in, in_count, out, mode);
 }
 
 rp_err rp_stage_evaluate(rp_stage *stage, const rp_op *op, uint32_t step_samples,
-                         const void *target) {
-    rp_slot *slot = slot_of(stage, op, true);
-    rp_stage_bind(stage, slot, NULL, op->samples.count);
-    slot->busy = false;
-    return run_loss(stage, op, step_samples, target, false);
+                         const rp_stage_piece *target, uint32_t target_count) {
+    const rp_command command = {
+        .kind = RP_COMMAND_LOSS,
+        .pass = {.op = op,
+                 .slot = slot_of(stage, op, true),
+                 .debt = RP_NO_DEBT,
+                 .step_samples = step_samples,
+                 .in = target,
+                 .in_count = target_count},
+    };
+    rp_err err;
+    stage->slot[command.pass.slot].busy = false;
+    RP_TRY(check_pieces(op, target, target_count));
+    RP_TRY(rp_stage_issue(stage, &command));
+fail:
+    return err;
 }
 
 void rp_stage_forget(rp_stage *stage, const rp_op *op) {
-    slot_of(stage, op, true)->busy = false;
+    stage->slot[slot_of(stage, op, true)].busy = false;
 }
 
-static rp_debt *debt_of(rp_stage *stage, const rp_op *op) {
-    for (uint32_t i = 0; i < stage->layout->debts; i++) {
-        rp_debt *debt = &stage->debt[i];
-        if (op->kind == RP_OP_BACKWARD_INPUT && !debt->busy) {
-            debt->busy = true;
-            debt->step = op->step;
-            debt->samples = op->samples;
-            return debt;
-        }
-        if (op->kind == RP_OP_BACKWARD_WEIGHT && debt->busy && debt->step == op->step &&
-            same_range(&debt->samples, &op->samples)) {
-            return debt;
-        }
-    }
-    RP_ASSERT(op->kind == RP_OP_BACKWARD);
-    return NULL;
+/* ---- backward -------------------------------------------------------------------------------- */
+
+/* Does the op take gradients or targets from outside? */
+static bool takes_parcels(const rp_stage *stage, const rp_op *op) {
+    return op->kind != RP_OP_BACKWARD_WEIGHT &&
+           (rp_job_is_last(stage->job) || rp_layout_crossing(stage->layout, true, true).count > 0);
 }
 
-/* The gradient that enters at the top: from the next stage, or the loss. */
-static rp_err gradient_in(rp_stage *stage, const rp_op *op, const void *const *in) {
-    const rp_layout *layout = stage->layout;
-    if (rp_job_is_last(stage->job)) {
-        rp_sched_shape shape = rp_job_sched_shape(stage->job, 0, UINT64_MAX);
-        return run_loss(stage, op, rp_sched_step_samples(&shape, op->step), in[0], true);
-    }
-    rp_crossing upper = rp_layout_crossing(layout, true, true);
-    for (uint32_t i = 0; i < upper.count; i++) {
-        uint32_t t = upper.tensor[i];
-        rp_err err = rp_buffer_write(stage->device, stage->grad[t].buffer, 0, in[i],
-                                     tensor_bytes(&layout->tensor[t], op->samples.count));
-        if (err != RP_OK) {
-            return err;
-        }
-    }
-    return RP_OK;
-}
-
-static rp_err backward_layer(rp_stage *stage, const rp_slot *slot, uint32_t position,
-                             const rp_op *op) {
-    const rp_layout *layout = stage->layout;
-    rp_layer_call call = make_call(stage, slot, position, op);
-    const rp_tensor *dy = &stage->grad[layout->input_count + position];
-    if (!dy->buffer) {
-        return RP_OK; /* nothing trained from here on down */
-    }
-    call.dy = dy;
-    call.want_dx = op->kind != RP_OP_BACKWARD_WEIGHT;
-    call.want_dw = op->kind != RP_OP_BACKWARD_INPUT && call.plan->param_count > 0;
-    call.accumulate = stage->accumulated > 0;
-    bool any_dx = false;
-    for (uint32_t i = 0; i < call.layer->input_count; i++) {
-        uint32_t t = tensor_of(layout, call.layer->input[i]);
-        if (call.want_dx && stage->grad[t].buffer) {
-            call.dx[i] = &stage->grad[t];
-            call.dx_add[i] = layout->tensor[t].grad_first != position;
-            for (uint32_t j = 0; j < i; j++) {
-                call.dx_add[i] |= call.layer->input[j] == call.layer->input[i];
-            }
-            any_dx = true;
-        }
-    }
-    call.want_dx = any_dx;
-    return any_dx || call.want_dw ? rp_layer_backward(&call) : RP_OK;
-}
-
-static rp_err gradient_out(rp_stage *stage, const rp_op *op, void *const *out) {
-    const rp_layout *layout = stage->layout;
-    rp_crossing lower = rp_layout_crossing(layout, false, true);
-    for (uint32_t i = 0; i < lower.count; i++) {
-        uint32_t t = lower.tensor[i];
-        rp_err err = rp_buffer_read(stage->device, out[i], stage->grad[t].buffer, 0,
-                                    tensor_bytes(&layout->tensor[t], op->samples.count));
-        if (err != RP_OK) {
-            return err;
-        }
-    }
-    return RP_OK;
-}
-
-rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const void *const *in,
-                             void *const *out) {
-    rp_slot *slot = slot_of(stage, op, false);
-    rp_debt *debt = debt_of(stage, op);
+rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
+                             uint32_t in_count, void *const *out) {
+    const rp_sched_shape shape = rp_job_sched_shape(stage->job, 0, UINT64_MAX);
+    const rp_command command = {
+        .kind = RP_COMMAND_BACKWARD,
+        .pass = {.op = op,
+                 .weights = stage->seen,
+                 .slot = slot_of(stage, op, false),
+                 .debt = debt_of(stage, op),
+                 .step_samples = rp_sched_step_samples(&shape, op->step),
+                 .training = true,
+                 .accumulate = stage->accumulated > 0,
+                 .in = in,
+                 .in_count = in_count,
+                 .out = out},
+    };
     rp_err err = RP_OK;
-    rp_stage_bind(stage, slot, debt, op->samples.count);
-    if (op->kind != RP_OP_BACKWARD_WEIGHT) {
-        RP_TRY(gradient_in(stage, op, in));
+    if (takes_parcels(stage, op)) {
+        RP_TRY(check_pieces(op, in, in_count));
     }
-    for (uint32_t i = stage->layout->layer_count; i-- > 0;) {
-        RP_TRY(backward_layer(stage, slot, i, op));
-    }
-    if (op->kind != RP_OP_BACKWARD_WEIGHT) {
-        RP_TRY(gradient_out(stage, op, out));
-    }
+    RP_TRY(rp_stage_issue(stage, &command));
     if (op->kind != RP_OP_BACKWARD_INPUT) {
-        slot->busy = false;
+        stage->slot[command.pass.slot].busy = false;
         stage->accumulated++;
-        if (debt) {
-            debt->busy = false;
+        if (command.pass.debt != RP_NO_DEBT) {
+            stage->debt[command.pass.debt].busy = false;
         }
     }
 fail:
     return err;
 }
 
-rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const void *const *in,
-                         void *const *out) {
+rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
+                         uint32_t in_count, void *const *out) {
     const rp_sight sight = rp_versions_backward(&stage->versions, op);
     rp_err err;
-    RP_TRY(look(stage, &sight, op, 1));
+    RP_TRY(choose_weights(stage, &sight, op, 1));
     RP_TRY(rp_stage_run_probe(stage, op, &sight));
-    RP_TRY(rp_stage_run_backward(stage, op, in, out));
+    RP_TRY(rp_stage_run_backward(stage, op, in, in_count, out));
 fail:
     return err;
 }
 
+/* ---- update ---------------------------------------------------------------------------------- */
+
 uint32_t rp_stage_norm_count(const rp_stage *stage) {
-    return stage->trained_count;
+    return stage->layout->trained_count;
 }
 
 rp_err rp_stage_norms(rp_stage *stage, float *out) {
-    if (stage->trained_count == 0) {
-        return RP_OK;
-    }
-    rp_err err;
-    RP_TRY(rp_grad_sumsq(stage->device, rp_darena_whole(stage->grads.arena), stage->spans,
-                         stage->trained_count, stage->norms));
-    RP_TRY(
-        rp_buffer_read(stage->device, out, stage->norms, 0, stage->trained_count * sizeof(float)));
-fail:
-    return err;
+    const rp_command command = {.kind = RP_COMMAND_NORMS, .read = {.out = out}};
+    return stage->layout->trained_count > 0 ? rp_stage_issue(stage, &command) : RP_OK;
 }
 
-/* Layers with something to do once a step (deferred batch statistics). */
-static rp_err commit_layers(rp_stage *stage, uint64_t step) {
-    rp_op op = {.kind = RP_OP_UPDATE, .step = step};
-    rp_err err = RP_OK;
-    for (uint32_t i = 0; i < stage->layout->layer_count; i++) {
-        rp_layer_call call = make_call(stage, &stage->slot[0], i, &op);
-        if (call.layer->kind->commit) {
-            RP_TRY(call.layer->kind->commit(&call));
-        }
-    }
-fail:
-    return err;
+rp_err rp_stage_results(rp_stage *stage, float *out, uint32_t samples) {
+    const rp_command command = {.kind = RP_COMMAND_RESULTS, .read = {out, samples}};
+    return rp_stage_issue(stage, &command);
 }
 
-/* The optimiser's call for a replica, on the weights `w`; step: for the learning rate. */
-static rp_optim_call optim_call(const rp_stage *stage, uint32_t replica, const rp_flat *w,
-                                uint64_t step) {
+/* The optimiser's numbers for a replica; step: for the learning rate. */
+static rp_optimise optimise_of(const rp_stage *stage, uint32_t replica, uint32_t block,
+                               uint64_t step) {
     const rp_job *job = stage->job;
-    const uint32_t states = stage->layout->state_count;
-    rp_sched_shape shape = rp_job_sched_shape(job, 0, UINT64_MAX);
-    rp_optim_call call = {
-        .device = stage->device,
-        .optim = &job->optim,
-        .w = rp_darena_whole(w->arena),
-        .g = rp_darena_whole(stage->grads.arena),
-        .count = (uint32_t)(stage->layout->weight_bytes / sizeof(float)),
-        .lr = (float)rp_lr_at(&job->lr, (double)job->optim.lr, step, job->steps,
-                              rp_sched_epoch_steps(&shape)),
-        .t = stage->applied[replica],
+    const rp_sched_shape shape = rp_job_sched_shape(job, 0, UINT64_MAX);
+    return (rp_optimise){
+        .weights = {RP_BLOCK_WEIGHTS, block},
+        .replica = replica,
+        .applied = stage->applied[replica],
+        .rate = (float)rp_lr_at(&job->lr, (double)job->optim.lr, step, job->steps,
+                                rp_sched_epoch_steps(&shape)),
         .grad_scale = 1.0f,
     };
-    for (uint32_t s = 0; s < states; s++) {
-        call.state[s] = rp_darena_whole(stage->state[replica * states + s].arena);
-    }
-    return call;
 }
 
 /* With the learning rate of the stage's next update for all of the steps ahead. `trust` lies in the
  * host's memory until later probes have passed the queue, so it outlives the copy. */
 rp_err rp_stage_run_prediction(rp_stage *stage, const rp_sight *sight, const float *trust,
-                               rp_flat *out) {
-    rp_err err = RP_OK;
-    if (stage->trained_count == 0) {
-        return RP_OK;
-    }
-    rp_buffer *whole = rp_darena_whole(out->arena);
-    const rp_optim_call call =
-        optim_call(stage, sight->replica, &stage->weights[sight->block], stage->versions.list.step);
-    RP_TRY(call.optim->kind->predict(&call, whole, (float)sight->ahead));
-    if (trust) {
-        RP_TRY(rp_buffer_write(stage->device, stage->shares, 0, trust,
-                               stage->trained_count * sizeof *trust));
-        RP_TRY(rp_optim_in_shares(&call, whole, stage->spans, stage->shares, stage->trained_count));
-    }
-fail:
-    return err;
+                               rp_block out) {
+    rp_command command = {
+        .kind = RP_COMMAND_PREDICT,
+        .optimise = optimise_of(stage, sight->replica, sight->block, stage->versions.list.step),
+    };
+    command.optimise.to = out;
+    command.optimise.ahead = (float)sight->ahead;
+    command.optimise.share = trust;
+    return stage->layout->trained_count > 0 ? rp_stage_issue(stage, &command) : RP_OK;
 }
 
 /* What an average needs from before the local step. */
-static rp_err average_before(rp_stage *stage, rp_buffer *x, bool due) {
+static rp_err average_before(rp_stage *stage, rp_block x, bool due) {
     const rp_method *method = &stage->job->method;
-    const uint32_t count = (uint32_t)(stage->layout->weight_bytes / sizeof(float));
-    const bool reference = method->kind->average == RP_AVERAGE_REFERENCE;
-    if (!due || (!reference && !method->before)) {
-        return RP_OK;
+    if (due && method->kind->average == RP_AVERAGE_REFERENCE) {
+        return rp_stage_copy(stage, x, (rp_block){RP_BLOCK_SCRATCH, 0});
     }
-    rp_buffer *scratch = rp_darena_whole(stage->scratch.arena);
-    if (reference) {
-        return rp_buffer_copy(stage->device, scratch, 0, x, 0, count * sizeof(float));
-    }
-    return rp_average_pull(stage->device, scratch, x, rp_darena_whole(stage->centre.arena), count,
-                           (float)method->alpha);
+    return due && method->before ? issue_average(stage, RP_TERM_PULL, x, 1) : RP_OK;
 }
 
-static rp_err average_after(rp_stage *stage, rp_buffer *x, bool due) {
+static rp_err average_after(rp_stage *stage, rp_block x, bool due) {
     const rp_method *method = &stage->job->method;
-    const uint32_t count = (uint32_t)(stage->layout->weight_bytes / sizeof(float));
-    if (!due) {
-        return RP_OK;
-    }
-    rp_buffer *centre = rp_darena_whole(stage->centre.arena);
-    if (method->kind->average == RP_AVERAGE_REFERENCE) {
-        return rp_average_reference(stage->device, x, centre, rp_darena_whole(stage->scratch.arena),
-                                    count, (float)method->alpha,
-                                    1.0f / (float)stage->versions.replicas);
-    }
-    return method->before
-               ? rp_average_push(stage->device, x, rp_darena_whole(stage->scratch.arena), count)
-               : rp_average_elastic(stage->device, x, centre, count, (float)method->alpha);
+    const bool reference = method->kind->average == RP_AVERAGE_REFERENCE;
+    const rp_average_term term = reference        ? RP_TERM_REFERENCE
+                                 : method->before ? RP_TERM_PUSH
+                                                  : RP_TERM_ELASTIC;
+    return due ? issue_average(stage, term, x, 1.0f / (float)stage->versions.replicas) : RP_OK;
 }
 
 rp_err rp_stage_run_update(rp_stage *stage, const rp_version_step *by, uint64_t step,
@@ -512,12 +380,16 @@ rp_err rp_stage_run_update(rp_stage *stage, const rp_version_step *by, uint64_t 
     /* updates of the replica when the term is taken: algorithm 1 of EASGD asks its clock before */
     const uint64_t own = step / stage->versions.replicas + !method->before;
     const bool due = method->kind->average != RP_AVERAGE_NONE && own % method->period == 0;
-    rp_optim_call call = optim_call(stage, by->replica, &stage->weights[by->to], step);
+    rp_command command = {
+        .kind = RP_COMMAND_UPDATE,
+        .optimise = optimise_of(stage, by->replica, by->to, step),
+    };
+    const rp_block x = command.optimise.weights;
     rp_err err;
-    call.grad_scale = grad_scale;
-    RP_TRY(average_before(stage, call.w, due));
-    RP_TRY(call.optim->kind->step(&call));
-    RP_TRY(average_after(stage, call.w, due));
+    command.optimise.grad_scale = grad_scale;
+    RP_TRY(average_before(stage, x, due));
+    RP_TRY(rp_stage_issue(stage, &command));
+    RP_TRY(average_after(stage, x, due));
     stage->applied[by->replica]++;
 fail:
     return err;
@@ -525,18 +397,18 @@ fail:
 
 rp_err rp_stage_update(rp_stage *stage, const rp_op *op, float grad_scale, bool skip) {
     const rp_version_step by = rp_versions_update(&stage->versions, op);
+    const rp_command commit = {.kind = RP_COMMAND_COMMIT, .step = op->step};
     rp_err err;
     RP_ASSERT(by.to < stage->layout->versions);
     stage->accumulated = 0;
     stage->mean_valid = false;
-    RP_TRY(commit_layers(stage, op->step));
-    if (stage->trained_count == 0) {
+    RP_TRY(rp_stage_issue(stage, &commit));
+    if (stage->layout->trained_count == 0) {
         return RP_OK;
     }
     if (by.from != by.to) {
-        RP_TRY(rp_buffer_copy(stage->device, rp_darena_whole(stage->weights[by.to].arena), 0,
-                              rp_darena_whole(stage->weights[by.from].arena), 0,
-                              stage->layout->weight_bytes));
+        RP_TRY(rp_stage_copy(stage, (rp_block){RP_BLOCK_WEIGHTS, by.from},
+                             (rp_block){RP_BLOCK_WEIGHTS, by.to}));
     }
     if (!skip) {
         RP_TRY(rp_stage_run_update(stage, &by, op->step, grad_scale));
@@ -546,31 +418,27 @@ fail:
     return err;
 }
 
-rp_err rp_stage_results(rp_stage *stage, float *out, uint32_t samples) {
-    return rp_buffer_read(stage->device, out, stage->results, 0, 2 * samples * sizeof(float));
-}
+/* ---- profiles -------------------------------------------------------------------------------- */
 
-/* One timed batch of enqueues: seconds a repeat, by the device's own end and the host's start. */
-static rp_err time_layers(rp_stage *stage, uint32_t repeats, bool backward, double *seconds) {
-    rp_op op = {.kind = backward ? RP_OP_BACKWARD : RP_OP_FORWARD,
-                .samples = {0, stage->job->micro}};
-    rp_debt *debt = stage->layout->debts ? &stage->debt[0] : NULL;
-    rp_stage_bind(stage, &stage->slot[0], debt, op.samples.count);
-    rp_clock clock = rp_clock_real();
+/* One timed batch of passes: seconds a repeat, from the host's start to the executor's end. */
+static rp_err time_passes(rp_stage *stage, uint32_t repeats, rp_op_kind kind, double *seconds) {
+    const rp_op op = {.kind = kind, .samples = {0, stage->job->micro}};
+    const rp_command command = {
+        .kind = kind == RP_OP_FORWARD ? RP_COMMAND_FORWARD : RP_COMMAND_BACKWARD,
+        .pass = {.op = &op,
+                 .weights = stage->seen,
+                 .debt = kind == RP_OP_BACKWARD && stage->layout->debts ? 0 : RP_NO_DEBT,
+                 .training = true,
+                 .accumulate = stage->accumulated > 0},
+    };
+    const rp_clock clock = rp_clock_real();
     rp_err err;
-    RP_TRY(rp_device_drain(stage->device));
-    int64_t start_ns = rp_clock_now_ns(&clock);
+    RP_TRY(rp_stage_drain(stage));
+    const int64_t start_ns = rp_clock_now_ns(&clock);
     for (uint32_t r = 0; r < repeats; r++) {
-        for (uint32_t i = 0; i < stage->layout->layer_count; i++) {
-            if (backward) {
-                RP_TRY(backward_layer(stage, &stage->slot[0], i, &op));
-            } else {
-                rp_layer_call call = make_call(stage, &stage->slot[0], i, &op);
-                RP_TRY(rp_layer_forward(&call));
-            }
-        }
+        RP_TRY(rp_stage_issue(stage, &command));
     }
-    RP_TRY(rp_device_drain(stage->device));
+    RP_TRY(rp_stage_drain(stage));
     *seconds = (double)(rp_clock_now_ns(&clock) - start_ns) * 1e-9 / repeats;
 fail:
     return err;
@@ -578,8 +446,8 @@ fail:
 
 rp_err rp_stage_time(rp_stage *stage, uint32_t repeats, double *forward_s, double *backward_s) {
     rp_err err;
-    RP_TRY(time_layers(stage, repeats, false, forward_s));
-    RP_TRY(time_layers(stage, repeats, true, backward_s));
+    RP_TRY(time_passes(stage, repeats, RP_OP_FORWARD, forward_s));
+    RP_TRY(time_passes(stage, repeats, RP_OP_BACKWARD, backward_s));
 fail:
     return err;
 }

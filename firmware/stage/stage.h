@@ -1,30 +1,33 @@
-/* A stage: the layers of one board, their weights, and the memory of the microbatches in flight.
+/* A stage: the books of the layers of one board, over an executor that computes.
  *
- * Runs one op of a schedule at a time: chooses the slot, moves boundary tensors between host and
- * device, calls the layers in order. Everything is enqueued on the device's one queue; the caller
- * takes a fence behind it. The only caller of layers; knows no socket. */
+ * Runs one op of a schedule at a time: says which version of the weights it sees, which slot its
+ * microbatch lies in, what is copied, predicted or averaged around it, and issues the commands.
+ * Nothing here waits for the executor; the caller takes a mark behind an op. Knows no device and no
+ * socket. */
 #ifndef RP_STAGE_STAGE_H
 #define RP_STAGE_STAGE_H
 
-#include "stage/layout.h"
+#include "stage/executor.h"
 
 typedef struct rp_stage rp_stage;
 
-/* Plans, checks against the limit, allocates all device memory, seals it, warms the kernels up (one
- * dry step) and initialises the weights from the seed. Takes seconds where kernels must be built:
- * a state of the agent of its own.
- * errors  LIMIT with the numbers; MEMORY; DEVICE */
-rp_err rp_stage_prepare(rp_arena *arena, rp_device *device, const rp_job *job,
-                        rp_stage **out) RP_MUST_CHECK;
-void rp_stage_destroy(rp_stage **stage); /* drains the queue first */
+/* Has the executor plan and take all memory, warms it up (one dry step) and starts the weights from
+ * the seed. May take seconds where kernels must be built. `site` is borrowed.
+ * errors  as the executor's prepare */
+rp_err rp_stage_prepare(rp_arena *arena, const rp_executor_kind *kind, const rp_site *site,
+                        const rp_job *job, rp_stage **out) RP_MUST_CHECK;
+void rp_stage_destroy(rp_stage **stage); /* drains the executor first */
 const rp_layout *rp_stage_layout(const rp_stage *stage);
+rp_executor *rp_stage_executor(rp_stage *stage);
+rp_executor_facts rp_stage_facts(const rp_stage *stage);
 
-/* Copies of the trained weights in device memory, counted as they were taken there: the method's
- * (METHODS 13), and those that its probe takes besides. */
-typedef struct {
-    uint32_t weights, probe;
-} rp_stage_copies;
-rp_stage_copies rp_stage_copies_of(const rp_stage *stage);
+/* Behind all ops so far. Host memory that an op was given is borrowed until the mark has passed.
+ * Every mark must be released. end_ns: when it passed, by the executor's clock. */
+rp_err rp_stage_mark(rp_stage *stage, rp_mark *out) RP_MUST_CHECK;
+rp_err rp_stage_poll(rp_stage *stage, const rp_mark *mark, bool *done,
+                     int64_t *end_ns) RP_MUST_CHECK;
+void rp_stage_release(rp_stage *stage, rp_mark *mark);
+rp_err rp_stage_drain(rp_stage *stage) RP_MUST_CHECK;
 
 /* Empty pipes, the next step is `step`. Prepare does it with the job's first step. */
 void rp_stage_start(rp_stage *stage, uint64_t step);
@@ -32,31 +35,34 @@ void rp_stage_start(rp_stage *stage, uint64_t step);
 void rp_stage_end(rp_stage *stage, uint64_t step);
 
 /* Forward of op->samples into a free slot. Training ops come in the order of the schedule, and see
- * the weights that the job's method says. in[i]: host bytes of crossing tensor i of the lower
- * boundary; out[i]: host memory for tensor i of the upper one. Both borrowed until the fence. */
-rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const void *const *in,
-                        void *const *out) RP_MUST_CHECK;
+ * the weights that the job's method says. in: parcels that together have every sample of the op
+ * once, with the tensors of the lower boundary; out[i]: host memory for all of the op's samples of
+ * tensor i of the upper one. Both borrowed until the mark. errors PEER when the pieces do not fit
+ */
+rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
+                        uint32_t in_count, void *const *out) RP_MUST_CHECK;
 /* The same with the model that is evaluated, between training ops; `training`: as in training, to
  * renew batch statistics: step 0 begins them anew. */
-rp_err rp_stage_forward_only(rp_stage *stage, const rp_op *op, const void *const *in,
-                             void *const *out, bool training) RP_MUST_CHECK;
+rp_err rp_stage_forward_only(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
+                             uint32_t in_count, void *const *out, bool training) RP_MUST_CHECK;
 
 /* Last stage: loss of the samples that the last forward of this range computed; no gradient. Frees
- * the slot. `target`: int32 classes or f32 rows. */
+ * the slot. Part 0 of the pieces: targets, int32 classes or f32 rows. */
 rp_err rp_stage_evaluate(rp_stage *stage, const rp_op *op, uint32_t step_samples,
-                         const void *target) RP_MUST_CHECK;
+                         const rp_stage_piece *target, uint32_t target_count) RP_MUST_CHECK;
 /* Other stages: an evaluation's slot is free again. */
 void rp_stage_forget(rp_stage *stage, const rp_op *op);
 
-/* BACKWARD, BACKWARD_INPUT or BACKWARD_WEIGHT of a range whose forward has run. in[i]: gradients of
- * the upper boundary (those tensors that want one), on the last stage in[0] = target; out[i]:
- * host memory for the gradients of the lower boundary. */
-rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const void *const *in,
-                         void *const *out) RP_MUST_CHECK;
+/* BACKWARD, BACKWARD_INPUT or BACKWARD_WEIGHT of a range whose forward has run. in: parts are the
+ * gradients of the upper boundary (those tensors that want one), on the last stage part 0 is the
+ * targets; none for BACKWARD_WEIGHT. out[i]: host memory for the gradients of the lower boundary.
+ * errors as rp_stage_forward() */
+rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
+                         uint32_t in_count, void *const *out) RP_MUST_CHECK;
 
 /* A backward or an update ended a probe: its sums of squares, of the error, of the stale error and
  * of the prediction, each by trained parameter, into host floats (RP_PROBE_NORMS * norm_count,
- * borrowed until the fence). */
+ * borrowed until the mark). */
 typedef struct {
     uint64_t step;       /* whose forward it was */
     uint32_t gap, ahead; /* own updates that lay between, updates that were predicted */
@@ -76,7 +82,7 @@ rp_err rp_stage_trust(rp_stage *stage, uint64_t step, const double *trust,
 bool rp_stage_trust_missing(const rp_stage *stage, const rp_op *op);
 
 /* After the step's last backward: sum of squares of every trained parameter's gradient, in the
- * order of the model, into host floats (borrowed until the fence). */
+ * order of the model, into host floats (borrowed until the mark). */
 uint32_t rp_stage_norm_count(const rp_stage *stage);
 rp_err rp_stage_norms(rp_stage *stage, float *out) RP_MUST_CHECK;
 

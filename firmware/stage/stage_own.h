@@ -4,35 +4,12 @@
 
 #include "stage/stage.h"
 
+/* A microbatch in flight, or its deferred weight gradient: the executor's memory has its number. */
 typedef struct {
     bool busy, evaluating;
     uint64_t step;
     rp_range samples;
-    rp_buffer **kept;  /* by buffer index of the layout */
-    rp_buffer **saved; /* RP_LAYER_SAVED_MAX per layer */
 } rp_slot;
-
-typedef struct {
-    bool busy;
-    uint64_t step;
-    rp_range samples;
-    rp_buffer **kept;
-} rp_debt;
-
-/* One value for each trained weight: a version of the weights, gradients, an optimiser state. */
-typedef struct {
-    rp_darena *arena; /* one chunk; NULL: not needed here */
-    rp_buffer **part; /* by trained parameter */
-} rp_flat;
-
-#define RP_NOT_TRAINED UINT32_MAX
-
-typedef struct {
-    uint32_t model_param; /* index into model->param */
-    uint32_t trained;     /* index into the parts of a flat block, or RP_NOT_TRAINED */
-    rp_tensor value;      /* trained: as the op that is being enqueued sees it */
-    rp_tensor grad;
-} rp_stage_param;
 
 /* Trust in predictions: the newest entries, by effect. */
 enum { RP_TRUST_ENTRIES = 6 };
@@ -43,37 +20,14 @@ typedef struct {
 } rp_stage_trusts;
 
 struct rp_stage {
-    rp_arena *arena;
-    rp_device *device;
+    rp_executor *executor;
     const rp_job *job;
-    const rp_layout *layout;
-
-    rp_flat *weights;     /* layout->versions of them */
-    rp_flat predicted[2]; /* by direction for xpipe, otherwise [0] serves both */
-    rp_flat centre;       /* of the replicas, or their reference */
-    rp_flat scratch;      /* around a local step: before it, or the elastic term; or the mean */
-    bool mean_valid;      /* scratch holds the mean of the replicas as they are */
-    rp_flat *state;       /* [replica * state_count + state] */
-    rp_flat grads;
-    rp_flat probe[2]; /* seen, then: see probe.c */
-    rp_stage_copies copies;
-    rp_darena *memory; /* slots and all else */
+    const rp_layout *layout; /* the executor's */
     rp_versions versions;
+    rp_slot *slot, *debt;
 
-    rp_stage_param *param; /* those of this stage, in model order */
-    uint32_t param_count, trained_count;
-    uint32_t param_first; /* model index of param[0] */
-
-    rp_slot *slot;
-    rp_debt *debt;
-    rp_buffer **value_pool, **grad_pool;
-    rp_buffer *workspace, *target, *results, *spans, *norms, *probe_norms[RP_PROBE_NORMS];
-    rp_buffer *shares; /* of predictions, by trained parameter */
-
-    /* of the op that is being enqueued */
-    rp_tensor *value, *grad; /* by tensor of the layout */
-
-    const rp_flat *seen; /* weights that the op being enqueued sees */
+    rp_block seen;   /* weights that the op being issued sees */
+    bool mean_valid; /* the scratch block holds the mean of the replicas as they are */
     rp_stage_trusts trust;
     bool probe_done;     /* its norms can be read behind the last op */
     uint32_t probe_left; /* own updates until the weights that it waits for, 0 = it does not */
@@ -82,25 +36,31 @@ struct rp_stage {
     uint64_t applied[RP_REPLICAS_MAX];
 };
 
-/* Ops without the books of versions, on weights that rp_stage_see() chose: for the ops proper, for
- * evaluations, and for dry runs. */
-void rp_stage_see(rp_stage *stage, const rp_flat *weights);
-/* The model that is evaluated, and what must be enqueued before it is read. */
-const rp_flat *rp_stage_evaluated(const rp_stage *stage);
+rp_err rp_stage_issue(rp_stage *stage, const rp_command *command) RP_MUST_CHECK;
+rp_err rp_stage_copy(rp_stage *stage, rp_block from, rp_block to) RP_MUST_CHECK;
+
+/* The model that is evaluated, and what must be issued before it is read. */
+rp_block rp_stage_evaluated(const rp_stage *stage);
 rp_err rp_stage_evaluated_fill(rp_stage *stage) RP_MUST_CHECK;
+
+/* Ops without the books of versions, on the weights that stage->seen names: for the ops proper, for
+ * evaluations, and for dry runs. */
 typedef struct {
     bool training;    /* layers behave as in training */
     bool evaluating;  /* an evaluation's: its steps count from 0 again */
     uint32_t renewal; /* rp_layer_call's */
-} rp_pass;
-rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const void *const *in,
-                            void *const *out, rp_pass pass) RP_MUST_CHECK;
-rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const void *const *in,
-                             void *const *out) RP_MUST_CHECK;
+} rp_stage_mode;
+rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
+                            uint32_t in_count, void *const *out, rp_stage_mode mode) RP_MUST_CHECK;
+rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
+                             uint32_t in_count, void *const *out) RP_MUST_CHECK;
 rp_err rp_stage_run_update(rp_stage *stage, const rp_version_step *by, uint64_t step,
                            float grad_scale) RP_MUST_CHECK;
 rp_err rp_stage_run_prediction(rp_stage *stage, const rp_sight *sight, const float *trust,
-                               rp_flat *out) RP_MUST_CHECK;
+                               rp_block out) RP_MUST_CHECK;
+
+/* stage_open.c: every command that a step of the job takes, once, on zeros. */
+rp_err rp_stage_warm_up(rp_stage *stage) RP_MUST_CHECK;
 
 /* Steps behind a probe at which its trust takes effect: its backward and the answer fit between. */
 uint64_t rp_stage_trust_delay(const rp_stage *stage);
@@ -111,16 +71,5 @@ const float *rp_stage_trust_at(const rp_stage *stage, uint64_t step);
 rp_err rp_stage_run_probe(rp_stage *stage, const rp_op *op, const rp_sight *sight) RP_MUST_CHECK;
 /* Its books, which a resumed run walks again: whether a probe begins or ends with this op. */
 bool rp_stage_probe_walk(rp_stage *stage, const rp_op *op, const rp_sight *sight);
-
-/* The layer at `position` as a call on slot (and debt) for n samples; value and grad are bound. */
-void rp_stage_bind(rp_stage *stage, const rp_slot *slot, const rp_debt *debt, uint32_t n);
-
-/* A parameter's value into every copy that there is: replicas and centre start alike, and so do the
- * versions of 2BW. */
-rp_err rp_stage_write_param(rp_stage *stage, uint32_t param, size_t first, size_t count,
-                            const float *values) RP_MUST_CHECK;
-
-/* Zeroes weights' companions and everything a dry step may have written. */
-rp_err rp_stage_reset(rp_stage *stage) RP_MUST_CHECK;
 
 #endif

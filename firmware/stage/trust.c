@@ -10,7 +10,7 @@ uint64_t rp_stage_trust_delay(const rp_stage *stage) {
 
 rp_err rp_stage_trust(rp_stage *stage, uint64_t step, const double *trust, size_t count) {
     rp_stage_trusts *all = &stage->trust;
-    if (count != stage->trained_count || !all->share[0]) {
+    if (count != stage->layout->trained_count || !all->share[0]) {
         return rp_fail(RP_ERR_PEER, "trust from step %llu on for %zu parameters does not fit",
                        (unsigned long long)step, count);
     }
@@ -46,7 +46,7 @@ bool rp_stage_trust_missing(const rp_stage *stage, const rp_op *op) {
     const uint32_t every = stage->layout->probe_steps;
     const rp_stage_trusts *all = &stage->trust;
     if (stage->job->method.horizon != RP_HORIZON_MEASURED || every == 0 ||
-        stage->trained_count == 0 || op->micro > 0 || op->step % every != 0 ||
+        stage->layout->trained_count == 0 || op->micro > 0 || op->step % every != 0 ||
         op->step < stage->job->step_first + rp_stage_trust_delay(stage)) {
         return false; /* what probes before a resumed run have changed came before its first step */
     }

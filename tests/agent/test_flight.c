@@ -29,12 +29,13 @@ static void open_runner(fixture *f) {
     *f = (fixture){.clock = rp_clock_real()};
     rp_arena_init(&f->arena, "test", 0);
     expect_ok(rp_device_open(&f->arena, &wanted, &f->device));
+    const rp_site site = {.device = f->device};
     expect_ok(rp_config_read_text(&f->arena, job_text, strlen(job_text), "job", &root));
     expect_ok(rp_config_read_text(&f->arena, model_text, strlen(model_text), "model", &model));
     expect_ok(rp_job_parse(&f->arena, root, model, &f->job));
-    expect_ok(rp_stage_prepare(&f->arena, f->device, &f->job, &f->stage));
+    expect_ok(rp_stage_prepare(&f->arena, rp_executor_find("opencl"), &site, &f->job, &f->stage));
     const rp_runner_options options = {
-        .device = f->device, .clock = &f->clock, .held_count = 1, .held = {{&f->job, f->stage}}};
+        .clock = &f->clock, .held_count = 1, .held = {{&f->job, f->stage}}};
     expect_ok(rp_runner_open(&f->arena, &options, &f->runner));
     f->count = rp_stage_flight_bytes(f->stage);
     assert_true(f->count > 8);

@@ -35,6 +35,7 @@ typedef struct {
     double loss; /* mean of the last step */
     /* step s takes minibatch first + s * stride of the data; 0 and 1 by default */
     uint64_t first, stride;
+    const rp_executor_kind *kind;
 } test_ring;
 
 /* `job`: the assignment without stage, stages and cut. `cut`: "[a, b]". */
@@ -74,14 +75,16 @@ static inline rp_device *test_device_open(void) {
 
 static inline void test_ring_open(test_ring *ring, rp_gemm_choice gemm, const char *model,
                                   const char *job, const char *cut, uint32_t stages) {
-    *ring = (test_ring){.count = stages, .stride = 1, .device = test_device_open()};
+    const rp_site site = {.device = test_device_open()};
+    *ring = (test_ring){
+        .count = stages, .stride = 1, .device = site.device, .kind = rp_executor_find("opencl")};
     rp_arena_init(&ring->arena, "test ring", 0);
     rp_device_choose_gemm(ring->device, gemm);
     expect_ok(RP_ARENA_NEW(&ring->arena, stages, &ring->board));
     for (uint32_t k = 0; k < stages; k++) {
         test_board *board = &ring->board[k];
         expect_ok(test_parse(&ring->arena, model, job, cut, stages, k, &board->job));
-        expect_ok(rp_stage_prepare(&ring->arena, ring->device, &board->job, &board->stage));
+        expect_ok(rp_stage_prepare(&ring->arena, ring->kind, &site, &board->job, &board->stage));
         rp_sched_shape shape = rp_job_sched_shape(&board->job, 0, board->job.steps);
         rp_sched_start(&board->sched, &shape);
     }
@@ -157,7 +160,7 @@ static inline bool test_forward(test_ring *ring, uint32_t k) {
         test_parcel *to = test_fill(ring, ring->board[k + 1].forward, op);
         memcpy(out, to->part, sizeof to->part);
     }
-    expect_ok(rp_stage_forward(board->stage, op, in, out));
+    expect_ok(rp_stage_forward(board->stage, op, &(rp_stage_piece){op->samples, in}, 1, out));
     expect_ok(rp_device_drain(ring->device));
     if (from) {
         from->full = false;
@@ -194,7 +197,7 @@ static inline bool test_backward(test_ring *ring, uint32_t k) {
             out[0] = NULL;
         }
     }
-    expect_ok(rp_stage_backward(board->stage, op, in, out));
+    expect_ok(rp_stage_backward(board->stage, op, &(rp_stage_piece){op->samples, in}, 1, out));
     expect_ok(rp_device_drain(ring->device));
     if (from) {
         from->full = false;

@@ -182,13 +182,14 @@ static void expect_held(rp_device *device, size_t row, uint32_t d, uint32_t k) {
     rp_arena arena;
     rp_job job;
     rp_stage *stage;
+    const rp_site site = {.device = device};
     rp_arena_init(&arena, "test", 0);
     (void)layout_of(&arena, rows[row].schedule, rows[row].micro, d, k, &job);
-    expect_ok(rp_stage_prepare(&arena, device, &job, &stage));
+    expect_ok(rp_stage_prepare(&arena, rp_executor_find("opencl"), &site, &job, &stage));
     const rp_layout *layout = rp_stage_layout(stage);
-    const rp_stage_copies held = rp_stage_copies_of(stage);
-    expect_count(row, d, k, "copies", held.weights, rows[row].copies);
-    assert_int_equal(held.probe, rows[row].probe);
+    const rp_executor_facts held = rp_stage_facts(stage);
+    expect_count(row, d, k, "copies", held.weight_copies, rows[row].copies);
+    assert_int_equal(held.probe_copies, rows[row].probe);
     const size_t flats =
         1 + rows[row].copies(d, k) + rows[row].probe + 2 * rows[row].replicas(d, k);
     const size_t want = flats * layout->weight_bytes +

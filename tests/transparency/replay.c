@@ -141,7 +141,7 @@ static void slip(const board *b, sight *s) {
 static rp_err look(replay *r, board *b, uint32_t n, const sight *s, uint32_t direction) {
     const bool cached = r->run.method.weights == RP_WEIGHTS_XPIPE;
     const float *weights = b->version[s->version];
-    rp_flat *seen = &b->stage->weights[0];
+    const rp_block seen = {RP_BLOCK_WEIGHTS, 0};
     rp_optim_call call;
     rp_err err = RP_OK;
     if (b->count == 0) {
@@ -160,8 +160,8 @@ static rp_err look(replay *r, board *b, uint32_t n, const sight *s, uint32_t dir
     if (s->ahead > 0 || cached) {
         weights = b->ahead[direction];
     }
-    RP_TRY(write_floats(r, rp_darena_whole(seen->arena), weights, b));
-    rp_stage_see(b->stage, seen);
+    RP_TRY(write_floats(r, rp_opencl_whole(b->memory, seen), weights, b));
+    b->stage->seen = seen;
     b->seen = weights;
 fail:
     return err;
@@ -188,8 +188,16 @@ static rp_err average_after(replay *r, const rp_optim_call *call) {
                                                (float)method->alpha);
 }
 
+static rp_buffer *weights_of(const board *b) {
+    return rp_opencl_whole(b->memory, (rp_block){RP_BLOCK_WEIGHTS, 0});
+}
+
+static rp_buffer *gradients_of(const board *b) {
+    return rp_opencl_whole(b->memory, (rp_block){RP_BLOCK_GRADIENT, 0});
+}
+
 static rp_err read_gradient(replay *r, board *b, uint32_t step) {
-    rp_err err = read_floats(r, b->gradient, rp_darena_whole(b->stage->grads.arena), b);
+    rp_err err = read_floats(r, b->gradient, gradients_of(b), b);
     for (uint32_t i = 0; err == RP_OK && i < b->count; i++) {
         if (!isfinite(b->gradient[i])) {
             return rp_fail(RP_ERR_NUMERIC, "a gradient of step %u is not finite", step);
@@ -251,6 +259,7 @@ static rp_err forward(replay *r, board *b, uint32_t n, bool *done) {
     const rp_op op = op_of(r, RP_OP_FORWARD, n);
     const rp_crossing upper = rp_layout_crossing(rp_stage_layout(b->stage), true, false);
     const void *in[RP_CUT_TENSORS_MAX] = {NULL};
+    const rp_stage_piece whole = {op.samples, in};
     parcel out = {NULL};
     rp_err err = RP_OK;
     if (b->k == 0) {
@@ -274,7 +283,7 @@ static rp_err forward(replay *r, board *b, uint32_t n, bool *done) {
     if (b->k + 1 < r->stages) {
         RP_TRY(new_parcel(r, &upper, n, out));
     }
-    RP_TRY(rp_stage_run_forward(b->stage, &op, in, out, (rp_pass){.training = true}));
+    RP_TRY(rp_stage_run_forward(b->stage, &op, &whole, 1, out, (rp_stage_mode){.training = true}));
     RP_TRY(rp_device_drain(r->device));
     if (b->k + 1 < r->stages) {
         memcpy(r->board[b->k + 1].activation[n], out, sizeof out);
@@ -302,7 +311,7 @@ static rp_err backward(replay *r, board *b, uint32_t n, bool *done) {
     RP_TRY(is_probed(r, b, n) ? end_probe(r, b, n) : RP_OK);
     RP_TRY(look(r, b, n, &s, 1));
     RP_TRY(new_parcel(r, &lower, n, out));
-    RP_TRY(rp_stage_run_backward(b->stage, &op, in, out));
+    RP_TRY(rp_stage_run_backward(b->stage, &op, &(rp_stage_piece){op.samples, in}, 1, out));
     RP_TRY(rp_device_drain(r->device));
     if (b->k > 0) {
         memcpy(r->board[b->k - 1].gradients[n], out, sizeof out);
@@ -366,13 +375,15 @@ fail:
 
 static rp_err open_board(replay *r, uint32_t k) {
     board *b = &r->board[k];
+    const rp_site site = {.device = r->device};
     rp_err err;
     *b = (board){.k = k,
                  .replicas = replicas_of(r, k),
                  .warm_up = warm_up_of(r, k),
                  .steps_open = steps_open_of(r, k)};
     RP_TRY(parse_job(r, k, &b->job));
-    RP_TRY(rp_stage_prepare(&r->arena, r->device, &b->job, &b->stage));
+    RP_TRY(rp_stage_prepare(&r->arena, rp_executor_find("opencl"), &site, &b->job, &b->stage));
+    b->memory = rp_opencl_of(rp_stage_executor(b->stage));
     b->count = (uint32_t)(rp_stage_layout(b->stage)->weight_bytes / sizeof(float));
     RP_TRY(write_list(r, b));
     RP_TRY(RP_ARENA_NEW(&r->arena, r->run.steps + 1, &b->version));
@@ -387,7 +398,7 @@ static rp_err open_board(replay *r, uint32_t k) {
     RP_TRY(RP_ARENA_NEW(&r->arena, r->micro_count, &b->activation));
     RP_TRY(RP_ARENA_NEW(&r->arena, r->micro_count, &b->gradients));
     if (b->count > 0) {
-        rp_buffer *first = rp_darena_whole(b->stage->weights[0].arena);
+        const rp_buffer *first = weights_of(b);
         RP_TRY(read_floats(r, b->version[0], first, b));
         RP_TRY(read_floats(r, b->centre, first, b)); /* METHODS 9: all x_r = c = W0 */
     }
@@ -453,16 +464,15 @@ fail:
     return err;
 }
 
-static rp_err write_param(replay *r, const rp_stage *stage, uint32_t i, uint32_t index,
+static rp_err write_param(replay *r, const board *b, uint32_t i, uint32_t index,
                           rp_st_writer *writer) {
-    const rp_stage_param *param = &stage->param[i];
-    const size_t bytes = r->run.model->param[param->model_param].count * sizeof(float);
-    rp_buffer *buffer = param->trained == RP_NOT_TRAINED ? param->value.buffer
-                                                         : stage->weights[0].part[param->trained];
+    const rp_layout *layout = rp_stage_layout(b->stage);
+    const size_t bytes = r->run.model->param[layout->param_first + i].count * sizeof(float);
+    const rp_region region = {RP_REGION_BLOCK, {RP_BLOCK_WEIGHTS, 0}, i};
     char *values;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(&r->arena, bytes, &values));
-    RP_TRY(rp_buffer_read_now(r->device, values, buffer, 0, bytes));
+    RP_TRY(rp_opencl_read(rp_stage_executor(b->stage), &region, 0, bytes, values));
     RP_TRY(rp_st_write(writer, index, 0, values, bytes));
 fail:
     return err;
@@ -492,16 +502,17 @@ static rp_err write_board(replay *r, board *b, uint32_t *index, rp_st_writer *wr
     const rp_method *method = &r->run.method;
     const bool averages = method->kind->average != RP_AVERAGE_NONE;
     const bool centre = averages && method->evaluate == RP_EVALUATE_CENTRE;
-    rp_buffer *to = rp_darena_whole(b->stage->weights[0].arena);
+    const rp_layout *layout = rp_stage_layout(b->stage);
+    rp_buffer *to = weights_of(b);
     rp_err err = RP_OK;
     if (b->count > 0 && averages && method->evaluate == RP_EVALUATE_MEAN) {
         RP_TRY(write_mean(r, b, to));
     } else if (b->count > 0) {
         RP_TRY(write_floats(r, to, centre ? b->centre : b->version[r->run.steps], b));
     }
-    for (uint32_t i = 0; i < b->stage->param_count; i++) {
-        if (r->run.model->param[b->stage->param[i].model_param].role != RP_PARAM_SCRATCH) {
-            RP_TRY(write_param(r, b->stage, i, (*index)++, writer));
+    for (uint32_t i = 0; i < layout->param_count; i++) {
+        if (r->run.model->param[layout->param_first + i].role != RP_PARAM_SCRATCH) {
+            RP_TRY(write_param(r, b, i, (*index)++, writer));
         }
     }
 fail:

@@ -3,6 +3,7 @@
 #define RP_TESTS_TRANSPARENCY_REPLAY_H
 
 #include "run/runfile.h"
+#include "stage/opencl_own.h"
 #include "stage/stage_own.h"
 
 /* Microbatch n, counted through the whole run. */
@@ -37,6 +38,7 @@ typedef void *parcel[RP_CUT_TENSORS_MAX]; /* [0] NULL: not here yet */
 typedef struct {
     rp_job job;
     rp_stage *stage;
+    const rp_opencl *memory; /* of the stage */
     uint32_t k, replicas, warm_up, steps_open;
     uint32_t count; /* floats of a version */
 

@@ -45,7 +45,8 @@ static void earn(credit *c, double used, const float *error, const float *stale,
 rp_err end_probe(replay *r, board *b, uint32_t n) {
     const uint32_t step = r->micro[n].step;
     const float *now = b->version[newest(b, step)];
-    rp_buffer *at = rp_darena_whole(b->stage->weights[0].arena); /* look() writes it anew */
+    rp_buffer *at =
+        rp_opencl_whole(b->memory, (rp_block){RP_BLOCK_WEIGHTS, 0}); /* look() writes it anew */
     float *moved;
     float *sums;
     rp_err err;
@@ -58,8 +59,8 @@ rp_err end_probe(replay *r, board *b, uint32_t n) {
             moved[i] = of == 0 ? error : of == 1 ? stale : error + stale;
         }
         RP_TRY(write_floats(r, at, moved, b));
-        RP_TRY(rp_grad_sumsq(r->device, at, b->stage->spans, b->tensors, b->stage->norms));
-        RP_TRY(rp_buffer_read_now(r->device, sums + (size_t)of * b->tensors, b->stage->norms, 0,
+        RP_TRY(rp_grad_sumsq(r->device, at, b->memory->spans, b->tensors, b->memory->norms));
+        RP_TRY(rp_buffer_read_now(r->device, sums + (size_t)of * b->tensors, b->memory->norms, 0,
                                   b->tensors * sizeof(float)));
     }
     for (uint32_t t = 0; t < b->tensors; t++) {
@@ -93,13 +94,13 @@ fail:
 rp_err open_probes(replay *r, board *b) {
     const uint32_t probes = (uint32_t)r->run.steps / probe_every(r) + 1;
     rp_err err;
-    b->tensors = b->stage->trained_count;
+    b->tensors = rp_stage_layout(b->stage)->trained_count;
     RP_TRY(RP_ARENA_NEW(&r->arena, 2 * (size_t)b->tensors + 2, &b->span));
     RP_TRY(RP_ARENA_NEW(&r->arena, b->tensors + 1, &b->credit));
     RP_TRY(RP_ARENA_NEW(&r->arena, probes * (size_t)b->tensors + 1, &b->trust));
     RP_TRY(RP_ARENA_NEW(&r->arena, b->count + 1, &b->probed[0]));
     RP_TRY(RP_ARENA_NEW(&r->arena, b->count + 1, &b->probed[1]));
-    RP_TRY(rp_buffer_read_now(r->device, b->span, b->stage->spans, 0,
+    RP_TRY(rp_buffer_read_now(r->device, b->span, b->memory->spans, 0,
                               (2 * (size_t)b->tensors + 2) * sizeof *b->span));
     for (uint32_t t = 0; t < b->tensors; t++) {
         b->credit[t].trust = 1;

@@ -1,0 +1,65 @@
+/* What all executors share: places of blocks, and samples that come in pieces. */
+#include "stage/executor.h"
+
+#include <string.h>
+
+const rp_executor_kind *rp_executor_find(const char *name) {
+    uint32_t i = 0;
+    while (rp_executor_kinds[i] && strcmp(rp_executor_kinds[i]->name, name) != 0) {
+        i++;
+    }
+    return rp_executor_kinds[i];
+}
+
+uint32_t rp_block_count(const rp_layout *layout, rp_block_kind kind) {
+    const uint32_t count[RP_BLOCK_KINDS] = {
+        [RP_BLOCK_WEIGHTS] = layout->versions,
+        [RP_BLOCK_PREDICTED] = layout->predicted,
+        [RP_BLOCK_CENTRE] = layout->centres,
+        [RP_BLOCK_SCRATCH] = layout->scratches,
+        [RP_BLOCK_STATE] = layout->replicas * layout->state_count,
+        [RP_BLOCK_PROBE] = layout->probes,
+        [RP_BLOCK_GRADIENT] = 1,
+    };
+    return count[kind];
+}
+
+uint32_t rp_block_place(const rp_layout *layout, rp_block block) {
+    uint32_t place = block.index;
+    RP_ASSERT(block.index < rp_block_count(layout, block.kind));
+    for (rp_block_kind kind = 0; kind < block.kind; kind++) {
+        place += rp_block_count(layout, kind);
+    }
+    return place;
+}
+
+uint32_t rp_block_total(const rp_layout *layout) {
+    return rp_block_place(layout, (rp_block){RP_BLOCK_GRADIENT, 0}) + 1;
+}
+
+rp_piece_cut rp_piece_of(const rp_stage_piece *piece, const rp_range *samples) {
+    const uint32_t piece_end = piece->samples.first + piece->samples.count;
+    const uint32_t end = samples->first + samples->count;
+    const uint32_t first =
+        piece->samples.first > samples->first ? piece->samples.first : samples->first;
+    const uint32_t stop = piece_end < end ? piece_end : end;
+    if (first >= stop) {
+        return (rp_piece_cut){0};
+    }
+    return (rp_piece_cut){first - samples->first, first - piece->samples.first, stop - first};
+}
+
+bool rp_pieces_cover(const rp_stage_piece *piece, uint32_t count, const rp_range *samples) {
+    uint32_t covered = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const rp_piece_cut cut = rp_piece_of(&piece[i], samples);
+        covered += cut.count;
+        for (uint32_t j = 0; j < i; j++) {
+            const rp_piece_cut other = rp_piece_of(&piece[j], samples);
+            if (other.at < cut.at + cut.count && cut.at < other.at + other.count) {
+                return false;
+            }
+        }
+    }
+    return covered == samples->count;
+}

@@ -1,0 +1,137 @@
+/* The executor of a board: layers and optimisers on the device's one in-order queue. */
+#include "base/log.h"
+#include "stage/opencl_own.h"
+
+extern const rp_executor_kind rp_executor_opencl;
+
+static void destroy(rp_executor **executor) {
+    rp_opencl *e = *executor ? rp_opencl_of(*executor) : NULL;
+    if (!e) {
+        return;
+    }
+    if (rp_device_drain(e->device) != RP_OK) {
+        rp_log_warn("the device's queue ends with an error");
+    }
+    rp_opencl_free_memory(e);
+    *executor = NULL;
+}
+
+static size_t limit_bytes(const rp_opencl *e) {
+    if (e->base.job->memory_mib) {
+        return (size_t)e->base.job->memory_mib << 20;
+    }
+    return (size_t)rp_device_facts_of(e->device)->memory_bytes;
+}
+
+static rp_err prepare(rp_arena *arena, const rp_site *site, const rp_job *job, rp_executor **out) {
+    rp_opencl *e = NULL;
+    rp_layout *layout;
+    rp_err err;
+    RP_ASSERT(site->device);
+    RP_TRY(RP_ARENA_NEW(arena, 1, &e));
+    *e = (rp_opencl){
+        .base = {.kind = &rp_executor_opencl, .job = job}, .arena = arena, .device = site->device};
+    RP_TRY(rp_layout_make(arena, job, rp_device_gemm(e->device),
+                          rp_device_facts_of(e->device)->align_bytes, &layout));
+    e->base.layout = layout;
+    RP_TRY(rp_layout_check(layout, job, limit_bytes(e)));
+    RP_TRY(rp_opencl_take_memory(e));
+    RP_TRY(rp_device_drain(e->device));
+    *out = &e->base;
+    return RP_OK;
+fail:
+    if (e) {
+        rp_executor *half = &e->base;
+        destroy(&half);
+    }
+    return err;
+}
+
+/* Blocks of a stage without trained parameters are empty: nothing is enqueued for them. */
+static bool is_empty(const rp_opencl *e, rp_command_kind kind) {
+    const bool of_blocks = kind == RP_COMMAND_NORMS || kind >= RP_COMMAND_PROBE_NORMS;
+    return of_blocks && e->base.layout->trained_count == 0;
+}
+
+static rp_err issue(rp_executor *executor, const rp_command *command) {
+    rp_opencl *e = rp_opencl_of(executor);
+    if (is_empty(e, command->kind)) {
+        return RP_OK;
+    }
+    switch (command->kind) {
+    case RP_COMMAND_INIT:
+        return rp_opencl_init(e);
+    case RP_COMMAND_FORWARD:
+        return rp_opencl_forward(e, &command->pass);
+    case RP_COMMAND_LOSS:
+        return rp_opencl_loss(e, &command->pass);
+    case RP_COMMAND_BACKWARD:
+        return rp_opencl_backward(e, &command->pass);
+    case RP_COMMAND_COMMIT:
+        return rp_opencl_commit(e, command->step);
+    case RP_COMMAND_NORMS:
+        return rp_opencl_norms(e, command->read.out);
+    case RP_COMMAND_RESULTS:
+        return rp_opencl_results(e, command->read.out, command->read.count);
+    case RP_COMMAND_PROBE_NORMS:
+        return rp_opencl_probe_norms(e, command->read.out);
+    case RP_COMMAND_COPY:
+        return rp_opencl_copy(e, command->move.from, command->move.to);
+    case RP_COMMAND_PROBE:
+        return rp_opencl_probe(e, command->move.from);
+    case RP_COMMAND_PREDICT:
+        return rp_opencl_predict(e, &command->optimise);
+    case RP_COMMAND_UPDATE:
+        return rp_opencl_update(e, &command->optimise);
+    case RP_COMMAND_AVERAGE:
+        return rp_opencl_average(e, command);
+    case RP_COMMAND_KINDS:
+        break;
+    }
+    return rp_fail(RP_ERR_FAULT, "no command %d", (int)command->kind);
+}
+
+static rp_err mark(rp_executor *executor, rp_mark *out) {
+    *out = (rp_mark){0};
+    return rp_device_fence(rp_opencl_of(executor)->device, &out->fence);
+}
+
+static rp_err poll_mark(rp_executor *executor, const rp_mark *at, bool *done, int64_t *end_ns) {
+    (void)executor;
+    return rp_fence_poll(&at->fence, done, end_ns);
+}
+
+static void release(rp_executor *executor, rp_mark *at) {
+    (void)executor;
+    rp_fence_release(&at->fence);
+}
+
+static rp_err drain(rp_executor *executor) {
+    return rp_device_drain(rp_opencl_of(executor)->device);
+}
+
+static rp_executor_facts facts(const rp_executor *executor) {
+    const rp_opencl *e = (const rp_opencl *)(const void *)executor;
+    return (rp_executor_facts){
+        .used_bytes = rp_device_used_bytes(e->device),
+        .weight_copies = e->weight_copies,
+        .probe_copies = e->probe_copies,
+        .flight_bytes = rp_opencl_flight_bytes(e),
+        .handle = rp_device_eventfd(e->device),
+        .warms_up = true,
+    };
+}
+
+const rp_executor_kind rp_executor_opencl = {
+    .name = "opencl",
+    .prepare = prepare,
+    .destroy = destroy,
+    .issue = issue,
+    .mark = mark,
+    .poll = poll_mark,
+    .release = release,
+    .read = rp_opencl_read,
+    .write = rp_opencl_write,
+    .drain = drain,
+    .facts = facts,
+};

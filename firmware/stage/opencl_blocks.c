@@ -1,0 +1,122 @@
+/* The opencl executor's work on whole blocks: optimiser steps, predictions, averages, norms. */
+#include "optim/average.h"
+#include "stage/opencl_own.h"
+
+static const rp_block gradient = {RP_BLOCK_GRADIENT, 0};
+
+static uint32_t floats_of(const rp_opencl *e) {
+    return (uint32_t)(e->base.layout->weight_bytes / sizeof(float));
+}
+
+rp_err rp_opencl_copy(rp_opencl *e, rp_block from, rp_block to) {
+    return rp_buffer_copy(e->device, rp_opencl_whole(e, to), 0, rp_opencl_whole(e, from), 0,
+                          e->base.layout->weight_bytes);
+}
+
+static rp_err sum_squares(rp_opencl *e, const rp_buffer *of, rp_buffer *out) {
+    return rp_grad_sumsq(e->device, of, e->spans, e->base.layout->trained_count, out);
+}
+
+static rp_err read_floats(rp_opencl *e, float *out, const rp_buffer *from, uint32_t count) {
+    return rp_buffer_read(e->device, out, from, 0, count * sizeof(float));
+}
+
+rp_err rp_opencl_norms(rp_opencl *e, float *out) {
+    rp_err err;
+    RP_TRY(sum_squares(e, rp_opencl_whole(e, gradient), e->norms));
+    RP_TRY(read_floats(e, out, e->norms, e->base.layout->trained_count));
+fail:
+    return err;
+}
+
+rp_err rp_opencl_results(rp_opencl *e, float *out, uint32_t samples) {
+    return read_floats(e, out, e->results, 2 * samples);
+}
+
+/* In place, in two blocks: see probe.c for the letters. */
+rp_err rp_opencl_probe(rp_opencl *e, rp_block newest_block) {
+    const uint32_t count = floats_of(e);
+    const rp_buffer *newest = rp_opencl_whole(e, newest_block);
+    rp_buffer *seen = rp_opencl_whole(e, (rp_block){RP_BLOCK_PROBE, 0});
+    rp_buffer *then = rp_opencl_whole(e, (rp_block){RP_BLOCK_PROBE, 1});
+    rp_err err;
+    RP_TRY(rp_average_add(e->device, then, newest, then, -1.0f, count)); /* b */
+    RP_TRY(rp_average_add(e->device, seen, seen, newest, -1.0f, count)); /* e */
+    RP_TRY(sum_squares(e, seen, e->probe_norms[0]));
+    RP_TRY(sum_squares(e, then, e->probe_norms[1]));
+    RP_TRY(rp_average_add(e->device, seen, seen, then, 1.0f, count)); /* a */
+    RP_TRY(sum_squares(e, seen, e->probe_norms[2]));
+fail:
+    return err;
+}
+
+rp_err rp_opencl_probe_norms(rp_opencl *e, float *out) {
+    const uint32_t count = e->base.layout->trained_count;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < RP_PROBE_NORMS; i++) {
+        RP_TRY(read_floats(e, out + (size_t)i * count, e->probe_norms[i], count));
+    }
+fail:
+    return err;
+}
+
+static rp_optim_call optim_call(const rp_opencl *e, const rp_optimise *by) {
+    const uint32_t states = e->base.layout->state_count;
+    rp_optim_call call = {
+        .device = e->device,
+        .optim = &e->base.job->optim,
+        .w = rp_opencl_whole(e, by->weights),
+        .g = rp_opencl_whole(e, gradient),
+        .count = floats_of(e),
+        .lr = by->rate,
+        .t = by->applied,
+        .grad_scale = by->grad_scale,
+    };
+    for (uint32_t s = 0; s < states; s++) {
+        call.state[s] = rp_opencl_whole(e, (rp_block){RP_BLOCK_STATE, by->replica * states + s});
+    }
+    return call;
+}
+
+rp_err rp_opencl_predict(rp_opencl *e, const rp_optimise *by) {
+    const uint32_t count = e->base.layout->trained_count;
+    rp_buffer *to = rp_opencl_whole(e, by->to);
+    const rp_optim_call call = optim_call(e, by);
+    rp_err err;
+    RP_TRY(call.optim->kind->predict(&call, to, by->ahead));
+    if (by->share) {
+        RP_TRY(rp_buffer_write(e->device, e->shares, 0, by->share, count * sizeof *by->share));
+        RP_TRY(rp_optim_in_shares(&call, to, e->spans, e->shares, count));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_opencl_update(rp_opencl *e, const rp_optimise *by) {
+    const rp_optim_call call = optim_call(e, by);
+    return call.optim->kind->step(&call);
+}
+
+rp_err rp_opencl_average(rp_opencl *e, const rp_command *command) {
+    const uint32_t count = floats_of(e);
+    const float alpha = command->average.alpha;
+    const float share = command->average.share;
+    rp_buffer *x = rp_opencl_whole(e, command->average.x);
+    rp_buffer *centre =
+        e->base.layout->centres ? rp_opencl_whole(e, (rp_block){RP_BLOCK_CENTRE, 0}) : NULL;
+    rp_buffer *scratch =
+        e->base.layout->scratches ? rp_opencl_whole(e, (rp_block){RP_BLOCK_SCRATCH, 0}) : NULL;
+    switch (command->average.term) {
+    case RP_TERM_ELASTIC:
+        return rp_average_elastic(e->device, x, centre, count, alpha);
+    case RP_TERM_PULL:
+        return rp_average_pull(e->device, scratch, x, centre, count, alpha);
+    case RP_TERM_PUSH:
+        return rp_average_push(e->device, x, scratch, count);
+    case RP_TERM_REFERENCE:
+        return rp_average_reference(e->device, x, centre, scratch, count, alpha, share);
+    case RP_TERM_TOWARDS:
+        return rp_average_towards(e->device, scratch, x, count, share);
+    }
+    return rp_fail(RP_ERR_FAULT, "no average %d", (int)command->average.term);
+}

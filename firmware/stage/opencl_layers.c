@@ -1,0 +1,238 @@
+/* The opencl executor's passes: boundary tensors in, the layers in order, boundary tensors out. The
+ * only caller of layers. */
+#include "stage/opencl_own.h"
+
+/* ---- binding --------------------------------------------------------------------------------- */
+
+static void see_weights(rp_opencl *e, rp_block weights) {
+    const rp_layout *layout = e->base.layout;
+    const rp_flat *flat = rp_opencl_flat(e, weights);
+    for (uint32_t i = 0; i < layout->param_count; i++) {
+        if (layout->trained[i] != RP_NOT_TRAINED) {
+            e->param[i].value.buffer = flat->part[layout->trained[i]];
+        }
+    }
+}
+
+static void bind_tensors(rp_opencl *e, const rp_pass *pass) {
+    const rp_layout *layout = e->base.layout;
+    const rp_opencl_slot *slot = &e->slot[pass->slot];
+    for (uint32_t t = 0; t < layout->tensor_count; t++) {
+        const rp_layout_tensor *tensor = &layout->tensor[t];
+        const rp_layout_storage *storage = &layout->value.storage[tensor->storage];
+        e->value[t].buffer =
+            storage->kept ? slot->kept[storage->buffer] : e->value_pool[storage->buffer];
+        e->value[t].shape = rp_shape_batch(pass->op->samples.count, &tensor->sample);
+        e->grad[t].buffer = NULL;
+        e->grad[t].shape = e->value[t].shape;
+        if (tensor->grad == RP_NO_STORAGE) {
+            continue;
+        }
+        storage = &layout->grad.storage[tensor->grad];
+        if (!storage->kept) {
+            e->grad[t].buffer = e->grad_pool[storage->buffer];
+        } else if (pass->debt != RP_NO_DEBT) {
+            e->grad[t].buffer = e->debt[pass->debt][storage->buffer];
+        }
+    }
+}
+
+static uint32_t tensor_of(const rp_layout *layout, uint32_t producer) {
+    return producer == RP_LAYER_DATA ? layout->data_tensor : layout->tensor_of[producer];
+}
+
+/* What forward and backward of the layer at `position` share. */
+static rp_layer_call make_call(rp_opencl *e, const rp_opencl_slot *slot, uint32_t position,
+                               uint32_t n, uint64_t sample_first) {
+    const rp_layout *layout = e->base.layout;
+    const rp_model *model = e->base.job->model;
+    uint32_t index = layout->first_layer + position;
+    rp_layer_call call = {
+        .device = e->device,
+        .layer = &model->layer[index],
+        .plan = &model->plan[index],
+        .n = n,
+        .training = true,
+        .y = &e->value[layout->input_count + position],
+        .workspace = e->workspace,
+        .seed = e->base.job->seed,
+        .sample_first = sample_first,
+    };
+    for (uint32_t i = 0; i < call.layer->input_count; i++) {
+        call.in[i] = model->in[index][i];
+        call.x[i] = &e->value[tensor_of(layout, call.layer->input[i])];
+    }
+    for (uint32_t s = 0; s < call.plan->saved_count; s++) {
+        call.saved[s] = slot->saved[position * RP_LAYER_SAVED_MAX + s];
+    }
+    uint32_t param = model->param_first[index] - layout->param_first;
+    for (uint32_t p = 0; p < call.plan->param_count; p++) {
+        call.param[p] = &e->param[param + p].value;
+        call.dparam[p] = e->param[param + p].grad.buffer ? &e->param[param + p].grad : NULL;
+    }
+    return call;
+}
+
+static rp_layer_call call_of(rp_opencl *e, const rp_pass *pass, uint32_t position) {
+    return make_call(e, &e->slot[pass->slot], position, pass->op->samples.count,
+                     pass->op->step * e->base.job->batch + pass->op->samples.first);
+}
+
+/* ---- boundary tensors ------------------------------------------------------------------------ */
+
+/* Part `index` of every piece, each to its samples' place. */
+static rp_err write_pieces(rp_opencl *e, const rp_pass *pass, uint32_t index, rp_buffer *to,
+                           size_t sample_bytes) {
+    rp_err err = RP_OK;
+    for (uint32_t p = 0; p < pass->in_count; p++) {
+        const rp_stage_piece *piece = &pass->in[p];
+        const rp_piece_cut cut = rp_piece_of(piece, &pass->op->samples);
+        RP_TRY(rp_buffer_write(e->device, to, cut.at * sample_bytes,
+                               (const char *)piece->part[index] + cut.from * sample_bytes,
+                               cut.count * sample_bytes));
+    }
+fail:
+    return err;
+}
+
+static rp_err read_tensor(rp_opencl *e, const rp_pass *pass, uint32_t tensor, const rp_buffer *from,
+                          void *out) {
+    const size_t sample = rp_shape_count(&e->base.layout->tensor[tensor].sample) * sizeof(float);
+    return rp_buffer_read(e->device, out, from, 0, sample * pass->op->samples.count);
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+rp_err rp_opencl_forward(rp_opencl *e, const rp_pass *pass) {
+    const rp_layout *layout = e->base.layout;
+    rp_err err = RP_OK;
+    see_weights(e, pass->weights);
+    bind_tensors(e, pass);
+    for (uint32_t i = 0; i < layout->input_count; i++) {
+        RP_TRY(write_pieces(e, pass, i, e->value[i].buffer,
+                            rp_shape_count(&layout->tensor[i].sample) * sizeof(float)));
+    }
+    for (uint32_t i = 0; i < layout->layer_count; i++) {
+        rp_layer_call call = call_of(e, pass, i);
+        call.training = pass->training;
+        call.renewal = pass->renewal;
+        RP_TRY(rp_layer_forward(&call));
+    }
+    for (uint32_t i = 0; i < layout->output_count && pass->in_count > 0; i++) {
+        const uint32_t t = layout->outputs[i];
+        RP_TRY(read_tensor(e, pass, t, e->value[t].buffer, pass->out[i]));
+    }
+fail:
+    return err;
+}
+
+/* Loss over the last layer's output; writes dy when the op is a backward. */
+static rp_err run_loss(rp_opencl *e, const rp_pass *pass, bool gradient) {
+    const rp_job *job = e->base.job;
+    const uint32_t t = e->base.layout->tensor_count - 1;
+    const size_t width = job->loss->class_target ? 1 : job->target_width;
+    rp_err err;
+    RP_TRY(write_pieces(e, pass, 0, e->target, width * sizeof(float)));
+    rp_loss_call call = {
+        .device = e->device,
+        .n = pass->op->samples.count,
+        .step_samples = pass->step_samples,
+        .y = &e->value[t],
+        .target = e->target,
+        .dy = gradient && e->grad[t].buffer ? &e->grad[t] : NULL,
+        .result = e->results,
+        .result_first = pass->op->samples.first,
+    };
+    RP_TRY(rp_loss_run(job->loss, &call));
+fail:
+    return err;
+}
+
+rp_err rp_opencl_loss(rp_opencl *e, const rp_pass *pass) {
+    bind_tensors(e, pass);
+    return run_loss(e, pass, false);
+}
+
+/* The gradient that enters at the top: from the next stage, or the loss. */
+static rp_err gradient_in(rp_opencl *e, const rp_pass *pass) {
+    const rp_layout *layout = e->base.layout;
+    if (rp_job_is_last(e->base.job)) {
+        return run_loss(e, pass, true);
+    }
+    const rp_crossing upper = rp_layout_crossing(layout, true, true);
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < upper.count; i++) {
+        RP_TRY(write_pieces(e, pass, i, e->grad[upper.tensor[i]].buffer, upper.bytes[i]));
+    }
+fail:
+    return err;
+}
+
+static rp_err gradient_out(rp_opencl *e, const rp_pass *pass) {
+    const rp_crossing lower = rp_layout_crossing(e->base.layout, false, true);
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < lower.count; i++) {
+        const uint32_t t = lower.tensor[i];
+        RP_TRY(read_tensor(e, pass, t, e->grad[t].buffer, pass->out[i]));
+    }
+fail:
+    return err;
+}
+
+static rp_err backward_layer(rp_opencl *e, const rp_pass *pass, uint32_t position) {
+    const rp_layout *layout = e->base.layout;
+    const rp_op_kind kind = pass->op->kind;
+    rp_layer_call call = call_of(e, pass, position);
+    const rp_tensor *dy = &e->grad[layout->input_count + position];
+    if (!dy->buffer) {
+        return RP_OK; /* nothing trained from here on down */
+    }
+    call.dy = dy;
+    call.want_dx = kind != RP_OP_BACKWARD_WEIGHT;
+    call.want_dw = kind != RP_OP_BACKWARD_INPUT && call.plan->param_count > 0;
+    call.accumulate = pass->accumulate;
+    bool any_dx = false;
+    for (uint32_t i = 0; i < call.layer->input_count; i++) {
+        uint32_t t = tensor_of(layout, call.layer->input[i]);
+        if (call.want_dx && e->grad[t].buffer) {
+            call.dx[i] = &e->grad[t];
+            call.dx_add[i] = layout->tensor[t].grad_first != position;
+            for (uint32_t j = 0; j < i; j++) {
+                call.dx_add[i] |= call.layer->input[j] == call.layer->input[i];
+            }
+            any_dx = true;
+        }
+    }
+    call.want_dx = any_dx;
+    return any_dx || call.want_dw ? rp_layer_backward(&call) : RP_OK;
+}
+
+rp_err rp_opencl_backward(rp_opencl *e, const rp_pass *pass) {
+    const bool moves = pass->op->kind != RP_OP_BACKWARD_WEIGHT && pass->in_count > 0;
+    rp_err err = RP_OK;
+    see_weights(e, pass->weights);
+    bind_tensors(e, pass);
+    if (moves) {
+        RP_TRY(gradient_in(e, pass));
+    }
+    for (uint32_t i = e->base.layout->layer_count; i-- > 0;) {
+        RP_TRY(backward_layer(e, pass, i));
+    }
+    if (moves) {
+        RP_TRY(gradient_out(e, pass));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_opencl_commit(rp_opencl *e, uint64_t step) {
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < e->base.layout->layer_count; i++) {
+        rp_layer_call call = make_call(e, &e->slot[0], i, 0, step * e->base.job->batch);
+        if (call.layer->kind->commit) {
+            RP_TRY(call.layer->kind->commit(&call));
+        }
+    }
+fail:
+    return err;
+}

@@ -1,0 +1,229 @@
+/* The opencl executor's memory: device bytes by the layout, and first weights. */
+#include <string.h>
+
+#include "stage/opencl_own.h"
+
+static const rp_model_param *model_param(const rp_opencl *e, uint32_t param) {
+    return &e->base.job->model->param[e->base.layout->param_first + param];
+}
+
+static rp_err open_flat(rp_opencl *e, const char *name, rp_flat *out) {
+    const rp_layout *layout = e->base.layout;
+    const size_t bytes = layout->weight_bytes;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(e->arena, layout->trained_count + 1, &out->part));
+    RP_TRY(rp_darena_open(e->arena, e->device, name, 0, bytes ? bytes : 1, &out->arena));
+    for (uint32_t i = 0; i < layout->param_count; i++) {
+        if (layout->trained[i] != RP_NOT_TRAINED) {
+            RP_TRY(rp_darena_take(out->arena, model_param(e, i)->count * sizeof(float),
+                                  &out->part[layout->trained[i]]));
+        }
+    }
+    rp_darena_seal(out->arena);
+fail:
+    return err;
+}
+
+static rp_err open_blocks(rp_opencl *e) {
+    static const char *const names[RP_BLOCK_KINDS] = {
+        [RP_BLOCK_WEIGHTS] = "weights",    [RP_BLOCK_PREDICTED] = "predicted weights",
+        [RP_BLOCK_CENTRE] = "centre",      [RP_BLOCK_SCRATCH] = "scratch weights",
+        [RP_BLOCK_STATE] = "optimiser",    [RP_BLOCK_PROBE] = "probe",
+        [RP_BLOCK_GRADIENT] = "gradients",
+    };
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(e->arena, rp_block_total(e->base.layout), &e->block));
+    for (rp_block_kind kind = 0; kind < RP_BLOCK_KINDS; kind++) {
+        for (uint32_t i = 0; i < rp_block_count(e->base.layout, kind); i++) {
+            RP_TRY(open_flat(e, names[kind], rp_opencl_flat(e, (rp_block){kind, i})));
+            e->weight_copies += kind <= RP_BLOCK_SCRATCH;
+            e->probe_copies += kind == RP_BLOCK_PROBE;
+        }
+    }
+fail:
+    return err;
+}
+
+static rp_err take_params(rp_opencl *e) {
+    const rp_layout *layout = e->base.layout;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(e->arena, layout->param_count + 1, &e->param));
+    for (uint32_t i = 0; i < layout->param_count; i++) {
+        const rp_model_param *from = model_param(e, i);
+        e->param[i].value.shape = e->param[i].grad.shape = from->shape;
+        if (layout->trained[i] == RP_NOT_TRAINED) {
+            RP_TRY(
+                rp_darena_take(e->memory, from->count * sizeof(float), &e->param[i].value.buffer));
+        }
+    }
+    RP_TRY(open_blocks(e));
+    const rp_flat *grads = rp_opencl_flat(e, (rp_block){RP_BLOCK_GRADIENT, 0});
+    for (uint32_t i = 0; i < layout->param_count; i++) {
+        if (layout->trained[i] != RP_NOT_TRAINED) {
+            e->param[i].grad.buffer = grads->part[layout->trained[i]];
+        }
+    }
+fail:
+    return err;
+}
+
+static rp_err take_all(rp_opencl *e, const size_t *sample_bytes, uint32_t count, rp_buffer ***out) {
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(e->arena, count + 1, out));
+    for (uint32_t i = 0; i < count; i++) {
+        RP_TRY(rp_darena_take(e->memory, sample_bytes[i] * e->base.job->micro, &(*out)[i]));
+    }
+fail:
+    return err;
+}
+
+static rp_err take_slot(rp_opencl *e, rp_opencl_slot *slot) {
+    const rp_layout *layout = e->base.layout;
+    rp_err err;
+    RP_TRY(take_all(e, layout->value.kept_bytes, layout->value.kept_count, &slot->kept));
+    RP_TRY(RP_ARENA_NEW(e->arena, layout->layer_count * RP_LAYER_SAVED_MAX + 1, &slot->saved));
+    for (uint32_t i = 0; i < layout->layer_count; i++) {
+        const rp_layer_plan *plan = &e->base.job->model->plan[layout->first_layer + i];
+        for (uint32_t s = 0; s < plan->saved_count; s++) {
+            size_t bytes =
+                plan->saved[s].fixed_bytes + plan->saved[s].sample_bytes * e->base.job->micro;
+            RP_TRY(rp_darena_take(e->memory, bytes, &slot->saved[i * RP_LAYER_SAVED_MAX + s]));
+        }
+    }
+fail:
+    return err;
+}
+
+static rp_err take_slots(rp_opencl *e) {
+    const rp_layout *layout = e->base.layout;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(e->arena, layout->slots, &e->slot));
+    for (uint32_t i = 0; i < layout->slots; i++) {
+        RP_TRY(take_slot(e, &e->slot[i]));
+    }
+    RP_TRY(RP_ARENA_NEW(e->arena, layout->debts + 1, &e->debt));
+    for (uint32_t i = 0; i < layout->debts; i++) {
+        RP_TRY(take_all(e, layout->grad.kept_bytes, layout->grad.kept_count, &e->debt[i]));
+    }
+    RP_TRY(take_all(e, layout->value.pool_bytes, layout->value.pool_count, &e->value_pool));
+    RP_TRY(take_all(e, layout->grad.pool_bytes, layout->grad.pool_count, &e->grad_pool));
+    RP_TRY(RP_ARENA_NEW(e->arena, layout->tensor_count, &e->value));
+    RP_TRY(RP_ARENA_NEW(e->arena, layout->tensor_count, &e->grad));
+fail:
+    return err;
+}
+
+/* Where each trained parameter lies in the blocks: takes of a chunked arena follow each other, each
+ * rounded up. */
+static rp_err write_spans(rp_opencl *e, size_t bytes) {
+    const rp_layout *layout = e->base.layout;
+    const uint32_t align = rp_device_facts_of(e->device)->align_bytes;
+    uint32_t *spans;
+    size_t offset = 0;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(e->arena, bytes / sizeof *spans, &spans));
+    for (uint32_t i = 0; i < layout->param_count; i++) {
+        const uint32_t t = layout->trained[i];
+        if (t != RP_NOT_TRAINED) {
+            const size_t count = model_param(e, i)->count;
+            spans[2 * t] = (uint32_t)(offset / sizeof(float));
+            spans[2 * t + 1] = (uint32_t)count;
+            offset += rp_darena_round(count * sizeof(float), align);
+        }
+    }
+    RP_TRY(rp_buffer_write_now(e->device, e->spans, 0, spans, bytes));
+fail:
+    return err;
+}
+
+static rp_err take_spans(rp_opencl *e) {
+    const rp_layout *layout = e->base.layout;
+    const size_t spans = (2 * (size_t)layout->trained_count + 2) * sizeof(uint32_t);
+    const size_t norms = rp_grad_sumsq_bytes(layout->weight_bytes, layout->trained_count);
+    rp_err err;
+    RP_TRY(rp_darena_take(e->memory, spans, &e->spans));
+    RP_TRY(rp_darena_take(e->memory, norms, &e->norms));
+    for (uint32_t i = 0; i < RP_PROBE_NORMS && layout->probes; i++) {
+        RP_TRY(rp_darena_take(e->memory, norms, &e->probe_norms[i]));
+    }
+    if (layout->probe_steps) {
+        RP_TRY(rp_darena_take(e->memory, (layout->trained_count + 1) * sizeof(float), &e->shares));
+    }
+    RP_TRY(write_spans(e, spans));
+fail:
+    return err;
+}
+
+static rp_err take_ends(rp_opencl *e) {
+    const rp_job *job = e->base.job;
+    const size_t workspace = e->base.layout->workspace_bytes;
+    rp_err err = RP_OK;
+    if (workspace) {
+        RP_TRY(rp_darena_take(e->memory, workspace, &e->workspace));
+    }
+    if (rp_job_is_last(job)) {
+        size_t width = job->loss->class_target ? 1 : job->target_width;
+        RP_TRY(rp_darena_take(e->memory, width * job->micro * sizeof(float), &e->target));
+        RP_TRY(rp_darena_take(e->memory, 2 * (size_t)job->batch * sizeof(float), &e->results));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_opencl_take_memory(rp_opencl *e) {
+    rp_err err;
+    RP_TRY(rp_darena_open(e->arena, e->device, "slots", 0, 0, &e->memory));
+    RP_TRY(take_params(e));
+    RP_TRY(take_slots(e));
+    RP_TRY(take_spans(e));
+    RP_TRY(take_ends(e));
+    rp_darena_seal(e->memory);
+fail:
+    return err;
+}
+
+void rp_opencl_free_memory(rp_opencl *e) {
+    for (uint32_t i = 0; e->block && i < rp_block_total(e->base.layout); i++) {
+        rp_darena_close(&e->block[i].arena);
+    }
+    rp_darena_close(&e->memory);
+}
+
+/* ---- first weights --------------------------------------------------------------------------- */
+
+static rp_err zero_all(rp_opencl *e) {
+    const rp_layout *layout = e->base.layout;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < rp_block_total(layout); i++) {
+        rp_buffer *whole = rp_darena_whole(e->block[i].arena);
+        RP_TRY(rp_buffer_fill_zero(e->device, whole, 0, rp_buffer_bytes(whole)));
+    }
+    for (uint32_t i = 0; i < layout->param_count; i++) {
+        if (layout->trained[i] == RP_NOT_TRAINED) {
+            rp_buffer *buffer = e->param[i].value.buffer;
+            RP_TRY(rp_buffer_fill_zero(e->device, buffer, 0, rp_buffer_bytes(buffer)));
+        }
+    }
+fail:
+    return err;
+}
+
+rp_err rp_opencl_init(rp_opencl *e) {
+    const rp_job *job = e->base.job;
+    rp_arena scratch;
+    rp_arena_init(&scratch, "first weights", 0);
+    rp_err err;
+    RP_TRY(zero_all(e));
+    for (uint32_t i = 0; i < e->base.layout->param_count; i++) {
+        const rp_region all = {RP_REGION_EVERYWHERE, {0}, i};
+        const size_t count = model_param(e, i)->count;
+        float *values;
+        RP_TRY(RP_ARENA_NEW(&scratch, count, &values));
+        rp_model_init_param(job->model, e->base.layout->param_first + i, job->seed, values);
+        RP_TRY(rp_opencl_write(&e->base, &all, 0, count * sizeof *values, values));
+        rp_arena_finish(&scratch);
+    }
+fail:
+    rp_arena_finish(&scratch);
+    return err;
+}

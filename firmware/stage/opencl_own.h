@@ -1,0 +1,81 @@
+/* Inside of the opencl executor; only for executor_opencl.c and opencl_*.c. */
+#ifndef RP_STAGE_OPENCL_OWN_H
+#define RP_STAGE_OPENCL_OWN_H
+
+#include "stage/executor.h"
+
+/* Of a microbatch in flight: values by buffer index of the layout, RP_LAYER_SAVED_MAX per layer. */
+typedef struct {
+    rp_buffer **kept;
+    rp_buffer **saved;
+} rp_opencl_slot;
+
+/* A block in device memory: one chunk, and its parts by trained parameter. */
+typedef struct {
+    rp_darena *arena;
+    rp_buffer **part;
+} rp_flat;
+
+typedef struct {
+    rp_tensor value; /* as the op that is being enqueued sees it */
+    rp_tensor grad;  /* of a trained one */
+} rp_opencl_param;
+
+typedef struct {
+    rp_executor base;
+    rp_arena *arena;
+    rp_device *device;
+    rp_flat *block;         /* by rp_block_place */
+    rp_opencl_param *param; /* of the stage */
+    rp_darena *memory;      /* slots and all else */
+    rp_opencl_slot *slot;
+    rp_buffer ***debt; /* by debt slot: gradients that are kept */
+    rp_buffer **value_pool, **grad_pool;
+    rp_buffer *workspace, *target, *results, *spans, *norms, *probe_norms[RP_PROBE_NORMS];
+    rp_buffer *shares;       /* of predictions, by trained parameter */
+    rp_tensor *value, *grad; /* of the op that is being enqueued, by tensor of the layout */
+    uint32_t weight_copies, probe_copies;
+} rp_opencl;
+
+static inline rp_opencl *rp_opencl_of(rp_executor *executor) {
+    return (rp_opencl *)(void *)executor; /* the base is its first member */
+}
+
+static inline rp_flat *rp_opencl_flat(const rp_opencl *e, rp_block block) {
+    return &e->block[rp_block_place(e->base.layout, block)];
+}
+
+/* A block as one buffer. */
+static inline rp_buffer *rp_opencl_whole(const rp_opencl *e, rp_block block) {
+    return rp_darena_whole(rp_opencl_flat(e, block)->arena);
+}
+
+/* opencl_memory.c: takes what the layout says, and seals it. */
+rp_err rp_opencl_take_memory(rp_opencl *e) RP_MUST_CHECK;
+void rp_opencl_free_memory(rp_opencl *e);
+rp_err rp_opencl_init(rp_opencl *e) RP_MUST_CHECK;
+
+/* opencl_layers.c */
+rp_err rp_opencl_forward(rp_opencl *e, const rp_pass *pass) RP_MUST_CHECK;
+rp_err rp_opencl_loss(rp_opencl *e, const rp_pass *pass) RP_MUST_CHECK;
+rp_err rp_opencl_backward(rp_opencl *e, const rp_pass *pass) RP_MUST_CHECK;
+rp_err rp_opencl_commit(rp_opencl *e, uint64_t step) RP_MUST_CHECK;
+
+/* opencl_blocks.c */
+rp_err rp_opencl_copy(rp_opencl *e, rp_block from, rp_block to) RP_MUST_CHECK;
+rp_err rp_opencl_norms(rp_opencl *e, float *out) RP_MUST_CHECK;
+rp_err rp_opencl_results(rp_opencl *e, float *out, uint32_t samples) RP_MUST_CHECK;
+rp_err rp_opencl_probe(rp_opencl *e, rp_block newest) RP_MUST_CHECK;
+rp_err rp_opencl_probe_norms(rp_opencl *e, float *out) RP_MUST_CHECK;
+rp_err rp_opencl_predict(rp_opencl *e, const rp_optimise *by) RP_MUST_CHECK;
+rp_err rp_opencl_update(rp_opencl *e, const rp_optimise *by) RP_MUST_CHECK;
+rp_err rp_opencl_average(rp_opencl *e, const rp_command *command) RP_MUST_CHECK;
+
+/* opencl_regions.c */
+size_t rp_opencl_flight_bytes(const rp_opencl *e);
+rp_err rp_opencl_read(rp_executor *executor, const rp_region *region, size_t first, size_t count,
+                      void *out) RP_MUST_CHECK;
+rp_err rp_opencl_write(rp_executor *executor, const rp_region *region, size_t first, size_t count,
+                       const void *from) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,126 @@
+/* Opening and closing a stage: its executor, its books, a dry step, first weights. */
+#include <string.h>
+
+#include "stage/stage_own.h"
+
+/* What else a step of the job's method issues. */
+static rp_err warm_up_method(rp_stage *stage) {
+    const rp_version_step by = {0};
+    const rp_sight sight = {.ahead = 1};
+    rp_err err = RP_OK;
+    if (stage->layout->trained_count == 0) {
+        return RP_OK;
+    }
+    /* the step that ends a period, so that the average is launched as well */
+    uint64_t step = (uint64_t)stage->versions.replicas * stage->job->method.period;
+    RP_TRY(rp_stage_run_update(stage, &by, step > 0 ? step - 1 : 0, 1.0f));
+    if (stage->layout->predicted) {
+        const bool shares = stage->job->method.horizon == RP_HORIZON_MEASURED;
+        RP_TRY(rp_stage_run_prediction(stage, &sight, shares ? stage->trust.share[0] : NULL,
+                                       (rp_block){RP_BLOCK_PREDICTED, 0}));
+    }
+fail:
+    return err;
+}
+
+/* Forwards and backwards on host memory that is all zeros. */
+static rp_err warm_up_passes(rp_stage *stage, char *zeros) {
+    const rp_job *job = stage->job;
+    const bool split = job->method.kind->split_backward;
+    rp_op op = {.kind = RP_OP_FORWARD, .samples = {0, job->micro}};
+    const void *in[RP_CUT_TENSORS_MAX];
+    void *out[RP_CUT_TENSORS_MAX];
+    const rp_stage_piece whole = {op.samples, in};
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < RP_CUT_TENSORS_MAX; i++) {
+        in[i] = zeros;
+        out[i] = zeros;
+    }
+    if (rp_job_is_last(job)) {
+        RP_TRY(
+            rp_stage_run_forward(stage, &op, &whole, 1, out, (rp_stage_mode){.evaluating = true}));
+        RP_TRY(rp_stage_evaluate(stage, &op, job->micro, &whole, 1));
+    }
+    for (int twice = 0; twice < 2; twice++) { /* writing and adding gradients */
+        op.kind = RP_OP_FORWARD;
+        RP_TRY(rp_stage_run_forward(stage, &op, &whole, 1, out, (rp_stage_mode){.training = true}));
+        op.kind = split ? RP_OP_BACKWARD_INPUT : RP_OP_BACKWARD;
+        RP_TRY(rp_stage_run_backward(stage, &op, &whole, 1, out));
+        if (split) {
+            op.kind = RP_OP_BACKWARD_WEIGHT;
+            RP_TRY(rp_stage_run_backward(stage, &op, NULL, 0, out));
+        }
+        RP_TRY(rp_stage_drain(stage));
+    }
+    RP_TRY(rp_stage_norms(stage, (float *)(void *)zeros));
+fail:
+    return err;
+}
+
+rp_err rp_stage_warm_up(rp_stage *stage) {
+    const rp_job *job = stage->job;
+    const rp_layout *layout = stage->layout;
+    size_t bytes = 16;
+    for (uint32_t t = 0; t < layout->tensor_count; t++) {
+        size_t tensor = rp_shape_count(&layout->tensor[t].sample) * job->micro * sizeof(float);
+        bytes = tensor > bytes ? tensor : bytes;
+    }
+    bytes += ((size_t)job->batch * 2 + layout->trained_count) * sizeof(float);
+    rp_arena scratch; /* freed at the end */
+    rp_arena_init(&scratch, "warm-up", 0);
+    rp_err err;
+    char *zeros;
+    RP_TRY(RP_ARENA_NEW(&scratch, bytes, &zeros));
+    RP_TRY(warm_up_passes(stage, zeros));
+    RP_TRY(warm_up_method(stage));
+fail:;
+    rp_err drained = rp_stage_drain(stage); /* what was issued still reads the zeros */
+    rp_arena_finish(&scratch);
+    return err != RP_OK ? err : drained;
+}
+
+static rp_err open_books(rp_arena *arena, rp_stage *stage) {
+    const rp_layout *layout = stage->layout;
+    rp_err err;
+    RP_TRY(rp_versions_open(arena, stage->job, layout->slots, &stage->versions));
+    RP_TRY(RP_ARENA_NEW(arena, layout->slots, &stage->slot));
+    RP_TRY(RP_ARENA_NEW(arena, layout->debts + 1, &stage->debt));
+    for (uint32_t i = 0; i < RP_TRUST_ENTRIES && layout->probes; i++) {
+        RP_TRY(RP_ARENA_NEW(arena, layout->trained_count + 1, &stage->trust.share[i]));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_stage_prepare(rp_arena *arena, const rp_executor_kind *kind, const rp_site *site,
+                        const rp_job *job, rp_stage **out) {
+    const rp_command init = {.kind = RP_COMMAND_INIT};
+    rp_stage *stage = NULL;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, 1, &stage));
+    stage->job = job;
+    RP_TRY(kind->prepare(arena, site, job, &stage->executor));
+    stage->layout = stage->executor->layout;
+    RP_TRY(open_books(arena, stage));
+    if (rp_stage_facts(stage).warms_up) {
+        RP_TRY(rp_stage_warm_up(stage));
+        stage->accumulated = 0;
+        memset(stage->applied, 0, sizeof stage->applied);
+    }
+    RP_TRY(rp_stage_issue(stage, &init));
+    rp_stage_start(stage, job->step_first);
+    RP_TRY(rp_stage_drain(stage));
+    *out = stage;
+    return RP_OK;
+fail:
+    rp_stage_destroy(&stage);
+    return err;
+}
+
+void rp_stage_destroy(rp_stage **stage_pointer) {
+    rp_stage *stage = *stage_pointer;
+    if (stage && stage->executor) {
+        stage->executor->kind->destroy(&stage->executor);
+    }
+    *stage_pointer = NULL;
+}
