@@ -9,13 +9,10 @@ x0, x1, dy, <suffix> stand in the file only when they are special; else both sid
 values(), so that they cost no bytes. dy is the gradient of y in a loss of sum(y * dy).
 tests/nn/golden.c is the reader."""
 import json
-import os
 import struct
 
 import numpy as np
 import torch
-
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def values(stream, shape):
@@ -37,7 +34,7 @@ def double(array):
 
 
 class File:
-    """Collects cases; write() makes tests/golden/<stem>.safetensors."""
+    """Collects the cases of tests/golden/<stem>.safetensors."""
 
     def __init__(self, stem):
         self.stem = stem
@@ -84,7 +81,13 @@ class File:
                 self.tensor(f"{case}/d{k}", p.grad.numpy())
         return xs, ps, y, dy
 
-    def write(self):
+    def loss(self, case, n, k, y, target, loss):
+        """<case>/y, target, loss (one a sample), dy; the gradient is of the mean."""
+        self.describe(case, {"n": n, "outputs": k, "loss": case.split("_")[0]})
+        for what, tensor in (("y", y), ("target", target), ("loss", loss), ("dy", y.grad)):
+            self.tensor(f"{case}/{what}", tensor.detach().numpy())
+
+    def bytes(self):
         header = {"__metadata__": self.meta}
         offset = 0
         for name, array in self.tensors.items():
@@ -93,9 +96,27 @@ class File:
             offset += array.nbytes
         text = json.dumps(header, separators=(",", ":")).encode()
         text += b" " * (-len(text) % 8)
-        path = os.path.join(HERE, self.stem + ".safetensors")
-        with open(path, "wb") as out:
-            out.write(struct.pack("<Q", len(text)) + text)
-            for array in self.tensors.values():
-                out.write(array.tobytes())
-        print(f"{self.stem}: {len(self.meta) - 1} cases, {os.path.getsize(path)} bytes")
+        data = b"".join(array.tobytes() for array in self.tensors.values())
+        return struct.pack("<Q", len(text)) + text + data
+
+    def same(self, old):
+        """Is `old`, the bytes of a golden file, the same but for roundings of the last digit? So a
+        new PyTorch does not rewrite what is there."""
+        count = struct.unpack("<Q", old[:8])[0]
+        header, data = json.loads(old[8:8 + count]), old[8 + count:]
+        if facts_of(header.pop("__metadata__")) != facts_of(self.meta) or \
+                list(header) != list(self.tensors):
+            return False
+        for name, array in self.tensors.items():
+            first, end = header[name]["data_offsets"]
+            was = np.frombuffer(data[first:end], dtype=np.float32)
+            if header[name]["shape"] != list(array.shape) or not np.allclose(
+                    was, array.reshape(-1), rtol=1e-6, atol=1e-7, equal_nan=True):
+                return False
+        return True
+
+
+def facts_of(meta):
+    """Cases and their facts; `relu` is false where it is not said."""
+    return {name: text if name == "cases" else {"relu": False, **json.loads(text)}
+            for name, text in meta.items()}

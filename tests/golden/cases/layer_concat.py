@@ -1,0 +1,8 @@
+import torch
+
+
+def cases(f):
+    for n, shapes in ((1, ((1,), (1,))), (3, ((31, 3, 5), (2, 3, 5))),
+                      (33, ((33,), (1,), (65,))), (2, ((4, 4, 4),) * 8)):
+        f.layer(f"n{n}_of{len(shapes)}_" + "x".join(map(str, shapes[0])), "concat", {}, n, shapes,
+                lambda xs, ps: torch.cat(xs, 1))

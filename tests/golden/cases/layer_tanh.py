@@ -1,0 +1,7 @@
+import torch
+
+from activations import activations
+
+
+def cases(f):
+    activations(f, "tanh", {}, torch.tanh)
