@@ -261,8 +261,26 @@ static rp_err on_run_message(rp_agent *agent, const rp_message *message) {
     }
 }
 
+/* A controller that another one has replaced: it is told, and what runs here goes on. */
+static rp_err refuse_older_term(rp_agent *agent, rp_run_identity run) {
+    rp_Frame frame = {.which_body = RP_KIND_FAULT,
+                      .run_id = run.id,
+                      .term = run.term,
+                      .body.fault = {.err = RP_ERR_PEER, .fault_class = RP_FAULT_FATAL}};
+    rp_Fault *fault = &frame.body.fault;
+    (void)snprintf(fault->text, sizeof fault->text,
+                   "a newer start of this run has been here: term %u, this controller has %u",
+                   rp_terms_newest(&agent->terms, run.id), run.term);
+    rp_log_warn("a controller is refused: %s", fault->text);
+    return rp_link_send(agent->control, &frame, NULL, 0, true, NULL, NULL);
+}
+
 static rp_err on_message(rp_agent *agent, const rp_message *message) {
     const rp_kind kind = rp_frame_kind(&message->frame);
+    const rp_run_identity run = {message->frame.run_id, message->frame.term};
+    if (!rp_terms_admit(&agent->terms, run)) {
+        return refuse_older_term(agent, run);
+    }
     switch (kind) {
     case RP_KIND_HELLO:
         return on_hello(agent, message);

@@ -34,6 +34,7 @@ struct rp_agent {
     uint32_t port;
     bool over;
     uint32_t wire; /* version of the wire that the host and this board have */
+    rp_terms terms;
     int64_t born_ns;
     int alarm; /* timerfd: an emulated pace ends between two milliseconds, which a poll can not */
     agent_run run;

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/shape.h"
 #include "ringpipe.pb.h" /* generated: rp_Frame and its messages */
+#include "wire/identity.h"
 #include "wire/kinds.h"
 
 enum {
@@ -108,13 +109,6 @@ typedef struct {
 
 /* Narrows `range` to what the peer speaks, too. False, and unchanged: the ranges do not meet. */
 bool rp_wire_narrow(rp_wire_range *range, uint32_t peer_min, uint32_t peer_max);
-
-/* Which run a message belongs to: the id is random and stays, the term grows with every start and
- * every assignment. Zeros: of no run. */
-typedef struct {
-    uint64_t id;
-    uint32_t term;
-} rp_run_identity;
 
 static inline bool rp_frame_is_of_run(const rp_Frame *frame, rp_run_identity run) {
     return frame->run_id == run.id && frame->term == run.term;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "run/identity.h"
 #include "run/ring_own.h"
 
 enum { FEED_WINDOW = 6 };
@@ -167,7 +168,7 @@ rp_err rp_ring_assign_again(rp_ring *ring, const rp_cut *cut) {
         memset(board->applied, 0, sizeof board->applied);
         board->facts_before = board->facts;
     }
-    ring->identity.term++;
+    RP_TRY(rp_identity_begin_term(ring->folder, &ring->identity));
     RP_TRY(rp_ring_greet(ring));
     RP_TRY(assign(ring, cut, longest_ns));
 fail:

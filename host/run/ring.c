@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "run/identity.h"
 
 _Static_assert(RP_CUT_STAGES_MAX + 2 <= RP_LINKS_WAIT_MAX, "every board and two feeds");
 
@@ -168,6 +169,12 @@ static rp_err on_message(rp_ring *ring, uint32_t stage, const rp_message *messag
     rp_board_state *board = &ring->board[stage];
     const rp_Frame *frame = &message->frame;
     const rp_kind kind = rp_frame_kind(frame);
+    if (frame->run_id == ring->identity.id && frame->term > ring->identity.term) {
+        return rp_fail(RP_ERR_PEER,
+                       "board %s serves a newer start of this run (term %u, this is %u): another "
+                       "controller goes on with it",
+                       board->name, frame->term, ring->identity.term);
+    }
     if (frame->run_id != 0 && !rp_frame_is_of_run(frame, ring->identity)) {
         return RP_OK; /* of an assignment that is over: there another board has failed first */
     }
@@ -408,21 +415,22 @@ fail:
     return err;
 }
 
-rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const char *log_folder,
+rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const char *folder,
                     const char *keys_folder, int signal_fd, rp_ring *ring) {
     *ring = (rp_ring){.arena = arena,
                       .run = run,
+                      .folder = folder,
                       .clock = rp_clock_real(),
                       .count = run->stages,
                       .signal_fd = signal_fd};
     rp_err err;
-    ring->identity = (rp_run_identity){(uint64_t)rp_clock_now_ns(&ring->clock), 1};
+    RP_TRY(rp_identity_begin_term(folder, &ring->identity));
     RP_TRY(take_keys(ring, keys_folder));
     RP_TRY(RP_ARENA_NEW(arena, ring->count, &ring->board));
     RP_TRY(RP_ARENA_NEW(arena, 2 * (size_t)run->model->layer_count, &ring->layer_seconds));
     if (run->local) {
         rp_local_options options = {
-            ring->count, run->board, run->threads, log_folder, ring->keys.public_text, signal_fd};
+            ring->count, run->board, run->threads, folder, ring->keys.public_text, signal_fd};
         RP_TRY(rp_local_open(arena, &options, &ring->local));
     }
     RP_TRY(name_boards(ring));

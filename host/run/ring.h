@@ -80,6 +80,7 @@ struct rp_ring {
     rp_local *local;
     rp_board_state *board;
     uint32_t count;
+    const char *folder;       /* of the run, borrowed; NULL: none */
     rp_run_identity identity; /* of the run, on every message; each assignment has its term */
     rp_wire_range wire;       /* versions that all ends speak */
     uint64_t features;        /* that all ends have */
@@ -98,9 +99,10 @@ struct rp_ring {
  * before the first thread starts. */
 rp_err rp_ring_signals(int *signal_fd) RP_MUST_CHECK;
 
-/* Starts or reaches the boards and says hello. `keys_folder`: the host's keys for a roster.
+/* Starts or reaches the boards and says hello. `folder`: of the run, for its identity and the
+ * agents' logs; NULL: none. `keys_folder`: the host's keys for a roster.
  * errors  REFUSED when a board does not take our key or is not whom the roster says */
-rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const char *log_folder,
+rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const char *folder,
                     const char *keys_folder, int signal_fd, rp_ring *out) RP_MUST_CHECK;
 void rp_ring_close(rp_ring *ring);
 

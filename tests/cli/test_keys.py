@@ -84,6 +84,26 @@ class Keys(program.Case):
         process.send_signal(signal.SIGTERM)
         self.finish(process)
 
+    def test_replaced_controller(self):
+        """An agent that has served a newer start of a run refuses an older one."""
+        public, controller = self.new("agent"), self.new("controller")
+        self.ringpipe("keys", "trust", "--dir", "agent", "controller", controller)
+        process, address = self.agent("agent")
+        run = self.roster(address, public)
+        terms = {"newer": 7, "older": 2, "newest": 8}
+        for folder, term in terms.items():
+            (self.dir / folder).mkdir()
+            identity = {"run": "0123456789abcdef", "term": term}
+            (self.dir / folder / "identity.json").write_text(json.dumps(identity))
+        self.ringpipe("train", run, "--out", "newer", "--keys", "controller")
+        identity = json.loads((self.dir / "newer" / "identity.json").read_text())
+        self.assertEqual(identity, {"run": "0123456789abcdef", "term": 8})
+        _, err = self.ringpipe("train", run, "--out", "older", "--keys", "controller", code=3)
+        self.assertIn("term 8, this controller has 3", err)
+        self.ringpipe("train", run, "--out", "newest", "--keys", "controller")
+        process.send_signal(signal.SIGTERM)
+        self.finish(process)
+
     def test_agent_does_not_trust(self):
         public = self.new("agent")
         self.new("controller")
