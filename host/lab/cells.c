@@ -115,6 +115,11 @@ static bool always(const rp_lab_table *table) {
     return true;
 }
 
+static bool nowhere(const rp_lab_table *table) {
+    (void)table;
+    return false;
+}
+
 static bool has_classes(const rp_lab_table *table) {
     return table->classes;
 }
@@ -215,14 +220,6 @@ static void say_speed_over(const rp_lab_table *table, const rp_lab_row *row, cha
     }
 }
 
-static void say_bubble(const rp_lab_table *table, const rp_lab_row *row, char *text) {
-    (void)table;
-    put(text, DASH);
-    if (isfinite(row->bubble.mean)) {
-        (void)snprintf(text, RP_LAB_CELL_BYTES, "%.0f %%", 100 * row->bubble.mean);
-    }
-}
-
 static void say_mib(double bytes, char *text) {
     put(text, DASH);
     if (isfinite(bytes)) {
@@ -273,32 +270,114 @@ static double size_memory(const rp_lab_row *row) {
 }
 
 const rp_lab_column rp_lab_columns[] = {
-    {"method", "", always, say_label, false, NULL, false},
-    {"test accuracy %", "at the end of training, mean over seeds \xc2\xb1 sample deviation",
-     has_classes, say_accuracy, true, NULL, false},
-    {"test loss", "at the end of training", always, say_loss, false, NULL, false},
-    {"difference", "to the baseline at the same seed, mean \xc2\xb1 sample deviation", has_baseline,
-     say_difference, true, NULL, false},
-    {"95 % interval", "of the mean paired difference, Student's t", has_baseline, say_interval,
-     true, NULL, true},
-    {"train loss", "mean over the last epoch", always, say_train_loss, false, NULL, false},
-    {"samples/s", "training and evaluation, without starting up", always, say_speed, false,
-     size_speed, false},
-    {"speed", "samples/s over the baseline's", has_baseline, say_speed_over, false, NULL, true},
-    {"bubble", "share of the boards' time in which they wait", always, say_bubble, false, NULL,
-     false},
-    {"memory MiB", "on the devices, largest at any time, sum over stages", always, say_memory,
-     false, size_memory, false},
-    {"versions", "of the weights, largest of any stage", always, say_versions, false, NULL, false},
-    {"gap", "updates between a microbatch's forward and its backward, largest of any stage", always,
-     say_gap, false, NULL, false},
-    {"stale / predicted",
-     "distance from the weights that will be: of those at hand over those predicted; above 1 the "
-     "prediction helps",
-     has_prediction, say_gain, false, NULL, false},
-    {"seeds", "finished runs", always, say_seeds, false, NULL, false},
-    {NULL, NULL, NULL, NULL, false, NULL, false},
+    {.title = "method", .hint = "", .shown = always, .say = say_label},
+    {.title = "test accuracy %",
+     .hint = "at the end of training, mean over seeds \xc2\xb1 sample deviation",
+     .shown = has_classes,
+     .say = say_accuracy,
+     .main = true,
+     .verdict = true},
+    {.title = "test loss",
+     .hint = "at the end of training",
+     .shown = always,
+     .say = say_loss,
+     .main = true},
+    {.title = "difference",
+     .hint = "to the baseline at the same seed, mean \xc2\xb1 sample deviation",
+     .shown = has_baseline,
+     .say = say_difference,
+     .verdict = true},
+    {.title = "95 % interval",
+     .hint = "of the mean paired difference, Student's t",
+     .shown = has_baseline,
+     .say = say_interval,
+     .verdict = true,
+     .below = true},
+    {.title = "train loss",
+     .hint = "mean over the last epoch",
+     .shown = always,
+     .say = say_train_loss},
+    {.title = "samples/s",
+     .hint = "training and evaluation, without starting up",
+     .shown = always,
+     .say = say_speed,
+     .size = size_speed},
+    {.title = "speed",
+     .hint = "samples/s over the baseline's",
+     .shown = has_baseline,
+     .say = say_speed_over,
+     .below = true},
+    {.title = "seconds",
+     .hint = "of a run",
+     .shown = nowhere,
+     .number = "seconds",
+     .key = "seconds"},
+    {.title = "bubble",
+     .hint = "share of the boards' time in which they wait",
+     .shown = always,
+     .number = "bubble",
+     .key = "bubble",
+     .share = true},
+    {.title = "memory MiB",
+     .hint = "on the devices, largest at any time, sum over stages",
+     .shown = always,
+     .say = say_memory,
+     .size = size_memory},
+    {.title = "versions",
+     .hint = "of the weights, largest of any stage",
+     .shown = always,
+     .say = say_versions},
+    {.title = "gap",
+     .hint = "updates between a microbatch's forward and its backward, largest of any stage",
+     .shown = always,
+     .say = say_gap},
+    {.title = "stale / predicted",
+     .hint = "distance from the weights that will be: of those at hand over those predicted; above "
+             "1 the prediction helps",
+     .shown = has_prediction,
+     .say = say_gain},
+    {.title = "seeds", .hint = "finished runs", .shown = always, .say = say_seeds},
+    {.title = NULL},
 };
+
+rp_stats rp_lab_column_stats(const rp_lab_column *column, const rp_lab_row *row) {
+    double value[RP_LAB_SEEDS_MAX];
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < row->wanted && count < RP_LAB_SEEDS_MAX; s++) {
+        if (row->result[s]) {
+            value[count++] = rp_lab_result_number(row->result[s], column->number);
+        }
+    }
+    return rp_stats_of(value, count);
+}
+
+static void say_number(const rp_lab_column *column, const rp_lab_row *row, char *text) {
+    const rp_stats stats = rp_lab_column_stats(column, row);
+    if (!column->share) {
+        rp_lab_say_mean(&stats, 1, text);
+    } else if (isfinite(stats.mean)) {
+        (void)snprintf(text, RP_LAB_CELL_BYTES, "%.0f %%", 100 * stats.mean);
+    } else {
+        put(text, DASH);
+    }
+}
+
+void rp_lab_say_cell(const rp_lab_column *column, const rp_lab_table *table, const rp_lab_row *row,
+                     char *text) {
+    if (column->say) {
+        column->say(table, row, text);
+    } else {
+        say_number(column, row, text);
+    }
+}
+
+bool rp_lab_column_is_main(const rp_lab_column *column, const rp_lab_table *table) {
+    const rp_lab_column *first = rp_lab_columns;
+    while (first->title && !(first->main && first->shown(table))) {
+        first++;
+    }
+    return column == first;
+}
 
 /* ---- columns of stages ----------------------------------------------------------------------- */
 

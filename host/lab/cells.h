@@ -7,18 +7,29 @@
 
 enum { RP_LAB_CELL_BYTES = 192 };
 
+/* A column of a number of summary.json is one row of the table, with `number`; table.json has its
+ * mean and deviation, as `key`. Others have a function of their own, and tablejson.c knows them. */
 typedef struct {
     const char *title;
     const char *hint; /* one line that explains it, "" when the title does */
-    bool (*shown)(const rp_lab_table *table);
-    void (*say)(const rp_lab_table *table, const rp_lab_row *row, char *text);
-    bool verdict;                          /* the cell says better or worse */
+    bool (*shown)(const rp_lab_table *table); /* in table.json a `key` always is */
+    void (*say)(const rp_lab_table *table, const rp_lab_row *row, char *text); /* NULL: `number` */
+    const char *number, *key; /* "ledger.lost", "lost" */
+    bool share;               /* the number is one: shown in percent, without a deviation */
+    bool main;    /* what methods are compared by: the first such column that is shown */
+    bool verdict; /* the cell says better or worse */
     double (*size)(const rp_lab_row *row); /* for a small bar in the cell, or NULL */
     bool below;                            /* on a page it is a second line of the cell before */
 } rp_lab_column;
 
 /* One row a method; ends with a title of NULL. */
 extern const rp_lab_column rp_lab_columns[];
+
+void rp_lab_say_cell(const rp_lab_column *column, const rp_lab_table *table, const rp_lab_row *row,
+                     char *text);
+/* Of a column with a `number`: over the row's finished runs. */
+rp_stats rp_lab_column_stats(const rp_lab_column *column, const rp_lab_row *row);
+bool rp_lab_column_is_main(const rp_lab_column *column, const rp_lab_table *table);
 
 /* One line a stage; ends with a title of NULL. */
 typedef struct {

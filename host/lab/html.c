@@ -242,7 +242,7 @@ static double largest(const page *p, uint32_t model, const rp_lab_column *column
 
 /* What says better or worse is coloured so; of a diverged row only the main number. */
 static const char *colour_of(const page *p, const rp_lab_column *column, const rp_lab_row *row) {
-    bool main_column = column == rp_lab_columns + (p->table->classes ? 1 : 2);
+    bool main_column = rp_lab_column_is_main(column, p->table);
     int verdict = rp_lab_row_verdict(p->table, row);
     if (row->diverged > 0 ? !main_column : !column->verdict || row->baseline) {
         return "";
@@ -252,7 +252,7 @@ static const char *colour_of(const page *p, const rp_lab_column *column, const r
 
 static void put_below(const page *p, const rp_lab_column *column, const rp_lab_row *row) {
     char text[RP_LAB_CELL_BYTES];
-    column->say(p->table, row, text);
+    rp_lab_say_cell(column, p->table, row, text);
     if (text[0] && strcmp(text, "\xe2\x80\x93") != 0) {
         put(p, "<small title=\"");
         put_text(p, column->hint);
@@ -265,8 +265,8 @@ static void put_below(const page *p, const rp_lab_column *column, const rp_lab_r
 static void put_cell(const page *p, const rp_lab_column *column, const rp_lab_row *row, bool best) {
     char text[RP_LAB_CELL_BYTES];
     bool first = column == rp_lab_columns;
-    bool main_column = column == rp_lab_columns + (p->table->classes ? 1 : 2);
-    column->say(p->table, row, text);
+    bool main_column = rp_lab_column_is_main(column, p->table);
+    rp_lab_say_cell(column, p->table, row, text);
     (void)fprintf(p->file, "<td class=\"%s %s %s\">", first ? "l" : "", colour_of(p, column, row),
                   main_column && best ? "best" : "");
     if (first) {

@@ -96,7 +96,7 @@ rp_err rp_lab_markdown_methods(const rp_lab_table *table, uint32_t model, FILE *
         }
         RP_TRY(set_cell(&g, 0, column, c->title));
         for (uint32_t i = 0; i < table->line_count; i++) {
-            c->say(table, &table->row[model * table->line_count + i], text);
+            rp_lab_say_cell(c, table, &table->row[model * table->line_count + i], text);
             RP_TRY(set_cell(&g, i + 1, column, text));
         }
         column++;

@@ -37,6 +37,79 @@ static bool index_of(const json_t *object, const char *key, uint64_t max, uint64
 
 /* ---- summary.json ---------------------------------------------------------------------------- */
 
+enum { PATH_BYTES = 128, DEPTH_MAX = 4, NUMBERS_MAX = 16384 };
+
+static uint32_t count_numbers(const json_t *value, uint32_t depth) {
+    const char *key;
+    json_t *inner;
+    size_t i;
+    uint32_t count = json_is_number(value);
+    if (depth == DEPTH_MAX) {
+        return count;
+    }
+    json_object_foreach((json_t *)value, key, inner) {
+        count += count_numbers(inner, depth + 1);
+    }
+    json_array_foreach(value, i, inner) {
+        count += count_numbers(inner, depth + 1);
+    }
+    return count;
+}
+
+static rp_err take_numbers(rp_arena *arena, const json_t *value, const char *path, uint32_t depth,
+                           rp_lab_result *out);
+
+static rp_err take_inner(rp_arena *arena, const json_t *value, const char *above, const char *name,
+                         uint32_t depth, rp_lab_result *out) {
+    char path[PATH_BYTES];
+    (void)snprintf(path, sizeof path, "%s%s%s", above, above[0] ? "." : "", name);
+    return take_numbers(arena, value, path, depth, out);
+}
+
+static rp_err take_numbers(rp_arena *arena, const json_t *value, const char *path, uint32_t depth,
+                           rp_lab_result *out) {
+    const char *key;
+    json_t *inner;
+    size_t i;
+    rp_err err = RP_OK;
+    if (json_is_number(value)) {
+        char *copy;
+        RP_TRY(rp_arena_string(arena, path, &copy));
+        out->number[out->number_count++] = (rp_lab_number){copy, json_number_value(value)};
+    }
+    if (depth == DEPTH_MAX) {
+        return RP_OK;
+    }
+    json_object_foreach((json_t *)value, key, inner) {
+        RP_TRY(take_inner(arena, inner, path, key, depth + 1, out));
+    }
+    json_array_foreach(value, i, inner) {
+        char index[24];
+        (void)snprintf(index, sizeof index, "%zu", i);
+        RP_TRY(take_inner(arena, inner, path, index, depth + 1, out));
+    }
+fail:
+    return err;
+}
+
+static rp_err read_numbers(rp_arena *arena, const json_t *root, rp_lab_result *out) {
+    const uint32_t count = count_numbers(root, 0);
+    if (count > NUMBERS_MAX) {
+        return RP_OK; /* no summary of ours */
+    }
+    rp_err err = RP_ARENA_NEW(arena, (size_t)count + 1, &out->number);
+    return err == RP_OK ? take_numbers(arena, root, "", 0, out) : err;
+}
+
+double rp_lab_result_number(const rp_lab_result *result, const char *path) {
+    for (uint32_t i = 0; i < result->number_count; i++) {
+        if (strcmp(result->number[i].path, path) == 0) {
+            return result->number[i].value;
+        }
+    }
+    return none;
+}
+
 static rp_err read_stage(rp_arena *arena, const json_t *object, rp_lab_stage *out) {
     const json_t *layers = json_object_get(object, "layers");
     const char *first = json_string_value(json_array_get(layers, 0));
@@ -93,7 +166,6 @@ static rp_err take_summary(rp_arena *arena, const json_t *root, rp_lab_result *o
     out->seconds = number(root, "seconds");
     out->samples = number(root, "samples");
     out->samples_per_s = number(root, "samples_per_s");
-    out->bubble = number(root, "bubble");
     out->train_loss = number(json_object_get(root, "train"), "loss");
     out->classes = json_object_get(eval, "accuracy") != NULL;
     out->eval_loss = number(eval, "loss");
@@ -106,6 +178,7 @@ static rp_err take_summary(rp_arena *arena, const json_t *root, rp_lab_result *o
                   (!out->classes || isfinite(out->accuracy));
     out->diverged = out->status == RP_LAB_FINISHED && !finite;
     RP_TRY(read_stages(arena, root, out));
+    RP_TRY(read_numbers(arena, root, out));
 fail:
     return err;
 }
@@ -377,7 +450,6 @@ rp_err rp_lab_result_read(rp_arena *arena, const char *folder, const char *log,
                            .seconds = none,
                            .samples = none,
                            .samples_per_s = none,
-                           .bubble = none,
                            .train_loss = none,
                            .eval_loss = none,
                            .accuracy = none,

@@ -40,6 +40,12 @@ typedef struct {
     double error[RP_LAB_BINS], stale[RP_LAB_BINS];
 } rp_lab_prediction;
 
+/* A number of summary.json: "bubble", "ledger.lost", "stage.0.gap_max". */
+typedef struct {
+    const char *path;
+    double value;
+} rp_lab_number;
+
 /* What a file does not say is NaN. */
 typedef struct {
     rp_lab_status status;
@@ -48,9 +54,11 @@ typedef struct {
     bool classes;     /* it has an accuracy */
     int64_t ended_s;  /* when summary.json was written, seconds since 1970; 0: not */
     const char *model, *schedule;
-    double steps, epochs, seconds, samples, samples_per_s, bubble;
+    double steps, epochs, seconds, samples, samples_per_s;
     double train_loss, eval_loss, accuracy, eval_samples;
     double lost, repeated, recoveries, skipped;
+    rp_lab_number *number; /* all of them, for columns that nothing else here knows */
+    uint32_t number_count;
     rp_lab_stage *stage;
     uint32_t stage_count;
     rp_lab_eval *eval;
@@ -68,6 +76,9 @@ typedef struct {
  * errors  MEMORY only */
 rp_err rp_lab_result_read(rp_arena *arena, const char *folder, const char *log,
                           rp_lab_result *out) RP_MUST_CHECK;
+
+/* The number of summary.json at `path`; NaN: there is none. */
+double rp_lab_result_number(const rp_lab_result *result, const char *path);
 
 /* Stale over predicted distance, over all stages whose weights went on; above 1 the prediction
  * helps. NaN: nothing was predicted. */

@@ -67,9 +67,9 @@ fail:
 
 /* A diverged run has a speed and a size, but no loss and no accuracy. */
 static rp_err fill_numbers(rp_arena *arena, rp_lab_row *row, uint32_t seeds) {
-    double *value[7];
+    double *value[5];
     rp_err err;
-    for (uint32_t i = 0; i < 7; i++) {
+    for (uint32_t i = 0; i < 5; i++) {
         RP_TRY(RP_ARENA_NEW(arena, (size_t)seeds + 1, &value[i]));
     }
     for (uint32_t s = 0; s < seeds; s++) {
@@ -79,17 +79,13 @@ static rp_err fill_numbers(rp_arena *arena, rp_lab_row *row, uint32_t seeds) {
         value[1][s] = good ? result->eval_loss : none;
         value[2][s] = good ? result->train_loss : none;
         value[3][s] = result ? result->samples_per_s : none;
-        value[4][s] = result ? result->seconds : none;
-        value[5][s] = result ? result->bubble : none;
-        value[6][s] = result ? rp_lab_result_gain(result) : none;
+        value[4][s] = result ? rp_lab_result_gain(result) : none;
     }
     row->accuracy = rp_stats_of(value[0], seeds);
     row->loss = rp_stats_of(value[1], seeds);
     row->train_loss = rp_stats_of(value[2], seeds);
     row->samples_per_s = rp_stats_of(value[3], seeds);
-    row->seconds = rp_stats_of(value[4], seeds);
-    row->bubble = rp_stats_of(value[5], seeds);
-    row->gain = rp_stats_of(value[6], seeds);
+    row->gain = rp_stats_of(value[4], seeds);
     row->accuracy_of = value[0];
     row->loss_of = value[1];
 fail:

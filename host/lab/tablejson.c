@@ -105,8 +105,12 @@ static json_t *row_of(const rp_lab_table *table, const rp_lab_row *row, bool *go
     put(object, "train_loss", row->diverged ? json_null() : stats(&row->train_loss, good), good);
     put(object, "samples_per_s", stats(&row->samples_per_s, good), good);
     put(object, "speed", real(row->speed), good);
-    put(object, "seconds", stats(&row->seconds, good), good);
-    put(object, "bubble", stats(&row->bubble, good), good);
+    for (const rp_lab_column *c = rp_lab_columns; c->title; c++) {
+        if (c->key) {
+            const rp_stats numbers = rp_lab_column_stats(c, row);
+            put(object, c->key, stats(&numbers, good), good);
+        }
+    }
     put(object, "device_bytes", real(row->device_bytes), good);
     put(object, "weight_versions_max", real(row->versions_max), good);
     put(object, "gap_max", real(row->gap_max), good);

@@ -64,6 +64,11 @@ static void a_finished_run(void **state) {
     expect_close(r.stage[0].device_bytes_max, 4096, 0, 0);
     expect_close(r.stage[0].weight_versions_max, 2, 0, 0);
     assert_true(isnan(r.stage[1].device_bytes_max)); /* not said */
+    expect_close(rp_lab_result_number(&r, "bubble"), 0.25, 0, 0);
+    expect_close(rp_lab_result_number(&r, "eval.samples"), 64, 0, 0);
+    expect_close(rp_lab_result_number(&r, "stage.1.gap_max"), 0, 0, 0);
+    assert_true(isnan(rp_lab_result_number(&r, "stage.1.busy_s")));
+    assert_true(isnan(rp_lab_result_number(&r, "eval")));
     assert_int_equal(r.eval_count, 2);
     expect_close(r.eval[0].epoch, 1, 0, 0);
     expect_close(r.eval[1].epoch, 2, 0, 0);

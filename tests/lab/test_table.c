@@ -29,7 +29,7 @@ static void finish_stages(rp_lab_run *run, double accuracy, double speed, const 
     (void)snprintf(text, sizeof text,
                    "{\"status\": \"finished\", \"steps\": 4, \"epochs\": 1, \"seconds\": 2,"
                    " \"train\": {\"loss\": 0.5}, \"eval\": {\"loss\": %s, \"accuracy\": %g},"
-                   " \"samples_per_s\": %g, \"stage\": [%s]}",
+                   " \"samples_per_s\": %g, \"bubble\": 0.25, \"stage\": [%s]}",
                    loss, isfinite(accuracy) ? accuracy : 0.1, speed, stages);
     (void)write_file("out/.lock", "");
     expect_ok(rp_lab_plan_write(&plan, run));
@@ -57,7 +57,7 @@ static const char *cell(const rp_lab_table *table, const rp_lab_row *row, const 
     static char text[RP_LAB_CELL_BYTES];
     for (const rp_lab_column *c = rp_lab_columns; c->title; c++) {
         if (strcmp(c->title, title) == 0 && c->shown(table)) {
-            c->say(table, row, text);
+            rp_lab_say_cell(c, table, row, text);
             return text;
         }
     }
@@ -85,6 +85,7 @@ static void differences_and_divergence(void **state) {
     assert_string_equal(cell(&table, b, "test accuracy %"), "93.01 \xc2\xb1 1.01");
     assert_string_equal(cell(&table, b, "difference"), "+2.01 \xc2\xb1 0.01");
     assert_string_equal(cell(&table, &table.row[0], "difference"), "baseline");
+    assert_string_equal(cell(&table, b, "bubble"), "25 %");
     const rp_lab_row *c = &table.row[2]; /* two seeds of 99 % do not make a mean */
     assert_int_equal(c->diverged, 1);
     assert_string_equal(cell(&table, c, "test accuracy %"), "diverged (1 of 3)");
@@ -110,6 +111,7 @@ static void unfinished_rows(void **state) {
     assert_string_equal(cell(&table, &table.row[0], "seeds"), "1 of 3");
     assert_string_equal(cell(&table, &table.row[1], "test accuracy %"), "failed");
     assert_string_equal(cell(&table, &table.row[1], "seeds"), "0 of 3, 1 failed");
+    assert_string_equal(cell(&table, &table.row[1], "bubble"), "\xe2\x80\x93");
     assert_string_equal(cell(&table, &table.row[2], "test accuracy %"), "\xe2\x80\x93");
     rp_lab_counts counts = rp_lab_plan_count(&plan);
     assert_true(!counts.complete && counts.failed == 1 && counts.wanted == 9);
@@ -234,6 +236,8 @@ static void json_and_markdown(void **state) {
     const json_t *accuracy = json_object_get(row, "accuracy");
     expect_close(json_number_value(json_object_get(accuracy, "mean")), 0.5, 0, 0);
     assert_true(json_is_null(json_object_get(accuracy, "deviation")));
+    const json_t *bubble = json_object_get(row, "bubble");
+    expect_close(json_number_value(json_object_get(bubble, "mean")), 0.25, 0, 0);
     json_decref(root);
     assert_int_equal(fclose(file), 0);
     file = fopen(in_folder("table.md"), "w+");
