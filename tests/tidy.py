@@ -22,6 +22,8 @@ LEAVING = "exit quick_exit"  # _exit is what a forked child has to call
 KERNEL = "printf double image1d_t image2d_t image3d_t half atomic_xchg atomic_cmpxchg atom_cmpxchg"
 FLAGS = r"-ffast-math|-Ofast|-Wno-unused-result|-march=native"
 HEADER_OWNERS = {"CL/": "device", "clblast": "device", "zmq.h": "link"}
+# Rooms whose circles are still to go: each is taken off this list with its last one.
+CIRCLES_LEFT = ("agent", "link", "run", "control", "checkpoint", "stage")
 # Written with brackets so that this line is no finding.
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(?:[w]ork|[h]ome|[r]oot|[U]sers)/\w")
 
@@ -224,8 +226,77 @@ def check_guards(tree):
             tree.report("guards", name, 1, f"no include guard {guard} round the whole file")
 
 
+def find_circles(arrows):
+    """Sorted lists of the files that lead to one another; arrows = {file: {files that it uses}}."""
+    reached = {}
+    for start in arrows:
+        found, todo = set(), list(arrows[start])
+        while todo:
+            name = todo.pop()
+            if name not in found:
+                found.add(name)
+                todo += arrows.get(name, ())
+        reached[start] = found
+    circles = set()
+    for one in arrows:
+        if one in reached[one]:
+            circles.add(tuple(sorted(x for x in reached[one] if one in reached.get(x, ()))))
+    return sorted(circles)
+
+
+def include_arrows(room, texts):
+    """Which of the room's files includes which; x.c, x.h and its private x_own.h are one."""
+    arrows = {}
+    for name, text in texts.items():
+        stem = re.sub(r"_own\Z", "", Path(name).stem)
+        used = arrows.setdefault(stem, set())
+        for found in INCLUDE.finditer(text):
+            other = re.match(room + r"/(\w+?)(_own)?\.h\Z", found.group(2))
+            if other and other.group(1) != stem:
+                used.add(other.group(1))
+    return arrows
+
+
+def call_arrows(texts):
+    """Which of the room's .c files uses a function that another one defines; also by a macro."""
+    macros = {}
+    home = {}
+    plain = {name: blank(text) for name, text in texts.items()}
+    for name, text in plain.items():
+        for macro, body in re.findall(r"^#define (rp_\w+)\([^)]*\)((?:.*\\\n)*.*)", text, re.M):
+            macros.setdefault(macro, []).extend(re.findall(r"\brp_\w+(?=\()", body))
+        if name.endswith(".c"):
+            for function, _, _ in functions(text):
+                if function.startswith("rp_"):
+                    home[function] = Path(name).stem
+    arrows = {}
+    for name, text in plain.items():
+        if name.endswith(".c"):
+            stem = Path(name).stem
+            words = set(re.findall(r"\brp_\w+", text))
+            for macro in words & set(macros):
+                words |= set(macros[macro])
+            arrows[stem] = {home[w] for w in words if home.get(w, stem) != stem}
+    return arrows
+
+
+def check_circles(tree):
+    for room, (folder, _) in tree.rooms.items():
+        texts = tree.code(".c", ".h", under=(folder + "/",))
+        if room in CIRCLES_LEFT:
+            continue
+        for how, arrows in (
+            ("includes", include_arrows(room, texts)),
+            ("calls", call_arrows(texts)),
+        ):
+            for circle in find_circles(arrows):
+                message = f"{', '.join(circle)} lead to one another by {how}"
+                tree.report("circles", folder, 0, message)
+
+
 CHECKS = (
     check_includes,
+    check_circles,
     check_library_headers,
     check_calls,
     check_flags,
@@ -251,6 +322,12 @@ CLEAN = {
     "firmware/base/README.md": "# base\n",
     "firmware/base/arena.c": "void *take(void) {\n    return malloc(1);\n}\n",
     "firmware/base/err.h": "#ifndef RP_BASE_ERR_H\n#define RP_BASE_ERR_H\nint x;\n#endif\n",
+    "firmware/base/rng.h": "#ifndef RP_BASE_RNG_H\n#define RP_BASE_RNG_H\n"
+    '#include "base/err.h"\n#define rp_seed_now() \\\n    rp_seed()\n#endif\n',
+    "firmware/base/rng_own.h": "#ifndef RP_BASE_RNG_OWN_H\n#define RP_BASE_RNG_OWN_H\n"
+    '#include "base/rng.h"\n#endif\n',
+    "firmware/base/rng.c": '#include "base/rng_own.h"\nint rp_rng(void) {\n    return 1;\n}\n',
+    "firmware/base/seed.c": "int rp_seed(void) {\n    return rp_rng();\n}\n",
     "firmware/wire/CMakeLists.txt": "rp_room(wire MAY_USE base SOURCES frame.c)\n",
     "firmware/wire/README.md": "# wire\n",
     "firmware/wire/frame.c": '#include "base/err.h"\n/* free(x) */ char *s = "exit(1)";\n'
@@ -266,6 +343,9 @@ WRONG = (
     ("rooms", "firmware/base/err.c", '#include "wire/frame.h"\n'),
     ("rooms", "firmware/wire/CMakeLists.txt", "rp_room(wire MAY_USE base data SOURCES f.c)\n"),
     ("rooms", "host/data/CMakeLists.txt", "rp_room(data MAY_USE base wier SOURCES d.c)\n"),
+    ("circles", "firmware/base/err.c", '#include "base/rng.h"\n'),
+    ("circles", "firmware/base/rng.c", "int rp_rng(void) {\n    return rp_seed();\n}\n"),
+    ("circles", "firmware/base/rng.c", "int rp_rng(void) {\n    return rp_seed_now();\n}\n"),
     ("headers", "firmware/wire/cl.c", "#include <CL/cl.h>\n"),
     ("headers", "host/data/blas.c", "#include <clblast_c.h>\n"),
     ("headers", "firmware/wire/socket.c", "#include <zmq.h>\n"),

@@ -16,11 +16,7 @@
 
 #include "base/arena.h"
 
-enum {
-    RP_CONFIG_FILE_BYTES_MAX = 1 << 20,
-    RP_CONFIG_NODES_MAX = 100000,
-    RP_CONFIG_DEPTH_MAX = 32
-};
+enum { RP_CONFIG_FILE_BYTES_MAX = 1 << 20, RP_CONFIG_NODES_MAX = 100000, RP_CONFIG_DEPTH_MAX = 32 };
 
 typedef struct rp_node rp_node; /* lives in the arena it was read into */
 

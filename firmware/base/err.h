@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
+
 /* name, process exit code, whether the same thing may succeed when it is tried again and nobody has
  * changed anything, text. Exit codes are the promise of `ringpipe --help`: 2 bad usage or input,
  * 3 ring failed, 4 device or driver, 5 refused by security, 130 interrupted. */
@@ -32,9 +34,6 @@ typedef enum {
         RP_ERR_COUNT,
     RP_OK = RP_ERR_OK
 } rp_err;
-
-#define RP_MUST_CHECK __attribute__((warn_unused_result))
-#define RP_PRINTF(string, first) __attribute__((format(printf, string, first)))
 
 /* Text of the error class, never NULL. */
 const char *rp_err_text(rp_err err);

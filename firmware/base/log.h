@@ -3,7 +3,7 @@
 #ifndef RP_BASE_LOG_H
 #define RP_BASE_LOG_H
 
-#include "base/err.h"
+#include "base/attributes.h"
 
 typedef enum { RP_LOG_ERROR, RP_LOG_WARN, RP_LOG_INFO, RP_LOG_DEBUG } rp_log_level;
 

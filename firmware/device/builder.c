@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "device/own.h"
+#include "device/device_own.h"
 
 struct rp_device_builder {
     rp_device *device;

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "device/tuning.h"
 
 typedef struct rp_device rp_device;
 typedef struct rp_buffer rp_buffer; /* device memory: a whole buffer or a part of one */
@@ -45,6 +46,9 @@ rp_err rp_device_open(rp_arena *arena, const rp_device_options *options,
                       rp_device **out) RP_MUST_CHECK;
 void rp_device_close(rp_device **device);
 const rp_device_facts *rp_device_facts_of(const rp_device *device);
+/* Which implementation multiplies matrices here: a fact of the board (tuning.json). */
+rp_gemm_choice rp_device_gemm(const rp_device *device);
+void rp_device_choose_gemm(rp_device *device, rp_gemm_choice choice); /* tests and tune */
 
 /* Start-up check: GEMM (the chosen one) at several shapes, transposes and tails against a CPU
  * result. errors NUMERIC with shape and values: CLBlast 1.5.3 is known to be wrong on some

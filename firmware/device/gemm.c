@@ -2,39 +2,6 @@
 
 #include "device/gemm_own.h"
 
-const char *rp_gemm_choice_name(rp_gemm_choice choice) {
-    return choice == RP_GEMM_PANEL ? "panel" : "clblast";
-}
-
-rp_mat rp_mat_plain(const rp_buffer *buffer, uint64_t offset, uint32_t rows, uint32_t cols) {
-    return (rp_mat){.kind = RP_MAT_STRIDED,
-                    .buffer = buffer,
-                    .rows = rows,
-                    .cols = cols,
-                    .offset = offset,
-                    .row_stride = cols,
-                    .inner_stride = 1,
-                    .inner = cols};
-}
-
-rp_mat rp_mat_channels(const rp_buffer *buffer, uint32_t n, uint32_t total, uint32_t first,
-                       uint32_t count, uint32_t pixels) {
-    return (rp_mat){.kind = RP_MAT_STRIDED,
-                    .buffer = buffer,
-                    .rows = count,
-                    .cols = n * pixels,
-                    .offset = (uint64_t)first * pixels,
-                    .row_stride = pixels,
-                    .outer_stride = (uint64_t)total * pixels,
-                    .inner_stride = 1,
-                    .inner = pixels};
-}
-
-rp_mat rp_mat_transposed(rp_mat mat) {
-    mat.transposed = !mat.transposed;
-    return mat;
-}
-
 static rp_err check_call(const rp_mat *c, const rp_mat *a, const rp_mat *b,
                          const rp_epilogue *epilogue) {
     const uint32_t m = rp_mat_rows(c);
@@ -95,30 +62,4 @@ rp_err rp_gemm_run(rp_device *device, const rp_mat *c, const rp_mat *a, const rp
     }
 fail:
     return err;
-}
-
-rp_err rp_gemm_finish(rp_device *device, const rp_view *c, const rp_buffer *t, uint64_t t_base,
-                      uint32_t parts, const rp_epilogue *epilogue) {
-    const size_t local[] = {device->gemm == RP_GEMM_PANEL ? 256 : 64, 1};
-    rp_kernel *kernel;
-    rp_err err = rp_kernel_find(device, "gemm_move", "finish", NULL, &kernel);
-    if (err != RP_OK) {
-        return err;
-    }
-    rp_launch l = rp_launch_begin(kernel);
-    rp_arg_buffer(&l, c->buffer);
-    rp_arg_u64(&l, c->base);
-    rp_arg_buffer(&l, t);
-    rp_arg_u64(&l, t_base);
-    rp_arg_u32(&l, parts);
-    rp_arg_buffer(&l, epilogue->bias);
-    rp_arg_u64(&l, epilogue->bias_offset);
-    rp_arg_u32(&l, c->rows);
-    rp_arg_u32(&l, c->cols);
-    rp_arg_steps(&l, &c->row);
-    rp_arg_steps(&l, &c->col);
-    rp_arg_u32(&l, epilogue->accumulate);
-    rp_arg_u32(&l, (uint32_t)epilogue->bias_axis);
-    rp_arg_u32(&l, epilogue->relu);
-    return rp_launch_run(&l, 2, (size_t[]){c->cols, c->rows}, local);
 }

@@ -10,8 +10,6 @@
 
 #include "device/device.h"
 
-typedef enum { RP_GEMM_CLBLAST, RP_GEMM_PANEL } rp_gemm_choice;
-
 /* The patches of an image tensor [n, channels_total, h, w] as a matrix
  *   rows (c, r, s), c < channels;  columns (image, p, q)
  *   element = image[i][channel_first + c][yy][xx],
@@ -56,7 +54,7 @@ rp_mat rp_mat_transposed(rp_mat mat);
 typedef enum { RP_BIAS_NONE, RP_BIAS_ROW, RP_BIAS_COL } rp_bias_axis;
 
 typedef struct {
-    bool accumulate;       /* C += A*B instead of C = A*B */
+    bool accumulate;        /* C += A*B instead of C = A*B */
     rp_bias_axis bias_axis; /* bias[i] per row or bias[j] per column of C is added */
     const rp_buffer *bias;
     uint64_t bias_offset; /* elements */
@@ -73,9 +71,5 @@ rp_err rp_gemm_run(rp_device *device, const rp_mat *c, const rp_mat *a, const rp
 /* Pure: an upper bound for this call, no device needed; buffers may be NULL in the mats. */
 size_t rp_gemm_workspace_bytes(rp_gemm_choice choice, const rp_mat *c, const rp_mat *a,
                                const rp_mat *b);
-
-rp_gemm_choice rp_device_gemm(const rp_device *device);
-void rp_device_choose_gemm(rp_device *device, rp_gemm_choice choice); /* tests and tune */
-const char *rp_gemm_choice_name(rp_gemm_choice choice);               /* "clblast", "panel" */
 
 #endif

@@ -2,7 +2,9 @@
 #ifndef RP_DEVICE_GEMM_OWN_H
 #define RP_DEVICE_GEMM_OWN_H
 
-#include "device/own.h"
+#include "device/device_own.h"
+#include "device/gemm.h"
+#include "device/program.h"
 
 /* One dimension of an operand, see kernels/gemm_steps.clh. */
 typedef struct {

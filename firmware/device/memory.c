@@ -1,6 +1,7 @@
 #include <string.h>
 
-#include "device/own.h"
+#include "device/cl.h"
+#include "device/device_own.h"
 
 typedef struct taken {
     struct taken *next;

@@ -5,7 +5,8 @@
 
 #include "base/log.h"
 #include "device/cache.h"
-#include "device/own.h"
+#include "device/cl.h"
+#include "device/device_own.h"
 #include "device/sources.h"
 
 enum { INCLUDE_DEPTH_MAX = 8, INCLUDES_MAX = 16, OPTIONS_BYTES = 512 };

@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "device/own.h"
+#include "device/cl.h"
+#include "device/device_own.h"
 
 /* ---- fences -------------------------------------------------------------------------------- */
 

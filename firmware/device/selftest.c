@@ -2,7 +2,8 @@
 
 #include "base/log.h"
 #include "base/rng.h"
-#include "device/own.h"
+#include "device/device_own.h"
+#include "device/gemm.h"
 
 /* Products that have gone wrong elsewhere: tails of tiles, transposes, one row, long sums, the
  * direct and the padded path of CLBlast, borders of images. */

@@ -9,7 +9,8 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "device/own.h"
+#include "device/device_own.h"
+#include "device/gemm.h"
 
 /* Products like those of dense layers, attention and convolutions on small images. */
 static const struct {

@@ -3,6 +3,10 @@
 #include <jansson.h>
 #include <string.h>
 
+const char *rp_gemm_choice_name(rp_gemm_choice choice) {
+    return choice == RP_GEMM_PANEL ? "panel" : "clblast";
+}
+
 rp_tuning rp_tuning_default(void) {
     return (rp_tuning){.gemm = RP_GEMM_CLBLAST, .panel = {.rows = 8, .depth = 256, .columns = 128}};
 }

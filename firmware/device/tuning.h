@@ -10,9 +10,12 @@
 #define RP_DEVICE_TUNING_H
 
 #include "base/arena.h"
-#include "device/gemm.h"
 
 enum { RP_TUNING_KERNELS_MAX = 16, RP_TUNING_VALUES_MAX = 24, RP_TUNING_PROGRAMS_MAX = 64 };
+
+/* The two implementations of matrix products, see gemm.h. */
+typedef enum { RP_GEMM_CLBLAST, RP_GEMM_PANEL } rp_gemm_choice;
+const char *rp_gemm_choice_name(rp_gemm_choice choice); /* "clblast", "panel" */
 
 /* Parameters of one CLBlast kernel ("Xgemm", "XgemmDirect", "GemmRoutine", ...), precision 32. */
 typedef struct {

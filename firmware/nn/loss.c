@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "device/program.h"
-#include "nn/loss_common.h"
+#include "nn/loss_own.h"
 
 const rp_loss_kind *rp_loss_find(const char *name) {
     for (const rp_loss_kind *const *kind = rp_loss_kinds; *kind; kind++) {

@@ -1,5 +1,5 @@
 /* Softmax cross-entropy by a shifted log-sum-exp; targets are class numbers. */
-#include "nn/loss_common.h"
+#include "nn/loss_own.h"
 
 static rp_err run(const rp_loss_call *call) {
     return rp_loss_launch(call, "cross_entropy");

@@ -1,5 +1,5 @@
 /* Mean over the outputs of the squared difference; targets are rows of floats. */
-#include "nn/loss_common.h"
+#include "nn/loss_own.h"
 
 static rp_err run(const rp_loss_call *call) {
     return rp_loss_launch(call, "mse");

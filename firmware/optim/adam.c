@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "optim/elements.h"
+#include "optim/optim_own.h"
 
 const char *const rp_adam_state_names[] = {"exp_avg", "exp_avg_sq", NULL};
 

@@ -1,6 +1,6 @@
 #include "optim/average.h"
 
-#include "optim/elements.h"
+#include "optim/optim_own.h"
 
 enum { BUFFERS_MAX = 3, NUMBERS_MAX = 2 };
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "optim/elements.h"
+#include "optim/optim_own.h"
 
 enum { GROUP_ITEMS = 64, ITEM_ELEMENTS = 16 };
 

@@ -5,7 +5,7 @@
  *
  * Without momentum buf is d, the last applied direction, and is kept only by a stage that predicts
  * (or that also has a: states have fixed places). */
-#include "optim/elements.h"
+#include "optim/optim_own.h"
 
 static const char *const state_names[] = {"square_avg", "momentum_buffer", "grad_avg", NULL};
 

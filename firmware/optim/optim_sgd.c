@@ -8,7 +8,7 @@
  * (METHODS 5.1 with u = 0), with nesterov in a second state. PipeOptim's released code goes along
  * mu buf + (1 - dampening) g instead (METHODS 5.3: the last gradient counts twice), which is kept
  * in the same place: the gradients themselves are of the next step by then. */
-#include "optim/elements.h"
+#include "optim/optim_own.h"
 
 static const char *const state_names[] = {"momentum_buffer", "direction", NULL};
 

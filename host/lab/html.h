@@ -2,8 +2,10 @@
 #ifndef RP_LAB_HTML_H
 #define RP_LAB_HTML_H
 
+#include <stdio.h>
+
 #include "lab/figures.h"
-#include "lab/report.h"
+#include "lab/table.h"
 
 rp_err rp_lab_html(const rp_lab_table *table, const rp_lab_report_options *options,
                    const rp_lab_figures *figures, FILE *file) RP_MUST_CHECK;

@@ -2,7 +2,9 @@
 #ifndef RP_LAB_MARKDOWN_H
 #define RP_LAB_MARKDOWN_H
 
-#include "lab/report.h"
+#include <stdio.h>
+
+#include "lab/table.h"
 
 rp_err rp_lab_markdown(const rp_lab_table *table, const rp_lab_report_options *options,
                        FILE *file) RP_MUST_CHECK;

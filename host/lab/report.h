@@ -7,11 +7,6 @@
 
 #include "lab/table.h"
 
-typedef struct {
-    const char *state; /* "finished", "running", "interrupted", "failed", "unfinished" */
-    rp_lab_counts counts;
-} rp_lab_report_options;
-
 rp_err rp_lab_report_write(const rp_lab_table *table,
                            const rp_lab_report_options *options) RP_MUST_CHECK;
 

@@ -73,4 +73,10 @@ const rp_stats_paired *rp_lab_row_over(const rp_lab_table *table, const rp_lab_r
 /* 1 better than the baseline, -1 worse, 0 no difference that the seeds show. */
 int rp_lab_row_verdict(const rp_lab_table *table, const rp_lab_row *row);
 
+/* What the files of a comparison say besides the table. */
+typedef struct {
+    const char *state; /* "finished", "running", "interrupted", "failed", "unfinished" */
+    rp_lab_counts counts;
+} rp_lab_report_options;
+
 #endif

@@ -2,7 +2,9 @@
 #ifndef RP_LAB_TABLEJSON_H
 #define RP_LAB_TABLEJSON_H
 
-#include "lab/report.h"
+#include <stdio.h>
+
+#include "lab/table.h"
 
 /* `flags` are jansson's. */
 rp_err rp_lab_json(const rp_lab_table *table, const rp_lab_report_options *options, FILE *file,

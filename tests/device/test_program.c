@@ -5,7 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "device/own.h"
+#include "device/device_own.h"
+#include "device/program.h"
 
 static char cache[] = "/tmp/rp-test-cache-XXXXXX";
 

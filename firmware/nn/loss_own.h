@@ -1,6 +1,6 @@
 /* The launch that all losses share; private to the room. */
-#ifndef RP_NN_LOSS_COMMON_H
-#define RP_NN_LOSS_COMMON_H
+#ifndef RP_NN_LOSS_OWN_H
+#define RP_NN_LOSS_OWN_H
 
 #include "nn/loss.h"
 

@@ -1,6 +1,6 @@
 /* Launching a kernel of kernels/optim.cl over the flat block; private to the room. */
-#ifndef RP_OPTIM_ELEMENTS_H
-#define RP_OPTIM_ELEMENTS_H
+#ifndef RP_OPTIM_OPTIM_OWN_H
+#define RP_OPTIM_OPTIM_OWN_H
 
 #include "device/program.h"
 #include "optim/optim.h"

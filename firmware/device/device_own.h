@@ -1,13 +1,11 @@
-/* What the files of this room share. Included only here. */
-#ifndef RP_DEVICE_OWN_H
-#define RP_DEVICE_OWN_H
+/* What a device is; only for the files of this room, which add their parts to it. */
+#ifndef RP_DEVICE_DEVICE_OWN_H
+#define RP_DEVICE_DEVICE_OWN_H
 
 #include <CL/cl.h>
 #include <stdatomic.h>
 
 #include "device/device.h"
-#include "device/gemm.h"
-#include "device/program.h"
 #include "device/tuning.h"
 
 enum {
@@ -65,18 +63,12 @@ struct rp_device {
     uint32_t cache_misses; /* programs that were compiled */
     uint32_t program_count;
     rp_program programs[RP_PROGRAMS_MAX];
-    rp_kernel kernels[RP_KERNELS_MAX];
+    struct rp_kernel kernels[RP_KERNELS_MAX];
     rp_fence_state fences[RP_FENCES_MAX];
 };
 
-/* RP_OK for CL_SUCCESS; otherwise logs `what` with the name and number of the OpenCL code. */
-#define rp_cl(code, ...) rp_cl_at((code), __FILE__, __LINE__, __VA_ARGS__)
-rp_err rp_cl_at(cl_int code, const char *file, int line, const char *format, ...) RP_MUST_CHECK
-    RP_PRINTF(4, 5);
-const char *rp_cl_text(cl_int code);
-
 void rp_device_count_bytes(rp_device *device, size_t add, size_t remove);
-/* Releases programs and kernels. */
+/* What rp_device_close() lets go of. Programs and kernels: */
 void rp_programs_release(rp_device *device);
 /* Waits (bounded) until no callback is on its way, then releases the events. */
 void rp_fences_release(rp_device *device);
