@@ -76,14 +76,20 @@ rp_err rp_agent_open(rp_arena *arena, rp_device *device, const rp_clock *clock,
     agent->clock = clock;
     agent->born_ns = rp_clock_now_ns(clock);
     agent->wire = RP_WIRE_MAX;
+    agent->gemm = rp_device_gemm(device);
+    agent->run = &agent->runs[0];
     RP_TRY(split_endpoint(options->listen, agent->host, sizeof agent->host, &agent->port));
     RP_TRY(rp_links_open(arena, &options->keys, clock, (uint64_t)agent->born_ns, &agent->links));
+    agent->alarm = -1;
     err = open_control(agent);
+    if (err == RP_OK) {
+        err = rp_device_builder_open(arena, device, &agent->builder);
+    }
     if (err == RP_OK) {
         err = open_alarm(&agent->alarm);
     }
     if (err != RP_OK) {
-        rp_links_close(&agent->links);
+        rp_agent_close(&agent);
         return err;
     }
     *out = agent;
@@ -96,13 +102,19 @@ const char *rp_agent_endpoint(const rp_agent *agent) {
 }
 
 void rp_agent_end_run(rp_agent *agent) {
-    agent_run *run = &agent->run;
     const rp_link_profile none = {0};
-    rp_runner_close(&run->runner);
-    rp_stage_destroy(&run->stage);
-    rp_links_close(&run->links);
-    rp_arena_finish(&run->arena);
-    *run = (agent_run){0};
+    if (agent->state == RP_AGENT_HELLO) {
+        return;
+    }
+    agent->ended = agent->run->identity;
+    if (agent->builder && rp_device_builder_is_started(agent->builder)) {
+        rp_device_builder_cancel(agent->builder);
+        agent->abandoned = agent->run;
+        agent->run = &agent->runs[agent->run == &agent->runs[0]];
+    } else {
+        rp_agent_free_run(agent->run);
+    }
+    agent->state = RP_AGENT_HELLO;
     rp_link_set_run(agent->control, (rp_run_identity){0});
     rp_err err = rp_link_emulate(agent->control, &none);
     RP_ASSERT(err == RP_OK); /* only a line needs memory */
@@ -112,9 +124,18 @@ void rp_agent_close(rp_agent **agent_pointer) {
     rp_agent *agent = *agent_pointer;
     if (agent) {
         rp_agent_end_run(agent);
+        rp_device_builder_close(&agent->builder);
+        if (agent->abandoned) {
+            rp_agent_free_run(agent->abandoned);
+        }
+        if (agent->held) {
+            rp_link_release(agent->control, &agent->held);
+        }
         rp_link_close(&agent->control);
         rp_links_close(&agent->links);
-        (void)close(agent->alarm);
+        if (agent->alarm >= 0) {
+            (void)close(agent->alarm);
+        }
         *agent_pointer = NULL;
     }
 }
@@ -122,8 +143,8 @@ void rp_agent_close(rp_agent **agent_pointer) {
 /* ---- answers --------------------------------------------------------------------------------- */
 
 rp_err rp_agent_answer(rp_agent *agent, rp_Frame *frame, const rp_part *parts, uint32_t count) {
-    frame->run_id = agent->run.identity.id;
-    frame->term = agent->run.identity.term;
+    frame->run_id = agent->run->identity.id;
+    frame->term = agent->run->identity.term;
     return rp_link_send(agent->control, frame, parts, count, true, NULL, NULL);
 }
 
@@ -186,7 +207,7 @@ static rp_err on_hello(rp_agent *agent, const rp_message *message) {
     rp_Frame frame = {.which_body = RP_KIND_HELLO,
                       .body.hello = {.memory_bytes = facts->memory_bytes,
                                      .clock_ns = rp_clock_now_ns(agent->clock),
-                                     .gemm = (uint32_t)rp_device_gemm(agent->device),
+                                     .gemm = (uint32_t)agent->gemm,
                                      .wire_min = RP_WIRE_MIN,
                                      .wire_max = RP_WIRE_MAX,
                                      .features = RP_WIRE_FEATURES}};
@@ -197,68 +218,81 @@ static rp_err on_hello(rp_agent *agent, const rp_message *message) {
     return rp_agent_answer(agent, &frame, NULL, 0);
 }
 
-/* ---- segments -------------------------------------------------------------------------------- */
-
-static void add_link_use(rp_Finished *report, const rp_link *link, uint32_t peer) {
-    rp_link_stats stats;
-    if (!link) {
-        return;
-    }
-    rp_link_stats_of(link, &stats);
-    report->link[report->link_count++] = (rp_LinkUse){.peer = peer,
-                                                      .bytes = stats.bytes_sent,
-                                                      .busy_s = stats.busy_s,
-                                                      .duplicates = stats.duplicates};
+static rp_err on_end(rp_agent *agent, const rp_message *message) {
+    (void)message;
+    rp_agent_end_run(agent);
+    agent->over = agent->options.once;
+    return RP_OK;
 }
 
-static rp_err finish_segment(rp_agent *agent) {
-    agent_run *run = &agent->run;
-    rp_runner_facts facts = rp_runner_facts_of(run->runner);
-    rp_Frame frame = {.which_body = RP_KIND_FINISHED,
-                      .body.finished = {.busy_ns = facts.busy_ns,
-                                        .microbatches = facts.microbatches,
-                                        .in_flight_max = facts.in_flight_max,
-                                        .staleness_max = rp_stage_gap_max(run->stage),
-                                        .device_bytes_max = rp_device_used_bytes_max(agent->device),
-                                        .in_flight_bytes = rp_runner_flight_bytes(run->runner)}};
-    add_link_use(&frame.body.finished, run->out, run->job.stage + 1);
-    add_link_use(&frame.body.finished, run->in, run->job.stage - 1);
-    uint64_t applied[RP_REPLICAS_MAX];
-    const uint32_t replicas = rp_stage_replicas(run->stage);
-    for (uint32_t r = 0; r < replicas; r++) {
-        applied[r] = rp_stage_applied(run->stage, r);
-    }
-    const rp_part part = rp_part_of_array(RP_DTYPE_U64, applied, replicas);
-    run->active = false;
-    return rp_agent_answer(agent, &frame, &part, 1);
+/* ---- states ---------------------------------------------------------------------------------- */
+
+const char *rp_agent_state_name(rp_agent_state state) {
+    static const char *const names[RP_AGENT_STATES] = {"hello",   "building", "assigned", "ready",
+                                                       "running", "paused",   "saving"};
+    RP_ASSERT((unsigned)state < RP_AGENT_STATES);
+    return names[state];
 }
 
-static rp_err on_run_message(rp_agent *agent, const rp_message *message) {
-    agent_run *run = &agent->run;
-    const rp_Frame *frame = &message->frame;
-    const rp_Start *start = &frame->body.start;
-    const rp_Evaluate *evaluate = &frame->body.evaluate;
-    const rp_StepDecision *decision = &frame->body.step_decision;
-    if (!run->runner) {
-        return rp_fail(RP_ERR_PEER, "%s came before the run was complete",
-                       rp_kind_name(rp_frame_kind(frame)));
+rp_agent_state rp_agent_state_of(const rp_agent *agent) {
+    return agent->state;
+}
+
+/* Which message is taken in which states, and by whom. A message that stands in no row, or comes in
+ * another state, is the host's fault and ends the run. */
+typedef struct {
+    rp_kind kind;
+    uint32_t states; /* bits by rp_agent_state */
+    rp_err (*handle)(rp_agent *agent, const rp_message *message);
+} message_rule;
+
+enum {
+    HELLO = 1 << RP_AGENT_HELLO,
+    BUILDING = 1 << RP_AGENT_BUILDING,
+    ASSIGNED = 1 << RP_AGENT_ASSIGNED,
+    READY = 1 << RP_AGENT_READY,
+    RUNNING = 1 << RP_AGENT_RUNNING,
+    PAUSED = 1 << RP_AGENT_PAUSED,
+    SAVING = 1 << RP_AGENT_SAVING,
+    ANY = HELLO | BUILDING | ASSIGNED | READY | RUNNING | PAUSED | SAVING,
+    BETWEEN = READY | PAUSED /* two segments */
+};
+
+static const message_rule rules[] = {
+    {RP_KIND_HELLO, ANY, on_hello},
+    {RP_KIND_ASSIGN, ANY, rp_agent_on_assign},
+    {RP_KIND_PROFILE, ANY, rp_agent_on_profile},
+    {RP_KIND_CONNECT, ASSIGNED, rp_agent_on_connect},
+    {RP_KIND_TENSOR, BETWEEN, rp_agent_on_tensor},
+    {RP_KIND_TENSORS_END, BETWEEN, rp_agent_on_tensors_end},
+    {RP_KIND_IN_FLIGHT, BETWEEN, rp_agent_on_in_flight},
+    {RP_KIND_PREDICTION_GAIN, BETWEEN | RUNNING | SAVING, rp_agent_on_prediction_gain},
+    {RP_KIND_START, BETWEEN, rp_agent_on_start},
+    {RP_KIND_EVALUATE, BETWEEN, rp_agent_on_evaluate},
+    {RP_KIND_STOP, BETWEEN | RUNNING | SAVING, rp_agent_on_stop},
+    {RP_KIND_STEP_DECISION, RUNNING, rp_agent_on_step_decision},
+    {RP_KIND_SAVE, BETWEEN, rp_agent_on_save},
+    {RP_KIND_BYE, ANY, on_end},
+    {RP_KIND_FAULT, ANY, on_end},
+};
+enum { RULES = sizeof rules / sizeof *rules };
+
+static const message_rule *rule_of(rp_agent_state state, rp_kind kind) {
+    for (uint32_t i = 0; i < RULES; i++) {
+        if (rules[i].kind == kind && rules[i].states & 1u << state) {
+            return &rules[i];
+        }
     }
-    switch (rp_frame_kind(frame)) {
-    case RP_KIND_START:
-        run->active = true;
-        return rp_runner_train(run->runner, start->step_first, start->pause, start->drain);
-    case RP_KIND_EVALUATE:
-        run->active = true;
-        return rp_runner_evaluate(run->runner, evaluate->samples, evaluate->renew_statistics);
-    case RP_KIND_STOP:
-        return rp_runner_stop(run->runner, frame->body.stop.step);
-    case RP_KIND_STEP_DECISION:
-        return rp_runner_verdict(run->runner, decision->step, (float)decision->scale,
-                                 decision->skip);
-    default: /* RP_KIND_SAVE */
-        rp_agent_start_save(agent);
-        return RP_OK;
-    }
+    return NULL;
+}
+
+bool rp_agent_takes(rp_agent_state state, rp_kind kind) {
+    return rule_of(state, kind) != NULL;
+}
+
+static bool is_of_ended_run(const rp_agent *agent, const rp_Frame *frame) {
+    return agent->state == RP_AGENT_HELLO && agent->ended.id != 0 &&
+           frame->run_id == agent->ended.id && frame->term == agent->ended.term;
 }
 
 /* A controller that another one has replaced: it is told, and what runs here goes on. */
@@ -277,53 +311,38 @@ static rp_err refuse_older_term(rp_agent *agent, rp_run_identity run) {
 
 static rp_err on_message(rp_agent *agent, const rp_message *message) {
     const rp_kind kind = rp_frame_kind(&message->frame);
-    const rp_run_identity run = {message->frame.run_id, message->frame.term};
-    if (!rp_terms_admit(&agent->terms, run)) {
-        return refuse_older_term(agent, run);
+    const message_rule *rule = rule_of(agent->state, kind);
+    if (rule) {
+        return rule->handle(agent, message);
     }
-    switch (kind) {
-    case RP_KIND_HELLO:
-        return on_hello(agent, message);
-    case RP_KIND_ASSIGN:
-        return rp_agent_on_assign(agent, message);
-    case RP_KIND_CONNECT:
-        return rp_agent_on_connect(agent, message);
-    case RP_KIND_PROFILE:
-        return rp_agent_on_profile(agent, message);
-    case RP_KIND_TENSOR:
-        return rp_agent_on_tensor(agent, message);
-    case RP_KIND_TENSORS_END:
-        return rp_agent_on_tensors_end(agent, message);
-    case RP_KIND_IN_FLIGHT:
-        return rp_agent_on_in_flight(agent, message);
-    case RP_KIND_PREDICTION_GAIN:
-        return rp_agent_on_prediction_gain(agent, message);
-    case RP_KIND_START:
-    case RP_KIND_EVALUATE:
-    case RP_KIND_STOP:
-    case RP_KIND_STEP_DECISION:
-    case RP_KIND_SAVE:
-        return on_run_message(agent, message);
-    case RP_KIND_BYE:
-    case RP_KIND_FAULT:
-        rp_agent_end_run(agent);
-        agent->over = agent->options.once;
-        return RP_OK;
-    default:
-        return rp_fail(RP_ERR_PEER, "the host sent %s, which is not for a board",
-                       rp_kind_name(kind));
-    }
+    return is_of_ended_run(agent, &message->frame)
+               ? RP_OK /* the host has not heard yet that it is over */
+               : rp_fail(RP_ERR_PEER, "the host sent %s, which a board in state %s does not take",
+                         rp_kind_name(kind), rp_agent_state_name(agent->state));
+}
+
+/* The builder has one job at a time. */
+static bool waits_for_builder(const rp_agent *agent, const rp_message *message) {
+    const rp_kind kind = rp_frame_kind(&message->frame);
+    return (kind == RP_KIND_ASSIGN || kind == RP_KIND_PROFILE) &&
+           rp_device_builder_is_started(agent->builder);
 }
 
 static rp_err drain_control(rp_agent *agent) {
     for (;;) {
-        rp_message *message;
-        rp_err err = rp_link_recv(agent->control, &message);
+        rp_err err = agent->held ? RP_OK : rp_link_recv(agent->control, &agent->held);
         if (err != RP_OK) {
             return err == RP_ERR_AGAIN ? RP_OK : err;
         }
-        err = on_message(agent, message);
-        rp_link_release(agent->control, &message);
+        const rp_Frame *frame = &agent->held->frame;
+        const rp_run_identity run = {frame->run_id, frame->term};
+        const bool is_older = !rp_terms_admit(&agent->terms, run);
+        if (!is_older && waits_for_builder(agent, agent->held)) {
+            rp_agent_end_run(agent); /* that is built for nobody */
+            return RP_OK;
+        }
+        err = is_older ? refuse_older_term(agent, run) : on_message(agent, agent->held);
+        rp_link_release(agent->control, &agent->held);
         if (err != RP_OK) {
             report_fault(agent, err);
         }
@@ -342,7 +361,7 @@ static void watch_host(rp_agent *agent) {
     if (rp_clock_now_ns(agent->clock) - heard_ns < HOST_SILENT_NS) {
         return;
     }
-    if (agent->run.assigned) {
+    if (agent->state != RP_AGENT_HELLO) {
         rp_log_warn("the host is silent for %" PRId64 " s: its run is over here",
                     HOST_SILENT_NS / RP_NS_PER_S);
         rp_agent_end_run(agent);
@@ -350,53 +369,15 @@ static void watch_host(rp_agent *agent) {
     agent->over = agent->options.once;
 }
 
-/* A neighbour that the host reaches and this board does not: said here, or nobody knows. */
-static rp_err watch_neighbour(const rp_agent *agent) {
-    const agent_run *run = &agent->run;
-    if (!run->out || !run->active) {
-        return RP_OK;
-    }
-    rp_link_stats stats;
-    rp_link_stats_of(run->out, &stats);
-    if (stats.auth_failed) {
-        return rp_fail(RP_ERR_REFUSED, "the next stage refused the handshake");
-    }
-    int64_t waited_ns = rp_clock_now_ns(agent->clock) - run->connected_ns;
-    if (stats.last_heard_ns == 0 && stats.unacked > 0 && waited_ns > HOST_SILENT_NS) {
-        return rp_fail(RP_ERR_FAULT, "the next stage can not be reached from this board");
-    }
-    return RP_OK;
-}
-
-static rp_err run_round(rp_agent *agent) {
-    agent_run *run = &agent->run;
-    rp_link *const data[] = {run->in, run->out, run->feed};
-    rp_err err = RP_OK;
-    for (uint32_t i = 0; i < 3; i++) {
-        if (data[i]) {
-            RP_TRY(rp_link_step(data[i]));
-        }
-    }
-    RP_TRY(watch_neighbour(agent));
-    if (run->active) {
-        bool active;
-        RP_TRY(rp_runner_step(run->runner, &active));
-        if (!active) {
-            RP_TRY(finish_segment(agent));
-        }
-    }
-    if (run->saving && !run->active) {
-        RP_TRY(rp_agent_continue_save(agent));
-    }
-fail:
-    return err;
-}
-
 rp_err rp_agent_step(rp_agent *agent, bool *over) {
     rp_err err;
     RP_TRY(rp_link_step(agent->control));
+    err = rp_agent_finish_build(agent);
+    if (err != RP_OK) {
+        report_fault(agent, err);
+    }
     RP_TRY(drain_control(agent));
-    err = run_round(agent);
+    err = rp_agent_run_round(agent);
     if (err != RP_OK) {
         report_fault(agent, err);
     }
@@ -408,7 +389,7 @@ fail:
 }
 
 rp_err rp_agent_wait(rp_agent *agent, int64_t timeout_ns) {
-    const agent_run *run = &agent->run;
+    const agent_run *run = agent->run;
     rp_link *link[4] = {agent->control};
     uint32_t count = 1;
     rp_link *const data[] = {run->in, run->out, run->feed};
@@ -417,7 +398,10 @@ rp_err rp_agent_wait(rp_agent *agent, int64_t timeout_ns) {
             link[count++] = data[i];
         }
     }
-    const int fds[] = {rp_device_eventfd(agent->device), agent->alarm};
+    const bool builds = rp_device_builder_is_started(agent->builder); /* the device is its own */
+    const int fds[] = {builds ? rp_device_builder_eventfd(agent->builder)
+                              : rp_device_eventfd(agent->device),
+                       agent->alarm};
     const int64_t left_ns = run->runner ? rp_runner_sleep_ns(run->runner, timeout_ns) : timeout_ns;
     const uint32_t fd_count = left_ns < timeout_ns ? 2 : 1; /* the alarm where a pace ends first */
     const struct itimerspec at = {.it_value = {left_ns / RP_NS_PER_S, left_ns % RP_NS_PER_S}};
@@ -426,7 +410,7 @@ rp_err rp_agent_wait(rp_agent *agent, int64_t timeout_ns) {
         return rp_fail(RP_ERR_IO, "timerfd_settime: %s", strerror(errno));
     }
     RP_TRY(rp_link_wait(link, count, fds, fd_count, left_ns));
-    for (uint32_t i = 0; i < fd_count; i++) {
+    for (uint32_t i = builds; i < fd_count; i++) {
         uint64_t drained;
         if (read(fds[i], &drained, sizeof drained) < 0) {
             drained = 0; /* nothing to drain: the descriptors do not block */

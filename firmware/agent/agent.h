@@ -1,10 +1,15 @@
 /* The agent: one board's state machine.
  *
- *   hello -> (ASSIGN) -> ready -> (START, EVALUATE) -> running -> ready ... -> (BYE) -> hello
+ *   hello --ASSIGN--> building --READY--> assigned --CONNECT--> ready --START, EVALUATE--> running
+ *     |                  |                                                                  |  ^
+ *     `---PROFILE------->'                                                         FINISHED |  |
+ *                                                                                           v  |
+ *                                        saving <--SAVE, TENSORS_END--> paused <------------'--'
  *
- * The host speaks first, with HELLO; whatever goes wrong in a run ends it with a FAULT to the host
- * and the agent is back at hello. rp_agent_step() never waits for the device or the network; only
- * ASSIGN and PROFILE take seconds (kernels are built then), and the host allows for that. */
+ * BYE, FAULT, a HELLO, and whatever goes wrong lead from any state back to hello; what goes wrong
+ * is told to the host with a FAULT. ASSIGN and PROFILE begin a new run from any state.
+ * rp_agent_step() never waits for the device or the network: building runs on a thread of its own,
+ * and the agent answers meanwhile. No state is process-wide. */
 #ifndef RP_AGENT_AGENT_H
 #define RP_AGENT_AGENT_H
 
@@ -22,6 +27,22 @@ typedef struct {
 } rp_agent_options;
 
 typedef struct rp_agent rp_agent;
+
+typedef enum {
+    RP_AGENT_HELLO,    /* no run; waits for a host */
+    RP_AGENT_BUILDING, /* kernels are built, or layers are timed */
+    RP_AGENT_ASSIGNED, /* the stage is there; waits for CONNECT */
+    RP_AGENT_READY,    /* complete; no segment has begun */
+    RP_AGENT_RUNNING,  /* trains or evaluates */
+    RP_AGENT_PAUSED,   /* between two segments */
+    RP_AGENT_SAVING,   /* sends what the stage holds */
+    RP_AGENT_STATES
+} rp_agent_state;
+const char *rp_agent_state_name(rp_agent_state state);
+rp_agent_state rp_agent_state_of(const rp_agent *agent);
+/* Whether an agent in this state takes a message of this kind; what it does not take ends its run
+ * with a FAULT. */
+bool rp_agent_takes(rp_agent_state state, rp_kind kind);
 
 rp_err rp_agent_open(rp_arena *arena, rp_device *device, const rp_clock *clock,
                      const rp_agent_options *options, rp_agent **out) RP_MUST_CHECK;

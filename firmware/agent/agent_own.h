@@ -1,32 +1,51 @@
-/* Inside of an agent; only for agent.c, assign.c and tensors.c. */
+/* Inside of an agent; only for agent.c, build.c, assign.c, wiring.c, segment.c
+ * and tensors.c. */
 #ifndef RP_AGENT_AGENT_OWN_H
 #define RP_AGENT_AGENT_OWN_H
 
 #include "agent/agent.h"
 #include "agent/runner.h"
+#include "device/builder.h"
 
-/* One run, from ASSIGN to BYE; everything lies in its own arena. */
+enum { RP_AGENT_PIECE_FLOATS = 65536 }; /* of a tensor that is saved */
+
+/* A stage that this node holds. */
 typedef struct {
-    bool assigned;
-    rp_run_identity identity;
-    uint32_t wire; /* version of the wire that its ring speaks */
-    rp_arena arena;
-    rp_links *links;
-    rp_link *in, *out, *feed;
     rp_job job;
     rp_stage *stage;
+} agent_held;
+
+/* One run, from ASSIGN to BYE; everything lies in its own arena. While it is being built, all of it
+ * belongs to the builder's job. */
+typedef struct {
+    rp_run_identity identity;
+    uint32_t wire; /* version of the wire that its ring speaks */
+    const rp_executor_kind *executor;
+    rp_site site; /* what the executor runs on */
+    rp_arena arena;
+    rp_node *assignment;
+    uint32_t held_count;
+    agent_held held[RP_RUNNER_STAGES_MAX]; /* in the order of their stages */
+    double *layer_seconds;                 /* of a profile; NULL: an assignment is built */
+    int64_t build_start_ns;
+
+    rp_links *links;
+    rp_link *in, *out, *feed;
     rp_runner *runner;
     rp_link_profile emulate;
-    bool active;
     int64_t connected_ns;
-    bool saving;
-    uint32_t save_index;
-    size_t save_first, save_flight; /* next element of the tensor, next byte of what is in flight */
+
+    float *piece;                   /* [RP_AGENT_PIECE_FLOATS] */
+    uint32_t save_held, save_index; /* next tensor */
+    size_t save_first, save_flight; /* its next element, next byte of what is in flight */
 } agent_run;
 
 struct rp_agent {
     rp_agent_options options;
+    rp_agent_state state;
     rp_device *device;
+    rp_gemm_choice gemm; /* kept here: the device is the builder's while it builds */
+    rp_device_builder *builder;
     const rp_clock *clock;
     rp_links *links;
     rp_link *control;
@@ -37,27 +56,57 @@ struct rp_agent {
     rp_terms terms;
     int64_t born_ns;
     int alarm; /* timerfd: an emulated pace ends between two milliseconds, which a poll can not */
-    agent_run run;
+    agent_run *run;       /* one of `runs`; zeros when the state is hello */
+    agent_run *abandoned; /* the other one while the builder still works on it, or NULL */
+    agent_run runs[2];
+    rp_run_identity ended; /* the run before: its last messages may still come */
+    rp_message *held;      /* an assignment that waits for the builder */
 };
 
 /* agent.c: where a socket binds, `plus` ports behind the control link's. */
 void rp_agent_bind_text(const rp_agent *agent, uint32_t plus, char *out, size_t bytes);
 rp_err rp_agent_answer(rp_agent *agent, rp_Frame *frame, const rp_part *parts,
                        uint32_t count) RP_MUST_CHECK;
+/* Back to hello. A build under way is abandoned: the builder ends it and it is dropped. */
 void rp_agent_end_run(rp_agent *agent);
+
+/* build.c: gives the run to the builder, and takes it back when it is done.
+ * errors of _finish_build: those of what was built; the run has to end then */
+rp_err rp_agent_start_build(rp_agent *agent) RP_MUST_CHECK;
+rp_err rp_agent_finish_build(rp_agent *agent) RP_MUST_CHECK;
+void rp_agent_free_run(agent_run *run);
 
 /* assign.c: messages that make a run. */
 rp_err rp_agent_on_assign(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
-rp_err rp_agent_on_connect(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
 rp_err rp_agent_on_profile(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
+rp_err rp_agent_on_connect(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
+/* What was built is there: the host hears of it. */
+rp_err rp_agent_report_ready(rp_agent *agent) RP_MUST_CHECK;
+rp_err rp_agent_report_profile(rp_agent *agent) RP_MUST_CHECK;
 
-/* tensors.c: messages that bring what the stage holds. */
+/* wiring.c: links of the stages here, and their edges. */
+rp_err rp_agent_open_links(rp_agent *agent) RP_MUST_CHECK;
+uint32_t rp_agent_hop_port(const agent_run *run); /* where the node before connects; 0 = nowhere */
+uint32_t rp_agent_feed_port(const agent_run *run);
+bool rp_agent_has_next(const agent_run *run); /* CONNECT names a node behind */
+rp_err rp_agent_connect_next(rp_agent *agent, const char *endpoint, const char *key) RP_MUST_CHECK;
+rp_err rp_agent_open_runner(rp_agent *agent) RP_MUST_CHECK;
+
+/* segment.c: messages between START and FINISHED. */
+rp_err rp_agent_on_start(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
+rp_err rp_agent_on_evaluate(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
+rp_err rp_agent_on_stop(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
+rp_err rp_agent_on_step_decision(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
+/* One round of what runs: the data links, the runner, the end of a segment. */
+rp_err rp_agent_run_round(rp_agent *agent) RP_MUST_CHECK;
+
+/* tensors.c: messages that bring what the stage holds, or ask for it. */
 rp_err rp_agent_on_tensor(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
 rp_err rp_agent_on_tensors_end(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
 rp_err rp_agent_on_in_flight(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
 rp_err rp_agent_on_prediction_gain(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
-/* Sends it to the host: a few pieces a round, so that heartbeats pass between them. */
-void rp_agent_start_save(rp_agent *agent);
+rp_err rp_agent_on_save(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
+/* A few pieces a round, so that heartbeats pass between them. */
 rp_err rp_agent_continue_save(rp_agent *agent) RP_MUST_CHECK;
 
 #endif

@@ -6,10 +6,11 @@
 
 /* ---- what one sample has --------------------------------------------------------------------- */
 
-static rp_port_form form_of(const rp_crossing *crossing) {
+static rp_port_form form_of(const rp_crossing *crossing, rp_Dtype dtype) {
     rp_port_form form = {.tensor_count = crossing->count};
     for (uint32_t i = 0; i < crossing->count; i++) {
         form.sample_bytes[i] = crossing->bytes[i];
+        form.dtype[i] = dtype;
     }
     return form;
 }
@@ -59,7 +60,8 @@ static rp_err open_port_in(rp_runner *r, uint32_t held, rp_kind carries, const c
     rp_port_in_options options = {.name = name};
     const rp_crossing crossing = crossing_of(stage, carries, false);
     (void)snprintf(name, name_bytes, "%s of stage %u", what, stage->job->stage);
-    options.form = form_of(&crossing);
+    const bool classes = carries == RP_KIND_LABEL && stage->job->loss->class_target;
+    options.form = form_of(&crossing, classes ? RP_DTYPE_I32 : RP_DTYPE_F32);
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         if (ends_in(&r->at.edge[e], held, port, stage)) {
             r->edge[e].source = options.source_count++;
@@ -77,20 +79,20 @@ static void free_part(void *owner, void *memory) {
     rp_link_release(owner, &message);
 }
 
-/* One parcel; its tensors get their shapes. */
+/* One parcel with its shapes. */
 static rp_err send_over_link(void *context, const rp_parcel *parcel, void (*done)(void *slot),
                              void *slot) {
     const runner_edge *edge = context;
+    const rp_Parcel body = {.step = parcel->step,
+                            .first = parcel->samples.first,
+                            .count = parcel->samples.count,
+                            .stage = edge->stage,
+                            .evaluation = parcel->evaluating};
+    rp_Frame frame = rp_frame_of_parcel(edge->carries, &body);
     rp_part part[RP_PARTS_MAX];
-    const rp_Parcel message = {.step = parcel->step,
-                               .first = parcel->samples.first,
-                               .count = parcel->samples.count,
-                               .stage = edge->stage,
-                               .evaluation = parcel->evaluating};
-    rp_Frame frame = rp_frame_of_parcel(edge->carries, &message);
-    for (uint32_t i = 0; i < parcel->part_count; i++) {
-        const rp_shape shape = rp_shape_batch(message.count, &edge->crossing.sample[i]);
-        part[i] = rp_part_of_tensor(RP_DTYPE_F32, parcel->part[i].data, &shape);
+    for (uint32_t i = 0; i < edge->crossing.count; i++) {
+        const rp_shape shape = rp_shape_batch(body.count, &edge->crossing.sample[i]);
+        part[i] = rp_part_of_tensor(parcel->part[i].dtype, parcel->part[i].data, &shape);
     }
     return rp_link_send(edge->link, &frame, part, parcel->part_count, false, done, slot);
 }
@@ -99,7 +101,7 @@ static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_por
     runner_stage *stage = &r->held[held];
     const rp_crossing crossing = crossing_of(stage, carries, true);
     rp_port_out_options options = {
-        .form = form_of(&crossing), .micro = stage->job->micro, .slot_count = 1};
+        .form = form_of(&crossing, RP_DTYPE_F32), .micro = stage->job->micro, .slot_count = 1};
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         const rp_runner_edge *at = &r->at.edge[e];
         runner_edge *edge = &r->edge[e];
@@ -114,7 +116,8 @@ static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_por
             edge->local = (rp_port_local){.port = *port_of(far, carries), .source = edge->source};
         }
         options.edge[options.edge_count++] =
-            (rp_port_edge){at->share, at->link ? send_over_link : rp_port_local_send,
+            (rp_port_edge){{at->share[0], at->share[1]},
+                           at->link ? send_over_link : rp_port_local_send,
                            at->link ? (void *)edge : (void *)&edge->local};
         options.slot_count = at->window > options.slot_count ? at->window : options.slot_count;
     }
@@ -156,9 +159,10 @@ rp_err rp_runner_open_edges(rp_runner *r) {
     }
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         const rp_runner_edge *at = &r->at.edge[e];
-        const bool classes = r->held[at->held].job->loss->class_target;
-        r->edge[e].port = at->outgoing ? NULL : *port_of(&r->held[at->held], at->carries);
-        r->edge[e].dtype = at->carries == RP_KIND_LABEL && classes ? RP_DTYPE_I32 : RP_DTYPE_F32;
+        if (!at->outgoing) {
+            r->edge[e].port = *port_of(&r->held[at->held], at->carries);
+            r->edge[e].stage = at->far_stage;
+        }
     }
 fail:
     return err;
@@ -190,10 +194,10 @@ void rp_runner_begin_edges(rp_runner *r) {
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static runner_edge *edge_of(rp_runner *r, const rp_link *link, rp_kind carries) {
+static runner_edge *edge_of(rp_runner *r, const rp_link *link, rp_kind carries, uint32_t stage) {
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         runner_edge *edge = &r->edge[e];
-        if (edge->port && edge->link == link && edge->carries == carries) {
+        if (edge->port && edge->link == link && edge->carries == carries && edge->stage == stage) {
             return edge;
         }
     }
@@ -203,14 +207,18 @@ static runner_edge *edge_of(rp_runner *r, const rp_link *link, rp_kind carries) 
 /* AGAIN: the port has no room. */
 static rp_err deliver(rp_runner *r, const runner_source *source) {
     const rp_kind kind = rp_frame_kind(&source->head->frame);
-    runner_edge *edge = edge_of(r, source->link, kind);
-    if (!edge) {
-        return rp_fail(RP_ERR_PEER, "%s came over an edge that carries none", rp_kind_name(kind));
+    if (!rp_frame_is_data(&source->head->frame)) {
+        return rp_fail(RP_ERR_PEER, "%s came over a data link", rp_kind_name(kind));
     }
-    const rp_Parcel *message = rp_frame_parcel(&source->head->frame);
-    rp_parcel parcel = {.step = message->step,
-                        .samples = {message->first, message->count},
-                        .evaluating = message->evaluation,
+    const rp_Parcel *body = rp_frame_parcel(&source->head->frame);
+    const runner_edge *edge = edge_of(r, source->link, kind, body->stage);
+    if (!edge) {
+        return rp_fail(RP_ERR_PEER, "%s of stage %u came to a board that does not take it",
+                       rp_kind_name(kind), body->stage);
+    }
+    rp_parcel parcel = {.step = body->step,
+                        .samples = {body->first, body->count},
+                        .evaluating = body->evaluation,
                         .source = edge->source,
                         .part_count = source->head->part_count,
                         .release = free_part,
@@ -218,10 +226,6 @@ static rp_err deliver(rp_runner *r, const runner_source *source) {
                         .memory = source->head};
     for (uint32_t i = 0; i < parcel.part_count; i++) {
         parcel.part[i] = source->head->part[i];
-        if (parcel.part[i].dtype != edge->dtype) {
-            return rp_fail(RP_ERR_PEER, "tensor %u of a %s has dtype %d, the plan says %d", i,
-                           rp_kind_name(kind), (int)parcel.part[i].dtype, (int)edge->dtype);
-        }
     }
     return rp_port_in_push(edge->port, &parcel);
 }

@@ -153,7 +153,7 @@ int64_t rp_runner_sleep_ns(const rp_runner *r, int64_t most_ns) {
     return end_ns == 0 || left_ns > most_ns ? most_ns : left_ns > 0 ? left_ns : 0;
 }
 
-static void return_pieces(rp_port_in *port, rp_pieces *pieces) {
+static void return_pieces(rp_port_in *port, rp_port_pieces *pieces) {
     if (port) {
         rp_port_in_return(port, pieces);
     }

@@ -74,7 +74,7 @@ static rp_err read_waiting(rp_runner *r, size_t first, size_t count, char *out) 
     size_t begin = 0;
     for (uint64_t m = 0; m < waiting(r) && next_forward(r, &list, &op); m++) {
         const rp_port_want want = {.step = op.step, .samples = op.samples};
-        rp_pieces pieces;
+        rp_port_pieces pieces;
         bool ready;
         rp_err err = rp_port_in_look(r->held[0].in, &want, &pieces, &ready);
         if (err == RP_OK && !ready) {
@@ -87,7 +87,7 @@ static rp_err read_waiting(rp_runner *r, size_t first, size_t count, char *out) 
         }
         for (uint32_t i = 0; i < form->tensor_count; i++) {
             for (uint32_t p = 0; p < pieces.count; p++) {
-                const rp_piece *piece = &pieces.piece[p];
+                const rp_port_piece *piece = &pieces.piece[p];
                 const size_t skipped = piece->samples.first - op.samples.first;
                 copy_part(first, count, begin + skipped * form->sample_bytes[i], piece->part[i],
                           piece->samples.count * form->sample_bytes[i], out);
@@ -163,6 +163,7 @@ static rp_err restore_waiting(rp_runner *r) {
             .step = op.step, .samples = op.samples, .part_count = form->tensor_count};
         for (uint32_t i = 0; i < form->tensor_count; i++) {
             parcel.part[i] = rp_part_of_bytes(at, form->sample_bytes[i] * op.samples.count);
+            parcel.part[i].dtype = form->dtype[i];
             at += form->sample_bytes[i] * micro;
         }
         err = rp_port_in_push(r->held[0].in, &parcel);

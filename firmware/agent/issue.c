@@ -2,8 +2,12 @@
 #include "agent/runner_own.h"
 
 static runner_stage *stage_of(rp_runner *r, const rp_op *op) {
-    (void)op;
-    return &r->held[0];
+    uint32_t h = 0;
+    while (h + 1 < r->at.held_count && r->held[h].job->stage != op->stage) {
+        h++;
+    }
+    RP_ASSERT(r->held[h].job->stage == op->stage);
+    return &r->held[h];
 }
 
 /* ---- ops in the device's queue --------------------------------------------------------------- */
@@ -26,7 +30,7 @@ static rp_err commit(rp_runner *r, running_op *op) {
     if (err == RP_OK) {
         r->running_count++;
         r->have_next = false;
-        r->at_update = op->op.kind == RP_OP_UPDATE;
+        r->at_update = op->op.kind == RP_OP_UPDATE && r->sched.step > op->op.step;
     }
     return err;
 }
@@ -34,7 +38,7 @@ static rp_err commit(rp_runner *r, running_op *op) {
 /* ---- what an op reads and writes ------------------------------------------------------------- */
 
 /* No port: the op needs nothing here. */
-static rp_err gather(rp_runner *r, rp_port_in *port, rp_pieces *pieces, bool *ready) {
+static rp_err gather(rp_runner *r, rp_port_in *port, rp_port_pieces *pieces, bool *ready) {
     const rp_port_want want = {r->evaluating, r->next.step, r->next.samples};
     bool covered = true;
     rp_err err = port ? rp_port_in_gather(port, &want, pieces, &covered) : RP_OK;
@@ -42,7 +46,7 @@ static rp_err gather(rp_runner *r, rp_port_in *port, rp_pieces *pieces, bool *re
     return err;
 }
 
-static void take(rp_port_in *port, const rp_pieces *pieces) {
+static void take(rp_port_in *port, const rp_port_pieces *pieces) {
     if (port) {
         rp_port_in_take(port, pieces);
     }
@@ -57,7 +61,7 @@ static void take_output(rp_runner *r, running_op *op, rp_port_out *port, void **
 }
 
 /* An op's samples, as the stage takes them. */
-static uint32_t point_at(const rp_pieces *pieces, rp_stage_piece from[RP_PORT_PIECES_MAX]) {
+static uint32_t point_at(const rp_port_pieces *pieces, rp_stage_piece from[RP_PORT_PIECES_MAX]) {
     for (uint32_t i = 0; i < pieces->count; i++) {
         from[i] = (rp_stage_piece){pieces->piece[i].samples, pieces->piece[i].part};
     }
@@ -177,7 +181,7 @@ fail:
 
 /* ---- update ---------------------------------------------------------------------------------- */
 
-static bool asks_for_verdict(const rp_runner *r) {
+bool rp_runner_asks(const rp_runner *r) {
     const rp_job *job = r->held[0].job;
     return !r->evaluating &&
            rp_verdict_of(&job->method, &job->optim, job->guard) != RP_VERDICT_NONE;
@@ -201,53 +205,70 @@ fail:
     return err;
 }
 
-/* An update: with a verdict to wait for, first the norms go out, then the update runs as told. */
+static rp_err run_update(rp_runner *r, running_op *op, bool ask) {
+    const bool skip = ask && r->skip;
+    rp_err err;
+    RP_TRY(rp_stage_update(op->stage->stage, &op->op, ask ? r->grad_scale : 1.0f, skip));
+    RP_TRY(read_probe(r, op));
+    r->facts.skipped += skip;
+fail:
+    return err;
+}
+
+/* An update. The first one of a step reads what the step gave, of all stages here; with a verdict
+ * to wait for, the norms go out then, and the updates run as told. */
 static rp_err try_update(rp_runner *r) {
-    const bool ask = asks_for_verdict(r);
-    const bool first_half = !r->waiting_verdict;
+    const bool ask = rp_runner_asks(r);
     rp_err err = RP_OK;
     running_op *op = next_place(r);
-    if ((r->waiting_verdict && !r->have_verdict) || !rp_runner_may_report(r) ||
+    if (r->waiting_verdict || !rp_runner_may_report(r) ||
         (rp_stage_probe_waits(op->stage->stage) && probe_is_read(r))) {
         return RP_OK;
     }
-    if (first_half) {
+    if (!r->updating) {
         RP_TRY(read_step(r, op, ask));
-    }
-    if (ask && first_half) {
-        r->waiting_verdict = true;
-        RP_TRY(commit(r, op));
-        r->have_next = true; /* the second half is still to come */
-        return RP_OK;
+        r->updating = true;
+        if (ask) {
+            r->waiting_verdict = true;
+            RP_TRY(commit(r, op));
+            r->have_next = true; /* the update itself is still to come */
+            return RP_OK;
+        }
     }
     if (!r->evaluating) {
-        RP_TRY(
-            rp_stage_update(op->stage->stage, &op->op, ask ? r->grad_scale : 1.0f, ask && r->skip));
-        RP_TRY(read_probe(r, op));
-        r->facts.skipped += ask && r->skip;
+        RP_TRY(run_update(r, op, ask));
     }
-    r->waiting_verdict = r->have_verdict = false;
     RP_TRY(commit(r, op));
+    r->updating = !r->evaluating && !r->at_update; /* another stage's is to come */
 fail:
     return err;
 }
 
 /* ---- the next op ----------------------------------------------------------------------------- */
 
-/* Forwards step by step; behind the last microbatch of a step an UPDATE collects its results. */
+/* Forwards step by step; behind the last microbatch of a step an UPDATE collects its results.
+ * Several stages take turns in groups of one microbatch a node, as in training: the group is on its
+ * way round the ring meanwhile. */
 static bool next_eval(rp_runner *r, rp_op *op) {
-    rp_sched_shape shape = rp_runner_eval_shape(r);
+    const rp_sched_shape shape = rp_runner_eval_shape(r);
+    const uint64_t group = r->at.held_count > 1 ? rp_sched_nodes(&shape) : 1;
     if (r->eval_step == rp_sched_epoch_steps(&shape)) {
         return false;
     }
-    *op = (rp_op){.kind = RP_OP_FORWARD, .step = r->eval_step, .micro = r->eval_micro};
-    if (r->eval_micro == rp_sched_micro_count(&shape, r->eval_step)) {
-        op->kind = RP_OP_UPDATE;
-        r->eval_micro = 0;
-        r->eval_step++;
-        return true;
+    const uint32_t count = rp_sched_micro_count(&shape, r->eval_step);
+    const uint64_t places = (count + group - 1) / group * group * r->at.held_count;
+    while (r->eval_place < places) {
+        const uint64_t i = r->eval_place++;
+        const uint64_t micro = i / (group * r->at.held_count) * group + i % group;
+        if (micro < count) {
+            *op = (rp_op){.kind = RP_OP_FORWARD, .step = r->eval_step, .micro = (uint32_t)micro};
+            op->stage = r->held[i / group % r->at.held_count].job->stage;
+            op->samples = rp_sched_micro_range(&shape, r->eval_step, op->micro);
+            return true;
+        }
     }
-    op->samples = rp_sched_micro_range(&shape, r->eval_step, r->eval_micro++);
+    *op = (rp_op){.kind = RP_OP_UPDATE, .stage = r->held[0].job->stage, .step = r->eval_step++};
+    r->eval_place = 0;
     return true;
 }
 

@@ -101,6 +101,11 @@ static rp_err check_form(const rp_port_in *port, const rp_parcel *parcel) {
     }
     for (uint32_t i = 0; i < form->tensor_count; i++) {
         const size_t want = form->sample_bytes[i] * parcel->samples.count;
+        if (parcel->part[i].dtype != form->dtype[i]) {
+            return rp_fail(RP_ERR_PEER, "%s: tensor %u of step %llu has dtype %d, the plan says %d",
+                           port->options.name, i, (unsigned long long)parcel->step,
+                           (int)parcel->part[i].dtype, (int)form->dtype[i]);
+        }
         if (parcel->part[i].bytes != want) {
             return rp_fail(RP_ERR_PEER,
                            "%s: tensor %u of step %llu samples [%u, +%u) has %zu bytes, the plan "
@@ -194,7 +199,7 @@ static uint32_t find_sample(const rp_port_in *port, const rp_port_want *want, ui
 }
 
 static void cut_piece(const rp_port_in *port, uint32_t index, uint64_t first, uint64_t end,
-                      rp_piece *piece) {
+                      rp_port_piece *piece) {
     const rp_port_form *form = &port->options.form;
     const rp_parcel *parcel = &port->queue[index].parcel;
     const uint64_t stop = end_of(parcel->samples) < end ? end_of(parcel->samples) : end;
@@ -206,7 +211,7 @@ static void cut_piece(const rp_port_in *port, uint32_t index, uint64_t first, ui
     }
 }
 
-rp_err rp_port_in_look(const rp_port_in *port, const rp_port_want *want, rp_pieces *pieces,
+rp_err rp_port_in_look(const rp_port_in *port, const rp_port_want *want, rp_port_pieces *pieces,
                        bool *ready) {
     const uint64_t end = end_of(want->samples);
     *ready = false;
@@ -220,7 +225,7 @@ rp_err rp_port_in_look(const rp_port_in *port, const rp_port_want *want, rp_piec
             return rp_fail(RP_ERR_LIMIT, "%s: an op needs samples of more than %d parcels",
                            port->options.name, RP_PORT_PIECES_MAX);
         }
-        rp_piece *piece = &pieces->piece[pieces->count++];
+        rp_port_piece *piece = &pieces->piece[pieces->count++];
         cut_piece(port, i, sample, end, piece);
         sample += piece->samples.count;
     }
@@ -228,7 +233,7 @@ rp_err rp_port_in_look(const rp_port_in *port, const rp_port_want *want, rp_piec
     return RP_OK;
 }
 
-rp_err rp_port_in_gather(rp_port_in *port, const rp_port_want *want, rp_pieces *pieces,
+rp_err rp_port_in_gather(rp_port_in *port, const rp_port_want *want, rp_port_pieces *pieces,
                          bool *ready) {
     rp_err err;
     *ready = false;
@@ -243,7 +248,7 @@ fail:
     return err;
 }
 
-void rp_port_in_take(rp_port_in *port, const rp_pieces *pieces) {
+void rp_port_in_take(rp_port_in *port, const rp_port_pieces *pieces) {
     for (uint32_t p = 0; p < pieces->count; p++) {
         pending *entry = &port->queue[pieces->piece[p].parcel];
         entry->taken += pieces->piece[p].samples.count;
@@ -256,7 +261,7 @@ void rp_port_in_take(rp_port_in *port, const rp_pieces *pieces) {
     }
 }
 
-void rp_port_in_return(rp_port_in *port, rp_pieces *pieces) {
+void rp_port_in_return(rp_port_in *port, rp_port_pieces *pieces) {
     for (uint32_t p = 0; p < pieces->count; p++) {
         pending *entry = &port->queue[pieces->piece[p].parcel];
         entry->lent--;

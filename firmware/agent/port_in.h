@@ -18,10 +18,11 @@
 
 enum { RP_PORT_PIECES_MAX = 64, RP_PORT_SOURCES_MAX = 16 };
 
-/* What one sample has in a parcel: bytes of each of its tensors. */
+/* What one sample has in a parcel: bytes and element type of each of its tensors. */
 typedef struct {
     uint32_t tensor_count;
     size_t sample_bytes[RP_PARTS_MAX];
+    rp_Dtype dtype[RP_PARTS_MAX];
 } rp_port_form;
 
 typedef struct {
@@ -69,28 +70,28 @@ typedef struct {
     rp_range samples;
     uint32_t parcel; /* position in the port, for rp_port_in_return() */
     const void *part[RP_PARTS_MAX];
-} rp_piece;
+} rp_port_piece;
 
 /* In the order of their samples. */
 typedef struct {
     uint32_t count;
-    rp_piece piece[RP_PORT_PIECES_MAX];
-} rp_pieces;
+    rp_port_piece piece[RP_PORT_PIECES_MAX];
+} rp_port_pieces;
 
 /* *ready: the whole range has come, and `pieces` says where it lies. Takes nothing. An op's step is
  * never before that of an op before it in the same segment.
  * errors  PEER: a parcel of an evaluation in training; samples of an earlier step that nothing asks
  *         for any more; samples that every source has passed over
  *         LIMIT: more than RP_PORT_PIECES_MAX pieces */
-rp_err rp_port_in_gather(rp_port_in *port, const rp_port_want *want, rp_pieces *pieces,
+rp_err rp_port_in_gather(rp_port_in *port, const rp_port_want *want, rp_port_pieces *pieces,
                          bool *ready) RP_MUST_CHECK;
 /* The same without a judgement on what else waits: an op far ahead may look. errors LIMIT */
-rp_err rp_port_in_look(const rp_port_in *port, const rp_port_want *want, rp_pieces *pieces,
+rp_err rp_port_in_look(const rp_port_in *port, const rp_port_want *want, rp_port_pieces *pieces,
                        bool *ready) RP_MUST_CHECK;
 /* The op is given to the device: its samples are consumed, their memory is read still. */
-void rp_port_in_take(rp_port_in *port, const rp_pieces *pieces);
+void rp_port_in_take(rp_port_in *port, const rp_port_pieces *pieces);
 /* The device has read them: parcels without samples left are released. */
-void rp_port_in_return(rp_port_in *port, rp_pieces *pieces);
+void rp_port_in_return(rp_port_in *port, rp_port_pieces *pieces);
 
 /* Parcels of training that wait: for checkpoints, between two segments. */
 uint32_t rp_port_in_pending(const rp_port_in *port);

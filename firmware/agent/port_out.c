@@ -1,7 +1,5 @@
 #include "agent/port_out.h"
 
-#include <math.h>
-
 struct rp_port_slot {
     enum { FREE, TAKEN, FILLED, SENT } state;
     char *memory;
@@ -19,12 +17,6 @@ struct rp_port_out {
     uint32_t next; /* slot of the next op */
     uint32_t send; /* slot that is sent next */
 };
-
-rp_range rp_port_share_range(rp_port_share share, uint32_t step_samples) {
-    const double first = floor(share.begin * step_samples + 0.5);
-    const double end = floor(share.end * step_samples + 0.5);
-    return (rp_range){(uint32_t)first, (uint32_t)(end - first)};
-}
 
 static rp_range common_part(rp_range a, rp_range b) {
     const uint32_t first = a.first > b.first ? a.first : b.first;
@@ -107,7 +99,7 @@ static void slice_acked(void *context) {
 /* The samples of a slot that an edge's far end has a share of. */
 static rp_parcel cut_slice(const rp_port_out *port, rp_port_slot *slot, const rp_port_edge *edge) {
     const rp_port_form *form = &port->options.form;
-    const rp_range share = rp_port_share_range(edge->share, slot->step_samples);
+    const rp_range share = rp_sched_share(edge->share, slot->step_samples);
     rp_parcel parcel = {.step = slot->step,
                         .samples = common_part(slot->samples, share),
                         .evaluating = slot->evaluating,
@@ -118,6 +110,7 @@ static rp_parcel cut_slice(const rp_port_out *port, rp_port_slot *slot, const rp
         const size_t skipped = parcel.samples.first - slot->samples.first;
         parcel.part[i] = rp_part_of_bytes((char *)part[i] + skipped * form->sample_bytes[i],
                                           parcel.samples.count * form->sample_bytes[i]);
+        parcel.part[i].dtype = form->dtype[i];
     }
     return parcel;
 }

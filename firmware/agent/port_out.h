@@ -15,16 +15,8 @@
 
 enum { RP_PORT_EDGES_MAX = 16 };
 
-/* Samples [begin, end) of every step, as parts of 1: the share that a far end consumes. */
 typedef struct {
-    double begin, end;
-} rp_port_share;
-
-/* The samples of `share` in a step; shares that meet leave no sample out and none twice. */
-rp_range rp_port_share_range(rp_port_share share, uint32_t step_samples);
-
-typedef struct {
-    rp_port_share share;
+    double share[2]; /* of every step's samples, that the far end consumes: rp_sched_share() */
     /* Sends a parcel; its memory is borrowed until done(slot), once the far end has acknowledged
      * it. errors AGAIN: nothing was taken, ask again later */
     rp_err (*send)(void *context, const rp_parcel *parcel, void (*done)(void *slot), void *slot);

@@ -18,15 +18,15 @@ static rp_job job_of_layer(const rp_job *job, uint32_t index) {
     return alone;
 }
 
-static rp_err time_layer(rp_device *device, const rp_job *job, uint32_t index, double *seconds) {
+static rp_err time_layer(const rp_executor_kind *kind, const rp_site *site, const rp_job *job,
+                         uint32_t index, double *seconds) {
     rp_arena arena;
     rp_arena_init(&arena, "profile", 0);
     rp_job alone = job_of_layer(job, index);
-    const rp_site site = {.device = device};
     rp_stage *stage = NULL;
     rp_err err;
     double once[2];
-    RP_TRY(rp_stage_prepare(&arena, rp_executor_find("opencl"), &site, &alone, &stage));
+    RP_TRY(rp_stage_prepare(&arena, kind, site, &alone, &stage));
     RP_TRY(rp_stage_time(stage, 1, &once[0], &once[1]));
     double repeats = WORTH_S / (once[0] + once[1] + 1e-9);
     repeats = repeats < REPEATS_MIN ? REPEATS_MIN : repeats > REPEATS_MAX ? REPEATS_MAX : repeats;
@@ -37,10 +37,14 @@ fail:
     return err;
 }
 
-rp_err rp_profile_layers(rp_device *device, const rp_job *job, double *seconds) {
+rp_err rp_profile_layers(const rp_device_builder *builder, const rp_executor_kind *kind,
+                         const rp_site *site, const rp_job *job, double *seconds) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < job->model->layer_count; i++) {
-        RP_TRY(time_layer(device, job, i, &seconds[2 * (size_t)i]));
+        if (rp_device_builder_is_cancelled(builder)) {
+            return rp_fail(RP_ERR_INTERRUPTED, "the profile is not wanted any more");
+        }
+        RP_TRY(time_layer(kind, site, job, i, &seconds[2 * (size_t)i]));
     }
 fail:
     return err;

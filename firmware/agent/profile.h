@@ -4,11 +4,14 @@
 #ifndef RP_AGENT_PROFILE_H
 #define RP_AGENT_PROFILE_H
 
+#include "device/builder.h"
 #include "stage/stage.h"
 
 /* Each layer as a stage of its own, one after the other, with the job's microbatch. seconds[2 * i]
- * and [2 * i + 1] are forward and backward of layer i for one microbatch. Blocks for seconds.
- * errors  as rp_stage_prepare */
-rp_err rp_profile_layers(rp_device *device, const rp_job *job, double *seconds) RP_MUST_CHECK;
+ * and [2 * i + 1] are forward and backward of layer i for one microbatch. Takes seconds, on a
+ * builder's thread.
+ * errors  as rp_stage_prepare; INTERRUPTED when the builder is cancelled */
+rp_err rp_profile_layers(const rp_device_builder *builder, const rp_executor_kind *kind,
+                         const rp_site *site, const rp_job *job, double *seconds) RP_MUST_CHECK;
 
 #endif

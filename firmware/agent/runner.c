@@ -97,7 +97,7 @@ static void begin(rp_runner *r, bool evaluating) {
     r->evaluating = evaluating;
     r->ops_over = false;
     r->have_next = false;
-    r->waiting_verdict = r->have_verdict = false;
+    r->updating = r->waiting_verdict = false;
     rp_runner_begin_edges(r);
 }
 
@@ -147,7 +147,7 @@ rp_err rp_runner_evaluate(rp_runner *r, uint64_t samples, bool training) {
     r->eval_training = training;
     r->eval_samples = samples;
     r->eval_step = 0;
-    r->eval_micro = 0;
+    r->eval_place = 0;
     return RP_OK;
 }
 
@@ -176,11 +176,11 @@ uint32_t rp_runner_step_samples(const rp_runner *r, uint64_t step) {
 }
 
 rp_err rp_runner_verdict(rp_runner *r, uint64_t step, float grad_scale, bool skip) {
-    if (!r->active || !r->waiting_verdict || r->have_verdict || r->next.step != step) {
+    if (!r->active || !r->waiting_verdict || r->next.step != step) {
         return rp_fail(RP_ERR_PEER, "a verdict for step %llu that nobody waits for",
                        (unsigned long long)step);
     }
-    r->have_verdict = true;
+    r->waiting_verdict = false;
     r->grad_scale = grad_scale;
     r->skip = skip;
     return RP_OK;

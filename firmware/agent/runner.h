@@ -34,11 +34,12 @@ typedef struct rp_runner rp_runner;
 typedef struct {
     rp_kind carries; /* INPUT, LABEL, ACTIVATION or GRADIENT */
     bool outgoing;
-    uint32_t held;       /* index of the stage here that produces or consumes it */
-    rp_link *link;       /* NULL: the other end is a stage of this node, too */
-    uint32_t far_held;   /* then its index; such an edge is given once, as an outgoing one */
-    rp_port_share share; /* outgoing: samples that the far end consumes */
-    uint32_t window;     /* parcels: outgoing, in slots here; incoming, that may wait here */
+    uint32_t held;      /* index of the stage here that produces or consumes it */
+    rp_link *link;      /* NULL: the other end is a stage of this node, too */
+    uint32_t far_held;  /* then its index; such an edge is given once, as an outgoing one */
+    uint32_t far_stage; /* incoming: of the model, at the other end; of the host: 0 */
+    double share[2];    /* outgoing: what the far end consumes, as rp_sched_share */
+    uint32_t window;    /* parcels: outgoing, in slots here; incoming, that may wait here */
 } rp_runner_edge;
 
 typedef struct {

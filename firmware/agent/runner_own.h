@@ -27,10 +27,9 @@ typedef struct {
     rp_kind carries;
     rp_link *link;
     rp_port_in *port;
-    uint32_t source; /* of the port */
-    uint32_t stage;
+    uint32_t source;      /* of the port */
+    uint32_t stage;       /* of the end that sends */
     rp_crossing crossing; /* outgoing: shapes for the wire */
-    rp_Dtype dtype;       /* incoming: of all its tensors */
     rp_port_local local;
 } runner_edge;
 
@@ -41,7 +40,7 @@ typedef struct {
     int64_t issued_ns;
     rp_port_in *from;   /* whose pieces the stage reads until the mark; NULL: none */
     rp_port_in *labels; /* of these, too */
-    rp_pieces input, target;
+    rp_port_pieces input, target;
     rp_port_slot *output;
     bool results; /* the step's losses are in the results memory */
     bool probe;   /* a probe's norms are in the probe memory */
@@ -64,7 +63,7 @@ struct rp_runner {
     bool at_update;        /* the last op issued was an update, or there was none yet */
     bool eval_training;
     uint64_t eval_step, eval_samples;
-    uint32_t eval_micro;
+    uint64_t eval_place; /* in the order of the step's forwards */
     rp_op next;
     bool have_next;
 
@@ -72,7 +71,8 @@ struct rp_runner {
     uint32_t running_first, running_count;
     int64_t last_done_ns;
 
-    bool waiting_verdict, have_verdict, skip;
+    bool updating; /* an update of the step in work has begun: its results have been read */
+    bool waiting_verdict, skip;
     float grad_scale;
 
     float *results, *probe;
@@ -97,6 +97,8 @@ void rp_runner_count_above(rp_runner *runner, uint64_t pause);
 /* Samples of a step of the segment under way. */
 uint32_t rp_runner_step_samples(const rp_runner *runner, uint64_t step);
 rp_sched_shape rp_runner_eval_shape(const rp_runner *runner);
+/* The controller or the stage itself decides on every step. */
+bool rp_runner_asks(const rp_runner *runner);
 /* `index` 0 is the oldest. */
 running_op *rp_runner_running(rp_runner *runner, uint32_t index);
 

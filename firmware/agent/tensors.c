@@ -4,65 +4,75 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PIECE_FLOATS = 65536, SAVE_UNACKED_MAX = 16 };
+enum { PIECE_FLOATS = RP_AGENT_PIECE_FLOATS, SAVE_UNACKED_MAX = 16 };
 
 /* No part: there was nothing in flight. */
 rp_err rp_agent_on_in_flight(rp_agent *agent, const rp_message *message) {
     const rp_InFlight *piece = &message->frame.body.in_flight;
     rp_err err = RP_OK;
-    if (!agent->run.stage || agent->run.active || !agent->run.runner) {
-        return rp_fail(RP_ERR_PEER, "microbatches in flight came at the wrong time");
-    }
     if (piece->first == 0) {
-        RP_TRY(rp_runner_resume(agent->run.runner, piece->fill_step, piece->total));
+        RP_TRY(rp_runner_resume(agent->run->runner, piece->fill_step, piece->total));
     }
     if (message->part_count == 0) {
         return RP_OK;
     }
-    RP_TRY(rp_runner_flight_write(agent->run.runner, piece->first, message->part[0].bytes,
+    RP_TRY(rp_runner_flight_write(agent->run->runner, piece->first, message->part[0].bytes,
                                   message->part[0].data));
 fail:
     return err;
 }
 
+/* The stage here that has a tensor; the first when none does, which then says so. */
+static rp_stage *stage_with(agent_run *run, const char *name) {
+    for (uint32_t h = 1; h < run->held_count; h++) {
+        rp_stage *stage = run->held[h].stage;
+        for (uint32_t i = 0; i < rp_stage_tensor_count(stage, true); i++) {
+            char own[sizeof((rp_Tensor *)0)->name];
+            rp_shape shape;
+            if (rp_stage_tensor_at(stage, i, own, sizeof own, &shape) == RP_OK &&
+                strcmp(own, name) == 0) {
+                return stage;
+            }
+        }
+    }
+    return run->held[0].stage;
+}
+
 rp_err rp_agent_on_tensor(rp_agent *agent, const rp_message *message) {
     const rp_Tensor *piece = &message->frame.body.tensor;
-    if (!agent->run.stage || agent->run.active) {
-        return rp_fail(RP_ERR_PEER, "a tensor came at the wrong time");
-    }
     if (message->part[0].dtype != RP_DTYPE_F32) {
         return rp_fail(RP_ERR_PEER, "tensor '%s' came with dtype %d, expected %d", piece->name,
                        (int)message->part[0].dtype, (int)RP_DTYPE_F32);
     }
-    return rp_stage_tensor_write(agent->run.stage, piece->name, piece->first,
+    return rp_stage_tensor_write(stage_with(agent->run, piece->name), piece->name, piece->first,
                                  message->part[0].bytes / sizeof(float), message->part[0].data);
 }
 
 /* Behind the tensors: how many updates each replica's optimiser has done. */
 rp_err rp_agent_on_tensors_end(rp_agent *agent, const rp_message *message) {
-    const uint32_t replicas = agent->run.stage ? rp_stage_replicas(agent->run.stage) : 0;
+    const uint32_t replicas = rp_stage_replicas(agent->run->held[0].stage);
     if (message->part_count != 1 || message->part[0].bytes != replicas * sizeof(uint64_t)) {
         return rp_fail(RP_ERR_PEER, "the end of the tensors does not say what was applied");
     }
     for (uint32_t r = 0; r < replicas; r++) {
         uint64_t applied;
         memcpy(&applied, (const char *)message->part[0].data + r * sizeof applied, sizeof applied);
-        rp_stage_set_applied(agent->run.stage, r, applied);
+        for (uint32_t h = 0; h < agent->run->held_count; h++) {
+            rp_stage_set_applied(agent->run->held[h].stage, r, applied);
+        }
     }
     return RP_OK;
 }
 
 rp_err rp_agent_on_prediction_gain(rp_agent *agent, const rp_message *message) {
     const rp_PredictionGain *gain = &message->frame.body.prediction_gain;
-    if (!agent->run.stage) {
-        return rp_fail(RP_ERR_PEER, "a prediction gain came before the assignment");
-    }
-    return rp_stage_trust(agent->run.stage, gain->step, message->part[0].data,
+    return rp_stage_trust(agent->run->held[0].stage, gain->step, message->part[0].data,
                           message->part[0].bytes / sizeof(double));
 }
 
-static rp_err send_in_flight(rp_agent *agent, size_t total, float piece[PIECE_FLOATS]) {
-    agent_run *run = &agent->run;
+static rp_err send_in_flight(rp_agent *agent, size_t total) {
+    agent_run *run = agent->run;
+    float *piece = run->piece;
     const size_t rest = total - run->save_flight;
     const size_t bytes = rest < PIECE_FLOATS * sizeof *piece ? rest : PIECE_FLOATS * sizeof *piece;
     rp_Frame frame = {.which_body = RP_KIND_IN_FLIGHT,
@@ -78,18 +88,28 @@ fail:
     return err;
 }
 
-static rp_err send_tensor(rp_agent *agent, float piece[PIECE_FLOATS]) {
-    agent_run *run = &agent->run;
+/* On to the next stage here that has a tensor left. */
+static void pass_saved_stages(agent_run *run) {
+    while (run->save_held < run->held_count &&
+           run->save_index == rp_stage_tensor_count(run->held[run->save_held].stage, true)) {
+        run->save_index = 0;
+        run->save_held++;
+    }
+}
+
+static rp_err send_tensor(rp_agent *agent) {
+    agent_run *run = agent->run;
+    float *piece = run->piece;
     rp_Frame frame = {.which_body = RP_KIND_TENSOR};
     rp_Tensor *tensor = &frame.body.tensor;
+    rp_stage *stage = run->held[run->save_held].stage;
     rp_shape shape;
     rp_err err;
-    RP_TRY(
-        rp_stage_tensor_at(run->stage, run->save_index, tensor->name, sizeof tensor->name, &shape));
+    RP_TRY(rp_stage_tensor_at(stage, run->save_index, tensor->name, sizeof tensor->name, &shape));
     const size_t total = rp_shape_count(&shape);
     const size_t rest = total - run->save_first;
     const size_t count = rest < PIECE_FLOATS ? rest : PIECE_FLOATS;
-    RP_TRY(rp_stage_tensor_read(run->stage, run->save_index, run->save_first, count, piece));
+    RP_TRY(rp_stage_tensor_read(stage, run->save_index, run->save_first, count, piece));
     tensor->first = run->save_first;
     tensor->total = total;
     const rp_part part = rp_part_of_array(RP_DTYPE_F32, piece, count);
@@ -99,34 +119,36 @@ static rp_err send_tensor(rp_agent *agent, float piece[PIECE_FLOATS]) {
         run->save_first = 0;
         run->save_index++;
     }
+    pass_saved_stages(run);
 fail:
     return err;
 }
 
-void rp_agent_start_save(rp_agent *agent) {
-    agent->run.saving = true;
-    agent->run.save_index = 0;
-    agent->run.save_first = agent->run.save_flight = 0;
+rp_err rp_agent_on_save(rp_agent *agent, const rp_message *message) {
+    (void)message;
+    agent->state = RP_AGENT_SAVING;
+    agent->run->save_held = agent->run->save_index = 0;
+    agent->run->save_first = agent->run->save_flight = 0;
+    pass_saved_stages(agent->run);
+    return RP_OK;
 }
 
 rp_err rp_agent_continue_save(rp_agent *agent) {
-    static float piece[PIECE_FLOATS];
-    agent_run *run = &agent->run;
-    uint32_t total = rp_stage_tensor_count(run->stage, true);
-    size_t flight = run->runner ? rp_runner_flight_bytes(run->runner) : 0;
-    bool over = run->save_index == total && run->save_flight == flight;
+    agent_run *run = agent->run;
+    const size_t flight = rp_runner_flight_bytes(run->runner);
+    bool over = run->save_held == run->held_count && run->save_flight == flight;
     rp_link_stats stats;
     rp_err err = RP_OK;
     rp_link_stats_of(agent->control, &stats);
     for (uint64_t i = stats.unacked; i < SAVE_UNACKED_MAX && !over; i++) {
-        RP_TRY(run->save_index < total ? send_tensor(agent, piece)
-                                       : send_in_flight(agent, flight, piece));
-        over = run->save_index == total && run->save_flight == flight;
+        RP_TRY(run->save_held < run->held_count ? send_tensor(agent)
+                                                : send_in_flight(agent, flight));
+        over = run->save_held == run->held_count && run->save_flight == flight;
     }
     if (over && stats.unacked < SAVE_UNACKED_MAX) {
         rp_Frame frame = {.which_body = RP_KIND_TENSORS_END};
         RP_TRY(rp_agent_answer(agent, &frame, NULL, 0));
-        run->saving = false;
+        agent->state = RP_AGENT_PAUSED;
     }
 fail:
     return err;

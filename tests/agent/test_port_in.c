@@ -43,7 +43,7 @@ static rp_parcel make_parcel(fixture *f, uint32_t source, uint64_t step, uint32_
                        .samples = {first, count},
                        .source = source,
                        .part_count = 1,
-                       .part = {{&f->sample[first], count * SAMPLE_BYTES}},
+                       .part = {rp_part_of_bytes(&f->sample[first], count * SAMPLE_BYTES)},
                        .release = count_release,
                        .owner = f};
 }
@@ -60,11 +60,11 @@ static void expect_message(const char *part) {
 }
 
 /* Pieces follow each other and hold the samples that they say. */
-static void expect_pieces(const rp_pieces *pieces, rp_range samples, uint32_t count) {
+static void expect_pieces(const rp_port_pieces *pieces, rp_range samples, uint32_t count) {
     uint32_t next = samples.first;
     assert_int_equal(pieces->count, count);
     for (uint32_t p = 0; p < pieces->count; p++) {
-        const rp_piece *piece = &pieces->piece[p];
+        const rp_port_piece *piece = &pieces->piece[p];
         assert_int_equal(piece->samples.first, next);
         assert_int_equal(*(const uint32_t *)piece->part[0], next);
         next += piece->samples.count;
@@ -72,7 +72,8 @@ static void expect_pieces(const rp_pieces *pieces, rp_range samples, uint32_t co
     assert_int_equal(next, samples.first + samples.count);
 }
 
-static bool gather(fixture *f, uint64_t step, uint32_t first, uint32_t count, rp_pieces *pieces) {
+static bool gather(fixture *f, uint64_t step, uint32_t first, uint32_t count,
+                   rp_port_pieces *pieces) {
     const rp_port_want want = {.step = step, .samples = {first, count}};
     bool ready;
     expect_ok(rp_port_in_gather(f->port, &want, pieces, &ready));
@@ -80,7 +81,7 @@ static bool gather(fixture *f, uint64_t step, uint32_t first, uint32_t count, rp
 }
 
 static void consume(fixture *f, uint64_t step, uint32_t first, uint32_t count, uint32_t wanted) {
-    rp_pieces pieces;
+    rp_port_pieces pieces;
     assert_true(gather(f, step, first, count, &pieces));
     expect_pieces(&pieces, (rp_range){first, count}, wanted);
     rp_port_in_take(f->port, &pieces);
@@ -89,7 +90,7 @@ static void consume(fixture *f, uint64_t step, uint32_t first, uint32_t count, u
 
 static rp_err gather_fails(fixture *f, uint64_t step, uint32_t first, uint32_t count) {
     const rp_port_want want = {.step = step, .samples = {first, count}};
-    rp_pieces pieces;
+    rp_port_pieces pieces;
     bool ready;
     const rp_err err = rp_port_in_gather(f->port, &want, &pieces, &ready);
     assert_false(ready);
@@ -99,7 +100,7 @@ static rp_err gather_fails(fixture *f, uint64_t step, uint32_t first, uint32_t c
 static void a_parcel_is_an_op(void **state) {
     (void)state;
     fixture f;
-    rp_pieces pieces;
+    rp_port_pieces pieces;
     open_port(&f, 1);
     assert_false(gather(&f, 0, 0, 4, &pieces));
     expect_ok(push(&f, 0, 0, 4));
@@ -112,7 +113,7 @@ static void a_parcel_is_an_op(void **state) {
 static void an_op_gathers_from_several_parcels(void **state) {
     (void)state;
     fixture f;
-    rp_pieces pieces;
+    rp_port_pieces pieces;
     open_port(&f, 1);
     expect_ok(push(&f, 0, 4, 4)); /* the order of arrival does not matter */
     expect_ok(push(&f, 0, 0, 4));
@@ -130,7 +131,7 @@ static void an_op_gathers_from_several_parcels(void **state) {
 static void ops_share_one_parcel(void **state) {
     (void)state;
     fixture f;
-    rp_pieces first, second;
+    rp_port_pieces first, second;
     open_port(&f, 1);
     expect_ok(push(&f, 0, 0, 8));
     assert_true(gather(&f, 0, 4, 4, &first)); /* last microbatch first, as gpipe's backward */
@@ -226,7 +227,7 @@ static void samples_that_no_op_asks_for_are_a_fault(void **state) {
 static void training_waits_while_an_evaluation_runs(void **state) {
     (void)state;
     fixture f;
-    rp_pieces pieces;
+    rp_port_pieces pieces;
     bool ready;
     open_port(&f, 1);
     expect_ok(push(&f, 5, 0, 4));

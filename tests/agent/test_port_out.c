@@ -37,7 +37,7 @@ static void acknowledge(far_end *far) {
     far->acked++;
 }
 
-static void open_port(fixture *f, uint32_t edges, const rp_port_share *shares) {
+static void open_port(fixture *f, uint32_t edges, const double (*shares)[2]) {
     rp_port_out_options options = {.form = {2, {sizeof(float), 2 * sizeof(float)}},
                                    .micro = MICRO,
                                    .slot_count = SLOTS,
@@ -45,7 +45,7 @@ static void open_port(fixture *f, uint32_t edges, const rp_port_share *shares) {
     *f = (fixture){0};
     rp_arena_init(&f->arena, "test", 0);
     for (uint32_t e = 0; e < edges; e++) {
-        options.edge[e] = (rp_port_edge){shares[e], keep, &f->far[e]};
+        options.edge[e] = (rp_port_edge){{shares[e][0], shares[e][1]}, keep, &f->far[e]};
     }
     expect_ok(rp_port_out_open(&f->arena, &options, &f->port));
 }
@@ -87,12 +87,12 @@ static void expect_parcel(const rp_parcel *parcel, uint64_t step, uint32_t first
     }
 }
 
-static const rp_port_share whole = {0, 1};
+static const double whole[][2] = {{0, 1}};
 
 static void a_slot_is_free_when_it_is_acknowledged(void **state) {
     (void)state;
     fixture f;
-    open_port(&f, 1, &whole);
+    open_port(&f, 1, whole);
     rp_port_slot *first = run_op(&f, 3, 0, 4, 8);
     rp_port_slot *second = run_op(&f, 3, 4, 4, 8);
     assert_false(rp_port_out_has_room(f.port));
@@ -118,7 +118,7 @@ static void a_slot_is_free_when_it_is_acknowledged(void **state) {
 static void a_full_edge_is_asked_again(void **state) {
     (void)state;
     fixture f;
-    const rp_port_share shares[] = {{0, 1}, {0, 1}};
+    const double shares[][2] = {{0, 1}, {0, 1}};
     open_port(&f, 2, shares);
     f.far[1].full = true;
     rp_port_out_fill(run_op(&f, 0, 0, 4, 4));
@@ -140,7 +140,7 @@ static void a_full_edge_is_asked_again(void **state) {
 static void a_range_is_cut_by_share(void **state) {
     (void)state;
     fixture f;
-    const rp_port_share shares[] = {{0, 0.25}, {0.25, 0.5}, {0.5, 1}};
+    const double shares[][2] = {{0, 0.25}, {0.25, 0.5}, {0.5, 1}};
     open_port(&f, 3, shares);
     rp_port_out_fill(run_op(&f, 0, 0, 4, 10)); /* shares: [0, 3), [3, 5), [5, 10) */
     rp_port_out_fill(run_op(&f, 0, 4, 4, 10));
@@ -161,28 +161,12 @@ static void a_range_is_cut_by_share(void **state) {
     close_port(&f);
 }
 
-static void shares_leave_no_sample_out(void **state) {
-    (void)state;
-    for (uint32_t parts = 1; parts <= 7; parts++) {
-        for (uint32_t samples = 1; samples <= 65; samples++) {
-            uint32_t next = 0;
-            for (uint32_t p = 0; p < parts; p++) {
-                const rp_port_share share = {(double)p / parts, (double)(p + 1) / parts};
-                const rp_range range = rp_port_share_range(share, samples);
-                assert_int_equal(range.first, next);
-                next += range.count;
-            }
-            assert_int_equal(next, samples);
-        }
-    }
-}
-
 /* Both ends on one node: the consumer reads the producer's memory, and acknowledges it. */
 static void a_local_edge_hands_memory_over(void **state) {
     (void)state;
     fixture f = {0};
     rp_port_in *in;
-    rp_pieces pieces;
+    rp_port_pieces pieces;
     bool ready;
     rp_arena_init(&f.arena, "test", 0);
     const rp_port_in_options in_options = {.name = "activations of stage 1",
@@ -195,7 +179,7 @@ static void a_local_edge_hands_memory_over(void **state) {
                                          .micro = MICRO,
                                          .slot_count = SLOTS,
                                          .edge_count = 1,
-                                         .edge = {{whole, rp_port_local_send, &local}}};
+                                         .edge = {{{0, 1}, rp_port_local_send, &local}}};
     expect_ok(rp_port_out_open(&f.arena, &options, &f.port));
     for (uint32_t i = 0; i < SLOTS; i++) {
         const rp_op op = {.kind = RP_OP_FORWARD, .samples = {i, 1}};
@@ -240,7 +224,6 @@ int main(void) {
         cmocka_unit_test(a_slot_is_free_when_it_is_acknowledged),
         cmocka_unit_test(a_full_edge_is_asked_again),
         cmocka_unit_test(a_range_is_cut_by_share),
-        cmocka_unit_test(shares_leave_no_sample_out),
         cmocka_unit_test(a_local_edge_hands_memory_over),
         cmocka_unit_test(nobody_consumes_it),
     };

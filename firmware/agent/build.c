@@ -1,0 +1,78 @@
+/* Building: what takes seconds or minutes runs on the device room's builder thread, and this board
+ * goes on answering meanwhile. A run that ends while it is built is abandoned: the builder is told
+ * to stop, and the run is freed once it has. */
+#include <inttypes.h>
+
+#include "agent/agent_own.h"
+#include "agent/profile.h"
+
+/* What a node's stages may take of its memory is for all of them together. */
+static rp_err limit_memory(rp_device *device, const rp_job *first, rp_job *job) {
+    const uint64_t mib = 1 << 20;
+    const uint64_t used = rp_device_used_bytes(device);
+    const uint64_t all =
+        first->memory_mib ? first->memory_mib * mib : rp_device_facts_of(device)->memory_bytes;
+    if (all < used + mib) {
+        return rp_fail(RP_ERR_LIMIT,
+                       "stage %u: the stages before it have used %" PRIu64 " MiB, all "
+                       "that this board may",
+                       job->stage, used / mib);
+    }
+    job->memory_mib = (uint32_t)((all - used) / mib);
+    return RP_OK;
+}
+
+/* On the builder's thread: the run and the device are its own. */
+static rp_err build(rp_device_builder *builder, void *context) {
+    agent_run *run = context;
+    rp_err err = RP_OK;
+    if (run->layer_seconds) {
+        return rp_profile_layers(builder, run->executor, &run->site, &run->held[0].job,
+                                 run->layer_seconds);
+    }
+    for (uint32_t h = 0; h < run->held_count; h++) {
+        agent_held *held = &run->held[h];
+        RP_TRY(h ? limit_memory(run->site.device, &run->held[0].job, &held->job) : RP_OK);
+        RP_TRY(rp_stage_prepare(&run->arena, run->executor, &run->site, &held->job, &held->stage));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_agent_start_build(rp_agent *agent) {
+    RP_ASSERT(!rp_device_builder_is_started(agent->builder));
+    agent->run->executor = rp_executor_find("opencl");
+    agent->run->site = (rp_site){.device = agent->device, .clock = agent->clock};
+    agent->run->build_start_ns = rp_clock_now_ns(agent->clock);
+    agent->state = RP_AGENT_BUILDING;
+    return rp_device_builder_start(agent->builder, build, agent->run);
+}
+
+rp_err rp_agent_finish_build(rp_agent *agent) {
+    rp_err err = RP_OK;
+    if (!rp_device_builder_is_started(agent->builder) ||
+        !rp_device_builder_is_done(agent->builder)) {
+        return RP_OK;
+    }
+    err = rp_device_builder_join(agent->builder);
+    if (agent->abandoned) {
+        rp_agent_free_run(agent->abandoned);
+        agent->abandoned = NULL;
+        return RP_OK; /* nobody waits for it */
+    }
+    RP_TRY(err);
+    RP_TRY(agent->run->layer_seconds ? rp_agent_report_profile(agent)
+                                     : rp_agent_report_ready(agent));
+fail:
+    return err;
+}
+
+void rp_agent_free_run(agent_run *run) {
+    rp_runner_close(&run->runner);
+    for (uint32_t h = 0; h < run->held_count; h++) {
+        rp_stage_destroy(&run->held[h].stage);
+    }
+    rp_links_close(&run->links);
+    rp_arena_finish(&run->arena);
+    *run = (agent_run){0};
+}

@@ -1,0 +1,114 @@
+/* Segments: from START or EVALUATE to FINISHED. */
+#include <inttypes.h>
+
+#include "agent/agent_own.h"
+
+static const int64_t NEIGHBOUR_SILENT_NS = 30 * RP_NS_PER_S;
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+rp_err rp_agent_on_start(rp_agent *agent, const rp_message *message) {
+    const rp_Start *start = &message->frame.body.start;
+    agent->state = RP_AGENT_RUNNING;
+    return rp_runner_train(agent->run->runner, start->step_first, start->pause, start->drain);
+}
+
+rp_err rp_agent_on_evaluate(rp_agent *agent, const rp_message *message) {
+    const rp_Evaluate *evaluate = &message->frame.body.evaluate;
+    agent->state = RP_AGENT_RUNNING;
+    return rp_runner_evaluate(agent->run->runner, evaluate->samples, evaluate->renew_statistics);
+}
+
+/* One that comes when its segment is over says nothing new. */
+rp_err rp_agent_on_stop(rp_agent *agent, const rp_message *message) {
+    return rp_runner_stop(agent->run->runner, message->frame.body.stop.step);
+}
+
+rp_err rp_agent_on_step_decision(rp_agent *agent, const rp_message *message) {
+    const rp_StepDecision *decision = &message->frame.body.step_decision;
+    return rp_runner_verdict(agent->run->runner, decision->step, (float)decision->scale,
+                             decision->skip);
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+static void add_link_use(rp_Finished *report, const rp_link *link, uint32_t peer) {
+    rp_link_stats stats;
+    if (!link) {
+        return;
+    }
+    rp_link_stats_of(link, &stats);
+    report->link[report->link_count++] = (rp_LinkUse){.peer = peer,
+                                                      .bytes = stats.bytes_sent,
+                                                      .busy_s = stats.busy_s,
+                                                      .duplicates = stats.duplicates};
+}
+
+static rp_err finish_segment(rp_agent *agent) {
+    agent_run *run = agent->run;
+    rp_runner_facts facts = rp_runner_facts_of(run->runner);
+    rp_Frame frame = {.which_body = RP_KIND_FINISHED,
+                      .body.finished = {.busy_ns = facts.busy_ns,
+                                        .microbatches = facts.microbatches,
+                                        .in_flight_max = facts.in_flight_max,
+                                        .device_bytes_max = rp_device_used_bytes_max(agent->device),
+                                        .in_flight_bytes = rp_runner_flight_bytes(run->runner)}};
+    rp_stage *stage = run->held[0].stage;
+    for (uint32_t h = 0; h < run->held_count; h++) {
+        const uint32_t staleness = rp_stage_gap_max(run->held[h].stage);
+        uint32_t *most = &frame.body.finished.staleness_max;
+        *most = staleness > *most ? staleness : *most;
+    }
+    add_link_use(&frame.body.finished, run->out, run->held[0].job.stage + 1);
+    add_link_use(&frame.body.finished, run->in, run->held[0].job.stage - 1);
+    uint64_t applied[RP_REPLICAS_MAX];
+    const uint32_t replicas = rp_stage_replicas(stage);
+    for (uint32_t r = 0; r < replicas; r++) {
+        applied[r] = rp_stage_applied(stage, r);
+    }
+    const rp_part part = rp_part_of_array(RP_DTYPE_U64, applied, replicas);
+    agent->state = RP_AGENT_PAUSED;
+    return rp_agent_answer(agent, &frame, &part, 1);
+}
+
+/* A neighbour that the host reaches and this board does not: said here, or nobody knows. */
+static rp_err watch_neighbour(const rp_agent *agent) {
+    const agent_run *run = agent->run;
+    if (!run->out || agent->state != RP_AGENT_RUNNING) {
+        return RP_OK;
+    }
+    rp_link_stats stats;
+    rp_link_stats_of(run->out, &stats);
+    if (stats.auth_failed) {
+        return rp_fail(RP_ERR_REFUSED, "the next stage refused the handshake");
+    }
+    int64_t waited_ns = rp_clock_now_ns(agent->clock) - run->connected_ns;
+    if (stats.last_heard_ns == 0 && stats.unacked > 0 && waited_ns > NEIGHBOUR_SILENT_NS) {
+        return rp_fail(RP_ERR_FAULT, "the next stage can not be reached from this board");
+    }
+    return RP_OK;
+}
+
+rp_err rp_agent_run_round(rp_agent *agent) {
+    agent_run *run = agent->run;
+    rp_link *const data[] = {run->in, run->out, run->feed};
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < 3; i++) {
+        if (data[i]) {
+            RP_TRY(rp_link_step(data[i]));
+        }
+    }
+    RP_TRY(watch_neighbour(agent));
+    if (agent->state == RP_AGENT_RUNNING) {
+        bool active;
+        RP_TRY(rp_runner_step(run->runner, &active));
+        if (!active) {
+            RP_TRY(finish_segment(agent));
+        }
+    }
+    if (agent->state == RP_AGENT_SAVING) {
+        RP_TRY(rp_agent_continue_save(agent));
+    }
+fail:
+    return err;
+}

@@ -1,0 +1,209 @@
+/* The links of this node and the edges that go over them.
+ *
+ * Stage s sends activations to stage s + 1 and gets gradients back. All edges between two nodes
+ * share one link, dialled by the node that sends activations; parcels name the stage that sent
+ * them. An edge between two stages of this node needs no link. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent_own.h"
+
+enum { SLOTS = 4 }; /* host memory for what a stage sends: microbatches */
+
+/* ---- what the stages here need --------------------------------------------------------------- */
+
+static const rp_job *job_of(const agent_run *run) {
+    return &run->held[0].job;
+}
+
+static uint32_t node_count(const agent_run *run) {
+    return job_of(run)->cut.stage_count / job_of(run)->method.chunks;
+}
+
+static bool is_first(const agent_run *run, uint32_t held) {
+    return run->held[held].job.stage == 0;
+}
+
+static bool is_last(const agent_run *run, uint32_t held) {
+    return rp_job_is_last(&run->held[held].job);
+}
+
+/* Stages here with another one in front (or behind) on another node. */
+static uint32_t count_edges(const agent_run *run, bool lower) {
+    uint32_t count = 0;
+    for (uint32_t h = 0; node_count(run) > 1 && h < run->held_count; h++) {
+        count += !(lower ? is_first(run, h) : is_last(run, h));
+    }
+    return count;
+}
+
+bool rp_agent_has_next(const agent_run *run) {
+    return count_edges(run, false) > 0;
+}
+
+/* ---- links ----------------------------------------------------------------------------------- */
+
+static uint32_t port_of(const rp_link *link) {
+    const char *colon = link ? strrchr(rp_link_endpoint(link), ':') : NULL;
+    return colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
+}
+
+uint32_t rp_agent_hop_port(const agent_run *run) {
+    return port_of(run->in);
+}
+
+uint32_t rp_agent_feed_port(const agent_run *run) {
+    return port_of(run->feed);
+}
+
+/* Largest part of a data parcel of these stages. */
+static size_t part_max(const agent_run *run) {
+    size_t bytes = 0;
+    for (uint32_t h = 0; h < run->held_count; h++) {
+        const size_t own = rp_layout_part_max(rp_stage_layout(run->held[h].stage), job_of(run));
+        bytes = own > bytes ? own : bytes;
+    }
+    return bytes;
+}
+
+/* `edges` share the link in each direction. */
+static rp_link_options data_options(const agent_run *run, const char *name, const char *key,
+                                    uint32_t edges) {
+    const uint32_t window = edges * rp_runner_window(job_of(run));
+    return (rp_link_options){
+        .name = name,
+        .peer_public = key,
+        .window = window < RP_LINK_WINDOW_MAX ? window : RP_LINK_WINDOW_MAX,
+        .send_window = edges * SLOTS,
+        .part_bytes_max = part_max(run),
+        .emulate = run->emulate,
+        .run = run->identity,
+        .wire = run->wire,
+    };
+}
+
+static rp_err bind_data(rp_agent *agent, const char *name, uint32_t plus, const char *key,
+                        uint32_t edges, rp_link **out) {
+    agent_run *run = agent->run;
+    char endpoint[160];
+    rp_agent_bind_text(agent, plus, endpoint, sizeof endpoint);
+    rp_link_options options = data_options(run, name, key, edges);
+    options.bind = endpoint;
+    return rp_link_open(run->links, &options, out);
+}
+
+static rp_err read_emulation(rp_agent *agent) {
+    rp_node *emulate = rp_node_find(agent->run->assignment, "link");
+    rp_err err = RP_OK;
+    if (emulate) {
+        RP_TRY(rp_link_profile_parse(&agent->run->emulate, emulate));
+        if (agent->run->emulate.control) {
+            RP_TRY(rp_link_emulate(agent->control, &agent->run->emulate));
+        }
+    }
+fail:
+    return err;
+}
+
+/* Sockets for who may connect here: the node before, and the host at both ends of the model. */
+rp_err rp_agent_open_links(rp_agent *agent) {
+    agent_run *run = agent->run;
+    rp_node *root = run->assignment;
+    rp_node *peers = rp_node_find(root, "peers");
+    const uint32_t lower = count_edges(run, true);
+    const char *host = NULL;
+    const char *before = NULL;
+    rp_err err;
+    if (!peers) {
+        return rp_node_fail(root, "peers: is missing");
+    }
+    RP_TRY(rp_node_string(peers, "host", &host));
+    RP_TRY(rp_node_string(peers, "before", &before));
+    if ((lower > 0 && !before) || !host) {
+        return rp_node_fail(peers, "expected the keys `host` and, where a stage is in front, "
+                                   "`before`");
+    }
+    RP_TRY(read_emulation(agent));
+    RP_TRY(rp_links_open(&run->arena, &agent->options.keys, agent->clock,
+                         job_of(run)->seed * RP_CUT_STAGES_MAX + job_of(run)->stage, &run->links));
+    if (lower > 0) {
+        RP_TRY(bind_data(agent, "hop", 1, before, lower, &run->in));
+    }
+    if (is_first(run, 0) || is_last(run, run->held_count - 1)) {
+        RP_TRY(bind_data(agent, "feed", 2, host, 1, &run->feed));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_agent_connect_next(rp_agent *agent, const char *endpoint, const char *key) {
+    agent_run *run = agent->run;
+    rp_link_options options = data_options(run, "next", key, count_edges(run, false));
+    options.connect = endpoint;
+    run->connected_ns = rp_clock_now_ns(agent->clock);
+    return rp_link_open(run->links, &options, &run->out);
+}
+
+/* ---- edges ----------------------------------------------------------------------------------- */
+
+static void add_edge(rp_runner_options *options, rp_runner_edge edge, uint32_t window) {
+    RP_ASSERT(options->edge_count < RP_RUNNER_EDGES_MAX);
+    edge.share[1] = 1;
+    edge.window = edge.outgoing ? SLOTS : window;
+    options->edge[options->edge_count++] = edge;
+}
+
+/* What comes to stage `held` through its lower boundary, and what it answers. */
+static void add_lower(const agent_run *run, uint32_t held, rp_runner_options *options,
+                      uint32_t window) {
+    const uint32_t stage = run->held[held].job.stage;
+    rp_runner_edge in = {.carries = RP_KIND_ACTIVATION, .held = held, .link = run->in};
+    rp_runner_edge back = {
+        .carries = RP_KIND_GRADIENT, .held = held, .link = run->in, .outgoing = true};
+    if (is_first(run, held)) {
+        in = (rp_runner_edge){.carries = RP_KIND_INPUT, .held = held, .link = run->feed};
+        add_edge(options, in, window);
+        return;
+    }
+    if (node_count(run) > 1) {
+        in.far_stage = stage - 1;
+        add_edge(options, in, window);
+    } else {
+        back.far_held = held - 1;
+    }
+    add_edge(options, back, window);
+}
+
+/* The same at the upper boundary. */
+static void add_upper(const agent_run *run, uint32_t held, rp_runner_options *options,
+                      uint32_t window) {
+    const uint32_t stage = run->held[held].job.stage;
+    rp_runner_edge out = {
+        .carries = RP_KIND_ACTIVATION, .held = held, .link = run->out, .outgoing = true};
+    rp_runner_edge back = {.carries = RP_KIND_GRADIENT, .held = held, .link = run->out};
+    if (is_last(run, held)) {
+        back = (rp_runner_edge){.carries = RP_KIND_LABEL, .held = held, .link = run->feed};
+        add_edge(options, back, window);
+        return;
+    }
+    if (node_count(run) > 1) {
+        back.far_stage = stage + 1;
+        add_edge(options, back, window);
+    } else {
+        out.far_held = held + 1;
+    }
+    add_edge(options, out, window);
+}
+
+rp_err rp_agent_open_runner(rp_agent *agent) {
+    agent_run *run = agent->run;
+    const uint32_t window = rp_runner_window(job_of(run));
+    rp_runner_options options = {
+        .clock = agent->clock, .control = agent->control, .held_count = run->held_count};
+    for (uint32_t h = 0; h < run->held_count; h++) {
+        options.held[h] = (rp_runner_held){&run->held[h].job, run->held[h].stage};
+        add_lower(run, h, &options, window);
+        add_upper(run, h, &options, window);
+    }
+    return rp_runner_open(&run->arena, &options, &run->runner);
+}
