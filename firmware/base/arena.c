@@ -156,3 +156,14 @@ rp_err rp_arena_printf(rp_arena *arena, char **out, const char *format, ...) {
     *out = text;
     return RP_OK;
 }
+
+rp_err rp_block_new(size_t bytes, void **out) {
+    if (must_fail() || posix_memalign(out, ALIGN, bytes) != 0) {
+        return rp_fail(RP_ERR_MEMORY, "the system gives no block of %zu bytes", bytes);
+    }
+    return RP_OK;
+}
+
+void rp_block_free(void *block) {
+    free(block);
+}

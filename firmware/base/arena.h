@@ -45,6 +45,12 @@ rp_err rp_arena_printf(rp_arena *arena, char **out, const char *format, ...) RP_
 /* From here on an allocation aborts. */
 void rp_arena_seal(rp_arena *arena);
 
+/* One block outside the arenas, for messages: they come and go while a run goes on, also from one
+ * thread to another. Aligned to 64, not zeroed; counted by RP_FAIL_AT.
+ * errors  MEMORY */
+rp_err rp_block_new(size_t bytes, void **out) RP_MUST_CHECK;
+void rp_block_free(void *block);
+
 /* Checked product and sum of sizes; false on overflow, *out then untouched. */
 bool rp_mul_size(size_t a, size_t b, size_t *out) RP_MUST_CHECK;
 bool rp_add_size(size_t a, size_t b, size_t *out) RP_MUST_CHECK;

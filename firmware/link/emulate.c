@@ -1,50 +1,13 @@
 /* A slow hop, below the reliability: what this end sends waits here until an imagined line has
  * carried it. The line keeps order, as TCP does; a lost message is found missing and sent again. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "link/inside.h"
 
-/* "every 60s for 5s" */
-static bool parse_outage(const char *text, double *every_s, double *for_s) {
-    char *end;
-    if (strncmp(text, "every ", 6) != 0) {
-        return false;
-    }
-    *every_s = strtod(text + 6, &end);
-    if (end == text + 6 || strncmp(end, "s for ", 6) != 0) {
-        return false;
-    }
-    text = end + 6;
-    *for_s = strtod(text, &end);
-    return end != text && strcmp(end, "s") == 0 && *every_s <= 86400 && *for_s > 0 &&
-           *for_s < *every_s;
-}
-
-rp_err rp_link_profile_parse(rp_link_profile *profile, rp_node *node) {
-    rp_err err;
-    const char *outage = NULL;
-    RP_TRY(rp_node_f64(node, "rate_mbit", 0, 1e6, &profile->rate_mbit));
-    RP_TRY(rp_node_f64(node, "delay_ms", 0, 60000, &profile->delay_ms));
-    RP_TRY(rp_node_f64(node, "jitter_ms", 0, 60000, &profile->jitter_ms));
-    RP_TRY(rp_node_f64(node, "loss", 0, 0.9, &profile->loss));
-    RP_TRY(rp_node_string(node, "outage", &outage));
-    RP_TRY(rp_node_bool(node, "control", &profile->control));
-    if (outage && !parse_outage(outage, &profile->outage_every_s, &profile->outage_s)) {
-        return rp_node_fail(rp_node_find(node, "outage"),
-                            "expected \"every 60s for 5s\", the second shorter than the first, "
-                            "found '%s'",
-                            outage);
-    }
-    err = rp_node_done(node);
-fail:
-    return err;
-}
-
 rp_err rp_link_emulate(rp_link *link, const rp_link_profile *profile) {
     emulation *e = &link->emulate;
     const bool line = profile->rate_mbit > 0 || profile->delay_ms > 0 || profile->jitter_ms > 0 ||
-                      profile->loss > 0 || profile->outage_every_s > 0;
+                      profile->loss > 0 || profile->outage.every_s > 0;
     e->profile = *profile;
     if (e->on || !line) {
         return RP_OK; /* once on, it stays so: what waits here goes first */
@@ -71,10 +34,10 @@ bool emulate_full(const rp_link *link) {
     return link->emulate.on && link->emulate.count == link->emulate.capacity;
 }
 
-/* A time within an outage becomes its end: outages begin every outage_every_s after open. */
+/* A time within an outage becomes its end: outages begin every outage.every_s after open. */
 static int64_t after_outage(const emulation *e, int64_t at) {
-    int64_t every = (int64_t)(e->profile.outage_every_s * (double)RP_NS_PER_S);
-    int64_t lasts = (int64_t)(e->profile.outage_s * (double)RP_NS_PER_S);
+    int64_t every = (int64_t)(e->profile.outage.every_s * (double)RP_NS_PER_S);
+    int64_t lasts = (int64_t)(e->profile.outage.for_s * (double)RP_NS_PER_S);
     int64_t since = at - e->opened_ns;
     if (every <= 0 || since < every || since % every >= lasts) {
         return at;

@@ -16,34 +16,15 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/rng.h"
+#include "transport/keys.h"
+#include "transport/profile.h"
 #include "wire/frame.h"
 
 enum {
     RP_LINK_CONTROL_MAX = 256,
-    RP_KEY_BYTES = 32,
-    RP_KEY_TEXT = 41,
     RP_LINKS_WAIT_MAX = 66,
     RP_LINK_WINDOW_MAX = 4096
 };
-
-/* ---- keys: CURVE pairs as files, Z85 text ---------------------------------------------------- */
-
-typedef struct {
-    char public_text[RP_KEY_TEXT];
-    char secret_text[RP_KEY_TEXT];
-} rp_keypair;
-
-/* DIR/public.key, DIR/secret.key (0600, created with it; refuses to overwrite). */
-rp_err rp_keys_new(const char *dir) RP_MUST_CHECK;
-/* errors REFUSED when the secret's mode lets others read it; IO, FORMAT */
-rp_err rp_keys_read(const char *dir, rp_keypair *out) RP_MUST_CHECK;
-rp_err rp_keys_make(rp_keypair *out) RP_MUST_CHECK; /* in memory */
-/* DIR/trusted: lines `name publickey`, `# comment`; adds or replaces a line (tmp + rename). */
-rp_err rp_keys_trust(const char *dir, const char *name, const char *public_text) RP_MUST_CHECK;
-/* The keys of DIR/trusted, in its order; none when there is no such file.
- * errors FORMAT with its line */
-rp_err rp_keys_trusted(rp_arena *arena, const char *dir, const char *const **public_texts,
-                       uint32_t *count) RP_MUST_CHECK;
 
 /* ---- the room: one ZeroMQ context and one ZAP handler per process ---------------------------- */
 
@@ -54,16 +35,6 @@ typedef struct rp_links rp_links;
 rp_err rp_links_open(rp_arena *arena, const rp_keypair *keys, const rp_clock *clock, uint64_t seed,
                      rp_links **out) RP_MUST_CHECK;
 void rp_links_close(rp_links **links); /* closes links that are left; never hangs (linger 0) */
-
-/* Optional emulation of a slow hop, below the reliability: `ring.link` of a run file. */
-typedef struct {
-    double rate_mbit; /* 0 = unlimited */
-    double delay_ms, jitter_ms;
-    double loss;                     /* probability per message */
-    double outage_every_s, outage_s; /* 0 = none */
-    bool control;                    /* between host and boards too, not on the hops only */
-} rp_link_profile;
-rp_err rp_link_profile_parse(rp_link_profile *profile, rp_node *node) RP_MUST_CHECK;
 
 typedef struct {
     const char *name;        /* for logs: "hop 1-2"; copied */

@@ -362,16 +362,9 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
                       run->pace.backward_ms);
     }
     if (run->emulate) {
-        (void)fprintf(file, "link:\n");
-        (void)fprintf(file,
-                      "  rate_mbit: %.17g\n  delay_ms: %.17g\n  jitter_ms: %.17g\n  loss: %.17g\n"
-                      "  control: %s\n",
-                      run->link.rate_mbit, run->link.delay_ms, run->link.jitter_ms, run->link.loss,
-                      run->link.control ? "true" : "false");
-        if (run->link.outage_every_s > 0) {
-            (void)fprintf(file, "  outage: \"every %.17gs for %.17gs\"\n", run->link.outage_every_s,
-                          run->link.outage_s);
-        }
+        char *line;
+        RP_TRY(rp_link_profile_text(&run->link, arena, "  ", &line));
+        (void)fprintf(file, "link:\n%s", line);
     }
     if (host_key) {
         (void)fprintf(file, "peers:\n  host: \"%s\"\n", host_key);

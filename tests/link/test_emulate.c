@@ -100,7 +100,7 @@ static void outages_hold_everything_back(void **state) {
     (void)state;
     pair p;
     flow f;
-    rp_link_profile profile = {.outage_every_s = 0.5, .outage_s = 0.2};
+    rp_link_profile profile = {.outage = {0.5, 0.2}};
     open_stepped(&p, &profile);
     int64_t opened_ns = p.clock.stepped_ns;
     wait_for_credit(&p);
@@ -185,8 +185,8 @@ static void profiles_are_read(void **state) {
     expect_close(profile.delay_ms, 20, 0, 0);
     expect_close(profile.jitter_ms, 5, 0, 0);
     expect_close(profile.loss, 0.01, 0, 0);
-    expect_close(profile.outage_every_s, 60, 0, 0);
-    expect_close(profile.outage_s, 5.5, 0, 0);
+    expect_close(profile.outage.every_s, 60, 0, 0);
+    expect_close(profile.outage.for_s, 5.5, 0, 0);
     assert_true(profile.control);
     expect_ok(parse("link: {loss: 0.01}", &profile));
     assert_false(profile.control);

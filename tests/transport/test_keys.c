@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "expect.h"
-#include "link/link.h"
+#include "transport/keys.h"
 
 static char dir[64];
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "link/link.h"
+#include "transport/keys.h"
 
 enum { PATH_BYTES = 4096, NAME_MAX_CHARS = 64, TRUSTED_MAX = 1024, LINE_BYTES = 512 };
 
@@ -22,6 +22,13 @@ static rp_err join(const char *dir, const char *name, char out[PATH_BYTES]) {
 static bool is_key(const char *text) {
     uint8_t bytes[RP_KEY_BYTES];
     return strlen(text) == RP_KEY_TEXT - 1 && zmq_z85_decode(bytes, text);
+}
+
+rp_err rp_key_decode(const char *text, uint8_t out[RP_KEY_BYTES]) {
+    if (!text || strlen(text) != RP_KEY_TEXT - 1 || !zmq_z85_decode(out, text)) {
+        return rp_fail(RP_ERR_FORMAT, "key '%.60s': expected 40 Z85 characters", text ? text : "");
+    }
+    return RP_OK;
 }
 
 /* Creates the file; never overwrites. */

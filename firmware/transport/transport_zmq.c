@@ -1,0 +1,419 @@
+/* ZeroMQ over TCP with CURVE: what boards use.
+ *
+ * ZeroMQ's own thread reads lent memory after post() has returned; it says nothing when it loses
+ * what was in flight on a connection that ends. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "transport/zmq_own.h"
+
+extern const rp_transport_kind rp_transport_zmq;
+
+enum {
+    HANDSHAKES_MAX = 3,      /* broken off in a row, before we say that the key is wrong */
+    COPIED_BYTES_MAX = 1024, /* a smaller frame is cheaper copied than lent */
+    ROUTE_BYTES = 5          /* of a routing id that ZeroMQ chose: 0, then a number */
+};
+
+#define RECONNECT_NS (2 * RP_NS_PER_S)
+/* A ROUTER is writable as soon as any of its connections is, not only the one that we wait for. */
+#define FULL_POLL_NS (1 * RP_NS_PER_MS)
+
+/* ---- transport ------------------------------------------------------------------------------- */
+
+static void finish(rp_transport *base) {
+    zmq_transport *transport = (zmq_transport *)base;
+    RP_ASSERT(!transport->first);
+    if (transport->zap) {
+        (void)zmq_close(transport->zap);
+    }
+    if (transport->context) {
+        while (zmq_ctx_term(transport->context) != 0 && zmq_errno() == EINTR) {
+        }
+    }
+    explicit_bzero(transport, sizeof *transport);
+}
+
+static rp_err start(rp_arena *arena, const rp_transport_options *options, rp_transport **out) {
+    rp_err err;
+    uint8_t key[RP_KEY_BYTES];
+    zmq_transport *transport = NULL;
+    RP_TRY(rp_key_decode(options->keys->public_text, key));
+    RP_TRY(rp_key_decode(options->keys->secret_text, key));
+    RP_TRY(RP_ARENA_NEW(arena, 1, &transport));
+    transport->transport = (rp_transport){&rp_transport_zmq, options->clock};
+    transport->keys = *options->keys;
+    transport->context = zmq_ctx_new();
+    if (!transport->context || zmq_ctx_set(transport->context, ZMQ_BLOCKY, 0) != 0) {
+        err = rp_fail(RP_ERR_MEMORY, "zmq: no context: %s", zmq_strerror(zmq_errno()));
+        goto fail;
+    }
+    RP_TRY(zap_open(transport));
+    *out = &transport->transport;
+fail:
+    explicit_bzero(key, sizeof key);
+    if (err != RP_OK && transport) {
+        finish(&transport->transport);
+    }
+    return err;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static void close_port(rp_port *base) {
+    zmq_port *port = (zmq_port *)base;
+    zmq_socket_close(port);
+    for (zmq_port **at = &zmq_transport_of(port)->first; *at; at = &(*at)->next) {
+        if (*at == port) {
+            *at = port->next;
+            break;
+        }
+    }
+    rp_port_free(base);
+}
+
+static rp_err open_port(rp_transport *base, const rp_port_options *options, rp_port **out) {
+    zmq_transport *transport = (zmq_transport *)base;
+    rp_port *made;
+    if (options->connect && !options->peer_public) {
+        return rp_fail(RP_ERR_USAGE, "link %s: connecting needs the server's key", options->name);
+    }
+    rp_err err = rp_port_new(base, options, sizeof(zmq_port), &made);
+    if (err != RP_OK) {
+        return err;
+    }
+    zmq_port *port = (zmq_port *)made;
+    port->id = transport->next_id++;
+    snprintf(port->domain, sizeof port->domain, "port-%u", port->id);
+    port->next = transport->first;
+    transport->first = port;
+    err = zmq_socket_open(port, options);
+    if (err != RP_OK) {
+        close_port(made);
+        return err;
+    }
+    *out = made;
+    return RP_OK;
+}
+
+/* ---- posting --------------------------------------------------------------------------------- */
+
+/* Called by ZeroMQ's thread when the last reference to a frame is gone. */
+static void let_go(void *data, void *hint) {
+    rp_buffer *buffer = hint;
+    (void)data;
+    rp_buffer_drop(&buffer);
+}
+
+static int make_message(zmq_msg_t *message, rp_buffer *frame) {
+    if (frame->bytes <= COPIED_BYTES_MAX) {
+        if (zmq_msg_init_size(message, frame->bytes) != 0) {
+            return -1;
+        }
+        if (frame->bytes) {
+            memcpy(zmq_msg_data(message), frame->data, frame->bytes);
+        }
+        return 0;
+    }
+    /* ZeroMQ only reads it; its signature has no const. */
+    union {
+        const void *from;
+        void *to;
+    } data = {.from = frame->data};
+    rp_buffer *reference = rp_buffer_keep(frame);
+    if (zmq_msg_init_data(message, data.to, frame->bytes, let_go, reference) != 0) {
+        rp_buffer_drop(&reference);
+        return -1;
+    }
+    return 0;
+}
+
+/* The routing id of connection `peer`, as ZeroMQ numbers them. */
+static void write_route(uint64_t peer, uint8_t route[ROUTE_BYTES]) {
+    const uint64_t number = peer - 1;
+    route[0] = 0;
+    for (int i = 1; i < ROUTE_BYTES; i++) {
+        route[i] = (uint8_t)(number >> (8 * (ROUTE_BYTES - 1 - i)));
+    }
+}
+
+/* 0: a routing id that the peer chose itself, which ours never do. */
+static uint64_t read_route(const zmq_msg_t *frame_of) {
+    zmq_msg_t *frame = (zmq_msg_t *)(uintptr_t)frame_of;
+    const uint8_t *route = zmq_msg_data(frame);
+    uint64_t number = 0;
+    if (zmq_msg_size(frame) != ROUTE_BYTES || route[0] != 0) {
+        return 0;
+    }
+    for (int i = 1; i < ROUTE_BYTES; i++) {
+        number = number << 8 | route[i];
+    }
+    return number + 1;
+}
+
+static rp_err send_route(zmq_port *port, uint64_t peer) {
+    uint8_t route[ROUTE_BYTES];
+    write_route(peer, route);
+    if (zmq_send(port->socket, route, sizeof route, ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0) {
+        return RP_OK;
+    }
+    if (zmq_errno() == EHOSTUNREACH) {
+        return RP_ERR_PEER;
+    }
+    port->want_write = true;
+    return RP_ERR_AGAIN;
+}
+
+static rp_err send_messages(zmq_port *port, zmq_msg_t *message, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        const int flags = ZMQ_DONTWAIT | (i + 1 < count ? ZMQ_SNDMORE : 0);
+        if (zmq_msg_send(&message[i], port->socket, flags) < 0) {
+            if (i == 0 && !port->port.bound) {
+                port->want_write = true;
+                return RP_ERR_AGAIN;
+            }
+            /* The connection ended between two frames. ZeroMQ wants to see the message's end and
+             * drops it: lost, as everything else on that connection. */
+            (void)zmq_msg_close(&message[i]);
+        }
+    }
+    return RP_OK;
+}
+
+static void close_messages(zmq_msg_t *message, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        (void)zmq_msg_close(&message[i]);
+    }
+}
+
+static rp_err post(rp_port *base, const rp_packet *packet) {
+    zmq_port *port = (zmq_port *)base;
+    zmq_msg_t message[RP_PACKET_FRAMES_MAX];
+    RP_ASSERT(packet->count >= 1 && packet->count <= RP_PACKET_FRAMES_MAX);
+    if (base->bound && packet->peer == 0) {
+        return RP_ERR_PEER;
+    }
+    for (uint32_t i = 0; i < packet->count; i++) {
+        if (make_message(&message[i], packet->frame[i]) != 0) {
+            close_messages(message, i);
+            return RP_ERR_AGAIN;
+        }
+    }
+    rp_err err = base->bound ? send_route(port, packet->peer) : RP_OK;
+    if (err == RP_OK) {
+        err = send_messages(port, message, packet->count);
+    }
+    if (err != RP_OK) {
+        close_messages(message, packet->count);
+    }
+    return err;
+}
+
+/* ---- taking ---------------------------------------------------------------------------------- */
+
+/* A received message that is handed out as it is. */
+typedef struct {
+    rp_buffer buffer;
+    zmq_msg_t message;
+} received;
+
+static void destroy_received(rp_buffer *buffer) {
+    received *r = (received *)buffer;
+    (void)zmq_msg_close(&r->message);
+    rp_block_free(r);
+}
+
+/* Takes the message over, whatever it returns. ZeroMQ decrypts small frames in its receive buffer,
+ * wherever they lie there; those are copied, so that data is aligned. */
+static rp_err take_message(zmq_msg_t *message, rp_buffer **out) {
+    const size_t bytes = zmq_msg_size(message);
+    const void *data = zmq_msg_data(message);
+    void *memory;
+    rp_err err;
+    if (bytes <= COPIED_BYTES_MAX || (uintptr_t)data % sizeof(double) != 0) {
+        err = rp_buffer_new(bytes, out, &memory);
+        if (err == RP_OK && bytes) {
+            memcpy(memory, data, bytes);
+        }
+    } else {
+        err = rp_block_new(sizeof(received), &memory);
+        if (err == RP_OK) {
+            received *r = memory;
+            (void)zmq_msg_init(&r->message);
+            (void)zmq_msg_move(&r->message, message);
+            rp_buffer_borrow(&r->buffer, zmq_msg_data(&r->message), bytes);
+            r->buffer.destroy = destroy_received;
+            *out = &r->buffer;
+        }
+    }
+    (void)zmq_msg_close(message);
+    return err;
+}
+
+/* False when there is none. */
+static bool receive_message(zmq_port *port, zmq_msg_t *message) {
+    (void)zmq_msg_init(message);
+    if (zmq_msg_recv(message, port->socket, ZMQ_DONTWAIT) < 0) {
+        (void)zmq_msg_close(message);
+        return false;
+    }
+    return true;
+}
+
+static bool more_follows(zmq_port *port) {
+    int more = 0;
+    size_t size = sizeof more;
+    return zmq_getsockopt(port->socket, ZMQ_RCVMORE, &more, &size) == 0 && more;
+}
+
+/* Reads one packet to its end. False: none is there. *sound is false when it is not one of ours or
+ * no memory was left for it: dropped. */
+static bool receive_packet(zmq_port *port, rp_packet *out, bool *sound) {
+    zmq_msg_t message;
+    *out = (rp_packet){.count = 0};
+    *sound = true;
+    if (!receive_message(port, &message)) {
+        return false;
+    }
+    if (port->port.bound) {
+        out->peer = read_route(&message);
+        *sound = out->peer != 0;
+        (void)zmq_msg_close(&message);
+        if (!more_follows(port) || !receive_message(port, &message)) {
+            *sound = false;
+            return true;
+        }
+    }
+    for (;;) {
+        if (*sound && out->count < RP_PACKET_FRAMES_MAX) {
+            *sound = take_message(&message, &out->frame[out->count]) == RP_OK;
+            out->count += *sound ? 1 : 0;
+        } else {
+            *sound = false;
+            (void)zmq_msg_close(&message);
+        }
+        if (!more_follows(port) || !receive_message(port, &message)) {
+            return true;
+        }
+    }
+}
+
+static rp_err take(rp_port *base, rp_packet *out) {
+    zmq_port *port = (zmq_port *)base;
+    bool sound;
+    if (!receive_packet(port, out, &sound)) {
+        return RP_ERR_AGAIN;
+    }
+    if (!sound) {
+        rp_packet_drop(out);
+        base->refused++;
+        return RP_ERR_AGAIN; /* the next round goes on behind it */
+    }
+    return RP_OK;
+}
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+/* ZeroMQ tries again by itself after most ends of a connection, but never after a refusal or
+ * another error of the protocol: then the peer could trust us later in vain. */
+static void connect_again(zmq_port *port, int64_t now) {
+    port->reconnect_ns = now + RECONNECT_NS;
+    (void)zmq_disconnect(port->socket, port->port.endpoint); /* fails when it was given up */
+    if (zmq_connect(port->socket, port->port.endpoint) != 0) {
+        rp_log_error("link %s: can not connect to %s: %s", port->port.name, port->port.endpoint,
+                     zmq_strerror(zmq_errno()));
+    }
+}
+
+/* A wrong server key looks like a connection that closes in the handshake: the server can not tell
+ * us more, because it can not read us. A reset line looks the same, hence HANDSHAKES_MAX. */
+static rp_port_event read_event(zmq_port *port, uint16_t event, uint32_t value, int64_t now) {
+    if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
+        port->failed_handshakes = 0;
+        port->reconnect_ns = 0;
+        return (rp_port_event){.kind = RP_PORT_CONNECTED};
+    }
+    if (port->reconnect_ns == 0) {
+        port->reconnect_ns = now + RECONNECT_NS;
+    }
+    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH) {
+        return (rp_port_event){.kind = RP_PORT_REFUSED,
+                               .why = "our key is not on its list (`ringpipe keys trust` there)"};
+    }
+    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) {
+        return (rp_port_event){.kind = RP_PORT_REFUSED,
+                               .why =
+                                   "it does not speak CURVE, or has another key than we were told"};
+    }
+    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && value != ETIMEDOUT &&
+        ++port->failed_handshakes == HANDSHAKES_MAX) {
+        return (rp_port_event){.kind = RP_PORT_REFUSED,
+                               .why =
+                                   "it breaks off every handshake, as one with another key does"};
+    }
+    return (rp_port_event){.kind = RP_PORT_LOST};
+}
+
+static bool step(rp_port *base, rp_port_event *out) {
+    zmq_port *port = (zmq_port *)base;
+    uint8_t event[6];
+    uint8_t address[RP_PORT_ENDPOINT_BYTES];
+    const int64_t now = rp_clock_now_ns(base->transport->clock);
+    port->want_write = false;
+    /* Also for a connecting port: the connections of a binding port that was closed end only when
+     * the handler's socket is looked at. */
+    zap_serve(zmq_transport_of(port));
+    if (base->bound) {
+        return false;
+    }
+    if (zmq_recv(port->monitor, event, sizeof event, ZMQ_DONTWAIT) == (int)sizeof event) {
+        (void)zmq_recv(port->monitor, address, sizeof address, ZMQ_DONTWAIT);
+        uint16_t number;
+        uint32_t value;
+        memcpy(&number, event, sizeof number);
+        memcpy(&value, event + sizeof number, sizeof value);
+        *out = read_event(port, number, value, now);
+        base->connected = out->kind == RP_PORT_CONNECTED;
+        return true;
+    }
+    if (port->reconnect_ns && now >= port->reconnect_ns) {
+        connect_again(port, now);
+    }
+    return false;
+}
+
+static int64_t deadline_ns(rp_port *base, int64_t now) {
+    const zmq_port *port = (const zmq_port *)base;
+    int64_t at = port->reconnect_ns ? port->reconnect_ns : INT64_MAX;
+    if (base->bound && port->want_write && now + FULL_POLL_NS < at) {
+        at = now + FULL_POLL_NS;
+    }
+    return at;
+}
+
+static uint32_t handles(rp_port *base, rp_handle *out) {
+    const zmq_port *port = (const zmq_port *)base;
+    uint32_t count = 0;
+    out[count++] = (rp_handle){.socket = port->socket, .write = port->want_write && !base->bound};
+    if (base->bound) {
+        out[count++] = (rp_handle){.socket = zmq_transport_of(port)->zap, .shared = true};
+    } else {
+        out[count++] = (rp_handle){.socket = port->monitor};
+    }
+    return count;
+}
+
+const rp_transport_kind rp_transport_zmq = {
+    .name = "zmq",
+    .start = start,
+    .finish = finish,
+    .open = open_port,
+    .close = close_port,
+    .post = post,
+    .take = take,
+    .step = step,
+    .deadline_ns = deadline_ns,
+    .handles = handles,
+};

@@ -1,0 +1,112 @@
+/* Who may connect: ZeroMQ asks for every CURVE handshake, we answer from our own thread.
+ *
+ * source  ZeroMQ RFC 27 (ZAP): request {version, id, domain, address, identity, mechanism, key},
+ * reply {version, id, status, text, user, metadata}
+ * trap    without a handler CURVE lets every client key in */
+#include <string.h>
+
+#include "base/log.h"
+#include "transport/zmq_own.h"
+
+enum { ZAP_FRAMES = 7, ZAP_FRAME_BYTES = 256 };
+
+typedef struct {
+    uint8_t bytes[ZAP_FRAME_BYTES];
+    size_t count; /* real size, may be larger than what was kept */
+} field;
+
+enum { VERSION, ID, DOMAIN, ADDRESS, IDENTITY, MECHANISM, KEY };
+
+rp_err zap_open(zmq_transport *transport) {
+    transport->zap = zmq_socket(transport->context, ZMQ_REP);
+    int linger = 0;
+    if (!transport->zap ||
+        zmq_setsockopt(transport->zap, ZMQ_LINGER, &linger, sizeof linger) != 0 ||
+        zmq_bind(transport->zap, "inproc://zeromq.zap.01") != 0) {
+        return rp_fail(RP_ERR_IO, "zmq: no ZAP handler: %s", zmq_strerror(zmq_errno()));
+    }
+    return RP_OK;
+}
+
+/* False when no request is waiting; a longer request is read to its end. */
+static bool receive(void *socket, field fields[ZAP_FRAMES], uint32_t *count) {
+    *count = 0;
+    for (;;) {
+        field spare;
+        field *at = *count < ZAP_FRAMES ? &fields[*count] : &spare;
+        int n = zmq_recv(socket, at->bytes, sizeof at->bytes, ZMQ_DONTWAIT);
+        if (n < 0) {
+            return false;
+        }
+        at->count = (size_t)n;
+        ++*count;
+        int more = 0;
+        size_t size = sizeof more;
+        if (zmq_getsockopt(socket, ZMQ_RCVMORE, &more, &size) != 0 || !more) {
+            return true;
+        }
+    }
+}
+
+static bool equals(const field *f, const char *text) {
+    return f->count == strlen(text) && memcmp(f->bytes, text, f->count) == 0;
+}
+
+static zmq_port *find_port(const zmq_transport *transport, const field *domain) {
+    for (zmq_port *port = transport->first; port; port = port->next) {
+        if (equals(domain, port->domain)) {
+            return port;
+        }
+    }
+    return NULL;
+}
+
+/* A client tries again every second: one line a key is enough. */
+static void log_refused(zmq_transport *transport, const zmq_port *port, const field *address,
+                        const uint8_t *key) {
+    uint32_t known = transport->refused_count < ZMQ_REFUSED_KEYS_MAX ? transport->refused_count
+                                                                     : ZMQ_REFUSED_KEYS_MAX;
+    for (uint32_t i = 0; i < known; i++) {
+        if (memcmp(transport->refused[i], key, RP_KEY_BYTES) == 0) {
+            return;
+        }
+    }
+    memcpy(transport->refused[transport->refused_count++ % ZMQ_REFUSED_KEYS_MAX], key,
+           RP_KEY_BYTES);
+    char text[RP_KEY_TEXT];
+    int length = (int)(address->count < ZAP_FRAME_BYTES ? address->count : 0);
+    rp_log_warn("link %s: refused the key %s from %.*s: it is not on the list "
+                "(`ringpipe keys trust` puts it there)",
+                port->port.name, zmq_z85_encode(text, key, RP_KEY_BYTES), length,
+                (const char *)address->bytes);
+}
+
+static void answer(void *socket, const field *id, bool allowed) {
+    const char *status = allowed ? "200" : "400";
+    const char *text = allowed ? "OK" : "key not on the list";
+    (void)zmq_send(socket, "1.0", 3, ZMQ_SNDMORE | ZMQ_DONTWAIT);
+    (void)zmq_send(socket, id->bytes, id->count, ZMQ_SNDMORE | ZMQ_DONTWAIT);
+    (void)zmq_send(socket, status, 3, ZMQ_SNDMORE | ZMQ_DONTWAIT);
+    (void)zmq_send(socket, text, strlen(text), ZMQ_SNDMORE | ZMQ_DONTWAIT);
+    (void)zmq_send(socket, "", 0, ZMQ_SNDMORE | ZMQ_DONTWAIT);
+    (void)zmq_send(socket, "", 0, ZMQ_DONTWAIT);
+}
+
+void zap_serve(zmq_transport *transport) {
+    field fields[ZAP_FRAMES];
+    uint32_t count;
+    while (receive(transport->zap, fields, &count)) {
+        bool sound = count == ZAP_FRAMES && equals(&fields[VERSION], "1.0") &&
+                     fields[ID].count <= ZAP_FRAME_BYTES && equals(&fields[MECHANISM], "CURVE") &&
+                     fields[KEY].count == RP_KEY_BYTES;
+        zmq_port *port = sound ? find_port(transport, &fields[DOMAIN]) : NULL;
+        bool allowed = port && rp_port_is_allowed(&port->port, fields[KEY].bytes);
+        if (port && !allowed) {
+            log_refused(transport, port, &fields[ADDRESS], fields[KEY].bytes);
+        }
+        if (count < 2 || fields[ID].count > ZAP_FRAME_BYTES) {
+            fields[ID].count = 0;
+        }
+        answer(transport->zap, &fields[ID], allowed);
+    }
+}
