@@ -51,7 +51,7 @@ typedef enum {
 } rp_kind_parts;
 typedef enum {
     RP_STATE_IDLE,
-    RP_STATE_ASSIGNED,
+    RP_STATE_BUILT,
     RP_STATE_PAUSED,
     RP_STATE_RUNNING,
     RP_STATE_ANY
