@@ -39,7 +39,7 @@ static size_t element_count(const rp_layer_call *call) {
 static rp_err begin(const rp_layer_call *call, const char *direction, rp_launch *launch) {
     char entry[ENTRY_BYTES];
     (void)snprintf(entry, sizeof entry, "%s_%s", call->layer->kind->name, direction);
-    return rp_layer_begin(call, "activation", entry, NULL, launch);
+    return rp_layer_begin(call, call->layer->kind->name, entry, NULL, launch);
 }
 
 rp_err rp_activation_forward(const rp_layer_call *call) {

@@ -1,4 +1,4 @@
-/* An activation layer is a table of facts and its two functions in kernels/activation.cl:
+/* An activation layer is a table of facts and its two functions in kernels/<kind>.cl:
  *
  *   const rp_layer_kind rp_layer_relu = {
  *       .name = "relu",
