@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "stage/layout.h"
+#include "stage/slots.h"
 
 typedef struct rp_executor_kind rp_executor_kind;
 
@@ -104,12 +105,11 @@ typedef enum {
     RP_COMMAND_KINDS
 } rp_command_kind;
 
-enum { RP_NO_DEBT = UINT32_MAX };
-
 typedef struct {
     const rp_op *op;
     rp_block weights;         /* that the layers see */
-    uint32_t slot, debt;      /* where the microbatch and its deferred weight gradient lie */
+    rp_place place;           /* where the samples lie in the slot of their forward */
+    rp_place debt;            /* and in that of their deferred weight gradient; RP_NO_SLOT = none */
     uint32_t step_samples;    /* of the whole step: the loss is the mean over them */
     bool training;            /* layers behave as in training */
     bool accumulate;          /* gradients are added, not written */

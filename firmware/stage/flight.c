@@ -17,17 +17,11 @@ rp_err rp_stage_flight_write(rp_stage *stage, size_t first, size_t count, const 
 }
 
 static void walk_slot(rp_stage *stage, const rp_op *op) {
-    for (uint32_t i = 0; i < stage->layout->slots; i++) {
-        rp_slot *slot = &stage->slot[i];
-        if (op->kind == RP_OP_FORWARD ? !slot->busy
-                                      : slot->busy && slot->step == op->step &&
-                                            slot->samples.first == op->samples.first) {
-            slot->busy = op->kind == RP_OP_FORWARD;
-            slot->evaluating = false;
-            slot->step = op->step;
-            slot->samples = op->samples;
-            return;
-        }
+    const rp_place place = rp_slots_find(&stage->slots, op, false);
+    if (op->kind == RP_OP_FORWARD) {
+        (void)rp_slots_take(&stage->slots, op, false);
+    } else if (op->kind != RP_OP_BACKWARD_INPUT && place.slot != RP_NO_SLOT) {
+        rp_slots_give(&stage->slots, place.slot, op);
     }
 }
 
@@ -35,9 +29,7 @@ void rp_stage_resume(rp_stage *stage, uint64_t fill, uint64_t step) {
     rp_versions *versions = &stage->versions;
     rp_op op;
     rp_stage_start(stage, fill);
-    for (uint32_t i = 0; i < stage->layout->slots; i++) {
-        stage->slot[i].busy = false;
-    }
+    rp_slots_clear(&stage->slots);
     while (versions->list.step < step) {
         rp_sched_state list = versions->list;
         rp_sight sight = {0};

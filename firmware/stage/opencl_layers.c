@@ -14,25 +14,35 @@ static void see_weights(rp_opencl *e, rp_block weights) {
     }
 }
 
+/* n samples of a buffer, from `first` on. */
+static rp_tensor view_of(rp_buffer *buffer, uint32_t first, uint32_t n, const rp_shape *sample) {
+    return (rp_tensor){.buffer = buffer,
+                       .offset = buffer ? first * (uint64_t)rp_shape_count(sample) : 0,
+                       .shape = rp_shape_batch(n, sample)};
+}
+
+/* What is kept lies where the samples of its forward begin; scratch begins with those of the op. */
 static void bind_tensors(rp_opencl *e, const rp_pass *pass) {
     const rp_layout *layout = e->base.layout;
-    const rp_opencl_slot *slot = &e->slot[pass->slot];
+    const rp_opencl_slot *slot = &e->slot[pass->place.slot];
+    const uint32_t n = pass->op->samples.count;
     for (uint32_t t = 0; t < layout->tensor_count; t++) {
         const rp_layout_tensor *tensor = &layout->tensor[t];
         const rp_layout_storage *storage = &layout->value.storage[tensor->storage];
-        e->value[t].buffer =
-            storage->kept ? slot->kept[storage->buffer] : e->value_pool[storage->buffer];
-        e->value[t].shape = rp_shape_batch(pass->op->samples.count, &tensor->sample);
-        e->grad[t].buffer = NULL;
-        e->grad[t].shape = e->value[t].shape;
+        e->value[t] =
+            storage->kept
+                ? view_of(slot->kept[storage->buffer], pass->place.first, n, &tensor->sample)
+                : view_of(e->value_pool[storage->buffer], 0, n, &tensor->sample);
+        e->grad[t] = view_of(NULL, 0, n, &tensor->sample);
         if (tensor->grad == RP_NO_STORAGE) {
             continue;
         }
         storage = &layout->grad.storage[tensor->grad];
         if (!storage->kept) {
             e->grad[t].buffer = e->grad_pool[storage->buffer];
-        } else if (pass->debt != RP_NO_DEBT) {
-            e->grad[t].buffer = e->debt[pass->debt][storage->buffer];
+        } else if (pass->debt.slot != RP_NO_SLOT) {
+            e->grad[t] = view_of(e->debt[pass->debt.slot][storage->buffer], pass->debt.first, n,
+                                 &tensor->sample);
         }
     }
 }
@@ -74,20 +84,22 @@ static rp_layer_call make_call(rp_opencl *e, const rp_opencl_slot *slot, uint32_
 }
 
 static rp_layer_call call_of(rp_opencl *e, const rp_pass *pass, uint32_t position) {
-    return make_call(e, &e->slot[pass->slot], position, pass->op->samples.count,
-                     pass->op->step * e->base.job->batch + pass->op->samples.first);
+    rp_layer_call call = make_call(e, &e->slot[pass->place.slot], position, pass->op->samples.count,
+                                   pass->op->step * e->base.job->batch + pass->op->samples.first);
+    call.saved_first = pass->place.first;
+    return call;
 }
 
 /* ---- boundary tensors ------------------------------------------------------------------------ */
 
-/* Part `index` of every piece, each to its samples' place. */
+/* Part `index` of every piece, each to its samples' place behind byte `at` of the buffer. */
 static rp_err write_pieces(rp_opencl *e, const rp_pass *pass, uint32_t index, rp_buffer *to,
-                           size_t sample_bytes) {
+                           size_t at, size_t sample_bytes) {
     rp_err err = RP_OK;
     for (uint32_t p = 0; p < pass->in_count; p++) {
         const rp_stage_piece *piece = &pass->in[p];
         const rp_piece_cut cut = rp_piece_of(piece, &pass->op->samples);
-        RP_TRY(rp_buffer_write(e->device, to, cut.at * sample_bytes,
+        RP_TRY(rp_buffer_write(e->device, to, at + cut.at * sample_bytes,
                                (const char *)piece->part[index] + cut.from * sample_bytes,
                                cut.count * sample_bytes));
     }
@@ -95,10 +107,10 @@ fail:
     return err;
 }
 
-static rp_err read_tensor(rp_opencl *e, const rp_pass *pass, uint32_t tensor, const rp_buffer *from,
-                          void *out) {
-    const size_t sample = rp_shape_count(&e->base.layout->tensor[tensor].sample) * sizeof(float);
-    return rp_buffer_read(e->device, out, from, 0, sample * pass->op->samples.count);
+static rp_err write_tensor(rp_opencl *e, const rp_pass *pass, uint32_t index, const rp_tensor *to) {
+    const size_t bytes = rp_dtype_bytes(to->dtype);
+    return write_pieces(e, pass, index, to->buffer, (size_t)to->offset * bytes,
+                        rp_tensor_bytes(to) / to->shape.dim[0]);
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */
@@ -109,8 +121,7 @@ rp_err rp_opencl_forward(rp_opencl *e, const rp_pass *pass) {
     see_weights(e, pass->weights);
     bind_tensors(e, pass);
     for (uint32_t i = 0; i < layout->input_count; i++) {
-        RP_TRY(write_pieces(e, pass, i, e->value[i].buffer,
-                            rp_shape_count(&layout->tensor[i].sample) * sizeof(float)));
+        RP_TRY(write_tensor(e, pass, i, &e->value[i]));
     }
     for (uint32_t i = 0; i < layout->layer_count; i++) {
         rp_layer_call call = call_of(e, pass, i);
@@ -119,8 +130,7 @@ rp_err rp_opencl_forward(rp_opencl *e, const rp_pass *pass) {
         RP_TRY(rp_layer_forward(&call));
     }
     for (uint32_t i = 0; i < layout->output_count && pass->in_count > 0; i++) {
-        const uint32_t t = layout->outputs[i];
-        RP_TRY(read_tensor(e, pass, t, e->value[t].buffer, pass->out[i]));
+        RP_TRY(rp_tensor_read(e->device, pass->out[i], &e->value[layout->outputs[i]]));
     }
 fail:
     return err;
@@ -132,7 +142,7 @@ static rp_err run_loss(rp_opencl *e, const rp_pass *pass, bool gradient) {
     const uint32_t t = e->base.layout->tensor_count - 1;
     const size_t width = job->loss->class_target ? 1 : job->target_width;
     rp_err err;
-    RP_TRY(write_pieces(e, pass, 0, e->target, width * sizeof(float)));
+    RP_TRY(write_pieces(e, pass, 0, e->target, 0, width * sizeof(float)));
     rp_loss_call call = {
         .device = e->device,
         .n = pass->op->samples.count,
@@ -162,7 +172,7 @@ static rp_err gradient_in(rp_opencl *e, const rp_pass *pass) {
     const rp_crossing upper = rp_layout_crossing(layout, true, true);
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < upper.count; i++) {
-        RP_TRY(write_pieces(e, pass, i, e->grad[upper.tensor[i]].buffer, upper.bytes[i]));
+        RP_TRY(write_tensor(e, pass, i, &e->grad[upper.tensor[i]]));
     }
 fail:
     return err;
@@ -172,8 +182,7 @@ static rp_err gradient_out(rp_opencl *e, const rp_pass *pass) {
     const rp_crossing lower = rp_layout_crossing(e->base.layout, false, true);
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < lower.count; i++) {
-        const uint32_t t = lower.tensor[i];
-        RP_TRY(read_tensor(e, pass, t, e->grad[t].buffer, pass->out[i]));
+        RP_TRY(rp_tensor_read(e->device, pass->out[i], &e->grad[lower.tensor[i]]));
     }
 fail:
     return err;

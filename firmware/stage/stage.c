@@ -135,47 +135,43 @@ fail:
 
 /* ---- slots ----------------------------------------------------------------------------------- */
 
-static bool same_range(const rp_range *a, const rp_range *b) {
-    return a->first == b->first && a->count == b->count;
-}
-
 /* The schedule never asks for more slots than its own replay found. */
-static uint32_t free_slot(const rp_stage *stage) {
-    uint32_t i = 0;
-    while (i < stage->layout->slots && stage->slot[i].busy) {
-        i++;
-    }
-    RP_ASSERT(i < stage->layout->slots);
-    return i;
+static uint32_t take_slot(rp_slots *slots, const rp_op *op, bool evaluating) {
+    const uint32_t slot = rp_slots_take(slots, op, evaluating);
+    RP_ASSERT(slot != RP_NO_SLOT);
+    return slot;
 }
 
 /* A backward follows its forward. */
-static uint32_t slot_of(const rp_stage *stage, const rp_op *op, bool evaluating) {
-    for (uint32_t i = 0; i < stage->layout->slots; i++) {
-        const rp_slot *slot = &stage->slot[i];
-        if (slot->busy && slot->evaluating == evaluating && slot->step == op->step &&
-            same_range(&slot->samples, &op->samples)) {
-            return i;
-        }
-    }
-    RP_ASSERT(!"a forward before its backward");
-    return 0;
+static rp_place place_of(const rp_slots *slots, const rp_op *op, bool evaluating) {
+    const rp_place place = rp_slots_find(slots, op, evaluating);
+    RP_ASSERT(place.slot != RP_NO_SLOT);
+    return place;
 }
 
-static uint32_t debt_of(rp_stage *stage, const rp_op *op) {
-    for (uint32_t i = 0; i < stage->layout->debts; i++) {
-        rp_slot *debt = &stage->debt[i];
-        if (op->kind == RP_OP_BACKWARD_INPUT && !debt->busy) {
-            *debt = (rp_slot){.busy = true, .step = op->step, .samples = op->samples};
-            return i;
-        }
-        if (op->kind == RP_OP_BACKWARD_WEIGHT && debt->busy && debt->step == op->step &&
-            same_range(&debt->samples, &op->samples)) {
-            return i;
-        }
+/* Of the deferred weight gradient that the op begins or ends. */
+static rp_place place_of_debt(rp_stage *stage, const rp_op *op) {
+    switch (op->kind) {
+    case RP_OP_BACKWARD_INPUT:
+        return (rp_place){.slot = take_slot(&stage->debts, op, false), .whole = true};
+    case RP_OP_BACKWARD_WEIGHT:
+        return place_of(&stage->debts, op, false);
+    default:
+        return (rp_place){.slot = RP_NO_SLOT};
     }
-    RP_ASSERT(op->kind == RP_OP_BACKWARD);
-    return RP_NO_DEBT;
+}
+
+/* A part of what a forward saved: not where sums run over the whole microbatch. */
+static rp_err check_part(const rp_stage *stage, const rp_op *op, const rp_place *place) {
+    const rp_range *saved = &stage->slots.slot[place->slot].samples;
+    if (place->whole || !stage->whole) {
+        return RP_OK;
+    }
+    return rp_fail(RP_ERR_USAGE,
+                   "layer '%s': the backward of %s takes all %u samples of its forward, not "
+                   "[%u, +%u) of [%u, +%u)",
+                   stage->whole->name, stage->whole->kind->name, saved->count, op->samples.first,
+                   op->samples.count, saved->first, saved->count);
 }
 
 static rp_err check_pieces(const rp_op *op, const rp_stage_piece *in, uint32_t count) {
@@ -195,8 +191,8 @@ rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const rp_stage_pie
         .kind = RP_COMMAND_FORWARD,
         .pass = {.op = op,
                  .weights = stage->seen,
-                 .slot = free_slot(stage),
-                 .debt = RP_NO_DEBT,
+                 .place = {take_slot(&stage->slots, op, mode.evaluating), 0, true},
+                 .debt = {.slot = RP_NO_SLOT},
                  .training = mode.training,
                  .renewal = mode.renewal,
                  .in = in,
@@ -207,9 +203,9 @@ rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const rp_stage_pie
     RP_ASSERT(n > 0 && n <= stage->job->micro);
     RP_TRY(check_pieces(op, in, in_count));
     RP_TRY(rp_stage_issue(stage, &command));
-    stage->slot[command.pass.slot] = (rp_slot){
-        .busy = true, .evaluating = mode.evaluating, .step = op->step, .samples = op->samples};
+    return RP_OK;
 fail:
+    rp_slots_give(&stage->slots, command.pass.place.slot, op);
     return err;
 }
 
@@ -242,14 +238,14 @@ rp_err rp_stage_evaluate(rp_stage *stage, const rp_op *op, uint32_t step_samples
     const rp_command command = {
         .kind = RP_COMMAND_LOSS,
         .pass = {.op = op,
-                 .slot = slot_of(stage, op, true),
-                 .debt = RP_NO_DEBT,
+                 .place = place_of(&stage->slots, op, true),
+                 .debt = {.slot = RP_NO_SLOT},
                  .step_samples = step_samples,
                  .in = target,
                  .in_count = target_count},
     };
     rp_err err;
-    stage->slot[command.pass.slot].busy = false;
+    rp_slots_give(&stage->slots, command.pass.place.slot, op);
     RP_TRY(check_pieces(op, target, target_count));
     RP_TRY(rp_stage_issue(stage, &command));
 fail:
@@ -257,7 +253,7 @@ fail:
 }
 
 void rp_stage_forget(rp_stage *stage, const rp_op *op) {
-    stage->slot[slot_of(stage, op, true)].busy = false;
+    rp_slots_give(&stage->slots, place_of(&stage->slots, op, true).slot, op);
 }
 
 /* ---- backward -------------------------------------------------------------------------------- */
@@ -271,12 +267,18 @@ static bool takes_parcels(const rp_stage *stage, const rp_op *op) {
 rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
                              uint32_t in_count, void *const *out) {
     const rp_sched_shape shape = rp_job_sched_shape(stage->job, 0, UINT64_MAX);
+    const rp_place place = place_of(&stage->slots, op, false);
+    rp_err err = RP_OK;
+    RP_TRY(check_part(stage, op, &place));
+    if (takes_parcels(stage, op)) {
+        RP_TRY(check_pieces(op, in, in_count));
+    }
     const rp_command command = {
         .kind = RP_COMMAND_BACKWARD,
         .pass = {.op = op,
                  .weights = stage->seen,
-                 .slot = slot_of(stage, op, false),
-                 .debt = debt_of(stage, op),
+                 .place = place,
+                 .debt = place_of_debt(stage, op),
                  .step_samples = rp_sched_step_samples(&shape, op->step),
                  .training = true,
                  .accumulate = stage->accumulated > 0,
@@ -284,16 +286,12 @@ rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const rp_stage_pi
                  .in_count = in_count,
                  .out = out},
     };
-    rp_err err = RP_OK;
-    if (takes_parcels(stage, op)) {
-        RP_TRY(check_pieces(op, in, in_count));
-    }
     RP_TRY(rp_stage_issue(stage, &command));
     if (op->kind != RP_OP_BACKWARD_INPUT) {
-        stage->slot[command.pass.slot].busy = false;
+        rp_slots_give(&stage->slots, place.slot, op);
         stage->accumulated++;
-        if (command.pass.debt != RP_NO_DEBT) {
-            stage->debt[command.pass.debt].busy = false;
+        if (command.pass.debt.slot != RP_NO_SLOT) {
+            rp_slots_give(&stage->debts, command.pass.debt.slot, op);
         }
     }
 fail:
@@ -427,7 +425,7 @@ static rp_err time_passes(rp_stage *stage, uint32_t repeats, rp_op_kind kind, do
         .kind = kind == RP_OP_FORWARD ? RP_COMMAND_FORWARD : RP_COMMAND_BACKWARD,
         .pass = {.op = &op,
                  .weights = stage->seen,
-                 .debt = kind == RP_OP_BACKWARD && stage->layout->debts ? 0 : RP_NO_DEBT,
+                 .debt = {.slot = kind == RP_OP_BACKWARD && stage->layout->debts ? 0 : RP_NO_SLOT},
                  .training = true,
                  .accumulate = stage->accumulated > 0},
     };

@@ -83,8 +83,15 @@ static rp_err open_books(rp_arena *arena, rp_stage *stage) {
     const rp_layout *layout = stage->layout;
     rp_err err;
     RP_TRY(rp_versions_open(arena, stage->job, layout->slots, &stage->versions));
-    RP_TRY(RP_ARENA_NEW(arena, layout->slots, &stage->slot));
-    RP_TRY(RP_ARENA_NEW(arena, layout->debts + 1, &stage->debt));
+    RP_TRY(RP_ARENA_NEW(arena, layout->slots, &stage->slots.slot));
+    RP_TRY(RP_ARENA_NEW(arena, layout->debts + 1, &stage->debts.slot));
+    stage->slots.count = layout->slots;
+    stage->debts.count = layout->debts;
+    for (uint32_t i = 0; i < layout->layer_count; i++) {
+        const uint32_t layer = layout->first_layer + i;
+        stage->whole =
+            stage->job->model->plan[layer].whole ? &stage->job->model->layer[layer] : stage->whole;
+    }
     for (uint32_t i = 0; i < RP_TRUST_ENTRIES && layout->probes; i++) {
         RP_TRY(RP_ARENA_NEW(arena, layout->trained_count + 1, &stage->trust.share[i]));
     }

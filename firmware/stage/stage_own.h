@@ -2,14 +2,8 @@
 #ifndef RP_STAGE_STAGE_OWN_H
 #define RP_STAGE_STAGE_OWN_H
 
+#include "stage/slots.h"
 #include "stage/stage.h"
-
-/* A microbatch in flight, or its deferred weight gradient: the executor's memory has its number. */
-typedef struct {
-    bool busy, evaluating;
-    uint64_t step;
-    rp_range samples;
-} rp_slot;
 
 /* Trust in predictions: the newest entries, by effect. */
 enum { RP_TRUST_ENTRIES = 6 };
@@ -24,7 +18,8 @@ struct rp_stage {
     const rp_job *job;
     const rp_layout *layout; /* the executor's */
     rp_versions versions;
-    rp_slot *slot, *debt;
+    rp_slots slots, debts; /* the executor's memory has their numbers */
+    const rp_layer *whole; /* one whose backward takes all samples of a forward; NULL = none */
 
     rp_block seen;   /* weights that the op being issued sees */
     bool mean_valid; /* the scratch block holds the mean of the replicas as they are */

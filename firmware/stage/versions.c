@@ -200,7 +200,8 @@ rp_sight rp_versions_forward(rp_versions *v, const rp_op *op) {
     RP_ASSERT(v->flight_count < v->flight_max);
     v->flight[v->flight_count++] = (rp_version_flight){
         .step = op->step,
-        .micro = op->micro,
+        .samples = op->samples,
+        .left = op->samples.count,
         .block = sight.block,
         .updates = v->updates[sight.replica],
     };
@@ -208,10 +209,12 @@ rp_sight rp_versions_forward(rp_versions *v, const rp_op *op) {
     return sight;
 }
 
+/* The forward that had the samples of this backward. */
 static rp_version_flight *find_flight(const rp_versions *v, const rp_op *op) {
     uint32_t i = 0;
     while (i < v->flight_count &&
-           (v->flight[i].step != op->step || v->flight[i].micro != op->micro)) {
+           (v->flight[i].step != op->step || op->samples.first < v->flight[i].samples.first ||
+            op->samples.first - v->flight[i].samples.first >= v->flight[i].samples.count)) {
         i++;
     }
     RP_ASSERT(i < v->flight_count);
@@ -231,7 +234,12 @@ rp_sight rp_versions_backward(rp_versions *v, const rp_op *op) {
         sight.reuse = rule == RP_WEIGHTS_XPIPE && op->micro > 0;
     }
     v->gap_max = sight.gap > v->gap_max ? sight.gap : v->gap_max;
-    if (op->kind != RP_OP_BACKWARD_INPUT) {
+    if (op->kind == RP_OP_BACKWARD_INPUT) {
+        return sight;
+    }
+    RP_ASSERT(op->samples.count <= flight->left);
+    flight->left -= op->samples.count;
+    if (flight->left == 0) { /* with its last part the forward has had its backward */
         v->block[sight.block].users -= kept;
         v->flight_count--;
         memmove(flight, flight + 1,

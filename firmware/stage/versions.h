@@ -34,7 +34,9 @@ typedef struct {
 
 typedef struct {
     uint64_t step, updates; /* updates: of its replica, at the forward */
-    uint32_t micro, block;
+    rp_range samples;
+    uint32_t left; /* samples whose backward is to come */
+    uint32_t block;
 } rp_version_flight;
 
 typedef struct {

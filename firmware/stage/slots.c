@@ -1,0 +1,46 @@
+#include "stage/slots.h"
+
+void rp_slots_clear(rp_slots *slots) {
+    for (uint32_t i = 0; i < slots->count; i++) {
+        slots->slot[i].busy = false;
+    }
+}
+
+uint32_t rp_slots_take(rp_slots *slots, const rp_op *op, bool evaluating) {
+    for (uint32_t i = 0; i < slots->count; i++) {
+        if (!slots->slot[i].busy) {
+            slots->slot[i] = (rp_slot){.busy = true,
+                                       .evaluating = evaluating,
+                                       .step = op->step,
+                                       .samples = op->samples,
+                                       .left = op->samples.count};
+            return i;
+        }
+    }
+    return RP_NO_SLOT;
+}
+
+static bool contains(const rp_range *all, const rp_range *some) {
+    return some->first >= all->first && some->count <= all->count &&
+           some->first - all->first <= all->count - some->count;
+}
+
+rp_place rp_slots_find(const rp_slots *slots, const rp_op *op, bool evaluating) {
+    for (uint32_t i = 0; i < slots->count; i++) {
+        const rp_slot *slot = &slots->slot[i];
+        if (slot->busy && slot->evaluating == evaluating && slot->step == op->step &&
+            contains(&slot->samples, &op->samples)) {
+            return (rp_place){.slot = i,
+                              .first = op->samples.first - slot->samples.first,
+                              .whole = op->samples.count == slot->samples.count};
+        }
+    }
+    return (rp_place){.slot = RP_NO_SLOT};
+}
+
+void rp_slots_give(rp_slots *slots, uint32_t index, const rp_op *op) {
+    rp_slot *slot = &slots->slot[index];
+    RP_ASSERT(slot->busy && op->samples.count <= slot->left);
+    slot->left -= op->samples.count;
+    slot->busy = slot->left > 0;
+}

@@ -1,0 +1,63 @@
+#include "expect.h"
+
+#include "stage/slots.h"
+
+static rp_op op_of(uint64_t step, uint32_t first, uint32_t count) {
+    return (rp_op){.step = step, .samples = {first, count}};
+}
+
+static rp_place find(const rp_slots *slots, uint64_t step, uint32_t first, uint32_t count) {
+    const rp_op op = op_of(step, first, count);
+    return rp_slots_find(slots, &op, false);
+}
+
+static void give(rp_slots *slots, uint32_t slot, uint32_t first, uint32_t count) {
+    const rp_op op = op_of(7, first, count);
+    rp_slots_give(slots, slot, &op);
+}
+
+static void parts_lie_in_the_whole(void **state) {
+    (void)state;
+    rp_slot memory[2] = {0};
+    rp_slots slots = {memory, 2};
+    const rp_op ops[] = {op_of(7, 0, 32), op_of(7, 32, 32), op_of(8, 0, 32)};
+    assert_int_equal(rp_slots_take(&slots, &ops[0], false), 0);
+    assert_int_equal(rp_slots_take(&slots, &ops[1], false), 1);
+    assert_int_equal(rp_slots_take(&slots, &ops[2], false), RP_NO_SLOT);
+    assert_int_equal(find(&slots, 7, 0, 32).slot, 0);
+    assert_true(find(&slots, 7, 0, 32).whole);
+    assert_int_equal(find(&slots, 7, 40, 8).slot, 1);
+    assert_int_equal(find(&slots, 7, 40, 8).first, 8);
+    assert_false(find(&slots, 7, 40, 8).whole);
+    assert_int_equal(find(&slots, 7, 63, 1).first, 31);
+    assert_int_equal(find(&slots, 7, 24, 16).slot, RP_NO_SLOT); /* across two forwards */
+    assert_int_equal(find(&slots, 7, 60, 5).slot, RP_NO_SLOT);
+    assert_int_equal(find(&slots, 7, 64, 1).slot, RP_NO_SLOT);
+    assert_int_equal(find(&slots, 8, 0, 8).slot, RP_NO_SLOT);
+    assert_int_equal(rp_slots_find(&slots, &ops[0], true).slot, RP_NO_SLOT);
+}
+
+static void a_slot_is_free_with_its_last_sample(void **state) {
+    (void)state;
+    rp_slot memory[1] = {0};
+    rp_slots slots = {memory, 1};
+    const rp_op op = op_of(7, 4, 12);
+    assert_int_equal(rp_slots_take(&slots, &op, false), 0);
+    give(&slots, 0, 8, 4);
+    give(&slots, 0, 12, 4);
+    assert_int_equal(rp_slots_take(&slots, &op, false), RP_NO_SLOT);
+    assert_int_equal(find(&slots, 7, 4, 4).slot, 0);
+    give(&slots, 0, 4, 4);
+    assert_int_equal(find(&slots, 7, 4, 4).slot, RP_NO_SLOT);
+    assert_int_equal(rp_slots_take(&slots, &op, true), 0);
+    rp_slots_clear(&slots);
+    assert_int_equal(rp_slots_take(&slots, &op, true), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_lie_in_the_whole),
+        cmocka_unit_test(a_slot_is_free_with_its_last_sample),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
