@@ -1,7 +1,9 @@
 /* The verb that compares. */
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/signals.h"
 #include "lab/lab.h"
 
 rp_err rp_verb_lab(const rp_cli_args *args) {
@@ -12,5 +14,10 @@ rp_err rp_verb_lab(const rp_cli_args *args) {
         .json = strcmp(args->format, "json") == 0,
         .dry_run = args->dry_run,
     };
-    return rp_lab(&options);
+    rp_err err = rp_cli_open_signals(&options.signal_fd);
+    if (err == RP_OK) {
+        err = rp_lab(&options);
+        (void)close(options.signal_fd);
+    }
+    return err;
 }

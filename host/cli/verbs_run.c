@@ -1,57 +1,146 @@
-/* Verbs that read a run file. */
+/* Verbs that read a run file: each is a controller that is stepped until it has ended. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
-#include "run/controller.h"
+#include "cli/signals.h"
+#include "control/controller.h"
+#include "control/local.h"
+#include "run/runfile.h"
 
 static rp_format format_of(const rp_cli_args *args) {
     return strcmp(args->format, "json") == 0 ? RP_FORMAT_JSON : RP_FORMAT_TEXT;
 }
 
-static rp_train_options train_options(const rp_cli_args *args) {
-    return (rp_train_options){
+static rp_controller_options options_of(const rp_cli_args *args, rp_controller_purpose purpose) {
+    return (rp_controller_options){
+        .purpose = purpose,
         .run_path = args->word[0],
         .set = args->set,
         .set_count = args->set_count,
         .out = args->out,
         .resume = args->resume,
-        .keys_folder = args->keys,
-        .format = format_of(args),
-        .dry_run = args->dry_run,
-    };
-}
-
-rp_err rp_verb_train(const rp_cli_args *args) {
-    rp_train_options options = train_options(args);
-    if (options.out && options.resume) {
-        return rp_fail(RP_ERR_USAGE, "--out and --resume exclude each other: a resumed run goes on "
-                                     "in its folder");
-    }
-    return rp_train(&options);
-}
-
-rp_err rp_verb_plan(const rp_cli_args *args) {
-    rp_train_options options = train_options(args);
-    return rp_plan(&options, false);
-}
-
-rp_err rp_verb_profile(const rp_cli_args *args) {
-    rp_train_options options = train_options(args);
-    return rp_plan(&options, true);
-}
-
-rp_err rp_verb_eval(const rp_cli_args *args) {
-    if (!args->weights) {
-        return rp_fail(RP_ERR_USAGE, "eval needs --weights FILE.safetensors");
-    }
-    rp_eval_options options = {
-        .run_path = args->word[0],
-        .set = args->set,
-        .set_count = args->set_count,
         .weights = args->weights,
         .split = strcmp(args->split, "train") == 0 ? RP_SPLIT_TRAIN : RP_SPLIT_TEST,
         .keys_folder = args->keys,
         .format = format_of(args),
     };
-    return rp_eval(&options);
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+static void tell_signals(rp_controller *c, int signal_fd) {
+    uint32_t interrupts;
+    bool child_ended;
+    rp_cli_read_signals(signal_fd, &interrupts, &child_ended);
+    if (child_ended) {
+        rp_controller_child_ended(c);
+    }
+    while (interrupts-- > 0) {
+        rp_controller_interrupt(c);
+    }
+}
+
+/* Step, wait; until it has ended. */
+static rp_err drive(rp_controller *c, const rp_clock *clock, int signal_fd) {
+    rp_err err = RP_OK;
+    for (;;) {
+        const int64_t deadline_ns = rp_controller_step(c, rp_clock_now_ns(clock));
+        rp_wait_list list = {.fd = {signal_fd}, .fd_count = 1};
+        if (rp_controller_has_ended(c)) {
+            return RP_OK;
+        }
+        rp_controller_add_waits(c, &list);
+        RP_TRY(rp_link_wait(list.link, list.link_count, list.fd, list.fd_count,
+                            deadline_ns - rp_clock_now_ns(clock)));
+        tell_signals(c, signal_fd);
+    }
+fail:
+    return err;
+}
+
+static rp_err run(const rp_controller_options *options) {
+    static rp_local local; /* of the program's only controller; large for a stack */
+    const rp_clock clock = rp_clock_real();
+    const rp_controller_env env = {.clock = &clock,
+                                   .spawner = rp_local_spawner(&local, stderr),
+                                   .feeder = RP_FEEDER_THREAD,
+                                   .progress = stderr,
+                                   .result = stdout};
+    rp_controller *c = NULL;
+    int signal_fd = -1;
+    rp_err err;
+    RP_TRY(rp_cli_open_signals(&signal_fd));
+    RP_TRY(rp_controller_open(&env, options, &c));
+    err = drive(c, &clock, signal_fd);
+fail:
+    if (c) {
+        const rp_err result = rp_controller_close(&c);
+        err = err == RP_OK ? result : err;
+    }
+    if (signal_fd >= 0) {
+        (void)close(signal_fd);
+    }
+    return err;
+}
+
+/* ---- --dry-run ------------------------------------------------------------------------------- */
+
+/* What would be done. */
+static void print_checked(const rp_runfile *run, rp_format format) {
+    const size_t parameters =
+        rp_model_param_count(run->model, RP_PARAM_TRAINED, 0, run->model->layer_count);
+    (void)printf(format == RP_FORMAT_JSON
+                     ? "{\"version\": 1, \"status\": \"checked\", \"model\": \"%s\", "
+                       "\"parameters\": %zu, \"schedule\": \"%s\", \"stages\": %u, "
+                       "\"steps\": %" PRIu64 ", \"samples\": %u}\n"
+                     : "checked: %s, %zu parameters, schedule %s on %u stages, %" PRIu64
+                       " steps over %u samples\n",
+                 run->model_name, parameters, run->method.kind->name, run->stages, run->steps,
+                 run->data.count[RP_SPLIT_TRAIN]);
+}
+
+static rp_err check(const rp_controller_options *options) {
+    rp_arena arena;
+    rp_runfile runfile = {0};
+    rp_arena_init(&arena, "run", 0);
+    rp_err err =
+        rp_runfile_read(&arena, options->run_path, options->set, options->set_count, &runfile);
+    if (err == RP_OK) {
+        print_checked(&runfile, options->format);
+    }
+    rp_runfile_close(&runfile);
+    rp_arena_finish(&arena);
+    return err;
+}
+
+/* ---- the verbs ------------------------------------------------------------------------------- */
+
+rp_err rp_verb_train(const rp_cli_args *args) {
+    const rp_controller_options options = options_of(args, RP_PURPOSE_TRAIN);
+    if (options.out && options.resume) {
+        return rp_fail(RP_ERR_USAGE, "--out and --resume exclude each other: a resumed run goes on "
+                                     "in its folder");
+    }
+    return args->dry_run ? check(&options) : run(&options);
+}
+
+rp_err rp_verb_plan(const rp_cli_args *args) {
+    const rp_controller_options options = options_of(args, RP_PURPOSE_PLAN);
+    return run(&options);
+}
+
+rp_err rp_verb_profile(const rp_cli_args *args) {
+    const rp_controller_options options = options_of(args, RP_PURPOSE_PROFILE);
+    return run(&options);
+}
+
+rp_err rp_verb_eval(const rp_cli_args *args) {
+    const rp_controller_options options = options_of(args, RP_PURPOSE_EVALUATE);
+    if (!args->weights) {
+        return rp_fail(RP_ERR_USAGE, "eval needs --weights FILE.safetensors");
+    }
+    return run(&options);
 }

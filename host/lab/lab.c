@@ -14,7 +14,6 @@
 #include "lab/job.h"
 #include "lab/report.h"
 #include "lab/show.h"
-#include "run/ring.h"
 
 enum { TICK_MS = 200, LOOK_TICKS = 5 };
 
@@ -273,7 +272,7 @@ static rp_err verdict(const lab *l) {
 }
 
 rp_err rp_lab(const rp_lab_options *options) {
-    lab l = {.lock_fd = -1, .signal_fd = -1, .jobs = options->jobs};
+    lab l = {.lock_fd = -1, .signal_fd = options->signal_fd, .jobs = options->jobs};
     rp_arena_init(&l.arena, "lab", 0);
     l.clock = rp_clock_real();
     rp_err err;
@@ -288,7 +287,6 @@ rp_err rp_lab(const rp_lab_options *options) {
         err = print_plan(&l, options->json);
         goto fail;
     }
-    RP_TRY(rp_ring_signals(&l.signal_fd));
     RP_TRY(lock_folder(&l));
     RP_TRY(make_runs(&l));
     RP_TRY(report(&l, false));
@@ -297,9 +295,6 @@ rp_err rp_lab(const rp_lab_options *options) {
 fail:
     if (l.lock_fd >= 0) {
         (void)close(l.lock_fd);
-    }
-    if (l.signal_fd >= 0) {
-        (void)close(l.signal_fd);
     }
     rp_arena_finish(&l.arena);
     return err;

@@ -16,6 +16,7 @@ typedef struct {
     uint32_t jobs;    /* runs at once, 1 to RP_LAB_JOBS_MAX */
     bool json;        /* one object on standard output in place of the table */
     bool dry_run;     /* list the runs, start nothing */
+    int signal_fd;    /* signalfd of SIGINT, SIGTERM, SIGCHLD, which are blocked; borrowed */
 } rp_lab_options;
 
 /* What lies finished in the folder is kept, what was begun goes on, the rest is made; then the

@@ -1,7 +1,7 @@
 /* Bytes as the file of what is in flight: what is read lies inside the bytes, in whole floats. */
 #include "fuzz.h"
 
-#include "run/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 enum { STAGES = 3, STEP = 7 };
 
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
         RP_ASSERT(flight.fill <= STEP && (flight.here || flight.fill == 0));
         RP_ASSERT(flight.end == 0 || (flight.here && flight.end >= STEP));
         for (uint32_t k = 0; k < RP_CUT_STAGES_MAX; k++) {
-            const rp_part *part = &flight.stage[k];
+            const rp_checkpoint_bytes *part = &flight.stage[k];
             RP_ASSERT(part->bytes % sizeof(float) == 0 && part->bytes <= count);
             RP_ASSERT(part->bytes == 0 || (flight.here && k < STAGES));
             for (size_t b = 0; b < part->bytes; b++) {

@@ -2,7 +2,7 @@
  * goes on from it with shares of a prediction. */
 #include "fuzz.h"
 
-#include "run/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 enum { PARAMS = 2, NUMBERS = 1 + RP_STEER_HISTORY + PARAMS * (4 + RP_STEER_HISTORY) };
 

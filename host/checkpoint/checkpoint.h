@@ -1,0 +1,110 @@
+/* Checkpoints and weights: one safetensors file of the whole model, names independent of the cut.
+ *
+ *   checkpoint/step-0000000123.safetensors   weights, "optim.<state>.<name>", the method's sets
+ *                                            ("replica.0.<name>", "older.<name>"), and metadata
+ *   checkpoint/step-0000000123.flight        what is in flight there, for the same cut: so a run
+ *                                            that resumes is the run that was never stopped
+ *   checkpoint/step-0000000123.steer         horizon: measured: the trust in predictions
+ *   checkpoint/evaluated                     the step that was evaluated last
+ *   weights.safetensors                      weights only
+ * Both appear whole or not at all; the last two checkpoints are kept. Files only: what comes from
+ * boards is handed to a writer piece by piece, what goes to them is asked of a reader. */
+#ifndef RP_CHECKPOINT_CHECKPOINT_H
+#define RP_CHECKPOINT_CHECKPOINT_H
+
+#include "base/safetensors.h"
+#include "checkpoint/position.h"
+#include "planning/steer.h"
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+typedef struct rp_checkpoint_writer rp_checkpoint_writer;
+
+/* Everything is borrowed until open returns. */
+typedef struct {
+    const rp_runfile *run;
+    const rp_cut *cut;
+    const rp_position *position;
+    const rp_applied *applied;    /* updates done, by stage of this cut */
+    const uint64_t *flight_bytes; /* [cut->stage_count]: of microbatches in flight */
+    const rp_steer *steer;        /* NULL: predictions are not steered */
+    const char *folder;           /* of the checkpoints; made when it is not there */
+    const char *weights;          /* path of the weights file; NULL: no such file */
+} rp_checkpoint_content;
+
+/* errors IO: disk full, folder not writable: the old files are untouched */
+rp_err rp_checkpoint_open_writer(rp_arena *arena, const rp_checkpoint_content *content,
+                                 rp_checkpoint_writer **out) RP_MUST_CHECK;
+/* Values of one tensor from element `first` on, sent by `stage`.
+ * errors  PEER: the model has no such tensor, or it ends before; IO */
+rp_err rp_checkpoint_write_tensor(rp_checkpoint_writer *writer, uint32_t stage, const char *name,
+                                  uint64_t first, const void *data, size_t bytes) RP_MUST_CHECK;
+/* Bytes of what the stage has in flight, from byte `first` on. errors PEER: more than it said; IO
+ */
+rp_err rp_checkpoint_write_flight(rp_checkpoint_writer *writer, uint32_t stage, uint64_t first,
+                                  const void *data, size_t bytes) RP_MUST_CHECK;
+/* Now the files appear; older checkpoints than the last two go. errors IO */
+rp_err rp_checkpoint_commit(rp_checkpoint_writer **writer) RP_MUST_CHECK;
+/* What was written is gone; accepts NULL inside. */
+void rp_checkpoint_abandon(rp_checkpoint_writer **writer);
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Before anything is started: every tensor is there, of the right shape and finite.
+ * errors FORMAT naming file and tensor */
+rp_err rp_checkpoint_check(const rp_runfile *run, const char *path, bool states) RP_MUST_CHECK;
+
+typedef struct rp_checkpoint_reader rp_checkpoint_reader;
+
+/* `position`: where the checkpoint was found; NULL: `path` is a weights file. Lives in `arena`. */
+rp_err rp_checkpoint_open_reader(rp_arena *arena, const rp_runfile *run, const char *path,
+                                 const rp_position *position,
+                                 rp_checkpoint_reader **out) RP_MUST_CHECK;
+void rp_checkpoint_close_reader(rp_checkpoint_reader **reader); /* accepts NULL inside */
+
+/* A tensor that a board is to hold; borrowed from the reader. */
+typedef struct {
+    const char *name;
+    uint32_t layer; /* of the model: the stage that has it holds the tensor */
+    const float *values;
+    size_t count;
+} rp_checkpoint_tensor;
+/* The next one, in the order of the file's list; *more false: that were all.
+ * errors FORMAT naming file and tensor: missing, of another shape, not finite */
+rp_err rp_checkpoint_next(rp_checkpoint_reader *reader, rp_checkpoint_tensor *out,
+                          bool *more) RP_MUST_CHECK;
+
+/* ---- sidecar files --------------------------------------------------------------------------- */
+
+typedef struct {
+    const void *data;
+    size_t bytes;
+} rp_checkpoint_bytes;
+
+/* Of a `.flight` file: borrowed from its reader. */
+typedef struct {
+    bool here;     /* made on this cut; otherwise the rest is empty */
+    uint64_t fill; /* the step at which the pipes were filled */
+    uint64_t end;  /* of the run as it was then; 0: the file does not say */
+    rp_checkpoint_bytes stage[RP_CUT_STAGES_MAX];
+} rp_flight;
+
+/* `cut`: names of the `stages` stages' first layers. errors FORMAT naming `path` and what is wrong
+ */
+rp_err rp_checkpoint_read_flight(const rp_st_reader *reader, const char *path, const char *cut,
+                                 uint32_t stages, uint64_t step, rp_flight *out) RP_MUST_CHECK;
+/* What was in flight beside the checkpoint `path`. *usable: it is there, was made on this cut, and
+ * the run's end, then or now, is not so near that other microbatches are in flight. Otherwise the
+ * microbatches that were in flight are forwarded anew. `reader` lends the bytes; close it.
+ * errors as rp_checkpoint_read_flight */
+rp_err rp_checkpoint_open_flight(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
+                                 const char *path, uint64_t step, rp_st_reader **reader,
+                                 rp_flight *out, bool *usable) RP_MUST_CHECK;
+
+/* errors FORMAT when it is not this model's, or no trust that steering could have made */
+rp_err rp_checkpoint_read_steer(rp_arena *arena, const rp_st_reader *reader, const char *path,
+                                rp_steer *steer) RP_MUST_CHECK;
+/* The trust in predictions beside the checkpoint `path`. errors as rp_checkpoint_read_steer */
+rp_err rp_checkpoint_load_steer(const char *path, rp_steer *steer) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,37 @@
+/* Inside of checkpoints; only for the files of this room. */
+#ifndef RP_CHECKPOINT_CHECKPOINT_OWN_H
+#define RP_CHECKPOINT_CHECKPOINT_OWN_H
+
+#include "checkpoint/checkpoint.h"
+
+typedef struct {
+    rp_st_entry *entry;
+    uint32_t *param; /* of the model, by entry */
+    uint32_t count;
+} rp_checkpoint_list;
+
+/* tensors.c: the evaluated model in model order; with `states` also what the method and the
+ * optimiser hold. */
+rp_err rp_checkpoint_make_list(rp_arena *arena, const rp_runfile *run, bool states,
+                               rp_checkpoint_list *list) RP_MUST_CHECK;
+
+/* sidecar.c: opens the file of what is in flight; *out stays NULL when that is nothing. It is
+ * written before the checkpoint that it belongs to. */
+rp_err rp_checkpoint_create_flight(rp_arena *arena, const rp_checkpoint_content *content,
+                                   const char *checkpoint, rp_st_writer **out) RP_MUST_CHECK;
+rp_err rp_checkpoint_save_steer(rp_arena *arena, const rp_steer *steer,
+                                const char *checkpoint) RP_MUST_CHECK;
+
+/* position.c: the metadata of a checkpoint, keys and values, NULL at the end. */
+enum { RP_CHECKPOINT_META = 23 };
+rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_checkpoint_content *content,
+                               const char *meta[RP_CHECKPOINT_META]) RP_MUST_CHECK;
+/* Names of the stages' first layers: the cut that bytes in flight belong to. */
+rp_err rp_checkpoint_cut_text(rp_arena *arena, const rp_model *model, const rp_cut *cut,
+                              char **out) RP_MUST_CHECK;
+/* Decimal digits and nothing else. */
+bool rp_checkpoint_number(const char *text, uint64_t *out);
+/* All but the checkpoints that are kept. */
+void rp_checkpoint_remove_old(const char *folder);
+
+#endif

@@ -1,0 +1,327 @@
+/* Where a run stands: what a checkpoint says of itself, the newest one of a folder, and the note of
+ * the last evaluation. */
+#include "checkpoint/checkpoint_own.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { KEEP = 2, NAME_BYTES = 64, PATH_BYTES = 512 };
+
+/* ---- metadata -------------------------------------------------------------------------------- */
+
+/* "a,b;c,d": updates done by replica, stage by stage. */
+static rp_err applied_text(rp_arena *arena, const rp_method *method, const rp_applied *applied,
+                           char **out) {
+    enum { NUMBER = 21 };
+    const size_t bytes = (size_t)applied->stages * RP_REPLICAS_MAX * NUMBER + 1;
+    rp_err err = RP_ARENA_NEW(arena, bytes, out);
+    size_t used = 0;
+    for (uint32_t k = 0; err == RP_OK && k < applied->stages; k++) {
+        const uint32_t replicas = rp_method_replicas(method, applied->stages, k);
+        for (uint32_t r = 0; r < replicas; r++) {
+            const int more = snprintf(*out + used, bytes - used, "%s%" PRIu64,
+                                      r   ? ","
+                                      : k ? ";"
+                                          : "",
+                                      applied->of[k][r]);
+            used += more > 0 ? (size_t)more : 0;
+        }
+    }
+    return err;
+}
+
+bool rp_checkpoint_number(const char *text, uint64_t *out) {
+    char *end;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
+}
+
+/* A number up to `most` and, behind it, `end`. */
+static bool take_number(const char **at, char end, uint64_t most, uint64_t *out) {
+    const char *first = *at;
+    char *stop;
+    errno = 0;
+    *out = strtoull(first, &stop, 10);
+    *at = stop + (*stop != '\0');
+    return first[0] >= '0' && first[0] <= '9' && errno == 0 && *stop == end && *out <= most;
+}
+
+rp_err rp_checkpoint_read_applied(const char *text, const char *path, const rp_method *method,
+                                  uint64_t step, rp_applied *out) {
+    const char *at = text;
+    *out = (rp_applied){.stages = 1};
+    while ((at = strchr(at, ';'))) {
+        out->stages++;
+        at++;
+    }
+    at = text;
+    bool good = out->stages <= RP_CUT_STAGES_MAX;
+    for (uint32_t k = 0; good && k < out->stages; k++) {
+        const uint32_t replicas = rp_method_replicas(method, out->stages, k);
+        for (uint32_t r = 0; good && r < replicas; r++) {
+            const char end = r + 1 < replicas ? ',' : k + 1 < out->stages ? ';' : '\0';
+            good = take_number(&at, end, step, &out->of[k][r]);
+        }
+    }
+    return good ? RP_OK
+                : rp_fail(RP_ERR_FORMAT,
+                          "%s: `applied` is '%.40s', expected the updates of each replica of each "
+                          "stage, up to %" PRIu64,
+                          path, text, step);
+}
+
+rp_err rp_checkpoint_cut_text(rp_arena *arena, const rp_model *model, const rp_cut *cut,
+                              char **out) {
+    rp_err err = rp_arena_string(arena, "", out);
+    for (uint32_t k = 0; err == RP_OK && k < cut->stage_count; k++) {
+        err = rp_arena_printf(arena, out, "%s%s%s", *out, k ? "," : "",
+                              model->layer[cut->first[k]].name);
+    }
+    return err;
+}
+
+/* The cut by the names of the stages' first layers; stage_count 0 when they are not this model's.
+ */
+static rp_cut read_cut(const rp_model *model, const char *names) {
+    rp_cut cut = {0};
+    for (const char *at = names; at && *at;) {
+        const size_t length = strcspn(at, ",");
+        uint32_t layer = 0;
+        while (layer < model->layer_count && (strncmp(model->layer[layer].name, at, length) != 0 ||
+                                              model->layer[layer].name[length] != '\0')) {
+            layer++;
+        }
+        const bool in_order =
+            cut.stage_count == 0 ? layer == 0 : layer > cut.first[cut.stage_count - 1];
+        if (layer == model->layer_count || !in_order || cut.stage_count == RP_CUT_STAGES_MAX) {
+            return (rp_cut){0};
+        }
+        cut.first[cut.stage_count++] = layer;
+        at += length + (at[length] == ',');
+    }
+    cut.first[cut.stage_count] = model->layer_count;
+    return cut;
+}
+
+/* What has to be the same, or a run would go on as something that is neither. */
+enum { IDENTITY = 5 };
+static rp_err identity(rp_arena *arena, const rp_runfile *run, const char *pair[IDENTITY][2]) {
+    char method[256];
+    char *text[3];
+    rp_err err;
+    rp_method_text(&run->method, method, sizeof method);
+    RP_TRY(rp_arena_string(arena, method, &text[0]));
+    RP_TRY(rp_arena_printf(arena, &text[1], "%" PRIu64, run->seed));
+    RP_TRY(rp_arena_printf(arena, &text[2], "%u/%u", run->batch, run->micro));
+    const char *const own[IDENTITY][2] = {{"seed", text[1]},
+                                          {"batch", text[2]},
+                                          {"model", run->model_name},
+                                          {"schedule", run->method.kind->name},
+                                          {"method", text[0]}};
+    memcpy(pair, own, sizeof own);
+fail:
+    return err;
+}
+
+rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_checkpoint_content *content,
+                               const char *meta[RP_CHECKPOINT_META]) {
+    const rp_runfile *run = content->run;
+    const rp_position *position = content->position;
+    const char *pair[IDENTITY][2];
+    char *step;
+    char *applied;
+    char *totals;
+    char *cut_names;
+    char *advance;
+    rp_err err;
+    RP_TRY(identity(arena, run, pair));
+    RP_TRY(rp_arena_printf(arena, &advance, "%u", run->method.advance));
+    RP_TRY(rp_arena_printf(arena, &step, "%" PRIu64, position->step));
+    RP_TRY(applied_text(arena, &run->method, content->applied, &applied));
+    RP_TRY(rp_arena_printf(arena, &totals, "%" PRIu64 " %" PRIu64 " %.17g %.17g %.17g",
+                           position->samples, position->epoch_samples, position->epoch_loss,
+                           position->seconds, position->segment_s));
+    RP_TRY(rp_checkpoint_cut_text(arena, run->model, content->cut, &cut_names));
+    const char *const own[] = {"format", "pt",   "step", step,      "applied", applied,
+                               "totals", totals, "cut",  cut_names, "advance", advance};
+    _Static_assert(sizeof own / sizeof *own + 2 * IDENTITY + 1 == RP_CHECKPOINT_META, "all of it");
+    memcpy(meta, own, sizeof own);
+    memcpy(meta + sizeof own / sizeof *own, pair, sizeof pair);
+    meta[RP_CHECKPOINT_META - 1] = NULL;
+fail:
+    return err;
+}
+
+static rp_err check_same_run(rp_arena *arena, const rp_st_reader *reader, const rp_runfile *run,
+                             const char *path) {
+    const char *own[IDENTITY][2];
+    rp_err err;
+    RP_TRY(identity(arena, run, own));
+    for (size_t i = 0; i < IDENTITY; i++) {
+        const char *was = rp_st_meta(reader, own[i][0]);
+        if (!was || strcmp(was, own[i][1]) != 0) {
+            return rp_fail(RP_ERR_USAGE, "%s: was made with %s %s, the run file says %s", path,
+                           own[i][0], was ? was : "unknown", own[i][1]);
+        }
+    }
+fail:
+    return err;
+}
+
+/* advance: auto: the run as it was when the checkpoint was made. */
+static rp_err read_advance(const rp_st_reader *reader, const char *path, rp_runfile *run) {
+    const char *text = rp_st_meta(reader, "advance");
+    uint64_t advance;
+    if (!text || !rp_checkpoint_number(text, &advance) || advance > RP_ADVANCE_MAX) {
+        return rp_fail(RP_ERR_FORMAT, "%s: `advance` is '%.40s', expected a number up to %d", path,
+                       text ? text : "", RP_ADVANCE_MAX);
+    }
+    rp_method_set_advance(&run->method, run->stages, (uint32_t)advance);
+    return RP_OK;
+}
+
+static rp_err read_position(rp_arena *arena, const rp_st_reader *reader, const rp_runfile *run,
+                            const char *path, rp_position *position) {
+    const char *step = rp_st_meta(reader, "step");
+    const char *applied = rp_st_meta(reader, "applied");
+    const char *totals = rp_st_meta(reader, "totals");
+    rp_err err;
+    if (!step || !rp_checkpoint_number(step, &position->step) || !applied || !totals ||
+        sscanf(totals, "%" SCNu64 " %" SCNu64 " %lf %lf %lf", &position->samples,
+               &position->epoch_samples, &position->epoch_loss, &position->seconds,
+               &position->segment_s) != 5) {
+        return rp_fail(RP_ERR_FORMAT, "%s: not a checkpoint: no `step`, `applied`, `totals`", path);
+    }
+    position->cut = read_cut(run->model, rp_st_meta(reader, "cut"));
+    if (position->step > run->steps) {
+        return rp_fail(RP_ERR_USAGE, "%s: is at step %" PRIu64 ", the run ends at %" PRIu64, path,
+                       position->step, run->steps);
+    }
+    rp_runfile then = *run;
+    RP_TRY(then.method.advance_auto ? read_advance(reader, path, &then) : RP_OK);
+    RP_TRY(check_same_run(arena, reader, &then, path));
+    RP_TRY(rp_checkpoint_read_applied(applied, path, &then.method, position->step,
+                                      &position->applied));
+    position->advance = then.method.advance;
+    position->replicas = then.method.kind->average != RP_AVERAGE_NONE ? then.method.replicas : 0;
+fail:
+    return err;
+}
+
+/* ---- the folder ------------------------------------------------------------------------------ */
+
+static bool ends_in(const char *name, const char *end) {
+    const size_t length = strlen(name);
+    return strncmp(name, "step-", 5) == 0 && length > strlen(end) + 5 && length < NAME_BYTES &&
+           strcmp(name + length - strlen(end), end) == 0;
+}
+
+static bool is_checkpoint(const char *name) {
+    return ends_in(name, ".safetensors");
+}
+
+static bool is_of_checkpoint(const char *name) {
+    return ends_in(name, ".safetensors") || ends_in(name, ".flight") || ends_in(name, ".steer");
+}
+
+/* The KEEP newest checkpoints of a folder by name, which is by step; "" where there is none. */
+static void find_newest(DIR *dir, char newest[KEEP][NAME_BYTES]) {
+    const struct dirent *entry;
+    memset(newest, 0, KEEP * NAME_BYTES);
+    while ((entry = readdir(dir))) {
+        for (int i = 0; is_checkpoint(entry->d_name) && i < KEEP; i++) {
+            if (strcmp(entry->d_name, newest[i]) > 0) {
+                memmove(newest[i + 1 < KEEP ? i + 1 : i], newest[i],
+                        (size_t)(KEEP - 1 - i) * NAME_BYTES);
+                memcpy(newest[i], entry->d_name, strlen(entry->d_name) + 1);
+                break;
+            }
+        }
+    }
+    rewinddir(dir);
+}
+
+void rp_checkpoint_remove_old(const char *folder) {
+    char newest[KEEP][NAME_BYTES];
+    const struct dirent *entry;
+    DIR *dir = opendir(folder);
+    if (!dir) {
+        return;
+    }
+    find_newest(dir, newest);
+    const size_t step = strcspn(newest[KEEP - 1], "."); /* what lies beside it stays, too */
+    while ((entry = readdir(dir))) {
+        if (is_of_checkpoint(entry->d_name) && strncmp(entry->d_name, newest[KEEP - 1], step) < 0) {
+            (void)unlinkat(dirfd(dir), entry->d_name, 0);
+        }
+    }
+    (void)closedir(dir);
+}
+
+static void evaluated_path(const char *folder, const char *end, char *out, size_t bytes) {
+    (void)snprintf(out, bytes, "%s/evaluated%s", folder, end);
+}
+
+rp_err rp_checkpoint_mark_evaluated(const char *folder, const rp_position *position) {
+    char path[PATH_BYTES];
+    char temporary[PATH_BYTES];
+    evaluated_path(folder, "", path, sizeof path);
+    evaluated_path(folder, ".tmp", temporary, sizeof temporary);
+    FILE *file = fopen(temporary, "w");
+    bool good =
+        file && fprintf(file, "%" PRIu64 " %.17g %" PRIu64 " %" PRIu64 "\n", position->step,
+                        position->eval_loss, position->eval_samples, position->eval_correct) > 0;
+    good = (!file || fclose(file) == 0) && good;
+    return good && rename(temporary, path) == 0
+               ? RP_OK
+               : rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+}
+
+/* Whether the evaluation at the position's step has been done, and what it gave. */
+static void read_evaluated(const char *folder, rp_position *position) {
+    char path[PATH_BYTES];
+    char line[128] = "";
+    uint64_t step;
+    evaluated_path(folder, "", path, sizeof path);
+    FILE *file = fopen(path, "r");
+    bool read = file && fgets(line, sizeof line, file) &&
+                sscanf(line, "%" SCNu64 " %lf %" SCNu64 " %" SCNu64, &step, &position->eval_loss,
+                       &position->eval_samples, &position->eval_correct) == 4;
+    if (file) {
+        (void)fclose(file);
+    }
+    position->evaluated = read && step == position->step && position->eval_samples > 0;
+}
+
+rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const char *folder, char **path,
+                          rp_position *position) {
+    char newest[KEEP][NAME_BYTES] = {{0}};
+    DIR *dir = opendir(folder);
+    if (dir) {
+        find_newest(dir, newest);
+        (void)closedir(dir);
+    }
+    *path = NULL;
+    if (!newest[0][0]) {
+        return RP_OK;
+    }
+    rp_err err = rp_arena_printf(arena, path, "%s/%s", folder, newest[0]);
+    rp_st_reader *reader = NULL;
+    if (err == RP_OK) {
+        err = rp_st_open(arena, *path, &reader);
+    }
+    if (err == RP_OK) {
+        err = read_position(arena, reader, run, *path, position);
+    }
+    rp_st_close(&reader);
+    if (err == RP_OK) {
+        read_evaluated(folder, position);
+    }
+    return err;
+}

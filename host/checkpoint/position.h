@@ -1,0 +1,41 @@
+/* Where a run stands between two segments, and what a checkpoint says of that. */
+#ifndef RP_CHECKPOINT_POSITION_H
+#define RP_CHECKPOINT_POSITION_H
+
+#include "run/runfile.h"
+
+/* Updates done, by stage and replica: of a checkpoint, which may be of another number of stages. */
+typedef struct {
+    uint32_t stages;
+    uint64_t of[RP_CUT_STAGES_MAX][RP_REPLICAS_MAX];
+} rp_applied;
+
+typedef struct {
+    uint64_t step; /* next step to train */
+    rp_cut cut;    /* that its checkpoint was made on; stage_count 0: none */
+    uint64_t fill; /* where its pipes were filled: before `step` when microbatches are in flight */
+    rp_applied applied;         /* as its checkpoint says */
+    uint32_t advance, replicas; /* of the method then; 0 without an average */
+    bool evaluated;             /* the evaluation due at this step has been done */
+    /* what a resumed run goes on counting from */
+    uint64_t samples, epoch_samples;
+    double epoch_loss; /* sum over the samples of the epoch under way */
+    double seconds, segment_s;
+    double eval_loss; /* of that evaluation */
+    uint64_t eval_samples, eval_correct;
+} rp_position;
+
+/* The newest checkpoint of a run folder; *path NULL: there is none yet.
+ * errors  FORMAT; USAGE when it was made with another seed, batch, model or schedule, or lies
+ *         behind the run's end */
+rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const char *folder, char **path,
+                          rp_position *position) RP_MUST_CHECK;
+/* Notes beside the checkpoints the evaluation done at position->step, and what it gave. */
+rp_err rp_checkpoint_mark_evaluated(const char *folder, const rp_position *position) RP_MUST_CHECK;
+
+/* The metadata `applied` of the checkpoint `path` at `step`: "a,b;c,d", updates by replica, stage
+ * by stage. errors FORMAT when no run of this method can have written it */
+rp_err rp_checkpoint_read_applied(const char *text, const char *path, const rp_method *method,
+                                  uint64_t step, rp_applied *out) RP_MUST_CHECK;
+
+#endif

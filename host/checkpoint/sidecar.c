@@ -1,0 +1,164 @@
+/* What lies beside a checkpoint, under its name: microbatches in flight, trust in predictions. */
+#include "checkpoint/checkpoint_own.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static rp_err path_beside(rp_arena *arena, const char *checkpoint, const char *end, char **out) {
+    const size_t stem = strlen(checkpoint) - strlen(".safetensors");
+    return rp_arena_printf(arena, out, "%.*s%s", (int)stem, checkpoint, end);
+}
+
+/* ---- trust in predictions -------------------------------------------------------------------- */
+
+rp_err rp_checkpoint_save_steer(rp_arena *arena, const rp_steer *steer, const char *checkpoint) {
+    const size_t count = rp_steer_size(steer);
+    const rp_st_entry entry = {.name = "steer",
+                               .type = RP_ST_F64,
+                               .dims = 1,
+                               .dim = {count},
+                               .bytes = count * sizeof(double)};
+    const char *const none[] = {NULL};
+    rp_st_writer *writer = NULL;
+    double *values;
+    char *path;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, count, &values));
+    rp_steer_pack(steer, values);
+    RP_TRY(path_beside(arena, checkpoint, ".steer", &path));
+    RP_TRY(rp_st_create(arena, path, &entry, 1, none, &writer));
+    RP_TRY(rp_st_write(writer, 0, 0, values, count * sizeof *values));
+    RP_TRY(rp_st_commit(&writer));
+fail:
+    rp_st_abandon(&writer);
+    return err;
+}
+
+rp_err rp_checkpoint_read_steer(rp_arena *arena, const rp_st_reader *reader, const char *path,
+                                rp_steer *steer) {
+    const rp_st_entry *entry = rp_st_find(reader, "steer");
+    const size_t bytes = rp_steer_size(steer) * sizeof(double);
+    double *values;
+    rp_err err;
+    if (!entry || entry->type != RP_ST_F64 || entry->bytes != bytes) {
+        return rp_fail(RP_ERR_FORMAT, "%s: is not the trust in predictions of this model", path);
+    }
+    RP_TRY(RP_ARENA_NEW(arena, rp_steer_size(steer), &values));
+    memcpy(values, rp_st_data(reader, entry), bytes); /* which need not be aligned */
+    RP_TRY(rp_steer_unpack(steer, path, values));
+fail:
+    return err;
+}
+
+rp_err rp_checkpoint_load_steer(const char *path, rp_steer *steer) {
+    rp_arena arena;
+    rp_st_reader *reader = NULL;
+    char *beside;
+    rp_err err;
+    rp_arena_init(&arena, "trust", 0);
+    RP_TRY(path_beside(&arena, path, ".steer", &beside));
+    RP_TRY(rp_st_open(&arena, beside, &reader));
+    RP_TRY(rp_checkpoint_read_steer(&arena, reader, beside, steer));
+fail:
+    rp_st_close(&reader);
+    rp_arena_finish(&arena);
+    return err;
+}
+
+/* ---- in flight ------------------------------------------------------------------------------- */
+
+/* One entry of bytes a stage. */
+rp_err rp_checkpoint_create_flight(rp_arena *arena, const rp_checkpoint_content *content,
+                                   const char *checkpoint, rp_st_writer **out) {
+    const uint32_t stages = content->cut->stage_count;
+    rp_st_entry *entry;
+    uint64_t bytes = 0;
+    char *path;
+    char *made_for;
+    char *fill;
+    char *end;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, stages, &entry));
+    for (uint32_t k = 0; k < stages; k++) {
+        const uint64_t own = content->flight_bytes[k];
+        char *name;
+        RP_TRY(rp_arena_printf(arena, &name, "stage.%u", k));
+        entry[k] =
+            (rp_st_entry){.name = name, .type = RP_ST_U8, .dims = 1, .dim = {own}, .bytes = own};
+        bytes += own;
+    }
+    RP_TRY(path_beside(arena, checkpoint, ".flight", &path));
+    if (bytes == 0) {
+        (void)unlink(path); /* of a run that came here with others in flight */
+        return RP_OK;
+    }
+    RP_TRY(rp_checkpoint_cut_text(arena, content->run->model, content->cut, &made_for));
+    RP_TRY(rp_arena_printf(arena, &fill, "%" PRIu64, content->position->fill));
+    RP_TRY(rp_arena_printf(arena, &end, "%" PRIu64, content->run->steps));
+    const char *const meta[] = {"cut", made_for, "fill", fill, "end", end, NULL};
+    RP_TRY(rp_st_create(arena, path, entry, stages, meta, out));
+fail:
+    return err;
+}
+
+rp_err rp_checkpoint_read_flight(const rp_st_reader *reader, const char *path, const char *cut,
+                                 uint32_t stages, uint64_t step, rp_flight *out) {
+    const char *made_for = rp_st_meta(reader, "cut");
+    const char *fill = rp_st_meta(reader, "fill");
+    const char *end = rp_st_meta(reader, "end");
+    *out = (rp_flight){0};
+    if (!made_for || !fill) {
+        return rp_fail(RP_ERR_FORMAT, "%s: has no `cut` and `fill`", path);
+    }
+    if (strcmp(made_for, cut) != 0) {
+        return RP_OK;
+    }
+    if (!rp_checkpoint_number(fill, &out->fill) || out->fill > step) {
+        return rp_fail(RP_ERR_FORMAT, "%s: `fill` is '%.40s', expected a step up to %" PRIu64, path,
+                       fill, step);
+    }
+    if (end && (!rp_checkpoint_number(end, &out->end) || out->end < step)) {
+        return rp_fail(RP_ERR_FORMAT, "%s: `end` is '%.40s', expected a step from %" PRIu64, path,
+                       end, step);
+    }
+    for (uint32_t k = 0; k < stages; k++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "stage.%u", k);
+        const rp_st_entry *entry = rp_st_find(reader, name);
+        if (!entry || entry->type != RP_ST_U8 || entry->bytes % sizeof(float)) {
+            return rp_fail(RP_ERR_FORMAT, "%s: %s: missing, or not a run of bytes", path, name);
+        }
+        out->stage[k] = (rp_checkpoint_bytes){rp_st_data(reader, entry), entry->bytes};
+    }
+    out->here = true;
+    return RP_OK;
+}
+
+/* Lists of ops that end elsewhere are the same up to what the nearer end keeps from being sent. */
+static bool same_in_flight(const rp_runfile *run, uint64_t step, uint64_t end) {
+    const rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
+    const uint64_t behind = step + rp_sched_in_flight_max(&shape);
+    return end == 0 || end == run->steps || (behind <= end && behind <= run->steps);
+}
+
+rp_err rp_checkpoint_open_flight(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
+                                 const char *path, uint64_t step, rp_st_reader **reader,
+                                 rp_flight *out, bool *usable) {
+    char *sidecar;
+    char *own_cut;
+    rp_err err;
+    *usable = false;
+    RP_TRY(path_beside(arena, path, ".flight", &sidecar));
+    if (access(sidecar, F_OK) != 0) {
+        return RP_OK;
+    }
+    RP_TRY(rp_st_open(arena, sidecar, reader));
+    RP_TRY(rp_checkpoint_cut_text(arena, run->model, cut, &own_cut));
+    RP_TRY(rp_checkpoint_read_flight(*reader, sidecar, own_cut, cut->stage_count, step, out));
+    *usable = out->here && same_in_flight(run, step, out->end);
+fail:
+    return err;
+}

@@ -1,0 +1,123 @@
+/* A save: pieces come in any order between the boards, the files appear when the last is there. */
+#include "checkpoint/checkpoint_own.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct rp_checkpoint_writer {
+    rp_checkpoint_list list;
+    uint32_t weight_count; /* the first so many are weights */
+    rp_st_writer *checkpoint, *weights, *flight;
+    const char *folder;
+};
+
+static rp_err create_files(rp_arena *arena, const rp_checkpoint_content *content,
+                           const char *checkpoint, rp_checkpoint_writer *writer) {
+    const char *const plain[] = {"format", "pt", NULL};
+    const char *meta[RP_CHECKPOINT_META];
+    rp_err err;
+    RP_TRY(rp_checkpoint_make_meta(arena, content, meta));
+    RP_TRY(rp_checkpoint_create_flight(arena, content, checkpoint, &writer->flight));
+    RP_TRY(rp_st_create(arena, checkpoint, writer->list.entry, writer->list.count, meta,
+                        &writer->checkpoint));
+    if (content->weights) {
+        RP_TRY(rp_st_create(arena, content->weights, writer->list.entry, writer->weight_count,
+                            plain, &writer->weights));
+    }
+    if (content->steer) {
+        RP_TRY(rp_checkpoint_save_steer(arena, content->steer, checkpoint));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_checkpoint_open_writer(rp_arena *arena, const rp_checkpoint_content *content,
+                                 rp_checkpoint_writer **out) {
+    rp_checkpoint_writer *writer = NULL;
+    rp_checkpoint_list weights;
+    char *checkpoint;
+    char *folder;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, 1, &writer));
+    RP_TRY(rp_checkpoint_make_list(arena, content->run, false, &weights));
+    RP_TRY(rp_checkpoint_make_list(arena, content->run, true, &writer->list));
+    RP_TRY(rp_arena_string(arena, content->folder, &folder));
+    writer->folder = folder;
+    writer->weight_count = weights.count;
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+        return rp_fail(RP_ERR_IO, "%s: %s", folder, strerror(errno));
+    }
+    RP_TRY(rp_arena_printf(arena, &checkpoint, "%s/step-%010" PRIu64 ".safetensors", folder,
+                           content->position->step));
+    RP_TRY(create_files(arena, content, checkpoint, writer));
+    *out = writer;
+    return RP_OK;
+fail:
+    rp_checkpoint_abandon(&writer);
+    return err;
+}
+
+static uint32_t find_entry(const rp_checkpoint_list *list, const char *name) {
+    uint32_t i = 0;
+    while (i < list->count && strcmp(list->entry[i].name, name) != 0) {
+        i++;
+    }
+    return i;
+}
+
+rp_err rp_checkpoint_write_tensor(rp_checkpoint_writer *writer, uint32_t stage, const char *name,
+                                  uint64_t first, const void *data, size_t bytes) {
+    const uint32_t index = find_entry(&writer->list, name);
+    rp_err err;
+    if (index == writer->list.count) {
+        return rp_fail(RP_ERR_PEER, "board %u sent tensor '%s', which the model does not have",
+                       stage, name);
+    }
+    if (first > writer->list.entry[index].bytes / sizeof(float)) {
+        return rp_fail(RP_ERR_PEER, "board %u sent elements behind the end of '%s'", stage, name);
+    }
+    const uint64_t offset = first * sizeof(float);
+    RP_TRY(rp_st_write(writer->checkpoint, index, offset, data, bytes));
+    if (writer->weights && index < writer->weight_count) {
+        RP_TRY(rp_st_write(writer->weights, index, offset, data, bytes));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_checkpoint_write_flight(rp_checkpoint_writer *writer, uint32_t stage, uint64_t first,
+                                  const void *data, size_t bytes) {
+    if (!writer->flight) {
+        return rp_fail(RP_ERR_PEER, "board %u sent microbatches in flight that nobody asked for",
+                       stage);
+    }
+    return rp_st_write(writer->flight, stage, first, data, bytes);
+}
+
+rp_err rp_checkpoint_commit(rp_checkpoint_writer **taken) {
+    rp_checkpoint_writer *writer = *taken;
+    rp_err err = RP_OK;
+    if (writer->weights) { /* before the checkpoint that says that the run is over */
+        RP_TRY(rp_st_commit(&writer->weights));
+    }
+    if (writer->flight) {
+        RP_TRY(rp_st_commit(&writer->flight));
+    }
+    RP_TRY(rp_st_commit(&writer->checkpoint));
+    rp_checkpoint_remove_old(writer->folder);
+fail:
+    rp_checkpoint_abandon(taken);
+    return err;
+}
+
+void rp_checkpoint_abandon(rp_checkpoint_writer **taken) {
+    rp_checkpoint_writer *writer = *taken;
+    *taken = NULL;
+    if (writer) {
+        rp_st_abandon(&writer->flight);
+        rp_st_abandon(&writer->checkpoint);
+        rp_st_abandon(&writer->weights);
+    }
+}

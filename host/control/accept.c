@@ -1,0 +1,179 @@
+/* Messages of the boards: which kind is taken in which state, and what bring-up is told. Every kind
+ * that is not in the table is refused, with a text. */
+#include "control/controller_own.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* Far beyond any board: a number from outside is not believed blindly. */
+static const uint64_t IN_FLIGHT_BYTES_MAX = UINT64_C(1) << 44;
+
+/* ---- hello, profile, ready ------------------------------------------------------------------- */
+
+static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *message) {
+    const rp_Hello *hello = &message->frame.body.hello;
+    rp_ring *ring = &c->ring;
+    rp_board_state *state = &ring->board[board];
+    char *device;
+    rp_err err;
+    if (state->hello) {
+        return RP_OK; /* it answers an earlier greeting, too */
+    }
+    if (!rp_wire_narrow(&ring->wire, hello->wire_min, hello->wire_max)) {
+        return rp_fail(RP_ERR_PEER,
+                       "board %s speaks wire versions %u to %u, this host and the other boards %u "
+                       "to %u: one of them needs other software",
+                       state->name, hello->wire_min, hello->wire_max, ring->wire.min,
+                       ring->wire.max);
+    }
+    ring->features &= hello->features;
+    state->hello = true;
+    if (state->device) {
+        return RP_OK; /* greeted again: it is what it was */
+    }
+    RP_TRY(rp_arena_string(ring->arena, hello->device, &device));
+    state->device = device;
+    state->clock_offset_ns = c->now_ns - hello->clock_ns;
+    state->gemm = hello->gemm == RP_GEMM_PANEL ? RP_GEMM_PANEL : RP_GEMM_CLBLAST;
+fail:
+    return err;
+}
+
+bool rp_control_are_times(const double *seconds, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (!(seconds[i] >= 0 && seconds[i] <= DBL_MAX)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static rp_err on_profile(rp_controller *c, uint32_t board, const rp_message *message) {
+    const size_t count = 2 * (size_t)c->run.model->layer_count;
+    rp_board_state *state = &c->ring.board[board];
+    if (!state->asked || state->profiled) {
+        return rp_fail(RP_ERR_PEER, "board %s sent a profile that nobody asked for", state->name);
+    }
+    if (message->part[0].bytes != count * sizeof(double)) {
+        return rp_fail(RP_ERR_PEER, "board %s: its profile has the wrong size", state->name);
+    }
+    memcpy(c->layer_seconds, message->part[0].data, count * sizeof(double));
+    if (!rp_control_are_times(c->layer_seconds, count)) {
+        return rp_fail(RP_ERR_PEER, "board %s: profile contains negative or non-finite times",
+                       state->name);
+    }
+    state->profiled = true;
+    return RP_OK;
+}
+
+static rp_err on_ready(rp_controller *c, uint32_t board, const rp_message *message) {
+    const rp_Ready *ready = &message->frame.body.ready;
+    rp_board_state *state = &c->ring.board[board];
+    const int64_t build_ns = ready->build_ns > 0 ? ready->build_ns : 0;
+    if (!state->asked || state->ready) {
+        return rp_fail(RP_ERR_PEER, "board %s is ready for a stage that it does not have",
+                       state->name);
+    }
+    state->ready = true;
+    state->hop_port = ready->hop_port;
+    state->feed_port = ready->feed_port;
+    state->device_bytes = ready->device_bytes;
+    state->weight_bytes = ready->weight_bytes;
+    state->prepare_ns = build_ns < RP_RING_BUILD_NS ? build_ns : RP_RING_BUILD_NS;
+    state->slots = ready->slots;
+    state->weight_copies = ready->weight_copies;
+    if (state->weight_copies > state->weight_copies_max) {
+        state->weight_copies_max = state->weight_copies;
+    }
+    state->resident_bytes = ready->resident_bytes;
+    state->probe_copies = ready->probe_copies;
+    return RP_OK;
+}
+
+/* ---- the end of a segment, faults ------------------------------------------------------------ */
+
+static uint32_t larger_of(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
+/* Of some facts the most of all assignments counts, the others add up. */
+static void take_facts(rp_board_state *board, uint32_t stage, const rp_Finished *report) {
+    const rp_board_facts *before = &board->facts_before;
+    rp_board_facts *facts = &board->facts;
+    *facts = *before;
+    facts->busy_ns += report->busy_ns;
+    facts->microbatches += report->microbatches;
+    facts->in_flight_max = larger_of(before->in_flight_max, report->in_flight_max);
+    facts->staleness_max = larger_of(before->staleness_max, report->staleness_max);
+    if (report->device_bytes_max > before->device_bytes_max) {
+        facts->device_bytes_max = report->device_bytes_max;
+    }
+    for (uint32_t i = 0; i < report->link_count; i++) {
+        rp_board_link *link = report->link[i].peer == stage + 1 ? &facts->up : &facts->down;
+        link->bytes += report->link[i].bytes;
+        link->busy_s += report->link[i].busy_s;
+    }
+}
+
+static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *message) {
+    const rp_Finished *report = &message->frame.body.finished;
+    rp_board_state *state = &c->ring.board[board];
+    const size_t want = rp_method_replicas(&c->run.method, c->ring.count, board) * sizeof(uint64_t);
+    if (state->finished) {
+        return rp_fail(RP_ERR_PEER, "board %s has finished its segment twice", state->name);
+    }
+    if (message->part[0].bytes != want) {
+        return rp_fail(RP_ERR_PEER, "board %s does not say what it has applied", state->name);
+    }
+    state->finished = true;
+    memcpy(state->applied, message->part[0].data, want);
+    take_facts(state, board, report);
+    state->flight_bytes =
+        report->in_flight_bytes < IN_FLIGHT_BYTES_MAX ? report->in_flight_bytes : 0;
+    return RP_OK;
+}
+
+static rp_err on_fault(rp_controller *c, uint32_t board, const rp_message *message) {
+    const rp_Fault *fault = &message->frame.body.fault;
+    const bool known = fault->err > 0 && fault->err < RP_ERR_COUNT;
+    return rp_fail(known ? (rp_err)fault->err : RP_ERR_FAULT, "board %s: %s",
+                   c->ring.board[board].name, fault->text);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+#define IN(id) (UINT32_C(1) << RP_CONTROL_##id)
+#define ANYWHERE ((UINT32_C(1) << RP_CONTROL_STATES) - 1)
+#define TRAINING (IN(TRAIN) | IN(DRAIN))
+#define PASSES (IN(EVALUATE) | IN(STATISTICS))
+
+static const struct {
+    rp_kind kind;
+    uint32_t states;
+    rp_control_handler handle;
+} accepted[] = {
+    {RP_KIND_HELLO, ANYWHERE, on_hello},
+    {RP_KIND_FAULT, ANYWHERE, on_fault},
+    {RP_KIND_PROFILE_DONE, IN(PROFILE), on_profile},
+    {RP_KIND_READY, IN(ASSIGN), on_ready},
+    {RP_KIND_STEP_DONE, TRAINING, rp_report_on_step_done},
+    {RP_KIND_NORMS, TRAINING, rp_report_on_norms},
+    {RP_KIND_PREDICTION_ERROR, TRAINING, rp_report_on_prediction},
+    {RP_KIND_SKIPPED, TRAINING, rp_report_on_skipped},
+    {RP_KIND_EVALUATE_DONE, IN(EVALUATE), rp_report_on_evaluated},
+    {RP_KIND_TRACE, TRAINING | PASSES, rp_report_on_trace},
+    {RP_KIND_FINISHED, TRAINING | PASSES, on_finished},
+    {RP_KIND_TENSOR, IN(SAVE), rp_save_on_tensor},
+    {RP_KIND_IN_FLIGHT, IN(SAVE), rp_save_on_in_flight},
+    {RP_KIND_TENSORS_END, IN(SAVE), rp_save_on_end},
+};
+
+rp_control_handler rp_control_handler_of(rp_kind kind, rp_control_state_id state) {
+    for (size_t i = 0; i < sizeof accepted / sizeof *accepted; i++) {
+        if (accepted[i].kind == kind) {
+            return accepted[i].states & UINT32_C(1) << state ? accepted[i].handle : NULL;
+        }
+    }
+    return NULL;
+}

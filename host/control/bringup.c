@@ -1,0 +1,337 @@
+/* The ring comes up: boards start, are greeted, measure the layers, and get their stages. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "control/controller_own.h"
+#include "control/identity.h"
+
+enum { FEED_WINDOW = 6 };
+
+/* ---- start ----------------------------------------------------------------------------------- */
+
+static rp_err find_keys(rp_controller *c) {
+    if (c->env.keys) {
+        c->ring.keys = *c->env.keys;
+        return RP_OK;
+    }
+    if (c->run.local) {
+        return rp_keys_make(&c->ring.keys);
+    }
+    return c->options.keys_folder
+               ? rp_keys_read(c->options.keys_folder, &c->ring.keys)
+               : rp_fail(RP_ERR_REFUSED,
+                         "a roster needs this host's keys: make them with `ringpipe keys "
+                         "new --dir DIR` and give --keys DIR");
+}
+
+rp_err rp_start_enter(rp_controller *c) {
+    const size_t params = c->run.model->param_count + (size_t)1;
+    const rp_spawn_order order = {.count = c->run.stages,
+                                  .board = c->run.board,
+                                  .threads = c->run.threads,
+                                  .log_folder = c->folder,
+                                  .host_public = c->ring.keys.public_text};
+    rp_err err;
+    rp_record_phase(c->record, c->run.local ? "starting the agents" : "reaching the boards");
+    RP_TRY(rp_ring_open(&c->arena, &c->run, c->env.clock, &c->ring));
+    RP_TRY(rp_identity_begin_term(c->folder, &c->ring.identity));
+    RP_TRY(find_keys(c));
+    RP_TRY(RP_ARENA_NEW(&c->arena, 2 * (size_t)c->run.model->layer_count, &c->layer_seconds));
+    RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->sumsq));
+    RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->gain));
+    for (uint32_t p = 0; p < c->run.model->param_count; p++) {
+        c->has_statistics |= c->run.model->param[p].role == RP_PARAM_STATE;
+    }
+    if (!c->run.local) {
+        return RP_OK;
+    }
+    if (!c->env.spawner.kind) {
+        return rp_fail(RP_ERR_USAGE, "ring: local: nothing here can start boards");
+    }
+    c->spawned = true;
+    RP_TRY(c->env.spawner.kind->start(c->env.spawner.self, &order));
+fail:
+    return err;
+}
+
+rp_err rp_start_step(rp_controller *c) {
+    const rp_spawner *spawner = &c->env.spawner;
+    rp_err err = RP_OK;
+    c->boards_up = !c->spawned;
+    if (c->spawned) {
+        RP_TRY(spawner->kind->step(spawner->self, &c->boards_up));
+    }
+    if (!c->boards_up) {
+        return RP_OK;
+    }
+    for (uint32_t k = 0; c->spawned && k < c->ring.count; k++) {
+        const char *endpoint;
+        const char *public_text;
+        spawner->kind->address(spawner->self, k, &endpoint, &public_text);
+        rp_ring_set_address(&c->ring, k, endpoint, public_text);
+    }
+    RP_TRY(rp_ring_connect(&c->ring, c->env.links));
+    rp_controller_go(c, RP_CONTROL_HELLO);
+fail:
+    return err;
+}
+
+rp_err rp_start_late(const rp_controller *c) {
+    return rp_fail(RP_ERR_TIMEOUT, "the agents did not come up within %" PRId64 " s",
+                   c->timeout_ns / RP_NS_PER_S);
+}
+
+/* ---- hello ----------------------------------------------------------------------------------- */
+
+/* A HELLO ends what is under way on a board, and its answer says that it has ended. */
+rp_err rp_hello_enter(rp_controller *c) {
+    const rp_Frame greeting = {.which_body = RP_KIND_HELLO,
+                               .body.hello = {.name = "host",
+                                              .software = RP_VERSION,
+                                              .clock_ns = c->now_ns,
+                                              .wire_min = RP_WIRE_MIN,
+                                              .wire_max = RP_WIRE_MAX,
+                                              .features = RP_WIRE_FEATURES}};
+    c->ring.wire = (rp_wire_range){RP_WIRE_MIN, RP_WIRE_MAX};
+    c->ring.features = RP_WIRE_FEATURES;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        c->ring.board[k].hello = false;
+    }
+    return rp_ring_post_all(&c->ring, &greeting);
+}
+
+rp_err rp_hello_step(rp_controller *c) {
+    if (!rp_controller_all_done(c)) {
+        return RP_OK;
+    }
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        rp_link_set_wire(c->ring.board[k].control, c->ring.wire.max);
+    }
+    rp_controller_go(c, c->reassigning                   ? RP_CONTROL_ASSIGN
+                        : rp_controller_needs_profile(c) ? RP_CONTROL_PROFILE
+                                                         : RP_CONTROL_PLAN);
+    return RP_OK;
+}
+
+/* ---- texts of a stage ------------------------------------------------------------------------ */
+
+/* AGAIN when the board's link has no room. */
+static rp_err offer_texts(rp_controller *c, uint32_t board, rp_Frame *frame, const rp_cut *cut) {
+    rp_arena arena;
+    char *job;
+    char *model;
+    rp_err err;
+    rp_arena_init(&arena, "assignment", 0);
+    const char *before = board > 0 ? c->ring.board[board - 1].public_text : NULL;
+    RP_TRY(
+        rp_runfile_assignment(&arena, &c->run, cut, board, c->ring.keys.public_text, before, &job));
+    RP_TRY(rp_config_text(&arena, c->run.model_root, &model));
+    const rp_part parts[2] = {rp_part_of_text(job), rp_part_of_text(model)};
+    RP_TRY(rp_ring_offer(&c->ring, board, frame, parts, 2));
+    c->ring.board[board].asked = true;
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+/* ---- profile --------------------------------------------------------------------------------- */
+
+rp_err rp_profile_enter(rp_controller *c) {
+    rp_record_phase(c->record, "measuring every layer on the first board");
+    rp_controller_forget_asked(c);
+    return RP_OK;
+}
+
+rp_err rp_profile_step(rp_controller *c) {
+    const rp_cut whole = {.stage_count = 1, .first = {0, c->run.model->layer_count}};
+    const rp_board_state *board = &c->ring.board[0]; /* local boards are alike */
+    rp_err err = RP_OK;
+    if (!board->asked) {
+        rp_Frame frame = {.which_body = RP_KIND_PROFILE};
+        err = offer_texts(c, 0, &frame, &whole);
+        return err == RP_ERR_AGAIN ? RP_OK : err;
+    }
+    if (!board->profiled) {
+        return RP_OK;
+    }
+    c->has_profile = true;
+    if (c->options.purpose != RP_PURPOSE_PROFILE) {
+        rp_controller_go(c, RP_CONTROL_PLAN);
+        return RP_OK;
+    }
+    RP_TRY(rp_controller_write_json(c, c->options.out, true));
+    rp_controller_go(c, RP_CONTROL_CLOSE);
+fail:
+    return err;
+}
+
+rp_err rp_profile_late(const rp_controller *c) {
+    return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no profile within %" PRId64 " s",
+                   c->ring.board[0].name, c->ring.board[0].endpoint, c->timeout_ns / RP_NS_PER_S);
+}
+
+/* ---- assign ---------------------------------------------------------------------------------- */
+
+rp_err rp_controller_assign_again(rp_controller *c) {
+    rp_err err;
+    c->ring.watching = false; /* building takes a board all its time */
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        rp_board_state *board = &c->ring.board[k];
+        rp_link_close(&board->feed);
+        memset(board->applied, 0, sizeof board->applied);
+        board->facts_before = board->facts;
+    }
+    RP_TRY(rp_identity_begin_term(c->folder, &c->ring.identity));
+    c->reassigning = true;
+    rp_controller_go(c, RP_CONTROL_HELLO);
+fail:
+    return err;
+}
+
+/* Kernels are there already, so a board that needs much longer than before is a fault. */
+static int64_t longest_build_ns(const rp_controller *c) {
+    int64_t longest_ns = RP_RING_HELLO_NS;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const int64_t own_ns = c->ring.board[k].prepare_ns + RP_RING_HELLO_NS;
+        longest_ns = own_ns > longest_ns ? own_ns : longest_ns;
+    }
+    return longest_ns;
+}
+
+rp_err rp_assign_enter(rp_controller *c) {
+    if (c->reassigning) {
+        c->timeout_ns = longest_build_ns(c);
+    } else {
+        rp_record_phase(c->record, "building kernels and planning memory on every board");
+    }
+    rp_controller_forget_asked(c);
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        c->ring.board[k].ready = false;
+    }
+    return RP_OK;
+}
+
+static rp_err open_feed_link(rp_controller *c, uint32_t k) {
+    rp_board_state *board = &c->ring.board[k];
+    const rp_runfile *run = &c->run;
+    char endpoint[160];
+    rp_ring_endpoint_at(board, board->feed_port, endpoint, sizeof endpoint);
+    const size_t input = rp_shape_count(&run->data.sample) * run->micro * sizeof(float);
+    const size_t target = (size_t)run->data.target_width * run->batch * sizeof(float);
+    const rp_link_options options = {
+        .name = "feed",
+        .connect = endpoint,
+        .peer_public = board->public_text,
+        .window = 1,
+        .send_window = FEED_WINDOW,
+        .part_bytes_max = input > target ? input : target,
+        .emulate = run->link,
+        .run = c->ring.identity,
+        .wire = c->ring.wire.max,
+    };
+    return rp_link_open(c->ring.links, &options, &board->feed);
+}
+
+static rp_err connect_boards(rp_controller *c) {
+    const uint32_t count = c->ring.count;
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; k < count && c->run.link.control; k++) {
+        RP_TRY(rp_link_emulate(c->ring.board[k].control, &c->run.link));
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        rp_Frame frame = {.which_body = RP_KIND_CONNECT};
+        rp_Connect *to = &frame.body.connect;
+        if (k + 1 < count) {
+            const rp_board_state *next = &c->ring.board[k + 1];
+            rp_ring_endpoint_at(next, next->hop_port, to->endpoint, sizeof to->endpoint);
+            (void)snprintf(to->public_key, sizeof to->public_key, "%s", next->public_text);
+        }
+        RP_TRY(rp_ring_post(&c->ring, k, &frame, NULL));
+    }
+    RP_TRY(open_feed_link(c, 0));
+    RP_TRY(count > 1 ? open_feed_link(c, count - 1) : RP_OK);
+    c->ring.watching = true;
+fail:
+    return err;
+}
+
+static void say_ready(const rp_controller *c) {
+    uint64_t device = 0;
+    int64_t slowest_ns = 0;
+    char text[160];
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const rp_board_state *board = &c->ring.board[k];
+        device += board->device_bytes;
+        slowest_ns = board->prepare_ns > slowest_ns ? board->prepare_ns : slowest_ns;
+    }
+    (void)snprintf(text, sizeof text,
+                   "%u boards are ready: kernels built in %.1f s, %.1f MiB of "
+                   "device memory in use",
+                   c->ring.count, (double)slowest_ns * 1e-9, (double)device / (1 << 20));
+    rp_record_phase(c->record, text);
+}
+
+/* Who leaves `microbatch` out gets one a step, which most of these schedules can not fill a ring
+ * with. */
+static rp_err hint_microbatch(rp_controller *c) {
+    const rp_sched_kind *kind = c->run.method.kind;
+    uint32_t micro;
+    double busy;
+    double better;
+    char text[160];
+    rp_err err = RP_OK;
+    if (c->run.micro < c->run.batch || !(kind->flushed || kind->accumulates)) {
+        return RP_OK;
+    }
+    RP_TRY(rp_cost_compare_micro(&c->run, &micro, &busy, &better));
+    if (better > busy + 0.1) {
+        (void)snprintf(text, sizeof text,
+                       "one microbatch a step keeps the boards %.0f %% busy at best; "
+                       "train.microbatch: %u, %.0f %%",
+                       100 * busy, micro, 100 * better);
+        RP_TRY(rp_record_event(c->record, "hint", c->position.step, text));
+    }
+fail:
+    return err;
+}
+
+static rp_err begin_training(rp_controller *c) {
+    rp_err err;
+    RP_TRY(c->advance_chosen ? rp_controller_say_advance(c, 0) : RP_OK);
+    say_ready(c);
+    RP_TRY(hint_microbatch(c));
+    RP_TRY(rp_controller_write_folder(c));
+    RP_TRY(rp_steer_open(&c->arena, c->run.model->param_count, &c->steer));
+fail:
+    return err;
+}
+
+rp_err rp_assign_step(rp_controller *c) {
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        rp_Frame frame = {.which_body = RP_KIND_ASSIGN,
+                          .body.assign = {.wire = c->ring.wire.max, .features = c->ring.features}};
+        if (!c->ring.board[k].asked) {
+            err = offer_texts(c, k, &frame, &c->cut);
+            if (err != RP_OK && err != RP_ERR_AGAIN) {
+                return err;
+            }
+        }
+    }
+    if (!rp_controller_all_done(c)) {
+        return RP_OK;
+    }
+    RP_TRY(connect_boards(c));
+    if (c->options.purpose == RP_PURPOSE_PLAN) {
+        RP_TRY(rp_controller_write_json(c, c->options.out, false));
+        rp_controller_go(c, RP_CONTROL_CLOSE);
+        return RP_OK;
+    }
+    if (c->options.purpose == RP_PURPOSE_TRAIN) {
+        RP_TRY(c->begun ? rp_controller_write_folder(c) : begin_training(c));
+    }
+    rp_controller_go(c, RP_CONTROL_LOAD);
+fail:
+    return err;
+}

@@ -1,0 +1,79 @@
+/* The state `close`: the record ends, the boards hear goodbye, and get a moment to end. */
+#include <string.h>
+#include <unistd.h>
+
+#include "control/controller_own.h"
+
+/* For goodbyes to leave: closing drops what is queued. */
+static const int64_t GOODBYE_NS = 50 * RP_NS_PER_MS;
+
+static const char *status_of(rp_err err) {
+    return err == RP_OK ? "finished" : err == RP_ERR_INTERRUPTED ? "interrupted" : "failed";
+}
+
+static void close_record(rp_controller *c) {
+    if (!c->record) {
+        return;
+    }
+    const bool resumable =
+        c->folder && rp_err_exit_code(c->result) > 2 && access(c->run_yaml, F_OK) == 0;
+    const rp_err closed = rp_controller_close_record(c, status_of(c->result), c->note);
+    if (c->result == RP_OK && closed != RP_OK) { /* the run itself has been done */
+        c->result = rp_fault_result(closed, true);
+    }
+    if (resumable) {
+        rp_controller_say(c, "go on with: ringpipe train %s --resume %s\n", c->run.path, c->folder);
+    }
+}
+
+rp_err rp_close_enter(rp_controller *c) {
+    rp_Frame bye = {.which_body = RP_KIND_BYE};
+    close_record(c);
+    c->ring.watching = false;
+    for (uint32_t k = 0; c->ring.board && k < c->ring.count; k++) {
+        const rp_board_state *board = &c->ring.board[k];
+        if (board->control && board->hello) {
+            c->ring.board[k].pending_count = 0; /* of a run that is over */
+            (void)!rp_ring_offer(&c->ring, k, &bye, NULL, 0);
+        }
+    }
+    return RP_OK;
+}
+
+static bool has_said_goodbye(const rp_controller *c) {
+    for (uint32_t k = 0; c->ring.board && k < c->ring.count; k++) {
+        rp_link_stats stats = {0};
+        if (c->ring.board[k].control && c->ring.board[k].hello) {
+            rp_link_stats_of(c->ring.board[k].control, &stats);
+        }
+        if (stats.unacked > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+rp_err rp_close_step(rp_controller *c) {
+    if (c->ring.links) {
+        if (!has_said_goodbye(c) && c->now_ns - c->since_ns < GOODBYE_NS) {
+            return RP_OK;
+        }
+        rp_ring_disconnect(&c->ring);
+        rp_controller_close_feeds(c);
+    }
+    if (!c->spawned || c->env.spawner.kind->end(c->env.spawner.self, c->now_ns)) {
+        rp_controller_release(c);
+        rp_controller_go(c, RP_CONTROL_ENDED);
+    }
+    return RP_OK;
+}
+
+/* Parcels may still borrow batches: the links go first. */
+void rp_controller_release(rp_controller *c) {
+    rp_ring_disconnect(&c->ring);
+    rp_controller_close_feeds(c);
+    if (c->spawned) {
+        c->env.spawner.kind->close(c->env.spawner.self);
+        c->spawned = false;
+    }
+}

@@ -1,0 +1,363 @@
+#include "control/controller_own.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+/* Links want to be stepped at least this often. */
+static const int64_t STEP_EVERY_NS = 50 * RP_NS_PER_MS;
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+void rp_controller_go(rp_controller *c, rp_control_state_id next) {
+    const bool named = (rp_control_states[c->state].next & UINT32_C(1) << next) != 0;
+    RP_ASSERT(named || next == RP_CONTROL_RECOVER);
+    c->next = next;
+}
+
+void rp_controller_note_progress(rp_controller *c) {
+    c->progress_ns = c->now_ns;
+}
+
+void rp_controller_raise(rp_controller *c, rp_err err, uint32_t board) {
+    const bool over = c->state >= RP_CONTROL_CLOSE; /* nothing is left that could fail */
+    if (err == RP_OK || c->fault.err != RP_OK || over) {
+        return;
+    }
+    c->fault.err = err;
+    c->fault.board = board;
+    c->fault.fault_class = rp_fault_classify(err, board != RP_FAULT_NO_BOARD, c->begun);
+    (void)snprintf(c->fault.text, sizeof c->fault.text, "%s", rp_err_message());
+}
+
+void rp_controller_interrupt(rp_controller *c) {
+    if (++c->interrupts > 1 && c->state < RP_CONTROL_CLOSE) {
+        rp_controller_raise(c, rp_fail(RP_ERR_INTERRUPTED, "interrupted twice: stopped at once"),
+                            RP_FAULT_NO_BOARD);
+    }
+}
+
+void rp_controller_child_ended(rp_controller *c) {
+    if (!c->spawned || c->state >= RP_CONTROL_CLOSE) {
+        return;
+    }
+    uint32_t board = RP_FAULT_NO_BOARD;
+    const rp_err err = c->env.spawner.kind->reap(c->env.spawner.self, &board);
+    rp_controller_raise(c, err, board);
+}
+
+void rp_controller_say(const rp_controller *c, const char *format, ...) {
+    if (c->env.progress) {
+        va_list args;
+        va_start(args, format);
+        (void)vfprintf(c->env.progress, format, args);
+        va_end(args);
+    }
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static rp_err take_message(rp_controller *c, uint32_t board, const rp_message *message) {
+    const rp_kind kind = rp_frame_kind(&message->frame);
+    const rp_run_identity own = c->ring.identity;
+    if (message->frame.run_id == own.id && message->frame.term > own.term) {
+        return rp_fail(RP_ERR_PEER,
+                       "board %s serves a newer start of this run (term %u, this is %u): another "
+                       "controller goes on with it",
+                       c->ring.board[board].name, message->frame.term, own.term);
+    }
+    if (message->frame.run_id != 0 && !rp_frame_is_of_run(&message->frame, own)) {
+        return RP_OK; /* of an assignment that is over: there another board has failed first */
+    }
+    const rp_control_handler handle = rp_control_handler_of(kind, c->state);
+    if (!handle) {
+        return rp_fail(RP_ERR_PEER, "board %s sent %s, which nobody waits for in state %s",
+                       c->ring.board[board].name, rp_kind_name(kind),
+                       rp_control_states[c->state].name);
+    }
+    return handle(c, board, message);
+}
+
+static rp_err take_messages(rp_controller *c, uint32_t board) {
+    rp_link *link = c->ring.board[board].control;
+    rp_err err = RP_OK;
+    while (link && err == RP_OK && c->fault.err == RP_OK) {
+        rp_message *message;
+        err = rp_link_recv(link, &message);
+        if (err == RP_ERR_AGAIN) {
+            return RP_OK;
+        }
+        if (err == RP_OK) {
+            err = take_message(c, board, message);
+            rp_link_release(link, &message);
+        }
+    }
+    return err;
+}
+
+static void step_boards(rp_controller *c) {
+    rp_ring *ring = &c->ring;
+    const bool ping = ring->board && rp_ring_ping_is_due(ring, c->now_ns);
+    for (uint32_t k = 0; ring->board && k < ring->count; k++) {
+        rp_controller_raise(c, rp_ring_step(ring, k, c->now_ns), k);
+        if (c->state < RP_CONTROL_CLOSE) {
+            rp_controller_raise(c, take_messages(c, k), k);
+        }
+    }
+    for (uint32_t k = 0; ring->board && k < ring->count && c->state < RP_CONTROL_CLOSE; k++) {
+        rp_controller_raise(c, rp_ring_watch(ring, k, ping, c->now_ns), k);
+    }
+}
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+bool rp_controller_all_done(const rp_controller *c) {
+    const rp_control_state *state = &rp_control_states[c->state];
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        if (!state->has_done(&c->ring.board[k])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void rp_controller_forget_asked(rp_controller *c) {
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        c->ring.board[k].asked = false;
+    }
+}
+
+void rp_controller_waiting_of(const rp_controller *c, rp_controller_waiting *out) {
+    const rp_control_state *state = &rp_control_states[c->state];
+    *out = (rp_controller_waiting){state->name, state->waits_for, NULL, c->since_ns};
+    for (uint32_t k = 0; state->has_done && c->ring.board && k < c->ring.count; k++) {
+        if (!state->has_done(&c->ring.board[k])) {
+            out->board = c->ring.board[k].name;
+            return;
+        }
+    }
+}
+
+static rp_err name_late_board(const rp_controller *c) {
+    const rp_control_state *state = &rp_control_states[c->state];
+    uint32_t k = 0;
+    while (k + 1 < c->ring.count && state->has_done(&c->ring.board[k])) {
+        k++;
+    }
+    return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no %s within %" PRId64 " s",
+                   c->ring.board[k].name, c->ring.board[k].endpoint, state->waits_for,
+                   c->timeout_ns / RP_NS_PER_S);
+}
+
+static rp_err check_waiting(rp_controller *c) {
+    const rp_control_state *state = &rp_control_states[c->state];
+    rp_controller_waiting why;
+    if (c->interrupts > 0 && state->interrupted) {
+        return rp_fail(RP_ERR_INTERRUPTED, "%s", state->interrupted);
+    }
+    if (c->timeout_ns == 0 || c->now_ns - c->progress_ns <= c->timeout_ns) {
+        return RP_OK;
+    }
+    rp_controller_waiting_of(c, &why);
+    rp_log_warn("controller: in state %s for %.1f s, waits for %s%s%s", why.state,
+                (double)(c->now_ns - why.since_ns) * 1e-9, why.what,
+                why.board ? " from board " : "", why.board ? why.board : "");
+    return state->late ? state->late(c) : name_late_board(c);
+}
+
+static rp_err enter_next(rp_controller *c) {
+    if (c->fault.err != RP_OK && c->next == RP_CONTROL_RECOVER) {
+        const rp_control_state *ended = &rp_control_states[c->state];
+        c->failed = c->state;
+        if (ended->abandon) {
+            ended->abandon(c);
+        }
+    }
+    rp_log_debug("controller: %s -> %s", rp_control_states[c->state].name,
+                 rp_control_states[c->next].name);
+    c->entered = true;
+    c->state = c->next;
+    c->since_ns = c->progress_ns = c->now_ns;
+    c->timeout_ns = rp_control_states[c->state].timeout_ns;
+    return rp_control_states[c->state].enter(c);
+}
+
+/* Until the state waits for something. */
+static void step_state(rp_controller *c) {
+    for (;;) {
+        const bool failed = c->fault.err != RP_OK && c->state < RP_CONTROL_RECOVER;
+        rp_err err = RP_OK;
+        if (failed) {
+            c->next = RP_CONTROL_RECOVER;
+        }
+        if (c->next != c->state || !c->entered) {
+            err = enter_next(c);
+        }
+        if (err == RP_OK && c->next == c->state) {
+            err = rp_control_states[c->state].step(c);
+        }
+        if (err == RP_OK && c->next == c->state && c->fault.err == RP_OK) {
+            err = check_waiting(c);
+        }
+        rp_controller_raise(c, err, RP_FAULT_NO_BOARD);
+        const bool raised = c->fault.err != RP_OK && c->state < RP_CONTROL_RECOVER;
+        if (c->next == c->state && !raised) {
+            return;
+        }
+    }
+}
+
+int64_t rp_controller_step(rp_controller *c, int64_t now_ns) {
+    c->now_ns = now_ns;
+    if (c->state == RP_CONTROL_ENDED) {
+        return INT64_MAX;
+    }
+    step_boards(c);
+    step_state(c);
+    return c->state == RP_CONTROL_ENDED ? INT64_MAX : now_ns + STEP_EVERY_NS;
+}
+
+bool rp_controller_has_ended(const rp_controller *c) {
+    return c->state == RP_CONTROL_ENDED;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static void add_link(rp_wait_list *list, rp_link *link) {
+    if (link && list->link_count < RP_LINKS_WAIT_MAX) {
+        list->link[list->link_count++] = link;
+    }
+}
+
+static void add_fd(rp_wait_list *list, int fd) {
+    if (fd >= 0 && list->fd_count < sizeof list->fd / sizeof *list->fd) {
+        list->fd[list->fd_count++] = fd;
+    }
+}
+
+void rp_controller_add_waits(const rp_controller *c, rp_wait_list *list) {
+    const rp_feed *feed = c->pass.feed ? c->pass.feed
+                          : c->state == RP_CONTROL_TRAIN || c->state == RP_CONTROL_DRAIN ? c->feed
+                                                                                         : NULL;
+    for (uint32_t k = 0; c->ring.board && k < c->ring.count; k++) {
+        add_link(list, c->ring.board[k].control);
+        add_link(list, c->ring.board[k].feed);
+    }
+    if (feed) {
+        add_fd(list, rp_feed_eventfd(feed));
+    }
+    if (c->spawned && !c->boards_up) {
+        add_fd(list, c->env.spawner.kind->fd(c->env.spawner.self));
+    }
+}
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+/* What to start from: a checkpoint, a weights file, or the seed. */
+static rp_err find_start(rp_controller *c) {
+    rp_err err = RP_OK;
+    char *path = NULL;
+    if (c->options.resume) {
+        RP_TRY(rp_checkpoint_find(&c->arena, &c->run, c->checkpoints, &path, &c->position));
+        c->load.states = path != NULL;
+        if (path && c->run.method.advance_auto) {
+            rp_method_set_advance(&c->run.method, c->run.stages, c->position.advance);
+        }
+    }
+    if (path) {
+        RP_TRY(rp_checkpoint_check(&c->run, path, true));
+    } else if (c->run.init) {
+        RP_TRY(rp_arena_string(&c->arena, c->run.init, &path));
+        RP_TRY(rp_checkpoint_check(&c->run, path, false));
+    }
+    c->load.path = path;
+    c->run.step_first = c->position.step;
+fail:
+    return err;
+}
+
+/* A finished run that is resumed stays as it is. */
+static bool is_nothing_left(const rp_controller *c) {
+    const bool evaluated = c->position.evaluated || c->run.data.count[RP_SPLIT_TEST] == 0;
+    return c->position.step > 0 && c->position.step == c->run.steps && evaluated &&
+           access(c->weights, F_OK) == 0;
+}
+
+static rp_err prepare(rp_controller *c) {
+    const rp_controller_options *options = &c->options;
+    const bool trains = options->purpose == RP_PURPOSE_TRAIN;
+    rp_err err;
+    RP_TRY(
+        rp_runfile_read(&c->arena, options->run_path, options->set, options->set_count, &c->run));
+    if (options->purpose == RP_PURPOSE_EVALUATE) {
+        RP_TRY(rp_checkpoint_check(&c->run, options->weights, false));
+        if (c->run.data.count[options->split] == 0) {
+            return rp_fail(RP_ERR_USAGE, "the data set has no such split");
+        }
+        c->load.path = options->weights;
+    }
+    if (trains) {
+        RP_TRY(rp_controller_choose_folder(c));
+        RP_TRY(find_start(c));
+        if (is_nothing_left(c)) {
+            rp_controller_say(c, "%s: the run is finished; nothing is left to do\n", c->folder);
+            c->state = c->next = RP_CONTROL_ENDED;
+            return RP_OK;
+        }
+    }
+    if (trains || options->purpose == RP_PURPOSE_EVALUATE) {
+        RP_TRY(rp_controller_open_record(c));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_controller_open(const rp_controller_env *env, const rp_controller_options *options,
+                          rp_controller **out) {
+    rp_arena arena;
+    rp_controller *c = NULL;
+    rp_err err;
+    rp_arena_init(&arena, "run", 0);
+    err = RP_ARENA_NEW(&arena, 1, &c);
+    if (err != RP_OK) {
+        rp_arena_finish(&arena);
+        return err;
+    }
+    c->env = *env;
+    c->options = *options;
+    c->arena = arena;
+    c->state = c->next = RP_CONTROL_START;
+    err = prepare(c);
+    if (err != RP_OK) {
+        c->result = err;
+        c->state = RP_CONTROL_ENDED;
+        (void)rp_controller_close(&c);
+        return err;
+    }
+    *out = c;
+    return RP_OK;
+}
+
+rp_err rp_controller_close(rp_controller **taken) {
+    rp_controller *c = *taken;
+    *taken = NULL;
+    if (!c) {
+        return RP_OK;
+    }
+    const rp_err result = c->state == RP_CONTROL_ENDED ? c->result : RP_ERR_INTERRUPTED;
+    if (c->record) {
+        (void)!rp_controller_close_record(c, "interrupted", "");
+    }
+    if (c->state != RP_CONTROL_ENDED && rp_control_states[c->state].abandon) {
+        rp_control_states[c->state].abandon(c);
+    }
+    rp_controller_release(c);
+    rp_runfile_close(&c->run);
+    rp_arena arena = c->arena; /* which the controller lies in */
+    rp_arena_finish(&arena);
+    return result;
+}

@@ -1,0 +1,265 @@
+/* Inside of the controller; only for the files of this room. Each file says which states or which
+ * messages it has. */
+#ifndef RP_CONTROL_CONTROLLER_OWN_H
+#define RP_CONTROL_CONTROLLER_OWN_H
+
+#include "checkpoint/checkpoint.h"
+#include "control/controller.h"
+#include "control/fault.h"
+#include "control/feed.h"
+#include "control/states.h"
+#include "planning/cost.h"
+
+/* Stage 0's op list at a pause, and the inputs that it has asked for by then. */
+typedef struct {
+    rp_sched_state list;
+    rp_feed_limit limit;
+} rp_feed_plan;
+
+/* advance: auto, when links have changed: what the run goes on with, and where that stands. */
+typedef struct {
+    enum {
+        RP_FOLLOW_NONE,
+        RP_FOLLOW_DRAIN,  /* decided; the pipes drain and a checkpoint is written */
+        RP_FOLLOW_ASSIGN, /* the boards get their new stages, and the checkpoint back */
+        RP_FOLLOW_SAVE    /* the same checkpoint once more, of the new method */
+    } phase;
+    rp_advance_choice choice;
+    uint32_t before; /* the advance that was in effect */
+} rp_follow;
+
+/* load.c: what goes to the boards, in this order. */
+typedef enum {
+    RP_LOAD_TENSORS,
+    RP_LOAD_APPLIED,
+    RP_LOAD_GAINS,
+    RP_LOAD_IN_FLIGHT,
+    RP_LOAD_DONE
+} rp_load_phase;
+
+typedef struct {
+    rp_arena arena;
+    const char *path;
+    bool states; /* a checkpoint, not a weights file */
+    rp_load_phase phase;
+    rp_checkpoint_reader *reader;
+    rp_checkpoint_tensor tensor;
+    bool has_tensor;
+    size_t first;   /* of the tensor or of what was in flight: sent before */
+    uint32_t board; /* next to be told, or being told */
+    rp_st_reader *flight_file;
+    rp_flight flight;
+} rp_load;
+
+typedef struct {
+    rp_arena arena;
+    rp_checkpoint_writer *writer;
+    uint32_t boards_left;
+} rp_save;
+
+/* A pass over a split. */
+typedef struct {
+    rp_arena arena;
+    rp_feed *feed;
+    uint64_t steps;
+    double loss;
+    uint64_t samples, correct; /* reported so far */
+    uint64_t scored;           /* to be reported */
+} rp_eval_pass;
+
+struct rp_controller {
+    rp_controller_env env;
+    rp_controller_options options;
+    rp_arena arena;
+    rp_runfile run;
+    rp_ring ring;
+    rp_record *record; /* NULL: PLAN and PROFILE leave no record */
+    rp_cut cut;
+    const char *folder; /* NULL but for TRAIN */
+    char *checkpoints, *weights, *run_yaml;
+    bool has_statistics; /* the model has layers with running statistics */
+    rp_position position;
+
+    /* the machine */
+    rp_control_state_id state, next;
+    bool entered;               /* the first state, too */
+    rp_control_state_id failed; /* the state that the fault ended */
+    int64_t now_ns, since_ns;
+    int64_t progress_ns; /* of the state: its time-out counts from here */
+    int64_t timeout_ns;
+    rp_controller_fault fault;
+    bool begun; /* the boards have been loaded once: training has begun */
+    bool spawned, boards_up;
+    uint32_t interrupts;
+    rp_err result;
+    char note[RP_FAULT_TEXT]; /* in plain language why it did not finish */
+
+    /* of profile and plan */
+    double *layer_seconds; /* forward, backward by layer; valid when has_profile */
+    bool has_profile;
+    uint32_t trips; /* round trips measured in this state */
+    bool has_cut, advance_chosen;
+    rp_advance_choice advance; /* advance: auto */
+    double link_delay_s;       /* from board to board, as measured last */
+    uint32_t advance_max;      /* that the boards have memory for, as far as is known */
+    uint32_t advance_least;    /* that an assignment may fall back to */
+    bool reassigning;          /* boards have had stages before */
+    rp_follow follow;
+
+    /* of a pause */
+    bool unsaved;   /* trained since the last checkpoint */
+    bool renewed;   /* batch statistics are of this pause */
+    bool looked_at; /* links have been measured at this pause */
+
+    /* of a training segment */
+    uint64_t segment_end;
+    int64_t segment_start_ns;  /* 0: none is under way */
+    rp_feed_plan fed, feeding; /* at the pause before this segment, and at the one behind it */
+    rp_feed *feed;
+    rp_arena feed_arena;
+    bool stopping;
+
+    rp_load load;
+    rp_save save;
+    rp_eval_pass pass;
+
+    /* norms of the step that waits for its decision */
+    uint32_t norms_got;
+    uint64_t norms_step;
+    bool norms_of[RP_CUT_STAGES_MAX];
+    double *sumsq;  /* by parameter of the model; 0 for those without a gradient */
+    rp_steer steer; /* horizon: measured */
+    double *gain;   /* of the stage that is told */
+};
+
+/* ---- controller.c ---------------------------------------------------------------------------- */
+
+/* Leaves the state at the end of this step. */
+void rp_controller_go(rp_controller *c, rp_control_state_id next);
+/* Something came: the time-out counts from now. */
+void rp_controller_note_progress(rp_controller *c);
+/* An event. The first one counts until it has been dealt with; its text is rp_err_message(). */
+void rp_controller_raise(rp_controller *c, rp_err err, uint32_t board);
+/* Every board has done what the state waits for. */
+bool rp_controller_all_done(const rp_controller *c);
+void rp_controller_forget_asked(rp_controller *c);
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+/* accept.c: what a board may report as times: finite, not negative. */
+bool rp_control_are_times(const double *seconds, size_t count);
+
+/* bringup.c: start, hello, profile, assign */
+rp_err rp_start_enter(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_start_step(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_start_late(const rp_controller *c) RP_MUST_CHECK;
+rp_err rp_hello_enter(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_hello_step(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_profile_enter(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_profile_step(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_profile_late(const rp_controller *c) RP_MUST_CHECK;
+rp_err rp_assign_enter(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_assign_step(rp_controller *c) RP_MUST_CHECK;
+/* What the boards held is over: they are greeted and get their stages again. */
+rp_err rp_controller_assign_again(rp_controller *c) RP_MUST_CHECK;
+
+/* plan.c */
+rp_err rp_plan_enter(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_plan_step(rp_controller *c) RP_MUST_CHECK;
+bool rp_plan_has_answered(const rp_board_state *board);
+/* The state behind HELLO: what has to be measured before there can be a plan? */
+bool rp_controller_needs_profile(const rp_controller *c);
+void rp_controller_take_advance(rp_controller *c, const rp_advance_choice *choice);
+/* Of the last step trained: a resumed run keeps what is said of it. */
+rp_err rp_controller_log_advance(const rp_controller *c, const char *text) RP_MUST_CHECK;
+/* Says what is in effect now, and why. `before`: what it is better than. */
+rp_err rp_controller_say_advance(const rp_controller *c, uint32_t before) RP_MUST_CHECK;
+/* Whether links are to be measured at this pause, and the step at which the pipes would be empty.
+ */
+bool rp_controller_follows_links(const rp_controller *c);
+uint64_t rp_controller_drained_at(const rp_controller *c);
+
+/* load.c, save.c */
+rp_err rp_load_enter(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_load_step(rp_controller *c) RP_MUST_CHECK;
+void rp_load_abandon(rp_controller *c);
+rp_err rp_load_late(const rp_controller *c) RP_MUST_CHECK;
+rp_err rp_save_enter(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_save_step(rp_controller *c) RP_MUST_CHECK;
+void rp_save_abandon(rp_controller *c);
+rp_err rp_save_late(const rp_controller *c) RP_MUST_CHECK;
+rp_err rp_save_on_tensor(rp_controller *c, uint32_t board, const rp_message *message) RP_MUST_CHECK;
+rp_err rp_save_on_in_flight(rp_controller *c, uint32_t board,
+                            const rp_message *message) RP_MUST_CHECK;
+rp_err rp_save_on_end(rp_controller *c, uint32_t board, const rp_message *message) RP_MUST_CHECK;
+
+/* segment.c: train, drain, evaluate, statistics */
+rp_err rp_train_enter(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_drain_enter(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_train_step(rp_controller *c) RP_MUST_CHECK;
+void rp_train_abandon(rp_controller *c);
+rp_err rp_evaluate_enter(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_evaluate_step(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_statistics_enter(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_statistics_step(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_segment_late(const rp_controller *c) RP_MUST_CHECK;
+/* Before a training segment on new stages: position.step and position.fill are where it begins. */
+rp_err rp_controller_open_feed(rp_controller *c) RP_MUST_CHECK;
+void rp_controller_close_feeds(rp_controller *c);
+
+/* recover.c */
+rp_err rp_recover_enter(rp_controller *c) RP_MUST_CHECK;
+/* close.c */
+rp_err rp_close_enter(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_close_step(rp_controller *c) RP_MUST_CHECK;
+/* Links, feeds and boards go at once, in the order in which they borrow from each other. */
+void rp_controller_release(rp_controller *c);
+
+/* ---- what comes next: due.c ------------------------------------------------------------------ */
+
+/* At a pause: leaves for what is due. errors INTERRUPTED */
+rp_err rp_controller_go_on(rp_controller *c) RP_MUST_CHECK;
+/* Where the training segment that begins now ends. */
+uint64_t rp_controller_next_boundary(const rp_controller *c);
+/* The step in front of which an evaluation is due, or the run's end. */
+uint64_t rp_controller_next_evaluation(const rp_controller *c);
+
+/* ---- folder.c, telemetry.c, reports.c -------------------------------------------------------- */
+
+/* Chooses, checks and makes the run folder. errors USAGE: it holds another run, or none to resume
+ */
+rp_err rp_controller_choose_folder(rp_controller *c) RP_MUST_CHECK;
+/* run.yaml with every --set, and plan.json. */
+rp_err rp_controller_write_folder(rp_controller *c) RP_MUST_CHECK;
+/* The plan or the profile to `path`; NULL: to env.result. */
+rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile) RP_MUST_CHECK;
+
+/* The record gets plain facts. Opens it for the position where the run stands. */
+rp_err rp_controller_open_record(rp_controller *c) RP_MUST_CHECK;
+/* What the record has counted goes into the position, for a checkpoint. */
+void rp_controller_read_totals(rp_controller *c);
+/* Packed records of ops that a stage has run (agent/runner.h). errors  PEER */
+rp_err rp_controller_record_ops(rp_controller *c, uint32_t stage,
+                                const rp_part *part) RP_MUST_CHECK;
+rp_err rp_controller_close_record(rp_controller *c, const char *status,
+                                  const char *note) RP_MUST_CHECK;
+/* A line for a person who watches. */
+void rp_controller_say(const rp_controller *c, const char *format, ...) RP_PRINTF(2, 3);
+
+/* What the boards report while a segment runs. */
+rp_err rp_report_on_step_done(rp_controller *c, uint32_t board,
+                              const rp_message *message) RP_MUST_CHECK;
+rp_err rp_report_on_evaluated(rp_controller *c, uint32_t board,
+                              const rp_message *message) RP_MUST_CHECK;
+rp_err rp_report_on_norms(rp_controller *c, uint32_t board,
+                          const rp_message *message) RP_MUST_CHECK;
+rp_err rp_report_on_skipped(rp_controller *c, uint32_t board,
+                            const rp_message *message) RP_MUST_CHECK;
+rp_err rp_report_on_prediction(rp_controller *c, uint32_t board,
+                               const rp_message *message) RP_MUST_CHECK;
+rp_err rp_report_on_trace(rp_controller *c, uint32_t board,
+                          const rp_message *message) RP_MUST_CHECK;
+/* The boards of a resumed run hear again what is in effect and what is to come. */
+rp_err rp_controller_repeat_gains(rp_controller *c) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,104 @@
+/* At a pause: what is due next. A run is a list of segments: an epoch or a checkpoint's steps, an
+ * evaluation, a save. */
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "control/controller_own.h"
+
+static uint64_t smaller(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/* Segments end at epochs' ends and where a checkpoint is due. */
+uint64_t rp_controller_next_boundary(const rp_controller *c) {
+    const uint64_t step = c->position.step;
+    uint64_t end = smaller(c->run.steps, (step / c->run.epoch_steps + 1) * c->run.epoch_steps);
+    if (c->run.checkpoint_steps) {
+        end = smaller(end, (step / c->run.checkpoint_steps + 1) * c->run.checkpoint_steps);
+    }
+    return end;
+}
+
+uint64_t rp_controller_next_evaluation(const rp_controller *c) {
+    const uint64_t every = c->run.eval_epochs * c->run.epoch_steps;
+    const bool any = every > 0 && c->run.data.count[RP_SPLIT_TEST] > 0;
+    return any ? smaller(c->run.steps, (c->position.step / every + 1) * every) : c->run.steps;
+}
+
+static bool is_over(const rp_controller *c) {
+    return c->position.step == c->run.steps;
+}
+
+static bool is_evaluation_due(const rp_controller *c) {
+    const uint64_t step = c->position.step;
+    if (c->run.data.count[RP_SPLIT_TEST] == 0 || c->position.evaluated || step == 0) {
+        return false;
+    }
+    return is_over(c) || (step % c->run.epoch_steps == 0 && c->run.eval_epochs &&
+                          step / c->run.epoch_steps % c->run.eval_epochs == 0);
+}
+
+/* A centre has never been trained itself, so its batch statistics are renewed before it is saved or
+ * evaluated. */
+static bool are_statistics_due(const rp_controller *c) {
+    return c->run.method.kind->average != RP_AVERAGE_NONE && c->run.recalibrate > 0 &&
+           c->has_statistics && !c->renewed && (is_evaluation_due(c) || is_over(c));
+}
+
+/* The boards get the stages that the method now asks for, filled from the checkpoint of here. */
+static rp_err assign_anew(rp_controller *c) {
+    char *path;
+    rp_err err;
+    RP_TRY(rp_checkpoint_find(&c->arena, &c->run, c->checkpoints, &path, &c->position));
+    rp_controller_take_advance(c, &c->follow.choice);
+    c->run.step_first = c->position.step;
+    c->load.path = path;
+    c->load.states = true;
+    c->follow.phase = RP_FOLLOW_ASSIGN;
+    RP_TRY(rp_controller_assign_again(c));
+fail:
+    return err;
+}
+
+static rp_err end_following(rp_controller *c) {
+    const uint32_t before = c->follow.before;
+    c->follow.phase = RP_FOLLOW_NONE;
+    return c->run.method.advance != before ? rp_controller_say_advance(c, before) : RP_OK;
+}
+
+static rp_err go_on_training(rp_controller *c) {
+    rp_err err = RP_OK;
+    if (c->unsaved) {
+        rp_controller_go(c, are_statistics_due(c) ? RP_CONTROL_STATISTICS : RP_CONTROL_SAVE);
+        return RP_OK;
+    }
+    if (c->follow.phase == RP_FOLLOW_SAVE) {
+        RP_TRY(end_following(c));
+    }
+    if (c->interrupts > 0) {
+        return rp_fail(RP_ERR_INTERRUPTED, "interrupted after step %" PRIu64, c->position.step);
+    }
+    if (c->follow.phase == RP_FOLLOW_DRAIN) {
+        return assign_anew(c);
+    }
+    if (is_over(c) && access(c->weights, F_OK) != 0) {
+        rp_controller_go(c, RP_CONTROL_SAVE); /* resumed at its end, and somebody took them away */
+    } else if (is_evaluation_due(c)) {
+        rp_controller_go(c, RP_CONTROL_EVALUATE);
+    } else if (is_over(c)) {
+        rp_controller_go(c, RP_CONTROL_CLOSE);
+    } else {
+        rp_controller_go(c, rp_controller_follows_links(c) ? RP_CONTROL_PLAN : RP_CONTROL_TRAIN);
+    }
+fail:
+    return err;
+}
+
+rp_err rp_controller_go_on(rp_controller *c) {
+    if (c->options.purpose == RP_PURPOSE_TRAIN) {
+        return go_on_training(c);
+    }
+    const bool passed = c->state == RP_CONTROL_EVALUATE;
+    rp_controller_go(c, passed ? RP_CONTROL_CLOSE : RP_CONTROL_EVALUATE);
+    return RP_OK;
+}

@@ -1,0 +1,62 @@
+/* Everything that a controller takes from outside is an argument: time, links, the processes of
+ * local boards, batches, the terminal. So one process can hold several controllers, and a test or a
+ * simulation gives its own. Signals are events: see rp_controller_interrupt(). */
+#ifndef RP_CONTROL_ENV_H
+#define RP_CONTROL_ENV_H
+
+#include <stdio.h>
+
+#include "data/data.h"
+#include "link/link.h"
+
+/* What boards are started with. Borrowed until start() returns. */
+typedef struct {
+    uint32_t count;
+    const char *board;       /* profile of the boards: `boards/<name>` */
+    uint32_t threads;        /* of each; 0: the cores shared out */
+    const char *log_folder;  /* for agent-<k>.log; NULL: thrown away at the end */
+    const char *host_public; /* whose orders they take */
+} rp_spawn_order;
+
+/* Starts boards on this machine and knows when they end: real child processes (local.h), or agents
+ * in this process. No function blocks but close(). */
+typedef struct {
+    const char *name;
+    /* errors  USAGE, IO: nothing is left running */
+    rp_err (*start)(void *self, const rp_spawn_order *order);
+    /* Goes on with the start. *up: every board listens, address() may be called.
+     * errors  those of the board that ended in place of listening */
+    rp_err (*step)(void *self, bool *up);
+    /* Borrowed until close(). */
+    void (*address)(void *self, uint32_t board, const char **endpoint, const char **public_text);
+    /* Readable when step() has something to do; -1: call it when it pleases. */
+    int (*fd)(void *self);
+    /* After a child has ended: *board is the one that did, or the count when none has.
+     * errors  of the board's exit code, in plain language */
+    rp_err (*reap)(void *self, uint32_t *board);
+    /* Boards that were told BYE end by themselves; presses on as time goes by since the first call.
+     * True when all have ended. */
+    bool (*end)(void *self, int64_t now_ns);
+    /* Ends what is left at once; for one that was never started, too. */
+    void (*close)(void *self);
+} rp_spawner_kind;
+
+typedef struct {
+    const rp_spawner_kind *kind;
+    void *self;
+    uint64_t program_bytes; /* of a board's program, for plan.json; 0: not known */
+} rp_spawner;
+
+typedef struct {
+    const rp_clock *clock; /* borrowed, and everywhere the same */
+    /* Links of this ring are opened here, with these keys. NULL: over the network, with keys that
+     * are made for local boards and read from the keys' folder for a roster. */
+    rp_links *links;
+    const rp_keypair *keys;
+    rp_spawner spawner; /* for `ring: local`; kind NULL: there is none */
+    rp_feeder_mode feeder;
+    FILE *progress; /* what a person watches; NULL: nobody does */
+    FILE *result;   /* gets the result; NULL: nobody asks */
+} rp_controller_env;
+
+#endif

@@ -1,0 +1,41 @@
+#include "control/fault.h"
+
+rp_FaultClass rp_fault_classify(rp_err err, bool board, bool begun) {
+    switch (err) {
+    case RP_ERR_REFUSED:
+        return RP_FAULT_SECURITY;
+    case RP_ERR_INTERRUPTED:
+        return RP_FAULT_USER;
+    case RP_ERR_USAGE:
+    case RP_ERR_FORMAT:
+    case RP_ERR_SHAPE:
+    case RP_ERR_LIMIT:
+    case RP_ERR_IO:
+        return begun ? RP_FAULT_FATAL : RP_FAULT_USER;
+    default:
+        return board                      ? RP_FAULT_BOARD
+               : rp_err_is_transient(err) ? RP_FAULT_TRANSIENT
+                                          : RP_FAULT_FATAL;
+    }
+}
+
+const char *rp_fault_class_name(rp_FaultClass fault_class) {
+    switch (fault_class) {
+    case RP_FAULT_TRANSIENT:
+        return "transient";
+    case RP_FAULT_BOARD:
+        return "board";
+    case RP_FAULT_USER:
+        return "user";
+    case RP_FAULT_SECURITY:
+        return "security";
+    case RP_FAULT_FATAL:
+        return "fatal";
+    default:
+        return "unknown";
+    }
+}
+
+rp_err rp_fault_result(rp_err err, bool begun) {
+    return begun && rp_err_exit_code(err) == 2 ? RP_ERR_FAULT : err;
+}

@@ -1,0 +1,126 @@
+/* The run folder: which one, and what is written there before the first step. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control/controller_own.h"
+#include "planning/planfile.h"
+
+/* mkdir -p */
+static rp_err make_folders(const char *path) {
+    char part[512];
+    if (strlen(path) >= sizeof part) {
+        return rp_fail(RP_ERR_USAGE, "%s: path too long", path);
+    }
+    for (size_t i = 1; i <= strlen(path); i++) {
+        if (path[i] != '/' && path[i] != '\0') {
+            continue;
+        }
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (mkdir(part, 0777) != 0 && errno != EEXIST) {
+            return rp_fail(RP_ERR_IO, "%s: %s", part, strerror(errno));
+        }
+    }
+    return RP_OK;
+}
+
+rp_err rp_controller_choose_folder(rp_controller *c) {
+    const rp_controller_options *options = &c->options;
+    char *path;
+    rp_err err;
+    if (options->resume) {
+        c->folder = options->resume;
+    } else if (options->out) {
+        c->folder = options->out;
+    } else {
+        struct timespec now;
+        struct tm tm;
+        char stamp[32];
+        clock_gettime(CLOCK_REALTIME, &now);
+        gmtime_r(&now.tv_sec, &tm);
+        (void)strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &tm);
+        const char *slash = strrchr(c->run.model_name, '/');
+        RP_TRY(rp_arena_printf(&c->arena, &path, "runs/%s-%s-%s", stamp,
+                               slash ? slash + 1 : c->run.model_name, c->run.method.kind->name));
+        c->folder = path;
+    }
+    RP_TRY(rp_arena_printf(&c->arena, &c->checkpoints, "%s/checkpoint", c->folder));
+    RP_TRY(rp_arena_printf(&c->arena, &c->weights, "%s/weights.safetensors", c->folder));
+    RP_TRY(rp_arena_printf(&c->arena, &c->run_yaml, "%s/run.yaml", c->folder));
+    bool used = access(c->run_yaml, F_OK) == 0;
+    if (options->resume && !used) {
+        return rp_fail(RP_ERR_USAGE, "%s: no run to resume: there is no run.yaml", c->folder);
+    }
+    if (!options->resume && used) {
+        return rp_fail(RP_ERR_USAGE,
+                       "%s: holds another run; choose a new folder, or go on in it "
+                       "with --resume %s",
+                       c->folder, c->folder);
+    }
+    RP_TRY(make_folders(c->folder));
+fail:
+    return err;
+}
+
+static rp_err write_plan(rp_controller *c, FILE *file) {
+    rp_planfile_board board[RP_CUT_STAGES_MAX];
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const rp_board_state *state = &c->ring.board[k];
+        board[k] =
+            (rp_planfile_board){state->name,         state->slots,        state->weight_copies,
+                                state->device_bytes, state->weight_bytes, state->resident_bytes};
+    }
+    const rp_planfile plan = {.run = &c->run,
+                              .cut = &c->cut,
+                              .board = board,
+                              .layer_seconds = c->has_profile ? c->layer_seconds : NULL,
+                              .advance = c->advance_chosen ? &c->advance : NULL,
+                              .agent_program_bytes = c->spawned ? c->env.spawner.program_bytes : 0};
+    return rp_planfile_write(file, &plan);
+}
+
+rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile) {
+    FILE *file = path ? fopen(path, "w") : c->env.result;
+    if (!file) {
+        return path ? rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno)) : RP_OK;
+    }
+    rp_err err = profile ? rp_planfile_write_profile(file, &c->run, c->ring.board[0].device,
+                                                     c->layer_seconds)
+                         : write_plan(c, file);
+    if ((path ? fclose(file) : fflush(file)) != 0 && err == RP_OK) {
+        err = rp_fail(RP_ERR_IO, "%s: %s", path ? path : "standard output", strerror(errno));
+    }
+    return err;
+}
+
+/* The run file with every --set, beside it first and then renamed. */
+static rp_err write_resolved(rp_controller *c) {
+    char *temporary;
+    rp_err err;
+    RP_TRY(rp_arena_printf(&c->arena, &temporary, "%s.tmp", c->run_yaml));
+    FILE *file = fopen(temporary, "w");
+    if (!file) {
+        return rp_fail(RP_ERR_IO, "%s: %s", temporary, strerror(errno));
+    }
+    err = rp_config_write(c->run.root, file);
+    if ((fclose(file) != 0 || rename(temporary, c->run_yaml) != 0) && err == RP_OK) {
+        err = rp_fail(RP_ERR_IO, "%s: %s", c->run_yaml, strerror(errno));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_controller_write_folder(rp_controller *c) {
+    char *plan;
+    rp_err err;
+    RP_TRY(write_resolved(c));
+    RP_TRY(rp_arena_printf(&c->arena, &plan, "%s/plan.json", c->folder));
+    RP_TRY(rp_controller_write_json(c, plan, false));
+fail:
+    return err;
+}

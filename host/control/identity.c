@@ -1,0 +1,97 @@
+#include "control/identity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 600, ID_DIGITS = 16 };
+
+static rp_err choose_id(uint64_t *id) {
+    *id = 0;
+    while (*id == 0) {
+        if (getrandom(id, sizeof *id, 0) != (ssize_t)sizeof *id && errno != EINTR) {
+            return rp_fail(RP_ERR_IO, "getrandom: %s", strerror(errno));
+        }
+    }
+    return RP_OK;
+}
+
+static bool parse_id(const char *text, uint64_t *id) {
+    if (!text || strlen(text) != ID_DIGITS || strspn(text, "0123456789abcdef") != ID_DIGITS) {
+        return false;
+    }
+    *id = strtoull(text, NULL, 16);
+    return *id != 0;
+}
+
+/* Leaves `identity` as it is when there is no file. */
+static rp_err read_identity(const char *path, rp_run_identity *identity) {
+    json_error_t problem;
+    if (access(path, F_OK) != 0 && errno == ENOENT) {
+        return RP_OK;
+    }
+    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &problem);
+    const json_int_t term = json_integer_value(json_object_get(root, "term"));
+    rp_run_identity read = {.term = (uint32_t)term};
+    const bool good = parse_id(json_string_value(json_object_get(root, "run")), &read.id) &&
+                      term > 0 && term < UINT32_MAX;
+    if (good) {
+        *identity = read;
+    }
+    json_decref(root);
+    return good ? RP_OK
+                : rp_fail(RP_ERR_FORMAT,
+                          "%s: is not the identity of a run; without this file the run goes on "
+                          "as a new one",
+                          path);
+}
+
+/* To the disk, under another name first. */
+static bool write_synced(const char *path, const char *text) {
+    FILE *file = fopen(path, "w");
+    bool good = file && fputs(text, file) >= 0 && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    return (!file || fclose(file) == 0) && good;
+}
+
+static rp_err write_identity(const char *folder, const char *path,
+                             const rp_run_identity *identity) {
+    char temporary[PATH_BYTES + 8];
+    char text[96];
+    (void)snprintf(temporary, sizeof temporary, "%s.tmp", path);
+    (void)snprintf(text, sizeof text, "{\"run\": \"%016" PRIx64 "\", \"term\": %" PRIu32 "}\n",
+                   identity->id, identity->term);
+    bool good = write_synced(temporary, text) && rename(temporary, path) == 0;
+    const int parent = good ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    good = parent >= 0 && fsync(parent) == 0;
+    if (parent >= 0) {
+        (void)close(parent);
+    }
+    return good ? RP_OK : rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+}
+
+rp_err rp_identity_begin_term(const char *folder, rp_run_identity *identity) {
+    char path[PATH_BYTES];
+    rp_err err = RP_OK;
+    if (folder && snprintf(path, sizeof path, "%s/identity.json", folder) >= (int)sizeof path) {
+        return rp_fail(RP_ERR_USAGE, "%s: path too long", folder);
+    }
+    if (folder && identity->id == 0) {
+        RP_TRY(read_identity(path, identity));
+    }
+    if (identity->id == 0) {
+        RP_TRY(choose_id(&identity->id));
+        identity->term = 0;
+    }
+    identity->term++;
+    if (folder) {
+        RP_TRY(write_identity(folder, path, identity));
+    }
+fail:
+    return err;
+}

@@ -1,0 +1,17 @@
+/* The identity of a run: `identity.json` in its folder keeps the id and the newest term, so that
+ * boards can tell a controller from one that it has replaced (wire/identity.h).
+ *
+ *   {"run": "0f3c5a...", "term": 4}         16 hexadecimal digits; 1 to 2^32 - 1
+ */
+#ifndef RP_CONTROL_IDENTITY_H
+#define RP_CONTROL_IDENTITY_H
+
+#include "base/err.h"
+#include "wire/identity.h"
+
+/* Begins the next term; without an id in `identity` that of the folder's run, or of a new one. The
+ * file is on the disk when this returns. folder NULL: nothing is kept.
+ * errors  FORMAT: identity.json is not one; IO */
+rp_err rp_identity_begin_term(const char *folder, rp_run_identity *identity) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,214 @@
+/* The state `load`: what a file holds goes to the boards in pieces, as many as their links take.
+ * Then the feed opens, and training may begin. */
+#include <stdio.h>
+#include <string.h>
+
+#include "control/controller_own.h"
+
+/* Un-acked pieces a board: enough to keep its link busy, and its heartbeat is never far behind. */
+enum { PIECE_FLOATS = 65536, PIECE_BYTES = PIECE_FLOATS * sizeof(float), UNACKED_MAX = 32 };
+
+static bool has_room(const rp_controller *c, uint32_t board) {
+    rp_link_stats stats;
+    rp_link_stats_of(c->ring.board[board].control, &stats);
+    return stats.unacked < UNACKED_MAX;
+}
+
+/* AGAIN when the link has no room. */
+static rp_err offer_piece(rp_controller *c, uint32_t board, rp_Frame *frame, const rp_part *part) {
+    rp_err err = has_room(c, board) ? rp_ring_offer(&c->ring, board, frame, part, part != NULL)
+                                    : RP_ERR_AGAIN;
+    if (err == RP_OK) {
+        rp_controller_note_progress(c);
+    }
+    return err;
+}
+
+/* ---- tensors --------------------------------------------------------------------------------- */
+
+static uint32_t stage_of(const rp_cut *cut, uint32_t layer) {
+    uint32_t stage = 0;
+    while (layer >= cut->first[stage + 1]) {
+        stage++;
+    }
+    return stage;
+}
+
+static rp_err offer_tensor(rp_controller *c) {
+    rp_load *load = &c->load;
+    const rp_checkpoint_tensor *tensor = &load->tensor;
+    const uint32_t board = stage_of(&c->cut, tensor->layer);
+    rp_err err = RP_OK;
+    while (load->first < tensor->count) {
+        const size_t rest = tensor->count - load->first;
+        const size_t count = rest < PIECE_FLOATS ? rest : PIECE_FLOATS;
+        const rp_part part = rp_part_of_array(RP_DTYPE_F32, tensor->values + load->first, count);
+        rp_Frame frame = {.which_body = RP_KIND_TENSOR,
+                          .body.tensor = {.first = load->first, .total = tensor->count}};
+        rp_Tensor *to = &frame.body.tensor;
+        (void)snprintf(to->name, sizeof to->name, "%s", tensor->name);
+        load->board = board;
+        RP_TRY(offer_piece(c, board, &frame, &part));
+        load->first += count;
+    }
+    load->has_tensor = false;
+    load->first = 0;
+fail:
+    return err;
+}
+
+static rp_err offer_tensors(rp_controller *c) {
+    rp_load *load = &c->load;
+    rp_err err = RP_OK;
+    for (;;) {
+        if (!load->has_tensor) {
+            RP_TRY(rp_checkpoint_next(load->reader, &load->tensor, &load->has_tensor));
+        }
+        if (!load->has_tensor) {
+            load->phase = RP_LOAD_APPLIED;
+            load->board = 0;
+            return RP_OK;
+        }
+        RP_TRY(offer_tensor(c));
+    }
+fail:
+    return err;
+}
+
+/* ---- updates done ---------------------------------------------------------------------------- */
+
+/* On as many stages as before each gets its own; on others all get the most of any: they differ
+ * only where a stage has skipped a step of its own. */
+static void take_applied(const rp_applied *applied, rp_ring *ring) {
+    for (uint32_t k = 0; k < ring->count; k++) {
+        uint64_t *own = ring->board[k].applied;
+        for (uint32_t s = 0; s < applied->stages; s++) {
+            for (uint32_t r = 0; r < RP_REPLICAS_MAX; r++) {
+                const bool counts = applied->stages != ring->count || s == k;
+                own[r] = counts && applied->of[s][r] > own[r] ? applied->of[s][r] : own[r];
+            }
+        }
+    }
+}
+
+static rp_err offer_applied(rp_controller *c) {
+    rp_load *load = &c->load;
+    rp_err err = RP_OK;
+    if (load->board == 0 && load->states) {
+        take_applied(&c->position.applied, &c->ring);
+    }
+    for (; load->board < c->ring.count; load->board++) {
+        const uint32_t replicas = rp_method_replicas(&c->run.method, c->ring.count, load->board);
+        const rp_part part =
+            rp_part_of_array(RP_DTYPE_U64, c->ring.board[load->board].applied, replicas);
+        rp_Frame frame = {.which_body = RP_KIND_TENSORS_END};
+        RP_TRY(offer_piece(c, load->board, &frame, &part));
+    }
+    load->phase = load->states ? RP_LOAD_GAINS : RP_LOAD_DONE;
+fail:
+    return err;
+}
+
+/* ---- gains, in flight ------------------------------------------------------------------------ */
+
+static rp_err post_gains(rp_controller *c) {
+    rp_load *load = &c->load;
+    bool usable;
+    rp_err err = RP_OK;
+    if (c->run.method.horizon == RP_HORIZON_MEASURED) {
+        RP_TRY(rp_checkpoint_load_steer(load->path, &c->steer));
+        RP_TRY(rp_controller_repeat_gains(c));
+    }
+    RP_TRY(rp_checkpoint_open_flight(&load->arena, &c->run, &c->cut, load->path, c->position.step,
+                                     &load->flight_file, &load->flight, &usable));
+    c->position.fill = usable ? load->flight.fill : c->position.step;
+    load->phase = usable ? RP_LOAD_IN_FLIGHT : RP_LOAD_DONE;
+    load->board = 0;
+    load->first = 0;
+fail:
+    return err;
+}
+
+/* To every board, also when it is nothing: the board says whether that can be. */
+static rp_err offer_in_flight(rp_controller *c) {
+    rp_load *load = &c->load;
+    rp_err err = RP_OK;
+    while (load->board < c->ring.count) {
+        const rp_checkpoint_bytes *all = &load->flight.stage[load->board];
+        const size_t rest = all->bytes - load->first;
+        const size_t bytes = rest < PIECE_BYTES ? rest : PIECE_BYTES;
+        const rp_part part = rp_part_of_bytes((const char *)all->data + load->first, bytes);
+        rp_Frame frame = {.which_body = RP_KIND_IN_FLIGHT,
+                          .body.in_flight = {.first = load->first,
+                                             .total = all->bytes,
+                                             .fill_step = load->flight.fill}};
+        RP_TRY(offer_piece(c, load->board, &frame, bytes > 0 ? &part : NULL));
+        load->first += bytes;
+        if (load->first == all->bytes) {
+            load->first = 0;
+            load->board++;
+        }
+    }
+    load->phase = RP_LOAD_DONE;
+fail:
+    return err;
+}
+
+/* ---- the state ------------------------------------------------------------------------------- */
+
+rp_err rp_load_enter(rp_controller *c) {
+    rp_load *load = &c->load;
+    rp_err err = RP_OK;
+    rp_arena_init(&load->arena, "load", 0);
+    c->position.fill = c->position.step;
+    load->phase = load->path ? RP_LOAD_TENSORS : RP_LOAD_DONE;
+    load->has_tensor = false;
+    load->first = 0;
+    if (load->path) {
+        RP_TRY(rp_checkpoint_open_reader(&load->arena, &c->run, load->path,
+                                         load->states ? &c->position : NULL, &load->reader));
+    }
+fail:
+    return err;
+}
+
+void rp_load_abandon(rp_controller *c) {
+    rp_checkpoint_close_reader(&c->load.reader);
+    rp_st_close(&c->load.flight_file);
+    rp_arena_finish(&c->load.arena);
+}
+
+static rp_err leave(rp_controller *c) {
+    rp_err err = RP_OK;
+    rp_load_abandon(c);
+    if (c->options.purpose == RP_PURPOSE_TRAIN) {
+        RP_TRY(rp_controller_open_feed(c));
+    }
+    c->begun = c->options.purpose == RP_PURPOSE_TRAIN;
+    if (c->follow.phase == RP_FOLLOW_ASSIGN) { /* so that a resumed run is the run as it is now */
+        c->follow.phase = RP_FOLLOW_SAVE;
+        c->unsaved = c->renewed = true;
+    }
+    RP_TRY(rp_controller_go_on(c));
+fail:
+    return err;
+}
+
+rp_err rp_load_step(rp_controller *c) {
+    static rp_err (*const phases[])(rp_controller *) = {
+        [RP_LOAD_TENSORS] = offer_tensors,
+        [RP_LOAD_APPLIED] = offer_applied,
+        [RP_LOAD_GAINS] = post_gains,
+        [RP_LOAD_IN_FLIGHT] = offer_in_flight,
+        [RP_LOAD_DONE] = leave,
+    };
+    rp_err err = RP_OK;
+    while (err == RP_OK && c->next == RP_CONTROL_LOAD) {
+        err = phases[c->load.phase](c);
+    }
+    return err == RP_ERR_AGAIN ? RP_OK : err;
+}
+
+rp_err rp_load_late(const rp_controller *c) {
+    return rp_fail(RP_ERR_TIMEOUT, "board %s takes no message", c->ring.board[c->load.board].name);
+}

@@ -1,0 +1,377 @@
+#include "control/local.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+enum { LOG_TAIL_LINES = 8 };
+
+/* Agents that do not end by themselves are told to, then killed. */
+static const int64_t TELL_NS = 300 * RP_NS_PER_MS;
+static const int64_t KILL_NS = RP_NS_PER_S;
+
+/* ringpipe-agent lies beside the program that this is. */
+static bool name_program(char *out, size_t bytes) {
+    static const char name[] = "/ringpipe-agent";
+    const ssize_t length = readlink("/proc/self/exe", out, bytes - 1);
+    out[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(out, '/');
+    if (!slash || (size_t)(slash - out) + sizeof name > bytes) {
+        return false;
+    }
+    memcpy(slash, name, sizeof name);
+    return true;
+}
+
+static rp_err agent_program(char *out, size_t bytes) {
+    if (!name_program(out, bytes)) {
+        return rp_fail(RP_ERR_IO, "/proc/self/exe: is not known, or too long");
+    }
+    return access(out, X_OK) == 0
+               ? RP_OK
+               : rp_fail(RP_ERR_USAGE, "%s: %s (it belongs beside ringpipe)", out, strerror(errno));
+}
+
+static rp_err make_folder(rp_local *local) {
+    const char *base = getenv("TMPDIR");
+    (void)snprintf(local->folder, sizeof local->folder, "%s/ringpipe-XXXXXX", base ? base : "/tmp");
+    if (!mkdtemp(local->folder)) {
+        rp_err err = rp_fail(RP_ERR_IO, "%s: %s", local->folder, strerror(errno));
+        local->folder[0] = '\0';
+        return err;
+    }
+    return RP_OK;
+}
+
+static void remove_keys(const rp_local *local, uint32_t index) {
+    static const char *const files[] = {"public.key", "secret.key", "trusted", ""};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[RP_LOCAL_PATH];
+        (void)snprintf(path, sizeof path, "%s/%u/%s", local->folder, index, files[i]);
+        (void)remove(path);
+    }
+}
+
+/* The cores shared out, at least one each. */
+static uint32_t fair_threads(const rp_spawn_order *order) {
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t share = cores > 0 ? (uint32_t)cores / order->count : 1;
+    return order->threads ? order->threads : share ? share : 1;
+}
+
+/* In the child between fork and exec: only async-signal-safe calls. */
+static void become_agent(const char *program, char *const *argv, int output, int log_fd,
+                         pid_t parent) {
+    sigset_t none;
+    sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)setpgid(0, 0); /* a terminal's Ctrl-C is the controller's to handle */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) {
+        _exit(3);
+    }
+    int nothing = open("/dev/null", O_RDONLY);
+    if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(output, 1) < 0 || dup2(log_fd, 2) < 0) {
+        _exit(3);
+    }
+    execv(program, argv);
+    _exit(3);
+}
+
+static rp_err spawn(rp_local *local, uint32_t index, const char *program,
+                    const rp_spawn_order *order) {
+    rp_local_agent *agent = &local->agent[index];
+    char keys[RP_LOCAL_PATH];
+    char threads[16];
+    char name[16];
+    (void)snprintf(keys, sizeof keys, "%s/%u", local->folder, index);
+    (void)snprintf(threads, sizeof threads, "%u", fair_threads(order));
+    (void)snprintf(name, sizeof name, "%u", index);
+    rp_keypair pair;
+    rp_err err;
+    RP_TRY(rp_keys_new(keys));
+    RP_TRY(rp_keys_trust(keys, "host", order->host_public));
+    RP_TRY(rp_keys_read(keys, &pair));
+    memcpy(agent->public_text, pair.public_text, sizeof agent->public_text);
+    int pipe_fd[2];
+    if (pipe2(pipe_fd, O_CLOEXEC) != 0) {
+        return rp_fail(RP_ERR_IO, "pipe: %s", strerror(errno));
+    }
+    int log_fd = open(agent->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (log_fd < 0) {
+        (void)close(pipe_fd[0]);
+        (void)close(pipe_fd[1]);
+        return rp_fail(RP_ERR_IO, "%s: %s", agent->log_path, strerror(errno));
+    }
+    char *const argv[] = {(char *)(uintptr_t) "ringpipe-agent",
+                          (char *)(uintptr_t) "--listen",
+                          (char *)(uintptr_t) "tcp://127.0.0.1:0",
+                          (char *)(uintptr_t) "--board",
+                          (char *)(uintptr_t)order->board,
+                          (char *)(uintptr_t) "--keys",
+                          keys,
+                          (char *)(uintptr_t) "--threads",
+                          threads,
+                          (char *)(uintptr_t) "--name",
+                          name,
+                          (char *)(uintptr_t) "--once",
+                          NULL};
+    pid_t parent = getpid();
+    agent->pid = fork();
+    if (agent->pid == 0) {
+        become_agent(program, argv, pipe_fd[1], log_fd, parent);
+    }
+    err = agent->pid < 0 ? rp_fail(RP_ERR_IO, "fork: %s", strerror(errno)) : RP_OK;
+    agent->pid = agent->pid < 0 ? 0 : agent->pid;
+    (void)close(log_fd);
+    (void)close(pipe_fd[1]);
+    agent->output = pipe_fd[0];
+    (void)fcntl(agent->output, F_SETFL, O_NONBLOCK); /* this end only: the agent's may block */
+fail:
+    return err;
+}
+
+static void print_tail(const rp_local *local, const rp_local_agent *agent) {
+    FILE *file = local->terminal ? fopen(agent->log_path, "r") : NULL;
+    if (!file) {
+        return;
+    }
+    char lines[LOG_TAIL_LINES][256];
+    uint32_t count = 0;
+    while (fgets(lines[count % LOG_TAIL_LINES], sizeof lines[0], file)) {
+        count++;
+    }
+    (void)fclose(file);
+    for (uint32_t i = count > LOG_TAIL_LINES ? count - LOG_TAIL_LINES : 0; i < count; i++) {
+        (void)fprintf(local->terminal, "  agent: %s", lines[i % LOG_TAIL_LINES]);
+    }
+}
+
+static rp_err error_of_exit(int status) {
+    if (!WIFEXITED(status)) {
+        return RP_ERR_FAULT;
+    }
+    switch (WEXITSTATUS(status)) {
+    case 2:
+        return RP_ERR_USAGE;
+    case 4:
+        return RP_ERR_DEVICE;
+    case 5:
+        return RP_ERR_REFUSED;
+    default:
+        return RP_ERR_FAULT;
+    }
+}
+
+static rp_err ended(rp_local *local, uint32_t index, int status) {
+    rp_local_agent *agent = &local->agent[index];
+    pid_t pid = agent->pid;
+    agent->pid = 0;
+    print_tail(local, agent);
+    if (WIFSIGNALED(status)) {
+        return rp_fail(RP_ERR_FAULT, "agent %u (process %d) was killed by signal %d (%s)", index,
+                       (int)pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
+    }
+    return rp_fail(error_of_exit(status), "agent %u (process %d) ended with exit code %d", index,
+                   (int)pid, WEXITSTATUS(status));
+}
+
+static rp_err reap(void *self, uint32_t *board) {
+    rp_local *local = self;
+    for (uint32_t i = 0; i < local->count; i++) {
+        int status;
+        if (local->agent[i].pid && waitpid(local->agent[i].pid, &status, WNOHANG) > 0) {
+            *board = i;
+            return ended(local, i, status);
+        }
+    }
+    *board = local->count;
+    return RP_OK;
+}
+
+/* ---- coming up ------------------------------------------------------------------------------- */
+
+/* "listening ENDPOINT\n" */
+static rp_err read_line(rp_local_agent *agent, uint32_t index) {
+    static const char word[] = "listening ";
+    const char *end = strchr(agent->line, '\n');
+    const size_t length = end ? (size_t)(end - agent->line) : 0;
+    if (length >= sizeof word && length - (sizeof word - 1) < sizeof agent->endpoint &&
+        strncmp(agent->line, word, sizeof word - 1) == 0) {
+        memcpy(agent->endpoint, agent->line + sizeof word - 1, length - (sizeof word - 1));
+        agent->listens = true;
+    } else if (end || agent->line_used == sizeof agent->line - 1) {
+        return rp_fail(RP_ERR_PEER, "agent %u said '%s'", index, agent->line);
+    }
+    return RP_OK;
+}
+
+/* What its pipe has; the end of the pipe means that the agent has gone. */
+static rp_err read_output(rp_local *local, uint32_t index) {
+    rp_local_agent *agent = &local->agent[index];
+    const size_t room = sizeof agent->line - 1 - agent->line_used;
+    const ssize_t got = read(agent->output, agent->line + agent->line_used, room);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return RP_OK;
+    }
+    if (got <= 0) {
+        int status = 0;
+        (void)waitpid(agent->pid, &status, 0); /* its pipe has closed: it is ending */
+        return ended(local, index, status);
+    }
+    agent->line_used += (size_t)got;
+    agent->line[agent->line_used] = '\0';
+    return read_line(agent, index);
+}
+
+/* The first agent that does not listen yet, or the count. */
+static uint32_t find_silent(const rp_local *local) {
+    uint32_t i = 0;
+    while (i < local->count && local->agent[i].listens) {
+        i++;
+    }
+    return i;
+}
+
+static rp_err step(void *self, bool *up) {
+    rp_local *local = self;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; err == RP_OK && i < local->count; i++) {
+        if (!local->agent[i].listens) {
+            err = read_output(local, i);
+            if (local->agent[i].listens) {
+                remove_keys(local, i); /* it has read them */
+            }
+        }
+    }
+    *up = find_silent(local) == local->count;
+    return err;
+}
+
+static int fd(void *self) {
+    const rp_local *local = self;
+    const uint32_t silent = find_silent(local);
+    return silent < local->count ? local->agent[silent].output : -1;
+}
+
+static void address(void *self, uint32_t board, const char **endpoint, const char **public_text) {
+    const rp_local *local = self;
+    *endpoint = local->agent[board].endpoint;
+    *public_text = local->agent[board].public_text;
+}
+
+static void finish(void *self);
+
+static rp_err start(void *self, const rp_spawn_order *order) {
+    rp_local *local = self;
+    char program[RP_LOCAL_PATH];
+    rp_err err;
+    RP_TRY(agent_program(program, sizeof program));
+    RP_TRY(make_folder(local));
+    local->count = order->count;
+    for (uint32_t i = 0; i < order->count; i++) {
+        (void)snprintf(local->agent[i].log_path, sizeof local->agent[i].log_path, "%s/agent-%u.log",
+                       order->log_folder ? order->log_folder : local->folder, i);
+        RP_TRY(spawn(local, i, program, order));
+    }
+    return RP_OK;
+fail:
+    finish(local);
+    return err;
+}
+
+/* ---- going ----------------------------------------------------------------------------------- */
+
+static bool has_gone(rp_local_agent *agent) {
+    int status;
+    if (agent->pid && waitpid(agent->pid, &status, WNOHANG) != 0) {
+        agent->pid = 0;
+    }
+    return agent->pid == 0;
+}
+
+static void signal_agents(const rp_local *local, int number) {
+    for (uint32_t i = 0; i < local->count; i++) {
+        if (local->agent[i].pid) {
+            (void)kill(local->agent[i].pid, number);
+        }
+    }
+}
+
+static bool end(void *self, int64_t now_ns) {
+    rp_local *local = self;
+    bool gone = true;
+    for (uint32_t i = 0; i < local->count; i++) {
+        gone = has_gone(&local->agent[i]) && gone;
+    }
+    local->end_ns = local->end_ns ? local->end_ns : now_ns;
+    if (!gone && !local->told && now_ns - local->end_ns >= TELL_NS) {
+        local->told = true;
+        signal_agents(local, SIGTERM);
+    }
+    return gone || now_ns - local->end_ns >= KILL_NS;
+}
+
+static void finish_agent(rp_local *local, uint32_t i) {
+    rp_local_agent *agent = &local->agent[i];
+    const size_t folder = strlen(local->folder);
+    if (agent->pid) {
+        (void)kill(agent->pid, SIGKILL);
+        (void)waitpid(agent->pid, NULL, 0);
+        agent->pid = 0;
+    }
+    if (agent->output >= 0) {
+        (void)close(agent->output);
+        agent->output = -1;
+    }
+    if (folder > 0) {
+        remove_keys(local, i);
+        if (strncmp(agent->log_path, local->folder, folder) == 0) {
+            (void)remove(agent->log_path);
+        }
+    }
+}
+
+static void finish(void *self) {
+    rp_local *local = self;
+    for (uint32_t i = 0; i < local->count; i++) {
+        finish_agent(local, i);
+    }
+    if (local->folder[0]) {
+        (void)remove(local->folder);
+        local->folder[0] = '\0';
+    }
+    local->count = 0;
+}
+
+static const rp_spawner_kind rp_local_kind = {.name = "local",
+                                              .start = start,
+                                              .step = step,
+                                              .address = address,
+                                              .fd = fd,
+                                              .reap = reap,
+                                              .end = end,
+                                              .close = finish};
+
+rp_spawner rp_local_spawner(rp_local *local, FILE *terminal) {
+    rp_spawner spawner = {.kind = &rp_local_kind, .self = local};
+    char program[RP_LOCAL_PATH];
+    struct stat status;
+    *local = (rp_local){.terminal = terminal};
+    for (uint32_t i = 0; i < RP_CUT_STAGES_MAX; i++) {
+        local->agent[i].output = -1;
+    }
+    if (name_program(program, sizeof program) && stat(program, &status) == 0) {
+        spawner.program_bytes = (uint64_t)status.st_size;
+    }
+    return spawner;
+}

@@ -1,0 +1,38 @@
+/* Local agents: child processes of this program. None outlives it, however it ends: the kernel
+ * kills them when it dies (PR_SET_PDEATHSIG), and close() does in every other case. Each controller
+ * has its own; several may be in one process. */
+#ifndef RP_CONTROL_LOCAL_H
+#define RP_CONTROL_LOCAL_H
+
+#include <sys/types.h>
+
+#include "control/env.h"
+#include "nn/cut.h"
+
+enum { RP_LOCAL_PATH = 512 };
+
+typedef struct {
+    pid_t pid;  /* 0 when it has ended */
+    int output; /* its standard output, until it has said where it listens */
+    char line[160];
+    size_t line_used;
+    bool listens;
+    char endpoint[128];
+    char public_text[RP_KEY_TEXT];
+    char log_path[RP_LOCAL_PATH];
+} rp_local_agent;
+
+typedef struct {
+    FILE *terminal; /* gets the last lines of an agent that failed; NULL: nobody does */
+    uint32_t count;
+    rp_local_agent agent[RP_CUT_STAGES_MAX];
+    char folder[256]; /* keys, and logs when no log folder was given; removed */
+    int64_t end_ns;   /* when they were first told to end; 0: not yet */
+    bool told;        /* SIGTERM has been sent */
+} rp_local;
+
+/* The spawner of `local`, which must outlive it. Its agents are the program `ringpipe-agent` beside
+ * this one. */
+rp_spawner rp_local_spawner(rp_local *local, FILE *terminal);
+
+#endif

@@ -1,0 +1,203 @@
+/* The state `plan`: links are measured where that decides something, then the cut and the forwards
+ * in flight are chosen. With `advance: auto` the host looks again at every pause; when links have
+ * changed, the pipes drain, and the boards get new stages (METHODS 1, 9). */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "control/controller_own.h"
+
+/* Boards that are idle answer at once; behind a profile some answers are late. */
+enum { BRINGUP_TRIPS = 8, PAUSE_TRIPS = 2 };
+
+/* ---- what is wanted -------------------------------------------------------------------------- */
+
+static bool wants_advance(const rp_controller *c) {
+    return c->run.method.advance_auto && c->options.purpose != RP_PURPOSE_EVALUATE &&
+           c->run.stages > 1;
+}
+
+bool rp_controller_needs_profile(const rp_controller *c) {
+    const bool has_old_cut = c->position.cut.stage_count == c->run.stages;
+    const bool for_cut = c->run.cut_auto && !has_old_cut && c->run.stages > 1;
+    return c->options.purpose == RP_PURPOSE_PROFILE || for_cut || wants_advance(c);
+}
+
+static rp_err choose_cut(rp_controller *c) {
+    if (!c->run.cut_auto) {
+        c->cut = c->run.cut;
+    } else if (c->position.cut.stage_count == c->run.stages) {
+        c->cut = c->position.cut; /* a measurement is never the same twice, a resumed run is */
+    } else if (c->run.stages == 1) {
+        c->cut = (rp_cut){.stage_count = 1, .first = {0, c->run.model->layer_count}};
+    } else {
+        return rp_cost_choose_cut(&c->arena, &c->run, c->layer_seconds, &c->cut);
+    }
+    return RP_OK;
+}
+
+/* ---- what is said ---------------------------------------------------------------------------- */
+
+rp_err rp_controller_log_advance(const rp_controller *c, const char *text) {
+    const uint64_t step = c->position.step;
+    return c->record ? rp_record_event(c->record, "advance", step - (step > 0), text) : RP_OK;
+}
+
+rp_err rp_controller_say_advance(const rp_controller *c, uint32_t before) {
+    const rp_method *method = &c->run.method;
+    const double *busy = c->advance.busy;
+    char text[200];
+    int used =
+        snprintf(text, sizeof text, "links take %.1f ms: advance %u keeps the boards %.0f %% busy",
+                 1e3 * c->link_delay_s, method->advance, 100 * busy[method->advance]);
+    if (method->advance != before) {
+        used += snprintf(text + used, sizeof text - (size_t)used, ", %u %.0f %%", before,
+                         100 * busy[before]);
+    }
+    if (method->kind->average == RP_AVERAGE_ELASTIC) {
+        (void)snprintf(text + used, sizeof text - (size_t)used, "; %u replicas, alpha %.3g",
+                       method->replicas, method->alpha);
+    }
+    return rp_controller_log_advance(c, text);
+}
+
+void rp_controller_take_advance(rp_controller *c, const rp_advance_choice *choice) {
+    c->advance = *choice;
+    c->advance_chosen = true;
+    rp_method_set_advance(&c->run.method, c->run.stages, choice->advance);
+}
+
+/* ---- round trips ----------------------------------------------------------------------------- */
+
+bool rp_plan_has_answered(const rp_board_state *board) {
+    rp_link_stats stats;
+    rp_link_stats_of(board->control, &stats);
+    return stats.round_trips > board->round_trips;
+}
+
+static rp_err ping_boards(rp_controller *c) {
+    rp_controller_note_progress(c);
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        rp_link_stats stats;
+        rp_link_stats_of(c->ring.board[k].control, &stats);
+        c->ring.board[k].round_trips = stats.round_trips;
+        const rp_err err = rp_link_ping(c->ring.board[k].control);
+        if (err != RP_OK && err != RP_ERR_AGAIN) {
+            return err;
+        }
+    }
+    return RP_OK;
+}
+
+/* The shortest of the trips to each board: one that is busy when a ping comes answers late. */
+static void note_trips(rp_controller *c) {
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        rp_board_state *board = &c->ring.board[k];
+        rp_link_stats stats;
+        rp_link_stats_of(board->control, &stats);
+        if (c->trips == 0 || stats.round_trip_ns < board->shortest_trip_ns) {
+            board->shortest_trip_ns = stats.round_trip_ns;
+        }
+    }
+    c->trips++;
+}
+
+/* Seconds from board to board: as emulated, or half of the longest round trip to a board. */
+static double link_delay(const rp_controller *c) {
+    int64_t longest_ns = 0;
+    if (c->run.emulate) {
+        return (c->run.link.delay_ms + c->run.link.jitter_ms) * 1e-3;
+    }
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const int64_t own_ns = c->ring.board[k].shortest_trip_ns;
+        longest_ns = own_ns > longest_ns ? own_ns : longest_ns;
+    }
+    return (double)longest_ns * 1e-9 / 2;
+}
+
+/* ---- the state ------------------------------------------------------------------------------- */
+
+static bool is_pause(const rp_controller *c) {
+    return c->begun;
+}
+
+/* A resumed run keeps what its checkpoint says, which may hold microbatches in flight. */
+static bool chooses_advance(const rp_controller *c) {
+    return wants_advance(c) && (is_pause(c) || c->position.step == 0);
+}
+
+rp_err rp_plan_enter(rp_controller *c) {
+    rp_err err = RP_OK;
+    c->trips = 0;
+    if (!is_pause(c)) {
+        c->advance_max = RP_ADVANCE_MAX;
+        RP_TRY(choose_cut(c));
+    }
+    if (chooses_advance(c) && !c->run.emulate) {
+        RP_TRY(ping_boards(c));
+    }
+fail:
+    return err;
+}
+
+static void leave_bringup(rp_controller *c, const rp_advance_choice *choice) {
+    if (choice) {
+        rp_controller_take_advance(c, choice);
+    }
+    c->advance_least = choice ? 0 : c->run.method.advance;
+    rp_controller_go(c, RP_CONTROL_ASSIGN);
+}
+
+static void leave_pause(rp_controller *c, const rp_advance_choice *choice) {
+    const uint32_t before = c->run.method.advance;
+    c->looked_at = true;
+    if (!rp_advance_pays(choice, before)) {
+        rp_controller_go(c, RP_CONTROL_TRAIN);
+        return;
+    }
+    c->follow = (rp_follow){RP_FOLLOW_DRAIN, *choice, before};
+    c->advance_least = before < choice->advance ? before : choice->advance;
+    rp_controller_go(c, RP_CONTROL_DRAIN);
+}
+
+rp_err rp_plan_step(rp_controller *c) {
+    const uint32_t trips = is_pause(c) ? PAUSE_TRIPS : BRINGUP_TRIPS;
+    rp_advance_choice choice;
+    rp_err err = RP_OK;
+    if (!chooses_advance(c)) {
+        leave_bringup(c, NULL);
+        return RP_OK;
+    }
+    if (!c->run.emulate) {
+        if (!rp_controller_all_done(c)) {
+            return RP_OK;
+        }
+        note_trips(c);
+        if (c->trips < trips) {
+            return ping_boards(c);
+        }
+    }
+    c->link_delay_s = link_delay(c);
+    RP_TRY(rp_cost_choose_advance(&c->run, &c->cut, c->layer_seconds, c->link_delay_s,
+                                  c->advance_max, &choice));
+    if (is_pause(c)) {
+        leave_pause(c, &choice);
+    } else {
+        leave_bringup(c, &choice);
+    }
+fail:
+    return err;
+}
+
+/* ---- links that change ----------------------------------------------------------------------- */
+
+/* Where the pipes are empty if nothing goes in any more: behind what stage 0 has in flight. */
+uint64_t rp_controller_drained_at(const rp_controller *c) {
+    return c->fed.list.f_step + (c->fed.list.f > 0);
+}
+
+/* A few steps for the drain, and a moment for the boards: no change for less. What is in flight may
+ * reach over a checkpoint's step (another is made behind it), not over an evaluation's. */
+bool rp_controller_follows_links(const rp_controller *c) {
+    return wants_advance(c) && c->position.step > 0 && !c->looked_at &&
+           rp_controller_drained_at(c) < rp_controller_next_evaluation(c);
+}

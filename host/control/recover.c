@@ -1,0 +1,58 @@
+/* The state `recover`: the only place that decides what a fault means for the run.
+ *
+ *   transient  nothing is retried yet: what a link can retry it does below this
+ *   board      the run stops so that it can be resumed. Here is where a run will wait for its
+ * board, take a spare, or go on with a smaller ring: recover -> hello, as after a fallback user the
+ * run stops: what a person wrote can not work, or he interrupted it security   the run stops fatal
+ * the run stops, resumable
+ *
+ * One fault is dealt with today: a board that has no memory for as many forwards in flight as
+ * `advance: auto` asks for. The boards then get stages with fewer. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "control/controller_own.h"
+
+/* Fewer in flight than the links ask for. */
+static bool has_smaller_advance(const rp_controller *c) {
+    return c->failed == RP_CONTROL_ASSIGN && c->fault.err == RP_ERR_LIMIT &&
+           c->run.method.advance_auto && c->run.method.advance > c->advance_least;
+}
+
+static rp_err fall_back(rp_controller *c) {
+    char text[200];
+    rp_err err;
+    (void)snprintf(text, sizeof text, "not advance %u: %.150s", c->run.method.advance,
+                   c->fault.text);
+    c->advance_max = c->advance.advance = c->run.method.advance - 1;
+    rp_controller_take_advance(c, &c->advance);
+    RP_TRY(rp_controller_log_advance(c, text));
+    c->fault = (rp_controller_fault){0};
+    RP_TRY(rp_controller_assign_again(c));
+fail:
+    return err;
+}
+
+static void stop(rp_controller *c) {
+    const rp_controller_fault *fault = &c->fault;
+    const bool is_of_board = fault->board < c->ring.count && c->ring.board;
+    rp_log_debug("controller: %s fault in state %s, board %s: %s",
+                 rp_fault_class_name(fault->fault_class), rp_control_states[c->failed].name,
+                 is_of_board ? c->ring.board[fault->board].name : "-", fault->text);
+    c->result = rp_fault_result(fault->err, c->begun);
+    (void)snprintf(c->note, sizeof c->note, "%s", fault->text);
+    rp_controller_go(c, RP_CONTROL_CLOSE);
+}
+
+rp_err rp_recover_enter(rp_controller *c) {
+    rp_err err = RP_OK;
+    if (!has_smaller_advance(c)) {
+        stop(c);
+    } else if ((err = fall_back(c)) != RP_OK) {
+        c->result = rp_fault_result(err, c->begun);
+        (void)snprintf(c->note, sizeof c->note, "%s", rp_err_message());
+        rp_controller_go(c, RP_CONTROL_CLOSE);
+    }
+    return RP_OK;
+}

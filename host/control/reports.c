@@ -1,0 +1,269 @@
+/* What the boards report while a segment runs: steps, norms that wait for a decision, prediction
+ * errors, results of an evaluation. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "control/controller_own.h"
+
+static rp_err check_last(const rp_controller *c, uint32_t board, const rp_message *message) {
+    return board + 1 == c->ring.count
+               ? RP_OK
+               : rp_fail(RP_ERR_PEER, "board %s sent %s, which only the last board does",
+                         c->ring.board[board].name, rp_kind_name(rp_frame_kind(&message->frame)));
+}
+
+rp_err rp_report_on_step_done(rp_controller *c, uint32_t board, const rp_message *message) {
+    const rp_StepDone *done = &message->frame.body.step_done;
+    const rp_sched_shape shape = rp_runfile_sched_shape(&c->run, 0);
+    rp_err err;
+    RP_TRY(check_last(c, board, message));
+    if (done->step != c->position.step || done->step >= c->segment_end ||
+        done->samples != rp_sched_step_samples(&shape, done->step)) {
+        return rp_fail(RP_ERR_PEER,
+                       "the last board reports step %" PRIu64
+                       " of %u samples, due is step %" PRIu64,
+                       done->step, done->samples, c->position.step);
+    }
+    const double lr =
+        rp_lr_at(&c->run.lr, (double)c->run.optim.lr, done->step, c->run.steps, c->run.epoch_steps);
+    rp_controller_note_progress(c);
+    c->position.step++;
+    c->position.evaluated = false;
+    RP_TRY(rp_record_step(c->record, done->step, done->loss_sum / (double)done->samples, lr,
+                          done->samples));
+fail:
+    return err;
+}
+
+rp_err rp_report_on_evaluated(rp_controller *c, uint32_t board, const rp_message *message) {
+    const rp_EvaluateDone *done = &message->frame.body.evaluate_done;
+    rp_err err;
+    RP_TRY(check_last(c, board, message));
+    if (done->samples > c->pass.scored - c->pass.samples) {
+        return rp_fail(RP_ERR_PEER, "board %s evaluated more samples than it was sent",
+                       c->ring.board[board].name);
+    }
+    rp_controller_note_progress(c);
+    c->pass.loss += done->loss_sum;
+    c->pass.samples += done->samples;
+    c->pass.correct += done->correct;
+fail:
+    return err;
+}
+
+/* Without a flush every stage judges its own gradients. */
+rp_err rp_report_on_skipped(rp_controller *c, uint32_t board, const rp_message *message) {
+    char text[160];
+    rp_controller_note_progress(c);
+    (void)snprintf(text, sizeof text,
+                   "a gradient is not finite on stage %u: it leaves out this update", board);
+    return rp_record_event(c->record, "skipped", message->frame.body.skipped.step, text);
+}
+
+rp_err rp_report_on_trace(rp_controller *c, uint32_t board, const rp_message *message) {
+    rp_controller_note_progress(c);
+    return rp_controller_record_ops(c, board, &message->part[0]);
+}
+
+/* ---- decisions on a step --------------------------------------------------------------------- */
+
+static bool trains(const rp_controller *c, uint32_t stage, uint32_t param) {
+    const rp_model_param *p = &c->run.model->param[param];
+    return p->role == RP_PARAM_TRAINED && p->layer >= c->cut.first[stage] &&
+           p->layer < c->cut.first[stage + 1];
+}
+
+/* The global gradient norm is summed in the order of the model's parameters, so the decision does
+ * not depend on the cut; a non-finite gradient anywhere skips the step everywhere. */
+static rp_err decide_step(rp_controller *c) {
+    double total = 0;
+    rp_err err = RP_OK;
+    for (uint32_t p = 0; p < c->run.model->param_count; p++) {
+        total += c->sumsq[p];
+    }
+    rp_Frame frame = {
+        .which_body = RP_KIND_STEP_DECISION,
+        .body.step_decision = {.step = c->norms_step, .scale = 1.0, .skip = !isfinite(total)}};
+    if (c->run.optim.clip_norm > 0 && isfinite(total)) {
+        /* torch.nn.utils.clip_grad_norm_: min(1, max_norm / (norm + 1e-6)) */
+        const double scale = c->run.optim.clip_norm / (sqrt(total) + 1e-6);
+        frame.body.step_decision.scale = scale < 1.0 ? scale : 1.0;
+    }
+    c->norms_got = 0;
+    memset(c->norms_of, 0, sizeof c->norms_of);
+    if (frame.body.step_decision.skip) {
+        RP_TRY(rp_record_event(c->record, "skipped", c->norms_step,
+                               "a gradient is not finite: the step is skipped"));
+    }
+    RP_TRY(rp_ring_post_all(&c->ring, &frame));
+fail:
+    return err;
+}
+
+static rp_err check_norms(const rp_controller *c, uint32_t board, uint64_t step) {
+    if (c->norms_of[board]) {
+        return rp_fail(RP_ERR_PEER, "board %s sent its norms of step %" PRIu64 " twice",
+                       c->ring.board[board].name, step);
+    }
+    if (c->norms_got > 0 && c->norms_step != step) {
+        return rp_fail(RP_ERR_PEER, "board %s is at step %" PRIu64 ", the others at %" PRIu64,
+                       c->ring.board[board].name, step, c->norms_step);
+    }
+    return RP_OK;
+}
+
+rp_err rp_report_on_norms(rp_controller *c, uint32_t board, const rp_message *message) {
+    const rp_model *model = c->run.model;
+    const uint64_t step = message->frame.body.norms.step;
+    const double *got = message->part_count ? message->part[0].data : NULL;
+    const size_t count = message->part_count ? message->part[0].bytes / sizeof(double) : 0;
+    size_t used = 0;
+    rp_err err;
+    RP_TRY(check_norms(c, board, step));
+    rp_controller_note_progress(c);
+    for (uint32_t p = 0; p < model->param_count; p++) {
+        const bool here = trains(c, board, p);
+        if (here && used < count) {
+            memcpy(&c->sumsq[p], &got[used], sizeof(double));
+        }
+        used += here;
+    }
+    if (used != count) {
+        return rp_fail(RP_ERR_PEER, "board %s sent %zu norms, it has %zu parameters",
+                       c->ring.board[board].name, count, used);
+    }
+    c->norms_of[board] = true;
+    c->norms_step = step;
+    return ++c->norms_got == c->ring.count ? decide_step(c) : RP_OK;
+fail:
+    return err;
+}
+
+/* ---- gains of predictions -------------------------------------------------------------------- */
+
+/* Trained parameters of a stage in model order: index `i` of them, or the model's count. */
+static uint32_t trained_param(const rp_controller *c, uint32_t stage, size_t i) {
+    uint32_t p = 0;
+    while (p < c->run.model->param_count && (!trains(c, stage, p) || i-- > 0)) {
+        p++;
+    }
+    return p;
+}
+
+static rp_err post_gains(rp_controller *c, uint32_t board, uint64_t effect, const double *gain,
+                         size_t count) {
+    const rp_Frame frame = {.which_body = RP_KIND_PREDICTION_GAIN,
+                            .body.prediction_gain = {.step = effect}};
+    const rp_part part = rp_part_of_array(RP_DTYPE_F64, gain, count);
+    return rp_ring_post(&c->ring, board, &frame, &part);
+}
+
+rp_err rp_controller_repeat_gains(rp_controller *c) {
+    rp_err err = RP_OK;
+    for (uint32_t h = 0; h < c->steer.history_count; h++) {
+        for (uint32_t k = 0; k < c->ring.count; k++) {
+            size_t count = 0;
+            uint32_t param;
+            while ((param = trained_param(c, k, count)) < c->run.model->param_count) {
+                c->gain[count++] = c->steer.history[h].trust[param];
+            }
+            if (count > 0) {
+                RP_TRY(post_gains(c, k, c->steer.history[h].step, c->gain, count));
+            }
+        }
+    }
+fail:
+    return err;
+}
+
+/* A stage's report changes the gain of its own predictions, from a step on that no board reached.
+ */
+static rp_err steer(rp_controller *c, uint32_t board, const rp_PredictionError *report,
+                    const double *sums, size_t count) {
+    const uint64_t step = report->step;
+    const uint64_t effect = report->effect;
+    double mean = 0;
+    size_t fallen = 0;
+    char text[128];
+    rp_err err;
+    if (!rp_steer_may_take_effect(step, effect)) {
+        return rp_fail(RP_ERR_PEER, "board %s sent a probe of step %" PRIu64 " for step %" PRIu64,
+                       c->ring.board[board].name, step, effect);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t param = trained_param(c, board, i);
+        if (param == c->run.model->param_count) {
+            return rp_fail(RP_ERR_PEER, "board %s probed %zu parameters", c->ring.board[board].name,
+                           count);
+        }
+        const rp_steer_probe probe = {sums[i], sums[count + i], sums[2 * count + i]};
+        c->gain[i] = rp_steer_add(&c->steer, step, effect, param, &probe);
+        mean += c->gain[i] / (double)count;
+        fallen += c->gain[i] == 0;
+    }
+    RP_TRY(post_gains(c, board, effect, c->gain, count));
+    const int used = snprintf(text, sizeof text, "stage %u trusts its predictions to %.0f %%",
+                              board, 100 * mean);
+    if (fallen > 0) {
+        (void)snprintf(text + used, sizeof text - (size_t)used,
+                       ", %zu of %zu tensors fall back to current weights", fallen, count);
+    }
+    RP_TRY(rp_record_note(c->record, "trust", step, text));
+fail:
+    return err;
+}
+
+/* How many updates lie between a forward and its backward is the order's doing, not the links': a
+ * board that counts others than the order has, here, does not run this order. */
+static rp_err check_staleness(const rp_controller *c, uint32_t board,
+                              const rp_PredictionError *report) {
+    const rp_method *method = &c->run.method;
+    rp_sched_shape shape = rp_runfile_sched_shape(&c->run, c->position.fill);
+    shape.stage = board;
+    rp_method_order(method, &shape);
+    const uint64_t step = report->forward_step; /* the report's own may be a later update's */
+    const uint32_t due = rp_sched_gap_at(method->kind, &shape, step,
+                                         rp_method_replicas(method, c->ring.count, board));
+    if (report->staleness != due) {
+        return rp_fail(RP_ERR_PEER,
+                       "board %s has made %" PRIu64 " updates between forward and backward of step "
+                       "%" PRIu64 ", the schedule has %u",
+                       c->ring.board[board].name, report->staleness, step, due);
+    }
+    return RP_OK;
+}
+
+/* Sums of squares by parameter: of the error, of the stale error, of the prediction. */
+rp_err rp_report_on_prediction(rp_controller *c, uint32_t board, const rp_message *message) {
+    const rp_PredictionError *report = &message->frame.body.prediction_error;
+    const size_t bytes = message->part[0].bytes;
+    const size_t count = bytes / sizeof(double) / RP_PROBE_NORMS;
+    const double *sums = message->part[0].data;
+    double error = 0;
+    double stale = 0;
+    rp_err err;
+    rp_controller_note_progress(c);
+    if (count == 0 || bytes != RP_PROBE_NORMS * count * sizeof(double)) {
+        return rp_fail(RP_ERR_PEER, "board %s sent a probe of %zu bytes", c->ring.board[board].name,
+                       bytes);
+    }
+    RP_TRY(check_staleness(c, board, report));
+    for (size_t i = 0; i < count; i++) {
+        error += sums[i];
+        stale += sums[count + i];
+    }
+    const rp_sink_prediction line = {.step = report->step,
+                                     .stage = board,
+                                     .gap = report->staleness,
+                                     .ahead = report->lookahead,
+                                     .error = sqrt(error),
+                                     .stale_error = sqrt(stale)};
+    RP_TRY(rp_record_prediction(c->record, &line));
+    if (c->run.method.horizon == RP_HORIZON_MEASURED) {
+        RP_TRY(steer(c, board, report, sums, count));
+    }
+fail:
+    return err;
+}

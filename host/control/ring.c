@@ -1,0 +1,200 @@
+#include "control/ring.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(RP_CUT_STAGES_MAX + 2 <= RP_LINKS_WAIT_MAX, "every board and two feeds");
+
+enum { CONTROL_PART_MAX = 4 << 20 };
+
+static const int64_t PING_NS = RP_NS_PER_S;
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const rp_clock *clock, rp_ring *ring) {
+    rp_err err;
+    *ring = (rp_ring){.arena = arena,
+                      .run = run,
+                      .clock = clock,
+                      .count = run->stages,
+                      .pending_bytes = (run->model->param_count + 1) * sizeof(double)};
+    RP_TRY(RP_ARENA_NEW(arena, ring->count, &ring->board));
+    for (uint32_t k = 0; k < ring->count; k++) {
+        rp_board_state *board = &ring->board[k];
+        char *name;
+        RP_TRY(rp_arena_printf(arena, &name, "%u", k));
+        board->name = run->local ? name : run->roster[k].name;
+        for (uint32_t i = 0; i < RP_RING_PENDING_MAX; i++) {
+            RP_TRY(RP_ARENA_NEW(arena, ring->pending_bytes, &board->pending[i].bytes));
+        }
+        if (!run->local) {
+            rp_ring_set_address(ring, k, run->roster[k].endpoint, run->roster[k].public_text);
+        }
+    }
+fail:
+    return err;
+}
+
+void rp_ring_set_address(rp_ring *ring, uint32_t board, const char *endpoint,
+                         const char *public_text) {
+    rp_board_state *state = &ring->board[board];
+    (void)snprintf(state->endpoint, sizeof state->endpoint, "%s", endpoint);
+    (void)snprintf(state->public_text, sizeof state->public_text, "%s", public_text);
+}
+
+rp_err rp_ring_connect(rp_ring *ring, rp_links *links) {
+    rp_err err = RP_OK;
+    ring->links = links;
+    ring->owns_links = !links;
+    if (!links) {
+        RP_TRY(
+            rp_links_open(ring->arena, &ring->keys, ring->clock, ring->identity.id, &ring->links));
+    }
+    for (uint32_t k = 0; k < ring->count; k++) {
+        const rp_link_options options = {
+            .name = "control",
+            .connect = ring->board[k].endpoint,
+            .peer_public = ring->board[k].public_text,
+            .window = 1,
+            .send_window = 1,
+            .part_bytes_max = CONTROL_PART_MAX,
+        };
+        RP_TRY(rp_link_open(ring->links, &options, &ring->board[k].control));
+    }
+fail:
+    return err;
+}
+
+void rp_ring_disconnect(rp_ring *ring) {
+    for (uint32_t k = 0; ring->board && k < ring->count; k++) {
+        rp_link_close(&ring->board[k].control);
+        rp_link_close(&ring->board[k].feed);
+        ring->board[k].pending_count = 0;
+    }
+    if (ring->owns_links) {
+        rp_links_close(&ring->links);
+    }
+    ring->links = NULL;
+}
+
+void rp_ring_endpoint_at(const rp_board_state *board, uint32_t port, char *out, size_t bytes) {
+    const char *colon = strrchr(board->endpoint, ':');
+    const int host = colon ? (int)(colon - board->endpoint) : 0;
+    (void)snprintf(out, bytes, "%.*s:%u", host, board->endpoint, port);
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+static rp_err send_now(rp_ring *ring, uint32_t board, rp_Frame *frame, const rp_part *parts,
+                       uint32_t part_count) {
+    frame->run_id = ring->identity.id;
+    frame->term = ring->identity.term;
+    return rp_link_send(ring->board[board].control, frame, parts, part_count, true, NULL, NULL);
+}
+
+rp_err rp_ring_offer(rp_ring *ring, uint32_t board, rp_Frame *frame, const rp_part *parts,
+                     uint32_t part_count) {
+    return ring->board[board].pending_count > 0 ? RP_ERR_AGAIN
+                                                : send_now(ring, board, frame, parts, part_count);
+}
+
+rp_err rp_ring_post(rp_ring *ring, uint32_t board, const rp_Frame *frame, const rp_part *part) {
+    rp_board_state *state = &ring->board[board];
+    rp_Frame now = *frame;
+    const rp_err err = rp_ring_offer(ring, board, &now, part, part != NULL);
+    if (err != RP_ERR_AGAIN) {
+        return err;
+    }
+    if (state->pending_count == RP_RING_PENDING_MAX ||
+        (part && part->bytes > ring->pending_bytes)) {
+        return rp_fail(RP_ERR_FAULT, "board %s takes no message: %u wait for it", state->name,
+                       state->pending_count);
+    }
+    const uint32_t at = (state->pending_first + state->pending_count) % RP_RING_PENDING_MAX;
+    rp_pending_message *message = &state->pending[at];
+    message->frame = *frame;
+    message->part_count = part != NULL;
+    if (part) {
+        message->part = *part;
+        message->part.data = message->bytes;
+        memcpy(message->bytes, part->data, part->bytes);
+    }
+    if (state->pending_count++ == 0) {
+        state->pending_since_ns = rp_clock_now_ns(ring->clock);
+    }
+    return RP_OK;
+}
+
+rp_err rp_ring_post_all(rp_ring *ring, const rp_Frame *frame) {
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; err == RP_OK && k < ring->count; k++) {
+        err = rp_ring_post(ring, k, frame, NULL);
+    }
+    return err;
+}
+
+static rp_err flush_pending(rp_ring *ring, uint32_t board, int64_t now_ns) {
+    rp_board_state *state = &ring->board[board];
+    while (state->pending_count > 0) {
+        rp_pending_message *message = &state->pending[state->pending_first];
+        rp_err err = send_now(ring, board, &message->frame, &message->part, message->part_count);
+        if (err == RP_ERR_AGAIN && now_ns - state->pending_since_ns > RP_RING_HELLO_NS) {
+            return rp_fail(RP_ERR_TIMEOUT, "board %s takes no message", state->name);
+        }
+        if (err != RP_OK) {
+            return err == RP_ERR_AGAIN ? RP_OK : err;
+        }
+        state->pending_first = (state->pending_first + 1) % RP_RING_PENDING_MAX;
+        state->pending_count--;
+        state->pending_since_ns = now_ns;
+    }
+    return RP_OK;
+}
+
+rp_err rp_ring_step(rp_ring *ring, uint32_t board, int64_t now_ns) {
+    rp_board_state *state = &ring->board[board];
+    rp_err err = RP_OK;
+    if (!state->control) {
+        return RP_OK;
+    }
+    RP_TRY(rp_link_step(state->control));
+    RP_TRY(state->feed ? rp_link_step(state->feed) : RP_OK);
+    RP_TRY(flush_pending(ring, board, now_ns));
+fail:
+    return err;
+}
+
+/* ---- heartbeats ------------------------------------------------------------------------------ */
+
+bool rp_ring_ping_is_due(const rp_ring *ring, int64_t now_ns) {
+    return now_ns - ring->last_ping_ns >= PING_NS;
+}
+
+rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, int64_t now_ns) {
+    const rp_board_state *state = &ring->board[board];
+    rp_link_stats stats;
+    if (!state->control) {
+        return RP_OK;
+    }
+    rp_link_stats_of(state->control, &stats);
+    if (stats.auth_failed) {
+        return rp_fail(RP_ERR_REFUSED,
+                       "board %s at %s refused the handshake: its roster does not have our "
+                       "key, or its key is not %s",
+                       state->name, state->endpoint, state->public_text);
+    }
+    if (ring->watching && stats.peer_restarted) {
+        return rp_fail(RP_ERR_FAULT, "board %s has restarted", state->name);
+    }
+    if (ring->watching && stats.last_heard_ns && now_ns - stats.last_heard_ns > RP_RING_SILENT_NS) {
+        return rp_fail(RP_ERR_FAULT, "board %s has been silent for %" PRId64 " s", state->name,
+                       (now_ns - stats.last_heard_ns) / RP_NS_PER_S);
+    }
+    if (ping) {
+        const rp_err err = rp_link_ping(state->control);
+        ring->last_ping_ns = now_ns;
+        return err == RP_ERR_AGAIN ? RP_OK : err;
+    }
+    return RP_OK;
+}

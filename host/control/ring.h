@@ -1,0 +1,117 @@
+/* The boards as the controller sees them: what each has said, its control link, and the messages
+ * that wait for room in it. Nothing here waits or decides. */
+#ifndef RP_CONTROL_RING_H
+#define RP_CONTROL_RING_H
+
+#include "checkpoint/position.h"
+#include "link/link.h"
+
+/* Messages that may wait for a board when its link is full. At most this many are due between two
+ * of its answers: one HELLO or CONNECT, one START, EVALUATE or SAVE, one STOP, the decision on one
+ * step (it does not go on without), and the gains that may still take effect (RP_STEER_HISTORY).
+ * Longer streams (tensors, texts) are not queued: their state offers them again. */
+enum { RP_RING_PENDING_MAX = 12 };
+
+/* What boards report at the end of a segment; `up` is to the next stage, `down` to the one before.
+ */
+typedef struct {
+    uint64_t bytes; /* sent */
+    double busy_s;
+} rp_board_link;
+typedef struct {
+    int64_t busy_ns;
+    uint64_t microbatches;
+    uint32_t in_flight_max, staleness_max;
+    uint64_t device_bytes_max;
+    rp_board_link up, down;
+} rp_board_facts;
+
+typedef struct {
+    rp_Frame frame;
+    rp_part part;
+    uint32_t part_count; /* 0 or 1 */
+    uint8_t *bytes;      /* of the part: room for ring->pending_bytes */
+} rp_pending_message;
+
+typedef struct {
+    const char *name;
+    const char *device; /* from its hello */
+    char endpoint[128];
+    char public_text[RP_KEY_TEXT];
+    rp_link *control, *feed;
+    rp_pending_message pending[RP_RING_PENDING_MAX];
+    uint32_t pending_first, pending_count;
+    int64_t pending_since_ns;
+    bool asked; /* it has got what the state at hand asks of it */
+    bool hello, ready, profiled, finished, saved;
+    uint64_t round_trips; /* when it was pinged last */
+    int64_t shortest_trip_ns;
+    uint32_t hop_port, feed_port;
+    int64_t clock_offset_ns; /* host time = board time + offset */
+    rp_gemm_choice gemm;
+    uint64_t device_bytes, weight_bytes, slots, resident_bytes;
+    int64_t prepare_ns;
+    rp_board_facts facts;              /* of all assignments */
+    rp_board_facts facts_before;       /* of those before this one */
+    uint64_t applied[RP_REPLICAS_MAX]; /* updates done: of the last checkpoint or segment */
+    uint64_t flight_bytes;             /* of microbatches in flight at the last pause */
+    uint32_t weight_copies;            /* versions of the weights that its memory holds */
+    uint32_t weight_copies_max;        /* in any assignment */
+    uint32_t probe_copies;             /* and those of a probe */
+} rp_board_state;
+
+typedef struct {
+    rp_arena *arena;
+    const rp_runfile *run;
+    const rp_clock *clock;
+    rp_keypair keys;
+    rp_links *links;
+    bool owns_links;
+    rp_board_state *board;
+    uint32_t count;
+    size_t pending_bytes;     /* largest part that may wait */
+    rp_run_identity identity; /* of the run, on every message; each assignment has its term */
+    rp_wire_range wire;       /* versions that all ends speak */
+    uint64_t features;        /* that all ends have */
+    int64_t last_ping_ns;
+    bool watching; /* silence of a board is a fault */
+} rp_ring;
+
+/* Room for the boards of the run file. errors MEMORY */
+rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const rp_clock *clock,
+                    rp_ring *out) RP_MUST_CHECK;
+/* Where a board listens and by which key it is known. */
+void rp_ring_set_address(rp_ring *ring, uint32_t board, const char *endpoint,
+                         const char *public_text);
+/* Opens the links, unless `links` is lent, and each board's control link.
+ * errors of rp_link_open() */
+rp_err rp_ring_connect(rp_ring *ring, rp_links *links) RP_MUST_CHECK;
+/* Links are gone, and with them every message on its way. */
+void rp_ring_disconnect(rp_ring *ring);
+
+/* A message that must not be lost or wait for a state: goes out now, or with one of the next
+ * rp_ring_step(). `part` is copied, at most ring->pending_bytes; NULL: none.
+ * errors  FAULT: RP_RING_PENDING_MAX wait already; those of rp_link_send() */
+rp_err rp_ring_post(rp_ring *ring, uint32_t board, const rp_Frame *frame,
+                    const rp_part *part) RP_MUST_CHECK;
+rp_err rp_ring_post_all(rp_ring *ring, const rp_Frame *frame) RP_MUST_CHECK;
+/* Now or not at all: AGAIN when the link has no room, or others wait. Parts are copied. */
+rp_err rp_ring_offer(rp_ring *ring, uint32_t board, rp_Frame *frame, const rp_part *parts,
+                     uint32_t part_count) RP_MUST_CHECK;
+
+/* Moves one board's links and what waits for room in them.
+ * errors  TIMEOUT: a message waits for RP_RING_HELLO_NS; those of the link */
+rp_err rp_ring_step(rp_ring *ring, uint32_t board, int64_t now_ns) RP_MUST_CHECK;
+/* Whether it is time for a heartbeat: then call rp_ring_watch() with `ping` for every board. */
+bool rp_ring_ping_is_due(const rp_ring *ring, int64_t now_ns);
+/* errors  REFUSED: the handshake; FAULT: restarted, or silent for RP_RING_SILENT_NS */
+rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, int64_t now_ns) RP_MUST_CHECK;
+
+/* tcp://HOST of a board's endpoint with another port. */
+void rp_ring_endpoint_at(const rp_board_state *board, uint32_t port, char *out, size_t bytes);
+
+#define RP_RING_SILENT_NS (10 * RP_NS_PER_S)
+#define RP_RING_HELLO_NS (30 * RP_NS_PER_S)
+#define RP_RING_BUILD_NS (1800 * RP_NS_PER_S) /* kernels are built on slow boards */
+
+#endif

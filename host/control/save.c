@@ -1,0 +1,112 @@
+/* The state `save`: every board sends its tensors; the files appear when the last byte is there. */
+#include <inttypes.h>
+
+#include "control/controller_own.h"
+
+static rp_applied applied_now(const rp_controller *c) {
+    rp_applied applied = {.stages = c->ring.count};
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        for (uint32_t r = 0; r < RP_REPLICAS_MAX; r++) {
+            applied.of[k][r] = c->ring.board[k].applied[r];
+        }
+    }
+    return applied;
+}
+
+rp_err rp_save_enter(rp_controller *c) {
+    const rp_Frame request = {.which_body = RP_KIND_SAVE};
+    const bool steered = c->run.method.horizon == RP_HORIZON_MEASURED;
+    const rp_applied applied = applied_now(c);
+    uint64_t flight_bytes[RP_CUT_STAGES_MAX];
+    rp_err err;
+    rp_controller_read_totals(c);
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        flight_bytes[k] = c->ring.board[k].flight_bytes;
+        c->ring.board[k].saved = false;
+    }
+    const rp_checkpoint_content content = {.run = &c->run,
+                                           .cut = &c->cut,
+                                           .position = &c->position,
+                                           .applied = &applied,
+                                           .flight_bytes = flight_bytes,
+                                           .steer = steered ? &c->steer : NULL,
+                                           .folder = c->checkpoints,
+                                           .weights = c->position.step == c->run.steps ? c->weights
+                                                                                       : NULL};
+    rp_arena_init(&c->save.arena, "checkpoint", 0);
+    c->save.boards_left = c->ring.count;
+    RP_TRY(rp_checkpoint_open_writer(&c->save.arena, &content, &c->save.writer));
+    RP_TRY(rp_ring_post_all(&c->ring, &request));
+fail:
+    return err;
+}
+
+void rp_save_abandon(rp_controller *c) {
+    rp_checkpoint_abandon(&c->save.writer);
+    rp_arena_finish(&c->save.arena);
+}
+
+rp_err rp_save_step(rp_controller *c) {
+    rp_err err;
+    if (c->save.boards_left > 0) {
+        return RP_OK;
+    }
+    RP_TRY(rp_checkpoint_commit(&c->save.writer));
+    rp_save_abandon(c);
+    c->unsaved = false;
+    RP_TRY(rp_controller_go_on(c));
+fail:
+    return err;
+}
+
+rp_err rp_save_late(const rp_controller *c) {
+    return rp_fail(RP_ERR_TIMEOUT, "%u boards did not send their tensors within %" PRId64 " s",
+                   c->save.boards_left, c->timeout_ns / RP_NS_PER_S);
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static rp_err check_open(const rp_controller *c, uint32_t board) {
+    return c->ring.board[board].saved
+               ? rp_fail(RP_ERR_PEER, "board %s sent more behind the end of its tensors",
+                         c->ring.board[board].name)
+               : RP_OK;
+}
+
+rp_err rp_save_on_tensor(rp_controller *c, uint32_t board, const rp_message *message) {
+    const rp_Tensor *piece = &message->frame.body.tensor;
+    const rp_part *part = &message->part[0];
+    rp_err err;
+    RP_TRY(check_open(c, board));
+    if (part->dtype != RP_DTYPE_F32) {
+        return rp_fail(RP_ERR_PEER, "board %u sent tensor '%s' of dtype %d, which no model has",
+                       board, piece->name, (int)part->dtype);
+    }
+    RP_TRY(rp_checkpoint_write_tensor(c->save.writer, board, piece->name, piece->first, part->data,
+                                      part->bytes));
+fail:
+    return err;
+}
+
+rp_err rp_save_on_in_flight(rp_controller *c, uint32_t board, const rp_message *message) {
+    rp_err err;
+    RP_TRY(check_open(c, board));
+    if (message->part_count != 1) {
+        return rp_fail(RP_ERR_PEER, "board %u sent microbatches in flight without their bytes",
+                       board);
+    }
+    RP_TRY(rp_checkpoint_write_flight(c->save.writer, board, message->frame.body.in_flight.first,
+                                      message->part[0].data, message->part[0].bytes));
+fail:
+    return err;
+}
+
+rp_err rp_save_on_end(rp_controller *c, uint32_t board, const rp_message *message) {
+    (void)message;
+    if (c->ring.board[board].saved) {
+        return rp_fail(RP_ERR_PEER, "board %u ended its tensors twice", board);
+    }
+    c->ring.board[board].saved = true;
+    c->save.boards_left--;
+    return RP_OK;
+}

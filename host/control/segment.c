@@ -1,0 +1,209 @@
+/* The states that feed the ring: `train` to a pause, `drain` to empty pipes, and passes without
+ * training: `evaluate`, `statistics`. */
+#include <inttypes.h>
+
+#include "control/controller_own.h"
+
+static rp_err start_segment(rp_controller *c, const rp_Frame *order) {
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        c->ring.board[k].finished = false;
+    }
+    c->segment_start_ns = c->now_ns;
+    return rp_ring_post_all(&c->ring, order);
+}
+
+/* The wall time of the segment, for the summary's shares. */
+static void note_segment(rp_controller *c) {
+    rp_record_segment(c->record, (double)(c->now_ns - c->segment_start_ns) * 1e-9);
+    c->segment_start_ns = 0;
+}
+
+rp_err rp_segment_late(const rp_controller *c) {
+    return rp_fail(RP_ERR_TIMEOUT, "no board has reported anything for %" PRId64 " s",
+                   c->timeout_ns / RP_NS_PER_S);
+}
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+/* What stage 0 asks for until it pauses at `pause`: where its list is then, and the last input. */
+static rp_feed_plan plan_feed(const rp_controller *c, uint64_t pause) {
+    rp_feed_plan plan = c->fed;
+    rp_op op;
+    while (plan.list.step < pause && c->run.method.kind->next(&plan.list, &op)) {
+        if (op.kind == RP_OP_FORWARD) {
+            plan.limit = (rp_feed_limit){op.step, op.micro + 1};
+        }
+    }
+    return plan;
+}
+
+static void close_feed(rp_controller *c) {
+    rp_feed_close(&c->feed);
+    rp_arena_finish(&c->feed_arena);
+}
+
+rp_err rp_controller_open_feed(rp_controller *c) {
+    const rp_sched_shape shape = rp_runfile_sched_shape(&c->run, c->position.fill);
+    rp_err err;
+    close_feed(c);
+    rp_arena_init(&c->feed_arena, "feed", 0);
+    RP_TRY(rp_feed_open(&c->feed_arena, &c->ring, c->env.feeder, RP_SPLIT_TRAIN, RP_FEED_TRAINING,
+                        c->position.step, c->run.steps, &c->feed));
+    c->fed = (rp_feed_plan){0};
+    rp_sched_start(&c->fed.list, &shape);
+    c->fed = plan_feed(c, c->position.step);
+    rp_feed_skip(c->feed, c->fed.limit);
+fail:
+    return err;
+}
+
+/* After the first interrupt: the boards end before the first step that nothing was sent of. */
+static rp_err stop_early(rp_controller *c) {
+    const uint64_t stop = rp_feed_untouched(c->feed);
+    if (stop >= c->segment_end) {
+        return RP_OK;
+    }
+    c->segment_end = stop;
+    c->feeding = plan_feed(c, stop);
+    const rp_Frame order = {.which_body = RP_KIND_STOP, .body.stop = {.step = stop}};
+    return rp_ring_post_all(&c->ring, &order);
+}
+
+static rp_err begin(rp_controller *c, uint64_t end, bool drain) {
+    const rp_Frame order = {
+        .which_body = RP_KIND_START,
+        .body.start = {.step_first = c->position.step, .pause = end, .drain = drain}};
+    c->stopping = drain; /* which is short: an interrupt waits */
+    c->segment_end = end;
+    c->fed.list.shape.step_end = drain ? end : c->run.steps;
+    c->feeding = plan_feed(c, end);
+    c->unsaved = true;
+    return start_segment(c, &order);
+}
+
+rp_err rp_train_enter(rp_controller *c) {
+    c->renewed = c->looked_at = false;
+    return begin(c, rp_controller_next_boundary(c), false);
+}
+
+rp_err rp_drain_enter(rp_controller *c) {
+    c->renewed = false;
+    return begin(c, rp_controller_drained_at(c), true);
+}
+
+rp_err rp_train_step(rp_controller *c) {
+    rp_err err;
+    if (c->interrupts > 0 && !c->stopping) {
+        c->stopping = true;
+        RP_TRY(stop_early(c));
+    }
+    RP_TRY(rp_feed_step(c->feed, c->feeding.limit));
+    if (!rp_controller_all_done(c) || c->position.step < c->segment_end ||
+        !rp_feed_quiet(c->feed)) {
+        return RP_OK;
+    }
+    c->fed = c->feeding;
+    note_segment(c);
+    RP_TRY(rp_controller_go_on(c));
+fail:
+    return err;
+}
+
+/* A segment that was cut off has taken its time, too. */
+void rp_train_abandon(rp_controller *c) {
+    if (c->segment_start_ns) {
+        note_segment(c);
+    }
+}
+
+/* ---- passes without training ----------------------------------------------------------------- */
+
+static rp_err begin_pass(rp_controller *c, rp_split split, uint64_t samples, bool training) {
+    const rp_feed_purpose purpose = training ? RP_FEED_STATISTICS : RP_FEED_EVALUATION;
+    const rp_Frame order = {.which_body = RP_KIND_EVALUATE,
+                            .body.evaluate = {.samples = samples, .renew_statistics = training}};
+    rp_eval_pass *pass = &c->pass;
+    rp_err err;
+    *pass = (rp_eval_pass){.steps = (samples + c->run.batch - 1) / c->run.batch,
+                           .scored = training ? 0 : samples};
+    rp_arena_init(&pass->arena, "pass", 0);
+    RP_TRY(rp_feed_open(&pass->arena, &c->ring, c->env.feeder, split, purpose, 0, pass->steps,
+                        &pass->feed));
+    RP_TRY(start_segment(c, &order));
+fail:
+    return err;
+}
+
+static rp_err step_pass(rp_controller *c, bool *over) {
+    rp_eval_pass *pass = &c->pass;
+    rp_err err;
+    RP_TRY(rp_feed_step(pass->feed, (rp_feed_limit){.step = pass->steps}));
+    *over = rp_controller_all_done(c) && pass->samples >= pass->scored && rp_feed_quiet(pass->feed);
+    if (*over) {
+        rp_feed_close(&pass->feed);
+        rp_arena_finish(&pass->arena);
+    }
+fail:
+    return err;
+}
+
+rp_err rp_evaluate_enter(rp_controller *c) {
+    const bool trains = c->options.purpose == RP_PURPOSE_TRAIN;
+    const rp_split split = trains ? RP_SPLIT_TEST : c->options.split;
+    return begin_pass(c, split, c->run.data.count[split], false);
+}
+
+/* When the checkpoint of this step has been written: a crash then costs an evaluation, not an
+ * epoch. */
+static rp_err mark_evaluated(rp_controller *c) {
+    c->position.evaluated = true;
+    c->position.eval_loss = c->pass.loss / (double)c->pass.samples;
+    c->position.eval_samples = c->pass.samples;
+    c->position.eval_correct = c->pass.correct;
+    return c->options.purpose == RP_PURPOSE_TRAIN
+               ? rp_checkpoint_mark_evaluated(c->checkpoints, &c->position)
+               : RP_OK;
+}
+
+rp_err rp_evaluate_step(rp_controller *c) {
+    bool over = false;
+    rp_err err;
+    RP_TRY(step_pass(c, &over));
+    if (!over) {
+        return RP_OK;
+    }
+    note_segment(c);
+    RP_TRY(rp_record_eval(c->record, c->position.step, c->pass.loss / (double)c->pass.scored,
+                          c->pass.scored, c->pass.correct));
+    RP_TRY(mark_evaluated(c));
+    RP_TRY(rp_controller_go_on(c));
+fail:
+    return err;
+}
+
+/* A pass over some training data renews the batch statistics; training reads none of them. A
+ * checkpoint is to follow, and an interrupt waits for both: that is short. */
+rp_err rp_statistics_enter(rp_controller *c) {
+    const uint64_t most = (uint64_t)c->run.recalibrate * c->run.batch;
+    const uint64_t all = c->run.data.count[RP_SPLIT_TRAIN];
+    return begin_pass(c, RP_SPLIT_TRAIN, most < all ? most : all, true);
+}
+
+rp_err rp_statistics_step(rp_controller *c) {
+    bool over = false;
+    rp_err err;
+    RP_TRY(step_pass(c, &over));
+    if (over) {
+        c->segment_start_ns = 0;
+        c->renewed = true;
+        RP_TRY(rp_controller_go_on(c));
+    }
+fail:
+    return err;
+}
+
+void rp_controller_close_feeds(rp_controller *c) {
+    close_feed(c);
+    rp_feed_close(&c->pass.feed);
+    rp_arena_finish(&c->pass.arena);
+}

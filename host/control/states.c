@@ -1,0 +1,80 @@
+#include "control/states.h"
+
+#include "control/controller_own.h"
+
+#define AFTER(id) (UINT32_C(1) << RP_CONTROL_##id)
+
+/* What may be due at a pause: due.c. */
+#define DUE                                                                                        \
+    (AFTER(PLAN) | AFTER(TRAIN) | AFTER(EVALUATE) | AFTER(STATISTICS) | AFTER(SAVE) |              \
+     AFTER(HELLO) | AFTER(CLOSE))
+
+static const int64_t START_NS = 300 * RP_NS_PER_S;
+/* A ring in which nothing at all is reported for so long has stopped. */
+static const int64_t STALL_NS = 900 * RP_NS_PER_S;
+static const int64_t SAVE_NS = 600 * RP_NS_PER_S;
+
+static bool has_greeted(const rp_board_state *board) {
+    return board->hello;
+}
+
+static bool is_profiled(const rp_board_state *board) {
+    return board->profiled;
+}
+
+static bool is_ready(const rp_board_state *board) {
+    return board->ready;
+}
+
+static bool has_finished(const rp_board_state *board) {
+    return board->finished;
+}
+
+static bool has_saved(const rp_board_state *board) {
+    return board->saved;
+}
+
+static rp_err nothing(rp_controller *c) {
+    (void)c;
+    return RP_OK;
+}
+
+/* clang-format off */
+const rp_control_state rp_control_states[RP_CONTROL_STATES] = {
+    [RP_CONTROL_START] = {"start", "agents", START_NS, AFTER(HELLO),
+        "interrupted while the agents start",
+        rp_start_enter, rp_start_step, NULL, NULL, rp_start_late},
+    [RP_CONTROL_HELLO] = {"hello", "hello", RP_RING_HELLO_NS,
+        AFTER(PROFILE) | AFTER(PLAN) | AFTER(ASSIGN),
+        "interrupted while waiting for hello",
+        rp_hello_enter, rp_hello_step, NULL, has_greeted, NULL},
+    [RP_CONTROL_PROFILE] = {"profile", "profile", RP_RING_BUILD_NS, AFTER(PLAN) | AFTER(CLOSE),
+        "interrupted while waiting for profile",
+        rp_profile_enter, rp_profile_step, NULL, is_profiled, rp_profile_late},
+    [RP_CONTROL_PLAN] = {"plan", "answer to a ping", RP_RING_SILENT_NS,
+        AFTER(ASSIGN) | AFTER(DRAIN) | AFTER(TRAIN),
+        "interrupted while waiting for answer to a ping",
+        rp_plan_enter, rp_plan_step, NULL, rp_plan_has_answered, NULL},
+    [RP_CONTROL_ASSIGN] = {"assign", "ready", RP_RING_BUILD_NS, AFTER(LOAD) | AFTER(CLOSE),
+        "interrupted while waiting for ready",
+        rp_assign_enter, rp_assign_step, NULL, is_ready, NULL},
+    [RP_CONTROL_LOAD] = {"load", "room for tensors", RP_RING_HELLO_NS, DUE, NULL,
+        rp_load_enter, rp_load_step, rp_load_abandon, NULL, rp_load_late},
+    [RP_CONTROL_TRAIN] = {"train", "the end of the segment", STALL_NS, DUE, NULL,
+        rp_train_enter, rp_train_step, rp_train_abandon, has_finished, rp_segment_late},
+    [RP_CONTROL_EVALUATE] = {"evaluate", "the end of the evaluation", STALL_NS, DUE,
+        "interrupted in an evaluation",
+        rp_evaluate_enter, rp_evaluate_step, NULL, has_finished, rp_segment_late},
+    [RP_CONTROL_STATISTICS] = {"statistics", "the end of the pass", STALL_NS, DUE, NULL,
+        rp_statistics_enter, rp_statistics_step, NULL, has_finished, rp_segment_late},
+    [RP_CONTROL_SAVE] = {"save", "tensors", SAVE_NS, DUE, NULL,
+        rp_save_enter, rp_save_step, rp_save_abandon, has_saved, rp_save_late},
+    [RP_CONTROL_DRAIN] = {"drain", "empty pipes", STALL_NS, DUE, NULL,
+        rp_drain_enter, rp_train_step, rp_train_abandon, has_finished, rp_segment_late},
+    [RP_CONTROL_RECOVER] = {"recover", "", 0, AFTER(HELLO) | AFTER(CLOSE), NULL,
+        rp_recover_enter, nothing, NULL, NULL, NULL},
+    [RP_CONTROL_CLOSE] = {"close", "boards to end", 0, AFTER(ENDED), NULL,
+        rp_close_enter, rp_close_step, NULL, NULL, NULL},
+    [RP_CONTROL_ENDED] = {"ended", "", 0, 0, NULL, nothing, nothing, NULL, NULL, NULL},
+};
+/* clang-format on */

@@ -1,0 +1,51 @@
+/* The table of the controller's states: one row says everything that holds for a state. */
+#ifndef RP_CONTROL_STATES_H
+#define RP_CONTROL_STATES_H
+
+#include "control/ring.h"
+
+typedef struct rp_controller rp_controller;
+
+typedef enum {
+    RP_CONTROL_START,      /* boards of this machine come up */
+    RP_CONTROL_HELLO,      /* every board is greeted */
+    RP_CONTROL_PROFILE,    /* every layer is measured on the first board */
+    RP_CONTROL_PLAN,       /* links are measured, cut and forwards in flight are chosen */
+    RP_CONTROL_ASSIGN,     /* every board builds its stage */
+    RP_CONTROL_LOAD,       /* tensors go to the boards */
+    RP_CONTROL_TRAIN,      /* a segment */
+    RP_CONTROL_EVALUATE,   /* a pass over a split */
+    RP_CONTROL_STATISTICS, /* a pass that renews batch statistics */
+    RP_CONTROL_SAVE,       /* tensors come from the boards */
+    RP_CONTROL_DRAIN,      /* a segment that leaves nothing in flight */
+    RP_CONTROL_RECOVER,    /* something went wrong: what now? */
+    RP_CONTROL_CLOSE,      /* goodbye, and a moment for the boards to end */
+    RP_CONTROL_ENDED,
+    RP_CONTROL_STATES
+} rp_control_state_id;
+
+typedef struct {
+    const char *name;
+    const char *waits_for; /* what must come before the state is left */
+    int64_t timeout_ns;    /* without progress; 0: the state does not wait */
+    uint32_t next;         /* set of states (1 << id) that may follow; RECOVER may always */
+    /* What an interrupt means here, as the fault's text; NULL: the state goes on to its end. */
+    const char *interrupted;
+    rp_err (*enter)(rp_controller *c);
+    /* Sends what there is room for, and leaves the state when what it waits for is there. */
+    rp_err (*step)(rp_controller *c);
+    /* A fault ends the state: releases what only the state holds. May be NULL. */
+    void (*abandon)(rp_controller *c);
+    /* Whether this board has done what the state waits for. NULL: it is not by board. */
+    bool (*has_done)(const rp_board_state *board);
+    /* The time-out as an error. NULL: names the first board that has not done it. */
+    rp_err (*late)(const rp_controller *c);
+} rp_control_state;
+
+extern const rp_control_state rp_control_states[RP_CONTROL_STATES];
+
+/* accept.c: what becomes of a message of this kind in a state. NULL: it is refused. */
+typedef rp_err (*rp_control_handler)(rp_controller *c, uint32_t board, const rp_message *message);
+rp_control_handler rp_control_handler_of(rp_kind kind, rp_control_state_id state);
+
+#endif

@@ -1,0 +1,162 @@
+/* What the controller tells the record: plain facts of the run, its boards and its links. The only
+ * file here that knows both. */
+#include "agent/runner.h"
+#include "control/controller_own.h"
+
+static rp_record_totals totals_of(const rp_position *position) {
+    return (rp_record_totals){.step = position->step,
+                              .samples = position->samples,
+                              .epoch_samples = position->epoch_samples,
+                              .epoch_loss = position->epoch_loss,
+                              .seconds = position->seconds,
+                              .segment_s = position->segment_s,
+                              .evaluated = position->evaluated,
+                              .eval_loss = position->eval_loss,
+                              .eval_samples = position->eval_samples,
+                              .eval_correct = position->eval_correct};
+}
+
+rp_err rp_controller_open_record(rp_controller *c) {
+    const rp_record_run run = {.model = c->run.model_name,
+                               .schedule = c->run.method.kind->name,
+                               .shape = rp_runfile_sched_shape(&c->run, 0),
+                               .classes = c->run.loss->class_target,
+                               .folder = c->folder,
+                               .progress = c->env.progress,
+                               .result = c->env.result,
+                               .format = c->options.format,
+                               .clock = c->env.clock};
+    const rp_record_totals start = totals_of(&c->position);
+    return rp_record_open(&c->arena, &run, &start, &c->record);
+}
+
+void rp_controller_read_totals(rp_controller *c) {
+    rp_record_totals totals = totals_of(&c->position);
+    rp_record_read_totals(c->record, &totals);
+    c->position.samples = totals.samples;
+    c->position.epoch_samples = totals.epoch_samples;
+    c->position.epoch_loss = totals.epoch_loss;
+    c->position.seconds = totals.seconds;
+    c->position.segment_s = totals.segment_s;
+}
+
+/* ---- ops ------------------------------------------------------------------------------------- */
+
+static uint64_t get_u64(const uint8_t *at) {
+    uint64_t value = 0;
+    for (int i = 7; i >= 0; i--) {
+        value = value << 8 | at[i];
+    }
+    return value;
+}
+
+/* As agent/finished.c packs it. */
+static rp_err unpack_op(uint32_t stage, int64_t offset_ns, const uint8_t *at, rp_sink_op *out) {
+    const uint64_t kind = get_u64(at);
+    const uint64_t range = get_u64(at + 16);
+    const int64_t start_ns = (int64_t)get_u64(at + 24);
+    const int64_t end_ns = (int64_t)get_u64(at + 32);
+    if ((kind & 0xff) >= RP_OP_KINDS || end_ns < start_ns) {
+        return rp_fail(RP_ERR_PEER, "a trace record of stage %u makes no sense", stage);
+    }
+    *out = (rp_sink_op){.stage = stage,
+                        .kind = (rp_op_kind)(kind & 0xff),
+                        .evaluation = (kind & 0x100) != 0,
+                        .step = get_u64(at + 8),
+                        .samples = {(uint32_t)range, (uint32_t)(range >> 32)},
+                        .start_ns = start_ns + offset_ns,
+                        .end_ns = end_ns + offset_ns};
+    return RP_OK;
+}
+
+rp_err rp_controller_record_ops(rp_controller *c, uint32_t stage, const rp_part *part) {
+    rp_err err = RP_OK;
+    if (part->bytes % RP_TRACE_BYTES) {
+        return rp_fail(RP_ERR_PEER, "a trace of stage %u has %zu bytes", stage, part->bytes);
+    }
+    for (size_t i = 0; i < part->bytes; i += RP_TRACE_BYTES) {
+        rp_sink_op op;
+        RP_TRY(unpack_op(stage, c->ring.board[stage].clock_offset_ns,
+                         (const uint8_t *)part->data + i, &op));
+        RP_TRY(rp_record_op(c->record, &op));
+    }
+fail:
+    return err;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static rp_err stage_facts(rp_controller *c, rp_summary_stage *stage, uint64_t *micro_done) {
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; k < c->cut.stage_count; k++) {
+        const rp_board_state *board = &c->ring.board[k];
+        const uint32_t first = c->cut.first[k];
+        const uint32_t count = c->cut.first[k + 1] - first;
+        const char **layers;
+        RP_TRY(RP_ARENA_NEW(&c->arena, count, &layers));
+        for (uint32_t i = 0; i < count; i++) {
+            layers[i] = c->run.model->layer[first + i].name;
+        }
+        stage[k] = (rp_summary_stage){
+            .board = board->device ? board->device : board->name,
+            .layers = layers,
+            .layer_count = count,
+            .busy_s = (double)board->facts.busy_ns * 1e-9,
+            .weight_bytes = board->weight_bytes,
+            .device_bytes_max = board->facts.device_bytes_max,
+            .weight_versions_max = board->weight_copies_max,
+            .probe_copies = board->probe_copies,
+            .in_flight_max = board->facts.in_flight_max,
+            .gap_max = board->facts.staleness_max,
+        };
+        micro_done[k] = board->facts.microbatches;
+    }
+fail:
+    return err;
+}
+
+static uint32_t link_facts(const rp_controller *c, rp_summary_link *link) {
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < c->cut.stage_count; k++) {
+        const rp_board_state *board = &c->ring.board[k];
+        if (k + 1 < c->cut.stage_count) {
+            link[n++] = (rp_summary_link){.from = k,
+                                          .to = k + 1,
+                                          .bytes = board->facts.up.bytes,
+                                          .busy_s = board->facts.up.busy_s};
+        }
+        if (k > 0) {
+            link[n++] = (rp_summary_link){.from = k,
+                                          .to = k - 1,
+                                          .bytes = board->facts.down.bytes,
+                                          .busy_s = board->facts.down.busy_s};
+        }
+    }
+    return n;
+}
+
+/* None when the run ended before it had boards and a cut. */
+static rp_err gather_facts(rp_controller *c, rp_record_end *end) {
+    const uint32_t count = c->ring.board ? c->cut.stage_count : 0;
+    uint64_t *micro_done;
+    rp_err err = RP_OK;
+    if (count == 0) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(&c->arena, count, &end->stage));
+    RP_TRY(RP_ARENA_NEW(&c->arena, count, &micro_done));
+    RP_TRY(RP_ARENA_NEW(&c->arena, 2 * (size_t)count, &end->link));
+    RP_TRY(stage_facts(c, end->stage, micro_done));
+    end->micro_done = micro_done;
+    end->link_count = link_facts(c, end->link);
+    end->stage_count = count;
+fail:
+    return err;
+}
+
+rp_err rp_controller_close_record(rp_controller *c, const char *status, const char *note) {
+    rp_record_end end = {.status = status, .note = note};
+    const rp_err gathered = gather_facts(c, &end);
+    const rp_err closed = rp_record_close(&c->record, &end);
+    return gathered != RP_OK ? gathered : closed;
+}

@@ -1,0 +1,30 @@
+/* What a cut costs on these links, from a profile of the layers: plain numbers in, choices out. */
+#ifndef RP_PLANNING_COST_H
+#define RP_PLANNING_COST_H
+
+#include "planning/advance.h"
+#include "run/runfile.h"
+
+/* `layer_seconds` everywhere: [2 * layer_count], forward and backward of each layer for one
+ * microbatch. */
+
+/* Seconds that a cut in front of `layer` costs a microbatch: activations one way, gradients the
+ * other. Infinite where more tensors cross than a parcel has parts. */
+double rp_cost_boundary_s(const rp_runfile *run, uint32_t layer);
+
+/* The cut whose slowest stage is fastest. errors of rp_cut_balance() */
+rp_err rp_cost_choose_cut(rp_arena *arena, const rp_runfile *run, const double *layer_seconds,
+                          rp_cut *out) RP_MUST_CHECK;
+
+/* What each advance would give when a parcel is `link_delay_s` on its way from board to board; at
+ * most `advance_max` is chosen. errors of rp_advance_choose() */
+rp_err rp_cost_choose_advance(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
+                              double link_delay_s, uint32_t advance_max,
+                              rp_advance_choice *out) RP_MUST_CHECK;
+
+/* The share of the time that boards work with this run's microbatch, and with one of a batch shared
+ * out over the stages; every op takes as long as any other. errors of rp_advance_busy() */
+rp_err rp_cost_compare_micro(const rp_runfile *run, uint32_t *micro, double *busy,
+                             double *better) RP_MUST_CHECK;
+
+#endif

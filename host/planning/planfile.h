@@ -1,0 +1,36 @@
+/* plan.json and profile.json: what was measured and what was chosen. */
+#ifndef RP_PLANNING_PLANFILE_H
+#define RP_PLANNING_PLANFILE_H
+
+#include <stdio.h>
+
+#include "planning/advance.h"
+#include "run/runfile.h"
+
+/* What a board says of the stage that it holds. */
+typedef struct {
+    const char *name;
+    uint64_t slots, weight_copies, device_bytes, weight_bytes, resident_bytes;
+} rp_planfile_board;
+
+typedef struct {
+    const rp_runfile *run;
+    const rp_cut *cut;
+    const rp_planfile_board *board;   /* [cut->stage_count] */
+    const double *layer_seconds;      /* NULL: nothing was measured */
+    const rp_advance_choice *advance; /* NULL: not chosen */
+    uint64_t agent_program_bytes;     /* 0: no agent was started here */
+} rp_planfile;
+
+/* {"version", "model", "schedule", "microbatch", "agent_program_bytes", "cut": [...], "stages":
+ * [{board, layers, slots, device_bytes, weight_bytes, resident_bytes, forward_s, backward_s}]}; the
+ * times when `layer_seconds` is there, and with `advance: auto` "advance": {"chosen", "busy": by
+ * advance}. errors IO */
+rp_err rp_planfile_write(FILE *file, const rp_planfile *plan) RP_MUST_CHECK;
+
+/* {"version", "model", "microbatch", "board", "layers": [{name, kind, forward_s, backward_s}]};
+ * `device`: that was measured, may be NULL. errors IO */
+rp_err rp_planfile_write_profile(FILE *file, const rp_runfile *run, const char *device,
+                                 const double *layer_seconds) RP_MUST_CHECK;
+
+#endif
