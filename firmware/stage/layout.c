@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "stage/slots.h"
+
 static uint32_t layer_of(const rp_layout *layout, uint32_t position) {
     return layout->first_layer + position;
 }
@@ -276,24 +278,64 @@ static rp_job walked_job(const rp_job *job) {
     return out;
 }
 
-/* Slots and debts by walking this stage's own op list. */
-static void count_slots(const rp_job *job, rp_layout *layout) {
-    const rp_sched_shape shape = rp_job_sched_shape(job, 0, job->steps);
-    rp_sched_state state;
-    rp_sched_start(&state, &shape);
-    rp_op op;
-    uint32_t live = 0;
-    uint32_t debt = 0;
-    layout->slots = 1;
-    layout->debts = job->method.kind->split_backward ? 1 : 0;
-    while (rp_sched_next_of_stage(job->method.kind, &state, &op)) {
-        live += op.kind == RP_OP_FORWARD;
-        live -= op.kind == RP_OP_BACKWARD || op.kind == RP_OP_BACKWARD_WEIGHT;
-        debt += op.kind == RP_OP_BACKWARD_INPUT;
-        layout->slots = live > layout->slots ? live : layout->slots;
-        layout->debts = debt > layout->debts ? debt : layout->debts;
-        debt -= op.kind == RP_OP_BACKWARD_WEIGHT;
+static void take_or_add(rp_slots *slots, const rp_op *op) {
+    if (rp_slots_take(slots, op, false) == RP_NO_SLOT) {
+        slots->count++; /* there is room for one a forward */
+        (void)rp_slots_take(slots, op, false);
     }
+}
+
+static void give_back(rp_slots *slots, const rp_op *op) {
+    const rp_place place = rp_slots_find(slots, op, false);
+    RP_ASSERT(place.slot != RP_NO_SLOT);
+    rp_slots_give(slots, place.slot, op);
+}
+
+static void walk_slots(rp_slots *slots, rp_slots *debts, const rp_op *op) {
+    switch (op->kind) {
+    case RP_OP_FORWARD:
+        take_or_add(slots, op);
+        break;
+    case RP_OP_BACKWARD_INPUT:
+        take_or_add(debts, op);
+        break;
+    case RP_OP_BACKWARD_WEIGHT:
+        give_back(debts, op);
+        give_back(slots, op);
+        break;
+    case RP_OP_BACKWARD:
+        give_back(slots, op);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Slots and debts by walking this stage's own op list with the books that the stage will keep. */
+static rp_err count_slots(const rp_job *job, rp_layout *layout) {
+    const rp_sched_kind *kind = job->method.kind;
+    const rp_sched_shape shape = rp_job_sched_shape(job, 0, job->steps);
+    rp_slots slots = {.count = 1};
+    rp_slots debts = {.count = kind->split_backward};
+    rp_sched_state state;
+    rp_arena arena;
+    size_t forwards = 1;
+    rp_op op;
+    rp_err err;
+    rp_arena_init(&arena, "slots", 0);
+    for (rp_sched_start(&state, &shape); rp_sched_next_of_stage(kind, &state, &op);) {
+        forwards += op.kind == RP_OP_FORWARD || op.kind == RP_OP_BACKWARD_INPUT;
+    }
+    RP_TRY(RP_ARENA_NEW(&arena, forwards, &slots.slot));
+    RP_TRY(RP_ARENA_NEW(&arena, forwards, &debts.slot));
+    for (rp_sched_start(&state, &shape); rp_sched_next_of_stage(kind, &state, &op);) {
+        walk_slots(&slots, &debts, &op);
+    }
+    layout->slots = slots.count;
+    layout->debts = debts.count;
+fail:
+    rp_arena_finish(&arena);
+    return err;
 }
 
 /* Copies of the weights, by walking the same list with the books that the stage will keep. */
@@ -332,8 +374,8 @@ fail:
 
 rp_err rp_layout_count(const rp_job *job, rp_layout *layout) {
     const rp_job walked = walked_job(job);
-    count_slots(&walked, layout);
-    return count_versions(&walked, layout);
+    rp_err err = count_slots(&walked, layout);
+    return err == RP_OK ? count_versions(&walked, layout) : err;
 }
 
 uint32_t rp_layout_weight_copies(const rp_layout *layout) {

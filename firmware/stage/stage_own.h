@@ -31,6 +31,7 @@ struct rp_stage {
     uint64_t applied[RP_REPLICAS_MAX];
 };
 
+/* stage_issue.c */
 rp_err rp_stage_issue(rp_stage *stage, const rp_command *command) RP_MUST_CHECK;
 rp_err rp_stage_copy(rp_stage *stage, rp_block from, rp_block to) RP_MUST_CHECK;
 
