@@ -18,7 +18,8 @@ enum {
     RP_RUNNER_DEPTH = 2,
     RP_TRACE_MAX = 512,
     RP_RUNNER_STAGES_MAX = 8,
-    RP_RUNNER_EDGES_MAX = 64
+    RP_RUNNER_EDGES_MAX = 64,
+    RP_RUNNER_SLOTS = 4 /* host memory for what a stage sends: microbatches */
 };
 
 /* Parcels that a data link takes ahead of their ops: those of all steps in the ring, and some to
@@ -55,6 +56,12 @@ typedef struct {
     uint32_t edge_count;
     rp_runner_edge edge[RP_RUNNER_EDGES_MAX];
 } rp_runner_options;
+
+/* Adds the edges of a row of stages to the stages that `options` holds: stage s sends activations
+ * to stage s + 1 and gets gradients back. All edges to the node before go over `in`, those to the
+ * node behind over `out`, inputs and labels over `feed`; an edge between two stages here needs no
+ * link, and where none is given there is no edge. */
+void rp_runner_connect(rp_runner_options *options, rp_link *in, rp_link *out, rp_link *feed);
 
 /* `options` is copied; what it points to is borrowed until close. errors MEMORY */
 rp_err rp_runner_open(rp_arena *arena, const rp_runner_options *options,

@@ -1,14 +1,9 @@
-/* The links of this node and the edges that go over them.
- *
- * Stage s sends activations to stage s + 1 and gets gradients back. All edges between two nodes
- * share one link, dialled by the node that sends activations; parcels name the stage that sent
- * them. An edge between two stages of this node needs no link. */
+/* The links of this node: one to the node before it, which dials, one to the node behind, one to
+ * the host. All edges between two nodes share a link. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/agent_own.h"
-
-enum { SLOTS = 4 }; /* host memory for what a stage sends: microbatches */
 
 /* ---- what the stages here need --------------------------------------------------------------- */
 
@@ -74,7 +69,7 @@ static rp_link_options data_options(const agent_run *run, const char *name, cons
         .name = name,
         .peer_public = key,
         .window = window < RP_LINK_WINDOW_MAX ? window : RP_LINK_WINDOW_MAX,
-        .send_window = edges * SLOTS,
+        .send_window = edges * RP_RUNNER_SLOTS,
         .part_bytes_max = part_max(run),
         .emulate = run->emulate,
         .run = run->identity,
@@ -144,66 +139,13 @@ rp_err rp_agent_connect_next(rp_agent *agent, const char *endpoint, const char *
     return rp_link_open(run->links, &options, &run->out);
 }
 
-/* ---- edges ----------------------------------------------------------------------------------- */
-
-static void add_edge(rp_runner_options *options, rp_runner_edge edge, uint32_t window) {
-    RP_ASSERT(options->edge_count < RP_RUNNER_EDGES_MAX);
-    edge.share[1] = 1;
-    edge.window = edge.outgoing ? SLOTS : window;
-    options->edge[options->edge_count++] = edge;
-}
-
-/* What comes to stage `held` through its lower boundary, and what it answers. */
-static void add_lower(const agent_run *run, uint32_t held, rp_runner_options *options,
-                      uint32_t window) {
-    const uint32_t stage = run->held[held].job.stage;
-    rp_runner_edge in = {.carries = RP_KIND_ACTIVATION, .held = held, .link = run->in};
-    rp_runner_edge back = {
-        .carries = RP_KIND_GRADIENT, .held = held, .link = run->in, .outgoing = true};
-    if (is_first(run, held)) {
-        in = (rp_runner_edge){.carries = RP_KIND_INPUT, .held = held, .link = run->feed};
-        add_edge(options, in, window);
-        return;
-    }
-    if (node_count(run) > 1) {
-        in.far_stage = stage - 1;
-        add_edge(options, in, window);
-    } else {
-        back.far_held = held - 1;
-    }
-    add_edge(options, back, window);
-}
-
-/* The same at the upper boundary. */
-static void add_upper(const agent_run *run, uint32_t held, rp_runner_options *options,
-                      uint32_t window) {
-    const uint32_t stage = run->held[held].job.stage;
-    rp_runner_edge out = {
-        .carries = RP_KIND_ACTIVATION, .held = held, .link = run->out, .outgoing = true};
-    rp_runner_edge back = {.carries = RP_KIND_GRADIENT, .held = held, .link = run->out};
-    if (is_last(run, held)) {
-        back = (rp_runner_edge){.carries = RP_KIND_LABEL, .held = held, .link = run->feed};
-        add_edge(options, back, window);
-        return;
-    }
-    if (node_count(run) > 1) {
-        back.far_stage = stage + 1;
-        add_edge(options, back, window);
-    } else {
-        out.far_held = held + 1;
-    }
-    add_edge(options, out, window);
-}
-
 rp_err rp_agent_open_runner(rp_agent *agent) {
     agent_run *run = agent->run;
-    const uint32_t window = rp_runner_window(job_of(run));
     rp_runner_options options = {
         .clock = agent->clock, .control = agent->control, .held_count = run->held_count};
     for (uint32_t h = 0; h < run->held_count; h++) {
         options.held[h] = (rp_runner_held){&run->held[h].job, run->held[h].stage};
-        add_lower(run, h, &options, window);
-        add_upper(run, h, &options, window);
     }
+    rp_runner_connect(&options, run->in, run->out, run->feed);
     return rp_runner_open(&run->arena, &options, &run->runner);
 }

@@ -1,5 +1,5 @@
 /* The opencl executor behind its port: samples that come in pieces, marks, refusals. */
-#include "ring.h"
+#include "agent/ring.h"
 
 static const char model[] = "input: [4]\nlayers:\n  - {name: fc1, kind: dense, out: 5}\n"
                             "  - {name: fc2, kind: dense, out: 3}\n";

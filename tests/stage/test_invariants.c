@@ -1,6 +1,6 @@
 /* What must hold of the methods whatever the numbers are (METHODS 17), on rings of 1 to 8 stages in
  * one process, with every optimiser and microbatches of 5, 5 and 2 samples. */
-#include "ring.h"
+#include "agent/ring.h"
 
 static const char model[] =
     "input: [4]\nlayers:\n"

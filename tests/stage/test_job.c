@@ -1,4 +1,4 @@
-#include "ring.h"
+#include "agent/ring.h"
 
 static const char model[] = "input: data\nlayers:\n  - {name: a, kind: dense, out: 4}\n"
                             "  - {name: b, kind: dense, out: classes}\n";

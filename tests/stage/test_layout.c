@@ -1,4 +1,4 @@
-#include "ring.h"
+#include "agent/ring.h"
 
 static const char model[] = "input: [2, 8, 8]\nlayers:\n"
                             "  - {name: conv, kind: conv2d, out: 4, kernel: 3, pad: 1}\n"

@@ -1,5 +1,5 @@
 /* k stages = 1 stage, bit for bit: the promise of flushed schedules. */
-#include "ring.h"
+#include "agent/ring.h"
 
 /* Skips over one and over two boundaries, every kind of state, sizes that divide by nothing. */
 static const char model[] =

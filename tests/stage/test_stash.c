@@ -1,5 +1,5 @@
 /* What a forward saved, addressed by sample: its backward may come in parts. */
-#include "ring.h"
+#include "agent/ring.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* METHODS 13: copies of the weights and stashes by stage, as the memory plan counts them and as the
  * device has them, and that no op ever sees a block that was written over. */
-#include "ring.h"
+#include "agent/ring.h"
 
 #include "stage/versions.h"
 
