@@ -1,5 +1,6 @@
 #include "sched/method.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -240,6 +241,52 @@ void rp_method_text(const rp_method *m, char *out, size_t bytes) {
                    m->probe, m->replicas, m->alpha, m->period, order_words[m->before], m->lean,
                    m->advance, m->drain, m->evaluate ? " evaluate " : "",
                    m->evaluate ? evaluate_words[m->evaluate] : "");
+}
+
+typedef struct {
+    char *out;
+    size_t bytes, used;
+} text;
+
+static void put(text *t, const char *format, ...) RP_PRINTF(2, 3);
+static void put(text *t, const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    if (t->used < t->bytes) {
+        const int more = vsnprintf(t->out + t->used, t->bytes - t->used, format, values);
+        t->used += more > 0 ? (size_t)more : 0;
+    }
+    va_end(values);
+}
+
+rp_err rp_method_write(const rp_method *m, char *out, size_t bytes) {
+    text t = {.out = out, .bytes = bytes};
+    put(&t, "{\"kind\": \"%s\", \"weights\": \"%s\"", m->kind->name, rp_weights_rules[m->weights]);
+    if (m->weights == RP_WEIGHTS_PIPEOPTIM) {
+        put(&t, ", \"horizon\": \"%s\", \"decay\": %s", horizon_words[m->horizon],
+            m->decay ? "true" : "false");
+    }
+    if (m->kind->average != RP_AVERAGE_NONE) {
+        put(&t, ", \"replicas\": %u, \"alpha\": %.17g, \"evaluate\": \"%s\"", m->replicas, m->alpha,
+            evaluate_words[m->evaluate]);
+    }
+    if (m->kind->average == RP_AVERAGE_ELASTIC) {
+        put(&t, ", \"period\": %u, \"order\": \"%s\", \"lean\": %s", m->period,
+            order_words[m->before], m->lean ? "true" : "false");
+    }
+    if (!m->kind->flushed) {
+        put(&t, ", \"advance\": %u, \"drain\": %s", m->advance, m->drain ? "true" : "false");
+        if (m->probe > 0) {
+            put(&t, ", \"probe\": %u", m->probe);
+        }
+    }
+    if (m->kind->interleaves && m->chunks > 1) {
+        put(&t, ", \"chunks\": %u", m->chunks);
+    }
+    put(&t, "}");
+    return t.used < bytes ? RP_OK
+                          : rp_fail(RP_ERR_LIMIT, "schedule %s: its text is longer than %zu bytes",
+                                    m->kind->name, bytes);
 }
 
 uint32_t rp_method_set_count(const rp_method *method) {

@@ -70,6 +70,10 @@ bool rp_method_predicts(const rp_method *method);
 /* Fills advance, steps_open, drain and chunks of a shape whose stage is set. */
 void rp_method_order(const rp_method *method, rp_sched_shape *shape);
 
+/* The method as one line of JSON, a map that rp_method_parse() reads back to the same method (but
+ * for `advance: auto`, which has become a number). LIMIT when `bytes` do not hold it */
+rp_err rp_method_write(const rp_method *method, char *out, size_t bytes) RP_MUST_CHECK;
+
 /* Everything that a checkpoint's bytes and numbers depend on, as one line of text. */
 void rp_method_text(const rp_method *method, char *out, size_t bytes);
 

@@ -197,7 +197,7 @@ static const char *missing(const replay *r, const runner *n, double *start, uint
         }
         if (t->send && !t->before && e->window > 0) {
             if (way->parcels.count >= e->window) {
-                return "room for";
+                return "room";
             }
             *start = way->has_room > *start ? way->has_room : *start;
         }
@@ -284,12 +284,21 @@ fail:
     return err;
 }
 
+static uint32_t touched(const ledger *from, const rp_transfer *t) {
+    uint32_t count = 0;
+    for (const piece *p = from->first; p; p = p->next) {
+        count += common_part(p, t->step, t->samples).count > 0;
+    }
+    return count;
+}
+
 static rp_err receive_all(replay *r, const runner *n) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < n->transfer_count; i++) {
         const rp_transfer *t = &n->transfer[i];
         if (!t->send) {
             route *way = &r->route[t->edge];
+            grow(&r->facts->edge[t->edge].taken_max, touched(&way->parcels, t));
             RP_TRY(take(r, &way->parcels, t->step, t->samples, NULL));
             way->has_room = n->start;
         }
@@ -414,36 +423,66 @@ static void refresh_around(replay *r, uint32_t node) {
     }
 }
 
-static rp_err fail_deadlock(const replay *r) {
-    const rp_sched_net *net = r->net;
-    char text[1000] = "";
-    size_t used = 0;
-    for (uint32_t k = 0; k < net->node_count && used < sizeof text; k++) {
-        const runner *n = &r->runner[k];
-        double start;
-        uint32_t edge;
-        int bytes;
-        if (n->over) {
-            bytes = snprintf(text + used, sizeof text - used, "; %s %u is done", net->a_node, k);
-        } else {
-            const char *what = missing(r, n, &start, &edge);
-            bytes = snprintf(text + used, sizeof text - used,
-                             "; %s %u at %s%u of step %llu waits for %s", net->a_node, k,
-                             rp_op_letter(n->op.kind), n->op.micro, (unsigned long long)n->op.step,
-                             what ? what : "nothing");
-            if (bytes > 0 && edge != RP_NO_NODE && used + (size_t)bytes < sizeof text) {
-                const rp_sched_edge *e = &net->edge[edge];
-                used += (size_t)bytes;
-                const bool room = e->from == k && strcmp(what, "room for") == 0;
-                bytes = room ? snprintf(text + used, sizeof text - used, " %s to %s %u", e->carries,
-                                        net->a_node, e->to)
-                             : snprintf(text + used, sizeof text - used, " from %s %u", net->a_node,
-                                        e->from);
-            }
-        }
-        used += bytes > 0 ? (size_t)bytes : 0;
+enum { NAME_BYTES = 80 };
+
+static const char *name_node(const rp_sched_net *net, uint32_t node, char out[NAME_BYTES]) {
+    if (net->node_name) {
+        (void)snprintf(out, NAME_BYTES, "%s %s", net->a_node, net->node_name[node]);
+    } else {
+        (void)snprintf(out, NAME_BYTES, "%s %u", net->a_node, node);
     }
-    return rp_fail(RP_ERR_FAULT, "schedule %s: deadlock%s", net->name, text);
+    return out;
+}
+
+/* "; node 1 at F4 of step 0 waits for an activation from node 0". Returns the other node, or
+ * RP_NO_NODE where it waits for none. */
+static uint32_t describe(const replay *r, uint32_t node, char *out, size_t bytes) {
+    const rp_sched_net *net = r->net;
+    const runner *n = &r->runner[node];
+    char name[NAME_BYTES];
+    char other[NAME_BYTES];
+    double start;
+    uint32_t edge;
+    (void)name_node(net, node, name);
+    if (n->over) {
+        (void)snprintf(out, bytes, "; %s is done", name);
+        return RP_NO_NODE;
+    }
+    const char *what = missing(r, n, &start, &edge);
+    const char *letter = rp_op_letter(n->op.kind);
+    const unsigned long long step = n->op.step;
+    if (edge == RP_NO_NODE) {
+        (void)snprintf(out, bytes, "; %s at %s%u of step %llu waits for %s", name, letter,
+                       n->op.micro, step, what ? what : "nothing");
+        return RP_NO_NODE;
+    }
+    const rp_sched_edge *e = &net->edge[edge];
+    const bool room = what != e->carries;
+    const uint32_t next = room ? e->to : e->from;
+    (void)snprintf(out, bytes, "; %s at %s%u of step %llu waits for %s%s %s %s", name, letter,
+                   n->op.micro, step, room ? "room for " : "", e->carries, room ? "to" : "from",
+                   name_node(net, next, other));
+    return next;
+}
+
+/* From the first node that waits, who waits for whom, until one comes again. */
+static rp_err fail_deadlock(replay *r) {
+    char text[1000] = "";
+    bool *seen;
+    rp_err err = RP_ARENA_NEW(&r->arena, r->net->node_count, &seen);
+    uint32_t node = 0;
+    if (err != RP_OK) {
+        return err;
+    }
+    while (r->runner[node].over) {
+        node++;
+    }
+    while (node != RP_NO_NODE && !seen[node]) {
+        const size_t used = strlen(text);
+        seen[node] = true;
+        node = describe(r, node, text + used, sizeof text - used);
+    }
+    return rp_fail(RP_ERR_FAULT, "schedule %s: deadlock%s", r->net->name, text);
 }
 
 /* The node whose op starts first; the lazy one only when no other can. */
@@ -482,13 +521,15 @@ fail:
 
 static rp_err check_empty(const replay *r) {
     const rp_sched_net *net = r->net;
+    char name[NAME_BYTES];
+    char other[NAME_BYTES];
     for (uint32_t h = 0; h < net->hold_count; h++) {
         const holder *own = &r->holder[h];
         if (own->held.count || own->owed.count) {
             return rp_fail(RP_ERR_FAULT,
-                           "schedule %s: %s %u ends with %u forwards and %u weight gradients of "
-                           "stage %u left",
-                           net->name, net->a_node, net->hold[h].node, own->held.count,
+                           "schedule %s: %s ends with %u forwards and %u weight gradients of stage "
+                           "%u left",
+                           net->name, name_node(net, net->hold[h].node, name), own->held.count,
                            own->owed.count, net->hold[h].stage);
         }
     }
@@ -496,12 +537,12 @@ static rp_err check_empty(const replay *r) {
         const piece *left = r->route[e].parcels.first;
         if (left) {
             return rp_fail(RP_ERR_FAULT,
-                           "schedule %s: %s %u never takes %s of step %llu, samples %u to %u, that "
-                           "%s %u has sent",
-                           net->name, net->a_node, net->edge[e].to, net->edge[e].carries,
+                           "schedule %s: %s never takes %s of step %llu, samples %u to %u, that %s "
+                           "has sent",
+                           net->name, name_node(net, net->edge[e].to, name), net->edge[e].carries,
                            (unsigned long long)left->step, left->samples.first,
-                           left->samples.first + left->samples.count - 1, net->a_node,
-                           net->edge[e].from);
+                           left->samples.first + left->samples.count - 1,
+                           name_node(net, net->edge[e].from, other));
         }
     }
     return RP_OK;

@@ -35,8 +35,9 @@ typedef struct {
 
 typedef struct rp_sched_net rp_sched_net;
 struct rp_sched_net {
-    const char *name;   /* of the schedule, in messages */
-    const char *a_node; /* what a node is called: "stage", "node" */
+    const char *name;             /* of the schedule, in messages */
+    const char *a_node;           /* what a node is called: "stage", "node" */
+    const char *const *node_name; /* in place of numbers; NULL: none */
     uint32_t node_count, hold_count, edge_count;
     const rp_sched_hold *hold; /* a node may have none: it only sends (the host) */
     const rp_sched_edge *edge;
@@ -92,6 +93,7 @@ typedef struct {
 typedef struct {
     uint64_t parcels;
     uint32_t waiting_max; /* parcels sent and not yet taken, in this replay */
+    uint32_t taken_max;   /* parcels that one op takes */
     double busy;          /* sending, without the delay */
 } rp_sched_edge_facts;
 

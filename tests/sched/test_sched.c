@@ -203,7 +203,7 @@ static void wrong_schedules_are_named(void **state) {
                         "schedule bad: deadlock; stage 0 at B0 of step 0 waits for a gradient from "
                         "stage 1; stage 1 at F1 of step 0 waits for an activation from stage 0");
     expect_err(replay_bad(next_reversed), RP_ERR_FAULT);
-    assert_non_null(strstr(rp_err_message(), "stage 1 at B0 of step 0 waits for its own forward"));
+    assert_non_null(strstr(rp_err_message(), "stage 0 at B0 of step 0 waits for its own forward"));
     expect_err(replay_bad(next_forgetful), RP_ERR_FAULT);
     assert_non_null(strstr(rp_err_message(), "stage 0 ends with 2 forwards and 0 weight "
                                              "gradients of stage 0 left"));

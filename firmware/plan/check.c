@@ -1,0 +1,333 @@
+#include <string.h>
+
+#include "plan/plan_own.h"
+
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+static rp_err check_sizes(const rp_plan *plan) {
+    if (plan->batch < 1 || plan->epoch_samples < 1) {
+        return rp_fail(RP_ERR_USAGE, "plan: expected a batch and an epoch of at least one sample");
+    }
+    if (plan->step_first > plan->steps) {
+        return rp_fail(RP_ERR_USAGE, "plan: step_first %llu lies behind steps %llu",
+                       (unsigned long long)plan->step_first, (unsigned long long)plan->steps);
+    }
+    if (plan->node_count < 1 || plan->node_count > RP_PLAN_NODES_MAX || plan->stage_count < 1 ||
+        plan->stage_count > RP_PLAN_STAGES_MAX || plan->edge_count > RP_PLAN_EDGES_MAX) {
+        return rp_fail(RP_ERR_USAGE,
+                       "plan: expected 1 to %d nodes, 1 to %d stages and at most %d edges, found "
+                       "%u, %u and %u",
+                       RP_PLAN_NODES_MAX, RP_PLAN_STAGES_MAX, RP_PLAN_EDGES_MAX, plan->node_count,
+                       plan->stage_count, plan->edge_count);
+    }
+    for (uint32_t k = 0; k < plan->stage_count; k++) {
+        const rp_plan_stage *stage = &plan->stage[k];
+        if (stage->micro_forward < 1 || stage->micro_forward > plan->batch) {
+            return rp_fail(RP_ERR_USAGE,
+                           "plan: stage %u: a microbatch of %u samples, expected 1 to %u", k,
+                           stage->micro_forward, plan->batch);
+        }
+        if (stage->micro_backward != stage->micro_forward) {
+            return rp_fail(RP_ERR_USAGE,
+                           "plan: stage %u: microbatches of %u samples forward and %u backward; "
+                           "schedule %s cuts both alike",
+                           k, stage->micro_forward, stage->micro_backward, plan->method.kind->name);
+        }
+        if (stage->recompute || strcmp(stage->offload, "none") != 0) {
+            return rp_fail(RP_ERR_USAGE,
+                           "plan: stage %u: recompute and offload are not possible yet", k);
+        }
+    }
+    return RP_OK;
+}
+
+static rp_err check_model(const rp_plan *plan, const rp_model *model) {
+    rp_cut cut;
+    const uint64_t digest = rp_plan_model_digest(model);
+    if (plan->model_digest != digest) {
+        return rp_fail(RP_ERR_USAGE,
+                       "plan: is for a model with digest %016llx, this one has %016llx",
+                       (unsigned long long)plan->model_digest, (unsigned long long)digest);
+    }
+    return rp_plan_cut(plan, model, &cut);
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+/* One list of ops serves all stages of a node: those of an interleaved schedule. */
+static rp_err check_node(const rp_plan *plan, uint32_t k) {
+    const rp_plan_node *node = &plan->node[k];
+    const uint32_t chunks = plan->method.chunks;
+    const uint32_t apart = plan->stage_count / chunks;
+    const rp_plan_hold *first = &plan->hold[node->hold_first];
+    if (node->hold_count != chunks) {
+        return rp_fail(RP_ERR_USAGE, "plan: node %s holds %u stages; schedule %s has %u a node",
+                       node->name, node->hold_count, plan->method.kind->name, chunks);
+    }
+    for (uint32_t c = 0; c < chunks; c++) {
+        const rp_plan_hold *hold = first + c;
+        if (hold->stage >= plan->stage_count) {
+            return rp_fail(RP_ERR_USAGE, "plan: node %s holds stage %u of %u", node->name,
+                           hold->stage, plan->stage_count);
+        }
+        if (first->stage >= apart || hold->stage != first->stage + c * apart) {
+            return rp_fail(RP_ERR_USAGE,
+                           "plan: node %s holds stage %u as its number %u; expected every %uth, "
+                           "from one of the first %u",
+                           node->name, hold->stage, c + 1, apart, apart);
+        }
+        if (!(hold->share[0] >= 0 && hold->share[0] < hold->share[1] && hold->share[1] <= 1)) {
+            return rp_fail(RP_ERR_USAGE,
+                           "plan: node %s: expected a share within [0, 1] of the "
+                           "samples, found [%g, %g)",
+                           node->name, hold->share[0], hold->share[1]);
+        }
+        const uint32_t micro = plan->stage[hold->stage].micro_forward;
+        if (hold->role != first->role || hold->share[0] != first->share[0] ||
+            hold->share[1] != first->share[1] || micro != plan->stage[first->stage].micro_forward) {
+            return rp_fail(RP_ERR_USAGE,
+                           "plan: node %s: its stages differ in role, share or "
+                           "microbatch",
+                           node->name);
+        }
+    }
+    return RP_OK;
+}
+
+static rp_err check_nodes(const rp_plan *plan) {
+    rp_err err = RP_OK;
+    if (plan->stage_count % plan->method.chunks > 0) {
+        return rp_fail(RP_ERR_USAGE, "plan: %u stages can not be held %u a node", plan->stage_count,
+                       plan->method.chunks);
+    }
+    for (uint32_t k = 0; k < plan->node_count; k++) {
+        RP_TRY(check_node(plan, k));
+        if (rp_plan_find_node(plan, plan->node[k].name) != k || !plan->node[k].name[0] ||
+            strcmp(plan->node[k].name, "host") == 0) {
+            return rp_fail(RP_ERR_USAGE, "plan: two nodes are called '%s', or it is no name",
+                           plan->node[k].name);
+        }
+        if (strcmp(plan->node[k].executor, "opencl") != 0 &&
+            strcmp(plan->node[k].executor, "timed") != 0 &&
+            strcmp(plan->node[k].executor, "digest") != 0) {
+            return rp_fail(RP_ERR_USAGE,
+                           "plan: node %s: executor '%s'; expected opencl, timed or digest",
+                           plan->node[k].name, plan->node[k].executor);
+        }
+    }
+fail:
+    return err;
+}
+
+/* The shares of the holds of a stage that do one direction, from sample 0 on without a gap. */
+static rp_err check_covered(const rp_plan *plan, uint32_t stage, bool forward) {
+    double end = 0;
+    for (uint32_t found = 1; found > 0 && end < 1;) {
+        found = 0;
+        double next = end;
+        for (uint32_t h = 0; h < plan->hold_count; h++) {
+            const rp_plan_hold *hold = &plan->hold[h];
+            const bool does = forward ? rp_plan_does_forward(hold) : rp_plan_does_backward(hold);
+            if (hold->stage == stage && does && hold->share[0] == end) {
+                found++;
+                next = hold->share[1];
+            }
+        }
+        if (found > 1) {
+            return rp_fail(RP_ERR_USAGE,
+                           "plan: stage %u: %u nodes do the %s from %g of the samples on", stage,
+                           found, forward ? "forward" : "backward", end);
+        }
+        end = next;
+    }
+    double sum = 0;
+    for (uint32_t h = 0; h < plan->hold_count; h++) {
+        const rp_plan_hold *hold = &plan->hold[h];
+        const bool does = forward ? rp_plan_does_forward(hold) : rp_plan_does_backward(hold);
+        sum += hold->stage == stage && does ? hold->share[1] - hold->share[0] : 0;
+    }
+    if (end < 1 || sum > 1 + 1e-9) {
+        return rp_fail(RP_ERR_USAGE,
+                       end < 1 ? "plan: stage %u: no node does the %s from %g of the samples on"
+                               : "plan: stage %u: nodes do the %s of %g of the samples",
+                       stage, forward ? "forward" : "backward", end < 1 ? end : sum);
+    }
+    return RP_OK;
+}
+
+static rp_err check_holds(const rp_plan *plan) {
+    const bool flushed = plan->method.kind->flushed;
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; k < plan->stage_count; k++) {
+        RP_TRY(check_covered(plan, k, true));
+        RP_TRY(check_covered(plan, k, false));
+    }
+    for (uint32_t h = 0; h < plan->hold_count && !flushed; h++) {
+        const rp_plan_hold *hold = &plan->hold[h];
+        if (hold->role != RP_ROLE_BOTH || hold->share[0] > 0 || hold->share[1] < 1) {
+            return rp_fail(RP_ERR_USAGE,
+                           "plan: node %s has a part of stage %u; schedule %s, which does not "
+                           "flush, needs stages on one node each",
+                           plan->node[hold->node].name, hold->stage, plan->method.kind->name);
+        }
+    }
+fail:
+    return err;
+}
+
+/* ---- edges ----------------------------------------------------------------------------------- */
+
+typedef struct {
+    const rp_plan *plan;
+    uint32_t needed;
+} finding;
+
+static rp_err find_edge(void *context, const rp_plan_edge *needed) {
+    finding *f = context;
+    const rp_plan *plan = f->plan;
+    uint32_t count;
+    uint32_t found = 0;
+    const uint32_t *edge = rp_plan_node_edges(plan, needed->to, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        const rp_plan_edge *e = &plan->edge[edge[i]];
+        found += e->from == needed->from && e->to == needed->to && e->stage == needed->stage &&
+                 e->carries == needed->carries;
+    }
+    f->needed++;
+    return found == 1 ? RP_OK
+                      : rp_fail(RP_ERR_USAGE,
+                                "plan: expected one edge with the %s of stage %u from %s to %s, "
+                                "found %u",
+                                rp_carries_name(needed->carries), needed->stage,
+                                rp_plan_node_name(plan, needed->from),
+                                rp_plan_node_name(plan, needed->to), found);
+}
+
+static rp_err check_edges(const rp_plan *plan) {
+    finding f = {.plan = plan};
+    const rp_plan_edge_visitor visitor = {find_edge, &f};
+    rp_err err;
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
+        const rp_plan_edge *edge = &plan->edge[e];
+        const char *to = rp_plan_node_name(plan, edge->to);
+        if (edge->window < 1) {
+            return rp_fail(RP_ERR_USAGE, "plan: edge %u to %s: expected a window of 1 or more", e,
+                           to);
+        }
+        if (strcmp(edge->codec, "f32") != 0) {
+            return rp_fail(RP_ERR_USAGE, "plan: edge %u to %s: codec '%s'; expected f32", e, to,
+                           edge->codec);
+        }
+    }
+    RP_TRY(rp_plan_needed_edges(plan, &visitor));
+    if (f.needed != plan->edge_count) {
+        return rp_fail(RP_ERR_USAGE, "plan: has %u edges, and %u of them are needed",
+                       plan->edge_count, f.needed);
+    }
+fail:
+    return err;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+rp_err rp_plan_check(const rp_plan *plan, const rp_model *model) {
+    rp_arena arena;
+    rp_sched_facts facts;
+    rp_err err;
+    rp_arena_init(&arena, "check of a plan", 0);
+    RP_TRY(check_sizes(plan));
+    RP_TRY(check_nodes(plan));
+    RP_TRY(check_holds(plan));
+    RP_TRY(check_edges(plan));
+    if (model) {
+        RP_TRY(check_model(plan, model));
+    }
+    const rp_plan walked = rp_plan_shorten(plan);
+    RP_TRY(rp_plan_replay(&arena, &walked, NULL, true, NULL, RP_NO_NODE, &facts));
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+/* ---- equality -------------------------------------------------------------------------------- */
+
+static bool same_text(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool same_texts(const char *const *a, uint32_t a_count, const char *const *b,
+                       uint32_t b_count) {
+    bool same = a_count == b_count;
+    for (uint32_t i = 0; same && i < a_count; i++) {
+        same = same_text(a[i], b[i]);
+    }
+    return same;
+}
+
+static bool same_method(const rp_method *a, const rp_method *b) {
+    char first[512];
+    char second[512];
+    rp_method_text(a, first, sizeof first);
+    rp_method_text(b, second, sizeof second);
+    return strcmp(first, second) == 0 && a->chunks == b->chunks && a->alpha == b->alpha;
+}
+
+static bool same_measured(const rp_plan_measured *a, const rp_plan_measured *b) {
+    return same_text(a->board, b->board) && a->slots == b->slots &&
+           a->weight_copies == b->weight_copies && a->device_bytes == b->device_bytes &&
+           a->weight_bytes == b->weight_bytes && a->resident_bytes == b->resident_bytes &&
+           a->has_seconds == b->has_seconds &&
+           (!a->has_seconds || (a->forward_s == b->forward_s && a->backward_s == b->backward_s));
+}
+
+static bool same_stage(const rp_plan_stage *a, const rp_plan_stage *b) {
+    return same_texts(a->layer, a->layer_count, b->layer, b->layer_count) &&
+           a->micro_forward == b->micro_forward && a->micro_backward == b->micro_backward &&
+           a->recompute == b->recompute && same_text(a->offload, b->offload) &&
+           same_measured(&a->measured, &b->measured);
+}
+
+static bool same_node(const rp_plan_node *a, const rp_plan_node *b) {
+    return same_text(a->name, b->name) && same_text(a->executor, b->executor) &&
+           a->memory_bytes == b->memory_bytes && a->hold_first == b->hold_first &&
+           a->hold_count == b->hold_count;
+}
+
+static bool same_hold(const rp_plan_hold *a, const rp_plan_hold *b) {
+    return a->node == b->node && a->stage == b->stage && a->role == b->role &&
+           a->share[0] == b->share[0] && a->share[1] == b->share[1] && a->slots == b->slots;
+}
+
+static bool same_edge(const rp_plan_edge *a, const rp_plan_edge *b) {
+    return a->from == b->from && a->to == b->to && a->stage == b->stage &&
+           a->carries == b->carries && a->window == b->window && same_text(a->codec, b->codec) &&
+           same_texts(a->tensor, a->tensor_count, b->tensor, b->tensor_count);
+}
+
+bool rp_plan_same(const rp_plan *a, const rp_plan *b) {
+    bool same =
+        same_text(a->model, b->model) && a->model_digest == b->model_digest &&
+        same_method(&a->method, &b->method) && a->batch == b->batch && a->micro == b->micro &&
+        a->epoch_samples == b->epoch_samples && a->step_first == b->step_first &&
+        a->steps == b->steps && a->node_count == b->node_count && a->hold_count == b->hold_count &&
+        a->stage_count == b->stage_count && a->edge_count == b->edge_count &&
+        a->predicted_step_s == b->predicted_step_s &&
+        same_text(a->predicted_limits, b->predicted_limits) && a->has_advance == b->has_advance &&
+        a->agent_program_bytes == b->agent_program_bytes;
+    for (uint32_t i = 0; same && a->has_advance && i <= RP_ADVANCE_MAX; i++) {
+        same = a->advance_busy[i] == b->advance_busy[i];
+    }
+    for (uint32_t i = 0; same && i < a->node_count; i++) {
+        same = same_node(&a->node[i], &b->node[i]);
+    }
+    for (uint32_t i = 0; same && i < a->hold_count; i++) {
+        same = same_hold(&a->hold[i], &b->hold[i]);
+    }
+    for (uint32_t i = 0; same && i < a->stage_count; i++) {
+        same = same_stage(&a->stage[i], &b->stage[i]);
+    }
+    for (uint32_t i = 0; same && i < a->edge_count; i++) {
+        same = same_edge(&a->edge[i], &b->edge[i]);
+    }
+    return same;
+}

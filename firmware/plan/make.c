@@ -1,0 +1,82 @@
+/* A plan of today's topology, from a model and a cut. */
+#include "plan/plan_own.h"
+
+static rp_err make_nodes(rp_arena *arena, const rp_plan_options *options, rp_plan *plan) {
+    const uint32_t nodes = plan->node_count;
+    const uint32_t chunks = plan->method.chunks;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, nodes, &plan->node));
+    RP_TRY(RP_ARENA_NEW(arena, plan->hold_count, &plan->hold));
+    for (uint32_t k = 0; k < nodes; k++) {
+        char *name;
+        if (options->boards) {
+            RP_TRY(rp_arena_string(arena, options->boards[k], &name));
+        } else {
+            RP_TRY(rp_arena_printf(arena, &name, "board%u", k));
+        }
+        plan->node[k] = (rp_plan_node){.name = name,
+                                       .executor = "opencl",
+                                       .memory_bytes = options->memory_bytes,
+                                       .hold_first = k * chunks,
+                                       .hold_count = chunks};
+        for (uint32_t c = 0; c < chunks; c++) {
+            plan->hold[k * chunks + c] =
+                (rp_plan_hold){.node = k, .stage = k + c * nodes, .share = {0, 1}};
+        }
+    }
+fail:
+    return err;
+}
+
+static rp_err make_stages(rp_arena *arena, const rp_plan_options *options, rp_plan *plan) {
+    const rp_cut *cut = options->cut;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, plan->stage_count, &plan->stage));
+    for (uint32_t k = 0; k < plan->stage_count; k++) {
+        rp_plan_stage *stage = &plan->stage[k];
+        *stage = (rp_plan_stage){
+            .micro_forward = options->micro, .micro_backward = options->micro, .offload = "none"};
+        stage->layer_count = options->model ? cut->first[k + 1] - cut->first[k] : 0;
+        RP_TRY(RP_ARENA_NEW(arena, stage->layer_count + 1, &stage->layer));
+        for (uint32_t i = 0; i < stage->layer_count; i++) {
+            char *name;
+            const char *of_model = options->model->layer[cut->first[k] + i].name;
+            RP_TRY(rp_arena_string(arena, of_model, &name));
+            stage->layer[i] = name;
+        }
+    }
+fail:
+    return err;
+}
+
+rp_err rp_plan_make(rp_arena *arena, const rp_plan_options *options, rp_plan **out) {
+    const uint32_t stages = options->cut->stage_count;
+    const uint32_t chunks = options->method->chunks;
+    rp_plan *plan;
+    char *name;
+    rp_err err;
+    RP_ASSERT(stages > 0 && chunks > 0);
+    if (stages % chunks > 0) {
+        return rp_fail(RP_ERR_USAGE, "plan: %u stages can not be held %u a board", stages, chunks);
+    }
+    RP_TRY(RP_ARENA_NEW(arena, 1, &plan));
+    RP_TRY(rp_arena_string(arena, options->model_name ? options->model_name : "", &name));
+    *plan = (rp_plan){.model = name,
+                      .model_digest = options->model ? rp_plan_model_digest(options->model) : 0,
+                      .method = *options->method,
+                      .batch = options->batch,
+                      .micro = options->micro,
+                      .epoch_samples = options->epoch_samples,
+                      .step_first = options->step_first,
+                      .steps = options->steps,
+                      .node_count = stages / chunks,
+                      .hold_count = stages,
+                      .stage_count = stages};
+    RP_TRY(make_nodes(arena, options, plan));
+    RP_TRY(make_stages(arena, options, plan));
+    RP_TRY(rp_plan_connect(arena, options->model, options->model ? options->cut : NULL, plan));
+    RP_TRY(rp_plan_measure(plan));
+    *out = plan;
+fail:
+    return err;
+}

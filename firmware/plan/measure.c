@@ -1,0 +1,97 @@
+/* Bounds that follow from the order of ops: stashes on a node, parcels on an edge. */
+#include "plan/plan_own.h"
+
+/* Microbatches that any node has in flight at most, as far as its list shows early on. */
+static uint32_t most_in_flight(const rp_plan *plan) {
+    uint32_t most = 1;
+    for (uint32_t k = 0; k < plan->node_count; k++) {
+        rp_plan_list list;
+        rp_plan_list_start(plan, k, &list);
+        const uint32_t open = rp_sched_in_flight(plan->method.kind, &list.state.shape);
+        most = open > most ? open : most;
+    }
+    return most;
+}
+
+rp_plan rp_plan_shorten(const rp_plan *plan) {
+    rp_plan out = *plan;
+    const uint64_t epoch = (plan->epoch_samples - 1) / plan->batch + 1;
+    const uint64_t open = plan->method.kind->flushed ? 1 : most_in_flight(plan);
+    const uint64_t enough = 2 * (open + plan->method.replicas) + 2;
+    out.step_first = 0;
+    if (epoch > enough && out.steps >= epoch) {
+        out.epoch_samples -= (epoch - enough) * plan->batch;
+        out.steps -= epoch - enough;
+    }
+    out.steps = out.steps < 2 * enough ? out.steps : 2 * enough;
+    return out;
+}
+
+/* A slot is taken by a forward, or by the stash that comes in its place, and free again behind the
+ * (weight) gradient. */
+static void count_slots(const rp_plan *plan, rp_plan_hold *hold) {
+    rp_plan_list list;
+    rp_op op;
+    uint32_t open = 0;
+    hold->slots = 0;
+    rp_plan_list_start(plan, hold->node, &list);
+    while (rp_plan_list_next(&list, &op)) {
+        if (op.stage == hold->stage) {
+            open += op.kind == RP_OP_FORWARD;
+            hold->slots = open > hold->slots ? open : hold->slots;
+            open -= hold->role == RP_ROLE_FORWARD
+                        ? op.kind == RP_OP_FORWARD
+                        : op.kind == RP_OP_BACKWARD || op.kind == RP_OP_BACKWARD_WEIGHT;
+        }
+    }
+}
+
+/* Those of backward's nodes arrive over edges, whose windows are known by now. */
+static void count_stashes(rp_plan *plan) {
+    for (uint32_t h = 0; h < plan->hold_count; h++) {
+        rp_plan_hold *hold = &plan->hold[h];
+        for (uint32_t e = 0; hold->role == RP_ROLE_BACKWARD && e < plan->edge_count; e++) {
+            const rp_plan_edge *edge = &plan->edge[e];
+            const bool comes = edge->carries == RP_CARRIES_STASH && edge->to == hold->node &&
+                               edge->stage == hold->stage;
+            hold->slots += comes ? edge->window : 0;
+        }
+    }
+}
+
+rp_err rp_plan_measure(rp_plan *plan) {
+    const rp_plan walked = rp_plan_shorten(plan);
+    rp_arena arena;
+    rp_err err = RP_OK;
+    rp_arena_init(&arena, "windows", 0);
+    for (uint32_t h = 0; h < plan->hold_count; h++) {
+        plan->hold[h].slots = 0;
+        if (plan->hold[h].role == RP_ROLE_BOTH || plan->hold[h].role == RP_ROLE_FORWARD) {
+            count_slots(&walked, &plan->hold[h]);
+        }
+    }
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
+        const bool input = plan->edge[e].carries == RP_CARRIES_INPUT;
+        plan->edge[e].window = input ? RP_PLAN_INPUT_WINDOW : 1;
+    }
+    for (uint32_t k = 0; k < plan->node_count; k++) {
+        rp_sched_facts facts;
+        RP_TRY(rp_plan_replay(&arena, &walked, NULL, false, NULL, k, &facts));
+        for (uint32_t e = 0; e < plan->edge_count; e++) {
+            rp_plan_edge *edge = &plan->edge[e];
+            const uint32_t waiting = facts.edge[e].waiting_max;
+            const uint32_t most =
+                plan->stage_count + RP_PLAN_WINDOW_SLACK - 1 + facts.edge[e].taken_max;
+            const bool held = edge->carries == RP_CARRIES_STASH; /* taken in another order */
+            if (edge->to == k && edge->carries != RP_CARRIES_INPUT) {
+                edge->window = waiting < 1 ? 1 : waiting < most || held ? waiting : most;
+            }
+        }
+        rp_arena_finish(&arena);
+        rp_arena_init(&arena, "windows", 0);
+    }
+    count_stashes(plan);
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}

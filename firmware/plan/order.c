@@ -1,0 +1,282 @@
+/* What each node does when, and what goes over which edge for it. */
+#include "plan/plan_own.h"
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static rp_sched_shape shape_of(const rp_plan *plan, const rp_plan_hold *hold) {
+    rp_sched_shape shape = {.stages = plan->stage_count,
+                            .stage = hold->stage,
+                            .share = {hold->share[0], hold->share[1]},
+                            .step_first = plan->step_first,
+                            .step_end = plan->steps,
+                            .epoch_samples = plan->epoch_samples,
+                            .batch = plan->batch,
+                            .micro = plan->stage[hold->stage].micro_forward};
+    rp_method_order(&plan->method, &shape);
+    return shape;
+}
+
+/* The host: a forward of the first stage is one parcel of input. */
+static bool next_of_host(rp_sched_state *state, rp_op *op) {
+    if (state->step == state->shape.step_end) {
+        return false;
+    }
+    *op = rp_sched_micro_op(state, RP_OP_FORWARD, state->step, state->f++);
+    if (state->f == rp_sched_micro_count(&state->shape, state->step)) {
+        state->f = 0;
+        state->step++;
+    }
+    return true;
+}
+
+static bool does(rp_role role, rp_op_kind kind) {
+    switch (role) {
+    case RP_ROLE_FORWARD:
+        return kind == RP_OP_FORWARD;
+    case RP_ROLE_BACKWARD:
+        return kind != RP_OP_FORWARD;
+    case RP_ROLE_AVERAGE:
+        return kind == RP_OP_UPDATE;
+    default:
+        return true;
+    }
+}
+
+static bool next_of_node(const rp_plan *plan, uint32_t node, rp_sched_state *state, rp_op *op) {
+    if (node >= plan->node_count) {
+        return next_of_host(state, op);
+    }
+    while (plan->method.kind->next(state, op)) {
+        const rp_plan_hold *hold = rp_plan_find_hold(plan, node, op->stage);
+        if (hold && does(hold->role, op->kind)) {
+            op->role = hold->role;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void start_node(const rp_plan *plan, uint32_t node, rp_sched_state *out) {
+    const rp_plan_hold all = {.share = {0, 1}};
+    const rp_plan_hold *first = &all;
+    if (node < plan->node_count) {
+        first = &plan->hold[plan->node[node].hold_first];
+    }
+    const rp_sched_shape shape = shape_of(plan, first);
+    rp_sched_start(out, &shape);
+}
+
+void rp_plan_list_start(const rp_plan *plan, uint32_t node, rp_plan_list *out) {
+    *out = (rp_plan_list){.plan = plan, .node = node};
+    start_node(plan, node, &out->state);
+}
+
+bool rp_plan_list_next(rp_plan_list *list, rp_op *op) {
+    return next_of_node(list->plan, list->node, &list->state, op);
+}
+
+/* ---- transfers ------------------------------------------------------------------------------- */
+
+static rp_range common_part(rp_range a, rp_range b) {
+    const uint32_t a_end = a.first + a.count;
+    const uint32_t b_end = b.first + b.count;
+    const uint32_t first = a.first > b.first ? a.first : b.first;
+    const uint32_t end = a_end < b_end ? a_end : b_end;
+    return (rp_range){first, end > first ? end - first : 0};
+}
+
+/* The samples of a step that one end of an edge has to do with; the host: all. */
+static rp_range samples_at(const rp_plan *plan, uint32_t node, uint32_t stage, uint64_t step) {
+    const rp_plan_hold *hold = rp_plan_find_hold(plan, node, stage);
+    const double all[2] = {0, 1};
+    const uint32_t samples = rp_plan_step_samples(plan, step);
+    return rp_sched_share(hold && hold->role != RP_ROLE_AVERAGE ? hold->share : all, samples);
+}
+
+static bool receives(const rp_plan *plan, const rp_plan_edge *e, const rp_op *op, bool evaluating) {
+    const bool forward = op->kind == RP_OP_FORWARD;
+    const bool backward = op->kind == RP_OP_BACKWARD || op->kind == RP_OP_BACKWARD_INPUT;
+    if (e->stage != op->stage) {
+        return false;
+    }
+    switch (e->carries) {
+    case RP_CARRIES_INPUT:
+    case RP_CARRIES_ACTIVATION:
+        return forward;
+    case RP_CARRIES_LABEL:
+        return evaluating ? forward : backward;
+    case RP_CARRIES_GRADIENT:
+    case RP_CARRIES_STASH:
+        return backward;
+    case RP_CARRIES_WEIGHT_GRADIENT:
+        return op->kind == RP_OP_UPDATE;
+    case RP_CARRIES_WEIGHT: /* those of the step before, but where the run begins */
+        return op->role == RP_ROLE_AVERAGE ? op->kind == RP_OP_UPDATE
+                                           : forward && !evaluating && op->step > plan->step_first;
+    default:
+        return false;
+    }
+}
+
+/* A label goes to who scores: with the backward, in an evaluation with the forward. */
+static bool wants_label(const rp_plan *plan, const rp_plan_edge *e, bool evaluating) {
+    const rp_plan_hold *to = rp_plan_find_hold(plan, e->to, e->stage);
+    return to && (evaluating ? rp_plan_does_forward(to) : rp_plan_does_backward(to));
+}
+
+static bool sends(const rp_plan *plan, const rp_plan_edge *e, const rp_op *op, bool evaluating) {
+    const bool forward = op->kind == RP_OP_FORWARD;
+    const bool backward = op->kind == RP_OP_BACKWARD || op->kind == RP_OP_BACKWARD_INPUT;
+    switch (e->carries) {
+    case RP_CARRIES_INPUT:
+        return forward;
+    case RP_CARRIES_LABEL:
+        return op->micro == 0 && wants_label(plan, e, evaluating);
+    case RP_CARRIES_ACTIVATION:
+        return forward && e->stage == op->stage + 1;
+    case RP_CARRIES_GRADIENT:
+        return backward && e->stage + 1 == op->stage;
+    case RP_CARRIES_STASH:
+        return forward && !evaluating && e->stage == op->stage;
+    case RP_CARRIES_WEIGHT_GRADIENT:
+    case RP_CARRIES_WEIGHT:
+        return op->kind == RP_OP_UPDATE && e->stage == op->stage;
+    default:
+        return false;
+    }
+}
+
+/* An update's weights are for the next step's forwards, or for this step's average. */
+static void send_weight(const rp_plan *plan, const rp_plan_edge *e, rp_transfer *t) {
+    const rp_plan_hold *to = rp_plan_find_hold(plan, e->to, e->stage);
+    const bool average = to && to->role == RP_ROLE_AVERAGE;
+    t->step += !average;
+    t->samples =
+        t->step < plan->steps ? samples_at(plan, e->to, e->stage, t->step) : (rp_range){0, 0};
+}
+
+/* What the op has to do with the edge; false: nothing. */
+static bool find_transfer(const rp_plan *plan, uint32_t node, const rp_op *op, uint32_t edge,
+                          bool evaluating, bool send, rp_transfer *out) {
+    const rp_plan_edge *e = &plan->edge[edge];
+    const bool here = send ? e->from == node && sends(plan, e, op, evaluating)
+                           : e->to == node && receives(plan, e, op, evaluating);
+    if (!here) {
+        return false;
+    }
+    *out = (rp_transfer){
+        .edge = edge, .send = send, .before = !send, .step = op->step, .samples = op->samples};
+    switch (e->carries) {
+    case RP_CARRIES_WEIGHT:
+        if (send) {
+            send_weight(plan, e, out);
+        }
+        break;
+    case RP_CARRIES_WEIGHT_GRADIENT:
+        out->before = true;
+        out->samples = samples_at(plan, e->from, e->stage, op->step);
+        break;
+    case RP_CARRIES_LABEL:
+        if (send) {
+            out->samples = samples_at(plan, e->to, e->stage, op->step);
+        }
+        break;
+    default: {
+        const bool up = e->carries == RP_CARRIES_ACTIVATION;
+        const uint32_t from_stage = e->carries == RP_CARRIES_GRADIENT ? e->stage + 1
+                                    : up                              ? e->stage - 1
+                                                                      : e->stage;
+        out->samples =
+            common_part(op->samples, send ? samples_at(plan, e->to, e->stage, op->step)
+                                          : samples_at(plan, e->from, from_stage, op->step));
+    }
+    }
+    return out->samples.count > 0;
+}
+
+uint32_t rp_plan_transfers(const rp_plan *plan, uint32_t node, const rp_op *op, bool evaluating,
+                           rp_transfer *out) {
+    uint32_t edges;
+    const uint32_t *edge = rp_plan_node_edges(plan, node, &edges);
+    const uint32_t from = node < plan->node_count ? node : RP_PLAN_HOST;
+    uint32_t count = 0;
+    /* an update's sends that go first, what the op receives, what it sends */
+    for (uint32_t pass = 0; pass < 3; pass++) {
+        const bool send = pass != 1;
+        for (uint32_t i = 0; i < edges; i++) {
+            rp_transfer t;
+            if (find_transfer(plan, from, op, edge[i], evaluating, send, &t) &&
+                (!send || t.before == (pass == 0))) {
+                out[count++] = t;
+            }
+        }
+    }
+    return count;
+}
+
+/* ---- replay ---------------------------------------------------------------------------------- */
+
+static void start_net(const rp_sched_net *net, uint32_t node, rp_sched_state *state) {
+    start_node(net->context, node, state);
+}
+
+static bool next_net(const rp_sched_net *net, uint32_t node, rp_sched_state *state, rp_op *op) {
+    return next_of_node(net->context, node, state, op);
+}
+
+static uint32_t net_transfers(const rp_sched_net *net, uint32_t node, const rp_op *op,
+                              rp_transfer *out) {
+    return rp_plan_transfers(net->context, node, op, false, out);
+}
+
+static const char *a_parcel(rp_carries carries) {
+    static const char *const words[RP_CARRIES] = {
+        "an input",          "a label", "an activation", "a gradient",
+        "a weight gradient", "a stash", "weights"};
+    return words[carries];
+}
+
+rp_err rp_plan_replay(rp_arena *arena, const rp_plan *plan, const rp_sched_costs *costs,
+                      bool windows, const rp_sched_visitor *visit, uint32_t lazy,
+                      rp_sched_facts *out) {
+    rp_arena own;
+    rp_sched_hold *hold;
+    rp_sched_edge *edge;
+    const char **name;
+    rp_err err;
+    rp_arena_init(&own, "plan's net", 0);
+    RP_TRY(RP_ARENA_NEW(&own, plan->hold_count, &hold));
+    RP_TRY(RP_ARENA_NEW(&own, (size_t)plan->edge_count + 1, &edge));
+    RP_TRY(RP_ARENA_NEW(&own, (size_t)plan->node_count + 1, &name));
+    for (uint32_t h = 0; h < plan->hold_count; h++) {
+        const rp_plan_hold *at = &plan->hold[h];
+        hold[h] = (rp_sched_hold){.node = at->node, .stage = at->stage, .role = at->role};
+    }
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
+        const rp_plan_edge *at = &plan->edge[e];
+        const bool input = at->carries == RP_CARRIES_INPUT; /* the host has all of them at once */
+        edge[e] = (rp_sched_edge){.from = at->from == RP_PLAN_HOST ? plan->node_count : at->from,
+                                  .to = at->to,
+                                  .window = windows || input ? at->window : 0,
+                                  .carries = a_parcel(at->carries)};
+    }
+    for (uint32_t k = 0; k <= plan->node_count; k++) {
+        name[k] = rp_plan_node_name(plan, k);
+    }
+    const rp_sched_net net = {.name = plan->method.kind->name,
+                              .a_node = "node",
+                              .node_name = name,
+                              .node_count = plan->node_count + 1,
+                              .hold_count = plan->hold_count,
+                              .edge_count = plan->edge_count,
+                              .hold = hold,
+                              .edge = edge,
+                              .context = plan,
+                              .start = start_net,
+                              .next = next_net,
+                              .transfers = net_transfers};
+    err = rp_sched_replay_net(arena, &net, costs, visit, lazy, out);
+fail:
+    rp_arena_finish(&own);
+    return err;
+}

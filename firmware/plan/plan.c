@@ -1,0 +1,115 @@
+#include "plan/plan_own.h"
+
+#include <string.h>
+
+static const char *const carries_names[RP_CARRIES] = {
+    "input", "label", "activation", "gradient", "weight_gradient", "stash", "weight"};
+static const char *const role_names[RP_ROLES] = {"both", "forward", "backward", "average"};
+
+const char *rp_carries_name(rp_carries carries) {
+    RP_ASSERT((unsigned)carries < RP_CARRIES);
+    return carries_names[carries];
+}
+
+const char *rp_role_name(rp_role role) {
+    RP_ASSERT((unsigned)role < RP_ROLES);
+    return role_names[role];
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+uint32_t rp_plan_find_node(const rp_plan *plan, const char *name) {
+    uint32_t node = 0;
+    while (node < plan->node_count && strcmp(plan->node[node].name, name) != 0) {
+        node++;
+    }
+    return node;
+}
+
+const char *rp_plan_node_name(const rp_plan *plan, uint32_t node) {
+    return node < plan->node_count ? plan->node[node].name : "host";
+}
+
+const rp_plan_hold *rp_plan_find_hold(const rp_plan *plan, uint32_t node, uint32_t stage) {
+    if (node >= plan->node_count) {
+        return NULL;
+    }
+    const rp_plan_node *at = &plan->node[node];
+    for (uint32_t h = at->hold_first; h < at->hold_first + at->hold_count; h++) {
+        if (plan->hold[h].stage == stage) {
+            return &plan->hold[h];
+        }
+    }
+    return NULL;
+}
+
+const uint32_t *rp_plan_node_edges(const rp_plan *plan, uint32_t node, uint32_t *count) {
+    const uint32_t at = node < plan->node_count ? node : plan->node_count;
+    *count = plan->node_edge_first[at + 1] - plan->node_edge_first[at];
+    return plan->node_edge + plan->node_edge_first[at];
+}
+
+uint32_t rp_plan_step_samples(const rp_plan *plan, uint64_t step) {
+    const rp_sched_shape shape = {.batch = plan->batch, .epoch_samples = plan->epoch_samples};
+    return rp_sched_step_samples(&shape, step);
+}
+
+rp_err rp_plan_cut(const rp_plan *plan, const rp_model *model, rp_cut *out) {
+    uint32_t layer = 0;
+    if (plan->stage_count > RP_CUT_STAGES_MAX) {
+        return rp_fail(RP_ERR_USAGE, "plan: has %u stages, at most %d are possible",
+                       plan->stage_count, RP_CUT_STAGES_MAX);
+    }
+    *out = (rp_cut){.stage_count = plan->stage_count};
+    for (uint32_t k = 0; k < plan->stage_count; k++) {
+        const rp_plan_stage *stage = &plan->stage[k];
+        out->first[k] = layer;
+        for (uint32_t i = 0; i < stage->layer_count; i++, layer++) {
+            const char *name = layer < model->layer_count ? model->layer[layer].name : "none";
+            if (strcmp(stage->layer[i], name) != 0) {
+                return rp_fail(RP_ERR_USAGE,
+                               "plan: layer %u is '%s' (of stage %u), the model's is '%s'", layer,
+                               stage->layer[i], k, name);
+            }
+        }
+    }
+    out->first[plan->stage_count] = layer;
+    return rp_cut_check(model, out);
+}
+
+/* FNV-1a, as the names of random streams have it. */
+static uint64_t mix_bytes(uint64_t digest, const void *bytes, size_t count) {
+    const uint8_t *byte = bytes;
+    for (size_t i = 0; i < count; i++) {
+        digest = (digest ^ byte[i]) * UINT64_C(0x100000001b3);
+    }
+    return digest;
+}
+
+static uint64_t mix_text(uint64_t digest, const char *text) {
+    return mix_bytes(digest, text, strlen(text) + 1);
+}
+
+static uint64_t mix_shape(uint64_t digest, const rp_shape *shape) {
+    for (uint32_t i = 0; i <= shape->dims; i++) { /* the count of dimensions, then each of them */
+        const uint32_t value = i == 0 ? shape->dims : shape->dim[i - 1];
+        const uint8_t bytes[] = {(uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16),
+                                 (uint8_t)(value >> 24)};
+        digest = mix_bytes(digest, bytes, sizeof bytes);
+    }
+    return digest;
+}
+
+uint64_t rp_plan_model_digest(const rp_model *model) {
+    uint64_t digest = mix_shape(UINT64_C(0xcbf29ce484222325), &model->input);
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        digest = mix_text(digest, model->layer[i].name);
+        digest = mix_text(digest, model->layer[i].kind->name);
+        digest = mix_shape(digest, &model->plan[i].out);
+    }
+    for (uint32_t p = 0; p < model->param_count; p++) {
+        digest = mix_text(digest, model->param[p].name);
+        digest = mix_shape(digest, &model->param[p].shape);
+    }
+    return digest;
+}

@@ -1,0 +1,206 @@
+/* The plan of a run: which node holds which stage, in which role and for which samples; how a step
+ * is cut on each stage; what travels between whom. Controller, agent, `draw`, replay, simulator and
+ * checkpoints read this one object; `plan.json` is its text.
+ *
+ *   node     a board. It holds stages: one in today's topology, several with interleaved schedules.
+ *   hold     a stage on a node: a role, and a share [a, b) of every step's samples. The shares of a
+ *            stage cover all samples once for the forward and once for the backward. Where several
+ *            nodes update a stage, their gradients are summed in the order of the nodes.
+ *   edge     what one node sends to another for one stage there: n nodes below and m above a
+ *            boundary make up to n times m edges, each for the samples that both ends share.
+ *   op       of a node's list: (stage, role, kind, step, samples), as the schedule issues it.
+ *   transfer an op received or sent over an edge: rp_plan_transfers() lists those of an op, and
+ *            nobody else decides who talks to whom.
+ *
+ * A plan is built by rp_plan_make(), or by hand (nodes, holds and stages, then rp_plan_connect()
+ * and rp_plan_measure()), or read from its text. Everything lives in the arena; the model's names
+ * are copied. */
+#ifndef RP_PLAN_PLAN_H
+#define RP_PLAN_PLAN_H
+
+#include <stdio.h>
+
+#include "nn/cut.h"
+#include "sched/method.h"
+#include "sched/replay.h"
+
+enum {
+    RP_PLAN_NODES_MAX = 4096,
+    RP_PLAN_STAGES_MAX = 4096,
+    RP_PLAN_EDGES_MAX = 65536,
+    RP_PLAN_INPUT_WINDOW = 2, /* inputs that wait on a node: the next op's, and one to come */
+    RP_PLAN_WINDOW_SLACK = 4
+};
+
+/* In place of a node: the host, where inputs and labels come from. */
+#define RP_PLAN_HOST UINT32_MAX
+
+typedef enum {
+    RP_CARRIES_INPUT,           /* host to the first stage's forward */
+    RP_CARRIES_LABEL,           /* host to the last stage's backward: one parcel a step */
+    RP_CARRIES_ACTIVATION,      /* forward of stage - 1 to forward of stage */
+    RP_CARRIES_GRADIENT,        /* backward of stage + 1 to backward of stage */
+    RP_CARRIES_WEIGHT_GRADIENT, /* between nodes that update the same stage, before the update */
+    RP_CARRIES_STASH,           /* what backward needs of a forward on another node */
+    RP_CARRIES_WEIGHT,          /* an update, to nodes that only do the forward, or an average */
+    RP_CARRIES
+} rp_carries;
+const char *rp_carries_name(rp_carries carries); /* "weight_gradient" */
+const char *rp_role_name(rp_role role);          /* "both", "forward", "backward", "average" */
+
+typedef struct {
+    uint32_t node, stage;
+    rp_role role;
+    double share[2]; /* of every step's samples, [first, end) within [0, 1] */
+    uint32_t slots;  /* microbatches whose stash is held at once, counted in the list of ops */
+} rp_plan_hold;
+
+typedef struct {
+    const char *name;
+    const char *executor;  /* "opencl" */
+    uint64_t memory_bytes; /* that it may use; 0 = what the device has */
+    uint32_t hold_first, hold_count;
+} rp_plan_node;
+
+/* What was measured of a stage on its board; zeros and NULL = not known. Seconds are of one full
+ * microbatch. */
+typedef struct {
+    const char *board;
+    uint64_t slots, weight_copies, device_bytes, weight_bytes, resident_bytes;
+    bool has_seconds;
+    double forward_s, backward_s;
+} rp_plan_measured;
+
+typedef struct {
+    uint32_t layer_count;
+    const char **layer;                     /* names, in order */
+    uint32_t micro_forward, micro_backward; /* samples of a microbatch */
+    bool recompute;                         /* activations are computed again for the backward */
+    const char *offload;                    /* "none" */
+    rp_plan_measured measured;
+} rp_plan_stage;
+
+typedef struct {
+    uint32_t from, to; /* nodes, or RP_PLAN_HOST as `from` */
+    uint32_t stage;    /* that receives */
+    rp_carries carries;
+    uint32_t tensor_count; /* of activations and gradients: names of the layers that made them */
+    const char **tensor;   /* "data" is the model's input */
+    const char *codec;     /* "f32" */
+    uint32_t window;       /* parcels sent and not yet taken, at most; >= 1 */
+} rp_plan_edge;
+
+typedef struct {
+    const char *model;     /* name, as in the run file */
+    uint64_t model_digest; /* of layers, shapes and parameters: rp_plan_model_digest() */
+    rp_method method;
+    uint32_t batch, micro;  /* micro: as in the run file; each stage has its own */
+    uint64_t epoch_samples; /* the last step of an epoch may be short */
+    uint64_t step_first, steps;
+    uint32_t node_count, hold_count, stage_count, edge_count;
+    rp_plan_node *node;
+    rp_plan_hold *hold; /* in the order of nodes, then stages */
+    rp_plan_stage *stage;
+    rp_plan_edge *edge;
+    uint32_t *node_edge_first; /* [node_count + 2]: edges at each node, then at the host ... */
+    uint32_t *node_edge;       /* ... as indices: made by rp_plan_connect() and the parser */
+
+    double predicted_step_s;      /* 0 = not predicted */
+    const char *predicted_limits; /* what the step waits for most, or NULL */
+    bool has_advance;             /* `advance: auto` chose */
+    double advance_busy[RP_ADVANCE_MAX + 1];
+    uint64_t agent_program_bytes; /* 0 = not known */
+} rp_plan;
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *model_name;
+    const rp_model *model;     /* NULL: stages without layers, for drawings and tests */
+    const rp_cut *cut;         /* stages = nodes * method->chunks; node k holds k, k + nodes, .. */
+    const rp_method *method;   /* copied */
+    const char *const *boards; /* names of the nodes; NULL: board0, board1, .. */
+    uint64_t memory_bytes;     /* of every node; 0 = what the device has */
+    uint32_t batch, micro;
+    uint64_t epoch_samples;
+    uint64_t step_first, steps;
+} rp_plan_options;
+
+/* Today's topology: every stage on one node, all samples, both directions.
+ * errors  USAGE: stages that the chunks do not divide; those of connect and measure */
+rp_err rp_plan_make(rp_arena *arena, const rp_plan_options *options, rp_plan **out) RP_MUST_CHECK;
+
+/* Makes plan->edge from nodes, holds and stages: every edge that the roles and shares ask for, in
+ * the order of receiving stages. `model` and `cut` (both may be NULL) give the tensors.
+ * errors MEMORY, LIMIT */
+rp_err rp_plan_connect(rp_arena *arena, const rp_model *model, const rp_cut *cut,
+                       rp_plan *plan) RP_MUST_CHECK;
+
+/* Counts slots in the lists, and sets each edge's window to the most parcels that can ever wait on
+ * it, whatever boards and links do (replay with a lazy node), but no more than stages + 3 and the
+ * parcels of one op: from there on a full window holds the sender back (not for stashes, which a
+ * backward may take in another order than they were sent). errors those of rp_plan_replay() */
+rp_err rp_plan_measure(rp_plan *plan) RP_MUST_CHECK;
+
+uint64_t rp_plan_model_digest(const rp_model *model);
+
+/* ---- checking -------------------------------------------------------------------------------- */
+
+/* Every stage is covered once for every sample in both directions; every edge that is needed is
+ * there once and no other; sizes; the order of ops runs to its end within the windows.
+ * `model` (may be NULL): digest and layers are compared, too.
+ * errors  USAGE naming node, stage or edge; FAULT: a deadlock, naming who waits for whom; MEMORY */
+rp_err rp_plan_check(const rp_plan *plan, const rp_model *model) RP_MUST_CHECK;
+
+/* Do both say the same? NaN is not equal to anything. */
+bool rp_plan_same(const rp_plan *a, const rp_plan *b);
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+/* As JSON, a line end behind it. errors IO, MEMORY */
+rp_err rp_plan_write(const rp_plan *plan, FILE *file) RP_MUST_CHECK;
+
+/* Reads what rp_plan_write() writes, strictly: an unknown key is an error. `name` stands in the
+ * messages: "plan.json: nodes[1].holds[0].role: expected both, forward, backward or average". The
+ * plan is well formed; whether it makes sense is rp_plan_check()'s. errors FORMAT, MEMORY */
+rp_err rp_plan_parse(rp_arena *arena, const char *text, size_t bytes, const char *name,
+                     rp_plan **out) RP_MUST_CHECK;
+rp_err rp_plan_read(rp_arena *arena, const char *path, rp_plan **out) RP_MUST_CHECK;
+
+/* The cut of the model. errors USAGE: the layers are not the model's */
+rp_err rp_plan_cut(const rp_plan *plan, const rp_model *model, rp_cut *out) RP_MUST_CHECK;
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+uint32_t rp_plan_find_node(const rp_plan *plan, const char *name); /* or node_count */
+const char *rp_plan_node_name(const rp_plan *plan, uint32_t node); /* "host" too */
+/* The hold of a stage on a node, or NULL. */
+const rp_plan_hold *rp_plan_find_hold(const rp_plan *plan, uint32_t node, uint32_t stage);
+/* Edges that begin or end at a node (or RP_PLAN_HOST); *count of them. */
+const uint32_t *rp_plan_node_edges(const rp_plan *plan, uint32_t node, uint32_t *count);
+uint32_t rp_plan_step_samples(const rp_plan *plan, uint64_t step);
+
+/* The list of one node's ops, from plan->step_first to plan->steps. A copy is a position. */
+typedef struct {
+    const rp_plan *plan;
+    uint32_t node; /* or RP_PLAN_HOST: a forward of the first stage is its input's parcel */
+    rp_sched_state state;
+} rp_plan_list;
+void rp_plan_list_start(const rp_plan *plan, uint32_t node, rp_plan_list *out);
+bool rp_plan_list_next(rp_plan_list *list, rp_op *op);
+
+/* The transfers of an op of `node`, receives first; fills out[], which has room for as many as
+ * the node has edges, and returns how many. Over one edge goes what the op's samples and the shares
+ * at both ends have in common. Before an update go the sums of gradients: first each sends its own,
+ * then it takes those of the others. In an evaluation there are forwards only, and the last stage
+ * takes its labels with the forward. */
+uint32_t rp_plan_transfers(const rp_plan *plan, uint32_t node, const rp_op *op, bool evaluating,
+                           rp_transfer *out);
+
+/* The plan as a net to replay; node `node_count` is the host. `windows`: senders wait for room.
+ * costs are by hold. errors FAULT: deadlock, or work left; MEMORY */
+rp_err rp_plan_replay(rp_arena *arena, const rp_plan *plan, const rp_sched_costs *costs,
+                      bool windows, const rp_sched_visitor *visit, uint32_t lazy,
+                      rp_sched_facts *out) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,34 @@
+/* Shared inside of the room. */
+#ifndef RP_PLAN_PLAN_OWN_H
+#define RP_PLAN_PLAN_OWN_H
+
+#include "plan/plan.h"
+
+/* Shares that have samples in common, whatever a step's size is. */
+static inline bool rp_plan_overlap(const double a[2], const double b[2]) {
+    return a[0] < b[1] && b[0] < a[1];
+}
+
+static inline bool rp_plan_does_forward(const rp_plan_hold *hold) {
+    return hold->role == RP_ROLE_BOTH || hold->role == RP_ROLE_FORWARD;
+}
+
+static inline bool rp_plan_does_backward(const rp_plan_hold *hold) {
+    return hold->role == RP_ROLE_BOTH || hold->role == RP_ROLE_BACKWARD;
+}
+
+/* Calls `each` for every edge that the plan's holds ask for; ends at the first error. */
+typedef struct {
+    rp_err (*each)(void *context, const rp_plan_edge *edge);
+    void *context;
+} rp_plan_edge_visitor;
+rp_err rp_plan_needed_edges(const rp_plan *plan, const rp_plan_edge_visitor *visitor) RP_MUST_CHECK;
+
+/* Fills node_edge_first and node_edge. errors MEMORY */
+rp_err rp_plan_index_edges(rp_arena *arena, rp_plan *plan) RP_MUST_CHECK;
+
+/* As much of the plan's run as shows all that happens in it: pipes that fill, full steps until
+ * nothing new comes, and the short last step of an epoch. Borrows everything but the sizes. */
+rp_plan rp_plan_shorten(const rp_plan *plan);
+
+#endif

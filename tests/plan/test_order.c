@@ -1,0 +1,342 @@
+/* Who does what when, and what travels for it. */
+#include "plans.h"
+
+static const char *const schedules[] = {"gpipe",
+                                        "1f1b",
+                                        "zb-h1",
+                                        "{kind: interleaved-1f1b, chunks: 2}",
+                                        "{kind: interleaved-1f1b, chunks: 3}",
+                                        "async",
+                                        "pipedream",
+                                        "pipedream-2bw",
+                                        "spectrain",
+                                        "pipeoptim",
+                                        "{kind: pipeoptim, advance: 2}",
+                                        "xpipe",
+                                        "ea-pipe",
+                                        "{kind: ea-pipe, replicas: 2}",
+                                        "avgpipe"};
+enum { SCHEDULES = sizeof schedules / sizeof *schedules };
+
+/* The list of a node of today's topology is the schedule's. */
+static void lists_are_the_schedules(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < SCHEDULES; i++) {
+        const plan_case c = {schedules[i], 4, 8, 2, 20, 5};
+        rp_arena arena;
+        rp_plan *plan;
+        rp_arena_init(&arena, "test", 0);
+        expect_ok(make_plan(&arena, &c, &plan));
+        for (uint32_t k = 0; k < 4; k++) {
+            rp_sched_shape shape = {.stages = plan->stage_count,
+                                    .stage = k,
+                                    .step_end = 5,
+                                    .epoch_samples = 20,
+                                    .batch = 8,
+                                    .micro = 2};
+            rp_sched_state want;
+            rp_plan_list list;
+            rp_op a, b;
+            rp_method_order(&plan->method, &shape);
+            rp_sched_start(&want, &shape);
+            rp_plan_list_start(plan, k, &list);
+            while (plan->method.kind->next(&want, &a)) {
+                assert_true(rp_plan_list_next(&list, &b));
+                assert_int_equal(a.kind, b.kind);
+                assert_int_equal(a.stage, b.stage);
+                assert_int_equal(a.step, b.step);
+                assert_int_equal(a.samples.first, b.samples.first);
+                assert_int_equal(a.samples.count, b.samples.count);
+            }
+            assert_false(rp_plan_list_next(&list, &b));
+        }
+        rp_arena_finish(&arena);
+    }
+}
+
+static const rp_plan_edge *edge_of(const rp_plan *plan, const rp_transfer *t) {
+    return &plan->edge[t->edge];
+}
+
+static void transfers_of_a_row(void **state) {
+    (void)state;
+    const plan_case c = {"1f1b", 3, 8, 2, 20, 2};
+    rp_arena arena;
+    rp_plan *plan;
+    rp_transfer t[8];
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(make_plan(&arena, &c, &plan));
+    assert_int_equal(plan->edge_count, 6); /* input, label, two up, two down */
+    const rp_op forward = {.kind = RP_OP_FORWARD, .stage = 1, .step = 1, .samples = {2, 2}};
+    assert_int_equal(rp_plan_transfers(plan, 1, &forward, false, t), 2);
+    assert_false(t[0].send);
+    assert_int_equal(edge_of(plan, &t[0])->from, 0);
+    assert_int_equal(edge_of(plan, &t[0])->carries, RP_CARRIES_ACTIVATION);
+    assert_true(t[1].send);
+    assert_int_equal(edge_of(plan, &t[1])->to, 2);
+    assert_int_equal(t[1].step, 1);
+    assert_int_equal(t[1].samples.first, 2);
+    assert_int_equal(t[1].samples.count, 2);
+    const rp_op backward = {.kind = RP_OP_BACKWARD, .stage = 2, .samples = {6, 2}, .micro = 3};
+    assert_int_equal(rp_plan_transfers(plan, 2, &backward, false, t), 2);
+    assert_int_equal(edge_of(plan, &t[0])->carries, RP_CARRIES_LABEL);
+    assert_int_equal(edge_of(plan, &t[1])->carries, RP_CARRIES_GRADIENT);
+    assert_int_equal(edge_of(plan, &t[1])->to, 1);
+    const rp_op first = {.kind = RP_OP_FORWARD, .samples = {0, 2}};
+    assert_int_equal(rp_plan_transfers(plan, 0, &first, false, t), 2);
+    assert_int_equal(edge_of(plan, &t[0])->carries, RP_CARRIES_INPUT);
+    const rp_op update = {.kind = RP_OP_UPDATE, .stage = 1, .samples = {0, 8}};
+    assert_int_equal(rp_plan_transfers(plan, 1, &update, false, t), 0);
+    /* an evaluation scores with the forward */
+    const rp_op scored = {.kind = RP_OP_FORWARD, .stage = 2, .samples = {0, 2}};
+    assert_int_equal(rp_plan_transfers(plan, 2, &scored, false, t), 1);
+    assert_int_equal(rp_plan_transfers(plan, 2, &scored, true, t), 2);
+    rp_arena_finish(&arena);
+}
+
+/* The samples of an op that transfers of one kind cover: each exactly once. */
+static void expect_covered(const rp_plan *plan, const rp_op *op, rp_carries carries, bool send,
+                           const rp_transfer *t, uint32_t count) {
+    uint32_t samples = 0;
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const rp_plan_edge *e = &plan->edge[t[i].edge];
+        if (e->carries != carries || t[i].send != send) {
+            continue;
+        }
+        found++;
+        samples += t[i].samples.count;
+        assert_int_equal(t[i].step, op->step);
+        assert_true(t[i].samples.first >= op->samples.first);
+        assert_true(t[i].samples.first + t[i].samples.count <=
+                    op->samples.first + op->samples.count);
+        for (uint32_t j = 0; j < i; j++) {
+            assert_true(plan->edge[t[j].edge].carries != carries || t[j].send != send ||
+                        t[j].samples.first + t[j].samples.count <= t[i].samples.first ||
+                        t[i].samples.first + t[i].samples.count <= t[j].samples.first);
+        }
+    }
+    assert_true(found > 0);
+    assert_int_equal(samples, op->samples.count);
+}
+
+static const spread_stage spread[] = {
+    {2, {0.5}, 3, false}, {3, {0.25, 0.5}, 2, false}, {1, {0}, 4, false}, {2, {1.0 / 3}, 5, false}};
+
+/* Two nodes, three, one and two, each with microbatches of its own. */
+static void shares_meet_by_sample(void **state) {
+    (void)state;
+    static const char *const flushed[] = {"gpipe", "zb-h1", "1f1b"};
+    for (uint32_t i = 0; i < 2; i++) {
+        rp_arena arena;
+        rp_sched_facts facts;
+        rp_arena_init(&arena, "test", 0);
+        rp_plan *plan = spread_plan(&arena, flushed[i], spread, 4, 24);
+        if (i > 0) { /* in flight: counted in microbatches, which must not be too unequal */
+            for (uint32_t k = 0; k < 4; k++) {
+                plan->stage[k].micro_forward = plan->stage[k].micro_backward = 24;
+            }
+        }
+        expect_ok(rp_plan_measure(plan));
+        expect_ok(rp_plan_check(plan, NULL));
+        expect_ok(rp_plan_replay(&arena, plan, NULL, true, NULL, RP_NO_NODE, &facts));
+        for (uint32_t k = 0; k < plan->node_count; k++) {
+            const uint32_t stage = plan->hold[k].stage;
+            rp_plan_list list;
+            rp_transfer t[32];
+            rp_op op;
+            uint32_t sums = 0;
+            rp_plan_list_start(plan, k, &list);
+            while (rp_plan_list_next(&list, &op)) {
+                const uint32_t count = rp_plan_transfers(plan, k, &op, false, t);
+                if (op.kind == RP_OP_FORWARD) {
+                    expect_covered(plan, &op, stage ? RP_CARRIES_ACTIVATION : RP_CARRIES_INPUT,
+                                   false, t, count);
+                    if (stage < 3) {
+                        expect_covered(plan, &op, RP_CARRIES_ACTIVATION, true, t, count);
+                    }
+                } else if (op.kind == RP_OP_BACKWARD || op.kind == RP_OP_BACKWARD_INPUT) {
+                    expect_covered(plan, &op, stage < 3 ? RP_CARRIES_GRADIENT : RP_CARRIES_LABEL,
+                                   false, t, count);
+                } else if (op.kind == RP_OP_UPDATE) {
+                    assert_int_equal(count, 2 * (spread[stage].nodes - 1));
+                    for (uint32_t j = 0; j < count; j++) { /* all sends, then all receives */
+                        assert_true(t[j].before && t[j].send == (j < count / 2));
+                    }
+                    sums++;
+                }
+            }
+            assert_int_equal(sums, 4);
+        }
+        rp_arena_finish(&arena);
+    }
+}
+
+/* Forward and backward of a stage on two nodes: stashes go over, weights come back. */
+static void roles_may_be_on_different_nodes(void **state) {
+    (void)state;
+    static const spread_stage split[] = {
+        {1, {0}, 2, true}, {2, {0.5}, 2, true}, {1, {0}, 2, false}};
+    rp_arena arena;
+    rp_sched_facts facts;
+    rp_arena_init(&arena, "test", 0);
+    rp_plan *plan = spread_plan(&arena, "gpipe", split, 3, 8);
+    expect_ok(rp_plan_measure(plan));
+    expect_ok(rp_plan_check(plan, NULL));
+    expect_ok(rp_plan_replay(&arena, plan, NULL, true, NULL, RP_NO_NODE, &facts));
+    uint32_t stashes = 0, weights = 0;
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
+        const rp_plan_edge *edge = &plan->edge[e];
+        stashes += edge->carries == RP_CARRIES_STASH;
+        weights += edge->carries == RP_CARRIES_WEIGHT;
+        if (edge->carries == RP_CARRIES_WEIGHT) { /* behind every step but the last */
+            assert_int_equal(facts.edge[e].parcels, 3);
+        }
+    }
+    assert_int_equal(stashes, 3);
+    assert_int_equal(weights, 3);
+    assert_int_equal(rp_plan_find_hold(plan, 0, 0)->slots, 1); /* a stash leaves with its forward */
+    assert_int_equal(rp_plan_find_hold(plan, 1, 0)->slots, 4);
+    rp_arena_finish(&arena);
+}
+
+/* ---- bounds ---------------------------------------------------------------------------------- */
+
+/* No schedule's window is larger than stages + 4 (that of every link before there were plans), and
+ * where it is smaller no sender can ever be held back by it. */
+static void windows_are_enough(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < SCHEDULES; i++) {
+        for (uint32_t boards = 1; boards <= 6; boards++) {
+            const plan_case c = {schedules[i], boards, 12, 2, 30, 20};
+            rp_arena arena;
+            rp_plan *plan;
+            rp_sched_facts free, bound;
+            rp_arena_init(&arena, "test", 0);
+            expect_ok(make_plan(&arena, &c, &plan));
+            expect_ok(rp_plan_check(plan, NULL));
+            double cost[4][18];
+            for (uint32_t h = 0; h < plan->hold_count; h++) { /* boards and links of all speeds */
+                for (uint32_t j = 0; j < 4; j++) {
+                    cost[j][h] = 1 + (7 * h + 3 * j + i) % 5;
+                }
+            }
+            const rp_sched_costs costs = {.forward = cost[0],
+                                          .backward_input = cost[1],
+                                          .backward_weight = cost[2],
+                                          .delay = cost[3]};
+            expect_ok(rp_plan_replay(&arena, plan, &costs, false, NULL, RP_NO_NODE, &free));
+            expect_ok(rp_plan_replay(&arena, plan, &costs, true, NULL, RP_NO_NODE, &bound));
+            bool throttles = false;
+            for (uint32_t e = 0; e < plan->edge_count; e++) {
+                const rp_plan_edge *edge = &plan->edge[e];
+                const uint32_t most = plan->stage_count + RP_PLAN_WINDOW_SLACK;
+                assert_true(edge->window >= 1 && edge->window <= most);
+                throttles |= edge->window == most;
+                if (edge->window < most) {
+                    assert_true(free.edge[e].waiting_max <= edge->window);
+                }
+            }
+            if (!throttles) {
+                expect_close(bound.makespan, free.makespan, 1e-12, 0);
+            }
+            rp_arena_finish(&arena);
+        }
+    }
+}
+
+/* 1F1B's figure comes out of the lists: D - k in flight, and as many parcels on their way. */
+static void bounds_of_1f1b(void **state) {
+    (void)state;
+    const plan_case c = {"1f1b", 5, 40, 2, 200, 20};
+    rp_arena arena;
+    rp_plan *plan;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(make_plan(&arena, &c, &plan));
+    for (uint32_t k = 0; k < 5; k++) {
+        assert_int_equal(plan->hold[k].slots, 5 - k);
+    }
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
+        const rp_plan_edge *edge = &plan->edge[e];
+        if (edge->carries == RP_CARRIES_ACTIVATION) {
+            assert_int_equal(edge->window, 5 - edge->from);
+        } else if (edge->carries == RP_CARRIES_GRADIENT) { /* of all that the receiver has open */
+            assert_int_equal(edge->window, 5 - edge->to);
+        }
+    }
+    rp_arena_finish(&arena);
+}
+
+/* A window of one parcel locks nothing in a row; microbatches that do not fit each other do. */
+static void deadlocks_are_named(void **state) {
+    (void)state;
+    static const spread_stage unequal[] = {{1, {0}, 1, false}, {1, {0}, 8, false}};
+    rp_arena arena;
+    rp_arena_init(&arena, "test", 0);
+    rp_plan *plan = spread_plan(&arena, "1f1b", unequal, 2, 8);
+    expect_err(rp_plan_measure(plan), RP_ERR_FAULT);
+    assert_non_null(strstr(rp_err_message(), "node s0.0 at B0 of step 0 waits for a gradient from "
+                                             "node s1.0; node s1.0 at F0 of step 0 waits for an "
+                                             "activation from node s0.0"));
+    const plan_case c = {"1f1b", 4, 8, 1, 20, 5};
+    expect_ok(make_plan(&arena, &c, &plan));
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
+        plan->edge[e].window = 1;
+    }
+    expect_ok(rp_plan_check(plan, NULL));
+    rp_arena_finish(&arena);
+}
+
+typedef struct {
+    const rp_plan *plan;
+    uint32_t ops, transfers;
+    double last_op;
+} seen;
+
+static void see_op(void *context, const rp_sched_slot *slot) {
+    seen *s = context;
+    assert_true(slot->start >= s->last_op);
+    s->last_op = slot->start;
+    s->ops++;
+}
+
+static void see_transfer(void *context, const rp_sched_transfer_slot *slot) {
+    seen *s = context;
+    const rp_plan_edge *e = &s->plan->edge[slot->edge];
+    const double delay = e->from == RP_PLAN_HOST ? 0 : 2;
+    expect_close(slot->end - slot->start, delay, 1e-12, 0);
+    assert_true(slot->samples.count > 0);
+    s->transfers++;
+}
+
+static void transfers_have_times(void **state) {
+    (void)state;
+    const plan_case c = {"{kind: interleaved-1f1b, chunks: 2}", 3, 6, 1, 12, 2};
+    const double delay[] = {2, 2, 2, 2, 2, 2};
+    const rp_sched_costs costs = {.delay = delay};
+    rp_arena arena;
+    rp_plan *plan;
+    rp_sched_facts facts;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(make_plan(&arena, &c, &plan));
+    seen s = {.plan = plan};
+    const rp_sched_visitor visit = {see_op, see_transfer, &s};
+    expect_ok(rp_plan_replay(&arena, plan, &costs, true, &visit, RP_NO_NODE, &facts));
+    assert_int_equal(s.ops, 2 * 6 * (2 * 6 + 1)); /* steps, stages, F and B, an update */
+    assert_int_equal(s.transfers, 2 * (6 * (2 * 5 + 1) + 1)); /* boundaries, inputs, labels */
+    rp_arena_finish(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_are_the_schedules),
+        cmocka_unit_test(transfers_of_a_row),
+        cmocka_unit_test(shares_meet_by_sample),
+        cmocka_unit_test(roles_may_be_on_different_nodes),
+        cmocka_unit_test(windows_are_enough),
+        cmocka_unit_test(bounds_of_1f1b),
+        cmocka_unit_test(deadlocks_are_named),
+        cmocka_unit_test(transfers_have_times),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

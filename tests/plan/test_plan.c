@@ -1,0 +1,239 @@
+/* A plan is made from a model and a cut; one that does not hold together is refused with a name. */
+#include <math.h>
+
+#include "plans.h"
+
+static const char model_text[] = "input: [1, 8, 8]\n"
+                                 "layers:\n"
+                                 "  - {name: conv1, kind: conv2d, out: 4, kernel: 3, pad: 1}\n"
+                                 "  - {name: relu1, kind: relu}\n"
+                                 "  - {name: conv2, kind: conv2d, out: 4, kernel: 3, pad: 1}\n"
+                                 "  - {name: sum, kind: add, from: [conv2, relu1]}\n"
+                                 "  - {name: flat, kind: flatten}\n"
+                                 "  - {name: fc, kind: dense, out: 10}\n";
+
+static rp_model *read_model(rp_arena *arena, const char *text) {
+    rp_node *root;
+    rp_model *model;
+    expect_ok(rp_config_read_text(arena, text, strlen(text), "model", &root));
+    expect_ok(rp_model_parse(arena, root, NULL, 0, &model));
+    return model;
+}
+
+static rp_plan *plan_of_model(rp_arena *arena, const rp_model *model) {
+    const char *const names[] = {"conv2", "flat"};
+    const char *const boards[] = {"left", "middle", "right"};
+    const rp_method method = method_of("1f1b", 3);
+    rp_cut cut;
+    rp_plan *plan;
+    expect_ok(rp_cut_from_names(model, names, 2, &cut));
+    const rp_plan_options options = {.model_name = "small",
+                                     .model = model,
+                                     .cut = &cut,
+                                     .method = &method,
+                                     .boards = boards,
+                                     .memory_bytes = 1 << 20,
+                                     .batch = 8,
+                                     .micro = 2,
+                                     .epoch_samples = 100,
+                                     .steps = 50};
+    expect_ok(rp_plan_make(arena, &options, &plan));
+    expect_ok(rp_plan_check(plan, model));
+    return plan;
+}
+
+static const rp_plan_edge *find_edge(const rp_plan *plan, rp_carries carries, uint32_t stage) {
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
+        if (plan->edge[e].carries == carries && plan->edge[e].stage == stage) {
+            return &plan->edge[e];
+        }
+    }
+    return NULL;
+}
+
+static void todays_topology(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_cut cut;
+    rp_arena_init(&arena, "test", 0);
+    rp_model *model = read_model(&arena, model_text);
+    rp_plan *plan = plan_of_model(&arena, model);
+    assert_int_equal(plan->node_count, 3);
+    assert_string_equal(plan->node[1].name, "middle");
+    assert_int_equal(plan->edge_count, 6);
+    assert_string_equal(plan->stage[1].layer[0], "conv2");
+    assert_string_equal(plan->stage[1].layer[1], "sum");
+    const rp_plan_edge *up = find_edge(plan, RP_CARRIES_ACTIVATION, 1);
+    assert_int_equal(up->from, 0);
+    assert_int_equal(up->to, 1);
+    assert_int_equal(up->tensor_count, 1);
+    assert_string_equal(up->tensor[0], "relu1");
+    assert_int_equal(find_edge(plan, RP_CARRIES_INPUT, 0)->from, RP_PLAN_HOST);
+    assert_int_equal(find_edge(plan, RP_CARRIES_LABEL, 2)->to, 2);
+    expect_ok(rp_plan_cut(plan, model, &cut));
+    assert_int_equal(cut.stage_count, 3);
+    assert_int_equal(cut.first[1], 2);
+    assert_int_equal(cut.first[2], 4);
+    assert_int_equal(rp_plan_find_node(plan, "right"), 2);
+    assert_int_equal(rp_plan_find_node(plan, "host"), 3);
+    rp_arena_finish(&arena);
+}
+
+static void another_model_is_refused(void **state) {
+    (void)state;
+    static const char *const changes[][2] = {
+        {"out: 10", "out: 11"}, {"{name: fc,", "{name: fd,"}, {"kind: relu", "kind: tanh"}};
+    rp_arena arena;
+    rp_arena_init(&arena, "test", 0);
+    rp_model *model = read_model(&arena, model_text);
+    rp_plan *plan = plan_of_model(&arena, model);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        char *text;
+        const char *at = strstr(model_text, changes[i][0]);
+        expect_ok(rp_arena_printf(&arena, &text, "%.*s%s%s", (int)(at - model_text), model_text,
+                                  changes[i][1], at + strlen(changes[i][0])));
+        rp_model *other = read_model(&arena, text);
+        assert_true(rp_plan_model_digest(other) != plan->model_digest);
+        expect_err(rp_plan_check(plan, other), RP_ERR_USAGE);
+    }
+    plan->stage[2].layer[0] = "flatten";
+    expect_err(rp_plan_check(plan, model), RP_ERR_USAGE);
+    assert_string_equal(rp_err_message(),
+                        "plan: layer 4 is 'flatten' (of stage 2), the model's is 'flat'");
+    rp_arena_finish(&arena);
+}
+
+static rp_plan *good_plan(rp_arena *arena) {
+    static const spread_stage stage[] = {
+        {1, {0}, 2, false}, {2, {0.5}, 2, false}, {1, {0}, 2, false}};
+    rp_plan *plan = spread_plan(arena, "gpipe", stage, 3, 8);
+    expect_ok(rp_plan_measure(plan));
+    expect_ok(rp_plan_check(plan, NULL));
+    return plan;
+}
+
+static void hole(rp_plan *p) {
+    p->hold[1].share[1] = 0.4;
+}
+static void overlap(rp_plan *p) {
+    p->hold[2].share[0] = 0.4;
+}
+static void twice(rp_plan *p) {
+    p->hold[2].share[0] = 0;
+}
+static void no_backward(rp_plan *p) {
+    p->hold[0].role = RP_ROLE_FORWARD;
+}
+static void not_a_number(rp_plan *p) {
+    p->hold[0].share[1] = (double)NAN;
+}
+static void edge_gone(rp_plan *p) {
+    p->edge[1].stage = 2;
+}
+static void same_name(rp_plan *p) {
+    p->node[3].name = p->node[0].name;
+}
+static void no_window(rp_plan *p) {
+    p->edge[0].window = 0;
+}
+static void codec(rp_plan *p) {
+    p->edge[1].codec = "f16";
+}
+static void executor(rp_plan *p) {
+    p->node[1].executor = "abacus";
+}
+static void large_micro(rp_plan *p) {
+    p->stage[1].micro_forward = 9;
+}
+static void two_sizes(rp_plan *p) {
+    p->stage[1].micro_backward = 4;
+}
+static void recompute(rp_plan *p) {
+    p->stage[1].recompute = true;
+}
+static void stage_gone(rp_plan *p) {
+    p->hold[3].stage = 7;
+}
+static void unflushed(rp_plan *p) {
+    p->method = method_of("pipedream", 3);
+}
+static void chunks(rp_plan *p) {
+    p->method = method_of("{kind: interleaved-1f1b, chunks: 3}", 3);
+}
+
+static void wrong_plans_are_named(void **state) {
+    (void)state;
+    static const struct {
+        void (*change)(rp_plan *plan);
+        const char *message;
+    } cases[] = {
+        {hole, "stage 1: no node does the forward from 0.4 of the samples on"},
+        {overlap, "stage 1: no node does the forward from 0.5 of the samples on"},
+        {twice, "stage 1: 2 nodes do the forward from 0 of the samples on"},
+        {no_backward, "stage 0: no node does the backward from 0 of the samples on"},
+        {not_a_number, "node s0.0: expected a share within [0, 1]"},
+        {edge_gone, "expected one edge with the gradient of stage 0 from s1.0 to s0.0, found 0"},
+        {same_name, "two nodes are called 's0.0'"},
+        {no_window, "expected a window of 1 or more"},
+        {codec, "codec 'f16'; expected f32"},
+        {executor, "executor 'abacus'; expected opencl, timed or digest"},
+        {large_micro, "stage 1: a microbatch of 9 samples, expected 1 to 8"},
+        {two_sizes, "stage 1: microbatches of 2 samples forward and 4 backward"},
+        {recompute, "stage 1: recompute and offload are not possible yet"},
+        {stage_gone, "node s2.0 holds stage 7 of 3"},
+        {unflushed, "node s1.0 has a part of stage 1; schedule pipedream, which does not flush"},
+        {chunks, "node s0.0 holds 1 stages; schedule interleaved-1f1b has 3 a node"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rp_arena arena;
+        rp_arena_init(&arena, "test", 0);
+        rp_plan *plan = good_plan(&arena);
+        cases[i].change(plan);
+        if (rp_plan_check(plan, NULL) != RP_ERR_USAGE ||
+            !strstr(rp_err_message(), cases[i].message)) {
+            fail_msg("expected '%s', found '%s'", cases[i].message, rp_err_message());
+        }
+        rp_arena_finish(&arena);
+    }
+}
+
+static void an_edge_too_many_is_refused(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_plan_edge *more;
+    rp_arena_init(&arena, "test", 0);
+    rp_plan *plan = good_plan(&arena);
+    expect_ok(RP_ARENA_NEW(&arena, plan->edge_count + 1, &more));
+    memcpy(more, plan->edge, plan->edge_count * sizeof *more);
+    more[plan->edge_count] = more[0];
+    more[plan->edge_count].to = plan->node_count - 1;
+    plan->edge = more;
+    plan->edge_count++;
+    expect_err(rp_plan_check(plan, NULL), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "edges, and"));
+    rp_arena_finish(&arena);
+}
+
+static void chunks_must_divide_the_stages(void **state) {
+    (void)state;
+    const rp_method method = method_of("{kind: interleaved-1f1b, chunks: 2}", 3);
+    const rp_cut cut = {.stage_count = 5};
+    const rp_plan_options options = {
+        .cut = &cut, .method = &method, .batch = 8, .micro = 2, .epoch_samples = 8, .steps = 1};
+    rp_arena arena;
+    rp_plan *plan;
+    rp_arena_init(&arena, "test", 0);
+    expect_err(rp_plan_make(&arena, &options, &plan), RP_ERR_USAGE);
+    rp_arena_finish(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(todays_topology),
+        cmocka_unit_test(another_model_is_refused),
+        cmocka_unit_test(wrong_plans_are_named),
+        cmocka_unit_test(an_edge_too_many_is_refused),
+        cmocka_unit_test(chunks_must_divide_the_stages),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
