@@ -303,10 +303,8 @@ rp_err rp_link_send(rp_link *link, rp_Frame *header, const rp_part *parts, uint3
     if (!has_room(link, data)) {
         return RP_ERR_AGAIN; /* not a fault: not logged */
     }
-    uint8_t written[RP_FRAME_BYTES_MAX];
-    size_t bytes;
     header->version = link->wire;
-    rp_err err = rp_frame_encode(header, parts, part_count, written, &bytes);
+    rp_err err = rp_frame_seal(header, parts, part_count);
     if (err) {
         return err;
     }

@@ -32,7 +32,8 @@ enum {
            + (1 + VARINT_32),           /* block */
     BODY = 2 + 2                        /* tag, length */
 };
-#define X(NAME, member, Message, from, class_, least, most, rule, state)                           \
+enum { FIRST_VERSION = 2 }; /* with this layout: no end reads an earlier one */
+#define X(NAME, member, Message, from, class_, least, most, rule)                                  \
     static_assert((int)LINK_FIELDS + (most) * (int)PART + (int)BODY + rp_##Message##_size <=       \
                       (RP_CLASS_##class_ == RP_CLASS_DATA ? (int)RP_FRAME_DATA_BYTES_MAX           \
                                                           : (int)RP_FRAME_BYTES_MAX),              \
@@ -44,10 +45,9 @@ RP_KIND_LIST(X)
 enum { KINDS_END = 64 };
 
 static const rp_kind_facts kinds[KINDS_END] = {
-#define X(NAME, member, Message, from_, class_, least, most, rule, state_)                         \
-    [rp_Frame_##member##                                                                           \
-        _tag] = {#member, RP_FROM_##from_, RP_CLASS_##class_, least,                               \
-                 most,    RP_PARTS_##rule, RP_STATE_##state_, rp_##Message##_fields},
+#define X(NAME, member, Message, from_, class_, least, most, rule)                                 \
+    [rp_Frame_##member##_tag] = {#member, RP_FROM_##from_, RP_CLASS_##class_,    least,            \
+                                 most,    RP_PARTS_##rule, rp_##Message##_fields},
     RP_KIND_LIST(X)
 #undef X
 };
@@ -178,14 +178,15 @@ bool rp_wire_narrow(rp_wire_range *range, uint32_t peer_min, uint32_t peer_max) 
 static rp_err check_version(const rp_Frame *frame) {
     const rp_kind kind = rp_frame_kind(frame);
     const bool ours = frame->version >= RP_WIRE_MIN && frame->version <= RP_WIRE_MAX;
-    if (ours || kind == RP_KIND_HELLO || !rp_frame_is_numbered(frame)) {
+    const bool frozen = kind == RP_KIND_HELLO || !rp_frame_is_numbered(frame);
+    if (ours || (frozen && frame->version >= FIRST_VERSION)) {
         return RP_OK;
     }
     return rp_fail(RP_ERR_FORMAT, "frame: %s in wire version %u, this end speaks %d to %d",
                    rp_kind_name(kind), frame->version, RP_WIRE_MIN, RP_WIRE_MAX);
 }
 
-/* Version 1 began like this one; the rest of it had another layout. */
+/* Version 1 began like this one; the rest of it had another layout, so it need not even decode. */
 static rp_err check_first_version(const uint8_t *bytes, size_t count) {
     static const uint8_t first[] = {0x08, 0x01};
     return count >= sizeof first && memcmp(bytes, first, sizeof first) == 0
@@ -352,8 +353,7 @@ rp_err rp_frame_write(const rp_Frame *frame, uint8_t *out, size_t *bytes) {
     return RP_OK;
 }
 
-rp_err rp_frame_encode(rp_Frame *frame, const rp_part *parts, uint32_t part_count, uint8_t *out,
-                       size_t *bytes) {
+rp_err rp_frame_seal(rp_Frame *frame, const rp_part *parts, uint32_t part_count) {
     rp_err err;
     RP_TRY(check_kind(frame));
     if (part_count > RP_PARTS_MAX) {
@@ -367,9 +367,14 @@ rp_err rp_frame_encode(rp_Frame *frame, const rp_part *parts, uint32_t part_coun
     frame->payload_hash = hash_parts(parts, part_count);
     RP_TRY(visit_texts(frame, true));
     RP_TRY(check_frame(frame));
-    RP_TRY(rp_frame_write(frame, out, bytes));
 fail:
     return err;
+}
+
+rp_err rp_frame_encode(rp_Frame *frame, const rp_part *parts, uint32_t part_count, uint8_t *out,
+                       size_t *bytes) {
+    rp_err err = rp_frame_seal(frame, parts, part_count);
+    return err ? err : rp_frame_write(frame, out, bytes);
 }
 
 rp_err rp_frame_decode(const uint8_t *bytes, size_t count, size_t part_bytes_max, rp_Frame *out) {

@@ -32,7 +32,7 @@ enum {
 
 typedef enum {
     RP_KIND_NONE = 0,
-#define X(NAME, member, Message, from, class_, least, most, rule, state)                           \
+#define X(NAME, member, Message, from, class_, least, most, rule)                                  \
     RP_KIND_##NAME = rp_Frame_##member##_tag,
     RP_KIND_LIST(X)
 #undef X
@@ -49,13 +49,6 @@ typedef enum {
     RP_PARTS_F64,
     RP_PARTS_U64
 } rp_kind_parts;
-typedef enum {
-    RP_STATE_IDLE,
-    RP_STATE_BUILT,
-    RP_STATE_PAUSED,
-    RP_STATE_RUNNING,
-    RP_STATE_ANY
-} rp_kind_state;
 
 typedef struct {
     const char *name; /* of the body's member; NULL: there is no such kind */
@@ -63,7 +56,6 @@ typedef struct {
     rp_kind_class of_class;
     uint32_t parts_min, parts_max;
     rp_kind_parts parts;
-    rp_kind_state state;
     const pb_msgdesc_t *body;
 } rp_kind_facts;
 
@@ -116,14 +108,17 @@ static inline bool rp_frame_is_of_run(const rp_Frame *frame, rp_run_identity run
 
 /* ---- encoding -------------------------------------------------------------------------------- */
 
-/* out has RP_FRAME_BYTES_MAX bytes. Fills part and payload_hash from the parts, version when it is
- * 0; what is no printable UTF-8 in a text becomes '?', so that a fault can always be told.
- * errors  FORMAT: unknown kind, parts against the kind's rule; LIMIT: a part's size. A frame
- *         without errors always fits. */
+/* Fills part and payload_hash from the parts, version when it is 0; what is no printable UTF-8 in a
+ * text becomes '?', so that a fault can always be told. rp_frame_write() then can not fail, however
+ * often the fields of the link or the run change.
+ * errors  FORMAT: unknown kind, parts against the kind's rule; LIMIT: a part's size */
+rp_err rp_frame_seal(rp_Frame *frame, const rp_part *parts, uint32_t part_count) RP_MUST_CHECK;
+
+/* Both at once. out has RP_FRAME_BYTES_MAX bytes. */
 rp_err rp_frame_encode(rp_Frame *frame, const rp_part *parts, uint32_t part_count, uint8_t *out,
                        size_t *bytes) RP_MUST_CHECK;
 
-/* The same bytes again after a change of the fields of the link or the run: no hashing. */
+/* A sealed frame as bytes; no hashing. */
 rp_err rp_frame_write(const rp_Frame *frame, uint8_t *out, size_t *bytes) RP_MUST_CHECK;
 
 /* errors FORMAT: version, unknown kind, size, text that is not printable, parts against the kind's

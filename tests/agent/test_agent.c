@@ -322,6 +322,50 @@ static void messages_of_an_ended_run_are_dropped(void **state) {
     close_fixture(&f);
 }
 
+/* A controller that has been replaced is told so; what the board does for the newer one goes on. */
+static void an_older_term_is_refused(void **state) {
+    (void)state;
+    fixture f;
+    open_fixture(&f);
+    lead_to(&f, RP_AGENT_READY);
+    const rp_Frame hello = {.which_body = RP_KIND_HELLO,
+                            .body.hello = {.wire_min = RP_WIRE_MIN, .wire_max = RP_WIRE_MAX}};
+    f.term--;
+    send(&f, hello, NULL, 0);
+    const rp_Frame answer = receive(&f);
+    assert_int_equal(rp_frame_kind(&answer), RP_KIND_FAULT);
+    assert_int_equal(answer.body.fault.fault_class, RP_FAULT_FATAL);
+    assert_non_null(strstr(answer.body.fault.text, "newer start"));
+    assert_int_equal(rp_agent_state_of(f.agent), RP_AGENT_READY);
+    f.term++;
+    greet(&f);
+    close_fixture(&f);
+}
+
+/* A host that speaks none of our versions hears which ones we do; a ring of one is refused. */
+static void versions_of_the_wire_are_told(void **state) {
+    (void)state;
+    fixture f;
+    open_fixture(&f);
+    const rp_Frame hello = {
+        .which_body = RP_KIND_HELLO,
+        .body.hello = {.wire_min = RP_WIRE_MAX + 1, .wire_max = RP_WIRE_MAX + 3}};
+    send(&f, hello, NULL, 0);
+    const rp_Frame answer = receive(&f);
+    assert_int_equal(rp_frame_kind(&answer), RP_KIND_HELLO);
+    assert_int_equal(answer.body.hello.wire_min, RP_WIRE_MIN);
+    assert_int_equal(answer.body.hello.wire_max, RP_WIRE_MAX);
+    const rp_part parts[] = {rp_part_of_text(f.job_text), rp_part_of_text(model_text)};
+    const rp_Frame assign = {.which_body = RP_KIND_ASSIGN,
+                             .body.assign = {.wire = RP_WIRE_MAX + 1}};
+    send(&f, assign, parts, 2);
+    const rp_Frame refusal = receive(&f);
+    assert_int_equal(rp_frame_kind(&refusal), RP_KIND_FAULT);
+    assert_non_null(strstr(refusal.body.fault.text, "wire version"));
+    greet(&f);
+    close_fixture(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_in_every_state),
@@ -330,6 +374,8 @@ int main(void) {
         cmocka_unit_test(an_agent_is_closed_while_building),
         cmocka_unit_test(a_profile_is_answered),
         cmocka_unit_test(messages_of_an_ended_run_are_dropped),
+        cmocka_unit_test(an_older_term_is_refused),
+        cmocka_unit_test(versions_of_the_wire_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,7 @@ int main(int argc, char **argv) {
                                          0, 74, 0,  74, 0,  74, 0,  74, 0,  90, 0};
     static const uint8_t two_bodies[] = {8, 2, 162, 1, 2, 8, 5, 170, 1, 2, 8, 6};
     static const uint8_t text_without_end[] = {8, 2, 226, 1, 8, 26, 127, 'a', 'b', 'c'};
+    static const uint8_t two_versions[] = {8, 2, 24, 1, 8, 1, 138, 3, 2, 8, 5};
     static const uint8_t version_1[] = {8, 1, 16, 16, 25, 1, 2, 3, 4, 5, 6, 7, 8};
     for (int kind = 0; kind < SAMPLE_KINDS_END; kind++) {
         if (rp_kind_facts_of((rp_kind)kind)->name) {
@@ -48,6 +49,7 @@ int main(int argc, char **argv) {
     write_file(argv[1], "nine-parts", nine_parts, sizeof nine_parts);
     write_file(argv[1], "two-bodies", two_bodies, sizeof two_bodies);
     write_file(argv[1], "text-without-end", text_without_end, sizeof text_without_end);
+    write_file(argv[1], "two-versions", two_versions, sizeof two_versions);
     write_file(argv[1], "version-1", version_1, sizeof version_1);
     return 0;
 }

@@ -261,6 +261,10 @@ static void versions_are_ranges(void **state) {
     expect_ok(decode_of(&stop));
     stop.version = RP_WIRE_MAX + 1;
     expect_err(decode_of(&stop), RP_ERR_FORMAT);
+    hello.version = 1; /* had another layout */
+    probe.version = 0;
+    expect_err(decode_of(&hello), RP_ERR_FORMAT);
+    expect_err(decode_of(&probe), RP_ERR_FORMAT);
     stop.version = 0;
     expect_err(decode_of(&stop), RP_ERR_FORMAT);
     rp_Frame out;

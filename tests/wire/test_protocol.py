@@ -74,12 +74,12 @@ def kinds_block():
     messages, tags = read_messages()
     options = read_options()
     lines = []
-    for name, member, message, way, of_class, least, most, rule, state in sorted(
+    for name, member, message, way, of_class, least, most, rule in sorted(
         read_kinds(), key=lambda row: tags[row[1]]
     ):
         remark, fields = messages[message]
         lines.append(
-            f"{tags[member]:>2} {name:<17}{of_class.lower()}, {WAYS[way]}, {state.lower()}; "
+            f"{tags[member]:>2} {name:<17}{of_class.lower()}, {WAYS[way]}; "
             f"{describe_parts(least, most, rule)}"
         )
         lines += [f"   {remark}"] if remark else []
@@ -98,7 +98,29 @@ def frame_block():
     return "\n".join(lines[:-1])
 
 
-BLOCKS = {"frame": frame_block, "kinds": kinds_block}
+def read_rules():
+    """States of a board, and by kind in which of them it takes one (agent.c)."""
+    text = (SOURCE / "firmware/agent/agent.c").read_text()
+    names = re.search(r"names\[RP_AGENT_STATES\] = \{(.*?)\}", text, re.S).group(1)
+    states = re.findall(r'"(\w+)"', names)
+    masks = {state.upper(): {state} for state in states}
+    for name, sum_of in re.findall(r"^    (\w+) = ([A-Z]+(?: \| [A-Z]+)+)", text, re.M):
+        masks[name] = set().union(*(masks[part] for part in sum_of.split(" | ")))
+    rules = re.findall(r"^    \{RP_KIND_(\w+), ([A-Z |]+), \w+\},$", text, re.M)
+    taken = {k: set().union(*(masks[part] for part in m.split(" | "))) for k, m in rules}
+    return states, taken
+
+
+def states_block():
+    states, taken = read_rules()
+    lines = [" " * 17 + " ".join(f"{state:<9}" for state in states).rstrip()]
+    for kind, where in taken.items():
+        marks = " ".join(f"{'x' if state in where else '.':<9}" for state in states)
+        lines.append(f"{kind:<17}{marks}".rstrip())
+    return "\n".join(lines)
+
+
+BLOCKS = {"frame": frame_block, "kinds": kinds_block, "states of a board": states_block}
 
 
 def generate(page):
@@ -141,6 +163,13 @@ class Protocol(unittest.TestCase):
         kinds = read_kinds()
         self.assertEqual(set(tags), {row[1] for row in kinds})
         self.assertGreater(len(kinds), 30)
+
+    def test_every_rule_is_read(self):
+        """A kind that the host sends on a control link is taken somewhere, and no other is."""
+        states, taken = read_rules()
+        wanted = {r[0] for r in read_kinds() if r[4] == "CONTROL" and r[3] in ("HOST", "ANY")}
+        self.assertEqual(set(taken), wanted)
+        self.assertGreater(len(states), 5)
 
     def test_dtypes(self):
         proto = (WIRE / "ringpipe.proto").read_text()
