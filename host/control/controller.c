@@ -183,6 +183,9 @@ static rp_err enter_next(rp_controller *c) {
     c->state = c->next;
     c->since_ns = c->progress_ns = c->now_ns;
     c->timeout_ns = rp_control_states[c->state].timeout_ns;
+    if (c->env.on_state) {
+        c->env.on_state(c->env.context, rp_control_states[c->state].name);
+    }
     return rp_control_states[c->state].enter(c);
 }
 
@@ -349,11 +352,11 @@ rp_err rp_controller_close(rp_controller **taken) {
         return RP_OK;
     }
     const rp_err result = c->state == RP_CONTROL_ENDED ? c->result : RP_ERR_INTERRUPTED;
+    if (c->entered && rp_control_states[c->state].abandon) {
+        rp_control_states[c->state].abandon(c);
+    }
     if (c->record) {
         (void)!rp_controller_close_record(c, "interrupted", "");
-    }
-    if (c->state != RP_CONTROL_ENDED && rp_control_states[c->state].abandon) {
-        rp_control_states[c->state].abandon(c);
     }
     rp_controller_release(c);
     rp_runfile_close(&c->run);

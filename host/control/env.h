@@ -57,6 +57,9 @@ typedef struct {
     rp_feeder_mode feeder;
     FILE *progress; /* what a person watches; NULL: nobody does */
     FILE *result;   /* gets the result; NULL: nobody asks */
+    /* Told of every state that is entered, by name: for an event log, a trace. May be NULL. */
+    void (*on_state)(void *context, const char *state);
+    void *context;
 } rp_controller_env;
 
 #endif

@@ -1,0 +1,379 @@
+/* Boards that follow a script, for tests of the controller: each is the other end of a control link
+ * (and of a feed) over inproc, stepped by the test, without sockets, processes and numbers. */
+#ifndef RP_TESTS_CONTROL_BOARDS_H
+#define RP_TESTS_CONTROL_BOARDS_H
+
+#include "folder.h"
+
+#include <ftw.h>
+
+#include "control/controller_own.h"
+
+enum { BOARDS = 2, BATCH = 16, TRAIN = 64, TEST = 24, FEED_WINDOW_MAX = 64 };
+
+typedef struct {
+    rp_link *control, *feed;
+    char endpoint[64];
+    rp_run_identity run;
+    uint64_t step, pause; /* of the segment; step == pause: none is under way */
+    uint64_t samples;     /* of a pass: still to be reported */
+    bool training, passing, scored;
+    uint32_t orders[64]; /* by kind: how often it has come */
+    uint64_t inputs;
+} test_board;
+
+typedef struct {
+    rp_arena arena;
+    rp_clock clock;
+    rp_keypair keys;
+    rp_links *links;
+    test_board board[BOARDS];
+    rp_controller *c;
+    bool deaf;        /* boards do not step their links */
+    rp_kind mute;     /* boards do not answer this kind */
+    bool up;          /* the spawner's boards listen */
+    rp_err lost;      /* what the spawner says of a child's end */
+    uint32_t spawned; /* boards that run */
+    rp_controller_options options;
+    const char *set[16];
+    char run_path[512], out[512];
+    rp_controller_fault fault; /* of the run, noted before it is dealt with */
+    rp_control_state_id failed;
+    char trail[512]; /* names of the states in order */
+} test_ring;
+
+static inline void test_on_state(void *context, const char *state) {
+    test_ring *t = context;
+    const size_t used = strlen(t->trail);
+    (void)snprintf(t->trail + used, sizeof t->trail - used, "%s%s", used ? " " : "", state);
+}
+
+/* ---- the spawner ----------------------------------------------------------------------------- */
+
+static inline rp_err test_start(void *self, const rp_spawn_order *order) {
+    test_ring *t = self;
+    assert_int_equal(order->count, BOARDS);
+    t->spawned = order->count;
+    return RP_OK;
+}
+
+static inline rp_err test_spawn_step(void *self, bool *up) {
+    const test_ring *t = self;
+    *up = t->up;
+    return RP_OK;
+}
+
+static inline void test_address(void *self, uint32_t board, const char **endpoint,
+                                const char **public_text) {
+    test_ring *t = self;
+    *endpoint = t->board[board].endpoint;
+    *public_text = t->keys.public_text;
+}
+
+static inline int test_fd(void *self) {
+    (void)self;
+    return -1;
+}
+
+static inline rp_err test_reap(void *self, uint32_t *board) {
+    test_ring *t = self;
+    *board = t->lost == RP_OK ? BOARDS : 1;
+    return t->lost == RP_OK ? RP_OK : rp_fail(t->lost, "agent 1 ended");
+}
+
+static inline bool test_end(void *self, int64_t now_ns) {
+    test_ring *t = self;
+    (void)now_ns;
+    t->spawned = 0;
+    return true;
+}
+
+static inline void test_spawn_close(void *self) {
+    test_ring *t = self;
+    t->spawned = 0;
+}
+
+static const rp_spawner_kind test_spawner = {"test",       test_start,      test_spawn_step,
+                                             test_address, test_fd,         test_reap,
+                                             test_end,     test_spawn_close};
+
+/* ---- a board --------------------------------------------------------------------------------- */
+
+static inline void board_send(test_board *b, rp_Frame frame, const rp_part *part) {
+    frame.run_id = b->run.id;
+    frame.term = b->run.term;
+    expect_ok(rp_link_send(b->control, &frame, part, part != NULL, true, NULL, NULL));
+}
+
+static inline void board_ready(test_ring *t, uint32_t k) {
+    char endpoint[80];
+    const rp_link_options options = {.name = "feed",
+                                     .bind = endpoint,
+                                     .window = FEED_WINDOW_MAX,
+                                     .send_window = 1,
+                                     .part_bytes_max = 1 << 20,
+                                     .run = t->board[k].run,
+                                     .wire = RP_WIRE_MAX};
+    (void)snprintf(endpoint, sizeof endpoint, "inproc://board-%u-%p:%u", k, (void *)t,
+                   10 + t->board[k].run.term);
+    rp_link_close(&t->board[k].feed);
+    expect_ok(rp_link_open(t->links, &options, &t->board[k].feed));
+    const rp_Frame frame = {
+        .which_body = RP_KIND_READY,
+        .body.ready = {.feed_port = 10 + t->board[k].run.term, .slots = 4, .weight_copies = 1}};
+    board_send(&t->board[k], frame, NULL);
+}
+
+/* Zeros for every tensor of the stage: what a checkpoint must have. */
+static inline void board_save(test_ring *t, uint32_t k) {
+    static const float zeros[1 << 16];
+    const rp_model *model = t->c->run.model;
+    const rp_Frame end = {.which_body = RP_KIND_TENSORS_END};
+    for (uint32_t p = 0; p < model->param_count; p++) {
+        const rp_model_param *param = &model->param[p];
+        rp_Frame frame = {.which_body = RP_KIND_TENSOR, .body.tensor = {.total = param->count}};
+        rp_Tensor *tensor = &frame.body.tensor;
+        if (param->layer < t->c->cut.first[k] || param->layer >= t->c->cut.first[k + 1]) {
+            continue;
+        }
+        assert_true(param->count <= sizeof zeros / sizeof *zeros);
+        const rp_part part = rp_part_of_array(RP_DTYPE_F32, zeros, param->count);
+        (void)snprintf(tensor->name, sizeof tensor->name, "%s", param->name);
+        board_send(&t->board[k], frame, &part);
+    }
+    board_send(&t->board[k], end, NULL);
+}
+
+static inline void board_hello(test_board *b) {
+    const rp_Frame frame = {.which_body = RP_KIND_HELLO,
+                            .body.hello = {.name = "b",
+                                           .device = "test device",
+                                           .clock_ns = 1,
+                                           .wire_min = RP_WIRE_MIN,
+                                           .wire_max = RP_WIRE_MAX}};
+    b->run = (rp_run_identity){0};
+    b->training = b->passing = false;
+    board_send(b, frame, NULL);
+}
+
+static inline void board_profile(test_ring *t, uint32_t k) {
+    double seconds[32];
+    const uint32_t count = 2 * t->c->run.model->layer_count;
+    for (uint32_t i = 0; i < count; i++) {
+        seconds[i] = 1e-3;
+    }
+    const rp_part part = rp_part_of_array(RP_DTYPE_F64, seconds, count);
+    board_send(&t->board[k], (rp_Frame){.which_body = RP_KIND_PROFILE_DONE}, &part);
+}
+
+static inline void board_take(test_ring *t, uint32_t k, const rp_Frame *frame) {
+    test_board *b = &t->board[k];
+    const rp_kind kind = rp_frame_kind(frame);
+    b->orders[kind]++;
+    if (kind == t->mute) {
+        return;
+    }
+    if (kind == RP_KIND_ASSIGN || kind == RP_KIND_PROFILE) {
+        b->run = (rp_run_identity){frame->run_id, frame->term};
+    }
+    switch (kind) {
+    case RP_KIND_HELLO:
+        board_hello(b);
+        break;
+    case RP_KIND_PROFILE:
+        board_profile(t, k);
+        break;
+    case RP_KIND_ASSIGN:
+        board_ready(t, k);
+        break;
+    case RP_KIND_START:
+        b->step = frame->body.start.step_first;
+        b->pause = frame->body.start.pause;
+        b->training = true;
+        break;
+    case RP_KIND_STOP:
+        b->pause = frame->body.stop.step;
+        break;
+    case RP_KIND_EVALUATE:
+        b->samples = frame->body.evaluate.samples;
+        b->scored = !frame->body.evaluate.renew_statistics;
+        b->passing = true;
+        break;
+    case RP_KIND_SAVE:
+        board_save(t, k);
+        break;
+    default:
+        break;
+    }
+}
+
+static inline void board_finish(test_board *b) {
+    const rp_part part = rp_part_of_array(RP_DTYPE_U64, &b->step, 1); /* updates applied */
+    b->training = b->passing = false;
+    board_send(b, (rp_Frame){.which_body = RP_KIND_FINISHED}, &part);
+}
+
+/* One step of a segment a round. */
+static inline void board_work(test_ring *t, uint32_t k) {
+    test_board *b = &t->board[k];
+    const bool last = k + 1 == BOARDS;
+    if (b->training && b->step < b->pause) {
+        const rp_Frame done = {
+            .which_body = RP_KIND_STEP_DONE,
+            .body.step_done = {.step = b->step, .samples = BATCH, .loss_sum = BATCH}};
+        if (last) {
+            board_send(b, done, NULL);
+        }
+        b->step++;
+    } else if (b->training) {
+        board_finish(b);
+    } else if (b->passing && b->samples > 0) {
+        const uint32_t count = b->samples < BATCH ? (uint32_t)b->samples : BATCH;
+        const rp_Frame done = {.which_body = RP_KIND_EVALUATE_DONE,
+                               .body.evaluate_done = {.samples = count, .loss_sum = count}};
+        if (last && b->scored) {
+            board_send(b, done, NULL);
+        }
+        b->samples -= count;
+    } else if (b->passing) {
+        board_finish(b);
+    }
+}
+
+static inline void board_step(test_ring *t, uint32_t k) {
+    test_board *b = &t->board[k];
+    rp_message *message;
+    expect_ok(rp_link_step(b->control));
+    while (rp_link_recv(b->control, &message) == RP_OK) {
+        const rp_Frame frame = message->frame;
+        rp_link_release(b->control, &message);
+        board_take(t, k, &frame);
+    }
+    if (b->feed) {
+        expect_ok(rp_link_step(b->feed));
+        while (rp_link_recv(b->feed, &message) == RP_OK) {
+            b->inputs += rp_frame_kind(&message->frame) == RP_KIND_INPUT;
+            rp_link_release(b->feed, &message);
+        }
+    }
+    board_work(t, k);
+}
+
+/* ---- the ring -------------------------------------------------------------------------------- */
+
+/* `name`: of the run folder, one a ring. */
+static inline void ring_prepare(test_ring *t, const char *name) {
+    static const char yaml[] = "data: {set: glyphs, train: 64, test: 24, size: 12}\n"
+                               "ring: {boards: 2}\n"
+                               "train: {epochs: 2, batch: 16, microbatch: 8, seed: 1}\n"
+                               "loss: cross-entropy\n"
+                               "optimizer: {kind: sgd, lr: 0.1}\n"
+                               "schedule: gpipe\n"
+                               "cut: auto\n";
+    static const char model[] = "input: data\n"
+                                "layers:\n"
+                                "  - {name: fc1, kind: dense, out: 8}\n"
+                                "  - {name: relu1, kind: relu}\n"
+                                "  - {name: fc2, kind: dense, out: classes}\n";
+    char text[1024];
+    *t = (test_ring){.clock = rp_clock_stepped(RP_NS_PER_S), .up = true};
+    rp_arena_init(&t->arena, "test ring", 0);
+    (void)unlink(in_folder("model.yaml"));
+    (void)unlink(in_folder("run.yaml"));
+    append("model.yaml", model, sizeof model - 1);
+    const int used = snprintf(text, sizeof text, "model: %s/model.yaml\n%s", folder, yaml);
+    append("run.yaml", text, (size_t)used);
+    (void)snprintf(t->run_path, sizeof t->run_path, "%s", in_folder("run.yaml"));
+    (void)snprintf(t->out, sizeof t->out, "%s", in_folder(name));
+    expect_ok(rp_keys_make(&t->keys));
+    expect_ok(rp_links_open(&t->arena, &t->keys, &t->clock, 7, &t->links));
+    for (uint32_t k = 0; k < BOARDS; k++) {
+        test_board *b = &t->board[k];
+        (void)snprintf(b->endpoint, sizeof b->endpoint, "inproc://board-%u-%p:1", k, (void *)t);
+        const rp_link_options options = {.name = "control",
+                                         .bind = b->endpoint,
+                                         .window = 1,
+                                         .send_window = 1,
+                                         .part_bytes_max = 1 << 20};
+        expect_ok(rp_link_open(t->links, &options, &b->control));
+    }
+    t->options = (rp_controller_options){
+        .purpose = RP_PURPOSE_TRAIN, .run_path = t->run_path, .set = t->set, .out = t->out};
+}
+
+static inline void ring_set(test_ring *t, const char *assignment) {
+    t->set[t->options.set_count++] = assignment;
+}
+
+static inline void ring_open(test_ring *t) {
+    const rp_controller_env env = {.clock = &t->clock,
+                                   .links = t->links,
+                                   .keys = &t->keys,
+                                   .spawner = {.kind = &test_spawner, .self = t},
+                                   .feeder = RP_FEEDER_DIRECT,
+                                   .on_state = test_on_state,
+                                   .context = t};
+    expect_ok(rp_controller_open(&env, &t->options, &t->c));
+}
+
+static inline void ring_step_controller(test_ring *t) {
+    (void)rp_controller_step(t->c, rp_clock_now_ns(&t->clock));
+    if (t->c->state == RP_CONTROL_CLOSE || t->c->state == RP_CONTROL_ENDED) {
+        t->fault = t->c->fault;
+        t->failed = t->c->failed;
+    }
+}
+
+static inline void ring_step_boards(test_ring *t, int64_t ns) {
+    for (uint32_t k = 0; k < BOARDS && !t->deaf; k++) {
+        board_step(t, k);
+    }
+    t->clock.stepped_ns += ns;
+}
+
+/* The controller once, then each board once; then `ns` go by. */
+static inline void ring_step(test_ring *t, int64_t ns) {
+    ring_step_controller(t);
+    ring_step_boards(t, ns);
+}
+
+/* Until the controller waits in `state`, and no board has heard of it; false: it has ended. */
+static inline bool ring_reach(test_ring *t, rp_control_state_id state) {
+    for (uint32_t i = 0; i < 2000; i++) {
+        ring_step_controller(t);
+        if (t->c->state == state || rp_controller_has_ended(t->c)) {
+            return t->c->state == state;
+        }
+        ring_step_boards(t, RP_NS_PER_MS);
+    }
+    return false;
+}
+
+/* To the end; a second a round, so that time-outs come. */
+static inline rp_err ring_end(test_ring *t, uint32_t rounds) {
+    for (uint32_t i = 0; i < rounds && !rp_controller_has_ended(t->c); i++) {
+        ring_step(t, RP_NS_PER_S);
+    }
+    assert_true(rp_controller_has_ended(t->c));
+    assert_int_equal(t->spawned, 0);
+    return rp_controller_close(&t->c);
+}
+
+static inline int remove_entry(const char *path, const struct stat *status, int type,
+                               struct FTW *where) {
+    (void)status;
+    (void)type;
+    (void)where;
+    return remove(path);
+}
+
+static inline void ring_close(test_ring *t) {
+    (void)!rp_controller_close(&t->c);
+    rp_links_close(&t->links);
+    rp_arena_finish(&t->arena);
+    if (t->out[0]) {
+        (void)nftw(t->out, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    }
+}
+
+#endif

@@ -1,0 +1,518 @@
+/* The controller as a machine, with boards that follow a script: every state is reached, times out,
+ * fails, is interrupted, and meets every message. Nothing here sleeps: time is stepped. */
+#include "boards.h"
+
+static test_ring ring; /* large for a stack */
+
+static const char good_run[] =
+    "start hello profile plan assign load train save evaluate train save evaluate close ended";
+
+/* `pipedream` with `advance: auto` waits in `plan`; an average has `statistics`. */
+static void open_ring(const char *schedule) {
+    ring_prepare(&ring, "out");
+    if (schedule) {
+        ring_set(&ring, schedule);
+    }
+    ring_open(&ring);
+}
+
+/* ---- the way to the end ---------------------------------------------------------------------- */
+
+static void a_run_goes_through_its_states(void **state) {
+    (void)state;
+    open_ring(NULL);
+    expect_ok(ring_end(&ring, 200));
+    assert_string_equal(ring.trail, good_run);
+    for (uint32_t k = 0; k < BOARDS; k++) {
+        assert_int_equal(ring.board[k].orders[RP_KIND_BYE], 1);
+        assert_int_equal(ring.board[k].orders[RP_KIND_START], 2);
+        assert_int_equal(ring.board[k].orders[RP_KIND_CONNECT], 1);
+    }
+    /* two epochs and two evaluations, in microbatches */
+    assert_int_equal(ring.board[0].inputs, 2 * (TRAIN / 8 + TEST / 8));
+    assert_int_equal(ring.board[1].inputs, 0);
+    ring_close(&ring);
+}
+
+static void other_purposes_end_earlier(void **state) {
+    (void)state;
+    static const struct {
+        rp_controller_purpose purpose;
+        const char *trail;
+    } cases[] = {
+        {RP_PURPOSE_PROFILE, "start hello profile close ended"},
+        {RP_PURPOSE_PLAN, "start hello profile plan assign close ended"},
+        {RP_PURPOSE_EVALUATE, "start hello profile plan assign load evaluate close ended"},
+    };
+    char weights[600];
+    open_ring(NULL);
+    expect_ok(ring_end(&ring, 200));
+    (void)snprintf(weights, sizeof weights, "%s.weights", ring.out);
+    char made[600];
+    (void)snprintf(made, sizeof made, "%s/weights.safetensors", ring.out);
+    assert_int_equal(rename(made, weights), 0);
+    ring_close(&ring);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ring_prepare(&ring, "json");
+        ring.options.purpose = cases[i].purpose;
+        ring.options.weights = weights;
+        ring.options.split = RP_SPLIT_TEST;
+        ring_open(&ring);
+        expect_ok(ring_end(&ring, 200));
+        assert_string_equal(ring.trail, cases[i].trail);
+        ring_close(&ring);
+    }
+    (void)unlink(weights);
+}
+
+/* advance: auto. The links become slow behind the first epoch: the pipes drain, and the boards get
+ * new stages, with the checkpoint of there. */
+static void a_run_follows_its_links(void **state) {
+    (void)state;
+    open_ring("schedule={kind: pipedream, advance: auto}");
+    assert_true(ring_reach(&ring, RP_CONTROL_SAVE));
+    ring.c->run.emulate = true;
+    ring.c->run.link.delay_ms = 40;
+    (void)ring_end(&ring, 400);
+    assert_non_null(
+        strstr(ring.trail, "save evaluate plan drain save hello assign load save train"));
+    ring_close(&ring);
+}
+
+/* ---- time-outs ------------------------------------------------------------------------------- */
+
+typedef struct {
+    rp_control_state_id state;
+    rp_kind mute; /* that nobody answers */
+    const char *text;
+} late_case;
+
+static void every_wait_has_an_end(void **state) {
+    (void)state;
+    static const late_case cases[] = {
+        {RP_CONTROL_START, RP_KIND_NONE, "the agents did not come up within 300 s"},
+        {RP_CONTROL_HELLO, RP_KIND_HELLO, "no hello within 30 s"},
+        {RP_CONTROL_PROFILE, RP_KIND_PROFILE, "no profile within 1800 s"},
+        {RP_CONTROL_ASSIGN, RP_KIND_ASSIGN, "no ready within 1800 s"},
+        {RP_CONTROL_TRAIN, RP_KIND_START, "no board has reported anything for 900 s"},
+        {RP_CONTROL_EVALUATE, RP_KIND_EVALUATE, "no board has reported anything for 900 s"},
+        {RP_CONTROL_SAVE, RP_KIND_SAVE, "2 boards did not send their tensors within 600 s"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        open_ring(NULL);
+        ring.mute = cases[i].mute;
+        ring.up = cases[i].state != RP_CONTROL_START;
+        expect_err(ring_end(&ring, 3000), RP_ERR_TIMEOUT);
+        assert_int_equal(ring.failed, cases[i].state);
+        assert_non_null(strstr(ring.fault.text, cases[i].text));
+        assert_non_null(strstr(ring.trail, " recover close ended"));
+        ring_close(&ring);
+    }
+}
+
+/* Boards that do not even answer pings are missed sooner; `plan` waits for just these. */
+static void silence_is_a_fault(void **state) {
+    (void)state;
+    open_ring("schedule={kind: pipedream, advance: auto}");
+    assert_true(ring_reach(&ring, RP_CONTROL_PLAN));
+    ring.deaf = true;
+    expect_err(ring_end(&ring, 100), RP_ERR_TIMEOUT);
+    assert_int_equal(ring.failed, RP_CONTROL_PLAN);
+    assert_non_null(strstr(ring.fault.text, "no answer to a ping within 10 s"));
+    ring_close(&ring);
+
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    ring.deaf = true;
+    expect_err(ring_end(&ring, 100), RP_ERR_FAULT);
+    assert_non_null(strstr(ring.fault.text, "has been silent for"));
+    assert_int_equal(ring.fault.board, 0);
+    assert_int_equal(ring.fault.fault_class, RP_FAULT_BOARD);
+    ring_close(&ring);
+}
+
+/* ---- faults and interrupts ------------------------------------------------------------------- */
+
+/* States that wait for something, and how a run gets there. */
+static const struct {
+    rp_control_state_id state;
+    const char *schedule;
+    const char *interrupted; /* the text of the end */
+} waits[] = {
+    {RP_CONTROL_START, NULL, "interrupted while the agents start"},
+    {RP_CONTROL_HELLO, NULL, "interrupted while waiting for hello"},
+    {RP_CONTROL_PROFILE, NULL, "interrupted while waiting for profile"},
+    {RP_CONTROL_PLAN, "schedule={kind: pipedream, advance: auto}",
+     "interrupted while waiting for answer to a ping"},
+    {RP_CONTROL_ASSIGN, NULL, "interrupted while waiting for ready"},
+    {RP_CONTROL_TRAIN, NULL, "interrupted after step"},
+    {RP_CONTROL_EVALUATE, NULL, "interrupted in an evaluation"},
+    {RP_CONTROL_SAVE, NULL, "interrupted after step 4"},
+};
+enum { WAITS = sizeof waits / sizeof *waits };
+
+static void reach(size_t i) {
+    open_ring(waits[i].schedule);
+    ring.up = waits[i].state != RP_CONTROL_START;
+    assert_true(ring_reach(&ring, waits[i].state));
+}
+
+static void a_fault_ends_every_state(void **state) {
+    (void)state;
+    const rp_Frame frame = {.which_body = RP_KIND_FAULT,
+                            .body.fault = {.err = RP_ERR_DEVICE, .text = "broken"}};
+    for (size_t i = 1; i < WAITS; i++) {
+        reach(i);
+        board_send(&ring.board[1], frame, NULL);
+        expect_err(ring_end(&ring, 100), RP_ERR_DEVICE);
+        assert_string_equal(ring.fault.text, "board 1: broken");
+        assert_int_equal(ring.fault.board, 1);
+        assert_int_equal(ring.fault.fault_class, RP_FAULT_BOARD);
+        assert_int_equal(ring.failed, waits[i].state);
+        assert_non_null(strstr(ring.trail, " recover close ended"));
+        ring_close(&ring);
+    }
+}
+
+static void a_child_that_ends_is_a_fault(void **state) {
+    (void)state;
+    for (size_t i = 0; i < WAITS; i++) {
+        reach(i);
+        rp_controller_child_ended(ring.c); /* some other child of the process */
+        ring.lost = RP_ERR_FAULT;
+        rp_controller_child_ended(ring.c);
+        expect_err(ring_end(&ring, 100), RP_ERR_FAULT);
+        assert_string_equal(ring.fault.text, "agent 1 ended");
+        assert_int_equal(ring.fault.board, 1);
+        ring_close(&ring);
+    }
+}
+
+static void an_interrupt_ends_every_state(void **state) {
+    (void)state;
+    for (size_t i = 0; i < WAITS; i++) {
+        reach(i);
+        rp_controller_interrupt(ring.c);
+        expect_err(ring_end(&ring, 100), RP_ERR_INTERRUPTED);
+        assert_non_null(strstr(ring.fault.text, waits[i].interrupted));
+        assert_int_equal(ring.fault.fault_class, RP_FAULT_USER);
+        ring_close(&ring);
+        reach(i);
+        rp_controller_interrupt(ring.c);
+        rp_controller_interrupt(ring.c);
+        expect_err(ring_end(&ring, 100), RP_ERR_INTERRUPTED);
+        assert_non_null(strstr(ring.fault.text, "interrupted twice"));
+        ring_close(&ring);
+    }
+}
+
+/* Training stops before the first step that nothing was sent of, and is saved. */
+static void an_interrupted_run_goes_on(void **state) {
+    (void)state;
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    rp_controller_interrupt(ring.c);
+    expect_err(ring_end(&ring, 100), RP_ERR_INTERRUPTED);
+    assert_non_null(strstr(ring.trail, "train save recover close ended"));
+    char first[512];
+    (void)snprintf(first, sizeof first, "%s", ring.out);
+    ring.out[0] = '\0'; /* which the next one goes on in */
+    ring_close(&ring);
+
+    ring_prepare(&ring, "out");
+    ring.options.out = NULL;
+    ring.options.resume = first;
+    ring_open(&ring);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    assert_true(ring.c->position.step > 0);
+    expect_ok(ring_end(&ring, 200));
+    assert_non_null(strstr(ring.trail, "assign load train"));
+    assert_int_equal(ring.board[1].orders[RP_KIND_TENSORS_END], 1);
+    ring_close(&ring);
+}
+
+/* The one fault that is dealt with: no memory for as many forwards in flight as the links want. */
+static void a_board_without_memory_gets_less(void **state) {
+    (void)state;
+    const rp_Frame frame = {.which_body = RP_KIND_FAULT,
+                            .body.fault = {.err = RP_ERR_LIMIT, .text = "no memory"}};
+    open_ring("schedule={kind: pipedream, advance: auto}");
+    ring.c->run.emulate = true;
+    ring.c->run.link.delay_ms = 40;
+    ring.mute = RP_KIND_ASSIGN;
+    assert_true(ring_reach(&ring, RP_CONTROL_ASSIGN));
+    const uint32_t advance = ring.c->run.method.advance;
+    assert_true(advance > 0);
+    ring_step(&ring, RP_NS_PER_MS);
+    board_send(&ring.board[0], frame, NULL);
+    ring.mute = RP_KIND_NONE;
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    assert_int_equal(ring.c->run.method.advance, advance - 1);
+    assert_non_null(strstr(ring.trail, "assign recover hello assign load train"));
+    ring_close(&ring);
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+/* What a state takes, kind by kind, beside HELLO and FAULT. */
+static bool is_taken(rp_control_state_id state, rp_kind kind) {
+    const bool trains = state == RP_CONTROL_TRAIN || state == RP_CONTROL_DRAIN;
+    const bool passes = state == RP_CONTROL_EVALUATE || state == RP_CONTROL_STATISTICS;
+    switch (kind) {
+    case RP_KIND_HELLO:
+    case RP_KIND_FAULT:
+        return true;
+    case RP_KIND_PROFILE_DONE:
+        return state == RP_CONTROL_PROFILE;
+    case RP_KIND_READY:
+        return state == RP_CONTROL_ASSIGN;
+    case RP_KIND_STEP_DONE:
+    case RP_KIND_NORMS:
+    case RP_KIND_PREDICTION_ERROR:
+    case RP_KIND_SKIPPED:
+        return trains;
+    case RP_KIND_EVALUATE_DONE:
+        return state == RP_CONTROL_EVALUATE;
+    case RP_KIND_TRACE:
+    case RP_KIND_FINISHED:
+        return trains || passes;
+    case RP_KIND_TENSOR:
+    case RP_KIND_IN_FLIGHT:
+    case RP_KIND_TENSORS_END:
+        return state == RP_CONTROL_SAVE;
+    default:
+        return false;
+    }
+}
+
+static void every_kind_is_taken_or_refused(void **state) {
+    (void)state;
+    uint32_t taken = 0;
+    for (uint32_t kind = 0; kind < 64; kind++) {
+        const rp_kind_facts *facts = rp_kind_facts_of((rp_kind)kind);
+        for (uint32_t s = 0; s < RP_CONTROL_STATES; s++) {
+            const bool takes = rp_control_handler_of((rp_kind)kind, (rp_control_state_id)s) != NULL;
+            assert_int_equal(takes, is_taken((rp_control_state_id)s, (rp_kind)kind));
+            assert_true(!takes || facts->name); /* of a kind that there is */
+            assert_true(!takes || facts->from != RP_FROM_HOST);
+            taken += takes;
+        }
+    }
+    assert_true(taken > 2 * RP_CONTROL_STATES);
+}
+
+/* A message of the kind, with parts that the wire takes. */
+static void send_kind(test_board *b, rp_kind kind) {
+    static const double numbers[3] = {1, 2, 3};
+    static const uint64_t counts[1] = {1};
+    const rp_kind_facts *facts = rp_kind_facts_of(kind);
+    rp_Frame frame = {.which_body = (pb_size_t)kind};
+    rp_part part = rp_part_of_bytes(numbers, 8);
+    if (facts->parts == RP_PARTS_F64) {
+        part = rp_part_of_array(RP_DTYPE_F64, numbers, 3);
+    } else if (facts->parts == RP_PARTS_U64) {
+        part = rp_part_of_array(RP_DTYPE_U64, counts, 1);
+    } else if (facts->parts == RP_PARTS_TENSOR) {
+        part = rp_part_of_array(RP_DTYPE_F32, numbers, 2);
+    }
+    board_send(b, frame, facts->parts_min > 0 ? &part : NULL);
+}
+
+static void a_message_at_a_wrong_time_is_refused_with_a_text(void **state) {
+    (void)state;
+    for (size_t i = 1; i < WAITS; i++) {
+        for (uint32_t kind = 1; kind < 48; kind++) {
+            const rp_kind_facts *facts = rp_kind_facts_of((rp_kind)kind);
+            if (!facts->name || facts->from == RP_FROM_HOST ||
+                facts->of_class != RP_CLASS_CONTROL || is_taken(waits[i].state, (rp_kind)kind)) {
+                continue;
+            }
+            reach(i);
+            send_kind(&ring.board[0], (rp_kind)kind);
+            expect_err(ring_end(&ring, 100), RP_ERR_PEER);
+            assert_non_null(strstr(ring.fault.text, facts->name));
+            assert_non_null(strstr(ring.fault.text, "which nobody waits for in state"));
+            ring_close(&ring);
+        }
+    }
+}
+
+/* What would be taken once is refused twice; a second HELLO is an answer to an older greeting. */
+static void a_message_that_comes_twice_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        rp_control_state_id state;
+        rp_kind kind;
+        const char *text;
+    } cases[] = {
+        {RP_CONTROL_ASSIGN, RP_KIND_READY, "is ready for a stage that it does not have"},
+        {RP_CONTROL_TRAIN, RP_KIND_FINISHED, "has finished its segment twice"},
+        {RP_CONTROL_SAVE, RP_KIND_TENSORS_END, "ended its tensors twice"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        open_ring(NULL);
+        ring.mute = cases[i].state == RP_CONTROL_ASSIGN  ? RP_KIND_ASSIGN
+                    : cases[i].state == RP_CONTROL_TRAIN ? RP_KIND_START
+                                                         : RP_KIND_SAVE;
+        assert_true(ring_reach(&ring, cases[i].state));
+        ring_step(&ring, RP_NS_PER_MS);
+        ring.board[0].run = ring.c->ring.identity;
+        send_kind(&ring.board[0], cases[i].kind);
+        ring_step(&ring, RP_NS_PER_MS);
+        assert_int_equal(ring.c->fault.err, RP_OK);
+        send_kind(&ring.board[0], cases[i].kind);
+        expect_err(ring_end(&ring, 100), RP_ERR_PEER);
+        assert_non_null(strstr(ring.fault.text, cases[i].text));
+        ring_close(&ring);
+    }
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    send_kind(&ring.board[0], RP_KIND_HELLO);
+    expect_ok(ring_end(&ring, 200));
+    assert_string_equal(ring.trail, good_run);
+    ring_close(&ring);
+}
+
+/* What is left of an assignment that is over does no harm. */
+static void an_older_term_is_dropped(void **state) {
+    (void)state;
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    const rp_run_identity now = ring.board[0].run;
+    ring.board[0].run.term--;
+    send_kind(&ring.board[0], RP_KIND_READY);
+    ring.board[0].run = now;
+    expect_ok(ring_end(&ring, 200));
+    ring_close(&ring);
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    ring.board[0].run.term++;
+    send_kind(&ring.board[0], RP_KIND_READY);
+    expect_err(ring_end(&ring, 100), RP_ERR_PEER);
+    assert_non_null(strstr(ring.fault.text, "another controller goes on with it"));
+    ring_close(&ring);
+}
+
+/* ---- a full link ----------------------------------------------------------------------------- */
+
+/* Behind a full link messages wait, in order and no more than the bound; then they are a fault. */
+static void messages_wait_for_room(void **state) {
+    (void)state;
+    uint32_t sent = 0;
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    rp_ring *boards = &ring.c->ring;
+    test_board *b = &ring.board[0];
+    while (boards->board[0].pending_count < RP_RING_PENDING_MAX) {
+        const rp_Frame frame = {.which_body = RP_KIND_STOP, .body.stop = {.step = sent++}};
+        expect_ok(rp_ring_post(boards, 0, &frame, NULL));
+        assert_true(sent < 1000);
+    }
+    const rp_Frame more = {.which_body = RP_KIND_STOP, .body.stop = {.step = sent}};
+    expect_err(rp_ring_post(boards, 0, &more, NULL), RP_ERR_FAULT);
+    rp_Frame offered = more;
+    expect_err(rp_ring_offer(boards, 0, &offered, NULL, 0), RP_ERR_AGAIN);
+    for (uint32_t got = 0, rounds = 0; got < sent; rounds++) {
+        rp_message *message;
+        assert_true(rounds < 1000);
+        expect_ok(rp_link_step(b->control));
+        while (rp_link_recv(b->control, &message) == RP_OK) {
+            if (rp_frame_kind(&message->frame) == RP_KIND_STOP) {
+                assert_int_equal(message->frame.body.stop.step, got++);
+            }
+            rp_link_release(b->control, &message);
+        }
+        expect_ok(rp_ring_step(boards, 0, rp_clock_now_ns(&ring.clock)));
+        ring.clock.stepped_ns += RP_NS_PER_MS;
+    }
+    assert_int_equal(boards->board[0].pending_count, 0);
+    ring_close(&ring);
+}
+
+/* ---- two in one process ---------------------------------------------------------------------- */
+
+static void two_controllers_in_one_loop(void **state) {
+    (void)state;
+    static test_ring other;
+    ring_prepare(&ring, "one");
+    ring_open(&ring);
+    ring_prepare(&other, "two");
+    ring_set(&other, "train.epochs=1");
+    ring_open(&other);
+    for (uint32_t i = 0; i < 300; i++) {
+        if (ring.c->state != RP_CONTROL_ENDED) {
+            ring_step(&ring, RP_NS_PER_MS);
+        }
+        if (other.c->state != RP_CONTROL_ENDED) {
+            ring_step(&other, RP_NS_PER_MS);
+        }
+        if (i == 7) { /* one is told to end: the other does not hear of it */
+            rp_controller_interrupt(ring.c);
+        }
+    }
+    expect_err(ring_end(&ring, 100), RP_ERR_INTERRUPTED);
+    expect_ok(ring_end(&other, 100));
+    assert_string_equal(other.trail,
+                        "start hello profile plan assign load train save evaluate close ended");
+    ring_close(&ring);
+    ring_close(&other);
+}
+
+/* ---- what it says of itself ------------------------------------------------------------------ */
+
+static void it_says_what_it_waits_for(void **state) {
+    (void)state;
+    rp_controller_waiting why;
+    open_ring(NULL);
+    ring.mute = RP_KIND_ASSIGN;
+    assert_true(ring_reach(&ring, RP_CONTROL_ASSIGN));
+    const int64_t since_ns = ring.c->now_ns;
+    ring_step(&ring, RP_NS_PER_S);
+    ring_step(&ring, RP_NS_PER_S);
+    rp_controller_waiting_of(ring.c, &why);
+    assert_string_equal(why.state, "assign");
+    assert_string_equal(why.what, "ready");
+    assert_string_equal(why.board, "0");
+    assert_int_equal(why.since_ns, since_ns);
+    ring_close(&ring);
+}
+
+/* Every state but the last can be left, is waited in for a bounded time, and has a name. */
+static void the_table_is_complete(void **state) {
+    (void)state;
+    for (uint32_t s = 0; s < RP_CONTROL_STATES; s++) {
+        const rp_control_state *row = &rp_control_states[s];
+        assert_non_null(row->name);
+        assert_non_null(row->waits_for);
+        assert_true(row->enter && row->step);
+        assert_true(s == RP_CONTROL_ENDED || row->next != 0);
+        assert_true((row->next & UINT32_C(1) << RP_CONTROL_START) == 0);
+        assert_true(row->timeout_ns > 0 || s >= RP_CONTROL_RECOVER);
+        assert_true(row->timeout_ns == 0 || row->has_done || row->late);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_run_goes_through_its_states, setup, teardown),
+        cmocka_unit_test_setup_teardown(other_purposes_end_earlier, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_run_follows_its_links, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_wait_has_an_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(silence_is_a_fault, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_fault_ends_every_state, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_child_that_ends_is_a_fault, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_interrupt_ends_every_state, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_interrupted_run_goes_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_board_without_memory_gets_less, setup, teardown),
+        cmocka_unit_test(every_kind_is_taken_or_refused),
+        cmocka_unit_test_setup_teardown(a_message_at_a_wrong_time_is_refused_with_a_text, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_message_that_comes_twice_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_older_term_is_dropped, setup, teardown),
+        cmocka_unit_test_setup_teardown(messages_wait_for_room, setup, teardown),
+        cmocka_unit_test_setup_teardown(two_controllers_in_one_loop, setup, teardown),
+        cmocka_unit_test_setup_teardown(it_says_what_it_waits_for, setup, teardown),
+        cmocka_unit_test(the_table_is_complete),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
