@@ -4,11 +4,6 @@
 
 #define AFTER(id) (UINT32_C(1) << RP_CONTROL_##id)
 
-/* What may be due at a pause: due.c. */
-#define DUE                                                                                        \
-    (AFTER(PLAN) | AFTER(TRAIN) | AFTER(EVALUATE) | AFTER(STATISTICS) | AFTER(SAVE) |              \
-     AFTER(HELLO) | AFTER(CLOSE))
-
 static const int64_t START_NS = 300 * RP_NS_PER_S;
 /* A ring in which nothing at all is reported for so long has stopped. */
 static const int64_t STALL_NS = 900 * RP_NS_PER_S;
@@ -58,18 +53,22 @@ const rp_control_state rp_control_states[RP_CONTROL_STATES] = {
     [RP_CONTROL_ASSIGN] = {"assign", "ready", RP_RING_BUILD_NS, AFTER(LOAD) | AFTER(CLOSE),
         "interrupted while waiting for ready",
         rp_assign_enter, rp_assign_step, NULL, is_ready, NULL},
-    [RP_CONTROL_LOAD] = {"load", "room for tensors", RP_RING_HELLO_NS, DUE, NULL,
+    [RP_CONTROL_LOAD] = {"load", "room for tensors", RP_RING_HELLO_NS,
+        AFTER(PLAN) | AFTER(TRAIN) | AFTER(EVALUATE) | AFTER(SAVE) | AFTER(CLOSE), NULL,
         rp_load_enter, rp_load_step, rp_load_abandon, NULL, rp_load_late},
-    [RP_CONTROL_TRAIN] = {"train", "the end of the segment", STALL_NS, DUE, NULL,
+    [RP_CONTROL_TRAIN] = {"train", "the end of the segment", STALL_NS,
+        AFTER(STATISTICS) | AFTER(SAVE), NULL,
         rp_train_enter, rp_train_step, rp_train_abandon, has_finished, rp_segment_late},
-    [RP_CONTROL_EVALUATE] = {"evaluate", "the end of the evaluation", STALL_NS, DUE,
+    [RP_CONTROL_EVALUATE] = {"evaluate", "the end of the evaluation", STALL_NS,
+        AFTER(PLAN) | AFTER(TRAIN) | AFTER(SAVE) | AFTER(CLOSE),
         "interrupted in an evaluation",
         rp_evaluate_enter, rp_evaluate_step, NULL, has_finished, rp_segment_late},
-    [RP_CONTROL_STATISTICS] = {"statistics", "the end of the pass", STALL_NS, DUE, NULL,
+    [RP_CONTROL_STATISTICS] = {"statistics", "the end of the pass", STALL_NS, AFTER(SAVE), NULL,
         rp_statistics_enter, rp_statistics_step, NULL, has_finished, rp_segment_late},
-    [RP_CONTROL_SAVE] = {"save", "tensors", SAVE_NS, DUE, NULL,
+    [RP_CONTROL_SAVE] = {"save", "tensors", SAVE_NS,
+        AFTER(HELLO) | AFTER(PLAN) | AFTER(TRAIN) | AFTER(EVALUATE) | AFTER(CLOSE), NULL,
         rp_save_enter, rp_save_step, rp_save_abandon, has_saved, rp_save_late},
-    [RP_CONTROL_DRAIN] = {"drain", "empty pipes", STALL_NS, DUE, NULL,
+    [RP_CONTROL_DRAIN] = {"drain", "empty pipes", STALL_NS, AFTER(STATISTICS) | AFTER(SAVE), NULL,
         rp_drain_enter, rp_train_step, rp_train_abandon, has_finished, rp_segment_late},
     [RP_CONTROL_RECOVER] = {"recover", "", 0, AFTER(HELLO) | AFTER(CLOSE), NULL,
         rp_recover_enter, nothing, NULL, NULL, NULL},

@@ -492,6 +492,60 @@ static void the_table_is_complete(void **state) {
     }
 }
 
+/* A state's paragraph in PROTOCOL.md, from the table. */
+static void describe(rp_control_state_id s, char *out, size_t bytes) {
+    const rp_control_state *row = &rp_control_states[s];
+    char then[200] = "";
+    char takes[300] = "";
+    for (uint32_t n = 0; n < RP_CONTROL_STATES; n++) {
+        if (row->next & UINT32_C(1) << n) {
+            const size_t used = strlen(then);
+            (void)snprintf(then + used, sizeof then - used, " %s", rp_control_states[n].name);
+        }
+    }
+    for (uint32_t kind = 1; kind < 64 && s < RP_CONTROL_RECOVER; kind++) {
+        const bool everywhere = kind == RP_KIND_HELLO || kind == RP_KIND_FAULT;
+        if (!everywhere && rp_control_handler_of((rp_kind)kind, s)) {
+            const size_t used = strlen(takes);
+            (void)snprintf(takes + used, sizeof takes - used, " %s", rp_kind_name((rp_kind)kind));
+        }
+    }
+    int used = snprintf(out, bytes, "    %-10s ->%s\n", row->name, then[0] ? then : " nowhere");
+    if (row->timeout_ns > 0) {
+        used += snprintf(out + used, bytes - (size_t)used, "               waits for %s, %d s\n",
+                         row->waits_for, (int)(row->timeout_ns / RP_NS_PER_S));
+    }
+    if (takes[0]) {
+        (void)snprintf(out + used, bytes - (size_t)used, "               takes%s\n", takes);
+    }
+}
+
+/* Print what should stand there, so that it can be put there. */
+static void the_protocol_page_has_the_table(void **state) {
+    (void)state;
+    static char text[1 << 16];
+    char all[8192] = "";
+    char path[600];
+    const char *top = getenv("RP_SOURCE_DIR");
+    assert_non_null(top);
+    (void)snprintf(path, sizeof path, "%s/firmware/wire/PROTOCOL.md", top);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    (void)fclose(file);
+    for (uint32_t s = 0; s < RP_CONTROL_STATES; s++) {
+        const size_t used = strlen(all);
+        describe((rp_control_state_id)s, all + used, sizeof all - used);
+    }
+    const char *begin = strstr(text, "<!-- controller states: begin -->");
+    const char *end = strstr(text, "<!-- controller states: end -->");
+    const char *found = strstr(text, all);
+    if (!begin || !end || !found || found < begin || found > end) {
+        (void)fprintf(stderr, "PROTOCOL.md needs, between the marks:\n%s", all);
+        fail();
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_run_goes_through_its_states, setup, teardown),
@@ -513,6 +567,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(two_controllers_in_one_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(it_says_what_it_waits_for, setup, teardown),
         cmocka_unit_test(the_table_is_complete),
+        cmocka_unit_test(the_protocol_page_has_the_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
