@@ -29,7 +29,7 @@ static bool must_fail(void) {
     return atomic_load(&fail_countdown) > 0 && atomic_fetch_sub(&fail_countdown, 1) == 1;
 }
 
-bool rp_mul_size(size_t a, size_t b, size_t *out) {
+static bool mul_size(size_t a, size_t b, size_t *out) {
     size_t product;
     if (__builtin_mul_overflow(a, b, &product)) {
         return false;
@@ -88,7 +88,7 @@ rp_err rp_arena_alloc(rp_arena *arena, size_t count, size_t size, void **out) {
     RP_ASSERT(!arena->sealed);
     size_t bytes;
     size_t rounded;
-    if (!rp_mul_size(count, size, &bytes) || !rp_add_size(bytes, ALIGN - 1, &rounded)) {
+    if (!mul_size(count, size, &bytes) || !rp_add_size(bytes, ALIGN - 1, &rounded)) {
         return rp_fail(RP_ERR_MEMORY, "arena %s: %zu x %zu bytes overflow", arena->name, count,
                        size);
     }

@@ -51,8 +51,7 @@ void rp_arena_seal(rp_arena *arena);
 rp_err rp_block_new(size_t bytes, void **out) RP_MUST_CHECK;
 void rp_block_free(void *block);
 
-/* Checked product and sum of sizes; false on overflow, *out then untouched. */
-bool rp_mul_size(size_t a, size_t b, size_t *out) RP_MUST_CHECK;
+/* Checked sum of sizes; false on overflow, *out then untouched. */
 bool rp_add_size(size_t a, size_t b, size_t *out) RP_MUST_CHECK;
 
 #endif

@@ -71,12 +71,6 @@ uint32_t rp_rng_below(rp_rng *rng, uint32_t n) {
     }
 }
 
-float rp_rng_normal(rp_rng *rng) {
-    double u = ((double)rp_rng_u32(rng) + 1.0) * 0x1p-32;
-    double v = (double)rp_rng_u32(rng) * 0x1p-32;
-    return (float)(sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v));
-}
-
 void rp_rng_shuffle(rp_rng *rng, uint32_t *items, uint32_t count) {
     for (uint32_t i = count; i > 1; i--) {
         uint32_t j = rp_rng_below(rng, i);

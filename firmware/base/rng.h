@@ -31,9 +31,6 @@ float rp_rng_uniform(rp_rng *rng);
 /* Uniform in [0, n), no modulo bias; n > 0. */
 uint32_t rp_rng_below(rp_rng *rng, uint32_t n);
 
-/* Standard normal (Box-Muller in double). */
-float rp_rng_normal(rp_rng *rng);
-
 /* Fisher-Yates. */
 void rp_rng_shuffle(rp_rng *rng, uint32_t *items, uint32_t count);
 

@@ -46,11 +46,6 @@ struct rp_st_writer {
     uint32_t entry_count;
 };
 
-uint32_t rp_st_type_bytes(rp_st_type type) {
-    RP_ASSERT((unsigned)type < TYPE_COUNT);
-    return type_bytes[type];
-}
-
 /* Shape times type, or false on overflow. */
 static bool size_of(const rp_st_entry *entry, uint64_t *out) {
     uint64_t bytes = type_bytes[entry->type];

@@ -68,6 +68,4 @@ rp_err rp_st_write(rp_st_writer *writer, uint32_t index, uint64_t offset_bytes, 
 rp_err rp_st_commit(rp_st_writer **writer) RP_MUST_CHECK;
 void rp_st_abandon(rp_st_writer **writer); /* removes the temporary; accepts NULL inside */
 
-uint32_t rp_st_type_bytes(rp_st_type type);
-
 #endif

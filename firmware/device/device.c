@@ -175,7 +175,7 @@ rp_err rp_device_open(rp_arena *arena, const rp_device_options *options, rp_devi
         (void)setenv("POCL_MAX_PTHREAD_COUNT", text, 1);
     }
     RP_TRY(RP_ARENA_NEW(arena, 1, &device));
-    device->event_fd = device->wait_fd = -1;
+    device->event_fd = -1;
     device->tuning = rp_tuning_default();
     if (options->tuning_path) {
         RP_TRY(rp_tuning_read(arena, options->tuning_path, &device->tuning));
@@ -189,8 +189,7 @@ rp_err rp_device_open(rp_arena *arena, const rp_device_options *options, rp_devi
     RP_TRY(open_queue(device));
     RP_TRY(apply_clblast(device));
     device->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    device->wait_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (device->event_fd < 0 || device->wait_fd < 0) {
+    if (device->event_fd < 0) {
         RP_TRY(rp_fail(RP_ERR_IO, "eventfd: %s", strerror(errno)));
     }
     rp_log_debug("device %s (%s, driver %s), gemm %s", device->facts.name, device->facts.platform,
@@ -219,9 +218,6 @@ void rp_device_close(rp_device **pointer) {
     }
     if (device->event_fd >= 0) {
         (void)close(device->event_fd);
-    }
-    if (device->wait_fd >= 0) {
-        (void)close(device->wait_fd);
     }
 }
 

@@ -92,11 +92,9 @@ typedef struct {
 rp_err rp_device_fence(rp_device *device, rp_fence *out) RP_MUST_CHECK;
 /* *done; done_ns (may be NULL) valid when done. errors DEVICE when the work before it failed */
 rp_err rp_fence_poll(const rp_fence *fence, bool *done, int64_t *done_ns) RP_MUST_CHECK;
-rp_err rp_fence_wait(const rp_fence *fence, int64_t timeout_ns) RP_MUST_CHECK; /* errors TIMEOUT */
 void rp_fence_release(rp_fence *fence);
 /* Readable when a fence has passed since it was last drained: for poll(). Read 8 bytes to drain. */
 int rp_device_eventfd(const rp_device *device);
-rp_err rp_device_flush(rp_device *device) RP_MUST_CHECK;
 /* clFinish: tests, boot and shutdown only. */
 rp_err rp_device_drain(rp_device *device) RP_MUST_CHECK;
 

@@ -38,7 +38,6 @@ struct rp_kernel {
     char key[RP_KERNEL_KEY_MAX]; /* entry, newline, key of the program; "" = free slot */
     cl_kernel kernel;
     rp_device *device;
-    size_t group_items_max;
 };
 
 struct rp_device {
@@ -55,7 +54,6 @@ struct rp_device {
     int64_t cache_wait_ns; /* for a program that another process builds; 0 after one in vain */
     const atomic_bool *build_cancelled; /* of the job that builds; NULL = nobody can cancel */
     int event_fd;                       /* the caller's */
-    int wait_fd;                        /* rp_fence_wait's own */
     size_t used_bytes;
     size_t used_bytes_max;
     uint32_t fence_next;
@@ -67,7 +65,6 @@ struct rp_device {
     rp_fence_state fences[RP_FENCES_MAX];
 };
 
-void rp_device_count_bytes(rp_device *device, size_t add, size_t remove);
 /* What rp_device_close() lets go of. Programs and kernels: */
 void rp_programs_release(rp_device *device);
 /* Waits (bounded) until no callback is on its way, then releases the events. */

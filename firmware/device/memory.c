@@ -19,7 +19,7 @@ struct rp_darena {
     taken *list;
 };
 
-void rp_device_count_bytes(rp_device *device, size_t add, size_t remove) {
+static void count_bytes(rp_device *device, size_t add, size_t remove) {
     device->used_bytes += add;
     device->used_bytes -= remove;
     if (device->used_bytes > device->used_bytes_max) {
@@ -64,7 +64,7 @@ static rp_err create_buffer(rp_device *device, const char *name, size_t bytes, r
         (void)clReleaseMemObject(memory);
         return err;
     }
-    rp_device_count_bytes(device, bytes, 0);
+    count_bytes(device, bytes, 0);
     return RP_OK;
 }
 
@@ -100,9 +100,9 @@ void rp_darena_close(rp_darena **pointer) {
     }
     if (arena->chunk.memory) {
         (void)clReleaseMemObject(arena->chunk.memory);
-        rp_device_count_bytes(arena->device, 0, arena->chunk.bytes);
+        count_bytes(arena->device, 0, arena->chunk.bytes);
     } else {
-        rp_device_count_bytes(arena->device, 0, arena->used_bytes);
+        count_bytes(arena->device, 0, arena->used_bytes);
     }
     *arena = (rp_darena){0};
 }

@@ -296,11 +296,6 @@ static rp_err create_kernel(rp_device *device, rp_kernel *slot, const char *prog
     }
     rp_log_debug("kernel %s of kernels/%s.cl %s", entry, program, defines);
     slot->device = device;
-    code = clGetKernelWorkGroupInfo(slot->kernel, device->id, CL_KERNEL_WORK_GROUP_SIZE,
-                                    sizeof slot->group_items_max, &slot->group_items_max, NULL);
-    if (code != CL_SUCCESS || slot->group_items_max == 0) {
-        slot->group_items_max = device->facts.group_items_max;
-    }
     return RP_OK;
 }
 
@@ -330,10 +325,6 @@ rp_err rp_kernel_find(rp_device *device, const char *program, const char *entry,
         }
     }
     return rp_fail(RP_ERR_LIMIT, "more than %d kernels", RP_KERNELS_MAX);
-}
-
-size_t rp_kernel_group_items_max(const rp_kernel *kernel) {
-    return kernel->group_items_max;
 }
 
 void rp_programs_release(rp_device *device) {

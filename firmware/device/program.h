@@ -15,8 +15,6 @@ typedef struct rp_kernel rp_kernel;
  * a hash probe and allocates nothing, so call it where the kernel is launched. */
 rp_err rp_kernel_find(rp_device *device, const char *program, const char *entry,
                       const char *defines, rp_kernel **out) RP_MUST_CHECK;
-/* Largest work-group this kernel may have here (clGetKernelWorkGroupInfo). */
-size_t rp_kernel_group_items_max(const rp_kernel *kernel);
 
 /* rp_launch l = rp_launch_begin(kernel);
  * rp_arg_buffer(&l, y); rp_arg_u32(&l, n);

@@ -14,13 +14,11 @@ static void CL_CALLBACK on_passed(cl_event event, cl_int status, void *data) {
     (void)event;
     rp_fence_state *state = data;
     const int event_fd = state->device->event_fd;
-    const int wait_fd = state->device->wait_fd;
     const rp_clock clock = rp_clock_real();
     const uint64_t one = 1;
     atomic_store(&state->done_ns, rp_clock_now_ns(&clock));
     atomic_store(&state->status, status < 0 ? status : 0);
     /* A full counter is readable already. */
-    (void)!write(wait_fd, &one, sizeof one);
     (void)!write(event_fd, &one, sizeof one);
     atomic_store(&state->calling, 0);
 }
@@ -66,7 +64,7 @@ rp_err rp_device_fence(rp_device *device, rp_fence *out) {
         return rp_cl(code, "callback of a fence");
     }
     out->state = state;
-    return rp_device_flush(device);
+    return rp_cl(clFlush(device->queue), "flush");
 }
 
 rp_err rp_fence_poll(const rp_fence *fence, bool *done, int64_t *done_ns) {
@@ -80,29 +78,6 @@ rp_err rp_fence_poll(const rp_fence *fence, bool *done, int64_t *done_ns) {
         *done_ns = state ? (int64_t)atomic_load(&state->done_ns) : 0;
     }
     return RP_OK;
-}
-
-rp_err rp_fence_wait(const rp_fence *fence, int64_t timeout_ns) {
-    const rp_clock clock = rp_clock_real();
-    const int64_t end_ns = rp_clock_now_ns(&clock) + timeout_ns;
-    for (;;) {
-        bool done;
-        rp_err err = rp_fence_poll(fence, &done, NULL);
-        if (err != RP_OK || done) {
-            return err;
-        }
-        int64_t left_ns = end_ns - rp_clock_now_ns(&clock);
-        if (left_ns <= 0) {
-            return rp_fail(RP_ERR_TIMEOUT, "%s is not done after %.3f s",
-                           fence->state->device->facts.name, (double)timeout_ns / 1e9);
-        }
-        struct pollfd wait = {.fd = fence->state->device->wait_fd, .events = POLLIN};
-        int64_t left_ms = left_ns / RP_NS_PER_MS + 1;
-        uint64_t count;
-        if (poll(&wait, 1, left_ms > 1000 ? 1000 : (int)left_ms) > 0) {
-            (void)!read(wait.fd, &count, sizeof count);
-        }
-    }
 }
 
 void rp_fence_release(rp_fence *fence) {
@@ -131,10 +106,6 @@ void rp_fences_release(rp_device *device) {
 
 int rp_device_eventfd(const rp_device *device) {
     return device->event_fd;
-}
-
-rp_err rp_device_flush(rp_device *device) {
-    return rp_cl(clFlush(device->queue), "flush");
 }
 
 rp_err rp_device_drain(rp_device *device) {

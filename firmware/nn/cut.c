@@ -29,22 +29,6 @@ static rp_err finish_cut(const rp_model *model, rp_cut *cut, rp_cut *out) {
     return err;
 }
 
-rp_err rp_cut_from_names(const rp_model *model, const char *const *names, uint32_t count,
-                         rp_cut *out) {
-    rp_cut cut = {.stage_count = 1};
-    if (count >= RP_CUT_STAGES_MAX) {
-        return rp_fail(RP_ERR_USAGE, "cut: at most %d stages, found %u", RP_CUT_STAGES_MAX,
-                       count + 1);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        const char *why = NULL;
-        if (!add_boundary(model, &cut, names[i], &why)) {
-            return rp_fail(RP_ERR_USAGE, "cut: '%s' %s", names[i], why);
-        }
-    }
-    return finish_cut(model, &cut, out);
-}
-
 rp_err rp_cut_parse(const rp_model *model, const rp_node *list, rp_cut *out) {
     rp_cut cut = {.stage_count = 1};
     if (!rp_node_is_list(list) || rp_node_count(list) >= RP_CUT_STAGES_MAX) {

@@ -23,11 +23,9 @@ typedef struct {
     size_t sample_bytes;                   /* all of them, one sample */
 } rp_boundary;
 
-/* From the layers at which stages 1.. begin; `count` may be 0 (one stage).
- * errors  USAGE naming the layer: unknown, not behind the one before, the model's first */
-rp_err rp_cut_from_names(const rp_model *model, const char *const *names, uint32_t count,
-                         rp_cut *out) RP_MUST_CHECK;
-/* The same from a list in a run file; messages carry its line. */
+/* From the list of the layers at which stages 1.. begin; it may be empty (one stage).
+ * errors  USAGE with the line and the layer: unknown, not behind the one before, the model's first
+ */
 rp_err rp_cut_parse(const rp_model *model, const rp_node *list, rp_cut *out) RP_MUST_CHECK;
 
 /* first[0] is 0, each stage has a layer, every boundary has at most RP_CUT_TENSORS_MAX tensors.

@@ -11,14 +11,6 @@ const rp_layer_kind *rp_layer_find(const char *name) {
     return NULL;
 }
 
-bool rp_layer_fuse_relu(rp_layer *layer) {
-    if (!layer->kind->fuse_relu) {
-        return false;
-    }
-    layer->kind->fuse_relu(layer);
-    return true;
-}
-
 /* ---- calls ---------------------------------------------------------------------------------- */
 
 /* The first `count` elements can be computed with. */

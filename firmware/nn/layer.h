@@ -125,7 +125,8 @@ struct rp_layer_kind {
     rp_err (*backward)(const rp_layer_call *call);
     /* Once per optimiser step, before the update (deferred batch statistics); NULL = nothing. */
     rp_err (*commit)(const rp_layer_call *call);
-    /* Makes the layer apply max(., 0) to its output; NULL when the kind can not. */
+    /* Makes the layer apply max(., 0) to its output; plan() must be called again (it may now need
+     * y). NULL when the kind can not. */
     void (*fuse_relu)(rp_layer *layer);
     /* What differs between kinds that share their functions, e.g. rp_activation; NULL = nothing. */
     const void *facts;
@@ -139,9 +140,5 @@ const rp_layer_kind *rp_layer_find(const char *name); /* NULL when unknown */
  * errors  SHAPE naming layer and tensor; DEVICE */
 rp_err rp_layer_forward(const rp_layer_call *call) RP_MUST_CHECK;
 rp_err rp_layer_backward(const rp_layer_call *call) RP_MUST_CHECK;
-
-/* Lets the layer do the work of a relu behind it; plan() must be called again (it may now need y).
- * false and nothing changed when the kind can not. */
-bool rp_layer_fuse_relu(rp_layer *layer);
 
 #endif

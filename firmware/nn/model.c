@@ -281,14 +281,6 @@ uint32_t rp_model_find(const rp_model *model, const char *name) {
     return find_before(model, model->layer_count, name);
 }
 
-uint32_t rp_model_find_param(const rp_model *model, const char *name) {
-    uint32_t i = 0;
-    while (i < model->param_count && strcmp(model->param[i].name, name) != 0) {
-        i++;
-    }
-    return i;
-}
-
 const rp_shape *rp_model_shape(const rp_model *model, uint32_t layer) {
     RP_ASSERT(layer == RP_LAYER_DATA || layer < model->layer_count);
     return layer == RP_LAYER_DATA ? &model->input : &model->plan[layer].out;

@@ -9,15 +9,6 @@ enum { KINDS_MAX = 32, PAD = 4 };
 
 static const char *const augment_words[] = {"none", "crop", "flip", "crop-flip", NULL};
 
-const rp_data_kind *rp_data_find(const char *name) {
-    for (uint32_t i = 0; rp_data_kinds[i]; i++) {
-        if (strcmp(rp_data_kinds[i]->name, name) == 0) {
-            return rp_data_kinds[i];
-        }
-    }
-    return NULL;
-}
-
 static rp_err read_kind(rp_data *data, rp_node *node) {
     const char *names[KINDS_MAX + 1] = {NULL};
     uint32_t index = 0;

@@ -42,7 +42,6 @@ struct rp_data_kind {
 };
 
 extern const rp_data_kind *const rp_data_kinds[];
-const rp_data_kind *rp_data_find(const char *name);
 
 /* `data:` of a run file: {set, path, shuffle, augment, mean, std} + the kind's own keys. */
 rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_shape *input,

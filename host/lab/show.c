@@ -59,7 +59,9 @@ static double step_s(const rp_lab_plan *plan, const rp_lab_run *like, const rp_l
     return best->steps > 0 ? best->seconds / best->steps : (double)NAN;
 }
 
-double rp_lab_time_left(const rp_lab_plan *plan, const rp_lab_job *job, uint32_t jobs,
+/* Seconds that the wanted runs which are not finished will take, by what finished ones took a step:
+ * of the same method and model, else of the same model, else of any; NaN when nothing is known. */
+static double time_left(const rp_lab_plan *plan, const rp_lab_job *job, uint32_t jobs,
                         int64_t now_ns) {
     double seconds = 0;
     for (uint32_t i = 0; i < plan->run_count; i++) {
@@ -147,7 +149,7 @@ static void make_line(const rp_lab_show *show, const rp_lab_job *job, uint32_t j
     int full = share < 1 ? (int)(share * BAR) : BAR;
     (void)snprintf(line, LINE_BYTES, "%u/%u [%.*s%*s] %.0f %%", over, counts.wanted, full,
                    "############", BAR - full, "", 100 * share);
-    add_left(line, rp_lab_time_left(plan, job, jobs, rp_clock_now_ns(show->clock)));
+    add_left(line, time_left(plan, job, jobs, rp_clock_now_ns(show->clock)));
     for (uint32_t j = 0; j < jobs; j++) {
         if (job[j].run) {
             add_job(line, plan, &job[j]);

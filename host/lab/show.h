@@ -20,9 +20,4 @@ void rp_lab_show_end(rp_lab_show *show, const rp_lab_run *run);
 void rp_lab_show_update(rp_lab_show *show, const rp_lab_job *job, uint32_t jobs);
 void rp_lab_show_close(rp_lab_show *show); /* accepts a zeroed one */
 
-/* Seconds that the wanted runs which are not finished will take, by what finished ones took a step:
- * of the same method and model, else of the same model, else of any; NaN when nothing is known. */
-double rp_lab_time_left(const rp_lab_plan *plan, const rp_lab_job *job, uint32_t jobs,
-                        int64_t now_ns);
-
 #endif

@@ -29,7 +29,7 @@ static void limits_and_overflow_are_errors(void **state) {
     expect_err(rp_arena_alloc(&arena, SIZE_MAX, 1, &memory), RP_ERR_MEMORY);
     rp_arena_finish(&arena);
     size_t n = 5;
-    assert_false(rp_mul_size(SIZE_MAX, 2, &n));
+    assert_false(rp_add_size(SIZE_MAX, 2, &n));
     assert_int_equal(n, 5);
     assert_true(rp_add_size(2, 3, &n));
 }

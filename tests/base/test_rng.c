@@ -28,20 +28,13 @@ static void streams_are_named(void **state) {
 static void moments(void **state) {
     (void)state;
     rp_rng rng = rp_rng_named(3, "moments");
-    double sum = 0;
-    double square = 0;
     double uniform = 0;
     const int n = 100000;
     for (int i = 0; i < n; i++) {
-        double x = rp_rng_normal(&rng);
-        sum += x;
-        square += x * x;
         float u = rp_rng_uniform(&rng);
         assert_true(u >= 0.0f && u < 1.0f);
         uniform += u;
     }
-    expect_close(sum / n, 0, 0, 0.02);
-    expect_close(square / n, 1, 0, 0.02);
     expect_close(uniform / n, 0.5, 0, 0.01);
 }
 

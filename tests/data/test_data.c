@@ -20,17 +20,6 @@ static void write_cifar(void) {
     }
 }
 
-static void kinds_are_found(void **state) {
-    (void)state;
-    static const char *const names[] = {"glyphs", "mnist", "fashion-mnist", "cifar10", "table"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        assert_non_null(rp_data_find(names[i]));
-        assert_string_equal(rp_data_find(names[i])->name, names[i]);
-        assert_non_null(rp_data_find(names[i])->source);
-    }
-    assert_null(rp_data_find("imagenet"));
-}
-
 static void orders(void **state) {
     (void)state;
     rp_data data;
@@ -191,7 +180,6 @@ static void bad_keys(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(kinds_are_found, setup, teardown),
         cmocka_unit_test_setup_teardown(orders, setup, teardown),
         cmocka_unit_test_setup_teardown(batches_are_normalised, setup, teardown),
         cmocka_unit_test_setup_teardown(augmentation, setup, teardown),

@@ -116,10 +116,12 @@ static void fences_pass_and_wake(void **state) {
         rp_fence fence;
         expect_ok(rp_device_fence(device, &fence));
         if (round % 2) {
-            expect_ok(rp_fence_wait(&fence, INT64_C(5000000000)));
             bool done = false;
             int64_t done_ns = 0;
-            expect_ok(rp_fence_poll(&fence, &done, &done_ns));
+            for (int tries = 0; !done && tries < 5000; tries++) {
+                expect_ok(rp_fence_poll(&fence, &done, &done_ns));
+                (void)poll(NULL, 0, !done);
+            }
             assert_true(done && done_ns > 0);
         }
         rp_fence_release(&fence);

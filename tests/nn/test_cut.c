@@ -36,37 +36,43 @@ static rp_model *skip_model(void) {
     return model;
 }
 
+/* The cut that a run file's `cut: list` gives. */
+static rp_err parse_cut(const rp_model *model, const char *list, rp_cut *out) {
+    char cut[256];
+    rp_node *root;
+    (void)snprintf(cut, sizeof cut, "cut: %s", list);
+    expect_ok(rp_config_read_text(&arena, cut, strlen(cut), "run.yaml", &root));
+    return rp_cut_parse(model, rp_node_find(root, "cut"), out);
+}
+
 static void names(void **state) {
     (void)state;
     const rp_model *model = skip_model();
     rp_cut cut;
-    expect_ok(rp_cut_from_names(model, (const char *const[]){"b", "d"}, 2, &cut));
+    expect_ok(parse_cut(model, "[b, d]", &cut));
     assert_int_equal(cut.stage_count, 3);
     assert_int_equal(cut.first[0], 0);
     assert_int_equal(cut.first[1], 1);
     assert_int_equal(cut.first[2], 4);
     assert_int_equal(cut.first[3], 6);
-    expect_ok(rp_cut_from_names(model, NULL, 0, &cut));
+    expect_ok(parse_cut(model, "[]", &cut));
     assert_int_equal(cut.stage_count, 1);
     assert_int_equal(cut.first[1], 6);
-    expect_err(rp_cut_from_names(model, (const char *const[]){"x"}, 1, &cut), RP_ERR_USAGE);
+    expect_err(parse_cut(model, "[x]", &cut), RP_ERR_USAGE);
     assert_non_null(strstr(rp_err_message(), "'x'"));
-    expect_err(rp_cut_from_names(model, (const char *const[]){"a"}, 1, &cut), RP_ERR_USAGE);
-    expect_err(rp_cut_from_names(model, (const char *const[]){"d", "d"}, 2, &cut), RP_ERR_USAGE);
-    expect_err(rp_cut_from_names(model, (const char *const[]){"d", "b"}, 2, &cut), RP_ERR_USAGE);
+    expect_err(parse_cut(model, "[a]", &cut), RP_ERR_USAGE);
+    expect_err(parse_cut(model, "[d, d]", &cut), RP_ERR_USAGE);
+    expect_err(parse_cut(model, "[d, b]", &cut), RP_ERR_USAGE);
     assert_non_null(strstr(rp_err_message(), "'b'"));
 }
 
 static void list(void **state) {
     (void)state;
     const rp_model *model = skip_model();
-    const char *const lists[] = {"cut: [c, sum]", "cut: [c, q]", "cut: [[c]]", "cut: word"};
+    const char *const lists[] = {"[c, sum]", "[c, q]", "[[c]]", "word"};
     for (size_t i = 0; i < 4; i++) {
-        rp_node *root;
         rp_cut cut;
-        expect_ok(rp_config_read_text(&arena, lists[i], strlen(lists[i]), "run.yaml", &root));
-        rp_err err = rp_cut_parse(model, rp_node_find(root, "cut"), &cut);
-        expect_err(err, i == 0 ? RP_OK : RP_ERR_USAGE);
+        expect_err(parse_cut(model, lists[i], &cut), i == 0 ? RP_OK : RP_ERR_USAGE);
         if (i > 0) {
             assert_non_null(strstr(rp_err_message(), "run.yaml:1"));
         } else {
@@ -120,7 +126,7 @@ static void too_many_tensors(void **state) {
     expect_ok(rp_cut_boundary_at(model, 7, &b));
     assert_int_equal(b.count, 8);
     expect_err(rp_cut_boundary_at(model, 9, &b), RP_ERR_LIMIT);
-    expect_err(rp_cut_from_names(model, (const char *const[]){"x"}, 1, &cut), RP_ERR_LIMIT);
+    expect_err(parse_cut(model, "[x]", &cut), RP_ERR_LIMIT);
 }
 
 static void checks(void **state) {

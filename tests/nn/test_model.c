@@ -111,7 +111,6 @@ static void parameters(void **state) {
     assert_int_equal(model->param_count, 9);
     for (uint32_t i = 0; i < 9; i++) {
         assert_string_equal(model->param[i].name, names[i]);
-        assert_int_equal(rp_model_find_param(model, names[i]), i);
     }
     assert_int_equal(model->param[5].layer, 1);
     assert_int_equal(model->param[5].index, 3);

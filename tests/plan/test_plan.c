@@ -21,12 +21,14 @@ static rp_model *read_model(rp_arena *arena, const char *text) {
 }
 
 static rp_plan *plan_of_model(rp_arena *arena, const rp_model *model) {
-    const char *const names[] = {"conv2", "flat"};
+    const char text[] = "cut: [conv2, flat]";
+    rp_node *root;
     const char *const boards[] = {"left", "middle", "right"};
     const rp_method method = method_of("1f1b", 3);
     rp_cut cut;
     rp_plan *plan;
-    expect_ok(rp_cut_from_names(model, names, 2, &cut));
+    expect_ok(rp_config_read_text(arena, text, sizeof text - 1, "cut", &root));
+    expect_ok(rp_cut_parse(model, rp_node_find(root, "cut"), &cut));
     const rp_plan_options options = {.model_name = "small",
                                      .model = model,
                                      .cut = &cut,
