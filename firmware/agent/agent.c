@@ -79,7 +79,11 @@ rp_err rp_agent_open(rp_arena *arena, rp_device *device, const rp_clock *clock,
     agent->gemm = rp_device_gemm(device);
     agent->run = &agent->runs[0];
     RP_TRY(split_endpoint(options->listen, agent->host, sizeof agent->host, &agent->port));
-    RP_TRY(rp_links_open(arena, &options->keys, clock, (uint64_t)agent->born_ns, &agent->links));
+    const rp_links_options links = {.clock = clock,
+                                    .keys = &agent->options.keys,
+                                    .transport = options->transport,
+                                    .sessions = options->sessions};
+    RP_TRY(rp_links_open(arena, &links, &agent->links));
     agent->alarm = -1;
     err = open_control(agent);
     if (err == RP_OK) {

@@ -22,8 +22,10 @@ typedef struct {
     rp_keypair keys;
     const char *const *trusted; /* public keys of hosts, borrowed */
     uint32_t trusted_count;
-    uint32_t memory_mib; /* limit for a stage when the job names none; 0 = the device's */
-    bool once;           /* over after one run, or when the host is silent */
+    uint32_t memory_mib;     /* limit for a stage when the job names none; 0 = the device's */
+    bool once;               /* over after one run, or when the host is silent */
+    rp_transport *transport; /* of its links, borrowed; NULL: ZeroMQ over TCP */
+    rp_rng *sessions;        /* as in rp_links_options, borrowed; NULL: from the kernel */
 } rp_agent_options;
 
 typedef struct rp_agent rp_agent;

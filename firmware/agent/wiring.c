@@ -87,12 +87,18 @@ static rp_err bind_data(rp_agent *agent, const char *name, uint32_t plus, const 
     return rp_link_open(run->links, &options, out);
 }
 
+/* Its lines are a function of the run's seed and this stage. */
+static uint64_t seed_of_lines(const agent_run *run) {
+    return job_of(run)->seed * RP_CUT_STAGES_MAX + job_of(run)->stage;
+}
+
 static rp_err read_emulation(rp_agent *agent) {
     rp_node *emulate = rp_node_find(agent->run->assignment, "link");
     rp_err err = RP_OK;
     if (emulate) {
         RP_TRY(rp_link_profile_parse(&agent->run->emulate, emulate));
         if (agent->run->emulate.control) {
+            rp_links_set_seed(agent->links, seed_of_lines(agent->run));
             RP_TRY(rp_link_emulate(agent->control, &agent->run->emulate));
         }
     }
@@ -119,8 +125,12 @@ rp_err rp_agent_open_links(rp_agent *agent) {
                                    "`before`");
     }
     RP_TRY(read_emulation(agent));
-    RP_TRY(rp_links_open(&run->arena, &agent->options.keys, agent->clock,
-                         job_of(run)->seed * RP_CUT_STAGES_MAX + job_of(run)->stage, &run->links));
+    const rp_links_options links = {.clock = agent->clock,
+                                    .seed = seed_of_lines(run),
+                                    .keys = &agent->options.keys,
+                                    .transport = agent->options.transport,
+                                    .sessions = agent->options.sessions};
+    RP_TRY(rp_links_open(&run->arena, &links, &run->links));
     if (lower > 0) {
         RP_TRY(bind_data(agent, "hop", 1, before, lower, &run->in));
     }

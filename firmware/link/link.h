@@ -1,45 +1,48 @@
-/* A link: a reliable, ordered, bounded, encrypted message stream between two ends, both ways.
+/* A link: a reliable, ordered, bounded message stream between two ends, both ways, over a port of a
+ * transport, which is none of these (TCP by ZeroMQ with CURVE, or inproc).
  *
- * ZeroMQ over TCP loses about three messages at every connection reset and says nothing, so every
- * numbered message is kept by its sender until the receiver's cumulative ack, duplicates are
- * dropped, gaps are asked for again. Flow control: the receiver grants credit for data parcels; a
- * sender without credit gets AGAIN and nothing is queued. Control kinds need no credit but are
- * bounded by RP_LINK_CONTROL_MAX un-acked. No call here ever blocks except rp_link_wait(), which
- * has a timeout. One thread.
- *
- * source  BOARDS.md 0.1, 0.2, 4.1 (measured traps of libzmq 4.3.4): no ZMQ_HEARTBEAT_*, HWM small,
- *         IMMEDIATE, LINGER 0, MAXMSGSIZE, HANDSHAKE_IVL; CURVE with a ZAP allow-list always */
+ * A transport loses packets and says nothing, so every numbered message is kept by its sender until
+ * the receiver's cumulative ack, duplicates are dropped, gaps are asked for again. Flow control:
+ * the receiver grants credit for data parcels; a sender without credit gets AGAIN and nothing is
+ * queued. Control kinds need no credit but are bounded by RP_LINK_CONTROL_MAX un-acked. No call
+ * here ever blocks except rp_link_wait(), which has a timeout. One thread. */
 #ifndef RP_LINK_LINK_H
 #define RP_LINK_LINK_H
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "base/config.h"
 #include "base/rng.h"
-#include "transport/keys.h"
-#include "transport/profile.h"
+#include "link/receiver.h"
+#include "transport/transport.h"
 #include "wire/frame.h"
 
-enum {
-    RP_LINK_CONTROL_MAX = 256,
-    RP_LINKS_WAIT_MAX = 66,
-    RP_LINK_WINDOW_MAX = 4096
-};
+enum { RP_LINK_CONTROL_MAX = 256, RP_LINKS_WAIT_MAX = 66, RP_LINK_WINDOW_MAX = 4096 };
 
-/* ---- the room: one ZeroMQ context and one ZAP handler per process ---------------------------- */
+/* ---- the links of one transport -------------------------------------------------------------- */
 
 typedef struct rp_links rp_links;
 
-/* `seed`: emulation. (Session numbers come from the kernel: two lives of a process must differ even
- * with the same seed, and no result depends on them.) Keys are copied. */
-rp_err rp_links_open(rp_arena *arena, const rp_keypair *keys, const rp_clock *clock, uint64_t seed,
+typedef struct {
+    const rp_clock *clock;
+    uint64_t seed;           /* of the run: of emulated lines */
+    const rp_keypair *keys;  /* with transport NULL: of ZeroMQ's CURVE; copied */
+    rp_transport *transport; /* borrowed; NULL: a zmq transport of its own */
+    rp_loop *loop;           /* what rp_link_wait() waits with, borrowed; NULL: a poll */
+    rp_rng *sessions;        /* session numbers, borrowed: a simulation's stream, in which two lives
+                                of a process differ; NULL: from the kernel, no result depends on
+                                them */
+} rp_links_options;
+
+/* Its memory lies in `arena`. errors FORMAT (keys), IO, MEMORY */
+rp_err rp_links_open(rp_arena *arena, const rp_links_options *options,
                      rp_links **out) RP_MUST_CHECK;
-void rp_links_close(rp_links **links); /* closes links that are left; never hangs (linger 0) */
+void rp_links_close(rp_links **links); /* closes links that are left; never hangs */
+/* The run's seed, where it becomes known later: for lines that are emulated from then on. */
+void rp_links_set_seed(rp_links *links, uint64_t seed);
 
 typedef struct {
     const char *name;        /* for logs: "hop 1-2"; copied */
-    const char *bind;        /* tcp://HOST:PORT or tcp://HOST:* ; NULL when connecting; inproc://
-                                works within one rp_links, without CURVE */
+    const char *bind;        /* tcp://HOST:PORT or tcp://HOST:* ; NULL when connecting */
     const char *connect;     /* tcp://HOST:PORT */
     const char *peer_public; /* connecting: the server's key (Z85). Binding: the one key allowed,
                                 or NULL: any key given to rp_link_allow() */
@@ -65,25 +68,20 @@ void rp_link_close(rp_link **link);
 rp_err rp_link_allow(rp_link *link, const char *public_text) RP_MUST_CHECK;
 void rp_link_set_run(rp_link *link, rp_run_identity run);
 void rp_link_set_wire(rp_link *link, uint32_t version); /* once it is agreed */
-/* Emulates another line from now on; zeros: none. What waits for the old one keeps its place.
+/* Emulates another line from now on; zeros: none. What waits for the old one keeps its place. Its
+ * chance is the stream "link/NAME/NUMBER" of the seed, begun anew (NUMBER: of its links, from 0).
  * errors MEMORY */
 rp_err rp_link_emulate(rp_link *link, const rp_link_profile *profile) RP_MUST_CHECK;
 /* The real endpoint after bind ("tcp://127.0.0.1:40123"). */
 const char *rp_link_endpoint(const rp_link *link);
 
 /* Sends frame 0 + parts. The parts' memory is borrowed until `done(context)` is called from a later
- * rp_link_step/recv/close of this thread: the peer has acked and ZeroMQ let go. done may be NULL
- * when part_count is 0 (or parts are copied: `copy`). Data kinds need credit.
- * errors AGAIN (nothing taken), LIMIT, FORMAT */
-rp_err rp_link_send(rp_link *link, rp_Frame *header, const rp_part *parts, uint32_t part_count,
+ * rp_link_step/recv/close of this thread: the peer has acked and the transport let go. done may be
+ * NULL when part_count is 0 (or parts are copied: `copy`). Data kinds need credit. errors AGAIN
+ * (nothing taken), LIMIT, FORMAT */
+rp_err rp_link_send(rp_link *link, rp_Frame *frame, const rp_part *parts, uint32_t part_count,
                     bool copy, void (*done)(void *context), void *context) RP_MUST_CHECK;
 bool rp_link_can_send(const rp_link *link); /* a data parcel would not get AGAIN */
-
-typedef struct {
-    rp_Frame frame;
-    uint32_t part_count;
-    rp_part part[RP_PARTS_MAX]; /* borrowed until release; aligned to 8 */
-} rp_message;
 
 /* Next message in order, or AGAIN. Checked: decoded, sizes, hash, run. */
 rp_err rp_link_recv(rp_link *link, rp_message **out) RP_MUST_CHECK;
@@ -114,9 +112,18 @@ void rp_link_stats_of(const rp_link *link, rp_link_stats *out);
  * errors AGAIN when there is no connection to send it over */
 rp_err rp_link_ping(rp_link *link) RP_MUST_CHECK;
 
-/* Sends due acks, then sleeps until a link may have something or must be stepped, a descriptor is
- * readable, or the timeout. A signal ends it, too. A message that lay here at the wait before does
- * not: who leaves one has something else to wait for first. */
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+/* For a loop of the caller's: before_wait() sends due acks; then wait at most until the deadline
+ * for a handle, then step. A message that lay here at the wait before does not make it `now`: who
+ * leaves one has something else to wait for first. */
+void rp_link_before_wait(rp_link *link);
+int64_t rp_link_deadline_ns(const rp_link *link, int64_t now);
+uint32_t rp_link_handles(const rp_link *link, rp_handle *out); /* at most RP_PORT_HANDLES_MAX */
+rp_loop *rp_link_loop(const rp_link *link);
+
+/* All of that for these links: sleeps until a link may have something or must be stepped, a
+ * descriptor is readable, or the timeout. A signal ends it, too. */
 rp_err rp_link_wait(rp_link *const *link, uint32_t link_count, const int *fds, uint32_t fd_count,
                     int64_t timeout_ns) RP_MUST_CHECK;
 

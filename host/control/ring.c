@@ -48,8 +48,10 @@ rp_err rp_ring_connect(rp_ring *ring, rp_links *links) {
     ring->links = links;
     ring->owns_links = !links;
     if (!links) {
-        RP_TRY(
-            rp_links_open(ring->arena, &ring->keys, ring->clock, ring->identity.id, &ring->links));
+        const rp_links_options own = {.clock = ring->clock,
+                                      .keys = &ring->keys,
+                                      .seed = ~ring->run->seed}; /* not a board's */
+        RP_TRY(rp_links_open(ring->arena, &own, &ring->links));
     }
     for (uint32_t k = 0; k < ring->count; k++) {
         const rp_link_options options = {

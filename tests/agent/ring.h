@@ -6,6 +6,7 @@
 #include "expect.h"
 
 #include "agent/runner.h"
+#include "transport/inproc.h"
 
 enum { TEST_NODES_MAX = 16, TEST_INPUT_FLOATS = 1 << 16, TEST_SAMPLES_MAX = 256 };
 
@@ -32,7 +33,8 @@ typedef struct {
     rp_arena arena;
     rp_device *device;
     rp_clock clock;
-    rp_keypair keys;
+    rp_hub *hub;
+    rp_transport *transport;
     rp_links *links;
     uint32_t count; /* stages */
     uint32_t nodes;
@@ -97,7 +99,6 @@ static inline void test_pair_open(test_ring *ring, const char *name, uint32_t no
     expect_ok(rp_link_open(ring->links, &options, &out->bound));
     options.bind = NULL;
     options.connect = endpoint;
-    options.peer_public = ring->keys.public_text;
     expect_ok(rp_link_open(ring->links, &options, &out->connected));
 }
 
@@ -132,8 +133,11 @@ static inline void test_ring_open_on(test_ring *ring, const char *executor, cons
                                      uint32_t stages) {
     *ring = (test_ring){.count = stages, .stride = 1, .clock = rp_clock_real()};
     rp_arena_init(&ring->arena, "test ring", 0);
-    expect_ok(rp_keys_make(&ring->keys));
-    expect_ok(rp_links_open(&ring->arena, &ring->keys, &ring->clock, 1, &ring->links));
+    expect_ok(rp_hub_new(&ring->arena, 0, &ring->hub));
+    const rp_transport_options inproc = {.clock = &ring->clock, .hub = ring->hub};
+    expect_ok(rp_transport_start(&ring->arena, "inproc", &inproc, &ring->transport));
+    const rp_links_options links = {.clock = &ring->clock, .transport = ring->transport};
+    expect_ok(rp_links_open(&ring->arena, &links, &ring->links));
     expect_ok(RP_ARENA_NEW(&ring->arena, stages, &ring->board));
     expect_ok(RP_ARENA_NEW(&ring->arena, TEST_INPUT_FLOATS, &ring->input));
     expect_ok(RP_ARENA_NEW(&ring->arena, TEST_SAMPLES_MAX, &ring->label));
@@ -179,6 +183,8 @@ static inline void test_ring_close(test_ring *ring) {
         rp_stage_destroy(&ring->board[k].stage);
     }
     rp_links_close(&ring->links);
+    rp_transport_finish(&ring->transport);
+    rp_hub_finish(&ring->hub);
     rp_arena_finish(&ring->arena);
 }
 

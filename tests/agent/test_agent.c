@@ -108,7 +108,8 @@ static void open_fixture(fixture *f) {
                                       .trusted = trusted,
                                       .trusted_count = 1};
     expect_ok(rp_agent_open(&f->arena, f->device, &f->clock, &options, &f->agent));
-    expect_ok(rp_links_open(&f->arena, &f->host_keys, &f->clock, 1, &f->links));
+    const rp_links_options links = {.clock = &f->clock, .keys = &f->host_keys, .seed = 1};
+    expect_ok(rp_links_open(&f->arena, &links, &f->links));
     const rp_link_options link = {.name = "control",
                                   .connect = rp_agent_endpoint(f->agent),
                                   .peer_public = f->agent_keys.public_text,

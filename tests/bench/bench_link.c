@@ -75,7 +75,8 @@ static void bench_link(void) {
                                .send_window = WINDOW,
                                .part_bytes_max = PARCEL_BYTES};
     for (int i = 0; i < 2; i++) {
-        must(rp_links_open(&arena, &keys, &clock, 1, &links[i]) == RP_OK, "open");
+        const rp_links_options each = {.clock = &clock, .keys = &keys};
+        must(rp_links_open(&arena, &each, &links[i]) == RP_OK, "open");
     }
     must(rp_link_open(links[0], &options, &a) == RP_OK, "bind");
     options.bind = NULL;

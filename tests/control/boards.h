@@ -8,6 +8,7 @@
 #include <ftw.h>
 
 #include "control/controller_own.h"
+#include "transport/inproc.h"
 
 enum { BOARDS = 2, BATCH = 16, TRAIN = 64, TEST = 24, FEED_WINDOW_MAX = 64 };
 
@@ -26,6 +27,8 @@ typedef struct {
     rp_arena arena;
     rp_clock clock;
     rp_keypair keys;
+    rp_hub *hub;
+    rp_transport *transport;
     rp_links *links;
     test_board board[BOARDS];
     rp_controller *c;
@@ -286,7 +289,11 @@ static inline void ring_prepare(test_ring *t, const char *name) {
     (void)snprintf(t->run_path, sizeof t->run_path, "%s", in_folder("run.yaml"));
     (void)snprintf(t->out, sizeof t->out, "%s", in_folder(name));
     expect_ok(rp_keys_make(&t->keys));
-    expect_ok(rp_links_open(&t->arena, &t->keys, &t->clock, 7, &t->links));
+    expect_ok(rp_hub_new(&t->arena, 0, &t->hub));
+    const rp_transport_options inproc = {.clock = &t->clock, .hub = t->hub};
+    expect_ok(rp_transport_start(&t->arena, "inproc", &inproc, &t->transport));
+    const rp_links_options links = {.clock = &t->clock, .transport = t->transport};
+    expect_ok(rp_links_open(&t->arena, &links, &t->links));
     for (uint32_t k = 0; k < BOARDS; k++) {
         test_board *b = &t->board[k];
         (void)snprintf(b->endpoint, sizeof b->endpoint, "inproc://board-%u-%p:1", k, (void *)t);
@@ -370,6 +377,8 @@ static inline int remove_entry(const char *path, const struct stat *status, int 
 static inline void ring_close(test_ring *t) {
     (void)!rp_controller_close(&t->c);
     rp_links_close(&t->links);
+    rp_transport_finish(&t->transport);
+    rp_hub_finish(&t->hub);
     rp_arena_finish(&t->arena);
     if (t->out[0]) {
         (void)nftw(t->out, remove_entry, 8, FTW_DEPTH | FTW_PHYS);

@@ -29,7 +29,8 @@ static inline void end_open(end *e, const rp_clock *clock, const rp_keypair *key
     } else {
         expect_ok(rp_keys_make(&e->keys));
     }
-    expect_ok(rp_links_open(&e->arena, &e->keys, clock, 7, &e->links));
+    const rp_links_options options = {.clock = clock, .seed = 7, .keys = &e->keys};
+    expect_ok(rp_links_open(&e->arena, &options, &e->links));
 }
 
 static inline void end_close(end *e) {

@@ -1,4 +1,3 @@
-#include "base/config.h"
 #include "pair.h"
 
 /* Both ends on a stepped clock; only b -> a is a slow line. */
@@ -164,45 +163,12 @@ static void loss_is_repaired(void **state) {
     lose(1, 20);
 }
 
-static rp_err parse(const char *text, rp_link_profile *profile) {
-    rp_arena arena;
-    rp_node *root;
-    rp_arena_init(&arena, "test", 0);
-    expect_ok(rp_config_read_text(&arena, text, strlen(text), "run.yaml", &root));
-    memset(profile, 0, sizeof *profile);
-    rp_err err = rp_link_profile_parse(profile, rp_node_find(root, "link"));
-    rp_arena_finish(&arena);
-    return err;
-}
-
-static void profiles_are_read(void **state) {
-    (void)state;
-    rp_link_profile profile;
-    expect_ok(parse("link: {rate_mbit: 10, delay_ms: 20, jitter_ms: 5, loss: 0.01, "
-                    "outage: \"every 60s for 5.5s\", control: true}",
-                    &profile));
-    expect_close(profile.rate_mbit, 10, 0, 0);
-    expect_close(profile.delay_ms, 20, 0, 0);
-    expect_close(profile.jitter_ms, 5, 0, 0);
-    expect_close(profile.loss, 0.01, 0, 0);
-    expect_close(profile.outage.every_s, 60, 0, 0);
-    expect_close(profile.outage.for_s, 5.5, 0, 0);
-    assert_true(profile.control);
-    expect_ok(parse("link: {loss: 0.01}", &profile));
-    assert_false(profile.control);
-    expect_err(parse("link: {control: maybe}", &profile), RP_ERR_USAGE);
-    expect_err(parse("link: {loss: 1.0}", &profile), RP_ERR_USAGE);
-    expect_err(parse("link: {rate: 10}", &profile), RP_ERR_USAGE);
-    expect_err(parse("link: {outage: \"every 5s for 60s\"}", &profile), RP_ERR_USAGE);
-    expect_err(parse("link: {outage: \"often\"}", &profile), RP_ERR_USAGE);
-    expect_err(parse("link: {outage: \"every nans for 1s\"}", &profile), RP_ERR_USAGE);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rate_and_delay_hold),   cmocka_unit_test(outages_hold_everything_back),
-        cmocka_unit_test(a_line_comes_and_goes), cmocka_unit_test(loss_is_repaired),
-        cmocka_unit_test(profiles_are_read),
+        cmocka_unit_test(rate_and_delay_hold),
+        cmocka_unit_test(outages_hold_everything_back),
+        cmocka_unit_test(a_line_comes_and_goes),
+        cmocka_unit_test(loss_is_repaired),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 #include <zmq.h>
 
+#include "link/head.h"
 #include "pair.h"
 
 /* A client whose key is not on the list: told so, and nothing of it arrives. */
@@ -112,13 +113,13 @@ static size_t encode(rp_Frame frame, const void *part, size_t part_bytes, uint32
         parts[i].bytes = part_bytes;
     }
     expect_ok(rp_frame_encode(&frame, parts, part_count, out, &bytes));
-    return bytes;
+    return rp_head_seal(out, bytes);
 }
 
 /* Well encrypted nonsense from somebody who has a key of the list. */
 static void send_nonsense(stranger *s, uint32_t i, const pair *p) {
     static uint8_t large[PAIR_PART_BYTES_MAX + 4096];
-    uint8_t header[RP_FRAME_BYTES_MAX];
+    uint8_t header[RP_HEAD_BYTES_MAX];
     uint8_t bytes[64];
     size_t size;
     rp_Frame claim = {.which_body = RP_KIND_PROFILE, .seq = 1 + i, .session = 77, .ack = i};
@@ -129,7 +130,7 @@ static void send_nonsense(stranger *s, uint32_t i, const pair *p) {
         stranger_send(s, bytes, sizeof bytes, NULL, 0, 0);
         break;
     case 1: /* a header larger than any */
-        stranger_send(s, large, RP_FRAME_BYTES_MAX + 1, NULL, 0, 0);
+        stranger_send(s, large, RP_HEAD_BYTES_MAX + 1, NULL, 0, 0);
         break;
     case 2: /* more parts than any message has */
         stranger_send(s, bytes, 10, bytes, 3, 20);

@@ -1,0 +1,271 @@
+#include "link/sender.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+enum { EAGER_REPLAYS = 3 /* ended with a probe at once; then with the usual pause */ };
+
+#define PROBE_FIRST_NS (200 * RP_NS_PER_MS)
+#define PROBE_LAST_NS (2 * RP_NS_PER_S)
+
+/* A message, kept until the peer has acked it and its memory is not read any more. */
+typedef struct {
+    rp_Frame frame;
+    rp_buffer *part[RP_PARTS_MAX];
+    rp_buffer lent[RP_PARTS_MAX]; /* part[i] points here when its memory is borrowed */
+    uint32_t part_count;
+    bool data;
+    bool transmitted;
+    bool finished; /* done() was called */
+    void (*done)(void *context);
+    void *context;
+} message;
+
+/* Positions count all messages ever; seq counts from the stream's base. All ordered:
+ * finished <= acked <= sent <= sent_high <= next. */
+struct rp_sender {
+    rp_sender_options options;
+    message *ring;
+    uint32_t capacity;
+    uint64_t finished, acked, sent, sent_high, next;
+    uint64_t base;       /* position of seq 1 of the stream to this peer */
+    uint32_t data_held;  /* in the ring */
+    uint64_t data_count; /* data messages numbered in this stream */
+    uint64_t credit;     /* the peer takes this many of them */
+    uint64_t generation; /* of the replay */
+    uint32_t replays;    /* since the last progress */
+    bool has_peer;
+    bool probe_now;
+    int64_t probe_ns, probe_wait_ns;
+    uint64_t sent_count, resent_count;
+};
+
+rp_err rp_sender_new(rp_arena *arena, const rp_sender_options *options, int64_t now,
+                     rp_sender **out) {
+    rp_sender *s;
+    rp_err err = RP_ARENA_NEW(arena, 1, &s);
+    if (err == RP_OK) {
+        s->options = *options;
+        s->capacity = options->window + options->control_max;
+        s->probe_wait_ns = PROBE_FIRST_NS;
+        s->probe_ns = now;
+        err = RP_ARENA_NEW(arena, s->capacity, &s->ring);
+    }
+    *out = err == RP_OK ? s : NULL;
+    return err;
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static message *slot(const rp_sender *s, uint64_t position) {
+    return &s->ring[position % s->capacity];
+}
+
+bool rp_sender_has_room(const rp_sender *s, bool data) {
+    const uint64_t held = s->next - s->finished;
+    if (data) {
+        return s->data_held < s->options.window && s->data_count < s->credit;
+    }
+    return held - s->data_held < s->options.control_max;
+}
+
+static void drop_parts(message *m) {
+    for (uint32_t i = 0; i < m->part_count; i++) {
+        if (m->part[i] != &m->lent[i]) {
+            rp_buffer_drop(&m->part[i]);
+        }
+    }
+}
+
+static bool is_lent(const message *m) {
+    for (uint32_t i = 0; i < m->part_count; i++) {
+        if (m->part[i] == &m->lent[i] && rp_buffer_is_lent(&m->lent[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static rp_err take_part(message *m, uint32_t i, const rp_part *part, bool copy) {
+    if (!copy) {
+        rp_buffer_borrow(&m->lent[i], part->data, part->bytes);
+        m->part[i] = &m->lent[i];
+        return RP_OK;
+    }
+    void *memory;
+    rp_err err = rp_buffer_new(part->bytes, &m->part[i], &memory);
+    if (err == RP_OK && part->bytes) {
+        memcpy(memory, part->data, part->bytes);
+    }
+    return err;
+}
+
+rp_err rp_sender_put(rp_sender *s, const rp_Frame *frame, const rp_part *parts, uint32_t part_count,
+                     bool copy, void (*done)(void *context), void *context) {
+    const bool data = rp_frame_is_data(frame);
+    message *m = slot(s, s->next);
+    RP_ASSERT(rp_sender_has_room(s, data) && part_count <= RP_PARTS_MAX);
+    m->part_count = 0;
+    for (uint32_t i = 0; i < part_count; i++) {
+        rp_err err = take_part(m, i, &parts[i], copy);
+        if (err != RP_OK) {
+            drop_parts(m);
+            return err;
+        }
+        m->part_count++;
+    }
+    m->frame = *frame;
+    m->data = data;
+    m->transmitted = m->finished = false;
+    m->done = done;
+    m->context = context;
+    s->next++;
+    s->data_held += data ? 1 : 0;
+    s->data_count += data ? 1 : 0;
+    return RP_OK;
+}
+
+bool rp_sender_next(rp_sender *s, rp_sender_message *out) {
+    if (!s->has_peer || s->sent == s->next) {
+        return false;
+    }
+    message *m = slot(s, s->sent);
+    m->frame.seq = s->sent - s->base + 1;
+    *out = (rp_sender_message){&m->frame, m->part, m->part_count};
+    return true;
+}
+
+void rp_sender_sent(rp_sender *s, int64_t now) {
+    message *m = slot(s, s->sent);
+    RP_ASSERT(s->has_peer && s->sent < s->next);
+    if (s->acked == s->sent_high) {
+        s->probe_ns = now + s->probe_wait_ns; /* nothing was on its way */
+    }
+    if (m->transmitted) {
+        s->resent_count++;
+    } else {
+        m->transmitted = true;
+        s->sent_count++;
+    }
+    s->sent++;
+    s->sent_high = s->sent > s->sent_high ? s->sent : s->sent_high;
+}
+
+void rp_sender_call_done(rp_sender *s) {
+    for (uint64_t at = s->finished; at < s->acked; at++) {
+        message *m = slot(s, at);
+        if (!m->finished && !is_lent(m)) {
+            m->finished = true;
+            if (m->done) {
+                m->done(m->context);
+            }
+        }
+    }
+    for (; s->finished < s->acked && slot(s, s->finished)->finished; s->finished++) {
+        s->data_held -= slot(s, s->finished)->data ? 1 : 0;
+    }
+}
+
+bool rp_sender_is_lending(const rp_sender *s) {
+    return s->finished < s->acked;
+}
+
+static void give_up_to(rp_sender *s, uint64_t position) {
+    for (; s->acked < position; s->acked++) {
+        drop_parts(slot(s, s->acked));
+    }
+    s->sent = s->sent > s->acked ? s->sent : s->acked;
+    s->sent_high = s->sent_high > s->acked ? s->sent_high : s->acked;
+}
+
+void rp_sender_give_up(rp_sender *s) {
+    give_up_to(s, s->next);
+}
+
+/* ---- the peer -------------------------------------------------------------------------------- */
+
+static void begin_pause(rp_sender *s, int64_t now) {
+    s->probe_wait_ns = PROBE_FIRST_NS;
+    s->probe_ns = now + s->probe_wait_ns;
+}
+
+void rp_sender_meet(rp_sender *s) {
+    if (s->has_peer) {
+        give_up_to(s, s->next);
+        s->base = s->next;
+        s->data_count = 0;
+        s->credit = 0;
+        s->generation = 0;
+        s->replays = 0;
+        s->probe_wait_ns = PROBE_FIRST_NS;
+    }
+    s->has_peer = true;
+}
+
+void rp_sender_reconnected(rp_sender *s) {
+    s->probe_now = true;
+}
+
+bool rp_sender_on_ack(rp_sender *s, uint64_t ack, int64_t now) {
+    if (ack > s->sent_high - s->base) {
+        return false;
+    }
+    if (s->base + ack > s->acked) {
+        give_up_to(s, s->base + ack);
+        s->replays = 0;
+        begin_pause(s, now);
+    }
+    return true;
+}
+
+void rp_sender_on_credit(rp_sender *s, uint64_t credit, int64_t now) {
+    if (credit > s->credit) {
+        s->credit = credit;
+        begin_pause(s, now);
+    }
+}
+
+void rp_sender_on_again(rp_sender *s, uint64_t generation, int64_t now) {
+    if (generation == s->generation || generation == RP_SENDER_ANY_GENERATION) {
+        s->generation++;
+        s->sent = s->acked;
+        s->probe_now = s->replays++ < EAGER_REPLAYS; /* is it complete this time? */
+        begin_pause(s, now);
+    }
+}
+
+/* Without credit we wait, too: the frame that brought it may be lost, and nothing else would
+ * come. */
+static bool awaits(const rp_sender *s) {
+    return s->acked < s->sent_high || (s->has_peer && s->data_count >= s->credit) ||
+           (!s->has_peer && s->options.calls);
+}
+
+bool rp_sender_probe_due(const rp_sender *s, int64_t now, rp_sender_probe *out) {
+    *out = (rp_sender_probe){s->sent - s->base, s->generation};
+    return s->probe_now || (awaits(s) && now >= s->probe_ns);
+}
+
+void rp_sender_probed(rp_sender *s, bool posted, int64_t now) {
+    if (posted) {
+        s->probe_now = false;
+    }
+    s->probe_ns = now + s->probe_wait_ns;
+    s->probe_wait_ns = 2 * s->probe_wait_ns < PROBE_LAST_NS ? 2 * s->probe_wait_ns : PROBE_LAST_NS;
+}
+
+bool rp_sender_is_ready(const rp_sender *s) {
+    return s->probe_now || (s->has_peer && s->sent < s->next);
+}
+
+int64_t rp_sender_deadline_ns(const rp_sender *s) {
+    return awaits(s) ? s->probe_ns : INT64_MAX;
+}
+
+rp_sender_facts rp_sender_facts_of(const rp_sender *s) {
+    return (rp_sender_facts){.sent = s->sent_count,
+                             .resent = s->resent_count,
+                             .unacked = s->next - s->acked,
+                             .on_the_way = s->acked < s->sent_high};
+}
