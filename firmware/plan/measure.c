@@ -16,8 +16,8 @@ static uint32_t most_in_flight(const rp_plan *plan) {
 rp_plan rp_plan_shorten(const rp_plan *plan) {
     rp_plan out = *plan;
     const uint64_t epoch = (plan->epoch_samples - 1) / plan->batch + 1;
-    const uint64_t open = plan->method.kind->flushed ? 1 : most_in_flight(plan);
-    const uint64_t enough = 2 * (open + plan->method.replicas) + 2;
+    const bool flushed = plan->method.kind->flushed; /* then a full step and a short one do */
+    const uint64_t enough = flushed ? 2 : 2 * (most_in_flight(plan) + plan->method.replicas) + 2;
     out.step_first = 0;
     if (epoch > enough && out.steps >= epoch) {
         out.epoch_samples -= (epoch - enough) * plan->batch;

@@ -8,66 +8,66 @@ static rp_err dump(FILE *file, json_t *root) {
     return failed ? rp_fail(RP_ERR_IO, "a plan could not be written") : RP_OK;
 }
 
-static json_t *layer_names(const rp_model *model, uint32_t first, uint32_t end) {
-    json_t *names = json_array();
-    for (uint32_t i = first; i < end; i++) {
-        (void)json_array_append_new(names, json_string(model->layer[i].name));
+/* What the boards said, and what was measured, of the stages of one board. */
+static void add_measured(const rp_planfile *known, rp_plan *plan, uint32_t k) {
+    const rp_planfile_board *board = &known->board[k % plan->node_count];
+    rp_plan_measured *out = &plan->stage[k].measured;
+    *out = (rp_plan_measured){.board = board->name,
+                              .slots = board->slots,
+                              .weight_copies = board->weight_copies,
+                              .device_bytes = board->device_bytes,
+                              .weight_bytes = board->weight_bytes,
+                              .resident_bytes = board->resident_bytes,
+                              .has_seconds = known->layer_seconds != NULL};
+    const uint32_t end = known->cut->first[k + 1];
+    for (uint32_t i = known->cut->first[k]; known->layer_seconds && i < end; i++) {
+        out->forward_s += known->layer_seconds[2 * (size_t)i];
+        out->backward_s += known->layer_seconds[2 * (size_t)i + 1];
     }
-    return names;
 }
 
-static json_t *stage_object(const rp_planfile *plan, uint32_t k) {
-    const rp_planfile_board *board = &plan->board[k];
-    const uint32_t first = plan->cut->first[k];
-    const uint32_t end = plan->cut->first[k + 1];
-    json_t *stage =
-        json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I}", "board", board->name, "layers",
-                  layer_names(plan->run->model, first, end), "slots", (json_int_t)board->slots,
-                  "weight_copies", (json_int_t)board->weight_copies, "device_bytes",
-                  (json_int_t)board->device_bytes, "weight_bytes", (json_int_t)board->weight_bytes,
-                  "resident_bytes", (json_int_t)board->resident_bytes);
-    double cost[2] = {0, 0};
-    for (uint32_t i = first; plan->layer_seconds && i < end; i++) {
-        cost[0] += plan->layer_seconds[2 * (size_t)i];
-        cost[1] += plan->layer_seconds[2 * (size_t)i + 1];
+rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *known, rp_plan **out) {
+    const rp_runfile *run = known->run;
+    const char *names[RP_CUT_STAGES_MAX];
+    rp_plan *plan;
+    rp_err err;
+    for (uint32_t k = 0; k < known->cut->stage_count / run->method.chunks; k++) {
+        names[k] = known->board[k].name;
     }
-    if (plan->layer_seconds) {
-        (void)json_object_set_new(stage, "forward_s", json_real(cost[0]));
-        (void)json_object_set_new(stage, "backward_s", json_real(cost[1]));
+    const rp_plan_options options = {.model_name = run->model_name,
+                                     .model = run->model,
+                                     .cut = known->cut,
+                                     .method = &run->method,
+                                     .boards = names,
+                                     .memory_bytes = (uint64_t)run->memory_mib << 20,
+                                     .batch = run->batch,
+                                     .micro = run->micro,
+                                     .epoch_samples = run->data.count[RP_SPLIT_TRAIN],
+                                     .steps = run->steps};
+    RP_TRY(rp_plan_make(arena, &options, &plan));
+    for (uint32_t k = 0; k < plan->stage_count; k++) {
+        add_measured(known, plan, k);
     }
-    return stage;
+    plan->agent_program_bytes = known->agent_program_bytes;
+    plan->has_advance = known->advance != NULL;
+    for (uint32_t a = 0; known->advance && a <= RP_ADVANCE_MAX; a++) {
+        plan->advance_busy[a] = known->advance->busy[a];
+    }
+    *out = plan;
+fail:
+    return err;
 }
 
-static json_t *advance_object(const rp_advance_choice *choice) {
-    json_t *busy = json_array();
-    for (uint32_t a = 0; a <= RP_ADVANCE_MAX; a++) {
-        (void)json_array_append_new(busy, json_real(choice->busy[a]));
-    }
-    return json_pack("{s:i, s:o}", "chosen", (int)choice->advance, "busy", busy);
-}
-
-rp_err rp_planfile_write(FILE *file, const rp_planfile *plan) {
-    const rp_runfile *run = plan->run;
-    json_t *stages = json_array();
-    json_t *begins = json_array();
-    for (uint32_t k = 0; k < plan->cut->stage_count; k++) {
-        (void)json_array_append_new(stages, stage_object(plan, k));
-        if (k > 0) {
-            const char *name = run->model->layer[plan->cut->first[k]].name;
-            (void)json_array_append_new(begins, json_string(name));
-        }
-    }
-    json_t *root = json_pack("{s:i, s:s, s:s, s:i, s:o, s:o}", "version", 1, "model",
-                             run->model_name, "schedule", run->method.kind->name, "microbatch",
-                             (int)run->micro, "cut", begins, "stages", stages);
-    if (plan->advance) {
-        (void)json_object_set_new(root, "advance", advance_object(plan->advance));
-    }
-    if (plan->agent_program_bytes > 0) {
-        (void)json_object_set_new(root, "agent_program_bytes",
-                                  json_integer((json_int_t)plan->agent_program_bytes));
-    }
-    return dump(file, root);
+rp_err rp_planfile_write(FILE *file, const rp_planfile *known) {
+    rp_arena arena;
+    rp_plan *plan;
+    rp_err err;
+    rp_arena_init(&arena, "plan.json", 0);
+    RP_TRY(rp_planfile_make(&arena, known, &plan));
+    RP_TRY(rp_plan_write(plan, file));
+fail:
+    rp_arena_finish(&arena);
+    return err;
 }
 
 rp_err rp_planfile_write_profile(FILE *file, const rp_runfile *run, const char *device,
