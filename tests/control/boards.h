@@ -16,6 +16,7 @@ typedef struct {
     rp_link *control, *feed;
     char endpoint[64];
     rp_run_identity run;
+    rp_wire_range wire;   /* that it speaks */
     uint64_t step, pause; /* of the segment; step == pause: none is under way */
     uint64_t samples;     /* of a pass: still to be reported */
     bool training, passing, scored;
@@ -152,8 +153,8 @@ static inline void board_hello(test_board *b) {
                             .body.hello = {.name = "b",
                                            .device = "test device",
                                            .clock_ns = 1,
-                                           .wire_min = RP_WIRE_MIN,
-                                           .wire_max = RP_WIRE_MAX}};
+                                           .wire_min = b->wire.min,
+                                           .wire_max = b->wire.max}};
     b->run = (rp_run_identity){0};
     b->training = b->passing = false;
     board_send(b, frame, NULL);
@@ -280,6 +281,9 @@ static inline void ring_prepare(test_ring *t, const char *name) {
                                 "  - {name: fc2, kind: dense, out: classes}\n";
     char text[1024];
     *t = (test_ring){.clock = rp_clock_stepped(RP_NS_PER_S), .up = true};
+    for (uint32_t k = 0; k < BOARDS; k++) {
+        t->board[k].wire = (rp_wire_range){RP_WIRE_MIN, RP_WIRE_MAX};
+    }
     rp_arena_init(&t->arena, "test ring", 0);
     (void)unlink(in_folder("model.yaml"));
     (void)unlink(in_folder("run.yaml"));

@@ -393,6 +393,25 @@ static void an_older_term_is_dropped(void **state) {
     ring_close(&ring);
 }
 
+/* A board may speak more than we do, and not all else: then both ranges are named. */
+static void versions_of_the_wire_must_meet(void **state) {
+    (void)state;
+    char both[160];
+    open_ring(NULL);
+    ring.board[1].wire = (rp_wire_range){1, RP_WIRE_MAX + 5};
+    expect_ok(ring_end(&ring, 200));
+    ring_close(&ring);
+    open_ring(NULL);
+    ring.board[1].wire = (rp_wire_range){RP_WIRE_MAX + 1, RP_WIRE_MAX + 5};
+    expect_err(ring_end(&ring, 100), RP_ERR_PEER);
+    assert_int_equal(ring.failed, RP_CONTROL_HELLO);
+    (void)snprintf(both, sizeof both,
+                   "board 1 speaks wire versions %d to %d, this host and the other boards %d to %d",
+                   RP_WIRE_MAX + 1, RP_WIRE_MAX + 5, RP_WIRE_MIN, RP_WIRE_MAX);
+    assert_non_null(strstr(ring.fault.text, both));
+    ring_close(&ring);
+}
+
 /* ---- a full link ----------------------------------------------------------------------------- */
 
 /* Behind a full link messages wait, in order and no more than the bound; then they are a fault. */
@@ -563,6 +582,7 @@ int main(void) {
                                         teardown),
         cmocka_unit_test_setup_teardown(a_message_that_comes_twice_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(an_older_term_is_dropped, setup, teardown),
+        cmocka_unit_test_setup_teardown(versions_of_the_wire_must_meet, setup, teardown),
         cmocka_unit_test_setup_teardown(messages_wait_for_room, setup, teardown),
         cmocka_unit_test_setup_teardown(two_controllers_in_one_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(it_says_what_it_waits_for, setup, teardown),
