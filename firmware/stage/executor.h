@@ -26,12 +26,13 @@ typedef struct {
 /* What an executor runs on. Everything is borrowed and outlives it; an executor ignores what it
  * does not need. */
 typedef struct {
-    rp_device *device;     /* opencl */
-    const rp_clock *clock; /* timed, digest: the time of marks; NULL = the real clock */
-    const double *seconds; /* timed, digest: of each layer of the model and one sample, forward and
-                              backward in turn; NULL = no time (or the job's pace) */
-    double update_s;       /* timed, digest: of an UPDATE */
-    bool strict;           /* digest: gradients depend on the order of the microbatches */
+    rp_device *device;        /* opencl */
+    const rp_clock *clock;    /* timed, digest: of marks; NULL = the real clock */
+    const double *seconds;    /* timed, digest: of each layer of the model, forward and backward in
+                                 turn, as a profile has them; NULL = a pass takes no time */
+    uint32_t seconds_samples; /* the microbatch of that profile; 0 = the job's */
+    double update_s;          /* timed, digest: of an UPDATE */
+    bool strict;              /* digest: gradients depend on the order of the microbatches */
 } rp_site;
 
 /* ---- what an executor holds ------------------------------------------------------------------ */

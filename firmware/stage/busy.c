@@ -1,0 +1,42 @@
+#include "stage/busy.h"
+
+void rp_busy_open(rp_busy *busy, const rp_site *site, const rp_job *job, const rp_layout *layout) {
+    *busy = (rp_busy){.clock = site->clock, .real = rp_clock_real(), .update_s = site->update_s};
+    const uint32_t samples = site->seconds_samples ? site->seconds_samples : job->micro;
+    for (uint32_t i = 0; site->seconds && i < layout->layer_count; i++) {
+        const double *seconds = &site->seconds[2 * ((size_t)layout->first_layer + i)];
+        busy->sample_s[0] += seconds[0] / samples;
+        busy->sample_s[1] += seconds[1] / samples;
+    }
+}
+
+static int64_t now_of(const rp_busy *busy) {
+    return rp_clock_now_ns(busy->clock ? busy->clock : &busy->real);
+}
+
+static double cost_of(const rp_busy *busy, const rp_command *command) {
+    if (command->kind == RP_COMMAND_UPDATE) {
+        return busy->update_s;
+    }
+    if (command->kind != RP_COMMAND_FORWARD && command->kind != RP_COMMAND_BACKWARD) {
+        return 0;
+    }
+    const rp_op *op = command->pass.op;
+    const double whole = op->kind == RP_OP_FORWARD || op->kind == RP_OP_BACKWARD ? 1 : 0.5;
+    return whole * busy->sample_s[op->kind != RP_OP_FORWARD] * op->samples.count;
+}
+
+void rp_busy_spend(rp_busy *busy, const rp_command *command) {
+    const int64_t now_ns = now_of(busy);
+    const int64_t start_ns = busy->until_ns > now_ns ? busy->until_ns : now_ns;
+    busy->until_ns = start_ns + (int64_t)(cost_of(busy, command) * 1e9);
+}
+
+rp_mark rp_busy_mark(const rp_busy *busy) {
+    const int64_t now_ns = now_of(busy);
+    return (rp_mark){.end_ns = busy->until_ns > now_ns ? busy->until_ns : now_ns};
+}
+
+bool rp_busy_passed(const rp_busy *busy, const rp_mark *mark) {
+    return now_of(busy) >= mark->end_ns;
+}

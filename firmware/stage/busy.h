@@ -1,0 +1,22 @@
+/* How long an executor that computes nothing would have been busy, by a profile, on a given clock:
+ * commands follow each other without a pause, as on a device's one queue. */
+#ifndef RP_STAGE_BUSY_H
+#define RP_STAGE_BUSY_H
+
+#include "stage/executor.h"
+
+typedef struct {
+    const rp_clock *clock;
+    rp_clock real;      /* where the site gives none */
+    double sample_s[2]; /* forward and backward of one sample through the stage */
+    double update_s;
+    int64_t until_ns; /* everything issued so far has ended then */
+} rp_busy;
+
+void rp_busy_open(rp_busy *busy, const rp_site *site, const rp_job *job, const rp_layout *layout);
+void rp_busy_spend(rp_busy *busy, const rp_command *command);
+/* Behind everything so far; end_ns is known ahead. */
+rp_mark rp_busy_mark(const rp_busy *busy);
+bool rp_busy_passed(const rp_busy *busy, const rp_mark *mark);
+
+#endif

@@ -1,0 +1,500 @@
+#include "sim/reference.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Microbatch n, counted through the whole run. */
+typedef struct {
+    uint32_t step, micro;   /* micro: within its step */
+    bool last;              /* of its step */
+    uint32_t first_of_fill; /* the microbatch that found the pipes empty before this one came */
+    rp_range samples;
+} microbatch;
+
+/* The weights of an op on one stage: those behind `version` updates, moved `ahead` updates. */
+typedef struct {
+    uint32_t version, ahead;
+} view;
+
+typedef struct {
+    const rp_reference *of;
+    const rp_job *job;
+    rp_job whole; /* all layers as one stage: for tensors and parameters only */
+    rp_layout *layout;
+    rp_arena arena;
+    uint32_t stages, full; /* full: microbatches of a full step */
+    uint32_t round_trip[RP_CUT_STAGES_MAX][2];
+    microbatch *micro;
+    uint32_t micro_count;
+    uint32_t *stage_of; /* by trained parameter */
+    /* [s + 1]: what the update of step s made of its replica; [0]: the start of all replicas. By
+     * trained parameter; the states of the optimiser in turn. */
+    rp_digest **weight, **state;
+    rp_digest *centre, *gradient, *running, *spare_running;
+    rp_digest *seen[2]; /* by direction: weights of the op, put together from all stages */
+    rp_digest *value, *grad, *statistics;
+} loop;
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+static rp_err list_microbatches(loop *r) {
+    const rp_sched_shape shape = rp_job_sched_shape(r->job, 0, r->job->steps);
+    const uint64_t epoch = rp_sched_epoch_steps(&shape);
+    uint32_t filled = 0;
+    r->full = (r->job->batch - 1) / r->job->micro + 1;
+    rp_err err = RP_ARENA_NEW(&r->arena, r->job->steps * r->full + 1, &r->micro);
+    for (uint32_t step = 0; err == RP_OK && step < r->job->steps; step++) {
+        const uint32_t count = rp_sched_step_samples(&shape, step);
+        filled = r->job->method.drain && step % epoch == 0 ? r->micro_count : filled;
+        for (uint32_t first = 0, i = 0; first < count; first += r->job->micro, i++) {
+            const uint32_t rest = count - first;
+            const uint32_t n = rest < r->job->micro ? rest : r->job->micro;
+            r->micro[r->micro_count++] =
+                (microbatch){step, i, first + n == count, filled, {first, n}};
+        }
+    }
+    return err;
+}
+
+/* ---- METHODS: which weights ------------------------------------------------------------------ */
+
+/* METHODS 1: forwards ahead of the first backward; 8: `advance` more per hop. */
+static uint32_t warm_up_of(const loop *r, uint32_t k) {
+    return (r->stages - 1 - k) * (1 + r->job->method.advance);
+}
+
+/* METHODS 9; lean: R_k = D - k. */
+static uint32_t replicas_of(const loop *r, uint32_t k) {
+    const rp_method *method = &r->job->method;
+    return method->lean && r->stages - k < method->replicas ? r->stages - k : method->replicas;
+}
+
+/* Steps that may be begun and not updated: two versions (2BW), or a replica each (METHODS 9: x_r is
+ * unchanged between F_n and B_n). */
+static uint32_t steps_open_of(const loop *r, uint32_t k) {
+    const rp_method *method = &r->job->method;
+    if (strcmp(method->kind->name, "pipedream-2bw") == 0 || method->weights == RP_WEIGHTS_DOUBLE) {
+        return 2;
+    }
+    const bool averages = method->kind->average != RP_AVERAGE_NONE;
+    return averages && method->weights == RP_WEIGHTS_CURRENT ? replicas_of(r, k) : UINT32_MAX;
+}
+
+/* Updates of stage k that are over when microbatch n goes forward there: those of all steps before
+ * the microbatch whose backward is next. */
+static uint32_t updates_at_forward(const loop *r, uint32_t n, uint32_t k, uint32_t open_of) {
+    const uint32_t filled = r->micro[n].first_of_fill;
+    const uint32_t step = r->micro[n].step;
+    const uint32_t warm_up = warm_up_of(r, k);
+    const uint32_t open = steps_open_of(r, open_of);
+    if (r->job->method.kind->flushed) {
+        return step;
+    }
+    const uint32_t done = r->micro[n - filled > warm_up ? n - warm_up : filled].step;
+    return step - done < open ? done : step - open + 1;
+}
+
+/* The newest version of a step's replica behind so many updates. */
+static uint32_t newest(uint32_t updates, uint32_t step, uint32_t replicas) {
+    while (updates > 0 && (updates - 1) % replicas != step % replicas) {
+        updates--;
+    }
+    return updates;
+}
+
+/* METHODS 5.1, 5.4, 5.3: own updates between F and B, in the steady state or in fact. */
+static uint32_t pipeoptim_ahead(const loop *r, uint32_t n, uint32_t k) {
+    const rp_horizon horizon = r->job->method.horizon;
+    const uint32_t micro = r->micro[n].micro;
+    const uint32_t warm_up = warm_up_of(r, k);
+    const uint32_t open = steps_open_of(r, k);
+    uint32_t gap = r->micro[n].step - updates_at_forward(r, n, k, k);
+    if (horizon == RP_HORIZON_PAPER || horizon == RP_HORIZON_RELEASED) {
+        gap = warm_up > micro ? (warm_up - micro + r->full - 1) / r->full : 0;
+        gap = gap < open ? gap : open - 1;
+    }
+    return gap / replicas_of(r, k) + (horizon == RP_HORIZON_RELEASED);
+}
+
+/* METHODS 6; halves are rounded to even. */
+static uint32_t xpipe_ahead(const loop *r, uint32_t k, bool backward) {
+    const double t = r->full;
+    const double half = backward ? floor(k / 2.0) : k / 2.0;
+    const double s = backward ? (t + half - 1) / t : (r->stages + t - half - 2) / t;
+    return s > 0 ? (uint32_t)nearbyint(s) : 0;
+}
+
+/* METHODS 4: updates of the stage that are over when the step's last gradient reaches stage 0, by
+ * an event simulation with ops of one length. With microbatches that divide the batch: floor(k / 2)
+ * by way of the backward, and D - 1 - k more ahead of the forward, both rounded up to steps. */
+static uint32_t spectrain_ahead(const loop *r, uint32_t k, bool backward) {
+    return backward ? r->round_trip[k][1] : r->round_trip[k][0];
+}
+
+static rp_err find_round_trips(loop *r) {
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; k < r->stages && r->job->method.weights == RP_WEIGHTS_SPECTRAIN; k++) {
+        rp_sched_shape shape = rp_job_sched_shape(r->job, 0, r->job->steps);
+        shape.stage = k;
+        rp_method_order(&r->job->method, &shape);
+        RP_TRY(rp_sched_round_trip(r->job->method.kind, &shape, &r->round_trip[k][0],
+                                   &r->round_trip[k][1]));
+    }
+fail:
+    return err;
+}
+
+/* METHODS 13, column W_fwd. */
+static view forward_view(const loop *r, uint32_t n, uint32_t k) {
+    const uint32_t step = r->micro[n].step;
+    view out = {.version = newest(updates_at_forward(r, n, k, k), step, replicas_of(r, k))};
+    switch (r->job->method.weights) {
+    case RP_WEIGHTS_ENTRY: /* METHODS 2: what was the latest on stage 0 */
+        out.version = updates_at_forward(r, n, 0, k);
+        break;
+    case RP_WEIGHTS_DOUBLE: /* METHODS 2: W^(max(b - 1, 0)) on every stage */
+        out.version = step > 0 ? step - 1 : 0;
+        break;
+    case RP_WEIGHTS_PIPEOPTIM:
+        out.ahead = pipeoptim_ahead(r, n, k);
+        break;
+    case RP_WEIGHTS_SPECTRAIN:
+        out.ahead = spectrain_ahead(r, k, false);
+        break;
+    case RP_WEIGHTS_XPIPE:
+        out.ahead = xpipe_ahead(r, k, false);
+        break;
+    default:
+        break;
+    }
+    return out;
+}
+
+/* METHODS 13, column W_bwd. All steps before have had their update. */
+static view backward_view(const loop *r, uint32_t n, uint32_t k) {
+    const uint32_t step = r->micro[n].step;
+    view out = {.version = newest(step, step, replicas_of(r, k))};
+    switch (r->job->method.weights) {
+    case RP_WEIGHTS_STASH:
+    case RP_WEIGHTS_ENTRY:
+    case RP_WEIGHTS_DOUBLE:
+        out.version = forward_view(r, n, k).version;
+        break;
+    case RP_WEIGHTS_SPECTRAIN:
+        out.ahead = spectrain_ahead(r, k, true);
+        break;
+    case RP_WEIGHTS_XPIPE:
+        out.ahead = xpipe_ahead(r, k, true);
+        break;
+    default:
+        break;
+    }
+    return out;
+}
+
+/* ---- the optimiser --------------------------------------------------------------------------- */
+
+static const rp_model_param *param_of(const loop *r, uint32_t trained) {
+    uint32_t p = 0;
+    while (r->layout->trained[p] != trained) {
+        p++;
+    }
+    return &r->job->model->param[p];
+}
+
+/* Of version v of a stage with so many replicas: (v - 1) mod R is its replica. */
+static rp_digest_optimise optimise_of(const loop *r, uint32_t trained, uint32_t version,
+                                      uint32_t replicas, uint32_t updates) {
+    const rp_sched_shape shape = rp_job_sched_shape(r->job, 0, UINT64_MAX);
+    const uint32_t states = r->layout->state_count;
+    rp_digest_optimise out = {
+        .param = param_of(r, trained),
+        .weight = r->weight[version][trained],
+        .gradient = r->gradient[trained],
+        .state_count = states,
+        .rate = (float)rp_lr_at(&r->job->lr, (double)r->job->optim.lr, updates, r->job->steps,
+                                rp_sched_epoch_steps(&shape)),
+        .grad_scale = 1.0f,
+        .applied = version > 0 ? (version - 1) / replicas + 1 : 0,
+    };
+    for (uint32_t s = 0; s < states; s++) {
+        out.state[s] = r->state[version][trained * states + s];
+    }
+    return out;
+}
+
+/* Puts together what every stage sees in one direction. XPipe: a step's first microbatch predicts
+ * for the others. */
+static void see(loop *r, uint32_t n, bool backward) {
+    const bool cached = r->job->method.weights == RP_WEIGHTS_XPIPE;
+    for (uint32_t t = 0; t < r->layout->trained_count; t++) {
+        const uint32_t k = r->stage_of[t];
+        const view at = backward ? backward_view(r, n, k) : forward_view(r, n, k);
+        const uint32_t updates = backward ? r->micro[n].step : updates_at_forward(r, n, k, k);
+        const rp_digest_optimise by = optimise_of(r, t, at.version, replicas_of(r, k), updates);
+        if (!cached || r->micro[n].micro == 0) {
+            r->seen[backward][t] =
+                at.ahead > 0 ? rp_digest_predict(&by, (float)at.ahead, 1.0f) : by.weight;
+        }
+    }
+}
+
+static void average(loop *r, uint32_t t, uint32_t own, uint32_t replicas, rp_digest *x,
+                    rp_digest *scratch, bool behind) {
+    const rp_method *method = &r->job->method;
+    const bool reference = method->kind->average == RP_AVERAGE_REFERENCE;
+    const uint32_t clock = method->before ? own : own + 1;
+    if (method->kind->average == RP_AVERAGE_NONE || clock % method->period != 0) {
+        return;
+    }
+    if (!behind && reference) {
+        *scratch = *x;
+    }
+    if (behind || (method->before && !reference)) {
+        const rp_average_term term = !behind          ? RP_TERM_PULL
+                                     : reference      ? RP_TERM_REFERENCE
+                                     : method->before ? RP_TERM_PUSH
+                                                      : RP_TERM_ELASTIC;
+        /* the term has no share but the reference's */
+        rp_digest_average(term, param_of(r, t), x, &r->centre[t], scratch, (float)method->alpha,
+                          1.0f / (float)replicas);
+    }
+}
+
+/* The optimiser's step of replica n mod R, and the average if (n / R + 1) mod tau == 0 (METHODS 9;
+ * 8), or with `before` if n / R mod tau == 0 (METHODS 7, algorithm 1). */
+static void update(loop *r, uint32_t step) {
+    const uint32_t states = r->layout->state_count;
+    for (uint32_t t = 0; t < r->layout->trained_count; t++) {
+        const uint32_t replicas = replicas_of(r, r->stage_of[t]);
+        rp_digest_optimise by = optimise_of(r, t, newest(step, step, replicas), replicas, step);
+        rp_digest scratch = {0};
+        average(r, t, step / replicas, replicas, &by.weight, &scratch, false);
+        rp_digest_update(&by);
+        average(r, t, step / replicas, replicas, &by.weight, &scratch, true);
+        r->weight[step + 1][t] = by.weight;
+        memcpy(&r->state[step + 1][t * states], by.state, states * sizeof *by.state);
+    }
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+static rp_digest_pass pass_of(const loop *r, uint32_t n, bool backward) {
+    const microbatch *m = &r->micro[n];
+    return (rp_digest_pass){
+        .job = &r->whole,
+        .layout = r->layout,
+        .stride = r->job->micro,
+        .n = m->samples.count,
+        .number = (uint64_t)m->step * r->job->batch + m->samples.first,
+        .training = true,
+        .strict = r->of->strict,
+        .weights = r->seen[backward],
+        .running = r->running,
+        .value = r->value,
+        .grad = r->grad,
+        .statistics = r->statistics,
+        .gradient = r->gradient,
+    };
+}
+
+/* Data of the microbatch; the targets' digests where the loss will be. */
+static void fill_rows(loop *r, uint32_t n, rp_digest *targets) {
+    const microbatch *m = &r->micro[n];
+    for (uint32_t s = 0; s < m->samples.count; s++) {
+        rp_digest data;
+        const uint32_t index = m->samples.first + s;
+        r->of->sample(r->of->context, m->step, index, &data, &targets[s]);
+        r->value[(size_t)r->layout->data_tensor * r->job->micro + s] =
+            rp_digest_input((uint64_t)m->step * r->job->batch + index, data);
+    }
+}
+
+/* Forward; `spare`: without leaving anything in the running statistics, to have its values again.
+ */
+static void forward(loop *r, uint32_t n, bool spare) {
+    const size_t rows = (size_t)r->layout->tensor_count * r->job->micro;
+    rp_digest *targets = &r->grad[rows - r->job->micro];
+    rp_digest_pass pass = pass_of(r, n, false);
+    memset(r->grad, 0, rows * sizeof *r->grad);
+    fill_rows(r, n, targets);
+    if (spare) {
+        memcpy(r->spare_running, r->running, r->layout->param_count * sizeof *r->running);
+        pass.running = r->spare_running;
+    }
+    see(r, n, false);
+    rp_digest_run_forward(&pass);
+}
+
+/* Behind the forward of the same microbatch. */
+static void backward(loop *r, uint32_t n, bool accumulate) {
+    const rp_sched_shape shape = rp_job_sched_shape(r->job, 0, UINT64_MAX);
+    const uint32_t last = r->layout->tensor_count - 1;
+    rp_digest *loss = &r->grad[(size_t)last * r->job->micro];
+    const rp_digest *y = &r->value[(size_t)last * r->job->micro];
+    rp_digest_pass pass = pass_of(r, n, true);
+    for (uint32_t s = 0; s < pass.n; s++) {
+        loss[s] = rp_digest_loss(y[s], loss[s], rp_sched_step_samples(&shape, r->micro[n].step));
+    }
+    pass.accumulate = accumulate;
+    see(r, n, true);
+    rp_digest_run_backward(&pass, true, true);
+}
+
+static uint32_t end_of_step(const loop *r, uint32_t first) {
+    uint32_t end = first;
+    while (!r->micro[end].last) {
+        end++;
+    }
+    return end + 1;
+}
+
+/* GPipe's backwards go from the last microbatch to the first; only a strict sum can tell. */
+static void run_reversed(loop *r, uint32_t first, uint32_t end) {
+    for (uint32_t n = first; n < end; n++) {
+        forward(r, n, false);
+    }
+    for (uint32_t n = end; n-- > first;) {
+        forward(r, n, true);
+        backward(r, n, n + 1 < end);
+    }
+}
+
+static void train(loop *r) {
+    const bool reversed = strcmp(r->job->method.kind->name, "gpipe") == 0;
+    for (uint32_t n = 0; n < r->micro_count;) {
+        const uint32_t end = end_of_step(r, n);
+        const uint32_t step = r->micro[n].step;
+        if (reversed) {
+            run_reversed(r, n, end);
+        }
+        for (uint32_t m = n; !reversed && m < end; m++) {
+            forward(r, m, false);
+            backward(r, m, m > n);
+        }
+        rp_digest_run_commit(
+            &(rp_digest_pass){.job = &r->whole, .layout = r->layout, .running = r->running});
+        update(r, step);
+        n = end;
+    }
+}
+
+/* ---- begin and end --------------------------------------------------------------------------- */
+
+static rp_err check_method(const rp_job *job) {
+    const rp_method *method = &job->method;
+    if (method->horizon == RP_HORIZON_MEASURED && method->weights == RP_WEIGHTS_PIPEOPTIM) {
+        return rp_fail(RP_ERR_USAGE, "no reference: horizon: measured depends on measurements");
+    }
+    if (method->kind->flushed && method->weights != RP_WEIGHTS_CURRENT) {
+        return rp_fail(RP_ERR_USAGE, "no reference for other weights over a flushed schedule");
+    }
+    if (job->optim.clip_norm > 0) {
+        return rp_fail(RP_ERR_USAGE, "no reference: clip_norm depends on the host's answers");
+    }
+    return RP_OK;
+}
+
+static rp_err open_versions(loop *r) {
+    const size_t count = r->layout->trained_count + 1;
+    const uint64_t versions = r->job->steps + 1;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(&r->arena, versions, &r->weight));
+    RP_TRY(RP_ARENA_NEW(&r->arena, versions, &r->state));
+    for (uint64_t v = 0; v < versions; v++) {
+        RP_TRY(RP_ARENA_NEW(&r->arena, count, &r->weight[v]));
+        RP_TRY(RP_ARENA_NEW(&r->arena, count * (r->layout->state_count + 1), &r->state[v]));
+    }
+    RP_TRY(RP_ARENA_NEW(&r->arena, count, &r->centre));
+    RP_TRY(RP_ARENA_NEW(&r->arena, count, &r->gradient));
+    RP_TRY(RP_ARENA_NEW(&r->arena, count, &r->seen[0]));
+    RP_TRY(RP_ARENA_NEW(&r->arena, count, &r->seen[1]));
+fail:
+    return err;
+}
+
+static rp_err open_rows(loop *r) {
+    const size_t rows = (size_t)r->layout->tensor_count * r->job->micro;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(&r->arena, rows, &r->value));
+    RP_TRY(RP_ARENA_NEW(&r->arena, rows, &r->grad));
+    RP_TRY(RP_ARENA_NEW(&r->arena, r->layout->layer_count, &r->statistics));
+    RP_TRY(RP_ARENA_NEW(&r->arena, r->layout->param_count + 1, &r->running));
+    RP_TRY(RP_ARENA_NEW(&r->arena, r->layout->param_count + 1, &r->spare_running));
+fail:
+    return err;
+}
+
+/* Stages of parameters, and where all of them start. */
+static rp_err start_weights(loop *r) {
+    const rp_model *model = r->job->model;
+    rp_err err = RP_ARENA_NEW(&r->arena, r->layout->trained_count + 1, &r->stage_of);
+    for (uint32_t p = 0; err == RP_OK && p < model->param_count; p++) {
+        const rp_digest start = rp_digest_init(&model->param[p], r->job->seed);
+        const uint32_t t = r->layout->trained[p];
+        if (t == RP_NOT_TRAINED) {
+            r->running[p] = model->param[p].role == RP_PARAM_STATE ? start : (rp_digest){0};
+            continue;
+        }
+        while (r->job->cut.first[r->stage_of[t] + 1] <= model->param[p].layer) {
+            r->stage_of[t]++;
+        }
+        r->weight[0][t] = r->centre[t] = start; /* METHODS 9: all x_r = c = W0 */
+    }
+    return err;
+}
+
+/* METHODS 9: mean += (x_r - mean) / (r + 1) over the replicas as their last steps left them. */
+static rp_digest mean_of(const loop *r, uint32_t t) {
+    const uint32_t replicas = replicas_of(r, r->stage_of[t]);
+    const uint32_t steps = (uint32_t)r->job->steps;
+    rp_digest mean = r->weight[newest(steps, 0, replicas)][t];
+    for (uint32_t i = 1; i < replicas; i++) {
+        rp_digest x = r->weight[newest(steps, i, replicas)][t];
+        rp_digest_average(RP_TERM_TOWARDS, param_of(r, t), &x, NULL, &mean,
+                          (float)r->job->method.alpha, 1.0f / (float)(i + 1));
+    }
+    return mean;
+}
+
+static void give_result(const loop *r, rp_digest *out) {
+    const rp_method *method = &r->job->method;
+    const bool averages = method->kind->average != RP_AVERAGE_NONE;
+    for (uint32_t p = 0; p < r->job->model->param_count; p++) {
+        const uint32_t t = r->layout->trained[p];
+        if (t == RP_NOT_TRAINED) {
+            const bool state = r->job->model->param[p].role == RP_PARAM_STATE;
+            out[p] = state ? r->running[p] : (rp_digest){0};
+        } else if (averages && method->evaluate == RP_EVALUATE_CENTRE) {
+            out[p] = r->centre[t];
+        } else if (averages && method->evaluate == RP_EVALUATE_MEAN) {
+            out[p] = mean_of(r, t);
+        } else {
+            out[p] = r->weight[r->job->steps][t];
+        }
+    }
+}
+
+rp_err rp_reference_run(const rp_reference *reference, rp_digest *out) {
+    loop r = {.of = reference,
+              .job = reference->job,
+              .whole = *reference->job,
+              .stages = reference->job->cut.stage_count};
+    rp_err err;
+    rp_arena_init(&r.arena, "reference", 0);
+    r.whole.stage = 0;
+    r.whole.cut = (rp_cut){.stage_count = 1};
+    r.whole.cut.first[1] = r.job->model->layer_count;
+    RP_TRY(check_method(r.job));
+    RP_TRY(rp_layout_make(&r.arena, &r.whole, RP_GEMM_PANEL, RP_DIGEST_BYTES, &r.layout));
+    RP_TRY(find_round_trips(&r));
+    RP_TRY(list_microbatches(&r));
+    RP_TRY(open_versions(&r));
+    RP_TRY(open_rows(&r));
+    RP_TRY(start_weights(&r));
+    train(&r);
+    give_result(&r, out);
+fail:
+    rp_arena_finish(&r.arena);
+    return err;
+}
