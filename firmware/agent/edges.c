@@ -100,8 +100,10 @@ static rp_err send_over_link(void *context, const rp_parcel *parcel, void (*done
 static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_port_out **out) {
     runner_stage *stage = &r->held[held];
     const rp_crossing crossing = crossing_of(stage, carries, true);
-    rp_port_out_options options = {
-        .form = form_of(&crossing, RP_DTYPE_F32), .micro = stage->job->micro, .slot_count = 1};
+    rp_port_out_options options = {.form = form_of(&crossing, RP_DTYPE_F32),
+                                   .micro = stage->job->micro,
+                                   .slot_count = 1,
+                                   .shared = rp_stage_facts(stage->stage).zeros};
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         const rp_runner_edge *at = &r->at.edge[e];
         runner_edge *edge = &r->edge[e];

@@ -42,7 +42,10 @@ rp_err rp_port_out_open(rp_arena *arena, const rp_port_out_options *options, rp_
     }
     RP_TRY(RP_ARENA_NEW(arena, options->slot_count, &port->slot));
     for (uint32_t i = 0; is_used(port) && i < options->slot_count; i++) {
-        RP_TRY(RP_ARENA_NEW(arena, sample_bytes * options->micro, &port->slot[i].memory));
+        port->slot[i].memory = options->shared;
+        if (!options->shared) {
+            RP_TRY(RP_ARENA_NEW(arena, sample_bytes * options->micro, &port->slot[i].memory));
+        }
     }
     *out = port;
 fail:

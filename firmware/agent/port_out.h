@@ -37,6 +37,7 @@ typedef struct {
     rp_port_form form;
     uint32_t micro;      /* samples of a slot at most */
     uint32_t slot_count; /* >= 1 */
+    void *shared;        /* memory of all slots, where nothing is ever written; NULL: their own */
     uint32_t edge_count; /* 0: nobody consumes this; the port is always free */
     rp_port_edge edge[RP_PORT_EDGES_MAX];
 } rp_port_out_options;

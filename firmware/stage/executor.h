@@ -174,7 +174,7 @@ typedef struct {
     size_t flight_bytes;    /* of RP_REGION_FLIGHT, a multiple of 4 */
     int handle;             /* readable when a mark has passed, -1 = none */
     bool warms_up;          /* a dry step builds what a run needs */
-    const void *zeros;      /* parcels may borrow this memory, large enough for each of
+    void *zeros;            /* parcels may borrow this memory, large enough for each of
                                them, in place of memory of their own; NULL = may not */
 } rp_executor_facts;
 

@@ -1,0 +1,134 @@
+/* The executor without numbers: a pass takes as long as a profile says, and nothing is computed or
+ * written. Parcels have their real sizes, so that links take their real time: they may all borrow
+ * one block of zeros. Tensors read as zeros; what is written is forgotten. */
+#include <string.h>
+
+#include "stage/busy.h"
+
+enum { ALIGN_BYTES = 64 };
+
+typedef struct {
+    rp_executor base;
+    rp_busy busy;
+    void *zeros;
+} timed_executor;
+
+extern const rp_executor_kind rp_executor_timed;
+
+static timed_executor *executor_of(rp_executor *executor) {
+    return (timed_executor *)(void *)executor; /* the base is its first member */
+}
+
+/* Largest parcel that leaves. */
+static size_t parcel_bytes_max(const rp_layout *layout, const rp_job *job) {
+    const size_t forward = rp_layout_crossing(layout, true, false).sample_bytes;
+    const size_t backward = rp_layout_crossing(layout, false, true).sample_bytes;
+    return (forward > backward ? forward : backward) * job->micro;
+}
+
+static rp_err prepare(rp_arena *arena, const rp_site *site, const rp_job *job, rp_executor **out) {
+    timed_executor *e;
+    rp_layout *layout;
+    char *zeros;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, 1, &e));
+    RP_TRY(rp_layout_make(arena, job, RP_GEMM_PANEL, ALIGN_BYTES, &layout));
+    RP_TRY(RP_ARENA_NEW(arena, parcel_bytes_max(layout, job) + 1, &zeros));
+    *e = (timed_executor){
+        .base = {.kind = &rp_executor_timed, .job = job, .layout = layout},
+        .zeros = zeros,
+    };
+    rp_busy_open(&e->busy, site, job, layout);
+    *out = &e->base;
+fail:
+    return err;
+}
+
+static void destroy(rp_executor **executor) {
+    *executor = NULL; /* its memory is the arena's */
+}
+
+static rp_err issue(rp_executor *executor, const rp_command *command) {
+    timed_executor *e = executor_of(executor);
+    const uint32_t trained = e->base.layout->trained_count;
+    rp_busy_spend(&e->busy, command);
+    switch (command->kind) {
+    case RP_COMMAND_NORMS:
+        memset(command->read.out, 0, trained * sizeof(float));
+        return RP_OK;
+    case RP_COMMAND_PROBE_NORMS:
+        memset(command->read.out, 0, RP_PROBE_NORMS * trained * sizeof(float));
+        return RP_OK;
+    case RP_COMMAND_RESULTS:
+        memset(command->read.out, 0, 2 * command->read.count * sizeof(float));
+        return RP_OK;
+    default:
+        return RP_OK;
+    }
+}
+
+static rp_err mark(rp_executor *executor, rp_mark *out) {
+    *out = rp_busy_mark(&executor_of(executor)->busy);
+    return RP_OK;
+}
+
+static rp_err poll_mark(rp_executor *executor, const rp_mark *at, bool *done, int64_t *end_ns) {
+    *done = rp_busy_passed(&executor_of(executor)->busy, at);
+    *end_ns = at->end_ns;
+    return RP_OK;
+}
+
+static void release(rp_executor *executor, rp_mark *at) {
+    (void)executor;
+    *at = (rp_mark){0};
+}
+
+static rp_err read_zeros(rp_executor *executor, const rp_region *region, size_t first, size_t count,
+                         void *out) {
+    (void)executor;
+    (void)region;
+    (void)first;
+    memset(out, 0, count);
+    return RP_OK;
+}
+
+static rp_err forget(rp_executor *executor, const rp_region *region, size_t first, size_t count,
+                     const void *from) {
+    (void)executor;
+    (void)region;
+    (void)first;
+    (void)count;
+    (void)from;
+    return RP_OK;
+}
+
+static rp_err drain(rp_executor *executor) {
+    (void)executor;
+    return RP_OK;
+}
+
+/* The bytes that a real one would take: a plan is checked with them. */
+static rp_executor_facts facts(const rp_executor *executor) {
+    const timed_executor *e = (const timed_executor *)(const void *)executor;
+    return (rp_executor_facts){
+        .used_bytes = e->base.layout->total_bytes,
+        .weight_copies = rp_layout_weight_copies(e->base.layout),
+        .probe_copies = e->base.layout->probes,
+        .handle = -1,
+        .zeros = e->zeros,
+    };
+}
+
+const rp_executor_kind rp_executor_timed = {
+    .name = "timed",
+    .prepare = prepare,
+    .destroy = destroy,
+    .issue = issue,
+    .mark = mark,
+    .poll = poll_mark,
+    .release = release,
+    .read = read_zeros,
+    .write = forget,
+    .drain = drain,
+    .facts = facts,
+};
