@@ -29,6 +29,15 @@ static bool must_fail(void) {
     return atomic_load(&fail_countdown) > 0 && atomic_fetch_sub(&fail_countdown, 1) == 1;
 }
 
+void rp_arena_fail_at(long allocation) {
+    atomic_store(&fail_countdown, allocation);
+}
+
+bool rp_arena_has_failed(void) {
+    const long left = atomic_load(&fail_countdown);
+    return left <= 0 && left != LONG_MIN;
+}
+
 static bool mul_size(size_t a, size_t b, size_t *out) {
     size_t product;
     if (__builtin_mul_overflow(a, b, &product)) {

@@ -45,6 +45,11 @@ rp_err rp_arena_printf(rp_arena *arena, char **out, const char *format, ...) RP_
 /* From here on an allocation aborts. */
 void rp_arena_seal(rp_arena *arena);
 
+/* The same as RP_FAIL_AT, counted from now on; 0: none fails. For tests of one process, which then
+ * ask whether that allocation has been reached. */
+void rp_arena_fail_at(long allocation);
+bool rp_arena_has_failed(void);
+
 /* One block outside the arenas, for messages: they come and go while a run goes on, also from one
  * thread to another. Aligned to 64, not zeroed; counted by RP_FAIL_AT.
  * errors  MEMORY */

@@ -65,7 +65,7 @@ static rp_err run(const rp_controller_options *options) {
     static rp_local local; /* of the program's only controller; large for a stack */
     const rp_clock clock = rp_clock_real();
     const rp_controller_env env = {.clock = &clock,
-                                   .spawner = rp_local_spawner(&local, stderr),
+                                   .spawner = rp_local_spawner(&local, NULL, stderr),
                                    .feeder = RP_FEEDER_THREAD,
                                    .progress = stderr,
                                    .result = stdout};

@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 
-/* Links want to be stepped at least this often. */
-static const int64_t STEP_EVERY_NS = 50 * RP_NS_PER_MS;
+/* Where nothing tells when there is something to do: boards that start or end. */
+static const int64_t LOOK_EVERY_NS = 10 * RP_NS_PER_MS;
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
@@ -214,6 +214,28 @@ static void step_state(rp_controller *c) {
     }
 }
 
+static int64_t earlier(int64_t a_ns, int64_t b_ns) {
+    return a_ns < b_ns ? a_ns : b_ns;
+}
+
+/* What only the passing of time brings: heartbeats, time-outs. The rest wakes the owner's loop. */
+static int64_t next_deadline_ns(const rp_controller *c) {
+    int64_t at_ns = INT64_MAX;
+    if (c->state == RP_CONTROL_ENDED) {
+        return at_ns;
+    }
+    if (c->state == RP_CONTROL_START || c->state == RP_CONTROL_CLOSE) {
+        at_ns = c->now_ns + LOOK_EVERY_NS;
+    }
+    if (c->ring.links && c->state < RP_CONTROL_CLOSE) {
+        at_ns = earlier(at_ns, rp_ring_deadline_ns(&c->ring));
+    }
+    if (c->timeout_ns > 0) {
+        at_ns = earlier(at_ns, c->progress_ns + c->timeout_ns + 1);
+    }
+    return at_ns > c->now_ns ? at_ns : c->now_ns;
+}
+
 int64_t rp_controller_step(rp_controller *c, int64_t now_ns) {
     c->now_ns = now_ns;
     if (c->state == RP_CONTROL_ENDED) {
@@ -221,7 +243,7 @@ int64_t rp_controller_step(rp_controller *c, int64_t now_ns) {
     }
     step_boards(c);
     step_state(c);
-    return c->state == RP_CONTROL_ENDED ? INT64_MAX : now_ns + STEP_EVERY_NS;
+    return next_deadline_ns(c);
 }
 
 bool rp_controller_has_ended(const rp_controller *c) {

@@ -51,7 +51,8 @@ rp_err rp_controller_open(const rp_controller_env *env, const rp_controller_opti
                           rp_controller **out) RP_MUST_CHECK;
 
 /* Takes what has come, does what is due, sends what there is room for. Returns the time at which it
- * has to be called again, however quiet it is until then; INT64_MAX when it has ended. */
+ * has to be called again, however quiet it is until then; INT64_MAX when it has ended. Its links'
+ * own deadlines come on top: rp_link_wait() heeds them, another loop asks them. */
 int64_t rp_controller_step(rp_controller *controller, int64_t now_ns);
 
 bool rp_controller_has_ended(const rp_controller *controller);

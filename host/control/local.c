@@ -21,25 +21,20 @@ static const int64_t TELL_NS = 300 * RP_NS_PER_MS;
 static const int64_t KILL_NS = RP_NS_PER_S;
 
 /* ringpipe-agent lies beside the program that this is. */
-static bool name_program(char *out, size_t bytes) {
-    static const char name[] = "/ringpipe-agent";
+static void name_program(char *out, size_t bytes) {
+    static const char name[] = "ringpipe-agent";
     const ssize_t length = readlink("/proc/self/exe", out, bytes - 1);
     out[length > 0 ? length : 0] = '\0';
     char *slash = strrchr(out, '/');
-    if (!slash || (size_t)(slash - out) + sizeof name > bytes) {
-        return false;
-    }
-    memcpy(slash, name, sizeof name);
-    return true;
+    const size_t folder = slash ? (size_t)(slash + 1 - out) : 0;
+    (void)snprintf(out + folder, bytes - folder, "%s", name);
 }
 
-static rp_err agent_program(char *out, size_t bytes) {
-    if (!name_program(out, bytes)) {
-        return rp_fail(RP_ERR_IO, "/proc/self/exe: is not known, or too long");
-    }
-    return access(out, X_OK) == 0
+static rp_err check_program(const rp_local *local) {
+    return access(local->program, X_OK) == 0
                ? RP_OK
-               : rp_fail(RP_ERR_USAGE, "%s: %s (it belongs beside ringpipe)", out, strerror(errno));
+               : rp_fail(RP_ERR_USAGE, "%s: %s (it belongs beside ringpipe)", local->program,
+                         strerror(errno));
 }
 
 static rp_err make_folder(rp_local *local) {
@@ -87,8 +82,7 @@ static void become_agent(const char *program, char *const *argv, int output, int
     _exit(3);
 }
 
-static rp_err spawn(rp_local *local, uint32_t index, const char *program,
-                    const rp_spawn_order *order) {
+static rp_err spawn(rp_local *local, uint32_t index, const rp_spawn_order *order) {
     rp_local_agent *agent = &local->agent[index];
     char keys[RP_LOCAL_PATH];
     char threads[16];
@@ -128,7 +122,7 @@ static rp_err spawn(rp_local *local, uint32_t index, const char *program,
     pid_t parent = getpid();
     agent->pid = fork();
     if (agent->pid == 0) {
-        become_agent(program, argv, pipe_fd[1], log_fd, parent);
+        become_agent(local->program, argv, pipe_fd[1], log_fd, parent);
     }
     err = agent->pid < 0 ? rp_fail(RP_ERR_IO, "fork: %s", strerror(errno)) : RP_OK;
     agent->pid = agent->pid < 0 ? 0 : agent->pid;
@@ -273,15 +267,14 @@ static void finish(void *self);
 
 static rp_err start(void *self, const rp_spawn_order *order) {
     rp_local *local = self;
-    char program[RP_LOCAL_PATH];
     rp_err err;
-    RP_TRY(agent_program(program, sizeof program));
+    RP_TRY(check_program(local));
     RP_TRY(make_folder(local));
     local->count = order->count;
     for (uint32_t i = 0; i < order->count; i++) {
         (void)snprintf(local->agent[i].log_path, sizeof local->agent[i].log_path, "%s/agent-%u.log",
                        order->log_folder ? order->log_folder : local->folder, i);
-        RP_TRY(spawn(local, i, program, order));
+        RP_TRY(spawn(local, i, order));
     }
     return RP_OK;
 fail:
@@ -362,15 +355,19 @@ static const rp_spawner_kind rp_local_kind = {.name = "local",
                                               .end = end,
                                               .close = finish};
 
-rp_spawner rp_local_spawner(rp_local *local, FILE *terminal) {
+rp_spawner rp_local_spawner(rp_local *local, const char *program, FILE *terminal) {
     rp_spawner spawner = {.kind = &rp_local_kind, .self = local};
-    char program[RP_LOCAL_PATH];
     struct stat status;
     *local = (rp_local){.terminal = terminal};
     for (uint32_t i = 0; i < RP_CUT_STAGES_MAX; i++) {
         local->agent[i].output = -1;
     }
-    if (name_program(program, sizeof program) && stat(program, &status) == 0) {
+    if (program) {
+        (void)snprintf(local->program, sizeof local->program, "%s", program);
+    } else {
+        name_program(local->program, sizeof local->program);
+    }
+    if (stat(local->program, &status) == 0) {
         spawner.program_bytes = (uint64_t)status.st_size;
     }
     return spawner;

@@ -23,6 +23,7 @@ typedef struct {
 } rp_local_agent;
 
 typedef struct {
+    char program[RP_LOCAL_PATH];
     FILE *terminal; /* gets the last lines of an agent that failed; NULL: nobody does */
     uint32_t count;
     rp_local_agent agent[RP_CUT_STAGES_MAX];
@@ -31,8 +32,8 @@ typedef struct {
     bool told;        /* SIGTERM has been sent */
 } rp_local;
 
-/* The spawner of `local`, which must outlive it. Its agents are the program `ringpipe-agent` beside
- * this one. */
-rp_spawner rp_local_spawner(rp_local *local, FILE *terminal);
+/* The spawner of `local`, which must outlive it. `program`: of the agents; NULL: `ringpipe-agent`
+ * beside this program. */
+rp_spawner rp_local_spawner(rp_local *local, const char *program, FILE *terminal);
 
 #endif

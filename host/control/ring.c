@@ -169,6 +169,16 @@ fail:
 
 /* ---- heartbeats ------------------------------------------------------------------------------ */
 
+int64_t rp_ring_deadline_ns(const rp_ring *ring) {
+    int64_t at_ns = ring->last_ping_ns + PING_NS;
+    for (uint32_t k = 0; k < ring->count; k++) {
+        const rp_board_state *board = &ring->board[k];
+        const int64_t late_ns = board->pending_since_ns + RP_RING_HELLO_NS + 1;
+        at_ns = board->pending_count > 0 && late_ns < at_ns ? late_ns : at_ns;
+    }
+    return at_ns;
+}
+
 bool rp_ring_ping_is_due(const rp_ring *ring, int64_t now_ns) {
     return now_ns - ring->last_ping_ns >= PING_NS;
 }

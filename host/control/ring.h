@@ -102,6 +102,8 @@ rp_err rp_ring_offer(rp_ring *ring, uint32_t board, rp_Frame *frame, const rp_pa
 /* Moves one board's links and what waits for room in them.
  * errors  TIMEOUT: a message waits for RP_RING_HELLO_NS; those of the link */
 rp_err rp_ring_step(rp_ring *ring, uint32_t board, int64_t now_ns) RP_MUST_CHECK;
+/* When a heartbeat is due, or a message has waited for too long. */
+int64_t rp_ring_deadline_ns(const rp_ring *ring);
 /* Whether it is time for a heartbeat: then call rp_ring_watch() with `ping` for every board. */
 bool rp_ring_ping_is_due(const rp_ring *ring, int64_t now_ns);
 /* errors  REFUSED: the handshake; FAULT: restarted, or silent for RP_RING_SILENT_NS */

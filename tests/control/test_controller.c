@@ -2,7 +2,10 @@
  * fails, is interrupted, and meets every message. Nothing here sleeps: time is stepped. */
 #include "boards.h"
 
+enum { DEEP_LAYERS = 80 };
+
 static test_ring ring; /* large for a stack */
+static const char auto_run[] = "schedule={kind: pipedream, advance: auto}";
 
 static const char good_run[] =
     "start hello profile plan assign load train save evaluate train save evaluate close ended";
@@ -69,7 +72,7 @@ static void other_purposes_end_earlier(void **state) {
  * new stages, with the checkpoint of there. */
 static void a_run_follows_its_links(void **state) {
     (void)state;
-    open_ring("schedule={kind: pipedream, advance: auto}");
+    open_ring(auto_run);
     assert_true(ring_reach(&ring, RP_CONTROL_SAVE));
     ring.c->run.emulate = true;
     ring.c->run.link.delay_ms = 40;
@@ -113,7 +116,7 @@ static void every_wait_has_an_end(void **state) {
 /* Boards that do not even answer pings are missed sooner; `plan` waits for just these. */
 static void silence_is_a_fault(void **state) {
     (void)state;
-    open_ring("schedule={kind: pipedream, advance: auto}");
+    open_ring(auto_run);
     assert_true(ring_reach(&ring, RP_CONTROL_PLAN));
     ring.deaf = true;
     expect_err(ring_end(&ring, 100), RP_ERR_TIMEOUT);
@@ -133,27 +136,64 @@ static void silence_is_a_fault(void **state) {
 
 /* ---- faults and interrupts ------------------------------------------------------------------- */
 
-/* States that wait for something, and how a run gets there. */
+/* States that wait for something, how a run gets there, and the text of an interrupt's end. */
+typedef enum { PLAIN, FOLLOWS, DEEP, AVERAGES } way;
 static const struct {
     rp_control_state_id state;
-    const char *schedule;
-    const char *interrupted; /* the text of the end */
+    way way;
+    const char *interrupted;
 } waits[] = {
-    {RP_CONTROL_START, NULL, "interrupted while the agents start"},
-    {RP_CONTROL_HELLO, NULL, "interrupted while waiting for hello"},
-    {RP_CONTROL_PROFILE, NULL, "interrupted while waiting for profile"},
-    {RP_CONTROL_PLAN, "schedule={kind: pipedream, advance: auto}",
-     "interrupted while waiting for answer to a ping"},
-    {RP_CONTROL_ASSIGN, NULL, "interrupted while waiting for ready"},
-    {RP_CONTROL_TRAIN, NULL, "interrupted after step"},
-    {RP_CONTROL_EVALUATE, NULL, "interrupted in an evaluation"},
-    {RP_CONTROL_SAVE, NULL, "interrupted after step 4"},
+    {RP_CONTROL_START, PLAIN, "interrupted while the agents start"},
+    {RP_CONTROL_HELLO, PLAIN, "interrupted while waiting for hello"},
+    {RP_CONTROL_PROFILE, PLAIN, "interrupted while waiting for profile"},
+    {RP_CONTROL_PLAN, FOLLOWS, "interrupted while waiting for answer to a ping"},
+    {RP_CONTROL_ASSIGN, PLAIN, "interrupted while waiting for ready"},
+    {RP_CONTROL_TRAIN, PLAIN, "interrupted after step"},
+    {RP_CONTROL_EVALUATE, PLAIN, "interrupted in an evaluation"},
+    {RP_CONTROL_SAVE, PLAIN, "interrupted after step 4"},
+    {RP_CONTROL_DRAIN, FOLLOWS, "interrupted after step"},
+    {RP_CONTROL_LOAD, DEEP, "interrupted after step 0"},
+    {RP_CONTROL_STATISTICS, AVERAGES, "interrupted after step"},
 };
 enum { WAITS = sizeof waits / sizeof *waits };
 
+/* Weights of a model with more tensors than a board's link takes at once. */
+static void make_deep_weights(char *path, size_t bytes) {
+    char made[600];
+    (void)snprintf(path, bytes, "%s/deep.safetensors", folder);
+    if (access(path, F_OK) == 0) {
+        return;
+    }
+    ring_prepare_deep(&ring, "deep", DEEP_LAYERS);
+    ring_set(&ring, "train.epochs=1");
+    ring_open(&ring);
+    expect_ok(ring_end(&ring, 400));
+    (void)snprintf(made, sizeof made, "%s/weights.safetensors", ring.out);
+    assert_int_equal(rename(made, path), 0);
+    ring_close(&ring);
+}
+
+static void open_way(way how) {
+    static char init[700] = "train.init=";
+    const size_t word = strlen("train.init=");
+    if (how == DEEP) {
+        make_deep_weights(init + word, sizeof init - word);
+        ring_prepare_deep(&ring, "out", DEEP_LAYERS);
+        ring_set(&ring, init);
+        ring_open(&ring);
+    } else {
+        open_ring(how == FOLLOWS ? auto_run : how == AVERAGES ? "schedule=ea-pipe" : NULL);
+    }
+}
+
 static void reach(size_t i) {
-    open_ring(waits[i].schedule);
+    open_way(waits[i].way);
     ring.up = waits[i].state != RP_CONTROL_START;
+    if (waits[i].state == RP_CONTROL_DRAIN) {
+        assert_true(ring_reach(&ring, RP_CONTROL_SAVE));
+        ring.c->run.emulate = true; /* the links have become slow */
+        ring.c->run.link.delay_ms = 40;
+    }
     assert_true(ring_reach(&ring, waits[i].state));
 }
 
@@ -236,7 +276,7 @@ static void a_board_without_memory_gets_less(void **state) {
     (void)state;
     const rp_Frame frame = {.which_body = RP_KIND_FAULT,
                             .body.fault = {.err = RP_ERR_LIMIT, .text = "no memory"}};
-    open_ring("schedule={kind: pipedream, advance: auto}");
+    open_ring(auto_run);
     ring.c->run.emulate = true;
     ring.c->run.link.delay_ms = 40;
     ring.mute = RP_KIND_ASSIGN;
@@ -508,6 +548,11 @@ static void the_table_is_complete(void **state) {
         assert_true((row->next & UINT32_C(1) << RP_CONTROL_START) == 0);
         assert_true(row->timeout_ns > 0 || s >= RP_CONTROL_RECOVER);
         assert_true(row->timeout_ns == 0 || row->has_done || row->late);
+        bool reached = s >= RP_CONTROL_RECOVER; /* which every fault is */
+        for (size_t i = 0; i < WAITS; i++) {
+            reached |= waits[i].state == s;
+        }
+        assert_true(reached);
     }
 }
 
