@@ -20,7 +20,7 @@
 
 #include "sched/sched.h"
 
-enum { RP_REPLICAS_MAX = 16, RP_ADVANCE_MAX = 4, RP_CHUNKS_MAX = 16 };
+enum { RP_REPLICAS_MAX = 16, RP_ADVANCE_MAX = 4, RP_CHUNKS_MAX = 8 };
 
 /* How far PipeOptim predicts (METHODS 5). */
 typedef enum {

@@ -91,8 +91,7 @@ static const char *lane_word(const drawing *d) {
 
 /* Which of its lane's chunks an op is of: "a", "b"; "" where there is one. */
 static const char *chunk_letter(const drawing *d, const rp_sched_slot *slot) {
-    static const char *const letters[RP_CHUNKS_MAX] = {"a", "b", "c", "d", "e", "f", "g", "h",
-                                                       "i", "j", "k", "l", "m", "n", "o", "p"};
+    static const char *const letters[RP_CHUNKS_MAX] = {"a", "b", "c", "d", "e", "f", "g", "h"};
     return d->chunks > 1 ? letters[slot->stage / d->lanes] : "";
 }
 

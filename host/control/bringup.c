@@ -27,7 +27,7 @@ static rp_err find_keys(rp_controller *c) {
 
 rp_err rp_start_enter(rp_controller *c) {
     const size_t params = c->run.model->param_count + (size_t)1;
-    const rp_spawn_order order = {.count = c->run.stages,
+    const rp_spawn_order order = {.count = c->run.boards,
                                   .board = c->run.board,
                                   .threads = c->run.threads,
                                   .log_folder = c->folder,
@@ -116,6 +116,11 @@ rp_err rp_hello_step(rp_controller *c) {
 
 /* ---- texts of a stage ------------------------------------------------------------------------ */
 
+/* The last board sends to the first: where boards hold several stages. */
+static bool is_round(const rp_controller *c) {
+    return c->run.method.chunks > 1 && c->ring.count > 1;
+}
+
 /* AGAIN when the board's link has no room. */
 static rp_err offer_texts(rp_controller *c, uint32_t board, rp_Frame *frame, const rp_cut *cut) {
     rp_arena arena;
@@ -123,7 +128,9 @@ static rp_err offer_texts(rp_controller *c, uint32_t board, rp_Frame *frame, con
     char *model;
     rp_err err;
     rp_arena_init(&arena, "assignment", 0);
-    const char *before = board > 0 ? c->ring.board[board - 1].public_text : NULL;
+    const bool any = board > 0 || is_round(c);
+    const uint32_t count = c->ring.count;
+    const char *before = any ? c->ring.board[(board + count - 1) % count].public_text : NULL;
     RP_TRY(
         rp_runfile_assignment(&arena, &c->run, cut, board, c->ring.keys.public_text, before, &job));
     RP_TRY(rp_config_text(&arena, c->run.model_root, &model));
@@ -242,8 +249,8 @@ static rp_err connect_boards(rp_controller *c) {
     for (uint32_t k = 0; k < count; k++) {
         rp_Frame frame = {.which_body = RP_KIND_CONNECT};
         rp_Connect *to = &frame.body.connect;
-        if (k + 1 < count) {
-            const rp_board_state *next = &c->ring.board[k + 1];
+        if (k + 1 < count || is_round(c)) {
+            const rp_board_state *next = &c->ring.board[(k + 1) % count];
             rp_ring_endpoint_at(next, next->hop_port, to->endpoint, sizeof to->endpoint);
             (void)snprintf(to->public_key, sizeof to->public_key, "%s", next->public_text);
         }

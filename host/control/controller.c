@@ -131,6 +131,14 @@ void rp_controller_forget_asked(rp_controller *c) {
     }
 }
 
+uint32_t rp_controller_board_of(const rp_controller *c, uint32_t layer) {
+    uint32_t stage = 0;
+    while (layer >= c->cut.first[stage + 1]) {
+        stage++;
+    }
+    return stage % c->ring.count;
+}
+
 void rp_controller_waiting_of(const rp_controller *c, rp_controller_waiting *out) {
     const rp_control_state *state = &rp_control_states[c->state];
     *out = (rp_controller_waiting){state->name, state->waits_for, NULL, c->since_ns};

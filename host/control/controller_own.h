@@ -144,6 +144,9 @@ void rp_controller_raise(rp_controller *c, rp_err err, uint32_t board);
 bool rp_controller_all_done(const rp_controller *c);
 void rp_controller_forget_asked(rp_controller *c);
 
+/* The board that holds a layer's stage: stages are dealt out in turn. */
+uint32_t rp_controller_board_of(const rp_controller *c, uint32_t layer);
+
 /* ---- states ---------------------------------------------------------------------------------- */
 
 /* accept.c: what a board may report as times: finite, not negative. */

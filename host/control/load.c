@@ -26,18 +26,10 @@ static rp_err offer_piece(rp_controller *c, uint32_t board, rp_Frame *frame, con
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-static uint32_t stage_of(const rp_cut *cut, uint32_t layer) {
-    uint32_t stage = 0;
-    while (layer >= cut->first[stage + 1]) {
-        stage++;
-    }
-    return stage;
-}
-
 static rp_err offer_tensor(rp_controller *c) {
     rp_load *load = &c->load;
     const rp_checkpoint_tensor *tensor = &load->tensor;
-    const uint32_t board = stage_of(&c->cut, tensor->layer);
+    const uint32_t board = rp_controller_board_of(c, tensor->layer);
     rp_err err = RP_OK;
     while (load->first < tensor->count) {
         const size_t rest = tensor->count - load->first;

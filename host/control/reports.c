@@ -102,8 +102,12 @@ fail:
     return err;
 }
 
-static rp_err check_norms(const rp_controller *c, uint32_t board, uint64_t step) {
-    if (c->norms_of[board]) {
+static rp_err check_norms(const rp_controller *c, uint32_t board, uint32_t stage, uint64_t step) {
+    if (stage >= c->cut.stage_count || stage % c->ring.count != board) {
+        return rp_fail(RP_ERR_PEER, "board %s sent norms of stage %u, which it does not hold",
+                       c->ring.board[board].name, stage);
+    }
+    if (c->norms_of[stage]) {
         return rp_fail(RP_ERR_PEER, "board %s sent its norms of step %" PRIu64 " twice",
                        c->ring.board[board].name, step);
     }
@@ -117,14 +121,15 @@ static rp_err check_norms(const rp_controller *c, uint32_t board, uint64_t step)
 rp_err rp_report_on_norms(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_model *model = c->run.model;
     const uint64_t step = message->frame.body.norms.step;
+    const uint32_t stage = message->frame.body.norms.stage;
     const double *got = message->part_count ? message->part[0].data : NULL;
     const size_t count = message->part_count ? message->part[0].bytes / sizeof(double) : 0;
     size_t used = 0;
     rp_err err;
-    RP_TRY(check_norms(c, board, step));
+    RP_TRY(check_norms(c, board, stage, step));
     rp_controller_note_progress(c);
     for (uint32_t p = 0; p < model->param_count; p++) {
-        const bool here = trains(c, board, p);
+        const bool here = trains(c, stage, p);
         if (here && used < count) {
             memcpy(&c->sumsq[p], &got[used], sizeof(double));
         }
@@ -134,9 +139,9 @@ rp_err rp_report_on_norms(rp_controller *c, uint32_t board, const rp_message *me
         return rp_fail(RP_ERR_PEER, "board %s sent %zu norms, it has %zu parameters",
                        c->ring.board[board].name, count, used);
     }
-    c->norms_of[board] = true;
+    c->norms_of[stage] = true;
     c->norms_step = step;
-    return ++c->norms_got == c->ring.count ? decide_step(c) : RP_OK;
+    return ++c->norms_got == c->cut.stage_count ? decide_step(c) : RP_OK;
 fail:
     return err;
 }

@@ -17,7 +17,7 @@ rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const rp_clock *cloc
     *ring = (rp_ring){.arena = arena,
                       .run = run,
                       .clock = clock,
-                      .count = run->stages,
+                      .count = run->boards,
                       .pending_bytes = (run->model->param_count + 1) * sizeof(double)};
     RP_TRY(RP_ARENA_NEW(arena, ring->count, &ring->board));
     for (uint32_t k = 0; k < ring->count; k++) {

@@ -17,7 +17,7 @@ rp_err rp_save_enter(rp_controller *c) {
     const rp_Frame request = {.which_body = RP_KIND_SAVE};
     const bool steered = c->run.method.horizon == RP_HORIZON_MEASURED;
     const rp_applied applied = applied_now(c);
-    uint64_t flight_bytes[RP_CUT_STAGES_MAX];
+    uint64_t flight_bytes[RP_CUT_STAGES_MAX] = {0}; /* by stage; of schedules with one a board */
     rp_err err;
     rp_controller_read_totals(c);
     for (uint32_t k = 0; k < c->ring.count; k++) {

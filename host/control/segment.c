@@ -30,7 +30,7 @@ static rp_feed_plan plan_feed(const rp_controller *c, uint64_t pause) {
     rp_feed_plan plan = c->fed;
     rp_op op;
     while (plan.list.step < pause && c->run.method.kind->next(&plan.list, &op)) {
-        if (op.kind == RP_OP_FORWARD) {
+        if (op.kind == RP_OP_FORWARD && op.stage == 0) {
             plan.limit = (rp_feed_limit){op.step, op.micro + 1};
         }
     }

@@ -17,9 +17,12 @@ static rp_record_totals totals_of(const rp_position *position) {
 }
 
 rp_err rp_controller_open_record(rp_controller *c) {
+    rp_sched_shape shape = rp_runfile_sched_shape(&c->run, 0);
+    shape.stages = c->run.boards; /* the record's stage is what a board holds */
+    shape.chunks = 1;
     const rp_record_run run = {.model = c->run.model_name,
                                .schedule = c->run.method.kind->name,
-                               .shape = rp_runfile_sched_shape(&c->run, 0),
+                               .shape = shape,
                                .classes = c->run.loss->class_target,
                                .folder = c->folder,
                                .progress = c->env.progress,
@@ -87,15 +90,17 @@ fail:
 /* ---- the end --------------------------------------------------------------------------------- */
 
 static rp_err stage_facts(rp_controller *c, rp_summary_stage *stage, uint64_t *micro_done) {
+    const rp_model *model = c->run.model;
     rp_err err = RP_OK;
-    for (uint32_t k = 0; k < c->cut.stage_count; k++) {
+    for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_state *board = &c->ring.board[k];
-        const uint32_t first = c->cut.first[k];
-        const uint32_t count = c->cut.first[k + 1] - first;
         const char **layers;
-        RP_TRY(RP_ARENA_NEW(&c->arena, count, &layers));
-        for (uint32_t i = 0; i < count; i++) {
-            layers[i] = c->run.model->layer[first + i].name;
+        uint32_t count = 0;
+        RP_TRY(RP_ARENA_NEW(&c->arena, model->layer_count, &layers));
+        for (uint32_t i = 0; i < model->layer_count; i++) {
+            if (rp_controller_board_of(c, i) == k) {
+                layers[count++] = model->layer[i].name;
+            }
         }
         stage[k] = (rp_summary_stage){
             .board = board->device ? board->device : board->name,
@@ -109,25 +114,28 @@ static rp_err stage_facts(rp_controller *c, rp_summary_stage *stage, uint64_t *m
             .in_flight_max = board->facts.in_flight_max,
             .gap_max = board->facts.staleness_max,
         };
-        micro_done[k] = board->facts.microbatches;
+        micro_done[k] = board->facts.microbatches / c->run.method.chunks;
     }
 fail:
     return err;
 }
 
 static uint32_t link_facts(const rp_controller *c, rp_summary_link *link) {
+    const uint32_t count = c->ring.count;
+    const bool round =
+        c->run.method.chunks > 1 && count > 1; /* the last board sends to the first */
     uint32_t n = 0;
-    for (uint32_t k = 0; k < c->cut.stage_count; k++) {
+    for (uint32_t k = 0; k < count; k++) {
         const rp_board_state *board = &c->ring.board[k];
-        if (k + 1 < c->cut.stage_count) {
+        if (k + 1 < count || round) {
             link[n++] = (rp_summary_link){.from = k,
-                                          .to = k + 1,
+                                          .to = (k + 1) % count,
                                           .bytes = board->facts.up.bytes,
                                           .busy_s = board->facts.up.busy_s};
         }
-        if (k > 0) {
+        if (k > 0 || round) {
             link[n++] = (rp_summary_link){.from = k,
-                                          .to = k - 1,
+                                          .to = (k + count - 1) % count,
                                           .bytes = board->facts.down.bytes,
                                           .busy_s = board->facts.down.busy_s};
         }
@@ -137,7 +145,7 @@ static uint32_t link_facts(const rp_controller *c, rp_summary_link *link) {
 
 /* None when the run ended before it had boards and a cut. */
 static rp_err gather_facts(rp_controller *c, rp_record_end *end) {
-    const uint32_t count = c->ring.board ? c->cut.stage_count : 0;
+    const uint32_t count = c->ring.board && c->cut.stage_count > 0 ? c->ring.count : 0;
     uint64_t *micro_done;
     rp_err err = RP_OK;
     if (count == 0) {

@@ -77,7 +77,7 @@ rp_err rp_cost_compare_micro(const rp_runfile *run, uint32_t *micro, double *bus
     rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
     rp_err err;
     RP_TRY(rp_advance_busy(&run->method, &shape, NULL, busy));
-    *micro = shape.micro = (run->batch + run->stages - 1) / run->stages;
+    *micro = shape.micro = (run->batch + run->boards - 1) / run->boards;
     RP_TRY(rp_advance_busy(&run->method, &shape, NULL, better));
 fail:
     return err;

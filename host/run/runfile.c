@@ -87,9 +87,9 @@ static rp_err read_roster(rp_arena *arena, const char *path, rp_runfile *run) {
         rp_node_count(boards) == 0) {
         return rp_node_fail(root, "boards: expected a list of 1 to %d boards", RP_CUT_STAGES_MAX);
     }
-    run->stages = rp_node_count(boards);
-    RP_TRY(RP_ARENA_NEW(arena, run->stages, &entries));
-    for (uint32_t i = 0; i < run->stages; i++) {
+    run->boards = rp_node_count(boards);
+    RP_TRY(RP_ARENA_NEW(arena, run->boards, &entries));
+    for (uint32_t i = 0; i < run->boards; i++) {
         rp_node *board = rp_node_item(boards, i);
         if (!rp_node_is_map(board)) {
             return rp_node_fail(board, "expected {name, address, key}");
@@ -120,7 +120,7 @@ static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     rp_node *ring = rp_node_find(root, "ring");
     const char *roster = NULL;
     rp_err err = RP_OK;
-    run->stages = 1;
+    run->boards = 1;
     run->local = true;
     run->board = "auto";
     if (!ring) {
@@ -129,7 +129,7 @@ static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     if (!rp_node_is_map(ring)) {
         return rp_node_fail(ring, "expected a map");
     }
-    RP_TRY(rp_node_u32(ring, "boards", 1, RP_CUT_STAGES_MAX, &run->stages));
+    RP_TRY(rp_node_u32(ring, "boards", 1, RP_CUT_STAGES_MAX, &run->boards));
     RP_TRY(rp_node_string(ring, "board", &run->board));
     RP_TRY(rp_node_u32(ring, "threads", 0, 1024, &run->threads));
     RP_TRY(rp_node_u32(ring, "memory_mib", 0, 1u << 24, &run->memory_mib));
@@ -164,30 +164,30 @@ static rp_err read_method(rp_node *root, rp_runfile *run) {
     RP_TRY(need_map(root, "optimizer", &(rp_node *){NULL}));
     RP_TRY(rp_optim_parse(&run->optim, rp_node_find(root, "optimizer")));
     RP_TRY(rp_lr_parse(&run->lr, rp_node_find(root, "lr_schedule")));
-    RP_TRY(rp_method_parse(root, run->stages, &run->method));
+    RP_TRY(rp_method_parse(root, run->boards, &run->method));
+    run->stages = run->boards * run->method.chunks;
     RP_TRY(rp_method_fit(&run->method, &run->optim, rp_node_find(root, "optimizer")));
 fail:
     return err;
 }
 
-/* Several stages on a board are drawn, planned and replayed; boards train one stage each so far. */
 static rp_err check_chunks(rp_node *root, const rp_runfile *run) {
     const rp_node *schedule = rp_node_find(root, "schedule");
     const uint32_t micros = (run->batch - 1) / run->micro + 1;
-    if (run->method.chunks == 1) {
-        return RP_OK;
+    if (run->method.chunks > 1 && run->stages > RP_CUT_STAGES_MAX) {
+        return rp_node_fail(schedule,
+                            "%u boards of %u stages are %u stages, at most %d are "
+                            "possible",
+                            run->boards, run->method.chunks, run->stages, RP_CUT_STAGES_MAX);
     }
-    if (micros % run->stages > 0) {
+    if (run->method.chunks > 1 && micros % run->boards > 0) {
         return rp_node_fail(schedule,
                             "%s sends microbatches through in groups of one a board: expected a "
                             "multiple of %u a step, and train.batch %u by train.microbatch %u "
                             "gives %u",
-                            run->method.kind->name, run->stages, run->batch, run->micro, micros);
+                            run->method.kind->name, run->boards, run->batch, run->micro, micros);
     }
-    return rp_node_fail(schedule,
-                        "%s with %u stages on a board can be drawn (ringpipe draw) but not yet "
-                        "trained: a board holds one stage; 1f1b is the same order with one",
-                        run->method.kind->name, run->method.chunks);
+    return RP_OK;
 }
 
 static rp_err read_cut(rp_node *root, rp_runfile *run) {
@@ -202,8 +202,9 @@ static rp_err read_cut(rp_node *root, rp_runfile *run) {
     }
     rp_err err = rp_cut_parse(run->model, cut, &run->cut);
     if (err == RP_OK && run->cut.stage_count != run->stages) {
-        return rp_node_fail(cut, "%u layers make %u stages, the ring has %u boards",
-                            run->cut.stage_count - 1, run->cut.stage_count, run->stages);
+        return rp_node_fail(cut, "%u layers make %u stages, the ring has %u boards with %u in all",
+                            run->cut.stage_count - 1, run->cut.stage_count, run->boards,
+                            run->stages);
     }
     return err;
 }

@@ -22,9 +22,10 @@ typedef struct {
     rp_data data;
     bool data_open;
 
-    uint32_t stages;
+    uint32_t boards;
+    uint32_t stages;               /* of all boards: each holds method.chunks of them */
     bool local;                    /* agents are started here */
-    const rp_roster_entry *roster; /* when not local, one a stage */
+    const rp_roster_entry *roster; /* when not local, one a board */
     const char *board;             /* profile of local agents */
     uint32_t threads;              /* of a local agent; 0: cores shared out fairly */
     uint32_t memory_mib;

@@ -1,5 +1,6 @@
 """Real agents over ZeroMQ: a ring of any size trains as one board does, bit for bit, whatever the
 links do."""
+import json
 import unittest
 
 from rings import RingCase
@@ -58,6 +59,28 @@ cut: []
 
     def test_zero_bubble(self):
         self.same_for_all_cuts("zb-h1")
+
+    def test_interleaved(self):
+        """Several stages on a board, the last board sends to the first: the bits of 1f1b."""
+        micro = "train.microbatch=8"
+        summary = self.train(self.run_yaml, "one", micro)
+        want = self.bytes_of("one"), summary["eval"]
+        cuts = {1: "[conv2, drop]", 2: "[bn1, conv2, pool]", 4: "[bn1, relu1, conv2, drop, add, "
+                "pool, fc]"}
+        for boards, cut in cuts.items():
+            out = f"interleaved-{boards}"
+            chunks = (cut.count(",") + 2) // boards
+            schedule = "{kind: interleaved-1f1b, chunks: %d}" % chunks
+            link = LINKS[3] if boards == 2 else "{}"
+            summary = self.train(self.run_yaml, out, micro, f"ring.boards={boards}", f"cut={cut}",
+                                 f"schedule={schedule}", f"ring.link={link}")
+            self.assertEqual((self.bytes_of(out), summary["eval"]), want, f"{boards} boards")
+            plan = json.loads((self.dir / out / "plan.json").read_text())
+            held = [[h["stage"] for h in node["holds"]] for node in plan["nodes"]]
+            self.assertEqual(held, [[k + i * boards for i in range(chunks)]
+                                    for k in range(boards)])
+            self.assertEqual(len(summary["stage"]), boards)
+            self.assertEqual(sum(len(s["layers"]) for s in summary["stage"]), 9)
 
 
 if __name__ == "__main__":
