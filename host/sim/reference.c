@@ -485,6 +485,8 @@ rp_err rp_reference_run(const rp_reference *reference, rp_digest *out) {
     r.whole.stage = 0;
     r.whole.cut = (rp_cut){.stage_count = 1};
     r.whole.cut.first[1] = r.job->model->layer_count;
+    r.whole.method =
+        (rp_method){.kind = rp_sched_find("gpipe"), .replicas = 1, .period = 1, .chunks = 1};
     RP_TRY(check_method(r.job));
     RP_TRY(rp_layout_make(&r.arena, &r.whole, RP_GEMM_PANEL, RP_DIGEST_BYTES, &r.layout));
     RP_TRY(find_round_trips(&r));

@@ -207,6 +207,31 @@ static void skips_and_statistics(void **state) {
     }
 }
 
+/* Two or three stages a node. */
+static void stages_that_share_a_node(void **state) {
+    (void)state;
+    static const struct {
+        const char *schedule;
+        uint32_t stages;
+    } rings[] = {{"{kind: interleaved-1f1b, chunks: 2}", 4},
+                 {"{kind: interleaved-1f1b, chunks: 2}", 6},
+                 {"{kind: interleaved-1f1b, chunks: 3}", 6},
+                 {"{kind: interleaved-1f1b, chunks: 3}", 3}};
+    for (uint32_t i = 0; i < sizeof rings / sizeof *rings; i++) {
+        for (uint32_t strict = 0; strict < 2; strict++) {
+            const test_case c = {.model = chain,
+                                 .cuts = chain_cuts,
+                                 .schedule = rings[i].schedule,
+                                 .optimizer = "adam",
+                                 .stages = rings[i].stages,
+                                 .micro = 1,
+                                 .steps = 7,
+                                 .strict = strict};
+            expect_reference(&c);
+        }
+    }
+}
+
 /* Neither cut nor microbatch shows where a step ends with empty pipes; the order of the sums only
  * where it is asked for. */
 static void flushed_runs_are_one_run(void **state) {
@@ -345,6 +370,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_method_is_its_definition),
         cmocka_unit_test(skips_and_statistics),
+        cmocka_unit_test(stages_that_share_a_node),
         cmocka_unit_test(flushed_runs_are_one_run),
         cmocka_unit_test(one_wrong_command_is_seen),
         cmocka_unit_test(what_has_no_definition_is_refused),

@@ -193,6 +193,18 @@ static void parcels_are_real_and_empty(void **state) {
     test_ring_close(&ring);
 }
 
+static void a_profile_is_what_was_given(void **state) {
+    (void)state;
+    rp_clock clock = rp_clock_stepped(5);
+    double forward_s, backward_s;
+    test_ring ring;
+    open_ring(&ring, "gpipe", 2, &clock);
+    expect_ok(rp_stage_time(ring.board[1].stage, 10, &forward_s, &backward_s));
+    expect_close(forward_s, 2 * (seconds[4] + seconds[6]), 1e-6, 0);
+    expect_close(backward_s, 2 * (seconds[5] + seconds[7]), 1e-6, 0);
+    test_ring_close(&ring);
+}
+
 static void the_real_clock_is_taken_where_none_is_given(void **state) {
     (void)state;
     const rp_clock clock = rp_clock_real();
@@ -212,6 +224,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ring_takes_as_long_as_its_replay),
         cmocka_unit_test(parcels_are_real_and_empty),
+        cmocka_unit_test(a_profile_is_what_was_given),
         cmocka_unit_test(the_real_clock_is_taken_where_none_is_given),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
