@@ -370,12 +370,27 @@ static bool is_served(rp_link *link) {
 static void meet_peer(rp_link *link, uint64_t session) {
     rp_session_adopt(&link->session, session);
     rp_sender_meet(link->sender);
+    rp_sender_reconnected(link->sender); /* a probe tells it that we know it */
     rp_receiver_meet(link->receiver);
     link->stats.peer_session = session;
 }
 
-/* Whether frames of this session are for us to read; adopts a new peer. */
-static bool know_session(rp_link *link, uint64_t session) {
+/* Who does not name our session may be new here, or a frame of an earlier life. An answer that
+ * names both sessions, and nothing else, lets somebody who lives say it again in full. */
+static void introduce(rp_link *link, uint64_t session, uint64_t from) {
+    const rp_Frame frame = {.version = link->wire,
+                            .which_body = RP_KIND_ACK_ONLY,
+                            .session = link->session.own,
+                            .peer = session};
+    rp_packet packet = {.count = 1, .peer = from};
+    if (rp_head_write(&frame, &packet.frame[0]) == RP_OK) {
+        (void)!link->port->kind->post(link->port, &packet);
+        rp_packet_drop(&packet);
+    }
+}
+
+/* Whether frames of this session, which name ours, are for us to read; adopts a new peer. */
+static bool know_session(rp_link *link, uint64_t session, uint64_t from) {
     switch (rp_session_look(&link->session, session)) {
     case RP_SESSION_SAME:
         return true;
@@ -384,7 +399,8 @@ static bool know_session(rp_link *link, uint64_t session) {
     case RP_SESSION_FIRST:
         break;
     case RP_SESSION_OTHER:
-        if (is_served(link)) {
+        /* A connection carries one life: on its own one the old peer can not be alive. */
+        if (link->bound && from != link->peer && is_served(link)) {
             if (link->warned_session != session) {
                 rp_log_warn("link %s: another peer with a trusted key knocks; one at a time",
                             link->name);
@@ -402,11 +418,10 @@ static bool know_session(rp_link *link, uint64_t session) {
 
 static void take_unnumbered(rp_link *link, const rp_Frame *frame) {
     const rp_kind kind = rp_frame_kind(frame);
-    const bool for_us = frame->peer == link->session.own;
-    if (kind == RP_KIND_ACK_ONLY && frame->body.ack_only.again && for_us) {
+    if (kind == RP_KIND_ACK_ONLY && frame->body.ack_only.again) {
         rp_sender_on_again(link->sender, frame->body.ack_only.generation, now_of(link));
     } else if (kind == RP_KIND_PROBE) {
-        const bool again = for_us && rp_receiver_on_probe(link->receiver, frame->seq);
+        const bool again = rp_receiver_on_probe(link->receiver, frame->seq);
         send_ack(link, again, again ? frame->body.probe.generation : 0);
     } else if (kind == RP_KIND_PING) {
         rp_Frame pong = {.which_body = RP_KIND_PONG,
@@ -421,10 +436,6 @@ static void take_unnumbered(rp_link *link, const rp_Frame *frame) {
 
 static void take_numbered(rp_link *link, const rp_Frame *frame, rp_buffer **parts,
                           uint32_t part_count) {
-    if (frame->peer != link->session.own) {
-        rp_receiver_owe_ack(link->receiver); /* for the one before us: our ack tells its sender */
-        return;
-    }
     /* A HELLO begins: it is the next host's, of its own run. What is of another run is acked all
      * the same, or the stream would end here. */
     const bool keep = !link->run.id || rp_frame_is_of_run(frame, link->run) ||
@@ -450,7 +461,7 @@ static void take_numbered(rp_link *link, const rp_Frame *frame, rp_buffer **part
     }
 }
 
-/* A frame of the peer that we know, from connection `from`. */
+/* A frame of the peer that we know, to us. */
 static void take_frame(rp_link *link, const rp_Frame *frame, rp_packet *packet) {
     const int64_t now = now_of(link);
     if (link->bound && link->peer != packet->peer) {
@@ -458,13 +469,11 @@ static void take_frame(rp_link *link, const rp_Frame *frame, rp_packet *packet) 
         rp_sender_reconnected(link->sender);
     }
     link->stats.last_heard_ns = now;
-    if (frame->peer == link->session.own) {
-        if (!rp_sender_on_ack(link->sender, frame->ack, now)) {
-            link->stats.refused++;
-            return;
-        }
-        rp_sender_on_credit(link->sender, frame->credit, now);
+    if (!rp_sender_on_ack(link->sender, frame->ack, now)) {
+        link->stats.refused++;
+        return;
     }
+    rp_sender_on_credit(link->sender, frame->credit, now);
     if (rp_frame_is_numbered(frame)) {
         take_numbered(link, frame, packet->frame + 1, packet->count - 1);
     } else {
@@ -477,11 +486,16 @@ static void take_packet(rp_link *link, rp_packet *packet) {
     link->stats.bytes_received += rp_packet_bytes(packet);
     if (rp_head_read(packet->frame[0], link->part_bytes_max, &frame) != RP_OK ||
         frame.part_count != packet->count - 1 || (rp_frame_is_numbered(&frame) && frame.seq == 0) ||
-        !know_session(link, frame.session)) {
+        rp_session_look(&link->session, frame.session) == RP_SESSION_INVALID) {
         link->stats.refused++;
-        return;
+    } else if (frame.peer != link->session.own) {
+        introduce(link, frame.session, packet->peer);
+        link->stats.refused += link->session.peer && link->session.peer != frame.session ? 1 : 0;
+    } else if (know_session(link, frame.session, packet->peer)) {
+        take_frame(link, &frame, packet);
+    } else {
+        link->stats.refused++;
     }
-    take_frame(link, &frame, packet);
 }
 
 static void drain_port(rp_link *link) {

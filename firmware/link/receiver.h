@@ -45,7 +45,7 @@ typedef enum {
  * their places set to NULL; without `keep` it is acked and forgotten. An ack is due after each. */
 rp_receipt rp_receiver_offer(rp_receiver *receiver, const rp_Frame *frame, rp_buffer **parts,
                              uint32_t part_count, bool keep);
-/* Something numbered came that was not for this end: an ack tells its sender. */
+/* An ack is due though nothing came. */
 void rp_receiver_owe_ack(rp_receiver *receiver);
 
 /* The next number is missing and that was not said yet: say "again". True once for each gap; if

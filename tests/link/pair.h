@@ -1,4 +1,5 @@
-/* Two ends over loopback, each with its own context and keys, stepped by one thread. */
+/* Two ends, each with its own transport and keys, stepped by one thread: over loopback with ZeroMQ,
+ * or in this process. */
 #ifndef RP_TESTS_LINK_PAIR_H
 #define RP_TESTS_LINK_PAIR_H
 
@@ -6,35 +7,45 @@
 #include "base/log.h"
 #include "expect.h"
 #include "link/link.h"
+#include "transport/inproc.h"
+
+/* The kind of transport under the pairs that are opened from now on; main() may set it. */
+static bool pair_inproc;
 
 enum { PAIR_PART_BYTES_MAX = 1 << 20 };
 
 typedef struct {
     rp_arena arena;
     rp_keypair keys;
+    rp_transport *transport;
     rp_links *links;
     rp_link *link;
 } end;
 
 typedef struct {
+    rp_arena arena;
     rp_clock clock;
-    end a; /* binds */
-    end b; /* connects */
+    rp_hub *hub; /* NULL: ZeroMQ */
+    end a;       /* binds */
+    end b;       /* connects */
 } pair;
 
-static inline void end_open(end *e, const rp_clock *clock, const rp_keypair *keys) {
+static inline void end_open(const pair *p, end *e, const rp_keypair *keys) {
     rp_arena_init(&e->arena, "test", 0);
     if (keys) {
         e->keys = *keys;
     } else {
         expect_ok(rp_keys_make(&e->keys));
     }
-    const rp_links_options options = {.clock = clock, .seed = 7, .keys = &e->keys};
+    const rp_transport_options transport = {.clock = &p->clock, .keys = &e->keys, .hub = p->hub};
+    expect_ok(rp_transport_start(&e->arena, p->hub ? "inproc" : "zmq", &transport, &e->transport));
+    const rp_links_options options = {.clock = &p->clock, .seed = 7, .transport = e->transport};
     expect_ok(rp_links_open(&e->arena, &options, &e->links));
 }
 
 static inline void end_close(end *e) {
     rp_links_close(&e->links);
+    rp_transport_finish(&e->transport);
     rp_arena_finish(&e->arena);
     e->link = NULL;
 }
@@ -58,11 +69,20 @@ static inline void connect_end(pair *p, rp_link_options options, const char *end
     expect_ok(rp_link_open(p->b.links, &options, &p->b.link));
 }
 
-static inline void pair_open(pair *p, const rp_link_options *options) {
+/* Both ends without links. */
+static inline void pair_begin(pair *p, rp_clock clock) {
     memset(p, 0, sizeof *p);
-    p->clock = rp_clock_real();
-    end_open(&p->a, &p->clock, NULL);
-    end_open(&p->b, &p->clock, NULL);
+    rp_arena_init(&p->arena, "pair", 0);
+    p->clock = clock;
+    if (pair_inproc) {
+        expect_ok(rp_hub_new(&p->arena, 0, &p->hub));
+    }
+    end_open(p, &p->a, NULL);
+    end_open(p, &p->b, NULL);
+}
+
+static inline void pair_open(pair *p, const rp_link_options *options) {
+    pair_begin(p, rp_clock_real());
     bind_end(p, *options, "tcp://127.0.0.1:*");
     connect_end(p, *options, rp_link_endpoint(p->a.link));
 }
@@ -70,6 +90,8 @@ static inline void pair_open(pair *p, const rp_link_options *options) {
 static inline void pair_close(pair *p) {
     end_close(&p->a);
     end_close(&p->b);
+    rp_hub_finish(&p->hub);
+    rp_arena_finish(&p->arena);
 }
 
 static inline rp_link_stats stats_of(const end *e) {
@@ -85,7 +107,7 @@ static inline void pair_step(pair *p) {
     rp_link *one[1] = {p->a.link};
     expect_ok(rp_link_wait(one, 1, NULL, 0, 0));
     one[0] = p->b.link;
-    expect_ok(rp_link_wait(one, 1, NULL, 0, RP_NS_PER_MS / 2));
+    expect_ok(rp_link_wait(one, 1, NULL, 0, p->hub ? 0 : RP_NS_PER_MS / 2));
 }
 
 static inline int64_t now_ns(void) {
