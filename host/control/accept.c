@@ -137,6 +137,7 @@ static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *me
 static rp_err on_fault(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_Fault *fault = &message->frame.body.fault;
     const bool known = fault->err > 0 && fault->err < RP_ERR_COUNT;
+    c->reported = fault->fault_class; /* it knows best; the text and the error say the rest */
     return rp_fail(known ? (rp_err)fault->err : RP_ERR_FAULT, "board %s: %s",
                    c->ring.board[board].name, fault->text);
 }

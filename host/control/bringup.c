@@ -35,7 +35,7 @@ rp_err rp_start_enter(rp_controller *c) {
     rp_err err;
     rp_record_phase(c->record, c->run.local ? "starting the agents" : "reaching the boards");
     RP_TRY(rp_ring_open(&c->arena, &c->run, c->env.clock, &c->ring));
-    RP_TRY(rp_identity_begin_term(c->folder, &c->ring.identity));
+    RP_TRY(rp_identity_begin_term(c->folder, c->env.run_id, &c->ring.identity));
     RP_TRY(find_keys(c));
     RP_TRY(RP_ARENA_NEW(&c->arena, 2 * (size_t)c->run.model->layer_count, &c->layer_seconds));
     RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->sumsq));
@@ -189,7 +189,7 @@ rp_err rp_controller_assign_again(rp_controller *c) {
         memset(board->applied, 0, sizeof board->applied);
         board->facts_before = board->facts;
     }
-    RP_TRY(rp_identity_begin_term(c->folder, &c->ring.identity));
+    RP_TRY(rp_identity_begin_term(c->folder, c->env.run_id, &c->ring.identity));
     c->reassigning = true;
     rp_controller_go(c, RP_CONTROL_HELLO);
 fail:

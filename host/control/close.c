@@ -72,6 +72,7 @@ rp_err rp_close_step(rp_controller *c) {
 void rp_controller_release(rp_controller *c) {
     rp_ring_disconnect(&c->ring);
     rp_controller_close_feeds(c);
+    rp_arena_finish(&c->follow_arena);
     if (c->spawned) {
         c->env.spawner.kind->close(c->env.spawner.self);
         c->spawned = false;

@@ -30,7 +30,9 @@ void rp_controller_raise(rp_controller *c, rp_err err, uint32_t board) {
     }
     c->fault.err = err;
     c->fault.board = board;
-    c->fault.fault_class = rp_fault_classify(err, board != RP_FAULT_NO_BOARD, c->begun);
+    c->fault.fault_class = c->reported != RP_FAULT_UNKNOWN
+                               ? c->reported
+                               : rp_fault_classify(err, board != RP_FAULT_NO_BOARD, c->begun);
     (void)snprintf(c->fault.text, sizeof c->fault.text, "%s", rp_err_message());
 }
 
@@ -141,7 +143,10 @@ uint32_t rp_controller_board_of(const rp_controller *c, uint32_t layer) {
 
 void rp_controller_waiting_of(const rp_controller *c, rp_controller_waiting *out) {
     const rp_control_state *state = &rp_control_states[c->state];
-    *out = (rp_controller_waiting){state->name, state->waits_for, NULL, c->since_ns};
+    *out = (rp_controller_waiting){.state = state->name,
+                                   .what = state->waits_for,
+                                   .step = c->position.step,
+                                   .since_ns = c->since_ns};
     for (uint32_t k = 0; state->has_done && c->ring.board && k < c->ring.count; k++) {
         if (!state->has_done(&c->ring.board[k])) {
             out->board = c->ring.board[k].name;
@@ -171,8 +176,8 @@ static rp_err check_waiting(rp_controller *c) {
         return RP_OK;
     }
     rp_controller_waiting_of(c, &why);
-    rp_log_warn("controller: in state %s for %.1f s, waits for %s%s%s", why.state,
-                (double)(c->now_ns - why.since_ns) * 1e-9, why.what,
+    rp_log_warn("controller: in state %s at step %" PRIu64 " for %.1f s, waits for %s%s%s",
+                why.state, why.step, (double)(c->now_ns - why.since_ns) * 1e-9, why.what,
                 why.board ? " from board " : "", why.board ? why.board : "");
     return state->late ? state->late(c) : name_late_board(c);
 }

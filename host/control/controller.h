@@ -77,6 +77,7 @@ typedef struct {
     const char *state;
     const char *what;
     const char *board; /* NULL: from no board, or from any */
+    uint64_t step;     /* that is next to be trained */
     int64_t since_ns;
 } rp_controller_waiting;
 void rp_controller_waiting_of(const rp_controller *controller, rp_controller_waiting *out);

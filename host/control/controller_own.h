@@ -76,7 +76,8 @@ struct rp_controller {
     rp_record *record; /* NULL: PLAN and PROFILE leave no record */
     rp_cut cut;
     const char *folder; /* NULL but for TRAIN */
-    char *checkpoints, *weights, *run_yaml;
+    /* paths in it */
+    char *checkpoints, *weights, *run_yaml, *run_yaml_new, *plan_json;
     bool has_statistics; /* the model has layers with running statistics */
     rp_position position;
 
@@ -88,7 +89,8 @@ struct rp_controller {
     int64_t progress_ns; /* of the state: its time-out counts from here */
     int64_t timeout_ns;
     rp_controller_fault fault;
-    bool begun; /* the boards have been loaded once: training has begun */
+    rp_FaultClass reported; /* by the board whose FAULT is being handled */
+    bool begun;             /* the boards have been loaded once: training has begun */
     bool spawned, boards_up;
     uint32_t interrupts;
     rp_err result;
@@ -105,6 +107,7 @@ struct rp_controller {
     uint32_t advance_least;    /* that an assignment may fall back to */
     bool reassigning;          /* boards have had stages before */
     rp_follow follow;
+    rp_arena follow_arena; /* of a new assignment */
 
     /* of a pause */
     bool unsaved;   /* trained since the last checkpoint */

@@ -49,7 +49,9 @@ static bool are_statistics_due(const rp_controller *c) {
 static rp_err assign_anew(rp_controller *c) {
     char *path;
     rp_err err;
-    RP_TRY(rp_checkpoint_find(&c->arena, &c->run, c->checkpoints, &path, &c->position));
+    rp_arena_finish(&c->follow_arena);
+    rp_arena_init(&c->follow_arena, "follow", 0);
+    RP_TRY(rp_checkpoint_find(&c->follow_arena, &c->run, c->checkpoints, &path, &c->position));
     rp_controller_take_advance(c, &c->follow.choice);
     c->run.step_first = c->position.step;
     c->load.path = path;

@@ -55,8 +55,9 @@ typedef struct {
     const rp_keypair *keys;
     rp_spawner spawner; /* for `ring: local`; kind NULL: there is none */
     rp_feeder_mode feeder;
-    FILE *progress; /* what a person watches; NULL: nobody does */
-    FILE *result;   /* gets the result; NULL: nobody asks */
+    uint64_t run_id; /* of a run folder that has none yet; 0: random */
+    FILE *progress;  /* what a person watches; NULL: nobody does */
+    FILE *result;    /* gets the result; NULL: nobody asks */
     /* Told of every state that is entered, by name: for an event log, a trace. May be NULL. */
     void (*on_state)(void *context, const char *state);
     void *context;

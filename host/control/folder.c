@@ -52,6 +52,8 @@ rp_err rp_controller_choose_folder(rp_controller *c) {
     RP_TRY(rp_arena_printf(&c->arena, &c->checkpoints, "%s/checkpoint", c->folder));
     RP_TRY(rp_arena_printf(&c->arena, &c->weights, "%s/weights.safetensors", c->folder));
     RP_TRY(rp_arena_printf(&c->arena, &c->run_yaml, "%s/run.yaml", c->folder));
+    RP_TRY(rp_arena_printf(&c->arena, &c->run_yaml_new, "%s.tmp", c->run_yaml));
+    RP_TRY(rp_arena_printf(&c->arena, &c->plan_json, "%s/plan.json", c->folder));
     bool used = access(c->run_yaml, F_OK) == 0;
     if (options->resume && !used) {
         return rp_fail(RP_ERR_USAGE, "%s: no run to resume: there is no run.yaml", c->folder);
@@ -99,28 +101,19 @@ rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile
 }
 
 /* The run file with every --set, beside it first and then renamed. */
-static rp_err write_resolved(rp_controller *c) {
-    char *temporary;
-    rp_err err;
-    RP_TRY(rp_arena_printf(&c->arena, &temporary, "%s.tmp", c->run_yaml));
-    FILE *file = fopen(temporary, "w");
+static rp_err write_resolved(const rp_controller *c) {
+    FILE *file = fopen(c->run_yaml_new, "w");
     if (!file) {
-        return rp_fail(RP_ERR_IO, "%s: %s", temporary, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: %s", c->run_yaml_new, strerror(errno));
     }
-    err = rp_config_write(c->run.root, file);
-    if ((fclose(file) != 0 || rename(temporary, c->run_yaml) != 0) && err == RP_OK) {
+    rp_err err = rp_config_write(c->run.root, file);
+    if ((fclose(file) != 0 || rename(c->run_yaml_new, c->run_yaml) != 0) && err == RP_OK) {
         err = rp_fail(RP_ERR_IO, "%s: %s", c->run_yaml, strerror(errno));
     }
-fail:
     return err;
 }
 
 rp_err rp_controller_write_folder(rp_controller *c) {
-    char *plan;
-    rp_err err;
-    RP_TRY(write_resolved(c));
-    RP_TRY(rp_arena_printf(&c->arena, &plan, "%s/plan.json", c->folder));
-    RP_TRY(rp_controller_write_json(c, plan, false));
-fail:
-    return err;
+    const rp_err err = write_resolved(c);
+    return err == RP_OK ? rp_controller_write_json(c, c->plan_json, false) : err;
 }

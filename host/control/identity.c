@@ -75,7 +75,7 @@ static rp_err write_identity(const char *folder, const char *path,
     return good ? RP_OK : rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
 }
 
-rp_err rp_identity_begin_term(const char *folder, rp_run_identity *identity) {
+rp_err rp_identity_begin_term(const char *folder, uint64_t fresh, rp_run_identity *identity) {
     char path[PATH_BYTES];
     rp_err err = RP_OK;
     if (folder && snprintf(path, sizeof path, "%s/identity.json", folder) >= (int)sizeof path) {
@@ -85,7 +85,8 @@ rp_err rp_identity_begin_term(const char *folder, rp_run_identity *identity) {
         RP_TRY(read_identity(path, identity));
     }
     if (identity->id == 0) {
-        RP_TRY(choose_id(&identity->id));
+        identity->id = fresh;
+        RP_TRY(fresh == 0 ? choose_id(&identity->id) : RP_OK);
         identity->term = 0;
     }
     identity->term++;

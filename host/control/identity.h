@@ -9,9 +9,10 @@
 #include "base/err.h"
 #include "wire/identity.h"
 
-/* Begins the next term; without an id in `identity` that of the folder's run, or of a new one. The
- * file is on the disk when this returns. folder NULL: nothing is kept.
- * errors  FORMAT: identity.json is not one; IO */
-rp_err rp_identity_begin_term(const char *folder, rp_run_identity *identity) RP_MUST_CHECK;
+/* Begins the next term; without an id in `identity` that of the folder's run, or of a new one:
+ * `fresh`, or a random id when that is 0. The file is on the disk when this returns. folder NULL:
+ * nothing is kept. errors  FORMAT: identity.json is not one; IO */
+rp_err rp_identity_begin_term(const char *folder, uint64_t fresh,
+                              rp_run_identity *identity) RP_MUST_CHECK;
 
 #endif

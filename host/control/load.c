@@ -177,6 +177,7 @@ static rp_err leave(rp_controller *c) {
         RP_TRY(rp_controller_open_feed(c));
     }
     c->begun = c->options.purpose == RP_PURPOSE_TRAIN;
+    rp_arena_seal(&c->arena); /* what comes from here on lives for a state or an assignment */
     if (c->follow.phase == RP_FOLLOW_ASSIGN) { /* so that a resumed run is the run as it is now */
         c->follow.phase = RP_FOLLOW_SAVE;
         c->unsaved = c->renewed = true;

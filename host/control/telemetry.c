@@ -89,14 +89,15 @@ fail:
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static rp_err stage_facts(rp_controller *c, rp_summary_stage *stage, uint64_t *micro_done) {
+static rp_err stage_facts(const rp_controller *c, rp_arena *arena, rp_summary_stage *stage,
+                          uint64_t *micro_done) {
     const rp_model *model = c->run.model;
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_state *board = &c->ring.board[k];
         const char **layers;
         uint32_t count = 0;
-        RP_TRY(RP_ARENA_NEW(&c->arena, model->layer_count, &layers));
+        RP_TRY(RP_ARENA_NEW(arena, model->layer_count, &layers));
         for (uint32_t i = 0; i < model->layer_count; i++) {
             if (rp_controller_board_of(c, i) == k) {
                 layers[count++] = model->layer[i].name;
@@ -144,17 +145,17 @@ static uint32_t link_facts(const rp_controller *c, rp_summary_link *link) {
 }
 
 /* None when the run ended before it had boards and a cut. */
-static rp_err gather_facts(rp_controller *c, rp_record_end *end) {
+static rp_err gather_facts(const rp_controller *c, rp_arena *arena, rp_record_end *end) {
     const uint32_t count = c->ring.board && c->cut.stage_count > 0 ? c->ring.count : 0;
     uint64_t *micro_done;
     rp_err err = RP_OK;
     if (count == 0) {
         return RP_OK;
     }
-    RP_TRY(RP_ARENA_NEW(&c->arena, count, &end->stage));
-    RP_TRY(RP_ARENA_NEW(&c->arena, count, &micro_done));
-    RP_TRY(RP_ARENA_NEW(&c->arena, 2 * (size_t)count, &end->link));
-    RP_TRY(stage_facts(c, end->stage, micro_done));
+    RP_TRY(RP_ARENA_NEW(arena, count, &end->stage));
+    RP_TRY(RP_ARENA_NEW(arena, count, &micro_done));
+    RP_TRY(RP_ARENA_NEW(arena, 2 * (size_t)count, &end->link));
+    RP_TRY(stage_facts(c, arena, end->stage, micro_done));
     end->micro_done = micro_done;
     end->link_count = link_facts(c, end->link);
     end->stage_count = count;
@@ -164,7 +165,10 @@ fail:
 
 rp_err rp_controller_close_record(rp_controller *c, const char *status, const char *note) {
     rp_record_end end = {.status = status, .note = note};
-    const rp_err gathered = gather_facts(c, &end);
+    rp_arena arena;
+    rp_arena_init(&arena, "summary", 0);
+    const rp_err gathered = gather_facts(c, &arena, &end);
     const rp_err closed = rp_record_close(&c->record, &end);
+    rp_arena_finish(&arena);
     return gathered != RP_OK ? gathered : closed;
 }
