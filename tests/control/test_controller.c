@@ -471,6 +471,10 @@ static void messages_wait_for_room(void **state) {
     expect_err(rp_ring_post(boards, 0, &more, NULL), RP_ERR_FAULT);
     rp_Frame offered = more;
     expect_err(rp_ring_offer(boards, 0, &offered, NULL, 0), RP_ERR_AGAIN);
+    const int64_t late_ns = rp_clock_now_ns(&ring.clock) + RP_RING_HELLO_NS + 1;
+    assert_true(rp_ring_deadline_ns(boards) <= late_ns);
+    expect_err(rp_ring_step(boards, 0, late_ns), RP_ERR_TIMEOUT);
+    assert_string_equal(rp_err_message(), "board 0 takes no message");
     for (uint32_t got = 0, rounds = 0; got < sent; rounds++) {
         rp_message *message;
         assert_true(rounds < 1000);

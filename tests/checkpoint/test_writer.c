@@ -1,0 +1,227 @@
+/* A checkpoint appears whole or not at all, and a reader gives back what was written. */
+#include "folder.h"
+
+#include <ftw.h>
+
+#include "checkpoint/checkpoint_own.h"
+#include "run_of.h"
+
+static rp_runfile run;
+static rp_position position;
+static rp_applied applied;
+static rp_cut cut;
+static uint64_t flight_bytes[RP_CUT_STAGES_MAX];
+static char checkpoints[128], weights[128];
+
+static int open_run(void **state) {
+    if (setup(state) != 0) {
+        return -1;
+    }
+    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1, momentum: 0.9}\n");
+    position = (rp_position){.step = 3, .fill = 3, .samples = 48, .seconds = 1.5};
+    applied = (rp_applied){.stages = 2, .of = {{3}, {2}}};
+    cut = (rp_cut){.stage_count = 2, .first = {0, 1, 3}};
+    memset(flight_bytes, 0, sizeof flight_bytes);
+    (void)snprintf(checkpoints, sizeof checkpoints, "%s/checkpoint", folder);
+    (void)snprintf(weights, sizeof weights, "%s/weights.safetensors", folder);
+    return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *where) {
+    (void)status;
+    (void)type;
+    return where->level > 0 ? remove(path) : 0;
+}
+
+static int close_run(void **state) {
+    rp_runfile_close(&run);
+    (void)nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    return teardown(state);
+}
+
+static rp_checkpoint_writer *open_writer(bool with_weights) {
+    const rp_checkpoint_content content = {.run = &run,
+                                           .cut = &cut,
+                                           .position = &position,
+                                           .applied = &applied,
+                                           .flight_bytes = flight_bytes,
+                                           .folder = checkpoints,
+                                           .weights = with_weights ? weights : NULL};
+    rp_checkpoint_writer *writer = NULL;
+    expect_ok(rp_checkpoint_open_writer(&arena, &content, &writer));
+    return writer;
+}
+
+/* The value of element `i` of tensor `t`: no two are alike. */
+static float value_of(uint32_t t, size_t i) {
+    return (float)t * 10000.0f + (float)i;
+}
+
+/* Every tensor but `skip`, in pieces that come last first. */
+static void write_tensors(rp_checkpoint_writer *writer, uint32_t skip) {
+    enum { PIECE = 100 };
+    rp_checkpoint_list list;
+    expect_ok(rp_checkpoint_make_list(&arena, &run, true, &list));
+    assert_true(list.count > 6);
+    for (uint32_t t = 0; t < list.count; t++) {
+        const size_t count = list.entry[t].bytes / sizeof(float);
+        for (size_t first = (count - 1) / PIECE * PIECE; t != skip; first -= PIECE) {
+            float piece[PIECE];
+            const size_t some = count - first < PIECE ? count - first : PIECE;
+            for (size_t i = 0; i < some; i++) {
+                piece[i] = value_of(t, first + i);
+            }
+            expect_ok(rp_checkpoint_write_tensor(writer, 0, list.entry[t].name, first, piece,
+                                                 some * sizeof(float)));
+            if (first == 0) {
+                break;
+            }
+        }
+    }
+}
+
+static bool is_there(const char *path) {
+    return access(path, F_OK) == 0;
+}
+
+static void what_was_written_is_read(void **state) {
+    (void)state;
+    rp_checkpoint_writer *writer = open_writer(true);
+    rp_checkpoint_reader *reader = NULL;
+    rp_checkpoint_tensor tensor;
+    rp_position found = {0};
+    rp_checkpoint_list list;
+    char *path;
+    bool more = true;
+    write_tensors(writer, UINT32_MAX);
+    assert_false(is_there(weights));
+    expect_ok(rp_checkpoint_commit(&writer));
+    assert_null(writer);
+    assert_true(is_there(weights));
+
+    expect_ok(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found));
+    assert_non_null(path);
+    assert_int_equal(found.step, 3);
+    assert_int_equal(found.samples, 48);
+    assert_int_equal(found.cut.stage_count, 2);
+    assert_int_equal(found.cut.first[1], 1);
+    assert_int_equal(found.applied.of[0][0], 3);
+    assert_int_equal(found.applied.of[1][0], 2);
+    expect_ok(rp_checkpoint_check(&run, path, true));
+    expect_ok(rp_checkpoint_check(&run, weights, false));
+    expect_err(rp_checkpoint_check(&run, weights, true), RP_ERR_FORMAT);
+
+    expect_ok(rp_checkpoint_make_list(&arena, &run, true, &list));
+    expect_ok(rp_checkpoint_open_reader(&arena, &run, path, &found, &reader));
+    for (uint32_t t = 0; t <= list.count; t++) {
+        expect_ok(rp_checkpoint_next(reader, &tensor, &more));
+        assert_int_equal(more, t < list.count);
+        for (size_t i = 0; more && i < tensor.count; i++) {
+            assert_true(tensor.values[i] == value_of(t, i));
+        }
+        if (more) {
+            assert_string_equal(tensor.name, list.entry[t].name);
+            assert_int_equal(tensor.layer, run.model->param[list.param[t]].layer);
+        }
+    }
+    rp_checkpoint_close_reader(&reader);
+}
+
+static void half_a_checkpoint_never_appears(void **state) {
+    (void)state;
+    rp_position found = {0};
+    char *path;
+    rp_checkpoint_writer *writer = open_writer(true);
+    write_tensors(writer, 2);
+    expect_err(rp_checkpoint_commit(&writer), RP_ERR_FORMAT);
+    assert_null(writer);
+    writer = open_writer(false);
+    write_tensors(writer, UINT32_MAX);
+    rp_checkpoint_abandon(&writer);
+    assert_null(writer);
+    expect_ok(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found));
+    assert_null(path);
+    assert_false(is_there(weights));
+    rp_checkpoint_abandon(&writer); /* NULL */
+}
+
+static void what_boards_send_is_checked(void **state) {
+    (void)state;
+    static const float data[4] = {1, 2, 3, 4};
+    rp_checkpoint_writer *writer = open_writer(false);
+    expect_err(rp_checkpoint_write_tensor(writer, 1, "fc9.weight", 0, data, sizeof data),
+               RP_ERR_PEER);
+    assert_non_null(strstr(rp_err_message(), "board 1 sent tensor 'fc9.weight'"));
+    expect_err(rp_checkpoint_write_tensor(writer, 1, "fc2.bias", 9, data, sizeof data),
+               RP_ERR_PEER);
+    assert_true(rp_checkpoint_write_tensor(writer, 1, "fc2.bias", 6, data, sizeof data) != RP_OK);
+    assert_true(rp_checkpoint_write_tensor(writer, 1, "fc2.bias", UINT64_MAX / 2, data,
+                                           sizeof data) != RP_OK);
+    expect_err(rp_checkpoint_write_flight(writer, 1, 0, data, sizeof data), RP_ERR_PEER);
+    rp_checkpoint_abandon(&writer);
+}
+
+/* Of the last two checkpoints each is kept, with what lies beside it. */
+static void the_last_two_are_kept(void **state) {
+    (void)state;
+    static const char in_flight[16] = "in flight";
+    flight_bytes[1] = sizeof in_flight;
+    for (position.step = 3; position.step < 6; position.step++) {
+        rp_checkpoint_writer *writer = open_writer(false);
+        write_tensors(writer, UINT32_MAX);
+        expect_ok(rp_checkpoint_write_flight(writer, 1, 0, in_flight, sizeof in_flight));
+        expect_ok(rp_checkpoint_commit(&writer));
+    }
+    for (uint32_t step = 3; step < 6; step++) {
+        char path[200];
+        (void)snprintf(path, sizeof path, "%s/step-%010u.safetensors", checkpoints, step);
+        assert_int_equal(is_there(path), step > 3);
+        rp_st_reader *reader = NULL;
+        rp_flight flight;
+        bool usable;
+        expect_ok(
+            rp_checkpoint_open_flight(&arena, &run, &cut, path, step, &reader, &flight, &usable));
+        assert_int_equal(usable, step > 3);
+        if (usable) {
+            assert_int_equal(flight.stage[1].bytes, sizeof in_flight);
+            assert_memory_equal(flight.stage[1].data, in_flight, sizeof in_flight);
+        }
+        rp_st_close(&reader);
+    }
+}
+
+/* Another cut, seed or schedule is another run, or forwards anew. */
+static void a_checkpoint_is_of_one_run(void **state) {
+    (void)state;
+    rp_position found = {0};
+    char *path;
+    rp_checkpoint_writer *writer = open_writer(false);
+    write_tensors(writer, UINT32_MAX);
+    expect_ok(rp_checkpoint_commit(&writer));
+    run.seed++;
+    expect_err(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "was made with seed 1, the run file says 2"));
+    run.seed--;
+    run.steps = 2;
+    expect_err(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found), RP_ERR_USAGE);
+    run.steps = 8;
+    expect_ok(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found));
+    assert_false(found.evaluated);
+    position.eval_samples = 24;
+    position.eval_correct = 12;
+    expect_ok(rp_checkpoint_mark_evaluated(checkpoints, &position));
+    expect_ok(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found));
+    assert_true(found.evaluated);
+    assert_int_equal(found.eval_correct, 12);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_was_written_is_read, open_run, close_run),
+        cmocka_unit_test_setup_teardown(half_a_checkpoint_never_appears, open_run, close_run),
+        cmocka_unit_test_setup_teardown(what_boards_send_is_checked, open_run, close_run),
+        cmocka_unit_test_setup_teardown(the_last_two_are_kept, open_run, close_run),
+        cmocka_unit_test_setup_teardown(a_checkpoint_is_of_one_run, open_run, close_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

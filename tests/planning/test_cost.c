@@ -1,0 +1,80 @@
+/* What is chosen from a profile: the same numbers give the same choice, and it is the best one. */
+#include "folder.h"
+
+#include <math.h>
+
+#include "planning/cost.h"
+#include "run_of.h"
+
+static rp_runfile run;
+
+static int close_run(void **state) {
+    rp_runfile_close(&run);
+    (void)unlink(in_folder("model.yaml"));
+    (void)unlink(in_folder("run.yaml"));
+    return teardown(state);
+}
+
+static void a_slow_link_makes_a_cut_dear(void **state) {
+    (void)state;
+    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    /* 8 floats a sample, 8 samples a microbatch, both ways, at 200 MB/s; at 1 Mbit/s */
+    expect_close(rp_cost_boundary_s(&run, 1), 2.0 * 8 * 4 * 8 / 200e6, 1e-12, 0);
+    run.link.rate_mbit = 1;
+    expect_close(rp_cost_boundary_s(&run, 1), 2.0 * 8 * 4 * 8 / 125e3, 1e-12, 0);
+    run.link.rate_mbit = 1e6; /* no faster than one core encrypts */
+    expect_close(rp_cost_boundary_s(&run, 1), 2.0 * 8 * 4 * 8 / 200e6, 1e-12, 0);
+}
+
+static void the_slowest_stage_is_fastest(void **state) {
+    (void)state;
+    const double last[] = {1, 1, 1, 1, 5, 5};
+    const double first[] = {5, 5, 1, 1, 1, 1};
+    rp_cut cut;
+    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    expect_ok(rp_cost_choose_cut(&arena, &run, last, &cut));
+    assert_int_equal(cut.stage_count, 2);
+    assert_int_equal(cut.first[1], 2);
+    expect_ok(rp_cost_choose_cut(&arena, &run, first, &cut));
+    assert_int_equal(cut.first[1], 1);
+}
+
+/* Slower links need more forwards in flight, up to what boards have memory for. */
+static void links_decide_on_the_advance(void **state) {
+    (void)state;
+    const double seconds[] = {1e-3, 2e-3, 1e-3, 2e-3, 1e-3, 2e-3};
+    const rp_cut cut = {.stage_count = 2, .first = {0, 2, 3}};
+    rp_advance_choice near;
+    rp_advance_choice far;
+    rp_advance_choice bounded;
+    read_run(&run, "schedule: {kind: pipedream, advance: auto}\noptimizer: {kind: sgd, lr: 0.1}\n");
+    expect_ok(rp_cost_choose_advance(&run, &cut, seconds, 0, RP_ADVANCE_MAX, &near));
+    expect_ok(rp_cost_choose_advance(&run, &cut, seconds, 20e-3, RP_ADVANCE_MAX, &far));
+    assert_true(near.advance < far.advance);
+    assert_true(far.busy[far.advance] > far.busy[near.advance]);
+    expect_ok(rp_cost_choose_advance(&run, &cut, seconds, 20e-3, 1, &bounded));
+    assert_int_equal(bounded.advance, 1);
+}
+
+static void more_microbatches_keep_boards_busy(void **state) {
+    (void)state;
+    uint32_t micro;
+    double busy;
+    double better;
+    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    run.micro = run.batch;
+    expect_ok(rp_cost_compare_micro(&run, &micro, &busy, &better));
+    assert_int_equal(micro, 8);
+    expect_close(busy, 0.5, 1e-9, 0); /* one of two boards works at a time */
+    assert_true(better > busy + 0.1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_slow_link_makes_a_cut_dear, setup, close_run),
+        cmocka_unit_test_setup_teardown(the_slowest_stage_is_fastest, setup, close_run),
+        cmocka_unit_test_setup_teardown(links_decide_on_the_advance, setup, close_run),
+        cmocka_unit_test_setup_teardown(more_microbatches_keep_boards_busy, setup, close_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
