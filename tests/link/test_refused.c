@@ -253,7 +253,8 @@ static void one_peer_at_a_time(void **state) {
     int64_t until_ns = now_ns() + RP_NS_PER_S;
     while (now_ns() < until_ns) {
         pair_step(&p);
-        expect_ok(rp_link_ping(p.b.link));
+        rp_err err = rp_link_ping(p.b.link);
+        assert_true(err == RP_OK || err == RP_ERR_AGAIN); /* a slow machine's queue fills */
         expect_ok(rp_link_step(other.link));
     }
     assert_int_equal(stats_of(&p.a).peer_session, session);
