@@ -34,12 +34,26 @@ fail:
     return err;
 }
 
+/* In the run's log: who wants to know later why it stopped has it there. Of the last step trained,
+ * so that a run that resumes behind it keeps the line. */
+static void log_fault(rp_controller *c) {
+    const rp_controller_fault *fault = &c->fault;
+    const uint64_t step = c->position.step;
+    char text[RP_FAULT_TEXT + 80];
+    if (!c->record || fault->err == RP_ERR_INTERRUPTED) {
+        return; /* nothing is wrong */
+    }
+    (void)snprintf(text, sizeof text, "%s, in state %s: %s",
+                   rp_fault_class_name(fault->fault_class), rp_control_states[c->failed].name,
+                   fault->text);
+    if (rp_record_note(c->record, "fault", step - (step > 0), text) != RP_OK) {
+        rp_log_debug("controller: the fault is not in the run's log");
+    }
+}
+
 static void stop(rp_controller *c) {
     const rp_controller_fault *fault = &c->fault;
-    const bool is_of_board = fault->board < c->ring.count && c->ring.board;
-    rp_log_debug("controller: %s fault in state %s, board %s: %s",
-                 rp_fault_class_name(fault->fault_class), rp_control_states[c->failed].name,
-                 is_of_board ? c->ring.board[fault->board].name : "-", fault->text);
+    log_fault(c);
     c->result = rp_fault_result(fault->err, c->begun);
     (void)snprintf(c->note, sizeof c->note, "%s", fault->text);
     rp_controller_go(c, RP_CONTROL_CLOSE);

@@ -201,6 +201,7 @@ static void a_fault_ends_every_state(void **state) {
     (void)state;
     const rp_Frame frame = {.which_body = RP_KIND_FAULT,
                             .body.fault = {.err = RP_ERR_DEVICE, .text = "broken"}};
+    char line[80];
     for (size_t i = 1; i < WAITS; i++) {
         reach(i);
         board_send(&ring.board[1], frame, NULL);
@@ -210,6 +211,9 @@ static void a_fault_ends_every_state(void **state) {
         assert_int_equal(ring.fault.fault_class, RP_FAULT_BOARD);
         assert_int_equal(ring.failed, waits[i].state);
         assert_non_null(strstr(ring.trail, " recover close ended"));
+        (void)snprintf(line, sizeof line, "board, in state %s: board 1: broken",
+                       rp_control_states[waits[i].state].name);
+        assert_non_null(strstr(slurp("out/log.jsonl", NULL), line));
         ring_close(&ring);
     }
 }
