@@ -10,12 +10,14 @@ static const int64_t NEIGHBOUR_SILENT_NS = 30 * RP_NS_PER_S;
 rp_err rp_agent_on_start(rp_agent *agent, const rp_message *message) {
     const rp_Start *start = &message->frame.body.start;
     agent->state = RP_AGENT_RUNNING;
+    rp_arena_seal(&agent->run->arena); /* what was in flight has been restored */
     return rp_runner_train(agent->run->runner, start->step_first, start->pause, start->drain);
 }
 
 rp_err rp_agent_on_evaluate(rp_agent *agent, const rp_message *message) {
     const rp_Evaluate *evaluate = &message->frame.body.evaluate;
     agent->state = RP_AGENT_RUNNING;
+    rp_arena_seal(&agent->run->arena);
     return rp_runner_evaluate(agent->run->runner, evaluate->samples, evaluate->renew_statistics);
 }
 
@@ -53,6 +55,7 @@ static rp_err finish_segment(rp_agent *agent) {
                                         .in_flight_max = facts.in_flight_max,
                                         .device_bytes_max = rp_device_used_bytes_max(agent->device),
                                         .in_flight_bytes = rp_runner_flight_bytes(run->runner)}};
+    rp_stage *stage = run->held[0].stage;
     for (uint32_t h = 0; h < run->held_count; h++) {
         const uint32_t staleness = rp_stage_gap_max(run->held[h].stage);
         uint32_t *most = &frame.body.finished.staleness_max;
@@ -60,15 +63,12 @@ static rp_err finish_segment(rp_agent *agent) {
     }
     add_link_use(&frame.body.finished, run->out, run->held[0].job.stage + 1);
     add_link_use(&frame.body.finished, run->in, run->held[0].job.stage - 1);
-    uint64_t applied[RP_RUNNER_STAGES_MAX * RP_REPLICAS_MAX];
-    uint32_t count = 0;
-    for (uint32_t h = 0; h < run->held_count; h++) {
-        rp_stage *stage = run->held[h].stage;
-        for (uint32_t r = 0; r < rp_stage_replicas(stage); r++) {
-            applied[count++] = rp_stage_applied(stage, r);
-        }
+    uint64_t applied[RP_REPLICAS_MAX];
+    const uint32_t replicas = rp_stage_replicas(stage);
+    for (uint32_t r = 0; r < replicas; r++) {
+        applied[r] = rp_stage_applied(stage, r);
     }
-    const rp_part part = rp_part_of_array(RP_DTYPE_U64, applied, count);
+    const rp_part part = rp_part_of_array(RP_DTYPE_U64, applied, replicas);
     agent->state = RP_AGENT_PAUSED;
     return rp_agent_answer(agent, &frame, &part, 1);
 }

@@ -42,7 +42,7 @@ rp_err rp_arena_string(rp_arena *arena, const char *text, char **out) RP_MUST_CH
 rp_err rp_arena_printf(rp_arena *arena, char **out, const char *format, ...) RP_MUST_CHECK
     RP_PRINTF(3, 4);
 
-/* From here on an allocation aborts. */
+/* From here on an allocation aborts, until the arena is finished. */
 void rp_arena_seal(rp_arena *arena);
 
 /* The same as RP_FAIL_AT, counted from now on; 0: none fails. For tests of one process, which then

@@ -4,15 +4,10 @@
 #include "control/controller_own.h"
 
 static rp_applied applied_now(const rp_controller *c) {
-    const uint32_t count = c->ring.count;
-    rp_applied applied = {.stages = c->cut.stage_count};
-    for (uint32_t k = 0; k < applied.stages; k++) {
-        const uint64_t *own = c->ring.board[k % count].applied;
-        for (uint32_t r = 0; applied.stages == count && r < RP_REPLICAS_MAX; r++) {
-            applied.of[k][r] = own[r];
-        }
-        if (applied.stages > count) {
-            applied.of[k][0] = own[k / count];
+    rp_applied applied = {.stages = c->ring.count};
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        for (uint32_t r = 0; r < RP_REPLICAS_MAX; r++) {
+            applied.of[k][r] = c->ring.board[k].applied[r];
         }
     }
     return applied;
@@ -41,6 +36,7 @@ rp_err rp_save_enter(rp_controller *c) {
     rp_arena_init(&c->save.arena, "checkpoint", 0);
     c->save.boards_left = c->ring.count;
     RP_TRY(rp_checkpoint_open_writer(&c->save.arena, &content, &c->save.writer));
+    rp_arena_seal(&c->save.arena);
     RP_TRY(rp_ring_post_all(&c->ring, &request));
 fail:
     return err;

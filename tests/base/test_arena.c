@@ -1,5 +1,8 @@
 #include "expect.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "base/arena.h"
 
 static void memory_is_zeroed_and_aligned(void **state) {
@@ -46,11 +49,39 @@ static void texts(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* Does a process that allocates there end with an abort? */
+static bool aborts(rp_arena *arena) {
+    int status = 0;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        char *text;
+        (void)freopen("/dev/null", "w", stderr);
+        _exit(rp_arena_string(arena, "abc", &text) == RP_OK ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) == 0));
+    return WIFSIGNALED(status);
+}
+
+static void nothing_comes_from_a_sealed_one(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_arena_init(&arena, "test", 0);
+    assert_false(aborts(&arena));
+    rp_arena_seal(&arena);
+    assert_true(aborts(&arena));
+    rp_arena_finish(&arena);
+    assert_false(aborts(&arena));
+    rp_arena_finish(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed_and_aligned),
         cmocka_unit_test(limits_and_overflow_are_errors),
         cmocka_unit_test(texts),
+        cmocka_unit_test(nothing_comes_from_a_sealed_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
