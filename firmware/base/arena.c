@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 64, BLOCK_BYTES = 64 * 1024 };
+enum { ALIGN = 64, FIRST_BLOCK_BYTES = 4 * 1024, BLOCK_BYTES = 64 * 1024 };
 
 struct rp_arena_block {
     rp_arena_block *next;
+    void *memory; /* what the system gave: the block lies in it, aligned */
     size_t bytes; /* behind the header */
     size_t used;
 };
@@ -63,7 +64,7 @@ void rp_arena_init(rp_arena *arena, const char *name, size_t limit_bytes) {
 void rp_arena_finish(rp_arena *arena) {
     while (arena->blocks) {
         rp_arena_block *next = arena->blocks->next;
-        free(arena->blocks);
+        free(arena->blocks->memory);
         arena->blocks = next;
     }
     arena->used_bytes = 0;
@@ -78,17 +79,24 @@ static size_t header_bytes(void) {
     return (sizeof(rp_arena_block) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
+/* Blocks double up to BLOCK_BYTES, so that a small arena is small. */
+static size_t next_block(const rp_arena *arena) {
+    const size_t bytes = arena->blocks ? 2 * arena->blocks->bytes : FIRST_BLOCK_BYTES;
+    return bytes < BLOCK_BYTES ? bytes : BLOCK_BYTES;
+}
+
+/* Zeroed by the system, which gives large blocks page by page as they are used. */
 static rp_arena_block *add_block(rp_arena *arena, size_t bytes) {
     size_t total;
-    if (!rp_add_size(bytes, header_bytes(), &total)) {
+    if (!rp_add_size(bytes, header_bytes() + ALIGN, &total)) {
         return NULL;
     }
-    void *memory;
-    if (posix_memalign(&memory, ALIGN, total) != 0) {
+    void *memory = calloc(1, total);
+    if (!memory) {
         return NULL;
     }
-    rp_arena_block *block = memory;
-    *block = (rp_arena_block){.next = arena->blocks, .bytes = bytes};
+    rp_arena_block *block = (void *)(((uintptr_t)memory + ALIGN - 1) / ALIGN * ALIGN);
+    *block = (rp_arena_block){.next = arena->blocks, .memory = memory, .bytes = bytes};
     arena->blocks = block;
     return block;
 }
@@ -110,8 +118,9 @@ rp_err rp_arena_alloc(rp_arena *arena, size_t count, size_t size, void **out) {
     }
     rp_arena_block *block = arena->blocks;
     if (!block || block->bytes - block->used < rounded) {
-        block =
-            must_fail() ? NULL : add_block(arena, rounded > BLOCK_BYTES ? rounded : BLOCK_BYTES);
+        block = must_fail()
+                    ? NULL
+                    : add_block(arena, rounded > next_block(arena) ? rounded : next_block(arena));
         if (!block) {
             return rp_fail(RP_ERR_MEMORY, "arena %s: the system gives no %zu bytes", arena->name,
                            rounded);
@@ -122,7 +131,6 @@ rp_err rp_arena_alloc(rp_arena *arena, size_t count, size_t size, void **out) {
     void *memory = (char *)block + header_bytes() + block->used;
     block->used += rounded;
     arena->used_bytes = used;
-    memset(memory, 0, rounded);
     *out = memory;
     return RP_OK;
 }

@@ -14,6 +14,7 @@ struct rp_receiver {
     rp_receiver_options options;
     place *pool;
     uint32_t capacity;
+    uint32_t fresh; /* places from here on were never used: their memory was not touched */
     place *free, *first, *last;
     uint32_t data_held;   /* accepted, not released */
     uint64_t data_count;  /* accepted in this stream */
@@ -35,10 +36,6 @@ rp_err rp_receiver_new(rp_arena *arena, const rp_receiver_options *options, rp_r
     r->capacity = options->window + options->control_max;
     r->expected = 1;
     err = RP_ARENA_NEW(arena, r->capacity, &r->pool);
-    for (uint32_t i = 0; err == RP_OK && i < r->capacity; i++) {
-        r->pool[i].next = r->free;
-        r->free = &r->pool[i];
-    }
     *out = err == RP_OK ? r : NULL;
     return err;
 }
@@ -50,7 +47,7 @@ static void drop_parts(place *p) {
 }
 
 void rp_receiver_drop_all(rp_receiver *r) {
-    for (uint32_t i = 0; r && i < r->capacity; i++) {
+    for (uint32_t i = 0; r && i < r->fresh; i++) {
         if (r->pool[i].used) {
             drop_parts(&r->pool[i]);
         }
@@ -64,10 +61,22 @@ void rp_receiver_meet(rp_receiver *r) {
     r->starved = false;
 }
 
+static bool has_place(const rp_receiver *r) {
+    return r->free || r->fresh < r->capacity;
+}
+
+static place *get_place(rp_receiver *r) {
+    place *p = r->free;
+    if (p) {
+        r->free = p->next;
+        return p;
+    }
+    return &r->pool[r->fresh++];
+}
+
 /* Into the list that rp_receiver_take() takes from. */
 static void append(rp_receiver *r, const rp_Frame *frame, rp_buffer **parts, uint32_t part_count) {
-    place *p = r->free;
-    r->free = p->next;
+    place *p = get_place(r);
     p->next = NULL;
     p->used = true;
     p->data = rp_frame_is_data(frame);
@@ -99,7 +108,7 @@ static rp_receipt accept_next(rp_receiver *r, const rp_Frame *frame, rp_buffer *
         rp_frame_check_parts(frame, views, part_count) != RP_OK) {
         return RP_RECEIPT_DAMAGED;
     }
-    if (!r->free) {
+    if (!has_place(r)) {
         r->starved = true;
         return RP_RECEIPT_NO_ROOM;
     }

@@ -10,7 +10,9 @@ enum { EAGER_REPLAYS = 3 /* ended with a probe at once; then with the usual paus
 #define PROBE_LAST_NS (2 * RP_NS_PER_S)
 
 /* A message, kept until the peer has acked it and its memory is not read any more. */
-typedef struct {
+typedef struct message message;
+
+struct message {
     rp_Frame frame;
     rp_buffer *part[RP_PARTS_MAX];
     rp_buffer lent[RP_PARTS_MAX]; /* part[i] points here when its memory is borrowed */
@@ -20,14 +22,17 @@ typedef struct {
     bool finished; /* done() was called */
     void (*done)(void *context);
     void *context;
-} message;
+    message *next_free;
+};
 
 /* Positions count all messages ever; seq counts from the stream's base. All ordered:
  * finished <= acked <= sent <= sent_high <= next. */
 struct rp_sender {
     rp_sender_options options;
-    message *ring;
+    message **ring; /* by position */
+    message *pool, *free;
     uint32_t capacity;
+    uint32_t fresh; /* messages of the pool from here on were never used */
     uint64_t finished, acked, sent, sent_high, next;
     uint64_t base;       /* position of seq 1 of the stream to this peer */
     uint32_t data_held;  /* in the ring */
@@ -52,6 +57,9 @@ rp_err rp_sender_new(rp_arena *arena, const rp_sender_options *options, int64_t 
         s->probe_ns = now;
         err = RP_ARENA_NEW(arena, s->capacity, &s->ring);
     }
+    if (err == RP_OK) {
+        err = RP_ARENA_NEW(arena, s->capacity, &s->pool);
+    }
     *out = err == RP_OK ? s : NULL;
     return err;
 }
@@ -59,7 +67,23 @@ rp_err rp_sender_new(rp_arena *arena, const rp_sender_options *options, int64_t 
 /* ---- messages -------------------------------------------------------------------------------- */
 
 static message *slot(const rp_sender *s, uint64_t position) {
-    return &s->ring[position % s->capacity];
+    return s->ring[position % s->capacity];
+}
+
+/* Whoever was used last first, so that no more memory is touched than is held at a time. */
+static message *get_message(rp_sender *s) {
+    message *m = s->free;
+    if (m) {
+        s->free = m->next_free;
+        return m;
+    }
+    RP_ASSERT(s->fresh < s->capacity);
+    return &s->pool[s->fresh++];
+}
+
+static void put_back(rp_sender *s, message *m) {
+    m->next_free = s->free;
+    s->free = m;
 }
 
 bool rp_sender_has_room(const rp_sender *s, bool data) {
@@ -104,13 +128,14 @@ static rp_err take_part(message *m, uint32_t i, const rp_part *part, bool copy) 
 rp_err rp_sender_put(rp_sender *s, const rp_Frame *frame, const rp_part *parts, uint32_t part_count,
                      bool copy, void (*done)(void *context), void *context) {
     const bool data = rp_frame_is_data(frame);
-    message *m = slot(s, s->next);
     RP_ASSERT(rp_sender_has_room(s, data) && part_count <= RP_PARTS_MAX);
+    message *m = get_message(s);
     m->part_count = 0;
     for (uint32_t i = 0; i < part_count; i++) {
         rp_err err = take_part(m, i, &parts[i], copy);
         if (err != RP_OK) {
             drop_parts(m);
+            put_back(s, m);
             return err;
         }
         m->part_count++;
@@ -120,7 +145,7 @@ rp_err rp_sender_put(rp_sender *s, const rp_Frame *frame, const rp_part *parts, 
     m->transmitted = m->finished = false;
     m->done = done;
     m->context = context;
-    s->next++;
+    s->ring[s->next++ % s->capacity] = m;
     s->data_held += data ? 1 : 0;
     s->data_count += data ? 1 : 0;
     return RP_OK;
@@ -164,6 +189,7 @@ void rp_sender_call_done(rp_sender *s) {
     }
     for (; s->finished < s->acked && slot(s, s->finished)->finished; s->finished++) {
         s->data_held -= slot(s, s->finished)->data ? 1 : 0;
+        put_back(s, slot(s, s->finished));
     }
 }
 

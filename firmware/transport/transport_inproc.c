@@ -21,7 +21,7 @@ typedef struct {
 /* Lives until both ends have left it; `to` is indexed by the end that takes from it. */
 struct connection {
     rp_arena arena;
-    connection *next; /* of the hub */
+    connection *next; /* of the binding port */
     uint64_t number;
     inproc_port *end[2]; /* NULL: has left */
     queue to[2];
@@ -36,7 +36,7 @@ typedef struct {
 
 struct rp_hub {
     inproc_port *bound;
-    connection *first;
+    uint32_t open;        /* connections */
     uint64_t connections; /* since it began: the next number less 1 */
     uint32_t free_port;
     memory *remembered;
@@ -57,6 +57,7 @@ struct inproc_port {
     rp_port port;
     inproc_port *next; /* of the hub's bound ones */
     char server_key[RP_KEY_TEXT];
+    connection *first;      /* bound */
     connection *connection; /* connecting: ours, or NULL */
     uint64_t taken;         /* bound: number of the connection that was taken from last */
     int64_t dial_ns;        /* connecting: not before */
@@ -146,7 +147,7 @@ void rp_hub_finish(rp_hub **hub_taken) {
     if (!hub) {
         return;
     }
-    RP_ASSERT(!hub->bound && !hub->first);
+    RP_ASSERT(!hub->bound && !hub->open);
     for (uint32_t i = 0; i < hub->remembered_max; i++) {
         rp_packet_drop(&hub->remembered[i].packet);
     }
@@ -173,20 +174,27 @@ static inproc_port *find_bound(const rp_hub *hub, const char *endpoint) {
 }
 
 static void free_connection(rp_hub *hub, connection *c) {
-    for (connection **at = &hub->first; *at; at = &(*at)->next) {
-        if (*at == c) {
-            *at = c->next;
-            break;
-        }
-    }
+    hub->open--;
     empty_queue(&c->to[BOUND]);
     empty_queue(&c->to[CONNECTING]);
     rp_arena arena = c->arena; /* the connection itself lies in it */
     rp_arena_finish(&arena);
 }
 
+static void remove_connection(inproc_port *bound, connection *c) {
+    for (connection **at = &bound->first; *at; at = &(*at)->next) {
+        if (*at == c) {
+            *at = c->next;
+            return;
+        }
+    }
+}
+
 /* What the end that leaves has posted stays for the other to take. */
 static void leave(rp_hub *hub, connection *c, int side) {
+    if (side == BOUND) {
+        remove_connection(c->end[BOUND], c);
+    }
     c->end[side] = NULL;
     empty_queue(&c->to[side]);
     wake_owner(c->end[!side]);
@@ -211,8 +219,9 @@ static rp_err make_connection(rp_hub *hub, inproc_port *bound, inproc_port *conn
     c->number = ++hub->connections;
     c->end[BOUND] = bound;
     c->end[CONNECTING] = connecting;
-    c->next = hub->first;
-    hub->first = c;
+    c->next = bound->first;
+    bound->first = c;
+    hub->open++;
     connecting->connection = c;
     wake_owner(bound);
     return RP_OK;
@@ -237,8 +246,8 @@ static void remember(rp_hub *hub, const char *endpoint, int to, const rp_packet 
 
 rp_err rp_hub_inject(rp_hub *hub, const char *endpoint, bool to_bound, const rp_packet *packet) {
     const inproc_port *bound = find_bound(hub, endpoint);
-    for (connection *c = hub->first; bound && c; c = c->next) {
-        if (c->end[BOUND] == bound && c->end[CONNECTING]) {
+    for (connection *c = bound ? bound->first : NULL; c; c = c->next) {
+        if (c->end[CONNECTING]) {
             return deliver(c, to_bound ? BOUND : CONNECTING, packet);
         }
     }
@@ -327,13 +336,11 @@ static void close_port(rp_port *base) {
             break;
         }
     }
-    const int side = side_of(port);
-    for (connection *c = hub->first; c;) {
-        connection *next = c->next;
-        if (c->end[side] == port) {
-            leave(hub, c, side);
-        }
-        c = next;
+    while (port->first) {
+        leave(hub, port->first, BOUND);
+    }
+    if (port->connection) {
+        leave(hub, port->connection, CONNECTING);
     }
     rp_port_free(base);
 }
@@ -341,8 +348,8 @@ static void close_port(rp_port *base) {
 /* ---- packets --------------------------------------------------------------------------------- */
 
 static connection *find_connection(const inproc_port *bound, uint64_t number) {
-    for (connection *c = hub_of(bound)->first; c; c = c->next) {
-        if (c->number == number && c->end[BOUND] == bound) {
+    for (connection *c = bound->first; c; c = c->next) {
+        if (c->number == number) {
             return c->end[CONNECTING] ? c : NULL;
         }
     }
@@ -387,8 +394,8 @@ static rp_err post(rp_port *base, const rp_packet *packet) {
 static connection *next_filled(const inproc_port *bound) {
     connection *lowest = NULL;
     connection *behind = NULL;
-    for (connection *c = hub_of(bound)->first; c; c = c->next) {
-        if (c->end[BOUND] != bound || c->to[BOUND].count == 0) {
+    for (connection *c = bound->first; c; c = c->next) {
+        if (c->to[BOUND].count == 0) {
             continue;
         }
         if (!lowest || c->number < lowest->number) {
@@ -465,10 +472,7 @@ static bool step_connecting(inproc_port *port, rp_port_event *out) {
 
 /* Tells of each connection once when it begins and once when it has ended and is taken empty. */
 static bool step_bound(inproc_port *port, rp_port_event *out) {
-    for (connection *c = hub_of(port)->first; c; c = c->next) {
-        if (c->end[BOUND] != port) {
-            continue;
-        }
+    for (connection *c = port->first; c; c = c->next) {
         *out = (rp_port_event){.kind = RP_PORT_CONNECTED, .peer = c->number};
         if (!c->told) {
             c->told = true;
@@ -499,10 +503,10 @@ static int64_t deadline_ns(rp_port *base, int64_t now) {
     if (!base->bound && !port->connection) {
         return port->dial_ns > now ? port->dial_ns : now;
     }
-    for (const connection *c = hub_of(port)->first; c; c = c->next) {
+    const connection *c = base->bound ? port->first : port->connection;
+    for (; c; c = base->bound ? c->next : NULL) {
         const queue *there = &c->to[!side];
-        if (c->end[side] == port &&
-            (has_news(c, side) || (port->full == c->number && there->count < there->capacity))) {
+        if (has_news(c, side) || (port->full == c->number && there->count < there->capacity)) {
             return now;
         }
     }
