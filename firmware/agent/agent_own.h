@@ -25,6 +25,7 @@ typedef struct {
     rp_arena arena;
     rp_node *assignment;
     uint32_t held_count;
+    uint32_t window;                       /* parcels that an edge may have on its way here */
     agent_held held[RP_RUNNER_STAGES_MAX]; /* in the order of their stages */
     double *layer_seconds;                 /* of a profile; NULL: an assignment is built */
     int64_t build_start_ns;

@@ -8,7 +8,7 @@ static uint32_t node_count(const rp_job *job) {
 static void add_edge(rp_runner_options *options, rp_runner_edge edge) {
     RP_ASSERT(options->edge_count < RP_RUNNER_EDGES_MAX);
     edge.share[1] = 1;
-    edge.window = edge.outgoing ? RP_RUNNER_SLOTS : rp_runner_window(options->held[0].job);
+    edge.window = edge.outgoing ? RP_RUNNER_SLOTS : options->window;
     options->edge[options->edge_count++] = edge;
 }
 

@@ -22,9 +22,9 @@ enum {
     RP_RUNNER_SLOTS = 4 /* host memory for what a stage sends: microbatches */
 };
 
-/* Parcels that a data link takes ahead of their ops: those of all steps in the ring, and some to
- * come. */
-uint32_t rp_runner_window(const rp_job *job);
+/* Parcels that a data link takes ahead of their ops: the most that any edge of the job's plan can
+ * have on its way, and some of an evaluation that comes meanwhile. errors MEMORY, FAULT */
+rp_err rp_runner_window(const rp_job *job, uint32_t *out) RP_MUST_CHECK;
 
 /* One op in the trace, as it goes over the wire (little-endian, packed by hand). */
 enum { RP_TRACE_BYTES = 40 };
@@ -53,6 +53,7 @@ typedef struct {
     rp_link *control; /* results, norms, trace */
     uint32_t held_count;
     rp_runner_held held[RP_RUNNER_STAGES_MAX]; /* in the order of their stages */
+    uint32_t window;                           /* of its incoming edges: rp_runner_window() */
     uint32_t edge_count;
     rp_runner_edge edge[RP_RUNNER_EDGES_MAX];
 } rp_runner_options;

@@ -64,7 +64,7 @@ static size_t part_max(const agent_run *run) {
 /* `edges` share the link in each direction. */
 static rp_link_options data_options(const agent_run *run, const char *name, const char *key,
                                     uint32_t edges) {
-    const uint32_t window = edges * rp_runner_window(job_of(run));
+    const uint32_t window = edges * run->window;
     return (rp_link_options){
         .name = name,
         .peer_public = key,
@@ -125,6 +125,7 @@ rp_err rp_agent_open_links(rp_agent *agent) {
                                    "`before`");
     }
     RP_TRY(read_emulation(agent));
+    RP_TRY(rp_runner_window(job_of(run), &run->window));
     const rp_links_options links = {.clock = agent->clock,
                                     .seed = seed_of_lines(run),
                                     .keys = &agent->options.keys,
@@ -151,8 +152,10 @@ rp_err rp_agent_connect_next(rp_agent *agent, const char *endpoint, const char *
 
 rp_err rp_agent_open_runner(rp_agent *agent) {
     agent_run *run = agent->run;
-    rp_runner_options options = {
-        .clock = agent->clock, .control = agent->control, .held_count = run->held_count};
+    rp_runner_options options = {.clock = agent->clock,
+                                 .control = agent->control,
+                                 .held_count = run->held_count,
+                                 .window = run->window};
     for (uint32_t h = 0; h < run->held_count; h++) {
         options.held[h] = (rp_runner_held){&run->held[h].job, run->held[h].stage};
     }

@@ -17,7 +17,9 @@ rp_plan rp_plan_shorten(const rp_plan *plan) {
     rp_plan out = *plan;
     const uint64_t epoch = (plan->epoch_samples - 1) / plan->batch + 1;
     const bool flushed = plan->method.kind->flushed; /* then a full step and a short one do */
-    const uint64_t enough = flushed ? 2 : 2 * (most_in_flight(plan) + plan->method.replicas) + 2;
+    const uint64_t micros = (plan->batch - 1) / plan->micro + 1;
+    const uint64_t open = most_in_flight(plan) / micros + 1; /* steps */
+    const uint64_t enough = flushed ? 2 : 2 * open + plan->method.replicas + 2;
     out.step_first = 0;
     if (epoch > enough && out.steps >= epoch) {
         out.epoch_samples -= (epoch - enough) * plan->batch;
@@ -59,11 +61,62 @@ static void count_stashes(rp_plan *plan) {
     }
 }
 
-rp_err rp_plan_measure(rp_plan *plan) {
-    const rp_plan walked = rp_plan_shorten(plan);
+/* From replays, one for every node that is lazy. */
+static rp_err find_windows(rp_plan *plan, const rp_plan *walked) {
+    const bool flushed = plan->method.kind->flushed;
     rp_arena arena;
     rp_err err = RP_OK;
     rp_arena_init(&arena, "windows", 0);
+    for (uint32_t k = 0; k < plan->node_count; k++) {
+        rp_sched_facts facts;
+        RP_TRY(rp_plan_replay(&arena, walked, NULL, false, NULL, k, &facts));
+        for (uint32_t e = 0; e < plan->edge_count; e++) {
+            rp_plan_edge *edge = &plan->edge[e];
+            const uint32_t waiting = facts.edge[e].waiting_max;
+            const uint32_t most =
+                plan->stage_count + RP_PLAN_WINDOW_SLACK - 1 + facts.edge[e].taken_max;
+            const bool all = !flushed || edge->carries == RP_CARRIES_STASH;
+            if (edge->to == k && edge->carries != RP_CARRIES_INPUT) {
+                edge->window = waiting < 1 ? 1 : all || waiting < most ? waiting : most;
+            }
+        }
+        rp_arena_finish(&arena);
+        rp_arena_init(&arena, "windows", 0);
+    }
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+/* A parcel that waits has no backward on the node that has in flight what it belongs to. */
+static void bound_windows(rp_plan *plan) {
+    uint32_t most = 1;
+    for (uint32_t h = 0; h < plan->hold_count; h++) {
+        most = plan->hold[h].slots > most ? plan->hold[h].slots : most;
+    }
+    const uint32_t bound = most + RP_PLAN_WINDOW_SLACK;
+    const uint32_t flushed = plan->stage_count + RP_PLAN_WINDOW_SLACK;
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
+        rp_plan_edge *edge = &plan->edge[e];
+        const bool capped = plan->method.kind->flushed && edge->carries != RP_CARRIES_STASH;
+        if (edge->carries != RP_CARRIES_INPUT) {
+            edge->window = capped && flushed < bound ? flushed : bound;
+        }
+    }
+}
+
+/* Every stage on one node, all of it. */
+static bool is_row(const rp_plan *plan) {
+    bool row = plan->hold_count == plan->stage_count;
+    for (uint32_t h = 0; row && h < plan->hold_count; h++) {
+        row = plan->hold[h].role == RP_ROLE_BOTH;
+    }
+    return row;
+}
+
+rp_err rp_plan_measure(rp_plan *plan) {
+    const rp_plan walked = rp_plan_shorten(plan);
+    rp_err err = RP_OK;
     for (uint32_t h = 0; h < plan->hold_count; h++) {
         plan->hold[h].slots = 0;
         if (plan->hold[h].role == RP_ROLE_BOTH || plan->hold[h].role == RP_ROLE_FORWARD) {
@@ -74,24 +127,12 @@ rp_err rp_plan_measure(rp_plan *plan) {
         const bool input = plan->edge[e].carries == RP_CARRIES_INPUT;
         plan->edge[e].window = input ? RP_PLAN_INPUT_WINDOW : 1;
     }
-    for (uint32_t k = 0; k < plan->node_count; k++) {
-        rp_sched_facts facts;
-        RP_TRY(rp_plan_replay(&arena, &walked, NULL, false, NULL, k, &facts));
-        for (uint32_t e = 0; e < plan->edge_count; e++) {
-            rp_plan_edge *edge = &plan->edge[e];
-            const uint32_t waiting = facts.edge[e].waiting_max;
-            const uint32_t most =
-                plan->stage_count + RP_PLAN_WINDOW_SLACK - 1 + facts.edge[e].taken_max;
-            const bool held = edge->carries == RP_CARRIES_STASH; /* taken in another order */
-            if (edge->to == k && edge->carries != RP_CARRIES_INPUT) {
-                edge->window = waiting < 1 ? 1 : waiting < most || held ? waiting : most;
-            }
-        }
-        rp_arena_finish(&arena);
-        rp_arena_init(&arena, "windows", 0);
+    if (plan->node_count > RP_PLAN_LAZY_NODES_MAX && is_row(plan)) {
+        bound_windows(plan);
+    } else {
+        RP_TRY(find_windows(plan, &walked));
     }
     count_stashes(plan);
 fail:
-    rp_arena_finish(&arena);
     return err;
 }

@@ -29,7 +29,8 @@ enum {
     RP_PLAN_STAGES_MAX = 4096,
     RP_PLAN_EDGES_MAX = 65536,
     RP_PLAN_INPUT_WINDOW = 2, /* inputs that wait on a node: the next op's, and one to come */
-    RP_PLAN_WINDOW_SLACK = 4
+    RP_PLAN_WINDOW_SLACK = 4,
+    RP_PLAN_LAZY_NODES_MAX = 12 /* of a row: for as many a replay each is made */
 };
 
 /* In place of a node: the host, where inputs and labels come from. */
@@ -137,9 +138,11 @@ rp_err rp_plan_connect(rp_arena *arena, const rp_model *model, const rp_cut *cut
                        rp_plan *plan) RP_MUST_CHECK;
 
 /* Counts slots in the lists, and sets each edge's window to the most parcels that can ever wait on
- * it, whatever boards and links do (replay with a lazy node), but no more than stages + 3 and the
- * parcels of one op: from there on a full window holds the sender back (not for stashes, which a
- * backward may take in another order than they were sent). errors those of rp_plan_replay() */
+ * it, whatever boards and links do (replay with a lazy node). With a flush they are stages + 3 and
+ * the parcels of one op at most: from there on a full window holds the sender back (not for
+ * stashes, which a backward may take in another order than they were sent). In a row of
+ * too many nodes for a replay each, a window is what a node has in flight at most, and 4.
+ * errors  those of rp_plan_replay() */
 rp_err rp_plan_measure(rp_plan *plan) RP_MUST_CHECK;
 
 uint64_t rp_plan_model_digest(const rp_model *model);

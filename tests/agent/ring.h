@@ -104,7 +104,9 @@ static inline void test_pair_open(test_ring *ring, const char *name, uint32_t no
 
 static inline void test_open_links(test_ring *ring, uint32_t node) {
     const rp_job *job = &ring->board[node].job;
-    const uint32_t window = job->method.chunks * rp_runner_window(job);
+    uint32_t window;
+    expect_ok(rp_runner_window(job, &window));
+    window *= job->method.chunks;
     const bool wraps = node + 1 == ring->nodes;
     test_node *n = &ring->node[node];
     test_pair_open(ring, "control", node, 1, &n->control);
@@ -124,6 +126,7 @@ static inline void test_open_runner(test_ring *ring, uint32_t node) {
         options.held[options.held_count++] =
             (rp_runner_held){&ring->board[s].job, ring->board[s].stage};
     }
+    expect_ok(rp_runner_window(&ring->board[node].job, &options.window));
     rp_runner_connect(&options, before->next.bound, n->next.connected, n->feed.bound);
     expect_ok(rp_runner_open(&ring->arena, &options, &n->runner));
 }
