@@ -12,6 +12,8 @@
 
 enum { CONTROL_PART_MAX = 4 << 20 };
 static const int64_t HOST_SILENT_NS = 30 * RP_NS_PER_S;
+/* Links want to be stepped at least this often, and the host's silence has to be noticed. */
+static const int64_t ROUND_NS = 50 * RP_NS_PER_MS;
 static const int64_t FIRST_WORD_NS = 600 * RP_NS_PER_S;
 
 /* ---- endpoints ------------------------------------------------------------------------------- */
@@ -76,7 +78,8 @@ rp_err rp_agent_open(rp_arena *arena, rp_device *device, const rp_clock *clock,
     agent->clock = clock;
     agent->born_ns = rp_clock_now_ns(clock);
     agent->wire = RP_WIRE_MAX;
-    agent->gemm = rp_device_gemm(device);
+    agent->gemm = device ? rp_device_gemm(device) : RP_GEMM_PANEL;
+    agent->executor = options->executor ? options->executor : rp_executor_find("opencl");
     agent->run = &agent->runs[0];
     RP_TRY(split_endpoint(options->listen, agent->host, sizeof agent->host, &agent->port));
     const rp_links_options links = {.clock = clock,
@@ -86,10 +89,10 @@ rp_err rp_agent_open(rp_arena *arena, rp_device *device, const rp_clock *clock,
     RP_TRY(rp_links_open(arena, &links, &agent->links));
     agent->alarm = -1;
     err = open_control(agent);
-    if (err == RP_OK) {
+    if (err == RP_OK && device) {
         err = rp_device_builder_open(arena, device, &agent->builder);
     }
-    if (err == RP_OK) {
+    if (err == RP_OK && !options->transport) {
         err = open_alarm(&agent->alarm);
     }
     if (err != RP_OK) {
@@ -111,7 +114,7 @@ void rp_agent_end_run(rp_agent *agent) {
         return;
     }
     agent->ended = agent->run->identity;
-    if (agent->builder && rp_device_builder_is_started(agent->builder)) {
+    if (rp_agent_builds(agent)) {
         rp_device_builder_cancel(agent->builder);
         agent->abandoned = agent->run;
         agent->run = &agent->runs[agent->run == &agent->runs[0]];
@@ -207,9 +210,9 @@ static void agree_on_wire(rp_agent *agent, const rp_Hello *host) {
 static rp_err on_hello(rp_agent *agent, const rp_message *message) {
     rp_agent_end_run(agent);
     agree_on_wire(agent, &message->frame.body.hello);
-    const rp_device_facts *facts = rp_device_facts_of(agent->device);
+    const rp_device_facts *facts = agent->device ? rp_device_facts_of(agent->device) : NULL;
     rp_Frame frame = {.which_body = RP_KIND_HELLO,
-                      .body.hello = {.memory_bytes = facts->memory_bytes,
+                      .body.hello = {.memory_bytes = facts ? facts->memory_bytes : 0,
                                      .clock_ns = rp_clock_now_ns(agent->clock),
                                      .gemm = (uint32_t)agent->gemm,
                                      .wire_min = RP_WIRE_MIN,
@@ -218,7 +221,8 @@ static rp_err on_hello(rp_agent *agent, const rp_message *message) {
     rp_Hello *hello = &frame.body.hello;
     (void)snprintf(hello->name, sizeof hello->name, "%s", agent->options.name);
     (void)snprintf(hello->software, sizeof hello->software, "%s", RP_VERSION);
-    (void)snprintf(hello->device, sizeof hello->device, "%s", facts->name);
+    (void)snprintf(hello->device, sizeof hello->device, "%s",
+                   facts ? facts->name : agent->executor->name);
     return rp_agent_answer(agent, &frame, NULL, 0);
 }
 
@@ -328,8 +332,7 @@ static rp_err on_message(rp_agent *agent, const rp_message *message) {
 /* The builder has one job at a time. */
 static bool waits_for_builder(const rp_agent *agent, const rp_message *message) {
     const rp_kind kind = rp_frame_kind(&message->frame);
-    return (kind == RP_KIND_ASSIGN || kind == RP_KIND_PROFILE) &&
-           rp_device_builder_is_started(agent->builder);
+    return (kind == RP_KIND_ASSIGN || kind == RP_KIND_PROFILE) && rp_agent_builds(agent);
 }
 
 static rp_err drain_control(rp_agent *agent) {
@@ -392,17 +395,39 @@ fail:
     return err;
 }
 
-rp_err rp_agent_wait(rp_agent *agent, int64_t timeout_ns) {
-    const agent_run *run = agent->run;
-    rp_link *link[4] = {agent->control};
-    uint32_t count = 1;
-    rp_link *const data[] = {run->in, run->out, run->feed};
-    for (uint32_t i = 0; i < 3; i++) {
-        if (data[i]) {
-            link[count++] = data[i];
+enum { AGENT_LINKS = 4 };
+
+static uint32_t list_links(const rp_agent *agent, rp_link *link[AGENT_LINKS]) {
+    rp_link *const all[AGENT_LINKS] = {agent->control, agent->run->in, agent->run->out,
+                                       agent->run->feed};
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < AGENT_LINKS; i++) {
+        if (all[i]) {
+            link[count++] = all[i];
         }
     }
-    const bool builds = rp_device_builder_is_started(agent->builder); /* the device is its own */
+    return count;
+}
+
+int64_t rp_agent_deadline_ns(const rp_agent *agent) {
+    const int64_t now_ns = rp_clock_now_ns(agent->clock);
+    const rp_runner *runner = agent->run->runner;
+    rp_link *link[AGENT_LINKS];
+    const uint32_t count = list_links(agent, link);
+    int64_t at_ns = now_ns + (runner ? rp_runner_sleep_ns(runner, ROUND_NS) : ROUND_NS);
+    for (uint32_t i = 0; i < count; i++) {
+        rp_link_before_wait(link[i]);
+        const int64_t link_ns = rp_link_deadline_ns(link[i], now_ns);
+        at_ns = link_ns < at_ns ? link_ns : at_ns;
+    }
+    return at_ns;
+}
+
+rp_err rp_agent_wait(rp_agent *agent, int64_t timeout_ns) {
+    const agent_run *run = agent->run;
+    rp_link *link[AGENT_LINKS];
+    const uint32_t count = list_links(agent, link);
+    const bool builds = rp_agent_builds(agent); /* the device is its own */
     const int fds[] = {builds ? rp_device_builder_eventfd(agent->builder)
                               : rp_device_eventfd(agent->device),
                        agent->alarm};

@@ -22,10 +22,12 @@ typedef struct {
     rp_keypair keys;
     const char *const *trusted; /* public keys of hosts, borrowed */
     uint32_t trusted_count;
-    uint32_t memory_mib;     /* limit for a stage when the job names none; 0 = the device's */
-    bool once;               /* over after one run, or when the host is silent */
-    rp_transport *transport; /* of its links, borrowed; NULL: ZeroMQ over TCP */
-    rp_rng *sessions;        /* as in rp_links_options, borrowed; NULL: from the kernel */
+    uint32_t memory_mib; /* limit for a stage when the job names none; 0 = the device's */
+    bool once;           /* over after one run, or when the host is silent */
+    const rp_executor_kind *executor; /* NULL: opencl. Others need no device, and build at once */
+    rp_site site;                     /* of such an executor */
+    rp_transport *transport;          /* of its links, borrowed; NULL: ZeroMQ over TCP */
+    rp_rng *sessions;                 /* as in rp_links_options, borrowed; NULL: from the kernel */
 } rp_agent_options;
 
 typedef struct rp_agent rp_agent;
@@ -46,6 +48,7 @@ rp_agent_state rp_agent_state_of(const rp_agent *agent);
  * with a FAULT. */
 bool rp_agent_takes(rp_agent_state state, rp_kind kind);
 
+/* `device`: NULL with an executor that needs none. errors  USAGE (address); IO; MEMORY */
 rp_err rp_agent_open(rp_arena *arena, rp_device *device, const rp_clock *clock,
                      const rp_agent_options *options, rp_agent **out) RP_MUST_CHECK;
 void rp_agent_close(rp_agent **agent);
@@ -54,6 +57,9 @@ const char *rp_agent_endpoint(const rp_agent *agent);
 /* One round. *over: an agent that runs once has nothing left to do. errors only when the agent
  * itself can not go on (device lost) */
 rp_err rp_agent_step(rp_agent *agent, bool *over) RP_MUST_CHECK;
+/* Sends what is due before a sleep; the time at which step() must be called though nothing comes.
+ */
+int64_t rp_agent_deadline_ns(const rp_agent *agent);
 /* Sleeps until something may have happened. */
 rp_err rp_agent_wait(rp_agent *agent, int64_t timeout_ns) RP_MUST_CHECK;
 

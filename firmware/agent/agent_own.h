@@ -29,6 +29,7 @@ typedef struct {
     agent_held held[RP_RUNNER_STAGES_MAX]; /* in the order of their stages */
     double *layer_seconds;                 /* of a profile; NULL: an assignment is built */
     int64_t build_start_ns;
+    bool built_here; /* without a builder: done, not reported yet */
 
     rp_links *links;
     rp_link *in, *out, *feed;
@@ -44,7 +45,8 @@ typedef struct {
 struct rp_agent {
     rp_agent_options options;
     rp_agent_state state;
-    rp_device *device;
+    rp_device *device; /* NULL: the executor needs none */
+    const rp_executor_kind *executor;
     rp_gemm_choice gemm; /* kept here: the device is the builder's while it builds */
     rp_device_builder *builder;
     const rp_clock *clock;
@@ -73,6 +75,7 @@ void rp_agent_end_run(rp_agent *agent);
 
 /* build.c: gives the run to the builder, and takes it back when it is done.
  * errors of _finish_build: those of what was built; the run has to end then */
+bool rp_agent_builds(const rp_agent *agent); /* the builder's thread is at work */
 rp_err rp_agent_start_build(rp_agent *agent) RP_MUST_CHECK;
 rp_err rp_agent_finish_build(rp_agent *agent) RP_MUST_CHECK;
 void rp_agent_free_run(agent_run *run);

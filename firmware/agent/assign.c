@@ -63,7 +63,9 @@ static uint64_t resident_bytes(void) {
 static rp_err begin_run(rp_agent *agent, const rp_message *message, const char *name) {
     rp_agent_end_run(agent);
     agent_run *run = agent->run;
-    rp_device_reset_used_bytes_max(agent->device);
+    if (agent->device) {
+        rp_device_reset_used_bytes_max(agent->device);
+    }
     rp_arena_init(&run->arena, name, 0);
     agent->state = RP_AGENT_BUILDING;
     run->identity = (rp_run_identity){message->frame.run_id, message->frame.term};

@@ -9,6 +9,9 @@
 /* What a node's stages may take of its memory is for all of them together. */
 static rp_err limit_memory(rp_device *device, const rp_job *first, rp_job *job) {
     const uint64_t mib = 1 << 20;
+    if (!device) {
+        return RP_OK; /* nothing is held anywhere */
+    }
     const uint64_t used = rp_device_used_bytes(device);
     const uint64_t all =
         first->memory_mib ? first->memory_mib * mib : rp_device_facts_of(device)->memory_bytes;
@@ -22,10 +25,21 @@ static rp_err limit_memory(rp_device *device, const rp_job *first, rp_job *job) 
     return RP_OK;
 }
 
+/* What a given profile says: there is nothing to measure. */
+static void take_profile(const rp_site *site, const rp_job *job, double *layer_seconds) {
+    for (uint32_t i = 0; site->seconds && i < 2 * job->model->layer_count; i++) {
+        layer_seconds[i] = site->seconds[i] * job->micro;
+    }
+}
+
 /* On the builder's thread: the run and the device are its own. */
 static rp_err build(rp_device_builder *builder, void *context) {
     agent_run *run = context;
     rp_err err = RP_OK;
+    if (run->layer_seconds && !builder) {
+        take_profile(&run->site, &run->held[0].job, run->layer_seconds);
+        return RP_OK;
+    }
     if (run->layer_seconds) {
         return rp_profile_layers(builder, run->executor, &run->site, &run->held[0].job,
                                  run->layer_seconds);
@@ -39,22 +53,34 @@ fail:
     return err;
 }
 
+bool rp_agent_builds(const rp_agent *agent) {
+    return agent->builder && rp_device_builder_is_started(agent->builder);
+}
+
 rp_err rp_agent_start_build(rp_agent *agent) {
-    RP_ASSERT(!rp_device_builder_is_started(agent->builder));
-    agent->run->executor = rp_executor_find("opencl");
-    agent->run->site = (rp_site){.device = agent->device, .clock = agent->clock};
+    RP_ASSERT(!rp_agent_builds(agent));
+    agent->run->executor = agent->executor;
+    agent->run->site = agent->options.site;
+    agent->run->site.device = agent->device;
+    agent->run->site.clock = agent->clock;
     agent->run->build_start_ns = rp_clock_now_ns(agent->clock);
     agent->state = RP_AGENT_BUILDING;
-    return rp_device_builder_start(agent->builder, build, agent->run);
+    if (agent->builder) {
+        return rp_device_builder_start(agent->builder, build, agent->run);
+    }
+    agent->run->built_here = true;
+    return build(NULL, agent->run);
 }
 
 rp_err rp_agent_finish_build(rp_agent *agent) {
     rp_err err = RP_OK;
-    if (!rp_device_builder_is_started(agent->builder) ||
-        !rp_device_builder_is_done(agent->builder)) {
+    if (agent->run->built_here) {
+        agent->run->built_here = false;
+    } else if (!rp_agent_builds(agent) || !rp_device_builder_is_done(agent->builder)) {
         return RP_OK;
+    } else {
+        err = rp_device_builder_join(agent->builder);
     }
-    err = rp_device_builder_join(agent->builder);
     if (agent->abandoned) {
         rp_agent_free_run(agent->abandoned);
         agent->abandoned = NULL;

@@ -148,7 +148,10 @@ static int64_t pace_end(const rp_runner *r, const running_op *op) {
 }
 
 int64_t rp_runner_sleep_ns(const rp_runner *r, int64_t most_ns) {
-    const int64_t end_ns = r->running_count > 0 ? pace_end(r, &r->running[r->running_first]) : 0;
+    const running_op *oldest = r->running_count > 0 ? &r->running[r->running_first] : NULL;
+    const int64_t paced_ns = oldest ? pace_end(r, oldest) : 0;
+    const int64_t known_ns = oldest ? oldest->mark.end_ns : 0; /* by an executor that says so */
+    const int64_t end_ns = paced_ns > known_ns ? paced_ns : known_ns;
     const int64_t left_ns = end_ns - rp_clock_now_ns(r->at.clock);
     return end_ns == 0 || left_ns > most_ns ? most_ns : left_ns > 0 ? left_ns : 0;
 }

@@ -49,12 +49,14 @@ static void add_link_use(rp_Finished *report, const rp_link *link, uint32_t peer
 static rp_err finish_segment(rp_agent *agent) {
     agent_run *run = agent->run;
     rp_runner_facts facts = rp_runner_facts_of(run->runner);
-    rp_Frame frame = {.which_body = RP_KIND_FINISHED,
-                      .body.finished = {.busy_ns = facts.busy_ns,
-                                        .microbatches = facts.microbatches,
-                                        .in_flight_max = facts.in_flight_max,
-                                        .device_bytes_max = rp_device_used_bytes_max(agent->device),
-                                        .in_flight_bytes = rp_runner_flight_bytes(run->runner)}};
+    rp_Frame frame = {
+        .which_body = RP_KIND_FINISHED,
+        .body.finished = {.busy_ns = facts.busy_ns,
+                          .microbatches = facts.microbatches,
+                          .in_flight_max = facts.in_flight_max,
+                          .device_bytes_max =
+                              agent->device ? rp_device_used_bytes_max(agent->device) : 0,
+                          .in_flight_bytes = rp_runner_flight_bytes(run->runner)}};
     rp_stage *stage = run->held[0].stage;
     for (uint32_t h = 0; h < run->held_count; h++) {
         const uint32_t staleness = rp_stage_gap_max(run->held[h].stage);

@@ -57,10 +57,13 @@ bool rp_digest_equal(rp_digest a, rp_digest b) {
     return a.low == b.low && a.high == b.high;
 }
 
+/* Bit 30 of a float is the highest of its exponent: without it the number is finite. */
 rp_digest rp_digest_fit(rp_digest digest, const rp_model_param *param) {
+    const uint64_t finite = UINT64_C(0xbfffffffbfffffff);
     const size_t bytes = param->count * sizeof(float);
+    const rp_digest masked = {digest.low & finite, digest.high & finite};
     rp_digest out = {0};
-    memcpy(&out, &digest, bytes < sizeof out ? bytes : sizeof out);
+    memcpy(&out, &masked, bytes < sizeof out ? bytes : sizeof out);
     return out;
 }
 

@@ -22,7 +22,8 @@ rp_digest rp_digest_of_bytes(const void *bytes, size_t count);
 rp_digest rp_digest_add(rp_digest a, rp_digest b);
 bool rp_digest_equal(rp_digest a, rp_digest b);
 
-/* A parameter's digest is kept in its first 16 bytes; of a smaller one, in what it has. */
+/* A parameter's digest is kept in its first 16 bytes; of a smaller one, in what it has. Read as
+ * floats they are finite, as a checkpoint's must be. */
 rp_digest rp_digest_fit(rp_digest digest, const rp_model_param *param);
 /* Start value from seed and name. */
 rp_digest rp_digest_init(const rp_model_param *param, uint64_t seed);

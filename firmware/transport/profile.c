@@ -7,7 +7,7 @@ bool rp_link_profile_has_line(const rp_link_profile *profile) {
     return profile->rate_mbit > 0 || profile->delay_ms > 0 || profile->jitter_ms > 0 ||
            profile->loss > 0 || profile->duplicate > 0 || profile->reorder > 0 ||
            profile->corrupt > 0 || profile->outage.every_s > 0 || profile->clog.every_s > 0 ||
-           profile->partition.every_s > 0 || profile->cut;
+           profile->partition.every_s > 0 || profile->cut || profile->hold;
 }
 
 /* "every 60s for 5s" */

@@ -23,6 +23,7 @@ typedef struct {
     bool partition_one_way;   /* only what the connecting end sends is lost */
     bool half_duplex;         /* the two directions share the rate */
     bool cut;     /* everything is lost until another profile is set; not in run files */
+    bool hold;    /* everything waits until another profile is set; not in run files */
     bool control; /* between host and boards too, not between boards only */
 } rp_link_profile;
 

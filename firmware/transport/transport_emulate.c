@@ -88,6 +88,9 @@ static int64_t occupy_medium(line *l, size_t bytes, int64_t now) {
 
 /* When a packet that has just left the line arrives. */
 static int64_t draw_due(line *l) {
+    if (l->profile.hold) {
+        return INT64_MAX;
+    }
     double late_ms = l->profile.delay_ms;
     if (l->profile.jitter_ms > 0) {
         late_ms += l->profile.jitter_ms * (2.0 * (double)rp_rng_uniform(&l->rng) - 1.0);
@@ -166,7 +169,7 @@ static void send_over_line(line *l, const rp_packet *packet, int64_t now) {
         return;
     }
     int64_t due = draw_due(l);
-    if (happens(l, l->profile.reorder)) {
+    if (!l->profile.hold && happens(l, l->profile.reorder)) {
         const double most = (double)REORDER_NS + REORDER_TIMES * (double)busy;
         due += (int64_t)(most * (double)rp_rng_uniform(&l->rng));
     } else {
@@ -255,6 +258,15 @@ static void close_line(rp_port *base) {
     rp_port_free(base);
 }
 
+/* What was held is due at once, in its order. */
+static void release_held(line *l) {
+    for (uint32_t i = 0; i < l->count; i++) {
+        parked *p = slot(l, i);
+        p->due_ns = p->due_ns == INT64_MAX ? now_ns(l) : p->due_ns;
+    }
+    l->last_due_ns = l->last_due_ns == INT64_MAX ? now_ns(l) : l->last_due_ns;
+}
+
 rp_err rp_emulate_wrap(rp_port **port, const rp_link_profile *profile, rp_rng rng,
                        rp_medium *medium) {
     rp_err err;
@@ -281,6 +293,9 @@ fail:
 void rp_emulate_set(rp_port *base, const rp_link_profile *profile, rp_rng rng) {
     line *l = (line *)base;
     RP_ASSERT(base->kind == &rp_transport_emulate);
+    if (l->profile.hold && !profile->hold) {
+        release_held(l);
+    }
     l->profile = *profile;
     l->rng = rng;
     l->began_ns = now_ns(l);

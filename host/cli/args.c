@@ -25,6 +25,12 @@ static const struct argp_option all_options[] = {
     {"jobs", 'j', "N", 0, "Runs at the same time (default: 1)", 0},
     {"dir", 'D', "DIR", 0, "Folder of the keys", 0},
     {"to", 'T', "DIR", 0, "Folder to put the files in", 0},
+    {"executor", 'x', "digest|timed", 0, "What computes in place of devices (default: digest)", 0},
+    {"profile", 'P', "PROFILE.json", 0, "timed: what each layer costs", 0},
+    {"seed", 'S', "N", 0, "Seed of interleavings and faults (default: 1)", 0},
+    {"seeds", 'A', "A..B", 0, "Many runs, one a seed", 0},
+    {"faults", 'L', "none|all|FILE", 0, "all: drawn from the seed (default: none)", 0},
+    {"trace", 'V', NULL, 0, "Print every event of the run", 0},
 };
 enum { OPTIONS = sizeof all_options / sizeof *all_options };
 
@@ -67,13 +73,27 @@ static void add_word(struct argp_state *state, const rp_cli_verb *verb, rp_cli_a
     }
 }
 
+/* "A..B", both in it. */
+static void read_seeds(struct argp_state *state, const char *value, rp_cli_args *args) {
+    char *end;
+    args->seed_first = strtoull(value, &end, 10);
+    const bool has_last = end != value && strncmp(end, "..", 2) == 0;
+    const char *last = has_last ? end + 2 : "";
+    args->seed_last = strtoull(last, &end, 10);
+    if (!has_last || end == last || *end || args->seed_last < args->seed_first ||
+        args->seed_last > INT64_MAX) {
+        argp_error(state, "--seeds: expected A..B with A no larger than B, found '%s'", value);
+    }
+}
+
 static error_t on_text(int key, const char *value, rp_cli_args *args) {
     const struct {
         int key;
         const char **to;
-    } texts[] = {{'o', &args->out},  {'r', &args->resume}, {'w', &args->weights},
-                 {'k', &args->keys}, {'b', &args->board},  {'D', &args->dir},
-                 {'T', &args->to}};
+    } texts[] = {{'o', &args->out},    {'r', &args->resume},   {'w', &args->weights},
+                 {'k', &args->keys},   {'b', &args->board},    {'D', &args->dir},
+                 {'T', &args->to},     {'x', &args->executor}, {'L', &args->faults},
+                 {'P', &args->profile}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (texts[i].key == key) {
             *texts[i].to = value;
@@ -119,6 +139,15 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
         return 0;
     case 'j':
         args->jobs = number(state, value, RP_LAB_JOBS_MAX);
+        return 0;
+    case 'S':
+        args->seed_first = args->seed_last = number(state, value, UINT32_MAX);
+        return 0;
+    case 'A':
+        read_seeds(state, value, args);
+        return 0;
+    case 'V':
+        args->trace = true;
         return 0;
     case ARGP_KEY_ARG:
         add_word(state, input->verb, args, value);

@@ -16,6 +16,9 @@ typedef struct {
     const char *set[RP_CLI_SETS_MAX];
     uint32_t set_count;
     const char *out, *resume, *format, *weights, *split, *keys, *board, *dir, *to;
+    const char *executor, *faults, *profile;
+    uint64_t seed_first, seed_last;
+    bool trace;
     uint32_t stages, micro, chunks, minutes, threads, jobs;
     bool dry_run;
 } rp_cli_args;
@@ -44,6 +47,7 @@ rp_err rp_verb_train(const rp_cli_args *args);
 rp_err rp_verb_eval(const rp_cli_args *args);
 rp_err rp_verb_plan(const rp_cli_args *args);
 rp_err rp_verb_profile(const rp_cli_args *args);
+rp_err rp_verb_sim(const rp_cli_args *args);
 rp_err rp_verb_lab(const rp_cli_args *args);
 rp_err rp_verb_draw(const rp_cli_args *args);
 rp_err rp_verb_tune(const rp_cli_args *args);

@@ -11,6 +11,11 @@ const rp_cli_verb rp_cli_verbs[] = {
     {"eval", "RUN.yaml", 1, 1, "swpfk", "Evaluate a weights file", NULL, rp_verb_eval},
     {"plan", "RUN.yaml", 1, 1, "sofk", "Profile the ring and choose the cut", NULL, rp_verb_plan},
     {"profile", "RUN.yaml", 1, 1, "sok", "Measure the cost of every layer", NULL, rp_verb_profile},
+    {"sim", "RUN.yaml", 1, 1, "sofxPSALVj", "Simulate a run on a virtual clock, with faults",
+     "With --seeds, every seed is a run with faults of its own; exit 0 only when none hangs and "
+     "all "
+     "end with the weights that the method defines.",
+     rp_verb_sim},
     {"lab", "COMPARE.yaml", 1, 1, "ofnj", "Compare methods over seeds and models, with a report",
      "What is finished in the folder is kept, what was interrupted goes on: give the same command "
      "again.",
@@ -63,6 +68,10 @@ int main(int argc, char **argv) {
                                 .board = "auto",
                                 .minutes = 5,
                                 .jobs = 1,
+                                .executor = "digest",
+                                .faults = "none",
+                                .seed_first = 1,
+                                .seed_last = 1,
                                 .stages = 4,
                                 .micro = 8};
             rp_cli_parse(verb, argc - 1, argv + 1, &args);

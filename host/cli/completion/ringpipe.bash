@@ -31,7 +31,7 @@ _ringpipe_names_of() {
     case $1 in
     # generated: names
     verbs)
-        echo train eval plan profile lab draw tune doctor keys data inspect list
+        echo train eval plan profile sim lab draw tune doctor keys data inspect list
         ;;
     schedules)
         echo gpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain \
@@ -54,6 +54,7 @@ _ringpipe_options() {
     eval) echo --set --format --weights --split --keys ;;
     plan) echo --set --out --format --keys ;;
     profile) echo --set --out --keys ;;
+    sim) echo --set --out --format --jobs --executor --profile --seed --seeds --faults --trace ;;
     lab) echo --out --format --dry-run --jobs ;;
     draw) echo --format --stages --micro --chunks ;;
     tune) echo --out --board --minutes --threads ;;

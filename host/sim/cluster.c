@@ -1,0 +1,190 @@
+#include "sim/cluster_own.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { REMEMBERED_PACKETS = 256 };
+
+/* Virtual time that a round of the controller takes. */
+static const int64_t ROUND_NS = 20000;
+
+/* ---- the host -------------------------------------------------------------------------------- */
+
+/* While the disk is full no file grows. */
+static int64_t step_controller(rp_cluster *cluster) {
+    const int64_t now_ns = rp_clock_now_ns(&cluster->host_clock.clock);
+    struct rlimit before;
+    const bool full = cluster->disk_full && getrlimit(RLIMIT_FSIZE, &before) == 0;
+    if (full) {
+        const struct rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+        (void)setrlimit(RLIMIT_FSIZE, &none);
+    }
+    const int64_t deadline_ns = rp_controller_step(cluster->controller, now_ns);
+    if (full) {
+        (void)setrlimit(RLIMIT_FSIZE, &before);
+    }
+    return deadline_ns;
+}
+
+static int64_t step_host(void *context, int64_t now_ns) {
+    rp_cluster *cluster = context;
+    rp_wait_list list = {.link_count = 0};
+    rp_controller_waiting why;
+    if (!cluster->controller || rp_controller_has_ended(cluster->controller)) {
+        return RP_WORLD_NEVER;
+    }
+    int64_t deadline_ns = step_controller(cluster);
+    const int64_t own_ns = rp_clock_now_ns(&cluster->host_clock.clock);
+    rp_controller_waiting_of(cluster->controller, &why);
+    if (why.state != cluster->host_state) {
+        rp_eventlog_add(&cluster->log, now_ns, "host", "%s", why.state);
+        cluster->host_state = why.state;
+    }
+    rp_controller_add_waits(cluster->controller, &list);
+    for (uint32_t i = 0; i < list.link_count; i++) {
+        rp_link_before_wait(list.link[i]);
+        const int64_t link_ns = rp_link_deadline_ns(list.link[i], own_ns);
+        deadline_ns = link_ns < deadline_ns ? link_ns : deadline_ns;
+    }
+    rp_sim_lines_set(cluster, &cluster->host_network);
+    return rp_sim_clock_to_world_ns(&cluster->host_clock, deadline_ns);
+}
+
+static rp_err open_host(rp_cluster *cluster, bool resume) {
+    const rp_cluster_options *options = &cluster->options;
+    rp_err err;
+    rp_sim_clock_start(&cluster->host_clock, cluster);
+    RP_TRY(rp_sim_network_open(cluster, rp_sim_host_node(cluster), &cluster->host_arena,
+                               &cluster->host_clock.clock, &cluster->host_keys,
+                               options->seed + 1000 * (uint64_t)cluster->host_lives,
+                               &cluster->host_network));
+    const rp_links_options links = {.clock = &cluster->host_clock.clock,
+                                    .seed = options->seed,
+                                    .keys = &cluster->host_keys,
+                                    .transport = cluster->host_network.line,
+                                    .sessions = &cluster->host_sessions};
+    RP_TRY(rp_links_open(&cluster->host_arena, &links, &cluster->host_links));
+    const rp_controller_env env = {.clock = &cluster->host_clock.clock,
+                                   .links = cluster->host_links,
+                                   .keys = &cluster->host_keys,
+                                   .spawner = rp_sim_spawner(cluster),
+                                   .feeder = RP_FEEDER_DIRECT,
+                                   .progress = options->progress,
+                                   .result = options->result};
+    const rp_controller_options controller = {.purpose = RP_PURPOSE_TRAIN,
+                                              .run_path = options->run_path,
+                                              .set = options->set,
+                                              .set_count = options->set_count,
+                                              .out = resume ? NULL : options->folder,
+                                              .resume = resume ? options->folder : NULL,
+                                              .format = options->format};
+    RP_TRY(rp_controller_open(&env, &controller, &cluster->controller));
+fail:
+    return err;
+}
+
+/* A controller that crashed is left as it is: nothing is written, nothing is said. Its links are
+ * the world's, and go. Its memory goes with the process. */
+static void leave_host(rp_cluster *cluster, rp_err *result) {
+    if (!cluster->host_crashed) {
+        *result = rp_controller_close(&cluster->controller);
+    }
+    cluster->controller = NULL;
+    rp_world_remove_node(cluster->world, rp_sim_host_node(cluster));
+    rp_links_close(&cluster->host_links);
+    rp_sim_network_close(&cluster->host_network);
+    if (!cluster->host_crashed) {
+        rp_arena_finish(&cluster->host_arena);
+    }
+}
+
+rp_cluster_end rp_cluster_run_life(rp_cluster *cluster, bool resume, rp_err *result) {
+    rp_world *world = cluster->world;
+    bool in_time = true;
+    cluster->host_lives++;
+    cluster->host_crashed = false;
+    cluster->host_state = NULL;
+    rp_arena_init(&cluster->host_arena, "host", 0);
+    rp_eventlog_add(&cluster->log, rp_world_now_ns(world), "host", "begins life %" PRIu32 "%s",
+                    cluster->host_lives, resume ? ", resumes" : "");
+    *result = open_host(cluster, resume);
+    if (*result == RP_OK) {
+        rp_world_put_node(world, rp_sim_host_node(cluster), step_host, cluster, ROUND_NS);
+        while (in_time && !cluster->host_crashed && !rp_controller_has_ended(cluster->controller)) {
+            in_time = rp_world_step_next(world, cluster->options.limit_ns);
+        }
+        leave_host(cluster, result);
+    } else {
+        rp_links_close(&cluster->host_links);
+        rp_sim_network_close(&cluster->host_network);
+        rp_arena_finish(&cluster->host_arena);
+    }
+    rp_eventlog_add(&cluster->log, rp_world_now_ns(world), "host", "ends: %s",
+                    cluster->host_crashed ? "crashed" : rp_err_text(*result));
+    if (!in_time) {
+        return RP_CLUSTER_LIMIT;
+    }
+    return *result == RP_OK && !cluster->host_crashed ? RP_CLUSTER_FINISHED : RP_CLUSTER_STOPPED;
+}
+
+void rp_cluster_rest(rp_cluster *cluster, int64_t for_ns) {
+    const int64_t until_ns = rp_world_now_ns(cluster->world) + for_ns;
+    while (rp_world_step_next(cluster->world, until_ns)) {
+    }
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+rp_err rp_cluster_open(rp_arena *arena, const rp_cluster_options *options, rp_cluster **out) {
+    rp_cluster *cluster = NULL;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, 1, &cluster));
+    cluster->arena = arena;
+    cluster->options = *options;
+    cluster->host_sessions = rp_rng_named(options->seed, "sim/sessions/host");
+    rp_eventlog_open(&cluster->log, options->trace);
+    (void)signal(SIGXFSZ, SIG_IGN); /* a full disk is an error of write() */
+    RP_TRY(rp_world_open(arena, options->boards + 2, options->seed, &cluster->world));
+    RP_TRY(rp_hub_new(arena, REMEMBERED_PACKETS, &cluster->hub));
+    RP_TRY(rp_keys_make(&cluster->host_keys));
+    RP_TRY(RP_ARENA_NEW(arena, options->boards, &cluster->board));
+    for (uint32_t k = 0; k < options->boards; k++) {
+        RP_TRY(rp_sim_board_open(cluster, k));
+    }
+    rp_sim_faults_start(cluster);
+    *out = cluster;
+    return RP_OK;
+fail:
+    if (cluster) {
+        rp_cluster_close(&cluster);
+    }
+    return err;
+}
+
+void rp_cluster_close(rp_cluster **taken) {
+    rp_cluster *cluster = *taken;
+    *taken = NULL;
+    if (!cluster) {
+        return;
+    }
+    for (uint32_t k = 0; cluster->board && k < cluster->options.boards; k++) {
+        rp_sim_board_close(&cluster->board[k]);
+    }
+    rp_hub_finish(&cluster->hub);
+}
+
+uint32_t rp_cluster_faults_applied(const rp_cluster *cluster) {
+    return cluster->trouble.effective;
+}
+
+const rp_eventlog *rp_cluster_events(const rp_cluster *cluster) {
+    return &cluster->log;
+}
+
+int64_t rp_cluster_now_ns(const rp_cluster *cluster) {
+    return rp_world_now_ns(cluster->world);
+}

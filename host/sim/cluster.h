@@ -1,0 +1,58 @@
+/* A ring in one process on a virtual clock: the controller and the agents of a real run, with other
+ * arguments. Boards compute with the `timed` or the `digest` executor, links go through the inproc
+ * transport and a line that faults change, and time is the world's (world.h).
+ *
+ * A run is a pure function of the run file, the seed and the faults: the event log's hash says so.
+ *
+ * source  PORTS.md 2: every node is `deadline = step(node, now)` */
+#ifndef RP_SIM_CLUSTER_H
+#define RP_SIM_CLUSTER_H
+
+#include "control/controller.h"
+#include "sim/eventlog.h"
+#include "sim/faults.h"
+#include "sim/world.h"
+
+typedef struct {
+    const char *run_path;
+    const char *const *set;
+    uint32_t set_count;
+    uint32_t boards;             /* of the run file's ring */
+    const char *executor;        /* "digest" or "timed" */
+    const double *layer_seconds; /* of each layer and one sample, forward and backward in turn;
+                                    NULL: the executor's own. Borrowed */
+    uint32_t layer_count;
+    uint64_t seed;               /* of interleavings, sessions and lines */
+    const rp_sim_faults *faults; /* borrowed; NULL: none */
+    const char *folder;          /* run folder */
+    FILE *progress, *result;     /* of the controller; NULL: nobody looks */
+    FILE *trace;                 /* event log in text, or NULL */
+    rp_format format;
+    int64_t limit_ns; /* virtual time for the whole run, all resumes included */
+} rp_cluster_options;
+
+typedef enum {
+    RP_CLUSTER_FINISHED,
+    RP_CLUSTER_STOPPED, /* the controller ended the run in an orderly way, or was crashed */
+    RP_CLUSTER_LIMIT    /* virtual time was up */
+} rp_cluster_end;
+
+typedef struct rp_cluster rp_cluster;
+
+/* Brings the boards up; they wait for a host. errors MEMORY, USAGE */
+rp_err rp_cluster_open(rp_arena *arena, const rp_cluster_options *options,
+                       rp_cluster **out) RP_MUST_CHECK;
+void rp_cluster_close(rp_cluster **cluster);
+
+/* One life of the controller, from its start (`resume`: in the run folder that is there) to its
+ * end. *result: what rp_controller_close() said; OK when it was crashed. */
+rp_cluster_end rp_cluster_run_life(rp_cluster *cluster, bool resume, rp_err *result);
+
+/* The boards go on by themselves for so long. */
+void rp_cluster_rest(rp_cluster *cluster, int64_t for_ns);
+
+uint32_t rp_cluster_faults_applied(const rp_cluster *cluster);
+const rp_eventlog *rp_cluster_events(const rp_cluster *cluster);
+int64_t rp_cluster_now_ns(const rp_cluster *cluster);
+
+#endif

@@ -1,0 +1,176 @@
+/* The boards of a cluster: agents that are booted, crash, and begin anew. */
+#include "sim/cluster_own.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FIRST_PORT = 20000, PORTS_A_LIFE = 100 };
+
+/* Virtual time that a round of an agent takes: what a board's CPU needs for a few messages. */
+static const int64_t ROUND_NS = 20000;
+
+static int64_t step_board(void *context, int64_t now_ns) {
+    rp_sim_board *board = context;
+    rp_cluster *cluster = board->cluster;
+    if (!board->agent) {
+        if (now_ns < board->restart_ns) {
+            return board->restart_ns;
+        }
+        if (rp_sim_board_boot(board) != RP_OK) {
+            rp_eventlog_add(&cluster->log, now_ns, board->name, "can not begin: %s",
+                            rp_err_message());
+            return RP_WORLD_NEVER;
+        }
+    }
+    bool over;
+    const rp_err err = rp_agent_step(board->agent, &over);
+    if (err != RP_OK || over) {
+        rp_eventlog_add(&cluster->log, now_ns, board->name, "ends: %s", rp_err_message());
+        rp_sim_board_crash(board, now_ns + RP_NS_PER_S);
+        return board->restart_ns;
+    }
+    const rp_agent_state state = rp_agent_state_of(board->agent);
+    if (state != board->state) {
+        rp_eventlog_add(&cluster->log, now_ns, board->name, "%s", rp_agent_state_name(state));
+        board->state = state;
+    }
+    rp_sim_lines_set(cluster, &board->network);
+    return rp_sim_clock_to_world_ns(&board->clock, rp_agent_deadline_ns(board->agent));
+}
+
+rp_err rp_sim_board_open(rp_cluster *cluster, uint32_t index) {
+    rp_sim_board *board = &cluster->board[index];
+    const uint32_t layers = cluster->options.layer_count;
+    char stream[32];
+    rp_err err;
+    board->cluster = cluster;
+    board->index = index;
+    board->moves = true;
+    (void)snprintf(board->name, sizeof board->name, "board%" PRIu32, index);
+    (void)snprintf(stream, sizeof stream, "sim/sessions/%" PRIu32, index);
+    board->sessions = rp_rng_named(cluster->options.seed, stream);
+    RP_TRY(rp_keys_make(&board->keys));
+    if (cluster->options.layer_seconds) {
+        RP_TRY(RP_ARENA_NEW(cluster->arena, 2 * (size_t)layers, &board->seconds));
+        memcpy(board->seconds, cluster->options.layer_seconds,
+               2 * (size_t)layers * sizeof *board->seconds);
+    }
+    RP_TRY(rp_sim_board_boot(board));
+    rp_world_put_node(cluster->world, index, step_board, board, ROUND_NS);
+fail:
+    return err;
+}
+
+rp_err rp_sim_board_boot(rp_sim_board *board) {
+    rp_cluster *cluster = board->cluster;
+    const int64_t now_ns = rp_world_now_ns(cluster->world);
+    const char *const trusted[] = {cluster->host_keys.public_text};
+    rp_err err;
+    RP_ASSERT(!board->agent);
+    board->lives++;
+    if (board->moves) {
+        board->moves = false;
+        (void)snprintf(board->listen, sizeof board->listen, "tcp://board%" PRIu32 ":%" PRIu32,
+                       board->index, FIRST_PORT + PORTS_A_LIFE * board->lives);
+    }
+    rp_arena_init(&board->arena, "board", 0);
+    rp_sim_clock_start(&board->clock, cluster);
+    /* a board without a clock that was set: its time begins with it */
+    board->clock.ahead_ns = board->lives > 1 ? -now_ns : 0;
+    RP_TRY(rp_sim_network_open(cluster, board->index, &board->arena, &board->clock.clock,
+                               &board->keys, cluster->options.seed + board->lives,
+                               &board->network));
+    const rp_agent_options options = {
+        .name = board->name,
+        .listen = board->listen,
+        .keys = board->keys,
+        .trusted = trusted,
+        .trusted_count = 1,
+        .transport = board->network.line,
+        .sessions = &board->sessions,
+        .executor = rp_executor_find(cluster->options.executor),
+        .site = {.clock = &board->clock.clock, .seconds = board->seconds},
+    };
+    RP_TRY(rp_agent_open(&board->arena, NULL, &board->clock.clock, &options, &board->agent));
+    board->state = rp_agent_state_of(board->agent);
+    rp_eventlog_add(&cluster->log, now_ns, board->name, "begins life %" PRIu32 " at %s",
+                    board->lives, board->listen);
+fail:
+    if (err != RP_OK) {
+        rp_sim_network_close(&board->network);
+        rp_arena_finish(&board->arena);
+    }
+    return err;
+}
+
+void rp_sim_board_crash(rp_sim_board *board, int64_t restart_ns) {
+    if (board->agent) {
+        rp_agent_close(&board->agent);
+        rp_sim_network_close(&board->network);
+        rp_arena_finish(&board->arena);
+    }
+    board->restart_ns = restart_ns;
+}
+
+void rp_sim_board_close(rp_sim_board *board) {
+    rp_sim_board_crash(board, INT64_MAX);
+}
+
+/* ---- as the controller sees them ------------------------------------------------------------- */
+
+static rp_err start_boards(void *self, const rp_spawn_order *order) {
+    const rp_cluster *cluster = self;
+    return order->count == cluster->options.boards
+               ? RP_OK
+               : rp_fail(RP_ERR_USAGE, "the simulation has %" PRIu32 " boards, the ring %" PRIu32,
+                         cluster->options.boards, order->count);
+}
+
+static rp_err step_boards(void *self, bool *up) {
+    (void)self;
+    *up = true;
+    return RP_OK;
+}
+
+static void tell_address(void *self, uint32_t board, const char **endpoint,
+                         const char **public_text) {
+    const rp_cluster *cluster = self;
+    *endpoint = cluster->board[board].listen;
+    *public_text = cluster->board[board].keys.public_text;
+}
+
+static int no_descriptor(void *self) {
+    (void)self;
+    return -1;
+}
+
+static rp_err reap_nobody(void *self, uint32_t *board) {
+    *board = ((const rp_cluster *)self)->options.boards;
+    return RP_OK;
+}
+
+/* Boards outlive the controller: the next one greets them again. */
+static bool end_nobody(void *self, int64_t now_ns) {
+    (void)self;
+    (void)now_ns;
+    return true;
+}
+
+static void close_nobody(void *self) {
+    (void)self;
+}
+
+rp_spawner rp_sim_spawner(rp_cluster *cluster) {
+    static const rp_spawner_kind kind = {
+        .name = "simulated",
+        .start = start_boards,
+        .step = step_boards,
+        .address = tell_address,
+        .fd = no_descriptor,
+        .reap = reap_nobody,
+        .end = end_nobody,
+        .close = close_nobody,
+    };
+    return (rp_spawner){.kind = &kind, .self = cluster};
+}

@@ -1,0 +1,113 @@
+/* Inside of a cluster; only for cluster.c and cluster_*.c. */
+#ifndef RP_SIM_CLUSTER_OWN_H
+#define RP_SIM_CLUSTER_OWN_H
+
+#include "agent/agent.h"
+#include "sim/cluster.h"
+#include "transport/emulate.h"
+#include "transport/inproc.h"
+
+enum { RP_SIM_NAME_BYTES = 16 };
+
+/* A node's own clock: it may have been set ahead, or begun anew. */
+typedef struct {
+    rp_clock clock; /* first: rp_clock_now_ns() finds the rest behind it */
+    const rp_clock *world;
+    int64_t ahead_ns; /* of the world's */
+} rp_sim_clock;
+
+/* What a node sends goes over lines that faults change. */
+typedef struct {
+    rp_cluster *cluster;
+    uint32_t node; /* its number in the world: boards, then the host */
+    rp_transport *inproc, *line;
+    rp_link_profile calm; /* of each line without faults */
+} rp_sim_network;
+
+typedef struct {
+    rp_cluster *cluster;
+    uint32_t index;
+    char name[RP_SIM_NAME_BYTES];
+    rp_keypair keys;
+    char listen[64];
+    uint32_t lives;     /* that have begun */
+    rp_agent *agent;    /* NULL: crashed */
+    rp_arena arena;     /* of this life */
+    rp_sim_clock clock; /* of this life */
+    rp_rng sessions;
+    rp_sim_network network;
+    double *seconds; /* of each layer and one sample: forward, backward in turn; slowed by faults */
+    bool moves;      /* its next life is at another address */
+    int64_t restart_ns; /* crashed: when it begins anew, by the world's clock */
+    rp_agent_state state;
+} rp_sim_board;
+
+typedef struct {
+    uint32_t begun; /* of options.faults, in their order */
+    uint32_t effective;
+    bool active[RP_SIM_FAULTS_MAX];
+    bool lines;       /* some line has had a fault */
+    uint64_t streams; /* of lines, so far */
+    rp_rng rng;
+} rp_sim_trouble;
+
+struct rp_cluster {
+    rp_arena *arena;
+    rp_cluster_options options;
+    rp_world *world;
+    rp_eventlog log;
+    rp_hub *hub;
+    rp_sim_board *board;
+
+    /* the host */
+    rp_keypair host_keys;
+    rp_sim_clock host_clock;
+    rp_sim_network host_network;
+    rp_arena host_arena; /* of one life of the controller */
+    rp_links *host_links;
+    rp_rng host_sessions;
+    rp_controller *controller; /* NULL: between two lives */
+    uint32_t host_lives;
+    bool host_crashed;
+    bool disk_full;
+    const char *host_state;
+
+    rp_sim_trouble trouble;
+};
+
+/* Numbers of the world's nodes behind the boards. */
+static inline uint32_t rp_sim_host_node(const rp_cluster *cluster) {
+    return cluster->options.boards;
+}
+static inline uint32_t rp_sim_fault_node(const rp_cluster *cluster) {
+    return cluster->options.boards + 1;
+}
+
+/* cluster_network.c: a transport whose packets wake the node. `seed`: of its lines. */
+rp_err rp_sim_network_open(rp_cluster *cluster, uint32_t node, rp_arena *arena,
+                           const rp_clock *clock, const rp_keypair *keys, uint64_t seed,
+                           rp_sim_network *out) RP_MUST_CHECK;
+void rp_sim_network_close(rp_sim_network *network);
+/* Who is at the far end of a port: a board, or RP_SIM_HOST. */
+uint32_t rp_sim_far_end(const rp_cluster *cluster, const rp_sim_network *network,
+                        const rp_port *port);
+
+/* A node's lines as the faults of now want them. */
+void rp_sim_lines_set(rp_cluster *cluster, const rp_sim_network *network);
+void rp_sim_clock_start(rp_sim_clock *clock, const rp_cluster *cluster);
+int64_t rp_sim_clock_to_world_ns(const rp_sim_clock *clock, int64_t at_ns);
+
+/* cluster_boards.c */
+rp_err rp_sim_board_open(rp_cluster *cluster, uint32_t index) RP_MUST_CHECK;
+/* A life begins. errors as rp_agent_open() */
+rp_err rp_sim_board_boot(rp_sim_board *board) RP_MUST_CHECK;
+/* It ends without a word; begins anew at restart_ns. */
+void rp_sim_board_crash(rp_sim_board *board, int64_t restart_ns);
+void rp_sim_board_close(rp_sim_board *board);
+/* The boards as the controller's spawner: they are there already. */
+rp_spawner rp_sim_spawner(rp_cluster *cluster);
+
+/* cluster_faults.c */
+void rp_sim_faults_start(rp_cluster *cluster);
+
+#endif

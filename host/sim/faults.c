@@ -1,0 +1,235 @@
+#include "sim/faults.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    rp_sim_target target;
+    const char *unit;
+    double most;
+} kinds[RP_SIM_FAULT_KINDS] = {
+#define X(name, text, target, unit, most) {text, RP_SIM_TARGET_##target, unit, most},
+    RP_SIM_FAULT_LIST(X)
+#undef X
+};
+
+const char *rp_sim_fault_name(rp_sim_fault_kind kind) {
+    return kinds[kind].name;
+}
+
+rp_sim_target rp_sim_fault_target(rp_sim_fault_kind kind) {
+    return kinds[kind].target;
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+static double between(rp_rng *rng, double low, double high) {
+    return low + (high - low) * (double)rp_rng_uniform(rng);
+}
+
+/* Each kind is in with one chance in two, at least one is. */
+static uint32_t draw_subset(rp_rng *rng, bool *in) {
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < RP_SIM_FAULT_KINDS; k++) {
+        in[k] = rp_rng_below(rng, 2) == 1;
+        count += in[k];
+    }
+    if (count == 0) {
+        in[rp_rng_below(rng, RP_SIM_FAULT_KINDS)] = true;
+        count = 1;
+    }
+    return count;
+}
+
+static rp_sim_fault_kind draw_kind(rp_rng *rng, const bool *in, uint32_t count) {
+    uint32_t skip = rp_rng_below(rng, count);
+    uint32_t k = 0;
+    while (!in[k] || skip-- > 0) {
+        k++;
+    }
+    return (rp_sim_fault_kind)k;
+}
+
+/* Amounts by orders of magnitude: a rate of 0.001 finds other mistakes than one of 0.5. */
+static double draw_amount(rp_rng *rng, rp_sim_fault_kind kind) {
+    const double most = kinds[kind].most;
+    if (most <= 0) {
+        return 0;
+    }
+    if (most < 1) {
+        return most * (rp_rng_below(rng, 2) ? 0.02 : 0.5) * between(rng, 0.1, 1);
+    }
+    static const double shares[] = {0.001, 0.01, 0.1, 1};
+    const double amount = most * shares[rp_rng_below(rng, 4)] * between(rng, 0.2, 1);
+    return amount < 1 ? 1 : amount;
+}
+
+static rp_sim_fault draw_fault(rp_rng *rng, rp_sim_fault_kind kind, uint32_t nodes,
+                               const uint32_t (*edges)[2], uint32_t edge_count, int64_t phase_ns) {
+    rp_sim_fault fault = {.kind = kind, .from = RP_SIM_HOST, .to = RP_SIM_HOST};
+    if (kinds[kind].target == RP_SIM_TARGET_EDGE) {
+        const uint32_t e = rp_rng_below(rng, edge_count);
+        fault.from = edges[e][0];
+        fault.to = edges[e][1];
+    } else if (kinds[kind].target == RP_SIM_TARGET_NODE) {
+        fault.from = fault.to = rp_rng_below(rng, nodes);
+    }
+    fault.at_ns = (int64_t)((double)phase_ns * between(rng, 0, 1));
+    fault.for_ns = (int64_t)((double)phase_ns * between(rng, 0.01, 0.5));
+    fault.amount = draw_amount(rng, kind);
+    return fault;
+}
+
+static void add_fault(rp_sim_faults *to, const rp_sim_fault *fault) {
+    uint32_t at = to->count++;
+    for (; at > 0 && to->fault[at - 1].at_ns > fault->at_ns; at--) {
+        to->fault[at] = to->fault[at - 1];
+    }
+    to->fault[at] = *fault;
+}
+
+void rp_sim_faults_draw(rp_rng *rng, uint32_t nodes, const uint32_t (*edges)[2],
+                        uint32_t edge_count, int64_t phase_ns, uint32_t least, rp_sim_faults *out) {
+    bool in[RP_SIM_FAULT_KINDS];
+    RP_ASSERT(nodes > 0 && edge_count > 0 && phase_ns > 0 && least <= RP_SIM_FAULTS_MAX / 2);
+    *out = (rp_sim_faults){0};
+    const uint32_t subset = draw_subset(rng, in);
+    const uint32_t count = least + rp_rng_below(rng, least + 1);
+    for (uint32_t i = 0; i < count; i++) {
+        const rp_sim_fault_kind kind = draw_kind(rng, in, subset);
+        const rp_sim_fault fault = draw_fault(rng, kind, nodes, edges, edge_count, phase_ns);
+        add_fault(out, &fault);
+    }
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static rp_err read_end(rp_node *node, const char *key, uint32_t nodes, uint32_t *out) {
+    rp_node *value = rp_node_find(node, key);
+    if (!value || !rp_node_is_scalar(value)) {
+        return rp_node_fail(node, "%s: expected a board's number or host", key);
+    }
+    if (strcmp(rp_node_text(value), "host") == 0) {
+        *out = RP_SIM_HOST;
+        return RP_OK;
+    }
+    return rp_node_u32(node, key, 0, nodes - 1, out);
+}
+
+static rp_err read_kind(rp_node *node, rp_sim_fault *fault) {
+    const char *words[RP_SIM_FAULT_KINDS + 1] = {NULL};
+    uint32_t word = 0;
+    rp_err err;
+    for (uint32_t k = 0; k < RP_SIM_FAULT_KINDS; k++) {
+        words[k] = kinds[k].name;
+    }
+    RP_TRY(rp_node_need(node, "kind"));
+    RP_TRY(rp_node_word(node, "kind", words, &word));
+    fault->kind = (rp_sim_fault_kind)word;
+fail:
+    return err;
+}
+
+static rp_err read_fault(rp_node *node, uint32_t nodes, rp_sim_fault *fault) {
+    double at_s = 0;
+    double for_s = 0;
+    rp_err err;
+    *fault = (rp_sim_fault){.from = RP_SIM_HOST, .to = RP_SIM_HOST};
+    if (!rp_node_is_map(node)) {
+        return rp_node_fail(node, "expected a map, e.g. {kind: crash, node: 1, at_s: 0.2}");
+    }
+    RP_TRY(read_kind(node, fault));
+    if (kinds[fault->kind].target == RP_SIM_TARGET_EDGE) {
+        RP_TRY(read_end(node, "from", nodes, &fault->from));
+        RP_TRY(read_end(node, "to", nodes, &fault->to));
+    } else if (kinds[fault->kind].target == RP_SIM_TARGET_NODE) {
+        RP_TRY(rp_node_need(node, "node"));
+        RP_TRY(rp_node_u32(node, "node", 0, nodes - 1, &fault->from));
+        fault->to = fault->from;
+    }
+    RP_TRY(rp_node_need(node, "at_s"));
+    RP_TRY(rp_node_f64(node, "at_s", 0, 1e6, &at_s));
+    RP_TRY(rp_node_f64(node, "for_s", 0, 1e6, &for_s));
+    if (kinds[fault->kind].most > 0) {
+        RP_TRY(rp_node_need(node, "amount"));
+        RP_TRY(rp_node_f64(node, "amount", 0, kinds[fault->kind].most, &fault->amount));
+    }
+    fault->at_ns = (int64_t)(at_s * 1e9 + 0.5);
+    fault->for_ns = (int64_t)(for_s * 1e9 + 0.5);
+    RP_TRY(rp_node_done(node));
+fail:
+    return err;
+}
+
+rp_err rp_sim_faults_read(rp_arena *arena, const char *path, uint32_t nodes, rp_sim_faults *out) {
+    rp_node *root;
+    rp_err err;
+    *out = (rp_sim_faults){0};
+    RP_TRY(rp_config_read_file(arena, path, &root));
+    RP_TRY(rp_node_need(root, "faults"));
+    rp_node *list = rp_node_find(root, "faults");
+    if (!rp_node_is_list(list) || rp_node_count(list) > RP_SIM_FAULTS_MAX) {
+        return rp_node_fail(list, "expected a list of at most %d faults", RP_SIM_FAULTS_MAX);
+    }
+    for (uint32_t i = 0; i < rp_node_count(list); i++) {
+        rp_sim_fault fault;
+        RP_TRY(read_fault(rp_node_item(list, i), nodes, &fault));
+        add_fault(out, &fault);
+    }
+    RP_TRY(rp_node_done(root));
+fail:
+    return err;
+}
+
+static void write_end(uint32_t end, char *out, size_t bytes) {
+    if (end == RP_SIM_HOST) {
+        (void)snprintf(out, bytes, "host");
+    } else {
+        (void)snprintf(out, bytes, "%" PRIu32, end);
+    }
+}
+
+void rp_sim_faults_write(const rp_sim_faults *faults, FILE *file) {
+    (void)fprintf(file, faults->count > 0 ? "faults:\n" : "faults: []\n");
+    for (uint32_t i = 0; i < faults->count; i++) {
+        const rp_sim_fault *f = &faults->fault[i];
+        char from[16];
+        char to[16];
+        write_end(f->from, from, sizeof from);
+        write_end(f->to, to, sizeof to);
+        (void)fprintf(file, "  - {kind: %s", kinds[f->kind].name);
+        if (kinds[f->kind].target == RP_SIM_TARGET_EDGE) {
+            (void)fprintf(file, ", from: %s, to: %s", from, to);
+        } else if (kinds[f->kind].target == RP_SIM_TARGET_NODE) {
+            (void)fprintf(file, ", node: %s", from);
+        }
+        (void)fprintf(file, ", at_s: %.9f, for_s: %.9f", (double)f->at_ns * 1e-9,
+                      (double)f->for_ns * 1e-9);
+        if (kinds[f->kind].most > 0) {
+            (void)fprintf(file, ", amount: %.17g", f->amount);
+        }
+        (void)fprintf(file, "}\n");
+    }
+}
+
+void rp_sim_fault_text(const rp_sim_fault *fault, char *out, size_t bytes) {
+    char from[16];
+    char to[16];
+    char where[48] = "";
+    char amount[48] = "";
+    write_end(fault->from, from, sizeof from);
+    write_end(fault->to, to, sizeof to);
+    if (kinds[fault->kind].target == RP_SIM_TARGET_EDGE) {
+        (void)snprintf(where, sizeof where, " %s -> %s", from, to);
+    } else if (kinds[fault->kind].target == RP_SIM_TARGET_NODE) {
+        (void)snprintf(where, sizeof where, " node %s", from);
+    }
+    if (kinds[fault->kind].most > 0) {
+        (void)snprintf(amount, sizeof amount, ", %.3g %s", fault->amount, kinds[fault->kind].unit);
+    }
+    (void)snprintf(out, bytes, "%s%s at %.3f s for %.3f s%s", kinds[fault->kind].name, where,
+                   (double)fault->at_ns * 1e-9, (double)fault->for_ns * 1e-9, amount);
+}

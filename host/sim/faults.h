@@ -1,0 +1,81 @@
+/* The faults of one simulated run: a list of events in virtual time, read from a file or drawn from
+ * a seed.
+ *
+ * A seed draws its own subset of the kinds and its own rates (swarm testing: a run that sees every
+ * kind at once never reaches the states that a run with two of them reaches). Events lie in the
+ * first `phase_ns`; behind it the network is calm and the run must get on.
+ *
+ *   faults:
+ *     - {kind: loss, from: 0, to: 1, at_s: 0.1, for_s: 0.4, amount: 0.2}
+ *     - {kind: crash, node: 2, at_s: 0.3, for_s: 0.5}
+ *
+ * Nodes are numbered as in the plan; the host is `host`.
+ *
+ * source  swarm testing: Groce et al., "Swarm testing", ISSTA 2012; a faulty phase and then a calm
+ *         one that must make progress: TigerBeetle's simulator */
+#ifndef RP_SIM_FAULTS_H
+#define RP_SIM_FAULTS_H
+
+#include "base/arena.h"
+#include "base/config.h"
+#include "base/rng.h"
+
+/* name in files, target, unit of `amount`, largest amount */
+#define RP_SIM_FAULT_LIST(X)                                                                       \
+    X(DELAY, "delay", EDGE, "ms", 2000) /* more delay, each frame up to so much */                 \
+    X(LOSS, "loss", EDGE, "share", 0.9) /* frames vanish */                                        \
+    X(DUPLICATE, "duplicate", EDGE, "share", 0.9)                                                  \
+    X(REORDER, "reorder", EDGE, "share", 0.9) /* frames overtake others */                         \
+    X(CORRUPT, "corrupt", EDGE, "share", 0.9) /* one bit of a frame flips */                       \
+    X(CLOG, "clog", EDGE, "", 0)              /* nothing passes, then everything at once */        \
+    X(PARTITION, "partition", EDGE, "", 0)    /* one way: frames vanish */                         \
+    X(STALE, "stale", NODE, "frames", 64)     /* old frames of the node come again */              \
+    X(CRASH, "crash", NODE, "", 0)            /* ends without a word, starts anew after for_s */   \
+    X(MOVE, "move", NODE, "", 0)              /* the same, at another address */                   \
+    X(SLOW, "slow", NODE, "times", 50)        /* every op takes so many times as long */           \
+    X(CLOCK, "clock", NODE, "s", 1e9)         /* the node's clock jumps ahead */                   \
+    X(HOST_CRASH, "host-crash", HOST, "", 0)  /* the controller ends without a word */             \
+    X(DISK_FULL, "disk-full", HOST, "", 0)    /* no file of the run folder grows */
+
+typedef enum {
+#define X(name, text, target, unit, most) RP_SIM_FAULT_##name,
+    RP_SIM_FAULT_LIST(X)
+#undef X
+        RP_SIM_FAULT_KINDS
+} rp_sim_fault_kind;
+
+typedef enum { RP_SIM_TARGET_EDGE, RP_SIM_TARGET_NODE, RP_SIM_TARGET_HOST } rp_sim_target;
+
+enum { RP_SIM_HOST = UINT32_MAX, RP_SIM_FAULTS_MAX = 64 };
+
+typedef struct {
+    rp_sim_fault_kind kind;
+    uint32_t from, to; /* of an edge: direction of the frames; of a node: `from`; RP_SIM_HOST */
+    int64_t at_ns;     /* after the start of the run */
+    int64_t for_ns;    /* how long it lasts; of a crash: until it starts anew */
+    double amount;     /* in the kind's unit, 0 where it has none */
+} rp_sim_fault;
+
+typedef struct {
+    rp_sim_fault fault[RP_SIM_FAULTS_MAX]; /* by at_ns */
+    uint32_t count;
+} rp_sim_faults;
+
+const char *rp_sim_fault_name(rp_sim_fault_kind kind);
+rp_sim_target rp_sim_fault_target(rp_sim_fault_kind kind);
+
+/* Draws at least `least` events for a ring of `nodes` boards, in [0, phase_ns); the same stream
+ * gives the same events. `edges`: pairs (from, to) that carry frames, host included. */
+void rp_sim_faults_draw(rp_rng *rng, uint32_t nodes, const uint32_t (*edges)[2],
+                        uint32_t edge_count, int64_t phase_ns, uint32_t least, rp_sim_faults *out);
+
+/* errors  USAGE with file, line and key */
+rp_err rp_sim_faults_read(rp_arena *arena, const char *path, uint32_t nodes,
+                          rp_sim_faults *out) RP_MUST_CHECK;
+
+/* As a file that rp_sim_faults_read() takes. */
+void rp_sim_faults_write(const rp_sim_faults *faults, FILE *file);
+/* One event as one line without an end, e.g. "loss 0 -> 1 at 0.100 s for 0.400 s, 0.2 share". */
+void rp_sim_fault_text(const rp_sim_fault *fault, char *out, size_t bytes);
+
+#endif

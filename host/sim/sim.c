@@ -1,0 +1,134 @@
+#include "sim/sim.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "sim/verdict.h"
+
+/* Real seconds for one seed: a hundred times what one takes. */
+static const double LIMIT_S = 60;
+
+static rp_err run_seed(void *context, uint64_t seed, rp_sim_result *out) {
+    return rp_sim_judge(context, seed, out);
+}
+
+static const char *name_of(rp_sim_outcome outcome) {
+    static const char *const names[] = {"finished", "stopped and resumed", "hung", "wrong"};
+    return names[outcome];
+}
+
+static void report_seed(void *context, uint64_t seed, const rp_sim_result *result) {
+    const rp_sim_case *what = context;
+    const bool bad = result->outcome == RP_SIM_HUNG || result->outcome == RP_SIM_WRONG;
+    if (bad || what->terminal) {
+        (void)fprintf(stderr,
+                      "seed %" PRIu64 ": %s after %.1f virtual seconds, %" PRIu32
+                      " faults, %" PRIu64 " events with hash %016" PRIx64 "\n",
+                      seed, name_of(result->outcome), result->virtual_s, result->faults,
+                      result->events, result->event_hash);
+    }
+}
+
+static json_t *json_of(const rp_sim_tally *t) {
+    json_t *root =
+        json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:n, s:I, s:f, s:f}", "version", 1, "runs",
+                  (json_int_t)t->runs, "finished", (json_int_t)t->finished, "stopped_resumable",
+                  (json_int_t)t->stopped_resumable, "hung", (json_int_t)t->hung, "wrong",
+                  (json_int_t)t->wrong, "first_bad_seed", "faults", (json_int_t)t->faults,
+                  "seconds", t->seconds, "virtual_seconds", t->virtual_s);
+    if (root && t->any_bad) {
+        (void)json_object_set_new(root, "first_bad_seed",
+                                  json_integer((json_int_t)t->first_bad_seed));
+    }
+    return root;
+}
+
+static rp_err print_tally(const rp_sim_options *options, const rp_sim_tally *t) {
+    if (options->format == RP_FORMAT_JSON) {
+        json_t *root = json_of(t);
+        const int failed = !root || json_dumpf(root, stdout, JSON_INDENT(0)) != 0;
+        json_decref(root);
+        (void)printf("\n");
+        return failed ? rp_fail(RP_ERR_MEMORY, "the result could not be printed") : RP_OK;
+    }
+    (void)printf("%" PRIu64 " runs: %" PRIu64 " finished, %" PRIu64 " stopped and resumed, %" PRIu64
+                 " hung, %" PRIu64 " wrong; %" PRIu64 " faults, %.1f virtual seconds in %.1f s\n",
+                 t->runs, t->finished, t->stopped_resumable, t->hung, t->wrong, t->faults,
+                 t->virtual_s, t->seconds);
+    if (t->any_bad) {
+        (void)printf("first bad seed %" PRIu64 "; to see what happens in it: ringpipe sim %s "
+                     "--executor %s --faults %s --seed %" PRIu64 " --trace\n",
+                     t->first_bad_seed, options->run_path, options->executor, options->faults,
+                     t->first_bad_seed);
+    }
+    return RP_OK;
+}
+
+static rp_err check_options(const rp_sim_options *options) {
+    const rp_executor_kind *executor = rp_executor_find(options->executor);
+    if (!executor || strcmp(options->executor, "opencl") == 0) {
+        return rp_fail(RP_ERR_USAGE, "--executor: expected digest or timed, found '%s'",
+                       options->executor);
+    }
+    if (options->out && options->seed_first != options->seed_last) {
+        return rp_fail(RP_ERR_USAGE, "--out is for one run, --seeds are many");
+    }
+    return RP_OK;
+}
+
+rp_err rp_sim(const rp_sim_options *options) {
+    const bool one = options->seed_first == options->seed_last;
+    const bool none = strcmp(options->faults, "none") == 0;
+    const bool all = strcmp(options->faults, "all") == 0;
+    rp_sim_subject subject = {0};
+    rp_sim_faults faults;
+    rp_sim_tally tally;
+    rp_err err;
+    RP_TRY(check_options(options));
+    RP_TRY(rp_sim_subject_open(options->run_path, options->set, options->set_count,
+                               options->executor, options->profile, &subject));
+    if (!none && !all) {
+        RP_TRY(rp_sim_faults_read(&subject.arena, options->faults, subject.run.stages, &faults));
+    }
+    rp_sim_case what = {
+        .subject = &subject,
+        .cluster = {.run_path = options->run_path,
+                    .set = options->set,
+                    .set_count = options->set_count,
+                    .boards = subject.run.stages,
+                    .executor = options->executor,
+                    .layer_seconds = subject.layer_seconds,
+                    .layer_count = subject.run.model->layer_count,
+                    .folder = options->out,
+                    .progress = one && !options->trace ? stderr : NULL,
+                    .result = one && !options->trace ? stdout : NULL,
+                    .trace = options->trace ? stdout : NULL,
+                    .format = options->format},
+        .faults = none || all ? NULL : &faults,
+        .draws_faults = all,
+        .terminal = options->trace ? stdout : NULL,
+    };
+    const rp_seeds_options seeds = {.first = options->seed_first,
+                                    .last = options->seed_last,
+                                    .jobs = one ? 1 : options->jobs,
+                                    .limit_s = LIMIT_S,
+                                    .run = run_seed,
+                                    .on_result = report_seed,
+                                    .context = &what};
+    RP_TRY(rp_seeds_run(&seeds, &tally));
+    if (!one) {
+        RP_TRY(print_tally(options, &tally));
+    }
+    if (tally.any_bad) {
+        err = rp_fail(RP_ERR_FAULT,
+                      "%" PRIu64 " of %" PRIu64 " runs hung or ended wrong, the first "
+                      "with seed %" PRIu64,
+                      tally.hung + tally.wrong, tally.runs, tally.first_bad_seed);
+    }
+fail:
+    rp_sim_subject_close(&subject);
+    return err;
+}

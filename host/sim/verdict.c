@@ -1,0 +1,344 @@
+#include "sim/verdict.h"
+
+#include <ftw.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "base/safetensors.h"
+
+enum { LIVES_MAX = 60, LEAST_FAULTS = 5, EDGES_MAX = 4 * RP_CUT_STAGES_MAX };
+
+/* Virtual time of the digest executor, so that faults find ops under way. */
+static const double FORWARD_S = 1e-4;
+static const double BACKWARD_S = 2e-4;
+/* Events fall into this time; a calm run of 50 steps takes about as long. */
+static const int64_t PHASE_NS = RP_NS_PER_S / 2;
+/* Virtual time for everything: boards that are gone are given up after 10 to 30 s. */
+static const int64_t LIMIT_NS = 3600 * RP_NS_PER_S;
+
+/* ---- the subject ----------------------------------------------------------------------------- */
+
+typedef struct {
+    uint32_t batch;
+    rp_digest *data, *target; /* [step * batch + index] */
+} rp_sim_samples;
+
+static rp_err read_samples(rp_arena *arena, const rp_runfile *run, rp_sim_samples *out) {
+    const size_t sample = rp_shape_count(&run->data.sample) * sizeof(float);
+    const bool classes = run->loss->class_target;
+    const size_t width = classes ? 1 : run->data.target_width;
+    rp_feeder *feeder = NULL;
+    rp_err err;
+    out->batch = run->batch;
+    RP_TRY(RP_ARENA_NEW(arena, run->steps * run->batch + 1, &out->data));
+    RP_TRY(RP_ARENA_NEW(arena, run->steps * run->batch + 1, &out->target));
+    RP_TRY(rp_feeder_open(arena, &run->data, RP_FEEDER_DIRECT, RP_SPLIT_TRAIN, true, run->batch, 0,
+                          run->steps, 1, &feeder));
+    for (uint64_t step = 0; step < run->steps; step++) {
+        const rp_batch *batch;
+        RP_TRY(rp_feeder_take(feeder, &batch));
+        for (uint32_t i = 0; i < batch->count; i++) {
+            const void *target =
+                classes ? (const void *)&batch->labels[i] : (const void *)&batch->rows[i * width];
+            out->data[step * run->batch + i] =
+                rp_digest_of_bytes(batch->x + i * (sample / sizeof(float)), sample);
+            out->target[step * run->batch + i] = rp_digest_of_bytes(target, width * sizeof(float));
+        }
+        rp_feeder_return(feeder, batch);
+    }
+fail:
+    rp_feeder_close(&feeder);
+    return err;
+}
+
+static void sample_of(void *context, uint64_t step, uint32_t index, rp_digest *data,
+                      rp_digest *target) {
+    const rp_sim_samples *samples = context;
+    *data = samples->data[step * samples->batch + index];
+    *target = samples->target[step * samples->batch + index];
+}
+
+static rp_err make_reference(rp_sim_subject *s) {
+    const rp_runfile *run = &s->run;
+    const rp_cut cut = run->cut_auto ? (rp_cut){.stage_count = 1} : run->cut;
+    rp_arena arena;
+    rp_sim_samples samples;
+    rp_node *root;
+    rp_job job;
+    char *text;
+    rp_err err;
+    rp_arena_init(&arena, "reference", 0);
+    if (run->cut_auto) {
+        err = rp_fail(RP_ERR_USAGE, "cut: auto: with the digest executor there is nothing to "
+                                    "measure; expected a list of layer names");
+        goto fail;
+    }
+    RP_TRY(rp_runfile_assignment(&arena, run, &cut, 0, NULL, NULL, &text));
+    RP_TRY(rp_config_read_text(&arena, text, strlen(text), "assignment", &root));
+    RP_TRY(rp_job_parse(&arena, root, run->model_root, &job));
+    RP_TRY(read_samples(&arena, run, &samples));
+    const rp_reference reference = {.job = &job, .sample = sample_of, .context = &samples};
+    RP_TRY(RP_ARENA_NEW(&s->arena, run->model->param_count + 1, &s->want));
+    RP_TRY(rp_reference_run(&reference, s->want));
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+static rp_err make_costs(rp_sim_subject *s) {
+    const uint32_t layers = s->run.model->layer_count;
+    rp_err err = RP_ARENA_NEW(&s->arena, 2 * (size_t)layers, &s->layer_seconds);
+    for (uint32_t i = 0; err == RP_OK && i < layers; i++) {
+        s->layer_seconds[2 * (size_t)i] = FORWARD_S;
+        s->layer_seconds[2 * (size_t)i + 1] = BACKWARD_S;
+    }
+    return err;
+}
+
+static rp_err fill_costs(rp_sim_subject *s, const char *path, const json_t *root) {
+    const rp_model *model = s->run.model;
+    const json_t *layers = json_object_get(root, "layers");
+    const double micro = json_number_value(json_object_get(root, "microbatch"));
+    if (json_array_size(layers) != model->layer_count || !(micro >= 1)) {
+        return rp_fail(RP_ERR_USAGE,
+                       "%s: expected `microbatch` and `layers`, one for each of the %" PRIu32
+                       " layers of the model (made by `ringpipe profile`)",
+                       path, model->layer_count);
+    }
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        const json_t *layer = json_array_get(layers, i);
+        const char *name = json_string_value(json_object_get(layer, "name"));
+        double *costs = &s->layer_seconds[2 * (size_t)i];
+        costs[0] = json_number_value(json_object_get(layer, "forward_s")) / micro;
+        costs[1] = json_number_value(json_object_get(layer, "backward_s")) / micro;
+        if (!name || strcmp(name, model->layer[i].name) != 0 || !(costs[0] >= 0) ||
+            !(costs[1] >= 0)) {
+            return rp_fail(RP_ERR_USAGE, "%s: layers[%" PRIu32 "]: expected layer '%s' with times",
+                           path, i, model->layer[i].name);
+        }
+    }
+    return RP_OK;
+}
+
+/* What `ringpipe profile` has written. */
+static rp_err read_profile(rp_sim_subject *s, const char *path) {
+    json_error_t why;
+    rp_err err = make_costs(s);
+    json_t *root = err == RP_OK ? json_load_file(path, JSON_REJECT_DUPLICATES, &why) : NULL;
+    if (err == RP_OK && !root) {
+        err = rp_fail(RP_ERR_USAGE, "%s:%d: %s", path, why.line, why.text);
+    }
+    if (err == RP_OK) {
+        err = fill_costs(s, path, root);
+    }
+    json_decref(root);
+    return err;
+}
+
+rp_err rp_sim_subject_open(const char *run_path, const char *const *set, uint32_t set_count,
+                           const char *executor, const char *profile, rp_sim_subject *out) {
+    rp_err err;
+    *out = (rp_sim_subject){0};
+    rp_arena_init(&out->arena, "subject", 0);
+    RP_TRY(rp_runfile_read(&out->arena, run_path, set, set_count, &out->run));
+    if (profile) {
+        RP_TRY(read_profile(out, profile));
+    }
+    if (strcmp(executor, "digest") == 0) {
+        RP_TRY(profile ? RP_OK : make_costs(out));
+        RP_TRY(make_reference(out));
+    }
+    return RP_OK;
+fail:
+    rp_sim_subject_close(out);
+    return err;
+}
+
+void rp_sim_subject_close(rp_sim_subject *subject) {
+    rp_runfile_close(&subject->run);
+    rp_arena_finish(&subject->arena);
+}
+
+/* ---- the comparison -------------------------------------------------------------------------- */
+
+static rp_err compare_weights(const rp_sim_subject *s, const char *folder, bool *same) {
+    const rp_model *model = s->run.model;
+    char path[512];
+    rp_arena arena;
+    rp_st_reader *file = NULL;
+    rp_err err;
+    rp_arena_init(&arena, "weights", 0);
+    (void)snprintf(path, sizeof path, "%s/weights.safetensors", folder);
+    *same = false;
+    RP_TRY(rp_st_open(&arena, path, &file));
+    *same = true;
+    for (uint32_t p = 0; p < model->param_count; p++) {
+        const rp_st_entry *entry = rp_st_find(file, model->param[p].name);
+        rp_digest found = {0, 0};
+        if (!entry) {
+            continue;
+        }
+        const size_t bytes = entry->bytes < sizeof found ? entry->bytes : sizeof found;
+        memcpy(&found, rp_st_data(file, entry), bytes);
+        *same &= rp_digest_equal(found, s->want[p]);
+    }
+fail:
+    rp_st_close(&file);
+    rp_arena_finish(&arena);
+    return err;
+}
+
+/* ---- lives ----------------------------------------------------------------------------------- */
+
+static int remove_entry(const char *path, const struct stat *about, int type, struct FTW *walk) {
+    (void)about;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+static void remove_folder(const char *folder) {
+    (void)nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static bool can_resume(const char *folder) {
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/run.yaml", folder);
+    return access(path, R_OK) == 0;
+}
+
+/* A run that could not even be begun is tried again as long as faults may be the reason. */
+static bool is_final(const rp_cluster *cluster, rp_err result) {
+    return rp_err_exit_code(result) == 2 && rp_cluster_now_ns(cluster) > 2 * PHASE_NS;
+}
+
+static rp_sim_outcome run_lives(const rp_sim_case *what, rp_cluster *cluster, const char *folder) {
+    rp_sim_outcome outcome = RP_SIM_HUNG; /* it stops again and again */
+    for (uint32_t life = 0; life < LIVES_MAX; life++) {
+        const bool resume = life > 0 && can_resume(folder);
+        rp_err result;
+        if (life > 0 && !resume) {
+            remove_folder(folder); /* it holds nothing of a run yet */
+        }
+        const rp_cluster_end end = rp_cluster_run_life(cluster, resume, &result);
+        if (end == RP_CLUSTER_LIMIT) {
+            break;
+        }
+        if (end == RP_CLUSTER_FINISHED) {
+            bool same = true;
+            rp_err err =
+                what->subject->want ? compare_weights(what->subject, folder, &same) : RP_OK;
+            outcome = err != RP_OK || !same ? RP_SIM_WRONG
+                      : life == 0           ? RP_SIM_FINISHED
+                                            : RP_SIM_STOPPED_RESUMABLE;
+            break;
+        }
+        if (is_final(cluster, result)) {
+            outcome = RP_SIM_WRONG;
+            break;
+        }
+        rp_cluster_rest(cluster, RP_NS_PER_S / 2);
+    }
+    return outcome;
+}
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+/* Everything that carries frames: neighbours, and the host with every board. */
+static uint32_t list_edges(uint32_t boards, uint32_t (*edges)[2]) {
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < boards; k++) {
+        if (k + 1 < boards) {
+            edges[count][0] = k;
+            edges[count++][1] = k + 1;
+            edges[count][0] = k + 1;
+            edges[count++][1] = k;
+        }
+        edges[count][0] = RP_SIM_HOST;
+        edges[count++][1] = k;
+        edges[count][0] = k;
+        edges[count++][1] = RP_SIM_HOST;
+    }
+    return count;
+}
+
+static rp_err find_faults(const rp_sim_case *what, uint64_t seed, rp_arena *arena,
+                          rp_sim_faults *out) {
+    const uint32_t boards = what->cluster.boards;
+    uint32_t(*edges)[2];
+    rp_rng rng = rp_rng_named(seed, "sim/faults");
+    rp_err err;
+    *out = (rp_sim_faults){0};
+    if (what->faults) {
+        *out = *what->faults;
+    }
+    if (!what->draws_faults) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, 4 * (size_t)boards, &edges));
+    rp_sim_faults_draw(&rng, boards, (const uint32_t(*)[2])edges, list_edges(boards, edges),
+                       PHASE_NS, LEAST_FAULTS, out);
+fail:
+    return err;
+}
+
+/* ---- one seed -------------------------------------------------------------------------------- */
+
+static rp_err make_folder(const rp_sim_case *what, char *parent, size_t bytes, char *folder,
+                          size_t folder_bytes) {
+    if (what->cluster.folder) {
+        parent[0] = '\0';
+        (void)snprintf(folder, folder_bytes, "%s", what->cluster.folder);
+        return RP_OK;
+    }
+    const char *where = getenv("TMPDIR");
+    (void)snprintf(parent, bytes, "%s/ringpipe-sim-XXXXXX", where ? where : "/dev/shm");
+    if (!mkdtemp(parent)) {
+        (void)snprintf(parent, bytes, "/tmp/ringpipe-sim-XXXXXX");
+        if (!mkdtemp(parent)) {
+            return rp_fail(RP_ERR_IO, "no folder for a simulated run under /tmp");
+        }
+    }
+    (void)snprintf(folder, folder_bytes, "%s/run", parent);
+    return RP_OK;
+}
+
+rp_err rp_sim_judge(const rp_sim_case *what, uint64_t seed, rp_sim_result *out) {
+    rp_arena arena;
+    rp_cluster *cluster = NULL;
+    rp_sim_faults faults;
+    char parent[256] = "";
+    char folder[300];
+    rp_err err;
+    *out = (rp_sim_result){.outcome = RP_SIM_WRONG};
+    rp_arena_init(&arena, "simulation", 0);
+    RP_TRY(make_folder(what, parent, sizeof parent, folder, sizeof folder));
+    RP_TRY(find_faults(what, seed, &arena, &faults));
+    if (what->terminal) {
+        (void)fprintf(what->terminal, "# seed: %" PRIu64 "\n", seed);
+        rp_sim_faults_write(&faults, what->terminal);
+    }
+    rp_cluster_options options = what->cluster;
+    options.seed = seed;
+    options.faults = &faults;
+    options.folder = folder;
+    options.limit_ns = LIMIT_NS;
+    RP_TRY(rp_cluster_open(&arena, &options, &cluster));
+    out->outcome = run_lives(what, cluster, folder);
+    out->faults = rp_cluster_faults_applied(cluster);
+    out->events = rp_cluster_events(cluster)->count;
+    out->event_hash = rp_cluster_events(cluster)->hash;
+    out->virtual_s = (double)rp_cluster_now_ns(cluster) * 1e-9;
+fail:
+    rp_cluster_close(&cluster);
+    if (parent[0]) {
+        remove_folder(parent);
+    }
+    rp_arena_finish(&arena);
+    return err;
+}

@@ -1,0 +1,78 @@
+"""`ringpipe sim`: one seed, many seeds with faults; the same seed gives the same events."""
+import json
+import unittest
+
+from program import Case
+
+RUN = """\
+model: mlp
+data: {set: glyphs, train: 64, test: 16}
+ring: {boards: 4}
+train: {epochs: 13, steps: 50, batch: 16, microbatch: 4, seed: 1}
+loss: cross-entropy
+optimizer: {kind: sgd, lr: 0.05, momentum: 0.9}
+schedule: 1f1b
+cut: [relu1, fc2, relu2]
+"""
+
+# Seeds for each method; bootstrap's step `sim` runs many more.
+SEEDS = "1..6"
+
+
+class Sim(Case):
+    def sim(self, *words, run=RUN, code=0, seconds=120):
+        return self.ringpipe("sim", self.run_file(run), *words, code=code, seconds=seconds)
+
+    def test_a_run_without_faults_prints_what_train_prints(self):
+        out, _ = self.sim("--out", self.dir / "out", "--format", "json")
+        summary = json.loads(out)
+        self.assertEqual(summary["status"], "finished")
+        self.assertEqual(summary["steps"], 50)
+        self.assertEqual(summary["ledger"], {"microbatches": 200, "lost": 0, "repeated": 0})
+        for name in ("run.yaml", "plan.json", "log.jsonl", "trace.json", "summary.json",
+                     "weights.safetensors"):
+            self.assertTrue((self.dir / "out" / name).exists(), name)
+
+    def test_every_method_ends_with_its_digests_whatever_happens(self):
+        faults = 0
+        for schedule in ("gpipe", "1f1b", "zb-h1", "pipedream", "pipedream-2bw", "spectrain",
+                         "pipeoptim", "xpipe", "ea-pipe", "avgpipe"):
+            out, _ = self.sim("--set", f"schedule={schedule}", "--faults", "all", "--seeds", SEEDS,
+                              "--jobs", "2", "--format", "json")
+            tally = json.loads(out)
+            self.assertEqual(tally["runs"], 6, schedule)
+            self.assertEqual(tally["finished"] + tally["stopped_resumable"], 6, (schedule, tally))
+            self.assertEqual((tally["hung"], tally["wrong"]), (0, 0), (schedule, tally))
+            self.assertIsNone(tally["first_bad_seed"])
+            faults += tally["faults"]
+        self.assertGreaterEqual(faults, 10 * 6 * 3)
+
+    def test_the_same_seed_prints_the_same_events(self):
+        first, _ = self.sim("--seed", "5", "--faults", "all", "--trace")
+        second, _ = self.sim("--seed", "5", "--faults", "all", "--trace")
+        other, _ = self.sim("--seed", "6", "--faults", "all", "--trace")
+        self.assertIn("fault: begins", first)
+        self.assertEqual(first, second)
+        self.assertNotEqual(first, other)
+
+    def test_faults_of_a_file_happen_when_it_says(self):
+        path = self.dir / "faults.yaml"
+        path.write_text("faults:\n  - {kind: crash, node: 2, at_s: 0.2, for_s: 0.1}\n")
+        out, _ = self.sim("--faults", path, "--trace")
+        self.assertIn("[    0.200000000] fault: begins: crash node 2", out)
+        self.assertIn("board2: begins life 2", out)
+        self.assertIn("resumes", out)
+
+    def test_mistakes_are_refused(self):
+        for words, text in (
+                (("--executor", "opencl"), "--executor: expected digest or timed"),
+                (("--seeds", "5..2"), "--seeds: expected A..B"),
+                (("--faults", self.dir / "none.yaml"), "none.yaml"),
+                (("--seeds", "1..2", "--out", self.dir / "out"), "--out is for one run"),
+                (("--set", "cut=auto"), "cut: auto")):
+            _, err = self.sim(*words, code=2)
+            self.assertIn(text, err)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,132 @@
+/* Faults of a simulated run: drawn from a seed, written, read again. */
+#include "expect.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "sim/faults.h"
+
+enum { NODES = 4, LEAST = 5 };
+static const int64_t PHASE_NS = 2 * RP_NS_PER_S;
+static const uint32_t edges[][2] = {{0, 1}, {1, 2}, {2, 3}, {RP_SIM_HOST, 0}};
+
+static void draw(uint64_t seed, rp_sim_faults *out) {
+    rp_rng rng = rp_rng_named(seed, "sim/faults");
+    rp_sim_faults_draw(&rng, NODES, edges, 4, PHASE_NS, LEAST, out);
+}
+
+static void draws_within_bounds(void **state) {
+    (void)state;
+    bool seen[RP_SIM_FAULT_KINDS] = {false};
+    uint32_t all_kinds = 0;
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        rp_sim_faults faults;
+        bool here[RP_SIM_FAULT_KINDS] = {false};
+        uint32_t kinds = 0;
+        draw(seed, &faults);
+        assert_true(faults.count >= LEAST && faults.count <= 2 * LEAST);
+        for (uint32_t i = 0; i < faults.count; i++) {
+            const rp_sim_fault *f = &faults.fault[i];
+            assert_true(f->at_ns >= 0 && f->at_ns < PHASE_NS);
+            assert_true(f->for_ns > 0 && f->for_ns <= PHASE_NS / 2);
+            assert_true(i == 0 || faults.fault[i - 1].at_ns <= f->at_ns);
+            assert_true(rp_sim_fault_target(f->kind) != RP_SIM_TARGET_NODE || f->from < NODES);
+            kinds += !here[f->kind];
+            here[f->kind] = seen[f->kind] = true;
+        }
+        all_kinds += kinds == RP_SIM_FAULT_KINDS;
+    }
+    for (uint32_t k = 0; k < RP_SIM_FAULT_KINDS; k++) {
+        assert_true(seen[k]); /* over many seeds every kind comes */
+    }
+    assert_int_equal(all_kinds, 0); /* a seed has a subset */
+}
+
+/* As the file says them; the caller frees it. */
+static char *text_of(const rp_sim_faults *faults) {
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+    rp_sim_faults_write(faults, file);
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+static char *text_of_seed(uint64_t seed) {
+    rp_sim_faults faults;
+    draw(seed, &faults);
+    return text_of(&faults);
+}
+
+static void the_same_seed_draws_the_same(void **state) {
+    (void)state;
+    char *a = text_of_seed(7);
+    char *b = text_of_seed(7);
+    char *c = text_of_seed(8);
+    assert_string_equal(a, b);
+    assert_string_not_equal(a, c);
+    free(a);
+    free(b);
+    free(c);
+}
+
+static rp_err read_text(rp_arena *arena, const char *text, rp_sim_faults *out) {
+    char path[] = "/tmp/ringpipe-faults-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    assert_int_equal(close(fd), 0);
+    const rp_err err = rp_sim_faults_read(arena, path, NODES, out);
+    assert_int_equal(unlink(path), 0);
+    return err;
+}
+
+static void a_written_file_reads_back(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_arena_init(&arena, "faults", 0);
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        char *text = text_of_seed(seed);
+        rp_sim_faults read;
+        expect_ok(read_text(&arena, text, &read));
+        char *again = text_of(&read);
+        assert_string_equal(text, again);
+        free(again);
+        free(text);
+    }
+    rp_arena_finish(&arena);
+}
+
+static void mistakes_are_named(void **state) {
+    (void)state;
+    static const char *const texts[][2] = {
+        {"faults: 3\n", "expected a list"},
+        {"faults: [{kind: rain, at_s: 1}]\n", "kind"},
+        {"faults: [{kind: crash, node: 4, at_s: 1}]\n", "node"},
+        {"faults: [{kind: crash, node: 0}]\n", "at_s"},
+        {"faults: [{kind: loss, from: 0, to: 1, at_s: 1, amount: 2}]\n", "amount"},
+        {"faults: [{kind: loss, from: 0, at_s: 1, amount: 0.5}]\n", "to: expected"},
+        {"faults: [{kind: crash, node: 0, at_s: 1, every: 2}]\n", "every"},
+    };
+    rp_arena arena;
+    rp_arena_init(&arena, "faults", 0);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        rp_sim_faults faults;
+        assert_int_equal(read_text(&arena, texts[i][0], &faults), RP_ERR_USAGE);
+        assert_non_null(strstr(rp_err_message(), texts[i][1]));
+    }
+    rp_arena_finish(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(draws_within_bounds),
+        cmocka_unit_test(the_same_seed_draws_the_same),
+        cmocka_unit_test(a_written_file_reads_back),
+        cmocka_unit_test(mistakes_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
