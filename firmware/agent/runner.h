@@ -17,7 +17,7 @@
 enum {
     RP_RUNNER_DEPTH = 2,
     RP_TRACE_MAX = 512,
-    RP_RUNNER_STAGES_MAX = 8,
+    RP_RUNNER_STAGES_MAX = RP_CHUNKS_MAX,
     RP_RUNNER_EDGES_MAX = 64,
     RP_RUNNER_SLOTS = 4 /* host memory for what a stage sends: microbatches */
 };

@@ -57,7 +57,6 @@ static rp_err finish_segment(rp_agent *agent) {
                           .device_bytes_max =
                               agent->device ? rp_device_used_bytes_max(agent->device) : 0,
                           .in_flight_bytes = rp_runner_flight_bytes(run->runner)}};
-    rp_stage *stage = run->held[0].stage;
     for (uint32_t h = 0; h < run->held_count; h++) {
         const uint32_t staleness = rp_stage_gap_max(run->held[h].stage);
         uint32_t *most = &frame.body.finished.staleness_max;
@@ -65,12 +64,15 @@ static rp_err finish_segment(rp_agent *agent) {
     }
     add_link_use(&frame.body.finished, run->out, run->held[0].job.stage + 1);
     add_link_use(&frame.body.finished, run->in, run->held[0].job.stage - 1);
-    uint64_t applied[RP_REPLICAS_MAX];
-    const uint32_t replicas = rp_stage_replicas(stage);
-    for (uint32_t r = 0; r < replicas; r++) {
-        applied[r] = rp_stage_applied(stage, r);
+    uint64_t applied[RP_RUNNER_STAGES_MAX * RP_REPLICAS_MAX];
+    uint32_t count = 0;
+    for (uint32_t h = 0; h < run->held_count; h++) {
+        rp_stage *stage = run->held[h].stage;
+        for (uint32_t r = 0; r < rp_stage_replicas(stage); r++) {
+            applied[count++] = rp_stage_applied(stage, r);
+        }
     }
-    const rp_part part = rp_part_of_array(RP_DTYPE_U64, applied, replicas);
+    const rp_part part = rp_part_of_array(RP_DTYPE_U64, applied, count);
     agent->state = RP_AGENT_PAUSED;
     return rp_agent_answer(agent, &frame, &part, 1);
 }

@@ -48,18 +48,18 @@ rp_err rp_agent_on_tensor(rp_agent *agent, const rp_message *message) {
                                  message->part[0].bytes / sizeof(float), message->part[0].data);
 }
 
-/* Behind the tensors: how many updates each replica's optimiser has done. */
+/* Behind the tensors: how many updates each replica's optimiser has done, stage after stage. */
 rp_err rp_agent_on_tensors_end(rp_agent *agent, const rp_message *message) {
-    const uint32_t replicas = rp_stage_replicas(agent->run->held[0].stage);
-    if (message->part_count != 1 || message->part[0].bytes != replicas * sizeof(uint64_t)) {
+    const agent_run *run = agent->run;
+    const uint32_t replicas = rp_stage_replicas(run->held[0].stage);
+    const uint32_t count = run->held_count * replicas;
+    if (message->part_count != 1 || message->part[0].bytes != count * sizeof(uint64_t)) {
         return rp_fail(RP_ERR_PEER, "the end of the tensors does not say what was applied");
     }
-    for (uint32_t r = 0; r < replicas; r++) {
+    for (uint32_t i = 0; i < count; i++) {
         uint64_t applied;
-        memcpy(&applied, (const char *)message->part[0].data + r * sizeof applied, sizeof applied);
-        for (uint32_t h = 0; h < agent->run->held_count; h++) {
-            rp_stage_set_applied(agent->run->held[h].stage, r, applied);
-        }
+        memcpy(&applied, (const char *)message->part[0].data + i * sizeof applied, sizeof applied);
+        rp_stage_set_applied(run->held[i / replicas].stage, i % replicas, applied);
     }
     return RP_OK;
 }

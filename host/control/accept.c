@@ -110,7 +110,8 @@ static void take_facts(rp_board_state *board, uint32_t stage, const rp_Finished 
         facts->device_bytes_max = report->device_bytes_max;
     }
     for (uint32_t i = 0; i < report->link_count; i++) {
-        rp_board_link *link = report->link[i].peer == stage + 1 ? &facts->up : &facts->down;
+        const bool up = i == 0 && report->link[i].peer == stage + 1; /* a ring of two has both */
+        rp_board_link *link = up ? &facts->up : &facts->down;
         link->bytes += report->link[i].bytes;
         link->busy_s += report->link[i].busy_s;
     }
@@ -119,7 +120,7 @@ static void take_facts(rp_board_state *board, uint32_t stage, const rp_Finished 
 static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_Finished *report = &message->frame.body.finished;
     rp_board_state *state = &c->ring.board[board];
-    const size_t want = rp_method_replicas(&c->run.method, c->ring.count, board) * sizeof(uint64_t);
+    const size_t want = rp_ring_applied_count(&c->ring, board) * sizeof(uint64_t);
     if (state->finished) {
         return rp_fail(RP_ERR_PEER, "board %s has finished its segment twice", state->name);
     }

@@ -69,15 +69,20 @@ fail:
 
 /* ---- updates done ---------------------------------------------------------------------------- */
 
+static void take_most(uint64_t *most, uint64_t value) {
+    *most = value > *most ? value : *most;
+}
+
 /* On as many stages as before each gets its own; on others all get the most of any: they differ
- * only where a stage has skipped a step of its own. */
-static void take_applied(const rp_applied *applied, rp_ring *ring) {
-    for (uint32_t k = 0; k < ring->count; k++) {
-        uint64_t *own = ring->board[k].applied;
+ * only where a stage has skipped a step of its own, or has nothing to train. */
+static void take_applied(const rp_applied *applied, uint32_t stages, rp_ring *ring) {
+    const bool several = stages > ring->count; /* on a board: then without replicas */
+    for (uint32_t k = 0; k < stages; k++) {
+        uint64_t *own = ring->board[k % ring->count].applied;
         for (uint32_t s = 0; s < applied->stages; s++) {
-            for (uint32_t r = 0; r < RP_REPLICAS_MAX; r++) {
-                const bool counts = applied->stages != ring->count || s == k;
-                own[r] = counts && applied->of[s][r] > own[r] ? applied->of[s][r] : own[r];
+            const bool counts = applied->stages != stages || s == k;
+            for (uint32_t r = 0; counts && r < (several ? 1 : RP_REPLICAS_MAX); r++) {
+                take_most(&own[several ? k / ring->count : r], applied->of[s][r]);
             }
         }
     }
@@ -87,12 +92,12 @@ static rp_err offer_applied(rp_controller *c) {
     rp_load *load = &c->load;
     rp_err err = RP_OK;
     if (load->board == 0 && load->states) {
-        take_applied(&c->position.applied, &c->ring);
+        take_applied(&c->position.applied, c->cut.stage_count, &c->ring);
     }
     for (; load->board < c->ring.count; load->board++) {
-        const uint32_t replicas = rp_method_replicas(&c->run.method, c->ring.count, load->board);
+        const uint32_t count = rp_ring_applied_count(&c->ring, load->board);
         const rp_part part =
-            rp_part_of_array(RP_DTYPE_U64, c->ring.board[load->board].applied, replicas);
+            rp_part_of_array(RP_DTYPE_U64, c->ring.board[load->board].applied, count);
         rp_Frame frame = {.which_body = RP_KIND_TENSORS_END};
         RP_TRY(offer_piece(c, load->board, &frame, &part));
     }

@@ -51,13 +51,14 @@ typedef struct {
     rp_gemm_choice gemm;
     uint64_t device_bytes, weight_bytes, slots, resident_bytes;
     int64_t prepare_ns;
-    rp_board_facts facts;              /* of all assignments */
-    rp_board_facts facts_before;       /* of those before this one */
-    uint64_t applied[RP_REPLICAS_MAX]; /* updates done: of the last checkpoint or segment */
-    uint64_t flight_bytes;             /* of microbatches in flight at the last pause */
-    uint32_t weight_copies;            /* versions of the weights that its memory holds */
-    uint32_t weight_copies_max;        /* in any assignment */
-    uint32_t probe_copies;             /* and those of a probe */
+    rp_board_facts facts;        /* of all assignments */
+    rp_board_facts facts_before; /* of those before this one */
+    /* Updates done, of the last checkpoint or segment: by replica, or by stage of the board. */
+    uint64_t applied[RP_REPLICAS_MAX];
+    uint64_t flight_bytes;      /* of microbatches in flight at the last pause */
+    uint32_t weight_copies;     /* versions of the weights that its memory holds */
+    uint32_t weight_copies_max; /* in any assignment */
+    uint32_t probe_copies;      /* and those of a probe */
 } rp_board_state;
 
 typedef struct {
@@ -108,6 +109,9 @@ int64_t rp_ring_deadline_ns(const rp_ring *ring);
 bool rp_ring_ping_is_due(const rp_ring *ring, int64_t now_ns);
 /* errors  REFUSED: the handshake; FAULT: restarted, or silent for RP_RING_SILENT_NS */
 rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, int64_t now_ns) RP_MUST_CHECK;
+
+/* Numbers of `applied` that a board reports: replicas of one stage, or stages of one replica. */
+uint32_t rp_ring_applied_count(const rp_ring *ring, uint32_t board);
 
 /* tcp://HOST of a board's endpoint with another port. */
 void rp_ring_endpoint_at(const rp_board_state *board, uint32_t port, char *out, size_t bytes);

@@ -4,10 +4,15 @@
 #include "control/controller_own.h"
 
 static rp_applied applied_now(const rp_controller *c) {
-    rp_applied applied = {.stages = c->ring.count};
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        for (uint32_t r = 0; r < RP_REPLICAS_MAX; r++) {
-            applied.of[k][r] = c->ring.board[k].applied[r];
+    const uint32_t count = c->ring.count;
+    rp_applied applied = {.stages = c->cut.stage_count};
+    for (uint32_t k = 0; k < applied.stages; k++) {
+        const uint64_t *own = c->ring.board[k % count].applied;
+        for (uint32_t r = 0; applied.stages == count && r < RP_REPLICAS_MAX; r++) {
+            applied.of[k][r] = own[r];
+        }
+        if (applied.stages > count) {
+            applied.of[k][0] = own[k / count];
         }
     }
     return applied;

@@ -62,6 +62,12 @@ class Repeat(program.Case):
     def test_resume_after_kill(self):
         self.resumed(signal.SIGKILL)
 
+    def test_resume_interleaved(self):
+        """Two stages on each of two boards."""
+        sets = ("ring.boards=2", "cut=[relu1, fc2, fc3]", "train.microbatch=32",
+                "schedule={kind: interleaved-1f1b, chunks: 2}")
+        self.resumed(signal.SIGINT, *(word for text in sets for word in ("--set", text)))
+
 
 if __name__ == "__main__":
     program.main()

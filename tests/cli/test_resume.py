@@ -47,6 +47,7 @@ def join_file(header, data):
 class Methods(test_repeat.Repeat):
     EPOCHS = 15
     test_twice = test_cuts = test_resume_after_interrupt = test_resume_after_kill = None
+    test_resume_interleaved = None
 
     def resumed_method(self, name):
         sets = [word for text in METHODS[name] for word in ("--set", text)]
