@@ -7,12 +7,30 @@
 #include "base/safetensors.h"
 #include "cli/cli.h"
 #include "cli/draw.h"
+#include "cli/draw_plan.h"
 #include "data/fetch.h"
 #include "link/link.h"
+
+static rp_err draw_plan(const char *path) {
+    rp_arena arena;
+    rp_plan *plan;
+    rp_err err;
+    rp_arena_init(&arena, "plan", 0);
+    RP_TRY(rp_plan_read(&arena, path, &plan));
+    RP_TRY(rp_plan_check(plan, NULL));
+    RP_TRY(rp_draw_plan(stdout, plan));
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
 
 rp_err rp_verb_draw(const rp_cli_args *args) {
     if (strcmp(args->word[0], "table") == 0) {
         return rp_draw_table(stdout);
+    }
+    const char *end = strrchr(args->word[0], '.');
+    if (end && strcmp(end, ".json") == 0) {
+        return draw_plan(args->word[0]);
     }
     const rp_sched_kind *kind = rp_sched_find(args->word[0]);
     if (!kind) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Schedules as pictures, for any number of stages and microbatches."""
+from pathlib import Path
 import xml.etree.ElementTree as xml
 
 import program
@@ -26,6 +27,22 @@ class Draw(program.Case):
                 root = xml.fromstring(self.draw(schedule, 4, 8, "--format", "svg"))
                 self.assertTrue(root.tag.endswith("svg"))
                 self.assertGreaterEqual(sum(1 for e in root.iter() if e.tag.endswith("rect")), 64)
+
+    def test_plan(self):
+        """Stages on several nodes, forward and backward apart: a lane a node."""
+        plans = Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "plan"
+        path = self.dir / "plan.json"
+        path.write_text((plans / "shares").read_text())
+        out = self.ringpipe("draw", path)[0].splitlines()
+        self.assertEqual(out[0], "gpipe, 9 nodes, 3 stages, 29 edges: 20 columns, bubble 71.1 %")
+        self.assertEqual(out[3], ".  F0 F1 F2" + " . " * 16 +
+                         "   s1.0: stage 1 forward of samples 0 to 0.25, slots 1")
+        self.assertEqual(out[9], ".  .  .  F0 F1 .  F2 F3 F4 F5 B5 B4 B3 B2 B1 B0 .  .  .  .    "
+                         "s2.0: stage 2, slots 6")
+        path.write_text((plans / "edges-missing").read_text())
+        self.assertIn("expected one edge", self.refused("draw", path))
+        path.write_text((plans / "short").read_text())
+        self.assertIn("plan.json:", self.refused("draw", path))
 
     def test_wrong(self):
         self.assertIn("1f1b", self.refused("draw", "1f1c", "--stages", 4, "--micro", 8))
