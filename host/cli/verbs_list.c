@@ -13,6 +13,8 @@
 #include "optim/optim.h"
 #include "record/sink.h"
 #include "sched/sched.h"
+#include "stage/executor.h"
+#include "transport/transport.h"
 
 /* {"name": name, "about": about, "keys": keys}; what is NULL is left out. */
 static json_t *entry(const char *name, const char *about, const char *keys) {
@@ -83,6 +85,14 @@ static json_t *fetch_at(uint32_t i) {
     return entry(rp_data_fetch_name(i), NULL, NULL);
 }
 
+static json_t *executor_at(uint32_t i) {
+    return rp_executor_kinds[i] ? entry(rp_executor_kinds[i]->name, NULL, NULL) : NULL;
+}
+
+static json_t *transport_at(uint32_t i) {
+    return rp_transport_kinds[i] ? entry(rp_transport_kinds[i]->name, NULL, NULL) : NULL;
+}
+
 static json_t *output_at(uint32_t i) {
     return rp_sink_kinds[i] ? entry(rp_sink_kinds[i]->name, NULL, NULL) : NULL;
 }
@@ -90,10 +100,12 @@ static json_t *output_at(uint32_t i) {
 static const struct {
     const char *name;
     json_t *(*at)(uint32_t i);
-} lists[] = {{"verbs", verb_at},           {"layers", layer_at},      {"losses", loss_at},
-             {"optimizers", optimizer_at}, {"lr-schedules", rate_at}, {"schedules", schedule_at},
-             {"weights", weights_at},      {"data", data_at},         {"fetch", fetch_at},
-             {"outputs", output_at}};
+} lists[] = {{"verbs", verb_at},           {"layers", layer_at},
+             {"losses", loss_at},          {"optimizers", optimizer_at},
+             {"lr-schedules", rate_at},    {"schedules", schedule_at},
+             {"weights", weights_at},      {"data", data_at},
+             {"fetch", fetch_at},          {"executors", executor_at},
+             {"transports", transport_at}, {"outputs", output_at}};
 enum { LISTS = sizeof lists / sizeof *lists };
 
 /* ---- all of them ------------------------------------------------------------------------------

@@ -41,7 +41,8 @@ _ringpipe_names_of() {
         echo mnist fashion-mnist cifar10
         ;;
     lists)
-        echo verbs layers losses optimizers lr-schedules schedules weights data fetch outputs
+        echo verbs layers losses optimizers lr-schedules schedules weights data fetch \
+            executors transports outputs
         ;;
     # end
     esac
