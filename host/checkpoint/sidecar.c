@@ -140,7 +140,7 @@ rp_err rp_checkpoint_read_flight(const rp_st_reader *reader, const char *path, c
 /* Lists of ops that end elsewhere are the same up to what the nearer end keeps from being sent. */
 static bool same_in_flight(const rp_runfile *run, uint64_t step, uint64_t end) {
     const rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
-    const uint64_t behind = step + rp_sched_in_flight_max(&shape);
+    const uint64_t behind = step + rp_sched_in_flight(run->method.kind, &shape);
     return end == 0 || end == run->steps || (behind <= end && behind <= run->steps);
 }
 
