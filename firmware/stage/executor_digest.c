@@ -307,7 +307,7 @@ static void run_blocks(digest_executor *e, const rp_command *command, uint32_t t
         average(e, command, trained);
         return;
     default:
-        RP_ASSERT(!"a command on blocks");
+        RP_ASSERT(false && "a command on blocks");
     }
 }
 

@@ -21,7 +21,7 @@ static void count_release(void *owner, void *memory) {
 
 static void open_port(fixture *f, uint32_t sources) {
     const rp_port_in_options options = {.name = "activations of stage 1",
-                                        .form = {1, {SAMPLE_BYTES}},
+                                        .form = {.tensor_count = 1, .sample_bytes = {SAMPLE_BYTES}},
                                         .pending_max = PENDING,
                                         .source_count = sources};
     *f = (fixture){0};
@@ -254,7 +254,7 @@ static void an_op_of_too_many_pieces_is_refused(void **state) {
     rp_arena arena;
     rp_port_in *port;
     const rp_port_in_options options = {.name = "gradients of stage 0",
-                                        .form = {0, {0}},
+                                        .form = {.tensor_count = 0},
                                         .pending_max = RP_PORT_PIECES_MAX + 1,
                                         .source_count = 1};
     rp_arena_init(&arena, "test", 0);

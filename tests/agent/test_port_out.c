@@ -38,10 +38,11 @@ static void acknowledge(far_end *far) {
 }
 
 static void open_port(fixture *f, uint32_t edges, const double (*shares)[2]) {
-    rp_port_out_options options = {.form = {2, {sizeof(float), 2 * sizeof(float)}},
-                                   .micro = MICRO,
-                                   .slot_count = SLOTS,
-                                   .edge_count = edges};
+    rp_port_out_options options = {
+        .form = {.tensor_count = 2, .sample_bytes = {sizeof(float), 2 * sizeof(float)}},
+        .micro = MICRO,
+        .slot_count = SLOTS,
+        .edge_count = edges};
     *f = (fixture){0};
     rp_arena_init(&f->arena, "test", 0);
     for (uint32_t e = 0; e < edges; e++) {
@@ -169,10 +170,11 @@ static void a_local_edge_hands_memory_over(void **state) {
     rp_port_pieces pieces;
     bool ready;
     rp_arena_init(&f.arena, "test", 0);
-    const rp_port_in_options in_options = {.name = "activations of stage 1",
-                                           .form = {1, {sizeof(float)}},
-                                           .pending_max = 1,
-                                           .source_count = 1};
+    const rp_port_in_options in_options = {
+        .name = "activations of stage 1",
+        .form = {.tensor_count = 1, .sample_bytes = {sizeof(float)}},
+        .pending_max = 1,
+        .source_count = 1};
     expect_ok(rp_port_in_open(&f.arena, &in_options, &in));
     rp_port_local local = {.port = in};
     const rp_port_out_options options = {.form = in_options.form,
