@@ -105,7 +105,7 @@ static rp_err try_forward(rp_runner *r) {
     RP_TRY(gather(r, op->from, &op->input, &ready));
     RP_TRY(gather(r, op->labels, &op->target, &ready));
     if (!ready || !rp_port_out_has_room(s->forward) ||
-        (!r->evaluating && rp_stage_trust_missing(s->stage, &r->next))) {
+        (!r->evaluating && rp_stage_gain_missing(s->stage, &r->next))) {
         return RP_OK;
     }
     take(op->from, &op->input);

@@ -66,8 +66,8 @@ rp_err rp_agent_on_tensors_end(rp_agent *agent, const rp_message *message) {
 
 rp_err rp_agent_on_prediction_gain(rp_agent *agent, const rp_message *message) {
     const rp_PredictionGain *gain = &message->frame.body.prediction_gain;
-    return rp_stage_trust(agent->run->held[0].stage, gain->step, message->part[0].data,
-                          message->part[0].bytes / sizeof(double));
+    return rp_stage_set_gain(agent->run->held[0].stage, gain->step, message->part[0].data,
+                             message->part[0].bytes / sizeof(double));
 }
 
 static rp_err send_in_flight(rp_agent *agent, size_t total) {

@@ -27,7 +27,7 @@ typedef enum {
     RP_HORIZON_PAPER,    /* the gap of the steady state: D - 1 - k */
     RP_HORIZON_RELEASED, /* one more, along mu buf + (1 - dampening) g: the authors' code */
     RP_HORIZON_EXACT,    /* the gap of this very microbatch: shorter while the pipes fill */
-    RP_HORIZON_MEASURED  /* exact, times the trust that measured errors earn */
+    RP_HORIZON_MEASURED  /* exact, times the prediction gain, from measured errors */
 } rp_horizon;
 
 /* Which of the models on the ring is evaluated and exported. */

@@ -87,7 +87,7 @@ static rp_err choose_weights(rp_stage *stage, const rp_sight *sight, const rp_op
         return RP_OK;
     }
     if (!sight->reuse) {
-        RP_TRY(rp_stage_run_prediction(stage, sight, rp_stage_trust_at(stage, op->step), ahead));
+        RP_TRY(rp_stage_run_prediction(stage, sight, rp_stage_gain_at(stage, op->step), ahead));
     }
     stage->seen = ahead;
 fail:
@@ -301,9 +301,9 @@ static rp_optimise optimise_of(const rp_stage *stage, uint32_t replica, uint32_t
     };
 }
 
-/* With the learning rate of the stage's next update for all of the steps ahead. `trust` lies in the
+/* With the learning rate of the stage's next update for all of the steps ahead. `gain` lies in the
  * host's memory until later probes have passed the queue, so it outlives the copy. */
-rp_err rp_stage_run_prediction(rp_stage *stage, const rp_sight *sight, const float *trust,
+rp_err rp_stage_run_prediction(rp_stage *stage, const rp_sight *sight, const float *gain,
                                rp_block out) {
     rp_command command = {
         .kind = RP_COMMAND_PREDICT,
@@ -311,7 +311,7 @@ rp_err rp_stage_run_prediction(rp_stage *stage, const rp_sight *sight, const flo
     };
     command.optimise.to = out;
     command.optimise.ahead = (float)sight->ahead;
-    command.optimise.share = trust;
+    command.optimise.share = gain;
     return stage->layout->trained_count > 0 ? rp_stage_issue(stage, &command) : RP_OK;
 }
 

@@ -66,7 +66,7 @@ rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const rp_stage_piece 
 typedef struct {
     uint64_t step;       /* whose forward it was */
     uint32_t gap, ahead; /* own updates that lay between, updates that were predicted */
-    uint64_t effect;     /* step whose forward waits for the trust that this probe earns */
+    uint64_t effect;     /* step whose forward waits for the gain that this probe earns */
 } rp_stage_probe;
 bool rp_stage_probe_done(const rp_stage *stage);
 /* One whose backward has been waits for an update to come. */
@@ -75,11 +75,11 @@ rp_err rp_stage_probe_read(rp_stage *stage, float *out, rp_stage_probe *about) R
 
 /* horizon: measured. The share of its prediction that each trained parameter gets, in effect from
  * the forward of `step` on; 1 before the first. errors PEER when the count is wrong */
-rp_err rp_stage_trust(rp_stage *stage, uint64_t step, const double *trust,
-                      size_t count) RP_MUST_CHECK;
-/* The forward of `step` waits for the trust that a probe two probes ago earned, and it is not
+rp_err rp_stage_set_gain(rp_stage *stage, uint64_t step, const double *gain,
+                         size_t count) RP_MUST_CHECK;
+/* The forward of `step` waits for the gain that a probe two probes ago earned, and it is not
  * there. */
-bool rp_stage_trust_missing(const rp_stage *stage, const rp_op *op);
+bool rp_stage_gain_missing(const rp_stage *stage, const rp_op *op);
 
 /* After the step's last backward: sum of squares of every trained parameter's gradient, in the
  * order of the model, into host floats (borrowed until the mark). */

@@ -16,7 +16,7 @@ static rp_err warm_up_method(rp_stage *stage) {
     RP_TRY(rp_stage_run_update(stage, &by, step > 0 ? step - 1 : 0, 1.0f));
     if (stage->layout->predicted) {
         const bool shares = stage->job->method.horizon == RP_HORIZON_MEASURED;
-        RP_TRY(rp_stage_run_prediction(stage, &sight, shares ? stage->trust.share[0] : NULL,
+        RP_TRY(rp_stage_run_prediction(stage, &sight, shares ? stage->gain.share[0] : NULL,
                                        (rp_block){RP_BLOCK_PREDICTED, 0}));
     }
 fail:
@@ -92,8 +92,8 @@ static rp_err open_books(rp_arena *arena, rp_stage *stage) {
         stage->whole =
             stage->job->model->plan[layer].whole ? &stage->job->model->layer[layer] : stage->whole;
     }
-    for (uint32_t i = 0; i < RP_TRUST_ENTRIES && layout->probes; i++) {
-        RP_TRY(RP_ARENA_NEW(arena, layout->trained_count + 1, &stage->trust.share[i]));
+    for (uint32_t i = 0; i < RP_GAIN_ENTRIES && layout->probes; i++) {
+        RP_TRY(RP_ARENA_NEW(arena, layout->trained_count + 1, &stage->gain.share[i]));
     }
 fail:
     return err;

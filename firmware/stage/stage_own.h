@@ -5,13 +5,13 @@
 #include "stage/slots.h"
 #include "stage/stage.h"
 
-/* Trust in predictions: the newest entries, by effect. */
-enum { RP_TRUST_ENTRIES = 6 };
+/* Prediction gains: the newest entries, by effect. */
+enum { RP_GAIN_ENTRIES = 6 };
 typedef struct {
-    uint64_t step[RP_TRUST_ENTRIES];
-    float *share[RP_TRUST_ENTRIES]; /* by trained parameter */
+    uint64_t step[RP_GAIN_ENTRIES];
+    float *share[RP_GAIN_ENTRIES]; /* by trained parameter */
     uint32_t count;
-} rp_stage_trusts;
+} rp_stage_gains;
 
 struct rp_stage {
     rp_executor *executor;
@@ -23,7 +23,7 @@ struct rp_stage {
 
     rp_block seen;   /* weights that the op being issued sees */
     bool mean_valid; /* the scratch block holds the mean of the replicas as they are */
-    rp_stage_trusts trust;
+    rp_stage_gains gain;
     bool probe_done;     /* its norms can be read behind the last op */
     uint32_t probe_left; /* own updates until the weights that it waits for, 0 = it does not */
     rp_stage_probe probe_about;
@@ -52,16 +52,16 @@ rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const rp_stage_pi
                              uint32_t in_count, void *const *out) RP_MUST_CHECK;
 rp_err rp_stage_run_update(rp_stage *stage, const rp_version_step *by, uint64_t step,
                            float grad_scale) RP_MUST_CHECK;
-rp_err rp_stage_run_prediction(rp_stage *stage, const rp_sight *sight, const float *trust,
+rp_err rp_stage_run_prediction(rp_stage *stage, const rp_sight *sight, const float *gain,
                                rp_block out) RP_MUST_CHECK;
 
 /* stage_open.c: every command that a step of the job takes, once, on zeros. */
 rp_err rp_stage_warm_up(rp_stage *stage) RP_MUST_CHECK;
 
-/* Steps behind a probe at which its trust takes effect: its backward and the answer fit between. */
-uint64_t rp_stage_trust_delay(const rp_stage *stage);
+/* Steps behind a probe at which its gain takes effect: its backward and the answer fit between. */
+uint64_t rp_stage_gain_delay(const rp_stage *stage);
 /* Of the forward of `step`, NULL = 1 for every parameter. */
-const float *rp_stage_trust_at(const rp_stage *stage, uint64_t step);
+const float *rp_stage_gain_at(const rp_stage *stage, uint64_t step);
 
 /* Behind the choice of an op's weights, and behind an update; nothing where no probe is due. */
 rp_err rp_stage_run_probe(rp_stage *stage, const rp_op *op, const rp_sight *sight) RP_MUST_CHECK;

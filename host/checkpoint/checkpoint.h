@@ -4,7 +4,7 @@
  *                                            ("replica.0.<name>", "older.<name>"), and metadata
  *   checkpoint/step-0000000123.flight        what is in flight there, for the same cut: so a run
  *                                            that resumes is the run that was never stopped
- *   checkpoint/step-0000000123.steer         horizon: measured: the trust in predictions
+ *   checkpoint/step-0000000123.steer         horizon: measured: the prediction gains
  *   checkpoint/evaluated                     the step that was evaluated last
  *   weights.safetensors                      weights only
  * Both appear whole or not at all; the last two checkpoints are kept. Files only: what comes from
@@ -101,10 +101,10 @@ rp_err rp_checkpoint_open_flight(rp_arena *arena, const rp_runfile *run, const r
                                  const char *path, uint64_t step, rp_st_reader **reader,
                                  rp_flight *out, bool *usable) RP_MUST_CHECK;
 
-/* errors FORMAT when it is not this model's, or no trust that steering could have made */
+/* errors FORMAT when it is not this model's, or no gain that steering could have made */
 rp_err rp_checkpoint_read_steer(rp_arena *arena, const rp_st_reader *reader, const char *path,
                                 rp_steer *steer) RP_MUST_CHECK;
-/* The trust in predictions beside the checkpoint `path`. errors as rp_checkpoint_read_steer */
+/* The prediction gains beside the checkpoint `path`. errors as rp_checkpoint_read_steer */
 rp_err rp_checkpoint_load_steer(const char *path, rp_steer *steer) RP_MUST_CHECK;
 
 #endif

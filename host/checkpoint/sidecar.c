@@ -1,4 +1,4 @@
-/* What lies beside a checkpoint, under its name: microbatches in flight, trust in predictions. */
+/* What lies beside a checkpoint, under its name: microbatches in flight, prediction gains. */
 #include "checkpoint/checkpoint_own.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@ static rp_err path_beside(rp_arena *arena, const char *checkpoint, const char *e
     return rp_arena_printf(arena, out, "%.*s%s", (int)stem, checkpoint, end);
 }
 
-/* ---- trust in predictions -------------------------------------------------------------------- */
+/* ---- prediction gains -------------------------------------------------------------------- */
 
 rp_err rp_checkpoint_save_steer(rp_arena *arena, const rp_steer *steer, const char *checkpoint) {
     const size_t count = rp_steer_size(steer);
@@ -44,7 +44,7 @@ rp_err rp_checkpoint_read_steer(rp_arena *arena, const rp_st_reader *reader, con
     double *values;
     rp_err err;
     if (!entry || entry->type != RP_ST_F64 || entry->bytes != bytes) {
-        return rp_fail(RP_ERR_FORMAT, "%s: is not the trust in predictions of this model", path);
+        return rp_fail(RP_ERR_FORMAT, "%s: does not hold the prediction gains of this model", path);
     }
     RP_TRY(RP_ARENA_NEW(arena, rp_steer_size(steer), &values));
     memcpy(values, rp_st_data(reader, entry), bytes); /* which need not be aligned */
@@ -58,7 +58,7 @@ rp_err rp_checkpoint_load_steer(const char *path, rp_steer *steer) {
     rp_st_reader *reader = NULL;
     char *beside;
     rp_err err;
-    rp_arena_init(&arena, "trust", 0);
+    rp_arena_init(&arena, "gain", 0);
     RP_TRY(path_beside(&arena, path, ".steer", &beside));
     RP_TRY(rp_st_open(&arena, beside, &reader));
     RP_TRY(rp_checkpoint_read_steer(&arena, reader, beside, steer));

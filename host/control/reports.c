@@ -172,7 +172,7 @@ rp_err rp_controller_repeat_gains(rp_controller *c) {
             size_t count = 0;
             uint32_t param;
             while ((param = trained_param(c, k, count)) < c->run.model->param_count) {
-                c->gain[count++] = c->steer.history[h].trust[param];
+                c->gain[count++] = c->steer.history[h].gain[param];
             }
             if (count > 0) {
                 RP_TRY(post_gains(c, k, c->steer.history[h].step, c->gain, count));
@@ -209,7 +209,7 @@ static rp_err steer(rp_controller *c, uint32_t board, const rp_PredictionError *
         fallen += c->gain[i] == 0;
     }
     RP_TRY(post_gains(c, board, effect, c->gain, count));
-    const int used = snprintf(text, sizeof text, "stage %u trusts its predictions to %.0f %%",
+    const int used = snprintf(text, sizeof text, "stage %u has a mean prediction gain of %.0f %%",
                               board, 100 * mean);
     if (fallen > 0) {
         (void)snprintf(text + used, sizeof text - (size_t)used,

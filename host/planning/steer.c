@@ -6,7 +6,7 @@
 
 static const double SMOOTHING = 0.8; /* share of the past in a smoothed sum */
 static const double REST = 8;        /* probes in fall-back */
-static const double RETRY = 0.5;     /* trust behind it */
+static const double RETRY = 0.5;     /* gain behind it */
 static const double STEP_MAX = 9e15; /* whole numbers up to there are doubles */
 
 rp_err rp_steer_open(rp_arena *arena, uint32_t params, rp_steer *out) {
@@ -19,7 +19,7 @@ rp_err rp_steer_open(rp_arena *arena, uint32_t params, rp_steer *out) {
     out->rest = out->ab + params;
     out->next = out->rest + params;
     for (uint32_t h = 0; h < RP_STEER_HISTORY; h++) {
-        out->history[h].trust = out->next + (size_t)params * (1 + h);
+        out->history[h].gain = out->next + (size_t)params * (1 + h);
     }
     for (uint32_t p = 0; p < params; p++) {
         out->next[p] = 1;
@@ -28,15 +28,15 @@ fail:
     return err;
 }
 
-/* The trust that the forward of `step` was predicted with. */
-static double trust_at(const rp_steer *steer, uint64_t step, uint32_t param) {
-    double trust = 1;
+/* The gain that the forward of `step` was predicted with. */
+static double gain_at(const rp_steer *steer, uint64_t step, uint32_t param) {
+    double gain = 1;
     for (uint32_t h = 0; h < steer->history_count; h++) {
         if (steer->history[h].step <= step) {
-            trust = steer->history[h].trust[param];
+            gain = steer->history[h].gain[param];
         }
     }
-    return trust;
+    return gain;
 }
 
 static void learn(rp_steer *steer, uint32_t param, double used, const rp_steer_probe *probe) {
@@ -73,15 +73,15 @@ static rp_steer_entry *entry_at(rp_steer *steer, uint64_t effect) {
         steer->history_count--;
     }
     if (steer->history_count == RP_STEER_HISTORY) {
-        double *oldest = steer->history[0].trust;
+        double *oldest = steer->history[0].gain;
         memmove(steer->history, steer->history + 1,
                 (RP_STEER_HISTORY - 1) * sizeof *steer->history);
-        steer->history[RP_STEER_HISTORY - 1].trust = oldest;
+        steer->history[RP_STEER_HISTORY - 1].gain = oldest;
         steer->history_count--;
     }
     rp_steer_entry *entry = &steer->history[steer->history_count++];
     entry->step = effect;
-    memcpy(entry->trust, steer->next, steer->params * sizeof *entry->trust);
+    memcpy(entry->gain, steer->next, steer->params * sizeof *entry->gain);
     return entry;
 }
 
@@ -91,10 +91,10 @@ bool rp_steer_may_take_effect(uint64_t step, uint64_t effect) {
 
 double rp_steer_add(rp_steer *steer, uint64_t step, uint64_t effect, uint32_t param,
                     const rp_steer_probe *probe) {
-    learn(steer, param, trust_at(steer, step, param), probe);
+    learn(steer, param, gain_at(steer, step, param), probe);
     rp_steer_entry *entry = entry_at(steer, effect);
-    entry->trust[param] = steer->next[param];
-    return entry->trust[param];
+    entry->gain[param] = steer->next[param];
+    return entry->gain[param];
 }
 
 size_t rp_steer_size(const rp_steer *steer) {
@@ -109,7 +109,7 @@ void rp_steer_pack(const rp_steer *steer, double *out) {
     memcpy(out, steer->aa, (size_t)steer->params * 4 * sizeof *out);
     out += (size_t)steer->params * 4;
     for (uint32_t h = 0; h < RP_STEER_HISTORY; h++) {
-        memcpy(out, steer->history[h].trust, steer->params * sizeof *out);
+        memcpy(out, steer->history[h].gain, steer->params * sizeof *out);
         out += steer->params;
     }
 }
@@ -136,7 +136,7 @@ static bool all_counts(const double *values, size_t count, double most) {
 static bool makes_sense(const rp_steer *steer, const double *in) {
     const size_t params = steer->params;
     const double *step = in + 1;
-    const double *sums = step + RP_STEER_HISTORY; /* aa, ab, rest, next, trust by entry */
+    const double *sums = step + RP_STEER_HISTORY; /* aa, ab, rest, next, gain by entry */
     if (!all_counts(in, 1, RP_STEER_HISTORY) || !all_counts(step, RP_STEER_HISTORY, STEP_MAX)) {
         return false;
     }
@@ -153,7 +153,8 @@ static bool makes_sense(const rp_steer *steer, const double *in) {
 
 rp_err rp_steer_unpack(rp_steer *steer, const char *name, const double *in) {
     if (!makes_sense(steer, in)) {
-        return rp_fail(RP_ERR_FORMAT, "%s: the trust in predictions makes no sense", name);
+        return rp_fail(RP_ERR_FORMAT, "%s: the numbers are not a state of the prediction gains",
+                       name);
     }
     steer->history_count = (uint32_t)*in++;
     for (uint32_t h = 0; h < RP_STEER_HISTORY; h++) {
@@ -162,7 +163,7 @@ rp_err rp_steer_unpack(rp_steer *steer, const char *name, const double *in) {
     memcpy(steer->aa, in, (size_t)steer->params * 4 * sizeof *in);
     in += (size_t)steer->params * 4;
     for (uint32_t h = 0; h < RP_STEER_HISTORY; h++) {
-        memcpy(steer->history[h].trust, in, steer->params * sizeof *in);
+        memcpy(steer->history[h].gain, in, steer->params * sizeof *in);
         in += steer->params;
     }
     return RP_OK;

@@ -1,13 +1,13 @@
-/* Steering of predictions: from what probes measured, how far each parameter tensor's prediction is
- * trusted. Pure: the same probes give the same trust, and it takes effect at a step that is fixed
- * beforehand, so a steered run repeats itself whatever the links do.
+/* Control of predictions: computes the prediction gain of each parameter tensor from what probes
+ * measured. Pure: the same probes give the same gains, and a gain takes effect at a step that is
+ * fixed beforehand, so such a run repeats itself whatever the links do.
  *
  *   a = predicted move, b = true move of a tensor between a forward and its backward.
  *   The share of the full prediction that would have been best is used * <a, b> / <a, a>, where
- *   `used` is the trust that a was made with; <a, b> = (|a|^2 + |b|^2 - |a - b|^2) / 2.
+ *   `used` is the gain that a was made with; <a, b> = (|a|^2 + |b|^2 - |a - b|^2) / 2.
  *
- * Sums are smoothed over probes; trust lies in [0, 1]. A tensor whose prediction points the wrong
- * way falls back to the current weights (trust 0) for some probes and is then tried again at one
+ * Sums are smoothed over probes; gain lies in [0, 1]. A tensor whose prediction points the wrong
+ * way falls back to the current weights (gain 0) for some probes and is then tried again at one
  * half. METHODS 5 has no such rule: it is ours. */
 #ifndef RP_PLANNING_STEER_H
 #define RP_PLANNING_STEER_H
@@ -20,7 +20,7 @@ enum { RP_STEER_HISTORY = 6 };
 
 typedef struct {
     uint64_t step; /* takes effect at the forward of this step */
-    double *trust; /* by parameter of the model */
+    double *gain;  /* by parameter of the model */
 } rp_steer_entry;
 
 typedef struct {
@@ -29,7 +29,7 @@ typedef struct {
     uint32_t history_count;
     /* by parameter: smoothed <a, a> and <a, b> of the full prediction, probes left in fall-back */
     double *aa, *ab, *rest;
-    double *next; /* trust that the last probe made */
+    double *next; /* gain that the last probe made */
 } rp_steer;
 
 rp_err rp_steer_open(rp_arena *arena, uint32_t params, rp_steer *out) RP_MUST_CHECK;
@@ -43,7 +43,7 @@ typedef struct {
  * can hold. What a board says is asked this first. */
 bool rp_steer_may_take_effect(uint64_t step, uint64_t effect);
 
-/* Gives the trust that is in effect from the forward of step `effect` on. The probes of a parameter
+/* Gives the gain that is in effect from the forward of step `effect` on. The probes of a parameter
  * come in order; those of different stages may overtake each other. */
 double rp_steer_add(rp_steer *steer, uint64_t step, uint64_t effect, uint32_t param,
                     const rp_steer_probe *probe);

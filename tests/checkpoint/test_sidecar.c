@@ -145,7 +145,7 @@ static void too_many_stages(void **state) {
     expect_err(read_applied("gpipe", 3, text, &applied), RP_ERR_FORMAT);
 }
 
-/* By number: 0 entries in use; 1.. their steps; behind 6 of them aa, ab, rest, next, trust. */
+/* By number: 0 entries in use; 1.. their steps; behind 6 of them aa, ab, rest, next, gain. */
 enum { NUMBERS = 1 + RP_STEER_HISTORY + PARAMS * (4 + RP_STEER_HISTORY), SUMS = 7 };
 
 static rp_err read_steer(const double *numbers, uint32_t count, rp_steer *steer) {

@@ -1,4 +1,4 @@
-/* Bytes as the file of trust in predictions: what is read is what is written again, and steering
+/* Bytes as the file of prediction gains: what is read is what is written again, and steering
  * goes on from it with shares of a prediction. */
 #include "fuzz.h"
 
@@ -9,9 +9,9 @@ enum { PARAMS = 2, NUMBERS = 1 + RP_STEER_HISTORY + PARAMS * (4 + RP_STEER_HISTO
 static void go_on(rp_steer *steer, uint64_t step) {
     const rp_steer_probe probe[] = {{1, 2, 1}, {1e30, 1e-30, 1e30}, {1e-40, 1, 1e-40}};
     for (uint32_t i = 0; i < 24; i++) {
-        const double trust =
+        const double gain =
             rp_steer_add(steer, step + 2 * i, step + 2 * i + 4, i % PARAMS, &probe[i / 8]);
-        RP_ASSERT(trust >= 0 && trust <= 1);
+        RP_ASSERT(gain >= 0 && gain <= 1);
     }
 }
 

@@ -4,9 +4,9 @@
 
 #include "planning/steer.h"
 
-/* A tensor that moves by b where a was predicted, in two dimensions: a = trust * (1, 0). */
-static rp_steer_probe probe_of(double trust, double bx, double by) {
-    const double ax = trust;
+/* A tensor that moves by b where a was predicted, in two dimensions: a = gain * (1, 0). */
+static rp_steer_probe probe_of(double gain, double bx, double by) {
+    const double ax = gain;
     return (rp_steer_probe){
         .error = (ax - bx) * (ax - bx) + by * by, .stale = bx * bx + by * by, .predicted = ax * ax};
 }
@@ -18,25 +18,25 @@ static rp_steer open_steer(rp_arena *arena, uint32_t params) {
     return steer;
 }
 
-/* A prediction of the right direction and length is trusted wholly, one that is too long less, and
- * one that is too short not more than wholly. */
-static void trust_is_the_best_share(void **state) {
+/* A prediction of the right direction and length has gain 1, one that is too long less, and
+ * one that is too short not more than 1. */
+static void gain_is_the_best_share(void **state) {
     (void)state;
     const double moves[] = {1.0, 0.4, 2.0};
     const double want[] = {1.0, 0.4, 1.0};
     for (int i = 0; i < 3; i++) {
         rp_arena arena;
         rp_steer steer = open_steer(&arena, 1);
-        double trust = 1;
-        for (uint64_t n = 0; n < 10; n++) { /* each probe was made with the trust before the last */
+        double gain = 1;
+        for (uint64_t n = 0; n < 10; n++) { /* each probe was made with the gain before the last */
             double used = 1;
             for (uint32_t h = 0; h < steer.history_count; h++) {
-                used = steer.history[h].step <= 10 * n ? steer.history[h].trust[0] : used;
+                used = steer.history[h].step <= 10 * n ? steer.history[h].gain[0] : used;
             }
             const rp_steer_probe probe = probe_of(used, moves[i], 0.7);
-            trust = rp_steer_add(&steer, 10 * n, 10 * n + 20, 0, &probe);
+            gain = rp_steer_add(&steer, 10 * n, 10 * n + 20, 0, &probe);
         }
-        expect_close(trust, want[i], 1e-9, 0);
+        expect_close(gain, want[i], 1e-9, 0);
         rp_arena_finish(&arena);
     }
 }
@@ -50,11 +50,11 @@ static void falls_back_and_tries_again(void **state) {
     const rp_steer_probe nothing = probe_of(0, -0.5, 0);
     expect_close(rp_steer_add(&steer, 0, 20, 0, &wrong), 0, 0, 0);
     uint32_t rests = 0;
-    double trust;
-    while ((trust = rp_steer_add(&steer, 10 * (rests + 1), 10 * (rests + 3), 0, &nothing)) == 0) {
+    double gain;
+    while ((gain = rp_steer_add(&steer, 10 * (rests + 1), 10 * (rests + 3), 0, &nothing)) == 0) {
         assert_true(++rests < 100);
     }
-    expect_close(trust, 0.5, 0, 0);
+    expect_close(gain, 0.5, 0, 0);
     assert_true(rests >= 4);
     rp_arena_finish(&arena);
 }
@@ -79,8 +79,8 @@ static void stages_may_overtake(void **state) {
     assert_int_equal(a.history_count, b.history_count);
     for (uint32_t h = 0; h < a.history_count; h++) {
         assert_int_equal(a.history[h].step, b.history[h].step);
-        expect_close(a.history[h].trust[0], b.history[h].trust[0], 0, 0);
-        expect_close(a.history[h].trust[1], b.history[h].trust[1], 0, 0);
+        expect_close(a.history[h].gain[0], b.history[h].gain[0], 0, 0);
+        expect_close(a.history[h].gain[1], b.history[h].gain[1], 0, 0);
     }
     rp_arena_finish(&a_arena);
     rp_arena_finish(&b_arena);
@@ -128,7 +128,7 @@ static void packs_and_unpacks(void **state) {
     rp_arena_finish(&other);
 }
 
-/* Not a number, or nothing predicted: nothing is learnt, and trust stays what it was. */
+/* Not a number, or nothing predicted: nothing is learnt, and gain stays what it was. */
 static void learns_nothing_from_nothing(void **state) {
     (void)state;
     rp_arena arena;
@@ -159,7 +159,7 @@ static void endless_sums_fall_back(void **state) {
     const rp_steer_probe probe = probe_of(1, 0.5, 0);
     double packed[1 + RP_STEER_HISTORY + 4 + RP_STEER_HISTORY];
     expect_close(rp_steer_add(&steer, 0, 20, 0, &probe), 0.5, 1e-12, 0);
-    steer.history[0].trust[0] = 1e-310;
+    steer.history[0].gain[0] = 1e-310;
     expect_close(rp_steer_add(&steer, 20, 40, 0, &probe), 0, 0, 0);
     rp_steer_pack(&steer, packed);
     expect_ok(rp_steer_unpack(&steer, "packed", packed));
@@ -168,7 +168,7 @@ static void endless_sums_fall_back(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trust_is_the_best_share),     cmocka_unit_test(falls_back_and_tries_again),
+        cmocka_unit_test(gain_is_the_best_share),      cmocka_unit_test(falls_back_and_tries_again),
         cmocka_unit_test(stages_may_overtake),         cmocka_unit_test(packs_and_unpacks),
         cmocka_unit_test(learns_nothing_from_nothing), cmocka_unit_test(more_probes_than_before),
         cmocka_unit_test(endless_sums_fall_back),      cmocka_unit_test(effects_lie_ahead),

@@ -4,9 +4,9 @@
  *   replay RUN.yaml OUT.safetensors [--set KEY=VALUE]... [--slip STAGE]
  *
  * Shared with the ring is the arithmetic: layers, optimisers, averages, and the batches. Not shared
- * are the order of ops, the books of versions, the horizons and the trust in predictions: they are
+ * are the order of ops, the books of versions, the horizons and the prediction gains: they are
  * written here a second time, from METHODS, with neither firmware/sched nor planning/steer.c nor
- * firmware/stage/versions.c, probe.c and trust.c. `--slip` is the canary: forwards of that stage
+ * firmware/stage/versions.c, probe.c and gain.c. `--slip` is the canary: forwards of that stage
  * look at the weights one update beside those that they should. */
 #include <inttypes.h>
 #include <math.h>

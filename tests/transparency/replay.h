@@ -29,7 +29,7 @@ typedef struct {
 /* horizon: measured: what the probes of a tensor have shown. */
 typedef struct {
     double aa, ab; /* smoothed <a, a> and <a, b>, a: predicted wholly, b: true */
-    double trust;  /* that the newest probe has earned */
+    double gain;   /* that the newest probe has earned */
     uint32_t rest; /* probes that are left without a prediction */
 } credit;
 
@@ -57,7 +57,7 @@ typedef struct {
     const float *seen;              /* by the op that looked last */
     uint32_t tensors, *span;        /* trained; first and count of each, in floats */
     credit *credit;                 /* by tensor */
-    double *trust;                  /* earned, by probe and tensor */
+    double *gain;                   /* earned, by probe and tensor */
     uint32_t probes;                /* ended */
     float *probed[2];               /* at its forward: seen, newest */
     uint32_t *kept;                 /* by microbatch: the version that its forward saw */
@@ -98,13 +98,13 @@ uint32_t newest(const board *b, uint32_t step);
 sight forward_sight(const replay *r, const board *b, uint32_t n);
 sight backward_sight(const replay *r, const board *b, uint32_t n);
 
-/* ---- replay_trust.c: `horizon: measured` ---- */
+/* ---- replay_gain.c: `horizon: measured` ---- */
 
 rp_err open_probes(replay *r, board *b);
 bool is_probed(const replay *r, const board *b, uint32_t n);
 /* Behind the backward of a probed microbatch. */
 rp_err end_probe(replay *r, board *b, uint32_t n);
-/* Of bench.out, the whole prediction of `weights`, as much as each tensor is trusted. */
+/* Of bench.out, the whole prediction of `weights`, times the gain of each tensor. */
 rp_err take_shares(replay *r, const board *b, uint32_t n, const float *weights, float *out);
 
 /* ---- replay.c ---- */

@@ -183,16 +183,16 @@ class Methods(Method):
 
 
 class Steered(Method):
-    """horizon: measured. The replay does not hear of the host's trust: it probes and judges too."""
+    """horizon: measured. The replay computes the prediction gains from its own probes."""
 
     def steered(self, boards, schedule, *sets):
-        """The texts of the log: whose predictions were trusted how far."""
+        """The texts of the log: the mean prediction gain of each stage."""
         got, sets = self.same(boards, schedule, *sets)
         log = (self.dir / self.ring / "log.jsonl").read_text().splitlines()
         self.train(self.run_yaml, "later", *sets, OTHER_DELAYS)
         self.assertTrue(got == self.bytes_of("later"), "it depends on the links")
         whole = self.replay((*sets, "schedule.horizon=exact"))
-        self.assertFalse(got == whole, "trust changes nothing")
+        self.assertFalse(got == whole, "prediction gains change nothing")
         return [e["text"] for e in map(json.loads, log) if e.get("event") == "trust"]
 
     def test_microbatches_and_advance(self):

@@ -1,4 +1,4 @@
-/* `horizon: measured` once more (METHODS 5): probes, and the trust that they earn. */
+/* `horizon: measured` once more (METHODS 5): probes, and the gain that they earn. */
 #include <math.h>
 
 #include "optim/average.h"
@@ -16,10 +16,10 @@ bool is_probed(const replay *r, const board *b, uint32_t n) {
 }
 
 /* Of a forward of `step`: what the probe two probes before its own has earned, at first 1. */
-static double trust_at(const replay *r, const board *b, uint32_t step, uint32_t tensor) {
+static double gain_at(const replay *r, const board *b, uint32_t step, uint32_t tensor) {
     const uint32_t probe = step / probe_every(r);
     RP_ASSERT(probe < 2 || probe - 2 < b->probes);
-    return probe < 2 ? 1 : b->trust[(probe - 2) * b->tensors + tensor];
+    return probe < 2 ? 1 : b->gain[(probe - 2) * b->tensors + tensor];
 }
 
 /* The best share of a whole prediction, <a, b> / <a, a>, the past weighing four times a probe; 0
@@ -28,13 +28,13 @@ static void earn(credit *c, double used, const float *error, const float *stale,
                  const float *moved) {
     const double product = ((double)*moved + (double)*stale - (double)*error) / 2;
     if (c->rest > 0) {
-        c->trust = --c->rest > 0 ? 0 : 0.5;
+        c->gain = --c->rest > 0 ? 0 : 0.5;
     } else if (*moved > 0 && used > 0 && isfinite(product)) {
         const double past = c->aa > 0 ? 0.8 : 0;
         c->aa = past * c->aa + (1 - past) * (double)*moved / (used * used);
         c->ab = past * c->ab + (1 - past) * product / used;
-        c->trust = fmin(fmax(c->ab / c->aa, 0), 1);
-        if (c->trust == 0) {
+        c->gain = fmin(fmax(c->ab / c->aa, 0), 1);
+        if (c->gain == 0) {
             *c = (credit){.rest = 8};
         }
     }
@@ -64,20 +64,20 @@ rp_err end_probe(replay *r, board *b, uint32_t n) {
                                   b->tensors * sizeof(float)));
     }
     for (uint32_t t = 0; t < b->tensors; t++) {
-        earn(&b->credit[t], trust_at(r, b, step, t), &sums[t], &sums[b->tensors + t],
+        earn(&b->credit[t], gain_at(r, b, step, t), &sums[t], &sums[b->tensors + t],
              &sums[2 * b->tensors + t]);
-        b->trust[b->probes * b->tensors + t] = b->credit[t].trust;
+        b->gain[b->probes * b->tensors + t] = b->credit[t].gain;
     }
     b->probes++;
 fail:
     return err;
 }
 
-/* Tensor by tensor: the weights, and as much of the whole prediction as it is trusted. */
+/* Tensor by tensor: the weights, and the whole prediction times its gain. */
 rp_err take_shares(replay *r, const board *b, uint32_t n, const float *weights, float *out) {
     rp_err err = RP_OK;
     for (uint32_t t = 0; t < b->tensors; t++) {
-        const float share = (float)trust_at(r, b, r->micro[n].step, t);
+        const float share = (float)gain_at(r, b, r->micro[n].step, t);
         const size_t first = b->span[2 * t];
         rp_buffer *to = share < 1 ? r->bench.centre : r->bench.out;
         RP_TRY(write_floats(r, r->bench.centre, weights, b));
@@ -97,13 +97,13 @@ rp_err open_probes(replay *r, board *b) {
     b->tensors = rp_stage_layout(b->stage)->trained_count;
     RP_TRY(RP_ARENA_NEW(&r->arena, 2 * (size_t)b->tensors + 2, &b->span));
     RP_TRY(RP_ARENA_NEW(&r->arena, b->tensors + 1, &b->credit));
-    RP_TRY(RP_ARENA_NEW(&r->arena, probes * (size_t)b->tensors + 1, &b->trust));
+    RP_TRY(RP_ARENA_NEW(&r->arena, probes * (size_t)b->tensors + 1, &b->gain));
     RP_TRY(RP_ARENA_NEW(&r->arena, b->count + 1, &b->probed[0]));
     RP_TRY(RP_ARENA_NEW(&r->arena, b->count + 1, &b->probed[1]));
     RP_TRY(rp_buffer_read_now(r->device, b->span, b->memory->spans, 0,
                               (2 * (size_t)b->tensors + 2) * sizeof *b->span));
     for (uint32_t t = 0; t < b->tensors; t++) {
-        b->credit[t].trust = 1;
+        b->credit[t].gain = 1;
     }
 fail:
     return err;

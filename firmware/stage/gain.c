@@ -1,40 +1,42 @@
-/* horizon: measured: how much of its prediction each parameter gets, as the host steers it. */
+/* horizon: measured: the prediction gain of each parameter, a factor 0 to 1 that the host sends. */
 #include <math.h>
 #include <string.h>
 
 #include "stage/stage_own.h"
 
-uint64_t rp_stage_trust_delay(const rp_stage *stage) {
+uint64_t rp_stage_gain_delay(const rp_stage *stage) {
     return 2 * (uint64_t)stage->layout->probe_steps;
 }
 
-rp_err rp_stage_trust(rp_stage *stage, uint64_t step, const double *trust, size_t count) {
-    rp_stage_trusts *all = &stage->trust;
+rp_err rp_stage_set_gain(rp_stage *stage, uint64_t step, const double *gain, size_t count) {
+    rp_stage_gains *all = &stage->gain;
     if (count != stage->layout->trained_count || !all->share[0]) {
-        return rp_fail(RP_ERR_PEER, "trust from step %llu on for %zu parameters does not fit",
-                       (unsigned long long)step, count);
+        return rp_fail(
+            RP_ERR_PEER,
+            "prediction gains from step %llu on: the count %zu is not that of the parameters",
+            (unsigned long long)step, count);
     }
     /* a resumed run may probe more often than before: what it was to hear later is outdated */
     while (all->count > 0 && all->step[all->count - 1] >= step) {
         all->count--;
     }
-    if (all->count == RP_TRUST_ENTRIES) {
+    if (all->count == RP_GAIN_ENTRIES) {
         float *oldest = all->share[0];
-        memmove(all->share, all->share + 1, (RP_TRUST_ENTRIES - 1) * sizeof *all->share);
-        memmove(all->step, all->step + 1, (RP_TRUST_ENTRIES - 1) * sizeof *all->step);
-        all->share[RP_TRUST_ENTRIES - 1] = oldest;
+        memmove(all->share, all->share + 1, (RP_GAIN_ENTRIES - 1) * sizeof *all->share);
+        memmove(all->step, all->step + 1, (RP_GAIN_ENTRIES - 1) * sizeof *all->step);
+        all->share[RP_GAIN_ENTRIES - 1] = oldest;
         all->count--;
     }
     for (size_t i = 0; i < count; i++) {
-        const bool good = trust[i] >= 0 && trust[i] <= 1;
-        all->share[all->count][i] = good ? (float)trust[i] : 0;
+        const bool good = gain[i] >= 0 && gain[i] <= 1;
+        all->share[all->count][i] = good ? (float)gain[i] : 0;
     }
     all->step[all->count++] = step;
     return RP_OK;
 }
 
-const float *rp_stage_trust_at(const rp_stage *stage, uint64_t step) {
-    const rp_stage_trusts *all = &stage->trust;
+const float *rp_stage_gain_at(const rp_stage *stage, uint64_t step) {
+    const rp_stage_gains *all = &stage->gain;
     const float *share = NULL;
     for (uint32_t i = 0; i < all->count; i++) {
         share = all->step[i] <= step ? all->share[i] : share;
@@ -42,12 +44,12 @@ const float *rp_stage_trust_at(const rp_stage *stage, uint64_t step) {
     return share;
 }
 
-bool rp_stage_trust_missing(const rp_stage *stage, const rp_op *op) {
+bool rp_stage_gain_missing(const rp_stage *stage, const rp_op *op) {
     const uint32_t every = stage->layout->probe_steps;
-    const rp_stage_trusts *all = &stage->trust;
+    const rp_stage_gains *all = &stage->gain;
     if (stage->job->method.horizon != RP_HORIZON_MEASURED || every == 0 ||
         stage->layout->trained_count == 0 || op->micro > 0 || op->step % every != 0 ||
-        op->step < stage->job->step_first + rp_stage_trust_delay(stage)) {
+        op->step < stage->job->step_first + rp_stage_gain_delay(stage)) {
         return false; /* what probes before a resumed run have changed came before its first step */
     }
     for (uint32_t i = 0; i < all->count; i++) {
