@@ -41,11 +41,11 @@ static rp_err report_results(rp_runner *r, const runner_stage *stage, const rp_o
     return send_control(r, &frame, NULL, 0);
 }
 
-/* The stage's own verdict: a gradient that is not finite skips the step here. */
-static rp_err judge(rp_runner *r, const runner_stage *stage, const rp_op *op, double total) {
+/* The stage's own step decision: a gradient that is not finite skips the step here. */
+static rp_err decide_step(rp_runner *r, const runner_stage *stage, const rp_op *op, double total) {
     rp_Frame frame = {.which_body = RP_KIND_SKIPPED,
                       .body.skipped = {.step = op->step, .stage = stage->job->stage}};
-    rp_err err = rp_runner_verdict(r, op->step, 1.0f, !isfinite(total));
+    rp_err err = rp_runner_decide_step(r, op->step, 1.0f, !isfinite(total));
     if (err != RP_OK || isfinite(total)) {
         return err;
     }
@@ -60,8 +60,8 @@ static rp_err report_norms(rp_runner *r, const runner_stage *stage, const rp_op 
         r->sumsq[i] = (double)stage->norms[i];
         total += r->sumsq[i];
     }
-    if (rp_verdict_of(&job->method, &job->optim, job->guard) == RP_VERDICT_OWN) {
-        return judge(r, stage, op, total);
+    if (rp_decision_maker_of(&job->method, &job->optim, job->guard) == RP_DECISION_OWN) {
+        return decide_step(r, stage, op, total);
     }
     rp_Frame frame = {.which_body = RP_KIND_NORMS,
                       .body.norms = {.step = op->step, .stage = job->stage}};

@@ -184,7 +184,7 @@ fail:
 bool rp_runner_asks(const rp_runner *r) {
     const rp_job *job = r->held[0].job;
     return !r->evaluating &&
-           rp_verdict_of(&job->method, &job->optim, job->guard) != RP_VERDICT_NONE;
+           rp_decision_maker_of(&job->method, &job->optim, job->guard) != RP_DECISION_NONE;
 }
 
 /* Results and norms of the step, of every stage here. */
@@ -215,13 +215,13 @@ fail:
     return err;
 }
 
-/* An update. The first one of a step reads what the step gave, of all stages here; with a verdict
- * to wait for, the norms go out then, and the updates run as told. */
+/* An update. The first one of a step reads what the step gave, of all stages here; with a step
+ * decision to wait for, the norms go out then, and the updates run as decided. */
 static rp_err try_update(rp_runner *r) {
     const bool ask = rp_runner_asks(r);
     rp_err err = RP_OK;
     running_op *op = next_place(r);
-    if (r->waiting_verdict || !rp_runner_may_report(r) ||
+    if (r->waiting_decision || !rp_runner_may_report(r) ||
         (rp_stage_probe_waits(op->stage->stage) && probe_is_read(r))) {
         return RP_OK;
     }
@@ -229,7 +229,7 @@ static rp_err try_update(rp_runner *r) {
         RP_TRY(read_step(r, op, ask));
         r->updating = true;
         if (ask) {
-            r->waiting_verdict = true;
+            r->waiting_decision = true;
             RP_TRY(commit(r, op));
             r->have_next = true; /* the update itself is still to come */
             return RP_OK;

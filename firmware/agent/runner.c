@@ -116,7 +116,7 @@ static void begin(rp_runner *r, bool evaluating) {
     r->evaluating = evaluating;
     r->ops_over = false;
     r->have_next = false;
-    r->updating = r->waiting_verdict = false;
+    r->updating = r->waiting_decision = false;
     rp_runner_begin_edges(r);
 }
 
@@ -194,12 +194,12 @@ uint32_t rp_runner_step_samples(const rp_runner *r, uint64_t step) {
     return rp_sched_step_samples(r->evaluating ? &shape : &r->sched.shape, step);
 }
 
-rp_err rp_runner_verdict(rp_runner *r, uint64_t step, float grad_scale, bool skip) {
-    if (!r->active || !r->waiting_verdict || r->next.step != step) {
-        return rp_fail(RP_ERR_PEER, "a verdict for step %llu that nobody waits for",
+rp_err rp_runner_decide_step(rp_runner *r, uint64_t step, float grad_scale, bool skip) {
+    if (!r->active || !r->waiting_decision || r->next.step != step) {
+        return rp_fail(RP_ERR_PEER, "a step decision for step %llu came, which no update waits for",
                        (unsigned long long)step);
     }
-    r->waiting_verdict = false;
+    r->waiting_decision = false;
     r->grad_scale = grad_scale;
     r->skip = skip;
     return RP_OK;

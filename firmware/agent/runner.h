@@ -81,8 +81,8 @@ rp_err rp_runner_evaluate(rp_runner *runner, uint64_t samples, bool training) RP
 /* Pause earlier, at `step`. errors PEER when it is in work already */
 rp_err rp_runner_stop(rp_runner *runner, uint64_t step) RP_MUST_CHECK;
 /* The host's answer to NORMS. errors PEER when it does not belong to the waiting step */
-rp_err rp_runner_verdict(rp_runner *runner, uint64_t step, float grad_scale,
-                         bool skip) RP_MUST_CHECK;
+rp_err rp_runner_decide_step(rp_runner *runner, uint64_t step, float grad_scale,
+                             bool skip) RP_MUST_CHECK;
 
 /* *active: a segment is under way. errors end the segment: PEER, DEVICE, ... */
 rp_err rp_runner_step(rp_runner *runner, bool *active) RP_MUST_CHECK;
@@ -107,7 +107,7 @@ typedef struct {
     uint64_t ops, trace_dropped;
     uint64_t microbatches; /* gradients taken: each sample once a step */
     uint32_t in_flight_max;
-    uint64_t skipped; /* updates left out by the stage's own verdict */
+    uint64_t skipped; /* updates left out by the stage's own step decision */
 } rp_runner_facts;
 rp_runner_facts rp_runner_facts_of(const rp_runner *runner); /* since open */
 

@@ -72,7 +72,7 @@ struct rp_runner {
     int64_t last_done_ns;
 
     bool updating; /* an update of the step in work has begun: its results have been read */
-    bool waiting_verdict, skip;
+    bool waiting_decision, skip;
     float grad_scale;
 
     float *results, *probe;

@@ -28,8 +28,8 @@ rp_err rp_agent_on_stop(rp_agent *agent, const rp_message *message) {
 
 rp_err rp_agent_on_step_decision(rp_agent *agent, const rp_message *message) {
     const rp_StepDecision *decision = &message->frame.body.step_decision;
-    return rp_runner_verdict(agent->run->runner, decision->step, (float)decision->scale,
-                             decision->skip);
+    return rp_runner_decide_step(agent->run->runner, decision->step, (float)decision->scale,
+                                 decision->skip);
 }
 
 /* ---- rounds ---------------------------------------------------------------------------------- */

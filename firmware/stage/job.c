@@ -184,9 +184,9 @@ bool rp_job_is_last(const rp_job *job) {
     return job->stage + 1 == job->cut.stage_count;
 }
 
-rp_verdict rp_verdict_of(const rp_method *method, const rp_optim *optim, bool guard) {
+rp_decision_maker rp_decision_maker_of(const rp_method *method, const rp_optim *optim, bool guard) {
     if (!guard && !(optim->clip_norm > 0)) {
-        return RP_VERDICT_NONE;
+        return RP_DECISION_NONE;
     }
-    return method->kind->flushed ? RP_VERDICT_HOST : RP_VERDICT_OWN;
+    return method->kind->flushed ? RP_DECISION_HOST : RP_DECISION_OWN;
 }

@@ -72,10 +72,10 @@ rp_err rp_method_fit_model(const rp_method *method, const rp_model *model,
 
 bool rp_job_is_last(const rp_job *job);
 
-/* Who looks at the gradients before an update. The controller, of all stages, where every step
- * flushes: one small message each way a step. The stage itself, its own, where no step waits for
- * the other stages. */
-typedef enum { RP_VERDICT_NONE, RP_VERDICT_HOST, RP_VERDICT_OWN } rp_verdict;
-rp_verdict rp_verdict_of(const rp_method *method, const rp_optim *optim, bool guard);
+/* Who makes the step decision from the gradients before an update. The controller, of all stages,
+ * where every step flushes: one small message each way a step. The stage itself, its own, where no
+ * step waits for the other stages. */
+typedef enum { RP_DECISION_NONE, RP_DECISION_HOST, RP_DECISION_OWN } rp_decision_maker;
+rp_decision_maker rp_decision_maker_of(const rp_method *method, const rp_optim *optim, bool guard);
 
 #endif

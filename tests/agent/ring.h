@@ -269,7 +269,7 @@ static inline void test_on_report(test_ring *ring, test_node *n, const rp_Frame 
         n->norms_step = frame->body.norms.step;
         if (n->norms_count == held) {
             n->norms_count = 0;
-            expect_ok(rp_runner_verdict(n->runner, n->norms_step, 1, false));
+            expect_ok(rp_runner_decide_step(n->runner, n->norms_step, 1, false));
         }
         break;
     default:

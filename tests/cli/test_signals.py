@@ -26,7 +26,7 @@ class Signals(program.Case):
         self.finish(process, code=130, seconds=20)
         self.resumable("out")
 
-    def test_interrupt_while_a_verdict_is_due(self):
+    def test_interrupt_while_a_step_decision_is_due(self):
         """Most of the time of such small steps some stage waits for the others' norms."""
         sets = ("ring.boards=3", "train.batch=16", "train.eval_epochs=0")
         words = [word for text in sets for word in ("--set", text)]

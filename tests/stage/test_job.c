@@ -90,16 +90,16 @@ static void deferred_statistics_need_a_flush(void **state) {
     }
 }
 
-static void a_verdict_is_waited_for_when_it_matters(void **state) {
+static void a_step_decision_is_waited_for_when_it_matters(void **state) {
     (void)state;
     rp_optim optim = {0};
     rp_method method = {.kind = rp_sched_find("gpipe")};
-    assert_int_equal(rp_verdict_of(&method, &optim, false), RP_VERDICT_NONE);
-    assert_int_equal(rp_verdict_of(&method, &optim, true), RP_VERDICT_HOST);
+    assert_int_equal(rp_decision_maker_of(&method, &optim, false), RP_DECISION_NONE);
+    assert_int_equal(rp_decision_maker_of(&method, &optim, true), RP_DECISION_HOST);
     optim.clip_norm = 1;
-    assert_int_equal(rp_verdict_of(&method, &optim, false), RP_VERDICT_HOST);
+    assert_int_equal(rp_decision_maker_of(&method, &optim, false), RP_DECISION_HOST);
     method.kind = rp_sched_find("async");
-    assert_int_equal(rp_verdict_of(&method, &optim, true), RP_VERDICT_OWN);
+    assert_int_equal(rp_decision_maker_of(&method, &optim, true), RP_DECISION_OWN);
 }
 
 int main(void) {
@@ -108,7 +108,7 @@ int main(void) {
         cmocka_unit_test(bad_jobs_name_the_key),
         cmocka_unit_test(only_a_decay_is_predicted),
         cmocka_unit_test(deferred_statistics_need_a_flush),
-        cmocka_unit_test(a_verdict_is_waited_for_when_it_matters),
+        cmocka_unit_test(a_step_decision_is_waited_for_when_it_matters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
