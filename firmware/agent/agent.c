@@ -369,9 +369,10 @@ static void watch_host(rp_agent *agent) {
         return;
     }
     if (agent->state != RP_AGENT_HELLO) {
-        rp_log_warn("the host is silent for %" PRId64 " s: its run is over here",
-                    HOST_SILENT_NS / RP_NS_PER_S);
-        rp_agent_end_run(agent);
+        /* it may live all the same: our clock has jumped, or the way to us was cut */
+        report_fault(agent, rp_fail(RP_ERR_TIMEOUT,
+                                    "the host is silent for %" PRId64 " s: its run is over here",
+                                    HOST_SILENT_NS / RP_NS_PER_S));
     }
     agent->over = agent->options.once;
 }

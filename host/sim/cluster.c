@@ -73,6 +73,7 @@ static rp_err open_host(rp_cluster *cluster, bool resume) {
                                    .keys = &cluster->host_keys,
                                    .spawner = rp_sim_spawner(cluster),
                                    .feeder = RP_FEEDER_DIRECT,
+                                   .run_id = options->seed + 1, /* 0 would be random */
                                    .progress = options->progress,
                                    .result = options->result};
     const rp_controller_options controller = {.purpose = RP_PURPOSE_TRAIN,

@@ -20,6 +20,10 @@ static const double BACKWARD_S = 2e-4;
 static const int64_t PHASE_NS = RP_NS_PER_S / 2;
 /* Virtual time for everything: boards that are gone are given up after 10 to 30 s. */
 static const int64_t LIMIT_NS = 3600 * RP_NS_PER_S;
+/* Behind the faults a run gets on. What stops in a calm network for longer than it takes to give a
+ * board up was not noticed by anybody. */
+static const int64_t CALM_FROM_NS = PHASE_NS + PHASE_NS / 2;
+static const int64_t STALL_NS = 60 * RP_NS_PER_S;
 
 /* ---- the subject ----------------------------------------------------------------------------- */
 
@@ -212,6 +216,18 @@ static bool can_resume(const char *folder) {
     return access(path, R_OK) == 0;
 }
 
+/* Drawn faults have an end: a life that goes on in the calm behind it, and is not finished. */
+static bool has_stalled(const rp_sim_case *what, const rp_cluster *cluster, int64_t since_ns) {
+    const int64_t calm_ns = since_ns > CALM_FROM_NS ? since_ns : CALM_FROM_NS;
+    return what->draws_faults && rp_cluster_now_ns(cluster) - calm_ns > STALL_NS;
+}
+
+/* Links deliver each message once, in order, whatever the network does, and a board that is lost is
+ * a fault of the ring: nothing but a mistake breaks the protocol. */
+static bool is_mistake(rp_err result) {
+    return result == RP_ERR_PEER || result == RP_ERR_FORMAT || result == RP_ERR_SHAPE;
+}
+
 /* A run that could not even be begun is tried again as long as faults may be the reason. */
 static bool is_final(const rp_cluster *cluster, rp_err result) {
     return rp_err_exit_code(result) == 2 && rp_cluster_now_ns(cluster) > 2 * PHASE_NS;
@@ -225,6 +241,7 @@ static rp_sim_outcome run_lives(const rp_sim_case *what, rp_cluster *cluster, co
         if (life > 0 && !resume) {
             remove_folder(folder); /* it holds nothing of a run yet */
         }
+        const int64_t since_ns = rp_cluster_now_ns(cluster);
         const rp_cluster_end end = rp_cluster_run_life(cluster, resume, &result);
         if (end == RP_CLUSTER_LIMIT) {
             break;
@@ -238,7 +255,10 @@ static rp_sim_outcome run_lives(const rp_sim_case *what, rp_cluster *cluster, co
                                             : RP_SIM_STOPPED_RESUMABLE;
             break;
         }
-        if (is_final(cluster, result)) {
+        if (has_stalled(what, cluster, since_ns)) {
+            break;
+        }
+        if (is_mistake(result) || is_final(cluster, result)) {
             outcome = RP_SIM_WRONG;
             break;
         }
