@@ -27,7 +27,7 @@ static const char model[] =
     "  - {name: drop2, kind: dropout}\n"
     "  - {name: fc2, kind: dense, out: 5}\n";
 static const char statistics[] = "input: [2, 6, 6]\nlayers:\n"
-                                 "  - {name: conv1, kind: conv2d, out: 4, kernel: 3, pad: 1}\n"
+                                 "  - {name: conv1, kind: conv2d, out: 1, kernel: 3, pad: 1}\n"
                                  "  - {name: bn1, kind: batchnorm}\n"
                                  "  - {name: flat, kind: flatten}\n"
                                  "  - {name: fc1, kind: dense, out: 24}\n"
