@@ -76,7 +76,7 @@ static rp_err report_probe(rp_runner *r, const running_op *op) {
     }
     rp_Frame frame = {.which_body = RP_KIND_PREDICTION_ERROR,
                       .body.prediction_error = {.step = op->op.step,
-                                                .staleness = op->about.gap,
+                                                .staleness = op->about.staleness,
                                                 .lookahead = op->about.ahead,
                                                 .effect = op->about.effect,
                                                 .forward_step = op->about.step,

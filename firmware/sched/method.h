@@ -24,9 +24,9 @@ enum { RP_REPLICAS_MAX = 16, RP_ADVANCE_MAX = 4, RP_CHUNKS_MAX = 8 };
 
 /* How far PipeOptim predicts (METHODS 5). */
 typedef enum {
-    RP_HORIZON_PAPER,    /* the gap of the steady state: D - 1 - k */
+    RP_HORIZON_PAPER,    /* the staleness of the steady state: D - 1 - k */
     RP_HORIZON_RELEASED, /* one more, along mu buf + (1 - dampening) g: the authors' code */
-    RP_HORIZON_EXACT,    /* the gap of this very microbatch: shorter while the pipes fill */
+    RP_HORIZON_EXACT,    /* the staleness of this very microbatch: shorter while the pipes fill */
     RP_HORIZON_MEASURED  /* exact, times the prediction gain, from measured errors */
 } rp_horizon;
 

@@ -354,7 +354,7 @@ static rp_err keep_books(replay *r, const runner *n, uint32_t hold, const piece 
     case RP_OP_BACKWARD:
     case RP_OP_BACKWARD_INPUT:
         RP_TRY(take(r, &own->held, op->step, op->samples, &version));
-        grow(&facts->gap_max, (uint32_t)(own->updates - version));
+        grow(&facts->staleness_max, (uint32_t)(own->updates - version));
         if (op->kind == RP_OP_BACKWARD_INPUT) {
             RP_TRY(append(r, &own->owed, done));
         }

@@ -148,12 +148,12 @@ uint32_t rp_sched_in_flight(const rp_sched_kind *kind, const rp_sched_shape *sha
 
 /* Own updates between a forward and its backward: walks the list on from behind the forward. With
  * replicas r only every r-th update counts, those of the forward's own replica. */
-uint32_t rp_sched_gap(const rp_sched_kind *kind, const rp_sched_state *behind, const rp_op *forward,
-                      uint32_t replicas);
+uint32_t rp_sched_staleness(const rp_sched_kind *kind, const rp_sched_state *behind,
+                            const rp_op *forward, uint32_t replicas);
 
 /* The same in the steady state of an endless run, for microbatch `micro` of a full step. */
-uint32_t rp_sched_steady_gap(const rp_sched_kind *kind, const rp_sched_shape *shape, uint32_t micro,
-                             uint32_t replicas);
+uint32_t rp_sched_steady_staleness(const rp_sched_kind *kind, const rp_sched_shape *shape,
+                                   uint32_t micro, uint32_t replicas);
 
 /* The same of the first microbatch of `step`, in a run whose pipes were filled at step_first.
  * Quick: a settled order depends on its last steps only. 0 when the run has no such step. */

@@ -52,19 +52,19 @@ bool rp_sched_next_unflushed(rp_sched_state *s, rp_op *op) {
 
 /* ---- looking ahead --------------------------------------------------------------------------- */
 
-uint32_t rp_sched_gap(const rp_sched_kind *kind, const rp_sched_state *behind, const rp_op *forward,
-                      uint32_t replicas) {
+uint32_t rp_sched_staleness(const rp_sched_kind *kind, const rp_sched_state *behind,
+                            const rp_op *forward, uint32_t replicas) {
     rp_sched_state state = *behind;
     rp_op op;
-    uint32_t gap = 0;
+    uint32_t staleness = 0;
     while (kind->next(&state, &op)) {
         if ((op.kind == RP_OP_BACKWARD || op.kind == RP_OP_BACKWARD_INPUT) &&
             op.step == forward->step && op.micro == forward->micro) {
             break;
         }
-        gap += op.kind == RP_OP_UPDATE && op.step % replicas == forward->step % replicas;
+        staleness += op.kind == RP_OP_UPDATE && op.step % replicas == forward->step % replicas;
     }
-    return gap;
+    return staleness;
 }
 
 /* Steps after which an order repeats itself: every stage has filled its pipes several times. */
@@ -100,24 +100,24 @@ uint32_t rp_sched_in_flight(const rp_sched_kind *kind, const rp_sched_shape *sha
 }
 
 /* Of a microbatch; 0: there is none. */
-static uint32_t gap_of(const rp_sched_kind *kind, const rp_sched_shape *run, uint64_t step,
-                       uint32_t micro, uint32_t replicas) {
+static uint32_t staleness_of(const rp_sched_kind *kind, const rp_sched_shape *run, uint64_t step,
+                             uint32_t micro, uint32_t replicas) {
     rp_sched_state state;
     rp_op op;
     rp_sched_start(&state, run);
     while (state.f_step <= step && kind->next(&state, &op)) {
         if (op.kind == RP_OP_FORWARD && op.step == step && op.micro == micro) {
-            return rp_sched_gap(kind, &state, &op, replicas);
+            return rp_sched_staleness(kind, &state, &op, replicas);
         }
     }
     return 0;
 }
 
-uint32_t rp_sched_steady_gap(const rp_sched_kind *kind, const rp_sched_shape *shape, uint32_t micro,
-                             uint32_t replicas) {
+uint32_t rp_sched_steady_staleness(const rp_sched_kind *kind, const rp_sched_shape *shape,
+                                   uint32_t micro, uint32_t replicas) {
     const uint64_t step = steady_step(shape, replicas);
     const rp_sched_shape run = endless(shape, 2 * step);
-    return gap_of(kind, &run, step, micro, replicas);
+    return staleness_of(kind, &run, step, micro, replicas);
 }
 
 uint32_t rp_sched_gap_at(const rp_sched_kind *kind, const rp_sched_shape *shape, uint64_t step,
@@ -130,7 +130,7 @@ uint32_t rp_sched_gap_at(const rp_sched_kind *kind, const rp_sched_shape *shape,
     if (step > run.step_first + settles) {
         run.step_first = step - settles;
     }
-    return gap_of(kind, &run, step, 0, replicas);
+    return staleness_of(kind, &run, step, 0, replicas);
 }
 
 typedef struct {

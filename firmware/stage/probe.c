@@ -26,7 +26,7 @@ bool rp_stage_probe_walk(rp_stage *stage, const rp_op *op, const rp_sight *sight
         return true;
     }
     stage->probe_about.step = op->step;
-    stage->probe_about.gap = sight->gap;
+    stage->probe_about.staleness = sight->staleness;
     stage->probe_about.effect = op->step + rp_stage_gain_delay(stage);
     stage->probe_left = stage->versions.past_backward;
     return stage->probe_left == 0;

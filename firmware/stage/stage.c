@@ -28,7 +28,7 @@ void rp_stage_set_applied(rp_stage *stage, uint32_t replica, uint64_t applied) {
 }
 
 uint32_t rp_stage_gap_max(const rp_stage *stage) {
-    return stage->versions.gap_max;
+    return stage->versions.staleness_max;
 }
 
 void rp_stage_start(rp_stage *stage, uint64_t step) {

@@ -64,9 +64,9 @@ rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const rp_stage_piece 
  * of the prediction, each by trained parameter, into host floats (RP_PROBE_NORMS * norm_count,
  * borrowed until the mark). */
 typedef struct {
-    uint64_t step;       /* whose forward it was */
-    uint32_t gap, ahead; /* own updates that lay between, updates that were predicted */
-    uint64_t effect;     /* step whose forward waits for the gain that this probe earns */
+    uint64_t step;             /* whose forward it was */
+    uint32_t staleness, ahead; /* own updates that lay between, updates that were predicted */
+    uint64_t effect;           /* step whose forward waits for the gain that this probe earns */
 } rp_stage_probe;
 bool rp_stage_probe_done(const rp_stage *stage);
 /* One whose backward has been waits for an update to come. */

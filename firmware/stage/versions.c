@@ -30,12 +30,14 @@ static rp_err find_horizons(rp_arena *arena, const rp_job *job, rp_versions *v) 
         const bool released = job->method.horizon == RP_HORIZON_RELEASED;
         RP_TRY(RP_ARENA_NEW(arena, micros, &v->steady));
         for (uint32_t m = 0; m < micros; m++) {
-            v->steady[m] = rp_sched_steady_gap(job->method.kind, &shape, m, v->replicas) + released;
+            v->steady[m] =
+                rp_sched_steady_staleness(job->method.kind, &shape, m, v->replicas) + released;
         }
     }
     if (v->forward_ahead > 0) {
-        const uint32_t gap = rp_sched_steady_gap(job->method.kind, &shape, 0, v->replicas);
-        v->past_backward = v->forward_ahead > gap ? v->forward_ahead - gap : 0;
+        const uint32_t staleness =
+            rp_sched_steady_staleness(job->method.kind, &shape, 0, v->replicas);
+        v->past_backward = v->forward_ahead > staleness ? v->forward_ahead - staleness : 0;
     }
 fail:
     return err;
@@ -56,7 +58,7 @@ static uint32_t pipeoptim_horizon(const rp_versions *v, const rp_op *op) {
     if (method->horizon == RP_HORIZON_PAPER || method->horizon == RP_HORIZON_RELEASED) {
         return v->steady[op->micro];
     }
-    return rp_sched_gap(method->kind, &v->list, op, v->replicas);
+    return rp_sched_staleness(method->kind, &v->list, op, v->replicas);
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
@@ -227,13 +229,13 @@ rp_sight rp_versions_backward(rp_versions *v, const rp_op *op) {
     rp_sight sight = {.replica = (uint32_t)(op->step % v->replicas)};
     pass(v, op);
     rp_version_flight *flight = find_flight(v, op);
-    sight.gap = (uint32_t)(v->updates[sight.replica] - flight->updates);
+    sight.staleness = (uint32_t)(v->updates[sight.replica] - flight->updates);
     sight.block = kept ? flight->block : v->latest[sight.replica];
     if (rule >= RP_WEIGHTS_SPECTRAIN) {
         sight.ahead = v->backward_ahead;
         sight.reuse = rule == RP_WEIGHTS_XPIPE && op->micro > 0;
     }
-    v->gap_max = sight.gap > v->gap_max ? sight.gap : v->gap_max;
+    v->staleness_max = sight.staleness > v->staleness_max ? sight.staleness : v->staleness_max;
     if (op->kind == RP_OP_BACKWARD_INPUT) {
         return sight;
     }

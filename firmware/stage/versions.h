@@ -17,8 +17,8 @@
 typedef struct {
     uint32_t block, replica;
     uint32_t ahead;
-    uint32_t gap; /* of a backward: own updates since its forward */
-    bool reuse;   /* xpipe: what its step's first microbatch predicted in this direction */
+    uint32_t staleness; /* of a backward: own updates since its forward */
+    bool reuse;         /* xpipe: what its step's first microbatch predicted in this direction */
 } rp_sight;
 
 typedef struct {
@@ -51,9 +51,10 @@ typedef struct {
     rp_version_flight *flight;
     uint32_t flight_count, flight_max;
     uint32_t forward_ahead, backward_ahead; /* spectrain, xpipe */
-    uint32_t past_backward; /* of forward_ahead, what is over the steady gap: a probe's wait */
-    uint32_t *steady;       /* pipeoptim paper, released: by microbatch of a full step */
-    uint32_t gap_max;       /* own updates between a forward and its backward, seen so far */
+    uint32_t
+        past_backward; /* of forward_ahead, what is over the steady staleness: a probe's wait */
+    uint32_t *steady;  /* pipeoptim paper, released: by microbatch of a full step */
+    uint32_t staleness_max; /* own updates between a forward and its backward, seen so far */
 } rp_versions;
 
 /* Room for so many forwards in flight; then started at step 0. errors MEMORY */

@@ -77,12 +77,13 @@ fail:
 }
 
 /* Own updates between forward and backward, on the lane's stages. */
-static uint32_t gap_of(const drawing *d, uint32_t lane) {
-    uint32_t gap = 0;
+static uint32_t staleness_of(const drawing *d, uint32_t lane) {
+    uint32_t staleness = 0;
     for (uint32_t k = lane; k < d->lanes * d->chunks; k += d->lanes) {
-        gap = d->facts.stage[k].gap_max > gap ? d->facts.stage[k].gap_max : gap;
+        staleness = d->facts.stage[k].staleness_max > staleness ? d->facts.stage[k].staleness_max
+                                                                : staleness;
     }
-    return gap;
+    return staleness;
 }
 
 static const char *lane_word(const drawing *d) {
@@ -144,7 +145,7 @@ static rp_err draw_text(FILE *out, rp_arena *arena, const drawing *d) {
         if (d->kind->split_backward) {
             fprintf(out, "  stashes %-*u", digits, facts->stash_max);
         }
-        fprintf(out, "  versions %u  gap %u\n", d->copies[k], gap_of(d, k));
+        fprintf(out, "  versions %u  gap %u\n", d->copies[k], staleness_of(d, k));
     }
 fail:
     return err;
@@ -232,7 +233,8 @@ static void put_lane(FILE *out, const drawing *d, uint32_t k, double wide) {
     if (d->kind->split_backward) {
         fprintf(out, " \302\267 stashes %u", facts->stash_max);
     }
-    fprintf(out, " \302\267 versions %u \302\267 gap %u</text>\n", d->copies[k], gap_of(d, k));
+    fprintf(out, " \302\267 versions %u \302\267 gap %u</text>\n", d->copies[k],
+            staleness_of(d, k));
 }
 
 static void put_time_axis(FILE *out, const drawing *d, double unit) {
@@ -372,7 +374,7 @@ static void put_by_stage(FILE *out, const drawing *d, column what) {
         fprintf(out, " %u",
                 what == STASHES    ? d->facts.node[k].stash_max
                 : what == VERSIONS ? d->copies[k]
-                                   : gap_of(d, k));
+                                   : staleness_of(d, k));
     }
     fprintf(out, " |");
 }

@@ -108,12 +108,12 @@ static uint32_t pipeoptim_ahead(const loop *r, uint32_t n, uint32_t k) {
     const uint32_t micro = r->micro[n].micro;
     const uint32_t warm_up = warm_up_of(r, k);
     const uint32_t open = steps_open_of(r, k);
-    uint32_t gap = r->micro[n].step - updates_at_forward(r, n, k, k);
+    uint32_t staleness = r->micro[n].step - updates_at_forward(r, n, k, k);
     if (horizon == RP_HORIZON_PAPER || horizon == RP_HORIZON_RELEASED) {
-        gap = warm_up > micro ? (warm_up - micro + r->full - 1) / r->full : 0;
-        gap = gap < open ? gap : open - 1;
+        staleness = warm_up > micro ? (warm_up - micro + r->full - 1) / r->full : 0;
+        staleness = staleness < open ? staleness : open - 1;
     }
-    return gap / replicas_of(r, k) + (horizon == RP_HORIZON_RELEASED);
+    return staleness / replicas_of(r, k) + (horizon == RP_HORIZON_RELEASED);
 }
 
 /* METHODS 6; halves are rounded to even. */

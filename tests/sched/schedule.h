@@ -139,7 +139,7 @@ static inline void check_all_sizes(const rp_sched_kind *kind,
         expect_ok(rp_sched_replay(&arena, kind, &shape, NULL, NULL, NULL, &facts));
         for (uint32_t k = 0; k < stages; k++) {
             assert_int_equal(facts.stage[k].stash_max, stashes(stages, k, micro));
-            assert_int_equal(facts.stage[k].gap_max, 0);
+            assert_int_equal(facts.stage[k].staleness_max, 0);
             assert_int_equal(facts.stage[k].versions_max, 1);
         }
         rp_arena_finish(&arena);

@@ -95,7 +95,7 @@ static void no_gap_inside_a_replica(void **state) {
                                           .epoch_samples = 30,
                                           .batch = 1,
                                           .micro = 1};
-            assert_int_equal(rp_sched_steady_gap(&KIND, &shape, 0, stages), 0);
+            assert_int_equal(rp_sched_steady_staleness(&KIND, &shape, 0, stages), 0);
         }
     }
 }

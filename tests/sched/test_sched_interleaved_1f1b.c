@@ -227,7 +227,7 @@ static void bubble_is_divided_by_the_chunks(void **state) {
                     }
                     assert_true(facts.makespan <= want * (1 + 1e-12));
                     for (uint32_t k = 0; k < nodes * chunks; k++) {
-                        assert_int_equal(facts.stage[k].gap_max, 0);
+                        assert_int_equal(facts.stage[k].staleness_max, 0);
                         assert_int_equal(facts.stage[k].versions_max, 1);
                     }
                     rp_arena_finish(&arena);

@@ -2,7 +2,7 @@
 #include "unflushed.h"
 
 /* METHODS 5.4: while the pipes fill the gap is min(n, D - 1 - k). */
-static void gap_while_filling(void **state) {
+static void staleness_at_the_pipeline_start(void **state) {
     (void)state;
     for (uint32_t stages = 1; stages <= 8; stages++) {
         for (uint32_t k = 0; k < stages; k++) {
@@ -18,7 +18,7 @@ static void gap_while_filling(void **state) {
             while (KIND.next(&list, &op)) {
                 if (op.kind == RP_OP_FORWARD) {
                     const uint64_t behind = stages - 1 - k;
-                    assert_int_equal(rp_sched_gap(&KIND, &list, &op, 1),
+                    assert_int_equal(rp_sched_staleness(&KIND, &list, &op, 1),
                                      op.step < behind ? op.step : behind);
                 }
             }
@@ -26,9 +26,10 @@ static void gap_while_filling(void **state) {
     }
 }
 
-/* Asked for one step, the gap is that of a walk from the start; replicas r: of every r-th update.
+/* Asked for one step, the staleness is that of a walk from the start; replicas r: of every r-th
+ * update.
  */
-static void gap_at_a_step(void **state) {
+static void staleness_at_a_step(void **state) {
     (void)state;
     for (uint32_t variant = 0; variant < 240; variant++) {
         const uint32_t replicas = 1 + variant / 2 % 2;
@@ -48,7 +49,7 @@ static void gap_at_a_step(void **state) {
             while (KIND.next(&list, &op)) {
                 if (op.kind == RP_OP_FORWARD && op.micro == 0) {
                     assert_int_equal(rp_sched_gap_at(&KIND, &shape, op.step, replicas),
-                                     rp_sched_gap(&KIND, &list, &op, replicas));
+                                     rp_sched_staleness(&KIND, &list, &op, replicas));
                 }
             }
             assert_int_equal(rp_sched_gap_at(&KIND, &shape, 2, 1), 0);
@@ -71,8 +72,8 @@ static void words(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         UNFLUSHED_TESTS,
-        cmocka_unit_test(gap_while_filling),
-        cmocka_unit_test(gap_at_a_step),
+        cmocka_unit_test(staleness_at_the_pipeline_start),
+        cmocka_unit_test(staleness_at_a_step),
         cmocka_unit_test(words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

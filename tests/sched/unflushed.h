@@ -77,7 +77,7 @@ static void unflushed_sizes(void **state) {
     }
 }
 
-/* One microbatch a step: gap, in flight and versions of METHODS 13, whatever the costs. */
+/* One microbatch a step: staleness, in flight and versions of METHODS 13, whatever the costs. */
 static void unflushed_facts(void **state) {
     (void)state;
     for (uint32_t stages = 1; stages <= 8; stages++) {
@@ -94,9 +94,9 @@ static void unflushed_facts(void **state) {
             const uint32_t behind = stages - 1 - shape.stage;
             assert_int_equal(stage->in_flight_max, behind + 1);
             assert_int_equal(stage->stash_max, behind + 1);
-            assert_int_equal(stage->gap_max, behind);
+            assert_int_equal(stage->staleness_max, behind);
             assert_int_equal(stage->versions_max, behind + 1);
-            assert_int_equal(rp_sched_steady_gap(&KIND, &shape, 0, 1), behind);
+            assert_int_equal(rp_sched_steady_staleness(&KIND, &shape, 0, 1), behind);
         }
         rp_arena_finish(&arena);
     }

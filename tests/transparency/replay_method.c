@@ -62,12 +62,12 @@ uint32_t updates_at_forward(const replay *r, uint32_t n, uint32_t warm_up, uint3
 static uint32_t pipeoptim_ahead(const replay *r, const board *b, uint32_t n) {
     const rp_horizon horizon = r->run.method.horizon;
     const uint32_t micro = r->micro[n].micro;
-    uint32_t gap = r->micro[n].step - updates_at_forward(r, n, b->warm_up, b->steps_open);
+    uint32_t staleness = r->micro[n].step - updates_at_forward(r, n, b->warm_up, b->steps_open);
     if (horizon == RP_HORIZON_PAPER || horizon == RP_HORIZON_RELEASED) {
-        gap = b->warm_up > micro ? (b->warm_up - micro + r->full - 1) / r->full : 0;
-        gap = gap < b->steps_open ? gap : b->steps_open - 1;
+        staleness = b->warm_up > micro ? (b->warm_up - micro + r->full - 1) / r->full : 0;
+        staleness = staleness < b->steps_open ? staleness : b->steps_open - 1;
     }
-    return gap / b->replicas + (horizon == RP_HORIZON_RELEASED);
+    return staleness / b->replicas + (horizon == RP_HORIZON_RELEASED);
 }
 
 /* METHODS 6. The paper does not say how halves are rounded: to even, as Python does. */
@@ -79,13 +79,13 @@ static uint32_t xpipe_ahead(const replay *r, const board *b, bool backward) {
 }
 
 /* METHODS 4: floor(k / 2) pairs of a forward and a backward pass here while the step's last
- * gradient goes on to stage 0; ahead of a forward lies its first microbatch's gap as well. With one
- * microbatch a step: floor(k / 2), and D - 1 - k more. */
+ * gradient goes on to stage 0; ahead of a forward lies its first microbatch's staleness as well.
+ * With one microbatch a step: floor(k / 2), and D - 1 - k more. */
 static uint32_t spectrain_ahead(const replay *r, const board *b, bool backward) {
-    const uint32_t gap = (b->warm_up + r->full - 1) / r->full;
+    const uint32_t staleness = (b->warm_up + r->full - 1) / r->full;
     const uint32_t most = b->steps_open - 1;
     const uint32_t rest = (r->full - 1 + b->k / 2) / r->full;
-    return backward ? rest : rest + (gap < most ? gap : most);
+    return backward ? rest : rest + (staleness < most ? staleness : most);
 }
 
 /* The version that the next update of a replica starts from. */
