@@ -32,18 +32,18 @@ void rp_stage_resume(rp_stage *stage, uint64_t fill, uint64_t step) {
     rp_slots_clear(&stage->slots);
     while (versions->list.step < step) {
         rp_sched_state list = versions->list;
-        rp_sight sight = {0};
+        rp_weight_view view = {0};
         if (!stage->job->method.kind->next(&list, &op)) {
             return;
         }
         if (op.kind == RP_OP_FORWARD) {
-            sight = rp_versions_forward(versions, &op);
+            view = rp_versions_forward(versions, &op);
         } else if (op.kind == RP_OP_UPDATE) {
             (void)rp_versions_update(versions, &op);
         } else {
-            sight = rp_versions_backward(versions, &op);
+            view = rp_versions_backward(versions, &op);
         }
-        (void)rp_stage_probe_walk(stage, &op, &sight);
+        (void)rp_stage_probe_walk(stage, &op, &view);
         if (op.kind != RP_OP_UPDATE) {
             walk_slot(stage, &op);
         }

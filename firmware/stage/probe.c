@@ -13,7 +13,7 @@ static bool due(const rp_stage *stage, const rp_op *op) {
     return every > 0 && stage->layout->trained_count > 0 && op->micro == 0 && op->step % every == 0;
 }
 
-bool rp_stage_probe_walk(rp_stage *stage, const rp_op *op, const rp_sight *sight) {
+bool rp_stage_probe_walk(rp_stage *stage, const rp_op *op, const rp_weight_view *view) {
     if (op->kind == RP_OP_UPDATE) {
         return stage->probe_left > 0 && --stage->probe_left == 0;
     }
@@ -22,11 +22,11 @@ bool rp_stage_probe_walk(rp_stage *stage, const rp_op *op, const rp_sight *sight
     }
     if (op->kind == RP_OP_FORWARD) {
         RP_ASSERT(stage->probe_left == 0); /* probes are that far apart */
-        stage->probe_about.ahead = sight->ahead;
+        stage->probe_about.ahead = view->ahead;
         return true;
     }
     stage->probe_about.step = op->step;
-    stage->probe_about.staleness = sight->staleness;
+    stage->probe_about.staleness = view->staleness;
     stage->probe_about.effect = op->step + rp_stage_gain_delay(stage);
     stage->probe_left = stage->versions.past_backward;
     return stage->probe_left == 0;
@@ -49,9 +49,9 @@ fail:
     return err;
 }
 
-rp_err rp_stage_run_probe(rp_stage *stage, const rp_op *op, const rp_sight *sight) {
-    const rp_block newest = {RP_BLOCK_WEIGHTS, stage->versions.latest[sight->replica]};
-    if (!rp_stage_probe_walk(stage, op, sight)) {
+rp_err rp_stage_run_probe(rp_stage *stage, const rp_op *op, const rp_weight_view *view) {
+    const rp_block newest = {RP_BLOCK_WEIGHTS, stage->versions.latest[view->replica]};
+    if (!rp_stage_probe_walk(stage, op, view)) {
         return RP_OK;
     }
     return op->kind == RP_OP_FORWARD ? begin(stage, newest) : end(stage, newest);

@@ -78,16 +78,16 @@ fail:
 }
 
 /* Chooses what an op sees; a prediction is issued ahead of it. */
-static rp_err choose_weights(rp_stage *stage, const rp_sight *sight, const rp_op *op,
+static rp_err choose_weights(rp_stage *stage, const rp_weight_view *view, const rp_op *op,
                              uint32_t direction) {
     const rp_block ahead = {RP_BLOCK_PREDICTED, stage->layout->predicted > 1 ? direction : 0};
     rp_err err = RP_OK;
-    if (sight->ahead == 0) {
-        stage->seen = (rp_block){RP_BLOCK_WEIGHTS, sight->block};
+    if (view->ahead == 0) {
+        stage->seen = (rp_block){RP_BLOCK_WEIGHTS, view->block};
         return RP_OK;
     }
-    if (!sight->reuse) {
-        RP_TRY(rp_stage_run_prediction(stage, sight, rp_stage_gain_at(stage, op->step), ahead));
+    if (!view->reuse) {
+        RP_TRY(rp_stage_run_prediction(stage, view, rp_stage_gain_at(stage, op->step), ahead));
     }
     stage->seen = ahead;
 fail:
@@ -172,10 +172,10 @@ fail:
 
 rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
                         uint32_t in_count, void *const *out) {
-    const rp_sight sight = rp_versions_forward(&stage->versions, op);
+    const rp_weight_view view = rp_versions_forward(&stage->versions, op);
     rp_err err;
-    RP_TRY(choose_weights(stage, &sight, op, 0));
-    RP_TRY(rp_stage_run_probe(stage, op, &sight));
+    RP_TRY(choose_weights(stage, &view, op, 0));
+    RP_TRY(rp_stage_run_probe(stage, op, &view));
     RP_TRY(rp_stage_run_forward(stage, op, in, in_count, out, (rp_stage_mode){.training = true}));
 fail:
     return err;
@@ -261,10 +261,10 @@ fail:
 
 rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
                          uint32_t in_count, void *const *out) {
-    const rp_sight sight = rp_versions_backward(&stage->versions, op);
+    const rp_weight_view view = rp_versions_backward(&stage->versions, op);
     rp_err err;
-    RP_TRY(choose_weights(stage, &sight, op, 1));
-    RP_TRY(rp_stage_run_probe(stage, op, &sight));
+    RP_TRY(choose_weights(stage, &view, op, 1));
+    RP_TRY(rp_stage_run_probe(stage, op, &view));
     RP_TRY(rp_stage_run_backward(stage, op, in, in_count, out));
 fail:
     return err;
@@ -303,14 +303,14 @@ static rp_optimise optimise_of(const rp_stage *stage, uint32_t replica, uint32_t
 
 /* With the learning rate of the stage's next update for all of the steps ahead. `gain` lies in the
  * host's memory until later probes have passed the queue, so it outlives the copy. */
-rp_err rp_stage_run_prediction(rp_stage *stage, const rp_sight *sight, const float *gain,
+rp_err rp_stage_run_prediction(rp_stage *stage, const rp_weight_view *view, const float *gain,
                                rp_block out) {
     rp_command command = {
         .kind = RP_COMMAND_PREDICT,
-        .optimise = optimise_of(stage, sight->replica, sight->block, stage->versions.list.step),
+        .optimise = optimise_of(stage, view->replica, view->block, stage->versions.list.step),
     };
     command.optimise.to = out;
-    command.optimise.ahead = (float)sight->ahead;
+    command.optimise.ahead = (float)view->ahead;
     command.optimise.share = gain;
     return stage->layout->trained_count > 0 ? rp_stage_issue(stage, &command) : RP_OK;
 }
@@ -372,7 +372,7 @@ rp_err rp_stage_update(rp_stage *stage, const rp_op *op, float grad_scale, bool 
     if (!skip) {
         RP_TRY(rp_stage_run_update(stage, &by, op->step, grad_scale));
     }
-    RP_TRY(rp_stage_run_probe(stage, op, &(rp_sight){.replica = by.replica}));
+    RP_TRY(rp_stage_run_probe(stage, op, &(rp_weight_view){.replica = by.replica}));
 fail:
     return err;
 }

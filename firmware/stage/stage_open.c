@@ -6,7 +6,7 @@
 /* What else a step of the job's method issues. */
 static rp_err warm_up_method(rp_stage *stage) {
     const rp_version_step by = {0};
-    const rp_sight sight = {.ahead = 1};
+    const rp_weight_view view = {.ahead = 1};
     rp_err err = RP_OK;
     if (stage->layout->trained_count == 0) {
         return RP_OK;
@@ -16,7 +16,7 @@ static rp_err warm_up_method(rp_stage *stage) {
     RP_TRY(rp_stage_run_update(stage, &by, step > 0 ? step - 1 : 0, 1.0f));
     if (stage->layout->predicted) {
         const bool shares = stage->job->method.horizon == RP_HORIZON_MEASURED;
-        RP_TRY(rp_stage_run_prediction(stage, &sight, shares ? stage->gain.share[0] : NULL,
+        RP_TRY(rp_stage_run_prediction(stage, &view, shares ? stage->gain.share[0] : NULL,
                                        (rp_block){RP_BLOCK_PREDICTED, 0}));
     }
 fail:

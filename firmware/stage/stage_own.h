@@ -52,7 +52,7 @@ rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const rp_stage_pi
                              uint32_t in_count, void *const *out) RP_MUST_CHECK;
 rp_err rp_stage_run_update(rp_stage *stage, const rp_version_step *by, uint64_t step,
                            float grad_scale) RP_MUST_CHECK;
-rp_err rp_stage_run_prediction(rp_stage *stage, const rp_sight *sight, const float *gain,
+rp_err rp_stage_run_prediction(rp_stage *stage, const rp_weight_view *view, const float *gain,
                                rp_block out) RP_MUST_CHECK;
 
 /* stage_open.c: every command that a step of the job takes, once, on zeros. */
@@ -64,8 +64,9 @@ uint64_t rp_stage_gain_delay(const rp_stage *stage);
 const float *rp_stage_gain_at(const rp_stage *stage, uint64_t step);
 
 /* Behind the choice of an op's weights, and behind an update; nothing where no probe is due. */
-rp_err rp_stage_run_probe(rp_stage *stage, const rp_op *op, const rp_sight *sight) RP_MUST_CHECK;
+rp_err rp_stage_run_probe(rp_stage *stage, const rp_op *op,
+                          const rp_weight_view *view) RP_MUST_CHECK;
 /* Its books, which a resumed run walks again: whether a probe begins or ends with this op. */
-bool rp_stage_probe_walk(rp_stage *stage, const rp_op *op, const rp_sight *sight);
+bool rp_stage_probe_walk(rp_stage *stage, const rp_op *op, const rp_weight_view *view);
 
 #endif

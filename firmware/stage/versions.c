@@ -184,31 +184,31 @@ static void pass(rp_versions *v, const rp_op *op) {
     RP_ASSERT(more && due.kind == op->kind && due.step == op->step && due.micro == op->micro);
 }
 
-rp_sight rp_versions_forward(rp_versions *v, const rp_op *op) {
+rp_weight_view rp_versions_forward(rp_versions *v, const rp_op *op) {
     const rp_weights_rule rule = v->job->method.weights;
-    rp_sight sight = {.replica = (uint32_t)(op->step % v->replicas)};
+    rp_weight_view view = {.replica = (uint32_t)(op->step % v->replicas)};
     pass(v, op);
-    sight.block = v->latest[sight.replica];
+    view.block = v->latest[view.replica];
     if (rule == RP_WEIGHTS_ENTRY) {
-        sight.block = find_version(v, entry_version(v, &v->entry, op));
+        view.block = find_version(v, entry_version(v, &v->entry, op));
     } else if (rule == RP_WEIGHTS_DOUBLE) {
-        sight.block = find_version(v, doubled_version(op));
+        view.block = find_version(v, doubled_version(op));
     } else if (rule == RP_WEIGHTS_PIPEOPTIM) {
-        sight.ahead = pipeoptim_horizon(v, op);
+        view.ahead = pipeoptim_horizon(v, op);
     } else if (rule >= RP_WEIGHTS_SPECTRAIN) {
-        sight.ahead = v->forward_ahead;
-        sight.reuse = rule == RP_WEIGHTS_XPIPE && op->micro > 0;
+        view.ahead = v->forward_ahead;
+        view.reuse = rule == RP_WEIGHTS_XPIPE && op->micro > 0;
     }
     RP_ASSERT(v->flight_count < v->flight_max);
     v->flight[v->flight_count++] = (rp_version_flight){
         .step = op->step,
         .samples = op->samples,
         .left = op->samples.count,
-        .block = sight.block,
-        .updates = v->updates[sight.replica],
+        .block = view.block,
+        .updates = v->updates[view.replica],
     };
-    v->block[sight.block].users += rule == RP_WEIGHTS_STASH || by_version(v);
-    return sight;
+    v->block[view.block].users += rule == RP_WEIGHTS_STASH || by_version(v);
+    return view;
 }
 
 /* The forward that had the samples of this backward. */
@@ -223,34 +223,34 @@ static rp_version_flight *find_flight(const rp_versions *v, const rp_op *op) {
     return &v->flight[i];
 }
 
-rp_sight rp_versions_backward(rp_versions *v, const rp_op *op) {
+rp_weight_view rp_versions_backward(rp_versions *v, const rp_op *op) {
     const rp_weights_rule rule = v->job->method.weights;
     const bool kept = rule == RP_WEIGHTS_STASH || by_version(v);
-    rp_sight sight = {.replica = (uint32_t)(op->step % v->replicas)};
+    rp_weight_view view = {.replica = (uint32_t)(op->step % v->replicas)};
     pass(v, op);
     rp_version_flight *flight = find_flight(v, op);
-    sight.staleness = (uint32_t)(v->updates[sight.replica] - flight->updates);
-    sight.block = kept ? flight->block : v->latest[sight.replica];
+    view.staleness = (uint32_t)(v->updates[view.replica] - flight->updates);
+    view.block = kept ? flight->block : v->latest[view.replica];
     if (rule >= RP_WEIGHTS_SPECTRAIN) {
-        sight.ahead = v->backward_ahead;
-        sight.reuse = rule == RP_WEIGHTS_XPIPE && op->micro > 0;
+        view.ahead = v->backward_ahead;
+        view.reuse = rule == RP_WEIGHTS_XPIPE && op->micro > 0;
     }
-    v->staleness_max = sight.staleness > v->staleness_max ? sight.staleness : v->staleness_max;
+    v->staleness_max = view.staleness > v->staleness_max ? view.staleness : v->staleness_max;
     if (op->kind == RP_OP_BACKWARD_INPUT) {
-        return sight;
+        return view;
     }
     RP_ASSERT(op->samples.count <= flight->left);
     flight->left -= op->samples.count;
     if (flight->left == 0) { /* with its last part the forward has had its backward */
-        v->block[sight.block].users -= kept;
+        v->block[view.block].users -= kept;
         v->flight_count--;
         memmove(flight, flight + 1,
                 (size_t)(v->flight + v->flight_count - flight) * sizeof *flight);
     }
 #ifdef RP_CANARY_WRONG_VERSION /* the simulator must find this: tests/sim/canary.py */
-    sight.block = v->latest[sight.replica];
+    view.block = v->latest[view.replica];
 #endif
-    return sight;
+    return view;
 }
 
 rp_version_step rp_versions_update(rp_versions *v, const rp_op *op) {

@@ -13,13 +13,14 @@
 
 #include "stage/job.h"
 
-/* The weights of one op: those of `block`, moved `ahead` updates by the optimiser's own rule. */
+/* The weight view of one op: the weights of `block`, moved `ahead` updates by the optimiser's own
+ * rule. */
 typedef struct {
     uint32_t block, replica;
     uint32_t ahead;
     uint32_t staleness; /* of a backward: own updates since its forward */
     bool reuse;         /* xpipe: what its step's first microbatch predicted in this direction */
-} rp_sight;
+} rp_weight_view;
 
 typedef struct {
     uint32_t replica;
@@ -67,8 +68,8 @@ void rp_versions_start(rp_versions *versions, uint64_t step);
 void rp_versions_end(rp_versions *versions, uint64_t step);
 
 /* The stage's next op; ops come in the list's order. */
-rp_sight rp_versions_forward(rp_versions *versions, const rp_op *op);
-rp_sight rp_versions_backward(rp_versions *versions, const rp_op *op);
+rp_weight_view rp_versions_forward(rp_versions *versions, const rp_op *op);
+rp_weight_view rp_versions_backward(rp_versions *versions, const rp_op *op);
 rp_version_step rp_versions_update(rp_versions *versions, const rp_op *op);
 
 /* The block that 2BW's next step still sees; the newest where there is no older one. */

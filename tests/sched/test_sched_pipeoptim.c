@@ -1,7 +1,7 @@
 #define KIND rp_sched_pipeoptim
 #include "unflushed.h"
 
-/* METHODS 5.4: while the pipes fill the gap is min(n, D - 1 - k). */
+/* METHODS 5.4: while the pipes fill the staleness is min(n, D - 1 - k). */
 static void staleness_at_the_pipeline_start(void **state) {
     (void)state;
     for (uint32_t stages = 1; stages <= 8; stages++) {

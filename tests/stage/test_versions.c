@@ -133,19 +133,19 @@ static void walk(const char *schedule, uint32_t micro, uint32_t stages, uint32_t
     expect_ok(rp_versions_open(&arena, &job, layout->slots, &v));
     for (rp_sched_state list = v.list; job.method.kind->next(&list, &op);) {
         if (op.kind == RP_OP_FORWARD) {
-            const rp_sight sight = rp_versions_forward(&v, &op);
-            forward[op.step][op.micro] = held[sight.block];
+            const rp_weight_view view = rp_versions_forward(&v, &op);
+            forward[op.step][op.micro] = held[view.block];
             if (job.method.weights == RP_WEIGHTS_DOUBLE) {
-                assert_int_equal(held[sight.block], op.step > 0 ? op.step - 1 : 0);
+                assert_int_equal(held[view.block], op.step > 0 ? op.step - 1 : 0);
             }
         } else if (op.kind == RP_OP_UPDATE) {
             const rp_version_step by = rp_versions_update(&v, &op);
             held[by.to] = op.step + 1;
         } else {
-            const rp_sight sight = rp_versions_backward(&v, &op);
+            const rp_weight_view view = rp_versions_backward(&v, &op);
             if (job.method.weights != RP_WEIGHTS_CURRENT ||
                 job.method.kind->average != RP_AVERAGE_NONE) {
-                assert_int_equal(held[sight.block], forward[op.step][op.micro]);
+                assert_int_equal(held[view.block], forward[op.step][op.micro]);
             }
         }
     }

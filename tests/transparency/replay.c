@@ -126,7 +126,7 @@ fail:
 /* ---- what an op sees ------------------------------------------------------------------------- */
 
 /* One update beside: the canary. */
-static void slip(const board *b, sight *s) {
+static void slip(const board *b, weight_view *s) {
     if (s->ahead > 0) {
         s->ahead++;
     } else if (s->version < b->updates) {
@@ -138,7 +138,8 @@ static void slip(const board *b, sight *s) {
 
 /* The weights of an op of microbatch n: a version, a prediction, or (xpipe) what the first
  * microbatch of the step has predicted in this direction. */
-static rp_err look(replay *r, board *b, uint32_t n, const sight *s, uint32_t direction) {
+static rp_err choose_weights(replay *r, board *b, uint32_t n, const weight_view *s,
+                             uint32_t direction) {
     const bool cached = r->run.method.weights == RP_WEIGHTS_XPIPE;
     const float *weights = b->version[s->version];
     const rp_block seen = {RP_BLOCK_WEIGHTS, 0};
@@ -269,13 +270,13 @@ static rp_err forward(replay *r, board *b, uint32_t n, bool *done) {
     } else {
         return RP_OK;
     }
-    sight s = forward_sight(r, b, n);
+    weight_view s = forward_view(r, b, n);
     RP_ASSERT(b->updates == updates_at_forward(r, n, b->warm_up, b->steps_open));
     b->kept[n] = s.version;
     if (b->k == r->slip) {
         slip(b, &s);
     }
-    RP_TRY(look(r, b, n, &s, 0));
+    RP_TRY(choose_weights(r, b, n, &s, 0));
     if (is_probed(r, b, n)) {
         memcpy(b->probed[0], b->seen, b->count * sizeof(float));
         memcpy(b->probed[1], b->version[newest(b, r->micro[n].step)], b->count * sizeof(float));
@@ -307,9 +308,9 @@ static rp_err backward(replay *r, board *b, uint32_t n, bool *done) {
     } else {
         return RP_OK;
     }
-    const sight s = backward_sight(r, b, n);
+    const weight_view s = backward_view(r, b, n);
     RP_TRY(is_probed(r, b, n) ? end_probe(r, b, n) : RP_OK);
-    RP_TRY(look(r, b, n, &s, 1));
+    RP_TRY(choose_weights(r, b, n, &s, 1));
     RP_TRY(new_parcel(r, &lower, n, out));
     RP_TRY(rp_stage_run_backward(b->stage, &op, &(rp_stage_piece){op.samples, in}, 1, out));
     RP_TRY(rp_device_drain(r->device));

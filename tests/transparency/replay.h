@@ -24,7 +24,7 @@ typedef struct {
 /* The weights of an op: version `version`, moved `ahead` updates by the optimiser's rule. */
 typedef struct {
     uint32_t version, ahead;
-} sight;
+} weight_view;
 
 /* horizon: measured: what the probes of a tensor have shown. */
 typedef struct {
@@ -95,8 +95,8 @@ rp_err write_list(replay *r, board *b);
 /* Updates that are over when microbatch n goes forward, on a stage with so long a warm-up. */
 uint32_t updates_at_forward(const replay *r, uint32_t n, uint32_t warm_up, uint32_t open);
 uint32_t newest(const board *b, uint32_t step);
-sight forward_sight(const replay *r, const board *b, uint32_t n);
-sight backward_sight(const replay *r, const board *b, uint32_t n);
+weight_view forward_view(const replay *r, const board *b, uint32_t n);
+weight_view backward_view(const replay *r, const board *b, uint32_t n);
 
 /* ---- replay_gain.c: `horizon: measured` ---- */
 

@@ -45,8 +45,8 @@ static void earn(credit *c, double used, const float *error, const float *stale,
 rp_err end_probe(replay *r, board *b, uint32_t n) {
     const uint32_t step = r->micro[n].step;
     const float *now = b->version[newest(b, step)];
-    rp_buffer *at =
-        rp_opencl_whole(b->memory, (rp_block){RP_BLOCK_WEIGHTS, 0}); /* look() writes it anew */
+    rp_buffer *at = rp_opencl_whole(
+        b->memory, (rp_block){RP_BLOCK_WEIGHTS, 0}); /* choose_weights() writes it anew */
     float *moved;
     float *sums;
     rp_err err;

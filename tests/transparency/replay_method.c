@@ -98,9 +98,9 @@ uint32_t newest(const board *b, uint32_t step) {
 }
 
 /* METHODS 13, column W_fwd. */
-sight forward_sight(const replay *r, const board *b, uint32_t n) {
+weight_view forward_view(const replay *r, const board *b, uint32_t n) {
     const uint32_t step = r->micro[n].step;
-    sight out = {.version = newest(b, step)};
+    weight_view out = {.version = newest(b, step)};
     switch (r->run.method.weights) {
     case RP_WEIGHTS_ENTRY: /* METHODS 2: what was the latest on stage 0: max(n - (D - 1), 0) */
         out.version = updates_at_forward(r, n, warm_up_of(r, 0), b->steps_open);
@@ -124,8 +124,8 @@ sight forward_sight(const replay *r, const board *b, uint32_t n) {
 }
 
 /* METHODS 13, column W_bwd. */
-sight backward_sight(const replay *r, const board *b, uint32_t n) {
-    sight out = {.version = newest(b, r->micro[n].step)};
+weight_view backward_view(const replay *r, const board *b, uint32_t n) {
+    weight_view out = {.version = newest(b, r->micro[n].step)};
     switch (r->run.method.weights) {
     case RP_WEIGHTS_STASH:
     case RP_WEIGHTS_ENTRY:
