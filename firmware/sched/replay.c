@@ -331,7 +331,7 @@ static void count_held(replay *r, const runner *n, uint32_t hold) {
         owed += r->holder[n->hold[i]].owed.count;
     }
     grow(&facts->in_flight_max, own->held.count);
-    grow(&facts->weight_debt_max, own->owed.count);
+    grow(&facts->deferred_weights_max, own->owed.count);
     grow(&facts->stash_max, own->held.count + own->owed.count);
     grow(&all->in_flight_max, held);
     grow(&all->stash_max, held + owed);

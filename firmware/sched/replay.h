@@ -76,11 +76,11 @@ typedef struct {
 
 /* Of a hold. */
 typedef struct {
-    uint32_t in_flight_max;   /* forwards not yet followed by their (input) backward */
-    uint32_t weight_debt_max; /* input gradients whose weight gradient is still to come */
-    uint32_t stash_max;       /* both together: what was saved by forward and is still needed */
-    uint32_t staleness_max;   /* own updates between forward and backward of a microbatch */
-    uint32_t versions_max;    /* weight versions alive when forward's are kept for backward */
+    uint32_t in_flight_max;        /* forwards not yet followed by their (input) backward */
+    uint32_t deferred_weights_max; /* input gradients whose weight gradient is still to come */
+    uint32_t stash_max;     /* both together: what was saved by forward and is still needed */
+    uint32_t staleness_max; /* own updates between forward and backward of a microbatch */
+    uint32_t versions_max;  /* weight versions alive when forward's are kept for backward */
     double busy, end;
 } rp_sched_stage_facts;
 

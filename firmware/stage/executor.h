@@ -110,7 +110,7 @@ typedef struct {
     const rp_op *op;
     rp_block weights;         /* that the layers see */
     rp_place place;           /* where the samples lie in the slot of their forward */
-    rp_place debt;            /* and in that of their deferred weight gradient; RP_NO_SLOT = none */
+    rp_place deferred;        /* and in that of their deferred weight gradient; RP_NO_SLOT = none */
     uint32_t step_samples;    /* of the whole step: the loss is the mean over them */
     bool training;            /* layers behave as in training */
     bool accumulate;          /* gradients are added, not written */

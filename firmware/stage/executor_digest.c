@@ -25,11 +25,11 @@ typedef struct {
     rp_executor base;
     bool strict;
     rp_busy busy;
-    rp_digest *blocks;  /* in a row, each of trained_count */
-    rp_digest *running; /* by parameter: batch statistics */
-    rp_digest *slots;   /* rows of values, then the statistics of the layers */
-    rp_digest *debts;   /* rows of gradients */
-    rp_digest *grads;   /* those of an undivided backward */
+    rp_digest *blocks;   /* in a row, each of trained_count */
+    rp_digest *running;  /* by parameter: batch statistics */
+    rp_digest *slots;    /* rows of values, then the statistics of the layers */
+    rp_digest *deferred; /* rows of gradients */
+    rp_digest *grads;    /* those of an undivided backward */
     float *results, *probe_norms;
     size_t slot_digests, rows_digests; /* of one slot, of all rows of it */
     writing writing;
@@ -71,7 +71,7 @@ static rp_err take_memory(rp_arena *arena, digest_executor *e) {
                         &e->blocks));
     RP_TRY(RP_ARENA_NEW(arena, layout->param_count + 1, &e->running));
     RP_TRY(RP_ARENA_NEW(arena, layout->slots * e->slot_digests, &e->slots));
-    RP_TRY(RP_ARENA_NEW(arena, layout->debts * e->rows_digests + 1, &e->debts));
+    RP_TRY(RP_ARENA_NEW(arena, layout->deferred_slots * e->rows_digests + 1, &e->deferred));
     RP_TRY(RP_ARENA_NEW(arena, e->rows_digests, &e->grads));
     RP_TRY(RP_ARENA_NEW(arena, 2 * (size_t)e->base.job->batch, &e->results));
     RP_TRY(
@@ -124,7 +124,7 @@ static void init(digest_executor *e) {
 
 static rp_digest_pass pass_of(digest_executor *e, const rp_pass *pass) {
     rp_digest *slot = e->slots + pass->place.slot * e->slot_digests;
-    const bool deferred = pass->debt.slot != RP_NO_SLOT;
+    const bool deferred = pass->deferred.slot != RP_NO_SLOT;
     return (rp_digest_pass){
         .job = e->base.job,
         .layout = e->base.layout,
@@ -139,8 +139,9 @@ static rp_digest_pass pass_of(digest_executor *e, const rp_pass *pass) {
         .running = e->running,
         .value = slot + pass->place.first,
         .statistics = slot + e->rows_digests,
-        .grad =
-            deferred ? e->debts + pass->debt.slot * e->rows_digests + pass->debt.first : e->grads,
+        .grad = deferred
+                    ? e->deferred + pass->deferred.slot * e->rows_digests + pass->deferred.first
+                    : e->grads,
         .gradient = block_of(e, (rp_block){RP_BLOCK_GRADIENT, 0}),
     };
 }

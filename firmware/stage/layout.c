@@ -291,16 +291,16 @@ static void give_back(rp_slots *slots, const rp_op *op) {
     rp_slots_give(slots, place.slot, op);
 }
 
-static void walk_slots(rp_slots *slots, rp_slots *debts, const rp_op *op) {
+static void walk_slots(rp_slots *slots, rp_slots *deferred, const rp_op *op) {
     switch (op->kind) {
     case RP_OP_FORWARD:
         take_or_add(slots, op);
         break;
     case RP_OP_BACKWARD_INPUT:
-        take_or_add(debts, op);
+        take_or_add(deferred, op);
         break;
     case RP_OP_BACKWARD_WEIGHT:
-        give_back(debts, op);
+        give_back(deferred, op);
         give_back(slots, op);
         break;
     case RP_OP_BACKWARD:
@@ -311,12 +311,13 @@ static void walk_slots(rp_slots *slots, rp_slots *debts, const rp_op *op) {
     }
 }
 
-/* Slots and debts by walking this stage's own op list with the books that the stage will keep. */
+/* Slots, deferred ones too, by walking this stage's own op list with the books that the stage will
+ * keep. */
 static rp_err count_slots(const rp_job *job, rp_layout *layout) {
     const rp_sched_kind *kind = job->method.kind;
     const rp_sched_shape shape = rp_job_sched_shape(job, 0, job->steps);
     rp_slots slots = {.count = 1};
-    rp_slots debts = {.count = kind->split_backward};
+    rp_slots deferred = {.count = kind->split_backward};
     rp_sched_state state;
     rp_arena arena;
     size_t forwards = 1;
@@ -327,12 +328,12 @@ static rp_err count_slots(const rp_job *job, rp_layout *layout) {
         forwards += op.kind == RP_OP_FORWARD || op.kind == RP_OP_BACKWARD_INPUT;
     }
     RP_TRY(RP_ARENA_NEW(&arena, forwards, &slots.slot));
-    RP_TRY(RP_ARENA_NEW(&arena, forwards, &debts.slot));
+    RP_TRY(RP_ARENA_NEW(&arena, forwards, &deferred.slot));
     for (rp_sched_start(&state, &shape); rp_sched_next_of_stage(kind, &state, &op);) {
-        walk_slots(&slots, &debts, &op);
+        walk_slots(&slots, &deferred, &op);
     }
     layout->slots = slots.count;
-    layout->debts = debts.count;
+    layout->deferred_slots = deferred.count;
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -440,7 +441,7 @@ static void count_scratch(const rp_job *job, rp_layout *layout, rp_gemm_choice g
         layout->slot_bytes += rp_darena_round(layout->value.kept_bytes[i] * job->micro, align);
     }
     for (uint32_t i = 0; i < layout->grad.kept_count; i++) {
-        layout->debt_bytes += rp_darena_round(layout->grad.kept_bytes[i] * job->micro, align);
+        layout->deferred_bytes += rp_darena_round(layout->grad.kept_bytes[i] * job->micro, align);
     }
     for (uint32_t i = 0; i < layout->value.pool_count; i++) {
         layout->scratch_bytes += rp_darena_round(layout->value.pool_bytes[i] * job->micro, align);
@@ -474,8 +475,8 @@ rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, u
     uint32_t flat = 1 + rp_layout_weight_copies(layout) + layout->probes +
                     layout->replicas * layout->state_count;
     layout->total_bytes = layout->weight_bytes * flat + layout->running_bytes +
-                          layout->slots * layout->slot_bytes + layout->debts * layout->debt_bytes +
-                          layout->scratch_bytes;
+                          layout->slots * layout->slot_bytes +
+                          layout->deferred_slots * layout->deferred_bytes + layout->scratch_bytes;
     *out = layout;
 fail:
     return err;

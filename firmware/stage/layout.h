@@ -4,7 +4,7 @@
  * A tensor is the output of a layer of this stage, or one that crosses its lower boundary. Tensors
  * of a chain of in-place layers share one storage. Storage is kept      one buffer a slot: some
  * backward reads it scratch   from a small pool, reused along the op by lifetime and gradients the
- * same; with split backwards the gradient that a weight gradient still needs is kept in a debt
+ * same; with split backwards the gradient that a weight gradient still needs is kept in a deferred
  * slot. */
 #ifndef RP_STAGE_LAYOUT_H
 #define RP_STAGE_LAYOUT_H
@@ -56,18 +56,18 @@ typedef struct {
     uint32_t *trained; /* by parameter: which trained one it is, or RP_NOT_TRAINED */
     uint32_t trained_count;
 
-    uint32_t slots; /* forwards in flight at once */
-    uint32_t debts; /* input gradients whose weight gradient is to come, split schedules */
+    uint32_t slots;          /* forwards in flight at once */
+    uint32_t deferred_slots; /* input gradients whose weight gradient is to come, split schedules */
     size_t workspace_bytes;
     uint32_t workspace_layer;
 
-    size_t weight_bytes;  /* trained parameters, aligned */
-    size_t running_bytes; /* state and scratch parameters, aligned */
-    size_t slot_bytes;    /* one slot */
-    size_t debt_bytes;    /* one debt slot */
-    size_t scratch_bytes; /* pools, labels, results, workspace */
-    uint32_t state_count; /* optimiser states of a replica, each weight_bytes */
-    uint32_t replicas;    /* each with states of its own */
+    size_t weight_bytes;   /* trained parameters, aligned */
+    size_t running_bytes;  /* state and scratch parameters, aligned */
+    size_t slot_bytes;     /* one slot */
+    size_t deferred_bytes; /* one slot of deferred weight gradients */
+    size_t scratch_bytes;  /* pools, labels, results, workspace */
+    uint32_t state_count;  /* optimiser states of a replica, each weight_bytes */
+    uint32_t replicas;     /* each with states of its own */
     /* Copies of the weights: versions (METHODS 13), predicted ones (by direction for xpipe), the
      * centre or reference of the replicas, and a scratch copy around a local step. */
     uint32_t versions, predicted, centres, scratches;
@@ -78,8 +78,8 @@ typedef struct {
                                  of the set always travels as it is */
 } rp_layout;
 
-/* Only slots, debts and copies of the weights, which need no model: of the job, method, cut.count,
- * stage and sizes. errors MEMORY */
+/* Only slots, deferred slots and copies of the weights, which need no model: of the job, method,
+ * cut.count, stage and sizes. errors MEMORY */
 rp_err rp_layout_count(const rp_job *job, rp_layout *layout) RP_MUST_CHECK;
 uint32_t rp_layout_weight_copies(const rp_layout *layout);
 

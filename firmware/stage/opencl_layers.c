@@ -40,9 +40,9 @@ static void bind_tensors(rp_opencl *e, const rp_pass *pass) {
         storage = &layout->grad.storage[tensor->grad];
         if (!storage->kept) {
             e->grad[t].buffer = e->grad_pool[storage->buffer];
-        } else if (pass->debt.slot != RP_NO_SLOT) {
-            e->grad[t] = view_of(e->debt[pass->debt.slot][storage->buffer], pass->debt.first, n,
-                                 &tensor->sample);
+        } else if (pass->deferred.slot != RP_NO_SLOT) {
+            e->grad[t] = view_of(e->deferred[pass->deferred.slot][storage->buffer],
+                                 pass->deferred.first, n, &tensor->sample);
         }
     }
 }

@@ -101,9 +101,9 @@ static rp_err take_slots(rp_opencl *e) {
     for (uint32_t i = 0; i < layout->slots; i++) {
         RP_TRY(take_slot(e, &e->slot[i]));
     }
-    RP_TRY(RP_ARENA_NEW(e->arena, layout->debts + 1, &e->debt));
-    for (uint32_t i = 0; i < layout->debts; i++) {
-        RP_TRY(take_all(e, layout->grad.kept_bytes, layout->grad.kept_count, &e->debt[i]));
+    RP_TRY(RP_ARENA_NEW(e->arena, layout->deferred_slots + 1, &e->deferred));
+    for (uint32_t i = 0; i < layout->deferred_slots; i++) {
+        RP_TRY(take_all(e, layout->grad.kept_bytes, layout->grad.kept_count, &e->deferred[i]));
     }
     RP_TRY(take_all(e, layout->value.pool_bytes, layout->value.pool_count, &e->value_pool));
     RP_TRY(take_all(e, layout->grad.pool_bytes, layout->grad.pool_count, &e->grad_pool));

@@ -29,7 +29,7 @@ typedef struct {
     rp_opencl_param *param; /* of the stage */
     rp_darena *memory;      /* slots and all else */
     rp_opencl_slot *slot;
-    rp_buffer ***debt; /* by debt slot: gradients that are kept */
+    rp_buffer ***deferred; /* by deferred slot: gradients that are kept */
     rp_buffer **value_pool, **grad_pool;
     rp_buffer *workspace, *target, *results, *spans, *norms, *probe_norms[RP_PROBE_NORMS];
     rp_buffer *shares;       /* of predictions, by trained parameter */

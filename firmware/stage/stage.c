@@ -111,12 +111,12 @@ static rp_place place_of(const rp_slots *slots, const rp_op *op, bool evaluating
 }
 
 /* Of the deferred weight gradient that the op begins or ends. */
-static rp_place place_of_debt(rp_stage *stage, const rp_op *op) {
+static rp_place place_of_deferred(rp_stage *stage, const rp_op *op) {
     switch (op->kind) {
     case RP_OP_BACKWARD_INPUT:
-        return (rp_place){.slot = take_slot(&stage->debts, op, false), .whole = true};
+        return (rp_place){.slot = take_slot(&stage->deferred, op, false), .whole = true};
     case RP_OP_BACKWARD_WEIGHT:
-        return place_of(&stage->debts, op, false);
+        return place_of(&stage->deferred, op, false);
     default:
         return (rp_place){.slot = RP_NO_SLOT};
     }
@@ -153,7 +153,7 @@ rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const rp_stage_pie
         .pass = {.op = op,
                  .weights = stage->seen,
                  .place = {take_slot(&stage->slots, op, mode.evaluating), 0, true},
-                 .debt = {.slot = RP_NO_SLOT},
+                 .deferred = {.slot = RP_NO_SLOT},
                  .training = mode.training,
                  .renewal = mode.renewal,
                  .in = in,
@@ -200,7 +200,7 @@ rp_err rp_stage_evaluate(rp_stage *stage, const rp_op *op, uint32_t step_samples
         .kind = RP_COMMAND_LOSS,
         .pass = {.op = op,
                  .place = place_of(&stage->slots, op, true),
-                 .debt = {.slot = RP_NO_SLOT},
+                 .deferred = {.slot = RP_NO_SLOT},
                  .step_samples = step_samples,
                  .in = target,
                  .in_count = target_count},
@@ -239,7 +239,7 @@ rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const rp_stage_pi
         .pass = {.op = op,
                  .weights = stage->seen,
                  .place = place,
-                 .debt = place_of_debt(stage, op),
+                 .deferred = place_of_deferred(stage, op),
                  .step_samples = rp_sched_step_samples(&shape, op->step),
                  .training = true,
                  .accumulate = stage->accumulated > 0,
@@ -251,8 +251,8 @@ rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const rp_stage_pi
     if (op->kind != RP_OP_BACKWARD_INPUT) {
         rp_slots_give(&stage->slots, place.slot, op);
         stage->accumulated++;
-        if (command.pass.debt.slot != RP_NO_SLOT) {
-            rp_slots_give(&stage->debts, command.pass.debt.slot, op);
+        if (command.pass.deferred.slot != RP_NO_SLOT) {
+            rp_slots_give(&stage->deferred, command.pass.deferred.slot, op);
         }
     }
 fail:
@@ -398,7 +398,9 @@ static rp_err time_passes(rp_stage *stage, uint32_t repeats, rp_op_kind kind, do
         .kind = kind == RP_OP_FORWARD ? RP_COMMAND_FORWARD : RP_COMMAND_BACKWARD,
         .pass = {.op = &op,
                  .weights = stage->seen,
-                 .debt = {.slot = kind == RP_OP_BACKWARD && stage->layout->debts ? 0 : RP_NO_SLOT},
+                 .deferred = {.slot = kind == RP_OP_BACKWARD && stage->layout->deferred_slots
+                                          ? 0
+                                          : RP_NO_SLOT},
                  .training = true,
                  .accumulate = stage->accumulated > 0},
     };

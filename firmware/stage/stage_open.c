@@ -84,9 +84,9 @@ static rp_err open_books(rp_arena *arena, rp_stage *stage) {
     rp_err err;
     RP_TRY(rp_versions_open(arena, stage->job, layout->slots, &stage->versions));
     RP_TRY(RP_ARENA_NEW(arena, layout->slots, &stage->slots.slot));
-    RP_TRY(RP_ARENA_NEW(arena, layout->debts + 1, &stage->debts.slot));
+    RP_TRY(RP_ARENA_NEW(arena, layout->deferred_slots + 1, &stage->deferred.slot));
     stage->slots.count = layout->slots;
-    stage->debts.count = layout->debts;
+    stage->deferred.count = layout->deferred_slots;
     for (uint32_t i = 0; i < layout->layer_count; i++) {
         const uint32_t layer = layout->first_layer + i;
         stage->whole =

@@ -18,8 +18,8 @@ struct rp_stage {
     const rp_job *job;
     const rp_layout *layout; /* the executor's */
     rp_versions versions;
-    rp_slots slots, debts; /* the executor's memory has their numbers */
-    const rp_layer *whole; /* one whose backward takes all samples of a forward; NULL = none */
+    rp_slots slots, deferred; /* the executor's memory has their numbers */
+    const rp_layer *whole;    /* one whose backward takes all samples of a forward; NULL = none */
 
     rp_block seen;   /* weights that the op being issued sees */
     bool mean_valid; /* the scratch block holds the mean of the replicas as they are */

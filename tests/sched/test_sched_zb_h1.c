@@ -129,7 +129,7 @@ static void weight_gradients_are_summed_as_in_1f1b(void **state) {
 
 /* Worker i of METHODS 2 (from 1): (p-i+1) activations and (i-1) waiting weight gradients; the one
  * input gradient just taken makes it i for a moment. */
-static void debt(void **state) {
+static void deferred_weights(void **state) {
     (void)state;
     const rp_sched_shape shape = {
         .stages = 8, .step_end = 1, .epoch_samples = 24, .batch = 24, .micro = 1};
@@ -139,7 +139,7 @@ static void debt(void **state) {
     expect_ok(rp_sched_replay(&arena, &rp_sched_zb_h1, &shape, NULL, NULL, NULL, &facts));
     for (uint32_t k = 0; k < 8; k++) {
         assert_int_equal(facts.stage[k].in_flight_max, 8 - k);
-        assert_int_equal(facts.stage[k].weight_debt_max, k + 1);
+        assert_int_equal(facts.stage[k].deferred_weights_max, k + 1);
         assert_int_equal(facts.stage[k].stash_max, 8);
     }
     rp_arena_finish(&arena);
@@ -151,7 +151,7 @@ int main(void) {
         cmocka_unit_test(drawing_of_4_by_8),
         cmocka_unit_test(sizes),
         cmocka_unit_test(bubble),
-        cmocka_unit_test(debt),
+        cmocka_unit_test(deferred_weights),
         cmocka_unit_test(no_slower_than_1f1b),
         cmocka_unit_test(weight_gradients_are_summed_as_in_1f1b),
     };

@@ -52,7 +52,7 @@ static void slots_follow_the_schedule(void **state) {
     made m;
     make(&m, "1f1b", "[conv2, flat]", 3, 0);
     assert_int_equal(m.layout->slots, 3);
-    assert_int_equal(m.layout->debts, 0);
+    assert_int_equal(m.layout->deferred_slots, 0);
     assert_int_equal(m.layout->output_count, 1); /* relu's, read by conv2 and add */
     rp_arena_finish(&m.arena);
     make(&m, "1f1b", "[conv2, flat]", 3, 2);
@@ -63,8 +63,8 @@ static void slots_follow_the_schedule(void **state) {
     assert_int_equal(lower.count, 2); /* relu passes by conv2 */
     rp_arena_finish(&m.arena);
     make(&m, "zb-h1", "[conv2, flat]", 3, 1);
-    assert_true(m.layout->debts >= 1);
-    assert_true(m.layout->debt_bytes > 0);
+    assert_true(m.layout->deferred_slots >= 1);
+    assert_true(m.layout->deferred_bytes > 0);
     rp_arena_finish(&m.arena);
 }
 
