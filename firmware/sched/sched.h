@@ -157,8 +157,8 @@ uint32_t rp_sched_steady_staleness(const rp_sched_kind *kind, const rp_sched_sha
 
 /* The same of the first microbatch of `step`, in a run whose pipes were filled at step_first.
  * Quick: a settled order depends on its last steps only. 0 when the run has no such step. */
-uint32_t rp_sched_gap_at(const rp_sched_kind *kind, const rp_sched_shape *shape, uint64_t step,
-                         uint32_t replicas);
+uint32_t rp_sched_staleness_at(const rp_sched_kind *kind, const rp_sched_shape *shape,
+                               uint64_t step, uint32_t replicas);
 
 /* Own updates that are over when a step's last backward begins on stage 0, counted from its first
  * forward and from its first backward here; steady state, every op one unit long (SpecTrain's s).

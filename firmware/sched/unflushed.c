@@ -120,8 +120,8 @@ uint32_t rp_sched_steady_staleness(const rp_sched_kind *kind, const rp_sched_sha
     return staleness_of(kind, &run, step, micro, replicas);
 }
 
-uint32_t rp_sched_gap_at(const rp_sched_kind *kind, const rp_sched_shape *shape, uint64_t step,
-                         uint32_t replicas) {
+uint32_t rp_sched_staleness_at(const rp_sched_kind *kind, const rp_sched_shape *shape,
+                               uint64_t step, uint32_t replicas) {
     const uint64_t settles = steady_step(shape, replicas);
     rp_sched_shape run = *shape;
     if (step >= run.step_end) {

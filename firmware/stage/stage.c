@@ -27,7 +27,7 @@ void rp_stage_set_applied(rp_stage *stage, uint32_t replica, uint64_t applied) {
     stage->applied[replica] = applied;
 }
 
-uint32_t rp_stage_gap_max(const rp_stage *stage) {
+uint32_t rp_stage_staleness_max(const rp_stage *stage) {
     return stage->versions.staleness_max;
 }
 

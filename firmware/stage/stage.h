@@ -114,7 +114,7 @@ rp_err rp_stage_flight_write(rp_stage *stage, size_t first, size_t count,
 void rp_stage_resume(rp_stage *stage, uint64_t fill, uint64_t step);
 
 /* Most own updates between a forward and its backward so far. */
-uint32_t rp_stage_gap_max(const rp_stage *stage);
+uint32_t rp_stage_staleness_max(const rp_stage *stage);
 
 /* Exported tensors: "<layer>.weight", ... of the model that is evaluated; with `states` also what
  * a checkpoint needs: "<set prefix><layer>.weight" (sched/method.h) and, behind the prefix of a

@@ -229,8 +229,8 @@ static rp_err check_staleness(const rp_controller *c, uint32_t board,
     shape.stage = board;
     rp_method_order(method, &shape);
     const uint64_t step = report->forward_step; /* the report's own may be a later update's */
-    const uint32_t due = rp_sched_gap_at(method->kind, &shape, step,
-                                         rp_method_replicas(method, c->ring.count, board));
+    const uint32_t due = rp_sched_staleness_at(method->kind, &shape, step,
+                                               rp_method_replicas(method, c->ring.count, board));
     if (report->staleness != due) {
         return rp_fail(RP_ERR_PEER,
                        "board %s has made %" PRIu64 " updates between forward and backward of step "

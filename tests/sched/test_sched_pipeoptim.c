@@ -48,12 +48,12 @@ static void staleness_at_a_step(void **state) {
             rp_sched_start(&list, &shape);
             while (KIND.next(&list, &op)) {
                 if (op.kind == RP_OP_FORWARD && op.micro == 0) {
-                    assert_int_equal(rp_sched_gap_at(&KIND, &shape, op.step, replicas),
+                    assert_int_equal(rp_sched_staleness_at(&KIND, &shape, op.step, replicas),
                                      rp_sched_staleness(&KIND, &list, &op, replicas));
                 }
             }
-            assert_int_equal(rp_sched_gap_at(&KIND, &shape, 2, 1), 0);
-            assert_int_equal(rp_sched_gap_at(&KIND, &shape, UINT64_MAX, 1), 0);
+            assert_int_equal(rp_sched_staleness_at(&KIND, &shape, 2, 1), 0);
+            assert_int_equal(rp_sched_staleness_at(&KIND, &shape, UINT64_MAX, 1), 0);
         }
     }
 }
