@@ -4,6 +4,7 @@
 #define RP_AGENT_AGENT_OWN_H
 
 #include "agent/agent.h"
+#include "agent/connect.h"
 #include "agent/runner.h"
 #include "device/builder.h"
 
@@ -24,8 +25,9 @@ typedef struct {
     rp_site site; /* what the executor runs on */
     rp_arena arena;
     rp_node *assignment;
+    rp_plan *plan; /* NULL: of a profile */
+    uint32_t node; /* of the plan: this one */
     uint32_t held_count;
-    uint32_t window;                       /* parcels that an edge may have on its way here */
     agent_held held[RP_RUNNER_STAGES_MAX]; /* in the order of their stages */
     double *layer_seconds;                 /* of a profile; NULL: an assignment is built */
     int64_t build_start_ns;

@@ -8,22 +8,26 @@
 
 /* ---- the job --------------------------------------------------------------------------------- */
 
-/* The stages of this node: `stage` of the job, and every node_count-th behind it. */
-static rp_err hold_stages(agent_run *run, const rp_job *job) {
-    const uint32_t chunks = job->method.chunks;
-    const uint32_t nodes = job->cut.stage_count / chunks;
-    if (chunks > RP_RUNNER_STAGES_MAX || job->cut.stage_count % chunks > 0 || job->stage >= nodes) {
-        return rp_fail(RP_ERR_USAGE,
-                       "assignment: stage %u of %u with %u stages on a board: expected at most %d "
-                       "on a board, as many on each, and a stage below %u",
-                       job->stage, job->cut.stage_count, chunks, RP_RUNNER_STAGES_MAX, nodes);
+/* The plan, and the stages that it gives to this node. */
+static rp_err hold_stages(agent_run *run, const rp_message *message, const rp_job *job) {
+    const rp_part *text = &message->part[2];
+    rp_err err;
+    RP_TRY(rp_plan_parse(&run->arena, text->data, text->bytes, "plan", &run->plan));
+    RP_TRY(rp_plan_check(run->plan, job->model));
+    run->node = message->frame.body.assign.node;
+    RP_TRY(rp_runner_check_plan(run->plan, run->node));
+    if (run->plan->stage_count != job->cut.stage_count) {
+        return rp_fail(RP_ERR_USAGE, "assignment: the plan has %u stages, the job's cut makes %u",
+                       run->plan->stage_count, job->cut.stage_count);
     }
-    run->held_count = chunks;
-    for (uint32_t h = 0; h < chunks; h++) {
+    const rp_plan_node *own = &run->plan->node[run->node];
+    run->held_count = own->hold_count;
+    for (uint32_t h = 0; h < own->hold_count; h++) {
         run->held[h].job = *job;
-        run->held[h].job.stage = job->stage + h * nodes;
+        run->held[h].job.stage = run->plan->hold[own->hold_first + h].stage;
     }
-    return RP_OK;
+fail:
+    return err;
 }
 
 static rp_err read_job(rp_agent *agent, const rp_message *message) {
@@ -40,7 +44,12 @@ static rp_err read_job(rp_agent *agent, const rp_message *message) {
     if (own && (job.memory_mib == 0 || job.memory_mib > own)) {
         job.memory_mib = own;
     }
-    RP_TRY(hold_stages(run, &job));
+    if (rp_frame_kind(&message->frame) == RP_KIND_ASSIGN) {
+        RP_TRY(hold_stages(run, message, &job));
+    } else {
+        run->held_count = 1;
+        run->held[0].job = job;
+    }
 fail:
     return err;
 }

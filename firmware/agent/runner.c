@@ -1,33 +1,8 @@
 #include "agent/runner_own.h"
 
 #include "base/log.h"
-#include "plan/plan.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
-
-rp_err rp_runner_window(const rp_job *job, uint32_t *out) {
-    const rp_plan_options options = {.cut = &job->cut,
-                                     .method = &job->method,
-                                     .batch = job->batch,
-                                     .micro = job->micro,
-                                     .epoch_samples = job->epoch_samples,
-                                     .steps = job->steps};
-    const uint32_t most = job->cut.stage_count + RP_PLAN_WINDOW_SLACK;
-    rp_arena arena;
-    rp_plan *plan;
-    rp_err err;
-    rp_arena_init(&arena, "windows", 0);
-    RP_TRY(rp_plan_make(&arena, &options, &plan));
-    uint32_t window = 1;
-    for (uint32_t e = 0; e < plan->edge_count; e++) {
-        window = plan->edge[e].window > window ? plan->edge[e].window : window;
-    }
-    window += RP_PLAN_WINDOW_SLACK;
-    *out = job->method.kind->flushed && window > most ? most : window;
-fail:
-    rp_arena_finish(&arena);
-    return err;
-}
 
 /* Memory for what every stage here reports. */
 static rp_err open_held(rp_runner *r) {

@@ -19,12 +19,8 @@ enum {
     RP_TRACE_MAX = 512,
     RP_RUNNER_STAGES_MAX = RP_CHUNKS_MAX,
     RP_RUNNER_EDGES_MAX = 64,
-    RP_RUNNER_SLOTS = 4 /* host memory for what a stage sends: microbatches */
+    RP_RUNNER_SLOTS = 4 /* host memory for what goes over an edge: microbatches at most */
 };
-
-/* Parcels that a data link takes ahead of their ops: the most that any edge of the job's plan can
- * have on its way, and some of an evaluation that comes meanwhile. errors MEMORY, FAULT */
-rp_err rp_runner_window(const rp_job *job, uint32_t *out) RP_MUST_CHECK;
 
 /* One op in the trace, as it goes over the wire (little-endian, packed by hand). */
 enum { RP_TRACE_BYTES = 40 };
@@ -53,16 +49,9 @@ typedef struct {
     rp_link *control; /* results, norms, trace */
     uint32_t held_count;
     rp_runner_held held[RP_RUNNER_STAGES_MAX]; /* in the order of their stages */
-    uint32_t window;                           /* of its incoming edges: rp_runner_window() */
     uint32_t edge_count;
     rp_runner_edge edge[RP_RUNNER_EDGES_MAX];
 } rp_runner_options;
-
-/* Adds the edges of a row of stages to the stages that `options` holds: stage s sends activations
- * to stage s + 1 and gets gradients back. All edges to the node before go over `in`, those to the
- * node behind over `out`, inputs and labels over `feed`; an edge between two stages here needs no
- * link, and where none is given there is no edge. */
-void rp_runner_connect(rp_runner_options *options, rp_link *in, rp_link *out, rp_link *feed);
 
 /* `options` is copied; what it points to is borrowed until close. errors MEMORY */
 rp_err rp_runner_open(rp_arena *arena, const rp_runner_options *options,

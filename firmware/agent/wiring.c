@@ -1,39 +1,19 @@
-/* The links of this node: one to the node before it, which dials, one to the node behind, one to
- * the host. All edges between two nodes share a link. */
+/* The links of this node, as the plan's edges ask for them. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/agent_own.h"
 
-/* ---- what the stages here need --------------------------------------------------------------- */
-
 static const rp_job *job_of(const agent_run *run) {
     return &run->held[0].job;
 }
 
-static uint32_t node_count(const agent_run *run) {
-    return job_of(run)->cut.stage_count / job_of(run)->method.chunks;
-}
-
-static bool is_first(const agent_run *run, uint32_t held) {
-    return run->held[held].job.stage == 0;
-}
-
-static bool is_last(const agent_run *run, uint32_t held) {
-    return rp_job_is_last(&run->held[held].job);
-}
-
-/* Stages here with another one in front (or behind) on another node. */
-static uint32_t count_edges(const agent_run *run, bool lower) {
-    uint32_t count = 0;
-    for (uint32_t h = 0; node_count(run) > 1 && h < run->held_count; h++) {
-        count += !(lower ? is_first(run, h) : is_last(run, h));
-    }
-    return count;
+static rp_runner_use use_of(const agent_run *run, rp_runner_side side) {
+    return rp_runner_use_of(run->plan, run->node, side);
 }
 
 bool rp_agent_has_next(const agent_run *run) {
-    return count_edges(run, false) > 0;
+    return use_of(run, RP_SIDE_BEHIND).edges > 0;
 }
 
 /* ---- links ----------------------------------------------------------------------------------- */
@@ -61,15 +41,14 @@ static size_t part_max(const agent_run *run) {
     return bytes;
 }
 
-/* `edges` share the link in each direction. */
 static rp_link_options data_options(const agent_run *run, const char *name, const char *key,
-                                    uint32_t edges) {
-    const uint32_t window = edges * run->window;
+                                    rp_runner_side side) {
+    const rp_runner_use use = use_of(run, side);
     return (rp_link_options){
         .name = name,
         .peer_public = key,
-        .window = window < RP_LINK_WINDOW_MAX ? window : RP_LINK_WINDOW_MAX,
-        .send_window = edges * RP_RUNNER_SLOTS,
+        .window = use.window < RP_LINK_WINDOW_MAX ? use.window : RP_LINK_WINDOW_MAX,
+        .send_window = use.send_window,
         .part_bytes_max = part_max(run),
         .emulate = run->emulate,
         .run = run->identity,
@@ -78,11 +57,11 @@ static rp_link_options data_options(const agent_run *run, const char *name, cons
 }
 
 static rp_err bind_data(rp_agent *agent, const char *name, uint32_t plus, const char *key,
-                        uint32_t edges, rp_link **out) {
+                        rp_runner_side side, rp_link **out) {
     agent_run *run = agent->run;
     char endpoint[160];
     rp_agent_bind_text(agent, plus, endpoint, sizeof endpoint);
-    rp_link_options options = data_options(run, name, key, edges);
+    rp_link_options options = data_options(run, name, key, side);
     options.bind = endpoint;
     return rp_link_open(run->links, &options, out);
 }
@@ -111,7 +90,7 @@ rp_err rp_agent_open_links(rp_agent *agent) {
     agent_run *run = agent->run;
     rp_node *root = run->assignment;
     rp_node *peers = rp_node_find(root, "peers");
-    const uint32_t lower = count_edges(run, true);
+    const bool has_before = use_of(run, RP_SIDE_BEFORE).edges > 0;
     const char *host = NULL;
     const char *before = NULL;
     rp_err err;
@@ -120,23 +99,22 @@ rp_err rp_agent_open_links(rp_agent *agent) {
     }
     RP_TRY(rp_node_string(peers, "host", &host));
     RP_TRY(rp_node_string(peers, "before", &before));
-    if ((lower > 0 && !before) || !host) {
+    if ((has_before && !before) || !host) {
         return rp_node_fail(peers, "expected the keys `host` and, where a stage is in front, "
                                    "`before`");
     }
     RP_TRY(read_emulation(agent));
-    RP_TRY(rp_runner_window(job_of(run), &run->window));
     const rp_links_options links = {.clock = agent->clock,
                                     .seed = seed_of_lines(run),
                                     .keys = &agent->options.keys,
                                     .transport = agent->options.transport,
                                     .sessions = agent->options.sessions};
     RP_TRY(rp_links_open(&run->arena, &links, &run->links));
-    if (lower > 0) {
-        RP_TRY(bind_data(agent, "hop", 1, before, lower, &run->in));
+    if (has_before) {
+        RP_TRY(bind_data(agent, "hop", 1, before, RP_SIDE_BEFORE, &run->in));
     }
-    if (is_first(run, 0) || is_last(run, run->held_count - 1)) {
-        RP_TRY(bind_data(agent, "feed", 2, host, 1, &run->feed));
+    if (use_of(run, RP_SIDE_HOST).edges > 0) {
+        RP_TRY(bind_data(agent, "feed", 2, host, RP_SIDE_HOST, &run->feed));
     }
 fail:
     return err;
@@ -144,7 +122,7 @@ fail:
 
 rp_err rp_agent_connect_next(rp_agent *agent, const char *endpoint, const char *key) {
     agent_run *run = agent->run;
-    rp_link_options options = data_options(run, "next", key, count_edges(run, false));
+    rp_link_options options = data_options(run, "next", key, RP_SIDE_BEHIND);
     options.connect = endpoint;
     run->connected_ns = rp_clock_now_ns(agent->clock);
     return rp_link_open(run->links, &options, &run->out);
@@ -152,13 +130,16 @@ rp_err rp_agent_connect_next(rp_agent *agent, const char *endpoint, const char *
 
 rp_err rp_agent_open_runner(rp_agent *agent) {
     agent_run *run = agent->run;
-    rp_runner_options options = {.clock = agent->clock,
-                                 .control = agent->control,
-                                 .held_count = run->held_count,
-                                 .window = run->window};
+    rp_runner_options options = {
+        .clock = agent->clock, .control = agent->control, .held_count = run->held_count};
     for (uint32_t h = 0; h < run->held_count; h++) {
         options.held[h] = (rp_runner_held){&run->held[h].job, run->held[h].stage};
     }
-    rp_runner_connect(&options, run->in, run->out, run->feed);
-    return rp_runner_open(&run->arena, &options, &run->runner);
+    rp_link *const link[RP_SIDES] = {
+        [RP_SIDE_BEFORE] = run->in, [RP_SIDE_BEHIND] = run->out, [RP_SIDE_HOST] = run->feed};
+    rp_err err;
+    RP_TRY(rp_runner_connect(&options, run->plan, run->node, link));
+    RP_TRY(rp_runner_open(&run->arena, &options, &run->runner));
+fail:
+    return err;
 }

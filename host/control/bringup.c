@@ -134,8 +134,10 @@ static rp_err offer_texts(rp_controller *c, uint32_t board, rp_Frame *frame, con
     RP_TRY(
         rp_runfile_assignment(&arena, &c->run, cut, board, c->ring.keys.public_text, before, &job));
     RP_TRY(rp_config_text(&arena, c->run.model_root, &model));
-    const rp_part parts[2] = {rp_part_of_text(job), rp_part_of_text(model)};
-    RP_TRY(rp_ring_offer(&c->ring, board, frame, parts, 2));
+    const bool assigns = rp_frame_kind(frame) == RP_KIND_ASSIGN;
+    const rp_part parts[3] = {rp_part_of_text(job), rp_part_of_text(model),
+                              rp_part_of_text(assigns ? c->plan_text : "")};
+    RP_TRY(rp_ring_offer(&c->ring, board, frame, parts, assigns ? 3 : 2));
     c->ring.board[board].asked = true;
 fail:
     rp_arena_finish(&arena);
@@ -216,7 +218,7 @@ rp_err rp_assign_enter(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].ready = false;
     }
-    return RP_OK;
+    return rp_controller_write_plan_text(c);
 }
 
 static rp_err open_feed_link(rp_controller *c, uint32_t k) {
@@ -317,8 +319,9 @@ fail:
 rp_err rp_assign_step(rp_controller *c) {
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        rp_Frame frame = {.which_body = RP_KIND_ASSIGN,
-                          .body.assign = {.wire = c->ring.wire.max, .features = c->ring.features}};
+        rp_Frame frame = {
+            .which_body = RP_KIND_ASSIGN,
+            .body.assign = {.wire = c->ring.wire.max, .features = c->ring.features, .node = k}};
         if (!c->ring.board[k].asked) {
             err = offer_texts(c, k, &frame, &c->cut);
             if (err != RP_OK && err != RP_ERR_AGAIN) {

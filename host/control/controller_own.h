@@ -108,6 +108,8 @@ struct rp_controller {
     bool reassigning;          /* boards have had stages before */
     rp_follow follow;
     rp_arena follow_arena; /* of a new assignment */
+    rp_arena plan_arena;
+    char *plan_text; /* of the assignment: every board gets it */
 
     /* of a pause */
     bool unsaved;   /* trained since the last checkpoint */
@@ -237,6 +239,8 @@ uint64_t rp_controller_next_evaluation(const rp_controller *c);
 rp_err rp_controller_choose_folder(rp_controller *c) RP_MUST_CHECK;
 /* run.yaml with every --set, and plan.json. */
 rp_err rp_controller_write_folder(rp_controller *c) RP_MUST_CHECK;
+/* The plan as every board gets it: c->plan_text. errors those of planning; MEMORY; LIMIT */
+rp_err rp_controller_write_plan_text(rp_controller *c) RP_MUST_CHECK;
 /* The plan or the profile to `path`; NULL: to env.result. */
 rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile) RP_MUST_CHECK;
 

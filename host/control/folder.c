@@ -86,6 +86,24 @@ static rp_err write_plan(rp_controller *c, FILE *file) {
     return rp_planfile_write(file, &plan);
 }
 
+rp_err rp_controller_write_plan_text(rp_controller *c) {
+    const size_t room = (64 + 8 * (size_t)c->cut.stage_count) << 10; /* names of many layers */
+    rp_err err;
+    rp_arena_finish(&c->plan_arena);
+    rp_arena_init(&c->plan_arena, "plan text", 0);
+    RP_TRY(RP_ARENA_NEW(&c->plan_arena, room, &c->plan_text));
+    FILE *file = fmemopen(c->plan_text, room, "w");
+    if (!file) {
+        return rp_fail(RP_ERR_MEMORY, "no memory for the plan's text");
+    }
+    err = write_plan(c, file);
+    if (fclose(file) != 0 && err == RP_OK) {
+        err = rp_fail(RP_ERR_LIMIT, "the plan's text has more than %zu bytes", room);
+    }
+fail:
+    return err;
+}
+
 rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile) {
     FILE *file = path ? fopen(path, "w") : c->env.result;
     if (!file) {

@@ -5,6 +5,7 @@
 
 #include "expect.h"
 
+#include "agent/connect.h"
 #include "agent/runner.h"
 #include "transport/inproc.h"
 
@@ -39,6 +40,7 @@ typedef struct {
     uint32_t count; /* stages */
     uint32_t nodes;
     test_board *board; /* by stage */
+    rp_plan *plan;
     test_node node[TEST_NODES_MAX];
     double loss; /* mean of the last step */
     /* step s takes minibatch first + s * stride of the data; 0 and 1 by default */
@@ -103,18 +105,15 @@ static inline void test_pair_open(test_ring *ring, const char *name, uint32_t no
 }
 
 static inline void test_open_links(test_ring *ring, uint32_t node) {
-    const rp_job *job = &ring->board[node].job;
-    uint32_t window;
-    expect_ok(rp_runner_window(job, &window));
-    window *= job->method.chunks;
-    const bool wraps = node + 1 == ring->nodes;
+    const rp_runner_use feed = rp_runner_use_of(ring->plan, node, RP_SIDE_HOST);
+    const rp_runner_use next = rp_runner_use_of(ring->plan, node, RP_SIDE_BEHIND);
     test_node *n = &ring->node[node];
     test_pair_open(ring, "control", node, 1, &n->control);
-    if (node == 0 || wraps) {
-        test_pair_open(ring, "feed", node, window, &n->feed);
+    if (feed.edges > 0) {
+        test_pair_open(ring, "feed", node, feed.window, &n->feed);
     }
-    if (ring->nodes > 1 && (!wraps || job->method.chunks > 1)) {
-        test_pair_open(ring, "next", node, window, &n->next);
+    if (next.edges > 0) { /* as many each way */
+        test_pair_open(ring, "next", node, next.window + next.send_window, &n->next);
     }
 }
 
@@ -126,9 +125,28 @@ static inline void test_open_runner(test_ring *ring, uint32_t node) {
         options.held[options.held_count++] =
             (rp_runner_held){&ring->board[s].job, ring->board[s].stage};
     }
-    expect_ok(rp_runner_window(&ring->board[node].job, &options.window));
-    rp_runner_connect(&options, before->next.bound, n->next.connected, n->feed.bound);
+    rp_link *const link[RP_SIDES] = {[RP_SIDE_BEFORE] = before->next.bound,
+                                     [RP_SIDE_BEHIND] = n->next.connected,
+                                     [RP_SIDE_HOST] = n->feed.bound};
+    expect_ok(rp_runner_check_plan(ring->plan, node));
+    expect_ok(rp_runner_connect(&options, ring->plan, node, link));
     expect_ok(rp_runner_open(&ring->arena, &options, &n->runner));
+}
+
+/* The plan that the controller would send. */
+static inline rp_plan *test_plan(rp_arena *arena, const rp_job *job) {
+    const rp_plan_options options = {.model_name = "test",
+                                     .model = job->model,
+                                     .cut = &job->cut,
+                                     .method = &job->method,
+                                     .batch = job->batch,
+                                     .micro = job->micro,
+                                     .epoch_samples = job->epoch_samples,
+                                     .step_first = job->step_first,
+                                     .steps = job->steps};
+    rp_plan *plan;
+    expect_ok(rp_plan_make(arena, &options, &plan));
+    return plan;
 }
 
 static inline void test_ring_open_on(test_ring *ring, const char *executor, const rp_site *site,
@@ -152,6 +170,7 @@ static inline void test_ring_open_on(test_ring *ring, const char *executor, cons
     }
     ring->nodes = stages / ring->board[0].job.method.chunks;
     assert_true(ring->nodes > 0 && ring->nodes <= TEST_NODES_MAX);
+    ring->plan = test_plan(&ring->arena, &ring->board[0].job);
     for (uint32_t n = 0; n < ring->nodes; n++) {
         test_open_links(ring, n);
     }

@@ -3,6 +3,7 @@
 #include "expect.h"
 
 #include "agent/agent.h"
+#include "plan/plan.h"
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -90,9 +91,34 @@ typedef struct {
     rp_links *links;
     rp_link *link;
     rp_agent *agent;
-    char *job_text;
+    char *job_text, *plan_text;
     uint32_t term;
 } fixture;
+
+static void write_plan(fixture *f) {
+    enum { PLAN_BYTES = 1 << 14 };
+    rp_node *root;
+    rp_node *model;
+    rp_job job;
+    rp_plan *plan;
+    expect_ok(rp_config_read_text(&f->arena, f->job_text, strlen(f->job_text), "job", &root));
+    expect_ok(rp_config_read_text(&f->arena, model_text, strlen(model_text), "model", &model));
+    expect_ok(rp_job_parse(&f->arena, root, model, &job));
+    const rp_plan_options options = {.model_name = "test",
+                                     .model = job.model,
+                                     .cut = &job.cut,
+                                     .method = &job.method,
+                                     .batch = job.batch,
+                                     .micro = job.micro,
+                                     .epoch_samples = job.epoch_samples,
+                                     .steps = job.steps};
+    expect_ok(rp_plan_make(&f->arena, &options, &plan));
+    expect_ok(RP_ARENA_NEW(&f->arena, PLAN_BYTES, &f->plan_text));
+    FILE *file = fmemopen(f->plan_text, PLAN_BYTES, "w");
+    assert_non_null(file);
+    expect_ok(rp_plan_write(plan, file));
+    assert_int_equal(fclose(file), 0);
+}
 
 static void open_fixture(fixture *f) {
     const rp_device_options wanted = {.threads = 1};
@@ -123,6 +149,7 @@ static void open_fixture(fixture *f) {
                               "loss: cross-entropy\noptimizer: {kind: sgd, lr: 0.1}\n"
                               "schedule: gpipe\npeers: {host: \"%s\"}\n",
                               f->host_keys.public_text));
+    write_plan(f);
 }
 
 static void close_fixture(fixture *f) {
@@ -157,12 +184,13 @@ static void send_kind(fixture *f, rp_kind kind) {
 }
 
 static void send_texts(fixture *f, rp_kind kind) {
-    const rp_part parts[] = {rp_part_of_text(f->job_text), rp_part_of_text(model_text)};
+    const rp_part parts[] = {rp_part_of_text(f->job_text), rp_part_of_text(model_text),
+                             rp_part_of_text(f->plan_text)};
     rp_Frame frame = {.which_body = (pb_size_t)kind};
     if (kind == RP_KIND_ASSIGN) {
         frame.body.assign.wire = RP_WIRE_MAX;
     }
-    send(f, frame, parts, 2);
+    send(f, frame, parts, kind == RP_KIND_ASSIGN ? 3 : 2);
 }
 
 static void step(fixture *f) {
@@ -309,6 +337,30 @@ static void a_profile_is_answered(void **state) {
     close_fixture(&f);
 }
 
+/* A node that the plan does not have, and a plan that is none. */
+static void a_plan_that_does_not_fit_is_refused(void **state) {
+    (void)state;
+    fixture f;
+    open_fixture(&f);
+    const rp_part parts[] = {rp_part_of_text(f.job_text), rp_part_of_text(model_text),
+                             rp_part_of_text(f.plan_text)};
+    rp_Frame assign = {.which_body = RP_KIND_ASSIGN,
+                       .body.assign = {.wire = RP_WIRE_MAX, .node = 1}};
+    greet(&f);
+    send(&f, assign, parts, 3);
+    rp_Frame refusal = receive(&f);
+    assert_int_equal(rp_frame_kind(&refusal), RP_KIND_FAULT);
+    assert_non_null(strstr(refusal.body.fault.text, "has no node 1"));
+    f.plan_text[0] = '[';
+    assign.body.assign.node = 0;
+    greet(&f);
+    send(&f, assign, parts, 3);
+    refusal = receive(&f);
+    assert_int_equal(rp_frame_kind(&refusal), RP_KIND_FAULT);
+    assert_non_null(strstr(refusal.body.fault.text, "plan"));
+    close_fixture(&f);
+}
+
 /* The host sends on until it has heard of the fault: those messages say nothing. */
 static void messages_of_an_ended_run_are_dropped(void **state) {
     (void)state;
@@ -356,10 +408,11 @@ static void versions_of_the_wire_are_told(void **state) {
     assert_int_equal(rp_frame_kind(&answer), RP_KIND_HELLO);
     assert_int_equal(answer.body.hello.wire_min, RP_WIRE_MIN);
     assert_int_equal(answer.body.hello.wire_max, RP_WIRE_MAX);
-    const rp_part parts[] = {rp_part_of_text(f.job_text), rp_part_of_text(model_text)};
+    const rp_part parts[] = {rp_part_of_text(f.job_text), rp_part_of_text(model_text),
+                             rp_part_of_text(f.plan_text)};
     const rp_Frame assign = {.which_body = RP_KIND_ASSIGN,
                              .body.assign = {.wire = RP_WIRE_MAX + 1}};
-    send(&f, assign, parts, 2);
+    send(&f, assign, parts, 3);
     const rp_Frame refusal = receive(&f);
     assert_int_equal(rp_frame_kind(&refusal), RP_KIND_FAULT);
     assert_non_null(strstr(refusal.body.fault.text, "wire version"));
@@ -374,6 +427,7 @@ int main(void) {
         cmocka_unit_test(a_hello_is_answered_while_building),
         cmocka_unit_test(an_agent_is_closed_while_building),
         cmocka_unit_test(a_profile_is_answered),
+        cmocka_unit_test(a_plan_that_does_not_fit_is_refused),
         cmocka_unit_test(messages_of_an_ended_run_are_dropped),
         cmocka_unit_test(an_older_term_is_refused),
         cmocka_unit_test(versions_of_the_wire_are_told),

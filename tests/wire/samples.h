@@ -84,8 +84,9 @@ static inline uint32_t sample_parts(rp_Frame *frame, rp_part *parts) {
         part = rp_part_of_array(RP_DTYPE_U64, sample_payload, 2);
         break;
     }
-    parts[0] = parts[1] = part;
-    return facts->parts_max < 2 ? facts->parts_max : 2;
+    parts[0] = parts[1] = parts[2] = part;
+    const uint32_t some = facts->parts_max < 2 ? facts->parts_max : 2;
+    return facts->parts_min > some ? facts->parts_min : some;
 }
 
 /* A frame of this kind as it could be sent; returns its parts, of memory that stays. */
