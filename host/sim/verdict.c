@@ -23,7 +23,7 @@ static const int64_t LIMIT_NS = 3600 * RP_NS_PER_S;
 /* Behind the faults a run gets on. What stops in a calm network for longer than it takes to give a
  * board up was not noticed by anybody. */
 static const int64_t CALM_FROM_NS = PHASE_NS + PHASE_NS / 2;
-static const int64_t STALL_NS = 60 * RP_NS_PER_S;
+static const int64_t STANDS_STILL_NS = 60 * RP_NS_PER_S;
 
 /* ---- the subject ----------------------------------------------------------------------------- */
 
@@ -219,7 +219,7 @@ static bool can_resume(const char *folder) {
 /* Drawn faults have an end: a life that goes on in the calm behind it, and is not finished. */
 static bool has_stalled(const rp_sim_case *what, const rp_cluster *cluster, int64_t since_ns) {
     const int64_t calm_ns = since_ns > CALM_FROM_NS ? since_ns : CALM_FROM_NS;
-    return what->draws_faults && rp_cluster_now_ns(cluster) - calm_ns > STALL_NS;
+    return what->draws_faults && rp_cluster_now_ns(cluster) - calm_ns > STANDS_STILL_NS;
 }
 
 /* Links deliver each message once, in order, whatever the network does, and a board that is lost is
