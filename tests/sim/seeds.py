@@ -1,0 +1,61 @@
+"""Many seeds over many schedules: what `bootstrap test sim` runs. Prints one line a schedule and a
+last one; fails when a run hung or ended wrong.
+
+    seeds.py RINGPIPE SEEDS
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+RUN = """\
+model: mlp
+data: {set: glyphs, train: 64, test: 16}
+ring: {boards: 4}
+train: {epochs: 13, steps: 50, batch: 16, microbatch: 4, seed: 1}
+loss: cross-entropy
+optimizer: {kind: sgd, lr: 0.05, momentum: 0.9}
+schedule: %s
+cut: [relu1, fc2, relu2]
+"""
+SCHEDULES = ("gpipe", "1f1b", "pipedream", "pipeoptim", "ea-pipe", "avgpipe")
+
+
+def simulate(program, folder, schedule, first, last):
+    """Exit code and tally of these seeds, on all cores."""
+    run = pathlib.Path(folder) / f"{schedule}.yaml"
+    run.write_text(RUN % schedule)
+    done = subprocess.run([program, "sim", run, "--faults", "all", "--seeds", f"{first}..{last}",
+                           "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True)
+    if not done.stdout:
+        sys.exit(f"{program}: no result, exit code {done.returncode}")
+    tally = json.loads(done.stdout)
+    print(f"{pathlib.Path(program).name}, {schedule}, seeds {first}..{last}: exit code "
+          f"{done.returncode}, {tally}", flush=True)
+    return done.returncode, tally
+
+
+def main():
+    program, seeds = sys.argv[1], int(sys.argv[2])
+    each = -(-seeds // len(SCHEDULES))
+    sums = dict.fromkeys(("runs", "finished", "stopped_resumable", "hung", "wrong", "faults"), 0)
+    codes = []
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        for i, schedule in enumerate(SCHEDULES):
+            code, tally = simulate(program, folder, schedule, i * each + 1, (i + 1) * each)
+            codes.append(code)
+            for key in sums:
+                sums[key] += tally[key]
+    print(", ".join(f"{value} {key}" for key, value in sums.items()) +
+          f", {time.monotonic() - began:.1f} s")
+    passed = (not any(codes) and sums["runs"] == each * len(SCHEDULES)
+              and sums["hung"] + sums["wrong"] == 0 and sums["faults"] >= 5 * sums["runs"])
+    sys.exit(0 if passed else 1)
+
+
+if __name__ == "__main__":
+    main()
