@@ -184,7 +184,6 @@ rp_err rp_profile_late(const rp_controller *c) {
 
 rp_err rp_controller_assign_again(rp_controller *c) {
     rp_err err;
-    c->ring.watching = false; /* building takes a board all its time */
     for (uint32_t k = 0; k < c->ring.count; k++) {
         rp_board_state *board = &c->ring.board[k];
         rp_link_close(&board->feed);
@@ -214,6 +213,7 @@ rp_err rp_assign_enter(rp_controller *c) {
     } else {
         rp_record_phase(c->record, "building kernels and planning memory on every board");
     }
+    c->ring.watching = true; /* boards answer while they build; one that begins anew never will */
     rp_controller_forget_asked(c);
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].ready = false;
