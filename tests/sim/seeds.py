@@ -4,6 +4,7 @@ last one; fails when a run hung or ended wrong.
     seeds.py RINGPIPE SEEDS
 """
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -28,7 +29,7 @@ def simulate(program, folder, schedule, first, last):
     run = pathlib.Path(folder) / f"{schedule}.yaml"
     run.write_text(RUN % schedule)
     done = subprocess.run([program, "sim", run, "--faults", "all", "--seeds", f"{first}..{last}",
-                           "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                           "--jobs", str(os.cpu_count() or 1), "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True)
     if not done.stdout:
         sys.exit(f"{program}: no result, exit code {done.returncode}")
