@@ -28,8 +28,9 @@ def simulate(program, folder, schedule, first, last):
     """Exit code and tally of these seeds, on all cores."""
     run = pathlib.Path(folder) / f"{schedule}.yaml"
     run.write_text(RUN % schedule)
-    done = subprocess.run([program, "sim", run, "--faults", "all", "--seeds", f"{first}..{last}",
-                           "--jobs", str(os.cpu_count() or 1), "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    words = ["sim", run, "--faults", "all", "--seeds", f"{first}..{last}",
+             "--jobs", str(os.cpu_count() or 1), "--format", "json"]
+    done = subprocess.run([program, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True)
     if not done.stdout:
         sys.exit(f"{program}: no result, exit code {done.returncode}")
