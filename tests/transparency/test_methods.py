@@ -212,7 +212,7 @@ class Steered(Method):
                              "optimizer={kind: sgd, lr: 0.3}", "train.batch=6",
                              "train.microbatch=6")
         own = [text for text in texts if text.startswith("stage 0 ")]
-        percent = [int(text.split()[6]) for text in own]
+        percent = [int(text.split()[8]) for text in own]
         least = percent.index(min(percent))
         self.assertIn("fall back", own[least])
         self.assertGreater(max(percent[least:]), percent[least], own)
