@@ -39,9 +39,9 @@ typedef struct {
     rp_link_profile emulate;
     int64_t connected_ns;
 
-    float *piece;                   /* [RP_AGENT_PIECE_FLOATS] */
-    uint32_t save_held, save_index; /* next tensor */
-    size_t save_first, save_flight; /* its next element, next byte of what is in flight */
+    float *piece;                      /* [RP_AGENT_PIECE_FLOATS] */
+    uint32_t save_held, save_index;    /* next tensor */
+    size_t save_first, save_in_flight; /* its next element, next byte of what is in flight */
 } agent_run;
 
 struct rp_agent {

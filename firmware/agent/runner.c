@@ -113,9 +113,9 @@ rp_err rp_runner_train(rp_runner *r, uint64_t step, uint64_t pause, bool drain) 
         return rp_fail(RP_ERR_PEER, "steps [%llu, %llu) can not start now",
                        (unsigned long long)step, (unsigned long long)pause);
     }
-    if (r->flight_got != r->flight_due) { /* the rest would be trained as zeros */
-        return rp_fail(RP_ERR_PEER, "of what was in flight %zu of %zu bytes came", r->flight_got,
-                       r->flight_due);
+    if (r->in_flight_got != r->in_flight_due) { /* the rest would be trained as zeros */
+        return rp_fail(RP_ERR_PEER, "of what was in flight %zu of %zu bytes came", r->in_flight_got,
+                       r->in_flight_due);
     }
     RP_TRY(drain ? end_lists(r, pause) : RP_OK);
     begin(r, false);

@@ -1,4 +1,4 @@
-/* Inside of a runner; only for runner.c, issue.c, edges.c, finished.c and flight.c. */
+/* Inside of a runner; only for runner.c, issue.c, edges.c, finished.c and in_flight.c. */
 #ifndef RP_AGENT_RUNNER_OWN_H
 #define RP_AGENT_RUNNER_OWN_H
 
@@ -83,8 +83,8 @@ struct rp_runner {
     uint64_t forwards_above; /* of that list, and own ones, since the fill */
     uint64_t forwards;
     uint32_t in_flight;
-    size_t flight_due, flight_got; /* bytes of a checkpoint's flight: all, and those that came */
-    char *restored;                /* its waiting microbatches, or NULL */
+    size_t in_flight_due, in_flight_got; /* a checkpoint's in-flight bytes: expected, received */
+    char *restored;                      /* its waiting microbatches, or NULL */
     rp_runner_facts facts;
     uint8_t *trace;
     uint32_t trace_count;

@@ -56,7 +56,7 @@ static rp_err finish_segment(rp_agent *agent) {
                           .in_flight_max = facts.in_flight_max,
                           .device_bytes_max =
                               agent->device ? rp_device_used_bytes_max(agent->device) : 0,
-                          .in_flight_bytes = rp_runner_flight_bytes(run->runner)}};
+                          .in_flight_bytes = rp_runner_in_flight_bytes(run->runner)}};
     for (uint32_t h = 0; h < run->held_count; h++) {
         const uint32_t staleness = rp_stage_staleness_max(run->held[h].stage);
         uint32_t *most = &frame.body.finished.staleness_max;

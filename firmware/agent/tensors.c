@@ -16,8 +16,8 @@ rp_err rp_agent_on_in_flight(rp_agent *agent, const rp_message *message) {
     if (message->part_count == 0) {
         return RP_OK;
     }
-    RP_TRY(rp_runner_flight_write(agent->run->runner, piece->first, message->part[0].bytes,
-                                  message->part[0].data));
+    RP_TRY(rp_runner_in_flight_write(agent->run->runner, piece->first, message->part[0].bytes,
+                                     message->part[0].data));
 fail:
     return err;
 }
@@ -73,17 +73,17 @@ rp_err rp_agent_on_prediction_gain(rp_agent *agent, const rp_message *message) {
 static rp_err send_in_flight(rp_agent *agent, size_t total) {
     agent_run *run = agent->run;
     float *piece = run->piece;
-    const size_t rest = total - run->save_flight;
+    const size_t rest = total - run->save_in_flight;
     const size_t bytes = rest < PIECE_FLOATS * sizeof *piece ? rest : PIECE_FLOATS * sizeof *piece;
     rp_Frame frame = {.which_body = RP_KIND_IN_FLIGHT,
-                      .body.in_flight = {.first = run->save_flight,
+                      .body.in_flight = {.first = run->save_in_flight,
                                          .total = total,
                                          .fill_step = rp_runner_fill_step(run->runner)}};
     const rp_part part = rp_part_of_bytes(piece, bytes);
     rp_err err;
-    RP_TRY(rp_runner_flight_read(run->runner, run->save_flight, bytes, piece));
+    RP_TRY(rp_runner_in_flight_read(run->runner, run->save_in_flight, bytes, piece));
     RP_TRY(rp_agent_answer(agent, &frame, &part, 1));
-    run->save_flight += bytes;
+    run->save_in_flight += bytes;
 fail:
     return err;
 }
@@ -128,22 +128,22 @@ rp_err rp_agent_on_save(rp_agent *agent, const rp_message *message) {
     (void)message;
     agent->state = RP_AGENT_SAVING;
     agent->run->save_held = agent->run->save_index = 0;
-    agent->run->save_first = agent->run->save_flight = 0;
+    agent->run->save_first = agent->run->save_in_flight = 0;
     pass_saved_stages(agent->run);
     return RP_OK;
 }
 
 rp_err rp_agent_continue_save(rp_agent *agent) {
     agent_run *run = agent->run;
-    const size_t flight = rp_runner_flight_bytes(run->runner);
-    bool over = run->save_held == run->held_count && run->save_flight == flight;
+    const size_t bytes = rp_runner_in_flight_bytes(run->runner);
+    bool over = run->save_held == run->held_count && run->save_in_flight == bytes;
     rp_link_stats stats;
     rp_err err = RP_OK;
     rp_link_stats_of(agent->control, &stats);
     for (uint64_t i = stats.unacked; i < SAVE_UNACKED_MAX && !over; i++) {
         RP_TRY(run->save_held < run->held_count ? send_tensor(agent)
-                                                : send_in_flight(agent, flight));
-        over = run->save_held == run->held_count && run->save_flight == flight;
+                                                : send_in_flight(agent, bytes));
+        over = run->save_held == run->held_count && run->save_in_flight == bytes;
     }
     if (over && stats.unacked < SAVE_UNACKED_MAX) {
         rp_Frame frame = {.which_body = RP_KIND_TENSORS_END};

@@ -63,7 +63,7 @@ uint32_t rp_block_place(const rp_layout *layout, rp_block block);
 typedef enum {
     RP_REGION_BLOCK,      /* a trained parameter in `block`; another one wherever it is */
     RP_REGION_EVERYWHERE, /* a parameter in all versions and the centre; write only */
-    RP_REGION_FLIGHT      /* a run of facts.flight_bytes */
+    RP_REGION_IN_FLIGHT   /* a run of facts.in_flight_bytes */
 } rp_region_kind;
 
 typedef struct {
@@ -171,7 +171,7 @@ typedef struct {
     size_t used_bytes;      /* of the device */
     uint32_t weight_copies; /* of the trained weights, counted as they were taken */
     uint32_t probe_copies;  /* those that a probe takes besides */
-    size_t flight_bytes;    /* of RP_REGION_FLIGHT, a multiple of 4 */
+    size_t in_flight_bytes; /* of RP_REGION_IN_FLIGHT, a multiple of 4 */
     int handle;             /* readable when a mark has passed, -1 = none */
     bool warms_up;          /* a dry step builds what a run needs */
     void *zeros;            /* parcels may borrow this memory, large enough for each of

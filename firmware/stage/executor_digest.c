@@ -380,10 +380,10 @@ typedef struct {
     size_t bytes;
 } span;
 
-enum { FLIGHT_SPANS = 3 };
+enum { IN_FLIGHT_SPANS = 3 };
 
 /* Versions and predictions lie side by side. */
-static void find_flight(const digest_executor *e, span out[FLIGHT_SPANS]) {
+static void find_in_flight(const digest_executor *e, span out[IN_FLIGHT_SPANS]) {
     const rp_layout *layout = e->base.layout;
     const size_t block = layout->trained_count * sizeof(rp_digest);
     const rp_block probes = {RP_BLOCK_PROBE, 0};
@@ -392,12 +392,12 @@ static void find_flight(const digest_executor *e, span out[FLIGHT_SPANS]) {
     out[2] = (span){(char *)e->slots, layout->slots * e->slot_digests * sizeof *e->slots};
 }
 
-static void move_flight(const digest_executor *e, size_t first, size_t count, const char *in,
-                        char *out) {
-    span spans[FLIGHT_SPANS];
+static void move_in_flight(const digest_executor *e, size_t first, size_t count, const char *in,
+                           char *out) {
+    span spans[IN_FLIGHT_SPANS];
     size_t begin = 0;
-    find_flight(e, spans);
-    for (uint32_t i = 0; i < FLIGHT_SPANS; i++) {
+    find_in_flight(e, spans);
+    for (uint32_t i = 0; i < IN_FLIGHT_SPANS; i++) {
         const size_t from = first > begin ? first : begin;
         const size_t span_end = begin + spans[i].bytes;
         const size_t end = first + count < span_end ? first + count : span_end;
@@ -418,8 +418,8 @@ static rp_digest *digest_at(const digest_executor *e, rp_block block, uint32_t p
 static rp_err read_region(rp_executor *executor, const rp_region *region, size_t first,
                           size_t count, void *out) {
     const digest_executor *e = executor_of(executor);
-    if (region->kind == RP_REGION_FLIGHT) {
-        move_flight(e, first, count, NULL, out);
+    if (region->kind == RP_REGION_IN_FLIGHT) {
+        move_in_flight(e, first, count, NULL, out);
         return RP_OK;
     }
     const rp_digest *digest = digest_at(e, region->block, region->param);
@@ -471,8 +471,8 @@ static rp_err write_region(rp_executor *executor, const rp_region *region, size_
                            size_t count, const void *from) {
     digest_executor *e = executor_of(executor);
     writing *w = &e->writing;
-    if (region->kind == RP_REGION_FLIGHT) {
-        move_flight(e, first, count, from, NULL);
+    if (region->kind == RP_REGION_IN_FLIGHT) {
+        move_in_flight(e, first, count, from, NULL);
         return RP_OK;
     }
     const rp_model_param *param = param_at(e, region->param);
@@ -494,15 +494,15 @@ static rp_err write_region(rp_executor *executor, const rp_region *region, size_
 static rp_executor_facts facts(const rp_executor *executor) {
     const digest_executor *e = (const digest_executor *)(const void *)executor;
     const rp_layout *layout = e->base.layout;
-    span spans[FLIGHT_SPANS];
-    find_flight(e, spans);
+    span spans[IN_FLIGHT_SPANS];
+    find_in_flight(e, spans);
     return (rp_executor_facts){
         .used_bytes = ((size_t)rp_block_total(layout) * layout->trained_count +
                        layout->slots * e->slot_digests) *
                       sizeof(rp_digest),
         .weight_copies = rp_layout_weight_copies(layout),
         .probe_copies = layout->probes,
-        .flight_bytes = spans[0].bytes + spans[1].bytes + spans[2].bytes,
+        .in_flight_bytes = spans[0].bytes + spans[1].bytes + spans[2].bytes,
         .handle = -1,
     };
 }

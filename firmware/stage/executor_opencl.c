@@ -116,7 +116,7 @@ static rp_executor_facts facts(const rp_executor *executor) {
         .used_bytes = rp_device_used_bytes(e->device),
         .weight_copies = e->weight_copies,
         .probe_copies = e->probe_copies,
-        .flight_bytes = rp_opencl_flight_bytes(e),
+        .in_flight_bytes = rp_opencl_in_flight_bytes(e),
         .handle = rp_device_eventfd(e->device),
         .warms_up = true,
     };

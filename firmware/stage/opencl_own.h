@@ -72,7 +72,7 @@ rp_err rp_opencl_update(rp_opencl *e, const rp_optimise *by) RP_MUST_CHECK;
 rp_err rp_opencl_average(rp_opencl *e, const rp_command *command) RP_MUST_CHECK;
 
 /* opencl_regions.c */
-size_t rp_opencl_flight_bytes(const rp_opencl *e);
+size_t rp_opencl_in_flight_bytes(const rp_opencl *e);
 rp_err rp_opencl_read(rp_executor *executor, const rp_region *region, size_t first, size_t count,
                       void *out) RP_MUST_CHECK;
 rp_err rp_opencl_write(rp_executor *executor, const rp_region *region, size_t first, size_t count,

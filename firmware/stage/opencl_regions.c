@@ -8,7 +8,7 @@ static size_t padded_bytes(const rp_buffer *buffer) {
 }
 
 /* Block `*index` of the run, NULL behind the last; `*index` then counts from the first slot. */
-static rp_buffer *flight_block(const rp_opencl *e, uint32_t *index) {
+static rp_buffer *in_flight_block(const rp_opencl *e, uint32_t *index) {
     static const rp_block_kind kinds[] = {RP_BLOCK_WEIGHTS, RP_BLOCK_PREDICTED, RP_BLOCK_PROBE};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         const uint32_t count = rp_block_count(e->base.layout, kinds[k]);
@@ -24,9 +24,9 @@ static uint32_t buffers_a_slot(const rp_layout *layout) {
     return layout->value.kept_count + layout->layer_count * RP_LAYER_SAVED_MAX;
 }
 
-static rp_buffer *flight_buffer(const rp_opencl *e, uint32_t index) {
+static rp_buffer *in_flight_buffer(const rp_opencl *e, uint32_t index) {
     const rp_layout *layout = e->base.layout;
-    rp_buffer *block = flight_block(e, &index);
+    rp_buffer *block = in_flight_block(e, &index);
     const uint32_t each = buffers_a_slot(layout);
     if (block || index / each >= layout->slots) {
         return block;
@@ -37,27 +37,27 @@ static rp_buffer *flight_buffer(const rp_opencl *e, uint32_t index) {
                                             : slot->saved[index - layout->value.kept_count];
 }
 
-static uint32_t flight_buffers(const rp_opencl *e) {
+static uint32_t in_flight_buffers(const rp_opencl *e) {
     const rp_layout *layout = e->base.layout;
     return layout->versions + layout->predicted + layout->probes +
            layout->slots * buffers_a_slot(layout);
 }
 
-size_t rp_opencl_flight_bytes(const rp_opencl *e) {
+size_t rp_opencl_in_flight_bytes(const rp_opencl *e) {
     size_t bytes = 0;
-    for (uint32_t i = 0; i < flight_buffers(e); i++) {
-        const rp_buffer *buffer = flight_buffer(e, i);
+    for (uint32_t i = 0; i < in_flight_buffers(e); i++) {
+        const rp_buffer *buffer = in_flight_buffer(e, i);
         bytes += buffer ? padded_bytes(buffer) : 0;
     }
     return bytes;
 }
 
 /* The part of [first, first + count) that lies in each buffer; `in` or `out` is NULL. */
-static rp_err move_flight(rp_opencl *e, size_t first, size_t count, const char *in, char *out) {
+static rp_err move_in_flight(rp_opencl *e, size_t first, size_t count, const char *in, char *out) {
     size_t begin = 0;
     rp_err err = RP_OK;
-    for (uint32_t i = 0; i < flight_buffers(e) && begin < first + count; i++) {
-        rp_buffer *buffer = flight_buffer(e, i);
+    for (uint32_t i = 0; i < in_flight_buffers(e) && begin < first + count; i++) {
+        rp_buffer *buffer = in_flight_buffer(e, i);
         const size_t bytes = buffer ? rp_buffer_bytes(buffer) : 0;
         const size_t from = first > begin ? first - begin : 0;
         const size_t end = first + count - begin < bytes ? first + count - begin : bytes;
@@ -99,8 +99,8 @@ fail:
 rp_err rp_opencl_read(rp_executor *executor, const rp_region *region, size_t first, size_t count,
                       void *out) {
     rp_opencl *e = rp_opencl_of(executor);
-    return region->kind == RP_REGION_FLIGHT
-               ? move_flight(e, first, count, NULL, out)
+    return region->kind == RP_REGION_IN_FLIGHT
+               ? move_in_flight(e, first, count, NULL, out)
                : rp_buffer_read_now(e->device, out, buffer_of(e, region->block, region->param),
                                     first, count);
 }
@@ -109,8 +109,8 @@ rp_err rp_opencl_write(rp_executor *executor, const rp_region *region, size_t fi
                        const void *from) {
     rp_opencl *e = rp_opencl_of(executor);
     switch (region->kind) {
-    case RP_REGION_FLIGHT:
-        return move_flight(e, first, count, from, NULL);
+    case RP_REGION_IN_FLIGHT:
+        return move_in_flight(e, first, count, from, NULL);
     case RP_REGION_EVERYWHERE:
         return write_everywhere(e, region->param, first, count, from);
     case RP_REGION_BLOCK:

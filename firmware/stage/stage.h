@@ -105,10 +105,11 @@ void rp_stage_set_applied(rp_stage *stage, uint32_t replica, uint64_t applied);
 
 /* What microbatches in flight need besides the exported tensors, as a run of bytes (a multiple of
  * 4) that fits this job on this cut only. Blocking, between segments. */
-size_t rp_stage_flight_bytes(const rp_stage *stage);
-rp_err rp_stage_flight_read(rp_stage *stage, size_t first, size_t count, void *out) RP_MUST_CHECK;
-rp_err rp_stage_flight_write(rp_stage *stage, size_t first, size_t count,
-                             const void *bytes) RP_MUST_CHECK;
+size_t rp_stage_in_flight_bytes(const rp_stage *stage);
+rp_err rp_stage_in_flight_read(rp_stage *stage, size_t first, size_t count,
+                               void *out) RP_MUST_CHECK;
+rp_err rp_stage_in_flight_write(rp_stage *stage, size_t first, size_t count,
+                                const void *bytes) RP_MUST_CHECK;
 /* The books as they are behind the update before `step` in a run whose pipes were filled at step
  * `fill`. */
 void rp_stage_resume(rp_stage *stage, uint64_t fill, uint64_t step);

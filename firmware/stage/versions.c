@@ -137,16 +137,17 @@ static void free_blocks(rp_versions *v, uint64_t needed) {
 
 /* ---- ops ------------------------------------------------------------------------------------- */
 
-rp_err rp_versions_open(rp_arena *arena, const rp_job *job, uint32_t flight_max, rp_versions *out) {
+rp_err rp_versions_open(rp_arena *arena, const rp_job *job, uint32_t in_flight_max,
+                        rp_versions *out) {
     rp_err err;
     *out = (rp_versions){
         .job = job,
         .replicas = rp_method_replicas(&job->method, job->cut.stage_count, job->stage),
-        .flight_max = flight_max,
+        .in_flight_max = in_flight_max,
     };
     out->block_max = job->cut.stage_count * (1 + job->method.advance) + out->replicas + 2;
     RP_TRY(RP_ARENA_NEW(arena, out->block_max, &out->block));
-    RP_TRY(RP_ARENA_NEW(arena, flight_max + 1, &out->flight));
+    RP_TRY(RP_ARENA_NEW(arena, in_flight_max + 1, &out->in_flight));
     RP_TRY(find_horizons(arena, job, out));
     rp_versions_start(out, 0);
 fail:
@@ -163,7 +164,7 @@ void rp_versions_start(rp_versions *v, uint64_t step) {
     for (uint32_t i = 0; i < v->block_count; i++) {
         v->block[i] = (rp_version_block){0};
     }
-    v->flight_count = 0;
+    v->in_flight_count = 0;
     for (uint32_t r = 0; r < v->replicas; r++) {
         v->latest[r] = take_block(v, step);
         v->updates[r] = 0;
@@ -199,8 +200,8 @@ rp_weight_view rp_versions_forward(rp_versions *v, const rp_op *op) {
         view.ahead = v->forward_ahead;
         view.reuse = rule == RP_WEIGHTS_XPIPE && op->micro > 0;
     }
-    RP_ASSERT(v->flight_count < v->flight_max);
-    v->flight[v->flight_count++] = (rp_version_flight){
+    RP_ASSERT(v->in_flight_count < v->in_flight_max);
+    v->in_flight[v->in_flight_count++] = (rp_version_in_flight){
         .step = op->step,
         .samples = op->samples,
         .left = op->samples.count,
@@ -212,15 +213,15 @@ rp_weight_view rp_versions_forward(rp_versions *v, const rp_op *op) {
 }
 
 /* The forward that had the samples of this backward. */
-static rp_version_flight *find_flight(const rp_versions *v, const rp_op *op) {
+static rp_version_in_flight *find_in_flight(const rp_versions *v, const rp_op *op) {
     uint32_t i = 0;
-    while (i < v->flight_count &&
-           (v->flight[i].step != op->step || op->samples.first < v->flight[i].samples.first ||
-            op->samples.first - v->flight[i].samples.first >= v->flight[i].samples.count)) {
+    while (i < v->in_flight_count &&
+           (v->in_flight[i].step != op->step || op->samples.first < v->in_flight[i].samples.first ||
+            op->samples.first - v->in_flight[i].samples.first >= v->in_flight[i].samples.count)) {
         i++;
     }
-    RP_ASSERT(i < v->flight_count);
-    return &v->flight[i];
+    RP_ASSERT(i < v->in_flight_count);
+    return &v->in_flight[i];
 }
 
 rp_weight_view rp_versions_backward(rp_versions *v, const rp_op *op) {
@@ -228,9 +229,9 @@ rp_weight_view rp_versions_backward(rp_versions *v, const rp_op *op) {
     const bool kept = rule == RP_WEIGHTS_STASH || by_version(v);
     rp_weight_view view = {.replica = (uint32_t)(op->step % v->replicas)};
     pass(v, op);
-    rp_version_flight *flight = find_flight(v, op);
-    view.staleness = (uint32_t)(v->updates[view.replica] - flight->updates);
-    view.block = kept ? flight->block : v->latest[view.replica];
+    rp_version_in_flight *in_flight = find_in_flight(v, op);
+    view.staleness = (uint32_t)(v->updates[view.replica] - in_flight->updates);
+    view.block = kept ? in_flight->block : v->latest[view.replica];
     if (rule >= RP_WEIGHTS_SPECTRAIN) {
         view.ahead = v->backward_ahead;
         view.reuse = rule == RP_WEIGHTS_XPIPE && op->micro > 0;
@@ -239,13 +240,13 @@ rp_weight_view rp_versions_backward(rp_versions *v, const rp_op *op) {
     if (op->kind == RP_OP_BACKWARD_INPUT) {
         return view;
     }
-    RP_ASSERT(op->samples.count <= flight->left);
-    flight->left -= op->samples.count;
-    if (flight->left == 0) { /* with its last part the forward has had its backward */
+    RP_ASSERT(op->samples.count <= in_flight->left);
+    in_flight->left -= op->samples.count;
+    if (in_flight->left == 0) { /* with its last part the forward has had its backward */
         v->block[view.block].users -= kept;
-        v->flight_count--;
-        memmove(flight, flight + 1,
-                (size_t)(v->flight + v->flight_count - flight) * sizeof *flight);
+        v->in_flight_count--;
+        memmove(in_flight, in_flight + 1,
+                (size_t)(v->in_flight + v->in_flight_count - in_flight) * sizeof *in_flight);
     }
 #ifdef RP_CANARY_WRONG_VERSION /* the simulator must find this: tests/sim/canary.py */
     view.block = v->latest[view.replica];

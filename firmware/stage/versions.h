@@ -38,7 +38,7 @@ typedef struct {
     rp_range samples;
     uint32_t left; /* samples whose backward is to come */
     uint32_t block;
-} rp_version_flight;
+} rp_version_in_flight;
 
 typedef struct {
     const rp_job *job;
@@ -49,8 +49,8 @@ typedef struct {
     uint32_t block_count, block_max; /* count: most that were ever in use */
     uint32_t latest[RP_REPLICAS_MAX];
     uint64_t updates[RP_REPLICAS_MAX];
-    rp_version_flight *flight;
-    uint32_t flight_count, flight_max;
+    rp_version_in_flight *in_flight;
+    uint32_t in_flight_count, in_flight_max;
     uint32_t forward_ahead, backward_ahead; /* spectrain, xpipe */
     uint32_t
         past_backward; /* of forward_ahead, what is over the steady staleness: a probe's wait */
@@ -59,7 +59,7 @@ typedef struct {
 } rp_versions;
 
 /* Room for so many forwards in flight; then started at step 0. errors MEMORY */
-rp_err rp_versions_open(rp_arena *arena, const rp_job *job, uint32_t flight_max,
+rp_err rp_versions_open(rp_arena *arena, const rp_job *job, uint32_t in_flight_max,
                         rp_versions *out) RP_MUST_CHECK;
 /* Pipes are empty and the next step is `step`. */
 void rp_versions_start(rp_versions *versions, uint64_t step);

@@ -7,8 +7,9 @@
  *   checkpoint/step-0000000123.steer         horizon: measured: the prediction gains
  *   checkpoint/evaluated                     the step that was evaluated last
  *   weights.safetensors                      weights only
- * Both appear whole or not at all; the last two checkpoints are kept. Files only: what comes from
- * boards is handed to a writer piece by piece, what goes to them is asked of a reader. */
+ * The suffixes `.flight` and `.steer` are part of the format: older programs wrote them.
+ * Every file appears whole or not at all; the last two checkpoints are kept. Files only: what comes
+ * from boards is handed to a writer piece by piece, what goes to them is asked of a reader. */
 #ifndef RP_CHECKPOINT_CHECKPOINT_H
 #define RP_CHECKPOINT_CHECKPOINT_H
 
@@ -25,11 +26,11 @@ typedef struct {
     const rp_runfile *run;
     const rp_cut *cut;
     const rp_position *position;
-    const rp_applied *applied;    /* updates done, by stage of this cut */
-    const uint64_t *flight_bytes; /* [cut->stage_count]: of microbatches in flight */
-    const rp_steer *steer;        /* NULL: predictions are not steered */
-    const char *folder;           /* of the checkpoints; made when it is not there */
-    const char *weights;          /* path of the weights file; NULL: no such file */
+    const rp_applied *applied;       /* updates done, by stage of this cut */
+    const uint64_t *in_flight_bytes; /* [cut->stage_count]: of microbatches in flight */
+    const rp_steer *steer;           /* NULL: predictions are not steered */
+    const char *folder;              /* of the checkpoints; made when it is not there */
+    const char *weights;             /* path of the weights file; NULL: no such file */
 } rp_checkpoint_content;
 
 /* errors IO: disk full, folder not writable: the old files are untouched */
@@ -41,8 +42,8 @@ rp_err rp_checkpoint_write_tensor(rp_checkpoint_writer *writer, uint32_t stage, 
                                   uint64_t first, const void *data, size_t bytes) RP_MUST_CHECK;
 /* Bytes of what the stage has in flight, from byte `first` on. errors PEER: more than it said; IO
  */
-rp_err rp_checkpoint_write_flight(rp_checkpoint_writer *writer, uint32_t stage, uint64_t first,
-                                  const void *data, size_t bytes) RP_MUST_CHECK;
+rp_err rp_checkpoint_write_in_flight(rp_checkpoint_writer *writer, uint32_t stage, uint64_t first,
+                                     const void *data, size_t bytes) RP_MUST_CHECK;
 /* Now the files appear; older checkpoints than the last two go. errors IO */
 rp_err rp_checkpoint_commit(rp_checkpoint_writer **writer) RP_MUST_CHECK;
 /* What was written is gone; accepts NULL inside. */
@@ -87,19 +88,20 @@ typedef struct {
     uint64_t fill; /* the step at which the pipes were filled */
     uint64_t end;  /* of the run as it was then; 0: the file does not say */
     rp_checkpoint_bytes stage[RP_CUT_STAGES_MAX];
-} rp_flight;
+} rp_in_flight;
 
 /* `cut`: names of the `stages` stages' first layers. errors FORMAT naming `path` and what is wrong
  */
-rp_err rp_checkpoint_read_flight(const rp_st_reader *reader, const char *path, const char *cut,
-                                 uint32_t stages, uint64_t step, rp_flight *out) RP_MUST_CHECK;
+rp_err rp_checkpoint_read_in_flight(const rp_st_reader *reader, const char *path, const char *cut,
+                                    uint32_t stages, uint64_t step,
+                                    rp_in_flight *out) RP_MUST_CHECK;
 /* What was in flight beside the checkpoint `path`. *usable: it is there, was made on this cut, and
  * the run's end, then or now, is not so near that other microbatches are in flight. Otherwise the
  * microbatches that were in flight are forwarded anew. `reader` lends the bytes; close it.
- * errors as rp_checkpoint_read_flight */
-rp_err rp_checkpoint_open_flight(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
-                                 const char *path, uint64_t step, rp_st_reader **reader,
-                                 rp_flight *out, bool *usable) RP_MUST_CHECK;
+ * errors as rp_checkpoint_read_in_flight */
+rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
+                                    const char *path, uint64_t step, rp_st_reader **reader,
+                                    rp_in_flight *out, bool *usable) RP_MUST_CHECK;
 
 /* errors FORMAT when it is not this model's, or no gain that steering could have made */
 rp_err rp_checkpoint_read_steer(rp_arena *arena, const rp_st_reader *reader, const char *path,

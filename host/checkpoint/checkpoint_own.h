@@ -17,8 +17,8 @@ rp_err rp_checkpoint_make_list(rp_arena *arena, const rp_runfile *run, bool stat
 
 /* sidecar.c: opens the file of what is in flight; *out stays NULL when that is nothing. It is
  * written before the checkpoint that it belongs to. */
-rp_err rp_checkpoint_create_flight(rp_arena *arena, const rp_checkpoint_content *content,
-                                   const char *checkpoint, rp_st_writer **out) RP_MUST_CHECK;
+rp_err rp_checkpoint_create_in_flight(rp_arena *arena, const rp_checkpoint_content *content,
+                                      const char *checkpoint, rp_st_writer **out) RP_MUST_CHECK;
 rp_err rp_checkpoint_save_steer(rp_arena *arena, const rp_steer *steer,
                                 const char *checkpoint) RP_MUST_CHECK;
 

@@ -71,8 +71,8 @@ fail:
 /* ---- in flight ------------------------------------------------------------------------------- */
 
 /* One entry of bytes a stage. */
-rp_err rp_checkpoint_create_flight(rp_arena *arena, const rp_checkpoint_content *content,
-                                   const char *checkpoint, rp_st_writer **out) {
+rp_err rp_checkpoint_create_in_flight(rp_arena *arena, const rp_checkpoint_content *content,
+                                      const char *checkpoint, rp_st_writer **out) {
     const uint32_t stages = content->cut->stage_count;
     rp_st_entry *entry;
     uint64_t bytes = 0;
@@ -83,7 +83,7 @@ rp_err rp_checkpoint_create_flight(rp_arena *arena, const rp_checkpoint_content 
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, stages, &entry));
     for (uint32_t k = 0; k < stages; k++) {
-        const uint64_t own = content->flight_bytes[k];
+        const uint64_t own = content->in_flight_bytes[k];
         char *name;
         RP_TRY(rp_arena_printf(arena, &name, "stage.%u", k));
         entry[k] =
@@ -104,12 +104,12 @@ fail:
     return err;
 }
 
-rp_err rp_checkpoint_read_flight(const rp_st_reader *reader, const char *path, const char *cut,
-                                 uint32_t stages, uint64_t step, rp_flight *out) {
+rp_err rp_checkpoint_read_in_flight(const rp_st_reader *reader, const char *path, const char *cut,
+                                    uint32_t stages, uint64_t step, rp_in_flight *out) {
     const char *made_for = rp_st_meta(reader, "cut");
     const char *fill = rp_st_meta(reader, "fill");
     const char *end = rp_st_meta(reader, "end");
-    *out = (rp_flight){0};
+    *out = (rp_in_flight){0};
     if (!made_for || !fill) {
         return rp_fail(RP_ERR_FORMAT, "%s: has no `cut` and `fill`", path);
     }
@@ -144,9 +144,9 @@ static bool same_in_flight(const rp_runfile *run, uint64_t step, uint64_t end) {
     return end == 0 || end == run->steps || (behind <= end && behind <= run->steps);
 }
 
-rp_err rp_checkpoint_open_flight(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
-                                 const char *path, uint64_t step, rp_st_reader **reader,
-                                 rp_flight *out, bool *usable) {
+rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
+                                    const char *path, uint64_t step, rp_st_reader **reader,
+                                    rp_in_flight *out, bool *usable) {
     char *sidecar;
     char *own_cut;
     rp_err err;
@@ -157,7 +157,7 @@ rp_err rp_checkpoint_open_flight(rp_arena *arena, const rp_runfile *run, const r
     }
     RP_TRY(rp_st_open(arena, sidecar, reader));
     RP_TRY(rp_checkpoint_cut_text(arena, run->model, cut, &own_cut));
-    RP_TRY(rp_checkpoint_read_flight(*reader, sidecar, own_cut, cut->stage_count, step, out));
+    RP_TRY(rp_checkpoint_read_in_flight(*reader, sidecar, own_cut, cut->stage_count, step, out));
     *usable = out->here && same_in_flight(run, step, out->end);
 fail:
     return err;

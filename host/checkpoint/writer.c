@@ -9,7 +9,7 @@
 struct rp_checkpoint_writer {
     rp_checkpoint_list list;
     uint32_t weight_count; /* the first so many are weights */
-    rp_st_writer *checkpoint, *weights, *flight;
+    rp_st_writer *checkpoint, *weights, *in_flight;
     const char *folder;
 };
 
@@ -19,7 +19,7 @@ static rp_err create_files(rp_arena *arena, const rp_checkpoint_content *content
     const char *meta[RP_CHECKPOINT_META];
     rp_err err;
     RP_TRY(rp_checkpoint_make_meta(arena, content, meta));
-    RP_TRY(rp_checkpoint_create_flight(arena, content, checkpoint, &writer->flight));
+    RP_TRY(rp_checkpoint_create_in_flight(arena, content, checkpoint, &writer->in_flight));
     RP_TRY(rp_st_create(arena, checkpoint, writer->list.entry, writer->list.count, meta,
                         &writer->checkpoint));
     if (content->weights) {
@@ -87,13 +87,13 @@ fail:
     return err;
 }
 
-rp_err rp_checkpoint_write_flight(rp_checkpoint_writer *writer, uint32_t stage, uint64_t first,
-                                  const void *data, size_t bytes) {
-    if (!writer->flight) {
+rp_err rp_checkpoint_write_in_flight(rp_checkpoint_writer *writer, uint32_t stage, uint64_t first,
+                                     const void *data, size_t bytes) {
+    if (!writer->in_flight) {
         return rp_fail(RP_ERR_PEER, "board %u sent microbatches in flight that nobody asked for",
                        stage);
     }
-    return rp_st_write(writer->flight, stage, first, data, bytes);
+    return rp_st_write(writer->in_flight, stage, first, data, bytes);
 }
 
 rp_err rp_checkpoint_commit(rp_checkpoint_writer **taken) {
@@ -102,8 +102,8 @@ rp_err rp_checkpoint_commit(rp_checkpoint_writer **taken) {
     if (writer->weights) { /* before the checkpoint that says that the run is over */
         RP_TRY(rp_st_commit(&writer->weights));
     }
-    if (writer->flight) {
-        RP_TRY(rp_st_commit(&writer->flight));
+    if (writer->in_flight) {
+        RP_TRY(rp_st_commit(&writer->in_flight));
     }
     RP_TRY(rp_st_commit(&writer->checkpoint));
     rp_checkpoint_remove_old(writer->folder);
@@ -116,7 +116,7 @@ void rp_checkpoint_abandon(rp_checkpoint_writer **taken) {
     rp_checkpoint_writer *writer = *taken;
     *taken = NULL;
     if (writer) {
-        rp_st_abandon(&writer->flight);
+        rp_st_abandon(&writer->in_flight);
         rp_st_abandon(&writer->checkpoint);
         rp_st_abandon(&writer->weights);
     }

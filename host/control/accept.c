@@ -130,7 +130,7 @@ static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *me
     state->finished = true;
     memcpy(state->applied, message->part[0].data, want);
     take_facts(state, board, report);
-    state->flight_bytes =
+    state->in_flight_bytes =
         report->in_flight_bytes < IN_FLIGHT_BYTES_MAX ? report->in_flight_bytes : 0;
     return RP_OK;
 }

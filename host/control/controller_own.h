@@ -47,8 +47,8 @@ typedef struct {
     bool has_tensor;
     size_t first;   /* of the tensor or of what was in flight: sent before */
     uint32_t board; /* next to be told, or being told */
-    rp_st_reader *flight_file;
-    rp_flight flight;
+    rp_st_reader *in_flight_file;
+    rp_in_flight in_flight;
 } rp_load;
 
 typedef struct {

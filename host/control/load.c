@@ -116,9 +116,10 @@ static rp_err post_gains(rp_controller *c) {
         RP_TRY(rp_checkpoint_load_steer(load->path, &c->steer));
         RP_TRY(rp_controller_repeat_gains(c));
     }
-    RP_TRY(rp_checkpoint_open_flight(&load->arena, &c->run, &c->cut, load->path, c->position.step,
-                                     &load->flight_file, &load->flight, &usable));
-    c->position.fill = usable ? load->flight.fill : c->position.step;
+    RP_TRY(rp_checkpoint_open_in_flight(&load->arena, &c->run, &c->cut, load->path,
+                                        c->position.step, &load->in_flight_file, &load->in_flight,
+                                        &usable));
+    c->position.fill = usable ? load->in_flight.fill : c->position.step;
     load->phase = usable ? RP_LOAD_IN_FLIGHT : RP_LOAD_DONE;
     load->board = 0;
     load->first = 0;
@@ -131,14 +132,14 @@ static rp_err offer_in_flight(rp_controller *c) {
     rp_load *load = &c->load;
     rp_err err = RP_OK;
     while (load->board < c->ring.count) {
-        const rp_checkpoint_bytes *all = &load->flight.stage[load->board];
+        const rp_checkpoint_bytes *all = &load->in_flight.stage[load->board];
         const size_t rest = all->bytes - load->first;
         const size_t bytes = rest < PIECE_BYTES ? rest : PIECE_BYTES;
         const rp_part part = rp_part_of_bytes((const char *)all->data + load->first, bytes);
         rp_Frame frame = {.which_body = RP_KIND_IN_FLIGHT,
                           .body.in_flight = {.first = load->first,
                                              .total = all->bytes,
-                                             .fill_step = load->flight.fill}};
+                                             .fill_step = load->in_flight.fill}};
         RP_TRY(offer_piece(c, load->board, &frame, bytes > 0 ? &part : NULL));
         load->first += bytes;
         if (load->first == all->bytes) {
@@ -171,7 +172,7 @@ fail:
 
 void rp_load_abandon(rp_controller *c) {
     rp_checkpoint_close_reader(&c->load.reader);
-    rp_st_close(&c->load.flight_file);
+    rp_st_close(&c->load.in_flight_file);
     rp_arena_finish(&c->load.arena);
 }
 

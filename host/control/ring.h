@@ -55,7 +55,7 @@ typedef struct {
     rp_board_facts facts_before; /* of those before this one */
     /* Updates done, of the last checkpoint or segment: by replica, or by stage of the board. */
     uint64_t applied[RP_REPLICAS_MAX];
-    uint64_t flight_bytes;      /* of microbatches in flight at the last pause */
+    uint64_t in_flight_bytes;   /* of microbatches in flight at the last pause */
     uint32_t weight_copies;     /* versions of the weights that its memory holds */
     uint32_t weight_copies_max; /* in any assignment */
     uint32_t probe_copies;      /* and those of a probe */

@@ -22,18 +22,18 @@ rp_err rp_save_enter(rp_controller *c) {
     const rp_Frame request = {.which_body = RP_KIND_SAVE};
     const bool steered = c->run.method.horizon == RP_HORIZON_MEASURED;
     const rp_applied applied = applied_now(c);
-    uint64_t flight_bytes[RP_CUT_STAGES_MAX] = {0}; /* by stage; of schedules with one a board */
+    uint64_t in_flight_bytes[RP_CUT_STAGES_MAX] = {0}; /* by stage; of schedules with one a board */
     rp_err err;
     rp_controller_read_totals(c);
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        flight_bytes[k] = c->ring.board[k].flight_bytes;
+        in_flight_bytes[k] = c->ring.board[k].in_flight_bytes;
         c->ring.board[k].saved = false;
     }
     const rp_checkpoint_content content = {.run = &c->run,
                                            .cut = &c->cut,
                                            .position = &c->position,
                                            .applied = &applied,
-                                           .flight_bytes = flight_bytes,
+                                           .in_flight_bytes = in_flight_bytes,
                                            .steer = steered ? &c->steer : NULL,
                                            .folder = c->checkpoints,
                                            .weights = c->position.step == c->run.steps ? c->weights
@@ -101,8 +101,8 @@ rp_err rp_save_on_in_flight(rp_controller *c, uint32_t board, const rp_message *
         return rp_fail(RP_ERR_PEER, "board %u sent microbatches in flight without their bytes",
                        board);
     }
-    RP_TRY(rp_checkpoint_write_flight(c->save.writer, board, message->frame.body.in_flight.first,
-                                      message->part[0].data, message->part[0].bytes));
+    RP_TRY(rp_checkpoint_write_in_flight(c->save.writer, board, message->frame.body.in_flight.first,
+                                         message->part[0].data, message->part[0].bytes));
 fail:
     return err;
 }

@@ -29,9 +29,9 @@ typedef struct {
     rp_st_type type;
     uint64_t bytes;
     const char *fault; /* NULL: is read */
-} flight_case;
+} in_flight_case;
 
-static rp_err read_flight(const flight_case *c, rp_flight *out) {
+static rp_err read_in_flight(const in_flight_case *c, rp_in_flight *out) {
     static const char data[64] = "what was in flight";
     const uint64_t count = c->type == RP_ST_F32 ? c->bytes / sizeof(float) : c->bytes;
     const char *const meta[] = {
@@ -39,7 +39,7 @@ static rp_err read_flight(const flight_case *c, rp_flight *out) {
     rp_st_entry entry[] = {{"stage.0", RP_ST_U8, 1, {8}, 0, 8},
                            {c->name, c->type, 1, {count}, 0, c->bytes}};
     rp_st_reader *reader = open_file(entry, 2, data, meta);
-    const rp_err err = rp_checkpoint_read_flight(reader, "beside", cut, 2, STEP, out);
+    const rp_err err = rp_checkpoint_read_in_flight(reader, "beside", cut, 2, STEP, out);
     if (err == RP_OK && out->here) {
         assert_int_equal(out->stage[1].bytes, c->bytes);
         assert_memory_equal(out->stage[1].data, data, c->bytes);
@@ -48,9 +48,9 @@ static rp_err read_flight(const flight_case *c, rp_flight *out) {
     return err;
 }
 
-static void flights(void **state) {
+static void in_flight_files(void **state) {
     (void)state;
-    static const flight_case cases[] = {
+    static const in_flight_case cases[] = {
         {"stage.1", "a,b", "0", NULL, RP_ST_U8, 16, NULL},
         {"stage.1", "a,b", "7", NULL, RP_ST_U8, 0, NULL},
         {"stage.1", "a,c", "9", NULL, RP_ST_U8, 16, NULL}, /* of another cut: forwarded anew */
@@ -68,17 +68,17 @@ static void flights(void **state) {
         {"stage.1", "a,b", "5", "x", RP_ST_U8, 16, "`end` is 'x'"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        rp_flight flight;
-        const rp_err err = read_flight(&cases[i], &flight);
+        rp_in_flight in_flight;
+        const rp_err err = read_in_flight(&cases[i], &in_flight);
         if (err != (cases[i].fault ? RP_ERR_FORMAT : RP_OK) ||
             (cases[i].fault && !strstr(rp_err_message(), cases[i].fault))) {
             fail_msg("case %zu: %d, %s", i, (int)err, rp_err_message());
         }
         const bool here = !cases[i].fault && strcmp(cases[i].made_for, cut) == 0;
-        assert_int_equal(err == RP_OK && flight.here, here);
-        assert_int_equal(err == RP_OK ? flight.fill : 0,
+        assert_int_equal(err == RP_OK && in_flight.here, here);
+        assert_int_equal(err == RP_OK ? in_flight.fill : 0,
                          here ? strtoul(cases[i].fill, NULL, 10) : 0);
-        assert_int_equal(err == RP_OK ? flight.end : 0, here && cases[i].end ? 7 : 0);
+        assert_int_equal(err == RP_OK ? in_flight.end : 0, here && cases[i].end ? 7 : 0);
     }
 }
 
@@ -206,7 +206,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(updates_applied, setup, teardown),
         cmocka_unit_test_setup_teardown(too_many_stages, setup, teardown),
-        cmocka_unit_test_setup_teardown(flights, setup, teardown),
+        cmocka_unit_test_setup_teardown(in_flight_files, setup, teardown),
         cmocka_unit_test_setup_teardown(steers, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

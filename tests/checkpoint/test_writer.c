@@ -10,7 +10,7 @@ static rp_runfile run;
 static rp_position position;
 static rp_applied applied;
 static rp_cut cut;
-static uint64_t flight_bytes[RP_CUT_STAGES_MAX];
+static uint64_t in_flight_bytes[RP_CUT_STAGES_MAX];
 static char checkpoints[128], weights[128];
 
 static int open_run(void **state) {
@@ -21,7 +21,7 @@ static int open_run(void **state) {
     position = (rp_position){.step = 3, .fill = 3, .samples = 48, .seconds = 1.5};
     applied = (rp_applied){.stages = 2, .of = {{3}, {2}}};
     cut = (rp_cut){.stage_count = 2, .first = {0, 1, 3}};
-    memset(flight_bytes, 0, sizeof flight_bytes);
+    memset(in_flight_bytes, 0, sizeof in_flight_bytes);
     (void)snprintf(checkpoints, sizeof checkpoints, "%s/checkpoint", folder);
     (void)snprintf(weights, sizeof weights, "%s/weights.safetensors", folder);
     return 0;
@@ -44,7 +44,7 @@ static rp_checkpoint_writer *open_writer(bool with_weights) {
                                            .cut = &cut,
                                            .position = &position,
                                            .applied = &applied,
-                                           .flight_bytes = flight_bytes,
+                                           .in_flight_bytes = in_flight_bytes,
                                            .folder = checkpoints,
                                            .weights = with_weights ? weights : NULL};
     rp_checkpoint_writer *writer = NULL;
@@ -157,7 +157,7 @@ static void what_boards_send_is_checked(void **state) {
     assert_true(rp_checkpoint_write_tensor(writer, 1, "fc2.bias", 6, data, sizeof data) != RP_OK);
     assert_true(rp_checkpoint_write_tensor(writer, 1, "fc2.bias", UINT64_MAX / 2, data,
                                            sizeof data) != RP_OK);
-    expect_err(rp_checkpoint_write_flight(writer, 1, 0, data, sizeof data), RP_ERR_PEER);
+    expect_err(rp_checkpoint_write_in_flight(writer, 1, 0, data, sizeof data), RP_ERR_PEER);
     rp_checkpoint_abandon(&writer);
 }
 
@@ -165,11 +165,11 @@ static void what_boards_send_is_checked(void **state) {
 static void the_last_two_are_kept(void **state) {
     (void)state;
     static const char in_flight[16] = "in flight";
-    flight_bytes[1] = sizeof in_flight;
+    in_flight_bytes[1] = sizeof in_flight;
     for (position.step = 3; position.step < 6; position.step++) {
         rp_checkpoint_writer *writer = open_writer(false);
         write_tensors(writer, UINT32_MAX);
-        expect_ok(rp_checkpoint_write_flight(writer, 1, 0, in_flight, sizeof in_flight));
+        expect_ok(rp_checkpoint_write_in_flight(writer, 1, 0, in_flight, sizeof in_flight));
         expect_ok(rp_checkpoint_commit(&writer));
     }
     for (uint32_t step = 3; step < 6; step++) {
@@ -177,14 +177,14 @@ static void the_last_two_are_kept(void **state) {
         (void)snprintf(path, sizeof path, "%s/step-%010u.safetensors", checkpoints, step);
         assert_int_equal(is_there(path), step > 3);
         rp_st_reader *reader = NULL;
-        rp_flight flight;
+        rp_in_flight kept;
         bool usable;
         expect_ok(
-            rp_checkpoint_open_flight(&arena, &run, &cut, path, step, &reader, &flight, &usable));
+            rp_checkpoint_open_in_flight(&arena, &run, &cut, path, step, &reader, &kept, &usable));
         assert_int_equal(usable, step > 3);
         if (usable) {
-            assert_int_equal(flight.stage[1].bytes, sizeof in_flight);
-            assert_memory_equal(flight.stage[1].data, in_flight, sizeof in_flight);
+            assert_int_equal(kept.stage[1].bytes, sizeof in_flight);
+            assert_memory_equal(kept.stage[1].data, in_flight, sizeof in_flight);
         }
         rp_st_close(&reader);
     }

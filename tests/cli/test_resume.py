@@ -195,7 +195,7 @@ class Methods(test_repeat.Repeat):
             self.ringpipe("train", self.run_file(), "--resume", out, *more,
                           "--set", f"ring.boards={then}")
 
-    def test_flight_of_another_size_is_refused(self):
+    def test_in_flight_state_of_another_size_is_refused(self):
         """By the board whose it is, and at once: nothing is trained on what is not there."""
         more = ("--set", f"train.epochs={self.EPOCHS}", "--set", "schedule=pipedream")
         process = self.start("train", self.run_file(), "--out", "a", *more)
@@ -394,8 +394,8 @@ class Recalibration(program.Case):
                                     f"{name}.{statistic}: {a}, not {b}")
 
 
-# Under a sanitizer, which makes everything slower, each kind of flight once: versions, predictions
-# and trust in them, two steps' weights, replicas, and replicas with their changes.
+# Under a sanitizer, which makes everything slower, each kind of in-flight state once: versions,
+# predictions and their gains, two steps' weights, replicas, and replicas with their changes.
 ONLY_HERE = ("test_pipedream", "test_pipeoptim_measured", "test_2bw", "test_ea_pipe",
              "test_avgpipe")
 

@@ -97,7 +97,7 @@ static void copy_stage(test_board *from, test_board *to, uint64_t step) {
     enum { PIECE = 7 };
     const uint32_t count = rp_stage_tensor_count(from->stage, true);
     static float values[FLOATS];
-    static char flight[1 << 16];
+    static char in_flight[1 << 16];
     for (uint32_t i = 0; i < count; i++) {
         char name[256];
         rp_shape shape;
@@ -112,13 +112,13 @@ static void copy_stage(test_board *from, test_board *to, uint64_t step) {
             expect_ok(rp_stage_tensor_write(to->stage, name, f, n, values + f));
         }
     }
-    const size_t bytes = rp_stage_flight_bytes(from->stage);
+    const size_t bytes = rp_stage_in_flight_bytes(from->stage);
     assert_true(bytes % 4 == 0 && bytes > 0);
     rp_stage_resume(to->stage, 0, step);
     for (size_t at = 0; at < bytes; at += 1000) {
         const size_t n = bytes - at < 1000 ? bytes - at : 1000;
-        expect_ok(rp_stage_flight_read(from->stage, at, n, flight));
-        expect_ok(rp_stage_flight_write(to->stage, at, n, flight));
+        expect_ok(rp_stage_in_flight_read(from->stage, at, n, in_flight));
+        expect_ok(rp_stage_in_flight_write(to->stage, at, n, in_flight));
     }
     for (uint32_t r = 0; r < rp_stage_replicas(from->stage); r++) {
         rp_stage_set_applied(to->stage, r, rp_stage_applied(from->stage, r));

@@ -2,18 +2,18 @@
  * they are walked again. */
 #include "stage/stage_own.h"
 
-static const rp_region flight = {.kind = RP_REGION_FLIGHT};
+static const rp_region in_flight = {.kind = RP_REGION_IN_FLIGHT};
 
-size_t rp_stage_flight_bytes(const rp_stage *stage) {
-    return rp_stage_facts(stage).flight_bytes;
+size_t rp_stage_in_flight_bytes(const rp_stage *stage) {
+    return rp_stage_facts(stage).in_flight_bytes;
 }
 
-rp_err rp_stage_flight_read(rp_stage *stage, size_t first, size_t count, void *out) {
-    return stage->executor->kind->read(stage->executor, &flight, first, count, out);
+rp_err rp_stage_in_flight_read(rp_stage *stage, size_t first, size_t count, void *out) {
+    return stage->executor->kind->read(stage->executor, &in_flight, first, count, out);
 }
 
-rp_err rp_stage_flight_write(rp_stage *stage, size_t first, size_t count, const void *bytes) {
-    return stage->executor->kind->write(stage->executor, &flight, first, count, bytes);
+rp_err rp_stage_in_flight_write(rp_stage *stage, size_t first, size_t count, const void *bytes) {
+    return stage->executor->kind->write(stage->executor, &in_flight, first, count, bytes);
 }
 
 static void walk_slot(rp_stage *stage, const rp_op *op) {

@@ -37,7 +37,7 @@ static void open_runner(fixture *f) {
     const rp_runner_options options = {
         .clock = &f->clock, .held_count = 1, .held = {{&f->job, f->stage}}};
     expect_ok(rp_runner_open(&f->arena, &options, &f->runner));
-    f->count = rp_stage_flight_bytes(f->stage);
+    f->count = rp_stage_in_flight_bytes(f->stage);
     assert_true(f->count > 8);
     expect_ok(RP_ARENA_NEW(&f->arena, f->count, &f->bytes));
 }
@@ -63,9 +63,9 @@ static void a_short_transfer_is_an_error(void **state) {
     open_runner(&f);
     expect_ok(rp_runner_resume(f.runner, 0, f.count));
     expect_short(&f, 0);
-    expect_ok(rp_runner_flight_write(f.runner, 0, f.count - 4, f.bytes));
+    expect_ok(rp_runner_in_flight_write(f.runner, 0, f.count - 4, f.bytes));
     expect_short(&f, f.count - 4);
-    expect_ok(rp_runner_flight_write(f.runner, f.count - 4, 4, f.bytes));
+    expect_ok(rp_runner_in_flight_write(f.runner, f.count - 4, 4, f.bytes));
     expect_ok(rp_runner_train(f.runner, 3, 10, false));
     close_runner(&f);
 }
@@ -75,14 +75,14 @@ static void bytes_come_in_order(void **state) {
     (void)state;
     fixture f;
     open_runner(&f);
-    assert_int_equal(rp_runner_flight_write(f.runner, 0, 4, f.bytes), RP_ERR_PEER);
+    assert_int_equal(rp_runner_in_flight_write(f.runner, 0, 4, f.bytes), RP_ERR_PEER);
     assert_int_equal(rp_runner_resume(f.runner, 0, f.count - 4), RP_ERR_PEER);
     expect_ok(rp_runner_resume(f.runner, 0, f.count));
-    assert_int_equal(rp_runner_flight_write(f.runner, 4, 4, f.bytes), RP_ERR_PEER);
-    expect_ok(rp_runner_flight_write(f.runner, 0, 4, f.bytes));
-    assert_int_equal(rp_runner_flight_write(f.runner, 0, 4, f.bytes), RP_ERR_PEER);
-    assert_int_equal(rp_runner_flight_write(f.runner, 4, f.count, f.bytes), RP_ERR_PEER);
-    expect_ok(rp_runner_flight_write(f.runner, 4, f.count - 4, f.bytes));
+    assert_int_equal(rp_runner_in_flight_write(f.runner, 4, 4, f.bytes), RP_ERR_PEER);
+    expect_ok(rp_runner_in_flight_write(f.runner, 0, 4, f.bytes));
+    assert_int_equal(rp_runner_in_flight_write(f.runner, 0, 4, f.bytes), RP_ERR_PEER);
+    assert_int_equal(rp_runner_in_flight_write(f.runner, 4, f.count, f.bytes), RP_ERR_PEER);
+    expect_ok(rp_runner_in_flight_write(f.runner, 4, f.count - 4, f.bytes));
     expect_ok(rp_runner_train(f.runner, 3, 10, false));
     close_runner(&f);
 }
@@ -102,7 +102,7 @@ static void what_is_in_flight_is_drained(void **state) {
     fixture f;
     open_runner(&f);
     expect_ok(rp_runner_resume(f.runner, 0, f.count));
-    expect_ok(rp_runner_flight_write(f.runner, 0, f.count, f.bytes));
+    expect_ok(rp_runner_in_flight_write(f.runner, 0, f.count, f.bytes));
     assert_int_equal(rp_runner_train(f.runner, 3, 3, true), RP_ERR_PEER);
     assert_non_null(strstr(rp_err_message(), "step 3 is in flight"));
     expect_ok(rp_runner_train(f.runner, 3, 4, true));

@@ -25,18 +25,18 @@ static bool is_drained(const rp_runner *r) {
     return r->sched.step == end && end < r->held[0].job->steps;
 }
 
-static bool has_flight(const rp_runner *r) {
+static bool has_in_flight(const rp_runner *r) {
     return !is_drained(r) &&
            (r->in_flight > 0 || waiting(r) > 0 || rp_stage_probe_waits(r->held[0].stage));
 }
 
 static size_t stage_bytes(const rp_runner *r) {
-    return rp_stage_flight_bytes(r->held[0].stage);
+    return rp_stage_in_flight_bytes(r->held[0].stage);
 }
 
-size_t rp_runner_flight_bytes(const rp_runner *r) {
+size_t rp_runner_in_flight_bytes(const rp_runner *r) {
     const uint64_t parcels = waiting(r);
-    return has_flight(r) ? stage_bytes(r) + (parcels ? parcels * parcel_bytes(r) : 0) : 0;
+    return has_in_flight(r) ? stage_bytes(r) + (parcels ? parcels * parcel_bytes(r) : 0) : 0;
 }
 
 uint64_t rp_runner_fill_step(const rp_runner *r) {
@@ -100,7 +100,7 @@ static rp_err read_waiting(rp_runner *r, size_t first, size_t count, char *out) 
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-rp_err rp_runner_flight_read(rp_runner *r, size_t first, size_t count, void *out) {
+rp_err rp_runner_in_flight_read(rp_runner *r, size_t first, size_t count, void *out) {
     const size_t own = stage_bytes(r);
     const size_t here = first < own ? own - first : 0;
     const size_t of_stage = count < here ? count : here;
@@ -114,7 +114,7 @@ rp_err rp_runner_flight_read(rp_runner *r, size_t first, size_t count, void *out
     }
     memset(out, 0, count); /* short microbatches leave gaps */
     if (of_stage > 0) {
-        RP_TRY(rp_stage_flight_read(r->held[0].stage, first, of_stage, out));
+        RP_TRY(rp_stage_in_flight_read(r->held[0].stage, first, of_stage, out));
     }
     if (count > of_stage) {
         RP_TRY(read_waiting(r, first + of_stage - own, count - of_stage, (char *)out + of_stage));
@@ -125,25 +125,25 @@ fail:
 
 /* ---- taking over ----------------------------------------------------------------------------- */
 
-rp_err rp_runner_flight_write(rp_runner *r, size_t first, size_t count, const void *bytes) {
-    const size_t left = r->flight_due - r->flight_got;
+rp_err rp_runner_in_flight_write(rp_runner *r, size_t first, size_t count, const void *bytes) {
+    const size_t left = r->in_flight_due - r->in_flight_got;
     const size_t own = stage_bytes(r);
     const size_t here = first < own ? own - first : 0;
     const size_t of_stage = count < here ? count : here;
     rp_err err = RP_OK;
-    if (first != r->flight_got || count > left) {
+    if (first != r->in_flight_got || count > left) {
         return rp_fail(RP_ERR_PEER,
                        "what was in flight has %zu bytes, %zu have come: [%zu, +%zu) is not next",
-                       r->flight_due, r->flight_got, first, count);
+                       r->in_flight_due, r->in_flight_got, first, count);
     }
     if (of_stage > 0) {
-        RP_TRY(rp_stage_flight_write(r->held[0].stage, first, of_stage, bytes));
+        RP_TRY(rp_stage_in_flight_write(r->held[0].stage, first, of_stage, bytes));
     }
     if (count > of_stage) {
         memcpy(r->restored + first + of_stage - own, (const char *)bytes + of_stage,
                count - of_stage);
     }
-    r->flight_got += count;
+    r->in_flight_got += count;
 fail:
     return err;
 }
@@ -194,15 +194,15 @@ rp_err rp_runner_resume(rp_runner *r, uint64_t fill, size_t bytes) {
     }
     rp_runner_count_above(r, job->step_first);
     rp_stage_resume(r->held[0].stage, fill, job->step_first);
-    if (rp_runner_flight_bytes(r) != bytes) {
+    if (rp_runner_in_flight_bytes(r) != bytes) {
         return rp_fail(RP_ERR_PEER, "the checkpoint holds %zu bytes in flight, due are %zu", bytes,
-                       rp_runner_flight_bytes(r));
+                       rp_runner_in_flight_bytes(r));
     }
     if (waiting(r) > 0) {
         RP_TRY(restore_waiting(r));
     }
-    r->flight_due = bytes;
-    r->flight_got = 0;
+    r->in_flight_due = bytes;
+    r->in_flight_got = 0;
 fail:
     return err;
 }

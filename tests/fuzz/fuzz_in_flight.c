@@ -9,16 +9,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     rp_arena arena;
     rp_arena_init(&arena, "fuzz", 64 << 20);
     rp_st_reader *reader = NULL;
-    rp_flight flight;
+    rp_in_flight in_flight;
     if (rp_st_open_bytes(&arena, bytes, count, "fuzz", &reader) == RP_OK &&
-        rp_checkpoint_read_flight(reader, "fuzz", "a,b,c", STAGES, STEP, &flight) == RP_OK) {
+        rp_checkpoint_read_in_flight(reader, "fuzz", "a,b,c", STAGES, STEP, &in_flight) == RP_OK) {
         unsigned sum = 0;
-        RP_ASSERT(flight.fill <= STEP && (flight.here || flight.fill == 0));
-        RP_ASSERT(flight.end == 0 || (flight.here && flight.end >= STEP));
+        RP_ASSERT(in_flight.fill <= STEP && (in_flight.here || in_flight.fill == 0));
+        RP_ASSERT(in_flight.end == 0 || (in_flight.here && in_flight.end >= STEP));
         for (uint32_t k = 0; k < RP_CUT_STAGES_MAX; k++) {
-            const rp_checkpoint_bytes *part = &flight.stage[k];
+            const rp_checkpoint_bytes *part = &in_flight.stage[k];
             RP_ASSERT(part->bytes % sizeof(float) == 0 && part->bytes <= count);
-            RP_ASSERT(part->bytes == 0 || (flight.here && k < STAGES));
+            RP_ASSERT(part->bytes == 0 || (in_flight.here && k < STAGES));
             for (size_t b = 0; b < part->bytes; b++) {
                 sum += ((const uint8_t *)part->data)[b];
             }
