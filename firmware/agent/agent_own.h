@@ -1,5 +1,4 @@
-/* Inside of an agent; only for agent.c, build.c, assign.c, wiring.c, segment.c
- * and tensors.c. */
+/* Inside of an agent; only for agent.c and the files named below. */
 #ifndef RP_AGENT_AGENT_OWN_H
 #define RP_AGENT_AGENT_OWN_H
 
@@ -68,19 +67,31 @@ struct rp_agent {
     rp_message *held;      /* an assignment that waits for the builder */
 };
 
-/* agent.c: where a socket binds, `plus` ports behind the control link's. */
+/* endpoint.c: "tcp://HOST:PORT" in its two halves. errors USAGE */
+rp_err rp_agent_split_endpoint(const char *endpoint, char *host, size_t host_bytes,
+                               uint32_t *port) RP_MUST_CHECK;
+/* Where a socket binds, `plus` ports behind the control link's. */
 void rp_agent_bind_text(const rp_agent *agent, uint32_t plus, char *out, size_t bytes);
+
+/* run.c: to the host, as a message of the run. */
 rp_err rp_agent_answer(rp_agent *agent, rp_Frame *frame, const rp_part *parts,
                        uint32_t count) RP_MUST_CHECK;
+bool rp_agent_builds(const rp_agent *agent); /* the builder's thread is at work */
 /* Back to hello. A build under way is abandoned: the builder ends it and it is dropped. */
 void rp_agent_end_run(rp_agent *agent);
-
-/* build.c: gives the run to the builder, and takes it back when it is done.
- * errors of _finish_build: those of what was built; the run has to end then */
-bool rp_agent_builds(const rp_agent *agent); /* the builder's thread is at work */
-rp_err rp_agent_start_build(rp_agent *agent) RP_MUST_CHECK;
-rp_err rp_agent_finish_build(rp_agent *agent) RP_MUST_CHECK;
 void rp_agent_free_run(agent_run *run);
+
+/* fault.c: the last error, which is `code`, is told to the host, and the run ends here. */
+void rp_agent_report_fault(rp_agent *agent, rp_err code);
+
+/* build.c: gives the run to the builder, and takes it back when it is done: *is_built.
+ * errors of _finish_build: those of what was built; the run has to end then */
+rp_err rp_agent_start_build(rp_agent *agent) RP_MUST_CHECK;
+rp_err rp_agent_finish_build(rp_agent *agent, bool *is_built) RP_MUST_CHECK;
+
+/* messages.c: every message of the host that has come, as the state takes it. errors: of the
+ * control link */
+rp_err rp_agent_take_messages(rp_agent *agent) RP_MUST_CHECK;
 
 /* assign.c: messages that make a run. */
 rp_err rp_agent_on_assign(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;

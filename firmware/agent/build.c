@@ -53,10 +53,6 @@ fail:
     return err;
 }
 
-bool rp_agent_builds(const rp_agent *agent) {
-    return agent->builder && rp_device_builder_is_started(agent->builder);
-}
-
 rp_err rp_agent_start_build(rp_agent *agent) {
     RP_ASSERT(!rp_agent_builds(agent));
     agent->run->executor = agent->executor;
@@ -72,8 +68,9 @@ rp_err rp_agent_start_build(rp_agent *agent) {
     return build(NULL, agent->run);
 }
 
-rp_err rp_agent_finish_build(rp_agent *agent) {
+rp_err rp_agent_finish_build(rp_agent *agent, bool *is_built) {
     rp_err err = RP_OK;
+    *is_built = false;
     if (agent->run->built_here) {
         agent->run->built_here = false;
     } else if (!rp_agent_builds(agent) || !rp_device_builder_is_done(agent->builder)) {
@@ -86,19 +83,6 @@ rp_err rp_agent_finish_build(rp_agent *agent) {
         agent->abandoned = NULL;
         return RP_OK; /* nobody waits for it */
     }
-    RP_TRY(err);
-    RP_TRY(agent->run->layer_seconds ? rp_agent_report_profile(agent)
-                                     : rp_agent_report_ready(agent));
-fail:
+    *is_built = err == RP_OK;
     return err;
-}
-
-void rp_agent_free_run(agent_run *run) {
-    rp_runner_close(&run->runner);
-    for (uint32_t h = 0; h < run->held_count; h++) {
-        rp_stage_destroy(&run->held[h].stage);
-    }
-    rp_links_close(&run->links);
-    rp_arena_finish(&run->arena);
-    *run = (agent_run){0};
 }

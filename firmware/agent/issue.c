@@ -181,12 +181,6 @@ fail:
 
 /* ---- update ---------------------------------------------------------------------------------- */
 
-bool rp_runner_asks(const rp_runner *r) {
-    const rp_job *job = r->held[0].job;
-    return !r->evaluating &&
-           rp_decision_maker_of(&job->method, &job->optim, job->guard) != RP_DECISION_NONE;
-}
-
 /* Results and norms of the step, of every stage here. */
 static rp_err read_step(rp_runner *r, running_op *op, bool norms) {
     rp_err err = RP_OK;
@@ -246,43 +240,9 @@ fail:
 
 /* ---- the next op ----------------------------------------------------------------------------- */
 
-/* Forwards step by step; behind the last microbatch of a step an UPDATE collects its results.
- * Several stages take turns in groups of one microbatch a node, as in training: the group is on its
- * way round the ring meanwhile. */
-static bool next_eval(rp_runner *r, rp_op *op) {
-    const rp_sched_shape shape = rp_runner_eval_shape(r);
-    const uint64_t group = r->at.held_count > 1 ? rp_sched_nodes(&shape) : 1;
-    if (r->eval_step == rp_sched_epoch_steps(&shape)) {
-        return false;
-    }
-    const uint32_t count = rp_sched_micro_count(&shape, r->eval_step);
-    const uint64_t places = (count + group - 1) / group * group * r->at.held_count;
-    while (r->eval_place < places) {
-        const uint64_t i = r->eval_place++;
-        const uint64_t micro = i / (group * r->at.held_count) * group + i % group;
-        if (micro < count) {
-            *op = (rp_op){.kind = RP_OP_FORWARD, .step = r->eval_step, .micro = (uint32_t)micro};
-            op->stage = r->held[i / group % r->at.held_count].job->stage;
-            op->samples = rp_sched_micro_range(&shape, r->eval_step, op->micro);
-            return true;
-        }
-    }
-    *op = (rp_op){.kind = RP_OP_UPDATE, .stage = r->held[0].job->stage, .step = r->eval_step++};
-    r->eval_place = 0;
-    return true;
-}
-
-static bool next_training(rp_runner *r) {
-    if (r->at_update && r->sched.step == r->pause) {
-        return false;
-    }
-    r->before = r->sched;
-    return r->held[0].job->method.kind->next(&r->sched, &r->next);
-}
-
 rp_err rp_runner_issue(rp_runner *r) {
     if (!r->have_next && !r->ops_over) {
-        r->have_next = r->evaluating ? next_eval(r, &r->next) : next_training(r);
+        r->have_next = rp_runner_next_op(r);
         r->ops_over = !r->have_next;
     }
     if (!r->have_next || r->running_count == RP_RUNNER_DEPTH) {

@@ -57,30 +57,8 @@ void rp_runner_close(rp_runner **runner) {
     *runner = NULL;
 }
 
-running_op *rp_runner_running(rp_runner *r, uint32_t index) {
-    return &r->running[(r->running_first + index) % RP_RUNNER_DEPTH];
-}
-
 rp_runner_facts rp_runner_facts_of(const rp_runner *runner) {
     return runner->facts;
-}
-
-void rp_runner_fill(rp_runner *r, uint64_t step) {
-    rp_sched_shape shape = rp_job_sched_shape(r->held[0].job, step, r->held[0].job->steps);
-    rp_sched_start(&r->sched, &shape);
-    shape.stage -= shape.stage > 0;
-    rp_method_order(&r->held[0].job->method, &shape);
-    rp_sched_start(&r->above, &shape);
-    r->fill = step;
-    r->forwards = r->forwards_above = 0;
-    r->in_flight = 0;
-}
-
-void rp_runner_count_above(rp_runner *r, uint64_t pause) {
-    rp_op op;
-    while (r->above.step < pause && r->held[0].job->method.kind->next(&r->above, &op)) {
-        r->forwards_above += op.kind == RP_OP_FORWARD;
-    }
 }
 
 /* ---- segments -------------------------------------------------------------------------------- */
@@ -125,13 +103,6 @@ fail:
     return err;
 }
 
-/* The steps of an evaluation: `batch` samples each, the last one may be short. */
-rp_sched_shape rp_runner_eval_shape(const rp_runner *r) {
-    rp_sched_shape shape = rp_job_sched_shape(r->held[0].job, 0, UINT64_MAX);
-    shape.epoch_samples = r->eval_samples;
-    return shape;
-}
-
 rp_err rp_runner_evaluate(rp_runner *r, uint64_t samples, bool training) {
     if (r->active || samples == 0 || samples > UINT32_MAX) {
         return rp_fail(RP_ERR_PEER, "an evaluation of %llu samples can not start now",
@@ -161,22 +132,6 @@ rp_err rp_runner_stop(rp_runner *r, uint64_t step) {
         r->have_next = false;
         r->ops_over = true;
     }
-    return RP_OK;
-}
-
-uint32_t rp_runner_step_samples(const rp_runner *r, uint64_t step) {
-    const rp_sched_shape shape = rp_runner_eval_shape(r);
-    return rp_sched_step_samples(r->evaluating ? &shape : &r->sched.shape, step);
-}
-
-rp_err rp_runner_decide_step(rp_runner *r, uint64_t step, float grad_scale, bool skip) {
-    if (!r->active || !r->waiting_decision || r->next.step != step) {
-        return rp_fail(RP_ERR_PEER, "a step decision for step %llu came, which no update waits for",
-                       (unsigned long long)step);
-    }
-    r->waiting_decision = false;
-    r->grad_scale = grad_scale;
-    r->skip = skip;
     return RP_OK;
 }
 

@@ -1,4 +1,4 @@
-/* Inside of a runner; only for runner.c, issue.c, edges.c, finished.c and in_flight.c. */
+/* Inside of a runner; only for runner.c and the files named below. */
 #ifndef RP_AGENT_RUNNER_OWN_H
 #define RP_AGENT_RUNNER_OWN_H
 
@@ -90,17 +90,32 @@ struct rp_runner {
     uint32_t trace_count;
 };
 
-/* All lists as they are where the pipes are filled at `step`. */
+/* order.c: all lists as they are where the pipes are filled at `step`. */
 void rp_runner_fill(rp_runner *runner, uint64_t step);
 /* Walks the list of the stage before to the pause. */
 void rp_runner_count_above(rp_runner *runner, uint64_t pause);
 /* Samples of a step of the segment under way. */
 uint32_t rp_runner_step_samples(const rp_runner *runner, uint64_t step);
-rp_sched_shape rp_runner_eval_shape(const rp_runner *runner);
-/* The controller or the stage itself decides on every step. */
-bool rp_runner_asks(const rp_runner *runner);
+/* Puts the segment's next op into runner->next; false: there is none left. */
+bool rp_runner_next_op(rp_runner *runner);
 /* `index` 0 is the oldest. */
 running_op *rp_runner_running(rp_runner *runner, uint32_t index);
+
+/* decision.c: the controller or the stage itself decides on every step. */
+bool rp_runner_asks(const rp_runner *runner);
+
+/* report.c: what the host hears. It must never find the control link full: see may_report.
+ * errors: those of rp_link_send() */
+bool rp_runner_may_report(const rp_runner *runner);
+rp_err rp_runner_report_results(rp_runner *runner, const runner_stage *stage,
+                                const rp_op *op) RP_MUST_CHECK;
+rp_err rp_runner_report_norms(rp_runner *runner, const runner_stage *stage,
+                              const rp_op *op) RP_MUST_CHECK;
+rp_err rp_runner_report_probe(rp_runner *runner, const running_op *op) RP_MUST_CHECK;
+/* Into the trace, which goes out when it is full or flushed. */
+rp_err rp_runner_record_op(rp_runner *runner, const rp_op *op, int64_t start_ns,
+                           int64_t end_ns) RP_MUST_CHECK;
+rp_err rp_runner_flush_trace(rp_runner *runner) RP_MUST_CHECK;
 
 /* edges.c: ports, and what moves between them and the links. */
 rp_err rp_runner_open_edges(rp_runner *runner) RP_MUST_CHECK;
@@ -116,8 +131,4 @@ rp_err rp_runner_issue(rp_runner *runner) RP_MUST_CHECK;
 
 /* finished.c: takes finished ops out of running[], oldest first, and reports what they gave. */
 rp_err rp_runner_collect(rp_runner *runner) RP_MUST_CHECK;
-/* Reports of finished steps must never find the control link full. */
-bool rp_runner_may_report(const rp_runner *runner);
-rp_err rp_runner_flush_trace(rp_runner *runner) RP_MUST_CHECK;
-
 #endif

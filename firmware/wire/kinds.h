@@ -8,7 +8,7 @@
  *   rule       of all parts; SAMPLES: tensors whose first dimension is the parcel's count;
  *              TENSOR: any tensor; else the dtype
  *
- * In which states a board takes a kind is the agent's table (agent/agent.c). */
+ * In which states a board takes a kind is the agent's table (agent/messages.c). */
 #ifndef RP_WIRE_KINDS_H
 #define RP_WIRE_KINDS_H
 

@@ -99,8 +99,8 @@ def frame_block():
 
 
 def read_rules():
-    """States of a board, and by kind in which of them it takes one (agent.c)."""
-    text = (SOURCE / "firmware/agent/agent.c").read_text()
+    """States of a board, and by kind in which of them it takes one (messages.c)."""
+    text = (SOURCE / "firmware/agent/messages.c").read_text()
     names = re.search(r"names\[RP_AGENT_STATES\] = \{(.*?)\}", text, re.S).group(1)
     states = re.findall(r'"(\w+)"', names)
     masks = {state.upper(): {state} for state in states}

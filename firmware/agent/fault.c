@@ -1,0 +1,46 @@
+/* What goes wrong on a board ends its run here, and the host hears why. */
+#include <stdio.h>
+
+#include "agent/agent_own.h"
+#include "base/log.h"
+
+static rp_FaultClass fault_class_of(rp_err err) {
+    switch (err) {
+    case RP_ERR_AGAIN:
+    case RP_ERR_TIMEOUT:
+        return RP_FAULT_TRANSIENT;
+    case RP_ERR_MEMORY:
+    case RP_ERR_IO:
+    case RP_ERR_DEVICE:
+    case RP_ERR_PEER:
+    case RP_ERR_FAULT:
+        return RP_FAULT_BOARD;
+    case RP_ERR_USAGE:
+    case RP_ERR_FORMAT:
+    case RP_ERR_SHAPE:
+    case RP_ERR_LIMIT:
+        return RP_FAULT_USER;
+    case RP_ERR_REFUSED:
+        return RP_FAULT_SECURITY;
+    case RP_ERR_NUMERIC:
+    case RP_ERR_INTERRUPTED:
+        return RP_FAULT_FATAL;
+    case RP_OK:
+    case RP_ERR_COUNT:
+        break;
+    }
+    return RP_FAULT_UNKNOWN;
+}
+
+/* The run is over for this agent: tell the host why and be ready for another. */
+void rp_agent_report_fault(rp_agent *agent, rp_err code) {
+    rp_Frame frame = {.which_body = RP_KIND_FAULT};
+    rp_Fault *fault = &frame.body.fault;
+    fault->err = (uint32_t)code;
+    fault->fault_class = fault_class_of(code);
+    (void)snprintf(fault->text, sizeof fault->text, "%s", rp_err_message());
+    if (rp_agent_answer(agent, &frame, NULL, 0) != RP_OK) {
+        rp_log_warn("the host could not be told");
+    }
+    rp_agent_end_run(agent);
+}

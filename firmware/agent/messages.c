@@ -1,0 +1,165 @@
+/* What the host says: which message is taken in which state, and by whom. */
+#include <stdio.h>
+
+#include "agent/agent_own.h"
+#include "base/log.h"
+
+/* A host of other versions of the wire hears which ones this board speaks, and gives up. */
+static void agree_on_wire(rp_agent *agent, const rp_Hello *host) {
+    rp_wire_range both = {RP_WIRE_MIN, RP_WIRE_MAX};
+    if (!rp_wire_narrow(&both, host->wire_min, host->wire_max)) {
+        rp_log_error("the host speaks wire versions %u to %u, this board %d to %d", host->wire_min,
+                     host->wire_max, RP_WIRE_MIN, RP_WIRE_MAX);
+    }
+    agent->wire = both.max;
+    rp_link_set_wire(agent->control, both.max);
+}
+
+static rp_err on_hello(rp_agent *agent, const rp_message *message) {
+    rp_agent_end_run(agent);
+    agree_on_wire(agent, &message->frame.body.hello);
+    const rp_device_facts *facts = agent->device ? rp_device_facts_of(agent->device) : NULL;
+    rp_Frame frame = {.which_body = RP_KIND_HELLO,
+                      .body.hello = {.memory_bytes = facts ? facts->memory_bytes : 0,
+                                     .clock_ns = rp_clock_now_ns(agent->clock),
+                                     .gemm = (uint32_t)agent->gemm,
+                                     .wire_min = RP_WIRE_MIN,
+                                     .wire_max = RP_WIRE_MAX,
+                                     .features = RP_WIRE_FEATURES}};
+    rp_Hello *hello = &frame.body.hello;
+    (void)snprintf(hello->name, sizeof hello->name, "%s", agent->options.name);
+    (void)snprintf(hello->software, sizeof hello->software, "%s", RP_VERSION);
+    (void)snprintf(hello->device, sizeof hello->device, "%s",
+                   facts ? facts->name : agent->executor->name);
+    return rp_agent_answer(agent, &frame, NULL, 0);
+}
+
+static rp_err on_end(rp_agent *agent, const rp_message *message) {
+    (void)message;
+    rp_agent_end_run(agent);
+    agent->over = agent->options.once;
+    return RP_OK;
+}
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+const char *rp_agent_state_name(rp_agent_state state) {
+    static const char *const names[RP_AGENT_STATES] = {"hello",   "building", "assigned", "ready",
+                                                       "running", "paused",   "saving"};
+    RP_ASSERT((unsigned)state < RP_AGENT_STATES);
+    return names[state];
+}
+
+rp_agent_state rp_agent_state_of(const rp_agent *agent) {
+    return agent->state;
+}
+
+/* Which message is taken in which states, and by whom. A message that stands in no row, or comes in
+ * another state, is the host's fault and ends the run. */
+typedef struct {
+    rp_kind kind;
+    uint32_t states; /* bits by rp_agent_state */
+    rp_err (*handle)(rp_agent *agent, const rp_message *message);
+} message_rule;
+
+enum {
+    HELLO = 1 << RP_AGENT_HELLO,
+    BUILDING = 1 << RP_AGENT_BUILDING,
+    ASSIGNED = 1 << RP_AGENT_ASSIGNED,
+    READY = 1 << RP_AGENT_READY,
+    RUNNING = 1 << RP_AGENT_RUNNING,
+    PAUSED = 1 << RP_AGENT_PAUSED,
+    SAVING = 1 << RP_AGENT_SAVING,
+    ANY = HELLO | BUILDING | ASSIGNED | READY | RUNNING | PAUSED | SAVING,
+    BETWEEN = READY | PAUSED /* two segments */
+};
+
+static const message_rule rules[] = {
+    {RP_KIND_HELLO, ANY, on_hello},
+    {RP_KIND_ASSIGN, ANY, rp_agent_on_assign},
+    {RP_KIND_PROFILE, ANY, rp_agent_on_profile},
+    {RP_KIND_CONNECT, ASSIGNED, rp_agent_on_connect},
+    {RP_KIND_TENSOR, BETWEEN, rp_agent_on_tensor},
+    {RP_KIND_TENSORS_END, BETWEEN, rp_agent_on_tensors_end},
+    {RP_KIND_IN_FLIGHT, BETWEEN, rp_agent_on_in_flight},
+    {RP_KIND_PREDICTION_GAIN, BETWEEN | RUNNING | SAVING, rp_agent_on_prediction_gain},
+    {RP_KIND_START, BETWEEN, rp_agent_on_start},
+    {RP_KIND_EVALUATE, BETWEEN, rp_agent_on_evaluate},
+    {RP_KIND_STOP, BETWEEN | RUNNING | SAVING, rp_agent_on_stop},
+    {RP_KIND_STEP_DECISION, RUNNING, rp_agent_on_step_decision},
+    {RP_KIND_SAVE, BETWEEN, rp_agent_on_save},
+    {RP_KIND_BYE, ANY, on_end},
+    {RP_KIND_FAULT, ANY, on_end},
+};
+enum { RULES = sizeof rules / sizeof *rules };
+
+static const message_rule *rule_of(rp_agent_state state, rp_kind kind) {
+    for (uint32_t i = 0; i < RULES; i++) {
+        if (rules[i].kind == kind && rules[i].states & 1u << state) {
+            return &rules[i];
+        }
+    }
+    return NULL;
+}
+
+bool rp_agent_takes(rp_agent_state state, rp_kind kind) {
+    return rule_of(state, kind) != NULL;
+}
+
+static bool is_of_ended_run(const rp_agent *agent, const rp_Frame *frame) {
+    return agent->state == RP_AGENT_HELLO && agent->ended.id != 0 &&
+           frame->run_id == agent->ended.id && frame->term == agent->ended.term;
+}
+
+/* A controller that another one has replaced: it is told, and what runs here goes on. */
+static rp_err refuse_older_term(rp_agent *agent, rp_run_identity run) {
+    rp_Frame frame = {.which_body = RP_KIND_FAULT,
+                      .run_id = run.id,
+                      .term = run.term,
+                      .body.fault = {.err = RP_ERR_PEER, .fault_class = RP_FAULT_FATAL}};
+    rp_Fault *fault = &frame.body.fault;
+    (void)snprintf(fault->text, sizeof fault->text,
+                   "a newer start of this run has been here: term %u, this controller has %u",
+                   rp_terms_newest(&agent->terms, run.id), run.term);
+    rp_log_warn("a controller is refused: %s", fault->text);
+    return rp_link_send(agent->control, &frame, NULL, 0, true, NULL, NULL);
+}
+
+static rp_err on_message(rp_agent *agent, const rp_message *message) {
+    const rp_kind kind = rp_frame_kind(&message->frame);
+    const message_rule *rule = rule_of(agent->state, kind);
+    if (rule) {
+        return rule->handle(agent, message);
+    }
+    return is_of_ended_run(agent, &message->frame)
+               ? RP_OK /* the host has not heard yet that it is over */
+               : rp_fail(RP_ERR_PEER, "the host sent %s, which a board in state %s does not take",
+                         rp_kind_name(kind), rp_agent_state_name(agent->state));
+}
+
+/* The builder has one job at a time. */
+static bool waits_for_builder(const rp_agent *agent, const rp_message *message) {
+    const rp_kind kind = rp_frame_kind(&message->frame);
+    return (kind == RP_KIND_ASSIGN || kind == RP_KIND_PROFILE) && rp_agent_builds(agent);
+}
+
+rp_err rp_agent_take_messages(rp_agent *agent) {
+    for (;;) {
+        rp_err err = agent->held ? RP_OK : rp_link_recv(agent->control, &agent->held);
+        if (err != RP_OK) {
+            return err == RP_ERR_AGAIN ? RP_OK : err;
+        }
+        const rp_Frame *frame = &agent->held->frame;
+        const rp_run_identity run = {frame->run_id, frame->term};
+        const bool is_older = !rp_terms_admit(&agent->terms, run);
+        if (!is_older && waits_for_builder(agent, agent->held)) {
+            rp_agent_end_run(agent); /* that is built for nobody */
+            return RP_OK;
+        }
+        err = is_older ? refuse_older_term(agent, run) : on_message(agent, agent->held);
+        rp_link_release(agent->control, &agent->held);
+        if (err != RP_OK) {
+            rp_agent_report_fault(agent, err);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+/* The list of ops: where a runner stands in it, which op is next, in training and in an
+ * evaluation. */
+#include "agent/runner_own.h"
+
+running_op *rp_runner_running(rp_runner *r, uint32_t index) {
+    return &r->running[(r->running_first + index) % RP_RUNNER_DEPTH];
+}
+
+void rp_runner_fill(rp_runner *r, uint64_t step) {
+    rp_sched_shape shape = rp_job_sched_shape(r->held[0].job, step, r->held[0].job->steps);
+    rp_sched_start(&r->sched, &shape);
+    shape.stage -= shape.stage > 0;
+    rp_method_order(&r->held[0].job->method, &shape);
+    rp_sched_start(&r->above, &shape);
+    r->fill = step;
+    r->forwards = r->forwards_above = 0;
+    r->in_flight = 0;
+}
+
+void rp_runner_count_above(rp_runner *r, uint64_t pause) {
+    rp_op op;
+    while (r->above.step < pause && r->held[0].job->method.kind->next(&r->above, &op)) {
+        r->forwards_above += op.kind == RP_OP_FORWARD;
+    }
+}
+
+/* The steps of an evaluation: `batch` samples each, the last one may be short. */
+static rp_sched_shape eval_shape(const rp_runner *r) {
+    rp_sched_shape shape = rp_job_sched_shape(r->held[0].job, 0, UINT64_MAX);
+    shape.epoch_samples = r->eval_samples;
+    return shape;
+}
+
+uint32_t rp_runner_step_samples(const rp_runner *r, uint64_t step) {
+    const rp_sched_shape shape = eval_shape(r);
+    return rp_sched_step_samples(r->evaluating ? &shape : &r->sched.shape, step);
+}
+
+/* ---- the next op ----------------------------------------------------------------------------- */
+
+/* Forwards step by step; behind the last microbatch of a step an UPDATE collects its results.
+ * Several stages take turns in groups of one microbatch a node, as in training: the group is on its
+ * way round the ring meanwhile. */
+static bool next_eval(rp_runner *r, rp_op *op) {
+    const rp_sched_shape shape = eval_shape(r);
+    const uint64_t group = r->at.held_count > 1 ? rp_sched_nodes(&shape) : 1;
+    if (r->eval_step == rp_sched_epoch_steps(&shape)) {
+        return false;
+    }
+    const uint32_t count = rp_sched_micro_count(&shape, r->eval_step);
+    const uint64_t places = (count + group - 1) / group * group * r->at.held_count;
+    while (r->eval_place < places) {
+        const uint64_t i = r->eval_place++;
+        const uint64_t micro = i / (group * r->at.held_count) * group + i % group;
+        if (micro < count) {
+            *op = (rp_op){.kind = RP_OP_FORWARD, .step = r->eval_step, .micro = (uint32_t)micro};
+            op->stage = r->held[i / group % r->at.held_count].job->stage;
+            op->samples = rp_sched_micro_range(&shape, r->eval_step, op->micro);
+            return true;
+        }
+    }
+    *op = (rp_op){.kind = RP_OP_UPDATE, .stage = r->held[0].job->stage, .step = r->eval_step++};
+    r->eval_place = 0;
+    return true;
+}
+
+static bool next_training(rp_runner *r) {
+    if (r->at_update && r->sched.step == r->pause) {
+        return false;
+    }
+    r->before = r->sched;
+    return r->held[0].job->method.kind->next(&r->sched, &r->next);
+}
+
+bool rp_runner_next_op(rp_runner *r) {
+    return r->evaluating ? next_eval(r, &r->next) : next_training(r);
+}

@@ -1,0 +1,41 @@
+/* One run of an agent: what it answers, how it ends, who frees it. */
+#include "agent/agent_own.h"
+
+bool rp_agent_builds(const rp_agent *agent) {
+    return agent->builder && rp_device_builder_is_started(agent->builder);
+}
+
+rp_err rp_agent_answer(rp_agent *agent, rp_Frame *frame, const rp_part *parts, uint32_t count) {
+    frame->run_id = agent->run->identity.id;
+    frame->term = agent->run->identity.term;
+    return rp_link_send(agent->control, frame, parts, count, true, NULL, NULL);
+}
+
+void rp_agent_free_run(agent_run *run) {
+    rp_runner_close(&run->runner);
+    for (uint32_t h = 0; h < run->held_count; h++) {
+        rp_stage_destroy(&run->held[h].stage);
+    }
+    rp_links_close(&run->links);
+    rp_arena_finish(&run->arena);
+    *run = (agent_run){0};
+}
+
+void rp_agent_end_run(rp_agent *agent) {
+    const rp_link_profile none = {0};
+    if (agent->state == RP_AGENT_HELLO) {
+        return;
+    }
+    agent->ended = agent->run->identity;
+    if (rp_agent_builds(agent)) {
+        rp_device_builder_cancel(agent->builder);
+        agent->abandoned = agent->run;
+        agent->run = &agent->runs[agent->run == &agent->runs[0]];
+    } else {
+        rp_agent_free_run(agent->run);
+    }
+    agent->state = RP_AGENT_HELLO;
+    rp_link_set_run(agent->control, (rp_run_identity){0});
+    rp_err err = rp_link_emulate(agent->control, &none);
+    RP_ASSERT(err == RP_OK); /* only a line needs memory */
+}
