@@ -15,7 +15,7 @@
 
 #include "base/safetensors.h"
 #include "checkpoint/position.h"
-#include "planning/steer.h"
+#include "planning/gain_estimator.h"
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
@@ -26,11 +26,11 @@ typedef struct {
     const rp_runfile *run;
     const rp_cut *cut;
     const rp_position *position;
-    const rp_applied *applied;       /* updates done, by stage of this cut */
-    const uint64_t *in_flight_bytes; /* [cut->stage_count]: of microbatches in flight */
-    const rp_steer *steer;           /* NULL: predictions are not steered */
-    const char *folder;              /* of the checkpoints; made when it is not there */
-    const char *weights;             /* path of the weights file; NULL: no such file */
+    const rp_applied *applied;          /* updates done, by stage of this cut */
+    const uint64_t *in_flight_bytes;    /* [cut->stage_count]: of microbatches in flight */
+    const rp_gain_estimator *estimator; /* NULL: no gains are measured */
+    const char *folder;                 /* of the checkpoints; made when it is not there */
+    const char *weights;                /* path of the weights file; NULL: no such file */
 } rp_checkpoint_content;
 
 /* errors IO: disk full, folder not writable: the old files are untouched */
@@ -103,10 +103,10 @@ rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_runfile *run, cons
                                     const char *path, uint64_t step, rp_st_reader **reader,
                                     rp_in_flight *out, bool *usable) RP_MUST_CHECK;
 
-/* errors FORMAT when it is not this model's, or no gain that steering could have made */
-rp_err rp_checkpoint_read_steer(rp_arena *arena, const rp_st_reader *reader, const char *path,
-                                rp_steer *steer) RP_MUST_CHECK;
-/* The prediction gains beside the checkpoint `path`. errors as rp_checkpoint_read_steer */
-rp_err rp_checkpoint_load_steer(const char *path, rp_steer *steer) RP_MUST_CHECK;
+/* errors FORMAT when it is not this model's, or holds gains that no estimator makes */
+rp_err rp_checkpoint_read_gains(rp_arena *arena, const rp_st_reader *reader, const char *path,
+                                rp_gain_estimator *estimator) RP_MUST_CHECK;
+/* The prediction gains beside the checkpoint `path`. errors as rp_checkpoint_read_gains */
+rp_err rp_checkpoint_load_gains(const char *path, rp_gain_estimator *estimator) RP_MUST_CHECK;
 
 #endif

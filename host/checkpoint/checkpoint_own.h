@@ -19,7 +19,7 @@ rp_err rp_checkpoint_make_list(rp_arena *arena, const rp_runfile *run, bool stat
  * written before the checkpoint that it belongs to. */
 rp_err rp_checkpoint_create_in_flight(rp_arena *arena, const rp_checkpoint_content *content,
                                       const char *checkpoint, rp_st_writer **out) RP_MUST_CHECK;
-rp_err rp_checkpoint_save_steer(rp_arena *arena, const rp_steer *steer,
+rp_err rp_checkpoint_save_gains(rp_arena *arena, const rp_gain_estimator *estimator,
                                 const char *checkpoint) RP_MUST_CHECK;
 
 /* position.c: the metadata of a checkpoint, keys and values, NULL at the end. */

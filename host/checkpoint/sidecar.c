@@ -14,8 +14,9 @@ static rp_err path_beside(rp_arena *arena, const char *checkpoint, const char *e
 
 /* ---- prediction gains -------------------------------------------------------------------- */
 
-rp_err rp_checkpoint_save_steer(rp_arena *arena, const rp_steer *steer, const char *checkpoint) {
-    const size_t count = rp_steer_size(steer);
+rp_err rp_checkpoint_save_gains(rp_arena *arena, const rp_gain_estimator *estimator,
+                                const char *checkpoint) {
+    const size_t count = rp_gain_estimator_size(estimator);
     const rp_st_entry entry = {.name = "steer",
                                .type = RP_ST_F64,
                                .dims = 1,
@@ -27,7 +28,7 @@ rp_err rp_checkpoint_save_steer(rp_arena *arena, const rp_steer *steer, const ch
     char *path;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, count, &values));
-    rp_steer_pack(steer, values);
+    rp_gain_estimator_pack(estimator, values);
     RP_TRY(path_beside(arena, checkpoint, ".steer", &path));
     RP_TRY(rp_st_create(arena, path, &entry, 1, none, &writer));
     RP_TRY(rp_st_write(writer, 0, 0, values, count * sizeof *values));
@@ -37,23 +38,23 @@ fail:
     return err;
 }
 
-rp_err rp_checkpoint_read_steer(rp_arena *arena, const rp_st_reader *reader, const char *path,
-                                rp_steer *steer) {
+rp_err rp_checkpoint_read_gains(rp_arena *arena, const rp_st_reader *reader, const char *path,
+                                rp_gain_estimator *estimator) {
     const rp_st_entry *entry = rp_st_find(reader, "steer");
-    const size_t bytes = rp_steer_size(steer) * sizeof(double);
+    const size_t bytes = rp_gain_estimator_size(estimator) * sizeof(double);
     double *values;
     rp_err err;
     if (!entry || entry->type != RP_ST_F64 || entry->bytes != bytes) {
         return rp_fail(RP_ERR_FORMAT, "%s: does not hold the prediction gains of this model", path);
     }
-    RP_TRY(RP_ARENA_NEW(arena, rp_steer_size(steer), &values));
+    RP_TRY(RP_ARENA_NEW(arena, rp_gain_estimator_size(estimator), &values));
     memcpy(values, rp_st_data(reader, entry), bytes); /* which need not be aligned */
-    RP_TRY(rp_steer_unpack(steer, path, values));
+    RP_TRY(rp_gain_estimator_unpack(estimator, path, values));
 fail:
     return err;
 }
 
-rp_err rp_checkpoint_load_steer(const char *path, rp_steer *steer) {
+rp_err rp_checkpoint_load_gains(const char *path, rp_gain_estimator *estimator) {
     rp_arena arena;
     rp_st_reader *reader = NULL;
     char *beside;
@@ -61,7 +62,7 @@ rp_err rp_checkpoint_load_steer(const char *path, rp_steer *steer) {
     rp_arena_init(&arena, "gain", 0);
     RP_TRY(path_beside(&arena, path, ".steer", &beside));
     RP_TRY(rp_st_open(&arena, beside, &reader));
-    RP_TRY(rp_checkpoint_read_steer(&arena, reader, beside, steer));
+    RP_TRY(rp_checkpoint_read_gains(&arena, reader, beside, estimator));
 fail:
     rp_st_close(&reader);
     rp_arena_finish(&arena);

@@ -26,8 +26,8 @@ static rp_err create_files(rp_arena *arena, const rp_checkpoint_content *content
         RP_TRY(rp_st_create(arena, content->weights, writer->list.entry, writer->weight_count,
                             plain, &writer->weights));
     }
-    if (content->steer) {
-        RP_TRY(rp_checkpoint_save_steer(arena, content->steer, checkpoint));
+    if (content->estimator) {
+        RP_TRY(rp_checkpoint_save_gains(arena, content->estimator, checkpoint));
     }
 fail:
     return err;

@@ -311,7 +311,7 @@ static rp_err begin_training(rp_controller *c) {
     say_ready(c);
     RP_TRY(hint_microbatch(c));
     RP_TRY(rp_controller_write_folder(c));
-    RP_TRY(rp_steer_open(&c->arena, c->run.model->param_count, &c->steer));
+    RP_TRY(rp_gain_estimator_open(&c->arena, c->run.model->param_count, &c->estimator));
 fail:
     return err;
 }

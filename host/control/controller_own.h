@@ -132,9 +132,9 @@ struct rp_controller {
     uint32_t norms_got;
     uint64_t norms_step;
     bool norms_of[RP_CUT_STAGES_MAX];
-    double *sumsq;  /* by parameter of the model; 0 for those without a gradient */
-    rp_steer steer; /* horizon: measured */
-    double *gain;   /* of the stage that is told */
+    double *sumsq;               /* by parameter of the model; 0 for those without a gradient */
+    rp_gain_estimator estimator; /* horizon: measured */
+    double *gain;                /* of the stage that is told */
 };
 
 /* ---- controller.c ---------------------------------------------------------------------------- */

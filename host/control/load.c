@@ -113,7 +113,7 @@ static rp_err post_gains(rp_controller *c) {
     bool usable;
     rp_err err = RP_OK;
     if (c->run.method.horizon == RP_HORIZON_MEASURED) {
-        RP_TRY(rp_checkpoint_load_steer(load->path, &c->steer));
+        RP_TRY(rp_checkpoint_load_gains(load->path, &c->estimator));
         RP_TRY(rp_controller_repeat_gains(c));
     }
     RP_TRY(rp_checkpoint_open_in_flight(&load->arena, &c->run, &c->cut, load->path,

@@ -167,15 +167,15 @@ static rp_err post_gains(rp_controller *c, uint32_t board, uint64_t effect, cons
 
 rp_err rp_controller_repeat_gains(rp_controller *c) {
     rp_err err = RP_OK;
-    for (uint32_t h = 0; h < c->steer.history_count; h++) {
+    for (uint32_t h = 0; h < c->estimator.history_count; h++) {
         for (uint32_t k = 0; k < c->ring.count; k++) {
             size_t count = 0;
             uint32_t param;
             while ((param = trained_param(c, k, count)) < c->run.model->param_count) {
-                c->gain[count++] = c->steer.history[h].gain[param];
+                c->gain[count++] = c->estimator.history[h].gain[param];
             }
             if (count > 0) {
-                RP_TRY(post_gains(c, k, c->steer.history[h].step, c->gain, count));
+                RP_TRY(post_gains(c, k, c->estimator.history[h].step, c->gain, count));
             }
         }
     }
@@ -185,15 +185,15 @@ fail:
 
 /* A stage's report changes the gain of its own predictions, from a step on that no board reached.
  */
-static rp_err steer(rp_controller *c, uint32_t board, const rp_PredictionError *report,
-                    const double *sums, size_t count) {
+static rp_err update_gains(rp_controller *c, uint32_t board, const rp_PredictionError *report,
+                           const double *sums, size_t count) {
     const uint64_t step = report->step;
     const uint64_t effect = report->effect;
     double mean = 0;
     size_t fallen = 0;
     char text[128];
     rp_err err;
-    if (!rp_steer_may_take_effect(step, effect)) {
+    if (!rp_gain_estimator_may_take_effect(step, effect)) {
         return rp_fail(RP_ERR_PEER, "board %s sent a probe of step %" PRIu64 " for step %" PRIu64,
                        c->ring.board[board].name, step, effect);
     }
@@ -203,8 +203,8 @@ static rp_err steer(rp_controller *c, uint32_t board, const rp_PredictionError *
             return rp_fail(RP_ERR_PEER, "board %s probed %zu parameters", c->ring.board[board].name,
                            count);
         }
-        const rp_steer_probe probe = {sums[i], sums[count + i], sums[2 * count + i]};
-        c->gain[i] = rp_steer_add(&c->steer, step, effect, param, &probe);
+        const rp_gain_sample probe = {sums[i], sums[count + i], sums[2 * count + i]};
+        c->gain[i] = rp_gain_estimator_add(&c->estimator, step, effect, param, &probe);
         mean += c->gain[i] / (double)count;
         fallen += c->gain[i] == 0;
     }
@@ -267,7 +267,7 @@ rp_err rp_report_on_prediction(rp_controller *c, uint32_t board, const rp_messag
                                      .stale_error = sqrt(stale)};
     RP_TRY(rp_record_prediction(c->record, &line));
     if (c->run.method.horizon == RP_HORIZON_MEASURED) {
-        RP_TRY(steer(c, board, report, sums, count));
+        RP_TRY(update_gains(c, board, report, sums, count));
     }
 fail:
     return err;

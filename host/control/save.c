@@ -20,7 +20,7 @@ static rp_applied applied_now(const rp_controller *c) {
 
 rp_err rp_save_enter(rp_controller *c) {
     const rp_Frame request = {.which_body = RP_KIND_SAVE};
-    const bool steered = c->run.method.horizon == RP_HORIZON_MEASURED;
+    const bool measured = c->run.method.horizon == RP_HORIZON_MEASURED;
     const rp_applied applied = applied_now(c);
     uint64_t in_flight_bytes[RP_CUT_STAGES_MAX] = {0}; /* by stage; of schedules with one a board */
     rp_err err;
@@ -34,7 +34,7 @@ rp_err rp_save_enter(rp_controller *c) {
                                            .position = &c->position,
                                            .applied = &applied,
                                            .in_flight_bytes = in_flight_bytes,
-                                           .steer = steered ? &c->steer : NULL,
+                                           .estimator = measured ? &c->estimator : NULL,
                                            .folder = c->checkpoints,
                                            .weights = c->position.step == c->run.steps ? c->weights
                                                                                        : NULL};

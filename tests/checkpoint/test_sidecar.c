@@ -146,18 +146,18 @@ static void too_many_stages(void **state) {
 }
 
 /* By number: 0 entries in use; 1.. their steps; behind 6 of them aa, ab, rest, next, gain. */
-enum { NUMBERS = 1 + RP_STEER_HISTORY + PARAMS * (4 + RP_STEER_HISTORY), SUMS = 7 };
+enum { NUMBERS = 1 + RP_GAIN_HISTORY + PARAMS * (4 + RP_GAIN_HISTORY), SUMS = 7 };
 
-static rp_err read_steer(const double *numbers, uint32_t count, rp_steer *steer) {
+static rp_err read_gains(const double *numbers, uint32_t count, rp_gain_estimator *estimator) {
     static const char *const none[] = {NULL};
     rp_st_entry entry = {"steer", RP_ST_F64, 1, {count}, 0, count * sizeof(double)};
     rp_st_reader *reader = open_file(&entry, 1, numbers, none);
-    const rp_err err = rp_checkpoint_read_steer(&arena, reader, "beside", steer);
+    const rp_err err = rp_checkpoint_read_gains(&arena, reader, "beside", estimator);
     rp_st_close(&reader);
     return err;
 }
 
-static void steers(void **state) {
+static void gain_files(void **state) {
     (void)state;
     static const struct {
         uint32_t at;
@@ -165,7 +165,7 @@ static void steers(void **state) {
     } bad[] = {
         {0, -1},
         {0, 1.5},
-        {0, RP_STEER_HISTORY + 1},
+        {0, RP_GAIN_HISTORY + 1},
         {0, (double)NAN},
         {1, -1},
         {1, 2.5},
@@ -183,23 +183,23 @@ static void steers(void **state) {
     };
     double numbers[NUMBERS] = {2, 20, 30}; /* two entries in use */
     double again[NUMBERS];
-    rp_steer steer;
+    rp_gain_estimator estimator;
     numbers[SUMS + 4] = 8;
     numbers[SUMS + 8] = 0.5;
-    expect_ok(rp_steer_open(&arena, PARAMS, &steer));
-    expect_ok(read_steer(numbers, NUMBERS, &steer));
-    rp_steer_pack(&steer, again);
+    expect_ok(rp_gain_estimator_open(&arena, PARAMS, &estimator));
+    expect_ok(read_gains(numbers, NUMBERS, &estimator));
+    rp_gain_estimator_pack(&estimator, again);
     assert_memory_equal(numbers, again, sizeof numbers);
-    assert_int_equal(read_steer(numbers, NUMBERS - 1, &steer), RP_ERR_FORMAT);
+    assert_int_equal(read_gains(numbers, NUMBERS - 1, &estimator), RP_ERR_FORMAT);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const double was = numbers[bad[i].at];
         numbers[bad[i].at] = bad[i].value;
-        if (read_steer(numbers, NUMBERS, &steer) != RP_ERR_FORMAT) {
+        if (read_gains(numbers, NUMBERS, &estimator) != RP_ERR_FORMAT) {
             fail_msg("number %u was taken as %g", bad[i].at, bad[i].value);
         }
         numbers[bad[i].at] = was;
     }
-    expect_ok(read_steer(numbers, NUMBERS, &steer));
+    expect_ok(read_gains(numbers, NUMBERS, &estimator));
 }
 
 int main(void) {
@@ -207,7 +207,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(updates_applied, setup, teardown),
         cmocka_unit_test_setup_teardown(too_many_stages, setup, teardown),
         cmocka_unit_test_setup_teardown(in_flight_files, setup, teardown),
-        cmocka_unit_test_setup_teardown(steers, setup, teardown),
+        cmocka_unit_test_setup_teardown(gain_files, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,9 +5,9 @@
  *
  * Shared with the ring is the arithmetic: layers, optimisers, averages, and the batches. Not shared
  * are the order of ops, the books of versions, the horizons and the prediction gains: they are
- * written here a second time, from METHODS, with neither firmware/sched nor planning/steer.c nor
- * firmware/stage/versions.c, probe.c and gain.c. `--slip` is the canary: forwards of that stage
- * look at the weights one update beside those that they should. */
+ * written here a second time, from METHODS, with neither firmware/sched nor
+ * planning/gain_estimator.c nor firmware/stage/versions.c, probe.c and gain.c. `--slip` is the
+ * canary: forwards of that stage look at the weights one update beside those that they should. */
 #include <inttypes.h>
 #include <math.h>
 #include <poll.h>

@@ -182,10 +182,10 @@ class Methods(Method):
             self.assertFalse(got == other, f"{horizon} is the same as paper")
 
 
-class Steered(Method):
+class MeasuredGains(Method):
     """horizon: measured. The replay computes the prediction gains from its own probes."""
 
-    def steered(self, boards, schedule, *sets):
+    def measured(self, boards, schedule, *sets):
         """The texts of the log: the mean prediction gain of each stage."""
         got, sets = self.same(boards, schedule, *sets)
         log = (self.dir / self.ring / "log.jsonl").read_text().splitlines()
@@ -196,19 +196,19 @@ class Steered(Method):
         return [e["text"] for e in map(json.loads, log) if e.get("event") == "trust"]
 
     def test_microbatches_and_advance(self):
-        self.steered(3, "{kind: pipeoptim, advance: 1, %s}" % MEASURED, RMSPROP, *FOUR,
+        self.measured(3, "{kind: pipeoptim, advance: 1, %s}" % MEASURED, RMSPROP, *FOUR,
                      "train.epochs=6")
 
     def test_replicas(self):
-        self.steered(5, "{kind: ea-pipe, replicas: 2, weights: pipeoptim, %s}" % MEASURED, NESTEROV)
+        self.measured(5, "{kind: ea-pipe, replicas: 2, weights: pipeoptim, %s}" % MEASURED, NESTEROV)
 
     def test_2bw_with_decay(self):
-        self.steered(4, "{kind: pipedream-2bw, weights: pipeoptim, decay: true, %s}" % MEASURED,
+        self.measured(4, "{kind: pipedream-2bw, weights: pipeoptim, decay: true, %s}" % MEASURED,
                      ADAMW)
 
     def test_fall_back_and_return(self):
         # few samples, no momentum: a gradient says nothing about the next
-        texts = self.steered(2, "{kind: pipeoptim, %s}" % MEASURED,
+        texts = self.measured(2, "{kind: pipeoptim, %s}" % MEASURED,
                              "optimizer={kind: sgd, lr: 0.3}", "train.batch=6",
                              "train.microbatch=6")
         own = [text for text in texts if text.startswith("stage 0 ")]

@@ -100,7 +100,7 @@ class Prediction(Chain):
         got = self.compare_errors("{kind: async, probe: 4}", (0,) * STAGES)
         self.assertTrue(all(line["error"] == line["stale_error"] for line in got.values()))
 
-    def test_steered_runs_repeat_themselves_whatever_the_links_do(self):
+    def test_runs_with_measured_gains_repeat_themselves_whatever_the_links_do(self):
         schedule = "{kind: pipeoptim, horizon: measured, probe: 4}"
         plain, _ = self.run_schedule(schedule, *self.PROBE)
         link = "ring.link={delay_ms: 2, jitter_ms: 3, loss: 0.02, control: true}"
