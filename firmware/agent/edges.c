@@ -6,29 +6,29 @@
 
 /* ---- what one sample has --------------------------------------------------------------------- */
 
-static rp_port_form form_of(const rp_crossing *crossing, rp_Dtype dtype) {
-    rp_port_form form = {.tensor_count = crossing->count};
-    for (uint32_t i = 0; i < crossing->count; i++) {
-        form.sample_bytes[i] = crossing->bytes[i];
+static rp_port_form form_of(const rp_boundary_tensors *boundary, rp_Dtype dtype) {
+    rp_port_form form = {.tensor_count = boundary->count};
+    for (uint32_t i = 0; i < boundary->count; i++) {
+        form.sample_bytes[i] = boundary->bytes[i];
         form.dtype[i] = dtype;
     }
     return form;
 }
 
-static rp_crossing crossing_of(const runner_stage *held, rp_kind carries, bool outgoing) {
+static rp_boundary_tensors boundary_of(const runner_stage *held, rp_kind carries, bool outgoing) {
     const rp_layout *layout = rp_stage_layout(held->stage);
     switch (carries) {
     case RP_KIND_LABEL: {
         const uint32_t width = held->job->loss->class_target ? 1 : held->job->target_width;
-        return (rp_crossing){.count = 1,
-                             .sample = {rp_shape_1(width)},
-                             .bytes = {width * sizeof(float)},
-                             .sample_bytes = width * sizeof(float)};
+        return (rp_boundary_tensors){.count = 1,
+                                     .sample = {rp_shape_1(width)},
+                                     .bytes = {width * sizeof(float)},
+                                     .sample_bytes = width * sizeof(float)};
     }
     case RP_KIND_GRADIENT: /* comes through the upper boundary, leaves through the lower */
-        return rp_layout_crossing(layout, !outgoing, true);
+        return rp_layout_boundary(layout, !outgoing, true);
     default:
-        return rp_layout_crossing(layout, outgoing, false);
+        return rp_layout_boundary(layout, outgoing, false);
     }
 }
 
@@ -58,10 +58,10 @@ static rp_err open_port_in(rp_runner *r, uint32_t held, rp_kind carries, const c
     runner_stage *stage = &r->held[held];
     rp_port_in **port = port_of(stage, carries);
     rp_port_in_options options = {.name = name};
-    const rp_crossing crossing = crossing_of(stage, carries, false);
+    const rp_boundary_tensors boundary = boundary_of(stage, carries, false);
     (void)snprintf(name, name_bytes, "%s of stage %u", what, stage->job->stage);
     const bool classes = carries == RP_KIND_LABEL && stage->job->loss->class_target;
-    options.form = form_of(&crossing, classes ? RP_DTYPE_I32 : RP_DTYPE_F32);
+    options.form = form_of(&boundary, classes ? RP_DTYPE_I32 : RP_DTYPE_F32);
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         if (ends_in(&r->at.edge[e], held, port, stage)) {
             r->edge[e].source = options.source_count++;
@@ -90,8 +90,8 @@ static rp_err send_over_link(void *context, const rp_parcel *parcel, void (*done
                             .evaluation = parcel->evaluating};
     rp_Frame frame = rp_frame_of_parcel(edge->carries, &body);
     rp_part part[RP_PARTS_MAX];
-    for (uint32_t i = 0; i < edge->crossing.count; i++) {
-        const rp_shape shape = rp_shape_batch(body.count, &edge->crossing.sample[i]);
+    for (uint32_t i = 0; i < edge->boundary.count; i++) {
+        const rp_shape shape = rp_shape_batch(body.count, &edge->boundary.sample[i]);
         part[i] = rp_part_of_tensor(parcel->part[i].dtype, parcel->part[i].data, &shape);
     }
     return rp_link_send(edge->link, &frame, part, parcel->part_count, false, done, slot);
@@ -99,8 +99,8 @@ static rp_err send_over_link(void *context, const rp_parcel *parcel, void (*done
 
 static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_port_out **out) {
     runner_stage *stage = &r->held[held];
-    const rp_crossing crossing = crossing_of(stage, carries, true);
-    rp_port_out_options options = {.form = form_of(&crossing, RP_DTYPE_F32),
+    const rp_boundary_tensors boundary = boundary_of(stage, carries, true);
+    rp_port_out_options options = {.form = form_of(&boundary, RP_DTYPE_F32),
                                    .micro = stage->job->micro,
                                    .slot_count = 1,
                                    .shared = rp_stage_facts(stage->stage).zeros};
@@ -111,7 +111,7 @@ static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_por
             continue;
         }
         RP_ASSERT(options.edge_count < RP_PORT_EDGES_MAX);
-        edge->crossing = crossing;
+        edge->boundary = boundary;
         edge->stage = stage->job->stage;
         if (!at->link) {
             runner_stage *far = &r->held[at->far_held];

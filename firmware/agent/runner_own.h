@@ -27,9 +27,9 @@ typedef struct {
     rp_kind carries;
     rp_link *link;
     rp_port_in *port;
-    uint32_t source;      /* of the port */
-    uint32_t stage;       /* of the end that sends */
-    rp_crossing crossing; /* outgoing: shapes for the wire */
+    uint32_t source;              /* of the port */
+    uint32_t stage;               /* of the end that sends */
+    rp_boundary_tensors boundary; /* outgoing: shapes for the wire */
     rp_port_local local;
 } runner_edge;
 

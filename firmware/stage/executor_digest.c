@@ -217,13 +217,13 @@ static void backward(digest_executor *e, const rp_pass *pass) {
     if (rp_job_is_last(e->base.job)) {
         run_loss(e, pass, &at);
     } else {
-        const rp_crossing upper = rp_layout_crossing(layout, true, true);
+        const rp_boundary_tensors upper = rp_layout_boundary(layout, true, true);
         for (uint32_t i = 0; i < upper.count; i++) {
             take_part(pass, i, 0, row_of(&at, at.grad, upper.tensor[i]));
         }
     }
     rp_digest_run_backward(&at, true, kind == RP_OP_BACKWARD);
-    const rp_crossing lower = rp_layout_crossing(layout, false, true);
+    const rp_boundary_tensors lower = rp_layout_boundary(layout, false, true);
     for (uint32_t i = 0; i < lower.count && pass->in_count > 0; i++) {
         give_row(&at, row_of(&at, at.grad, lower.tensor[i]), pass->out[i]);
     }

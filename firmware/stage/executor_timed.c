@@ -21,8 +21,8 @@ static timed_executor *executor_of(rp_executor *executor) {
 
 /* Largest parcel that leaves. */
 static size_t parcel_bytes_max(const rp_layout *layout, const rp_job *job) {
-    const size_t forward = rp_layout_crossing(layout, true, false).sample_bytes;
-    const size_t backward = rp_layout_crossing(layout, false, true).sample_bytes;
+    const size_t forward = rp_layout_boundary(layout, true, false).sample_bytes;
+    const size_t backward = rp_layout_boundary(layout, false, true).sample_bytes;
     return (forward > backward ? forward : backward) * job->micro;
 }
 

@@ -60,31 +60,31 @@ static rp_err collect_tensors(rp_arena *arena, const rp_job *job, rp_layout *lay
     const rp_model *model = job->model;
     rp_err err;
     bool *trained;
-    rp_boundary crossing = {.count = 1, .producer = {RP_LAYER_DATA}};
+    rp_boundary boundary = {.count = 1, .producer = {RP_LAYER_DATA}};
     RP_TRY(find_trained(arena, model, &trained));
     RP_TRY(RP_ARENA_NEW(arena, layout->layer_count + RP_CUT_TENSORS_MAX, &layout->tensor));
     RP_TRY(RP_ARENA_NEW(arena, model->layer_count, &layout->tensor_of));
     memset(layout->tensor_of, 0xff, model->layer_count * sizeof *layout->tensor_of);
     layout->data_tensor = RP_NO_STORAGE;
     if (job->stage > 0) {
-        RP_TRY(rp_cut_boundary(model, &job->cut, job->stage, &crossing));
+        RP_TRY(rp_cut_boundary(model, &job->cut, job->stage, &boundary));
     }
-    for (uint32_t i = 0; i < crossing.count; i++) {
-        uint32_t producer = crossing.producer[i];
+    for (uint32_t i = 0; i < boundary.count; i++) {
+        uint32_t producer = boundary.producer[i];
         add_tensor(layout, producer, rp_model_shape(model, producer), trained, true);
     }
-    layout->input_count = crossing.count;
+    layout->input_count = boundary.count;
     for (uint32_t i = 0; i < layout->layer_count; i++) {
         uint32_t layer = layer_of(layout, i);
         add_tensor(layout, layer, &model->plan[layer].out, trained, false);
     }
     if (!rp_job_is_last(job)) {
-        RP_TRY(rp_cut_boundary(model, &job->cut, job->stage + 1, &crossing));
-        for (uint32_t i = 0; i < crossing.count; i++) {
-            layout->outputs[i] = tensor_of(layout, crossing.producer[i]);
+        RP_TRY(rp_cut_boundary(model, &job->cut, job->stage + 1, &boundary));
+        for (uint32_t i = 0; i < boundary.count; i++) {
+            layout->outputs[i] = tensor_of(layout, boundary.producer[i]);
             layout->tensor[layout->outputs[i]].output = true;
         }
-        layout->output_count = crossing.count;
+        layout->output_count = boundary.count;
     }
 fail:
     return err;
@@ -522,8 +522,8 @@ static rp_shape parcel_shape(const rp_layout *layout, uint32_t tensor) {
                                             : layout->tensor[tensor].sample;
 }
 
-rp_crossing rp_layout_crossing(const rp_layout *layout, bool upper, bool grad) {
-    rp_crossing out = {0};
+rp_boundary_tensors rp_layout_boundary(const rp_layout *layout, bool upper, bool grad) {
+    rp_boundary_tensors out = {0};
     uint32_t count = upper ? layout->output_count : layout->input_count;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t t = upper ? layout->outputs[i] : i;

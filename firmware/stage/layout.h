@@ -99,8 +99,8 @@ typedef struct {
     rp_shape sample[RP_CUT_TENSORS_MAX]; /* as it travels */
     size_t bytes[RP_CUT_TENSORS_MAX];    /* of one sample */
     size_t sample_bytes;                 /* sum */
-} rp_crossing;
-rp_crossing rp_layout_crossing(const rp_layout *layout, bool upper, bool grad);
+} rp_boundary_tensors;
+rp_boundary_tensors rp_layout_boundary(const rp_layout *layout, bool upper, bool grad);
 /* Largest tensor of a parcel that enters or leaves the stage, targets and data included. */
 size_t rp_layout_part_max(const rp_layout *layout, const rp_job *job);
 

@@ -169,7 +169,7 @@ static rp_err gradient_in(rp_opencl *e, const rp_pass *pass) {
     if (rp_job_is_last(e->base.job)) {
         return run_loss(e, pass, true);
     }
-    const rp_crossing upper = rp_layout_crossing(layout, true, true);
+    const rp_boundary_tensors upper = rp_layout_boundary(layout, true, true);
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < upper.count; i++) {
         RP_TRY(write_tensor(e, pass, i, &e->grad[upper.tensor[i]]));
@@ -179,7 +179,7 @@ fail:
 }
 
 static rp_err gradient_out(rp_opencl *e, const rp_pass *pass) {
-    const rp_crossing lower = rp_layout_crossing(e->base.layout, false, true);
+    const rp_boundary_tensors lower = rp_layout_boundary(e->base.layout, false, true);
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < lower.count; i++) {
         RP_TRY(rp_tensor_read(e->device, pass->out[i], &e->grad[lower.tensor[i]]));

@@ -222,7 +222,7 @@ void rp_stage_forget(rp_stage *stage, const rp_op *op) {
 /* Does the op take gradients or targets from outside? */
 static bool takes_parcels(const rp_stage *stage, const rp_op *op) {
     return op->kind != RP_OP_BACKWARD_WEIGHT &&
-           (rp_job_is_last(stage->job) || rp_layout_crossing(stage->layout, true, true).count > 0);
+           (rp_job_is_last(stage->job) || rp_layout_boundary(stage->layout, true, true).count > 0);
 }
 
 rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,

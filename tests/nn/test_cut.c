@@ -185,9 +185,9 @@ static void balance_equals_brute_force(void **state) {
             layer[i] = rp_rng_below(&rng, 10);
             boundary[i] = rp_rng_below(&rng, 5);
         }
-        const double *crossing = trial % 3 ? boundary : NULL;
+        const double *costs = trial % 3 ? boundary : NULL;
         rp_cut cut;
-        expect_ok(rp_cut_balance(&arena, layer, crossing, count, stages, &cut));
+        expect_ok(rp_cut_balance(&arena, layer, costs, count, stages, &cut));
         assert_int_equal(cut.stage_count, stages);
         assert_int_equal(cut.first[0], 0);
         assert_int_equal(cut.first[stages], count);
@@ -197,8 +197,8 @@ static void balance_equals_brute_force(void **state) {
         rp_cut brute = {.stage_count = stages};
         brute.first[stages] = count;
         double best = INFINITY;
-        search(layer, crossing, count, 1, &brute, &best);
-        expect_close(cost_of(layer, crossing, count, &cut), best, 0, 0);
+        search(layer, costs, count, 1, &brute, &best);
+        expect_close(cost_of(layer, costs, count, &cut), best, 0, 0);
     }
 }
 

@@ -52,7 +52,7 @@ static void parcels_have_16_bytes_a_sample(void **state) {
     open_ring(&ring, "gpipe", 1, &site);
     const rp_layout *layout = rp_stage_layout(ring.board[1].stage);
     for (int grad = 0; grad < 2; grad++) {
-        const rp_crossing lower = rp_layout_crossing(layout, false, grad);
+        const rp_boundary_tensors lower = rp_layout_boundary(layout, false, grad);
         assert_int_equal(lower.count, 1);
         assert_int_equal(lower.bytes[0], 16);
         assert_int_equal(lower.sample_bytes, 16);
@@ -60,7 +60,7 @@ static void parcels_have_16_bytes_a_sample(void **state) {
     }
     assert_int_equal(rp_layout_part_max(layout, &ring.board[1].job), 4 * 16);
     const rp_layout *first = rp_stage_layout(ring.board[0].stage);
-    const rp_crossing data = rp_layout_crossing(first, false, false);
+    const rp_boundary_tensors data = rp_layout_boundary(first, false, false);
     assert_int_equal(data.bytes[0], 50 * sizeof(float)); /* comes as the set has it */
     test_ring_close(&ring);
 }

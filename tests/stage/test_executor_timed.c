@@ -176,8 +176,8 @@ static void parcels_are_real_and_empty(void **state) {
     open_ring(&ring, "gpipe", 3, &clock);
     for (uint32_t k = 0; k < 3; k++) {
         const rp_executor_facts facts = rp_stage_facts(ring.board[k].stage);
-        const rp_crossing upper =
-            rp_layout_crossing(rp_stage_layout(ring.board[k].stage), true, false);
+        const rp_boundary_tensors upper =
+            rp_layout_boundary(rp_stage_layout(ring.board[k].stage), true, false);
         const char *zeros = facts.zeros;
         assert_non_null(zeros);
         for (size_t b = 0; b < upper.sample_bytes * MICRO; b++) {

@@ -59,7 +59,7 @@ static void slots_follow_the_schedule(void **state) {
     assert_int_equal(m.layout->slots, 1);
     rp_arena_finish(&m.arena);
     make(&m, "1f1b", "[add, flat]", 3, 1);
-    rp_crossing lower = rp_layout_crossing(m.layout, false, true);
+    rp_boundary_tensors lower = rp_layout_boundary(m.layout, false, true);
     assert_int_equal(lower.count, 2); /* relu passes by conv2 */
     rp_arena_finish(&m.arena);
     make(&m, "zb-h1", "[conv2, flat]", 3, 1);

@@ -247,10 +247,10 @@ static rp_op op_of(const replay *r, rp_op_kind kind, uint32_t n) {
     return (rp_op){.kind = kind, .step = m->step, .samples = m->samples, .micro = m->micro};
 }
 
-static rp_err new_parcel(replay *r, const rp_crossing *crossing, uint32_t n, parcel out) {
+static rp_err new_parcel(replay *r, const rp_boundary_tensors *boundary, uint32_t n, parcel out) {
     rp_err err = RP_OK;
-    for (uint32_t i = 0; err == RP_OK && i < crossing->count; i++) {
-        const size_t floats = rp_shape_count(&crossing->sample[i]) * r->micro[n].samples.count;
+    for (uint32_t i = 0; err == RP_OK && i < boundary->count; i++) {
+        const size_t floats = rp_shape_count(&boundary->sample[i]) * r->micro[n].samples.count;
         err = rp_arena_alloc(&r->arena, floats, sizeof(float), &out[i]);
     }
     return err;
@@ -258,7 +258,7 @@ static rp_err new_parcel(replay *r, const rp_crossing *crossing, uint32_t n, par
 
 static rp_err forward(replay *r, board *b, uint32_t n, bool *done) {
     const rp_op op = op_of(r, RP_OP_FORWARD, n);
-    const rp_crossing upper = rp_layout_crossing(rp_stage_layout(b->stage), true, false);
+    const rp_boundary_tensors upper = rp_layout_boundary(rp_stage_layout(b->stage), true, false);
     const void *in[RP_CUT_TENSORS_MAX] = {NULL};
     const rp_stage_piece whole = {op.samples, in};
     parcel out = {NULL};
@@ -296,8 +296,8 @@ fail:
 
 static rp_err backward(replay *r, board *b, uint32_t n, bool *done) {
     const rp_op op = op_of(r, RP_OP_BACKWARD, n);
-    const rp_crossing upper = rp_layout_crossing(rp_stage_layout(b->stage), true, true);
-    const rp_crossing lower = rp_layout_crossing(rp_stage_layout(b->stage), false, true);
+    const rp_boundary_tensors upper = rp_layout_boundary(rp_stage_layout(b->stage), true, true);
+    const rp_boundary_tensors lower = rp_layout_boundary(rp_stage_layout(b->stage), false, true);
     const void *in[RP_CUT_TENSORS_MAX] = {NULL};
     parcel out = {NULL};
     rp_err err = RP_OK;
