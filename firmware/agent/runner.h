@@ -60,9 +60,9 @@ rp_err rp_runner_open(rp_arena *arena, const rp_runner_options *options,
 void rp_runner_close(rp_runner **runner);
 
 /* Goes on from step `step` and pauses behind the update of the step before `pause`. A schedule that
- * does not flush pauses with microbatches in flight: parcels of theirs that have come are put
- * aside, and a later segment goes on with them. `drain`: but for this last segment, behind which
- * the pipes are empty. errors PEER when it is not there, or more is in flight */
+ * does not flush pauses with microbatches in flight: parcels of theirs that have come stay
+ * in the pending queues, and a later segment goes on with them. `drain`: but for this last segment,
+ * behind which the pipes are empty. errors PEER when it is not there, or more is in flight */
 rp_err rp_runner_train(rp_runner *runner, uint64_t step, uint64_t pause, bool drain) RP_MUST_CHECK;
 /* Between two segments. `training`: forwards in training mode, without a loss, so that batch
  * statistics become those of the evaluated model. */

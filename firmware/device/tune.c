@@ -387,18 +387,18 @@ static json_t *describe(const tuner *t, const best *winner, const best *clblast,
 }
 
 static rp_err write_file(rp_arena *arena, json_t *map, const char *path) {
-    char *beside;
+    char *temporary;
     rp_err err;
-    RP_TRY(rp_arena_printf(arena, &beside, "%s.new", path));
-    FILE *file = fopen(beside, "w");
+    RP_TRY(rp_arena_printf(arena, &temporary, "%s.new", path));
+    FILE *file = fopen(temporary, "w");
     if (!file) {
-        return rp_fail(RP_ERR_IO, "%s can not be written", beside);
+        return rp_fail(RP_ERR_IO, "%s can not be written", temporary);
     }
     bool good = json_dumpf(map, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF;
     good = fflush(file) == 0 && fsync(fileno(file)) == 0 && good;
     good = fclose(file) == 0 && good;
-    if (!good || rename(beside, path) != 0) {
-        (void)unlink(beside);
+    if (!good || rename(temporary, path) != 0) {
+        (void)unlink(temporary);
         return rp_fail(RP_ERR_IO, "%s can not be written", path);
     }
 fail:

@@ -95,10 +95,10 @@ typedef struct {
 rp_err rp_checkpoint_read_in_flight(const rp_st_reader *reader, const char *path, const char *cut,
                                     uint32_t stages, uint64_t step,
                                     rp_in_flight *out) RP_MUST_CHECK;
-/* What was in flight beside the checkpoint `path`. *usable: it is there, was made on this cut, and
- * the run's end, then or now, is not so near that other microbatches are in flight. Otherwise the
- * microbatches that were in flight are forwarded anew. `reader` lends the bytes; close it.
- * errors as rp_checkpoint_read_in_flight */
+/* The in-flight state in the sidecar file of the checkpoint `path`. *usable: it is there, was made
+ * on this cut, and the run's end, then or now, is not so near that other microbatches are in
+ * flight. Otherwise the microbatches that were in flight are forwarded anew. `reader` lends the
+ * bytes; close it. errors as rp_checkpoint_read_in_flight */
 rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
                                     const char *path, uint64_t step, rp_st_reader **reader,
                                     rp_in_flight *out, bool *usable) RP_MUST_CHECK;
@@ -106,7 +106,8 @@ rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_runfile *run, cons
 /* errors FORMAT when it is not this model's, or holds gains that no estimator makes */
 rp_err rp_checkpoint_read_gains(rp_arena *arena, const rp_st_reader *reader, const char *path,
                                 rp_gain_estimator *estimator) RP_MUST_CHECK;
-/* The prediction gains beside the checkpoint `path`. errors as rp_checkpoint_read_gains */
+/* The prediction gains in the sidecar file of the checkpoint `path`. errors as
+ * rp_checkpoint_read_gains */
 rp_err rp_checkpoint_load_gains(const char *path, rp_gain_estimator *estimator) RP_MUST_CHECK;
 
 #endif

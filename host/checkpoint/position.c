@@ -255,7 +255,7 @@ void rp_checkpoint_remove_old(const char *folder) {
         return;
     }
     find_newest(dir, newest);
-    const size_t step = strcspn(newest[KEEP - 1], "."); /* what lies beside it stays, too */
+    const size_t step = strcspn(newest[KEEP - 1], "."); /* its sidecar files stay, too */
     while ((entry = readdir(dir))) {
         if (is_of_checkpoint(entry->d_name) && strncmp(entry->d_name, newest[KEEP - 1], step) < 0) {
             (void)unlinkat(dirfd(dir), entry->d_name, 0);

@@ -1,4 +1,4 @@
-/* What lies beside a checkpoint, under its name: microbatches in flight, prediction gains. */
+/* The sidecar files of a checkpoint: microbatches in flight, prediction gains. */
 #include "checkpoint/checkpoint_own.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static rp_err path_beside(rp_arena *arena, const char *checkpoint, const char *end, char **out) {
+static rp_err sidecar_path(rp_arena *arena, const char *checkpoint, const char *end, char **out) {
     const size_t stem = strlen(checkpoint) - strlen(".safetensors");
     return rp_arena_printf(arena, out, "%.*s%s", (int)stem, checkpoint, end);
 }
@@ -29,7 +29,7 @@ rp_err rp_checkpoint_save_gains(rp_arena *arena, const rp_gain_estimator *estima
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, count, &values));
     rp_gain_estimator_pack(estimator, values);
-    RP_TRY(path_beside(arena, checkpoint, ".steer", &path));
+    RP_TRY(sidecar_path(arena, checkpoint, ".steer", &path));
     RP_TRY(rp_st_create(arena, path, &entry, 1, none, &writer));
     RP_TRY(rp_st_write(writer, 0, 0, values, count * sizeof *values));
     RP_TRY(rp_st_commit(&writer));
@@ -57,12 +57,12 @@ fail:
 rp_err rp_checkpoint_load_gains(const char *path, rp_gain_estimator *estimator) {
     rp_arena arena;
     rp_st_reader *reader = NULL;
-    char *beside;
+    char *sidecar;
     rp_err err;
     rp_arena_init(&arena, "gain", 0);
-    RP_TRY(path_beside(&arena, path, ".steer", &beside));
-    RP_TRY(rp_st_open(&arena, beside, &reader));
-    RP_TRY(rp_checkpoint_read_gains(&arena, reader, beside, estimator));
+    RP_TRY(sidecar_path(&arena, path, ".steer", &sidecar));
+    RP_TRY(rp_st_open(&arena, sidecar, &reader));
+    RP_TRY(rp_checkpoint_read_gains(&arena, reader, sidecar, estimator));
 fail:
     rp_st_close(&reader);
     rp_arena_finish(&arena);
@@ -91,7 +91,7 @@ rp_err rp_checkpoint_create_in_flight(rp_arena *arena, const rp_checkpoint_conte
             (rp_st_entry){.name = name, .type = RP_ST_U8, .dims = 1, .dim = {own}, .bytes = own};
         bytes += own;
     }
-    RP_TRY(path_beside(arena, checkpoint, ".flight", &path));
+    RP_TRY(sidecar_path(arena, checkpoint, ".flight", &path));
     if (bytes == 0) {
         (void)unlink(path); /* of a run that came here with others in flight */
         return RP_OK;
@@ -152,7 +152,7 @@ rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_runfile *run, cons
     char *own_cut;
     rp_err err;
     *usable = false;
-    RP_TRY(path_beside(arena, path, ".flight", &sidecar));
+    RP_TRY(sidecar_path(arena, path, ".flight", &sidecar));
     if (access(sidecar, F_OK) != 0) {
         return RP_OK;
     }

@@ -299,8 +299,8 @@ static void put_dots(const plot *p, const rp_curve *curve) {
 static double free_place(const double (*taken)[3], uint32_t count, double x, double wide,
                          double y) {
     for (uint32_t i = 0; i < count; i++) {
-        bool beside = x + wide < taken[i][0] || x > taken[i][0] + taken[i][1];
-        if (!beside && fabs(y - taken[i][2]) < NAME_HEIGHT) {
+        bool clear = x + wide < taken[i][0] || x > taken[i][0] + taken[i][1];
+        if (!clear && fabs(y - taken[i][2]) < NAME_HEIGHT) {
             /* a little more: (t + h) - t may be less than h, and then this would never end */
             y = taken[i][2] + NAME_HEIGHT + 0.5;
             i = UINT32_MAX; /* from the first again: it only ever goes down */

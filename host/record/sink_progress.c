@@ -162,8 +162,8 @@ static void draw_bar(const rp_progress *p, frame *f) {
     const double share = p->step_total ? (double)p->state.step / (double)p->step_total : 1.0;
     add_numbers(p, &numbers);
     add_format(f, "epoch %u/%u  ", p->state.epoch + 1, p->epochs);
-    const uint32_t beside = f->columns + numbers.columns + 7; /* " 100%" and blanks */
-    uint32_t bar = f->columns_max > beside ? f->columns_max - beside : 0;
+    const uint32_t other_columns = f->columns + numbers.columns + 7; /* " 100%" and blanks */
+    uint32_t bar = f->columns_max > other_columns ? f->columns_max - other_columns : 0;
     bar = bar > BAR_MAX ? BAR_MAX : bar;
     if (bar >= BAR_MIN) {
         const uint32_t full = (uint32_t)(share * bar + 0.5);

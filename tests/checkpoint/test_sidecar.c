@@ -1,5 +1,5 @@
-/* What a checkpoint says of itself and what lies beside it come from outside: taken as written, or
- * refused. */
+/* What a checkpoint says of itself and what its sidecar files hold come from outside: taken as
+ * written, or refused. */
 #include "folder.h"
 
 #include <math.h>
@@ -14,12 +14,12 @@ static rp_st_reader *open_file(rp_st_entry *entry, uint32_t count, const void *d
                                const char *const *meta) {
     rp_st_writer *writer = NULL;
     rp_st_reader *reader = NULL;
-    expect_ok(rp_st_create(&arena, in_folder("beside"), entry, count, meta, &writer));
+    expect_ok(rp_st_create(&arena, in_folder("sidecar"), entry, count, meta, &writer));
     for (uint32_t i = 0; i < count; i++) {
         expect_ok(rp_st_write(writer, i, 0, data, entry[i].bytes));
     }
     expect_ok(rp_st_commit(&writer));
-    expect_ok(rp_st_open(&arena, in_folder("beside"), &reader));
+    expect_ok(rp_st_open(&arena, in_folder("sidecar"), &reader));
     return reader;
 }
 
@@ -39,7 +39,7 @@ static rp_err read_in_flight(const in_flight_case *c, rp_in_flight *out) {
     rp_st_entry entry[] = {{"stage.0", RP_ST_U8, 1, {8}, 0, 8},
                            {c->name, c->type, 1, {count}, 0, c->bytes}};
     rp_st_reader *reader = open_file(entry, 2, data, meta);
-    const rp_err err = rp_checkpoint_read_in_flight(reader, "beside", cut, 2, STEP, out);
+    const rp_err err = rp_checkpoint_read_in_flight(reader, "sidecar", cut, 2, STEP, out);
     if (err == RP_OK && out->here) {
         assert_int_equal(out->stage[1].bytes, c->bytes);
         assert_memory_equal(out->stage[1].data, data, c->bytes);
@@ -90,7 +90,7 @@ static rp_err read_applied(const char *schedule, uint32_t stages, const char *te
     (void)snprintf(line, sizeof line, "schedule: %s", schedule);
     expect_ok(rp_config_read_text(&arena, line, strlen(line), "test", &root));
     expect_ok(rp_method_parse(root, stages, &method));
-    return rp_checkpoint_read_applied(text, "beside", &method, STEP, out);
+    return rp_checkpoint_read_applied(text, "sidecar", &method, STEP, out);
 }
 
 static void updates_applied(void **state) {
@@ -118,7 +118,7 @@ static void updates_applied(void **state) {
         rp_applied applied;
         const rp_err err = read_applied(cases[i].schedule, 3, cases[i].text, &applied);
         if (err != (cases[i].stages ? RP_OK : RP_ERR_FORMAT) ||
-            (err != RP_OK && !strstr(rp_err_message(), "beside: `applied` is '"))) {
+            (err != RP_OK && !strstr(rp_err_message(), "sidecar: `applied` is '"))) {
             fail_msg("case %zu: %d, %s", i, (int)err, rp_err_message());
         }
         if (err == RP_OK) {
@@ -152,7 +152,7 @@ static rp_err read_gains(const double *numbers, uint32_t count, rp_gain_estimato
     static const char *const none[] = {NULL};
     rp_st_entry entry = {"steer", RP_ST_F64, 1, {count}, 0, count * sizeof(double)};
     rp_st_reader *reader = open_file(&entry, 1, numbers, none);
-    const rp_err err = rp_checkpoint_read_gains(&arena, reader, "beside", estimator);
+    const rp_err err = rp_checkpoint_read_gains(&arena, reader, "sidecar", estimator);
     rp_st_close(&reader);
     return err;
 }

@@ -161,7 +161,7 @@ static void what_boards_send_is_checked(void **state) {
     rp_checkpoint_abandon(&writer);
 }
 
-/* Of the last two checkpoints each is kept, with what lies beside it. */
+/* Of the last two checkpoints each is kept, with its sidecar files. */
 static void the_last_two_are_kept(void **state) {
     (void)state;
     static const char in_flight[16] = "in flight";

@@ -7,7 +7,7 @@
  * are the order of ops, the books of versions, the horizons and the prediction gains: they are
  * written here a second time, from METHODS, with neither firmware/sched nor
  * planning/gain_estimator.c nor firmware/stage/versions.c, probe.c and gain.c. `--slip` is the
- * canary: forwards of that stage look at the weights one update beside those that they should. */
+ * canary: forwards of that stage look at weights that are one update off. */
 #include <inttypes.h>
 #include <math.h>
 #include <poll.h>
@@ -125,7 +125,7 @@ fail:
 
 /* ---- what an op sees ------------------------------------------------------------------------- */
 
-/* One update beside: the canary. */
+/* One update off: the canary. */
 static void slip(const board *b, weight_view *s) {
     if (s->ahead > 0) {
         s->ahead++;

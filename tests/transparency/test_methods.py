@@ -197,20 +197,21 @@ class MeasuredGains(Method):
 
     def test_microbatches_and_advance(self):
         self.measured(3, "{kind: pipeoptim, advance: 1, %s}" % MEASURED, RMSPROP, *FOUR,
-                     "train.epochs=6")
+                      "train.epochs=6")
 
     def test_replicas(self):
-        self.measured(5, "{kind: ea-pipe, replicas: 2, weights: pipeoptim, %s}" % MEASURED, NESTEROV)
+        self.measured(5, "{kind: ea-pipe, replicas: 2, weights: pipeoptim, %s}" % MEASURED,
+                      NESTEROV)
 
     def test_2bw_with_decay(self):
         self.measured(4, "{kind: pipedream-2bw, weights: pipeoptim, decay: true, %s}" % MEASURED,
-                     ADAMW)
+                      ADAMW)
 
     def test_fall_back_and_return(self):
         # few samples, no momentum: a gradient says nothing about the next
         texts = self.measured(2, "{kind: pipeoptim, %s}" % MEASURED,
-                             "optimizer={kind: sgd, lr: 0.3}", "train.batch=6",
-                             "train.microbatch=6")
+                              "optimizer={kind: sgd, lr: 0.3}", "train.batch=6",
+                              "train.microbatch=6")
         own = [text for text in texts if text.startswith("stage 0 ")]
         percent = [int(text.split()[8]) for text in own]
         least = percent.index(min(percent))
