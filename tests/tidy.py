@@ -22,8 +22,10 @@ LEAVING = "exit quick_exit"  # _exit is what a forked child has to call
 KERNEL = "printf double image1d_t image2d_t image3d_t half atomic_xchg atomic_cmpxchg atom_cmpxchg"
 FLAGS = r"-ffast-math|-Ofast|-Wno-unused-result|-march=native"
 HEADER_OWNERS = {"CL/": ("device",), "clblast": ("device",), "zmq.h": ("transport",)}
-# Rooms whose circles are still to go: each is taken off this list with its last one.
-CIRCLES_LEFT = ("control", "checkpoint")
+# From this file on, calls go down: to a room that the caller's room may use, and inside a room
+# whose card lists its files from the top down, to a file further down. They lead to these rooms.
+WALK_FROM = "host/cli/verbs_run.c"
+WALK_ENDS = ("control", "link", "transport")
 # Written with brackets so that this line is no finding.
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(?:[w]ork|[h]ome|[r]oot|[U]sers)/\w")
 
@@ -283,8 +285,6 @@ def call_arrows(texts):
 def check_circles(tree):
     for room, (folder, _) in tree.rooms.items():
         texts = tree.code(".c", ".h", under=(folder + "/",))
-        if room in CIRCLES_LEFT:
-            continue
         for how, arrows in (
             ("includes", include_arrows(room, texts)),
             ("calls", call_arrows(texts)),
@@ -294,9 +294,77 @@ def check_circles(tree):
                 tree.report("circles", folder, 0, message)
 
 
+def homes_of(texts):
+    """Of functions and of tables: {name: .c file that defines it}."""
+    calls, tables = {}, {}
+    for name, text in texts.items():
+        plain = blank(text)
+        calls.update({f: name for f, _, _ in functions(plain) if f.startswith("rp_")})
+        for found in re.finditer(r"^[a-z][\w ]*\b(rp_\w+)(?:\[\w*\])* = ", plain, re.M):
+            tables[found.group(1)] = name
+    return calls, tables
+
+
+def card_order(tree, folder):
+    """{file: place} where the card lists the room's files from the top down."""
+    card = tree.texts.get(folder + "/README.md", "")
+    found = re.search(r"^files, from the top down.*?(?=\n\n|\Z)", card, re.M | re.S)
+    names = re.findall(r"`(\w+\.c)`", found.group()) if found else []
+    return {f"{folder}/{name}": place for place, name in enumerate(names)}
+
+
+def rooms_below(tree, room):
+    """Those that a room uses, and those that they use."""
+    found, todo = set(), [room]
+    while todo:
+        more = set(tree.rooms[todo.pop()][1]) & set(tree.rooms) - found
+        found |= more
+        todo += more
+    return found
+
+
+def climb_of(tree, order, caller, callee):
+    """What is wrong with a call, or None."""
+    above, below = room_of(caller), room_of(callee)
+    if above == below:
+        climbs = caller in order and order.get(callee, -1) < order[caller]
+        return f"calls {callee}, which the card does not list below it" if climbs else None
+    allowed = above not in tree.rooms or below in rooms_below(tree, above)
+    return None if allowed else f"calls {callee}: room {below} is not below {above}"
+
+
+def check_walk(tree):
+    for circle in find_circles({room: set(may) for room, (_, may) in tree.rooms.items()}):
+        tree.report("walk", tree.rooms[circle[0]][0], 0, f"{', '.join(circle)} use one another")
+    texts = tree.code(".c", under=("firmware/", "host/"))
+    calls, tables = homes_of(texts)
+    order = {}
+    for folder, _ in tree.rooms.values():
+        order.update(card_order(tree, folder))
+        missing = {n for n in texts if n.rsplit("/", 1)[0] == folder} - set(order)
+        if any(name.startswith(folder + "/") for name in order):
+            for name in sorted(missing):
+                tree.report("walk", name, 0, "is not in the card's list of files")
+    reached, todo = set(), [WALK_FROM] if WALK_FROM in texts else []
+    while todo:
+        caller = todo.pop()
+        reached.add(caller)
+        words = set(re.findall(r"\brp_\w+", blank(texts[caller])))
+        for callee in {calls[w] for w in words if calls.get(w, caller) != caller}:
+            message = climb_of(tree, order, caller, callee)
+            if message:
+                tree.report("walk", caller, 0, message)
+        found = {calls.get(w) or tables.get(w) for w in words} - {None}
+        todo += found - reached
+    if WALK_FROM in texts:
+        for room in set(WALK_ENDS) - {room_of(name) for name in reached}:
+            tree.report("walk", WALK_FROM, 0, f"its calls do not lead to room {room}")
+
+
 CHECKS = (
     check_includes,
     check_circles,
+    check_walk,
     check_library_headers,
     check_calls,
     check_flags,
@@ -335,6 +403,17 @@ CLEAN = {
     "host/data/CMakeLists.txt": "rp_room(data MAY_USE base SOURCES data.c)\n",
     "host/data/README.md": "# data\n",
     "tests/wire/test_frame.c": "int main(void) {\n    exit(77);\n}\n",
+    "host/cli/verbs_run.c": "int rp_verb_train(void) {\n    return rp_control_open();\n}\n",
+    "host/control/CMakeLists.txt": "rp_room(control MAY_USE link SOURCES open.c ring.c)\n",
+    "host/control/README.md": "# control\n\nfiles, from the top down\n- `open.c` `ring.c`\n",
+    "host/control/open.c": "int rp_control_open(void) {\n    return rp_ring_step();\n}\n",
+    "host/control/ring.c": "int rp_ring_step(void) {\n    return rp_link_table[0]();\n}\n",
+    "firmware/link/CMakeLists.txt": "rp_room(link MAY_USE transport SOURCES link.c)\n",
+    "firmware/link/README.md": "# link\n",
+    "firmware/link/link.c": "const step rp_link_table[1] = {rp_transport_send};\n",
+    "firmware/transport/CMakeLists.txt": "rp_room(transport SOURCES send.c)\n",
+    "firmware/transport/README.md": "# transport\n",
+    "firmware/transport/send.c": "int rp_transport_send(void) {\n    return 1;\n}\n",
     "README.md": "An image's files: image/root/x, ./home/x, ${image}/home/x, $image/root/x.\n",
 }
 LONG = "int f(int a,\n      int b) {\n" + "    a++;\n" * 68 + "}\n"
@@ -346,6 +425,15 @@ WRONG = (
     ("circles", "firmware/base/err.c", '#include "base/rng.h"\n'),
     ("circles", "firmware/base/rng.c", "int rp_rng(void) {\n    return rp_seed();\n}\n"),
     ("circles", "firmware/base/rng.c", "int rp_rng(void) {\n    return rp_seed_now();\n}\n"),
+    ("walk", "host/control/README.md", "files, from the top down\n- `ring.c` `open.c`\n"),
+    ("walk", "host/control/feed.c", "int x;\n"),
+    ("walk", "host/control/ring.c", "int rp_ring_step(void) {\n    return 1;\n}\n"),
+    (
+        "walk",
+        "firmware/transport/send.c",
+        "int rp_transport_send(void) {\n    return rp_ring_step();\n}\n",
+    ),
+    ("walk", "firmware/transport/CMakeLists.txt", "rp_room(transport MAY_USE link SOURCES s.c)\n"),
     ("headers", "firmware/wire/cl.c", "#include <CL/cl.h>\n"),
     ("headers", "host/data/blas.c", "#include <clblast_c.h>\n"),
     ("headers", "firmware/wire/socket.c", "#include <zmq.h>\n"),

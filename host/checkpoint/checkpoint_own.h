@@ -3,6 +3,7 @@
 #define RP_CHECKPOINT_CHECKPOINT_OWN_H
 
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/position_own.h"
 
 typedef struct {
     rp_st_entry *entry;
@@ -21,17 +22,5 @@ rp_err rp_checkpoint_create_in_flight(rp_arena *arena, const rp_checkpoint_conte
                                       const char *checkpoint, rp_st_writer **out) RP_MUST_CHECK;
 rp_err rp_checkpoint_save_gains(rp_arena *arena, const rp_gain_estimator *estimator,
                                 const char *checkpoint) RP_MUST_CHECK;
-
-/* position.c: the metadata of a checkpoint, keys and values, NULL at the end. */
-enum { RP_CHECKPOINT_META = 23 };
-rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_checkpoint_content *content,
-                               const char *meta[RP_CHECKPOINT_META]) RP_MUST_CHECK;
-/* Names of the stages' first layers: the cut that bytes in flight belong to. */
-rp_err rp_checkpoint_cut_text(rp_arena *arena, const rp_model *model, const rp_cut *cut,
-                              char **out) RP_MUST_CHECK;
-/* Decimal digits and nothing else. */
-bool rp_checkpoint_number(const char *text, uint64_t *out);
-/* All but the checkpoints that are kept. */
-void rp_checkpoint_remove_old(const char *folder);
 
 #endif

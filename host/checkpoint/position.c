@@ -1,6 +1,6 @@
 /* Where a run stands: what a checkpoint says of itself, the newest one of a folder, and the note of
  * the last evaluation. */
-#include "checkpoint/checkpoint_own.h"
+#include "checkpoint/position_own.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/safetensors.h"
 
 enum { KEEP = 2, NAME_BYTES = 64, PATH_BYTES = 512 };
 
@@ -129,10 +131,9 @@ fail:
     return err;
 }
 
-rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_checkpoint_content *content,
+rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
+                               const rp_position *position, const rp_applied *own_applied,
                                const char *meta[RP_CHECKPOINT_META]) {
-    const rp_runfile *run = content->run;
-    const rp_position *position = content->position;
     const char *pair[IDENTITY][2];
     char *step;
     char *applied;
@@ -143,11 +144,11 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_checkpoint_content *con
     RP_TRY(identity(arena, run, pair));
     RP_TRY(rp_arena_printf(arena, &advance, "%u", run->method.advance));
     RP_TRY(rp_arena_printf(arena, &step, "%" PRIu64, position->step));
-    RP_TRY(applied_text(arena, &run->method, content->applied, &applied));
+    RP_TRY(applied_text(arena, &run->method, own_applied, &applied));
     RP_TRY(rp_arena_printf(arena, &totals, "%" PRIu64 " %" PRIu64 " %.17g %.17g %.17g",
                            position->samples, position->epoch_samples, position->epoch_loss,
                            position->seconds, position->segment_s));
-    RP_TRY(rp_checkpoint_cut_text(arena, run->model, content->cut, &cut_names));
+    RP_TRY(rp_checkpoint_cut_text(arena, run->model, cut, &cut_names));
     const char *const own[] = {"format", "pt",   "step", step,      "applied", applied,
                                "totals", totals, "cut",  cut_names, "advance", advance};
     _Static_assert(sizeof own / sizeof *own + 2 * IDENTITY + 1 == RP_CHECKPOINT_META, "all of it");

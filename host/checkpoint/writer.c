@@ -18,7 +18,8 @@ static rp_err create_files(rp_arena *arena, const rp_checkpoint_content *content
     const char *const plain[] = {"format", "pt", NULL};
     const char *meta[RP_CHECKPOINT_META];
     rp_err err;
-    RP_TRY(rp_checkpoint_make_meta(arena, content, meta));
+    RP_TRY(rp_checkpoint_make_meta(arena, content->run, content->cut, content->position,
+                                   content->applied, meta));
     RP_TRY(rp_checkpoint_create_in_flight(arena, content, checkpoint, &writer->in_flight));
     RP_TRY(rp_st_create(arena, checkpoint, writer->list.entry, writer->list.count, meta,
                         &writer->checkpoint));

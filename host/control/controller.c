@@ -1,7 +1,6 @@
 #include "control/controller_own.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,17 +12,7 @@ static const int64_t LOOK_EVERY_NS = 10 * RP_NS_PER_MS;
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-void rp_controller_go(rp_controller *c, rp_control_state_id next) {
-    const bool named = (rp_control_states[c->state].next & UINT32_C(1) << next) != 0;
-    RP_ASSERT(named || next == RP_CONTROL_RECOVER);
-    c->next = next;
-}
-
-void rp_controller_note_progress(rp_controller *c) {
-    c->progress_ns = c->now_ns;
-}
-
-void rp_controller_raise(rp_controller *c, rp_err err, uint32_t board) {
+static void raise_fault(rp_controller *c, rp_err err, uint32_t board) {
     const bool over = c->state >= RP_CONTROL_CLOSE; /* nothing is left that could fail */
     if (err == RP_OK || c->fault.err != RP_OK || over) {
         return;
@@ -38,8 +27,8 @@ void rp_controller_raise(rp_controller *c, rp_err err, uint32_t board) {
 
 void rp_controller_interrupt(rp_controller *c) {
     if (++c->interrupts > 1 && c->state < RP_CONTROL_CLOSE) {
-        rp_controller_raise(c, rp_fail(RP_ERR_INTERRUPTED, "interrupted twice: stopped at once"),
-                            RP_FAULT_NO_BOARD);
+        raise_fault(c, rp_fail(RP_ERR_INTERRUPTED, "interrupted twice: stopped at once"),
+                    RP_FAULT_NO_BOARD);
     }
 }
 
@@ -49,16 +38,7 @@ void rp_controller_child_ended(rp_controller *c) {
     }
     uint32_t board = RP_FAULT_NO_BOARD;
     const rp_err err = c->env.spawner.kind->reap(c->env.spawner.self, &board);
-    rp_controller_raise(c, err, board);
-}
-
-void rp_controller_say(const rp_controller *c, const char *format, ...) {
-    if (c->env.progress) {
-        va_list args;
-        va_start(args, format);
-        (void)vfprintf(c->env.progress, format, args);
-        va_end(args);
-    }
+    raise_fault(c, err, board);
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -105,41 +85,17 @@ static void step_boards(rp_controller *c) {
     rp_ring *ring = &c->ring;
     const bool ping = ring->board && rp_ring_ping_is_due(ring, c->now_ns);
     for (uint32_t k = 0; ring->board && k < ring->count; k++) {
-        rp_controller_raise(c, rp_ring_step(ring, k, c->now_ns), k);
+        raise_fault(c, rp_ring_step(ring, k, c->now_ns), k);
         if (c->state < RP_CONTROL_CLOSE) {
-            rp_controller_raise(c, take_messages(c, k), k);
+            raise_fault(c, take_messages(c, k), k);
         }
     }
     for (uint32_t k = 0; ring->board && k < ring->count && c->state < RP_CONTROL_CLOSE; k++) {
-        rp_controller_raise(c, rp_ring_watch(ring, k, ping, c->now_ns), k);
+        raise_fault(c, rp_ring_watch(ring, k, ping, c->now_ns), k);
     }
 }
 
 /* ---- states ---------------------------------------------------------------------------------- */
-
-bool rp_controller_all_done(const rp_controller *c) {
-    const rp_control_state *state = &rp_control_states[c->state];
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        if (!state->has_done(&c->ring.board[k])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-void rp_controller_forget_asked(rp_controller *c) {
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        c->ring.board[k].asked = false;
-    }
-}
-
-uint32_t rp_controller_board_of(const rp_controller *c, uint32_t layer) {
-    uint32_t stage = 0;
-    while (layer >= c->cut.first[stage + 1]) {
-        stage++;
-    }
-    return stage % c->ring.count;
-}
 
 void rp_controller_waiting_of(const rp_controller *c, rp_controller_waiting *out) {
     const rp_control_state *state = &rp_control_states[c->state];
@@ -219,7 +175,7 @@ static void step_state(rp_controller *c) {
         if (err == RP_OK && c->next == c->state && c->fault.err == RP_OK) {
             err = check_waiting(c);
         }
-        rp_controller_raise(c, err, RP_FAULT_NO_BOARD);
+        raise_fault(c, err, RP_FAULT_NO_BOARD);
         const bool raised = c->fault.err != RP_OK && c->state < RP_CONTROL_RECOVER;
         if (c->next == c->state && !raised) {
             return;

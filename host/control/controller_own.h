@@ -7,7 +7,7 @@
 #include "control/controller.h"
 #include "control/fault.h"
 #include "control/feed.h"
-#include "control/states.h"
+#include "control/state.h"
 #include "planning/cost.h"
 
 /* Stage 0's op list at a pause, and the inputs that it has asked for by then. */
@@ -137,20 +137,20 @@ struct rp_controller {
     double *gain;                /* of the stage that is told */
 };
 
-/* ---- controller.c ---------------------------------------------------------------------------- */
+/* ---- machine.c ------------------------------------------------------------------------------- */
 
 /* Leaves the state at the end of this step. */
 void rp_controller_go(rp_controller *c, rp_control_state_id next);
 /* Something came: the time-out counts from now. */
 void rp_controller_note_progress(rp_controller *c);
-/* An event. The first one counts until it has been dealt with; its text is rp_err_message(). */
-void rp_controller_raise(rp_controller *c, rp_err err, uint32_t board);
 /* Every board has done what the state waits for. */
 bool rp_controller_all_done(const rp_controller *c);
 void rp_controller_forget_asked(rp_controller *c);
 
 /* The board that holds a layer's stage: stages are dealt out in turn. */
 uint32_t rp_controller_board_of(const rp_controller *c, uint32_t layer);
+/* A line for a person who watches. */
+void rp_controller_say(const rp_controller *c, const char *format, ...) RP_PRINTF(2, 3);
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
@@ -182,10 +182,8 @@ void rp_controller_take_advance(rp_controller *c, const rp_advance_choice *choic
 rp_err rp_controller_log_advance(const rp_controller *c, const char *text) RP_MUST_CHECK;
 /* Says what is in effect now, and why. `before`: what it is better than. */
 rp_err rp_controller_say_advance(const rp_controller *c, uint32_t before) RP_MUST_CHECK;
-/* Whether links are to be measured at this pause, and the step at which the pipes would be empty.
- */
+/* Whether links are to be measured at this pause. */
 bool rp_controller_follows_links(const rp_controller *c);
-uint64_t rp_controller_drained_at(const rp_controller *c);
 
 /* load.c, save.c */
 rp_err rp_load_enter(rp_controller *c) RP_MUST_CHECK;
@@ -223,7 +221,7 @@ rp_err rp_close_step(rp_controller *c) RP_MUST_CHECK;
 /* Links, feeds and boards go at once, in the order in which they borrow from each other. */
 void rp_controller_release(rp_controller *c);
 
-/* ---- what comes next: due.c ------------------------------------------------------------------ */
+/* ---- what comes next: due.c, pauses.c -------------------------------------------------------- */
 
 /* At a pause: leaves for what is due. errors INTERRUPTED */
 rp_err rp_controller_go_on(rp_controller *c) RP_MUST_CHECK;
@@ -231,6 +229,8 @@ rp_err rp_controller_go_on(rp_controller *c) RP_MUST_CHECK;
 uint64_t rp_controller_next_boundary(const rp_controller *c);
 /* The step in front of which an evaluation is due, or the run's end. */
 uint64_t rp_controller_next_evaluation(const rp_controller *c);
+/* The step at which the pipes would be empty if no input went in from here on. */
+uint64_t rp_controller_drained_at(const rp_controller *c);
 
 /* ---- folder.c, telemetry.c, reports.c -------------------------------------------------------- */
 
@@ -253,9 +253,6 @@ rp_err rp_controller_record_ops(rp_controller *c, uint32_t stage,
                                 const rp_part *part) RP_MUST_CHECK;
 rp_err rp_controller_close_record(rp_controller *c, const char *status,
                                   const char *note) RP_MUST_CHECK;
-/* A line for a person who watches. */
-void rp_controller_say(const rp_controller *c, const char *format, ...) RP_PRINTF(2, 3);
-
 /* What the boards report while a segment runs. */
 rp_err rp_report_on_step_done(rp_controller *c, uint32_t board,
                               const rp_message *message) RP_MUST_CHECK;

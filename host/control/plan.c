@@ -190,11 +190,6 @@ fail:
 
 /* ---- links that change ----------------------------------------------------------------------- */
 
-/* Where the pipes are empty if nothing goes in any more: behind what stage 0 has in flight. */
-uint64_t rp_controller_drained_at(const rp_controller *c) {
-    return c->fed.list.f_step + (c->fed.list.f > 0);
-}
-
 /* A few steps for the drain, and a moment for the boards: no change for less. What is in flight may
  * reach over a checkpoint's step (another is made behind it), not over an evaluation's. */
 bool rp_controller_follows_links(const rp_controller *c) {

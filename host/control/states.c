@@ -1,5 +1,4 @@
-#include "control/states.h"
-
+/* The table of the controller's states: one row says everything that holds for a state. */
 #include "control/controller_own.h"
 
 #define AFTER(id) (UINT32_C(1) << RP_CONTROL_##id)

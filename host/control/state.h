@@ -1,6 +1,6 @@
-/* The table of the controller's states: one row says everything that holds for a state. */
-#ifndef RP_CONTROL_STATES_H
-#define RP_CONTROL_STATES_H
+/* The states of the controller, and what a row of their table (states.c) says of one. */
+#ifndef RP_CONTROL_STATE_H
+#define RP_CONTROL_STATE_H
 
 #include "control/ring.h"
 

@@ -1,0 +1,21 @@
+/* What the other files of this room ask of position.c. */
+#ifndef RP_CHECKPOINT_POSITION_OWN_H
+#define RP_CHECKPOINT_POSITION_OWN_H
+
+#include "checkpoint/position.h"
+
+/* The metadata of a checkpoint, keys and values, NULL at the end. `applied`: updates done by stage
+ * of `cut`. */
+enum { RP_CHECKPOINT_META = 23 };
+rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
+                               const rp_position *position, const rp_applied *applied,
+                               const char *meta[RP_CHECKPOINT_META]) RP_MUST_CHECK;
+/* Names of the stages' first layers: the cut that bytes in flight belong to. */
+rp_err rp_checkpoint_cut_text(rp_arena *arena, const rp_model *model, const rp_cut *cut,
+                              char **out) RP_MUST_CHECK;
+/* Decimal digits and nothing else. */
+bool rp_checkpoint_number(const char *text, uint64_t *out);
+/* All but the checkpoints that are kept. */
+void rp_checkpoint_remove_old(const char *folder);
+
+#endif

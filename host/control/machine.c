@@ -1,0 +1,48 @@
+/* What every state does with the machine: leaves, notes progress, asks about the boards. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "control/controller_own.h"
+
+void rp_controller_go(rp_controller *c, rp_control_state_id next) {
+    const bool named = (rp_control_states[c->state].next & UINT32_C(1) << next) != 0;
+    RP_ASSERT(named || next == RP_CONTROL_RECOVER);
+    c->next = next;
+}
+
+void rp_controller_note_progress(rp_controller *c) {
+    c->progress_ns = c->now_ns;
+}
+
+bool rp_controller_all_done(const rp_controller *c) {
+    const rp_control_state *state = &rp_control_states[c->state];
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        if (!state->has_done(&c->ring.board[k])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void rp_controller_forget_asked(rp_controller *c) {
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        c->ring.board[k].asked = false;
+    }
+}
+
+uint32_t rp_controller_board_of(const rp_controller *c, uint32_t layer) {
+    uint32_t stage = 0;
+    while (layer >= c->cut.first[stage + 1]) {
+        stage++;
+    }
+    return stage % c->ring.count;
+}
+
+void rp_controller_say(const rp_controller *c, const char *format, ...) {
+    if (c->env.progress) {
+        va_list args;
+        va_start(args, format);
+        (void)vfprintf(c->env.progress, format, args);
+        va_end(args);
+    }
+}
