@@ -1,38 +1,34 @@
 #include "transport/loop.h"
 
-#include <zmq.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
 
-enum { WAIT_MS_MAX = 3600 * 1000 };
+#define WAIT_NS_MAX (3600 * RP_NS_PER_S)
 
-static bool is_repeated(const zmq_pollitem_t *items, int count, const rp_handle *handle) {
-    for (int i = 0; handle->shared && i < count; i++) {
-        if (items[i].socket == handle->socket) {
-            return true;
-        }
-    }
-    return false;
+static struct timespec timespec_of(int64_t ns) {
+    return (struct timespec){.tv_sec = ns / RP_NS_PER_S, .tv_nsec = ns % RP_NS_PER_S};
 }
 
 static rp_err poll_wait(rp_loop *loop, int64_t deadline_ns, const rp_handle *handles,
                         uint32_t count) {
-    zmq_pollitem_t items[RP_LOOP_HANDLES_MAX];
-    int used = 0;
+    struct pollfd fds[RP_LOOP_HANDLES_MAX];
     if (count > RP_LOOP_HANDLES_MAX) {
         return rp_fail(RP_ERR_LIMIT, "loop: %u handles, at most %d", count, RP_LOOP_HANDLES_MAX);
     }
     for (uint32_t i = 0; i < count; i++) {
-        const rp_handle *h = &handles[i];
-        const short events = (short)(h->write ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN);
-        if (!is_repeated(items, used, h)) {
-            items[used++] = (zmq_pollitem_t){.socket = h->socket, .fd = h->fd, .events = events};
-        }
+        fds[i] = (struct pollfd){.fd = handles[i].fd, .events = POLLIN};
     }
     const int64_t now = rp_loop_now_ns(loop);
     const int64_t left = deadline_ns > now ? deadline_ns - now : 0;
-    int64_t wait_ms = left / RP_NS_PER_MS + (left % RP_NS_PER_MS != 0);
-    wait_ms = wait_ms < WAIT_MS_MAX ? wait_ms : WAIT_MS_MAX;
-    if (zmq_poll(items, used, (long)wait_ms) < 0 && zmq_errno() != EINTR) {
-        return rp_fail(RP_ERR_IO, "loop: zmq_poll: %s", zmq_strerror(zmq_errno()));
+    const struct timespec timeout = timespec_of(left < WAIT_NS_MAX ? left : WAIT_NS_MAX);
+    if (ppoll(fds, count, &timeout, NULL) < 0) {
+        return errno == EINTR ? RP_OK : rp_fail(RP_ERR_IO, "loop: ppoll: %s", strerror(errno));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (fds[i].revents && handles[i].ready) {
+            *handles[i].ready = true;
+        }
     }
     return RP_OK;
 }

@@ -1,7 +1,7 @@
 /* The loop port: what time it is, and sleeping until something happens. Everything else that agent
  * and host do is a step function that takes `now`.
  *
- * poll     real: descriptors and ZeroMQ sockets
+ * poll     real: descriptors
  * virtual  for simulations: nothing sleeps, the stepped clock is set to the deadline */
 #ifndef RP_TRANSPORT_LOOP_H
 #define RP_TRANSPORT_LOOP_H
@@ -15,10 +15,8 @@
 enum { RP_PORT_HANDLES_MAX = 3, RP_LOOP_HANDLES_MAX = 264 };
 
 typedef struct {
-    void *socket; /* a ZeroMQ socket, or NULL */
-    int fd;       /* a descriptor, where socket is NULL */
-    bool write;   /* wakes also when it becomes writable */
-    bool shared;  /* several ports name it: it may come twice in a list */
+    int fd;      /* wakes when it is readable; may come twice in a list */
+    bool *ready; /* set to true when it is, never to false; NULL = nobody asks */
 } rp_handle;
 
 typedef struct rp_loop rp_loop;
@@ -32,8 +30,8 @@ struct rp_loop {
     rp_err (*wait)(rp_loop *loop, int64_t deadline_ns, const rp_handle *handles, uint32_t count);
 };
 
-/* Sleeps whole milliseconds, rounded up. With a stepped clock it sleeps for as long as the clock
- * has to go, and the clock does not move: for tests of real sockets. */
+/* With a stepped clock it sleeps for as long as the clock has to go, and the clock does not move:
+ * for tests of real sockets. */
 rp_loop rp_loop_poll(const rp_clock *clock);
 
 /* Sets `stepped` to the deadline if that is later. Handles are not looked at: ports of a simulation

@@ -201,6 +201,7 @@ static rp_err post(rp_port *base, const rp_packet *packet) {
             return RP_ERR_AGAIN;
         }
     }
+    port->signal_taken = true;
     rp_err err = base->bound ? send_route(port, packet->peer) : RP_OK;
     if (err == RP_OK) {
         err = send_messages(port, message, packet->count);
@@ -303,7 +304,12 @@ static bool receive_packet(zmq_port *port, rp_packet *out, bool *sound) {
 static rp_err take(rp_port *base, rp_packet *out) {
     zmq_port *port = (zmq_port *)base;
     bool sound;
+    if (!port->ready) {
+        return RP_ERR_AGAIN;
+    }
     if (!receive_packet(port, out, &sound)) {
+        port->ready = false;
+        port->signal_taken = false;
         return RP_ERR_AGAIN;
     }
     if (!sound) {
@@ -356,24 +362,46 @@ static rp_port_event read_event(zmq_port *port, uint16_t event, uint32_t value, 
     return (rp_port_event){.kind = RP_PORT_LOST};
 }
 
-static bool step(rp_port *base, rp_port_event *out) {
-    zmq_port *port = (zmq_port *)base;
+static bool receive_event(zmq_port *port, uint16_t *number, uint32_t *value) {
     uint8_t event[6];
     uint8_t address[RP_PORT_ENDPOINT_BYTES];
+    if (!port->monitor_ready) {
+        return false;
+    }
+    if (zmq_recv(port->monitor, event, sizeof event, ZMQ_DONTWAIT) != (int)sizeof event) {
+        port->monitor_ready = false;
+        return false;
+    }
+    (void)zmq_recv(port->monitor, address, sizeof address, ZMQ_DONTWAIT);
+    memcpy(number, event, sizeof *number);
+    memcpy(value, event + sizeof *number, sizeof *value);
+    return true;
+}
+
+/* For a caller that steps without waiting: nobody told us what is ready. */
+static void look_at_all(zmq_port *port) {
+    port->ready = true;
+    port->monitor_ready = port->monitor != NULL;
+    zmq_transport_of(port)->zap_ready = true;
+}
+
+static bool step(rp_port *base, rp_port_event *out) {
+    zmq_port *port = (zmq_port *)base;
+    uint16_t number;
+    uint32_t value;
     const int64_t now = rp_clock_now_ns(base->transport->clock);
     port->want_write = false;
+    if (!port->waited) {
+        look_at_all(port);
+    }
     /* Also for a connecting port: the connections of a binding port that was closed end only when
      * the handler's socket is looked at. */
     zap_serve(zmq_transport_of(port));
     if (base->bound) {
+        port->waited = false;
         return false;
     }
-    if (zmq_recv(port->monitor, event, sizeof event, ZMQ_DONTWAIT) == (int)sizeof event) {
-        (void)zmq_recv(port->monitor, address, sizeof address, ZMQ_DONTWAIT);
-        uint16_t number;
-        uint32_t value;
-        memcpy(&number, event, sizeof number);
-        memcpy(&value, event + sizeof number, sizeof value);
+    if (receive_event(port, &number, &value)) {
         *out = read_event(port, number, value, now);
         base->connected = out->kind == RP_PORT_CONNECTED;
         return true;
@@ -381,12 +409,26 @@ static bool step(rp_port *base, rp_port_event *out) {
     if (port->reconnect_ns && now >= port->reconnect_ns) {
         connect_again(port, now);
     }
+    port->waited = false;
     return false;
 }
 
+/* Whether there is something to do at once of which no signal will come. */
+static bool has_work(zmq_port *port) {
+    const bool may_write = port->want_write && !port->port.bound;
+    if (!port->ready && port->signal_taken) {
+        port->ready = zmq_socket_is(port->socket, ZMQ_POLLIN);
+        port->signal_taken = false;
+    }
+    return port->ready || (may_write && zmq_socket_is(port->socket, ZMQ_POLLOUT));
+}
+
 static int64_t deadline_ns(rp_port *base, int64_t now) {
-    const zmq_port *port = (const zmq_port *)base;
+    zmq_port *port = (zmq_port *)base;
     int64_t at = port->reconnect_ns ? port->reconnect_ns : INT64_MAX;
+    if (has_work(port)) {
+        return now;
+    }
     if (base->bound && port->want_write && now + FULL_POLL_NS < at) {
         at = now + FULL_POLL_NS;
     }
@@ -394,13 +436,14 @@ static int64_t deadline_ns(rp_port *base, int64_t now) {
 }
 
 static uint32_t handles(rp_port *base, rp_handle *out) {
-    const zmq_port *port = (const zmq_port *)base;
+    zmq_port *port = (zmq_port *)base;
+    zmq_transport *transport = zmq_transport_of(port);
     uint32_t count = 0;
-    out[count++] = (rp_handle){.socket = port->socket, .write = port->want_write && !base->bound};
-    if (base->bound) {
-        out[count++] = (rp_handle){.socket = zmq_transport_of(port)->zap, .shared = true};
-    } else {
-        out[count++] = (rp_handle){.socket = port->monitor};
+    port->waited = true;
+    out[count++] = (rp_handle){.fd = port->fd, .ready = &port->ready};
+    out[count++] = (rp_handle){.fd = transport->zap_fd, .ready = &transport->zap_ready};
+    if (!base->bound) {
+        out[count++] = (rp_handle){.fd = port->monitor_fd, .ready = &port->monitor_ready};
     }
     return count;
 }

@@ -25,7 +25,8 @@ rp_err zap_open(zmq_transport *transport) {
         zmq_bind(transport->zap, "inproc://zeromq.zap.01") != 0) {
         return rp_fail(RP_ERR_IO, "zmq: no ZAP handler: %s", zmq_strerror(zmq_errno()));
     }
-    return RP_OK;
+    transport->zap_ready = true;
+    return zmq_socket_fd(transport->zap, &transport->zap_fd);
 }
 
 /* False when no request is waiting; a longer request is read to its end. */
@@ -95,6 +96,10 @@ static void answer(void *socket, const field *id, bool allowed) {
 void zap_serve(zmq_transport *transport) {
     field fields[ZAP_FRAMES];
     uint32_t count;
+    if (!transport->zap_ready) {
+        return;
+    }
+    transport->zap_ready = false;
     while (receive(transport->zap, fields, &count)) {
         bool sound = count == ZAP_FRAMES && equals(&fields[VERSION], "1.0") &&
                      fields[ID].count <= ZAP_FRAME_BYTES && equals(&fields[MECHANISM], "CURVE") &&

@@ -15,6 +15,8 @@ typedef struct {
     rp_transport transport;
     void *context;
     void *zap;
+    int zap_fd;
+    bool zap_ready; /* as zmq_port's `ready` */
     rp_keypair keys;
     zmq_port *first;
     uint32_t next_id;
@@ -29,9 +31,15 @@ struct zmq_port {
     char domain[ZMQ_DOMAIN_BYTES]; /* of its ZAP requests */
     void *socket;                  /* ROUTER when bound, else DEALER */
     void *monitor;                 /* of our handshakes, when connecting */
-    bool want_write;               /* ZeroMQ had no room */
-    uint32_t failed_handshakes;    /* in a row */
-    int64_t reconnect_ns;          /* connecting: after the end of a connection; 0 = none */
+    int fd;                        /* of the socket */
+    int monitor_fd;
+    bool ready;  /* something may have come: look, which costs system calls */
+    bool waited; /* handles() was asked since the last round, to be waited on */
+    bool monitor_ready;
+    bool signal_taken;          /* a send may have taken the signal of what came: look again */
+    bool want_write;            /* ZeroMQ had no room */
+    uint32_t failed_handshakes; /* in a row */
+    int64_t reconnect_ns;       /* connecting: after the end of a connection; 0 = none */
 };
 
 static inline zmq_transport *zmq_transport_of(const zmq_port *port) {
@@ -45,5 +53,12 @@ void zap_serve(zmq_transport *transport);
 /* zmq_socket.c: makes the socket with its options and keys, and the monitor; binds or connects. */
 rp_err zmq_socket_open(zmq_port *port, const rp_port_options *options) RP_MUST_CHECK;
 void zmq_socket_close(zmq_port *port);
+/* The descriptor that ZeroMQ makes readable when a socket has something to do. ZeroMQ takes the
+ * signal back in any call on that socket, whether or not the call was about what came; after a
+ * receive that finds nothing, the next signal will come.
+ * source  libzmq 4.3.4 doc/zmq_getsockopt, ZMQ_FD */
+rp_err zmq_socket_fd(void *socket, int *out) RP_MUST_CHECK;
+/* Whether ZMQ_POLLIN, ZMQ_POLLOUT hold now. */
+bool zmq_socket_is(void *socket, int events);
 
 #endif

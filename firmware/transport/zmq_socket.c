@@ -100,6 +100,20 @@ fail:
     return err;
 }
 
+rp_err zmq_socket_fd(void *socket, int *out) {
+    size_t size = sizeof *out;
+    if (zmq_getsockopt(socket, ZMQ_FD, out, &size) != 0) {
+        return rp_fail(RP_ERR_IO, "zmq: no descriptor: %s", zmq_strerror(zmq_errno()));
+    }
+    return RP_OK;
+}
+
+bool zmq_socket_is(void *socket, int events) {
+    int now = 0;
+    size_t size = sizeof now;
+    return zmq_getsockopt(socket, ZMQ_EVENTS, &now, &size) == 0 && (now & events);
+}
+
 /* Only the connecting end's handshakes are watched: their number is bounded by the reconnect
  * interval. ZeroMQ's thread blocks on a monitor that nobody reads, so that strangers must not be
  * able to fill one. */
@@ -121,7 +135,8 @@ static rp_err open_monitor(zmq_port *port) {
         return rp_fail(RP_ERR_IO, "link %s: no monitor: %s", port->port.name,
                        zmq_strerror(zmq_errno()));
     }
-    return RP_OK;
+    port->monitor_ready = true;
+    return zmq_socket_fd(port->monitor, &port->monitor_fd);
 }
 
 /* ZeroMQ's thread frees the address of a closed socket some moments after the close. */
@@ -150,6 +165,8 @@ rp_err zmq_socket_open(zmq_port *port, const rp_port_options *options) {
                       zmq_strerror(zmq_errno()));
         goto fail;
     }
+    port->ready = true;
+    RP_TRY(zmq_socket_fd(port->socket, &port->fd));
     RP_TRY(set_options(port));
     RP_TRY(set_keys(port, options));
     if (!bound) {
