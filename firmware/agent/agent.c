@@ -193,7 +193,7 @@ rp_err rp_agent_wait(rp_agent *agent, int64_t timeout_ns) {
                               : rp_device_eventfd(agent->device),
                        agent->alarm};
     const int64_t left_ns = run->runner ? rp_runner_sleep_ns(run->runner, timeout_ns) : timeout_ns;
-    const uint32_t fd_count = left_ns < timeout_ns ? 2 : 1; /* the alarm where a pace ends first */
+    const uint32_t fd_count = left_ns < timeout_ns ? 2 : 1; /* 2: a throttled op ends first */
     const struct itimerspec at = {.it_value = {left_ns / RP_NS_PER_S, left_ns % RP_NS_PER_S}};
     rp_err err = RP_OK;
     if (fd_count == 2 && timerfd_settime(agent->alarm, 0, &at, NULL) != 0) {

@@ -59,7 +59,7 @@ struct rp_agent {
     uint32_t wire; /* version of the wire that the host and this board have */
     rp_terms terms;
     int64_t born_ns;
-    int alarm; /* timerfd: an emulated pace ends between two milliseconds, which a poll can not */
+    int alarm; /* timerfd: a throttled op ends between two milliseconds, which a poll can not */
     agent_run *run;       /* one of `runs`; zeros when the state is hello */
     agent_run *abandoned; /* the other one while the builder still works on it, or NULL */
     agent_run runs[2];

@@ -6,22 +6,22 @@ static int64_t start_of(const rp_runner *r, const running_op *op) {
 }
 
 /* Earliest end of the oldest op on the board that is emulated; 0 = as it comes. */
-static int64_t pace_end(const rp_runner *r, const running_op *op) {
-    const rp_pace *pace = &op->stage->job->pace;
-    const double full_ms = op->op.kind == RP_OP_FORWARD  ? pace->forward_ms
+static int64_t throttle_end(const rp_runner *r, const running_op *op) {
+    const rp_throttle *throttle = &op->stage->job->throttle;
+    const double full_ms = op->op.kind == RP_OP_FORWARD  ? throttle->forward_ms
                            : op->op.kind == RP_OP_UPDATE ? 0
                            : op->op.kind == RP_OP_BACKWARD
-                               ? pace->backward_ms
-                               : pace->backward_ms / 2; /* halves of a split one */
+                               ? throttle->backward_ms
+                               : throttle->backward_ms / 2; /* halves of a split one */
     const double share = (double)op->op.samples.count / op->stage->job->micro;
     return full_ms > 0 ? start_of(r, op) + (int64_t)(full_ms * share * 1e6) : 0;
 }
 
 int64_t rp_runner_sleep_ns(const rp_runner *r, int64_t most_ns) {
     const running_op *oldest = r->running_count > 0 ? &r->running[r->running_first] : NULL;
-    const int64_t paced_ns = oldest ? pace_end(r, oldest) : 0;
+    const int64_t throttled_ns = oldest ? throttle_end(r, oldest) : 0;
     const int64_t known_ns = oldest ? oldest->mark.end_ns : 0; /* by an executor that says so */
-    const int64_t end_ns = paced_ns > known_ns ? paced_ns : known_ns;
+    const int64_t end_ns = throttled_ns > known_ns ? throttled_ns : known_ns;
     const int64_t left_ns = end_ns - rp_clock_now_ns(r->at.clock);
     return end_ns == 0 || left_ns > most_ns ? most_ns : left_ns > 0 ? left_ns : 0;
 }
@@ -71,11 +71,11 @@ rp_err rp_runner_collect(rp_runner *r) {
         if (err != RP_OK || !done) {
             return err;
         }
-        const int64_t paced_ns = pace_end(r, op);
-        if (paced_ns > rp_clock_now_ns(r->at.clock)) {
+        const int64_t throttled_ns = throttle_end(r, op);
+        if (throttled_ns > rp_clock_now_ns(r->at.clock)) {
             return RP_OK;
         }
-        done_ns = done_ns > paced_ns ? done_ns : paced_ns;
+        done_ns = done_ns > throttled_ns ? done_ns : throttled_ns;
         rp_stage_release(op->stage->stage, &op->mark);
         r->running_first = (r->running_first + 1) % RP_RUNNER_DEPTH;
         r->running_count--;

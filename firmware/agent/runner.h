@@ -88,7 +88,7 @@ rp_err rp_runner_resume(rp_runner *runner, uint64_t fill, size_t bytes) RP_MUST_
 rp_err rp_runner_in_flight_write(rp_runner *runner, size_t first, size_t count,
                                  const void *bytes) RP_MUST_CHECK;
 
-/* How long the caller may sleep at most: an emulated pace ends without a sound. */
+/* How long the caller may sleep at most: no event says that a throttled op ends. */
 int64_t rp_runner_sleep_ns(const rp_runner *runner, int64_t most_ns);
 
 typedef struct {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/config_own.h"
+#include "base/log.h"
 
 enum { PATH_BYTES = 256, SHOWN_BYTES = 36, WORDS_BYTES = 512 };
 
@@ -200,6 +201,23 @@ rp_node *rp_node_find(rp_node *map, const char *key) {
         child->known = true;
     }
     return child;
+}
+
+rp_err rp_node_find_renamed(rp_node *map, const char *key, const char *former, rp_node **out) {
+    const rp_node *old = rp_node_find(map, former);
+    char path[PATH_BYTES];
+    *out = rp_node_find(map, key);
+    if (!old) {
+        return RP_OK;
+    }
+    if (*out) {
+        return rp_node_fail(old, "is the former name of `%s`; give `%s` only", key, key);
+    }
+    path_of(map, path, sizeof path);
+    const char *dot = path[0] ? "." : "";
+    rp_log_info("%s: %s%s%s is now called %s%s%s", old->name, path, dot, former, path, dot, key);
+    *out = rp_node_child(map, former);
+    return RP_OK;
 }
 
 /* The value under `key`, NULL when absent. */

@@ -46,6 +46,11 @@ bool rp_node_same(const rp_node *a, const rp_node *b);
  * borrowed as long as the tree lives: hand in literals. */
 rp_node *rp_node_find(rp_node *map, const char *key);
 
+/* The child under `key`, or under the key's former name, of which a log line then tells. *out is
+ * NULL when there is neither. errors USAGE when both are given */
+rp_err rp_node_find_renamed(rp_node *map, const char *key, const char *former,
+                            rp_node **out) RP_MUST_CHECK;
+
 /* Typed reads of a map's key. When the key is absent (or `map` is NULL) *out stays as it was, so
  * preset the default; `rp_node_need` first makes absence an error. The bounds are inclusive;
  * doubles must be finite. */

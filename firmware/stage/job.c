@@ -27,19 +27,20 @@ static rp_err read_shape(rp_node *root, const char *key, rp_shape *out) {
     return RP_OK;
 }
 
-rp_err rp_pace_parse(rp_node *parent, rp_pace *out) {
-    rp_node *pace = rp_node_find(parent, "pace");
+rp_err rp_throttle_parse(rp_node *parent, rp_throttle *out) {
+    rp_node *throttle;
     rp_err err;
-    *out = (rp_pace){0};
-    if (!pace) {
+    *out = (rp_throttle){0};
+    RP_TRY(rp_node_find_renamed(parent, "throttle", "pace", &throttle));
+    if (!throttle) {
         return RP_OK;
     }
-    if (!rp_node_is_map(pace)) {
-        return rp_node_fail(pace, "expected a map, e.g. {forward_ms: 10, backward_ms: 20}");
+    if (!rp_node_is_map(throttle)) {
+        return rp_node_fail(throttle, "expected a map, e.g. {forward_ms: 10, backward_ms: 20}");
     }
-    RP_TRY(rp_node_f64(pace, "forward_ms", 0, 1e6, &out->forward_ms));
-    RP_TRY(rp_node_f64(pace, "backward_ms", 0, 1e6, &out->backward_ms));
-    RP_TRY(rp_node_done(pace));
+    RP_TRY(rp_node_f64(throttle, "forward_ms", 0, 1e6, &out->forward_ms));
+    RP_TRY(rp_node_f64(throttle, "backward_ms", 0, 1e6, &out->backward_ms));
+    RP_TRY(rp_node_done(throttle));
 fail:
     return err;
 }
@@ -124,7 +125,7 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
     }
     RP_TRY(rp_method_fit_model(&out->method, out->model, rp_node_find(root, "schedule")));
     RP_TRY(rp_method_fit(&out->method, &out->optim, rp_node_find(root, "optimizer")));
-    RP_TRY(rp_pace_parse(root, &out->pace));
+    RP_TRY(rp_throttle_parse(root, &out->throttle));
     (void)rp_node_find(root, "link"); /* these two are the agent's */
     (void)rp_node_find(root, "peers");
     RP_TRY(rp_node_done(root));

@@ -10,7 +10,7 @@
  *   loss: cross-entropy optimizer: {...} lr_schedule: {...} schedule: gpipe
  *   advance: 1          # what the host has chosen where the schedule says `advance: auto`
  *   link: {...}         # emulation of what this agent sends
- *   pace: {...}         # emulation of a slower board
+ *   throttle: {...}      # emulation of a slower board
  *   peers: {host: KEY, before: KEY}       # who may connect here */
 #ifndef RP_STAGE_JOB_H
 #define RP_STAGE_JOB_H
@@ -30,9 +30,9 @@ enum {
  * long. Zeros = as fast as it goes. */
 typedef struct {
     double forward_ms, backward_ms;
-} rp_pace;
-/* `pace:` of `parent`; none = zeros. errors USAGE */
-rp_err rp_pace_parse(rp_node *parent, rp_pace *out) RP_MUST_CHECK;
+} rp_throttle;
+/* `throttle:` of `parent`, or `pace:`, its former name; none = zeros. errors USAGE */
+rp_err rp_throttle_parse(rp_node *parent, rp_throttle *out) RP_MUST_CHECK;
 
 typedef struct {
     uint32_t stage;
@@ -50,7 +50,7 @@ typedef struct {
     uint32_t batch, micro;
     uint32_t target_width; /* f32 per sample for mse */
     uint32_t memory_mib;   /* limit of device memory, 0 = what the device has */
-    rp_pace pace;
+    rp_throttle throttle;
     bool guard; /* skip steps with non-finite gradients */
 } rp_job;
 

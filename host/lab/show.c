@@ -21,9 +21,9 @@ static rp_lab_show *current; /* the one whose line a log line must clear */
 
 typedef struct {
     double seconds, steps;
-} pace;
+} rate;
 
-static void add_pace(pace *to, double seconds, double steps) {
+static void add_rate(rate *to, double seconds, double steps) {
     if (seconds > 0 && steps > 0) {
         to->seconds += seconds;
         to->steps += steps;
@@ -33,9 +33,9 @@ static void add_pace(pace *to, double seconds, double steps) {
 /* Seconds a step of a run, from those that are most like it. */
 static double step_s(const rp_lab_plan *plan, const rp_lab_run *like, const rp_lab_job *job,
                      uint32_t jobs, int64_t now_ns) {
-    pace same = {0};
-    pace model = {0};
-    pace any = {0};
+    rate same = {0};
+    rate model = {0};
+    rate any = {0};
     for (uint32_t i = 0; i < plan->run_count; i++) {
         const rp_lab_run *run = &plan->run[i];
         double seconds = run->result.seconds;
@@ -49,13 +49,13 @@ static double step_s(const rp_lab_plan *plan, const rp_lab_run *like, const rp_l
         if (run->result.status != RP_LAB_FINISHED && !run->running) {
             continue;
         }
-        add_pace(&any, seconds, steps);
+        add_rate(&any, seconds, steps);
         if (run->model == like->model) {
-            add_pace(&model, seconds, steps);
-            add_pace(run->method == like->method ? &same : &(pace){0}, seconds, steps);
+            add_rate(&model, seconds, steps);
+            add_rate(run->method == like->method ? &same : &(rate){0}, seconds, steps);
         }
     }
-    const pace *best = same.steps > 0 ? &same : model.steps > 0 ? &model : &any;
+    const rate *best = same.steps > 0 ? &same : model.steps > 0 ? &model : &any;
     return best->steps > 0 ? best->seconds / best->steps : (double)NAN;
 }
 

@@ -46,8 +46,8 @@ static void add_stage_costs(const rp_runfile *run, const rp_cut *cut, const doub
             forward[k] += layer_seconds[2 * (size_t)i];
             backward[k] += layer_seconds[2 * (size_t)i + 1];
         }
-        forward[k] = larger(forward[k], run->pace.forward_ms * 1e-3);
-        backward[k] = larger(backward[k], run->pace.backward_ms * 1e-3);
+        forward[k] = larger(forward[k], run->throttle.forward_ms * 1e-3);
+        backward[k] = larger(backward[k], run->throttle.backward_ms * 1e-3);
         send[k] = rp_cost_boundary_s(run, last ? cut->first[k] : end) / 2;
     }
 }

@@ -146,7 +146,7 @@ static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
         run->emulate = true;
         RP_TRY(rp_link_profile_parse(&run->link, link));
     }
-    RP_TRY(rp_pace_parse(ring, &run->pace));
+    RP_TRY(rp_throttle_parse(ring, &run->throttle));
     RP_TRY(rp_node_done(ring));
 fail:
     return err;
@@ -358,9 +358,9 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
     if (cut->stage_count == run->stages && run->method.advance_auto) {
         (void)fprintf(file, "advance: %u\n", run->method.advance);
     }
-    if (run->pace.forward_ms > 0 || run->pace.backward_ms > 0) {
-        (void)fprintf(file, "pace: {forward_ms: %.17g, backward_ms: %.17g}\n", run->pace.forward_ms,
-                      run->pace.backward_ms);
+    if (run->throttle.forward_ms > 0 || run->throttle.backward_ms > 0) {
+        (void)fprintf(file, "throttle: {forward_ms: %.17g, backward_ms: %.17g}\n",
+                      run->throttle.forward_ms, run->throttle.backward_ms);
     }
     if (run->emulate) {
         char *line;

@@ -31,7 +31,7 @@ typedef struct {
     uint32_t memory_mib;
     bool emulate;
     rp_link_profile link;
-    rp_pace pace;
+    rp_throttle throttle;
 
     uint32_t epochs;
     uint64_t steps; /* of the whole run, both bounds applied */

@@ -125,6 +125,40 @@ static void absent_keys_leave_defaults(void **state) {
     expect_message("run.yaml:1: the key 'steps' is needed here");
 }
 
+/* Reads `throttle`, formerly `pace`, of `ring`; `log` is what went to standard error meanwhile. */
+static rp_err find_renamed(const char *text, char *log, size_t bytes, rp_node **out) {
+    FILE *file = tmpfile();
+    const int standard_error = dup(STDERR_FILENO);
+    assert_non_null(file);
+    assert_true(standard_error >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    const rp_err err =
+        rp_node_find_renamed(rp_node_find(parse(text), "ring"), "throttle", "pace", out);
+    assert_true(dup2(standard_error, STDERR_FILENO) >= 0);
+    (void)close(standard_error);
+    rewind(file);
+    log[fread(log, 1, bytes - 1, file)] = '\0';
+    (void)fclose(file);
+    return err;
+}
+
+/* A key's former name is read as the key, and the log says so. */
+static void former_names_are_read(void **state) {
+    (void)state;
+    char log[512];
+    rp_node *found;
+    expect_ok(find_renamed("ring: {boards: 2}\n", log, sizeof log, &found));
+    assert_null(found);
+    expect_ok(find_renamed("ring:\n  throttle: a\n", log, sizeof log, &found));
+    assert_string_equal(rp_node_text(found), "a");
+    assert_string_equal(log, "");
+    expect_ok(find_renamed("ring:\n  pace: b\n", log, sizeof log, &found));
+    assert_string_equal(rp_node_text(found), "b");
+    assert_non_null(strstr(log, "run.yaml: ring.pace is now called ring.throttle"));
+    expect_err(find_renamed("ring:\n  throttle: a\n  pace: b\n", log, sizeof log, &found),
+               RP_ERR_USAGE);
+    expect_message("run.yaml:3: ring.pace: is the former name of `throttle`; give `throttle` only");
+}
+
 static void wrong_values_are_named(void **state) {
     (void)state;
     rp_node *root =
@@ -402,6 +436,7 @@ int main(void) {
         cmocka_unit_test(values_are_read),
         cmocka_unit_test(lists_of_numbers),
         cmocka_unit_test(absent_keys_leave_defaults),
+        cmocka_unit_test(former_names_are_read),
         cmocka_unit_test(wrong_values_are_named),
         cmocka_unit_test(bad_numbers),
         cmocka_unit_test(strangers_are_refused),

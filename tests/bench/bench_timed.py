@@ -3,7 +3,7 @@
 
     tests/bench/bench_timed.py [--steps N] [--only TEXT] [RINGPIPE]
 
-Schedules, cuts and emulated links; `ring.pace` makes the boards slow, so that the cores of this
+Schedules, cuts and emulated links; `ring.throttle` makes the boards slow, so that the cores of this
 machine do not decide. A profile is made for each microbatch size. Prints milliseconds a step, as
 the mean over the steps after the first ones without the extremes, a line a run, and the median of
 the errors.
@@ -19,7 +19,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[2]
 FIRST = 5  # steps left out: the pipe fills, kernels are met for the first time
 
-PACE = "pace: {forward_ms: 10, backward_ms: 20}"
+THROTTLE = "throttle: {forward_ms: 10, backward_ms: 20}"
 TWO, THREE = "[fc2]", "[fc2, fc3]"
 # (schedule, cut, batch, microbatch, link)
 RUNS = [
@@ -41,7 +41,7 @@ RUNS = [
 def text_of(run, steps):
     schedule, cut, batch, micro, link = run
     boards = cut.count(",") + 2
-    ring = f"boards: {boards}, {PACE}" + (f", link: {link}" if link else "")
+    ring = f"boards: {boards}, {THROTTLE}" + (f", link: {link}" if link else "")
     return (f"model: mlp\ndata: {{set: glyphs}}\nring: {{{ring}}}\ncut: {cut}\n"
             f"schedule: {schedule}\noptimizer: {{kind: adam, lr: 0.001}}\n"
             f"train: {{batch: {batch}, microbatch: {micro}, steps: {steps}, seed: 1}}\n")

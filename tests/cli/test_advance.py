@@ -39,7 +39,7 @@ class Advance(program.Case):
         """Links that are four ops long ask for eleven replicas, a board of 12 MiB has room for
         fewer: then it is the most that it has room for, and not an error."""
         far = ("--set", "ring.boards=3", "--set", "cut=[fc2, fc3]", "--set",
-               "ring.link={delay_ms: 20}", "--set", "ring.pace={forward_ms: 5, backward_ms: 5}")
+               "ring.link={delay_ms: 20}", "--set", "ring.throttle={forward_ms: 5, backward_ms: 5}")
         run = self.run_file()
         auto = (*far, "--set", "schedule={kind: ea-pipe, advance: auto}")
         self.ringpipe("train", run, "--out", "a", *auto, "--set", "ring.memory_mib=12")

@@ -113,7 +113,7 @@ class Methods(test_repeat.Repeat):
         self.EPOCHS = 6
         slow = ("--set", "ring.boards=3", "--set", "cut=[fc2, fc3]",
                 "--set", "ring.link={delay_ms: 20}", "--set", "train.eval_epochs=0",
-                "--set", "ring.pace={forward_ms: 5, backward_ms: 5}")
+                "--set", "ring.throttle={forward_ms: 5, backward_ms: 5}")
         auto = (*slow, "--set", "schedule={kind: ea-pipe, advance: auto}")
         self.resumed(signal.SIGINT, *auto)
         plan = json.loads((self.dir / "cut" / "plan.json").read_text())
@@ -277,7 +277,7 @@ layers:
 NORMED_RUN = """\
 model: normed.yaml
 data: {set: glyphs, train: 128, test: 16}
-ring: {boards: 2, pace: {forward_ms: 120, backward_ms: 1}}
+ring: {boards: 2, throttle: {forward_ms: 120, backward_ms: 1}}
 train: {epochs: 2, batch: 16, microbatch: 16, seed: 1, recalibrate: 8}
 optimizer: {kind: sgd, lr: 0.05, momentum: 0.9}
 schedule: ea-pipe

@@ -118,6 +118,25 @@ static void one_board_is_profiled_before_auto_is_chosen(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* `ring.pace` is the former name of `ring.throttle`. */
+static void throttle_has_a_former_name(void **state) {
+    (void)state;
+    static const char *const sets[] = {"ring.throttle={forward_ms: 10, backward_ms: 20}",
+                                       "ring.pace={forward_ms: 10, backward_ms: 20}"};
+    for (uint32_t i = 0; i < 2; i++) {
+        rp_arena arena;
+        rp_arena_init(&arena, "test", 0);
+        rp_runfile run;
+        expect_ok(read_text(&arena, good, sets[i], &run));
+        expect_close(run.throttle.forward_ms, 10, 0, 0);
+        expect_close(run.throttle.backward_ms, 20, 0, 0);
+        rp_runfile_close(&run);
+        rp_arena_finish(&arena);
+    }
+    refused_changed("boards: 2", "boards: 2, pace: {forward_ms: 1}, throttle: {forward_ms: 1}",
+                    ":3: ring.pace: is the former name of `throttle`");
+}
+
 static void bad_files_are_refused(void **state) {
     (void)state;
     refused_changed("model: mlp", "model: mpl", "mpl");
@@ -153,6 +172,7 @@ int main(void) {
         cmocka_unit_test(a_good_file_resolves),
         cmocka_unit_test(the_assignment_is_read_back),
         cmocka_unit_test(one_board_is_profiled_before_auto_is_chosen),
+        cmocka_unit_test(throttle_has_a_former_name),
         cmocka_unit_test(bad_files_are_refused),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ import test_keys  # noqa: E402
 FAR_S = 0.06  # three times an op
 SETS = ("train.batch=1", "train.microbatch=1", "train.epochs=400", "train.eval_epochs=0",
         "train.init=start.safetensors", "ring.roster=lab.yaml",
-        "ring.pace={forward_ms: 20, backward_ms: 20}")
+        "ring.throttle={forward_ms: 20, backward_ms: 20}")
 
 
 def replicas_of(advance):
