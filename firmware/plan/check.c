@@ -6,36 +6,52 @@
 
 static rp_err check_sizes(const rp_plan *plan) {
     if (plan->batch < 1 || plan->epoch_samples < 1) {
-        return rp_fail(RP_ERR_USAGE, "plan: expected a batch and an epoch of at least one sample");
+        return rp_fail(RP_ERR_USAGE, "%s: batch, epoch_samples: expected at least one sample",
+                       plan->source);
     }
     if (plan->step_first > plan->steps) {
-        return rp_fail(RP_ERR_USAGE, "plan: step_first %llu lies behind steps %llu",
+        return rp_fail(RP_ERR_USAGE, "%s: step_first: %llu lies behind steps %llu", plan->source,
                        (unsigned long long)plan->step_first, (unsigned long long)plan->steps);
     }
     if (plan->node_count < 1 || plan->node_count > RP_PLAN_NODES_MAX || plan->stage_count < 1 ||
         plan->stage_count > RP_PLAN_STAGES_MAX || plan->edge_count > RP_PLAN_EDGES_MAX) {
         return rp_fail(RP_ERR_USAGE,
-                       "plan: expected 1 to %d nodes, 1 to %d stages and at most %d edges, found "
-                       "%u, %u and %u",
-                       RP_PLAN_NODES_MAX, RP_PLAN_STAGES_MAX, RP_PLAN_EDGES_MAX, plan->node_count,
-                       plan->stage_count, plan->edge_count);
+                       "%s: nodes, stages, edges: expected 1 to %d nodes, 1 to %d stages and at "
+                       "most %d edges, found %u, %u and %u",
+                       plan->source, RP_PLAN_NODES_MAX, RP_PLAN_STAGES_MAX, RP_PLAN_EDGES_MAX,
+                       plan->node_count, plan->stage_count, plan->edge_count);
     }
     for (uint32_t k = 0; k < plan->stage_count; k++) {
         const rp_plan_stage *stage = &plan->stage[k];
         if (stage->micro_forward < 1 || stage->micro_forward > plan->batch) {
             return rp_fail(RP_ERR_USAGE,
-                           "plan: stage %u: a microbatch of %u samples, expected 1 to %u", k,
-                           stage->micro_forward, plan->batch);
+                           "%s: stages[%u].forward: a microbatch of %u samples, expected 1 to %u",
+                           plan->source, k, stage->micro_forward, plan->batch);
         }
         if (stage->micro_backward != stage->micro_forward) {
             return rp_fail(RP_ERR_USAGE,
-                           "plan: stage %u: microbatches of %u samples forward and %u backward; "
-                           "schedule %s cuts both alike",
-                           k, stage->micro_forward, stage->micro_backward, plan->method.kind->name);
+                           "%s: stages[%u].backward: microbatches of %u samples forward and %u "
+                           "backward; schedule %s cuts both alike",
+                           plan->source, k, stage->micro_forward, stage->micro_backward,
+                           plan->method.kind->name);
         }
         if (stage->recompute || strcmp(stage->offload, "none") != 0) {
+            return rp_fail(RP_ERR_USAGE, "%s: stages[%u].%s: is not possible yet", plan->source, k,
+                           stage->recompute ? "recompute" : "offload");
+        }
+    }
+    return RP_OK;
+}
+
+/* Versions of the weights are counted in microbatches where nothing flushes. */
+static rp_err check_micro(const rp_plan *plan) {
+    for (uint32_t k = 0; k < plan->stage_count && !plan->method.kind->flushed; k++) {
+        if (plan->stage[k].micro_forward != plan->stage[0].micro_forward) {
             return rp_fail(RP_ERR_USAGE,
-                           "plan: stage %u: recompute and offload are not possible yet", k);
+                           "%s: stages[%u].forward: a microbatch of %u samples, stage 0 has %u; "
+                           "schedule %s, which does not flush, has one size for all",
+                           plan->source, k, plan->stage[k].micro_forward,
+                           plan->stage[0].micro_forward, plan->method.kind->name);
         }
     }
     return RP_OK;
@@ -46,8 +62,10 @@ static rp_err check_model(const rp_plan *plan, const rp_model *model) {
     const uint64_t digest = rp_plan_model_digest(model);
     if (plan->model_digest != digest) {
         return rp_fail(RP_ERR_USAGE,
-                       "plan: is for a model with digest %016llx, this one has %016llx",
-                       (unsigned long long)plan->model_digest, (unsigned long long)digest);
+                       "%s: model_digest: is for a model with digest %016llx, this one has "
+                       "%016llx",
+                       plan->source, (unsigned long long)plan->model_digest,
+                       (unsigned long long)digest);
     }
     return rp_plan_cut(plan, model, &cut);
 }
@@ -61,34 +79,36 @@ static rp_err check_node(const rp_plan *plan, uint32_t k) {
     const uint32_t apart = plan->stage_count / chunks;
     const rp_plan_hold *first = &plan->hold[node->hold_first];
     if (node->hold_count != chunks) {
-        return rp_fail(RP_ERR_USAGE, "plan: node %s holds %u stages; schedule %s has %u a node",
-                       node->name, node->hold_count, plan->method.kind->name, chunks);
+        return rp_fail(
+            RP_ERR_USAGE, "%s: nodes[%u].holds: node %s holds %u stages; schedule %s has %u a node",
+            plan->source, k, node->name, node->hold_count, plan->method.kind->name, chunks);
     }
     for (uint32_t c = 0; c < chunks; c++) {
         const rp_plan_hold *hold = first + c;
         if (hold->stage >= plan->stage_count) {
-            return rp_fail(RP_ERR_USAGE, "plan: node %s holds stage %u of %u", node->name,
-                           hold->stage, plan->stage_count);
+            return rp_fail(RP_ERR_USAGE,
+                           "%s: nodes[%u].holds[%u].stage: node %s holds stage %u of %u",
+                           plan->source, k, c, node->name, hold->stage, plan->stage_count);
         }
         if (first->stage >= apart || hold->stage != first->stage + c * apart) {
             return rp_fail(RP_ERR_USAGE,
-                           "plan: node %s holds stage %u as its number %u; expected every %uth, "
-                           "from one of the first %u",
-                           node->name, hold->stage, c + 1, apart, apart);
+                           "%s: nodes[%u].holds[%u].stage: node %s holds stage %u as its number "
+                           "%u; expected every %uth, from one of the first %u",
+                           plan->source, k, c, node->name, hold->stage, c + 1, apart, apart);
         }
         if (!(hold->share[0] >= 0 && hold->share[0] < hold->share[1] && hold->share[1] <= 1)) {
             return rp_fail(RP_ERR_USAGE,
-                           "plan: node %s: expected a share within [0, 1] of the "
-                           "samples, found [%g, %g)",
-                           node->name, hold->share[0], hold->share[1]);
+                           "%s: nodes[%u].holds[%u].samples: node %s: expected a share within [0, "
+                           "1] of the samples, found [%g, %g)",
+                           plan->source, k, c, node->name, hold->share[0], hold->share[1]);
         }
         const uint32_t micro = plan->stage[hold->stage].micro_forward;
         if (hold->role != first->role || hold->share[0] != first->share[0] ||
             hold->share[1] != first->share[1] || micro != plan->stage[first->stage].micro_forward) {
             return rp_fail(RP_ERR_USAGE,
-                           "plan: node %s: its stages differ in role, share or "
-                           "microbatch",
-                           node->name);
+                           "%s: nodes[%u].holds[%u]: node %s: its stages differ in role, samples "
+                           "or microbatch",
+                           plan->source, k, c, node->name);
         }
     }
     return RP_OK;
@@ -97,22 +117,23 @@ static rp_err check_node(const rp_plan *plan, uint32_t k) {
 static rp_err check_nodes(const rp_plan *plan) {
     rp_err err = RP_OK;
     if (plan->stage_count % plan->method.chunks > 0) {
-        return rp_fail(RP_ERR_USAGE, "plan: %u stages can not be held %u a node", plan->stage_count,
-                       plan->method.chunks);
+        return rp_fail(RP_ERR_USAGE, "%s: stages: %u stages can not be held %u a node",
+                       plan->source, plan->stage_count, plan->method.chunks);
     }
     for (uint32_t k = 0; k < plan->node_count; k++) {
         RP_TRY(check_node(plan, k));
         if (rp_plan_find_node(plan, plan->node[k].name) != k || !plan->node[k].name[0] ||
             strcmp(plan->node[k].name, "host") == 0) {
-            return rp_fail(RP_ERR_USAGE, "plan: two nodes are called '%s', or it is no name",
-                           plan->node[k].name);
+            return rp_fail(RP_ERR_USAGE,
+                           "%s: nodes[%u].name: two nodes are called '%s', or it is no name",
+                           plan->source, k, plan->node[k].name);
         }
         if (strcmp(plan->node[k].executor, "opencl") != 0 &&
             strcmp(plan->node[k].executor, "timed") != 0 &&
             strcmp(plan->node[k].executor, "digest") != 0) {
             return rp_fail(RP_ERR_USAGE,
-                           "plan: node %s: executor '%s'; expected opencl, timed or digest",
-                           plan->node[k].name, plan->node[k].executor);
+                           "%s: nodes[%u].executor: '%s'; expected opencl, timed or digest",
+                           plan->source, k, plan->node[k].executor);
         }
     }
 fail:
@@ -135,8 +156,9 @@ static rp_err check_covered(const rp_plan *plan, uint32_t stage, bool forward) {
         }
         if (found > 1) {
             return rp_fail(RP_ERR_USAGE,
-                           "plan: stage %u: %u nodes do the %s from %g of the samples on", stage,
-                           found, forward ? "forward" : "backward", end);
+                           "%s: holds.samples: stage %u: %u nodes do the %s from %g of the samples "
+                           "on",
+                           plan->source, stage, found, forward ? "forward" : "backward", end);
         }
         end = next;
     }
@@ -148,9 +170,11 @@ static rp_err check_covered(const rp_plan *plan, uint32_t stage, bool forward) {
     }
     if (end < 1 || sum > 1 + 1e-9) {
         return rp_fail(RP_ERR_USAGE,
-                       end < 1 ? "plan: stage %u: no node does the %s from %g of the samples on"
-                               : "plan: stage %u: nodes do the %s of %g of the samples",
-                       stage, forward ? "forward" : "backward", end < 1 ? end : sum);
+                       end < 1
+                           ? "%s: holds.samples: stage %u: no node does the %s from %g of the "
+                             "samples on"
+                           : "%s: holds.samples: stage %u: nodes do the %s of %g of the samples",
+                       plan->source, stage, forward ? "forward" : "backward", end < 1 ? end : sum);
     }
     return RP_OK;
 }
@@ -166,9 +190,10 @@ static rp_err check_holds(const rp_plan *plan) {
         const rp_plan_hold *hold = &plan->hold[h];
         if (hold->role != RP_ROLE_BOTH || hold->share[0] > 0 || hold->share[1] < 1) {
             return rp_fail(RP_ERR_USAGE,
-                           "plan: node %s has a part of stage %u; schedule %s, which does not "
-                           "flush, needs stages on one node each",
-                           plan->node[hold->node].name, hold->stage, plan->method.kind->name);
+                           "%s: nodes[%u].holds: node %s has a part of stage %u; schedule %s, "
+                           "which does not flush, needs stages on one node each",
+                           plan->source, hold->node, plan->node[hold->node].name, hold->stage,
+                           plan->method.kind->name);
         }
     }
 fail:
@@ -196,9 +221,9 @@ static rp_err find_edge(void *context, const rp_plan_edge *needed) {
     f->needed++;
     return found == 1 ? RP_OK
                       : rp_fail(RP_ERR_USAGE,
-                                "plan: expected one edge with the %s of stage %u from %s to %s, "
-                                "found %u",
-                                rp_carries_name(needed->carries), needed->stage,
+                                "%s: edges: expected one edge with the %s of stage %u from %s to "
+                                "%s, found %u",
+                                plan->source, rp_carries_name(needed->carries), needed->stage,
                                 rp_plan_node_name(plan, needed->from),
                                 rp_plan_node_name(plan, needed->to), found);
 }
@@ -211,18 +236,19 @@ static rp_err check_edges(const rp_plan *plan) {
         const rp_plan_edge *edge = &plan->edge[e];
         const char *to = rp_plan_node_name(plan, edge->to);
         if (edge->window < 1) {
-            return rp_fail(RP_ERR_USAGE, "plan: edge %u to %s: expected a window of 1 or more", e,
-                           to);
+            return rp_fail(RP_ERR_USAGE,
+                           "%s: edges[%u].window: to %s: expected a window of 1 or more",
+                           plan->source, e, to);
         }
         if (strcmp(edge->codec, "f32") != 0) {
-            return rp_fail(RP_ERR_USAGE, "plan: edge %u to %s: codec '%s'; expected f32", e, to,
-                           edge->codec);
+            return rp_fail(RP_ERR_USAGE, "%s: edges[%u].codec: to %s: codec '%s'; expected f32",
+                           plan->source, e, to, edge->codec);
         }
     }
     RP_TRY(rp_plan_needed_edges(plan, &visitor));
     if (f.needed != plan->edge_count) {
-        return rp_fail(RP_ERR_USAGE, "plan: has %u edges, and %u of them are needed",
-                       plan->edge_count, f.needed);
+        return rp_fail(RP_ERR_USAGE, "%s: edges: has %u edges, and %u of them are needed",
+                       plan->source, plan->edge_count, f.needed);
     }
 fail:
     return err;
@@ -236,6 +262,7 @@ rp_err rp_plan_check(const rp_plan *plan, const rp_model *model) {
     rp_err err;
     rp_arena_init(&arena, "check of a plan", 0);
     RP_TRY(check_sizes(plan));
+    RP_TRY(check_micro(plan));
     RP_TRY(check_nodes(plan));
     RP_TRY(check_holds(plan));
     RP_TRY(check_edges(plan));

@@ -61,7 +61,8 @@ rp_err rp_plan_make(rp_arena *arena, const rp_plan_options *options, rp_plan **o
     }
     RP_TRY(RP_ARENA_NEW(arena, 1, &plan));
     RP_TRY(rp_arena_string(arena, options->model_name ? options->model_name : "", &name));
-    *plan = (rp_plan){.model = name,
+    *plan = (rp_plan){.source = "plan",
+                      .model = name,
                       .model_digest = options->model ? rp_plan_model_digest(options->model) : 0,
                       .method = *options->method,
                       .batch = options->batch,

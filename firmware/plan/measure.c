@@ -114,12 +114,30 @@ static bool is_row(const rp_plan *plan) {
     return row;
 }
 
+static bool keeps_forwards(const rp_plan_hold *hold) {
+    return hold->role == RP_ROLE_BOTH || hold->role == RP_ROLE_FORWARD;
+}
+
+void rp_plan_set_steps(rp_plan *plan, uint64_t steps) {
+    plan->steps = steps;
+    plan->step_first = plan->step_first < steps ? plan->step_first : steps;
+    const rp_plan walked = rp_plan_shorten(plan);
+    for (uint32_t h = 0; h < plan->hold_count; h++) {
+        rp_plan_hold needed = plan->hold[h];
+        if (keeps_forwards(&needed)) {
+            count_slots(&walked, &needed);
+            const uint32_t was = plan->hold[h].slots;
+            plan->hold[h].slots = needed.slots > was ? needed.slots : was;
+        }
+    }
+}
+
 rp_err rp_plan_measure(rp_plan *plan) {
     const rp_plan walked = rp_plan_shorten(plan);
     rp_err err = RP_OK;
     for (uint32_t h = 0; h < plan->hold_count; h++) {
         plan->hold[h].slots = 0;
-        if (plan->hold[h].role == RP_ROLE_BOTH || plan->hold[h].role == RP_ROLE_FORWARD) {
+        if (keeps_forwards(&plan->hold[h])) {
             count_slots(&walked, &plan->hold[h]);
         }
     }

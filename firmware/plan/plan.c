@@ -43,6 +43,35 @@ const rp_plan_hold *rp_plan_find_hold(const rp_plan *plan, uint32_t node, uint32
     return NULL;
 }
 
+uint32_t rp_plan_stage_node(const rp_plan *plan, uint32_t stage) {
+    uint32_t node = plan->node_count;
+    uint32_t holds = 0;
+    for (uint32_t h = 0; h < plan->hold_count; h++) {
+        if (plan->hold[h].stage == stage) {
+            node = plan->hold[h].node;
+            holds++;
+        }
+    }
+    return holds == 1 ? node : plan->node_count;
+}
+
+uint32_t rp_plan_stage_layer(const rp_plan *plan, uint32_t stage) {
+    uint32_t layer = 0;
+    for (uint32_t k = 0; k < stage; k++) {
+        layer += plan->stage[k].layer_count;
+    }
+    return layer;
+}
+
+uint32_t rp_plan_layer_stage(const rp_plan *plan, uint32_t layer) {
+    uint32_t stage = 0;
+    uint32_t end = 0;
+    while (stage < plan->stage_count && layer >= (end += plan->stage[stage].layer_count)) {
+        stage++;
+    }
+    return stage;
+}
+
 const uint32_t *rp_plan_node_edges(const rp_plan *plan, uint32_t node, uint32_t *count) {
     const uint32_t at = node < plan->node_count ? node : plan->node_count;
     *count = plan->node_edge_first[at + 1] - plan->node_edge_first[at];
@@ -57,7 +86,7 @@ uint32_t rp_plan_step_samples(const rp_plan *plan, uint64_t step) {
 rp_err rp_plan_cut(const rp_plan *plan, const rp_model *model, rp_cut *out) {
     uint32_t layer = 0;
     if (plan->stage_count > RP_CUT_STAGES_MAX) {
-        return rp_fail(RP_ERR_USAGE, "plan: has %u stages, at most %d are possible",
+        return rp_fail(RP_ERR_USAGE, "%s: stages: has %u, at most %d are possible", plan->source,
                        plan->stage_count, RP_CUT_STAGES_MAX);
     }
     *out = (rp_cut){.stage_count = plan->stage_count};
@@ -68,12 +97,16 @@ rp_err rp_plan_cut(const rp_plan *plan, const rp_model *model, rp_cut *out) {
             const char *name = layer < model->layer_count ? model->layer[layer].name : "none";
             if (strcmp(stage->layer[i], name) != 0) {
                 return rp_fail(RP_ERR_USAGE,
-                               "plan: layer %u is '%s' (of stage %u), the model's is '%s'", layer,
-                               stage->layer[i], k, name);
+                               "%s: stages[%u].layers: layer %u is '%.60s', the model's is '%s'",
+                               plan->source, k, layer, stage->layer[i], name);
             }
         }
     }
     out->first[plan->stage_count] = layer;
+    if (layer != model->layer_count) {
+        return rp_fail(RP_ERR_USAGE, "%s: stages: have %u layers, the model has %u", plan->source,
+                       layer, model->layer_count);
+    }
     return rp_cut_check(model, out);
 }
 
@@ -110,6 +143,32 @@ uint64_t rp_plan_model_digest(const rp_model *model) {
     for (uint32_t p = 0; p < model->param_count; p++) {
         digest = mix_text(digest, model->param[p].name);
         digest = mix_shape(digest, &model->param[p].shape);
+    }
+    return digest;
+}
+
+static uint64_t mix_u64(uint64_t digest, uint64_t value) {
+    uint8_t bytes[8];
+    for (uint32_t i = 0; i < 8; i++) {
+        bytes[i] = (uint8_t)(value >> 8 * i);
+    }
+    return mix_bytes(digest, bytes, sizeof bytes);
+}
+
+uint64_t rp_plan_digest(const rp_plan *plan) {
+    char method[512];
+    uint64_t digest = mix_text(plan->model_digest, plan->model);
+    rp_method_text(&plan->method, method, sizeof method);
+    digest = mix_text(digest, method);
+    digest = mix_u64(mix_u64(digest, plan->method.chunks), plan->batch);
+    for (uint32_t k = 0; k < plan->stage_count; k++) {
+        const rp_plan_stage *stage = &plan->stage[k];
+        digest = mix_u64(mix_u64(digest, stage->micro_forward), stage->layer_count);
+    }
+    for (uint32_t h = 0; h < plan->hold_count; h++) {
+        const rp_plan_hold *hold = &plan->hold[h];
+        digest = mix_u64(mix_u64(mix_u64(digest, hold->node), hold->stage), hold->role);
+        digest = mix_bytes(digest, hold->share, sizeof hold->share);
     }
     return digest;
 }

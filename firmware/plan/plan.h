@@ -92,6 +92,7 @@ typedef struct {
 } rp_plan_edge;
 
 typedef struct {
+    const char *source;    /* for messages: the name of its text; "plan" where it was made */
     const char *model;     /* name, as in the run file */
     uint64_t model_digest; /* of layers, shapes and parameters: rp_plan_model_digest() */
     rp_method method;
@@ -145,14 +146,22 @@ rp_err rp_plan_connect(rp_arena *arena, const rp_model *model, const rp_cut *cut
  * errors  those of rp_plan_replay() */
 rp_err rp_plan_measure(rp_plan *plan) RP_MUST_CHECK;
 
+/* Lets the plan run to step `steps` in place of plan->steps. A longer run may have more in flight
+ * than a short one: slots become as many as it needs; windows stay. */
+void rp_plan_set_steps(rp_plan *plan, uint64_t steps);
+
 uint64_t rp_plan_model_digest(const rp_model *model);
+/* Of what decides where an op is executed: method, sizes, stages, nodes' holds. Windows, names and
+ * what was measured do not count. */
+uint64_t rp_plan_digest(const rp_plan *plan);
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
 /* Every stage is covered once for every sample in both directions; every edge that is needed is
  * there once and no other; sizes; the order of ops runs to its end within the windows.
  * `model` (may be NULL): digest and layers are compared, too.
- * errors  USAGE naming node, stage or edge; FAULT: a deadlock, naming who waits for whom; MEMORY */
+ * errors  USAGE naming the plan's source and the key: "plan.json: nodes[1].executor: ..."; FAULT: a
+ *         deadlock, naming who waits for whom; MEMORY */
 rp_err rp_plan_check(const rp_plan *plan, const rp_model *model) RP_MUST_CHECK;
 
 /* Do both say the same? NaN is not equal to anything. */
@@ -179,6 +188,12 @@ uint32_t rp_plan_find_node(const rp_plan *plan, const char *name); /* or node_co
 const char *rp_plan_node_name(const rp_plan *plan, uint32_t node); /* "host" too */
 /* The hold of a stage on a node, or NULL. */
 const rp_plan_hold *rp_plan_find_hold(const rp_plan *plan, uint32_t node, uint32_t stage);
+/* The node that holds all of a stage; node_count where several share it. */
+uint32_t rp_plan_stage_node(const rp_plan *plan, uint32_t stage);
+/* The first layer of a stage, counted through the model; of stage_count: the model's end. */
+uint32_t rp_plan_stage_layer(const rp_plan *plan, uint32_t stage);
+/* The stage that has a layer, or stage_count. */
+uint32_t rp_plan_layer_stage(const rp_plan *plan, uint32_t layer);
 /* Edges that begin or end at a node (or RP_PLAN_HOST); *count of them. */
 const uint32_t *rp_plan_node_edges(const rp_plan *plan, uint32_t node, uint32_t *count);
 uint32_t rp_plan_step_samples(const rp_plan *plan, uint64_t step);

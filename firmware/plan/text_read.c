@@ -472,7 +472,12 @@ rp_err rp_plan_parse(rp_arena *arena, const char *text, size_t bytes, const char
         return rp_fail(RP_ERR_FORMAT, "%s:%d: %s", name, error.line, error.text);
     }
     const place root = {.name = name, .json = json};
-    err = read_plan(arena, &root, plan);
+    char *source;
+    err = rp_arena_string(arena, name, &source);
+    if (err == RP_OK) {
+        plan->source = source;
+        err = read_plan(arena, &root, plan);
+    }
     json_decref(json);
     if (err == RP_OK) {
         *out = plan;

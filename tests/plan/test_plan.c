@@ -101,7 +101,7 @@ static void another_model_is_refused(void **state) {
     plan->stage[2].layer[0] = "flatten";
     expect_err(rp_plan_check(plan, model), RP_ERR_USAGE);
     assert_string_equal(rp_err_message(),
-                        "plan: layer 4 is 'flatten' (of stage 2), the model's is 'flat'");
+                        "plan: stages[2].layers: layer 4 is 'flatten', the model's is 'flat'");
     rp_arena_finish(&arena);
 }
 
@@ -169,22 +169,25 @@ static void wrong_plans_are_named(void **state) {
         void (*change)(rp_plan *plan);
         const char *message;
     } cases[] = {
-        {hole, "stage 1: no node does the forward from 0.4 of the samples on"},
+        {hole, "plan: holds.samples: stage 1: no node does the forward from 0.4 of the samples on"},
         {overlap, "stage 1: no node does the forward from 0.5 of the samples on"},
         {twice, "stage 1: 2 nodes do the forward from 0 of the samples on"},
         {no_backward, "stage 0: no node does the backward from 0 of the samples on"},
-        {not_a_number, "node s0.0: expected a share within [0, 1]"},
-        {edge_gone, "expected one edge with the gradient of stage 0 from s1.0 to s0.0, found 0"},
-        {same_name, "two nodes are called 's0.0'"},
-        {no_window, "expected a window of 1 or more"},
-        {codec, "codec 'f16'; expected f32"},
-        {executor, "executor 'abacus'; expected opencl, timed or digest"},
-        {large_micro, "stage 1: a microbatch of 9 samples, expected 1 to 8"},
-        {two_sizes, "stage 1: microbatches of 2 samples forward and 4 backward"},
-        {recompute, "stage 1: recompute and offload are not possible yet"},
-        {stage_gone, "node s2.0 holds stage 7 of 3"},
-        {unflushed, "node s1.0 has a part of stage 1; schedule pipedream, which does not flush"},
-        {chunks, "node s0.0 holds 1 stages; schedule interleaved-1f1b has 3 a node"},
+        {not_a_number, "nodes[0].holds[0].samples: node s0.0: expected a share within [0, 1]"},
+        {edge_gone,
+         "edges: expected one edge with the gradient of stage 0 from s1.0 to s0.0, found 0"},
+        {same_name, "nodes[3].name: two nodes are called 's0.0'"},
+        {no_window, "edges[0].window: to s0.0: expected a window of 1 or more"},
+        {codec, "edges[1].codec: to s0.0: codec 'f16'; expected f32"},
+        {executor, "nodes[1].executor: 'abacus'; expected opencl, timed or digest"},
+        {large_micro, "stages[1].forward: a microbatch of 9 samples, expected 1 to 8"},
+        {two_sizes, "stages[1].backward: microbatches of 2 samples forward and 4 backward"},
+        {recompute, "stages[1].recompute: is not possible yet"},
+        {stage_gone, "nodes[3].holds[0].stage: node s2.0 holds stage 7 of 3"},
+        {unflushed, "nodes[1].holds: node s1.0 has a part of stage 1; schedule pipedream, which "
+                    "does not flush"},
+        {chunks,
+         "nodes[0].holds: node s0.0 holds 1 stages; schedule interleaved-1f1b has 3 a node"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rp_arena arena;
