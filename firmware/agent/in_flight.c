@@ -40,7 +40,7 @@ size_t rp_runner_in_flight_bytes(const rp_runner *r) {
 }
 
 uint64_t rp_runner_fill_step(const rp_runner *r) {
-    return r->fill;
+    return r->fill_step;
 }
 
 /* ---- waiting microbatches -------------------------------------------------------------------- */
@@ -179,21 +179,22 @@ fail:
     return err;
 }
 
-rp_err rp_runner_resume(rp_runner *r, uint64_t fill, size_t bytes) {
+rp_err rp_runner_resume(rp_runner *r, uint64_t fill_step, size_t bytes) {
     const rp_job *job = r->held[0].job;
     rp_op op;
     rp_err err = RP_OK;
-    if (r->active || fill > job->step_first || r->sched.step != job->step_first || r->restored) {
+    if (r->active || fill_step > job->step_first || r->sched.step != job->step_first ||
+        r->restored) {
         return rp_fail(RP_ERR_PEER, "nothing in flight can be taken over now");
     }
-    rp_runner_fill(r, fill);
+    rp_runner_start_order(r, fill_step);
     while (r->sched.step < job->step_first && job->method.kind->next(&r->sched, &op)) {
         r->forwards += op.kind == RP_OP_FORWARD;
         r->in_flight += op.kind == RP_OP_FORWARD;
         r->in_flight -= op.kind == RP_OP_BACKWARD;
     }
     rp_runner_count_above(r, job->step_first);
-    rp_stage_resume(r->held[0].stage, fill, job->step_first);
+    rp_stage_resume(r->held[0].stage, fill_step, job->step_first);
     if (rp_runner_in_flight_bytes(r) != bytes) {
         return rp_fail(RP_ERR_PEER, "the checkpoint holds %zu bytes in flight, due are %zu", bytes,
                        rp_runner_in_flight_bytes(r));

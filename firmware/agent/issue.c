@@ -12,8 +12,8 @@ static runner_stage *stage_of(rp_runner *r, const rp_op *op) {
 
 /* ---- ops in the device's queue --------------------------------------------------------------- */
 
-/* The place of the next op; it counts as running once it is committed. */
-static running_op *next_place(rp_runner *r) {
+/* The entry of the next op; it counts as running once it is committed. */
+static running_op *next_running_op(rp_runner *r) {
     running_op *op = rp_runner_running(r, r->running_count);
     op->op = r->next;
     op->stage = stage_of(r, &r->next);
@@ -96,7 +96,7 @@ fail:
 }
 
 static rp_err try_forward(rp_runner *r) {
-    running_op *op = next_place(r);
+    running_op *op = next_running_op(r);
     runner_stage *s = op->stage;
     bool ready = true;
     rp_err err = RP_OK;
@@ -157,7 +157,7 @@ static rp_err try_backward(rp_runner *r) {
     if (!rp_runner_may_report(r) || probe_is_read(r)) {
         return RP_OK;
     }
-    running_op *op = next_place(r);
+    running_op *op = next_running_op(r);
     runner_stage *s = op->stage;
     bool ready = true;
     rp_err err = RP_OK;
@@ -214,7 +214,7 @@ fail:
 static rp_err try_update(rp_runner *r) {
     const bool ask = rp_runner_asks(r);
     rp_err err = RP_OK;
-    running_op *op = next_place(r);
+    running_op *op = next_running_op(r);
     if (r->waiting_decision || !rp_runner_may_report(r) ||
         (rp_stage_probe_waits(op->stage->stage) && probe_is_read(r))) {
         return RP_OK;

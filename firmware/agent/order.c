@@ -6,13 +6,13 @@ running_op *rp_runner_running(rp_runner *r, uint32_t index) {
     return &r->running[(r->running_first + index) % RP_RUNNER_DEPTH];
 }
 
-void rp_runner_fill(rp_runner *r, uint64_t step) {
+void rp_runner_start_order(rp_runner *r, uint64_t step) {
     rp_sched_shape shape = rp_job_sched_shape(r->held[0].job, step, r->held[0].job->steps);
     rp_sched_start(&r->sched, &shape);
     shape.stage -= shape.stage > 0;
     rp_method_order(&r->held[0].job->method, &shape);
     rp_sched_start(&r->above, &shape);
-    r->fill = step;
+    r->fill_step = step;
     r->forwards = r->forwards_above = 0;
     r->in_flight = 0;
 }
@@ -48,9 +48,9 @@ static bool next_eval(rp_runner *r, rp_op *op) {
         return false;
     }
     const uint32_t count = rp_sched_micro_count(&shape, r->eval_step);
-    const uint64_t places = (count + group - 1) / group * group * r->at.held_count;
-    while (r->eval_place < places) {
-        const uint64_t i = r->eval_place++;
+    const uint64_t positions = (count + group - 1) / group * group * r->at.held_count;
+    while (r->eval_position < positions) {
+        const uint64_t i = r->eval_position++;
         const uint64_t micro = i / (group * r->at.held_count) * group + i % group;
         if (micro < count) {
             *op = (rp_op){.kind = RP_OP_FORWARD, .step = r->eval_step, .micro = (uint32_t)micro};
@@ -60,7 +60,7 @@ static bool next_eval(rp_runner *r, rp_op *op) {
         }
     }
     *op = (rp_op){.kind = RP_OP_UPDATE, .stage = r->held[0].job->stage, .step = r->eval_step++};
-    r->eval_place = 0;
+    r->eval_position = 0;
     return true;
 }
 

@@ -32,7 +32,7 @@ rp_err rp_runner_open(rp_arena *arena, const rp_runner_options *options, rp_runn
     r->arena = arena;
     RP_TRY(open_held(r));
     RP_TRY(rp_runner_open_edges(r));
-    rp_runner_fill(r, r->held[0].job->step_first);
+    rp_runner_start_order(r, r->held[0].job->step_first);
     RP_TRY(RP_ARENA_NEW(arena, RP_TRACE_MAX * RP_TRACE_BYTES, &r->trace));
     *out = r;
 fail:
@@ -112,7 +112,7 @@ rp_err rp_runner_evaluate(rp_runner *r, uint64_t samples, bool training) {
     r->eval_training = training;
     r->eval_samples = samples;
     r->eval_step = 0;
-    r->eval_place = 0;
+    r->eval_position = 0;
     return RP_OK;
 }
 

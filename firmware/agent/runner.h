@@ -77,14 +77,14 @@ rp_err rp_runner_decide_step(rp_runner *runner, uint64_t step, float grad_scale,
 rp_err rp_runner_step(rp_runner *runner, bool *active) RP_MUST_CHECK;
 
 /* Between two segments: microbatches in flight as bytes, the stage's and parcels that wait here; 0
- * when there are none. Read from byte 0 on. `fill`: the step at which the pipes were filled. */
+ * when there are none. Read from byte 0 on. `fill_step`: where the pipes were filled. */
 size_t rp_runner_in_flight_bytes(const rp_runner *runner);
 uint64_t rp_runner_fill_step(const rp_runner *runner);
 rp_err rp_runner_in_flight_read(rp_runner *runner, size_t first, size_t count,
                                 void *out) RP_MUST_CHECK;
 /* Before the first segment: takes over what was in flight at the job's first step. All bytes must
  * then be written, in order, or rp_runner_train() refuses. errors PEER when `bytes` does not fit */
-rp_err rp_runner_resume(rp_runner *runner, uint64_t fill, size_t bytes) RP_MUST_CHECK;
+rp_err rp_runner_resume(rp_runner *runner, uint64_t fill_step, size_t bytes) RP_MUST_CHECK;
 rp_err rp_runner_in_flight_write(rp_runner *runner, size_t first, size_t count,
                                  const void *bytes) RP_MUST_CHECK;
 

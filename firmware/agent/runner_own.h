@@ -63,7 +63,7 @@ struct rp_runner {
     bool at_update;        /* the last op issued was an update, or there was none yet */
     bool eval_training;
     uint64_t eval_step, eval_samples;
-    uint64_t eval_place; /* in the order of the step's forwards */
+    uint64_t eval_position; /* in the order of the step's forwards */
     rp_op next;
     bool have_next;
 
@@ -78,7 +78,7 @@ struct rp_runner {
     float *results, *probe;
     double *sumsq;
 
-    uint64_t fill;           /* where the pipes were filled: the step that sched began at */
+    uint64_t fill_step;      /* where the pipes were filled: the step that sched began at */
     rp_sched_state above;    /* the list of the stage before, at the last pause */
     uint64_t forwards_above; /* of that list, and own ones, since the fill */
     uint64_t forwards;
@@ -91,7 +91,7 @@ struct rp_runner {
 };
 
 /* order.c: all lists as they are where the pipes are filled at `step`. */
-void rp_runner_fill(rp_runner *runner, uint64_t step);
+void rp_runner_start_order(rp_runner *runner, uint64_t step);
 /* Walks the list of the stage before to the pause. */
 void rp_runner_count_above(rp_runner *runner, uint64_t pause);
 /* Samples of a step of the segment under way. */

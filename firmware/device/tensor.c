@@ -8,7 +8,7 @@ static size_t offset_bytes(const rp_tensor *tensor) {
     return (size_t)tensor->offset * rp_dtype_bytes(tensor->dtype);
 }
 
-bool rp_tensor_same_place(const rp_tensor *a, const rp_tensor *b) {
+bool rp_tensor_same_memory(const rp_tensor *a, const rp_tensor *b) {
     return a->buffer == b->buffer && offset_bytes(a) == offset_bytes(b);
 }
 

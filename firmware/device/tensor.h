@@ -16,7 +16,7 @@ typedef struct {
 
 size_t rp_tensor_bytes(const rp_tensor *tensor);
 /* `a` and `b` begin at the same byte: a layer that is told to work in place. */
-bool rp_tensor_same_place(const rp_tensor *a, const rp_tensor *b);
+bool rp_tensor_same_memory(const rp_tensor *a, const rp_tensor *b);
 
 /* There is a buffer, and the elements [0, count) lie in it. */
 bool rp_tensor_fits(const rp_tensor *tensor, uint64_t count);

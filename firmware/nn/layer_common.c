@@ -98,7 +98,7 @@ rp_err rp_layer_copy_rows(const rp_layer_call *call, rp_rows to, rp_rows from, u
 
 rp_err rp_layer_copy(const rp_layer_call *call, const rp_tensor *to, const rp_tensor *from,
                      const rp_shape *sample, bool add) {
-    if (rp_tensor_same_place(to, from) && !add) {
+    if (rp_tensor_same_memory(to, from) && !add) {
         return RP_OK;
     }
     const uint32_t count = (uint32_t)rp_shape_count(sample);

@@ -65,7 +65,7 @@ fail:
 }
 
 static rp_err forward(const rp_layer_call *call) {
-    if (!call->training && rp_tensor_same_place(call->x[0], call->y)) {
+    if (!call->training && rp_tensor_same_memory(call->x[0], call->y)) {
         return RP_OK;
     }
     return mask(call, call->y, call->x[0], false);

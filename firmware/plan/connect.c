@@ -142,40 +142,40 @@ static rp_err add_edge(void *context, const rp_plan_edge *edge) {
     return RP_OK;
 }
 
-static uint32_t place_of(const rp_plan *plan, uint32_t node) {
+static uint32_t bucket_of(const rp_plan *plan, uint32_t node) {
     return node < plan->node_count ? node : plan->node_count;
 }
 
 rp_err rp_plan_index_edges(rp_arena *arena, rp_plan *plan) {
-    const uint32_t places = plan->node_count + 1;
+    const uint32_t buckets = plan->node_count + 1;
     uint32_t *first;
     rp_err err;
-    RP_TRY(RP_ARENA_NEW(arena, (size_t)places + 1, &first));
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)buckets + 1, &first));
     RP_TRY(RP_ARENA_NEW(arena, 2 * (size_t)plan->edge_count + 1, &plan->node_edge));
     for (uint32_t e = 0; e < plan->edge_count; e++) {
-        const uint32_t from = place_of(plan, plan->edge[e].from);
-        const uint32_t to = place_of(plan, plan->edge[e].to);
+        const uint32_t from = bucket_of(plan, plan->edge[e].from);
+        const uint32_t to = bucket_of(plan, plan->edge[e].to);
         first[from + 1]++;
         first[to + 1] += to != from;
     }
-    for (uint32_t k = 1; k <= places; k++) {
+    for (uint32_t k = 1; k <= buckets; k++) {
         first[k] += first[k - 1];
     }
-    for (uint32_t e = plan->edge_count; e-- > 0;) { /* from behind: each place fills downwards */
-        const uint32_t from = place_of(plan, plan->edge[e].from);
-        const uint32_t to = place_of(plan, plan->edge[e].to);
+    for (uint32_t e = plan->edge_count; e-- > 0;) { /* from behind: filled downwards */
+        const uint32_t from = bucket_of(plan, plan->edge[e].from);
+        const uint32_t to = bucket_of(plan, plan->edge[e].to);
         plan->node_edge[--first[from + 1]] = e;
         if (to != from) {
             plan->node_edge[--first[to + 1]] = e;
         }
     }
-    /* first[k + 1] is now where place k begins */
-    for (uint32_t k = 0; k < places; k++) {
+    /* first[k + 1] is now where bucket k begins */
+    for (uint32_t k = 0; k < buckets; k++) {
         first[k] = first[k + 1];
     }
-    first[places] = 0;
+    first[buckets] = 0;
     for (uint32_t e = 0; e < plan->edge_count; e++) {
-        first[places] += plan->edge[e].from != plan->edge[e].to ? 2 : 1;
+        first[buckets] += plan->edge[e].from != plan->edge[e].to ? 2 : 1;
     }
     plan->node_edge_first = first;
 fail:

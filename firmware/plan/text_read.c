@@ -15,10 +15,10 @@ typedef struct {
     const char *name; /* of the text */
     char path[PATH_BYTES];
     const json_t *json;
-} place;
+} location;
 
-static rp_err fail_at(const place *at, const char *key, const char *format, ...) RP_PRINTF(3, 4);
-static rp_err fail_at(const place *at, const char *key, const char *format, ...) {
+static rp_err fail_at(const location *at, const char *key, const char *format, ...) RP_PRINTF(3, 4);
+static rp_err fail_at(const location *at, const char *key, const char *format, ...) {
     char text[256];
     va_list values;
     va_start(values, format);
@@ -28,14 +28,14 @@ static rp_err fail_at(const place *at, const char *key, const char *format, ...)
                    key, text);
 }
 
-static rp_err is_object(const place *at) {
+static rp_err is_object(const location *at) {
     return json_is_object(at->json)
                ? RP_OK
                : rp_fail(RP_ERR_FORMAT, "%s: %s: expected an object", at->name, at->path);
 }
 
 /* Every key is one of the list, which ends with NULL. */
-static rp_err check_keys(const place *at, const char *const *keys) {
+static rp_err check_keys(const location *at, const char *const *keys) {
     const char *key;
     json_t *value;
     rp_err err = is_object(at);
@@ -54,7 +54,7 @@ static rp_err check_keys(const place *at, const char *const *keys) {
     return RP_OK;
 }
 
-static rp_err read_u64(const place *at, const char *key, uint64_t min, uint64_t max,
+static rp_err read_u64(const location *at, const char *key, uint64_t min, uint64_t max,
                        uint64_t *out) {
     const json_t *value = json_object_get(at->json, key);
     const json_int_t number = json_integer_value(value);
@@ -66,7 +66,7 @@ static rp_err read_u64(const place *at, const char *key, uint64_t min, uint64_t 
     return RP_OK;
 }
 
-static rp_err read_u32(const place *at, const char *key, uint32_t min, uint32_t max,
+static rp_err read_u32(const location *at, const char *key, uint32_t min, uint32_t max,
                        uint32_t *out) {
     uint64_t value;
     rp_err err = read_u64(at, key, min, max, &value);
@@ -76,7 +76,7 @@ static rp_err read_u32(const place *at, const char *key, uint32_t min, uint32_t 
     return err;
 }
 
-static rp_err read_real(const place *at, const char *key, double max, double *out) {
+static rp_err read_real(const location *at, const char *key, double max, double *out) {
     const json_t *value = json_object_get(at->json, key);
     const double number = json_number_value(value);
     if (!json_is_number(value) || !(number >= 0 && number <= max)) {
@@ -86,7 +86,7 @@ static rp_err read_real(const place *at, const char *key, double max, double *ou
     return RP_OK;
 }
 
-static rp_err read_text(rp_arena *arena, const place *at, const char *key, const char **out) {
+static rp_err read_text(rp_arena *arena, const location *at, const char *key, const char **out) {
     const json_t *value = json_object_get(at->json, key);
     char *copy;
     if (!json_is_string(value)) {
@@ -98,7 +98,7 @@ static rp_err read_text(rp_arena *arena, const place *at, const char *key, const
 }
 
 /* One of `count` words, as name_of() has them. */
-static rp_err read_word(const place *at, const char *key, const char *(*name_of)(uint32_t),
+static rp_err read_word(const location *at, const char *key, const char *(*name_of)(uint32_t),
                         uint32_t count, uint32_t *out) {
     const char *word = json_string_value(json_object_get(at->json, key));
     char known[128] = "";
@@ -115,7 +115,7 @@ static rp_err read_word(const place *at, const char *key, const char *(*name_of)
     return fail_at(at, key, "expected one of%s", known);
 }
 
-static rp_err read_list(const place *at, const char *key, uint32_t max, const json_t **out,
+static rp_err read_list(const location *at, const char *key, uint32_t max, const json_t **out,
                         uint32_t *count) {
     const json_t *value = json_object_get(at->json, key);
     if (!json_is_array(value) || json_array_size(value) > max) {
@@ -126,14 +126,14 @@ static rp_err read_list(const place *at, const char *key, uint32_t max, const js
     return RP_OK;
 }
 
-static place item_of(const place *at, const char *key, const json_t *list, uint32_t index) {
-    place out = {.name = at->name, .json = json_array_get(list, index)};
+static location item_of(const location *at, const char *key, const json_t *list, uint32_t index) {
+    location out = {.name = at->name, .json = json_array_get(list, index)};
     (void)snprintf(out.path, sizeof out.path, "%.30s%s%s[%u]", at->path, at->path[0] ? "." : "",
                    key, index);
     return out;
 }
 
-static rp_err read_texts(rp_arena *arena, const place *at, const char *key, uint32_t max,
+static rp_err read_texts(rp_arena *arena, const location *at, const char *key, uint32_t max,
                          const char ***out, uint32_t *count) {
     const json_t *list;
     rp_err err;
@@ -154,7 +154,7 @@ fail:
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-static rp_err read_measured(rp_arena *arena, const place *at, rp_plan_measured *out) {
+static rp_err read_measured(rp_arena *arena, const location *at, rp_plan_measured *out) {
     rp_err err = RP_OK;
     if (json_object_get(at->json, "board")) {
         RP_TRY(read_text(arena, at, "board", &out->board));
@@ -173,7 +173,7 @@ fail:
     return err;
 }
 
-static rp_err read_stage(rp_arena *arena, const place *at, rp_plan_stage *out) {
+static rp_err read_stage(rp_arena *arena, const location *at, rp_plan_stage *out) {
     static const char *const keys[] = {"board",          "layers",
                                        "slots",          "weight_copies",
                                        "device_bytes",   "weight_bytes",
@@ -197,13 +197,13 @@ fail:
     return err;
 }
 
-static rp_err read_stages(rp_arena *arena, const place *root, rp_plan *plan) {
+static rp_err read_stages(rp_arena *arena, const location *root, rp_plan *plan) {
     const json_t *list;
     rp_err err;
     RP_TRY(read_list(root, "stages", RP_PLAN_STAGES_MAX, &list, &plan->stage_count));
     RP_TRY(RP_ARENA_NEW(arena, (size_t)plan->stage_count + 1, &plan->stage));
     for (uint32_t k = 0; k < plan->stage_count; k++) {
-        const place at = item_of(root, "stages", list, k);
+        const location at = item_of(root, "stages", list, k);
         RP_TRY(read_stage(arena, &at, &plan->stage[k]));
     }
 fail:
@@ -218,7 +218,7 @@ static const char *carries_name(uint32_t carries) {
     return rp_carries_name((rp_carries)carries);
 }
 
-static rp_err read_hold(const place *at, const rp_plan *plan, rp_plan_hold *out) {
+static rp_err read_hold(const location *at, const rp_plan *plan, rp_plan_hold *out) {
     static const char *const keys[] = {"stage", "role", "samples", "slots", NULL};
     const json_t *samples = json_object_get(at->json, "samples");
     uint32_t role;
@@ -241,7 +241,7 @@ fail:
 }
 
 /* The node's own holds, behind those of the nodes before it. */
-static rp_err read_node(rp_arena *arena, const place *at, rp_plan *plan, rp_plan_node *out) {
+static rp_err read_node(rp_arena *arena, const location *at, rp_plan *plan, rp_plan_node *out) {
     static const char *const keys[] = {"name", "holds", "memory_bytes", "executor", NULL};
     const json_t *list;
     rp_err err;
@@ -252,7 +252,7 @@ static rp_err read_node(rp_arena *arena, const place *at, rp_plan *plan, rp_plan
     RP_TRY(read_list(at, "holds", RP_PLAN_STAGES_MAX, &list, &out->hold_count));
     out->hold_first = plan->hold_count;
     for (uint32_t h = 0; h < out->hold_count; h++) {
-        const place item = item_of(at, "holds", list, h);
+        const location item = item_of(at, "holds", list, h);
         rp_plan_hold *hold = &plan->hold[plan->hold_count++];
         RP_TRY(read_hold(&item, plan, hold));
         hold->node = (uint32_t)(out - plan->node);
@@ -261,7 +261,7 @@ fail:
     return err;
 }
 
-static rp_err read_nodes(rp_arena *arena, const place *root, rp_plan *plan) {
+static rp_err read_nodes(rp_arena *arena, const location *root, rp_plan *plan) {
     const json_t *list;
     size_t holds = 0;
     rp_err err;
@@ -278,14 +278,14 @@ static rp_err read_nodes(rp_arena *arena, const place *root, rp_plan *plan) {
     RP_TRY(RP_ARENA_NEW(arena, plan->node_count, &plan->node));
     RP_TRY(RP_ARENA_NEW(arena, holds + 1, &plan->hold));
     for (uint32_t k = 0; k < plan->node_count; k++) {
-        const place at = item_of(root, "nodes", list, k);
+        const location at = item_of(root, "nodes", list, k);
         RP_TRY(read_node(arena, &at, plan, &plan->node[k]));
     }
 fail:
     return err;
 }
 
-static rp_err read_end(const place *at, const char *key, const rp_plan *plan, uint32_t *out) {
+static rp_err read_end(const location *at, const char *key, const rp_plan *plan, uint32_t *out) {
     const char *name = json_string_value(json_object_get(at->json, key));
     const bool host = name && strcmp(name, "host") == 0 && strcmp(key, "from") == 0;
     *out = host ? RP_PLAN_HOST : name ? rp_plan_find_node(plan, name) : plan->node_count;
@@ -293,7 +293,8 @@ static rp_err read_end(const place *at, const char *key, const rp_plan *plan, ui
                                            : fail_at(at, key, "expected the name of a node");
 }
 
-static rp_err read_edge(rp_arena *arena, const place *at, const rp_plan *plan, rp_plan_edge *out) {
+static rp_err read_edge(rp_arena *arena, const location *at, const rp_plan *plan,
+                        rp_plan_edge *out) {
     static const char *const keys[] = {"from",    "to",    "stage",  "carries",
                                        "tensors", "codec", "window", NULL};
     uint32_t carries;
@@ -311,13 +312,13 @@ fail:
     return err;
 }
 
-static rp_err read_edges(rp_arena *arena, const place *root, rp_plan *plan) {
+static rp_err read_edges(rp_arena *arena, const location *root, rp_plan *plan) {
     const json_t *list;
     rp_err err;
     RP_TRY(read_list(root, "edges", RP_PLAN_EDGES_MAX, &list, &plan->edge_count));
     RP_TRY(RP_ARENA_NEW(arena, (size_t)plan->edge_count + 1, &plan->edge));
     for (uint32_t e = 0; e < plan->edge_count; e++) {
-        const place at = item_of(root, "edges", list, e);
+        const location at = item_of(root, "edges", list, e);
         RP_TRY(read_edge(arena, &at, plan, &plan->edge[e]));
     }
     RP_TRY(rp_plan_index_edges(arena, plan));
@@ -326,7 +327,7 @@ fail:
 }
 
 /* The same parser as a run file's `schedule`. */
-static rp_err read_method(rp_arena *arena, const place *root, rp_plan *plan) {
+static rp_err read_method(rp_arena *arena, const location *root, rp_plan *plan) {
     const char *schedule = json_string_value(json_object_get(root->json, "schedule"));
     char *method;
     char *text;
@@ -353,9 +354,9 @@ fail:
     return err;
 }
 
-static rp_err read_advance(const place *root, rp_plan *plan) {
+static rp_err read_advance(const location *root, rp_plan *plan) {
     static const char *const keys[] = {"chosen", "busy", NULL};
-    const place at = {
+    const location at = {
         .name = root->name, .path = "advance", .json = json_object_get(root->json, "advance")};
     uint32_t chosen;
     rp_err err = RP_OK;
@@ -377,9 +378,9 @@ fail:
     return err;
 }
 
-static rp_err read_predicted(rp_arena *arena, const place *root, rp_plan *plan) {
+static rp_err read_predicted(rp_arena *arena, const location *root, rp_plan *plan) {
     static const char *const keys[] = {"step_s", "limits", NULL};
-    const place at = {
+    const location at = {
         .name = root->name, .path = "predicted", .json = json_object_get(root->json, "predicted")};
     rp_err err = RP_OK;
     if (at.json) {
@@ -394,7 +395,7 @@ fail:
 }
 
 /* Where the stages begin, said twice: `cut` is for people. */
-static rp_err check_cut(const place *root, const rp_plan *plan) {
+static rp_err check_cut(const location *root, const rp_plan *plan) {
     const json_t *list;
     uint32_t count;
     uint32_t at = 0;
@@ -416,7 +417,7 @@ fail:
     return err;
 }
 
-static rp_err read_digest(const place *root, rp_plan *plan) {
+static rp_err read_digest(const location *root, rp_plan *plan) {
     const char *text = json_string_value(json_object_get(root->json, "model_digest"));
     char again[17] = "";
     if (text && strlen(text) == 16) {
@@ -428,7 +429,7 @@ static rp_err read_digest(const place *root, rp_plan *plan) {
                : fail_at(root, "model_digest", "expected 16 hexadecimal digits");
 }
 
-static rp_err read_plan(rp_arena *arena, const place *root, rp_plan *plan) {
+static rp_err read_plan(rp_arena *arena, const location *root, rp_plan *plan) {
     static const char *const keys[] = {"version",    "model", "model_digest", "schedule",
                                        "method",     "batch", "microbatch",   "epoch_samples",
                                        "step_first", "steps", "cut",          "stages",
@@ -471,7 +472,7 @@ rp_err rp_plan_parse(rp_arena *arena, const char *text, size_t bytes, const char
     if (!json) {
         return rp_fail(RP_ERR_FORMAT, "%s:%d: %s", name, error.line, error.text);
     }
-    const place root = {.name = name, .json = json};
+    const location root = {.name = name, .json = json};
     char *source;
     err = rp_arena_string(arena, name, &source);
     if (err == RP_OK) {

@@ -14,8 +14,8 @@ static uint32_t chunks_of(const rp_sched_state *s) {
     return s->shape.chunks > 1 ? s->shape.chunks : 1;
 }
 
-/* The i-th place in the order of forwards, or of backwards: which chunk, which microbatch. */
-static bool take_place(const rp_sched_state *s, rp_op_kind kind, uint64_t i, rp_op *op) {
+/* The i-th position in the order of forwards, or of backwards: which chunk, which microbatch. */
+static bool op_at_position(const rp_sched_state *s, rp_op_kind kind, uint64_t i, rp_op *op) {
     const uint32_t nodes = rp_sched_nodes(&s->shape);
     const uint32_t chunks = chunks_of(s);
     const uint64_t group = i / ((uint64_t)nodes * chunks);
@@ -58,7 +58,7 @@ static bool next(rp_sched_state *s, rp_op *op) {
     while (s->b < places) {
         const bool forward = s->f < places && s->f - s->b <= warm_up;
         const rp_op_kind kind = forward ? RP_OP_FORWARD : RP_OP_BACKWARD;
-        if (take_place(s, kind, forward ? s->f++ : s->b++, op)) {
+        if (op_at_position(s, kind, forward ? s->f++ : s->b++, op)) {
             return true;
         }
     }

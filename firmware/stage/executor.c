@@ -24,17 +24,17 @@ uint32_t rp_block_count(const rp_layout *layout, rp_block_kind kind) {
     return count[kind];
 }
 
-uint32_t rp_block_place(const rp_layout *layout, rp_block block) {
-    uint32_t place = block.index;
+uint32_t rp_block_position(const rp_layout *layout, rp_block block) {
+    uint32_t position = block.index;
     RP_ASSERT(block.index < rp_block_count(layout, block.kind));
     for (rp_block_kind kind = 0; kind < block.kind; kind++) {
-        place += rp_block_count(layout, kind);
+        position += rp_block_count(layout, kind);
     }
-    return place;
+    return position;
 }
 
 uint32_t rp_block_total(const rp_layout *layout) {
-    return rp_block_place(layout, (rp_block){RP_BLOCK_GRADIENT, 0}) + 1;
+    return rp_block_position(layout, (rp_block){RP_BLOCK_GRADIENT, 0}) + 1;
 }
 
 rp_piece_cut rp_piece_of(const rp_stage_piece *piece, const rp_range *samples) {

@@ -57,7 +57,7 @@ typedef struct {
 uint32_t rp_block_count(const rp_layout *layout, rp_block_kind kind);
 /* All blocks in a row, in the order of their kinds. */
 uint32_t rp_block_total(const rp_layout *layout);
-uint32_t rp_block_place(const rp_layout *layout, rp_block block);
+uint32_t rp_block_position(const rp_layout *layout, rp_block block);
 
 /* Bytes that are read and written: a parameter, or all that microbatches in flight need. */
 typedef enum {
@@ -109,8 +109,8 @@ typedef enum {
 typedef struct {
     const rp_op *op;
     rp_block weights;         /* that the layers see */
-    rp_place place;           /* where the samples lie in the slot of their forward */
-    rp_place deferred;        /* and in that of their deferred weight gradient; RP_NO_SLOT = none */
+    rp_stash stash;           /* where the samples lie in the slot of their forward */
+    rp_stash deferred;        /* and in that of their deferred weight gradient; RP_NO_SLOT = none */
     uint32_t step_samples;    /* of the whole step: the loss is the mean over them */
     bool training;            /* layers behave as in training */
     bool accumulate;          /* gradients are added, not written */

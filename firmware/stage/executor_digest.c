@@ -45,7 +45,7 @@ static digest_executor *executor_of(rp_executor *executor) {
 
 static rp_digest *block_of(const digest_executor *e, rp_block block) {
     return e->blocks +
-           (size_t)rp_block_place(e->base.layout, block) * e->base.layout->trained_count;
+           (size_t)rp_block_position(e->base.layout, block) * e->base.layout->trained_count;
 }
 
 static const rp_model_param *param_at(const digest_executor *e, uint32_t param) {
@@ -123,7 +123,7 @@ static void init(digest_executor *e) {
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 static rp_digest_pass pass_of(digest_executor *e, const rp_pass *pass) {
-    rp_digest *slot = e->slots + pass->place.slot * e->slot_digests;
+    rp_digest *slot = e->slots + pass->stash.slot * e->slot_digests;
     const bool deferred = pass->deferred.slot != RP_NO_SLOT;
     return (rp_digest_pass){
         .job = e->base.job,
@@ -137,7 +137,7 @@ static rp_digest_pass pass_of(digest_executor *e, const rp_pass *pass) {
         .renewal = pass->renewal,
         .weights = block_of(e, pass->weights),
         .running = e->running,
-        .value = slot + pass->place.first,
+        .value = slot + pass->stash.first,
         .statistics = slot + e->rows_digests,
         .grad = deferred
                     ? e->deferred + pass->deferred.slot * e->rows_digests + pass->deferred.first

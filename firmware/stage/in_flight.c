@@ -17,18 +17,18 @@ rp_err rp_stage_in_flight_write(rp_stage *stage, size_t first, size_t count, con
 }
 
 static void walk_slot(rp_stage *stage, const rp_op *op) {
-    const rp_place place = rp_slots_find(&stage->slots, op, false);
+    const rp_stash stash = rp_slots_find(&stage->slots, op, false);
     if (op->kind == RP_OP_FORWARD) {
         (void)rp_slots_take(&stage->slots, op, false);
-    } else if (op->kind != RP_OP_BACKWARD_INPUT && place.slot != RP_NO_SLOT) {
-        rp_slots_give(&stage->slots, place.slot, op);
+    } else if (op->kind != RP_OP_BACKWARD_INPUT && stash.slot != RP_NO_SLOT) {
+        rp_slots_give(&stage->slots, stash.slot, op);
     }
 }
 
-void rp_stage_resume(rp_stage *stage, uint64_t fill, uint64_t step) {
+void rp_stage_resume(rp_stage *stage, uint64_t fill_step, uint64_t step) {
     rp_versions *versions = &stage->versions;
     rp_op op;
-    rp_stage_start(stage, fill);
+    rp_stage_start(stage, fill_step);
     rp_slots_clear(&stage->slots);
     while (versions->list.step < step) {
         rp_sched_state list = versions->list;

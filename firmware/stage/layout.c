@@ -286,9 +286,9 @@ static void take_or_add(rp_slots *slots, const rp_op *op) {
 }
 
 static void give_back(rp_slots *slots, const rp_op *op) {
-    const rp_place place = rp_slots_find(slots, op, false);
-    RP_ASSERT(place.slot != RP_NO_SLOT);
-    rp_slots_give(slots, place.slot, op);
+    const rp_stash stash = rp_slots_find(slots, op, false);
+    RP_ASSERT(stash.slot != RP_NO_SLOT);
+    rp_slots_give(slots, stash.slot, op);
 }
 
 static void walk_slots(rp_slots *slots, rp_slots *deferred, const rp_op *op) {

@@ -24,14 +24,14 @@ static rp_tensor view_of(rp_buffer *buffer, uint32_t first, uint32_t n, const rp
 /* What is kept lies where the samples of its forward begin; scratch begins with those of the op. */
 static void bind_tensors(rp_opencl *e, const rp_pass *pass) {
     const rp_layout *layout = e->base.layout;
-    const rp_opencl_slot *slot = &e->slot[pass->place.slot];
+    const rp_opencl_slot *slot = &e->slot[pass->stash.slot];
     const uint32_t n = pass->op->samples.count;
     for (uint32_t t = 0; t < layout->tensor_count; t++) {
         const rp_layout_tensor *tensor = &layout->tensor[t];
         const rp_layout_storage *storage = &layout->value.storage[tensor->storage];
         e->value[t] =
             storage->kept
-                ? view_of(slot->kept[storage->buffer], pass->place.first, n, &tensor->sample)
+                ? view_of(slot->kept[storage->buffer], pass->stash.first, n, &tensor->sample)
                 : view_of(e->value_pool[storage->buffer], 0, n, &tensor->sample);
         e->grad[t] = view_of(NULL, 0, n, &tensor->sample);
         if (tensor->grad == RP_NO_STORAGE) {
@@ -84,9 +84,9 @@ static rp_layer_call make_call(rp_opencl *e, const rp_opencl_slot *slot, uint32_
 }
 
 static rp_layer_call call_of(rp_opencl *e, const rp_pass *pass, uint32_t position) {
-    rp_layer_call call = make_call(e, &e->slot[pass->place.slot], position, pass->op->samples.count,
+    rp_layer_call call = make_call(e, &e->slot[pass->stash.slot], position, pass->op->samples.count,
                                    pass->op->step * e->base.job->batch + pass->op->samples.first);
-    call.saved_first = pass->place.first;
+    call.saved_first = pass->stash.first;
     return call;
 }
 

@@ -25,7 +25,7 @@ typedef struct {
     rp_executor base;
     rp_arena *arena;
     rp_device *device;
-    rp_flat *block;         /* by rp_block_place */
+    rp_flat *block;         /* by rp_block_position */
     rp_opencl_param *param; /* of the stage */
     rp_darena *memory;      /* slots and all else */
     rp_opencl_slot *slot;
@@ -42,7 +42,7 @@ static inline rp_opencl *rp_opencl_of(rp_executor *executor) {
 }
 
 static inline rp_flat *rp_opencl_flat(const rp_opencl *e, rp_block block) {
-    return &e->block[rp_block_place(e->base.layout, block)];
+    return &e->block[rp_block_position(e->base.layout, block)];
 }
 
 /* A block as one buffer. */

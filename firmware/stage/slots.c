@@ -25,17 +25,17 @@ static bool contains(const rp_range *all, const rp_range *some) {
            some->first - all->first <= all->count - some->count;
 }
 
-rp_place rp_slots_find(const rp_slots *slots, const rp_op *op, bool evaluating) {
+rp_stash rp_slots_find(const rp_slots *slots, const rp_op *op, bool evaluating) {
     for (uint32_t i = 0; i < slots->count; i++) {
         const rp_slot *slot = &slots->slot[i];
         if (slot->busy && slot->evaluating == evaluating && slot->step == op->step &&
             contains(&slot->samples, &op->samples)) {
-            return (rp_place){.slot = i,
+            return (rp_stash){.slot = i,
                               .first = op->samples.first - slot->samples.first,
                               .whole = op->samples.count == slot->samples.count};
         }
     }
-    return (rp_place){.slot = RP_NO_SLOT};
+    return (rp_stash){.slot = RP_NO_SLOT};
 }
 
 void rp_slots_give(rp_slots *slots, uint32_t index, const rp_op *op) {

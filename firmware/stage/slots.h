@@ -20,17 +20,17 @@ typedef struct {
     uint32_t count;
 } rp_slots;
 
-/* Where an op's samples lie: sample `first` of a slot and behind. */
+/* The stash of an op: its samples are sample `first` of a slot and behind. */
 typedef struct {
     uint32_t slot, first;
     bool whole; /* the op has all of the slot's samples */
-} rp_place;
+} rp_stash;
 
 void rp_slots_clear(rp_slots *slots);
 /* The first free one becomes the op's; RP_NO_SLOT when there is none. */
 uint32_t rp_slots_take(rp_slots *slots, const rp_op *op, bool evaluating);
 /* The slot that has all of the op's samples; .slot RP_NO_SLOT when none has. */
-rp_place rp_slots_find(const rp_slots *slots, const rp_op *op, bool evaluating);
+rp_stash rp_slots_find(const rp_slots *slots, const rp_op *op, bool evaluating);
 /* The op's samples are done with; with the last of them the slot is free. */
 void rp_slots_give(rp_slots *slots, uint32_t slot, const rp_op *op);
 

@@ -61,7 +61,7 @@ rp_block rp_stage_evaluated(const rp_stage *stage) {
     return stage->layout->centres ? (rp_block){RP_BLOCK_CENTRE, 0} : newest_of(stage, 0);
 }
 
-rp_err rp_stage_evaluated_fill(rp_stage *stage) {
+rp_err rp_stage_prepare_evaluated(rp_stage *stage) {
     const rp_block mean = {RP_BLOCK_SCRATCH, 0};
     rp_err err = RP_OK;
     if (stage->job->method.evaluate != RP_EVALUATE_MEAN || stage->mean_valid ||
@@ -104,28 +104,28 @@ static uint32_t take_slot(rp_slots *slots, const rp_op *op, bool evaluating) {
 }
 
 /* A backward follows its forward. */
-static rp_place place_of(const rp_slots *slots, const rp_op *op, bool evaluating) {
-    const rp_place place = rp_slots_find(slots, op, evaluating);
-    RP_ASSERT(place.slot != RP_NO_SLOT);
-    return place;
+static rp_stash stash_of(const rp_slots *slots, const rp_op *op, bool evaluating) {
+    const rp_stash stash = rp_slots_find(slots, op, evaluating);
+    RP_ASSERT(stash.slot != RP_NO_SLOT);
+    return stash;
 }
 
 /* Of the deferred weight gradient that the op begins or ends. */
-static rp_place place_of_deferred(rp_stage *stage, const rp_op *op) {
+static rp_stash deferred_of(rp_stage *stage, const rp_op *op) {
     switch (op->kind) {
     case RP_OP_BACKWARD_INPUT:
-        return (rp_place){.slot = take_slot(&stage->deferred, op, false), .whole = true};
+        return (rp_stash){.slot = take_slot(&stage->deferred, op, false), .whole = true};
     case RP_OP_BACKWARD_WEIGHT:
-        return place_of(&stage->deferred, op, false);
+        return stash_of(&stage->deferred, op, false);
     default:
-        return (rp_place){.slot = RP_NO_SLOT};
+        return (rp_stash){.slot = RP_NO_SLOT};
     }
 }
 
 /* A part of what a forward saved: not where sums run over the whole microbatch. */
-static rp_err check_part(const rp_stage *stage, const rp_op *op, const rp_place *place) {
-    const rp_range *saved = &stage->slots.slot[place->slot].samples;
-    if (place->whole || !stage->whole) {
+static rp_err check_part(const rp_stage *stage, const rp_op *op, const rp_stash *stash) {
+    const rp_range *saved = &stage->slots.slot[stash->slot].samples;
+    if (stash->whole || !stage->whole) {
         return RP_OK;
     }
     return rp_fail(RP_ERR_USAGE,
@@ -152,7 +152,7 @@ rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const rp_stage_pie
         .kind = RP_COMMAND_FORWARD,
         .pass = {.op = op,
                  .weights = stage->seen,
-                 .place = {take_slot(&stage->slots, op, mode.evaluating), 0, true},
+                 .stash = {take_slot(&stage->slots, op, mode.evaluating), 0, true},
                  .deferred = {.slot = RP_NO_SLOT},
                  .training = mode.training,
                  .renewal = mode.renewal,
@@ -166,7 +166,7 @@ rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const rp_stage_pie
     RP_TRY(rp_stage_issue(stage, &command));
     return RP_OK;
 fail:
-    rp_slots_give(&stage->slots, command.pass.place.slot, op);
+    rp_slots_give(&stage->slots, command.pass.stash.slot, op);
     return err;
 }
 
@@ -183,7 +183,7 @@ fail:
 
 rp_err rp_stage_forward_only(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
                              uint32_t in_count, void *const *out, bool training) {
-    rp_err err = rp_stage_evaluated_fill(stage);
+    rp_err err = rp_stage_prepare_evaluated(stage);
     if (err != RP_OK) {
         return err;
     }
@@ -199,14 +199,14 @@ rp_err rp_stage_evaluate(rp_stage *stage, const rp_op *op, uint32_t step_samples
     const rp_command command = {
         .kind = RP_COMMAND_LOSS,
         .pass = {.op = op,
-                 .place = place_of(&stage->slots, op, true),
+                 .stash = stash_of(&stage->slots, op, true),
                  .deferred = {.slot = RP_NO_SLOT},
                  .step_samples = step_samples,
                  .in = target,
                  .in_count = target_count},
     };
     rp_err err;
-    rp_slots_give(&stage->slots, command.pass.place.slot, op);
+    rp_slots_give(&stage->slots, command.pass.stash.slot, op);
     RP_TRY(check_pieces(op, target, target_count));
     RP_TRY(rp_stage_issue(stage, &command));
 fail:
@@ -214,7 +214,7 @@ fail:
 }
 
 void rp_stage_forget(rp_stage *stage, const rp_op *op) {
-    rp_slots_give(&stage->slots, place_of(&stage->slots, op, true).slot, op);
+    rp_slots_give(&stage->slots, stash_of(&stage->slots, op, true).slot, op);
 }
 
 /* ---- backward -------------------------------------------------------------------------------- */
@@ -228,9 +228,9 @@ static bool takes_parcels(const rp_stage *stage, const rp_op *op) {
 rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
                              uint32_t in_count, void *const *out) {
     const rp_sched_shape shape = rp_job_sched_shape(stage->job, 0, UINT64_MAX);
-    const rp_place place = place_of(&stage->slots, op, false);
+    const rp_stash stash = stash_of(&stage->slots, op, false);
     rp_err err = RP_OK;
-    RP_TRY(check_part(stage, op, &place));
+    RP_TRY(check_part(stage, op, &stash));
     if (takes_parcels(stage, op)) {
         RP_TRY(check_pieces(op, in, in_count));
     }
@@ -238,8 +238,8 @@ rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const rp_stage_pi
         .kind = RP_COMMAND_BACKWARD,
         .pass = {.op = op,
                  .weights = stage->seen,
-                 .place = place,
-                 .deferred = place_of_deferred(stage, op),
+                 .stash = stash,
+                 .deferred = deferred_of(stage, op),
                  .step_samples = rp_sched_step_samples(&shape, op->step),
                  .training = true,
                  .accumulate = stage->accumulated > 0,
@@ -249,7 +249,7 @@ rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const rp_stage_pi
     };
     RP_TRY(rp_stage_issue(stage, &command));
     if (op->kind != RP_OP_BACKWARD_INPUT) {
-        rp_slots_give(&stage->slots, place.slot, op);
+        rp_slots_give(&stage->slots, stash.slot, op);
         stage->accumulated++;
         if (command.pass.deferred.slot != RP_NO_SLOT) {
             rp_slots_give(&stage->deferred, command.pass.deferred.slot, op);

@@ -111,8 +111,8 @@ rp_err rp_stage_in_flight_read(rp_stage *stage, size_t first, size_t count,
 rp_err rp_stage_in_flight_write(rp_stage *stage, size_t first, size_t count,
                                 const void *bytes) RP_MUST_CHECK;
 /* The books as they are behind the update before `step` in a run whose pipes were filled at step
- * `fill`. */
-void rp_stage_resume(rp_stage *stage, uint64_t fill, uint64_t step);
+ * `fill_step`. */
+void rp_stage_resume(rp_stage *stage, uint64_t fill_step, uint64_t step);
 
 /* Most own updates between a forward and its backward so far. */
 uint32_t rp_stage_staleness_max(const rp_stage *stage);

@@ -37,7 +37,7 @@ rp_err rp_stage_copy(rp_stage *stage, rp_block from, rp_block to) RP_MUST_CHECK;
 
 /* The model that is evaluated, and what must be issued before it is read. */
 rp_block rp_stage_evaluated(const rp_stage *stage);
-rp_err rp_stage_evaluated_fill(rp_stage *stage) RP_MUST_CHECK;
+rp_err rp_stage_prepare_evaluated(rp_stage *stage) RP_MUST_CHECK;
 
 /* Ops without the books of versions, on the weights that stage->seen names: for the ops proper, for
  * evaluations, and for dry runs. */

@@ -119,7 +119,7 @@ rp_err rp_stage_tensor_read(rp_stage *stage, uint32_t index, size_t first, size_
         return rp_fail(RP_ERR_USAGE, "stage %u: tensor %u has no elements [%zu, +%zu)",
                        stage->job->stage, index, first, count);
     }
-    rp_err err = rp_stage_evaluated_fill(stage);
+    rp_err err = rp_stage_prepare_evaluated(stage);
     if (err != RP_OK) {
         return err;
     }

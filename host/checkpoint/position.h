@@ -11,10 +11,10 @@ typedef struct {
 } rp_applied;
 
 typedef struct {
-    uint64_t step; /* next step to train */
-    rp_cut cut;    /* that its checkpoint was made on; stage_count 0: none */
-    uint64_t fill; /* where its pipes were filled: before `step` when microbatches are in flight */
-    rp_applied applied;         /* as its checkpoint says */
+    uint64_t step;      /* next step to train */
+    rp_cut cut;         /* that its checkpoint was made on; stage_count 0: none */
+    uint64_t fill_step; /* where the pipes were filled: before `step` with microbatches in flight */
+    rp_applied applied; /* as its checkpoint says */
     uint32_t advance, replicas; /* of the method then; 0 without an average */
     bool evaluated;             /* the evaluation due at this step has been done */
     /* what a resumed run goes on counting from */

@@ -97,7 +97,7 @@ rp_err rp_checkpoint_create_in_flight(rp_arena *arena, const rp_checkpoint_conte
         return RP_OK;
     }
     RP_TRY(rp_checkpoint_cut_text(arena, content->run->model, content->cut, &made_for));
-    RP_TRY(rp_arena_printf(arena, &fill, "%" PRIu64, content->position->fill));
+    RP_TRY(rp_arena_printf(arena, &fill, "%" PRIu64, content->position->fill_step));
     RP_TRY(rp_arena_printf(arena, &end, "%" PRIu64, content->run->steps));
     const char *const meta[] = {"cut", made_for, "fill", fill, "end", end, NULL};
     RP_TRY(rp_st_create(arena, path, entry, stages, meta, out));
@@ -117,7 +117,7 @@ rp_err rp_checkpoint_read_in_flight(const rp_st_reader *reader, const char *path
     if (strcmp(made_for, cut) != 0) {
         return RP_OK;
     }
-    if (!rp_checkpoint_number(fill, &out->fill) || out->fill > step) {
+    if (!rp_checkpoint_number(fill, &out->fill_step) || out->fill_step > step) {
         return rp_fail(RP_ERR_FORMAT, "%s: `fill` is '%.40s', expected a step up to %" PRIu64, path,
                        fill, step);
     }

@@ -209,7 +209,8 @@ rp_err rp_evaluate_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_statistics_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_statistics_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_segment_late(const rp_controller *c) RP_MUST_CHECK;
-/* Before a training segment on new stages: position.step and position.fill are where it begins. */
+/* Before a training segment on new stages: position.step and position.fill_step are where it
+ * begins. */
 rp_err rp_controller_open_feed(rp_controller *c) RP_MUST_CHECK;
 void rp_controller_close_feeds(rp_controller *c);
 

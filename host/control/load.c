@@ -119,7 +119,7 @@ static rp_err post_gains(rp_controller *c) {
     RP_TRY(rp_checkpoint_open_in_flight(&load->arena, &c->run, &c->cut, load->path,
                                         c->position.step, &load->in_flight_file, &load->in_flight,
                                         &usable));
-    c->position.fill = usable ? load->in_flight.fill : c->position.step;
+    c->position.fill_step = usable ? load->in_flight.fill_step : c->position.step;
     load->phase = usable ? RP_LOAD_IN_FLIGHT : RP_LOAD_DONE;
     load->board = 0;
     load->first = 0;
@@ -139,7 +139,7 @@ static rp_err offer_in_flight(rp_controller *c) {
         rp_Frame frame = {.which_body = RP_KIND_IN_FLIGHT,
                           .body.in_flight = {.first = load->first,
                                              .total = all->bytes,
-                                             .fill_step = load->in_flight.fill}};
+                                             .fill_step = load->in_flight.fill_step}};
         RP_TRY(offer_piece(c, load->board, &frame, bytes > 0 ? &part : NULL));
         load->first += bytes;
         if (load->first == all->bytes) {
@@ -158,7 +158,7 @@ rp_err rp_load_enter(rp_controller *c) {
     rp_load *load = &c->load;
     rp_err err = RP_OK;
     rp_arena_init(&load->arena, "load", 0);
-    c->position.fill = c->position.step;
+    c->position.fill_step = c->position.step;
     load->phase = load->path ? RP_LOAD_TENSORS : RP_LOAD_DONE;
     load->has_tensor = false;
     load->first = 0;

@@ -225,7 +225,7 @@ fail:
 static rp_err check_staleness(const rp_controller *c, uint32_t board,
                               const rp_PredictionError *report) {
     const rp_method *method = &c->run.method;
-    rp_sched_shape shape = rp_runfile_sched_shape(&c->run, c->position.fill);
+    rp_sched_shape shape = rp_runfile_sched_shape(&c->run, c->position.fill_step);
     shape.stage = board;
     rp_method_order(method, &shape);
     const uint64_t step = report->forward_step; /* the report's own may be a later update's */

@@ -43,7 +43,7 @@ static void close_feed(rp_controller *c) {
 }
 
 rp_err rp_controller_open_feed(rp_controller *c) {
-    const rp_sched_shape shape = rp_runfile_sched_shape(&c->run, c->position.fill);
+    const rp_sched_shape shape = rp_runfile_sched_shape(&c->run, c->position.fill_step);
     rp_err err;
     close_feed(c);
     rp_arena_init(&c->feed_arena, "feed", 0);

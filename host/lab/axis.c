@@ -59,7 +59,7 @@ rp_axis rp_axis_make(double low, double high, bool log, uint32_t wanted) {
     return axis;
 }
 
-double rp_axis_place(const rp_axis *axis, double value) {
+double rp_axis_position(const rp_axis *axis, double value) {
     if (!isfinite(value) || (axis->log && value <= 0)) {
         return (double)NAN;
     }

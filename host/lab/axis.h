@@ -20,7 +20,7 @@ typedef struct {
 rp_axis rp_axis_make(double low, double high, bool log, uint32_t wanted);
 
 /* 0 at low, 1 at high; NaN for what has no place on it. */
-double rp_axis_place(const rp_axis *axis, double value);
+double rp_axis_position(const rp_axis *axis, double value);
 
 /* The label of a tick: as many digits as the ticks differ in, never "1e+06" below a million. */
 void rp_axis_text(const rp_axis *axis, double tick, char text[RP_AXIS_TEXT_BYTES]);

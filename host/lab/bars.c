@@ -37,10 +37,10 @@ static void put_forest_row(FILE *file, const rp_forest_row *row, const rp_axis *
                   : row->verdict < 0 ? "bad"
                                      : "even");
     if (isfinite(row->low) && isfinite(row->high)) {
-        double from = FOREST_LEFT + wide * clamped(rp_axis_place(axis, row->low), 0, 1);
-        double to = FOREST_LEFT + wide * clamped(rp_axis_place(axis, row->high), 0, 1);
-        bool open_low = rp_axis_place(axis, row->low) < 0;
-        bool open_high = rp_axis_place(axis, row->high) > 1;
+        double from = FOREST_LEFT + wide * clamped(rp_axis_position(axis, row->low), 0, 1);
+        double to = FOREST_LEFT + wide * clamped(rp_axis_position(axis, row->high), 0, 1);
+        bool open_low = rp_axis_position(axis, row->low) < 0;
+        bool open_high = rp_axis_position(axis, row->high) > 1;
         (void)fprintf(file, "<path class=\"line\" d=\"M%.1f %.1fH%.1fM%.1f %.1f%sM%.1f %.1f%s\">",
                       from, y, to, from, y - 5, open_low ? "l-5 5l5 5" : "v10", to, y - 5,
                       open_high ? "l5 5l-5 5" : "v10");
@@ -52,12 +52,12 @@ static void put_forest_row(FILE *file, const rp_forest_row *row, const rp_axis *
             (void)fprintf(file,
                           "<circle class=\"faint\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"><title>"
                           "%+.4g</title></circle>",
-                          FOREST_LEFT + wide * rp_axis_place(axis, row->difference[i]), y,
+                          FOREST_LEFT + wide * rp_axis_position(axis, row->difference[i]), y,
                           row->difference[i]);
         }
     }
     if (isfinite(row->mean)) {
-        double x = FOREST_LEFT + wide * rp_axis_place(axis, row->mean);
+        double x = FOREST_LEFT + wide * rp_axis_position(axis, row->mean);
         (void)fprintf(file,
                       "<path class=\"dot\" d=\"M%.1f %.1fl6 6l-6 6l-6 -6z\"><title>mean "
                       "%+.4g</title></path>",
@@ -74,7 +74,7 @@ void rp_forest_write(FILE *file, const rp_forest *forest, bool standalone) {
     rp_drawing_open(file, forest->title, forest->note, bottom + 46 + (forest->note[0] ? 18 : 0),
                     standalone);
     for (uint32_t i = 0; i < axis.tick_count; i++) {
-        double x = FOREST_LEFT + (right - FOREST_LEFT) * rp_axis_place(&axis, axis.tick[i]);
+        double x = FOREST_LEFT + (right - FOREST_LEFT) * rp_axis_position(&axis, axis.tick[i]);
         (void)fprintf(file,
                       "<path class=\"%s\" d=\"M%.1f %d V%.0f\"/><text class=\"mid\" "
                       "x=\"%.1f\" y=\"%.0f\">%s",
@@ -95,7 +95,7 @@ void rp_forest_write(FILE *file, const rp_forest *forest, bool standalone) {
 /* ---- bars ------------------------------------------------------------------------------------ */
 
 static double bar_y(const rp_axis *axis, double value) {
-    return RP_DRAWING_TOP + (1 - rp_axis_place(axis, value)) * RP_DRAWING_PLOT;
+    return RP_DRAWING_TOP + (1 - rp_axis_position(axis, value)) * RP_DRAWING_PLOT;
 }
 
 static double highest(const rp_bars *bars) {

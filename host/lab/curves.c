@@ -12,11 +12,11 @@ static const double none = (double)NAN;
 /* ---- axes ------------------------------------------------------------------------------------ */
 
 static double plot_x(const rp_axis *axis, double value, double right) {
-    return RP_DRAWING_LEFT + rp_axis_place(axis, value) * (right - RP_DRAWING_LEFT);
+    return RP_DRAWING_LEFT + rp_axis_position(axis, value) * (right - RP_DRAWING_LEFT);
 }
 
 static double plot_y(const rp_axis *axis, double value) {
-    return RP_DRAWING_TOP + (1 - rp_axis_place(axis, value)) * RP_DRAWING_PLOT;
+    return RP_DRAWING_TOP + (1 - rp_axis_position(axis, value)) * RP_DRAWING_PLOT;
 }
 
 static void put_axes(FILE *file, const rp_axis *x, const rp_axis *y, const rp_chart *chart,

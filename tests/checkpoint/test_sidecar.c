@@ -76,7 +76,7 @@ static void in_flight_files(void **state) {
         }
         const bool here = !cases[i].fault && strcmp(cases[i].made_for, cut) == 0;
         assert_int_equal(err == RP_OK && in_flight.here, here);
-        assert_int_equal(err == RP_OK ? in_flight.fill : 0,
+        assert_int_equal(err == RP_OK ? in_flight.fill_step : 0,
                          here ? strtoul(cases[i].fill, NULL, 10) : 0);
         assert_int_equal(err == RP_OK ? in_flight.end : 0, here && cases[i].end ? 7 : 0);
     }

@@ -18,7 +18,7 @@ static int open_run(void **state) {
         return -1;
     }
     read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1, momentum: 0.9}\n");
-    position = (rp_position){.step = 3, .fill = 3, .samples = 48, .seconds = 1.5};
+    position = (rp_position){.step = 3, .fill_step = 3, .samples = 48, .seconds = 1.5};
     applied = (rp_applied){.stages = 2, .of = {{3}, {2}}};
     cut = (rp_cut){.stage_count = 2, .first = {0, 1, 3}};
     memset(in_flight_bytes, 0, sizeof in_flight_bytes);

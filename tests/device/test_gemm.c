@@ -74,7 +74,7 @@ static uint32_t cols_of(const rp_mat *mat) {
     return mat->transposed ? mat->rows : mat->cols;
 }
 
-static size_t place(const rp_mat *c, uint32_t i, uint32_t j) {
+static size_t element_index(const rp_mat *c, uint32_t i, uint32_t j) {
     return c->offset + i * c->row_stride + j / c->inner * c->outer_stride +
            j % c->inner * c->inner_stride;
 }
@@ -97,7 +97,7 @@ static void check(const rp_mat *c, data cd, const rp_mat *a, data ad, const rp_m
     const double tolerance = 1e-6 * (2 + (double)k / 16);
     for (uint32_t i = 0; i < m; i++) {
         for (uint32_t j = 0; j < n; j++) {
-            const size_t at = place(c, i, j);
+            const size_t at = element_index(c, i, j);
             double want = end_with && end_with->accumulate ? (double)cd.host[at] : 0;
             for (uint32_t l = 0; l < k; l++) {
                 want += element(a, ad.host, i, l) * element(b, bd.host, l, j);

@@ -43,8 +43,8 @@ static void slices_are_counted_in_samples(void **state) {
     expect_ok(rp_tensor_slice(&part, 2, 3, &inner));
     assert_int_equal(inner.offset, 36);
     expect_ok(rp_tensor_slice(&whole, 0, 10, &inner));
-    assert_true(rp_tensor_same_place(&inner, &whole));
-    assert_false(rp_tensor_same_place(&part, &whole));
+    assert_true(rp_tensor_same_memory(&inner, &whole));
+    assert_false(rp_tensor_same_memory(&part, &whole));
     expect_err(rp_tensor_slice(&whole, 10, 1, &part), RP_ERR_SHAPE);
     expect_err(rp_tensor_slice(&whole, 6, 5, &part), RP_ERR_SHAPE);
     assert_non_null(strstr(rp_err_message(), "[6, 11)"));

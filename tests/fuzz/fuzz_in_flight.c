@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     if (rp_st_open_bytes(&arena, bytes, count, "fuzz", &reader) == RP_OK &&
         rp_checkpoint_read_in_flight(reader, "fuzz", "a,b,c", STAGES, STEP, &in_flight) == RP_OK) {
         unsigned sum = 0;
-        RP_ASSERT(in_flight.fill <= STEP && (in_flight.here || in_flight.fill == 0));
+        RP_ASSERT(in_flight.fill_step <= STEP && (in_flight.here || in_flight.fill_step == 0));
         RP_ASSERT(in_flight.end == 0 || (in_flight.here && in_flight.end >= STEP));
         for (uint32_t k = 0; k < RP_CUT_STAGES_MAX; k++) {
             const rp_checkpoint_bytes *part = &in_flight.stage[k];

@@ -44,25 +44,25 @@ static void what_is_no_range(void **state) {
     ticks(2, 1, false, 2, "0.0 0.5 1.0");
     ticks(0, 1, true, 5, "0.1 0.2 0.5 1");
     rp_axis axis = rp_axis_make(5, 5, false, 5); /* one value lies in the middle */
-    expect_close(rp_axis_place(&axis, 5), 0.5, 1e-12, 0);
+    expect_close(rp_axis_position(&axis, 5), 0.5, 1e-12, 0);
     axis = rp_axis_make(0, 0, false, 5);
-    expect_close(rp_axis_place(&axis, 0), 0.5, 1e-12, 0);
+    expect_close(rp_axis_position(&axis, 0), 0.5, 1e-12, 0);
     axis = rp_axis_make(5, 5, true, 5);
-    expect_close(rp_axis_place(&axis, 5), 0.5, 1e-12, 0);
+    expect_close(rp_axis_position(&axis, 5), 0.5, 1e-12, 0);
 }
 
 static void places(void **state) {
     (void)state;
     rp_axis axis = rp_axis_make(10, 20, false, 5);
-    expect_close(rp_axis_place(&axis, 10), 0, 0, 0);
-    expect_close(rp_axis_place(&axis, 12.5), 0.25, 1e-12, 0);
-    expect_close(rp_axis_place(&axis, 30), 2, 1e-12, 0);
-    assert_true(isnan(rp_axis_place(&axis, (double)NAN)));
-    assert_true(isnan(rp_axis_place(&axis, (double)INFINITY)));
+    expect_close(rp_axis_position(&axis, 10), 0, 0, 0);
+    expect_close(rp_axis_position(&axis, 12.5), 0.25, 1e-12, 0);
+    expect_close(rp_axis_position(&axis, 30), 2, 1e-12, 0);
+    assert_true(isnan(rp_axis_position(&axis, (double)NAN)));
+    assert_true(isnan(rp_axis_position(&axis, (double)INFINITY)));
     axis = rp_axis_make(0.01, 100, true, 5);
-    expect_close(rp_axis_place(&axis, 1), 0.5, 1e-12, 0);
-    assert_true(isnan(rp_axis_place(&axis, 0)));
-    assert_true(isnan(rp_axis_place(&axis, -1)));
+    expect_close(rp_axis_position(&axis, 1), 0.5, 1e-12, 0);
+    assert_true(isnan(rp_axis_position(&axis, 0)));
+    assert_true(isnan(rp_axis_position(&axis, -1)));
 }
 
 /* Whatever the range: a few ticks, in order, inside. */
@@ -75,8 +75,8 @@ static void any_range(void **state) {
                 rp_axis axis = rp_axis_make(0.37 * low * high, high, false, 5);
                 assert_true(axis.tick_count >= 2 && axis.tick_count <= 11);
                 for (uint32_t i = 0; i < axis.tick_count; i++) {
-                    double place = rp_axis_place(&axis, axis.tick[i]);
-                    assert_true(place > -1e-6 && place < 1 + 1e-6);
+                    double position = rp_axis_position(&axis, axis.tick[i]);
+                    assert_true(position > -1e-6 && position < 1 + 1e-6);
                     assert_true(i == 0 || axis.tick[i] > axis.tick[i - 1]);
                 }
             }

@@ -6,7 +6,7 @@ static rp_op op_of(uint64_t step, uint32_t first, uint32_t count) {
     return (rp_op){.step = step, .samples = {first, count}};
 }
 
-static rp_place find(const rp_slots *slots, uint64_t step, uint32_t first, uint32_t count) {
+static rp_stash find(const rp_slots *slots, uint64_t step, uint32_t first, uint32_t count) {
     const rp_op op = op_of(step, first, count);
     return rp_slots_find(slots, &op, false);
 }
