@@ -13,9 +13,13 @@ static rp_err hold_stages(agent_run *run, const rp_message *message, const rp_jo
     const rp_part *text = &message->part[2];
     rp_err err;
     RP_TRY(rp_plan_parse(&run->arena, text->data, text->bytes, "plan", &run->plan));
+    RP_TRY(rp_plan_check_training(run->plan));
     RP_TRY(rp_plan_check(run->plan, job->model));
     run->node = message->frame.body.assign.node;
-    RP_TRY(rp_runner_check_plan(run->plan, run->node));
+    if (run->node >= run->plan->node_count) {
+        return rp_fail(RP_ERR_USAGE, "plan: has no node %u, it has %u", run->node,
+                       run->plan->node_count);
+    }
     if (run->plan->stage_count != job->cut.stage_count) {
         return rp_fail(RP_ERR_USAGE, "assignment: the plan has %u stages, the job's cut makes %u",
                        run->plan->stage_count, job->cut.stage_count);

@@ -48,9 +48,8 @@ static rp_port_in **port_of(runner_stage *held, rp_kind carries) {
 /* An edge of this node that ends in the port for `carries` of stage `held`. */
 static bool ends_in(const rp_runner_edge *edge, uint32_t held, rp_port_in *const *port,
                     runner_stage *stage) {
-    const uint32_t end = edge->outgoing ? edge->far_held : edge->held;
     const bool arrives = !edge->outgoing || !edge->link;
-    return arrives && end == held && port_of(stage, edge->carries) == port;
+    return arrives && edge->taker == held && port_of(stage, edge->carries) == port;
 }
 
 static rp_err open_port_in(rp_runner *r, uint32_t held, rp_kind carries, const char *what,
@@ -107,20 +106,17 @@ static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_por
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         const rp_runner_edge *at = &r->at.edge[e];
         runner_edge *edge = &r->edge[e];
-        if (!at->outgoing || at->held != held || at->carries != carries) {
+        if (!at->outgoing || at->sender != held || at->carries != carries) {
             continue;
         }
         RP_ASSERT(options.edge_count < RP_PORT_EDGES_MAX);
         edge->boundary = boundary;
-        edge->stage = stage->job->stage;
         if (!at->link) {
-            runner_stage *far = &r->held[at->far_held];
-            edge->local = (rp_port_local){.port = *port_of(far, carries), .source = edge->source};
+            edge->local = (rp_port_local){.port = edge->port, .source = edge->source};
         }
-        options.edge[options.edge_count++] =
-            (rp_port_edge){{at->share[0], at->share[1]},
-                           at->link ? send_over_link : rp_port_local_send,
-                           at->link ? (void *)edge : (void *)&edge->local};
+        edge->out = options.edge_count++;
+        options.edge[edge->out] = (rp_port_edge){at->link ? send_over_link : rp_port_local_send,
+                                                 at->link ? (void *)edge : (void *)&edge->local};
         options.slot_count = at->window > options.slot_count ? at->window : options.slot_count;
     }
     return rp_port_out_open(r->arena, &options, out);
@@ -137,8 +133,10 @@ static void find_sources(rp_runner *r) {
         if (!at->outgoing && s == r->source_count) {
             r->source[r->source_count++].link = at->link;
         }
+        r->edge[e].edge = at->edge;
         r->edge[e].carries = at->carries;
         r->edge[e].link = at->link;
+        r->edge[e].stage = rp_plan_sending_stage(&r->at.plan->edge[at->edge]);
     }
 }
 
@@ -146,6 +144,7 @@ rp_err rp_runner_open_edges(rp_runner *r) {
     rp_err err;
     RP_TRY(RP_ARENA_NEW(r->arena, r->at.edge_count + 1, &r->edge));
     RP_TRY(RP_ARENA_NEW(r->arena, r->at.edge_count + 1, &r->source));
+    RP_TRY(RP_ARENA_NEW(r->arena, r->at.edge_count + 1, &r->transfer));
     find_sources(r);
     for (uint32_t h = 0; h < r->at.held_count; h++) {
         runner_stage *held = &r->held[h];
@@ -155,16 +154,15 @@ rp_err rp_runner_open_edges(rp_runner *r) {
             open_port_in(r, h, RP_KIND_GRADIENT, "gradients", held->name[1], sizeof held->name[1]));
         RP_TRY(open_port_in(r, h, RP_KIND_LABEL, "labels", held->name[2], sizeof held->name[2]));
     }
+    for (uint32_t e = 0; e < r->at.edge_count; e++) {
+        const rp_runner_edge *at = &r->at.edge[e];
+        if (!at->outgoing || !at->link) {
+            r->edge[e].port = *port_of(&r->held[at->taker], at->carries);
+        }
+    }
     for (uint32_t h = 0; h < r->at.held_count; h++) {
         RP_TRY(open_port_out(r, h, RP_KIND_ACTIVATION, &r->held[h].forward));
         RP_TRY(open_port_out(r, h, RP_KIND_GRADIENT, &r->held[h].backward));
-    }
-    for (uint32_t e = 0; e < r->at.edge_count; e++) {
-        const rp_runner_edge *at = &r->at.edge[e];
-        if (!at->outgoing) {
-            r->edge[e].port = *port_of(&r->held[at->held], at->carries);
-            r->edge[e].stage = at->far_stage;
-        }
     }
 fail:
     return err;
@@ -192,6 +190,15 @@ void rp_runner_begin_edges(rp_runner *r) {
             }
         }
     }
+}
+
+const runner_edge *rp_runner_edge_of(const rp_runner *r, const rp_transfer *transfer) {
+    uint32_t e = 0;
+    while (e < r->at.edge_count && r->edge[e].edge != transfer->edge) {
+        e++;
+    }
+    RP_ASSERT(e < r->at.edge_count);
+    return &r->edge[e];
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */

@@ -12,12 +12,26 @@ static runner_stage *stage_of(rp_runner *r, const rp_op *op) {
 
 /* ---- ops in the device's queue --------------------------------------------------------------- */
 
+/* The ports that the plan lets the next op take from. */
+static void find_ports(const rp_runner *r, running_op *op) {
+    op->from = op->labels = NULL;
+    for (uint32_t t = 0; t < r->transfer_count; t++) {
+        const runner_edge *edge = rp_runner_edge_of(r, &r->transfer[t]);
+        if (!r->transfer[t].send) {
+            *(edge->carries == RP_KIND_LABEL ? &op->labels : &op->from) = edge->port;
+        }
+    }
+    if (r->evaluating && r->eval_training) {
+        op->labels = NULL; /* nothing is scored */
+    }
+}
+
 /* The entry of the next op; it counts as running once it is committed. */
 static running_op *next_running_op(rp_runner *r) {
     running_op *op = rp_runner_running(r, r->running_count);
     op->op = r->next;
     op->stage = stage_of(r, &r->next);
-    op->from = op->labels = NULL;
+    find_ports(r, op);
     op->input.count = op->target.count = 0;
     op->output = NULL;
     op->results = op->probe = op->norms = false;
@@ -53,8 +67,13 @@ static void take(rp_port_in *port, const rp_port_pieces *pieces) {
 }
 
 static void take_output(rp_runner *r, running_op *op, rp_port_out *port, void **to) {
-    op->output =
-        rp_port_out_take(port, &op->op, r->evaluating, rp_runner_step_samples(r, op->op.step));
+    rp_range slice[RP_PORT_EDGES_MAX] = {{0}};
+    for (uint32_t t = 0; t < r->transfer_count; t++) {
+        if (r->transfer[t].send) {
+            slice[rp_runner_edge_of(r, &r->transfer[t])->out] = r->transfer[t].samples;
+        }
+    }
+    op->output = rp_port_out_take(port, &op->op, r->evaluating, slice);
     if (op->output) {
         rp_port_out_parts(port, op->output, to);
     }
@@ -100,8 +119,6 @@ static rp_err try_forward(rp_runner *r) {
     runner_stage *s = op->stage;
     bool ready = true;
     rp_err err = RP_OK;
-    op->from = s->in;
-    op->labels = r->evaluating && !r->eval_training ? s->label : NULL;
     RP_TRY(gather(r, op->from, &op->input, &ready));
     RP_TRY(gather(r, op->labels, &op->target, &ready));
     if (!ready || !rp_port_out_has_room(s->forward) ||
@@ -161,11 +178,9 @@ static rp_err try_backward(rp_runner *r) {
     runner_stage *s = op->stage;
     bool ready = true;
     rp_err err = RP_OK;
+    RP_TRY(gather(r, op->from, &op->input, &ready));
+    RP_TRY(gather(r, op->labels, &op->target, &ready));
     if (r->next.kind != RP_OP_BACKWARD_WEIGHT) {
-        op->from = s->gradient;
-        op->labels = s->label;
-        RP_TRY(gather(r, op->from, &op->input, &ready));
-        RP_TRY(gather(r, op->labels, &op->target, &ready));
         ready = ready && rp_port_out_has_room(s->backward);
     }
     if (!ready) {
@@ -240,10 +255,16 @@ fail:
 
 /* ---- the next op ----------------------------------------------------------------------------- */
 
+static uint32_t list_transfers(rp_runner *r) {
+    const uint32_t eval = r->evaluating ? rp_runner_step_samples(r, r->next.step) : 0;
+    return rp_plan_transfers(r->at.plan, r->at.node, &r->next, eval, r->transfer);
+}
+
 rp_err rp_runner_issue(rp_runner *r) {
     if (!r->have_next && !r->ops_over) {
         r->have_next = rp_runner_next_op(r);
         r->ops_over = !r->have_next;
+        r->transfer_count = r->have_next ? list_transfers(r) : 0;
     }
     if (!r->have_next || r->running_count == RP_RUNNER_DEPTH) {
         return RP_OK;

@@ -5,7 +5,7 @@ struct rp_port_slot {
     char *memory;
     uint64_t step;
     rp_range samples;
-    uint32_t step_samples;
+    rp_range slice[RP_PORT_EDGES_MAX]; /* of each edge */
     bool evaluating;
     uint32_t next_edge; /* that has not got its slice */
     uint32_t unacked;   /* slices */
@@ -17,14 +17,6 @@ struct rp_port_out {
     uint32_t next; /* slot of the next op */
     uint32_t send; /* slot that is sent next */
 };
-
-static rp_range common_part(rp_range a, rp_range b) {
-    const uint32_t first = a.first > b.first ? a.first : b.first;
-    const uint32_t a_end = a.first + a.count;
-    const uint32_t b_end = b.first + b.count;
-    const uint32_t end = a_end < b_end ? a_end : b_end;
-    return (rp_range){first, end > first ? end - first : 0};
-}
 
 static bool is_used(const rp_port_out *port) {
     return port->options.edge_count > 0 && port->options.form.tensor_count > 0;
@@ -57,7 +49,7 @@ bool rp_port_out_has_room(const rp_port_out *port) {
 }
 
 rp_port_slot *rp_port_out_take(rp_port_out *port, const rp_op *op, bool evaluating,
-                               uint32_t step_samples) {
+                               const rp_range *slice) {
     if (!is_used(port)) {
         return NULL;
     }
@@ -66,7 +58,12 @@ rp_port_slot *rp_port_out_take(rp_port_out *port, const rp_op *op, bool evaluati
     slot->state = TAKEN;
     slot->step = op->step;
     slot->samples = op->samples;
-    slot->step_samples = step_samples;
+    for (uint32_t e = 0; e < port->options.edge_count; e++) {
+        const uint64_t end = (uint64_t)op->samples.first + op->samples.count;
+        RP_ASSERT(slice[e].count == 0 || (slice[e].first >= op->samples.first &&
+                                          (uint64_t)slice[e].first + slice[e].count <= end));
+        slot->slice[e] = slice[e];
+    }
     slot->evaluating = evaluating;
     slot->next_edge = slot->unacked = 0;
     port->next = (port->next + 1) % port->options.slot_count;
@@ -99,12 +96,11 @@ static void slice_acked(void *context) {
     free_when_over(slot);
 }
 
-/* The samples of a slot that an edge's far end has a share of. */
-static rp_parcel cut_slice(const rp_port_out *port, rp_port_slot *slot, const rp_port_edge *edge) {
+/* The samples of a slot that go over an edge; some do. */
+static rp_parcel cut_slice(const rp_port_out *port, rp_port_slot *slot, uint32_t edge) {
     const rp_port_form *form = &port->options.form;
-    const rp_range share = rp_sched_share(edge->share, slot->step_samples);
     rp_parcel parcel = {.step = slot->step,
-                        .samples = common_part(slot->samples, share),
+                        .samples = slot->slice[edge],
                         .evaluating = slot->evaluating,
                         .part_count = form->tensor_count};
     void *part[RP_PARTS_MAX];
@@ -137,8 +133,8 @@ rp_err rp_port_local_send(void *context, const rp_parcel *parcel, void (*done)(v
 static rp_err send_slot(rp_port_out *port, rp_port_slot *slot) {
     while (slot->next_edge < port->options.edge_count) {
         const rp_port_edge *edge = &port->options.edge[slot->next_edge];
-        const rp_parcel parcel = cut_slice(port, slot, edge);
-        if (parcel.samples.count > 0) {
+        if (slot->slice[slot->next_edge].count > 0) {
+            const rp_parcel parcel = cut_slice(port, slot, slot->next_edge);
             slot->unacked++;
             const rp_err err = edge->send(edge->context, &parcel, slice_acked, slot);
             if (err != RP_OK) {

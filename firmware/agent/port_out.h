@@ -2,8 +2,8 @@
  * produces, on their way to every node that consumes them.
  *
  * Host memory is divided into slots of one microbatch each, used in the order of the ops. The
- * device fills a slot; then each outgoing edge gets one parcel with the samples that its far end
- * has a share of, a slice of the same memory. The slot is free again when every slice has been
+ * device fills a slot; then each outgoing edge gets one parcel with the samples that the plan sends
+ * over it, a slice of the same memory. The slot is free again when every slice has been
  * acknowledged: it is the replay buffer. An edge may end on this very node; then the parcel is a
  * view of the slot, and its consumer acknowledges it.
  *
@@ -16,7 +16,6 @@
 enum { RP_PORT_EDGES_MAX = 16 };
 
 typedef struct {
-    double share[2]; /* of every step's samples, that the far end consumes: rp_sched_share() */
     /* Sends a parcel; its memory is borrowed until done(slot), once the far end has acknowledged
      * it. errors AGAIN: nothing was taken, ask again later */
     rp_err (*send)(void *context, const rp_parcel *parcel, void (*done)(void *slot), void *slot);
@@ -51,10 +50,10 @@ rp_err rp_port_out_open(rp_arena *arena, const rp_port_out_options *options,
 
 /* A slot for the next op is free, or the op needs none. */
 bool rp_port_out_has_room(const rp_port_out *port);
-/* The slot of an op that is about to be enqueued; NULL when nothing goes out here. step_samples:
- * samples of the op's step, for the shares. */
+/* The slot of an op that is about to be enqueued; NULL when nothing goes out here. slice[e]: the
+ * samples that go over edge e, within the op's; none: nothing does. */
 rp_port_slot *rp_port_out_take(rp_port_out *port, const rp_op *op, bool evaluating,
-                               uint32_t step_samples);
+                               const rp_range *slice);
 /* Where the device writes: part[i] has room for `micro` samples of tensor i. */
 void rp_port_out_parts(const rp_port_out *port, const rp_port_slot *slot, void **part);
 /* The device has written it. */

@@ -2,8 +2,8 @@
  * next op, waits until the op's inputs have come, gives it to its stage, and sends what comes out.
  *
  * Never blocks: rp_runner_step() does what can be done now. At most RP_RUNNER_DEPTH ops are in the
- * executor's queue. What an op needs follows from the edges of its stage: inputs or activations for
- * a forward, labels or gradients for a backward; each edge ends at a port (port_in.h, port_out.h).
+ * executor's queue. What an op takes and sends is what rp_plan_transfers() says of it; each edge of
+ * the plan ends at a port of a stage (port_in.h, port_out.h).
  *
  * Parcels: INPUT and LABEL from the host (one LABEL parcel a step, ahead of its inputs), ACTIVATION
  * from the stage before, GRADIENT from the stage behind. */
@@ -12,6 +12,7 @@
 
 #include "agent/port_out.h"
 #include "link/link.h"
+#include "plan/plan.h"
 #include "stage/stage.h"
 
 enum {
@@ -29,14 +30,13 @@ typedef struct rp_runner rp_runner;
 
 /* One edge of the plan, seen from this node. */
 typedef struct {
+    uint32_t edge;   /* of the plan */
     rp_kind carries; /* INPUT, LABEL, ACTIVATION or GRADIENT */
     bool outgoing;
-    uint32_t held;      /* index of the stage here that produces or consumes it */
-    rp_link *link;      /* NULL: the other end is a stage of this node, too */
-    uint32_t far_held;  /* then its index; such an edge is given once, as an outgoing one */
-    uint32_t far_stage; /* incoming: of the model, at the other end; of the host: 0 */
-    double share[2];    /* outgoing: what the far end consumes, as rp_sched_share */
-    uint32_t window;    /* parcels: outgoing, in slots here; incoming, that may wait here */
+    rp_link *link;   /* NULL: both ends are stages of this node; such an edge is an outgoing one */
+    uint32_t sender; /* index of the stage here whose ops send over it, ... */
+    uint32_t taker;  /* ... and of the one whose ops take what comes */
+    uint32_t window; /* parcels: outgoing, in slots here; incoming, that may wait here */
 } rp_runner_edge;
 
 typedef struct {
@@ -49,7 +49,9 @@ typedef struct {
     rp_link *control; /* results, norms, trace */
     uint32_t held_count;
     rp_runner_held held[RP_RUNNER_STAGES_MAX]; /* in the order of their stages */
-    uint32_t edge_count;
+    const rp_plan *plan;                       /* what an op takes and sends is read from it */
+    uint32_t node;                             /* of the plan: this one */
+    uint32_t edge_count;                       /* rp_runner_connect() fills in from `plan` on */
     rp_runner_edge edge[RP_RUNNER_EDGES_MAX];
 } rp_runner_options;
 

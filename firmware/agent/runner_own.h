@@ -22,12 +22,14 @@ typedef struct {
     rp_message *head;
 } runner_source;
 
-/* Where an edge that comes over a link ends, or how one leaves. */
+/* Where an edge of the plan ends here, and how it leaves. */
 typedef struct {
+    uint32_t edge; /* of the plan */
     rp_kind carries;
     rp_link *link;
-    rp_port_in *port;
-    uint32_t source;              /* of the port */
+    rp_port_in *port;             /* where it ends, or NULL */
+    uint32_t source;              /* of that port */
+    uint32_t out;                 /* its number at the port where it begins */
     uint32_t stage;               /* of the end that sends */
     rp_boundary_tensors boundary; /* outgoing: shapes for the wire */
     rp_port_local local;
@@ -66,6 +68,8 @@ struct rp_runner {
     uint64_t eval_position; /* in the order of the step's forwards */
     rp_op next;
     bool have_next;
+    rp_transfer *transfer; /* of `next`, as the plan has them: room for one an edge */
+    uint32_t transfer_count;
 
     running_op running[RP_RUNNER_DEPTH]; /* in turn, the oldest at running_first */
     uint32_t running_first, running_count;
@@ -125,6 +129,9 @@ void rp_runner_begin_edges(rp_runner *runner); /* a new segment */
 rp_err rp_runner_receive(rp_runner *runner) RP_MUST_CHECK;
 rp_err rp_runner_send(rp_runner *runner) RP_MUST_CHECK;
 bool rp_runner_is_quiet(const rp_runner *runner); /* everything sent has been acknowledged */
+
+/* The edge that a transfer goes over. */
+const runner_edge *rp_runner_edge_of(const rp_runner *runner, const rp_transfer *transfer);
 
 /* issue.c: asks for the next op and gives it to the device, when all it needs is there. */
 rp_err rp_runner_issue(rp_runner *runner) RP_MUST_CHECK;

@@ -8,12 +8,12 @@ static const rp_job *job_of(const agent_run *run) {
     return &run->held[0].job;
 }
 
-static rp_runner_use use_of(const agent_run *run, rp_runner_side side) {
+static rp_runner_use use_of(const agent_run *run, rp_plan_side side) {
     return rp_runner_use_of(run->plan, run->node, side);
 }
 
 bool rp_agent_has_next(const agent_run *run) {
-    return use_of(run, RP_SIDE_BEHIND).edges > 0;
+    return use_of(run, RP_PLAN_BEHIND).edges > 0;
 }
 
 /* ---- links ----------------------------------------------------------------------------------- */
@@ -42,7 +42,7 @@ static size_t part_max(const agent_run *run) {
 }
 
 static rp_link_options data_options(const agent_run *run, const char *name, const char *key,
-                                    rp_runner_side side) {
+                                    rp_plan_side side) {
     const rp_runner_use use = use_of(run, side);
     return (rp_link_options){
         .name = name,
@@ -57,7 +57,7 @@ static rp_link_options data_options(const agent_run *run, const char *name, cons
 }
 
 static rp_err bind_data(rp_agent *agent, const char *name, uint32_t plus, const char *key,
-                        rp_runner_side side, rp_link **out) {
+                        rp_plan_side side, rp_link **out) {
     agent_run *run = agent->run;
     char endpoint[160];
     rp_agent_bind_text(agent, plus, endpoint, sizeof endpoint);
@@ -90,7 +90,7 @@ rp_err rp_agent_open_links(rp_agent *agent) {
     agent_run *run = agent->run;
     rp_node *root = run->assignment;
     rp_node *peers = rp_node_find(root, "peers");
-    const bool has_before = use_of(run, RP_SIDE_BEFORE).edges > 0;
+    const bool has_before = use_of(run, RP_PLAN_BEFORE).edges > 0;
     const char *host = NULL;
     const char *before = NULL;
     rp_err err;
@@ -111,10 +111,10 @@ rp_err rp_agent_open_links(rp_agent *agent) {
                                     .sessions = agent->options.sessions};
     RP_TRY(rp_links_open(&run->arena, &links, &run->links));
     if (has_before) {
-        RP_TRY(bind_data(agent, "hop", 1, before, RP_SIDE_BEFORE, &run->in));
+        RP_TRY(bind_data(agent, "hop", 1, before, RP_PLAN_BEFORE, &run->in));
     }
-    if (use_of(run, RP_SIDE_HOST).edges > 0) {
-        RP_TRY(bind_data(agent, "feed", 2, host, RP_SIDE_HOST, &run->feed));
+    if (use_of(run, RP_PLAN_AT_HOST).edges > 0) {
+        RP_TRY(bind_data(agent, "feed", 2, host, RP_PLAN_AT_HOST, &run->feed));
     }
 fail:
     return err;
@@ -122,7 +122,7 @@ fail:
 
 rp_err rp_agent_connect_next(rp_agent *agent, const char *endpoint, const char *key) {
     agent_run *run = agent->run;
-    rp_link_options options = data_options(run, "next", key, RP_SIDE_BEHIND);
+    rp_link_options options = data_options(run, "next", key, RP_PLAN_BEHIND);
     options.connect = endpoint;
     run->connected_ns = rp_clock_now_ns(agent->clock);
     return rp_link_open(run->links, &options, &run->out);
@@ -135,8 +135,8 @@ rp_err rp_agent_open_runner(rp_agent *agent) {
     for (uint32_t h = 0; h < run->held_count; h++) {
         options.held[h] = (rp_runner_held){&run->held[h].job, run->held[h].stage};
     }
-    rp_link *const link[RP_SIDES] = {
-        [RP_SIDE_BEFORE] = run->in, [RP_SIDE_BEHIND] = run->out, [RP_SIDE_HOST] = run->feed};
+    rp_link *const link[RP_PLAN_SIDES] = {
+        [RP_PLAN_BEFORE] = run->in, [RP_PLAN_BEHIND] = run->out, [RP_PLAN_AT_HOST] = run->feed};
     rp_err err;
     RP_TRY(rp_runner_connect(&options, run->plan, run->node, link));
     RP_TRY(rp_runner_open(&run->arena, &options, &run->runner));

@@ -86,11 +86,25 @@ static rp_range common_part(rp_range a, rp_range b) {
 }
 
 /* The samples of a step that one end of an edge has to do with; the host: all. */
-static rp_range samples_at(const rp_plan *plan, uint32_t node, uint32_t stage, uint64_t step) {
+static rp_range samples_at(const rp_plan *plan, uint32_t node, uint32_t stage,
+                           uint32_t step_samples) {
     const rp_plan_hold *hold = rp_plan_find_hold(plan, node, stage);
     const double all[2] = {0, 1};
-    const uint32_t samples = rp_plan_step_samples(plan, step);
-    return rp_sched_share(hold && hold->role != RP_ROLE_AVERAGE ? hold->share : all, samples);
+    return rp_sched_share(hold && hold->role != RP_ROLE_AVERAGE ? hold->share : all, step_samples);
+}
+
+uint32_t rp_plan_sending_stage(const rp_plan_edge *edge) {
+    switch (edge->carries) {
+    case RP_CARRIES_INPUT:
+    case RP_CARRIES_LABEL:
+        return 0;
+    case RP_CARRIES_ACTIVATION:
+        return edge->stage - 1;
+    case RP_CARRIES_GRADIENT:
+        return edge->stage + 1;
+    default:
+        return edge->stage;
+    }
 }
 
 static bool receives(const rp_plan *plan, const rp_plan_edge *e, const rp_op *op, bool evaluating) {
@@ -151,14 +165,17 @@ static void send_weight(const rp_plan *plan, const rp_plan_edge *e, rp_transfer 
     const rp_plan_hold *to = rp_plan_find_hold(plan, e->to, e->stage);
     const bool average = to && to->role == RP_ROLE_AVERAGE;
     t->step += !average;
-    t->samples =
-        t->step < plan->steps ? samples_at(plan, e->to, e->stage, t->step) : (rp_range){0, 0};
+    t->samples = t->step < plan->steps
+                     ? samples_at(plan, e->to, e->stage, rp_plan_step_samples(plan, t->step))
+                     : (rp_range){0, 0};
 }
 
 /* What the op has to do with the edge; false: nothing. */
 static bool find_transfer(const rp_plan *plan, uint32_t node, const rp_op *op, uint32_t edge,
-                          bool evaluating, bool send, rp_transfer *out) {
+                          uint32_t eval_samples, bool send, rp_transfer *out) {
     const rp_plan_edge *e = &plan->edge[edge];
+    const bool evaluating = eval_samples > 0;
+    const uint32_t all = evaluating ? eval_samples : rp_plan_step_samples(plan, op->step);
     const bool here = send ? e->from == node && sends(plan, e, op, evaluating)
                            : e->to == node && receives(plan, e, op, evaluating);
     if (!here) {
@@ -174,28 +191,23 @@ static bool find_transfer(const rp_plan *plan, uint32_t node, const rp_op *op, u
         break;
     case RP_CARRIES_WEIGHT_GRADIENT:
         out->before = true;
-        out->samples = samples_at(plan, e->from, e->stage, op->step);
+        out->samples = samples_at(plan, e->from, e->stage, all);
         break;
     case RP_CARRIES_LABEL:
         if (send) {
-            out->samples = samples_at(plan, e->to, e->stage, op->step);
+            out->samples = samples_at(plan, e->to, e->stage, all);
         }
         break;
-    default: {
-        const bool up = e->carries == RP_CARRIES_ACTIVATION;
-        const uint32_t from_stage = e->carries == RP_CARRIES_GRADIENT ? e->stage + 1
-                                    : up                              ? e->stage - 1
-                                                                      : e->stage;
-        out->samples =
-            common_part(op->samples, send ? samples_at(plan, e->to, e->stage, op->step)
-                                          : samples_at(plan, e->from, from_stage, op->step));
-    }
+    default:
+        out->samples = common_part(op->samples,
+                                   send ? samples_at(plan, e->to, e->stage, all)
+                                        : samples_at(plan, e->from, rp_plan_sending_stage(e), all));
     }
     return out->samples.count > 0;
 }
 
-uint32_t rp_plan_transfers(const rp_plan *plan, uint32_t node, const rp_op *op, bool evaluating,
-                           rp_transfer *out) {
+uint32_t rp_plan_transfers(const rp_plan *plan, uint32_t node, const rp_op *op,
+                           uint32_t eval_samples, rp_transfer *out) {
     uint32_t edges;
     const uint32_t *edge = rp_plan_node_edges(plan, node, &edges);
     const uint32_t from = node < plan->node_count ? node : RP_PLAN_HOST;
@@ -205,7 +217,7 @@ uint32_t rp_plan_transfers(const rp_plan *plan, uint32_t node, const rp_op *op, 
         const bool send = pass != 1;
         for (uint32_t i = 0; i < edges; i++) {
             rp_transfer t;
-            if (find_transfer(plan, from, op, edge[i], evaluating, send, &t) &&
+            if (find_transfer(plan, from, op, edge[i], eval_samples, send, &t) &&
                 (!send || t.before == (pass == 0))) {
                 out[count++] = t;
             }
@@ -226,7 +238,7 @@ static bool next_net(const rp_sched_net *net, uint32_t node, rp_sched_state *sta
 
 static uint32_t net_transfers(const rp_sched_net *net, uint32_t node, const rp_op *op,
                               rp_transfer *out) {
-    return rp_plan_transfers(net->context, node, op, false, out);
+    return rp_plan_transfers(net->context, node, op, 0, out);
 }
 
 static const char *a_parcel(rp_carries carries) {

@@ -164,6 +164,23 @@ uint64_t rp_plan_digest(const rp_plan *plan);
  *         deadlock, naming who waits for whom; MEMORY */
 rp_err rp_plan_check(const rp_plan *plan, const rp_model *model) RP_MUST_CHECK;
 
+/* Where the other end of a node's edge is. All edges between two boards share one link, and so do
+ * those between the host and a board; on it, parcels are told apart by what they carry and by the
+ * stage that sends. */
+typedef enum {
+    RP_PLAN_HERE,   /* on the node itself: no link */
+    RP_PLAN_BEFORE, /* a node that sends activations to this one, and dials it */
+    RP_PLAN_BEHIND, /* a node that this one sends activations to, and dials */
+    RP_PLAN_AT_HOST,
+    RP_PLAN_SIDES
+} rp_plan_side;
+rp_plan_side rp_plan_side_of(const rp_plan_edge *edge, uint32_t node);
+
+/* Can boards train it? A plan may say more than they do so far: they hold whole stages, for all
+ * samples and in both directions, and have one neighbour before and one behind.
+ * errors  USAGE naming the node, what the plan says of it, and what boards do */
+rp_err rp_plan_check_training(const rp_plan *plan) RP_MUST_CHECK;
+
 /* Do both say the same? NaN is not equal to anything. */
 bool rp_plan_same(const rp_plan *a, const rp_plan *b);
 
@@ -210,10 +227,12 @@ bool rp_plan_list_next(rp_plan_list *list, rp_op *op);
 /* The transfers of an op of `node`, receives first; fills out[], which has room for as many as
  * the node has edges, and returns how many. Over one edge goes what the op's samples and the shares
  * at both ends have in common. Before an update go the sums of gradients: first each sends its own,
- * then it takes those of the others. In an evaluation there are forwards only, and the last stage
- * takes its labels with the forward. */
-uint32_t rp_plan_transfers(const rp_plan *plan, uint32_t node, const rp_op *op, bool evaluating,
-                           rp_transfer *out);
+ * then it takes those of the others. `eval_samples`: 0 in training; in an evaluation, which has
+ * forwards only and whose last stage takes its labels with them, the samples of the op's step. */
+uint32_t rp_plan_transfers(const rp_plan *plan, uint32_t node, const rp_op *op,
+                           uint32_t eval_samples, rp_transfer *out);
+/* The stage whose op sends over an edge; of the host: 0. */
+uint32_t rp_plan_sending_stage(const rp_plan_edge *edge);
 
 /* The plan as a net to replay; node `node_count` is the host. `windows`: senders wait for room.
  * costs are by hold. errors FAULT: deadlock, or work left; MEMORY */

@@ -45,6 +45,7 @@ rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *known, rp_plan **out
                                      .epoch_samples = run->data.count[RP_SPLIT_TRAIN],
                                      .steps = run->steps};
     RP_TRY(rp_plan_make(arena, &options, &plan));
+    RP_TRY(rp_plan_check_training(plan));
     for (uint32_t k = 0; k < plan->stage_count; k++) {
         add_measured(known, plan, k);
     }

@@ -105,8 +105,8 @@ static inline void test_pair_open(test_ring *ring, const char *name, uint32_t no
 }
 
 static inline void test_open_links(test_ring *ring, uint32_t node) {
-    const rp_runner_use feed = rp_runner_use_of(ring->plan, node, RP_SIDE_HOST);
-    const rp_runner_use next = rp_runner_use_of(ring->plan, node, RP_SIDE_BEHIND);
+    const rp_runner_use feed = rp_runner_use_of(ring->plan, node, RP_PLAN_AT_HOST);
+    const rp_runner_use next = rp_runner_use_of(ring->plan, node, RP_PLAN_BEHIND);
     test_node *n = &ring->node[node];
     test_pair_open(ring, "control", node, 1, &n->control);
     if (feed.edges > 0) {
@@ -125,10 +125,10 @@ static inline void test_open_runner(test_ring *ring, uint32_t node) {
         options.held[options.held_count++] =
             (rp_runner_held){&ring->board[s].job, ring->board[s].stage};
     }
-    rp_link *const link[RP_SIDES] = {[RP_SIDE_BEFORE] = before->next.bound,
-                                     [RP_SIDE_BEHIND] = n->next.connected,
-                                     [RP_SIDE_HOST] = n->feed.bound};
-    expect_ok(rp_runner_check_plan(ring->plan, node));
+    rp_link *const link[RP_PLAN_SIDES] = {[RP_PLAN_BEFORE] = before->next.bound,
+                                          [RP_PLAN_BEHIND] = n->next.connected,
+                                          [RP_PLAN_AT_HOST] = n->feed.bound};
+    expect_ok(rp_plan_check_training(ring->plan));
     expect_ok(rp_runner_connect(&options, ring->plan, node, link));
     expect_ok(rp_runner_open(&ring->arena, &options, &n->runner));
 }

@@ -18,6 +18,7 @@ typedef struct {
     rp_arena arena;
     rp_port_out *port;
     far_end far[3];
+    rp_range share[RP_PORT_EDGES_MAX]; /* of every step, by edge */
 } fixture;
 
 static rp_err keep(void *context, const rp_parcel *parcel, void (*done)(void *slot), void *slot) {
@@ -37,7 +38,7 @@ static void acknowledge(far_end *far) {
     far->acked++;
 }
 
-static void open_port(fixture *f, uint32_t edges, const double (*shares)[2]) {
+static void open_port(fixture *f, uint32_t edges, const rp_range *shares) {
     rp_port_out_options options = {
         .form = {.tensor_count = 2, .sample_bytes = {sizeof(float), 2 * sizeof(float)}},
         .micro = MICRO,
@@ -46,7 +47,8 @@ static void open_port(fixture *f, uint32_t edges, const double (*shares)[2]) {
     *f = (fixture){0};
     rp_arena_init(&f->arena, "test", 0);
     for (uint32_t e = 0; e < edges; e++) {
-        options.edge[e] = (rp_port_edge){{shares[e][0], shares[e][1]}, keep, &f->far[e]};
+        options.edge[e] = (rp_port_edge){keep, &f->far[e]};
+        f->share[e] = shares[e];
     }
     expect_ok(rp_port_out_open(&f->arena, &options, &f->port));
 }
@@ -55,13 +57,25 @@ static void close_port(fixture *f) {
     rp_arena_finish(&f->arena);
 }
 
+/* What an op's samples and the shares have in common. */
+static void cut_slices(const fixture *f, rp_range samples, rp_range slice[RP_PORT_EDGES_MAX]) {
+    for (uint32_t e = 0; e < RP_PORT_EDGES_MAX; e++) {
+        const rp_range *share = &f->share[e];
+        uint32_t first = share->first > samples.first ? share->first : samples.first;
+        uint32_t end = share->first + share->count;
+        end = end < samples.first + samples.count ? end : samples.first + samples.count;
+        slice[e] = (rp_range){first, end > first ? end - first : 0};
+    }
+}
+
 /* Tensor 0 of sample s holds s, tensor 1 holds s + 0.25 and s + 0.5. */
-static rp_port_slot *run_op(fixture *f, uint64_t step, uint32_t first, uint32_t count,
-                            uint32_t step_samples) {
+static rp_port_slot *run_op(fixture *f, uint64_t step, uint32_t first, uint32_t count) {
     const rp_op op = {.kind = RP_OP_FORWARD, .step = step, .samples = {first, count}};
     void *part[RP_PARTS_MAX];
     assert_true(rp_port_out_has_room(f->port));
-    rp_port_slot *slot = rp_port_out_take(f->port, &op, false, step_samples);
+    rp_range slice[RP_PORT_EDGES_MAX];
+    cut_slices(f, op.samples, slice);
+    rp_port_slot *slot = rp_port_out_take(f->port, &op, false, slice);
     assert_non_null(slot);
     rp_port_out_parts(f->port, slot, part);
     for (uint32_t i = 0; i < count; i++) {
@@ -88,14 +102,14 @@ static void expect_parcel(const rp_parcel *parcel, uint64_t step, uint32_t first
     }
 }
 
-static const double whole[][2] = {{0, 1}};
+static const rp_range whole[] = {{0, 100}};
 
 static void a_slot_is_free_when_it_is_acknowledged(void **state) {
     (void)state;
     fixture f;
     open_port(&f, 1, whole);
-    rp_port_slot *first = run_op(&f, 3, 0, 4, 8);
-    rp_port_slot *second = run_op(&f, 3, 4, 4, 8);
+    rp_port_slot *first = run_op(&f, 3, 0, 4);
+    rp_port_slot *second = run_op(&f, 3, 4, 4);
     assert_false(rp_port_out_has_room(f.port));
     expect_ok(rp_port_out_send(f.port));
     assert_int_equal(f.far[0].count, 0); /* the device writes */
@@ -119,10 +133,10 @@ static void a_slot_is_free_when_it_is_acknowledged(void **state) {
 static void a_full_edge_is_asked_again(void **state) {
     (void)state;
     fixture f;
-    const double shares[][2] = {{0, 1}, {0, 1}};
+    const rp_range shares[] = {{0, 4}, {0, 4}};
     open_port(&f, 2, shares);
     f.far[1].full = true;
-    rp_port_out_fill(run_op(&f, 0, 0, 4, 4));
+    rp_port_out_fill(run_op(&f, 0, 0, 4));
     expect_ok(rp_port_out_send(f.port));
     expect_ok(rp_port_out_send(f.port));
     assert_int_equal(f.far[0].count, 1); /* once, however often the other is full */
@@ -138,13 +152,13 @@ static void a_full_edge_is_asked_again(void **state) {
 }
 
 /* Three far ends, one of them with half of every step: slices, each sample once. */
-static void a_range_is_cut_by_share(void **state) {
+static void an_edge_gets_its_slice(void **state) {
     (void)state;
     fixture f;
-    const double shares[][2] = {{0, 0.25}, {0.25, 0.5}, {0.5, 1}};
+    const rp_range shares[] = {{0, 3}, {3, 2}, {5, 5}};
     open_port(&f, 3, shares);
-    rp_port_out_fill(run_op(&f, 0, 0, 4, 10)); /* shares: [0, 3), [3, 5), [5, 10) */
-    rp_port_out_fill(run_op(&f, 0, 4, 4, 10));
+    rp_port_out_fill(run_op(&f, 0, 0, 4));
+    rp_port_out_fill(run_op(&f, 0, 4, 4));
     expect_ok(rp_port_out_send(f.port));
     assert_int_equal(f.far[0].count, 1);
     assert_int_equal(f.far[1].count, 2);
@@ -181,12 +195,12 @@ static void a_local_edge_hands_memory_over(void **state) {
                                          .micro = MICRO,
                                          .slot_count = SLOTS,
                                          .edge_count = 1,
-                                         .edge = {{{0, 1}, rp_port_local_send, &local}}};
+                                         .edge = {{rp_port_local_send, &local}}};
     expect_ok(rp_port_out_open(&f.arena, &options, &f.port));
     for (uint32_t i = 0; i < SLOTS; i++) {
         const rp_op op = {.kind = RP_OP_FORWARD, .samples = {i, 1}};
         void *part[RP_PARTS_MAX];
-        rp_port_slot *slot = rp_port_out_take(f.port, &op, false, SLOTS);
+        rp_port_slot *slot = rp_port_out_take(f.port, &op, false, &op.samples);
         rp_port_out_parts(f.port, slot, part);
         *(float *)part[0] = (float)i;
         rp_port_out_fill(slot);
@@ -214,7 +228,7 @@ static void nobody_consumes_it(void **state) {
     open_port(&f, 0, NULL);
     for (uint32_t i = 0; i < 3 * SLOTS; i++) {
         assert_true(rp_port_out_has_room(f.port));
-        assert_null(rp_port_out_take(f.port, &op, false, MICRO));
+        assert_null(rp_port_out_take(f.port, &op, false, &op.samples));
         expect_ok(rp_port_out_send(f.port));
     }
     assert_true(rp_port_out_is_quiet(f.port));
@@ -225,7 +239,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slot_is_free_when_it_is_acknowledged),
         cmocka_unit_test(a_full_edge_is_asked_again),
-        cmocka_unit_test(a_range_is_cut_by_share),
+        cmocka_unit_test(an_edge_gets_its_slice),
         cmocka_unit_test(a_local_edge_hands_memory_over),
         cmocka_unit_test(nobody_consumes_it),
     };

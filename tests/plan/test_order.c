@@ -68,7 +68,7 @@ static void transfers_of_a_row(void **state) {
     expect_ok(make_plan(&arena, &c, &plan));
     assert_int_equal(plan->edge_count, 6); /* input, label, two up, two down */
     const rp_op forward = {.kind = RP_OP_FORWARD, .stage = 1, .step = 1, .samples = {2, 2}};
-    assert_int_equal(rp_plan_transfers(plan, 1, &forward, false, t), 2);
+    assert_int_equal(rp_plan_transfers(plan, 1, &forward, 0, t), 2);
     assert_false(t[0].send);
     assert_int_equal(edge_of(plan, &t[0])->from, 0);
     assert_int_equal(edge_of(plan, &t[0])->carries, RP_CARRIES_ACTIVATION);
@@ -78,19 +78,25 @@ static void transfers_of_a_row(void **state) {
     assert_int_equal(t[1].samples.first, 2);
     assert_int_equal(t[1].samples.count, 2);
     const rp_op backward = {.kind = RP_OP_BACKWARD, .stage = 2, .samples = {6, 2}, .micro = 3};
-    assert_int_equal(rp_plan_transfers(plan, 2, &backward, false, t), 2);
+    assert_int_equal(rp_plan_transfers(plan, 2, &backward, 0, t), 2);
     assert_int_equal(edge_of(plan, &t[0])->carries, RP_CARRIES_LABEL);
     assert_int_equal(edge_of(plan, &t[1])->carries, RP_CARRIES_GRADIENT);
     assert_int_equal(edge_of(plan, &t[1])->to, 1);
     const rp_op first = {.kind = RP_OP_FORWARD, .samples = {0, 2}};
-    assert_int_equal(rp_plan_transfers(plan, 0, &first, false, t), 2);
+    assert_int_equal(rp_plan_transfers(plan, 0, &first, 0, t), 2);
     assert_int_equal(edge_of(plan, &t[0])->carries, RP_CARRIES_INPUT);
     const rp_op update = {.kind = RP_OP_UPDATE, .stage = 1, .samples = {0, 8}};
-    assert_int_equal(rp_plan_transfers(plan, 1, &update, false, t), 0);
+    assert_int_equal(rp_plan_transfers(plan, 1, &update, 0, t), 0);
     /* an evaluation scores with the forward */
     const rp_op scored = {.kind = RP_OP_FORWARD, .stage = 2, .samples = {0, 2}};
-    assert_int_equal(rp_plan_transfers(plan, 2, &scored, false, t), 1);
-    assert_int_equal(rp_plan_transfers(plan, 2, &scored, true, t), 2);
+    assert_int_equal(rp_plan_transfers(plan, 2, &scored, 0, t), 1);
+    assert_int_equal(rp_plan_transfers(plan, 2, &scored, 8, t), 2);
+    /* whose steps are not those of training: step 2 has 4 samples there */
+    const rp_op late = {.kind = RP_OP_FORWARD, .stage = 1, .step = 2, .samples = {6, 2}};
+    assert_int_equal(rp_plan_transfers(plan, 1, &late, 0, t), 0);
+    assert_int_equal(rp_plan_transfers(plan, 1, &late, 8, t), 2);
+    assert_int_equal(t[1].samples.first, 6);
+    assert_int_equal(t[1].samples.count, 2);
     rp_arena_finish(&arena);
 }
 
@@ -148,7 +154,7 @@ static void shares_meet_by_sample(void **state) {
             uint32_t sums = 0;
             rp_plan_list_start(plan, k, &list);
             while (rp_plan_list_next(&list, &op)) {
-                const uint32_t count = rp_plan_transfers(plan, k, &op, false, t);
+                const uint32_t count = rp_plan_transfers(plan, k, &op, 0, t);
                 if (op.kind == RP_OP_FORWARD) {
                     expect_covered(plan, &op, stage ? RP_CARRIES_ACTIVATION : RP_CARRIES_INPUT,
                                    false, t, count);
