@@ -180,7 +180,7 @@ bool rp_node_same(const rp_node *a, const rp_node *b) {
     return true;
 }
 
-static void remember(rp_node *map, const char *key) {
+static void remember_key(rp_node *map, const char *key) {
     for (uint32_t i = 0; i < map->asked_count; i++) {
         if (strcmp(map->asked[i], key) == 0) {
             return;
@@ -195,7 +195,7 @@ rp_node *rp_node_find(rp_node *map, const char *key) {
     if (!map || map->type != RP_NODE_MAP) {
         return NULL;
     }
-    remember(map, key);
+    remember_key(map, key);
     rp_node *child = rp_node_child(map, key);
     if (child) {
         child->known = true;
@@ -221,7 +221,7 @@ rp_err rp_node_find_renamed(rp_node *map, const char *key, const char *former, r
 }
 
 /* The value under `key`, NULL when absent. */
-static rp_err take(rp_node *map, const char *key, rp_node **out) {
+static rp_err take_value(rp_node *map, const char *key, rp_node **out) {
     *out = NULL;
     if (map && map->type != RP_NODE_MAP) {
         return rp_node_expected(map, "keys with values");
@@ -327,7 +327,7 @@ static rp_err as_f64(const rp_node *node, double min, double max, double *out) {
 
 rp_err rp_node_u64(rp_node *map, const char *key, uint64_t min, uint64_t max, uint64_t *out) {
     rp_node *node;
-    rp_err err = take(map, key, &node);
+    rp_err err = take_value(map, key, &node);
     return err == RP_OK && node ? as_u64(node, min, max, out) : err;
 }
 
@@ -342,7 +342,7 @@ rp_err rp_node_u32(rp_node *map, const char *key, uint32_t min, uint32_t max, ui
 
 rp_err rp_node_f64(rp_node *map, const char *key, double min, double max, double *out) {
     rp_node *node;
-    rp_err err = take(map, key, &node);
+    rp_err err = take_value(map, key, &node);
     return err == RP_OK && node ? as_f64(node, min, max, out) : err;
 }
 
@@ -373,7 +373,7 @@ rp_err rp_node_item_f64(const rp_node *list, uint32_t index, double min, double 
 
 rp_err rp_node_bool(rp_node *map, const char *key, bool *out) {
     rp_node *node;
-    rp_err err = take(map, key, &node);
+    rp_err err = take_value(map, key, &node);
     if (err != RP_OK || !node) {
         return err;
     }
@@ -387,7 +387,7 @@ rp_err rp_node_bool(rp_node *map, const char *key, bool *out) {
 
 rp_err rp_node_string(rp_node *map, const char *key, const char **out) {
     rp_node *node;
-    rp_err err = take(map, key, &node);
+    rp_err err = take_value(map, key, &node);
     if (err != RP_OK || !node) {
         return err;
     }
@@ -408,7 +408,7 @@ rp_err rp_node_word(rp_node *map, const char *key, const char *const *words, uin
     list_words(words, count, list, sizeof list);
     (void)snprintf(expected, sizeof expected, "one of: %s", list);
     rp_node *node;
-    rp_err err = take(map, key, &node);
+    rp_err err = take_value(map, key, &node);
     if (err != RP_OK || !node) {
         return err;
     }

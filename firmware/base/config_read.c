@@ -57,7 +57,7 @@ static rp_err add_node(reader *r, const yaml_event_t *event, rp_node **out) {
     return RP_OK;
 }
 
-static rp_err append(rp_arena *arena, rp_node *parent, rp_node *child) {
+static rp_err append_child(rp_arena *arena, rp_node *parent, rp_node *child) {
     if (parent->count == parent->room) {
         uint32_t room = parent->room ? 2 * parent->room : 8;
         rp_node **items;
@@ -146,7 +146,7 @@ static rp_err read_children(reader *r, rp_node *parent, uint32_t depth) {
         yaml_event_delete(&event);
         child->key = key;
         child->line = key ? key_line : child->line;
-        RP_TRY(append(r->arena, parent, child));
+        RP_TRY(append_child(r->arena, parent, child));
     }
 fail:
     yaml_event_delete(&event);
@@ -280,7 +280,7 @@ fail:
     return err;
 }
 
-static void replace(rp_node *map, rp_node *child, const rp_node *old) {
+static void replace_child(rp_node *map, rp_node *child, const rp_node *old) {
     child->parent = map;
     child->position = old->position;
     child->known = old->known;
@@ -288,7 +288,7 @@ static void replace(rp_node *map, rp_node *child, const rp_node *old) {
 }
 
 /* Puts `value` under `keys` ("a.b.c", is cut up); makes the maps between. */
-static rp_err put(reader *r, rp_node *map, char *keys, rp_node *value) {
+static rp_err put_value(reader *r, rp_node *map, char *keys, rp_node *value) {
     rp_err err = RP_OK;
     for (;;) {
         char *dot = strchr(keys, '.');
@@ -313,9 +313,9 @@ static rp_err put(reader *r, rp_node *map, char *keys, rp_node *value) {
         }
         child->key = keys;
         if (!old) {
-            RP_TRY(append(r->arena, map, child));
+            RP_TRY(append_child(r->arena, map, child));
         } else if (child != old) {
-            replace(map, child, old);
+            replace_child(map, child, old);
         }
         if (!dot) {
             return RP_OK;
@@ -346,7 +346,7 @@ rp_err rp_config_set(rp_arena *arena, rp_node *root, const char *assignment) {
         r.depth += *c == '.';
     }
     RP_TRY(read_document(&r, equals + 1, strlen(equals + 1), &value));
-    err = put(&r, root, keys, value);
+    err = put_value(&r, root, keys, value);
 fail:
     return err;
 }

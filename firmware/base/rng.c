@@ -10,7 +10,7 @@ static uint64_t hash_name(const char *name) {
     return hash;
 }
 
-static uint64_t mix(uint64_t z) { /* splitmix64's finaliser */
+static uint64_t mix_bits(uint64_t z) { /* splitmix64's finaliser */
     z += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -18,7 +18,7 @@ static uint64_t mix(uint64_t z) { /* splitmix64's finaliser */
 }
 
 rp_rng rp_rng_named(uint64_t seed, const char *name) {
-    uint64_t key = mix(mix(seed) ^ hash_name(name));
+    uint64_t key = mix_bits(mix_bits(seed) ^ hash_name(name));
     return (rp_rng){.key = {(uint32_t)key, (uint32_t)(key >> 32)}};
 }
 

@@ -557,7 +557,7 @@ fail:
 }
 
 /* Adds [begin, end) to what is written; joins stretches that touch. */
-static bool cover(coverage *written, uint64_t begin, uint64_t end) {
+static bool cover_bytes(coverage *written, uint64_t begin, uint64_t end) {
     uint32_t first = 0;
     while (first < written->count && written->end[first] < begin) {
         first++;
@@ -592,7 +592,7 @@ rp_err rp_st_write(rp_st_writer *writer, uint32_t index, uint64_t offset_bytes, 
     if (count == 0) {
         return RP_OK;
     }
-    if (!cover(&writer->written[index], offset_bytes, offset_bytes + count)) {
+    if (!cover_bytes(&writer->written[index], offset_bytes, offset_bytes + count)) {
         return rp_fail(RP_ERR_LIMIT, "%s: tensor '%s': comes in too many scattered pieces",
                        writer->path, entry->name);
     }

@@ -34,7 +34,7 @@ static cl_ulong read_number(cl_device_id id, cl_device_info what) {
     return value;
 }
 
-static bool matches(const char *text, const char *part) {
+static bool name_matches(const char *text, const char *part) {
     return !part || strcasestr(text, part) != NULL;
 }
 
@@ -86,7 +86,7 @@ static rp_err choose_device(rp_device *device, const rp_device_options *options)
         for (cl_uint d = 0; d < count && d < DEVICES_MAX; d++) {
             char text[128];
             read_text(ids[d], CL_DEVICE_NAME, text);
-            if (matches(name, options->platform) && matches(text, options->device)) {
+            if (name_matches(name, options->platform) && name_matches(text, options->device)) {
                 device->platform = platforms[p];
                 device->id = ids[d];
                 read_facts(device);

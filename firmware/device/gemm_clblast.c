@@ -71,7 +71,8 @@ uint64_t rp_gemm_clblast_elements(const rp_mat *c, const rp_mat *a, const rp_mat
     return plan_call(c, a, b).total;
 }
 
-static rp_err gather(rp_device *device, const rp_mat *mat, rp_buffer *workspace, operand *x) {
+static rp_err gather_operand(rp_device *device, const rp_mat *mat, rp_buffer *workspace,
+                             operand *x) {
     rp_kernel *kernel;
     rp_err err;
     RP_TRY(rp_view_prepare(device, mat, &x->spread, workspace, &x->view));
@@ -117,7 +118,8 @@ static rp_err check_reach(const char *name, uint64_t base, uint32_t lines, size_
     return RP_OK;
 }
 
-static rp_err multiply(rp_device *device, const plan *p, float beta, rp_buffer *workspace) {
+static rp_err multiply_by_clblast(rp_device *device, const plan *p, float beta,
+                                  rp_buffer *workspace) {
     cl_command_queue queue = device->queue;
     const operand *a = &p->a;
     const operand *b = &p->b;
@@ -152,9 +154,10 @@ rp_err rp_gemm_clblast(rp_device *device, const rp_mat *c, const rp_mat *a, cons
                        const rp_epilogue *epilogue, rp_buffer *workspace) {
     plan p = plan_call(c, a, b);
     rp_err err;
-    RP_TRY(gather(device, a, workspace, &p.a));
-    RP_TRY(gather(device, b, workspace, &p.b));
-    RP_TRY(multiply(device, &p, !p.scattered && epilogue->accumulate ? 1.0f : 0.0f, workspace));
+    RP_TRY(gather_operand(device, a, workspace, &p.a));
+    RP_TRY(gather_operand(device, b, workspace, &p.b));
+    RP_TRY(multiply_by_clblast(device, &p, !p.scattered && epilogue->accumulate ? 1.0f : 0.0f,
+                               workspace));
     if (p.scattered) {
         RP_TRY(rp_gemm_finish(device, &p.c, workspace, p.t, 1, epilogue));
     } else if (epilogue->bias_axis != RP_BIAS_NONE || epilogue->relu) {

@@ -157,8 +157,8 @@ static cut cut_call(const plan *p, const rp_tuning_panel *panel) {
     return made;
 }
 
-static rp_err multiply(rp_device *device, const plan *p, const cut *how,
-                       const rp_epilogue *epilogue, rp_buffer *workspace) {
+static rp_err multiply_by_panels(rp_device *device, const plan *p, const cut *how,
+                                 const rp_epilogue *epilogue, rp_buffer *workspace) {
     const rp_tuning_panel *panel = &device->tuning.panel;
     const uint32_t wide = describe_run(&p->b.col);
     uint32_t deep = describe_run(&p->b.row);
@@ -214,7 +214,7 @@ rp_err rp_gemm_panel(rp_device *device, const rp_mat *c, const rp_mat *a, const 
     RP_TRY(rp_view_prepare(device, &x.a, &p.a_spread, workspace, &p.a));
     RP_TRY(rp_view_prepare(device, &x.b, &p.b_spread, workspace, &p.b));
     RP_TRY(pack_rows(device, &p, workspace));
-    RP_TRY(multiply(device, &p, &how, &x.epilogue, workspace));
+    RP_TRY(multiply_by_panels(device, &p, &how, &x.epilogue, workspace));
     if (p.parts > 1) {
         RP_TRY(rp_gemm_finish(device, &p.c, workspace, p.t, how.groups[2], &x.epilogue));
     }

@@ -99,7 +99,7 @@ rp_err rp_mat_check(const rp_mat *mat, const char *name) {
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 /* Fewer digits where a digit continues the one below or never counts up. */
-static rp_steps simplify(rp_steps steps, uint32_t count) {
+static rp_steps simplify_steps(rp_steps steps, uint32_t count) {
     for (int pass = 0; pass < 2; pass++) {
         if ((int64_t)steps.d1 * steps.s0 == steps.s1 && steps.d1 != RP_STEPS_WHOLE) {
             steps.d1 = steps.d2;
@@ -206,8 +206,8 @@ void rp_view_plan(const rp_mat *mat, rp_parts *parts, rp_view *view, rp_spread *
         view->col = (rp_steps){RP_STEPS_WHOLE, 0, mat->inner, (int32_t)mat->outer_stride,
                                (int32_t)mat->inner_stride};
     }
-    view->row = simplify(view->row, mat->rows);
-    view->col = simplify(view->col, mat->cols);
+    view->row = simplify_steps(view->row, mat->rows);
+    view->col = simplify_steps(view->col, mat->cols);
     if (mat->transposed) {
         rp_view swapped = *view;
         swapped.rows = view->cols;

@@ -29,7 +29,7 @@ static const rp_kernel_source *find_source(const char *name, size_t bytes) {
     return NULL;
 }
 
-static void append(text *to, const char *from, size_t bytes) {
+static void append_text(text *to, const char *from, size_t bytes) {
     if (to->out) {
         memcpy(to->out + to->bytes, from, bytes);
     }
@@ -52,7 +52,7 @@ static const char *included_name(const char *line, size_t bytes, size_t *name_by
     return name;
 }
 
-static rp_err expand(text *to, const rp_kernel_source *source, uint32_t depth) {
+static rp_err expand_includes(text *to, const rp_kernel_source *source, uint32_t depth) {
     if (depth > INCLUDE_DEPTH_MAX) {
         return rp_fail(RP_ERR_DEVICE, "kernels/%s: includes nest too deep", source->name);
     }
@@ -63,7 +63,7 @@ static rp_err expand(text *to, const rp_kernel_source *source, uint32_t depth) {
         size_t name_bytes;
         const char *name = included_name(at, bytes, &name_bytes);
         if (!name) {
-            append(to, at, bytes);
+            append_text(to, at, bytes);
             at += bytes;
             continue;
         }
@@ -78,7 +78,7 @@ static rp_err expand(text *to, const rp_kernel_source *source, uint32_t depth) {
         }
         if (!seen) {
             to->seen[to->seen_count++] = header;
-            rp_err err = expand(to, header, depth + 1);
+            rp_err err = expand_includes(to, header, depth + 1);
             if (err != RP_OK) {
                 return err;
             }
@@ -98,9 +98,9 @@ static rp_err make_source(rp_arena *arena, const char *program, char **out) {
     text counted = {0};
     text made = {0};
     rp_err err;
-    RP_TRY(expand(&counted, source, 0));
+    RP_TRY(expand_includes(&counted, source, 0));
     RP_TRY(RP_ARENA_NEW(arena, counted.bytes + 1, &made.out));
-    RP_TRY(expand(&made, source, 0));
+    RP_TRY(expand_includes(&made, source, 0));
     *out = made.out;
 fail:
     return err;
@@ -213,7 +213,8 @@ static rp_err build_locked(rp_device *device, rp_arena *scratch, const rp_cache_
     return err;
 }
 
-static rp_err build(rp_device *device, const char *name, const char *options, cl_program *out) {
+static rp_err build_program(rp_device *device, const char *name, const char *options,
+                            cl_program *out) {
     rp_arena scratch;
     char *source = NULL;
     rp_err err;
@@ -265,7 +266,7 @@ static rp_err find_program(rp_device *device, const char *name, const char *defi
         return rp_fail(RP_ERR_LIMIT, "kernels/%s.cl: options too long", name);
     }
     rp_program *made = &device->programs[device->program_count];
-    rp_err err = build(device, name, options, &made->program);
+    rp_err err = build_program(device, name, options, &made->program);
     if (err == RP_OK) {
         memcpy(made->key, key, sizeof key);
         *out = made->program;
@@ -274,7 +275,7 @@ static rp_err find_program(rp_device *device, const char *name, const char *defi
     return err;
 }
 
-static uint32_t hash(const char *key) {
+static uint32_t hash_key(const char *key) {
     uint32_t value = 2166136261u; /* FNV-1a */
     for (; *key; key++) {
         value = (value ^ (uint8_t)*key) * 16777619u;
@@ -308,7 +309,7 @@ rp_err rp_kernel_find(rp_device *device, const char *program, const char *entry,
         return rp_fail(RP_ERR_LIMIT, "kernel %s of kernels/%s.cl: defines too long", entry,
                        program);
     }
-    uint32_t at = hash(key);
+    uint32_t at = hash_key(key);
     for (uint32_t probe = 0; probe < RP_KERNELS_MAX; probe++) {
         rp_kernel *slot = &device->kernels[(at + probe) % RP_KERNELS_MAX];
         if (strcmp(slot->key, key) == 0) {

@@ -23,7 +23,7 @@ static void CL_CALLBACK on_passed(cl_event event, cl_int status, void *data) {
     atomic_store(&state->calling, 0);
 }
 
-static void reap(rp_fence_state *state) {
+static void reap_fence(rp_fence_state *state) {
     if (state->event && state->released && atomic_load(&state->calling) == 0) {
         (void)clReleaseEvent(state->event);
         state->event = NULL;
@@ -33,7 +33,7 @@ static void reap(rp_fence_state *state) {
 static rp_fence_state *find_free(rp_device *device) {
     for (uint32_t n = 0; n < RP_FENCES_MAX; n++) {
         uint32_t i = (device->fence_next + n) % RP_FENCES_MAX;
-        reap(&device->fences[i]);
+        reap_fence(&device->fences[i]);
         if (!device->fences[i].event) {
             device->fence_next = i + 1;
             return &device->fences[i];
@@ -83,7 +83,7 @@ rp_err rp_fence_poll(const rp_fence *fence, bool *done, int64_t *done_ns) {
 void rp_fence_release(rp_fence *fence) {
     if (fence->state) {
         fence->state->released = true;
-        reap(fence->state);
+        reap_fence(fence->state);
         fence->state = NULL;
     }
 }
@@ -94,7 +94,7 @@ void rp_fences_release(rp_device *device) {
         bool left = false;
         for (uint32_t i = 0; i < RP_FENCES_MAX; i++) {
             device->fences[i].released = true;
-            reap(&device->fences[i]);
+            reap_fence(&device->fences[i]);
             left = left || device->fences[i].event;
         }
         if (!left) {
@@ -114,7 +114,8 @@ rp_err rp_device_drain(rp_device *device) {
 
 /* ---- copies -------------------------------------------------------------------------------- */
 
-static rp_err check(const rp_buffer *buffer, size_t offset_bytes, size_t bytes, const char *what) {
+static rp_err check_range(const rp_buffer *buffer, size_t offset_bytes, size_t bytes,
+                          const char *what) {
     if (offset_bytes > buffer->bytes || bytes > buffer->bytes - offset_bytes) {
         return rp_fail(RP_ERR_LIMIT, "%s: %zu bytes at %zu of a buffer of %zu", what, bytes,
                        offset_bytes, buffer->bytes);
@@ -124,7 +125,7 @@ static rp_err check(const rp_buffer *buffer, size_t offset_bytes, size_t bytes, 
 
 static rp_err write_buffer(rp_device *device, rp_buffer *to, size_t offset_bytes, const void *from,
                            size_t bytes, cl_bool wait) {
-    rp_err err = check(to, offset_bytes, bytes, "write");
+    rp_err err = check_range(to, offset_bytes, bytes, "write");
     if (err != RP_OK || bytes == 0) {
         return err;
     }
@@ -135,7 +136,7 @@ static rp_err write_buffer(rp_device *device, rp_buffer *to, size_t offset_bytes
 
 static rp_err read_buffer(rp_device *device, void *to, const rp_buffer *from, size_t offset_bytes,
                           size_t bytes, cl_bool wait) {
-    rp_err err = check(from, offset_bytes, bytes, "read");
+    rp_err err = check_range(from, offset_bytes, bytes, "read");
     if (err != RP_OK || bytes == 0) {
         return err;
     }
@@ -167,8 +168,8 @@ rp_err rp_buffer_read_now(rp_device *device, void *to, const rp_buffer *from, si
 rp_err rp_buffer_copy(rp_device *device, rp_buffer *to, size_t to_offset, const rp_buffer *from,
                       size_t from_offset, size_t bytes) {
     rp_err err;
-    RP_TRY(check(to, to_offset, bytes, "copy to"));
-    RP_TRY(check(from, from_offset, bytes, "copy from"));
+    RP_TRY(check_range(to, to_offset, bytes, "copy to"));
+    RP_TRY(check_range(from, from_offset, bytes, "copy from"));
     if (bytes > 0) {
         RP_TRY(rp_cl(clEnqueueCopyBuffer(device->queue, from->memory, to->memory, from_offset,
                                          to_offset, bytes, 0, NULL, NULL),
@@ -180,7 +181,7 @@ fail:
 
 rp_err rp_buffer_fill_zero(rp_device *device, rp_buffer *to, size_t offset_bytes, size_t bytes) {
     const cl_uchar zero = 0;
-    rp_err err = check(to, offset_bytes, bytes, "fill");
+    rp_err err = check_range(to, offset_bytes, bytes, "fill");
     if (err != RP_OK || bytes == 0) {
         return err;
     }

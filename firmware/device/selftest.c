@@ -72,7 +72,7 @@ typedef struct {
 } bench;
 
 /* Element (i, j) by the definition in gemm.h. */
-static float element(const rp_mat *mat, const float *data, uint32_t i, uint32_t j) {
+static float element_of(const rp_mat *mat, const float *data, uint32_t i, uint32_t j) {
     if (mat->transposed) {
         uint32_t swap = i;
         i = j;
@@ -100,7 +100,7 @@ static float element(const rp_mat *mat, const float *data, uint32_t i, uint32_t 
 }
 
 /* Random numbers on the host and the device. */
-static rp_err fill(bench *b, size_t count, float **host, rp_buffer **out) {
+static rp_err fill_random(bench *b, size_t count, float **host, rp_buffer **out) {
     rp_err err;
     RP_TRY(RP_ARENA_NEW(&b->host, count, host));
     for (size_t i = 0; i < count; i++) {
@@ -113,12 +113,12 @@ fail:
 }
 
 /* All elements, row by row. */
-static rp_err unpack(bench *b, const rp_mat *mat, const float *data, uint32_t rows, uint32_t cols,
-                     float **out) {
+static rp_err unpack_matrix(bench *b, const rp_mat *mat, const float *data, uint32_t rows,
+                            uint32_t cols, float **out) {
     rp_err err = RP_ARENA_NEW(&b->host, (size_t)rows * cols, out);
     for (uint32_t i = 0; err == RP_OK && i < rows; i++) {
         for (uint32_t j = 0; j < cols; j++) {
-            (*out)[(size_t)i * cols + j] = element(mat, data, i, j);
+            (*out)[(size_t)i * cols + j] = element_of(mat, data, i, j);
         }
     }
     return err;
@@ -149,11 +149,11 @@ static rp_err run_case(bench *b, rp_mat *am, const float *a, rp_mat *bm, const f
     rp_buffer *c;
     rp_buffer *workspace;
     rp_err err;
-    RP_TRY(fill(b, (size_t)m * n, &before, &c));
+    RP_TRY(fill_random(b, (size_t)m * n, &before, &c));
     RP_TRY(RP_ARENA_NEW(&b->host, (size_t)m * n, &after));
     RP_TRY(RP_ARENA_NEW(&b->host, n, &want));
-    RP_TRY(unpack(b, am, a, m, k, &a_rows));
-    RP_TRY(unpack(b, bm, bd, k, n, &b_rows));
+    RP_TRY(unpack_matrix(b, am, a, m, k, &a_rows));
+    RP_TRY(unpack_matrix(b, bm, bd, k, n, &b_rows));
     rp_mat cm = rp_mat_plain(c, 0, m, n);
     RP_TRY(rp_darena_take(b->memory, rp_gemm_workspace_bytes(b->device->gemm, &cm, am, bm),
                           &workspace));
@@ -188,8 +188,8 @@ static rp_err run_plain(bench *b, const plain_case *x) {
     rp_buffer *a;
     rp_buffer *bb;
     rp_err err;
-    RP_TRY(fill(b, (size_t)x->m * x->k, &a_host, &a));
-    RP_TRY(fill(b, (size_t)x->k * x->n, &b_host, &bb));
+    RP_TRY(fill_random(b, (size_t)x->m * x->k, &a_host, &a));
+    RP_TRY(fill_random(b, (size_t)x->k * x->n, &b_host, &bb));
     rp_mat am = x->a_transposed ? rp_mat_transposed(rp_mat_plain(a, 0, x->k, x->m))
                                 : rp_mat_plain(a, 0, x->m, x->k);
     rp_mat bm = x->b_transposed ? rp_mat_transposed(rp_mat_plain(bb, 0, x->n, x->k))
@@ -210,8 +210,8 @@ static rp_err run_patches(bench *b, const rp_patches *x, bool transposed) {
     rp_buffer *a;
     rp_buffer *images;
     rp_err err;
-    RP_TRY(fill(b, (size_t)m * k, &a_host, &a));
-    RP_TRY(fill(b, (size_t)IMAGES * x->channels_total * x->h * x->w, &b_host, &images));
+    RP_TRY(fill_random(b, (size_t)m * k, &a_host, &a));
+    RP_TRY(fill_random(b, (size_t)IMAGES * x->channels_total * x->h * x->w, &b_host, &images));
     rp_mat am = rp_mat_plain(a, 0, m, k);
     rp_mat bm = {.kind = RP_MAT_PATCHES,
                  .buffer = images,

@@ -86,7 +86,7 @@ static double score_of(const double *gflops) {
 }
 
 /* The shortest of a few runs, so that a busy neighbour does not decide. */
-static rp_err measure(tuner *t, double *score) {
+static rp_err measure_products(tuner *t, double *score) {
     rp_err err = RP_OK;
     for (int i = 0; i < SHAPES; i++) {
         rp_mat a = rp_mat_plain(t->a, 0, shapes[i].m, shapes[i].k);
@@ -110,7 +110,7 @@ fail:
 }
 
 /* Puts the CLBlast parameters of a tuning in force. */
-static rp_err apply(const tuner *t, const rp_tuning *tuning) {
+static rp_err apply_tuning(const tuner *t, const rp_tuning *tuning) {
     for (uint32_t i = 0; i < tuning->clblast_count; i++) {
         const rp_tuning_clblast *set = &tuning->clblast[i];
         CLBlastStatusCode code =
@@ -131,7 +131,7 @@ static void try_candidate(tuner *t, const rp_tuning *candidate, const char *name
     char text[256];
     t->device->tuning = *candidate;
     t->device->gemm = candidate->gemm;
-    bool good = apply(t, candidate) == RP_OK && measure(t, &score) == RP_OK;
+    bool good = apply_tuning(t, candidate) == RP_OK && measure_products(t, &score) == RP_OK;
     bool wins = false;
     if (good && (!winner->good || score > winner->score)) {
         good = rp_device_selftest(t->device) == RP_OK;
@@ -164,7 +164,7 @@ static void measure_panel(tuner *t, const rp_tuning *base, panel_candidate *x) {
     t->device->tuning.panel = x->panel;
     t->device->gemm = RP_GEMM_PANEL;
     x->out = UINT64_C(4) * x->panel.columns * (x->panel.depth + 4) > t->device->facts.local_bytes ||
-             measure(t, &score) != RP_OK;
+             measure_products(t, &score) != RP_OK;
     for (int i = 0; i < SHAPES && !x->out; i++) {
         x->gflops[i] = t->gflops[i] > x->gflops[i] ? t->gflops[i] : x->gflops[i];
     }
@@ -247,7 +247,7 @@ static bool xgemm_fits(const xgemm *x, const rp_device_facts *facts) {
            UINT64_C(4) * x->kwg * (x->sa * x->mwg + x->sb * x->nwg) <= facts->local_bytes;
 }
 
-static uint32_t pick(rp_rng *rng, const uint32_t *from, uint32_t count) {
+static uint32_t pick_number(rp_rng *rng, const uint32_t *from, uint32_t count) {
     return from[rp_rng_below(rng, count)];
 }
 
@@ -258,20 +258,20 @@ static xgemm draw_xgemm(rp_rng *rng) {
     static const uint32_t widths[] = {1, 2, 4, 8};
     return (xgemm){.gemmk = 0,
                    .kreg = 1,
-                   .kwg = pick(rng, depths, 2),
+                   .kwg = pick_number(rng, depths, 2),
                    .kwi = 2,
-                   .mdima = pick(rng, dims, 3),
-                   .mdimc = pick(rng, dims, 3),
-                   .mwg = pick(rng, tiles, 4),
-                   .ndimb = pick(rng, dims, 3),
-                   .ndimc = pick(rng, dims, 3),
-                   .nwg = pick(rng, tiles, 4),
+                   .mdima = pick_number(rng, dims, 3),
+                   .mdimc = pick_number(rng, dims, 3),
+                   .mwg = pick_number(rng, tiles, 4),
+                   .ndimb = pick_number(rng, dims, 3),
+                   .ndimc = pick_number(rng, dims, 3),
+                   .nwg = pick_number(rng, tiles, 4),
                    .sa = rp_rng_below(rng, 2),
                    .sb = rp_rng_below(rng, 2),
                    .strm = rp_rng_below(rng, 2),
                    .strn = rp_rng_below(rng, 2),
-                   .vwm = pick(rng, widths, 4),
-                   .vwn = pick(rng, widths, 4)};
+                   .vwm = pick_number(rng, widths, 4),
+                   .vwn = pick_number(rng, widths, 4)};
 }
 
 static void set_xgemm(rp_tuning *tuning, const xgemm *x) {
@@ -350,8 +350,8 @@ static json_t *describe_speed(const best *x) {
     return map;
 }
 
-static json_t *describe(const tuner *t, const best *winner, const best *clblast,
-                        const best *panel) {
+static json_t *describe_results(const tuner *t, const best *winner, const best *clblast,
+                                const best *panel) {
     const rp_device_facts *facts = &t->device->facts;
     const rp_tuning *found = &winner->tuning;
     json_t *map = json_object();
@@ -438,11 +438,11 @@ rp_err rp_tune_run(rp_arena *arena, rp_device *device, double minutes, const cha
     }
     bool panels = panel->good && (!clblast->good || panel->score > clblast->score);
     best *winner = panels ? panel : clblast;
-    map = describe(&t, winner, clblast, panel);
+    map = describe_results(&t, winner, clblast, panel);
     RP_TRY(write_file(arena, map, out_path));
     device->tuning = winner->tuning;
     device->gemm = winner->tuning.gemm;
-    RP_TRY(apply(&t, &device->tuning));
+    RP_TRY(apply_tuning(&t, &device->tuning));
 fail:
     json_decref(map);
     rp_darena_close(&t.memory);

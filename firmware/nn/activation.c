@@ -36,7 +36,7 @@ static size_t element_count(const rp_layer_call *call) {
     return call->n * rp_shape_count(&call->in[0]);
 }
 
-static rp_err begin(const rp_layer_call *call, const char *direction, rp_launch *launch) {
+static rp_err begin_launch(const rp_layer_call *call, const char *direction, rp_launch *launch) {
     char entry[ENTRY_BYTES];
     (void)snprintf(entry, sizeof entry, "%s_%s", call->layer->kind->name, direction);
     return rp_layer_begin(call, call->layer->kind->name, entry, NULL, launch);
@@ -45,7 +45,7 @@ static rp_err begin(const rp_layer_call *call, const char *direction, rp_launch 
 rp_err rp_activation_forward(const rp_layer_call *call) {
     const size_t count = element_count(call);
     rp_launch launch;
-    rp_err err = begin(call, "forward", &launch);
+    rp_err err = begin_launch(call, "forward", &launch);
     if (err != RP_OK) {
         return err;
     }
@@ -63,7 +63,7 @@ rp_err rp_activation_backward(const rp_layer_call *call) {
     if (!call->want_dx || !call->dx[0]) {
         return RP_OK;
     }
-    rp_err err = begin(call, "backward", &launch);
+    rp_err err = begin_launch(call, "backward", &launch);
     if (err != RP_OK) {
         return err;
     }

@@ -60,8 +60,8 @@ bool rp_conv_is_direct(const rp_conv *v) {
            tiles_input(v).bytes > 0;
 }
 
-static rp_err begin(const rp_layer_call *call, const rp_conv *v, const char *entry, tiles t,
-                    bool turned, rp_launch *launch) {
+static rp_err begin_launch(const rp_layer_call *call, const rp_conv *v, const char *entry, tiles t,
+                           bool turned, rp_launch *launch) {
     char defines[128];
     snprintf(defines, sizeof defines,
              "-DR=%u -DSTEP=%u -DUP=%u -DDILATION=%u -DTURNED=%d -DLANES=%u", v->spec->kernel,
@@ -89,7 +89,7 @@ static rp_err run_groups(rp_launch *launch, size_t x, size_t y, size_t z) {
 rp_err rp_conv_direct_forward(const rp_layer_call *call, const rp_conv *v) {
     rp_launch launch;
     const tiles t = tiles_forward(v);
-    rp_err err = begin(call, v, "correlate", t, false, &launch);
+    rp_err err = begin_launch(call, v, "correlate", t, false, &launch);
     if (err != RP_OK) {
         return err;
     }
@@ -111,7 +111,7 @@ rp_err rp_conv_direct_input(const rp_layer_call *call, const rp_conv *v, rp_rows
     rp_launch launch;
     const tiles t = tiles_input(v);
     const int32_t span = (int32_t)(v->spec->dilation * (v->spec->kernel - 1));
-    rp_err err = begin(call, v, "correlate", t, true, &launch);
+    rp_err err = begin_launch(call, v, "correlate", t, true, &launch);
     if (err != RP_OK) {
         return err;
     }
@@ -140,7 +140,7 @@ rp_err rp_conv_direct_weight(const rp_layer_call *call, const rp_conv *v, rp_row
     const tiles t = tiles_forward(v);
     const uint32_t images = rp_layer_chunk_images(v->n, (size_t)v->p * v->q);
     const uint32_t chunks = (v->n + images - 1) / images;
-    rp_err err = begin(call, v, "correlate_weight", t, false, &launch);
+    rp_err err = begin_launch(call, v, "correlate_weight", t, false, &launch);
     if (err != RP_OK) {
         return err;
     }
@@ -167,7 +167,7 @@ rp_err rp_conv_gather_columns(const rp_layer_call *call, const rp_conv *v, uint3
     rp_launch launch;
     const size_t rows = (size_t)images * v->cg * v->h;
     const tiles t = {.step = v->spec->stride, .lanes = 16};
-    rp_err err = begin(call, v, "gather_columns", t, false, &launch);
+    rp_err err = begin_launch(call, v, "gather_columns", t, false, &launch);
     if (err != RP_OK) {
         return err;
     }

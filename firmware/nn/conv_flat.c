@@ -76,8 +76,8 @@ size_t rp_conv_flat_floats(const rp_conv *v) {
     return (size_t)plan_of(v, 0).end;
 }
 
-static rp_err begin(const rp_layer_call *call, const rp_conv *v, const char *entry,
-                    rp_launch *launch) {
+static rp_err begin_launch(const rp_layer_call *call, const rp_conv *v, const char *entry,
+                           rp_launch *launch) {
     char defines[16];
     snprintf(defines, sizeof defines, "-DR=%u", v->spec->kernel);
     return rp_layer_begin(call, "conv_flat", entry, defines, launch);
@@ -86,7 +86,7 @@ static rp_err begin(const rp_layer_call *call, const rp_conv *v, const char *ent
 static rp_err pad_planes(const rp_layer_call *call, const rp_conv *v, uint64_t to, rp_rows from,
                          uint32_t planes) {
     rp_launch launch;
-    rp_err err = begin(call, v, "pad_planes", &launch);
+    rp_err err = begin_launch(call, v, "pad_planes", &launch);
     if (err != RP_OK) {
         return err;
     }
@@ -103,7 +103,7 @@ static rp_err pad_planes(const rp_layer_call *call, const rp_conv *v, uint64_t t
 static rp_err pack_taps(const rp_layer_call *call, const rp_conv *v, const plan *at, bool turned) {
     const uint32_t outs = turned ? v->c : v->k;
     rp_launch launch;
-    rp_err err = begin(call, v, "pack_taps", &launch);
+    rp_err err = begin_launch(call, v, "pack_taps", &launch);
     if (err != RP_OK) {
         return err;
     }
@@ -124,11 +124,11 @@ typedef struct {
     bool turned, add, relu;
 } result;
 
-static rp_err correlate(const rp_layer_call *call, const rp_conv *v, const plan *at,
-                        uint64_t padded, uint32_t images, const result *to) {
+static rp_err correlate_images(const rp_layer_call *call, const rp_conv *v, const plan *at,
+                               uint64_t padded, uint32_t images, const result *to) {
     const uint32_t outs = to->turned ? v->c : v->k;
     rp_launch launch;
-    rp_err err = begin(call, v, "correlate_flat", &launch);
+    rp_err err = begin_launch(call, v, "correlate_flat", &launch);
     if (err != RP_OK) {
         return err;
     }
@@ -154,7 +154,7 @@ static rp_err correlate(const rp_layer_call *call, const rp_conv *v, const plan 
 static rp_err turn_planes(const rp_layer_call *call, const rp_conv *v, const plan *at, rp_rows dy,
                           uint32_t images) {
     rp_launch launch;
-    rp_err err = begin(call, v, "turn_planes", &launch);
+    rp_err err = begin_launch(call, v, "turn_planes", &launch);
     if (err != RP_OK) {
         return err;
     }
@@ -173,7 +173,7 @@ static rp_err sum_weight(const rp_layer_call *call, const rp_conv *v, const plan
                          uint32_t first, uint32_t images) {
     const uint32_t planes = v->spec->kernel > 3 ? 1 : 2;
     rp_launch launch;
-    rp_err err = begin(call, v, "correlate_weight", &launch);
+    rp_err err = begin_launch(call, v, "correlate_weight", &launch);
     if (err != RP_OK) {
         return err;
     }
@@ -211,7 +211,7 @@ rp_err rp_conv_flat_forward(const rp_layer_call *call, const rp_conv *v, uint64_
         RP_TRY(pad_planes(call, v, at.x, images_from(call->x[0], first * v->c * pixels),
                           images * v->c));
         to.out = images_from(call->y, first * v->k * pixels);
-        RP_TRY(correlate(call, v, &at, at.x, images, &to));
+        RP_TRY(correlate_images(call, v, &at, at.x, images, &to));
     }
 fail:
     return err;
@@ -234,7 +234,7 @@ rp_err rp_conv_flat_backward(const rp_layer_call *call, const rp_conv *v, rp_row
             const result dx = {.out = images_from(call->dx[0], first * v->c * pixels),
                                .turned = true,
                                .add = call->dx_add[0]};
-            RP_TRY(correlate(call, v, &at, at.dy, images, &dx));
+            RP_TRY(correlate_images(call, v, &at, at.dy, images, &dx));
         }
         if (call->want_dw) {
             const rp_rows x_here = images_from(call->x[0], first * v->c * pixels);

@@ -4,13 +4,13 @@
 
 #include "nn/layer.h"
 
-static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
+static rp_err plan_fused(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
     (void)layer;
     *out = (rp_layer_plan){.out = *in, .in_place = true, .same = true};
     return RP_OK;
 }
 
-static rp_err nothing(const rp_layer_call *call) {
+static rp_err run_nothing(const rp_layer_call *call) {
     (void)call;
     return RP_OK;
 }
@@ -21,9 +21,9 @@ static const rp_layer_kind done_before = {
     .source = "done by the layer before",
     .inputs_min = 1,
     .inputs_max = 1,
-    .plan = plan,
-    .forward = nothing,
-    .backward = nothing,
+    .plan = plan_fused,
+    .forward = run_nothing,
+    .backward = run_nothing,
 };
 
 static bool begins_stage(const rp_cut *cut, uint32_t layer) {

@@ -18,8 +18,8 @@ static bool is_usable(const rp_tensor *tensor, uint64_t count) {
     return tensor->dtype == RP_F32 && rp_tensor_fits(tensor, count);
 }
 
-static rp_err refuse(const rp_layer *layer, const rp_tensor *tensor, uint64_t count,
-                     const char *name, uint32_t index) {
+static rp_err refuse_tensor(const rp_layer *layer, const rp_tensor *tensor, uint64_t count,
+                            const char *name, uint32_t index) {
     if (tensor->dtype != RP_F32) {
         return rp_fail(RP_ERR_SHAPE, "layer '%s': %s[%u] is %s: %s computes f32 only", layer->name,
                        name, index, rp_dtype_name(tensor->dtype), layer->kind->name);
@@ -30,18 +30,19 @@ static rp_err refuse(const rp_layer *layer, const rp_tensor *tensor, uint64_t co
 }
 
 /* NULL is a tensor that the call does not use. */
-static rp_err check(const rp_layer_call *call, const rp_tensor *tensor, const rp_shape *sample,
-                    const char *name, uint32_t index) {
+static rp_err check_tensor(const rp_layer_call *call, const rp_tensor *tensor,
+                           const rp_shape *sample, const char *name, uint32_t index) {
     const uint64_t count = (uint64_t)call->n * rp_shape_count(sample);
-    return !tensor || is_usable(tensor, count) ? RP_OK
-                                               : refuse(call->layer, tensor, count, name, index);
+    return !tensor || is_usable(tensor, count)
+               ? RP_OK
+               : refuse_tensor(call->layer, tensor, count, name, index);
 }
 
 static rp_err check_params(const rp_layer_call *call, rp_tensor *const *params, const char *name) {
     for (uint32_t i = 0; i < call->plan->param_count; i++) {
         const uint64_t count = rp_shape_count(&call->plan->param[i].shape);
         if (params[i] && (!is_usable(params[i], count) || params[i]->offset != 0)) {
-            return refuse(call->layer, params[i], count, name, i);
+            return refuse_tensor(call->layer, params[i], count, name, i);
         }
     }
     return RP_OK;
@@ -50,11 +51,11 @@ static rp_err check_params(const rp_layer_call *call, rp_tensor *const *params, 
 static rp_err check_tensors(const rp_layer_call *call) {
     rp_err err;
     for (uint32_t i = 0; i < call->layer->input_count; i++) {
-        RP_TRY(check(call, call->x[i], &call->in[i], "x", i));
-        RP_TRY(check(call, call->dx[i], &call->in[i], "dx", i));
+        RP_TRY(check_tensor(call, call->x[i], &call->in[i], "x", i));
+        RP_TRY(check_tensor(call, call->dx[i], &call->in[i], "dx", i));
     }
-    RP_TRY(check(call, call->y, &call->plan->out, "y", 0));
-    RP_TRY(check(call, call->dy, &call->plan->out, "dy", 0));
+    RP_TRY(check_tensor(call, call->y, &call->plan->out, "y", 0));
+    RP_TRY(check_tensor(call, call->dy, &call->plan->out, "dy", 0));
     RP_TRY(check_params(call, call->param, "parameter"));
     RP_TRY(check_params(call, call->dparam, "gradient of parameter"));
 fail:

@@ -1,14 +1,14 @@
 /* y = x0 + x1 + ..., from left to right: the joint of a residual connection. */
 #include "nn/layer_common.h"
 
-static rp_err parse(rp_layer *layer, rp_node *keys, uint32_t classes) {
+static rp_err parse_add(rp_layer *layer, rp_node *keys, uint32_t classes) {
     (void)layer;
     (void)keys;
     (void)classes;
     return RP_OK;
 }
 
-static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
+static rp_err plan_add(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
     for (uint32_t i = 1; i < layer->input_count; i++) {
         if (!rp_shape_equal(&in[0], &in[i])) {
             char a[RP_LAYER_SHAPE_TEXT];
@@ -28,7 +28,7 @@ static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out
     return RP_OK;
 }
 
-static rp_err forward(const rp_layer_call *call) {
+static rp_err forward_add(const rp_layer_call *call) {
     const size_t count = call->n * rp_shape_count(&call->plan->out);
     for (uint32_t i = 1; i < call->layer->input_count; i++) {
         rp_launch launch;
@@ -48,7 +48,7 @@ static rp_err forward(const rp_layer_call *call) {
     return RP_OK;
 }
 
-static rp_err backward(const rp_layer_call *call) {
+static rp_err backward_add(const rp_layer_call *call) {
     for (uint32_t i = 0; call->want_dx && i < call->layer->input_count; i++) {
         if (call->dx[i]) {
             rp_err err =
@@ -67,8 +67,8 @@ const rp_layer_kind rp_layer_add = {
     .source = "He et al. 2016, eq. 1",
     .inputs_min = 2,
     .inputs_max = RP_LAYER_INPUTS_MAX,
-    .parse = parse,
-    .plan = plan,
-    .forward = forward,
-    .backward = backward,
+    .parse = parse_add,
+    .plan = plan_add,
+    .forward = forward_add,
+    .backward = backward_add,
 };

@@ -1,7 +1,7 @@
 /* y = the mean of each window, padding counted as zeros. */
 #include "nn/pool.h"
 
-static rp_err forward(const rp_layer_call *call) {
+static rp_err forward_avgpool(const rp_layer_call *call) {
     rp_launch launch;
     rp_err err = rp_pool_begin(call, "average_forward", &launch);
     if (err != RP_OK) {
@@ -12,7 +12,7 @@ static rp_err forward(const rp_layer_call *call) {
     return rp_pool_run(call, &launch, call->plan->out.dim[1], -1);
 }
 
-static rp_err backward(const rp_layer_call *call) {
+static rp_err backward_avgpool(const rp_layer_call *call) {
     rp_launch launch;
     if (!call->want_dx || !call->dx[0]) {
         return RP_OK;
@@ -35,6 +35,6 @@ const rp_layer_kind rp_layer_avgpool = {
     .inputs_max = 1,
     .parse = rp_pool_parse,
     .plan = rp_pool_plan,
-    .forward = forward,
-    .backward = backward,
+    .forward = forward_avgpool,
+    .backward = backward_avgpool,
 };

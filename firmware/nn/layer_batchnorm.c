@@ -65,7 +65,7 @@ static grid grid_of(const rp_shape *in, uint32_t n) {
     return g;
 }
 
-static rp_err parse(rp_layer *layer, rp_node *keys, uint32_t classes) {
+static rp_err parse_batchnorm(rp_layer *layer, rp_node *keys, uint32_t classes) {
     (void)classes;
     batchnorm_spec *spec = layer->spec;
     rp_err err;
@@ -78,7 +78,7 @@ fail:
     return err;
 }
 
-static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
+static rp_err plan_batchnorm(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
     const batchnorm_spec *spec = layer->spec;
     const double elements = (double)rp_shape_count(in);
     if (in->dims == 0) {
@@ -123,7 +123,7 @@ static size_t workspace_bytes(const rp_layer *layer, const rp_layer_plan *plan_o
 }
 
 /* Begins a launch whose grid is one work-item a channel. */
-static rp_err begin(const rp_layer_call *call, const char *entry, rp_launch *launch) {
+static rp_err begin_launch(const rp_layer_call *call, const char *entry, rp_launch *launch) {
     rp_kernel *kernel;
     rp_err err = rp_kernel_find(call->device, "batchnorm", entry, GROUP_DEFINE, &kernel);
     if (err == RP_OK) {
@@ -139,7 +139,7 @@ static rp_err run_channels(rp_launch *launch, const grid *g) {
 /* Begins a launch over all elements: `entry`, or `columns` for single pixels. */
 static rp_err begin_chunks(const rp_layer_call *call, const grid *g, const char *entry,
                            const char *columns, rp_launch *launch) {
-    return begin(call, g->pixels == 1 ? columns : entry, launch);
+    return begin_launch(call, g->pixels == 1 ? columns : entry, launch);
 }
 
 /* Adds the arguments that describe the chunks, then `add` unless it is negative, and launches. */
@@ -166,13 +166,13 @@ static rp_err run_chunks(rp_launch *launch, const grid *g, int add) {
                          (size_t[]){GROUP_ITEMS, 1});
 }
 
-static const rp_buffer *param(const rp_layer_call *call, uint32_t index) {
+static const rp_buffer *param_of(const rp_layer_call *call, uint32_t index) {
     return call->param[index] ? call->param[index]->buffer : NULL;
 }
 
 static rp_err stats_of_batch(const rp_layer_call *call, const grid *g, rp_buffer *stats) {
     const batchnorm_spec *spec = call->layer->spec;
-    const bool moves = param(call, RUNNING_MEAN) && param(call, RUNNING_VAR);
+    const bool moves = param_of(call, RUNNING_MEAN) && param_of(call, RUNNING_VAR);
     rp_launch launch;
     rp_err err;
     RP_TRY(begin_chunks(call, g, "moments", "moments_columns", &launch));
@@ -180,10 +180,10 @@ static rp_err stats_of_batch(const rp_layer_call *call, const grid *g, rp_buffer
     rp_arg_tensor(&launch, call->x[0]);
     RP_TRY(run_chunks(&launch, g, -1));
 
-    RP_TRY(begin(call, "combine", &launch));
+    RP_TRY(begin_launch(call, "combine", &launch));
     rp_arg_buffer(&launch, stats);
     for (uint32_t i = RUNNING_MEAN; i <= STEP_COUNT; i++) {
-        rp_arg_buffer(&launch, param(call, i));
+        rp_arg_buffer(&launch, param_of(call, i));
     }
     rp_arg_buffer(&launch, call->workspace);
     rp_arg_u32(&launch, g->channels);
@@ -201,10 +201,10 @@ static rp_err stats_of_running(const rp_layer_call *call, const grid *g, rp_buff
     const batchnorm_spec *spec = call->layer->spec;
     rp_launch launch;
     rp_err err;
-    RP_TRY(begin(call, "stats_of_running", &launch));
+    RP_TRY(begin_launch(call, "stats_of_running", &launch));
     rp_arg_buffer(&launch, stats);
-    rp_arg_buffer(&launch, param(call, RUNNING_MEAN));
-    rp_arg_buffer(&launch, param(call, RUNNING_VAR));
+    rp_arg_buffer(&launch, param_of(call, RUNNING_MEAN));
+    rp_arg_buffer(&launch, param_of(call, RUNNING_VAR));
     rp_arg_u32(&launch, g->channels);
     rp_arg_f32(&launch, spec->eps);
     RP_TRY(run_channels(&launch, g));
@@ -213,7 +213,7 @@ fail:
     return err;
 }
 
-static rp_err forward(const rp_layer_call *call) {
+static rp_err forward_batchnorm(const rp_layer_call *call) {
     const grid g = grid_of(&call->in[0], call->n);
     rp_buffer *stats = call->training && call->saved[0] ? call->saved[0] : call->workspace;
     rp_launch launch;
@@ -223,8 +223,8 @@ static rp_err forward(const rp_layer_call *call) {
     rp_arg_tensor(&launch, call->y);
     rp_arg_tensor(&launch, call->x[0]);
     rp_arg_buffer(&launch, stats);
-    rp_arg_buffer(&launch, param(call, WEIGHT));
-    rp_arg_buffer(&launch, param(call, BIAS));
+    rp_arg_buffer(&launch, param_of(call, WEIGHT));
+    rp_arg_buffer(&launch, param_of(call, BIAS));
     RP_TRY(run_chunks(&launch, &g, -1));
     return RP_OK;
 fail:
@@ -242,12 +242,12 @@ static rp_err backward_sums(const rp_layer_call *call, const grid *g, const rp_b
     rp_arg_buffer(&launch, stats);
     RP_TRY(run_chunks(&launch, g, -1));
 
-    RP_TRY(begin(call, "gradient_combine", &launch));
+    RP_TRY(begin_launch(call, "gradient_combine", &launch));
     rp_arg_buffer(&launch, call->workspace);
     rp_arg_buffer(&launch, call->want_dw ? call->dparam[WEIGHT]->buffer : NULL);
     rp_arg_buffer(&launch, call->want_dw ? call->dparam[BIAS]->buffer : NULL);
     rp_arg_buffer(&launch, stats);
-    rp_arg_buffer(&launch, param(call, WEIGHT));
+    rp_arg_buffer(&launch, param_of(call, WEIGHT));
     rp_arg_u32(&launch, g->channels);
     rp_arg_u32(&launch, g->chunks);
     rp_arg_f32(&launch, (float)g->n * (float)g->pixels);
@@ -259,7 +259,7 @@ fail:
     return err;
 }
 
-static rp_err backward(const rp_layer_call *call) {
+static rp_err backward_batchnorm(const rp_layer_call *call) {
     const grid g = grid_of(&call->in[0], call->n);
     rp_buffer *stats = call->training ? call->saved[0] : call->workspace;
     rp_launch launch;
@@ -282,7 +282,7 @@ fail:
     return err;
 }
 
-static rp_err commit(const rp_layer_call *call) {
+static rp_err commit_statistics(const rp_layer_call *call) {
     const batchnorm_spec *spec = call->layer->spec;
     const grid g = grid_of(&call->in[0], 1);
     rp_launch launch;
@@ -290,9 +290,9 @@ static rp_err commit(const rp_layer_call *call) {
     if (!spec->deferred) {
         return RP_OK;
     }
-    RP_TRY(begin(call, "commit", &launch));
+    RP_TRY(begin_launch(call, "commit", &launch));
     for (uint32_t i = RUNNING_MEAN; i <= STEP_COUNT; i++) {
-        rp_arg_buffer(&launch, param(call, i));
+        rp_arg_buffer(&launch, param_of(call, i));
     }
     rp_arg_u32(&launch, g.channels);
     rp_arg_f32(&launch, spec->momentum);
@@ -309,10 +309,10 @@ const rp_layer_kind rp_layer_batchnorm = {
     .spec_bytes = sizeof(batchnorm_spec),
     .inputs_min = 1,
     .inputs_max = 1,
-    .parse = parse,
-    .plan = plan,
+    .parse = parse_batchnorm,
+    .plan = plan_batchnorm,
     .workspace_bytes = workspace_bytes,
-    .forward = forward,
-    .backward = backward,
-    .commit = commit,
+    .forward = forward_batchnorm,
+    .backward = backward_batchnorm,
+    .commit = commit_statistics,
 };

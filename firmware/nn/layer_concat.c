@@ -1,14 +1,14 @@
 /* The inputs one behind the other along their first dimension (the channels of an image). */
 #include "nn/layer_common.h"
 
-static rp_err parse(rp_layer *layer, rp_node *keys, uint32_t classes) {
+static rp_err parse_concat(rp_layer *layer, rp_node *keys, uint32_t classes) {
     (void)layer;
     (void)keys;
     (void)classes;
     return RP_OK;
 }
 
-static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
+static rp_err plan_concat(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
     rp_shape sum = in[0];
     for (uint32_t i = 1; i < layer->input_count; i++) {
         rp_shape same = in[i];
@@ -37,7 +37,7 @@ static rp_rows part_of(const rp_layer_call *call, const rp_tensor *y, uint32_t i
     return (rp_rows){y->buffer, first, rp_shape_count(&call->plan->out)};
 }
 
-static rp_err forward(const rp_layer_call *call) {
+static rp_err forward_concat(const rp_layer_call *call) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; err == RP_OK && i < call->layer->input_count; i++) {
         const uint32_t count = (uint32_t)rp_shape_count(&call->in[i]);
@@ -47,7 +47,7 @@ static rp_err forward(const rp_layer_call *call) {
     return err;
 }
 
-static rp_err backward(const rp_layer_call *call) {
+static rp_err backward_concat(const rp_layer_call *call) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; err == RP_OK && call->want_dx && i < call->layer->input_count; i++) {
         const uint32_t count = (uint32_t)rp_shape_count(&call->in[i]);
@@ -65,8 +65,8 @@ const rp_layer_kind rp_layer_concat = {
     .source = "torch.cat over the channels",
     .inputs_min = 2,
     .inputs_max = RP_LAYER_INPUTS_MAX,
-    .parse = parse,
-    .plan = plan,
-    .forward = forward,
-    .backward = backward,
+    .parse = parse_concat,
+    .plan = plan_concat,
+    .forward = forward_concat,
+    .backward = backward_concat,
 };

@@ -33,7 +33,7 @@ typedef struct {
     rp_rows y, x, dy, dx, columns;
 } operands;
 
-static rp_err parse(rp_layer *layer, rp_node *keys, uint32_t classes) {
+static rp_err parse_conv2d(rp_layer *layer, rp_node *keys, uint32_t classes) {
     rp_conv_spec *spec = layer->spec;
     rp_err err;
     *spec = (rp_conv_spec){.stride = 1, .dilation = 1, .groups = 1, .bias = true};
@@ -54,7 +54,7 @@ fail:
     return err;
 }
 
-static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
+static rp_err plan_conv2d(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
     const rp_conv_spec *spec = layer->spec;
     rp_err err = rp_layer_need_image(layer, in);
     if (err != RP_OK) {
@@ -284,8 +284,8 @@ static size_t workspace_bytes(const rp_layer *layer, const rp_layer_plan *plan_o
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-static rp_err run(const rp_layer_call *call, const rp_conv *v, which kind, const part *at,
-                  const operands *o) {
+static rp_err run_conv(const rp_layer_call *call, const rp_conv *v, which kind, const part *at,
+                       const operands *o) {
     const product p = product_of(v, kind, at, o);
     rp_epilogue epilogue = {0};
     if (kind == FORWARD && v->spec->bias) {
@@ -310,7 +310,7 @@ static rp_err run_all(const rp_layer_call *call, const rp_conv *v, which kind, u
         for (uint32_t first = 0; first < v->n; first += images) {
             const uint32_t left = v->n - first;
             rp_err err =
-                run(call, v, kind, &(part){group, first, left < images ? left : images}, o);
+                run_conv(call, v, kind, &(part){group, first, left < images ? left : images}, o);
             if (err != RP_OK) {
                 return err;
             }
@@ -319,7 +319,7 @@ static rp_err run_all(const rp_layer_call *call, const rp_conv *v, which kind, u
     return RP_OK;
 }
 
-static rp_err forward(const rp_layer_call *call) {
+static rp_err forward_conv2d(const rp_layer_call *call) {
     const rp_conv v = rp_conv_of(call->layer, call->plan, &call->in[0], call->n);
     const layout l = layout_of(&v, rp_device_gemm(call->device));
     if (l.way == DIRECT) {
@@ -358,7 +358,7 @@ static rp_err backward_weight(const rp_layer_call *call, const rp_conv *v, const
                                .x = rp_layer_rows(call->x[0], 0)});
 }
 
-static rp_err backward(const rp_layer_call *call) {
+static rp_err backward_conv2d(const rp_layer_call *call) {
     rp_err err;
     const rp_conv v = rp_conv_of(call->layer, call->plan, &call->in[0], call->n);
     const layout l = layout_of(&v, rp_device_gemm(call->device));
@@ -393,10 +393,10 @@ const rp_layer_kind rp_layer_conv2d = {
     .spec_bytes = sizeof(rp_conv_spec),
     .inputs_min = 1,
     .inputs_max = 1,
-    .parse = parse,
-    .plan = plan,
+    .parse = parse_conv2d,
+    .plan = plan_conv2d,
     .workspace_bytes = workspace_bytes,
     .fuse_relu = fuse_relu,
-    .forward = forward,
-    .backward = backward,
+    .forward = forward_conv2d,
+    .backward = backward_conv2d,
 };

@@ -13,7 +13,7 @@ typedef struct {
     bool bias, relu;
 } dense_spec;
 
-static rp_err parse(rp_layer *layer, rp_node *keys, uint32_t classes) {
+static rp_err parse_dense(rp_layer *layer, rp_node *keys, uint32_t classes) {
     dense_spec *spec = layer->spec;
     rp_err err;
     *spec = (dense_spec){.bias = true};
@@ -24,7 +24,7 @@ fail:
     return err;
 }
 
-static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
+static rp_err plan_dense(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
     const dense_spec *spec = layer->spec;
     const uint32_t wide = (uint32_t)rp_shape_count(in);
     const float bound = 1.0f / sqrtf((float)wide);
@@ -107,21 +107,22 @@ static size_t workspace_bytes(const rp_layer *layer, const rp_layer_plan *plan_o
     return floats * sizeof(float);
 }
 
-static rp_err run(const rp_layer_call *call, const product *p, const rp_epilogue *epilogue) {
+static rp_err run_product(const rp_layer_call *call, const product *p,
+                          const rp_epilogue *epilogue) {
     return rp_gemm_run(call->device, &p->c, &p->a, &p->b, epilogue, call->workspace);
 }
 
-static rp_err forward(const rp_layer_call *call) {
+static rp_err forward_dense(const rp_layer_call *call) {
     const dense_spec *spec = call->layer->spec;
     const product p = forward_product(call->plan, call->n, rp_layer_rows(call->y, 0),
                                       rp_layer_rows(call->x[0], 0), call->param[WEIGHT]->buffer);
-    return run(call, &p,
-               &(rp_epilogue){.bias_axis = spec->bias ? RP_BIAS_COL : RP_BIAS_NONE,
-                              .bias = spec->bias ? call->param[BIAS]->buffer : NULL,
-                              .relu = spec->relu});
+    return run_product(call, &p,
+                       &(rp_epilogue){.bias_axis = spec->bias ? RP_BIAS_COL : RP_BIAS_NONE,
+                                      .bias = spec->bias ? call->param[BIAS]->buffer : NULL,
+                                      .relu = spec->relu});
 }
 
-static rp_err backward(const rp_layer_call *call) {
+static rp_err backward_dense(const rp_layer_call *call) {
     const dense_spec *spec = call->layer->spec;
     rp_err err;
     size_t used = gemm_floats(call->plan, call->n, rp_device_gemm(call->device));
@@ -134,12 +135,12 @@ static rp_err backward(const rp_layer_call *call) {
     if (call->want_dx && call->dx[0]) {
         const product p = input_product(call->plan, call->n, rp_layer_rows(call->dx[0], 0), dy,
                                         call->param[WEIGHT]->buffer);
-        RP_TRY(run(call, &p, &(rp_epilogue){.accumulate = call->dx_add[0]}));
+        RP_TRY(run_product(call, &p, &(rp_epilogue){.accumulate = call->dx_add[0]}));
     }
     if (call->want_dw) {
         const product p = weight_product(call->plan, call->n, call->dparam[WEIGHT]->buffer, dy,
                                          rp_layer_rows(call->x[0], 0));
-        RP_TRY(run(call, &p, &(rp_epilogue){.accumulate = call->accumulate}));
+        RP_TRY(run_product(call, &p, &(rp_epilogue){.accumulate = call->accumulate}));
         if (spec->bias) {
             RP_TRY(
                 rp_layer_bias_gradient(call, call->dparam[BIAS]->buffer, used, dy, spec->out, 1));
@@ -157,10 +158,10 @@ const rp_layer_kind rp_layer_dense = {
     .spec_bytes = sizeof(dense_spec),
     .inputs_min = 1,
     .inputs_max = 1,
-    .parse = parse,
-    .plan = plan,
+    .parse = parse_dense,
+    .plan = plan_dense,
     .workspace_bytes = workspace_bytes,
     .fuse_relu = fuse_relu,
-    .forward = forward,
-    .backward = backward,
+    .forward = forward_dense,
+    .backward = backward_dense,
 };

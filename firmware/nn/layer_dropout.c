@@ -14,14 +14,14 @@ typedef struct {
     double p;
 } dropout_spec;
 
-static rp_err parse(rp_layer *layer, rp_node *keys, uint32_t classes) {
+static rp_err parse_dropout(rp_layer *layer, rp_node *keys, uint32_t classes) {
     (void)classes;
     dropout_spec *spec = layer->spec;
     spec->p = 0.5;
     return rp_node_f64(keys, "p", 0.0, 1.0, &spec->p);
 }
 
-static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
+static rp_err plan_dropout(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
     (void)layer;
     const double elements = (double)rp_shape_count(in);
     *out = (rp_layer_plan){
@@ -34,8 +34,8 @@ static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out
 }
 
 /* Stream of the layer, and p, in the kernel's terms. Evaluation keeps everything. */
-static rp_err mask(const rp_layer_call *call, const rp_tensor *to, const rp_tensor *from,
-                   bool add) {
+static rp_err mask_elements(const rp_layer_call *call, const rp_tensor *to, const rp_tensor *from,
+                            bool add) {
     const dropout_spec *spec = call->layer->spec;
     const double p = call->training ? spec->p : 0.0;
     const size_t elements = rp_shape_count(&call->in[0]);
@@ -64,18 +64,18 @@ fail:
     return err;
 }
 
-static rp_err forward(const rp_layer_call *call) {
+static rp_err forward_dropout(const rp_layer_call *call) {
     if (!call->training && rp_tensor_same_memory(call->x[0], call->y)) {
         return RP_OK;
     }
-    return mask(call, call->y, call->x[0], false);
+    return mask_elements(call, call->y, call->x[0], false);
 }
 
-static rp_err backward(const rp_layer_call *call) {
+static rp_err backward_dropout(const rp_layer_call *call) {
     if (!call->want_dx || !call->dx[0]) {
         return RP_OK;
     }
-    return mask(call, call->dx[0], call->dy, call->dx_add[0]);
+    return mask_elements(call, call->dx[0], call->dy, call->dx_add[0]);
 }
 
 const rp_layer_kind rp_layer_dropout = {
@@ -85,8 +85,8 @@ const rp_layer_kind rp_layer_dropout = {
     .spec_bytes = sizeof(dropout_spec),
     .inputs_min = 1,
     .inputs_max = 1,
-    .parse = parse,
-    .plan = plan,
-    .forward = forward,
-    .backward = backward,
+    .parse = parse_dropout,
+    .plan = plan_dropout,
+    .forward = forward_dropout,
+    .backward = backward_dropout,
 };

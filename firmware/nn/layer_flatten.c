@@ -1,24 +1,24 @@
 /* The same elements as one row; nothing is done when y lies where x lies. */
 #include "nn/layer_common.h"
 
-static rp_err parse(rp_layer *layer, rp_node *keys, uint32_t classes) {
+static rp_err parse_flatten(rp_layer *layer, rp_node *keys, uint32_t classes) {
     (void)layer;
     (void)keys;
     (void)classes;
     return RP_OK;
 }
 
-static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
+static rp_err plan_flatten(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
     (void)layer;
     *out = (rp_layer_plan){.out = rp_shape_1((uint32_t)rp_shape_count(in)), .in_place = true};
     return RP_OK;
 }
 
-static rp_err forward(const rp_layer_call *call) {
+static rp_err forward_flatten(const rp_layer_call *call) {
     return rp_layer_copy(call, call->y, call->x[0], &call->plan->out, false);
 }
 
-static rp_err backward(const rp_layer_call *call) {
+static rp_err backward_flatten(const rp_layer_call *call) {
     if (!call->want_dx || !call->dx[0]) {
         return RP_OK;
     }
@@ -30,8 +30,8 @@ const rp_layer_kind rp_layer_flatten = {
     .source = "torch.nn.Flatten",
     .inputs_min = 1,
     .inputs_max = 1,
-    .parse = parse,
-    .plan = plan,
-    .forward = forward,
-    .backward = backward,
+    .parse = parse_flatten,
+    .plan = plan_flatten,
+    .forward = forward_flatten,
+    .backward = backward_flatten,
 };

@@ -3,14 +3,14 @@
 
 enum { GROUP_PLANES = 16 };
 
-static rp_err parse(rp_layer *layer, rp_node *keys, uint32_t classes) {
+static rp_err parse_globalavgpool(rp_layer *layer, rp_node *keys, uint32_t classes) {
     (void)layer;
     (void)keys;
     (void)classes;
     return RP_OK;
 }
 
-static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
+static rp_err plan_globalavgpool(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
     rp_err err = rp_layer_need_image(layer, in);
     if (err == RP_OK) {
         const double elements = (double)rp_shape_count(in);
@@ -24,8 +24,8 @@ static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out
 }
 
 /* Launches `entry` over the planes; `add` < 0 leaves that argument away. */
-static rp_err run(const rp_layer_call *call, const char *entry, const rp_tensor *to,
-                  const rp_tensor *from, int add) {
+static rp_err run_planes(const rp_layer_call *call, const char *entry, const rp_tensor *to,
+                         const rp_tensor *from, int add) {
     rp_launch launch;
     const rp_shape *in = &call->in[0];
     const size_t planes = (size_t)call->n * in->dim[0];
@@ -43,15 +43,15 @@ static rp_err run(const rp_layer_call *call, const char *entry, const rp_tensor 
     return rp_layer_run_items(&launch, planes, GROUP_PLANES);
 }
 
-static rp_err forward(const rp_layer_call *call) {
-    return run(call, "global_forward", call->y, call->x[0], -1);
+static rp_err forward_globalavgpool(const rp_layer_call *call) {
+    return run_planes(call, "global_forward", call->y, call->x[0], -1);
 }
 
-static rp_err backward(const rp_layer_call *call) {
+static rp_err backward_globalavgpool(const rp_layer_call *call) {
     if (!call->want_dx || !call->dx[0]) {
         return RP_OK;
     }
-    return run(call, "global_backward", call->dx[0], call->dy, call->dx_add[0]);
+    return run_planes(call, "global_backward", call->dx[0], call->dy, call->dx_add[0]);
 }
 
 const rp_layer_kind rp_layer_globalavgpool = {
@@ -59,8 +59,8 @@ const rp_layer_kind rp_layer_globalavgpool = {
     .source = "torch.nn.AdaptiveAvgPool2d(1)",
     .inputs_min = 1,
     .inputs_max = 1,
-    .parse = parse,
-    .plan = plan,
-    .forward = forward,
-    .backward = backward,
+    .parse = parse_globalavgpool,
+    .plan = plan_globalavgpool,
+    .forward = forward_globalavgpool,
+    .backward = backward_globalavgpool,
 };

@@ -3,7 +3,7 @@
  * saved[0] = place of the maximum within its window, r * kernel + s, one or two bytes a window. */
 #include "nn/pool.h"
 
-static rp_err plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
+static rp_err plan_maxpool(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
     rp_err err = rp_pool_plan(layer, in, out);
     if (err == RP_OK) {
         out->saved_count = 1;
@@ -18,7 +18,7 @@ static void add_places(const rp_layer_call *call, rp_launch *launch) {
     rp_arg_u64(launch, (uint64_t)call->saved_first * rp_shape_count(&call->plan->out));
 }
 
-static rp_err forward(const rp_layer_call *call) {
+static rp_err forward_maxpool(const rp_layer_call *call) {
     rp_launch launch;
     rp_err err = rp_pool_begin(call, "max_forward", &launch);
     if (err != RP_OK) {
@@ -30,7 +30,7 @@ static rp_err forward(const rp_layer_call *call) {
     return rp_pool_run(call, &launch, call->plan->out.dim[1], -1);
 }
 
-static rp_err backward(const rp_layer_call *call) {
+static rp_err backward_maxpool(const rp_layer_call *call) {
     rp_launch launch;
     if (!call->want_dx || !call->dx[0]) {
         return RP_OK;
@@ -53,7 +53,7 @@ const rp_layer_kind rp_layer_maxpool = {
     .inputs_min = 1,
     .inputs_max = 1,
     .parse = rp_pool_parse,
-    .plan = plan,
-    .forward = forward,
-    .backward = backward,
+    .plan = plan_maxpool,
+    .forward = forward_maxpool,
+    .backward = backward_maxpool,
 };

@@ -1,7 +1,7 @@
 /* Softmax cross-entropy by a shifted log-sum-exp; targets are class numbers. */
 #include "nn/loss_own.h"
 
-static rp_err run(const rp_loss_call *call) {
+static rp_err run_cross_entropy(const rp_loss_call *call) {
     return rp_loss_launch(call, "cross_entropy");
 }
 
@@ -9,5 +9,5 @@ const rp_loss_kind rp_loss_cross_entropy = {
     .name = "cross-entropy",
     .source = "torch.nn.CrossEntropyLoss",
     .class_target = true,
-    .run = run,
+    .run = run_cross_entropy,
 };

@@ -5,8 +5,9 @@
 enum { BUFFERS_MAX = 3, NUMBERS_MAX = 2 };
 
 /* One kernel over the blocks: buffers first (NULL ends them), their length, then numbers. */
-static rp_err run(rp_device *device, const char *entry, const rp_buffer *const buffers[BUFFERS_MAX],
-                  uint32_t count, const float *numbers, uint32_t number_count) {
+static rp_err run_over_blocks(rp_device *device, const char *entry,
+                              const rp_buffer *const buffers[BUFFERS_MAX], uint32_t count,
+                              const float *numbers, uint32_t number_count) {
     const rp_optim_call call = {.device = device, .count = count};
     rp_launch launch;
     rp_err err;
@@ -26,20 +27,20 @@ fail:
 rp_err rp_average_elastic(rp_device *device, rp_buffer *x, rp_buffer *centre, uint32_t count,
                           float alpha) {
     const rp_buffer *const buffers[BUFFERS_MAX] = {x, centre};
-    return run(device, "elastic", buffers, count, &alpha, 1);
+    return run_over_blocks(device, "elastic", buffers, count, &alpha, 1);
 }
 
 rp_err rp_average_pull(rp_device *device, rp_buffer *out, const rp_buffer *x, rp_buffer *centre,
                        uint32_t count, float alpha) {
     const rp_buffer *const buffers[BUFFERS_MAX] = {out, x, centre};
-    return run(device, "elastic_pull", buffers, count, &alpha, 1);
+    return run_over_blocks(device, "elastic_pull", buffers, count, &alpha, 1);
 }
 
 rp_err rp_average_add(rp_device *device, rp_buffer *out, const rp_buffer *a, const rp_buffer *b,
                       float factor, uint32_t count) {
     const rp_buffer *const buffers[BUFFERS_MAX] = {out, a, b};
     const float back = -factor; /* the kernel goes against its direction */
-    return run(device, "predict_direction", buffers, count, &back, 1);
+    return run_over_blocks(device, "predict_direction", buffers, count, &back, 1);
 }
 
 rp_err rp_average_push(rp_device *device, rp_buffer *x, const rp_buffer *pull, uint32_t count) {
@@ -49,12 +50,12 @@ rp_err rp_average_push(rp_device *device, rp_buffer *x, const rp_buffer *pull, u
 rp_err rp_average_towards(rp_device *device, rp_buffer *mean, const rp_buffer *x, uint32_t count,
                           float share) {
     const rp_buffer *const buffers[BUFFERS_MAX] = {mean, x};
-    return run(device, "towards", buffers, count, &share, 1);
+    return run_over_blocks(device, "towards", buffers, count, &share, 1);
 }
 
 rp_err rp_average_reference(rp_device *device, rp_buffer *x, rp_buffer *reference,
                             const rp_buffer *before, uint32_t count, float alpha, float share) {
     const rp_buffer *const buffers[BUFFERS_MAX] = {x, reference, before};
     const float numbers[NUMBERS_MAX] = {alpha, share};
-    return run(device, "reference", buffers, count, numbers, NUMBERS_MAX);
+    return run_over_blocks(device, "reference", buffers, count, numbers, NUMBERS_MAX);
 }

@@ -20,7 +20,7 @@ static rp_buffer *state_at(const rp_optim_call *call, uint32_t index) {
     return index < state_count(call->optim) ? call->state[index] : NULL;
 }
 
-static rp_err parse(rp_optim *optim, rp_node *keys) {
+static rp_err parse_rmsprop(rp_optim *optim, rp_node *keys) {
     rp_err err;
     optim->alpha = 0.99;
     optim->eps = 1e-8;
@@ -34,7 +34,7 @@ fail:
     return err;
 }
 
-static rp_err step(const rp_optim_call *call) {
+static rp_err step_rmsprop(const rp_optim_call *call) {
     const rp_optim *optim = call->optim;
     rp_launch launch;
     rp_err err;
@@ -58,7 +58,7 @@ fail:
     return err;
 }
 
-static rp_err predict(const rp_optim_call *call, rp_buffer *out, float s) {
+static rp_err predict_rmsprop(const rp_optim_call *call, rp_buffer *out, float s) {
     return rp_optim_predict_along(call, state_at(call, 1), out, s);
 }
 
@@ -69,7 +69,7 @@ const rp_optim_kind rp_optim_rmsprop = {
               "that was applied last",
     .state_names = state_names,
     .state_count = state_count,
-    .parse = parse,
-    .step = step,
-    .predict = predict,
+    .parse = parse_rmsprop,
+    .step = step_rmsprop,
+    .predict = predict_rmsprop,
 };

@@ -12,7 +12,7 @@
 
 static const char *const state_names[] = {"momentum_buffer", "direction", NULL};
 
-static uint32_t buffers(const rp_optim *optim) {
+static uint32_t buffers_of_sgd(const rp_optim *optim) {
     return optim->momentum != 0.0 ? 1 : 0;
 }
 
@@ -22,19 +22,19 @@ static bool keeps_direction(const rp_optim *optim) {
 }
 
 static uint32_t state_count(const rp_optim *optim) {
-    return buffers(optim) + keeps_direction(optim);
+    return buffers_of_sgd(optim) + keeps_direction(optim);
 }
 
 /* The state that prediction goes along, NULL when none does. */
 static rp_buffer *direction_of(const rp_optim_call *call) {
     const rp_optim *optim = call->optim;
     if (keeps_direction(optim)) {
-        return call->state[buffers(optim)];
+        return call->state[buffers_of_sgd(optim)];
     }
     return optim->momentum != 0.0 && !optim->nesterov ? call->state[0] : NULL;
 }
 
-static rp_err parse(rp_optim *optim, rp_node *keys) {
+static rp_err parse_sgd(rp_optim *optim, rp_node *keys) {
     rp_err err;
     RP_TRY(rp_node_f64(keys, "momentum", 0.0, 1.0, &optim->momentum));
     RP_TRY(rp_node_f64(keys, "dampening", 0.0, 1.0, &optim->dampening));
@@ -51,14 +51,14 @@ fail:
     return err;
 }
 
-static rp_err step(const rp_optim_call *call) {
+static rp_err step_sgd(const rp_optim_call *call) {
     const rp_optim *optim = call->optim;
     rp_launch launch;
     rp_err err;
     RP_TRY(rp_optim_begin(call, "sgd", &launch));
     rp_arg_buffer(&launch, call->w);
     rp_arg_buffer(&launch, call->g);
-    rp_arg_buffer(&launch, buffers(optim) ? call->state[0] : NULL);
+    rp_arg_buffer(&launch, buffers_of_sgd(optim) ? call->state[0] : NULL);
     rp_arg_buffer(&launch, keeps_direction(optim) ? direction_of(call) : NULL);
     rp_arg_u32(&launch, call->count);
     rp_arg_f32(&launch, call->grad_scale);
@@ -75,7 +75,7 @@ fail:
     return err;
 }
 
-static rp_err predict(const rp_optim_call *call, rp_buffer *out, float s) {
+static rp_err predict_sgd(const rp_optim_call *call, rp_buffer *out, float s) {
     return rp_optim_predict_along(call, direction_of(call), out, s);
 }
 
@@ -86,7 +86,7 @@ const rp_optim_kind rp_optim_sgd = {
               "applied direction of nesterov is a derivation",
     .state_names = state_names,
     .state_count = state_count,
-    .parse = parse,
-    .step = step,
-    .predict = predict,
+    .parse = parse_sgd,
+    .step = step_sgd,
+    .predict = predict_sgd,
 };

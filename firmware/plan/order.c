@@ -29,7 +29,7 @@ static bool next_of_host(rp_sched_state *state, rp_op *op) {
     return true;
 }
 
-static bool does(rp_role role, rp_op_kind kind) {
+static bool role_does(rp_role role, rp_op_kind kind) {
     switch (role) {
     case RP_ROLE_FORWARD:
         return kind == RP_OP_FORWARD;
@@ -48,7 +48,7 @@ static bool next_of_node(const rp_plan *plan, uint32_t node, rp_sched_state *sta
     }
     while (plan->method.kind->next(state, op)) {
         const rp_plan_hold *hold = rp_plan_find_hold(plan, node, op->stage);
-        if (hold && does(hold->role, op->kind)) {
+        if (hold && role_does(hold->role, op->kind)) {
             op->role = hold->role;
             return true;
         }
@@ -107,7 +107,8 @@ uint32_t rp_plan_sending_stage(const rp_plan_edge *edge) {
     }
 }
 
-static bool receives(const rp_plan *plan, const rp_plan_edge *e, const rp_op *op, bool evaluating) {
+static bool edge_receives(const rp_plan *plan, const rp_plan_edge *e, const rp_op *op,
+                          bool evaluating) {
     const bool forward = op->kind == RP_OP_FORWARD;
     const bool backward = op->kind == RP_OP_BACKWARD || op->kind == RP_OP_BACKWARD_INPUT;
     if (e->stage != op->stage) {
@@ -138,7 +139,8 @@ static bool wants_label(const rp_plan *plan, const rp_plan_edge *e, bool evaluat
     return to && (evaluating ? rp_plan_does_forward(to) : rp_plan_does_backward(to));
 }
 
-static bool sends(const rp_plan *plan, const rp_plan_edge *e, const rp_op *op, bool evaluating) {
+static bool edge_sends(const rp_plan *plan, const rp_plan_edge *e, const rp_op *op,
+                       bool evaluating) {
     const bool forward = op->kind == RP_OP_FORWARD;
     const bool backward = op->kind == RP_OP_BACKWARD || op->kind == RP_OP_BACKWARD_INPUT;
     switch (e->carries) {
@@ -176,8 +178,8 @@ static bool find_transfer(const rp_plan *plan, uint32_t node, const rp_op *op, u
     const rp_plan_edge *e = &plan->edge[edge];
     const bool evaluating = eval_samples > 0;
     const uint32_t all = evaluating ? eval_samples : rp_plan_step_samples(plan, op->step);
-    const bool here = send ? e->from == node && sends(plan, e, op, evaluating)
-                           : e->to == node && receives(plan, e, op, evaluating);
+    const bool here = send ? e->from == node && edge_sends(plan, e, op, evaluating)
+                           : e->to == node && edge_receives(plan, e, op, evaluating);
     if (!here) {
         return false;
     }

@@ -2,7 +2,7 @@
 
 #include "plan/plan_own.h"
 
-static json_t *texts(const char *const *text, uint32_t count) {
+static json_t *texts_json(const char *const *text, uint32_t count) {
     json_t *list = json_array();
     for (uint32_t i = 0; i < count; i++) {
         (void)json_array_append_new(list, json_string(text[i]));
@@ -29,7 +29,7 @@ static json_t *stage_object(const rp_plan_stage *stage) {
     }
     json_t *rest =
         json_pack("{s:o, s:I, s:I, s:I, s:I, s:I}", "layers",
-                  texts((const char *const *)stage->layer, stage->layer_count), "slots",
+                  texts_json((const char *const *)stage->layer, stage->layer_count), "slots",
                   (json_int_t)m->slots, "weight_copies", (json_int_t)m->weight_copies,
                   "device_bytes", (json_int_t)m->device_bytes, "weight_bytes",
                   (json_int_t)m->weight_bytes, "resident_bytes", (json_int_t)m->resident_bytes);
@@ -63,7 +63,7 @@ static json_t *edge_object(const rp_plan *plan, const rp_plan_edge *edge) {
     return json_pack("{s:s, s:s, s:i, s:s, s:o, s:s, s:i}", "from",
                      rp_plan_node_name(plan, edge->from), "to", rp_plan_node_name(plan, edge->to),
                      "stage", (int)edge->stage, "carries", rp_carries_name(edge->carries),
-                     "tensors", texts((const char *const *)edge->tensor, edge->tensor_count),
+                     "tensors", texts_json((const char *const *)edge->tensor, edge->tensor_count),
                      "codec", edge->codec, "window", (int)edge->window);
 }
 

@@ -135,7 +135,7 @@ fail:
 }
 
 /* Combinations that make no sense are refused with the reason. */
-static rp_err check(const rp_node *node, uint32_t stages, const rp_method *m) {
+static rp_err check_combination(const rp_node *node, uint32_t stages, const rp_method *m) {
     const char *rule = rp_weights_rules[m->weights];
     if (m->kind->flushed && m->weights != RP_WEIGHTS_CURRENT) {
         return rp_node_fail(node,
@@ -206,7 +206,7 @@ rp_err rp_method_parse(rp_node *parent, uint32_t stages, rp_method *out) {
         out->probe = out->horizon == RP_HORIZON_MEASURED ? 10 : 0;
         RP_TRY(rp_node_u32(map, "probe", out->probe ? 1 : 0, 1000000, &out->probe));
     }
-    RP_TRY(check(rp_node_find(parent, "schedule"), stages, out));
+    RP_TRY(check_combination(rp_node_find(parent, "schedule"), stages, out));
     return map ? rp_node_done(map) : RP_OK;
 fail:
     return err;
@@ -248,8 +248,8 @@ typedef struct {
     size_t bytes, used;
 } text;
 
-static void put(text *t, const char *format, ...) RP_PRINTF(2, 3);
-static void put(text *t, const char *format, ...) {
+static void put_text(text *t, const char *format, ...) RP_PRINTF(2, 3);
+static void put_text(text *t, const char *format, ...) {
     va_list values;
     va_start(values, format);
     if (t->used < t->bytes) {
@@ -261,29 +261,30 @@ static void put(text *t, const char *format, ...) {
 
 rp_err rp_method_write(const rp_method *m, char *out, size_t bytes) {
     text t = {.out = out, .bytes = bytes};
-    put(&t, "{\"kind\": \"%s\", \"weights\": \"%s\"", m->kind->name, rp_weights_rules[m->weights]);
+    put_text(&t, "{\"kind\": \"%s\", \"weights\": \"%s\"", m->kind->name,
+             rp_weights_rules[m->weights]);
     if (m->weights == RP_WEIGHTS_PIPEOPTIM) {
-        put(&t, ", \"horizon\": \"%s\", \"decay\": %s", horizon_words[m->horizon],
-            m->decay ? "true" : "false");
+        put_text(&t, ", \"horizon\": \"%s\", \"decay\": %s", horizon_words[m->horizon],
+                 m->decay ? "true" : "false");
     }
     if (m->kind->average != RP_AVERAGE_NONE) {
-        put(&t, ", \"replicas\": %u, \"alpha\": %.17g, \"evaluate\": \"%s\"", m->replicas, m->alpha,
-            evaluate_words[m->evaluate]);
+        put_text(&t, ", \"replicas\": %u, \"alpha\": %.17g, \"evaluate\": \"%s\"", m->replicas,
+                 m->alpha, evaluate_words[m->evaluate]);
     }
     if (m->kind->average == RP_AVERAGE_ELASTIC) {
-        put(&t, ", \"period\": %u, \"order\": \"%s\", \"lean\": %s", m->period,
-            order_words[m->before], m->lean ? "true" : "false");
+        put_text(&t, ", \"period\": %u, \"order\": \"%s\", \"lean\": %s", m->period,
+                 order_words[m->before], m->lean ? "true" : "false");
     }
     if (!m->kind->flushed) {
-        put(&t, ", \"advance\": %u, \"drain\": %s", m->advance, m->drain ? "true" : "false");
+        put_text(&t, ", \"advance\": %u, \"drain\": %s", m->advance, m->drain ? "true" : "false");
         if (m->probe > 0) {
-            put(&t, ", \"probe\": %u", m->probe);
+            put_text(&t, ", \"probe\": %u", m->probe);
         }
     }
     if (m->kind->interleaves && m->chunks > 1) {
-        put(&t, ", \"chunks\": %u", m->chunks);
+        put_text(&t, ", \"chunks\": %u", m->chunks);
     }
-    put(&t, "}");
+    put_text(&t, "}");
     return t.used < bytes ? RP_OK
                           : rp_fail(RP_ERR_LIMIT, "schedule %s: its text is longer than %zu bytes",
                                     m->kind->name, bytes);

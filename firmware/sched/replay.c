@@ -59,7 +59,7 @@ typedef struct {
 
 /* ---- ledgers --------------------------------------------------------------------------------- */
 
-static rp_err insert(replay *r, ledger *to, piece **link, const piece *content) {
+static rp_err insert_piece(replay *r, ledger *to, piece **link, const piece *content) {
     rp_err err = RP_OK;
     if (!r->spare) {
         enum { PIECES = 64 };
@@ -80,12 +80,12 @@ fail:
     return err;
 }
 
-static rp_err append(replay *r, ledger *to, const piece *content) {
+static rp_err append_piece(replay *r, ledger *to, const piece *content) {
     piece **end = &to->first;
     while (*end) {
         end = &(*end)->next;
     }
-    return insert(r, to, end, content);
+    return insert_piece(r, to, end, content);
 }
 
 static rp_range common_part(const piece *p, uint64_t step, rp_range samples) {
@@ -97,7 +97,7 @@ static rp_range common_part(const piece *p, uint64_t step, rp_range samples) {
 }
 
 /* Are all these samples there? Then *time is no earlier than the last of them. */
-static bool covers(const ledger *from, uint64_t step, rp_range samples, double *time) {
+static bool ledger_covers(const ledger *from, uint64_t step, rp_range samples, double *time) {
     uint32_t count = 0;
     for (const piece *p = from->first; p; p = p->next) {
         const uint32_t part = common_part(p, step, samples).count;
@@ -110,7 +110,8 @@ static bool covers(const ledger *from, uint64_t step, rp_range samples, double *
 }
 
 /* Takes samples out; *version (may be NULL) becomes the oldest among them. */
-static rp_err take(replay *r, ledger *from, uint64_t step, rp_range samples, uint64_t *version) {
+static rp_err take_samples(replay *r, ledger *from, uint64_t step, rp_range samples,
+                           uint64_t *version) {
     rp_err err = RP_OK;
     piece **link = &from->first;
     while (*link) {
@@ -129,7 +130,7 @@ static rp_err take(replay *r, ledger *from, uint64_t step, rp_range samples, uin
         if (left > 0 && right > 0) {
             piece tail = *p;
             tail.samples = (rp_range){part_end, right};
-            RP_TRY(insert(r, from, &p->next, &tail));
+            RP_TRY(insert_piece(r, from, &p->next, &tail));
         }
         if (left > 0) {
             p->samples.count = left;
@@ -171,11 +172,12 @@ static const char *missing_own(const replay *r, const runner *n, double *start) 
     case RP_OP_BACKWARD:
     case RP_OP_BACKWARD_INPUT:
         return r->net->hold[h].role == RP_ROLE_BACKWARD ||
-                       covers(&own->held, op->step, op->samples, start)
+                       ledger_covers(&own->held, op->step, op->samples, start)
                    ? NULL
                    : "its own forward";
     case RP_OP_BACKWARD_WEIGHT:
-        return covers(&own->owed, op->step, op->samples, start) ? NULL : "its input gradient";
+        return ledger_covers(&own->owed, op->step, op->samples, start) ? NULL
+                                                                       : "its input gradient";
     default:
         return NULL;
     }
@@ -183,7 +185,7 @@ static const char *missing_own(const replay *r, const runner *n, double *start) 
 
 /* What the node's next op waits for, or NULL with the time when it can start. *edge: what it waits
  * for comes over it, or has no room on it; RP_NO_NODE: its own. */
-static const char *missing(const replay *r, const runner *n, double *start, uint32_t *edge) {
+static const char *missing_input(const replay *r, const runner *n, double *start, uint32_t *edge) {
     *start = n->free;
     *edge = RP_NO_NODE;
     const char *own = missing_own(r, n, start);
@@ -192,7 +194,7 @@ static const char *missing(const replay *r, const runner *n, double *start, uint
         const route *way = &r->route[t->edge];
         const rp_sched_edge *e = &r->net->edge[t->edge];
         *edge = t->edge;
-        if (!t->send && !covers(&way->parcels, t->step, t->samples, start)) {
+        if (!t->send && !ledger_covers(&way->parcels, t->step, t->samples, start)) {
             return e->carries;
         }
         if (t->send && !t->before && e->window > 0) {
@@ -205,16 +207,16 @@ static const char *missing(const replay *r, const runner *n, double *start, uint
     return own;
 }
 
-static void refresh(replay *r, runner *n) {
+static void refresh_start(replay *r, runner *n) {
     uint32_t edge;
-    n->ready = !n->over && !missing(r, n, &n->start, &edge);
+    n->ready = !n->over && !missing_input(r, n, &n->start, &edge);
 }
 
-static double one(const double *costs, uint32_t hold, double otherwise) {
+static double cost_of_hold(const double *costs, uint32_t hold, double otherwise) {
     return costs ? costs[hold] : otherwise;
 }
 
-static double duration(const replay *r, const runner *n, uint32_t hold) {
+static double duration_of_op(const replay *r, const runner *n, uint32_t hold) {
     const rp_sched_costs *c = r->costs;
     const double scale = (double)n->op.samples.count / n->state.shape.micro;
     if (hold == RP_NO_NODE) {
@@ -222,15 +224,16 @@ static double duration(const replay *r, const runner *n, uint32_t hold) {
     }
     switch (n->op.kind) {
     case RP_OP_FORWARD:
-        return scale * one(c->forward, hold, 1);
+        return scale * cost_of_hold(c->forward, hold, 1);
     case RP_OP_BACKWARD:
-        return scale * (one(c->backward_input, hold, 0.5) + one(c->backward_weight, hold, 0.5));
+        return scale * (cost_of_hold(c->backward_input, hold, 0.5) +
+                        cost_of_hold(c->backward_weight, hold, 0.5));
     case RP_OP_BACKWARD_INPUT:
-        return scale * one(c->backward_input, hold, 0.5);
+        return scale * cost_of_hold(c->backward_input, hold, 0.5);
     case RP_OP_BACKWARD_WEIGHT:
-        return scale * one(c->backward_weight, hold, 0.5);
+        return scale * cost_of_hold(c->backward_weight, hold, 0.5);
     case RP_OP_UPDATE:
-        return one(c->update, hold, 0);
+        return cost_of_hold(c->update, hold, 0);
     default:
         return 0;
     }
@@ -238,12 +241,12 @@ static double duration(const replay *r, const runner *n, uint32_t hold) {
 
 /* ---- running an op --------------------------------------------------------------------------- */
 
-static void grow(uint32_t *max, uint32_t value) {
+static void grow_to(uint32_t *max, uint32_t value) {
     *max = value > *max ? value : *max;
 }
 
 /* What is ready at `time` leaves over an edge. */
-static rp_err send(replay *r, const runner *n, const rp_transfer *t, double time) {
+static rp_err send_transfer(replay *r, const runner *n, const rp_transfer *t, double time) {
     const rp_sched_edge *e = &r->net->edge[t->edge];
     route *way = &r->route[t->edge];
     route *link = &r->route[way->link];
@@ -251,16 +254,17 @@ static rp_err send(replay *r, const runner *n, const rp_transfer *t, double time
     const uint32_t hold = hold_of(r, n);
     const double scale = (double)t->samples.count / n->state.shape.micro;
     const bool far = e->from != e->to && hold != RP_NO_NODE;
-    const double busy = far ? scale * one(r->costs->send, hold, 0) : 0;
+    const double busy = far ? scale * cost_of_hold(r->costs->send, hold, 0) : 0;
     const double begin = time > link->free ? time : link->free;
     const piece parcel = {.step = t->step,
                           .samples = t->samples,
-                          .time = begin + busy + (far ? one(r->costs->delay, hold, 0) : 0)};
+                          .time =
+                              begin + busy + (far ? cost_of_hold(r->costs->delay, hold, 0) : 0)};
     link->free = begin + busy;
     facts->parcels++;
     facts->busy += busy;
-    rp_err err = append(r, &way->parcels, &parcel);
-    grow(&facts->waiting_max, way->parcels.count);
+    rp_err err = append_piece(r, &way->parcels, &parcel);
+    grow_to(&facts->waiting_max, way->parcels.count);
     if (err == RP_OK && r->visit->transfer) {
         const rp_sched_transfer_slot slot = {.edge = t->edge,
                                              .step = t->step,
@@ -277,14 +281,14 @@ static rp_err send_all(replay *r, const runner *n, bool before) {
     for (uint32_t i = 0; i < n->transfer_count; i++) {
         const rp_transfer *t = &n->transfer[i];
         if (t->send && t->before == before) {
-            RP_TRY(send(r, n, t, n->free));
+            RP_TRY(send_transfer(r, n, t, n->free));
         }
     }
 fail:
     return err;
 }
 
-static uint32_t touched(const ledger *from, const rp_transfer *t) {
+static uint32_t touched_parcels(const ledger *from, const rp_transfer *t) {
     uint32_t count = 0;
     for (const piece *p = from->first; p; p = p->next) {
         count += common_part(p, t->step, t->samples).count > 0;
@@ -298,8 +302,8 @@ static rp_err receive_all(replay *r, const runner *n) {
         const rp_transfer *t = &n->transfer[i];
         if (!t->send) {
             route *way = &r->route[t->edge];
-            grow(&r->facts->edge[t->edge].taken_max, touched(&way->parcels, t));
-            RP_TRY(take(r, &way->parcels, t->step, t->samples, NULL));
+            grow_to(&r->facts->edge[t->edge].taken_max, touched_parcels(&way->parcels, t));
+            RP_TRY(take_samples(r, &way->parcels, t->step, t->samples, NULL));
             way->has_room = n->start;
         }
     }
@@ -330,11 +334,11 @@ static void count_held(replay *r, const runner *n, uint32_t hold) {
         held += r->holder[n->hold[i]].held.count;
         owed += r->holder[n->hold[i]].owed.count;
     }
-    grow(&facts->in_flight_max, own->held.count);
-    grow(&facts->deferred_weights_max, own->owed.count);
-    grow(&facts->stash_max, own->held.count + own->owed.count);
-    grow(&all->in_flight_max, held);
-    grow(&all->stash_max, held + owed);
+    grow_to(&facts->in_flight_max, own->held.count);
+    grow_to(&facts->deferred_weights_max, own->owed.count);
+    grow_to(&facts->stash_max, own->held.count + own->owed.count);
+    grow_to(&all->in_flight_max, held);
+    grow_to(&all->stash_max, held + owed);
 }
 
 /* Moves what the op has done through its hold's own ledgers. */
@@ -347,24 +351,24 @@ static rp_err keep_books(replay *r, const runner *n, uint32_t hold, const piece 
     switch (op->kind) {
     case RP_OP_FORWARD:
         if (r->net->hold[hold].role != RP_ROLE_FORWARD) {
-            RP_TRY(append(r, &own->held, done));
-            grow(&facts->versions_max, count_versions(own));
+            RP_TRY(append_piece(r, &own->held, done));
+            grow_to(&facts->versions_max, count_versions(own));
         }
         break;
     case RP_OP_BACKWARD:
     case RP_OP_BACKWARD_INPUT:
-        RP_TRY(take(r, &own->held, op->step, op->samples, &version));
-        grow(&facts->staleness_max, (uint32_t)(own->updates - version));
+        RP_TRY(take_samples(r, &own->held, op->step, op->samples, &version));
+        grow_to(&facts->staleness_max, (uint32_t)(own->updates - version));
         if (op->kind == RP_OP_BACKWARD_INPUT) {
-            RP_TRY(append(r, &own->owed, done));
+            RP_TRY(append_piece(r, &own->owed, done));
         }
         break;
     case RP_OP_BACKWARD_WEIGHT:
-        RP_TRY(take(r, &own->owed, op->step, op->samples, NULL));
+        RP_TRY(take_samples(r, &own->owed, op->step, op->samples, NULL));
         break;
     case RP_OP_UPDATE:
         own->updates++;
-        grow(&facts->versions_max, count_versions(own));
+        grow_to(&facts->versions_max, count_versions(own));
         break;
     default:
         break;
@@ -377,7 +381,7 @@ fail:
 static rp_err run_op(replay *r, uint32_t node) {
     runner *n = &r->runner[node];
     const uint32_t hold = hold_of(r, n);
-    const double cost = duration(r, n, hold);
+    const double cost = duration_of_op(r, n, hold);
     rp_err err;
     n->free = n->start + cost;
     if (r->visit->op && hold != RP_NO_NODE) {
@@ -403,7 +407,7 @@ fail:
 }
 
 /* The node's next op, with its transfers; what it sends before the op leaves now. */
-static rp_err fetch(replay *r, uint32_t node) {
+static rp_err fetch_op(replay *r, uint32_t node) {
     runner *n = &r->runner[node];
     n->over = !r->net->next(r->net, node, &n->state, &n->op);
     n->transfer_count = n->over ? 0 : r->net->transfers(r->net, node, &n->op, n->transfer);
@@ -416,10 +420,10 @@ static rp_err fetch(replay *r, uint32_t node) {
 /* The node, and those at the other ends of its edges: an op moves nobody else. */
 static void refresh_around(replay *r, uint32_t node) {
     const runner *n = &r->runner[node];
-    refresh(r, &r->runner[node]);
+    refresh_start(r, &r->runner[node]);
     for (uint32_t i = 0; i < n->edge_count; i++) {
         const rp_sched_edge *e = &r->net->edge[n->edge[i]];
-        refresh(r, &r->runner[e->from == node ? e->to : e->from]);
+        refresh_start(r, &r->runner[e->from == node ? e->to : e->from]);
     }
 }
 
@@ -436,7 +440,7 @@ static const char *name_node(const rp_sched_net *net, uint32_t node, char out[NA
 
 /* "; node 1 at F4 of step 0 waits for an activation from node 0". Returns the other node, or
  * RP_NO_NODE where it waits for none. */
-static uint32_t describe(const replay *r, uint32_t node, char *out, size_t bytes) {
+static uint32_t describe_wait(const replay *r, uint32_t node, char *out, size_t bytes) {
     const rp_sched_net *net = r->net;
     const runner *n = &r->runner[node];
     char name[NAME_BYTES];
@@ -448,7 +452,7 @@ static uint32_t describe(const replay *r, uint32_t node, char *out, size_t bytes
         (void)snprintf(out, bytes, "; %s is done", name);
         return RP_NO_NODE;
     }
-    const char *what = missing(r, n, &start, &edge);
+    const char *what = missing_input(r, n, &start, &edge);
     const char *letter = rp_op_letter(n->op.kind);
     const unsigned long long step = n->op.step;
     if (edge == RP_NO_NODE) {
@@ -480,7 +484,7 @@ static rp_err fail_deadlock(replay *r) {
     while (node != RP_NO_NODE && !seen[node]) {
         const size_t used = strlen(text);
         seen[node] = true;
-        node = describe(r, node, text + used, sizeof text - used);
+        node = describe_wait(r, node, text + used, sizeof text - used);
     }
     return rp_fail(RP_ERR_FAULT, "schedule %s: deadlock%s", r->net->name, text);
 }
@@ -512,7 +516,7 @@ static rp_err run_all(replay *r) {
             return fail_deadlock(r);
         }
         RP_TRY(run_op(r, next));
-        RP_TRY(fetch(r, next));
+        RP_TRY(fetch_op(r, next));
         refresh_around(r, next);
     }
 fail:
@@ -619,10 +623,10 @@ static rp_err open_replay(replay *r, rp_arena *arena) {
     }
     for (uint32_t k = 0; k < net->node_count; k++) {
         net->start(net, k, &r->runner[k].state);
-        RP_TRY(fetch(r, k));
+        RP_TRY(fetch_op(r, k));
     }
     for (uint32_t k = 0; k < net->node_count; k++) {
-        refresh(r, &r->runner[k]);
+        refresh_start(r, &r->runner[k]);
     }
 fail:
     return err;

@@ -4,7 +4,7 @@
  * min(D-1-k, M) forwards to warm up, pairs of one forward and one backward, and the remaining
  * backwards; then one update. Never asks for a microbatch that the step does not have, however few
  * there are (METHODS 16, pitfall 8). */
-static bool next(rp_sched_state *s, rp_op *op) {
+static bool next_1f1b(rp_sched_state *s, rp_op *op) {
     if (s->step == s->shape.step_end) {
         return false;
     }
@@ -25,5 +25,5 @@ const rp_sched_kind rp_sched_1f1b = {
     .manual = "takes a forward and a backward in turns; every step ends with empty pipes",
     .source = "PipeDream-Flush, Narayanan et al., ICML 2021 (DAPPLE, Fan et al., PPoPP 2021)",
     .flushed = true,
-    .next = next,
+    .next = next_1f1b,
 };

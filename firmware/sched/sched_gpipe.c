@@ -2,7 +2,7 @@
 
 /* All forwards of a step, then its backwards from the last microbatch to the first, then one
  * update. */
-static bool next(rp_sched_state *s, rp_op *op) {
+static bool next_gpipe(rp_sched_state *s, rp_op *op) {
     if (s->step == s->shape.step_end) {
         return false;
     }
@@ -23,5 +23,5 @@ const rp_sched_kind rp_sched_gpipe = {
     .source = "GPipe, Huang et al., NeurIPS 2019; backwards from the last microbatch to the first "
               "as in torchgpipe",
     .flushed = true,
-    .next = next,
+    .next = next_gpipe,
 };

@@ -30,7 +30,7 @@ static bool op_at_position(const rp_sched_state *s, rp_op_kind kind, uint64_t i,
     return true;
 }
 
-static rp_op update(rp_sched_state *s) {
+static rp_op update_of_chunk(rp_sched_state *s) {
     const uint32_t nodes = rp_sched_nodes(&s->shape);
     const uint32_t chunk = (uint32_t)s->w;
     rp_sched_state behind = *s;
@@ -44,7 +44,7 @@ static rp_op update(rp_sched_state *s) {
     return op;
 }
 
-static bool next(rp_sched_state *s, rp_op *op) {
+static bool next_interleaved_1f1b(rp_sched_state *s, rp_op *op) {
     const uint32_t chunks = chunks_of(s);
     const uint32_t nodes = rp_sched_nodes(&s->shape);
     const uint32_t behind = nodes - 1 - rp_sched_node(&s->shape);
@@ -62,7 +62,7 @@ static bool next(rp_sched_state *s, rp_op *op) {
             return true;
         }
     }
-    *op = update(s);
+    *op = update_of_chunk(s);
     return true;
 }
 
@@ -72,5 +72,5 @@ const rp_sched_kind rp_sched_interleaved_1f1b = {
     .source = "Megatron-LM, Narayanan et al., SC 2021: 1F1B with several model chunks a device",
     .flushed = true,
     .interleaves = true,
-    .next = next,
+    .next = next_interleaved_1f1b,
 };

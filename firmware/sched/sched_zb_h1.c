@@ -4,7 +4,7 @@
  * oldest as soon as there are more: k + (D - k) stashes are never more than stage 0 of 1F1B holds.
  * Weight gradients go from the first microbatch to the last, as 1F1B's backwards do, so that the
  * sums are taken in the same order and the numbers are the same bits. */
-static bool next(rp_sched_state *s, rp_op *op) {
+static bool next_zb_h1(rp_sched_state *s, rp_op *op) {
     if (s->step == s->shape.step_end) {
         return false;
     }
@@ -30,5 +30,5 @@ const rp_sched_kind rp_sched_zb_h1 = {
     .source = "Zero Bubble, Qi et al., ICLR 2024: the handcrafted schedule ZB-H1",
     .flushed = true,
     .split_backward = true,
-    .next = next,
+    .next = next_zb_h1,
 };

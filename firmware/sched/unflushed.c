@@ -15,7 +15,7 @@ static bool may_forward(const rp_sched_state *s) {
     return !shape->drain || s->f_step / epoch == s->step / epoch;
 }
 
-static rp_op forward(rp_sched_state *s) {
+static rp_op forward_op(rp_sched_state *s) {
     const rp_op op = rp_sched_micro_op(s, RP_OP_FORWARD, s->f_step, s->f++);
     if (s->f == rp_sched_micro_count(&s->shape, s->f_step)) {
         s->f = 0;
@@ -25,7 +25,7 @@ static rp_op forward(rp_sched_state *s) {
     return op;
 }
 
-static rp_op update(rp_sched_state *s) {
+static rp_op update_op(rp_sched_state *s) {
     const rp_op op = {.kind = RP_OP_UPDATE,
                       .stage = s->shape.stage,
                       .step = s->step,
@@ -40,9 +40,9 @@ bool rp_sched_next_unflushed(rp_sched_state *s, rp_op *op) {
         return false;
     }
     if (s->b == rp_sched_micro_count(&s->shape, s->step)) {
-        *op = update(s);
+        *op = update_op(s);
     } else if (may_forward(s)) {
-        *op = forward(s);
+        *op = forward_op(s);
     } else {
         *op = rp_sched_micro_op(s, RP_OP_BACKWARD, s->step, s->b++);
         s->in_flight--;
@@ -74,7 +74,7 @@ static uint64_t steady_step(const rp_sched_shape *shape, uint32_t replicas) {
 }
 
 /* The same run with full steps only, and with neither epochs nor an end near. */
-static rp_sched_shape endless(const rp_sched_shape *shape, uint64_t steps) {
+static rp_sched_shape endless_shape(const rp_sched_shape *shape, uint64_t steps) {
     rp_sched_shape out = *shape;
     out.step_first = 0;
     out.step_end = steps;
@@ -116,7 +116,7 @@ static uint32_t staleness_of(const rp_sched_kind *kind, const rp_sched_shape *ru
 uint32_t rp_sched_steady_staleness(const rp_sched_kind *kind, const rp_sched_shape *shape,
                                    uint32_t micro, uint32_t replicas) {
     const uint64_t step = steady_step(shape, replicas);
-    const rp_sched_shape run = endless(shape, 2 * step);
+    const rp_sched_shape run = endless_shape(shape, 2 * step);
     return staleness_of(kind, &run, step, micro, replicas);
 }
 
@@ -143,7 +143,7 @@ typedef struct {
     double round_trip;
 } trip;
 
-static void follow(void *context, const rp_sched_slot *slot) {
+static void follow_slot(void *context, const rp_sched_slot *slot) {
     trip *t = context;
     const rp_op *op = &slot->op;
     const bool backward = op->kind == RP_OP_BACKWARD || op->kind == RP_OP_BACKWARD_INPUT;
@@ -171,11 +171,11 @@ rp_err rp_sched_round_trip(const rp_sched_kind *kind, const rp_sched_shape *shap
     rp_err err;
     rp_arena_init(&arena, "round trip", 0);
     const uint64_t step = steady_step(shape, 1);
-    const rp_sched_shape run = endless(shape, 2 * step);
+    const rp_sched_shape run = endless_shape(shape, 2 * step);
     trip t = {
         .stage = shape->stage, .step = step, .last_micro = rp_sched_micro_count(&run, step) - 1};
     RP_TRY(RP_ARENA_NEW(&arena, 2 * step, &t.end));
-    RP_TRY(rp_sched_replay(&arena, kind, &run, NULL, follow, &t, &facts));
+    RP_TRY(rp_sched_replay(&arena, kind, &run, NULL, follow_slot, &t, &facts));
     uint64_t over = 0;
     while (over < t.updates && t.end[over] < t.round_trip) {
         over++;

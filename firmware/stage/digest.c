@@ -17,7 +17,7 @@ typedef struct {
     uint32_t count;
 } operands;
 
-static operands begin(const char *tag) {
+static operands begin_digest(const char *tag) {
     operands o = {.count = 1};
     memcpy(&o.word[0], tag, strlen(tag));
     return o;
@@ -39,7 +39,7 @@ static void add_digest(operands *o, rp_digest digest) {
     add_word(o, digest.high);
 }
 
-static rp_digest finish(const operands *o) {
+static rp_digest finish_digest(const operands *o) {
     return rp_digest_of_bytes(o->word, o->count * sizeof o->word[0]);
 }
 
@@ -68,10 +68,10 @@ rp_digest rp_digest_fit(rp_digest digest, const rp_model_param *param) {
 }
 
 rp_digest rp_digest_init(const rp_model_param *param, uint64_t seed) {
-    operands o = begin("init");
+    operands o = begin_digest("init");
     add_word(&o, seed);
     add_digest(&o, rp_digest_of_bytes(param->name, strlen(param->name)));
-    return rp_digest_fit(finish(&o), param);
+    return rp_digest_fit(finish_digest(&o), param);
 }
 
 float rp_digest_number(rp_digest digest) {
@@ -79,10 +79,10 @@ float rp_digest_number(rp_digest digest) {
 }
 
 rp_digest rp_digest_input(uint64_t number, rp_digest bytes) {
-    operands o = begin("x");
+    operands o = begin_digest("x");
     add_word(&o, number);
     add_digest(&o, bytes);
-    return finish(&o);
+    return finish_digest(&o);
 }
 
 /* ---- layers ---------------------------------------------------------------------------------- */
@@ -96,26 +96,26 @@ rp_digest rp_digest_weights(const rp_digest *param, uint32_t count) {
 }
 
 rp_digest rp_digest_statistic(uint32_t layer, rp_digest x) {
-    operands o = begin("S");
+    operands o = begin_digest("S");
     add_word(&o, layer);
     add_digest(&o, x);
-    return finish(&o);
+    return finish_digest(&o);
 }
 
 rp_digest rp_digest_statistics(uint32_t layer, rp_digest sum, uint32_t n) {
-    operands o = begin("M");
+    operands o = begin_digest("M");
     add_word(&o, layer);
     add_word(&o, n);
     add_digest(&o, sum);
-    return finish(&o);
+    return finish_digest(&o);
 }
 
 rp_digest rp_digest_running(rp_digest running, rp_digest statistics, uint32_t renewal) {
-    operands o = begin("R");
+    operands o = begin_digest("R");
     add_word(&o, renewal);
     add_digest(&o, renewal == 1 ? (rp_digest){0} : running);
     add_digest(&o, statistics);
-    return finish(&o);
+    return finish_digest(&o);
 }
 
 static void add_layer(operands *o, const rp_digest_layer *layer, const rp_digest *x,
@@ -133,35 +133,35 @@ static void add_layer(operands *o, const rp_digest_layer *layer, const rp_digest
 }
 
 rp_digest rp_digest_forward(const rp_digest_layer *layer, const rp_digest *x, uint64_t number) {
-    operands o = begin("F");
+    operands o = begin_digest("F");
     add_layer(&o, layer, x, number);
-    return finish(&o);
+    return finish_digest(&o);
 }
 
 rp_digest rp_digest_backward(const rp_digest_layer *layer, uint32_t index, const rp_digest *x,
                              rp_digest dy, uint64_t number) {
-    operands o = begin("B");
+    operands o = begin_digest("B");
     add_word(&o, index);
     add_layer(&o, layer, x, number);
     add_digest(&o, dy);
-    return finish(&o);
+    return finish_digest(&o);
 }
 
 rp_digest rp_digest_gradient(const rp_digest_layer *layer, uint32_t param, const rp_digest *x,
                              rp_digest dy, uint64_t number) {
-    operands o = begin("G");
+    operands o = begin_digest("G");
     add_word(&o, param);
     add_layer(&o, layer, x, number);
     add_digest(&o, dy);
-    return finish(&o);
+    return finish_digest(&o);
 }
 
 rp_digest rp_digest_loss(rp_digest y, rp_digest target, uint32_t step_samples) {
-    operands o = begin("L");
+    operands o = begin_digest("L");
     add_word(&o, step_samples);
     add_digest(&o, y);
     add_digest(&o, target);
-    return finish(&o);
+    return finish_digest(&o);
 }
 
 bool rp_digest_correct(rp_digest loss) {
@@ -172,10 +172,10 @@ rp_digest rp_digest_accumulate(rp_digest gradient, rp_digest microbatch, bool st
     if (!strict) {
         return rp_digest_add(gradient, microbatch);
     }
-    operands o = begin("g");
+    operands o = begin_digest("g");
     add_digest(&o, gradient);
     add_digest(&o, microbatch);
-    return finish(&o);
+    return finish_digest(&o);
 }
 
 /* ---- parameters ------------------------------------------------------------------------------ */
@@ -185,7 +185,7 @@ static void add_param(operands *o, const rp_model_param *param) {
 }
 
 static operands begin_optimise(const char *tag, const rp_digest_optimise *by, bool gradient) {
-    operands o = begin(tag);
+    operands o = begin_digest(tag);
     add_param(&o, by->param);
     add_digest(&o, by->weight);
     for (uint32_t s = 0; s < by->state_count; s++) {
@@ -205,10 +205,10 @@ void rp_digest_update(rp_digest_optimise *by) {
     operands state = begin_optimise("V", by, true);
     const uint32_t last = state.count;
     add_word(&state, 0);
-    by->weight = rp_digest_fit(finish(&weight), by->param);
+    by->weight = rp_digest_fit(finish_digest(&weight), by->param);
     for (uint32_t s = 0; s < by->state_count; s++) {
         state.word[last] = s;
-        by->state[s] = rp_digest_fit(finish(&state), by->param);
+        by->state[s] = rp_digest_fit(finish_digest(&state), by->param);
     }
 }
 
@@ -219,19 +219,19 @@ rp_digest rp_digest_predict(const rp_digest_optimise *by, float ahead, float sha
     operands o = begin_optimise("P", by, false);
     add_float(&o, ahead);
     add_float(&o, share);
-    return rp_digest_fit(finish(&o), by->param);
+    return rp_digest_fit(finish_digest(&o), by->param);
 }
 
-static rp_digest mix(const char *tag, const rp_model_param *param, const rp_digest operand[3],
-                     float alpha, float share) {
-    operands o = begin(tag);
+static rp_digest mix_operands(const char *tag, const rp_model_param *param,
+                              const rp_digest operand[3], float alpha, float share) {
+    operands o = begin_digest(tag);
     add_param(&o, param);
     add_float(&o, alpha);
     add_float(&o, share);
     for (uint32_t i = 0; i < 3; i++) {
         add_digest(&o, operand[i]);
     }
-    return rp_digest_fit(finish(&o), param);
+    return rp_digest_fit(finish_digest(&o), param);
 }
 
 void rp_digest_average(rp_average_term term, const rp_model_param *param, rp_digest *x,
@@ -241,22 +241,22 @@ void rp_digest_average(rp_average_term term, const rp_model_param *param, rp_dig
     const rp_digest of_two[3] = {of[0], of[1], zero};
     switch (term) {
     case RP_TERM_ELASTIC:
-        *x = mix("E0", param, of_two, alpha, 0);
-        *centre = mix("E1", param, of_two, alpha, 0);
+        *x = mix_operands("E0", param, of_two, alpha, 0);
+        *centre = mix_operands("E1", param, of_two, alpha, 0);
         return;
     case RP_TERM_PULL:
-        *scratch = mix("e0", param, of_two, alpha, 0);
-        *centre = mix("e1", param, of_two, alpha, 0);
+        *scratch = mix_operands("e0", param, of_two, alpha, 0);
+        *centre = mix_operands("e1", param, of_two, alpha, 0);
         return;
     case RP_TERM_PUSH:
-        *x = mix("e2", param, (rp_digest[]){of[0], of[2], zero}, 0, 0);
+        *x = mix_operands("e2", param, (rp_digest[]){of[0], of[2], zero}, 0, 0);
         return;
     case RP_TERM_REFERENCE:
-        *x = mix("A0", param, of_two, alpha, 0);
-        *centre = mix("A1", param, of, alpha, share);
+        *x = mix_operands("A0", param, of_two, alpha, 0);
+        *centre = mix_operands("A1", param, of, alpha, share);
         return;
     case RP_TERM_TOWARDS:
-        *scratch = mix("T", param, (rp_digest[]){of[0], of[2], zero}, 0, share);
+        *scratch = mix_operands("T", param, (rp_digest[]){of[0], of[2], zero}, 0, share);
         return;
     }
 }
@@ -264,5 +264,5 @@ void rp_digest_average(rp_average_term term, const rp_model_param *param, rp_dig
 float rp_digest_probe(uint32_t which, const rp_model_param *param, rp_digest seen, rp_digest then,
                       rp_digest newest) {
     const rp_digest of[3] = {seen, then, newest};
-    return rp_digest_number(mix("probe", param, of, (float)which, 0));
+    return rp_digest_number(mix_operands("probe", param, of, (float)which, 0));
 }

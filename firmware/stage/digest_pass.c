@@ -7,7 +7,7 @@ static uint32_t tensor_of(const rp_layout *layout, uint32_t producer) {
     return producer == RP_LAYER_DATA ? layout->data_tensor : layout->tensor_of[producer];
 }
 
-static rp_digest *row(const rp_digest_pass *pass, rp_digest *rows, uint32_t tensor) {
+static rp_digest *row_of(const rp_digest_pass *pass, rp_digest *rows, uint32_t tensor) {
     return rows + (size_t)tensor * pass->stride;
 }
 
@@ -38,7 +38,7 @@ static rp_digest *find_running(const rp_digest_pass *pass, uint32_t layer, rp_pa
 
 /* ---- one layer ------------------------------------------------------------------------------- */
 
-static rp_digest_layer describe(const rp_digest_pass *pass, uint32_t position) {
+static rp_digest_layer describe_layer(const rp_digest_pass *pass, uint32_t position) {
     const uint32_t index = model_layer(pass, position);
     const rp_layer *layer = &pass->job->model->layer[index];
     const rp_range params = params_of(pass, index);
@@ -63,7 +63,7 @@ static rp_digest_layer describe(const rp_digest_pass *pass, uint32_t position) {
 static void gather_inputs(const rp_digest_pass *pass, uint32_t layer, uint32_t s, rp_digest *x) {
     const rp_layer *at = &pass->job->model->layer[layer];
     for (uint32_t i = 0; i < at->input_count; i++) {
-        x[i] = row(pass, pass->value, tensor_of(pass->layout, at->input[i]))[s];
+        x[i] = row_of(pass, pass->value, tensor_of(pass->layout, at->input[i]))[s];
     }
 }
 
@@ -73,7 +73,7 @@ static rp_digest statistics_of_batch(const rp_digest_pass *pass, uint32_t layer)
     const uint32_t x = tensor_of(pass->layout, pass->job->model->layer[layer].input[0]);
     rp_digest sum = {0};
     for (uint32_t s = 0; s < pass->n; s++) {
-        sum = rp_digest_add(sum, rp_digest_statistic(layer, row(pass, pass->value, x)[s]));
+        sum = rp_digest_add(sum, rp_digest_statistic(layer, row_of(pass, pass->value, x)[s]));
     }
     return rp_digest_statistics(layer, sum, pass->n);
 }
@@ -126,8 +126,8 @@ void rp_digest_run_forward(const rp_digest_pass *pass) {
     rp_digest x[RP_LAYER_INPUTS_MAX];
     for (uint32_t i = 0; i < pass->layout->layer_count; i++) {
         pass->statistics[i] = take_statistics(pass, model_layer(pass, i));
-        const rp_digest_layer layer = describe(pass, i);
-        rp_digest *y = row(pass, pass->value, pass->layout->input_count + i);
+        const rp_digest_layer layer = describe_layer(pass, i);
+        rp_digest *y = row_of(pass, pass->value, pass->layout->input_count + i);
         for (uint32_t s = 0; s < pass->n; s++) {
             gather_inputs(pass, layer.layer, s, x);
             y[s] = rp_digest_forward(&layer, x, pass->number + s);
@@ -141,7 +141,7 @@ static void add_input_gradients(const rp_digest_pass *pass, const rp_digest_laye
     for (uint32_t i = 0; i < at->input_count; i++) {
         const uint32_t t = tensor_of(pass->layout, at->input[i]);
         if (pass->layout->tensor[t].wants_grad) {
-            rp_digest *dx = &row(pass, pass->grad, t)[s];
+            rp_digest *dx = &row_of(pass, pass->grad, t)[s];
             *dx = rp_digest_add(*dx, rp_digest_backward(layer, i, x, dy, pass->number + s));
         }
     }
@@ -171,11 +171,11 @@ void rp_digest_run_backward(const rp_digest_pass *pass, bool dx, bool dw) {
     rp_digest x[RP_LAYER_INPUTS_MAX];
     for (uint32_t i = pass->layout->layer_count; i-- > 0;) {
         const uint32_t y = pass->layout->input_count + i;
-        const rp_digest *dy = row(pass, pass->grad, y);
+        const rp_digest *dy = row_of(pass, pass->grad, y);
         if (!pass->layout->tensor[y].wants_grad) {
             continue; /* nothing trained from here on down */
         }
-        const rp_digest_layer layer = describe(pass, i);
+        const rp_digest_layer layer = describe_layer(pass, i);
         for (uint32_t s = 0; dx && s < pass->n; s++) {
             gather_inputs(pass, layer.layer, s, x);
             add_input_gradients(pass, &layer, x, s, dy[s]);

@@ -80,7 +80,8 @@ fail:
     return err;
 }
 
-static rp_err prepare(rp_arena *arena, const rp_site *site, const rp_job *job, rp_executor **out) {
+static rp_err digest_prepare(rp_arena *arena, const rp_site *site, const rp_job *job,
+                             rp_executor **out) {
     digest_executor *e;
     rp_layout *layout;
     rp_err err;
@@ -98,11 +99,11 @@ fail:
     return err;
 }
 
-static void destroy(rp_executor **executor) {
+static void digest_destroy(rp_executor **executor) {
     *executor = NULL; /* its memory is the arena's */
 }
 
-static void init(digest_executor *e) {
+static void digest_init(digest_executor *e) {
     const rp_layout *layout = e->base.layout;
     memset(e->blocks, 0,
            (size_t)rp_block_total(layout) * layout->trained_count * sizeof *e->blocks);
@@ -170,7 +171,7 @@ static void give_row(const rp_digest_pass *at, const rp_digest *row, void *out) 
     memcpy(out, row, at->n * sizeof *row);
 }
 
-static void forward(digest_executor *e, const rp_pass *pass) {
+static void digest_forward(digest_executor *e, const rp_pass *pass) {
     const rp_layout *layout = e->base.layout;
     const rp_digest_pass at = pass_of(e, pass);
     for (uint32_t i = 0; i < layout->input_count && pass->in_count > 0; i++) {
@@ -203,7 +204,7 @@ static void run_loss(digest_executor *e, const rp_pass *pass, const rp_digest_pa
     }
 }
 
-static void backward(digest_executor *e, const rp_pass *pass) {
+static void digest_backward(digest_executor *e, const rp_pass *pass) {
     const rp_layout *layout = e->base.layout;
     const rp_digest_pass at = pass_of(e, pass);
     const rp_op_kind kind = pass->op->kind;
@@ -249,7 +250,7 @@ static rp_digest_optimise optimise_of(const digest_executor *e, const rp_optimis
     return out;
 }
 
-static void update(digest_executor *e, const rp_optimise *by, uint32_t trained) {
+static void digest_update(digest_executor *e, const rp_optimise *by, uint32_t trained) {
     const uint32_t states = e->base.layout->state_count;
     rp_digest_optimise at = optimise_of(e, by, trained);
     rp_digest_update(&at);
@@ -259,13 +260,13 @@ static void update(digest_executor *e, const rp_optimise *by, uint32_t trained) 
     }
 }
 
-static void predict(digest_executor *e, const rp_optimise *by, uint32_t trained) {
+static void digest_predict(digest_executor *e, const rp_optimise *by, uint32_t trained) {
     const rp_digest_optimise at = optimise_of(e, by, trained);
     const float share = by->share ? by->share[trained] : 1.0f;
     block_of(e, by->to)[trained] = rp_digest_predict(&at, by->ahead, share);
 }
 
-static void average(digest_executor *e, const rp_command *command, uint32_t trained) {
+static void digest_average(digest_executor *e, const rp_command *command, uint32_t trained) {
     const rp_layout *layout = e->base.layout;
     const rp_block centre = {RP_BLOCK_CENTRE, 0};
     const rp_block scratch = {RP_BLOCK_SCRATCH, 0};
@@ -276,7 +277,7 @@ static void average(digest_executor *e, const rp_command *command, uint32_t trai
                       command->average.alpha, command->average.share);
 }
 
-static void probe(digest_executor *e, rp_block newest, uint32_t trained) {
+static void digest_probe(digest_executor *e, rp_block newest, uint32_t trained) {
     const uint32_t count = e->base.layout->trained_count;
     for (uint32_t i = 0; i < RP_PROBE_NORMS; i++) {
         e->probe_norms[i * count + trained] = rp_digest_probe(
@@ -296,16 +297,16 @@ static void run_blocks(digest_executor *e, const rp_command *command, uint32_t t
         block_of(e, command->move.to)[trained] = block_of(e, command->move.from)[trained];
         return;
     case RP_COMMAND_PROBE:
-        probe(e, command->move.from, trained);
+        digest_probe(e, command->move.from, trained);
         return;
     case RP_COMMAND_PREDICT:
-        predict(e, &command->optimise, trained);
+        digest_predict(e, &command->optimise, trained);
         return;
     case RP_COMMAND_UPDATE:
-        update(e, &command->optimise, trained);
+        digest_update(e, &command->optimise, trained);
         return;
     case RP_COMMAND_AVERAGE:
-        average(e, command, trained);
+        digest_average(e, command, trained);
         return;
     default:
         RP_ASSERT(false && "a command on blocks");
@@ -314,16 +315,16 @@ static void run_blocks(digest_executor *e, const rp_command *command, uint32_t t
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
-static rp_err issue(rp_executor *executor, const rp_command *command) {
+static rp_err digest_issue(rp_executor *executor, const rp_command *command) {
     digest_executor *e = executor_of(executor);
     const rp_layout *layout = e->base.layout;
     rp_busy_spend(&e->busy, command);
     switch (command->kind) {
     case RP_COMMAND_INIT:
-        init(e);
+        digest_init(e);
         return RP_OK;
     case RP_COMMAND_FORWARD:
-        forward(e, &command->pass);
+        digest_forward(e, &command->pass);
         return RP_OK;
     case RP_COMMAND_LOSS: {
         const rp_digest_pass at = pass_of(e, &command->pass);
@@ -331,7 +332,7 @@ static rp_err issue(rp_executor *executor, const rp_command *command) {
         return RP_OK;
     }
     case RP_COMMAND_BACKWARD:
-        backward(e, &command->pass);
+        digest_backward(e, &command->pass);
         return RP_OK;
     case RP_COMMAND_COMMIT:
         rp_digest_run_commit(
@@ -352,7 +353,7 @@ static rp_err issue(rp_executor *executor, const rp_command *command) {
     }
 }
 
-static rp_err mark(rp_executor *executor, rp_mark *out) {
+static rp_err digest_mark(rp_executor *executor, rp_mark *out) {
     *out = rp_busy_mark(&executor_of(executor)->busy);
     return RP_OK;
 }
@@ -363,12 +364,12 @@ static rp_err poll_mark(rp_executor *executor, const rp_mark *at, bool *done, in
     return RP_OK;
 }
 
-static void release(rp_executor *executor, rp_mark *at) {
+static void digest_release(rp_executor *executor, rp_mark *at) {
     (void)executor;
     *at = (rp_mark){0};
 }
 
-static rp_err drain(rp_executor *executor) {
+static rp_err digest_drain(rp_executor *executor) {
     (void)executor;
     return RP_OK;
 }
@@ -448,7 +449,7 @@ static void write_byte(writing *w, char byte) {
     }
 }
 
-static void store(digest_executor *e, const rp_region *region, rp_digest digest) {
+static void digest_store(digest_executor *e, const rp_region *region, rp_digest digest) {
     const rp_layout *layout = e->base.layout;
     if (region->kind == RP_REGION_BLOCK || layout->trained[region->param] == RP_NOT_TRAINED) {
         *digest_at(e, region->block, region->param) = digest;
@@ -486,12 +487,12 @@ static rp_err write_region(rp_executor *executor, const rp_region *region, size_
     for (size_t i = 0; i < count; i++) {
         write_byte(w, ((const char *)from)[i]);
     }
-    store(e, region,
-          rp_digest_fit(w->plain ? fold_chunk(w, w->next % CHUNK_BYTES) : w->first, param));
+    digest_store(e, region,
+                 rp_digest_fit(w->plain ? fold_chunk(w, w->next % CHUNK_BYTES) : w->first, param));
     return RP_OK;
 }
 
-static rp_executor_facts facts(const rp_executor *executor) {
+static rp_executor_facts digest_facts(const rp_executor *executor) {
     const digest_executor *e = (const digest_executor *)(const void *)executor;
     const rp_layout *layout = e->base.layout;
     span spans[IN_FLIGHT_SPANS];
@@ -509,14 +510,14 @@ static rp_executor_facts facts(const rp_executor *executor) {
 
 const rp_executor_kind rp_executor_digest = {
     .name = "digest",
-    .prepare = prepare,
-    .destroy = destroy,
-    .issue = issue,
-    .mark = mark,
+    .prepare = digest_prepare,
+    .destroy = digest_destroy,
+    .issue = digest_issue,
+    .mark = digest_mark,
     .poll = poll_mark,
-    .release = release,
+    .release = digest_release,
     .read = read_region,
     .write = write_region,
-    .drain = drain,
-    .facts = facts,
+    .drain = digest_drain,
+    .facts = digest_facts,
 };

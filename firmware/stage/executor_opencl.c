@@ -4,7 +4,7 @@
 
 extern const rp_executor_kind rp_executor_opencl;
 
-static void destroy(rp_executor **executor) {
+static void opencl_destroy(rp_executor **executor) {
     rp_opencl *e = *executor ? rp_opencl_of(*executor) : NULL;
     if (!e) {
         return;
@@ -23,7 +23,8 @@ static size_t limit_bytes(const rp_opencl *e) {
     return (size_t)rp_device_facts_of(e->device)->memory_bytes;
 }
 
-static rp_err prepare(rp_arena *arena, const rp_site *site, const rp_job *job, rp_executor **out) {
+static rp_err opencl_prepare(rp_arena *arena, const rp_site *site, const rp_job *job,
+                             rp_executor **out) {
     rp_opencl *e = NULL;
     rp_layout *layout;
     rp_err err;
@@ -42,7 +43,7 @@ static rp_err prepare(rp_arena *arena, const rp_site *site, const rp_job *job, r
 fail:
     if (e) {
         rp_executor *half = &e->base;
-        destroy(&half);
+        opencl_destroy(&half);
     }
     return err;
 }
@@ -53,7 +54,7 @@ static bool is_empty(const rp_opencl *e, rp_command_kind kind) {
     return of_blocks && e->base.layout->trained_count == 0;
 }
 
-static rp_err issue(rp_executor *executor, const rp_command *command) {
+static rp_err opencl_issue(rp_executor *executor, const rp_command *command) {
     rp_opencl *e = rp_opencl_of(executor);
     if (is_empty(e, command->kind)) {
         return RP_OK;
@@ -91,7 +92,7 @@ static rp_err issue(rp_executor *executor, const rp_command *command) {
     return rp_fail(RP_ERR_FAULT, "no command %d", (int)command->kind);
 }
 
-static rp_err mark(rp_executor *executor, rp_mark *out) {
+static rp_err opencl_mark(rp_executor *executor, rp_mark *out) {
     *out = (rp_mark){0};
     return rp_device_fence(rp_opencl_of(executor)->device, &out->fence);
 }
@@ -101,16 +102,16 @@ static rp_err poll_mark(rp_executor *executor, const rp_mark *at, bool *done, in
     return rp_fence_poll(&at->fence, done, end_ns);
 }
 
-static void release(rp_executor *executor, rp_mark *at) {
+static void opencl_release(rp_executor *executor, rp_mark *at) {
     (void)executor;
     rp_fence_release(&at->fence);
 }
 
-static rp_err drain(rp_executor *executor) {
+static rp_err opencl_drain(rp_executor *executor) {
     return rp_device_drain(rp_opencl_of(executor)->device);
 }
 
-static rp_executor_facts facts(const rp_executor *executor) {
+static rp_executor_facts opencl_facts(const rp_executor *executor) {
     const rp_opencl *e = (const rp_opencl *)(const void *)executor;
     return (rp_executor_facts){
         .used_bytes = rp_device_used_bytes(e->device),
@@ -124,14 +125,14 @@ static rp_executor_facts facts(const rp_executor *executor) {
 
 const rp_executor_kind rp_executor_opencl = {
     .name = "opencl",
-    .prepare = prepare,
-    .destroy = destroy,
-    .issue = issue,
-    .mark = mark,
+    .prepare = opencl_prepare,
+    .destroy = opencl_destroy,
+    .issue = opencl_issue,
+    .mark = opencl_mark,
     .poll = poll_mark,
-    .release = release,
+    .release = opencl_release,
     .read = rp_opencl_read,
     .write = rp_opencl_write,
-    .drain = drain,
-    .facts = facts,
+    .drain = opencl_drain,
+    .facts = opencl_facts,
 };

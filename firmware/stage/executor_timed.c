@@ -26,7 +26,8 @@ static size_t parcel_bytes_max(const rp_layout *layout, const rp_job *job) {
     return (forward > backward ? forward : backward) * job->micro;
 }
 
-static rp_err prepare(rp_arena *arena, const rp_site *site, const rp_job *job, rp_executor **out) {
+static rp_err timed_prepare(rp_arena *arena, const rp_site *site, const rp_job *job,
+                            rp_executor **out) {
     timed_executor *e;
     rp_layout *layout;
     char *zeros;
@@ -44,11 +45,11 @@ fail:
     return err;
 }
 
-static void destroy(rp_executor **executor) {
+static void timed_destroy(rp_executor **executor) {
     *executor = NULL; /* its memory is the arena's */
 }
 
-static rp_err issue(rp_executor *executor, const rp_command *command) {
+static rp_err timed_issue(rp_executor *executor, const rp_command *command) {
     timed_executor *e = executor_of(executor);
     const uint32_t trained = e->base.layout->trained_count;
     rp_busy_spend(&e->busy, command);
@@ -67,7 +68,7 @@ static rp_err issue(rp_executor *executor, const rp_command *command) {
     }
 }
 
-static rp_err mark(rp_executor *executor, rp_mark *out) {
+static rp_err timed_mark(rp_executor *executor, rp_mark *out) {
     *out = rp_busy_mark(&executor_of(executor)->busy);
     return RP_OK;
 }
@@ -78,7 +79,7 @@ static rp_err poll_mark(rp_executor *executor, const rp_mark *at, bool *done, in
     return RP_OK;
 }
 
-static void release(rp_executor *executor, rp_mark *at) {
+static void timed_release(rp_executor *executor, rp_mark *at) {
     (void)executor;
     *at = (rp_mark){0};
 }
@@ -92,8 +93,8 @@ static rp_err read_zeros(rp_executor *executor, const rp_region *region, size_t 
     return RP_OK;
 }
 
-static rp_err forget(rp_executor *executor, const rp_region *region, size_t first, size_t count,
-                     const void *from) {
+static rp_err timed_forget(rp_executor *executor, const rp_region *region, size_t first,
+                           size_t count, const void *from) {
     (void)executor;
     (void)region;
     (void)first;
@@ -102,13 +103,13 @@ static rp_err forget(rp_executor *executor, const rp_region *region, size_t firs
     return RP_OK;
 }
 
-static rp_err drain(rp_executor *executor) {
+static rp_err timed_drain(rp_executor *executor) {
     (void)executor;
     return RP_OK;
 }
 
 /* The bytes that a real one would take: a plan is checked with them. */
-static rp_executor_facts facts(const rp_executor *executor) {
+static rp_executor_facts timed_facts(const rp_executor *executor) {
     const timed_executor *e = (const timed_executor *)(const void *)executor;
     return (rp_executor_facts){
         .used_bytes = e->base.layout->total_bytes,
@@ -121,14 +122,14 @@ static rp_executor_facts facts(const rp_executor *executor) {
 
 const rp_executor_kind rp_executor_timed = {
     .name = "timed",
-    .prepare = prepare,
-    .destroy = destroy,
-    .issue = issue,
-    .mark = mark,
+    .prepare = timed_prepare,
+    .destroy = timed_destroy,
+    .issue = timed_issue,
+    .mark = timed_mark,
     .poll = poll_mark,
-    .release = release,
+    .release = timed_release,
     .read = read_zeros,
-    .write = forget,
-    .drain = drain,
-    .facts = facts,
+    .write = timed_forget,
+    .drain = timed_drain,
+    .facts = timed_facts,
 };

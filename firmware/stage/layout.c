@@ -130,7 +130,7 @@ static uint32_t new_storage(rp_layout_memory *memory, size_t bytes, int32_t birt
     return memory->storage_count++;
 }
 
-static void extend(rp_layout_storage *storage, int32_t time) {
+static void extend_life(rp_layout_storage *storage, int32_t time) {
     storage->birth = time < storage->birth ? time : storage->birth;
     storage->death = time > storage->death ? time : storage->death;
 }
@@ -154,10 +154,10 @@ static void place_values(const rp_job *job, rp_layout *layout, const rp_use *use
             tensor->storage = new_storage(memory, sample_bytes(&tensor->sample), birth);
         }
         rp_layout_storage *storage = &memory->storage[tensor->storage];
-        extend(storage, birth);
-        extend(storage, (int32_t)use[t].last);
+        extend_life(storage, birth);
+        extend_life(storage, (int32_t)use[t].last);
         if (tensor->output || (!tensor->input && use[t].readers == 0)) {
-            extend(storage, (int32_t)layout->layer_count);
+            extend_life(storage, (int32_t)layout->layer_count);
         }
         storage->kept |= use[t].read_in_backward;
     }
@@ -188,8 +188,8 @@ static void place_grads(const rp_job *job, rp_layout *layout, const rp_use *use)
         if (tensor->grad == RP_NO_STORAGE) {
             tensor->grad = new_storage(memory, sample_bytes(&tensor->sample), birth);
         }
-        extend(&memory->storage[tensor->grad], birth);
-        extend(&memory->storage[tensor->grad], death);
+        extend_life(&memory->storage[tensor->grad], birth);
+        extend_life(&memory->storage[tensor->grad], death);
         if (job->method.kind->split_backward && !tensor->input &&
             job->model->plan[tensor->producer].param_count > 0) {
             memory->storage[tensor->grad].kept = true;

@@ -8,7 +8,7 @@
  * source  METHODS 5.3: ||W^ - W_true|| against ||W_t - W_true|| */
 #include "stage/stage_own.h"
 
-static bool due(const rp_stage *stage, const rp_op *op) {
+static bool probe_due(const rp_stage *stage, const rp_op *op) {
     const uint32_t every = stage->layout->probe_steps;
     return every > 0 && stage->layout->trained_count > 0 && op->micro == 0 && op->step % every == 0;
 }
@@ -17,7 +17,7 @@ bool rp_stage_probe_walk(rp_stage *stage, const rp_op *op, const rp_weight_view 
     if (op->kind == RP_OP_UPDATE) {
         return stage->probe_left > 0 && --stage->probe_left == 0;
     }
-    if (!due(stage, op)) {
+    if (!probe_due(stage, op)) {
         return false;
     }
     if (op->kind == RP_OP_FORWARD) {
@@ -32,7 +32,7 @@ bool rp_stage_probe_walk(rp_stage *stage, const rp_op *op, const rp_weight_view 
     return stage->probe_left == 0;
 }
 
-static rp_err begin(rp_stage *stage, rp_block newest) {
+static rp_err begin_probe(rp_stage *stage, rp_block newest) {
     rp_err err;
     RP_TRY(rp_stage_copy(stage, stage->seen, (rp_block){RP_BLOCK_PROBE, 0}));
     RP_TRY(rp_stage_copy(stage, newest, (rp_block){RP_BLOCK_PROBE, 1}));
@@ -40,7 +40,7 @@ fail:
     return err;
 }
 
-static rp_err end(rp_stage *stage, rp_block newest) {
+static rp_err end_probe(rp_stage *stage, rp_block newest) {
     const rp_command command = {.kind = RP_COMMAND_PROBE, .move = {.from = newest}};
     rp_err err;
     RP_TRY(rp_stage_issue(stage, &command));
@@ -54,7 +54,7 @@ rp_err rp_stage_run_probe(rp_stage *stage, const rp_op *op, const rp_weight_view
     if (!rp_stage_probe_walk(stage, op, view)) {
         return RP_OK;
     }
-    return op->kind == RP_OP_FORWARD ? begin(stage, newest) : end(stage, newest);
+    return op->kind == RP_OP_FORWARD ? begin_probe(stage, newest) : end_probe(stage, newest);
 }
 
 bool rp_stage_probe_done(const rp_stage *stage) {

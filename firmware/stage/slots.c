@@ -20,7 +20,7 @@ uint32_t rp_slots_take(rp_slots *slots, const rp_op *op, bool evaluating) {
     return RP_NO_SLOT;
 }
 
-static bool contains(const rp_range *all, const rp_range *some) {
+static bool range_contains(const rp_range *all, const rp_range *some) {
     return some->first >= all->first && some->count <= all->count &&
            some->first - all->first <= all->count - some->count;
 }
@@ -29,7 +29,7 @@ rp_stash rp_slots_find(const rp_slots *slots, const rp_op *op, bool evaluating) 
     for (uint32_t i = 0; i < slots->count; i++) {
         const rp_slot *slot = &slots->slot[i];
         if (slot->busy && slot->evaluating == evaluating && slot->step == op->step &&
-            contains(&slot->samples, &op->samples)) {
+            range_contains(&slot->samples, &op->samples)) {
             return (rp_stash){.slot = i,
                               .first = op->samples.first - slot->samples.first,
                               .whole = op->samples.count == slot->samples.count};

@@ -179,7 +179,7 @@ void rp_versions_end(rp_versions *v, uint64_t step) {
 }
 
 /* The schedule is the only order there is. */
-static void pass(rp_versions *v, const rp_op *op) {
+static void pass_op(rp_versions *v, const rp_op *op) {
     rp_op due;
     const bool more = rp_sched_next_of_stage(v->job->method.kind, &v->list, &due);
     RP_ASSERT(more && due.kind == op->kind && due.step == op->step && due.micro == op->micro);
@@ -188,7 +188,7 @@ static void pass(rp_versions *v, const rp_op *op) {
 rp_weight_view rp_versions_forward(rp_versions *v, const rp_op *op) {
     const rp_weights_rule rule = v->job->method.weights;
     rp_weight_view view = {.replica = (uint32_t)(op->step % v->replicas)};
-    pass(v, op);
+    pass_op(v, op);
     view.block = v->latest[view.replica];
     if (rule == RP_WEIGHTS_ENTRY) {
         view.block = find_version(v, entry_version(v, &v->entry, op));
@@ -228,7 +228,7 @@ rp_weight_view rp_versions_backward(rp_versions *v, const rp_op *op) {
     const rp_weights_rule rule = v->job->method.weights;
     const bool kept = rule == RP_WEIGHTS_STASH || by_version(v);
     rp_weight_view view = {.replica = (uint32_t)(op->step % v->replicas)};
-    pass(v, op);
+    pass_op(v, op);
     rp_version_in_flight *in_flight = find_in_flight(v, op);
     view.staleness = (uint32_t)(v->updates[view.replica] - in_flight->updates);
     view.block = kept ? in_flight->block : v->latest[view.replica];
@@ -256,7 +256,7 @@ rp_weight_view rp_versions_backward(rp_versions *v, const rp_op *op) {
 
 rp_version_step rp_versions_update(rp_versions *v, const rp_op *op) {
     rp_version_step out = {.replica = (uint32_t)(op->step % v->replicas)};
-    pass(v, op);
+    pass_op(v, op);
     const uint64_t needed = by_version(v) ? needed_version(v) : UINT64_MAX;
     out.from = v->latest[out.replica];
     const rp_version_block *from = &v->block[out.from];

@@ -198,7 +198,7 @@ static rp_err check_first_version(const uint8_t *bytes, size_t count) {
 /* ---- texts ----------------------------------------------------------------------------------- */
 
 /* Bytes of the printable UTF-8 character at `text`, 0 when it is none. `text` ends with 0. */
-static size_t character(const unsigned char *text) {
+static size_t character_bytes(const unsigned char *text) {
     if (text[0] < 0x80) {
         return text[0] >= 0x20 && text[0] != 0x7f ? 1 : 0;
     }
@@ -221,7 +221,7 @@ static size_t character(const unsigned char *text) {
 static bool is_printable(const char *text) {
     const unsigned char *at = (const unsigned char *)text;
     while (*at) {
-        size_t length = character(at);
+        size_t length = character_bytes(at);
         if (length == 0) {
             return false;
         }
@@ -233,7 +233,7 @@ static bool is_printable(const char *text) {
 static void make_printable(char *text, size_t size) {
     text[size - 1] = 0;
     for (char *at = text; *at;) {
-        size_t length = character((const unsigned char *)at);
+        size_t length = character_bytes((const unsigned char *)at);
         if (length == 0) {
             *at = '?';
             length = 1;

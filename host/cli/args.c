@@ -39,7 +39,7 @@ typedef struct {
     rp_cli_args *args;
 } parsing;
 
-static uint32_t number(struct argp_state *state, const char *value, uint32_t max) {
+static uint32_t read_number(struct argp_state *state, const char *value, uint32_t max) {
     char *end;
     unsigned long n = strtoul(value, &end, 10);
     if (end == value || *end || n > max) {
@@ -123,25 +123,25 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
         args->dry_run = true;
         return 0;
     case 'd':
-        args->stages = number(state, value, 1024);
+        args->stages = read_number(state, value, 1024);
         return 0;
     case 'm':
-        args->micro = number(state, value, 65536);
+        args->micro = read_number(state, value, 65536);
         return 0;
     case 'c':
-        args->chunks = number(state, value, 1024);
+        args->chunks = read_number(state, value, 1024);
         return 0;
     case 'M':
-        args->minutes = number(state, value, 1440);
+        args->minutes = read_number(state, value, 1440);
         return 0;
     case 't':
-        args->threads = number(state, value, 1024);
+        args->threads = read_number(state, value, 1024);
         return 0;
     case 'j':
-        args->jobs = number(state, value, RP_LAB_JOBS_MAX);
+        args->jobs = read_number(state, value, RP_LAB_JOBS_MAX);
         return 0;
     case 'S':
-        args->seed_first = args->seed_last = number(state, value, UINT32_MAX);
+        args->seed_first = args->seed_last = read_number(state, value, UINT32_MAX);
         return 0;
     case 'A':
         read_seeds(state, value, args);

@@ -15,7 +15,7 @@ typedef struct {
     uint32_t batch;   /* microbatches a step */
 } drawing;
 
-static void collect(void *context, const rp_sched_slot *slot) {
+static void collect_slot(void *context, const rp_sched_slot *slot) {
     drawing *d = context;
     RP_ASSERT(d->slot_count < d->slot_count_max);
     d->slot[d->slot_count++] = *slot;
@@ -45,7 +45,7 @@ fail:
 }
 
 /* F, B and W of a stage take `unit` each; an undivided backward `backward` times as long. */
-static rp_err play(rp_arena *arena, drawing *d, double unit, double backward) {
+static rp_err play_schedule(rp_arena *arena, drawing *d, double unit, double backward) {
     rp_err err = RP_OK;
     double *cost;
     const bool split = d->kind->split_backward;
@@ -63,7 +63,7 @@ static rp_err play(rp_arena *arena, drawing *d, double unit, double backward) {
     const rp_sched_shape shape = rp_job_sched_shape(&job, 0, job.steps);
     d->slot_count_max = 4 * stages * d->micro; /* F, B, W, U */
     RP_TRY(RP_ARENA_NEW(arena, d->slot_count_max, &d->slot));
-    RP_TRY(rp_sched_replay(arena, d->kind, &shape, &costs, collect, d, &d->facts));
+    RP_TRY(rp_sched_replay(arena, d->kind, &shape, &costs, collect_slot, d, &d->facts));
     RP_TRY(RP_ARENA_NEW(arena, d->lanes, &d->copies));
     for (job.stage = 0; job.stage < stages; job.stage++) {
         rp_layout layout = {0};
@@ -106,7 +106,7 @@ static void size_text(const drawing *d, char *out, size_t bytes) {
 }
 
 /* Counts through the run, whether its microbatches are of one step or steps of their own. */
-static uint32_t number(const drawing *d, const rp_op *op) {
+static uint32_t micro_number(const drawing *d, const rp_op *op) {
     return (uint32_t)op->step * d->batch + op->micro;
 }
 
@@ -134,7 +134,7 @@ static rp_err draw_text(FILE *out, rp_arena *arena, const drawing *d) {
             char text[16] = ".";
             if (slot) {
                 (void)snprintf(text, sizeof text, "%s%u%s", rp_op_letter(slot->op.kind),
-                               number(d, &slot->op), chunk_letter(d, slot));
+                               micro_number(d, &slot->op), chunk_letter(d, slot));
             }
             fprintf(out, "%-*s ", width, text);
         }
@@ -188,14 +188,14 @@ static void put_escaped(FILE *out, const char *text) {
     }
 }
 
-static char colour(rp_op_kind kind) {
+static char op_colour(rp_op_kind kind) {
     return kind == RP_OP_BACKWARD_INPUT ? 'I' : rp_op_letter(kind)[0];
 }
 
 static void put_cell(FILE *out, const drawing *d, const rp_sched_slot *slot, double unit) {
     const double x = LEFT + slot->start * unit;
     const uint32_t y = TOP + slot->node * LANE_PITCH;
-    const char kind = colour(slot->op.kind);
+    const char kind = op_colour(slot->op.kind);
     if (slot->op.kind == RP_OP_UPDATE) { /* takes no time: a bar where it happens */
         fprintf(out, "<rect class=\"U\" x=\"%.1f\" y=\"%u\" width=\"4\" height=\"%u\" rx=\"1.5\">",
                 x - 2, y - 3, LANE + 6);
@@ -204,7 +204,7 @@ static void put_cell(FILE *out, const drawing *d, const rp_sched_slot *slot, dou
         return;
     }
     const double wide = (slot->end - slot->start) * unit;
-    const uint32_t label = number(d, &slot->op);
+    const uint32_t label = micro_number(d, &slot->op);
     const double digits = snprintf(NULL, 0, "%u", d->micro - 1);
     const double fits = (unit - 4) / (digits * 0.62); /* a digit is about 0.62 of its size wide, */
     const double size = fits < 13 ? fits : 13;        /* and 0.72 high */
@@ -355,7 +355,7 @@ rp_err rp_draw_chunks(FILE *out, const rp_sched_kind *kind, uint32_t nodes, uint
                       RP_DRAW_MICRO_MAX, micro);
         goto fail;
     }
-    RP_TRY(play(&arena, &d, 1, svg ? 2 : 1));
+    RP_TRY(play_schedule(&arena, &d, 1, svg ? 2 : 1));
     if (svg) {
         draw_svg(out, &d);
     } else {
@@ -385,7 +385,7 @@ static rp_err put_row(FILE *out, const rp_sched_kind *kind, uint32_t stages, uin
     rp_arena_init(&arena, "draw", 0);
     drawing d = {
         .kind = kind, .lanes = stages, .chunks = kind->interleaves ? 2 : 1, .micro = micro};
-    RP_TRY(play(&arena, &d, 1.0 / d.chunks, 2));
+    RP_TRY(play_schedule(&arena, &d, 1.0 / d.chunks, 2));
     fprintf(out, "| `%s` | %u x %u | %g | %.1f %% |", kind->name, stages, micro, d.facts.makespan,
             100 * d.facts.bubble);
     for (column what = STASHES; what < COLUMNS; what++) {

@@ -5,7 +5,7 @@ typedef struct {
     uint32_t count, count_max;
 } slots;
 
-static void collect(void *context, const rp_sched_slot *slot) {
+static void collect_slot(void *context, const rp_sched_slot *slot) {
     slots *s = context;
     if (slot->op.kind != RP_OP_UPDATE && s->count < s->count_max) {
         s->slot[s->count++] = *slot;
@@ -13,7 +13,7 @@ static void collect(void *context, const rp_sched_slot *slot) {
 }
 
 /* All of an op's kind and microbatch; which of its node's stages it is of as a letter. */
-static void label(const rp_plan *plan, const rp_sched_slot *slot, char *out, size_t bytes) {
+static void label_slot(const rp_plan *plan, const rp_sched_slot *slot, char *out, size_t bytes) {
     const rp_plan_node *node = &plan->node[slot->node];
     const bool flushed = plan->method.kind->flushed;
     const uint64_t number = flushed ? slot->op.micro : slot->op.step;
@@ -58,7 +58,7 @@ static void put_lane(FILE *out, const rp_plan *plan, const slots *all, uint32_t 
         for (; column < (uint32_t)(all->slot[i].start + 0.5); column++) {
             fprintf(out, "%-*s ", width, ".");
         }
-        label(plan, &all->slot[i], text, sizeof text);
+        label_slot(plan, &all->slot[i], text, sizeof text);
         fprintf(out, "%-*s ", width, text);
         column++;
     }
@@ -101,11 +101,11 @@ rp_err rp_draw_plan(FILE *out, const rp_plan *plan) {
     }
     const rp_sched_costs costs = {
         .forward = cost, .backward_input = cost, .backward_weight = cost + plan->hold_count};
-    const rp_sched_visitor visit = {.op = collect, .context = &all};
+    const rp_sched_visitor visit = {.op = collect_slot, .context = &all};
     RP_TRY(rp_plan_replay(&arena, &shown, &costs, true, &visit, RP_NO_NODE, &facts));
     for (uint32_t i = 0; i < all.count; i++) {
         char text[32];
-        label(plan, &all.slot[i], text, sizeof text);
+        label_slot(plan, &all.slot[i], text, sizeof text);
         const int own = snprintf(NULL, 0, "%s", text);
         width = own > width ? own : width;
     }

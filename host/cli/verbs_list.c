@@ -17,7 +17,7 @@
 #include "transport/transport.h"
 
 /* {"name": name, "about": about, "keys": keys}; what is NULL is left out. */
-static json_t *entry(const char *name, const char *about, const char *keys) {
+static json_t *list_entry(const char *name, const char *about, const char *keys) {
     return name ? json_pack("{s:s, s:s*, s:s*}", "name", name, "about", about, "keys", keys) : NULL;
 }
 
@@ -26,7 +26,7 @@ static json_t *entry(const char *name, const char *about, const char *keys) {
 
 static json_t *verb_at(uint32_t i) {
     const rp_cli_verb *verb = &rp_cli_verbs[i];
-    json_t *object = entry(verb->name, verb->summary, NULL);
+    json_t *object = list_entry(verb->name, verb->summary, NULL);
     json_t *options = json_array();
     for (uint32_t k = 0; object && rp_cli_option(verb, k); k++) {
         (void)json_array_append_new(options, json_string(rp_cli_option(verb, k)));
@@ -41,21 +41,21 @@ static json_t *verb_at(uint32_t i) {
 
 static json_t *layer_at(uint32_t i) {
     const rp_layer_kind *kind = rp_layer_kinds[i];
-    return kind ? entry(kind->name, kind->source, kind->keys) : NULL;
+    return kind ? list_entry(kind->name, kind->source, kind->keys) : NULL;
 }
 
 static json_t *loss_at(uint32_t i) {
     const rp_loss_kind *kind = rp_loss_kinds[i];
-    return kind ? entry(kind->name, kind->source, NULL) : NULL;
+    return kind ? list_entry(kind->name, kind->source, NULL) : NULL;
 }
 
 static json_t *optimizer_at(uint32_t i) {
     const rp_optim_kind *kind = rp_optim_kinds[i];
-    return kind ? entry(kind->name, kind->source, kind->keys) : NULL;
+    return kind ? list_entry(kind->name, kind->source, kind->keys) : NULL;
 }
 
 static json_t *rate_at(uint32_t i) {
-    return entry(rp_lr_kinds[i], NULL, NULL);
+    return list_entry(rp_lr_kinds[i], NULL, NULL);
 }
 
 static json_t *schedule_at(uint32_t i) {
@@ -64,7 +64,7 @@ static json_t *schedule_at(uint32_t i) {
     if (!kind) {
         return NULL;
     }
-    json_t *object = entry(kind->name, kind->manual, NULL);
+    json_t *object = list_entry(kind->name, kind->manual, NULL);
     (void)json_object_set_new(object, "source", json_string(kind->source));
     (void)json_object_set_new(object, "flushed", json_boolean(kind->flushed));
     (void)json_object_set_new(object, "weights", json_string(rp_weights_rules[kind->weights]));
@@ -73,28 +73,28 @@ static json_t *schedule_at(uint32_t i) {
 }
 
 static json_t *weights_at(uint32_t i) {
-    return entry(rp_weights_rules[i], NULL, NULL);
+    return list_entry(rp_weights_rules[i], NULL, NULL);
 }
 
 static json_t *data_at(uint32_t i) {
     const rp_data_kind *kind = rp_data_kinds[i];
-    return kind ? entry(kind->name, kind->source, NULL) : NULL;
+    return kind ? list_entry(kind->name, kind->source, NULL) : NULL;
 }
 
 static json_t *fetch_at(uint32_t i) {
-    return entry(rp_data_fetch_name(i), NULL, NULL);
+    return list_entry(rp_data_fetch_name(i), NULL, NULL);
 }
 
 static json_t *executor_at(uint32_t i) {
-    return rp_executor_kinds[i] ? entry(rp_executor_kinds[i]->name, NULL, NULL) : NULL;
+    return rp_executor_kinds[i] ? list_entry(rp_executor_kinds[i]->name, NULL, NULL) : NULL;
 }
 
 static json_t *transport_at(uint32_t i) {
-    return rp_transport_kinds[i] ? entry(rp_transport_kinds[i]->name, NULL, NULL) : NULL;
+    return rp_transport_kinds[i] ? list_entry(rp_transport_kinds[i]->name, NULL, NULL) : NULL;
 }
 
 static json_t *output_at(uint32_t i) {
-    return rp_sink_kinds[i] ? entry(rp_sink_kinds[i]->name, NULL, NULL) : NULL;
+    return rp_sink_kinds[i] ? list_entry(rp_sink_kinds[i]->name, NULL, NULL) : NULL;
 }
 
 static const struct {

@@ -44,7 +44,7 @@ static void tell_signals(rp_controller *c, int signal_fd) {
 }
 
 /* Step, wait; until it has ended. */
-static rp_err drive(rp_controller *c, const rp_clock *clock, int signal_fd) {
+static rp_err drive_controller(rp_controller *c, const rp_clock *clock, int signal_fd) {
     rp_err err = RP_OK;
     for (;;) {
         const int64_t deadline_ns = rp_controller_step(c, rp_clock_now_ns(clock));
@@ -61,7 +61,7 @@ fail:
     return err;
 }
 
-static rp_err run(const rp_controller_options *options) {
+static rp_err run_controller(const rp_controller_options *options) {
     static rp_local local; /* of the program's only controller; large for a stack */
     const rp_clock clock = rp_clock_real();
     const rp_controller_env env = {.clock = &clock,
@@ -74,7 +74,7 @@ static rp_err run(const rp_controller_options *options) {
     rp_err err;
     RP_TRY(rp_cli_open_signals(&signal_fd));
     RP_TRY(rp_controller_open(&env, options, &c));
-    err = drive(c, &clock, signal_fd);
+    err = drive_controller(c, &clock, signal_fd);
 fail:
     if (c) {
         const rp_err result = rp_controller_close(&c);
@@ -102,7 +102,7 @@ static void print_checked(const rp_runfile *run, rp_format format) {
                  run->data.count[RP_SPLIT_TRAIN]);
 }
 
-static rp_err check(const rp_controller_options *options) {
+static rp_err check_run(const rp_controller_options *options) {
     rp_arena arena;
     rp_runfile runfile = {0};
     rp_arena_init(&arena, "run", 0);
@@ -124,17 +124,17 @@ rp_err rp_verb_train(const rp_cli_args *args) {
         return rp_fail(RP_ERR_USAGE, "--out and --resume exclude each other: a resumed run goes on "
                                      "in its folder");
     }
-    return args->dry_run ? check(&options) : run(&options);
+    return args->dry_run ? check_run(&options) : run_controller(&options);
 }
 
 rp_err rp_verb_plan(const rp_cli_args *args) {
     const rp_controller_options options = options_of(args, RP_PURPOSE_PLAN);
-    return run(&options);
+    return run_controller(&options);
 }
 
 rp_err rp_verb_profile(const rp_cli_args *args) {
     const rp_controller_options options = options_of(args, RP_PURPOSE_PROFILE);
-    return run(&options);
+    return run_controller(&options);
 }
 
 rp_err rp_verb_eval(const rp_cli_args *args) {
@@ -142,5 +142,5 @@ rp_err rp_verb_eval(const rp_cli_args *args) {
     if (!args->weights) {
         return rp_fail(RP_ERR_USAGE, "eval needs --weights FILE.safetensors");
     }
-    return run(&options);
+    return run_controller(&options);
 }

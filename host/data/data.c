@@ -102,7 +102,7 @@ void rp_data_order(const rp_data *data, rp_split split, uint32_t epoch, uint32_t
 }
 
 /* Moves the picture by (dy, dx); zeros come in. */
-static void shift(float *plane, uint32_t height, uint32_t width, int dy, int dx) {
+static void shift_plane(float *plane, uint32_t height, uint32_t width, int dy, int dx) {
     const size_t left = (size_t)(dx > 0 ? dx : 0);
     const size_t right = (size_t)(dx < 0 ? -dx : 0);
     const size_t kept = left + right < width ? width - left - right : 0;
@@ -121,7 +121,7 @@ static void shift(float *plane, uint32_t height, uint32_t width, int dy, int dx)
     }
 }
 
-static void mirror(float *plane, uint32_t height, uint32_t width) {
+static void mirror_plane(float *plane, uint32_t height, uint32_t width) {
     for (uint32_t y = 0; y < height; y++, plane += width) {
         for (uint32_t x = 0; x < width / 2; x++) {
             float swap = plane[x];
@@ -132,7 +132,7 @@ static void mirror(float *plane, uint32_t height, uint32_t width) {
 }
 
 /* source  torchvision's RandomCrop(size, padding=4), then RandomHorizontalFlip */
-static void augment(const rp_data *data, uint32_t epoch, uint32_t index, float *x) {
+static void augment_sample(const rp_data *data, uint32_t epoch, uint32_t index, float *x) {
     char name[48];
     const uint32_t height = data->sample.dim[1];
     const uint32_t width = data->sample.dim[2];
@@ -144,15 +144,15 @@ static void augment(const rp_data *data, uint32_t epoch, uint32_t index, float *
     for (uint32_t c = 0; c < data->channels; c++) {
         float *plane = x + (size_t)c * height * width;
         if (data->crop) {
-            shift(plane, height, width, dy, dx);
+            shift_plane(plane, height, width, dy, dx);
         }
         if (data->flip && flip) {
-            mirror(plane, height, width);
+            mirror_plane(plane, height, width);
         }
     }
 }
 
-static void normalise(const rp_data *data, float *x, size_t plane) {
+static void normalise_sample(const rp_data *data, float *x, size_t plane) {
     for (uint32_t c = 0; c < data->channels; c++, x += plane) {
         const float mean = data->mean[c];
         const float deviation = data->deviation[c];
@@ -177,10 +177,10 @@ rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const 
             return err;
         }
         if (augmented) {
-            augment(data, epoch, index[i], x);
+            augment_sample(data, epoch, index[i], x);
         }
         if (data->channels > 0) {
-            normalise(data, x, count / data->channels);
+            normalise_sample(data, x, count / data->channels);
         }
     }
     return RP_OK;

@@ -34,11 +34,11 @@ typedef struct {
     float *ink; /* side * side, 0 to 1 */
 } canvas;
 
-static float between(rp_rng *rng, float low, float high) {
+static float uniform_between(rp_rng *rng, float low, float high) {
     return low + (high - low) * rp_rng_uniform(rng);
 }
 
-static void add(strokes *s, float x, float y, bool lift) {
+static void add_point(strokes *s, float x, float y, bool lift) {
     RP_ASSERT(s->count < POINTS_MAX);
     s->x[s->count] = x;
     s->y[s->count] = y;
@@ -54,7 +54,7 @@ static void add_corners(strokes *s, const float *corners, uint32_t numbers) {
             i--;
             continue;
         }
-        add(s, corners[i], corners[i + 1], lift);
+        add_point(s, corners[i], corners[i + 1], lift);
         lift = false;
     }
 }
@@ -65,14 +65,14 @@ static void add_turn(strokes *s, uint32_t points, float turns, float radius_firs
         const float share = (float)i / (float)points;
         const float radius = radius_first + (radius_last - radius_first) * share;
         const float angle = 2.0f * pi * turns * share;
-        add(s, radius * cosf(angle), radius * sinf(angle), i == 0);
+        add_point(s, radius * cosf(angle), radius * sinf(angle), i == 0);
     }
 }
 
 static void add_wave(strokes *s) {
     for (uint32_t i = 0; i <= 20; i++) {
         const float x = (float)i / 10.0f - 1.0f;
-        add(s, x, 0.6f * sinf(1.5f * pi * x), i == 0);
+        add_point(s, x, 0.6f * sinf(1.5f * pi * x), i == 0);
     }
 }
 
@@ -139,16 +139,16 @@ static void draw_glyph(canvas *to, uint32_t class, rp_rng *rng) {
     shape_of(class, &s);
     const float middle = (float)(to->side - 1) / 2.0f;
     const float unit = (float)to->side / 28.0f;
-    const float angle = between(rng, -0.45f, 0.45f);
-    const float scale_x = between(rng, 6.0f, 11.0f) * unit;
-    const float scale_y = scale_x * between(rng, 0.8f, 1.25f);
-    const float shear = between(rng, -0.25f, 0.25f);
-    const float move_x = middle + between(rng, -3.0f, 3.0f) * unit;
-    const float move_y = middle + between(rng, -3.0f, 3.0f) * unit;
-    const float radius = between(rng, 0.4f, 1.3f) * unit;
+    const float angle = uniform_between(rng, -0.45f, 0.45f);
+    const float scale_x = uniform_between(rng, 6.0f, 11.0f) * unit;
+    const float scale_y = scale_x * uniform_between(rng, 0.8f, 1.25f);
+    const float shear = uniform_between(rng, -0.25f, 0.25f);
+    const float move_x = middle + uniform_between(rng, -3.0f, 3.0f) * unit;
+    const float move_y = middle + uniform_between(rng, -3.0f, 3.0f) * unit;
+    const float radius = uniform_between(rng, 0.4f, 1.3f) * unit;
     for (uint32_t i = 0; i < s.count; i++) {
-        const float x = scale_x * (s.x[i] + between(rng, -0.07f, 0.07f) + shear * s.y[i]);
-        const float y = scale_y * (s.y[i] + between(rng, -0.07f, 0.07f));
+        const float x = scale_x * (s.x[i] + uniform_between(rng, -0.07f, 0.07f) + shear * s.y[i]);
+        const float y = scale_y * (s.y[i] + uniform_between(rng, -0.07f, 0.07f));
         s.x[i] = move_x + cosf(angle) * x - sinf(angle) * y;
         s.y[i] = move_y + sinf(angle) * x + cosf(angle) * y;
     }
@@ -160,16 +160,16 @@ static void draw_glyph(canvas *to, uint32_t class, rp_rng *rng) {
 }
 
 /* Up to two scratches that belong to no class, and sometimes a patch that hides a part. */
-static void disturb(canvas *to, rp_rng *rng) {
+static void disturb_canvas(canvas *to, rp_rng *rng) {
     const float side = (float)to->side;
     const uint32_t scratches = rp_rng_below(rng, 3);
     for (uint32_t i = 0; i < scratches; i++) {
-        const float x = between(rng, 0.0f, side);
-        const float y = between(rng, 0.0f, side);
-        const float angle = between(rng, 0.0f, 2.0f * pi);
-        const float length = between(rng, 0.1f, 0.3f) * side;
+        const float x = uniform_between(rng, 0.0f, side);
+        const float y = uniform_between(rng, 0.0f, side);
+        const float angle = uniform_between(rng, 0.0f, 2.0f * pi);
+        const float length = uniform_between(rng, 0.1f, 0.3f) * side;
         draw_line(to, x, y, x + length * cosf(angle), y + length * sinf(angle),
-                  between(rng, 0.2f, 0.6f), between(rng, 0.4f, 0.9f));
+                  uniform_between(rng, 0.2f, 0.6f), uniform_between(rng, 0.4f, 0.9f));
     }
     if (rp_rng_below(rng, 2) == 0) {
         return;
@@ -179,7 +179,7 @@ static void disturb(canvas *to, rp_rng *rng) {
     const uint32_t height = size_min + rp_rng_below(rng, size_min + 1);
     const uint32_t left = rp_rng_below(rng, to->side - width + 1);
     const uint32_t top = rp_rng_below(rng, to->side - height + 1);
-    const float grey = between(rng, 0.0f, 0.6f);
+    const float grey = uniform_between(rng, 0.0f, 0.6f);
     for (uint32_t y = top; y < top + height; y++) {
         for (uint32_t x = left; x < left + width; x++) {
             to->ink[y * to->side + x] = grey;
@@ -189,10 +189,11 @@ static void disturb(canvas *to, rp_rng *rng) {
 
 /* Paper, ink and noise to bytes. The noise of a pixel is the sum of a word's four bytes: close
  * enough to normal and much cheaper. */
-static void develop(const canvas *from, rp_rng *rng, uint8_t *pixels) {
-    const float paper = between(rng, 0.0f, 0.25f);
-    const float ink = between(rng, 0.5f, 1.0f) - paper;
-    const float noise = between(rng, 0.02f, 0.14f) / 148.0f; /* the sum's deviation is 148 */
+static void develop_pixels(const canvas *from, rp_rng *rng, uint8_t *pixels) {
+    const float paper = uniform_between(rng, 0.0f, 0.25f);
+    const float ink = uniform_between(rng, 0.5f, 1.0f) - paper;
+    const float noise =
+        uniform_between(rng, 0.02f, 0.14f) / 148.0f; /* the sum's deviation is 148 */
     const uint32_t count = from->side * from->side;
     RP_ASSERT(rng->next < 4 * NOISE_BLOCK);
     uint32_t word[4] = {0};
@@ -217,8 +218,8 @@ static void draw_split(const own *o, uint64_t seed, rp_split split, uint32_t cou
         rp_rng rng = rp_rng_named(seed, name);
         memset(ink, 0, pixels * sizeof *ink);
         draw_glyph(&to, i % CLASSES, &rng);
-        disturb(&to, &rng);
-        develop(&to, &rng, o->pixels[split] + i * pixels);
+        disturb_canvas(&to, &rng);
+        develop_pixels(&to, &rng, o->pixels[split] + i * pixels);
     }
 }
 

@@ -95,7 +95,7 @@ static rp_err read_label(const cursor *at, int32_t *out) {
 }
 
 /* How many rows, and how many fields in the first. */
-static rp_err measure(cursor *at, uint32_t *rows, uint32_t *fields) {
+static rp_err measure_table(cursor *at, uint32_t *rows, uint32_t *fields) {
     *rows = 0;
     while (next_row(at)) {
         if (*rows == 0) {
@@ -166,7 +166,7 @@ static rp_err read_rows(rp_arena *arena, rp_data *data, rp_split split, cursor *
     const uint32_t x_count = (uint32_t)rp_shape_count(&data->sample);
     uint32_t rows = 0;
     uint32_t fields = 0;
-    RP_TRY(measure(at, &rows, &fields));
+    RP_TRY(measure_table(at, &rows, &fields));
     if (ferror(at->file)) {
         return rp_fail(RP_ERR_IO, "%s: can not be read: %s", at->path, strerror(errno));
     }

@@ -42,7 +42,7 @@ struct rp_feeder {
 };
 
 /* The samples of `step`, written to a slot that only this thread touches now. */
-static rp_err fill(rp_feeder *f, slot *s, uint64_t step) {
+static rp_err fill_slot(rp_feeder *f, slot *s, uint64_t step) {
     const uint32_t count = f->data->count[f->split];
     const uint32_t epoch = (uint32_t)(step / f->epoch_steps);
     const uint32_t first = (uint32_t)(step % f->epoch_steps) * f->batch;
@@ -74,7 +74,7 @@ static slot *find_slot(rp_feeder *f, slot_state state) {
     return NULL;
 }
 
-static void *work(void *argument) {
+static void *run_thread(void *argument) {
     rp_feeder *f = argument;
     (void)pthread_mutex_lock(&f->lock);
     rp_err err = RP_OK;
@@ -88,7 +88,7 @@ static void *work(void *argument) {
         }
         s->state = FILLING;
         (void)pthread_mutex_unlock(&f->lock);
-        err = fill(f, s, step);
+        err = fill_slot(f, s, step);
         (void)pthread_mutex_lock(&f->lock);
         s->err = err;
         if (err != RP_OK) {
@@ -102,7 +102,7 @@ static void *work(void *argument) {
 }
 
 /* The thread takes no signals: they are for the one that runs the ring. */
-static rp_err start(rp_feeder *f) {
+static rp_err start_thread(rp_feeder *f) {
     sigset_t all;
     sigset_t before;
     /* A semaphore: its count is that of the ready batches. */
@@ -112,7 +112,7 @@ static rp_err start(rp_feeder *f) {
     }
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int problem = pthread_create(&f->thread, NULL, work, f);
+    int problem = pthread_create(&f->thread, NULL, run_thread, f);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (problem != 0) {
         return rp_fail(RP_ERR_IO, "data thread can not start: %s", strerror(problem));
@@ -163,7 +163,7 @@ rp_err rp_feeder_open(rp_arena *arena, const rp_data *data, rp_feeder_mode mode,
     (void)pthread_cond_init(&f->changed, NULL);
     RP_TRY(RP_ARENA_NEW(arena, data->count[split], &f->order));
     RP_TRY(add_slots(arena, f));
-    RP_TRY(mode == RP_FEEDER_THREAD ? start(f) : RP_OK);
+    RP_TRY(mode == RP_FEEDER_THREAD ? start_thread(f) : RP_OK);
     *out = f;
     f = NULL;
 fail:
@@ -176,7 +176,7 @@ static rp_err take_direct(rp_feeder *f, const rp_batch **out) {
     if (!s || f->step_take >= f->step_end) {
         return RP_ERR_AGAIN;
     }
-    rp_err err = fill(f, s, f->step_take);
+    rp_err err = fill_slot(f, s, f->step_take);
     if (err == RP_OK) {
         s->state = OUT;
         f->step_take++;

@@ -64,7 +64,7 @@ static const char *const cifar_names[CIFAR_FILES] = {"data_batch_1.bin", "data_b
 
 extern char **environ;
 
-static rp_err join(char *path, const char *dir, const char *name, const char *end) {
+static rp_err join_path(char *path, const char *dir, const char *name, const char *end) {
     int length = snprintf(path, PATH_BYTES, "%s/%s%s", dir, name, end);
     return length > 0 && length < PATH_BYTES
                ? RP_OK
@@ -72,7 +72,8 @@ static rp_err join(char *path, const char *dir, const char *name, const char *en
 }
 
 /* Size and SHA-256 of a file as text; false when it can not be read. */
-static bool digest(const char *path, uint64_t *bytes, char hex[crypto_hash_sha256_BYTES * 2 + 1]) {
+static bool digest_file(const char *path, uint64_t *bytes,
+                        char hex[crypto_hash_sha256_BYTES * 2 + 1]) {
     static const char digits[] = "0123456789abcdef";
     unsigned char piece[16384];
     unsigned char sum[crypto_hash_sha256_BYTES];
@@ -165,15 +166,15 @@ static rp_err fetch_file(const remote_set *set, const remote_file *file, const c
     char hex[crypto_hash_sha256_BYTES * 2 + 1];
     uint64_t bytes = 0;
     rp_err err = RP_OK;
-    RP_TRY(join(path, dir, file->name, ""));
-    RP_TRY(join(temporary, dir, file->name, ".tmp"));
-    if (digest(path, &bytes, hex) && strcmp(hex, file->sha256) == 0) {
+    RP_TRY(join_path(path, dir, file->name, ""));
+    RP_TRY(join_path(temporary, dir, file->name, ".tmp"));
+    if (digest_file(path, &bytes, hex) && strcmp(hex, file->sha256) == 0) {
         rp_log_info("%s is there already", path);
         return RP_OK;
     }
     rp_log_info("fetching %s (%.1f MB)", file->name, (double)file->bytes / 1e6);
     RP_TRY(run_curl(set, file, dir, temporary));
-    if (!digest(temporary, &bytes, hex)) {
+    if (!digest_file(temporary, &bytes, hex)) {
         err = rp_fail(RP_ERR_IO, "%s: can not be read: %s", temporary, strerror(errno));
     } else if (bytes != file->bytes || strcmp(hex, file->sha256) != 0) {
         err =
@@ -200,8 +201,8 @@ static rp_err copy_out(gzFile from, const char *archive, const char *dir, const 
     unsigned char piece[8 * TAR_BLOCK];
     rp_err err = RP_OK;
     FILE *file = NULL;
-    RP_TRY(join(path, dir, name, ""));
-    RP_TRY(join(temporary, dir, name, ".tmp"));
+    RP_TRY(join_path(path, dir, name, ""));
+    RP_TRY(join_path(temporary, dir, name, ".tmp"));
     file = fopen(temporary, "wbe");
     bool good = file != NULL;
     while (good && bytes > 0) {
@@ -240,7 +241,7 @@ static const char *wanted_name(const unsigned char *header) {
 }
 
 /* Octal digits, ended by a blank or a zero. */
-static uint64_t octal(const unsigned char *text, uint32_t count) {
+static uint64_t read_octal(const unsigned char *text, uint32_t count) {
     uint64_t value = 0;
     for (uint32_t i = 0; i < count && text[i] >= '0' && text[i] <= '7'; i++) {
         value = value * 8 + (uint64_t)(text[i] - '0');
@@ -248,12 +249,12 @@ static uint64_t octal(const unsigned char *text, uint32_t count) {
     return value;
 }
 
-static rp_err unpack(gzFile from, const char *archive, const char *dir) {
+static rp_err unpack_archive(gzFile from, const char *archive, const char *dir) {
     unsigned char header[TAR_BLOCK];
     uint32_t found = 0;
     rp_err err = RP_OK;
     while (found < CIFAR_FILES && gzread(from, header, TAR_BLOCK) == TAR_BLOCK && header[0]) {
-        const uint64_t bytes = octal(header + 124, 11); /* 33 bits: no overflow below */
+        const uint64_t bytes = read_octal(header + 124, 11); /* 33 bits: no overflow below */
         const uint64_t padding = (TAR_BLOCK - bytes % TAR_BLOCK) % TAR_BLOCK;
         const char *name = wanted_name(header);
         if (name && (bytes == 0 || bytes % CIFAR_RECORD != 0)) {
@@ -281,7 +282,7 @@ rp_err rp_data_unpack_cifar10(const char *archive, const char *dir) {
     if (!from) {
         return rp_fail(RP_ERR_IO, "%s: can not be opened: %s", archive, strerror(errno));
     }
-    rp_err err = unpack(from, archive, dir);
+    rp_err err = unpack_archive(from, archive, dir);
     (void)gzclose(from);
     return err;
 }
@@ -290,7 +291,7 @@ static bool has_cifar10(const char *dir) {
     for (uint32_t i = 0; i < CIFAR_FILES; i++) {
         char path[PATH_BYTES];
         struct stat facts;
-        if (join(path, dir, cifar_names[i], "") != RP_OK || stat(path, &facts) != 0 ||
+        if (join_path(path, dir, cifar_names[i], "") != RP_OK || stat(path, &facts) != 0 ||
             facts.st_size != 10000 * CIFAR_RECORD) {
             return false;
         }
@@ -340,7 +341,7 @@ rp_err rp_data_fetch(const char *set, const char *dir) {
     }
     if (archive) {
         char path[PATH_BYTES];
-        RP_TRY(join(path, dir, remote->files[0].name, ""));
+        RP_TRY(join_path(path, dir, remote->files[0].name, ""));
         RP_TRY(rp_data_unpack_cifar10(path, dir));
         (void)unlink(path);
     }

@@ -98,7 +98,7 @@ static double bar_y(const rp_axis *axis, double value) {
     return RP_DRAWING_TOP + (1 - rp_axis_position(axis, value)) * RP_DRAWING_PLOT;
 }
 
-static double highest(const rp_bars *bars) {
+static double highest_value(const rp_bars *bars) {
     double high = 0;
     for (uint32_t i = 0; i < bars->series_count * bars->group_count; i++) {
         high = bars->value[i] > high ? bars->value[i] : high;
@@ -133,7 +133,7 @@ static void put_bars(FILE *file, const rp_bars *bars, const rp_axis *y) {
 }
 
 void rp_bars_write(FILE *file, const rp_bars *bars, bool standalone) {
-    rp_axis y = rp_axis_make(0, 1.04 * highest(bars), false, 5);
+    rp_axis y = rp_axis_make(0, 1.04 * highest_value(bars), false, 5);
     double legend_y = RP_DRAWING_TOP + RP_DRAWING_PLOT + 44;
     rp_drawing_open(file, bars->title, bars->note,
                     RP_DRAWING_TOP + RP_DRAWING_PLOT + 30 + (bars->note[0] ? 18 : 0) +

@@ -11,11 +11,11 @@
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-static void put(char *text, const char *words) {
+static void put_words(char *text, const char *words) {
     (void)snprintf(text, RP_LAB_CELL_BYTES, "%s", words);
 }
 
-static void add(char *text, const char *words) {
+static void add_words(char *text, const char *words) {
     size_t used = strlen(text);
     (void)snprintf(text + used, RP_LAB_CELL_BYTES - used, "%s", words);
 }
@@ -31,7 +31,7 @@ static void add_number(char *text, double value, double scale, bool sign, int de
     char number[40];
     double shown = fabs(value * scale);
     if (!isfinite(value)) {
-        add(text, DASH);
+        add_words(text, DASH);
         return;
     }
     if (decimals >= 0) {
@@ -40,8 +40,8 @@ static void add_number(char *text, double value, double scale, bool sign, int de
         (void)snprintf(number, sizeof number, "%.4g", shown);
     }
     bool zero = strspn(number, "0.") == strlen(number); /* no "-0.00" */
-    add(text, value < 0 && !zero ? MINUS : sign ? "+" : "");
-    add(text, number);
+    add_words(text, value < 0 && !zero ? MINUS : sign ? "+" : "");
+    add_words(text, number);
 }
 
 /* A deviation has the decimals of its mean. */
@@ -49,7 +49,7 @@ static void add_mean_with(char *text, double mean, double deviation, double scal
                           int decimals) {
     add_number(text, mean, scale, sign, decimals);
     if (isfinite(deviation)) {
-        add(text, PLUS_MINUS);
+        add_words(text, PLUS_MINUS);
         add_number(text, deviation, scale, false, decimals);
     }
 }
@@ -65,7 +65,7 @@ void rp_lab_say_mean(const rp_stats *stats, double scale, char *text) {
 
 void rp_lab_say_number(double value, char *text) {
     if (!isfinite(value)) {
-        put(text, DASH);
+        put_words(text, DASH);
     } else if (value == floor(value) && fabs(value) < 1e7) {
         (void)snprintf(text, RP_LAB_CELL_BYTES, "%.0f", value);
     } else if (fabs(value) >= 1e7 || fabs(value) < 1e-3) {
@@ -78,7 +78,7 @@ void rp_lab_say_number(double value, char *text) {
 
 void rp_lab_say_duration(double seconds, char *text) {
     if (!(seconds >= 0 && seconds < 1e9)) {
-        put(text, DASH);
+        put_words(text, DASH);
         return;
     }
     unsigned long s = (unsigned long)(seconds + 0.5);
@@ -110,12 +110,12 @@ const char *rp_lab_say_verdict(const rp_lab_table *table, const rp_lab_row *row)
 
 /* ---- columns of methods ---------------------------------------------------------------------- */
 
-static bool always(const rp_lab_table *table) {
+static bool shown_always(const rp_lab_table *table) {
     (void)table;
     return true;
 }
 
-static bool nowhere(const rp_lab_table *table) {
+static bool shown_nowhere(const rp_lab_table *table) {
     (void)table;
     return false;
 }
@@ -134,20 +134,20 @@ static bool has_prediction(const rp_lab_table *table) {
 
 static void say_label(const rp_lab_table *table, const rp_lab_row *row, char *text) {
     (void)table;
-    put(text, row->label);
+    put_words(text, row->label);
 }
 
 /* A row with a diverged run has no mean: the seeds that survived would flatter it. */
 static bool no_mean(const rp_lab_row *row, char *text) {
     if (row->diverged > 0 || row->point == RP_LAB_NONE_IS_GOOD) {
-        put(text, "diverged");
+        put_words(text, "diverged");
         if (row->diverged > 0 && row->wanted > 1) {
             char count[32];
             (void)snprintf(count, sizeof count, " (%u of %u)", row->diverged, row->finished);
-            add(text, count);
+            add_words(text, count);
         }
     } else if (row->finished == 0) {
-        put(text, row->failed ? "failed" : DASH);
+        put_words(text, row->failed ? "failed" : DASH);
     } else {
         return false;
     }
@@ -165,14 +165,14 @@ static void say_loss(const rp_lab_table *table, const rp_lab_row *row, char *tex
     if (!no_mean(row, text)) {
         rp_lab_say_mean(&row->loss, 1, text);
     } else if (table->classes) {
-        put(text, DASH);
+        put_words(text, DASH);
     }
 }
 
 static void say_train_loss(const rp_lab_table *table, const rp_lab_row *row, char *text) {
     (void)table;
     if (no_mean(row, text)) {
-        put(text, DASH);
+        put_words(text, DASH);
     } else {
         rp_lab_say_mean(&row->train_loss, 1, text);
     }
@@ -181,7 +181,7 @@ static void say_train_loss(const rp_lab_table *table, const rp_lab_row *row, cha
 static void say_difference(const rp_lab_table *table, const rp_lab_row *row, char *text) {
     const rp_stats_paired *over = rp_lab_row_over(table, row);
     double scale = table->classes ? 100 : 1;
-    put(text, row->baseline ? "baseline" : DASH);
+    put_words(text, row->baseline ? "baseline" : DASH);
     if (row->baseline || row->diverged > 0 || over->count == 0) {
         return;
     }
@@ -192,17 +192,17 @@ static void say_difference(const rp_lab_table *table, const rp_lab_row *row, cha
 static void say_interval(const rp_lab_table *table, const rp_lab_row *row, char *text) {
     const rp_stats_paired *over = rp_lab_row_over(table, row);
     double scale = table->classes ? 100 : 1;
-    put(text, row->baseline ? "" : DASH);
+    put_words(text, row->baseline ? "" : DASH);
     if (row->baseline || row->diverged > 0 || over->count < 2) {
         return;
     }
-    put(text, "[");
+    put_words(text, "[");
     int decimals = decimals_of(over->high - over->low, scale);
     add_number(text, over->low, scale, true, decimals);
-    add(text, ", ");
+    add_words(text, ", ");
     add_number(text, over->high, scale, true, decimals);
-    add(text, "] ");
-    add(text, rp_lab_say_verdict(table, row));
+    add_words(text, "] ");
+    add_words(text, rp_lab_say_verdict(table, row));
 }
 
 static void say_speed(const rp_lab_table *table, const rp_lab_row *row, char *text) {
@@ -214,14 +214,14 @@ static void say_speed(const rp_lab_table *table, const rp_lab_row *row, char *te
 
 static void say_speed_over(const rp_lab_table *table, const rp_lab_row *row, char *text) {
     (void)table;
-    put(text, DASH);
+    put_words(text, DASH);
     if (isfinite(row->speed)) {
         (void)snprintf(text, RP_LAB_CELL_BYTES, "%s%.2f", TIMES, row->speed);
     }
 }
 
 static void say_mib(double bytes, char *text) {
-    put(text, DASH);
+    put_words(text, DASH);
     if (isfinite(bytes)) {
         (void)snprintf(text, RP_LAB_CELL_BYTES, "%.1f", bytes / (1 << 20));
     }
@@ -258,7 +258,7 @@ static void say_seeds(const rp_lab_table *table, const rp_lab_row *row, char *te
     if (row->failed > 0) {
         (void)snprintf(more, sizeof more, ", %u failed", row->failed);
     }
-    add(text, more);
+    add_words(text, more);
 }
 
 static double size_speed(const rp_lab_row *row) {
@@ -270,7 +270,7 @@ static double size_memory(const rp_lab_row *row) {
 }
 
 const rp_lab_column rp_lab_columns[] = {
-    {.title = "method", .hint = "", .shown = always, .say = say_label},
+    {.title = "method", .hint = "", .shown = shown_always, .say = say_label},
     {.title = "test accuracy %",
      .hint = "at the end of training, mean over seeds \xc2\xb1 sample deviation",
      .shown = has_classes,
@@ -279,7 +279,7 @@ const rp_lab_column rp_lab_columns[] = {
      .verdict = true},
     {.title = "test loss",
      .hint = "at the end of training",
-     .shown = always,
+     .shown = shown_always,
      .say = say_loss,
      .main = true},
     {.title = "difference",
@@ -295,11 +295,11 @@ const rp_lab_column rp_lab_columns[] = {
      .below = true},
     {.title = "train loss",
      .hint = "mean over the last epoch",
-     .shown = always,
+     .shown = shown_always,
      .say = say_train_loss},
     {.title = "samples/s",
      .hint = "training and evaluation, without starting up",
-     .shown = always,
+     .shown = shown_always,
      .say = say_speed,
      .size = size_speed},
     {.title = "speed",
@@ -309,34 +309,34 @@ const rp_lab_column rp_lab_columns[] = {
      .below = true},
     {.title = "seconds",
      .hint = "of a run",
-     .shown = nowhere,
+     .shown = shown_nowhere,
      .number = "seconds",
      .key = "seconds"},
     {.title = "bubble",
      .hint = "share of the boards' time in which they wait",
-     .shown = always,
+     .shown = shown_always,
      .number = "bubble",
      .key = "bubble",
      .share = true},
     {.title = "memory MiB",
      .hint = "on the devices, largest at any time, sum over stages",
-     .shown = always,
+     .shown = shown_always,
      .say = say_memory,
      .size = size_memory},
     {.title = "versions",
      .hint = "of the weights, largest of any stage",
-     .shown = always,
+     .shown = shown_always,
      .say = say_versions},
     {.title = "gap",
      .hint = "updates between a microbatch's forward and its backward, largest of any stage",
-     .shown = always,
+     .shown = shown_always,
      .say = say_gap},
     {.title = "stale / predicted",
      .hint = "distance from the weights that will be: of those at hand over those predicted; above "
              "1 the prediction helps",
      .shown = has_prediction,
      .say = say_gain},
-    {.title = "seeds", .hint = "finished runs", .shown = always, .say = say_seeds},
+    {.title = "seeds", .hint = "finished runs", .shown = shown_always, .say = say_seeds},
     {.title = NULL},
 };
 
@@ -358,7 +358,7 @@ static void say_number(const rp_lab_column *column, const rp_lab_row *row, char 
     } else if (isfinite(stats.mean)) {
         (void)snprintf(text, RP_LAB_CELL_BYTES, "%.0f %%", 100 * stats.mean);
     } else {
-        put(text, DASH);
+        put_words(text, DASH);
     }
 }
 
@@ -383,10 +383,10 @@ bool rp_lab_column_is_main(const rp_lab_column *column, const rp_lab_table *tabl
 
 static void stage_layers(const rp_lab_row *row, uint32_t stage, char *text) {
     const rp_lab_stage *s = &row->stage[stage];
-    put(text, s->first_layer);
+    put_words(text, s->first_layer);
     if (strcmp(s->first_layer, s->last_layer) != 0) {
-        add(text, " .. ");
-        add(text, s->last_layer);
+        add_words(text, " .. ");
+        add_words(text, s->last_layer);
     }
 }
 
@@ -413,7 +413,7 @@ static void stage_gap(const rp_lab_row *row, uint32_t stage, char *text) {
 static void stage_busy(const rp_lab_row *row, uint32_t stage, char *text) {
     const rp_lab_stage *s = &row->stage[stage];
     double all = s->busy_s + s->idle_s;
-    put(text, DASH);
+    put_words(text, DASH);
     if (all > 0) {
         (void)snprintf(text, RP_LAB_CELL_BYTES, "%.0f %%", 100 * s->busy_s / all);
     }

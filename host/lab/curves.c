@@ -55,7 +55,7 @@ typedef struct {
     double low, high;
 } range;
 
-static void widen(range *r, double value) {
+static void widen_range(range *r, double value) {
     if (isfinite(value)) {
         r->low = !(value >= r->low) ? value : r->low;
         r->high = !(value <= r->high) ? value : r->high;
@@ -75,7 +75,7 @@ static double first_of(const rp_curve *curve) {
 static double middle_of(const rp_curve *curve) {
     range all = {none, none};
     for (uint32_t i = 0; i < curve->count; i++) {
-        widen(&all, curve->y[i]);
+        widen_range(&all, curve->y[i]);
     }
     for (int halvings = 0; halvings < 40 && isfinite(all.low); halvings++) {
         double guess = (all.low + all.high) / 2;
@@ -122,10 +122,10 @@ static void widen_by(range *r, const rp_chart *chart, const rp_curve *curve, dou
         if (chart->log_y && !(curve->y[i] > 0)) {
             continue;
         }
-        widen(r, curve->y[i]);
+        widen_range(r, curve->y[i]);
         if (curve->low && !chart->log_y && !(curve->high[i] > limit)) {
-            widen(r, curve->y[i] >= 0 && curve->low[i] < 0 ? 0 : curve->low[i]);
-            widen(r, curve->high[i]);
+            widen_range(r, curve->y[i] >= 0 && curve->low[i] < 0 ? 0 : curve->low[i]);
+            widen_range(r, curve->high[i]);
         }
     }
 }
@@ -153,12 +153,12 @@ static range y_range(const rp_chart *chart, bool *cut) {
 static range x_range(const rp_chart *chart) {
     range r = {none, none};
     if (!chart->x_from_low && !chart->log_x) {
-        widen(&r, 0);
+        widen_range(&r, 0);
     }
     for (uint32_t c = 0; c < chart->count; c++) {
         for (uint32_t i = 0; i < chart->curve[c].count; i++) {
             double x = chart->curve[c].x[i];
-            widen(&r, chart->log_x && x <= 0 ? none : x);
+            widen_range(&r, chart->log_x && x <= 0 ? none : x);
         }
     }
     if (chart->x_from_low && !chart->log_x) { /* points are not put on the edge */
@@ -191,12 +191,12 @@ static double py(const plot *p, double value) {
     return y < -4000 ? -4000 : y > 4000 ? 4000 : y;
 }
 
-static bool shown(const plot *p, const rp_curve *curve, uint32_t i) {
+static bool point_shown(const plot *p, const rp_curve *curve, uint32_t i) {
     return isfinite(px(p, curve->x[i])) && isfinite(py(p, curve->y[i]));
 }
 
-static bool banded(const plot *p, const rp_curve *curve, uint32_t i) {
-    return shown(p, curve, i) && isfinite(curve->low[i]) && isfinite(curve->high[i]);
+static bool point_banded(const plot *p, const rp_curve *curve, uint32_t i) {
+    return point_shown(p, curve, i) && isfinite(curve->low[i]) && isfinite(curve->high[i]);
 }
 
 /* Below the axis of a log plot is at its bottom. */
@@ -206,11 +206,11 @@ static double band_y(const plot *p, double value) {
 
 static void put_band(const plot *p, const rp_curve *curve) {
     for (uint32_t first = 0; first < curve->count; first++) {
-        if (!banded(p, curve, first)) {
+        if (!point_banded(p, curve, first)) {
             continue;
         }
         uint32_t end = first;
-        while (end < curve->count && banded(p, curve, end)) {
+        while (end < curve->count && point_banded(p, curve, end)) {
             end++;
         }
         if (end - first > 1) {
@@ -234,12 +234,12 @@ static void put_line(const plot *p, const rp_curve *curve) {
     bool dash = curve->dashed || curve->line / RP_DRAWING_COLOURS % 2 == 1;
     (void)fprintf(p->file, "<path class=\"line%s\" d=\"", dash ? " dash" : "");
     for (uint32_t i = 0; i < curve->count; i++) {
-        if (shown(p, curve, i)) {
+        if (point_shown(p, curve, i)) {
             (void)fprintf(p->file, "%s%.1f %.1f", pen ? "L" : "M", px(p, curve->x[i]),
                           py(p, curve->y[i]));
             points++;
         }
-        pen = shown(p, curve, i);
+        pen = point_shown(p, curve, i);
     }
     (void)fprintf(p->file, "%s\"><title>", points ? "" : "M0 0");
     rp_drawing_text(p->file, curve->name);
@@ -264,13 +264,13 @@ static void put_dot_title(const plot *p, const rp_curve *curve, uint32_t i) {
 static void put_dots(const plot *p, const rp_curve *curve) {
     uint32_t last = curve->count;
     for (uint32_t i = 0; i < curve->count; i++) {
-        if (!shown(p, curve, i)) {
+        if (!point_shown(p, curve, i)) {
             continue;
         }
         last = i;
         double x = px(p, curve->x[i]);
         double y = py(p, curve->y[i]);
-        if (curve->count == 1 && curve->low && banded(p, curve, i)) {
+        if (curve->count == 1 && curve->low && point_banded(p, curve, i)) {
             (void)fprintf(p->file, "<path class=\"line\" d=\"M%.1f %.1fV%.1f\"/>", x,
                           band_y(p, curve->low[i]), band_y(p, curve->high[i]));
         }
@@ -316,7 +316,7 @@ static void put_names(const plot *p) {
     for (uint32_t c = 0; c < p->chart->count && count < NAMES_MAX; c++) {
         const rp_curve *curve = &p->chart->curve[c];
         uint32_t last = curve->count - 1;
-        if (curve->count == 0 || !shown(p, curve, last)) {
+        if (curve->count == 0 || !point_shown(p, curve, last)) {
             continue;
         }
         double wide = 7.0 * (double)strlen(curve->name);

@@ -30,7 +30,7 @@ static rp_err add_figure(maker *m, rp_lab_part part, rp_lab_drawing drawing, con
     return err;
 }
 
-static void keep(maker *m) {
+static void keep_figure(maker *m) {
     m->out->count++;
 }
 
@@ -230,7 +230,7 @@ static rp_err add_chart(maker *m, rp_lab_part part, const char *name, const rp_c
         }
     }
     if (any) {
-        keep(m);
+        keep_figure(m);
     }
 fail:
     return err;
@@ -331,7 +331,7 @@ static rp_err add_forest(maker *m) {
                                                      .verdict = rp_lab_row_verdict(table, row)};
     }
     if (figure->forest.count > 0) {
-        keep(m);
+        keep_figure(m);
     }
 fail:
     return err;
@@ -405,7 +405,7 @@ static rp_err add_memory(maker *m) {
                              .value = value,
                              .series_count = series,
                              .group_count = stages};
-    keep(m);
+    keep_figure(m);
 fail:
     return err;
 }
@@ -471,7 +471,7 @@ static rp_err add_predictions(maker *m) {
             RP_TRY(add_prediction_pair(m, row_at(m, line), stage, &figure->chart, curve));
         }
         if (figure->chart.count > 0) {
-            keep(m);
+            keep_figure(m);
         }
     }
 fail:
@@ -558,7 +558,7 @@ static rp_err add_sweep(maker *m, const char *key) {
                                .x_from_low = true,
                                .curve = curve,
                                .count = count};
-    keep(m);
+    keep_figure(m);
 fail:
     return err;
 }

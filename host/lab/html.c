@@ -60,7 +60,7 @@ typedef struct {
     const rp_lab_figures *figures;
 } page;
 
-static void put(const page *p, const char *html) {
+static void put_html(const page *p, const char *html) {
     (void)fputs(html, p->file);
 }
 
@@ -93,11 +93,11 @@ static void put_when(const page *p) {
     for (int i = 0; i < 2 && ends[0] > 0; i++) {
         struct tm tm;
         if (gmtime_r(&ends[i], &tm) && strftime(text, sizeof text, "%Y-%m-%d %H:%M", &tm) > 0) {
-            put(p, i == 0 ? " \xc2\xb7 runs ended " : " to ");
+            put_html(p, i == 0 ? " \xc2\xb7 runs ended " : " to ");
             put_text(p, text);
         }
     }
-    put(p, ends[0] > 0 ? " UTC" : "");
+    put_html(p, ends[0] > 0 ? " UTC" : "");
 }
 
 /* A line of a drawing is hidden by its box, without a script. */
@@ -110,17 +110,17 @@ static void put_toggles_style(const page *p) {
 static void put_head(const page *p) {
     const rp_labfile *lab = p->table->plan->lab;
     const rp_lab_counts *counts = &p->options->counts;
-    put(p, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta "
-           "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n");
+    put_html(p, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta "
+                "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n");
     if (strcmp(p->options->state, "running") == 0) {
         (void)fprintf(p->file, "<meta http-equiv=\"refresh\" content=\"%d\">\n", REFRESH_S);
     }
     put_tag(p, "title", "", file_name(lab->path));
-    put(p, "\n<style>\n");
-    put(p, rp_drawing_style);
-    put(p, style);
+    put_html(p, "\n<style>\n");
+    put_html(p, rp_drawing_style);
+    put_html(p, style);
     put_toggles_style(p);
-    put(p, "</style></head>\n<body><header>\n");
+    put_html(p, "</style></head>\n<body><header>\n");
     put_tag(p, "h1", "", file_name(lab->path));
     (void)fprintf(p->file,
                   "<p class=\"soft\">%u method%s \xc2\xb7 %u model%s \xc2\xb7 %u seed%s \xc2\xb7 "
@@ -136,7 +136,7 @@ static void put_head(const page *p) {
         (void)fprintf(p->file, ", <span class=\"bad\">%u diverged</span>", counts->diverged);
     }
     put_when(p);
-    put(p, "</p></header>\n<main>\n");
+    put_html(p, "</p></header>\n<main>\n");
 }
 
 /* ---- cards ----------------------------------------------------------------------------------- */
@@ -180,18 +180,18 @@ static bool all_alike(const page *p, uint32_t model, measure of) {
 }
 
 static void put_card(const page *p, const char *what, const rp_lab_row *row, const char *value) {
-    put(p, "<div class=\"card\">");
+    put_html(p, "<div class=\"card\">");
     put_tag(p, "span", "", what);
     put_tag(p, "b", "", row->label);
     put_tag(p, "span", "", value);
-    put(p, "</div>\n");
+    put_html(p, "</div>\n");
 }
 
 static void put_cards(const page *p, uint32_t model) {
     char text[RP_LAB_CELL_BYTES];
     char more[RP_LAB_CELL_BYTES + 64];
     const rp_lab_row *row = best_row(p, model, by_main);
-    put(p, "<div class=\"cards\">\n");
+    put_html(p, "<div class=\"cards\">\n");
     if (row) {
         const char *verdict = rp_lab_say_verdict(p->table, row);
         rp_lab_say_mean(rp_lab_row_main(p->table, row), p->table->classes ? 100 : 1, text);
@@ -214,24 +214,24 @@ static void put_cards(const page *p, uint32_t model) {
         (void)snprintf(more, sizeof more, "%.1f MiB on all devices", row->device_bytes / (1 << 20));
         put_card(p, "least memory", row, more);
     }
-    put(p, "</div>\n");
+    put_html(p, "</div>\n");
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 static void put_head_cell(const page *p, const char *title, const char *hint, bool left) {
-    put(p, left ? "<th class=\"l\"" : "<th");
+    put_html(p, left ? "<th class=\"l\"" : "<th");
     if (hint[0]) {
-        put(p, " title=\"");
+        put_html(p, " title=\"");
         put_text(p, hint);
-        put(p, "\"");
+        put_html(p, "\"");
     }
-    put(p, ">");
+    put_html(p, ">");
     put_text(p, title);
-    put(p, "</th>");
+    put_html(p, "</th>");
 }
 
-static double largest(const page *p, uint32_t model, const rp_lab_column *column) {
+static double largest_of(const page *p, uint32_t model, const rp_lab_column *column) {
     double most = 0;
     for (uint32_t line = 0; line < p->table->line_count; line++) {
         double size = column->size(row_at(p, model, line));
@@ -254,11 +254,11 @@ static void put_below(const page *p, const rp_lab_column *column, const rp_lab_r
     char text[RP_LAB_CELL_BYTES];
     rp_lab_say_cell(column, p->table, row, text);
     if (text[0] && strcmp(text, "\xe2\x80\x93") != 0) {
-        put(p, "<small title=\"");
+        put_html(p, "<small title=\"");
         put_text(p, column->hint);
-        put(p, "\">");
+        put_html(p, "\">");
         put_text(p, text);
-        put(p, "</small>");
+        put_html(p, "</small>");
     }
 }
 
@@ -270,18 +270,18 @@ static void put_cell(const page *p, const rp_lab_column *column, const rp_lab_ro
     (void)fprintf(p->file, "<td class=\"%s %s %s\">", first ? "l" : "", colour_of(p, column, row),
                   main_column && best ? "best" : "");
     if (first) {
-        put(p, "<span class=\"key\"></span>");
+        put_html(p, "<span class=\"key\"></span>");
     }
     put_text(p, text);
     if (column->size && column->size(row) > 0) {
-        double share = column->size(row) / largest(p, row->model, column);
+        double share = column->size(row) / largest_of(p, row->model, column);
         (void)fprintf(p->file, "<span class=\"meter\"><i style=\"width:%.0f%%\"></i></span>",
                       100 * share);
     }
     if (column[1].title && column[1].below && column[1].shown(p->table)) {
         put_below(p, &column[1], row);
     }
-    put(p, "</td>");
+    put_html(p, "</td>");
 }
 
 static bool own_cell(const page *p, const rp_lab_column *column) {
@@ -290,13 +290,13 @@ static bool own_cell(const page *p, const rp_lab_column *column) {
 
 static void put_methods(const page *p, uint32_t model) {
     const rp_lab_row *best = best_row(p, model, by_main);
-    put(p, "<div class=\"table\"><table>\n<tr>");
+    put_html(p, "<div class=\"table\"><table>\n<tr>");
     for (const rp_lab_column *c = rp_lab_columns; c->title; c++) {
         if (own_cell(p, c)) {
             put_head_cell(p, c->title, c->hint, c == rp_lab_columns);
         }
     }
-    put(p, "</tr>\n");
+    put_html(p, "</tr>\n");
     for (uint32_t line = 0; line < p->table->line_count; line++) {
         const rp_lab_row *row = row_at(p, model, line);
         (void)fprintf(p->file, "<tr class=\"c%u%s\">", line % RP_DRAWING_COLOURS,
@@ -306,21 +306,21 @@ static void put_methods(const page *p, uint32_t model) {
                 put_cell(p, c, row, row == best);
             }
         }
-        put(p, "</tr>\n");
+        put_html(p, "</tr>\n");
     }
-    put(p, "</table></div>\n");
+    put_html(p, "</table></div>\n");
 }
 
 static void put_stages(const page *p, uint32_t model) {
     char text[RP_LAB_CELL_BYTES];
-    put(p, "<details><summary>Stages: memory, versions, staleness, predictions</summary>"
-           "<div class=\"table\"><table>\n<tr><th class=\"l\">method</th><th>stage</th>");
+    put_html(p, "<details><summary>Stages: memory, versions, staleness, predictions</summary>"
+                "<div class=\"table\"><table>\n<tr><th class=\"l\">method</th><th>stage</th>");
     for (const rp_lab_stage_column *c = rp_lab_stage_columns; c->title; c++) {
         if (!c->predicted || p->table->predicted) {
             put_head_cell(p, c->title, c->hint, c == rp_lab_stage_columns);
         }
     }
-    put(p, "</tr>\n");
+    put_html(p, "</tr>\n");
     for (uint32_t line = 0; line < p->table->line_count; line++) {
         const rp_lab_row *row = row_at(p, model, line);
         for (uint32_t k = 0; k < row->stage_count; k++) {
@@ -334,15 +334,15 @@ static void put_stages(const page *p, uint32_t model) {
                     put_tag(p, "td", c == rp_lab_stage_columns ? "l" : "", text);
                 }
             }
-            put(p, "</tr>\n");
+            put_html(p, "</tr>\n");
         }
     }
-    put(p, "</table></div></details>\n");
+    put_html(p, "</table></div></details>\n");
 }
 
 static void put_trials(const page *p, const rp_lab_tuning *tuning) {
     char text[RP_LAB_CELL_BYTES];
-    put(p, "<details><summary>Points of ");
+    put_html(p, "<details><summary>Points of ");
     put_text(p, p->table->plan->lab->method[tuning->method].name);
     (void)fprintf(p->file,
                   "</summary><div class=\"table\"><table>\n<tr><th class=\"l\">point</th>"
@@ -351,7 +351,7 @@ static void put_trials(const page *p, const rp_lab_tuning *tuning) {
     for (uint32_t i = 0; i < tuning->trial_count; i++) {
         const rp_lab_trial *trial = &tuning->trial[i];
         rp_lab_say_mean(&trial->score, tuning->accuracy ? 100 : 1, text);
-        put(p, "<tr>");
+        put_html(p, "<tr>");
         put_tag(p, "td", "l", trial->label);
         put_tag(p, "td",
                 trial->chosen     ? "best"
@@ -363,9 +363,9 @@ static void put_trials(const page *p, const rp_lab_tuning *tuning) {
                 : trial->chosen ? "chosen"
                 : trial->finished < trial->wanted ? "not finished"
                                                   : "");
-        put(p, "</tr>\n");
+        put_html(p, "</tr>\n");
     }
-    put(p, "</table></div></details>\n");
+    put_html(p, "</table></div></details>\n");
 }
 
 /* ---- chapters -------------------------------------------------------------------------------- */
@@ -380,16 +380,16 @@ static void put_figures(const page *p, uint32_t model, rp_lab_part part, const c
         if (!any && title[0]) {
             put_tag(p, "h3", "", title);
         }
-        put(p, any ? "<figure>" : "<div class=\"figures\">\n<figure>");
+        put_html(p, any ? "<figure>" : "<div class=\"figures\">\n<figure>");
         rp_lab_figure_write(p->file, figure, false);
-        put(p, "</figure>\n");
+        put_html(p, "</figure>\n");
         any = true;
     }
-    put(p, any ? "</div>\n" : "");
+    put_html(p, any ? "</div>\n" : "");
 }
 
 static void put_toggles(const page *p) {
-    put(p, "<nav><span class=\"soft\">shown in drawings:</span>\n");
+    put_html(p, "<nav><span class=\"soft\">shown in drawings:</span>\n");
     for (uint32_t line = 0; line < p->table->line_count; line++) {
         const rp_lab_row *row = row_at(p, 0, line);
         const rp_labfile *lab = p->table->plan->lab;
@@ -398,13 +398,13 @@ static void put_toggles(const page *p) {
                       "<span class=\"key\"></span>",
                       line % RP_DRAWING_COLOURS, line);
         put_text(p, lab->tune ? lab->method[row->method].name : row->label);
-        put(p, "</label>\n");
+        put_html(p, "</label>\n");
     }
-    put(p, "</nav>\n");
+    put_html(p, "</nav>\n");
 }
 
 static void put_model(const page *p, uint32_t model) {
-    put(p, "<section>\n");
+    put_html(p, "<section>\n");
     put_tag(p, "h2", "", p->table->plan->lab->folder[model]);
     put_cards(p, model);
     put_methods(p, model);
@@ -418,7 +418,7 @@ static void put_model(const page *p, uint32_t model) {
             put_trials(p, &p->table->tuning[i]);
         }
     }
-    put(p, "</section>\n");
+    put_html(p, "</section>\n");
 }
 
 /* ---- runs and how ---------------------------------------------------------------------------- */
@@ -429,11 +429,11 @@ static void put_run(const page *p, const rp_lab_run *run) {
     const rp_stats accuracy = rp_stats_of(&result->accuracy, result->diverged ? 0 : 1);
     const rp_stats loss = rp_stats_of(&result->eval_loss, result->diverged ? 0 : 1);
     bool good = result->status == RP_LAB_FINISHED && !result->diverged;
-    put(p, "<tr><td class=\"l\"><a href=\"runs/");
+    put_html(p, "<tr><td class=\"l\"><a href=\"runs/");
     put_text(p, run->name);
-    put(p, "/\">");
+    put_html(p, "/\">");
     put_text(p, run->name);
-    put(p, "</a></td>");
+    put_html(p, "</a></td>");
     put_tag(p, "td",
             good                            ? "l"
             : result->status == RP_LAB_OPEN ? "l soft"
@@ -455,12 +455,12 @@ static void put_run(const page *p, const rp_lab_run *run) {
             result->status != RP_LAB_FINISHED ? result->note
             : result->skipped > 0             ? text
                                               : "");
-    put(p, "</tr>\n");
+    put_html(p, "</tr>\n");
 }
 
 static void put_runs(const page *p) {
     const rp_lab_plan *plan = p->table->plan;
-    put(p, "<h2>Runs</h2>\n");
+    put_html(p, "<h2>Runs</h2>\n");
     (void)fprintf(p->file,
                   "<details%s><summary>%u runs</summary><div class=\"table\"><table>\n"
                   "<tr><th class=\"l\">run</th><th class=\"l\">status</th>%s"
@@ -473,17 +473,17 @@ static void put_runs(const page *p) {
             put_run(p, &plan->run[i]);
         }
     }
-    put(p, "</table></div></details>\n");
+    put_html(p, "</table></div></details>\n");
 }
 
 static void put_words(const page *p, const char *title, const char *const *word, uint32_t count) {
-    put(p, "<li>");
+    put_html(p, "<li>");
     put_text(p, title);
     for (uint32_t i = 0; i < count; i++) {
-        put(p, i ? ", " : " ");
+        put_html(p, i ? ", " : " ");
         put_tag(p, "code", "", word[i]);
     }
-    put(p, count ? "</li>\n" : " nothing</li>\n");
+    put_html(p, count ? "</li>\n" : " nothing</li>\n");
 }
 
 /* What was asked for, as it stands there now. */
@@ -491,9 +491,9 @@ static void put_file(const page *p, const char *path) {
     char text[4096];
     FILE *from = fopen(path, "re");
     size_t all = 0;
-    put(p, "<details><summary>");
+    put_html(p, "<details><summary>");
     put_text(p, path);
-    put(p, "</summary><pre>");
+    put_html(p, "</summary><pre>");
     while (from && all < FILE_BYTES_MAX) {
         if (!fgets(text, sizeof text, from)) {
             break;
@@ -501,22 +501,22 @@ static void put_file(const page *p, const char *path) {
         all += strlen(text);
         text[strcspn(text, "\n")] = '\0';
         put_text(p, text);
-        put(p, "\n");
+        put_html(p, "\n");
     }
     if (from) {
         (void)fclose(from);
     }
-    put(p, "</pre></details>\n");
+    put_html(p, "</pre></details>\n");
 }
 
 static void put_boards(const page *p) {
     for (uint32_t i = 0; i < p->table->row_count; i++) {
         const rp_lab_row *row = &p->table->row[i];
         if (row->stage_count > 0) {
-            put(p, "<li>Devices: ");
+            put_html(p, "<li>Devices: ");
             for (uint32_t k = 0; k < row->stage_count; k++) {
                 bool again = k > 0 && strcmp(row->stage[k].board, row->stage[k - 1].board) == 0;
-                put(p, k == 0 ? "" : again ? "" : "; ");
+                put_html(p, k == 0 ? "" : again ? "" : "; ");
                 put_text(p, again ? "" : row->stage[k].board);
             }
             (void)fprintf(p->file, " (%u stages)</li>\n", row->stage_count);
@@ -527,33 +527,37 @@ static void put_boards(const page *p) {
 
 static void put_how(const page *p) {
     const rp_lab_plan *plan = p->table->plan;
-    put(p, "<h2>How this was made</h2>\n<ul>\n<li><code>ringpipe lab ");
+    put_html(p, "<h2>How this was made</h2>\n<ul>\n<li><code>ringpipe lab ");
     put_text(p, plan->lab->path);
-    put(p, " --out ");
+    put_html(p, " --out ");
     put_text(p, plan->folder);
-    put(p, "</code>, ringpipe " RP_VERSION ". Every number here was computed from the run folders "
-           "under <code>runs/</code>; each has its run file beside it.</li>\n");
+    put_html(p, "</code>, ringpipe " RP_VERSION
+                ". Every number here was computed from the run folders "
+                "under <code>runs/</code>; each has its run file beside it.</li>\n");
     put_boards(p);
-    put(p, "<li>Equal seeds mean equal start weights, equal order of the data and equal "
-           "augmentation, whatever the method.</li>\n");
+    put_html(p, "<li>Equal seeds mean equal start weights, equal order of the data and equal "
+                "augmentation, whatever the method.</li>\n");
     put_words(p, "Equal in all rows:", p->table->equal, p->table->equal_count);
     put_words(p, "Different between rows:", p->table->differs, p->table->differs_count);
     if (p->table->cut_differs) {
-        put(p, "<li class=\"bad\">The runs of a model were cut at different layers: <code>cut: "
-               "auto</code> measures anew each time. Schedules that end every step with empty "
-               "pipes do not mind; for the others, name a cut.</li>\n");
+        put_html(p,
+                 "<li class=\"bad\">The runs of a model were cut at different layers: <code>cut: "
+                 "auto</code> measures anew each time. Schedules that end every step with empty "
+                 "pipes do not mind; for the others, name a cut.</li>\n");
     }
-    put(p, "<li>\xc2\xb1 is the deviation of the sample (n \xe2\x88\x92 1); one seed has none. "
-           "Differences are paired: the same model and seed. The interval is Student's t for the "
-           "mean difference; <span class=\"good\">better</span> and <span class=\"bad\">worse"
-           "</span> mean that it does not hold zero. It is not corrected for the number of "
-           "comparisons.</li>\n<li>A run has diverged when its last evaluation or the train loss "
-           "of its last epoch is not finite. A row with such a run has no mean.</li>\n");
+    put_html(p,
+             "<li>\xc2\xb1 is the deviation of the sample (n \xe2\x88\x92 1); one seed has none. "
+             "Differences are paired: the same model and seed. The interval is Student's t for the "
+             "mean difference; <span class=\"good\">better</span> and <span class=\"bad\">worse"
+             "</span> mean that it does not hold zero. It is not corrected for the number of "
+             "comparisons.</li>\n<li>A run has diverged when its last evaluation or the train loss "
+             "of its last epoch is not finite. A row with such a run has no mean.</li>\n");
     if (plan->lab->tune) {
-        put(p, "<li>The points of sweeps were chosen by the test set; a tuning seed that is also "
-               "one of the rows' flatters its row a little.</li>\n");
+        put_html(p,
+                 "<li>The points of sweeps were chosen by the test set; a tuning seed that is also "
+                 "one of the rows' flatters its row a little.</li>\n");
     }
-    put(p, "</ul>\n");
+    put_html(p, "</ul>\n");
     put_file(p, plan->lab->path);
     put_file(p, plan->lab->base);
 }
@@ -570,6 +574,6 @@ rp_err rp_lab_html(const rp_lab_table *table, const rp_lab_report_options *optio
     }
     put_runs(&p);
     put_how(&p);
-    put(&p, "</main>\n<footer></footer></body></html>\n");
+    put_html(&p, "</main>\n<footer></footer></body></html>\n");
     return ferror(file) ? rp_fail(RP_ERR_IO, "report.html can not be written") : RP_OK;
 }

@@ -20,7 +20,7 @@ enum { PATH_BYTES = 512, TAIL_BYTES = 8192 };
 static const int64_t orderly_ns = 120 * RP_NS_PER_S;
 static const int64_t at_once_ns = 20 * RP_NS_PER_S;
 
-static char *word(const char *text) {
+static char *copy_word(const char *text) {
     return (char *)(uintptr_t)text; /* execv's type; it changes nothing */
 }
 
@@ -41,7 +41,7 @@ static void become_train(char *const *argv, int log_fd, pid_t parent) {
     _exit(3);
 }
 
-static bool begun(const rp_lab_run *run) {
+static bool run_begun(const rp_lab_run *run) {
     char path[PATH_BYTES];
     (void)snprintf(path, sizeof path, "%s/run.yaml", run->folder);
     return access(path, F_OK) == 0;
@@ -52,10 +52,10 @@ rp_err rp_lab_job_start(rp_lab_job *job, rp_lab_run *run, int64_t now_ns) {
     if (log_fd < 0) {
         return rp_fail(RP_ERR_IO, "%s: %s", run->log, strerror(errno));
     }
-    char *const argv[] = {word("ringpipe"),  word("train"),
-                          word(run->file),   word(begun(run) ? "--resume" : "--out"),
-                          word(run->folder), word("--format"),
-                          word("json"),      NULL};
+    char *const argv[] = {copy_word("ringpipe"),  copy_word("train"),
+                          copy_word(run->file),   copy_word(run_begun(run) ? "--resume" : "--out"),
+                          copy_word(run->folder), copy_word("--format"),
+                          copy_word("json"),      NULL};
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0) {

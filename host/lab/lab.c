@@ -97,7 +97,7 @@ static rp_lab_report_options state_of(const lab *l, bool running) {
                                    .counts = counts};
 }
 
-static rp_err report(lab *l, bool running) {
+static rp_err write_report(lab *l, bool running) {
     rp_arena arena;
     rp_arena_init(&arena, "report", 0);
     rp_lab_table table;
@@ -110,7 +110,7 @@ fail:
     return err;
 }
 
-static rp_err print(lab *l, bool json) {
+static rp_err print_table(lab *l, bool json) {
     rp_arena arena;
     rp_arena_init(&arena, "report", 0);
     rp_lab_table table;
@@ -163,7 +163,7 @@ static rp_lab_job *free_job(lab *l) {
     return NULL;
 }
 
-static bool busy(const lab *l) {
+static bool jobs_busy(const lab *l) {
     for (uint32_t i = 0; i < l->jobs; i++) {
         if (l->job[i].run) {
             return true;
@@ -211,7 +211,7 @@ static rp_err take_ended(lab *l) {
         }
         RP_TRY(rp_lab_plan_look(&l->plan, run));
         rp_lab_show_end(&l->show, run);
-        RP_TRY(report(l, l->interrupts == 0));
+        RP_TRY(write_report(l, l->interrupts == 0));
     }
 fail:
     return err;
@@ -221,7 +221,7 @@ static rp_err run_all(lab *l) {
     rp_err err = RP_OK;
     for (uint32_t tick = 0;; tick++) {
         RP_TRY(start_jobs(l));
-        if (!busy(l)) {
+        if (!jobs_busy(l)) {
             break;
         }
         struct pollfd item = {.fd = l->signal_fd, .events = POLLIN};
@@ -255,7 +255,7 @@ static rp_err make_runs(lab *l) {
     return err;
 }
 
-static rp_err verdict(const lab *l) {
+static rp_err judge_runs(const lab *l) {
     rp_lab_counts counts = rp_lab_plan_count(&l->plan);
     if (l->interrupts > 0 && !counts.complete) {
         return rp_fail(RP_ERR_INTERRUPTED,
@@ -289,9 +289,9 @@ rp_err rp_lab(const rp_lab_options *options) {
     }
     RP_TRY(lock_folder(&l));
     RP_TRY(make_runs(&l));
-    RP_TRY(report(&l, false));
-    RP_TRY(print(&l, options->json));
-    err = verdict(&l);
+    RP_TRY(write_report(&l, false));
+    RP_TRY(print_table(&l, options->json));
+    err = judge_runs(&l);
 fail:
     if (l.lock_fd >= 0) {
         (void)close(l.lock_fd);

@@ -135,7 +135,7 @@ fail:
 /* ---- methods --------------------------------------------------------------------------------- */
 
 /* "optimizer" stands above "optimizer.lr". */
-static bool above(const char *key, const char *other) {
+static bool key_above(const char *key, const char *other) {
     size_t length = strlen(key);
     return strncmp(key, other, length) == 0 && (other[length] == '.' || other[length] == '\0');
 }
@@ -156,7 +156,7 @@ static rp_err check_keys(const rp_node *map) {
             return rp_node_fail(value, "a list is a sweep over 1 to %d values", RP_LAB_POINTS_MAX);
         }
         for (uint32_t j = 0; j < i; j++) {
-            if (above(key, rp_node_key(map, j))) {
+            if (key_above(key, rp_node_key(map, j))) {
                 return rp_node_fail(value, "takes '%s' back, which stands before it: put it first",
                                     rp_node_key(map, j));
             }
@@ -186,7 +186,8 @@ static const char *short_key(const rp_node *map, uint32_t index) {
     return last_word(key);
 }
 
-static void add(char *text, const char *comma, const char *key, const char *is, const char *value) {
+static void add_setting(char *text, const char *comma, const char *key, const char *is,
+                        const char *value) {
     size_t used = strlen(text);
     (void)snprintf(text + used, LABEL_BYTES - used, "%s%s%s%s", used ? comma : "", key, is, value);
 }
@@ -213,8 +214,8 @@ static rp_err set_key(rp_arena *arena, const rp_node *map, uint32_t index, uint3
         text[line] = '\0';
         bool shown = one_line && line > 0 && line <= VALUE_SHOWN;
         bool plain = shown && rp_node_is_scalar(value) && fit_for_files(text);
-        add(label, ", ", word, shown ? "=" : " #", shown ? text : number);
-        add(tag, ",", word, plain ? "=" : ".", plain ? text : number);
+        add_setting(label, ", ", word, shown ? "=" : " #", shown ? text : number);
+        add_setting(tag, ",", word, plain ? "=" : ".", plain ? text : number);
     }
 fail:
     return err;

@@ -13,13 +13,13 @@ enum { PATH_BYTES = 480 }; /* less than what host/run takes for a run folder */
 
 /* ---- run files ------------------------------------------------------------------------------- */
 
-static bool tuned(const rp_labfile *lab, uint32_t method) {
+static bool method_tuned(const rp_labfile *lab, uint32_t method) {
     return lab->tune && lab->method[method].point_count > 1;
 }
 
 /* What is laid over the method in a run that is made to choose; NULL: nothing. */
 static const rp_lab_point *tuning_point(const rp_labfile *lab, const rp_lab_run *run) {
-    const bool tunes = tuned(lab, run->method) && lab->tunes[run->seed];
+    const bool tunes = method_tuned(lab, run->method) && lab->tunes[run->seed];
     return tunes && lab->tune_set ? lab->tune_set->point : NULL;
 }
 
@@ -51,7 +51,7 @@ fail:
 }
 
 /* An error in what a method or tuning sets, seen from the lab file. */
-static rp_err blame(const rp_lab_plan *plan, const rp_lab_run *run, rp_err err) {
+static rp_err blame_setting(const rp_lab_plan *plan, const rp_lab_run *run, rp_err err) {
     const rp_labfile *lab = plan->lab;
     const rp_lab_method *method = &lab->method[run->method];
     char message[512];
@@ -79,7 +79,7 @@ static rp_err settings_of(rp_arena *arena, const rp_lab_plan *plan, const rp_lab
     for (uint32_t i = 0; i < count; i++) {
         err = rp_config_set(arena, *root, set[i]);
         if (err != RP_OK) {
-            return blame(plan, run, err);
+            return blame_setting(plan, run, err);
         }
     }
 fail:
@@ -168,7 +168,7 @@ static rp_err check_run(rp_lab_plan *plan, const rp_lab_run *run, uint64_t *step
     RP_TRY(sets_of(&arena, plan, run, &set, &count));
     err = rp_runfile_read(&arena, plan->lab->base, set, count, &file);
     if (err != RP_OK) {
-        err = blame(plan, run, err);
+        err = blame_setting(plan, run, err);
         goto fail;
     }
     *steps = file.steps;
@@ -246,7 +246,7 @@ fail:
     return err;
 }
 
-static rp_err enumerate(rp_lab_plan *plan) {
+static rp_err enumerate_runs(rp_lab_plan *plan) {
     const rp_labfile *lab = plan->lab;
     uint32_t points = 0;
     uint32_t n = 0;
@@ -315,7 +315,7 @@ static bool score_of(const rp_lab_plan *plan, uint32_t model, uint32_t method, u
 }
 
 /* The first of the best ones. */
-static uint32_t choose(const rp_lab_plan *plan, uint32_t model, uint32_t method) {
+static uint32_t choose_point(const rp_lab_plan *plan, uint32_t model, uint32_t method) {
     uint32_t best = RP_LAB_NONE_IS_GOOD;
     double best_score = 0;
     for (uint32_t point = 0; point < plan->lab->method[method].point_count; point++) {
@@ -335,12 +335,13 @@ static void choose_all(rp_lab_plan *plan) {
     const rp_labfile *lab = plan->lab;
     for (uint32_t i = 0; i < lab->model_count * lab->method_count; i++) {
         uint32_t method = i % lab->method_count;
-        plan->chosen[i] = tuned(lab, method) ? choose(plan, i / lab->method_count, method) : 0;
+        plan->chosen[i] =
+            method_tuned(lab, method) ? choose_point(plan, i / lab->method_count, method) : 0;
     }
     for (uint32_t i = 0; i < plan->run_count; i++) {
         rp_lab_run *run = &plan->run[i];
         uint32_t chosen = plan->chosen[run->model * lab->method_count + run->method];
-        bool every = !tuned(lab, run->method);
+        bool every = !method_tuned(lab, run->method);
         run->wanted = ((every || chosen == run->point) && run->seed < lab->seed_count) ||
                       (!every && lab->tunes[run->seed]);
     }
@@ -353,7 +354,7 @@ rp_err rp_lab_plan_make(rp_arena *arena, const rp_labfile *lab, const char *fold
     rp_err err;
     *out = (rp_lab_plan){.arena = arena, .lab = lab, .folder = folder};
     RP_TRY(RP_ARENA_NEW(arena, (size_t)lab->model_count * lab->method_count, &out->chosen));
-    RP_TRY(enumerate(out));
+    RP_TRY(enumerate_runs(out));
     for (uint32_t i = 0; i < out->run_count; i++) {
         rp_lab_run *run = &out->run[i];
         RP_TRY(same_file(out, run));
@@ -378,7 +379,7 @@ rp_lab_run *rp_lab_plan_next(rp_lab_plan *plan) {
     for (int all = 0; all < 2; all++) {
         for (uint32_t i = 0; i < plan->run_count; i++) {
             rp_lab_run *run = &plan->run[i];
-            bool early = tuned(lab, run->method) && lab->tunes[run->seed];
+            bool early = method_tuned(lab, run->method) && lab->tunes[run->seed];
             if (run->wanted && !run->tried && run->result.status != RP_LAB_FINISHED &&
                 (all || early)) {
                 return run;

@@ -14,12 +14,12 @@ static const double none = (double)NAN;
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static double number(const json_t *object, const char *key) {
+static double read_number(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
     return json_is_number(value) ? json_number_value(value) : none;
 }
 
-static rp_err text(rp_arena *arena, const json_t *object, const char *key, const char **out) {
+static rp_err read_text(rp_arena *arena, const json_t *object, const char *key, const char **out) {
     const char *value = json_string_value(json_object_get(object, key));
     char *copy;
     rp_err err = rp_arena_string(arena, value ? value : "", &copy);
@@ -118,15 +118,15 @@ static rp_err read_stage(rp_arena *arena, const json_t *object, rp_lab_stage *ou
     char *copy;
     rp_err err;
     *out = (rp_lab_stage){
-        .busy_s = number(object, "busy_s"),
-        .idle_s = number(object, "idle_s"),
-        .weight_bytes = number(object, "weight_bytes"),
-        .device_bytes_max = number(object, "device_bytes_max"),
-        .weight_versions_max = number(object, "weight_versions_max"),
-        .in_flight_max = number(object, "in_flight_max"),
-        .gap_max = number(object, "gap_max"),
+        .busy_s = read_number(object, "busy_s"),
+        .idle_s = read_number(object, "idle_s"),
+        .weight_bytes = read_number(object, "weight_bytes"),
+        .device_bytes_max = read_number(object, "device_bytes_max"),
+        .weight_versions_max = read_number(object, "weight_versions_max"),
+        .in_flight_max = read_number(object, "in_flight_max"),
+        .gap_max = read_number(object, "gap_max"),
     };
-    RP_TRY(text(arena, object, "board", &out->board));
+    RP_TRY(read_text(arena, object, "board", &out->board));
     RP_TRY(rp_arena_string(arena, first ? first : "", &copy));
     out->first_layer = copy;
     RP_TRY(rp_arena_string(arena, last ? last : "", &copy));
@@ -158,21 +158,21 @@ static rp_err take_summary(rp_arena *arena, const json_t *root, rp_lab_result *o
                   : strcmp(status, "finished") == 0    ? RP_LAB_FINISHED
                   : strcmp(status, "interrupted") == 0 ? RP_LAB_INTERRUPTED
                                                        : RP_LAB_FAILED;
-    RP_TRY(text(arena, root, "note", &out->note));
-    RP_TRY(text(arena, root, "model", &out->model));
-    RP_TRY(text(arena, root, "schedule", &out->schedule));
-    out->steps = number(root, "steps");
-    out->epochs = number(root, "epochs");
-    out->seconds = number(root, "seconds");
-    out->samples = number(root, "samples");
-    out->samples_per_s = number(root, "samples_per_s");
-    out->train_loss = number(json_object_get(root, "train"), "loss");
+    RP_TRY(read_text(arena, root, "note", &out->note));
+    RP_TRY(read_text(arena, root, "model", &out->model));
+    RP_TRY(read_text(arena, root, "schedule", &out->schedule));
+    out->steps = read_number(root, "steps");
+    out->epochs = read_number(root, "epochs");
+    out->seconds = read_number(root, "seconds");
+    out->samples = read_number(root, "samples");
+    out->samples_per_s = read_number(root, "samples_per_s");
+    out->train_loss = read_number(json_object_get(root, "train"), "loss");
     out->classes = json_object_get(eval, "accuracy") != NULL;
-    out->eval_loss = number(eval, "loss");
-    out->accuracy = number(eval, "accuracy");
-    out->eval_samples = number(eval, "samples");
-    out->lost = number(ledger, "lost");
-    out->repeated = number(ledger, "repeated");
+    out->eval_loss = read_number(eval, "loss");
+    out->accuracy = read_number(eval, "accuracy");
+    out->eval_samples = read_number(eval, "samples");
+    out->lost = read_number(ledger, "lost");
+    out->repeated = read_number(ledger, "repeated");
     out->recoveries = (double)json_array_size(json_object_get(root, "recovery"));
     bool finite = isfinite(out->train_loss) && (!eval || isfinite(out->eval_loss)) &&
                   (!out->classes || isfinite(out->accuracy));
@@ -238,9 +238,9 @@ static rp_err take_eval(log_reader *r, const json_t *line, uint64_t step) {
     if (out->eval_count < r->eval_room) {
         out->eval[out->eval_count++] = (rp_lab_eval){.epoch = none,
                                                      .step = (double)step + 1,
-                                                     .time_s = number(line, "time_s"),
-                                                     .loss = number(line, "loss"),
-                                                     .accuracy = number(line, "accuracy")};
+                                                     .time_s = read_number(line, "time_s"),
+                                                     .loss = read_number(line, "loss"),
+                                                     .accuracy = read_number(line, "accuracy")};
     }
     return RP_OK;
 }
@@ -260,12 +260,12 @@ static rp_err take_prediction(log_reader *r, const json_t *line, uint32_t bin) {
         r->stage[stage]->gap_max = none;
     }
     p = r->stage[stage];
-    double gap = number(line, "gap");
-    double error = number(line, "error");
-    double stale = number(line, "stale_error");
+    double gap = read_number(line, "gap");
+    double error = read_number(line, "error");
+    double stale = read_number(line, "stale_error");
     p->gap_max = gap > p->gap_max || !isfinite(p->gap_max) ? gap : p->gap_max;
     p->lines++;
-    p->ahead_mean += number(line, "ahead"); /* sums until the end */
+    p->ahead_mean += read_number(line, "ahead"); /* sums until the end */
     p->error_mean += error;
     p->stale_mean += stale;
     p->error[bin] += error;
@@ -285,7 +285,7 @@ static rp_err take_line(log_reader *r, const json_t *line) {
     uint64_t at = step / r->width;
     uint32_t bin = at < RP_LAB_BINS ? (uint32_t)at : RP_LAB_BINS - 1;
     if (!event) {
-        double loss = number(line, "loss");
+        double loss = read_number(line, "loss");
         if (r->epoch_steps == 0 && index_of(line, "epoch", UINT32_MAX, &epoch) && epoch > 0) {
             r->epoch_steps = step / epoch;
         }

@@ -82,7 +82,7 @@ static double time_left(const rp_lab_plan *plan, const rp_lab_job *job, uint32_t
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-static void clear(rp_lab_show *show) {
+static void clear_lines(rp_lab_show *show) {
     if (show->drawn) {
         (void)fputs("\r\033[K", stderr);
         show->drawn = false;
@@ -91,7 +91,7 @@ static void clear(rp_lab_show *show) {
 
 static void before_log_line(void) {
     if (current) {
-        clear(current);
+        clear_lines(current);
     }
 }
 
@@ -197,7 +197,7 @@ void rp_lab_show_end(rp_lab_show *show, const rp_lab_run *run) {
     const rp_lab_result *result = &run->result;
     rp_lab_counts counts = rp_lab_plan_count(show->plan);
     char text[RP_LAB_CELL_BYTES];
-    clear(show);
+    clear_lines(show);
     (void)fprintf(stderr, "%u/%u  %s, %s, seed %llu: %s", over_of(show->plan), counts.wanted,
                   run->label, lab->folder[run->model], (unsigned long long)lab->seed[run->seed],
                   rp_lab_say_status(result));
@@ -235,7 +235,7 @@ void rp_lab_show_update(rp_lab_show *show, const rp_lab_job *job, uint32_t jobs)
 }
 
 void rp_lab_show_close(rp_lab_show *show) {
-    clear(show);
+    clear_lines(show);
     if (current == show) {
         current = NULL;
         rp_log_hook(NULL);

@@ -178,7 +178,7 @@ static void compare_cuts(rp_lab_table *table) {
     }
 }
 
-static void compare(rp_lab_table *table) {
+static void compare_rows(rp_lab_table *table) {
     const rp_labfile *lab = table->plan->lab;
     for (uint32_t i = 0; i < table->row_count; i++) {
         rp_lab_row *row = &table->row[i];
@@ -368,7 +368,7 @@ rp_err rp_lab_table_make(rp_arena *arena, const rp_lab_plan *plan, rp_lab_table 
     rp_err err;
     *out = (rp_lab_table){.plan = plan};
     RP_TRY(make_rows(arena, out));
-    compare(out);
+    compare_rows(out);
     compare_cuts(out);
     RP_TRY(make_tunings(arena, out));
     RP_TRY(find_equal(arena, out));

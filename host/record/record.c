@@ -148,7 +148,7 @@ fail:
 /* ---- on the way ------------------------------------------------------------------------------ */
 
 /* Over the last steps, so that a stall shows. */
-static double speed(const rp_record *record) {
+static double samples_per_second(const rp_record *record) {
     uint64_t done = record->total.step - record->sinks_run.step_first;
     uint32_t count = done < SPEED_STEPS ? (uint32_t)done : SPEED_STEPS;
     if (count < 2) {
@@ -196,7 +196,7 @@ rp_err rp_record_step(rp_record *record, uint64_t step, double loss, double lr, 
                                .epoch = (uint32_t)(step / record->epoch_steps),
                                .loss = loss,
                                .lr = lr,
-                               .samples_per_s = speed(record),
+                               .samples_per_s = samples_per_second(record),
                                .busy = record->busy,
                                .time_s = run_s(record),
                                .wall_s = wall_s(record)};
@@ -294,7 +294,7 @@ static void fill_ledger(const rp_record *record, const rp_record_end *end, rp_su
     }
 }
 
-static rp_summary summarize(const rp_record *record, const rp_record_end *end) {
+static rp_summary summarize_run(const rp_record *record, const rp_record_end *end) {
     const rp_record_run *run = &record->run;
     const rp_record_totals *total = &record->total;
     const double trained_s = total->segment_s + record->segment_s;
@@ -330,6 +330,6 @@ static rp_summary summarize(const rp_record *record, const rp_record_end *end) {
 rp_err rp_record_close(rp_record **taken, const rp_record_end *end) {
     rp_record *record = *taken;
     *taken = NULL;
-    const rp_summary summary = summarize(record, end);
+    const rp_summary summary = summarize_run(record, end);
     return close_sinks(record, &summary);
 }

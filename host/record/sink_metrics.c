@@ -35,7 +35,7 @@ static rp_err write_line(const char *path, FILE *file, json_t *object) {
 }
 
 /* JSON has no NaN. */
-static json_t *real(double value) {
+static json_t *json_of_real(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
@@ -112,21 +112,22 @@ fail:
 rp_err rp_metrics_write_step(rp_metrics *metrics, const rp_metrics_step *step) {
     return write_line(metrics->path, metrics->file,
                       json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "step", (json_int_t)step->step,
-                                "epoch", (json_int_t)step->epoch, "loss", real(step->loss), "lr",
-                                real(step->lr), "samples_per_s", real(step->samples_per_s),
-                                "time_s", real(step->time_s)));
+                                "epoch", (json_int_t)step->epoch, "loss", json_of_real(step->loss),
+                                "lr", json_of_real(step->lr), "samples_per_s",
+                                json_of_real(step->samples_per_s), "time_s",
+                                json_of_real(step->time_s)));
 }
 
 rp_err rp_metrics_write_eval(rp_metrics *metrics, uint64_t step, double loss, double accuracy,
                              uint64_t samples, double time_s) {
-    json_t *line =
-        json_pack("{s:s, s:I, s:o}", "event", "eval", "step", (json_int_t)step, "loss", real(loss));
+    json_t *line = json_pack("{s:s, s:I, s:o}", "event", "eval", "step", (json_int_t)step, "loss",
+                             json_of_real(loss));
     if (line && accuracy >= 0) {
-        (void)json_object_set_new(line, "accuracy", real(accuracy));
+        (void)json_object_set_new(line, "accuracy", json_of_real(accuracy));
     }
     if (line) {
         (void)json_object_set_new(line, "samples", json_integer((json_int_t)samples));
-        (void)json_object_set_new(line, "time_s", real(time_s));
+        (void)json_object_set_new(line, "time_s", json_of_real(time_s));
     }
     return write_line(metrics->path, metrics->file, line);
 }
@@ -135,7 +136,7 @@ rp_err rp_metrics_write_event(rp_metrics *metrics, const char *name, uint64_t st
                               const char *text) {
     return write_line(metrics->path, metrics->file,
                       json_pack("{s:s, s:I, s:o, s:s}", "event", name, "step", (json_int_t)step,
-                                "time_s", real(time_s), "text", text));
+                                "time_s", json_of_real(time_s), "text", text));
 }
 
 rp_err rp_metrics_write_prediction(rp_metrics *metrics, uint64_t step, uint32_t stage, uint64_t gap,
@@ -144,8 +145,9 @@ rp_err rp_metrics_write_prediction(rp_metrics *metrics, uint64_t step, uint32_t 
     return write_line(metrics->path, metrics->file,
                       json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "event", "prediction",
                                 "step", (json_int_t)step, "stage", (json_int_t)stage, "gap",
-                                (json_int_t)gap, "ahead", (json_int_t)ahead, "error", real(error),
-                                "stale_error", real(stale_error), "time_s", real(time_s)));
+                                (json_int_t)gap, "ahead", (json_int_t)ahead, "error",
+                                json_of_real(error), "stale_error", json_of_real(stale_error),
+                                "time_s", json_of_real(time_s)));
 }
 
 rp_err rp_metrics_close(rp_metrics **taken) {

@@ -72,7 +72,7 @@ static void add_raw(frame *f, const char *text) {
 }
 
 /* UTF-8: a byte that begins a character is a column. */
-static void add(frame *f, const char *text) {
+static void add_text(frame *f, const char *text) {
     while (*text) {
         size_t bytes = 1;
         while (((unsigned char)text[bytes] & 0xc0) == 0x80) {
@@ -97,10 +97,10 @@ static void add_format(frame *f, const char *format, ...) {
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    add(f, text);
+    add_text(f, text);
 }
 
-static void color(const rp_progress *p, frame *f, const char *code) {
+static void add_color(const rp_progress *p, frame *f, const char *code) {
     if (p->color) {
         add_raw(f, code);
     }
@@ -114,12 +114,12 @@ static void add_blocks(const rp_progress *p, frame *f, double share, uint32_t co
         const uint32_t here = eighths < 8 ? eighths : 8;
         eighths -= here;
         if (!p->unicode) {
-            add(f, here >= 4 ? "#" : " ");
+            add_text(f, here >= 4 ? "#" : " ");
         } else if (here == 0) {
-            add(f, " ");
+            add_text(f, " ");
         } else { /* U+2588 full block ... U+258F one eighth */
             const char block[4] = {(char)0xe2, (char)0x96, (char)(0x90 - here), '\0'};
-            add(f, block);
+            add_text(f, block);
         }
     }
 }
@@ -144,13 +144,13 @@ static void add_numbers(const rp_progress *p, frame *f) {
     if (isfinite(s->loss)) {
         add_format(f, fabs(s->loss) < 1000 ? "  loss %.4f" : "  loss %.4g", s->loss);
     } else {
-        add(f, "  loss not finite");
+        add_text(f, "  loss not finite");
     }
     if (s->samples_per_s > 0) {
         add_speed(f, s->samples_per_s);
     }
     if (p->step_s > 0 && s->step < p->step_total) {
-        add(f, "  ");
+        add_text(f, "  ");
         add_duration(f, p->step_s * (double)(p->step_total - s->step));
     }
 }
@@ -167,21 +167,21 @@ static void draw_bar(const rp_progress *p, frame *f) {
     bar = bar > BAR_MAX ? BAR_MAX : bar;
     if (bar >= BAR_MIN) {
         const uint32_t full = (uint32_t)(share * bar + 0.5);
-        color(p, f, "\033[32m");
+        add_color(p, f, "\033[32m");
         for (uint32_t i = 0; i < bar; i++) {
             if (i == full) {
-                color(p, f, "\033[90m");
+                add_color(p, f, "\033[90m");
             }
-            add(f, i < full ? (p->unicode ? "━" : "=") : (p->unicode ? "─" : "-"));
+            add_text(f, i < full ? (p->unicode ? "━" : "=") : (p->unicode ? "─" : "-"));
         }
-        color(p, f, "\033[0m");
-        add(f, " ");
+        add_color(p, f, "\033[0m");
+        add_text(f, " ");
     }
     add_format(f, "%3.0f%%  ", floor(share * 100));
-    add(f, numbers.text);
+    add_text(f, numbers.text);
 }
 
-static const char *shade(double busy) {
+static const char *shade_of(double busy) {
     return busy >= 0.8 ? "\033[32m" : busy >= 0.5 ? "\033[33m" : "\033[31m";
 }
 
@@ -197,27 +197,27 @@ static void draw_ring(const rp_progress *p, frame *f) {
         low = p->busy[k] < low ? p->busy[k] : low;
         sum += p->busy[k];
     }
-    add(f, "ring  ");
+    add_text(f, "ring  ");
     if (cell == 0) { /* too many: a column each, U+2581 one eighth ... U+2588 full */
         for (uint32_t k = 0; p->unicode && k < stages; k++) {
             const int level = (int)(p->busy[k] * 7 + 0.5);
             const char block[4] = {(char)0xe2, (char)0x96, (char)(0x81 + level), '\0'};
-            color(p, f, shade(p->busy[k]));
-            add(f, block);
+            add_color(p, f, shade_of(p->busy[k]));
+            add_text(f, block);
         }
-        color(p, f, "\033[0m");
+        add_color(p, f, "\033[0m");
         add_format(f, "%s%u boards, busy %.0f%%, the least %.0f%%", p->unicode ? "  " : "", stages,
                    100 * sum / stages, 100 * low);
         return;
     }
     for (uint32_t k = 0; k < stages; k++) {
         if (k > 0) {
-            add(f, p->unicode ? "→" : ">");
+            add_text(f, p->unicode ? "→" : ">");
         }
         add_format(f, "[%u ", k);
-        color(p, f, shade(p->busy[k]));
+        add_color(p, f, shade_of(p->busy[k]));
         add_blocks(p, f, p->busy[k], cell);
-        color(p, f, "\033[0m");
+        add_color(p, f, "\033[0m");
         add_format(f, " %3.0f%%]", 100 * p->busy[k]);
     }
 }
@@ -243,16 +243,16 @@ static void add_clear(const rp_progress *p, frame *f) {
     }
 }
 
-static void put(const rp_progress *p, const frame *f) {
+static void put_frame(const rp_progress *p, const frame *f) {
     (void)fwrite(f->text, 1, f->used, p->file);
     (void)fflush(p->file);
 }
 
-static void clear(rp_progress *p) {
+static void clear_lines(rp_progress *p) {
     frame f = {.columns_max = 0};
     if (p->lines > 0) {
         add_clear(p, &f);
-        put(p, &f);
+        put_frame(p, &f);
         p->lines = 0;
     }
 }
@@ -267,7 +267,7 @@ static void draw_live(rp_progress *p) {
         add_raw(&f, p->lines == 2 ? "\r\033[A" : "\r");
     }
     if (p->phase[0]) {
-        add(&f, p->phase);
+        add_text(&f, p->phase);
     } else {
         draw_bar(p, &f);
     }
@@ -278,7 +278,7 @@ static void draw_live(rp_progress *p) {
         draw_ring(p, &f);
         add_raw(&f, "\033[K");
     }
-    put(p, &f);
+    put_frame(p, &f);
     p->lines = ring ? 2 : 1;
 }
 
@@ -287,16 +287,16 @@ static void print_plain(rp_progress *p) {
     add_format(&f, "epoch %u/%u  ", p->state.epoch + 1, p->epochs);
     add_numbers(p, &f);
     if (p->state.busy && p->stages > 0) {
-        add(&f, "  busy");
+        add_text(&f, "  busy");
         for (uint32_t k = 0; k < p->stages; k++) {
             add_format(&f, " %.0f%%", 100 * p->busy[k]);
         }
     }
     add_raw(&f, "\n");
-    put(p, &f);
+    put_frame(p, &f);
 }
 
-static void show(rp_progress *p) {
+static void show_lines(rp_progress *p) {
     if (p->mode == RP_PROGRESS_LIVE) {
         draw_live(p);
     } else {
@@ -308,7 +308,7 @@ static void show(rp_progress *p) {
 
 static void before_log_line(void) {
     if (current) {
-        clear(current);
+        clear_lines(current);
         current->shown_ns = 0; /* the next update draws again at once */
     }
 }
@@ -382,7 +382,7 @@ void rp_progress_update(rp_progress *p, const rp_progress_state *state) {
     }
     const bool new_epoch = p->have_state && state->epoch != p->state.epoch;
     if (p->mode == RP_PROGRESS_PLAIN && new_epoch && !p->printed) {
-        show(p); /* the last state of the epoch that ended */
+        show_lines(p); /* the last state of the epoch that ended */
     }
     p->state = *state;
     if (state->busy) {
@@ -399,14 +399,14 @@ void rp_progress_update(rp_progress *p, const rp_progress_state *state) {
     learn_speed(p, state->step);
     const int64_t every = p->mode == RP_PROGRESS_LIVE ? live_every_ns : plain_every_ns;
     if (first || now_ns(p) - p->shown_ns >= every) {
-        show(p);
+        show_lines(p);
     }
 }
 
 void rp_progress_phase(rp_progress *p, const char *text) {
     if (p->mode == RP_PROGRESS_PLAIN) {
         if (p->have_state && !p->printed) {
-            show(p);
+            show_lines(p);
         }
         (void)fprintf(p->file, "%s\n", text);
         (void)fflush(p->file);
@@ -422,9 +422,9 @@ void rp_progress_line(rp_progress *p, const char *text) {
         return;
     }
     if (p->mode == RP_PROGRESS_PLAIN && p->have_state && !p->printed) {
-        show(p);
+        show_lines(p);
     }
-    clear(p);
+    clear_lines(p);
     p->phase[0] = '\0';
     (void)fprintf(p->file, "%s\n", text);
     (void)fflush(p->file);
@@ -440,9 +440,9 @@ void rp_progress_close(rp_progress **taken) {
         return;
     }
     if (p->mode == RP_PROGRESS_PLAIN && p->have_state && !p->printed) {
-        show(p);
+        show_lines(p);
     }
-    clear(p);
+    clear_lines(p);
     if (current == p) {
         current = NULL;
         rp_log_hook(NULL);

@@ -57,7 +57,7 @@ static rp_err add_line(rp_trace *trace, const char *line, size_t bytes) {
 }
 
 /* Names are ours or a board's; what would need escaping becomes '_'. */
-static const char *clean(const char *name, char out[NAME_BYTES]) {
+static const char *clean_name(const char *name, char out[NAME_BYTES]) {
     size_t i = 0;
     for (; name[i] && i < NAME_BYTES - 1; i++) {
         const unsigned char c = (unsigned char)name[i];
@@ -163,7 +163,7 @@ static rp_err name_it(rp_trace *trace, const char *kind, uint32_t stage, uint32_
     const int bytes = snprintf(line, sizeof line,
                                "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
                                ",\"args\":{\"name\":\"%s\"}},\n",
-                               kind, stage, lane, clean(name, safe));
+                               kind, stage, lane, clean_name(name, safe));
     RP_ASSERT(bytes > 0 && bytes < LINE_BYTES);
     return add_line(trace, line, (size_t)bytes);
 }
@@ -189,7 +189,7 @@ rp_err rp_trace_add(rp_trace *trace, const rp_trace_event *event) {
                  "{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
                  ",\"ts\":%" PRIu64 ".%03" PRIu64 ",\"dur\":%" PRIu64 ".%03" PRIu64
                  ",\"args\":{\"step\":%" PRIu64 ",\"first\":%" PRIu32 ",\"count\":%" PRIu32 "}},\n",
-                 clean(event->name, name), clean(event->category, category), event->stage,
+                 clean_name(event->name, name), clean_name(event->category, category), event->stage,
                  event->lane, start / 1000, start % 1000, duration / 1000, duration % 1000,
                  event->step, event->first, event->count);
     RP_ASSERT(bytes > 0 && bytes < LINE_BYTES);

@@ -10,16 +10,16 @@
 enum { DIGITS = 10 };
 
 /* JSON has no NaN. */
-static json_t *real(double value) {
+static json_t *json_of_real(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-static json_t *whole(uint64_t value) {
+static json_t *json_of_whole(uint64_t value) {
     return json_integer((json_int_t)value);
 }
 
 /* Sets key after key; `*good` turns false when one can not be set (a text that is not UTF-8). */
-static void put(json_t *object, const char *key, json_t *value, bool *good) {
+static void put_value(json_t *object, const char *key, json_t *value, bool *good) {
     *good = json_object_set_new(object, key, value) == 0 && *good;
 }
 
@@ -29,53 +29,53 @@ static json_t *stage_of(const rp_summary_stage *stage, bool *good) {
     for (uint32_t i = 0; i < stage->layer_count; i++) {
         *good = json_array_append_new(layers, json_string(stage->layers[i])) == 0 && *good;
     }
-    put(object, "board", json_string(stage->board), good);
-    put(object, "layers", layers, good);
-    put(object, "busy_s", real(stage->busy_s), good);
-    put(object, "idle_s", real(stage->idle_s), good);
-    put(object, "weight_bytes", whole(stage->weight_bytes), good);
-    put(object, "device_bytes_max", whole(stage->device_bytes_max), good);
-    put(object, "weight_versions_max", whole(stage->weight_versions_max), good);
-    put(object, "probe_copies", whole(stage->probe_copies), good);
-    put(object, "in_flight_max", whole(stage->in_flight_max), good);
-    put(object, "gap_max", whole(stage->gap_max), good);
+    put_value(object, "board", json_string(stage->board), good);
+    put_value(object, "layers", layers, good);
+    put_value(object, "busy_s", json_of_real(stage->busy_s), good);
+    put_value(object, "idle_s", json_of_real(stage->idle_s), good);
+    put_value(object, "weight_bytes", json_of_whole(stage->weight_bytes), good);
+    put_value(object, "device_bytes_max", json_of_whole(stage->device_bytes_max), good);
+    put_value(object, "weight_versions_max", json_of_whole(stage->weight_versions_max), good);
+    put_value(object, "probe_copies", json_of_whole(stage->probe_copies), good);
+    put_value(object, "in_flight_max", json_of_whole(stage->in_flight_max), good);
+    put_value(object, "gap_max", json_of_whole(stage->gap_max), good);
     return object;
 }
 
 static json_t *link_of(const rp_summary_link *link, bool *good) {
     json_t *object = json_object();
-    put(object, "from", whole(link->from), good);
-    put(object, "to", whole(link->to), good);
-    put(object, "bytes", whole(link->bytes), good);
-    put(object, "busy_s", real(link->busy_s), good);
-    put(object, "utilisation", real(link->utilisation), good);
+    put_value(object, "from", json_of_whole(link->from), good);
+    put_value(object, "to", json_of_whole(link->to), good);
+    put_value(object, "bytes", json_of_whole(link->bytes), good);
+    put_value(object, "busy_s", json_of_real(link->busy_s), good);
+    put_value(object, "utilisation", json_of_real(link->utilisation), good);
     return object;
 }
 
 static json_t *recovery_of(const rp_summary_recovery *recovery, bool *good) {
     json_t *object = json_object();
-    put(object, "board", whole(recovery->board), good);
-    put(object, "detect_s", real(recovery->detect_s), good);
-    put(object, "replan_s", real(recovery->replan_s), good);
-    put(object, "restore_s", real(recovery->restore_s), good);
-    put(object, "replay_microbatches", whole(recovery->replay_microbatches), good);
+    put_value(object, "board", json_of_whole(recovery->board), good);
+    put_value(object, "detect_s", json_of_real(recovery->detect_s), good);
+    put_value(object, "replan_s", json_of_real(recovery->replan_s), good);
+    put_value(object, "restore_s", json_of_real(recovery->restore_s), good);
+    put_value(object, "replay_microbatches", json_of_whole(recovery->replay_microbatches), good);
     return object;
 }
 
 static void put_results(const rp_summary *s, json_t *object, bool *good) {
     json_t *train = json_object();
-    put(train, "loss", real(s->train_loss), good);
-    put(object, "train", train, good);
+    put_value(train, "loss", json_of_real(s->train_loss), good);
+    put_value(object, "train", train, good);
     if (s->evaluated) {
         json_t *eval = json_object();
-        put(eval, "loss", real(s->eval_loss), good);
+        put_value(eval, "loss", json_of_real(s->eval_loss), good);
         if (s->classes) {
-            put(eval, "accuracy", real(s->eval_accuracy), good);
+            put_value(eval, "accuracy", json_of_real(s->eval_accuracy), good);
         }
-        put(eval, "samples", whole(s->eval_samples), good);
-        put(object, "eval", eval, good);
+        put_value(eval, "samples", json_of_whole(s->eval_samples), good);
+        put_value(object, "eval", eval, good);
     }
-    put(object, "samples_per_s", real(s->samples_per_s), good);
+    put_value(object, "samples_per_s", json_of_real(s->samples_per_s), good);
 }
 
 static void put_ring(const rp_summary *s, json_t *object, bool *good) {
@@ -92,31 +92,31 @@ static void put_ring(const rp_summary *s, json_t *object, bool *good) {
     for (uint32_t i = 0; i < s->recovery_count; i++) {
         *good = json_array_append_new(recoveries, recovery_of(&s->recovery[i], good)) == 0 && *good;
     }
-    put(ledger, "microbatches", whole(s->microbatches), good);
-    put(ledger, "lost", whole(s->lost), good);
-    put(ledger, "repeated", whole(s->repeated), good);
-    put(object, "stage", stages, good);
-    put(object, "link", links, good);
-    put(object, "bubble", real(s->bubble), good);
-    put(object, "ledger", ledger, good);
-    put(object, "recovery", recoveries, good);
+    put_value(ledger, "microbatches", json_of_whole(s->microbatches), good);
+    put_value(ledger, "lost", json_of_whole(s->lost), good);
+    put_value(ledger, "repeated", json_of_whole(s->repeated), good);
+    put_value(object, "stage", stages, good);
+    put_value(object, "link", links, good);
+    put_value(object, "bubble", json_of_real(s->bubble), good);
+    put_value(object, "ledger", ledger, good);
+    put_value(object, "recovery", recoveries, good);
 }
 
 static rp_err make_object(const rp_summary *s, json_t **out) {
     json_t *object = json_object();
     bool good = object != NULL;
-    put(object, "version", whole(1), &good);
-    put(object, "status", json_string(s->status), &good);
+    put_value(object, "version", json_of_whole(1), &good);
+    put_value(object, "status", json_string(s->status), &good);
     if (s->note && s->note[0]) {
-        put(object, "note", json_string(s->note), &good);
+        put_value(object, "note", json_string(s->note), &good);
     }
-    put(object, "model", json_string(s->model), &good);
-    put(object, "schedule", json_string(s->schedule), &good);
-    put(object, "stages", whole(s->stages), &good);
-    put(object, "epochs", whole(s->epochs), &good);
-    put(object, "steps", whole(s->steps), &good);
-    put(object, "samples", whole(s->samples), &good);
-    put(object, "seconds", real(s->seconds), &good);
+    put_value(object, "model", json_string(s->model), &good);
+    put_value(object, "schedule", json_string(s->schedule), &good);
+    put_value(object, "stages", json_of_whole(s->stages), &good);
+    put_value(object, "epochs", json_of_whole(s->epochs), &good);
+    put_value(object, "steps", json_of_whole(s->steps), &good);
+    put_value(object, "samples", json_of_whole(s->samples), &good);
+    put_value(object, "seconds", json_of_real(s->seconds), &good);
     put_results(s, object, &good);
     put_ring(s, object, &good);
     if (!good) {
@@ -127,7 +127,7 @@ static rp_err make_object(const rp_summary *s, json_t **out) {
     return RP_OK;
 }
 
-static bool dump(const json_t *object, FILE *file, size_t flags) {
+static bool dump_json(const json_t *object, FILE *file, size_t flags) {
     return json_dumpf(object, file, flags | JSON_REAL_PRECISION(DIGITS)) == 0 &&
            putc('\n', file) != EOF && fflush(file) == 0;
 }
@@ -138,7 +138,7 @@ rp_err rp_summary_print(const rp_summary *summary, FILE *file) {
     if (err != RP_OK) {
         return err;
     }
-    const bool good = dump(object, file, 0);
+    const bool good = dump_json(object, file, 0);
     json_decref(object);
     return good ? RP_OK : rp_fail(RP_ERR_IO, "the summary can not be written: %s", strerror(errno));
 }
@@ -151,7 +151,7 @@ static rp_err replace_file(const json_t *object, const char *path) {
     }
     FILE *file = fopen(temporary, "we");
     bool good = file != NULL;
-    good = good && dump(object, file, JSON_INDENT(1)) && fsync(fileno(file)) == 0;
+    good = good && dump_json(object, file, JSON_INDENT(1)) && fsync(fileno(file)) == 0;
     if (file) {
         good = fclose(file) == 0 && good;
     }
