@@ -90,7 +90,7 @@ void rp_log_at(rp_log_level level, const char *file, int line, const char *forma
         (void)vsnprintf(text + used, (size_t)(LINE_BYTES - used), format, args);
     }
     va_end(args);
-    if (level <= threshold) {
+    if ((int)level <= (int)threshold) {
         if (line_hook && pthread_equal(hook_thread, pthread_self())) {
             line_hook();
         }

@@ -6,6 +6,8 @@
 #include "base/attributes.h"
 
 typedef enum { RP_LOG_ERROR, RP_LOG_WARN, RP_LOG_INFO, RP_LOG_DEBUG } rp_log_level;
+/* For rp_log_setup(): below every level, so that nothing is printed. */
+#define RP_LOG_NOTHING ((rp_log_level)-1)
 
 /* Lines above `level` go to the ring only. Default: RP_LOG_INFO, or the environment's
  * RP_LOG=error|warn|info|debug. `who` (the board or "host") stands in every line; it is copied. */

@@ -121,6 +121,7 @@ static void begin_run(rp_record *record, const rp_record_totals *start) {
         .step_total = run->shape.step_end,
         .epochs = (uint32_t)((run->shape.step_end + record->epoch_steps - 1) / record->epoch_steps),
         .stages = run->shape.stages,
+        .without_losses = strcmp(run->executor, "opencl") != 0,
     };
 }
 
@@ -130,6 +131,7 @@ rp_err rp_record_open(rp_arena *arena, const rp_record_run *run, const rp_record
     rp_record *record = NULL;
     RP_TRY(RP_ARENA_NEW(arena, 1, &record));
     record->run = *run;
+    record->run.executor = run->executor ? run->executor : "opencl";
     record->own_clock = rp_clock_real();
     record->clock = run->clock ? run->clock : &record->own_clock;
     begin_run(record, start);
@@ -302,6 +304,8 @@ static rp_summary summarize_run(const rp_record *record, const rp_record_end *en
         .status = end->status,
         .model = run->model,
         .schedule = run->schedule,
+        .executor = run->executor,
+        .without_losses = record->sinks_run.without_losses,
         .note = end->note,
         .stages = run->shape.stages,
         .epochs = (uint32_t)(total->step / record->epoch_steps),

@@ -19,6 +19,7 @@ typedef struct {
     FILE *progress;        /* borrowed; NULL: nobody watches */
     FILE *result;          /* borrowed; NULL: nobody asks */
     rp_format format;      /* of the result */
+    const char *executor;  /* what computes on the boards; NULL: "opencl" */
     const rp_clock *clock; /* borrowed; NULL: the real one */
 } rp_record_run;
 

@@ -27,6 +27,7 @@ typedef struct {
     uint64_t step_first;   /* steps done by the run that this one resumes; 0: a new run */
     uint64_t step_total;
     uint32_t epochs, stages;
+    bool without_losses; /* simulated: losses and accuracies mean nothing to a person */
 } rp_sink_run;
 
 typedef struct {

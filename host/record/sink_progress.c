@@ -33,6 +33,7 @@ struct rp_progress {
     const rp_clock *clock;
     rp_clock own_clock;
     bool color, unicode;
+    bool without_losses;
     uint64_t step_total;
     uint32_t epochs, stages;
 
@@ -141,7 +142,9 @@ static void add_speed(frame *f, double samples_per_s) {
 static void add_numbers(const rp_progress *p, frame *f) {
     const rp_progress_state *s = &p->state;
     add_format(f, "step %" PRIu64 "/%" PRIu64, s->step, p->step_total);
-    if (isfinite(s->loss)) {
+    if (p->without_losses) {
+        /* nothing to show */
+    } else if (isfinite(s->loss)) {
         add_format(f, fabs(s->loss) < 1000 ? "  loss %.4f" : "  loss %.4g", s->loss);
     } else {
         add_text(f, "  loss not finite");
@@ -346,6 +349,7 @@ rp_err rp_progress_open(rp_arena *arena, const rp_progress_options *options, rp_
     p->unicode = is_utf8();
     p->step_total = options->step_total;
     p->epochs = options->epochs;
+    p->without_losses = options->without_losses;
     p->stages = options->stages < STAGES_MAX ? options->stages : STAGES_MAX;
     p->speed_step = options->step_first;
     p->state.step = options->step_first;
@@ -461,6 +465,7 @@ static rp_err open_sink(rp_arena *arena, const rp_sink_run *run, void **sink) {
         .step_total = run->step_total,
         .epochs = run->epochs,
         .stages = run->stages,
+        .without_losses = run->without_losses,
     };
     rp_err err = RP_OK;
     if (!run->progress) {
@@ -480,8 +485,11 @@ static rp_err on_step(void *sink, const rp_sink_step *step) {
 }
 
 static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
+    const rp_progress *progress = sink;
     char text[160];
-    if (eval->accuracy >= 0) {
+    if (progress->without_losses) {
+        (void)snprintf(text, sizeof text, "step %" PRIu64 ": evaluated", eval->step);
+    } else if (eval->accuracy >= 0) {
         (void)snprintf(text, sizeof text, "step %" PRIu64 ": test loss %.4f, accuracy %.2f %%",
                        eval->step, eval->loss, 100 * eval->accuracy);
     } else {

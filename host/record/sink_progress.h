@@ -29,6 +29,7 @@ typedef struct {
     uint64_t step_first;   /* done by an earlier run */
     uint64_t step_total;
     uint32_t epochs, stages;
+    bool without_losses; /* of a simulation, which has none */
 } rp_progress_options;
 
 typedef struct {

@@ -30,13 +30,19 @@ static void print_text(const result *to, const rp_summary *s) {
     (void)fprintf(to->file, "%s: %s on %u stages, schedule %s, %" PRIu64 " steps, %.1f s\n",
                   s->status, s->model, s->stages, s->schedule, s->steps, s->seconds);
     if (s->samples > 0) {
-        (void)fprintf(to->file, "train loss %.4f, %.0f samples/s", s->train_loss, s->samples_per_s);
+        if (!s->without_losses) {
+            (void)fprintf(to->file, "train loss %.4f, ", s->train_loss);
+        }
+        (void)fprintf(to->file, "%.0f samples/s", s->samples_per_s);
         if (!failed) { /* busy times come at a segment's end */
             (void)fprintf(to->file, ", bubble %.0f %%", 100 * s->bubble);
         }
         (void)fprintf(to->file, "\n");
     }
-    if (s->evaluated && s->classes) {
+    if (s->without_losses) {
+        (void)fprintf(to->file, "simulated with the executor %s, which computes no losses\n",
+                      s->executor);
+    } else if (s->evaluated && s->classes) {
         (void)fprintf(to->file, "test loss %.4f, accuracy %.2f %% of %" PRIu64 "\n", s->eval_loss,
                       100 * s->eval_accuracy, s->eval_samples);
     } else if (s->evaluated) {

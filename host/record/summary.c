@@ -64,13 +64,14 @@ static json_t *recovery_of(const rp_summary_recovery *recovery, bool *good) {
 
 static void put_results(const rp_summary *s, json_t *object, bool *good) {
     json_t *train = json_object();
-    put_value(train, "loss", json_of_real(s->train_loss), good);
+    put_value(train, "loss", json_of_real(s->without_losses ? NAN : s->train_loss), good);
     put_value(object, "train", train, good);
     if (s->evaluated) {
         json_t *eval = json_object();
-        put_value(eval, "loss", json_of_real(s->eval_loss), good);
+        put_value(eval, "loss", json_of_real(s->without_losses ? NAN : s->eval_loss), good);
         if (s->classes) {
-            put_value(eval, "accuracy", json_of_real(s->eval_accuracy), good);
+            put_value(eval, "accuracy", json_of_real(s->without_losses ? NAN : s->eval_accuracy),
+                      good);
         }
         put_value(eval, "samples", json_of_whole(s->eval_samples), good);
         put_value(object, "eval", eval, good);
@@ -112,6 +113,9 @@ static rp_err make_object(const rp_summary *s, json_t **out) {
     }
     put_value(object, "model", json_string(s->model), &good);
     put_value(object, "schedule", json_string(s->schedule), &good);
+    if (s->executor) {
+        put_value(object, "executor", json_string(s->executor), &good);
+    }
     put_value(object, "stages", json_of_whole(s->stages), &good);
     put_value(object, "epochs", json_of_whole(s->epochs), &good);
     put_value(object, "steps", json_of_whole(s->steps), &good);

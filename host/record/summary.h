@@ -31,7 +31,9 @@ typedef struct {
 /* Names and order of the fields are those of the file. Numbers that are not finite become null. */
 typedef struct {
     const char *status, *model, *schedule;
-    const char *note; /* in plain language; left out when NULL or empty */
+    const char *executor; /* what computed: "opencl"; left out when NULL */
+    bool without_losses;  /* simulated: the text for a person has no losses */
+    const char *note;     /* in plain language; left out when NULL or empty */
     uint32_t stages, epochs;
     uint64_t steps, samples;
     double seconds;

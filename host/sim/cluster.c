@@ -75,7 +75,8 @@ static rp_err open_host(rp_cluster *cluster, bool resume) {
                                    .feeder = RP_FEEDER_DIRECT,
                                    .run_id = options->seed + 1, /* 0 would be random */
                                    .progress = options->progress,
-                                   .result = options->result};
+                                   .result = options->result,
+                                   .executor = options->executor};
     const rp_controller_options controller = {.purpose = RP_PURPOSE_TRAIN,
                                               .run_path = options->run_path,
                                               .set = options->set,

@@ -1,18 +1,25 @@
 #include "sim/sim.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
+#include "base/log.h"
 #include "sim/verdict.h"
 
 /* Real seconds for one seed: a hundred times what one takes. */
 static const double LIMIT_S = 60;
 
 static rp_err run_seed(void *context, uint64_t seed, rp_sim_result *out) {
-    return rp_sim_judge(context, seed, out);
+    const rp_sim_case *what = context;
+    if (!what->terminal && !what->cluster.result) {
+        rp_log_setup(RP_LOG_NOTHING, ""); /* faults are what these runs are for */
+    }
+    return rp_sim_judge(what, seed, out);
 }
 
 static const char *name_of(rp_sim_outcome outcome) {
@@ -75,6 +82,18 @@ static rp_err check_options(const rp_sim_options *options) {
     }
     if (options->out && options->seed_first != options->seed_last) {
         return rp_fail(RP_ERR_USAGE, "--out is for one run, --seeds are many");
+    }
+    if (strcmp(options->executor, "timed") == 0 && !options->profile) {
+        return rp_fail(RP_ERR_USAGE, "--executor timed needs --profile: the costs of the layers, "
+                                     "which `ringpipe profile RUN.yaml -o PROFILE.json` measures");
+    }
+    if (options->out && access(options->out, F_OK) == 0) {
+        return rp_fail(RP_ERR_USAGE, "--out: %s exists; name a folder that does not", options->out);
+    }
+    if (strcmp(options->faults, "none") != 0 && strcmp(options->faults, "all") != 0 &&
+        access(options->faults, R_OK) != 0) {
+        return rp_fail(RP_ERR_USAGE, "--faults: expected none, all or a file, found '%s': %s",
+                       options->faults, strerror(errno));
     }
     return RP_OK;
 }

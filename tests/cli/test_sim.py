@@ -29,6 +29,8 @@ class Sim(Case):
         self.assertEqual(summary["status"], "finished")
         self.assertEqual(summary["steps"], 50)
         self.assertEqual(summary["ledger"], {"microbatches": 200, "lost": 0, "repeated": 0})
+        self.assertEqual(summary["executor"], "digest")
+        self.assertIsNone(summary["train"]["loss"])
         for name in ("run.yaml", "plan.json", "log.jsonl", "trace.json", "summary.json",
                      "weights.safetensors"):
             self.assertTrue((self.dir / "out" / name).exists(), name)
@@ -63,9 +65,19 @@ class Sim(Case):
         self.assertIn("board2: begins life 2", out)
         self.assertIn("resumes", out)
 
+    def test_a_person_sees_no_losses_and_no_messages_of_faults(self):
+        out, err = self.sim("--out", self.dir / "out")
+        self.assertIn("simulated with the executor digest", out)
+        self.assertNotIn("loss ", out + err)
+        _, err = self.sim("--faults", "all", "--seeds", "1..4")
+        self.assertEqual(err, "")
+        _, err = self.sim("--out", self.dir / "out", code=2)
+        self.assertIn("exists; name a folder that does not", err)
+
     def test_mistakes_are_refused(self):
         for words, text in (
                 (("--executor", "opencl"), "--executor: expected digest or timed"),
+                (("--executor", "timed"), "--executor timed needs --profile"),
                 (("--seeds", "5..2"), "--seeds: expected A..B"),
                 (("--faults", self.dir / "none.yaml"), "none.yaml"),
                 (("--seeds", "1..2", "--out", self.dir / "out"), "--out is for one run"),
