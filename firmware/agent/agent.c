@@ -1,15 +1,13 @@
 #include "agent/agent_own.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <string.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/log.h"
 
 enum { CONTROL_PART_MAX = 4 << 20 };
 static const int64_t HOST_SILENT_NS = 30 * RP_NS_PER_S;
+static const int64_t ORPHAN_NS = 60 * RP_NS_PER_S;
 /* Links want to be stepped at least this often, and the host's silence has to be noticed. */
 static const int64_t ROUND_NS = 50 * RP_NS_PER_MS;
 static const int64_t FIRST_WORD_NS = 600 * RP_NS_PER_S;
@@ -35,11 +33,6 @@ fail:
     return err;
 }
 
-static rp_err open_alarm(int *out) {
-    *out = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    return *out < 0 ? rp_fail(RP_ERR_IO, "timerfd_create: %s", strerror(errno)) : RP_OK;
-}
-
 rp_err rp_agent_open(rp_arena *arena, rp_device *device, const rp_clock *clock,
                      const rp_agent_options *options, rp_agent **out) {
     rp_err err;
@@ -57,15 +50,12 @@ rp_err rp_agent_open(rp_arena *arena, rp_device *device, const rp_clock *clock,
     const rp_links_options links = {.clock = clock,
                                     .keys = &agent->options.keys,
                                     .transport = options->transport,
-                                    .sessions = options->sessions};
+                                    .sessions = options->sessions,
+                                    .loop = options->loop};
     RP_TRY(rp_links_open(arena, &links, &agent->links));
-    agent->alarm = -1;
     err = open_control(agent);
     if (err == RP_OK && device) {
         err = rp_device_builder_open(arena, device, &agent->builder);
-    }
-    if (err == RP_OK && !options->transport) {
-        err = open_alarm(&agent->alarm);
     }
     if (err != RP_OK) {
         rp_agent_close(&agent);
@@ -93,33 +83,62 @@ void rp_agent_close(rp_agent **agent_pointer) {
         }
         rp_link_close(&agent->control);
         rp_links_close(&agent->links);
-        if (agent->alarm >= 0) {
-            (void)close(agent->alarm);
-        }
         *agent_pointer = NULL;
     }
 }
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-/* A host that is silent has crashed or is cut off: its run is over. */
+static bool has_complete_run(const rp_agent *agent) {
+    switch (agent->state) {
+    case RP_AGENT_READY:
+    case RP_AGENT_RUNNING:
+    case RP_AGENT_PAUSED:
+    case RP_AGENT_SAVING:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The host may live all the same: our clock has jumped, or the way to us was cut. So it is told. */
+static void lose_host(rp_agent *agent) {
+    const bool keeps = has_complete_run(agent);
+    const rp_err err =
+        rp_fail(RP_ERR_TIMEOUT, "the host is silent for %" PRId64 " s: its run %s here",
+                HOST_SILENT_NS / RP_NS_PER_S, keeps ? "has stopped" : "is over");
+    if (!keeps) {
+        rp_agent_report_fault(agent, err);
+        return;
+    }
+    rp_agent_tell_fault(agent, err);
+    agent->state = RP_AGENT_ORPHAN;
+    agent->orphaned_ns = rp_clock_now_ns(agent->clock);
+}
+
+/* A host that is silent has crashed or is cut off. */
 static void watch_host(rp_agent *agent) {
+    const int64_t now_ns = rp_clock_now_ns(agent->clock);
     rp_link_stats stats;
     rp_link_stats_of(agent->control, &stats);
+    if (agent->state == RP_AGENT_ORPHAN) {
+        if (now_ns - agent->orphaned_ns >= ORPHAN_NS) {
+            rp_log_warn("no host has asked for the run within %" PRId64 " s: it is over here",
+                        ORPHAN_NS / RP_NS_PER_S);
+            rp_agent_end_run(agent);
+        }
+        return;
+    }
     if (stats.last_heard_ns == 0 && !agent->options.once) {
         return; /* a board waits for its first host as long as it takes */
     }
     /* a host speaks only when all its local agents are up */
     int64_t heard_ns = stats.last_heard_ns ? stats.last_heard_ns : agent->born_ns + FIRST_WORD_NS;
-    if (rp_clock_now_ns(agent->clock) - heard_ns < HOST_SILENT_NS) {
+    if (now_ns - heard_ns < HOST_SILENT_NS) {
         return;
     }
     if (agent->state != RP_AGENT_HELLO) {
-        /* it may live all the same: our clock has jumped, or the way to us was cut */
-        rp_agent_report_fault(agent,
-                              rp_fail(RP_ERR_TIMEOUT,
-                                      "the host is silent for %" PRId64 " s: its run is over here",
-                                      HOST_SILENT_NS / RP_NS_PER_S));
+        lose_host(agent);
     }
     agent->over = agent->options.once;
 }
@@ -172,10 +191,10 @@ static uint32_t list_links(const rp_agent *agent, rp_link *link[AGENT_LINKS]) {
 
 int64_t rp_agent_deadline_ns(const rp_agent *agent) {
     const int64_t now_ns = rp_clock_now_ns(agent->clock);
-    const rp_runner *runner = agent->run->runner;
+    const bool runs = agent->state == RP_AGENT_RUNNING;
     rp_link *link[AGENT_LINKS];
     const uint32_t count = list_links(agent, link);
-    int64_t at_ns = now_ns + (runner ? rp_runner_sleep_ns(runner, ROUND_NS) : ROUND_NS);
+    int64_t at_ns = now_ns + (runs ? rp_runner_sleep_ns(agent->run->runner, ROUND_NS) : ROUND_NS);
     for (uint32_t i = 0; i < count; i++) {
         rp_link_before_wait(link[i]);
         const int64_t link_ns = rp_link_deadline_ns(link[i], now_ns);
@@ -184,27 +203,29 @@ int64_t rp_agent_deadline_ns(const rp_agent *agent) {
     return at_ns;
 }
 
-rp_err rp_agent_wait(rp_agent *agent, int64_t timeout_ns) {
-    const agent_run *run = agent->run;
+rp_err rp_agent_wait(rp_agent *agent) {
     rp_link *link[AGENT_LINKS];
-    const uint32_t count = list_links(agent, link);
+    rp_handle handle[AGENT_LINKS * RP_PORT_HANDLES_MAX + 1];
+    const uint32_t links = list_links(agent, link);
+    const int64_t deadline_ns = rp_agent_deadline_ns(agent);
     const bool builds = rp_agent_builds(agent); /* the device is its own */
-    const int fds[] = {builds ? rp_device_builder_eventfd(agent->builder)
-                              : rp_device_eventfd(agent->device),
-                       agent->alarm};
-    const int64_t left_ns = run->runner ? rp_runner_sleep_ns(run->runner, timeout_ns) : timeout_ns;
-    const uint32_t fd_count = left_ns < timeout_ns ? 2 : 1; /* 2: a throttled op ends first */
-    const struct itimerspec at = {.it_value = {left_ns / RP_NS_PER_S, left_ns % RP_NS_PER_S}};
-    rp_err err = RP_OK;
-    if (fd_count == 2 && timerfd_settime(agent->alarm, 0, &at, NULL) != 0) {
-        return rp_fail(RP_ERR_IO, "timerfd_settime: %s", strerror(errno));
+    bool device_has_news = false;
+    uint32_t count = 0;
+    rp_err err;
+    for (uint32_t i = 0; i < links; i++) {
+        count += rp_link_handles(link[i], handle + count);
     }
-    RP_TRY(rp_link_wait(link, count, fds, fd_count, left_ns));
-    for (uint32_t i = builds; i < fd_count; i++) {
-        uint64_t drained;
-        if (read(fds[i], &drained, sizeof drained) < 0) {
-            drained = 0; /* nothing to drain: the descriptors do not block */
-        }
+    if (builds) {
+        handle[count++] = (rp_handle){.fd = rp_device_builder_eventfd(agent->builder)};
+    } else if (agent->device) {
+        handle[count++] =
+            (rp_handle){.fd = rp_device_eventfd(agent->device), .ready = &device_has_news};
+    }
+    rp_loop *loop = rp_link_loop(agent->control);
+    RP_TRY(loop->wait(loop, deadline_ns, handle, count));
+    if (device_has_news) {
+        uint64_t count_of_ends;
+        (void)!read(rp_device_eventfd(agent->device), &count_of_ends, sizeof count_of_ends);
     }
 fail:
     return err;

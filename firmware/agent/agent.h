@@ -8,8 +8,14 @@
  *
  * BYE, FAULT, a HELLO, and whatever goes wrong lead from any state back to hello; what goes wrong
  * is told to the host with a FAULT. ASSIGN and PROFILE begin a new run from any state.
- * rp_agent_step() never waits for the device or the network: building runs on a thread of its own,
- * and the agent answers meanwhile. No state is process-wide. */
+ *
+ *   ready, running, paused, saving --the host is silent--> orphan --nobody asks for it--> hello
+ *
+ * An orphan's run has stopped and keeps what its stages hold. The host is told, in case it lives;
+ * of its term the board takes BYE and FAULT only, so that a HELLO of a higher term, or of another
+ * run, is what ends it before its time is up. rp_agent_step() never waits for the device or the
+ * network: building runs on a thread of its own, and the agent answers meanwhile. No state is
+ * process-wide. */
 #ifndef RP_AGENT_AGENT_H
 #define RP_AGENT_AGENT_H
 
@@ -28,6 +34,7 @@ typedef struct {
     rp_site site;                     /* of such an executor */
     rp_transport *transport;          /* of its links, borrowed; NULL: ZeroMQ over TCP */
     rp_rng *sessions;                 /* as in rp_links_options, borrowed; NULL: from the kernel */
+    rp_loop *loop;                    /* what rp_agent_wait() waits with, borrowed; NULL: a poll */
 } rp_agent_options;
 
 typedef struct rp_agent rp_agent;
@@ -40,6 +47,7 @@ typedef enum {
     RP_AGENT_RUNNING,  /* trains or evaluates */
     RP_AGENT_PAUSED,   /* between two segments */
     RP_AGENT_SAVING,   /* sends what the stage holds */
+    RP_AGENT_ORPHAN,   /* the host was lost; keeps its run for a while */
     RP_AGENT_STATES
 } rp_agent_state;
 const char *rp_agent_state_name(rp_agent_state state);
@@ -60,7 +68,7 @@ rp_err rp_agent_step(rp_agent *agent, bool *over) RP_MUST_CHECK;
 /* Sends what is due before a sleep; the time at which step() must be called though nothing comes.
  */
 int64_t rp_agent_deadline_ns(const rp_agent *agent);
-/* Sleeps until something may have happened. */
-rp_err rp_agent_wait(rp_agent *agent, int64_t timeout_ns) RP_MUST_CHECK;
+/* Sleeps on the loop until something may have happened, at most until the deadline. */
+rp_err rp_agent_wait(rp_agent *agent) RP_MUST_CHECK;
 
 #endif

@@ -59,7 +59,8 @@ struct rp_agent {
     uint32_t wire; /* version of the wire that the host and this board have */
     rp_terms terms;
     int64_t born_ns;
-    int alarm; /* timerfd: a throttled op ends between two milliseconds, which a poll can not */
+    int64_t orphaned_ns;                                 /* in state orphan: since when */
+    char host_software[sizeof((rp_Hello *)0)->software]; /* as its last HELLO said */
     agent_run *run;       /* one of `runs`; zeros when the state is hello */
     agent_run *abandoned; /* the other one while the builder still works on it, or NULL */
     agent_run runs[2];
@@ -81,7 +82,8 @@ bool rp_agent_builds(const rp_agent *agent); /* the builder's thread is at work 
 void rp_agent_end_run(rp_agent *agent);
 void rp_agent_free_run(agent_run *run);
 
-/* fault.c: the last error, which is `code`, is told to the host, and the run ends here. */
+/* fault.c: the last error, which is `code`, is told to the host; with _report the run ends here. */
+void rp_agent_tell_fault(rp_agent *agent, rp_err code);
 void rp_agent_report_fault(rp_agent *agent, rp_err code);
 
 /* build.c: gives the run to the builder, and takes it back when it is done: *is_built.

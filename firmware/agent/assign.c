@@ -98,8 +98,21 @@ static rp_err take_wire(rp_agent *agent, const rp_Assign *assign) {
     return RP_OK;
 }
 
+/* A host that was built before plans were sent. */
+static rp_err check_plan_is_there(const rp_agent *agent, const rp_message *message) {
+    if (message->part_count == 3) {
+        return RP_OK;
+    }
+    const bool knows = agent->host_software[0] != '\0';
+    return rp_fail(RP_ERR_PEER,
+                   "the assignment has no plan: the host's ringpipe (%s) is older than this "
+                   "board's (%s): update ringpipe on the host",
+                   knows ? agent->host_software : "unknown", RP_VERSION);
+}
+
 rp_err rp_agent_on_assign(rp_agent *agent, const rp_message *message) {
     rp_err err;
+    RP_TRY(check_plan_is_there(agent, message));
     RP_TRY(begin_run(agent, message, "run"));
     RP_TRY(take_wire(agent, &message->frame.body.assign));
     RP_TRY(rp_agent_start_build(agent));

@@ -32,8 +32,7 @@ static rp_FaultClass fault_class_of(rp_err err) {
     return RP_FAULT_UNKNOWN;
 }
 
-/* The run is over for this agent: tell the host why and be ready for another. */
-void rp_agent_report_fault(rp_agent *agent, rp_err code) {
+void rp_agent_tell_fault(rp_agent *agent, rp_err code) {
     rp_Frame frame = {.which_body = RP_KIND_FAULT};
     rp_Fault *fault = &frame.body.fault;
     fault->err = (uint32_t)code;
@@ -42,5 +41,9 @@ void rp_agent_report_fault(rp_agent *agent, rp_err code) {
     if (rp_agent_answer(agent, &frame, NULL, 0) != RP_OK) {
         rp_log_warn("the host could not be told");
     }
+}
+
+void rp_agent_report_fault(rp_agent *agent, rp_err code) {
+    rp_agent_tell_fault(agent, code);
     rp_agent_end_run(agent);
 }

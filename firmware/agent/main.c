@@ -87,7 +87,7 @@ static rp_err serve(rp_agent *agent) {
     (void)fflush(stdout);
     while (!over && !stopped) {
         RP_TRY(rp_agent_step(agent, &over));
-        RP_TRY(rp_agent_wait(agent, 50 * RP_NS_PER_MS));
+        RP_TRY(rp_agent_wait(agent));
     }
 fail:
     return err;
@@ -98,7 +98,8 @@ static rp_err run(rp_arena *arena, const arguments *args) {
     rp_device *device = NULL;
     rp_agent *agent = NULL;
     rp_clock clock = rp_clock_real();
-    rp_agent_options options = {.listen = args->listen, .once = args->once};
+    rp_loop loop = rp_loop_poll(&clock);
+    rp_agent_options options = {.listen = args->listen, .once = args->once, .loop = &loop};
     rp_err err;
     RP_TRY(rp_keys_read(args->keys, &options.keys));
     RP_TRY(rp_keys_trusted(arena, args->keys, &options.trusted, &options.trusted_count));

@@ -1,5 +1,6 @@
 /* What the host says: which message is taken in which state, and by whom. */
 #include <stdio.h>
+#include <string.h>
 
 #include "agent/agent_own.h"
 #include "base/log.h"
@@ -8,16 +9,31 @@
 static void agree_on_wire(rp_agent *agent, const rp_Hello *host) {
     rp_wire_range both = {RP_WIRE_MIN, RP_WIRE_MAX};
     if (!rp_wire_narrow(&both, host->wire_min, host->wire_max)) {
-        rp_log_error("the host speaks wire versions %u to %u, this board %d to %d", host->wire_min,
-                     host->wire_max, RP_WIRE_MIN, RP_WIRE_MAX);
+        rp_log_error("the host (ringpipe %s) speaks wire versions %u to %u, this board (ringpipe "
+                     "%s) %d to %d: update ringpipe on %s",
+                     host->software, host->wire_min, host->wire_max, RP_VERSION, RP_WIRE_MIN,
+                     RP_WIRE_MAX, host->wire_min > RP_WIRE_MAX ? "this board" : "the host");
     }
     agent->wire = both.max;
     rp_link_set_wire(agent->control, both.max);
 }
 
+/* A host without a feature that a ring needs. */
+static rp_err check_features(const rp_Hello *host) {
+    if (host->features & RP_WIRE_FEATURE_PLAN) {
+        return RP_OK;
+    }
+    return rp_fail(RP_ERR_PEER,
+                   "the host (ringpipe %s) assigns stages without a plan, which this board "
+                   "(ringpipe %s) needs: update ringpipe on the host",
+                   host->software, RP_VERSION);
+}
+
 static rp_err on_hello(rp_agent *agent, const rp_message *message) {
     rp_agent_end_run(agent);
-    agree_on_wire(agent, &message->frame.body.hello);
+    const rp_Hello *host = &message->frame.body.hello;
+    memcpy(agent->host_software, host->software, sizeof agent->host_software);
+    agree_on_wire(agent, host);
     const rp_device_facts *facts = agent->device ? rp_device_facts_of(agent->device) : NULL;
     rp_Frame frame = {.which_body = RP_KIND_HELLO,
                       .body.hello = {.memory_bytes = facts ? facts->memory_bytes : 0,
@@ -31,7 +47,11 @@ static rp_err on_hello(rp_agent *agent, const rp_message *message) {
     (void)snprintf(hello->software, sizeof hello->software, "%s", RP_VERSION);
     (void)snprintf(hello->device, sizeof hello->device, "%s",
                    facts ? facts->name : agent->executor->name);
-    return rp_agent_answer(agent, &frame, NULL, 0);
+    rp_err err = rp_agent_answer(agent, &frame, NULL, 0); /* what this board is, in any case */
+    return err == RP_OK && rp_wire_narrow(&(rp_wire_range){RP_WIRE_MIN, RP_WIRE_MAX},
+                                          host->wire_min, host->wire_max)
+               ? check_features(host)
+               : err;
 }
 
 static rp_err on_end(rp_agent *agent, const rp_message *message) {
@@ -45,7 +65,7 @@ static rp_err on_end(rp_agent *agent, const rp_message *message) {
 
 const char *rp_agent_state_name(rp_agent_state state) {
     static const char *const names[RP_AGENT_STATES] = {"hello",   "building", "assigned", "ready",
-                                                       "running", "paused",   "saving"};
+                                                       "running", "paused",   "saving",   "orphan"};
     RP_ASSERT((unsigned)state < RP_AGENT_STATES);
     return names[state];
 }
@@ -70,7 +90,8 @@ enum {
     RUNNING = 1 << RP_AGENT_RUNNING,
     PAUSED = 1 << RP_AGENT_PAUSED,
     SAVING = 1 << RP_AGENT_SAVING,
-    ANY = HELLO | BUILDING | ASSIGNED | READY | RUNNING | PAUSED | SAVING,
+    ORPHAN = 1 << RP_AGENT_ORPHAN,
+    ANY = HELLO | BUILDING | ASSIGNED | READY | RUNNING | PAUSED | SAVING | ORPHAN,
     BETWEEN = READY | PAUSED /* two segments */
 };
 
@@ -106,9 +127,15 @@ bool rp_agent_takes(rp_agent_state state, rp_kind kind) {
     return rule_of(state, kind) != NULL;
 }
 
-static bool is_of_ended_run(const rp_agent *agent, const rp_Frame *frame) {
-    return agent->state == RP_AGENT_HELLO && agent->ended.id != 0 &&
-           frame->run_id == agent->ended.id && frame->term == agent->ended.term;
+/* The host has not heard yet that the run has ended here, or has stopped. Of an orphan's own term
+ * only the words that end it are heard. */
+static bool is_of_lost_run(const rp_agent *agent, const rp_Frame *frame) {
+    const bool is_orphan = agent->state == RP_AGENT_ORPHAN;
+    const rp_run_identity *lost = is_orphan ? &agent->run->identity : &agent->ended;
+    const rp_kind kind = rp_frame_kind(frame);
+    return (is_orphan || agent->state == RP_AGENT_HELLO) && lost->id != 0 &&
+           frame->run_id == lost->id && frame->term == lost->term && kind != RP_KIND_BYE &&
+           kind != RP_KIND_FAULT;
 }
 
 /* A controller that another one has replaced: it is told, and what runs here goes on. */
@@ -128,11 +155,12 @@ static rp_err refuse_older_term(rp_agent *agent, rp_run_identity run) {
 static rp_err on_message(rp_agent *agent, const rp_message *message) {
     const rp_kind kind = rp_frame_kind(&message->frame);
     const message_rule *rule = rule_of(agent->state, kind);
-    if (rule) {
+    const bool is_lost = is_of_lost_run(agent, &message->frame);
+    if (rule && !(is_lost && agent->state == RP_AGENT_ORPHAN)) {
         return rule->handle(agent, message);
     }
-    return is_of_ended_run(agent, &message->frame)
-               ? RP_OK /* the host has not heard yet that it is over */
+    return is_lost
+               ? RP_OK
                : rp_fail(RP_ERR_PEER, "the host sent %s, which a board in state %s does not take",
                          rp_kind_name(kind), rp_agent_state_name(agent->state));
 }

@@ -108,7 +108,8 @@ rp_err rp_agent_open_links(rp_agent *agent) {
                                     .seed = seed_of_lines(run),
                                     .keys = &agent->options.keys,
                                     .transport = agent->options.transport,
-                                    .sessions = agent->options.sessions};
+                                    .sessions = agent->options.sessions,
+                                    .loop = agent->options.loop};
     RP_TRY(rp_links_open(&run->arena, &links, &run->links));
     if (has_before) {
         RP_TRY(bind_data(agent, "hop", 1, before, RP_PLAN_BEFORE, &run->in));

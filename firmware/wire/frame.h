@@ -24,9 +24,10 @@ enum {
     RP_PARTS_MAX = 8
 };
 
-/* What an end can do beyond its version, bit by bit; a ring uses what all its ends have. There is
- * none yet. */
-#define RP_WIRE_FEATURES UINT64_C(0)
+/* What an end can do beyond its version, bit by bit; a ring uses what all its ends have. */
+#define RP_WIRE_FEATURE_PLAN                                                                       \
+    UINT64_C(1) /* ASSIGN has the plan as its third part: every end needs it */
+#define RP_WIRE_FEATURES RP_WIRE_FEATURE_PLAN
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 

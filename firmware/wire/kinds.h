@@ -19,7 +19,7 @@
     X(ACTIVATION,       activation,       Parcel,          RING,  DATA,    1, 8, SAMPLES) \
     X(GRADIENT,         gradient,         Parcel,          RING,  DATA,    1, 8, SAMPLES) \
     X(HELLO,            hello,            Hello,           ANY,   CONTROL, 0, 0, NONE)    \
-    X(ASSIGN,           assign,           Assign,          HOST,  CONTROL, 3, 3, TEXT)    \
+    X(ASSIGN,           assign,           Assign,          HOST,  CONTROL, 2, 3, TEXT)    \
     X(READY,            ready,            Ready,           BOARD, CONTROL, 0, 0, NONE)    \
     X(CONNECT,          connect,          Connect,         HOST,  CONTROL, 0, 0, NONE)    \
     X(START,            start,            Start,           HOST,  CONTROL, 0, 0, NONE)    \

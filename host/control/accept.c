@@ -11,6 +11,31 @@ static const uint64_t IN_FLIGHT_BYTES_MAX = UINT64_C(1) << 44;
 
 /* ---- hello, profile, ready ------------------------------------------------------------------- */
 
+/* A board of another build: which end is to be updated? */
+static rp_err check_software(rp_ring *ring, const char *name, const rp_Hello *board) {
+    char older[96];
+    if (!rp_wire_narrow(&ring->wire, board->wire_min, board->wire_max)) {
+        const bool host_is_older = board->wire_min > RP_WIRE_MAX;
+        const bool board_is_older = board->wire_max < RP_WIRE_MIN;
+        (void)snprintf(older, sizeof older, "%s%s", board_is_older ? "the board " : "",
+                       board_is_older  ? name
+                       : host_is_older ? "the host"
+                                       : "the older of its boards");
+        return rp_fail(RP_ERR_PEER,
+                       "board %s (ringpipe %s) speaks wire versions %u to %u, this host (ringpipe "
+                       "%s) and the other boards %u to %u: update ringpipe on %s",
+                       name, board->software, board->wire_min, board->wire_max, RP_VERSION,
+                       ring->wire.min, ring->wire.max, older);
+    }
+    if (!(board->features & RP_WIRE_FEATURE_PLAN)) {
+        return rp_fail(RP_ERR_PEER,
+                       "board %s (ringpipe %s) does not read a plan with its assignment, which "
+                       "this host (ringpipe %s) sends: update ringpipe on the board",
+                       name, board->software, RP_VERSION);
+    }
+    return RP_OK;
+}
+
 static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_Hello *hello = &message->frame.body.hello;
     rp_ring *ring = &c->ring;
@@ -20,13 +45,7 @@ static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *messa
     if (state->hello) {
         return RP_OK; /* it answers an earlier greeting, too */
     }
-    if (!rp_wire_narrow(&ring->wire, hello->wire_min, hello->wire_max)) {
-        return rp_fail(RP_ERR_PEER,
-                       "board %s speaks wire versions %u to %u, this host and the other boards %u "
-                       "to %u: one of them needs other software",
-                       state->name, hello->wire_min, hello->wire_max, ring->wire.min,
-                       ring->wire.max);
-    }
+    RP_TRY(check_software(ring, state->name, hello));
     ring->features &= hello->features;
     state->hello = true;
     if (state->device) {

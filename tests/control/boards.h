@@ -18,6 +18,7 @@ typedef struct {
     char endpoint[64];
     rp_run_identity run;
     rp_wire_range wire;   /* that it speaks */
+    uint64_t features;    /* that it has */
     uint64_t step, pause; /* of the segment; step == pause: none is under way */
     uint64_t samples;     /* of a pass: still to be reported */
     bool training, passing, scored;
@@ -168,10 +169,12 @@ static inline void board_save(test_ring *t, uint32_t k) {
 static inline void board_hello(test_board *b) {
     const rp_Frame frame = {.which_body = RP_KIND_HELLO,
                             .body.hello = {.name = "b",
+                                           .software = "7.0",
                                            .device = "test device",
                                            .clock_ns = 1,
                                            .wire_min = b->wire.min,
-                                           .wire_max = b->wire.max}};
+                                           .wire_max = b->wire.max,
+                                           .features = b->features}};
     b->run = (rp_run_identity){0};
     b->training = b->passing = false;
     board_send(b, frame, NULL);
@@ -317,6 +320,7 @@ static inline void ring_prepare_deep(test_ring *t, const char *name, uint32_t la
     *t = (test_ring){.clock = rp_clock_stepped(RP_NS_PER_S), .up = true};
     for (uint32_t k = 0; k < BOARDS; k++) {
         t->board[k].wire = (rp_wire_range){RP_WIRE_MIN, RP_WIRE_MAX};
+        t->board[k].features = RP_WIRE_FEATURES;
     }
     rp_arena_init(&t->arena, "test ring", 0);
     (void)unlink(in_folder("run.yaml"));

@@ -437,10 +437,10 @@ static void an_older_term_is_dropped(void **state) {
     ring_close(&ring);
 }
 
-/* A board may speak more than we do, and not all else: then both ranges are named. */
+/* A board may speak more than we do, and not all else: then both are named, and who is older. */
 static void versions_of_the_wire_must_meet(void **state) {
     (void)state;
-    char both[160];
+    char both[200];
     open_ring(NULL);
     ring.board[1].wire = (rp_wire_range){1, RP_WIRE_MAX + 5};
     expect_ok(ring_end(&ring, 200));
@@ -450,9 +450,23 @@ static void versions_of_the_wire_must_meet(void **state) {
     expect_err(ring_end(&ring, 100), RP_ERR_PEER);
     assert_int_equal(ring.failed, RP_CONTROL_HELLO);
     (void)snprintf(both, sizeof both,
-                   "board 1 speaks wire versions %d to %d, this host and the other boards %d to %d",
-                   RP_WIRE_MAX + 1, RP_WIRE_MAX + 5, RP_WIRE_MIN, RP_WIRE_MAX);
+                   "board 1 (ringpipe 7.0) speaks wire versions %d to %d, this host (ringpipe %s) "
+                   "and the other boards %d to %d: update ringpipe on the host",
+                   RP_WIRE_MAX + 1, RP_WIRE_MAX + 5, RP_VERSION, RP_WIRE_MIN, RP_WIRE_MAX);
     assert_non_null(strstr(ring.fault.text, both));
+    ring_close(&ring);
+}
+
+/* A board that was built before plans were sent is refused at HELLO, before it builds anything. */
+static void a_board_must_read_plans(void **state) {
+    (void)state;
+    open_ring(NULL);
+    ring.board[1].features = 0;
+    expect_err(ring_end(&ring, 100), RP_ERR_PEER);
+    assert_int_equal(ring.failed, RP_CONTROL_HELLO);
+    assert_non_null(strstr(ring.fault.text, "board 1 (ringpipe 7.0) does not read a plan"));
+    assert_non_null(strstr(ring.fault.text, "update ringpipe on the board"));
+    assert_int_equal(ring.board[1].orders[RP_KIND_ASSIGN], 0);
     ring_close(&ring);
 }
 
@@ -636,6 +650,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_message_that_comes_twice_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(an_older_term_is_dropped, setup, teardown),
         cmocka_unit_test_setup_teardown(versions_of_the_wire_must_meet, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_board_must_read_plans, setup, teardown),
         cmocka_unit_test_setup_teardown(messages_wait_for_room, setup, teardown),
         cmocka_unit_test_setup_teardown(two_controllers_in_one_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(it_says_what_it_waits_for, setup, teardown),

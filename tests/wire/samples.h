@@ -86,7 +86,9 @@ static inline uint32_t sample_parts(rp_Frame *frame, rp_part *parts) {
     }
     parts[0] = parts[1] = parts[2] = part;
     const uint32_t some = facts->parts_max < 2 ? facts->parts_max : 2;
-    return facts->parts_min > some ? facts->parts_min : some;
+    const bool assigns = facts == rp_kind_facts_of(RP_KIND_ASSIGN);
+    const uint32_t least = assigns ? facts->parts_max : facts->parts_min; /* as hosts send it */
+    return least > some ? least : some;
 }
 
 /* A frame of this kind as it could be sent; returns its parts, of memory that stays. */

@@ -1,0 +1,193 @@
+/* Silence, on a virtual clock: an agent whose host is lost, and one that builds for a long time. */
+#include <stdatomic.h>
+#include <time.h>
+
+#include "one_agent.h"
+
+/* The host's limits and the agent's, of PROTOCOL.md. */
+static const int64_t BOARD_SILENT_NS = 10 * RP_NS_PER_S;
+static const int64_t HOST_SILENT_NS = 30 * RP_NS_PER_S;
+static const int64_t ORPHAN_NS = 60 * RP_NS_PER_S;
+
+static void step_for(fixture *f, int64_t time_ns) {
+    const int64_t end_ns = rp_clock_now_ns(&f->clock) + time_ns;
+    while (rp_clock_now_ns(&f->clock) < end_ns) {
+        step(f);
+    }
+}
+
+static void expect_state(const fixture *f, rp_agent_state state) {
+    assert_string_equal(rp_agent_state_name(rp_agent_state_of(f->agent)),
+                        rp_agent_state_name(state));
+}
+
+/* ---- a lost host ----------------------------------------------------------------------------- */
+
+static void open_digest(fixture *f) {
+    open_agent(f, true, rp_executor_find("digest"), false);
+    f->ping_ns = RP_NS_PER_S;
+}
+
+static void lose_host(fixture *f) {
+    f->ping_ns = 0;
+    step_for(f, HOST_SILENT_NS + RP_NS_PER_S);
+}
+
+static void take_silence_fault(fixture *f) {
+    const rp_Frame fault = receive(f);
+    assert_int_equal(rp_frame_kind(&fault), RP_KIND_FAULT);
+    assert_int_equal(fault.body.fault.fault_class, RP_FAULT_TRANSIENT);
+    assert_non_null(strstr(fault.body.fault.text, "the host is silent for 30 s"));
+}
+
+/* Its run stops and is kept for a while; then it is over. */
+static void a_lost_host_leaves_an_orphan(void **state) {
+    (void)state;
+    static const rp_agent_state from[] = {RP_AGENT_READY, RP_AGENT_RUNNING};
+    for (uint32_t i = 0; i < 2; i++) {
+        fixture f;
+        open_digest(&f);
+        lead_to(&f, from[i]);
+        step_for(&f, 2 * HOST_SILENT_NS); /* pings are enough */
+        expect_state(&f, from[i]);
+        f.ping_ns = 0;
+        step_for(&f, HOST_SILENT_NS - 2 * RP_NS_PER_S);
+        expect_state(&f, from[i]);
+        step_for(&f, 3 * RP_NS_PER_S);
+        expect_state(&f, RP_AGENT_ORPHAN);
+        take_silence_fault(&f);
+        step_for(&f, ORPHAN_NS - 2 * RP_NS_PER_S);
+        expect_state(&f, RP_AGENT_ORPHAN);
+        step_for(&f, 2 * RP_NS_PER_S);
+        expect_state(&f, RP_AGENT_HELLO);
+        greet(&f);
+        close_fixture(&f);
+    }
+}
+
+/* Of its own term it takes only what ends it; a higher one is greeted. */
+static void an_orphan_answers_a_higher_term(void **state) {
+    (void)state;
+    fixture f;
+    const rp_Frame hello = {.which_body = RP_KIND_HELLO,
+                            .body.hello = {.wire_min = RP_WIRE_MIN,
+                                           .wire_max = RP_WIRE_MAX,
+                                           .features = RP_WIRE_FEATURES}};
+    open_digest(&f);
+    lead_to(&f, RP_AGENT_READY);
+    lose_host(&f);
+    take_silence_fault(&f);
+    send(&f, hello, NULL, 0);
+    send_kind(&f, RP_KIND_START);
+    send_texts(&f, RP_KIND_ASSIGN);
+    step_for(&f, RP_NS_PER_S);
+    expect_state(&f, RP_AGENT_ORPHAN);
+    greet(&f); /* the first answer is to this */
+    expect_state(&f, RP_AGENT_HELLO);
+    lead_to(&f, RP_AGENT_RUNNING);
+    lose_host(&f);
+    expect_state(&f, RP_AGENT_ORPHAN);
+    take_silence_fault(&f);
+    send_kind(&f, RP_KIND_BYE);
+    step_to_state(&f, RP_AGENT_HELLO);
+    close_fixture(&f);
+}
+
+/* Before a run is complete there is nothing to keep. */
+static void an_assigned_board_forgets_at_once(void **state) {
+    (void)state;
+    fixture f;
+    open_digest(&f);
+    lead_to(&f, RP_AGENT_ASSIGNED);
+    lose_host(&f);
+    expect_state(&f, RP_AGENT_HELLO);
+    take_silence_fault(&f);
+    close_fixture(&f);
+}
+
+/* ---- a long build ---------------------------------------------------------------------------- */
+
+static atomic_bool gate; /* open: stages are prepared at once */
+
+static rp_err prepare_behind_gate(rp_arena *arena, const rp_site *site, const rp_job *job,
+                                  rp_executor **out) {
+    const struct timespec nap = {.tv_nsec = 1000000};
+    for (int i = 0; i < 60000 && !atomic_load(&gate); i++) {
+        (void)nanosleep(&nap, NULL);
+    }
+    return rp_executor_find("digest")->prepare(arena, site, job, out);
+}
+
+/* The host has heard the board all the time, so that it would not have given it up. */
+static void step_while_building(fixture *f, int64_t time_ns) {
+    const int64_t end_ns = rp_clock_now_ns(&f->clock) + time_ns;
+    while (rp_clock_now_ns(&f->clock) < end_ns) {
+        rp_link_stats stats;
+        step(f);
+        expect_state(f, RP_AGENT_BUILDING);
+        rp_link_stats_of(f->link, &stats);
+        assert_true(rp_clock_now_ns(&f->clock) - stats.last_heard_ns < BOARD_SILENT_NS / 2);
+    }
+}
+
+/* The builder's thread works in real time, which the virtual clock does not see. */
+static void wait_for_builder(fixture *f) {
+    const struct timespec nap = {.tv_nsec = 1000000};
+    atomic_store(&gate, true);
+    for (int i = 0; i < 60000 && rp_agent_state_of(f->agent) == RP_AGENT_BUILDING; i++) {
+        (void)nanosleep(&nap, NULL);
+        step(f);
+    }
+}
+
+/* A cold build of a slow board, and a profile: ten minutes, beats of the heart all the while. */
+static void a_board_is_heard_while_it_builds(void **state) {
+    (void)state;
+    static const rp_kind orders[] = {RP_KIND_ASSIGN, RP_KIND_PROFILE};
+    static const rp_kind answers[] = {RP_KIND_READY, RP_KIND_PROFILE_DONE};
+    rp_executor_kind slow = *rp_executor_find("digest");
+    slow.prepare = prepare_behind_gate;
+    for (uint32_t i = 0; i < 2; i++) {
+        fixture f;
+        atomic_store(&gate, false);
+        open_agent(&f, true, &slow, true);
+        f.ping_ns = RP_NS_PER_S;
+        greet(&f);
+        send_texts(&f, orders[i]);
+        step_to_state(&f, RP_AGENT_BUILDING);
+        step_while_building(&f, 600 * RP_NS_PER_S);
+        wait_for_builder(&f);
+        expect_kind(&f, answers[i]);
+        close_fixture(&f);
+    }
+}
+
+/* A host that is lost meanwhile is noticed as well, and the build is dropped. */
+static void a_host_is_missed_while_building(void **state) {
+    (void)state;
+    rp_executor_kind slow = *rp_executor_find("digest");
+    slow.prepare = prepare_behind_gate;
+    fixture f;
+    atomic_store(&gate, false);
+    open_agent(&f, true, &slow, true);
+    f.ping_ns = RP_NS_PER_S;
+    greet(&f);
+    send_texts(&f, RP_KIND_ASSIGN);
+    step_to_state(&f, RP_AGENT_BUILDING);
+    lose_host(&f);
+    expect_state(&f, RP_AGENT_HELLO);
+    take_silence_fault(&f);
+    atomic_store(&gate, true);
+    close_fixture(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_lost_host_leaves_an_orphan),
+        cmocka_unit_test(an_orphan_answers_a_higher_term),
+        cmocka_unit_test(an_assigned_board_forgets_at_once),
+        cmocka_unit_test(a_board_is_heard_while_it_builds),
+        cmocka_unit_test(a_host_is_missed_while_building),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
