@@ -113,8 +113,8 @@ rp_err rp_arena_alloc(rp_arena *arena, size_t count, size_t size, void **out) {
     size_t used;
     if (!rp_add_size(arena->used_bytes, rounded, &used) ||
         (arena->limit_bytes && used > arena->limit_bytes)) {
-        return rp_fail(RP_ERR_MEMORY, "arena %s: %zu bytes more than its limit of %zu", arena->name,
-                       rounded, arena->limit_bytes);
+        return rp_fail(RP_ERR_MEMORY, "arena %s: %zu bytes more would exceed its limit of %zu",
+                       arena->name, rounded, arena->limit_bytes);
     }
     rp_arena_block *block = arena->blocks;
     if (!block || block->bytes - block->used < rounded) {
@@ -122,8 +122,8 @@ rp_err rp_arena_alloc(rp_arena *arena, size_t count, size_t size, void **out) {
                     ? NULL
                     : add_block(arena, rounded > next_block(arena) ? rounded : next_block(arena));
         if (!block) {
-            return rp_fail(RP_ERR_MEMORY, "arena %s: the system gives no %zu bytes", arena->name,
-                           rounded);
+            return rp_fail(RP_ERR_MEMORY, "arena %s: the system has no memory for %zu bytes",
+                           arena->name, rounded);
         }
     } else if (must_fail()) {
         return rp_fail(RP_ERR_MEMORY, "arena %s: RP_FAIL_AT", arena->name);
@@ -176,7 +176,7 @@ rp_err rp_arena_printf(rp_arena *arena, char **out, const char *format, ...) {
 
 rp_err rp_block_new(size_t bytes, void **out) {
     if (must_fail() || posix_memalign(out, ALIGN, bytes) != 0) {
-        return rp_fail(RP_ERR_MEMORY, "the system gives no block of %zu bytes", bytes);
+        return rp_fail(RP_ERR_MEMORY, "the system has no memory for a block of %zu bytes", bytes);
     }
     return RP_OK;
 }

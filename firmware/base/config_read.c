@@ -110,7 +110,7 @@ static rp_err read_key(reader *r, const yaml_event_t *event, const rp_node *map,
     const rp_node *before = rp_node_child(map, text);
     if (before) {
         char problem[PROBLEM_BYTES];
-        (void)snprintf(problem, sizeof problem, "key '%.100s' stands here twice (first in line %u)",
+        (void)snprintf(problem, sizeof problem, "key '%.100s' is given twice (first in line %u)",
                        text, before->line ? before->line : 1);
         return problem_at(r, line, problem);
     }
@@ -229,7 +229,7 @@ fail:
 rp_err rp_config_read_text(rp_arena *arena, const char *text, size_t bytes, const char *name,
                            rp_node **root) {
     if (bytes > RP_CONFIG_FILE_BYTES_MAX) {
-        return rp_fail(RP_ERR_USAGE, "%s: %zu bytes; more than %d is not a file people write", name,
+        return rp_fail(RP_ERR_USAGE, "%s: has %zu bytes, a YAML file may have at most %d", name,
                        bytes, RP_CONFIG_FILE_BYTES_MAX);
     }
     char *label;

@@ -99,7 +99,7 @@ static rp_err read_entry(const rp_st_reader *reader, const json_t *object, rp_st
         index++;
     }
     if (!type || index == TYPE_COUNT) {
-        return rp_fail(RP_ERR_FORMAT, "%s: tensor '%s': dtype '%.16s' is not known here",
+        return rp_fail(RP_ERR_FORMAT, "%s: tensor '%s': dtype '%.16s' is not supported",
                        reader->name, entry->name, type ? type : "");
     }
     entry->type = (rp_st_type)index;
@@ -131,7 +131,7 @@ static rp_err read_meta(rp_st_reader *reader, json_t *object) {
     json_t *value;
     json_object_foreach(object, key, value) {
         if (!json_is_string(value)) {
-            return rp_fail(RP_ERR_FORMAT, "%s: __metadata__ '%.64s' is not a text", reader->name,
+            return rp_fail(RP_ERR_FORMAT, "%s: __metadata__ '%.64s' is not a string", reader->name,
                            key);
         }
         char *copy;
@@ -178,8 +178,8 @@ static rp_err check_layout(rp_st_reader *reader) {
         }
     }
     if (at != total) {
-        return rp_fail(RP_ERR_FORMAT, "%s: %" PRIu64 " bytes behind the last tensor", reader->name,
-                       total - at);
+        return rp_fail(RP_ERR_FORMAT, "%s: has %" PRIu64 " bytes after the last tensor",
+                       reader->name, total - at);
     }
     qsort(reader->by_name, reader->entry_count, sizeof *reader->by_name, compare_names);
     return RP_OK;
@@ -506,8 +506,8 @@ static rp_err write_header(rp_arena *arena, rp_st_writer *writer, const json_t *
         problem = posix_fallocate(writer->fd, 0, (off_t)total);
     } while (problem == EINTR);
     if (problem != 0 && problem != EOPNOTSUPP && problem != EINVAL) {
-        err = rp_fail(RP_ERR_IO, "%s: no room for %" PRIu64 " bytes: %s", writer->temporary, total,
-                      strerror(problem));
+        err = rp_fail(RP_ERR_IO, "%s: no disk space for %" PRIu64 " bytes: %s", writer->temporary,
+                      total, strerror(problem));
         goto fail;
     }
     RP_TRY(write_at(writer, 0, prefix, sizeof prefix));
@@ -538,7 +538,7 @@ rp_err rp_st_create(rp_arena *arena, const char *path, const rp_st_entry *entrie
     RP_TRY(lay_out(arena, writer, entries));
     header = make_header(writer, meta);
     if (!header) {
-        err = rp_fail(RP_ERR_FORMAT, "%s: a name is there twice or is not UTF-8", path);
+        err = rp_fail(RP_ERR_FORMAT, "%s: a tensor's name occurs twice or is not UTF-8", path);
         goto fail;
     }
     writer->fd =
@@ -586,14 +586,15 @@ rp_err rp_st_write(rp_st_writer *writer, uint32_t index, uint64_t offset_bytes, 
     const rp_st_entry *entry = &writer->entries[index];
     if (offset_bytes > entry->bytes || count > entry->bytes - offset_bytes) {
         return rp_fail(RP_ERR_LIMIT,
-                       "%s: tensor '%s': bytes %" PRIu64 " + %zu are behind its end of %" PRIu64,
+                       "%s: tensor '%s': from byte %" PRIu64
+                       " on %zu bytes exceed its size of %" PRIu64,
                        writer->path, entry->name, offset_bytes, count, entry->bytes);
     }
     if (count == 0) {
         return RP_OK;
     }
     if (!cover_bytes(&writer->written[index], offset_bytes, offset_bytes + count)) {
-        return rp_fail(RP_ERR_LIMIT, "%s: tensor '%s': comes in too many scattered pieces",
+        return rp_fail(RP_ERR_LIMIT, "%s: tensor '%s': is written in too many separate pieces",
                        writer->path, entry->name);
     }
     return write_at(writer, writer->data_offset + entry->offset + offset_bytes, bytes, count);

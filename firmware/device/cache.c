@@ -86,7 +86,7 @@ bool rp_cache_read(rp_arena *arena, const char *dir, const rp_cache_key *key, vo
     bool good = read_entry(arena, file, key, out, bytes);
     (void)fclose(file);
     if (!good) {
-        rp_log_debug("kernel cache: %s is damaged or foreign, built anew", path);
+        rp_log_debug("kernel cache: %s is damaged or of another device, building again", path);
     }
     return good;
 }

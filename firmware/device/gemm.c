@@ -12,8 +12,8 @@ static rp_err check_call(const rp_mat *c, const rp_mat *a, const rp_mat *b,
     RP_TRY(rp_mat_check(a, "A"));
     RP_TRY(rp_mat_check(b, "B"));
     if (rp_mat_rows(a) != m || rp_mat_cols(b) != n || rp_mat_rows(b) != k) {
-        RP_TRY(rp_fail(RP_ERR_SHAPE, "gemm: C %u x %u from A %u x %u and B %u x %u", m, n,
-                       rp_mat_rows(a), k, rp_mat_rows(b), rp_mat_cols(b)));
+        RP_TRY(rp_fail(RP_ERR_SHAPE, "gemm: sizes do not match: C is %u x %u, A %u x %u, B %u x %u",
+                       m, n, rp_mat_rows(a), k, rp_mat_rows(b), rp_mat_cols(b)));
     }
     if (c->kind != RP_MAT_STRIDED || c->transposed) {
         RP_TRY(rp_fail(RP_ERR_SHAPE, "gemm: C must be strided and not transposed"));
@@ -21,7 +21,7 @@ static rp_err check_call(const rp_mat *c, const rp_mat *a, const rp_mat *b,
     if (epilogue->bias_axis != RP_BIAS_NONE) {
         uint64_t count = epilogue->bias_axis == RP_BIAS_ROW ? m : n;
         if ((epilogue->bias_offset + count) * sizeof(float) > epilogue->bias->bytes) {
-            RP_TRY(rp_fail(RP_ERR_SHAPE, "gemm: a bias of %llu is not in its buffer",
+            RP_TRY(rp_fail(RP_ERR_SHAPE, "gemm: a bias of %llu elements exceeds its buffer",
                            (unsigned long long)count));
         }
     }

@@ -100,7 +100,8 @@ static rp_err check_code(CLBlastStatusCode code, const plan *p) {
     if (code == CLBlastSuccess) {
         return RP_OK;
     }
-    return rp_fail(RP_ERR_DEVICE, "CLBlast refuses a product of %u x %u x %u (CLBlast %d)",
+    return rp_fail(RP_ERR_DEVICE,
+                   "CLBlast can not compute a product of %u x %u x %u (CLBlast error %d)",
                    p->c.rows, p->c.cols, p->a.view.cols, (int)code);
 }
 
@@ -136,7 +137,7 @@ static rp_err multiply_by_clblast(rp_device *device, const plan *p, float beta,
                                                  &queue, &bytes),
                       p));
     if (bytes > p->temporary * sizeof(float)) {
-        RP_TRY(rp_fail(RP_ERR_MEMORY, "CLBlast wants %zu temporary bytes, %llu are planned", bytes,
+        RP_TRY(rp_fail(RP_ERR_MEMORY, "CLBlast needs %zu temporary bytes, the plan has %llu", bytes,
                        (unsigned long long)(p->temporary * sizeof(float))));
     }
     RP_TRY(check_code(CLBlastSgemmWithTempBuffer(

@@ -58,8 +58,9 @@ static rp_err check_patches(const rp_mat *mat, const char *name, uint64_t *exten
         mat->rows != (uint64_t)x->channels * x->r * x->s ||
         (uint64_t)x->channel_first + x->channels > x->channels_total || x->div < 1 || x->mul < 1) {
         return rp_fail(RP_ERR_SHAPE,
-                       "gemm: %s: %u x %u are no patches of %u channels %u x %u to %u x %u", name,
-                       mat->rows, mat->cols, x->channels, x->r, x->s, x->p, x->q);
+                       "gemm: %s: a matrix of %u x %u can not hold patches of %u channels, a "
+                       "kernel of %u x %u and an output of %u x %u",
+                       name, mat->rows, mat->cols, x->channels, x->r, x->s, x->p, x->q);
     }
     *extent = (uint64_t)count_images(mat) * x->channels_total * x->h * x->w;
     return RP_OK;
@@ -68,7 +69,9 @@ static rp_err check_patches(const rp_mat *mat, const char *name, uint64_t *exten
 rp_err rp_mat_check(const rp_mat *mat, const char *name) {
     uint64_t extent = 0;
     if (mat->rows == 0 || mat->cols == 0) {
-        return rp_fail(RP_ERR_SHAPE, "gemm: %s is %u x %u", name, mat->rows, mat->cols);
+        return rp_fail(RP_ERR_SHAPE,
+                       "gemm: %s is %u x %u, expected at least one row and one column", name,
+                       mat->rows, mat->cols);
     }
     if (mat->kind == RP_MAT_PATCHES) {
         rp_err err = check_patches(mat, name, &extent);
@@ -77,7 +80,7 @@ rp_err rp_mat_check(const rp_mat *mat, const char *name) {
         }
     } else {
         if (mat->inner == 0) {
-            return rp_fail(RP_ERR_SHAPE, "gemm: %s: inner is 0", name);
+            return rp_fail(RP_ERR_SHAPE, "gemm: %s: `inner` is 0, expected 1 or more", name);
         }
         const uint32_t inner = mat->cols < mat->inner ? mat->cols : mat->inner;
         extent = (uint64_t)(mat->rows - 1) * mat->row_stride +

@@ -78,7 +78,8 @@ rp_err rp_darena_open(rp_arena *arena, rp_device *device, const char *name, size
     if (chunk_bytes > 0) {
         size_t bytes = rp_darena_round(chunk_bytes, device->facts.align_bytes);
         if (limit_bytes && chunk_bytes > limit_bytes) {
-            return rp_fail(RP_ERR_MEMORY, "device arena %s: a chunk of %zu bytes, limit %zu", name,
+            return rp_fail(RP_ERR_MEMORY,
+                           "device arena %s: a chunk of %zu bytes exceeds the limit of %zu", name,
                            chunk_bytes, limit_bytes);
         }
         RP_TRY(create_buffer(device, name, bytes, &made->chunk));
@@ -126,8 +127,9 @@ rp_err rp_darena_take(rp_darena *arena, size_t bytes, rp_buffer **out) {
         rounded = rp_darena_round(bytes, arena->device->facts.align_bytes);
     }
     if (bytes > room || (arena->chunk.memory && rounded > room)) {
-        return rp_fail(RP_ERR_MEMORY, "device arena %s: %zu bytes more, %zu of %zu in use",
-                       arena->name, bytes, arena->used_bytes, limit);
+        return rp_fail(RP_ERR_MEMORY,
+                       "device arena %s: no room for %zu bytes, %zu of %zu are in use", arena->name,
+                       bytes, arena->used_bytes, limit);
     }
     taken *item = NULL;
     rp_err err;

@@ -93,7 +93,7 @@ static rp_err make_source(rp_arena *arena, const char *program, char **out) {
     int length = snprintf(name, sizeof name, "%s.cl", program);
     const rp_kernel_source *source = find_source(name, length > 0 ? (size_t)length : 0);
     if (!source) {
-        return rp_fail(RP_ERR_DEVICE, "no kernels/%s.cl is embedded", program);
+        return rp_fail(RP_ERR_DEVICE, "kernels/%s.cl is not part of this program", program);
     }
     text counted = {0};
     text made = {0};
@@ -196,7 +196,8 @@ static rp_err build_locked(rp_device *device, rp_arena *scratch, const rp_cache_
         if (is_cancelled(device)) {
             return refuse_cancelled(name);
         }
-        rp_log_warn("kernels/%s.cl: another process did not build it in time, built here", name);
+        rp_log_warn("kernels/%s.cl: another process did not build it in time, building it here",
+                    name);
         device->cache_wait_ns = 0; /* whatever holds it up may hold the other locks as well */
     }
     *out = build_cached(device, scratch, key, options);
@@ -257,7 +258,7 @@ static rp_err find_program(rp_device *device, const char *name, const char *defi
         }
     }
     if (device->program_count == RP_PROGRAMS_MAX) {
-        return rp_fail(RP_ERR_LIMIT, "more than %d programs", RP_PROGRAMS_MAX);
+        return rp_fail(RP_ERR_LIMIT, "device: more than %d programs", RP_PROGRAMS_MAX);
     }
     /* The board's defines come last: the last -D of a name wins. */
     int length =
@@ -325,7 +326,7 @@ rp_err rp_kernel_find(rp_device *device, const char *program, const char *entry,
             return err;
         }
     }
-    return rp_fail(RP_ERR_LIMIT, "more than %d kernels", RP_KERNELS_MAX);
+    return rp_fail(RP_ERR_LIMIT, "device: more than %d kernels", RP_KERNELS_MAX);
 }
 
 void rp_programs_release(rp_device *device) {

@@ -45,7 +45,7 @@ static rp_fence_state *find_free(rp_device *device) {
 rp_err rp_device_fence(rp_device *device, rp_fence *out) {
     rp_fence_state *state = find_free(device);
     if (!state) {
-        return rp_fail(RP_ERR_LIMIT, "more than %d fences at once", RP_FENCES_MAX);
+        return rp_fail(RP_ERR_LIMIT, "device: more than %d fences at once", RP_FENCES_MAX);
     }
     cl_event event;
     cl_int code = clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &event);
@@ -117,8 +117,8 @@ rp_err rp_device_drain(rp_device *device) {
 static rp_err check_range(const rp_buffer *buffer, size_t offset_bytes, size_t bytes,
                           const char *what) {
     if (offset_bytes > buffer->bytes || bytes > buffer->bytes - offset_bytes) {
-        return rp_fail(RP_ERR_LIMIT, "%s: %zu bytes at %zu of a buffer of %zu", what, bytes,
-                       offset_bytes, buffer->bytes);
+        return rp_fail(RP_ERR_LIMIT, "%s: %zu bytes at offset %zu exceed a buffer of %zu", what,
+                       bytes, offset_bytes, buffer->bytes);
     }
     return RP_OK;
 }

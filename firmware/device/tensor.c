@@ -21,7 +21,7 @@ bool rp_tensor_fits(const rp_tensor *tensor, uint64_t count) {
 rp_err rp_tensor_slice(const rp_tensor *tensor, uint32_t first, uint32_t count, rp_tensor *out) {
     const uint32_t samples = tensor->shape.dims > 0 ? tensor->shape.dim[0] : 0;
     if (count == 0 || first >= samples || count > samples - first) {
-        return rp_fail(RP_ERR_SHAPE, "samples [%llu, %llu) of a tensor that has %u",
+        return rp_fail(RP_ERR_SHAPE, "samples [%llu, %llu) are outside a tensor of %u samples",
                        (unsigned long long)first, (unsigned long long)first + count, samples);
     }
     const uint64_t each = rp_shape_count(&tensor->shape) / samples;

@@ -433,8 +433,8 @@ rp_err rp_tune_run(rp_arena *arena, rp_device *device, double minutes, const cha
         tune_switch(&t, clblast);
     }
     if (!panel->good && !clblast->good) {
-        RP_TRY(
-            rp_fail(RP_ERR_NUMERIC, "no product on %s passes the self-test", device->facts.name));
+        RP_TRY(rp_fail(RP_ERR_NUMERIC, "no matrix product on %s passes the self-test",
+                       device->facts.name));
     }
     bool panels = panel->good && (!clblast->good || panel->score > clblast->score);
     best *winner = panels ? panel : clblast;

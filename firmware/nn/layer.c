@@ -24,9 +24,9 @@ static rp_err refuse_tensor(const rp_layer *layer, const rp_tensor *tensor, uint
         return rp_fail(RP_ERR_SHAPE, "layer '%s': %s[%u] is %s: %s computes f32 only", layer->name,
                        name, index, rp_dtype_name(tensor->dtype), layer->kind->name);
     }
-    return rp_fail(RP_ERR_SHAPE,
-                   "layer '%s': %llu elements of %s[%u] from %llu on: its memory ends", layer->name,
-                   (unsigned long long)count, name, index, (unsigned long long)tensor->offset);
+    return rp_fail(
+        RP_ERR_SHAPE, "layer '%s': %llu elements of %s[%u] from element %llu on exceed its memory",
+        layer->name, (unsigned long long)count, name, index, (unsigned long long)tensor->offset);
 }
 
 /* NULL is a tensor that the call does not use. */

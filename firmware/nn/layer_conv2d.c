@@ -46,8 +46,9 @@ static rp_err parse_conv2d(rp_layer *layer, rp_node *keys, uint32_t classes) {
     RP_TRY(rp_node_u32(keys, "groups", 1, RP_LAYER_OUT_MAX, &spec->groups));
     RP_TRY(rp_node_bool(keys, "bias", &spec->bias));
     if (spec->out % spec->groups != 0) {
-        return rp_node_fail(rp_node_find(keys, "groups"), "out %u is not divisible by groups %u",
-                            spec->out, spec->groups);
+        return rp_node_fail(rp_node_find(keys, "groups"),
+                            "`out` is %u, expected a multiple of `groups`, %u", spec->out,
+                            spec->groups);
     }
     return RP_OK;
 fail:

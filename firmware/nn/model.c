@@ -84,11 +84,11 @@ static rp_err read_name(const rp_model *model, uint32_t index, rp_node *keys) {
                             RP_LAYER_NAME_MAX - 1, name);
     }
     if (strcmp(name, "data") == 0) {
-        return rp_node_fail(node, "'data' is the model's input, call the layer otherwise");
+        return rp_node_fail(node, "'data' is the model's input; give the layer another name");
     }
     uint32_t other = find_before(model, index, name);
     if (other < index) {
-        return rp_node_fail(node, "a layer '%s' stands in line %u already", name,
+        return rp_node_fail(node, "a layer '%s' is in line %u already", name,
                             model->layer[other].line);
     }
     model->layer[index].name = name;

@@ -20,7 +20,8 @@ rp_err rp_grad_sumsq(rp_device *device, const rp_buffer *g, const rp_buffer *spa
     rp_kernel *kernel;
     rp_err err;
     if (rp_buffer_bytes(out) < need_bytes) {
-        return rp_fail(RP_ERR_LIMIT, "gradient norm: %zu bytes for results, %zu are needed",
+        return rp_fail(RP_ERR_LIMIT,
+                       "gradient norm: the buffer for results has %zu bytes, %zu are needed",
                        rp_buffer_bytes(out), need_bytes);
     }
     RP_TRY(rp_kernel_find(device, "norm", "sumsq_chunks", DEFINES, &kernel));

@@ -98,8 +98,10 @@ rp_err rp_optim_predict_along(const rp_optim_call *call, const rp_buffer *direct
         return rp_optim_copy(call, out);
     }
     if (!direction) {
-        return rp_fail(RP_ERR_USAGE, "%s: prediction was switched off, its direction is not kept",
-                       call->optim->kind->name);
+        return rp_fail(
+            RP_ERR_USAGE,
+            "%s: can not predict: the optimiser was set up without the state that predictions need",
+            call->optim->kind->name);
     }
     RP_TRY(rp_optim_begin(call, "predict_direction", &launch));
     rp_arg_buffer(&launch, out);

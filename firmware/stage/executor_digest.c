@@ -481,7 +481,7 @@ static rp_err write_region(rp_executor *executor, const rp_region *region, size_
         *w = (writing){.region = *region};
     }
     if (first != w->next || !same_region(&w->region, region)) {
-        return rp_fail(RP_ERR_USAGE, "tensor %s is written from byte %zu on, due is byte %zu",
+        return rp_fail(RP_ERR_USAGE, "tensor %s: received byte %zu, expected byte %zu next",
                        param->name, first, same_region(&w->region, region) ? w->next : 0);
     }
     for (size_t i = 0; i < count; i++) {

@@ -89,7 +89,7 @@ static rp_err opencl_issue(rp_executor *executor, const rp_command *command) {
     case RP_COMMAND_KINDS:
         break;
     }
-    return rp_fail(RP_ERR_FAULT, "no command %d", (int)command->kind);
+    return rp_fail(RP_ERR_FAULT, "executor: unknown command %d", (int)command->kind);
 }
 
 static rp_err opencl_mark(rp_executor *executor, rp_mark *out) {

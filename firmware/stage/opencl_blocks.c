@@ -118,5 +118,6 @@ rp_err rp_opencl_average(rp_opencl *e, const rp_command *command) {
     case RP_TERM_TOWARDS:
         return rp_average_towards(e->device, scratch, x, count, share);
     }
-    return rp_fail(RP_ERR_FAULT, "no average %d", (int)command->average.term);
+    return rp_fail(RP_ERR_FAULT, "executor: unknown term %d of an average",
+                   (int)command->average.term);
 }

@@ -139,7 +139,8 @@ static rp_err check_pieces(const rp_op *op, const rp_stage_piece *in, uint32_t c
     return rp_pieces_cover(in, count, &op->samples)
                ? RP_OK
                : rp_fail(RP_ERR_PEER,
-                         "the parcels of step %llu [%u, +%u) do not have each sample once",
+                         "step %llu, samples [%u, +%u): the parcels do not contain every sample "
+                         "exactly once",
                          (unsigned long long)op->step, op->samples.first, op->samples.count);
 }
 

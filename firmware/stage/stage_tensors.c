@@ -116,7 +116,7 @@ rp_err rp_stage_tensor_read(rp_stage *stage, uint32_t index, size_t first, size_
     rp_export tensor = find_index(stage, index);
     const size_t total = tensor.of ? tensor.of->count : 0;
     if (first > total || count > total - first) {
-        return rp_fail(RP_ERR_USAGE, "stage %u: tensor %u has no elements [%zu, +%zu)",
+        return rp_fail(RP_ERR_USAGE, "stage %u: tensor %u: elements [%zu, +%zu) are out of range",
                        stage->job->stage, index, first, count);
     }
     rp_err err = rp_stage_prepare_evaluated(stage);
@@ -156,8 +156,8 @@ rp_err rp_stage_tensor_write(rp_stage *stage, const char *name, size_t first, si
         }
         const size_t all = tensor.of->count;
         if (first > all || count > all - first) {
-            return rp_fail(RP_ERR_SHAPE, "tensor %s has %zu elements, not [%zu, +%zu)", name, all,
-                           first, count);
+            return rp_fail(RP_ERR_SHAPE, "tensor %s has %zu elements, [%zu, +%zu) is out of range",
+                           name, all, first, count);
         }
         return write_export(stage, &tensor, first, count, values);
     }

@@ -152,8 +152,8 @@ rp_part rp_frame_part(const rp_Frame *frame, uint32_t index, const void *data, s
 static rp_err describe_part(rp_Frame *frame, uint32_t index, const rp_part *part) {
     rp_Part *out = &frame->part[index];
     if ((uint64_t)part->bytes >> PART_BYTES_BITS || part->shape.dims > RP_DIMS_MAX) {
-        return rp_fail(RP_ERR_LIMIT, "frame: part %u has %zu bytes and %u dimensions", index,
-                       part->bytes, part->shape.dims);
+        return rp_fail(RP_ERR_LIMIT, "frame: part %u of %zu bytes and %u dimensions is too large",
+                       index, part->bytes, part->shape.dims);
     }
     *out = (rp_Part){.dtype = part->dtype,
                      .dim_count = (pb_size_t)part->shape.dims,
@@ -294,18 +294,20 @@ static rp_err check_part(const rp_Frame *frame, uint32_t index) {
     if (bytes_of_element(in->dtype) == 0 && in->dtype <= RP_DTYPE_TEXT) {
         return in->dim_count == 0 && in->block == 0
                    ? RP_OK
-                   : rp_fail(RP_ERR_FORMAT, "frame: part %u of %s has a shape", index, facts->name);
+                   : rp_fail(RP_ERR_FORMAT, "frame: part %u of %s has a shape, expected none",
+                             index, facts->name);
     }
     if (in->dim_count == 0 || !rp_shape_check(&part.shape)) {
         return rp_fail(RP_ERR_FORMAT, "frame: the shape of part %u is empty or too large", index);
     }
     const uint64_t bytes = rp_part_bytes(in->dtype, rp_shape_count(&part.shape), in->block);
     if (bytes == 0 || bytes != in->bytes) {
-        return rp_fail(RP_ERR_FORMAT, "frame: part %u has %llu bytes, its shape and dtype %llu",
-                       index, (unsigned long long)in->bytes, (unsigned long long)bytes);
+        return rp_fail(RP_ERR_FORMAT,
+                       "frame: part %u has %llu bytes, its shape and dtype make %llu", index,
+                       (unsigned long long)in->bytes, (unsigned long long)bytes);
     }
     if (facts->parts == RP_PARTS_SAMPLES && in->dim[0] != rp_frame_parcel(frame)->count) {
-        return rp_fail(RP_ERR_FORMAT, "frame: part %u has %u samples, the parcel %u", index,
+        return rp_fail(RP_ERR_FORMAT, "frame: part %u has %u samples, the parcel has %u", index,
                        in->dim[0], rp_frame_parcel(frame)->count);
     }
     return RP_OK;
@@ -406,7 +408,7 @@ fail:
 
 rp_err rp_frame_check_parts(const rp_Frame *frame, const rp_part *parts, uint32_t part_count) {
     if (part_count != frame->part_count) {
-        return rp_fail(RP_ERR_FORMAT, "message: %u parts came, its frame says %u", part_count,
+        return rp_fail(RP_ERR_FORMAT, "message: has %u parts, its frame says %u", part_count,
                        frame->part_count);
     }
     for (uint32_t i = 0; i < part_count; i++) {
@@ -416,7 +418,8 @@ rp_err rp_frame_check_parts(const rp_Frame *frame, const rp_part *parts, uint32_
         }
     }
     if (hash_parts(parts, part_count) != frame->payload_hash) {
-        return rp_fail(RP_ERR_FORMAT, "message: the parts do not have the frame's hash");
+        return rp_fail(RP_ERR_FORMAT,
+                       "message: the checksum of the parts is not the one in the frame");
     }
     return RP_OK;
 }

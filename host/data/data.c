@@ -31,7 +31,7 @@ static rp_err read_channels(const rp_data *data, rp_node *node, const char *key,
         return RP_OK;
     }
     if (data->channels == 0) {
-        return rp_node_fail(list, "is for images; set '%s' has none", data->kind->name);
+        return rp_node_fail(list, "is for images; data set '%s' has none", data->kind->name);
     }
     if (!rp_node_is_list(list) || rp_node_count(list) != data->channels) {
         return rp_node_fail(list, "expected a list of %u numbers, one for each channel",
@@ -52,7 +52,7 @@ static rp_err read_augment(rp_data *data, rp_node *node) {
     uint32_t augment = 0;
     rp_err err = rp_node_word(node, "augment", augment_words, &augment);
     if (err == RP_OK && augment > 0 && data->channels == 0) {
-        err = rp_node_fail(rp_node_find(node, "augment"), "is for images; set '%s' has none",
+        err = rp_node_fail(rp_node_find(node, "augment"), "is for images; data set '%s' has none",
                            data->kind->name);
     }
     data->crop = augment & 1;
@@ -168,8 +168,8 @@ rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const 
     const bool augmented = training && (data->crop || data->flip);
     for (uint32_t i = 0; i < n; i++, x += count) {
         if (index[i] >= data->count[split]) {
-            return rp_fail(RP_ERR_USAGE, "%s: sample %u of %u", data->kind->name, index[i],
-                           data->count[split]);
+            return rp_fail(RP_ERR_USAGE, "%s: sample %u does not exist, there are %u",
+                           data->kind->name, index[i], data->count[split]);
         }
         float *row = rows ? rows + (size_t)i * data->target_width : NULL;
         rp_err err = data->kind->read(data, split, index[i], x, row, labels ? &labels[i] : NULL);

@@ -78,7 +78,7 @@ static rp_err lock_folder(lab *l) {
         return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
     }
     if (flock(l->lock_fd, LOCK_EX | LOCK_NB) != 0) {
-        return rp_fail(RP_ERR_USAGE, "%s: another ringpipe lab is at work in this folder",
+        return rp_fail(RP_ERR_USAGE, "%s: another `ringpipe lab` is running in this folder",
                        l->folder);
     }
 fail:

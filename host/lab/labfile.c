@@ -109,7 +109,7 @@ static rp_err read_seeds(rp_arena *arena, rp_node *root, rp_node *tune, rp_labfi
         uint32_t value;
         RP_TRY(rp_node_item_u32(list, i, 0, UINT32_MAX, &value));
         if (seed_at(seed, i, value) < i) {
-            return rp_node_fail(rp_node_item(list, i), "seed %u stands here twice", value);
+            return rp_node_fail(rp_node_item(list, i), "seed %u is given twice", value);
         }
         seed[lab->seed_all++] = value;
     }
@@ -120,7 +120,7 @@ static rp_err read_seeds(rp_arena *arena, rp_node *root, rp_node *tune, rp_labfi
         RP_TRY(rp_node_item_u32(own, i, 0, UINT32_MAX, &value));
         uint32_t at = seed_at(seed, lab->seed_all, value);
         if (tunes[at]) {
-            return rp_node_fail(rp_node_item(own, i), "seed %u stands here twice", value);
+            return rp_node_fail(rp_node_item(own, i), "seed %u is given twice", value);
         }
         seed[at] = value;
         tunes[at] = true;
@@ -157,7 +157,7 @@ static rp_err check_keys(const rp_node *map) {
         }
         for (uint32_t j = 0; j < i; j++) {
             if (key_above(key, rp_node_key(map, j))) {
-                return rp_node_fail(value, "takes '%s' back, which stands before it: put it first",
+                return rp_node_fail(value, "overwrites '%s', which is above it: put this key first",
                                     rp_node_key(map, j));
             }
         }
@@ -238,7 +238,8 @@ static rp_err read_point(rp_arena *arena, const rp_node *map, uint32_t index, rp
         RP_TRY(set_key(arena, map, i, choice[i], label, tag, &set[i]));
     }
     if (strlen(tag) >= LABEL_BYTES - 1) {
-        return rp_node_fail(map, "a point of this sweep has a name of more than %d characters",
+        return rp_node_fail(map,
+                            "a combination of this sweep has a name of more than %d characters",
                             LABEL_BYTES - 2);
     }
     *out = (rp_lab_point){.set = set, .set_count = keys};
@@ -313,7 +314,7 @@ static rp_err read_method(rp_arena *arena, const char *name, const rp_node *map,
         RP_TRY(read_point(arena, map, i, &point[i]));
         for (uint32_t j = 0; j < i; j++) {
             if (strcmp(point[i].tag, point[j].tag) == 0) {
-                return rp_node_fail(map, "the point '%s' stands here twice", point[i].label);
+                return rp_node_fail(map, "the point '%s' is given twice", point[i].label);
             }
         }
     }
@@ -426,8 +427,8 @@ static rp_err check_size(const rp_node *root, const rp_labfile *lab) {
     }
     uint64_t runs = points * lab->model_count * lab->seed_all;
     if (runs > RP_LAB_RUNS_MAX) {
-        return rp_node_fail(root, "%llu runs; at most %d", (unsigned long long)runs,
-                            RP_LAB_RUNS_MAX);
+        return rp_node_fail(root, "asks for %llu runs, at most %d are possible",
+                            (unsigned long long)runs, RP_LAB_RUNS_MAX);
     }
     return RP_OK;
 }

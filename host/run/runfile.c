@@ -202,9 +202,9 @@ static rp_err read_cut(rp_node *root, rp_runfile *run) {
     }
     rp_err err = rp_cut_parse(run->model, cut, &run->cut);
     if (err == RP_OK && run->cut.stage_count != run->stages) {
-        return rp_node_fail(cut, "%u layers make %u stages, the ring has %u boards with %u in all",
-                            run->cut.stage_count - 1, run->cut.stage_count, run->boards,
-                            run->stages);
+        return rp_node_fail(
+            cut, "%u names make %u stages, the ring has %u boards with %u stages in all",
+            run->cut.stage_count - 1, run->cut.stage_count, run->boards, run->stages);
     }
     return err;
 }

@@ -234,8 +234,8 @@ static void strangers_are_refused(void **state) {
 
 static void bad_files(void **state) {
     (void)state;
-    expect_refused("a: 1\nb: 2\na: 3\n", "run.yaml:3: key 'a' stands here twice (first in line 1)");
-    expect_refused("a: {x: 1, 'x': 2}\n", "run.yaml:1: key 'x' stands here twice");
+    expect_refused("a: 1\nb: 2\na: 3\n", "run.yaml:3: key 'a' is given twice (first in line 1)");
+    expect_refused("a: {x: 1, 'x': 2}\n", "run.yaml:1: key 'x' is given twice");
     expect_refused("a: &top 1\n", "run.yaml:1: anchors");
     expect_refused("a: &top {b: 1}\nc: *top\n", "anchors");
     expect_refused("a: 1\nc: *top\n", "run.yaml:2: anchors");

@@ -105,7 +105,7 @@ static void every_cut_is_refused(void **state) {
     }
     char longer[sizeof official + 1] = {0};
     memcpy(longer, official, official_bytes);
-    expect_refused(longer, official_bytes + 1, "1 bytes behind the last tensor");
+    expect_refused(longer, official_bytes + 1, "has 1 bytes after the last tensor");
 }
 
 static void headers_are_not_believed(void **state) {
@@ -152,7 +152,7 @@ static void headers_are_not_believed(void **state) {
         {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,99999999999999999999]}}", 8,
          "header, byte"},
         {"{\"\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "a name has"},
-        {"{\"__metadata__\":{\"a\":1}}", 0, "is not a text"},
+        {"{\"__metadata__\":{\"a\":1}}", 0, "is not a string"},
         {"{\"__metadata__\":[]}", 0, "is not a map"},
         {"{\"a\\u0000b\":1}", 0, "header, byte"},
     };

@@ -109,7 +109,7 @@ static void bad_sets(void **state) {
     expect_part("a table needs a model whose `input` is a list of sizes");
     expect_err(open_data(&data, "{set: table, path: %, augment: flip}", &input, false),
                RP_ERR_USAGE);
-    expect_part("augment: is for images; set 'table' has none");
+    expect_part("augment: is for images; data set 'table' has none");
     expect_err(open_data(&data, "{set: table, path: %, mean: [1]}", &input, false), RP_ERR_USAGE);
     expect_ok(open_data(&data, keys, &input, false));
     rp_data_close(&data);

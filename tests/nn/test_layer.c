@@ -14,7 +14,7 @@ static void calls_are_checked(void **state) {
     rig.x[0].dtype = RP_F32;
     rig.dy.offset = 1;
     expect_err(rp_layer_backward(&rig.call), RP_ERR_SHAPE);
-    assert_non_null(strstr(rp_err_message(), "layer 'fc': 20 elements of dy[0] from 1 on"));
+    assert_non_null(strstr(rp_err_message(), "layer 'fc': 20 elements of dy[0] from element 1 on"));
     rig.dy.offset = 0;
     rig.call.n = 5;
     expect_err(rp_layer_forward(&rig.call), RP_ERR_SHAPE);

@@ -187,7 +187,7 @@ static void mistakes(void **state) {
         {"  - {name: a, kind: dense, out: 3, from: [data, data]}", "1 to 1 inputs"},
         {"  - {name: a, kind: add}", "2 to 8 inputs"},
         {"  - {name: a, kind: add, from: [data, [data]]}", "earlier layer"},
-        {"  - {name: a, kind: relu}\n  - {name: a, kind: relu}", "stands in line 3 already"},
+        {"  - {name: a, kind: relu}\n  - {name: a, kind: relu}", "is in line 3 already"},
         {"  - {name: a, kind: relu}\n  - {name: b, kind: relu, from: data}", "reads the output of"},
         {"  - {name: a, kind: conv2d, out: 4, kernel: 5}", "m.yaml:3"},
         {"  - {name: a, kind: conv2d, out: 4, kernel: 5}", "layer 'a'"},
