@@ -52,7 +52,7 @@ void rp_device_choose_gemm(rp_device *device, rp_gemm_choice choice); /* tests a
 
 /* Start-up check: GEMM (the chosen one) at several shapes, transposes and tails against a CPU
  * result. errors NUMERIC with shape and values: CLBlast 1.5.3 is known to be wrong on some
- * devices. RP_TEST_BREAK_GEMM in the environment makes it ring. */
+ * devices. RP_TEST_BREAK_GEMM in the environment makes it fail. */
 rp_err rp_device_selftest(rp_device *device) RP_MUST_CHECK;
 
 /* ---- memory: arenas of device bytes, sealed before the step loop -------------------------- */

@@ -1,6 +1,6 @@
-/* The executor port: what a stage computes with. The stage keeps the books (which version of the
- * weights an op sees, which slot holds a microbatch) and issues commands; an executor carries them
- * out in the order in which they came. One table of functions, one word in
+/* The executor port: what a stage computes with. The stage does the bookkeeping (which version of
+ * the weights an op sees, which slot holds a microbatch) and issues commands; an executor carries
+ * them out in the order in which they came. One table of functions, one word in
  * firmware/stage/CMakeLists.txt:
  *
  *   opencl   layers, optimisers and averages on the device's one queue

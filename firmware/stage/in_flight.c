@@ -1,5 +1,5 @@
-/* Microbatches in flight, for checkpoints: the executor's memory as bytes. The books need none:
- * they are walked again. */
+/* Microbatches in flight, for checkpoints: the executor's memory as bytes. The bookkeeping needs
+ * none: they are walked again. */
 #include "stage/stage_own.h"
 
 static const rp_region in_flight = {.kind = RP_REGION_IN_FLIGHT};

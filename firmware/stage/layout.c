@@ -311,8 +311,8 @@ static void walk_slots(rp_slots *slots, rp_slots *deferred, const rp_op *op) {
     }
 }
 
-/* Slots, deferred ones too, by walking this stage's own op list with the books that the stage will
- * keep. */
+/* Slots, deferred ones too, by walking this stage's own op list with the bookkeeping of the
+ * stage. */
 static rp_err count_slots(const rp_job *job, rp_layout *layout) {
     const rp_sched_kind *kind = job->method.kind;
     const rp_sched_shape shape = rp_job_sched_shape(job, 0, job->steps);
@@ -339,7 +339,7 @@ fail:
     return err;
 }
 
-/* Copies of the weights, by walking the same list with the books that the stage will keep. */
+/* Copies of the weights, by walking the same list with the bookkeeping of the stage. */
 static rp_err count_versions(const rp_job *job, rp_layout *layout) {
     const rp_method *method = &job->method;
     rp_arena arena;

@@ -1,5 +1,5 @@
-/* Which memory of the executor holds which samples: books only. A slot holds what a forward saved
- * until all of its samples have had their backward, in one op or in parts; a deferred weight
+/* Which memory of the executor holds which samples: bookkeeping only. A slot holds what a forward
+ * saved until all of its samples have had their backward, in one op or in parts; a deferred weight
  * gradient is held the same way, from the gradient of the input to that of the weights. */
 #ifndef RP_STAGE_SLOTS_H
 #define RP_STAGE_SLOTS_H

@@ -1,4 +1,4 @@
-/* Running ops: the books, and the commands that follow from them. */
+/* Running ops: the bookkeeping, and the commands that follow from it. */
 #include "stage/stage.h"
 
 #include "stage/stage_own.h"

@@ -1,4 +1,4 @@
-/* A stage: the books of the layers of one board, over an executor that computes.
+/* A stage: the bookkeeping of the layers of one board, over an executor that computes.
  *
  * Runs one op of a schedule at a time: says which version of the weights it sees, which slot its
  * microbatch lies in, what is copied, predicted or averaged around it, and issues the commands.
@@ -66,10 +66,10 @@ rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const rp_stage_piece 
 typedef struct {
     uint64_t step;             /* whose forward it was */
     uint32_t staleness, ahead; /* own updates that lay between, updates that were predicted */
-    uint64_t effect;           /* step whose forward waits for the gain that this probe earns */
+    uint64_t effect;           /* the first step whose forward uses the gain from this probe */
 } rp_stage_probe;
 bool rp_stage_probe_done(const rp_stage *stage);
-/* One whose backward has been waits for an update to come. */
+/* A probe whose backward has run waits for a later update. */
 bool rp_stage_probe_waits(const rp_stage *stage);
 rp_err rp_stage_probe_read(rp_stage *stage, float *out, rp_stage_probe *about) RP_MUST_CHECK;
 
@@ -77,8 +77,7 @@ rp_err rp_stage_probe_read(rp_stage *stage, float *out, rp_stage_probe *about) R
  * the forward of `step` on; 1 before the first. errors PEER when the count is wrong */
 rp_err rp_stage_set_gain(rp_stage *stage, uint64_t step, const double *gain,
                          size_t count) RP_MUST_CHECK;
-/* The forward of `step` waits for the gain that a probe two probes ago earned, and it is not
- * there. */
+/* Whether the op's forward must wait: the gain from the probe before the last has not come. */
 bool rp_stage_gain_missing(const rp_stage *stage, const rp_op *op);
 
 /* After the step's last backward: sum of squares of every trained parameter's gradient, in the
@@ -110,7 +109,7 @@ rp_err rp_stage_in_flight_read(rp_stage *stage, size_t first, size_t count,
                                void *out) RP_MUST_CHECK;
 rp_err rp_stage_in_flight_write(rp_stage *stage, size_t first, size_t count,
                                 const void *bytes) RP_MUST_CHECK;
-/* The books as they are behind the update before `step` in a run whose pipes were filled at step
+/* The bookkeeping as it is behind the update before `step` in a run whose pipes were filled at step
  * `fill_step`. */
 void rp_stage_resume(rp_stage *stage, uint64_t fill_step, uint64_t step);
 

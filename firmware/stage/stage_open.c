@@ -1,4 +1,4 @@
-/* Opening and closing a stage: its executor, its books, a dry step, first weights. */
+/* Opening and closing a stage: its executor, its bookkeeping, a dry step, first weights. */
 #include <string.h>
 
 #include "stage/stage_own.h"

@@ -39,8 +39,8 @@ rp_err rp_stage_copy(rp_stage *stage, rp_block from, rp_block to) RP_MUST_CHECK;
 rp_block rp_stage_evaluated(const rp_stage *stage);
 rp_err rp_stage_prepare_evaluated(rp_stage *stage) RP_MUST_CHECK;
 
-/* Ops without the books of versions, on the weights that stage->seen names: for the ops proper, for
- * evaluations, and for dry runs. */
+/* Ops without the bookkeeping of versions, on the weights that stage->seen names: for the ops
+ * proper, for evaluations, and for dry runs. */
 typedef struct {
     bool training;    /* layers behave as in training */
     bool evaluating;  /* an evaluation's: its steps count from 0 again */
@@ -66,7 +66,7 @@ const float *rp_stage_gain_at(const rp_stage *stage, uint64_t step);
 /* Behind the choice of an op's weights, and behind an update; nothing where no probe is due. */
 rp_err rp_stage_run_probe(rp_stage *stage, const rp_op *op,
                           const rp_weight_view *view) RP_MUST_CHECK;
-/* Its books, which a resumed run walks again: whether a probe begins or ends with this op. */
+/* The probe's bookkeeping, repeated when a run is resumed: does one begin or end with this op? */
 bool rp_stage_probe_walk(rp_stage *stage, const rp_op *op, const rp_weight_view *view);
 
 #endif

@@ -2,7 +2,8 @@
  *
  * A block holds all trained weights of a stage in one version. An update steps the newest block in
  * place, unless a backward to come (or, with ENTRY and DOUBLE, a forward to come) still needs it as
- * it is: then a copy is stepped. Versions are tagged, not queued, so a drain confuses nothing.
+ * it is: then a copy is stepped. Versions have tags and no order in a queue, so draining the pipes
+ * needs no special case.
  *
  * Follows the stage's own op list, and looks ahead in it: how many updates lie between a forward
  * and its backward is read off the list, never typed. Pure, so the memory plan walks it too.
@@ -52,9 +53,9 @@ typedef struct {
     rp_version_in_flight *in_flight;
     uint32_t in_flight_count, in_flight_max;
     uint32_t forward_ahead, backward_ahead; /* spectrain, xpipe */
-    uint32_t
-        past_backward; /* of forward_ahead, what is over the steady staleness: a probe's wait */
-    uint32_t *steady;  /* pipeoptim paper, released: by microbatch of a full step */
+    uint32_t past_backward; /* updates of forward_ahead beyond the steady staleness: so long a probe
+                               waits */
+    uint32_t *steady;       /* pipeoptim paper, released: by microbatch of a full step */
     uint32_t staleness_max; /* own updates between a forward and its backward, seen so far */
 } rp_versions;
 

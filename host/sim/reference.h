@@ -3,8 +3,8 @@
  * forward and backward at once, on the versions that the equations name.
  *
  * It shares with the digest executor what a layer, a loss and an optimiser make of their operands
- * (stage/digest.h). The order of ops, the books of versions, slots and parcels are not used, but
- * for the length of SpecTrain's round trip, which a replay of the schedule measures. */
+ * (stage/digest.h). The order of ops, the bookkeeping of versions, slots and parcels are not used,
+ * but for the length of SpecTrain's round trip, which a replay of the schedule measures. */
 #ifndef RP_SIM_REFERENCE_H
 #define RP_SIM_REFERENCE_H
 
