@@ -19,6 +19,7 @@
 #ifndef RP_AGENT_AGENT_H
 #define RP_AGENT_AGENT_H
 
+#include "agent/reading.h"
 #include "link/link.h"
 #include "stage/stage.h"
 
@@ -35,6 +36,7 @@ typedef struct {
     rp_transport *transport;          /* of its links, borrowed; NULL: ZeroMQ over TCP */
     rp_rng *sessions;                 /* as in rp_links_options, borrowed; NULL: from the kernel */
     rp_loop *loop;                    /* what rp_agent_wait() waits with, borrowed; NULL: a poll */
+    rp_agent_library *library;        /* of this process's agents, borrowed; NULL: none */
 } rp_agent_options;
 
 typedef struct rp_agent rp_agent;

@@ -23,9 +23,9 @@ typedef struct {
     const rp_executor_kind *executor;
     rp_site site; /* what the executor runs on */
     rp_arena arena;
-    rp_node *assignment;
-    rp_plan *plan; /* NULL: of a profile */
-    uint32_t node; /* of the plan: this one */
+    rp_agent_reading reading; /* what was assigned */
+    const rp_plan *plan;      /* NULL: of a profile */
+    uint32_t node;            /* of the plan: this one */
     uint32_t held_count;
     agent_held held[RP_RUNNER_STAGES_MAX]; /* in the order of their stages */
     double *layer_seconds;                 /* of a profile; NULL: an assignment is built */

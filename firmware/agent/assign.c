@@ -9,13 +9,9 @@
 /* ---- the job --------------------------------------------------------------------------------- */
 
 /* The plan, and the stages that it gives to this node. */
-static rp_err hold_stages(agent_run *run, const rp_message *message, const rp_job *job) {
-    const rp_part *text = &message->part[2];
-    rp_err err;
-    RP_TRY(rp_plan_parse(&run->arena, text->data, text->bytes, "plan", &run->plan));
-    RP_TRY(rp_plan_check_training(run->plan));
-    RP_TRY(rp_plan_check(run->plan, job->model));
-    run->node = message->frame.body.assign.node;
+static rp_err hold_stages(agent_run *run, uint32_t node, const rp_job *job) {
+    run->plan = run->reading.plan;
+    run->node = node;
     if (run->node >= run->plan->node_count) {
         return rp_fail(RP_ERR_USAGE, "plan: has no node %u, it has %u", run->node,
                        run->plan->node_count);
@@ -30,26 +26,22 @@ static rp_err hold_stages(agent_run *run, const rp_message *message, const rp_jo
         run->held[h].job = *job;
         run->held[h].job.stage = run->plan->hold[own->hold_first + h].stage;
     }
-fail:
-    return err;
+    return RP_OK;
 }
 
 static rp_err read_job(rp_agent *agent, const rp_message *message) {
     agent_run *run = agent->run;
-    rp_node *model;
+    const bool assigns = rp_frame_kind(&message->frame) == RP_KIND_ASSIGN;
     rp_err err;
-    RP_TRY(rp_config_read_text(&run->arena, message->part[0].data, message->part[0].bytes,
-                               "assignment", &run->assignment));
-    RP_TRY(rp_config_read_text(&run->arena, message->part[1].data, message->part[1].bytes, "model",
-                               &model));
-    rp_job job;
-    RP_TRY(rp_job_parse(&run->arena, run->assignment, model, &job));
+    RP_TRY(rp_agent_read(&run->arena, agent->options.library, message->part, assigns ? 3 : 2,
+                         &run->reading));
+    rp_job job = run->reading.job;
     uint32_t own = agent->options.memory_mib; /* a run may ask for less, not for more */
     if (own && (job.memory_mib == 0 || job.memory_mib > own)) {
         job.memory_mib = own;
     }
-    if (rp_frame_kind(&message->frame) == RP_KIND_ASSIGN) {
-        RP_TRY(hold_stages(run, message, &job));
+    if (assigns) {
+        RP_TRY(hold_stages(run, message->frame.body.assign.node, &job));
     } else {
         run->held_count = 1;
         run->held[0].job = job;

@@ -3,18 +3,20 @@
 enum { REPEATS_MIN = 2, REPEATS_MAX = 64 };
 static const double WORTH_S = 0.02; /* measure at least this long */
 
-/* The job with layer `index` alone in the middle of up to three stages. */
-static rp_job job_of_layer(const rp_job *job, uint32_t index) {
+/* The job with layer `index` alone in the middle of up to three stages, whose cut is `first`. */
+static rp_job job_of_layer(const rp_job *job, uint32_t index, uint32_t first[4]) {
+    const uint32_t layers = job->model->layer_count;
     rp_job alone = *job;
-    rp_cut *cut = &alone.cut;
-    *cut = (rp_cut){0};
+    uint32_t stages = 0;
     alone.stage = index > 0;
-    cut->first[alone.stage] = index;
-    cut->first[alone.stage + 1] = index + 1;
-    cut->stage_count = alone.stage + 1;
-    if (index + 1 < job->model->layer_count) {
-        cut->first[++cut->stage_count] = job->model->layer_count;
+    first[stages] = 0;
+    stages += index > 0;
+    first[stages++] = index;
+    first[stages] = index + 1;
+    if (index + 1 < layers) {
+        first[++stages] = layers;
     }
+    alone.cut = (rp_cut){.stage_count = stages, .first = first};
     return alone;
 }
 
@@ -22,7 +24,8 @@ static rp_err time_layer(const rp_executor_kind *kind, const rp_site *site, cons
                          uint32_t index, double *seconds) {
     rp_arena arena;
     rp_arena_init(&arena, "profile", 0);
-    rp_job alone = job_of_layer(job, index);
+    uint32_t first[4];
+    rp_job alone = job_of_layer(job, index, first);
     rp_stage *stage = NULL;
     rp_err err;
     double once[2];

@@ -17,6 +17,7 @@ void rp_agent_free_run(agent_run *run) {
         rp_stage_destroy(&run->held[h].stage);
     }
     rp_links_close(&run->links);
+    rp_agent_end_reading(&run->reading);
     rp_arena_finish(&run->arena);
     *run = (agent_run){0};
 }

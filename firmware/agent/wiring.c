@@ -72,7 +72,7 @@ static uint64_t seed_of_lines(const agent_run *run) {
 }
 
 static rp_err read_emulation(rp_agent *agent) {
-    rp_node *emulate = rp_node_find(agent->run->assignment, "link");
+    rp_node *emulate = rp_node_find(agent->run->reading.root, "link");
     rp_err err = RP_OK;
     if (emulate) {
         RP_TRY(rp_link_profile_parse(&agent->run->emulate, emulate));
@@ -88,7 +88,7 @@ fail:
 /* Sockets for who may connect here: the node before, and the host at both ends of the model. */
 rp_err rp_agent_open_links(rp_agent *agent) {
     agent_run *run = agent->run;
-    rp_node *root = run->assignment;
+    rp_node *root = run->reading.own;
     rp_node *peers = rp_node_find(root, "peers");
     const bool has_before = use_of(run, RP_PLAN_BEFORE).edges > 0;
     const char *host = NULL;

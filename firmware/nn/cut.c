@@ -4,48 +4,73 @@
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* One more boundary, at `layer`; says in `why` what is wrong with it. */
-static bool add_boundary(const rp_model *model, rp_cut *cut, const char *name, const char **why) {
-    uint32_t layer = rp_model_find(model, name);
+/* The layer at which a stage begins, behind the one before; says in `why` what is wrong with it. */
+static const char *why_no_boundary(const rp_model *model, uint32_t before, uint32_t layer) {
     if (layer == model->layer_count) {
-        *why = "is no layer of the model";
-    } else if (layer == 0) {
-        *why = "is the first layer: the first stage begins there anyway";
-    } else if (layer <= cut->first[cut->stage_count - 1]) {
-        *why = "does not come behind the cut before it";
-    } else {
-        cut->first[cut->stage_count++] = layer;
-        return true;
+        return "is no layer of the model";
     }
-    return false;
+    if (layer == 0) {
+        return "is the first layer: the first stage begins there anyway";
+    }
+    return layer <= before ? "does not come behind the cut before it" : NULL;
 }
 
-static rp_err finish_cut(const rp_model *model, rp_cut *cut, rp_cut *out) {
-    cut->first[cut->stage_count] = model->layer_count;
-    rp_err err = rp_cut_check(model, cut);
-    if (err == RP_OK) {
-        *out = *cut;
-    }
-    return err;
-}
-
-rp_err rp_cut_parse(const rp_model *model, const rp_node *list, rp_cut *out) {
-    rp_cut cut = {.stage_count = 1};
+rp_err rp_cut_parse(rp_arena *arena, const rp_model *model, const rp_node *list, rp_cut *out) {
+    uint32_t *first;
+    rp_err err;
     if (!rp_node_is_list(list) || rp_node_count(list) >= RP_CUT_STAGES_MAX) {
         return rp_node_fail(list, "expected a list of at most %d layer names",
                             RP_CUT_STAGES_MAX - 1);
     }
-    for (uint32_t i = 0; i < rp_node_count(list); i++) {
+    const uint32_t count = rp_node_count(list);
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)count + 2, &first));
+    for (uint32_t i = 0; i < count; i++) {
         const rp_node *item = rp_node_item(list, i);
-        const char *why = NULL;
         if (!rp_node_is_scalar(item)) {
             return rp_node_fail(item, "expected the name of a layer");
         }
-        if (!add_boundary(model, &cut, rp_node_text(item), &why)) {
+        first[i + 1] = rp_model_find_behind(model, first[i], rp_node_text(item));
+        const char *why = why_no_boundary(model, first[i], first[i + 1]);
+        if (why) {
             return rp_node_fail(item, "'%s' %s", rp_node_text(item), why);
         }
     }
-    return finish_cut(model, &cut, out);
+    first[count + 1] = model->layer_count;
+    const rp_cut cut = {.stage_count = count + 1, .first = first};
+    RP_TRY(rp_cut_check(model, &cut));
+    *out = cut;
+fail:
+    return err;
+}
+
+/* Counts what crosses each boundary in one walk: a ring of a thousand stages is checked often. */
+static rp_err check_boundaries(const rp_model *model, const rp_cut *cut) {
+    int32_t more[RP_MODEL_LAYERS_MAX + 2] = {
+        0}; /* tensors that cross before a layer: + or - here */
+    uint32_t last[RP_MODEL_LAYERS_MAX + 1] = {0}; /* reader; the model's input is number 0 */
+    int32_t crossing = 0;
+    uint32_t b = 1;
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        for (uint32_t j = 0; j < model->layer[i].input_count; j++) {
+            const uint32_t producer = model->layer[i].input[j];
+            last[producer == RP_LAYER_DATA ? 0 : producer + 1] = i;
+        }
+    }
+    for (uint32_t p = 0; p <= model->layer_count; p++) {
+        more[p]++; /* producer p - 1 crosses from layer p on, up to its last reader */
+        more[last[p] >= p ? last[p] + 1 : p]--;
+    }
+    for (uint32_t i = 0; i < model->layer_count && b < cut->stage_count; i++) {
+        crossing += more[i];
+        if (i == cut->first[b]) {
+            rp_boundary boundary;
+            if (crossing > RP_CUT_TENSORS_MAX) { /* which says so */
+                return rp_cut_boundary_at(model, i, &boundary);
+            }
+            b++;
+        }
+    }
+    return RP_OK;
 }
 
 rp_err rp_cut_check(const rp_model *model, const rp_cut *cut) {
@@ -60,39 +85,50 @@ rp_err rp_cut_check(const rp_model *model, const rp_cut *cut) {
             return rp_fail(RP_ERR_USAGE, "cut: stage %u has no layer", k);
         }
     }
-    for (uint32_t k = 1; k < stages; k++) {
-        rp_boundary boundary;
-        rp_err err = rp_cut_boundary_at(model, cut->first[k], &boundary);
-        if (err != RP_OK) {
-            return err;
-        }
-    }
-    return RP_OK;
+    return check_boundaries(model, cut);
 }
 
 /* ---- what crosses --------------------------------------------------------------------------- */
 
+static bool is_before(uint32_t a, uint32_t b) {
+    return a != b && (a == RP_LAYER_DATA || (b != RP_LAYER_DATA && a < b));
+}
+
+/* Once each, in order. */
 static rp_err add_tensor(const rp_model *model, uint32_t producer, uint32_t first,
                          rp_boundary *out) {
-    if (rp_model_readers(model, producer, first, model->layer_count) == 0) {
+    uint32_t at = 0;
+    while (at < out->count && is_before(out->producer[at], producer)) {
+        at++;
+    }
+    if (at < out->count && out->producer[at] == producer) {
         return RP_OK;
     }
     if (out->count == RP_CUT_TENSORS_MAX) {
         return rp_fail(RP_ERR_LIMIT, "cut at '%s': more than %d tensors would cross",
                        model->layer[first].name, RP_CUT_TENSORS_MAX);
     }
-    out->producer[out->count++] = producer;
+    for (uint32_t i = out->count++; i > at; i--) {
+        out->producer[i] = out->producer[i - 1];
+    }
+    out->producer[at] = producer;
     out->sample_bytes += rp_shape_count(rp_model_shape(model, producer)) * sizeof(float);
     return RP_OK;
 }
 
 rp_err rp_cut_boundary_at(const rp_model *model, uint32_t first, rp_boundary *out) {
     RP_ASSERT(first > 0 && first < model->layer_count);
+    rp_err err = RP_OK;
     *out = (rp_boundary){0};
-    rp_err err = add_tensor(model, RP_LAYER_DATA, first, out);
-    for (uint32_t i = 0; err == RP_OK && i < first; i++) {
-        err = add_tensor(model, i, first, out);
+    for (uint32_t i = first; i < model->layer_count; i++) {
+        for (uint32_t j = 0; j < model->layer[i].input_count; j++) {
+            const uint32_t producer = model->layer[i].input[j];
+            if (producer == RP_LAYER_DATA || producer < first) {
+                RP_TRY(add_tensor(model, producer, first, out));
+            }
+        }
     }
+fail:
     return err;
 }
 
@@ -143,7 +179,9 @@ rp_err rp_cut_balance(rp_arena *arena, const double *layer_cost, const double *b
     cost_table t = {.boundary = boundary_cost, .count = count};
     double *best;
     uint32_t *next;
+    uint32_t *first;
     size_t row = (size_t)count + 1;
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)stages + 1, &first));
     RP_TRY(RP_ARENA_NEW(arena, row, &t.sum));
     RP_TRY(RP_ARENA_NEW(arena, row * (stages + 1), &best));
     RP_TRY(RP_ARENA_NEW(arena, row * (stages + 1), &next));
@@ -160,11 +198,10 @@ rp_err rp_cut_balance(rp_arena *arena, const double *layer_cost, const double *b
         return rp_fail(RP_ERR_USAGE, "cut: no allowed cut of %u layers into %u stages", count,
                        stages);
     }
-    rp_cut cut = {.stage_count = stages};
     for (uint32_t k = 0; k < stages; k++) {
-        cut.first[k + 1] = next[row * (stages - k) + cut.first[k]];
+        first[k + 1] = next[row * (stages - k) + first[k]];
     }
-    *out = cut;
+    *out = (rp_cut){.stage_count = stages, .first = first};
     return RP_OK;
 fail:
     return err;

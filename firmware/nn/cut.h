@@ -5,14 +5,15 @@
 #include "nn/model.h"
 
 enum {
-    RP_CUT_STAGES_MAX = 64,
-    RP_CUT_TENSORS_MAX = 8 /* through one boundary: the parts of one parcel */
+    RP_CUT_STAGES_MAX = 4096, /* of a simulated ring; real ones: RP_CONTROL_BOARDS_MAX */
+    RP_CUT_TENSORS_MAX = 8    /* through one boundary: the parts of one parcel */
 };
 
 typedef struct {
     uint32_t stage_count;
-    /* Stage k has the layers [first[k], first[k + 1]); first[0] = 0, first[stage_count] = all. */
-    uint32_t first[RP_CUT_STAGES_MAX + 1];
+    /* Stage k has the layers [first[k], first[k + 1]); first[0] = 0, first[stage_count] = all.
+     * Borrowed: a copy of a cut has the same. */
+    const uint32_t *first;
 } rp_cut;
 
 /* What goes from stage b - 1 to stage b: every tensor made before the boundary and read behind it,
@@ -23,10 +24,12 @@ typedef struct {
     size_t sample_bytes;                   /* all of them, one sample */
 } rp_boundary;
 
-/* From the list of the layers at which stages 1.. begin; it may be empty (one stage).
+/* From the list of the layers at which stages 1.. begin; it may be empty (one stage). It lies in
+ * `arena`.
  * errors  USAGE with the line and the layer: unknown, not behind the one before, the model's first
  */
-rp_err rp_cut_parse(const rp_model *model, const rp_node *list, rp_cut *out) RP_MUST_CHECK;
+rp_err rp_cut_parse(rp_arena *arena, const rp_model *model, const rp_node *list,
+                    rp_cut *out) RP_MUST_CHECK;
 
 /* first[0] is 0, each stage has a layer, every boundary has at most RP_CUT_TENSORS_MAX tensors.
  * errors  USAGE naming the stage or layer */

@@ -281,6 +281,15 @@ uint32_t rp_model_find(const rp_model *model, const char *name) {
     return find_before(model, model->layer_count, name);
 }
 
+uint32_t rp_model_find_behind(const rp_model *model, uint32_t before, const char *name) {
+    for (uint32_t i = before + 1; i < model->layer_count; i++) {
+        if (strcmp(model->layer[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return rp_model_find(model, name);
+}
+
 const rp_shape *rp_model_shape(const rp_model *model, uint32_t layer) {
     RP_ASSERT(layer == RP_LAYER_DATA || layer < model->layer_count);
     return layer == RP_LAYER_DATA ? &model->input : &model->plan[layer].out;

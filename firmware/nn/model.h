@@ -42,6 +42,8 @@ rp_err rp_model_parse(rp_arena *arena, rp_node *root, const rp_shape *data_shape
 
 /* Index of a layer, or layer_count when there is none. */
 uint32_t rp_model_find(const rp_model *model, const char *name);
+/* The same, and quick where the layer is the next one behind `before` (lists in order). */
+uint32_t rp_model_find_behind(const rp_model *model, uint32_t before, const char *name);
 
 /* Index into model->param by full name, or param_count. */
 uint32_t rp_model_find_param(const rp_model *model, const char *name);

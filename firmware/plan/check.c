@@ -57,7 +57,7 @@ static rp_err check_micro(const rp_plan *plan) {
     return RP_OK;
 }
 
-static rp_err check_model(const rp_plan *plan, const rp_model *model) {
+static rp_err check_model(rp_arena *arena, const rp_plan *plan, const rp_model *model) {
     rp_cut cut;
     const uint64_t digest = rp_plan_model_digest(model);
     if (plan->model_digest != digest) {
@@ -67,7 +67,7 @@ static rp_err check_model(const rp_plan *plan, const rp_model *model) {
                        plan->source, (unsigned long long)plan->model_digest,
                        (unsigned long long)digest);
     }
-    return rp_plan_cut(plan, model, &cut);
+    return rp_plan_cut(arena, plan, model, &cut);
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -267,7 +267,7 @@ rp_err rp_plan_check(const rp_plan *plan, const rp_model *model) {
     RP_TRY(check_holds(plan));
     RP_TRY(check_edges(plan));
     if (model) {
-        RP_TRY(check_model(plan, model));
+        RP_TRY(check_model(&arena, plan, model));
     }
     const rp_plan walked = rp_plan_shorten(plan);
     RP_TRY(rp_plan_replay(&arena, &walked, NULL, true, NULL, RP_NO_NODE, &facts));

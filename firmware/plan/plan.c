@@ -83,16 +83,18 @@ uint32_t rp_plan_step_samples(const rp_plan *plan, uint64_t step) {
     return rp_sched_step_samples(&shape, step);
 }
 
-rp_err rp_plan_cut(const rp_plan *plan, const rp_model *model, rp_cut *out) {
+rp_err rp_plan_cut(rp_arena *arena, const rp_plan *plan, const rp_model *model, rp_cut *out) {
     uint32_t layer = 0;
+    uint32_t *first;
+    rp_err err;
     if (plan->stage_count > RP_CUT_STAGES_MAX) {
         return rp_fail(RP_ERR_USAGE, "%s: stages: has %u, at most %d are possible", plan->source,
                        plan->stage_count, RP_CUT_STAGES_MAX);
     }
-    *out = (rp_cut){.stage_count = plan->stage_count};
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)plan->stage_count + 1, &first));
     for (uint32_t k = 0; k < plan->stage_count; k++) {
         const rp_plan_stage *stage = &plan->stage[k];
-        out->first[k] = layer;
+        first[k] = layer;
         for (uint32_t i = 0; i < stage->layer_count; i++, layer++) {
             const char *name = layer < model->layer_count ? model->layer[layer].name : "none";
             if (strcmp(stage->layer[i], name) != 0) {
@@ -102,12 +104,15 @@ rp_err rp_plan_cut(const rp_plan *plan, const rp_model *model, rp_cut *out) {
             }
         }
     }
-    out->first[plan->stage_count] = layer;
+    first[plan->stage_count] = layer;
     if (layer != model->layer_count) {
         return rp_fail(RP_ERR_USAGE, "%s: stages: have %u layers, the model has %u", plan->source,
                        layer, model->layer_count);
     }
-    return rp_cut_check(model, out);
+    *out = (rp_cut){.stage_count = plan->stage_count, .first = first};
+    RP_TRY(rp_cut_check(model, out));
+fail:
+    return err;
 }
 
 /* FNV-1a, as the names of random streams have it. */

@@ -196,8 +196,9 @@ rp_err rp_plan_parse(rp_arena *arena, const char *text, size_t bytes, const char
                      rp_plan **out) RP_MUST_CHECK;
 rp_err rp_plan_read(rp_arena *arena, const char *path, rp_plan **out) RP_MUST_CHECK;
 
-/* The cut of the model. errors USAGE: the layers are not the model's */
-rp_err rp_plan_cut(const rp_plan *plan, const rp_model *model, rp_cut *out) RP_MUST_CHECK;
+/* The cut of the model, in `arena`. errors USAGE: the layers are not the model's */
+rp_err rp_plan_cut(rp_arena *arena, const rp_plan *plan, const rp_model *model,
+                   rp_cut *out) RP_MUST_CHECK;
 
 /* ---- reading --------------------------------------------------------------------------------- */
 

@@ -103,7 +103,7 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
     RP_TRY(read_numbers(root, out, &stages, &classes));
     RP_TRY(read_shape(root, "sample", &sample));
     RP_TRY(rp_model_parse(arena, model_root, &sample, classes, &out->model));
-    RP_TRY(rp_cut_parse(out->model, rp_node_find(root, "cut"), &out->cut));
+    RP_TRY(rp_cut_parse(arena, out->model, rp_node_find(root, "cut"), &out->cut));
     if (out->cut.stage_count != stages) {
         return rp_node_fail(root, "cut: makes %u stages, `stages` says %u", out->cut.stage_count,
                             stages);

@@ -6,7 +6,7 @@
 
 extern const rp_transport_kind rp_transport_inproc;
 
-enum { BOUND, CONNECTING, FIRST_FREE_PORT = 40001 };
+enum { BOUND, CONNECTING, FIRST_FREE_PORT = 40001, REMEMBERED_BYTES_MAX = 64 * 1024 };
 
 #define DIAL_NS (100 * RP_NS_PER_MS)
 
@@ -230,8 +230,9 @@ fail:
     return err;
 }
 
+/* But for large ones: what is remembered is held. */
 static void remember(rp_hub *hub, const char *endpoint, int to, const rp_packet *packet) {
-    if (hub->remembered_max == 0) {
+    if (hub->remembered_max == 0 || rp_packet_bytes(packet) > REMEMBERED_BYTES_MAX) {
         return;
     }
     memory *m = &hub->remembered[hub->remembered_count++ % hub->remembered_max];

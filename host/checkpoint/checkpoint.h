@@ -87,13 +87,13 @@ typedef struct {
     bool here;          /* made on this cut; otherwise the rest is empty */
     uint64_t fill_step; /* the step at which the pipes were filled */
     uint64_t end;       /* of the run as it was then; 0: the file does not say */
-    rp_checkpoint_bytes stage[RP_CUT_STAGES_MAX];
+    rp_checkpoint_bytes *stage;
 } rp_in_flight;
 
 /* `cut`: names of the `stages` stages' first layers. errors FORMAT naming `path` and what is wrong
  */
-rp_err rp_checkpoint_read_in_flight(const rp_st_reader *reader, const char *path, const char *cut,
-                                    uint32_t stages, uint64_t step,
+rp_err rp_checkpoint_read_in_flight(rp_arena *arena, const rp_st_reader *reader, const char *path,
+                                    const char *cut, uint32_t stages, uint64_t step,
                                     rp_in_flight *out) RP_MUST_CHECK;
 /* The in-flight state in the sidecar file of the checkpoint `path`. *usable: it is there, was made
  * on this cut, and the run's end, then or now, is not so near that other microbatches are in

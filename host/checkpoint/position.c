@@ -54,9 +54,10 @@ static bool take_number(const char **at, char end, uint64_t most, uint64_t *out)
     return first[0] >= '0' && first[0] <= '9' && errno == 0 && *stop == end && *out <= most;
 }
 
-rp_err rp_checkpoint_read_applied(const char *text, const char *path, const rp_method *method,
-                                  uint64_t step, rp_applied *out) {
+rp_err rp_checkpoint_read_applied(rp_arena *arena, const char *text, const char *path,
+                                  const rp_method *method, uint64_t step, rp_applied *out) {
     const char *at = text;
+    rp_err err;
     *out = (rp_applied){.stages = 1};
     while ((at = strchr(at, ';'))) {
         out->stages++;
@@ -64,6 +65,7 @@ rp_err rp_checkpoint_read_applied(const char *text, const char *path, const rp_m
     }
     at = text;
     bool good = out->stages <= RP_CUT_STAGES_MAX;
+    RP_TRY(RP_ARENA_NEW(arena, good ? out->stages : 1, &out->of));
     for (uint32_t k = 0; good && k < out->stages; k++) {
         const uint32_t replicas = rp_method_replicas(method, out->stages, k);
         for (uint32_t r = 0; good && r < replicas; r++) {
@@ -71,11 +73,14 @@ rp_err rp_checkpoint_read_applied(const char *text, const char *path, const rp_m
             good = take_number(&at, end, step, &out->of[k][r]);
         }
     }
-    return good ? RP_OK
-                : rp_fail(RP_ERR_FORMAT,
-                          "%s: `applied` is '%.40s', expected the updates of each replica of each "
-                          "stage, up to %" PRIu64,
-                          path, text, step);
+    if (!good) {
+        err = rp_fail(RP_ERR_FORMAT,
+                      "%s: `applied` is '%.40s', expected the updates of each replica of each "
+                      "stage, up to %" PRIu64,
+                      path, text, step);
+    }
+fail:
+    return err;
 }
 
 rp_err rp_checkpoint_cut_text(rp_arena *arena, const rp_model *model, const rp_cut *cut,
@@ -90,8 +95,12 @@ rp_err rp_checkpoint_cut_text(rp_arena *arena, const rp_model *model, const rp_c
 
 /* The cut by the names of the stages' first layers; stage_count 0 when they are not this model's.
  */
-static rp_cut read_cut(const rp_model *model, const char *names) {
-    rp_cut cut = {0};
+static rp_err read_cut(rp_arena *arena, const rp_model *model, const char *names, rp_cut *out) {
+    uint32_t *first;
+    uint32_t count = 0;
+    rp_err err;
+    *out = (rp_cut){0};
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)model->layer_count + 1, &first));
     for (const char *at = names; at && *at;) {
         const size_t length = strcspn(at, ",");
         uint32_t layer = 0;
@@ -99,16 +108,17 @@ static rp_cut read_cut(const rp_model *model, const char *names) {
                                               model->layer[layer].name[length] != '\0')) {
             layer++;
         }
-        const bool in_order =
-            cut.stage_count == 0 ? layer == 0 : layer > cut.first[cut.stage_count - 1];
-        if (layer == model->layer_count || !in_order || cut.stage_count == RP_CUT_STAGES_MAX) {
-            return (rp_cut){0};
+        const bool in_order = count == 0 ? layer == 0 : layer > first[count - 1];
+        if (layer == model->layer_count || !in_order) {
+            return RP_OK;
         }
-        cut.first[cut.stage_count++] = layer;
+        first[count++] = layer;
         at += length + (at[length] == ',');
     }
-    cut.first[cut.stage_count] = model->layer_count;
-    return cut;
+    first[count] = model->layer_count;
+    *out = (rp_cut){.stage_count = count, .first = first};
+fail:
+    return err;
 }
 
 /* What has to be the same, or a run would go on as something that is neither. */
@@ -199,7 +209,7 @@ static rp_err read_position(rp_arena *arena, const rp_st_reader *reader, const r
                &position->segment_s) != 5) {
         return rp_fail(RP_ERR_FORMAT, "%s: not a checkpoint: no `step`, `applied`, `totals`", path);
     }
-    position->cut = read_cut(run->model, rp_st_meta(reader, "cut"));
+    RP_TRY(read_cut(arena, run->model, rp_st_meta(reader, "cut"), &position->cut));
     if (position->step > run->steps) {
         return rp_fail(RP_ERR_USAGE, "%s: is at step %" PRIu64 ", the run ends at %" PRIu64, path,
                        position->step, run->steps);
@@ -207,7 +217,7 @@ static rp_err read_position(rp_arena *arena, const rp_st_reader *reader, const r
     rp_runfile then = *run;
     RP_TRY(then.method.advance_auto ? read_advance(reader, path, &then) : RP_OK);
     RP_TRY(check_same_run(arena, reader, &then, path));
-    RP_TRY(rp_checkpoint_read_applied(applied, path, &then.method, position->step,
+    RP_TRY(rp_checkpoint_read_applied(arena, applied, path, &then.method, position->step,
                                       &position->applied));
     position->advance = then.method.advance;
     position->replicas = then.method.kind->average != RP_AVERAGE_NONE ? then.method.replicas : 0;

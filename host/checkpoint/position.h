@@ -7,7 +7,7 @@
 /* Updates done, by stage and replica: of a checkpoint, which may be of another number of stages. */
 typedef struct {
     uint32_t stages;
-    uint64_t of[RP_CUT_STAGES_MAX][RP_REPLICAS_MAX];
+    uint64_t (*of)[RP_REPLICAS_MAX]; /* borrowed */
 } rp_applied;
 
 typedef struct {
@@ -34,8 +34,9 @@ rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const char *fo
 rp_err rp_checkpoint_mark_evaluated(const char *folder, const rp_position *position) RP_MUST_CHECK;
 
 /* The metadata `applied` of the checkpoint `path` at `step`: "a,b;c,d", updates by replica, stage
- * by stage. errors FORMAT when no run of this method can have written it */
-rp_err rp_checkpoint_read_applied(const char *text, const char *path, const rp_method *method,
-                                  uint64_t step, rp_applied *out) RP_MUST_CHECK;
+ * by stage; they lie in `arena`. errors FORMAT when no run of this method can have written it */
+rp_err rp_checkpoint_read_applied(rp_arena *arena, const char *text, const char *path,
+                                  const rp_method *method, uint64_t step,
+                                  rp_applied *out) RP_MUST_CHECK;
 
 #endif

@@ -105,11 +105,13 @@ fail:
     return err;
 }
 
-rp_err rp_checkpoint_read_in_flight(const rp_st_reader *reader, const char *path, const char *cut,
-                                    uint32_t stages, uint64_t step, rp_in_flight *out) {
+rp_err rp_checkpoint_read_in_flight(rp_arena *arena, const rp_st_reader *reader, const char *path,
+                                    const char *cut, uint32_t stages, uint64_t step,
+                                    rp_in_flight *out) {
     const char *made_for = rp_st_meta(reader, "cut");
     const char *fill = rp_st_meta(reader, "fill");
     const char *end = rp_st_meta(reader, "end");
+    rp_err err;
     *out = (rp_in_flight){0};
     if (!made_for || !fill) {
         return rp_fail(RP_ERR_FORMAT, "%s: has no `cut` and `fill`", path);
@@ -125,6 +127,7 @@ rp_err rp_checkpoint_read_in_flight(const rp_st_reader *reader, const char *path
         return rp_fail(RP_ERR_FORMAT, "%s: `end` is '%.40s', expected a step from %" PRIu64, path,
                        end, step);
     }
+    RP_TRY(RP_ARENA_NEW(arena, stages, &out->stage));
     for (uint32_t k = 0; k < stages; k++) {
         char name[32];
         (void)snprintf(name, sizeof name, "stage.%u", k);
@@ -135,7 +138,8 @@ rp_err rp_checkpoint_read_in_flight(const rp_st_reader *reader, const char *path
         out->stage[k] = (rp_checkpoint_bytes){rp_st_data(reader, entry), entry->bytes};
     }
     out->here = true;
-    return RP_OK;
+fail:
+    return err;
 }
 
 /* Lists of ops that end elsewhere are the same up to what the nearer end keeps from being sent. */
@@ -158,7 +162,8 @@ rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_runfile *run, cons
     }
     RP_TRY(rp_st_open(arena, sidecar, reader));
     RP_TRY(rp_checkpoint_cut_text(arena, run->model, cut, &own_cut));
-    RP_TRY(rp_checkpoint_read_in_flight(*reader, sidecar, own_cut, cut->stage_count, step, out));
+    RP_TRY(rp_checkpoint_read_in_flight(arena, *reader, sidecar, own_cut, cut->stage_count, step,
+                                        out));
     *usable = out->here && same_in_flight(run, step, out->end);
 fail:
     return err;

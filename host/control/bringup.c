@@ -6,7 +6,8 @@
 #include "control/controller_own.h"
 #include "control/identity.h"
 
-enum { FEED_WINDOW = 6 };
+/* Boards that build at a time: the texts of all others are not held in their links meanwhile. */
+enum { FEED_WINDOW = 6, BUILDING_MAX = RP_CONTROL_BOARDS_MAX };
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
@@ -40,6 +41,7 @@ rp_err rp_start_enter(rp_controller *c) {
     RP_TRY(RP_ARENA_NEW(&c->arena, 2 * (size_t)c->run.model->layer_count, &c->layer_seconds));
     RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->sumsq));
     RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->gain));
+    RP_TRY(RP_ARENA_NEW(&c->arena, c->run.stages, &c->norms_of));
     for (uint32_t p = 0; p < c->run.model->param_count; p++) {
         c->has_statistics |= c->run.model->param[p].role == RP_PARAM_STATE;
     }
@@ -153,7 +155,8 @@ rp_err rp_profile_enter(rp_controller *c) {
 }
 
 rp_err rp_profile_step(rp_controller *c) {
-    const rp_cut whole = {.stage_count = 1, .first = {0, c->run.model->layer_count}};
+    const rp_cut whole = {.stage_count = 1,
+                          .first = (const uint32_t[]){0, c->run.model->layer_count}};
     const rp_board_state *board = &c->ring.board[0]; /* local boards are alike */
     rp_err err = RP_OK;
     if (!board->asked) {
@@ -318,16 +321,19 @@ fail:
 
 rp_err rp_assign_step(rp_controller *c) {
     rp_err err = RP_OK;
-    for (uint32_t k = 0; k < c->ring.count; k++) {
+    uint32_t building = 0;
+    for (uint32_t k = 0; k < c->ring.count && building < BUILDING_MAX; k++) {
         rp_Frame frame = {
             .which_body = RP_KIND_ASSIGN,
             .body.assign = {.wire = c->ring.wire.max, .features = c->ring.features, .node = k}};
-        if (!c->ring.board[k].asked) {
+        const rp_board_state *board = &c->ring.board[k];
+        if (!board->asked) {
             err = offer_texts(c, k, &frame, &c->cut);
             if (err != RP_OK && err != RP_ERR_AGAIN) {
                 return err;
             }
         }
+        building += board->asked && !board->ready;
     }
     if (!rp_controller_all_done(c)) {
         return RP_OK;

@@ -249,6 +249,23 @@ void rp_controller_add_waits(const rp_controller *c, rp_wait_list *list) {
     }
 }
 
+static int64_t ready_link(rp_link *link, int64_t now_ns) {
+    if (!link) {
+        return INT64_MAX;
+    }
+    rp_link_before_wait(link);
+    return rp_link_deadline_ns(link, now_ns);
+}
+
+int64_t rp_controller_before_wait(const rp_controller *c, int64_t now_ns) {
+    int64_t at_ns = INT64_MAX;
+    for (uint32_t k = 0; c->ring.board && k < c->ring.count; k++) {
+        at_ns = earlier(at_ns, ready_link(c->ring.board[k].control, now_ns));
+        at_ns = earlier(at_ns, ready_link(c->ring.board[k].feed, now_ns));
+    }
+    return at_ns;
+}
+
 /* ---- opening and closing --------------------------------------------------------------------- */
 
 /* What to start from: a checkpoint, a weights file, or the seed. */
@@ -287,6 +304,13 @@ static rp_err prepare(rp_controller *c) {
     rp_err err;
     RP_TRY(
         rp_runfile_read(&c->arena, options->run_path, options->set, options->set_count, &c->run));
+    if (!c->env.links && c->run.boards > RP_CONTROL_BOARDS_MAX) {
+        return rp_fail(
+            RP_ERR_USAGE,
+            "%s: ring: %u boards; over a network at most %d are possible (`ringpipe sim` "
+            "takes up to %d)",
+            options->run_path, c->run.boards, RP_CONTROL_BOARDS_MAX, RP_CUT_STAGES_MAX);
+    }
     if (options->purpose == RP_PURPOSE_EVALUATE) {
         RP_TRY(rp_checkpoint_check(&c->run, options->weights, false));
         if (c->run.data.count[options->split] == 0) {

@@ -66,6 +66,9 @@ typedef struct {
 } rp_wait_list;
 /* Appends what this controller waits for; what finds no place is found at the next deadline. */
 void rp_controller_add_waits(const rp_controller *controller, rp_wait_list *list);
+/* For loops of another kind, which have no use for the list: readies all links for a wait and
+ * returns the earliest of their deadlines; INT64_MAX without links. */
+int64_t rp_controller_before_wait(const rp_controller *controller, int64_t now_ns);
 
 /* Events from the program. The first interrupt ends the run in an orderly way, the second at once;
  * `child_ended`: some child process of this process has. */

@@ -131,7 +131,7 @@ struct rp_controller {
     /* norms of the step that waits for its decision */
     uint32_t norms_got;
     uint64_t norms_step;
-    bool norms_of[RP_CUT_STAGES_MAX];
+    bool *norms_of;              /* by stage: they have come */
     double *sumsq;               /* by parameter of the model; 0 for those without a gradient */
     rp_gain_estimator estimator; /* horizon: measured */
     double *gain;                /* of the stage that is told */

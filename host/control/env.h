@@ -9,6 +9,10 @@
 #include "data/data.h"
 #include "link/link.h"
 
+/* Of a ring over a network: each board costs sockets, threads' time and memory here. Where links
+ * are given (a simulation) it is RP_CUT_STAGES_MAX. */
+enum { RP_CONTROL_BOARDS_MAX = 64 };
+
 /* What boards are started with. Borrowed until start() returns. */
 typedef struct {
     uint32_t count;

@@ -70,7 +70,11 @@ fail:
 }
 
 static rp_err write_plan(rp_controller *c, FILE *file) {
-    rp_planfile_board board[RP_CUT_STAGES_MAX];
+    rp_planfile_board *board;
+    rp_arena arena;
+    rp_err err;
+    rp_arena_init(&arena, "plan", 0);
+    RP_TRY(RP_ARENA_NEW(&arena, c->ring.count, &board));
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_state *state = &c->ring.board[k];
         board[k] =
@@ -83,7 +87,10 @@ static rp_err write_plan(rp_controller *c, FILE *file) {
                               .layer_seconds = c->has_profile ? c->layer_seconds : NULL,
                               .advance = c->advance_chosen ? &c->advance : NULL,
                               .agent_program_bytes = c->spawned ? c->env.spawner.program_bytes : 0};
-    return rp_planfile_write(file, &plan);
+    RP_TRY(rp_planfile_write(file, &plan));
+fail:
+    rp_arena_finish(&arena);
+    return err;
 }
 
 rp_err rp_controller_write_plan_text(rp_controller *c) {

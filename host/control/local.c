@@ -359,7 +359,7 @@ rp_spawner rp_local_spawner(rp_local *local, const char *program, FILE *terminal
     rp_spawner spawner = {.kind = &rp_local_kind, .self = local};
     struct stat status;
     *local = (rp_local){.terminal = terminal};
-    for (uint32_t i = 0; i < RP_CUT_STAGES_MAX; i++) {
+    for (uint32_t i = 0; i < RP_LOCAL_AGENTS_MAX; i++) {
         local->agent[i].output = -1;
     }
     if (program) {

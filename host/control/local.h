@@ -9,7 +9,7 @@
 #include "control/env.h"
 #include "nn/cut.h"
 
-enum { RP_LOCAL_PATH = 512 };
+enum { RP_LOCAL_PATH = 512, RP_LOCAL_AGENTS_MAX = RP_CONTROL_BOARDS_MAX };
 
 typedef struct {
     pid_t pid;  /* 0 when it has ended */
@@ -26,7 +26,7 @@ typedef struct {
     char program[RP_LOCAL_PATH];
     FILE *terminal; /* gets the last lines of an agent that failed; NULL: nobody does */
     uint32_t count;
-    rp_local_agent agent[RP_CUT_STAGES_MAX];
+    rp_local_agent agent[RP_LOCAL_AGENTS_MAX];
     char folder[256]; /* keys, and logs when no log folder was given; removed */
     int64_t end_ns;   /* when they were first told to end; 0: not yet */
     bool told;        /* SIGTERM has been sent */

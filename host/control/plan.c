@@ -23,16 +23,21 @@ bool rp_controller_needs_profile(const rp_controller *c) {
 }
 
 static rp_err choose_cut(rp_controller *c) {
+    uint32_t *first;
+    rp_err err = RP_OK;
     if (!c->run.cut_auto) {
         c->cut = c->run.cut;
     } else if (c->position.cut.stage_count == c->run.stages) {
         c->cut = c->position.cut; /* a measurement is never the same twice, a resumed run is */
     } else if (c->run.stages == 1) {
-        c->cut = (rp_cut){.stage_count = 1, .first = {0, c->run.model->layer_count}};
+        RP_TRY(RP_ARENA_NEW(&c->arena, 2, &first));
+        first[1] = c->run.model->layer_count;
+        c->cut = (rp_cut){.stage_count = 1, .first = first};
     } else {
-        return rp_cost_choose_cut(&c->arena, &c->run, c->layer_seconds, &c->cut);
+        err = rp_cost_choose_cut(&c->arena, &c->run, c->layer_seconds, &c->cut);
     }
-    return RP_OK;
+fail:
+    return err;
 }
 
 /* ---- what is said ---------------------------------------------------------------------------- */

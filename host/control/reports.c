@@ -92,7 +92,7 @@ static rp_err decide_step(rp_controller *c) {
         frame.body.step_decision.scale = scale < 1.0 ? scale : 1.0;
     }
     c->norms_got = 0;
-    memset(c->norms_of, 0, sizeof c->norms_of);
+    memset(c->norms_of, 0, c->cut.stage_count * sizeof *c->norms_of);
     if (frame.body.step_decision.skip) {
         RP_TRY(rp_record_event(c->record, "skipped", c->norms_step,
                                "a gradient is not finite: the step is skipped"));
@@ -128,7 +128,8 @@ rp_err rp_report_on_norms(rp_controller *c, uint32_t board, const rp_message *me
     rp_err err;
     RP_TRY(check_norms(c, board, stage, step));
     rp_controller_note_progress(c);
-    for (uint32_t p = 0; p < model->param_count; p++) {
+    const uint32_t end = model->param_first[c->cut.first[stage + 1]];
+    for (uint32_t p = model->param_first[c->cut.first[stage]]; p < end; p++) {
         const bool here = trains(c, stage, p);
         if (here && used < count) {
             memcpy(&c->sumsq[p], &got[used], sizeof(double));

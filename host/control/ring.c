@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert(RP_CUT_STAGES_MAX + 2 <= RP_LINKS_WAIT_MAX, "every board and two feeds");
+#include "control/env.h"
+
+_Static_assert(RP_CONTROL_BOARDS_MAX + 2 <= RP_LINKS_WAIT_MAX, "every board and two feeds");
 
 enum { CONTROL_PART_MAX = 4 << 20 };
 
@@ -25,9 +27,6 @@ rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const rp_clock *cloc
         char *name;
         RP_TRY(rp_arena_printf(arena, &name, "%u", k));
         board->name = run->local ? name : run->roster[k].name;
-        for (uint32_t i = 0; i < RP_RING_PENDING_MAX; i++) {
-            RP_TRY(RP_ARENA_NEW(arena, ring->pending_bytes, &board->pending[i].bytes));
-        }
         if (!run->local) {
             rp_ring_set_address(ring, k, run->roster[k].endpoint, run->roster[k].public_text);
         }
@@ -73,6 +72,10 @@ void rp_ring_disconnect(rp_ring *ring) {
         rp_link_close(&ring->board[k].control);
         rp_link_close(&ring->board[k].feed);
         ring->board[k].pending_count = 0;
+        for (uint32_t i = 0; i < RP_RING_PENDING_MAX; i++) {
+            rp_block_free(ring->board[k].pending[i].bytes);
+            ring->board[k].pending[i] = (rp_pending_message){0};
+        }
     }
     if (ring->owns_links) {
         rp_links_close(&ring->links);
@@ -115,6 +118,15 @@ rp_err rp_ring_post(rp_ring *ring, uint32_t board, const rp_Frame *frame, const 
     }
     const uint32_t at = (state->pending_first + state->pending_count) % RP_RING_PENDING_MAX;
     rp_pending_message *message = &state->pending[at];
+    if (part && part->bytes > message->room) { /* seldom: most messages find room in the link */
+        rp_block_free(message->bytes);
+        *message = (rp_pending_message){0};
+        const rp_err none = rp_block_new(part->bytes, (void **)&message->bytes);
+        if (none != RP_OK) {
+            return none;
+        }
+        message->room = part->bytes;
+    }
     message->frame = *frame;
     message->part_count = part != NULL;
     if (part) {

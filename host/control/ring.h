@@ -30,7 +30,8 @@ typedef struct {
     rp_Frame frame;
     rp_part part;
     uint32_t part_count; /* 0 or 1 */
-    uint8_t *bytes;      /* of the part: room for ring->pending_bytes */
+    uint8_t *bytes;      /* of the part */
+    size_t room;         /* for it, at most ring->pending_bytes */
 } rp_pending_message;
 
 typedef struct {

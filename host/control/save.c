@@ -3,27 +3,34 @@
 
 #include "control/controller_own.h"
 
-static rp_applied applied_now(const rp_controller *c) {
+static rp_err find_applied(rp_controller *c, rp_applied *out) {
     const uint32_t count = c->ring.count;
-    rp_applied applied = {.stages = c->cut.stage_count};
-    for (uint32_t k = 0; k < applied.stages; k++) {
+    const uint32_t stages = c->cut.stage_count;
+    rp_err err;
+    *out = (rp_applied){.stages = stages};
+    RP_TRY(RP_ARENA_NEW(&c->save.arena, stages, &out->of));
+    for (uint32_t k = 0; k < stages; k++) {
         const uint64_t *own = c->ring.board[k % count].applied;
-        for (uint32_t r = 0; applied.stages == count && r < RP_REPLICAS_MAX; r++) {
-            applied.of[k][r] = own[r];
+        for (uint32_t r = 0; stages == count && r < RP_REPLICAS_MAX; r++) {
+            out->of[k][r] = own[r];
         }
-        if (applied.stages > count) {
-            applied.of[k][0] = own[k / count];
+        if (stages > count) {
+            out->of[k][0] = own[k / count];
         }
     }
-    return applied;
+fail:
+    return err;
 }
 
 rp_err rp_save_enter(rp_controller *c) {
     const rp_Frame request = {.which_body = RP_KIND_SAVE};
     const bool measured = c->run.method.horizon == RP_HORIZON_MEASURED;
-    const rp_applied applied = applied_now(c);
-    uint64_t in_flight_bytes[RP_CUT_STAGES_MAX] = {0}; /* by stage; of schedules with one a board */
+    rp_applied applied;
+    uint64_t *in_flight_bytes; /* by stage; of schedules with one a board */
     rp_err err;
+    rp_arena_init(&c->save.arena, "checkpoint", 0);
+    RP_TRY(find_applied(c, &applied));
+    RP_TRY(RP_ARENA_NEW(&c->save.arena, c->cut.stage_count, &in_flight_bytes));
     rp_controller_read_totals(c);
     for (uint32_t k = 0; k < c->ring.count; k++) {
         in_flight_bytes[k] = c->ring.board[k].in_flight_bytes;
@@ -38,7 +45,6 @@ rp_err rp_save_enter(rp_controller *c) {
                                            .folder = c->checkpoints,
                                            .weights = c->position.step == c->run.steps ? c->weights
                                                                                        : NULL};
-    rp_arena_init(&c->save.arena, "checkpoint", 0);
     c->save.boards_left = c->ring.count;
     RP_TRY(rp_checkpoint_open_writer(&c->save.arena, &content, &c->save.writer));
     rp_arena_seal(&c->save.arena);

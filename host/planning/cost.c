@@ -54,9 +54,15 @@ static void add_stage_costs(const rp_runfile *run, const rp_cut *cut, const doub
 
 rp_err rp_cost_choose_advance(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
                               double link_delay_s, uint32_t advance_max, rp_advance_choice *out) {
-    double costs[4][RP_CUT_STAGES_MAX] = {{0}};
-    double none[RP_CUT_STAGES_MAX] = {0};
+    double *costs[4];
+    double *none;
+    rp_arena arena;
     rp_err err;
+    rp_arena_init(&arena, "costs", 0);
+    RP_TRY(RP_ARENA_NEW(&arena, cut->stage_count, &none));
+    for (uint32_t i = 0; i < 4; i++) {
+        RP_TRY(RP_ARENA_NEW(&arena, cut->stage_count, &costs[i]));
+    }
     add_stage_costs(run, cut, layer_seconds, costs[0], costs[1], costs[2]);
     for (uint32_t k = 0; k < run->stages; k++) {
         costs[3][k] = link_delay_s;
@@ -70,6 +76,7 @@ rp_err rp_cost_choose_advance(const rp_runfile *run, const rp_cut *cut, const do
     RP_TRY(rp_advance_choose(&run->method, &shape, &seconds, out));
     out->advance = out->advance < advance_max ? out->advance : advance_max;
 fail:
+    rp_arena_finish(&arena);
     return err;
 }
 

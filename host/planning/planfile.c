@@ -28,9 +28,10 @@ static void add_measured(const rp_planfile *known, rp_plan *plan, uint32_t k) {
 
 rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *known, rp_plan **out) {
     const rp_runfile *run = known->run;
-    const char *names[RP_CUT_STAGES_MAX];
+    const char **names;
     rp_plan *plan;
     rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, known->cut->stage_count, &names));
     for (uint32_t k = 0; k < known->cut->stage_count / run->method.chunks; k++) {
         names[k] = known->board[k].name;
     }

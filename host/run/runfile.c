@@ -190,7 +190,7 @@ static rp_err check_chunks(rp_node *root, const rp_runfile *run) {
     return RP_OK;
 }
 
-static rp_err read_cut(rp_node *root, rp_runfile *run) {
+static rp_err read_cut(rp_arena *arena, rp_node *root, rp_runfile *run) {
     rp_node *cut = rp_node_find(root, "cut");
     run->cut_auto = !cut || (rp_node_is_scalar(cut) && strcmp(rp_node_text(cut), "auto") == 0);
     if (run->cut_auto) {
@@ -200,7 +200,7 @@ static rp_err read_cut(rp_node *root, rp_runfile *run) {
         }
         return RP_OK;
     }
-    rp_err err = rp_cut_parse(run->model, cut, &run->cut);
+    rp_err err = rp_cut_parse(arena, run->model, cut, &run->cut);
     if (err == RP_OK && run->cut.stage_count != run->stages) {
         return rp_node_fail(
             cut, "%u names make %u stages, the ring has %u boards with %u stages in all",
@@ -261,7 +261,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     RP_TRY(rp_node_done(out->root));
     RP_TRY(read_model_and_data(arena, out->root, out));
     RP_TRY(rp_method_fit_model(&out->method, out->model, rp_node_find(out->root, "schedule")));
-    RP_TRY(read_cut(out->root, out));
+    RP_TRY(read_cut(arena, out->root, out));
     bound_steps(out);
     return RP_OK;
 fail:
@@ -332,8 +332,9 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
                              uint32_t stage, const char *host_key, const char *before_key,
                              char **out) {
     char *text;
-    rp_err err = RP_ARENA_NEW(arena, ASSIGNMENT_BYTES, &text);
-    FILE *file = err == RP_OK ? fmemopen(text, ASSIGNMENT_BYTES, "w") : NULL;
+    const size_t room = ASSIGNMENT_BYTES + (size_t)cut->stage_count * (RP_LAYER_NAME_MAX + 2);
+    rp_err err = RP_ARENA_NEW(arena, room, &text);
+    FILE *file = err == RP_OK ? fmemopen(text, room, "w") : NULL;
     if (!file) {
         return rp_fail(RP_ERR_MEMORY, "no memory for an assignment");
     }
@@ -375,7 +376,7 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
     }
 fail:
     if (fclose(file) != 0 && err == RP_OK) {
-        err = rp_fail(RP_ERR_LIMIT, "an assignment is longer than %d bytes", ASSIGNMENT_BYTES);
+        err = rp_fail(RP_ERR_LIMIT, "an assignment is longer than %zu bytes", room);
     }
     *out = text;
     return err;

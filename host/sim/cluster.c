@@ -9,8 +9,9 @@
 
 enum { REMEMBERED_PACKETS = 256 };
 
-/* Virtual time that a round of the controller takes. */
+/* Virtual time that a round of the controller takes: it looks at the links of all boards. */
 static const int64_t ROUND_NS = 20000;
+static const int64_t ROUND_OF_BOARD_NS = 1000;
 
 /* ---- the host -------------------------------------------------------------------------------- */
 
@@ -32,7 +33,6 @@ static int64_t step_controller(rp_cluster *cluster) {
 
 static int64_t step_host(void *context, int64_t now_ns) {
     rp_cluster *cluster = context;
-    rp_wait_list list = {.link_count = 0};
     rp_controller_waiting why;
     if (!cluster->controller || rp_controller_has_ended(cluster->controller)) {
         return RP_WORLD_NEVER;
@@ -44,12 +44,8 @@ static int64_t step_host(void *context, int64_t now_ns) {
         rp_eventlog_add(&cluster->log, now_ns, "host", "%s", why.state);
         cluster->host_state = why.state;
     }
-    rp_controller_add_waits(cluster->controller, &list);
-    for (uint32_t i = 0; i < list.link_count; i++) {
-        rp_link_before_wait(list.link[i]);
-        const int64_t link_ns = rp_link_deadline_ns(list.link[i], own_ns);
-        deadline_ns = link_ns < deadline_ns ? link_ns : deadline_ns;
-    }
+    const int64_t link_ns = rp_controller_before_wait(cluster->controller, own_ns);
+    deadline_ns = link_ns < deadline_ns ? link_ns : deadline_ns;
     rp_sim_lines_set(cluster, &cluster->host_network);
     return rp_sim_clock_to_world_ns(&cluster->host_clock, deadline_ns);
 }
@@ -115,7 +111,8 @@ rp_cluster_end rp_cluster_run_life(rp_cluster *cluster, bool resume, rp_err *res
                     cluster->host_lives, resume ? ", resumes" : "");
     *result = open_host(cluster, resume);
     if (*result == RP_OK) {
-        rp_world_put_node(world, rp_sim_host_node(cluster), step_host, cluster, ROUND_NS);
+        rp_world_put_node(world, rp_sim_host_node(cluster), step_host, cluster,
+                          ROUND_NS + ROUND_OF_BOARD_NS * (int64_t)cluster->options.boards);
         while (in_time && !cluster->host_crashed && !rp_controller_has_ended(cluster->controller)) {
             in_time = rp_world_step_next(world, cluster->options.limit_ns);
         }
@@ -152,6 +149,7 @@ rp_err rp_cluster_open(rp_arena *arena, const rp_cluster_options *options, rp_cl
     (void)signal(SIGXFSZ, SIG_IGN); /* a full disk is an error of write() */
     RP_TRY(rp_world_open(arena, options->boards + 2, options->seed, &cluster->world));
     RP_TRY(rp_hub_new(arena, REMEMBERED_PACKETS, &cluster->hub));
+    RP_TRY(rp_agent_library_open(arena, &cluster->library));
     RP_TRY(rp_keys_make(&cluster->host_keys));
     RP_TRY(RP_ARENA_NEW(arena, options->boards, &cluster->board));
     for (uint32_t k = 0; k < options->boards; k++) {
@@ -177,6 +175,7 @@ void rp_cluster_close(rp_cluster **taken) {
         rp_sim_board_close(&cluster->board[k]);
     }
     rp_hub_finish(&cluster->hub);
+    rp_agent_library_close(&cluster->library);
 }
 
 uint32_t rp_cluster_faults_applied(const rp_cluster *cluster) {

@@ -89,6 +89,7 @@ rp_err rp_sim_board_boot(rp_sim_board *board) {
         .trusted_count = 1,
         .transport = board->network.line,
         .sessions = &board->sessions,
+        .library = cluster->library,
         .executor = rp_executor_find(cluster->options.executor),
         .site = {.clock = &board->clock.clock, .seconds = board->seconds},
     };

@@ -57,6 +57,7 @@ struct rp_cluster {
     rp_world *world;
     rp_eventlog log;
     rp_hub *hub;
+    rp_agent_library *library; /* of the texts that all boards get */
     rp_sim_board *board;
 
     /* the host */

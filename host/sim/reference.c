@@ -22,8 +22,8 @@ typedef struct {
     rp_job whole; /* all layers as one stage: for tensors and parameters only */
     rp_layout *layout;
     rp_arena arena;
-    uint32_t stages, full; /* full: microbatches of a full step */
-    uint32_t round_trip[RP_CUT_STAGES_MAX][2];
+    uint32_t stages, full;     /* full: microbatches of a full step */
+    uint32_t (*round_trip)[2]; /* by stage */
     microbatch *micro;
     uint32_t micro_count;
     uint32_t *stage_of; /* by trained parameter */
@@ -132,8 +132,9 @@ static uint32_t spectrain_ahead(const loop *r, uint32_t k, bool backward) {
 }
 
 static rp_err find_round_trips(loop *r) {
-    rp_err err = RP_OK;
-    for (uint32_t k = 0; k < r->stages && r->job->method.weights == RP_WEIGHTS_SPECTRAIN; k++) {
+    rp_err err = RP_ARENA_NEW(&r->arena, r->stages, &r->round_trip);
+    for (uint32_t k = 0;
+         err == RP_OK && k < r->stages && r->job->method.weights == RP_WEIGHTS_SPECTRAIN; k++) {
         rp_sched_shape shape = rp_job_sched_shape(r->job, 0, r->job->steps);
         shape.stage = k;
         rp_method_order(&r->job->method, &shape);
@@ -483,8 +484,8 @@ rp_err rp_reference_run(const rp_reference *reference, rp_digest *out) {
     rp_err err;
     rp_arena_init(&r.arena, "reference", 0);
     r.whole.stage = 0;
-    r.whole.cut = (rp_cut){.stage_count = 1};
-    r.whole.cut.first[1] = r.job->model->layer_count;
+    const uint32_t all[] = {0, r.job->model->layer_count};
+    r.whole.cut = (rp_cut){.stage_count = 1, .first = all};
     r.whole.method =
         (rp_method){.kind = rp_sched_find("gpipe"), .replicas = 1, .period = 1, .chunks = 1};
     RP_TRY(check_method(r.job));

@@ -11,7 +11,7 @@
 
 #include "base/safetensors.h"
 
-enum { LIVES_MAX = 60, LEAST_FAULTS = 5, EDGES_MAX = 4 * RP_CUT_STAGES_MAX };
+enum { LIVES_MAX = 60, LEAST_FAULTS = 5 };
 
 /* Virtual time of the digest executor, so that faults find ops under way. */
 static const double FORWARD_S = 1e-4;
@@ -69,7 +69,6 @@ static void sample_of(void *context, uint64_t step, uint32_t index, rp_digest *d
 
 static rp_err make_reference(rp_sim_subject *s) {
     const rp_runfile *run = &s->run;
-    const rp_cut cut = run->cut_auto ? (rp_cut){.stage_count = 1} : run->cut;
     rp_arena arena;
     rp_sim_samples samples;
     rp_node *root;
@@ -82,7 +81,7 @@ static rp_err make_reference(rp_sim_subject *s) {
                                     "measure; expected a list of layer names");
         goto fail;
     }
-    RP_TRY(rp_runfile_assignment(&arena, run, &cut, 0, NULL, NULL, &text));
+    RP_TRY(rp_runfile_assignment(&arena, run, &run->cut, 0, NULL, NULL, &text));
     RP_TRY(rp_config_read_text(&arena, text, strlen(text), "assignment", &root));
     RP_TRY(rp_job_parse(&arena, root, run->model_root, &job));
     RP_TRY(read_samples(&arena, run, &samples));

@@ -39,7 +39,7 @@ static rp_err read_in_flight(const in_flight_case *c, rp_in_flight *out) {
     rp_st_entry entry[] = {{"stage.0", RP_ST_U8, 1, {8}, 0, 8},
                            {c->name, c->type, 1, {count}, 0, c->bytes}};
     rp_st_reader *reader = open_file(entry, 2, data, meta);
-    const rp_err err = rp_checkpoint_read_in_flight(reader, "sidecar", cut, 2, STEP, out);
+    const rp_err err = rp_checkpoint_read_in_flight(&arena, reader, "sidecar", cut, 2, STEP, out);
     if (err == RP_OK && out->here) {
         assert_int_equal(out->stage[1].bytes, c->bytes);
         assert_memory_equal(out->stage[1].data, data, c->bytes);
@@ -90,7 +90,7 @@ static rp_err read_applied(const char *schedule, uint32_t stages, const char *te
     (void)snprintf(line, sizeof line, "schedule: %s", schedule);
     expect_ok(rp_config_read_text(&arena, line, strlen(line), "test", &root));
     expect_ok(rp_method_parse(root, stages, &method));
-    return rp_checkpoint_read_applied(text, "sidecar", &method, STEP, out);
+    return rp_checkpoint_read_applied(&arena, text, "sidecar", &method, STEP, out);
 }
 
 static void updates_applied(void **state) {

@@ -10,7 +10,9 @@ static rp_runfile run;
 static rp_position position;
 static rp_applied applied;
 static rp_cut cut;
-static uint64_t in_flight_bytes[RP_CUT_STAGES_MAX];
+static const uint32_t first_layers[] = {0, 1, 3};
+static uint64_t updates[2][RP_REPLICAS_MAX];
+static uint64_t in_flight_bytes[2];
 static char checkpoints[128], weights[128];
 
 static int open_run(void **state) {
@@ -19,8 +21,10 @@ static int open_run(void **state) {
     }
     read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1, momentum: 0.9}\n");
     position = (rp_position){.step = 3, .fill_step = 3, .samples = 48, .seconds = 1.5};
-    applied = (rp_applied){.stages = 2, .of = {{3}, {2}}};
-    cut = (rp_cut){.stage_count = 2, .first = {0, 1, 3}};
+    updates[0][0] = 3;
+    updates[1][0] = 2;
+    applied = (rp_applied){.stages = 2, .of = updates};
+    cut = (rp_cut){.stage_count = 2, .first = first_layers};
     memset(in_flight_bytes, 0, sizeof in_flight_bytes);
     (void)snprintf(checkpoints, sizeof checkpoints, "%s/checkpoint", folder);
     (void)snprintf(weights, sizeof weights, "%s/weights.safetensors", folder);

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
             RP_ASSERT(rp_shape_check(&model->plan[i].out));
         }
         if (model->layer_count > 1) {
-            rp_cut cut = {2, {0, 1, model->layer_count}};
+            rp_cut cut = {2, (const uint32_t[]){0, 1, model->layer_count}};
             rp_boundary boundary;
             if (rp_cut_check(model, &cut) == RP_OK) {
                 RP_ASSERT(rp_cut_boundary(model, &cut, 1, &boundary) == RP_OK);

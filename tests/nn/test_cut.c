@@ -42,7 +42,7 @@ static rp_err parse_cut(const rp_model *model, const char *list, rp_cut *out) {
     rp_node *root;
     (void)snprintf(cut, sizeof cut, "cut: %s", list);
     expect_ok(rp_config_read_text(&arena, cut, strlen(cut), "run.yaml", &root));
-    return rp_cut_parse(model, rp_node_find(root, "cut"), out);
+    return rp_cut_parse(&arena, model, rp_node_find(root, "cut"), out);
 }
 
 static void names(void **state) {
@@ -99,7 +99,7 @@ static void boundaries(void **state) {
         assert_int_equal(b.count, want[i].count);
         assert_memory_equal(b.producer, want[i].producer, b.count * sizeof *b.producer);
         assert_int_equal(b.sample_bytes, want[i].floats * sizeof(float));
-        rp_cut cut = {.stage_count = 2, .first = {0, want[i].first, 6}};
+        rp_cut cut = {.stage_count = 2, .first = (const uint32_t[]){0, want[i].first, 6}};
         rp_boundary same;
         expect_ok(rp_cut_boundary(model, &cut, 1, &same));
         assert_memory_equal(&b, &same, sizeof b);
@@ -132,11 +132,11 @@ static void too_many_tensors(void **state) {
 static void checks(void **state) {
     (void)state;
     const rp_model *model = skip_model();
-    expect_ok(rp_cut_check(model, &(rp_cut){2, {0, 3, 6}}));
-    expect_err(rp_cut_check(model, &(rp_cut){2, {0, 0, 6}}), RP_ERR_USAGE);
-    expect_err(rp_cut_check(model, &(rp_cut){2, {1, 3, 6}}), RP_ERR_USAGE);
-    expect_err(rp_cut_check(model, &(rp_cut){2, {0, 3, 5}}), RP_ERR_USAGE);
-    expect_err(rp_cut_check(model, &(rp_cut){0, {0}}), RP_ERR_USAGE);
+    expect_ok(rp_cut_check(model, &(rp_cut){2, (const uint32_t[]){0, 3, 6}}));
+    expect_err(rp_cut_check(model, &(rp_cut){2, (const uint32_t[]){0, 0, 6}}), RP_ERR_USAGE);
+    expect_err(rp_cut_check(model, &(rp_cut){2, (const uint32_t[]){1, 3, 6}}), RP_ERR_USAGE);
+    expect_err(rp_cut_check(model, &(rp_cut){2, (const uint32_t[]){0, 3, 5}}), RP_ERR_USAGE);
+    expect_err(rp_cut_check(model, &(rp_cut){0, (const uint32_t[]){0}}), RP_ERR_USAGE);
 }
 
 /* ---- balance -------------------------------------------------------------------------------- */
@@ -162,14 +162,14 @@ static double cost_of(const double *layer, const double *boundary, uint32_t coun
 
 /* All cuts, the earliest first. */
 static void search(const double *layer, const double *boundary, uint32_t count, uint32_t stage,
-                   rp_cut *cut, double *best) {
+                   rp_cut *cut, uint32_t *first, double *best) {
     if (stage == cut->stage_count) {
         *best = fmin(*best, cost_of(layer, boundary, count, cut));
         return;
     }
     for (uint32_t at = cut->first[stage - 1] + 1; at + cut->stage_count - stage <= count; at++) {
-        cut->first[stage] = at;
-        search(layer, boundary, count, stage + 1, cut, best);
+        first[stage] = at;
+        search(layer, boundary, count, stage + 1, cut, first, best);
     }
 }
 
@@ -194,10 +194,11 @@ static void balance_equals_brute_force(void **state) {
         for (uint32_t k = 0; k < stages; k++) {
             assert_true(cut.first[k] < cut.first[k + 1]);
         }
-        rp_cut brute = {.stage_count = stages};
-        brute.first[stages] = count;
+        uint32_t at[10] = {0};
+        rp_cut brute = {.stage_count = stages, .first = at};
+        at[stages] = count;
         double best = INFINITY;
-        search(layer, costs, count, 1, &brute, &best);
+        search(layer, costs, count, 1, &brute, at, &best);
         expect_close(cost_of(layer, costs, count, &cut), best, 0, 0);
     }
 }
@@ -222,7 +223,7 @@ static void balance_rules(void **state) {
     expect_err(rp_cut_balance(&arena, even, forbidden, 4, 3, &cut), RP_ERR_USAGE);
     expect_err(rp_cut_balance(&arena, even, NULL, 3, 4, &cut), RP_ERR_USAGE);
     expect_err(rp_cut_balance(&arena, even, NULL, 3, 0, &cut), RP_ERR_USAGE);
-    expect_err(rp_cut_balance(&arena, even, NULL, 3, 65, &cut), RP_ERR_USAGE);
+    expect_err(rp_cut_balance(&arena, even, NULL, 3, RP_CUT_STAGES_MAX + 1, &cut), RP_ERR_USAGE);
 }
 
 int main(void) {

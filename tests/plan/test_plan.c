@@ -28,7 +28,7 @@ static rp_plan *plan_of_model(rp_arena *arena, const rp_model *model) {
     rp_cut cut;
     rp_plan *plan;
     expect_ok(rp_config_read_text(arena, text, sizeof text - 1, "cut", &root));
-    expect_ok(rp_cut_parse(model, rp_node_find(root, "cut"), &cut));
+    expect_ok(rp_cut_parse(arena, model, rp_node_find(root, "cut"), &cut));
     const rp_plan_options options = {.model_name = "small",
                                      .model = model,
                                      .cut = &cut,
@@ -72,7 +72,7 @@ static void todays_topology(void **state) {
     assert_string_equal(up->tensor[0], "relu1");
     assert_int_equal(find_edge(plan, RP_CARRIES_INPUT, 0)->from, RP_PLAN_HOST);
     assert_int_equal(find_edge(plan, RP_CARRIES_LABEL, 2)->to, 2);
-    expect_ok(rp_plan_cut(plan, model, &cut));
+    expect_ok(rp_plan_cut(&arena, plan, model, &cut));
     assert_int_equal(cut.stage_count, 3);
     assert_int_equal(cut.first[1], 2);
     assert_int_equal(cut.first[2], 4);

@@ -43,7 +43,7 @@ static void the_slowest_stage_is_fastest(void **state) {
 static void links_decide_on_the_advance(void **state) {
     (void)state;
     const double seconds[] = {1e-3, 2e-3, 1e-3, 2e-3, 1e-3, 2e-3};
-    const rp_cut cut = {.stage_count = 2, .first = {0, 2, 3}};
+    const rp_cut cut = {.stage_count = 2, .first = (const uint32_t[]){0, 2, 3}};
     rp_advance_choice near;
     rp_advance_choice far;
     rp_advance_choice bounded;

@@ -72,7 +72,7 @@ static void the_assignment_is_read_back(void **state) {
     rp_arena_init(&arena, "test", 0);
     rp_runfile run;
     expect_ok(read_text(&arena, good, "optimizer.beta1=0.8", &run));
-    rp_cut cut = {2, {0, 2, run.model->layer_count}};
+    rp_cut cut = {2, (const uint32_t[]){0, 2, run.model->layer_count}};
     char *text;
     expect_ok(rp_runfile_assignment(&arena, &run, &cut, 1, "hostkey", "beforekey", &text));
     rp_node *root;
@@ -110,7 +110,7 @@ static void one_board_is_profiled_before_auto_is_chosen(void **state) {
     (void)fclose(file);
     expect_ok(rp_runfile_read(&arena, path, sets, 3, &run));
     assert_true(run.method.advance_auto);
-    const rp_cut whole = {1, {0, run.model->layer_count}};
+    const rp_cut whole = {1, (const uint32_t[]){0, run.model->layer_count}};
     expect_ok(rp_runfile_assignment(&arena, &run, &whole, 0, "hostkey", NULL, &text));
     expect_ok(rp_config_read_text(&arena, text, strlen(text), "assignment", &root));
     expect_ok(rp_job_parse(&arena, root, run.model_root, &job));
@@ -144,7 +144,7 @@ static void bad_files_are_refused(void **state) {
     refused_changed("microbatch: 4", "microbatch: 17", "microbatch");
     refused_changed("epochs: 3, ", "", "epochs");
     refused_changed("boards: 2", "boards: 0", "boards");
-    refused_changed("boards: 2", "boards: 65", "boards");
+    refused_changed("boards: 2", "boards: 4097", "boards");
     refused_changed("boards: 2", "boards: 40", "layers");
     refused_changed("kind: adam", "kind: adamm", "adamm");
     refused_changed("schedule: 1f1b\n", "schedule: 1f1c\n", "1f1c");
