@@ -1,7 +1,6 @@
 #include "sim/seeds.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -41,20 +40,11 @@ static void on_signal(int number) {
     stopped = 1;
 }
 
-/* Large blocks are fresh pages, zeroed by the kernel where they are touched: links come and go by
- * thousands, and use little of their pools. Small ones stay with the process. */
-static void use_fresh_blocks(void) {
-    (void)mallopt(M_MMAP_THRESHOLD, 128 << 10);
-    (void)mallopt(M_TRIM_THRESHOLD, 64 << 20);
-    (void)mallopt(M_TOP_PAD, 1 << 20);
-}
-
 /* In the child: seeds `first`, `first` + jobs, ... */
 static _Noreturn void work(const pool *p, uint64_t first, int output) {
     const rp_seeds_options *o = p->options;
     (void)signal(SIGINT, SIG_IGN); /* the parent decides */
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    use_fresh_blocks();
     for (uint64_t seed = first; seed <= o->last; seed += p->jobs) {
         record r = {.seed = seed};
         if (o->run(o->context, seed, &r.result) != RP_OK) {

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,8 +15,20 @@
 /* Real seconds for one seed: a hundred times what one takes. */
 static const double LIMIT_S = 60;
 
+/* Of a child process. Links come and go: small rings keep their memory, so that it is not asked for
+ * again and again; in large ones large blocks are fresh pages that count where they are touched,
+ * for most of a link's places are never used. */
+static void tune_memory(uint32_t boards) {
+    enum { SMALL_RING = 16 };
+    const bool small = boards <= SMALL_RING;
+    (void)mallopt(M_MMAP_THRESHOLD, small ? 32 << 20 : 128 << 10);
+    (void)mallopt(M_TRIM_THRESHOLD, small ? 64 << 20 : 256 << 10);
+    (void)mallopt(M_TOP_PAD, small ? 1 << 20 : 64 << 10);
+}
+
 static rp_err run_seed(void *context, uint64_t seed, rp_sim_result *out) {
     const rp_sim_case *what = context;
+    tune_memory(what->cluster.boards);
     if (!what->terminal && !what->cluster.result) {
         rp_log_setup(RP_LOG_NOTHING, ""); /* faults are what these runs are for */
     }

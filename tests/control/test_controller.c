@@ -632,8 +632,21 @@ static void the_protocol_page_has_the_table(void **state) {
     }
 }
 
+static void a_ring_over_a_network_has_a_bound(void **state) {
+    (void)state;
+    const rp_controller_env env = {.clock = &ring.clock, .feeder = RP_FEEDER_DIRECT};
+    ring_prepare_deep(&ring, "out", DEEP_LAYERS);
+    ring_set(&ring, "ring={boards: 65}");
+    expect_err(rp_controller_open(&env, &ring.options, &ring.c), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "65 boards; over a network at most 64 are possible"));
+    ring_open(&ring); /* over links that are given: a simulation */
+    expect_ok(rp_controller_close(&ring.c) == RP_ERR_INTERRUPTED ? RP_OK : RP_ERR_FAULT);
+    ring_close(&ring);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_ring_over_a_network_has_a_bound, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_goes_through_its_states, setup, teardown),
         cmocka_unit_test_setup_teardown(other_purposes_end_earlier, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_follows_its_links, setup, teardown),
