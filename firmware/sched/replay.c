@@ -342,7 +342,7 @@ static void count_held(replay *r, const runner *n, uint32_t hold) {
 }
 
 /* Moves what the op has done through its hold's own ledgers. */
-static rp_err keep_books(replay *r, const runner *n, uint32_t hold, const piece *done) {
+static rp_err move_samples(replay *r, const runner *n, uint32_t hold, const piece *done) {
     holder *own = &r->holder[hold];
     rp_sched_stage_facts *facts = &r->facts->stage[hold];
     const rp_op *op = &n->op;
@@ -395,7 +395,7 @@ static rp_err run_op(replay *r, uint32_t node) {
                             .samples = n->op.samples,
                             .time = n->free,
                             .version = r->holder[hold].updates};
-        RP_TRY(keep_books(r, n, hold, &done));
+        RP_TRY(move_samples(r, n, hold, &done));
         r->facts->stage[hold].busy += cost;
         r->facts->stage[hold].end = n->free;
         r->facts->node[node].busy += cost;
@@ -552,7 +552,7 @@ static rp_err check_empty(const replay *r) {
     return RP_OK;
 }
 
-static void sum_up(const replay *r) {
+static void sum_facts(const replay *r) {
     rp_sched_facts *facts = r->facts;
     double busy = 0;
     uint32_t working = 0;
@@ -647,7 +647,7 @@ rp_err rp_sched_replay_net(rp_arena *arena, const rp_sched_net *net, const rp_sc
     RP_TRY(open_replay(&r, arena));
     RP_TRY(run_all(&r));
     RP_TRY(check_empty(&r));
-    sum_up(&r);
+    sum_facts(&r);
     *out = facts;
 fail:
     rp_arena_finish(&r.arena);

@@ -167,7 +167,7 @@ static void take_part(const rp_pass *pass, uint32_t index, size_t bytes, rp_dige
     }
 }
 
-static void give_row(const rp_digest_pass *at, const rp_digest *row, void *out) {
+static void copy_row(const rp_digest_pass *at, const rp_digest *row, void *out) {
     memcpy(out, row, at->n * sizeof *row);
 }
 
@@ -185,7 +185,7 @@ static void digest_forward(digest_executor *e, const rp_pass *pass) {
     }
     rp_digest_run_forward(&at);
     for (uint32_t i = 0; i < layout->output_count && pass->in_count > 0; i++) {
-        give_row(&at, row_of(&at, at.value, layout->outputs[i]), pass->out[i]);
+        copy_row(&at, row_of(&at, at.value, layout->outputs[i]), pass->out[i]);
     }
 }
 
@@ -226,7 +226,7 @@ static void digest_backward(digest_executor *e, const rp_pass *pass) {
     rp_digest_run_backward(&at, true, kind == RP_OP_BACKWARD);
     const rp_boundary_tensors lower = rp_layout_boundary(layout, false, true);
     for (uint32_t i = 0; i < lower.count && pass->in_count > 0; i++) {
-        give_row(&at, row_of(&at, at.grad, lower.tensor[i]), pass->out[i]);
+        copy_row(&at, row_of(&at, at.grad, lower.tensor[i]), pass->out[i]);
     }
 }
 

@@ -1,5 +1,5 @@
-/* Microbatches in flight, for checkpoints: the executor's memory as bytes. The bookkeeping needs
- * none: they are walked again. */
+/* Microbatches in flight, for checkpoints: the executor's memory as bytes. The bookkeeping is not
+ * stored: a resumed run repeats it. */
 #include "stage/stage_own.h"
 
 static const rp_region in_flight = {.kind = RP_REGION_IN_FLIGHT};
@@ -21,7 +21,7 @@ static void walk_slot(rp_stage *stage, const rp_op *op) {
     if (op->kind == RP_OP_FORWARD) {
         (void)rp_slots_take(&stage->slots, op, false);
     } else if (op->kind != RP_OP_BACKWARD_INPUT && stash.slot != RP_NO_SLOT) {
-        rp_slots_give(&stage->slots, stash.slot, op);
+        rp_slots_release(&stage->slots, stash.slot, op);
     }
 }
 

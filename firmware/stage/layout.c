@@ -285,10 +285,10 @@ static void take_or_add(rp_slots *slots, const rp_op *op) {
     }
 }
 
-static void give_back(rp_slots *slots, const rp_op *op) {
+static void release_slots(rp_slots *slots, const rp_op *op) {
     const rp_stash stash = rp_slots_find(slots, op, false);
     RP_ASSERT(stash.slot != RP_NO_SLOT);
-    rp_slots_give(slots, stash.slot, op);
+    rp_slots_release(slots, stash.slot, op);
 }
 
 static void walk_slots(rp_slots *slots, rp_slots *deferred, const rp_op *op) {
@@ -300,11 +300,11 @@ static void walk_slots(rp_slots *slots, rp_slots *deferred, const rp_op *op) {
         take_or_add(deferred, op);
         break;
     case RP_OP_BACKWARD_WEIGHT:
-        give_back(deferred, op);
-        give_back(slots, op);
+        release_slots(deferred, op);
+        release_slots(slots, op);
         break;
     case RP_OP_BACKWARD:
-        give_back(slots, op);
+        release_slots(slots, op);
         break;
     default:
         break;

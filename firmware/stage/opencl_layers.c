@@ -4,7 +4,7 @@
 
 /* ---- binding --------------------------------------------------------------------------------- */
 
-static void see_weights(rp_opencl *e, rp_block weights) {
+static void select_weights(rp_opencl *e, rp_block weights) {
     const rp_layout *layout = e->base.layout;
     const rp_flat *flat = rp_opencl_flat(e, weights);
     for (uint32_t i = 0; i < layout->param_count; i++) {
@@ -118,7 +118,7 @@ static rp_err write_tensor(rp_opencl *e, const rp_pass *pass, uint32_t index, co
 rp_err rp_opencl_forward(rp_opencl *e, const rp_pass *pass) {
     const rp_layout *layout = e->base.layout;
     rp_err err = RP_OK;
-    see_weights(e, pass->weights);
+    select_weights(e, pass->weights);
     bind_tensors(e, pass);
     for (uint32_t i = 0; i < layout->input_count; i++) {
         RP_TRY(write_tensor(e, pass, i, &e->value[i]));
@@ -219,7 +219,7 @@ static rp_err backward_layer(rp_opencl *e, const rp_pass *pass, uint32_t positio
 rp_err rp_opencl_backward(rp_opencl *e, const rp_pass *pass) {
     const bool moves = pass->op->kind != RP_OP_BACKWARD_WEIGHT && pass->in_count > 0;
     rp_err err = RP_OK;
-    see_weights(e, pass->weights);
+    select_weights(e, pass->weights);
     bind_tensors(e, pass);
     if (moves) {
         RP_TRY(gradient_in(e, pass));

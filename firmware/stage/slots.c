@@ -38,7 +38,7 @@ rp_stash rp_slots_find(const rp_slots *slots, const rp_op *op, bool evaluating) 
     return (rp_stash){.slot = RP_NO_SLOT};
 }
 
-void rp_slots_give(rp_slots *slots, uint32_t index, const rp_op *op) {
+void rp_slots_release(rp_slots *slots, uint32_t index, const rp_op *op) {
     rp_slot *slot = &slots->slot[index];
     RP_ASSERT(slot->busy && op->samples.count <= slot->left);
     slot->left -= op->samples.count;

@@ -32,6 +32,6 @@ uint32_t rp_slots_take(rp_slots *slots, const rp_op *op, bool evaluating);
 /* The slot that has all of the op's samples; .slot RP_NO_SLOT when none has. */
 rp_stash rp_slots_find(const rp_slots *slots, const rp_op *op, bool evaluating);
 /* The op's samples are done with; with the last of them the slot is free. */
-void rp_slots_give(rp_slots *slots, uint32_t slot, const rp_op *op);
+void rp_slots_release(rp_slots *slots, uint32_t slot, const rp_op *op);
 
 #endif

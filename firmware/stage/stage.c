@@ -167,7 +167,7 @@ rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const rp_stage_pie
     RP_TRY(rp_stage_issue(stage, &command));
     return RP_OK;
 fail:
-    rp_slots_give(&stage->slots, command.pass.stash.slot, op);
+    rp_slots_release(&stage->slots, command.pass.stash.slot, op);
     return err;
 }
 
@@ -207,7 +207,7 @@ rp_err rp_stage_evaluate(rp_stage *stage, const rp_op *op, uint32_t step_samples
                  .in_count = target_count},
     };
     rp_err err;
-    rp_slots_give(&stage->slots, command.pass.stash.slot, op);
+    rp_slots_release(&stage->slots, command.pass.stash.slot, op);
     RP_TRY(check_pieces(op, target, target_count));
     RP_TRY(rp_stage_issue(stage, &command));
 fail:
@@ -215,7 +215,7 @@ fail:
 }
 
 void rp_stage_forget(rp_stage *stage, const rp_op *op) {
-    rp_slots_give(&stage->slots, stash_of(&stage->slots, op, true).slot, op);
+    rp_slots_release(&stage->slots, stash_of(&stage->slots, op, true).slot, op);
 }
 
 /* ---- backward -------------------------------------------------------------------------------- */
@@ -250,10 +250,10 @@ rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const rp_stage_pi
     };
     RP_TRY(rp_stage_issue(stage, &command));
     if (op->kind != RP_OP_BACKWARD_INPUT) {
-        rp_slots_give(&stage->slots, stash.slot, op);
+        rp_slots_release(&stage->slots, stash.slot, op);
         stage->accumulated++;
         if (command.pass.deferred.slot != RP_NO_SLOT) {
-            rp_slots_give(&stage->deferred, command.pass.deferred.slot, op);
+            rp_slots_release(&stage->deferred, command.pass.deferred.slot, op);
         }
     }
 fail:

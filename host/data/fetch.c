@@ -194,8 +194,8 @@ fail:
 
 /* ---- the archive of CIFAR-10 ---- */
 
-static rp_err copy_out(gzFile from, const char *archive, const char *dir, const char *name,
-                       uint64_t bytes) {
+static rp_err copy_entry(gzFile from, const char *archive, const char *dir, const char *name,
+                         uint64_t bytes) {
     char path[PATH_BYTES];
     char temporary[PATH_BYTES];
     unsigned char piece[8 * TAR_BLOCK];
@@ -262,7 +262,7 @@ static rp_err unpack_archive(gzFile from, const char *archive, const char *dir) 
                            archive, name, bytes, CIFAR_RECORD);
         }
         if (name) {
-            RP_TRY(copy_out(from, archive, dir, name, bytes));
+            RP_TRY(copy_entry(from, archive, dir, name, bytes));
             found++;
         }
         if (gzseek(from, (z_off_t)(padding + (name ? 0 : bytes)), SEEK_CUR) < 0) {

@@ -58,12 +58,12 @@ static void add_mean(char *text, double mean, double deviation, double scale, bo
     add_mean_with(text, mean, deviation, scale, sign, decimals_of(mean, scale));
 }
 
-void rp_lab_say_mean(const rp_stats *stats, double scale, char *text) {
+void rp_lab_write_mean(const rp_stats *stats, double scale, char *text) {
     text[0] = '\0';
     add_mean(text, stats->mean, stats->deviation, scale, false);
 }
 
-void rp_lab_say_number(double value, char *text) {
+void rp_lab_write_number(double value, char *text) {
     if (!isfinite(value)) {
         put_words(text, DASH);
     } else if (value == floor(value) && fabs(value) < 1e7) {
@@ -76,7 +76,7 @@ void rp_lab_say_number(double value, char *text) {
     }
 }
 
-void rp_lab_say_duration(double seconds, char *text) {
+void rp_lab_write_duration(double seconds, char *text) {
     if (!(seconds >= 0 && seconds < 1e9)) {
         put_words(text, DASH);
         return;
@@ -91,12 +91,12 @@ void rp_lab_say_duration(double seconds, char *text) {
     }
 }
 
-const char *rp_lab_say_status(const rp_lab_result *result) {
+const char *rp_lab_write_status(const rp_lab_result *result) {
     static const char *const words[] = {"not run", "interrupted", "failed", "finished"};
     return result->diverged ? "diverged" : words[result->status];
 }
 
-const char *rp_lab_say_verdict(const rp_lab_table *table, const rp_lab_row *row) {
+const char *rp_lab_write_verdict(const rp_lab_table *table, const rp_lab_row *row) {
     int verdict = rp_lab_row_verdict(table, row);
     const rp_stats_paired *over = rp_lab_row_over(table, row);
     if (row->baseline || over->count == 0) {
@@ -132,7 +132,7 @@ static bool has_prediction(const rp_lab_table *table) {
     return table->predicted;
 }
 
-static void say_label(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+static void write_label(const rp_lab_table *table, const rp_lab_row *row, char *text) {
     (void)table;
     put_words(text, row->label);
 }
@@ -154,31 +154,31 @@ static bool no_mean(const rp_lab_row *row, char *text) {
     return true;
 }
 
-static void say_accuracy(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+static void write_accuracy(const rp_lab_table *table, const rp_lab_row *row, char *text) {
     (void)table;
     if (!no_mean(row, text)) {
-        rp_lab_say_mean(&row->accuracy, 100, text);
+        rp_lab_write_mean(&row->accuracy, 100, text);
     }
 }
 
-static void say_loss(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+static void write_loss(const rp_lab_table *table, const rp_lab_row *row, char *text) {
     if (!no_mean(row, text)) {
-        rp_lab_say_mean(&row->loss, 1, text);
+        rp_lab_write_mean(&row->loss, 1, text);
     } else if (table->classes) {
         put_words(text, DASH);
     }
 }
 
-static void say_train_loss(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+static void write_train_loss(const rp_lab_table *table, const rp_lab_row *row, char *text) {
     (void)table;
     if (no_mean(row, text)) {
         put_words(text, DASH);
     } else {
-        rp_lab_say_mean(&row->train_loss, 1, text);
+        rp_lab_write_mean(&row->train_loss, 1, text);
     }
 }
 
-static void say_difference(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+static void write_difference(const rp_lab_table *table, const rp_lab_row *row, char *text) {
     const rp_stats_paired *over = rp_lab_row_over(table, row);
     double scale = table->classes ? 100 : 1;
     put_words(text, row->baseline ? "baseline" : DASH);
@@ -189,7 +189,7 @@ static void say_difference(const rp_lab_table *table, const rp_lab_row *row, cha
     add_mean(text, over->mean, over->deviation, scale, true);
 }
 
-static void say_interval(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+static void write_interval(const rp_lab_table *table, const rp_lab_row *row, char *text) {
     const rp_stats_paired *over = rp_lab_row_over(table, row);
     double scale = table->classes ? 100 : 1;
     put_words(text, row->baseline ? "" : DASH);
@@ -202,17 +202,17 @@ static void say_interval(const rp_lab_table *table, const rp_lab_row *row, char 
     add_words(text, ", ");
     add_number(text, over->high, scale, true, decimals);
     add_words(text, "] ");
-    add_words(text, rp_lab_say_verdict(table, row));
+    add_words(text, rp_lab_write_verdict(table, row));
 }
 
-static void say_speed(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+static void write_speed(const rp_lab_table *table, const rp_lab_row *row, char *text) {
     const rp_stats *speed = &row->samples_per_s;
     (void)table;
     text[0] = '\0';
     add_mean_with(text, speed->mean, speed->deviation, 1, false, speed->mean < 100 ? 1 : 0);
 }
 
-static void say_speed_over(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+static void write_speed_over(const rp_lab_table *table, const rp_lab_row *row, char *text) {
     (void)table;
     put_words(text, DASH);
     if (isfinite(row->speed)) {
@@ -220,34 +220,34 @@ static void say_speed_over(const rp_lab_table *table, const rp_lab_row *row, cha
     }
 }
 
-static void say_mib(double bytes, char *text) {
+static void write_mib(double bytes, char *text) {
     put_words(text, DASH);
     if (isfinite(bytes)) {
         (void)snprintf(text, RP_LAB_CELL_BYTES, "%.1f", bytes / (1 << 20));
     }
 }
 
-static void say_memory(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+static void write_memory(const rp_lab_table *table, const rp_lab_row *row, char *text) {
     (void)table;
-    say_mib(row->device_bytes, text);
+    write_mib(row->device_bytes, text);
 }
 
-static void say_versions(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+static void write_versions(const rp_lab_table *table, const rp_lab_row *row, char *text) {
     (void)table;
-    rp_lab_say_number(row->versions_max, text);
+    rp_lab_write_number(row->versions_max, text);
 }
 
-static void say_gap(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+static void write_gap(const rp_lab_table *table, const rp_lab_row *row, char *text) {
     (void)table;
-    rp_lab_say_number(row->gap_max, text);
+    rp_lab_write_number(row->gap_max, text);
 }
 
-static void say_gain(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+static void write_gain(const rp_lab_table *table, const rp_lab_row *row, char *text) {
     (void)table;
-    rp_lab_say_number(row->gain.mean, text);
+    rp_lab_write_number(row->gain.mean, text);
 }
 
-static void say_seeds(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+static void write_seeds(const rp_lab_table *table, const rp_lab_row *row, char *text) {
     char more[64] = "";
     (void)table;
     if (row->finished == row->wanted) {
@@ -270,42 +270,42 @@ static double size_memory(const rp_lab_row *row) {
 }
 
 const rp_lab_column rp_lab_columns[] = {
-    {.title = "method", .hint = "", .shown = shown_always, .say = say_label},
+    {.title = "method", .hint = "", .shown = shown_always, .write = write_label},
     {.title = "test accuracy %",
      .hint = "at the end of training, mean over seeds \xc2\xb1 sample deviation",
      .shown = has_classes,
-     .say = say_accuracy,
+     .write = write_accuracy,
      .main = true,
      .verdict = true},
     {.title = "test loss",
      .hint = "at the end of training",
      .shown = shown_always,
-     .say = say_loss,
+     .write = write_loss,
      .main = true},
     {.title = "difference",
      .hint = "to the baseline at the same seed, mean \xc2\xb1 sample deviation",
      .shown = has_baseline,
-     .say = say_difference,
+     .write = write_difference,
      .verdict = true},
     {.title = "95 % interval",
      .hint = "of the mean paired difference, Student's t",
      .shown = has_baseline,
-     .say = say_interval,
+     .write = write_interval,
      .verdict = true,
      .below = true},
     {.title = "train loss",
      .hint = "mean over the last epoch",
      .shown = shown_always,
-     .say = say_train_loss},
+     .write = write_train_loss},
     {.title = "samples/s",
      .hint = "training and evaluation, without starting up",
      .shown = shown_always,
-     .say = say_speed,
+     .write = write_speed,
      .size = size_speed},
     {.title = "speed",
      .hint = "samples/s over the baseline's",
      .shown = has_baseline,
-     .say = say_speed_over,
+     .write = write_speed_over,
      .below = true},
     {.title = "seconds",
      .hint = "of a run",
@@ -321,22 +321,22 @@ const rp_lab_column rp_lab_columns[] = {
     {.title = "memory MiB",
      .hint = "on the devices, largest at any time, sum over stages",
      .shown = shown_always,
-     .say = say_memory,
+     .write = write_memory,
      .size = size_memory},
     {.title = "versions",
      .hint = "of the weights, largest of any stage",
      .shown = shown_always,
-     .say = say_versions},
+     .write = write_versions},
     {.title = "gap",
      .hint = "updates between a microbatch's forward and its backward, largest of any stage",
      .shown = shown_always,
-     .say = say_gap},
+     .write = write_gap},
     {.title = "stale / predicted",
      .hint = "distance from the weights that will be: of those at hand over those predicted; above "
              "1 the prediction helps",
      .shown = has_prediction,
-     .say = say_gain},
-    {.title = "seeds", .hint = "finished runs", .shown = shown_always, .say = say_seeds},
+     .write = write_gain},
+    {.title = "seeds", .hint = "finished runs", .shown = shown_always, .write = write_seeds},
     {.title = NULL},
 };
 
@@ -351,10 +351,10 @@ rp_stats rp_lab_column_stats(const rp_lab_column *column, const rp_lab_row *row)
     return rp_stats_of(value, count);
 }
 
-static void say_number(const rp_lab_column *column, const rp_lab_row *row, char *text) {
+static void write_number(const rp_lab_column *column, const rp_lab_row *row, char *text) {
     const rp_stats stats = rp_lab_column_stats(column, row);
     if (!column->share) {
-        rp_lab_say_mean(&stats, 1, text);
+        rp_lab_write_mean(&stats, 1, text);
     } else if (isfinite(stats.mean)) {
         (void)snprintf(text, RP_LAB_CELL_BYTES, "%.0f %%", 100 * stats.mean);
     } else {
@@ -362,12 +362,12 @@ static void say_number(const rp_lab_column *column, const rp_lab_row *row, char 
     }
 }
 
-void rp_lab_say_cell(const rp_lab_column *column, const rp_lab_table *table, const rp_lab_row *row,
-                     char *text) {
-    if (column->say) {
-        column->say(table, row, text);
+void rp_lab_write_cell(const rp_lab_column *column, const rp_lab_table *table,
+                       const rp_lab_row *row, char *text) {
+    if (column->write) {
+        column->write(table, row, text);
     } else {
-        say_number(column, row, text);
+        write_number(column, row, text);
     }
 }
 
@@ -391,23 +391,23 @@ static void stage_layers(const rp_lab_row *row, uint32_t stage, char *text) {
 }
 
 static void stage_memory(const rp_lab_row *row, uint32_t stage, char *text) {
-    say_mib(row->stage[stage].device_bytes_max, text);
+    write_mib(row->stage[stage].device_bytes_max, text);
 }
 
 static void stage_weights(const rp_lab_row *row, uint32_t stage, char *text) {
-    say_mib(row->stage[stage].weight_bytes, text);
+    write_mib(row->stage[stage].weight_bytes, text);
 }
 
 static void stage_versions(const rp_lab_row *row, uint32_t stage, char *text) {
-    rp_lab_say_number(row->stage[stage].weight_versions_max, text);
+    rp_lab_write_number(row->stage[stage].weight_versions_max, text);
 }
 
 static void stage_in_flight(const rp_lab_row *row, uint32_t stage, char *text) {
-    rp_lab_say_number(row->stage[stage].in_flight_max, text);
+    rp_lab_write_number(row->stage[stage].in_flight_max, text);
 }
 
 static void stage_gap(const rp_lab_row *row, uint32_t stage, char *text) {
-    rp_lab_say_number(row->stage[stage].gap_max, text);
+    rp_lab_write_number(row->stage[stage].gap_max, text);
 }
 
 static void stage_busy(const rp_lab_row *row, uint32_t stage, char *text) {
@@ -445,20 +445,20 @@ static distances distances_of(const rp_lab_row *row, uint32_t stage) {
 }
 
 static void stage_ahead(const rp_lab_row *row, uint32_t stage, char *text) {
-    rp_lab_say_number(distances_of(row, stage).ahead, text);
+    rp_lab_write_number(distances_of(row, stage).ahead, text);
 }
 
 static void stage_error(const rp_lab_row *row, uint32_t stage, char *text) {
-    rp_lab_say_number(distances_of(row, stage).error, text);
+    rp_lab_write_number(distances_of(row, stage).error, text);
 }
 
 static void stage_stale(const rp_lab_row *row, uint32_t stage, char *text) {
-    rp_lab_say_number(distances_of(row, stage).stale, text);
+    rp_lab_write_number(distances_of(row, stage).stale, text);
 }
 
 static void stage_gain(const rp_lab_row *row, uint32_t stage, char *text) {
     distances d = distances_of(row, stage);
-    rp_lab_say_number(d.error > 0 ? d.stale / d.error : (double)NAN, text);
+    rp_lab_write_number(d.error > 0 ? d.stale / d.error : (double)NAN, text);
 }
 
 const rp_lab_stage_column rp_lab_stage_columns[] = {

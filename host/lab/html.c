@@ -193,15 +193,15 @@ static void put_cards(const page *p, uint32_t model) {
     const rp_lab_row *row = best_row(p, model, by_main);
     put_html(p, "<div class=\"cards\">\n");
     if (row) {
-        const char *verdict = rp_lab_say_verdict(p->table, row);
-        rp_lab_say_mean(rp_lab_row_main(p->table, row), p->table->classes ? 100 : 1, text);
+        const char *verdict = rp_lab_write_verdict(p->table, row);
+        rp_lab_write_mean(rp_lab_row_main(p->table, row), p->table->classes ? 100 : 1, text);
         (void)snprintf(more, sizeof more, "%s%s%s%s", text, p->table->classes ? " %" : "",
                        verdict[0] ? "; against the baseline: " : "", verdict);
         put_card(p, p->table->classes ? "highest test accuracy" : "lowest test loss", row, more);
     }
     row = best_row(p, model, by_speed);
     if (row) {
-        rp_lab_say_number(floor(row->samples_per_s.mean + 0.5), text);
+        rp_lab_write_number(floor(row->samples_per_s.mean + 0.5), text);
         (void)snprintf(more, sizeof more, "%s samples/s", text);
         if (isfinite(row->speed)) {
             (void)snprintf(more, sizeof more, "%s samples/s, \xc3\x97%.2f the baseline's", text,
@@ -252,7 +252,7 @@ static const char *colour_of(const page *p, const rp_lab_column *column, const r
 
 static void put_below(const page *p, const rp_lab_column *column, const rp_lab_row *row) {
     char text[RP_LAB_CELL_BYTES];
-    rp_lab_say_cell(column, p->table, row, text);
+    rp_lab_write_cell(column, p->table, row, text);
     if (text[0] && strcmp(text, "\xe2\x80\x93") != 0) {
         put_html(p, "<small title=\"");
         put_text(p, column->hint);
@@ -266,7 +266,7 @@ static void put_cell(const page *p, const rp_lab_column *column, const rp_lab_ro
     char text[RP_LAB_CELL_BYTES];
     bool first = column == rp_lab_columns;
     bool main_column = rp_lab_column_is_main(column, p->table);
-    rp_lab_say_cell(column, p->table, row, text);
+    rp_lab_write_cell(column, p->table, row, text);
     (void)fprintf(p->file, "<td class=\"%s %s %s\">", first ? "l" : "", colour_of(p, column, row),
                   main_column && best ? "best" : "");
     if (first) {
@@ -330,7 +330,7 @@ static void put_stages(const page *p, uint32_t model) {
             (void)fprintf(p->file, "</td><td>%u</td>", k);
             for (const rp_lab_stage_column *c = rp_lab_stage_columns; c->title; c++) {
                 if (!c->predicted || p->table->predicted) {
-                    c->say(row, k, text);
+                    c->write(row, k, text);
                     put_tag(p, "td", c == rp_lab_stage_columns ? "l" : "", text);
                 }
             }
@@ -350,7 +350,7 @@ static void put_trials(const page *p, const rp_lab_tuning *tuning) {
                   tuning->accuracy ? "test accuracy %" : "loss");
     for (uint32_t i = 0; i < tuning->trial_count; i++) {
         const rp_lab_trial *trial = &tuning->trial[i];
-        rp_lab_say_mean(&trial->score, tuning->accuracy ? 100 : 1, text);
+        rp_lab_write_mean(&trial->score, tuning->accuracy ? 100 : 1, text);
         put_html(p, "<tr>");
         put_tag(p, "td", "l", trial->label);
         put_tag(p, "td",
@@ -438,16 +438,16 @@ static void put_run(const page *p, const rp_lab_run *run) {
             good                            ? "l"
             : result->status == RP_LAB_OPEN ? "l soft"
                                             : "l bad",
-            rp_lab_say_status(result));
+            rp_lab_write_status(result));
     if (p->table->classes) {
-        rp_lab_say_mean(&accuracy, 100, text);
+        rp_lab_write_mean(&accuracy, 100, text);
         put_tag(p, "td", "", text);
     }
-    rp_lab_say_mean(&loss, 1, text);
+    rp_lab_write_mean(&loss, 1, text);
     put_tag(p, "td", "", text);
-    rp_lab_say_duration(result->seconds, text);
+    rp_lab_write_duration(result->seconds, text);
     put_tag(p, "td", "", text);
-    rp_lab_say_number(result->samples_per_s, text);
+    rp_lab_write_number(result->samples_per_s, text);
     put_tag(p, "td", "", text);
     (void)snprintf(text, sizeof text, "%.0f step%s skipped", result->skipped,
                    result->skipped == 1 ? "" : "s");

@@ -67,7 +67,7 @@ rp_err rp_lab_job_start(rp_lab_job *job, rp_lab_run *run, int64_t now_ns) {
     }
     *job = (rp_lab_job){.run = run, .pid = pid, .start_ns = now_ns, .loss = (double)NAN};
     run->tried = run->running = true;
-    rp_lab_job_look(job);
+    rp_lab_job_read_progress(job);
     job->step_first = job->step;
     return RP_OK;
 }
@@ -127,7 +127,7 @@ static void take_line(rp_lab_job *job, const char *line, size_t bytes) {
     json_decref(object);
 }
 
-void rp_lab_job_look(rp_lab_job *job) {
+void rp_lab_job_read_progress(rp_lab_job *job) {
     char path[PATH_BYTES];
     char text[TAIL_BYTES];
     (void)snprintf(path, sizeof path, "%s/log.jsonl", job->run->folder);

@@ -30,7 +30,7 @@ void rp_lab_job_interrupt(rp_lab_job *job, int64_t now_ns);
 bool rp_lab_job_poll(rp_lab_job *job, int64_t now_ns, int *code);
 
 /* Step and loss from the end of its log.jsonl. */
-void rp_lab_job_look(rp_lab_job *job);
+void rp_lab_job_read_progress(rp_lab_job *job);
 
 /* Ends it and waits; accepts a free one. */
 void rp_lab_job_close(rp_lab_job *job, const rp_clock *clock);

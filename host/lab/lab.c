@@ -209,7 +209,7 @@ static rp_err take_ended(lab *l) {
         if (!run || !rp_lab_job_poll(&l->job[i], rp_clock_now_ns(&l->clock), &code)) {
             continue;
         }
-        RP_TRY(rp_lab_plan_look(&l->plan, run));
+        RP_TRY(rp_lab_plan_refresh(&l->plan, run));
         rp_lab_show_end(&l->show, run);
         RP_TRY(write_report(l, l->interrupts == 0));
     }
@@ -230,7 +230,7 @@ static rp_err run_all(lab *l) {
         RP_TRY(take_ended(l));
         for (uint32_t i = 0; i < l->jobs && tick % LOOK_TICKS == 0; i++) {
             if (l->job[i].run) {
-                rp_lab_job_look(&l->job[i]);
+                rp_lab_job_read_progress(&l->job[i]);
             }
         }
         rp_lab_show_update(&l->show, l->job, l->jobs);

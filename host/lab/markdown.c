@@ -96,7 +96,7 @@ rp_err rp_lab_markdown_methods(const rp_lab_table *table, uint32_t model, FILE *
         }
         RP_TRY(set_cell(&g, 0, column, c->title));
         for (uint32_t i = 0; i < table->line_count; i++) {
-            rp_lab_say_cell(c, table, &table->row[model * table->line_count + i], text);
+            rp_lab_write_cell(c, table, &table->row[model * table->line_count + i], text);
             RP_TRY(set_cell(&g, i + 1, column, text));
         }
         column++;
@@ -128,7 +128,7 @@ static rp_err put_stages(const rp_lab_table *table, uint32_t model, FILE *file) 
             RP_TRY(set_cell(&g, at, 1, text));
             for (const rp_lab_stage_column *c = rp_lab_stage_columns; c->title; c++) {
                 if (!c->predicted || table->predicted) {
-                    c->say(row, k, text);
+                    c->write(row, k, text);
                     RP_TRY(set_cell(&g, 0, column, c->title));
                     RP_TRY(set_cell(&g, at, column++, text));
                 }
@@ -151,7 +151,7 @@ static rp_err put_tuning(const rp_lab_tuning *tuning, FILE *file) {
     RP_TRY(set_cell(&g, 0, 2, ""));
     for (uint32_t i = 0; i < tuning->trial_count; i++) {
         const rp_lab_trial *trial = &tuning->trial[i];
-        rp_lab_say_mean(&trial->score, tuning->accuracy ? 100 : 1, text);
+        rp_lab_write_mean(&trial->score, tuning->accuracy ? 100 : 1, text);
         RP_TRY(set_cell(&g, i + 1, 0, trial->label));
         RP_TRY(set_cell(&g, i + 1, 1, trial->diverged ? "diverged" : text));
         RP_TRY(set_cell(&g, i + 1, 2,
@@ -187,14 +187,14 @@ static rp_err put_runs(const rp_lab_table *table, FILE *file) {
         rp_stats accuracy = rp_stats_of(&result->accuracy, result->diverged ? 0 : 1);
         rp_stats loss = rp_stats_of(&result->eval_loss, result->diverged ? 0 : 1);
         RP_TRY(set_cell(&g, at, 0, run->name));
-        RP_TRY(set_cell(&g, at, 1, rp_lab_say_status(result)));
-        rp_lab_say_mean(&accuracy, 100, text);
+        RP_TRY(set_cell(&g, at, 1, rp_lab_write_status(result)));
+        rp_lab_write_mean(&accuracy, 100, text);
         RP_TRY(set_cell(&g, at, 2, text));
-        rp_lab_say_mean(&loss, 1, text);
+        rp_lab_write_mean(&loss, 1, text);
         RP_TRY(set_cell(&g, at, 3, text));
-        rp_lab_say_duration(result->seconds, text);
+        rp_lab_write_duration(result->seconds, text);
         RP_TRY(set_cell(&g, at, 4, text));
-        rp_lab_say_number(result->samples_per_s, text);
+        rp_lab_write_number(result->samples_per_s, text);
         RP_TRY(set_cell(&g, at, 5, text));
         RP_TRY(set_cell(&g, at++, 6, result->status == RP_LAB_FINISHED ? "" : result->note));
     }

@@ -365,7 +365,7 @@ fail:
     return err;
 }
 
-rp_err rp_lab_plan_look(rp_lab_plan *plan, rp_lab_run *run) {
+rp_err rp_lab_plan_refresh(rp_lab_plan *plan, rp_lab_run *run) {
     rp_err err = rp_lab_result_read(plan->arena, run->folder, run->log, &run->result);
     if (err == RP_OK) {
         choose_all(plan);

@@ -38,7 +38,7 @@ rp_lab_run *rp_lab_plan_run(const rp_lab_plan *plan, uint32_t model, uint32_t me
                             uint32_t point, uint32_t seed);
 
 /* Reads the run's folder again, and chooses what can now be chosen. */
-rp_err rp_lab_plan_look(rp_lab_plan *plan, rp_lab_run *run) RP_MUST_CHECK;
+rp_err rp_lab_plan_refresh(rp_lab_plan *plan, rp_lab_run *run) RP_MUST_CHECK;
 
 /* The next run to start; NULL: none, or none before a run under way has ended. */
 rp_lab_run *rp_lab_plan_next(rp_lab_plan *plan);

@@ -110,7 +110,7 @@ static void add_left(char *line, double seconds) {
     char text[RP_LAB_CELL_BYTES];
     size_t used = strlen(line);
     if (isfinite(seconds) && seconds > 0) {
-        rp_lab_say_duration(seconds < 10 ? 10 : seconds, text); /* no tenths of a guess */
+        rp_lab_write_duration(seconds < 10 ? 10 : seconds, text); /* no tenths of a guess */
         (void)snprintf(line + used, LINE_BYTES - used, ", %s left", text);
     }
 }
@@ -200,9 +200,9 @@ void rp_lab_show_end(rp_lab_show *show, const rp_lab_run *run) {
     clear_lines(show);
     (void)fprintf(stderr, "%u/%u  %s, %s, seed %llu: %s", over_of(show->plan), counts.wanted,
                   run->label, lab->folder[run->model], (unsigned long long)lab->seed[run->seed],
-                  rp_lab_say_status(result));
+                  rp_lab_write_status(result));
     if (result->status == RP_LAB_FINISHED) {
-        rp_lab_say_duration(result->seconds, text);
+        rp_lab_write_duration(result->seconds, text);
         (void)fprintf(stderr, " in %s", text);
         if (result->classes && !result->diverged) {
             (void)fprintf(stderr, ", test accuracy %.2f %%", 100 * result->accuracy);

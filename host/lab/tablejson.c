@@ -102,7 +102,7 @@ static json_t *row_of(const rp_lab_table *table, const rp_lab_row *row, bool *go
     put_value(object, "loss", row->diverged ? json_null() : json_of_stats(&row->loss, good), good);
     put_value(object, "loss_difference",
               row->diverged ? json_null() : json_of_paired(&row->loss_over, good), good);
-    put_value(object, "verdict", json_string(rp_lab_say_verdict(table, row)), good);
+    put_value(object, "verdict", json_string(rp_lab_write_verdict(table, row)), good);
     put_value(object, "train_loss",
               row->diverged ? json_null() : json_of_stats(&row->train_loss, good), good);
     put_value(object, "samples_per_s", json_of_stats(&row->samples_per_s, good), good);
@@ -177,7 +177,7 @@ static json_t *runs_of(const rp_lab_plan *plan, bool *good) {
         put_value(object, "method", json_string(plan->lab->method[run->method].name), good);
         put_value(object, "label", json_string(run->label), good);
         put_value(object, "seed", json_of_whole(plan->lab->seed[run->seed]), good);
-        put_value(object, "status", json_string(rp_lab_say_status(result)), good);
+        put_value(object, "status", json_string(rp_lab_write_status(result)), good);
         if (result->status != RP_LAB_FINISHED && result->note[0]) {
             put_value(object, "note", json_string(result->note), good);
         }

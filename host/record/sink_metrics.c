@@ -60,7 +60,7 @@ static rp_err copy_lines(FILE *from, const char *path, FILE *to, uint64_t step_e
 }
 
 /* The kept lines go to a new file that then takes the old one's place. */
-static rp_err take_back(rp_arena *arena, const char *path, uint64_t step_end) {
+static rp_err drop_later_records(rp_arena *arena, const char *path, uint64_t step_end) {
     rp_err err = RP_OK;
     char *temporary;
     FILE *from = fopen(path, "re");
@@ -97,7 +97,7 @@ rp_err rp_metrics_open(rp_arena *arena, const char *path, uint64_t step_first, r
     RP_TRY(rp_arena_string(arena, path, &copy));
     metrics->path = copy;
     if (step_first > 0) {
-        RP_TRY(take_back(arena, path, step_first));
+        RP_TRY(drop_later_records(arena, path, step_first));
     }
     metrics->file = fopen(path, step_first > 0 ? "ae" : "we");
     if (!metrics->file) {

@@ -362,7 +362,7 @@ rp_err rp_progress_open(rp_arena *arena, const rp_progress_options *options, rp_
 }
 
 /* Exponential mean over the last seconds, however long the steps are. */
-static void learn_speed(rp_progress *p, uint64_t step) {
+static void measure_speed(rp_progress *p, uint64_t step) {
     const int64_t now = now_ns(p);
     if (p->speed_ns == 0 || step < p->speed_step) {
         p->speed_ns = now;
@@ -400,7 +400,7 @@ void rp_progress_update(rp_progress *p, const rp_progress_state *state) {
     p->printed = false;
     const bool first = p->shown_ns == 0 || p->phase[0];
     p->phase[0] = '\0';
-    learn_speed(p, state->step);
+    measure_speed(p, state->step);
     const int64_t every = p->mode == RP_PROGRESS_LIVE ? live_every_ns : plain_every_ns;
     if (first || now_ns(p) - p->shown_ns >= every) {
         show_lines(p);

@@ -141,7 +141,7 @@ static uint64_t step_of(const record *r) {
 }
 
 /* Stands behind the records of steps before `step_end`; what follows is cut off. */
-static rp_err take_back(rp_tensorboard *board, uint64_t step_end) {
+static rp_err drop_later_records(rp_tensorboard *board, uint64_t step_end) {
     record r;
     long keep = 0;
     while (read_record(board->file, &r) && step_of(&r) < step_end) {
@@ -165,7 +165,7 @@ rp_err rp_tensorboard_open(rp_arena *arena, const char *folder, uint64_t step_fi
     board->path = path;
     board->file = step_first > 0 ? fopen(path, "r+be") : NULL;
     if (board->file) {
-        RP_TRY(take_back(board, step_first));
+        RP_TRY(drop_later_records(board, step_first));
     } else {
         board->file = fopen(path, "wbe");
     }

@@ -111,7 +111,7 @@ static rp_err open_file(rp_trace *trace, const char *path) {
 }
 
 /* The kept events go to a new file that then takes the old one's place. */
-static rp_err take_back(rp_arena *arena, rp_trace *trace, FILE *from, uint64_t step_end) {
+static rp_err drop_later_records(rp_arena *arena, rp_trace *trace, FILE *from, uint64_t step_end) {
     rp_err err = RP_OK;
     char *temporary;
     double end_us = 0;
@@ -140,7 +140,7 @@ rp_err rp_trace_open(rp_arena *arena, const char *path, int64_t origin_ns, uint6
     trace->path = copy;
     from = step_first > 0 ? fopen(path, "re") : NULL;
     if (from) {
-        RP_TRY(take_back(arena, trace, from, step_first));
+        RP_TRY(drop_later_records(arena, trace, from, step_first));
     } else {
         RP_TRY(open_file(trace, path));
     }

@@ -37,7 +37,7 @@ static void finish_stages(rp_lab_run *run, double accuracy, double speed, const 
     (void)write_file(name, text);
     (void)snprintf(name, sizeof name, "out/runs/%s/log.jsonl", run->name);
     (void)write_file(name, "{\"step\":0,\"epoch\":0,\"loss\":2}\n");
-    expect_ok(rp_lab_plan_look(&plan, run));
+    expect_ok(rp_lab_plan_refresh(&plan, run));
 }
 
 static void finish_run(uint32_t method, uint32_t point, uint32_t seed, double accuracy,
@@ -57,7 +57,7 @@ static const char *cell(const rp_lab_table *table, const rp_lab_row *row, const 
     static char text[RP_LAB_CELL_BYTES];
     for (const rp_lab_column *c = rp_lab_columns; c->title; c++) {
         if (strcmp(c->title, title) == 0 && c->shown(table)) {
-            rp_lab_say_cell(c, table, row, text);
+            rp_lab_write_cell(c, table, row, text);
             return text;
         }
     }
@@ -105,7 +105,7 @@ static void unfinished_rows(void **state) {
     expect_ok(open_plan(two_methods));
     finish_run(0, 0, 1, 0.5, 1000);
     (void)write_file("out/runs/mlp/b/seed-1.log", "x run: error: no power\n");
-    expect_ok(rp_lab_plan_look(&plan, rp_lab_plan_run(&plan, 0, 1, 0, 0)));
+    expect_ok(rp_lab_plan_refresh(&plan, rp_lab_plan_run(&plan, 0, 1, 0, 0)));
     expect_ok(rp_lab_table_make(&arena, &plan, &table));
     assert_string_equal(cell(&table, &table.row[0], "test accuracy %"), "50.00"); /* one: no +- */
     assert_string_equal(cell(&table, &table.row[0], "seeds"), "1 of 3");
@@ -185,7 +185,7 @@ static void a_run_under_way_decides_nothing(void **state) {
     finish_run(0, 0, 0, 0.5, 1000);
     assert_int_equal(plan.chosen[0], RP_LAB_NOT_CHOSEN);
     second->running = false; /* it has failed */
-    expect_ok(rp_lab_plan_look(&plan, second));
+    expect_ok(rp_lab_plan_refresh(&plan, second));
     assert_int_equal(plan.chosen[0], 0);
 }
 

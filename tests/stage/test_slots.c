@@ -13,7 +13,7 @@ static rp_stash find(const rp_slots *slots, uint64_t step, uint32_t first, uint3
 
 static void give(rp_slots *slots, uint32_t slot, uint32_t first, uint32_t count) {
     const rp_op op = op_of(7, first, count);
-    rp_slots_give(slots, slot, &op);
+    rp_slots_release(slots, slot, &op);
 }
 
 static void parts_lie_in_the_whole(void **state) {
