@@ -16,8 +16,8 @@ static const char *const cuts[] = {
 
 enum { FLOATS = 1 << 12, STEPS = 5 };
 
-static size_t train(const char *schedule, const char *guard, uint32_t stages, float *out,
-                    double *loss) {
+static size_t train_ring(const char *schedule, const char *guard, uint32_t stages, float *out,
+                         double *loss) {
     char job[512];
     test_ring ring;
     (void)snprintf(job, sizeof job,
@@ -53,9 +53,9 @@ static void it_trains_what_gpipe_trains(void **state) {
         const uint32_t stages = nets[i].nodes * nets[i].chunks;
         (void)snprintf(schedule, sizeof schedule, "{kind: interleaved-1f1b, chunks: %u}",
                        nets[i].chunks);
-        const size_t count = train("gpipe", "true", stages, gpipe, &gpipe_loss);
-        assert_int_equal(train("1f1b", "true", stages, flush, &flush_loss), count);
-        assert_int_equal(train(schedule, i % 2 ? "true" : "false", stages, got, &loss), count);
+        const size_t count = train_ring("gpipe", "true", stages, gpipe, &gpipe_loss);
+        assert_int_equal(train_ring("1f1b", "true", stages, flush, &flush_loss), count);
+        assert_int_equal(train_ring(schedule, i % 2 ? "true" : "false", stages, got, &loss), count);
         expect_close_all(got, gpipe, count, 1e-4, 1e-5);
         expect_close(loss, gpipe_loss, 1e-5, 0);
         assert_memory_equal(got, flush, count * sizeof *got);

@@ -48,7 +48,7 @@ static rp_parcel make_parcel(fixture *f, uint32_t source, uint64_t step, uint32_
                        .owner = f};
 }
 
-static rp_err push(fixture *f, uint64_t step, uint32_t first, uint32_t count) {
+static rp_err push_parcel(fixture *f, uint64_t step, uint32_t first, uint32_t count) {
     const rp_parcel parcel = make_parcel(f, 0, step, first, count);
     return rp_port_in_push(f->port, &parcel);
 }
@@ -72,17 +72,18 @@ static void expect_pieces(const rp_port_pieces *pieces, rp_range samples, uint32
     assert_int_equal(next, samples.first + samples.count);
 }
 
-static bool gather(fixture *f, uint64_t step, uint32_t first, uint32_t count,
-                   rp_port_pieces *pieces) {
+static bool gather_pieces(fixture *f, uint64_t step, uint32_t first, uint32_t count,
+                          rp_port_pieces *pieces) {
     const rp_port_want want = {.step = step, .samples = {first, count}};
     bool ready;
     expect_ok(rp_port_in_gather(f->port, &want, pieces, &ready));
     return ready;
 }
 
-static void consume(fixture *f, uint64_t step, uint32_t first, uint32_t count, uint32_t wanted) {
+static void consume_pieces(fixture *f, uint64_t step, uint32_t first, uint32_t count,
+                           uint32_t wanted) {
     rp_port_pieces pieces;
-    assert_true(gather(f, step, first, count, &pieces));
+    assert_true(gather_pieces(f, step, first, count, &pieces));
     expect_pieces(&pieces, (rp_range){first, count}, wanted);
     rp_port_in_take(f->port, &pieces);
     rp_port_in_return(f->port, &pieces);
@@ -102,11 +103,11 @@ static void a_parcel_is_an_op(void **state) {
     fixture f;
     rp_port_pieces pieces;
     open_port(&f, 1);
-    assert_false(gather(&f, 0, 0, 4, &pieces));
-    expect_ok(push(&f, 0, 0, 4));
-    consume(&f, 0, 0, 4, 1);
+    assert_false(gather_pieces(&f, 0, 0, 4, &pieces));
+    expect_ok(push_parcel(&f, 0, 0, 4));
+    consume_pieces(&f, 0, 0, 4, 1);
     assert_int_equal(f.released, 1);
-    assert_false(gather(&f, 0, 4, 4, &pieces));
+    assert_false(gather_pieces(&f, 0, 4, 4, &pieces));
     close_port(&f);
 }
 
@@ -115,15 +116,15 @@ static void an_op_gathers_from_several_parcels(void **state) {
     fixture f;
     rp_port_pieces pieces;
     open_port(&f, 1);
-    expect_ok(push(&f, 0, 4, 4)); /* the order of arrival does not matter */
-    expect_ok(push(&f, 0, 0, 4));
-    assert_false(gather(&f, 0, 2, 8, &pieces)); /* sample 9 is missing */
-    expect_ok(push(&f, 0, 8, 4));
-    consume(&f, 0, 2, 8, 3);
+    expect_ok(push_parcel(&f, 0, 4, 4)); /* the order of arrival does not matter */
+    expect_ok(push_parcel(&f, 0, 0, 4));
+    assert_false(gather_pieces(&f, 0, 2, 8, &pieces)); /* sample 9 is missing */
+    expect_ok(push_parcel(&f, 0, 8, 4));
+    consume_pieces(&f, 0, 2, 8, 3);
     assert_int_equal(f.released, 1); /* of the first and third, a part is left */
-    consume(&f, 0, 0, 2, 1);
+    consume_pieces(&f, 0, 0, 2, 1);
     assert_int_equal(f.released, 2);
-    consume(&f, 0, 10, 2, 1);
+    consume_pieces(&f, 0, 10, 2, 1);
     assert_int_equal(f.released, 3);
     close_port(&f);
 }
@@ -133,10 +134,11 @@ static void ops_share_one_parcel(void **state) {
     fixture f;
     rp_port_pieces first, second;
     open_port(&f, 1);
-    expect_ok(push(&f, 0, 0, 8));
-    assert_true(gather(&f, 0, 4, 4, &first)); /* last microbatch first, as gpipe's backward */
+    expect_ok(push_parcel(&f, 0, 0, 8));
+    assert_true(
+        gather_pieces(&f, 0, 4, 4, &first)); /* last microbatch first, as gpipe's backward */
     rp_port_in_take(f.port, &first);
-    assert_true(gather(&f, 0, 0, 4, &second));
+    assert_true(gather_pieces(&f, 0, 0, 4, &second));
     rp_port_in_take(f.port, &second);
     rp_port_in_return(f.port, &second);
     assert_int_equal(f.released, 0); /* the device still reads the other half */
@@ -170,14 +172,14 @@ static void samples_come_once(void **state) {
     (void)state;
     fixture f;
     open_port(&f, 2);
-    expect_ok(push(&f, 1, 0, 4));
-    expect_err(push(&f, 1, 0, 4), RP_ERR_PEER);
+    expect_ok(push_parcel(&f, 1, 0, 4));
+    expect_err(push_parcel(&f, 1, 0, 4), RP_ERR_PEER);
     expect_message("some of these samples have come before");
-    expect_err(push(&f, 1, 3, 4), RP_ERR_PEER);
-    expect_ok(push(&f, 1, 4, 4));
-    expect_ok(push(&f, 2, 0, 4)); /* the same samples of another step */
-    consume(&f, 1, 0, 8, 2);
-    expect_err(push(&f, 0, 0, 4), RP_ERR_PEER);
+    expect_err(push_parcel(&f, 1, 3, 4), RP_ERR_PEER);
+    expect_ok(push_parcel(&f, 1, 4, 4));
+    expect_ok(push_parcel(&f, 2, 0, 4)); /* the same samples of another step */
+    consume_pieces(&f, 1, 0, 8, 2);
+    expect_err(push_parcel(&f, 0, 0, 4), RP_ERR_PEER);
     expect_message("this step is over");
     rp_port_in_begin(f.port);
     close_port(&f);
@@ -190,12 +192,12 @@ static void the_queue_is_bounded(void **state) {
     open_port(&f, 1);
     for (uint32_t i = 0; i < PENDING; i++) {
         assert_true(rp_port_in_has_room(f.port));
-        expect_ok(push(&f, 0, i, 1));
+        expect_ok(push_parcel(&f, 0, i, 1));
     }
     assert_false(rp_port_in_has_room(f.port));
-    expect_err(push(&f, 0, PENDING, 1), RP_ERR_AGAIN);
-    consume(&f, 0, 0, 1, 1);
-    expect_ok(push(&f, 0, PENDING, 1));
+    expect_err(push_parcel(&f, 0, PENDING, 1), RP_ERR_AGAIN);
+    consume_pieces(&f, 0, 0, 1, 1);
+    expect_ok(push_parcel(&f, 0, PENDING, 1));
     close_port(&f);
 }
 
@@ -204,7 +206,7 @@ static void samples_that_never_come_are_a_fault(void **state) {
     (void)state;
     fixture f;
     open_port(&f, 2);
-    expect_ok(push(&f, 7, 0, 4));
+    expect_ok(push_parcel(&f, 7, 0, 4));
     expect_err(gather_fails(&f, 6, 0, 4), RP_OK); /* the other source may still send them */
     const rp_parcel parcel = make_parcel(&f, 1, 7, 4, 4);
     expect_ok(rp_port_in_push(f.port, &parcel));
@@ -217,8 +219,8 @@ static void samples_that_no_op_asks_for_are_a_fault(void **state) {
     (void)state;
     fixture f;
     open_port(&f, 1);
-    expect_ok(push(&f, 0, 0, 4));
-    consume(&f, 0, 0, 2, 1);
+    expect_ok(push_parcel(&f, 0, 0, 4));
+    consume_pieces(&f, 0, 0, 2, 1);
     expect_err(gather_fails(&f, 1, 0, 4), RP_ERR_PEER);
     expect_message("no op asks for these samples");
     close_port(&f);
@@ -230,7 +232,7 @@ static void training_waits_while_an_evaluation_runs(void **state) {
     rp_port_pieces pieces;
     bool ready;
     open_port(&f, 1);
-    expect_ok(push(&f, 5, 0, 4));
+    expect_ok(push_parcel(&f, 5, 0, 4));
     rp_parcel parcel = make_parcel(&f, 0, 0, 0, 4);
     parcel.evaluating = true;
     expect_ok(rp_port_in_push(f.port, &parcel));
@@ -241,7 +243,7 @@ static void training_waits_while_an_evaluation_runs(void **state) {
     rp_port_in_take(f.port, &pieces);
     rp_port_in_return(f.port, &pieces);
     rp_port_in_begin(f.port);
-    consume(&f, 5, 0, 4, 1);
+    consume_pieces(&f, 5, 0, 4, 1);
     expect_ok(rp_port_in_push(f.port, &parcel));
     expect_err(gather_fails(&f, 6, 0, 4), RP_ERR_PEER);
     expect_message("a parcel of an evaluation came in training");

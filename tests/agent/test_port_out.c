@@ -21,7 +21,8 @@ typedef struct {
     rp_range share[RP_PORT_EDGES_MAX]; /* of every step, by edge */
 } fixture;
 
-static rp_err keep(void *context, const rp_parcel *parcel, void (*done)(void *slot), void *slot) {
+static rp_err keep_parcel(void *context, const rp_parcel *parcel, void (*done)(void *slot),
+                          void *slot) {
     far_end *far = context;
     if (far->full) {
         return RP_ERR_AGAIN;
@@ -33,7 +34,7 @@ static rp_err keep(void *context, const rp_parcel *parcel, void (*done)(void *sl
     return RP_OK;
 }
 
-static void acknowledge(far_end *far) {
+static void acknowledge_slices(far_end *far) {
     far->done[far->acked](far->slot[far->acked]);
     far->acked++;
 }
@@ -47,7 +48,7 @@ static void open_port(fixture *f, uint32_t edges, const rp_range *shares) {
     *f = (fixture){0};
     rp_arena_init(&f->arena, "test", 0);
     for (uint32_t e = 0; e < edges; e++) {
-        options.edge[e] = (rp_port_edge){keep, &f->far[e]};
+        options.edge[e] = (rp_port_edge){keep_parcel, &f->far[e]};
         f->share[e] = shares[e];
     }
     expect_ok(rp_port_out_open(&f->arena, &options, &f->port));
@@ -122,10 +123,10 @@ static void a_slot_is_free_when_it_is_acknowledged(void **state) {
     expect_parcel(&f.far[0].parcel[0], 3, 0, 4);
     expect_parcel(&f.far[0].parcel[1], 3, 4, 4);
     assert_false(rp_port_out_has_room(f.port));
-    acknowledge(&f.far[0]);
+    acknowledge_slices(&f.far[0]);
     assert_true(rp_port_out_has_room(f.port));
     assert_false(rp_port_out_is_quiet(f.port));
-    acknowledge(&f.far[0]);
+    acknowledge_slices(&f.far[0]);
     assert_true(rp_port_out_is_quiet(f.port));
     close_port(&f);
 }
@@ -140,13 +141,13 @@ static void a_full_edge_is_asked_again(void **state) {
     expect_ok(rp_port_out_send(f.port));
     expect_ok(rp_port_out_send(f.port));
     assert_int_equal(f.far[0].count, 1); /* once, however often the other is full */
-    acknowledge(&f.far[0]);
+    acknowledge_slices(&f.far[0]);
     assert_false(rp_port_out_is_quiet(f.port)); /* a slice is still to be sent */
     f.far[1].full = false;
     expect_ok(rp_port_out_send(f.port));
     assert_int_equal(f.far[1].count, 1);
     assert_false(rp_port_out_is_quiet(f.port));
-    acknowledge(&f.far[1]);
+    acknowledge_slices(&f.far[1]);
     assert_true(rp_port_out_is_quiet(f.port));
     close_port(&f);
 }
@@ -167,11 +168,11 @@ static void an_edge_gets_its_slice(void **state) {
     expect_parcel(&f.far[1].parcel[0], 0, 3, 1);
     expect_parcel(&f.far[1].parcel[1], 0, 4, 1);
     expect_parcel(&f.far[2].parcel[0], 0, 5, 3);
-    acknowledge(&f.far[0]);
-    acknowledge(&f.far[1]);
+    acknowledge_slices(&f.far[0]);
+    acknowledge_slices(&f.far[1]);
     assert_true(rp_port_out_has_room(f.port)); /* the first slot */
-    acknowledge(&f.far[1]);
-    acknowledge(&f.far[2]);
+    acknowledge_slices(&f.far[1]);
+    acknowledge_slices(&f.far[2]);
     assert_true(rp_port_out_is_quiet(f.port));
     close_port(&f);
 }

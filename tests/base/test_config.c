@@ -19,7 +19,7 @@ static int teardown(void **state) {
     return 0;
 }
 
-static rp_node *parse(const char *text) {
+static rp_node *parse_text(const char *text) {
     rp_node *root = NULL;
     expect_ok(rp_config_read_text(&arena, text, strlen(text), "run.yaml", &root));
     return root;
@@ -50,7 +50,7 @@ static const char run_text[] = "# a run\n"
 
 static void values_are_read(void **state) {
     (void)state;
-    rp_node *root = parse(run_text);
+    rp_node *root = parse_text(run_text);
     const char *text = NULL;
     uint32_t u32 = 7;
     uint64_t u64 = 7;
@@ -89,7 +89,7 @@ static void values_are_read(void **state) {
 
 static void lists_of_numbers(void **state) {
     (void)state;
-    rp_node *root = parse("a: [3, 0.5, x, [1]]\nb: {c: 1}\n");
+    rp_node *root = parse_text("a: [3, 0.5, x, [1]]\nb: {c: 1}\n");
     rp_node *list = rp_node_find(root, "a");
     uint32_t u32 = 0;
     double f64 = 0;
@@ -110,7 +110,7 @@ static void lists_of_numbers(void **state) {
 
 static void absent_keys_leave_defaults(void **state) {
     (void)state;
-    rp_node *root = parse("a: 1\n");
+    rp_node *root = parse_text("a: 1\n");
     uint32_t u32 = 42;
     const char *text = "preset";
     bool yes = true;
@@ -132,7 +132,7 @@ static rp_err find_renamed(const char *text, char *log, size_t bytes, rp_node **
     assert_non_null(file);
     assert_true(standard_error >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
     const rp_err err =
-        rp_node_find_renamed(rp_node_find(parse(text), "ring"), "throttle", "pace", out);
+        rp_node_find_renamed(rp_node_find(parse_text(text), "ring"), "throttle", "pace", out);
     assert_true(dup2(standard_error, STDERR_FILENO) >= 0);
     (void)close(standard_error);
     rewind(file);
@@ -162,7 +162,7 @@ static void former_names_are_read(void **state) {
 static void wrong_values_are_named(void **state) {
     (void)state;
     rp_node *root =
-        parse("train:\n  batch: x\n  lr: [1]\n  flag: yes\n  size: '64'\n  kind: adm\n");
+        parse_text("train:\n  batch: x\n  lr: [1]\n  flag: yes\n  size: '64'\n  kind: adm\n");
     rp_node *train = rp_node_find(root, "train");
     uint32_t u32 = 5;
     double f64 = 5;
@@ -200,15 +200,16 @@ static void bad_numbers(void **state) {
     float f32 = 3;
     for (size_t i = 0; i < sizeof bad_whole / sizeof *bad_whole; i++) {
         (void)snprintf(text, sizeof text, "a: %s\n", bad_whole[i]);
-        expect_err(rp_node_u32(parse(text), "a", 0, UINT32_MAX, &u32), RP_ERR_USAGE);
+        expect_err(rp_node_u32(parse_text(text), "a", 0, UINT32_MAX, &u32), RP_ERR_USAGE);
     }
     for (size_t i = 0; i < sizeof bad_real / sizeof *bad_real; i++) {
         (void)snprintf(text, sizeof text, "a: %s\n", bad_real[i]);
-        expect_err(rp_node_f64(parse(text), "a", -1, 1, &f64), RP_ERR_USAGE);
+        expect_err(rp_node_f64(parse_text(text), "a", -1, 1, &f64), RP_ERR_USAGE);
     }
-    expect_err(rp_node_f32(parse("a: 1e39"), "a", -INFINITY, INFINITY, &f32), RP_ERR_USAGE);
-    expect_err(rp_node_u64(parse("a: 18446744073709551616"), "a", 0, UINT64_MAX, &(uint64_t){0}),
-               RP_ERR_USAGE);
+    expect_err(rp_node_f32(parse_text("a: 1e39"), "a", -INFINITY, INFINITY, &f32), RP_ERR_USAGE);
+    expect_err(
+        rp_node_u64(parse_text("a: 18446744073709551616"), "a", 0, UINT64_MAX, &(uint64_t){0}),
+        RP_ERR_USAGE);
     assert_int_equal(u32, 3);
     expect_close(f64 + (double)f32, 6, 0, 0);
 }
@@ -216,18 +217,18 @@ static void bad_numbers(void **state) {
 static void strangers_are_refused(void **state) {
     (void)state;
     uint32_t u32 = 0;
-    rp_node *root = parse("batch: 1\n\nbacth: 2\n");
+    rp_node *root = parse_text("batch: 1\n\nbacth: 2\n");
     expect_ok(rp_node_u32(root, "batch", 0, 9, &u32));
     expect_ok(rp_node_u32(root, "seed", 0, 9, &u32));
     expect_err(rp_node_done(root), RP_ERR_USAGE);
     expect_message("run.yaml:3: bacth: unknown key; did you mean 'batch'?");
-    root = parse("train: {colour: 2}\n");
+    root = parse_text("train: {colour: 2}\n");
     rp_node *train = rp_node_find(root, "train");
     expect_ok(rp_node_u32(train, "batch", 0, 9, &u32));
     expect_ok(rp_node_u32(train, "seed", 0, 9, &u32));
     expect_err(rp_node_done(train), RP_ERR_USAGE);
     expect_message("run.yaml:1: train.colour: unknown key; known here: batch seed");
-    root = parse("a: 1\nmodle: x\n");
+    root = parse_text("a: 1\nmodle: x\n");
     expect_err(rp_node_need(root, "model"), RP_ERR_USAGE);
     expect_message("run.yaml:2: modle: unknown key; did you mean 'model'?");
 }
@@ -303,7 +304,7 @@ static void files(void **state) {
 
 static void set_from_the_command_line(void **state) {
     (void)state;
-    rp_node *root = parse(run_text);
+    rp_node *root = parse_text(run_text);
     uint32_t u32 = 0;
     const char *text = NULL;
     expect_ok(rp_config_set(&arena, root, "train.batch=64"));
@@ -382,11 +383,11 @@ static void written_text_reads_back(void **state) {
     char legal[sizeof text];
     memcpy(legal, text, sizeof text);
     memcpy(strstr(legal, "'': 1\n"), "zz: 1\n", 6); /* an empty key is refused */
-    root = parse(legal);
+    root = parse_text(legal);
     char *once = NULL;
     char *twice = NULL;
     expect_ok(rp_config_text(&arena, root, &once));
-    rp_node *again = parse(once);
+    rp_node *again = parse_text(once);
     expect_same(root, again);
     expect_ok(rp_config_text(&arena, again, &twice));
     assert_string_equal(once, twice);
@@ -424,8 +425,8 @@ static void order_and_style_do_not_count(void **state) {
         {"a: {b: 1}\n", "a: [1]\n", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const rp_node *a = parse(cases[i].a);
-        const rp_node *b = parse(cases[i].b);
+        const rp_node *a = parse_text(cases[i].a);
+        const rp_node *b = parse_text(cases[i].b);
         assert_int_equal(rp_node_same(a, b), cases[i].same);
         assert_int_equal(rp_node_same(b, a), cases[i].same);
     }

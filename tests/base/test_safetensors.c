@@ -38,7 +38,7 @@ static const char official[] =
 static const size_t official_bytes = sizeof official - 1;
 
 /* Length, header text, `data` zero bytes. */
-static size_t compose(char *out, const char *header, size_t data) {
+static size_t compose_file(char *out, const char *header, size_t data) {
     size_t length = strlen(header);
     memset(out, 0, 8 + length + data);
     for (int i = 0; i < 8; i++) {
@@ -63,7 +63,7 @@ static void expect_refused(const char *bytes, size_t count, const char *part) {
 
 static void expect_header_refused(const char *header, size_t data, const char *part) {
     char bytes[8192];
-    expect_refused(bytes, compose(bytes, header, data), part);
+    expect_refused(bytes, compose_file(bytes, header, data), part);
 }
 
 static void official_file_is_read(void **state) {
@@ -177,15 +177,15 @@ static void odd_but_legal(void **state) {
     (void)state;
     char bytes[1024];
     rp_st_reader *reader = NULL;
-    size_t count = compose(bytes, "{}", 0);
+    size_t count = compose_file(bytes, "{}", 0);
     expect_ok(rp_st_open_bytes(&arena, bytes, count, "w.st", &reader));
     assert_int_equal(rp_st_count(reader), 0);
     /* A scalar, an empty tensor, out of order, and floats at an odd address. */
-    count = compose(bytes,
-                    "{\"v\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[1,5]},"
-                    "\"e\":{\"dtype\":\"F32\",\"shape\":[0,3],\"data_offsets\":[5,5]},"
-                    "\"u\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}} \n",
-                    5);
+    count = compose_file(bytes,
+                         "{\"v\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[1,5]},"
+                         "\"e\":{\"dtype\":\"F32\",\"shape\":[0,3],\"data_offsets\":[5,5]},"
+                         "\"u\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}} \n",
+                         5);
     const float half = 0.5f;
     memcpy(bytes + count - 4, &half, 4);
     expect_ok(rp_st_open_bytes(&arena, bytes, count, "w.st", &reader));
@@ -299,11 +299,12 @@ static void bad_targets(void **state) {
 static void three_gibibytes(void **state) {
     (void)state;
     char header[8192];
-    size_t count = compose(header,
-                           "{\"big\":{\"dtype\":\"U8\",\"shape\":[3221225472],\"data_offsets\":"
-                           "[0,3221225472]},\"w\":{\"dtype\":\"F32\",\"shape\":[1],"
-                           "\"data_offsets\":[3221225472,3221225476]}}",
-                           0);
+    size_t count =
+        compose_file(header,
+                     "{\"big\":{\"dtype\":\"U8\",\"shape\":[3221225472],\"data_offsets\":"
+                     "[0,3221225472]},\"w\":{\"dtype\":\"F32\",\"shape\":[1],"
+                     "\"data_offsets\":[3221225472,3221225476]}}",
+                     0);
     const float value = 2.5f;
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
     assert_true(fd >= 0);

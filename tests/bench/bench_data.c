@@ -42,7 +42,7 @@ fail:
     return err;
 }
 
-static rp_err measure(const char *keys) {
+static rp_err measure_set(const char *keys) {
     rp_arena arena;
     rp_data data = {0};
     rp_node *node;
@@ -66,7 +66,7 @@ fail:
 
 int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
-        if (measure(argv[i]) != RP_OK) {
+        if (measure_set(argv[i]) != RP_OK) {
             return 1;
         }
     }

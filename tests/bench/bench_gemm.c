@@ -65,7 +65,7 @@ typedef struct {
     int threads;
 } bench;
 
-static void need(rp_err err) {
+static void need_ok(rp_err err) {
     if (err != RP_OK) {
         exit(rp_err_exit_code(err));
     }
@@ -73,7 +73,7 @@ static void need(rp_err err) {
 
 static float *make_host(bench *b, size_t count) {
     float *out;
-    need(RP_ARENA_NEW(&b->host, count, &out));
+    need_ok(RP_ARENA_NEW(&b->host, count, &out));
     for (size_t i = 0; i < count; i++) {
         out[i] = 2 * rp_rng_uniform(&b->rng) - 1;
     }
@@ -82,8 +82,8 @@ static float *make_host(bench *b, size_t count) {
 
 static rp_buffer *make_device(bench *b, size_t count) {
     rp_buffer *out;
-    need(rp_darena_take(b->memory, count * sizeof(float), &out));
-    need(rp_buffer_write_now(b->device, out, 0, make_host(b, count), count * sizeof(float)));
+    need_ok(rp_darena_take(b->memory, count * sizeof(float), &out));
+    need_ok(rp_buffer_write_now(b->device, out, 0, make_host(b, count), count * sizeof(float)));
     return out;
 }
 
@@ -186,13 +186,13 @@ static void run(bench *b, const shape *s) {
     rp_mat c, a, x;
     rp_buffer *workspace;
     rp_arena_init(&b->host, "bench", 0);
-    need(rp_darena_open(&b->host, b->device, "bench", 0, 0, &b->memory));
+    need_ok(rp_darena_open(&b->host, b->device, "bench", 0, 0, &b->memory));
     make_call(b, s, &c, &a, &x);
     const uint32_t m = rows_of(&c);
     const uint32_t n = cols_of(&c);
     const uint32_t k = cols_of(&a);
-    need(rp_darena_take(b->memory, rp_gemm_workspace_bytes(rp_device_gemm(b->device), &c, &a, &x),
-                        &workspace));
+    need_ok(rp_darena_take(
+        b->memory, rp_gemm_workspace_bytes(rp_device_gemm(b->device), &c, &a, &x), &workspace));
     float *hc = make_host(b, (size_t)m * n);
     float *ha = make_host(b, (size_t)m * k);
     float *hx = make_host(b, (size_t)n * k);
@@ -202,8 +202,8 @@ static void run(bench *b, const shape *s) {
     const int rounds = flop > 4e9 ? 5 : 10;
     for (int round = 0; round < rounds + 1; round++) {
         double start = seconds(b);
-        need(rp_gemm_run(b->device, &c, &a, &x, NULL, workspace));
-        need(rp_device_drain(b->device));
+        need_ok(rp_gemm_run(b->device, &c, &a, &x, NULL, workspace));
+        need_ok(rp_device_drain(b->device));
         double took = seconds(b) - start;
         double other = time_blas(b, s, hc, ha, hx, (int)m, (int)n, (int)k);
         if (round > 0) {
@@ -225,7 +225,7 @@ int main(int argc, char **argv) {
     rp_arena_init(&boot, "boot", 0);
     rp_device_options options = {.threads = (uint32_t)b.threads,
                                  .tuning_path = argc > 3 && argv[3][0] ? argv[3] : NULL};
-    need(rp_device_open(&boot, &options, &b.device));
+    need_ok(rp_device_open(&boot, &options, &b.device));
     if (argc > 1) {
         rp_device_choose_gemm(b.device,
                               strcmp(argv[1], "panel") == 0 ? RP_GEMM_PANEL : RP_GEMM_CLBLAST);

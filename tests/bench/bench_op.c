@@ -23,7 +23,7 @@ static int64_t cpu_ns(void) {
     return at.tv_sec * RP_NS_PER_S + at.tv_nsec;
 }
 
-static void measure(const char *schedule) {
+static void measure_op(const char *schedule) {
     const rp_clock clock = rp_clock_real();
     const rp_site site = {.clock = &clock};
     const bool several = strstr(schedule, "interleaved") != NULL;
@@ -55,10 +55,10 @@ int main(int argc, char **argv) {
     static const char *const all[] = {"gpipe", "1f1b", "{kind: interleaved-1f1b, chunks: 2}",
                                       "pipedream", "pipeoptim"};
     for (int i = 1; i < argc; i++) {
-        measure(argv[i]);
+        measure_op(argv[i]);
     }
     for (size_t i = 0; argc == 1 && i < sizeof all / sizeof *all; i++) {
-        measure(all[i]);
+        measure_op(all[i]);
     }
     return 0;
 }

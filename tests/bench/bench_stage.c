@@ -44,7 +44,7 @@ fail:
     return err;
 }
 
-static rp_err measure(const char *executor, const char *schedule) {
+static rp_err measure_stage(const char *executor, const char *schedule) {
     const rp_clock clock = rp_clock_real();
     const rp_site site = {.clock = &clock};
     rp_stage *stage = NULL;
@@ -85,8 +85,8 @@ int main(int argc, char **argv) {
     const int count = argc > 1 ? argc - 1 : (int)(sizeof usual / sizeof *usual);
     rp_err err = RP_OK;
     for (int i = 0; i < count && err == RP_OK; i++) {
-        RP_TRY(measure("timed", schedule[i]));
-        RP_TRY(measure("digest", schedule[i]));
+        RP_TRY(measure_stage("timed", schedule[i]));
+        RP_TRY(measure_stage("digest", schedule[i]));
     }
 fail:
     return rp_err_exit_code(err);

@@ -186,7 +186,7 @@ static void open_way(way how) {
     }
 }
 
-static void reach(size_t i) {
+static void reach_row(size_t i) {
     open_way(waits[i].way);
     ring.up = waits[i].state != RP_CONTROL_START;
     if (waits[i].state == RP_CONTROL_DRAIN) {
@@ -203,7 +203,7 @@ static void a_fault_ends_every_state(void **state) {
                             .body.fault = {.err = RP_ERR_DEVICE, .text = "broken"}};
     char line[80];
     for (size_t i = 1; i < WAITS; i++) {
-        reach(i);
+        reach_row(i);
         board_send(&ring.board[1], frame, NULL);
         expect_err(ring_end(&ring, 100), RP_ERR_DEVICE);
         assert_string_equal(ring.fault.text, "board 1: broken");
@@ -221,7 +221,7 @@ static void a_fault_ends_every_state(void **state) {
 static void a_child_that_ends_is_a_fault(void **state) {
     (void)state;
     for (size_t i = 0; i < WAITS; i++) {
-        reach(i);
+        reach_row(i);
         rp_controller_child_ended(ring.c); /* some other child of the process */
         ring.lost = RP_ERR_FAULT;
         rp_controller_child_ended(ring.c);
@@ -235,13 +235,13 @@ static void a_child_that_ends_is_a_fault(void **state) {
 static void an_interrupt_ends_every_state(void **state) {
     (void)state;
     for (size_t i = 0; i < WAITS; i++) {
-        reach(i);
+        reach_row(i);
         rp_controller_interrupt(ring.c);
         expect_err(ring_end(&ring, 100), RP_ERR_INTERRUPTED);
         assert_non_null(strstr(ring.fault.text, waits[i].interrupted));
         assert_int_equal(ring.fault.fault_class, RP_FAULT_USER);
         ring_close(&ring);
-        reach(i);
+        reach_row(i);
         rp_controller_interrupt(ring.c);
         rp_controller_interrupt(ring.c);
         expect_err(ring_end(&ring, 100), RP_ERR_INTERRUPTED);
@@ -371,7 +371,7 @@ static void a_message_at_a_wrong_time_is_refused_with_a_text(void **state) {
                 facts->of_class != RP_CLASS_CONTROL || is_taken(waits[i].state, (rp_kind)kind)) {
                 continue;
             }
-            reach(i);
+            reach_row(i);
             send_kind(&ring.board[0], (rp_kind)kind);
             expect_err(ring_end(&ring, 100), RP_ERR_PEER);
             assert_non_null(strstr(ring.fault.text, facts->name));
@@ -579,7 +579,7 @@ static void the_table_is_complete(void **state) {
 }
 
 /* A state's paragraph in PROTOCOL.md, from the table. */
-static void describe(rp_control_state_id s, char *out, size_t bytes) {
+static void describe_state(rp_control_state_id s, char *out, size_t bytes) {
     const rp_control_state *row = &rp_control_states[s];
     char then[200] = "";
     char takes[300] = "";
@@ -621,7 +621,7 @@ static void the_protocol_page_has_the_table(void **state) {
     (void)fclose(file);
     for (uint32_t s = 0; s < RP_CONTROL_STATES; s++) {
         const size_t used = strlen(all);
-        describe((rp_control_state_id)s, all + used, sizeof all - used);
+        describe_state((rp_control_state_id)s, all + used, sizeof all - used);
     }
     const char *begin = strstr(text, "<!-- controller states: begin -->");
     const char *end = strstr(text, "<!-- controller states: end -->");

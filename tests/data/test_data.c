@@ -78,7 +78,7 @@ static void batches_are_normalised(void **state) {
 }
 
 /* Finds the shift and mirror that turn `raw` into `x`; zeros come in from outside. */
-static bool explain(const float *raw, const float *x, int *dy, int *dx, bool *flip) {
+static bool find_augmentation(const float *raw, const float *x, int *dy, int *dx, bool *flip) {
     for (int code = 0; code < 2 * 81; code++) {
         *dy = code / 2 / 9 - 4;
         *dx = code / 2 % 9 - 4;
@@ -119,7 +119,7 @@ static void augmentation(void **state) {
             bool flip;
             expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, epoch, &i, 1, false, raw, NULL, NULL));
             expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, epoch, &i, 1, true, x, NULL, NULL));
-            assert_true(explain(raw, x, &dy, &dx, &flip));
+            assert_true(find_augmentation(raw, x, &dy, &dx, &flip));
             moved = moved || (dy != 0 && dx != 0);
             flipped = flipped || flip;
             kept_side = kept_side || !flip;
@@ -143,7 +143,7 @@ static void augmentation(void **state) {
         bool flip;
         expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, &i, 1, false, raw, NULL, NULL));
         expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, &i, 1, true, x, NULL, NULL));
-        assert_true(explain(raw, x, &dy, &dx, &flip));
+        assert_true(find_augmentation(raw, x, &dy, &dx, &flip));
         assert_true(dy == 0 && dx == 0);
     }
     rp_data_close(&data);

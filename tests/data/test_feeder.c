@@ -29,7 +29,7 @@ static bool is_ready(const rp_feeder *feeder, int wait_ms) {
     return poll(&watch, 1, wait_ms) == 1;
 }
 
-static const rp_batch *take(rp_feeder *feeder) {
+static const rp_batch *take_batch(rp_feeder *feeder) {
     const rp_batch *batch = NULL;
     assert_true(is_ready(feeder, 10000));
     expect_ok(rp_feeder_take(feeder, &batch));
@@ -62,7 +62,7 @@ static void expect_order(rp_feeder_mode mode, uint64_t first, uint32_t depth) {
     expect_ok(
         rp_feeder_open(&arena, &data, mode, RP_SPLIT_TRAIN, true, 8, first, 14, depth, &feeder));
     for (uint64_t step = first; step < 14; step++) {
-        batch = take(feeder);
+        batch = take_batch(feeder);
         expect_batch(batch, step, 8);
         rp_feeder_return(feeder, batch);
     }
@@ -108,7 +108,7 @@ static void several_are_out(void **state) {
                              &feeder));
     for (uint64_t step = 0; step < 30; step += 3) {
         for (int i = 0; i < 3; i++) {
-            out[i] = take(feeder);
+            out[i] = take_batch(feeder);
         }
         expect_batch(out[1], step + 1, 5);
         expect_batch(out[0], step, 5);
@@ -126,12 +126,12 @@ static void a_full_house_waits(void **state) {
     const rp_batch *more = NULL;
     expect_ok(rp_feeder_open(&arena, &data, RP_FEEDER_THREAD, RP_SPLIT_TRAIN, true, 5, 0, 100, 1,
                              &feeder));
-    out[0] = take(feeder);
-    out[1] = take(feeder);
+    out[0] = take_batch(feeder);
+    out[1] = take_batch(feeder);
     assert_false(is_ready(feeder, 50));
     expect_err(rp_feeder_take(feeder, &more), RP_ERR_AGAIN);
     rp_feeder_return(feeder, out[1]);
-    more = take(feeder);
+    more = take_batch(feeder);
     expect_batch(more, 2, 5);
     expect_batch(out[0], 0, 5); /* nobody wrote into it */
     rp_feeder_close(&feeder);
@@ -143,7 +143,7 @@ static void evaluation_reads_in_order(void **state) {
     expect_ok(
         rp_feeder_open(&arena, &data, RP_FEEDER_THREAD, RP_SPLIT_TEST, false, 4, 0, 2, 2, &feeder));
     for (uint32_t step = 0; step < 2; step++) {
-        const rp_batch *batch = take(feeder);
+        const rp_batch *batch = take_batch(feeder);
         assert_int_equal(batch->count, step == 0 ? 4 : 3);
         for (uint32_t i = 0; i < batch->count; i++) {
             assert_int_equal(batch->labels[i], 4 * step + i);
@@ -154,7 +154,7 @@ static void evaluation_reads_in_order(void **state) {
     /* A batch that is larger than the set. */
     expect_ok(rp_feeder_open(&arena, &data, RP_FEEDER_THREAD, RP_SPLIT_TEST, false, 1000, 0, 2, 1,
                              &feeder));
-    const rp_batch *batch = take(feeder);
+    const rp_batch *batch = take_batch(feeder);
     assert_int_equal(batch->count, 7);
     rp_feeder_close(&feeder);
 }
@@ -166,7 +166,7 @@ static void closing_at_any_time(void **state) {
         expect_ok(rp_feeder_open(&arena, &data, RP_FEEDER_THREAD, RP_SPLIT_TRAIN, true, 5, 0, 1000,
                                  2, &feeder));
         for (int i = 0; i < round % 4; i++) {
-            const rp_batch *batch = take(feeder);
+            const rp_batch *batch = take_batch(feeder);
             if (i % 2) {
                 rp_feeder_return(feeder, batch);
             }
@@ -200,8 +200,8 @@ static void a_failure_comes_out_at_its_step(void **state) {
     broken.shuffle = false;
     expect_ok(rp_feeder_open(&arena, &broken, RP_FEEDER_THREAD, RP_SPLIT_TRAIN, true, 10, 0, 9, 4,
                              &feeder));
-    take(feeder);
-    take(feeder);
+    take_batch(feeder);
+    take_batch(feeder);
     assert_true(is_ready(feeder, 10000));
     expect_err(rp_feeder_take(feeder, &batch), RP_ERR_IO);
     assert_string_equal(rp_err_message(), "sample 24 is gone");

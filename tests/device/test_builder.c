@@ -23,7 +23,7 @@ typedef struct {
     uint32_t lines;
 } work;
 
-static void nap(void) {
+static void sleep_in_job(void) {
     (void)poll(NULL, 0, 1);
 }
 
@@ -33,10 +33,10 @@ static rp_err run_work(rp_device_builder *b, void *context) {
     rp_err err = RP_OK;
     atomic_store(&w->begun, true);
     while (!atomic_load(&w->may_go_on) && !rp_device_builder_is_cancelled(b)) {
-        nap();
+        sleep_in_job();
     }
     while (w->waits_for_cancel && !rp_device_builder_is_cancelled(b)) {
-        nap();
+        sleep_in_job();
     }
     for (uint32_t i = 0; i < w->lines; i++) {
         rp_log_debug("the job's line %u", i);
@@ -52,11 +52,11 @@ fail:
     return err;
 }
 
-static void start(work *w) {
+static void start_builder(work *w) {
     expect_ok(rp_device_builder_start(builder, run_work, w));
     assert_true(rp_device_builder_is_started(builder));
     for (int i = 0; i < 10000 && !atomic_load(&w->begun); i++) {
-        nap();
+        sleep_in_job();
     }
     assert_true(atomic_load(&w->begun));
 }
@@ -70,7 +70,7 @@ static void the_owner_goes_on_meanwhile(void **state) {
     (void)state;
     for (uint32_t round = 0; round < 3; round++) {
         work w = {.program = "gemm_move", .number = 7 + round, .lines = 20};
-        start(&w);
+        start_builder(&w);
         assert_false(rp_device_builder_is_done(builder));
         assert_false(is_readable(0));
         for (uint32_t i = 0; i < 20; i++) {
@@ -90,7 +90,7 @@ static void the_owner_goes_on_meanwhile(void **state) {
 static void an_error_comes_over_with_its_message(void **state) {
     (void)state;
     work w = {.may_go_on = true, .fails = RP_ERR_NUMERIC, .number = 41};
-    start(&w);
+    start_builder(&w);
     expect_err(rp_fail(RP_ERR_USAGE, "the owner's own"), RP_ERR_USAGE);
     assert_true(is_readable(10000));
     assert_string_equal(rp_err_message(), "the owner's own");
@@ -105,7 +105,7 @@ static void a_cancelled_job_builds_nothing_more(void **state) {
               .program = "gemm_move",
               .defines = "-DRP_TEST_CANCELLED",
               .waits_for_cancel = true};
-    start(&w);
+    start_builder(&w);
     rp_device_builder_cancel(builder);
     expect_err(rp_device_builder_join(builder), RP_ERR_INTERRUPTED);
     assert_non_null(strstr(rp_err_message(), "gemm_move"));
@@ -113,7 +113,7 @@ static void a_cancelled_job_builds_nothing_more(void **state) {
     /* It was the job that was cancelled, not the device. */
     expect_ok(rp_kernel_find(device, "gemm_move", "gather", "-DRP_TEST_CANCELLED", &kernel));
     work next = {.may_go_on = true, .program = "gemm_move", .defines = "-DRP_TEST_NEXT"};
-    start(&next);
+    start_builder(&next);
     expect_ok(rp_device_builder_join(builder));
     assert_int_equal(next.number, 1);
 }
@@ -123,13 +123,13 @@ static void closing_cancels_and_waits(void **state) {
     work w = {.waits_for_cancel = true};
     rp_device_builder *none = NULL;
     rp_device_builder_close(&none);
-    start(&w);
+    start_builder(&w);
     rp_device_builder_close(&builder);
     assert_null(builder);
     assert_int_equal(w.number, 1);
     expect_ok(rp_device_builder_open(&boot, NULL, &builder)); /* for jobs without a device */
     work without = {.may_go_on = true};
-    start(&without);
+    start_builder(&without);
     expect_ok(rp_device_builder_join(builder));
     assert_int_equal(without.number, 1);
 }

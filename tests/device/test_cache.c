@@ -71,7 +71,7 @@ static pid_t start_holder(habit how) {
     return child;
 }
 
-static void reap(pid_t child, bool kill_it) {
+static void reap_child(pid_t child, bool kill_it) {
     int status;
     if (kill_it) {
         assert_int_equal(kill(child, SIGKILL), 0);
@@ -94,7 +94,7 @@ static void who_waits_finds_the_entry(void **state) {
     assert_true(is_there());
     rp_cache_unlock(dir, &key, fd);
     assert_false(has_lock_file());
-    reap(child, false);
+    reap_child(child, false);
     char path[256];
     path_of(path, ".bin");
     assert_int_equal(unlink(path), 0);
@@ -113,7 +113,7 @@ static void waiting_has_an_end(void **state) {
     assert_false(rp_cache_lock(dir, &key, patient_ns, &cancelled, &fd));
     rp_cache_unlock(dir, &key, fd); /* nothing: the other still holds it */
     assert_true(has_lock_file());
-    reap(child, true);
+    reap_child(child, true);
     assert_true(rp_cache_lock(dir, &key, patient_ns, NULL, &fd));
     assert_true(fd >= 0);
     rp_cache_unlock(dir, &key, fd);
@@ -123,7 +123,7 @@ static void waiting_has_an_end(void **state) {
 static void a_dead_process_holds_nothing(void **state) {
     (void)state;
     int fd = -1;
-    reap(start_holder(DIES), false);
+    reap_child(start_holder(DIES), false);
     assert_true(has_lock_file());
     assert_true(rp_cache_lock(dir, &key, 0, NULL, &fd));
     assert_true(fd >= 0);

@@ -39,12 +39,12 @@ static rp_darena *memory;
 static rp_rng rng;
 static uint64_t sum; /* over all results, bit by bit */
 
-static void begin(void) {
+static void begin_case(void) {
     rp_arena_init(&host, "host", 0);
     expect_ok(rp_darena_open(&host, device, "test", 0, 0, &memory));
 }
 
-static void end(void) {
+static void end_case(void) {
     rp_darena_close(&memory);
     rp_arena_finish(&host);
 }
@@ -55,7 +55,7 @@ typedef struct {
     size_t count;
 } data;
 
-static data make(size_t count) {
+static data make_data(size_t count) {
     data made = {.count = count};
     expect_ok(RP_ARENA_NEW(&host, count, &made.host));
     for (size_t i = 0; i < count; i++) {
@@ -80,8 +80,8 @@ static size_t element_index(const rp_mat *c, uint32_t i, uint32_t j) {
 }
 
 /* Runs the product and checks every element of the buffer of C, also those outside of C. */
-static void check(const rp_mat *c, data cd, const rp_mat *a, data ad, const rp_mat *b, data bd,
-                  const rp_epilogue *end_with, data bias) {
+static void check_product(const rp_mat *c, data cd, const rp_mat *a, data ad, const rp_mat *b,
+                          data bd, const rp_epilogue *end_with, data bias) {
     rp_buffer *workspace;
     float *got;
     char *inside;
@@ -124,17 +124,18 @@ static void check(const rp_mat *c, data cd, const rp_mat *a, data ad, const rp_m
 }
 
 static void check_plain(uint32_t m, uint32_t n, uint32_t k, int flags) {
-    begin();
-    data a = make((size_t)m * k);
-    data b = make((size_t)k * n);
-    data c = make((size_t)m * n + 5);
+    begin_case();
+    data a = make_data((size_t)m * k);
+    data b = make_data((size_t)k * n);
+    data c = make_data((size_t)m * n + 5);
     rp_mat am = flags & 1 ? rp_mat_transposed(rp_mat_plain(a.buffer, 0, k, m))
                           : rp_mat_plain(a.buffer, 0, m, k);
     rp_mat bm = flags & 2 ? rp_mat_transposed(rp_mat_plain(b.buffer, 0, n, k))
                           : rp_mat_plain(b.buffer, 0, k, n);
     rp_mat cm = rp_mat_plain(c.buffer, 3, m, n);
-    check(&cm, c, &am, a, &bm, b, &(rp_epilogue){.accumulate = (flags & 4) != 0}, (data){0});
-    end();
+    check_product(&cm, c, &am, a, &bm, b, &(rp_epilogue){.accumulate = (flags & 4) != 0},
+                  (data){0});
+    end_case();
 }
 
 static void sizes_and_transposes(void **state) {
@@ -161,11 +162,11 @@ static void epilogues(void **state) {
         const uint32_t m = i % 2 ? 37 : 70; /* 70: the long sums are done the other way round */
         const uint32_t n = i % 2 ? 64 : 45;
         const uint32_t k = i < 8 ? 50 : 2500; /* the long sum is cut into parts */
-        begin();
-        data a = make((size_t)m * k);
-        data b = make((size_t)k * n);
-        data c = make((size_t)m * n);
-        data bias = make(100);
+        begin_case();
+        data a = make_data((size_t)m * k);
+        data b = make_data((size_t)k * n);
+        data c = make_data((size_t)m * n);
+        data bias = make_data(100);
         rp_mat am = rp_mat_plain(a.buffer, 0, m, k);
         rp_mat bm = rp_mat_plain(b.buffer, 0, k, n);
         rp_mat cm = rp_mat_plain(c.buffer, 0, m, n);
@@ -174,18 +175,18 @@ static void epilogues(void **state) {
                            .bias_offset = 9,
                            .relu = (i & 4) != 0,
                            .accumulate = (i & 4) == 0};
-        check(&cm, c, &am, a, &bm, b, &how, bias);
-        end();
+        check_product(&cm, c, &am, a, &bm, b, &how, bias);
+        end_case();
     }
 }
 
 /* Rows and columns with gaps: the parts of one head, say, of a [tokens, heads, width] tensor. */
 static void strides(void **state) {
     (void)state;
-    begin();
-    data a = make(4000);
-    data b = make(4000);
-    data c = make(4000);
+    begin_case();
+    data a = make_data(4000);
+    data b = make_data(4000);
+    data c = make_data(4000);
     rp_mat am = {.buffer = a.buffer,
                  .rows = 20,
                  .cols = 24,
@@ -209,9 +210,9 @@ static void strides(void **state) {
                  .inner = 11,
                  .inner_stride = 2,
                  .outer_stride = 40};
-    check(&cm, c, &am, a, &bm, b, &(rp_epilogue){.relu = true}, (data){0});
-    check(&cm, c, &am, a, &bm, b, NULL, (data){0});
-    end();
+    check_product(&cm, c, &am, a, &bm, b, &(rp_epilogue){.relu = true}, (data){0});
+    check_product(&cm, c, &am, a, &bm, b, NULL, (data){0});
+    end_case();
 }
 
 typedef struct {
@@ -224,11 +225,11 @@ static void check_conv(const conv *v, uint32_t g) {
     const uint32_t rs = v->kernel * v->kernel;
     const uint32_t cg = v->channels / v->groups;
     const uint32_t kg = v->out / v->groups;
-    begin();
-    data x = make((size_t)v->n * v->channels * v->size * v->size);
-    data y = make((size_t)v->n * v->out * p * p);
-    data w = make((size_t)v->out * cg * rs);
-    data bias = make(v->out);
+    begin_case();
+    data x = make_data((size_t)v->n * v->channels * v->size * v->size);
+    data y = make_data((size_t)v->n * v->out * p * p);
+    data w = make_data((size_t)v->out * cg * rs);
+    data bias = make_data(v->out);
     rp_mat patches = {
         .kind = RP_MAT_PATCHES, .buffer = x.buffer, .rows = cg * rs, .cols = v->n * p * p};
     patches.patches = (rp_patches){.channels_total = v->channels,
@@ -250,10 +251,10 @@ static void check_conv(const conv *v, uint32_t g) {
     rp_epilogue with_bias = {
         .bias_axis = RP_BIAS_ROW, .bias = bias.buffer, .bias_offset = g * kg, .relu = true};
     data before = y;
-    check(&output, y, &weights, w, &patches, x, &with_bias, bias);
+    check_product(&output, y, &weights, w, &patches, x, &with_bias, bias);
     expect_ok(rp_buffer_write_now(device, y.buffer, 0, before.host, y.count * sizeof(float)));
     rp_mat dw = weights;
-    check(&dw, w, &output, y, &turned, x, &(rp_epilogue){.accumulate = true}, (data){0});
+    check_product(&dw, w, &output, y, &turned, x, &(rp_epilogue){.accumulate = true}, (data){0});
     expect_ok(rp_buffer_write_now(device, w.buffer, 0, w.host, w.count * sizeof(float)));
     rp_mat wide = {.buffer = w.buffer,
                    .rows = cg,
@@ -281,8 +282,8 @@ static void check_conv(const conv *v, uint32_t g) {
                                 .off = (int32_t)v->pad,
                                 .div = (int32_t)v->stride};
     rp_mat dx = rp_mat_channels(x.buffer, v->n, v->channels, g * cg, cg, v->size * v->size);
-    check(&dx, x, &wide, w, &back, y, NULL, (data){0});
-    end();
+    check_product(&dx, x, &wide, w, &back, y, NULL, (data){0});
+    end_case();
 }
 
 static void convolutions(void **state) {
@@ -345,8 +346,8 @@ static void a_broken_product_rings(void **state) {
 
 static void bad_calls_are_refused(void **state) {
     (void)state;
-    begin();
-    data x = make(100);
+    begin_case();
+    data x = make_data(100);
     rp_mat a = rp_mat_plain(x.buffer, 0, 5, 6);
     rp_mat b = rp_mat_plain(x.buffer, 0, 7, 5);
     rp_mat c = rp_mat_plain(x.buffer, 0, 5, 5);
@@ -357,7 +358,7 @@ static void bad_calls_are_refused(void **state) {
     expect_err(rp_gemm_run(device, &turned, &a, &b, NULL, x.buffer), RP_ERR_SHAPE);
     a.offset = 71;
     expect_err(rp_gemm_run(device, &c, &a, &b, NULL, x.buffer), RP_ERR_SHAPE);
-    end();
+    end_case();
 }
 
 /* "bits N": the sum over all results with N threads. */

@@ -83,7 +83,7 @@ static void a_program_is_built_once(void **state) {
     run_kernel(1, 0);
 }
 
-static void damage(long at, const char *bytes, size_t count) {
+static void damage_file(long at, const char *bytes, size_t count) {
     char path[512];
     find_entry(path);
     FILE *file = fopen(path, "r+b");
@@ -96,12 +96,12 @@ static void damage(long at, const char *bytes, size_t count) {
 static void a_bad_entry_is_a_miss(void **state) {
     (void)state;
     char path[512];
-    damage(0, "NOPE", 4); /* foreign */
+    damage_file(0, "NOPE", 4); /* foreign */
     run_kernel(0, 1);
     run_kernel(1, 0);
-    damage(4, "\xff", 1); /* of another format */
+    damage_file(4, "\xff", 1); /* of another format */
     run_kernel(0, 1);
-    damage(-9, "ringpipe!", 9); /* damaged bytes */
+    damage_file(-9, "ringpipe!", 9); /* damaged bytes */
     run_kernel(0, 1);
     find_entry(path);
     assert_int_equal(truncate(path, 500), 0); /* cut short */

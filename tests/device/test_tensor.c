@@ -4,7 +4,7 @@
 
 static rp_darena *memory;
 
-static rp_tensor take(rp_dtype dtype, rp_shape shape) {
+static rp_tensor take_tensor(rp_dtype dtype, rp_shape shape) {
     rp_tensor made = {.dtype = dtype, .shape = shape};
     expect_ok(rp_darena_take(memory, rp_tensor_bytes(&made), &made.buffer));
     return made;
@@ -31,7 +31,7 @@ static void types_have_sizes_and_names(void **state) {
 
 static void slices_are_counted_in_samples(void **state) {
     (void)state;
-    const rp_tensor whole = take(RP_F32, rp_shape_4(10, 2, 3, 1));
+    const rp_tensor whole = take_tensor(RP_F32, rp_shape_4(10, 2, 3, 1));
     rp_tensor part;
     rp_tensor inner;
     expect_ok(rp_tensor_slice(&whole, 4, 5, &part));
@@ -55,7 +55,7 @@ static void slices_are_counted_in_samples(void **state) {
 
 static void a_view_knows_whether_it_fits(void **state) {
     (void)state;
-    rp_tensor half = take(RP_F16, rp_shape_1(8));
+    rp_tensor half = take_tensor(RP_F16, rp_shape_1(8));
     assert_int_equal(rp_buffer_bytes(half.buffer), 16);
     assert_true(rp_tensor_fits(&half, 8));
     assert_false(rp_tensor_fits(&half, 9));
@@ -72,7 +72,7 @@ static void a_view_knows_whether_it_fits(void **state) {
 
 static void copies_keep_to_their_view(void **state) {
     (void)state;
-    const rp_tensor whole = take(RP_U8, rp_shape_2(5, 3));
+    const rp_tensor whole = take_tensor(RP_U8, rp_shape_2(5, 3));
     const uint8_t before[15] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     const uint8_t want[15] = {1, 2, 3, 91, 92, 93, 94, 95, 96, 10, 11, 12, 13, 14, 15};
     uint8_t back[15] = {0};

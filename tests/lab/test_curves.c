@@ -38,7 +38,7 @@ static uint32_t count_of(const char *text, const char *word) {
     return count;
 }
 
-static const char *draw(const rp_chart *chart, bool standalone) {
+static const char *draw_chart(const rp_chart *chart, bool standalone) {
     FILE *file = open_svg();
     rp_chart_write(file, chart, standalone);
     return read_svg(file);
@@ -66,7 +66,7 @@ static void bands_lines_and_dots(void **state) {
                             .percent = true,
                             .curve = curve,
                             .count = 2};
-    const char *text = draw(&chart, false);
+    const char *text = draw_chart(&chart, false);
     assert_int_equal(count_of(text, "class=\"band\""), 1);
     assert_int_equal(count_of(text, "class=\"dot\""), 6);
     assert_int_equal(count_of(text, "class=\"ring\""), 1);
@@ -76,7 +76,7 @@ static void bands_lines_and_dots(void **state) {
     assert_non_null(strstr(text, "T &amp; U"));
     assert_null(strstr(text, "<style>"));
     assert_null(strstr(text, "class=\"cross\""));
-    text = draw(&chart, true);
+    text = draw_chart(&chart, true);
     assert_non_null(strstr(text, "<style>"));
     assert_non_null(strstr(text, "xmlns=\"http://www.w3.org/2000/svg\""));
 }
@@ -88,7 +88,7 @@ static void a_curve_that_ends_is_crossed_out(void **state) {
     const rp_curve curve = {.name = "a", .x = x, .y = y, .count = 5, .marked = 5};
     const rp_chart chart = {
         .title = "t", .note = "", .x_label = "x", .y_label = "y", .curve = &curve, .count = 1};
-    const char *text = draw(&chart, false);
+    const char *text = draw_chart(&chart, false);
     assert_int_equal(count_of(text, "class=\"cross\""), 1);
     assert_int_equal(count_of(text, "class=\"dot\""), 2);
     const char *line = strstr(text, "class=\"line\" d=\"");
@@ -109,7 +109,7 @@ static void nothing_finite_and_nothing_at_all(void **state) {
             chart.log_x = how & 1;
             chart.log_y = how & 2;
             chart.names = how & 4;
-            (void)draw(&chart, true);
+            (void)draw_chart(&chart, true);
         }
     }
 }
@@ -124,10 +124,10 @@ static void one_that_explodes(void **state) {
                               {.name = "mad", .x = x, .y = mad, .count = 4, .marked = 4}};
     rp_chart chart = {
         .title = "t", .note = "", .x_label = "x", .y_label = "y", .curve = curve, .count = 2};
-    assert_non_null(strstr(draw(&chart, false), "cut off above"));
+    assert_non_null(strstr(draw_chart(&chart, false), "cut off above"));
     assert_null(strstr(svg, ">1e+")); /* no tick is up there */
     chart.count = 1;
-    assert_null(strstr(draw(&chart, false), "cut off above"));
+    assert_null(strstr(draw_chart(&chart, false), "cut off above"));
 }
 
 /* Names of points that lie together move down past each other, all of them, wherever that is. */
@@ -156,7 +156,7 @@ static void names_that_meet(void **state) {
                                 .names = true,
                                 .curve = curve,
                                 .count = CURVES + 1};
-        assert_int_equal(count_of(draw(&chart, true), "class=\"name"), CURVES + 1);
+        assert_int_equal(count_of(draw_chart(&chart, true), "class=\"name"), CURVES + 1);
     }
 }
 
@@ -175,7 +175,7 @@ static void log_axes(void **state) {
                             .names = true,
                             .curve = &curve,
                             .count = 1};
-    const char *text = draw(&chart, false);
+    const char *text = draw_chart(&chart, false);
     assert_int_equal(count_of(text, "class=\"dot\""), 2); /* 0 has no place */
     assert_non_null(strstr(text, ">0.01<"));
 }

@@ -110,7 +110,7 @@ static void tuning(void **state) {
     assert_string_equal(lab.tune_set->point->set[0], "train.epochs=1\n");
 }
 
-static void refused(const char *text, const char *line, const char *word) {
+static void expect_refused_file(const char *text, const char *line, const char *word) {
     rp_labfile lab;
     expect_err(read_text(text, &lab), RP_ERR_USAGE);
     char place[64];
@@ -122,40 +122,46 @@ static void refused(const char *text, const char *line, const char *word) {
 
 static void wrong_files(void **state) {
     (void)state;
-    refused("seeds: [1]\nmethods: {a: {}}\n", "1", "base");
-    refused("base: run.yaml\nmethods: {a: {}}\n", "1", "seeds");
-    refused("base: run.yaml\nseeds: []\nmethods: {a: {}}\n", "2", "seeds");
-    refused("base: run.yaml\nseeds: [1, x]\nmethods: {a: {}}\n", "2", "'x'");
-    refused("base: run.yaml\nseeds: [1, 1]\nmethods: {a: {}}\n", "2", "twice");
-    refused("base: run.yaml\nseeds: [1]\n", "1", "methods");
-    refused("base: run.yaml\nseeds: [1]\nmethods: {}\n", "3", "methods");
-    refused("base: run.yaml\nseeds: [1]\nmethods:\n  a: {}\n  a: {}\n", "5", "twice");
-    refused("base: run.yaml\nseeds: [1]\nmethods:\n  a: gpipe\n", "4", "map");
-    refused("base: run.yaml\nseeds: [1]\nmethods:\n  a/b: {}\n", "4", "name");
-    refused("base: run.yaml\nseeds: [1]\nmethods:\n  ..: {}\n", "4", "name");
-    refused("base: run.yaml\nseeds: [1]\nmethods:\n  a:\n    x=y: 1\n", "5", "key");
-    refused("base: run.yaml\nseeds: [1]\nmethods:\n  a:\n    x..y: 1\n", "5", "key");
-    refused("base: run.yaml\nseeds: [1]\nmethods:\n  a:\n    x: []\n", "5", "sweep");
-    refused("base: run.yaml\nseeds: [1]\nmethods:\n  a: {train.seed: 4}\n", "4", "seeds");
-    refused("base: run.yaml\nseeds: [1]\nmethods:\n  a: {model: mlp}\n", "4", "models");
-    refused("base: run.yaml\nseeds: [1]\nmethods:\n  a:\n    x.y: 1\n    x: {z: 2}\n", "6", "x.y");
-    refused("base: run.yaml\nseeds: [1]\nmethods:\n  a: {x: [1, 1]}\n", "4", "twice");
-    refused("base: run.yaml\nseeds: [1]\nbaseline: c\nmethods: {a: {}}\n", "3", "'c'");
-    refused("base: run.yaml\nseeds: [1]\nbaseline: a\nmethods: {a: {x: [1, 2]}}\n", "3", "tune");
-    refused("base: run.yaml\nseeds: [1]\nmethods: {a: {}}\ntune: {}\n", "1", "tune");
-    refused("base: run.yaml\nseeds: [1]\nmethods: {a: {x: [1, 2]}}\ntune: {metric: speed}\n", "4",
-            "accuracy");
-    refused("base: run.yaml\nseeds: [1]\nmethods: {a: {x: [1, 2]}}\ntune: {seed: 1}\n", "4",
-            "seeds");
-    refused("base: run.yaml\nseeds: [1]\nmethods: {a: {x: [1, 2]}}\ntune: {set: {y: 1}}\n", "4",
-            "tune.seeds");
-    refused("base: run.yaml\nseeds: [1]\nmethods: {a: {x: [1, 2]}}\n"
-            "tune: {seeds: [2], set: {y: [1]}}\n",
-            "4", "one value");
-    refused("base: run.yaml\nseeds: [1]\nmodels: [mlp, a/mlp.yaml]\nmethods: {a: {}}\n", "3",
-            "mlp");
-    refused("base: run.yaml\nseeds: [1]\nmodels: [..]\nmethods: {a: {}}\n", "3", "..");
-    refused("base: run.yaml\nseeds: [1]\nmethods: {a: {}}\nbaselin: a\n", "4", "baseline");
+    expect_refused_file("seeds: [1]\nmethods: {a: {}}\n", "1", "base");
+    expect_refused_file("base: run.yaml\nmethods: {a: {}}\n", "1", "seeds");
+    expect_refused_file("base: run.yaml\nseeds: []\nmethods: {a: {}}\n", "2", "seeds");
+    expect_refused_file("base: run.yaml\nseeds: [1, x]\nmethods: {a: {}}\n", "2", "'x'");
+    expect_refused_file("base: run.yaml\nseeds: [1, 1]\nmethods: {a: {}}\n", "2", "twice");
+    expect_refused_file("base: run.yaml\nseeds: [1]\n", "1", "methods");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nmethods: {}\n", "3", "methods");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nmethods:\n  a: {}\n  a: {}\n", "5", "twice");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nmethods:\n  a: gpipe\n", "4", "map");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nmethods:\n  a/b: {}\n", "4", "name");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nmethods:\n  ..: {}\n", "4", "name");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nmethods:\n  a:\n    x=y: 1\n", "5", "key");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nmethods:\n  a:\n    x..y: 1\n", "5", "key");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nmethods:\n  a:\n    x: []\n", "5", "sweep");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nmethods:\n  a: {train.seed: 4}\n", "4",
+                        "seeds");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nmethods:\n  a: {model: mlp}\n", "4", "models");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nmethods:\n  a:\n    x.y: 1\n    x: {z: 2}\n",
+                        "6", "x.y");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nmethods:\n  a: {x: [1, 1]}\n", "4", "twice");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nbaseline: c\nmethods: {a: {}}\n", "3", "'c'");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nbaseline: a\nmethods: {a: {x: [1, 2]}}\n", "3",
+                        "tune");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nmethods: {a: {}}\ntune: {}\n", "1", "tune");
+    expect_refused_file(
+        "base: run.yaml\nseeds: [1]\nmethods: {a: {x: [1, 2]}}\ntune: {metric: speed}\n", "4",
+        "accuracy");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nmethods: {a: {x: [1, 2]}}\ntune: {seed: 1}\n",
+                        "4", "seeds");
+    expect_refused_file(
+        "base: run.yaml\nseeds: [1]\nmethods: {a: {x: [1, 2]}}\ntune: {set: {y: 1}}\n", "4",
+        "tune.seeds");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nmethods: {a: {x: [1, 2]}}\n"
+                        "tune: {seeds: [2], set: {y: [1]}}\n",
+                        "4", "one value");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nmodels: [mlp, a/mlp.yaml]\nmethods: {a: {}}\n",
+                        "3", "mlp");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nmodels: [..]\nmethods: {a: {}}\n", "3", "..");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nmethods: {a: {}}\nbaselin: a\n", "4",
+                        "baseline");
 }
 
 static void too_much(void **state) {
@@ -165,7 +171,7 @@ static void too_much(void **state) {
         size_t used = strlen(text);
         (void)snprintf(text + used, sizeof text - used, "    k%d: [1, 2, 3, 4, 5, 6, 7, 8]\n", key);
     }
-    refused(text, "4", "256");
+    expect_refused_file(text, "4", "256");
 }
 
 static void no_base(void **state) {

@@ -57,7 +57,7 @@ static void rate_and_delay_hold(void **state) {
 }
 
 /* Steps until `count` parcels are there; gives the milliseconds. */
-static double arrive(pair *p, flow *f, uint32_t count) {
+static double step_until_arrived(pair *p, flow *f, uint32_t count) {
     const int64_t began_ns = p->clock.stepped_ns;
     f->total = count;
     while (f->received < count) {
@@ -79,14 +79,14 @@ static void a_line_comes_and_goes(void **state) {
     open_stepped(&p, &none);
     wait_for_credit(&p);
     flow_open(&f, &p.b.link, &p.a.link, 0, 100);
-    assert_true(arrive(&p, &f, 5) < 490);
+    assert_true(step_until_arrived(&p, &f, 5) < 490);
     expect_ok(rp_link_emulate(p.b.link, &slow));
-    assert_true(arrive(&p, &f, 10) >= 500);
+    assert_true(step_until_arrived(&p, &f, 10) >= 500);
     f.total = 15;
     flow_send(&f); /* still on their way */
     expect_ok(rp_link_emulate(p.b.link, &none));
-    assert_true(arrive(&p, &f, 20) >= 490);
-    assert_true(arrive(&p, &f, 25) < 490);
+    assert_true(step_until_arrived(&p, &f, 20) >= 490);
+    assert_true(step_until_arrived(&p, &f, 25) < 490);
     pair_close(&p);
     assert_int_equal(f.done, f.total);
     flow_close(&f);
@@ -128,7 +128,7 @@ static void outages_hold_everything_back(void **state) {
 }
 
 /* A fifth of everything, acks and credit too, vanishes both ways; each parcel arrives once. */
-static void lose(uint32_t window, uint32_t total) {
+static void lose_packets(uint32_t window, uint32_t total) {
     pair p;
     flow there;
     flow back;
@@ -156,8 +156,8 @@ static void lose(uint32_t window, uint32_t total) {
 
 static void loss_is_repaired(void **state) {
     (void)state;
-    lose(6, 150);
-    lose(1, 20);
+    lose_packets(6, 150);
+    lose_packets(1, 20);
 }
 
 int main(void) {

@@ -104,7 +104,7 @@ static void black_hole_resumes(void **state) {
 }
 
 /* One end is closed in the middle and opened again: the other end tells, and both begin anew. */
-static void restart(bool connecting_end, uint32_t cycle) {
+static void restart_end(bool connecting_end, uint32_t cycle) {
     pair p;
     flow there;
     char endpoint[256];
@@ -150,12 +150,12 @@ static void restart(bool connecting_end, uint32_t cycle) {
 
 static void restart_of_the_connecting_end(void **state) {
     (void)state;
-    restart(true, 3);
+    restart_end(true, 3);
 }
 
 static void restart_of_the_binding_end(void **state) {
     (void)state;
-    restart(false, 3);
+    restart_end(false, 3);
 }
 
 /* What was numbered for the old peer must not be taken for the new one's, even if it had acked

@@ -2,7 +2,7 @@
 
 #include "pair.h"
 
-static void exchange(uint32_t window, uint32_t total, uint32_t bytes) {
+static void exchange_messages(uint32_t window, uint32_t total, uint32_t bytes) {
     pair p;
     flow there;
     flow back;
@@ -33,9 +33,9 @@ static void exchange(uint32_t window, uint32_t total, uint32_t bytes) {
 static void messages_cross_in_order(void **state) {
     (void)state;
     for (uint32_t window = 1; window <= 8; window *= 2) {
-        exchange(window, 1500, 400);
+        exchange_messages(window, 1500, 400);
     }
-    exchange(3, 200, FLOW_BYTES_MAX);
+    exchange_messages(3, 200, FLOW_BYTES_MAX);
 }
 
 /* Nobody releases: the sender runs out of credit, and not before the window is full. */

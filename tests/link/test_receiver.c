@@ -44,11 +44,11 @@ static rp_receipt offer_as(fixture *f, uint64_t seq, bool data, bool keep, bool 
     return receipt;
 }
 
-static rp_receipt offer(fixture *f, uint64_t seq, bool data) {
+static rp_receipt offer_frame(fixture *f, uint64_t seq, bool data) {
     return offer_as(f, seq, data, true, false);
 }
 
-static rp_message *take(fixture *f, uint64_t seq) {
+static rp_message *take_message(fixture *f, uint64_t seq) {
     rp_message *message;
     expect_ok(rp_receiver_take(f->receiver, &message));
     assert_int_equal(message->frame.seq, seq);
@@ -66,15 +66,15 @@ static void messages_come_once_and_in_order(void **state) {
     open_receiver(&f, 8, 8);
     expect_err(rp_receiver_take(f.receiver, &message), RP_ERR_AGAIN);
     assert_int_equal(rp_receiver_ack(f.receiver), 0);
-    assert_int_equal(offer(&f, 1, true), RP_RECEIPT_NEXT);
-    assert_int_equal(offer(&f, 1, true), RP_RECEIPT_DUPLICATE);
-    assert_int_equal(offer(&f, 3, true), RP_RECEIPT_GAP);
-    assert_int_equal(offer(&f, 2, false), RP_RECEIPT_NEXT);
-    assert_int_equal(offer(&f, 3, true), RP_RECEIPT_NEXT);
-    assert_int_equal(offer(&f, 2, false), RP_RECEIPT_DUPLICATE);
+    assert_int_equal(offer_frame(&f, 1, true), RP_RECEIPT_NEXT);
+    assert_int_equal(offer_frame(&f, 1, true), RP_RECEIPT_DUPLICATE);
+    assert_int_equal(offer_frame(&f, 3, true), RP_RECEIPT_GAP);
+    assert_int_equal(offer_frame(&f, 2, false), RP_RECEIPT_NEXT);
+    assert_int_equal(offer_frame(&f, 3, true), RP_RECEIPT_NEXT);
+    assert_int_equal(offer_frame(&f, 2, false), RP_RECEIPT_DUPLICATE);
     assert_int_equal(rp_receiver_ack(f.receiver), 3);
     for (uint64_t seq = 1; seq <= 3; seq++) {
-        message = take(&f, seq);
+        message = take_message(&f, seq);
         assert_false(rp_receiver_release(f.receiver, &message));
         assert_null(message);
     }
@@ -88,16 +88,16 @@ static void gaps_are_told_once(void **state) {
     (void)state;
     fixture f;
     open_receiver(&f, 8, 8);
-    assert_int_equal(offer(&f, 1, true), RP_RECEIPT_NEXT);
-    assert_int_equal(offer(&f, 3, true), RP_RECEIPT_GAP);
+    assert_int_equal(offer_frame(&f, 1, true), RP_RECEIPT_NEXT);
+    assert_int_equal(offer_frame(&f, 3, true), RP_RECEIPT_GAP);
     assert_true(rp_receiver_ask_again(f.receiver));
-    assert_int_equal(offer(&f, 4, true), RP_RECEIPT_GAP);
+    assert_int_equal(offer_frame(&f, 4, true), RP_RECEIPT_GAP);
     assert_false(rp_receiver_ask_again(f.receiver));
     assert_false(rp_receiver_on_probe(f.receiver, 1)); /* that came */
     assert_true(rp_receiver_on_probe(f.receiver, 4));
     assert_true(rp_receiver_on_probe(f.receiver, 4)); /* each probe gets its answer */
-    assert_int_equal(offer(&f, 2, true), RP_RECEIPT_NEXT);
-    assert_int_equal(offer(&f, 4, true), RP_RECEIPT_GAP); /* another gap */
+    assert_int_equal(offer_frame(&f, 2, true), RP_RECEIPT_NEXT);
+    assert_int_equal(offer_frame(&f, 4, true), RP_RECEIPT_GAP); /* another gap */
     assert_true(rp_receiver_ask_again(f.receiver));
     close_receiver(&f);
 }
@@ -107,20 +107,20 @@ static void credit_follows_release(void **state) {
     fixture f;
     open_receiver(&f, 2, 8);
     assert_int_equal(rp_receiver_credit(f.receiver), 2);
-    assert_int_equal(offer(&f, 1, true), RP_RECEIPT_NEXT);
-    assert_int_equal(offer(&f, 2, true), RP_RECEIPT_NEXT);
+    assert_int_equal(offer_frame(&f, 1, true), RP_RECEIPT_NEXT);
+    assert_int_equal(offer_frame(&f, 2, true), RP_RECEIPT_NEXT);
     assert_int_equal(rp_receiver_credit(f.receiver), 2);
-    assert_int_equal(offer(&f, 3, true), RP_RECEIPT_DAMAGED); /* beyond it */
-    assert_int_equal(offer(&f, 3, false), RP_RECEIPT_NEXT);   /* control needs none */
-    rp_message *first = take(&f, 1);
+    assert_int_equal(offer_frame(&f, 3, true), RP_RECEIPT_DAMAGED); /* beyond it */
+    assert_int_equal(offer_frame(&f, 3, false), RP_RECEIPT_NEXT);   /* control needs none */
+    rp_message *first = take_message(&f, 1);
     assert_int_equal(rp_receiver_credit(f.receiver), 2);
     rp_receiver_acked(f.receiver);
     assert_false(rp_receiver_owes_ack(f.receiver));
     assert_false(rp_receiver_release(f.receiver, &first));
     assert_true(rp_receiver_owes_ack(f.receiver)); /* the credit has to be told */
     assert_int_equal(rp_receiver_credit(f.receiver), 3);
-    assert_int_equal(offer(&f, 4, true), RP_RECEIPT_NEXT);
-    assert_int_equal(offer(&f, 5, true), RP_RECEIPT_DAMAGED);
+    assert_int_equal(offer_frame(&f, 4, true), RP_RECEIPT_NEXT);
+    assert_int_equal(offer_frame(&f, 5, true), RP_RECEIPT_DAMAGED);
     close_receiver(&f);
 }
 
@@ -130,7 +130,7 @@ static void damaged_parts_are_dropped(void **state) {
     open_receiver(&f, 2, 2);
     assert_int_equal(offer_as(&f, 1, true, true, true), RP_RECEIPT_DAMAGED);
     assert_int_equal(rp_receiver_ack(f.receiver), 0);
-    assert_int_equal(offer(&f, 1, true), RP_RECEIPT_NEXT);
+    assert_int_equal(offer_frame(&f, 1, true), RP_RECEIPT_NEXT);
     close_receiver(&f);
 }
 
@@ -155,16 +155,16 @@ static void a_full_pool_asks_when_there_is_room(void **state) {
     fixture f;
     open_receiver(&f, 1, 2);
     for (uint64_t seq = 1; seq <= 3; seq++) {
-        assert_int_equal(offer(&f, seq, seq == 1), RP_RECEIPT_NEXT);
+        assert_int_equal(offer_frame(&f, seq, seq == 1), RP_RECEIPT_NEXT);
     }
-    assert_int_equal(offer(&f, 4, false), RP_RECEIPT_NO_ROOM);
-    assert_int_equal(offer(&f, 5, false), RP_RECEIPT_GAP);
+    assert_int_equal(offer_frame(&f, 4, false), RP_RECEIPT_NO_ROOM);
+    assert_int_equal(offer_frame(&f, 5, false), RP_RECEIPT_GAP);
     assert_false(rp_receiver_ask_again(f.receiver));
     assert_false(rp_receiver_on_probe(f.receiver, 5));
-    rp_message *message = take(&f, 1);
+    rp_message *message = take_message(&f, 1);
     assert_true(rp_receiver_release(f.receiver, &message));
-    assert_int_equal(offer(&f, 4, false), RP_RECEIPT_NEXT);
-    message = take(&f, 2);
+    assert_int_equal(offer_frame(&f, 4, false), RP_RECEIPT_NEXT);
+    message = take_message(&f, 2);
     assert_false(rp_receiver_release(f.receiver, &message));
     close_receiver(&f);
 }
@@ -175,7 +175,7 @@ static void acks_wait_a_round(void **state) {
     fixture f;
     open_receiver(&f, 4, 4);
     assert_false(rp_receiver_end_round(f.receiver));
-    assert_int_equal(offer(&f, 1, true), RP_RECEIPT_NEXT);
+    assert_int_equal(offer_frame(&f, 1, true), RP_RECEIPT_NEXT);
     assert_true(rp_receiver_owes_ack(f.receiver));
     assert_false(rp_receiver_end_round(f.receiver));
     assert_true(rp_receiver_end_round(f.receiver));
@@ -192,7 +192,7 @@ static void news_is_told_until_the_wait_after(void **state) {
     fixture f;
     open_receiver(&f, 4, 4);
     assert_false(rp_receiver_has_news(f.receiver));
-    assert_int_equal(offer(&f, 1, true), RP_RECEIPT_NEXT);
+    assert_int_equal(offer_frame(&f, 1, true), RP_RECEIPT_NEXT);
     rp_receiver_begin_wait(f.receiver);
     assert_true(rp_receiver_has_news(f.receiver));
     rp_receiver_begin_wait(f.receiver);
@@ -205,20 +205,20 @@ static void another_peer_begins_anew(void **state) {
     (void)state;
     fixture f;
     open_receiver(&f, 2, 2);
-    assert_int_equal(offer(&f, 1, true), RP_RECEIPT_NEXT);
-    assert_int_equal(offer(&f, 3, true), RP_RECEIPT_GAP);
+    assert_int_equal(offer_frame(&f, 1, true), RP_RECEIPT_NEXT);
+    assert_int_equal(offer_frame(&f, 3, true), RP_RECEIPT_GAP);
     assert_true(rp_receiver_ask_again(f.receiver));
     rp_receiver_meet(f.receiver);
     assert_int_equal(rp_receiver_ack(f.receiver), 0);
     assert_int_equal(rp_receiver_credit(f.receiver), 1);
-    assert_int_equal(offer(&f, 2, true), RP_RECEIPT_GAP);
+    assert_int_equal(offer_frame(&f, 2, true), RP_RECEIPT_GAP);
     assert_true(rp_receiver_ask_again(f.receiver));
-    assert_int_equal(offer(&f, 1, true), RP_RECEIPT_NEXT);
-    assert_int_equal(offer(&f, 2, true), RP_RECEIPT_DAMAGED);
-    rp_message *message = take(&f, 1);
+    assert_int_equal(offer_frame(&f, 1, true), RP_RECEIPT_NEXT);
+    assert_int_equal(offer_frame(&f, 2, true), RP_RECEIPT_DAMAGED);
+    rp_message *message = take_message(&f, 1);
     assert_false(rp_receiver_release(f.receiver, &message));
     assert_int_equal(rp_receiver_credit(f.receiver), 2);
-    message = take(&f, 1); /* this one's */
+    message = take_message(&f, 1); /* this one's */
     assert_false(rp_receiver_release(f.receiver, &message));
     close_receiver(&f);
 }

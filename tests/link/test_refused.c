@@ -97,8 +97,8 @@ static void stranger_send(stranger *s, const void *header, size_t bytes, const v
     }
 }
 
-static size_t encode(rp_Frame frame, const void *part, size_t part_bytes, uint32_t part_count,
-                     uint8_t *out) {
+static size_t encode_frame(rp_Frame frame, const void *part, size_t part_bytes, uint32_t part_count,
+                           uint8_t *out) {
     rp_part parts[RP_PARTS_MAX];
     size_t bytes;
     for (uint32_t i = 0; i < part_count; i++) {
@@ -129,13 +129,13 @@ static void send_nonsense(stranger *s, uint32_t i, const pair *p) {
         stranger_send(s, bytes, 10, bytes, 3, 20);
         break;
     case 3: /* a sound message of another session */
-        size = encode(claim, bytes, 8, 2, header);
+        size = encode_frame(claim, bytes, 8, 2, header);
         stranger_send(s, header, size, bytes, 8, 2);
         break;
     case 4: /* in the name of the session, with the wrong part */
         claim.session = stats_of(&p->a).peer_session;
         claim.peer = stats_of(&p->b).peer_session;
-        size = encode(claim, bytes, 8, 2, header);
+        size = encode_frame(claim, bytes, 8, 2, header);
         stranger_send(s, header, size, bytes, 9, 2);
         break;
     case 5: /* acks what was never sent */
@@ -143,7 +143,7 @@ static void send_nonsense(stranger *s, uint32_t i, const pair *p) {
         claim.peer = stats_of(&p->b).peer_session;
         claim.ack = UINT64_MAX;
         claim.which_body = RP_KIND_SAVE;
-        size = encode(claim, NULL, 0, 0, header);
+        size = encode_frame(claim, NULL, 0, 0, header);
         stranger_send(s, header, size, NULL, 0, 0);
         break;
     default: /* larger than a part may be: ends this connection only */

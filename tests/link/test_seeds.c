@@ -37,24 +37,24 @@ static void count_done(void *context) {
 }
 
 /* Each fault is there in half of the seeds, with a rate of its own. */
-static double draw(world *w, double most) {
+static double draw_rate(world *w, double most) {
     return rp_rng_below(&w->chance, 2) ? most * (double)rp_rng_uniform(&w->chance) : 0;
 }
 
 static rp_link_period draw_period(world *w) {
-    const double every_s = 0.3 + draw(w, 2);
+    const double every_s = 0.3 + draw_rate(w, 2);
     return rp_rng_below(&w->chance, 3) ? (rp_link_period){0, 0}
-                                       : (rp_link_period){every_s, every_s * draw(w, 0.8)};
+                                       : (rp_link_period){every_s, every_s * draw_rate(w, 0.8)};
 }
 
 static rp_link_profile draw_profile(world *w) {
-    return (rp_link_profile){.rate_mbit = draw(w, 50),
-                             .delay_ms = draw(w, 40),
-                             .jitter_ms = draw(w, 20),
-                             .loss = draw(w, 0.3),
-                             .duplicate = draw(w, 0.3),
-                             .reorder = draw(w, 0.3),
-                             .corrupt = draw(w, 0.2),
+    return (rp_link_profile){.rate_mbit = draw_rate(w, 50),
+                             .delay_ms = draw_rate(w, 40),
+                             .jitter_ms = draw_rate(w, 20),
+                             .loss = draw_rate(w, 0.3),
+                             .duplicate = draw_rate(w, 0.3),
+                             .reorder = draw_rate(w, 0.3),
+                             .corrupt = draw_rate(w, 0.2),
                              .outage = draw_period(w),
                              .clog = draw_period(w),
                              .partition = draw_period(w),
@@ -108,7 +108,7 @@ static void close_world(world *w) {
     rp_arena_finish(&w->arena);
 }
 
-static void note(world *w, uint64_t what) {
+static void note_event(world *w, uint64_t what) {
     w->trace = (w->trace ^ what ^ (uint64_t)w->clock.stepped_ns) * UINT64_C(0x100000001b3);
 }
 
@@ -146,7 +146,7 @@ static void take_some(world *w, stream *s) {
             assert_int_equal(message->frame.body.stop.step, s->control_came);
             s->control_came++;
         }
-        note(w, message->frame.seq);
+        note_event(w, message->frame.seq);
         rp_link_release(s->to, &message);
     }
 }
@@ -209,7 +209,7 @@ static void run_seed(uint64_t seed, world *w, uint64_t *resent, uint64_t *refuse
         assert_false(stats.peer_restarted);
         assert_int_equal(stats.parcels_received, DATA + CONTROL);
     }
-    note(w, w->rounds);
+    note_event(w, w->rounds);
     close_world(w);
 }
 

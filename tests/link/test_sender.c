@@ -39,7 +39,7 @@ static void close_sender(fixture *f) {
 }
 
 /* A data message that lends one byte of memory, or a control message without parts. */
-static void put(fixture *f, bool data) {
+static void put_message(fixture *f, bool data) {
     const rp_Parcel parcel = {.step = f->put, .count = 1};
     rp_Frame frame = data ? rp_frame_of_parcel(RP_KIND_LABEL, &parcel)
                           : (rp_Frame){.which_body = RP_KIND_STOP, .body.stop = {f->put}};
@@ -50,7 +50,7 @@ static void put(fixture *f, bool data) {
 }
 
 /* The number that is transmitted now, 0 when none; it is posted. */
-static uint64_t transmit(fixture *f, int64_t now) {
+static uint64_t transmit_messages(fixture *f, int64_t now) {
     rp_sender_message message;
     if (!rp_sender_next(f->sender, &message)) {
         return 0;
@@ -64,17 +64,17 @@ static void numbers_begin_with_the_peer(void **state) {
     fixture f;
     open_sender(&f, 4, 4, true);
     assert_false(rp_sender_has_room(f.sender, true)); /* no credit yet */
-    put(&f, false);
-    assert_int_equal(transmit(&f, 0), 0); /* no peer yet */
+    put_message(&f, false);
+    assert_int_equal(transmit_messages(&f, 0), 0); /* no peer yet */
     rp_sender_meet(f.sender);
     rp_sender_on_credit(f.sender, 2, 0);
-    put(&f, true);
-    put(&f, true);
+    put_message(&f, true);
+    put_message(&f, true);
     assert_false(rp_sender_has_room(f.sender, true));
     for (uint64_t seq = 1; seq <= 3; seq++) {
-        assert_int_equal(transmit(&f, 0), seq);
+        assert_int_equal(transmit_messages(&f, 0), seq);
     }
-    assert_int_equal(transmit(&f, 0), 0);
+    assert_int_equal(transmit_messages(&f, 0), 0);
     const rp_sender_facts facts = rp_sender_facts_of(f.sender);
     assert_int_equal(facts.sent, 3);
     assert_int_equal(facts.resent, 0);
@@ -91,14 +91,14 @@ static void windows_are_bounded(void **state) {
     rp_sender_on_credit(f.sender, 100, 0);
     for (int i = 0; i < 3; i++) {
         assert_true(rp_sender_has_room(f.sender, true));
-        put(&f, true);
+        put_message(&f, true);
     }
     assert_false(rp_sender_has_room(f.sender, true));
-    put(&f, false);
-    put(&f, false);
+    put_message(&f, false);
+    put_message(&f, false);
     assert_false(rp_sender_has_room(f.sender, false));
     for (int i = 0; i < 5; i++) {
-        assert_true(transmit(&f, 0) > 0);
+        assert_true(transmit_messages(&f, 0) > 0);
     }
     assert_true(rp_sender_on_ack(f.sender, 2, 0));
     assert_false(rp_sender_has_room(f.sender, true)); /* acked, but done() comes first */
@@ -118,10 +118,10 @@ static void acks_finish_in_any_form(void **state) {
     rp_sender_meet(f.sender);
     rp_sender_on_credit(f.sender, 8, 0);
     for (int i = 0; i < 4; i++) {
-        put(&f, true);
+        put_message(&f, true);
     }
     for (int i = 0; i < 3; i++) {
-        (void)transmit(&f, 0);
+        (void)transmit_messages(&f, 0);
     }
     assert_false(rp_sender_on_ack(f.sender, 4, 0)); /* was never sent */
     assert_false(rp_sender_on_ack(f.sender, UINT64_MAX, 0));
@@ -144,13 +144,13 @@ static void lent_memory_is_waited_for(void **state) {
     open_sender(&f, 8, 1, true);
     rp_sender_meet(f.sender);
     rp_sender_on_credit(f.sender, 8, 0);
-    put(&f, true);
-    put(&f, true);
+    put_message(&f, true);
+    put_message(&f, true);
     assert_true(rp_sender_next(f.sender, &message));
     rp_buffer *kept = rp_buffer_keep(message.part[0]);
     assert_ptr_equal(kept->data, &f.memory[0]);
     rp_sender_sent(f.sender, 0);
-    (void)transmit(&f, 0);
+    (void)transmit_messages(&f, 0);
     assert_true(rp_sender_on_ack(f.sender, 2, 0));
     rp_sender_call_done(f.sender);
     assert_int_equal(f.done[0], 0);
@@ -196,23 +196,23 @@ static void replays_go_back_to_the_ack(void **state) {
     rp_sender_meet(f.sender);
     rp_sender_on_credit(f.sender, 8, 0);
     for (uint64_t seq = 1; seq <= 5; seq++) {
-        put(&f, true);
-        assert_int_equal(transmit(&f, 0), seq);
+        put_message(&f, true);
+        assert_int_equal(transmit_messages(&f, 0), seq);
     }
     assert_true(rp_sender_on_ack(f.sender, 2, 10 * MS));
     assert_true(rp_sender_probe_due(f.sender, 210 * MS, &probe));
     assert_int_equal(probe.seq, 5);
     rp_sender_on_again(f.sender, probe.generation, 20 * MS);
     for (uint64_t seq = 3; seq <= 5; seq++) {
-        assert_int_equal(transmit(&f, 20 * MS), seq);
+        assert_int_equal(transmit_messages(&f, 20 * MS), seq);
     }
-    assert_int_equal(transmit(&f, 20 * MS), 0);
+    assert_int_equal(transmit_messages(&f, 20 * MS), 0);
     rp_sender_on_again(f.sender, probe.generation, 20 * MS); /* the same request, late */
-    assert_int_equal(transmit(&f, 20 * MS), 0);
+    assert_int_equal(transmit_messages(&f, 20 * MS), 0);
     rp_sender_on_again(f.sender, RP_SENDER_ANY_GENERATION, 20 * MS);
-    assert_int_equal(transmit(&f, 20 * MS), 3);
+    assert_int_equal(transmit_messages(&f, 20 * MS), 3);
     assert_true(rp_sender_on_ack(f.sender, 5, 20 * MS)); /* of the first transmission */
-    assert_int_equal(transmit(&f, 20 * MS), 0);
+    assert_int_equal(transmit_messages(&f, 20 * MS), 0);
     const rp_sender_facts facts = rp_sender_facts_of(f.sender);
     assert_int_equal(facts.sent, 5);
     assert_int_equal(facts.resent, 4);
@@ -227,11 +227,11 @@ static void replays_probe_eagerly_at_first(void **state) {
     open_sender(&f, 8, 1, true);
     rp_sender_meet(f.sender);
     rp_sender_on_credit(f.sender, 8, 0);
-    put(&f, true);
-    (void)transmit(&f, 0);
+    put_message(&f, true);
+    (void)transmit_messages(&f, 0);
     for (int i = 0; i < 5; i++) {
         rp_sender_on_again(f.sender, RP_SENDER_ANY_GENERATION, 0);
-        (void)transmit(&f, 0);
+        (void)transmit_messages(&f, 0);
         assert_int_equal(rp_sender_probe_due(f.sender, 0, &probe), i < 3);
         if (i < 3) {
             rp_sender_probed(f.sender, true, 0);
@@ -251,9 +251,9 @@ static void probes_come_ever_later(void **state) {
     rp_sender_on_credit(f.sender, 8, 0);
     assert_int_equal(rp_sender_deadline_ns(f.sender), INT64_MAX); /* nothing is awaited */
     assert_false(rp_sender_probe_due(f.sender, 100000 * MS, &probe));
-    put(&f, true);
+    put_message(&f, true);
     int64_t now = 5000 * MS;
-    (void)transmit(&f, now);
+    (void)transmit_messages(&f, now);
     for (size_t i = 0; i < sizeof pauses / sizeof *pauses; i++) {
         const int64_t due = now + pauses[i] * MS;
         assert_int_equal(rp_sender_deadline_ns(f.sender), due);
@@ -263,8 +263,8 @@ static void probes_come_ever_later(void **state) {
         now = due;
     }
     assert_true(rp_sender_on_ack(f.sender, 1, now)); /* progress */
-    put(&f, true);
-    (void)transmit(&f, now);
+    put_message(&f, true);
+    (void)transmit_messages(&f, now);
     assert_int_equal(rp_sender_deadline_ns(f.sender), now + 200 * MS);
     close_sender(&f);
 }
@@ -281,8 +281,8 @@ static void probes_ask_for_what_is_awaited(void **state) {
         assert_true(rp_sender_probe_due(f.sender, 0, &probe)); /* no credit */
         rp_sender_on_credit(f.sender, 1, 0);
         assert_false(rp_sender_probe_due(f.sender, 10000 * MS, &probe));
-        put(&f, true); /* uses the credit up */
-        (void)transmit(&f, 0);
+        put_message(&f, true); /* uses the credit up */
+        (void)transmit_messages(&f, 0);
         assert_true(rp_sender_on_ack(f.sender, 1, 0));
         assert_false(rp_sender_probe_due(f.sender, 199 * MS, &probe));
         assert_true(rp_sender_probe_due(f.sender, 200 * MS, &probe));
@@ -309,22 +309,22 @@ static void another_peer_begins_anew(void **state) {
     rp_sender_meet(f.sender);
     rp_sender_on_credit(f.sender, 8, 0);
     for (int i = 0; i < 3; i++) {
-        put(&f, true);
+        put_message(&f, true);
     }
-    put(&f, false);
-    (void)transmit(&f, 0);
-    (void)transmit(&f, 0);
+    put_message(&f, false);
+    (void)transmit_messages(&f, 0);
+    (void)transmit_messages(&f, 0);
     assert_true(rp_sender_on_ack(f.sender, 1, 0));
     rp_sender_meet(f.sender);
     rp_sender_call_done(f.sender);
     for (int i = 0; i < 4; i++) {
         assert_int_equal(f.done[i], 1);
     }
-    assert_int_equal(transmit(&f, 0), 0);
+    assert_int_equal(transmit_messages(&f, 0), 0);
     assert_false(rp_sender_has_room(f.sender, true)); /* no credit of this one */
     rp_sender_on_credit(f.sender, 1, 0);
-    put(&f, true);
-    assert_int_equal(transmit(&f, 0), 1);
+    put_message(&f, true);
+    assert_int_equal(transmit_messages(&f, 0), 1);
     assert_false(rp_sender_on_ack(f.sender, 2, 0));
     assert_true(rp_sender_on_ack(f.sender, 1, 0));
     close_sender(&f);

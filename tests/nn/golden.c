@@ -108,8 +108,8 @@ void rig_expect_guards(layer_rig *rig) {
     expect_guard(rig, &rig->dy);
 }
 
-static void describe(layer_rig *rig, rp_node *keys, const char *name, uint32_t n,
-                     const rp_shape *in, uint32_t input_count, bool relu) {
+static void describe_case(layer_rig *rig, rp_node *keys, const char *name, uint32_t n,
+                          const rp_shape *in, uint32_t input_count, bool relu) {
     const char *kind = NULL;
     rp_layer *layer = &rig->layer;
     (void)rp_node_find(keys, "name");
@@ -183,7 +183,7 @@ static void open_rig(layer_rig *rig, const char *name, const char *keys, uint32_
                      const rp_shape *in, uint32_t input_count, bool relu) {
     rp_node *root;
     expect_ok(rp_config_read_text(&rig->arena, keys, strlen(keys), name, &root));
-    describe(rig, root, name, n, in, input_count, relu);
+    describe_case(rig, root, name, n, in, input_count, relu);
     expect_ok(rp_darena_open(&rig->arena, golden_device(), "rig", 0, 0, &rig->memory));
     take_all(rig);
 }
@@ -243,14 +243,15 @@ rp_st_reader *golden_file(rp_arena *arena, const char *stem) {
     return reader;
 }
 
-static const rp_st_entry *find(const golden_case *golden, const char *what) {
+static const rp_st_entry *find_tensor(const golden_case *golden, const char *what) {
     char name[RP_ST_NAME_MAX];
     snprintf(name, sizeof name, "%s/%s", golden->name, what);
     return rp_st_find(golden->reader, name);
 }
 
-static void fill(layer_rig *rig, const golden_case *golden, rp_tensor *to, const char *what) {
-    const rp_st_entry *entry = find(golden, what);
+static void fill_tensor(layer_rig *rig, const golden_case *golden, rp_tensor *to,
+                        const char *what) {
+    const rp_st_entry *entry = find_tensor(golden, what);
     if (entry) {
         assert_int_equal(entry->bytes, rp_shape_count(&to->shape) * sizeof(float));
         rig_write(rig, to, rp_st_data(golden->reader, entry));
@@ -294,20 +295,20 @@ void golden_open(layer_rig *rig, const golden_case *golden, uint32_t lead) {
     for (uint32_t i = 0; i < rig->layer.input_count; i++) {
         char what[16];
         snprintf(what, sizeof what, "x%u", i);
-        fill(rig, golden, &rig->x[i], what);
+        fill_tensor(rig, golden, &rig->x[i], what);
     }
-    fill(rig, golden, &rig->dy, "dy");
+    fill_tensor(rig, golden, &rig->dy, "dy");
     for (uint32_t i = 0; i < rig->plan.param_count; i++) {
         if (rig->plan.param[i].role != RP_PARAM_SCRATCH) {
-            fill(rig, golden, &rig->param[i], rig->plan.param[i].suffix);
+            fill_tensor(rig, golden, &rig->param[i], rig->plan.param[i].suffix);
         }
     }
 }
 
 /* got == want + base, where base may be NULL. */
-static void compare(const golden_case *golden, const float *got, const char *what,
-                    const float *base, size_t count, double rel) {
-    const rp_st_entry *entry = find(golden, what);
+static void compare_tensors(const golden_case *golden, const float *got, const char *what,
+                            const float *base, size_t count, double rel) {
+    const rp_st_entry *entry = find_tensor(golden, what);
     if (!entry || entry->bytes != count * sizeof(float)) {
         print_error("%s/%s: not in the golden file with %zu elements\n", golden->name, what, count);
         fail();
@@ -329,7 +330,7 @@ static void compare(const golden_case *golden, const float *got, const char *wha
 }
 
 /* FNV-1a over the bytes of what is looked at. */
-static const float *digest(layer_rig *rig, const float *values, size_t count) {
+static const float *hash_values(layer_rig *rig, const float *values, size_t count) {
     const unsigned char *bytes = (const unsigned char *)values;
     for (size_t i = 0; i < count * sizeof *values; i++) {
         rig->digest = (rig->digest ^ bytes[i]) * UINT64_C(0x100000001b3);
@@ -340,7 +341,7 @@ static const float *digest(layer_rig *rig, const float *values, size_t count) {
 void golden_compare(layer_rig *rig, const golden_case *golden, const rp_tensor *got,
                     const char *what, double rel) {
     const size_t count = rp_shape_count(&got->shape);
-    compare(golden, digest(rig, rig_read(rig, got), count), what, NULL, count, rel);
+    compare_tensors(golden, hash_values(rig, rig_read(rig, got), count), what, NULL, count, rel);
 }
 
 /* Whether the case may run with this GEMM where kernels are interpreted. */
@@ -381,11 +382,11 @@ void golden_each(const char *stem, void (*run)(const golden_case *golden)) {
     rp_arena_finish(&arena);
 }
 
-static void forward(layer_rig *rig) {
+static void run_forward(layer_rig *rig) {
     expect_ok(rp_layer_forward(&rig->call));
 }
 
-static void backward(layer_rig *rig) {
+static void run_backward(layer_rig *rig) {
     expect_ok(rp_layer_backward(&rig->call));
 }
 
@@ -403,17 +404,17 @@ static void draw_gradients(layer_rig *rig) {
 /* A gradient against the file: added to what draw_gradients() left, written, or left alone. */
 typedef enum { WRITTEN, ADDED, UNTOUCHED } outcome;
 
-static void check(layer_rig *rig, const golden_case *golden, const rp_tensor *got, const char *what,
-                  outcome expected) {
+static void check_tensors(layer_rig *rig, const golden_case *golden, const rp_tensor *got,
+                          const char *what, outcome expected) {
     size_t count = rp_shape_count(&got->shape);
-    const float *values = digest(rig, rig_read(rig, got), count);
+    const float *values = hash_values(rig, rig_read(rig, got), count);
     float *before;
     expect_ok(RP_ARENA_NEW(&rig->arena, count, &before));
     golden_values("before", count, before);
     if (expected == UNTOUCHED) {
         assert_memory_equal(values, before, count * sizeof(float));
     } else {
-        compare(golden, values, what, expected == ADDED ? before : NULL, count, GOLDEN_REL);
+        compare_tensors(golden, values, what, expected == ADDED ? before : NULL, count, GOLDEN_REL);
     }
 }
 
@@ -421,12 +422,12 @@ static void check_gradients(layer_rig *rig, const golden_case *golden, outcome d
     char what[RP_LAYER_NAME_MAX];
     for (uint32_t i = 0; i < rig->layer.input_count; i++) {
         snprintf(what, sizeof what, "dx%u", i);
-        check(rig, golden, &rig->dx[i], what, dx);
+        check_tensors(rig, golden, &rig->dx[i], what, dx);
     }
     for (uint32_t i = 0; i < rig->plan.param_count; i++) {
         if (rig->call.dparam[i]) {
             snprintf(what, sizeof what, "d%s", rig->plan.param[i].suffix);
-            check(rig, golden, &rig->dparam[i], what, dw);
+            check_tensors(rig, golden, &rig->dparam[i], what, dw);
         }
     }
 }
@@ -452,9 +453,9 @@ static void run_in_place(layer_rig *rig, const golden_case *golden) {
     rig->call.dx_add[0] = false;
     rig->call.accumulate = false;
     rig->call.want_dx = rig->call.want_dw = true;
-    forward(rig);
+    run_forward(rig);
     golden_compare(rig, golden, &y, "y", GOLDEN_REL);
-    backward(rig);
+    run_backward(rig);
     golden_compare(rig, golden, &dx, "dx0", GOLDEN_REL);
 }
 
@@ -480,7 +481,7 @@ static void backward_part(layer_rig *rig, uint32_t first, uint32_t n) {
     call->saved_first = whole.saved_first + first;
     call->sample_first = whole.sample_first + first;
     call->accumulate = first > 0;
-    backward(rig);
+    run_backward(rig);
     rig->call = whole;
 }
 
@@ -496,7 +497,7 @@ static void run_in_parts(layer_rig *rig, const golden_case *golden) {
 static uint64_t run_case(const golden_case *golden, uint32_t lead) {
     layer_rig rig;
     golden_open(&rig, golden, lead);
-    forward(&rig);
+    run_forward(&rig);
     golden_compare(&rig, golden, &rig.y, "y", GOLDEN_REL);
     /* Backward may read only what the plan says it reads. */
     if (!rig.plan.needs_y) {
@@ -506,16 +507,16 @@ static uint64_t run_case(const golden_case *golden, uint32_t lead) {
         rig.call.x[i] = NULL;
     }
     set_call(&rig, true, true, false);
-    backward(&rig);
+    run_backward(&rig);
     check_gradients(&rig, golden, WRITTEN, WRITTEN);
     set_call(&rig, true, true, true);
-    backward(&rig);
+    run_backward(&rig);
     check_gradients(&rig, golden, ADDED, ADDED);
     set_call(&rig, true, false, false);
-    backward(&rig);
+    run_backward(&rig);
     check_gradients(&rig, golden, WRITTEN, UNTOUCHED);
     set_call(&rig, false, true, false);
-    backward(&rig);
+    run_backward(&rig);
     check_gradients(&rig, golden, UNTOUCHED, WRITTEN);
     if (!rig.plan.whole && rig.call.n > 1) {
         run_in_parts(&rig, golden);
@@ -542,7 +543,7 @@ void golden_run(const golden_case *golden) {
 /* ---- central differences -------------------------------------------------------------------- */
 
 static double loss_of(layer_rig *rig) {
-    forward(rig);
+    run_forward(rig);
     const float *y = rig_read(rig, &rig->y);
     const float *dy = rig_read(rig, &rig->dy);
     double loss = 0;
@@ -593,8 +594,8 @@ void golden_differences(const char *keys, uint32_t n, const rp_shape *in, uint32
     for (uint32_t i = 0; i < rig.plan.param_count; i++) {
         rig_draw(&rig, &rig.param[i], rig.plan.param[i].suffix);
     }
-    forward(&rig);
-    backward(&rig);
+    run_forward(&rig);
+    run_backward(&rig);
     for (uint32_t i = 0; i < input_count; i++) {
         check_differences(&rig, &rig.x[i], &rig.dx[i], "dx", h, tolerance);
     }

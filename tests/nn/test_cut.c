@@ -161,15 +161,15 @@ static double cost_of(const double *layer, const double *boundary, uint32_t coun
 }
 
 /* All cuts, the earliest first. */
-static void search(const double *layer, const double *boundary, uint32_t count, uint32_t stage,
-                   rp_cut *cut, uint32_t *first, double *best) {
+static void search_cuts(const double *layer, const double *boundary, uint32_t count, uint32_t stage,
+                        rp_cut *cut, uint32_t *first, double *best) {
     if (stage == cut->stage_count) {
         *best = fmin(*best, cost_of(layer, boundary, count, cut));
         return;
     }
     for (uint32_t at = cut->first[stage - 1] + 1; at + cut->stage_count - stage <= count; at++) {
         first[stage] = at;
-        search(layer, boundary, count, stage + 1, cut, first, best);
+        search_cuts(layer, boundary, count, stage + 1, cut, first, best);
     }
 }
 
@@ -198,7 +198,7 @@ static void balance_equals_brute_force(void **state) {
         rp_cut brute = {.stage_count = stages, .first = at};
         at[stages] = count;
         double best = INFINITY;
-        search(layer, costs, count, 1, &brute, at, &best);
+        search_cuts(layer, costs, count, 1, &brute, at, &best);
         expect_close(cost_of(layer, costs, count, &cut), best, 0, 0);
     }
 }

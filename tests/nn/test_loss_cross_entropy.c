@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-static void compare(loss_case *c, const rp_st_reader *reader, const char *name) {
+static void compare_loss(loss_case *c, const rp_st_reader *reader, const char *name) {
     const float *y = loss_case_golden(reader, name, "y");
     const float *target = loss_case_golden(reader, name, "target");
     loss_case_compare(c, reader, name);
@@ -17,7 +17,7 @@ static void compare(loss_case *c, const rp_st_reader *reader, const char *name) 
 
 static void equals_pytorch(void **state) {
     (void)state;
-    loss_case_each("cross-entropy", compare);
+    loss_case_each("cross-entropy", compare_loss);
 }
 
 static void central_differences(void **state) {

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-static void compare(loss_case *c, const rp_st_reader *reader, const char *name) {
+static void compare_loss(loss_case *c, const rp_st_reader *reader, const char *name) {
     loss_case_compare(c, reader, name);
     for (uint32_t i = 0; i < c->n; i++) {
         expect_close(c->loss[2 * i + 1], 0, 0, 0);
@@ -11,7 +11,7 @@ static void compare(loss_case *c, const rp_st_reader *reader, const char *name) 
 
 static void equals_pytorch(void **state) {
     (void)state;
-    loss_case_each("mse", compare);
+    loss_case_each("mse", compare_loss);
 }
 
 static void central_differences(void **state) {

@@ -18,7 +18,8 @@ static int teardown(void **state) {
     return 0;
 }
 
-static rp_err parse(const char *text, const rp_shape *data, uint32_t classes, rp_model **out) {
+static rp_err parse_model(const char *text, const rp_shape *data, uint32_t classes,
+                          rp_model **out) {
     rp_node *root;
     expect_ok(rp_config_read_text(&arena, text, strlen(text), "m.yaml", &root));
     return rp_model_parse(&arena, root, data, classes, out);
@@ -81,7 +82,7 @@ static const char residual[] = "input: [2, 4, 4]\n"
 static void structure(void **state) {
     (void)state;
     rp_model *model;
-    expect_ok(parse(residual, NULL, 3, &model));
+    expect_ok(parse_model(residual, NULL, 3, &model));
     assert_int_equal(model->layer_count, 5);
     assert_int_equal(model->layer[0].input[0], RP_LAYER_DATA);
     assert_int_equal(model->layer[1].input[0], 0);
@@ -104,7 +105,7 @@ static void structure(void **state) {
 static void parameters(void **state) {
     (void)state;
     rp_model *model;
-    expect_ok(parse(residual, NULL, 3, &model));
+    expect_ok(parse_model(residual, NULL, 3, &model));
     const char *const names[] = {"c1.weight", "c1.bias",         "b1.weight",
                                  "b1.bias",   "b1.running_mean", "b1.running_var",
                                  "c2.weight", "c2.bias",         "fc.weight"};
@@ -130,7 +131,7 @@ static void start_values(void **state) {
     float again[192];
     double sum = 0;
     double square = 0;
-    expect_ok(parse(residual, NULL, 3, &model));
+    expect_ok(parse_model(residual, NULL, 3, &model));
     rp_model_init_param(model, 8, 1, value);
     rp_rng rng = rp_rng_named(1, "init/fc/weight");
     for (size_t i = 0; i < 192; i++) {
@@ -160,13 +161,13 @@ static void data_decides(void **state) {
     const rp_shape flat = rp_shape_1(32);
     const rp_shape other = rp_shape_1(33);
     const char text[] = "input: data\nlayers:\n  - {name: a, kind: dense, out: classes}\n";
-    expect_ok(parse(text, &flat, 7, &model));
+    expect_ok(parse_model(text, &flat, 7, &model));
     assert_int_equal(model->input.dim[0], 32);
-    expect_ok(parse(residual, &flat, 3, &model)); /* rows of 32 columns are [2, 4, 4] */
+    expect_ok(parse_model(residual, &flat, 3, &model)); /* rows of 32 columns are [2, 4, 4] */
     assert_int_equal(model->input.dims, 3);
-    expect_err(parse(residual, &other, 3, &model), RP_ERR_SHAPE);
-    expect_err(parse(text, NULL, 7, &model), RP_ERR_USAGE);
-    expect_err(parse(text, &flat, 0, &model), RP_ERR_USAGE);
+    expect_err(parse_model(residual, &other, 3, &model), RP_ERR_SHAPE);
+    expect_err(parse_model(text, NULL, 7, &model), RP_ERR_USAGE);
+    expect_err(parse_model(text, &flat, 0, &model), RP_ERR_USAGE);
 }
 
 /* One layer of a model with input [2, 4, 4]. */
@@ -207,7 +208,7 @@ static void mistakes(void **state) {
         char text[400];
         rp_model *model;
         snprintf(text, sizeof text, "input: [2, 4, 4]\nlayers:\n%s\n", cases[i].layers);
-        rp_err err = parse(text, NULL, 3, &model);
+        rp_err err = parse_model(text, NULL, 3, &model);
         if (!(err == RP_ERR_USAGE || err == RP_ERR_SHAPE) ||
             !strstr(rp_err_message(), cases[i].message) || !strstr(rp_err_message(), "m.yaml:")) {
             print_error("%s\n -> %d %s\n", cases[i].layers, err, rp_err_message());
@@ -234,7 +235,7 @@ static void mistakes_above_the_layers(void **state) {
         "input: [3]\nlayers:\n  - {name: a, kind: relu}\nextra: 1\n",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        rp_err err = parse(texts[i], NULL, 3, &model);
+        rp_err err = parse_model(texts[i], NULL, 3, &model);
         if (err != RP_ERR_USAGE) {
             print_error("%s -> %d\n", texts[i], err);
         }

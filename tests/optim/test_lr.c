@@ -36,7 +36,7 @@ static void equals_pytorch(void **state) {
     rp_arena_finish(&arena);
 }
 
-static rp_err parse(rp_arena *arena, const char *text, rp_lr_schedule *schedule) {
+static rp_err parse_schedule(rp_arena *arena, const char *text, rp_lr_schedule *schedule) {
     rp_node *root;
     rp_err err = rp_config_read_text(arena, text, strlen(text), "run.yaml", &root);
     return err == RP_OK ? rp_lr_parse(schedule, rp_node_find(root, "lr_schedule")) : err;
@@ -49,12 +49,13 @@ static void words_and_maps(void **state) {
     rp_arena_init(&arena, "words", 0);
     expect_ok(rp_lr_parse(&schedule, NULL));
     assert_int_equal(schedule.kind, RP_LR_CONSTANT);
-    expect_ok(parse(&arena, "lr_schedule: cosine", &schedule));
+    expect_ok(parse_schedule(&arena, "lr_schedule: cosine", &schedule));
     assert_int_equal(schedule.kind, RP_LR_COSINE);
-    expect_ok(parse(&arena, "lr_schedule: {kind: poly, power: 2, min_lr: 0.1}", &schedule));
+    expect_ok(
+        parse_schedule(&arena, "lr_schedule: {kind: poly, power: 2, min_lr: 0.1}", &schedule));
     assert_int_equal(schedule.kind, RP_LR_POLY);
     expect_close(schedule.power + schedule.min_lr, 2.1, 1e-12, 0);
-    expect_ok(parse(&arena, "lr_schedule: {kind: step, step_size: 30}", &schedule));
+    expect_ok(parse_schedule(&arena, "lr_schedule: {kind: step, step_size: 30}", &schedule));
     expect_close(schedule.gamma, 0.1, 0, 0);
     rp_arena_finish(&arena);
 }
@@ -77,7 +78,7 @@ static void bad_schedules(void **state) {
     rp_arena_init(&arena, "bad", 0);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         rp_lr_schedule schedule;
-        expect_err(parse(&arena, texts[i], &schedule), RP_ERR_USAGE);
+        expect_err(parse_schedule(&arena, texts[i], &schedule), RP_ERR_USAGE);
         assert_non_null(strstr(rp_err_message(), "run.yaml:1"));
     }
     rp_arena_finish(&arena);

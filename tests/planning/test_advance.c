@@ -5,7 +5,7 @@
 enum { STAGES = 4 };
 
 /* Every op takes `op` seconds, every hop `delay`. */
-static rp_advance_choice choose(const char *schedule, double op, double delay) {
+static rp_advance_choice choose_advance(const char *schedule, double op, double delay) {
     const double ops[STAGES] = {op, op, op, op};
     const double none[STAGES] = {0};
     const double delays[STAGES] = {delay, delay, delay, delay};
@@ -27,7 +27,7 @@ static rp_advance_choice choose(const char *schedule, double op, double delay) {
 
 static void links_without_delay_need_none(void **state) {
     (void)state;
-    const rp_advance_choice choice = choose("schedule: {kind: async, advance: auto}", 1, 0);
+    const rp_advance_choice choice = choose_advance("schedule: {kind: async, advance: auto}", 1, 0);
     assert_int_equal(choice.advance, 0);
     assert_true(choice.busy[0] > 0.95);
 }
@@ -38,7 +38,7 @@ static void each_op_of_delay_needs_one(void **state) {
     (void)state;
     for (uint32_t delay = 1; delay <= RP_ADVANCE_MAX; delay++) {
         const rp_advance_choice choice =
-            choose("schedule: {kind: pipeoptim, advance: auto}", 0.5, 0.5 * delay);
+            choose_advance("schedule: {kind: pipeoptim, advance: auto}", 0.5, 0.5 * delay);
         assert_int_equal(choice.advance, delay);
         assert_true(choice.busy[delay] > 0.9 && choice.busy[delay - 1] < 0.9 * choice.busy[delay]);
     }
@@ -47,7 +47,8 @@ static void each_op_of_delay_needs_one(void **state) {
 /* Far links: the most that there is, and no board is kept busy. */
 static void the_most_is_not_always_enough(void **state) {
     (void)state;
-    const rp_advance_choice choice = choose("schedule: {kind: async, advance: auto}", 1, 50);
+    const rp_advance_choice choice =
+        choose_advance("schedule: {kind: async, advance: auto}", 1, 50);
     assert_int_equal(choice.advance, RP_ADVANCE_MAX);
     assert_true(choice.busy[RP_ADVANCE_MAX] < 0.5);
 }
@@ -56,9 +57,9 @@ static void the_most_is_not_always_enough(void **state) {
  * only hold up the backwards behind them. */
 static void replicas_follow(void **state) {
     (void)state;
-    rp_advance_choice choice = choose("schedule: {kind: ea-pipe, advance: auto}", 1, 2);
+    rp_advance_choice choice = choose_advance("schedule: {kind: ea-pipe, advance: auto}", 1, 2);
     assert_int_equal(choice.advance, 2);
-    choice = choose("schedule: {kind: ea-pipe, replicas: 4, advance: auto}", 1, 2);
+    choice = choose_advance("schedule: {kind: ea-pipe, replicas: 4, advance: auto}", 1, 2);
     assert_int_equal(choice.advance, 0);
     assert_true(choice.busy[RP_ADVANCE_MAX] <= choice.busy[0]);
 }

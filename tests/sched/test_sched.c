@@ -227,7 +227,7 @@ typedef struct {
     double stage_end[4];
 } visits;
 
-static void visit(void *context, const rp_sched_slot *slot) {
+static void visit_slot(void *context, const rp_sched_slot *slot) {
     visits *v = context;
     v->count++;
     assert_true(slot->start >= v->last);                   /* in order of start */
@@ -246,7 +246,7 @@ static void every_op_is_visited_in_order(void **state) {
         rp_arena arena;
         rp_sched_facts facts;
         rp_arena_init(&arena, "test", 0);
-        expect_ok(rp_sched_replay(&arena, *kind, &shape, NULL, visit, &v, &facts));
+        expect_ok(rp_sched_replay(&arena, *kind, &shape, NULL, visit_slot, &v, &facts));
         if ((*kind)->flushed) {
             assert_int_equal(v.count, 4 * (18 * per_micro + 3));
         }

@@ -183,8 +183,9 @@ static void stages_see_each_sample_once(void **state) {
     }
 }
 
-static rp_sched_facts play(rp_arena *arena, const rp_sched_kind *kind, uint32_t nodes,
-                           uint32_t chunks, uint32_t micros, double forward, double backward) {
+static rp_sched_facts play_schedule(rp_arena *arena, const rp_sched_kind *kind, uint32_t nodes,
+                                    uint32_t chunks, uint32_t micros, double forward,
+                                    double backward) {
     double cost[3][64];
     for (uint32_t k = 0; k < nodes * chunks; k++) {
         cost[0][k] = forward / chunks;
@@ -220,8 +221,8 @@ static void bubble_is_divided_by_the_chunks(void **state) {
                     const double want = work + (plain - work) / chunks;
                     rp_arena arena;
                     rp_arena_init(&arena, "test", 0);
-                    const rp_sched_facts facts =
-                        play(&arena, &rp_sched_interleaved_1f1b, nodes, chunks, micros, f, b);
+                    const rp_sched_facts facts = play_schedule(&arena, &rp_sched_interleaved_1f1b,
+                                                               nodes, chunks, micros, f, b);
                     if (micros == full) {
                         expect_close(facts.makespan, want, 1e-12, 0);
                     }

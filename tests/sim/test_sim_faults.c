@@ -13,7 +13,7 @@ enum { NODES = 4, LEAST = 5 };
 static const int64_t PHASE_NS = 2 * RP_NS_PER_S;
 static const uint32_t edges[][2] = {{0, 1}, {1, 2}, {2, 3}, {RP_SIM_HOST, 0}};
 
-static void draw(uint64_t seed, rp_sim_faults *out) {
+static void draw_faults(uint64_t seed, rp_sim_faults *out) {
     rp_rng rng = rp_rng_named(seed, "sim/faults");
     rp_sim_faults_draw(&rng, NODES, edges, 4, PHASE_NS, LEAST, out);
 }
@@ -26,7 +26,7 @@ static void draws_within_bounds(void **state) {
         rp_sim_faults faults;
         bool here[RP_SIM_FAULT_KINDS] = {false};
         uint32_t kinds = 0;
-        draw(seed, &faults);
+        draw_faults(seed, &faults);
         assert_true(faults.count >= LEAST && faults.count <= 2 * LEAST);
         for (uint32_t i = 0; i < faults.count; i++) {
             const rp_sim_fault *f = &faults.fault[i];
@@ -57,7 +57,7 @@ static char *text_of(const rp_sim_faults *faults) {
 
 static char *text_of_seed(uint64_t seed) {
     rp_sim_faults faults;
-    draw(seed, &faults);
+    draw_faults(seed, &faults);
     return text_of(&faults);
 }
 

@@ -21,7 +21,7 @@ typedef struct {
     uint32_t wakes; /* the node that each of its steps wakes; NODES: none */
 } actor;
 
-static int64_t act(void *context, int64_t now_ns) {
+static int64_t act_in_turn(void *context, int64_t now_ns) {
     actor *a = context;
     assert_true(now_ns >= a->story->last_ns);
     assert_int_equal(now_ns, rp_clock_now_ns(rp_world_clock(a->story->world)));
@@ -50,8 +50,8 @@ static void open_stage(stage *s, uint64_t seed) {
     }
 }
 
-static void put(stage *s, uint32_t i, int64_t cost_ns) {
-    rp_world_put_node(s->story.world, i, act, &s->actor[i], cost_ns);
+static void put_stage(stage *s, uint32_t i, int64_t cost_ns) {
+    rp_world_put_node(s->story.world, i, act_in_turn, &s->actor[i], cost_ns);
 }
 
 static uint32_t count_of(const stage *s, char name) {
@@ -68,8 +68,8 @@ static void steps_by_deadline(void **state) {
     open_stage(&s, 1);
     s.actor[0].every_ns = 10;
     s.actor[1].every_ns = 25;
-    put(&s, 0, 0);
-    put(&s, 1, 0);
+    put_stage(&s, 0, 0);
+    put_stage(&s, 1, 0);
     while (rp_world_step_next(s.story.world, 100)) {
     }
     assert_int_equal(rp_world_now_ns(s.story.world), 100);
@@ -82,7 +82,7 @@ static void steps_by_deadline(void **state) {
 static void run_all(stage *s, uint64_t seed) {
     open_stage(s, seed);
     for (uint32_t i = 0; i < NODES; i++) {
-        put(s, i, 0);
+        put_stage(s, i, 0);
     }
     while (rp_world_step_next(s->story.world, 500)) {
     }
@@ -113,8 +113,8 @@ static void waking_waits_for_the_cost_of_a_step(void **state) {
     open_stage(&s, 1);
     s.actor[0].wakes = 1; /* every 10 */
     s.actor[1].every_ns = 0;
-    put(&s, 0, 0);
-    put(&s, 1, 35);
+    put_stage(&s, 0, 0);
+    put_stage(&s, 1, 35);
     while (rp_world_step_next(s.story.world, 100)) {
     }
     assert_int_equal(count_of(&s, 'b'), 3); /* at 0, 35, 70 */
@@ -125,8 +125,8 @@ static void who_is_removed_is_silent(void **state) {
     (void)state;
     stage s;
     open_stage(&s, 1);
-    put(&s, 0, 0);
-    put(&s, 1, 0);
+    put_stage(&s, 0, 0);
+    put_stage(&s, 1, 0);
     assert_true(rp_world_step_next(s.story.world, 5));
     assert_true(rp_world_step_next(s.story.world, 5));
     rp_world_remove_node(s.story.world, 0);
@@ -134,7 +134,7 @@ static void who_is_removed_is_silent(void **state) {
     while (rp_world_step_next(s.story.world, 50)) {
     }
     assert_int_equal(count_of(&s, 'a'), 1);
-    put(&s, 0, 0); /* and comes back */
+    put_stage(&s, 0, 0); /* and comes back */
     assert_true(rp_world_step_next(s.story.world, 51));
     rp_arena_finish(&s.arena);
 }

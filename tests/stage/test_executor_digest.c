@@ -23,7 +23,7 @@ static void open_ring(test_ring *ring, const char *schedule, int seed, const rp_
     test_ring_open_on(ring, "digest", site, model, job, "[drop]", 2);
 }
 
-static size_t train(const char *schedule, int seed, float *out) {
+static size_t train_stages(const char *schedule, int seed, float *out) {
     const rp_site site = {0};
     test_ring ring;
     open_ring(&ring, schedule, seed, &site);
@@ -36,12 +36,12 @@ static size_t train(const char *schedule, int seed, float *out) {
 static void runs_repeat_and_seeds_differ(void **state) {
     (void)state;
     float a[FLOATS], b[FLOATS];
-    const size_t count = train("pipedream", 1, a);
-    assert_int_equal(train("pipedream", 1, b), count);
+    const size_t count = train_stages("pipedream", 1, a);
+    assert_int_equal(train_stages("pipedream", 1, b), count);
     assert_memory_equal(a, b, count * sizeof *a);
-    (void)train("pipedream", 2, b);
+    (void)train_stages("pipedream", 2, b);
     assert_memory_not_equal(a, b, count * sizeof *a);
-    (void)train("async", 1, b);
+    (void)train_stages("async", 1, b);
     assert_memory_not_equal(a, b, count * sizeof *a);
 }
 

@@ -59,7 +59,7 @@ static bool may_begin(const test_ring *ring, const progress *p, uint32_t k, cons
     }
 }
 
-static void begin(test_ring *ring, uint32_t k, work *w) {
+static void begin_work(test_ring *ring, uint32_t k, work *w) {
     rp_stage *stage = ring->board[k].stage;
     static float memory[256];
     const void *in[] = {memory};
@@ -74,7 +74,7 @@ static void begin(test_ring *ring, uint32_t k, work *w) {
     expect_ok(rp_stage_mark(stage, &w->mark));
 }
 
-static void end(progress *p, uint32_t k, work *w) {
+static void end_work(progress *p, uint32_t k, work *w) {
     w->busy = false;
     p->forward[k] |= w->op.kind == RP_OP_FORWARD ? bit_of(&w->op) : 0;
     p->backward[k] |=
@@ -82,7 +82,7 @@ static void end(progress *p, uint32_t k, work *w) {
 }
 
 /* Everything that can happen now. */
-static void settle(test_ring *ring, progress *p, work *w) {
+static void settle_ring(test_ring *ring, progress *p, work *w) {
     for (bool moved = true; moved;) {
         moved = false;
         for (uint32_t k = 0; k < ring->count; k++) {
@@ -92,14 +92,14 @@ static void settle(test_ring *ring, progress *p, work *w) {
                 expect_ok(rp_stage_poll(ring->board[k].stage, &w[k].mark, &done, &end_ns));
             }
             if (done) {
-                end(p, k, &w[k]);
+                end_work(p, k, &w[k]);
                 moved = true;
             }
             if (!w[k].has_next) {
                 w[k].has_next = ring->board[k].job.method.kind->next(&w[k].list, &w[k].next);
             }
             if (!w[k].busy && w[k].has_next && may_begin(ring, p, k, &w[k].next)) {
-                begin(ring, k, &w[k]);
+                begin_work(ring, k, &w[k]);
                 moved = true;
             }
         }
@@ -107,7 +107,7 @@ static void settle(test_ring *ring, progress *p, work *w) {
 }
 
 /* Virtual seconds of the run. */
-static double run(test_ring *ring, rp_clock *clock) {
+static double run_ring(test_ring *ring, rp_clock *clock) {
     work w[8];
     progress p;
     const int64_t start_ns = clock->stepped_ns;
@@ -120,7 +120,7 @@ static double run(test_ring *ring, rp_clock *clock) {
     }
     for (;;) {
         int64_t next_ns = INT64_MAX;
-        settle(ring, &p, w);
+        settle_ring(ring, &p, w);
         for (uint32_t k = 0; k < ring->count; k++) {
             next_ns = w[k].busy && w[k].mark.end_ns < next_ns ? w[k].mark.end_ns : next_ns;
         }
@@ -132,7 +132,7 @@ static double run(test_ring *ring, rp_clock *clock) {
     }
 }
 
-static double replay(const test_ring *ring) {
+static double replay_ring(const test_ring *ring) {
     double forward[8] = {0}, input[8] = {0}, weight[8] = {0};
     const rp_sched_costs costs = {
         .forward = forward, .backward_input = input, .backward_weight = weight};
@@ -162,7 +162,7 @@ static void a_ring_takes_as_long_as_its_replay(void **state) {
             rp_clock clock = rp_clock_stepped(5);
             test_ring ring;
             open_ring(&ring, schedules[i], stages, &clock);
-            expect_close(run(&ring, &clock), replay(&ring), 1e-6, 1e-7);
+            expect_close(run_ring(&ring, &clock), replay_ring(&ring), 1e-6, 1e-7);
             test_ring_close(&ring);
         }
     }

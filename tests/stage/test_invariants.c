@@ -88,7 +88,7 @@ static size_t read_tensors(test_ring *ring, const char *prefix, float *out) {
 }
 
 /* The evaluated model behind a run. */
-static size_t train(const test_case *c, float *out) {
+static size_t train_stages(const test_case *c, float *out) {
     test_ring ring;
     open_ring(&ring, c);
     test_ring_run(&ring);
@@ -137,9 +137,9 @@ static void one_stage_is_sequential(void **state) {
         float want[FLOATS], got[FLOATS];
         test_case c = make_case("1f1b", i, 1, 6);
         c.micro = cases[i].micro;
-        const size_t count = train(&c, want);
+        const size_t count = train_stages(&c, want);
         c.schedule = cases[i].schedule;
-        assert_int_equal(train(&c, got), count);
+        assert_int_equal(train_stages(&c, got), count);
         expect_same(&c, got, want, count, cases[i].same);
     }
 }
@@ -169,10 +169,10 @@ static void without_a_gap_there_is_nothing_to_correct(void **state) {
             float want[FLOATS], got[FLOATS];
             test_case c = make_case("1f1b", stages + i, 1, 5);
             c.epoch_steps = 1;
-            const size_t count = train(&c, want);
+            const size_t count = train_stages(&c, want);
             c.schedule = cases[i].schedule;
             c.stages = stages;
-            assert_int_equal(train(&c, got), count);
+            assert_int_equal(train_stages(&c, got), count);
             expect_same(&c, got, want, count, cases[i].same);
         }
     }
@@ -184,9 +184,9 @@ static void gpipe_is_flush(void **state) {
     for (uint32_t stages = 1; stages <= STAGES_MAX; stages++) {
         float want[FLOATS], got[FLOATS];
         test_case c = make_case("1f1b", stages, stages, 6);
-        const size_t count = train(&c, want);
+        const size_t count = train_stages(&c, want);
         c.schedule = "gpipe";
-        assert_int_equal(train(&c, got), count);
+        assert_int_equal(train_stages(&c, got), count);
         expect_close_all(got, want, count, 1e-4, 1e-5);
     }
 }
@@ -251,7 +251,7 @@ static void one_replica_half_way_is_half_the_rate(void **state) {
         c.schedule = "1f1b";
         c.stages = 1;
         c.lr /= 2;
-        assert_int_equal(train(&c, want), count);
+        assert_int_equal(train_stages(&c, want), count);
         expect_close_all(centre, want, count, 1e-4, 1e-5);
         expect_close_all(replica, centre, count, 1e-6, 1e-7);
     }

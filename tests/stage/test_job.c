@@ -6,7 +6,7 @@ static const char good[] =
     "sample: [3]\nclasses: 2\nseed: 1\nbatch: 8\nmicrobatch: 4\nepoch_samples: 16\nsteps: 4\n"
     "loss: cross-entropy\noptimizer: {kind: sgd, lr: 0.1}\nschedule: gpipe\n";
 
-static rp_err parse(const char *job, const char *cut, uint32_t stages) {
+static rp_err parse_job(const char *job, const char *cut, uint32_t stages) {
     rp_arena arena;
     rp_arena_init(&arena, "test", 0);
     rp_job out;
@@ -21,18 +21,18 @@ static rp_err parse_changed(const char *from, const char *to) {
     const char *at = strstr(good, from);
     assert_non_null(at);
     (void)snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, to, at + strlen(from));
-    return parse(text, "[b]", 2);
+    return parse_job(text, "[b]", 2);
 }
 
 static void a_good_job(void **state) {
     (void)state;
-    expect_ok(parse(good, "[b]", 2));
-    expect_ok(parse(good, "[]", 1));
+    expect_ok(parse_job(good, "[b]", 2));
+    expect_ok(parse_job(good, "[]", 1));
 }
 
 static void bad_jobs_name_the_key(void **state) {
     (void)state;
-    expect_err(parse(good, "[b]", 3), RP_ERR_USAGE);
+    expect_err(parse_job(good, "[b]", 3), RP_ERR_USAGE);
     expect_err(parse_changed("gpipe", "gpip"), RP_ERR_USAGE);
     assert_non_null(strstr(rp_err_message(), "gpipe"));
     expect_err(parse_changed("microbatch: 4", "microbatch: 9"), RP_ERR_USAGE);

@@ -18,7 +18,8 @@ typedef struct {
     rp_layout *layout;
 } made;
 
-static void make(made *m, const char *schedule, const char *cut, uint32_t stages, uint32_t stage) {
+static void make_layout(made *m, const char *schedule, const char *cut, uint32_t stages,
+                        uint32_t stage) {
     char text[1024];
     (void)snprintf(text, sizeof text, job_format, schedule);
     rp_arena_init(&m->arena, "test", 0);
@@ -34,7 +35,7 @@ static const rp_layout_tensor *tensor_named(const made *m, const char *name) {
 static void in_place_layers_share_storage(void **state) {
     (void)state;
     made m;
-    make(&m, "gpipe", "[]", 1, 0);
+    make_layout(&m, "gpipe", "[]", 1, 0);
     /* bn keeps its input, relu its output: bn's output is overwritten by relu's */
     assert_int_equal(tensor_named(&m, "bn")->storage, tensor_named(&m, "relu")->storage);
     assert_int_not_equal(tensor_named(&m, "conv")->storage, tensor_named(&m, "bn")->storage);
@@ -50,19 +51,19 @@ static void in_place_layers_share_storage(void **state) {
 static void slots_follow_the_schedule(void **state) {
     (void)state;
     made m;
-    make(&m, "1f1b", "[conv2, flat]", 3, 0);
+    make_layout(&m, "1f1b", "[conv2, flat]", 3, 0);
     assert_int_equal(m.layout->slots, 3);
     assert_int_equal(m.layout->deferred_slots, 0);
     assert_int_equal(m.layout->output_count, 1); /* relu's, read by conv2 and add */
     rp_arena_finish(&m.arena);
-    make(&m, "1f1b", "[conv2, flat]", 3, 2);
+    make_layout(&m, "1f1b", "[conv2, flat]", 3, 2);
     assert_int_equal(m.layout->slots, 1);
     rp_arena_finish(&m.arena);
-    make(&m, "1f1b", "[add, flat]", 3, 1);
+    make_layout(&m, "1f1b", "[add, flat]", 3, 1);
     rp_boundary_tensors lower = rp_layout_boundary(m.layout, false, true);
     assert_int_equal(lower.count, 2); /* relu passes by conv2 */
     rp_arena_finish(&m.arena);
-    make(&m, "zb-h1", "[conv2, flat]", 3, 1);
+    make_layout(&m, "zb-h1", "[conv2, flat]", 3, 1);
     assert_true(m.layout->deferred_slots >= 1);
     assert_true(m.layout->deferred_bytes > 0);
     rp_arena_finish(&m.arena);
@@ -71,7 +72,7 @@ static void slots_follow_the_schedule(void **state) {
 static void what_does_not_fit_is_refused_with_numbers(void **state) {
     (void)state;
     made m;
-    make(&m, "gpipe", "[]", 1, 0);
+    make_layout(&m, "gpipe", "[]", 1, 0);
     expect_ok(rp_layout_check(m.layout, &m.job, m.layout->total_bytes));
     expect_err(rp_layout_check(m.layout, &m.job, m.layout->total_bytes - 1), RP_ERR_LIMIT);
     assert_non_null(strstr(rp_err_message(), "8 slots"));
@@ -80,7 +81,7 @@ static void what_does_not_fit_is_refused_with_numbers(void **state) {
 }
 
 /* The whole run, op by op, as the stage will keep its books. */
-static void walk(const made *m, uint32_t *slots, uint32_t *versions, bool *predicts) {
+static void walk_ops(const made *m, uint32_t *slots, uint32_t *versions, bool *predicts) {
     rp_versions books;
     rp_op op;
     uint32_t live = 0;
@@ -136,7 +137,7 @@ static void epochs_of_any_length_have_room(void **state) {
             rp_arena_init(&m.arena, "test", 0);
             expect_ok(test_parse(&m.arena, model, text, "[bn, conv2, add, fc]", 5, stage, &m.job));
             expect_ok(rp_layout_make(&m.arena, &m.job, RP_GEMM_PANEL, 64, &m.layout));
-            walk(&m, &slots, &versions, &predicts);
+            walk_ops(&m, &slots, &versions, &predicts);
             assert_int_equal(m.layout->slots, slots);
             assert_int_equal(m.layout->versions, versions);
             assert_true(m.layout->predicted > 0 || !predicts);

@@ -6,12 +6,12 @@ static rp_op op_of(uint64_t step, uint32_t first, uint32_t count) {
     return (rp_op){.step = step, .samples = {first, count}};
 }
 
-static rp_stash find(const rp_slots *slots, uint64_t step, uint32_t first, uint32_t count) {
+static rp_stash find_stash(const rp_slots *slots, uint64_t step, uint32_t first, uint32_t count) {
     const rp_op op = op_of(step, first, count);
     return rp_slots_find(slots, &op, false);
 }
 
-static void give(rp_slots *slots, uint32_t slot, uint32_t first, uint32_t count) {
+static void release_slot(rp_slots *slots, uint32_t slot, uint32_t first, uint32_t count) {
     const rp_op op = op_of(7, first, count);
     rp_slots_release(slots, slot, &op);
 }
@@ -24,16 +24,16 @@ static void parts_lie_in_the_whole(void **state) {
     assert_int_equal(rp_slots_take(&slots, &ops[0], false), 0);
     assert_int_equal(rp_slots_take(&slots, &ops[1], false), 1);
     assert_int_equal(rp_slots_take(&slots, &ops[2], false), RP_NO_SLOT);
-    assert_int_equal(find(&slots, 7, 0, 32).slot, 0);
-    assert_true(find(&slots, 7, 0, 32).whole);
-    assert_int_equal(find(&slots, 7, 40, 8).slot, 1);
-    assert_int_equal(find(&slots, 7, 40, 8).first, 8);
-    assert_false(find(&slots, 7, 40, 8).whole);
-    assert_int_equal(find(&slots, 7, 63, 1).first, 31);
-    assert_int_equal(find(&slots, 7, 24, 16).slot, RP_NO_SLOT); /* across two forwards */
-    assert_int_equal(find(&slots, 7, 60, 5).slot, RP_NO_SLOT);
-    assert_int_equal(find(&slots, 7, 64, 1).slot, RP_NO_SLOT);
-    assert_int_equal(find(&slots, 8, 0, 8).slot, RP_NO_SLOT);
+    assert_int_equal(find_stash(&slots, 7, 0, 32).slot, 0);
+    assert_true(find_stash(&slots, 7, 0, 32).whole);
+    assert_int_equal(find_stash(&slots, 7, 40, 8).slot, 1);
+    assert_int_equal(find_stash(&slots, 7, 40, 8).first, 8);
+    assert_false(find_stash(&slots, 7, 40, 8).whole);
+    assert_int_equal(find_stash(&slots, 7, 63, 1).first, 31);
+    assert_int_equal(find_stash(&slots, 7, 24, 16).slot, RP_NO_SLOT); /* across two forwards */
+    assert_int_equal(find_stash(&slots, 7, 60, 5).slot, RP_NO_SLOT);
+    assert_int_equal(find_stash(&slots, 7, 64, 1).slot, RP_NO_SLOT);
+    assert_int_equal(find_stash(&slots, 8, 0, 8).slot, RP_NO_SLOT);
     assert_int_equal(rp_slots_find(&slots, &ops[0], true).slot, RP_NO_SLOT);
 }
 
@@ -43,12 +43,12 @@ static void a_slot_is_free_with_its_last_sample(void **state) {
     rp_slots slots = {memory, 1};
     const rp_op op = op_of(7, 4, 12);
     assert_int_equal(rp_slots_take(&slots, &op, false), 0);
-    give(&slots, 0, 8, 4);
-    give(&slots, 0, 12, 4);
+    release_slot(&slots, 0, 8, 4);
+    release_slot(&slots, 0, 12, 4);
     assert_int_equal(rp_slots_take(&slots, &op, false), RP_NO_SLOT);
-    assert_int_equal(find(&slots, 7, 4, 4).slot, 0);
-    give(&slots, 0, 4, 4);
-    assert_int_equal(find(&slots, 7, 4, 4).slot, RP_NO_SLOT);
+    assert_int_equal(find_stash(&slots, 7, 4, 4).slot, 0);
+    release_slot(&slots, 0, 4, 4);
+    assert_int_equal(find_stash(&slots, 7, 4, 4).slot, RP_NO_SLOT);
     assert_int_equal(rp_slots_take(&slots, &op, true), 0);
     rp_slots_clear(&slots);
     assert_int_equal(rp_slots_take(&slots, &op, true), 0);

@@ -54,8 +54,8 @@ typedef struct {
     const char *model; /* NULL: the one with everything */
 } test_case;
 
-static size_t train(const test_case *c, const char *cut, uint32_t stages, float *weights,
-                    double *loss) {
+static size_t train_stages(const test_case *c, const char *cut, uint32_t stages, float *weights,
+                           double *loss) {
     char job[1024];
     test_ring ring;
     (void)snprintf(job, sizeof job, job_format, c->micro, c->optimizer, c->schedule);
@@ -67,7 +67,7 @@ static size_t train(const test_case *c, const char *cut, uint32_t stages, float 
     return count;
 }
 
-static void compare(const test_case *c) {
+static void compare_tensors(const test_case *c) {
     static const struct {
         uint32_t stages;
         const char *cut;
@@ -83,14 +83,14 @@ static void compare(const test_case *c) {
     static float many[FLOATS];
     double loss_one;
     double loss_many;
-    size_t count = train(c, "[]", 1, one, &loss_one);
+    size_t count = train_stages(c, "[]", 1, one, &loss_one);
     assert_true(count > 500);
     for (size_t i = 0; i < count; i++) {
         assert_true(expect_finite_bits((double)one[i]));
     }
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
         memset(many, 0, sizeof many);
-        assert_int_equal(train(c, cuts[i].cut, cuts[i].stages, many, &loss_many), count);
+        assert_int_equal(train_stages(c, cuts[i].cut, cuts[i].stages, many, &loss_many), count);
         assert_memory_equal(one, many, count * sizeof *one);
         assert_memory_equal(&loss_one, &loss_many, sizeof loss_one);
     }
@@ -98,22 +98,22 @@ static void compare(const test_case *c) {
 
 static void gpipe_does_not_depend_on_the_cut(void **state) {
     (void)state;
-    compare(&(test_case){"gpipe", "sgd, momentum: 0.9", 3, RP_GEMM_PANEL, NULL});
+    compare_tensors(&(test_case){"gpipe", "sgd, momentum: 0.9", 3, RP_GEMM_PANEL, NULL});
 }
 
 static void one_f_one_b_does_not_depend_on_the_cut(void **state) {
     (void)state;
-    compare(&(test_case){"1f1b", "adam", 4, RP_GEMM_PANEL, NULL});
+    compare_tensors(&(test_case){"1f1b", "adam", 4, RP_GEMM_PANEL, NULL});
 }
 
 static void zero_bubble_does_not_depend_on_the_cut(void **state) {
     (void)state;
-    compare(&(test_case){"zb-h1", "adamw", 2, RP_GEMM_PANEL, NULL});
+    compare_tensors(&(test_case){"zb-h1", "adamw", 2, RP_GEMM_PANEL, NULL});
 }
 
 static void clblast_does_not_depend_on_the_cut(void **state) {
     (void)state;
-    compare(&(test_case){"1f1b", "rmsprop", 10, RP_GEMM_CLBLAST, NULL});
+    compare_tensors(&(test_case){"1f1b", "rmsprop", 10, RP_GEMM_CLBLAST, NULL});
 }
 
 static void zero_bubble_equals_1f1b(void **state) {
@@ -123,9 +123,9 @@ static void zero_bubble_equals_1f1b(void **state) {
     double loss_a;
     double loss_b;
     test_case c = {"1f1b", "sgd", 3, RP_GEMM_PANEL, NULL};
-    size_t count = train(&c, "[conv2, cat]", 3, a, &loss_a);
+    size_t count = train_stages(&c, "[conv2, cat]", 3, a, &loss_a);
     c.schedule = "zb-h1";
-    assert_int_equal(train(&c, "[conv2, cat]", 3, b, &loss_b), count);
+    assert_int_equal(train_stages(&c, "[conv2, cat]", 3, b, &loss_b), count);
     assert_memory_equal(a, b, count * sizeof *a);
 }
 
@@ -137,9 +137,9 @@ static void fused_relus_are_the_same_bits(void **state) {
     double loss_two;
     for (int gemm = 0; gemm < 2; gemm++) {
         const test_case c = {"1f1b", "sgd", 4, gemm ? RP_GEMM_CLBLAST : RP_GEMM_PANEL, fusing};
-        const size_t count = train(&c, "[]", 1, one, &loss_one);
+        const size_t count = train_stages(&c, "[]", 1, one, &loss_one);
         /* cut between every layer and its relu: none is fused */
-        assert_int_equal(train(&c, "[relu1, relu2, relu3, relu4, relu5]", 6, two, &loss_two),
+        assert_int_equal(train_stages(&c, "[relu1, relu2, relu3, relu4, relu5]", 6, two, &loss_two),
                          count);
         assert_memory_equal(one, two, count * sizeof *one);
         assert_memory_equal(&loss_one, &loss_two, sizeof loss_one);
@@ -170,9 +170,9 @@ static void another_seed_is_seen(void **state) {
     static float b[FLOATS];
     double loss;
     test_case c = {"gpipe", "sgd", 3, RP_GEMM_PANEL, NULL};
-    size_t count = train(&c, "[]", 1, a, &loss);
+    size_t count = train_stages(&c, "[]", 1, a, &loss);
     c.micro = 5; /* batch statistics of other groups */
-    assert_int_equal(train(&c, "[]", 1, b, &loss), count);
+    assert_int_equal(train_stages(&c, "[]", 1, b, &loss), count);
     assert_memory_not_equal(a, b, count * sizeof *a);
 }
 

@@ -121,7 +121,7 @@ static void planned(void **state) {
 
 /* Walks a run of ops; every backward must see the version of the weights that its rule says, told
  * from what each block held when it was last written. */
-static void walk(const char *schedule, uint32_t micro, uint32_t stages, uint32_t stage) {
+static void walk_ops(const char *schedule, uint32_t micro, uint32_t stages, uint32_t stage) {
     rp_arena arena;
     rp_job job;
     rp_versions v;
@@ -167,9 +167,9 @@ static void a_backward_sees_its_forwards_weights(void **state) {
     for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
         for (uint32_t stages = 3; stages <= 8; stages++) {
             for (uint32_t k = 0; k < stages; k++) {
-                walk(schedules[i], 12, stages, k);
-                walk(schedules[i], 5, stages, k);
-                walk(schedules[i], 1, stages, k);
+                walk_ops(schedules[i], 12, stages, k);
+                walk_ops(schedules[i], 5, stages, k);
+                walk_ops(schedules[i], 1, stages, k);
             }
         }
     }

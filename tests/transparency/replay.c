@@ -99,8 +99,8 @@ static rp_err read_floats(const replay *r, float *to, const rp_buffer *from, con
 
 /* The state of a replica on the bench, with the rate of the stage's next update (METHODS 5.4: the
  * same for all updates ahead). */
-static rp_err load(replay *r, const board *b, uint32_t replica, uint32_t version,
-                   rp_optim_call *call) {
+static rp_err load_tensor(replay *r, const board *b, uint32_t replica, uint32_t version,
+                          rp_optim_call *call) {
     const rp_runfile *run = &r->run;
     rp_err err;
     *call = (rp_optim_call){
@@ -126,7 +126,7 @@ fail:
 /* ---- what an op sees ------------------------------------------------------------------------- */
 
 /* One update off: the canary. */
-static void slip(const board *b, weight_view *s) {
+static void slip_version(const board *b, weight_view *s) {
     if (s->ahead > 0) {
         s->ahead++;
     } else if (s->version < b->updates) {
@@ -149,7 +149,7 @@ static rp_err choose_weights(replay *r, board *b, uint32_t n, const weight_view 
         return RP_OK;
     }
     if (s->ahead > 0 && !(cached && r->micro[n].micro > 0)) {
-        RP_TRY(load(r, b, r->micro[n].step % b->replicas, s->version, &call));
+        RP_TRY(load_tensor(r, b, r->micro[n].step % b->replicas, s->version, &call));
         RP_TRY(r->optim.kind->predict(&call, r->bench.out, (float)s->ahead));
         RP_TRY(read_floats(r, b->ahead[direction], r->bench.out, b));
         if (r->run.method.horizon == RP_HORIZON_MEASURED) {
@@ -209,7 +209,7 @@ static rp_err read_gradient(replay *r, board *b, uint32_t step) {
 
 /* The optimiser's step of replica n mod R, and the average if (n / R + 1) mod tau == 0
  * (METHODS 9; 8), or with `before` if n / R mod tau == 0 (METHODS 7, algorithm 1). */
-static rp_err update(replay *r, board *b, uint32_t n) {
+static rp_err run_update(replay *r, board *b, uint32_t n) {
     const rp_method *method = &r->run.method;
     const uint32_t step = r->micro[n].step;
     const uint32_t replica = step % b->replicas;
@@ -223,7 +223,7 @@ static rp_err update(replay *r, board *b, uint32_t n) {
     RP_TRY(RP_ARENA_NEW(&r->arena, b->count + 1, &b->version[step + 1]));
     if (b->count > 0) {
         RP_TRY(read_gradient(r, b, step));
-        RP_TRY(load(r, b, replica, newest(b, step), &call));
+        RP_TRY(load_tensor(r, b, replica, newest(b, step), &call));
         RP_TRY(averages ? write_floats(r, r->bench.centre, b->centre, b) : RP_OK);
         RP_TRY(due ? average_before(r, &call) : RP_OK);
         RP_TRY(r->optim.kind->step(&call));
@@ -256,7 +256,7 @@ static rp_err new_parcel(replay *r, const rp_boundary_tensors *boundary, uint32_
     return err;
 }
 
-static rp_err forward(replay *r, board *b, uint32_t n, bool *done) {
+static rp_err run_forward(replay *r, board *b, uint32_t n, bool *done) {
     const rp_op op = op_of(r, RP_OP_FORWARD, n);
     const rp_boundary_tensors upper = rp_layout_boundary(rp_stage_layout(b->stage), true, false);
     const void *in[RP_CUT_TENSORS_MAX] = {NULL};
@@ -274,7 +274,7 @@ static rp_err forward(replay *r, board *b, uint32_t n, bool *done) {
     RP_ASSERT(b->updates == updates_at_forward(r, n, b->warm_up, b->steps_open));
     b->kept[n] = s.version;
     if (b->k == r->slip) {
-        slip(b, &s);
+        slip_version(b, &s);
     }
     RP_TRY(choose_weights(r, b, n, &s, 0));
     if (is_probed(r, b, n)) {
@@ -294,7 +294,7 @@ fail:
     return err;
 }
 
-static rp_err backward(replay *r, board *b, uint32_t n, bool *done) {
+static rp_err run_backward(replay *r, board *b, uint32_t n, bool *done) {
     const rp_op op = op_of(r, RP_OP_BACKWARD, n);
     const rp_boundary_tensors upper = rp_layout_boundary(rp_stage_layout(b->stage), true, true);
     const rp_boundary_tensors lower = rp_layout_boundary(rp_stage_layout(b->stage), false, true);
@@ -323,7 +323,7 @@ fail:
 }
 
 /* All ops, stage by stage as far as each can go. */
-static rp_err train(replay *r) {
+static rp_err train_steps(replay *r) {
     rp_err err = RP_OK;
     for (bool moved = true; moved;) {
         moved = false;
@@ -332,9 +332,9 @@ static rp_err train(replay *r) {
             for (bool done = true; done && b->at < b->list_count;) {
                 const entry *next = &b->list[b->at];
                 done = next->act == UPDATE;
-                RP_TRY(next->act == FORWARD    ? forward(r, b, next->n, &done)
-                       : next->act == BACKWARD ? backward(r, b, next->n, &done)
-                                               : update(r, b, next->n));
+                RP_TRY(next->act == FORWARD    ? run_forward(r, b, next->n, &done)
+                       : next->act == BACKWARD ? run_backward(r, b, next->n, &done)
+                                               : run_update(r, b, next->n));
                 b->at += done;
                 moved |= done;
             }
@@ -597,7 +597,7 @@ int main(int argc, char **argv) {
     RP_TRY(read_options(&r, argc, argv, &set, &count));
     RP_TRY(rp_runfile_read(&r.arena, argv[1], set, count, &r.run));
     RP_TRY(open_all(&r));
-    RP_TRY(train(&r));
+    RP_TRY(train_steps(&r));
     RP_TRY(write_file(&r, argv[2]));
 fail:
     close_all(&r);

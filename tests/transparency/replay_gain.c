@@ -24,8 +24,8 @@ static double gain_at(const replay *r, const board *b, uint32_t step, uint32_t t
 
 /* The best share of a whole prediction, <a, b> / <a, a>, the past weighing four times a probe; 0
  * for eight probes when it is none, then one half (METHODS 5). */
-static void earn(credit *c, double used, const float *error, const float *stale,
-                 const float *moved) {
+static void earn_gain(credit *c, double used, const float *error, const float *stale,
+                      const float *moved) {
     const double product = ((double)*moved + (double)*stale - (double)*error) / 2;
     if (c->rest > 0) {
         c->gain = --c->rest > 0 ? 0 : 0.5;
@@ -64,8 +64,8 @@ rp_err end_probe(replay *r, board *b, uint32_t n) {
                                   b->tensors * sizeof(float)));
     }
     for (uint32_t t = 0; t < b->tensors; t++) {
-        earn(&b->credit[t], gain_at(r, b, step, t), &sums[t], &sums[b->tensors + t],
-             &sums[2 * b->tensors + t]);
+        earn_gain(&b->credit[t], gain_at(r, b, step, t), &sums[t], &sums[b->tensors + t],
+                  &sums[2 * b->tensors + t]);
         b->gain[b->probes * b->tensors + t] = b->credit[t].gain;
     }
     b->probes++;

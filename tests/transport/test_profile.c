@@ -2,7 +2,7 @@
 #include "expect.h"
 #include "transport/profile.h"
 
-static rp_err parse(const char *text, rp_link_profile *profile) {
+static rp_err parse_profile(const char *text, rp_link_profile *profile) {
     rp_arena arena;
     rp_node *root;
     rp_arena_init(&arena, "test", 0);
@@ -16,9 +16,9 @@ static rp_err parse(const char *text, rp_link_profile *profile) {
 static void profiles_are_read(void **state) {
     (void)state;
     rp_link_profile profile;
-    expect_ok(parse("link: {rate_mbit: 10, delay_ms: 20, jitter_ms: 5, loss: 0.01, "
-                    "outage: \"every 60s for 5.5s\", control: true}",
-                    &profile));
+    expect_ok(parse_profile("link: {rate_mbit: 10, delay_ms: 20, jitter_ms: 5, loss: 0.01, "
+                            "outage: \"every 60s for 5.5s\", control: true}",
+                            &profile));
     expect_close(profile.rate_mbit, 10, 0, 0);
     expect_close(profile.delay_ms, 20, 0, 0);
     expect_close(profile.jitter_ms, 5, 0, 0);
@@ -27,17 +27,17 @@ static void profiles_are_read(void **state) {
     expect_close(profile.outage.for_s, 5.5, 0, 0);
     assert_true(profile.control);
     assert_true(rp_link_profile_has_line(&profile));
-    expect_ok(parse("link: {loss: 0.01}", &profile));
+    expect_ok(parse_profile("link: {loss: 0.01}", &profile));
     assert_false(profile.control);
-    expect_ok(parse("link: {control: true, half_duplex: true}", &profile));
+    expect_ok(parse_profile("link: {control: true, half_duplex: true}", &profile));
     assert_false(rp_link_profile_has_line(&profile));
-    expect_err(parse("link: {control: maybe}", &profile), RP_ERR_USAGE);
-    expect_err(parse("link: {loss: 1.0}", &profile), RP_ERR_USAGE);
-    expect_err(parse("link: {duplicate: -0.1}", &profile), RP_ERR_USAGE);
-    expect_err(parse("link: {rate: 10}", &profile), RP_ERR_USAGE);
-    expect_err(parse("link: {outage: \"every 5s for 60s\"}", &profile), RP_ERR_USAGE);
-    expect_err(parse("link: {outage: \"often\"}", &profile), RP_ERR_USAGE);
-    expect_err(parse("link: {clog: \"every nans for 1s\"}", &profile), RP_ERR_USAGE);
+    expect_err(parse_profile("link: {control: maybe}", &profile), RP_ERR_USAGE);
+    expect_err(parse_profile("link: {loss: 1.0}", &profile), RP_ERR_USAGE);
+    expect_err(parse_profile("link: {duplicate: -0.1}", &profile), RP_ERR_USAGE);
+    expect_err(parse_profile("link: {rate: 10}", &profile), RP_ERR_USAGE);
+    expect_err(parse_profile("link: {outage: \"every 5s for 60s\"}", &profile), RP_ERR_USAGE);
+    expect_err(parse_profile("link: {outage: \"often\"}", &profile), RP_ERR_USAGE);
+    expect_err(parse_profile("link: {clog: \"every nans for 1s\"}", &profile), RP_ERR_USAGE);
 }
 
 /* What one process writes the other reads: the host sends its profile to the boards. */
@@ -66,7 +66,7 @@ static void text_is_read_back(void **state) {
         rp_arena_init(&arena, "test", 0);
         expect_ok(rp_link_profile_text(cases[i], &arena, "  ", &lines));
         expect_ok(rp_arena_printf(&arena, &text, "link:\n%s", lines));
-        expect_ok(parse(text, &got));
+        expect_ok(parse_profile(text, &got));
         const double numbers[][2] = {{got.rate_mbit, cases[i]->rate_mbit},
                                      {got.delay_ms, cases[i]->delay_ms},
                                      {got.jitter_ms, cases[i]->jitter_ms},

@@ -39,7 +39,7 @@ typedef struct {
     int64_t at_ns;
 } arrival;
 
-static uint32_t collect(wire *w, int64_t until, arrival *out, uint32_t most) {
+static uint32_t collect_packets(wire *w, int64_t until, arrival *out, uint32_t most) {
     uint32_t count = 0;
     for (;;) {
         rp_packet packet;
@@ -70,7 +70,7 @@ static void rate_and_delay_are_exact(void **state) {
     for (uint32_t i = 0; i < 4; i++) {
         expect_ok(post_to(&w, i, 10000));
     }
-    assert_int_equal(collect(&w, began + RP_NS_PER_S, got, 8), 4);
+    assert_int_equal(collect_packets(&w, began + RP_NS_PER_S, got, 8), 4);
     for (uint32_t i = 0; i < 4; i++) {
         assert_int_equal(got[i].number, i);
         assert_int_equal(got[i].at_ns - began, (i + 1) * 10004000 + 30000000);
@@ -90,7 +90,7 @@ static void jitter_keeps_order_within_its_bounds(void **state) {
     for (uint32_t i = 0; i < 200; i++) {
         const int64_t began = now_of(&w);
         expect_ok(post_to(&w, i, 1));
-        assert_int_equal(collect(&w, began + 50 * RP_NS_PER_MS, got, 200), 1);
+        assert_int_equal(collect_packets(&w, began + 50 * RP_NS_PER_MS, got, 200), 1);
         const int64_t took = got[0].at_ns - began;
         assert_in_range(took, 20 * RP_NS_PER_MS, 40 * RP_NS_PER_MS);
         early = early || took < 25 * RP_NS_PER_MS;
@@ -101,16 +101,16 @@ static void jitter_keeps_order_within_its_bounds(void **state) {
 }
 
 /* Posts `total` packets a millisecond apart, a few bytes each. */
-static uint32_t stream(wire *w, uint32_t total, arrival *got, uint32_t most) {
+static uint32_t send_stream(wire *w, uint32_t total, arrival *got, uint32_t most) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < total; i++) {
         const int64_t at = now_of(w) + RP_NS_PER_MS;
         while (post_to(w, i, 1) == RP_ERR_AGAIN) {
-            count += collect(w, now_of(w) + RP_NS_PER_MS, got + count, most - count);
+            count += collect_packets(w, now_of(w) + RP_NS_PER_MS, got + count, most - count);
         }
-        count += collect(w, at, got + count, most - count);
+        count += collect_packets(w, at, got + count, most - count);
     }
-    return count + collect(w, now_of(w) + 2 * RP_NS_PER_S, got + count, most - count);
+    return count + collect_packets(w, now_of(w) + 2 * RP_NS_PER_S, got + count, most - count);
 }
 
 enum { STREAM = 4000 };
@@ -122,7 +122,7 @@ static void loss_has_its_share(void **state) {
     wire w;
     const rp_link_profile profile = {.loss = 0.2};
     wire_open(&w, &profile, 3);
-    const uint32_t count = stream(&w, STREAM, first, 2 * STREAM);
+    const uint32_t count = send_stream(&w, STREAM, first, 2 * STREAM);
     assert_in_range(count, STREAM * 77 / 100, STREAM * 83 / 100);
     for (uint32_t i = 1; i < count; i++) {
         assert_true(first[i].number > first[i - 1].number);
@@ -135,7 +135,7 @@ static void duplicates_follow_their_first(void **state) {
     wire w;
     const rp_link_profile profile = {.duplicate = 0.25};
     wire_open(&w, &profile, 3);
-    const uint32_t count = stream(&w, STREAM, first, 2 * STREAM);
+    const uint32_t count = send_stream(&w, STREAM, first, 2 * STREAM);
     assert_in_range(count, STREAM * 122 / 100, STREAM * 128 / 100);
     for (uint32_t i = 1; i < count; i++) {
         assert_in_range(first[i].number - first[i - 1].number, 0, 1);
@@ -152,7 +152,7 @@ static void reordering_loses_nothing(void **state) {
     const rp_link_profile profile = {.reorder = 0.2, .delay_ms = 1};
     memset(seen, 0, sizeof seen);
     wire_open(&w, &profile, 3);
-    const uint32_t count = stream(&w, STREAM, first, 2 * STREAM);
+    const uint32_t count = send_stream(&w, STREAM, first, 2 * STREAM);
     assert_int_equal(count, STREAM);
     uint32_t overtaken = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -214,7 +214,7 @@ static void outages_hold_back(void **state) {
     const rp_link_profile profile = {.outage = {0.5, 0.2}};
     wire_open(&w, &profile, 1);
     const int64_t began = now_of(&w);
-    const uint32_t count = stream(&w, 1500, first, 2 * STREAM);
+    const uint32_t count = send_stream(&w, 1500, first, 2 * STREAM);
     assert_int_equal(count, 1500);
     uint32_t between = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -240,7 +240,7 @@ static void clogs_end_in_a_burst(void **state) {
         for (uint32_t i = 0; i < 5; i++) {
             expect_ok(post_to(&w, i, 996)); /* 1 ms each */
         }
-        assert_int_equal(collect(&w, began + 2 * RP_NS_PER_S, got, CONTRACT_QUEUE), 5);
+        assert_int_equal(collect_packets(&w, began + 2 * RP_NS_PER_S, got, CONTRACT_QUEUE), 5);
         for (uint32_t i = 0; i < 5; i++) {
             assert_int_equal(got[i].number, i);
             assert_int_equal(got[i].at_ns - began,
@@ -255,16 +255,16 @@ static void partitions_lose_everything(void **state) {
     wire w;
     rp_link_profile profile = {.partition = {0.5, 0.2}};
     wire_open(&w, &profile, 1);
-    const uint32_t count = stream(&w, 1500, first, 2 * STREAM);
+    const uint32_t count = send_stream(&w, 1500, first, 2 * STREAM);
     assert_in_range(count, 1095, 1105);
     for (uint32_t i = 0; i < count; i++) {
         assert_false(first[i].number > 500 && is_within(first[i].number * RP_NS_PER_MS));
     }
     profile = (rp_link_profile){.cut = true};
     rp_emulate_set(w.line, &profile, rp_rng_named(1, "line"));
-    assert_int_equal(stream(&w, 100, first, 2 * STREAM), 0);
+    assert_int_equal(send_stream(&w, 100, first, 2 * STREAM), 0);
     rp_emulate_set(w.line, &perfect, rp_rng_named(1, "line"));
-    assert_int_equal(stream(&w, 100, first, 2 * STREAM), 100);
+    assert_int_equal(send_stream(&w, 100, first, 2 * STREAM), 100);
     contract_close(&w.s);
 }
 
@@ -350,7 +350,7 @@ static void chance_is_the_seed(void **state) {
     for (uint64_t i = 0; i < 3; i++) {
         wire w;
         wire_open(&w, &profile, i == 2 ? 12 : 11);
-        count[i] = stream(&w, STREAM, i ? second : first, 2 * STREAM);
+        count[i] = send_stream(&w, STREAM, i ? second : first, 2 * STREAM);
         contract_close(&w.s);
         if (i) {
             const bool same =
@@ -373,7 +373,7 @@ static void a_changed_line_keeps_order(void **state) {
     expect_ok(post_to(&w, 1, 1));
     rp_emulate_set(w.line, &perfect, rp_rng_named(1, "line"));
     expect_ok(post_to(&w, 2, 1));
-    assert_int_equal(collect(&w, began + RP_NS_PER_S, got, 8), 3);
+    assert_int_equal(collect_packets(&w, began + RP_NS_PER_S, got, 8), 3);
     assert_int_equal(got[0].at_ns, began);
     assert_int_equal(got[1].at_ns - began, 500 * RP_NS_PER_MS);
     assert_int_equal(got[2].at_ns - began, 500 * RP_NS_PER_MS);
