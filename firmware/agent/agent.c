@@ -119,8 +119,7 @@ static void lose_host(rp_agent *agent) {
 /* A host that is silent has crashed or is cut off. */
 static void watch_host(rp_agent *agent) {
     const int64_t now_ns = rp_clock_now_ns(agent->clock);
-    rp_link_stats stats;
-    rp_link_stats_of(agent->control, &stats);
+    const int64_t last_heard_ns = rp_link_health_of(agent->control).last_heard_ns;
     if (agent->state == RP_AGENT_ORPHAN) {
         if (now_ns - agent->orphaned_ns >= ORPHAN_NS) {
             rp_log_warn("no host has asked for the run within %" PRId64 " s: it is over here",
@@ -129,11 +128,11 @@ static void watch_host(rp_agent *agent) {
         }
         return;
     }
-    if (stats.last_heard_ns == 0 && !agent->options.once) {
+    if (last_heard_ns == 0 && !agent->options.once) {
         return; /* a board waits for its first host as long as it takes */
     }
     /* a host speaks only when all its local agents are up */
-    int64_t heard_ns = stats.last_heard_ns ? stats.last_heard_ns : agent->born_ns + FIRST_WORD_NS;
+    int64_t heard_ns = last_heard_ns ? last_heard_ns : agent->born_ns + FIRST_WORD_NS;
     if (now_ns - heard_ns < HOST_SILENT_NS) {
         return;
     }

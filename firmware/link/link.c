@@ -596,6 +596,12 @@ rp_loop *rp_link_loop(const rp_link *link) {
     return link->links->loop;
 }
 
+rp_link_health rp_link_health_of(const rp_link *link) {
+    return (rp_link_health){.last_heard_ns = link->stats.last_heard_ns,
+                            .peer_restarted = link->stats.peer_restarted,
+                            .auth_failed = link->stats.auth_failed};
+}
+
 void rp_link_stats_of(const rp_link *link, rp_link_stats *out) {
     const rp_sender_facts sender = rp_sender_facts_of(link->sender);
     *out = link->stats;

@@ -106,6 +106,13 @@ typedef struct {
     bool auth_failed;      /* connecting: our handshake was refused, by our key or by the
                               server's; false again when one succeeds. Logged once. */
 } rp_link_stats;
+
+/* Of the same, what tells whether the peer is there: little enough to be asked every round. */
+typedef struct {
+    int64_t last_heard_ns;
+    bool peer_restarted, auth_failed;
+} rp_link_health;
+rp_link_health rp_link_health_of(const rp_link *link);
 void rp_link_stats_of(const rp_link *link, rp_link_stats *out);
 
 /* Sends an unnumbered PING (the answer updates last_heard and round_trip).

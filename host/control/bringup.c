@@ -40,6 +40,7 @@ rp_err rp_start_enter(rp_controller *c) {
     RP_TRY(find_keys(c));
     RP_TRY(RP_ARENA_NEW(&c->arena, 2 * (size_t)c->run.model->layer_count, &c->layer_seconds));
     RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->sumsq));
+    RP_TRY(rp_config_text(&c->arena, c->run.model_root, &c->model_text));
     RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->gain));
     RP_TRY(RP_ARENA_NEW(&c->arena, c->run.stages, &c->norms_of));
     for (uint32_t p = 0; p < c->run.model->param_count; p++) {
@@ -127,7 +128,6 @@ static bool is_round(const rp_controller *c) {
 static rp_err offer_texts(rp_controller *c, uint32_t board, rp_Frame *frame, const rp_cut *cut) {
     rp_arena arena;
     char *job;
-    char *model;
     rp_err err;
     rp_arena_init(&arena, "assignment", 0);
     const bool any = board > 0 || is_round(c);
@@ -135,9 +135,8 @@ static rp_err offer_texts(rp_controller *c, uint32_t board, rp_Frame *frame, con
     const char *before = any ? c->ring.board[(board + count - 1) % count].public_text : NULL;
     RP_TRY(
         rp_runfile_assignment(&arena, &c->run, cut, board, c->ring.keys.public_text, before, &job));
-    RP_TRY(rp_config_text(&arena, c->run.model_root, &model));
     const bool assigns = rp_frame_kind(frame) == RP_KIND_ASSIGN;
-    const rp_part parts[3] = {rp_part_of_text(job), rp_part_of_text(model),
+    const rp_part parts[3] = {rp_part_of_text(job), rp_part_of_text(c->model_text),
                               rp_part_of_text(assigns ? c->plan_text : "")};
     RP_TRY(rp_ring_offer(&c->ring, board, frame, parts, assigns ? 3 : 2));
     c->ring.board[board].asked = true;

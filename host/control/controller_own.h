@@ -109,7 +109,8 @@ struct rp_controller {
     rp_follow follow;
     rp_arena follow_arena; /* of a new assignment */
     rp_arena plan_arena;
-    char *plan_text; /* of the assignment: every board gets it */
+    char *model_text; /* every board gets it, and: */
+    char *plan_text;  /* of the assignment */
 
     /* of a pause */
     bool unsaved;   /* trained since the last checkpoint */

@@ -197,24 +197,24 @@ bool rp_ring_ping_is_due(const rp_ring *ring, int64_t now_ns) {
 
 rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, int64_t now_ns) {
     const rp_board_state *state = &ring->board[board];
-    rp_link_stats stats;
     if (!state->control) {
         return RP_OK;
     }
-    rp_link_stats_of(state->control, &stats);
-    if (stats.auth_failed) {
+    const rp_link_health health = rp_link_health_of(state->control);
+    if (health.auth_failed) {
         return rp_fail(RP_ERR_REFUSED,
                        "board %s at %s refused the handshake: its roster does not have our "
                        "key, or its key is not %s",
                        state->name, state->endpoint, state->public_text);
     }
-    if (ring->watching && stats.peer_restarted) {
+    if (ring->watching && health.peer_restarted) {
         return rp_fail(RP_ERR_FAULT, "board %s has restarted", state->name);
     }
 #ifndef RP_CANARY_NO_TIMEOUT /* the simulator must find this: tests/sim/canary.py */
-    if (ring->watching && stats.last_heard_ns && now_ns - stats.last_heard_ns > RP_RING_SILENT_NS) {
+    if (ring->watching && health.last_heard_ns &&
+        now_ns - health.last_heard_ns > RP_RING_SILENT_NS) {
         return rp_fail(RP_ERR_FAULT, "board %s has been silent for %" PRId64 " s", state->name,
-                       (now_ns - stats.last_heard_ns) / RP_NS_PER_S);
+                       (now_ns - health.last_heard_ns) / RP_NS_PER_S);
     }
 #endif
     if (ping) {

@@ -11,7 +11,7 @@ enum { REMEMBERED_PACKETS = 256 };
 
 /* Virtual time that a round of the controller takes: it looks at the links of all boards. */
 static const int64_t ROUND_NS = 20000;
-static const int64_t ROUND_OF_BOARD_NS = 1000;
+static const int64_t ROUND_OF_BOARD_NS = 2000;
 
 /* ---- the host -------------------------------------------------------------------------------- */
 
