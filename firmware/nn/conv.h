@@ -22,7 +22,7 @@ typedef struct {
 rp_conv rp_conv_of(const rp_layer *layer, const rp_layer_plan *plan, const rp_shape *in,
                    uint32_t n);
 
-/* Whether kernels/conv.cl does it better than GEMMs of a few rows. */
+/* Whether kernels/conv.cl is faster than GEMMs of a few rows. */
 bool rp_conv_is_direct(const rp_conv *conv);
 rp_err rp_conv_direct_forward(const rp_layer_call *call, const rp_conv *conv) RP_MUST_CHECK;
 rp_err rp_conv_direct_input(const rp_layer_call *call, const rp_conv *conv,
@@ -32,7 +32,7 @@ size_t rp_conv_direct_part_floats(const rp_conv *conv);
 rp_err rp_conv_direct_weight(const rp_layer_call *call, const rp_conv *conv, rp_rows dy,
                              uint64_t part_first) RP_MUST_CHECK;
 
-/* Whether kernels/conv_flat.cl does it better: results as large as the image, few channels, and a
+/* Whether kernels/conv_flat.cl is faster: results as large as the image, few channels, and a
  * device whose products are those of a CPU. */
 bool rp_conv_is_flat(const rp_conv *conv, rp_gemm_choice choice);
 /* Of the workspace, from float `work_first` on. */

@@ -1,5 +1,5 @@
-/* A dense or conv2d layer does the relu behind it: one pass over the output less. The numbers are
- * the same bits, so a cut between the two, where it can not be done, changes nothing. */
+/* A dense or conv2d layer does the relu behind it, which saves a pass over the output. The numbers
+ * are the same bits, so a cut between the two, where it can not be done, changes nothing. */
 #ifndef RP_NN_FUSE_H
 #define RP_NN_FUSE_H
 

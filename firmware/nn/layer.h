@@ -81,8 +81,8 @@ typedef struct {
     uint32_t n;
     rp_shape in[RP_LAYER_INPUTS_MAX]; /* sample shapes of the inputs */
     bool training;                    /* batch statistics, dropout */
-    /* Statistics that outlive the batch are made anew, as the plain mean of forwards: 1 in the
-     * first of them, 2 in the next; 0: they move on, by the layer's own momentum. */
+    /* Running statistics are computed anew, as the plain mean of forwards: 1 in the
+     * first of them, 2 in the next; 0: they are updated with the layer's momentum. */
     uint32_t renewal;
     bool want_dx, want_dw; /* backward: zero-bubble schedules ask for them one by one */
     /* dw is added to dparam when set, written when not. dx of input i is added when dx_add[i]

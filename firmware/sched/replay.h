@@ -1,5 +1,5 @@
 /* Replay: the op lists of all nodes run against each other, with costs or without. Drawings, the
- * time of a step, memory (what is in flight), room on the edges and deadlocks are read off it.
+ * time of a step, memory (what is in flight), room on the edges and deadlocks are measured.
  *
  * A net says who runs which list, and which transfers belong to an op; a transfer is an op of its
  * edge, with a start and an end. What travels is matched by step and sample, never by the ranges in

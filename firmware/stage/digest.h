@@ -1,6 +1,6 @@
 /* Digests in place of numbers: 128 bits of everything that went into a value. What is defined here
  * is the arithmetic of the digest executor and of its reference: what a layer, a loss, an optimiser
- * or an average makes of its operands. Which operands those are is said elsewhere.
+ * or an average makes of its operands. The caller chooses the operands.
  *
  * By layer and by sample, so that neither the cut nor the sizes of microbatches matter, but for
  * layers with batch statistics, whose output depends on the other samples of the microbatch, as it

@@ -21,15 +21,15 @@ const rp_layout *rp_stage_layout(const rp_stage *stage);
 rp_executor *rp_stage_executor(rp_stage *stage);
 rp_executor_facts rp_stage_facts(const rp_stage *stage);
 
-/* Behind all ops so far. Host memory that an op was given is borrowed until the mark has passed.
- * Every mark must be released. end_ns: when it passed, by the executor's clock. */
+/* A mark behind all ops issued so far. Host memory that an op was given is borrowed until the mark
+ * has passed. Every mark must be released. end_ns: when it passed, by the executor's clock. */
 rp_err rp_stage_mark(rp_stage *stage, rp_mark *out) RP_MUST_CHECK;
 rp_err rp_stage_poll(rp_stage *stage, const rp_mark *mark, bool *done,
                      int64_t *end_ns) RP_MUST_CHECK;
 void rp_stage_release(rp_stage *stage, rp_mark *mark);
 rp_err rp_stage_drain(rp_stage *stage) RP_MUST_CHECK;
 
-/* Empty pipes, the next step is `step`. Prepare does it with the job's first step. */
+/* Begins at `step` with empty pipes. Prepare does it with the job's first step. */
 void rp_stage_start(rp_stage *stage, uint64_t step);
 /* Pipes drain in front of `step`, which has had no forward here. */
 void rp_stage_end(rp_stage *stage, uint64_t step);
@@ -50,7 +50,7 @@ rp_err rp_stage_forward_only(rp_stage *stage, const rp_op *op, const rp_stage_pi
  * the slot. Part 0 of the pieces: targets, int32 classes or f32 rows. */
 rp_err rp_stage_evaluate(rp_stage *stage, const rp_op *op, uint32_t step_samples,
                          const rp_stage_piece *target, uint32_t target_count) RP_MUST_CHECK;
-/* Other stages: an evaluation's slot is free again. */
+/* Other stages: frees the slot of an evaluation's forward. */
 void rp_stage_forget(rp_stage *stage, const rp_op *op);
 
 /* BACKWARD, BACKWARD_INPUT or BACKWARD_WEIGHT of a range whose forward has run. in: parts are the

@@ -62,7 +62,7 @@ typedef struct {
 /* Room for so many forwards in flight; then started at step 0. errors MEMORY */
 rp_err rp_versions_open(rp_arena *arena, const rp_job *job, uint32_t in_flight_max,
                         rp_versions *out) RP_MUST_CHECK;
-/* Pipes are empty and the next step is `step`. */
+/* Begins at `step` with empty pipes. */
 void rp_versions_start(rp_versions *versions, uint64_t step);
 
 /* The list ends in front of `step`: no forward of it or of a later one has been. */

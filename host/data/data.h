@@ -52,8 +52,9 @@ void rp_data_close(rp_data *data);
 void rp_data_order(const rp_data *data, rp_split split, uint32_t epoch, uint32_t *order);
 
 /* Samples index[0..n) as floats, normalised; augmented when training from stream
- * "augment/<epoch>/<index>", so a sample's picture does not depend on batch or order.
- * x: n * sample floats; labels (classes) or rows (f32) may be NULL when not of this kind. */
+ * "augment/<epoch>/<index>", so the augmented picture of a sample depends neither on the batch nor
+ * on the order. x: n * sample floats; labels (classes) or rows (f32) may be NULL when not of this
+ * kind. */
 rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const uint32_t *index,
                      uint32_t n, bool training, float *x, int32_t *labels,
                      float *rows) RP_MUST_CHECK;

@@ -19,9 +19,9 @@ typedef struct {
     int signal_fd;    /* signalfd of SIGINT, SIGTERM, SIGCHLD, which are blocked; borrowed */
 } rp_lab_options;
 
-/* What lies finished in the folder is kept, what was begun goes on, the rest is made; then the
- * report is written anew.
- * errors  as their exit codes say: FAULT when runs failed (the others were made), INTERRUPTED */
+/* Keeps finished runs of the folder, resumes those that were begun, makes the rest, and then writes
+ * the report. errors  as their exit codes say: FAULT when runs failed (the others were made),
+ * INTERRUPTED */
 rp_err rp_lab(const rp_lab_options *options) RP_MUST_CHECK;
 
 #endif
