@@ -413,14 +413,18 @@ static bool step(rp_port *base, rp_port_event *out) {
     return false;
 }
 
-/* Whether there is something to do at once of which no signal will come. */
+/* Whether there is something to do at once of which no signal will come. To ask ZeroMQ takes the
+ * signal of what came meanwhile, so both answers are kept. */
 static bool has_work(zmq_port *port) {
     const bool may_write = port->want_write && !port->port.bound;
-    if (!port->ready && port->signal_taken) {
-        port->ready = zmq_socket_is(port->socket, ZMQ_POLLIN);
+    bool can_write = false;
+    if (!port->ready && (port->signal_taken || may_write)) {
+        const int events = zmq_socket_events(port->socket);
+        port->ready = (events & ZMQ_POLLIN) != 0;
         port->signal_taken = false;
+        can_write = may_write && (events & ZMQ_POLLOUT) != 0;
     }
-    return port->ready || (may_write && zmq_socket_is(port->socket, ZMQ_POLLOUT));
+    return port->ready || can_write;
 }
 
 static int64_t deadline_ns(rp_port *base, int64_t now) {

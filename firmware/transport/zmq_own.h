@@ -58,7 +58,7 @@ void zmq_socket_close(zmq_port *port);
  * receive that finds nothing, the next signal will come.
  * source  libzmq 4.3.4 doc/zmq_getsockopt, ZMQ_FD */
 rp_err zmq_socket_fd(void *socket, int *out) RP_MUST_CHECK;
-/* Whether ZMQ_POLLIN, ZMQ_POLLOUT hold now. */
-bool zmq_socket_is(void *socket, int events);
+/* Which of ZMQ_POLLIN and ZMQ_POLLOUT hold now; takes the signal back. */
+int zmq_socket_events(void *socket);
 
 #endif

@@ -108,10 +108,10 @@ rp_err zmq_socket_fd(void *socket, int *out) {
     return RP_OK;
 }
 
-bool zmq_socket_is(void *socket, int events) {
-    int now = 0;
-    size_t size = sizeof now;
-    return zmq_getsockopt(socket, ZMQ_EVENTS, &now, &size) == 0 && (now & events);
+int zmq_socket_events(void *socket) {
+    int events = 0;
+    size_t size = sizeof events;
+    return zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) == 0 ? events : 0;
 }
 
 /* Only the connecting end's handshakes are watched: their number is bounded by the reconnect
