@@ -7,8 +7,11 @@
  *   checkpoint/step-0000000123.steer         horizon: measured: the prediction gains
  *   checkpoint/evaluated                     the step that was evaluated last
  *   weights.safetensors                      weights only
- * The suffixes `.flight` and `.steer` are part of the format: older programs wrote them.
- * Every file appears whole or not at all; the last two checkpoints are kept. Files only: what comes
+ * The suffixes `.flight` and `.steer` are part of the format: older programs wrote them. Metadata
+ * of a checkpoint names its sidecar files (`flight`, `steer`: how the name ends, "" for none), so
+ * that one which is missing is noticed; a checkpoint without these keys has the files that are
+ * there. Every file appears whole or not at all, sidecar files before the checkpoint that names
+ * them; the last two checkpoints are kept. Files only: what comes
  * from boards is handed to a writer piece by piece, what goes to them is asked of a reader. */
 #ifndef RP_CHECKPOINT_CHECKPOINT_H
 #define RP_CHECKPOINT_CHECKPOINT_H
@@ -51,8 +54,8 @@ void rp_checkpoint_abandon(rp_checkpoint_writer **writer);
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Before anything is started: every tensor is there, of the right shape and finite.
- * errors FORMAT naming file and tensor */
+/* Before anything is started: every tensor is there, of the right shape and finite; with `states`
+ * every sidecar file is there, too. errors FORMAT naming file and tensor */
 rp_err rp_checkpoint_check(const rp_runfile *run, const char *path, bool states) RP_MUST_CHECK;
 
 typedef struct rp_checkpoint_reader rp_checkpoint_reader;
@@ -95,7 +98,7 @@ typedef struct {
 rp_err rp_checkpoint_read_in_flight(rp_arena *arena, const rp_st_reader *reader, const char *path,
                                     const char *cut, uint32_t stages, uint64_t step,
                                     rp_in_flight *out) RP_MUST_CHECK;
-/* The in-flight state in the sidecar file of the checkpoint `path`. *usable: it is there, was made
+/* The in-flight state in the sidecar file of the checkpoint `path`. *usable: it has one, was made
  * on this cut, and the run's end, then or now, is not so near that other microbatches are in
  * flight. Otherwise the microbatches that were in flight are forwarded anew. `reader` lends the
  * bytes; close it. errors as rp_checkpoint_read_in_flight */

@@ -16,11 +16,20 @@ typedef struct {
 rp_err rp_checkpoint_make_list(rp_arena *arena, const rp_runfile *run, bool states,
                                rp_checkpoint_list *list) RP_MUST_CHECK;
 
-/* sidecar.c: opens the file of what is in flight; *out stays NULL when that is nothing. It is
- * written before the checkpoint that it belongs to. */
+/* sidecar.c: files that no checkpoint has yet, under names that no file has: those of an earlier
+ * save of the same step are not touched. *out stays NULL and *end "" when there is nothing to keep.
+ */
 rp_err rp_checkpoint_create_in_flight(rp_arena *arena, const rp_checkpoint_content *content,
-                                      const char *checkpoint, rp_st_writer **out) RP_MUST_CHECK;
-rp_err rp_checkpoint_save_gains(rp_arena *arena, const rp_gain_estimator *estimator,
-                                const char *checkpoint) RP_MUST_CHECK;
+                                      const char *checkpoint, const char **end,
+                                      rp_st_writer **out) RP_MUST_CHECK;
+rp_err rp_checkpoint_create_gains(rp_arena *arena, const rp_gain_estimator *estimator,
+                                  const char *checkpoint, const char **end,
+                                  rp_st_writer **out) RP_MUST_CHECK;
+/* Of this checkpoint's step all sidecar files but its own. */
+void rp_checkpoint_remove_other_sidecars(const char *checkpoint,
+                                         const rp_checkpoint_sidecars *sidecars);
+/* errors FORMAT: the checkpoint names a file that is not there */
+rp_err rp_checkpoint_check_sidecars(rp_arena *arena, const rp_st_reader *reader,
+                                    const char *checkpoint) RP_MUST_CHECK;
 
 #endif

@@ -143,6 +143,7 @@ fail:
 
 rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
                                const rp_position *position, const rp_applied *own_applied,
+                               const rp_checkpoint_sidecars *sidecars,
                                const char *meta[RP_CHECKPOINT_META]) {
     const char *pair[IDENTITY][2];
     char *step;
@@ -159,8 +160,10 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
                            position->samples, position->epoch_samples, position->epoch_loss,
                            position->seconds, position->segment_s));
     RP_TRY(rp_checkpoint_cut_text(arena, run->model, cut, &cut_names));
-    const char *const own[] = {"format", "pt",   "step", step,      "applied", applied,
-                               "totals", totals, "cut",  cut_names, "advance", advance};
+    const char *const own[] = {
+        "format", "pt",           "step",    step,      "applied", applied,  "totals",
+        totals,   "cut",          cut_names, "advance", advance,   "flight", sidecars->in_flight,
+        "steer",  sidecars->gains};
     _Static_assert(sizeof own / sizeof *own + 2 * IDENTITY + 1 == RP_CHECKPOINT_META, "all of it");
     memcpy(meta, own, sizeof own);
     memcpy(meta + sizeof own / sizeof *own, pair, sizeof pair);

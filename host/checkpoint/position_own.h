@@ -4,11 +4,17 @@
 
 #include "checkpoint/position.h"
 
+/* How the names of a checkpoint's sidecar files end; "": there is none. Its metadata has them. */
+typedef struct {
+    const char *in_flight, *gains;
+} rp_checkpoint_sidecars;
+
 /* The metadata of a checkpoint, keys and values, NULL at the end. `applied`: updates done by stage
  * of `cut`. */
-enum { RP_CHECKPOINT_META = 23 };
+enum { RP_CHECKPOINT_META = 27 };
 rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
                                const rp_position *position, const rp_applied *applied,
+                               const rp_checkpoint_sidecars *sidecars,
                                const char *meta[RP_CHECKPOINT_META]) RP_MUST_CHECK;
 /* Names of the stages' first layers: the cut that bytes in flight belong to. */
 rp_err rp_checkpoint_cut_text(rp_arena *arena, const rp_model *model, const rp_cut *cut,

@@ -7,15 +7,139 @@
 #include <string.h>
 #include <unistd.h>
 
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* A sidecar file is `step-N.KEY`, or `step-N.1.KEY` up to `step-N.9.KEY` where a save of the same
+ * step came before. The checkpoint's metadata says under KEY how the name of its own ends. */
+typedef struct {
+    const char *key, *what;
+} sidecar_kind;
+static const sidecar_kind in_flight_kind = {"flight", "the microbatches in flight"};
+static const sidecar_kind gains_kind = {"steer", "the prediction gains"};
+enum { ENDS = 10, END_BYTES = 16 };
+
+static void write_end(const sidecar_kind *kind, uint32_t number, char out[END_BYTES]) {
+    if (number == 0) {
+        (void)snprintf(out, END_BYTES, ".%s", kind->key);
+    } else {
+        (void)snprintf(out, END_BYTES, ".%u.%s", number, kind->key);
+    }
+}
+
 static rp_err sidecar_path(rp_arena *arena, const char *checkpoint, const char *end, char **out) {
     const size_t stem = strlen(checkpoint) - strlen(".safetensors");
     return rp_arena_printf(arena, out, "%.*s%s", (int)stem, checkpoint, end);
 }
 
+/* The first name that no file has. */
+static rp_err choose_name(rp_arena *arena, const char *checkpoint, const sidecar_kind *kind,
+                          const char **end, char **path) {
+    char text[END_BYTES];
+    char *own;
+    rp_err err;
+    for (uint32_t n = 0; n < ENDS; n++) {
+        write_end(kind, n, text);
+        RP_TRY(sidecar_path(arena, checkpoint, text, path));
+        if (access(*path, F_OK) != 0) {
+            RP_TRY(rp_arena_string(arena, text, &own));
+            *end = own;
+            return RP_OK;
+        }
+    }
+    err = rp_fail(RP_ERR_IO, "%s: %d files with %s of this step are here; remove them", *path, ENDS,
+                  kind->what);
+fail:
+    return err;
+}
+
+void rp_checkpoint_remove_other_sidecars(const char *checkpoint,
+                                         const rp_checkpoint_sidecars *sidecars) {
+    const sidecar_kind *const kind[] = {&in_flight_kind, &gains_kind};
+    const char *const own[] = {sidecars->in_flight, sidecars->gains};
+    const int stem = (int)(strlen(checkpoint) - strlen(".safetensors"));
+    for (uint32_t i = 0; i < 2 * ENDS; i++) {
+        char end[END_BYTES];
+        char path[512];
+        write_end(kind[i / ENDS], i % ENDS, end);
+        const int used = snprintf(path, sizeof path, "%.*s%s", stem, checkpoint, end);
+        if (strcmp(end, own[i / ENDS]) != 0 && used < (int)sizeof path) {
+            (void)unlink(path);
+        }
+    }
+}
+
+static bool is_end(const sidecar_kind *kind, const char *text) {
+    char end[END_BYTES];
+    bool found = false;
+    for (uint32_t n = 0; n < ENDS && !found; n++) {
+        write_end(kind, n, end);
+        found = strcmp(text, end) == 0;
+    }
+    return found;
+}
+
+/* The file that belongs to the checkpoint; *out NULL: it has none. Older programs did not name it:
+ * then it is the one that is there. errors FORMAT: it is named, and is not there */
+static rp_err find_sidecar(rp_arena *arena, const rp_st_reader *reader, const char *checkpoint,
+                           const sidecar_kind *kind, char **out) {
+    const char *named = rp_st_meta(reader, kind->key);
+    char end[END_BYTES];
+    rp_err err = RP_OK;
+    *out = NULL;
+    if (named && !named[0]) {
+        return RP_OK;
+    }
+    if (named && !is_end(kind, named)) {
+        return rp_fail(RP_ERR_FORMAT, "%s: `%s` is '%.40s', expected how a file's name ends",
+                       checkpoint, kind->key, named);
+    }
+    write_end(kind, 0, end);
+    RP_TRY(sidecar_path(arena, checkpoint, named ? named : end, out));
+    if (access(*out, F_OK) == 0) {
+        return RP_OK;
+    }
+    if (named) {
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s: is missing, and with it %s of that checkpoint; put it back, or remove "
+                       "%s to go on from the checkpoint before it",
+                       *out, kind->what, checkpoint);
+    }
+    *out = NULL;
+fail:
+    return err;
+}
+
+rp_err rp_checkpoint_check_sidecars(rp_arena *arena, const rp_st_reader *reader,
+                                    const char *checkpoint) {
+    char *path;
+    rp_err err;
+    RP_TRY(find_sidecar(arena, reader, checkpoint, &in_flight_kind, &path));
+    RP_TRY(find_sidecar(arena, reader, checkpoint, &gains_kind, &path));
+fail:
+    return err;
+}
+
+/* Opens the checkpoint's own; *out NULL: it has none. *path lives in `arena`. */
+static rp_err open_sidecar(rp_arena *arena, const char *checkpoint, const sidecar_kind *kind,
+                           char **path, rp_st_reader **out) {
+    rp_st_reader *reader = NULL;
+    rp_err err;
+    RP_TRY(rp_st_open(arena, checkpoint, &reader));
+    RP_TRY(find_sidecar(arena, reader, checkpoint, kind, path));
+    RP_TRY(*path ? rp_st_open(arena, *path, out) : RP_OK);
+fail:
+    rp_st_close(&reader);
+    return err;
+}
+
 /* ---- prediction gains -------------------------------------------------------------------- */
 
-rp_err rp_checkpoint_save_gains(rp_arena *arena, const rp_gain_estimator *estimator,
-                                const char *checkpoint) {
+rp_err rp_checkpoint_create_gains(rp_arena *arena, const rp_gain_estimator *estimator,
+                                  const char *checkpoint, const char **end, rp_st_writer **out) {
+    *end = "";
+    if (!estimator) {
+        return RP_OK;
+    }
     const size_t count = rp_gain_estimator_size(estimator);
     const rp_st_entry entry = {.name = "steer",
                                .type = RP_ST_F64,
@@ -23,18 +147,15 @@ rp_err rp_checkpoint_save_gains(rp_arena *arena, const rp_gain_estimator *estima
                                .dim = {count},
                                .bytes = count * sizeof(double)};
     const char *const none[] = {NULL};
-    rp_st_writer *writer = NULL;
     double *values;
     char *path;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, count, &values));
     rp_gain_estimator_pack(estimator, values);
-    RP_TRY(sidecar_path(arena, checkpoint, ".steer", &path));
-    RP_TRY(rp_st_create(arena, path, &entry, 1, none, &writer));
-    RP_TRY(rp_st_write(writer, 0, 0, values, count * sizeof *values));
-    RP_TRY(rp_st_commit(&writer));
+    RP_TRY(choose_name(arena, checkpoint, &gains_kind, end, &path));
+    RP_TRY(rp_st_create(arena, path, &entry, 1, none, out));
+    RP_TRY(rp_st_write(*out, 0, 0, values, count * sizeof *values));
 fail:
-    rp_st_abandon(&writer);
     return err;
 }
 
@@ -60,8 +181,11 @@ rp_err rp_checkpoint_load_gains(const char *path, rp_gain_estimator *estimator) 
     char *sidecar;
     rp_err err;
     rp_arena_init(&arena, "gain", 0);
-    RP_TRY(sidecar_path(&arena, path, ".steer", &sidecar));
-    RP_TRY(rp_st_open(&arena, sidecar, &reader));
+    RP_TRY(open_sidecar(&arena, path, &gains_kind, &sidecar, &reader));
+    if (!reader) {
+        err = rp_fail(RP_ERR_FORMAT, "%s: has no prediction gains beside it", path);
+        goto fail;
+    }
     RP_TRY(rp_checkpoint_read_gains(&arena, reader, sidecar, estimator));
 fail:
     rp_st_close(&reader);
@@ -73,7 +197,8 @@ fail:
 
 /* One entry of bytes a stage. */
 rp_err rp_checkpoint_create_in_flight(rp_arena *arena, const rp_checkpoint_content *content,
-                                      const char *checkpoint, rp_st_writer **out) {
+                                      const char *checkpoint, const char **name_end,
+                                      rp_st_writer **out) {
     const uint32_t stages = content->cut->stage_count;
     rp_st_entry *entry;
     uint64_t bytes = 0;
@@ -82,6 +207,7 @@ rp_err rp_checkpoint_create_in_flight(rp_arena *arena, const rp_checkpoint_conte
     char *fill;
     char *end;
     rp_err err;
+    *name_end = "";
     RP_TRY(RP_ARENA_NEW(arena, stages, &entry));
     for (uint32_t k = 0; k < stages; k++) {
         const uint64_t own = content->in_flight_bytes[k];
@@ -91,11 +217,10 @@ rp_err rp_checkpoint_create_in_flight(rp_arena *arena, const rp_checkpoint_conte
             (rp_st_entry){.name = name, .type = RP_ST_U8, .dims = 1, .dim = {own}, .bytes = own};
         bytes += own;
     }
-    RP_TRY(sidecar_path(arena, checkpoint, ".flight", &path));
     if (bytes == 0) {
-        (void)unlink(path); /* of a run that came here with others in flight */
         return RP_OK;
     }
+    RP_TRY(choose_name(arena, checkpoint, &in_flight_kind, name_end, &path));
     RP_TRY(rp_checkpoint_cut_text(arena, content->run->model, content->cut, &made_for));
     RP_TRY(rp_arena_printf(arena, &fill, "%" PRIu64, content->position->fill_step));
     RP_TRY(rp_arena_printf(arena, &end, "%" PRIu64, content->run->steps));
@@ -156,11 +281,10 @@ rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_runfile *run, cons
     char *own_cut;
     rp_err err;
     *usable = false;
-    RP_TRY(sidecar_path(arena, path, ".flight", &sidecar));
-    if (access(sidecar, F_OK) != 0) {
+    RP_TRY(open_sidecar(arena, path, &in_flight_kind, &sidecar, reader));
+    if (!*reader) {
         return RP_OK;
     }
-    RP_TRY(rp_st_open(arena, sidecar, reader));
     RP_TRY(rp_checkpoint_cut_text(arena, run->model, cut, &own_cut));
     RP_TRY(rp_checkpoint_read_in_flight(arena, *reader, sidecar, own_cut, cut->stage_count, step,
                                         out));

@@ -87,6 +87,7 @@ rp_err rp_checkpoint_check(const rp_runfile *run, const char *path, bool states)
         const float *values;
         RP_TRY(rp_st_need_f32(reader, entry->name, entry->dims, entry->dim, &values));
     }
+    RP_TRY(states ? rp_checkpoint_check_sidecars(&arena, reader, path) : RP_OK);
 fail:
     rp_st_close(&reader);
     rp_arena_finish(&arena);

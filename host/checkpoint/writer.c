@@ -9,8 +9,10 @@
 struct rp_checkpoint_writer {
     rp_checkpoint_list list;
     uint32_t weight_count; /* the first so many are weights */
-    rp_st_writer *checkpoint, *weights, *in_flight;
+    rp_st_writer *checkpoint, *weights, *in_flight, *gains;
+    rp_checkpoint_sidecars sidecars;
     const char *folder;
+    const char *path; /* of the checkpoint */
 };
 
 static rp_err create_files(rp_arena *arena, const rp_checkpoint_content *content,
@@ -18,17 +20,17 @@ static rp_err create_files(rp_arena *arena, const rp_checkpoint_content *content
     const char *const plain[] = {"format", "pt", NULL};
     const char *meta[RP_CHECKPOINT_META];
     rp_err err;
+    RP_TRY(rp_checkpoint_create_in_flight(arena, content, checkpoint, &writer->sidecars.in_flight,
+                                          &writer->in_flight));
+    RP_TRY(rp_checkpoint_create_gains(arena, content->estimator, checkpoint,
+                                      &writer->sidecars.gains, &writer->gains));
     RP_TRY(rp_checkpoint_make_meta(arena, content->run, content->cut, content->position,
-                                   content->applied, meta));
-    RP_TRY(rp_checkpoint_create_in_flight(arena, content, checkpoint, &writer->in_flight));
+                                   content->applied, &writer->sidecars, meta));
     RP_TRY(rp_st_create(arena, checkpoint, writer->list.entry, writer->list.count, meta,
                         &writer->checkpoint));
     if (content->weights) {
         RP_TRY(rp_st_create(arena, content->weights, writer->list.entry, writer->weight_count,
                             plain, &writer->weights));
-    }
-    if (content->estimator) {
-        RP_TRY(rp_checkpoint_save_gains(arena, content->estimator, checkpoint));
     }
 fail:
     return err;
@@ -52,6 +54,7 @@ rp_err rp_checkpoint_open_writer(rp_arena *arena, const rp_checkpoint_content *c
     }
     RP_TRY(rp_arena_printf(arena, &checkpoint, "%s/step-%010" PRIu64 ".safetensors", folder,
                            content->position->step));
+    writer->path = checkpoint;
     RP_TRY(create_files(arena, content, checkpoint, writer));
     *out = writer;
     return RP_OK;
@@ -106,7 +109,11 @@ rp_err rp_checkpoint_commit(rp_checkpoint_writer **taken) {
     if (writer->in_flight) {
         RP_TRY(rp_st_commit(&writer->in_flight));
     }
-    RP_TRY(rp_st_commit(&writer->checkpoint));
+    if (writer->gains) {
+        RP_TRY(rp_st_commit(&writer->gains));
+    }
+    RP_TRY(rp_st_commit(&writer->checkpoint)); /* which names the two: from here on it counts */
+    rp_checkpoint_remove_other_sidecars(writer->path, &writer->sidecars);
     rp_checkpoint_remove_old(writer->folder);
 fail:
     rp_checkpoint_abandon(taken);
@@ -118,6 +125,7 @@ void rp_checkpoint_abandon(rp_checkpoint_writer **taken) {
     *taken = NULL;
     if (writer) {
         rp_st_abandon(&writer->in_flight);
+        rp_st_abandon(&writer->gains);
         rp_st_abandon(&writer->checkpoint);
         rp_st_abandon(&writer->weights);
     }

@@ -13,6 +13,7 @@ static rp_cut cut;
 static const uint32_t first_layers[] = {0, 1, 3};
 static uint64_t updates[2][RP_REPLICAS_MAX];
 static uint64_t in_flight_bytes[2];
+static const rp_gain_estimator *gains; /* NULL: none are measured */
 static char checkpoints[128], weights[128];
 
 static int open_run(void **state) {
@@ -26,6 +27,7 @@ static int open_run(void **state) {
     applied = (rp_applied){.stages = 2, .of = updates};
     cut = (rp_cut){.stage_count = 2, .first = first_layers};
     memset(in_flight_bytes, 0, sizeof in_flight_bytes);
+    gains = NULL;
     (void)snprintf(checkpoints, sizeof checkpoints, "%s/checkpoint", folder);
     (void)snprintf(weights, sizeof weights, "%s/weights.safetensors", folder);
     return 0;
@@ -49,6 +51,7 @@ static rp_checkpoint_writer *open_writer(bool with_weights) {
                                            .position = &position,
                                            .applied = &applied,
                                            .in_flight_bytes = in_flight_bytes,
+                                           .estimator = gains,
                                            .folder = checkpoints,
                                            .weights = with_weights ? weights : NULL};
     rp_checkpoint_writer *writer = NULL;
@@ -165,10 +168,27 @@ static void what_boards_send_is_checked(void **state) {
     rp_checkpoint_abandon(&writer);
 }
 
+enum { IN_FLIGHT = 16 };
+
+/* What the checkpoint has in flight; NULL: nothing. */
+static void expect_in_flight(const char *path, const char *bytes) {
+    rp_st_reader *reader = NULL;
+    rp_in_flight kept;
+    bool usable;
+    expect_ok(rp_checkpoint_open_in_flight(&arena, &run, &cut, path, position.step, &reader, &kept,
+                                           &usable));
+    assert_int_equal(usable, bytes != NULL);
+    if (usable) {
+        assert_int_equal(kept.stage[1].bytes, IN_FLIGHT);
+        assert_memory_equal(kept.stage[1].data, bytes, IN_FLIGHT);
+    }
+    rp_st_close(&reader);
+}
+
 /* Of the last two checkpoints each is kept, with its sidecar files. */
 static void the_last_two_are_kept(void **state) {
     (void)state;
-    static const char in_flight[16] = "in flight";
+    static const char in_flight[IN_FLIGHT] = "in flight";
     in_flight_bytes[1] = sizeof in_flight;
     for (position.step = 3; position.step < 6; position.step++) {
         rp_checkpoint_writer *writer = open_writer(false);
@@ -178,20 +198,127 @@ static void the_last_two_are_kept(void **state) {
     }
     for (uint32_t step = 3; step < 6; step++) {
         char path[200];
+        (void)snprintf(path, sizeof path, "%s/step-%010u.flight", checkpoints, step);
+        assert_int_equal(is_there(path), step > 3);
         (void)snprintf(path, sizeof path, "%s/step-%010u.safetensors", checkpoints, step);
         assert_int_equal(is_there(path), step > 3);
-        rp_st_reader *reader = NULL;
-        rp_in_flight kept;
-        bool usable;
-        expect_ok(
-            rp_checkpoint_open_in_flight(&arena, &run, &cut, path, step, &reader, &kept, &usable));
-        assert_int_equal(usable, step > 3);
-        if (usable) {
-            assert_int_equal(kept.stage[1].bytes, sizeof in_flight);
-            assert_memory_equal(kept.stage[1].data, in_flight, sizeof in_flight);
+        if (step > 3) {
+            expect_in_flight(path, in_flight);
         }
-        rp_st_close(&reader);
     }
+}
+
+static char checkpoint[200]; /* of step 3 */
+
+static const char *beside(const char *end) {
+    static char path[200];
+    (void)snprintf(path, sizeof path, "%s/step-0000000003%s", checkpoints, end);
+    return path;
+}
+
+/* Of step 3; `in_flight` NULL: nothing is. */
+static rp_checkpoint_writer *write_step(const char *in_flight) {
+    in_flight_bytes[1] = in_flight ? IN_FLIGHT : 0;
+    rp_checkpoint_writer *writer = open_writer(false);
+    write_tensors(writer, UINT32_MAX);
+    if (in_flight) {
+        expect_ok(rp_checkpoint_write_in_flight(writer, 1, 0, in_flight, IN_FLIGHT));
+    }
+    (void)snprintf(checkpoint, sizeof checkpoint, "%s", beside(".safetensors"));
+    return writer;
+}
+
+static void save_step(const char *in_flight) {
+    rp_checkpoint_writer *writer = write_step(in_flight);
+    expect_ok(rp_checkpoint_commit(&writer));
+}
+
+/* A run without it would go on with other weights than the run that was never stopped. */
+static void a_missing_sidecar_file_is_noticed(void **state) {
+    (void)state;
+    static const char *const ends[] = {".flight", ".steer"};
+    static rp_gain_estimator estimator;
+    expect_ok(rp_gain_estimator_open(&arena, run.model->param_count, &estimator));
+    gains = &estimator;
+    save_step("in flight here  ");
+    expect_ok(rp_checkpoint_check(&run, checkpoint, true));
+    for (size_t i = 0; i < 2; i++) {
+        char moved[210];
+        (void)snprintf(moved, sizeof moved, "%s.away", beside(ends[i]));
+        assert_int_equal(rename(beside(ends[i]), moved), 0);
+        expect_err(rp_checkpoint_check(&run, checkpoint, true), RP_ERR_FORMAT);
+        assert_non_null(strstr(rp_err_message(), beside(ends[i])));
+        assert_non_null(strstr(rp_err_message(), "is missing, and with it"));
+        assert_int_equal(rename(moved, beside(ends[i])), 0);
+        expect_ok(rp_checkpoint_check(&run, checkpoint, true));
+    }
+}
+
+/* The same step is saved again: what is there stays whole until the new one counts. */
+static void an_earlier_save_stays_until_then(void **state) {
+    (void)state;
+    static const char *const content[] = {"the first save  ", "the second save ",
+                                          "the third save  "};
+    rp_checkpoint_writer *writer;
+    save_step(content[0]);
+    writer = write_step(content[1]);
+    expect_in_flight(checkpoint, content[0]);
+    rp_checkpoint_abandon(&writer);
+    expect_in_flight(checkpoint, content[0]);
+    for (size_t i = 1; i < 3; i++) {
+        writer = write_step(content[i]);
+        expect_in_flight(checkpoint, content[i - 1]);
+        expect_ok(rp_checkpoint_commit(&writer));
+        expect_in_flight(checkpoint, content[i]);
+        assert_int_equal(is_there(beside(".flight")), i == 2);
+        assert_int_equal(is_there(beside(".1.flight")), i == 1);
+    }
+    writer = write_step(NULL);
+    expect_in_flight(checkpoint, content[2]);
+    expect_ok(rp_checkpoint_commit(&writer));
+    expect_in_flight(checkpoint, NULL);
+    assert_false(is_there(beside(".flight")));
+    expect_ok(rp_checkpoint_check(&run, checkpoint, true));
+}
+
+/* In the checkpoint's bytes; both words are as long. */
+static void replace_word(const char *old, const char *new) {
+    char path[200];
+    size_t bytes;
+    (void)snprintf(path, sizeof path, "checkpoint/step-0000000003.safetensors");
+    const char *text = slurp(path, &bytes);
+    size_t at = 0;
+    while (at + strlen(old) <= bytes && memcmp(text + at, old, strlen(old)) != 0) {
+        at++;
+    }
+    assert_true(at + strlen(old) <= bytes);
+    FILE *file = fopen(checkpoint, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, (long)at, SEEK_SET), 0);
+    assert_int_equal(fwrite(new, 1, strlen(new), file), strlen(new));
+    assert_int_equal(fclose(file), 0);
+}
+
+/* They did not name their sidecar files: the one that is there counts. */
+static void checkpoints_of_older_programs_are_read(void **state) {
+    (void)state;
+    static const char content[] = "in flight here  ";
+    save_step(content);
+    replace_word("\"flight\"", "\"------\"");
+    replace_word("\"steer\"", "\"-----\"");
+    expect_ok(rp_checkpoint_check(&run, checkpoint, true));
+    expect_in_flight(checkpoint, content);
+    assert_int_equal(unlink(beside(".flight")), 0);
+    expect_ok(rp_checkpoint_check(&run, checkpoint, true));
+    expect_in_flight(checkpoint, NULL);
+}
+
+static void a_sidecar_file_has_a_plain_name(void **state) {
+    (void)state;
+    save_step("in flight here  ");
+    replace_word("\".flight\"", "\"/f/ight\"");
+    expect_err(rp_checkpoint_check(&run, checkpoint, true), RP_ERR_FORMAT);
+    assert_non_null(strstr(rp_err_message(), "`flight` is '/f/ight'"));
 }
 
 /* Another cut, seed or schedule is another run, or forwards anew. */
@@ -225,6 +352,11 @@ int main(void) {
         cmocka_unit_test_setup_teardown(half_a_checkpoint_never_appears, open_run, close_run),
         cmocka_unit_test_setup_teardown(what_boards_send_is_checked, open_run, close_run),
         cmocka_unit_test_setup_teardown(the_last_two_are_kept, open_run, close_run),
+        cmocka_unit_test_setup_teardown(a_missing_sidecar_file_is_noticed, open_run, close_run),
+        cmocka_unit_test_setup_teardown(an_earlier_save_stays_until_then, open_run, close_run),
+        cmocka_unit_test_setup_teardown(checkpoints_of_older_programs_are_read, open_run,
+                                        close_run),
+        cmocka_unit_test_setup_teardown(a_sidecar_file_has_a_plain_name, open_run, close_run),
         cmocka_unit_test_setup_teardown(a_checkpoint_is_of_one_run, open_run, close_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
