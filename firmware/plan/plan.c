@@ -43,35 +43,6 @@ const rp_plan_hold *rp_plan_find_hold(const rp_plan *plan, uint32_t node, uint32
     return NULL;
 }
 
-uint32_t rp_plan_stage_node(const rp_plan *plan, uint32_t stage) {
-    uint32_t node = plan->node_count;
-    uint32_t holds = 0;
-    for (uint32_t h = 0; h < plan->hold_count; h++) {
-        if (plan->hold[h].stage == stage) {
-            node = plan->hold[h].node;
-            holds++;
-        }
-    }
-    return holds == 1 ? node : plan->node_count;
-}
-
-uint32_t rp_plan_stage_layer(const rp_plan *plan, uint32_t stage) {
-    uint32_t layer = 0;
-    for (uint32_t k = 0; k < stage; k++) {
-        layer += plan->stage[k].layer_count;
-    }
-    return layer;
-}
-
-uint32_t rp_plan_layer_stage(const rp_plan *plan, uint32_t layer) {
-    uint32_t stage = 0;
-    uint32_t end = 0;
-    while (stage < plan->stage_count && layer >= (end += plan->stage[stage].layer_count)) {
-        stage++;
-    }
-    return stage;
-}
-
 const uint32_t *rp_plan_node_edges(const rp_plan *plan, uint32_t node, uint32_t *count) {
     const uint32_t at = node < plan->node_count ? node : plan->node_count;
     *count = plan->node_edge_first[at + 1] - plan->node_edge_first[at];

@@ -206,12 +206,6 @@ uint32_t rp_plan_find_node(const rp_plan *plan, const char *name); /* or node_co
 const char *rp_plan_node_name(const rp_plan *plan, uint32_t node); /* "host" too */
 /* The hold of a stage on a node, or NULL. */
 const rp_plan_hold *rp_plan_find_hold(const rp_plan *plan, uint32_t node, uint32_t stage);
-/* The node that holds all of a stage; node_count where several share it. */
-uint32_t rp_plan_stage_node(const rp_plan *plan, uint32_t stage);
-/* The first layer of a stage, counted through the model; of stage_count: the model's end. */
-uint32_t rp_plan_stage_layer(const rp_plan *plan, uint32_t stage);
-/* The stage that has a layer, or stage_count. */
-uint32_t rp_plan_layer_stage(const rp_plan *plan, uint32_t layer);
 /* Edges that begin or end at a node (or RP_PLAN_HOST); *count of them. */
 const uint32_t *rp_plan_node_edges(const rp_plan *plan, uint32_t node, uint32_t *count);
 uint32_t rp_plan_step_samples(const rp_plan *plan, uint64_t step);

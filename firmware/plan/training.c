@@ -18,17 +18,21 @@ rp_plan_side rp_plan_side_of(const rp_plan_edge *edge, uint32_t node) {
 
 static rp_err check_hold(const rp_plan *plan, const rp_plan_hold *hold) {
     const char *name = rp_plan_node_name(plan, hold->node);
+    const uint32_t number = (uint32_t)(hold - &plan->hold[plan->node[hold->node].hold_first]);
     if (hold->role != RP_ROLE_BOTH) {
         return rp_fail(RP_ERR_USAGE,
-                       "plan: node %s holds stage %u in role %s: boards train a stage in both "
-                       "directions so far (role both)",
-                       name, hold->stage, rp_role_name(hold->role));
+                       "%s: nodes[%u].holds[%u].role: node %s holds stage %u in role %s: boards "
+                       "train a stage in both directions so far (role both)",
+                       plan->source, hold->node, number, name, hold->stage,
+                       rp_role_name(hold->role));
     }
     if (hold->share[0] > 0 || hold->share[1] < 1) {
         return rp_fail(RP_ERR_USAGE,
-                       "plan: node %s holds stage %u for the samples [%g, %g) of every step: "
-                       "several boards can not train one stage together so far (share [0, 1])",
-                       name, hold->stage, hold->share[0], hold->share[1]);
+                       "%s: nodes[%u].holds[%u].samples: node %s holds stage %u for the samples "
+                       "[%g, %g) of every step: several boards can not train one stage together so "
+                       "far (share [0, 1])",
+                       plan->source, hold->node, number, name, hold->stage, hold->share[0],
+                       hold->share[1]);
     }
     return RP_OK;
 }
@@ -47,10 +51,10 @@ static rp_err check_sides(const rp_plan *plan, uint32_t node) {
         uint32_t *known = &peer[side == RP_PLAN_BEHIND];
         if (*known != node && *known != other) {
             return rp_fail(RP_ERR_USAGE,
-                           "plan: node %s has edges to %s and to %s on the same side: boards have "
-                           "one neighbour on each so far",
-                           rp_plan_node_name(plan, node), rp_plan_node_name(plan, *known),
-                           rp_plan_node_name(plan, other));
+                           "%s: nodes[%u]: node %s has edges to %s and to %s on the same side: "
+                           "boards have one neighbour on each so far",
+                           plan->source, node, rp_plan_node_name(plan, node),
+                           rp_plan_node_name(plan, *known), rp_plan_node_name(plan, other));
         }
         *known = other;
     }
@@ -65,8 +69,9 @@ rp_err rp_plan_check_training(const rp_plan *plan) {
     for (uint32_t k = 0; k < plan->node_count; k++) {
         const uint32_t holds = plan->node[k].hold_count;
         if (holds == 0 || holds > RP_CHUNKS_MAX) {
-            return rp_fail(RP_ERR_USAGE, "plan: node %s holds %u stages, expected 1 to %d",
-                           rp_plan_node_name(plan, k), holds, RP_CHUNKS_MAX);
+            return rp_fail(RP_ERR_USAGE,
+                           "%s: nodes[%u].holds: node %s holds %u stages, expected 1 to %d",
+                           plan->source, k, rp_plan_node_name(plan, k), holds, RP_CHUNKS_MAX);
         }
         RP_TRY(check_sides(plan, k));
     }

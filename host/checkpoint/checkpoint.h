@@ -27,10 +27,10 @@ typedef struct rp_checkpoint_writer rp_checkpoint_writer;
 /* Everything is borrowed until open returns. */
 typedef struct {
     const rp_runfile *run;
-    const rp_cut *cut;
+    const rp_plan *plan;
     const rp_position *position;
-    const rp_applied *applied;          /* updates done, by stage of this cut */
-    const uint64_t *in_flight_bytes;    /* [cut->stage_count]: of microbatches in flight */
+    const rp_applied *applied;          /* updates done, by stage of this plan */
+    const uint64_t *in_flight_bytes;    /* [plan->stage_count]: of microbatches in flight */
     const rp_gain_estimator *estimator; /* NULL: no gains are measured */
     const char *folder;                 /* of the checkpoints; made when it is not there */
     const char *weights;                /* path of the weights file; NULL: no such file */
@@ -102,7 +102,7 @@ rp_err rp_checkpoint_read_in_flight(rp_arena *arena, const rp_st_reader *reader,
  * on this cut, and the run's end, then or now, is not so near that other microbatches are in
  * flight. Otherwise the microbatches that were in flight are forwarded anew. `reader` lends the
  * bytes; close it. errors as rp_checkpoint_read_in_flight */
-rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
+rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
                                     const char *path, uint64_t step, rp_st_reader **reader,
                                     rp_in_flight *out, bool *usable) RP_MUST_CHECK;
 

@@ -83,13 +83,27 @@ fail:
     return err;
 }
 
-rp_err rp_checkpoint_cut_text(rp_arena *arena, const rp_model *model, const rp_cut *cut,
-                              char **out) {
+rp_err rp_checkpoint_cut_text(rp_arena *arena, const rp_plan *plan, char **out) {
     rp_err err = rp_arena_string(arena, "", out);
-    for (uint32_t k = 0; err == RP_OK && k < cut->stage_count; k++) {
-        err = rp_arena_printf(arena, out, "%s%s%s", *out, k ? "," : "",
-                              model->layer[cut->first[k]].name);
+    for (uint32_t k = 0; err == RP_OK && k < plan->stage_count; k++) {
+        err = rp_arena_printf(arena, out, "%s%s%s", *out, k ? "," : "", plan->stage[k].layer[0]);
     }
+    return err;
+}
+
+/* "batch/microbatch"; where stages differ, "batch/a,b,c". */
+static rp_err batch_text(rp_arena *arena, const rp_runfile *run, const rp_plan *plan, char **out) {
+    bool alike = true;
+    rp_err err;
+    for (uint32_t k = 0; plan && k < plan->stage_count; k++) {
+        alike &= plan->stage[k].micro_forward == run->micro;
+    }
+    RP_TRY(rp_arena_printf(arena, out, "%u/", run->batch));
+    for (uint32_t k = 0; k < (alike ? 1 : plan->stage_count); k++) {
+        const uint32_t micro = alike ? run->micro : plan->stage[k].micro_forward;
+        RP_TRY(rp_arena_printf(arena, out, "%s%s%u", *out, k ? "," : "", micro));
+    }
+fail:
     return err;
 }
 
@@ -123,14 +137,15 @@ fail:
 
 /* What has to be the same, or a run would go on as something that is neither. */
 enum { IDENTITY = 5 };
-static rp_err identity(rp_arena *arena, const rp_runfile *run, const char *pair[IDENTITY][2]) {
+static rp_err identity(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
+                       const char *pair[IDENTITY][2]) {
     char method[256];
     char *text[3];
     rp_err err;
     rp_method_text(&run->method, method, sizeof method);
     RP_TRY(rp_arena_string(arena, method, &text[0]));
     RP_TRY(rp_arena_printf(arena, &text[1], "%" PRIu64, run->seed));
-    RP_TRY(rp_arena_printf(arena, &text[2], "%u/%u", run->batch, run->micro));
+    RP_TRY(batch_text(arena, run, plan, &text[2]));
     const char *const own[IDENTITY][2] = {{"seed", text[1]},
                                           {"batch", text[2]},
                                           {"model", run->model_name},
@@ -141,7 +156,7 @@ fail:
     return err;
 }
 
-rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
+rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
                                const rp_position *position, const rp_applied *own_applied,
                                const rp_checkpoint_sidecars *sidecars,
                                const char *meta[RP_CHECKPOINT_META]) {
@@ -151,19 +166,26 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
     char *totals;
     char *cut_names;
     char *advance;
+    char *digest;
     rp_err err;
-    RP_TRY(identity(arena, run, pair));
+    RP_TRY(identity(arena, run, plan, pair));
+    RP_TRY(rp_arena_printf(arena, &digest, "%016" PRIx64, rp_plan_digest(plan)));
     RP_TRY(rp_arena_printf(arena, &advance, "%u", run->method.advance));
     RP_TRY(rp_arena_printf(arena, &step, "%" PRIu64, position->step));
     RP_TRY(applied_text(arena, &run->method, own_applied, &applied));
     RP_TRY(rp_arena_printf(arena, &totals, "%" PRIu64 " %" PRIu64 " %.17g %.17g %.17g",
                            position->samples, position->epoch_samples, position->epoch_loss,
                            position->seconds, position->segment_s));
-    RP_TRY(rp_checkpoint_cut_text(arena, run->model, cut, &cut_names));
-    const char *const own[] = {
-        "format", "pt",           "step",    step,      "applied", applied,  "totals",
-        totals,   "cut",          cut_names, "advance", advance,   "flight", sidecars->in_flight,
-        "steer",  sidecars->gains};
+    RP_TRY(rp_checkpoint_cut_text(arena, plan, &cut_names));
+    const char *const own[] = {"format",  "pt",
+                               "step",    step,
+                               "applied", applied,
+                               "totals",  totals,
+                               "cut",     cut_names,
+                               "advance", advance,
+                               "flight",  sidecars->in_flight,
+                               "steer",   sidecars->gains,
+                               "plan",    digest};
     _Static_assert(sizeof own / sizeof *own + 2 * IDENTITY + 1 == RP_CHECKPOINT_META, "all of it");
     memcpy(meta, own, sizeof own);
     memcpy(meta + sizeof own / sizeof *own, pair, sizeof pair);
@@ -173,10 +195,10 @@ fail:
 }
 
 static rp_err check_same_run(rp_arena *arena, const rp_st_reader *reader, const rp_runfile *run,
-                             const char *path) {
+                             const rp_plan *plan, const char *path) {
     const char *own[IDENTITY][2];
     rp_err err;
-    RP_TRY(identity(arena, run, own));
+    RP_TRY(identity(arena, run, plan, own));
     for (size_t i = 0; i < IDENTITY; i++) {
         const char *was = rp_st_meta(reader, own[i][0]);
         if (!was || strcmp(was, own[i][1]) != 0) {
@@ -201,7 +223,7 @@ static rp_err read_advance(const rp_st_reader *reader, const char *path, rp_runf
 }
 
 static rp_err read_position(rp_arena *arena, const rp_st_reader *reader, const rp_runfile *run,
-                            const char *path, rp_position *position) {
+                            const rp_plan *plan, const char *path, rp_position *position) {
     const char *step = rp_st_meta(reader, "step");
     const char *applied = rp_st_meta(reader, "applied");
     const char *totals = rp_st_meta(reader, "totals");
@@ -212,14 +234,16 @@ static rp_err read_position(rp_arena *arena, const rp_st_reader *reader, const r
                &position->segment_s) != 5) {
         return rp_fail(RP_ERR_FORMAT, "%s: not a checkpoint: no `step`, `applied`, `totals`", path);
     }
+    const char *digest = rp_st_meta(reader, "plan");
     RP_TRY(read_cut(arena, run->model, rp_st_meta(reader, "cut"), &position->cut));
+    position->plan = digest ? strtoull(digest, NULL, 16) : 0;
     if (position->step > run->steps) {
         return rp_fail(RP_ERR_USAGE, "%s: is at step %" PRIu64 ", the run ends at %" PRIu64, path,
                        position->step, run->steps);
     }
     rp_runfile then = *run;
     RP_TRY(then.method.advance_auto ? read_advance(reader, path, &then) : RP_OK);
-    RP_TRY(check_same_run(arena, reader, &then, path));
+    RP_TRY(check_same_run(arena, reader, &then, plan, path));
     RP_TRY(rp_checkpoint_read_applied(arena, applied, path, &then.method, position->step,
                                       &position->applied));
     position->advance = then.method.advance;
@@ -313,8 +337,8 @@ static void read_evaluated(const char *folder, rp_position *position) {
     position->evaluated = read && step == position->step && position->eval_samples > 0;
 }
 
-rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const char *folder, char **path,
-                          rp_position *position) {
+rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
+                          const char *folder, char **path, rp_position *position) {
     char newest[KEEP][NAME_BYTES] = {{0}};
     DIR *dir = opendir(folder);
     if (dir) {
@@ -331,7 +355,7 @@ rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const char *fo
         err = rp_st_open(arena, *path, &reader);
     }
     if (err == RP_OK) {
-        err = read_position(arena, reader, run, *path, position);
+        err = read_position(arena, reader, run, plan, *path, position);
     }
     rp_st_close(&reader);
     if (err == RP_OK) {

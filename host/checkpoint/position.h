@@ -2,6 +2,7 @@
 #ifndef RP_CHECKPOINT_POSITION_H
 #define RP_CHECKPOINT_POSITION_H
 
+#include "plan/plan.h"
 #include "run/runfile.h"
 
 /* Updates done, by stage and replica: of a checkpoint, which may be of another number of stages. */
@@ -13,6 +14,7 @@ typedef struct {
 typedef struct {
     uint64_t step;      /* next step to train */
     rp_cut cut;         /* that its checkpoint was made on; stage_count 0: none */
+    uint64_t plan;      /* rp_plan_digest() of the plan that it was made with; 0: it does not say */
     uint64_t fill_step; /* where the pipes were filled: before `step` with microbatches in flight */
     rp_applied applied; /* as its checkpoint says */
     uint32_t advance, replicas; /* of the method then; 0 without an average */
@@ -25,11 +27,11 @@ typedef struct {
     uint64_t eval_samples, eval_correct;
 } rp_position;
 
-/* The newest checkpoint of a run folder; *path NULL: there is none yet.
- * errors  FORMAT; USAGE when it was made with another seed, batch, model or schedule, or lies
- *         behind the run's end */
-rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const char *folder, char **path,
-                          rp_position *position) RP_MUST_CHECK;
+/* The newest checkpoint of a run folder; *path NULL: there is none yet. `plan`: that the run goes
+ * on with; NULL: one whose stages all have the run file's microbatch. errors  FORMAT; USAGE when it
+ * was made with another seed, batch, model or schedule, or lies behind the run's end */
+rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
+                          const char *folder, char **path, rp_position *position) RP_MUST_CHECK;
 /* Notes beside the checkpoints the evaluation done at position->step, and what it gave. */
 rp_err rp_checkpoint_mark_evaluated(const char *folder, const rp_position *position) RP_MUST_CHECK;
 

@@ -10,15 +10,14 @@ typedef struct {
 } rp_checkpoint_sidecars;
 
 /* The metadata of a checkpoint, keys and values, NULL at the end. `applied`: updates done by stage
- * of `cut`. */
-enum { RP_CHECKPOINT_META = 27 };
-rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
+ * of the plan. */
+enum { RP_CHECKPOINT_META = 29 };
+rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
                                const rp_position *position, const rp_applied *applied,
                                const rp_checkpoint_sidecars *sidecars,
                                const char *meta[RP_CHECKPOINT_META]) RP_MUST_CHECK;
 /* Names of the stages' first layers: the cut that bytes in flight belong to. */
-rp_err rp_checkpoint_cut_text(rp_arena *arena, const rp_model *model, const rp_cut *cut,
-                              char **out) RP_MUST_CHECK;
+rp_err rp_checkpoint_cut_text(rp_arena *arena, const rp_plan *plan, char **out) RP_MUST_CHECK;
 /* Decimal digits and nothing else. */
 bool rp_checkpoint_number(const char *text, uint64_t *out);
 /* All but the checkpoints that are kept. */

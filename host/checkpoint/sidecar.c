@@ -199,7 +199,7 @@ fail:
 rp_err rp_checkpoint_create_in_flight(rp_arena *arena, const rp_checkpoint_content *content,
                                       const char *checkpoint, const char **name_end,
                                       rp_st_writer **out) {
-    const uint32_t stages = content->cut->stage_count;
+    const uint32_t stages = content->plan->stage_count;
     rp_st_entry *entry;
     uint64_t bytes = 0;
     char *path;
@@ -221,7 +221,7 @@ rp_err rp_checkpoint_create_in_flight(rp_arena *arena, const rp_checkpoint_conte
         return RP_OK;
     }
     RP_TRY(choose_name(arena, checkpoint, &in_flight_kind, name_end, &path));
-    RP_TRY(rp_checkpoint_cut_text(arena, content->run->model, content->cut, &made_for));
+    RP_TRY(rp_checkpoint_cut_text(arena, content->plan, &made_for));
     RP_TRY(rp_arena_printf(arena, &fill, "%" PRIu64, content->position->fill_step));
     RP_TRY(rp_arena_printf(arena, &end, "%" PRIu64, content->run->steps));
     const char *const meta[] = {"cut", made_for, "fill", fill, "end", end, NULL};
@@ -274,7 +274,7 @@ static bool same_in_flight(const rp_runfile *run, uint64_t step, uint64_t end) {
     return end == 0 || end == run->steps || (behind <= end && behind <= run->steps);
 }
 
-rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
+rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
                                     const char *path, uint64_t step, rp_st_reader **reader,
                                     rp_in_flight *out, bool *usable) {
     char *sidecar;
@@ -285,8 +285,8 @@ rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_runfile *run, cons
     if (!*reader) {
         return RP_OK;
     }
-    RP_TRY(rp_checkpoint_cut_text(arena, run->model, cut, &own_cut));
-    RP_TRY(rp_checkpoint_read_in_flight(arena, *reader, sidecar, own_cut, cut->stage_count, step,
+    RP_TRY(rp_checkpoint_cut_text(arena, plan, &own_cut));
+    RP_TRY(rp_checkpoint_read_in_flight(arena, *reader, sidecar, own_cut, plan->stage_count, step,
                                         out));
     *usable = out->here && same_in_flight(run, step, out->end);
 fail:

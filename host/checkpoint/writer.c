@@ -24,7 +24,7 @@ static rp_err create_files(rp_arena *arena, const rp_checkpoint_content *content
                                           &writer->in_flight));
     RP_TRY(rp_checkpoint_create_gains(arena, content->estimator, checkpoint,
                                       &writer->sidecars.gains, &writer->gains));
-    RP_TRY(rp_checkpoint_make_meta(arena, content->run, content->cut, content->position,
+    RP_TRY(rp_checkpoint_make_meta(arena, content->run, content->plan, content->position,
                                    content->applied, &writer->sidecars, meta));
     RP_TRY(rp_st_create(arena, checkpoint, writer->list.entry, writer->list.count, meta,
                         &writer->checkpoint));

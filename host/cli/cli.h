@@ -16,7 +16,7 @@ typedef struct {
     const char *set[RP_CLI_SETS_MAX];
     uint32_t set_count;
     const char *out, *resume, *format, *weights, *split, *keys, *board, *dir, *to;
-    const char *executor, *faults, *profile;
+    const char *executor, *faults, *profile, *plan;
     uint64_t seed_first, seed_last;
     bool trace;
     uint32_t stages, micro, chunks, minutes, threads, jobs;

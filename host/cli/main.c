@@ -6,12 +6,12 @@
 #include "cli/cli.h"
 
 const rp_cli_verb rp_cli_verbs[] = {
-    {"train", "RUN.yaml", 1, 1, "sorfnk", "Train a model over a ring of boards", NULL,
+    {"train", "RUN.yaml", 1, 1, "sorfnkN", "Train a model over a ring of boards", NULL,
      rp_verb_train},
     {"eval", "RUN.yaml", 1, 1, "swpfk", "Evaluate a weights file", NULL, rp_verb_eval},
     {"plan", "RUN.yaml", 1, 1, "sofk", "Profile the ring and choose the cut", NULL, rp_verb_plan},
     {"profile", "RUN.yaml", 1, 1, "sok", "Measure the cost of every layer", NULL, rp_verb_profile},
-    {"sim", "RUN.yaml", 1, 1, "sofxPSALVj", "Simulate a run on a virtual clock, with faults",
+    {"sim", "RUN.yaml", 1, 1, "sofxNPSALVj", "Simulate a run on a virtual clock, with faults",
      "With --seeds, every seed is a run with faults of its own; exit 0 only when none hangs and "
      "all "
      "end with the weights that the method defines.",

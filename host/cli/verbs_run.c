@@ -8,6 +8,7 @@
 #include "cli/signals.h"
 #include "control/controller.h"
 #include "control/local.h"
+#include "planning/planfile.h"
 #include "run/runfile.h"
 
 static rp_format format_of(const rp_cli_args *args) {
@@ -22,6 +23,7 @@ static rp_controller_options options_of(const rp_cli_args *args, rp_controller_p
         .set_count = args->set_count,
         .out = args->out,
         .resume = args->resume,
+        .plan = args->plan,
         .weights = args->weights,
         .split = strcmp(args->split, "train") == 0 ? RP_SPLIT_TRAIN : RP_SPLIT_TEST,
         .keys_folder = args->keys,
@@ -105,9 +107,13 @@ static void print_checked(const rp_runfile *run, rp_format format) {
 static rp_err check_run(const rp_controller_options *options) {
     rp_arena arena;
     rp_runfile runfile = {0};
+    rp_plan *plan;
     rp_arena_init(&arena, "run", 0);
     rp_err err =
         rp_runfile_read(&arena, options->run_path, options->set, options->set_count, &runfile);
+    if (err == RP_OK && options->plan) {
+        err = rp_planfile_read(&arena, options->plan, &runfile, "opencl", &plan);
+    }
     if (err == RP_OK) {
         print_checked(&runfile, options->format);
     }

@@ -9,6 +9,7 @@ rp_err rp_verb_sim(const rp_cli_args *args) {
         .set = args->set,
         .set_count = args->set_count,
         .executor = args->executor,
+        .plan = args->plan,
         .profile = args->profile,
         .out = args->out,
         .faults = args->faults,

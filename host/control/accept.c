@@ -139,7 +139,7 @@ static void take_facts(rp_board_state *board, uint32_t stage, const rp_Finished 
 static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_Finished *report = &message->frame.body.finished;
     rp_board_state *state = &c->ring.board[board];
-    const size_t want = rp_ring_applied_count(&c->ring, board) * sizeof(uint64_t);
+    const size_t want = rp_controller_applied_count(c, board) * sizeof(uint64_t);
     if (state->finished) {
         return rp_fail(RP_ERR_PEER, "board %s has finished its segment twice", state->name);
     }
@@ -148,7 +148,7 @@ static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *me
     }
     state->finished = true;
     memcpy(state->applied, message->part[0].data, want);
-    take_facts(state, board, report);
+    take_facts(state, rp_controller_first_stage(c, board), report);
     state->in_flight_bytes =
         report->in_flight_bytes < IN_FLIGHT_BYTES_MAX ? report->in_flight_bytes : 0;
     return RP_OK;

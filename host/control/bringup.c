@@ -119,23 +119,18 @@ rp_err rp_hello_step(rp_controller *c) {
 
 /* ---- texts of a stage ------------------------------------------------------------------------ */
 
-/* The last board sends to the first: where boards hold several stages. */
-static bool is_round(const rp_controller *c) {
-    return c->run.method.chunks > 1 && c->ring.count > 1;
-}
-
-/* AGAIN when the board's link has no room. */
-static rp_err offer_texts(rp_controller *c, uint32_t board, rp_Frame *frame, const rp_cut *cut) {
+/* AGAIN when the board's link has no room. `stage`: of the cut, for the job's text. */
+static rp_err offer_texts(rp_controller *c, uint32_t board, rp_Frame *frame, const rp_cut *cut,
+                          uint32_t stage) {
     rp_arena arena;
     char *job;
     rp_err err;
     rp_arena_init(&arena, "assignment", 0);
-    const bool any = board > 0 || is_round(c);
-    const uint32_t count = c->ring.count;
-    const char *before = any ? c->ring.board[(board + count - 1) % count].public_text : NULL;
-    RP_TRY(
-        rp_runfile_assignment(&arena, &c->run, cut, board, c->ring.keys.public_text, before, &job));
     const bool assigns = rp_frame_kind(frame) == RP_KIND_ASSIGN;
+    const uint32_t from = assigns ? rp_controller_board_before(c, board) : RP_CONTROL_NO_BOARD;
+    const char *before = from != RP_CONTROL_NO_BOARD ? c->ring.board[from].public_text : NULL;
+    RP_TRY(
+        rp_runfile_assignment(&arena, &c->run, cut, stage, c->ring.keys.public_text, before, &job));
     const rp_part parts[3] = {rp_part_of_text(job), rp_part_of_text(c->model_text),
                               rp_part_of_text(assigns ? c->plan_text : "")};
     RP_TRY(rp_ring_offer(&c->ring, board, frame, parts, assigns ? 3 : 2));
@@ -160,7 +155,7 @@ rp_err rp_profile_step(rp_controller *c) {
     rp_err err = RP_OK;
     if (!board->asked) {
         rp_Frame frame = {.which_body = RP_KIND_PROFILE};
-        err = offer_texts(c, 0, &frame, &whole);
+        err = offer_texts(c, 0, &frame, &whole, 0);
         return err == RP_ERR_AGAIN ? RP_OK : err;
     }
     if (!board->profiled) {
@@ -220,7 +215,7 @@ rp_err rp_assign_enter(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].ready = false;
     }
-    return rp_controller_write_plan_text(c);
+    return rp_controller_make_plan(c);
 }
 
 static rp_err open_feed_link(rp_controller *c, uint32_t k) {
@@ -228,7 +223,8 @@ static rp_err open_feed_link(rp_controller *c, uint32_t k) {
     const rp_runfile *run = &c->run;
     char endpoint[160];
     rp_ring_endpoint_at(board, board->feed_port, endpoint, sizeof endpoint);
-    const size_t input = rp_shape_count(&run->data.sample) * run->micro * sizeof(float);
+    const uint32_t micro = c->plan->stage[0].micro_forward;
+    const size_t input = rp_shape_count(&run->data.sample) * micro * sizeof(float);
     const size_t target = (size_t)run->data.target_width * run->batch * sizeof(float);
     const rp_link_options options = {
         .name = "feed",
@@ -246,6 +242,8 @@ static rp_err open_feed_link(rp_controller *c, uint32_t k) {
 
 static rp_err connect_boards(rp_controller *c) {
     const uint32_t count = c->ring.count;
+    uint32_t fed;
+    const uint32_t *feed = rp_plan_node_edges(c->plan, RP_PLAN_HOST, &fed);
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < count && c->run.link.control; k++) {
         RP_TRY(rp_link_emulate(c->ring.board[k].control, &c->run.link));
@@ -253,15 +251,18 @@ static rp_err connect_boards(rp_controller *c) {
     for (uint32_t k = 0; k < count; k++) {
         rp_Frame frame = {.which_body = RP_KIND_CONNECT};
         rp_Connect *to = &frame.body.connect;
-        if (k + 1 < count || is_round(c)) {
-            const rp_board_state *next = &c->ring.board[(k + 1) % count];
+        const uint32_t behind = rp_controller_board_behind(c, k);
+        if (behind != RP_CONTROL_NO_BOARD) {
+            const rp_board_state *next = &c->ring.board[behind];
             rp_ring_endpoint_at(next, next->hop_port, to->endpoint, sizeof to->endpoint);
             (void)snprintf(to->public_key, sizeof to->public_key, "%s", next->public_text);
         }
         RP_TRY(rp_ring_post(&c->ring, k, &frame, NULL));
     }
-    RP_TRY(open_feed_link(c, 0));
-    RP_TRY(count > 1 ? open_feed_link(c, count - 1) : RP_OK);
+    for (uint32_t i = 0; i < fed; i++) { /* one link for the inputs and labels of a board */
+        const uint32_t to = c->plan->edge[feed[i]].to;
+        RP_TRY(c->ring.board[to].feed ? RP_OK : open_feed_link(c, to));
+    }
     c->ring.watching = true;
 fail:
     return err;
@@ -318,7 +319,7 @@ fail:
     return err;
 }
 
-rp_err rp_assign_step(rp_controller *c) {
+static rp_err offer_assignments(rp_controller *c) {
     rp_err err = RP_OK;
     uint32_t building = 0;
     for (uint32_t k = 0; k < c->ring.count && building < BUILDING_MAX; k++) {
@@ -327,13 +328,19 @@ rp_err rp_assign_step(rp_controller *c) {
             .body.assign = {.wire = c->ring.wire.max, .features = c->ring.features, .node = k}};
         const rp_board_state *board = &c->ring.board[k];
         if (!board->asked) {
-            err = offer_texts(c, k, &frame, &c->cut);
-            if (err != RP_OK && err != RP_ERR_AGAIN) {
-                return err;
-            }
+            err = offer_texts(c, k, &frame, &c->plan_cut, rp_controller_first_stage(c, k));
+            RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
         }
         building += board->asked && !board->ready;
     }
+    err = RP_OK;
+fail:
+    return err;
+}
+
+rp_err rp_assign_step(rp_controller *c) {
+    rp_err err;
+    RP_TRY(offer_assignments(c));
     if (!rp_controller_all_done(c)) {
         return RP_OK;
     }

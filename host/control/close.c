@@ -22,7 +22,9 @@ static void close_record(rp_controller *c) {
         c->result = rp_fault_result(closed, true);
     }
     if (resumable) {
-        rp_controller_say(c, "go on with: ringpipe train %s --resume %s\n", c->run.path, c->folder);
+        const bool given = c->options.plan != NULL;
+        rp_controller_say(c, "go on with: ringpipe train %s --resume %s%s%s\n", c->run.path,
+                          c->folder, given ? " --plan " : "", given ? c->options.plan : "");
     }
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "planning/planfile.h"
 
 /* Where nothing tells when there is something to do: boards that start or end. */
 static const int64_t LOOK_EVERY_NS = 10 * RP_NS_PER_MS;
@@ -268,13 +269,34 @@ int64_t rp_controller_before_wait(const rp_controller *c, int64_t now_ns) {
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
+/* A plan that somebody gives. */
+static rp_err read_plan(rp_controller *c) {
+    const rp_controller_options *options = &c->options;
+    const char *executor = options->executor ? options->executor : "opencl";
+    rp_err err = RP_OK;
+    if (options->plan) {
+        RP_TRY(rp_planfile_read(&c->arena, options->plan, &c->run, executor, &c->given));
+        if (c->run.method.advance_auto) {
+            rp_method_set_advance(&c->run.method, c->run.stages, c->given->method.advance);
+        }
+    }
+fail:
+    return err;
+}
+
 /* What to start from: a checkpoint, a weights file, or the seed. */
 static rp_err find_start(rp_controller *c) {
     rp_err err = RP_OK;
     char *path = NULL;
     if (c->options.resume) {
-        RP_TRY(rp_checkpoint_find(&c->arena, &c->run, c->checkpoints, &path, &c->position));
+        RP_TRY(
+            rp_checkpoint_find(&c->arena, &c->run, c->given, c->checkpoints, &path, &c->position));
         c->load.states = path != NULL;
+        if (path && c->given && c->position.advance != c->given->method.advance) {
+            return rp_fail(RP_ERR_USAGE,
+                           "%s: method.advance: is %u, the checkpoint was made with %u",
+                           c->given->source, c->given->method.advance, c->position.advance);
+        }
         if (path && c->run.method.advance_auto) {
             rp_method_set_advance(&c->run.method, c->run.stages, c->position.advance);
         }
@@ -318,6 +340,7 @@ static rp_err prepare(rp_controller *c) {
         }
         c->load.path = options->weights;
     }
+    RP_TRY(read_plan(c));
     if (trains) {
         RP_TRY(rp_controller_choose_folder(c));
         RP_TRY(find_start(c));

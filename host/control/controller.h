@@ -37,6 +37,8 @@ typedef struct {
     const char *out;         /* TRAIN: run folder; NULL: runs/<time>-<model>-<schedule>.
                                 PLAN, PROFILE: file; NULL: env.result */
     const char *resume;      /* TRAIN: run folder to go on in, or NULL */
+    const char *plan;        /* TRAIN: plan.json to run by; NULL: one is made */
+    const char *executor;    /* that the boards have; NULL: opencl */
     const char *weights;     /* EVALUATE: weights file */
     rp_split split;          /* EVALUATE */
     const char *keys_folder; /* for a roster */

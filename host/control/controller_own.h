@@ -73,8 +73,10 @@ struct rp_controller {
     rp_arena arena;
     rp_runfile run;
     rp_ring ring;
-    rp_record *record; /* NULL: PLAN and PROFILE leave no record */
-    rp_cut cut;
+    rp_record *record;  /* NULL: PLAN and PROFILE leave no record */
+    rp_cut cut;         /* chosen, for the next plan that is made here */
+    rp_plan *plan;      /* of the assignment; NULL before the first */
+    rp_plan *given;     /* by somebody: then no other is made */
     const char *folder; /* NULL but for TRAIN */
     /* paths in it */
     char *checkpoints, *weights, *run_yaml, *run_yaml_new, *plan_json;
@@ -100,7 +102,7 @@ struct rp_controller {
     double *layer_seconds; /* forward, backward by layer; valid when has_profile */
     bool has_profile;
     uint32_t trips; /* round trips measured in this state */
-    bool has_cut, advance_chosen;
+    bool advance_chosen;
     rp_advance_choice advance; /* advance: auto */
     double link_delay_s;       /* from board to board, as measured last */
     uint32_t advance_max;      /* that the boards have memory for, as far as is known */
@@ -108,9 +110,11 @@ struct rp_controller {
     bool reassigning;          /* boards have had stages before */
     rp_follow follow;
     rp_arena follow_arena; /* of a new assignment */
-    rp_arena plan_arena;
-    char *model_text; /* every board gets it, and: */
-    char *plan_text;  /* of the assignment */
+    rp_arena plan_arena;   /* of `plan`, unless it is given, and of what is read off it: */
+    uint32_t *stage_board;
+    rp_cut plan_cut;
+    char *plan_text; /* every board gets it, and: */
+    char *model_text;
 
     /* of a pause */
     bool unsaved;   /* trained since the last checkpoint */
@@ -148,10 +152,28 @@ void rp_controller_note_progress(rp_controller *c);
 bool rp_controller_all_done(const rp_controller *c);
 void rp_controller_forget_asked(rp_controller *c);
 
-/* The board that holds a layer's stage: stages are dealt out in turn. */
-uint32_t rp_controller_board_of(const rp_controller *c, uint32_t layer);
 /* A line for a person who watches. */
 void rp_controller_say(const rp_controller *c, const char *format, ...) RP_PRINTF(2, 3);
+
+/* ---- topology.c ------------------------------------------------------------------------------ */
+
+#define RP_CONTROL_NO_BOARD UINT32_MAX
+
+/* The plan of the assignment that begins, and its text: every board gets it.
+ * errors those of planning; MEMORY; LIMIT */
+rp_err rp_controller_make_plan(rp_controller *c) RP_MUST_CHECK;
+/* What boards and profile have said so far goes into the plan. */
+void rp_controller_note_boards(rp_controller *c);
+/* Below: by the plan of the assignment. The board that has a layer: */
+uint32_t rp_controller_board_of(const rp_controller *c, uint32_t layer);
+uint32_t rp_controller_first_stage(const rp_controller *c, uint32_t board); /* that it holds */
+/* Numbers of `applied` that a board reports: replicas of its only stage, or its stages. */
+uint32_t rp_controller_applied_count(const rp_controller *c, uint32_t board);
+/* Those of one stage, on its board; room for *count of them. */
+uint64_t *rp_controller_applied_of(rp_controller *c, uint32_t stage, uint32_t *count);
+/* Where the activations that a board takes come from, and where its own go to; NO_BOARD: none. */
+uint32_t rp_controller_board_before(const rp_controller *c, uint32_t board);
+uint32_t rp_controller_board_behind(const rp_controller *c, uint32_t board);
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
@@ -241,8 +263,6 @@ uint64_t rp_controller_drained_at(const rp_controller *c);
 rp_err rp_controller_choose_folder(rp_controller *c) RP_MUST_CHECK;
 /* run.yaml with every --set, and plan.json. */
 rp_err rp_controller_write_folder(rp_controller *c) RP_MUST_CHECK;
-/* The plan as every board gets it: c->plan_text. errors those of planning; MEMORY; LIMIT */
-rp_err rp_controller_write_plan_text(rp_controller *c) RP_MUST_CHECK;
 /* The plan or the profile to `path`; NULL: to env.result. */
 rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile) RP_MUST_CHECK;
 

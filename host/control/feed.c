@@ -11,23 +11,32 @@ typedef struct {
 
 struct rp_feed {
     rp_ring *ring;
+    const rp_plan *plan;
+    uint32_t micro; /* samples of an input */
     rp_feeder *feeder;
     rp_feed_purpose purpose;
     on_way slot[BATCHES];
     on_way *sending; /* partly sent, or NULL */
     bool labels_sent;
-    uint32_t first; /* of the next microbatch */
+    uint32_t first;        /* of the next microbatch */
+    rp_transfer *transfer; /* of what is being sent: labels of a step, or a microbatch */
+    uint32_t transfers, transfer_next;
     rp_feed_limit skip;
     uint64_t untouched;
 };
 
-rp_err rp_feed_open(rp_arena *arena, rp_ring *ring, rp_feeder_mode mode, rp_split split,
-                    rp_feed_purpose purpose, uint64_t step_first, uint64_t step_end,
+rp_err rp_feed_open(rp_arena *arena, rp_ring *ring, const rp_plan *plan, rp_feeder_mode mode,
+                    rp_split split, rp_feed_purpose purpose, uint64_t step_first, uint64_t step_end,
                     rp_feed **out) {
     rp_err err;
     rp_feed *feed;
+    uint32_t edges;
+    (void)rp_plan_node_edges(plan, RP_PLAN_HOST, &edges);
     RP_TRY(RP_ARENA_NEW(arena, 1, &feed));
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)edges + 1, &feed->transfer));
     feed->ring = ring;
+    feed->plan = plan;
+    feed->micro = plan->stage[0].micro_forward;
     feed->purpose = purpose;
     feed->untouched = step_first;
     RP_TRY(rp_feeder_open(arena, &ring->run->data, mode, split, purpose != RP_FEED_EVALUATION,
@@ -105,45 +114,79 @@ static rp_err take_batch(rp_feed *feed) {
     return RP_OK;
 }
 
-static rp_err send_part(rp_feed *feed, uint32_t stage, rp_kind kind, uint32_t first,
-                        const rp_part *part) {
+static uint32_t smaller(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+
+static rp_err send_part(rp_feed *feed, rp_kind kind, const rp_transfer *t, const rp_part *part) {
     on_way *slot = feed->sending;
+    const uint32_t board = feed->plan->edge[t->edge].to;
     const rp_Parcel parcel = {.step = slot->batch->step,
-                              .first = first,
-                              .count = part->shape.dim[0],
+                              .first = t->samples.first,
+                              .count = t->samples.count,
                               .epoch = slot->batch->epoch,
                               .evaluation = feed->purpose != RP_FEED_TRAINING};
     rp_Frame frame = rp_frame_of_parcel(kind, &parcel);
-    rp_err err = rp_link_send(feed->ring->board[stage].feed, &frame, part, 1, false, acked, slot);
+    rp_err err = rp_link_send(feed->ring->board[board].feed, &frame, part, 1, false, acked, slot);
     slot->unacked += err == RP_OK;
     return err;
 }
 
-static rp_err send_labels(rp_feed *feed) {
+static rp_err send_label(rp_feed *feed, const rp_transfer *t) {
     const rp_runfile *run = feed->ring->run;
     const rp_batch *batch = feed->sending->batch;
     bool classes = run->loss->class_target;
     uint32_t width = classes ? 1 : run->data.target_width;
-    const void *data = classes ? (const void *)batch->labels : (const void *)batch->rows;
-    const rp_shape shape = rp_shape_2(batch->count, width);
+    const size_t first = (size_t)t->samples.first * width;
+    const void *data =
+        classes ? (const void *)(batch->labels + first) : (const void *)(batch->rows + first);
+    const rp_shape shape = rp_shape_2(t->samples.count, width);
     const rp_part part = rp_part_of_tensor(classes ? RP_DTYPE_I32 : RP_DTYPE_F32, data, &shape);
-    return send_part(feed, feed->ring->count - 1, RP_KIND_LABEL, 0, &part);
+    return send_part(feed, RP_KIND_LABEL, t, &part);
 }
 
-static rp_err send_inputs(rp_feed *feed) {
+static rp_err send_input(rp_feed *feed, const rp_transfer *t) {
     const rp_runfile *run = feed->ring->run;
+    const float *x = feed->sending->batch->x + t->samples.first * rp_shape_count(&run->data.sample);
+    const rp_shape shape = rp_shape_batch(t->samples.count, &run->data.sample);
+    const rp_part part = rp_part_of_tensor(RP_DTYPE_F32, x, &shape);
+    return send_part(feed, RP_KIND_INPUT, t, &part);
+}
+
+/* What of the microbatch goes where; with the first one the labels of the step. */
+static void list_transfers(rp_feed *feed) {
     const rp_batch *batch = feed->sending->batch;
-    size_t sample = rp_shape_count(&run->data.sample);
-    uint32_t rest = batch->count - feed->first;
-    uint32_t count = rest < run->micro ? rest : run->micro;
-    const rp_shape shape = rp_shape_batch(count, &run->data.sample);
-    const rp_part part = rp_part_of_tensor(RP_DTYPE_F32, batch->x + feed->first * sample, &shape);
-    return send_part(feed, 0, RP_KIND_INPUT, feed->first, &part);
+    const rp_op op = {.kind = RP_OP_FORWARD,
+                      .step = batch->step,
+                      .micro = feed->first / feed->micro,
+                      .samples = {feed->first, smaller(batch->count - feed->first, feed->micro)}};
+    const uint32_t eval_samples = feed->purpose == RP_FEED_TRAINING ? 0 : batch->count;
+    feed->transfers =
+        rp_plan_transfers(feed->plan, RP_PLAN_HOST, &op, eval_samples, feed->transfer);
+    feed->transfer_next = 0;
+}
+
+/* The labels, or the inputs, of the microbatch at hand. AGAIN when a link has no room: what has
+ * gone is not sent twice. */
+static rp_err send_all(rp_feed *feed, rp_carries carries) {
+    rp_err err = RP_OK;
+    if (feed->transfers == 0) {
+        list_transfers(feed);
+    }
+    for (; feed->transfer_next < feed->transfers; feed->transfer_next++) {
+        const rp_transfer *t = &feed->transfer[feed->transfer_next];
+        if (feed->plan->edge[t->edge].carries == carries) {
+            RP_TRY(carries == RP_CARRIES_LABEL ? send_label(feed, t) : send_input(feed, t));
+        }
+    }
+    feed->transfers = 0;
+fail:
+    return err;
 }
 
 static bool within(const rp_feed *feed, rp_feed_limit limit) {
     const uint64_t step = feed->sending->batch->step;
-    const uint32_t micro = feed->first / feed->ring->run->micro;
+    const uint32_t micro = feed->first / feed->micro;
     return step < limit.step || (step == limit.step && micro < limit.micros);
 }
 
@@ -162,13 +205,12 @@ rp_err rp_feed_step(rp_feed *feed, rp_feed_limit limit) {
         }
         feed->untouched = feed->sending->batch->step + 1;
         if (!feed->labels_sent) {
-            err = send_labels(feed);
+            err = send_all(feed, RP_CARRIES_LABEL);
             feed->labels_sent = err == RP_OK;
         } else {
-            uint32_t rest = feed->sending->batch->count - feed->first;
-            uint32_t micro = feed->ring->run->micro;
-            err = within(feed, feed->skip) ? RP_OK : send_inputs(feed);
-            feed->first += err == RP_OK ? (rest < micro ? rest : micro) : 0;
+            const uint32_t rest = feed->sending->batch->count - feed->first;
+            err = within(feed, feed->skip) ? RP_OK : send_all(feed, RP_CARRIES_INPUT);
+            feed->first += err == RP_OK ? smaller(rest, feed->micro) : 0;
         }
         if (err != RP_OK) {
             return err == RP_ERR_AGAIN ? RP_OK : err;

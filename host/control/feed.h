@@ -1,5 +1,6 @@
-/* Feeding: batches of a data set to the first stage (inputs, in microbatches) and the last one
- * (labels, a step at once, ahead of its inputs). Never blocks; the links' credit is the brake. */
+/* Feeding: batches of a data set to the boards that the plan's edges lead to: inputs in
+ * microbatches of the first stage, labels a step at once, ahead of its inputs. Never blocks; the
+ * links' credit is the brake. */
 #ifndef RP_CONTROL_FEED_H
 #define RP_CONTROL_FEED_H
 
@@ -19,9 +20,10 @@ typedef struct {
     uint32_t micros;
 } rp_feed_limit;
 
-/* Steps [first, end) of the run, or of one pass over a split. `arena` for its whole life. */
-rp_err rp_feed_open(rp_arena *arena, rp_ring *ring, rp_feeder_mode mode, rp_split split,
-                    rp_feed_purpose purpose, uint64_t step_first, uint64_t step_end,
+/* Steps [first, end) of the run, or of one pass over a split. `arena` for its whole life; the plan
+ * is borrowed as long. */
+rp_err rp_feed_open(rp_arena *arena, rp_ring *ring, const rp_plan *plan, rp_feeder_mode mode,
+                    rp_split split, rp_feed_purpose purpose, uint64_t step_first, uint64_t step_end,
                     rp_feed **out) RP_MUST_CHECK;
 /* Inputs before this limit are with the boards already; their labels are sent all the same. */
 void rp_feed_skip(rp_feed *feed, rp_feed_limit sent);

@@ -70,45 +70,8 @@ fail:
 }
 
 static rp_err write_plan(rp_controller *c, FILE *file) {
-    rp_planfile_board *board;
-    rp_arena arena;
-    rp_err err;
-    rp_arena_init(&arena, "plan", 0);
-    RP_TRY(RP_ARENA_NEW(&arena, c->ring.count, &board));
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        const rp_board_state *state = &c->ring.board[k];
-        board[k] =
-            (rp_planfile_board){state->name,         state->slots,        state->weight_copies,
-                                state->device_bytes, state->weight_bytes, state->resident_bytes};
-    }
-    const rp_planfile plan = {.run = &c->run,
-                              .cut = &c->cut,
-                              .board = board,
-                              .layer_seconds = c->has_profile ? c->layer_seconds : NULL,
-                              .advance = c->advance_chosen ? &c->advance : NULL,
-                              .agent_program_bytes = c->spawned ? c->env.spawner.program_bytes : 0};
-    RP_TRY(rp_planfile_write(file, &plan));
-fail:
-    rp_arena_finish(&arena);
-    return err;
-}
-
-rp_err rp_controller_write_plan_text(rp_controller *c) {
-    const size_t room = (64 + 8 * (size_t)c->cut.stage_count) << 10; /* names of many layers */
-    rp_err err;
-    rp_arena_finish(&c->plan_arena);
-    rp_arena_init(&c->plan_arena, "plan text", 0);
-    RP_TRY(RP_ARENA_NEW(&c->plan_arena, room, &c->plan_text));
-    FILE *file = fmemopen(c->plan_text, room, "w");
-    if (!file) {
-        return rp_fail(RP_ERR_MEMORY, "no memory for the plan's text");
-    }
-    err = write_plan(c, file);
-    if (fclose(file) != 0 && err == RP_OK) {
-        err = rp_fail(RP_ERR_LIMIT, "the plan's text has more than %zu bytes", room);
-    }
-fail:
-    return err;
+    rp_controller_note_boards(c);
+    return rp_plan_write(c->plan, file);
 }
 
 rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile) {

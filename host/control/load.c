@@ -75,14 +75,14 @@ static void take_most(uint64_t *most, uint64_t value) {
 
 /* On as many stages as before each gets its own; on others all get the most of any: they differ
  * only where a stage has skipped a step of its own, or has nothing to train. */
-static void take_applied(const rp_applied *applied, uint32_t stages, rp_ring *ring) {
-    const bool several = stages > ring->count; /* on a board: then without replicas */
-    for (uint32_t k = 0; k < stages; k++) {
-        uint64_t *own = ring->board[k % ring->count].applied;
+static void take_applied(rp_controller *c, const rp_applied *applied) {
+    for (uint32_t k = 0; k < c->plan->stage_count; k++) {
+        uint32_t count;
+        uint64_t *own = rp_controller_applied_of(c, k, &count);
         for (uint32_t s = 0; s < applied->stages; s++) {
-            const bool counts = applied->stages != stages || s == k;
-            for (uint32_t r = 0; counts && r < (several ? 1 : RP_REPLICAS_MAX); r++) {
-                take_most(&own[several ? k / ring->count : r], applied->of[s][r]);
+            const bool counts = applied->stages != c->plan->stage_count || s == k;
+            for (uint32_t r = 0; counts && r < count; r++) {
+                take_most(&own[r], applied->of[s][r]);
             }
         }
     }
@@ -92,10 +92,10 @@ static rp_err offer_applied(rp_controller *c) {
     rp_load *load = &c->load;
     rp_err err = RP_OK;
     if (load->board == 0 && load->states) {
-        take_applied(&c->position.applied, c->cut.stage_count, &c->ring);
+        take_applied(c, &c->position.applied);
     }
     for (; load->board < c->ring.count; load->board++) {
-        const uint32_t count = rp_ring_applied_count(&c->ring, load->board);
+        const uint32_t count = rp_controller_applied_count(c, load->board);
         const rp_part part =
             rp_part_of_array(RP_DTYPE_U64, c->ring.board[load->board].applied, count);
         rp_Frame frame = {.which_body = RP_KIND_TENSORS_END};
@@ -116,7 +116,7 @@ static rp_err post_gains(rp_controller *c) {
         RP_TRY(rp_checkpoint_load_gains(load->path, &c->estimator));
         RP_TRY(rp_controller_repeat_gains(c));
     }
-    RP_TRY(rp_checkpoint_open_in_flight(&load->arena, &c->run, &c->cut, load->path,
+    RP_TRY(rp_checkpoint_open_in_flight(&load->arena, &c->run, c->plan, load->path,
                                         c->position.step, &load->in_flight_file, &load->in_flight,
                                         &usable));
     c->position.fill_step = usable ? load->in_flight.fill_step : c->position.step;
@@ -132,7 +132,8 @@ static rp_err offer_in_flight(rp_controller *c) {
     rp_load *load = &c->load;
     rp_err err = RP_OK;
     while (load->board < c->ring.count) {
-        const rp_checkpoint_bytes *all = &load->in_flight.stage[load->board];
+        const rp_checkpoint_bytes *all =
+            &load->in_flight.stage[rp_controller_first_stage(c, load->board)];
         const size_t rest = all->bytes - load->first;
         const size_t bytes = rest < PIECE_BYTES ? rest : PIECE_BYTES;
         const rp_part part = rp_part_of_bytes((const char *)all->data + load->first, bytes);

@@ -30,14 +30,6 @@ void rp_controller_forget_asked(rp_controller *c) {
     }
 }
 
-uint32_t rp_controller_board_of(const rp_controller *c, uint32_t layer) {
-    uint32_t stage = 0;
-    while (layer >= c->cut.first[stage + 1]) {
-        stage++;
-    }
-    return stage % c->ring.count;
-}
-
 void rp_controller_say(const rp_controller *c, const char *format, ...) {
     if (c->env.progress) {
         va_list args;

@@ -13,18 +13,21 @@ enum { BRINGUP_TRIPS = 8, PAUSE_TRIPS = 2 };
 
 static bool wants_advance(const rp_controller *c) {
     return c->run.method.advance_auto && c->options.purpose != RP_PURPOSE_EVALUATE &&
-           c->run.stages > 1;
+           c->run.stages > 1 && !c->given;
 }
 
 bool rp_controller_needs_profile(const rp_controller *c) {
     const bool has_old_cut = c->position.cut.stage_count == c->run.stages;
-    const bool for_cut = c->run.cut_auto && !has_old_cut && c->run.stages > 1;
+    const bool for_cut = c->run.cut_auto && !has_old_cut && c->run.stages > 1 && !c->given;
     return c->options.purpose == RP_PURPOSE_PROFILE || for_cut || wants_advance(c);
 }
 
 static rp_err choose_cut(rp_controller *c) {
     uint32_t *first;
     rp_err err = RP_OK;
+    if (c->given) {
+        return rp_plan_cut(&c->arena, c->given, c->run.model, &c->cut);
+    }
     if (!c->run.cut_auto) {
         c->cut = c->run.cut;
     } else if (c->position.cut.stage_count == c->run.stages) {

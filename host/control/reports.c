@@ -8,7 +8,7 @@
 #include "control/controller_own.h"
 
 static rp_err check_last(const rp_controller *c, uint32_t board, const rp_message *message) {
-    return board + 1 == c->ring.count
+    return board == c->stage_board[c->plan->stage_count - 1]
                ? RP_OK
                : rp_fail(RP_ERR_PEER, "board %s sent %s, which only the last board does",
                          c->ring.board[board].name, rp_kind_name(rp_frame_kind(&message->frame)));
@@ -58,7 +58,8 @@ rp_err rp_report_on_skipped(rp_controller *c, uint32_t board, const rp_message *
     char text[160];
     rp_controller_note_progress(c);
     (void)snprintf(text, sizeof text,
-                   "a gradient is not finite on stage %u: it leaves out this update", board);
+                   "a gradient is not finite on stage %u: it leaves out this update",
+                   rp_controller_first_stage(c, board));
     return rp_record_event(c->record, "skipped", message->frame.body.skipped.step, text);
 }
 
@@ -71,8 +72,8 @@ rp_err rp_report_on_trace(rp_controller *c, uint32_t board, const rp_message *me
 
 static bool trains(const rp_controller *c, uint32_t stage, uint32_t param) {
     const rp_model_param *p = &c->run.model->param[param];
-    return p->role == RP_PARAM_TRAINED && p->layer >= c->cut.first[stage] &&
-           p->layer < c->cut.first[stage + 1];
+    return p->role == RP_PARAM_TRAINED && p->layer >= c->plan_cut.first[stage] &&
+           p->layer < c->plan_cut.first[stage + 1];
 }
 
 /* The global gradient norm is summed in the order of the model's parameters, so the decision does
@@ -103,7 +104,7 @@ fail:
 }
 
 static rp_err check_norms(const rp_controller *c, uint32_t board, uint32_t stage, uint64_t step) {
-    if (stage >= c->cut.stage_count || stage % c->ring.count != board) {
+    if (!rp_plan_find_hold(c->plan, board, stage)) {
         return rp_fail(RP_ERR_PEER, "board %s sent norms of stage %u, which it does not hold",
                        c->ring.board[board].name, stage);
     }
@@ -142,7 +143,7 @@ rp_err rp_report_on_norms(rp_controller *c, uint32_t board, const rp_message *me
     }
     c->norms_of[stage] = true;
     c->norms_step = step;
-    return ++c->norms_got == c->cut.stage_count ? decide_step(c) : RP_OK;
+    return ++c->norms_got == c->plan->stage_count ? decide_step(c) : RP_OK;
 fail:
     return err;
 }
@@ -172,7 +173,8 @@ rp_err rp_controller_repeat_gains(rp_controller *c) {
         for (uint32_t k = 0; k < c->ring.count; k++) {
             size_t count = 0;
             uint32_t param;
-            while ((param = trained_param(c, k, count)) < c->run.model->param_count) {
+            while ((param = trained_param(c, rp_controller_first_stage(c, k), count)) <
+                   c->run.model->param_count) {
                 c->gain[count++] = c->estimator.history[h].gain[param];
             }
             if (count > 0) {
@@ -199,7 +201,7 @@ static rp_err update_gains(rp_controller *c, uint32_t board, const rp_Prediction
                        c->ring.board[board].name, step, effect);
     }
     for (size_t i = 0; i < count; i++) {
-        const uint32_t param = trained_param(c, board, i);
+        const uint32_t param = trained_param(c, rp_controller_first_stage(c, board), i);
         if (param == c->run.model->param_count) {
             return rp_fail(RP_ERR_PEER, "board %s probed %zu parameters", c->ring.board[board].name,
                            count);
@@ -227,11 +229,11 @@ static rp_err check_staleness(const rp_controller *c, uint32_t board,
                               const rp_PredictionError *report) {
     const rp_method *method = &c->run.method;
     rp_sched_shape shape = rp_runfile_sched_shape(&c->run, c->position.fill_step);
-    shape.stage = board;
+    shape.stage = rp_controller_first_stage(c, board);
     rp_method_order(method, &shape);
     const uint64_t step = report->forward_step; /* the report's own may be a later update's */
-    const uint32_t due = rp_sched_staleness_at(method->kind, &shape, step,
-                                               rp_method_replicas(method, c->ring.count, board));
+    const uint32_t due = rp_sched_staleness_at(
+        method->kind, &shape, step, rp_method_replicas(method, shape.stages, shape.stage));
     if (report->staleness != due) {
         return rp_fail(RP_ERR_PEER,
                        "board %s has made %" PRIu64 " updates between forward and backward of step "

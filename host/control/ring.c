@@ -226,8 +226,3 @@ rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, int64_t now_ns) {
 }
 
 _Static_assert(RP_CHUNKS_MAX <= RP_REPLICAS_MAX, "a board's stages have a number each");
-
-uint32_t rp_ring_applied_count(const rp_ring *ring, uint32_t board) {
-    const rp_method *method = &ring->run->method;
-    return method->chunks > 1 ? method->chunks : rp_method_replicas(method, ring->count, board);
-}

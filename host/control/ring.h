@@ -111,9 +111,6 @@ bool rp_ring_ping_is_due(const rp_ring *ring, int64_t now_ns);
 /* errors  REFUSED: the handshake; FAULT: restarted, or silent for RP_RING_SILENT_NS */
 rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, int64_t now_ns) RP_MUST_CHECK;
 
-/* Numbers of `applied` that a board reports: replicas of one stage, or stages of one replica. */
-uint32_t rp_ring_applied_count(const rp_ring *ring, uint32_t board);
-
 /* tcp://HOST of a board's endpoint with another port. */
 void rp_ring_endpoint_at(const rp_board_state *board, uint32_t port, char *out, size_t bytes);
 

@@ -1,22 +1,17 @@
 /* The state `save`: every board sends its tensors; the files appear when the last byte is there. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "control/controller_own.h"
 
 static rp_err find_applied(rp_controller *c, rp_applied *out) {
-    const uint32_t count = c->ring.count;
-    const uint32_t stages = c->cut.stage_count;
     rp_err err;
-    *out = (rp_applied){.stages = stages};
-    RP_TRY(RP_ARENA_NEW(&c->save.arena, stages, &out->of));
-    for (uint32_t k = 0; k < stages; k++) {
-        const uint64_t *own = c->ring.board[k % count].applied;
-        for (uint32_t r = 0; stages == count && r < RP_REPLICAS_MAX; r++) {
-            out->of[k][r] = own[r];
-        }
-        if (stages > count) {
-            out->of[k][0] = own[k / count];
-        }
+    *out = (rp_applied){.stages = c->plan->stage_count};
+    RP_TRY(RP_ARENA_NEW(&c->save.arena, out->stages, &out->of));
+    for (uint32_t k = 0; k < out->stages; k++) {
+        uint32_t count;
+        const uint64_t *own = rp_controller_applied_of(c, k, &count);
+        memcpy(out->of[k], own, count * sizeof *own);
     }
 fail:
     return err;
@@ -30,14 +25,14 @@ rp_err rp_save_enter(rp_controller *c) {
     rp_err err;
     rp_arena_init(&c->save.arena, "checkpoint", 0);
     RP_TRY(find_applied(c, &applied));
-    RP_TRY(RP_ARENA_NEW(&c->save.arena, c->cut.stage_count, &in_flight_bytes));
+    RP_TRY(RP_ARENA_NEW(&c->save.arena, c->plan->stage_count, &in_flight_bytes));
     rp_controller_read_totals(c);
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        in_flight_bytes[k] = c->ring.board[k].in_flight_bytes;
+        in_flight_bytes[rp_controller_first_stage(c, k)] = c->ring.board[k].in_flight_bytes;
         c->ring.board[k].saved = false;
     }
     const rp_checkpoint_content content = {.run = &c->run,
-                                           .cut = &c->cut,
+                                           .plan = c->plan,
                                            .position = &c->position,
                                            .applied = &applied,
                                            .in_flight_bytes = in_flight_bytes,
@@ -107,8 +102,9 @@ rp_err rp_save_on_in_flight(rp_controller *c, uint32_t board, const rp_message *
         return rp_fail(RP_ERR_PEER, "board %u sent microbatches in flight without their bytes",
                        board);
     }
-    RP_TRY(rp_checkpoint_write_in_flight(c->save.writer, board, message->frame.body.in_flight.first,
-                                         message->part[0].data, message->part[0].bytes));
+    RP_TRY(rp_checkpoint_write_in_flight(c->save.writer, rp_controller_first_stage(c, board),
+                                         message->frame.body.in_flight.first, message->part[0].data,
+                                         message->part[0].bytes));
 fail:
     return err;
 }

@@ -47,8 +47,8 @@ rp_err rp_controller_open_feed(rp_controller *c) {
     rp_err err;
     close_feed(c);
     rp_arena_init(&c->feed_arena, "feed", 0);
-    RP_TRY(rp_feed_open(&c->feed_arena, &c->ring, c->env.feeder, RP_SPLIT_TRAIN, RP_FEED_TRAINING,
-                        c->position.step, c->run.steps, &c->feed));
+    RP_TRY(rp_feed_open(&c->feed_arena, &c->ring, c->plan, c->env.feeder, RP_SPLIT_TRAIN,
+                        RP_FEED_TRAINING, c->position.step, c->run.steps, &c->feed));
     rp_arena_seal(&c->feed_arena);
     c->fed = (rp_feed_plan){0};
     rp_sched_start(&c->fed.list, &shape);
@@ -128,8 +128,8 @@ static rp_err begin_pass(rp_controller *c, rp_split split, uint64_t samples, boo
     *pass = (rp_eval_pass){.steps = (samples + c->run.batch - 1) / c->run.batch,
                            .scored = training ? 0 : samples};
     rp_arena_init(&pass->arena, "pass", 0);
-    RP_TRY(rp_feed_open(&pass->arena, &c->ring, c->env.feeder, split, purpose, 0, pass->steps,
-                        &pass->feed));
+    RP_TRY(rp_feed_open(&pass->arena, &c->ring, c->plan, c->env.feeder, split, purpose, 0,
+                        pass->steps, &pass->feed));
     rp_arena_seal(&pass->arena);
     RP_TRY(start_segment(c, &order));
 fail:

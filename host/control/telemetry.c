@@ -122,32 +122,27 @@ fail:
     return err;
 }
 
-static uint32_t link_facts(const rp_controller *c, rp_summary_link *link) {
-    const uint32_t count = c->ring.count;
-    const bool round =
-        c->run.method.chunks > 1 && count > 1; /* the last board sends to the first */
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < count; k++) {
-        const rp_board_state *board = &c->ring.board[k];
-        if (k + 1 < count || round) {
-            link[n++] = (rp_summary_link){.from = k,
-                                          .to = (k + 1) % count,
-                                          .bytes = board->facts.up.bytes,
-                                          .busy_s = board->facts.up.busy_s};
-        }
-        if (k > 0 || round) {
-            link[n++] = (rp_summary_link){.from = k,
-                                          .to = (k + count - 1) % count,
-                                          .bytes = board->facts.down.bytes,
-                                          .busy_s = board->facts.down.busy_s};
-        }
+static void add_link(rp_summary_link *link, uint32_t *count, uint32_t from, uint32_t to,
+                     const rp_board_link *facts) {
+    if (to != RP_CONTROL_NO_BOARD) {
+        link[(*count)++] = (rp_summary_link){
+            .from = from, .to = to, .bytes = facts->bytes, .busy_s = facts->busy_s};
     }
-    return n;
 }
 
-/* None when the run ended before it had boards and a cut. */
+static uint32_t link_facts(const rp_controller *c, rp_summary_link *link) {
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const rp_board_facts *facts = &c->ring.board[k].facts;
+        add_link(link, &count, k, rp_controller_board_behind(c, k), &facts->up);
+        add_link(link, &count, k, rp_controller_board_before(c, k), &facts->down);
+    }
+    return count;
+}
+
+/* None when the run ended before it had boards and a plan. */
 static rp_err gather_facts(const rp_controller *c, rp_arena *arena, rp_record_end *end) {
-    const uint32_t count = c->ring.board && c->cut.stage_count > 0 ? c->ring.count : 0;
+    const uint32_t count = c->ring.board && c->plan ? c->ring.count : 0;
     uint64_t *micro_done;
     rp_err err = RP_OK;
     if (count == 0) {

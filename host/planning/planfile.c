@@ -1,45 +1,19 @@
 #include "planning/planfile.h"
 
 #include <jansson.h>
+#include <string.h>
 
-static rp_err dump(FILE *file, json_t *root) {
-    int failed = !root || json_dumpf(root, file, JSON_INDENT(2)) != 0 || fputc('\n', file) == EOF;
-    json_decref(root);
-    return failed ? rp_fail(RP_ERR_IO, "a plan could not be written") : RP_OK;
-}
+/* ---- making ---------------------------------------------------------------------------------- */
 
-/* What the boards said, and what was measured, of the stages of one board. */
-static void add_measured(const rp_planfile *known, rp_plan *plan, uint32_t k) {
-    const rp_planfile_board *board = &known->board[k % plan->node_count];
-    rp_plan_measured *out = &plan->stage[k].measured;
-    *out = (rp_plan_measured){.board = board->name,
-                              .slots = board->slots,
-                              .weight_copies = board->weight_copies,
-                              .device_bytes = board->device_bytes,
-                              .weight_bytes = board->weight_bytes,
-                              .resident_bytes = board->resident_bytes,
-                              .has_seconds = known->layer_seconds != NULL};
-    const uint32_t end = known->cut->first[k + 1];
-    for (uint32_t i = known->cut->first[k]; known->layer_seconds && i < end; i++) {
-        out->forward_s += known->layer_seconds[2 * (size_t)i];
-        out->backward_s += known->layer_seconds[2 * (size_t)i + 1];
-    }
-}
-
-rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *known, rp_plan **out) {
-    const rp_runfile *run = known->run;
-    const char **names;
+rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *chosen, rp_plan **out) {
+    const rp_runfile *run = chosen->run;
     rp_plan *plan;
     rp_err err;
-    RP_TRY(RP_ARENA_NEW(arena, known->cut->stage_count, &names));
-    for (uint32_t k = 0; k < known->cut->stage_count / run->method.chunks; k++) {
-        names[k] = known->board[k].name;
-    }
     const rp_plan_options options = {.model_name = run->model_name,
                                      .model = run->model,
-                                     .cut = known->cut,
+                                     .cut = chosen->cut,
                                      .method = &run->method,
-                                     .boards = names,
+                                     .boards = chosen->board,
                                      .memory_bytes = (uint64_t)run->memory_mib << 20,
                                      .batch = run->batch,
                                      .micro = run->micro,
@@ -47,29 +21,152 @@ rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *known, rp_plan **out
                                      .steps = run->steps};
     RP_TRY(rp_plan_make(arena, &options, &plan));
     RP_TRY(rp_plan_check_training(plan));
-    for (uint32_t k = 0; k < plan->stage_count; k++) {
-        add_measured(known, plan, k);
-    }
-    plan->agent_program_bytes = known->agent_program_bytes;
-    plan->has_advance = known->advance != NULL;
-    for (uint32_t a = 0; known->advance && a <= RP_ADVANCE_MAX; a++) {
-        plan->advance_busy[a] = known->advance->busy[a];
+    plan->has_advance = chosen->advance != NULL;
+    for (uint32_t a = 0; chosen->advance && a <= RP_ADVANCE_MAX; a++) {
+        plan->advance_busy[a] = chosen->advance->busy[a];
     }
     *out = plan;
 fail:
     return err;
 }
 
-rp_err rp_planfile_write(FILE *file, const rp_planfile *known) {
-    rp_arena arena;
+void rp_planfile_note_board(rp_plan *plan, uint32_t node, const rp_planfile_board *board) {
+    const rp_plan_node *at = &plan->node[node];
+    for (uint32_t h = at->hold_first; h < at->hold_first + at->hold_count; h++) {
+        rp_plan_measured *to = &plan->stage[plan->hold[h].stage].measured;
+        to->board = board->name;
+        to->slots = board->slots;
+        to->weight_copies = board->weight_copies;
+        to->device_bytes = board->device_bytes;
+        to->weight_bytes = board->weight_bytes;
+        to->resident_bytes = board->resident_bytes;
+    }
+}
+
+void rp_planfile_note_seconds(rp_plan *plan, const double *layer_seconds) {
+    uint32_t layer = 0;
+    for (uint32_t k = 0; k < plan->stage_count; k++) {
+        rp_plan_measured *to = &plan->stage[k].measured;
+        to->has_seconds = true;
+        to->forward_s = to->backward_s = 0;
+        for (uint32_t i = 0; i < plan->stage[k].layer_count; i++, layer++) {
+            to->forward_s += layer_seconds[2 * (size_t)layer];
+            to->backward_s += layer_seconds[2 * (size_t)layer + 1];
+        }
+    }
+}
+
+/* ---- a plan that is given -------------------------------------------------------------------- */
+
+static rp_err check_number(const rp_plan *plan, const char *key, uint64_t is, uint64_t expected,
+                           const char *whose) {
+    return is == expected ? RP_OK
+                          : rp_fail(RP_ERR_USAGE, "%s: %s: is %llu, %s %llu", plan->source, key,
+                                    (unsigned long long)is, whose, (unsigned long long)expected);
+}
+
+static rp_err check_method(const rp_plan *plan, const rp_runfile *run) {
+    rp_method own = run->method;
+    char is[256];
+    char expected[256];
+    if (own.advance_auto) {
+        rp_method_set_advance(&own, run->stages, plan->method.advance);
+    }
+    rp_method_text(&plan->method, is, sizeof is);
+    rp_method_text(&own, expected, sizeof expected);
+    if (plan->method.kind != own.kind) {
+        return rp_fail(RP_ERR_USAGE, "%s: schedule: is %s, the run file's is %s", plan->source,
+                       plan->method.kind->name, own.kind->name);
+    }
+    if (plan->method.chunks != own.chunks) {
+        return check_number(plan, "method.chunks", plan->method.chunks, own.chunks,
+                            "the run file says");
+    }
+    return strcmp(is, expected) == 0
+               ? RP_OK
+               : rp_fail(RP_ERR_USAGE, "%s: method: is \"%s\", the run file's is \"%s\"",
+                         plan->source, is, expected);
+}
+
+static rp_err check_boards(const rp_plan *plan, const rp_runfile *run, const char *executor) {
+    for (uint32_t k = 0; k < plan->node_count; k++) {
+        const rp_plan_node *node = &plan->node[k];
+        char own[16];
+        (void)snprintf(own, sizeof own, "%u", k);
+        const char *name = run->local ? own : run->roster[k].name;
+        if (strcmp(node->name, name) != 0) {
+            return rp_fail(RP_ERR_USAGE, "%s: nodes[%u].name: is '%.60s', board %u is called '%s'",
+                           plan->source, k, node->name, k, name);
+        }
+        if (strcmp(node->executor, "opencl") != 0 && strcmp(node->executor, executor) != 0) {
+            return rp_fail(RP_ERR_USAGE, "%s: nodes[%u].executor: is '%.40s', the boards have %s",
+                           plan->source, k, node->executor, executor);
+        }
+    }
+    return RP_OK;
+}
+
+/* Boards train with one size so far. */
+static rp_err check_micro(const rp_plan *plan) {
+    for (uint32_t k = 0; k < plan->stage_count; k++) {
+        if (plan->stage[k].micro_forward != plan->micro) {
+            return rp_fail(RP_ERR_USAGE,
+                           "%s: stages[%u].forward: is %u, microbatch %u; boards train with one "
+                           "size for all stages so far",
+                           plan->source, k, plan->stage[k].micro_forward, plan->micro);
+        }
+    }
+    return RP_OK;
+}
+
+/* A deadlock is a mistake in the file as long as nothing has begun. */
+static rp_err check_order(const rp_plan *plan, const rp_model *model) {
+    char text[400];
+    const rp_err err = rp_plan_check(plan, model);
+    if (err != RP_ERR_FAULT) {
+        return err;
+    }
+    (void)snprintf(text, sizeof text, "%s", rp_err_message());
+    return rp_fail(RP_ERR_USAGE, "%s: edges, windows: %s", plan->source, text);
+}
+
+rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run,
+                        const char *executor, rp_plan **out) {
+    static const char said[] = "the run file says";
     rp_plan *plan;
     rp_err err;
-    rp_arena_init(&arena, "plan.json", 0);
-    RP_TRY(rp_planfile_make(&arena, known, &plan));
-    RP_TRY(rp_plan_write(plan, file));
+    RP_TRY(rp_plan_read(arena, path, &plan));
+    if (strcmp(plan->model, run->model_name) != 0) {
+        return rp_fail(RP_ERR_USAGE, "%s: model: is '%.60s', the run file's is '%s'", path,
+                       plan->model, run->model_name);
+    }
+    RP_TRY(check_number(plan, "batch", plan->batch, run->batch, said));
+    RP_TRY(check_number(plan, "microbatch", plan->micro, run->micro, said));
+    RP_TRY(check_number(plan, "epoch_samples", plan->epoch_samples, run->data.count[RP_SPLIT_TRAIN],
+                        "the data set has"));
+    RP_TRY(check_number(plan, "nodes", plan->node_count, run->boards, "the boards are"));
+    RP_TRY(check_number(plan, "step_first", plan->step_first, 0, "expected"));
+    RP_TRY(check_method(plan, run));
+    RP_TRY(check_boards(plan, run, executor));
+    RP_TRY(check_order(plan, run->model));
+    RP_TRY(check_micro(plan));
+    RP_TRY(rp_plan_check_training(plan));
+    if (plan->steps != run->steps) {
+        rp_plan_set_steps(plan, run->steps);
+        RP_TRY(check_order(plan, run->model));
+    }
+    *out = plan;
 fail:
-    rp_arena_finish(&arena);
     return err;
+}
+
+/* ---- the profile ----------------------------------------------------------------------------- */
+
+/* Takes `root`. */
+static rp_err dump(FILE *file, json_t *root) {
+    int failed = !root || json_dumpf(root, file, JSON_INDENT(2)) != 0 || fputc('\n', file) == EOF;
+    json_decref(root);
+    return failed ? rp_fail(RP_ERR_IO, "a profile could not be written") : RP_OK;
 }
 
 rp_err rp_planfile_write_profile(FILE *file, const rp_runfile *run, const char *device,

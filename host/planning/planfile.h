@@ -1,4 +1,4 @@
-/* plan.json and profile.json: what was measured and what was chosen. */
+/* plan.json and profile.json: what was chosen, what was measured, what somebody wrote by hand. */
 #ifndef RP_PLANNING_PLANFILE_H
 #define RP_PLANNING_PLANFILE_H
 
@@ -8,28 +8,35 @@
 #include "planning/advance.h"
 #include "run/runfile.h"
 
+/* What a run chooses. Borrowed until rp_planfile_make() returns. */
+typedef struct {
+    const rp_runfile *run;
+    const rp_cut *cut;
+    const char *const *board;         /* names, of the ring in its order */
+    const rp_advance_choice *advance; /* NULL: not chosen */
+} rp_planfile;
+
+/* The plan that the run file and the cut ask for. errors USAGE, MEMORY */
+rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *chosen, rp_plan **out) RP_MUST_CHECK;
+
+/* A plan that somebody gives for this run (`--plan`). It must be of the same model, batch,
+ * microbatch, schedule, data and boards; cut, stages of a node and windows are the plan's own. How
+ * many steps there are is the run's. With `advance: auto` the plan has chosen. `executor`: what the
+ * boards have; nodes may ask for that, or for opencl, which it then stands for. errors  USAGE,
+ * FORMAT, IO naming the file and the key; MEMORY */
+rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run,
+                        const char *executor, rp_plan **out) RP_MUST_CHECK;
+
 /* What a board says of the stages that it holds. */
 typedef struct {
     const char *name;
     uint64_t slots, weight_copies, device_bytes, weight_bytes, resident_bytes;
 } rp_planfile_board;
+/* Goes into every stage of the node. `board` is borrowed as long as the plan lives. */
+void rp_planfile_note_board(rp_plan *plan, uint32_t node, const rp_planfile_board *board);
 
-typedef struct {
-    const rp_runfile *run;
-    const rp_cut *cut;
-    const rp_planfile_board *board;   /* of the ring, in its order */
-    const double *layer_seconds;      /* NULL: nothing was measured */
-    const rp_advance_choice *advance; /* NULL: not chosen */
-    uint64_t agent_program_bytes;     /* 0: no agent was started here */
-} rp_planfile;
-
-/* The plan of the run, with what is known of it. errors USAGE, MEMORY */
-rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *known, rp_plan **out) RP_MUST_CHECK;
-
-/* Its text (plan/plan.h): the cut, the stages with board, layers, slots, bytes and, where they were
- * measured, seconds; the nodes, the edges; with `advance: auto` what was chosen. errors IO, MEMORY
- */
-rp_err rp_planfile_write(FILE *file, const rp_planfile *known) RP_MUST_CHECK;
+/* `layer_seconds`: [2 * layer_count], forward and backward of each layer for one microbatch. */
+void rp_planfile_note_seconds(rp_plan *plan, const double *layer_seconds);
 
 /* {"version", "model", "microbatch", "board", "layers": [{name, kind, forward_s, backward_s}]};
  * `device`: that was measured, may be NULL. errors IO */

@@ -79,6 +79,8 @@ static rp_err open_host(rp_cluster *cluster, bool resume) {
                                               .set_count = options->set_count,
                                               .out = resume ? NULL : options->folder,
                                               .resume = resume ? options->folder : NULL,
+                                              .plan = options->plan,
+                                              .executor = options->executor,
                                               .format = options->format};
     RP_TRY(rp_controller_open(&env, &controller, &cluster->controller));
 fail:

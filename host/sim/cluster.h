@@ -18,6 +18,7 @@ typedef struct {
     const char *const *set;
     uint32_t set_count;
     uint32_t boards;             /* of the run file's ring */
+    const char *plan;            /* NULL: the controller makes one */
     const char *executor;        /* "digest" or "timed" */
     const double *layer_seconds; /* of each layer and one sample, forward and backward in turn;
                                     NULL: the executor's own. Borrowed */

@@ -121,16 +121,17 @@ rp_err rp_sim(const rp_sim_options *options) {
     rp_err err;
     RP_TRY(check_options(options));
     RP_TRY(rp_sim_subject_open(options->run_path, options->set, options->set_count,
-                               options->executor, options->profile, &subject));
+                               options->executor, options->plan, options->profile, &subject));
     if (!none && !all) {
-        RP_TRY(rp_sim_faults_read(&subject.arena, options->faults, subject.run.stages, &faults));
+        RP_TRY(rp_sim_faults_read(&subject.arena, options->faults, subject.run.boards, &faults));
     }
     rp_sim_case what = {
         .subject = &subject,
         .cluster = {.run_path = options->run_path,
                     .set = options->set,
                     .set_count = options->set_count,
-                    .boards = subject.run.stages,
+                    .boards = subject.run.boards,
+                    .plan = options->plan,
                     .executor = options->executor,
                     .layer_seconds = subject.layer_seconds,
                     .layer_count = subject.run.model->layer_count,

@@ -9,6 +9,7 @@ typedef struct {
     const char *const *set;
     uint32_t set_count;
     const char *executor; /* "digest" or "timed" */
+    const char *plan;     /* plan.json to run by; NULL: one is made */
     const char *profile;  /* timed: profile.json; NULL: the run file's throttle */
     const char *out;      /* run folder of a single run; NULL: one that is removed */
     const char *faults;   /* "none", "all" (drawn from the seed), or a file */

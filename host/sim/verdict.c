@@ -67,8 +67,22 @@ static void sample_of(void *context, uint64_t step, uint32_t index, rp_digest *d
     *target = samples->target[step * samples->batch + index];
 }
 
+static rp_err choose_cut(const rp_sim_subject *s, rp_arena *arena, rp_cut *out) {
+    const rp_runfile *run = &s->run;
+    if (s->plan) {
+        return rp_plan_cut(arena, s->plan, run->model, out);
+    }
+    if (run->cut_auto) {
+        return rp_fail(RP_ERR_USAGE, "cut: auto: with the digest executor there is nothing to "
+                                     "measure; expected a list of layer names");
+    }
+    *out = run->cut;
+    return RP_OK;
+}
+
 static rp_err make_reference(rp_sim_subject *s) {
     const rp_runfile *run = &s->run;
+    rp_cut cut;
     rp_arena arena;
     rp_sim_samples samples;
     rp_node *root;
@@ -76,12 +90,8 @@ static rp_err make_reference(rp_sim_subject *s) {
     char *text;
     rp_err err;
     rp_arena_init(&arena, "reference", 0);
-    if (run->cut_auto) {
-        err = rp_fail(RP_ERR_USAGE, "cut: auto: with the digest executor there is nothing to "
-                                    "measure; expected a list of layer names");
-        goto fail;
-    }
-    RP_TRY(rp_runfile_assignment(&arena, run, &run->cut, 0, NULL, NULL, &text));
+    RP_TRY(choose_cut(s, &arena, &cut));
+    RP_TRY(rp_runfile_assignment(&arena, run, &cut, 0, NULL, NULL, &text));
     RP_TRY(rp_config_read_text(&arena, text, strlen(text), "assignment", &root));
     RP_TRY(rp_job_parse(&arena, root, run->model_root, &job));
     RP_TRY(read_samples(&arena, run, &samples));
@@ -144,11 +154,15 @@ static rp_err read_profile(rp_sim_subject *s, const char *path) {
 }
 
 rp_err rp_sim_subject_open(const char *run_path, const char *const *set, uint32_t set_count,
-                           const char *executor, const char *profile, rp_sim_subject *out) {
+                           const char *executor, const char *plan, const char *profile,
+                           rp_sim_subject *out) {
     rp_err err;
     *out = (rp_sim_subject){0};
     rp_arena_init(&out->arena, "subject", 0);
     RP_TRY(rp_runfile_read(&out->arena, run_path, set, set_count, &out->run));
+    if (plan) {
+        RP_TRY(rp_planfile_read(&out->arena, plan, &out->run, executor, &out->plan));
+    }
     if (profile) {
         RP_TRY(read_profile(out, profile));
     }

@@ -3,7 +3,7 @@
 #ifndef RP_SIM_VERDICT_H
 #define RP_SIM_VERDICT_H
 
-#include "run/runfile.h"
+#include "planning/planfile.h"
 #include "sim/cluster.h"
 #include "sim/reference.h"
 #include "sim/seeds.h"
@@ -12,13 +12,14 @@
 typedef struct {
     rp_arena arena;
     rp_runfile run;
+    rp_plan *plan;   /* that was given, or NULL */
     rp_digest *want; /* by parameter of the model; NULL: nothing is compared (timed) */
     double *layer_seconds;
 } rp_sim_subject;
 
 /* errors  those of the run file; USAGE: a method that has no reference */
 rp_err rp_sim_subject_open(const char *run_path, const char *const *set, uint32_t set_count,
-                           const char *executor, const char *profile,
+                           const char *executor, const char *plan, const char *profile,
                            rp_sim_subject *out) RP_MUST_CHECK;
 void rp_sim_subject_close(rp_sim_subject *subject);
 

@@ -9,12 +9,25 @@
 static rp_runfile run;
 static rp_position position;
 static rp_applied applied;
-static rp_cut cut;
+static rp_plan *plan;
 static const uint32_t first_layers[] = {0, 1, 3};
+static const uint32_t other_layers[] = {0, 2, 3};
 static uint64_t updates[2][RP_REPLICAS_MAX];
 static uint64_t in_flight_bytes[2];
 static const rp_gain_estimator *gains; /* NULL: none are measured */
 static char checkpoints[128], weights[128];
+
+static void make_plan(rp_cut cut, uint32_t micro) {
+    const rp_plan_options options = {.model_name = run.model_name,
+                                     .model = run.model,
+                                     .cut = &cut,
+                                     .method = &run.method,
+                                     .batch = run.batch,
+                                     .micro = micro,
+                                     .epoch_samples = 64,
+                                     .steps = run.steps};
+    expect_ok(rp_plan_make(&arena, &options, &plan));
+}
 
 static int open_run(void **state) {
     if (setup(state) != 0) {
@@ -25,7 +38,7 @@ static int open_run(void **state) {
     updates[0][0] = 3;
     updates[1][0] = 2;
     applied = (rp_applied){.stages = 2, .of = updates};
-    cut = (rp_cut){.stage_count = 2, .first = first_layers};
+    make_plan((rp_cut){.stage_count = 2, .first = first_layers}, run.micro);
     memset(in_flight_bytes, 0, sizeof in_flight_bytes);
     gains = NULL;
     (void)snprintf(checkpoints, sizeof checkpoints, "%s/checkpoint", folder);
@@ -47,7 +60,7 @@ static int close_run(void **state) {
 
 static rp_checkpoint_writer *open_writer(bool with_weights) {
     const rp_checkpoint_content content = {.run = &run,
-                                           .cut = &cut,
+                                           .plan = plan,
                                            .position = &position,
                                            .applied = &applied,
                                            .in_flight_bytes = in_flight_bytes,
@@ -106,7 +119,7 @@ static void what_was_written_is_read(void **state) {
     assert_null(writer);
     assert_true(is_there(weights));
 
-    expect_ok(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found));
+    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found));
     assert_non_null(path);
     assert_int_equal(found.step, 3);
     assert_int_equal(found.samples, 48);
@@ -146,7 +159,7 @@ static void half_a_checkpoint_never_appears(void **state) {
     write_tensors(writer, UINT32_MAX);
     rp_checkpoint_abandon(&writer);
     assert_null(writer);
-    expect_ok(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found));
+    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found));
     assert_null(path);
     assert_false(is_there(weights));
     rp_checkpoint_abandon(&writer); /* NULL */
@@ -175,7 +188,7 @@ static void expect_in_flight(const char *path, const char *bytes) {
     rp_st_reader *reader = NULL;
     rp_in_flight kept;
     bool usable;
-    expect_ok(rp_checkpoint_open_in_flight(&arena, &run, &cut, path, position.step, &reader, &kept,
+    expect_ok(rp_checkpoint_open_in_flight(&arena, &run, plan, path, position.step, &reader, &kept,
                                            &usable));
     assert_int_equal(usable, bytes != NULL);
     if (usable) {
@@ -330,20 +343,50 @@ static void a_checkpoint_is_of_one_run(void **state) {
     write_tensors(writer, UINT32_MAX);
     expect_ok(rp_checkpoint_commit(&writer));
     run.seed++;
-    expect_err(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found), RP_ERR_USAGE);
+    expect_err(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found), RP_ERR_USAGE);
     assert_non_null(strstr(rp_err_message(), "was made with seed 1, the run file says 2"));
     run.seed--;
     run.steps = 2;
-    expect_err(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found), RP_ERR_USAGE);
+    expect_err(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found), RP_ERR_USAGE);
     run.steps = 8;
-    expect_ok(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found));
+    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found));
     assert_false(found.evaluated);
     position.eval_samples = 24;
     position.eval_correct = 12;
     expect_ok(rp_checkpoint_mark_evaluated(checkpoints, &position));
-    expect_ok(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found));
+    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found));
     assert_true(found.evaluated);
     assert_int_equal(found.eval_correct, 12);
+}
+
+/* A checkpoint says which plan it was made with. */
+static void the_plan_is_compared(void **state) {
+    (void)state;
+    static const char in_flight[16] = "in flight";
+    rp_position found = {0};
+    rp_st_reader *reader = NULL;
+    rp_in_flight kept;
+    bool usable;
+    char *path;
+    in_flight_bytes[0] = sizeof in_flight;
+    const uint64_t digest = rp_plan_digest(plan);
+    rp_checkpoint_writer *writer = open_writer(false);
+    write_tensors(writer, UINT32_MAX);
+    expect_ok(rp_checkpoint_write_in_flight(writer, 0, 0, in_flight, sizeof in_flight));
+    expect_ok(rp_checkpoint_commit(&writer));
+
+    make_plan((rp_cut){.stage_count = 2, .first = other_layers}, run.micro); /* goes on, anew */
+    assert_true(rp_plan_digest(plan) != digest);
+    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found));
+    assert_true(found.plan == digest);
+    assert_int_equal(found.cut.first[1], 1);
+    expect_ok(rp_checkpoint_open_in_flight(&arena, &run, plan, path, 3, &reader, &kept, &usable));
+    assert_false(usable);
+    rp_st_close(&reader);
+
+    plan->stage[1].micro_forward = plan->stage[1].micro_backward = 4; /* sums in another order */
+    expect_err(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "was made with batch 16/8, the run file says 16/8,4"));
 }
 
 int main(void) {
@@ -357,6 +400,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(checkpoints_of_older_programs_are_read, open_run,
                                         close_run),
         cmocka_unit_test_setup_teardown(a_sidecar_file_has_a_plain_name, open_run, close_run),
+        cmocka_unit_test_setup_teardown(the_plan_is_compared, open_run, close_run),
         cmocka_unit_test_setup_teardown(a_checkpoint_is_of_one_run, open_run, close_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -154,7 +154,8 @@ static inline void board_save(test_ring *t, uint32_t k) {
         const size_t count = list.entry[i].bytes / sizeof *zeros;
         rp_Frame frame = {.which_body = RP_KIND_TENSOR, .body.tensor = {.total = count}};
         rp_Tensor *tensor = &frame.body.tensor;
-        if (layer < t->c->cut.first[k] || layer >= t->c->cut.first[k + 1]) {
+        if (layer < t->c->plan_cut.first[k] ||
+            layer >= t->c->plan_cut.first[k + 1]) {
             continue;
         }
         assert_true(count <= sizeof zeros / sizeof *zeros);

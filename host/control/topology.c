@@ -1,0 +1,132 @@
+/* The plan of an assignment, and what it says of a board: the stages that it holds, its neighbours.
+ */
+#include <stdio.h>
+
+#include "control/controller_own.h"
+#include "planning/planfile.h"
+
+/* ---- the plan -------------------------------------------------------------------------------- */
+
+void rp_controller_note_boards(rp_controller *c) {
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const rp_board_state *state = &c->ring.board[k];
+        const rp_planfile_board board = {state->name,          state->slots,
+                                         state->weight_copies, state->device_bytes,
+                                         state->weight_bytes,  state->resident_bytes};
+        rp_planfile_note_board(c->plan, k, &board);
+    }
+    if (c->has_profile) {
+        rp_planfile_note_seconds(c->plan, c->layer_seconds);
+    }
+    c->plan->agent_program_bytes = c->spawned ? c->env.spawner.program_bytes : 0;
+}
+
+static rp_err make_plan(rp_controller *c) {
+    const char **names;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(&c->plan_arena, c->ring.count, &names));
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        names[k] = c->ring.board[k].name;
+    }
+    const rp_planfile chosen = {.run = &c->run,
+                                .cut = &c->cut,
+                                .board = names,
+                                .advance = c->advance_chosen ? &c->advance : NULL};
+    RP_TRY(rp_planfile_make(&c->plan_arena, &chosen, &c->plan));
+fail:
+    return err;
+}
+
+/* What is asked for often. */
+static rp_err read_off(rp_controller *c) {
+    const rp_plan *plan = c->plan;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(&c->plan_arena, plan->stage_count, &c->stage_board));
+    for (uint32_t h = 0; h < plan->hold_count; h++) {
+        c->stage_board[plan->hold[h].stage] = plan->hold[h].node;
+    }
+    RP_TRY(rp_plan_cut(&c->plan_arena, plan, c->run.model, &c->plan_cut));
+fail:
+    return err;
+}
+
+static rp_err write_text(rp_controller *c) {
+    const size_t room = (64 + 8 * (size_t)c->plan->stage_count) << 10; /* names of many layers */
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(&c->plan_arena, room, &c->plan_text));
+    FILE *file = fmemopen(c->plan_text, room, "w");
+    if (!file) {
+        return rp_fail(RP_ERR_MEMORY, "no memory for the plan's text");
+    }
+    err = rp_plan_write(c->plan, file);
+    if (fclose(file) != 0 && err == RP_OK) {
+        err = rp_fail(RP_ERR_LIMIT, "the plan's text has more than %zu bytes", room);
+    }
+fail:
+    return err;
+}
+
+rp_err rp_controller_make_plan(rp_controller *c) {
+    rp_err err = RP_OK;
+    c->plan = c->given;
+    rp_arena_finish(&c->plan_arena);
+    rp_arena_init(&c->plan_arena, "plan", 0);
+    RP_TRY(c->given ? RP_OK : make_plan(c));
+    rp_controller_note_boards(c);
+    RP_TRY(read_off(c));
+    RP_TRY(write_text(c));
+fail:
+    return err;
+}
+
+/* ---- what it says ---------------------------------------------------------------------------- */
+
+uint32_t rp_controller_board_of(const rp_controller *c, uint32_t layer) {
+    uint32_t stage = 0;
+    while (layer >= c->plan_cut.first[stage + 1]) {
+        stage++;
+    }
+    return c->stage_board[stage];
+}
+
+uint32_t rp_controller_first_stage(const rp_controller *c, uint32_t board) {
+    return c->plan->hold[c->plan->node[board].hold_first].stage;
+}
+
+uint32_t rp_controller_applied_count(const rp_controller *c, uint32_t board) {
+    const uint32_t holds = c->plan->node[board].hold_count;
+    return holds > 1 ? holds
+                     : rp_method_replicas(&c->plan->method, c->plan->stage_count,
+                                          rp_controller_first_stage(c, board));
+}
+
+uint64_t *rp_controller_applied_of(rp_controller *c, uint32_t stage, uint32_t *count) {
+    const rp_plan *plan = c->plan;
+    const uint32_t board = c->stage_board[stage];
+    const rp_plan_node *node = &plan->node[board];
+    uint64_t *own = c->ring.board[board].applied;
+    *count = node->hold_count > 1 ? 1 : RP_REPLICAS_MAX;
+    return own + (rp_plan_find_hold(plan, board, stage) - &plan->hold[node->hold_first]);
+}
+
+/* The other end of an edge with activations that comes to a board, or leaves it. */
+static uint32_t neighbour_of(const rp_controller *c, uint32_t board, bool comes) {
+    uint32_t count;
+    const uint32_t *edge = rp_plan_node_edges(c->plan, board, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        const rp_plan_edge *e = &c->plan->edge[edge[i]];
+        const bool is_here = (comes ? e->to : e->from) == board && e->from != e->to;
+        if (e->carries == RP_CARRIES_ACTIVATION && is_here) {
+            return comes ? e->from : e->to;
+        }
+    }
+    return RP_CONTROL_NO_BOARD;
+}
+
+uint32_t rp_controller_board_before(const rp_controller *c, uint32_t board) {
+    return neighbour_of(c, board, true);
+}
+
+uint32_t rp_controller_board_behind(const rp_controller *c, uint32_t board) {
+    return neighbour_of(c, board, false);
+}
