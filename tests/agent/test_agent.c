@@ -267,7 +267,8 @@ static void a_share_of_a_stage_is_refused(void **state) {
     memcpy(end, "0.5", 3);
     greet(&f);
     send_texts(&f, RP_KIND_ASSIGN);
-    expect_refusal(&f, "plan: node board0 holds stage 0 for the samples [0, 0.5) of every step: "
+    expect_refusal(&f, "plan: nodes[0].holds[0].samples: node board0 holds stage 0 for the samples "
+                       "[0, 0.5) of every step: "
                        "several boards can not train one stage together so far");
     close_fixture(&f);
 }
