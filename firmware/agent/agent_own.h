@@ -6,6 +6,7 @@
 #include "agent/connect.h"
 #include "agent/runner.h"
 #include "device/builder.h"
+#include "link/watch.h"
 
 enum { RP_AGENT_PIECE_FLOATS = 65536 }; /* of a tensor that is saved */
 
@@ -36,7 +37,7 @@ typedef struct {
     rp_link *in, *out, *feed;
     rp_runner *runner;
     rp_link_profile emulate;
-    int64_t connected_ns;
+    rp_link_watch in_watch, out_watch; /* in state running */
 
     float *piece;                      /* [RP_AGENT_PIECE_FLOATS] */
     uint32_t save_held, save_index;    /* next tensor */

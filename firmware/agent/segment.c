@@ -3,21 +3,31 @@
 
 #include "agent/agent_own.h"
 
-static const int64_t NEIGHBOUR_SILENT_NS = 30 * RP_NS_PER_S;
-
 /* ---- messages -------------------------------------------------------------------------------- */
+
+/* Before a segment nobody needs them, and they may have been silent. */
+static void begin_running(rp_agent *agent) {
+    agent_run *run = agent->run;
+    const int64_t now_ns = rp_clock_now_ns(agent->clock);
+    agent->state = RP_AGENT_RUNNING;
+    rp_arena_seal(&run->arena); /* what was in flight has been restored */
+    if (run->in) {
+        rp_link_watch_begin(&run->in_watch, run->in, now_ns);
+    }
+    if (run->out) {
+        rp_link_watch_begin(&run->out_watch, run->out, now_ns);
+    }
+}
 
 rp_err rp_agent_on_start(rp_agent *agent, const rp_message *message) {
     const rp_Start *start = &message->frame.body.start;
-    agent->state = RP_AGENT_RUNNING;
-    rp_arena_seal(&agent->run->arena); /* what was in flight has been restored */
+    begin_running(agent);
     return rp_runner_train(agent->run->runner, start->step_first, start->pause, start->drain);
 }
 
 rp_err rp_agent_on_evaluate(rp_agent *agent, const rp_message *message) {
     const rp_Evaluate *evaluate = &message->frame.body.evaluate;
-    agent->state = RP_AGENT_RUNNING;
-    rp_arena_seal(&agent->run->arena);
+    begin_running(agent);
     return rp_runner_evaluate(agent->run->runner, evaluate->samples, evaluate->renew_statistics);
 }
 
@@ -77,20 +87,30 @@ static rp_err finish_segment(rp_agent *agent) {
     return rp_agent_answer(agent, &frame, &part, 1);
 }
 
-/* A neighbour that the host reaches and this board does not: said here, or nobody knows. */
-static rp_err watch_neighbour(const rp_agent *agent) {
-    const agent_run *run = agent->run;
-    if (!run->out || agent->state != RP_AGENT_RUNNING) {
+/* Neighbours that the host reaches and this board does not: said here, or nobody knows. */
+static rp_err watch_neighbours(rp_agent *agent) {
+    agent_run *run = agent->run;
+    const int64_t now_ns = rp_clock_now_ns(agent->clock);
+    const rp_plan *plan = run->plan;
+    if (agent->state != RP_AGENT_RUNNING) {
         return RP_OK;
     }
-    rp_link_stats stats;
-    rp_link_stats_of(run->out, &stats);
-    if (stats.auth_failed) {
-        return rp_fail(RP_ERR_REFUSED, "the next stage refused the handshake");
+    const char *own = plan->node[run->node].name;
+    const char *before = plan->node[(run->node + plan->node_count - 1) % plan->node_count].name;
+    const char *next = plan->node[(run->node + 1) % plan->node_count].name;
+    if (run->out && rp_link_health_of(run->out).auth_failed) {
+        return rp_fail(RP_ERR_REFUSED, "hop %s -> %s: board %s at %s refused the handshake", own,
+                       next, next, rp_link_endpoint(run->out));
     }
-    int64_t waited_ns = rp_clock_now_ns(agent->clock) - run->connected_ns;
-    if (stats.last_heard_ns == 0 && stats.unacked > 0 && waited_ns > NEIGHBOUR_SILENT_NS) {
-        return rp_fail(RP_ERR_FAULT, "the next stage can not be reached from this board");
+    if (run->out && rp_link_is_silent(&run->out_watch, run->out, now_ns)) {
+        return rp_fail(
+            RP_ERR_FAULT, "hop %s -> %s: nothing came from board %s at %s for %" PRId64 " s", own,
+            next, next, rp_link_endpoint(run->out), run->out_watch.silent_ns / RP_NS_PER_S);
+    }
+    if (run->in && rp_link_is_silent(&run->in_watch, run->in, now_ns)) {
+        return rp_fail(
+            RP_ERR_FAULT, "hop %s -> %s: nothing came from board %s to %s for %" PRId64 " s",
+            before, own, before, rp_link_endpoint(run->in), run->in_watch.silent_ns / RP_NS_PER_S);
     }
     return RP_OK;
 }
@@ -104,7 +124,7 @@ rp_err rp_agent_run_round(rp_agent *agent) {
             RP_TRY(rp_link_step(data[i]));
         }
     }
-    RP_TRY(watch_neighbour(agent));
+    RP_TRY(watch_neighbours(agent));
     if (agent->state == RP_AGENT_RUNNING) {
         bool active;
         RP_TRY(rp_runner_step(run->runner, &active));

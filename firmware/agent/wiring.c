@@ -125,7 +125,6 @@ rp_err rp_agent_connect_next(rp_agent *agent, const char *endpoint, const char *
     agent_run *run = agent->run;
     rp_link_options options = data_options(run, "next", key, RP_PLAN_BEHIND);
     options.connect = endpoint;
-    run->connected_ns = rp_clock_now_ns(agent->clock);
     return rp_link_open(run->links, &options, &run->out);
 }
 

@@ -15,7 +15,8 @@
 enum {
     NAME_BYTES = RP_PORT_NAME_BYTES,
     QUEUE_SLACK = 64, /* room for acks and control in queues that are sized by the window */
-    DRAIN_MAX = 64    /* packets a call, so that a flood does not hold the loop */
+    DRAIN_MAX = 64,   /* packets a call, so that a flood does not hold the loop */
+    SLOW_MAX_S = 3600
 };
 
 #define PEER_SILENT_NS (3 * RP_NS_PER_S)
@@ -600,6 +601,18 @@ rp_link_health rp_link_health_of(const rp_link *link) {
     return (rp_link_health){.last_heard_ns = link->stats.last_heard_ns,
                             .peer_restarted = link->stats.peer_restarted,
                             .auth_failed = link->stats.auth_failed};
+}
+
+int64_t rp_link_slow_ns(const rp_link *link) {
+    static const rp_link_profile none = {0};
+    const rp_link_profile *line = link->line ? rp_emulate_profile(link->line) : &none;
+    const bool is_slower = line->rate_mbit > 0 && line->rate_mbit < 1;
+    const double bits = 8 * (double)link->part_bytes_max;
+    const double part_s = bits / (is_slower ? line->rate_mbit * 1e6 : 1e6);
+    const double round_trip_s = 2e-3 * (line->delay_ms + line->jitter_ms);
+    const double held_s = line->outage.for_s + line->clog.for_s + line->partition.for_s;
+    const double slow_s = part_s + round_trip_s + held_s;
+    return (int64_t)((slow_s < SLOW_MAX_S ? slow_s : SLOW_MAX_S) * (double)RP_NS_PER_S);
 }
 
 void rp_link_stats_of(const rp_link *link, rp_link_stats *out) {

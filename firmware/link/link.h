@@ -114,6 +114,10 @@ typedef struct {
 } rp_link_health;
 rp_link_health rp_link_health_of(const rp_link *link);
 void rp_link_stats_of(const rp_link *link, rp_link_stats *out);
+/* How much later than usual a peer that lives may be heard: while the largest part is on its way at
+ * 1 Mbit/s, or at the rate of an emulated line if that is less, and while such a line holds packets
+ * back. */
+int64_t rp_link_slow_ns(const rp_link *link);
 
 /* Sends an unnumbered PING (the answer updates last_heard and round_trip).
  * errors AGAIN when there is no connection to send it over */

@@ -85,6 +85,7 @@ static rp_err take_messages(rp_controller *c, uint32_t board) {
 static void step_boards(rp_controller *c) {
     rp_ring *ring = &c->ring;
     const bool ping = ring->board && rp_ring_ping_is_due(ring, c->now_ns);
+    ring->feeding = c->segment_start_ns != 0;
     for (uint32_t k = 0; ring->board && k < ring->count; k++) {
         raise_fault(c, rp_ring_step(ring, k, c->now_ns), k);
         if (c->state < RP_CONTROL_CLOSE) {

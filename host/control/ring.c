@@ -195,8 +195,30 @@ bool rp_ring_ping_is_due(const rp_ring *ring, int64_t now_ns) {
     return now_ns - ring->last_ping_ns >= PING_NS;
 }
 
+/* Labels and inputs go over a link of their own: the way to its port may be closed while the
+ * control link is heard. */
+static rp_err watch_feed(const rp_ring *ring, rp_board_state *state, int64_t now_ns) {
+    if (!state->feed) {
+        return RP_OK;
+    }
+    if (rp_link_health_of(state->feed).auth_failed) {
+        return rp_fail(RP_ERR_REFUSED, "board %s: its feed link at %s refused the handshake",
+                       state->name, rp_link_endpoint(state->feed));
+    }
+    if (!ring->feeding) {
+        rp_link_watch_begin(&state->feed_watch, state->feed, now_ns);
+        return RP_OK;
+    }
+    return rp_link_is_silent(&state->feed_watch, state->feed, now_ns)
+               ? rp_fail(RP_ERR_FAULT,
+                         "board %s: nothing came over its feed link at %s for %" PRId64 " s",
+                         state->name, rp_link_endpoint(state->feed),
+                         state->feed_watch.silent_ns / RP_NS_PER_S)
+               : RP_OK;
+}
+
 rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, int64_t now_ns) {
-    const rp_board_state *state = &ring->board[board];
+    rp_board_state *state = &ring->board[board];
     if (!state->control) {
         return RP_OK;
     }
@@ -220,9 +242,11 @@ rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, int64_t now_ns) {
     if (ping) {
         const rp_err err = rp_link_ping(state->control);
         ring->last_ping_ns = now_ns;
-        return err == RP_ERR_AGAIN ? RP_OK : err;
+        if (err != RP_OK && err != RP_ERR_AGAIN) {
+            return err;
+        }
     }
-    return RP_OK;
+    return watch_feed(ring, state, now_ns);
 }
 
 _Static_assert(RP_CHUNKS_MAX <= RP_REPLICAS_MAX, "a board's stages have a number each");

@@ -4,7 +4,7 @@
 #define RP_CONTROL_RING_H
 
 #include "checkpoint/position.h"
-#include "link/link.h"
+#include "link/watch.h"
 
 /* Messages that may wait for a board when its link is full. At most this many are due between two
  * of its answers: one HELLO or CONNECT, one START, EVALUATE or SAVE, one STOP, the decision on one
@@ -40,6 +40,7 @@ typedef struct {
     char endpoint[128];
     char public_text[RP_KEY_TEXT];
     rp_link *control, *feed;
+    rp_link_watch feed_watch; /* while ring->feeding */
     rp_pending_message pending[RP_RING_PENDING_MAX];
     uint32_t pending_first, pending_count;
     int64_t pending_since_ns;
@@ -77,6 +78,7 @@ typedef struct {
     uint64_t features;        /* that all ends have */
     int64_t last_ping_ns;
     bool watching; /* silence of a board is a fault */
+    bool feeding;  /* a segment is on: silence of a feed link, too */
 } rp_ring;
 
 /* Room for the boards of the run file. errors MEMORY */
@@ -108,7 +110,8 @@ rp_err rp_ring_step(rp_ring *ring, uint32_t board, int64_t now_ns) RP_MUST_CHECK
 int64_t rp_ring_deadline_ns(const rp_ring *ring);
 /* Whether it is time for a heartbeat: then call rp_ring_watch() with `ping` for every board. */
 bool rp_ring_ping_is_due(const rp_ring *ring, int64_t now_ns);
-/* errors  REFUSED: the handshake; FAULT: restarted, or silent for RP_RING_SILENT_NS */
+/* errors  REFUSED: the handshake; FAULT: restarted, or silent for RP_RING_SILENT_NS, on its feed
+ * link as rp_link_is_silent() says */
 rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, int64_t now_ns) RP_MUST_CHECK;
 
 /* tcp://HOST of a board's endpoint with another port. */

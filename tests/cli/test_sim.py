@@ -1,5 +1,6 @@
 """`ringpipe sim`: one seed, many seeds with faults; the same seed gives the same events."""
 import json
+import re
 import unittest
 
 from program import Case
@@ -64,6 +65,20 @@ class Sim(Case):
         self.assertIn("[    0.200000000] fault: begins: crash node 2", out)
         self.assertIn("board2: begins life 2", out)
         self.assertIn("resumes", out)
+
+    def test_a_hop_that_is_cut_stops_the_run_in_time(self):
+        """It is named, and the run goes on from its checkpoint when the hop is there again."""
+        path = self.dir / "faults.yaml"
+        path.write_text("faults:\n"
+                        "  - {kind: partition, from: 0, to: 1, at_s: 0.05, for_s: 50}\n"
+                        "  - {kind: partition, from: 1, to: 0, at_s: 0.05, for_s: 50}\n")
+        out, err = self.sim("--faults", path, "--trace")
+        self.assertRegex(err, r"board [01]: hop 0 -> 1: nothing came from board [01] ")
+        stops = re.findall(r"\[ *([\d.]+)\] host: ends: the ring failed", out)
+        self.assertEqual(len(stops), 1)
+        self.assertTrue(30 < float(stops[0]) < 36, stops)
+        self.assertIn("host: begins life 2, resumes", out)
+        self.assertIn("host: ends: success", out)
 
     def test_a_person_sees_no_losses_and_no_messages_of_faults(self):
         out, err = self.sim("--out", self.dir / "out")

@@ -36,6 +36,7 @@ typedef struct {
     test_board board[BOARDS];
     rp_controller *c;
     bool deaf;        /* boards do not step their links */
+    bool feed_is_cut; /* nor those that feed them */
     rp_kind mute;     /* boards do not answer this kind */
     bool up;          /* the spawner's boards listen */
     rp_err lost;      /* what the spawner says of a child's end */
@@ -280,7 +281,7 @@ static inline void board_step(test_ring *t, uint32_t k) {
         rp_link_release(b->control, &message);
         board_take(t, k, &frame);
     }
-    if (b->feed) {
+    if (b->feed && !t->feed_is_cut) {
         (void)board_may(rp_link_step(b->feed));
         while (rp_link_recv(b->feed, &message) == RP_OK) {
             b->inputs += rp_frame_kind(&message->frame) == RP_KIND_INPUT;

@@ -134,6 +134,33 @@ static void silence_is_a_fault(void **state) {
     ring_close(&ring);
 }
 
+/* A feed link whose port nobody reaches: before a first packet, and later. Boards that are heard on
+ * it may take as long as they like: see `train` above. */
+static void a_feed_that_is_cut_is_named(void **state) {
+    (void)state;
+    for (uint32_t met = 0; met < 2; met++) {
+        open_ring(NULL);
+        ring.feed_is_cut = !met;
+        assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+        ring.mute = RP_KIND_START;
+        ring.feed_is_cut = false;
+        for (uint32_t i = 0; met && i < 100; i++) {
+            ring_step(&ring, RP_NS_PER_S);
+        }
+        assert_int_equal(ring.c->state, RP_CONTROL_TRAIN);
+        ring.feed_is_cut = true;
+        const int64_t begin_ns = rp_clock_now_ns(&ring.clock);
+        expect_err(ring_end(&ring, 100), RP_ERR_FAULT);
+        assert_in_range(rp_clock_now_ns(&ring.clock) - begin_ns, 30 * RP_NS_PER_S,
+                        40 * RP_NS_PER_S);
+        assert_int_equal(ring.failed, RP_CONTROL_TRAIN);
+        assert_non_null(strstr(ring.fault.text, "nothing came over its feed link at inproc://"));
+        assert_int_equal(ring.fault.board, 0);
+        assert_int_equal(ring.fault.fault_class, RP_FAULT_BOARD);
+        ring_close(&ring);
+    }
+}
+
 /* ---- faults and interrupts ------------------------------------------------------------------- */
 
 /* States that wait for something, how a run gets there, and the text of an interrupt's end. */
@@ -652,6 +679,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_run_follows_its_links, setup, teardown),
         cmocka_unit_test_setup_teardown(every_wait_has_an_end, setup, teardown),
         cmocka_unit_test_setup_teardown(silence_is_a_fault, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_feed_that_is_cut_is_named, setup, teardown),
         cmocka_unit_test_setup_teardown(a_fault_ends_every_state, setup, teardown),
         cmocka_unit_test_setup_teardown(a_child_that_ends_is_a_fault, setup, teardown),
         cmocka_unit_test_setup_teardown(an_interrupt_ends_every_state, setup, teardown),

@@ -1,0 +1,176 @@
+/* Neighbours of a board in a segment, on a virtual clock: one that is heard, however slow it is,
+ * and one that is not. The test plays the host and the board at the other end of the hop. */
+#include "one_agent.h"
+
+static const int64_t LINK_SILENT_NS = 30 * RP_NS_PER_S;
+
+typedef struct {
+    fixture f;
+    rp_link *hop; /* of the neighbour */
+    bool is_cut;  /* it neither hears nor says anything */
+} neighbours;
+
+/* Board `node` of a ring of two. */
+static void open_board(neighbours *n, uint32_t node) {
+    fixture *f = &n->f;
+    *n = (neighbours){.is_cut = false};
+    open_agent(f, true, rp_executor_find("digest"), false);
+    f->ping_ns = RP_NS_PER_S;
+    expect_ok(rp_arena_printf(
+        &f->arena, &f->job_text,
+        "stage: %u\nstages: 2\ncut: [fc2]\nsample: [4]\nclasses: 3\nseed: 1\nbatch: 2\n"
+        "microbatch: 2\nepoch_samples: 20\nsteps: 10\nloss: cross-entropy\n"
+        "optimizer: {kind: sgd, lr: 0.1}\nschedule: gpipe\npeers: {host: \"%s\", before: \"%s\"}\n",
+        node, f->host_keys.public_text, f->host_keys.public_text));
+    write_plan(f);
+}
+
+static void close_board(neighbours *n) {
+    rp_link_close(&n->hop);
+    close_fixture(&n->f);
+}
+
+static void open_hop(neighbours *n, const char *bind, const char *connect) {
+    const rp_link_options options = {.name = "hop",
+                                     .bind = bind,
+                                     .connect = connect,
+                                     .peer_public = n->f.agent_keys.public_text,
+                                     .window = 8,
+                                     .send_window = 8,
+                                     .part_bytes_max = 1 << 16,
+                                     .run = {7, n->f.term},
+                                     .wire = RP_WIRE_MAX};
+    expect_ok(rp_link_open(n->f.links, &options, &n->hop));
+}
+
+/* To the state ready; its neighbour is there. */
+static void make_ready(neighbours *n, uint32_t node) {
+    fixture *f = &n->f;
+    const rp_part parts[] = {rp_part_of_text(f->job_text), rp_part_of_text(model_text),
+                             rp_part_of_text(f->plan_text)};
+    rp_Frame connect = {.which_body = RP_KIND_CONNECT};
+    char endpoint[80];
+    greet(f);
+    send(f,
+         (rp_Frame){.which_body = RP_KIND_ASSIGN,
+                    .body.assign = {.wire = RP_WIRE_MAX, .node = node}},
+         parts, 3);
+    const rp_Frame ready = receive(f);
+    assert_int_equal(rp_frame_kind(&ready), RP_KIND_READY);
+    if (node == 0) {
+        open_hop(n, "tcp://127.0.0.1:0", NULL);
+        (void)snprintf(connect.body.connect.endpoint, sizeof connect.body.connect.endpoint, "%s",
+                       rp_link_endpoint(n->hop));
+        (void)snprintf(connect.body.connect.public_key, sizeof connect.body.connect.public_key,
+                       "%s", f->host_keys.public_text);
+    } else {
+        (void)snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%u", ready.body.ready.hop_port);
+        open_hop(n, NULL, endpoint);
+    }
+    send(f, connect, NULL, 0);
+    step_to_state(f, RP_AGENT_READY);
+}
+
+static void start(neighbours *n) {
+    send(&n->f, (rp_Frame){.which_body = RP_KIND_START, .body.start = {.pause = 10}}, NULL, 0);
+    step_to_state(&n->f, RP_AGENT_RUNNING);
+}
+
+/* How long it took until `state`, at most `most_ns`. */
+static int64_t step_until(neighbours *n, rp_agent_state state, int64_t most_ns) {
+    const rp_clock *clock = &n->f.clock;
+    const int64_t begin_ns = rp_clock_now_ns(clock);
+    while (rp_agent_state_of(n->f.agent) != state && rp_clock_now_ns(clock) - begin_ns < most_ns) {
+        if (!n->is_cut) {
+            expect_ok(rp_link_step(n->hop));
+            rp_link_before_wait(n->hop);
+        }
+        step(&n->f);
+    }
+    return rp_clock_now_ns(clock) - begin_ns;
+}
+
+/* The run ends in time, and the host hears which hop it was. */
+static void expect_lost(neighbours *n, const char *text) {
+    const int64_t took_ns = step_until(n, RP_AGENT_HELLO, 10 * LINK_SILENT_NS);
+    const rp_Frame fault = receive(&n->f);
+    assert_int_equal(rp_frame_kind(&fault), RP_KIND_FAULT);
+    if (!strstr(fault.body.fault.text, text)) {
+        fail_msg("expected '%s', got '%s'", text, fault.body.fault.text);
+    }
+    assert_int_equal(fault.body.fault.fault_class, RP_FAULT_BOARD);
+    assert_in_range(took_ns, LINK_SILENT_NS - 3 * RP_NS_PER_S, LINK_SILENT_NS + 5 * RP_NS_PER_S);
+}
+
+static const char *const hop_texts[] = {"hop board0 -> board1: nothing came from board board1 at ",
+                                        "hop board0 -> board1: nothing came from board board0 to "};
+
+/* It sends no parcel and asks for none for ten minutes: it computes, or waits for others. */
+static void a_slow_neighbour_is_heard(void **state) {
+    (void)state;
+    for (uint32_t node = 0; node < 2; node++) {
+        neighbours n;
+        open_board(&n, node);
+        make_ready(&n, node);
+        start(&n);
+        (void)step_until(&n, RP_AGENT_HELLO, 600 * RP_NS_PER_S);
+        assert_int_equal(rp_agent_state_of(n.f.agent), RP_AGENT_RUNNING);
+        close_board(&n);
+    }
+}
+
+static void a_hop_that_is_cut_is_named(void **state) {
+    (void)state;
+    for (uint32_t node = 0; node < 2; node++) {
+        neighbours n;
+        open_board(&n, node);
+        make_ready(&n, node);
+        start(&n);
+        (void)step_until(&n, RP_AGENT_HELLO, 5 * RP_NS_PER_S);
+        n.is_cut = true;
+        expect_lost(&n, hop_texts[node]);
+        close_board(&n);
+    }
+}
+
+/* No packet ever came: a firewall has closed the hop's port. */
+static void a_hop_that_never_was_is_named(void **state) {
+    (void)state;
+    for (uint32_t node = 0; node < 2; node++) {
+        neighbours n;
+        open_board(&n, node);
+        n.is_cut = true;
+        make_ready(&n, node);
+        start(&n);
+        expect_lost(&n, hop_texts[node]);
+        close_board(&n);
+    }
+}
+
+/* Between two segments, and while a board has no segment, nobody asks; then the time begins anew.
+ */
+static void a_pause_is_no_silence(void **state) {
+    (void)state;
+    for (uint32_t node = 0; node < 2; node++) {
+        neighbours n;
+        open_board(&n, node);
+        make_ready(&n, node);
+        n.is_cut = true;
+        (void)step_until(&n, RP_AGENT_HELLO, 10 * LINK_SILENT_NS);
+        assert_int_equal(rp_agent_state_of(n.f.agent), RP_AGENT_READY);
+        start(&n);
+        (void)step_until(&n, RP_AGENT_HELLO, LINK_SILENT_NS - 5 * RP_NS_PER_S);
+        assert_int_equal(rp_agent_state_of(n.f.agent), RP_AGENT_RUNNING);
+        close_board(&n);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_slow_neighbour_is_heard),
+        cmocka_unit_test(a_hop_that_is_cut_is_named),
+        cmocka_unit_test(a_hop_that_never_was_is_named),
+        cmocka_unit_test(a_pause_is_no_silence),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
