@@ -40,3 +40,35 @@ rp_mark rp_busy_mark(const rp_busy *busy) {
 bool rp_busy_passed(const rp_busy *busy, const rp_mark *mark) {
     return now_of(busy) >= mark->end_ns;
 }
+
+/* ---- entries of a table ---------------------------------------------------------------------- */
+
+static rp_busy *busy_of(rp_executor *executor) {
+    return &((rp_busy_executor *)(void *)executor)->busy; /* the base is its first member */
+}
+
+void rp_busy_executor_destroy(rp_executor **executor) {
+    *executor = NULL; /* its memory is the arena's */
+}
+
+rp_err rp_busy_executor_mark(rp_executor *executor, rp_mark *out) {
+    *out = rp_busy_mark(busy_of(executor));
+    return RP_OK;
+}
+
+rp_err rp_busy_executor_poll(rp_executor *executor, const rp_mark *mark, bool *done,
+                             int64_t *end_ns) {
+    *done = rp_busy_passed(busy_of(executor), mark);
+    *end_ns = mark->end_ns;
+    return RP_OK;
+}
+
+void rp_busy_executor_release(rp_executor *executor, rp_mark *mark) {
+    (void)executor;
+    *mark = (rp_mark){0};
+}
+
+rp_err rp_busy_executor_drain(rp_executor *executor) {
+    (void)executor;
+    return RP_OK;
+}

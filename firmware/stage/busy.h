@@ -13,10 +13,25 @@ typedef struct {
     int64_t until_ns; /* everything issued so far has ended then */
 } rp_busy;
 
+/* Where an executor begins that computes nothing: its memory is the arena's, and a mark has passed
+ * when its time has come. */
+typedef struct {
+    rp_executor base;
+    rp_busy busy;
+} rp_busy_executor;
+
 void rp_busy_open(rp_busy *busy, const rp_site *site, const rp_job *job, const rp_layout *layout);
 void rp_busy_spend(rp_busy *busy, const rp_command *command);
 /* Behind everything so far; end_ns is known ahead. */
 rp_mark rp_busy_mark(const rp_busy *busy);
 bool rp_busy_passed(const rp_busy *busy, const rp_mark *mark);
+
+/* Entries of the table of such an executor. */
+void rp_busy_executor_destroy(rp_executor **executor);
+rp_err rp_busy_executor_mark(rp_executor *executor, rp_mark *out) RP_MUST_CHECK;
+rp_err rp_busy_executor_poll(rp_executor *executor, const rp_mark *mark, bool *done,
+                             int64_t *end_ns) RP_MUST_CHECK;
+void rp_busy_executor_release(rp_executor *executor, rp_mark *mark);
+rp_err rp_busy_executor_drain(rp_executor *executor) RP_MUST_CHECK;
 
 #endif

@@ -8,8 +8,7 @@
 enum { ALIGN_BYTES = 64 };
 
 typedef struct {
-    rp_executor base;
-    rp_busy busy;
+    rp_busy_executor as; /* first: what the table's shared entries see */
     void *zeros;
 } timed_executor;
 
@@ -36,23 +35,19 @@ static rp_err timed_prepare(rp_arena *arena, const rp_site *site, const rp_job *
     RP_TRY(rp_layout_make(arena, job, RP_GEMM_PANEL, ALIGN_BYTES, &layout));
     RP_TRY(RP_ARENA_NEW(arena, parcel_bytes_max(layout, job) + 1, &zeros));
     *e = (timed_executor){
-        .base = {.kind = &rp_executor_timed, .job = job, .layout = layout},
+        .as.base = {.kind = &rp_executor_timed, .job = job, .layout = layout},
         .zeros = zeros,
     };
-    rp_busy_open(&e->busy, site, job, layout);
-    *out = &e->base;
+    rp_busy_open(&e->as.busy, site, job, layout);
+    *out = &e->as.base;
 fail:
     return err;
 }
 
-static void timed_destroy(rp_executor **executor) {
-    *executor = NULL; /* its memory is the arena's */
-}
-
 static rp_err timed_issue(rp_executor *executor, const rp_command *command) {
     timed_executor *e = executor_of(executor);
-    const uint32_t trained = e->base.layout->trained_count;
-    rp_busy_spend(&e->busy, command);
+    const uint32_t trained = e->as.base.layout->trained_count;
+    rp_busy_spend(&e->as.busy, command);
     switch (command->kind) {
     case RP_COMMAND_NORMS:
         memset(command->read.out, 0, trained * sizeof(float));
@@ -66,22 +61,6 @@ static rp_err timed_issue(rp_executor *executor, const rp_command *command) {
     default:
         return RP_OK;
     }
-}
-
-static rp_err timed_mark(rp_executor *executor, rp_mark *out) {
-    *out = rp_busy_mark(&executor_of(executor)->busy);
-    return RP_OK;
-}
-
-static rp_err poll_mark(rp_executor *executor, const rp_mark *at, bool *done, int64_t *end_ns) {
-    *done = rp_busy_passed(&executor_of(executor)->busy, at);
-    *end_ns = at->end_ns;
-    return RP_OK;
-}
-
-static void timed_release(rp_executor *executor, rp_mark *at) {
-    (void)executor;
-    *at = (rp_mark){0};
 }
 
 static rp_err read_zeros(rp_executor *executor, const rp_region *region, size_t first, size_t count,
@@ -103,18 +82,13 @@ static rp_err timed_forget(rp_executor *executor, const rp_region *region, size_
     return RP_OK;
 }
 
-static rp_err timed_drain(rp_executor *executor) {
-    (void)executor;
-    return RP_OK;
-}
-
 /* The bytes that a real one would take: a plan is checked with them. */
 static rp_executor_facts timed_facts(const rp_executor *executor) {
     const timed_executor *e = (const timed_executor *)(const void *)executor;
     return (rp_executor_facts){
-        .used_bytes = e->base.layout->total_bytes,
-        .weight_copies = rp_layout_weight_copies(e->base.layout),
-        .probe_copies = e->base.layout->probes,
+        .used_bytes = e->as.base.layout->total_bytes,
+        .weight_copies = rp_layout_weight_copies(e->as.base.layout),
+        .probe_copies = e->as.base.layout->probes,
         .handle = -1,
         .zeros = e->zeros,
     };
@@ -123,13 +97,13 @@ static rp_executor_facts timed_facts(const rp_executor *executor) {
 const rp_executor_kind rp_executor_timed = {
     .name = "timed",
     .prepare = timed_prepare,
-    .destroy = timed_destroy,
+    .destroy = rp_busy_executor_destroy,
     .issue = timed_issue,
-    .mark = timed_mark,
-    .poll = poll_mark,
-    .release = timed_release,
+    .mark = rp_busy_executor_mark,
+    .poll = rp_busy_executor_poll,
+    .release = rp_busy_executor_release,
     .read = read_zeros,
     .write = timed_forget,
-    .drain = timed_drain,
+    .drain = rp_busy_executor_drain,
     .facts = timed_facts,
 };

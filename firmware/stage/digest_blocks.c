@@ -1,0 +1,86 @@
+/* The digest executor on blocks of weights, states and gradients: optimisers, predictions,
+ * averages. */
+#include "stage/digest_own.h"
+
+static rp_digest_optimise optimise_of(const digest_executor *e, const rp_optimise *by,
+                                      uint32_t trained) {
+    const uint32_t states = e->as.base.layout->state_count;
+    rp_digest_optimise out = {
+        .param = digest_trained(e, trained),
+        .weight = digest_block(e, by->weights)[trained],
+        .gradient = digest_block(e, (rp_block){RP_BLOCK_GRADIENT, 0})[trained],
+        .state_count = states,
+        .rate = by->rate,
+        .grad_scale = by->grad_scale,
+        .applied = by->applied,
+    };
+    for (uint32_t s = 0; s < states; s++) {
+        out.state[s] =
+            digest_block(e, (rp_block){RP_BLOCK_STATE, by->replica * states + s})[trained];
+    }
+    return out;
+}
+
+static void digest_update(digest_executor *e, const rp_optimise *by, uint32_t trained) {
+    const uint32_t states = e->as.base.layout->state_count;
+    rp_digest_optimise at = optimise_of(e, by, trained);
+    rp_digest_update(&at);
+    digest_block(e, by->weights)[trained] = at.weight;
+    for (uint32_t s = 0; s < states; s++) {
+        digest_block(e, (rp_block){RP_BLOCK_STATE, by->replica * states + s})[trained] =
+            at.state[s];
+    }
+}
+
+static void digest_predict(digest_executor *e, const rp_optimise *by, uint32_t trained) {
+    const rp_digest_optimise at = optimise_of(e, by, trained);
+    const float share = by->share ? by->share[trained] : 1.0f;
+    digest_block(e, by->to)[trained] = rp_digest_predict(&at, by->ahead, share);
+}
+
+static void digest_average(digest_executor *e, const rp_command *command, uint32_t trained) {
+    const rp_layout *layout = e->as.base.layout;
+    const rp_block centre = {RP_BLOCK_CENTRE, 0};
+    const rp_block scratch = {RP_BLOCK_SCRATCH, 0};
+    rp_digest_average(command->average.term, digest_trained(e, trained),
+                      &digest_block(e, command->average.x)[trained],
+                      layout->centres ? &digest_block(e, centre)[trained] : NULL,
+                      layout->scratches ? &digest_block(e, scratch)[trained] : NULL,
+                      command->average.alpha, command->average.share);
+}
+
+static void digest_probe(digest_executor *e, rp_block newest, uint32_t trained) {
+    const uint32_t count = e->as.base.layout->trained_count;
+    for (uint32_t i = 0; i < RP_PROBE_NORMS; i++) {
+        e->probe_norms[i * count + trained] = rp_digest_probe(
+            i, digest_trained(e, trained), digest_block(e, (rp_block){RP_BLOCK_PROBE, 0})[trained],
+            digest_block(e, (rp_block){RP_BLOCK_PROBE, 1})[trained],
+            digest_block(e, newest)[trained]);
+    }
+}
+
+void rp_digest_run_block(digest_executor *e, const rp_command *command, uint32_t trained) {
+    switch (command->kind) {
+    case RP_COMMAND_NORMS:
+        command->read.out[trained] =
+            rp_digest_number(digest_block(e, (rp_block){RP_BLOCK_GRADIENT, 0})[trained]);
+        return;
+    case RP_COMMAND_COPY:
+        digest_block(e, command->move.to)[trained] = digest_block(e, command->move.from)[trained];
+        return;
+    case RP_COMMAND_PROBE:
+        digest_probe(e, command->move.from, trained);
+        return;
+    case RP_COMMAND_PREDICT:
+        digest_predict(e, &command->optimise, trained);
+        return;
+    case RP_COMMAND_UPDATE:
+        digest_update(e, &command->optimise, trained);
+        return;
+    case RP_COMMAND_AVERAGE:
+        digest_average(e, command, trained);
+        return;
+    default:
+        RP_ASSERT(false && "a command on blocks");
+    }
+}

@@ -1,0 +1,134 @@
+/* How many slots and copies of the weights a stage needs: by walking its list of ops. */
+#include "stage/layout.h"
+#include "stage/slots.h"
+
+/* Microbatches, and so steps at most, that the first stage, which is furthest ahead, may have begun
+ * and not finished, where replicas or versions hold it back no further. */
+static uint32_t steps_open_max(const rp_job *job) {
+    rp_sched_shape first = rp_job_sched_shape(job, 0, job->steps);
+    first.stage = 0;
+    first.steps_open = 0;
+    return job->method.kind->flushed ? 1 : rp_sched_in_flight(job->method.kind, &first);
+}
+
+/* As much of the job as shows all slots and versions: pipes that fill, full steps until nothing new
+ * comes, and the end of an epoch, where a short step lets more steps into the pipes. Of a long
+ * epoch the steps in its middle are left out, for they are all alike. */
+static rp_job walked_job(const rp_job *job) {
+    rp_job out = *job;
+    const rp_sched_shape shape = rp_job_sched_shape(job, 0, job->steps);
+    const uint64_t epoch = rp_sched_epoch_steps(&shape);
+    const uint64_t open = steps_open_max(job);
+    const uint64_t enough = 2 * (open + (uint64_t)RP_REPLICAS_MAX) + 2;
+    if (epoch > enough && job->steps >= epoch) {
+        out.epoch_samples -= (epoch - enough) * job->batch;
+        out.steps -= epoch - enough;
+    }
+    out.steps = out.steps < 2 * enough ? out.steps : 2 * enough;
+    return out;
+}
+
+static void take_or_add(rp_slots *slots, const rp_op *op) {
+    if (rp_slots_take(slots, op, false) == RP_NO_SLOT) {
+        slots->count++; /* there is room for one a forward */
+        (void)rp_slots_take(slots, op, false);
+    }
+}
+
+static void release_slots(rp_slots *slots, const rp_op *op) {
+    const rp_stash stash = rp_slots_find(slots, op, false);
+    RP_ASSERT(stash.slot != RP_NO_SLOT);
+    rp_slots_release(slots, stash.slot, op);
+}
+
+static void walk_slots(rp_slots *slots, rp_slots *deferred, const rp_op *op) {
+    switch (op->kind) {
+    case RP_OP_FORWARD:
+        take_or_add(slots, op);
+        break;
+    case RP_OP_BACKWARD_INPUT:
+        take_or_add(deferred, op);
+        break;
+    case RP_OP_BACKWARD_WEIGHT:
+        release_slots(deferred, op);
+        release_slots(slots, op);
+        break;
+    case RP_OP_BACKWARD:
+        release_slots(slots, op);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Slots, deferred ones too, by walking this stage's own op list with the bookkeeping of the
+ * stage. */
+static rp_err count_slots(const rp_job *job, rp_layout *layout) {
+    const rp_sched_kind *kind = job->method.kind;
+    const rp_sched_shape shape = rp_job_sched_shape(job, 0, job->steps);
+    rp_slots slots = {.count = 1};
+    rp_slots deferred = {.count = kind->split_backward};
+    rp_sched_state state;
+    rp_arena arena;
+    size_t forwards = 1;
+    rp_op op;
+    rp_err err;
+    rp_arena_init(&arena, "slots", 0);
+    for (rp_sched_start(&state, &shape); rp_sched_next_of_stage(kind, &state, &op);) {
+        forwards += op.kind == RP_OP_FORWARD || op.kind == RP_OP_BACKWARD_INPUT;
+    }
+    RP_TRY(RP_ARENA_NEW(&arena, forwards, &slots.slot));
+    RP_TRY(RP_ARENA_NEW(&arena, forwards, &deferred.slot));
+    for (rp_sched_start(&state, &shape); rp_sched_next_of_stage(kind, &state, &op);) {
+        walk_slots(&slots, &deferred, &op);
+    }
+    layout->slots = slots.count;
+    layout->deferred_slots = deferred.count;
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+/* Copies of the weights, by walking the same list with the bookkeeping of the stage. */
+static rp_err count_versions(const rp_job *job, rp_layout *layout) {
+    const rp_method *method = &job->method;
+    rp_arena arena;
+    rp_versions versions;
+    rp_op op;
+    rp_err err;
+    rp_arena_init(&arena, "versions", 0);
+    RP_TRY(rp_versions_open(&arena, job, layout->slots, &versions));
+    uint32_t ahead = rp_versions_ahead_max(&versions);
+    for (rp_sched_state list = versions.list; rp_sched_next_of_stage(method->kind, &list, &op);) {
+        if (op.kind == RP_OP_FORWARD) {
+            ahead |= rp_versions_forward(&versions, &op).ahead; /* exact: at a short step */
+        } else if (op.kind == RP_OP_UPDATE) {
+            (void)rp_versions_update(&versions, &op);
+        } else {
+            (void)rp_versions_backward(&versions, &op);
+        }
+    }
+    layout->versions = versions.block_count;
+    layout->replicas = versions.replicas;
+    layout->predicted = method->weights == RP_WEIGHTS_XPIPE ? 2 : ahead > 0 ? 1 : 0;
+    /* one probe at a time: the next begins when the last has met its backward */
+    const uint32_t least = steps_open_max(job);
+    layout->probe_steps = method->probe == 0 || method->probe > least ? method->probe : least;
+    layout->probes = layout->probe_steps > 0 ? 2 : 0;
+    layout->centres = method->kind->average != RP_AVERAGE_NONE;
+    layout->scratches = method->before || method->kind->average == RP_AVERAGE_REFERENCE ||
+                        method->evaluate == RP_EVALUATE_MEAN;
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+rp_err rp_layout_count(const rp_job *job, rp_layout *layout) {
+    const rp_job walked = walked_job(job);
+    rp_err err = count_slots(&walked, layout);
+    return err == RP_OK ? count_versions(&walked, layout) : err;
+}
+
+uint32_t rp_layout_weight_copies(const rp_layout *layout) {
+    return layout->versions + layout->predicted + layout->centres + layout->scratches;
+}

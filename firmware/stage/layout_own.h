@@ -1,0 +1,23 @@
+/* Private to layout.c, layout_place.c and layout_count.c. */
+#ifndef RP_STAGE_LAYOUT_OWN_H
+#define RP_STAGE_LAYOUT_OWN_H
+
+#include "stage/layout.h"
+
+/* The model's index of a layer of this stage. */
+static inline uint32_t rp_layout_layer(const rp_layout *layout, uint32_t position) {
+    return layout->first_layer + position;
+}
+
+static inline uint32_t rp_layout_tensor_of(const rp_layout *layout, uint32_t producer) {
+    return producer == RP_LAYER_DATA ? layout->data_tensor : layout->tensor_of[producer];
+}
+
+static inline size_t rp_layout_sample_bytes(const rp_shape *sample) {
+    return rp_shape_count(sample) * sizeof(float);
+}
+
+/* layout_place.c: storage of values and gradients by lifetime, and buffers for it. errors MEMORY */
+rp_err rp_layout_place(rp_arena *arena, const rp_job *job, rp_layout *layout) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,176 @@
+/* Which storage each value and gradient of a stage lives in, by when it is written and read last.
+ */
+#include "stage/layout_own.h"
+
+typedef struct {
+    uint32_t readers;      /* layers of this stage that take it as input */
+    uint32_t last;         /* position of the last of them */
+    bool read_in_backward; /* by a reader (needs_x) or its producer (needs_y) */
+} rp_use;
+
+static rp_err collect_uses(rp_arena *arena, const rp_job *job, const rp_layout *layout,
+                           rp_use **out) {
+    rp_use *use;
+    rp_err err = RP_ARENA_NEW(arena, layout->tensor_count, &use);
+    if (err != RP_OK) {
+        return err;
+    }
+    for (uint32_t i = 0; i < layout->layer_count; i++) {
+        uint32_t index = rp_layout_layer(layout, i);
+        const rp_layer *layer = &job->model->layer[index];
+        const rp_layer_plan *plan = &job->model->plan[index];
+        for (uint32_t j = 0; j < layer->input_count; j++) {
+            rp_use *in = &use[rp_layout_tensor_of(layout, layer->input[j])];
+            in->readers++;
+            in->last = i;
+            in->read_in_backward |= plan->needs_x;
+        }
+        use[layout->input_count + i].read_in_backward |= plan->needs_y;
+    }
+    if (rp_job_is_last(job)) {
+        use[layout->tensor_count - 1].read_in_backward = true; /* by the loss */
+    }
+    *out = use;
+    return RP_OK;
+}
+
+static uint32_t new_storage(rp_layout_memory *memory, size_t bytes, int32_t birth) {
+    memory->storage[memory->storage_count] =
+        (rp_layout_storage){.sample_bytes = bytes, .birth = birth, .death = birth};
+    return memory->storage_count++;
+}
+
+static void extend_life(rp_layout_storage *storage, int32_t time) {
+    storage->birth = time < storage->birth ? time : storage->birth;
+    storage->death = time > storage->death ? time : storage->death;
+}
+
+/* Values: time = position of the layer in the forward; inputs are born at -1. */
+static void place_values(const rp_job *job, rp_layout *layout, const rp_use *use) {
+    rp_layout_memory *memory = &layout->value;
+    for (uint32_t t = 0; t < layout->tensor_count; t++) {
+        rp_layout_tensor *tensor = &layout->tensor[t];
+        int32_t birth = tensor->input ? -1 : (int32_t)(t - layout->input_count);
+        if (!tensor->input) {
+            const rp_layer *layer = &job->model->layer[tensor->producer];
+            uint32_t x = rp_layout_tensor_of(layout, layer->input[0]);
+            bool alone = use[x].readers == 1 && !layout->tensor[x].output;
+            const rp_layer_plan *plan = &job->model->plan[tensor->producer];
+            if (plan->in_place && alone && (plan->same || !use[x].read_in_backward)) {
+                tensor->storage = layout->tensor[x].storage;
+            }
+        }
+        if (tensor->storage == RP_NO_STORAGE) {
+            tensor->storage = new_storage(memory, rp_layout_sample_bytes(&tensor->sample), birth);
+        }
+        rp_layout_storage *storage = &memory->storage[tensor->storage];
+        extend_life(storage, birth);
+        extend_life(storage, (int32_t)use[t].last);
+        if (tensor->output || (!tensor->input && use[t].readers == 0)) {
+            extend_life(storage, (int32_t)layout->layer_count);
+        }
+        storage->kept |= use[t].read_in_backward;
+    }
+}
+
+/* Gradients: time runs with the backward, layer at position i works at layer_count - i; what comes
+ * from outside is born at 0, what leaves lives to layer_count + 1. */
+static void place_grads(const rp_job *job, rp_layout *layout, const rp_use *use) {
+    rp_layout_memory *memory = &layout->grad;
+    const int32_t count = (int32_t)layout->layer_count;
+    for (uint32_t t = layout->tensor_count; t-- > 0;) {
+        rp_layout_tensor *tensor = &layout->tensor[t];
+        bool outside = tensor->output || use[t].readers == 0;
+        if (!tensor->wants_grad) {
+            continue;
+        }
+        tensor->grad_first = outside ? layout->layer_count : use[t].last;
+        int32_t birth = count - (int32_t)tensor->grad_first;
+        int32_t death = tensor->input ? count + 1 : count - (int32_t)(t - layout->input_count);
+        if (!outside) {
+            uint32_t writer = rp_layout_layer(layout, use[t].last);
+            uint32_t y = layout->input_count + use[t].last;
+            if (job->model->plan[writer].in_place && layout->tensor[y].grad != RP_NO_STORAGE &&
+                job->model->layer[writer].input[0] == tensor->producer) {
+                tensor->grad = layout->tensor[y].grad;
+            }
+        }
+        if (tensor->grad == RP_NO_STORAGE) {
+            tensor->grad = new_storage(memory, rp_layout_sample_bytes(&tensor->sample), birth);
+        }
+        extend_life(&memory->storage[tensor->grad], birth);
+        extend_life(&memory->storage[tensor->grad], death);
+        if (job->method.kind->split_backward && !tensor->input &&
+            job->model->plan[tensor->producer].param_count > 0) {
+            memory->storage[tensor->grad].kept = true;
+        }
+    }
+}
+
+/* Linear scan: a scratch storage takes the smallest free pool buffer that is large enough, else
+ * grows the largest free one, else opens another. */
+static uint32_t pick_pool(const rp_layout_memory *memory, const int32_t *busy_until,
+                          const rp_layout_storage *storage) {
+    uint32_t best = memory->pool_count;
+    for (uint32_t p = 0; p < memory->pool_count; p++) {
+        if (busy_until[p] >= storage->birth) {
+            continue;
+        }
+        if (best == memory->pool_count) {
+            best = p;
+            continue;
+        }
+        bool fits = memory->pool_bytes[p] >= storage->sample_bytes;
+        bool best_fits = memory->pool_bytes[best] >= storage->sample_bytes;
+        if (fits ? (!best_fits || memory->pool_bytes[p] < memory->pool_bytes[best])
+                 : (!best_fits && memory->pool_bytes[p] > memory->pool_bytes[best])) {
+            best = p;
+        }
+    }
+    return best;
+}
+
+static rp_err place_buffers(rp_arena *arena, rp_layout_memory *memory, int32_t time_max) {
+    int32_t *busy_until;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, memory->storage_count + 1, &busy_until));
+    RP_TRY(RP_ARENA_NEW(arena, memory->storage_count + 1, &memory->kept_bytes));
+    RP_TRY(RP_ARENA_NEW(arena, memory->storage_count + 1, &memory->pool_bytes));
+    for (int32_t time = -1; time <= time_max; time++) {
+        for (uint32_t s = 0; s < memory->storage_count; s++) {
+            rp_layout_storage *storage = &memory->storage[s];
+            if (storage->birth != time) {
+                continue;
+            }
+            if (storage->kept) {
+                storage->buffer = memory->kept_count++;
+                memory->kept_bytes[storage->buffer] = storage->sample_bytes;
+                continue;
+            }
+            uint32_t p = pick_pool(memory, busy_until, storage);
+            memory->pool_count += p == memory->pool_count;
+            if (memory->pool_bytes[p] < storage->sample_bytes) {
+                memory->pool_bytes[p] = storage->sample_bytes;
+            }
+            busy_until[p] = storage->death;
+            storage->buffer = p;
+        }
+    }
+fail:
+    return err;
+}
+
+rp_err rp_layout_place(rp_arena *arena, const rp_job *job, rp_layout *layout) {
+    const int32_t layers = (int32_t)layout->layer_count;
+    rp_use *use;
+    rp_err err;
+    RP_TRY(collect_uses(arena, job, layout, &use));
+    RP_TRY(RP_ARENA_NEW(arena, layout->tensor_count, &layout->value.storage));
+    RP_TRY(RP_ARENA_NEW(arena, layout->tensor_count, &layout->grad.storage));
+    place_values(job, layout, use);
+    place_grads(job, layout, use);
+    RP_TRY(place_buffers(arena, &layout->value, layers));
+    RP_TRY(place_buffers(arena, &layout->grad, layers + 1));
+fail:
+    return err;
+}
