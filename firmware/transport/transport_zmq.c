@@ -418,15 +418,17 @@ static bool step(rp_port *base, rp_port_event *out) {
 }
 
 /* Whether there is something to do at once of which no signal will come. To ask ZeroMQ takes the
- * signal of what came meanwhile, so both answers are kept. */
+ * signal of what came meanwhile, so both answers are kept. It also lets ZeroMQ see the end of a
+ * connection, which it learns by reading: post() can then say PEER to a caller who takes nothing.
+ */
 static bool has_work(zmq_port *port) {
     const bool may_write = port->want_write && !port->port.bound;
     bool can_write = false;
-    if (!port->ready && (port->signal_taken || may_write)) {
+    if (port->signal_taken || may_write) {
         const int events = zmq_socket_events(port->socket);
-        port->ready = (events & ZMQ_POLLIN) != 0;
+        port->ready = port->ready || (events & ZMQ_POLLIN);
         port->signal_taken = false;
-        can_write = may_write && (events & ZMQ_POLLOUT) != 0;
+        can_write = may_write && (events & ZMQ_POLLOUT);
     }
     return port->ready || can_write;
 }
