@@ -171,21 +171,42 @@ static bool waits_for_builder(const rp_agent *agent, const rp_message *message) 
     return (kind == RP_KIND_ASSIGN || kind == RP_KIND_PROFILE) && rp_agent_builds(agent);
 }
 
+/* What the host says later ends what it has asked for. */
+static void drop_held(rp_agent *agent) {
+    if (agent->held) {
+        rp_link_release(agent->control, &agent->held);
+    }
+}
+
+/* The assignment that waited for the builder, or what has come since. */
+static rp_err next_message(rp_agent *agent, rp_message **out) {
+    if (agent->held && !rp_agent_builds(agent)) {
+        *out = agent->held;
+        agent->held = NULL;
+        return RP_OK;
+    }
+    return rp_link_recv(agent->control, out);
+}
+
 rp_err rp_agent_take_messages(rp_agent *agent) {
     for (;;) {
-        rp_err err = agent->held ? RP_OK : rp_link_recv(agent->control, &agent->held);
+        rp_message *message;
+        rp_err err = next_message(agent, &message);
         if (err != RP_OK) {
             return err == RP_ERR_AGAIN ? RP_OK : err;
         }
-        const rp_Frame *frame = &agent->held->frame;
-        const rp_run_identity run = {frame->run_id, frame->term};
+        const rp_run_identity run = {message->frame.run_id, message->frame.term};
         const bool is_older = !rp_terms_admit(&agent->terms, run);
-        if (!is_older && waits_for_builder(agent, agent->held)) {
-            rp_agent_end_run(agent); /* that is built for nobody */
-            return RP_OK;
+        if (!is_older) {
+            drop_held(agent);
         }
-        err = is_older ? refuse_older_term(agent, run) : on_message(agent, agent->held);
-        rp_link_release(agent->control, &agent->held);
+        if (!is_older && waits_for_builder(agent, message)) {
+            rp_agent_end_run(agent); /* that is built for nobody */
+            agent->held = message;
+            continue;
+        }
+        err = is_older ? refuse_older_term(agent, run) : on_message(agent, message);
+        rp_link_release(agent->control, &message);
         if (err != RP_OK) {
             rp_agent_report_fault(agent, err);
         }

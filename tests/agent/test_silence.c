@@ -181,6 +181,48 @@ static void a_host_is_missed_while_building(void **state) {
     close_fixture(&f);
 }
 
+static void wait_for_ready(fixture *f) {
+    const struct timespec nap = {.tv_nsec = 1000000};
+    for (int i = 0; i < 60000 && rp_agent_state_of(f->agent) != RP_AGENT_ASSIGNED; i++) {
+        (void)nanosleep(&nap, NULL);
+        step(f);
+    }
+    expect_kind(f, RP_KIND_READY);
+}
+
+/* A run that is interrupted while its kernels are built, and again: the assignment that waits for
+ * the builder is dropped, and the next host is answered at once. */
+static void a_waiting_assignment_is_dropped(void **state) {
+    (void)state;
+    static const rp_kind ends[] = {RP_KIND_BYE, RP_KIND_FAULT, RP_KIND_HELLO};
+    rp_executor_kind slow = *rp_executor_find("digest");
+    slow.prepare = prepare_behind_gate;
+    for (uint32_t i = 0; i < 3; i++) {
+        fixture f;
+        atomic_store(&gate, false);
+        open_agent(&f, true, &slow, true);
+        f.ping_ns = RP_NS_PER_S;
+        greet(&f);
+        send_texts(&f, RP_KIND_ASSIGN);
+        step_to_state(&f, RP_AGENT_BUILDING);
+        send_kind(&f, RP_KIND_BYE);
+        for (uint32_t start = 0; start < 3; start++) {
+            greet(&f);
+            send_texts(&f, RP_KIND_ASSIGN); /* waits */
+            step_for(&f, RP_NS_PER_S);
+            expect_state(&f, RP_AGENT_HELLO);
+            if (ends[i] != RP_KIND_HELLO) {
+                send_kind(&f, ends[i]);
+            }
+        }
+        greet(&f);
+        send_texts(&f, RP_KIND_ASSIGN);
+        atomic_store(&gate, true);
+        wait_for_ready(&f);
+        close_fixture(&f);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lost_host_leaves_an_orphan),
@@ -188,6 +230,7 @@ int main(void) {
         cmocka_unit_test(an_assigned_board_forgets_at_once),
         cmocka_unit_test(a_board_is_heard_while_it_builds),
         cmocka_unit_test(a_host_is_missed_while_building),
+        cmocka_unit_test(a_waiting_assignment_is_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
