@@ -51,11 +51,11 @@ _ringpipe_names_of() {
 _ringpipe_options() {
     case $1 in
     # generated: options
-    train) echo --set --out --resume --format --dry-run --keys ;;
+    train) echo --set --out --resume --format --dry-run --keys --plan ;;
     eval) echo --set --format --weights --split --keys ;;
     plan) echo --set --out --format --keys ;;
     profile) echo --set --out --keys ;;
-    sim) echo --set --out --format --jobs --executor --profile --seed --seeds --faults --trace ;;
+    sim) echo --set --out --format --jobs --executor --plan --profile --seed --seeds --faults --trace ;;
     lab) echo --out --format --dry-run --jobs ;;
     draw) echo --format --stages --micro --chunks ;;
     tune) echo --out --board --minutes --threads ;;
@@ -81,6 +81,7 @@ _ringpipe_value() {
     --split) _ringpipe_words "test train" "$word" ;;
     --roster) _ringpipe_files yaml "$word" ;;
     --weights) _ringpipe_files safetensors "$word" ;;
+    --plan | --profile) _ringpipe_files json "$word" ;;
     --board) _ringpipe_words "$(_ringpipe_names boards "")" "$word" ;;
     --resume | --dir | --to | --keys) _ringpipe_dirs "$word" ;;
     --out)
@@ -111,7 +112,7 @@ _ringpipe() {
         return
     fi
     case $verb in
-    train | eval | plan | profile | lab) _ringpipe_files yaml "$word" ;;
+    train | eval | plan | profile | sim | lab) _ringpipe_files yaml "$word" ;;
     draw) _ringpipe_words "$(_ringpipe_names_of schedules) table" "$word" ;;
     keys) _ringpipe_words "new show trust" "$word" ;;
     inspect) _ringpipe_files safetensors "$word" ;;

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""`train --plan` and `sim --plan`: a run by a plan that is given; the plan is obeyed or refused."""
+import json
+
+import program
+
+RUN = """\
+model: mlp
+data: {set: glyphs, train: 256, test: 64, size: 12}
+ring: {boards: 3, threads: 1}
+train: {epochs: 1, batch: 32, microbatch: 4, seed: 1}
+loss: cross-entropy
+optimizer: {kind: sgd, lr: 0.1, momentum: 0.9}
+schedule: %s
+cut: [fc2, fc3]
+"""
+
+
+def recut(plan, cut):
+    """The same layers, stages that begin elsewhere."""
+    layers = [layer for stage in plan["stages"] for layer in stage["layers"]]
+    first = 0
+    for stage, end in zip(plan["stages"], [layers.index(name) for name in cut] + [len(layers)]):
+        stage["layers"] = layers[first:end]
+        first = end
+    plan["cut"] = cut
+    for edge in plan["edges"]:
+        made_by = {"activation": edge["stage"] - 1, "gradient": edge["stage"]}
+        if edge["carries"] in made_by:
+            edge["tensors"] = [plan["stages"][made_by[edge["carries"]]]["layers"][-1]]
+
+
+def move(plan, order):
+    """Stage k goes to node order[k]."""
+    names = {str(k): str(order[k]) for k in range(len(order))}
+    for edge in plan["edges"]:
+        for end in ("from", "to"):
+            edge[end] = names.get(edge[end], edge[end])
+    holds = [node["holds"] for node in plan["nodes"]]
+    for k, node in enumerate(order):
+        plan["nodes"][node]["holds"] = holds[k]
+
+
+class Plan(program.Case):
+    def train(self, out, *words, schedule="1f1b", code=0):
+        run = self.run_file(RUN % schedule)
+        return self.ringpipe("train", run, "--out", out, *words, code=code)
+
+    def weights(self, out):
+        return (self.dir / out / "weights.safetensors").read_bytes()
+
+    def plan(self, out):
+        return json.loads((self.dir / out / "plan.json").read_text())
+
+    def write(self, plan, name="mine.json"):
+        path = self.dir / name
+        path.write_text(json.dumps(plan), encoding="utf-8")
+        return path
+
+    def test_a_runs_own_plan_gives_the_same_bits(self):
+        for schedule in ("1f1b", "pipedream", "{kind: ea-pipe, advance: auto}"):
+            with self.subTest(schedule):
+                name = schedule.strip("{}").split(",")[0].replace(" ", "").replace(":", "")
+                self.train(name, schedule=schedule)
+                self.train(name + "-again", "--plan", self.dir / name / "plan.json",
+                           schedule=schedule)
+                self.assertTrue(self.weights(name) == self.weights(name + "-again"))
+                first, again = self.plan(name), self.plan(name + "-again")
+                for key in ("cut", "method", "edges", "nodes"):
+                    self.assertEqual(first[key], again[key])
+
+    def test_a_plan_is_obeyed(self):
+        self.train("base")
+        plan = self.plan("base")
+        recut(plan, ["relu1", "relu2"])
+        move(plan, [2, 0, 1])
+        for edge in plan["edges"]:
+            edge["window"] = 1
+        self.train("mine", "--plan", self.write(plan))
+        ran = self.plan("mine")
+        self.assertEqual(ran["cut"], ["relu1", "relu2"])
+        self.assertEqual([n["holds"][0]["stage"] for n in ran["nodes"]], [1, 2, 0])
+        self.assertEqual({e["window"] for e in ran["edges"]}, {1})
+        summary = json.loads((self.dir / "mine" / "summary.json").read_text())
+        self.assertEqual([s["layers"] for s in summary["stage"]],
+                         [["relu1", "fc2"], ["relu2", "fc3"], ["fc1"]])
+        self.assertEqual({(link["from"], link["to"]) for link in summary["link"]},
+                         {(2, 0), (0, 1), (1, 0), (0, 2)})
+        self.assertTrue(self.weights("mine") == self.weights("base"), "a flush: the same bits")
+
+    def test_a_run_goes_on_with_another_plan(self):
+        steps = ("--set", "train.checkpoint_steps=3")
+        self.train("base", *steps)
+        plan = self.plan("base")
+        move(plan, [1, 2, 0])
+        path = self.write(plan)
+        self.train("part", *steps, "--plan", path, "--set", "train.steps=3")
+        run = self.run_file(RUN % "1f1b")
+        self.ringpipe("train", run, "--resume", "part", *steps)
+        self.assertTrue(self.weights("part") == self.weights("base"))
+        self.train("other", *steps, "--set", "train.steps=3")
+        self.ringpipe("train", run, "--resume", "other", *steps, "--plan", path)
+        self.assertTrue(self.weights("other") == self.weights("base"))
+
+    def test_what_is_in_flight_moves_to_another_board(self):
+        steps = ("--set", "train.checkpoint_steps=3")
+        self.train("base", *steps, schedule="pipedream")
+        plan = self.plan("base")
+        move(plan, [1, 2, 0])
+        path = self.write(plan)
+        process = self.start("train", self.run_file(RUN % "pipedream"), "--out", "part", *steps,
+                             "--set", "train.epochs=400")
+        checkpoint = self.dir / "part" / "checkpoint"
+        self.wait_for("a checkpoint", lambda: list(checkpoint.glob("*.safetensors")),
+                      process=process)
+        process.send_signal(program.signal.SIGINT)
+        self.finish(process, code=130)
+        self.assertTrue(list(checkpoint.glob("*.flight")))
+        run = self.run_file(RUN % "pipedream")
+        first = [int(p.stem.split("-")[1]) for p in checkpoint.glob("*.safetensors")]
+        end = ("--set", "train.epochs=400", "--set", f"train.steps={max(first) + 60}")
+        self.ringpipe("train", run, "--out", "whole", *steps, *end)
+        self.ringpipe("train", run, "--resume", "part", *steps, *end, "--plan", path)
+        self.assertTrue(self.weights("part") == self.weights("whole"))
+
+    def test_simulation_by_a_plan(self):
+        self.train("base")
+        plan = self.plan("base")
+        recut(plan, ["relu1", "fc3"])
+        move(plan, [2, 1, 0])
+        path = self.write(plan)
+        run = self.run_file(RUN.replace("[fc2, fc3]", "auto") % "1f1b")
+        out, _ = self.ringpipe("sim", run, "--plan", path, "--out", "simulated", "--format",
+                               "json")
+        self.assertEqual(json.loads(out)["status"], "finished")
+        self.assertEqual(self.plan("simulated")["cut"], ["relu1", "fc3"])
+        out, _ = self.ringpipe("sim", run, "--plan", path, "--faults", "all", "--seeds", "1..4",
+                               "--format", "json")
+        tally = json.loads(out)
+        self.assertEqual((tally["hung"], tally["wrong"]), (0, 0), tally)
+
+    def test_wrong_plans_are_refused_before_anything_starts(self):
+        self.train("base")
+        good = self.plan("base")
+
+        def change(text):
+            plan = json.loads(json.dumps(good))
+            exec(text, {"plan": plan})  # pylint: disable=exec-used
+            return plan
+
+        for text, message in (
+            ("plan['nodes'].pop()", "mine.json: edges["),
+            ("plan['edges'][0]['to'] = 'nobody'", "mine.json: edges[0].to: expected the name"),
+            ("plan['edges'].pop()", "mine.json: edges: expected one edge"),
+            ("plan['nodes'][1]['holds'][0]['samples'] = [0, 0.5]", "mine.json: holds.samples:"),
+            ("plan['nodes'][1]['executor'] = 'abacus'", "mine.json: nodes[1].executor:"),
+            ("plan['nodes'][1]['executor'] = 'timed'", "mine.json: nodes[1].executor:"),
+            ("plan['nodes'][1]['name'] = 'x'", "mine.json: edges["),
+            ("plan['batch'] = 64", "mine.json: batch: is 64, the run file says 32"),
+            ("plan['edges'][1]['window'] = 0", "mine.json: edges[1].window: expected"),
+            ("plan['stages'][1]['forward'] = 8", "mine.json: stages[1].backward:"),
+            ("plan['nodes'][0]['memory_bytes'] = float('nan')", "mine.json:"),
+        ):
+            with self.subTest(text):
+                path = self.write(change(text))
+                for words in ((), ("--dry-run",)):
+                    err = self.refused("train", "run.yaml", "--out", "no", "--plan", path, *words)
+                    self.assertIn(message, err)
+                self.assertFalse((self.dir / "no").exists())
+                self.assertIn(message, self.refused("sim", "run.yaml", "--plan", path))
+        path = self.dir / "half.json"
+        path.write_text(json.dumps(good)[:999], encoding="utf-8")
+        self.assertIn("half.json:1:", self.refused("train", "run.yaml", "--plan", path))
+        self.refused("train", "run.yaml", "--plan", self.dir / "none.json")
+        err = self.refused("train", "run.yaml", "--plan", self.write(good), "--set",
+                           "schedule=gpipe")
+        self.assertIn("mine.json: schedule: is 1f1b, the run file's is gpipe", err)
+
+
+if __name__ == "__main__":
+    program.main()
