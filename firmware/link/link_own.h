@@ -1,8 +1,10 @@
-/* Private to link.c and links.c: what the links of one process part share. */
+/* Private to links.c, link.c and link_*.c: what the links of one process part share, and a link. */
 #ifndef RP_LINK_LINK_OWN_H
 #define RP_LINK_LINK_OWN_H
 
 #include "link/link.h"
+#include "link/sender.h"
+#include "link/session.h"
 
 struct rp_links {
     const rp_clock *clock;
@@ -15,5 +17,47 @@ struct rp_links {
     rp_link *first;
     uint32_t opened; /* links, ever */
 };
+
+struct rp_link {
+    rp_links *links;
+    rp_link *next;
+    rp_arena arena; /* holds this struct and its pools; freed at close */
+    char name[RP_PORT_NAME_BYTES];
+    uint32_t number; /* of its links, in the order in which they were opened */
+    bool bound;
+    size_t part_bytes_max;
+    rp_run_identity run;
+    uint32_t wire;
+
+    rp_port *port;
+    rp_port *line; /* the same when a line stands in front, else NULL */
+    uint64_t peer; /* bound: the connection that we answer, 0 = none yet */
+    bool blocked;  /* the port had no room in this round */
+    rp_session session;
+    uint64_t warned_session;
+
+    rp_sender *sender;
+    rp_receiver *receiver;
+    rp_link_stats stats;
+    int64_t last_step_ns;
+};
+
+static inline int64_t rp_link_now_ns(const rp_link *link) {
+    return rp_clock_now_ns(link->links->clock);
+}
+
+/* link_send.c: what the link owns in every frame: the latest ack and credit, the sessions, the run.
+ */
+void rp_link_stamp(const rp_link *link, rp_Frame *frame);
+/* A frame of the link's own kinds. errors  AGAIN; PEER: nobody known to send to */
+rp_err rp_link_post_bare(rp_link *link, rp_Frame *frame);
+/* An ack that can not be sent now stays due; an "again" then waits for the peer's probe. */
+void rp_link_send_ack(rp_link *link, bool again, uint64_t generation);
+void rp_link_send_due_ack(rp_link *link);
+void rp_link_send_due_probe(rp_link *link);
+void rp_link_transmit(rp_link *link); /* messages, as far as the port takes them */
+
+/* link_receive.c: takes packets that have come, a bounded number. */
+void rp_link_drain_port(rp_link *link);
 
 #endif

@@ -1,0 +1,186 @@
+/* What comes over a link: who it is from, then the message or what it says to the sender. */
+#include "base/log.h"
+#include "link/head.h"
+#include "link/link_own.h"
+
+enum { DRAIN_MAX = 64 /* packets a call, so that a flood does not hold the loop */ };
+#define PEER_SILENT_NS (3 * RP_NS_PER_S)
+
+/* A binding end serves one peer: another one with a key on the list waits until this one is silent
+ * or its connection is gone. A ping past the line tells. */
+static bool is_served(rp_link *link) {
+    if (!link->bound || link->peer == 0 ||
+        rp_link_now_ns(link) - link->stats.last_heard_ns > PEER_SILENT_NS) {
+        return false;
+    }
+    rp_Frame frame = {.which_body = RP_KIND_PING, .version = link->wire};
+    rp_packet packet = {.count = 1, .peer = link->peer};
+    rp_link_stamp(link, &frame);
+    if (rp_head_write(&frame, &packet.frame[0]) != RP_OK) {
+        return true;
+    }
+    rp_port *port = link->port;
+    for (; port->inner; port = port->inner) {
+    }
+    rp_err err = port->kind->post(port, &packet);
+    rp_packet_drop(&packet);
+    return err != RP_ERR_PEER;
+}
+
+static void meet_peer(rp_link *link, uint64_t session) {
+    rp_session_adopt(&link->session, session);
+    rp_sender_meet(link->sender);
+    rp_sender_reconnected(link->sender); /* a probe tells it that we know it */
+    rp_receiver_meet(link->receiver);
+    link->stats.peer_session = session;
+}
+
+/* Who does not name our session may be new here, or a frame of an earlier life. An answer that
+ * names both sessions, and nothing else, lets somebody who lives say it again in full. */
+static void introduce(rp_link *link, uint64_t session, uint64_t from) {
+    const rp_Frame frame = {.version = link->wire,
+                            .which_body = RP_KIND_ACK_ONLY,
+                            .session = link->session.own,
+                            .peer = session};
+    rp_packet packet = {.count = 1, .peer = from};
+    if (rp_head_write(&frame, &packet.frame[0]) == RP_OK) {
+        (void)!link->port->kind->post(link->port, &packet);
+        rp_packet_drop(&packet);
+    }
+}
+
+/* Whether frames of this session, which name ours, are for us to read; adopts a new peer. */
+static bool know_session(rp_link *link, uint64_t session, uint64_t from) {
+    switch (rp_session_look(&link->session, session)) {
+    case RP_SESSION_SAME:
+        return true;
+    case RP_SESSION_INVALID:
+        return false;
+    case RP_SESSION_FIRST:
+        break;
+    case RP_SESSION_OTHER:
+        /* A connection carries one life: on its own one the old peer can not be alive. */
+        if (link->bound && from != link->peer && is_served(link)) {
+            if (link->warned_session != session) {
+                rp_log_warn("link %s: another peer with a trusted key knocks; one at a time",
+                            link->name);
+                link->warned_session = session;
+            }
+            return false;
+        }
+        rp_log_info("link %s: the peer restarted", link->name);
+        link->stats.peer_restarted = true;
+        break;
+    }
+    meet_peer(link, session);
+    return true;
+}
+
+static void take_unnumbered(rp_link *link, const rp_Frame *frame) {
+    const rp_kind kind = rp_frame_kind(frame);
+    if (kind == RP_KIND_ACK_ONLY && frame->body.ack_only.again) {
+        rp_sender_on_again(link->sender, frame->body.ack_only.generation, rp_link_now_ns(link));
+    } else if (kind == RP_KIND_PROBE) {
+        const bool again = rp_receiver_on_probe(link->receiver, frame->seq);
+        rp_link_send_ack(link, again, again ? frame->body.probe.generation : 0);
+    } else if (kind == RP_KIND_PING) {
+        rp_Frame pong = {.which_body = RP_KIND_PONG,
+                         .body.pong = {.time_ns = frame->body.ping.time_ns}};
+        (void)rp_link_post_bare(link, &pong);
+    } else if (kind == RP_KIND_PONG && frame->body.pong.time_ns > 0) {
+        const int64_t since = rp_link_now_ns(link) - frame->body.pong.time_ns;
+        link->stats.round_trip_ns = since > 0 ? since : 1;
+        link->stats.round_trips++;
+    }
+}
+
+static void take_numbered(rp_link *link, const rp_Frame *frame, rp_buffer **parts,
+                          uint32_t part_count) {
+    /* A HELLO begins: it is the next host's, of its own run. What is of another run is acked all
+     * the same, or the stream would end here. */
+    const bool keep = !link->run.id || rp_frame_is_of_run(frame, link->run) ||
+                      rp_frame_kind(frame) == RP_KIND_HELLO;
+    switch (rp_receiver_offer(link->receiver, frame, parts, part_count, keep)) {
+    case RP_RECEIPT_NEXT:
+        link->stats.parcels_received += keep ? 1 : 0;
+        link->stats.refused += keep ? 0 : 1;
+        return;
+    case RP_RECEIPT_DUPLICATE:
+        link->stats.duplicates++;
+        return;
+    case RP_RECEIPT_GAP:
+        if (rp_receiver_ask_again(link->receiver)) {
+            rp_link_send_ack(link, true, RP_SENDER_ANY_GENERATION);
+        }
+        return;
+    case RP_RECEIPT_DAMAGED:
+        link->stats.refused++;
+        return;
+    case RP_RECEIPT_NO_ROOM:
+        return;
+    }
+}
+
+/* A frame of the peer that we know, to us. */
+static void take_frame(rp_link *link, const rp_Frame *frame, rp_packet *packet) {
+    const int64_t now = rp_link_now_ns(link);
+    if (link->bound && link->peer != packet->peer) {
+        link->peer = packet->peer;
+        rp_sender_reconnected(link->sender);
+    }
+    link->stats.last_heard_ns = now;
+    if (!rp_sender_on_ack(link->sender, frame->ack, now)) {
+        link->stats.refused++;
+        return;
+    }
+    rp_sender_on_credit(link->sender, frame->credit, now);
+    if (rp_frame_is_numbered(frame)) {
+        take_numbered(link, frame, packet->frame + 1, packet->count - 1);
+    } else {
+        take_unnumbered(link, frame);
+    }
+}
+
+static void take_packet(rp_link *link, rp_packet *packet) {
+    rp_Frame frame;
+    link->stats.bytes_received += rp_packet_bytes(packet);
+    if (rp_head_read(packet->frame[0], link->part_bytes_max, &frame) != RP_OK ||
+        frame.part_count != packet->count - 1 || (rp_frame_is_numbered(&frame) && frame.seq == 0) ||
+        rp_session_look(&link->session, frame.session) == RP_SESSION_INVALID) {
+        link->stats.refused++;
+    } else if (frame.peer != link->session.own) {
+        introduce(link, frame.session, packet->peer);
+        link->stats.refused += link->session.peer && link->session.peer != frame.session ? 1 : 0;
+    } else if (know_session(link, frame.session, packet->peer)) {
+        take_frame(link, &frame, packet);
+    } else {
+        link->stats.refused++;
+    }
+}
+
+void rp_link_drain_port(rp_link *link) {
+    rp_packet packet;
+    for (uint32_t i = 0; i < DRAIN_MAX; i++) {
+        if (link->port->kind->take(link->port, &packet) != RP_OK) {
+            return;
+        }
+        take_packet(link, &packet);
+        rp_packet_drop(&packet);
+    }
+}
+
+rp_err rp_link_recv(rp_link *link, rp_message **out) {
+    rp_err err = rp_receiver_take(link->receiver, out);
+    if (err == RP_ERR_AGAIN) {
+        rp_link_drain_port(link);
+        rp_sender_call_done(link->sender);
+        err = rp_receiver_take(link->receiver, out);
+    }
+    return err;
+}
+
+void rp_link_release(rp_link *link, rp_message **message) {
+    if (rp_receiver_release(link->receiver, message)) {
+        rp_link_send_ack(link, true, RP_SENDER_ANY_GENERATION);
+    }
+}

@@ -1,0 +1,74 @@
+/* A round of a link, and when the next one is due. */
+#include "base/log.h"
+#include "link/link_own.h"
+#include "transport/emulate.h"
+
+#define STEP_NS (1 * RP_NS_PER_S)
+/* A transport does not tell when it lets memory go: look again this often while we wait for it. */
+#define LENT_POLL_NS (2 * RP_NS_PER_MS)
+
+/* Without an emulated rate we can only see that something was not acked yet. */
+static void measure_busy(rp_link *link, int64_t now) {
+    const bool has_rate = link->line && rp_emulate_profile(link->line)->rate_mbit > 0;
+    if (!has_rate && rp_sender_facts_of(link->sender).on_the_way) {
+        link->stats.busy_s += (double)(now - link->last_step_ns) / (double)RP_NS_PER_S;
+    }
+    link->last_step_ns = now;
+}
+
+static void step_port(rp_link *link) {
+    rp_port_event event;
+    while (link->port->kind->step(link->port, &event)) {
+        if (link->bound) {
+            continue; /* a new connection is known by the number in its first packet */
+        }
+        if (event.kind == RP_PORT_CONNECTED) {
+            link->stats.auth_failed = false;
+            rp_sender_reconnected(link->sender);
+        } else if (event.kind == RP_PORT_REFUSED) {
+            if (!link->stats.auth_failed) {
+                rp_log_error("link %s: %s refuses us: %s", link->name, link->port->endpoint,
+                             event.why);
+            }
+            link->stats.auth_failed = true;
+        }
+    }
+}
+
+rp_err rp_link_step(rp_link *link) {
+    link->blocked = false;
+    measure_busy(link, rp_link_now_ns(link));
+    step_port(link);
+    rp_link_drain_port(link);
+    rp_link_transmit(link);
+    rp_sender_call_done(link->sender);
+    rp_link_send_due_probe(link);
+    if (rp_receiver_end_round(link->receiver)) {
+        rp_link_send_due_ack(
+            link); /* the round since it fell due brought no message to travel with */
+    }
+    return RP_OK;
+}
+
+void rp_link_before_wait(rp_link *link) {
+    rp_link_send_due_ack(link); /* nothing more to travel with: the caller is about to sleep */
+    rp_receiver_begin_wait(link->receiver);
+}
+
+static int64_t earlier(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+int64_t rp_link_deadline_ns(const rp_link *link, int64_t now) {
+    const bool can_post = !link->blocked && (!link->bound || link->peer);
+    if (rp_receiver_has_news(link->receiver) || (can_post && rp_sender_is_ready(link->sender))) {
+        return now;
+    }
+    int64_t at = earlier(now + STEP_NS, link->port->kind->deadline_ns(link->port, now));
+    at = earlier(at, rp_sender_deadline_ns(link->sender));
+    return rp_sender_is_lending(link->sender) ? earlier(at, now + LENT_POLL_NS) : at;
+}
+
+uint32_t rp_link_handles(const rp_link *link, rp_handle *out) {
+    return link->port->kind->handles(link->port, out);
+}
