@@ -373,6 +373,7 @@ rp_err rp_controller_open(const rp_controller_env *env, const rp_controller_opti
     c->options = *options;
     c->arena = arena;
     c->state = c->next = RP_CONTROL_START;
+    c->folder_fd = -1;
     err = prepare(c);
     if (err != RP_OK) {
         c->result = err;
@@ -398,8 +399,16 @@ rp_err rp_controller_close(rp_controller **taken) {
         (void)!rp_controller_close_record(c, "interrupted", "");
     }
     rp_controller_release(c);
+    rp_controller_unlock_folder(c);
     rp_runfile_close(&c->run);
     rp_arena arena = c->arena; /* which the controller lies in */
     rp_arena_finish(&arena);
     return result;
+}
+
+void rp_controller_crash(rp_controller **taken) {
+    if (*taken) {
+        rp_controller_unlock_folder(*taken);
+    }
+    *taken = NULL;
 }

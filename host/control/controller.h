@@ -90,5 +90,8 @@ void rp_controller_waiting_of(const rp_controller *controller, rp_controller_wai
 /* What the run came to, as its exit code says; a FAULT or INTERRUPTED run can be resumed. Before it
  * has ended: ends everything at once. */
 rp_err rp_controller_close(rp_controller **controller);
+/* For a simulation: as the end of its process would leave it. Nothing is written or freed; only the
+ * lock of the run folder goes. */
+void rp_controller_crash(rp_controller **controller);
 
 #endif

@@ -78,6 +78,7 @@ struct rp_controller {
     rp_plan *plan;      /* of the assignment; NULL before the first */
     rp_plan *given;     /* by somebody: then no other is made */
     const char *folder; /* NULL but for TRAIN */
+    int folder_fd;      /* holds the folder's lock; -1: none */
     /* paths in it */
     char *checkpoints, *weights, *run_yaml, *run_yaml_new, *plan_json;
     bool has_statistics; /* the model has layers with running statistics */
@@ -258,9 +259,10 @@ uint64_t rp_controller_drained_at(const rp_controller *c);
 
 /* ---- folder.c, telemetry.c, reports.c -------------------------------------------------------- */
 
-/* Chooses, checks and makes the run folder. errors USAGE: it holds another run, or none to resume
- */
+/* Chooses, checks, makes and locks the run folder. errors USAGE: it holds another run, or none to
+ * resume, or another controller has it */
 rp_err rp_controller_choose_folder(rp_controller *c) RP_MUST_CHECK;
+void rp_controller_unlock_folder(rp_controller *c);
 /* run.yaml with every --set, and plan.json. */
 rp_err rp_controller_write_folder(rp_controller *c) RP_MUST_CHECK;
 /* The plan or the profile to `path`; NULL: to env.result. */

@@ -1,12 +1,15 @@
 /* The run folder: which one, and what is written there before the first step. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "control/controller_own.h"
 #include "planning/planfile.h"
 
@@ -27,6 +30,31 @@ static rp_err make_folders(const char *path) {
         }
     }
     return RP_OK;
+}
+
+/* One controller in a folder at a time: until it is closed, or its process ends. */
+static rp_err lock_folder(rp_controller *c) {
+    c->folder_fd = open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->folder_fd < 0) {
+        return rp_fail(RP_ERR_IO, "%s: %s", c->folder, strerror(errno));
+    }
+    if (flock(c->folder_fd, LOCK_EX | LOCK_NB) == 0) {
+        return RP_OK;
+    }
+    if (errno != EWOULDBLOCK) { /* of a file system without locks: terms tell two of them apart */
+        rp_log_debug("controller: %s can not be locked: %s", c->folder, strerror(errno));
+        return RP_OK;
+    }
+    return rp_fail(RP_ERR_USAGE,
+                   "%s: another ringpipe trains in this folder; stop it or wait for its end",
+                   c->folder);
+}
+
+void rp_controller_unlock_folder(rp_controller *c) {
+    if (c->folder_fd >= 0) {
+        (void)close(c->folder_fd);
+        c->folder_fd = -1;
+    }
 }
 
 rp_err rp_controller_choose_folder(rp_controller *c) {
@@ -54,17 +82,17 @@ rp_err rp_controller_choose_folder(rp_controller *c) {
     RP_TRY(rp_arena_printf(&c->arena, &c->run_yaml, "%s/run.yaml", c->folder));
     RP_TRY(rp_arena_printf(&c->arena, &c->run_yaml_new, "%s.tmp", c->run_yaml));
     RP_TRY(rp_arena_printf(&c->arena, &c->plan_json, "%s/plan.json", c->folder));
-    bool used = access(c->run_yaml, F_OK) == 0;
-    if (options->resume && !used) {
+    if (options->resume && access(c->run_yaml, F_OK) != 0) {
         return rp_fail(RP_ERR_USAGE, "%s: no run to resume: there is no run.yaml", c->folder);
     }
-    if (!options->resume && used) {
+    RP_TRY(make_folders(c->folder));
+    RP_TRY(lock_folder(c));
+    if (!options->resume && access(c->run_yaml, F_OK) == 0) {
         return rp_fail(RP_ERR_USAGE,
                        "%s: holds another run; choose a new folder, or go on in it "
                        "with --resume %s",
                        c->folder, c->folder);
     }
-    RP_TRY(make_folders(c->folder));
 fail:
     return err;
 }

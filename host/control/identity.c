@@ -75,12 +75,31 @@ static rp_err write_identity(const char *folder, const char *path,
     return good ? RP_OK : rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
 }
 
+static rp_err write_path(const char *folder, char path[PATH_BYTES]) {
+    const int used = snprintf(path, PATH_BYTES, "%s/identity.json", folder);
+    return used < PATH_BYTES ? RP_OK : rp_fail(RP_ERR_USAGE, "%s: path too long", folder);
+}
+
+rp_err rp_identity_check(const char *folder, const rp_run_identity *own) {
+    char path[PATH_BYTES];
+    rp_run_identity there = *own;
+    rp_err err;
+    RP_TRY(write_path(folder, path));
+    RP_TRY(read_identity(path, &there));
+    if (there.id != own->id || there.term != own->term) {
+        err = rp_fail(RP_ERR_PEER,
+                      "%s: another controller goes on with this run (term %" PRIu32
+                      ", this is %" PRIu32 "); this one saves nothing more",
+                      path, there.term, own->term);
+    }
+fail:
+    return err;
+}
+
 rp_err rp_identity_begin_term(const char *folder, uint64_t fresh, rp_run_identity *identity) {
     char path[PATH_BYTES];
     rp_err err = RP_OK;
-    if (folder && snprintf(path, sizeof path, "%s/identity.json", folder) >= (int)sizeof path) {
-        return rp_fail(RP_ERR_USAGE, "%s: path too long", folder);
-    }
+    RP_TRY(folder ? write_path(folder, path) : RP_OK);
     if (folder && identity->id == 0) {
         RP_TRY(read_identity(path, identity));
     }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "control/controller_own.h"
+#include "control/identity.h"
 
 static rp_err find_applied(rp_controller *c, rp_applied *out) {
     rp_err err;
@@ -58,6 +59,7 @@ rp_err rp_save_step(rp_controller *c) {
     if (c->save.boards_left > 0) {
         return RP_OK;
     }
+    RP_TRY(rp_identity_check(c->folder, &c->ring.identity));
     RP_TRY(rp_checkpoint_commit(&c->save.writer));
     rp_save_abandon(c);
     c->unsaved = false;

@@ -90,10 +90,11 @@ fail:
 /* A controller that crashed is left as it is: nothing is written, nothing is said. Its links are
  * the world's, and go. Its memory goes with the process. */
 static void leave_host(rp_cluster *cluster, rp_err *result) {
-    if (!cluster->host_crashed) {
+    if (cluster->host_crashed) {
+        rp_controller_crash(&cluster->controller);
+    } else {
         *result = rp_controller_close(&cluster->controller);
     }
-    cluster->controller = NULL;
     rp_world_remove_node(cluster->world, rp_sim_host_node(cluster));
     rp_links_close(&cluster->host_links);
     rp_sim_network_close(&cluster->host_network);

@@ -1,6 +1,7 @@
 /* The controller as a machine, with boards that follow a script: every state is reached, times out,
  * fails, is interrupted, and meets every message. Nothing here sleeps: time is stepped. */
 #include "boards.h"
+#include "control/identity.h"
 
 enum { DEEP_LAYERS = 80 };
 
@@ -566,6 +567,42 @@ static void two_controllers_in_one_loop(void **state) {
     ring_close(&other);
 }
 
+/* Both would write the same checkpoints. */
+static void a_folder_has_one_controller(void **state) {
+    (void)state;
+    static test_ring other;
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    ring_prepare(&other, "out");
+    other.options.out = NULL;
+    other.options.resume = ring.out;
+    expect_err(ring_try_open(&other), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "another ringpipe trains in this folder"));
+    rp_controller *crashed = ring.c;
+    rp_controller_crash(&ring.c); /* as its process would end */
+    ring_open(&other);
+    (void)!rp_controller_close(&other.c);
+    ring.c = crashed;
+    ring_open(&other);
+    expect_ok(ring_end(&other, 200));
+    other.out[0] = '\0'; /* which is the first one's */
+    ring_close(&other);
+    ring_close(&ring);
+}
+
+/* Where the folder could not be locked: whoever has begun later may save. */
+static void who_has_begun_later_saves(void **state) {
+    (void)state;
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_SAVE));
+    rp_run_identity later = {0};
+    expect_ok(rp_identity_begin_term(ring.out, 0, &later));
+    expect_err(ring_end(&ring, 100), RP_ERR_PEER);
+    assert_non_null(strstr(ring.fault.text, "another controller goes on with this run"));
+    assert_int_equal(access(in_folder("out/checkpoint/step-0000000004.safetensors"), F_OK), -1);
+    ring_close(&ring);
+}
+
 /* ---- what it says of itself ------------------------------------------------------------------ */
 
 static void it_says_what_it_waits_for(void **state) {
@@ -694,6 +731,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_board_must_read_plans, setup, teardown),
         cmocka_unit_test_setup_teardown(messages_wait_for_room, setup, teardown),
         cmocka_unit_test_setup_teardown(two_controllers_in_one_loop, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_folder_has_one_controller, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_has_begun_later_saves, setup, teardown),
         cmocka_unit_test_setup_teardown(it_says_what_it_waits_for, setup, teardown),
         cmocka_unit_test(the_table_is_complete),
         cmocka_unit_test(the_protocol_page_has_the_table),
