@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -352,17 +353,26 @@ static void shape_text(uint32_t dims, const uint64_t *dim, char *text, size_t te
     }
 }
 
-static rp_err check_finite(const rp_st_reader *reader, const char *name, const float *values,
-                           uint64_t count) {
+bool rp_st_are_finite(const void *floats, uint64_t count, uint64_t *at) {
     for (uint64_t i = 0; i < count; i++) {
         uint32_t bits;
-        memcpy(&bits, &values[i], sizeof bits);
+        memcpy(&bits, (const uint8_t *)floats + i * sizeof bits, sizeof bits);
         if ((bits & UINT32_C(0x7f800000)) == UINT32_C(0x7f800000)) {
-            return rp_fail(RP_ERR_FORMAT, "%s: tensor '%s': value %" PRIu64 " is %s", reader->name,
-                           name, i, bits & UINT32_C(0x007fffff) ? "NaN" : "infinite");
+            *at = i;
+            return false;
         }
     }
-    return RP_OK;
+    return true;
+}
+
+static rp_err check_finite(const rp_st_reader *reader, const char *name, const float *values,
+                           uint64_t count) {
+    uint64_t at;
+    if (rp_st_are_finite(values, count, &at)) {
+        return RP_OK;
+    }
+    return rp_fail(RP_ERR_FORMAT, "%s: tensor '%s': value %" PRIu64 " is %s", reader->name, name,
+                   at, isnan(values[at]) ? "NaN" : "infinite");
 }
 
 rp_err rp_st_need_f32(const rp_st_reader *reader, const char *name, uint32_t dims,

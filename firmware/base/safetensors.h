@@ -55,6 +55,9 @@ const void *rp_st_data(const rp_st_reader *reader, const rp_st_entry *entry);
 rp_err rp_st_need_f32(const rp_st_reader *reader, const char *name, uint32_t dims,
                       const uint64_t *dim, const float **out) RP_MUST_CHECK;
 
+/* Floats from anywhere, which need not be aligned. false: *at is the first that is not finite. */
+bool rp_st_are_finite(const void *floats, uint64_t count, uint64_t *at);
+
 typedef struct rp_st_writer rp_st_writer;
 
 /* Declares all tensors first (order = order in the file), then the bytes may come in any order and

@@ -47,7 +47,11 @@ rp_err rp_checkpoint_write_tensor(rp_checkpoint_writer *writer, uint32_t stage, 
  */
 rp_err rp_checkpoint_write_in_flight(rp_checkpoint_writer *writer, uint32_t stage, uint64_t first,
                                      const void *data, size_t bytes) RP_MUST_CHECK;
-/* Now the files appear; older checkpoints than the last two go. errors IO */
+/* The first tensor that a value of has come which is not finite; NULL: none. */
+const char *rp_checkpoint_not_finite(const rp_checkpoint_writer *writer);
+/* Now the files appear; older checkpoints than the last two go. With a value that is not finite
+ * only the weights file does: such a checkpoint could not be resumed from, those that are there
+ * can. errors IO */
 rp_err rp_checkpoint_commit(rp_checkpoint_writer **writer) RP_MUST_CHECK;
 /* What was written is gone; accepts NULL inside. */
 void rp_checkpoint_abandon(rp_checkpoint_writer **writer);

@@ -12,7 +12,8 @@ struct rp_checkpoint_writer {
     rp_st_writer *checkpoint, *weights, *in_flight, *gains;
     rp_checkpoint_sidecars sidecars;
     const char *folder;
-    const char *path; /* of the checkpoint */
+    const char *path;       /* of the checkpoint */
+    const char *not_finite; /* the first tensor with such a value; NULL: none yet */
 };
 
 static rp_err create_files(rp_arena *arena, const rp_checkpoint_content *content,
@@ -82,6 +83,10 @@ rp_err rp_checkpoint_write_tensor(rp_checkpoint_writer *writer, uint32_t stage, 
     if (first > writer->list.entry[index].bytes / sizeof(float)) {
         return rp_fail(RP_ERR_PEER, "board %u sent elements behind the end of '%s'", stage, name);
     }
+    uint64_t at;
+    if (!writer->not_finite && !rp_st_are_finite(data, bytes / sizeof(float), &at)) {
+        writer->not_finite = writer->list.entry[index].name;
+    }
     const uint64_t offset = first * sizeof(float);
     RP_TRY(rp_st_write(writer->checkpoint, index, offset, data, bytes));
     if (writer->weights && index < writer->weight_count) {
@@ -100,11 +105,18 @@ rp_err rp_checkpoint_write_in_flight(rp_checkpoint_writer *writer, uint32_t stag
     return rp_st_write(writer->in_flight, stage, first, data, bytes);
 }
 
+const char *rp_checkpoint_not_finite(const rp_checkpoint_writer *writer) {
+    return writer->not_finite;
+}
+
 rp_err rp_checkpoint_commit(rp_checkpoint_writer **taken) {
     rp_checkpoint_writer *writer = *taken;
     rp_err err = RP_OK;
     if (writer->weights) { /* before the checkpoint that says that the run is over */
         RP_TRY(rp_st_commit(&writer->weights));
+    }
+    if (writer->not_finite) {
+        goto fail; /* no run can go on from it: the checkpoints that are there stay */
     }
     if (writer->in_flight) {
         RP_TRY(rp_st_commit(&writer->in_flight));

@@ -293,6 +293,7 @@ static rp_err find_start(rp_controller *c) {
         RP_TRY(
             rp_checkpoint_find(&c->arena, &c->run, c->given, c->checkpoints, &path, &c->position));
         c->load.states = path != NULL;
+        c->save.kept_step = c->position.step;
         if (path && c->given && c->position.advance != c->given->method.advance) {
             return rp_fail(RP_ERR_USAGE,
                            "%s: method.advance: is %u, the checkpoint was made with %u",

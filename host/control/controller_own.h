@@ -55,6 +55,7 @@ typedef struct {
     rp_arena arena;
     rp_checkpoint_writer *writer;
     uint32_t boards_left;
+    uint64_t kept_step; /* of the newest checkpoint; 0: none is there */
 } rp_save;
 
 /* A pass over a split. */

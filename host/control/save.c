@@ -1,5 +1,6 @@
 /* The state `save`: every board sends its tensors; the files appear when the last byte is there. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "control/controller_own.h"
@@ -54,12 +55,33 @@ void rp_save_abandon(rp_controller *c) {
     rp_arena_finish(&c->save.arena);
 }
 
+/* There is no checkpoint of this step. New stages could not be filled from it, either. */
+static rp_err tell_not_finite(rp_controller *c, const char *tensor) {
+    char from[32] = "the start";
+    char text[220]; /* a line of the progress view holds it */
+    if (c->save.kept_step > 0) {
+        (void)snprintf(from, sizeof from, "step %" PRIu64, c->save.kept_step);
+    }
+    (void)snprintf(
+        text, sizeof text,
+        "'%.60s' is not finite, so no checkpoint is saved: --resume goes on from %s; try "
+        "a smaller optimizer.lr, optimizer.clip_norm or train.guard: true",
+        tensor, from);
+    if (c->follow.phase != RP_FOLLOW_NONE) {
+        return rp_fail(RP_ERR_FAULT, "%s", text);
+    }
+    return rp_record_event(c->record, "unsaved", c->position.step, text);
+}
+
 rp_err rp_save_step(rp_controller *c) {
     rp_err err;
     if (c->save.boards_left > 0) {
         return RP_OK;
     }
     RP_TRY(rp_identity_check(c->folder, &c->ring.identity));
+    const char *not_finite = rp_checkpoint_not_finite(c->save.writer);
+    RP_TRY(not_finite ? tell_not_finite(c, not_finite) : RP_OK);
+    c->save.kept_step = not_finite ? c->save.kept_step : c->position.step;
     RP_TRY(rp_checkpoint_commit(&c->save.writer));
     rp_save_abandon(c);
     c->unsaved = false;

@@ -2,6 +2,7 @@
 #include "folder.h"
 
 #include <ftw.h>
+#include <math.h>
 
 #include "checkpoint/checkpoint_own.h"
 #include "run_of.h"
@@ -334,6 +335,41 @@ static void a_sidecar_file_has_a_plain_name(void **state) {
     assert_non_null(strstr(rp_err_message(), "`flight` is '/f/ight'"));
 }
 
+/* A run could not go on from it. The weights are the run's result, whatever they are. */
+static void what_is_not_finite_is_not_kept(void **state) {
+    (void)state;
+    static const float bad[] = {NAN, INFINITY, -INFINITY};
+    static const char *const names[] = {"fc1.weight", "optim.momentum_buffer.fc2.bias"};
+    save_step(NULL);
+    for (size_t i = 0; i < 6; i++) {
+        rp_position found = {0};
+        char *path;
+        position.step = 4;
+        rp_checkpoint_writer *writer = open_writer(true);
+        assert_null(rp_checkpoint_not_finite(writer));
+        rp_checkpoint_list list;
+        expect_ok(rp_checkpoint_make_list(&arena, &run, true, &list));
+        uint32_t skip = 0;
+        while (strcmp(list.entry[skip].name, names[i / 3]) != 0) {
+            assert_true(++skip < list.count);
+        }
+        write_tensors(writer, skip);
+        float values[4096] = {0};
+        const size_t bytes = list.entry[skip].bytes;
+        assert_true(bytes <= sizeof values);
+        values[bytes / sizeof *values - 1] = bad[i % 3];
+        expect_ok(rp_checkpoint_write_tensor(writer, 0, names[i / 3], 0, values, bytes));
+        assert_string_equal(rp_checkpoint_not_finite(writer), names[i / 3]);
+        expect_ok(rp_checkpoint_commit(&writer));
+        assert_null(writer);
+        assert_true(is_there(weights));
+        assert_int_equal(unlink(weights), 0);
+        expect_ok(rp_checkpoint_find(&arena, &run, NULL, checkpoints, &path, &found));
+        assert_int_equal(found.step, 3);
+        expect_ok(rp_checkpoint_check(&run, path, true));
+    }
+}
+
 /* Another cut, seed or schedule is another run, or forwards anew. */
 static void a_checkpoint_is_of_one_run(void **state) {
     (void)state;
@@ -401,6 +437,7 @@ int main(void) {
                                         close_run),
         cmocka_unit_test_setup_teardown(a_sidecar_file_has_a_plain_name, open_run, close_run),
         cmocka_unit_test_setup_teardown(the_plan_is_compared, open_run, close_run),
+        cmocka_unit_test_setup_teardown(what_is_not_finite_is_not_kept, open_run, close_run),
         cmocka_unit_test_setup_teardown(a_checkpoint_is_of_one_run, open_run, close_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

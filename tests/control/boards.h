@@ -6,6 +6,7 @@
 #include "folder.h"
 
 #include <ftw.h>
+#include <math.h>
 
 #include "checkpoint/checkpoint_own.h"
 #include "control/controller_own.h"
@@ -39,6 +40,7 @@ typedef struct {
     bool feed_is_cut; /* nor those that feed them */
     rp_kind mute;     /* boards do not answer this kind */
     bool up;          /* the spawner's boards listen */
+    bool diverged;    /* weights are not finite */
     rp_err lost;      /* what the spawner says of a child's end */
     uint32_t spawned; /* boards that run */
     rp_controller_options options;
@@ -140,12 +142,13 @@ static inline void board_ready(test_ring *t, uint32_t k) {
     board_send(&t->board[k], frame, NULL);
 }
 
-/* Zeros for every tensor of the stage: what a checkpoint must have. */
+/* Zeros for every tensor of the stage: what a checkpoint must have. `diverged`: a NaN in front. */
 static inline void board_save(test_ring *t, uint32_t k) {
-    static const float zeros[1 << 16];
+    static float zeros[1 << 16];
     const rp_Frame end = {.which_body = RP_KIND_TENSORS_END};
     rp_arena lists;
     rp_checkpoint_list list;
+    zeros[0] = t->diverged ? (float)NAN : 0;
     rp_arena_init(&lists, "list", 0);
     if (!board_may(rp_checkpoint_make_list(&lists, &t->c->run, true, &list))) {
         list.count = 0;

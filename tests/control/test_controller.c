@@ -303,6 +303,36 @@ static void an_interrupted_run_goes_on(void **state) {
     ring_close(&ring);
 }
 
+/* With `guard: false`. What is saved can be gone on from, and the run says from where. */
+static void weights_that_are_not_finite_are_told(void **state) {
+    (void)state;
+    char first[512];
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_EVALUATE)); /* of the first epoch, which is saved */
+    while (ring.c->state != RP_CONTROL_TRAIN) {
+        ring_step(&ring, RP_NS_PER_MS);
+    }
+    ring.diverged = true;
+    rp_controller_interrupt(ring.c);
+    expect_err(ring_end(&ring, 100), RP_ERR_INTERRUPTED);
+    assert_non_null(strstr(slurp("out/log.jsonl", NULL), "'fc.weight' is not finite, so no "
+                                                         "checkpoint is saved: --resume goes on "
+                                                         "from step 4; try a smaller "));
+    (void)snprintf(first, sizeof first, "%s", ring.out);
+    ring.out[0] = '\0';
+    ring_close(&ring);
+
+    ring_prepare(&ring, "out");
+    ring.options.out = NULL;
+    ring.options.resume = first;
+    ring_open(&ring);
+    assert_int_equal(ring.c->position.step, 4);
+    ring.diverged = true; /* to the end: the weights are there */
+    expect_ok(ring_end(&ring, 200));
+    assert_int_equal(access(in_folder("out/weights.safetensors"), F_OK), 0);
+    ring_close(&ring);
+}
+
 /* The one fault that is dealt with: no memory for as many forwards in flight as the links want. */
 static void a_board_without_memory_gets_less(void **state) {
     (void)state;
@@ -721,6 +751,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_child_that_ends_is_a_fault, setup, teardown),
         cmocka_unit_test_setup_teardown(an_interrupt_ends_every_state, setup, teardown),
         cmocka_unit_test_setup_teardown(an_interrupted_run_goes_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(weights_that_are_not_finite_are_told, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_without_memory_gets_less, setup, teardown),
         cmocka_unit_test(every_kind_is_taken_or_refused),
         cmocka_unit_test_setup_teardown(a_message_at_a_wrong_time_is_refused_with_a_text, setup,
