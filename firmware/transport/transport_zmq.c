@@ -162,10 +162,6 @@ static rp_err send_route(zmq_port *port, uint64_t peer) {
     if (zmq_errno() == EHOSTUNREACH) {
         return RP_ERR_PEER;
     }
-    /* ZeroMQ sees the end of a connection when it reads from it, and the caller may only post. */
-    if (zmq_socket_events(port->socket) & ZMQ_POLLIN) {
-        port->ready = true;
-    }
     port->want_write = true;
     return RP_ERR_AGAIN;
 }
