@@ -5,7 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ASSIGNMENT_BYTES = 64 * 1024 };
+enum {
+    ASSIGNMENT_BYTES = 64 * 1024,
+    BOARD_NAME_MAX = 63, /* bytes */
+    BOARD_HOST_MAX = 99  /* with tcp:// and a port the longest endpoint that CONNECT carries */
+};
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
@@ -77,6 +81,47 @@ fail:
     return err;
 }
 
+/* Names are those of the plan's nodes, where `host` is the host. */
+static rp_err check_board_name(rp_node *board, const rp_roster_entry *entry, uint32_t index) {
+    const rp_node *at = rp_node_find(board, "name");
+    const size_t bytes = strlen(entry[index].name);
+    if (bytes == 0 || bytes > BOARD_NAME_MAX || strcmp(entry[index].name, "host") == 0) {
+        return rp_node_fail(at, "name: expected 1 to %d bytes, and not `host`, found '%s'",
+                            BOARD_NAME_MAX, entry[index].name);
+    }
+    for (uint32_t i = 0; i < index; i++) {
+        if (strcmp(entry[i].name, entry[index].name) == 0) {
+            return rp_node_fail(at, "name: boards %u and %u of the list are both called '%s'",
+                                i + 1, index + 1, entry[i].name);
+        }
+        if (strcmp(entry[i].endpoint, entry[index].endpoint) == 0) {
+            return rp_node_fail(rp_node_find(board, "address"),
+                                "address: boards '%s' and '%s' have the same one, %s",
+                                entry[i].name, entry[index].name, entry[i].endpoint);
+        }
+    }
+    return RP_OK;
+}
+
+/* Two more ports follow the one of the address, and the board before is told the host's part. */
+static rp_err check_address(const rp_node *node, const char *address) {
+    const char *host = strncmp(address, "tcp://", 6) == 0 ? address + 6 : NULL;
+    const char *colon = host ? strrchr(host, ':') : NULL;
+    const size_t host_bytes = colon ? (size_t)(colon - host) : 0;
+    const size_t digits = colon ? strlen(colon + 1) : 0;
+    const unsigned long port = digits > 0 && digits <= 5 ? strtoul(colon + 1, NULL, 10) : 0;
+    const bool is_number = digits > 0 && strspn(colon + 1, "0123456789") == digits;
+    if (host_bytes == 0 || host_bytes > BOARD_HOST_MAX || strcspn(host, " \t\r\n/*") < host_bytes ||
+        !is_number || port < 1 || port > 65533) {
+        return rp_node_fail(
+            node,
+            "address: expected tcp://HOST:PORT, HOST of at most %d bytes, PORT from "
+            "1 to 65533, found '%s'",
+            BOARD_HOST_MAX, address);
+    }
+    return RP_OK;
+}
+
 static rp_err read_roster(rp_arena *arena, const char *path, rp_runfile *run) {
     rp_node *root;
     rp_roster_entry *entries;
@@ -100,6 +145,8 @@ static rp_err read_roster(rp_arena *arena, const char *path, rp_runfile *run) {
         RP_TRY(rp_node_string(board, "address", &entries[i].endpoint));
         RP_TRY(rp_node_need(board, "key"));
         RP_TRY(rp_node_string(board, "key", &entries[i].public_text));
+        RP_TRY(check_address(rp_node_find(board, "address"), entries[i].endpoint));
+        RP_TRY(check_board_name(board, entries, i));
         (void)rp_node_find(board, "board"); /* the profile's name, for people */
         RP_TRY(rp_node_done(board));
         if (strlen(entries[i].public_text) != RP_KEY_TEXT - 1) {

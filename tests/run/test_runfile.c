@@ -162,6 +162,88 @@ static void bad_files_are_refused(void **state) {
     refused(good, "ring.roster=/absent/lab.yaml", "exclude");
 }
 
+/* ---- rosters --------------------------------------------------------------------------------- */
+
+enum { LONG_HOST = 99, LONG_NAME = 63 };
+
+typedef struct {
+    const char *name, *address; /* of the second board, on line 3 */
+    const char *message;        /* NULL: it is taken */
+} roster_case;
+
+static void check_roster(const char *roster, const roster_case *c) {
+    static const char key[] = "0123456789012345678901234567890123456789";
+    char text[1024];
+    rp_arena arena;
+    rp_runfile run;
+    FILE *file = fopen(roster, "w");
+    assert_non_null(file);
+    (void)fprintf(file,
+                  "boards:\n- {name: left, address: 'tcp://10.0.0.7:7000', key: '%s'}\n"
+                  "- {name: '%s', address: '%s', key: '%s'}\n",
+                  key, c->name, c->address, key);
+    assert_int_equal(fclose(file), 0);
+    (void)snprintf(text, sizeof text, "ring: {roster: %s}", roster);
+    char whole[2048];
+    const char *at = strstr(good, "ring: {boards: 2, link: {delay_ms: 1, rate_mbit: 50}}");
+    (void)snprintf(whole, sizeof whole, "%.*s%s%s", (int)(at - good), good, text, strchr(at, '\n'));
+    if (c->message) {
+        char line[600];
+        (void)snprintf(line, sizeof line, "%s:3: ", roster);
+        refused(whole, NULL, line);
+        refused(whole, NULL, c->message);
+        return;
+    }
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(read_text(&arena, whole, NULL, &run));
+    assert_int_equal(run.boards, 2);
+    assert_string_equal(run.roster[1].endpoint, c->address);
+    rp_runfile_close(&run);
+    rp_arena_finish(&arena);
+}
+
+/* What the boards would refuse at ASSIGN, or what would be cut, is refused with the file's line. */
+static void rosters_are_checked(void **state) {
+    (void)state;
+    char roster[] = "/tmp/ringpipe-test-roster-XXXXXX";
+    char hosts[2][LONG_HOST + 20];
+    char name[LONG_NAME + 2];
+    for (int i = 0; i < 2; i++) {
+        char host[LONG_HOST + 2];
+        memset(host, 'h', sizeof host);
+        host[LONG_HOST + i] = '\0';
+        (void)snprintf(hosts[i], sizeof hosts[i], "tcp://%s:65533", host);
+    }
+    memset(name, 'n', sizeof name);
+    name[LONG_NAME + 1] = '\0';
+    const roster_case cases[] = {
+        {"right", "tcp://10.0.0.8:7000", NULL},
+        {name + 1, "tcp://[fe80::1%eth0]:7000", NULL},
+        {"right", hosts[0], NULL},
+        {"left", "tcp://10.0.0.8:7000", "boards 1 and 2 of the list are both called 'left'"},
+        {"host", "tcp://10.0.0.8:7000", "name: expected 1 to 63 bytes, and not `host`"},
+        {"", "tcp://10.0.0.8:7000", "name: expected 1 to 63 bytes"},
+        {name, "tcp://10.0.0.8:7000", "name: expected 1 to 63 bytes"},
+        {"right", "tcp://10.0.0.7:7000", "boards 'left' and 'right' have the same one"},
+        {"right", hosts[1], "address: expected tcp://HOST:PORT, HOST of at most 99 bytes"},
+        {"right", "10.0.0.8:7000", "address: expected tcp://HOST:PORT"},
+        {"right", "tcp://10.0.0.8", "address: expected"},
+        {"right", "tcp://:7000", "address: expected"},
+        {"right", "tcp://10.0.0.8:0", "address: expected"},
+        {"right", "tcp://10.0.0.8:65534", "PORT from 1 to 65533"},
+        {"right", "tcp://10.0.0.8:7000x", "address: expected"},
+        {"right", "tcp://10.0.0.8:*", "address: expected"},
+        {"right", "tcp://10.0 .0.8:7000", "address: expected"},
+    };
+    const int file = mkstemp(roster);
+    assert_true(file >= 0);
+    (void)close(file);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        check_roster(roster, &cases[i]);
+    }
+    (void)remove(roster);
+}
+
 int main(void) {
     int file = mkstemp(path);
     if (file < 0) {
@@ -174,6 +256,7 @@ int main(void) {
         cmocka_unit_test(one_board_is_profiled_before_auto_is_chosen),
         cmocka_unit_test(throttle_has_a_former_name),
         cmocka_unit_test(bad_files_are_refused),
+        cmocka_unit_test(rosters_are_checked),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     (void)remove(path);
