@@ -76,7 +76,7 @@ fail:
     return err;
 }
 
-static bool fits(const char *pattern, const char *text) {
+static bool pattern_fits(const char *pattern, const char *text) {
     return !pattern || strcasestr(text, pattern);
 }
 
@@ -94,7 +94,7 @@ static rp_err find_fitting(rp_arena *arena, rp_board *out) {
     RP_TRY(list_profiles(arena, names, PROFILES_MAX, &count));
     for (uint32_t i = 0; i < count; i++) {
         RP_TRY(read_profile(arena, names[i], out));
-        if (fits(out->platform, facts.platform) && fits(out->device, facts.name)) {
+        if (pattern_fits(out->platform, facts.platform) && pattern_fits(out->device, facts.name)) {
             return RP_OK;
         }
     }

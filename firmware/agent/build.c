@@ -33,7 +33,7 @@ static void take_profile(const rp_site *site, const rp_job *job, double *layer_s
 }
 
 /* On the builder's thread: the run and the device are its own. */
-static rp_err build(rp_device_builder *builder, void *context) {
+static rp_err build_run(rp_device_builder *builder, void *context) {
     agent_run *run = context;
     rp_err err = RP_OK;
     if (run->layer_seconds && !builder) {
@@ -62,10 +62,10 @@ rp_err rp_agent_start_build(rp_agent *agent) {
     agent->run->build_start_ns = rp_clock_now_ns(agent->clock);
     agent->state = RP_AGENT_BUILDING;
     if (agent->builder) {
-        return rp_device_builder_start(agent->builder, build, agent->run);
+        return rp_device_builder_start(agent->builder, build_run, agent->run);
     }
     agent->run->built_here = true;
-    return build(NULL, agent->run);
+    return build_run(NULL, agent->run);
 }
 
 rp_err rp_agent_finish_build(rp_agent *agent, bool *is_built) {

@@ -9,7 +9,8 @@ bool rp_runner_asks(const rp_runner *r) {
 
 rp_err rp_runner_decide_step(rp_runner *r, uint64_t step, float grad_scale, bool skip) {
     if (!r->active || !r->waiting_decision || r->next.step != step) {
-        return rp_fail(RP_ERR_PEER, "a step decision for step %llu came, which no update waits for",
+        return rp_fail(RP_ERR_PEER,
+                       "received a step decision for step %llu, but no update waits for it",
                        (unsigned long long)step);
     }
     r->waiting_decision = false;

@@ -214,15 +214,16 @@ static runner_edge *edge_of(rp_runner *r, const rp_link *link, rp_kind carries, 
 }
 
 /* AGAIN: the port has no room. */
-static rp_err deliver(rp_runner *r, const runner_source *source) {
+static rp_err deliver_parcel(rp_runner *r, const runner_source *source) {
     const rp_kind kind = rp_frame_kind(&source->head->frame);
     if (!rp_frame_is_data(&source->head->frame)) {
-        return rp_fail(RP_ERR_PEER, "%s came over a data link", rp_kind_name(kind));
+        return rp_fail(RP_ERR_PEER, "received %s over a data link, which carries tensors only",
+                       rp_kind_name(kind));
     }
     const rp_Parcel *body = rp_frame_parcel(&source->head->frame);
     const runner_edge *edge = edge_of(r, source->link, kind, body->stage);
     if (!edge) {
-        return rp_fail(RP_ERR_PEER, "%s of stage %u came to a board that does not take it",
+        return rp_fail(RP_ERR_PEER, "received %s of stage %u, which this board does not take",
                        rp_kind_name(kind), body->stage);
     }
     rp_parcel parcel = {.step = body->step,
@@ -246,7 +247,7 @@ rp_err rp_runner_receive(rp_runner *r) {
         while (err == RP_OK) {
             err = source->head ? RP_OK : rp_link_recv(source->link, &source->head);
             if (err == RP_OK) {
-                err = deliver(r, source);
+                err = deliver_parcel(r, source);
             }
             if (err == RP_OK) {
                 source->head = NULL;

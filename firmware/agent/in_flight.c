@@ -15,7 +15,7 @@ static size_t parcel_bytes(const rp_runner *r) {
 }
 
 /* Microbatches that the stage before has sent and no op here has taken. */
-static uint64_t waiting(const rp_runner *r) {
+static uint64_t pending_microbatches(const rp_runner *r) {
     return r->held[0].in && r->held[0].job->stage > 0 ? r->forwards_above - r->forwards : 0;
 }
 
@@ -26,8 +26,8 @@ static bool is_drained(const rp_runner *r) {
 }
 
 static bool has_in_flight(const rp_runner *r) {
-    return !is_drained(r) &&
-           (r->in_flight > 0 || waiting(r) > 0 || rp_stage_probe_waits(r->held[0].stage));
+    return !is_drained(r) && (r->in_flight > 0 || pending_microbatches(r) > 0 ||
+                              rp_stage_probe_waits(r->held[0].stage));
 }
 
 static size_t stage_bytes(const rp_runner *r) {
@@ -35,7 +35,7 @@ static size_t stage_bytes(const rp_runner *r) {
 }
 
 size_t rp_runner_in_flight_bytes(const rp_runner *r) {
-    const uint64_t parcels = waiting(r);
+    const uint64_t parcels = pending_microbatches(r);
     return has_in_flight(r) ? stage_bytes(r) + (parcels ? parcels * parcel_bytes(r) : 0) : 0;
 }
 
@@ -72,15 +72,15 @@ static rp_err read_waiting(rp_runner *r, size_t first, size_t count, char *out) 
     rp_sched_state list = r->sched;
     rp_op op;
     size_t begin = 0;
-    for (uint64_t m = 0; m < waiting(r) && next_forward(r, &list, &op); m++) {
+    for (uint64_t m = 0; m < pending_microbatches(r) && next_forward(r, &list, &op); m++) {
         const rp_port_want want = {.step = op.step, .samples = op.samples};
         rp_port_pieces pieces;
         bool ready;
-        rp_err err = rp_port_in_look(r->held[0].in, &want, &pieces, &ready);
+        rp_err err = rp_port_in_find(r->held[0].in, &want, &pieces, &ready);
         if (err == RP_OK && !ready) {
-            err =
-                rp_fail(RP_ERR_FAULT, "of %llu microbatches that wait here number %llu is missing",
-                        (unsigned long long)waiting(r), (unsigned long long)m);
+            err = rp_fail(RP_ERR_FAULT,
+                          "%llu microbatches are pending here, but number %llu of them is missing",
+                          (unsigned long long)pending_microbatches(r), (unsigned long long)m);
         }
         if (err != RP_OK) {
             return err;
@@ -107,9 +107,11 @@ rp_err rp_runner_in_flight_read(rp_runner *r, size_t first, size_t count, void *
     rp_err err = RP_OK;
     if (first == 0) {
         RP_TRY(rp_runner_receive(r));
-        if (waiting(r) > 0 && rp_port_in_pending(r->held[0].in) != waiting(r)) {
-            return rp_fail(RP_ERR_FAULT, "%u parcels wait here, %llu were sent",
-                           rp_port_in_pending(r->held[0].in), (unsigned long long)waiting(r));
+        if (pending_microbatches(r) > 0 &&
+            rp_port_in_pending(r->held[0].in) != pending_microbatches(r)) {
+            return rp_fail(RP_ERR_FAULT, "%u parcels are pending here, but %llu were sent",
+                           rp_port_in_pending(r->held[0].in),
+                           (unsigned long long)pending_microbatches(r));
         }
     }
     memset(out, 0, count); /* short microbatches leave gaps */
@@ -133,7 +135,8 @@ rp_err rp_runner_in_flight_write(rp_runner *r, size_t first, size_t count, const
     rp_err err = RP_OK;
     if (first != r->in_flight_got || count > left) {
         return rp_fail(RP_ERR_PEER,
-                       "what was in flight has %zu bytes, %zu have come: [%zu, +%zu) is not next",
+                       "in-flight state of %zu bytes, of which %zu were received: [%zu, +%zu) is "
+                       "not the next piece",
                        r->in_flight_due, r->in_flight_got, first, count);
     }
     if (of_stage > 0) {
@@ -156,9 +159,9 @@ static rp_err restore_waiting(rp_runner *r) {
     rp_sched_state list = r->sched;
     rp_op op;
     rp_err err;
-    RP_TRY(RP_ARENA_NEW(r->arena, waiting(r) * parcel_bytes(r), &r->restored));
+    RP_TRY(RP_ARENA_NEW(r->arena, pending_microbatches(r) * parcel_bytes(r), &r->restored));
     char *at = r->restored;
-    for (uint64_t m = 0; m < waiting(r) && next_forward(r, &list, &op); m++) {
+    for (uint64_t m = 0; m < pending_microbatches(r) && next_forward(r, &list, &op); m++) {
         rp_parcel parcel = {
             .step = op.step, .samples = op.samples, .part_count = form->tensor_count};
         for (uint32_t i = 0; i < form->tensor_count; i++) {
@@ -168,11 +171,11 @@ static rp_err restore_waiting(rp_runner *r) {
         }
         err = rp_port_in_push(r->held[0].in, &parcel);
         if (err != RP_OK) {
-            return err == RP_ERR_AGAIN ? rp_fail(RP_ERR_LIMIT,
-                                                 "%llu microbatches of a checkpoint can not wait "
-                                                 "here",
-                                                 (unsigned long long)waiting(r))
-                                       : err;
+            return err == RP_ERR_AGAIN
+                       ? rp_fail(RP_ERR_LIMIT,
+                                 "no room for the %llu pending microbatches of the checkpoint",
+                                 (unsigned long long)pending_microbatches(r))
+                       : err;
         }
     }
 fail:
@@ -185,7 +188,7 @@ rp_err rp_runner_resume(rp_runner *r, uint64_t fill_step, size_t bytes) {
     rp_err err = RP_OK;
     if (r->active || fill_step > job->step_first || r->sched.step != job->step_first ||
         r->restored) {
-        return rp_fail(RP_ERR_PEER, "nothing in flight can be taken over now");
+        return rp_fail(RP_ERR_PEER, "in-flight state can be restored before training begins only");
     }
     rp_runner_start_order(r, fill_step);
     while (r->sched.step < job->step_first && job->method.kind->next(&r->sched, &op)) {
@@ -196,10 +199,11 @@ rp_err rp_runner_resume(rp_runner *r, uint64_t fill_step, size_t bytes) {
     rp_runner_count_above(r, job->step_first);
     rp_stage_resume(r->held[0].stage, fill_step, job->step_first);
     if (rp_runner_in_flight_bytes(r) != bytes) {
-        return rp_fail(RP_ERR_PEER, "the checkpoint holds %zu bytes in flight, due are %zu", bytes,
+        return rp_fail(RP_ERR_PEER,
+                       "the checkpoint holds %zu bytes of in-flight state, expected %zu", bytes,
                        rp_runner_in_flight_bytes(r));
     }
-    if (waiting(r) > 0) {
+    if (pending_microbatches(r) > 0) {
         RP_TRY(restore_waiting(r));
     }
     r->in_flight_due = bytes;

@@ -38,7 +38,7 @@ static running_op *next_running_op(rp_runner *r) {
     return op;
 }
 
-static rp_err commit(rp_runner *r, running_op *op) {
+static rp_err commit_op(rp_runner *r, running_op *op) {
     op->issued_ns = rp_clock_now_ns(r->at.clock);
     rp_err err = rp_stage_mark(op->stage->stage, &op->mark);
     if (err == RP_OK) {
@@ -52,7 +52,7 @@ static rp_err commit(rp_runner *r, running_op *op) {
 /* ---- what an op reads and writes ------------------------------------------------------------- */
 
 /* No port: the op needs nothing here. */
-static rp_err gather(rp_runner *r, rp_port_in *port, rp_port_pieces *pieces, bool *ready) {
+static rp_err gather_pieces(rp_runner *r, rp_port_in *port, rp_port_pieces *pieces, bool *ready) {
     const rp_port_want want = {r->evaluating, r->next.step, r->next.samples};
     bool covered = true;
     rp_err err = port ? rp_port_in_gather(port, &want, pieces, &covered) : RP_OK;
@@ -60,7 +60,7 @@ static rp_err gather(rp_runner *r, rp_port_in *port, rp_port_pieces *pieces, boo
     return err;
 }
 
-static void take(rp_port_in *port, const rp_port_pieces *pieces) {
+static void take_pieces(rp_port_in *port, const rp_port_pieces *pieces) {
     if (port) {
         rp_port_in_take(port, pieces);
     }
@@ -119,16 +119,16 @@ static rp_err try_forward(rp_runner *r) {
     runner_stage *s = op->stage;
     bool ready = true;
     rp_err err = RP_OK;
-    RP_TRY(gather(r, op->from, &op->input, &ready));
-    RP_TRY(gather(r, op->labels, &op->target, &ready));
+    RP_TRY(gather_pieces(r, op->from, &op->input, &ready));
+    RP_TRY(gather_pieces(r, op->labels, &op->target, &ready));
     if (!ready || !rp_port_out_has_room(s->forward) ||
         (!r->evaluating && rp_stage_gain_missing(s->stage, &r->next))) {
         return RP_OK;
     }
-    take(op->from, &op->input);
-    take(op->labels, &op->target);
+    take_pieces(op->from, &op->input);
+    take_pieces(op->labels, &op->target);
     RP_TRY(run_forward(r, op));
-    RP_TRY(commit(r, op));
+    RP_TRY(commit_op(r, op));
 fail:
     return err;
 }
@@ -178,18 +178,18 @@ static rp_err try_backward(rp_runner *r) {
     runner_stage *s = op->stage;
     bool ready = true;
     rp_err err = RP_OK;
-    RP_TRY(gather(r, op->from, &op->input, &ready));
-    RP_TRY(gather(r, op->labels, &op->target, &ready));
+    RP_TRY(gather_pieces(r, op->from, &op->input, &ready));
+    RP_TRY(gather_pieces(r, op->labels, &op->target, &ready));
     if (r->next.kind != RP_OP_BACKWARD_WEIGHT) {
         ready = ready && rp_port_out_has_room(s->backward);
     }
     if (!ready) {
         return RP_OK;
     }
-    take(op->from, &op->input);
-    take(op->labels, &op->target);
+    take_pieces(op->from, &op->input);
+    take_pieces(op->labels, &op->target);
     RP_TRY(run_backward(r, op));
-    RP_TRY(commit(r, op));
+    RP_TRY(commit_op(r, op));
 fail:
     return err;
 }
@@ -239,7 +239,7 @@ static rp_err try_update(rp_runner *r) {
         r->updating = true;
         if (ask) {
             r->waiting_decision = true;
-            RP_TRY(commit(r, op));
+            RP_TRY(commit_op(r, op));
             r->have_next = true; /* the update itself is still to come */
             return RP_OK;
         }
@@ -247,7 +247,7 @@ static rp_err try_update(rp_runner *r) {
     if (!r->evaluating) {
         RP_TRY(run_update(r, op, ask));
     }
-    RP_TRY(commit(r, op));
+    RP_TRY(commit_op(r, op));
     r->updating = !r->evaluating && !r->at_update; /* another stage's is to come */
 fail:
     return err;

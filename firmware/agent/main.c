@@ -80,7 +80,7 @@ static error_t on_argument(int key, char *value, struct argp_state *state) {
     }
 }
 
-static rp_err serve(rp_agent *agent) {
+static rp_err serve_host(rp_agent *agent) {
     bool over = false;
     rp_err err = RP_OK;
     (void)printf("listening %s\n", rp_agent_endpoint(agent));
@@ -93,7 +93,7 @@ fail:
     return err;
 }
 
-static rp_err run(rp_arena *arena, const arguments *args) {
+static rp_err run_agent(rp_arena *arena, const arguments *args) {
     rp_board board;
     rp_device *device = NULL;
     rp_agent *agent = NULL;
@@ -118,7 +118,7 @@ static rp_err run(rp_arena *arena, const arguments *args) {
     options.name = args->name ? args->name : board.name;
     rp_log_setup(rp_log_level_now(), options.name);
     RP_TRY(rp_agent_open(arena, device, &clock, &options, &agent));
-    RP_TRY(serve(agent));
+    RP_TRY(serve_host(agent));
 fail:
     rp_agent_close(&agent);
     rp_device_close(&device);
@@ -144,7 +144,7 @@ int main(int argc, char **argv) {
     (void)sigaction(SIGTERM, &action, NULL);
     rp_arena arena;
     rp_arena_init(&arena, "boot", 0);
-    rp_err err = run(&arena, &args);
+    rp_err err = run_agent(&arena, &args);
     rp_arena_finish(&arena);
     return rp_err_exit_code(err);
 }

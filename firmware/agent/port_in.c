@@ -46,7 +46,7 @@ fail:
     return err;
 }
 
-static void release(rp_port_in *port, pending *entry) {
+static void release_entry(rp_port_in *port, pending *entry) {
     rp_parcel *parcel = &entry->parcel;
     if (parcel->release) {
         parcel->release(parcel->owner, parcel->memory);
@@ -59,7 +59,7 @@ void rp_port_in_close(rp_port_in **port_pointer) {
     rp_port_in *port = *port_pointer;
     for (uint32_t i = 0; port && i < port->options.pending_max; i++) {
         if (port->queue[i].used) {
-            release(port, &port->queue[i]);
+            release_entry(port, &port->queue[i]);
         }
     }
     *port_pointer = NULL;
@@ -211,7 +211,7 @@ static void cut_piece(const rp_port_in *port, uint32_t index, uint64_t first, ui
     }
 }
 
-rp_err rp_port_in_look(const rp_port_in *port, const rp_port_want *want, rp_port_pieces *pieces,
+rp_err rp_port_in_find(const rp_port_in *port, const rp_port_want *want, rp_port_pieces *pieces,
                        bool *ready) {
     const uint64_t end = end_of(want->samples);
     *ready = false;
@@ -238,7 +238,7 @@ rp_err rp_port_in_gather(rp_port_in *port, const rp_port_want *want, rp_port_pie
     rp_err err;
     *ready = false;
     RP_TRY(check_waiting(port, want));
-    RP_TRY(rp_port_in_look(port, want, pieces, ready));
+    RP_TRY(rp_port_in_find(port, want, pieces, ready));
     if (!*ready && is_passed_over(port, want)) {
         return rp_fail(RP_ERR_PEER, "%s: samples of [%u, +%u) of step %llu were never sent",
                        port->options.name, want->samples.first, want->samples.count,
@@ -266,7 +266,7 @@ void rp_port_in_return(rp_port_in *port, rp_port_pieces *pieces) {
         pending *entry = &port->queue[pieces->piece[p].parcel];
         entry->lent--;
         if (entry->lent == 0 && entry->taken == entry->parcel.samples.count) {
-            release(port, entry);
+            release_entry(port, entry);
         }
     }
     pieces->count = 0;

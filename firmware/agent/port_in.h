@@ -85,8 +85,8 @@ typedef struct {
  *         LIMIT: more than RP_PORT_PIECES_MAX pieces */
 rp_err rp_port_in_gather(rp_port_in *port, const rp_port_want *want, rp_port_pieces *pieces,
                          bool *ready) RP_MUST_CHECK;
-/* The same without a judgement on what else waits: an op far ahead may look. errors LIMIT */
-rp_err rp_port_in_look(const rp_port_in *port, const rp_port_want *want, rp_port_pieces *pieces,
+/* The same without errors about what else is pending: for an op that is far ahead. errors LIMIT */
+rp_err rp_port_in_find(const rp_port_in *port, const rp_port_want *want, rp_port_pieces *pieces,
                        bool *ready) RP_MUST_CHECK;
 /* The op is given to the device: its samples are consumed, their memory is read still. */
 void rp_port_in_take(rp_port_in *port, const rp_port_pieces *pieces);

@@ -46,7 +46,7 @@ void rp_runner_close(rp_runner **runner) {
     }
     for (uint32_t h = 0; h < r->at.held_count; h++) {
         if (rp_stage_drain(r->held[h].stage) != RP_OK) {
-            rp_log_warn("work was left in the executor's queue");
+            rp_log_warn("the executor's queue still has work after a run");
         }
     }
     for (uint32_t i = 0; i < r->running_count; i++) {
@@ -63,7 +63,7 @@ rp_runner_facts rp_runner_facts_of(const rp_runner *runner) {
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
-static void begin(rp_runner *r, bool evaluating) {
+static void begin_segment(rp_runner *r, bool evaluating) {
     RP_ASSERT(!r->active && r->running_count == 0);
     r->active = true;
     r->evaluating = evaluating;
@@ -77,7 +77,8 @@ static void begin(rp_runner *r, bool evaluating) {
 static rp_err end_lists(rp_runner *r, uint64_t end) {
     const rp_sched_state *list = &r->sched;
     if (list->f_step + (list->f > 0) > end) {
-        return rp_fail(RP_ERR_PEER, "step %llu is in flight, no drain can end in front of it",
+        return rp_fail(RP_ERR_PEER,
+                       "step %llu is in flight: the pipes can not be drained in front of it",
                        (unsigned long long)end);
     }
     r->sched.shape.step_end = r->above.shape.step_end = end;
@@ -92,11 +93,12 @@ rp_err rp_runner_train(rp_runner *r, uint64_t step, uint64_t pause, bool drain) 
                        (unsigned long long)step, (unsigned long long)pause);
     }
     if (r->in_flight_got != r->in_flight_due) { /* the rest would be trained as zeros */
-        return rp_fail(RP_ERR_PEER, "of what was in flight %zu of %zu bytes came", r->in_flight_got,
-                       r->in_flight_due);
+        return rp_fail(RP_ERR_PEER,
+                       "the in-flight state is incomplete: %zu of %zu bytes were received",
+                       r->in_flight_got, r->in_flight_due);
     }
     RP_TRY(drain ? end_lists(r, pause) : RP_OK);
-    begin(r, false);
+    begin_segment(r, false);
     r->pause = pause;
     r->at_update = true;
 fail:
@@ -108,7 +110,7 @@ rp_err rp_runner_evaluate(rp_runner *r, uint64_t samples, bool training) {
         return rp_fail(RP_ERR_PEER, "an evaluation of %llu samples can not start now",
                        (unsigned long long)samples);
     }
-    begin(r, true);
+    begin_segment(r, true);
     r->eval_training = training;
     r->eval_samples = samples;
     r->eval_step = 0;
@@ -123,7 +125,7 @@ rp_err rp_runner_stop(rp_runner *r, uint64_t step) {
     /* nothing of `step` has been fed, so at most an op was asked for that can not start */
     const rp_sched_state *at = r->have_next ? &r->before : &r->sched;
     if (step < at->step || (step == at->step && !r->at_update)) {
-        return rp_fail(RP_ERR_PEER, "stop before step %llu, which is in work",
+        return rp_fail(RP_ERR_PEER, "can not stop before step %llu, which is being trained",
                        (unsigned long long)step);
     }
     r->pause = step;

@@ -41,7 +41,7 @@ static rp_stage *stage_with(agent_run *run, const char *name) {
 rp_err rp_agent_on_tensor(rp_agent *agent, const rp_message *message) {
     const rp_Tensor *piece = &message->frame.body.tensor;
     if (message->part[0].dtype != RP_DTYPE_F32) {
-        return rp_fail(RP_ERR_PEER, "tensor '%s' came with dtype %d, expected %d", piece->name,
+        return rp_fail(RP_ERR_PEER, "tensor '%s' has dtype %d, expected %d", piece->name,
                        (int)message->part[0].dtype, (int)RP_DTYPE_F32);
     }
     return rp_stage_tensor_write(stage_with(agent->run, piece->name), piece->name, piece->first,
@@ -54,7 +54,7 @@ rp_err rp_agent_on_tensors_end(rp_agent *agent, const rp_message *message) {
     const uint32_t replicas = rp_stage_replicas(run->held[0].stage);
     const uint32_t count = run->held_count * replicas;
     if (message->part_count != 1 || message->part[0].bytes != count * sizeof(uint64_t)) {
-        return rp_fail(RP_ERR_PEER, "the end of the tensors does not say what was applied");
+        return rp_fail(RP_ERR_PEER, "the end of the tensors lacks the number of updates applied");
     }
     for (uint32_t i = 0; i < count; i++) {
         uint64_t applied;

@@ -54,7 +54,7 @@ void rp_log_hook(void (*before_line)(void)) {
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* firmware/base/err.c -> base: the room is enough to find the place. */
+/* firmware/base/err.c -> base: the name of the room is enough. */
 static void room_of(const char *file, char *room, size_t room_bytes) {
     const char *slash = strrchr(file, '/');
     const char *start = slash;

@@ -28,7 +28,9 @@ static rp_err check_options(const rp_link_options *options) {
                        NAME_BYTES - 1);
     }
     if (!options->bind == !options->connect) {
-        return rp_fail(RP_ERR_USAGE, "link %s: either binds or connects", name);
+        return rp_fail(RP_ERR_USAGE,
+                       "link %s: expected an endpoint to bind or one to connect to, not both",
+                       name);
     }
     if (options->window < 1 || options->window > RP_LINK_WINDOW_MAX || options->send_window < 1 ||
         options->send_window > RP_LINK_WINDOW_MAX) {
@@ -151,7 +153,8 @@ void rp_link_close(rp_link **link_taken) {
     rp_port_close(&link->port);
     rp_receiver_drop_all(link->receiver);
     if (!take_memory_back(link)) {
-        rp_log_error("link %s: the transport keeps memory of messages; it is never given back",
+        rp_log_error("link %s: the transport still uses the memory of messages, which is not freed "
+                     "therefore",
                      link->name);
         return; /* nor is the link's own, in which that memory is counted */
     }

@@ -51,7 +51,7 @@ static void introduce(rp_link *link, uint64_t session, uint64_t from) {
 
 /* Whether frames of this session, which name ours, are for us to read; adopts a new peer. */
 static bool know_session(rp_link *link, uint64_t session, uint64_t from) {
-    switch (rp_session_look(&link->session, session)) {
+    switch (rp_session_classify(&link->session, session)) {
     case RP_SESSION_SAME:
         return true;
     case RP_SESSION_INVALID:
@@ -62,8 +62,9 @@ static bool know_session(rp_link *link, uint64_t session, uint64_t from) {
         /* A connection carries one life: on its own one the old peer can not be alive. */
         if (link->bound && from != link->peer && is_served(link)) {
             if (link->warned_session != session) {
-                rp_log_warn("link %s: another peer with a trusted key knocks; one at a time",
-                            link->name);
+                rp_log_warn(
+                    "link %s: another peer with a trusted key tries to connect; only one may",
+                    link->name);
                 link->warned_session = session;
             }
             return false;
@@ -146,7 +147,7 @@ static void take_packet(rp_link *link, rp_packet *packet) {
     link->stats.bytes_received += rp_packet_bytes(packet);
     if (rp_head_read(packet->frame[0], link->part_bytes_max, &frame) != RP_OK ||
         frame.part_count != packet->count - 1 || (rp_frame_is_numbered(&frame) && frame.seq == 0) ||
-        rp_session_look(&link->session, frame.session) == RP_SESSION_INVALID) {
+        rp_session_classify(&link->session, frame.session) == RP_SESSION_INVALID) {
         link->stats.refused++;
     } else if (frame.peer != link->session.own) {
         introduce(link, frame.session, packet->peer);

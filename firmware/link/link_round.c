@@ -27,7 +27,7 @@ static void step_port(rp_link *link) {
             rp_sender_reconnected(link->sender);
         } else if (event.kind == RP_PORT_REFUSED) {
             if (!link->stats.auth_failed) {
-                rp_log_error("link %s: %s refuses us: %s", link->name, link->port->endpoint,
+                rp_log_error("link %s: %s refuses this end: %s", link->name, link->port->endpoint,
                              event.why);
             }
             link->stats.auth_failed = true;

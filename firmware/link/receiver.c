@@ -75,7 +75,8 @@ static place *get_place(rp_receiver *r) {
 }
 
 /* Into the list that rp_receiver_take() takes from. */
-static void append(rp_receiver *r, const rp_Frame *frame, rp_buffer **parts, uint32_t part_count) {
+static void append_message(rp_receiver *r, const rp_Frame *frame, rp_buffer **parts,
+                           uint32_t part_count) {
     place *p = get_place(r);
     p->next = NULL;
     p->used = true;
@@ -115,7 +116,7 @@ static rp_receipt accept_next(rp_receiver *r, const rp_Frame *frame, rp_buffer *
     r->expected++;
     r->data_count += data ? 1 : 0;
     if (keep) {
-        append(r, frame, parts, part_count);
+        append_message(r, frame, parts, part_count);
     }
     return RP_RECEIPT_NEXT;
 }
@@ -129,7 +130,7 @@ rp_receipt rp_receiver_offer(rp_receiver *r, const rp_Frame *frame, rp_buffer **
 #endif
 #ifdef RP_CANARY_TWICE /* the simulator must find this: tests/sim/canary.py */
         if (frame->seq + 1 == r->expected && rp_frame_is_data(frame) && keep && has_place(r)) {
-            append(r, frame, parts, part_count);
+            append_message(r, frame, parts, part_count);
         }
 #endif
         return frame->seq < r->expected ? RP_RECEIPT_DUPLICATE : RP_RECEIPT_GAP;

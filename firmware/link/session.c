@@ -11,7 +11,7 @@ static bool is_retired(const rp_session *session, uint64_t number) {
     return false;
 }
 
-rp_session_is rp_session_look(const rp_session *session, uint64_t number) {
+rp_session_is rp_session_classify(const rp_session *session, uint64_t number) {
     if (number == 0 || is_retired(session, number)) {
         return RP_SESSION_INVALID;
     }

@@ -22,7 +22,7 @@ typedef enum {
     RP_SESSION_INVALID /* of no life, or of one that is over */
 } rp_session_is;
 
-rp_session_is rp_session_look(const rp_session *session, uint64_t number);
+rp_session_is rp_session_classify(const rp_session *session, uint64_t number);
 /* From now on this is the peer; the one before is over. */
 void rp_session_adopt(rp_session *session, uint64_t number);
 

@@ -1,4 +1,4 @@
-/* What all executors share: places of blocks, and samples that come in pieces. */
+/* What all executors share: positions of blocks, and samples that come in pieces. */
 #include "stage/executor.h"
 
 #include <string.h>

@@ -178,7 +178,7 @@ void rp_versions_end(rp_versions *v, uint64_t step) {
     v->list.shape.step_end = v->entry.shape.step_end = step;
 }
 
-/* The schedule is the only order there is. */
+/* Ops come in the order of the schedule. */
 static void pass_op(rp_versions *v, const rp_op *op) {
     rp_op due;
     const bool more = rp_sched_next_of_stage(v->job->method.kind, &v->list, &due);

@@ -11,7 +11,7 @@
 
 enum { PATH_BYTES = 4096, NAME_MAX_CHARS = 64, TRUSTED_MAX = 1024, LINE_BYTES = 512 };
 
-static rp_err join(const char *dir, const char *name, char out[PATH_BYTES]) {
+static rp_err join_path(const char *dir, const char *name, char out[PATH_BYTES]) {
     int n = snprintf(out, PATH_BYTES, "%s/%s", dir, name);
     if (n < 0 || n >= PATH_BYTES) {
         return rp_fail(RP_ERR_USAGE, "keys: path %.100s... is too long", dir);
@@ -68,8 +68,8 @@ rp_err rp_keys_new(const char *dir) {
     rp_keypair keys = {0};
     char public_path[PATH_BYTES];
     char secret_path[PATH_BYTES];
-    RP_TRY(join(dir, "public.key", public_path));
-    RP_TRY(join(dir, "secret.key", secret_path));
+    RP_TRY(join_path(dir, "public.key", public_path));
+    RP_TRY(join_path(dir, "secret.key", secret_path));
     if (mkdir(dir, 0700) != 0 && errno != EEXIST) {
         return rp_fail(RP_ERR_IO, "%s: %s", dir, strerror(errno));
     }
@@ -121,9 +121,9 @@ rp_err rp_keys_read(const char *dir, rp_keypair *out) {
     rp_err err;
     char path[PATH_BYTES];
     char derived[RP_KEY_TEXT];
-    RP_TRY(join(dir, "public.key", path));
+    RP_TRY(join_path(dir, "public.key", path));
     RP_TRY(read_key(path, false, out->public_text));
-    RP_TRY(join(dir, "secret.key", path));
+    RP_TRY(join_path(dir, "secret.key", path));
     RP_TRY(read_key(path, true, out->secret_text));
     if (zmq_curve_public(derived, out->secret_text) != 0 ||
         memcmp(derived, out->public_text, RP_KEY_TEXT - 1) != 0) {
@@ -174,8 +174,8 @@ static bool is_name(const char *name) {
 }
 
 /* Copies every line but the one of `name`, then the new line. */
-static rp_err rewrite(FILE *from, const char *from_path, FILE *to, const char *name,
-                      const char *key) {
+static rp_err rewrite_list(FILE *from, const char *from_path, FILE *to, const char *name,
+                           const char *key) {
     char line[LINE_BYTES];
     char parsed[LINE_BYTES];
     for (uint32_t number = 1; from && fgets(line, sizeof line, from); number++) {
@@ -225,8 +225,8 @@ rp_err rp_keys_trust(const char *dir, const char *name, const char *public_text)
         return rp_fail(RP_ERR_USAGE, "keys: '%s' is no public key (40 Z85 characters)",
                        public_text);
     }
-    RP_TRY(join(dir, "trusted", path));
-    RP_TRY(join(dir, "trusted.new", new_path));
+    RP_TRY(join_path(dir, "trusted", path));
+    RP_TRY(join_path(dir, "trusted.new", new_path));
     from = fopen(path, "re");
     if (!from && errno != ENOENT) {
         return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
@@ -236,7 +236,7 @@ rp_err rp_keys_trust(const char *dir, const char *name, const char *public_text)
         err = rp_fail(RP_ERR_IO, "%s: %s", new_path, strerror(errno));
         goto fail;
     }
-    RP_TRY(rewrite(from, path, to, name, public_text));
+    RP_TRY(rewrite_list(from, path, to, name, public_text));
     if (rename(new_path, path) != 0) {
         err = rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
         goto fail;
@@ -267,7 +267,7 @@ rp_err rp_keys_trusted(rp_arena *arena, const char *dir, const char *const **pub
     FILE *file = NULL;
     *public_texts = NULL;
     *count = 0;
-    RP_TRY(join(dir, "trusted", path));
+    RP_TRY(join_path(dir, "trusted", path));
     file = fopen(path, "re");
     if (!file) {
         return errno == ENOENT ? RP_OK : rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));

@@ -50,7 +50,7 @@ static int64_t now_ns(const line *l) {
     return rp_clock_now_ns(l->port.transport->clock);
 }
 
-static bool happens(line *l, double probability) {
+static bool draw_event(line *l, double probability) {
     return probability > 0 && (double)rp_rng_uniform(&l->rng) < probability;
 }
 
@@ -131,32 +131,32 @@ static void corrupt_packet(line *l, rp_packet *packet) {
     packet->frame[i] = copy;
 }
 
-static parked *slot(line *l, uint32_t i) {
+static parked *parked_at(line *l, uint32_t i) {
     return &l->ring[(l->head + i) % l->capacity];
 }
 
 /* Behind all that are due no later. Takes the packet's references. */
-static void park(line *l, const rp_packet *packet, int64_t due_ns) {
+static void park_packet(line *l, const rp_packet *packet, int64_t due_ns) {
     RP_ASSERT(l->count < l->capacity);
     uint32_t at = l->count++;
-    for (; at > 0 && slot(l, at - 1)->due_ns > due_ns; at--) {
-        *slot(l, at) = *slot(l, at - 1);
+    for (; at > 0 && parked_at(l, at - 1)->due_ns > due_ns; at--) {
+        *parked_at(l, at) = *parked_at(l, at - 1);
     }
-    *slot(l, at) = (parked){*packet, due_ns};
+    *parked_at(l, at) = (parked){*packet, due_ns};
 }
 
 /* Hands what is due to the inner port. */
-static void flush(line *l) {
+static void flush_due(line *l) {
     const int64_t now = now_ns(l);
     l->full = false;
-    while (l->count && slot(l, 0)->due_ns <= now) {
-        rp_err err = l->port.inner->kind->post(l->port.inner, &slot(l, 0)->packet);
+    while (l->count && parked_at(l, 0)->due_ns <= now) {
+        rp_err err = l->port.inner->kind->post(l->port.inner, &parked_at(l, 0)->packet);
         if (err == RP_ERR_AGAIN) {
             l->full = true;
             return;
         }
-        l->gone = err == RP_ERR_PEER ? slot(l, 0)->packet.peer : l->gone;
-        rp_packet_drop(&slot(l, 0)->packet);
+        l->gone = err == RP_ERR_PEER ? parked_at(l, 0)->packet.peer : l->gone;
+        rp_packet_drop(&parked_at(l, 0)->packet);
         l->head = (l->head + 1) % l->capacity;
         l->count--;
     }
@@ -165,11 +165,11 @@ static void flush(line *l) {
 static void send_over_line(line *l, const rp_packet *packet, int64_t now) {
     const int64_t busy = occupy_medium(l, rp_packet_bytes(packet), now);
     l->busy_s += (double)busy / (double)RP_NS_PER_S;
-    if (happens(l, l->profile.loss) || is_partitioned(l, now)) {
+    if (draw_event(l, l->profile.loss) || is_partitioned(l, now)) {
         return;
     }
     int64_t due = draw_due(l);
-    if (!l->profile.hold && happens(l, l->profile.reorder)) {
+    if (!l->profile.hold && draw_event(l, l->profile.reorder)) {
         const double most = (double)REORDER_NS + REORDER_TIMES * (double)busy;
         due += (int64_t)(most * (double)rp_rng_uniform(&l->rng));
     } else {
@@ -177,20 +177,20 @@ static void send_over_line(line *l, const rp_packet *packet, int64_t now) {
         due = l->last_due_ns;
     }
     rp_packet copy = keep_packet(packet);
-    const bool twice = happens(l, l->profile.duplicate);
-    if (happens(l, l->profile.corrupt) && rp_packet_bytes(packet) > 0) {
+    const bool twice = draw_event(l, l->profile.duplicate);
+    if (draw_event(l, l->profile.corrupt) && rp_packet_bytes(packet) > 0) {
         corrupt_packet(l, &copy);
     }
     if (copy.count) {
-        park(l, &copy, due);
+        park_packet(l, &copy, due);
     }
     if (twice && l->count < l->capacity) {
         copy = keep_packet(packet);
-        park(l, &copy, due);
+        park_packet(l, &copy, due);
     }
 }
 
-static rp_err post(rp_port *base, const rp_packet *packet) {
+static rp_err post_emulate(rp_port *base, const rp_packet *packet) {
     line *l = (line *)base;
     if (l->count == 0 && !rp_link_profile_has_line(&l->profile)) {
         return l->port.inner->kind->post(l->port.inner, packet);
@@ -202,11 +202,11 @@ static rp_err post(rp_port *base, const rp_packet *packet) {
         return RP_ERR_AGAIN;
     }
     send_over_line(l, packet, now_ns(l));
-    flush(l); /* with no delay it leaves at once */
+    flush_due(l); /* with no delay it leaves at once */
     return RP_OK;
 }
 
-static rp_err take(rp_port *base, rp_packet *out) {
+static rp_err take_emulate(rp_port *base, rp_packet *out) {
     line *l = (line *)base;
     rp_err err = l->port.inner->kind->take(l->port.inner, out);
     if (err == RP_OK && l->profile.half_duplex && l->medium == &l->own) {
@@ -215,25 +215,25 @@ static rp_err take(rp_port *base, rp_packet *out) {
     return err;
 }
 
-static bool step(rp_port *base, rp_port_event *out) {
+static bool step_emulate(rp_port *base, rp_port_event *out) {
     line *l = (line *)base;
     if (l->port.inner->kind->step(l->port.inner, out)) {
         return true;
     }
-    flush(l);
+    flush_due(l);
     return false;
 }
 
 static int64_t deadline_ns(rp_port *base, int64_t now) {
     line *l = (line *)base;
     int64_t at = l->port.inner->kind->deadline_ns(l->port.inner, now);
-    if (l->count && !l->full && slot(l, 0)->due_ns < at) {
-        at = slot(l, 0)->due_ns;
+    if (l->count && !l->full && parked_at(l, 0)->due_ns < at) {
+        at = parked_at(l, 0)->due_ns;
     }
     return at;
 }
 
-static uint32_t handles(rp_port *base, rp_handle *out) {
+static uint32_t handles_emulate(rp_port *base, rp_handle *out) {
     return base->inner->kind->handles(base->inner, out);
 }
 
@@ -242,7 +242,7 @@ static uint32_t handles(rp_port *base, rp_handle *out) {
 static void close_line(rp_port *base) {
     line *l = (line *)base;
     for (; l->count; l->count--) {
-        rp_packet_drop(&slot(l, 0)->packet);
+        rp_packet_drop(&parked_at(l, 0)->packet);
         l->head = (l->head + 1) % l->capacity;
     }
     rp_port_close(&base->inner);
@@ -261,7 +261,7 @@ static void close_line(rp_port *base) {
 /* What was held is due at once, in its order. */
 static void release_held(line *l) {
     for (uint32_t i = 0; i < l->count; i++) {
-        parked *p = slot(l, i);
+        parked *p = parked_at(l, i);
         p->due_ns = p->due_ns == INT64_MAX ? now_ns(l) : p->due_ns;
     }
     l->last_due_ns = l->last_due_ns == INT64_MAX ? now_ns(l) : l->last_due_ns;
@@ -313,7 +313,8 @@ double rp_emulate_busy_s(const rp_port *base) {
 
 /* ---- transport ------------------------------------------------------------------------------- */
 
-static rp_err start(rp_arena *arena, const rp_transport_options *options, rp_transport **out) {
+static rp_err start_emulate(rp_arena *arena, const rp_transport_options *options,
+                            rp_transport **out) {
     emulate_transport *transport;
     RP_ASSERT(options->inner);
     rp_err err = RP_ARENA_NEW(arena, 1, &transport);
@@ -330,7 +331,7 @@ static rp_err start(rp_arena *arena, const rp_transport_options *options, rp_tra
     return RP_OK;
 }
 
-static void finish(rp_transport *base) {
+static void finish_emulate(rp_transport *base) {
     RP_ASSERT(!((emulate_transport *)base)->first);
 }
 
@@ -365,13 +366,13 @@ rp_port *rp_emulate_next(rp_transport *base, const rp_port *after) {
 
 const rp_transport_kind rp_transport_emulate = {
     .name = "emulate",
-    .start = start,
-    .finish = finish,
+    .start = start_emulate,
+    .finish = finish_emulate,
     .open = open_port,
     .close = close_line,
-    .post = post,
-    .take = take,
-    .step = step,
+    .post = post_emulate,
+    .take = take_emulate,
+    .step = step_emulate,
     .deadline_ns = deadline_ns,
-    .handles = handles,
+    .handles = handles_emulate,
 };

@@ -99,7 +99,7 @@ static rp_err put_packet(queue *q, const rp_packet *packet, uint64_t peer) {
     return RP_OK;
 }
 
-static rp_err deliver(connection *c, int to, const rp_packet *packet) {
+static rp_err deliver_packet(connection *c, int to, const rp_packet *packet) {
     rp_err err = put_packet(&c->to[to], packet, to == BOUND ? c->number : 0);
     if (err == RP_OK) {
         wake_owner(c->end[to]);
@@ -191,7 +191,7 @@ static void remove_connection(inproc_port *bound, connection *c) {
 }
 
 /* What the end that leaves has posted stays for the other to take. */
-static void leave(rp_hub *hub, connection *c, int side) {
+static void leave_connection(rp_hub *hub, connection *c, int side) {
     if (side == BOUND) {
         remove_connection(c->end[BOUND], c);
     }
@@ -231,7 +231,7 @@ fail:
 }
 
 /* But for large ones: what is remembered is held. */
-static void remember(rp_hub *hub, const char *endpoint, int to, const rp_packet *packet) {
+static void remember_packet(rp_hub *hub, const char *endpoint, int to, const rp_packet *packet) {
     if (hub->remembered_max == 0 || rp_packet_bytes(packet) > REMEMBERED_BYTES_MAX) {
         return;
     }
@@ -249,7 +249,7 @@ rp_err rp_hub_inject(rp_hub *hub, const char *endpoint, bool to_bound, const rp_
     const inproc_port *bound = find_bound(hub, endpoint);
     for (connection *c = bound ? bound->first : NULL; c; c = c->next) {
         if (c->end[CONNECTING]) {
-            return deliver(c, to_bound ? BOUND : CONNECTING, packet);
+            return deliver_packet(c, to_bound ? BOUND : CONNECTING, packet);
         }
     }
     return RP_ERR_AGAIN;
@@ -269,7 +269,8 @@ rp_err rp_hub_replay(rp_hub *hub, uint32_t index) {
 
 /* ---- transport and ports --------------------------------------------------------------------- */
 
-static rp_err start(rp_arena *arena, const rp_transport_options *options, rp_transport **out) {
+static rp_err start_inproc(rp_arena *arena, const rp_transport_options *options,
+                           rp_transport **out) {
     inproc_transport *transport;
     RP_ASSERT(options->hub);
     rp_err err = RP_ARENA_NEW(arena, 1, &transport);
@@ -288,7 +289,7 @@ static rp_err start(rp_arena *arena, const rp_transport_options *options, rp_tra
     return RP_OK;
 }
 
-static void finish(rp_transport *base) {
+static void finish_inproc(rp_transport *base) {
     inproc_transport *transport = (inproc_transport *)base;
     explicit_bzero(transport, sizeof *transport);
 }
@@ -300,8 +301,8 @@ static rp_err bind_name(rp_hub *hub, inproc_port *port) {
         snprintf(endpoint + length - 1, RP_PORT_ENDPOINT_BYTES - length, "%u", hub->free_port++);
     }
     if (find_bound(hub, endpoint)) {
-        return rp_fail(RP_ERR_IO, "link %s: can not bind to %s: it is in use", port->port.name,
-                       endpoint);
+        return rp_fail(RP_ERR_IO, "link %s: can not bind to %s: another port uses it",
+                       port->port.name, endpoint);
     }
     port->next = hub->bound;
     hub->bound = port;
@@ -338,10 +339,10 @@ static void close_port(rp_port *base) {
         }
     }
     while (port->first) {
-        leave(hub, port->first, BOUND);
+        leave_connection(hub, port->first, BOUND);
     }
     if (port->connection) {
-        leave(hub, port->connection, CONNECTING);
+        leave_connection(hub, port->connection, CONNECTING);
     }
     rp_port_free(base);
 }
@@ -366,7 +367,7 @@ static bool has_large_frame(const rp_packet *packet, size_t bytes_max) {
     return false;
 }
 
-static rp_err post(rp_port *base, const rp_packet *packet) {
+static rp_err post_inproc(rp_port *base, const rp_packet *packet) {
     inproc_port *port = (inproc_port *)base;
     const int to = base->bound ? CONNECTING : BOUND;
     connection *c = base->bound ? find_connection(port, packet->peer) : port->connection;
@@ -378,14 +379,14 @@ static rp_err post(rp_port *base, const rp_packet *packet) {
         c->end[to]->port.refused++;
         return RP_OK; /* lost */
     }
-    rp_err err = deliver(c, to, packet);
+    rp_err err = deliver_packet(c, to, packet);
     if (err != RP_OK) {
         port->full = c->number;
     } else {
         const queue *q = &c->to[to];
         const rp_packet *queued = &q->ring[(q->head + q->count - 1) % q->capacity];
         const inproc_port *bound = c->end[BOUND];
-        remember(hub_of(port), bound->port.endpoint, to, queued);
+        remember_packet(hub_of(port), bound->port.endpoint, to, queued);
     }
     return err;
 }
@@ -409,7 +410,7 @@ static connection *next_filled(const inproc_port *bound) {
     return behind ? behind : lowest;
 }
 
-static rp_err take(rp_port *base, rp_packet *out) {
+static rp_err take_inproc(rp_port *base, rp_packet *out) {
     inproc_port *port = (inproc_port *)base;
     connection *c = base->bound ? next_filled(port) : port->connection;
     if (!c || !get_packet(&c->to[side_of(port)], out)) {
@@ -440,7 +441,7 @@ static const char *why_refused(const inproc_port *bound, const inproc_port *conn
                : "it has another key than we were told";
 }
 
-static bool dial(inproc_port *port, int64_t now, rp_port_event *out) {
+static bool dial_endpoint(inproc_port *port, int64_t now, rp_port_event *out) {
     rp_hub *hub = hub_of(port);
     inproc_port *bound = find_bound(hub, port->port.endpoint);
     port->dial_ns = now + DIAL_NS;
@@ -464,11 +465,11 @@ static bool step_connecting(inproc_port *port, rp_port_event *out) {
         port->connection = NULL;
         port->port.connected = false;
         port->dial_ns = now; /* somebody else may listen there already */
-        leave(hub_of(port), c, CONNECTING);
+        leave_connection(hub_of(port), c, CONNECTING);
         *out = (rp_port_event){.kind = RP_PORT_LOST};
         return true;
     }
-    return !port->connection && now >= port->dial_ns && dial(port, now, out);
+    return !port->connection && now >= port->dial_ns && dial_endpoint(port, now, out);
 }
 
 /* Tells of each connection once when it begins and once when it has ended and is taken empty. */
@@ -481,14 +482,14 @@ static bool step_bound(inproc_port *port, rp_port_event *out) {
         }
         if (!c->end[CONNECTING] && c->to[BOUND].count == 0) {
             out->kind = RP_PORT_LOST;
-            leave(hub_of(port), c, BOUND);
+            leave_connection(hub_of(port), c, BOUND);
             return true;
         }
     }
     return false;
 }
 
-static bool step(rp_port *base, rp_port_event *out) {
+static bool step_inproc(rp_port *base, rp_port_event *out) {
     inproc_port *port = (inproc_port *)base;
     port->full = 0;
     return base->bound ? step_bound(port, out) : step_connecting(port, out);
@@ -514,7 +515,7 @@ static int64_t deadline_ns(rp_port *base, int64_t now) {
     return INT64_MAX;
 }
 
-static uint32_t handles(rp_port *base, rp_handle *out) {
+static uint32_t handles_inproc(rp_port *base, rp_handle *out) {
     (void)base;
     (void)out;
     return 0;
@@ -522,13 +523,13 @@ static uint32_t handles(rp_port *base, rp_handle *out) {
 
 const rp_transport_kind rp_transport_inproc = {
     .name = "inproc",
-    .start = start,
-    .finish = finish,
+    .start = start_inproc,
+    .finish = finish_inproc,
     .open = open_port,
     .close = close_port,
-    .post = post,
-    .take = take,
-    .step = step,
+    .post = post_inproc,
+    .take = take_inproc,
+    .step = step_inproc,
     .deadline_ns = deadline_ns,
-    .handles = handles,
+    .handles = handles_inproc,
 };

@@ -213,7 +213,8 @@ class Methods(test_repeat.Repeat):
             header["stage.1"].update(data_offsets=[kept, kept + len(other)])
             path.write_bytes(join_file(header, mine[:kept] + other))
             _, said = self.ringpipe("train", self.run_file(), "--resume", "a", *more, code=3)
-            self.assertIn(f"the checkpoint holds {kept} bytes in flight, due are {end}", said)
+            self.assertIn(f"the checkpoint holds {kept} bytes of in-flight state, expected {end}",
+                          said)
 
     def test_another_end(self):
         """A run may be ended where it stands, or just behind: other microbatches are in flight
