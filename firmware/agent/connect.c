@@ -1,8 +1,8 @@
 /* The edges of a node, as the plan has them. */
 #include "agent/connect.h"
 
-/* Parcels that a link takes beyond its edges' windows: credit is on its way back meanwhile. */
-enum { CREDIT_SLACK = 4 };
+_Static_assert((int)RP_PLAN_LINK_WINDOW_MAX == (int)RP_LINK_WINDOW_MAX,
+               "a plan knows what a link takes");
 
 static uint32_t slots_of(const rp_plan_edge *edge) {
     return edge->window < RP_RUNNER_SLOTS ? edge->window : RP_RUNNER_SLOTS;
@@ -19,7 +19,7 @@ rp_runner_use rp_runner_use_of(const rp_plan *plan, uint32_t node, rp_plan_side 
         }
         use.edges++;
         if (edge->to == node) {
-            use.window += edge->window + (use.window == 0 ? CREDIT_SLACK : 0);
+            use.window += edge->window + (use.window == 0 ? RP_PLAN_LINK_SLACK : 0);
         } else {
             use.send_window += slots_of(edge);
         }
@@ -88,11 +88,11 @@ rp_err rp_runner_connect(rp_runner_options *options, const rp_plan *plan, uint32
     for (uint32_t i = 0; i < count; i++) {
         const rp_plan_edge *edge = &plan->edge[index[i]];
         const bool outgoing = edge->from == node;
-        options->edge[i] =
-            (rp_runner_edge){.edge = index[i],
-                             .outgoing = outgoing,
-                             .link = link[rp_plan_side_of(edge, node)],
-                             .window = outgoing ? slots_of(edge) : edge->window + CREDIT_SLACK};
+        options->edge[i] = (rp_runner_edge){.edge = index[i],
+                                            .outgoing = outgoing,
+                                            .link = link[rp_plan_side_of(edge, node)],
+                                            .window = outgoing ? slots_of(edge)
+                                                               : edge->window + RP_PLAN_LINK_SLACK};
         RP_TRY(find_kind(edge, &options->edge[i].carries));
     }
     find_ends(options, plan, node);

@@ -47,7 +47,7 @@ static rp_link_options data_options(const agent_run *run, const char *name, cons
     return (rp_link_options){
         .name = name,
         .peer_public = key,
-        .window = use.window < RP_LINK_WINDOW_MAX ? use.window : RP_LINK_WINDOW_MAX,
+        .window = use.window,
         .send_window = use.send_window,
         .part_bytes_max = part_max(run),
         .emulate = run->emulate,

@@ -30,7 +30,9 @@ enum {
     RP_PLAN_EDGES_MAX = 65536,
     RP_PLAN_INPUT_WINDOW = 2, /* inputs that wait on a node: the next op's, and one to come */
     RP_PLAN_WINDOW_SLACK = 4,
-    RP_PLAN_LAZY_NODES_MAX = 12 /* of a row: for as many a replay each is made */
+    RP_PLAN_LAZY_NODES_MAX = 12,    /* of a row: for as many a replay each is made */
+    RP_PLAN_LINK_WINDOW_MAX = 4096, /* parcels of all edges from one node to another, .. */
+    RP_PLAN_LINK_SLACK = 4          /* .. and so many more: credit is on its way back meanwhile */
 };
 
 /* In place of a node: the host, where inputs and labels come from. */
@@ -177,7 +179,8 @@ typedef enum {
 rp_plan_side rp_plan_side_of(const rp_plan_edge *edge, uint32_t node);
 
 /* Can boards train it? A plan may say more than they do so far: they hold whole stages, for all
- * samples and in both directions, and have one neighbour before and one behind.
+ * samples and in both directions, have one neighbour before and one behind, and a link takes
+ * RP_PLAN_LINK_WINDOW_MAX parcels.
  * errors  USAGE naming the node, what the plan says of it, and what boards do */
 rp_err rp_plan_check_training(const rp_plan *plan) RP_MUST_CHECK;
 

@@ -61,6 +61,32 @@ static rp_err check_sides(const rp_plan *plan, uint32_t node) {
     return RP_OK;
 }
 
+/* The edges that come from one side share a link. */
+static rp_err check_windows(const rp_plan *plan, uint32_t node) {
+    uint64_t window[RP_PLAN_SIDES] = {0};
+    uint32_t count;
+    const uint32_t *index = rp_plan_node_edges(plan, node, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        const rp_plan_edge *edge = &plan->edge[index[i]];
+        const rp_plan_side side = rp_plan_side_of(edge, node);
+        if (edge->to != node || side == RP_PLAN_HERE) {
+            continue;
+        }
+        window[side] += edge->window;
+        if (window[side] + RP_PLAN_LINK_SLACK > RP_PLAN_LINK_WINDOW_MAX) {
+            return rp_fail(
+                RP_ERR_USAGE,
+                "%s: edges[%u].window: with the edges beside it, %llu parcels may be on "
+                "their way from %s to node %s, and a link takes %d; use fewer and larger "
+                "microbatches (train.microbatch), or a smaller window",
+                plan->source, index[i], (unsigned long long)window[side],
+                rp_plan_node_name(plan, edge->from), rp_plan_node_name(plan, node),
+                RP_PLAN_LINK_WINDOW_MAX - RP_PLAN_LINK_SLACK);
+        }
+    }
+    return RP_OK;
+}
+
 rp_err rp_plan_check_training(const rp_plan *plan) {
     rp_err err = RP_OK;
     for (uint32_t h = 0; h < plan->hold_count; h++) {
@@ -74,6 +100,7 @@ rp_err rp_plan_check_training(const rp_plan *plan) {
                            plan->source, k, rp_plan_node_name(plan, k), holds, RP_CHUNKS_MAX);
         }
         RP_TRY(check_sides(plan, k));
+        RP_TRY(check_windows(plan, k));
     }
 fail:
     return err;

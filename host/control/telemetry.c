@@ -23,6 +23,7 @@ rp_err rp_controller_open_record(rp_controller *c) {
     const rp_record_run run = {.model = c->run.model_name,
                                .schedule = c->run.method.kind->name,
                                .shape = shape,
+                               .stages = c->run.stages,
                                .classes = c->run.loss->class_target,
                                .folder = c->folder,
                                .progress = c->env.progress,
@@ -96,11 +97,16 @@ static rp_err stage_facts(const rp_controller *c, rp_arena *arena, rp_summary_st
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_state *board = &c->ring.board[k];
+        const rp_plan_node *node = &c->plan->node[k];
         const char **layers;
+        uint32_t *stages;
         uint32_t count = 0;
         RP_TRY(RP_ARENA_NEW(arena, model->layer_count, &layers));
-        for (uint32_t i = 0; i < model->layer_count; i++) {
-            if (rp_controller_board_of(c, i) == k) {
+        RP_TRY(RP_ARENA_NEW(arena, node->hold_count, &stages));
+        for (uint32_t h = 0; h < node->hold_count; h++) {
+            const uint32_t own = c->plan->hold[node->hold_first + h].stage;
+            stages[h] = own;
+            for (uint32_t i = c->plan_cut.first[own]; i < c->plan_cut.first[own + 1]; i++) {
                 layers[count++] = model->layer[i].name;
             }
         }
@@ -108,6 +114,8 @@ static rp_err stage_facts(const rp_controller *c, rp_arena *arena, rp_summary_st
             .board = board->device ? board->device : board->name,
             .layers = layers,
             .layer_count = count,
+            .stages = stages,
+            .stage_count = node->hold_count,
             .busy_s = (double)board->facts.busy_ns * 1e-9,
             .weight_bytes = board->weight_bytes,
             .device_bytes_max = board->facts.device_bytes_max,
@@ -116,7 +124,7 @@ static rp_err stage_facts(const rp_controller *c, rp_arena *arena, rp_summary_st
             .in_flight_max = board->facts.in_flight_max,
             .gap_max = board->facts.staleness_max,
         };
-        micro_done[k] = board->facts.microbatches / c->run.method.chunks;
+        micro_done[k] = board->facts.microbatches / node->hold_count;
     }
 fail:
     return err;

@@ -13,7 +13,8 @@ typedef struct rp_record rp_record;
 /* Texts are borrowed until close. */
 typedef struct {
     const char *model, *schedule;
-    rp_sched_shape shape;  /* of stage 0, from step 0 */
+    rp_sched_shape shape;  /* of board 0, from step 0; its stages are boards */
+    uint32_t stages;       /* of all boards; 0: one a board */
     bool classes;          /* the targets are classes */
     const char *folder;    /* of the run; NULL: no files are written (eval) */
     FILE *progress;        /* borrowed; NULL: nobody watches */

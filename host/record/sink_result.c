@@ -27,8 +27,12 @@ static void print_text(const result *to, const rp_summary *s) {
     if (failed && s->samples == 0) {
         return; /* standard error has said why */
     }
-    (void)fprintf(to->file, "%s: %s on %u stages, schedule %s, %" PRIu64 " steps, %.1f s\n",
-                  s->status, s->model, s->stages, s->schedule, s->steps, s->seconds);
+    (void)fprintf(to->file, "%s: %s on %u stages", s->status, s->model, s->stages);
+    if (s->boards > 0 && s->boards != s->stages) {
+        (void)fprintf(to->file, " of %u boards", s->boards);
+    }
+    (void)fprintf(to->file, ", schedule %s, %" PRIu64 " steps, %.1f s\n", s->schedule, s->steps,
+                  s->seconds);
     if (s->samples > 0) {
         if (!s->without_losses) {
             (void)fprintf(to->file, "train loss %.4f, ", s->train_loss);

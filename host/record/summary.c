@@ -31,6 +31,13 @@ static json_t *stage_of(const rp_summary_stage *stage, bool *good) {
     }
     put_value(object, "board", json_string(stage->board), good);
     put_value(object, "layers", layers, good);
+    if (stage->stage_count > 1) {
+        json_t *stages = json_array();
+        for (uint32_t i = 0; i < stage->stage_count; i++) {
+            *good = json_array_append_new(stages, json_of_whole(stage->stages[i])) == 0 && *good;
+        }
+        put_value(object, "stages", stages, good);
+    }
     put_value(object, "busy_s", json_of_real(stage->busy_s), good);
     put_value(object, "idle_s", json_of_real(stage->idle_s), good);
     put_value(object, "weight_bytes", json_of_whole(stage->weight_bytes), good);
@@ -117,6 +124,9 @@ static rp_err make_object(const rp_summary *s, json_t **out) {
         put_value(object, "executor", json_string(s->executor), &good);
     }
     put_value(object, "stages", json_of_whole(s->stages), &good);
+    if (s->boards > 0 && s->boards != s->stages) {
+        put_value(object, "boards", json_of_whole(s->boards), &good);
+    }
     put_value(object, "epochs", json_of_whole(s->epochs), &good);
     put_value(object, "steps", json_of_whole(s->steps), &good);
     put_value(object, "samples", json_of_whole(s->samples), &good);

@@ -11,13 +11,15 @@ typedef struct {
     const char *board;
     const char *const *layers;
     uint32_t layer_count;
+    const uint32_t *stages; /* that the board holds; left out when it is one */
+    uint32_t stage_count;
     double busy_s, idle_s;
     uint64_t weight_bytes, device_bytes_max;
     uint32_t weight_versions_max, probe_copies, in_flight_max, gap_max;
 } rp_summary_stage;
 
 typedef struct {
-    uint32_t from, to; /* stages */
+    uint32_t from, to; /* boards */
     uint64_t bytes;
     double busy_s, utilisation;
 } rp_summary_link;
@@ -31,10 +33,11 @@ typedef struct {
 /* Names and order of the fields are those of the file. Numbers that are not finite become null. */
 typedef struct {
     const char *status, *model, *schedule;
-    const char *executor; /* what computed: "opencl"; left out when NULL */
-    bool without_losses;  /* simulated: the text for a person has no losses */
-    const char *note;     /* in plain language; left out when NULL or empty */
-    uint32_t stages, epochs;
+    const char *executor;    /* what computed: "opencl"; left out when NULL */
+    bool without_losses;     /* simulated: the text for a person has no losses */
+    const char *note;        /* in plain language; left out when NULL or empty */
+    uint32_t stages, boards; /* boards: left out when each has one stage */
+    uint32_t epochs;
     uint64_t steps, samples;
     double seconds;
     double train_loss;
@@ -42,7 +45,7 @@ typedef struct {
     double eval_loss, eval_accuracy;
     uint64_t eval_samples;
     double samples_per_s;
-    const rp_summary_stage *stage;
+    const rp_summary_stage *stage; /* one a board */
     uint32_t stage_count;
     const rp_summary_link *link;
     uint32_t link_count;

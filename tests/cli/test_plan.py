@@ -69,6 +69,19 @@ class Plan(program.Case):
                 for key in ("cut", "method", "edges", "nodes"):
                     self.assertEqual(first[key], again[key])
 
+    def test_boards_and_stages_are_counted(self):
+        words = ("--set", "ring.boards=2", "--set", "cut=[relu1, fc2, fc3]")
+        schedule = "{kind: interleaved-1f1b, chunks: 2}"
+        out, _ = self.train("inter", *words, schedule=schedule)
+        self.assertIn("on 4 stages of 2 boards", out)
+        summary = json.loads((self.dir / "inter" / "summary.json").read_text())
+        self.assertEqual((summary["stages"], summary["boards"]), (4, 2))
+        self.assertEqual([s["stages"] for s in summary["stage"]], [[0, 2], [1, 3]])
+        self.assertEqual([s["layers"] for s in summary["stage"]],
+                         [["fc1", "fc2", "relu2"], ["relu1", "fc3"]])
+        self.train("again", *words, "--plan", self.dir / "inter" / "plan.json", schedule=schedule)
+        self.assertTrue(self.weights("inter") == self.weights("again"))
+
     def test_a_plan_is_obeyed(self):
         self.train("base")
         plan = self.plan("base")

@@ -50,6 +50,33 @@ static void roles_apart_are_refused(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* A link has a bound, and what shares it adds up. */
+static void windows_fit_into_a_link(void **state) {
+    (void)state;
+    const plan_case c = {"{kind: interleaved-1f1b, chunks: 2}", 2, 8, 2, 16, 2};
+    const uint32_t most = RP_PLAN_LINK_WINDOW_MAX - RP_PLAN_LINK_SLACK;
+    rp_arena arena;
+    rp_plan *plan;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(make_plan(&arena, &c, &plan));
+    rp_plan_edge *up[2]; /* two that come to board 1 from the same side */
+    uint32_t found = 0;
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
+        plan->edge[e].window = 1;
+        if (plan->edge[e].to == 1 && plan->edge[e].carries == RP_CARRIES_ACTIVATION) {
+            assert_true(found < 2);
+            up[found++] = &plan->edge[e];
+        }
+    }
+    assert_int_equal(found, 2);
+    up[0]->window = most - 1;
+    expect_ok(rp_plan_check_training(plan));
+    up[1]->window = 2;
+    expect_refusal(plan, "window: with the edges beside it, 4093 parcels",
+                   "from board0 to node board1, and a link takes 4092");
+    rp_arena_finish(&arena);
+}
+
 /* Stages 0 and 2 on one node, 1 and 3 on two others: it would need two neighbours behind it. */
 static void a_second_neighbour_is_refused(void **state) {
     (void)state;
@@ -75,6 +102,7 @@ int main(void) {
         cmocka_unit_test(rows_are_trained),
         cmocka_unit_test(shares_are_refused_in_one_message),
         cmocka_unit_test(roles_apart_are_refused),
+        cmocka_unit_test(windows_fit_into_a_link),
         cmocka_unit_test(a_second_neighbour_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

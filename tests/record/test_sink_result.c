@@ -48,6 +48,16 @@ static void text_for_a_person(void **state) {
                         "test loss 0.5 of 64\n");
 }
 
+static void boards_of_several_stages(void **state) {
+    (void)state;
+    rp_summary summary = finished;
+    summary.boards = 2; /* one stage each */
+    assert_non_null(strstr(result_of(&summary, RP_FORMAT_TEXT, NULL), "on 2 stages, schedule"));
+    summary.stages = 4;
+    assert_non_null(
+        strstr(result_of(&summary, RP_FORMAT_TEXT, NULL), "on 4 stages of 2 boards, schedule"));
+}
+
 static void a_failed_run(void **state) {
     (void)state;
     rp_summary summary = finished;
@@ -80,6 +90,7 @@ static void nobody_asks(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(text_for_a_person, setup, teardown),
+        cmocka_unit_test_setup_teardown(boards_of_several_stages, setup, teardown),
         cmocka_unit_test_setup_teardown(a_failed_run, setup, teardown),
         cmocka_unit_test_setup_teardown(one_line_of_json, setup, teardown),
         cmocka_unit_test_setup_teardown(nobody_asks, setup, teardown),

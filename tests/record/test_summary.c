@@ -63,6 +63,23 @@ static void printed_in_one_line(void **state) {
     assert_string_equal(slurp("out", NULL), whole_text);
 }
 
+static void boards_with_several_stages(void **state) {
+    (void)state;
+    static const uint32_t held[] = {0, 2};
+    const rp_summary_stage board = {
+        .board = "b", .layers = layers, .layer_count = 2, .stages = held, .stage_count = 2};
+    rp_summary summary = whole;
+    summary.stage = &board;
+    summary.stages = 4;
+    summary.boards = 2;
+    FILE *file = fopen(in_folder("out"), "w");
+    expect_ok(rp_summary_print(&summary, file));
+    fclose(file);
+    const char *text = slurp("out", NULL);
+    assert_non_null(strstr(text, "\"stages\": 4, \"boards\": 2, \"epochs\""));
+    assert_non_null(strstr(text, "\"relu1\"], \"stages\": [0, 2], \"busy_s\""));
+}
+
 /* Blanks and line ends between the words do not count. */
 static void expect_same_words(const char *a, const char *b) {
     for (;;) {
@@ -113,6 +130,7 @@ static void what_is_not_known_is_left_out(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(printed_in_one_line, setup, teardown),
+        cmocka_unit_test_setup_teardown(boards_with_several_stages, setup, teardown),
         cmocka_unit_test_setup_teardown(written_whole_or_not, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_not_known_is_left_out, setup, teardown),
     };
