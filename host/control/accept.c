@@ -94,7 +94,7 @@ static rp_err on_ready(rp_controller *c, uint32_t board, const rp_message *messa
         return rp_fail(RP_ERR_PEER, "board %s is ready for a stage that it does not have",
                        state->name);
     }
-    state->ready = true;
+    state->ready = state->has_built = true;
     state->hop_port = ready->hop_port;
     state->feed_port = ready->feed_port;
     state->device_bytes = ready->device_bytes;

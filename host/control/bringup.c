@@ -144,6 +144,7 @@ fail:
 
 rp_err rp_profile_enter(rp_controller *c) {
     rp_record_phase(c->record, "measuring every layer on the first board");
+    c->ring.watching = true; /* boards answer while they measure; one that begins anew never will */
     rp_controller_forget_asked(c);
     return RP_OK;
 }
@@ -162,6 +163,7 @@ rp_err rp_profile_step(rp_controller *c) {
         return RP_OK;
     }
     c->has_profile = true;
+    c->ring.watching = false; /* `plan` waits for answers to pings itself */
     if (c->options.purpose != RP_PURPOSE_PROFILE) {
         rp_controller_go(c, RP_CONTROL_PLAN);
         return RP_OK;
@@ -194,11 +196,14 @@ fail:
     return err;
 }
 
-/* Kernels are there already, so a board that needs much longer than before is a fault. */
+/* Where kernels are there already, a board that needs much longer than before is a fault. One that
+ * has not been ready yet in this run may have built none. */
 static int64_t longest_build_ns(const rp_controller *c) {
     int64_t longest_ns = RP_RING_HELLO_NS;
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        const int64_t own_ns = c->ring.board[k].prepare_ns + RP_RING_HELLO_NS;
+        const rp_board_state *board = &c->ring.board[k];
+        const int64_t own_ns =
+            board->has_built ? board->prepare_ns + RP_RING_HELLO_NS : RP_RING_BUILD_NS;
         longest_ns = own_ns > longest_ns ? own_ns : longest_ns;
     }
     return longest_ns;

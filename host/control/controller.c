@@ -47,6 +47,7 @@ void rp_controller_child_ended(rp_controller *c) {
 static rp_err take_message(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_kind kind = rp_frame_kind(&message->frame);
     const rp_run_identity own = c->ring.identity;
+    c->reported = RP_FAULT_UNKNOWN;
     if (message->frame.run_id == own.id && message->frame.term > own.term) {
         return rp_fail(RP_ERR_PEER,
                        "board %s serves a newer start of this run (term %u, this is %u): another "

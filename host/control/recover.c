@@ -29,6 +29,7 @@ static rp_err fall_back(rp_controller *c) {
     rp_controller_take_advance(c, &c->advance);
     RP_TRY(rp_controller_log_advance(c, text));
     c->fault = (rp_controller_fault){0};
+    c->reported = RP_FAULT_UNKNOWN;
     RP_TRY(rp_controller_assign_again(c));
 fail:
     return err;

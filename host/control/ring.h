@@ -46,6 +46,7 @@ typedef struct {
     int64_t pending_since_ns;
     bool asked; /* it has got what the state at hand asks of it */
     bool hello, ready, profiled, finished, saved;
+    bool has_built;       /* it has been ready for some assignment of this run */
     uint64_t round_trips; /* when it was pinged last */
     int64_t shortest_trip_ns;
     uint32_t hop_port, feed_port;

@@ -115,6 +115,7 @@ rp_err rp_save_on_tensor(rp_controller *c, uint32_t board, const rp_message *mes
     }
     RP_TRY(rp_checkpoint_write_tensor(c->save.writer, board, piece->name, piece->first, part->data,
                                       part->bytes));
+    rp_controller_note_progress(c);
 fail:
     return err;
 }
@@ -129,6 +130,7 @@ rp_err rp_save_on_in_flight(rp_controller *c, uint32_t board, const rp_message *
     RP_TRY(rp_checkpoint_write_in_flight(c->save.writer, rp_controller_first_stage(c, board),
                                          message->frame.body.in_flight.first, message->part[0].data,
                                          message->part[0].bytes));
+    rp_controller_note_progress(c);
 fail:
     return err;
 }
@@ -138,6 +140,7 @@ rp_err rp_save_on_end(rp_controller *c, uint32_t board, const rp_message *messag
     if (c->ring.board[board].saved) {
         return rp_fail(RP_ERR_PEER, "board %u ended its tensors twice", board);
     }
+    rp_controller_note_progress(c);
     c->ring.board[board].saved = true;
     c->save.boards_left--;
     return RP_OK;

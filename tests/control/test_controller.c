@@ -114,6 +114,30 @@ static void every_wait_has_an_end(void **state) {
     }
 }
 
+/* A large model over a slow link takes its time: pieces that come are progress. */
+static void a_slow_save_is_no_fault(void **state) {
+    (void)state;
+    static const float values[8];
+    rp_Frame frame = {.which_body = RP_KIND_TENSOR, .body.tensor = {.name = "fc.bias", .total = 8}};
+    open_ring(NULL);
+    ring.mute = RP_KIND_SAVE;
+    assert_true(ring_reach(&ring, RP_CONTROL_SAVE));
+    for (uint32_t i = 0; i < 8; i++) {
+        const rp_part part = rp_part_of_array(RP_DTYPE_F32, &values[i], 1);
+        frame.body.tensor.first = i;
+        for (uint32_t s = 0; s < 100; s++) {
+            ring_step(&ring, RP_NS_PER_S);
+        }
+        board_send(&ring.board[0], frame, &part);
+    }
+    assert_int_equal(ring.c->state, RP_CONTROL_SAVE);
+    const int64_t last_ns = ring.c->now_ns;
+    expect_err(ring_end(&ring, 3000), RP_ERR_TIMEOUT);
+    assert_non_null(strstr(ring.fault.text, "did not send their tensors within 600 s"));
+    assert_true(ring.c == NULL && rp_clock_now_ns(&ring.clock) - last_ns > 600 * RP_NS_PER_S);
+    ring_close(&ring);
+}
+
 /* Boards that do not even answer pings are missed sooner; `plan` waits for just these. */
 static void silence_is_a_fault(void **state) {
     (void)state;
@@ -125,14 +149,19 @@ static void silence_is_a_fault(void **state) {
     assert_non_null(strstr(ring.fault.text, "no answer to a ping within 10 s"));
     ring_close(&ring);
 
-    open_ring(NULL);
-    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
-    ring.deaf = true;
-    expect_err(ring_end(&ring, 100), RP_ERR_FAULT);
-    assert_non_null(strstr(ring.fault.text, "has been silent for"));
-    assert_int_equal(ring.fault.board, 0);
-    assert_int_equal(ring.fault.fault_class, RP_FAULT_BOARD);
-    ring_close(&ring);
+    static const rp_control_state_id watched[] = {RP_CONTROL_PROFILE, RP_CONTROL_ASSIGN,
+                                                  RP_CONTROL_TRAIN};
+    for (size_t i = 0; i < sizeof watched / sizeof *watched; i++) {
+        open_ring(NULL);
+        assert_true(ring_reach(&ring, watched[i]));
+        ring.deaf = true;
+        expect_err(ring_end(&ring, 100), RP_ERR_FAULT);
+        assert_int_equal(ring.failed, watched[i]);
+        assert_non_null(strstr(ring.fault.text, "has been silent for"));
+        assert_true(ring.fault.board == 0 || watched[i] != RP_CONTROL_TRAIN);
+        assert_int_equal(ring.fault.fault_class, RP_FAULT_BOARD);
+        ring_close(&ring);
+    }
 }
 
 /* A feed link whose port nobody reaches: before a first packet, and later. Boards that are heard on
@@ -334,10 +363,10 @@ static void weights_that_are_not_finite_are_told(void **state) {
 }
 
 /* The one fault that is dealt with: no memory for as many forwards in flight as the links want. */
-static void a_board_without_memory_gets_less(void **state) {
-    (void)state;
-    const rp_Frame frame = {.which_body = RP_KIND_FAULT,
-                            .body.fault = {.err = RP_ERR_LIMIT, .text = "no memory"}};
+static void fall_back(void) {
+    const rp_Frame frame = {
+        .which_body = RP_KIND_FAULT,
+        .body.fault = {.err = RP_ERR_LIMIT, .fault_class = RP_FAULT_USER, .text = "no memory"}};
     open_ring(auto_run);
     ring.c->run.emulate = true;
     ring.c->run.link.delay_ms = 40;
@@ -347,10 +376,48 @@ static void a_board_without_memory_gets_less(void **state) {
     assert_true(advance > 0);
     ring_step(&ring, RP_NS_PER_MS);
     board_send(&ring.board[0], frame, NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_HELLO));
+    assert_int_equal(ring.c->run.method.advance, advance - 1);
+}
+
+static void a_board_without_memory_gets_less(void **state) {
+    (void)state;
+    fall_back();
     ring.mute = RP_KIND_NONE;
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
-    assert_int_equal(ring.c->run.method.advance, advance - 1);
     assert_non_null(strstr(ring.trail, "assign recover hello assign load train"));
+    ring_close(&ring);
+}
+
+/* Who failed has built no kernel, and the others may have been interrupted. */
+static void a_board_that_has_built_nothing_may_take_its_time(void **state) {
+    (void)state;
+    fall_back();
+    expect_err(ring_end(&ring, 3000), RP_ERR_TIMEOUT);
+    assert_non_null(strstr(ring.trail, "assign recover hello assign recover close"));
+    assert_non_null(strstr(ring.fault.text, "no ready within 1800 s"));
+    ring_close(&ring);
+
+    open_ring(auto_run); /* with kernels there it is a fault sooner */
+    assert_true(ring_reach(&ring, RP_CONTROL_SAVE));
+    ring.c->run.emulate = true;
+    ring.c->run.link.delay_ms = 40;
+    assert_true(ring_reach(&ring, RP_CONTROL_DRAIN));
+    ring.mute = RP_KIND_ASSIGN;
+    expect_err(ring_end(&ring, 400), RP_ERR_TIMEOUT);
+    assert_non_null(strstr(ring.fault.text, "no ready within 30 s"));
+    ring_close(&ring);
+}
+
+/* What a board said of a fault that is over is not said of the next one. */
+static void a_fault_that_was_dealt_with_is_over(void **state) {
+    (void)state;
+    fall_back();
+    ring.lost = RP_ERR_FAULT;
+    rp_controller_child_ended(ring.c);
+    expect_err(ring_end(&ring, 100), RP_ERR_FAULT);
+    assert_string_equal(ring.fault.text, "agent 1 ended");
+    assert_int_equal(ring.fault.fault_class, RP_FAULT_BOARD);
     ring_close(&ring);
 }
 
@@ -745,6 +812,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(other_purposes_end_earlier, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_follows_its_links, setup, teardown),
         cmocka_unit_test_setup_teardown(every_wait_has_an_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_slow_save_is_no_fault, setup, teardown),
         cmocka_unit_test_setup_teardown(silence_is_a_fault, setup, teardown),
         cmocka_unit_test_setup_teardown(a_feed_that_is_cut_is_named, setup, teardown),
         cmocka_unit_test_setup_teardown(a_fault_ends_every_state, setup, teardown),
@@ -753,6 +821,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(an_interrupted_run_goes_on, setup, teardown),
         cmocka_unit_test_setup_teardown(weights_that_are_not_finite_are_told, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_without_memory_gets_less, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_board_that_has_built_nothing_may_take_its_time, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_fault_that_was_dealt_with_is_over, setup, teardown),
         cmocka_unit_test(every_kind_is_taken_or_refused),
         cmocka_unit_test_setup_teardown(a_message_at_a_wrong_time_is_refused_with_a_text, setup,
                                         teardown),
