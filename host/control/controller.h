@@ -39,6 +39,7 @@ typedef struct {
     const char *resume;      /* TRAIN: run folder to go on in, or NULL */
     const char *plan;        /* TRAIN: plan.json to run by; NULL: one is made */
     const char *executor;    /* that the boards have; NULL: opencl */
+    bool temporary;          /* the folder is gone after the run: nobody is told of it */
     const char *weights;     /* EVALUATE: weights file */
     rp_split split;          /* EVALUATE */
     const char *keys_folder; /* for a roster */

@@ -62,8 +62,6 @@ typedef struct {
     uint64_t run_id; /* of a run folder that has none yet; 0: random */
     FILE *progress;  /* what a person watches; NULL: nobody does */
     FILE *result;    /* gets the result; NULL: nobody asks */
-    /* What computes on the boards, for what the run writes and prints; NULL: "opencl". */
-    const char *executor;
     /* Told of every state that is entered, by name: for an event log, a trace. May be NULL. */
     void (*on_state)(void *context, const char *state);
     void *context;

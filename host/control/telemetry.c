@@ -29,7 +29,8 @@ rp_err rp_controller_open_record(rp_controller *c) {
                                .progress = c->env.progress,
                                .result = c->env.result,
                                .format = c->options.format,
-                               .executor = c->env.executor,
+                               .temporary = c->options.temporary,
+                               .executor = c->options.executor,
                                .clock = c->env.clock};
     const rp_record_totals start = totals_of(&c->position);
     return rp_record_open(&c->arena, &run, &start, &c->record);

@@ -111,6 +111,7 @@ static void begin_run(rp_record *record, const rp_record_totals *start) {
     record->busy_since_ns = rp_clock_now_ns(record->clock);
     record->sinks_run = (rp_sink_run){
         .folder = run->folder,
+        .temporary = run->temporary,
         .progress = run->progress,
         .result = run->result,
         .format = run->format,

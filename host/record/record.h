@@ -17,6 +17,7 @@ typedef struct {
     uint32_t stages;       /* of all boards; 0: one a board */
     bool classes;          /* the targets are classes */
     const char *folder;    /* of the run; NULL: no files are written (eval) */
+    bool temporary;        /* the folder is gone after the run: nobody is told of it */
     FILE *progress;        /* borrowed; NULL: nobody watches */
     FILE *result;          /* borrowed; NULL: nobody asks */
     rp_format format;      /* of the result */

@@ -18,6 +18,7 @@ typedef enum { RP_FORMAT_TEXT, RP_FORMAT_JSON } rp_format;
 /* What is fixed for a run's life; borrowed until the sink is closed. */
 typedef struct {
     const char *folder; /* of the run; NULL: no files are written */
+    bool temporary;     /* the folder is gone after the run: nobody is told of it */
     FILE *progress;     /* what a person watches; NULL: nobody does */
     FILE *result;       /* gets the result at the end, in `format`; NULL: nobody asks */
     rp_format format;

@@ -7,7 +7,7 @@
 typedef struct {
     FILE *file;
     rp_format format;
-    const char *folder;
+    const char *folder; /* to tell of; NULL: none */
 } result;
 
 static rp_err open_sink(rp_arena *arena, const rp_sink_run *run, void **sink) {
@@ -15,7 +15,7 @@ static rp_err open_sink(rp_arena *arena, const rp_sink_run *run, void **sink) {
     rp_err err = RP_OK;
     if (run->result) {
         RP_TRY(RP_ARENA_NEW(arena, 1, &to));
-        *to = (result){run->result, run->format, run->folder};
+        *to = (result){run->result, run->format, run->temporary ? NULL : run->folder};
         *sink = to;
     }
 fail:

@@ -71,8 +71,7 @@ static rp_err open_host(rp_cluster *cluster, bool resume) {
                                    .feeder = RP_FEEDER_DIRECT,
                                    .run_id = options->seed + 1, /* 0 would be random */
                                    .progress = options->progress,
-                                   .result = options->result,
-                                   .executor = options->executor};
+                                   .result = options->result};
     const rp_controller_options controller = {.purpose = RP_PURPOSE_TRAIN,
                                               .run_path = options->run_path,
                                               .set = options->set,
@@ -81,6 +80,7 @@ static rp_err open_host(rp_cluster *cluster, bool resume) {
                                               .resume = resume ? options->folder : NULL,
                                               .plan = options->plan,
                                               .executor = options->executor,
+                                              .temporary = options->temporary,
                                               .format = options->format};
     RP_TRY(rp_controller_open(&env, &controller, &cluster->controller));
 fail:

@@ -360,6 +360,7 @@ rp_err rp_sim_judge(const rp_sim_case *what, uint64_t seed, rp_sim_result *out) 
     options.seed = seed;
     options.faults = &faults;
     options.folder = folder;
+    options.temporary = parent[0] != '\0';
     options.limit_ns = LIMIT_NS;
     RP_TRY(rp_cluster_open(&arena, &options, &cluster));
     out->outcome = run_lives(what, cluster, folder);
