@@ -37,7 +37,7 @@ static void meet_peer(rp_link *link, uint64_t session) {
 
 /* Who does not name our session may be new here, or a frame of an earlier life. An answer that
  * names both sessions, and nothing else, lets somebody who lives say it again in full. */
-static void introduce(rp_link *link, uint64_t session, uint64_t from) {
+static void introduce_peer(rp_link *link, uint64_t session, uint64_t from) {
     const rp_Frame frame = {.version = link->wire,
                             .which_body = RP_KIND_ACK_ONLY,
                             .session = link->session.own,
@@ -150,7 +150,7 @@ static void take_packet(rp_link *link, rp_packet *packet) {
         rp_session_classify(&link->session, frame.session) == RP_SESSION_INVALID) {
         link->stats.refused++;
     } else if (frame.peer != link->session.own) {
-        introduce(link, frame.session, packet->peer);
+        introduce_peer(link, frame.session, packet->peer);
         link->stats.refused += link->session.peer && link->session.peer != frame.session ? 1 : 0;
     } else if (know_session(link, frame.session, packet->peer)) {
         take_frame(link, &frame, packet);

@@ -66,7 +66,7 @@ rp_err rp_sender_new(rp_arena *arena, const rp_sender_options *options, int64_t 
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static message *slot(const rp_sender *s, uint64_t position) {
+static message *message_at(const rp_sender *s, uint64_t position) {
     return s->ring[position % s->capacity];
 }
 
@@ -155,14 +155,14 @@ bool rp_sender_next(rp_sender *s, rp_sender_message *out) {
     if (!s->has_peer || s->sent == s->next) {
         return false;
     }
-    message *m = slot(s, s->sent);
+    message *m = message_at(s, s->sent);
     m->frame.seq = s->sent - s->base + 1;
     *out = (rp_sender_message){&m->frame, m->part, m->part_count};
     return true;
 }
 
 void rp_sender_sent(rp_sender *s, int64_t now) {
-    message *m = slot(s, s->sent);
+    message *m = message_at(s, s->sent);
     RP_ASSERT(s->has_peer && s->sent < s->next);
     if (s->acked == s->sent_high) {
         s->probe_ns = now + s->probe_wait_ns; /* nothing was on its way */
@@ -179,7 +179,7 @@ void rp_sender_sent(rp_sender *s, int64_t now) {
 
 void rp_sender_call_done(rp_sender *s) {
     for (uint64_t at = s->finished; at < s->acked; at++) {
-        message *m = slot(s, at);
+        message *m = message_at(s, at);
         if (!m->finished && !is_lent(m)) {
             m->finished = true;
             if (m->done) {
@@ -187,9 +187,9 @@ void rp_sender_call_done(rp_sender *s) {
             }
         }
     }
-    for (; s->finished < s->acked && slot(s, s->finished)->finished; s->finished++) {
-        s->data_held -= slot(s, s->finished)->data ? 1 : 0;
-        put_back(s, slot(s, s->finished));
+    for (; s->finished < s->acked && message_at(s, s->finished)->finished; s->finished++) {
+        s->data_held -= message_at(s, s->finished)->data ? 1 : 0;
+        put_back(s, message_at(s, s->finished));
     }
 }
 
@@ -199,7 +199,7 @@ bool rp_sender_is_lending(const rp_sender *s) {
 
 static void give_up_to(rp_sender *s, uint64_t position) {
     for (; s->acked < position; s->acked++) {
-        drop_parts(slot(s, s->acked));
+        drop_parts(message_at(s, s->acked));
     }
     s->sent = s->sent > s->acked ? s->sent : s->acked;
     s->sent_high = s->sent_high > s->acked ? s->sent_high : s->acked;
@@ -263,14 +263,14 @@ void rp_sender_on_again(rp_sender *s, uint64_t generation, int64_t now) {
 
 /* Without credit we wait, too: the frame that brought it may be lost, and nothing else would
  * come. */
-static bool awaits(const rp_sender *s) {
+static bool awaits_answer(const rp_sender *s) {
     return s->acked < s->sent_high || (s->has_peer && s->data_count >= s->credit) ||
            (!s->has_peer && s->options.calls);
 }
 
 bool rp_sender_probe_due(const rp_sender *s, int64_t now, rp_sender_probe *out) {
     *out = (rp_sender_probe){s->sent - s->base, s->generation};
-    return s->probe_now || (awaits(s) && now >= s->probe_ns);
+    return s->probe_now || (awaits_answer(s) && now >= s->probe_ns);
 }
 
 void rp_sender_probed(rp_sender *s, bool posted, int64_t now) {
@@ -286,7 +286,7 @@ bool rp_sender_is_ready(const rp_sender *s) {
 }
 
 int64_t rp_sender_deadline_ns(const rp_sender *s) {
-    return awaits(s) ? s->probe_ns : INT64_MAX;
+    return awaits_answer(s) ? s->probe_ns : INT64_MAX;
 }
 
 rp_sender_facts rp_sender_facts_of(const rp_sender *s) {

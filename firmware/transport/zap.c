@@ -30,7 +30,7 @@ rp_err zap_open(zmq_transport *transport) {
 }
 
 /* False when no request is waiting; a longer request is read to its end. */
-static bool receive(void *socket, field fields[ZAP_FRAMES], uint32_t *count) {
+static bool receive_request(void *socket, field fields[ZAP_FRAMES], uint32_t *count) {
     *count = 0;
     for (;;) {
         field spare;
@@ -49,13 +49,13 @@ static bool receive(void *socket, field fields[ZAP_FRAMES], uint32_t *count) {
     }
 }
 
-static bool equals(const field *f, const char *text) {
+static bool field_equals(const field *f, const char *text) {
     return f->count == strlen(text) && memcmp(f->bytes, text, f->count) == 0;
 }
 
 static zmq_port *find_port(const zmq_transport *transport, const field *domain) {
     for (zmq_port *port = transport->first; port; port = port->next) {
-        if (equals(domain, port->domain)) {
+        if (field_equals(domain, port->domain)) {
             return port;
         }
     }
@@ -82,7 +82,7 @@ static void log_refused(zmq_transport *transport, const zmq_port *port, const fi
                 (const char *)address->bytes);
 }
 
-static void answer(void *socket, const field *id, bool allowed) {
+static void answer_request(void *socket, const field *id, bool allowed) {
     const char *status = allowed ? "200" : "400";
     const char *text = allowed ? "OK" : "key not on the list";
     (void)zmq_send(socket, "1.0", 3, ZMQ_SNDMORE | ZMQ_DONTWAIT);
@@ -100,10 +100,10 @@ void zap_serve(zmq_transport *transport) {
         return;
     }
     transport->zap_ready = false;
-    while (receive(transport->zap, fields, &count)) {
-        bool sound = count == ZAP_FRAMES && equals(&fields[VERSION], "1.0") &&
-                     fields[ID].count <= ZAP_FRAME_BYTES && equals(&fields[MECHANISM], "CURVE") &&
-                     fields[KEY].count == RP_KEY_BYTES;
+    while (receive_request(transport->zap, fields, &count)) {
+        bool sound = count == ZAP_FRAMES && field_equals(&fields[VERSION], "1.0") &&
+                     fields[ID].count <= ZAP_FRAME_BYTES &&
+                     field_equals(&fields[MECHANISM], "CURVE") && fields[KEY].count == RP_KEY_BYTES;
         zmq_port *port = sound ? find_port(transport, &fields[DOMAIN]) : NULL;
         bool allowed = port && rp_port_is_allowed(&port->port, fields[KEY].bytes);
         if (port && !allowed) {
@@ -112,6 +112,6 @@ void zap_serve(zmq_transport *transport) {
         if (count < 2 || fields[ID].count > ZAP_FRAME_BYTES) {
             fields[ID].count = 0;
         }
-        answer(transport->zap, &fields[ID], allowed);
+        answer_request(transport->zap, &fields[ID], allowed);
     }
 }

@@ -137,8 +137,8 @@ fail:
 
 /* What has to be the same, or a run would go on as something that is neither. */
 enum { IDENTITY = 5 };
-static rp_err identity(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
-                       const char *pair[IDENTITY][2]) {
+static rp_err identity_of(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
+                          const char *pair[IDENTITY][2]) {
     char method[256];
     char *text[3];
     rp_err err;
@@ -168,7 +168,7 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
     char *advance;
     char *digest;
     rp_err err;
-    RP_TRY(identity(arena, run, plan, pair));
+    RP_TRY(identity_of(arena, run, plan, pair));
     RP_TRY(rp_arena_printf(arena, &digest, "%016" PRIx64, rp_plan_digest(plan)));
     RP_TRY(rp_arena_printf(arena, &advance, "%u", run->method.advance));
     RP_TRY(rp_arena_printf(arena, &step, "%" PRIu64, position->step));
@@ -198,7 +198,7 @@ static rp_err check_same_run(rp_arena *arena, const rp_st_reader *reader, const 
                              const rp_plan *plan, const char *path) {
     const char *own[IDENTITY][2];
     rp_err err;
-    RP_TRY(identity(arena, run, plan, own));
+    RP_TRY(identity_of(arena, run, plan, own));
     for (size_t i = 0; i < IDENTITY; i++) {
         const char *was = rp_st_meta(reader, own[i][0]);
         if (!was || strcmp(was, own[i][1]) != 0) {
@@ -238,7 +238,8 @@ static rp_err read_position(rp_arena *arena, const rp_st_reader *reader, const r
     RP_TRY(read_cut(arena, run->model, rp_st_meta(reader, "cut"), &position->cut));
     position->plan = digest ? strtoull(digest, NULL, 16) : 0;
     if (position->step > run->steps) {
-        return rp_fail(RP_ERR_USAGE, "%s: is at step %" PRIu64 ", the run ends at %" PRIu64, path,
+        return rp_fail(RP_ERR_USAGE,
+                       "%s: is at step %" PRIu64 ", but the run ends at step %" PRIu64, path,
                        position->step, run->steps);
     }
     rp_runfile then = *run;

@@ -239,7 +239,7 @@ rp_err rp_checkpoint_read_in_flight(rp_arena *arena, const rp_st_reader *reader,
     rp_err err;
     *out = (rp_in_flight){0};
     if (!made_for || !fill) {
-        return rp_fail(RP_ERR_FORMAT, "%s: has no `cut` and `fill`", path);
+        return rp_fail(RP_ERR_FORMAT, "%s: lacks the metadata `cut` and `fill`", path);
     }
     if (strcmp(made_for, cut) != 0) {
         return RP_OK;
@@ -258,7 +258,9 @@ rp_err rp_checkpoint_read_in_flight(rp_arena *arena, const rp_st_reader *reader,
         (void)snprintf(name, sizeof name, "stage.%u", k);
         const rp_st_entry *entry = rp_st_find(reader, name);
         if (!entry || entry->type != RP_ST_U8 || entry->bytes % sizeof(float)) {
-            return rp_fail(RP_ERR_FORMAT, "%s: %s: missing, or not a run of bytes", path, name);
+            return rp_fail(RP_ERR_FORMAT,
+                           "%s: %s: is missing, or not an array of bytes in whole floats", path,
+                           name);
         }
         out->stage[k] = (rp_checkpoint_bytes){rp_st_data(reader, entry), entry->bytes};
     }

@@ -99,8 +99,8 @@ fail:
 rp_err rp_checkpoint_write_in_flight(rp_checkpoint_writer *writer, uint32_t stage, uint64_t first,
                                      const void *data, size_t bytes) {
     if (!writer->in_flight) {
-        return rp_fail(RP_ERR_PEER, "board %u sent microbatches in flight that nobody asked for",
-                       stage);
+        return rp_fail(RP_ERR_PEER,
+                       "board %u sent in-flight state that its report did not announce", stage);
     }
     return rp_st_write(writer->in_flight, stage, first, data, bytes);
 }

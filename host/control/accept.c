@@ -72,10 +72,11 @@ static rp_err on_profile(rp_controller *c, uint32_t board, const rp_message *mes
     const size_t count = 2 * (size_t)c->run.model->layer_count;
     rp_board_state *state = &c->ring.board[board];
     if (!state->asked || state->profiled) {
-        return rp_fail(RP_ERR_PEER, "board %s sent a profile that nobody asked for", state->name);
+        return rp_fail(RP_ERR_PEER, "board %s sent a profile without being asked", state->name);
     }
     if (message->part[0].bytes != count * sizeof(double)) {
-        return rp_fail(RP_ERR_PEER, "board %s: its profile has the wrong size", state->name);
+        return rp_fail(RP_ERR_PEER, "board %s: the profile does not have two times for every layer",
+                       state->name);
     }
     memcpy(c->layer_seconds, message->part[0].data, count * sizeof(double));
     if (!rp_control_are_times(c->layer_seconds, count)) {
@@ -144,7 +145,8 @@ static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *me
         return rp_fail(RP_ERR_PEER, "board %s has finished its segment twice", state->name);
     }
     if (message->part[0].bytes != want) {
-        return rp_fail(RP_ERR_PEER, "board %s does not say what it has applied", state->name);
+        return rp_fail(RP_ERR_PEER, "board %s did not report the updates that it has applied",
+                       state->name);
     }
     state->finished = true;
     memcpy(state->applied, message->part[0].data, want);

@@ -50,7 +50,8 @@ rp_err rp_start_enter(rp_controller *c) {
         return RP_OK;
     }
     if (!c->env.spawner.kind) {
-        return rp_fail(RP_ERR_USAGE, "ring: local: nothing here can start boards");
+        return rp_fail(RP_ERR_USAGE,
+                       "ring: this program can not start boards on this machine; give a roster");
     }
     c->spawned = true;
     RP_TRY(c->env.spawner.kind->start(c->env.spawner.self, &order));
@@ -75,7 +76,7 @@ rp_err rp_start_step(rp_controller *c) {
         rp_ring_set_address(&c->ring, k, endpoint, public_text);
     }
     RP_TRY(rp_ring_connect(&c->ring, c->env.links));
-    rp_controller_go(c, RP_CONTROL_HELLO);
+    rp_controller_enter(c, RP_CONTROL_HELLO);
 fail:
     return err;
 }
@@ -111,9 +112,9 @@ rp_err rp_hello_step(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         rp_link_set_wire(c->ring.board[k].control, c->ring.wire.max);
     }
-    rp_controller_go(c, c->reassigning                   ? RP_CONTROL_ASSIGN
-                        : rp_controller_needs_profile(c) ? RP_CONTROL_PROFILE
-                                                         : RP_CONTROL_PLAN);
+    rp_controller_enter(c, c->reassigning                   ? RP_CONTROL_ASSIGN
+                           : rp_controller_needs_profile(c) ? RP_CONTROL_PROFILE
+                                                            : RP_CONTROL_PLAN);
     return RP_OK;
 }
 
@@ -165,11 +166,11 @@ rp_err rp_profile_step(rp_controller *c) {
     c->has_profile = true;
     c->ring.watching = false; /* `plan` waits for answers to pings itself */
     if (c->options.purpose != RP_PURPOSE_PROFILE) {
-        rp_controller_go(c, RP_CONTROL_PLAN);
+        rp_controller_enter(c, RP_CONTROL_PLAN);
         return RP_OK;
     }
     RP_TRY(rp_controller_write_json(c, c->options.out, true));
-    rp_controller_go(c, RP_CONTROL_CLOSE);
+    rp_controller_enter(c, RP_CONTROL_CLOSE);
 fail:
     return err;
 }
@@ -191,7 +192,7 @@ rp_err rp_controller_assign_again(rp_controller *c) {
     }
     RP_TRY(rp_identity_begin_term(c->folder, c->env.run_id, &c->ring.identity));
     c->reassigning = true;
-    rp_controller_go(c, RP_CONTROL_HELLO);
+    rp_controller_enter(c, RP_CONTROL_HELLO);
 fail:
     return err;
 }
@@ -352,13 +353,13 @@ rp_err rp_assign_step(rp_controller *c) {
     RP_TRY(connect_boards(c));
     if (c->options.purpose == RP_PURPOSE_PLAN) {
         RP_TRY(rp_controller_write_json(c, c->options.out, false));
-        rp_controller_go(c, RP_CONTROL_CLOSE);
+        rp_controller_enter(c, RP_CONTROL_CLOSE);
         return RP_OK;
     }
     if (c->options.purpose == RP_PURPOSE_TRAIN) {
         RP_TRY(c->begun ? rp_controller_write_folder(c) : begin_training(c));
     }
-    rp_controller_go(c, RP_CONTROL_LOAD);
+    rp_controller_enter(c, RP_CONTROL_LOAD);
 fail:
     return err;
 }

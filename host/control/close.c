@@ -23,8 +23,8 @@ static void close_record(rp_controller *c) {
     }
     if (resumable) {
         const bool given = c->options.plan != NULL;
-        rp_controller_say(c, "go on with: ringpipe train %s --resume %s%s%s\n", c->run.path,
-                          c->folder, given ? " --plan " : "", given ? c->options.plan : "");
+        rp_controller_print(c, "go on with: ringpipe train %s --resume %s%s%s\n", c->run.path,
+                            c->folder, given ? " --plan " : "", given ? c->options.plan : "");
     }
 }
 
@@ -65,7 +65,7 @@ rp_err rp_close_step(rp_controller *c) {
     }
     if (!c->spawned || c->env.spawner.kind->end(c->env.spawner.self, c->now_ns)) {
         rp_controller_release(c);
-        rp_controller_go(c, RP_CONTROL_ENDED);
+        rp_controller_enter(c, RP_CONTROL_ENDED);
     }
     return RP_OK;
 }

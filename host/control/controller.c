@@ -59,9 +59,9 @@ static rp_err take_message(rp_controller *c, uint32_t board, const rp_message *m
     }
     const rp_control_handler handle = rp_control_handler_of(kind, c->state);
     if (!handle) {
-        return rp_fail(RP_ERR_PEER, "board %s sent %s, which nobody waits for in state %s",
-                       c->ring.board[board].name, rp_kind_name(kind),
-                       rp_control_states[c->state].name);
+        return rp_fail(
+            RP_ERR_PEER, "board %s sent %s, which the controller does not expect in state %s",
+            c->ring.board[board].name, rp_kind_name(kind), rp_control_states[c->state].name);
     }
     return handle(c, board, message);
 }
@@ -323,7 +323,7 @@ static bool is_nothing_left(const rp_controller *c) {
            access(c->weights, F_OK) == 0;
 }
 
-static rp_err prepare(rp_controller *c) {
+static rp_err prepare_run(rp_controller *c) {
     const rp_controller_options *options = &c->options;
     const bool trains = options->purpose == RP_PURPOSE_TRAIN;
     rp_err err;
@@ -348,7 +348,7 @@ static rp_err prepare(rp_controller *c) {
         RP_TRY(rp_controller_choose_folder(c));
         RP_TRY(find_start(c));
         if (is_nothing_left(c)) {
-            rp_controller_say(c, "%s: the run is finished; nothing is left to do\n", c->folder);
+            rp_controller_print(c, "%s: the run is finished; nothing is left to do\n", c->folder);
             c->state = c->next = RP_CONTROL_ENDED;
             return RP_OK;
         }
@@ -376,7 +376,7 @@ rp_err rp_controller_open(const rp_controller_env *env, const rp_controller_opti
     c->arena = arena;
     c->state = c->next = RP_CONTROL_START;
     c->folder_fd = -1;
-    err = prepare(c);
+    err = prepare_run(c);
     if (err != RP_OK) {
         c->result = err;
         c->state = RP_CONTROL_ENDED;

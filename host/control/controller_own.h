@@ -147,7 +147,7 @@ struct rp_controller {
 /* ---- machine.c ------------------------------------------------------------------------------- */
 
 /* Leaves the state at the end of this step. */
-void rp_controller_go(rp_controller *c, rp_control_state_id next);
+void rp_controller_enter(rp_controller *c, rp_control_state_id next);
 /* Something came: the time-out counts from now. */
 void rp_controller_note_progress(rp_controller *c);
 /* Every board has done what the state waits for. */
@@ -155,7 +155,7 @@ bool rp_controller_all_done(const rp_controller *c);
 void rp_controller_forget_asked(rp_controller *c);
 
 /* A line for a person who watches. */
-void rp_controller_say(const rp_controller *c, const char *format, ...) RP_PRINTF(2, 3);
+void rp_controller_print(const rp_controller *c, const char *format, ...) RP_PRINTF(2, 3);
 
 /* ---- topology.c ------------------------------------------------------------------------------ */
 
@@ -250,7 +250,7 @@ void rp_controller_release(rp_controller *c);
 /* ---- what comes next: due.c, pauses.c -------------------------------------------------------- */
 
 /* At a pause: leaves for what is due. errors INTERRUPTED */
-rp_err rp_controller_go_on(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_controller_choose_next(rp_controller *c) RP_MUST_CHECK;
 /* Where the training segment that begins now ends. */
 uint64_t rp_controller_next_boundary(const rp_controller *c);
 /* The step in front of which an evaluation is due, or the run's end. */

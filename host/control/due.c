@@ -49,10 +49,10 @@ static rp_err end_following(rp_controller *c) {
     return c->run.method.advance != before ? rp_controller_say_advance(c, before) : RP_OK;
 }
 
-static rp_err go_on_training(rp_controller *c) {
+static rp_err choose_in_training(rp_controller *c) {
     rp_err err = RP_OK;
     if (c->unsaved) {
-        rp_controller_go(c, are_statistics_due(c) ? RP_CONTROL_STATISTICS : RP_CONTROL_SAVE);
+        rp_controller_enter(c, are_statistics_due(c) ? RP_CONTROL_STATISTICS : RP_CONTROL_SAVE);
         return RP_OK;
     }
     if (c->follow.phase == RP_FOLLOW_SAVE) {
@@ -65,23 +65,23 @@ static rp_err go_on_training(rp_controller *c) {
         return assign_anew(c);
     }
     if (is_over(c) && access(c->weights, F_OK) != 0) {
-        rp_controller_go(c, RP_CONTROL_SAVE); /* resumed at its end, and somebody took them away */
+        rp_controller_enter(c, RP_CONTROL_SAVE); /* resumed at its end without a weights file */
     } else if (is_evaluation_due(c)) {
-        rp_controller_go(c, RP_CONTROL_EVALUATE);
+        rp_controller_enter(c, RP_CONTROL_EVALUATE);
     } else if (is_over(c)) {
-        rp_controller_go(c, RP_CONTROL_CLOSE);
+        rp_controller_enter(c, RP_CONTROL_CLOSE);
     } else {
-        rp_controller_go(c, rp_controller_follows_links(c) ? RP_CONTROL_PLAN : RP_CONTROL_TRAIN);
+        rp_controller_enter(c, rp_controller_follows_links(c) ? RP_CONTROL_PLAN : RP_CONTROL_TRAIN);
     }
 fail:
     return err;
 }
 
-rp_err rp_controller_go_on(rp_controller *c) {
+rp_err rp_controller_choose_next(rp_controller *c) {
     if (c->options.purpose == RP_PURPOSE_TRAIN) {
-        return go_on_training(c);
+        return choose_in_training(c);
     }
     const bool passed = c->state == RP_CONTROL_EVALUATE;
-    rp_controller_go(c, passed ? RP_CONTROL_CLOSE : RP_CONTROL_EVALUATE);
+    rp_controller_enter(c, passed ? RP_CONTROL_CLOSE : RP_CONTROL_EVALUATE);
     return RP_OK;
 }

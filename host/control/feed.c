@@ -82,7 +82,7 @@ bool rp_feed_quiet(const rp_feed *feed) {
     return true;
 }
 
-static void acked(void *context) {
+static void count_ack(void *context) {
     ((on_way *)context)->unacked--;
 }
 
@@ -127,7 +127,8 @@ static rp_err send_part(rp_feed *feed, rp_kind kind, const rp_transfer *t, const
                               .epoch = slot->batch->epoch,
                               .evaluation = feed->purpose != RP_FEED_TRAINING};
     rp_Frame frame = rp_frame_of_parcel(kind, &parcel);
-    rp_err err = rp_link_send(feed->ring->board[board].feed, &frame, part, 1, false, acked, slot);
+    rp_err err =
+        rp_link_send(feed->ring->board[board].feed, &frame, part, 1, false, count_ack, slot);
     slot->unacked += err == RP_OK;
     return err;
 }
@@ -184,7 +185,7 @@ fail:
     return err;
 }
 
-static bool within(const rp_feed *feed, rp_feed_limit limit) {
+static bool within_limit(const rp_feed *feed, rp_feed_limit limit) {
     const uint64_t step = feed->sending->batch->step;
     const uint32_t micro = feed->first / feed->micro;
     return step < limit.step || (step == limit.step && micro < limit.micros);
@@ -200,7 +201,7 @@ rp_err rp_feed_step(rp_feed *feed, rp_feed_limit limit) {
                 return err;
             }
         }
-        if (!within(feed, limit)) {
+        if (!within_limit(feed, limit)) {
             return RP_OK;
         }
         feed->untouched = feed->sending->batch->step + 1;
@@ -209,7 +210,7 @@ rp_err rp_feed_step(rp_feed *feed, rp_feed_limit limit) {
             feed->labels_sent = err == RP_OK;
         } else {
             const uint32_t rest = feed->sending->batch->count - feed->first;
-            err = within(feed, feed->skip) ? RP_OK : send_all(feed, RP_CARRIES_INPUT);
+            err = within_limit(feed, feed->skip) ? RP_OK : send_all(feed, RP_CARRIES_INPUT);
             feed->first += err == RP_OK ? smaller(rest, feed->micro) : 0;
         }
         if (err != RP_OK) {

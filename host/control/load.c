@@ -177,7 +177,7 @@ void rp_load_abandon(rp_controller *c) {
     rp_arena_finish(&c->load.arena);
 }
 
-static rp_err leave(rp_controller *c) {
+static rp_err leave_load(rp_controller *c) {
     rp_err err = RP_OK;
     rp_load_abandon(c);
     if (c->options.purpose == RP_PURPOSE_TRAIN) {
@@ -189,18 +189,16 @@ static rp_err leave(rp_controller *c) {
         c->follow.phase = RP_FOLLOW_SAVE;
         c->unsaved = c->renewed = true;
     }
-    RP_TRY(rp_controller_go_on(c));
+    RP_TRY(rp_controller_choose_next(c));
 fail:
     return err;
 }
 
 rp_err rp_load_step(rp_controller *c) {
     static rp_err (*const phases[])(rp_controller *) = {
-        [RP_LOAD_TENSORS] = offer_tensors,
-        [RP_LOAD_APPLIED] = offer_applied,
-        [RP_LOAD_GAINS] = post_gains,
-        [RP_LOAD_IN_FLIGHT] = offer_in_flight,
-        [RP_LOAD_DONE] = leave,
+        [RP_LOAD_TENSORS] = offer_tensors, [RP_LOAD_APPLIED] = offer_applied,
+        [RP_LOAD_GAINS] = post_gains,      [RP_LOAD_IN_FLIGHT] = offer_in_flight,
+        [RP_LOAD_DONE] = leave_load,
     };
     rp_err err = RP_OK;
     while (err == RP_OK && c->next == RP_CONTROL_LOAD) {
@@ -210,5 +208,6 @@ rp_err rp_load_step(rp_controller *c) {
 }
 
 rp_err rp_load_late(const rp_controller *c) {
-    return rp_fail(RP_ERR_TIMEOUT, "board %s takes no message", c->ring.board[c->load.board].name);
+    return rp_fail(RP_ERR_TIMEOUT, "board %s accepts no message",
+                   c->ring.board[c->load.board].name);
 }

@@ -82,7 +82,7 @@ static void become_agent(const char *program, char *const *argv, int output, int
     _exit(3);
 }
 
-static rp_err spawn(rp_local *local, uint32_t index, const rp_spawn_order *order) {
+static rp_err spawn_agent(rp_local *local, uint32_t index, const rp_spawn_order *order) {
     rp_local_agent *agent = &local->agent[index];
     char keys[RP_LOCAL_PATH];
     char threads[16];
@@ -166,7 +166,7 @@ static rp_err error_of_exit(int status) {
     }
 }
 
-static rp_err ended(rp_local *local, uint32_t index, int status) {
+static rp_err agent_ended(rp_local *local, uint32_t index, int status) {
     rp_local_agent *agent = &local->agent[index];
     pid_t pid = agent->pid;
     agent->pid = 0;
@@ -179,13 +179,13 @@ static rp_err ended(rp_local *local, uint32_t index, int status) {
                    (int)pid, WEXITSTATUS(status));
 }
 
-static rp_err reap(void *self, uint32_t *board) {
+static rp_err reap_agents(void *self, uint32_t *board) {
     rp_local *local = self;
     for (uint32_t i = 0; i < local->count; i++) {
         int status;
         if (local->agent[i].pid && waitpid(local->agent[i].pid, &status, WNOHANG) > 0) {
             *board = i;
-            return ended(local, i, status);
+            return agent_ended(local, i, status);
         }
     }
     *board = local->count;
@@ -220,7 +220,7 @@ static rp_err read_output(rp_local *local, uint32_t index) {
     if (got <= 0) {
         int status = 0;
         (void)waitpid(agent->pid, &status, 0); /* its pipe has closed: it is ending */
-        return ended(local, index, status);
+        return agent_ended(local, index, status);
     }
     agent->line_used += (size_t)got;
     agent->line[agent->line_used] = '\0';
@@ -236,7 +236,7 @@ static uint32_t find_silent(const rp_local *local) {
     return i;
 }
 
-static rp_err step(void *self, bool *up) {
+static rp_err step_local(void *self, bool *up) {
     rp_local *local = self;
     rp_err err = RP_OK;
     for (uint32_t i = 0; err == RP_OK && i < local->count; i++) {
@@ -251,21 +251,22 @@ static rp_err step(void *self, bool *up) {
     return err;
 }
 
-static int fd(void *self) {
+static int local_fd(void *self) {
     const rp_local *local = self;
     const uint32_t silent = find_silent(local);
     return silent < local->count ? local->agent[silent].output : -1;
 }
 
-static void address(void *self, uint32_t board, const char **endpoint, const char **public_text) {
+static void agent_address(void *self, uint32_t board, const char **endpoint,
+                          const char **public_text) {
     const rp_local *local = self;
     *endpoint = local->agent[board].endpoint;
     *public_text = local->agent[board].public_text;
 }
 
-static void finish(void *self);
+static void finish_agents(void *self);
 
-static rp_err start(void *self, const rp_spawn_order *order) {
+static rp_err start_agents(void *self, const rp_spawn_order *order) {
     rp_local *local = self;
     rp_err err;
     RP_TRY(check_program(local));
@@ -274,11 +275,11 @@ static rp_err start(void *self, const rp_spawn_order *order) {
     for (uint32_t i = 0; i < order->count; i++) {
         (void)snprintf(local->agent[i].log_path, sizeof local->agent[i].log_path, "%s/agent-%u.log",
                        order->log_folder ? order->log_folder : local->folder, i);
-        RP_TRY(spawn(local, i, order));
+        RP_TRY(spawn_agent(local, i, order));
     }
     return RP_OK;
 fail:
-    finish(local);
+    finish_agents(local);
     return err;
 }
 
@@ -300,7 +301,7 @@ static void signal_agents(const rp_local *local, int number) {
     }
 }
 
-static bool end(void *self, int64_t now_ns) {
+static bool end_agents(void *self, int64_t now_ns) {
     rp_local *local = self;
     bool gone = true;
     for (uint32_t i = 0; i < local->count; i++) {
@@ -334,7 +335,7 @@ static void finish_agent(rp_local *local, uint32_t i) {
     }
 }
 
-static void finish(void *self) {
+static void finish_agents(void *self) {
     rp_local *local = self;
     for (uint32_t i = 0; i < local->count; i++) {
         finish_agent(local, i);
@@ -347,13 +348,13 @@ static void finish(void *self) {
 }
 
 static const rp_spawner_kind rp_local_kind = {.name = "local",
-                                              .start = start,
-                                              .step = step,
-                                              .address = address,
-                                              .fd = fd,
-                                              .reap = reap,
-                                              .end = end,
-                                              .close = finish};
+                                              .start = start_agents,
+                                              .step = step_local,
+                                              .address = agent_address,
+                                              .fd = local_fd,
+                                              .reap = reap_agents,
+                                              .end = end_agents,
+                                              .close = finish_agents};
 
 rp_spawner rp_local_spawner(rp_local *local, const char *program, FILE *terminal) {
     rp_spawner spawner = {.kind = &rp_local_kind, .self = local};

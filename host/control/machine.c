@@ -4,7 +4,7 @@
 
 #include "control/controller_own.h"
 
-void rp_controller_go(rp_controller *c, rp_control_state_id next) {
+void rp_controller_enter(rp_controller *c, rp_control_state_id next) {
     const bool named = (rp_control_states[c->state].next & UINT32_C(1) << next) != 0;
     RP_ASSERT(named || next == RP_CONTROL_RECOVER);
     c->next = next;
@@ -30,7 +30,7 @@ void rp_controller_forget_asked(rp_controller *c) {
     }
 }
 
-void rp_controller_say(const rp_controller *c, const char *format, ...) {
+void rp_controller_print(const rp_controller *c, const char *format, ...) {
     if (c->env.progress) {
         va_list args;
         va_start(args, format);

@@ -152,19 +152,19 @@ static void leave_bringup(rp_controller *c, const rp_advance_choice *choice) {
         rp_controller_take_advance(c, choice);
     }
     c->advance_least = choice ? 0 : c->run.method.advance;
-    rp_controller_go(c, RP_CONTROL_ASSIGN);
+    rp_controller_enter(c, RP_CONTROL_ASSIGN);
 }
 
 static void leave_pause(rp_controller *c, const rp_advance_choice *choice) {
     const uint32_t before = c->run.method.advance;
     c->looked_at = true;
     if (!rp_advance_pays(choice, before)) {
-        rp_controller_go(c, RP_CONTROL_TRAIN);
+        rp_controller_enter(c, RP_CONTROL_TRAIN);
         return;
     }
     c->follow = (rp_follow){RP_FOLLOW_DRAIN, *choice, before};
     c->advance_least = before < choice->advance ? before : choice->advance;
-    rp_controller_go(c, RP_CONTROL_DRAIN);
+    rp_controller_enter(c, RP_CONTROL_DRAIN);
 }
 
 rp_err rp_plan_step(rp_controller *c) {

@@ -52,22 +52,22 @@ static void log_fault(rp_controller *c) {
     }
 }
 
-static void stop(rp_controller *c) {
+static void stop_run(rp_controller *c) {
     const rp_controller_fault *fault = &c->fault;
     log_fault(c);
     c->result = rp_fault_result(fault->err, c->begun);
     (void)snprintf(c->note, sizeof c->note, "%s", fault->text);
-    rp_controller_go(c, RP_CONTROL_CLOSE);
+    rp_controller_enter(c, RP_CONTROL_CLOSE);
 }
 
 rp_err rp_recover_enter(rp_controller *c) {
     rp_err err = RP_OK;
     if (!has_smaller_advance(c)) {
-        stop(c);
+        stop_run(c);
     } else if ((err = fall_back(c)) != RP_OK) {
         c->result = rp_fault_result(err, c->begun);
         (void)snprintf(c->note, sizeof c->note, "%s", rp_err_message());
-        rp_controller_go(c, RP_CONTROL_CLOSE);
+        rp_controller_enter(c, RP_CONTROL_CLOSE);
     }
     return RP_OK;
 }

@@ -10,7 +10,7 @@
 static rp_err check_last(const rp_controller *c, uint32_t board, const rp_message *message) {
     return board == c->stage_board[c->plan->stage_count - 1]
                ? RP_OK
-               : rp_fail(RP_ERR_PEER, "board %s sent %s, which only the last board does",
+               : rp_fail(RP_ERR_PEER, "board %s sent %s, which only the last board may send",
                          c->ring.board[board].name, rp_kind_name(rp_frame_kind(&message->frame)));
 }
 
@@ -23,7 +23,7 @@ rp_err rp_report_on_step_done(rp_controller *c, uint32_t board, const rp_message
         done->samples != rp_sched_step_samples(&shape, done->step)) {
         return rp_fail(RP_ERR_PEER,
                        "the last board reports step %" PRIu64
-                       " of %u samples, due is step %" PRIu64,
+                       " of %u samples, expected step %" PRIu64,
                        done->step, done->samples, c->position.step);
     }
     const double lr =
@@ -70,7 +70,7 @@ rp_err rp_report_on_trace(rp_controller *c, uint32_t board, const rp_message *me
 
 /* ---- decisions on a step --------------------------------------------------------------------- */
 
-static bool trains(const rp_controller *c, uint32_t stage, uint32_t param) {
+static bool stage_trains(const rp_controller *c, uint32_t stage, uint32_t param) {
     const rp_model_param *p = &c->run.model->param[param];
     return p->role == RP_PARAM_TRAINED && p->layer >= c->plan_cut.first[stage] &&
            p->layer < c->plan_cut.first[stage + 1];
@@ -131,7 +131,7 @@ rp_err rp_report_on_norms(rp_controller *c, uint32_t board, const rp_message *me
     rp_controller_note_progress(c);
     const uint32_t end = model->param_first[c->cut.first[stage + 1]];
     for (uint32_t p = model->param_first[c->cut.first[stage]]; p < end; p++) {
-        const bool here = trains(c, stage, p);
+        const bool here = stage_trains(c, stage, p);
         if (here && used < count) {
             memcpy(&c->sumsq[p], &got[used], sizeof(double));
         }
@@ -153,7 +153,7 @@ fail:
 /* Trained parameters of a stage in model order: index `i` of them, or the model's count. */
 static uint32_t trained_param(const rp_controller *c, uint32_t stage, size_t i) {
     uint32_t p = 0;
-    while (p < c->run.model->param_count && (!trains(c, stage, p) || i-- > 0)) {
+    while (p < c->run.model->param_count && (!stage_trains(c, stage, p) || i-- > 0)) {
         p++;
     }
     return p;
@@ -197,14 +197,17 @@ static rp_err update_gains(rp_controller *c, uint32_t board, const rp_Prediction
     char text[128];
     rp_err err;
     if (!rp_gain_estimator_may_take_effect(step, effect)) {
-        return rp_fail(RP_ERR_PEER, "board %s sent a probe of step %" PRIu64 " for step %" PRIu64,
+        return rp_fail(RP_ERR_PEER,
+                       "board %s sent a probe of step %" PRIu64
+                       " that takes effect at step %" PRIu64 ", expected a later one",
                        c->ring.board[board].name, step, effect);
     }
     for (size_t i = 0; i < count; i++) {
         const uint32_t param = trained_param(c, rp_controller_first_stage(c, board), i);
         if (param == c->run.model->param_count) {
-            return rp_fail(RP_ERR_PEER, "board %s probed %zu parameters", c->ring.board[board].name,
-                           count);
+            return rp_fail(RP_ERR_PEER,
+                           "board %s sent a probe of %zu parameters, more than it holds",
+                           c->ring.board[board].name, count);
         }
         const rp_gain_sample probe = {sums[i], sums[count + i], sums[2 * count + i]};
         c->gain[i] = rp_gain_estimator_add(&c->estimator, step, effect, param, &probe);

@@ -113,8 +113,8 @@ rp_err rp_ring_post(rp_ring *ring, uint32_t board, const rp_Frame *frame, const 
     }
     if (state->pending_count == RP_RING_PENDING_MAX ||
         (part && part->bytes > ring->pending_bytes)) {
-        return rp_fail(RP_ERR_FAULT, "board %s takes no message: %u wait for it", state->name,
-                       state->pending_count);
+        return rp_fail(RP_ERR_FAULT, "board %s accepts no message: %u are waiting to be sent to it",
+                       state->name, state->pending_count);
     }
     const uint32_t at = (state->pending_first + state->pending_count) % RP_RING_PENDING_MAX;
     rp_pending_message *message = &state->pending[at];
@@ -154,7 +154,7 @@ static rp_err flush_pending(rp_ring *ring, uint32_t board, int64_t now_ns) {
         rp_pending_message *message = &state->pending[state->pending_first];
         rp_err err = send_now(ring, board, &message->frame, &message->part, message->part_count);
         if (err == RP_ERR_AGAIN && now_ns - state->pending_since_ns > RP_RING_HELLO_NS) {
-            return rp_fail(RP_ERR_TIMEOUT, "board %s takes no message", state->name);
+            return rp_fail(RP_ERR_TIMEOUT, "board %s accepts no message", state->name);
         }
         if (err != RP_OK) {
             return err == RP_ERR_AGAIN ? RP_OK : err;

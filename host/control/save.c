@@ -85,13 +85,13 @@ rp_err rp_save_step(rp_controller *c) {
     RP_TRY(rp_checkpoint_commit(&c->save.writer));
     rp_save_abandon(c);
     c->unsaved = false;
-    RP_TRY(rp_controller_go_on(c));
+    RP_TRY(rp_controller_choose_next(c));
 fail:
     return err;
 }
 
 rp_err rp_save_late(const rp_controller *c) {
-    return rp_fail(RP_ERR_TIMEOUT, "%u boards did not send their tensors within %" PRId64 " s",
+    return rp_fail(RP_ERR_TIMEOUT, "%u boards did not send all their tensors within %" PRId64 " s",
                    c->save.boards_left, c->timeout_ns / RP_NS_PER_S);
 }
 
@@ -99,7 +99,7 @@ rp_err rp_save_late(const rp_controller *c) {
 
 static rp_err check_open(const rp_controller *c, uint32_t board) {
     return c->ring.board[board].saved
-               ? rp_fail(RP_ERR_PEER, "board %s sent more behind the end of its tensors",
+               ? rp_fail(RP_ERR_PEER, "board %s sent more after the end of its tensors",
                          c->ring.board[board].name)
                : RP_OK;
 }

@@ -70,7 +70,7 @@ static rp_err stop_early(rp_controller *c) {
     return rp_ring_post_all(&c->ring, &order);
 }
 
-static rp_err begin(rp_controller *c, uint64_t end, bool drain) {
+static rp_err begin_segment(rp_controller *c, uint64_t end, bool drain) {
     const rp_Frame order = {
         .which_body = RP_KIND_START,
         .body.start = {.step_first = c->position.step, .pause = end, .drain = drain}};
@@ -84,12 +84,12 @@ static rp_err begin(rp_controller *c, uint64_t end, bool drain) {
 
 rp_err rp_train_enter(rp_controller *c) {
     c->renewed = c->looked_at = false;
-    return begin(c, rp_controller_next_boundary(c), false);
+    return begin_segment(c, rp_controller_next_boundary(c), false);
 }
 
 rp_err rp_drain_enter(rp_controller *c) {
     c->renewed = false;
-    return begin(c, rp_controller_drained_at(c), true);
+    return begin_segment(c, rp_controller_drained_at(c), true);
 }
 
 rp_err rp_train_step(rp_controller *c) {
@@ -105,7 +105,7 @@ rp_err rp_train_step(rp_controller *c) {
     }
     c->fed = c->feeding;
     note_segment(c);
-    RP_TRY(rp_controller_go_on(c));
+    RP_TRY(rp_controller_choose_next(c));
 fail:
     return err;
 }
@@ -178,7 +178,7 @@ rp_err rp_evaluate_step(rp_controller *c) {
     RP_TRY(rp_record_eval(c->record, c->position.step, c->pass.loss / (double)c->pass.scored,
                           c->pass.scored, c->pass.correct));
     RP_TRY(mark_evaluated(c));
-    RP_TRY(rp_controller_go_on(c));
+    RP_TRY(rp_controller_choose_next(c));
 fail:
     return err;
 }
@@ -198,7 +198,7 @@ rp_err rp_statistics_step(rp_controller *c) {
     if (over) {
         c->segment_start_ns = 0;
         c->renewed = true;
-        RP_TRY(rp_controller_go_on(c));
+        RP_TRY(rp_controller_choose_next(c));
     }
 fail:
     return err;

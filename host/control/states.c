@@ -28,7 +28,7 @@ static bool has_saved(const rp_board_state *board) {
     return board->saved;
 }
 
-static rp_err nothing(rp_controller *c) {
+static rp_err do_nothing(rp_controller *c) {
     (void)c;
     return RP_OK;
 }
@@ -70,9 +70,9 @@ const rp_control_state rp_control_states[RP_CONTROL_STATES] = {
     [RP_CONTROL_DRAIN] = {"drain", "empty pipes", STALL_NS, AFTER(STATISTICS) | AFTER(SAVE), NULL,
         rp_drain_enter, rp_train_step, rp_train_abandon, has_finished, rp_segment_late},
     [RP_CONTROL_RECOVER] = {"recover", "", 0, AFTER(HELLO) | AFTER(CLOSE), NULL,
-        rp_recover_enter, nothing, NULL, NULL, NULL},
+        rp_recover_enter, do_nothing, NULL, NULL, NULL},
     [RP_CONTROL_CLOSE] = {"close", "boards to end", 0, AFTER(ENDED), NULL,
         rp_close_enter, rp_close_step, NULL, NULL, NULL},
-    [RP_CONTROL_ENDED] = {"ended", "", 0, 0, NULL, nothing, nothing, NULL, NULL, NULL},
+    [RP_CONTROL_ENDED] = {"ended", "", 0, 0, NULL, do_nothing, do_nothing, NULL, NULL, NULL},
 };
 /* clang-format on */

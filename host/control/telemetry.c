@@ -63,7 +63,7 @@ static rp_err unpack_op(uint32_t stage, int64_t offset_ns, const uint8_t *at, rp
     const int64_t start_ns = (int64_t)get_u64(at + 24);
     const int64_t end_ns = (int64_t)get_u64(at + 32);
     if ((kind & 0xff) >= RP_OP_KINDS || end_ns < start_ns) {
-        return rp_fail(RP_ERR_PEER, "a trace record of stage %u makes no sense", stage);
+        return rp_fail(RP_ERR_PEER, "a trace record of stage %u is out of range", stage);
     }
     *out = (rp_sink_op){.stage = stage,
                         .kind = (rp_op_kind)(kind & 0xff),

@@ -39,8 +39,8 @@ static double gain_at(const rp_gain_estimator *estimator, uint64_t step, uint32_
     return gain;
 }
 
-static void learn(rp_gain_estimator *estimator, uint32_t param, double used,
-                  const rp_gain_sample *probe) {
+static void learn_gain(rp_gain_estimator *estimator, uint32_t param, double used,
+                       const rp_gain_sample *probe) {
     const double product = (probe->predicted + probe->stale - probe->error) / 2;
     if (estimator->rest[param] > 0) {
         estimator->rest[param] -= 1;
@@ -94,7 +94,7 @@ bool rp_gain_estimator_may_take_effect(uint64_t step, uint64_t effect) {
 
 double rp_gain_estimator_add(rp_gain_estimator *estimator, uint64_t step, uint64_t effect,
                              uint32_t param, const rp_gain_sample *probe) {
-    learn(estimator, param, gain_at(estimator, step, param), probe);
+    learn_gain(estimator, param, gain_at(estimator, step, param), probe);
     rp_gain_entry *entry = entry_at(estimator, effect);
     entry->gain[param] = estimator->next[param];
     return entry->gain[param];
@@ -156,7 +156,7 @@ static bool makes_sense(const rp_gain_estimator *estimator, const double *in) {
 
 rp_err rp_gain_estimator_unpack(rp_gain_estimator *estimator, const char *name, const double *in) {
     if (!makes_sense(estimator, in)) {
-        return rp_fail(RP_ERR_FORMAT, "%s: the numbers are not a state of the prediction gains",
+        return rp_fail(RP_ERR_FORMAT, "%s: does not hold a valid state of the prediction gains",
                        name);
     }
     estimator->history_count = (uint32_t)*in++;

@@ -163,7 +163,7 @@ fail:
 /* ---- the profile ----------------------------------------------------------------------------- */
 
 /* Takes `root`. */
-static rp_err dump(FILE *file, json_t *root) {
+static rp_err dump_json(FILE *file, json_t *root) {
     int failed = !root || json_dumpf(root, file, JSON_INDENT(2)) != 0 || fputc('\n', file) == EOF;
     json_decref(root);
     return failed ? rp_fail(RP_ERR_IO, "a profile could not be written") : RP_OK;
@@ -179,7 +179,7 @@ rp_err rp_planfile_write_profile(FILE *file, const rp_runfile *run, const char *
                               model->layer[i].kind->name, "forward_s", layer_seconds[2 * (size_t)i],
                               "backward_s", layer_seconds[2 * (size_t)i + 1]));
     }
-    return dump(file,
-                json_pack("{s:i, s:s, s:i, s:s?, s:o}", "version", 1, "model", run->model_name,
-                          "microbatch", (int)run->micro, "board", device, "layers", layers));
+    return dump_json(file,
+                     json_pack("{s:i, s:s, s:i, s:s?, s:o}", "version", 1, "model", run->model_name,
+                               "microbatch", (int)run->micro, "board", device, "layers", layers));
 }

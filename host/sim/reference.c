@@ -95,7 +95,7 @@ static uint32_t updates_at_forward(const loop *r, uint32_t n, uint32_t k, uint32
 }
 
 /* The newest version of a step's replica behind so many updates. */
-static uint32_t newest(uint32_t updates, uint32_t step, uint32_t replicas) {
+static uint32_t newest_version(uint32_t updates, uint32_t step, uint32_t replicas) {
     while (updates > 0 && (updates - 1) % replicas != step % replicas) {
         updates--;
     }
@@ -148,7 +148,7 @@ fail:
 /* METHODS 13, column W_fwd. */
 static view forward_view(const loop *r, uint32_t n, uint32_t k) {
     const uint32_t step = r->micro[n].step;
-    view out = {.version = newest(updates_at_forward(r, n, k, k), step, replicas_of(r, k))};
+    view out = {.version = newest_version(updates_at_forward(r, n, k, k), step, replicas_of(r, k))};
     switch (r->job->method.weights) {
     case RP_WEIGHTS_ENTRY: /* METHODS 2: what was the latest on stage 0 */
         out.version = updates_at_forward(r, n, 0, k);
@@ -174,7 +174,7 @@ static view forward_view(const loop *r, uint32_t n, uint32_t k) {
 /* METHODS 13, column W_bwd. All steps before have had their update. */
 static view backward_view(const loop *r, uint32_t n, uint32_t k) {
     const uint32_t step = r->micro[n].step;
-    view out = {.version = newest(step, step, replicas_of(r, k))};
+    view out = {.version = newest_version(step, step, replicas_of(r, k))};
     switch (r->job->method.weights) {
     case RP_WEIGHTS_STASH:
     case RP_WEIGHTS_ENTRY:
@@ -226,7 +226,7 @@ static rp_digest_optimise optimise_of(const loop *r, uint32_t trained, uint32_t 
 
 /* Puts together what every stage sees in one direction. XPipe: a step's first microbatch predicts
  * for the others. */
-static void see(loop *r, uint32_t n, bool backward) {
+static void select_views(loop *r, uint32_t n, bool backward) {
     const bool cached = r->job->method.weights == RP_WEIGHTS_XPIPE;
     for (uint32_t t = 0; t < r->layout->trained_count; t++) {
         const uint32_t k = r->stage_of[t];
@@ -240,8 +240,8 @@ static void see(loop *r, uint32_t n, bool backward) {
     }
 }
 
-static void average(loop *r, uint32_t t, uint32_t own, uint32_t replicas, rp_digest *x,
-                    rp_digest *scratch, bool behind) {
+static void average_replicas(loop *r, uint32_t t, uint32_t own, uint32_t replicas, rp_digest *x,
+                             rp_digest *scratch, bool behind) {
     const rp_method *method = &r->job->method;
     const bool reference = method->kind->average == RP_AVERAGE_REFERENCE;
     const uint32_t clock = method->before ? own : own + 1;
@@ -264,15 +264,16 @@ static void average(loop *r, uint32_t t, uint32_t own, uint32_t replicas, rp_dig
 
 /* The optimiser's step of replica n mod R, and the average if (n / R + 1) mod tau == 0 (METHODS 9;
  * 8), or with `before` if n / R mod tau == 0 (METHODS 7, algorithm 1). */
-static void update(loop *r, uint32_t step) {
+static void update_model(loop *r, uint32_t step) {
     const uint32_t states = r->layout->state_count;
     for (uint32_t t = 0; t < r->layout->trained_count; t++) {
         const uint32_t replicas = replicas_of(r, r->stage_of[t]);
-        rp_digest_optimise by = optimise_of(r, t, newest(step, step, replicas), replicas, step);
+        rp_digest_optimise by =
+            optimise_of(r, t, newest_version(step, step, replicas), replicas, step);
         rp_digest scratch = {0};
-        average(r, t, step / replicas, replicas, &by.weight, &scratch, false);
+        average_replicas(r, t, step / replicas, replicas, &by.weight, &scratch, false);
         rp_digest_update(&by);
-        average(r, t, step / replicas, replicas, &by.weight, &scratch, true);
+        average_replicas(r, t, step / replicas, replicas, &by.weight, &scratch, true);
         r->weight[step + 1][t] = by.weight;
         memcpy(&r->state[step + 1][t * states], by.state, states * sizeof *by.state);
     }
@@ -313,7 +314,7 @@ static void fill_rows(loop *r, uint32_t n, rp_digest *targets) {
 
 /* Forward; `spare`: without leaving anything in the running statistics, to have its values again.
  */
-static void forward(loop *r, uint32_t n, bool spare) {
+static void run_forward(loop *r, uint32_t n, bool spare) {
     const size_t rows = (size_t)r->layout->tensor_count * r->job->micro;
     rp_digest *targets = &r->grad[rows - r->job->micro];
     rp_digest_pass pass = pass_of(r, n, false);
@@ -323,12 +324,12 @@ static void forward(loop *r, uint32_t n, bool spare) {
         memcpy(r->spare_running, r->running, r->layout->param_count * sizeof *r->running);
         pass.running = r->spare_running;
     }
-    see(r, n, false);
+    select_views(r, n, false);
     rp_digest_run_forward(&pass);
 }
 
 /* Behind the forward of the same microbatch. */
-static void backward(loop *r, uint32_t n, bool accumulate) {
+static void run_backward(loop *r, uint32_t n, bool accumulate) {
     const rp_sched_shape shape = rp_job_sched_shape(r->job, 0, UINT64_MAX);
     const uint32_t last = r->layout->tensor_count - 1;
     rp_digest *loss = &r->grad[(size_t)last * r->job->micro];
@@ -338,7 +339,7 @@ static void backward(loop *r, uint32_t n, bool accumulate) {
         loss[s] = rp_digest_loss(y[s], loss[s], rp_sched_step_samples(&shape, r->micro[n].step));
     }
     pass.accumulate = accumulate;
-    see(r, n, true);
+    select_views(r, n, true);
     rp_digest_run_backward(&pass, true, true);
 }
 
@@ -353,15 +354,15 @@ static uint32_t end_of_step(const loop *r, uint32_t first) {
 /* GPipe's backwards go from the last microbatch to the first; only a strict sum can tell. */
 static void run_reversed(loop *r, uint32_t first, uint32_t end) {
     for (uint32_t n = first; n < end; n++) {
-        forward(r, n, false);
+        run_forward(r, n, false);
     }
     for (uint32_t n = end; n-- > first;) {
-        forward(r, n, true);
-        backward(r, n, n + 1 < end);
+        run_forward(r, n, true);
+        run_backward(r, n, n + 1 < end);
     }
 }
 
-static void train(loop *r) {
+static void train_steps(loop *r) {
     const bool reversed = strcmp(r->job->method.kind->name, "gpipe") == 0;
     for (uint32_t n = 0; n < r->micro_count;) {
         const uint32_t end = end_of_step(r, n);
@@ -370,12 +371,12 @@ static void train(loop *r) {
             run_reversed(r, n, end);
         }
         for (uint32_t m = n; !reversed && m < end; m++) {
-            forward(r, m, false);
-            backward(r, m, m > n);
+            run_forward(r, m, false);
+            run_backward(r, m, m > n);
         }
         rp_digest_run_commit(
             &(rp_digest_pass){.job = &r->whole, .layout = r->layout, .running = r->running});
-        update(r, step);
+        update_model(r, step);
         n = end;
     }
 }
@@ -449,9 +450,9 @@ static rp_err start_weights(loop *r) {
 static rp_digest mean_of(const loop *r, uint32_t t) {
     const uint32_t replicas = replicas_of(r, r->stage_of[t]);
     const uint32_t steps = (uint32_t)r->job->steps;
-    rp_digest mean = r->weight[newest(steps, 0, replicas)][t];
+    rp_digest mean = r->weight[newest_version(steps, 0, replicas)][t];
     for (uint32_t i = 1; i < replicas; i++) {
-        rp_digest x = r->weight[newest(steps, i, replicas)][t];
+        rp_digest x = r->weight[newest_version(steps, i, replicas)][t];
         rp_digest_average(RP_TERM_TOWARDS, param_of(r, t), &x, NULL, &mean,
                           (float)r->job->method.alpha, 1.0f / (float)(i + 1));
     }
@@ -495,7 +496,7 @@ rp_err rp_reference_run(const rp_reference *reference, rp_digest *out) {
     RP_TRY(open_versions(&r));
     RP_TRY(open_rows(&r));
     RP_TRY(start_weights(&r));
-    train(&r);
+    train_steps(&r);
     give_result(&r, out);
 fail:
     rp_arena_finish(&r.arena);

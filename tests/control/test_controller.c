@@ -100,7 +100,7 @@ static void every_wait_has_an_end(void **state) {
         {RP_CONTROL_ASSIGN, RP_KIND_ASSIGN, "no ready within 1800 s"},
         {RP_CONTROL_TRAIN, RP_KIND_START, "no board has reported anything for 900 s"},
         {RP_CONTROL_EVALUATE, RP_KIND_EVALUATE, "no board has reported anything for 900 s"},
-        {RP_CONTROL_SAVE, RP_KIND_SAVE, "2 boards did not send their tensors within 600 s"},
+        {RP_CONTROL_SAVE, RP_KIND_SAVE, "2 boards did not send all their tensors within 600 s"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         open_ring(NULL);
@@ -500,7 +500,8 @@ static void a_message_at_a_wrong_time_is_refused_with_a_text(void **state) {
             send_kind(&ring.board[0], (rp_kind)kind);
             expect_err(ring_end(&ring, 100), RP_ERR_PEER);
             assert_non_null(strstr(ring.fault.text, facts->name));
-            assert_non_null(strstr(ring.fault.text, "which nobody waits for in state"));
+            assert_non_null(
+                strstr(ring.fault.text, "which the controller does not expect in state"));
             ring_close(&ring);
         }
     }
@@ -617,7 +618,7 @@ static void messages_wait_for_room(void **state) {
     const int64_t late_ns = rp_clock_now_ns(&ring.clock) + RP_RING_HELLO_NS + 1;
     assert_true(rp_ring_deadline_ns(boards) <= late_ns);
     expect_err(rp_ring_step(boards, 0, late_ns), RP_ERR_TIMEOUT);
-    assert_string_equal(rp_err_message(), "board 0 takes no message");
+    assert_string_equal(rp_err_message(), "board 0 accepts no message");
     for (uint32_t got = 0, rounds = 0; got < sent; rounds++) {
         rp_message *message;
         assert_true(rounds < 1000);
