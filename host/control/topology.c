@@ -76,6 +76,9 @@ rp_err rp_controller_make_plan(rp_controller *c) {
     RP_TRY(read_off(c));
     RP_TRY(write_text(c));
 fail:
+    if (err != RP_OK) {
+        c->plan = NULL; /* half of a plan is none */
+    }
     return err;
 }
 
