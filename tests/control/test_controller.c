@@ -133,7 +133,7 @@ static void a_slow_save_is_no_fault(void **state) {
     assert_int_equal(ring.c->state, RP_CONTROL_SAVE);
     const int64_t last_ns = ring.c->now_ns;
     expect_err(ring_end(&ring, 3000), RP_ERR_TIMEOUT);
-    assert_non_null(strstr(ring.fault.text, "did not send their tensors within 600 s"));
+    assert_non_null(strstr(ring.fault.text, "did not send all their tensors within 600 s"));
     assert_true(ring.c == NULL && rp_clock_now_ns(&ring.clock) - last_ns > 600 * RP_NS_PER_S);
     ring_close(&ring);
 }
