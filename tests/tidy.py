@@ -3,6 +3,7 @@
 
 tidy.py [ROOT]   first proves on a small tree that each rule rings, then checks the tree at ROOT
 """
+import collections
 import re
 import subprocess
 import sys
@@ -361,8 +362,24 @@ def check_walk(tree):
             tree.report("walk", WALK_FROM, 0, f"its calls do not lead to room {room}")
 
 
+DECLARED = re.compile(r"^[a-z][\w \*]*?\b(rp_\w+)\([^;{]*\)[^;{]*;", re.M)
+
+
+def check_unused(tree):
+    """A function is mentioned where it is declared, where it is defined, and somewhere else."""
+    mentions = collections.Counter()
+    for text in tree.code(".c", ".h").values():
+        mentions.update(re.findall(r"\brp_\w+", blank(text)))
+    for name, text in tree.code(".h", under=("firmware/", "host/")).items():
+        for found in DECLARED.finditer(blank(text)):
+            if mentions[found.group(1)] < 3:
+                message = f"nobody calls {found.group(1)}"
+                tree.report("unused", name, line_of(text, found.start()), message)
+
+
 CHECKS = (
     check_includes,
+    check_unused,
     check_circles,
     check_walk,
     check_library_headers,
@@ -389,7 +406,8 @@ CLEAN = {
     "firmware/base/CMakeLists.txt": "rp_room(base SOURCES arena.c LIBS m)\n",
     "firmware/base/README.md": "# base\n",
     "firmware/base/arena.c": "void *take(void) {\n    return malloc(1);\n}\n",
-    "firmware/base/err.h": "#ifndef RP_BASE_ERR_H\n#define RP_BASE_ERR_H\nint x;\n#endif\n",
+    "firmware/base/err.h": "#ifndef RP_BASE_ERR_H\n#define RP_BASE_ERR_H\n"
+    "int rp_rng(void);\n#endif\n",
     "firmware/base/rng.h": "#ifndef RP_BASE_RNG_H\n#define RP_BASE_RNG_H\n"
     '#include "base/err.h"\n#define rp_seed_now() \\\n    rp_seed()\n#endif\n',
     "firmware/base/rng_own.h": "#ifndef RP_BASE_RNG_OWN_H\n#define RP_BASE_RNG_OWN_H\n"
@@ -454,6 +472,12 @@ WRONG = (
     ("cards", "firmware/base/README.md", None),
     ("guards", "firmware/wire/frame.h", "#ifndef FRAME_H\n#define FRAME_H\n#endif\n"),
     ("guards", "firmware/wire/open.h", "int x;\n"),
+    (
+        "unused",
+        "firmware/base/err.h",
+        "#ifndef RP_BASE_ERR_H\n#define RP_BASE_ERR_H\nint rp_err_old(int x,\n"
+        "               int y) RP_MUST_CHECK;\n#endif\n",
+    ),
 )
 SILENT = (("firmware/wire/exact.c", EXACT), ("kernels/wide.cl", "/* " + "x" * 94 + " */\n"))
 

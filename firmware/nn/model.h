@@ -45,9 +45,6 @@ uint32_t rp_model_find(const rp_model *model, const char *name);
 /* The same, and quick where the layer is the next one behind `before` (lists in order). */
 uint32_t rp_model_find_behind(const rp_model *model, uint32_t before, const char *name);
 
-/* Index into model->param by full name, or param_count. */
-uint32_t rp_model_find_param(const rp_model *model, const char *name);
-
 /* One sample of the output of `layer`, or of the model's input for RP_LAYER_DATA. */
 const rp_shape *rp_model_shape(const rp_model *model, uint32_t layer);
 const rp_shape *rp_model_out(const rp_model *model);

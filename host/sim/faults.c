@@ -16,10 +16,6 @@ static const struct {
 #undef X
 };
 
-const char *rp_sim_fault_name(rp_sim_fault_kind kind) {
-    return kinds[kind].name;
-}
-
 rp_sim_target rp_sim_fault_target(rp_sim_fault_kind kind) {
     return kinds[kind].target;
 }

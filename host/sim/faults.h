@@ -61,7 +61,6 @@ typedef struct {
     uint32_t count;
 } rp_sim_faults;
 
-const char *rp_sim_fault_name(rp_sim_fault_kind kind);
 rp_sim_target rp_sim_fault_target(rp_sim_fault_kind kind);
 
 /* Draws at least `least` events for a ring of `nodes` boards, in [0, phase_ns); the same stream
