@@ -16,6 +16,16 @@ static rp_sched_shape shape_of(const rp_plan *plan, const rp_plan_hold *hold) {
     return shape;
 }
 
+rp_sched_shape rp_plan_stage_shape(const rp_plan *plan, uint32_t stage, uint64_t step_first) {
+    uint32_t h = 0;
+    while (h + 1 < plan->hold_count && plan->hold[h].stage != stage) {
+        h++;
+    }
+    rp_sched_shape shape = shape_of(plan, &plan->hold[h]);
+    shape.step_first = step_first;
+    return shape;
+}
+
 /* The host: a forward of the first stage is one parcel of input. */
 static bool next_of_host(rp_sched_state *state, rp_op *op) {
     if (state->step == state->shape.step_end) {

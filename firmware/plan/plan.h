@@ -213,6 +213,9 @@ const rp_plan_hold *rp_plan_find_hold(const rp_plan *plan, uint32_t node, uint32
 const uint32_t *rp_plan_node_edges(const rp_plan *plan, uint32_t node, uint32_t *count);
 uint32_t rp_plan_step_samples(const rp_plan *plan, uint64_t step);
 
+/* What the schedule asks of a stage, from `step_first` on: as the first node that holds it. */
+rp_sched_shape rp_plan_stage_shape(const rp_plan *plan, uint32_t stage, uint64_t step_first);
+
 /* The list of one node's ops, from plan->step_first to plan->steps. A copy is a position. */
 typedef struct {
     const rp_plan *plan;

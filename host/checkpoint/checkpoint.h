@@ -106,9 +106,9 @@ rp_err rp_checkpoint_read_in_flight(rp_arena *arena, const rp_st_reader *reader,
  * on this cut, and the run's end, then or now, is not so near that other microbatches are in
  * flight. Otherwise the microbatches that were in flight are forwarded anew. `reader` lends the
  * bytes; close it. errors as rp_checkpoint_read_in_flight */
-rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
-                                    const char *path, uint64_t step, rp_st_reader **reader,
-                                    rp_in_flight *out, bool *usable) RP_MUST_CHECK;
+rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_plan *plan, const char *path,
+                                    uint64_t step, rp_st_reader **reader, rp_in_flight *out,
+                                    bool *usable) RP_MUST_CHECK;
 
 /* errors FORMAT when it is not this model's, or holds gains that no estimator makes */
 rp_err rp_checkpoint_read_gains(rp_arena *arena, const rp_st_reader *reader, const char *path,

@@ -270,15 +270,15 @@ fail:
 }
 
 /* Lists of ops that end elsewhere are the same up to what the nearer end keeps from being sent. */
-static bool same_in_flight(const rp_runfile *run, uint64_t step, uint64_t end) {
-    const rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
-    const uint64_t behind = step + rp_sched_in_flight(run->method.kind, &shape);
-    return end == 0 || end == run->steps || (behind <= end && behind <= run->steps);
+static bool same_in_flight(const rp_plan *plan, uint64_t step, uint64_t end) {
+    const rp_sched_shape shape = rp_plan_stage_shape(plan, 0, 0);
+    const uint64_t behind = step + rp_sched_in_flight(plan->method.kind, &shape);
+    return end == 0 || end == plan->steps || (behind <= end && behind <= plan->steps);
 }
 
-rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
-                                    const char *path, uint64_t step, rp_st_reader **reader,
-                                    rp_in_flight *out, bool *usable) {
+rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_plan *plan, const char *path,
+                                    uint64_t step, rp_st_reader **reader, rp_in_flight *out,
+                                    bool *usable) {
     char *sidecar;
     char *own_cut;
     rp_err err;
@@ -290,7 +290,7 @@ rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_runfile *run, cons
     RP_TRY(rp_checkpoint_cut_text(arena, plan, &own_cut));
     RP_TRY(rp_checkpoint_read_in_flight(arena, *reader, sidecar, own_cut, plan->stage_count, step,
                                         out));
-    *usable = out->here && same_in_flight(run, step, out->end);
+    *usable = out->here && same_in_flight(plan, step, out->end);
 fail:
     return err;
 }

@@ -112,13 +112,15 @@ static rp_err post_gains(rp_controller *c) {
     rp_load *load = &c->load;
     bool usable;
     rp_err err = RP_OK;
+    if (!c->begun && c->position.plan > 0 && c->position.plan != rp_plan_digest(c->plan)) {
+        rp_record_phase(c->record, "the checkpoint was made with another plan of the ring");
+    }
     if (c->run.method.horizon == RP_HORIZON_MEASURED) {
         RP_TRY(rp_checkpoint_load_gains(load->path, &c->estimator));
         RP_TRY(rp_controller_repeat_gains(c));
     }
-    RP_TRY(rp_checkpoint_open_in_flight(&load->arena, &c->run, c->plan, load->path,
-                                        c->position.step, &load->in_flight_file, &load->in_flight,
-                                        &usable));
+    RP_TRY(rp_checkpoint_open_in_flight(&load->arena, c->plan, load->path, c->position.step,
+                                        &load->in_flight_file, &load->in_flight, &usable));
     c->position.fill_step = usable ? load->in_flight.fill_step : c->position.step;
     load->phase = usable ? RP_LOAD_IN_FLIGHT : RP_LOAD_DONE;
     load->board = 0;

@@ -16,11 +16,10 @@ static rp_err check_last(const rp_controller *c, uint32_t board, const rp_messag
 
 rp_err rp_report_on_step_done(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_StepDone *done = &message->frame.body.step_done;
-    const rp_sched_shape shape = rp_runfile_sched_shape(&c->run, 0);
     rp_err err;
     RP_TRY(check_last(c, board, message));
     if (done->step != c->position.step || done->step >= c->segment_end ||
-        done->samples != rp_sched_step_samples(&shape, done->step)) {
+        done->samples != rp_plan_step_samples(c->plan, done->step)) {
         return rp_fail(RP_ERR_PEER,
                        "the last board reports step %" PRIu64
                        " of %u samples, expected step %" PRIu64,
@@ -230,10 +229,9 @@ fail:
  * board that counts others than the order has, here, does not run this order. */
 static rp_err check_staleness(const rp_controller *c, uint32_t board,
                               const rp_PredictionError *report) {
-    const rp_method *method = &c->run.method;
-    rp_sched_shape shape = rp_runfile_sched_shape(&c->run, c->position.fill_step);
-    shape.stage = rp_controller_first_stage(c, board);
-    rp_method_order(method, &shape);
+    const rp_method *method = &c->plan->method;
+    const rp_sched_shape shape =
+        rp_plan_stage_shape(c->plan, rp_controller_first_stage(c, board), c->position.fill_step);
     const uint64_t step = report->forward_step; /* the report's own may be a later update's */
     const uint32_t due = rp_sched_staleness_at(
         method->kind, &shape, step, rp_method_replicas(method, shape.stages, shape.stage));

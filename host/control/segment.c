@@ -29,7 +29,7 @@ rp_err rp_segment_late(const rp_controller *c) {
 static rp_feed_plan plan_feed(const rp_controller *c, uint64_t pause) {
     rp_feed_plan plan = c->fed;
     rp_op op;
-    while (plan.list.step < pause && c->run.method.kind->next(&plan.list, &op)) {
+    while (plan.list.step < pause && c->plan->method.kind->next(&plan.list, &op)) {
         if (op.kind == RP_OP_FORWARD && op.stage == 0) {
             plan.limit = (rp_feed_limit){op.step, op.micro + 1};
         }
@@ -43,7 +43,7 @@ static void close_feed(rp_controller *c) {
 }
 
 rp_err rp_controller_open_feed(rp_controller *c) {
-    const rp_sched_shape shape = rp_runfile_sched_shape(&c->run, c->position.fill_step);
+    const rp_sched_shape shape = rp_plan_stage_shape(c->plan, 0, c->position.fill_step);
     rp_err err;
     close_feed(c);
     rp_arena_init(&c->feed_arena, "feed", 0);

@@ -189,8 +189,8 @@ static void expect_in_flight(const char *path, const char *bytes) {
     rp_st_reader *reader = NULL;
     rp_in_flight kept;
     bool usable;
-    expect_ok(rp_checkpoint_open_in_flight(&arena, &run, plan, path, position.step, &reader, &kept,
-                                           &usable));
+    expect_ok(
+        rp_checkpoint_open_in_flight(&arena, plan, path, position.step, &reader, &kept, &usable));
     assert_int_equal(usable, bytes != NULL);
     if (usable) {
         assert_int_equal(kept.stage[1].bytes, IN_FLIGHT);
@@ -416,7 +416,7 @@ static void the_plan_is_compared(void **state) {
     expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found));
     assert_true(found.plan == digest);
     assert_int_equal(found.cut.first[1], 1);
-    expect_ok(rp_checkpoint_open_in_flight(&arena, &run, plan, path, 3, &reader, &kept, &usable));
+    expect_ok(rp_checkpoint_open_in_flight(&arena, plan, path, 3, &reader, &kept, &usable));
     assert_false(usable);
     rp_st_close(&reader);
 

@@ -109,9 +109,12 @@ class Plan(program.Case):
         path = self.write(plan)
         self.train("part", *steps, "--plan", path, "--set", "train.steps=3")
         run = self.run_file(RUN % "1f1b")
-        self.ringpipe("train", run, "--resume", "part", *steps)
+        _, err = self.ringpipe("train", run, "--resume", "part", *steps)
+        self.assertIn("made with another plan", err)
         self.assertTrue(self.weights("part") == self.weights("base"))
         self.train("other", *steps, "--set", "train.steps=3")
+        _, err = self.ringpipe("train", run, "--resume", "other", *steps, "--set", "train.steps=5")
+        self.assertNotIn("made with another plan", err)
         self.ringpipe("train", run, "--resume", "other", *steps, "--plan", path)
         self.assertTrue(self.weights("other") == self.weights("base"))
 
