@@ -10,8 +10,9 @@ static rp_err check_sizes(const rp_plan *plan) {
                        plan->source);
     }
     if (plan->step_first > plan->steps) {
-        return rp_fail(RP_ERR_USAGE, "%s: step_first: %llu lies behind steps %llu", plan->source,
-                       (unsigned long long)plan->step_first, (unsigned long long)plan->steps);
+        return rp_fail(RP_ERR_USAGE, "%s: step_first: is %llu, after the last of %llu steps",
+                       plan->source, (unsigned long long)plan->step_first,
+                       (unsigned long long)plan->steps);
     }
     if (plan->node_count < 1 || plan->node_count > RP_PLAN_NODES_MAX || plan->stage_count < 1 ||
         plan->stage_count > RP_PLAN_STAGES_MAX || plan->edge_count > RP_PLAN_EDGES_MAX) {
@@ -117,7 +118,7 @@ static rp_err check_node(const rp_plan *plan, uint32_t k) {
 static rp_err check_nodes(const rp_plan *plan) {
     rp_err err = RP_OK;
     if (plan->stage_count % plan->method.chunks > 0) {
-        return rp_fail(RP_ERR_USAGE, "%s: stages: %u stages can not be held %u a node",
+        return rp_fail(RP_ERR_USAGE, "%s: stages: %u stages do not divide into %u a node",
                        plan->source, plan->stage_count, plan->method.chunks);
     }
     for (uint32_t k = 0; k < plan->node_count; k++) {
@@ -125,7 +126,7 @@ static rp_err check_nodes(const rp_plan *plan) {
         if (rp_plan_find_node(plan, plan->node[k].name) != k || !plan->node[k].name[0] ||
             strcmp(plan->node[k].name, "host") == 0) {
             return rp_fail(RP_ERR_USAGE,
-                           "%s: nodes[%u].name: two nodes are called '%s', or it is no name",
+                           "%s: nodes[%u].name: '%s' is empty, `host`, or the name of another node",
                            plan->source, k, plan->node[k].name);
         }
         if (strcmp(plan->node[k].executor, "opencl") != 0 &&

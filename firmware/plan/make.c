@@ -57,7 +57,8 @@ rp_err rp_plan_make(rp_arena *arena, const rp_plan_options *options, rp_plan **o
     rp_err err;
     RP_ASSERT(stages > 0 && chunks > 0);
     if (stages % chunks > 0) {
-        return rp_fail(RP_ERR_USAGE, "plan: %u stages can not be held %u a board", stages, chunks);
+        return rp_fail(RP_ERR_USAGE, "plan: %u stages do not divide into %u a board", stages,
+                       chunks);
     }
     RP_TRY(RP_ARENA_NEW(arena, 1, &plan));
     RP_TRY(rp_arena_string(arena, options->model_name ? options->model_name : "", &name));

@@ -498,7 +498,8 @@ rp_err rp_plan_read(rp_arena *arena, const char *path, rp_plan **out) {
     const bool measured = fseek(file, 0, SEEK_END) == 0;
     const long bytes = measured ? ftell(file) : -1;
     if (bytes < 0 || bytes > FILE_BYTES_MAX || fseek(file, 0, SEEK_SET) != 0) {
-        err = rp_fail(RP_ERR_IO, "%s: is no file, or longer than %d bytes", path, FILE_BYTES_MAX);
+        err =
+            rp_fail(RP_ERR_IO, "%s: is not a file, or longer than %d bytes", path, FILE_BYTES_MAX);
         goto fail;
     }
     RP_TRY(RP_ARENA_NEW(&own, (size_t)bytes + 1, &text));

@@ -35,7 +35,7 @@ struct rp_loop {
 rp_loop rp_loop_poll(const rp_clock *clock);
 
 /* Sets `stepped` to the deadline if that is later. Handles are not looked at: ports of a simulation
- * have deadlines only. errors FAULT: the deadline is INT64_MAX, so that nothing would ever happen
+ * have deadlines only. errors FAULT: the deadline is INT64_MAX, so the wait would never end
  */
 rp_loop rp_loop_virtual(rp_clock *stepped);
 

@@ -23,7 +23,7 @@ enum {
 
 /* ---- transport ------------------------------------------------------------------------------- */
 
-static void finish(rp_transport *base) {
+static void finish_zmq(rp_transport *base) {
     zmq_transport *transport = (zmq_transport *)base;
     RP_ASSERT(!transport->first);
     if (transport->zap) {
@@ -36,7 +36,7 @@ static void finish(rp_transport *base) {
     explicit_bzero(transport, sizeof *transport);
 }
 
-static rp_err start(rp_arena *arena, const rp_transport_options *options, rp_transport **out) {
+static rp_err start_zmq(rp_arena *arena, const rp_transport_options *options, rp_transport **out) {
     rp_err err;
     uint8_t key[RP_KEY_BYTES];
     zmq_transport *transport = NULL;
@@ -55,7 +55,7 @@ static rp_err start(rp_arena *arena, const rp_transport_options *options, rp_tra
 fail:
     explicit_bzero(key, sizeof key);
     if (err != RP_OK && transport) {
-        finish(&transport->transport);
+        finish_zmq(&transport->transport);
     }
     return err;
 }
@@ -188,7 +188,7 @@ static void close_messages(zmq_msg_t *message, uint32_t count) {
     }
 }
 
-static rp_err post(rp_port *base, const rp_packet *packet) {
+static rp_err post_zmq(rp_port *base, const rp_packet *packet) {
     zmq_port *port = (zmq_port *)base;
     zmq_msg_t message[RP_PACKET_FRAMES_MAX];
     RP_ASSERT(packet->count >= 1 && packet->count <= RP_PACKET_FRAMES_MAX);
@@ -301,7 +301,7 @@ static bool receive_packet(zmq_port *port, rp_packet *out, bool *sound) {
     }
 }
 
-static rp_err take(rp_port *base, rp_packet *out) {
+static rp_err take_zmq(rp_port *base, rp_packet *out) {
     zmq_port *port = (zmq_port *)base;
     bool sound;
     if (!port->ready) {
@@ -385,7 +385,7 @@ static void look_at_all(zmq_port *port) {
     zmq_transport_of(port)->zap_ready = true;
 }
 
-static bool step(rp_port *base, rp_port_event *out) {
+static bool step_zmq(rp_port *base, rp_port_event *out) {
     zmq_port *port = (zmq_port *)base;
     uint16_t number;
     uint32_t value;
@@ -441,7 +441,7 @@ static int64_t deadline_ns(rp_port *base, int64_t now) {
     return at;
 }
 
-static uint32_t handles(rp_port *base, rp_handle *out) {
+static uint32_t handles_zmq(rp_port *base, rp_handle *out) {
     zmq_port *port = (zmq_port *)base;
     zmq_transport *transport = zmq_transport_of(port);
     uint32_t count = 0;
@@ -456,13 +456,13 @@ static uint32_t handles(rp_port *base, rp_handle *out) {
 
 const rp_transport_kind rp_transport_zmq = {
     .name = "zmq",
-    .start = start,
-    .finish = finish,
+    .start = start_zmq,
+    .finish = finish_zmq,
     .open = open_port,
     .close = close_port,
-    .post = post,
-    .take = take,
-    .step = step,
+    .post = post_zmq,
+    .take = take_zmq,
+    .step = step_zmq,
     .deadline_ns = deadline_ns,
-    .handles = handles,
+    .handles = handles_zmq,
 };

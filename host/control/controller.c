@@ -339,7 +339,7 @@ static rp_err prepare_run(rp_controller *c) {
     if (options->purpose == RP_PURPOSE_EVALUATE) {
         RP_TRY(rp_checkpoint_check(&c->run, options->weights, false));
         if (c->run.data.count[options->split] == 0) {
-            return rp_fail(RP_ERR_USAGE, "the data set has no such split");
+            return rp_fail(RP_ERR_USAGE, "--split: the data set has no samples in this split");
         }
         c->load.path = options->weights;
     }

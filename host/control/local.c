@@ -204,7 +204,8 @@ static rp_err read_line(rp_local_agent *agent, uint32_t index) {
         memcpy(agent->endpoint, agent->line + sizeof word - 1, length - (sizeof word - 1));
         agent->listens = true;
     } else if (end || agent->line_used == sizeof agent->line - 1) {
-        return rp_fail(RP_ERR_PEER, "agent %u said '%s'", index, agent->line);
+        return rp_fail(RP_ERR_PEER, "agent %u printed '%s', expected `listening ENDPOINT`", index,
+                       agent->line);
     }
     return RP_OK;
 }

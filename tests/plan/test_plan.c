@@ -176,7 +176,7 @@ static void wrong_plans_are_named(void **state) {
         {not_a_number, "nodes[0].holds[0].samples: node s0.0: expected a share within [0, 1]"},
         {edge_gone,
          "edges: expected one edge with the gradient of stage 0 from s1.0 to s0.0, found 0"},
-        {same_name, "nodes[3].name: two nodes are called 's0.0'"},
+        {same_name, "nodes[3].name: 's0.0' is empty, `host`, or the name"},
         {no_window, "edges[0].window: to s0.0: expected a window of 1 or more"},
         {codec, "edges[1].codec: to s0.0: codec 'f16'; expected f32"},
         {executor, "nodes[1].executor: 'abacus'; expected opencl, timed or digest"},
