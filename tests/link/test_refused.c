@@ -16,13 +16,13 @@ static void a_wrong_client_key_is_refused(void **state) {
     expect_ok(rp_link_open(p.a.links, &options, &p.a.link));
     options.bind = NULL;
     connect_end(&p, options, rp_link_endpoint(p.a.link));
-    step_until(&p, stats_of(&p.b).auth_failed, 3);
+    step_until(&p, stats_of(&p.b).auth_failed, 20);
     assert_int_equal(stats_of(&p.a).last_heard_ns, 0);
     assert_int_equal(stats_of(&p.a).bytes_received, 0);
     assert_false(rp_link_can_send(p.b.link));
     expect_ok(
         rp_link_allow(p.a.link, p.b.keys.public_text)); /* trusted now: it gets in by itself */
-    step_until(&p, rp_link_can_send(p.b.link), 5);
+    step_until(&p, rp_link_can_send(p.b.link), 20);
     assert_false(stats_of(&p.b).auth_failed);
     pair_close(&p);
 }
@@ -39,7 +39,7 @@ static void a_wrong_server_key_is_refused(void **state) {
     options.connect = rp_link_endpoint(p.a.link);
     options.peer_public = other.public_text;
     expect_ok(rp_link_open(p.b.links, &options, &p.b.link));
-    step_until(&p, stats_of(&p.b).auth_failed, 5);
+    step_until(&p, stats_of(&p.b).auth_failed, 20);
     assert_int_equal(stats_of(&p.a).last_heard_ns, 0);
     pair_close(&p);
 }
@@ -50,7 +50,7 @@ static void an_absent_server_is_no_refusal(void **state) {
     pair p;
     rp_link_options options = pair_options(2);
     pair_open(&p, &options);
-    step_until(&p, rp_link_can_send(p.b.link), 5);
+    step_until(&p, rp_link_can_send(p.b.link), 20);
     rp_link_close(&p.a.link);
     int64_t until_ns = now_ns() + RP_NS_PER_S;
     rp_Frame hello = {.which_body = RP_KIND_HELLO};
@@ -208,11 +208,11 @@ static void other_runs_are_dropped(void **state) {
     rp_link_options options = pair_options(2);
     options.run = (rp_run_identity){5, 2};
     pair_open(&p, &options);
-    step_until(&p, rp_link_can_send(p.b.link), 5);
+    step_until(&p, rp_link_can_send(p.b.link), 20);
     rp_link_set_run(p.b.link, (rp_run_identity){5, 1}); /* an older term */
     const uint8_t byte = 1;
     for (int i = 0; i < 5; i++) { /* more than the window: a dropped parcel gives its credit back */
-        step_until(&p, rp_link_can_send(p.b.link), 5);
+        step_until(&p, rp_link_can_send(p.b.link), 20);
         expect_ok(send_label(p.b.link, 8, &byte, 1, true, NULL, NULL));
     }
     rp_link_set_run(p.b.link, (rp_run_identity){4, 2});
@@ -220,7 +220,7 @@ static void other_runs_are_dropped(void **state) {
     expect_ok(rp_link_send(p.b.link, &hello, NULL, 0, false, NULL, NULL));
     step_until(&p, stats_of(&p.b).unacked == 0, 5);
     rp_link_set_run(p.b.link, options.run);
-    step_until(&p, rp_link_can_send(p.b.link), 5);
+    step_until(&p, rp_link_can_send(p.b.link), 20);
     expect_ok(send_label(p.b.link, 9, &byte, 1, true, NULL, NULL));
     step_until(&p, stats_of(&p.b).unacked == 0, 5);
     rp_message *message;
@@ -245,7 +245,7 @@ static void one_peer_at_a_time(void **state) {
     pair_open(&p, &options);
     end_open(&p, &other, NULL);
     expect_ok(rp_link_allow(p.a.link, other.keys.public_text));
-    step_until(&p, rp_link_can_send(p.b.link), 5);
+    step_until(&p, rp_link_can_send(p.b.link), 20);
     uint64_t session = stats_of(&p.a).peer_session;
     options.connect = rp_link_endpoint(p.a.link);
     options.peer_public = p.a.keys.public_text;
