@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 
-enum { CONTROL_PART_MAX = 4 << 20 };
 static const int64_t HOST_SILENT_NS = 30 * RP_NS_PER_S;
 static const int64_t ORPHAN_NS = 60 * RP_NS_PER_S;
 /* Links want to be stepped at least this often, and the host's silence has to be noticed. */
@@ -22,7 +21,7 @@ static rp_err open_control(rp_agent *agent) {
         .bind = endpoint,
         .window = 1,
         .send_window = 1,
-        .part_bytes_max = CONTROL_PART_MAX,
+        .part_bytes_max = RP_LINK_CONTROL_PART_MAX,
     };
     rp_err err;
     RP_TRY(rp_link_open(agent->links, &options, &agent->control));

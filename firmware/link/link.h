@@ -16,7 +16,12 @@
 #include "transport/transport.h"
 #include "wire/frame.h"
 
-enum { RP_LINK_CONTROL_MAX = 256, RP_LINKS_WAIT_MAX = 66, RP_LINK_WINDOW_MAX = 4096 };
+enum {
+    RP_LINK_CONTROL_MAX = 256,
+    RP_LINK_CONTROL_PART_MAX = 4 << 20, /* bytes: of the control links of a ring */
+    RP_LINKS_WAIT_MAX = 66,
+    RP_LINK_WINDOW_MAX = 4096
+};
 
 /* ---- the links of one transport -------------------------------------------------------------- */
 

@@ -191,6 +191,8 @@ bool rp_plan_same(const rp_plan *a, const rp_plan *b);
 
 /* As JSON, a line end behind it. errors IO, MEMORY */
 rp_err rp_plan_write(const rp_plan *plan, FILE *file) RP_MUST_CHECK;
+/* The same, in the arena. errors MEMORY */
+rp_err rp_plan_text(rp_arena *arena, const rp_plan *plan, char **out) RP_MUST_CHECK;
 
 /* Reads what rp_plan_write() writes, strictly: an unknown key is an error. `name` stands in the
  * messages: "plan.json: nodes[1].holds[0].role: expected both, forward, backward or average". The

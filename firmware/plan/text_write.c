@@ -113,18 +113,44 @@ static json_t *plan_object(const rp_plan *plan, json_t *method) {
                      "nodes", nodes, "edges", edges);
 }
 
-rp_err rp_plan_write(const rp_plan *plan, FILE *file) {
+static rp_err make_root(const rp_plan *plan, json_t **out) {
     char method[512];
     rp_err err = rp_method_write(&plan->method, method, sizeof method);
     if (err != RP_OK) {
         return err;
     }
-    json_t *root = plan_object(plan, json_loads(method, 0, NULL));
-    if (!root) {
+    *out = plan_object(plan, json_loads(method, 0, NULL));
+    if (!*out) {
         return rp_fail(RP_ERR_MEMORY, "no memory for a plan's text");
     }
-    add_known(plan, root);
+    add_known(plan, *out);
+    return RP_OK;
+}
+
+rp_err rp_plan_write(const rp_plan *plan, FILE *file) {
+    json_t *root;
+    const rp_err err = make_root(plan, &root);
+    if (err != RP_OK) {
+        return err;
+    }
     const bool failed = json_dumpf(root, file, JSON_INDENT(2)) != 0 || fputc('\n', file) == EOF;
     json_decref(root);
     return failed ? rp_fail(RP_ERR_IO, "a plan could not be written") : RP_OK;
+}
+
+rp_err rp_plan_text(rp_arena *arena, const rp_plan *plan, char **out) {
+    json_t *root = NULL;
+    rp_err err;
+    RP_TRY(make_root(plan, &root));
+    const size_t bytes = json_dumpb(root, NULL, 0, JSON_INDENT(2));
+    if (bytes == 0) {
+        err = rp_fail(RP_ERR_MEMORY, "no memory for a plan's text");
+        goto fail;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, bytes + 2, out)); /* a last line's end, and the text's */
+    (void)json_dumpb(root, *out, bytes, JSON_INDENT(2));
+    (*out)[bytes] = '\n';
+fail:
+    json_decref(root);
+    return err;
 }

@@ -41,6 +41,7 @@ rp_err rp_start_enter(rp_controller *c) {
     RP_TRY(RP_ARENA_NEW(&c->arena, 2 * (size_t)c->run.model->layer_count, &c->layer_seconds));
     RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->sumsq));
     RP_TRY(rp_config_text(&c->arena, c->run.model_root, &c->model_text));
+    RP_TRY(rp_ring_check_text("the model", c->model_text));
     RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->gain));
     RP_TRY(RP_ARENA_NEW(&c->arena, c->run.stages, &c->norms_of));
     for (uint32_t p = 0; p < c->run.model->param_count; p++) {

@@ -8,8 +8,6 @@
 
 _Static_assert(RP_CONTROL_BOARDS_MAX + 2 <= RP_LINKS_WAIT_MAX, "every board and two feeds");
 
-enum { CONTROL_PART_MAX = 4 << 20 };
-
 static const int64_t PING_NS = RP_NS_PER_S;
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -59,7 +57,7 @@ rp_err rp_ring_connect(rp_ring *ring, rp_links *links) {
             .peer_public = ring->board[k].public_text,
             .window = 1,
             .send_window = 1,
-            .part_bytes_max = CONTROL_PART_MAX,
+            .part_bytes_max = RP_LINK_CONTROL_PART_MAX,
         };
         RP_TRY(rp_link_open(ring->links, &options, &ring->board[k].control));
     }
@@ -102,6 +100,16 @@ rp_err rp_ring_offer(rp_ring *ring, uint32_t board, rp_Frame *frame, const rp_pa
                      uint32_t part_count) {
     return ring->board[board].pending_count > 0 ? RP_ERR_AGAIN
                                                 : send_now(ring, board, frame, parts, part_count);
+}
+
+rp_err rp_ring_check_text(const char *what, const char *text) {
+    const size_t bytes = strlen(text);
+    return bytes <= RP_LINK_CONTROL_PART_MAX
+               ? RP_OK
+               : rp_fail(RP_ERR_USAGE,
+                         "the text of %s has %zu bytes, a message to a board takes at most %d: use "
+                         "fewer layers or shorter names of layers",
+                         what, bytes, RP_LINK_CONTROL_PART_MAX);
 }
 
 rp_err rp_ring_post(rp_ring *ring, uint32_t board, const rp_Frame *frame, const rp_part *part) {

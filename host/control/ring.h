@@ -100,6 +100,9 @@ void rp_ring_disconnect(rp_ring *ring);
 rp_err rp_ring_post(rp_ring *ring, uint32_t board, const rp_Frame *frame,
                     const rp_part *part) RP_MUST_CHECK;
 rp_err rp_ring_post_all(rp_ring *ring, const rp_Frame *frame) RP_MUST_CHECK;
+/* Whether a text fits into a message to a board. `what`: "the plan". errors USAGE naming both sizes
+ */
+rp_err rp_ring_check_text(const char *what, const char *text) RP_MUST_CHECK;
 /* Now or not at all: AGAIN when the link has no room, or others wait. Parts are copied. */
 rp_err rp_ring_offer(rp_ring *ring, uint32_t board, rp_Frame *frame, const rp_part *parts,
                      uint32_t part_count) RP_MUST_CHECK;

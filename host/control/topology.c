@@ -1,7 +1,5 @@
 /* The plan of an assignment, and what it says of a board: the stages that it holds, its neighbours.
  */
-#include <stdio.h>
-
 #include "control/controller_own.h"
 #include "planning/planfile.h"
 
@@ -50,22 +48,6 @@ fail:
     return err;
 }
 
-static rp_err write_text(rp_controller *c) {
-    const size_t room = (64 + 8 * (size_t)c->plan->stage_count) << 10; /* names of many layers */
-    rp_err err;
-    RP_TRY(RP_ARENA_NEW(&c->plan_arena, room, &c->plan_text));
-    FILE *file = fmemopen(c->plan_text, room, "w");
-    if (!file) {
-        return rp_fail(RP_ERR_MEMORY, "no memory for the plan's text");
-    }
-    err = rp_plan_write(c->plan, file);
-    if (fclose(file) != 0 && err == RP_OK) {
-        err = rp_fail(RP_ERR_LIMIT, "the plan's text has more than %zu bytes", room);
-    }
-fail:
-    return err;
-}
-
 rp_err rp_controller_make_plan(rp_controller *c) {
     rp_err err = RP_OK;
     c->plan = c->given;
@@ -74,7 +56,8 @@ rp_err rp_controller_make_plan(rp_controller *c) {
     RP_TRY(c->given ? RP_OK : make_plan(c));
     rp_controller_note_boards(c);
     RP_TRY(read_off(c));
-    RP_TRY(write_text(c));
+    RP_TRY(rp_plan_text(&c->plan_arena, c->plan, &c->plan_text));
+    RP_TRY(rp_ring_check_text("the plan", c->plan_text));
 fail:
     if (err != RP_OK) {
         c->plan = NULL; /* half of a plan is none */

@@ -158,8 +158,7 @@ static inline void board_save(test_ring *t, uint32_t k) {
         const size_t count = list.entry[i].bytes / sizeof *zeros;
         rp_Frame frame = {.which_body = RP_KIND_TENSOR, .body.tensor = {.total = count}};
         rp_Tensor *tensor = &frame.body.tensor;
-        if (layer < t->c->plan_cut.first[k] ||
-            layer >= t->c->plan_cut.first[k + 1]) {
+        if (layer < t->c->plan_cut.first[k] || layer >= t->c->plan_cut.first[k + 1]) {
             continue;
         }
         assert_true(count <= sizeof zeros / sizeof *zeros);
@@ -305,7 +304,8 @@ static inline void write_model(uint32_t layers) {
     (void)unlink(in_folder("model.yaml"));
     append("model.yaml", head, sizeof head - 1);
     for (uint32_t i = 0; i < layers; i++) {
-        const int used = snprintf(line, sizeof line, "  - {name: fc%u, kind: dense, out: 8}\n", i);
+        const int used =
+            snprintf(line, sizeof line, "  - {name: dense_layer_%u, kind: dense, out: 8}\n", i);
         append("model.yaml", line, (size_t)used);
     }
     static const char tail[] = "  - {name: out, kind: dense, out: classes}\n";

@@ -3,7 +3,7 @@
 #include "boards.h"
 #include "control/identity.h"
 
-enum { DEEP_LAYERS = 80 };
+enum { DEEP_LAYERS = 80, MOST_LAYERS = 4000 };
 
 static test_ring ring; /* large for a stack */
 static const char auto_run[] = "schedule={kind: pipedream, advance: auto}";
@@ -794,6 +794,33 @@ static void the_protocol_page_has_the_table(void **state) {
     }
 }
 
+/* The plan names every layer, so its text grows with the model. */
+static void a_plan_of_many_layers_is_sent(void **state) {
+    (void)state;
+    ring_prepare_deep(&ring, "out", MOST_LAYERS);
+    ring_set(&ring, "cut=[dense_layer_1000]");
+    ring_open(&ring);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    assert_int_equal(ring.c->run.model->layer_count, MOST_LAYERS + 3);
+    assert_true(strlen(ring.c->plan_text) > (size_t)100 << 10);
+    ring_close(&ring);
+}
+
+static void a_text_that_no_message_takes_is_refused(void **state) {
+    (void)state;
+    enum { MOST = 4 << 20 };
+    char *text = malloc(MOST + 2);
+    assert_non_null(text);
+    memset(text, 'a', MOST + 1);
+    text[MOST + 1] = '\0';
+    expect_err(rp_ring_check_text("the plan", text), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "the text of the plan has 4194305 bytes, a message to "
+                                             "a board takes at most 4194304"));
+    text[MOST] = '\0';
+    expect_ok(rp_ring_check_text("the plan", text));
+    free(text);
+}
+
 static void a_ring_over_a_network_has_a_bound(void **state) {
     (void)state;
     const rp_controller_env env = {.clock = &ring.clock, .feeder = RP_FEEDER_DIRECT};
@@ -809,6 +836,8 @@ static void a_ring_over_a_network_has_a_bound(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_ring_over_a_network_has_a_bound, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_plan_of_many_layers_is_sent, setup, teardown),
+        cmocka_unit_test(a_text_that_no_message_takes_is_refused),
         cmocka_unit_test_setup_teardown(a_run_goes_through_its_states, setup, teardown),
         cmocka_unit_test_setup_teardown(other_purposes_end_earlier, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_follows_its_links, setup, teardown),

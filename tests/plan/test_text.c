@@ -23,6 +23,9 @@ static void expect_round_trip(const rp_plan *plan) {
     assert_true(rp_plan_same(again, plan));
     char *twice = text_of(again);
     assert_string_equal(text, twice);
+    char *whole;
+    expect_ok(rp_plan_text(&arena, plan, &whole));
+    assert_string_equal(text, whole);
     expect_ok(rp_plan_check(again, NULL));
     free(text);
     free(twice);
