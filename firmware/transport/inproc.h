@@ -20,6 +20,10 @@ void rp_hub_finish(rp_hub **hub); /* all its ports are closed before; NULL is ac
 uint32_t rp_hub_remembered(const rp_hub *hub);
 rp_err rp_hub_replay(rp_hub *hub, uint32_t index) RP_MUST_CHECK;
 
+/* From now on the hub keeps the first packets of connections, too, the last `count` of them, and
+ * not among the others: they come first in rp_hub_replay(). errors MEMORY */
+rp_err rp_hub_remember_beginnings(rp_hub *hub, rp_arena *arena, uint32_t count) RP_MUST_CHECK;
+
 /* A packet of the caller's into a connection to the port that is bound to `endpoint`: towards it,
  * or from it. The hub takes its own references. errors as above */
 rp_err rp_hub_inject(rp_hub *hub, const char *endpoint, bool to_bound,

@@ -6,7 +6,13 @@
 
 extern const rp_transport_kind rp_transport_inproc;
 
-enum { BOUND, CONNECTING, FIRST_FREE_PORT = 40001, REMEMBERED_BYTES_MAX = 64 * 1024 };
+enum {
+    BOUND,
+    CONNECTING,
+    FIRST_FREE_PORT = 40001,
+    REMEMBERED_BYTES_MAX = 64 * 1024,
+    FIRST_PACKETS = 4
+};
 
 #define DIAL_NS (100 * RP_NS_PER_MS)
 
@@ -25,7 +31,8 @@ struct connection {
     uint64_t number;
     inproc_port *end[2]; /* NULL: has left */
     queue to[2];
-    bool told; /* the binding end knows of it */
+    bool told;           /* the binding end knows of it */
+    uint32_t carried[2]; /* of its first packets, by `to` */
 };
 
 typedef struct {
@@ -42,6 +49,9 @@ struct rp_hub {
     memory *remembered;
     uint32_t remembered_max;
     uint64_t remembered_count; /* ever */
+    memory *first;             /* of the packets that began a connection, the last ones */
+    uint32_t first_max;
+    uint64_t first_count; /* ever */
 };
 
 typedef struct {
@@ -151,6 +161,9 @@ void rp_hub_finish(rp_hub **hub_taken) {
     for (uint32_t i = 0; i < hub->remembered_max; i++) {
         rp_packet_drop(&hub->remembered[i].packet);
     }
+    for (uint32_t i = 0; i < hub->first_max; i++) {
+        rp_packet_drop(&hub->first[i].packet);
+    }
 }
 
 static const char *port_text(const char *endpoint) {
@@ -230,12 +243,7 @@ fail:
     return err;
 }
 
-/* But for large ones: what is remembered is held. */
-static void remember_packet(rp_hub *hub, const char *endpoint, int to, const rp_packet *packet) {
-    if (hub->remembered_max == 0 || rp_packet_bytes(packet) > REMEMBERED_BYTES_MAX) {
-        return;
-    }
-    memory *m = &hub->remembered[hub->remembered_count++ % hub->remembered_max];
+static void fill_memory(memory *m, const char *endpoint, int to, const rp_packet *packet) {
     rp_packet_drop(&m->packet);
     for (uint32_t i = 0; i < packet->count; i++) {
         m->packet.frame[i] = rp_buffer_keep(packet->frame[i]);
@@ -243,6 +251,21 @@ static void remember_packet(rp_hub *hub, const char *endpoint, int to, const rp_
     m->packet.count = packet->count;
     m->to = to;
     memcpy(m->endpoint, endpoint, sizeof m->endpoint);
+}
+
+/* But for large ones: what is remembered is held. */
+static void remember_packet(rp_hub *hub, connection *c, int to, const rp_packet *packet) {
+    const char *endpoint = c->end[BOUND]->port.endpoint;
+    if (rp_packet_bytes(packet) > REMEMBERED_BYTES_MAX) {
+        return;
+    }
+    if (hub->first_max > 0 && c->carried[to] < FIRST_PACKETS) {
+        c->carried[to]++;
+        fill_memory(&hub->first[hub->first_count++ % hub->first_max], endpoint, to, packet);
+    } else if (hub->remembered_max > 0) {
+        memory *m = &hub->remembered[hub->remembered_count++ % hub->remembered_max];
+        fill_memory(m, endpoint, to, packet);
+    }
 }
 
 rp_err rp_hub_inject(rp_hub *hub, const char *endpoint, bool to_bound, const rp_packet *packet) {
@@ -255,15 +278,33 @@ rp_err rp_hub_inject(rp_hub *hub, const char *endpoint, bool to_bound, const rp_
     return RP_ERR_AGAIN;
 }
 
+rp_err rp_hub_remember_beginnings(rp_hub *hub, rp_arena *arena, uint32_t count) {
+    RP_ASSERT(!hub->first_max && count > 0);
+    rp_err err = RP_ARENA_NEW(arena, count, &hub->first);
+    hub->first_max = err == RP_OK ? count : 0;
+    return err;
+}
+
+static uint32_t smaller(uint64_t count, uint32_t most) {
+    return count < most ? (uint32_t)count : most;
+}
+
 uint32_t rp_hub_remembered(const rp_hub *hub) {
-    return hub->remembered_count < hub->remembered_max ? (uint32_t)hub->remembered_count
-                                                       : hub->remembered_max;
+    return smaller(hub->first_count, hub->first_max) +
+           smaller(hub->remembered_count, hub->remembered_max);
 }
 
 rp_err rp_hub_replay(rp_hub *hub, uint32_t index) {
+    const uint32_t beginnings = smaller(hub->first_count, hub->first_max);
+    const memory *m = hub->first;
     RP_ASSERT(index < rp_hub_remembered(hub));
-    const uint64_t oldest = hub->remembered_count - rp_hub_remembered(hub);
-    const memory *m = &hub->remembered[(oldest + index) % hub->remembered_max];
+    if (index < beginnings) {
+        m += (hub->first_count - beginnings + index) % hub->first_max;
+    } else {
+        const uint32_t there = smaller(hub->remembered_count, hub->remembered_max);
+        const uint64_t oldest = hub->remembered_count - there;
+        m = &hub->remembered[(oldest + index - beginnings) % hub->remembered_max];
+    }
     return rp_hub_inject(hub, m->endpoint, m->to == BOUND, &m->packet);
 }
 
@@ -385,8 +426,7 @@ static rp_err post_inproc(rp_port *base, const rp_packet *packet) {
     } else {
         const queue *q = &c->to[to];
         const rp_packet *queued = &q->ring[(q->head + q->count - 1) % q->capacity];
-        const inproc_port *bound = c->end[BOUND];
-        remember_packet(hub_of(port), bound->port.endpoint, to, queued);
+        remember_packet(hub_of(port), c, to, queued);
     }
     return err;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { REMEMBERED_PACKETS = 256 };
+enum { REMEMBERED_PACKETS = 256, REMEMBERED_BEGINNINGS = 128 };
 
 /* Virtual time that a round of the controller takes: it looks at the links of all boards. */
 static const int64_t ROUND_NS = 20000;
@@ -43,6 +43,7 @@ static int64_t step_host(void *context, int64_t now_ns) {
     if (why.state != cluster->host_state) {
         rp_eventlog_add(&cluster->log, now_ns, "host", "%s", why.state);
         cluster->host_state = why.state;
+        rp_sim_faults_look(cluster);
     }
     const int64_t link_ns = rp_controller_before_wait(cluster->controller, own_ns);
     deadline_ns = link_ns < deadline_ns ? link_ns : deadline_ns;
@@ -109,6 +110,8 @@ rp_cluster_end rp_cluster_run_life(rp_cluster *cluster, bool resume, rp_err *res
     cluster->host_lives++;
     cluster->host_crashed = false;
     cluster->host_state = NULL;
+    cluster->host_since_ns = rp_world_now_ns(world);
+    rp_sim_faults_new_life(cluster);
     rp_arena_init(&cluster->host_arena, "host", 0);
     rp_eventlog_add(&cluster->log, rp_world_now_ns(world), "host", "begins life %" PRIu32 "%s",
                     cluster->host_lives, resume ? ", resumes" : "");
@@ -152,6 +155,7 @@ rp_err rp_cluster_open(rp_arena *arena, const rp_cluster_options *options, rp_cl
     (void)signal(SIGXFSZ, SIG_IGN); /* a full disk is an error of write() */
     RP_TRY(rp_world_open(arena, options->boards + 2, options->seed, &cluster->world));
     RP_TRY(rp_hub_new(arena, REMEMBERED_PACKETS, &cluster->hub));
+    RP_TRY(rp_hub_remember_beginnings(cluster->hub, arena, REMEMBERED_BEGINNINGS));
     RP_TRY(rp_agent_library_open(arena, &cluster->library));
     RP_TRY(rp_keys_make(&cluster->host_keys));
     RP_TRY(RP_ARENA_NEW(arena, options->boards, &cluster->board));
@@ -179,6 +183,14 @@ void rp_cluster_close(rp_cluster **taken) {
     }
     rp_hub_finish(&cluster->hub);
     rp_agent_library_close(&cluster->library);
+}
+
+bool rp_cluster_had_reason(const rp_cluster *cluster) {
+    return cluster->trouble.may_stop;
+}
+
+void rp_cluster_note(rp_cluster *cluster, const char *text) {
+    rp_eventlog_add(&cluster->log, rp_world_now_ns(cluster->world), "verdict", "%s", text);
 }
 
 uint32_t rp_cluster_faults_applied(const rp_cluster *cluster) {

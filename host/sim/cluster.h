@@ -30,7 +30,8 @@ typedef struct {
     FILE *progress, *result;     /* of the controller; NULL: nobody looks */
     FILE *trace;                 /* event log in text, or NULL */
     rp_format format;
-    int64_t limit_ns; /* virtual time for the whole run, all resumes included */
+    int64_t stale_from_ns; /* replays that begin later wait for a later life of the controller */
+    int64_t limit_ns;      /* virtual time for the whole run, all resumes included */
 } rp_cluster_options;
 
 typedef enum {
@@ -53,6 +54,11 @@ rp_cluster_end rp_cluster_run_life(rp_cluster *cluster, bool resume, rp_err *res
 /* The boards go on by themselves for so long. */
 void rp_cluster_rest(rp_cluster *cluster, int64_t for_ns);
 
+/* Whether in the last life of the controller a fault was there that may end a run. */
+bool rp_cluster_had_reason(const rp_cluster *cluster);
+/* A line of the event log. */
+void rp_cluster_note(rp_cluster *cluster, const char *text);
+/* Faults that have begun, with an effect. */
 uint32_t rp_cluster_faults_applied(const rp_cluster *cluster);
 const rp_eventlog *rp_cluster_events(const rp_cluster *cluster);
 int64_t rp_cluster_now_ns(const rp_cluster *cluster);

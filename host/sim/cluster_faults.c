@@ -5,8 +5,18 @@
 
 #include "sim/cluster_own.h"
 
-static int64_t end_ns(const rp_sim_fault *fault) {
-    return fault->at_ns + fault->for_ns;
+/* A fault whose target is away comes later: what has no effect is no fault. */
+static const int64_t RETRY_NS = 5 * RP_NS_PER_MS;
+
+/* A network that fails for longer ends a run: a board is given up after ten seconds. */
+static const int64_t BRIEF_NS = 5 * RP_NS_PER_S;
+
+static bool may_stop(const rp_sim_fault *fault) {
+    return rp_sim_fault_may_stop(fault->kind) || fault->for_ns > BRIEF_NS;
+}
+
+static int64_t end_ns(const rp_cluster *cluster, uint32_t index) {
+    return cluster->trouble.at_ns[index] + cluster->options.faults->fault[index].for_ns;
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -27,6 +37,31 @@ static void slow_board(rp_sim_board *board, double factor) {
     }
 }
 
+/* Late replays are of an earlier life of the controller, and come some time into this one. */
+static bool is_later_life(const rp_cluster *cluster, const rp_sim_fault *fault) {
+    const int64_t since_ns = rp_world_now_ns(cluster->world) - cluster->host_since_ns;
+    return cluster->host_lives > 1 && cluster->controller && since_ns >= fault->at_ns / 4;
+}
+
+static bool is_there(const rp_cluster *cluster, const rp_sim_fault *fault) {
+    switch (fault->kind) {
+    case RP_SIM_FAULT_CRASH:
+    case RP_SIM_FAULT_MOVE:
+    case RP_SIM_FAULT_CLOCK:
+        return cluster->board[fault->from].agent != NULL;
+    case RP_SIM_FAULT_STALE:
+        return rp_hub_remembered(cluster->hub) > 0 &&
+               (fault->at_ns < cluster->options.stale_from_ns || is_later_life(cluster, fault));
+    case RP_SIM_FAULT_HOST_CRASH:
+        return cluster->controller != NULL && !cluster->host_crashed;
+    case RP_SIM_FAULT_SAVE_CRASH: /* looked at when the state changes: rp_sim_faults_look() */
+        return cluster->controller != NULL && !cluster->host_crashed && cluster->host_state &&
+               strcmp(cluster->host_state, "save") == 0;
+    default:
+        return true;
+    }
+}
+
 static void replay_frames(rp_cluster *cluster, double amount) {
     const uint32_t there = rp_hub_remembered(cluster->hub);
     for (uint32_t i = 0; there > 0 && i < (uint32_t)amount; i++) {
@@ -35,7 +70,8 @@ static void replay_frames(rp_cluster *cluster, double amount) {
     }
 }
 
-static void begin_at_node(rp_cluster *cluster, const rp_sim_fault *fault) {
+static void begin_at_node(rp_cluster *cluster, uint32_t index) {
+    const rp_sim_fault *fault = &cluster->options.faults->fault[index];
     rp_sim_board *board = &cluster->board[fault->from];
     switch (fault->kind) {
     case RP_SIM_FAULT_STALE:
@@ -44,7 +80,7 @@ static void begin_at_node(rp_cluster *cluster, const rp_sim_fault *fault) {
     case RP_SIM_FAULT_CRASH:
     case RP_SIM_FAULT_MOVE:
         board->moves |= fault->kind == RP_SIM_FAULT_MOVE;
-        rp_sim_board_crash(board, end_ns(fault));
+        rp_sim_board_crash(board, end_ns(cluster, index));
         break;
     case RP_SIM_FAULT_SLOW:
         slow_board(board, fault->amount);
@@ -60,14 +96,15 @@ static void begin_at_node(rp_cluster *cluster, const rp_sim_fault *fault) {
 
 static void begin_fault(rp_cluster *cluster, uint32_t index) {
     const rp_sim_fault *fault = &cluster->options.faults->fault[index];
-    cluster->trouble.active[index] = true;
+    cluster->trouble.begun[index] = cluster->trouble.active[index] = true;
     cluster->trouble.effective++;
+    cluster->trouble.may_stop |= may_stop(fault);
     if (rp_sim_fault_target(fault->kind) == RP_SIM_TARGET_EDGE) {
         set_all_lines(cluster);
     } else if (rp_sim_fault_target(fault->kind) == RP_SIM_TARGET_NODE) {
-        begin_at_node(cluster, fault);
-    } else if (fault->kind == RP_SIM_FAULT_HOST_CRASH) {
-        cluster->host_crashed = cluster->controller != NULL;
+        begin_at_node(cluster, index);
+    } else if (fault->kind != RP_SIM_FAULT_DISK_FULL) {
+        cluster->host_crashed = true;
     } else {
         cluster->disk_full = true;
     }
@@ -91,33 +128,67 @@ static void log_fault(rp_cluster *cluster, int64_t now_ns, const char *what, uin
     rp_eventlog_add(&cluster->log, now_ns, "fault", "%s: %s", what, text);
 }
 
+/* Whether it begins now. */
+static bool is_due(const rp_cluster *cluster, uint32_t index, int64_t now_ns) {
+    const rp_sim_trouble *trouble = &cluster->trouble;
+    if (trouble->begun[index] || trouble->at_ns[index] > now_ns) {
+        return false;
+    }
+    return is_there(cluster, &cluster->options.faults->fault[index]);
+}
+
+static int64_t next_look_ns(const rp_cluster *cluster, uint32_t index, int64_t now_ns) {
+    const rp_sim_trouble *trouble = &cluster->trouble;
+    if (!trouble->begun[index]) {
+        return trouble->at_ns[index] > now_ns ? trouble->at_ns[index] : now_ns + RETRY_NS;
+    }
+    return trouble->active[index] ? end_ns(cluster, index) : RP_WORLD_NEVER;
+}
+
 /* The next event after now. */
 static int64_t step_faults(void *context, int64_t now_ns) {
     rp_cluster *cluster = context;
-    const rp_sim_faults *faults = cluster->options.faults;
     rp_sim_trouble *trouble = &cluster->trouble;
     int64_t next_ns = RP_WORLD_NEVER;
-    for (uint32_t i = 0; i < faults->count; i++) {
-        const rp_sim_fault *fault = &faults->fault[i];
-        if (i == trouble->begun && fault->at_ns <= now_ns) {
-            trouble->begun++;
+    for (uint32_t i = 0; i < cluster->options.faults->count; i++) {
+        if (is_due(cluster, i, now_ns)) {
+            trouble->at_ns[i] = now_ns;
             log_fault(cluster, now_ns, "begins", i);
             begin_fault(cluster, i);
         }
-        if (trouble->active[i] && end_ns(fault) <= now_ns) {
+        if (trouble->active[i] && end_ns(cluster, i) <= now_ns) {
             log_fault(cluster, now_ns, "ends", i);
             end_fault(cluster, i);
         }
-        const int64_t at_ns = i >= trouble->begun  ? fault->at_ns
-                              : trouble->active[i] ? end_ns(fault)
-                                                   : RP_WORLD_NEVER;
+        const int64_t at_ns = next_look_ns(cluster, i, now_ns);
         next_ns = at_ns < next_ns ? at_ns : next_ns;
     }
     return next_ns;
 }
 
+void rp_sim_faults_look(rp_cluster *cluster) {
+    if (cluster->options.faults && cluster->options.faults->count > 0) {
+        rp_world_wake_node(cluster->world, rp_sim_fault_node(cluster));
+    }
+}
+
+void rp_sim_faults_new_life(rp_cluster *cluster) {
+    rp_sim_trouble *trouble = &cluster->trouble;
+    trouble->may_stop = false;
+    for (uint32_t i = 0; cluster->options.faults && i < cluster->options.faults->count; i++) {
+        const rp_sim_fault *fault = &cluster->options.faults->fault[i];
+        trouble->may_stop |= trouble->active[i] && may_stop(fault);
+    }
+    for (uint32_t k = 0; k < cluster->options.boards; k++) {
+        trouble->may_stop |= cluster->board[k].agent == NULL;
+    }
+}
+
 void rp_sim_faults_start(rp_cluster *cluster) {
     cluster->trouble.rng = rp_rng_named(cluster->options.seed, "sim/trouble");
+    for (uint32_t i = 0; cluster->options.faults && i < cluster->options.faults->count; i++) {
+        cluster->trouble.at_ns[i] = cluster->options.faults->fault[i].at_ns;
+    }
     if (cluster->options.faults && cluster->options.faults->count > 0) {
         rp_world_put_node(cluster->world, rp_sim_fault_node(cluster), step_faults, cluster, 0);
     }

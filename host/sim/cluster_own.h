@@ -43,9 +43,11 @@ typedef struct {
 } rp_sim_board;
 
 typedef struct {
-    uint32_t begun; /* of options.faults, in their order */
+    /* by index into options.faults */
+    bool begun[RP_SIM_FAULTS_MAX], active[RP_SIM_FAULTS_MAX];
+    int64_t at_ns[RP_SIM_FAULTS_MAX]; /* when it begins: later than drawn if its target was away */
     uint32_t effective;
-    bool active[RP_SIM_FAULTS_MAX];
+    bool may_stop;    /* one of those that may end a run was there in this life of the controller */
     bool lines;       /* some line has had a fault */
     uint64_t streams; /* of lines, so far */
     rp_rng rng;
@@ -69,6 +71,7 @@ struct rp_cluster {
     rp_rng host_sessions;
     rp_controller *controller; /* NULL: between two lives */
     uint32_t host_lives;
+    int64_t host_since_ns; /* when this one began */
     bool host_crashed;
     bool disk_full;
     const char *host_state;
@@ -110,5 +113,9 @@ rp_spawner rp_sim_spawner(rp_cluster *cluster);
 
 /* cluster_faults.c */
 void rp_sim_faults_start(rp_cluster *cluster);
+/* Something has changed that faults may wait for. */
+void rp_sim_faults_look(rp_cluster *cluster);
+/* A life of the controller begins. */
+void rp_sim_faults_new_life(rp_cluster *cluster);
 
 #endif

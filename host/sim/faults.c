@@ -5,13 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 static const struct {
     const char *name;
     rp_sim_target target;
     const char *unit;
     double most;
+    bool stops;
 } kinds[RP_SIM_FAULT_KINDS] = {
-#define X(name, text, target, unit, most) {text, RP_SIM_TARGET_##target, unit, most},
+#define X(name, text, target, unit, most, stops) {text, RP_SIM_TARGET_##target, unit, most, stops},
     RP_SIM_FAULT_LIST(X)
 #undef X
 };
@@ -20,33 +23,51 @@ rp_sim_target rp_sim_fault_target(rp_sim_fault_kind kind) {
     return kinds[kind].target;
 }
 
+bool rp_sim_fault_may_stop(rp_sim_fault_kind kind) {
+    return kinds[kind].stops;
+}
+
+/* A board that is away for longer than a run may stand still: somebody has to notice. */
+static const int64_t GONE_NS = 90 * RP_NS_PER_S;
+
 /* ---- drawing --------------------------------------------------------------------------------- */
 
 static double between(rp_rng *rng, double low, double high) {
     return low + (high - low) * (double)rp_rng_uniform(rng);
 }
 
-/* Each kind is in with one chance in two, at least one is. */
-static uint32_t draw_subset(rp_rng *rng, bool *in) {
-    uint32_t count = 0;
+/* How many of a run's faults may end it: none, so that the run must get on; one, which nothing else
+ * hides; or as many as come. */
+typedef enum { NONE_STOPS, ONE_STOPS, ANY_STOPS, MODES } draw_mode;
+
+typedef struct {
+    bool in[RP_SIM_FAULT_KINDS];
+    bool any_stops; /* of those that are in, some may still be drawn that end a run */
+} draw_subset;
+
+/* Each kind is in with one chance in two; of those that end no run at least one is. */
+static draw_subset choose_subset(rp_rng *rng, draw_mode mode) {
+    draw_subset out = {.any_stops = mode != NONE_STOPS};
+    bool calm = false;
     for (uint32_t k = 0; k < RP_SIM_FAULT_KINDS; k++) {
-        in[k] = rp_rng_below(rng, 2) == 1;
-        count += in[k];
+        out.in[k] = rp_rng_below(rng, 2) == 1;
+        calm |= out.in[k] && !kinds[k].stops;
     }
-    if (count == 0) {
-        in[rp_rng_below(rng, RP_SIM_FAULT_KINDS)] = true;
-        count = 1;
+    while (!calm) {
+        const uint32_t k = rp_rng_below(rng, RP_SIM_FAULT_KINDS);
+        out.in[k] |= !kinds[k].stops;
+        calm = out.in[k] && !kinds[k].stops;
     }
-    return count;
+    return out;
 }
 
-static rp_sim_fault_kind draw_kind(rp_rng *rng, const bool *in, uint32_t count) {
-    uint32_t skip = rp_rng_below(rng, count);
-    uint32_t k = 0;
-    while (!in[k] || skip-- > 0) {
-        k++;
+static rp_sim_fault_kind draw_kind(rp_rng *rng, const draw_subset *subset) {
+    for (;;) {
+        const uint32_t k = rp_rng_below(rng, RP_SIM_FAULT_KINDS);
+        if (subset->in[k] && (subset->any_stops || !kinds[k].stops)) {
+            return (rp_sim_fault_kind)k;
+        }
     }
-    return (rp_sim_fault_kind)k;
 }
 
 /* Amounts by orders of magnitude: a rate of 0.001 finds other mistakes than one of 0.5. */
@@ -63,18 +84,21 @@ static double draw_amount(rp_rng *rng, rp_sim_fault_kind kind) {
     return amount < 1 ? 1 : amount;
 }
 
-static rp_sim_fault draw_fault(rp_rng *rng, rp_sim_fault_kind kind, uint32_t nodes,
-                               const uint32_t (*edges)[2], uint32_t edge_count, int64_t phase_ns) {
+static rp_sim_fault draw_fault(rp_rng *rng, rp_sim_fault_kind kind, const rp_sim_field *field,
+                               int64_t before_ns) {
     rp_sim_fault fault = {.kind = kind, .from = RP_SIM_HOST, .to = RP_SIM_HOST};
     if (kinds[kind].target == RP_SIM_TARGET_EDGE) {
-        const uint32_t e = rp_rng_below(rng, edge_count);
-        fault.from = edges[e][0];
-        fault.to = edges[e][1];
+        const uint32_t e = rp_rng_below(rng, field->edge_count);
+        fault.from = field->edges[e][0];
+        fault.to = field->edges[e][1];
     } else if (kinds[kind].target == RP_SIM_TARGET_NODE) {
-        fault.from = fault.to = rp_rng_below(rng, nodes);
+        fault.from = fault.to = rp_rng_below(rng, field->nodes);
     }
-    fault.at_ns = (int64_t)((double)phase_ns * between(rng, 0, 1));
-    fault.for_ns = (int64_t)((double)phase_ns * between(rng, 0.01, 0.5));
+    fault.at_ns = (int64_t)((double)before_ns * between(rng, 0, 1));
+    fault.for_ns = (int64_t)((double)field->phase_ns * between(rng, 0.01, 0.5));
+    if ((kind == RP_SIM_FAULT_CRASH || kind == RP_SIM_FAULT_MOVE) && rp_rng_below(rng, 2) == 0) {
+        fault.for_ns = GONE_NS;
+    }
     fault.amount = draw_amount(rng, kind);
     return fault;
 }
@@ -87,16 +111,19 @@ static void add_fault(rp_sim_faults *to, const rp_sim_fault *fault) {
     to->fault[at] = *fault;
 }
 
-void rp_sim_faults_draw(rp_rng *rng, uint32_t nodes, const uint32_t (*edges)[2],
-                        uint32_t edge_count, int64_t phase_ns, uint32_t least, rp_sim_faults *out) {
-    bool in[RP_SIM_FAULT_KINDS];
-    RP_ASSERT(nodes > 0 && edge_count > 0 && phase_ns > 0 && least <= RP_SIM_FAULTS_MAX / 2);
+void rp_sim_faults_draw(rp_rng *rng, const rp_sim_field *field, rp_sim_faults *out) {
+    const uint32_t least = field->least;
+    RP_ASSERT(field->nodes > 0 && field->edge_count > 0 && least <= RP_SIM_FAULTS_MAX / 2);
+    RP_ASSERT(field->early_ns > 0 && field->early_ns <= field->phase_ns);
     *out = (rp_sim_faults){0};
-    const uint32_t subset = draw_subset(rng, in);
+    const draw_mode mode = (draw_mode)rp_rng_below(rng, MODES);
+    draw_subset subset = choose_subset(rng, mode);
     const uint32_t count = least + rp_rng_below(rng, least + 1);
     for (uint32_t i = 0; i < count; i++) {
-        const rp_sim_fault_kind kind = draw_kind(rng, in, subset);
-        const rp_sim_fault fault = draw_fault(rng, kind, nodes, edges, edge_count, phase_ns);
+        const rp_sim_fault_kind kind = draw_kind(rng, &subset);
+        const rp_sim_fault fault =
+            draw_fault(rng, kind, field, i < least ? field->early_ns : field->phase_ns);
+        subset.any_stops &= mode == ANY_STOPS || !kinds[kind].stops;
         add_fault(out, &fault);
     }
 }

@@ -20,25 +20,27 @@
 #include "base/config.h"
 #include "base/rng.h"
 
-/* name in files, target, unit of `amount`, largest amount */
+/* name in files, target, unit of `amount`, largest amount, whether it may end a run: links recover
+ * from whatever a network does for a while, and a slow board is no fault. */
 #define RP_SIM_FAULT_LIST(X)                                                                       \
-    X(DELAY, "delay", EDGE, "ms", 2000) /* more delay, each frame up to so much */                 \
-    X(LOSS, "loss", EDGE, "share", 0.9) /* frames vanish */                                        \
-    X(DUPLICATE, "duplicate", EDGE, "share", 0.9)                                                  \
-    X(REORDER, "reorder", EDGE, "share", 0.9) /* frames overtake others */                         \
-    X(CORRUPT, "corrupt", EDGE, "share", 0.9) /* one bit of a frame flips */                       \
-    X(CLOG, "clog", EDGE, "", 0)              /* nothing passes, then everything at once */        \
-    X(PARTITION, "partition", EDGE, "", 0)    /* one way: frames vanish */                         \
-    X(STALE, "stale", NODE, "frames", 64)     /* old frames of the node come again */              \
-    X(CRASH, "crash", NODE, "", 0)            /* ends without a word, starts anew after for_s */   \
-    X(MOVE, "move", NODE, "", 0)              /* the same, at another address */                   \
-    X(SLOW, "slow", NODE, "times", 50)        /* every op takes so many times as long */           \
-    X(CLOCK, "clock", NODE, "s", 1e9)         /* the node's clock jumps ahead */                   \
-    X(HOST_CRASH, "host-crash", HOST, "", 0)  /* the controller ends without a word */             \
-    X(DISK_FULL, "disk-full", HOST, "", 0)    /* no file of the run folder grows */
+    X(DELAY, "delay", EDGE, "ms", 2000, false) /* more delay, each frame up to so much */          \
+    X(LOSS, "loss", EDGE, "share", 0.9, false) /* frames vanish */                                 \
+    X(DUPLICATE, "duplicate", EDGE, "share", 0.9, false)                                           \
+    X(REORDER, "reorder", EDGE, "share", 0.9, false) /* frames overtake others */                  \
+    X(CORRUPT, "corrupt", EDGE, "share", 0.9, false) /* one bit of a frame flips */                \
+    X(CLOG, "clog", EDGE, "", 0, false)              /* nothing passes, then everything at once */ \
+    X(PARTITION, "partition", EDGE, "", 0, false)    /* one way: frames vanish */                  \
+    X(STALE, "stale", NODE, "frames", 64, false)     /* old frames of the node come again */       \
+    X(CRASH, "crash", NODE, "", 0, true)             /* ends without a word, anew after for_s */   \
+    X(MOVE, "move", NODE, "", 0, true)               /* the same, at another address */            \
+    X(SLOW, "slow", NODE, "times", 50, false)        /* every op takes so many times as long */    \
+    X(CLOCK, "clock", NODE, "s", 1e9, true)          /* the node's clock jumps ahead */            \
+    X(HOST_CRASH, "host-crash", HOST, "", 0, true)   /* the controller ends without a word */      \
+    X(DISK_FULL, "disk-full", HOST, "", 0, true)     /* no file of the run folder grows */         \
+    X(SAVE_CRASH, "save-crash", HOST, "", 0, true)   /* the controller ends while it saves */
 
 typedef enum {
-#define X(name, text, target, unit, most) RP_SIM_FAULT_##name,
+#define X(name, text, target, unit, most, stops) RP_SIM_FAULT_##name,
     RP_SIM_FAULT_LIST(X)
 #undef X
         RP_SIM_FAULT_KINDS
@@ -62,11 +64,20 @@ typedef struct {
 } rp_sim_faults;
 
 rp_sim_target rp_sim_fault_target(rp_sim_fault_kind kind);
+bool rp_sim_fault_may_stop(rp_sim_fault_kind kind);
 
-/* Draws at least `least` events for a ring of `nodes` boards, in [0, phase_ns); the same stream
- * gives the same events. `edges`: pairs (from, to) that carry frames, host included. */
-void rp_sim_faults_draw(rp_rng *rng, uint32_t nodes, const uint32_t (*edges)[2],
-                        uint32_t edge_count, int64_t phase_ns, uint32_t least, rp_sim_faults *out);
+/* What is drawn from: a ring of `nodes` boards, and pairs (from, to) that carry frames, host
+ * included. `least` events begin in [0, early_ns), up to as many again in [0, phase_ns). */
+typedef struct {
+    uint32_t nodes;
+    const uint32_t (*edges)[2];
+    uint32_t edge_count;
+    int64_t early_ns, phase_ns;
+    uint32_t least;
+} rp_sim_field;
+/* The same stream gives the same events. Crashes of boards last for_ns up to half a phase, or so
+ * long that somebody has to notice. */
+void rp_sim_faults_draw(rp_rng *rng, const rp_sim_field *field, rp_sim_faults *out);
 
 /* errors  USAGE with file, line and key */
 rp_err rp_sim_faults_read(rp_arena *arena, const char *path, uint32_t nodes,

@@ -94,6 +94,7 @@ static void count_result(pool *p, uint64_t seed, const rp_sim_result *result) {
     t->stopped_resumable += result->outcome == RP_SIM_STOPPED_RESUMABLE;
     t->hung += result->outcome == RP_SIM_HUNG;
     t->wrong += result->outcome == RP_SIM_WRONG;
+    t->faults_min = t->runs == 1 || result->faults < t->faults_min ? result->faults : t->faults_min;
     t->faults += result->faults;
     t->virtual_s += result->virtual_s;
     const bool bad = result->outcome == RP_SIM_HUNG || result->outcome == RP_SIM_WRONG;

@@ -28,7 +28,8 @@ typedef struct {
     bool any_bad;
     uint64_t first_bad_seed; /* the smallest one */
     uint64_t faults;
-    double seconds; /* real */
+    uint32_t faults_min; /* of any run */
+    double seconds;      /* real */
     double virtual_s;
 } rp_sim_tally;
 

@@ -53,12 +53,12 @@ static void report_seed(void *context, uint64_t seed, const rp_sim_result *resul
 }
 
 static json_t *json_of(const rp_sim_tally *t) {
-    json_t *root =
-        json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:n, s:I, s:f, s:f}", "version", 1, "runs",
-                  (json_int_t)t->runs, "finished", (json_int_t)t->finished, "stopped_resumable",
-                  (json_int_t)t->stopped_resumable, "hung", (json_int_t)t->hung, "wrong",
-                  (json_int_t)t->wrong, "first_bad_seed", "faults", (json_int_t)t->faults,
-                  "seconds", t->seconds, "virtual_seconds", t->virtual_s);
+    json_t *root = json_pack(
+        "{s:i, s:I, s:I, s:I, s:I, s:I, s:n, s:I, s:I, s:f, s:f}", "version", 1, "runs",
+        (json_int_t)t->runs, "finished", (json_int_t)t->finished, "stopped_resumable",
+        (json_int_t)t->stopped_resumable, "hung", (json_int_t)t->hung, "wrong",
+        (json_int_t)t->wrong, "first_bad_seed", "faults", (json_int_t)t->faults, "faults_min",
+        (json_int_t)t->faults_min, "seconds", t->seconds, "virtual_seconds", t->virtual_s);
     if (root && t->any_bad) {
         (void)json_object_set_new(root, "first_bad_seed",
                                   json_integer((json_int_t)t->first_bad_seed));

@@ -11,13 +11,15 @@
 
 #include "base/safetensors.h"
 
-enum { LIVES_MAX = 60, LEAST_FAULTS = 5 };
+enum { LIVES_MAX = 60, LEAST_FAULTS = 5, NEIGHBOUR_WEIGHT = 3 };
 
 /* Virtual time of the digest executor, so that faults find ops under way. */
 static const double FORWARD_S = 1e-4;
 static const double BACKWARD_S = 2e-4;
 /* Events fall into this time; a calm run of 50 steps takes about as long. */
 static const int64_t PHASE_NS = RP_NS_PER_S / 2;
+/* The first ones fall into this time, in which no run of some dozen steps has ended. */
+static const int64_t EARLY_NS = 150 * RP_NS_PER_MS;
 /* Virtual time for everything: boards that are gone are given up after 10 to 30 s. */
 static const int64_t LIMIT_NS = 3600 * RP_NS_PER_S;
 /* Behind the faults a run gets on. What stops in a calm network for longer than it takes to give a
@@ -271,6 +273,12 @@ static rp_sim_outcome run_lives(const rp_sim_case *what, rp_cluster *cluster, co
         if (has_stalled(what, cluster, since_ns)) {
             break;
         }
+        if (!rp_cluster_had_reason(cluster)) {
+            rp_cluster_note(cluster,
+                            "the run has stopped, and no fault was there that may end one");
+            outcome = RP_SIM_WRONG;
+            break;
+        }
         if (is_mistake(result) || is_final(cluster, result)) {
             outcome = RP_SIM_WRONG;
             break;
@@ -282,11 +290,12 @@ static rp_sim_outcome run_lives(const rp_sim_case *what, rp_cluster *cluster, co
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
-/* Everything that carries frames: neighbours, and the host with every board. */
+/* Everything that carries frames: neighbours, and the host with every board. Most frames go between
+ * neighbours, so their lines stand there several times. */
 static uint32_t list_edges(uint32_t boards, uint32_t (*edges)[2]) {
     uint32_t count = 0;
     for (uint32_t k = 0; k < boards; k++) {
-        if (k + 1 < boards) {
+        for (uint32_t i = 0; i < NEIGHBOUR_WEIGHT && k + 1 < boards; i++) {
             edges[count][0] = k;
             edges[count++][1] = k + 1;
             edges[count][0] = k + 1;
@@ -313,9 +322,14 @@ static rp_err find_faults(const rp_sim_case *what, uint64_t seed, rp_arena *aren
     if (!what->draws_faults) {
         return RP_OK;
     }
-    RP_TRY(RP_ARENA_NEW(arena, 4 * (size_t)boards, &edges));
-    rp_sim_faults_draw(&rng, boards, (const uint32_t(*)[2])edges, list_edges(boards, edges),
-                       PHASE_NS, LEAST_FAULTS, out);
+    RP_TRY(RP_ARENA_NEW(arena, (2 + 2 * NEIGHBOUR_WEIGHT) * (size_t)boards, &edges));
+    const rp_sim_field field = {.nodes = boards,
+                                .edges = (const uint32_t(*)[2])edges,
+                                .edge_count = list_edges(boards, edges),
+                                .early_ns = EARLY_NS,
+                                .phase_ns = PHASE_NS,
+                                .least = LEAST_FAULTS};
+    rp_sim_faults_draw(&rng, &field, out);
 fail:
     return err;
 }
@@ -361,6 +375,7 @@ rp_err rp_sim_judge(const rp_sim_case *what, uint64_t seed, rp_sim_result *out) 
     options.faults = &faults;
     options.folder = folder;
     options.temporary = parent[0] != '\0';
+    options.stale_from_ns = what->draws_faults ? EARLY_NS : RP_WORLD_NEVER;
     options.limit_ns = LIMIT_NS;
     RP_TRY(rp_cluster_open(&arena, &options, &cluster));
     out->outcome = run_lives(what, cluster, folder);

@@ -11,38 +11,54 @@
 
 enum { NODES = 4, LEAST = 5 };
 static const int64_t PHASE_NS = 2 * RP_NS_PER_S;
+static const int64_t EARLY_NS = RP_NS_PER_S / 2;
+static const int64_t GONE_NS = 90 * RP_NS_PER_S; /* until somebody has to notice */
 static const uint32_t edges[][2] = {{0, 1}, {1, 2}, {2, 3}, {RP_SIM_HOST, 0}};
 
 static void draw_faults(uint64_t seed, rp_sim_faults *out) {
     rp_rng rng = rp_rng_named(seed, "sim/faults");
-    rp_sim_faults_draw(&rng, NODES, edges, 4, PHASE_NS, LEAST, out);
+    const rp_sim_field field = {.nodes = NODES,
+                                .edges = edges,
+                                .edge_count = 4,
+                                .early_ns = EARLY_NS,
+                                .phase_ns = PHASE_NS,
+                                .least = LEAST};
+    rp_sim_faults_draw(&rng, &field, out);
 }
 
 static void draws_within_bounds(void **state) {
     (void)state;
     bool seen[RP_SIM_FAULT_KINDS] = {false};
     uint32_t all_kinds = 0;
+    uint32_t none_stops = 0;
     for (uint64_t seed = 0; seed < 1000; seed++) {
         rp_sim_faults faults;
         bool here[RP_SIM_FAULT_KINDS] = {false};
         uint32_t kinds = 0;
+        bool may_stop = false;
         draw_faults(seed, &faults);
         assert_true(faults.count >= LEAST && faults.count <= 2 * LEAST);
         for (uint32_t i = 0; i < faults.count; i++) {
             const rp_sim_fault *f = &faults.fault[i];
             assert_true(f->at_ns >= 0 && f->at_ns < PHASE_NS);
-            assert_true(f->for_ns > 0 && f->for_ns <= PHASE_NS / 2);
+            assert_true(f->for_ns > 0 && (f->for_ns <= PHASE_NS / 2 || f->for_ns == GONE_NS));
+            assert_true(f->for_ns != GONE_NS || f->kind == RP_SIM_FAULT_CRASH ||
+                        f->kind == RP_SIM_FAULT_MOVE);
             assert_true(i == 0 || faults.fault[i - 1].at_ns <= f->at_ns);
             assert_true(rp_sim_fault_target(f->kind) != RP_SIM_TARGET_NODE || f->from < NODES);
             kinds += !here[f->kind];
+            may_stop |= rp_sim_fault_may_stop(f->kind);
             here[f->kind] = seen[f->kind] = true;
         }
+        assert_true(faults.fault[LEAST - 1].at_ns < EARLY_NS);
         all_kinds += kinds == RP_SIM_FAULT_KINDS;
+        none_stops += !may_stop;
     }
     for (uint32_t k = 0; k < RP_SIM_FAULT_KINDS; k++) {
         assert_true(seen[k]); /* over many seeds every kind comes */
     }
     assert_int_equal(all_kinds, 0); /* a seed has a subset */
+    assert_true(none_stops > 250);  /* and many must get on without a stop */
 }
 
 /* As the file says them; the caller frees it. */

@@ -129,6 +129,41 @@ static void old_packets_are_replayed(void **state) {
     contract_close(&s);
 }
 
+/* What begins a connection is kept apart: later packets do not drive it out. */
+static void beginnings_are_remembered(void **state) {
+    (void)state;
+    contract_set s;
+    rp_hub *hub;
+    rp_packet packet;
+    contract_open(&s);
+    expect_ok(rp_hub_new(&s.arena, 2, &hub));
+    expect_ok(rp_hub_remember_beginnings(hub, &s.arena, 8));
+    for (int i = 0; i < 2; i++) {
+        rp_transport_options options = {.clock = &s.clock, .hub = hub};
+        expect_ok(rp_transport_start(&s.arena, "inproc", &options, &s.transport[i]));
+    }
+    contract_bind(&s, "tcp://0.0.0.0:5000");
+    contract_connect(&s, 1, "tcp://10.0.0.7:5000");
+    contract_until(&s, s.connected[1] > 0);
+    for (uint32_t i = 0; i < 9; i++) {
+        expect_ok(contract_post(&s, 1, 0, contract_packet(i, 1, 0)));
+        expect_ok(contract_take(&s, 0, &packet));
+        rp_packet_drop(&packet);
+    }
+    assert_int_equal(rp_hub_remembered(hub), 4 + 2);
+    static const uint32_t kept[] = {0, 1, 2, 3, 7, 8};
+    for (uint32_t i = 0; i < 6; i++) {
+        expect_ok(rp_hub_replay(hub, i));
+        expect_ok(contract_take(&s, 0, &packet));
+        assert_int_equal(contract_check(&packet, 1, 0), kept[i]);
+        rp_packet_drop(&packet);
+    }
+    rp_port_close(&s.port[1]);
+    rp_port_close(&s.port[0]);
+    rp_hub_finish(&hub);
+    contract_close(&s);
+}
+
 int main(void) {
     rp_log_setup(RP_LOG_ERROR, "test");
     contract = (contract_kind){.name = "inproc"};
@@ -138,6 +173,7 @@ int main(void) {
         cmocka_unit_test(connections_take_turns),
         cmocka_unit_test(owned_frames_are_not_copied),
         cmocka_unit_test(old_packets_are_replayed),
+        cmocka_unit_test(beginnings_are_remembered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
