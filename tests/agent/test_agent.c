@@ -200,6 +200,34 @@ static void an_older_term_is_refused(void **state) {
     close_fixture(&f);
 }
 
+/* What else an older term says is dropped while there is a run, and refused while there is none. */
+static void an_older_term_ends_nothing(void **state) {
+    (void)state;
+    static const rp_kind kinds[] = {RP_KIND_BYE, RP_KIND_START, RP_KIND_CONNECT};
+    fixture f;
+    open_fixture(&f);
+    lead_to(&f, RP_AGENT_READY);
+    f.term--;
+    for (uint32_t k = 0; k < 3; k++) {
+        send_kind(&f, kinds[k]);
+    }
+    for (uint32_t i = 0; i < 50; i++) {
+        step(&f);
+    }
+    assert_int_equal(rp_agent_state_of(f.agent), RP_AGENT_READY);
+    f.term++;
+    send_kind(&f, RP_KIND_BYE);
+    step_to_state(&f, RP_AGENT_HELLO); /* and nobody was told of a fault: */
+    f.term--;
+    send_kind(&f, RP_KIND_START);
+    const rp_Frame answer = receive(&f);
+    assert_int_equal(rp_frame_kind(&answer), RP_KIND_FAULT);
+    assert_non_null(strstr(answer.body.fault.text, "newer start"));
+    f.term++;
+    greet(&f);
+    close_fixture(&f);
+}
+
 /* A host that speaks none of our versions hears which ones we do; a ring of one is refused. */
 static void versions_of_the_wire_are_told(void **state) {
     (void)state;
@@ -283,6 +311,7 @@ int main(void) {
         cmocka_unit_test(a_plan_that_does_not_fit_is_refused),
         cmocka_unit_test(messages_of_an_ended_run_are_dropped),
         cmocka_unit_test(an_older_term_is_refused),
+        cmocka_unit_test(an_older_term_ends_nothing),
         cmocka_unit_test(versions_of_the_wire_are_told),
         cmocka_unit_test(a_host_without_plans_is_refused),
         cmocka_unit_test(a_share_of_a_stage_is_refused),
