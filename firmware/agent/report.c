@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "agent/runner_own.h"
+#include "wire/trace.h"
 
 static rp_err send_control(rp_runner *r, rp_Frame *frame, const rp_part *parts,
                            uint32_t part_count) {
@@ -85,12 +86,6 @@ rp_err rp_runner_report_probe(rp_runner *r, const running_op *op) {
 
 /* ---- trace ----------------------------------------------------------------------------------- */
 
-static void put_u64(uint8_t *at, uint64_t value) {
-    for (int i = 0; i < 8; i++) {
-        at[i] = (uint8_t)(value >> (8 * i));
-    }
-}
-
 /* Trace records are a picture, not the run: when the control link is full they wait, and are
  * dropped rather than stop the ring. */
 rp_err rp_runner_flush_trace(rp_runner *r) {
@@ -117,12 +112,13 @@ rp_err rp_runner_record_op(rp_runner *r, const rp_op *op, int64_t start_ns, int6
         r->facts.trace_dropped++;
         return RP_OK;
     }
-    uint8_t *at = r->trace + (size_t)r->trace_count++ * RP_TRACE_BYTES;
-    uint64_t kind = (uint64_t)op->kind | (r->evaluating ? 0x100u : 0u);
-    put_u64(at, kind);
-    put_u64(at + 8, op->step);
-    put_u64(at + 16, (uint64_t)op->samples.first | (uint64_t)op->samples.count << 32);
-    put_u64(at + 24, (uint64_t)start_ns);
-    put_u64(at + 32, (uint64_t)end_ns);
+    const rp_trace_record record = {.kind = (uint8_t)op->kind,
+                                    .evaluation = r->evaluating,
+                                    .step = op->step,
+                                    .first = op->samples.first,
+                                    .count = op->samples.count,
+                                    .start_ns = start_ns,
+                                    .end_ns = end_ns};
+    rp_trace_pack(&record, r->trace + (size_t)r->trace_count++ * RP_TRACE_BYTES);
     return RP_OK;
 }

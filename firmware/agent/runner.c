@@ -1,4 +1,5 @@
 #include "agent/runner_own.h"
+#include "wire/trace.h"
 
 #include "base/log.h"
 

@@ -23,9 +23,6 @@ enum {
     RP_RUNNER_SLOTS = 4 /* host memory for what goes over an edge: microbatches at most */
 };
 
-/* One op in the trace, as it goes over the wire (little-endian, packed by hand). */
-enum { RP_TRACE_BYTES = 40 };
-
 typedef struct rp_runner rp_runner;
 
 /* One edge of the plan, seen from this node. */

@@ -87,14 +87,6 @@ bool rp_plan_list_next(rp_plan_list *list, rp_op *op) {
 
 /* ---- transfers ------------------------------------------------------------------------------- */
 
-static rp_range common_part(rp_range a, rp_range b) {
-    const uint32_t a_end = a.first + a.count;
-    const uint32_t b_end = b.first + b.count;
-    const uint32_t first = a.first > b.first ? a.first : b.first;
-    const uint32_t end = a_end < b_end ? a_end : b_end;
-    return (rp_range){first, end > first ? end - first : 0};
-}
-
 /* The samples of a step that one end of an edge has to do with; the host: all. */
 static rp_range samples_at(const rp_plan *plan, uint32_t node, uint32_t stage,
                            uint32_t step_samples) {
@@ -211,9 +203,9 @@ static bool find_transfer(const rp_plan *plan, uint32_t node, const rp_op *op, u
         }
         break;
     default:
-        out->samples = common_part(op->samples,
-                                   send ? samples_at(plan, e->to, e->stage, all)
-                                        : samples_at(plan, e->from, rp_plan_sending_stage(e), all));
+        out->samples = rp_range_common(
+            op->samples, send ? samples_at(plan, e->to, e->stage, all)
+                              : samples_at(plan, e->from, rp_plan_sending_stage(e), all));
     }
     return out->samples.count > 0;
 }

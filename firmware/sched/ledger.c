@@ -31,11 +31,7 @@ rp_err rp_ledger_append(rp_piece_pool *pool, rp_ledger *to, const rp_piece *cont
 }
 
 static rp_range common_part(const rp_piece *p, uint64_t step, rp_range samples) {
-    const uint32_t p_end = p->samples.first + p->samples.count;
-    const uint32_t s_end = samples.first + samples.count;
-    const uint32_t first = p->samples.first > samples.first ? p->samples.first : samples.first;
-    const uint32_t end = p_end < s_end ? p_end : s_end;
-    return (rp_range){first, p->step == step && end > first ? end - first : 0};
+    return p->step == step ? rp_range_common(p->samples, samples) : (rp_range){0};
 }
 
 bool rp_ledger_covers(const rp_ledger *from, uint64_t step, rp_range samples, double *time) {

@@ -26,6 +26,14 @@ typedef enum {
 typedef struct {
     uint32_t first, count;
 } rp_range;
+/* The samples that are in both; .count 0: none. */
+static inline rp_range rp_range_common(rp_range a, rp_range b) {
+    const uint32_t a_end = a.first + a.count;
+    const uint32_t b_end = b.first + b.count;
+    const uint32_t first = a.first > b.first ? a.first : b.first;
+    const uint32_t end = a_end < b_end ? a_end : b_end;
+    return (rp_range){first, end > first ? end - first : 0};
+}
 
 /* What a node does with a stage that it holds. Zero is the usual case: all of it. */
 typedef enum {

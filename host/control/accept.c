@@ -7,7 +7,18 @@
 #include <string.h>
 
 /* Far beyond any board: a number from outside is not believed blindly. */
-static const uint64_t IN_FLIGHT_BYTES_MAX = UINT64_C(1) << 44;
+static const uint64_t BYTES_MAX = UINT64_C(1) << 44;
+static const uint64_t COUNT_MAX = UINT64_C(1) << 52; /* of a segment: sums of them fit, too */
+static const int64_t TIME_MAX_NS = INT64_C(1) << 60; /* 36 years; twice the sum fits */
+
+/* What can not be is as if nothing had been said. */
+static uint64_t bounded(uint64_t said, uint64_t most) {
+    return said <= most ? said : 0;
+}
+
+bool rp_control_is_clock_time(int64_t ns) {
+    return ns >= -TIME_MAX_NS && ns <= TIME_MAX_NS;
+}
 
 /* ---- hello, profile, ready ------------------------------------------------------------------- */
 
@@ -46,6 +57,10 @@ static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *messa
         return RP_OK; /* it answers an earlier greeting, too */
     }
     RP_TRY(check_software(ring, state->name, hello));
+    if (!rp_control_is_clock_time(hello->clock_ns)) {
+        return rp_fail(RP_ERR_PEER, "board %s: its clock is at %" PRId64 " ns, which no clock is",
+                       state->name, hello->clock_ns);
+    }
     ring->features &= hello->features;
     state->hello = true;
     if (state->device) {
@@ -98,15 +113,15 @@ static rp_err on_ready(rp_controller *c, uint32_t board, const rp_message *messa
     state->ready = state->has_built = true;
     state->hop_port = ready->hop_port;
     state->feed_port = ready->feed_port;
-    state->device_bytes = ready->device_bytes;
-    state->weight_bytes = ready->weight_bytes;
+    state->device_bytes = bounded(ready->device_bytes, BYTES_MAX);
+    state->weight_bytes = bounded(ready->weight_bytes, BYTES_MAX);
     state->prepare_ns = build_ns < RP_RING_BUILD_NS ? build_ns : RP_RING_BUILD_NS;
     state->slots = ready->slots;
     state->weight_copies = ready->weight_copies;
     if (state->weight_copies > state->weight_copies_max) {
         state->weight_copies_max = state->weight_copies;
     }
-    state->resident_bytes = ready->resident_bytes;
+    state->resident_bytes = bounded(ready->resident_bytes, BYTES_MAX);
     state->probe_copies = ready->probe_copies;
     return RP_OK;
 }
@@ -122,18 +137,20 @@ static void take_facts(rp_board_state *board, uint32_t stage, const rp_Finished 
     const rp_board_facts *before = &board->facts_before;
     rp_board_facts *facts = &board->facts;
     *facts = *before;
-    facts->busy_ns += report->busy_ns;
-    facts->microbatches += report->microbatches;
+    facts->busy_ns += (int64_t)bounded((uint64_t)report->busy_ns, (uint64_t)TIME_MAX_NS >> 8);
+    facts->microbatches += bounded(report->microbatches, COUNT_MAX);
     facts->in_flight_max = larger_of(before->in_flight_max, report->in_flight_max);
     facts->staleness_max = larger_of(before->staleness_max, report->staleness_max);
-    if (report->device_bytes_max > before->device_bytes_max) {
-        facts->device_bytes_max = report->device_bytes_max;
+    const uint64_t device_bytes = bounded(report->device_bytes_max, BYTES_MAX);
+    if (device_bytes > before->device_bytes_max) {
+        facts->device_bytes_max = device_bytes;
     }
     for (uint32_t i = 0; i < report->link_count; i++) {
         const bool up = i == 0 && report->link[i].peer == stage + 1; /* a ring of two has both */
         rp_board_link *link = up ? &facts->up : &facts->down;
-        link->bytes += report->link[i].bytes;
-        link->busy_s += report->link[i].busy_s;
+        link->bytes += bounded(report->link[i].bytes, COUNT_MAX);
+        link->busy_s +=
+            rp_control_are_times(&report->link[i].busy_s, 1) ? report->link[i].busy_s : 0;
     }
 }
 
@@ -151,8 +168,7 @@ static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *me
     state->finished = true;
     memcpy(state->applied, message->part[0].data, want);
     take_facts(state, rp_controller_first_stage(c, board), report);
-    state->in_flight_bytes =
-        report->in_flight_bytes < IN_FLIGHT_BYTES_MAX ? report->in_flight_bytes : 0;
+    state->in_flight_bytes = bounded(report->in_flight_bytes, BYTES_MAX);
     return RP_OK;
 }
 

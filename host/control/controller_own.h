@@ -181,6 +181,8 @@ uint32_t rp_controller_board_behind(const rp_controller *c, uint32_t board);
 
 /* accept.c: what a board may report as times: finite, not negative. */
 bool rp_control_are_times(const double *seconds, size_t count);
+/* What a clock may show, so that differences and sums of two fit. */
+bool rp_control_is_clock_time(int64_t ns);
 
 /* bringup.c: start, hello, profile, assign */
 rp_err rp_start_enter(rp_controller *c) RP_MUST_CHECK;
@@ -273,7 +275,7 @@ rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile
 rp_err rp_controller_open_record(rp_controller *c) RP_MUST_CHECK;
 /* What the record has counted goes into the position, for a checkpoint. */
 void rp_controller_read_totals(rp_controller *c);
-/* Packed records of ops that a stage has run (agent/runner.h). errors  PEER */
+/* Packed records of ops that a stage has run (wire/trace.h). errors  PEER */
 rp_err rp_controller_record_ops(rp_controller *c, uint32_t stage,
                                 const rp_part *part) RP_MUST_CHECK;
 rp_err rp_controller_close_record(rp_controller *c, const char *status,

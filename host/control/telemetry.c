@@ -1,7 +1,7 @@
 /* What the controller tells the record: plain facts of the run, its boards and its links. The only
  * file here that knows both. */
-#include "agent/runner.h"
 #include "control/controller_own.h"
+#include "wire/trace.h"
 
 static rp_record_totals totals_of(const rp_position *position) {
     return (rp_record_totals){.step = position->step,
@@ -48,30 +48,19 @@ void rp_controller_read_totals(rp_controller *c) {
 
 /* ---- ops ------------------------------------------------------------------------------------- */
 
-static uint64_t get_u64(const uint8_t *at) {
-    uint64_t value = 0;
-    for (int i = 7; i >= 0; i--) {
-        value = value << 8 | at[i];
-    }
-    return value;
-}
-
-/* As agent/finished.c packs it. */
 static rp_err unpack_op(uint32_t stage, int64_t offset_ns, const uint8_t *at, rp_sink_op *out) {
-    const uint64_t kind = get_u64(at);
-    const uint64_t range = get_u64(at + 16);
-    const int64_t start_ns = (int64_t)get_u64(at + 24);
-    const int64_t end_ns = (int64_t)get_u64(at + 32);
-    if ((kind & 0xff) >= RP_OP_KINDS || end_ns < start_ns) {
+    const rp_trace_record record = rp_trace_unpack(at);
+    if (record.kind >= RP_OP_KINDS || record.end_ns < record.start_ns ||
+        !rp_control_is_clock_time(record.start_ns) || !rp_control_is_clock_time(record.end_ns)) {
         return rp_fail(RP_ERR_PEER, "a trace record of stage %u is out of range", stage);
     }
     *out = (rp_sink_op){.stage = stage,
-                        .kind = (rp_op_kind)(kind & 0xff),
-                        .evaluation = (kind & 0x100) != 0,
-                        .step = get_u64(at + 8),
-                        .samples = {(uint32_t)range, (uint32_t)(range >> 32)},
-                        .start_ns = start_ns + offset_ns,
-                        .end_ns = end_ns + offset_ns};
+                        .kind = (rp_op_kind)record.kind,
+                        .evaluation = record.evaluation,
+                        .step = record.step,
+                        .samples = {record.first, record.count},
+                        .start_ns = record.start_ns + offset_ns,
+                        .end_ns = record.end_ns + offset_ns};
     return RP_OK;
 }
 

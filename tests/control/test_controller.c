@@ -2,6 +2,7 @@
  * fails, is interrupted, and meets every message. Nothing here sleeps: time is stepped. */
 #include "boards.h"
 #include "control/identity.h"
+#include "wire/trace.h"
 
 enum { DEEP_LAYERS = 80, MOST_LAYERS = 4000 };
 
@@ -636,6 +637,59 @@ static void messages_wait_for_room(void **state) {
     ring_close(&ring);
 }
 
+/* Sums and differences of them must fit, whatever a board sends. */
+static void numbers_of_boards_are_bounded(void **state) {
+    (void)state;
+    static const int64_t no_times[] = {INT64_MIN, INT64_MIN / 4, INT64_MAX / 4, INT64_MAX};
+    const rp_control_handler hello = rp_control_handler_of(RP_KIND_HELLO, RP_CONTROL_HELLO);
+    const rp_control_handler ready = rp_control_handler_of(RP_KIND_READY, RP_CONTROL_ASSIGN);
+    const rp_control_handler finished = rp_control_handler_of(RP_KIND_FINISHED, RP_CONTROL_TRAIN);
+    static const rp_message absurd_ready = {
+        .frame = {.which_body = RP_KIND_READY,
+                  .body.ready = {.device_bytes = UINT64_MAX,
+                                 .weight_bytes = UINT64_MAX,
+                                 .resident_bytes = (uint64_t)1 << 63}}};
+    static const uint64_t applied[1];
+    const rp_message absurd_end = {
+        .frame = {.which_body = RP_KIND_FINISHED,
+                  .body.finished = {.busy_ns = INT64_MAX,
+                                    .microbatches = UINT64_MAX,
+                                    .device_bytes_max = UINT64_MAX,
+                                    .in_flight_bytes = UINT64_MAX,
+                                    .link_count = 1,
+                                    .link = {{.bytes = UINT64_MAX, .busy_s = (double)NAN}}}},
+        .part = {rp_part_of_array(RP_DTYPE_U64, applied, 1)},
+        .part_count = 1};
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    rp_board_state *board = &ring.c->ring.board[0];
+    board->ready = false;
+    board->facts_before.busy_ns = 5;
+    expect_ok(ready(ring.c, 0, &absurd_ready));
+    expect_ok(finished(ring.c, 0, &absurd_end));
+    assert_int_equal(board->device_bytes + board->weight_bytes + board->resident_bytes, 0);
+    assert_int_equal(board->facts.busy_ns, 5);
+    assert_int_equal(board->facts.microbatches + board->facts.device_bytes_max, 0);
+    assert_int_equal(board->in_flight_bytes + board->facts.up.bytes + board->facts.down.bytes, 0);
+    assert_true(board->facts.up.busy_s >= 0 && board->facts.down.busy_s >= 0);
+    for (size_t i = 0; i < sizeof no_times / sizeof *no_times; i++) {
+        const rp_message greeting = {.frame = {.which_body = RP_KIND_HELLO,
+                                               .body.hello = {.clock_ns = no_times[i],
+                                                              .wire_min = RP_WIRE_MIN,
+                                                              .wire_max = RP_WIRE_MAX,
+                                                              .features = RP_WIRE_FEATURES}}};
+        const rp_trace_record op = {.start_ns = no_times[i], .end_ns = no_times[i]};
+        uint8_t bytes[RP_TRACE_BYTES];
+        rp_trace_pack(&op, bytes);
+        const rp_part trace = rp_part_of_bytes(bytes, sizeof bytes);
+        expect_err(rp_controller_record_ops(ring.c, 0, &trace), RP_ERR_PEER);
+        board->hello = false;
+        board->device = NULL;
+        expect_err(hello(ring.c, 0, &greeting), RP_ERR_PEER);
+    }
+    ring_close(&ring);
+}
+
 /* ---- two in one process ---------------------------------------------------------------------- */
 
 static void two_controllers_in_one_loop(void **state) {
@@ -862,6 +916,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(versions_of_the_wire_must_meet, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_must_read_plans, setup, teardown),
         cmocka_unit_test_setup_teardown(messages_wait_for_room, setup, teardown),
+        cmocka_unit_test_setup_teardown(numbers_of_boards_are_bounded, setup, teardown),
         cmocka_unit_test_setup_teardown(two_controllers_in_one_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(a_folder_has_one_controller, setup, teardown),
         cmocka_unit_test_setup_teardown(who_has_begun_later_saves, setup, teardown),

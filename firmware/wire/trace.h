@@ -1,0 +1,26 @@
+/* One op in a board's trace, as TRACE carries it: 40 bytes, little-endian.
+ *
+ *    0 u64  kind of the op in bits 0 to 7 (sched.h), bit 8: of an evaluation
+ *    8 u64  step
+ *   16 u32  first sample of the step, then u32 how many
+ *   24 i64  start, then i64 end: ns by the board's clock */
+#ifndef RP_WIRE_TRACE_H
+#define RP_WIRE_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { RP_TRACE_BYTES = 40 };
+
+typedef struct {
+    uint8_t kind; /* whoever reads it checks that there is such a kind */
+    bool evaluation;
+    uint64_t step;
+    uint32_t first, count; /* samples */
+    int64_t start_ns, end_ns;
+} rp_trace_record;
+
+void rp_trace_pack(const rp_trace_record *record, uint8_t out[RP_TRACE_BYTES]);
+rp_trace_record rp_trace_unpack(const uint8_t bytes[RP_TRACE_BYTES]);
+
+#endif
