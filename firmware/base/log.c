@@ -17,8 +17,7 @@ static unsigned ring_next;
 static char who_text[32];
 static rp_log_level threshold = RP_LOG_INFO;
 static int environment_read;
-static void (*line_hook)(void);
-static pthread_t hook_thread;
+static rp_log_hook *hooks;
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
@@ -47,11 +46,33 @@ rp_log_level rp_log_level_now(void) {
     return level;
 }
 
-void rp_log_hook(void (*before_line)(void)) {
+void rp_log_add_hook(rp_log_hook *hook) {
     (void)pthread_mutex_lock(&lock);
-    line_hook = before_line;
-    hook_thread = pthread_self();
+    hook->thread = pthread_self();
+    hook->next = hooks;
+    hooks = hook;
     (void)pthread_mutex_unlock(&lock);
+}
+
+void rp_log_remove_hook(rp_log_hook *hook) {
+    (void)pthread_mutex_lock(&lock);
+    rp_log_hook **at = &hooks;
+    while (*at && *at != hook) {
+        at = &(*at)->next;
+    }
+    if (*at) {
+        *at = hook->next;
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* Under the lock. */
+static void call_hooks(void) {
+    for (const rp_log_hook *hook = hooks; hook; hook = hook->next) {
+        if (pthread_equal(hook->thread, pthread_self())) {
+            hook->before_line(hook->context);
+        }
+    }
 }
 
 /* firmware/base/err.c -> base: the name of the room is enough. */
@@ -91,9 +112,7 @@ void rp_log_at(rp_log_level level, const char *file, int line, const char *forma
     }
     va_end(args);
     if ((int)level <= (int)threshold) {
-        if (line_hook && pthread_equal(hook_thread, pthread_self())) {
-            line_hook();
-        }
+        call_hooks();
         if (threshold == RP_LOG_DEBUG) {
             (void)fprintf(stderr, "%s (%s:%d)\n", text, file, line);
         } else {

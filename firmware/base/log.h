@@ -3,6 +3,8 @@
 #ifndef RP_BASE_LOG_H
 #define RP_BASE_LOG_H
 
+#include <pthread.h>
+
 #include "base/attributes.h"
 
 typedef enum { RP_LOG_ERROR, RP_LOG_WARN, RP_LOG_INFO, RP_LOG_DEBUG } rp_log_level;
@@ -21,9 +23,17 @@ rp_log_level rp_log_level_now(void);
 void rp_log_at(rp_log_level level, const char *file, int line, const char *format, ...)
     RP_PRINTF(4, 5);
 
-/* Called before each line that this thread prints (the host's progress bar clears its line first);
- * it may not log. NULL takes it away. Lines of other threads do not call it. */
-void rp_log_hook(void (*before_line)(void));
+/* Called before each line that the thread prints which has added it (a progress view clears its own
+ * lines first); it may not log. The hook stays the caller's, and in its place until it is removed,
+ * by the same thread. Lines of other threads do not call it. */
+typedef struct rp_log_hook {
+    void (*before_line)(void *context);
+    void *context;
+    pthread_t thread; /* these two are the log's */
+    struct rp_log_hook *next;
+} rp_log_hook;
+void rp_log_add_hook(rp_log_hook *hook);
+void rp_log_remove_hook(rp_log_hook *hook); /* one that was not added is none */
 
 /* Writes the ring to standard error; async-signal-safe enough for an abort path. */
 void rp_log_dump(void);

@@ -9,15 +9,10 @@
 /* Far beyond any board: a number from outside is not believed blindly. */
 static const uint64_t BYTES_MAX = UINT64_C(1) << 44;
 static const uint64_t COUNT_MAX = UINT64_C(1) << 52; /* of a segment: sums of them fit, too */
-static const int64_t TIME_MAX_NS = INT64_C(1) << 60; /* 36 years; twice the sum fits */
 
 /* What can not be is as if nothing had been said. */
 static uint64_t bounded(uint64_t said, uint64_t most) {
     return said <= most ? said : 0;
-}
-
-bool rp_control_is_clock_time(int64_t ns) {
-    return ns >= -TIME_MAX_NS && ns <= TIME_MAX_NS;
 }
 
 /* ---- hello, profile, ready ------------------------------------------------------------------- */
@@ -137,7 +132,7 @@ static void take_facts(rp_board_state *board, uint32_t stage, const rp_Finished 
     const rp_board_facts *before = &board->facts_before;
     rp_board_facts *facts = &board->facts;
     *facts = *before;
-    facts->busy_ns += (int64_t)bounded((uint64_t)report->busy_ns, (uint64_t)TIME_MAX_NS >> 8);
+    facts->busy_ns += (int64_t)bounded((uint64_t)report->busy_ns, COUNT_MAX);
     facts->microbatches += bounded(report->microbatches, COUNT_MAX);
     facts->in_flight_max = larger_of(before->in_flight_max, report->in_flight_max);
     facts->staleness_max = larger_of(before->staleness_max, report->staleness_max);

@@ -410,6 +410,7 @@ rp_err rp_controller_close(rp_controller **taken) {
 
 void rp_controller_crash(rp_controller **taken) {
     if (*taken) {
+        rp_record_crash((*taken)->record);
         rp_controller_unlock_folder(*taken);
     }
     *taken = NULL;

@@ -181,8 +181,10 @@ uint32_t rp_controller_board_behind(const rp_controller *c, uint32_t board);
 
 /* accept.c: what a board may report as times: finite, not negative. */
 bool rp_control_are_times(const double *seconds, size_t count);
-/* What a clock may show, so that differences and sums of two fit. */
-bool rp_control_is_clock_time(int64_t ns);
+/* What a board's clock may show: within 36 years of its zero, so that differences and sums fit. */
+static inline bool rp_control_is_clock_time(int64_t ns) {
+    return ns >= -(INT64_C(1) << 60) && ns <= INT64_C(1) << 60;
+}
 
 /* bringup.c: start, hello, profile, assign */
 rp_err rp_start_enter(rp_controller *c) RP_MUST_CHECK;

@@ -1,13 +1,16 @@
+/* clang-format off */
 /* The state `recover`: the only place that decides what a fault means for the run.
  *
  *   transient  nothing is retried yet: what a link can retry it does below this
- *   board      the run stops so that it can be resumed. Here is where a run will wait for its
- * board, take a spare, or go on with a smaller ring: recover -> hello, as after a fallback user the
- * run stops: what a person wrote can not work, or he interrupted it security   the run stops fatal
- * the run stops, resumable
+ *   board      the run stops so that it can be resumed; here a run will wait for its board, take a
+ *              spare, or go on with a smaller ring: recover -> hello, as after a fall-back
+ *   user       the run stops: what a person wrote can not work, or he interrupted it
+ *   security   the run stops
+ *   fatal      the run stops; it can be resumed
  *
  * One fault is dealt with today: a board that has no memory for as many forwards in flight as
  * `advance: auto` asks for. The boards then get stages with fewer. */
+/* clang-format on */
 #include <stdio.h>
 #include <string.h>
 

@@ -15,8 +15,6 @@ enum { LINE_BYTES = 512, BAR = 12 };
 static const int64_t live_every_ns = RP_NS_PER_S / 4;
 static const int64_t plain_every_ns = 30 * RP_NS_PER_S;
 
-static rp_lab_show *current; /* the one whose line a log line must clear */
-
 /* ---- time ------------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -89,10 +87,8 @@ static void clear_lines(rp_lab_show *show) {
     }
 }
 
-static void before_log_line(void) {
-    if (current) {
-        clear_lines(current);
-    }
+static void before_log_line(void *context) {
+    clear_lines(context);
 }
 
 static uint32_t over_of(const rp_lab_plan *plan) {
@@ -177,8 +173,8 @@ void rp_lab_show_open(rp_lab_show *show, const rp_lab_plan *plan, const rp_clock
                           .live = isatty(STDERR_FILENO) && !dumb,
                           .drawn_ns = rp_clock_now_ns(clock)};
     if (show->live) {
-        current = show;
-        rp_log_hook(before_log_line);
+        show->hook = (rp_log_hook){.before_line = before_log_line, .context = show};
+        rp_log_add_hook(&show->hook);
     }
 }
 
@@ -236,8 +232,5 @@ void rp_lab_show_update(rp_lab_show *show, const rp_lab_job *job, uint32_t jobs)
 
 void rp_lab_show_close(rp_lab_show *show) {
     clear_lines(show);
-    if (current == show) {
-        current = NULL;
-        rp_log_hook(NULL);
-    }
+    rp_log_remove_hook(&show->hook);
 }

@@ -3,6 +3,7 @@
 #ifndef RP_LAB_SHOW_H
 #define RP_LAB_SHOW_H
 
+#include "base/log.h"
 #include "lab/job.h"
 
 typedef struct {
@@ -11,9 +12,10 @@ typedef struct {
     bool live;  /* a terminal */
     bool drawn; /* the line stands there */
     int64_t drawn_ns;
+    rp_log_hook hook; /* a log line clears it */
 } rp_lab_show;
 
-/* Only one may be open: its line is cleared before a log line is printed (rp_log_hook). */
+/* The show stays where it is until it is closed. */
 void rp_lab_show_open(rp_lab_show *show, const rp_lab_plan *plan, const rp_clock *clock);
 void rp_lab_show_begin(rp_lab_show *show, const rp_lab_job *job);
 void rp_lab_show_end(rp_lab_show *show, const rp_lab_run *run);

@@ -339,3 +339,12 @@ rp_err rp_record_close(rp_record **taken, const rp_record_end *end) {
     const rp_summary summary = summarize_run(record, end);
     return close_sinks(record, &summary);
 }
+
+void rp_record_crash(rp_record *record) {
+    for (uint32_t i = 0; record && i < record->sink_count; i++) {
+        const sink *at = &record->sinks[i];
+        if (at->state && at->kind->crash) {
+            at->kind->crash(at->state);
+        }
+    }
+}

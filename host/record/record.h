@@ -77,5 +77,7 @@ typedef struct {
 
 /* Closes every sink, with the summary; the first error of any is returned. */
 rp_err rp_record_close(rp_record **record, const rp_record_end *end) RP_MUST_CHECK;
+/* For a simulation: as the end of the process would leave it; nothing is written. */
+void rp_record_crash(rp_record *record);
 
 #endif

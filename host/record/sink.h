@@ -90,6 +90,8 @@ typedef struct {
     rp_err (*on_phase)(void *sink, const char *text);
     /* Releases what the sink holds, also when it fails. `summary` NULL: the run has not begun. */
     rp_err (*close)(void *sink, const rp_summary *summary);
+    /* In place of close(): the sink is left as it is, and never called again. May be NULL. */
+    void (*crash)(void *sink);
 } rp_sink_kind;
 
 /* In this order they are told, and closed. */

@@ -46,7 +46,8 @@ struct rp_progress {
 
     uint64_t speed_step; /* speed was brought up to date at this step and time */
     int64_t speed_ns;
-    double step_s; /* seconds a step, smoothed; 0: not known yet */
+    double step_s;    /* seconds a step, smoothed; 0: not known yet */
+    rp_log_hook hook; /* a log line clears what is drawn */
 };
 
 /* Text that knows how many columns it takes and stops at the edge. */
@@ -55,8 +56,6 @@ typedef struct {
     size_t used;
     uint32_t columns, columns_max;
 } frame;
-
-static rp_progress *current; /* the one whose lines a log line must clear */
 
 static int64_t now_ns(const rp_progress *p) {
     return rp_clock_now_ns(p->clock);
@@ -309,11 +308,10 @@ static void show_lines(rp_progress *p) {
     p->printed = true;
 }
 
-static void before_log_line(void) {
-    if (current) {
-        clear_lines(current);
-        current->shown_ns = 0; /* the next update draws again at once */
-    }
+static void before_log_line(void *context) {
+    rp_progress *p = context;
+    clear_lines(p);
+    p->shown_ns = 0; /* the next update draws again at once */
 }
 
 /* ---- life ---- */
@@ -354,8 +352,8 @@ rp_err rp_progress_open(rp_arena *arena, const rp_progress_options *options, rp_
     p->speed_step = options->step_first;
     p->state.step = options->step_first;
     if (p->mode == RP_PROGRESS_LIVE) {
-        current = p;
-        rp_log_hook(before_log_line);
+        p->hook = (rp_log_hook){.before_line = before_log_line, .context = p};
+        rp_log_add_hook(&p->hook);
     }
     *out = p;
     return RP_OK;
@@ -447,10 +445,7 @@ void rp_progress_close(rp_progress **taken) {
         show_lines(p);
     }
     clear_lines(p);
-    if (current == p) {
-        current = NULL;
-        rp_log_hook(NULL);
-    }
+    rp_log_remove_hook(&p->hook);
 }
 
 /* ---- the sink -------------------------------------------------------------------------------- */
@@ -514,6 +509,11 @@ static rp_err on_phase(void *sink, const char *text) {
     return RP_OK;
 }
 
+static void crash_sink(void *sink) {
+    rp_progress *progress = sink;
+    rp_log_remove_hook(&progress->hook);
+}
+
 static rp_err close_sink(void *sink, const rp_summary *summary) {
     rp_progress *progress = sink;
     (void)summary;
@@ -527,4 +527,5 @@ const rp_sink_kind rp_sink_progress = {.name = "progress",
                                        .on_eval = on_eval,
                                        .on_event = on_event,
                                        .on_phase = on_phase,
-                                       .close = close_sink};
+                                       .close = close_sink,
+                                       .crash = crash_sink};

@@ -143,6 +143,31 @@ static void log_lines_clear_the_picture(void **state) {
     rp_log_warn("the hook is gone");
 }
 
+/* Of two runs in one process each has its own. */
+static void every_picture_is_cleared(void **state) {
+    (void)state;
+    FILE *const first_file = out;
+    rp_progress *first = open_progress(RP_PROGRESS_LIVE);
+    out = fopen(in_folder("other"), "w");
+    assert_non_null(out);
+    rp_progress *second = open_progress(RP_PROGRESS_LIVE);
+    for (uint32_t i = 0; i < 2; i++) {
+        run_steps(first, 1 + 2 * i, 2 + 2 * i);
+        if (second) {
+            run_steps(second, 1, 2);
+        }
+        rp_log_warn("a line");
+        const char *text = tail_of(slurp("out", NULL), "0%]");
+        assert_string_equal(text, "0%]\033[K\r\033[A\033[J");
+        text = tail_of(slurp("other", NULL), "0%]");
+        assert_string_equal(text, "0%]\033[K\r\033[A\033[J");
+        rp_progress_close(&second);
+    }
+    rp_progress_close(&first);
+    assert_int_equal(fclose(out), 0);
+    out = first_file;
+}
+
 /* Columns of the widest line, without escapes; the text is ASCII. */
 static size_t columns_of(const char *text) {
     size_t widest = 0;
@@ -224,6 +249,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(none_is_silent, setup_progress, teardown_progress),
         cmocka_unit_test_setup_teardown(live_picture, setup_progress, teardown_progress),
         cmocka_unit_test_setup_teardown(at_most_ten_a_second, setup_progress, teardown_progress),
+        cmocka_unit_test_setup_teardown(every_picture_is_cleared, setup_progress,
+                                        teardown_progress),
         cmocka_unit_test_setup_teardown(log_lines_clear_the_picture, setup_progress,
                                         teardown_progress),
         cmocka_unit_test_setup_teardown(a_terminal_and_its_width, setup_progress,
