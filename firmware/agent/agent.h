@@ -13,9 +13,14 @@
  *
  * An orphan's run has stopped and keeps what its stages hold. The host is told, in case it lives;
  * of its term the board takes BYE and FAULT only, so that a HELLO of a higher term, or of another
- * run, is what ends it before its time is up. rp_agent_step() never waits for the device or the
- * network: building runs on a thread of its own, and the agent answers meanwhile. No state is
- * process-wide. */
+ * run, is what ends it before its time is up. No state is process-wide.
+ *
+ * While stages are built (on a thread of their own) and while a segment runs, rp_agent_step() waits
+ * for neither the device nor the network, and the agent answers meanwhile. It waits where
+ *   a run ends    for the ops in the device's queue, RP_RUNNER_DEPTH a node at most, and for the
+ *                 transport to let go of sent messages, as rp_link_close() says
+ *   links open    while an address is still in use, as rp_link_open() says
+ *   tensors are loaded or saved    for the copy of one piece to or from the device. */
 #ifndef RP_AGENT_AGENT_H
 #define RP_AGENT_AGENT_H
 

@@ -5,7 +5,8 @@
  * the receiver's cumulative ack, duplicates are dropped, gaps are asked for again. Flow control:
  * the receiver grants credit for data parcels; a sender without credit gets AGAIN and nothing is
  * queued. Control kinds need no credit but are bounded by RP_LINK_CONTROL_MAX un-acked. No call
- * here ever blocks except rp_link_wait(), which has a timeout. One thread. */
+ * here blocks but rp_link_wait(), which has a timeout, rp_link_open() and rp_link_close(), whose
+ * bounds stand at each. One thread. */
 #ifndef RP_LINK_LINK_H
 #define RP_LINK_LINK_H
 
@@ -67,7 +68,8 @@ typedef struct rp_link rp_link;
  * tried for half a second.
  * errors USAGE, FORMAT (key), IO (address), MEMORY */
 rp_err rp_link_open(rp_links *links, const rp_link_options *options, rp_link **out) RP_MUST_CHECK;
-/* Un-acked messages are given up: done() is called for each; what was not released is invalid. */
+/* Un-acked messages are given up: done() is called for each; what was not released is invalid.
+ * Waits while the transport still reads their memory, 10 s at most. */
 void rp_link_close(rp_link **link);
 /* Binding end: one more client key. errors FORMAT, LIMIT */
 rp_err rp_link_allow(rp_link *link, const char *public_text) RP_MUST_CHECK;

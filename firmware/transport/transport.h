@@ -2,8 +2,8 @@
  *
  * A packet is 1 to RP_PACKET_FRAMES_MAX frames that arrive together or not at all. A transport may
  * lose, repeat, reorder and (where it says so) damage packets, and may lose a connection; it never
- * blocks and never holds more than `queue` packets a way. What makes a reliable stream of this is
- * firmware/link.
+ * holds more than `queue` packets a way, and never blocks but to open a port, whose address may be
+ * in use for half a second yet. What makes a reliable stream of this is firmware/link.
  *
  * A kind is one table of functions, one file transport_<name>.c and one test. Rules for all
  * entries: one thread; no entry calls back into its caller, so each may be called from anywhere but
