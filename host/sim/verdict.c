@@ -25,7 +25,7 @@ static const int64_t LIMIT_NS = 3600 * RP_NS_PER_S;
 /* Behind the faults a run gets on. What stops in a calm network for longer than it takes to give a
  * board up was not noticed by anybody. */
 static const int64_t CALM_FROM_NS = PHASE_NS + PHASE_NS / 2;
-static const int64_t STANDS_STILL_NS = 60 * RP_NS_PER_S;
+static const int64_t STANDS_STILL_NS = 31 * RP_NS_PER_S; /* a HELLO is waited for 30 s */
 
 /* ---- the subject ----------------------------------------------------------------------------- */
 
