@@ -13,7 +13,7 @@ import program
 RUN = program.RUN.replace("train: 256", "train: 128")
 SECONDS = 30  # for one run, which takes about half a second
 SAMPLES = 8
-REFUSED = r"(RP_FAIL_AT|the system gives no )"
+REFUSED = r"(RP_FAIL_AT|the system has no memory )"
 # Stands where the controller looks for its agents: memory is refused to board 1 only.
 WRAPPER = """\
 #!/bin/sh
