@@ -62,6 +62,18 @@ def man_about(entries):
     return lines
 
 
+def man_faults(entries):
+    lines = []
+    for entry in entries:
+        keys = [key for key in entry["keys"].split(", ") if key]
+        if entry["unit"]:
+            keys.append("amount")
+        lines.append(" ".join([f".It Cm {entry['name']}"] + (["Pq"] + keys if keys else [])))
+        lines.append(entry["about"] + (f"; amount: {entry['unit']}, at most {entry['most']:g}."
+                                       if entry["unit"] else "."))
+    return lines
+
+
 def man_list(entries):
     return [".Pq " + " ".join(names(entries))]
 
@@ -108,6 +120,7 @@ FILES = {
         "lr-schedules": lambda all: man_names(all["lr-schedules"]),
         "schedules": lambda all: man_about(all["schedules"]),
         "weights": lambda all: man_names(all["weights"], end=""),
+        "faults": lambda all: man_faults(all["faults"]),
     },
     "host/cli/man/ringpipe-model.5": {"layers": lambda all: man_keys(all["layers"])},
     "host/cli/completion/ringpipe.bash": {"options": bash_options, "names": bash_names},

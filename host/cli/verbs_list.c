@@ -13,6 +13,7 @@
 #include "optim/optim.h"
 #include "record/sink.h"
 #include "sched/sched.h"
+#include "sim/faults.h"
 #include "stage/executor.h"
 #include "transport/transport.h"
 
@@ -93,6 +94,17 @@ static json_t *transport_at(uint32_t i) {
     return rp_transport_kinds[i] ? list_entry(rp_transport_kinds[i]->name, NULL, NULL) : NULL;
 }
 
+static json_t *fault_at(uint32_t i) {
+    const rp_sim_fault_facts *facts = rp_sim_fault_facts_at(i);
+    if (!facts) {
+        return NULL;
+    }
+    json_t *object = list_entry(facts->name, facts->about, facts->keys);
+    (void)json_object_set_new(object, "unit", json_string(facts->unit));
+    (void)json_object_set_new(object, "most", json_real(facts->most));
+    return object;
+}
+
 static json_t *output_at(uint32_t i) {
     return rp_sink_kinds[i] ? list_entry(rp_sink_kinds[i]->name, NULL, NULL) : NULL;
 }
@@ -105,7 +117,8 @@ static const struct {
              {"lr-schedules", rate_at},    {"schedules", schedule_at},
              {"weights", weights_at},      {"data", data_at},
              {"fetch", fetch_at},          {"executors", executor_at},
-             {"transports", transport_at}, {"outputs", output_at}};
+             {"transports", transport_at}, {"outputs", output_at},
+             {"faults", fault_at}};
 enum { LISTS = sizeof lists / sizeof *lists };
 
 /* ---- all of them ------------------------------------------------------------------------------

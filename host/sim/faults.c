@@ -14,10 +14,24 @@ static const struct {
     double most;
     bool stops;
 } kinds[RP_SIM_FAULT_KINDS] = {
-#define X(name, text, target, unit, most, stops) {text, RP_SIM_TARGET_##target, unit, most, stops},
+#define X(name, text, target, unit, most, stops, about)                                            \
+    {text, RP_SIM_TARGET_##target, unit, most, stops},
     RP_SIM_FAULT_LIST(X)
 #undef X
 };
+
+#define KEYS_EDGE "from, to"
+#define KEYS_NODE "node"
+#define KEYS_HOST ""
+static const rp_sim_fault_facts facts[RP_SIM_FAULT_KINDS] = {
+#define X(name, text, target, unit, most, stops, about) {text, about, KEYS_##target, unit, most},
+    RP_SIM_FAULT_LIST(X)
+#undef X
+};
+
+const rp_sim_fault_facts *rp_sim_fault_facts_at(uint32_t kind) {
+    return kind < RP_SIM_FAULT_KINDS ? &facts[kind] : NULL;
+}
 
 rp_sim_target rp_sim_fault_target(rp_sim_fault_kind kind) {
     return kinds[kind].target;

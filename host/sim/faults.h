@@ -20,27 +20,30 @@
 #include "base/config.h"
 #include "base/rng.h"
 
-/* name in files, target, unit of `amount`, largest amount, whether it may end a run: links recover
- * from whatever a network does for a while, and a slow board is no fault. */
-#define RP_SIM_FAULT_LIST(X)                                                                       \
-    X(DELAY, "delay", EDGE, "ms", 2000, false) /* more delay, each frame up to so much */          \
-    X(LOSS, "loss", EDGE, "share", 0.9, false) /* frames vanish */                                 \
-    X(DUPLICATE, "duplicate", EDGE, "share", 0.9, false)                                           \
-    X(REORDER, "reorder", EDGE, "share", 0.9, false) /* frames overtake others */                  \
-    X(CORRUPT, "corrupt", EDGE, "share", 0.9, false) /* one bit of a frame flips */                \
-    X(CLOG, "clog", EDGE, "", 0, false)              /* nothing passes, then everything at once */ \
-    X(PARTITION, "partition", EDGE, "", 0, false)    /* one way: frames vanish */                  \
-    X(STALE, "stale", NODE, "frames", 64, false)     /* old frames of the node come again */       \
-    X(CRASH, "crash", NODE, "", 0, true)             /* ends without a word, anew after for_s */   \
-    X(MOVE, "move", NODE, "", 0, true)               /* the same, at another address */            \
-    X(SLOW, "slow", NODE, "times", 50, false)        /* every op takes so many times as long */    \
-    X(CLOCK, "clock", NODE, "s", 1e9, true)          /* the node's clock jumps ahead */            \
-    X(HOST_CRASH, "host-crash", HOST, "", 0, true)   /* the controller ends without a word */      \
-    X(DISK_FULL, "disk-full", HOST, "", 0, true)     /* no file of the run folder grows */         \
-    X(SAVE_CRASH, "save-crash", HOST, "", 0, true)   /* the controller ends while it saves */
+/* name in files, target, unit of `amount`, largest amount, whether it may end a run (links recover
+ * from whatever a network does for a while, and a slow board is no fault), what it does. */
+/* clang-format off */
+#define RP_SIM_FAULT_LIST(X)                                                                     \
+    X(DELAY,      "delay",      EDGE, "ms", 2000,   false, "each frame is up to so much later")  \
+    X(LOSS,       "loss",       EDGE, "share", 0.9, false, "frames vanish")                      \
+    X(DUPLICATE,  "duplicate",  EDGE, "share", 0.9, false, "frames come twice")                  \
+    X(REORDER,    "reorder",    EDGE, "share", 0.9, false, "frames overtake others")             \
+    X(CORRUPT,    "corrupt",    EDGE, "share", 0.9, false, "one bit of a frame flips")           \
+    X(CLOG,       "clog",       EDGE, "", 0, false, "nothing passes, then everything at once")   \
+    X(PARTITION,  "partition",  EDGE, "", 0, false, "frames vanish in this direction")           \
+    X(STALE,      "stale",      NODE, "frames", 64, false, "old frames of the node come again")  \
+    X(CRASH,      "crash",      NODE, "", 0, true, "the agent ends without a word, and starts "  \
+                                                   "anew after for_s")                           \
+    X(MOVE,       "move",       NODE, "", 0, true, "the same, at another address")               \
+    X(SLOW,       "slow",       NODE, "times", 50, false, "every op takes so many times as long") \
+    X(CLOCK,      "clock",      NODE, "s", 1e9, true, "the clock of the node jumps ahead")       \
+    X(HOST_CRASH, "host-crash", HOST, "", 0, true, "the controller ends without a word")         \
+    X(DISK_FULL,  "disk-full",  HOST, "", 0, true, "no file of the run folder grows")            \
+    X(SAVE_CRASH, "save-crash", HOST, "", 0, true, "the controller ends while it saves")
+/* clang-format on */
 
 typedef enum {
-#define X(name, text, target, unit, most, stops) RP_SIM_FAULT_##name,
+#define X(name, text, target, unit, most, stops, about) RP_SIM_FAULT_##name,
     RP_SIM_FAULT_LIST(X)
 #undef X
         RP_SIM_FAULT_KINDS
@@ -62,6 +65,16 @@ typedef struct {
     rp_sim_fault fault[RP_SIM_FAULTS_MAX]; /* by at_ns */
     uint32_t count;
 } rp_sim_faults;
+
+/* What is said of a kind; NULL behind the last. */
+typedef struct {
+    const char *name;  /* in files */
+    const char *about; /* what it does */
+    const char *keys;  /* that say where it happens */
+    const char *unit;  /* of its `amount`; "": it has none */
+    double most;       /* largest amount */
+} rp_sim_fault_facts;
+const rp_sim_fault_facts *rp_sim_fault_facts_at(uint32_t kind);
 
 rp_sim_target rp_sim_fault_target(rp_sim_fault_kind kind);
 bool rp_sim_fault_may_stop(rp_sim_fault_kind kind);

@@ -96,10 +96,6 @@ static rp_err check_options(const rp_sim_options *options) {
     if (options->out && options->seed_first != options->seed_last) {
         return rp_fail(RP_ERR_USAGE, "--out is for one run, --seeds are many");
     }
-    if (strcmp(options->executor, "timed") == 0 && !options->profile) {
-        return rp_fail(RP_ERR_USAGE, "--executor timed needs --profile: the costs of the layers, "
-                                     "which `ringpipe profile RUN.yaml -o PROFILE.json` measures");
-    }
     if (options->out && access(options->out, F_OK) == 0) {
         return rp_fail(RP_ERR_USAGE, "--out: %s exists; name a folder that does not", options->out);
     }
@@ -107,6 +103,17 @@ static rp_err check_options(const rp_sim_options *options) {
         access(options->faults, R_OK) != 0) {
         return rp_fail(RP_ERR_USAGE, "--faults: expected none, all or a file, found '%s': %s",
                        options->faults, strerror(errno));
+    }
+    return RP_OK;
+}
+
+/* Without either, nothing would take any time. */
+static rp_err check_costs(const rp_sim_options *options, const rp_runfile *run) {
+    const bool has_throttle = run->throttle.forward_ms > 0 || run->throttle.backward_ms > 0;
+    if (strcmp(options->executor, "timed") == 0 && !options->profile && !has_throttle) {
+        return rp_fail(RP_ERR_USAGE, "--executor timed needs --profile PROFILE.json, the costs of "
+                                     "the layers as `ringpipe profile` writes them, or a "
+                                     "ring.throttle in the run file");
     }
     return RP_OK;
 }
@@ -122,6 +129,7 @@ rp_err rp_sim(const rp_sim_options *options) {
     RP_TRY(check_options(options));
     RP_TRY(rp_sim_subject_open(options->run_path, options->set, options->set_count,
                                options->executor, options->plan, options->profile, &subject));
+    RP_TRY(check_costs(options, &subject.run));
     if (!none && !all) {
         RP_TRY(rp_sim_faults_read(&subject.arena, options->faults, subject.run.boards, &faults));
     }

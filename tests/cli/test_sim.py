@@ -103,6 +103,25 @@ class Sim(Case):
             _, err = self.sim(*words, code=2)
             self.assertIn(text, err)
 
+    def test_timed_takes_its_times_from_a_throttle(self):
+        out, _ = self.sim("--executor", "timed", "--set",
+                          "ring.throttle={forward_ms: 10, backward_ms: 20}", "--format", "json")
+        # 50 steps of 4 microbatches on 4 boards: at least (4 + 3) x 30 ms each
+        self.assertGreater(json.loads(out)["seconds"], 50 * 7 * 0.030)
+
+    def test_every_kind_of_fault_is_read_from_a_file(self):
+        out, _ = self.ringpipe("list", "faults", "--format", "json")
+        path = self.dir / "faults.yaml"
+        for kind in json.loads(out)["faults"]:
+            keys = {"kind": kind["name"], "at_s": 0.1, "for_s": 0.1}
+            ends = [key for key in kind["keys"].split(", ") if key]
+            keys.update({key: i for i, key in enumerate(ends)})
+            if kind["unit"]:
+                keys["amount"] = min(0.5, kind["most"])
+            path.write_text(json.dumps({"faults": [keys]}))
+            out, _ = self.sim("--faults", path, "--trace")
+            self.assertIn(f"fault: begins: {kind['name']}", out)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -42,7 +42,7 @@ _ringpipe_names_of() {
         ;;
     lists)
         echo verbs layers losses optimizers lr-schedules schedules weights data fetch \
-            executors transports outputs
+            executors transports outputs faults
         ;;
     # end
     esac
