@@ -96,8 +96,8 @@ static rp_err watch_neighbours(rp_agent *agent) {
         return RP_OK;
     }
     const char *own = plan->node[run->node].name;
-    const char *before = plan->node[(run->node + plan->node_count - 1) % plan->node_count].name;
-    const char *next = plan->node[(run->node + 1) % plan->node_count].name;
+    const char *before = plan->node[rp_plan_neighbour(plan, run->node, RP_PLAN_BEFORE)].name;
+    const char *next = plan->node[rp_plan_neighbour(plan, run->node, RP_PLAN_BEHIND)].name;
     if (run->out && rp_link_health_of(run->out).auth_failed) {
         return rp_fail(RP_ERR_REFUSED, "hop %s -> %s: board %s at %s refused the handshake", own,
                        next, next, rp_link_endpoint(run->out));

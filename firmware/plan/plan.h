@@ -177,6 +177,9 @@ typedef enum {
     RP_PLAN_SIDES
 } rp_plan_side;
 rp_plan_side rp_plan_side_of(const rp_plan_edge *edge, uint32_t node);
+/* The node at the other end of the edges on a side, BEFORE or BEHIND; `node` itself: there are
+ * none. The plan has passed rp_plan_check_training(). */
+uint32_t rp_plan_neighbour(const rp_plan *plan, uint32_t node, rp_plan_side side);
 
 /* Can boards train it? A plan may say more than they do so far: they hold whole stages, for all
  * samples and in both directions, have one neighbour before and one behind, and a link takes

@@ -16,6 +16,17 @@ rp_plan_side rp_plan_side_of(const rp_plan_edge *edge, uint32_t node) {
     return comes == (edge->carries == RP_CARRIES_ACTIVATION) ? RP_PLAN_BEFORE : RP_PLAN_BEHIND;
 }
 
+uint32_t rp_plan_neighbour(const rp_plan *plan, uint32_t node, rp_plan_side side) {
+    uint32_t count;
+    const uint32_t *index = rp_plan_node_edges(plan, node, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (rp_plan_side_of(&plan->edge[index[i]], node) == side) {
+            return other_end(&plan->edge[index[i]], node);
+        }
+    }
+    return node;
+}
+
 static rp_err check_hold(const rp_plan *plan, const rp_plan_hold *hold) {
     const char *name = rp_plan_node_name(plan, hold->node);
     const uint32_t number = (uint32_t)(hold - &plan->hold[plan->node[hold->node].hold_first]);

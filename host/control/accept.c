@@ -10,7 +10,7 @@
 static const uint64_t BYTES_MAX = UINT64_C(1) << 44;
 static const uint64_t COUNT_MAX = UINT64_C(1) << 52; /* of a segment: sums of them fit, too */
 
-/* What can not be is as if nothing had been said. */
+/* A number that no board can have counts as not said. */
 static uint64_t bounded(uint64_t said, uint64_t most) {
     return said <= most ? said : 0;
 }
@@ -163,7 +163,13 @@ static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *me
     state->finished = true;
     memcpy(state->applied, message->part[0].data, want);
     take_facts(state, rp_controller_first_stage(c, board), report);
-    state->in_flight_bytes = bounded(report->in_flight_bytes, BYTES_MAX);
+    if (report->in_flight_bytes > BYTES_MAX) {
+        return rp_fail(RP_ERR_PEER,
+                       "board %s reports %" PRIu64 " bytes of in-flight state, at most %" PRIu64
+                       " are possible",
+                       state->name, report->in_flight_bytes, BYTES_MAX);
+    }
+    state->in_flight_bytes = report->in_flight_bytes;
     return RP_OK;
 }
 

@@ -181,9 +181,10 @@ uint32_t rp_controller_board_behind(const rp_controller *c, uint32_t board);
 
 /* accept.c: what a board may report as times: finite, not negative. */
 bool rp_control_are_times(const double *seconds, size_t count);
-/* What a board's clock may show: within 36 years of its zero, so that differences and sums fit. */
+/* What a board's clock may show: within 73 years of its zero, so that its difference to the host's
+ * fits, and a time of it moved by that difference. */
 static inline bool rp_control_is_clock_time(int64_t ns) {
-    return ns >= -(INT64_C(1) << 60) && ns <= INT64_C(1) << 60;
+    return ns >= -(INT64_C(1) << 61) && ns <= INT64_C(1) << 61;
 }
 
 /* bringup.c: start, hello, profile, assign */

@@ -215,7 +215,7 @@ static rp_err update_gains(rp_controller *c, uint32_t board, const rp_Prediction
     }
     RP_TRY(post_gains(c, board, effect, c->gain, count));
     const int used = snprintf(text, sizeof text, "stage %u has a mean prediction gain of %.0f %%",
-                              board, 100 * mean);
+                              rp_controller_first_stage(c, board), 100 * mean);
     if (fallen > 0) {
         (void)snprintf(text + used, sizeof text - (size_t)used,
                        ", %zu of %zu tensors fall back to current weights", fallen, count);

@@ -91,7 +91,8 @@ fail:
 }
 
 rp_err rp_save_late(const rp_controller *c) {
-    return rp_fail(RP_ERR_TIMEOUT, "%u boards did not send all their tensors within %" PRId64 " s",
+    return rp_fail(RP_ERR_TIMEOUT,
+                   "%u boards still have tensors to send, and nothing came for %" PRId64 " s",
                    c->save.boards_left, c->timeout_ns / RP_NS_PER_S);
 }
 

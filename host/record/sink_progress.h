@@ -40,7 +40,7 @@ typedef struct {
     const double *busy; /* share 0..1 of each stage, or NULL when not known */
 } rp_progress_state;
 
-/* Only one may be open: its lines are cleared before a log line is printed (rp_log_hook).
+/* Several may be open; each clears its own lines before a log line is printed (rp_log_hook).
  * NO_COLOR and the locale (UTF-8 or not) are honoured; the width is asked for at each drawing. */
 rp_err rp_progress_open(rp_arena *arena, const rp_progress_options *options,
                         rp_progress **out) RP_MUST_CHECK;

@@ -23,7 +23,8 @@ static void put_value(json_t *object, const char *key, json_t *value, bool *good
     *good = json_object_set_new(object, key, value) == 0 && *good;
 }
 
-static json_t *stage_of(const rp_summary_stage *stage, bool *good) {
+/* `stages` is left out where board i holds stage i and no other. */
+static json_t *stage_of(const rp_summary_stage *stage, uint32_t index, bool *good) {
     json_t *object = json_object();
     json_t *layers = json_array();
     for (uint32_t i = 0; i < stage->layer_count; i++) {
@@ -31,7 +32,7 @@ static json_t *stage_of(const rp_summary_stage *stage, bool *good) {
     }
     put_value(object, "board", json_string(stage->board), good);
     put_value(object, "layers", layers, good);
-    if (stage->stage_count > 1) {
+    if (stage->stage_count > 1 || (stage->stage_count == 1 && stage->stages[0] != index)) {
         json_t *stages = json_array();
         for (uint32_t i = 0; i < stage->stage_count; i++) {
             *good = json_array_append_new(stages, json_of_whole(stage->stages[i])) == 0 && *good;
@@ -92,7 +93,7 @@ static void put_ring(const rp_summary *s, json_t *object, bool *good) {
     json_t *recoveries = json_array();
     json_t *ledger = json_object();
     for (uint32_t i = 0; i < s->stage_count; i++) {
-        *good = json_array_append_new(stages, stage_of(&s->stage[i], good)) == 0 && *good;
+        *good = json_array_append_new(stages, stage_of(&s->stage[i], i, good)) == 0 && *good;
     }
     for (uint32_t i = 0; i < s->link_count; i++) {
         *good = json_array_append_new(links, link_of(&s->link[i], good)) == 0 && *good;

@@ -11,6 +11,9 @@ static const int64_t RETRY_NS = 5 * RP_NS_PER_MS;
 /* A network that fails for longer ends a run: a board is given up after ten seconds. */
 static const int64_t BRIEF_NS = 5 * RP_NS_PER_S;
 
+/* Several jumps add up; from 1970 to 2033 is as far as a clock without a battery goes. */
+static const int64_t CLOCK_AHEAD_MAX_NS = 2000 * INT64_C(1000000) * RP_NS_PER_S;
+
 static bool may_stop(const rp_sim_fault *fault) {
     return rp_sim_fault_may_stop(fault->kind) || fault->for_ns > BRIEF_NS;
 }
@@ -87,6 +90,9 @@ static void begin_at_node(rp_cluster *cluster, uint32_t index) {
         break;
     default: /* RP_SIM_FAULT_CLOCK */
         board->clock.ahead_ns += (int64_t)(fault->amount * 1e9);
+        if (board->clock.ahead_ns > CLOCK_AHEAD_MAX_NS) {
+            board->clock.ahead_ns = CLOCK_AHEAD_MAX_NS;
+        }
         break;
     }
     rp_world_wake_node(cluster->world, fault->from);

@@ -22,8 +22,8 @@ static const int64_t PHASE_NS = RP_NS_PER_S / 2;
 static const int64_t EARLY_NS = 150 * RP_NS_PER_MS;
 /* Virtual time for everything: boards that are gone are given up after 10 to 30 s. */
 static const int64_t LIMIT_NS = 3600 * RP_NS_PER_S;
-/* Behind the faults a run gets on. What stops in a calm network for longer than it takes to give a
- * board up was not noticed by anybody. */
+/* Behind the faults a run gets on. A life that ends later than this after the last fault shows
+ * that a time limit is missing. */
 static const int64_t CALM_FROM_NS = PHASE_NS + PHASE_NS / 2;
 static const int64_t STANDS_STILL_NS = 31 * RP_NS_PER_S; /* a HELLO is waited for 30 s */
 

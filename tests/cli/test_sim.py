@@ -103,6 +103,16 @@ class Sim(Case):
             _, err = self.sim(*words, code=2)
             self.assertIn(text, err)
 
+    def test_a_clock_may_jump_more_than_once(self):
+        path = self.dir / "faults.yaml"
+        path.write_text("faults:\n"
+                        "  - {kind: clock, node: 1, at_s: 0.01, amount: 1.0e9}\n"
+                        "  - {kind: clock, node: 1, at_s: 0.05, amount: 9.0e8}\n"
+                        "  - {kind: clock, node: 1, at_s: 0.09, amount: 1.0e9}\n")
+        out, err = self.sim("--faults", path, "--trace")
+        self.assertIn("host: ends: success", out)
+        self.assertNotIn("which no clock is", err)
+
     def test_timed_takes_its_times_from_a_throttle(self):
         out, _ = self.sim("--executor", "timed", "--set",
                           "ring.throttle={forward_ms: 10, backward_ms: 20}", "--format", "json")

@@ -97,6 +97,28 @@ static void a_second_neighbour_is_refused(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* Neighbours follow the edges, in whatever order the nodes hold the stages. */
+static void neighbours_are_those_of_the_edges(void **state) {
+    (void)state;
+    const plan_case c = {"1f1b", 3, 8, 2, 16, 2};
+    static const uint32_t stage_of[] = {2, 0, 1};
+    static const uint32_t before[] = {2, 1, 1};
+    static const uint32_t behind[] = {0, 2, 0};
+    rp_arena arena;
+    rp_plan *plan;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(make_plan(&arena, &c, &plan));
+    for (uint32_t k = 0; k < 3; k++) {
+        plan->hold[plan->node[k].hold_first].stage = stage_of[k];
+    }
+    expect_ok(rp_plan_connect(&arena, NULL, NULL, plan));
+    for (uint32_t k = 0; k < 3; k++) {
+        assert_int_equal(rp_plan_neighbour(plan, k, RP_PLAN_BEFORE), before[k]);
+        assert_int_equal(rp_plan_neighbour(plan, k, RP_PLAN_BEHIND), behind[k]);
+    }
+    rp_arena_finish(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_trained),
@@ -104,6 +126,7 @@ int main(void) {
         cmocka_unit_test(roles_apart_are_refused),
         cmocka_unit_test(windows_fit_into_a_link),
         cmocka_unit_test(a_second_neighbour_is_refused),
+        cmocka_unit_test(neighbours_are_those_of_the_edges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
