@@ -43,9 +43,9 @@ rp_err rp_link_step(rp_link *link) {
     rp_link_transmit(link);
     rp_sender_call_done(link->sender);
     rp_link_send_due_probe(link);
+    /* The round since it fell due brought no message to travel with. */
     if (rp_receiver_end_round(link->receiver)) {
-        rp_link_send_due_ack(
-            link); /* the round since it fell due brought no message to travel with */
+        rp_link_send_due_ack(link);
     }
     return RP_OK;
 }

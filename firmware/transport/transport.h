@@ -104,7 +104,9 @@ typedef struct rp_transport_kind {
     rp_err (*post)(rp_port *port, const rp_packet *packet);
     /* The next packet that came. Its references are the caller's, who drops them; data is aligned
      * to 8 and stays valid after close().
-     * errors  AGAIN: none is here; a wait on handles() and deadline_ns() ends when one comes */
+     * errors  AGAIN: the port knows of none. It learns of one by a wait on its handles(), or by a
+     *         step() without a wait before it. A wait on handles() and deadline_ns() ends when one
+     *         comes */
     rp_err (*take)(rp_port *port, rp_packet *out);
 
     /* Does what the port has to do by itself (handshakes, connecting again, packets that are due)
