@@ -15,6 +15,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char ring[RING_LINES][LINE_BYTES];
 static unsigned ring_next;
 static char who_text[32];
+static char plain_text[32]; /* the program's name; "": lines are whole */
 static rp_log_level threshold = RP_LOG_INFO;
 static int environment_read;
 static rp_log_hook *hooks;
@@ -36,6 +37,15 @@ void rp_log_setup(rp_log_level level, const char *who) {
     threshold = level;
     read_environment();
     (void)snprintf(who_text, sizeof who_text, "%s", who);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+void rp_log_setup_plain(const char *program) {
+    (void)pthread_mutex_lock(&lock);
+    if (!environment_read) {
+        read_environment();
+    }
+    (void)snprintf(plain_text, sizeof plain_text, "%s", program);
     (void)pthread_mutex_unlock(&lock);
 }
 
@@ -90,6 +100,20 @@ static void room_of(const char *file, char *room, size_t room_bytes) {
     room[length] = '\0';
 }
 
+/* `text` is behind the clock and the room. */
+static void print_line(rp_log_level level, const char *whole, const char *text, const char *file,
+                       int line) {
+    static const char *const words[] = {"", "warning: ", "note: ", ""};
+    call_hooks();
+    if (threshold == RP_LOG_DEBUG) {
+        (void)fprintf(stderr, "%s (%s:%d)\n", whole, file, line);
+    } else if (plain_text[0]) {
+        (void)fprintf(stderr, "%s: %s%s\n", plain_text, words[level], text);
+    } else {
+        (void)fprintf(stderr, "%s\n", whole);
+    }
+}
+
 void rp_log_at(rp_log_level level, const char *file, int line, const char *format, ...) {
     (void)pthread_mutex_lock(&lock);
     if (!environment_read) {
@@ -112,12 +136,8 @@ void rp_log_at(rp_log_level level, const char *file, int line, const char *forma
     }
     va_end(args);
     if ((int)level <= (int)threshold) {
-        call_hooks();
-        if (threshold == RP_LOG_DEBUG) {
-            (void)fprintf(stderr, "%s (%s:%d)\n", text, file, line);
-        } else {
-            (void)fprintf(stderr, "%s\n", text);
-        }
+        const int most = LINE_BYTES - 1;
+        print_line(level, text, text + (used < 0 ? 0 : used < most ? used : most), file, line);
     }
     (void)pthread_mutex_unlock(&lock);
 }

@@ -16,6 +16,11 @@ typedef enum { RP_LOG_ERROR, RP_LOG_WARN, RP_LOG_INFO, RP_LOG_DEBUG } rp_log_lev
 void rp_log_setup(rp_log_level level, const char *who);
 rp_log_level rp_log_level_now(void);
 
+/* Lines look as those of a program that a person calls, without a clock and a room: `program:
+ * text`, `program: warning: text`, `program: note: text`. With RP_LOG=debug, and in the ring, they
+ * stay whole. `program` is copied. For one that runs on its own, a journal's lines are better. */
+void rp_log_setup_plain(const char *program);
+
 #define rp_log_error(...) rp_log_at(RP_LOG_ERROR, __FILE__, __LINE__, __VA_ARGS__)
 #define rp_log_warn(...) rp_log_at(RP_LOG_WARN, __FILE__, __LINE__, __VA_ARGS__)
 #define rp_log_info(...) rp_log_at(RP_LOG_INFO, __FILE__, __LINE__, __VA_ARGS__)

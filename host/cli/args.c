@@ -1,7 +1,9 @@
 #include <argp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/nearest.h"
 #include "cli/cli.h"
 #include "lab/lab.h"
 
@@ -172,6 +174,71 @@ const char *rp_cli_option(const rp_cli_verb *verb, uint32_t index) {
     return NULL;
 }
 
+/* Whether `text` is an option of these, or the only one that begins so; counts those that do. */
+static const struct argp_option *find_option(const struct argp_option *own, uint32_t count,
+                                             const char *text, size_t length, uint32_t *begins) {
+    const struct argp_option *found = NULL;
+    *begins = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (strncmp(own[i].name, text, length) == 0) {
+            found = &own[i];
+            if (own[i].name[length] == '\0') {
+                *begins = 1;
+                return found;
+            }
+            ++*begins;
+        }
+    }
+    return found;
+}
+
+/* Leaves the process when there is no option `--text`: argp names none that may have been meant. */
+static const struct argp_option *need_option(const struct argp_option *own, uint32_t count,
+                                             const char *program, const char *text) {
+    static const struct argp_option common[] = {{"help", '?', NULL, 0, NULL, 0},
+                                                {"usage", 0, NULL, 0, NULL, 0}};
+    const size_t length = strcspn(text, "=");
+    uint32_t begins;
+    const struct argp_option *found = find_option(own, count, text, length, &begins);
+    if (begins == 0) {
+        found = find_option(common, 2, text, length, &begins);
+    }
+    if (begins > 0) { /* of several argp says that */
+        return found;
+    }
+    char word[64];
+    (void)snprintf(word, sizeof word, "%.*s", (int)(length < 63 ? length : 63), text);
+    rp_nearest nearest = {.word = word};
+    for (uint32_t i = 0; i < count; i++) {
+        rp_nearest_offer(&nearest, own[i].name);
+    }
+    (void)fprintf(stderr, "%s: no option '--%s'", program, word);
+    if (nearest.best) {
+        (void)fprintf(stderr, "; did you mean '--%s'?\n", nearest.best);
+    } else {
+        (void)fprintf(stderr, "; there are:");
+        for (uint32_t i = 0; i < count; i++) {
+            (void)fprintf(stderr, " --%s", own[i].name);
+        }
+        (void)fprintf(stderr, "\n");
+    }
+    _exit(2);
+}
+
+/* Words behind "--" and the values of options are none. */
+static void check_options(const struct argp_option *own, uint32_t count, int argc, char **argv) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strncmp(argv[i], "--", 2) == 0) {
+            const struct argp_option *option = need_option(own, count, argv[0], argv[i] + 2);
+            i += option->arg && !strchr(argv[i], '=');
+        } else if (argv[i][0] == '-' && argv[i][1] && !argv[i][2]) {
+            for (uint32_t k = 0; k < count; k++) {
+                i += own[k].key == argv[i][1] && own[k].arg;
+            }
+        }
+    }
+}
+
 void rp_cli_parse(const rp_cli_verb *verb, int argc, char **argv, rp_cli_args *out) {
     struct argp_option own[OPTIONS + 1];
     uint32_t count = 0;
@@ -186,6 +253,7 @@ void rp_cli_parse(const rp_cli_verb *verb, int argc, char **argv, rp_cli_args *o
                    verb->details ? verb->details : "");
     struct argp parser = {own, on_option, verb->words, text, NULL, NULL, NULL};
     parsing input = {verb, out};
+    check_options(own, count, argc, argv);
     argp_err_exit_status = 2;
     (void)argp_parse(&parser, argc, argv, 0, NULL, &input);
 }

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "base/nearest.h"
 #include "base/share.h"
 #include "cli/cli.h"
 
@@ -47,8 +49,33 @@ static void print_usage(FILE *file) {
               "4 device or driver fault, 5 refused by security, 130 interrupted (resumable).\n");
 }
 
+/* One line where it is clear enough what was meant, all verbs where nothing was. */
+static int no_verb(const char *name) {
+    rp_nearest nearest = {.word = name};
+    if (!name[0]) {
+        print_usage(stderr);
+        return 2;
+    }
+    for (const rp_cli_verb *verb = rp_cli_verbs; verb->name; verb++) {
+        rp_nearest_offer(&nearest, verb->name);
+    }
+    (void)fprintf(stderr, "ringpipe: no verb '%s'", name);
+    if (nearest.best) {
+        (void)fprintf(stderr, "; did you mean '%s'?\n", nearest.best);
+    } else {
+        (void)fprintf(stderr, "; there are:");
+        for (const rp_cli_verb *verb = rp_cli_verbs; verb->name; verb++) {
+            (void)fprintf(stderr, " %s", verb->name);
+        }
+        (void)fprintf(stderr, "\n");
+    }
+    (void)fprintf(stderr, "`ringpipe --help` says what each is for.\n");
+    return 2;
+}
+
 int main(int argc, char **argv) {
     const char *name = argc > 1 ? argv[1] : "";
+    rp_log_setup_plain("ringpipe");
     rp_share_announce("RINGPIPE_MODELS", "models");
     rp_share_announce("RINGPIPE_BOARDS", "boards");
     if (strcmp(name, "--help") == 0 || strcmp(name, "help") == 0) {
@@ -79,9 +106,5 @@ int main(int argc, char **argv) {
             return rp_err_exit_code(verb->run(&args));
         }
     }
-    if (name[0]) {
-        (void)fprintf(stderr, "ringpipe: no verb '%s'\n\n", name);
-    }
-    print_usage(stderr);
-    return 2;
+    return no_verb(name);
 }

@@ -410,7 +410,25 @@ static rp_err read_log(rp_arena *arena, const char *folder, rp_lab_result *out) 
 
 /* ---- what it said ---------------------------------------------------------------------------- */
 
-/* The last line with an error, behind "error: ". */
+/* The text of an error in a line of a run's log: `ringpipe: text`, and of runs made by former
+ * versions `12:00:00.000 room error: text`. NULL: the line is none. */
+static const char *error_in(const char *line) {
+    static const char name[] = "ringpipe: ";
+    static const char *const others[] = {"warning: ", "note: "};
+    const char *former = strstr(line, " error: ");
+    if (strncmp(line, name, strlen(name)) != 0) {
+        return former ? former + strlen(" error: ") : NULL;
+    }
+    line += strlen(name);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (strncmp(line, others[i], strlen(others[i])) == 0) {
+            return NULL;
+        }
+    }
+    return line;
+}
+
+/* The last error that the run's program has said. */
 static rp_err read_said(rp_arena *arena, const char *path, rp_lab_result *out) {
     FILE *file = fopen(path, "re");
     char line[LINE_BYTES];
@@ -419,9 +437,9 @@ static rp_err read_said(rp_arena *arena, const char *path, rp_lab_result *out) {
         return RP_OK;
     }
     while (fgets(line, sizeof line, file)) {
-        const char *found = strstr(line, " error: ");
+        const char *found = error_in(line);
         if (found) {
-            (void)snprintf(last, sizeof last, "%s", found + strlen(" error: "));
+            (void)snprintf(last, sizeof last, "%s", found);
             last[strcspn(last, "\r\n")] = '\0';
         }
     }

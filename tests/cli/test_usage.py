@@ -17,6 +17,32 @@ class Usage(program.Case):
             with self.subTest(verb):
                 self.assertIn("--wrong", self.refused(verb, "--wrong"))
 
+    def test_meant(self):
+        """A wrong word is answered with the one that was meant, in one line."""
+        err = self.refused("trian", "run.yaml")
+        self.assertIn("did you mean 'train'?", err)
+        self.assertLess(len(err.splitlines()), 3, err)
+        self.assertIn(" doctor", self.refused("xyzzy"))
+        err = self.refused("train", self.run_file(), "--ot", "x", "--formt=json")
+        self.assertIn("--formt", self.refused("train", self.run_file(), "--formt=json"))
+        self.assertIn("did you mean '--out'?", err)
+        self.assertIn("--minutes", self.refused("tune", "--wrong"))
+        # A value is no option, and the beginning of one is enough.
+        err = self.refused("train", "absent.yaml", "--out", "--formt", "--dry")
+        self.assertIn("absent.yaml", err)
+
+    def test_form_of_messages(self):
+        """As of every program: its name, the place, what is wrong; no clock, no room."""
+        run = self.run_file(program.RUN + "surprise: 1\n")
+        for words in (("train", run), ("draw", "gpip"), ("inspect", "absent"), ("eval", run)):
+            with self.subTest(words[0]):
+                for line in self.refused(*words).splitlines():
+                    self.assertRegex(line, "^ringpipe: ")
+                    self.assertNotRegex(line, r"\d\d:\d\d:\d\d|error:")
+        self.assertRegex(self.refused("train", run), r"^ringpipe: \S*run\.yaml:9: ")
+        _, err = self.ringpipe("train", run, code=2, env={"RP_LOG": "debug"})
+        self.assertRegex(err, r"(?m)^\d\d:\d\d:\d\d\.\d+ base error: .*run\.yaml:9: ")
+
     def test_flag_without_value(self):
         self.assertIn("--out", self.refused("train", self.run_file(), "--out"))
 

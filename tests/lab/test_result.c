@@ -163,6 +163,13 @@ static void runs_that_are_not_finished(void **state) {
     r = read_run(NULL, NULL, "12:00:01 host run: error: agent 1 was killed\ngo on with: ...\n");
     assert_int_equal(r.status, RP_LAB_FAILED);
     assert_string_equal(r.note, "agent 1 was killed");
+    r = read_run(NULL, NULL, "ringpipe: agent 2 was killed\nringpipe: warning: slow\nx\n");
+    assert_int_equal(r.status, RP_LAB_FAILED);
+    assert_string_equal(r.note, "agent 2 was killed");
+    r = read_run(NULL, NULL, "ringpipe: note: fetching\nringpipe: warning: error: slow\n");
+    assert_int_equal(r.status, RP_LAB_OPEN);
+    r = read_run(NULL, NULL, "ringpipe: interrupted after step 5\n");
+    assert_int_equal(r.status, RP_LAB_INTERRUPTED);
     r = read_run("{\"status\": \"interrupted\", \"note\": \"interrupted after step 3\"}", NULL, "");
     assert_int_equal(r.status, RP_LAB_INTERRUPTED);
     r = read_run(NULL, NULL, "x run: error: interrupted after step 5\n");

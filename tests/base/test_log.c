@@ -1,0 +1,75 @@
+#include "base/log.h"
+
+#include <unistd.h>
+
+#include "expect.h"
+
+/* What the three lines below are on standard error. */
+static void read_lines(char *out, size_t bytes) {
+    FILE *file = tmpfile();
+    const int standard_error = dup(STDERR_FILENO);
+    assert_non_null(file);
+    assert_true(standard_error >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    (void)rp_fail(RP_ERR_USAGE, "run.yaml:3: no key '%s'", "bach");
+    rp_log_warn("slow");
+    rp_log_info("fetching");
+    assert_true(dup2(standard_error, STDERR_FILENO) >= 0);
+    (void)close(standard_error);
+    rewind(file);
+    out[fread(out, 1, bytes - 1, file)] = '\0';
+    (void)fclose(file);
+}
+
+static void a_journal_has_clock_name_and_room(void **state) {
+    (void)state;
+    char text[512];
+    rp_log_setup(RP_LOG_INFO, "board-1");
+    read_lines(text, sizeof text);
+    assert_non_null(strstr(text, " board-1 base error: run.yaml:3: no key 'bach'\n"));
+    assert_non_null(strstr(text, " board-1 base warn: slow\n"));
+    assert_int_equal(text[2], ':'); /* the clock */
+}
+
+static void a_program_that_is_called_says_its_name(void **state) {
+    (void)state;
+    char text[512];
+    rp_log_setup_plain("ringpipe");
+    rp_log_setup(RP_LOG_INFO, "");
+    read_lines(text, sizeof text);
+    assert_string_equal(text, "ringpipe: run.yaml:3: no key 'bach'\n"
+                              "ringpipe: warning: slow\n"
+                              "ringpipe: note: fetching\n");
+    rp_log_setup(RP_LOG_DEBUG, "");
+    read_lines(text, sizeof text);
+    assert_non_null(strstr(text, " base error: run.yaml:3: no key 'bach' ("));
+}
+
+static void a_long_line_is_cut(void **state) {
+    (void)state;
+    static char text[2048];
+    char word[700] = {0};
+    memset(word, 'x', sizeof word - 1);
+    rp_log_setup_plain("ringpipe");
+    rp_log_setup(RP_LOG_INFO, "");
+    FILE *file = tmpfile();
+    const int standard_error = dup(STDERR_FILENO);
+    assert_non_null(file);
+    assert_true(standard_error >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    rp_log_error("%s", word);
+    assert_true(dup2(standard_error, STDERR_FILENO) >= 0);
+    (void)close(standard_error);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    (void)fclose(file);
+    assert_memory_equal(text, "ringpipe: xxx", 13);
+    assert_true(strlen(text) > 400 && strlen(text) < 530);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_journal_has_clock_name_and_room),
+        cmocka_unit_test(a_program_that_is_called_says_its_name),
+        cmocka_unit_test(a_long_line_is_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
