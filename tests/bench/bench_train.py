@@ -54,6 +54,10 @@ class Net(torch.nn.Module):
             return torch.nn.Linear(x.flatten(1).shape[1], out, get("bias", True))
         if kind == "batchnorm":
             return torch.nn.BatchNorm2d(x.shape[1])
+        if kind == "groupnorm":
+            return torch.nn.GroupNorm(get("groups"), x.shape[1], get("eps", 1e-5))
+        if kind == "layernorm":
+            return torch.nn.LayerNorm(x.shape[1:], get("eps", 1e-5))
         if kind in ("maxpool", "avgpool"):
             pool = torch.nn.MaxPool2d if kind == "maxpool" else torch.nn.AvgPool2d
             return pool(get("kernel"), get("stride", get("kernel")), get("pad", 0))

@@ -3,7 +3,7 @@ links do."""
 import json
 import unittest
 
-from rings import RingCase
+from rings import RingCase, read_safetensors
 
 MODEL = """\
 input: data
@@ -81,6 +81,64 @@ cut: []
                                     for k in range(boards)])
             self.assertEqual(len(summary["stage"]), boards)
             self.assertEqual(sum(len(s["layers"]) for s in summary["stage"]), 9)
+
+
+NORMS = """\
+input: data
+layers:
+  - {name: conv1, kind: conv2d, out: 6, kernel: 5, stride: 2, bias: false}
+  - {name: norm1, kind: NORM}
+  - {name: relu1, kind: relu}
+  - {name: conv2, kind: conv2d, out: 6, kernel: 3, pad: 1}
+  - {name: add, kind: add, from: [relu1, conv2]}
+  - {name: norm2, kind: NORM}
+  - {name: pool, kind: maxpool, kernel: 4}
+  - {name: flat, kind: flatten}
+  - {name: norm3, kind: layernorm}
+  - {name: fc, kind: dense, out: classes}
+"""
+
+
+class Norms(RingCase):
+    """Without batch statistics neither the cut nor the microbatch matters."""
+
+    def run_of(self, norm):
+        (self.dir / "norms.yaml").write_text(NORMS.replace("NORM", norm))
+        return self.run_file(f"""\
+model: {self.dir}/norms.yaml
+data: {{set: glyphs, train: 96, test: 30}}
+ring: {{boards: 1}}
+train: {{epochs: 1, batch: 32, microbatch: 8, seed: 5}}
+loss: cross-entropy
+optimizer: {{kind: sgd, lr: 0.05}}
+schedule: 1f1b
+cut: []
+""")
+
+    def farthest(self, run, norm):
+        """The largest difference of a weight between microbatches of 8 and of 32."""
+        for micro in (8, 32):
+            self.train(run, f"{norm}-{micro}", f"train.microbatch={micro}")
+        small, large = (read_safetensors(self.dir / f"{norm}-{micro}" / "weights.safetensors")
+                        for micro in (8, 32))
+        self.assertEqual(set(small), set(large))
+        return max(abs(a - b) for name in small if "running" not in name
+                   for a, b in zip(small[name], large[name]))
+
+    def test_cuts(self):
+        run = self.run_of("groupnorm, groups: 2")
+        want = None
+        for boards, cut in {1: "[]", 2: "[conv2]", 4: "[norm1, norm2, norm3]"}.items():
+            summary = self.train(run, f"cut-{boards}", f"ring.boards={boards}", f"cut={cut}")
+            got = self.bytes_of(f"cut-{boards}"), summary["eval"]
+            want = want or got
+            self.assertEqual(got, want, f"{boards} boards differ from one")
+
+    def test_microbatches(self):
+        self.assertLess(self.farthest(self.run_of("groupnorm, groups: 2"), "groupnorm"), 1e-6)
+        self.assertLess(self.farthest(self.run_of("layernorm"), "layernorm"), 1e-6)
+        # the same net with batch statistics, so that the bound means something
+        self.assertGreater(self.farthest(self.run_of("batchnorm"), "batchnorm"), 1e-3)
 
 
 if __name__ == "__main__":

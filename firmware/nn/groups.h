@@ -1,0 +1,22 @@
+/* What layernorm and groupnorm have in common: each sample is normalised by itself, over groups of
+ * its channels. Private to the room. There are no batch statistics, so neither microbatch nor cut
+ * changes what a sample becomes, and evaluation is the same as training. */
+#ifndef RP_NN_GROUPS_H
+#define RP_NN_GROUPS_H
+
+#include "nn/layer_common.h"
+
+/* `groups` groups of `wide` channels of `pixels`. */
+typedef struct {
+    uint32_t groups, wide, pixels;
+} rp_groups;
+
+/* weight and bias have the shape `affine`, one element a channel. */
+void rp_groups_plan(const rp_shape *in, const rp_groups *groups, const rp_shape *affine,
+                    rp_layer_plan *out);
+size_t rp_groups_workspace_bytes(const rp_groups *groups, uint32_t n);
+rp_err rp_groups_forward(const rp_layer_call *call, const rp_groups *groups,
+                         float eps) RP_MUST_CHECK;
+rp_err rp_groups_backward(const rp_layer_call *call, const rp_groups *groups) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,190 @@
+/* Normalisation of each sample by itself, over groups of its channels; x [n, channels, pixels].
+ *
+ * Group g of a sample is `wide` channels from g * wide on, which lie side by side: a run of
+ * wide * pixels floats, handled by one work-item. pixels == 1 has its own way: neighbours in memory
+ * are then channels, so weight and bias are vectors too.
+ *
+ * stats[2 (s * groups + g)] = mean, [.. + 1] = 1 / sqrt(variance + eps), from sample stats_first on
+ *
+ * source  Wu & He 2018 (groupnorm); Ba, Kiros & Hinton 2016 (layernorm: one group) */
+#include "vec16.clh"
+
+#define CHANNELS (groups * wide)
+#define RUN ((ulong)item * wide * pixels) /* item = s * groups + g */
+
+static float mean_of(global const float *x, uint count) {
+    float16 sums = (float16)0.0f;
+    for (uint v = 0; v < count; v += 16) {
+        sums += load16(x + v, count - v, 0.0f);
+    }
+    return sum16(sums) / (float)count;
+}
+
+/* (mean, 1 / sqrt(variance + eps)). The second pass also corrects the rounding of the mean. */
+static float2 moments_of(global const float *x, uint count, float eps) {
+    float mean = mean_of(x, count);
+    float16 rest = (float16)0.0f;
+    float16 squares = (float16)0.0f;
+    for (uint v = 0; v < count; v += 16) {
+        float16 d = load16(x + v, count - v, mean) - mean;
+        rest += d;
+        squares += d * d;
+    }
+    float left = sum16(rest);
+    float square = sum16(squares) - left * left / (float)count;
+    return (float2)(mean + left / (float)count, 1.0f / sqrt(square / (float)count + eps));
+}
+
+/* y = (x - mean) * invstd * weight + bias. stats may be NULL. Grid: n * groups items. */
+kernel void group_forward(global float *y, ulong y_first, global const float *x, ulong x_first,
+                          global float *stats, uint stats_first, global const float *weight,
+                          global const float *bias, uint n, uint groups, uint wide, uint pixels,
+                          float eps) {
+    uint item = (uint)get_global_id(0);
+    if (item >= n * groups) {
+        return;
+    }
+    uint first = item % groups * wide;
+    x += x_first + RUN;
+    y += y_first + RUN;
+    float2 m = moments_of(x, wide * pixels, eps);
+    if (stats) {
+        vstore2(m, stats_first * groups + item, stats);
+    }
+    if (pixels == 1) {
+        for (uint c = 0; c < wide; c += 16) {
+            float16 scale = load16(weight + first + c, wide - c, 0.0f) * m.y;
+            float16 shift = load16(bias + first + c, wide - c, 0.0f);
+            store16((load16(x + c, wide - c, 0.0f) - m.x) * scale + shift, y + c, wide - c);
+        }
+        return;
+    }
+    for (uint c = 0; c < wide; c++, x += pixels, y += pixels) {
+        float scale = weight[first + c] * m.y;
+        float shift = bias[first + c];
+        for (uint v = 0; v < pixels; v += 16) {
+            store16((load16(x + v, pixels - v, 0.0f) - m.x) * scale + shift, y + v, pixels - v);
+        }
+    }
+}
+
+/* (mean of dy w, mean of dy w xhat) over a group. */
+static float2 gradient_means(global const float *dy, global const float *x,
+                             global const float *weight, float2 m, uint wide, uint pixels) {
+    float16 sums = (float16)0.0f;
+    float16 products = (float16)0.0f;
+    if (pixels == 1) {
+        for (uint c = 0; c < wide; c += 16) {
+            float16 d = load16(dy + c, wide - c, 0.0f) * load16(weight + c, wide - c, 0.0f);
+            sums += d;
+            products += d * (load16(x + c, wide - c, m.x) - m.x);
+        }
+    } else {
+        for (uint c = 0; c < wide; c++, x += pixels, dy += pixels) {
+            for (uint v = 0; v < pixels; v += 16) {
+                float16 d = load16(dy + v, pixels - v, 0.0f) * weight[c];
+                sums += d;
+                products += d * (load16(x + v, pixels - v, m.x) - m.x);
+            }
+        }
+    }
+    float count = (float)(wide * pixels);
+    return (float2)(sum16(sums) / count, sum16(products) * m.y / count);
+}
+
+/* dx (+)= invstd (dy w - mean of dy w - xhat * mean of dy w xhat). Grid: n * groups items. */
+kernel void group_backward(global float *dx, ulong dx_first, global const float *dy,
+                           ulong dy_first, global const float *x, ulong x_first,
+                           global const float *stats, uint stats_first,
+                           global const float *weight, uint n, uint groups, uint wide, uint pixels,
+                           uint add) {
+    uint item = (uint)get_global_id(0);
+    if (item >= n * groups) {
+        return;
+    }
+    weight += item % groups * wide;
+    dx += dx_first + RUN;
+    dy += dy_first + RUN;
+    x += x_first + RUN;
+    float2 m = vload2(stats_first * groups + item, stats);
+    float2 g = gradient_means(dy, x, weight, m, wide, pixels);
+    float slope = m.y * m.y * g.y; /* of x - mean */
+    float shift = m.y * g.x;
+    if (pixels == 1) {
+        for (uint c = 0; c < wide; c += 16) {
+            uint left = wide - c;
+            float16 d = load16(dy + c, left, 0.0f) * load16(weight + c, left, 0.0f) * m.y;
+            put16(d - (load16(x + c, left, 0.0f) - m.x) * slope - shift, dx + c, left, add);
+        }
+        return;
+    }
+    for (uint c = 0; c < wide; c++, x += pixels, dy += pixels, dx += pixels) {
+        float scale = weight[c] * m.y;
+        for (uint v = 0; v < pixels; v += 16) {
+            uint left = pixels - v;
+            float16 d = load16(dy + v, left, 0.0f) * scale;
+            put16(d - (load16(x + v, left, 0.0f) - m.x) * slope - shift, dx + v, left, add);
+        }
+    }
+}
+
+/* Of `images` samples: work[chunk * channels + c] = sum of dy xhat, and the sum of dy behind those
+ * of all chunks. The order of the sums depends on the shapes only. Grid: (channels, chunks). */
+kernel void parameter_planes(global float *work, global const float *dy, ulong dy_first,
+                             global const float *x, ulong x_first, global const float *stats,
+                             uint stats_first, uint n, uint groups, uint wide, uint pixels,
+                             uint images) {
+    uint c = (uint)get_global_id(0);
+    uint chunk = (uint)get_global_id(1);
+    uint chunks = (n + images - 1) / images;
+    if (c >= CHANNELS || chunk >= chunks) {
+        return;
+    }
+    float16 sums = (float16)0.0f;
+    float16 products = (float16)0.0f;
+    for (uint s = chunk * images; s < min((chunk + 1) * images, n); s++) {
+        ulong at = ((ulong)s * CHANNELS + c) * pixels;
+        float2 m = vload2((stats_first + s) * groups + c / wide, stats);
+        float16 here = (float16)0.0f;
+        for (uint v = 0; v < pixels; v += 16) {
+            float16 d = load16(dy + dy_first + at + v, pixels - v, 0.0f);
+            sums += d;
+            here += d * (load16(x + x_first + at + v, pixels - v, m.x) - m.x);
+        }
+        products += here * m.y;
+    }
+    work[(ulong)chunk * CHANNELS + c] = sum16(products);
+    work[(ulong)(chunks + chunk) * CHANNELS + c] = sum16(sums);
+}
+
+/* The same for pixels == 1. Grid: (channels / 16 rounded up, chunks). */
+kernel void parameter_columns(global float *work, global const float *dy, ulong dy_first,
+                              global const float *x, ulong x_first, global const float *stats,
+                              uint stats_first, uint n, uint groups, uint wide, uint pixels,
+                              uint images) {
+    uint c = (uint)get_global_id(0) * 16;
+    uint chunk = (uint)get_global_id(1);
+    uint chunks = (n + images - 1) / images;
+    if (c >= CHANNELS || chunk >= chunks) {
+        return;
+    }
+    uint left = CHANNELS - c;
+    float16 sums = (float16)0.0f;
+    float16 products = (float16)0.0f;
+    for (uint s = chunk * images; s < min((chunk + 1) * images, n); s++) {
+        ulong at = (ulong)s * CHANNELS + c;
+        ulong row = (ulong)(stats_first + s) * groups;
+        float mean[16], scale[16];
+        for (uint i = 0; i < 16; i++) {
+            float2 m = i < left ? vload2(row + (c + i) / wide, stats) : (float2)0.0f;
+            mean[i] = m.x;
+            scale[i] = m.y;
+        }
+        float16 d = load16(dy + dy_first + at, left, 0.0f);
+        sums += d;
+        products +=
+            d * (load16(x + x_first + at, left, 0.0f) - vload16(0, mean)) * vload16(0, scale);
+    }
+    store16(products, work + (ulong)chunk * CHANNELS + c, left);
+    store16(sums, work + (ulong)(chunks + chunk) * CHANNELS + c, left);
+}
