@@ -82,11 +82,11 @@ static bool pattern_fits(const char *pattern, const char *text) {
 
 enum { PROFILES_MAX = 64 };
 
-static rp_err find_fitting(rp_arena *arena, rp_board *out) {
+static rp_err find_fitting(rp_arena *arena, uint32_t threads, rp_board *out) {
     char *names[PROFILES_MAX];
     uint32_t count;
     rp_device *device = NULL;
-    rp_device_options options = {0};
+    rp_device_options options = {.threads = threads};
     rp_err err;
     RP_TRY(rp_device_open(arena, &options, &device));
     rp_device_facts facts = *rp_device_facts_of(device);
@@ -103,11 +103,11 @@ fail:
     return err;
 }
 
-rp_err rp_board_find(rp_arena *arena, const char *name, rp_board *out) {
+rp_err rp_board_find(rp_arena *arena, const char *name, uint32_t threads, rp_board *out) {
     char *names[PROFILES_MAX];
     uint32_t count;
     if (strcmp(name, "auto") == 0) {
-        return find_fitting(arena, out);
+        return find_fitting(arena, threads, out);
     }
     if (!strchr(name, '/') && has_profile(name)) {
         return read_profile(arena, name, out);

@@ -16,7 +16,10 @@ typedef struct {
 const char *rp_board_folder(void);
 
 /* By name; "auto" looks at the first device and takes the first profile that fits it, or a plain
- * one named "generic". errors USAGE naming the known boards; DEVICE from looking */
-rp_err rp_board_find(rp_arena *arena, const char *name, rp_board *out) RP_MUST_CHECK;
+ * one named "generic". `threads`: what rp_device_open() will get, since "auto" opens a device.
+ * errors  USAGE naming the known boards; DEVICE from looking
+ * trap    PoCL takes its number of threads from the first call that looks at its devices */
+rp_err rp_board_find(rp_arena *arena, const char *name, uint32_t threads,
+                     rp_board *out) RP_MUST_CHECK;
 
 #endif

@@ -106,7 +106,7 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
     if (args->roster) {
         RP_TRY(rp_roster_hosts(arena, args->roster, &options.trusted, &options.trusted_count));
     }
-    RP_TRY(rp_board_find(arena, args->board, &board));
+    RP_TRY(rp_board_find(arena, args->board, args->threads, &board));
     rp_device_options wanted = {.platform = board.platform,
                                 .device = board.device,
                                 .threads = args->threads,

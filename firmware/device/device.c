@@ -54,6 +54,7 @@ static void read_facts(rp_device *device) {
     facts->local_bytes = read_number(id, CL_DEVICE_LOCAL_MEM_SIZE);
     facts->group_items_max = (uint32_t)read_number(id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
     facts->compute_units = (uint32_t)read_number(id, CL_DEVICE_MAX_COMPUTE_UNITS);
+    facts->cpu = (read_number(id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
     facts->unified = read_number(id, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
     /* The driver answers in bits. */
     facts->align_bytes = (uint32_t)read_number(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
@@ -165,6 +166,16 @@ static void fit_panel(rp_device *device) {
     }
 }
 
+/* A CPU's driver counts its threads as compute units. */
+static void check_threads(const rp_device *device, uint32_t threads) {
+    const rp_device_facts *facts = &device->facts;
+    if (threads > 0 && facts->cpu && facts->compute_units > threads) {
+        rp_log_warn("%s computes on %u threads, not on the %u that were asked for: its driver "
+                    "had its number before, or takes none",
+                    facts->name, facts->compute_units, threads);
+    }
+}
+
 rp_err rp_device_open(rp_arena *arena, const rp_device_options *options, rp_device **out) {
     rp_device *device = NULL;
     rp_err err;
@@ -185,6 +196,7 @@ rp_err rp_device_open(rp_arena *arena, const rp_device_options *options, rp_devi
     RP_TRY(find_cache_dir(arena, options, &device->cache_dir));
     device->cache_wait_ns = CACHE_WAIT_S * RP_NS_PER_S;
     RP_TRY(choose_device(device, options));
+    check_threads(device, options->threads);
     fit_panel(device);
     RP_TRY(open_queue(device));
     RP_TRY(apply_clblast(device));

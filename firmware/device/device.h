@@ -37,6 +37,7 @@ typedef struct {
     uint32_t group_items_max;
     uint32_t compute_units;
     uint32_t align_bytes; /* of sub-buffers */
+    bool cpu;             /* its compute units are threads */
     bool unified;
     bool profiling;
 } rp_device_facts;

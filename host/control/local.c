@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,9 +58,11 @@ static void remove_keys(const rp_local *local, uint32_t index) {
     }
 }
 
-/* The cores shared out, at least one each. */
+/* The cores that this process may use shared out, at least one each. */
 static uint32_t fair_threads(const rp_spawn_order *order) {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    cpu_set_t usable;
+    const bool known = sched_getaffinity(0, sizeof usable, &usable) == 0;
+    const long cores = known ? CPU_COUNT(&usable) : sysconf(_SC_NPROCESSORS_ONLN);
     uint32_t share = cores > 0 ? (uint32_t)cores / order->count : 1;
     return order->threads ? order->threads : share ? share : 1;
 }

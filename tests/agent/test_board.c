@@ -1,20 +1,39 @@
 #include "expect.h"
 
 #include "agent/board.h"
+#include "device/device.h"
+
+/* First in this program: a driver may take the number of threads from the first call only. */
+static void auto_limits_the_threads(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_arena_init(&arena, "test", 0);
+    rp_board board;
+    rp_device *device = NULL;
+    expect_ok(rp_board_find(&arena, "auto", 1, &board));
+    const rp_device_options options = {
+        .platform = board.platform, .device = board.device, .threads = 1};
+    expect_ok(rp_device_open(&arena, &options, &device));
+    if (strcmp(board.name, "pocl-cpu") == 0) {
+        assert_int_equal(rp_device_facts_of(device)->compute_units, 1);
+    }
+    rp_device_close(&device);
+    rp_arena_finish(&arena);
+}
 
 static void known_boards_and_unknown_ones(void **state) {
     (void)state;
     rp_arena arena;
     rp_arena_init(&arena, "test", 0);
     rp_board board;
-    expect_ok(rp_board_find(&arena, "pocl-cpu", &board));
+    expect_ok(rp_board_find(&arena, "pocl-cpu", 0, &board));
     assert_string_equal(board.name, "pocl-cpu");
     assert_non_null(board.platform);
     assert_non_null(board.tuning_path);
     assert_true(board.memory_fraction > 0 && board.memory_fraction <= 1);
-    expect_err(rp_board_find(&arena, "no-such-board", &board), RP_ERR_USAGE);
+    expect_err(rp_board_find(&arena, "no-such-board", 0, &board), RP_ERR_USAGE);
     assert_non_null(strstr(rp_err_message(), "pocl-cpu"));
-    expect_err(rp_board_find(&arena, "../boards/pocl-cpu", &board), RP_ERR_USAGE);
+    expect_err(rp_board_find(&arena, "../boards/pocl-cpu", 0, &board), RP_ERR_USAGE);
     rp_arena_finish(&arena);
 }
 
@@ -23,7 +42,7 @@ static void auto_finds_one(void **state) {
     rp_arena arena;
     rp_arena_init(&arena, "test", 0);
     rp_board board;
-    expect_ok(rp_board_find(&arena, "auto", &board));
+    expect_ok(rp_board_find(&arena, "auto", 0, &board));
     assert_true(strlen(board.name) > 0);
     rp_arena_finish(&arena);
 }
@@ -34,8 +53,8 @@ static void a_folder_of_ones_own(void **state) {
     rp_arena_init(&arena, "test", 0);
     rp_board board;
     assert_int_equal(setenv("RINGPIPE_BOARDS", "/nonexistent", 1), 0);
-    expect_err(rp_board_find(&arena, "pocl-cpu", &board), RP_ERR_USAGE);
-    expect_ok(rp_board_find(&arena, "auto", &board));
+    expect_err(rp_board_find(&arena, "pocl-cpu", 0, &board), RP_ERR_USAGE);
+    expect_ok(rp_board_find(&arena, "auto", 0, &board));
     assert_string_equal(board.name, "generic");
     assert_null(board.tuning_path);
     assert_int_equal(unsetenv("RINGPIPE_BOARDS"), 0);
@@ -44,6 +63,7 @@ static void a_folder_of_ones_own(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(auto_limits_the_threads),
         cmocka_unit_test(known_boards_and_unknown_ones),
         cmocka_unit_test(auto_finds_one),
         cmocka_unit_test(a_folder_of_ones_own),

@@ -450,7 +450,7 @@ static rp_err open_all(replay *r) {
     RP_TRY(list_microbatches(r));
     RP_TRY(check_method(r));
     RP_TRY(read_batches(r));
-    RP_TRY(rp_board_find(&r->arena, r->run.board, &found));
+    RP_TRY(rp_board_find(&r->arena, r->run.board, r->run.threads, &found));
     const rp_device_options options = {.platform = found.platform,
                                        .device = found.device,
                                        .threads = r->run.threads,
