@@ -20,7 +20,8 @@ enum { RP_CONFIG_FILE_BYTES_MAX = 1 << 20, RP_CONFIG_NODES_MAX = 100000, RP_CONF
 
 typedef struct rp_node rp_node; /* lives in the arena it was read into */
 
-/* Reads a file or a text of `bytes`; `name` stands in messages. The root must be a map.
+/* Reads a file ("-": the standard input, see base/input.h) or a text of `bytes`; `name` stands in
+ * messages. The root must be a map.
  * errors  USAGE with name and line; IO when the file can not be read (USAGE class exit code) */
 rp_err rp_config_read_file(rp_arena *arena, const char *path, rp_node **root) RP_MUST_CHECK;
 rp_err rp_config_read_text(rp_arena *arena, const char *text, size_t bytes, const char *name,

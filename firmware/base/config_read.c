@@ -5,6 +5,7 @@
 #include <yaml.h>
 
 #include "base/config_own.h"
+#include "base/input.h"
 
 enum {
     PROBLEM_BYTES = 256,
@@ -250,7 +251,8 @@ rp_err rp_config_read_text(rp_arena *arena, const char *text, size_t bytes, cons
 }
 
 rp_err rp_config_read_file(rp_arena *arena, const char *path, rp_node **root) {
-    FILE *file = fopen(path, "rbe");
+    FILE *file = fopen(rp_input_path(path), "rbe");
+    path = rp_input_name(path);
     if (!file) {
         return rp_fail(RP_ERR_IO, "%s: can not be opened: %s", path, strerror(errno));
     }

@@ -12,6 +12,8 @@
 
 #include <jansson.h>
 
+#include "base/input.h"
+
 enum { LENGTH_BYTES = 8, STRETCHES_MAX = 8, TYPE_COUNT = 7 };
 
 static const char META_KEY[] = "__metadata__";
@@ -266,7 +268,8 @@ fail:
 }
 
 static rp_err map_file(const char *path, void **mapped, size_t *bytes) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open(rp_input_path(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    path = rp_input_name(path);
     if (fd < 0) {
         return rp_fail(RP_ERR_IO, "%s: can not be opened: %s", path, strerror(errno));
     }
@@ -295,7 +298,7 @@ rp_err rp_st_open(rp_arena *arena, const char *path, rp_st_reader **out) {
         return err;
     }
     rp_st_reader *reader = NULL;
-    err = rp_st_open_bytes(arena, mapped, bytes, path, &reader);
+    err = rp_st_open_bytes(arena, mapped, bytes, rp_input_name(path), &reader);
     if (err != RP_OK) {
         (void)munmap(mapped, bytes);
         return err;
@@ -336,6 +339,16 @@ const char *rp_st_meta(const rp_st_reader *reader, const char *key) {
         }
     }
     return NULL;
+}
+
+bool rp_st_meta_at(const rp_st_reader *reader, uint32_t index, const char **key,
+                   const char **value) {
+    if (index >= reader->meta_count) {
+        return false;
+    }
+    *key = reader->meta[2 * index];
+    *value = reader->meta[2 * index + 1];
+    return true;
 }
 
 const void *rp_st_data(const rp_st_reader *reader, const rp_st_entry *entry) {
@@ -543,7 +556,7 @@ rp_err rp_st_create(rp_arena *arena, const char *path, const rp_st_entry *entrie
     writer->path = copy;
     RP_TRY(rp_arena_printf(arena, &copy, "%s.tmp", path));
     writer->temporary = copy;
-#ifdef RP_CANARY_HALF_CHECKPOINT /* the simulator must find this: tests/sim/canary.py */
+#ifdef RP_CANARY_HALF_CHECKPOINT      /* the simulator must find this: tests/sim/canary.py */
     writer->temporary = writer->path; /* there before its tensors are */
 #endif
     RP_TRY(RP_ARENA_NEW(arena, (size_t)count + 1, &writer->entries));

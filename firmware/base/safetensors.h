@@ -38,7 +38,8 @@ typedef struct {
 
 typedef struct rp_st_reader rp_st_reader;
 
-/* Opens and checks the whole header. The reader lives in `arena`; close it before the arena ends.
+/* Opens and checks the whole header; "-" is the standard input, a file (base/input.h). The
+ * reader lives in `arena`; close it before the arena ends.
  * errors  IO; FORMAT naming the file and what is wrong */
 rp_err rp_st_open(rp_arena *arena, const char *path, rp_st_reader **out) RP_MUST_CHECK;
 /* The same from memory that stays the caller's (fuzzing, tests). */
@@ -49,6 +50,9 @@ uint32_t rp_st_count(const rp_st_reader *reader);
 const rp_st_entry *rp_st_entry_at(const rp_st_reader *reader, uint32_t index); /* header order */
 const rp_st_entry *rp_st_find(const rp_st_reader *reader, const char *name);
 const char *rp_st_meta(const rp_st_reader *reader, const char *key); /* NULL when absent */
+/* Pair `index` of the metadata, in the file's order; false behind the last. */
+bool rp_st_meta_at(const rp_st_reader *reader, uint32_t index, const char **key,
+                   const char **value);
 /* The entry's bytes, borrowed until close (the file is mapped read-only). */
 const void *rp_st_data(const rp_st_reader *reader, const rp_st_entry *entry);
 /* F32 with exactly this shape and only finite values, or an error that names file and tensor. */

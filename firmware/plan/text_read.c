@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/input.h"
 #include "plan/plan_own.h"
 
 enum { PATH_BYTES = 64, FILE_BYTES_MAX = 64 << 20 };
@@ -487,7 +488,8 @@ rp_err rp_plan_parse(rp_arena *arena, const char *text, size_t bytes, const char
 }
 
 rp_err rp_plan_read(rp_arena *arena, const char *path, rp_plan **out) {
-    FILE *file = fopen(path, "r");
+    FILE *file = fopen(rp_input_path(path), "r");
+    path = rp_input_name(path);
     if (!file) {
         return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
     }

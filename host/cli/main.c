@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/input.h"
 #include "base/log.h"
 #include "base/nearest.h"
 #include "base/share.h"
@@ -31,7 +32,8 @@ const rp_cli_verb rp_cli_verbs[] = {
      "new makes a pair, show prints the public key, trust adds a peer's public key.", rp_verb_keys},
     {"data", "fetch SET", 2, 2, "T", "Fetch a data set's official files, checksums verified", NULL,
      rp_verb_data},
-    {"inspect", "FILE.safetensors", 1, 1, "", "List the tensors of a file", NULL, rp_verb_inspect},
+    {"inspect", "FILE.safetensors", 1, 1, "f", "List the tensors of a file, with their ranges",
+     NULL, rp_verb_inspect},
     {"list", "[LIST]", 0, 1, "f", "List what there is: layers, schedules, ...",
      "LIST is one of the lists' names; without it all names are listed.", rp_verb_list},
     {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},
@@ -47,6 +49,15 @@ static void print_usage(FILE *file) {
         file, "\nringpipe VERB --help lists the options of a verb; man ringpipe tells more.\n"
               "Exit codes: 0 finished, 2 bad usage or input, 3 the ring failed (resumable),\n"
               "4 device or driver fault, 5 refused by security, 130 interrupted (resumable).\n");
+}
+
+/* A word `-` is the standard input, which some read more than once. */
+static rp_err run_verb(const rp_cli_verb *verb, const rp_cli_args *args) {
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < args->word_count && err == RP_OK; i++) {
+        err = rp_input_is_standard(args->word[i]) ? rp_input_keep() : RP_OK;
+    }
+    return err == RP_OK ? verb->run(args) : err;
 }
 
 /* One line where it is clear enough what was meant, all verbs where nothing was. */
@@ -103,7 +114,7 @@ int main(int argc, char **argv) {
                                 .stages = 4,
                                 .micro = 8};
             rp_cli_parse(verb, argc - 1, argv + 1, &args);
-            return rp_err_exit_code(verb->run(&args));
+            return rp_err_exit_code(run_verb(verb, &args));
         }
     }
     return no_verb(name);

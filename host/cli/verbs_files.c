@@ -1,10 +1,9 @@
-/* Verbs about files: keys, data sets, weights, drawings. */
-#include <inttypes.h>
+/* Verbs about files: keys, data sets, drawings. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/safetensors.h"
+#include "base/input.h"
 #include "cli/cli.h"
 #include "cli/draw.h"
 #include "cli/draw_plan.h"
@@ -29,7 +28,7 @@ rp_err rp_verb_draw(const rp_cli_args *args) {
         return rp_draw_table(stdout);
     }
     const char *end = strrchr(args->word[0], '.');
-    if (end && strcmp(end, ".json") == 0) {
+    if (rp_input_is_standard(args->word[0]) || (end && strcmp(end, ".json") == 0)) {
         return draw_plan(args->word[0]);
     }
     const rp_sched_kind *kind = rp_sched_find(args->word[0]);
@@ -81,39 +80,4 @@ rp_err rp_verb_data(const rp_cli_args *args) {
         return rp_fail(RP_ERR_USAGE, "expected: data fetch SET --to DIR");
     }
     return rp_data_fetch(args->word[1], args->to);
-}
-
-static const char *type_name(rp_st_type type) {
-    static const char *const names[] = {"F32", "I32", "I64", "U8", "F64", "F16", "BF16"};
-    return names[type];
-}
-
-rp_err rp_verb_inspect(const rp_cli_args *args) {
-    rp_arena arena;
-    rp_arena_init(&arena, "inspect", 0);
-    rp_st_reader *reader = NULL;
-    uint64_t total = 0;
-    rp_err err;
-    RP_TRY(rp_st_open(&arena, args->word[0], &reader));
-    for (uint32_t i = 0; i < rp_st_count(reader); i++) {
-        const rp_st_entry *entry = rp_st_entry_at(reader, i);
-        (void)printf("%-40s %-5s [", entry->name, type_name(entry->type));
-        for (uint32_t d = 0; d < entry->dims; d++) {
-            (void)printf("%s%" PRIu64, d ? ", " : "", entry->dim[d]);
-        }
-        (void)printf("]  %" PRIu64 " bytes\n", entry->bytes);
-        total += entry->bytes;
-    }
-    static const char *const keys[] = {"model", "schedule", "step", "applied", "seed", "format"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const char *value = rp_st_meta(reader, keys[i]);
-        if (value) {
-            (void)printf("%s: %s\n", keys[i], value);
-        }
-    }
-    (void)printf("%u tensors, %" PRIu64 " bytes\n", rp_st_count(reader), total);
-fail:
-    rp_st_close(&reader);
-    rp_arena_finish(&arena);
-    return err;
 }

@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import uuid
@@ -55,13 +56,18 @@ class Case(unittest.TestCase):
         path.write_text(text, encoding="utf-8")
         return path
 
-    def start(self, *words, program=RINGPIPE, env=None, **options):
+    def start(self, *words, program=RINGPIPE, env=None, stdin_bytes=b"", **options):
         """A running program; standard output and standard error are pipes of text."""
+        stdin = subprocess.DEVNULL
+        if stdin_bytes:
+            stdin, writer = os.pipe()
+            self.addCleanup(os.close, stdin)
+            threading.Thread(target=feed, args=(writer, stdin_bytes), daemon=True).start()
         process = subprocess.Popen(
             [str(w) for w in (program, *words)],
             cwd=self.dir,
             env=self.environment(**(env or {})),
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -138,6 +144,15 @@ class Case(unittest.TestCase):
         log = Path(self.dir, out, "log.jsonl")
         self.wait_for(f"step {steps}", lambda: len(steps_of(log)) >= steps, process=process)
         return process
+
+
+def feed(writer, data):
+    """Writes it all and closes; the reader may have ended before."""
+    try:
+        with open(writer, "wb") as pipe:
+            pipe.write(data)
+    except BrokenPipeError:
+        pass
 
 
 def steps_of(log):

@@ -110,6 +110,40 @@ class Output(program.Case):
             self.assertEqual(len(line), 1, out)
             for size in shape:
                 self.assertIn(str(size), line[0])
+        self.assertIn("all finite", out.splitlines()[-1])
+        out, _ = self.ringpipe("inspect", "out/weights.safetensors", "--format", "json")
+        said = json.loads(out)
+        self.assertEqual({t["name"] for t in said["tensors"]}, set(tensors))
+        for tensor in said["tensors"]:
+            shape, values = tensors[tensor["name"]]
+            self.assertEqual((tensor["shape"], tensor["values"]), (shape, len(values)))
+            self.assertEqual((tensor["min"], tensor["max"]), (min(values), max(values)))
+        self.assertEqual(said["values"], sum(len(v) for _, v in tensors.values()))
+        self.assertEqual(said["nan"] + said["infinite"], 0)
+
+    def test_inspect_not_finite(self):
+        values = [1.0, math.nan, -2.0, math.inf]
+        program.write_safetensors(self.dir / "w.safetensors", {"fc.bias": ([4], values)})
+        out, _ = self.ringpipe("inspect", "w.safetensors")
+        self.assertIn("1 NaN, 1 infinite", out.splitlines()[0])
+        self.assertIn("1 NaN, 1 infinite", out.splitlines()[-1])
+        raw = (self.dir / "w.safetensors").read_bytes()
+        out, _ = self.ringpipe("inspect", "-", "--format", "json", stdin_bytes=raw)
+        tensor = json.loads(out)["tensors"][0]
+        self.assertEqual((tensor["min"], tensor["max"], tensor["nan"]), (-2, 1, 1))
+        err = self.refused("inspect", "-", stdin_bytes=raw[:-1])
+        self.assertIn("ringpipe: standard input: ", err)
+
+    def test_standard_input(self):
+        """`-` is the standard input, also where a file is read more than once."""
+        run = program.RUN.encode()
+        out, _ = self.ringpipe("train", "-", "--dry-run", "--format", "json", stdin_bytes=run)
+        self.assertEqual(json.loads(out)["model"], "mlp")
+        sim = run.replace(b"cut: auto", b"cut: [fc2]")
+        out, _ = self.ringpipe("sim", "-", "--seeds", "1..2", "--format", "json", stdin_bytes=sim)
+        self.assertEqual(json.loads(out)["finished"], 2)
+        err = self.refused("train", "-", stdin_bytes=run + b"surprise: 1\n")
+        self.assertRegex(err, r"^ringpipe: standard input:9: surprise: ")
 
 
 if __name__ == "__main__":

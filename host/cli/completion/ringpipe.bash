@@ -62,6 +62,7 @@ _ringpipe_options() {
     doctor) echo --format --board --threads ;;
     keys) echo --dir ;;
     data) echo --to ;;
+    inspect) echo --format ;;
     list) echo --format ;;
     # end
     esac

@@ -1,0 +1,63 @@
+#include "base/input.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PIECE_BYTES = 1 << 16 };
+
+bool rp_input_is_standard(const char *path) {
+    return strcmp(path, "-") == 0;
+}
+
+const char *rp_input_path(const char *path) {
+    return rp_input_is_standard(path) ? "/dev/stdin" : path;
+}
+
+const char *rp_input_name(const char *path) {
+    return rp_input_is_standard(path) ? "standard input" : path;
+}
+
+static rp_err copy_input(FILE *to) {
+    char piece[PIECE_BYTES];
+    uint64_t total = 0;
+    for (;;) {
+        const ssize_t got = read(STDIN_FILENO, piece, sizeof piece);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return rp_fail(RP_ERR_IO, "standard input: can not be read: %s", strerror(errno));
+        }
+        total += (uint64_t)got;
+        if (total > RP_INPUT_BYTES_MAX) {
+            return rp_fail(RP_ERR_LIMIT, "standard input: more than %llu bytes",
+                           (unsigned long long)RP_INPUT_BYTES_MAX);
+        }
+        if (fwrite(piece, 1, (size_t)got, to) != (size_t)got || (got == 0 && fflush(to) != 0)) {
+            return rp_fail(RP_ERR_IO, "standard input: no room for a copy: %s", strerror(errno));
+        }
+        if (got == 0) {
+            return RP_OK;
+        }
+    }
+}
+
+rp_err rp_input_keep(void) {
+    struct stat facts;
+    if (fstat(STDIN_FILENO, &facts) == 0 && S_ISREG(facts.st_mode)) {
+        return RP_OK;
+    }
+    FILE *copy = tmpfile();
+    if (!copy) {
+        return rp_fail(RP_ERR_IO, "standard input: no room for a copy: %s", strerror(errno));
+    }
+    rp_err err = copy_input(copy);
+    if (err == RP_OK && dup2(fileno(copy), STDIN_FILENO) < 0) {
+        err = rp_fail(RP_ERR_IO, "standard input: %s", strerror(errno));
+    }
+    (void)fclose(copy);
+    return err;
+}

@@ -1,0 +1,24 @@
+/* A file that is to be read, where `-` is the standard input.
+ *
+ * Some readers open a file several times or map it, so the standard input is first made a file,
+ * whatever it was: rp_input_keep(), once, by the program. */
+#ifndef RP_BASE_INPUT_H
+#define RP_BASE_INPUT_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+#define RP_INPUT_BYTES_MAX (UINT64_C(64) << 30)
+
+bool rp_input_is_standard(const char *path); /* "-" */
+/* What to open for `path`, and its name in messages: "standard input". */
+const char *rp_input_path(const char *path);
+const char *rp_input_name(const char *path);
+
+/* Where the standard input is no file, copies it to one that has no name and puts that in its
+ * place. Waits until the other end has written all.
+ * errors  IO: can not be read, no room for the copy; LIMIT: more than RP_INPUT_BYTES_MAX */
+rp_err rp_input_keep(void) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,19 @@
+/* What lies between which bounds in a tensor of a safetensors file. */
+#ifndef RP_BASE_TENSOR_RANGE_H
+#define RP_BASE_TENSOR_RANGE_H
+
+#include "base/safetensors.h"
+
+typedef struct {
+    uint64_t count;         /* values */
+    uint64_t nan, infinite; /* of them */
+    double min, max, mean;  /* of the others; NaN where there are none */
+} rp_tensor_range;
+
+/* Reads every value of any type. 64-bit integers are rounded to double. */
+rp_tensor_range rp_tensor_range_of(const rp_st_reader *reader, const rp_st_entry *entry);
+
+/* "F32", "BF16", ... */
+const char *rp_st_type_name(rp_st_type type);
+
+#endif

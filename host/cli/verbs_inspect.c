@@ -1,0 +1,130 @@
+/* The verb that looks into a file of tensors. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/tensor_range.h"
+#include "cli/cli.h"
+
+typedef struct {
+    uint64_t values, bytes, nan, infinite;
+} totals;
+
+static void add_total(totals *total, const rp_st_entry *entry, const rp_tensor_range *range) {
+    total->values += range->count;
+    total->bytes += entry->bytes;
+    total->nan += range->nan;
+    total->infinite += range->infinite;
+}
+
+/* ---- for people ------------------------------------------------------------------------------ */
+
+static void print_odd(uint64_t nan, uint64_t infinite) {
+    if (nan + infinite > 0) {
+        (void)printf("  NOT FINITE: %" PRIu64 " NaN, %" PRIu64 " infinite", nan, infinite);
+    }
+}
+
+static void print_entry(const rp_st_entry *entry, const rp_tensor_range *range, int name_columns) {
+    char shape[160] = "[";
+    for (uint32_t d = 0; d < entry->dims; d++) {
+        const size_t used = strlen(shape);
+        (void)snprintf(shape + used, sizeof shape - used, "%s%" PRIu64, d ? ", " : "",
+                       entry->dim[d]);
+    }
+    const size_t used = strlen(shape);
+    (void)snprintf(shape + used, sizeof shape - used, "]");
+    (void)printf("%-*s  %-4s  %-18s %12" PRIu64 " bytes", name_columns, entry->name,
+                 rp_st_type_name(entry->type), shape, entry->bytes);
+    if (!isnan(range->min)) {
+        (void)printf("  from %11.4g to %11.4g  mean %11.4g", range->min, range->max, range->mean);
+    }
+    print_odd(range->nan, range->infinite);
+    (void)printf("\n");
+}
+
+static void print_text(const rp_st_reader *reader) {
+    totals total = {0};
+    const char *key;
+    const char *value;
+    int columns = 4;
+    for (uint32_t i = 0; i < rp_st_count(reader); i++) {
+        const int own = (int)strlen(rp_st_entry_at(reader, i)->name);
+        columns = own > columns ? own : columns;
+    }
+    for (uint32_t i = 0; i < rp_st_count(reader); i++) {
+        const rp_st_entry *entry = rp_st_entry_at(reader, i);
+        const rp_tensor_range range = rp_tensor_range_of(reader, entry);
+        print_entry(entry, &range, columns);
+        add_total(&total, entry, &range);
+    }
+    for (uint32_t i = 0; rp_st_meta_at(reader, i, &key, &value); i++) {
+        (void)printf("%s: %s\n", key, value);
+    }
+    (void)printf("%u tensors, %" PRIu64 " values, %" PRIu64 " bytes", rp_st_count(reader),
+                 total.values, total.bytes);
+    print_odd(total.nan, total.infinite);
+    (void)printf("%s\n", total.nan + total.infinite ? "" : ", all finite");
+}
+
+/* ---- for programs ---------------------------------------------------------------------------- */
+
+/* JSON has no NaN: null. */
+static json_t *number(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *entry_object(const rp_st_entry *entry, const rp_tensor_range *range) {
+    json_t *shape = json_array();
+    for (uint32_t d = 0; d < entry->dims; d++) {
+        (void)json_array_append_new(shape, json_integer((json_int_t)entry->dim[d]));
+    }
+    return json_pack("{s:s, s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:I}", "name", entry->name,
+                     "dtype", rp_st_type_name(entry->type), "shape", shape, "values",
+                     (json_int_t)range->count, "bytes", (json_int_t)entry->bytes, "min",
+                     number(range->min), "max", number(range->max), "mean", number(range->mean),
+                     "nan", (json_int_t)range->nan, "infinite", (json_int_t)range->infinite);
+}
+
+static rp_err print_json(const rp_st_reader *reader) {
+    totals total = {0};
+    json_t *tensors = json_array();
+    json_t *metadata = json_object();
+    const char *key;
+    const char *value;
+    for (uint32_t i = 0; i < rp_st_count(reader); i++) {
+        const rp_st_entry *entry = rp_st_entry_at(reader, i);
+        const rp_tensor_range range = rp_tensor_range_of(reader, entry);
+        (void)json_array_append_new(tensors, entry_object(entry, &range));
+        add_total(&total, entry, &range);
+    }
+    for (uint32_t i = 0; rp_st_meta_at(reader, i, &key, &value); i++) {
+        (void)json_object_set_new(metadata, key, json_string(value));
+    }
+    json_t *root = json_pack("{s:i, s:o, s:o, s:I, s:I, s:I, s:I}", "version", 1, "tensors",
+                             tensors, "metadata", metadata, "values", (json_int_t)total.values,
+                             "bytes", (json_int_t)total.bytes, "nan", (json_int_t)total.nan,
+                             "infinite", (json_int_t)total.infinite);
+    const bool written = root && json_dumpf(root, stdout, 0) == 0 && putchar('\n') != EOF;
+    json_decref(root);
+    return written ? RP_OK : rp_fail(RP_ERR_IO, "standard output: can not be written");
+}
+
+rp_err rp_verb_inspect(const rp_cli_args *args) {
+    rp_arena arena;
+    rp_arena_init(&arena, "inspect", 0);
+    rp_st_reader *reader = NULL;
+    rp_err err;
+    RP_TRY(rp_st_open(&arena, args->word[0], &reader));
+    if (strcmp(args->format, "json") == 0) {
+        RP_TRY(print_json(reader));
+    } else {
+        print_text(reader);
+    }
+fail:
+    rp_st_close(&reader);
+    rp_arena_finish(&arena);
+    return err;
+}
