@@ -13,7 +13,7 @@ const rp_cli_verb rp_cli_verbs[] = {
      rp_verb_train},
     {"eval", "RUN.yaml", 1, 1, "swpfk", "Evaluate a weights file", NULL, rp_verb_eval},
     {"plan", "RUN.yaml", 1, 1, "sofk", "Profile the ring and choose the cut", NULL, rp_verb_plan},
-    {"profile", "RUN.yaml", 1, 1, "sok", "Measure the cost of every layer", NULL, rp_verb_profile},
+    {"profile", "RUN.yaml", 1, 1, "sofk", "Measure the cost of every layer", NULL, rp_verb_profile},
     {"sim", "RUN.yaml", 1, 1, "sofxNPSALVj", "Simulate a run on a virtual clock, with faults",
      "With --seeds, every seed is a run with faults of its own; exit 0 only when none hangs and "
      "all "

@@ -170,7 +170,7 @@ rp_err rp_profile_step(rp_controller *c) {
         rp_controller_enter(c, RP_CONTROL_PLAN);
         return RP_OK;
     }
-    RP_TRY(rp_controller_write_json(c, c->options.out, true));
+    RP_TRY(rp_controller_show(c, true));
     rp_controller_enter(c, RP_CONTROL_CLOSE);
 fail:
     return err;
@@ -353,7 +353,7 @@ rp_err rp_assign_step(rp_controller *c) {
     }
     RP_TRY(connect_boards(c));
     if (c->options.purpose == RP_PURPOSE_PLAN) {
-        RP_TRY(rp_controller_write_json(c, c->options.out, false));
+        RP_TRY(rp_controller_show(c, false));
         rp_controller_enter(c, RP_CONTROL_CLOSE);
         return RP_OK;
     }

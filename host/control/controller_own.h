@@ -273,6 +273,8 @@ void rp_controller_unlock_folder(rp_controller *c);
 rp_err rp_controller_write_folder(rp_controller *c) RP_MUST_CHECK;
 /* The plan or the profile to `path`; NULL: to env.result. */
 rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile) RP_MUST_CHECK;
+/* To the file that the options name, and to the result, in its format. */
+rp_err rp_controller_show(rp_controller *c, bool profile) RP_MUST_CHECK;
 
 /* The record gets plain facts. Opens it for the position where the run stands. */
 rp_err rp_controller_open_record(rp_controller *c) RP_MUST_CHECK;

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "control/controller_own.h"
 #include "planning/planfile.h"
+#include "planning/tables.h"
 
 /* mkdir -p */
 static rp_err make_folders(const char *path) {
@@ -113,6 +114,28 @@ rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile
     if ((path ? fclose(file) : fflush(file)) != 0 && err == RP_OK) {
         err = rp_fail(RP_ERR_IO, "%s: %s", path ? path : "standard output", strerror(errno));
     }
+    return err;
+}
+
+static rp_err show_text(rp_controller *c, bool profile) {
+    if (profile) {
+        return rp_profile_table(c->env.result, &c->run, c->ring.board[0].device, c->layer_seconds);
+    }
+    rp_controller_note_boards(c);
+    return rp_plan_table(c->env.result, c->plan);
+}
+
+rp_err rp_controller_show(rp_controller *c, bool profile) {
+    rp_err err = RP_OK;
+    if (c->options.out) {
+        RP_TRY(rp_controller_write_json(c, c->options.out, profile));
+    }
+    if (c->env.result && c->options.format == RP_FORMAT_TEXT) {
+        RP_TRY(show_text(c, profile));
+    } else {
+        RP_TRY(rp_controller_write_json(c, NULL, profile));
+    }
+fail:
     return err;
 }
 

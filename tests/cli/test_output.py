@@ -101,6 +101,21 @@ class Output(program.Case):
         self.assertIn("building kernels", said)
         self.assertNotIn("measuring", said)
 
+    def test_plan_and_profile(self):
+        """A table for people, JSON for programs and in the file."""
+        for verb, key, word in (("plan", "stages", "stage"), ("profile", "layers", "layer")):
+            with self.subTest(verb):
+                words = (verb, self.run_file(), "--out", f"{verb}.json")
+                out, _ = self.ringpipe(*words)
+                written = json.loads((self.dir / f"{verb}.json").read_text())
+                self.assertTrue([line for line in out.splitlines() if line.startswith(word)], out)
+                self.assertNotIn("{", out)
+                self.assertGreaterEqual(len(out.splitlines()), 2 + len(written[key]), out)
+                out, _ = self.ringpipe(*words, "--format", "json")
+                self.assertEqual(json.loads(out).keys(), written.keys())
+        out, _ = self.ringpipe("plan", self.run_file())
+        self.assertIn("fc1", out)
+
     def test_inspect(self):
         self.ringpipe("train", self.run_file(), "--out", "out", "--set", "train.steps=1")
         out, _ = self.ringpipe("inspect", "out/weights.safetensors")

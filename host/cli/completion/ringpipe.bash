@@ -54,7 +54,7 @@ _ringpipe_options() {
     train) echo --set --out --resume --format --dry-run --keys --plan ;;
     eval) echo --set --format --weights --split --keys ;;
     plan) echo --set --out --format --keys ;;
-    profile) echo --set --out --keys ;;
+    profile) echo --set --out --format --keys ;;
     sim) echo --set --out --format --jobs --executor --plan --profile --seed --seeds --faults --trace ;;
     lab) echo --out --format --dry-run --jobs ;;
     draw) echo --format --stages --micro --chunks ;;

@@ -1,0 +1,134 @@
+#include "planning/tables.h"
+
+#include <string.h>
+
+enum { TEXT_BYTES = 160 };
+
+static rp_err end_table(FILE *file) {
+    return fflush(file) == 0 && !ferror(file) ? RP_OK
+                                              : rp_fail(RP_ERR_IO, "a table could not be written");
+}
+
+/* "1.23 ms" */
+static const char *time_text(double seconds, char *out, size_t bytes) {
+    (void)snprintf(out, bytes,
+                   seconds < 1e-3 ? "%.1f us"
+                   : seconds < 1  ? "%.2f ms"
+                                  : "%.2f s",
+                   seconds * (seconds < 1e-3 ? 1e6
+                              : seconds < 1  ? 1e3
+                                             : 1));
+    return out;
+}
+
+static const char *bytes_text(uint64_t count, char *out, size_t bytes) {
+    (void)snprintf(out, bytes, "%.1f MiB", (double)count / (1 << 20));
+    return out;
+}
+
+/* ---- the plan -------------------------------------------------------------------------------- */
+
+/* "conv1 .. relu2 (5)" */
+static const char *layers_text(const rp_plan_stage *stage, char *out, size_t bytes) {
+    const uint32_t count = stage->layer_count;
+    if (count == 0) {
+        (void)snprintf(out, bytes, "-");
+    } else if (count == 1) {
+        (void)snprintf(out, bytes, "%s", stage->layer[0]);
+    } else {
+        (void)snprintf(out, bytes, "%.60s .. %.60s (%u)", stage->layer[0], stage->layer[count - 1],
+                       count);
+    }
+    return out;
+}
+
+/* The first node that holds the stage. */
+static const char *node_of(const rp_plan *plan, uint32_t stage) {
+    for (uint32_t k = 0; k < plan->node_count; k++) {
+        if (rp_plan_find_hold(plan, k, stage)) {
+            return plan->node[k].name;
+        }
+    }
+    return "-";
+}
+
+static double seconds_of(const rp_plan_stage *stage) {
+    return stage->measured.forward_s + stage->measured.backward_s;
+}
+
+static void put_stage(FILE *file, const rp_plan *plan, uint32_t k, double slowest_s) {
+    const rp_plan_stage *stage = &plan->stage[k];
+    const rp_plan_measured *m = &stage->measured;
+    char text[4][TEXT_BYTES];
+    (void)fprintf(file, "%5u  %-10s  %-32s", k, node_of(plan, k),
+                  layers_text(stage, text[0], TEXT_BYTES));
+    if (slowest_s > 0) {
+        (void)fprintf(file, "  %10s  %10s  %4.0f %%", time_text(m->forward_s, text[0], TEXT_BYTES),
+                      time_text(m->backward_s, text[1], TEXT_BYTES),
+                      100 * seconds_of(stage) / slowest_s);
+    }
+    (void)fprintf(file, "  %11s  %11s  %6llu\n", bytes_text(m->weight_bytes, text[2], TEXT_BYTES),
+                  bytes_text(m->device_bytes, text[3], TEXT_BYTES),
+                  (unsigned long long)m->weight_copies);
+}
+
+rp_err rp_plan_table(FILE *file, const rp_plan *plan) {
+    double slowest_s = 0;
+    double sum_s = 0;
+    uint32_t slowest = 0;
+    for (uint32_t k = 0; k < plan->stage_count; k++) {
+        const double own = plan->stage[k].measured.has_seconds ? seconds_of(&plan->stage[k]) : 0;
+        slowest = own > slowest_s ? k : slowest;
+        slowest_s = own > slowest_s ? own : slowest_s;
+        sum_s += own;
+    }
+    (void)fprintf(file, "%s by %s, batch %u in microbatches of %u: %u stages on %u boards\n\n",
+                  plan->model, plan->method.kind->name, plan->batch, plan->micro, plan->stage_count,
+                  plan->node_count);
+    (void)fprintf(file, "stage  %-10s  %-32s", "board", "layers");
+    (void)fprintf(file, slowest_s > 0 ? "  %10s  %10s  %6s" : "", "forward", "backward", "share");
+    (void)fprintf(file, "  %11s  %11s  %6s\n", "weights", "memory", "copies");
+    for (uint32_t k = 0; k < plan->stage_count; k++) {
+        put_stage(file, plan, k, slowest_s);
+    }
+    if (slowest_s > 0 && plan->stage_count > 1) {
+        (void)fprintf(file,
+                      "\nTimes are of one microbatch. The others wait for stage %u: the boards "
+                      "compute %.0f %% of\nthe time at most.\n",
+                      slowest, 100 * sum_s / (slowest_s * plan->stage_count));
+    }
+    if (plan->predicted_step_s > 0) {
+        (void)fprintf(file, "A step takes %.4g s by prediction.\n", plan->predicted_step_s);
+    }
+    return end_table(file);
+}
+
+/* ---- the profile ----------------------------------------------------------------------------- */
+
+static void put_layer(FILE *file, const char *name, const char *kind, const double *seconds,
+                      double all_s) {
+    char text[2][TEXT_BYTES];
+    (void)fprintf(file, "%-24s  %-14s  %10s  %10s  %5.1f %%\n", name, kind,
+                  time_text(seconds[0], text[0], TEXT_BYTES),
+                  time_text(seconds[1], text[1], TEXT_BYTES),
+                  all_s > 0 ? 100 * (seconds[0] + seconds[1]) / all_s : 0);
+}
+
+rp_err rp_profile_table(FILE *file, const rp_runfile *run, const char *device,
+                        const double *layer_seconds) {
+    const rp_model *model = run->model;
+    double sum[2] = {0, 0};
+    for (size_t i = 0; i < 2 * (size_t)model->layer_count; i++) {
+        sum[i % 2] += layer_seconds[i];
+    }
+    (void)fprintf(file, "%s, a microbatch of %u samples%s%s\n\n", run->model_name, run->micro,
+                  device ? ", on " : "", device ? device : "");
+    (void)fprintf(file, "%-24s  %-14s  %10s  %10s  %7s\n", "layer", "kind", "forward", "backward",
+                  "share");
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        put_layer(file, model->layer[i].name, model->layer[i].kind->name,
+                  layer_seconds + 2 * (size_t)i, sum[0] + sum[1]);
+    }
+    put_layer(file, "all", "", sum, sum[0] + sum[1]);
+    return end_table(file);
+}

@@ -1,0 +1,92 @@
+/* What people read of a plan and a profile. */
+#include "folder.h"
+
+#include "planning/planfile.h"
+#include "planning/tables.h"
+#include "run_of.h"
+
+static rp_runfile run;
+static char text[4096];
+
+static int open_run(void **state) {
+    if (setup(state) != 0) {
+        return -1;
+    }
+    read_run(&run, "schedule: 1f1b\noptimizer: {kind: sgd, lr: 0.1}\n");
+    return 0;
+}
+
+static int close_run(void **state) {
+    rp_runfile_close(&run);
+    (void)unlink(in_folder("model.yaml"));
+    (void)unlink(in_folder("run.yaml"));
+    return teardown(state);
+}
+
+static void read_back(FILE *file) {
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    (void)fclose(file);
+}
+
+static void expect_word(const char *word) {
+    if (!strstr(text, word)) {
+        fail_msg("'%s' is not in\n%s", word, text);
+    }
+}
+
+static void a_line_a_stage(void **state) {
+    (void)state;
+    static const char *const names[] = {"left", "right"};
+    const uint32_t first[] = {0, 1, 3};
+    const rp_cut cut = {.stage_count = 2, .first = first};
+    const rp_planfile chosen = {.run = &run, .cut = &cut, .board = names};
+    const rp_planfile_board board = {.name = "a CPU", .device_bytes = 3 << 20};
+    const double seconds[] = {0.001, 0.002, 0.0005, 0.0005, 0.0002, 0.0003};
+    rp_plan *plan;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    expect_ok(rp_planfile_make(&arena, &chosen, &plan));
+    expect_ok(rp_plan_table(file, plan));
+    read_back(file);
+    expect_word("2 stages on 2 boards");
+    assert_null(strstr(text, "share")); /* nothing has been measured */
+    rp_planfile_note_board(plan, 1, &board);
+    rp_planfile_note_seconds(plan, seconds);
+    file = tmpfile();
+    assert_non_null(file);
+    expect_ok(rp_plan_table(file, plan));
+    read_back(file);
+    expect_word("left");
+    expect_word("right");
+    expect_word("3.0 MiB");
+    expect_word("100 %");
+    expect_word(" 50 %"); /* 1.5 ms beside 3 ms */
+    expect_word("wait for stage 0: the boards compute 75 %");
+}
+
+static void a_line_a_layer(void **state) {
+    (void)state;
+    const double seconds[] = {0.0001, 0.0001, 0.002, 0.004, 1.5, 0.5};
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    expect_ok(rp_profile_table(file, &run, "a CPU", seconds));
+    read_back(file);
+    for (uint32_t i = 0; i < run.model->layer_count; i++) {
+        expect_word(run.model->layer[i].name);
+    }
+    expect_word("a CPU");
+    expect_word("100.0 us");
+    expect_word("2.00 ms");
+    expect_word("1.50 s");
+    expect_word("99.7 %");
+    expect_word("100.0 %");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_line_a_stage, open_run, close_run),
+        cmocka_unit_test_setup_teardown(a_line_a_layer, open_run, close_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
