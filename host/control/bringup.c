@@ -9,6 +9,9 @@
 /* Boards that build at a time: the texts of all others are not held in their links meanwhile. */
 enum { FEED_WINDOW = 6, BUILDING_MAX = RP_CONTROL_BOARDS_MAX };
 
+static const char MEASURING[] = "measuring every layer on the first board";
+static const char BUILDING[] = "building kernels and planning memory on every board";
+
 /* ---- start ----------------------------------------------------------------------------------- */
 
 static rp_err find_keys(rp_controller *c) {
@@ -145,7 +148,7 @@ fail:
 /* ---- profile --------------------------------------------------------------------------------- */
 
 rp_err rp_profile_enter(rp_controller *c) {
-    rp_record_phase(c->record, "measuring every layer on the first board");
+    rp_record_phase(c->record, MEASURING);
     c->ring.watching = true; /* boards answer while they measure; one that begins anew never will */
     rp_controller_forget_asked(c);
     return RP_OK;
@@ -162,6 +165,7 @@ rp_err rp_profile_step(rp_controller *c) {
         return err == RP_ERR_AGAIN ? RP_OK : err;
     }
     if (!board->profiled) {
+        rp_record_part(c->record, &(rp_sink_part){.text = MEASURING, .unit = ""});
         return RP_OK;
     }
     c->has_profile = true;
@@ -215,7 +219,7 @@ rp_err rp_assign_enter(rp_controller *c) {
     if (c->reassigning) {
         c->timeout_ns = longest_build_ns(c);
     } else {
-        rp_record_phase(c->record, "building kernels and planning memory on every board");
+        rp_record_phase(c->record, BUILDING);
     }
     c->ring.watching = true; /* boards answer while they build; one that begins anew never will */
     rp_controller_forget_asked(c);
@@ -345,10 +349,19 @@ fail:
     return err;
 }
 
+static void show_ready(const rp_controller *c) {
+    rp_sink_part part = {.text = BUILDING, .total = c->ring.count, .unit = "boards ready"};
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        part.done += c->ring.board[k].ready;
+    }
+    rp_record_part(c->reassigning ? NULL : c->record, &part);
+}
+
 rp_err rp_assign_step(rp_controller *c) {
     rp_err err;
     RP_TRY(offer_assignments(c));
     if (!rp_controller_all_done(c)) {
+        show_ready(c);
         return RP_OK;
     }
     RP_TRY(connect_boards(c));

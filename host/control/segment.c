@@ -172,6 +172,10 @@ rp_err rp_evaluate_step(rp_controller *c) {
     rp_err err;
     RP_TRY(step_pass(c, &over));
     if (!over) {
+        rp_record_part(c->record, &(rp_sink_part){.text = "evaluating",
+                                                  .done = c->pass.samples,
+                                                  .total = c->pass.scored,
+                                                  .unit = "samples"});
         return RP_OK;
     }
     note_segment(c);
@@ -195,7 +199,12 @@ rp_err rp_statistics_step(rp_controller *c) {
     bool over = false;
     rp_err err;
     RP_TRY(step_pass(c, &over));
-    if (over) {
+    if (!over) {
+        rp_record_part(c->record, &(rp_sink_part){.text = "renewing batch statistics",
+                                                  .done = rp_feed_untouched(c->pass.feed),
+                                                  .total = c->pass.steps,
+                                                  .unit = "batches"});
+    } else {
         c->segment_start_ns = 0;
         c->renewed = true;
         RP_TRY(rp_controller_choose_next(c));

@@ -257,6 +257,16 @@ void rp_record_phase(rp_record *record, const char *text) {
     }
 }
 
+static rp_err tell_part(rp_record *record, const rp_sink_part *part) {
+    TELL(record, on_part, part);
+}
+
+void rp_record_part(rp_record *record, const rp_sink_part *part) {
+    if (record) {
+        (void)tell_part(record, part);
+    }
+}
+
 void rp_record_segment(rp_record *record, double seconds) {
     record->segment_s += seconds;
 }

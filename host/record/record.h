@@ -57,6 +57,9 @@ rp_err rp_record_op(rp_record *record, const rp_sink_op *op) RP_MUST_CHECK;
 /* What is going on before the first step: "building kernels". Accepts NULL. */
 void rp_record_phase(rp_record *record, const char *text);
 
+/* How far that is, or an evaluation; call it as often as you like. Accepts NULL. */
+void rp_record_part(rp_record *record, const rp_sink_part *part);
+
 /* Wall seconds of a segment that has ended, for the summary's shares. */
 void rp_record_segment(rp_record *record, double seconds);
 

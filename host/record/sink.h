@@ -77,6 +77,13 @@ typedef struct {
     int64_t start_ns, end_ns;
 } rp_sink_op;
 
+/* How far something is that is no training: an evaluation, building kernels. */
+typedef struct {
+    const char *text;     /* "evaluating"; the same one as long as it goes on */
+    uint64_t done, total; /* total 0: nobody knows */
+    const char *unit;     /* of both: "samples" */
+} rp_sink_part;
+
 /* A function that is NULL: the sink has no interest in that. */
 typedef struct {
     const char *name;
@@ -88,6 +95,7 @@ typedef struct {
     rp_err (*on_prediction)(void *sink, const rp_sink_prediction *prediction);
     rp_err (*on_op)(void *sink, const rp_sink_op *op);
     rp_err (*on_phase)(void *sink, const char *text);
+    rp_err (*on_part)(void *sink, const rp_sink_part *part);
     /* Releases what the sink holds, also when it fails. `summary` NULL: the run has not begun. */
     rp_err (*close)(void *sink, const rp_summary *summary);
     /* In place of close(): the sink is left as it is, and never called again. May be NULL. */

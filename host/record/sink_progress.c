@@ -25,6 +25,7 @@ enum {
 
 static const int64_t live_every_ns = RP_NS_PER_S / 10;
 static const int64_t plain_every_ns = 2 * RP_NS_PER_S;
+static const int64_t plain_part_every_ns = 10 * RP_NS_PER_S;
 static const double smoothing_s = 8.0; /* of the speed that the time left is computed from */
 
 struct rp_progress {
@@ -42,6 +43,11 @@ struct rp_progress {
     bool have_state, printed; /* printed: the newest state has been shown */
     int64_t shown_ns;         /* when something was shown last; 0: never */
     char phase[PHASE_BYTES];
+    bool part;           /* the phase says how far it is: */
+    int64_t part_ns;     /* when it began */
+    uint64_t part_first; /* what was done then */
+    uint64_t part_done, part_total;
+    char part_unit[32];
     uint32_t lines; /* on the screen now, the cursor is in the last */
 
     uint64_t speed_step; /* speed was brought up to date at this step and time */
@@ -138,17 +144,20 @@ static void add_speed(frame *f, double samples_per_s) {
     add_format(f, samples_per_s < 100 ? "  %.1f samples/s" : "  %.0f samples/s", samples_per_s);
 }
 
-static void add_numbers(const rp_progress *p, frame *f) {
+/* What a narrow line leaves out. */
+enum { NUMBER_SPEED = 1, NUMBER_EPOCH = 2, NUMBER_LOSS = 4, NUMBER_ALL = 7 };
+
+static void add_numbers(const rp_progress *p, frame *f, unsigned shown) {
     const rp_progress_state *s = &p->state;
     add_format(f, "step %" PRIu64 "/%" PRIu64, s->step, p->step_total);
-    if (p->without_losses) {
+    if (p->without_losses || !(shown & NUMBER_LOSS)) {
         /* nothing to show */
     } else if (isfinite(s->loss)) {
         add_format(f, fabs(s->loss) < 1000 ? "  loss %.4f" : "  loss %.4g", s->loss);
     } else {
         add_text(f, "  loss not finite");
     }
-    if (s->samples_per_s > 0) {
+    if (s->samples_per_s > 0 && (shown & NUMBER_SPEED)) {
         add_speed(f, s->samples_per_s);
     }
     if (p->step_s > 0 && s->step < p->step_total) {
@@ -159,13 +168,9 @@ static void add_numbers(const rp_progress *p, frame *f) {
 
 /* ---- the picture ---- */
 
-static void draw_bar(const rp_progress *p, frame *f) {
-    frame numbers = {.columns_max = COLUMNS_MAX};
-    const double share = p->step_total ? (double)p->state.step / (double)p->step_total : 1.0;
-    add_numbers(p, &numbers);
-    add_format(f, "epoch %u/%u  ", p->state.epoch + 1, p->epochs);
-    const uint32_t other_columns = f->columns + numbers.columns + 7; /* " 100%" and blanks */
-    uint32_t bar = f->columns_max > other_columns ? f->columns_max - other_columns : 0;
+/* A bar of what the line has room for beside `other` columns, and the share. */
+static void add_bar(const rp_progress *p, frame *f, double share, uint32_t other) {
+    uint32_t bar = f->columns_max > other ? f->columns_max - other : 0;
     bar = bar > BAR_MAX ? BAR_MAX : bar;
     if (bar >= BAR_MIN) {
         const uint32_t full = (uint32_t)(share * bar + 0.5);
@@ -180,6 +185,71 @@ static void draw_bar(const rp_progress *p, frame *f) {
         add_text(f, " ");
     }
     add_format(f, "%3.0f%%  ", floor(share * 100));
+}
+
+enum { SHARE_COLUMNS = 7 }; /* " 100%" and blanks */
+
+static void draw_bar(const rp_progress *p, frame *f) {
+    static const unsigned tries[] = {NUMBER_ALL, NUMBER_ALL & ~NUMBER_SPEED, NUMBER_LOSS, 0};
+    const double share = p->step_total ? (double)p->state.step / (double)p->step_total : 1.0;
+    char epoch[64];
+    const int length =
+        snprintf(epoch, sizeof epoch, "epoch %u/%u  ", p->state.epoch + 1, p->epochs);
+    frame numbers;
+    uint32_t other = 0;
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        numbers = (frame){.columns_max = COLUMNS_MAX};
+        add_numbers(p, &numbers, tries[i]);
+        epoch[tries[i] & NUMBER_EPOCH ? length : 0] = '\0';
+        other = numbers.columns + (uint32_t)strlen(epoch) + SHARE_COLUMNS;
+        if (other <= f->columns_max + 1) { /* no bar: no blank before the share */
+            break;
+        }
+    }
+    add_text(f, epoch);
+    add_bar(p, f, share, other);
+    add_text(f, numbers.text);
+}
+
+/* ---- a part that is no training ---- */
+
+/* A sign of life that turns ten times a second. */
+static void add_sign(const rp_progress *p, frame *f) {
+    static const char *const dots[] = {"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"};
+    static const char *const lines[] = {"|", "/", "-", "\\"};
+    const uint64_t turn = (uint64_t)((now_ns(p) - p->part_ns) / live_every_ns);
+    add_text(f, p->unicode ? dots[turn % 10] : lines[turn % 4]);
+}
+
+/* "3/8 boards  0:12 left", or how long it has taken as long as nobody knows. */
+static void add_part_numbers(const rp_progress *p, frame *f) {
+    const double seconds = (double)(now_ns(p) - p->part_ns) * 1e-9;
+    const uint64_t since = p->part_done - p->part_first;
+    if (p->part_total > 0) {
+        add_format(f, "%" PRIu64 "/%" PRIu64 " %s  ", p->part_done, p->part_total, p->part_unit);
+    }
+    if (p->part_total > 0 && since > 0 && seconds >= 1) {
+        add_duration(f, seconds * (double)(p->part_total - p->part_done) / (double)since);
+    } else {
+        add_format(f, "%.0f s", floor(seconds));
+    }
+}
+
+static void draw_part(const rp_progress *p, frame *f) {
+    frame numbers = {.columns_max = COLUMNS_MAX};
+    add_part_numbers(p, &numbers);
+    add_sign(p, f);
+    add_text(f, " ");
+    const uint32_t room = f->columns_max - f->columns; /* for the text, beside the numbers */
+    const uint32_t needed = numbers.columns + 2 + (p->part_total > 0 ? SHARE_COLUMNS : 0);
+    frame text = {.columns_max = room > needed ? room - needed : 0};
+    add_text(&text, p->phase);
+    add_text(f, text.text);
+    add_text(f, "  ");
+    if (p->part_total > 0) {
+        const double share = (double)p->part_done / (double)p->part_total;
+        add_bar(p, f, share, f->columns + numbers.columns + SHARE_COLUMNS);
+    }
     add_text(f, numbers.text);
 }
 
@@ -268,7 +338,9 @@ static void draw_live(rp_progress *p) {
     } else if (p->lines > 0) {
         add_raw(&f, p->lines == 2 ? "\r\033[A" : "\r");
     }
-    if (p->phase[0]) {
+    if (p->part) {
+        draw_part(p, &f);
+    } else if (p->phase[0]) {
         add_text(&f, p->phase);
     } else {
         draw_bar(p, &f);
@@ -287,7 +359,7 @@ static void draw_live(rp_progress *p) {
 static void print_plain(rp_progress *p) {
     frame f = {.columns_max = COLUMNS_MAX};
     add_format(&f, "epoch %u/%u  ", p->state.epoch + 1, p->epochs);
-    add_numbers(p, &f);
+    add_numbers(p, &f, NUMBER_ALL);
     if (p->state.busy && p->stages > 0) {
         add_text(&f, "  busy");
         for (uint32_t k = 0; k < p->stages; k++) {
@@ -398,6 +470,7 @@ void rp_progress_update(rp_progress *p, const rp_progress_state *state) {
     p->printed = false;
     const bool first = p->shown_ns == 0 || p->phase[0];
     p->phase[0] = '\0';
+    p->part = false;
     measure_speed(p, state->step);
     const int64_t every = p->mode == RP_PROGRESS_LIVE ? live_every_ns : plain_every_ns;
     if (first || now_ns(p) - p->shown_ns >= every) {
@@ -406,6 +479,8 @@ void rp_progress_update(rp_progress *p, const rp_progress_state *state) {
 }
 
 void rp_progress_phase(rp_progress *p, const char *text) {
+    p->part = false;
+    p->phase[0] = '\0';
     if (p->mode == RP_PROGRESS_PLAIN) {
         if (p->have_state && !p->printed) {
             show_lines(p);
@@ -419,6 +494,49 @@ void rp_progress_phase(rp_progress *p, const char *text) {
     p->speed_ns = 0; /* the pause is not part of a step */
 }
 
+static void print_part(rp_progress *p) {
+    frame f = {.columns_max = COLUMNS_MAX};
+    add_format(&f, "%s: ", p->phase);
+    add_part_numbers(p, &f);
+    add_raw(&f, "\n");
+    put_frame(p, &f);
+}
+
+void rp_progress_part(rp_progress *p, const char *text, uint64_t done, uint64_t total,
+                      const char *unit) {
+    if (p->mode == RP_PROGRESS_NONE) {
+        return;
+    }
+    const size_t length = strlen(text);
+    const bool goes_on = p->part && strcmp(p->phase, text) == 0;
+    const bool after_phase = strncmp(p->phase, text, length) == 0; /* which has been printed */
+    if (!goes_on) {
+        if (p->mode == RP_PROGRESS_PLAIN && p->have_state && !p->printed) {
+            show_lines(p);
+        }
+        p->part_ns = now_ns(p);
+        p->part_first = done < total ? done : 0;
+        p->shown_ns = p->mode == RP_PROGRESS_PLAIN ? p->part_ns : after_phase ? p->shown_ns : 0;
+        (void)snprintf(p->phase, sizeof p->phase, "%s", text);
+        (void)snprintf(p->part_unit, sizeof p->part_unit, "%s", unit);
+    }
+    p->part = true;
+    p->part_total = total;
+    p->part_done = total > 0 && done > total ? total : done;
+    p->part_first = p->part_first < p->part_done ? p->part_first : p->part_done;
+    p->speed_ns = 0; /* the pause is not part of a step */
+    const bool live = p->mode == RP_PROGRESS_LIVE;
+    if (p->shown_ns == 0 ||
+        now_ns(p) - p->shown_ns >= (live ? live_every_ns : plain_part_every_ns)) {
+        if (live) {
+            draw_live(p);
+        } else {
+            print_part(p);
+        }
+        p->shown_ns = now_ns(p);
+    }
+}
+
 void rp_progress_line(rp_progress *p, const char *text) {
     if (p->mode == RP_PROGRESS_NONE) {
         return;
@@ -428,6 +546,7 @@ void rp_progress_line(rp_progress *p, const char *text) {
     }
     clear_lines(p);
     p->phase[0] = '\0';
+    p->part = false;
     (void)fprintf(p->file, "%s\n", text);
     (void)fflush(p->file);
     if (p->mode == RP_PROGRESS_LIVE && p->have_state) {
@@ -509,6 +628,11 @@ static rp_err on_phase(void *sink, const char *text) {
     return RP_OK;
 }
 
+static rp_err on_part(void *sink, const rp_sink_part *part) {
+    rp_progress_part(sink, part->text, part->done, part->total, part->unit);
+    return RP_OK;
+}
+
 static void crash_sink(void *sink) {
     rp_progress *progress = sink;
     rp_log_remove_hook(&progress->hook);
@@ -527,5 +651,6 @@ const rp_sink_kind rp_sink_progress = {.name = "progress",
                                        .on_eval = on_eval,
                                        .on_event = on_event,
                                        .on_phase = on_phase,
+                                       .on_part = on_part,
                                        .close = close_sink,
                                        .crash = crash_sink};

@@ -1,8 +1,10 @@
 /* What a person sees while the ring trains: on a terminal a bar and a picture of the ring, drawn at
  * most ten times a second; elsewhere a line every two seconds and at the end of an epoch.
  *
- *   epoch 1/5  ━━━━━━━━━━━━━━━━────────────────────  42%  step 985/2345  loss 0.4312  4901/s  0:31
- * left ring  [0 ████▌ 92%]→[1 ███▉  79%]→[2 ███   61%]→[3 ██▏   44%]
+ *   epoch 1/5  ━━━━━━━━━━──────────────  42%  step 985/2345  loss 0.4312  4901 samples/s  0:31 left
+ *   ring  [0 ████▌ 92%]→[1 ███▉  79%]→[2 ███   61%]→[3 ██▏   44%]
+ *
+ * What does not fit goes, the time left last: first the bar, then samples/s, the epoch, the loss.
  */
 #ifndef RP_RECORD_SINK_PROGRESS_H
 #define RP_RECORD_SINK_PROGRESS_H
@@ -51,6 +53,12 @@ void rp_progress_update(rp_progress *progress, const rp_progress_state *state);
 /* What happens before the first step or between steps: on a terminal it stands where the bar will
  * be until the next update. */
 void rp_progress_phase(rp_progress *progress, const char *text);
+
+/* How far that is: a bar with the time left, or where `total` is 0 a sign of life and the time
+ * since it began. Where nothing can be drawn, a line every ten seconds. Call it as often as you
+ * like. */
+void rp_progress_part(rp_progress *progress, const char *text, uint64_t done, uint64_t total,
+                      const char *unit);
 
 /* A line that stays: the result of an evaluation, an event. */
 void rp_progress_line(rp_progress *progress, const char *text);

@@ -168,6 +168,47 @@ static void every_picture_is_cleared(void **state) {
     out = first_file;
 }
 
+/* What is no training moves, too: a bar and the time left, or a sign of life. */
+static void a_part_moves(void **state) {
+    (void)state;
+    rp_progress *progress = open_progress(RP_PROGRESS_LIVE);
+    rp_progress_phase(progress, "measuring");
+    for (int i = 0; i < 30; i++) {
+        rp_progress_part(progress, "measuring", 0, 0, "");
+        now.stepped_ns += 100 * RP_NS_PER_MS;
+    }
+    assert_string_equal(tail_of(slurp("out", NULL), "\r"), "\r⠏ measuring  2 s\033[K");
+    run_steps(progress, 1, 50);
+    for (uint64_t i = 0; i <= 20; i++) {
+        rp_progress_part(progress, "evaluating", 50 * i, 4000, "samples");
+        now.stepped_ns += 100 * RP_NS_PER_MS;
+    }
+    assert_string_equal(tail_of(slurp("out", NULL), "\r"),
+                        "\r⠋ evaluating  ━━━━━━━━──────────────────────  25%  "
+                        "1000/4000 samples  0:06 left\033[K");
+    rp_progress_part(progress, "evaluating", 4000, 4000, "samples");
+    rp_progress_line(progress, "accuracy 87.3 %");
+    assert_non_null(strstr(slurp("out", NULL), "\033[Jaccuracy 87.3 %\nepoch 1/2"));
+    now.stepped_ns += RP_NS_PER_S;
+    rp_progress_update(progress, &(rp_progress_state){.step = 51, .loss = 1, .busy = busy});
+    assert_non_null(strstr(tail_of(slurp("out", NULL), "epoch"), "step 51/200"));
+    rp_progress_close(&progress);
+}
+
+static void a_long_part_in_plain_lines(void **state) {
+    (void)state;
+    rp_progress *progress = open_progress(RP_PROGRESS_PLAIN);
+    for (uint64_t i = 0; i <= 250; i++) {
+        rp_progress_part(progress, "evaluating", i, 500, "samples");
+        now.stepped_ns += 100 * RP_NS_PER_MS;
+    }
+    rp_progress_line(progress, "accuracy 87.3 %");
+    rp_progress_close(&progress);
+    assert_string_equal(slurp("out", NULL), "evaluating: 100/500 samples  0:40 left\n"
+                                            "evaluating: 200/500 samples  0:30 left\n"
+                                            "accuracy 87.3 %\n");
+}
+
 /* Columns of the widest line, without escapes; the text is ASCII. */
 static size_t columns_of(const char *text) {
     size_t widest = 0;
@@ -215,16 +256,30 @@ static void a_terminal_and_its_width(void **state) {
             const struct winsize size = {.ws_col = widths[i], .ws_row = 10};
             rp_progress *progress = NULL;
             const rp_progress_options options = {
-                .file = file, .clock = &now, .step_total = 200, .epochs = 2, .stages = 4};
-            const rp_progress_state s = state_at(150);
+                .file = file, .clock = &now, .step_total = 100000, .epochs = 20, .stages = 4};
+            rp_progress_state s = state_at(49999);
             assert_int_equal(ioctl(terminal, TIOCSWINSZ, &size), 0);
             setenv("NO_COLOR", color ? "" : "1", 1);
             expect_ok(rp_progress_open(&arena, &options, &progress));
+            s.step -= 1;
             rp_progress_update(progress, &s);
+            s.step += 1;
+            now.stepped_ns += INT64_C(1000) * RP_NS_PER_S;
+            rp_progress_update(progress, &s);
+            rp_progress_part(progress, "evaluating what has been learnt", 10, 10000, "samples");
+            now.stepped_ns += RP_NS_PER_S;
+            rp_progress_part(progress, "evaluating what has been learnt", 20, 10000, "samples");
             rp_progress_close(&progress);
             read_all(terminal, text, sizeof text);
+            if (widths[i] >= 60) {
+                assert_non_null(strstr(text, "20/10000 samples  16:38 left"));
+            }
             assert_int_equal(strstr(text, "\033[32m") != NULL, color && widths[i] >= 60);
             assert_in_range(columns_of(text), 10, widths[i] < 20 ? 19 : widths[i] - 1);
+            if (widths[i] >= 60) { /* a step took an hour: long numbers, and whole */
+                assert_non_null(strstr(text, "49999/100000"));
+                assert_non_null(strstr(text, "13889:10:00 left"));
+            }
             for (const char *c = text; *c; c++) {
                 assert_true((unsigned char)*c < 128);
             }
@@ -252,6 +307,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(every_picture_is_cleared, setup_progress,
                                         teardown_progress),
         cmocka_unit_test_setup_teardown(log_lines_clear_the_picture, setup_progress,
+                                        teardown_progress),
+        cmocka_unit_test_setup_teardown(a_part_moves, setup_progress, teardown_progress),
+        cmocka_unit_test_setup_teardown(a_long_part_in_plain_lines, setup_progress,
                                         teardown_progress),
         cmocka_unit_test_setup_teardown(a_terminal_and_its_width, setup_progress,
                                         teardown_progress),
