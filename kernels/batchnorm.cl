@@ -378,3 +378,40 @@ kernel void gradient_columns(global float *dx, ulong dx_first, global const floa
         put16(a * load16(dy + at, left, 0.0f) + b * centred + d, dx + at, left, add);
     }
 }
+
+/* dx (+)= dy / sqrt(variance + eps) * weight: of a frozen layer. Grid as moments. */
+kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
+scale_gradient(global float *dx, ulong dx_first, global const float *dy, ulong dy_first,
+               global const float *stats, global const float *weight, uint n, uint channels,
+               uint pixels, uint images, uint piece, uint lanes, uint add) {
+    dx += dx_first;
+    dy += dy_first;
+    tile t = tile_here(n, pixels, images, piece, lanes);
+    float a = weight[t.channel] * stats[channels + t.channel];
+    FOR_ROWS(t) {
+        FOR_PIXELS(t) {
+            uint left = t.v_end - v;
+            put16(a * load16(dy + RUN(t) + v, left, 0.0f), dx + RUN(t) + v, left, add);
+        }
+    }
+}
+
+/* Grid as moments_columns. */
+kernel void scale_gradient_columns(global float *dx, ulong dx_first, global const float *dy,
+                                   ulong dy_first, global const float *stats,
+                                   global const float *weight, uint n, uint channels, uint images,
+                                   uint add) {
+    dx += dx_first;
+    dy += dy_first;
+    uint c = (uint)get_global_id(0) * 16;
+    uint row = (uint)get_global_id(1) * images;
+    if (c >= channels) {
+        return;
+    }
+    uint left = channels - c;
+    float16 a = load16(weight + c, left, 0.0f) * load16(stats + channels + c, left, 0.0f);
+    for (uint r = row; r < min(row + images, n); r++) {
+        ulong at = (ulong)r * channels + c;
+        put16(a * load16(dy + at, left, 0.0f), dx + at, left, add);
+    }
+}

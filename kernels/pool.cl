@@ -73,7 +73,9 @@ static void max_one(global float *y, global INDEX *arg, global const float *x, i
         }
     }
     *y = most;
-    *arg = (INDEX)at;
+    if (arg) {
+        *arg = (INDEX)at;
+    }
 }
 
 /* LANES windows inside the columns, rows [r_first, r_end) of them inside the image. */
@@ -93,9 +95,12 @@ static void max_lanes(global float *y, global INDEX *arg, global const float *x,
         }
     }
     VSTORE(most, 0, y);
-    VSTORE(TO_INDICES(at), 0, arg);
+    if (arg) {
+        VSTORE(TO_INDICES(at), 0, arg);
+    }
 }
 
+/* `arg` is NULL where no backward follows. */
 kernel void max_forward(global float *restrict y, ulong y_first, global INDEX *restrict arg,
                         ulong arg_first, global const float *restrict x, ulong x_first, uint rows,
                         int h, int w, int p, int q, int pad) {
@@ -106,17 +111,17 @@ kernel void max_forward(global float *restrict y, ulong y_first, global INDEX *r
     int top = (int)(row % (uint)p) * STRIDE - pad;
     global const float *plane = x + x_first + (ulong)(row / (uint)p) * (ulong)(h * w);
     global float *out = y + y_first + (ulong)row * (ulong)q;
-    global INDEX *index = arg + arg_first + (ulong)row * (ulong)q;
+    global INDEX *index = arg ? arg + arg_first + (ulong)row * (ulong)q : 0;
     int2 in = inside(w, q, pad);
     int j = 0;
     while (j < q) {
         int from = j < in.x ? -1 : lanes_from(j, in, w, pad);
         if (from >= 0) {
-            max_lanes(out + from, index + from, plane + top * w + from * STRIDE - pad, w,
-                      max(-top, 0), min(R, h - top));
+            max_lanes(out + from, index ? index + from : 0,
+                      plane + top * w + from * STRIDE - pad, w, max(-top, 0), min(R, h - top));
             j = from + LANES;
         } else {
-            max_one(out + j, index + j, plane, h, w, top, j * STRIDE - pad);
+            max_one(out + j, index ? index + j : 0, plane, h, w, top, j * STRIDE - pad);
             j++;
         }
     }

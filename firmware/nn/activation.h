@@ -16,7 +16,7 @@ typedef struct {
     /* The derivative is computed from y, and then forward may be in place; otherwise from x. */
     bool from_y;
     double flops_forward, flops_backward; /* per element */
-    float slope; /* default of the kind's one key, when it has `keys` */
+    float slope;                          /* default of the kind's one key, when it has `keys` */
 } rp_activation;
 
 /* forward and backward launch the entries `<kind>_forward` and `<kind>_backward`. */

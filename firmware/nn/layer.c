@@ -11,6 +11,24 @@ const rp_layer_kind *rp_layer_find(const char *name) {
     return NULL;
 }
 
+bool rp_layer_trains(const rp_layer_plan *plan) {
+    for (uint32_t p = 0; p < plan->param_count; p++) {
+        if (plan->param[p].role == RP_PARAM_TRAINED) {
+            return true;
+        }
+    }
+    return false;
+}
+
+rp_err rp_layer_make_plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
+    rp_err err = layer->kind->plan(layer, in, out);
+    for (uint32_t p = 0; err == RP_OK && layer->frozen && p < out->param_count; p++) {
+        RP_ASSERT(out->param[p].role != RP_PARAM_SCRATCH);
+        out->param[p].role = RP_PARAM_FROZEN;
+    }
+    return err;
+}
+
 /* ---- calls ---------------------------------------------------------------------------------- */
 
 /* The first `count` elements can be computed with. */

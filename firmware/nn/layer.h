@@ -28,6 +28,8 @@ typedef struct {
     const rp_layer_kind *kind;
     const char *name;
     uint32_t line; /* in the model file */
+    /* `train: false`: its parameters stay as they are, and it computes as in evaluation. */
+    bool frozen;
     uint32_t input_count;
     uint32_t input[RP_LAYER_INPUTS_MAX]; /* indices of earlier layers, or RP_LAYER_DATA */
     void *spec;                          /* kind->spec_bytes, filled by kind->parse */
@@ -36,6 +38,7 @@ typedef struct {
 typedef enum {
     RP_PARAM_TRAINED, /* has a gradient and optimiser state; exported */
     RP_PARAM_STATE,   /* running statistics: exported, never stepped, never stashed */
+    RP_PARAM_FROZEN,  /* of a frozen layer, statistics too: exported, nothing ever changes it */
     RP_PARAM_SCRATCH  /* zero at every step boundary: neither exported nor checkpointed */
 } rp_param_role;
 
@@ -97,7 +100,7 @@ typedef struct {
     rp_tensor *param[RP_LAYER_PARAMS_MAX];
     rp_tensor *dparam[RP_LAYER_PARAMS_MAX]; /* NULL for STATE and SCRATCH */
     /* Behind the fixed bytes lie the samples of the forward, of which this call's begin with sample
-     * `saved_first`. */
+     * `saved_first`. NULL in a forward that no backward follows. */
     rp_buffer *saved[RP_LAYER_SAVED_MAX];
     uint32_t saved_first;
     rp_buffer *workspace; /* at least kind->workspace_bytes() */
@@ -116,7 +119,8 @@ struct rp_layer_kind {
     /* Reads the kind's own keys of `keys` (name, kind, from are read already) into layer->spec.
      * `classes`: what `out: classes` stands for. */
     rp_err (*parse)(rp_layer *layer, rp_node *keys, uint32_t classes);
-    /* in[i] = sample shape of input i. errors SHAPE, with the layer's name and the numbers */
+    /* in[i] = sample shape of input i. A frozen layer needs nothing for gradients of parameters.
+     * Callers use rp_layer_make_plan(). errors SHAPE, with the layer's name and the numbers */
     rp_err (*plan)(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out);
     /* Scratch bytes for a forward or backward of n samples; NULL = none. Pure. */
     size_t (*workspace_bytes)(const rp_layer *layer, const rp_layer_plan *plan, const rp_shape *in,
@@ -135,6 +139,12 @@ struct rp_layer_kind {
 extern const rp_layer_kind *const rp_layer_kinds[]; /* NULL-terminated, generated */
 
 const rp_layer_kind *rp_layer_find(const char *name); /* NULL when unknown */
+
+/* kind->plan, with the roles of a frozen layer's parameters. errors SHAPE */
+rp_err rp_layer_make_plan(const rp_layer *layer, const rp_shape *in,
+                          rp_layer_plan *out) RP_MUST_CHECK;
+/* Has it a parameter that is trained? */
+bool rp_layer_trains(const rp_layer_plan *plan);
 
 /* One call of the layer, checked: every tensor is f32 and lies in its buffer.
  * errors  SHAPE naming layer and tensor; DEVICE */

@@ -5,7 +5,8 @@
  * moves running_var. `deferred` is torchgpipe's DeferredBatchNorm: the microbatches' statistics are
  * merged and moved in once a step, the variance biased. When the STATE tensors are NULL (a forward
  * that is repeated) nothing moves. A renewal (SWA's: reset, then the cumulative mean over forwards)
- * is a momentum of 1, 1/2, 1/3, ...; no method renews `deferred` ones.
+ * is a momentum of 1, 1/2, 1/3, ...; no method renews `deferred` ones. Frozen, it is a scale and a
+ * shift by the running statistics, as torchvision's FrozenBatchNorm2d.
  *
  * trap  torchgpipe adds up x and x^2; mean and sum of squared deviations say the same and do not
  *       cancel, so these lie in the SCRATCH parameters. */
@@ -80,6 +81,7 @@ fail:
 
 static rp_err plan_batchnorm(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
     const batchnorm_spec *spec = layer->spec;
+    const bool deferred = spec->deferred && !layer->frozen;
     const double elements = (double)rp_shape_count(in);
     if (in->dims == 0) {
         return rp_fail(RP_ERR_SHAPE, "layer '%s': batchnorm needs samples [C] or [C, ...]",
@@ -88,7 +90,7 @@ static rp_err plan_batchnorm(const rp_layer *layer, const rp_shape *in, rp_layer
     const rp_shape channels = rp_shape_1(in->dim[0]);
     *out = (rp_layer_plan){
         .out = *in,
-        .param_count = spec->deferred ? STEP_COUNT + 1 : RUNNING_VAR + 1,
+        .param_count = deferred ? STEP_COUNT + 1 : RUNNING_VAR + 1,
         .param =
             {
                 [WEIGHT] = {"weight", channels, RP_PARAM_TRAINED, RP_INIT_ONE, 0.0f},
@@ -96,14 +98,15 @@ static rp_err plan_batchnorm(const rp_layer *layer, const rp_shape *in, rp_layer
                 [RUNNING_MEAN] = {"running_mean", channels, RP_PARAM_STATE, RP_INIT_ZERO, 0.0f},
                 [RUNNING_VAR] = {"running_var", channels, RP_PARAM_STATE, RP_INIT_ONE, 0.0f},
             },
-        .saved_count = 1,
+        .saved_count = !layer->frozen,
         .saved = {{.fixed_bytes = 2 * (size_t)in->dim[0] * sizeof(float)}},
-        .needs_x = true,
-        .whole = true,
-        .flops_forward = 8.0 * elements,
-        .flops_backward = 9.0 * elements,
+        .needs_x = !layer->frozen,
+        .in_place = layer->frozen,
+        .whole = !layer->frozen,
+        .flops_forward = (layer->frozen ? 3.0 : 8.0) * elements,
+        .flops_backward = (layer->frozen ? 1.0 : 9.0) * elements,
     };
-    if (spec->deferred) {
+    if (deferred) {
         const char *const suffix[] = {"step_mean", "step_square", "step_count"};
         for (uint32_t i = STEP_MEAN; i <= STEP_COUNT; i++) {
             out->param[i] =
@@ -259,8 +262,30 @@ fail:
     return err;
 }
 
+/* dx (+)= dy weight / sqrt(running_var + eps): reads no x. */
+static rp_err backward_frozen(const rp_layer_call *call, const grid *g) {
+    rp_launch launch;
+    rp_err err;
+    if (!call->want_dx || !call->dx[0]) {
+        return RP_OK;
+    }
+    RP_TRY(stats_of_running(call, g, call->workspace));
+    RP_TRY(begin_chunks(call, g, "scale_gradient", "scale_gradient_columns", &launch));
+    rp_arg_tensor(&launch, call->dx[0]);
+    rp_arg_tensor(&launch, call->dy);
+    rp_arg_buffer(&launch, call->workspace);
+    rp_arg_buffer(&launch, param_of(call, WEIGHT));
+    RP_TRY(run_chunks(&launch, g, call->dx_add[0]));
+    return RP_OK;
+fail:
+    return err;
+}
+
 static rp_err backward_batchnorm(const rp_layer_call *call) {
     const grid g = grid_of(&call->in[0], call->n);
+    if (call->layer->frozen) {
+        return backward_frozen(call, &g);
+    }
     rp_buffer *stats = call->training ? call->saved[0] : call->workspace;
     rp_launch launch;
     rp_err err;
@@ -287,7 +312,7 @@ static rp_err commit_statistics(const rp_layer_call *call) {
     const grid g = grid_of(&call->in[0], 1);
     rp_launch launch;
     rp_err err;
-    if (!spec->deferred) {
+    if (!spec->deferred || call->layer->frozen) {
         return RP_OK;
     }
     RP_TRY(begin_launch(call, "commit", &launch));

@@ -86,10 +86,10 @@ static rp_err plan_conv2d(const rp_layer *layer, const rp_shape *in, rp_layer_pl
         .param = {[RP_CONV_WEIGHT] = {"weight", weight, RP_PARAM_TRAINED, RP_INIT_UNIFORM, bound},
                   [RP_CONV_BIAS] = {"bias", rp_shape_1(spec->out), RP_PARAM_TRAINED,
                                     RP_INIT_UNIFORM, bound}},
-        .needs_x = true,
+        .needs_x = !layer->frozen,
         .needs_y = spec->relu,
         .flops_forward = 2 * fan_in * spec->out * p * q,
-        .flops_backward = 4 * fan_in * spec->out * p * q,
+        .flops_backward = (layer->frozen ? 2 : 4) * fan_in * spec->out * p * q,
     };
     return RP_OK;
 }

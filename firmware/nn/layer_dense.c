@@ -36,10 +36,10 @@ static rp_err plan_dense(const rp_layer *layer, const rp_shape *in, rp_layer_pla
                               RP_INIT_UNIFORM, bound},
                   [BIAS] = {"bias", rp_shape_1(spec->out), RP_PARAM_TRAINED, RP_INIT_UNIFORM,
                             bound}},
-        .needs_x = true,
+        .needs_x = !layer->frozen,
         .needs_y = spec->relu,
         .flops_forward = 2 * products,
-        .flops_backward = 4 * products,
+        .flops_backward = (layer->frozen ? 2 : 4) * products,
     };
     return RP_OK;
 }

@@ -5,8 +5,7 @@
  * agree, and neither the cut nor the microbatch size changes it. */
 #include <stdio.h>
 
-#include "device/program.h"
-#include "nn/layer.h"
+#include "nn/layer_common.h"
 
 enum { GROUP_ITEMS = 16, ITEM_WORDS = 64 };
 
@@ -22,11 +21,11 @@ static rp_err parse_dropout(rp_layer *layer, rp_node *keys, uint32_t classes) {
 }
 
 static rp_err plan_dropout(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
-    (void)layer;
-    const double elements = (double)rp_shape_count(in);
+    const double elements = layer->frozen ? 0 : (double)rp_shape_count(in);
     *out = (rp_layer_plan){
         .out = *in,
         .in_place = true,
+        .same = layer->frozen,
         .flops_forward = 20.0 * elements,
         .flops_backward = 20.0 * elements,
     };
@@ -65,6 +64,9 @@ fail:
 }
 
 static rp_err forward_dropout(const rp_layer_call *call) {
+    if (call->layer->frozen) {
+        return rp_layer_copy(call, call->y, call->x[0], &call->in[0], false);
+    }
     if (!call->training && rp_tensor_same_memory(call->x[0], call->y)) {
         return RP_OK;
     }
@@ -74,6 +76,9 @@ static rp_err forward_dropout(const rp_layer_call *call) {
 static rp_err backward_dropout(const rp_layer_call *call) {
     if (!call->want_dx || !call->dx[0]) {
         return RP_OK;
+    }
+    if (call->layer->frozen) {
+        return rp_layer_copy(call, call->dx[0], call->dy, &call->in[0], call->dx_add[0]);
     }
     return mask_elements(call, call->dx[0], call->dy, call->dx_add[0]);
 }

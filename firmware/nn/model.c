@@ -164,7 +164,7 @@ static rp_err plan_layer(const rp_model *model, uint32_t index, const rp_node *k
     for (uint32_t i = 0; i < layer->input_count; i++) {
         model->in[index][i] = *rp_model_shape(model, layer->input[i]);
     }
-    rp_err err = layer->kind->plan(layer, model->in[index], plan);
+    rp_err err = rp_layer_make_plan(layer, model->in[index], plan);
     if (err == RP_OK && (plan->out.dims >= RP_DIMS_MAX || !rp_shape_check(&plan->out))) {
         char text[RP_LAYER_SHAPE_TEXT];
         err = rp_fail(RP_ERR_SHAPE, "layer '%s': output %s is too large", layer->name,
@@ -194,6 +194,9 @@ static rp_err read_layer(rp_arena *arena, const rp_model *model, uint32_t index,
     RP_TRY(read_name(model, index, keys));
     RP_TRY(read_kind(layer, keys));
     RP_TRY(read_from(model, index, keys));
+    bool train = true;
+    RP_TRY(rp_node_bool(keys, "train", &train));
+    layer->frozen = !train;
     RP_TRY(rp_arena_alloc(arena, 1, layer->kind->spec_bytes + 1, &layer->spec));
     RP_TRY(layer->kind->parse(layer, keys, model->classes));
     RP_TRY(rp_node_done(keys));
@@ -222,6 +225,19 @@ static rp_err list_params(rp_arena *arena, rp_model *model) {
     }
     return RP_OK;
 fail:
+    return err;
+}
+
+/* A gradient goes up to the trained layer that was read first, and no farther. */
+static rp_err find_gradients(rp_arena *arena, rp_model *model) {
+    rp_err err = RP_ARENA_NEW(arena, model->layer_count, &model->wants_grad);
+    for (uint32_t i = 0; err == RP_OK && i < model->layer_count; i++) {
+        model->wants_grad[i] = rp_layer_trains(&model->plan[i]);
+        for (uint32_t j = 0; j < model->layer[i].input_count; j++) {
+            const uint32_t from = model->layer[i].input[j];
+            model->wants_grad[i] |= from != RP_LAYER_DATA && model->wants_grad[from];
+        }
+    }
     return err;
 }
 
@@ -269,6 +285,7 @@ rp_err rp_model_parse(rp_arena *arena, rp_node *root, const rp_shape *data_shape
     }
     RP_TRY(check_readers(arena, model, layers));
     RP_TRY(list_params(arena, model));
+    RP_TRY(find_gradients(arena, model));
     *out = model;
     return RP_OK;
 fail:

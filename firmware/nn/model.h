@@ -25,6 +25,7 @@ typedef struct {
     rp_shape (*in)[RP_LAYER_INPUTS_MAX]; /* sample shapes of each layer's inputs */
     uint32_t param_count;
     rp_model_param *param; /* layer by layer, in the order of the plans */
+    bool *wants_grad; /* by layer: of its output, as it or a layer that it reads from is trained */
     uint32_t
         *param_first; /* [layer_count + 1]: of layer i are [param_first[i], param_first[i + 1]) */
 } rp_model;

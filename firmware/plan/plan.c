@@ -115,6 +115,7 @@ uint64_t rp_plan_model_digest(const rp_model *model) {
         digest = mix_text(digest, model->layer[i].name);
         digest = mix_text(digest, model->layer[i].kind->name);
         digest = mix_shape(digest, &model->plan[i].out);
+        digest = model->layer[i].frozen ? mix_text(digest, "frozen") : digest;
     }
     for (uint32_t p = 0; p < model->param_count; p++) {
         digest = mix_text(digest, model->param[p].name);

@@ -47,7 +47,7 @@ typedef struct {
 
 /* Does the layer's output depend on a random stream of its own? */
 bool rp_digest_layer_draws(const rp_layer *layer);
-/* Of all trained parameters of a layer, in order. */
+/* Of all parameters of a layer but running statistics, in order. */
 rp_digest rp_digest_weights(const rp_digest *param, uint32_t count);
 /* What sample x adds to the statistics of a microbatch, and those of n samples. */
 rp_digest rp_digest_statistic(uint32_t layer, rp_digest x);
@@ -106,7 +106,7 @@ typedef struct {
     bool training, strict, accumulate;
     uint32_t renewal;
     const rp_digest *weights; /* by trained parameter */
-    rp_digest *running;       /* by parameter of the stage: statistics; not the trained ones */
+    rp_digest *running;       /* by parameter of the stage: statistics, frozen ones */
     rp_digest *value, *grad;  /* a row a tensor of the layout */
     rp_digest *statistics;    /* of the microbatch, by layer */
     rp_digest *gradient;      /* of the step, by trained parameter */

@@ -47,6 +47,8 @@ static rp_digest_layer describe_layer(const rp_digest_pass *pass, uint32_t posit
     for (uint32_t p = params.first; p < params.first + params.count; p++) {
         if (pass->layout->trained[p] != RP_NOT_TRAINED) {
             own[count++] = pass->weights[pass->layout->trained[p]];
+        } else if (layer->frozen) {
+            own[count++] = pass->running[p];
         }
     }
     return (rp_digest_layer){
@@ -54,7 +56,7 @@ static rp_digest_layer describe_layer(const rp_digest_pass *pass, uint32_t posit
         .weights = rp_digest_weights(own, count),
         .statistics = pass->statistics[position],
         .input_count = layer->input_count,
-        .draws = pass->training && rp_digest_layer_draws(layer),
+        .draws = pass->training && !layer->frozen && rp_digest_layer_draws(layer),
         .seed = pass->job->seed,
     };
 }

@@ -59,7 +59,7 @@ static void digest_init(digest_executor *e) {
         const rp_model_param *param = digest_param(e, p);
         const rp_digest start = rp_digest_init(param, e->as.base.job->seed);
         const uint32_t trained = layout->trained[p];
-        e->running[p] = param->role == RP_PARAM_STATE ? start : (rp_digest){0};
+        e->running[p] = param->role != RP_PARAM_SCRATCH ? start : (rp_digest){0};
         for (uint32_t v = 0; trained != RP_NOT_TRAINED && v < layout->versions; v++) {
             digest_block(e, (rp_block){RP_BLOCK_WEIGHTS, v})[trained] = start;
         }

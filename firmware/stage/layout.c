@@ -3,35 +3,13 @@
 
 #include <string.h>
 
-/* Does anything trained lie at or above this layer? */
-static rp_err find_trained(rp_arena *arena, const rp_model *model, bool **out) {
-    bool *trained;
-    rp_err err = RP_ARENA_NEW(arena, model->layer_count, &trained);
-    if (err != RP_OK) {
-        return err;
-    }
-    for (uint32_t i = 0; i < model->layer_count; i++) {
-        const rp_layer_plan *plan = &model->plan[i];
-        for (uint32_t p = 0; p < plan->param_count; p++) {
-            trained[i] |= plan->param[p].role == RP_PARAM_TRAINED;
-        }
-        for (uint32_t j = 0; j < model->layer[i].input_count; j++) {
-            uint32_t from = model->layer[i].input[j];
-            trained[i] |= from != RP_LAYER_DATA && trained[from];
-        }
-    }
-    *out = trained;
-    return RP_OK;
-}
-
-static void add_tensor(rp_layout *layout, uint32_t producer, const rp_shape *sample,
-                       const bool *trained, bool input) {
+static void add_tensor(rp_layout *layout, const rp_model *model, uint32_t producer, bool input) {
     rp_layout_tensor *tensor = &layout->tensor[layout->tensor_count];
     *tensor = (rp_layout_tensor){
         .producer = producer,
-        .sample = *sample,
+        .sample = *rp_model_shape(model, producer),
         .input = input,
-        .wants_grad = producer != RP_LAYER_DATA && trained[producer],
+        .wants_grad = producer != RP_LAYER_DATA && model->wants_grad[producer],
         .storage = RP_NO_STORAGE,
         .grad = RP_NO_STORAGE,
     };
@@ -46,9 +24,7 @@ static void add_tensor(rp_layout *layout, uint32_t producer, const rp_shape *sam
 static rp_err collect_tensors(rp_arena *arena, const rp_job *job, rp_layout *layout) {
     const rp_model *model = job->model;
     rp_err err;
-    bool *trained;
     rp_boundary boundary = {.count = 1, .producer = {RP_LAYER_DATA}};
-    RP_TRY(find_trained(arena, model, &trained));
     RP_TRY(RP_ARENA_NEW(arena, layout->layer_count + RP_CUT_TENSORS_MAX, &layout->tensor));
     RP_TRY(RP_ARENA_NEW(arena, model->layer_count, &layout->tensor_of));
     memset(layout->tensor_of, 0xff, model->layer_count * sizeof *layout->tensor_of);
@@ -57,13 +33,11 @@ static rp_err collect_tensors(rp_arena *arena, const rp_job *job, rp_layout *lay
         RP_TRY(rp_cut_boundary(model, &job->cut, job->stage, &boundary));
     }
     for (uint32_t i = 0; i < boundary.count; i++) {
-        uint32_t producer = boundary.producer[i];
-        add_tensor(layout, producer, rp_model_shape(model, producer), trained, true);
+        add_tensor(layout, model, boundary.producer[i], true);
     }
     layout->input_count = boundary.count;
     for (uint32_t i = 0; i < layout->layer_count; i++) {
-        uint32_t layer = rp_layout_layer(layout, i);
-        add_tensor(layout, layer, &model->plan[layer].out, trained, false);
+        add_tensor(layout, model, rp_layout_layer(layout, i), false);
     }
     if (!rp_job_is_last(job)) {
         RP_TRY(rp_cut_boundary(model, &job->cut, job->stage + 1, &boundary));
@@ -128,7 +102,7 @@ static void count_scratch(const rp_job *job, rp_layout *layout, rp_gemm_choice g
             layout->workspace_bytes = work;
             layout->workspace_layer = index;
         }
-        for (uint32_t s = 0; s < plan->saved_count; s++) {
+        for (uint32_t s = 0; model->wants_grad[index] && s < plan->saved_count; s++) {
             layout->slot_bytes += rp_darena_round(
                 plan->saved[s].fixed_bytes + job->micro * plan->saved[s].sample_bytes, align);
         }

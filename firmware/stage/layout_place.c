@@ -19,13 +19,14 @@ static rp_err collect_uses(rp_arena *arena, const rp_job *job, const rp_layout *
         uint32_t index = rp_layout_layer(layout, i);
         const rp_layer *layer = &job->model->layer[index];
         const rp_layer_plan *plan = &job->model->plan[index];
+        const bool backward = job->model->wants_grad[index];
         for (uint32_t j = 0; j < layer->input_count; j++) {
             rp_use *in = &use[rp_layout_tensor_of(layout, layer->input[j])];
             in->readers++;
             in->last = i;
-            in->read_in_backward |= plan->needs_x;
+            in->read_in_backward |= backward && plan->needs_x;
         }
-        use[layout->input_count + i].read_in_backward |= plan->needs_y;
+        use[layout->input_count + i].read_in_backward |= backward && plan->needs_y;
     }
     if (rp_job_is_last(job)) {
         use[layout->tensor_count - 1].read_in_backward = true; /* by the loss */
@@ -101,7 +102,7 @@ static void place_grads(const rp_job *job, rp_layout *layout, const rp_use *use)
         extend_life(&memory->storage[tensor->grad], birth);
         extend_life(&memory->storage[tensor->grad], death);
         if (job->method.kind->split_backward && !tensor->input &&
-            job->model->plan[tensor->producer].param_count > 0) {
+            rp_layer_trains(&job->model->plan[tensor->producer])) {
             memory->storage[tensor->grad].kept = true;
         }
     }

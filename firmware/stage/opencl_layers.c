@@ -62,7 +62,7 @@ static rp_layer_call make_call(rp_opencl *e, const rp_opencl_slot *slot, uint32_
         .layer = &model->layer[index],
         .plan = &model->plan[index],
         .n = n,
-        .training = true,
+        .training = !model->layer[index].frozen,
         .y = &e->value[layout->input_count + position],
         .workspace = e->workspace,
         .seed = e->base.job->seed,
@@ -125,7 +125,7 @@ rp_err rp_opencl_forward(rp_opencl *e, const rp_pass *pass) {
     }
     for (uint32_t i = 0; i < layout->layer_count; i++) {
         rp_layer_call call = call_of(e, pass, i);
-        call.training = pass->training;
+        call.training = pass->training && !call.layer->frozen;
         call.renewal = pass->renewal;
         RP_TRY(rp_layer_forward(&call));
     }
@@ -198,7 +198,7 @@ static rp_err backward_layer(rp_opencl *e, const rp_pass *pass, uint32_t positio
     }
     call.dy = dy;
     call.want_dx = kind != RP_OP_BACKWARD_WEIGHT;
-    call.want_dw = kind != RP_OP_BACKWARD_INPUT && call.plan->param_count > 0;
+    call.want_dw = kind != RP_OP_BACKWARD_INPUT && rp_layer_trains(call.plan);
     call.accumulate = pass->accumulate;
     bool any_dx = false;
     for (uint32_t i = 0; i < call.layer->input_count; i++) {

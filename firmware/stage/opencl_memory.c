@@ -83,8 +83,9 @@ static rp_err take_slot(rp_opencl *e, rp_opencl_slot *slot) {
     RP_TRY(take_all(e, layout->value.kept_bytes, layout->value.kept_count, &slot->kept));
     RP_TRY(RP_ARENA_NEW(e->arena, layout->layer_count * RP_LAYER_SAVED_MAX + 1, &slot->saved));
     for (uint32_t i = 0; i < layout->layer_count; i++) {
-        const rp_layer_plan *plan = &e->base.job->model->plan[layout->first_layer + i];
-        for (uint32_t s = 0; s < plan->saved_count; s++) {
+        const uint32_t layer = layout->first_layer + i;
+        const rp_layer_plan *plan = &e->base.job->model->plan[layer];
+        for (uint32_t s = 0; e->base.job->model->wants_grad[layer] && s < plan->saved_count; s++) {
             size_t bytes =
                 plan->saved[s].fixed_bytes + plan->saved[s].sample_bytes * e->base.job->micro;
             RP_TRY(rp_darena_take(e->memory, bytes, &slot->saved[i * RP_LAYER_SAVED_MAX + s]));

@@ -435,7 +435,7 @@ static rp_err start_weights(loop *r) {
         const rp_digest start = rp_digest_init(&model->param[p], r->job->seed);
         const uint32_t t = r->layout->trained[p];
         if (t == RP_NOT_TRAINED) {
-            r->running[p] = model->param[p].role == RP_PARAM_STATE ? start : (rp_digest){0};
+            r->running[p] = model->param[p].role != RP_PARAM_SCRATCH ? start : (rp_digest){0};
             continue;
         }
         while (r->job->cut.first[r->stage_of[t] + 1] <= model->param[p].layer) {
@@ -465,8 +465,8 @@ static void give_result(const loop *r, rp_digest *out) {
     for (uint32_t p = 0; p < r->job->model->param_count; p++) {
         const uint32_t t = r->layout->trained[p];
         if (t == RP_NOT_TRAINED) {
-            const bool state = r->job->model->param[p].role == RP_PARAM_STATE;
-            out[p] = state ? r->running[p] : (rp_digest){0};
+            const bool scratch = r->job->model->param[p].role == RP_PARAM_SCRATCH;
+            out[p] = scratch ? (rp_digest){0} : r->running[p];
         } else if (averages && method->evaluate == RP_EVALUATE_CENTRE) {
             out[p] = r->centre[t];
         } else if (averages && method->evaluate == RP_EVALUATE_MEAN) {

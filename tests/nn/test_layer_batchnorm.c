@@ -184,6 +184,36 @@ static void short_batch_and_repeatable(void **state) {
     rig_close(&rig);
 }
 
+/* A frozen layer is what evaluation with the same running statistics is, and reads x in its forward
+ * only: PyTorch's golden cases of evaluation hold for it. */
+static void frozen_is_evaluation(const golden_case *golden) {
+    layer_rig rig;
+    golden_open(&rig, golden, 0);
+    if (!rig.call.training) {
+        rig.layer.frozen = true;
+        expect_ok(rp_layer_make_plan(&rig.layer, rig.call.in, &rig.plan));
+        assert_true(!rig.plan.needs_x && !rig.plan.whole && rig.plan.saved_count == 0);
+        for (uint32_t p = 0; p < rig.plan.param_count; p++) {
+            assert_int_equal(rig.plan.param[p].role, RP_PARAM_FROZEN);
+        }
+        rig.call.want_dw = false;
+        expect_ok(rp_layer_forward(&rig.call));
+        rig.call.x[0] = NULL;
+        expect_ok(rp_layer_backward(&rig.call));
+        golden_compare(&rig, golden, &rig.y, "y", GOLDEN_REL);
+        golden_compare(&rig, golden, &rig.dx[0], "dx0", GOLDEN_REL);
+        rig.call.dx[0] = &rig.dy; /* in place */
+        expect_ok(rp_layer_backward(&rig.call));
+        golden_compare(&rig, golden, &rig.dy, "dx0", GOLDEN_REL);
+    }
+    rig_close(&rig);
+}
+
+static void frozen(void **state) {
+    (void)state;
+    golden_each("batchnorm", frozen_is_evaluation);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_pytorch),
@@ -193,6 +223,7 @@ int main(void) {
         cmocka_unit_test(deferred),
         cmocka_unit_test(repeated_forward),
         cmocka_unit_test(short_batch_and_repeatable),
+        cmocka_unit_test(frozen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,6 +124,33 @@ static void parameters(void **state) {
     expect_close(rp_model_flops_backward(model, 4, 5), 4 * 192, 0, 0);
 }
 
+/* c1 and b1 are frozen; c2, trained, is the other input of `sum`. */
+static void frozen(void **state) {
+    (void)state;
+    static const char text[] =
+        "input: [2, 4, 4]\nlayers:\n"
+        "  - {name: c1, kind: conv2d, out: 4, kernel: 1, train: false}\n"
+        "  - {name: b1, kind: batchnorm, deferred: true, train: false}\n"
+        "  - {name: c2, kind: conv2d, out: 4, kernel: 1, from: b1, train: true}\n"
+        "  - {name: sum, kind: add, from: [b1, c2]}\n"
+        "  - {name: fc, kind: dense, out: 3, train: false}\n";
+    static const bool wants_grad[] = {false, false, true, true, true};
+    rp_model *model;
+    expect_ok(parse_model(text, NULL, 3, &model));
+    assert_int_equal(model->param_count, 2 + 4 + 2 + 2);
+    for (uint32_t p = 0; p < model->param_count; p++) {
+        const bool trains = model->param[p].layer == 2;
+        assert_int_equal(model->param[p].role, trains ? RP_PARAM_TRAINED : RP_PARAM_FROZEN);
+    }
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        assert_int_equal(model->wants_grad[i], wants_grad[i]);
+        assert_int_equal(model->layer[i].frozen, i != 2 && i != 3);
+    }
+    assert_int_equal(rp_model_param_count(model, RP_PARAM_TRAINED, 0, 5), 4 * 4 + 4);
+    assert_true(!model->plan[0].needs_x && model->plan[2].needs_x && !model->plan[4].needs_x);
+    expect_close(rp_model_flops_backward(model, 4, 5), 2 * 192, 0, 0); /* dx only */
+}
+
 static void start_values(void **state) {
     (void)state;
     rp_model *model;
@@ -186,6 +213,7 @@ static void mistakes(void **state) {
         {"  - {name: a, kind: dense, out: 3, from: b}", "no layer 'b' before"},
         {"  - {name: a, kind: dense, out: 3, from: a}", "no layer 'a' before"},
         {"  - {name: a, kind: dense, out: 3, from: [data, data]}", "1 to 1 inputs"},
+        {"  - {name: a, kind: dense, out: 3, train: maybe}", "train"},
         {"  - {name: a, kind: add}", "2 to 8 inputs"},
         {"  - {name: a, kind: add, from: [data, [data]]}", "earlier layer"},
         {"  - {name: a, kind: relu}\n  - {name: a, kind: relu}", "is in line 3 already"},
@@ -249,6 +277,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(zoo, setup, teardown),
         cmocka_unit_test_setup_teardown(structure, setup, teardown),
         cmocka_unit_test_setup_teardown(parameters, setup, teardown),
+        cmocka_unit_test_setup_teardown(frozen, setup, teardown),
         cmocka_unit_test_setup_teardown(start_values, setup, teardown),
         cmocka_unit_test_setup_teardown(data_decides, setup, teardown),
         cmocka_unit_test_setup_teardown(mistakes, setup, teardown),

@@ -31,6 +31,24 @@ static const char chain[] =
 static const char *const chain_cuts[] = {
     "", "[]", "[c]", "[b, d]", "[b, c, e]", "[b, c, d, e]", "[b, c, d, e, f]"};
 
+/* Frozen layers of every sort: below everything, between, with batch statistics and dropout. */
+static const char frozen[] =
+    "input: [2, 5, 5]\nlayers:\n"
+    "  - {name: conv1, kind: conv2d, out: 3, kernel: 3, pad: 1, train: false}\n"
+    "  - {name: bn1, kind: batchnorm, train: false}\n"
+    "  - {name: relu1, kind: relu}\n"
+    "  - {name: conv2, kind: conv2d, out: 3, kernel: 3, pad: 1}\n"
+    "  - {name: bn2, kind: batchnorm, deferred: true, train: false}\n"
+    "  - {name: drop, kind: dropout, p: 0.3, train: false}\n"
+    "  - {name: add1, kind: add, from: [relu1, drop]}\n"
+    "  - {name: conv3, kind: conv2d, out: 3, kernel: 1, train: false}\n"
+    "  - {name: cat, kind: concat, from: [relu1, conv3, add1]}\n"
+    "  - {name: flat, kind: flatten}\n"
+    "  - {name: fc1, kind: dense, out: 7, train: false}\n"
+    "  - {name: fc2, kind: dense, out: 3}\n";
+static const char *const frozen_cuts[] = {
+    "", "[]", "[add1]", "[conv2, cat]", "[relu1, conv3, flat]", "[relu1, drop, conv3, fc2]"};
+
 typedef struct {
     const char *model;
     const char *const *cuts;
@@ -185,6 +203,22 @@ static void every_method_is_its_definition(void **state) {
                                    11}; /* ends within the third epoch; its 4th steps are short */
                 expect_reference(&c);
             }
+        }
+    }
+}
+
+static void frozen_layers(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < SCHEDULES; i++) {
+        for (uint32_t stages = least_stages(schedules[i]); stages <= 5; stages++) {
+            test_case c = {.model = frozen,
+                           .cuts = frozen_cuts,
+                           .schedule = schedules[i],
+                           .optimizer = "adam",
+                           .stages = stages,
+                           .micro = 5,
+                           .steps = 6};
+            expect_reference(&c);
         }
     }
 }
@@ -369,6 +403,7 @@ static void what_has_no_definition_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_method_is_its_definition),
+        cmocka_unit_test(frozen_layers),
         cmocka_unit_test(skips_and_statistics),
         cmocka_unit_test(stages_that_share_a_node),
         cmocka_unit_test(flushed_runs_are_one_run),

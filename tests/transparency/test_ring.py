@@ -141,5 +141,61 @@ cut: []
         self.assertGreater(self.farthest(self.run_of("batchnorm"), "batchnorm"), 1e-3)
 
 
+
+FROZEN = """\
+input: data
+layers:
+  - {name: conv1, kind: conv2d, out: 6, kernel: 5, stride: 2, bias: false FREEZE}
+  - {name: bn1, kind: batchnorm FREEZE}
+  - {name: relu1, kind: relu}
+  - {name: pool, kind: maxpool, kernel: 4}
+  - {name: drop, kind: dropout FREEZE}
+  - {name: flat, kind: flatten}
+  - {name: fc1, kind: dense, out: 20}
+  - {name: relu2, kind: relu}
+  - {name: fc2, kind: dense, out: classes}
+"""
+
+
+class Frozen(RingCase):
+    """Layers with `train: false`: their bits stay, and no gradient travels to them."""
+
+    def run_of(self, name, freeze, init):
+        (self.dir / f"{name}.yaml").write_text(FROZEN.replace(" FREEZE", freeze))
+        return self.run_file(f"""\
+model: {self.dir}/{name}.yaml
+data: {{set: glyphs, train: 90, test: 30}}
+ring: {{boards: 1}}
+train: {{epochs: 2, batch: 30, microbatch: 10, seed: 5, init: {init}}}
+loss: cross-entropy
+optimizer: {{kind: sgd, lr: 0.1, momentum: 0.9, weight_decay: 0.01}}
+schedule: 1f1b
+cut: []
+""", f"{name}-run.yaml")
+
+    def test_a_frozen_first_stage(self):
+        self.train(self.run_of("free", "", "none"), "start")
+        start = self.dir / "start" / "weights.safetensors"
+        run = self.run_of("held", ", train: false", start)
+        before, want = read_safetensors(start), None
+        for boards, cut in {1: "[]", 2: "[flat]", 3: "[pool, fc2]", 4: "[bn1, drop, fc1]"}.items():
+            out = f"held-{boards}"
+            summary = self.train(run, out, f"ring.boards={boards}", f"cut={cut}")
+            got = self.bytes_of(out), summary["eval"]
+            want = want or got
+            self.assertEqual(got, want, f"{boards} boards differ from one")
+            after = read_safetensors(self.dir / out / "weights.safetensors")
+            changed = {name.split(".")[0] for name in before if before[name] != after[name]}
+            self.assertEqual(changed, {"fc1", "fc2"})
+        free = self.train(self.run_of("free", "", start), "free-4", "ring.boards=4",
+                          "cut=[bn1, drop, fc1]")
+        for held, link in zip(summary["link"], free["link"], strict=True):
+            self.assertEqual((held["from"], held["to"]), (link["from"], link["to"]))
+            if link["from"] > link["to"]:  # what is left are heads and acknowledgements
+                self.assertLess(held["bytes"], link["bytes"] / 10)
+            else:
+                self.assertGreater(held["bytes"], link["bytes"] / 2)
+
+
 if __name__ == "__main__":
     unittest.main()
