@@ -22,6 +22,7 @@ static const struct argp_option all_options[] = {
     {"stages", 'd', "D", 0, "Stages of the pipeline", 0},
     {"micro", 'm', "M", 0, "Microbatches of a step", 0},
     {"chunks", 'c', "N", 0, "Stages of a board, for interleaved schedules (default: 2)", 0},
+    {"whole", 'W', NULL, 0, "Without a flush: the run from its beginning to its end", 0},
     {"minutes", 'M', "N", 0, "Time to spend (default: 5)", 0},
     {"threads", 't', "N", 0, "CPU threads on a CPU device; 0: all (default)", 0},
     {"jobs", 'j', "N", 0, "Runs at the same time (default: 1)", 0},
@@ -124,6 +125,9 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
         return 0;
     case 'n':
         args->dry_run = true;
+        return 0;
+    case 'W':
+        args->whole = true;
         return 0;
     case 'd':
         args->stages = read_number(state, value, 1024);

@@ -13,6 +13,8 @@ typedef struct {
     rp_sched_facts facts;
     uint32_t *copies; /* of the weights, by lane */
     uint32_t batch;   /* microbatches a step */
+    bool steady;      /* a window of a long run; times are from its beginning */
+    uint32_t lead;    /* microbatches before and behind the window */
 } drawing;
 
 static void collect_slot(void *context, const rp_sched_slot *slot) {
@@ -30,11 +32,14 @@ static rp_err make_job(rp_arena *arena, drawing *d, rp_job *out) {
     if (d->kind->accumulates) {
         d->batch = d->lanes < d->micro ? d->lanes : d->micro;
     }
+    if (d->steady) { /* until what filling the pipes has left behind is over */
+        d->lead = d->batch * (4 * d->lanes * d->chunks / d->batch + 1);
+    }
     *out = (rp_job){.cut = {.stage_count = d->lanes * d->chunks},
-                    .epoch_samples = d->micro,
+                    .epoch_samples = d->micro + 2 * d->lead,
                     .batch = d->batch,
                     .micro = 1,
-                    .steps = (d->micro - 1) / d->batch + 1};
+                    .steps = (d->micro + 2 * d->lead - 1) / d->batch + 1};
     RP_TRY(rp_arena_printf(arena, &text, "schedule: %s", d->kind->name));
     RP_TRY(rp_config_read_text(arena, text, strlen(text), "draw", &root));
     RP_TRY(rp_method_parse(root, d->lanes, &out->method));
@@ -42,6 +47,45 @@ static rp_err make_job(rp_arena *arena, drawing *d, rp_job *out) {
     out->method.chunks = d->chunks;
 fail:
     return err;
+}
+
+/* Counts through the run, whether its microbatches are of one step or steps of their own. */
+static uint32_t micro_number(const drawing *d, const rp_op *op) {
+    return (uint32_t)op->step * d->batch + op->micro;
+}
+
+/* When the first stage begins microbatch `number`. */
+static double start_of(const drawing *d, uint32_t number) {
+    for (uint32_t i = 0; i < d->slot_count; i++) {
+        const rp_sched_slot *slot = &d->slot[i];
+        if (slot->stage == 0 && slot->op.kind == RP_OP_FORWARD &&
+            micro_number(d, &slot->op) == number) {
+            return slot->start;
+        }
+    }
+    return 0;
+}
+
+/* Keeps what lies between the starts of two microbatches on the first stage; the bubble is that of
+ * this time. */
+static void cut_window(drawing *d) {
+    const double from = start_of(d, d->lead);
+    const double span = start_of(d, d->lead + d->micro) - from;
+    double busy = 0;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < d->slot_count; i++) {
+        rp_sched_slot slot = d->slot[i];
+        slot.start -= from;
+        slot.end -= from;
+        const bool update = slot.op.kind == RP_OP_UPDATE;
+        if (slot.start < span && (update ? slot.start >= 0 : slot.end > 0)) {
+            d->slot[count++] = slot;
+            busy += (slot.end < span ? slot.end : span) - (slot.start > 0 ? slot.start : 0);
+        }
+    }
+    d->slot_count = count;
+    d->facts.makespan = span;
+    d->facts.bubble = span > 0 ? 1 - busy / (span * d->lanes) : 0;
 }
 
 /* F, B and W of a stage take `unit` each; an undivided backward `backward` times as long. */
@@ -61,9 +105,12 @@ static rp_err play_schedule(rp_arena *arena, drawing *d, double unit, double bac
     rp_job job;
     RP_TRY(make_job(arena, d, &job));
     const rp_sched_shape shape = rp_job_sched_shape(&job, 0, job.steps);
-    d->slot_count_max = 4 * stages * d->micro; /* F, B, W, U */
+    d->slot_count_max = 4 * stages * (d->micro + 2 * d->lead); /* F, B, W, U */
     RP_TRY(RP_ARENA_NEW(arena, d->slot_count_max, &d->slot));
     RP_TRY(rp_sched_replay(arena, d->kind, &shape, &costs, collect_slot, d, &d->facts));
+    if (d->steady) {
+        cut_window(d);
+    }
     RP_TRY(RP_ARENA_NEW(arena, d->lanes, &d->copies));
     for (job.stage = 0; job.stage < stages; job.stage++) {
         rp_layout layout = {0};
@@ -105,9 +152,17 @@ static void size_text(const drawing *d, char *out, size_t bytes) {
     }
 }
 
-/* Counts through the run, whether its microbatches are of one step or steps of their own. */
-static uint32_t micro_number(const drawing *d, const rp_op *op) {
-    return (uint32_t)op->step * d->batch + op->micro;
+static int label_digits(const drawing *d) {
+    return snprintf(NULL, 0, "%u", d->lead + d->micro - 1);
+}
+
+static const char *steady_text(const drawing *d) {
+    return d->steady ? " of the steady state" : "";
+}
+
+/* In percent; a sum that misses 0 by rounding is 0. */
+static double positive_bubble(const drawing *d) {
+    return d->facts.bubble > 1e-9 ? 100 * d->facts.bubble : 0;
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -115,19 +170,19 @@ static uint32_t micro_number(const drawing *d, const rp_op *op) {
 static rp_err draw_text(FILE *out, rp_arena *arena, const drawing *d) {
     rp_err err = RP_OK;
     const uint32_t columns = (uint32_t)(d->facts.makespan + 0.5);
-    const int width = 1 + (d->chunks > 1) + snprintf(NULL, 0, "%u", d->micro - 1);
+    const int width = 1 + (d->chunks > 1) + label_digits(d);
     char size[64];
     const rp_sched_slot **cell;
     RP_TRY(RP_ARENA_NEW(arena, (size_t)d->lanes * columns, &cell));
     for (uint32_t i = 0; i < d->slot_count; i++) {
         const rp_sched_slot *slot = &d->slot[i];
-        if (slot->end > slot->start) { /* an update takes no column */
+        if (slot->end > slot->start && slot->start > -0.5) { /* an update takes no column */
             cell[slot->node * columns + (uint32_t)(slot->start + 0.5)] = slot;
         }
     }
     size_text(d, size, sizeof size);
-    fprintf(out, "%s, %s, %u microbatch%s: %u columns, bubble %.1f %%\n", d->kind->name, size,
-            d->micro, d->micro == 1 ? "" : "es", columns, 100 * d->facts.bubble);
+    fprintf(out, "%s, %s, %u microbatch%s%s: %u columns, bubble %.1f %%\n", d->kind->name, size,
+            d->micro, d->micro == 1 ? "" : "es", steady_text(d), columns, positive_bubble(d));
     for (uint32_t k = 0; k < d->lanes; k++) {
         for (uint32_t column = 0; column < columns; column++) {
             const rp_sched_slot *slot = cell[k * columns + column];
@@ -193,7 +248,9 @@ static char op_colour(rp_op_kind kind) {
 }
 
 static void put_cell(FILE *out, const drawing *d, const rp_sched_slot *slot, double unit) {
-    const double x = LEFT + slot->start * unit;
+    const double start = slot->start > 0 ? slot->start : 0; /* of the part that is in the window */
+    const double end = slot->end < d->facts.makespan ? slot->end : d->facts.makespan;
+    const double x = LEFT + start * unit;
     const uint32_t y = TOP + slot->node * LANE_PITCH;
     const char kind = op_colour(slot->op.kind);
     if (slot->op.kind == RP_OP_UPDATE) { /* takes no time: a bar where it happens */
@@ -203,9 +260,9 @@ static void put_cell(FILE *out, const drawing *d, const rp_sched_slot *slot, dou
                 (unsigned long long)slot->op.step, slot->start);
         return;
     }
-    const double wide = (slot->end - slot->start) * unit;
+    const double wide = (end - start) * unit;
     const uint32_t label = micro_number(d, &slot->op);
-    const double digits = snprintf(NULL, 0, "%u", d->micro - 1);
+    const double digits = label_digits(d);
     const double fits = (unit - 4) / (digits * 0.62); /* a digit is about 0.62 of its size wide, */
     const double size = fits < 13 ? fits : 13;        /* and 0.72 high */
     fprintf(out, "<g class=\"cell\"><title>stage %u: %s%u, %g to %g</title>", slot->stage,
@@ -295,10 +352,10 @@ static void draw_svg(FILE *out, const drawing *d) {
     fprintf(out, "<rect class=\"paper\" width=\"%.0f\" height=\"%u\" rx=\"8\"/>\n", width, height);
     fprintf(out, "<text class=\"title\" x=\"20\" y=\"36\">%s</text>\n", d->kind->name);
     fprintf(out,
-            "<text x=\"%u\" y=\"36\">%s \302\267 %u microbatch%s \302\267 time %g \302\267 "
+            "<text x=\"%u\" y=\"36\">%s \302\267 %u microbatch%s%s \302\267 time %g \302\267 "
             "bubble %.1f %%</text>\n",
             36 + 13 * (uint32_t)strlen(d->kind->name), size, d->micro, d->micro == 1 ? "" : "es",
-            span, 100 * d->facts.bubble);
+            steady_text(d), span, positive_bubble(d));
     fprintf(out, "<text class=\"soft\" x=\"20\" y=\"58\">");
     put_escaped(out, d->kind->source);
     fprintf(out, "</text>\n");
@@ -325,46 +382,59 @@ rp_err rp_draw_schedule(FILE *out, const rp_sched_kind *kind, uint32_t stages, u
     return rp_draw_chunks(out, kind, stages, 1, micro, svg);
 }
 
-rp_err rp_draw_chunks(FILE *out, const rp_sched_kind *kind, uint32_t nodes, uint32_t chunks,
-                      uint32_t micro, bool svg) {
-    rp_err err = RP_OK;
+static rp_err check_sizes(const drawing *d) {
+    if (d->chunks > 1 && !d->kind->interleaves) {
+        return rp_fail(RP_ERR_USAGE,
+                       "draw: schedule %s has one stage a board, found --chunks %u; "
+                       "interleaved-1f1b has several",
+                       d->kind->name, d->chunks);
+    }
+    if (d->chunks < 1 || d->chunks > RP_CHUNKS_MAX || d->lanes > RP_DRAW_STAGES_MAX / d->chunks) {
+        return rp_fail(RP_ERR_USAGE,
+                       "draw: expected 1 to %d chunks and at most %d stages, found %u chunks on %u "
+                       "boards",
+                       RP_CHUNKS_MAX, RP_DRAW_STAGES_MAX, d->chunks, d->lanes);
+    }
+    if (d->lanes < 1) {
+        return rp_fail(RP_ERR_USAGE, "draw: expected 1 to %d stages, found %u", RP_DRAW_STAGES_MAX,
+                       d->lanes);
+    }
+    if (d->micro < 1 || d->micro > RP_DRAW_MICRO_MAX) {
+        return rp_fail(RP_ERR_USAGE, "draw: expected 1 to %d microbatches, found %u",
+                       RP_DRAW_MICRO_MAX, d->micro);
+    }
+    return RP_OK;
+}
+
+static rp_err draw_any(FILE *out, drawing *d, bool svg) {
+    rp_err err;
     rp_arena arena;
     rp_arena_init(&arena, "draw", 0);
-    drawing d = {.kind = kind, .lanes = nodes, .chunks = chunks, .micro = micro};
-    if (chunks > 1 && !kind->interleaves) {
-        err = rp_fail(RP_ERR_USAGE,
-                      "draw: schedule %s has one stage a board, found --chunks %u; "
-                      "interleaved-1f1b has several",
-                      kind->name, chunks);
-        goto fail;
-    }
-    if (chunks < 1 || chunks > RP_CHUNKS_MAX || nodes > RP_DRAW_STAGES_MAX / chunks) {
-        err = rp_fail(RP_ERR_USAGE,
-                      "draw: expected 1 to %d chunks and at most %d stages, found %u chunks on %u "
-                      "boards",
-                      RP_CHUNKS_MAX, RP_DRAW_STAGES_MAX, chunks, nodes);
-        goto fail;
-    }
-    if (nodes < 1) {
-        err = rp_fail(RP_ERR_USAGE, "draw: expected 1 to %d stages, found %u", RP_DRAW_STAGES_MAX,
-                      nodes);
-        goto fail;
-    }
-    if (micro < 1 || micro > RP_DRAW_MICRO_MAX) {
-        err = rp_fail(RP_ERR_USAGE, "draw: expected 1 to %d microbatches, found %u",
-                      RP_DRAW_MICRO_MAX, micro);
-        goto fail;
-    }
-    RP_TRY(play_schedule(&arena, &d, 1, svg ? 2 : 1));
+    RP_TRY(check_sizes(d));
+    RP_TRY(play_schedule(&arena, d, 1, svg ? 2 : 1));
     if (svg) {
-        draw_svg(out, &d);
+        draw_svg(out, d);
     } else {
-        RP_TRY(draw_text(out, &arena, &d));
+        RP_TRY(draw_text(out, &arena, d));
     }
     RP_TRY(check_written(out));
 fail:
     rp_arena_finish(&arena);
     return err;
+}
+
+rp_err rp_draw_chunks(FILE *out, const rp_sched_kind *kind, uint32_t nodes, uint32_t chunks,
+                      uint32_t micro, bool svg) {
+    drawing d = {.kind = kind, .lanes = nodes, .chunks = chunks, .micro = micro};
+    return draw_any(out, &d, svg);
+}
+
+rp_err rp_draw_steady(FILE *out, const rp_sched_kind *kind, uint32_t stages, uint32_t micro,
+                      bool svg) {
+    drawing d = {.kind = kind, .lanes = stages, .chunks = 1, .micro = micro, .steady = true};
+    return kind->flushed
+               ? rp_fail(RP_ERR_USAGE, "draw: schedule %s is flushed at every step", kind->name)
+               : draw_any(out, &d, svg);
 }
 
 typedef enum { STASHES, VERSIONS, GAP, COLUMNS } column;
@@ -383,11 +453,14 @@ static rp_err put_row(FILE *out, const rp_sched_kind *kind, uint32_t stages, uin
     rp_err err = RP_OK;
     rp_arena arena;
     rp_arena_init(&arena, "draw", 0);
-    drawing d = {
-        .kind = kind, .lanes = stages, .chunks = kind->interleaves ? 2 : 1, .micro = micro};
+    drawing d = {.kind = kind,
+                 .lanes = stages,
+                 .chunks = kind->interleaves ? 2 : 1,
+                 .micro = micro,
+                 .steady = !kind->flushed};
     RP_TRY(play_schedule(&arena, &d, 1.0 / d.chunks, 2));
     fprintf(out, "| `%s` | %u x %u | %g | %.1f %% |", kind->name, stages, micro, d.facts.makespan,
-            100 * d.facts.bubble);
+            positive_bubble(&d));
     for (column what = STASHES; what < COLUMNS; what++) {
         put_by_stage(out, &d, what);
     }
@@ -409,7 +482,9 @@ rp_err rp_draw_table(FILE *out) {
         }
     }
     fprintf(out, "\nTime in units of one forward = one input gradient = one weight gradient of a "
-                 "microbatch on a board; updates and sends take none.\n");
+                 "microbatch on a board; updates and sends take none.\n"
+                 "Of a step where the schedule flushes; else of as many microbatches in the steady "
+                 "state, without the filling and\nthe draining that a run has once.\n");
     RP_TRY(check_written(out));
 fail:
     return err;

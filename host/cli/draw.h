@@ -20,6 +20,13 @@ rp_err rp_draw_schedule(FILE *out, const rp_sched_kind *kind, uint32_t stages, u
 rp_err rp_draw_chunks(FILE *out, const rp_sched_kind *kind, uint32_t nodes, uint32_t chunks,
                       uint32_t micro, bool svg) RP_MUST_CHECK;
 
+/* A schedule without a flush, as long as it goes on: from one start of the first stage to the one
+ * `micro` microbatches later, with the bubble of that time. The filling and the draining that a run
+ * has once are left out; what is said behind the lanes is of the whole run.
+ * errors  as above; USAGE also for a flushed schedule */
+rp_err rp_draw_steady(FILE *out, const rp_sched_kind *kind, uint32_t stages, uint32_t micro,
+                      bool svg) RP_MUST_CHECK;
+
 /* Markdown: every schedule at a few sizes.
  * errors  IO, MEMORY, FAULT */
 rp_err rp_draw_table(FILE *out) RP_MUST_CHECK;

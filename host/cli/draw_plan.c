@@ -109,9 +109,10 @@ rp_err rp_draw_plan(FILE *out, const rp_plan *plan) {
         const int own = snprintf(NULL, 0, "%s", text);
         width = own > width ? own : width;
     }
-    fprintf(out, "%s, %u nodes, %u stages, %u edges: %g columns, bubble %.1f %%\n",
+    fprintf(out, "%s, %u nodes, %u stages, %u edges: %g columns, bubble %.1f %%%s\n",
             plan->method.kind->name, plan->node_count, plan->stage_count, plan->edge_count,
-            facts.makespan, 100 * facts.bubble);
+            facts.makespan, 100 * facts.bubble,
+            plan->method.kind->flushed ? "" : ", filling and draining included");
     for (uint32_t k = 0; k < plan->node_count; k++) {
         put_lane(out, plan, &all, k, (uint32_t)(facts.makespan + 0.5), width);
     }

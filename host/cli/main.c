@@ -23,7 +23,7 @@ const rp_cli_verb rp_cli_verbs[] = {
      "What is finished in the folder is kept, what was interrupted goes on: give the same command "
      "again.",
      rp_verb_lab},
-    {"draw", "SCHEDULE", 1, 1, "dmcF", "Draw a schedule, measured by replay",
+    {"draw", "SCHEDULE", 1, 1, "dmcFW", "Draw a schedule, measured by replay",
      "SCHEDULE is a name as in a run file, e.g. 1f1b, or a plan.json; `table` compares them all.",
      rp_verb_draw},
     {"tune", "", 0, 0, "bMot", "Find the fastest kernel parameters of a board", NULL, rp_verb_tune},

@@ -42,6 +42,9 @@ rp_err rp_verb_draw(const rp_cli_args *args) {
     }
     bool svg = strcmp(args->format, "svg") == 0;
     const uint32_t chunks = args->chunks ? args->chunks : kind->interleaves ? 2 : 1;
+    if (!kind->flushed && !args->whole && chunks == 1) {
+        return rp_draw_steady(stdout, kind, args->stages, args->micro, svg);
+    }
     return rp_draw_chunks(stdout, kind, args->stages, chunks, args->micro, svg);
 }
 

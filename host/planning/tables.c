@@ -86,7 +86,9 @@ rp_err rp_plan_table(FILE *file, const rp_plan *plan) {
                   plan->model, plan->method.kind->name, plan->batch, plan->micro, plan->stage_count,
                   plan->node_count);
     (void)fprintf(file, "stage  %-10s  %-32s", "board", "layers");
-    (void)fprintf(file, slowest_s > 0 ? "  %10s  %10s  %6s" : "", "forward", "backward", "share");
+    if (slowest_s > 0) {
+        (void)fprintf(file, "  %10s  %10s  %6s", "forward", "backward", "share");
+    }
     (void)fprintf(file, "  %11s  %11s  %6s\n", "weights", "memory", "copies");
     for (uint32_t k = 0; k < plan->stage_count; k++) {
         put_stage(file, plan, k, slowest_s);

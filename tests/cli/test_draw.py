@@ -21,6 +21,16 @@ class Draw(program.Case):
                     self.assertGreaterEqual(len(out.splitlines()), stages)
                     self.assertIn("F0", out)
 
+    def test_steady_state(self):
+        """Without a flush: what goes on, not the filling; another picture than 1f1b's."""
+        flushed, other = (self.draw(name, 4, 8) for name in ("1f1b", "pipeoptim"))
+        self.assertIn("bubble 27.3 %", flushed)
+        self.assertIn("of the steady state: 16 columns, bubble 0.0 %", other)
+        self.assertNotEqual(flushed.splitlines()[1], other.splitlines()[1])
+        whole = self.draw("pipeoptim", 4, 8, "--whole")
+        self.assertIn("22 columns, bubble 27.3 %", whole)
+        self.assertIn("F0 F1", whole)
+
     def test_svg(self):
         for schedule in SCHEDULES:
             with self.subTest(schedule):

@@ -102,6 +102,44 @@ static void columns_stay_aligned_with_two_digits(void **state) {
     free(text);
 }
 
+static char *steady_of(const char *name, uint32_t stages, uint32_t micro, bool svg) {
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+    assert_non_null(file);
+    expect_ok(rp_draw_steady(file, rp_sched_find(name), stages, micro, svg));
+    (void)fclose(file);
+    return text;
+}
+
+/* Without a flush nobody waits, but for the replicas of avgpipe; the filling is not in it. */
+static void the_steady_state_of_schedules_without_a_flush(void **state) {
+    (void)state;
+    char *text = steady_of("pipeoptim", 2, 3, false);
+    assert_string_equal(text,
+                        "pipeoptim, 2 stages, 3 microbatches of the steady state: "
+                        "6 columns, bubble 0.0 %\n"
+                        "F9  B8  F10 B9  F11 B10   stage 0  in flight 2  versions 2  gap 1\n"
+                        "B8  F9  B9  F10 B10 F11   stage 1  in flight 1  versions 1  gap 0\n");
+    free(text);
+    for (const rp_sched_kind *const *kind = rp_sched_kinds; *kind; kind++) {
+        if ((*kind)->flushed) {
+            expect_err(rp_draw_steady(stdout, *kind, 4, 8, false), RP_ERR_USAGE);
+            continue;
+        }
+        const bool waits = strcmp((*kind)->name, "avgpipe") == 0;
+        text = steady_of((*kind)->name, 4, 8, false);
+        assert_non_null(
+            strstr(text, waits ? "20 columns, bubble 20.0 %" : "16 columns, bubble 0.0 %"));
+        free(text);
+        text = steady_of((*kind)->name, 4, 8, true);
+        check_well_formed(text);
+        assert_non_null(strstr(text, waits ? "bubble 20.0 %" : "time 24 \302\267 bubble 0.0 %"));
+        assert_null(strstr(text, "width=\"-"));
+        free(text);
+    }
+}
+
 static void sizes_out_of_bounds_are_usage_errors(void **state) {
     (void)state;
     static const uint32_t bad[][2] = {
@@ -155,6 +193,8 @@ static void table_of_all_schedules(void **state) {
     assert_non_null(
         strstr(text, "| `1f1b` | 4 x 8 | 33 | 27.3 % | 4 3 2 1 | 1 1 1 1 | 0 0 0 0 |\n"));
     assert_non_null(
+        strstr(text, "| `pipeoptim` | 4 x 8 | 24 | 0.0 % | 4 3 2 1 | 2 2 2 1 | 3 2 1 0 |\n"));
+    assert_non_null(
         strstr(text, "| `zb-h1` | 4 x 8 | 27 | 11.1 % | 4 4 4 4 | 1 1 1 1 | 0 0 0 0 |\n"));
     free(text);
 }
@@ -164,6 +204,7 @@ int main(void) {
         cmocka_unit_test(svg_has_every_op),
         cmocka_unit_test(svg_of_1f1b_and_zb_h1_have_the_same_scale),
         cmocka_unit_test(columns_stay_aligned_with_two_digits),
+        cmocka_unit_test(the_steady_state_of_schedules_without_a_flush),
         cmocka_unit_test(sizes_out_of_bounds_are_usage_errors),
         cmocka_unit_test(a_full_disk_is_an_error),
         cmocka_unit_test(table_of_all_schedules),

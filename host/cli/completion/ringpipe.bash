@@ -57,7 +57,7 @@ _ringpipe_options() {
     profile) echo --set --out --format --keys ;;
     sim) echo --set --out --format --jobs --executor --plan --profile --seed --seeds --faults --trace ;;
     lab) echo --out --format --dry-run --jobs ;;
-    draw) echo --format --stages --micro --chunks ;;
+    draw) echo --format --stages --micro --chunks --whole ;;
     tune) echo --out --board --minutes --threads ;;
     doctor) echo --format --board --threads ;;
     keys) echo --dir ;;
