@@ -5,7 +5,7 @@
  *   checkpoint/step-0000000123.flight        what is in flight there, for the same cut: so a run
  *                                            that resumes is the run that was never stopped
  *   checkpoint/step-0000000123.steer         horizon: measured: the prediction gains
- *   checkpoint/evaluated                     the step that was evaluated last
+ *   checkpoint/evaluated, validated          the step whose test or validation part was scored last
  *   weights.safetensors                      weights only
  * The suffixes `.flight` and `.steer` are part of the format: older programs wrote them. Metadata
  * of a checkpoint names its sidecar files (`flight`, `steer`: how the name ends, "" for none), so

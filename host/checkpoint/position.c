@@ -303,19 +303,21 @@ void rp_checkpoint_remove_old(const char *folder) {
     (void)closedir(dir);
 }
 
-static void evaluated_path(const char *folder, const char *end, char *out, size_t bytes) {
-    (void)snprintf(out, bytes, "%s/evaluated%s", folder, end);
+static void evaluated_path(const char *folder, rp_split split, const char *end, char *out,
+                           size_t bytes) {
+    const char *name = split == RP_SPLIT_VALIDATION ? "validated" : "evaluated";
+    (void)snprintf(out, bytes, "%s/%s%s", folder, name, end);
 }
 
-rp_err rp_checkpoint_mark_evaluated(const char *folder, const rp_position *position) {
+rp_err rp_checkpoint_mark_evaluated(const char *folder, rp_split split, uint64_t step,
+                                    const rp_position_score *score) {
     char path[PATH_BYTES];
     char temporary[PATH_BYTES];
-    evaluated_path(folder, "", path, sizeof path);
-    evaluated_path(folder, ".tmp", temporary, sizeof temporary);
+    evaluated_path(folder, split, "", path, sizeof path);
+    evaluated_path(folder, split, ".tmp", temporary, sizeof temporary);
     FILE *file = fopen(temporary, "w");
-    bool good =
-        file && fprintf(file, "%" PRIu64 " %.17g %" PRIu64 " %" PRIu64 "\n", position->step,
-                        position->eval_loss, position->eval_samples, position->eval_correct) > 0;
+    bool good = file && fprintf(file, "%" PRIu64 " %.17g %" PRIu64 " %" PRIu64 "\n", step,
+                                score->loss, score->samples, score->correct) > 0;
     good = (!file || fclose(file) == 0) && good;
     return good && rename(temporary, path) == 0
                ? RP_OK
@@ -323,19 +325,20 @@ rp_err rp_checkpoint_mark_evaluated(const char *folder, const rp_position *posit
 }
 
 /* Whether the evaluation at the position's step has been done, and what it gave. */
-static void read_evaluated(const char *folder, rp_position *position) {
+static void read_evaluated(const char *folder, rp_split split, rp_position *position) {
     char path[PATH_BYTES];
     char line[128] = "";
     uint64_t step;
-    evaluated_path(folder, "", path, sizeof path);
+    rp_position_score *score = rp_position_score_of(position, split);
+    evaluated_path(folder, split, "", path, sizeof path);
     FILE *file = fopen(path, "r");
     bool read = file && fgets(line, sizeof line, file) &&
-                sscanf(line, "%" SCNu64 " %lf %" SCNu64 " %" SCNu64, &step, &position->eval_loss,
-                       &position->eval_samples, &position->eval_correct) == 4;
+                sscanf(line, "%" SCNu64 " %lf %" SCNu64 " %" SCNu64, &step, &score->loss,
+                       &score->samples, &score->correct) == 4;
     if (file) {
         (void)fclose(file);
     }
-    position->evaluated = read && step == position->step && position->eval_samples > 0;
+    score->done = read && step == position->step && score->samples > 0;
 }
 
 rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
@@ -360,7 +363,8 @@ rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const rp_plan 
     }
     rp_st_close(&reader);
     if (err == RP_OK) {
-        read_evaluated(folder, position);
+        read_evaluated(folder, RP_SPLIT_TEST, position);
+        read_evaluated(folder, RP_SPLIT_VALIDATION, position);
     }
     return err;
 }

@@ -11,29 +11,40 @@ typedef struct {
     uint64_t (*of)[RP_REPLICAS_MAX]; /* borrowed */
 } rp_applied;
 
+/* What the evaluation at the position's step gave on one part of the data. */
+typedef struct {
+    bool done;
+    double loss; /* mean over the samples */
+    uint64_t samples, correct;
+} rp_position_score;
+
 typedef struct {
     uint64_t step;      /* next step to train */
     rp_cut cut;         /* that its checkpoint was made on; stage_count 0: none */
     uint64_t plan;      /* rp_plan_digest() of the plan that it was made with; 0: it does not say */
     uint64_t fill_step; /* where the pipes were filled: before `step` with microbatches in flight */
     rp_applied applied; /* as its checkpoint says */
-    uint32_t advance, replicas; /* of the method then; 0 without an average */
-    bool evaluated;             /* the evaluation due at this step has been done */
+    uint32_t advance, replicas;         /* of the method then; 0 without an average */
+    rp_position_score test, validation; /* of the evaluations at this step */
     /* what a resumed run goes on counting from */
     uint64_t samples, epoch_samples;
     double epoch_loss; /* sum over the samples of the epoch under way */
     double seconds, segment_s;
-    double eval_loss; /* of that evaluation */
-    uint64_t eval_samples, eval_correct;
 } rp_position;
+
+/* TEST or VALIDATION. */
+static inline rp_position_score *rp_position_score_of(rp_position *position, rp_split split) {
+    return split == RP_SPLIT_VALIDATION ? &position->validation : &position->test;
+}
 
 /* The newest checkpoint of a run folder; *path NULL: there is none yet. `plan`: that the run goes
  * on with; NULL: one whose stages all have the run file's microbatch. errors  FORMAT; USAGE when it
  * was made with another seed, batch, model or schedule, or lies behind the run's end */
 rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
                           const char *folder, char **path, rp_position *position) RP_MUST_CHECK;
-/* Notes beside the checkpoints the evaluation done at position->step, and what it gave. */
-rp_err rp_checkpoint_mark_evaluated(const char *folder, const rp_position *position) RP_MUST_CHECK;
+/* Notes beside the checkpoints the evaluation of `split` done at `step`, and what it gave. */
+rp_err rp_checkpoint_mark_evaluated(const char *folder, rp_split split, uint64_t step,
+                                    const rp_position_score *score) RP_MUST_CHECK;
 
 /* The metadata `applied` of the checkpoint `path` at `step`: "a,b;c,d", updates by replica, stage
  * by stage; they lie in `arena`. errors FORMAT when no run of this method can have written it */

@@ -16,7 +16,7 @@ static const struct argp_option all_options[] = {
     {"format", 'F', "text|svg", 0, "How to draw", 0},
     {"dry-run", 'n', NULL, 0, "Read and check everything, start nothing", 0},
     {"weights", 'w', "FILE", 0, "A safetensors file of the whole model", 0},
-    {"split", 'p', "test|train", 0, "Which samples (default: test)", 0},
+    {"split", 'p', "test|validation|train", 0, "Which samples (default: test)", 0},
     {"keys", 'k', "DIR", 0, "Folder with this host's keys, for a roster", 0},
     {"board", 'b', "NAME", 0, "Board profile, or auto (default)", 0},
     {"stages", 'd', "D", 0, "Stages of the pipeline", 0},
@@ -121,7 +121,10 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
         args->format = one_of(state, value, "text", "svg");
         return 0;
     case 'p':
-        args->split = one_of(state, value, "test", "train");
+        if (strcmp(value, "validation") != 0) {
+            (void)one_of(state, value, "test", "train");
+        }
+        args->split = value;
         return 0;
     case 'n':
         args->dry_run = true;

@@ -15,6 +15,12 @@ static rp_format format_of(const rp_cli_args *args) {
     return strcmp(args->format, "json") == 0 ? RP_FORMAT_JSON : RP_FORMAT_TEXT;
 }
 
+static rp_split split_of(const rp_cli_args *args) {
+    return strcmp(args->split, "train") == 0        ? RP_SPLIT_TRAIN
+           : strcmp(args->split, "validation") == 0 ? RP_SPLIT_VALIDATION
+                                                    : RP_SPLIT_TEST;
+}
+
 static rp_controller_options options_of(const rp_cli_args *args, rp_controller_purpose purpose) {
     return (rp_controller_options){
         .purpose = purpose,
@@ -25,7 +31,7 @@ static rp_controller_options options_of(const rp_cli_args *args, rp_controller_p
         .resume = args->resume,
         .plan = args->plan,
         .weights = args->weights,
-        .split = strcmp(args->split, "train") == 0 ? RP_SPLIT_TRAIN : RP_SPLIT_TEST,
+        .split = split_of(args),
         .keys_folder = args->keys,
         .format = format_of(args),
     };

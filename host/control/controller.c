@@ -318,9 +318,9 @@ fail:
 
 /* A finished run that is resumed stays as it is. */
 static bool is_nothing_left(const rp_controller *c) {
-    const bool evaluated = c->position.evaluated || c->run.data.count[RP_SPLIT_TEST] == 0;
-    return c->position.step > 0 && c->position.step == c->run.steps && evaluated &&
-           access(c->weights, F_OK) == 0;
+    rp_split split;
+    return c->position.step > 0 && c->position.step == c->run.steps &&
+           !rp_controller_evaluation_due(c, &split) && access(c->weights, F_OK) == 0;
 }
 
 static rp_err prepare_run(rp_controller *c) {

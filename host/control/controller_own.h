@@ -61,6 +61,7 @@ typedef struct {
 /* A pass over a split. */
 typedef struct {
     rp_arena arena;
+    rp_split split; /* of an evaluation */
     rp_feed *feed;
     uint64_t steps;
     double loss;
@@ -258,6 +259,8 @@ void rp_controller_release(rp_controller *c);
 rp_err rp_controller_choose_next(rp_controller *c) RP_MUST_CHECK;
 /* Where the training segment that begins now ends. */
 uint64_t rp_controller_next_boundary(const rp_controller *c);
+/* An evaluation is due here, of *split. */
+bool rp_controller_evaluation_due(const rp_controller *c, rp_split *split);
 /* The step in front of which an evaluation is due, or the run's end. */
 uint64_t rp_controller_next_evaluation(const rp_controller *c);
 /* The step at which the pipes would be empty if no input went in from here on. */

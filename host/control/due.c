@@ -9,20 +9,32 @@ static bool is_over(const rp_controller *c) {
     return c->position.step == c->run.steps;
 }
 
-static bool is_evaluation_due(const rp_controller *c) {
+/* Which part is to be scored here. With a validation part the test part is read once, at the end.
+ */
+bool rp_controller_evaluation_due(const rp_controller *c, rp_split *split) {
     const uint64_t step = c->position.step;
-    if (c->run.data.count[RP_SPLIT_TEST] == 0 || c->position.evaluated || step == 0) {
+    const uint32_t *count = c->run.data.count;
+    const bool scheduled = step % c->run.epoch_steps == 0 && c->run.eval_epochs &&
+                           step / c->run.epoch_steps % c->run.eval_epochs == 0;
+    if (step == 0 || (!is_over(c) && !scheduled)) {
         return false;
     }
-    return is_over(c) || (step % c->run.epoch_steps == 0 && c->run.eval_epochs &&
-                          step / c->run.epoch_steps % c->run.eval_epochs == 0);
+    *split = RP_SPLIT_VALIDATION;
+    if (count[RP_SPLIT_VALIDATION] > 0 && !c->position.validation.done) {
+        return true;
+    }
+    *split = RP_SPLIT_TEST;
+    return count[RP_SPLIT_TEST] > 0 && !c->position.test.done &&
+           (is_over(c) || rp_data_scored(&c->run.data) == RP_SPLIT_TEST);
 }
 
 /* A centre has never been trained itself, so its batch statistics are renewed before it is saved or
  * evaluated. */
 static bool are_statistics_due(const rp_controller *c) {
+    rp_split split;
     return c->run.method.kind->average != RP_AVERAGE_NONE && c->run.recalibrate > 0 &&
-           c->has_statistics && !c->renewed && (is_evaluation_due(c) || is_over(c));
+           c->has_statistics && !c->renewed &&
+           (rp_controller_evaluation_due(c, &split) || is_over(c));
 }
 
 /* The boards get the stages that the method now asks for, filled from the checkpoint of here. */
@@ -50,6 +62,7 @@ static rp_err end_following(rp_controller *c) {
 }
 
 static rp_err choose_in_training(rp_controller *c) {
+    rp_split split;
     rp_err err = RP_OK;
     if (c->unsaved) {
         rp_controller_enter(c, are_statistics_due(c) ? RP_CONTROL_STATISTICS : RP_CONTROL_SAVE);
@@ -66,7 +79,7 @@ static rp_err choose_in_training(rp_controller *c) {
     }
     if (is_over(c) && access(c->weights, F_OK) != 0) {
         rp_controller_enter(c, RP_CONTROL_SAVE); /* resumed at its end without a weights file */
-    } else if (is_evaluation_due(c)) {
+    } else if (rp_controller_evaluation_due(c, &split)) {
         rp_controller_enter(c, RP_CONTROL_EVALUATE);
     } else if (is_over(c)) {
         rp_controller_enter(c, RP_CONTROL_CLOSE);

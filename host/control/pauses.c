@@ -17,7 +17,7 @@ uint64_t rp_controller_next_boundary(const rp_controller *c) {
 
 uint64_t rp_controller_next_evaluation(const rp_controller *c) {
     const uint64_t every = c->run.eval_epochs * c->run.epoch_steps;
-    const bool any = every > 0 && c->run.data.count[RP_SPLIT_TEST] > 0;
+    const bool any = every > 0 && c->run.data.count[rp_data_scored(&c->run.data)] > 0;
     return any ? smaller(c->run.steps, (c->position.step / every + 1) * every) : c->run.steps;
 }
 

@@ -29,7 +29,7 @@ rp_err rp_report_on_step_done(rp_controller *c, uint32_t board, const rp_message
         rp_lr_at(&c->run.lr, (double)c->run.optim.lr, done->step, c->run.steps, c->run.epoch_steps);
     rp_controller_note_progress(c);
     c->position.step++;
-    c->position.evaluated = false;
+    c->position.test.done = c->position.validation.done = false;
     RP_TRY(rp_record_step(c->record, done->step, done->loss_sum / (double)done->samples, lr,
                           done->samples));
 fail:

@@ -150,21 +150,38 @@ fail:
 }
 
 rp_err rp_evaluate_enter(rp_controller *c) {
-    const bool trains = c->options.purpose == RP_PURPOSE_TRAIN;
-    const rp_split split = trains ? RP_SPLIT_TEST : c->options.split;
-    return begin_pass(c, split, c->run.data.count[split], false);
+    rp_split split = c->options.split;
+    if (c->options.purpose == RP_PURPOSE_TRAIN) {
+        RP_ASSERT(rp_controller_evaluation_due(c, &split));
+    }
+    rp_err err = begin_pass(c, split, c->run.data.count[split], false);
+    c->pass.split = split;
+    return err;
 }
 
 /* When the checkpoint of this step has been written: a crash then costs an evaluation, not an
  * epoch. */
-static rp_err mark_evaluated(rp_controller *c) {
-    c->position.evaluated = true;
-    c->position.eval_loss = c->pass.loss / (double)c->pass.samples;
-    c->position.eval_samples = c->pass.samples;
-    c->position.eval_correct = c->pass.correct;
-    return c->options.purpose == RP_PURPOSE_TRAIN
-               ? rp_checkpoint_mark_evaluated(c->checkpoints, &c->position)
-               : RP_OK;
+static rp_err note_score(rp_controller *c) {
+    const rp_eval_pass *pass = &c->pass;
+    const bool trains = c->options.purpose == RP_PURPOSE_TRAIN;
+    rp_position_score *score = rp_position_score_of(&c->position, pass->split);
+    rp_err err = RP_OK;
+    *score =
+        (rp_position_score){true, pass->loss / (double)pass->samples, pass->samples, pass->correct};
+    RP_TRY(rp_record_eval(c->record, trains && pass->split == RP_SPLIT_VALIDATION, c->position.step,
+                          score->loss, score->samples, score->correct));
+    if (trains) {
+        RP_TRY(rp_checkpoint_mark_evaluated(c->checkpoints, pass->split, c->position.step, score));
+    }
+fail:
+    return err;
+}
+
+/* The test part behind the validation part, in the same state. */
+static bool is_more_due(const rp_controller *c) {
+    rp_split split;
+    return c->options.purpose == RP_PURPOSE_TRAIN && c->interrupts == 0 &&
+           rp_controller_evaluation_due(c, &split);
 }
 
 rp_err rp_evaluate_step(rp_controller *c) {
@@ -179,9 +196,10 @@ rp_err rp_evaluate_step(rp_controller *c) {
         return RP_OK;
     }
     note_segment(c);
-    RP_TRY(rp_record_eval(c->record, c->position.step, c->pass.loss / (double)c->pass.scored,
-                          c->pass.scored, c->pass.correct));
-    RP_TRY(mark_evaluated(c));
+    RP_TRY(note_score(c));
+    if (is_more_due(c)) {
+        return rp_evaluate_enter(c);
+    }
     RP_TRY(rp_controller_choose_next(c));
 fail:
     return err;

@@ -3,6 +3,10 @@
 #include "control/controller_own.h"
 #include "wire/trace.h"
 
+static rp_record_score record_score(const rp_position_score *score) {
+    return (rp_record_score){score->done, score->loss, score->samples, score->correct};
+}
+
 static rp_record_totals totals_of(const rp_position *position) {
     return (rp_record_totals){.step = position->step,
                               .samples = position->samples,
@@ -10,16 +14,15 @@ static rp_record_totals totals_of(const rp_position *position) {
                               .epoch_loss = position->epoch_loss,
                               .seconds = position->seconds,
                               .segment_s = position->segment_s,
-                              .evaluated = position->evaluated,
-                              .eval_loss = position->eval_loss,
-                              .eval_samples = position->eval_samples,
-                              .eval_correct = position->eval_correct};
+                              .eval = record_score(&position->test),
+                              .validation = record_score(&position->validation)};
 }
 
 rp_err rp_controller_open_record(rp_controller *c) {
     rp_sched_shape shape = rp_runfile_sched_shape(&c->run, 0);
     shape.stages = c->run.boards; /* the record's stage is what a board holds */
     shape.chunks = 1;
+    const bool trains = c->options.purpose == RP_PURPOSE_TRAIN;
     const rp_record_run run = {.model = c->run.model_name,
                                .schedule = c->run.method.kind->name,
                                .shape = shape,
@@ -30,6 +33,7 @@ rp_err rp_controller_open_record(rp_controller *c) {
                                .result = c->env.result,
                                .format = c->options.format,
                                .temporary = c->options.temporary,
+                               .eval_split = trains ? "test" : rp_split_name(c->options.split),
                                .executor = c->options.executor,
                                .clock = c->env.clock};
     const rp_record_totals start = totals_of(&c->position);

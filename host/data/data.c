@@ -4,10 +4,16 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "data/validation.h"
 
 enum { KINDS_MAX = 32, PAD = 4 };
 
 static const char *const augment_words[] = {"none", "crop", "flip", "crop-flip", NULL};
+
+const char *rp_split_name(rp_split split) {
+    static const char *const names[RP_SPLITS] = {"train", "test", "validation"};
+    return names[split];
+}
 
 static rp_err read_kind(rp_data *data, rp_node *node) {
     const char *names[KINDS_MAX + 1] = {NULL};
@@ -60,6 +66,18 @@ static rp_err read_augment(rp_data *data, rp_node *node) {
     return err;
 }
 
+static rp_err hold_out(rp_arena *arena, rp_data *data, rp_node *node) {
+    rp_validation parts;
+    rp_err err = rp_validation_choose(arena, node, data->count[RP_SPLIT_TRAIN], data->seed, &parts);
+    if (err == RP_OK) {
+        data->part[RP_SPLIT_TRAIN] = parts.train;
+        data->part[RP_SPLIT_VALIDATION] = parts.validation;
+        data->count[RP_SPLIT_TRAIN] = parts.train_count;
+        data->count[RP_SPLIT_VALIDATION] = parts.validation_count;
+    }
+    return err;
+}
+
 rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_shape *input,
                     bool class_target, uint64_t seed) {
     rp_err err = RP_OK;
@@ -70,6 +88,7 @@ rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_shap
     RP_TRY(read_augment(data, node));
     RP_TRY(read_channels(data, node, "mean", -1e6, data->mean));
     RP_TRY(read_channels(data, node, "std", 1e-6, data->deviation));
+    RP_TRY(hold_out(arena, data, node));
     RP_TRY(rp_node_done(node));
     if (data->classes > 0 && !class_target) {
         err = rp_node_fail(rp_node_find(node, "set"),
@@ -87,6 +106,10 @@ void rp_data_close(rp_data *data) {
         data->kind->close(data);
     }
     *data = (rp_data){0};
+}
+
+rp_split rp_data_scored(const rp_data *data) {
+    return data->count[RP_SPLIT_VALIDATION] > 0 ? RP_SPLIT_VALIDATION : RP_SPLIT_TEST;
 }
 
 void rp_data_order(const rp_data *data, rp_split split, uint32_t epoch, uint32_t *order) {
@@ -166,18 +189,20 @@ rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const 
                      uint32_t n, bool training, float *x, int32_t *labels, float *rows) {
     const size_t count = rp_shape_count(&data->sample);
     const bool augmented = training && (data->crop || data->flip);
+    const rp_split from = split == RP_SPLIT_TEST ? RP_SPLIT_TEST : RP_SPLIT_TRAIN;
     for (uint32_t i = 0; i < n; i++, x += count) {
         if (index[i] >= data->count[split]) {
-            return rp_fail(RP_ERR_USAGE, "%s: sample %u does not exist, there are %u",
-                           data->kind->name, index[i], data->count[split]);
+            return rp_fail(RP_ERR_USAGE, "%s: %s sample %u does not exist, there are %u",
+                           data->kind->name, rp_split_name(split), index[i], data->count[split]);
         }
+        const uint32_t stored = data->part[split] ? data->part[split][index[i]] : index[i];
         float *row = rows ? rows + (size_t)i * data->target_width : NULL;
-        rp_err err = data->kind->read(data, split, index[i], x, row, labels ? &labels[i] : NULL);
+        rp_err err = data->kind->read(data, from, stored, x, row, labels ? &labels[i] : NULL);
         if (err != RP_OK) {
             return err;
         }
         if (augmented) {
-            augment_sample(data, epoch, index[i], x);
+            augment_sample(data, epoch, stored, x);
         }
         if (data->channels > 0) {
             normalise_sample(data, x, count / data->channels);

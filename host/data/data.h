@@ -8,7 +8,10 @@
 
 enum { RP_DATA_CHANNELS_MAX = 4 };
 
-typedef enum { RP_SPLIT_TRAIN, RP_SPLIT_TEST } rp_split;
+/* VALIDATION: samples of the training part that `validation:` holds out. A kind knows TRAIN, all of
+ * them, and TEST. */
+typedef enum { RP_SPLIT_TRAIN, RP_SPLIT_TEST, RP_SPLIT_VALIDATION, RP_SPLITS } rp_split;
+const char *rp_split_name(rp_split split); /* "train", "test", "validation" */
 
 typedef struct rp_data_kind rp_data_kind;
 
@@ -19,8 +22,9 @@ typedef struct {
     rp_shape sample;       /* one sample */
     uint32_t classes;      /* 0 for regression */
     uint32_t target_width; /* f32 target columns; 1 for classes */
-    uint32_t count[2];     /* by split */
-    void *own;             /* of the kind */
+    uint32_t count[RP_SPLITS];
+    const uint32_t *part[RP_SPLITS]; /* [count]: which sample of the kind's; NULL: sample i is i */
+    void *own;                       /* of the kind */
     bool shuffle;
     bool crop, flip; /* augment: none | crop | flip | crop-flip (pad 4, PyTorch's order) */
     uint32_t channels;
@@ -43,18 +47,23 @@ struct rp_data_kind {
 
 extern const rp_data_kind *const rp_data_kinds[];
 
-/* `data:` of a run file: {set, path, shuffle, augment, mean, std} + the kind's own keys. */
+/* `data:` of a run file: {set, path, shuffle, augment, mean, std, validation} + the kind's own
+ * keys. `seed`, the run's, orders, augments and chooses the validation part. */
 rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_shape *input,
                     bool class_target, uint64_t seed) RP_MUST_CHECK;
 void rp_data_close(rp_data *data);
+
+/* The part that scores a training run on its way: VALIDATION where there is one, else TEST, which
+ * may be empty. */
+rp_split rp_data_scored(const rp_data *data);
 
 /* Order of an epoch: stream "order/<epoch>" of the seed, or 0..count-1. order has count[split]. */
 void rp_data_order(const rp_data *data, rp_split split, uint32_t epoch, uint32_t *order);
 
 /* Samples index[0..n) as floats, normalised; augmented when training from stream
- * "augment/<epoch>/<index>", so the augmented picture of a sample depends neither on the batch nor
- * on the order. x: n * sample floats; labels (classes) or rows (f32) may be NULL when not of this
- * kind. */
+ * "augment/<epoch>/<index>", with the index as the kind counts, so the augmented picture of a
+ * sample depends neither on the batch nor on the order. x: n * sample floats; labels (classes) or
+ * rows (f32) may be NULL when not of this kind. */
 rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const uint32_t *index,
                      uint32_t n, bool training, float *x, int32_t *labels,
                      float *rows) RP_MUST_CHECK;

@@ -145,7 +145,7 @@ rp_err rp_feeder_open(rp_arena *arena, const rp_data *data, rp_feeder_mode mode,
     rp_feeder *f = NULL;
     if (data->count[split] == 0) {
         return rp_fail(RP_ERR_USAGE, "data set %s has no %s samples", data->kind->name,
-                       split == RP_SPLIT_TRAIN ? "training" : "test");
+                       rp_split_name(split));
     }
     RP_ASSERT(batch > 0 && depth > 0 && step_first <= step_end);
     RP_TRY(RP_ARENA_NEW(arena, 1, &f));

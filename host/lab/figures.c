@@ -255,10 +255,14 @@ static rp_err loss_time_points(maker *m, const rp_lab_row *row, points *out) {
 static rp_err add_learning(maker *m) {
     const char *epochs = epochs_known(m) ? "epochs" : "steps";
     const char *note = band_note(m);
-    bool classes = m->table->classes;
+    const bool classes = m->table->classes;
+    const bool validation = m->table->validation;
+    char *over_time;
     rp_err err;
+    RP_TRY(rp_arena_printf(m->arena, &over_time, "%s %s over time",
+                           validation ? "Validation" : "Test", classes ? "accuracy" : "loss"));
     if (classes) {
-        const rp_chart accuracy = {.title = "Test accuracy",
+        const rp_chart accuracy = {.title = validation ? "Validation accuracy" : "Test accuracy",
                                    .note = note,
                                    .x_label = epochs,
                                    .y_label = "%",
@@ -266,13 +270,16 @@ static rp_err add_learning(maker *m) {
                                    .whole_x = true};
         RP_TRY(add_chart(m, RP_LAB_LEARNING_PART, "accuracy", &accuracy, accuracy_points));
     }
-    const rp_chart loss = {
-        .title = "Test loss", .note = note, .x_label = epochs, .y_label = "loss", .whole_x = true};
+    const rp_chart loss = {.title = validation ? "Validation loss" : "Test loss",
+                           .note = note,
+                           .x_label = epochs,
+                           .y_label = "loss",
+                           .whole_x = true};
     RP_TRY(add_chart(m, RP_LAB_LEARNING_PART, "test-loss", &loss, loss_points));
     const rp_chart train = {
         .title = "Train loss", .note = note, .x_label = "steps", .y_label = "loss"};
     RP_TRY(add_chart(m, RP_LAB_LEARNING_PART, "train-loss", &train, train_points));
-    const rp_chart time = {.title = classes ? "Test accuracy over time" : "Test loss over time",
+    const rp_chart time = {.title = over_time,
                            .note = "since the start, with building kernels and evaluations",
                            .x_label = "seconds",
                            .y_label = classes ? "%" : "loss",
@@ -535,6 +542,7 @@ static rp_err add_sweep(maker *m, const char *key) {
     char *name;
     char *title;
     bool accuracy = false;
+    bool validation = false;
     rp_err err;
     RP_TRY(rp_arena_printf(m->arena, &name, "sweep-%s", key));
     RP_TRY(rp_arena_printf(m->arena, &title, "Sweep of %s", key));
@@ -547,12 +555,15 @@ static rp_err add_sweep(maker *m, const char *key) {
         if (tuning->model == m->model && method->number && strcmp(method->sweep, key) == 0) {
             RP_TRY(add_sweep_curve(m, tuning, &curve[count++]));
             accuracy = tuning->accuracy;
+            validation = tuning->validation;
         }
     }
     figure->chart = (rp_chart){.title = title,
                                .note = "mean over the tuning seeds; the ring is what was chosen",
                                .x_label = dot ? dot + 1 : key,
-                               .y_label = accuracy ? "test accuracy %" : "loss",
+                               .y_label = !accuracy    ? "loss"
+                                          : validation ? "validation accuracy %"
+                                                       : "test accuracy %",
                                .log_x = wide_range(curve, count),
                                .percent = accuracy,
                                .x_from_low = true,

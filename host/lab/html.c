@@ -347,7 +347,9 @@ static void put_trials(const page *p, const rp_lab_tuning *tuning) {
     (void)fprintf(p->file,
                   "</summary><div class=\"table\"><table>\n<tr><th class=\"l\">point</th>"
                   "<th>%s</th><th class=\"l\"></th></tr>\n",
-                  tuning->accuracy ? "test accuracy %" : "loss");
+                  !tuning->accuracy    ? "loss"
+                  : tuning->validation ? "validation accuracy %"
+                                       : "test accuracy %");
     for (uint32_t i = 0; i < tuning->trial_count; i++) {
         const rp_lab_trial *trial = &tuning->trial[i];
         rp_lab_write_mean(&trial->score, tuning->accuracy ? 100 : 1, text);

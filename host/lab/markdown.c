@@ -147,7 +147,10 @@ static rp_err put_tuning(const rp_lab_tuning *tuning, FILE *file) {
     rp_err err;
     RP_TRY(open_grid(&g, tuning->trial_count + 1));
     RP_TRY(set_cell(&g, 0, 0, "point"));
-    RP_TRY(set_cell(&g, 0, 1, tuning->accuracy ? "accuracy %" : "loss"));
+    RP_TRY(set_cell(&g, 0, 1,
+                    !tuning->accuracy    ? "loss"
+                    : tuning->validation ? "validation accuracy %"
+                                         : "test accuracy %"));
     RP_TRY(set_cell(&g, 0, 2, ""));
     for (uint32_t i = 0; i < tuning->trial_count; i++) {
         const rp_lab_trial *trial = &tuning->trial[i];

@@ -285,9 +285,11 @@ double rp_lab_metric_of(const rp_lab_plan *plan, const rp_lab_result *result) {
     if (result->status != RP_LAB_FINISHED || result->diverged) {
         return (double)NAN;
     }
-    return rp_lab_metric_is_accuracy(plan, result) ? result->accuracy
+    const double accuracy = result->validated ? result->validation_accuracy : result->accuracy;
+    const double loss = result->validated ? result->validation_loss : result->eval_loss;
+    return rp_lab_metric_is_accuracy(plan, result) ? accuracy
            : plan->lab->metric == RP_LAB_ACCURACY  ? (double)NAN
-           : isfinite(result->eval_loss)           ? result->eval_loss
+           : isfinite(loss)                        ? loss
                                                    : result->train_loss;
 }
 

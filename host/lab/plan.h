@@ -58,7 +58,8 @@ typedef struct {
 
 rp_lab_counts rp_lab_plan_count(const rp_lab_plan *plan);
 
-/* By what tuning chooses, and what counts as the result: larger is better for accuracy. */
+/* By what tuning chooses: of the validation part where a run has one, else of the test part. Larger
+ * is better for accuracy. */
 double rp_lab_metric_of(const rp_lab_plan *plan, const rp_lab_result *result);
 bool rp_lab_metric_is_accuracy(const rp_lab_plan *plan, const rp_lab_result *result);
 

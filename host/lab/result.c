@@ -151,6 +151,7 @@ fail:
 
 static rp_err take_summary(rp_arena *arena, const json_t *root, rp_lab_result *out) {
     const json_t *eval = json_object_get(root, "eval");
+    const json_t *validation = json_object_get(root, "validation");
     const json_t *ledger = json_object_get(root, "ledger");
     const char *status = json_string_value(json_object_get(root, "status"));
     rp_err err;
@@ -171,11 +172,16 @@ static rp_err take_summary(rp_arena *arena, const json_t *root, rp_lab_result *o
     out->eval_loss = read_number(eval, "loss");
     out->accuracy = read_number(eval, "accuracy");
     out->eval_samples = read_number(eval, "samples");
+    out->validated = json_is_object(validation);
+    out->validation_loss = read_number(validation, "loss");
+    out->validation_accuracy = read_number(validation, "accuracy");
+    out->classes = out->classes || json_object_get(validation, "accuracy") != NULL;
     out->lost = read_number(ledger, "lost");
     out->repeated = read_number(ledger, "repeated");
     out->recoveries = (double)json_array_size(json_object_get(root, "recovery"));
     bool finite = isfinite(out->train_loss) && (!eval || isfinite(out->eval_loss)) &&
-                  (!out->classes || isfinite(out->accuracy));
+                  (!validation || isfinite(out->validation_loss)) &&
+                  (!eval || !out->classes || isfinite(out->accuracy));
     out->diverged = out->status == RP_LAB_FINISHED && !finite;
     RP_TRY(read_stages(arena, root, out));
     RP_TRY(read_numbers(arena, root, out));
@@ -294,7 +300,9 @@ static rp_err take_line(log_reader *r, const json_t *line) {
         return RP_OK;
     }
     if (strcmp(event, "eval") == 0) {
-        return take_eval(r, line, step);
+        const char *split = json_string_value(json_object_get(line, "split"));
+        const bool validation = split && strcmp(split, "validation") == 0;
+        return validation == r->out->validated ? take_eval(r, line, step) : RP_OK;
     }
     if (strcmp(event, "prediction") == 0) {
         return take_prediction(r, line, bin);
@@ -472,6 +480,8 @@ rp_err rp_lab_result_read(rp_arena *arena, const char *folder, const char *log,
                            .eval_loss = none,
                            .accuracy = none,
                            .eval_samples = none,
+                           .validation_loss = none,
+                           .validation_accuracy = none,
                            .lost = none,
                            .repeated = none,
                            .recoveries = none};

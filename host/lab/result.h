@@ -56,12 +56,14 @@ typedef struct {
     const char *model, *schedule;
     double steps, epochs, seconds, samples, samples_per_s;
     double train_loss, eval_loss, accuracy, eval_samples;
+    bool validated; /* it has a validation part: this gave at the end */
+    double validation_loss, validation_accuracy;
     double lost, repeated, recoveries, skipped;
     rp_lab_number *number; /* all of them, for columns that nothing else here knows */
     uint32_t number_count;
     rp_lab_stage *stage;
     uint32_t stage_count;
-    rp_lab_eval *eval;
+    rp_lab_eval *eval; /* of the validation part where there is one, else of the test part */
     uint32_t eval_count;
     /* mean train loss of the steps of bin i: [i * bin_steps, (i + 1) * bin_steps) */
     double bin_steps;

@@ -197,6 +197,7 @@ static void compare_rows(rp_lab_table *table) {
         }
         for (uint32_t s = 0; s < lab->seed_count; s++) {
             table->classes = table->classes || (row->result[s] && row->result[s]->classes);
+            table->validation = table->validation || (row->result[s] && row->result[s]->validated);
         }
         table->predicted = table->predicted || row->gain.count > 0;
     }
@@ -204,7 +205,7 @@ static void compare_rows(rp_lab_table *table) {
 
 /* ---- tuning ---------------------------------------------------------------------------------- */
 
-static rp_err make_trial(rp_arena *arena, const rp_lab_plan *plan, const rp_lab_tuning *tuning,
+static rp_err make_trial(rp_arena *arena, const rp_lab_plan *plan, rp_lab_tuning *tuning,
                          uint32_t point, rp_lab_trial *out) {
     const rp_labfile *lab = plan->lab;
     const rp_lab_method *method = &lab->method[tuning->method];
@@ -219,6 +220,7 @@ static rp_err make_trial(rp_arena *arena, const rp_lab_plan *plan, const rp_lab_
         out->wanted += lab->tunes[seed];
         out->finished += lab->tunes[seed] && result->status == RP_LAB_FINISHED;
         out->diverged += lab->tunes[seed] && result->diverged;
+        tuning->validation = tuning->validation || (lab->tunes[seed] && result->validated);
     }
     out->score = rp_stats_of(score, lab->seed_all);
     out->chosen = plan->chosen[tuning->model * lab->method_count + tuning->method] == point;

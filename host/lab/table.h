@@ -41,7 +41,8 @@ typedef struct {
 
 typedef struct {
     uint32_t model, method;
-    bool accuracy; /* what the score is */
+    bool accuracy;   /* what the score is */
+    bool validation; /* scored on the validation part, not on the test part */
     rp_lab_trial *trial;
     uint32_t trial_count;
 } rp_lab_tuning;
@@ -49,6 +50,7 @@ typedef struct {
 typedef struct {
     const rp_lab_plan *plan;
     bool classes;     /* rows have accuracies */
+    bool validation;  /* curves are of the validation part, not of the test part */
     bool predicted;   /* some row has a gain */
     bool cut_differs; /* between runs of one model: measured anew each time */
     uint32_t line_count;

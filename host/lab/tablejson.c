@@ -141,6 +141,7 @@ static json_t *tuning_of(const rp_lab_table *table, const rp_lab_tuning *tuning,
     }
     put_value(object, "method", json_string(table->plan->lab->method[tuning->method].name), good);
     put_value(object, "metric", json_string(tuning->accuracy ? "accuracy" : "loss"), good);
+    put_value(object, "split", json_string(tuning->validation ? "validation" : "test"), good);
     put_value(object, "point", trials, good);
     return object;
 }

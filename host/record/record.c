@@ -133,6 +133,7 @@ rp_err rp_record_open(rp_arena *arena, const rp_record_run *run, const rp_record
     RP_TRY(RP_ARENA_NEW(arena, 1, &record));
     record->run = *run;
     record->run.executor = run->executor ? run->executor : "opencl";
+    record->run.eval_split = run->eval_split ? run->eval_split : "test";
     record->own_clock = rp_clock_real();
     record->clock = run->clock ? run->clock : &record->own_clock;
     begin_run(record, start);
@@ -206,15 +207,14 @@ rp_err rp_record_step(rp_record *record, uint64_t step, double loss, double lr, 
     TELL(record, on_step, &line);
 }
 
-rp_err rp_record_eval(rp_record *record, uint64_t step, double loss, uint64_t samples,
-                      uint64_t correct) {
+rp_err rp_record_eval(rp_record *record, bool validation, uint64_t step, double loss,
+                      uint64_t samples, uint64_t correct) {
     rp_record_totals *total = &record->total;
-    total->evaluated = true;
-    total->eval_loss = loss;
-    total->eval_samples = samples;
-    total->eval_correct = correct;
     const double share = (double)correct / (double)samples;
-    const rp_sink_eval line = {.step = step,
+    *(validation ? &total->validation : &total->eval) =
+        (rp_record_score){true, loss, samples, correct};
+    const rp_sink_eval line = {.split = validation ? "validation" : record->run.eval_split,
+                               .step = step,
                                .loss = loss,
                                .accuracy = record->run.classes ? share : -1.0,
                                .samples = samples,
@@ -307,6 +307,14 @@ static void fill_ledger(const rp_record *record, const rp_record_end *end, rp_su
     }
 }
 
+static rp_summary_score summary_score(const rp_record_score *score) {
+    return (rp_summary_score){
+        .known = score->known,
+        .loss = score->loss,
+        .accuracy = score->known ? (double)score->correct / (double)score->samples : 0,
+        .samples = score->samples};
+}
+
 static rp_summary summarize_run(const rp_record *record, const rp_record_end *end) {
     const rp_record_run *run = &record->run;
     const rp_record_totals *total = &record->total;
@@ -325,19 +333,16 @@ static rp_summary summarize_run(const rp_record *record, const rp_record_end *en
         .samples = total->samples,
         .seconds = run_s(record),
         .train_loss = record->train_loss,
-        .evaluated = total->evaluated,
         .classes = run->classes,
-        .eval_loss = total->eval_loss,
-        .eval_samples = total->eval_samples,
+        .eval = summary_score(&total->eval),
+        .eval_split = run->eval_split,
+        .validation = summary_score(&total->validation),
         .samples_per_s = trained_s > 0 ? (double)total->samples / trained_s : 0,
         .stage = end->stage,
         .stage_count = end->stage_count,
         .link = end->link,
         .link_count = end->link_count,
     };
-    if (total->evaluated) {
-        summary.eval_accuracy = (double)total->eval_correct / (double)total->eval_samples;
-    }
     add_shares(record, end, &summary);
     fill_ledger(record, end, &summary);
     return summary;

@@ -10,30 +10,36 @@
 
 typedef struct rp_record rp_record;
 
+/* What an evaluation gave. */
+typedef struct {
+    bool known;
+    double loss; /* mean over the samples */
+    uint64_t samples, correct;
+} rp_record_score;
+
 /* Texts are borrowed until close. */
 typedef struct {
     const char *model, *schedule;
-    rp_sched_shape shape;  /* of board 0, from step 0; its stages are boards */
-    uint32_t stages;       /* of all boards; 0: one a board */
-    bool classes;          /* the targets are classes */
-    const char *folder;    /* of the run; NULL: no files are written (eval) */
-    bool temporary;        /* the folder is gone after the run: nobody is told of it */
-    FILE *progress;        /* borrowed; NULL: nobody watches */
-    FILE *result;          /* borrowed; NULL: nobody asks */
-    rp_format format;      /* of the result */
-    const char *executor;  /* what computes on the boards; NULL: "opencl" */
-    const rp_clock *clock; /* borrowed; NULL: the real one */
+    rp_sched_shape shape;   /* of board 0, from step 0; its stages are boards */
+    uint32_t stages;        /* of all boards; 0: one a board */
+    bool classes;           /* the targets are classes */
+    const char *folder;     /* of the run; NULL: no files are written (eval) */
+    bool temporary;         /* the folder is gone after the run: nobody is told of it */
+    FILE *progress;         /* borrowed; NULL: nobody watches */
+    FILE *result;           /* borrowed; NULL: nobody asks */
+    rp_format format;       /* of the result */
+    const char *eval_split; /* what an evaluation is of; NULL: "test" */
+    const char *executor;   /* what computes on the boards; NULL: "opencl" */
+    const rp_clock *clock;  /* borrowed; NULL: the real one */
 } rp_record_run;
 
 /* What a run counts, and a resumed run goes on counting from. */
 typedef struct {
     uint64_t step; /* next to train. Behind 0: what sinks hold of later steps is taken back */
     uint64_t samples, epoch_samples;
-    double epoch_loss;         /* sum over the samples of the epoch under way */
-    double seconds, segment_s; /* since the run began; wall time of all segments */
-    bool evaluated;            /* this step has been, with: */
-    double eval_loss;
-    uint64_t eval_samples, eval_correct;
+    double epoch_loss;                /* sum over the samples of the epoch under way */
+    double seconds, segment_s;        /* since the run began; wall time of all segments */
+    rp_record_score eval, validation; /* of this step */
 } rp_record_totals;
 
 /* errors  IO, MEMORY; then every sink is closed again */
@@ -42,9 +48,9 @@ rp_err rp_record_open(rp_arena *arena, const rp_record_run *run, const rp_record
 
 rp_err rp_record_step(rp_record *record, uint64_t step, double loss, double lr,
                       uint32_t samples) RP_MUST_CHECK;
-/* Evaluation after `step` steps. */
-rp_err rp_record_eval(rp_record *record, uint64_t step, double loss, uint64_t samples,
-                      uint64_t correct) RP_MUST_CHECK;
+/* Evaluation after `step` steps: of the validation part of a training run, or of eval_split. */
+rp_err rp_record_eval(rp_record *record, bool validation, uint64_t step, double loss,
+                      uint64_t samples, uint64_t correct) RP_MUST_CHECK;
 /* A line of text that is also an event in the log: "checkpoint", "interrupted", "skipped". */
 rp_err rp_record_event(rp_record *record, const char *name, uint64_t step,
                        const char *text) RP_MUST_CHECK;

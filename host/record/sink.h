@@ -42,7 +42,8 @@ typedef struct {
 } rp_sink_step;
 
 typedef struct {
-    uint64_t step; /* steps done before the evaluation */
+    const char *split; /* "test", "validation", "train" */
+    uint64_t step;     /* steps done before the evaluation */
     double loss;
     double accuracy; /* share 0..1; negative: the targets are no classes */
     uint64_t samples;

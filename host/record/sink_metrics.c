@@ -118,8 +118,8 @@ rp_err rp_metrics_write_step(rp_metrics *metrics, const rp_metrics_step *step) {
                                 json_of_real(step->time_s)));
 }
 
-rp_err rp_metrics_write_eval(rp_metrics *metrics, uint64_t step, double loss, double accuracy,
-                             uint64_t samples, double time_s) {
+rp_err rp_metrics_write_eval(rp_metrics *metrics, const char *split, uint64_t step, double loss,
+                             double accuracy, uint64_t samples, double time_s) {
     json_t *line = json_pack("{s:s, s:I, s:o}", "event", "eval", "step", (json_int_t)step, "loss",
                              json_of_real(loss));
     if (line && accuracy >= 0) {
@@ -128,6 +128,7 @@ rp_err rp_metrics_write_eval(rp_metrics *metrics, uint64_t step, double loss, do
     if (line) {
         (void)json_object_set_new(line, "samples", json_integer((json_int_t)samples));
         (void)json_object_set_new(line, "time_s", json_of_real(time_s));
+        (void)json_object_set_new(line, "split", json_string(split));
     }
     return write_line(metrics->path, metrics->file, line);
 }
@@ -184,7 +185,7 @@ static rp_err on_step(void *sink, const rp_sink_step *step) {
 /* With the last step trained: a run that resumes behind it keeps the line. */
 static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
     const uint64_t last = eval->step > 0 ? eval->step - 1 : 0;
-    return rp_metrics_write_eval(sink, last, eval->loss, eval->accuracy, eval->samples,
+    return rp_metrics_write_eval(sink, eval->split, last, eval->loss, eval->accuracy, eval->samples,
                                  eval->time_s);
 }
 

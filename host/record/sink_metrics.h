@@ -20,9 +20,9 @@ rp_err rp_metrics_open(rp_arena *arena, const char *path, uint64_t step_first,
 
 /* Every call is one line, and it is in the file when the call returns. */
 rp_err rp_metrics_write_step(rp_metrics *metrics, const rp_metrics_step *step) RP_MUST_CHECK;
-/* {"event": "eval", step, loss, accuracy, samples, time_s}; accuracy < 0: there is none. */
-rp_err rp_metrics_write_eval(rp_metrics *metrics, uint64_t step, double loss, double accuracy,
-                             uint64_t samples, double time_s) RP_MUST_CHECK;
+/* {"event": "eval", step, loss, accuracy, samples, time_s, split}; accuracy < 0: there is none. */
+rp_err rp_metrics_write_eval(rp_metrics *metrics, const char *split, uint64_t step, double loss,
+                             double accuracy, uint64_t samples, double time_s) RP_MUST_CHECK;
 /* {"event": name, step, time_s, text} */
 rp_err rp_metrics_write_event(rp_metrics *metrics, const char *name, uint64_t step, double time_s,
                               const char *text) RP_MUST_CHECK;

@@ -604,10 +604,10 @@ static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
     if (progress->without_losses) {
         (void)snprintf(text, sizeof text, "step %" PRIu64 ": evaluated", eval->step);
     } else if (eval->accuracy >= 0) {
-        (void)snprintf(text, sizeof text, "step %" PRIu64 ": test loss %.4f, accuracy %.2f %%",
-                       eval->step, eval->loss, 100 * eval->accuracy);
+        (void)snprintf(text, sizeof text, "step %" PRIu64 ": %s loss %.4f, accuracy %.2f %%",
+                       eval->step, eval->split, eval->loss, 100 * eval->accuracy);
     } else {
-        (void)snprintf(text, sizeof text, "step %" PRIu64 ": test loss %.6g", eval->step,
+        (void)snprintf(text, sizeof text, "step %" PRIu64 ": %s loss %.6g", eval->step, eval->split,
                        eval->loss);
     }
     rp_progress_line(sink, text);

@@ -22,6 +22,16 @@ fail:
     return err;
 }
 
+static void print_score(FILE *file, const char *split, const rp_summary_score *score,
+                        bool classes) {
+    if (score->known && classes) {
+        (void)fprintf(file, "%s loss %.4f, accuracy %.2f %% of %" PRIu64 "\n", split, score->loss,
+                      100 * score->accuracy, score->samples);
+    } else if (score->known) {
+        (void)fprintf(file, "%s loss %.6g of %" PRIu64 "\n", split, score->loss, score->samples);
+    }
+}
+
 static void print_text(const result *to, const rp_summary *s) {
     const bool failed = strcmp(s->status, "failed") == 0;
     if (failed && s->samples == 0) {
@@ -46,11 +56,9 @@ static void print_text(const result *to, const rp_summary *s) {
     if (s->without_losses) {
         (void)fprintf(to->file, "simulated with the executor %s, which computes no losses\n",
                       s->executor);
-    } else if (s->evaluated && s->classes) {
-        (void)fprintf(to->file, "test loss %.4f, accuracy %.2f %% of %" PRIu64 "\n", s->eval_loss,
-                      100 * s->eval_accuracy, s->eval_samples);
-    } else if (s->evaluated) {
-        (void)fprintf(to->file, "test loss %.6g of %" PRIu64 "\n", s->eval_loss, s->eval_samples);
+    } else {
+        print_score(to->file, "validation", &s->validation, s->classes);
+        print_score(to->file, s->eval_split ? s->eval_split : "test", &s->eval, s->classes);
     }
     if (to->folder) {
         (void)fprintf(to->file, "everything is in %s\n", to->folder);

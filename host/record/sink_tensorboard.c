@@ -243,10 +243,13 @@ fail:
 /* At the last step trained: a run that resumes behind it keeps the point. */
 static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
     const uint64_t last = eval->step > 0 ? eval->step - 1 : 0;
+    char name[64];
     rp_err err;
-    RP_TRY(rp_tensorboard_scalar(sink, "test/loss", eval->loss, last, eval->wall_s));
+    (void)snprintf(name, sizeof name, "%s/loss", eval->split);
+    RP_TRY(rp_tensorboard_scalar(sink, name, eval->loss, last, eval->wall_s));
     if (eval->accuracy >= 0) {
-        RP_TRY(rp_tensorboard_scalar(sink, "test/accuracy", eval->accuracy, last, eval->wall_s));
+        (void)snprintf(name, sizeof name, "%s/accuracy", eval->split);
+        RP_TRY(rp_tensorboard_scalar(sink, name, eval->accuracy, last, eval->wall_s));
     }
 fail:
     return err;

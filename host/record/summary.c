@@ -70,19 +70,29 @@ static json_t *recovery_of(const rp_summary_recovery *recovery, bool *good) {
     return object;
 }
 
+static void put_score(const rp_summary *s, const char *key, const rp_summary_score *score,
+                      const char *split, json_t *object, bool *good) {
+    json_t *eval = json_object();
+    put_value(eval, "loss", json_of_real(s->without_losses ? NAN : score->loss), good);
+    if (s->classes) {
+        put_value(eval, "accuracy", json_of_real(s->without_losses ? NAN : score->accuracy), good);
+    }
+    put_value(eval, "samples", json_of_whole(score->samples), good);
+    if (split && strcmp(split, "test") != 0) {
+        put_value(eval, "split", json_string(split), good);
+    }
+    put_value(object, key, eval, good);
+}
+
 static void put_results(const rp_summary *s, json_t *object, bool *good) {
     json_t *train = json_object();
     put_value(train, "loss", json_of_real(s->without_losses ? NAN : s->train_loss), good);
     put_value(object, "train", train, good);
-    if (s->evaluated) {
-        json_t *eval = json_object();
-        put_value(eval, "loss", json_of_real(s->without_losses ? NAN : s->eval_loss), good);
-        if (s->classes) {
-            put_value(eval, "accuracy", json_of_real(s->without_losses ? NAN : s->eval_accuracy),
-                      good);
-        }
-        put_value(eval, "samples", json_of_whole(s->eval_samples), good);
-        put_value(object, "eval", eval, good);
+    if (s->eval.known) {
+        put_score(s, "eval", &s->eval, s->eval_split, object, good);
+    }
+    if (s->validation.known) {
+        put_score(s, "validation", &s->validation, NULL, object, good);
     }
     put_value(object, "samples_per_s", json_of_real(s->samples_per_s), good);
 }

@@ -30,6 +30,12 @@ typedef struct {
     uint64_t replay_microbatches;
 } rp_summary_recovery;
 
+typedef struct {
+    bool known; /* otherwise it is left out */
+    double loss, accuracy;
+    uint64_t samples;
+} rp_summary_score;
+
 /* Names and order of the fields are those of the file. Numbers that are not finite become null. */
 typedef struct {
     const char *status, *model, *schedule;
@@ -41,9 +47,10 @@ typedef struct {
     uint64_t steps, samples;
     double seconds;
     double train_loss;
-    bool evaluated, classes; /* without them `eval`, `accuracy` are left out */
-    double eval_loss, eval_accuracy;
-    uint64_t eval_samples;
+    bool classes; /* without them `accuracy` is left out */
+    rp_summary_score eval;
+    const char *eval_split;      /* that `eval` is of; said when it is not "test". NULL: that */
+    rp_summary_score validation; /* of a training run */
     double samples_per_s;
     const rp_summary_stage *stage; /* one a board */
     uint32_t stage_count;

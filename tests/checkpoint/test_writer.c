@@ -386,13 +386,23 @@ static void a_checkpoint_is_of_one_run(void **state) {
     expect_err(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found), RP_ERR_USAGE);
     run.steps = 8;
     expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found));
-    assert_false(found.evaluated);
-    position.eval_samples = 24;
-    position.eval_correct = 12;
-    expect_ok(rp_checkpoint_mark_evaluated(checkpoints, &position));
+    assert_false(found.test.done || found.validation.done);
+    const rp_position_score test = {.loss = 0.5, .samples = 24, .correct = 12};
+    const rp_position_score validation = {.loss = 0.25, .samples = 8, .correct = 7};
+    expect_ok(rp_checkpoint_mark_evaluated(checkpoints, RP_SPLIT_TEST, position.step, &test));
     expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found));
-    assert_true(found.evaluated);
-    assert_int_equal(found.eval_correct, 12);
+    assert_true(found.test.done && !found.validation.done);
+    assert_int_equal(found.test.correct, 12);
+    expect_ok(rp_checkpoint_mark_evaluated(checkpoints, RP_SPLIT_VALIDATION, position.step + 1,
+                                           &validation));
+    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found));
+    assert_false(found.validation.done); /* of another step */
+    expect_ok(
+        rp_checkpoint_mark_evaluated(checkpoints, RP_SPLIT_VALIDATION, position.step, &validation));
+    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found));
+    assert_true(found.test.done && found.validation.done);
+    expect_close(found.validation.loss, 0.25, 0, 0);
+    assert_int_equal(found.validation.samples, 8);
 }
 
 /* A checkpoint says which plan it was made with. */

@@ -207,6 +207,32 @@ tune: {metric: loss, seeds: [9], set: {train.steps: 3}}
             self.assertEqual([p["chosen"] for p in points], [p is best for p in points])
             self.assertEqual(model["row"][0]["label"], "a, " + best["label"])
 
+    def test_sweep_on_the_validation_part(self):
+        text = """\
+base: run.yaml
+seeds: [1]
+methods:
+  a: {optimizer.lr: [0.0001, 0.05]}
+tune: {seeds: [9], set: {train.steps: 3, data.validation: 0.25}}
+"""
+        self.lab(self.lab_file(text), "--jobs", 2)
+        sweep = self.table()["model"][0]["sweep"][0]
+        self.assertEqual(sweep["split"], "validation")
+        tuned = [
+            json.loads(path.read_text())
+            for path in sorted(self.dir.glob("out/runs/*/*/seed-9/summary.json"))
+        ]
+        self.assertEqual([s["validation"]["samples"] for s in tuned], [64, 64])
+        self.assertEqual(
+            sorted(point["score"]["mean"] for point in sweep["point"]),
+            sorted(s["validation"]["accuracy"] for s in tuned),
+        )
+        # The row's own run trains on everything.
+        (row,) = self.dir.glob("out/runs/*/*/seed-1/summary.json")
+        self.assertNotIn("validation", json.loads(row.read_text()))
+        self.assertIn("validation accuracy %", (self.dir / "out/table.md").read_text())
+        self.assertIn("validation accuracy %", (self.dir / "out/report.html").read_text())
+
     def test_dry_run(self):
         out, _ = self.lab(self.lab_file(), "--dry-run")
         self.assertEqual(out.count("to do"), 5)  # four runs, and the sum

@@ -80,6 +80,34 @@ static void a_finished_run(void **state) {
     assert_true(isnan(rp_lab_result_gain(&r)));
 }
 
+/* Tuning and curves look at the validation part where there is one. */
+static void a_validation_part(void **state) {
+    (void)state;
+    const char log[] =
+        "{\"step\":0,\"epoch\":0,\"loss\":1}\n"
+        "{\"event\":\"eval\",\"step\":0,\"loss\":0.5,\"accuracy\":0.25,\"split\":\"validation\"}\n"
+        "{\"event\":\"eval\",\"step\":0,\"loss\":4,\"accuracy\":0.125,\"split\":\"test\"}\n";
+    rp_lab_result r = read_run("{\"status\": \"finished\", \"steps\": 1, \"epochs\": 1,"
+                               " \"train\": {\"loss\": 1}, \"eval\": {\"loss\": 4,"
+                               " \"accuracy\": 0.125}, \"validation\": {\"loss\": 0.5,"
+                               " \"accuracy\": 0.25, \"samples\": 8}}",
+                               log, NULL);
+    assert_true(r.validated && r.classes && !r.diverged);
+    expect_close(r.accuracy, 0.125, 0, 0);
+    expect_close(r.validation_accuracy, 0.25, 0, 0);
+    expect_close(r.validation_loss, 0.5, 0, 0);
+    assert_int_equal(r.eval_count, 1);
+    expect_close(r.eval[0].loss, 0.5, 0, 0);
+    r = read_run("{\"status\": \"finished\", \"train\": {\"loss\": 1},"
+                 " \"validation\": {\"loss\": null}}",
+                 log, NULL);
+    assert_true(r.diverged);
+    r = read_run("{\"status\": \"finished\", \"train\": {\"loss\": 1}, \"eval\": {\"loss\": 4}}",
+                 log, NULL);
+    assert_true(!r.validated && r.eval_count == 1);
+    expect_close(r.eval[0].loss, 4, 0, 0);
+}
+
 static void many_steps_are_binned(void **state) {
     (void)state;
     char *log;
@@ -202,6 +230,7 @@ static void broken_files(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_finished_run, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_validation_part, setup, teardown),
         cmocka_unit_test_setup_teardown(many_steps_are_binned, setup, teardown),
         cmocka_unit_test_setup_teardown(not_finite_is_diverged, setup, teardown),
         cmocka_unit_test_setup_teardown(predictions, setup, teardown),

@@ -95,7 +95,8 @@ static void every_sink_is_told(void **state) {
     expect_ok(rp_record_note(record, "trust", 1, "only logged"));
     expect_ok(rp_record_prediction(
         record, &(rp_sink_prediction){.step = 1, .stage = 1, .gap = 2, .error = 0.5}));
-    expect_ok(rp_record_eval(record, 2, 0.5, 64, 56));
+    expect_ok(rp_record_eval(record, true, 2, 0.25, 32, 16));
+    expect_ok(rp_record_eval(record, false, 2, 0.5, 64, 56));
     close_record(record, "finished", 4);
     const char *log = slurp("log.jsonl", NULL);
     assert_non_null(strstr(log, "{\"step\":0,\"epoch\":0,\"loss\":2.0,\"lr\":0.25,"
@@ -114,13 +115,15 @@ static void every_sink_is_told(void **state) {
     const char *seen = slurp("progress", NULL);
     assert_non_null(strstr(seen, "building kernels\n"));
     assert_non_null(strstr(seen, "step 1: seen and logged\n"));
+    assert_non_null(strstr(seen, "step 2: validation loss 0.2500, accuracy 50.00 %\n"));
     assert_non_null(strstr(seen, "step 2: test loss 0.5000, accuracy 87.50 %\n"));
     assert_null(strstr(seen, "only logged"));
     (void)fflush(result);
-    char want[256];
+    char want[512];
     (void)snprintf(want, sizeof want,
                    "finished: mlp on 2 stages, schedule gpipe, 2 steps, 1.0 s\n"
                    "train loss 1.5000, 128 samples/s, bubble 62 %%\n"
+                   "validation loss 0.2500, accuracy 50.00 %% of 32\n"
                    "test loss 0.5000, accuracy 87.50 %% of 64\n"
                    "everything is in %s\n",
                    folder);

@@ -9,7 +9,7 @@ static const char step_0[] = "{\"step\":0,\"epoch\":0,\"loss\":2.25,\"lr\":0.05,
 static const char step_1[] =
     "{\"step\":1,\"epoch\":0,\"loss\":null,\"lr\":0.05,\"samples_per_s\":null,\"time_s\":0.25}\n";
 static const char eval_1[] = "{\"event\":\"eval\",\"step\":1,\"loss\":0.5,\"accuracy\":0.875,"
-                             "\"samples\":10000,\"time_s\":3.0}\n";
+                             "\"samples\":10000,\"time_s\":3.0,\"split\":\"validation\"}\n";
 static const char event_2[] =
     "{\"event\":\"check\\\"point\",\"step\":2,\"time_s\":4.0,\"text\":\"gr\xc3\xbc\xc3\x9f\\n\"}\n";
 
@@ -22,7 +22,7 @@ static void write_some(rp_metrics *metrics) {
         metrics,
         &(rp_metrics_step){
             .step = 1, .loss = NAN, .lr = 0.05, .samples_per_s = INFINITY, .time_s = 0.25}));
-    expect_ok(rp_metrics_write_eval(metrics, 1, 0.5, 0.875, 10000, 3));
+    expect_ok(rp_metrics_write_eval(metrics, "validation", 1, 0.5, 0.875, 10000, 3));
     expect_ok(rp_metrics_write_event(metrics, "check\"point", 2, 4, "gr\xc3\xbc\xc3\x9f\n"));
 }
 
@@ -34,7 +34,7 @@ static void a_line_each_and_at_once(void **state) {
     write_some(metrics);
     (void)snprintf(want, sizeof want, "%s%s%s%s", step_0, step_1, eval_1, event_2);
     assert_string_equal(slurp("log.jsonl", NULL), want); /* before close */
-    expect_ok(rp_metrics_write_eval(metrics, 3, 0.5, -1, 10, 3));
+    expect_ok(rp_metrics_write_eval(metrics, "test", 3, 0.5, -1, 10, 3));
     assert_null(strstr(strstr(slurp("log.jsonl", NULL), "\"step\":3"), "accuracy"));
     expect_err(rp_metrics_write_event(metrics, "\xff", 2, 4, ""), RP_ERR_FORMAT);
     expect_ok(rp_metrics_close(&metrics));

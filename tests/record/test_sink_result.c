@@ -12,11 +12,8 @@ static const rp_summary finished = {.status = "finished",
                                     .samples = 256,
                                     .seconds = 1.25,
                                     .train_loss = 2.5,
-                                    .evaluated = true,
                                     .classes = true,
-                                    .eval_loss = 0.5,
-                                    .eval_accuracy = 0.875,
-                                    .eval_samples = 64,
+                                    .eval = {true, 0.5, 0.875, 64},
                                     .samples_per_s = 1000,
                                     .bubble = 0.25};
 
@@ -41,6 +38,14 @@ static void text_for_a_person(void **state) {
                         "train loss 2.5000, 1000 samples/s, bubble 25 %\n"
                         "test loss 0.5000, accuracy 87.50 % of 64\n"
                         "everything is in runs/x\n");
+    summary.validation = (rp_summary_score){true, 0.25, 0.5, 32};
+    assert_non_null(strstr(result_of(&summary, RP_FORMAT_TEXT, NULL),
+                           "validation loss 0.2500, accuracy 50.00 % of 32\n"
+                           "test loss 0.5000, accuracy 87.50 % of 64\n"));
+    summary.validation.known = false;
+    summary.eval_split = "train";
+    assert_non_null(strstr(result_of(&summary, RP_FORMAT_TEXT, NULL), "\ntrain loss 0.5000, acc"));
+    summary.eval_split = NULL;
     summary.classes = false;
     summary.samples = 0; /* an evaluation only */
     assert_string_equal(result_of(&summary, RP_FORMAT_TEXT, NULL),
@@ -62,7 +67,7 @@ static void a_failed_run(void **state) {
     (void)state;
     rp_summary summary = finished;
     summary.status = "failed";
-    summary.evaluated = false;
+    summary.eval.known = false;
     assert_string_equal(result_of(&summary, RP_FORMAT_TEXT, NULL),
                         "failed: lenet on 2 stages, schedule 1f1b, 4 steps, 1.2 s\n"
                         "train loss 2.5000, 1000 samples/s\n");

@@ -28,11 +28,8 @@ static const rp_summary whole = {.status = "finished",
                                  .samples = 300000,
                                  .seconds = 61.25,
                                  .train_loss = 0.3125,
-                                 .evaluated = true,
                                  .classes = true,
-                                 .eval_loss = 0.375,
-                                 .eval_accuracy = 0.873,
-                                 .eval_samples = 10000,
+                                 .eval = {true, 0.375, 0.873, 10000},
                                  .samples_per_s = 4901.5,
                                  .stage = stages,
                                  .stage_count = 1,
@@ -111,7 +108,7 @@ static void written_whole_or_not(void **state) {
 static void what_is_not_known_is_left_out(void **state) {
     (void)state;
     rp_summary partly = whole;
-    partly.evaluated = false;
+    partly.eval.known = false;
     partly.train_loss = NAN;
     partly.note = "stopped";
     partly.recovery_count = partly.stage_count = partly.link_count = 0;
@@ -121,10 +118,32 @@ static void what_is_not_known_is_left_out(void **state) {
     assert_non_null(strstr(text, "\"loss\": null"));
     assert_non_null(strstr(text, "\"note\": \"stopped\""));
     assert_non_null(strstr(text, "\"stage\": []"));
-    partly.evaluated = true;
+    partly.eval.known = true;
     partly.classes = false;
     expect_ok(rp_summary_write(&partly, in_folder("summary.json")));
     assert_null(strstr(slurp("summary.json", NULL), "accuracy"));
+}
+
+/* The validation part stands beside the test part; another part is named. */
+static void parts_of_the_data(void **state) {
+    (void)state;
+    char text[4096];
+    rp_summary both = whole;
+    both.validation = (rp_summary_score){true, 0.25, 0.75, 500};
+    both.eval_split = "test";
+    FILE *file = fmemopen(text, sizeof text, "w");
+    expect_ok(rp_summary_print(&both, file));
+    (void)fclose(file);
+    assert_non_null(strstr(text, "\"eval\": {\"loss\": 0.375, \"accuracy\": 0.873, "
+                                 "\"samples\": 10000}, \"validation\": {\"loss\": 0.25, "
+                                 "\"accuracy\": 0.75, \"samples\": 500}, "));
+    both.validation.known = false;
+    both.eval_split = "train";
+    file = fmemopen(text, sizeof text, "w");
+    expect_ok(rp_summary_print(&both, file));
+    (void)fclose(file);
+    assert_non_null(strstr(text, "\"samples\": 10000, \"split\": \"train\"}"));
+    assert_null(strstr(text, "validation"));
 }
 
 int main(void) {
@@ -133,6 +152,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(boards_with_several_stages, setup, teardown),
         cmocka_unit_test_setup_teardown(written_whole_or_not, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_not_known_is_left_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(parts_of_the_data, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

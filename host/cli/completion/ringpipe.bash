@@ -79,7 +79,7 @@ _ringpipe_value() {
             _ringpipe_words "text json" "$word"
         fi
         ;;
-    --split) _ringpipe_words "test train" "$word" ;;
+    --split) _ringpipe_words "test validation train" "$word" ;;
     --roster) _ringpipe_files yaml "$word" ;;
     --weights) _ringpipe_files safetensors "$word" ;;
     --plan | --profile) _ringpipe_files json "$word" ;;
