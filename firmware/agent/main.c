@@ -29,7 +29,8 @@ static void on_signal(int signal_number) {
 static const struct argp_option argument_list[] = {
     {"listen", 'l', "tcp://HOST:PORT", 0, "Control socket; PORT + 1 and + 2 carry data; 0: any", 0},
     {"board", 'b', "NAME", 0, "Board profile, or auto (default)", 0},
-    {"keys", 'k', "DIR", 0, "Folder with this board's keys and the trusted hosts", 0},
+    {"keys", 'k', "DIR", 0,
+     "This board's keys and the hosts it trusts (default: ~/.config/ringpipe/keys)", 0},
     {"roster", 'r', "FILE", 0, "A roster: its hosts are trusted too", 0},
     {"threads", 't', "N", 0, "CPU threads on a CPU device; 0: all (default)", 0},
     {"name", 'n', "TEXT", 0, "Name in messages and pictures; default: the board's", 0},
@@ -68,8 +69,8 @@ static error_t on_argument(int key, char *value, struct argp_state *state) {
         return 0;
     }
     case ARGP_KEY_END:
-        if (!args->listen || !args->keys) {
-            argp_error(state, "--listen and --keys are needed");
+        if (!args->listen) {
+            argp_error(state, "--listen is needed");
         }
         return 0;
     case ARGP_KEY_ARG:
@@ -100,9 +101,13 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
     rp_clock clock = rp_clock_real();
     rp_loop loop = rp_loop_poll(&clock);
     rp_agent_options options = {.listen = args->listen, .once = args->once, .loop = &loop};
-    rp_err err;
-    RP_TRY(rp_keys_read(args->keys, &options.keys));
-    RP_TRY(rp_keys_trusted(arena, args->keys, &options.trusted, &options.trusted_count));
+    const char *keys = args->keys;
+    rp_err err = RP_OK;
+    if (!keys) {
+        RP_TRY(rp_keys_home(arena, &keys));
+    }
+    RP_TRY(rp_keys_read(keys, &options.keys));
+    RP_TRY(rp_keys_trusted(arena, keys, &options.trusted, &options.trusted_count));
     if (args->roster) {
         RP_TRY(rp_roster_hosts(arena, args->roster, &options.trusted, &options.trusted_count));
     }

@@ -2,14 +2,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zmq.h>
 
+#include "base/folders.h"
+#include "base/shell.h"
 #include "transport/keys.h"
 
 enum { PATH_BYTES = 4096, NAME_MAX_CHARS = 64, TRUSTED_MAX = 1024, LINE_BYTES = 512 };
+
+static const char home_folder[] = "/.config/ringpipe/keys";
 
 static rp_err join_path(const char *dir, const char *name, char out[PATH_BYTES]) {
     int n = snprintf(out, PATH_BYTES, "%s/%s", dir, name);
@@ -63,6 +68,17 @@ rp_err rp_keys_make(rp_keypair *out) {
     return RP_OK;
 }
 
+rp_err rp_keys_home(rp_arena *arena, const char **dir) {
+    const char *home = getenv("HOME");
+    char *path;
+    if (!home || !home[0]) {
+        return rp_fail(RP_ERR_USAGE, "keys: the environment has no HOME; name the folder");
+    }
+    rp_err err = rp_arena_printf(arena, &path, "%s%s", home, home_folder);
+    *dir = path;
+    return err;
+}
+
 rp_err rp_keys_new(const char *dir) {
     rp_err err;
     rp_keypair keys = {0};
@@ -70,9 +86,7 @@ rp_err rp_keys_new(const char *dir) {
     char secret_path[PATH_BYTES];
     RP_TRY(join_path(dir, "public.key", public_path));
     RP_TRY(join_path(dir, "secret.key", secret_path));
-    if (mkdir(dir, 0700) != 0 && errno != EEXIST) {
-        return rp_fail(RP_ERR_IO, "%s: %s", dir, strerror(errno));
-    }
+    RP_TRY(rp_folders_make(dir, 0700));
     if (access(public_path, F_OK) == 0) {
         return rp_fail(RP_ERR_USAGE, "%s: exists already and is not overwritten", public_path);
     }
@@ -87,11 +101,29 @@ fail:
     return err;
 }
 
+/* Names the command that makes the pair; its --dir is left out where it is the default. */
+static rp_err fail_missing(const char *dir) {
+    const char *home = getenv("HOME");
+    const size_t bytes = home ? strlen(home) : 0;
+    const char *word;
+    rp_arena arena;
+    if (bytes > 0 && strncmp(dir, home, bytes) == 0 && strcmp(dir + bytes, home_folder) == 0) {
+        return rp_fail(RP_ERR_IO, "no keys in %s: make them with `ringpipe keys new`", dir);
+    }
+    rp_arena_init(&arena, "keys", 0);
+    rp_err err = rp_shell_word(&arena, dir, &word);
+    if (err == RP_OK) {
+        err = rp_fail(RP_ERR_IO, "no keys in %s: make them with `ringpipe keys new --dir %s`", dir,
+                      word);
+    }
+    rp_arena_finish(&arena);
+    return err;
+}
+
 static rp_err read_key(const char *path, bool secret, char out[RP_KEY_TEXT]) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return rp_fail(RP_ERR_IO, "%s: %s (make a pair with `ringpipe keys new`)", path,
-                       strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
     }
     struct stat st;
     char text[RP_KEY_TEXT + 2] = {0};
@@ -122,6 +154,9 @@ rp_err rp_keys_read(const char *dir, rp_keypair *out) {
     char path[PATH_BYTES];
     char derived[RP_KEY_TEXT];
     RP_TRY(join_path(dir, "public.key", path));
+    if (access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
+        return fail_missing(dir);
+    }
     RP_TRY(read_key(path, false, out->public_text));
     RP_TRY(join_path(dir, "secret.key", path));
     RP_TRY(read_key(path, true, out->secret_text));

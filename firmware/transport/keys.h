@@ -14,9 +14,13 @@ typedef struct {
     char secret_text[RP_KEY_TEXT];
 } rp_keypair;
 
-/* DIR/public.key, DIR/secret.key (0600, created with it; refuses to overwrite). */
+/* This account's own: ~/.config/ringpipe/keys. errors  USAGE: the environment has no HOME */
+rp_err rp_keys_home(rp_arena *arena, const char **dir) RP_MUST_CHECK;
+/* DIR/public.key, DIR/secret.key (0600, created with it; refuses to overwrite). Folders that are
+ * missing are made, for their owner only. */
 rp_err rp_keys_new(const char *dir) RP_MUST_CHECK;
-/* errors REFUSED when the secret's mode lets others read it; IO, FORMAT */
+/* errors  REFUSED when the secret's mode lets others read it; IO: there are none, with the command
+ * that makes them; FORMAT */
 rp_err rp_keys_read(const char *dir, rp_keypair *out) RP_MUST_CHECK;
 rp_err rp_keys_make(rp_keypair *out) RP_MUST_CHECK; /* in memory */
 /* DIR/trusted: lines `name publickey`, `# comment`; adds or replaces a line (tmp + rename). */

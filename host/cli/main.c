@@ -19,7 +19,7 @@ const rp_cli_verb rp_cli_verbs[] = {
      "all "
      "end with the weights that the method defines.",
      rp_verb_sim},
-    {"lab", "COMPARE.yaml", 1, 1, "ofnj", "Compare methods over seeds and models, with a report",
+    {"lab", "COMPARE.yaml", 1, 1, "ofnjk", "Compare methods over seeds and models, with a report",
      "What is finished in the folder is kept, what was interrupted goes on: give the same command "
      "again.",
      rp_verb_lab},

@@ -8,7 +8,6 @@
 #include "cli/draw.h"
 #include "cli/draw_plan.h"
 #include "data/fetch.h"
-#include "link/link.h"
 
 static rp_err draw_plan(const char *path) {
     rp_arena arena;
@@ -46,36 +45,6 @@ rp_err rp_verb_draw(const rp_cli_args *args) {
         return rp_draw_steady(stdout, kind, args->stages, args->micro, svg);
     }
     return rp_draw_chunks(stdout, kind, args->stages, chunks, args->micro, svg);
-}
-
-static const char *keys_folder(const rp_cli_args *args, char *out, size_t bytes) {
-    const char *home = getenv("HOME");
-    (void)snprintf(out, bytes, "%s/.config/ringpipe/keys", home ? home : ".");
-    return args->dir ? args->dir : out;
-}
-
-rp_err rp_verb_keys(const rp_cli_args *args) {
-    char own[512];
-    const char *folder = keys_folder(args, own, sizeof own);
-    rp_keypair pair;
-    rp_err err;
-    if (strcmp(args->word[0], "new") == 0 && args->word_count == 1) {
-        RP_TRY(rp_keys_new(folder));
-        RP_TRY(rp_keys_read(folder, &pair));
-        (void)printf("%s\n", pair.public_text);
-        return RP_OK;
-    }
-    if (strcmp(args->word[0], "show") == 0 && args->word_count == 1) {
-        RP_TRY(rp_keys_read(folder, &pair));
-        (void)printf("%s\n", pair.public_text);
-        return RP_OK;
-    }
-    if (strcmp(args->word[0], "trust") == 0 && args->word_count == 3) {
-        return rp_keys_trust(folder, args->word[1], args->word[2]);
-    }
-    err = rp_fail(RP_ERR_USAGE, "expected: keys new | keys show | keys trust NAME KEY");
-fail:
-    return err;
 }
 
 rp_err rp_verb_data(const rp_cli_args *args) {

@@ -11,6 +11,7 @@ rp_err rp_verb_lab(const rp_cli_args *args) {
         .path = args->word[0],
         .out = args->out,
         .jobs = args->jobs,
+        .keys = args->keys,
         .json = strcmp(args->format, "json") == 0,
         .dry_run = args->dry_run,
     };

@@ -117,6 +117,11 @@ static rp_err check_run(const rp_controller_options *options) {
     rp_arena_init(&arena, "run", 0);
     rp_err err =
         rp_runfile_read(&arena, options->run_path, options->set, options->set_count, &runfile);
+    if (err == RP_OK && !runfile.local) {
+        rp_keypair keys;
+        err = rp_runfile_read_keys(&runfile, options->keys_folder, &keys);
+        explicit_bzero(&keys, sizeof keys);
+    }
     if (err == RP_OK && options->plan) {
         err = rp_planfile_read(&arena, options->plan, &runfile, "opencl", &plan);
     }

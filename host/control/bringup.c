@@ -14,19 +14,13 @@ static const char BUILDING[] = "building kernels and planning memory on every bo
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-static rp_err find_keys(rp_controller *c) {
+rp_err rp_start_find_keys(const rp_controller *c, rp_keypair *out) {
     if (c->env.keys) {
-        c->ring.keys = *c->env.keys;
+        *out = *c->env.keys;
         return RP_OK;
     }
-    if (c->run.local) {
-        return rp_keys_make(&c->ring.keys);
-    }
-    return c->options.keys_folder
-               ? rp_keys_read(c->options.keys_folder, &c->ring.keys)
-               : rp_fail(RP_ERR_REFUSED,
-                         "a roster needs this host's keys: make them with `ringpipe keys "
-                         "new --dir DIR` and give --keys DIR");
+    return c->run.local ? rp_keys_make(out)
+                        : rp_runfile_read_keys(&c->run, c->options.keys_folder, out);
 }
 
 rp_err rp_start_enter(rp_controller *c) {
@@ -40,7 +34,7 @@ rp_err rp_start_enter(rp_controller *c) {
     rp_record_phase(c->record, c->run.local ? "starting the agents" : "reaching the boards");
     RP_TRY(rp_ring_open(&c->arena, &c->run, c->env.clock, &c->ring));
     RP_TRY(rp_identity_begin_term(c->folder, c->env.run_id, &c->ring.identity));
-    RP_TRY(find_keys(c));
+    RP_TRY(rp_start_find_keys(c, &c->ring.keys));
     RP_TRY(RP_ARENA_NEW(&c->arena, 2 * (size_t)c->run.model->layer_count, &c->layer_seconds));
     RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->sumsq));
     RP_TRY(rp_config_text(&c->arena, c->run.model_root, &c->model_text));

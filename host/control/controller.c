@@ -336,6 +336,12 @@ static rp_err prepare_run(rp_controller *c) {
             "takes up to %d)",
             options->run_path, c->run.boards, RP_CONTROL_BOARDS_MAX, RP_CUT_STAGES_MAX);
     }
+    if (!c->run.local) { /* they are missing before anything is written */
+        rp_keypair keys;
+        err = rp_start_find_keys(c, &keys);
+        explicit_bzero(&keys, sizeof keys);
+        RP_TRY(err);
+    }
     if (options->purpose == RP_PURPOSE_EVALUATE) {
         RP_TRY(rp_checkpoint_check(&c->run, options->weights, false));
         if (c->run.data.count[options->split] == 0) {

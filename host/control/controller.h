@@ -42,7 +42,7 @@ typedef struct {
     bool temporary;          /* the folder is gone after the run: nobody is told of it */
     const char *weights;     /* EVALUATE: weights file */
     rp_split split;          /* EVALUATE */
-    const char *keys_folder; /* for a roster */
+    const char *keys_folder; /* for a roster; NULL: as the run file says */
     rp_format format;        /* of the result */
 } rp_controller_options;
 

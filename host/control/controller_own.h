@@ -189,6 +189,8 @@ static inline bool rp_control_is_clock_time(int64_t ns) {
 }
 
 /* bringup.c: start, hello, profile, assign */
+/* This host's: given, made for local boards, or read for a roster. */
+rp_err rp_start_find_keys(const rp_controller *c, rp_keypair *out) RP_MUST_CHECK;
 rp_err rp_start_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_start_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_start_late(const rp_controller *c) RP_MUST_CHECK;

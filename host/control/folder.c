@@ -5,33 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/folders.h"
 #include "base/log.h"
 #include "control/controller_own.h"
 #include "planning/planfile.h"
 #include "planning/tables.h"
-
-/* mkdir -p */
-static rp_err make_folders(const char *path) {
-    char part[512];
-    if (strlen(path) >= sizeof part) {
-        return rp_fail(RP_ERR_USAGE, "%s: path too long", path);
-    }
-    for (size_t i = 1; i <= strlen(path); i++) {
-        if (path[i] != '/' && path[i] != '\0') {
-            continue;
-        }
-        memcpy(part, path, i);
-        part[i] = '\0';
-        if (mkdir(part, 0777) != 0 && errno != EEXIST) {
-            return rp_fail(RP_ERR_IO, "%s: %s", part, strerror(errno));
-        }
-    }
-    return RP_OK;
-}
 
 /* One controller in a folder at a time: until it is closed, or its process ends. */
 static rp_err lock_folder(rp_controller *c) {
@@ -86,7 +67,7 @@ rp_err rp_controller_choose_folder(rp_controller *c) {
     if (options->resume && access(c->run_yaml, F_OK) != 0) {
         return rp_fail(RP_ERR_USAGE, "%s: no run to resume: there is no run.yaml", c->folder);
     }
-    RP_TRY(make_folders(c->folder));
+    RP_TRY(rp_folders_make(c->folder, 0777));
     RP_TRY(lock_folder(c));
     if (!options->resume && access(c->run_yaml, F_OK) == 0) {
         return rp_fail(RP_ERR_USAGE,

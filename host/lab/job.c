@@ -47,7 +47,7 @@ static bool run_begun(const rp_lab_run *run) {
     return access(path, F_OK) == 0;
 }
 
-rp_err rp_lab_job_start(rp_lab_job *job, rp_lab_run *run, int64_t now_ns) {
+rp_err rp_lab_job_start(rp_lab_job *job, rp_lab_run *run, const char *keys, int64_t now_ns) {
     int log_fd = open(run->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (log_fd < 0) {
         return rp_fail(RP_ERR_IO, "%s: %s", run->log, strerror(errno));
@@ -55,7 +55,8 @@ rp_err rp_lab_job_start(rp_lab_job *job, rp_lab_run *run, int64_t now_ns) {
     char *const argv[] = {copy_word("ringpipe"),  copy_word("train"),
                           copy_word(run->file),   copy_word(run_begun(run) ? "--resume" : "--out"),
                           copy_word(run->folder), copy_word("--format"),
-                          copy_word("json"),      NULL};
+                          copy_word("json"),      keys ? copy_word("--keys") : NULL,
+                          copy_word(keys),        NULL};
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0) {

@@ -20,7 +20,8 @@ typedef struct {
 } rp_lab_job;
 
 /* Starts the run, or goes on with it, when its folder holds one; what it says goes to run->log. */
-rp_err rp_lab_job_start(rp_lab_job *job, rp_lab_run *run, int64_t now_ns) RP_MUST_CHECK;
+rp_err rp_lab_job_start(rp_lab_job *job, rp_lab_run *run, const char *keys,
+                        int64_t now_ns) RP_MUST_CHECK;
 
 /* Tells it to end: at first in an orderly way, then at once, then without asking. */
 void rp_lab_job_interrupt(rp_lab_job *job, int64_t now_ns);

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folders.h"
 #include "lab/job.h"
 #include "lab/report.h"
 #include "lab/show.h"
@@ -32,26 +32,6 @@ typedef struct {
 
 /* ---- folder ---------------------------------------------------------------------------------- */
 
-/* mkdir -p */
-static rp_err make_folders(char *path) {
-    for (size_t i = 1; i <= strlen(path); i++) {
-        char end = path[i];
-        if (end != '/' && end != '\0') {
-            continue;
-        }
-        path[i] = '\0';
-        int made = mkdir(path, 0777);
-        rp_err err = made != 0 && errno != EEXIST
-                         ? rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno))
-                         : RP_OK;
-        path[i] = end;
-        if (err != RP_OK) {
-            return err;
-        }
-    }
-    return RP_OK;
-}
-
 static rp_err name_folder(lab *l, const rp_lab_options *options) {
     const char *slash = strrchr(options->path, '/');
     const char *name = slash ? slash + 1 : options->path;
@@ -71,7 +51,7 @@ static rp_err name_folder(lab *l, const rp_lab_options *options) {
 static rp_err lock_folder(lab *l) {
     char *path;
     rp_err err;
-    RP_TRY(make_folders(l->folder));
+    RP_TRY(rp_folders_make(l->folder, 0777));
     RP_TRY(rp_arena_printf(&l->arena, &path, "%s/.lock", l->folder));
     l->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (l->lock_fd < 0) {
@@ -178,7 +158,7 @@ static rp_err start_jobs(lab *l) {
     rp_err err = RP_OK;
     while (l->interrupts == 0 && (job = free_job(l)) && (run = rp_lab_plan_next(&l->plan))) {
         RP_TRY(rp_lab_plan_write(&l->plan, run));
-        RP_TRY(rp_lab_job_start(job, run, rp_clock_now_ns(&l->clock)));
+        RP_TRY(rp_lab_job_start(job, run, l->plan.keys, rp_clock_now_ns(&l->clock)));
         rp_lab_show_begin(&l->show, job);
     }
 fail:
@@ -282,7 +262,14 @@ rp_err rp_lab(const rp_lab_options *options) {
     RP_TRY(rp_labfile_read(&l.arena, options->path, &l.file));
     RP_TRY(name_folder(&l, options));
     RP_TRY(rp_lab_plan_make(&l.arena, &l.file, l.folder, &l.plan));
+    l.plan.keys = options->keys;
     RP_TRY(rp_lab_plan_check(&l.plan));
+    if (l.plan.on_roster && options->jobs > 1) {
+        err = rp_fail(RP_ERR_USAGE,
+                      "--jobs %u: the boards of a roster take one run at a time, expected 1",
+                      options->jobs);
+        goto fail;
+    }
     if (options->dry_run) {
         err = print_plan(&l, options->json);
         goto fail;

@@ -13,6 +13,7 @@ enum { RP_LAB_JOBS_MAX = 64 };
 typedef struct {
     const char *path; /* COMPARE.yaml */
     const char *out;  /* the comparison's folder; NULL: runs/ and the file's name */
+    const char *keys; /* folder of this host's keys for a roster; NULL: as the base file says */
     uint32_t jobs;    /* runs at once, 1 to RP_LAB_JOBS_MAX */
     bool json;        /* one object on standard output in place of the table */
     bool dry_run;     /* list the runs, start nothing */

@@ -25,6 +25,8 @@ typedef struct {
     const char *folder;
     rp_lab_run *run;
     uint32_t run_count;
+    const char *keys; /* folder of this host's keys for a roster; NULL: as the base file says */
+    bool on_roster;   /* of rp_lab_plan_check(): runs need the boards of a roster */
     uint32_t *chosen; /* by model and method: the point that tuning chose, or of the above */
 } rp_lab_plan;
 
@@ -44,7 +46,8 @@ rp_err rp_lab_plan_refresh(rp_lab_plan *plan, rp_lab_run *run) RP_MUST_CHECK;
 rp_lab_run *rp_lab_plan_next(rp_lab_plan *plan);
 
 /* Reads every run file that is still to be run as `ringpipe train` would, and counts its steps;
- * nothing is started. Errors name the line of the lab file. */
+ * nothing is started. Errors name the line of the lab file.
+ * errors  USAGE; those of rp_keys_read(), for runs on a roster */
 rp_err rp_lab_plan_check(rp_lab_plan *plan) RP_MUST_CHECK;
 
 /* Makes the folders and writes the run file. */

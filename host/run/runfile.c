@@ -300,6 +300,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     }
     RP_TRY(read_train(out->root, out));
     RP_TRY(read_ring(arena, out->root, out));
+    RP_TRY(rp_node_string(out->root, "keys", &out->keys));
     RP_TRY(read_method(out->root, out));
     RP_TRY(check_chunks(out->root, out));
     (void)rp_node_find(out->root, "model");
@@ -313,6 +314,20 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     return RP_OK;
 fail:
     rp_runfile_close(out);
+    return err;
+}
+
+rp_err rp_runfile_read_keys(const rp_runfile *run, const char *folder, rp_keypair *out) {
+    rp_arena arena;
+    rp_err err = RP_OK;
+    rp_arena_init(&arena, "keys", 0);
+    folder = folder ? folder : run->keys;
+    if (!folder) {
+        RP_TRY(rp_keys_home(&arena, &folder));
+    }
+    err = rp_keys_read(folder, out);
+fail:
+    rp_arena_finish(&arena);
     return err;
 }
 

@@ -26,6 +26,7 @@ typedef struct {
     uint32_t stages;               /* of all boards: each holds method.chunks of them */
     bool local;                    /* agents are started here */
     const rp_roster_entry *roster; /* when not local, one a board */
+    const char *keys;              /* folder of this host's keys for a roster, or NULL */
     const char *board;             /* profile of local agents */
     uint32_t threads;              /* of a local agent; 0: cores shared out fairly */
     uint32_t memory_mib;
@@ -59,6 +60,11 @@ typedef struct {
 rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set,
                        uint32_t set_count, rp_runfile *out) RP_MUST_CHECK;
 void rp_runfile_close(rp_runfile *run);
+
+/* This host's keys, for a roster: of `folder`, else of the run file's `keys`, else of the account.
+ * errors  those of rp_keys_read() */
+rp_err rp_runfile_read_keys(const rp_runfile *run, const char *folder,
+                            rp_keypair *out) RP_MUST_CHECK;
 
 /* The run from `step_first` on, as stage 0's schedule sees it. */
 rp_sched_shape rp_runfile_sched_shape(const rp_runfile *run, uint64_t step_first);

@@ -5,11 +5,15 @@ import os
 import re
 import signal
 import stat
+import subprocess
 
+import lab
 import program
 
 
-class Keys(program.Case):
+class Case(program.Case):
+    """Pairs of keys, agents that have them, and a roster of one agent."""
+
     def new(self, folder):
         self.ringpipe("keys", "new", "--dir", folder)
         out, _ = self.ringpipe("keys", "show", "--dir", folder)
@@ -17,6 +21,27 @@ class Keys(program.Case):
         self.assertTrue(found, out)
         return found.group()
 
+    def agent(self, keys, *words, **options):
+        """A running agent, and its endpoint as it says it. No `keys`: its account's."""
+        words = ("--listen", "tcp://127.0.0.1:0", *(("--keys", keys) if keys else ()), *words)
+        process = self.start(*words, program=program.AGENT, **options)
+        for line in process.stdout:
+            found = re.search(r"tcp://127\.0\.0\.1:\d+", line)
+            if found:
+                return process, found.group()
+        return self.fail("the agent did not say where it listens")
+
+    def roster(self, address, public):
+        text = f"- {{name: one, address: '{address}', key: '{public}', board: pocl-cpu}}\n"
+        (self.dir / "lab.yaml").write_text("boards:\n  " + text)
+        return self.run_file(program.RUN.replace("boards: 2", "roster: lab.yaml"))
+
+    def stop(self, process):
+        process.send_signal(signal.SIGTERM)
+        self.finish(process)
+
+
+class Keys(Case):
     def test_new(self):
         public = self.new("keys")
         self.assertEqual((self.dir / "keys" / "public.key").read_text().strip(), public)
@@ -45,21 +70,6 @@ class Keys(program.Case):
         err = self.refused(*words, code=5, program=program.AGENT)
         self.assertIn("secret.key", err)
 
-    def agent(self, keys, *words):
-        """A running agent, and its endpoint as it says it."""
-        words = ("--listen", "tcp://127.0.0.1:0", "--keys", keys, *words)
-        process = self.start(*words, program=program.AGENT)
-        for line in process.stdout:
-            found = re.search(r"tcp://127\.0\.0\.1:\d+", line)
-            if found:
-                return process, found.group()
-        return self.fail("the agent did not say where it listens")
-
-    def roster(self, address, public):
-        text = f"- {{name: one, address: '{address}', key: '{public}', board: pocl-cpu}}\n"
-        (self.dir / "lab.yaml").write_text("boards:\n  " + text)
-        return self.run_file(program.RUN.replace("boards: 2", "roster: lab.yaml"))
-
     def test_roster(self):
         public, controller = self.new("agent"), self.new("controller")
         self.ringpipe("keys", "trust", "--dir", "agent", "controller", controller)
@@ -72,8 +82,7 @@ class Keys(program.Case):
             out, _ = self.ringpipe("train", run, "--out", optimizer, *words, *changed)
             held += [json.loads(out)["stage"][0]["device_bytes_max"]]
         self.assertLess(held[1], held[0], "what another run took is counted")
-        process.send_signal(signal.SIGTERM)
-        self.finish(process)
+        self.stop(process)
 
     def test_hosts_of_a_roster(self):
         public, controller = self.new("agent"), self.new("controller")
@@ -81,8 +90,7 @@ class Keys(program.Case):
         process, address = self.agent("agent", "--roster", "hosts.yaml")
         run = self.roster(address, public)
         self.ringpipe("train", run, "--out", "out", "--keys", "controller")
-        process.send_signal(signal.SIGTERM)
-        self.finish(process)
+        self.stop(process)
 
     def test_replaced_controller(self):
         """An agent that has served a newer start of a run refuses an older one."""
@@ -101,8 +109,7 @@ class Keys(program.Case):
         _, err = self.ringpipe("train", run, "--out", "older", "--keys", "controller", code=3)
         self.assertIn("term 8, this controller has 3", err)
         self.ringpipe("train", run, "--out", "newest", "--keys", "controller")
-        process.send_signal(signal.SIGTERM)
-        self.finish(process)
+        self.stop(process)
 
     def test_agent_does_not_trust(self):
         public = self.new("agent")
@@ -112,8 +119,7 @@ class Keys(program.Case):
         run = self.roster(address, public)
         self.ringpipe("train", run, "--out", "out", "--keys", "controller", code=5)
         self.assertIsNone(process.poll(), "the agent must go on serving")
-        process.send_signal(signal.SIGTERM)
-        self.finish(process)
+        self.stop(process)
 
     def test_agent_is_another(self):
         """The key in the roster is not the agent's: whoever answers there is not trusted."""
@@ -122,8 +128,122 @@ class Keys(program.Case):
         process, address = self.agent("agent")
         run = self.roster(address, self.new("somebody"))
         self.ringpipe("train", run, "--out", "out", "--keys", "controller", code=5)
-        process.send_signal(signal.SIGTERM)
-        self.finish(process)
+        self.stop(process)
+
+
+# All that reach the boards of a roster; the last word is where they write.
+REACHING = (
+    ("train", "run.yaml", "--out", "out"),
+    ("eval", "run.yaml", "--weights", "out/weights.safetensors"),
+    ("plan", "run.yaml", "--out", "plan.json"),
+    ("profile", "run.yaml", "--out", "profile.json"),
+)
+
+
+class Account(Case):
+    """Nobody says where the keys are: the account's own folder is taken."""
+
+    def setUp(self):
+        super().setUp()
+        self.home = {"HOME": str(self.dir / "home")}
+        (self.dir / "home").mkdir(mode=0o755)
+
+    def default(self, home="home"):
+        return self.dir / home / ".config" / "ringpipe" / "keys"
+
+    def test_new_on_a_fresh_account(self):
+        old = os.umask(0)
+        try:
+            self.ringpipe("keys", "new", env=self.home)
+        finally:
+            os.umask(old)
+        folder = self.default()
+        for path in (folder, folder.parent, folder.parent.parent):
+            self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o700, path)
+        self.assertEqual(stat.S_IMODE((folder / "secret.key").stat().st_mode), 0o600)
+        out, _ = self.ringpipe("keys", "show", env=self.home)
+        self.assertEqual(out, (folder / "public.key").read_text())
+        self.assertIn("exists", self.refused("keys", "new", env=self.home))
+
+    def test_no_home(self):
+        self.assertIn("HOME", self.refused("keys", "show", env={"HOME": ""}))
+
+    def paste(self, err):
+        """Gives the command that a message names to a shell."""
+        command = re.search("`(ringpipe [^`]*)`", err)
+        self.assertTrue(command, err)
+        path = f"{program.RINGPIPE.parent}:{os.environ['PATH']}"
+        subprocess.run(
+            ["sh", "-c", command.group(1)], cwd=self.dir, check=True, capture_output=True,
+            env=self.environment(PATH=path, **self.home),
+        )
+
+    def test_missing_keys(self):
+        """Exit 2 before anything is written, with the command that helps when it is pasted."""
+        self.roster("tcp://127.0.0.1:7999", self.new("agent"))
+        (self.dir / "compare.yaml").write_text(lab.LAB)
+        for words in (*REACHING, ("lab", "compare.yaml"), ("train", "run.yaml", "--dry-run")):
+            with self.subTest(words):
+                err = self.refused(*words, env=self.home)
+                self.assertIn("no keys in " + str(self.default()), err)
+                self.assertIn("`ringpipe keys new`", err)
+        self.assertFalse((self.dir / "out").exists() or (self.dir / "runs").exists())
+        for folder in ("own", "it's a folder; with $HOME"):
+            words = ("train", "run.yaml", "--dry-run", "--keys", folder)
+            self.paste(self.refused(*words, env=self.home))
+            self.ringpipe(*words, env=self.home)
+        words = ("train", "run.yaml", "--dry-run", "--set")
+        self.paste(self.refused(*words, "keys=absent", env=self.home))
+        self.ringpipe(*words, "keys=absent", env=self.home)
+        self.paste(self.refused("train", "run.yaml", "--dry-run", env=self.home))
+        self.ringpipe("train", "run.yaml", "--dry-run", env=self.home)
+
+    def test_default_on_both_ends(self):
+        board = {"HOME": str(self.dir / "board")}
+        (self.dir / "board").mkdir()
+        for env in (board, self.home):
+            self.ringpipe("keys", "new", env=env)
+        host, _ = self.ringpipe("keys", "show", env=self.home)
+        public, _ = self.ringpipe("keys", "show", env=board)
+        self.ringpipe("keys", "trust", "host", host.strip(), env=board)
+        process, address = self.agent(None, env=board)
+        self.roster(address, public.strip())
+        for words in REACHING:
+            self.ringpipe(*words, env=self.home)
+            self.assertTrue((self.dir / words[-1]).exists())
+        self.stop(process)
+
+    def test_keys_of_the_run_file(self):
+        public, controller = self.new("agent"), self.new("controller")
+        self.ringpipe("keys", "trust", "--dir", "agent", "controller", controller)
+        process, address = self.agent("agent")
+        run = self.roster(address, public)
+        run.write_text(run.read_text() + "keys: controller\n")
+        self.ringpipe("train", run, "--out", "out", env=self.home)
+        self.assertIn("keys: controller", (self.dir / "out/run.yaml").read_text())
+        # The command line comes before the file.
+        self.new("stranger")
+        words = ("train", run, "--out", "other", "--keys", "stranger")
+        self.ringpipe(*words, env=self.home, code=5)
+        self.stop(process)
+
+
+class Lab(Case):
+    def test_on_a_roster(self):
+        """Comparisons on real boards: their keys are given once, the boards serve run after run."""
+        public, controller = self.new("agent"), self.new("controller")
+        self.ringpipe("keys", "trust", "--dir", "agent", "controller", controller)
+        process, address = self.agent("agent")
+        self.roster(address, public)
+        (self.dir / "compare.yaml").write_text(lab.LAB.replace("[1, 2]", "[1]"))
+        words = ("lab", "compare.yaml", "--out", "out", "--keys", "controller")
+        self.assertIn("one run at a time", self.refused(*words, "--jobs", "2"))
+        out, _ = self.ringpipe(*words)
+        self.assertIn("2 of 2 runs finished", out)
+        for run in ("slow", "fast"):
+            plan = json.loads((self.dir / f"out/runs/mlp/{run}/seed-1/plan.json").read_text())
+            self.assertIn("one", [node["name"] for node in plan["nodes"]])
+        self.stop(process)
 
 
 if __name__ == "__main__":

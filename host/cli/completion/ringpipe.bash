@@ -56,7 +56,7 @@ _ringpipe_options() {
     plan) echo --set --out --format --keys ;;
     profile) echo --set --out --format --keys ;;
     sim) echo --set --out --format --jobs --executor --plan --profile --seed --seeds --faults --trace ;;
-    lab) echo --out --format --dry-run --jobs ;;
+    lab) echo --out --format --dry-run --keys --jobs ;;
     draw) echo --format --stages --micro --chunks --whole ;;
     tune) echo --out --board --minutes --threads ;;
     doctor) echo --format --board --threads ;;

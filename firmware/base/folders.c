@@ -1,0 +1,38 @@
+#include "base/folders.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_folder(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+rp_err rp_folders_make(const char *path, unsigned mode) {
+    char part[RP_FOLDERS_PATH_BYTES];
+    const size_t bytes = strlen(path);
+    if (bytes == 0 || bytes >= sizeof part) {
+        return rp_fail(RP_ERR_USAGE, "%.100s: expected a path of 1 to %zu bytes", path,
+                       sizeof part - 1);
+    }
+    for (size_t i = 1; i <= bytes; i++) {
+        if (path[i] != '/' && path[i] != '\0') {
+            continue;
+        }
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (mkdir(part, (mode_t)mode) == 0) {
+            continue;
+        }
+        /* Some file systems answer EROFS or EACCES for a folder that is there. */
+        const int code = errno;
+        if (!is_folder(part)) {
+            return code == EEXIST || code == ENOTDIR
+                       ? rp_fail(RP_ERR_USAGE, "%s: %s is a file, not a folder", path, part)
+                       : rp_fail(RP_ERR_IO, "%s: %s", part, strerror(code));
+        }
+    }
+    return RP_OK;
+}

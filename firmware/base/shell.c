@@ -1,0 +1,43 @@
+#include "base/shell.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* No character of it means anything to a shell; `~` and `=` do at some places. */
+static bool is_plain(const char *text) {
+    for (const char *at = text; *at; at++) {
+        const unsigned char c = (unsigned char)*at;
+        if (c > 127 || (!isalnum(c) && !strchr("/._-+:@%,", c))) {
+            return false;
+        }
+    }
+    return text[0] != '\0';
+}
+
+rp_err rp_shell_word(rp_arena *arena, const char *text, const char **out) {
+    static const char quote[] = "'\\''"; /* out of the quotes, a quote, and into them again */
+    size_t bytes = 3;
+    char *word;
+    *out = text;
+    if (is_plain(text)) {
+        return RP_OK;
+    }
+    for (const char *at = text; *at; at++) {
+        bytes += *at == '\'' ? sizeof quote - 1 : 1;
+    }
+    rp_err err = RP_ARENA_NEW(arena, bytes, &word);
+    if (err != RP_OK) {
+        return err;
+    }
+    *out = word;
+    *word++ = '\'';
+    for (; *text; text++) {
+        const bool special = *text == '\'';
+        memcpy(word, special ? quote : text, special ? sizeof quote - 1 : 1);
+        word += special ? sizeof quote - 1 : 1;
+    }
+    *word++ = '\'';
+    *word = '\0';
+    return RP_OK;
+}
