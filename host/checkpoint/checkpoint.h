@@ -62,12 +62,19 @@ void rp_checkpoint_abandon(rp_checkpoint_writer **writer);
  * every sidecar file is there, too. errors FORMAT naming file and tensor */
 rp_err rp_checkpoint_check(const rp_runfile *run, const char *path, bool states) RP_MUST_CHECK;
 
+/* The same for the file of `run->init`: what it takes is there. errors USAGE with the run file's
+ * line: a name or pattern that fits nothing; FORMAT, IO */
+rp_err rp_checkpoint_check_start(const rp_runfile *run) RP_MUST_CHECK;
+
 typedef struct rp_checkpoint_reader rp_checkpoint_reader;
 
 /* `position`: where the checkpoint was found; NULL: `path` is a weights file. Lives in `arena`. */
 rp_err rp_checkpoint_open_reader(rp_arena *arena, const rp_runfile *run, const char *path,
                                  const rp_position *position,
                                  rp_checkpoint_reader **out) RP_MUST_CHECK;
+/* The start weights: what `run->init` takes from its file. */
+rp_err rp_checkpoint_open_start(rp_arena *arena, const rp_runfile *run,
+                                rp_checkpoint_reader **out) RP_MUST_CHECK;
 void rp_checkpoint_close_reader(rp_checkpoint_reader **reader); /* accepts NULL inside */
 
 /* A tensor that a board is to hold; borrowed from the reader. */

@@ -16,6 +16,16 @@ typedef struct {
 rp_err rp_checkpoint_make_list(rp_arena *arena, const rp_runfile *run, bool states,
                                rp_checkpoint_list *list) RP_MUST_CHECK;
 
+struct rp_checkpoint_reader {
+    const rp_method *method;
+    const rp_model *model;
+    uint32_t replicas; /* of the method when the checkpoint was made */
+    rp_st_reader *file;
+    rp_checkpoint_list list;
+    const char *const *source; /* names in a file of start weights, by entry; NULL: another file */
+    uint32_t next;
+};
+
 /* sidecar.c: files that no checkpoint has yet, under names that no file has: those of an earlier
  * save of the same step are not touched. *out stays NULL and *end "" when there is nothing to keep.
  */

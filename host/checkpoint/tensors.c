@@ -94,15 +94,6 @@ fail:
     return err;
 }
 
-struct rp_checkpoint_reader {
-    const rp_method *method;
-    const rp_model *model;
-    uint32_t replicas; /* of the method when the checkpoint was made */
-    rp_st_reader *file;
-    rp_checkpoint_list list;
-    uint32_t next;
-};
-
 /* Where a checkpoint of so many replicas has the tensor `name`. A replica that it does not have yet
  * begins at the centre and has no past: then *out is the centre's name, or "" for an optimiser's
  * state, which is zeros as it stands. */
@@ -149,8 +140,13 @@ rp_err rp_checkpoint_next(rp_checkpoint_reader *reader, rp_checkpoint_tensor *ou
     const float *values;
     rp_err err;
     while (!name[0] && reader->next < reader->list.count) {
+        const char *source = reader->source ? reader->source[reader->next] : NULL;
         entry = &reader->list.entry[reader->next++];
-        source_of(reader->method, reader->replicas, entry->name, name, sizeof name);
+        if (source) {
+            (void)snprintf(name, sizeof name, "%s", source);
+        } else {
+            source_of(reader->method, reader->replicas, entry->name, name, sizeof name);
+        }
     }
     *more = name[0] != '\0';
     if (!*more) {

@@ -307,8 +307,9 @@ static rp_err find_start(rp_controller *c) {
     if (path) {
         RP_TRY(rp_checkpoint_check(&c->run, path, true));
     } else if (c->run.init) {
-        RP_TRY(rp_arena_string(&c->arena, c->run.init, &path));
-        RP_TRY(rp_checkpoint_check(&c->run, path, false));
+        RP_TRY(rp_arena_string(&c->arena, c->run.init->from, &path));
+        RP_TRY(rp_checkpoint_check_start(&c->run));
+        c->load.start = true;
     }
     c->load.path = path;
     c->run.step_first = c->position.step;

@@ -41,6 +41,7 @@ typedef struct {
     rp_arena arena;
     const char *path;
     bool states; /* a checkpoint, not a weights file */
+    bool start;  /* else, what train.init takes from its file */
     rp_load_phase phase;
     rp_checkpoint_reader *reader;
     rp_checkpoint_tensor tensor;

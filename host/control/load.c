@@ -165,7 +165,9 @@ rp_err rp_load_enter(rp_controller *c) {
     load->phase = load->path ? RP_LOAD_TENSORS : RP_LOAD_DONE;
     load->has_tensor = false;
     load->first = 0;
-    if (load->path) {
+    if (load->path && load->start && !load->states) {
+        RP_TRY(rp_checkpoint_open_start(&load->arena, &c->run, &load->reader));
+    } else if (load->path) {
         RP_TRY(rp_checkpoint_open_reader(&load->arena, &c->run, load->path,
                                          load->states ? &c->position : NULL, &load->reader));
     }

@@ -55,10 +55,9 @@ static rp_err need_map(rp_node *root, const char *key, rp_node **out) {
     return RP_OK;
 }
 
-static rp_err read_train(rp_node *root, rp_runfile *run) {
+static rp_err read_train(rp_arena *arena, rp_node *root, rp_runfile *run) {
     rp_node *train;
     rp_err err;
-    const char *init = "none";
     RP_TRY(need_map(root, "train", &train));
     RP_TRY(rp_node_u32(train, "epochs", 0, 1000000, &run->epochs));
     RP_TRY(rp_node_u64(train, "steps", 0, UINT64_C(1) << 40, &run->steps));
@@ -67,8 +66,7 @@ static rp_err read_train(rp_node *root, rp_runfile *run) {
     run->micro = run->batch;
     RP_TRY(rp_node_u32(train, "microbatch", 1, run->batch, &run->micro));
     RP_TRY(rp_node_u64(train, "seed", 0, UINT64_MAX, &run->seed));
-    RP_TRY(rp_node_string(train, "init", &init));
-    run->init = strcmp(init, "none") == 0 ? NULL : init;
+    RP_TRY(rp_init_parse(arena, train, &run->init));
     RP_TRY(rp_node_bool(train, "guard", &run->guard));
     RP_TRY(rp_node_u32(train, "eval_epochs", 0, 1000000, &run->eval_epochs));
     RP_TRY(rp_node_u32(train, "recalibrate", 0, 1000000, &run->recalibrate));
@@ -298,7 +296,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     for (uint32_t i = 0; i < set_count; i++) {
         RP_TRY(rp_config_set(arena, out->root, set[i]));
     }
-    RP_TRY(read_train(out->root, out));
+    RP_TRY(read_train(arena, out->root, out));
     RP_TRY(read_ring(arena, out->root, out));
     RP_TRY(rp_node_string(out->root, "keys", &out->keys));
     RP_TRY(read_method(out->root, out));

@@ -5,6 +5,7 @@
 
 #include "data/data.h"
 #include "link/link.h"
+#include "run/init.h"
 #include "stage/job.h"
 
 typedef struct {
@@ -39,7 +40,7 @@ typedef struct {
     uint64_t epoch_steps;
     uint32_t batch, micro;
     uint64_t seed;
-    const char *init; /* a weights file, or NULL */
+    const rp_init *init; /* a file of weights to start from, or NULL */
     bool guard;
     uint32_t eval_epochs;      /* evaluate every so many epochs; 0: at the end only */
     uint32_t recalibrate;      /* batches that renew the batch statistics of a centre */

@@ -173,6 +173,20 @@ schedule: 1f1b
 cut: []
 """, f"{name}-run.yaml")
 
+    def other_head(self, start, before):
+        """The frozen layers of another net, under other names, below layers of this net's own."""
+        run = self.run_of("other", ", train: false", "none")
+        net = self.dir / "other.yaml"
+        net.write_text(net.read_text().replace("conv1", "stem.conv").replace("fc2", "head"))
+        out = "other-2"
+        self.train(run, out, "ring.boards=2", "cut=[fc1]", f"train.init={{from: {start}, "
+                   "except: 'head.*', rename: {conv1: stem.conv}}", "optimizer={kind: sgd, lr: 0}")
+        after = read_safetensors(self.dir / out / "weights.safetensors")
+        self.assertEqual(after.pop("stem.conv.weight"), before["conv1.weight"])
+        for name in ("head.weight", "head.bias"):
+            self.assertNotEqual(after.pop(name), before[name.replace("head", "fc2")])
+        self.assertEqual(after, {name: before[name] for name in after})
+
     def test_a_frozen_first_stage(self):
         self.train(self.run_of("free", "", "none"), "start")
         start = self.dir / "start" / "weights.safetensors"
@@ -189,6 +203,7 @@ cut: []
             self.assertEqual(changed, {"fc1", "fc2"})
         free = self.train(self.run_of("free", "", start), "free-4", "ring.boards=4",
                           "cut=[bn1, drop, fc1]")
+        self.other_head(start, before)
         for held, link in zip(summary["link"], free["link"], strict=True):
             self.assertEqual((held["from"], held["to"]), (link["from"], link["to"]))
             if link["from"] > link["to"]:  # what is left are heads and acknowledgements

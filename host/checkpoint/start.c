@@ -1,0 +1,215 @@
+/* Start weights by `train.init`: which tensor of the file is which of the model's. */
+#include "checkpoint/checkpoint_own.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAMES_BYTES = 420, LINE_BYTES = 300 };
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+typedef const char *(*name_at)(const void *of, uint32_t index);
+
+static const char *name_in_file(const void *file, uint32_t index) {
+    return rp_st_entry_at(file, index)->name;
+}
+
+static const char *name_in_model(const void *model, uint32_t index) {
+    return ((const rp_model *)model)->param[index].name;
+}
+
+/* "a, b, c (3 in all)", cut off where the room ends. */
+static const char *list_names(name_at at, const void *of, uint32_t count, char out[NAMES_BYTES]) {
+    const size_t end = 40; /* room for what follows */
+    size_t used = 0;
+    uint32_t i = 0;
+    out[0] = '\0';
+    for (; i < count; i++) {
+        const char *name = at(of, i);
+        if (used + strlen(name) + 2 + end > NAMES_BYTES) {
+            break;
+        }
+        used += (size_t)snprintf(out + used, NAMES_BYTES - used, "%s%s", i ? ", " : "", name);
+    }
+    (void)snprintf(out + used, NAMES_BYTES - used, "%s (%u in all)", i < count ? ", ..." : "",
+                   count);
+    return out;
+}
+
+static rp_err refuse(const rp_node *node, const rp_st_reader *file, const char *path,
+                     const char *format, ...) {
+    char text[LINE_BYTES];
+    char names[NAMES_BYTES];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return rp_node_fail(node, "%s; %.120s has: %s", text, path,
+                        list_names(name_in_file, file, rp_st_count(file), names));
+}
+
+static rp_err refuse_name(const rp_node *node, const rp_model *model, const char *format,
+                          const char *name) {
+    char text[LINE_BYTES];
+    char names[NAMES_BYTES];
+    (void)snprintf(text, sizeof text, format, name);
+    return rp_node_fail(node, "%s; the model has: %s", text,
+                        list_names(name_in_model, model, model->param_count, names));
+}
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+static rp_err check_patterns(const rp_node *patterns, const rp_model *model) {
+    for (uint32_t i = 0; i < rp_init_pattern_count(patterns); i++) {
+        const rp_node *pattern = rp_init_pattern(patterns, i);
+        uint32_t p = 0;
+        while (p < model->param_count && !rp_init_matches(pattern, model->param[p].name)) {
+            p++;
+        }
+        if (p == model->param_count) {
+            return refuse_name(pattern, model, "'%.200s' fits no tensor of the model",
+                               rp_node_text(pattern));
+        }
+    }
+    return RP_OK;
+}
+
+/* The entry of the list that is called so, or its count. */
+static uint32_t find_entry(const rp_checkpoint_list *list, const char *name) {
+    uint32_t i = 0;
+    while (i < list->count && strcmp(list->entry[i].name, name) != 0) {
+        i++;
+    }
+    return i;
+}
+
+static rp_err give_source(const rp_init *init, const rp_st_entry *from, rp_checkpoint_list *list,
+                          const char **source, uint32_t index) {
+    if (source[index]) {
+        return rp_node_fail(init->rename ? init->rename : init->node,
+                            "'%.200s' and '%.200s' of %.200s would both be '%.200s'", source[index],
+                            from->name, init->from, list->entry[index].name);
+    }
+    source[index] = from->name;
+    return RP_OK;
+}
+
+/* For each entry of the list which tensor of the file it is; NULL: none. Every rule of `rename`
+ * gives at least one tensor of the model a name. */
+static rp_err find_sources(rp_arena *arena, const rp_init *init, const rp_model *model,
+                           const rp_st_reader *file, rp_checkpoint_list *list,
+                           const char **source) {
+    const uint32_t rules = init->rename ? rp_node_count(init->rename) : 0;
+    bool *fitted;
+    bool *used;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, rules + 1, &fitted));
+    RP_TRY(RP_ARENA_NEW(arena, rules + 1, &used));
+    for (uint32_t i = 0; i < rp_st_count(file); i++) {
+        const rp_st_entry *from = rp_st_entry_at(file, i);
+        char name[RP_INIT_NAME_BYTES];
+        uint32_t rule;
+        rp_init_rename(init, from->name, name, &rule);
+        const uint32_t index = find_entry(list, name);
+        if (rule != RP_INIT_NO_RULE) {
+            fitted[rule] = true;
+            used[rule] |= index < list->count;
+        }
+        if (index < list->count) {
+            RP_TRY(give_source(init, from, list, source, index));
+        }
+    }
+    for (uint32_t i = 0; i < rules; i++) {
+        const rp_node *to = rp_node_item(init->rename, i);
+        if (!fitted[i]) {
+            return refuse(to, file, init->from, "'%.200s' is no tensor or layer of the file",
+                          rp_node_key(init->rename, i));
+        }
+        if (!used[i]) {
+            return refuse_name(to, model, "'%.200s' is no tensor or layer of the model",
+                               rp_node_text(to));
+        }
+    }
+fail:
+    return err;
+}
+
+/* Those that are taken stay in the list, and the file has them. */
+static rp_err choose_entries(const rp_init *init, const rp_st_reader *file,
+                             rp_checkpoint_list *list, const char **source) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (!rp_init_takes(init, list->entry[i].name)) {
+            continue;
+        }
+        if (!source[i]) {
+            return refuse(init->node, file, init->from,
+                          "the file has no '%.200s' (`only`, `except` and `rename` take a part of "
+                          "a file)",
+                          list->entry[i].name);
+        }
+        list->entry[kept] = list->entry[i];
+        list->param[kept] = list->param[i];
+        source[kept++] = source[i];
+    }
+    list->count = kept;
+    if (kept == 0) {
+        return rp_node_fail(init->node, "no tensor of the model is left to be taken from %.200s",
+                            init->from);
+    }
+    return RP_OK;
+}
+
+/* The tensors of the model that `run->init` takes from the file, and what they are called there. */
+static rp_err make_start(rp_arena *arena, const rp_runfile *run, const rp_st_reader *file,
+                         rp_checkpoint_list *list, const char *const **source) {
+    const rp_init *init = run->init;
+    const char **names;
+    rp_err err;
+    RP_TRY(rp_checkpoint_make_list(arena, run, false, list));
+    RP_TRY(RP_ARENA_NEW(arena, list->count + 1, &names));
+    RP_TRY(check_patterns(init->only, run->model));
+    RP_TRY(check_patterns(init->except, run->model));
+    RP_TRY(find_sources(arena, init, run->model, file, list, names));
+    RP_TRY(choose_entries(init, file, list, names));
+    *source = names;
+fail:
+    return err;
+}
+
+rp_err rp_checkpoint_check_start(const rp_runfile *run) {
+    rp_arena arena;
+    rp_st_reader *file = NULL;
+    rp_checkpoint_list list;
+    const char *const *source;
+    rp_err err;
+    rp_arena_init(&arena, "start weights", 0);
+    RP_TRY(rp_st_open(&arena, run->init->from, &file));
+    RP_TRY(make_start(&arena, run, file, &list, &source));
+    for (uint32_t i = 0; i < list.count; i++) {
+        const float *values;
+        RP_TRY(rp_st_need_f32(file, source[i], list.entry[i].dims, list.entry[i].dim, &values));
+    }
+fail:
+    rp_st_close(&file);
+    rp_arena_finish(&arena);
+    return err;
+}
+
+rp_err rp_checkpoint_open_start(rp_arena *arena, const rp_runfile *run,
+                                rp_checkpoint_reader **out) {
+    rp_checkpoint_reader *reader = NULL;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, 1, &reader));
+    *reader = (rp_checkpoint_reader){.method = &run->method, .model = run->model};
+    RP_TRY(rp_st_open(arena, run->init->from, &reader->file));
+    RP_TRY(make_start(arena, run, reader->file, &reader->list, &reader->source));
+    *out = reader;
+    return RP_OK;
+fail:
+    if (reader) {
+        rp_st_close(&reader->file);
+    }
+    return err;
+}

@@ -1,0 +1,154 @@
+#include "run/init.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static rp_err check_patterns(const rp_node *patterns) {
+    const char *const expected = "expected a pattern like 'layer1.*', or a list of them";
+    if (patterns && !rp_node_is_scalar(patterns) &&
+        (!rp_node_is_list(patterns) || rp_node_count(patterns) == 0)) {
+        return rp_node_fail(patterns, "%s", expected);
+    }
+    for (uint32_t i = 0; i < rp_init_pattern_count(patterns); i++) {
+        const rp_node *pattern = rp_init_pattern(patterns, i);
+        if (!rp_node_is_scalar(pattern) || !rp_node_text(pattern)[0]) {
+            return rp_node_fail(pattern, "%s", expected);
+        }
+    }
+    return RP_OK;
+}
+
+static size_t count_stars(const char *name) {
+    size_t count = 0;
+    for (; *name; name++) {
+        count += *name == '*';
+    }
+    return count;
+}
+
+static rp_err check_rename(const rp_node *rename) {
+    if (rename && !rp_node_is_map(rename)) {
+        return rp_node_fail(rename, "expected a map like {name in the file: name in the model}");
+    }
+    for (uint32_t i = 0; rename && i < rp_node_count(rename); i++) {
+        const rp_node *to = rp_node_item(rename, i);
+        const char *name = rp_node_is_scalar(to) ? rp_node_text(to) : "";
+        const char *from = rp_node_key(rename, i);
+        if (!from[0] || !name[0] || count_stars(from) > 1 ||
+            count_stars(name) != count_stars(from)) {
+            return rp_node_fail(to,
+                                "expected the name of a tensor or a layer on both sides, with one "
+                                "`*` on both or on neither");
+        }
+    }
+    return RP_OK;
+}
+
+rp_err rp_init_parse(rp_arena *arena, rp_node *train, const rp_init **out) {
+    rp_node *node = rp_node_find(train, "init");
+    rp_init *init;
+    rp_err err;
+    *out = NULL;
+    if (!node || (rp_node_is_scalar(node) && strcmp(rp_node_text(node), "none") == 0)) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, 1, &init));
+    init->node = node;
+    if (rp_node_is_map(node)) {
+        RP_TRY(rp_node_need(node, "from"));
+        RP_TRY(rp_node_string(node, "from", &init->from));
+        init->only = rp_node_find(node, "only");
+        init->except = rp_node_find(node, "except");
+        init->rename = rp_node_find(node, "rename");
+        RP_TRY(rp_node_done(node));
+        RP_TRY(check_patterns(init->only));
+        RP_TRY(check_patterns(init->except));
+        RP_TRY(check_rename(init->rename));
+    } else {
+        RP_TRY(rp_node_string(train, "init", &init->from));
+    }
+    *out = init;
+fail:
+    return err;
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+uint32_t rp_init_pattern_count(const rp_node *patterns) {
+    return !patterns ? 0 : rp_node_is_scalar(patterns) ? 1 : rp_node_count(patterns);
+}
+
+const rp_node *rp_init_pattern(const rp_node *patterns, uint32_t index) {
+    return rp_node_is_scalar(patterns) ? patterns : rp_node_item(patterns, index);
+}
+
+bool rp_init_matches(const rp_node *pattern, const char *name) {
+    return fnmatch(rp_node_text(pattern), name, 0) == 0;
+}
+
+static bool any_matches(const rp_node *patterns, const char *name) {
+    for (uint32_t i = 0; i < rp_init_pattern_count(patterns); i++) {
+        if (rp_init_matches(rp_init_pattern(patterns, i), name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool rp_init_takes(const rp_init *init, const char *name) {
+    return (!init->only || any_matches(init->only, name)) && !any_matches(init->except, name);
+}
+
+/* Does `rule`, which may have a `*`, fit the name, or the layer in front of the name's end? Then
+ * [*star, *rest) is what the star stands for, and the rest of the name begins at *rest. */
+static bool fits(const char *rule, const char *name, size_t *star, size_t *rest) {
+    const size_t all = strlen(name);
+    const size_t head = strcspn(rule, "*");
+    const size_t tail = rule[head] ? strlen(rule + head + 1) : 0;
+    if (strncmp(rule, name, head) != 0) {
+        return false;
+    }
+    *star = *rest = head;
+    if (!rule[head]) {
+        return !name[head] || name[head] == '.';
+    }
+    /* the longest that the star can stand for, at the name's end or in front of a '.' */
+    for (size_t end = all; end >= head + tail; end--) {
+        if ((end == all || name[end] == '.') &&
+            strncmp(name + end - tail, rule + head + 1, tail) == 0) {
+            *star = head;
+            *rest = end;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* `to` with its star filled in, and the rest of the name. */
+static void replace(const char *rule, const char *to, const char *name, size_t star, size_t rest,
+                    char out[RP_INIT_NAME_BYTES]) {
+    const size_t head = strcspn(to, "*");
+    const size_t tail = rule[star] ? strlen(rule + star + 1) : 0;
+    (void)snprintf(out, RP_INIT_NAME_BYTES, "%.*s%.*s%s%s", (int)head, to,
+                   (int)(rest - tail - star), name + star, to[head] ? to + head + 1 : "",
+                   name + rest);
+}
+
+void rp_init_rename(const rp_init *init, const char *name, char out[RP_INIT_NAME_BYTES],
+                    uint32_t *rule) {
+    size_t star;
+    size_t rest;
+    *rule = RP_INIT_NO_RULE;
+    for (uint32_t i = 0; init->rename && i < rp_node_count(init->rename); i++) {
+        const char *from = rp_node_key(init->rename, i);
+        if (fits(from, name, &star, &rest)) {
+            *rule = i;
+            replace(from, rp_node_text(rp_node_item(init->rename, i)), name, star, rest, out);
+            return;
+        }
+    }
+    (void)snprintf(out, RP_INIT_NAME_BYTES, "%s", name);
+}

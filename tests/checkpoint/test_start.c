@@ -1,0 +1,151 @@
+/* Start weights from another file: which tensors are taken, and what is refused with which text. */
+#include "folder.h"
+
+#include "checkpoint/checkpoint.h"
+#include "run_of.h"
+
+static rp_runfile run;
+static char donor[128];
+
+/* The donor: fc1, fc3 of this model (fc3 for 4 classes), and a layer under another name. */
+static const struct {
+    const char *name;
+    uint64_t dim[2];
+    uint32_t dims;
+} tensors[] = {
+    {"fc1.weight", {8, 144}, 2}, {"fc1.bias", {8}, 1},      {"body.mid.weight", {8, 8}, 2},
+    {"body.mid.bias", {8}, 1},   {"fc3.weight", {4, 8}, 2}, {"fc3.bias", {4}, 1},
+};
+enum { TENSORS = sizeof tensors / sizeof *tensors, VALUES_MAX = 8 * 144 };
+
+static void write_donor(void) {
+    rp_st_entry entry[TENSORS];
+    rp_st_writer *writer;
+    float value[VALUES_MAX];
+    for (uint32_t t = 0; t < TENSORS; t++) {
+        entry[t] = (rp_st_entry){.name = tensors[t].name,
+                                 .type = RP_ST_F32,
+                                 .dims = tensors[t].dims,
+                                 .dim = {tensors[t].dim[0], tensors[t].dim[1]},
+                                 .bytes = tensors[t].dim[0] * sizeof(float) *
+                                          (tensors[t].dims > 1 ? tensors[t].dim[1] : 1)};
+    }
+    expect_ok(rp_st_create(&arena, donor, entry, TENSORS, NULL, &writer));
+    for (uint32_t t = 0; t < TENSORS; t++) {
+        for (size_t i = 0; i < entry[t].bytes / sizeof(float); i++) {
+            value[i] = (float)(t + 1);
+        }
+        expect_ok(rp_st_write(writer, t, 0, value, entry[t].bytes));
+    }
+    expect_ok(rp_st_commit(&writer));
+}
+
+static int open_folder(void **state) {
+    if (setup(state) != 0) {
+        return -1;
+    }
+    (void)snprintf(donor, sizeof donor, "%s/donor.safetensors", folder);
+    write_donor();
+    return 0;
+}
+
+static int close_folder(void **state) {
+    (void)unlink(donor);
+    return teardown(state);
+}
+
+/* A run with `init:` as given; %s stands for the donor's path. */
+static void open_run(const char *format) {
+    char line[512];
+    char path[128];
+    char set[600];
+    const char *const sets[] = {set};
+    (void)snprintf(line, sizeof line, format, donor);
+    (void)snprintf(set, sizeof set, "train.init=%s", line);
+    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    rp_runfile_close(&run);
+    (void)snprintf(path, sizeof path, "%s/run.yaml", folder);
+    char *lasts;
+    expect_ok(rp_arena_string(&arena, path, &lasts));
+    expect_ok(rp_runfile_read(&arena, lasts, sets, 1, &run));
+}
+
+/* The reader gives exactly these: name in the model and value in the donor. */
+static void expect_taken(const char *init, const char *const *name, const float *value,
+                         uint32_t count) {
+    rp_checkpoint_reader *reader;
+    rp_checkpoint_tensor tensor;
+    bool more;
+    open_run(init);
+    expect_ok(rp_checkpoint_check_start(&run));
+    expect_ok(rp_checkpoint_open_start(&arena, &run, &reader));
+    for (uint32_t i = 0; i < count; i++) {
+        expect_ok(rp_checkpoint_next(reader, &tensor, &more));
+        assert_true(more);
+        assert_string_equal(tensor.name, name[i]);
+        const uint32_t layer = rp_model_find(run.model, (char[]){'f', 'c', name[i][2], '\0'});
+        assert_int_equal(tensor.layer, layer);
+        expect_close(tensor.values[0], value[i], 0, 0);
+        expect_close(tensor.values[tensor.count - 1], value[i], 0, 0);
+    }
+    expect_ok(rp_checkpoint_next(reader, &tensor, &more));
+    assert_false(more);
+    rp_checkpoint_close_reader(&reader);
+    rp_runfile_close(&run);
+}
+
+static void a_part_is_taken(void **state) {
+    (void)state;
+    expect_taken("{from: %s, only: fc1.*}", (const char *const[]){"fc1.weight", "fc1.bias"},
+                 (const float[]){1, 2}, 2);
+    expect_taken("{from: %s, only: [fc1.bias]}", (const char *const[]){"fc1.bias"},
+                 (const float[]){2}, 1);
+    /* another head: all but fc3 */
+    expect_taken("{from: %s, except: fc3.*, rename: {body.mid: fc2}}",
+                 (const char *const[]){"fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"},
+                 (const float[]){1, 2, 3, 4}, 4);
+    expect_taken("{from: %s, only: '*.weight', except: fc3.*, rename: {'body.mid.*': 'fc2.*'}}",
+                 (const char *const[]){"fc1.weight", "fc2.weight"}, (const float[]){1, 3}, 2);
+}
+
+static void expect_refused(const char *init, rp_err err, const char *const *texts) {
+    open_run(init);
+    expect_err(rp_checkpoint_check_start(&run), err);
+    assert_int_equal(rp_err_exit_code(err), 2);
+    for (; *texts; texts++) {
+        if (!strstr(rp_err_message(), *texts)) {
+            fail_msg("%s: '%s' is not in '%s'", init, *texts, rp_err_message());
+        }
+    }
+    rp_runfile_close(&run);
+}
+
+#define REFUSED(init, err, ...) expect_refused(init, err, (const char *const[]){__VA_ARGS__, NULL})
+
+static void what_fits_nothing_is_named(void **state) {
+    (void)state;
+    REFUSED("%s", RP_ERR_USAGE, "train.init", "the file has no 'fc2.weight'",
+            "donor.safetensors has", "body.mid.weight", "(6 in all)");
+    REFUSED("{from: %s, only: conv*}", RP_ERR_USAGE, "train.init.only",
+            "'conv*' fits no tensor of the model", "fc2.weight", "(6 in all)");
+    REFUSED("{from: %s, except: fc9.*}", RP_ERR_USAGE, "train.init.except", "'fc9.*'");
+    REFUSED("{from: %s, only: fc1.*, except: fc1.*}", RP_ERR_USAGE,
+            "no tensor of the model is left");
+    REFUSED("{from: %s, only: fc2.*, rename: {mid: fc2}}", RP_ERR_USAGE, "train.init.rename",
+            "'mid' is no tensor or layer of the file", "body.mid.weight");
+    REFUSED("{from: %s, only: fc1.*, rename: {body.mid: fc4}}", RP_ERR_USAGE, "train.init.rename",
+            "'fc4' is no tensor or layer of the model", "fc3.bias");
+    REFUSED("{from: %s, only: fc1.*, rename: {body.mid: fc1}}", RP_ERR_USAGE, "train.init.rename",
+            "would both be 'fc1.weight'");
+    /* fc3 has other shapes in the file: 4 classes */
+    REFUSED("{from: %s, only: fc3.*}", RP_ERR_FORMAT, "tensor 'fc3.weight'", "[4, 8]", "[10, 8]");
+    REFUSED("{from: %s.not}", RP_ERR_IO, "donor.safetensors.not");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_part_is_taken, open_folder, close_folder),
+        cmocka_unit_test_setup_teardown(what_fits_nothing_is_named, open_folder, close_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
