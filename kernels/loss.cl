@@ -5,19 +5,7 @@
  * and dy_first. */
 #include "vec16.clh"
 
-/* loss = log(sum exp(y - max)) + max - y[class]; dy = (softmax(y) - onehot) * grad_scale.
- * A class outside [0, outputs) gives NaN. The first of equal maxima is the arg-max. */
-kernel void cross_entropy(global float *result, global float *dy, ulong dy_first,
-                          global const float *y, ulong y_first, global const int *target, uint n,
-                          uint outputs, uint result_first, float grad_scale) {
-    uint i = (uint)get_global_id(0);
-    if (i >= n) {
-        return;
-    }
-    global const float *row = y + y_first + (ulong)i * outputs;
-    int wanted = target[i];
-    bool known = wanted >= 0 && (uint)wanted < outputs;
-
+static float row_most(global const float *row, uint outputs) {
     float16 top = (float16)(-INFINITY);
     for (uint j = 0; j < outputs; j += 16) {
         top = fmax(top, load16(row + j, outputs - j, -INFINITY));
@@ -25,39 +13,127 @@ kernel void cross_entropy(global float *result, global float *dy, ulong dy_first
     float8 top8 = fmax(top.lo, top.hi);
     float4 top4 = fmax(top8.lo, top8.hi);
     float2 top2 = fmax(top4.lo, top4.hi);
-    float most = fmax(top2.x, top2.y);
+    return fmax(top2.x, top2.y);
+}
 
+/* sum exp(y - most) */
+static float row_sum(global const float *row, uint outputs, float most) {
     float16 sums = (float16)0.0f;
     for (uint j = 0; j < outputs; j += 16) {
         sums += exp(load16(row + j, outputs - j, -INFINITY) - most);
     }
-    float sum = sum16(sums);
+    return sum16(sums);
+}
 
-    bool correct = known && !isnan(sum) && row[known ? wanted : 0] == most;
+/* Is element `wanted` the first of the largest? */
+static bool is_first_most(global const float *row, int wanted, float most) {
+    bool correct = row[wanted] == most;
     for (int j = 0; correct && j < wanted; j++) {
         correct = row[j] != most;
     }
+    return correct;
+}
+
+/* mean of (most - y) */
+static float mean_below(global const float *row, uint outputs, float most) {
+    float16 sums = (float16)0.0f;
+    for (uint j = 0; j < outputs; j += 16) {
+        sums += most - load16(row + j, outputs - j, most);
+    }
+    return sum16(sums) / (float)outputs;
+}
+
+/* loss = log(sum exp(y - max)) + max - y[class]; dy = (softmax(y) - onehot) * grad_scale.
+ * A class outside [0, outputs) gives NaN. The first of equal maxima is the arg-max. With `smooth`
+ * the target is (1 - smooth) onehot + smooth / outputs: the loss is mixed likewise. */
+kernel void cross_entropy(global float *result, global float *dy, ulong dy_first,
+                          global const float *y, ulong y_first, global const int *target, uint n,
+                          uint outputs, uint result_first, float grad_scale, float smooth) {
+    uint i = (uint)get_global_id(0);
+    if (i >= n) {
+        return;
+    }
+    global const float *row = y + y_first + (ulong)i * outputs;
+    int wanted = target[i];
+    bool known = wanted >= 0 && (uint)wanted < outputs;
+    float most = row_most(row, outputs);
+    float sum = row_sum(row, outputs, most);
+    bool correct = known && !isnan(sum) && is_first_most(row, wanted, most);
     float loss = known ? log(sum) + (most - row[wanted]) : NAN;
+    if (smooth > 0.0f) {
+        loss = (1.0f - smooth) * loss + smooth * (log(sum) + mean_below(row, outputs, most));
+    }
     result[2 * (result_first + i)] = loss;
     result[2 * (result_first + i) + 1] = correct ? 1.0f : 0.0f;
 
     if (dy) {
         global float *drow = dy + dy_first + (ulong)i * outputs;
         float scale = known ? grad_scale / sum : NAN;
+        float share = smooth * grad_scale / (float)outputs;
         for (uint j = 0; j < outputs; j += 16) {
             float16 e = exp(load16(row + j, outputs - j, -INFINITY) - most);
-            store16(e * scale, drow + j, outputs - j);
+            store16(smooth > 0.0f ? e * scale - share : e * scale, drow + j, outputs - j);
         }
         if (known) {
-            drow[wanted] -= grad_scale;
+            drow[wanted] -= smooth > 0.0f ? (1.0f - smooth) * grad_scale : grad_scale;
         }
     }
 }
 
-/* loss = mean over outputs of (y - t)^2; dy = 2 (y - t) / outputs * grad_scale. */
+/* Targets are rows t of probabilities, smoothed likewise: loss = sum t (log(sum exp(y - max)) + max
+ * - y); dy = (softmax(y) sum t - t) * grad_scale. Correct: y and t have the same arg-max. */
+kernel void cross_entropy_soft(global float *result, global float *dy, ulong dy_first,
+                               global const float *y, ulong y_first, global const float *target,
+                               uint n, uint outputs, uint result_first, float grad_scale,
+                               float smooth) {
+    uint i = (uint)get_global_id(0);
+    if (i >= n) {
+        return;
+    }
+    global const float *row = y + y_first + (ulong)i * outputs;
+    global const float *wanted = target + (ulong)i * outputs;
+    float keep = 1.0f - smooth;
+    float share = smooth / (float)outputs;
+    float most = row_most(row, outputs);
+    float sum = row_sum(row, outputs, most);
+    float likely = row_most(wanted, outputs);
+    float16 below = (float16)0.0f;
+    float16 weights = (float16)0.0f;
+    for (uint j = 0; j < outputs; j += 16) {
+        uint left = outputs - j;
+        float16 t = load16(wanted + j, left, 0.0f) * keep;
+        below += t * (most - load16(row + j, left, most));
+        weights += t;
+    }
+    float weight = sum16(weights) + smooth;
+    float loss = weight * log(sum) + sum16(below);
+    if (smooth > 0.0f) {
+        loss += smooth * mean_below(row, outputs, most);
+    }
+    int best = 0;
+    while ((uint)best + 1 < outputs && wanted[best] != likely) {
+        best++;
+    }
+    result[2 * (result_first + i)] = loss;
+    result[2 * (result_first + i) + 1] =
+        !isnan(loss) && is_first_most(row, best, most) ? 1.0f : 0.0f;
+
+    if (dy) {
+        global float *drow = dy + dy_first + (ulong)i * outputs;
+        float scale = weight * grad_scale / sum;
+        for (uint j = 0; j < outputs; j += 16) {
+            uint left = outputs - j;
+            float16 e = exp(load16(row + j, left, -INFINITY) - most);
+            float16 t = load16(wanted + j, left, 0.0f) * keep + share;
+            store16(e * scale - t * grad_scale, drow + j, left);
+        }
+    }
+}
+
+/* loss = mean over outputs of (y - t)^2; dy = 2 (y - t) / outputs * grad_scale; `smooth` is 0. */
 kernel void mse(global float *result, global float *dy, ulong dy_first, global const float *y,
                 ulong y_first, global const float *target, uint n, uint outputs, uint result_first,
-                float grad_scale) {
+                float grad_scale, float smooth) {
     uint i = (uint)get_global_id(0);
     if (i >= n) {
         return;

@@ -1,5 +1,6 @@
 #include "nn/loss.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "device/program.h"
@@ -12,6 +13,40 @@ const rp_loss_kind *rp_loss_find(const char *name) {
         }
     }
     return NULL;
+}
+
+static rp_err fail_unknown(const rp_node *node, const char *name) {
+    char known[200] = "";
+    size_t used = 0;
+    for (const rp_loss_kind *const *k = rp_loss_kinds; *k && used < sizeof known; k++) {
+        used += (size_t)snprintf(known + used, sizeof known - used, " %s", (*k)->name);
+    }
+    return rp_node_fail(node, "no loss '%s'; there are:%s", name, known);
+}
+
+rp_err rp_loss_parse(rp_node *root, const rp_loss_kind **kind, float *label_smoothing) {
+    rp_node *node = rp_node_find(root, "loss");
+    const char *name = "cross-entropy";
+    rp_err err;
+    *label_smoothing = 0.0f;
+    if (node && rp_node_is_map(node)) {
+        RP_TRY(rp_node_need(node, "kind"));
+        RP_TRY(rp_node_string(node, "kind", &name));
+        RP_TRY(rp_node_f32(node, "label_smoothing", 0.0, 1.0, label_smoothing));
+        RP_TRY(rp_node_done(node));
+    } else {
+        RP_TRY(rp_node_string(root, "loss", &name));
+    }
+    *kind = rp_loss_find(name);
+    if (!*kind) {
+        return fail_unknown(node, name);
+    }
+    if (!(*kind)->accuracy && *label_smoothing > 0) {
+        return rp_node_fail(rp_node_find(node, "label_smoothing"),
+                            "is for classes, and %s has none", (*kind)->name);
+    }
+fail:
+    return err;
 }
 
 rp_err rp_loss_run(const rp_loss_kind *kind, const rp_loss_call *call) {
@@ -42,6 +77,7 @@ rp_err rp_loss_launch(const rp_loss_call *call, const char *entry) {
     rp_arg_u32(&launch, outputs);
     rp_arg_u32(&launch, call->result_first);
     rp_arg_f32(&launch, (float)(1.0 / call->step_samples));
+    rp_arg_f32(&launch, call->label_smoothing);
     RP_TRY(rp_launch_run(&launch, 1, &n, (size_t[]){4}));
     return RP_OK;
 fail:

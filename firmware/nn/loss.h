@@ -2,6 +2,7 @@
 #ifndef RP_NN_LOSS_H
 #define RP_NN_LOSS_H
 
+#include "base/config.h"
 #include "device/tensor.h"
 
 typedef struct {
@@ -10,6 +11,7 @@ typedef struct {
     uint32_t step_samples;   /* samples in the whole step: the gradient is of the mean over them */
     const rp_tensor *y;      /* model output [n, outputs] */
     const rp_buffer *target; /* n int32 classes, or n * outputs f32 */
+    float label_smoothing;   /* the target is mixed with so much of equal probabilities */
     rp_tensor *dy;           /* gradient, or NULL when evaluating */
     rp_buffer *result;       /* f32 pairs (loss, correct), one per sample of the step */
     uint32_t result_first;   /* where this microbatch's samples begin in `result` */
@@ -19,6 +21,7 @@ typedef struct {
     const char *name;
     const char *source;
     bool class_target; /* targets are int32 classes, else f32 rows */
+    bool accuracy;     /* an output is right or wrong: `correct` means something */
     /* result: (loss of the sample, 1 when the arg-max is the class else 0); a step's loss is the
      * mean of the first over its samples, summed on the host in double. mse: mean over outputs, so
      * the mean over samples is PyTorch's MSELoss; `correct` is 0. A class outside [0, outputs)
@@ -31,5 +34,10 @@ rp_err rp_loss_run(const rp_loss_kind *kind, const rp_loss_call *call) RP_MUST_C
 
 extern const rp_loss_kind *const rp_loss_kinds[];
 const rp_loss_kind *rp_loss_find(const char *name); /* "cross-entropy", "mse" */
+
+/* `loss:` of a run file or a job: a word, or {kind, label_smoothing}; none: cross-entropy.
+ * errors  USAGE with file, line and key */
+rp_err rp_loss_parse(rp_node *root, const rp_loss_kind **kind,
+                     float *label_smoothing) RP_MUST_CHECK;
 
 #endif

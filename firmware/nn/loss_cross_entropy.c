@@ -9,5 +9,6 @@ const rp_loss_kind rp_loss_cross_entropy = {
     .name = "cross-entropy",
     .source = "torch.nn.CrossEntropyLoss",
     .class_target = true,
+    .accuracy = true,
     .run = run_cross_entropy,
 };

@@ -99,7 +99,6 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
     uint32_t stages = 1;
     uint32_t classes = 0;
     rp_shape sample;
-    const char *loss = NULL;
     RP_TRY(read_numbers(root, out, &stages, &classes));
     RP_TRY(read_shape(root, "sample", &sample));
     RP_TRY(rp_model_parse(arena, model_root, &sample, classes, &out->model));
@@ -109,11 +108,7 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
                             stages);
     }
     RP_TRY(rp_node_need(root, "loss"));
-    RP_TRY(rp_node_string(root, "loss", &loss));
-    out->loss = rp_loss_find(loss);
-    if (!out->loss) {
-        return rp_node_fail(rp_node_find(root, "loss"), "no loss '%s'", loss);
-    }
+    RP_TRY(rp_loss_parse(root, &out->loss, &out->label_smoothing));
     RP_TRY(check_output(out, root));
     RP_TRY(rp_node_need(root, "optimizer"));
     RP_TRY(rp_optim_parse(&out->optim, rp_node_find(root, "optimizer")));

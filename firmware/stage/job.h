@@ -40,6 +40,7 @@ typedef struct {
     rp_model *model;
     uint32_t fused; /* relus that the layer before does */
     const rp_loss_kind *loss;
+    float label_smoothing;
     rp_method method;
     rp_optim optim;
     rp_lr_schedule lr;
@@ -48,7 +49,7 @@ typedef struct {
     uint64_t step_first;    /* where it begins: behind 0 when it goes on from a checkpoint */
     uint64_t epoch_samples; /* training samples in an epoch */
     uint32_t batch, micro;
-    uint32_t target_width; /* f32 per sample for mse */
+    uint32_t target_width; /* f32 per sample where targets are rows */
     uint32_t memory_mib;   /* limit of device memory, 0 = what the device has */
     rp_throttle throttle;
     bool guard; /* skip steps with non-finite gradients */

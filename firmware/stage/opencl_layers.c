@@ -147,6 +147,7 @@ static rp_err run_loss(rp_opencl *e, const rp_pass *pass, bool gradient) {
         .device = e->device,
         .n = pass->op->samples.count,
         .step_samples = pass->step_samples,
+        .label_smoothing = job->label_smoothing,
         .y = &e->value[t],
         .target = e->target,
         .dy = gradient && e->grad[t].buffer ? &e->grad[t] : NULL,

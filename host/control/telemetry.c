@@ -27,7 +27,7 @@ rp_err rp_controller_open_record(rp_controller *c) {
                                .schedule = c->run.method.kind->name,
                                .shape = shape,
                                .stages = c->run.stages,
-                               .classes = c->run.loss->class_target,
+                               .classes = c->run.loss->accuracy,
                                .folder = c->folder,
                                .progress = c->env.progress,
                                .result = c->env.result,

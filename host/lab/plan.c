@@ -178,7 +178,7 @@ static rp_err check_run(rp_lab_plan *plan, const rp_lab_run *run, uint64_t *step
         err = rp_runfile_read_keys(&file, plan->keys, &keys);
         explicit_bzero(&keys, sizeof keys);
     }
-    if (err == RP_OK && plan->lab->metric == RP_LAB_ACCURACY && !file.loss->class_target) {
+    if (err == RP_OK && plan->lab->metric == RP_LAB_ACCURACY && !file.loss->accuracy) {
         err = rp_fail(RP_ERR_USAGE, "%s: tune.metric: the loss %s has no accuracy; expected loss",
                       plan->lab->path, file.loss->name);
     }

@@ -198,14 +198,8 @@ fail:
 }
 
 static rp_err read_method(rp_node *root, rp_runfile *run) {
-    const char *loss = "cross-entropy";
     rp_err err;
-    RP_TRY(rp_node_string(root, "loss", &loss));
-    run->loss = rp_loss_find(loss);
-    if (!run->loss) {
-        return rp_node_fail(rp_node_find(root, "loss"),
-                            "no loss '%s'; there are: cross-entropy mse", loss);
-    }
+    RP_TRY(rp_loss_parse(root, &run->loss, &run->label_smoothing));
     RP_TRY(need_map(root, "optimizer", &(rp_node *){NULL}));
     RP_TRY(rp_optim_parse(&run->optim, rp_node_find(root, "optimizer")));
     RP_TRY(rp_lr_parse(&run->lr, rp_node_find(root, "lr_schedule")));
@@ -388,6 +382,15 @@ static void put_cut(FILE *file, const rp_runfile *run, const rp_cut *cut) {
     (void)fprintf(file, "]\n");
 }
 
+static void put_loss(FILE *file, const rp_runfile *run) {
+    if (run->label_smoothing > 0) {
+        (void)fprintf(file, "loss: {kind: %s, label_smoothing: %.9g}\n", run->loss->name,
+                      (double)run->label_smoothing);
+    } else {
+        (void)fprintf(file, "loss: %s\n", run->loss->name);
+    }
+}
+
 rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
                              uint32_t stage, const char *host_key, const char *before_key,
                              char **out) {
@@ -400,14 +403,15 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
     }
     (void)fprintf(file, "stage: %u\nstages: %u\nsample: [", stage, cut->stage_count);
     put_shape(file, &run->data.sample);
-    (void)fprintf(
-        file,
-        "]\nclasses: %u\ntarget_width: %u\nseed: %llu\nbatch: %u\nmicrobatch: %u\n"
-        "epoch_samples: %u\nsteps: %llu\nstep_first: %llu\nguard: %s\nmemory_mib: %u\nloss: %s\n",
-        run->data.classes, run->loss->class_target ? 1 : run->data.target_width,
-        (unsigned long long)run->seed, run->batch, run->micro, run->data.count[RP_SPLIT_TRAIN],
-        (unsigned long long)run->steps, (unsigned long long)run->step_first,
-        run->guard ? "true" : "false", run->memory_mib, run->loss->name);
+    (void)fprintf(file,
+                  "]\nclasses: %u\ntarget_width: %u\nseed: %llu\nbatch: %u\nmicrobatch: %u\n"
+                  "epoch_samples: %u\nsteps: %llu\nstep_first: %llu\nguard: %s\nmemory_mib: %u\n",
+                  run->data.classes, run->loss->class_target ? 1 : run->data.target_width,
+                  (unsigned long long)run->seed, run->batch, run->micro,
+                  run->data.count[RP_SPLIT_TRAIN], (unsigned long long)run->steps,
+                  (unsigned long long)run->step_first, run->guard ? "true" : "false",
+                  run->memory_mib);
+    put_loss(file, run);
     put_cut(file, run, cut);
     RP_TRY(put_part(arena, file, run->root, "optimizer"));
     RP_TRY(put_part(arena, file, run->root, "lr_schedule"));

@@ -48,6 +48,7 @@ typedef struct {
     uint64_t checkpoint_steps; /* besides every epoch's end; 0: only there */
 
     const rp_loss_kind *loss;
+    float label_smoothing;
     rp_method method;
     rp_optim optim;
     rp_lr_schedule lr;

@@ -81,9 +81,9 @@ class File:
                 self.tensor(f"{case}/d{k}", p.grad.numpy())
         return xs, ps, y, dy
 
-    def loss(self, case, n, k, y, target, loss):
+    def loss(self, case, n, k, y, target, loss, **more):
         """<case>/y, target, loss (one a sample), dy; the gradient is of the mean."""
-        self.describe(case, {"n": n, "outputs": k, "loss": case.split("_")[0]})
+        self.describe(case, {"n": n, "outputs": k, "loss": case.split("_")[0], **more})
         for what, tensor in (("y", y), ("target", target), ("loss", loss), ("dy", y.grad)):
             self.tensor(f"{case}/{what}", tensor.detach().numpy())
 

@@ -12,6 +12,7 @@ typedef struct {
     rp_arena arena;
     rp_darena *memory;
     uint32_t n, outputs;
+    float label_smoothing; /* 0 at first */
     const rp_loss_kind *kind;
     rp_tensor y, dy;
     rp_buffer *target, *result;
@@ -77,6 +78,7 @@ static inline void loss_case_run(loss_case *c, uint32_t step_samples, bool with_
     const rp_loss_call call = {.device = device,
                                .n = c->n,
                                .step_samples = step_samples,
+                               .label_smoothing = c->label_smoothing,
                                .y = &c->y,
                                .target = c->target,
                                .dy = with_gradient ? &c->dy : NULL,
@@ -96,13 +98,14 @@ static inline const float *loss_case_golden(const rp_st_reader *reader, const ch
     return rp_st_data(reader, entry);
 }
 
-/* Opens each case of the loss in turn with y and the targets filled. */
-static inline void loss_case_each(const char *kind,
+/* Opens each case of the loss in tests/golden/<stem>.safetensors in turn with y and the targets
+ * filled. */
+static inline void loss_case_each(const char *stem, const char *kind,
                                   void (*run)(loss_case *c, const rp_st_reader *reader,
                                               const char *name)) {
     rp_arena arena;
     rp_arena_init(&arena, "golden", 0);
-    rp_st_reader *reader = golden_file(&arena, "loss");
+    rp_st_reader *reader = golden_file(&arena, stem);
     char *names;
     char *rest;
     uint32_t count = 0;
@@ -120,6 +123,7 @@ static inline void loss_case_each(const char *kind,
         expect_ok(rp_node_u32(facts, "outputs", 1, 4096, &outputs));
         loss_case c;
         loss_case_open(&c, kind, n, outputs);
+        expect_ok(rp_node_f32(facts, "label_smoothing", 0, 1, &c.label_smoothing));
         const float *target = loss_case_golden(reader, name, "target");
         int32_t class_of[4096];
         for (uint32_t i = 0; c.kind->class_target && i < n; i++) {
@@ -157,12 +161,13 @@ static inline void loss_case_compare(loss_case *c, const rp_st_reader *reader, c
 }
 
 /* Central differences of sum(loss) over the whole gradient. */
-static inline void loss_case_differences(const char *kind, const void *target) {
+static inline void loss_case_differences(const char *kind, const void *target, float smoothing) {
     enum { N = 3, OUTPUTS = 11 };
     const float h = 1e-2f;
     float y[N * OUTPUTS];
     loss_case c;
     loss_case_open(&c, kind, N, OUTPUTS);
+    c.label_smoothing = smoothing;
     golden_values("y", N * OUTPUTS, y);
     loss_case_fill(&c, y, target);
     loss_case_run(&c, 1, true);

@@ -17,23 +17,25 @@ static void compare_loss(loss_case *c, const rp_st_reader *reader, const char *n
 
 static void equals_pytorch(void **state) {
     (void)state;
-    loss_case_each("cross-entropy", compare_loss);
+    loss_case_each("loss", "cross-entropy", compare_loss);
+    loss_case_each("label_smoothing", "cross-entropy", compare_loss);
 }
 
 static void central_differences(void **state) {
     (void)state;
-    loss_case_differences("cross-entropy", (const int32_t[]){10, 0, 4});
+    loss_case_differences("cross-entropy", (const int32_t[]){10, 0, 4}, 0);
+    loss_case_differences("cross-entropy", (const int32_t[]){10, 0, 4}, 0.3f);
 }
 
 /* The samples of a bad class are NaN, their neighbours are not. */
-static void class_outside(void **state) {
-    (void)state;
+static void expect_nan_outside(float smoothing) {
     enum { N = 5, OUTPUTS = 33 };
     const int32_t target[N] = {0, 33, -1, INT32_MAX, 32};
     const bool good[N] = {true, false, false, false, true};
     float y[N * OUTPUTS];
     loss_case c;
     loss_case_open(&c, "cross-entropy", N, OUTPUTS);
+    c.label_smoothing = smoothing;
     golden_values("y", N * OUTPUTS, y);
     loss_case_fill(&c, y, target);
     loss_case_run(&c, N, true);
@@ -45,6 +47,12 @@ static void class_outside(void **state) {
         expect_close(c.loss[2 * i + 1], 0, 0, 0);
     }
     loss_case_close(&c);
+}
+
+static void class_outside(void **state) {
+    (void)state;
+    expect_nan_outside(0);
+    expect_nan_outside(0.1f);
 }
 
 /* exp(1000) overflows; the loss does not. Ties: the first is the arg-max, as in torch. */

@@ -11,14 +11,14 @@ static void compare_loss(loss_case *c, const rp_st_reader *reader, const char *n
 
 static void equals_pytorch(void **state) {
     (void)state;
-    loss_case_each("mse", compare_loss);
+    loss_case_each("loss", "mse", compare_loss);
 }
 
 static void central_differences(void **state) {
     (void)state;
     float target[33];
     golden_values("target", 33, target);
-    loss_case_differences("mse", target);
+    loss_case_differences("mse", target, 0);
 }
 
 static void nan_stays_in_its_sample(void **state) {

@@ -65,6 +65,28 @@ static void a_good_file_resolves(void **state) {
     rp_arena_finish(&arena);
 }
 
+static void label_smoothing_reaches_the_stage(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_arena_init(&arena, "test", 0);
+    rp_runfile run;
+    const char *const sets[] = {NULL, "loss={kind: cross-entropy, label_smoothing: 0.1}"};
+    for (size_t i = 0; i < 2; i++) {
+        expect_ok(read_text(&arena, good, sets[i], &run));
+        rp_cut cut = {2, (const uint32_t[]){0, 2, run.model->layer_count}};
+        char *text;
+        rp_node *root;
+        rp_job job;
+        expect_ok(rp_runfile_assignment(&arena, &run, &cut, 1, NULL, NULL, &text));
+        expect_ok(rp_config_read_text(&arena, text, strlen(text), "assignment", &root));
+        expect_ok(rp_job_parse(&arena, root, run.model_root, &job));
+        assert_string_equal(job.loss->name, "cross-entropy");
+        expect_close(job.label_smoothing, i ? 0.1 : 0, 1e-7, 0);
+        rp_runfile_close(&run);
+    }
+    rp_arena_finish(&arena);
+}
+
 /* What the host writes for a stage is what the agent reads. */
 static void the_assignment_is_read_back(void **state) {
     (void)state;
@@ -252,6 +274,7 @@ int main(void) {
     (void)close(file);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_file_resolves),
+        cmocka_unit_test(label_smoothing_reaches_the_stage),
         cmocka_unit_test(the_assignment_is_read_back),
         cmocka_unit_test(one_board_is_profiled_before_auto_is_chosen),
         cmocka_unit_test(throttle_has_a_former_name),

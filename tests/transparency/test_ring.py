@@ -212,5 +212,47 @@ cut: []
                 self.assertGreater(held["bytes"], link["bytes"] / 2)
 
 
+class Losses(RingCase):
+    """Classes, and the same as rows of probabilities, with smoothed labels: one training."""
+
+    def test_classes_and_rows(self):
+        (self.dir / "net.yaml").write_text("input: [2]\nlayers:\n"
+                                           "  - {name: a, kind: dense, out: 8}\n"
+                                           "  - {name: t, kind: tanh}\n"
+                                           "  - {name: b, kind: dense, out: 3}\n")
+        rows = [(i % 7 / 7, i % 5 / 5, (i % 7 + i % 5) % 3) for i in range(60)]
+        got = {}
+        for loss in ("cross-entropy", "soft-cross-entropy"):
+            folder = self.dir / loss
+            folder.mkdir()
+            for split in ("train", "test"):
+                with open(folder / f"{split}.csv", "w", encoding="ascii") as file:
+                    for a, b, c in rows:
+                        y = c if loss == "cross-entropy" else ",".join(
+                            "1" if k == c else "0" for k in range(3))
+                        file.write(f"{a},{b},{y}\n")
+            run = self.run_file(f"""\
+model: {self.dir}/net.yaml
+data: {{set: table, path: {folder}}}
+ring: {{boards: 2}}
+train: {{epochs: 2, batch: 20, microbatch: 10, seed: 3}}
+loss: {{kind: {loss}, label_smoothing: 0.2}}
+optimizer: {{kind: sgd, lr: 0.1}}
+schedule: 1f1b
+cut: [t]
+""", f"{loss}.yaml")
+            got[loss] = self.train(run, f"{loss}-out")
+        plain = self.train(run, "plain-out", "loss={kind: soft-cross-entropy}")
+        hard, soft = (read_safetensors(self.dir / f"{loss}-out" / "weights.safetensors")
+                      for loss in got)
+        for name, values in hard.items():
+            for a, b in zip(values, soft[name], strict=True):
+                self.assertLessEqual(abs(a - b), 1e-6)
+        hard, soft = got.values()
+        self.assertEqual(hard["eval"]["accuracy"], soft["eval"]["accuracy"])
+        self.assertLessEqual(abs(hard["eval"]["loss"] - soft["eval"]["loss"]), 1e-5)
+        self.assertGreater(abs(plain["eval"]["loss"] - soft["eval"]["loss"]), 1e-4)
+
+
 if __name__ == "__main__":
     unittest.main()

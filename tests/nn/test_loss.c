@@ -1,0 +1,69 @@
+/* `loss:` of a run file. */
+#include "expect.h"
+
+#include "nn/loss.h"
+
+static rp_err parse_loss(const char *text, const rp_loss_kind **kind, float *smoothing) {
+    rp_arena arena;
+    rp_node *root;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(rp_config_read_text(&arena, text, strlen(text), "run.yaml", &root));
+    const rp_err err = rp_loss_parse(root, kind, smoothing);
+    rp_arena_finish(&arena);
+    return err;
+}
+
+static void words_and_maps(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *name;
+        double smoothing;
+    } cases[] = {
+        {"seed: 1", "cross-entropy", 0},
+        {"loss: mse", "mse", 0},
+        {"loss: cross-entropy", "cross-entropy", 0},
+        {"loss: {kind: mse}", "mse", 0},
+        {"loss: {kind: mse, label_smoothing: 0}", "mse", 0},
+        {"loss: {kind: cross-entropy, label_smoothing: 0.1}", "cross-entropy", 0.1},
+        {"loss: {kind: soft-cross-entropy, label_smoothing: 1}", "soft-cross-entropy", 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const rp_loss_kind *kind = NULL;
+        float smoothing = -1.0f;
+        expect_ok(parse_loss(cases[i].text, &kind, &smoothing));
+        assert_string_equal(kind->name, cases[i].name);
+        expect_close(smoothing, cases[i].smoothing, 1e-7, 0);
+    }
+}
+
+static void mistakes(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"loss: huber", "no loss 'huber'; there are: cross-entropy soft-cross-entropy mse"},
+        {"loss: {kind: huber}", "no loss 'huber'"},
+        {"loss: {label_smoothing: 0.1}", "the key 'kind' is needed here"},
+        {"loss: {kind: cross-entropy, smoothing: 0.1}", "smoothing"},
+        {"loss: {kind: cross-entropy, label_smoothing: 1.5}", "loss.label_smoothing"},
+        {"loss: {kind: cross-entropy, label_smoothing: nan}", "loss.label_smoothing"},
+        {"loss: {kind: mse, label_smoothing: 0.1}", "is for classes, and mse has none"},
+        {"loss: [mse]", "run.yaml:1: loss"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const rp_loss_kind *kind;
+        float smoothing;
+        expect_err(parse_loss(cases[i].text, &kind, &smoothing), RP_ERR_USAGE);
+        if (!strstr(rp_err_message(), cases[i].message)) {
+            fail_msg("%s: '%s' is not in '%s'", cases[i].text, cases[i].message, rp_err_message());
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_and_maps),
+        cmocka_unit_test(mistakes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
