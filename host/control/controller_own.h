@@ -83,7 +83,7 @@ struct rp_controller {
     const char *folder; /* NULL but for TRAIN */
     int folder_fd;      /* holds the folder's lock; -1: none */
     /* paths in it */
-    char *checkpoints, *weights, *run_yaml, *run_yaml_new, *plan_json;
+    char *checkpoints, *weights, *run_yaml, *run_yaml_new, *plan_json, *data_json;
     bool has_statistics; /* the model has layers with running statistics */
     rp_position position;
 

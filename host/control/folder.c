@@ -11,6 +11,7 @@
 #include "base/folders.h"
 #include "base/log.h"
 #include "control/controller_own.h"
+#include "data/describe.h"
 #include "planning/planfile.h"
 #include "planning/tables.h"
 
@@ -64,6 +65,7 @@ rp_err rp_controller_choose_folder(rp_controller *c) {
     RP_TRY(rp_arena_printf(&c->arena, &c->run_yaml, "%s/run.yaml", c->folder));
     RP_TRY(rp_arena_printf(&c->arena, &c->run_yaml_new, "%s.tmp", c->run_yaml));
     RP_TRY(rp_arena_printf(&c->arena, &c->plan_json, "%s/plan.json", c->folder));
+    RP_TRY(rp_arena_printf(&c->arena, &c->data_json, "%s/data.json", c->folder));
     if (options->resume && access(c->run_yaml, F_OK) != 0) {
         return rp_fail(RP_ERR_USAGE, "%s: no run to resume: there is no run.yaml", c->folder);
     }
@@ -134,6 +136,7 @@ static rp_err write_resolved(const rp_controller *c) {
 }
 
 rp_err rp_controller_write_folder(rp_controller *c) {
-    const rp_err err = write_resolved(c);
+    rp_err err = write_resolved(c);
+    err = err == RP_OK ? rp_data_describe(&c->run.data, c->data_json) : err;
     return err == RP_OK ? rp_controller_write_json(c, c->plan_json, false) : err;
 }

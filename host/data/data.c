@@ -29,21 +29,18 @@ fail:
     return err;
 }
 
-/* `mean: [..]` or `std: [..]`: one number a channel. */
-static rp_err read_channels(const rp_data *data, rp_node *node, const char *key, double min,
-                            float *out) {
+/* `mean: [..]` or `std: [..]`: one number a group. */
+static rp_err read_groups(const rp_data *data, rp_node *node, const char *key, double min,
+                          float *out) {
     rp_node *list = rp_node_find(node, key);
     if (!list) {
         return RP_OK;
     }
-    if (data->channels == 0) {
-        return rp_node_fail(list, "is for images; data set '%s' has none", data->kind->name);
+    if (!rp_node_is_list(list) || rp_node_count(list) != data->norm.groups) {
+        return rp_node_fail(list, "expected a list of %u numbers, one for each %s",
+                            data->norm.groups, data->channels > 0 ? "channel" : "column");
     }
-    if (!rp_node_is_list(list) || rp_node_count(list) != data->channels) {
-        return rp_node_fail(list, "expected a list of %u numbers, one for each channel",
-                            data->channels);
-    }
-    for (uint32_t i = 0; i < data->channels; i++) {
+    for (uint32_t i = 0; i < data->norm.groups; i++) {
         double value;
         rp_err err = rp_node_item_f64(list, i, min, 1e6, &value);
         if (err != RP_OK) {
@@ -52,6 +49,46 @@ static rp_err read_channels(const rp_data *data, rp_node *node, const char *key,
         out[i] = (float)value;
     }
     return RP_OK;
+}
+
+/* Over the training part, without the samples that are held out. */
+static rp_err measure_norm(rp_data *data) {
+    const size_t count = rp_shape_count(&data->sample);
+    rp_norm_sums sums;
+    rp_arena scratch;
+    float *x;
+    rp_err err;
+    rp_arena_init(&scratch, "norm", 0);
+    data->norm.known = false;
+    RP_TRY(rp_norm_open_sums(&scratch, &data->norm, &sums));
+    RP_TRY(RP_ARENA_NEW(&scratch, count, &x));
+    for (uint32_t i = 0; i < data->count[RP_SPLIT_TRAIN]; i++) {
+        RP_TRY(rp_data_batch(data, RP_SPLIT_TRAIN, 0, &i, 1, false, x, NULL, NULL));
+        rp_norm_add(&data->norm, &sums, x, count);
+    }
+    rp_norm_finish(&data->norm, &sums, count);
+fail:
+    rp_arena_finish(&scratch);
+    return err;
+}
+
+static rp_err read_norm(rp_data *data, rp_node *node) {
+    static const char *const words[] = {"usual", "none", "measured", NULL};
+    const bool stated = rp_node_find(node, "mean") || rp_node_find(node, "std");
+    uint32_t word = 0;
+    rp_err err;
+    RP_TRY(rp_node_word(node, "normalise", words, &word));
+    if (stated && word > 0) {
+        return rp_node_fail(rp_node_find(node, "normalise"), "excludes `mean` and `std`");
+    }
+    RP_TRY(read_groups(data, node, "mean", -1e6, data->norm.mean));
+    RP_TRY(read_groups(data, node, "std", 1e-6, data->norm.deviation));
+    data->norm.known = (data->norm.known || stated) && word != 1;
+    if (word == 2) {
+        RP_TRY(measure_norm(data));
+    }
+fail:
+    return err;
 }
 
 static rp_err read_augment(rp_data *data, rp_node *node) {
@@ -86,9 +123,8 @@ rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_shap
     RP_TRY(rp_node_bool(node, "shuffle", &data->shuffle));
     RP_TRY(data->kind->open(arena, data, node, input, class_target));
     RP_TRY(read_augment(data, node));
-    RP_TRY(read_channels(data, node, "mean", -1e6, data->mean));
-    RP_TRY(read_channels(data, node, "std", 1e-6, data->deviation));
     RP_TRY(hold_out(arena, data, node));
+    RP_TRY(read_norm(data, node));
     RP_TRY(rp_node_done(node));
     if (data->classes > 0 && !class_target) {
         err = rp_node_fail(rp_node_find(node, "set"),
@@ -175,16 +211,6 @@ static void augment_sample(const rp_data *data, uint32_t epoch, uint32_t index, 
     }
 }
 
-static void normalise_sample(const rp_data *data, float *x, size_t plane) {
-    for (uint32_t c = 0; c < data->channels; c++, x += plane) {
-        const float mean = data->mean[c];
-        const float deviation = data->deviation[c];
-        for (size_t i = 0; i < plane; i++) {
-            x[i] = (x[i] - mean) / deviation;
-        }
-    }
-}
-
 rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const uint32_t *index,
                      uint32_t n, bool training, float *x, int32_t *labels, float *rows) {
     const size_t count = rp_shape_count(&data->sample);
@@ -204,9 +230,7 @@ rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const 
         if (augmented) {
             augment_sample(data, epoch, stored, x);
         }
-        if (data->channels > 0) {
-            normalise_sample(data, x, count / data->channels);
-        }
+        rp_norm_apply(&data->norm, x, count);
     }
     return RP_OK;
 }

@@ -5,8 +5,7 @@
 #include "base/arena.h"
 #include "base/config.h"
 #include "base/shape.h"
-
-enum { RP_DATA_CHANNELS_MAX = 4 };
+#include "data/norm.h"
 
 /* VALIDATION: samples of the training part that `validation:` holds out. A kind knows TRAIN, all of
  * them, and TEST. */
@@ -19,24 +18,27 @@ typedef struct rp_data_kind rp_data_kind;
  * when a batch is made. */
 typedef struct {
     const rp_data_kind *kind;
-    rp_shape sample;       /* one sample */
-    uint32_t classes;      /* 0 for regression */
-    uint32_t target_width; /* f32 target columns; 1 for classes */
+    rp_shape sample;               /* one sample */
+    uint32_t classes;              /* 0 for regression */
+    uint32_t target_width;         /* f32 target columns; 1 for classes */
+    const char *const *class_name; /* [classes]; NULL: they have no names */
+    const char *const *x_name;     /* of a table's columns, and [target_width] of its targets; */
+    const char *const *y_name;     /* NULL: they have no names */
     uint32_t count[RP_SPLITS];
     const uint32_t *part[RP_SPLITS]; /* [count]: which sample of the kind's; NULL: sample i is i */
     void *own;                       /* of the kind */
     bool shuffle;
-    bool crop, flip; /* augment: none | crop | flip | crop-flip (pad 4, PyTorch's order) */
-    uint32_t channels;
-    float mean[RP_DATA_CHANNELS_MAX], deviation[RP_DATA_CHANNELS_MAX];
+    bool crop, flip;   /* augment: none | crop | flip | crop-flip (pad 4, PyTorch's order) */
+    uint32_t channels; /* of images: sample is [channels, height, width]; 0: no images */
+    rp_norm norm;
     uint64_t seed;
 } rp_data;
 
 struct rp_data_kind {
     const char *name;
     const char *source;
-    /* Reads its own keys of `data:` (path ...), sets sample, classes, counts, default mean and
-     * deviation. `input`: the model's input when it is fixed (dims > 0), for tables. */
+    /* Reads its own keys of `data:` (path ...), sets sample, classes, counts and norm. `input`: the
+     * model's input when it is fixed (dims > 0), for tables. */
     rp_err (*open)(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
                    bool class_target);
     /* Raw sample as floats: pixel / 255 for images, before normalisation. Target: class, or row. */
@@ -47,7 +49,8 @@ struct rp_data_kind {
 
 extern const rp_data_kind *const rp_data_kinds[];
 
-/* `data:` of a run file: {set, path, shuffle, augment, mean, std, validation} + the kind's own
+/* `data:` of a run file: {set, path, shuffle, augment, mean, std, normalise,
+ * validation} + the kind's own
  * keys. `seed`, the run's, orders, augments and chooses the validation part. */
 rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_shape *input,
                     bool class_target, uint64_t seed) RP_MUST_CHECK;

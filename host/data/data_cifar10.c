@@ -93,6 +93,8 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_s
                        bool class_target) {
     static const float mean[] = {0.4914f, 0.4822f, 0.4465f};
     static const float deviation[] = {0.2470f, 0.2435f, 0.2616f};
+    static const char *const class_names[CLASSES] = {
+        "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
     (void)input;
     (void)class_target;
     rp_err err = RP_OK;
@@ -108,8 +110,8 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_s
     data->sample = rp_shape_3(3, SIDE, SIDE);
     data->channels = 3;
     data->classes = CLASSES;
-    memcpy(data->mean, mean, sizeof mean);
-    memcpy(data->deviation, deviation, sizeof deviation);
+    data->class_name = class_names;
+    RP_TRY(rp_norm_set(arena, &data->norm, 3, mean, deviation));
     data->own = o;
 fail:
     return err;

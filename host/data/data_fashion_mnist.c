@@ -2,11 +2,16 @@
 
 static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
                        bool class_target) {
+    static const char *const names[] = {"T-shirt/top", "trouser",   "pullover", "dress",
+                                        "coat",        "sandal",    "shirt",    "sneaker",
+                                        "bag",         "ankle boot"};
     (void)input;
     (void)class_target;
-    data->mean[0] = 0.2860f;
-    data->deviation[0] = 0.3530f;
-    return rp_idx_open(arena, data, keys);
+    data->class_name = names;
+    const float mean = 0.2860f;
+    const float deviation = 0.3530f;
+    rp_err err = rp_norm_set(arena, &data->norm, 1, &mean, &deviation);
+    return err == RP_OK ? rp_idx_open(arena, data, keys) : err;
 }
 
 const rp_data_kind rp_data_fashion_mnist = {

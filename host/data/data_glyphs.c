@@ -225,6 +225,10 @@ static void draw_split(const own *o, uint64_t seed, rp_split split, uint32_t cou
 
 static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
                        bool class_target) {
+    static const char *const names[CLASSES] = {"triangle",  "square", "cross", "star",   "arrow",
+                                               "hourglass", "house",  "ring",  "spiral", "wave"};
+    const float mean = 0.2044f; /* measured */
+    const float deviation = 0.2012f;
     (void)input;
     (void)class_target;
     rp_err err = RP_OK;
@@ -242,8 +246,8 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_s
     data->sample = rp_shape_3(1, o->side, o->side);
     data->channels = 1;
     data->classes = CLASSES;
-    data->mean[0] = 0.2044f; /* measured */
-    data->deviation[0] = 0.2012f;
+    data->class_name = names;
+    RP_TRY(rp_norm_set(arena, &data->norm, 1, &mean, &deviation));
     data->own = o;
     const size_t pixels = (size_t)o->side * o->side;
     RP_TRY(RP_ARENA_NEW(arena, pixels, &ink));

@@ -4,9 +4,10 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_s
                        bool class_target) {
     (void)input;
     (void)class_target;
-    data->mean[0] = 0.1307f;
-    data->deviation[0] = 0.3081f;
-    return rp_idx_open(arena, data, keys);
+    const float mean = 0.1307f;
+    const float deviation = 0.3081f;
+    rp_err err = rp_norm_set(arena, &data->norm, 1, &mean, &deviation);
+    return err == RP_OK ? rp_idx_open(arena, data, keys) : err;
 }
 
 const rp_data_kind rp_data_mnist = {

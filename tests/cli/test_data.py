@@ -78,5 +78,58 @@ class Validation(program.Case):
         self.assertEqual(again["eval"], whole["eval"])
 
 
+FLOWERS = """\
+sepal;petal;species;note
+5.1;1.4;setosa;"short; and wide"
+4.9;1.3;setosa;x
+6.3;4.9;versicolor;y
+6.6;4.6;versicolor;z
+5.0;1.5;setosa;x
+6.1;4.7;versicolor;y
+"""
+
+TABLE = """\
+model: net.yaml
+data: {set: table, path: flowers.csv, delimiter: semicolon, target: species, drop: note,
+       normalise: measured, validation: 2}
+ring: {boards: 1}
+train: {epochs: 30, batch: 4, seed: 3}
+loss: cross-entropy
+optimizer: {kind: sgd, lr: 0.5}
+schedule: gpipe
+"""
+
+NET = "input: data\nlayers:\n  - {name: fc, kind: dense, out: classes}\n"
+
+
+class Table(program.Case):
+    """A CSV file as somebody has it: a header, quotes, classes with names."""
+
+    def setUp(self):
+        super().setUp()
+        (self.dir / "net.yaml").write_text(NET)
+        (self.dir / "flowers.csv").write_text(FLOWERS)
+
+    def test_own_csv(self):
+        self.ringpipe("train", self.run_file(TABLE), "--out", "out")
+        summary = json.loads((self.dir / "out/summary.json").read_text())
+        self.assertNotIn("eval", summary)  # no test file
+        self.assertEqual(summary["validation"], {**summary["validation"], "samples": 2})
+        self.assertEqual(summary["validation"]["accuracy"], 1)
+        data = json.loads((self.dir / "out/data.json").read_text())
+        self.assertEqual(data["class_names"], ["setosa", "versicolor"])
+        self.assertEqual(data["x_names"], ["sepal", "petal"])
+        self.assertEqual(data["samples"], {"train": 4, "validation": 2, "test": 0})
+        self.assertEqual(len(data["mean"]), 2)
+
+    def test_errors_name_the_place(self):
+        (self.dir / "flowers.csv").write_text(FLOWERS.replace("4.7", "four"))
+        err = self.refused("train", self.run_file(TABLE), "--out", "out")
+        self.assertIn("flowers.csv:7:2: column 'petal'", err)
+        self.assertIn("'four'", err)
+        err = self.refused("train", self.run_file(TABLE), "--set", "data.target=kind")
+        self.assertIn("no column 'kind'", err)
+
+
 if __name__ == "__main__":
     program.main()

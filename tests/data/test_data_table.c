@@ -1,5 +1,11 @@
 #include "fixture.h"
 
+#include <math.h>
+
+#include <jansson.h>
+
+#include "data/describe.h"
+
 static const char keys[] = "{set: table, path: %, shuffle: false}";
 
 static void write_text(const char *name, const char *text) {
@@ -102,7 +108,7 @@ static void bad_sets(void **state) {
     write_text("train.csv", "1,2,3\n");
     write_text("test.csv", "1,2,3,4\n");
     expect_err(open_data(&data, keys, &input, false), RP_ERR_FORMAT);
-    expect_part("test.csv: 2 y columns, expected 1");
+    expect_part("test.csv:1: expected 3 columns as in the training file, found 4");
     unlink(path_in_folder("test.csv"));
     expect_err(open_data(&data, keys, &unknown, false), RP_ERR_USAGE);
     expect_err(open_data(&data, keys, NULL, false), RP_ERR_USAGE);
@@ -115,11 +121,237 @@ static void bad_sets(void **state) {
     rp_data_close(&data);
 }
 
+/* A header is a first row without a number; names of classes are sorted. */
+static void header_and_class_names(void **state) {
+    (void)state;
+    float x[4 * 2];
+    int32_t label[4];
+    rp_data data;
+    const uint32_t index[] = {0, 1, 2, 3};
+    const rp_shape input = {0}; /* follows the file */
+    write_text("train.csv", "width, height,species\n1,2,setosa\n3,4,\"virginica, the\"\n"
+                            "5,6,setosa\n7,8,canina\n");
+    write_text("test.csv", "species,height,width\ncanina,2,1\n");
+    expect_ok(open_data(&data, keys, &input, true));
+    assert_int_equal(data.count[RP_SPLIT_TRAIN], 4);
+    assert_true(rp_shape_equal(&data.sample, &(rp_shape){1, {2}}));
+    assert_int_equal(data.classes, 3);
+    assert_string_equal(data.class_name[0], "canina");
+    assert_string_equal(data.class_name[1], "setosa");
+    assert_string_equal(data.class_name[2], "virginica, the");
+    assert_string_equal(data.x_name[0], "width");
+    assert_string_equal(data.x_name[1], "height");
+    assert_string_equal(data.y_name[0], "species");
+    expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, index, 4, true, x, label, NULL));
+    assert_true(label[0] == 1 && label[1] == 2 && label[2] == 1 && label[3] == 0);
+    expect_close(x[3], 4, 0, 0);
+    /* Columns of the test file go by their names. */
+    expect_ok(rp_data_batch(&data, RP_SPLIT_TEST, 0, index, 1, false, x, label, NULL));
+    assert_int_equal(label[0], 0);
+    expect_close(x[0], 1, 0, 0);
+    expect_close(x[1], 2, 0, 0);
+    rp_data_close(&data);
+}
+
+static void chosen_columns(void **state) {
+    (void)state;
+    float x[2];
+    float y[2];
+    int32_t label;
+    rp_data data;
+    const rp_shape input = rp_shape_1(2);
+    const uint32_t one = 1;
+    write_text("train.csv", "id;price;a;b\n7;10;1;2\n8;20;3;4\n");
+    expect_ok(open_data(&data,
+                        "{set: table, path: %, delimiter: semicolon, target: price, drop: id}",
+                        &input, false));
+    expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, &one, 1, false, x, NULL, y));
+    expect_close(x[0], 3, 0, 0);
+    expect_close(x[1], 4, 0, 0);
+    expect_close(y[0], 20, 0, 0);
+    rp_data_close(&data);
+    expect_ok(open_data(
+        &data, "{set: table, path: %, delimiter: semicolon, target: [b, price], drop: [id]}", NULL,
+        false));
+    assert_int_equal(data.target_width, 2);
+    rp_data_close(&data);
+    /* Without a header, by number; a file in place of a folder; classes in an order of one's own.
+     */
+    write_text("all.csv", "2\tlow\t5\n3\thigh\t6\n");
+    write_text("more.csv", "4\thigh\t7\n");
+    expect_ok(open_data(&data,
+                        "{set: table, path: %/all.csv, test: %/more.csv, delimiter: tab, target: 2,"
+                        " classes: [low, middle, high]}",
+                        &input, true));
+    assert_int_equal(data.classes, 3);
+    assert_null(data.x_name);
+    assert_int_equal(data.count[RP_SPLIT_TEST], 1);
+    expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, &one, 1, false, x, &label, NULL));
+    assert_int_equal(label, 2);
+    expect_close(x[1], 6, 0, 0);
+    rp_data_close(&data);
+}
+
+static void bad_columns(void **state) {
+    (void)state;
+    static const struct {
+        const char *keys, *text;
+        rp_err err;
+        const char *part;
+    } bad[] = {
+        {"", "a,b,c\n1,x,2\n", RP_ERR_FORMAT,
+         "train.csv:2:2: column 'b': expected a finite number, found 'x'"},
+        {"", "a,b,a\n1,2,u\n", RP_ERR_FORMAT, "train.csv:1: the header has two columns 'a'"},
+        {"", "a,b,c\n", RP_ERR_FORMAT, "train.csv: has no rows"},
+        {"", "a,b,c\n1,2,u\n3,4,5\n", RP_ERR_FORMAT,
+         "train.csv:3:3: column 'c': expected the name of a class, as in the rows before, found "
+         "'5'"},
+        {"", "1,2,5\n1,2,u\n", RP_ERR_FORMAT, "train.csv:2:3: expected a class from 0 to 65535"},
+        {"", "a,b,c\n1,2,u\n1,2,\n", RP_ERR_FORMAT, "train.csv:3:3: column 'c': expected the name"},
+        {", header: true", "1,2,3\n1,2,3,4\n", RP_ERR_FORMAT, "train.csv:2:4: expected 3 fields"},
+        {", header: false", "a,b,c\n", RP_ERR_FORMAT, "train.csv:1:1: expected a finite number"},
+        {", target: d", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "target: "},
+        {", target: 4", "1,2,3\n", RP_ERR_USAGE, "has no header, so columns are numbers from 1"},
+        {", target: [a, a]", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "column 'a' is named twice"},
+        {", drop: a", "a,b,c\n1,2,u\n", RP_ERR_FORMAT, "expected 2 x columns"},
+        {", classes: [u, v]", "a,b,c\n1,2,w\n", RP_ERR_FORMAT,
+         "column 'c': expected one of the names in `classes`, found 'w'"},
+        {", classes: [u, u]", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "'u' is there twice"},
+        {", delimiter: colon", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "one of: comma semicolon tab"},
+        {"", "a;b;c\n1;2;u\n", RP_ERR_FORMAT, "found 1 columns; is `delimiter` right?"},
+        {", mean: [1]", "1,2,0\n", RP_ERR_USAGE,
+         "expected a list of 2 numbers, one for each column"},
+    };
+    rp_data data;
+    char text[256];
+    const rp_shape input = rp_shape_1(2);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        write_text("train.csv", bad[i].text);
+        (void)snprintf(text, sizeof text, "{set: table, path: %%%s}", bad[i].keys);
+        expect_err(open_data(&data, text, &input, true), bad[i].err);
+        expect_part(bad[i].part);
+    }
+    write_text("train.csv", "a,b,c\n1,2,u\n");
+    write_text("test.csv", "a,b,c\n1,2,other\n");
+    expect_err(open_data(&data, keys, &input, true), RP_ERR_FORMAT);
+    expect_part(
+        "test.csv:2:3: column 'c': expected a class that the training file has, found 'oth");
+    write_text("test.csv", "a,d,c\n1,2,u\n");
+    expect_err(open_data(&data, keys, &input, true), RP_ERR_FORMAT);
+    expect_part("test.csv:1: expected a column 'b' as in the training file");
+    expect_err(open_data(&data, "{set: table, path: %/train.csv, test: %/none.csv}", &input, true),
+               RP_ERR_IO);
+    expect_part("none.csv: can not be opened");
+    expect_err(open_data(&data, "{set: table, path: %, classes: [u]}", &input, false),
+               RP_ERR_USAGE);
+    expect_part("classes: needs `loss: cross-entropy`");
+}
+
+/* Mean and deviation are those of the training part, without what is held out and the test part. */
+static void normalisation_is_measured(void **state) {
+    (void)state;
+    char text[1024];
+    size_t used = 0;
+    rp_data data;
+    const rp_shape input = rp_shape_1(3);
+    for (int i = 0; i < 20; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%d,%.0f,5,%d\n", i * i,
+                                 1e6 + i % 3, i);
+    }
+    write_text("train.csv", text);
+    write_text("test.csv", "1000,0,0,1\n");
+    expect_ok(open_data(&data, "{set: table, path: %, normalise: measured, validation: 5}", &input,
+                        false));
+    double sum[3] = {0};
+    double square[3] = {0};
+    float x[3];
+    for (uint32_t i = 0; i < 15; i++) { /* without the norm, as they stand in the file */
+        const int row = (int)data.part[RP_SPLIT_TRAIN][i];
+        const double value[] = {row * row, 1e6 + row % 3, 5};
+        for (int c = 0; c < 3; c++) {
+            sum[c] += value[c] / 15;
+        }
+    }
+    for (uint32_t i = 0; i < 15; i++) {
+        const int row = (int)data.part[RP_SPLIT_TRAIN][i];
+        const double value[] = {row * row, 1e6 + row % 3, 5};
+        for (int c = 0; c < 3; c++) {
+            square[c] += (value[c] - sum[c]) * (value[c] - sum[c]) / 15;
+        }
+    }
+    for (int c = 0; c < 3; c++) {
+        expect_close(data.norm.mean[c], sum[c], 1e-6, 0);
+        expect_close(data.norm.deviation[c], c == 2 ? 1 : sqrt(square[c]), 1e-6, 0);
+    }
+    const uint32_t zero = 0;
+    float y;
+    expect_ok(rp_data_batch(&data, RP_SPLIT_TEST, 0, &zero, 1, false, x, NULL, &y));
+    expect_close(x[0], (1000 - sum[0]) / sqrt(square[0]), 1e-5, 0);
+    expect_close(y, 1, 0, 0); /* targets stay */
+    rp_data_close(&data);
+    expect_err(open_data(&data, "{set: table, path: %, normalise: measured, mean: [0, 0, 0]}",
+                         &input, false),
+               RP_ERR_USAGE);
+    expect_part("normalise: excludes `mean` and `std`");
+    expect_ok(open_data(&data, "{set: table, path: %, std: [2, 2, 2]}", &input, false));
+    expect_ok(rp_data_batch(&data, RP_SPLIT_TEST, 0, &zero, 1, false, x, NULL, &y));
+    expect_close(x[0], 500, 0, 0);
+    rp_data_close(&data);
+}
+
+/* data.json: enough to read a sample and print a class without the set. */
+static void description(void **state) {
+    (void)state;
+    static char text[4096];
+    rp_data data;
+    write_text("train.csv", "a,b,c\n1,2,u\n3,5,v\n");
+    expect_ok(
+        open_data(&data, "{set: table, path: %, normalise: measured, validation: 1}", NULL, true));
+    data.norm.mean[0] = 0.1f;
+    expect_ok(rp_data_describe(&data, path_in_folder("data.json")));
+    FILE *file = fopen(path_in_folder("data.json"), "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    (void)fclose(file);
+    assert_int_equal(access(path_in_folder("data.json.tmp"), F_OK), -1);
+    json_error_t problem;
+    json_t *object = json_loads(text, 0, &problem);
+    assert_non_null(object);
+    const char *set;
+    const char *class_1;
+    const char *x_1;
+    const char *y_0;
+    json_int_t samples[3];
+    double mean[2];
+    json_int_t classes;
+    assert_int_equal(
+        json_unpack(object, "{s:s, s:I, s:[ss], s:[ss], s:[s], s:[FF], s:[FF], s:{s:I,s:I,s:I}}",
+                    "set", &set, "classes", &classes, "class_names", &set, &class_1, "x_names",
+                    &set, &x_1, "y_names", &y_0, "mean", &mean[0], &mean[1], "std", &mean[1],
+                    &mean[1], "samples", "train", &samples[0], "validation", &samples[1], "test",
+                    &samples[2]),
+        0);
+    assert_true((float)mean[0] == 0.1f); /* to the bit */
+    assert_int_equal(classes, 2);
+    assert_string_equal(class_1, "v");
+    assert_string_equal(x_1, "b");
+    assert_string_equal(y_0, "c");
+    assert_true(samples[0] == 1 && samples[1] == 1 && samples[2] == 0);
+    json_decref(object);
+    expect_err(rp_data_describe(&data, path_in_folder("none/data.json")), RP_ERR_IO);
+    rp_data_close(&data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(rows_for_mse, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_with_classes, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_rows, setup, teardown),
+        cmocka_unit_test_setup_teardown(header_and_class_names, setup, teardown),
+        cmocka_unit_test_setup_teardown(chosen_columns, setup, teardown),
+        cmocka_unit_test_setup_teardown(bad_columns, setup, teardown),
+        cmocka_unit_test_setup_teardown(normalisation_is_measured, setup, teardown),
+        cmocka_unit_test_setup_teardown(description, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_sets, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,214 @@
+#include "data/csv.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <csv.h>
+
+#include "base/arena.h"
+
+enum { PIECE_BYTES = 16384, SHOWN_BYTES = 40 };
+
+typedef struct {
+    const char *path;
+    FILE *file;
+    struct csv_parser parser;
+    rp_err (*on_row)(void *context, const rp_csv_row *row);
+    void *context;
+    rp_err err; /* of a callback: the parser can not be told to stop */
+    uint32_t line;
+    uint32_t row_line; /* on which the row began */
+    bool row_ended;    /* on this line */
+    uint32_t rows;
+
+    /* The row so far: texts one behind the other, and where each begins. */
+    rp_arena arena;
+    char *text;
+    size_t used, room;
+    size_t *start;
+    const char **field;
+    uint32_t count, field_room;
+} reader;
+
+rp_err rp_csv_fail(const rp_csv_row *row, uint32_t column, const char *name, const char *expected) {
+    const char *found = column < row->count ? row->field[column] : "";
+    const bool longer = strlen(found) > SHOWN_BYTES;
+    return rp_fail(RP_ERR_FORMAT, "%s:%u:%u: %s%s%sexpected %s, found '%.*s%s'", row->path,
+                   row->line, column + 1, name ? "column '" : "", name ? name : "",
+                   name ? "': " : "", expected, SHOWN_BYTES, found, longer ? "..." : "");
+}
+
+static rp_err fail_here(const reader *r, const char *problem) {
+    return rp_fail(RP_ERR_FORMAT, "%s:%u:%u: %s", r->path, r->row_line, r->count + 1, problem);
+}
+
+/* Room for one more field of `bytes`. What is left behind in the arena is at most as much again. */
+static rp_err make_room(reader *r, size_t bytes) {
+    rp_err err = RP_OK;
+    if (r->used + bytes + 1 > r->room) {
+        char *text;
+        r->room = 2 * (r->used + bytes + 1);
+        RP_TRY(RP_ARENA_NEW(&r->arena, r->room, &text));
+        if (r->used > 0) {
+            memcpy(text, r->text, r->used);
+        }
+        r->text = text;
+    }
+    if (r->count == r->field_room) {
+        size_t *start;
+        r->field_room = r->field_room ? 2 * r->field_room : 64;
+        RP_TRY(RP_ARENA_NEW(&r->arena, r->field_room, &start));
+        RP_TRY(RP_ARENA_NEW(&r->arena, r->field_room, &r->field));
+        if (r->count > 0) {
+            memcpy(start, r->start, r->count * sizeof *start);
+        }
+        r->start = start;
+    }
+fail:
+    return err;
+}
+
+static void take_field(void *bytes, size_t count, void *context) {
+    reader *r = context;
+    if (r->err != RP_OK) {
+        return;
+    }
+    if (r->count == RP_CSV_FIELDS_MAX) {
+        r->err = rp_fail(RP_ERR_LIMIT, "%s:%u: more than %d fields in a row", r->path, r->row_line,
+                         RP_CSV_FIELDS_MAX);
+    } else if (count > 0 && memchr(bytes, '\0', count)) {
+        r->err = fail_here(r, "expected text, found a zero byte");
+    } else {
+        r->err = make_room(r, count);
+    }
+    if (r->err == RP_OK) {
+        r->start[r->count++] = r->used;
+        if (count > 0) {
+            memcpy(r->text + r->used, bytes, count);
+        }
+        r->text[r->used + count] = '\0';
+        r->used += count + 1;
+    }
+}
+
+static void take_row(int end, void *context) {
+    reader *r = context;
+    (void)end;
+    r->row_ended = true;
+    if (r->err == RP_OK && r->rows == RP_CSV_ROWS_MAX) {
+        r->err = rp_fail(RP_ERR_LIMIT, "%s: more than %d rows", r->path, RP_CSV_ROWS_MAX);
+    }
+    if (r->err == RP_OK) {
+        for (uint32_t i = 0; i < r->count; i++) {
+            r->field[i] = r->text + r->start[i];
+        }
+        const rp_csv_row row = {r->path, r->row_line, r->count, r->field};
+        r->err = r->on_row(r->context, &row);
+        r->rows++;
+    }
+    r->used = r->count = 0;
+}
+
+static int is_blank(unsigned char c) {
+    return c == ' ';
+}
+
+/* `piece` of a line; the parser holds a field that is not complete. */
+static rp_err parse_piece(reader *r, const char *piece, size_t bytes, size_t *pending) {
+    const uint32_t fields = r->count;
+    const uint32_t rows = r->rows;
+    if (csv_parse(&r->parser, piece, bytes, take_field, take_row, r) != bytes && r->err == RP_OK) {
+        return csv_error(&r->parser) == CSV_EPARSE
+                   ? fail_here(r, "expected a quote only around a whole field, and doubled inside "
+                                  "one that is quoted")
+                   : rp_fail(RP_ERR_MEMORY, "%s: %s", r->path, csv_strerror(csv_error(&r->parser)));
+    }
+    *pending = r->count != fields || r->rows != rows ? 0 : *pending + bytes;
+    if (r->err == RP_OK && *pending > RP_CSV_FIELD_BYTES_MAX) {
+        return rp_fail(RP_ERR_LIMIT,
+                       "%s:%u:%u: a field is longer than %d bytes: is a quote not closed?", r->path,
+                       r->row_line, r->count + 1, RP_CSV_FIELD_BYTES_MAX);
+    }
+    return r->err;
+}
+
+/* Bytes up to the end of the line, or as many as fit; 0 at the end of the file. */
+static size_t read_piece(FILE *file, char *piece) {
+    size_t used = 0;
+    int c = 0;
+    while (used < PIECE_BYTES && c != '\n' && (c = getc_unlocked(file)) != EOF) {
+        piece[used++] = (char)c;
+    }
+    return used;
+}
+
+/* A line that says nothing: blank, or a comment. */
+static bool is_silent(const char *piece, size_t bytes) {
+    size_t i = 0;
+    while (i < bytes && strchr(" \t\r\n", piece[i]) && piece[i] != '\0') {
+        i++;
+    }
+    return i == bytes || piece[i] == '#';
+}
+
+static rp_err read_lines(reader *r) {
+    char piece[PIECE_BYTES];
+    size_t bytes;
+    size_t pending = 0;
+    bool line_begins = true;
+    bool skips = false;
+    bool in_quotes = false;
+    r->line = 1;
+    while ((bytes = read_piece(r->file, piece)) > 0) {
+        const bool marked = r->line == 1 && line_begins && bytes >= 3 &&
+                            memcmp(piece, "\xef\xbb\xbf", 3) == 0; /* of UTF-8, as Excel writes */
+        const char *from = marked ? piece + 3 : piece;
+        bytes -= marked ? 3 : 0;
+        if (line_begins) {
+            skips = !in_quotes && is_silent(from, bytes);
+            r->row_ended = false;
+            r->row_line = in_quotes ? r->row_line : r->line;
+        }
+        rp_err err = skips ? RP_OK : parse_piece(r, from, bytes, &pending);
+        if (err != RP_OK) {
+            return err;
+        }
+        line_begins = bytes == 0 || from[bytes - 1] == '\n';
+        if (line_begins) {
+            in_quotes = !skips && !r->row_ended;
+            r->line++;
+        }
+    }
+    if (ferror(r->file)) {
+        return rp_fail(RP_ERR_IO, "%s: can not be read: %s", r->path, strerror(errno));
+    }
+    if (csv_fini(&r->parser, take_field, take_row, r) != 0) {
+        return fail_here(r, "the quote of this field is not closed");
+    }
+    return r->err;
+}
+
+rp_err rp_csv_read(const char *path, char delimiter,
+                   rp_err (*on_row)(void *context, const rp_csv_row *row), void *context) {
+    reader r = {.path = path, .on_row = on_row, .context = context};
+    r.file = fopen(path, "rbe");
+    if (!r.file) {
+        return rp_fail(RP_ERR_IO, "%s: can not be opened: %s", path, strerror(errno));
+    }
+    if (csv_init(&r.parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) != 0) {
+        (void)fclose(r.file);
+        return rp_fail(RP_ERR_MEMORY, "%s: no memory for libcsv", path);
+    }
+    rp_arena_init(&r.arena, "csv", 0);
+    csv_set_delim(&r.parser, (unsigned char)delimiter);
+    if (delimiter == '\t') {
+        csv_set_space_func(&r.parser, is_blank);
+    }
+    rp_err err = read_lines(&r);
+    csv_free(&r.parser);
+    rp_arena_finish(&r.arena);
+    (void)fclose(r.file);
+    return err;
+}

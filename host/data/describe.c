@@ -1,0 +1,88 @@
+#include "data/describe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+enum { DIGITS = 9 /* a float comes back to the bit */, PATH_BYTES = 4096 };
+
+static void put(json_t *object, const char *key, json_t *value, bool *good) {
+    *good = json_object_set_new(object, key, value) == 0 && *good;
+}
+
+static void put_names(json_t *object, const char *key, const char *const *name, uint32_t count,
+                      bool *good) {
+    json_t *list = json_array();
+    for (uint32_t i = 0; name && i < count; i++) {
+        *good = json_array_append_new(list, json_string(name[i])) == 0 && *good;
+    }
+    if (name) {
+        put(object, key, list, good);
+    } else {
+        json_decref(list);
+    }
+}
+
+static void put_reals(json_t *object, const char *key, const float *value, uint32_t count,
+                      bool *good) {
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < count; i++) {
+        *good = json_array_append_new(list, json_real((double)value[i])) == 0 && *good;
+    }
+    put(object, key, list, good);
+}
+
+static json_t *describe(const rp_data *data, bool *good) {
+    json_t *object = json_object();
+    json_t *sample = json_array();
+    json_t *samples = json_object();
+    for (uint32_t i = 0; i < data->sample.dims; i++) {
+        *good = json_array_append_new(sample, json_integer(data->sample.dim[i])) == 0 && *good;
+    }
+    for (rp_split split = RP_SPLIT_TRAIN; split < RP_SPLITS; split++) {
+        put(samples, rp_split_name(split), json_integer(data->count[split]), good);
+    }
+    put(object, "version", json_integer(1), good);
+    put(object, "set", json_string(data->kind->name), good);
+    put(object, "sample", sample, good);
+    put(object, "target_width", json_integer(data->target_width), good);
+    put(object, "classes", json_integer(data->classes), good);
+    put_names(object, "class_names", data->class_name, data->classes, good);
+    put_names(object, "x_names", data->x_name, data->norm.groups, good);
+    put_names(object, "y_names", data->y_name, data->target_width, good);
+    if (data->norm.known) {
+        put_reals(object, "mean", data->norm.mean, data->norm.groups, good);
+        put_reals(object, "std", data->norm.deviation, data->norm.groups, good);
+    }
+    put(object, "samples", samples, good);
+    return object;
+}
+
+rp_err rp_data_describe(const rp_data *data, const char *path) {
+    char temporary[PATH_BYTES];
+    bool named = true;
+    const int length = snprintf(temporary, sizeof temporary, "%s.tmp", path);
+    if (length < 0 || (size_t)length >= sizeof temporary) {
+        return rp_fail(RP_ERR_USAGE, "%s: the name is too long", path);
+    }
+    json_t *object = describe(data, &named);
+    FILE *file = named ? fopen(temporary, "we") : NULL;
+    bool good = file && json_dumpf(object, file, JSON_INDENT(1) | JSON_REAL_PRECISION(DIGITS)) == 0;
+    json_decref(object);
+    good = good && putc('\n', file) != EOF && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    if (file) {
+        good = fclose(file) == 0 && good;
+    }
+    if (!named) {
+        return rp_fail(RP_ERR_FORMAT, "the data set can not be described: is every name UTF-8?");
+    }
+    if (!good || rename(temporary, path) != 0) {
+        rp_err err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(errno));
+        (void)unlink(temporary);
+        return err;
+    }
+    return RP_OK;
+}
