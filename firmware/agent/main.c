@@ -107,7 +107,7 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
         RP_TRY(rp_keys_home(arena, &keys));
     }
     RP_TRY(rp_keys_read(keys, &options.keys));
-    RP_TRY(rp_keys_trusted(arena, keys, &options.trusted, &options.trusted_count));
+    RP_TRY(rp_trusted_keys(arena, keys, &options.trusted, &options.trusted_count));
     if (args->roster) {
         RP_TRY(rp_roster_hosts(arena, args->roster, &options.trusted, &options.trusted_count));
     }

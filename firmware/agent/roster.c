@@ -7,8 +7,11 @@
 
 enum { HOSTS_MAX = 64 };
 
-static rp_err read_host(rp_node *host, const char **key) {
+static rp_err read_host(rp_arena *arena, rp_node *host, const char **key) {
     const char *name;
+    const char *text = "";
+    char z85[RP_KEY_TEXT];
+    char *copy;
     rp_err err;
     if (!rp_node_is_map(host)) {
         return rp_node_fail(host, "expected {name, key}");
@@ -16,14 +19,14 @@ static rp_err read_host(rp_node *host, const char **key) {
     RP_TRY(rp_node_need(host, "name"));
     RP_TRY(rp_node_string(host, "name", &name));
     RP_TRY(rp_node_need(host, "key"));
-    RP_TRY(rp_node_string(host, "key", key));
+    RP_TRY(rp_node_string(host, "key", &text));
     RP_TRY(rp_node_done(host));
-    if (strlen(*key) != RP_KEY_TEXT - 1) {
-        return rp_node_fail(host,
-                            "key of %s: expected the %d characters that `ringpipe keys "
-                            "show` prints there",
-                            name, RP_KEY_TEXT - 1);
+    const char *wrong = rp_key_parse(text, z85);
+    if (wrong) {
+        return rp_node_fail(rp_node_find(host, "key"), "key of %s: %s", name, wrong);
     }
+    RP_TRY(rp_arena_string(arena, z85, &copy));
+    *key = copy;
 fail:
     return err;
 }
@@ -46,7 +49,7 @@ rp_err rp_roster_hosts(rp_arena *arena, const char *path, const char *const **ke
         all[i] = (*keys)[i];
     }
     for (uint32_t i = 0; i < more; i++) {
-        RP_TRY(read_host(rp_node_item(hosts, i), &all[*count + i]));
+        RP_TRY(read_host(arena, rp_node_item(hosts, i), &all[*count + i]));
     }
     *keys = all;
     *count += more;

@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 
-/* The hosts' keys, behind the `count` keys that are there already, into a new list.
+/* The hosts' keys, as Z85, behind the `count` keys that are there already, into a new list.
  * errors  USAGE with file, line and key */
 rp_err rp_roster_hosts(rp_arena *arena, const char *path, const char *const **keys,
                        uint32_t *count) RP_MUST_CHECK;

@@ -1,4 +1,5 @@
-/* Who may talk to whom: CURVE key pairs as files, and the list of trusted keys; Z85 text. */
+/* CURVE key pairs, in memory and as files. In memory a key is Z85 text; in a file it is a word
+ * (keytext.h), or Z85 in those of before. */
 #ifndef RP_TRANSPORT_KEYS_H
 #define RP_TRANSPORT_KEYS_H
 
@@ -6,8 +7,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-
-enum { RP_KEY_BYTES = 32, RP_KEY_TEXT = 41 };
+#include "transport/keytext.h"
 
 typedef struct {
     char public_text[RP_KEY_TEXT];
@@ -23,13 +23,4 @@ rp_err rp_keys_new(const char *dir) RP_MUST_CHECK;
  * that makes them; FORMAT */
 rp_err rp_keys_read(const char *dir, rp_keypair *out) RP_MUST_CHECK;
 rp_err rp_keys_make(rp_keypair *out) RP_MUST_CHECK; /* in memory */
-/* DIR/trusted: lines `name publickey`, `# comment`; adds or replaces a line (tmp + rename). */
-rp_err rp_keys_trust(const char *dir, const char *name, const char *public_text) RP_MUST_CHECK;
-/* The keys of DIR/trusted, in its order; none when there is no such file.
- * errors FORMAT with its line */
-rp_err rp_keys_trusted(rp_arena *arena, const char *dir, const char *const **public_texts,
-                       uint32_t *count) RP_MUST_CHECK;
-/* The bytes of a key's text. errors FORMAT: not 40 Z85 characters */
-rp_err rp_key_decode(const char *text, uint8_t out[RP_KEY_BYTES]) RP_MUST_CHECK;
-
 #endif

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "transport/buffer.h"
 #include "transport/keys.h"
+#include "transport/trusted.h"
 #include "transport/loop.h"
 #include "transport/profile.h"
 

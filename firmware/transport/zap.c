@@ -75,11 +75,14 @@ static void log_refused(zmq_transport *transport, const zmq_port *port, const fi
     memcpy(transport->refused[transport->refused_count++ % ZMQ_REFUSED_KEYS_MAX], key,
            RP_KEY_BYTES);
     char text[RP_KEY_TEXT];
+    char word[RP_KEY_WORD];
+    char fingerprint[RP_KEY_FINGERPRINT];
+    rp_key_write(zmq_z85_encode(text, key, RP_KEY_BYTES), word);
+    rp_key_fingerprint(text, fingerprint);
     int length = (int)(address->count < ZAP_FRAME_BYTES ? address->count : 0);
-    rp_log_warn("link %s: refused the key %s from %.*s: it is not on the list "
-                "(`ringpipe keys trust` puts it there)",
-                port->port.name, zmq_z85_encode(text, key, RP_KEY_BYTES), length,
-                (const char *)address->bytes);
+    rp_log_warn("link %s: refused %.*s, whose key (fingerprint %s) is not on the list; "
+                "`ringpipe keys trust NAME %s` puts it there",
+                port->port.name, length, (const char *)address->bytes, fingerprint, word);
 }
 
 static void answer_request(void *socket, const field *id, bool allowed) {

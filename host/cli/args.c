@@ -27,6 +27,7 @@ static const struct argp_option all_options[] = {
     {"threads", 't', "N", 0, "CPU threads on a CPU device; 0: all (default)", 0},
     {"jobs", 'j', "N", 0, "Runs at the same time (default: 1)", 0},
     {"dir", 'D', "DIR", 0, "Folder of the keys (default: ~/.config/ringpipe/keys)", 0},
+    {"roster", 'R', NULL, 0, "show: as a line of a roster", 0},
     {"to", 'T', "DIR", 0, "Folder to put the files in", 0},
     {"executor", 'x', "digest|timed", 0, "What computes in place of devices (default: digest)", 0},
     {"plan", 'N', "PLAN.json", 0, "Run by this plan (default: one is made)", 0},
@@ -90,6 +91,21 @@ static void read_seeds(struct argp_state *state, const char *value, rp_cli_args 
     }
 }
 
+static bool on_flag(int key, rp_cli_args *args) {
+    const struct {
+        int key;
+        bool *to;
+    } flags[] = {
+        {'n', &args->dry_run}, {'W', &args->whole}, {'V', &args->trace}, {'R', &args->roster}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        if (flags[i].key == key) {
+            *flags[i].to = true;
+            return true;
+        }
+    }
+    return false;
+}
+
 static error_t on_text(int key, const char *value, rp_cli_args *args) {
     const struct {
         int key;
@@ -126,12 +142,6 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
         }
         args->split = value;
         return 0;
-    case 'n':
-        args->dry_run = true;
-        return 0;
-    case 'W':
-        args->whole = true;
-        return 0;
     case 'd':
         args->stages = read_number(state, value, 1024);
         return 0;
@@ -156,9 +166,6 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
     case 'A':
         read_seeds(state, value, args);
         return 0;
-    case 'V':
-        args->trace = true;
-        return 0;
     case ARGP_KEY_ARG:
         add_word(state, input->verb, args, value);
         return 0;
@@ -168,7 +175,7 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
         }
         return 0;
     default:
-        return on_text(key, value, args);
+        return on_flag(key, args) ? 0 : on_text(key, value, args);
     }
 }
 

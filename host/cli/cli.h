@@ -20,7 +20,7 @@ typedef struct {
     uint64_t seed_first, seed_last;
     bool trace;
     uint32_t stages, micro, chunks, minutes, threads, jobs;
-    bool dry_run, whole;
+    bool dry_run, whole, roster;
 } rp_cli_args;
 
 typedef struct {

@@ -28,8 +28,11 @@ const rp_cli_verb rp_cli_verbs[] = {
      rp_verb_draw},
     {"tune", "", 0, 0, "bMot", "Find the fastest kernel parameters of a board", NULL, rp_verb_tune},
     {"doctor", "", 0, 0, "bft", "Check driver, device, arithmetic and disk", NULL, rp_verb_doctor},
-    {"keys", "new|show|trust NAME KEY", 1, 3, "D", "CURVE keys and who is trusted",
-     "new makes a pair, show prints the public key, trust adds a peer's public key.", rp_verb_keys},
+    {"keys", "new|show|list|trust|untrust", 1, 3, "fDR", "CURVE keys and who is trusted",
+     "new makes a pair; show prints the public key, show --roster NAME [ADDRESS] the line that a "
+     "roster needs of a board (with its ADDRESS) or of a host; list prints the own key and all "
+     "that are trusted; trust NAME KEY and untrust NAME change whom this account lets in.",
+     rp_verb_keys},
     {"data", "fetch SET", 2, 2, "T", "Fetch a data set's official files, checksums verified", NULL,
      rp_verb_data},
     {"inspect", "FILE.safetensors", 1, 1, "f", "List the tensors of a file, with their ranges",

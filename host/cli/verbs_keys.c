@@ -1,34 +1,183 @@
 /* The verb about keys: this account's own, and whom it trusts. */
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
 
 #include "cli/cli.h"
 #include "link/link.h"
+#include "run/runfile.h"
 
-static rp_err show_own(const char *folder) {
+enum { NAME_MAX_BYTES = 63 };
+
+/* ---- printing -------------------------------------------------------------------------------- */
+
+static bool is_json(const rp_cli_args *args) {
+    return strcmp(args->format, "json") == 0;
+}
+
+static json_t *key_object(const char *z85) {
+    char word[RP_KEY_WORD];
+    char fingerprint[RP_KEY_FINGERPRINT];
+    rp_key_write(z85, word);
+    rp_key_fingerprint(z85, fingerprint);
+    return json_pack("{s:s, s:s}", "key", word, "fingerprint", fingerprint);
+}
+
+static rp_err print_json(json_t *object) {
+    const bool good = object && json_dumpf(object, stdout, 0) == 0 && printf("\n") > 0;
+    json_decref(object);
+    return good ? RP_OK : rp_fail(RP_ERR_IO, "standard output: %s", strerror(errno));
+}
+
+/* The key alone on standard output, so that it can be taken from there; what is for people beside
+ * it. */
+static rp_err print_key(const rp_cli_args *args, const char *z85) {
+    char word[RP_KEY_WORD];
+    char fingerprint[RP_KEY_FINGERPRINT];
+    if (is_json(args)) {
+        return print_json(json_pack("{s:i, s:o}", "version", 1, "own", key_object(z85)));
+    }
+    rp_key_write(z85, word);
+    rp_key_fingerprint(z85, fingerprint);
+    (void)printf("%s\n", word);
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "fingerprint %s\n", fingerprint);
+    return RP_OK;
+}
+
+static void print_line(const char *name, const char *z85) {
+    char word[RP_KEY_WORD];
+    char fingerprint[RP_KEY_FINGERPRINT];
+    rp_key_write(z85, word);
+    rp_key_fingerprint(z85, fingerprint);
+    (void)printf("%-16s  %s  %s\n", name, fingerprint, word);
+}
+
+/* ---- own keys -------------------------------------------------------------------------------- */
+
+/* Of YAML, a board's name in a plan, and a person: no quotes are needed round it in a shell. */
+static bool is_roster_name(const char *name) {
+    for (const char *at = name; *at; at++) {
+        if (!isalnum((unsigned char)*at) && !strchr("._-", *at)) {
+            return false;
+        }
+    }
+    return name[0] && strlen(name) <= NAME_MAX_BYTES && strcmp(name, "host") != 0;
+}
+
+static rp_err print_roster_line(const rp_cli_args *args, const char *z85) {
+    const char *name = args->word[1];
+    const char *address = args->word_count > 2 ? args->word[2] : NULL;
+    char word[RP_KEY_WORD];
+    if (!is_roster_name(name)) {
+        return rp_fail(RP_ERR_USAGE,
+                       "name '%s': expected 1 to %d of A-Z a-z 0-9 . _ -, and not `host`", name,
+                       NAME_MAX_BYTES);
+    }
+    if (address && !rp_runfile_is_address(address)) {
+        return rp_fail(RP_ERR_USAGE, "address '%s': expected " RP_RUNFILE_ADDRESS, address);
+    }
+    rp_key_write(z85, word);
+    (void)(address ? printf("  - {name: \"%s\", address: \"%s\", key: %s}\n", name, address, word)
+                   : printf("  - {name: \"%s\", key: %s}\n", name, word));
+    return RP_OK;
+}
+
+static rp_err show_own(const rp_cli_args *args, const char *folder) {
     rp_keypair pair;
     rp_err err = rp_keys_read(folder, &pair);
     if (err == RP_OK) {
-        (void)printf("%s\n", pair.public_text);
+        err = args->roster ? print_roster_line(args, pair.public_text)
+                           : print_key(args, pair.public_text);
     }
     explicit_bzero(&pair, sizeof pair);
     return err;
 }
 
-static rp_err run_verb(const rp_cli_args *args, const char *folder) {
+/* ---- the list -------------------------------------------------------------------------------- */
+
+static rp_err print_list_json(const char *folder, const char *own, const rp_trusted *list,
+                              uint32_t count) {
+    json_t *trusted = json_array();
+    for (uint32_t i = 0; i < count; i++) {
+        json_t *one = key_object(list[i].key);
+        (void)json_object_set_new(one, "name", json_string(list[i].name));
+        (void)json_array_append_new(trusted, one);
+    }
+    return print_json(json_pack("{s:i, s:s, s:o, s:o}", "version", 1, "folder", folder, "own",
+                                own ? key_object(own) : json_null(), "trusted", trusted));
+}
+
+static rp_err list_keys(rp_arena *arena, const rp_cli_args *args, const char *folder) {
+    rp_keypair pair = {0};
+    const rp_trusted *list;
+    uint32_t count;
+    char *path;
+    rp_err err;
+    RP_TRY(rp_arena_printf(arena, &path, "%s/public.key", folder));
+    const bool has_own = access(path, F_OK) == 0;
+    RP_TRY(has_own ? rp_keys_read(folder, &pair) : RP_OK);
+    explicit_bzero(pair.secret_text, sizeof pair.secret_text);
+    RP_TRY(rp_trusted_read(arena, folder, &list, &count));
+    if (is_json(args)) {
+        return print_list_json(folder, has_own ? pair.public_text : NULL, list, count);
+    }
+    (void)printf("keys of %s\n", folder);
+    if (has_own) {
+        print_line("(own)", pair.public_text);
+    } else {
+        (void)printf("%-16s  none yet: `keys new` makes them\n", "(own)");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        print_line(list[i].name, list[i].key);
+    }
+    (void)printf("%u trusted\n", count);
+fail:
+    return err;
+}
+
+static rp_err trust(const char *folder, const char *name, const char *key) {
+    char z85[RP_KEY_TEXT];
+    char fingerprint[RP_KEY_FINGERPRINT];
+    rp_err err = rp_trusted_add(folder, name, key);
+    if (err == RP_OK && !rp_key_parse(key, z85)) {
+        rp_key_fingerprint(z85, fingerprint);
+        (void)fprintf(stderr, "%s is trusted, fingerprint %s\n", name, fingerprint);
+    }
+    return err;
+}
+
+/* ---- the verb -------------------------------------------------------------------------------- */
+
+static rp_err run_verb(rp_arena *arena, const rp_cli_args *args, const char *folder) {
     const char *what = args->word[0];
     const uint32_t words = args->word_count;
+    const bool shows = strcmp(what, "show") == 0;
+    if (args->roster && !(shows && words > 1)) {
+        return rp_fail(RP_ERR_USAGE, "expected: keys show --roster NAME [ADDRESS]");
+    }
     if (strcmp(what, "new") == 0 && words == 1) {
         rp_err err = rp_keys_new(folder);
-        return err == RP_OK ? show_own(folder) : err;
+        return err == RP_OK ? show_own(args, folder) : err;
     }
-    if (strcmp(what, "show") == 0 && words == 1) {
-        return show_own(folder);
+    if (shows && (words == 1 || args->roster)) {
+        return show_own(args, folder);
+    }
+    if (strcmp(what, "list") == 0 && words == 1) {
+        return list_keys(arena, args, folder);
     }
     if (strcmp(what, "trust") == 0 && words == 3) {
-        return rp_keys_trust(folder, args->word[1], args->word[2]);
+        return trust(folder, args->word[1], args->word[2]);
     }
-    return rp_fail(RP_ERR_USAGE, "expected: keys new | keys show | keys trust NAME KEY");
+    if (strcmp(what, "untrust") == 0 && words == 2) {
+        return rp_trusted_remove(folder, args->word[1]);
+    }
+    return rp_fail(RP_ERR_USAGE, "expected: keys new | keys show [--roster NAME [ADDRESS]] | "
+                                 "keys list | keys trust NAME KEY | keys untrust NAME");
 }
 
 rp_err rp_verb_keys(const rp_cli_args *args) {
@@ -39,7 +188,7 @@ rp_err rp_verb_keys(const rp_cli_args *args) {
     if (!folder) {
         RP_TRY(rp_keys_home(&arena, &folder));
     }
-    err = run_verb(args, folder);
+    err = run_verb(&arena, args, folder);
 fail:
     rp_arena_finish(&arena);
     return err;

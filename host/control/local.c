@@ -96,7 +96,7 @@ static rp_err spawn_agent(rp_local *local, uint32_t index, const rp_spawn_order 
     rp_keypair pair;
     rp_err err;
     RP_TRY(rp_keys_new(keys));
-    RP_TRY(rp_keys_trust(keys, "host", order->host_public));
+    RP_TRY(rp_trusted_add(keys, "host", order->host_public));
     RP_TRY(rp_keys_read(keys, &pair));
     memcpy(agent->public_text, pair.public_text, sizeof agent->public_text);
     int pipe_fd[2];

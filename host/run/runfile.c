@@ -101,23 +101,39 @@ static rp_err check_board_name(rp_node *board, const rp_roster_entry *entry, uin
     return RP_OK;
 }
 
-/* Two more ports follow the one of the address, and the board before is told the host's part. */
-static rp_err check_address(const rp_node *node, const char *address) {
-    const char *host = strncmp(address, "tcp://", 6) == 0 ? address + 6 : NULL;
+/* The board before is told the host's part. */
+bool rp_runfile_is_address(const char *text) {
+    const char *host = strncmp(text, "tcp://", 6) == 0 ? text + 6 : NULL;
     const char *colon = host ? strrchr(host, ':') : NULL;
     const size_t host_bytes = colon ? (size_t)(colon - host) : 0;
     const size_t digits = colon ? strlen(colon + 1) : 0;
     const unsigned long port = digits > 0 && digits <= 5 ? strtoul(colon + 1, NULL, 10) : 0;
     const bool is_number = digits > 0 && strspn(colon + 1, "0123456789") == digits;
-    if (host_bytes == 0 || host_bytes > BOARD_HOST_MAX || strcspn(host, " \t\r\n/*") < host_bytes ||
-        !is_number || port < 1 || port > 65533) {
-        return rp_node_fail(
-            node,
-            "address: expected tcp://HOST:PORT, HOST of at most %d bytes, PORT from "
-            "1 to 65533, found '%s'",
-            BOARD_HOST_MAX, address);
+    return host_bytes > 0 && host_bytes <= BOARD_HOST_MAX &&
+           strcspn(host, " \t\r\n/*") >= host_bytes && is_number && port >= 1 && port <= 65533;
+}
+
+static rp_err check_address(const rp_node *node, const char *address) {
+    return rp_runfile_is_address(address)
+               ? RP_OK
+               : rp_node_fail(node, "address: expected " RP_RUNFILE_ADDRESS ", found '%s'",
+                              address);
+}
+
+static rp_err read_key(rp_arena *arena, rp_node *board, const char **out) {
+    char key[RP_KEY_TEXT];
+    const char *text = "";
+    char *copy;
+    rp_err err;
+    RP_TRY(rp_node_string(board, "key", &text));
+    const char *wrong = rp_key_parse(text, key);
+    if (wrong) {
+        return rp_node_fail(rp_node_find(board, "key"), "key: %s", wrong);
     }
-    return RP_OK;
+    RP_TRY(rp_arena_string(arena, key, &copy));
+    *out = copy;
+fail:
+    return err;
 }
 
 static rp_err read_roster(rp_arena *arena, const char *path, rp_runfile *run) {
@@ -142,17 +158,11 @@ static rp_err read_roster(rp_arena *arena, const char *path, rp_runfile *run) {
         RP_TRY(rp_node_need(board, "address"));
         RP_TRY(rp_node_string(board, "address", &entries[i].endpoint));
         RP_TRY(rp_node_need(board, "key"));
-        RP_TRY(rp_node_string(board, "key", &entries[i].public_text));
+        RP_TRY(read_key(arena, board, &entries[i].public_text));
         RP_TRY(check_address(rp_node_find(board, "address"), entries[i].endpoint));
         RP_TRY(check_board_name(board, entries, i));
         (void)rp_node_find(board, "board"); /* the profile's name, for people */
         RP_TRY(rp_node_done(board));
-        if (strlen(entries[i].public_text) != RP_KEY_TEXT - 1) {
-            return rp_node_fail(board,
-                                "key: expected the %d characters that `ringpipe keys show` "
-                                "prints on the board",
-                                RP_KEY_TEXT - 1);
-        }
     }
     (void)rp_node_find(root, "hosts"); /* the agents' half */
     run->roster = entries;

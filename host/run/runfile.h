@@ -11,7 +11,7 @@
 typedef struct {
     const char *name;
     const char *endpoint;    /* tcp://HOST:PORT */
-    const char *public_text; /* Z85 */
+    const char *public_text; /* Z85, whatever the roster has */
 } rp_roster_entry;
 
 typedef struct {
@@ -62,6 +62,10 @@ typedef struct {
 rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set,
                        uint32_t set_count, rp_runfile *out) RP_MUST_CHECK;
 void rp_runfile_close(rp_runfile *run);
+
+/* tcp://HOST:PORT as a roster takes it: two more ports follow PORT. */
+bool rp_runfile_is_address(const char *text);
+#define RP_RUNFILE_ADDRESS "tcp://HOST:PORT, HOST of at most 99 bytes, PORT from 1 to 65533"
 
 /* This host's keys, for a roster: of `folder`, else of the run file's `keys`, else of the account.
  * errors  those of rp_keys_read() */

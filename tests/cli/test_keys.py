@@ -17,9 +17,8 @@ class Case(program.Case):
     def new(self, folder):
         self.ringpipe("keys", "new", "--dir", folder)
         out, _ = self.ringpipe("keys", "show", "--dir", folder)
-        found = re.search(r"(?<!\S)[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}(?!\S)", out)
-        self.assertTrue(found, out)
-        return found.group()
+        self.assertRegex(out, r"\Arpk1[02-9ac-hj-np-z]{58}\n\Z")
+        return out.strip()
 
     def agent(self, keys, *words, **options):
         """A running agent, and its endpoint as it says it. No `keys`: its account's."""
@@ -47,7 +46,9 @@ class Keys(Case):
         self.assertEqual((self.dir / "keys" / "public.key").read_text().strip(), public)
         secret = self.dir / "keys" / "secret.key"
         self.assertEqual(stat.S_IMODE(secret.stat().st_mode), 0o600)
-        self.assertNotIn(secret.read_text().strip(), self.ringpipe("keys", "show", "--dir", "keys"))
+        self.assertRegex(secret.read_text(), r"\Arpsecret1[02-9ac-hj-np-z]{58}\n\Z")
+        out, err = self.ringpipe("keys", "show", "--dir", "keys")
+        self.assertNotIn(secret.read_text().strip(), out + err)
         self.assertNotEqual(public, self.new("others"))
 
     def test_never_overwritten(self):
@@ -61,6 +62,104 @@ class Keys(Case):
         self.ringpipe("keys", "trust", "--dir", "keys", "laptop", public)
         self.assertIn(f"laptop {public}", (self.dir / "keys" / "trusted").read_text())
         self.assertIn("short", self.refused("keys", "trust", "--dir", "keys", "laptop", "short"))
+        wrong = public[:-1] + ("q" if public[-1] != "q" else "p")
+        err = self.refused("keys", "trust", "--dir", "keys", "desk", wrong)
+        self.assertIn("checksum", err)
+        secret = (self.dir / "others" / "secret.key").read_text().strip()
+        err = self.refused("keys", "trust", "--dir", "keys", "desk", secret)
+        self.assertIn("secret", err)
+        self.assertNotIn(secret, err)
+
+    def fingerprint(self, folder):
+        _, err = self.ringpipe("keys", "show", "--dir", folder)
+        found = re.search(r"fingerprint ((?:[0-9a-z]{4}-){3}[0-9a-z]{4})\n", err)
+        self.assertTrue(found, err)
+        return found[1]
+
+    def test_list_and_untrust(self):
+        own, public = self.new("keys"), self.new("others")
+        words = ("--dir", "keys")
+        self.ringpipe("keys", "trust", *words, "laptop", public)
+        self.ringpipe("keys", "trust", *words, "desk", own)
+        out, _ = self.ringpipe("keys", "list", *words)
+        lines = {line.split()[0]: line.split()[1:] for line in out.splitlines()}
+        self.assertEqual(lines["(own)"], [self.fingerprint("keys"), own])
+        self.assertEqual(lines["laptop"], [self.fingerprint("others"), public])
+        self.ringpipe("keys", "untrust", *words, "desk")
+        self.assertIn("laptop", self.refused("keys", "untrust", *words, "desk"))
+        out, _ = self.ringpipe("keys", "list", *words, "--format", "json")
+        found = json.loads(out)
+        self.assertEqual(found["own"], {"key": own, "fingerprint": self.fingerprint("keys")})
+        other = {"name": "laptop", "key": public, "fingerprint": self.fingerprint("others")}
+        self.assertEqual(found["trusted"], [other])
+        self.ringpipe("keys", "untrust", *words, "laptop")
+        out, _ = self.ringpipe("keys", "list", *words, "--format", "json")
+        self.assertEqual(json.loads(out)["trusted"], [])
+        self.assertIn("none yet", self.ringpipe("keys", "list", "--dir", "absent")[0])
+
+    def test_roster_lines(self):
+        """Lines as they are printed, in a file as it is described."""
+        for folder in ("a", "b", "host"):
+            self.new(folder)
+        text = "boards:\n"
+        for folder, address in (("a", "tcp://10.0.0.7:7000"), ("b", "tcp://[fe80::1]:7000")):
+            words = ("--dir", folder, "--roster", f"board-{folder}", address)
+            text += self.ringpipe("keys", "show", *words)[0]
+        line, _ = self.ringpipe("keys", "show", "--dir", "host", "--roster", "desk")
+        (self.dir / "lab.yaml").write_text(text + "hosts:\n" + line)
+        run = self.run_file(program.RUN.replace("boards: 2", "roster: lab.yaml"))
+        self.ringpipe("train", run, "--dry-run", "--keys", "host")
+        process, _ = self.agent("a", "--roster", "lab.yaml")
+        self.stop(process)
+        # One wrong character in either list is found, with its line.
+        for name, words in (("board-b", ("train", run, "--dry-run", "--keys", "host")),
+                            ("desk", ("--listen", "tcp://127.0.0.1:0", "--keys", "a",
+                                      "--roster", "lab.yaml"))):
+            lines = (text + "hosts:\n" + line).splitlines()
+            (at,) = (i for i, one in enumerate(lines) if name in one)
+            end = lines[at][-2]
+            lines[at] = lines[at][:-2] + ("q" if end != "q" else "p") + "}"
+            (self.dir / "lab.yaml").write_text("\n".join(lines) + "\n")
+            used = program.RINGPIPE if words[0] == "train" else program.AGENT
+            err = self.refused(*words, program=used)
+            self.assertIn(f"lab.yaml:{at + 1}", err)
+            self.assertIn("checksum", err)
+
+    def test_roster_line_refused(self):
+        self.new("keys")
+        for words, part in (
+            (("--roster", "a b"), "a b"),
+            (("--roster", "host"), "host"),
+            (("--roster", "x", "10.0.0.7:7000"), "tcp://HOST:PORT"),
+            (("--roster", "x", "tcp://10.0.0.7:70000"), "65533"),
+            (("--roster",), "NAME"),
+            (("x", "y"), "keys show"),
+        ):
+            with self.subTest(words):
+                self.assertIn(part, self.refused("keys", "show", "--dir", "keys", *words))
+
+    def test_old_keys(self):
+        """Z85 texts, which keys were before, in every file."""
+        public = "Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID"
+        secret = "D:)Q[IlAW!ahhC2ac:9*A}h:p?([4%wOTJ%JR%cs"
+        for folder in ("agent", "controller"):
+            (self.dir / folder).mkdir(mode=0o700)
+            (self.dir / folder / "public.key").write_text(public + "\n")
+            (self.dir / folder / "secret.key").write_text(secret + "\n")
+            (self.dir / folder / "secret.key").chmod(0o600)
+        (self.dir / "agent" / "trusted").write_text(f"controller {public}\n")
+        process, address = self.agent("agent")
+        run = self.roster(address, public)
+        self.ringpipe("train", run, "--out", "out", "--keys", "controller")
+        self.stop(process)
+        word, _ = self.ringpipe("keys", "show", "--dir", "agent")
+        self.assertRegex(word, r"\Arpk1")
+        (self.dir / "agent" / "trusted").write_text("")
+        (self.dir / "hosts.yaml").write_text(f"hosts:\n  - {{name: me, key: '{public}'}}\n")
+        process, address = self.agent("agent", "--roster", "hosts.yaml")
+        run = self.roster(address, word.strip())
+        self.ringpipe("train", run, "--out", "other", "--keys", "controller")
+        self.stop(process)
 
     def test_open_secret(self):
         """A secret that others can read is none."""
@@ -119,7 +218,12 @@ class Keys(Case):
         run = self.roster(address, public)
         self.ringpipe("train", run, "--out", "out", "--keys", "controller", code=5)
         self.assertIsNone(process.poll(), "the agent must go on serving")
-        self.stop(process)
+        process.send_signal(signal.SIGTERM)
+        _, err = self.finish(process)
+        # The operator sees who it was, and what would let it in.
+        key = (self.dir / "controller" / "public.key").read_text().strip()
+        self.assertIn(self.fingerprint("controller"), err)
+        self.assertIn(f"`ringpipe keys trust NAME {key}`", err)
 
     def test_agent_is_another(self):
         """The key in the roster is not the agent's: whoever answers there is not trusted."""

@@ -60,6 +60,52 @@ static void a_pair_is_made_and_read(void **state) {
     assert_string_not_equal(keys.public_text, keys.secret_text);
 }
 
+/* Files of before have Z85 text, new ones words; a word that was damaged is no key. */
+static void both_forms_are_read(void **state) {
+    (void)state;
+    rp_keypair old;
+    rp_keypair keys;
+    char word[RP_KEY_WORD];
+    char secret[RP_KEY_SECRET_WORD];
+    char path[128];
+    expect_ok(rp_keys_new(dir));
+    expect_ok(rp_keys_make(&old));
+    path_of("secret.key", path);
+    write_file("public.key", old.public_text);
+    write_file("secret.key", old.secret_text);
+    expect_ok(rp_keys_read(dir, &keys));
+    assert_memory_equal(&keys, &old, sizeof keys);
+    rp_key_write(old.public_text, word);
+    rp_key_write_secret(old.secret_text, secret);
+    write_file("public.key", word);
+    expect_ok(rp_keys_read(dir, &keys));
+    write_file("secret.key", secret);
+    expect_ok(rp_keys_read(dir, &keys));
+    assert_memory_equal(&keys, &old, sizeof keys);
+    secret[30] = secret[30] == 'q' ? 'p' : 'q';
+    write_file("secret.key", secret);
+    expect_err(rp_keys_read(dir, &keys), RP_ERR_FORMAT);
+    assert_null(strstr(rp_err_message(), secret));
+}
+
+static void folders_on_the_way_are_made(void **state) {
+    (void)state;
+    char path[160];
+    rp_keypair keys;
+    (void)snprintf(path, sizeof path, "%s/a/b", dir);
+    expect_err(rp_keys_read(path, &keys), RP_ERR_IO);
+    assert_non_null(strstr(rp_err_message(), "ringpipe keys new --dir "));
+    expect_ok(rp_keys_new(path));
+    assert_int_equal(mode_of("a"), 0700);
+    assert_int_equal(mode_of("a/b"), 0700);
+    expect_ok(rp_keys_read(path, &keys));
+    static const char *const files[] = {"a/b/public.key", "a/b/secret.key", "a/b", "a"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        path_of(files[i], path);
+        assert_int_equal(remove(path), 0);
+    }
+}
+
 static void nothing_is_overwritten(void **state) {
     (void)state;
     rp_keypair before;
@@ -109,49 +155,13 @@ static void damaged_files_are_told(void **state) {
     expect_err(rp_keys_read(dir, &keys), RP_ERR_FORMAT);
 }
 
-static void trusted_keys_are_listed(void **state) {
-    (void)state;
-    rp_arena arena;
-    const char *const *texts;
-    uint32_t count;
-    rp_keypair a;
-    rp_keypair b;
-    rp_keypair c;
-    rp_arena_init(&arena, "test", 0);
-    expect_ok(rp_keys_make(&a));
-    expect_ok(rp_keys_make(&b));
-    expect_ok(rp_keys_make(&c));
-    expect_ok(rp_keys_trusted(&arena, dir, &texts, &count));
-    assert_int_equal(count, 0);
-    write_file("trusted", "# who may connect\n\n");
-    expect_ok(rp_keys_trust(dir, "host", a.public_text));
-    expect_ok(rp_keys_trust(dir, "board-2.lab", b.public_text));
-    expect_ok(rp_keys_trust(dir, "host", c.public_text)); /* replaces */
-    expect_ok(rp_keys_trusted(&arena, dir, &texts, &count));
-    assert_int_equal(count, 2);
-    assert_string_equal(texts[0], b.public_text);
-    assert_string_equal(texts[1], c.public_text);
-    expect_err(rp_keys_trust(dir, "a b", a.public_text), RP_ERR_USAGE);
-    expect_err(rp_keys_trust(dir, "", a.public_text), RP_ERR_USAGE);
-    expect_err(rp_keys_trust(dir, "x", "no key"), RP_ERR_USAGE);
-    char line[128];
-    snprintf(line, sizeof line, "host %.39s\n", a.public_text);
-    write_file("trusted", line);
-    expect_err(rp_keys_trusted(&arena, dir, &texts, &count), RP_ERR_FORMAT);
-    expect_err(rp_keys_trust(dir, "x", a.public_text), RP_ERR_FORMAT); /* and nothing is changed */
-    snprintf(line, sizeof line, "host %s more\n", a.public_text);
-    write_file("trusted", line);
-    expect_err(rp_keys_trusted(&arena, dir, &texts, &count), RP_ERR_FORMAT);
-    rp_arena_finish(&arena);
-}
-
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(a_pair_is_made_and_read),   WITH_FOLDER(nothing_is_overwritten),
+        WITH_FOLDER(both_forms_are_read),       WITH_FOLDER(folders_on_the_way_are_made),
         WITH_FOLDER(an_open_secret_is_refused), WITH_FOLDER(damaged_files_are_told),
-        WITH_FOLDER(trusted_keys_are_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,7 +60,7 @@ _ringpipe_options() {
     draw) echo --format --stages --micro --chunks --whole ;;
     tune) echo --out --board --minutes --threads ;;
     doctor) echo --format --board --threads ;;
-    keys) echo --dir ;;
+    keys) echo --format --dir --roster ;;
     data) echo --to ;;
     inspect) echo --format ;;
     list) echo --format ;;
@@ -80,7 +80,12 @@ _ringpipe_value() {
         fi
         ;;
     --split) _ringpipe_words "test validation train" "$word" ;;
-    --roster) _ringpipe_files yaml "$word" ;;
+    --roster)
+        if [[ $verb == keys ]]; then
+            return 1
+        fi
+        _ringpipe_files yaml "$word"
+        ;;
     --weights) _ringpipe_files safetensors "$word" ;;
     --plan | --profile) _ringpipe_files json "$word" ;;
     --board) _ringpipe_words "$(_ringpipe_names boards "")" "$word" ;;
@@ -115,7 +120,7 @@ _ringpipe() {
     case $verb in
     train | eval | plan | profile | sim | lab) _ringpipe_files yaml "$word" ;;
     draw) _ringpipe_words "$(_ringpipe_names_of schedules) table" "$word" ;;
-    keys) _ringpipe_words "new show trust" "$word" ;;
+    keys) _ringpipe_words "new show list trust untrust" "$word" ;;
     inspect) _ringpipe_files safetensors "$word" ;;
     list) _ringpipe_words "$(_ringpipe_names_of lists)" "$word" ;;
     data)

@@ -1,0 +1,38 @@
+/* Keys as people see them. A public key is a word that YAML, shells and web addresses take as it
+ * is, and that finds what was copied wrongly:
+ *
+ *   rpk1 + 52 characters (256 bits, 5 each) + 6 characters of checksum, of the alphabet
+ *   qpzry9x8gf2tvdw0s3jn54khce6mua7l; a secret key begins with rpsecret1
+ *
+ * Up to four wrong characters are always found, others but once in 2^30; capital letters mean the
+ * same. Inside the programs and on the wire a key is Z85 text, as libzmq takes it; texts of before
+ * are Z85, too, and are read everywhere.
+ *
+ * source  Bech32m, BIP 350 (word, checksum); ZeroMQ RFC 32 (Z85) */
+#ifndef RP_TRANSPORT_KEYTEXT_H
+#define RP_TRANSPORT_KEYTEXT_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum { RP_KEY_BYTES = 32, RP_KEY_TEXT = 41 }; /* a key; its Z85 text, with the NUL */
+enum { RP_KEY_WORD = 63, RP_KEY_SECRET_WORD = 68, RP_KEY_FINGERPRINT = 20 }; /* with the NUL */
+
+/* A public key of either form to Z85; `out` is not changed on failure. Gives NULL, or what is wrong
+ * as the end of a sentence that begins with the key's name. */
+const char *rp_key_parse(const char *text, char out[RP_KEY_TEXT]);
+/* The same of a secret key. */
+const char *rp_key_parse_secret(const char *text, char out[RP_KEY_TEXT]);
+
+/* `z85`: as rp_key_parse() gives it. */
+void rp_key_write(const char *z85, char out[RP_KEY_WORD]);
+void rp_key_write_secret(const char *z85, char out[RP_KEY_SECRET_WORD]);
+
+/* "v2wx-90ks-m4td-ce7a": the first 80 bits of the SHA-256 of the key's bytes, to compare by eye. */
+void rp_key_fingerprint(const char *z85, char out[RP_KEY_FINGERPRINT]);
+
+/* The bytes of Z85 text. errors FORMAT: not 40 Z85 characters */
+rp_err rp_key_decode(const char *text, uint8_t out[RP_KEY_BYTES]) RP_MUST_CHECK;
+
+#endif
