@@ -173,17 +173,18 @@ fail:
     return err;
 }
 
-enum { AGENT_LINKS = 4 };
+enum { AGENT_LINKS = RP_PLAN_NEIGHBOURS_MAX + 2 }; /* control and feed besides */
 
 static uint32_t list_links(const rp_agent *agent, rp_link *link[AGENT_LINKS]) {
-    rp_link *const all[AGENT_LINKS] = {agent->control, agent->run->in, agent->run->out,
-                                       agent->run->feed};
+    const agent_run *run = agent->run;
     uint32_t count = 0;
-    for (uint32_t i = 0; i < AGENT_LINKS; i++) {
-        if (all[i]) {
-            link[count++] = all[i];
-        }
+    link[count++] = agent->control;
+    for (uint32_t i = 0; i < run->neighbour_count; i++) {
+        link[count] = run->neighbour[i].link;
+        count += link[count] != NULL;
     }
+    link[count] = run->feed;
+    count += link[count] != NULL;
     return count;
 }
 

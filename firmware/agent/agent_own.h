@@ -16,6 +16,13 @@ typedef struct {
     rp_stage *stage;
 } agent_held;
 
+/* A board that this one has edges with. */
+typedef struct {
+    uint32_t node;       /* of the plan */
+    rp_link *link;       /* NULL: not connected yet */
+    rp_link_watch watch; /* in state running */
+} agent_neighbour;
+
 /* One run, from ASSIGN to BYE; everything lies in its own arena. While it is being built, all of it
  * belongs to the builder's job. */
 typedef struct {
@@ -34,10 +41,11 @@ typedef struct {
     bool built_here; /* without a builder: done, not reported yet */
 
     rp_links *links;
-    rp_link *in, *out, *feed;
+    rp_link *feed; /* NULL: the host sends nothing here */
+    uint32_t neighbour_count;
+    agent_neighbour neighbour[RP_PLAN_NEIGHBOURS_MAX];
     rp_runner *runner;
     rp_link_profile emulate;
-    rp_link_watch in_watch, out_watch; /* in state running */
 
     float *piece;                      /* [RP_AGENT_PIECE_FLOATS] */
     uint32_t save_held, save_index;    /* next tensor */
@@ -106,11 +114,15 @@ rp_err rp_agent_report_profile(rp_agent *agent) RP_MUST_CHECK;
 
 /* wiring.c: links of the stages here, and their edges. */
 rp_err rp_agent_open_links(rp_agent *agent) RP_MUST_CHECK;
-uint32_t rp_agent_hop_port(const agent_run *run); /* where the node before connects; 0 = nowhere */
-uint32_t rp_agent_feed_port(const agent_run *run);
-bool rp_agent_has_next(const agent_run *run); /* CONNECT names a node behind */
-rp_err rp_agent_connect_next(rp_agent *agent, const char *endpoint, const char *key) RP_MUST_CHECK;
+void rp_agent_tell_ports(const agent_run *run, rp_Ready *ready); /* where others connect */
+/* Dials a neighbour. errors PEER: not one that this board dials, or it has a link already */
+rp_err rp_agent_dial(rp_agent *agent, const rp_Connect *to) RP_MUST_CHECK;
+bool rp_agent_is_connected(const agent_run *run); /* there is a link to every neighbour */
 rp_err rp_agent_open_runner(rp_agent *agent) RP_MUST_CHECK;
+/* What the neighbours' links do: messages move, silence is a fault that names the hop. */
+rp_err rp_agent_step_links(rp_agent *agent) RP_MUST_CHECK;
+void rp_agent_begin_watching(rp_agent *agent);
+void rp_agent_report_links(const agent_run *run, rp_Finished *report);
 
 /* segment.c: messages between START and FINISHED. */
 rp_err rp_agent_on_start(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;

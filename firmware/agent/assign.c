@@ -23,8 +23,10 @@ static rp_err hold_stages(agent_run *run, uint32_t node, const rp_job *job) {
     const rp_plan_node *own = &run->plan->node[run->node];
     run->held_count = own->hold_count;
     for (uint32_t h = 0; h < own->hold_count; h++) {
+        const rp_plan_hold *hold = &run->plan->hold[own->hold_first + h];
         run->held[h].job = *job;
-        run->held[h].job.stage = run->plan->hold[own->hold_first + h].stage;
+        run->held[h].job.stage = hold->stage;
+        memcpy(run->held[h].job.share, hold->share, sizeof hold->share);
     }
     return RP_OK;
 }
@@ -122,11 +124,10 @@ rp_err rp_agent_report_ready(rp_agent *agent) {
     RP_TRY(rp_agent_open_links(agent));
     rp_Frame frame = {
         .which_body = RP_KIND_READY,
-        .body.ready = {.hop_port = rp_agent_hop_port(run),
-                       .feed_port = rp_agent_feed_port(run),
-                       .build_ns = rp_clock_now_ns(agent->clock) - run->build_start_ns,
+        .body.ready = {.build_ns = rp_clock_now_ns(agent->clock) - run->build_start_ns,
                        .resident_bytes = resident_bytes()}};
     rp_Ready *ready = &frame.body.ready;
+    rp_agent_tell_ports(run, ready);
     for (uint32_t h = 0; h < run->held_count; h++) {
         const rp_layout *layout = rp_stage_layout(run->held[h].stage);
         const rp_executor_facts facts = rp_stage_facts(run->held[h].stage);
@@ -142,16 +143,15 @@ fail:
     return err;
 }
 
-/* Where the next board listens. Then the run is complete and the runner opens. */
+/* Where a neighbour listens. With the last of them the run is complete and the runner opens. */
 rp_err rp_agent_on_connect(rp_agent *agent, const rp_message *message) {
     agent_run *run = agent->run;
     rp_err err;
-    if (rp_agent_has_next(run)) {
-        const rp_Connect *next = &message->frame.body.connect;
-        if (!next->endpoint[0] || !next->public_key[0]) {
-            return rp_fail(RP_ERR_PEER, "connect: the next board's endpoint or key is missing");
-        }
-        RP_TRY(rp_agent_connect_next(agent, next->endpoint, next->public_key));
+    if (!rp_agent_is_connected(run)) {
+        RP_TRY(rp_agent_dial(agent, &message->frame.body.connect));
+    }
+    if (!rp_agent_is_connected(run)) {
+        return RP_OK; /* another one is to come */
     }
     RP_TRY(RP_ARENA_NEW(&run->arena, RP_AGENT_PIECE_FLOATS, &run->piece));
     RP_TRY(rp_agent_open_runner(agent));

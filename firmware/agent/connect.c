@@ -8,13 +8,13 @@ static uint32_t slots_of(const rp_plan_edge *edge) {
     return edge->window < RP_RUNNER_SLOTS ? edge->window : RP_RUNNER_SLOTS;
 }
 
-rp_runner_use rp_runner_use_of(const rp_plan *plan, uint32_t node, rp_plan_side side) {
+rp_runner_use rp_runner_use_of(const rp_plan *plan, uint32_t node, uint32_t far) {
     rp_runner_use use = {0};
     uint32_t count;
     const uint32_t *index = rp_plan_node_edges(plan, node, &count);
     for (uint32_t i = 0; i < count; i++) {
         const rp_plan_edge *edge = &plan->edge[index[i]];
-        if (rp_plan_side_of(edge, node) != side) {
+        if (rp_plan_far_end(edge, node) != far) {
             continue;
         }
         use.edges++;
@@ -36,7 +36,9 @@ static rp_err find_kind(const rp_plan_edge *edge, rp_kind *kind) {
     static const rp_kind kinds[RP_CARRIES] = {[RP_CARRIES_INPUT] = RP_KIND_INPUT,
                                               [RP_CARRIES_LABEL] = RP_KIND_LABEL,
                                               [RP_CARRIES_ACTIVATION] = RP_KIND_ACTIVATION,
-                                              [RP_CARRIES_GRADIENT] = RP_KIND_GRADIENT};
+                                              [RP_CARRIES_GRADIENT] = RP_KIND_GRADIENT,
+                                              [RP_CARRIES_WEIGHT_GRADIENT] =
+                                                  RP_KIND_WEIGHT_GRADIENT};
     *kind = kinds[edge->carries];
     return *kind != RP_KIND_NONE
                ? RP_OK
@@ -55,12 +57,13 @@ static rp_runner_edge *edge_at(rp_runner_options *options, uint32_t edge) {
 
 /* Which stages here send and take over an edge: those whose ops the plan says it of. */
 static void find_ends(rp_runner_options *options, const rp_plan *plan, uint32_t node) {
-    static const rp_op_kind kinds[] = {RP_OP_FORWARD, RP_OP_BACKWARD};
+    static const rp_op_kind kinds[] = {RP_OP_FORWARD, RP_OP_BACKWARD, RP_OP_UPDATE};
+    enum { KINDS = sizeof kinds / sizeof *kinds };
     const rp_plan_node *own = &plan->node[node];
     rp_transfer transfer[RP_RUNNER_EDGES_MAX];
-    for (uint32_t i = 0; i < 2 * own->hold_count; i++) {
-        const rp_plan_hold *hold = &plan->hold[own->hold_first + i / 2];
-        const rp_op op = {.kind = kinds[i % 2],
+    for (uint32_t i = 0; i < KINDS * own->hold_count; i++) {
+        const rp_plan_hold *hold = &plan->hold[own->hold_first + i / KINDS];
+        const rp_op op = {.kind = kinds[i % KINDS],
                           .stage = hold->stage,
                           .role = hold->role,
                           .step = plan->step_first,
@@ -68,13 +71,21 @@ static void find_ends(rp_runner_options *options, const rp_plan *plan, uint32_t 
         const uint32_t count = rp_plan_transfers(plan, node, &op, 0, transfer);
         for (uint32_t t = 0; t < count; t++) {
             rp_runner_edge *edge = edge_at(options, transfer[t].edge);
-            *(transfer[t].send ? &edge->sender : &edge->taker) = i / 2;
+            *(transfer[t].send ? &edge->sender : &edge->taker) = i / KINDS;
         }
     }
 }
 
+static rp_link *link_to(const rp_runner_far *far, uint32_t count, uint32_t node) {
+    uint32_t i = 0;
+    while (i < count && far[i].far != node) {
+        i++;
+    }
+    return i < count ? far[i].link : NULL;
+}
+
 rp_err rp_runner_connect(rp_runner_options *options, const rp_plan *plan, uint32_t node,
-                         rp_link *const link[RP_PLAN_SIDES]) {
+                         const rp_runner_far *far, uint32_t far_count) {
     uint32_t count;
     const uint32_t *index = rp_plan_node_edges(plan, node, &count);
     rp_err err = RP_OK;
@@ -88,11 +99,11 @@ rp_err rp_runner_connect(rp_runner_options *options, const rp_plan *plan, uint32
     for (uint32_t i = 0; i < count; i++) {
         const rp_plan_edge *edge = &plan->edge[index[i]];
         const bool outgoing = edge->from == node;
-        options->edge[i] = (rp_runner_edge){.edge = index[i],
-                                            .outgoing = outgoing,
-                                            .link = link[rp_plan_side_of(edge, node)],
-                                            .window = outgoing ? slots_of(edge)
-                                                               : edge->window + RP_PLAN_LINK_SLACK};
+        options->edge[i] = (rp_runner_edge){
+            .edge = index[i],
+            .outgoing = outgoing,
+            .link = link_to(far, far_count, rp_plan_far_end(edge, node)),
+            .window = outgoing ? slots_of(edge) : edge->window + RP_PLAN_LINK_SLACK};
         RP_TRY(find_kind(edge, &options->edge[i].carries));
     }
     find_ends(options, plan, node);

@@ -5,16 +5,23 @@
 #include "agent/runner.h"
 #include "plan/plan.h"
 
-/* What the link of a side has to carry: 0 edges = there is no such link. */
+/* What the link to a neighbour, or to RP_PLAN_HOST, has to carry: 0 edges = there is none. */
 typedef struct {
     uint32_t edges;
     uint32_t window, send_window; /* of its link: parcels that come, parcels that go */
 } rp_runner_use;
-rp_runner_use rp_runner_use_of(const rp_plan *plan, uint32_t node, rp_plan_side side);
+rp_runner_use rp_runner_use_of(const rp_plan *plan, uint32_t node, uint32_t far);
+
+/* The link to a neighbour, or to RP_PLAN_HOST. */
+typedef struct {
+    uint32_t far;
+    rp_link *link;
+} rp_runner_far;
 
 /* Fills in the plan, the node and its edges; options->held are the plan's holds of the node, in its
- * order. `link` by side. The plan has passed rp_plan_check_training(). errors USAGE, LIMIT */
+ * order. `far`: every neighbour that the node has, and the host where it has edges with it. The
+ * plan has passed rp_plan_check_training(). errors USAGE, LIMIT */
 rp_err rp_runner_connect(rp_runner_options *options, const rp_plan *plan, uint32_t node,
-                         rp_link *const link[RP_PLAN_SIDES]) RP_MUST_CHECK;
+                         const rp_runner_far *far, uint32_t far_count) RP_MUST_CHECK;
 
 #endif

@@ -15,9 +15,20 @@ static rp_port_form form_of(const rp_boundary_tensors *boundary, rp_Dtype dtype)
     return form;
 }
 
+/* The gradients of a stage as one row of floats. */
+static rp_boundary_tensors gradient_row(const rp_layout *layout) {
+    const size_t bytes = layout->gradient_bytes;
+    return (rp_boundary_tensors){.count = bytes > 0,
+                                 .sample = {rp_shape_1((uint32_t)(bytes / sizeof(float)))},
+                                 .bytes = {bytes},
+                                 .sample_bytes = bytes};
+}
+
 static rp_boundary_tensors boundary_of(const runner_stage *held, rp_kind carries, bool outgoing) {
     const rp_layout *layout = rp_stage_layout(held->stage);
     switch (carries) {
+    case RP_KIND_WEIGHT_GRADIENT:
+        return gradient_row(layout);
     case RP_KIND_LABEL: {
         const uint32_t width = held->job->loss->class_target ? 1 : held->job->target_width;
         return (rp_boundary_tensors){.count = 1,
@@ -40,6 +51,8 @@ static rp_port_in **port_of(runner_stage *held, rp_kind carries) {
         return &held->label;
     case RP_KIND_GRADIENT:
         return &held->gradient;
+    case RP_KIND_WEIGHT_GRADIENT:
+        return &held->summands;
     default:
         return &held->in;
     }
@@ -70,6 +83,11 @@ static rp_err open_port_in(rp_runner *r, uint32_t held, rp_kind carries, const c
     if (options.source_count == 0 || options.form.tensor_count == 0) {
         return RP_OK; /* nothing comes */
     }
+    if (carries == RP_KIND_WEIGHT_GRADIENT) { /* this board's own is added like the others */
+        options.form.is_sum = true;
+        stage->own_summand.source = options.source_count++;
+        options.pending_max++;
+    }
     return rp_port_in_open(r->arena, &options, port);
 }
 
@@ -90,7 +108,9 @@ static rp_err send_over_link(void *context, const rp_parcel *parcel, void (*done
     rp_Frame frame = rp_frame_of_parcel(edge->carries, &body);
     rp_part part[RP_PARTS_MAX];
     for (uint32_t i = 0; i < edge->boundary.count; i++) {
-        const rp_shape shape = rp_shape_batch(body.count, &edge->boundary.sample[i]);
+        const rp_shape shape = edge->carries == RP_KIND_WEIGHT_GRADIENT
+                                   ? edge->boundary.sample[i]
+                                   : rp_shape_batch(body.count, &edge->boundary.sample[i]);
         part[i] = rp_part_of_tensor(parcel->part[i].dtype, parcel->part[i].data, &shape);
     }
     return rp_link_send(edge->link, &frame, part, parcel->part_count, false, done, slot);
@@ -118,6 +138,13 @@ static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_por
         options.edge[edge->out] = (rp_port_edge){at->link ? send_over_link : rp_port_local_send,
                                                  at->link ? (void *)edge : (void *)&edge->local};
         options.slot_count = at->window > options.slot_count ? at->window : options.slot_count;
+    }
+    if (carries == RP_KIND_WEIGHT_GRADIENT && stage->summands) {
+        stage->own_summand.port = stage->summands;
+        options.form.is_sum = true;
+        options.slot_count = 1; /* the next step's comes long after */
+        stage->own_edge = options.edge_count++;
+        options.edge[stage->own_edge] = (rp_port_edge){rp_port_local_send, &stage->own_summand};
     }
     return rp_port_out_open(r->arena, &options, out);
 }
@@ -153,6 +180,8 @@ rp_err rp_runner_open_edges(rp_runner *r) {
         RP_TRY(
             open_port_in(r, h, RP_KIND_GRADIENT, "gradients", held->name[1], sizeof held->name[1]));
         RP_TRY(open_port_in(r, h, RP_KIND_LABEL, "labels", held->name[2], sizeof held->name[2]));
+        RP_TRY(open_port_in(r, h, RP_KIND_WEIGHT_GRADIENT, "weight gradients", held->name[3],
+                            sizeof held->name[3]));
     }
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         const rp_runner_edge *at = &r->at.edge[e];
@@ -163,6 +192,7 @@ rp_err rp_runner_open_edges(rp_runner *r) {
     for (uint32_t h = 0; h < r->at.held_count; h++) {
         RP_TRY(open_port_out(r, h, RP_KIND_ACTIVATION, &r->held[h].forward));
         RP_TRY(open_port_out(r, h, RP_KIND_GRADIENT, &r->held[h].backward));
+        RP_TRY(open_port_out(r, h, RP_KIND_WEIGHT_GRADIENT, &r->held[h].summand));
     }
 fail:
     return err;
@@ -173,6 +203,7 @@ void rp_runner_close_edges(rp_runner *r) {
         rp_port_in_close(&r->held[h].in);
         rp_port_in_close(&r->held[h].gradient);
         rp_port_in_close(&r->held[h].label);
+        rp_port_in_close(&r->held[h].summands);
     }
     for (uint32_t s = 0; s < r->source_count; s++) {
         if (r->source[s].head) {
@@ -183,8 +214,9 @@ void rp_runner_close_edges(rp_runner *r) {
 
 void rp_runner_begin_edges(rp_runner *r) {
     for (uint32_t h = 0; h < r->at.held_count; h++) {
-        rp_port_in *const port[] = {r->held[h].in, r->held[h].gradient, r->held[h].label};
-        for (uint32_t p = 0; p < 3; p++) {
+        rp_port_in *const port[] = {r->held[h].in, r->held[h].gradient, r->held[h].label,
+                                    r->held[h].summands};
+        for (uint32_t p = 0; p < sizeof port / sizeof *port; p++) {
             if (port[p]) {
                 rp_port_in_begin(port[p]);
             }
@@ -265,6 +297,7 @@ rp_err rp_runner_send(rp_runner *r) {
     for (uint32_t h = 0; h < r->at.held_count; h++) {
         RP_TRY(rp_port_out_send(r->held[h].forward));
         RP_TRY(rp_port_out_send(r->held[h].backward));
+        RP_TRY(rp_port_out_send(r->held[h].summand));
     }
 fail:
     return err;
@@ -274,7 +307,8 @@ bool rp_runner_is_quiet(const rp_runner *r) {
     bool quiet = true;
     for (uint32_t h = 0; h < r->at.held_count; h++) {
         quiet = quiet && rp_port_out_is_quiet(r->held[h].forward) &&
-                rp_port_out_is_quiet(r->held[h].backward);
+                rp_port_out_is_quiet(r->held[h].backward) &&
+                rp_port_out_is_quiet(r->held[h].summand);
     }
     return quiet;
 }

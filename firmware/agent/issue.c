@@ -66,13 +66,18 @@ static void take_pieces(rp_port_in *port, const rp_port_pieces *pieces) {
     }
 }
 
-static void take_output(rp_runner *r, running_op *op, rp_port_out *port, void **to) {
-    rp_range slice[RP_PORT_EDGES_MAX] = {{0}};
+/* slice[e]: the samples that the plan sends over edge e of the port that the op writes to. */
+static void find_slices(const rp_runner *r, rp_range slice[RP_PORT_EDGES_MAX]) {
     for (uint32_t t = 0; t < r->transfer_count; t++) {
         if (r->transfer[t].send) {
             slice[rp_runner_edge_of(r, &r->transfer[t])->out] = r->transfer[t].samples;
         }
     }
+}
+
+static void take_output(rp_runner *r, running_op *op, rp_port_out *port, void **to) {
+    rp_range slice[RP_PORT_EDGES_MAX] = {{0}};
+    find_slices(r, slice);
     op->output = rp_port_out_take(port, &op->op, r->evaluating, slice);
     if (op->output) {
         rp_port_out_parts(port, op->output, to);
@@ -224,12 +229,79 @@ fail:
     return err;
 }
 
+/* The first half of a shared stage's sum: what this board has goes to the others, and, where they
+ * have something too, to its own port. */
+static rp_err send_gradient(rp_runner *r, running_op *op, bool receives) {
+    const runner_stage *s = op->stage;
+    const uint32_t samples = rp_runner_step_samples(r, op->op.step);
+    rp_range slice[RP_PORT_EDGES_MAX] = {{0}};
+    void *to[RP_CUT_TENSORS_MAX] = {NULL};
+    rp_err err;
+    find_slices(r, slice);
+    if (receives) {
+        slice[s->own_edge] = rp_job_own_samples(s->job, samples);
+    }
+    op->output = rp_port_out_take(s->summand, &op->op, false, slice);
+    rp_port_out_parts(s->summand, op->output, to);
+    RP_TRY(rp_stage_read_gradient(s->stage, to[0]));
+    RP_TRY(commit_op(r, op));
+    r->have_next = r->sent_gradient = true;
+fail:
+    return err;
+}
+
+/* The second: what all boards have sent is added up, in the order of their samples, which is the
+ * same on every board. */
+static rp_err sum_gradients(rp_runner *r, running_op *op) {
+    const void *gradient[RP_PORT_PIECES_MAX];
+    bool ready = true;
+    rp_err err;
+    RP_TRY(gather_pieces(r, op->from, &op->input, &ready));
+    if (!ready) {
+        return RP_OK;
+    }
+    for (uint32_t i = 0; i < op->input.count; i++) {
+        gradient[i] = op->input.piece[i].part[0];
+    }
+    take_pieces(op->from, &op->input);
+    RP_TRY(rp_stage_sum_gradients(op->stage->stage, gradient, op->input.count));
+    RP_TRY(commit_op(r, op));
+    r->have_next = r->summed = true;
+fail:
+    return err;
+}
+
+/* Ahead of the update of a stage that several boards share. A board without samples in a short step
+ * has no gradient of it. *over: the gradient is that of all boards. */
+static rp_err exchange_gradients(rp_runner *r, running_op *op, bool *over) {
+    bool sends = false;
+    bool receives = false;
+    for (uint32_t t = 0; t < r->transfer_count; t++) {
+        *(r->transfer[t].send ? &sends : &receives) = true;
+    }
+    *over = r->summed || (!receives && (!sends || r->sent_gradient));
+    if (*over) {
+        return RP_OK;
+    }
+    if (sends && !r->sent_gradient) {
+        return rp_port_out_has_room(op->stage->summand) ? send_gradient(r, op, receives) : RP_OK;
+    }
+    return sum_gradients(r, op);
+}
+
 /* An update. The first one of a step reads what the step gave, of all stages here; with a step
  * decision to wait for, the norms go out then, and the updates run as decided. */
 static rp_err try_update(rp_runner *r) {
     const bool ask = rp_runner_asks(r);
     rp_err err = RP_OK;
     running_op *op = next_running_op(r);
+    if (op->stage->summands && !r->evaluating) {
+        bool over;
+        RP_TRY(exchange_gradients(r, op, &over));
+        if (!over) {
+            return RP_OK;
+        }
+    }
     if (r->waiting_decision || !rp_runner_may_report(r) ||
         (rp_stage_probe_waits(op->stage->stage) && probe_is_read(r))) {
         return RP_OK;
@@ -249,6 +321,7 @@ static rp_err try_update(rp_runner *r) {
     }
     RP_TRY(commit_op(r, op));
     r->updating = !r->evaluating && !r->at_update; /* another stage's is to come */
+    r->sent_gradient = r->summed = false;
 fail:
     return err;
 }

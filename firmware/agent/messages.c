@@ -20,13 +20,20 @@ static void agree_on_wire(rp_agent *agent, const rp_Hello *host) {
 
 /* A host without a feature that a ring needs. */
 static rp_err check_features(const rp_Hello *host) {
-    if (host->features & RP_WIRE_FEATURE_PLAN) {
-        return RP_OK;
+    if (!(host->features & RP_WIRE_FEATURE_PLAN)) {
+        return rp_fail(RP_ERR_PEER,
+                       "the host (ringpipe %s) assigns stages without a plan, which this board "
+                       "(ringpipe %s) needs: update ringpipe on the host",
+                       host->software, RP_VERSION);
     }
-    return rp_fail(RP_ERR_PEER,
-                   "the host (ringpipe %s) assigns stages without a plan, which this board "
-                   "(ringpipe %s) needs: update ringpipe on the host",
-                   host->software, RP_VERSION);
+    if (!(host->features & RP_WIRE_FEATURE_NEIGHBOURS)) {
+        return rp_fail(RP_ERR_PEER,
+                       "the host (ringpipe %s) connects boards in a row only, this board "
+                       "(ringpipe %s) has a link to each neighbour of the plan: update ringpipe on "
+                       "the host",
+                       host->software, RP_VERSION);
+    }
+    return RP_OK;
 }
 
 static rp_err on_hello(rp_agent *agent, const rp_message *message) {

@@ -100,7 +100,7 @@ static rp_err check_form(const rp_port_in *port, const rp_parcel *parcel) {
                        form->tensor_count);
     }
     for (uint32_t i = 0; i < form->tensor_count; i++) {
-        const size_t want = form->sample_bytes[i] * parcel->samples.count;
+        const size_t want = rp_port_bytes(form, i, parcel->samples.count);
         if (parcel->part[i].dtype != form->dtype[i]) {
             return rp_fail(RP_ERR_PEER, "%s: tensor %u of step %llu has dtype %d, the plan says %d",
                            port->options.name, i, (unsigned long long)parcel->step,
@@ -206,8 +206,10 @@ static void cut_piece(const rp_port_in *port, uint32_t index, uint64_t first, ui
     piece->parcel = index;
     piece->samples = (rp_range){(uint32_t)first, (uint32_t)(stop - first)};
     for (uint32_t t = 0; t < form->tensor_count; t++) {
-        piece->part[t] = (const char *)parcel->part[t].data +
-                         (first - parcel->samples.first) * form->sample_bytes[t];
+        const uint32_t skipped = (uint32_t)(first - parcel->samples.first);
+        RP_ASSERT(!form->is_sum || skipped == 0);
+        piece->part[t] =
+            (const char *)parcel->part[t].data + (skipped ? rp_port_bytes(form, t, skipped) : 0);
     }
 }
 

@@ -23,7 +23,13 @@ typedef struct {
     uint32_t tensor_count;
     size_t sample_bytes[RP_PARTS_MAX];
     rp_Dtype dtype[RP_PARTS_MAX];
+    bool is_sum; /* a parcel has so many bytes whatever its samples: a sum over them. An op takes
+                    whole parcels */
 } rp_port_form;
+/* Bytes of tensor `i` of a parcel of so many samples. */
+static inline size_t rp_port_bytes(const rp_port_form *form, uint32_t i, uint32_t samples) {
+    return form->is_sum ? form->sample_bytes[i] : form->sample_bytes[i] * samples;
+}
 
 typedef struct {
     uint64_t step;

@@ -25,18 +25,18 @@ static bool is_used(const rp_port_out *port) {
 rp_err rp_port_out_open(rp_arena *arena, const rp_port_out_options *options, rp_port_out **out) {
     rp_err err;
     rp_port_out *port;
-    size_t sample_bytes = 0;
+    size_t slot_bytes = 0;
     RP_ASSERT(options->edge_count <= RP_PORT_EDGES_MAX && options->slot_count > 0);
     RP_TRY(RP_ARENA_NEW(arena, 1, &port));
     port->options = *options;
     for (uint32_t i = 0; i < options->form.tensor_count; i++) {
-        sample_bytes += options->form.sample_bytes[i];
+        slot_bytes += rp_port_bytes(&options->form, i, options->micro);
     }
     RP_TRY(RP_ARENA_NEW(arena, options->slot_count, &port->slot));
     for (uint32_t i = 0; is_used(port) && i < options->slot_count; i++) {
         port->slot[i].memory = options->shared;
         if (!options->shared) {
-            RP_TRY(RP_ARENA_NEW(arena, sample_bytes * options->micro, &port->slot[i].memory));
+            RP_TRY(RP_ARENA_NEW(arena, slot_bytes, &port->slot[i].memory));
         }
     }
     *out = port;
@@ -54,7 +54,8 @@ rp_port_slot *rp_port_out_take(rp_port_out *port, const rp_op *op, bool evaluati
         return NULL;
     }
     rp_port_slot *slot = &port->slot[port->next];
-    RP_ASSERT(slot->state == FREE && op->samples.count <= port->options.micro);
+    RP_ASSERT(slot->state == FREE &&
+              (op->samples.count <= port->options.micro || port->options.form.is_sum));
     slot->state = TAKEN;
     slot->step = op->step;
     slot->samples = op->samples;
@@ -74,7 +75,7 @@ void rp_port_out_parts(const rp_port_out *port, const rp_port_slot *slot, void *
     size_t offset = 0;
     for (uint32_t i = 0; i < port->options.form.tensor_count; i++) {
         part[i] = slot->memory + offset;
-        offset += port->options.form.sample_bytes[i] * port->options.micro;
+        offset += rp_port_bytes(&port->options.form, i, port->options.micro);
     }
 }
 
@@ -106,9 +107,10 @@ static rp_parcel cut_slice(const rp_port_out *port, rp_port_slot *slot, uint32_t
     void *part[RP_PARTS_MAX];
     rp_port_out_parts(port, slot, part);
     for (uint32_t i = 0; i < form->tensor_count; i++) {
-        const size_t skipped = parcel.samples.first - slot->samples.first;
-        parcel.part[i] = rp_part_of_bytes((char *)part[i] + skipped * form->sample_bytes[i],
-                                          parcel.samples.count * form->sample_bytes[i]);
+        const uint32_t skipped = parcel.samples.first - slot->samples.first;
+        const size_t offset = skipped && !form->is_sum ? rp_port_bytes(form, i, skipped) : 0;
+        parcel.part[i] = rp_part_of_bytes((char *)part[i] + offset,
+                                          rp_port_bytes(form, i, parcel.samples.count));
         parcel.part[i].dtype = form->dtype[i];
     }
     return parcel;

@@ -16,10 +16,11 @@ bool rp_runner_may_report(const rp_runner *r) {
 }
 
 rp_err rp_runner_report_results(rp_runner *r, const runner_stage *stage, const rp_op *op) {
-    uint32_t samples = rp_runner_step_samples(r, op->step);
+    const rp_range own = rp_job_own_samples(stage->job, rp_runner_step_samples(r, op->step));
+    const uint32_t samples = own.count;
     double loss = 0;
     uint32_t correct = 0;
-    for (uint32_t i = 0; i < samples; i++) {
+    for (uint32_t i = own.first; i < own.first + own.count; i++) {
         loss += (double)r->results[2 * (size_t)i];
         correct += r->results[2 * (size_t)i + 1] > 0.5f;
     }

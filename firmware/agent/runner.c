@@ -71,6 +71,7 @@ static void begin_segment(rp_runner *r, bool evaluating) {
     r->ops_over = false;
     r->have_next = false;
     r->updating = r->waiting_decision = false;
+    r->sent_gradient = r->summed = false;
     rp_runner_begin_edges(r);
 }
 

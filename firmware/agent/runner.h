@@ -6,7 +6,8 @@
  * the plan ends at a port of a stage (port_in.h, port_out.h).
  *
  * Parcels: INPUT and LABEL from the host (one LABEL parcel a step, ahead of its inputs), ACTIVATION
- * from the stage before, GRADIENT from the stage behind. */
+ * from the stage before, GRADIENT from the stage behind, WEIGHT_GRADIENT from boards that share the
+ * stage, before its update. */
 #ifndef RP_AGENT_RUNNER_H
 #define RP_AGENT_RUNNER_H
 
@@ -28,7 +29,7 @@ typedef struct rp_runner rp_runner;
 /* One edge of the plan, seen from this node. */
 typedef struct {
     uint32_t edge;   /* of the plan */
-    rp_kind carries; /* INPUT, LABEL, ACTIVATION or GRADIENT */
+    rp_kind carries; /* a data kind */
     bool outgoing;
     rp_link *link;   /* NULL: both ends are stages of this node; such an edge is an outgoing one */
     uint32_t sender; /* index of the stage here whose ops send over it, ... */

@@ -11,8 +11,11 @@ typedef struct {
     rp_port_in *in;       /* inputs or activations: what a forward reads */
     rp_port_in *gradient; /* what a backward reads where there is a stage behind */
     rp_port_in *label;    /* what the loss reads */
-    rp_port_out *forward, *backward;
-    char name[3][40]; /* of the ports that receive */
+    rp_port_in *summands; /* where other boards share the stage: gradients to add up, own too */
+    rp_port_out *forward, *backward, *summand;
+    rp_port_local own_summand;
+    uint32_t own_edge; /* of `summand`: to `summands` */
+    char name[4][40];  /* of the ports that receive */
     float *norms;
 } runner_stage;
 
@@ -75,6 +78,7 @@ struct rp_runner {
     uint32_t running_first, running_count;
     int64_t last_done_ns;
 
+    bool sent_gradient, summed; /* of the stage whose update is next, where boards share it */
     bool updating; /* an update of the step in work has begun: its results have been read */
     bool waiting_decision, skip;
     float grad_scale;

@@ -8,15 +8,9 @@
 /* Before a segment nobody needs them, and they may have been silent. */
 static void begin_running(rp_agent *agent) {
     agent_run *run = agent->run;
-    const int64_t now_ns = rp_clock_now_ns(agent->clock);
     agent->state = RP_AGENT_RUNNING;
     rp_arena_seal(&run->arena); /* what was in flight has been restored */
-    if (run->in) {
-        rp_link_watch_begin(&run->in_watch, run->in, now_ns);
-    }
-    if (run->out) {
-        rp_link_watch_begin(&run->out_watch, run->out, now_ns);
-    }
+    rp_agent_begin_watching(agent);
 }
 
 rp_err rp_agent_on_start(rp_agent *agent, const rp_message *message) {
@@ -44,18 +38,6 @@ rp_err rp_agent_on_step_decision(rp_agent *agent, const rp_message *message) {
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-static void add_link_use(rp_Finished *report, const rp_link *link, uint32_t peer) {
-    rp_link_stats stats;
-    if (!link) {
-        return;
-    }
-    rp_link_stats_of(link, &stats);
-    report->link[report->link_count++] = (rp_LinkUse){.peer = peer,
-                                                      .bytes = stats.bytes_sent,
-                                                      .busy_s = stats.busy_s,
-                                                      .duplicates = stats.duplicates};
-}
-
 static rp_err finish_segment(rp_agent *agent) {
     agent_run *run = agent->run;
     rp_runner_facts facts = rp_runner_facts_of(run->runner);
@@ -72,8 +54,7 @@ static rp_err finish_segment(rp_agent *agent) {
         uint32_t *most = &frame.body.finished.staleness_max;
         *most = staleness > *most ? staleness : *most;
     }
-    add_link_use(&frame.body.finished, run->out, run->held[0].job.stage + 1);
-    add_link_use(&frame.body.finished, run->in, run->held[0].job.stage - 1);
+    rp_agent_report_links(run, &frame.body.finished);
     uint64_t applied[RP_RUNNER_STAGES_MAX * RP_REPLICAS_MAX];
     uint32_t count = 0;
     for (uint32_t h = 0; h < run->held_count; h++) {
@@ -87,44 +68,10 @@ static rp_err finish_segment(rp_agent *agent) {
     return rp_agent_answer(agent, &frame, &part, 1);
 }
 
-/* Neighbours that the host reaches and this board does not: said here, or nobody knows. */
-static rp_err watch_neighbours(rp_agent *agent) {
-    agent_run *run = agent->run;
-    const int64_t now_ns = rp_clock_now_ns(agent->clock);
-    const rp_plan *plan = run->plan;
-    if (agent->state != RP_AGENT_RUNNING) {
-        return RP_OK;
-    }
-    const char *own = plan->node[run->node].name;
-    const char *before = plan->node[rp_plan_neighbour(plan, run->node, RP_PLAN_BEFORE)].name;
-    const char *next = plan->node[rp_plan_neighbour(plan, run->node, RP_PLAN_BEHIND)].name;
-    if (run->out && rp_link_health_of(run->out).auth_failed) {
-        return rp_fail(RP_ERR_REFUSED, "hop %s -> %s: board %s at %s refused the handshake", own,
-                       next, next, rp_link_endpoint(run->out));
-    }
-    if (run->out && rp_link_is_silent(&run->out_watch, run->out, now_ns)) {
-        return rp_fail(
-            RP_ERR_FAULT, "hop %s -> %s: nothing came from board %s at %s for %" PRId64 " s", own,
-            next, next, rp_link_endpoint(run->out), run->out_watch.silent_ns / RP_NS_PER_S);
-    }
-    if (run->in && rp_link_is_silent(&run->in_watch, run->in, now_ns)) {
-        return rp_fail(
-            RP_ERR_FAULT, "hop %s -> %s: nothing came from board %s to %s for %" PRId64 " s",
-            before, own, before, rp_link_endpoint(run->in), run->in_watch.silent_ns / RP_NS_PER_S);
-    }
-    return RP_OK;
-}
-
 rp_err rp_agent_run_round(rp_agent *agent) {
     agent_run *run = agent->run;
-    rp_link *const data[] = {run->in, run->out, run->feed};
-    rp_err err = RP_OK;
-    for (uint32_t i = 0; i < 3; i++) {
-        if (data[i]) {
-            RP_TRY(rp_link_step(data[i]));
-        }
-    }
-    RP_TRY(watch_neighbours(agent));
+    rp_err err;
+    RP_TRY(rp_agent_step_links(agent));
     if (agent->state == RP_AGENT_RUNNING) {
         bool active;
         RP_TRY(rp_runner_step(run->runner, &active));

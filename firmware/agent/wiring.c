@@ -8,28 +8,23 @@ static const rp_job *job_of(const agent_run *run) {
     return &run->held[0].job;
 }
 
-static rp_runner_use use_of(const agent_run *run, rp_plan_side side) {
-    return rp_runner_use_of(run->plan, run->node, side);
-}
-
-bool rp_agent_has_next(const agent_run *run) {
-    return use_of(run, RP_PLAN_BEHIND).edges > 0;
-}
-
-/* ---- links ----------------------------------------------------------------------------------- */
+/* ---- ports ----------------------------------------------------------------------------------- */
 
 static uint32_t port_of(const rp_link *link) {
     const char *colon = link ? strrchr(rp_link_endpoint(link), ':') : NULL;
     return colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
 }
 
-uint32_t rp_agent_hop_port(const agent_run *run) {
-    return port_of(run->in);
+void rp_agent_tell_ports(const agent_run *run, rp_Ready *ready) {
+    ready->feed_port = port_of(run->feed);
+    for (uint32_t i = 0; i < run->neighbour_count; i++) {
+        if (!rp_plan_dials(run->node, run->neighbour[i].node)) {
+            ready->hop_port[ready->hop_port_count++] = port_of(run->neighbour[i].link);
+        }
+    }
 }
 
-uint32_t rp_agent_feed_port(const agent_run *run) {
-    return port_of(run->feed);
-}
+/* ---- links ----------------------------------------------------------------------------------- */
 
 /* Largest part of a data parcel of these stages. */
 static size_t part_max(const agent_run *run) {
@@ -41,9 +36,10 @@ static size_t part_max(const agent_run *run) {
     return bytes;
 }
 
+/* `far`: a neighbour, or the host. */
 static rp_link_options data_options(const agent_run *run, const char *name, const char *key,
-                                    rp_plan_side side) {
-    const rp_runner_use use = use_of(run, side);
+                                    uint32_t far) {
+    const rp_runner_use use = rp_runner_use_of(run->plan, run->node, far);
     return (rp_link_options){
         .name = name,
         .peer_public = key,
@@ -57,18 +53,18 @@ static rp_link_options data_options(const agent_run *run, const char *name, cons
 }
 
 static rp_err bind_data(rp_agent *agent, const char *name, uint32_t plus, const char *key,
-                        rp_plan_side side, rp_link **out) {
+                        uint32_t far, rp_link **out) {
     agent_run *run = agent->run;
     char endpoint[160];
     rp_agent_bind_text(agent, plus, endpoint, sizeof endpoint);
-    rp_link_options options = data_options(run, name, key, side);
+    rp_link_options options = data_options(run, name, key, far);
     options.bind = endpoint;
     return rp_link_open(run->links, &options, out);
 }
 
-/* Its lines are a function of the run's seed and this stage. */
+/* Its lines are a function of the run's seed and this node. */
 static uint64_t seed_of_lines(const agent_run *run) {
-    return job_of(run)->seed * RP_CUT_STAGES_MAX + job_of(run)->stage;
+    return job_of(run)->seed * RP_PLAN_NODES_MAX + run->node;
 }
 
 static rp_err read_emulation(rp_agent *agent) {
@@ -85,23 +81,52 @@ fail:
     return err;
 }
 
-/* Sockets for who may connect here: the node before, and the host at both ends of the model. */
+static void list_neighbours(agent_run *run) {
+    uint32_t node[RP_PLAN_NEIGHBOURS_MAX];
+    run->neighbour_count = rp_plan_neighbours(run->plan, run->node, node);
+    for (uint32_t i = 0; i < run->neighbour_count; i++) {
+        run->neighbour[i] = (agent_neighbour){.node = node[i]};
+    }
+}
+
+/* `boards`: the keys of the neighbours that dial this board, in their order. The first gets the
+ * port behind the control link's, the host the next one, the others those that follow. */
+static rp_err bind_hops(rp_agent *agent, rp_node *peers) {
+    agent_run *run = agent->run;
+    rp_node *keys = rp_node_find(peers, "boards");
+    uint32_t bound = 0;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < run->neighbour_count; i++) {
+        agent_neighbour *at = &run->neighbour[i];
+        if (rp_plan_dials(run->node, at->node)) {
+            continue;
+        }
+        const rp_node *key = keys && bound < rp_node_count(keys) ? rp_node_item(keys, bound) : NULL;
+        if (!key || !rp_node_is_scalar(key)) {
+            return rp_node_fail(peers, "boards: lacks the key of board %s, which connects here",
+                                rp_plan_node_name(run->plan, at->node));
+        }
+        RP_TRY(bind_data(agent, rp_plan_node_name(run->plan, at->node), bound ? bound + 2 : 1,
+                         rp_node_text(key), at->node, &at->link));
+        bound++;
+    }
+fail:
+    return err;
+}
+
+/* Sockets for who may connect here: neighbours, and the host at both ends of the model. */
 rp_err rp_agent_open_links(rp_agent *agent) {
     agent_run *run = agent->run;
     rp_node *root = run->reading.own;
     rp_node *peers = rp_node_find(root, "peers");
-    const bool has_before = use_of(run, RP_PLAN_BEFORE).edges > 0;
     const char *host = NULL;
-    const char *before = NULL;
     rp_err err;
     if (!peers) {
         return rp_node_fail(root, "peers: is missing");
     }
     RP_TRY(rp_node_string(peers, "host", &host));
-    RP_TRY(rp_node_string(peers, "before", &before));
-    if ((has_before && !before) || !host) {
-        return rp_node_fail(peers, "expected the keys `host` and, where a stage is in front, "
-                                   "`before`");
+    if (!host) {
+        return rp_node_fail(peers, "host: is missing, expected the host's key");
     }
     RP_TRY(read_emulation(agent));
     const rp_links_options links = {.clock = agent->clock,
@@ -111,21 +136,43 @@ rp_err rp_agent_open_links(rp_agent *agent) {
                                     .sessions = agent->options.sessions,
                                     .loop = agent->options.loop};
     RP_TRY(rp_links_open(&run->arena, &links, &run->links));
-    if (has_before) {
-        RP_TRY(bind_data(agent, "hop", 1, before, RP_PLAN_BEFORE, &run->in));
-    }
-    if (use_of(run, RP_PLAN_AT_HOST).edges > 0) {
-        RP_TRY(bind_data(agent, "feed", 2, host, RP_PLAN_AT_HOST, &run->feed));
+    list_neighbours(run);
+    RP_TRY(bind_hops(agent, peers));
+    if (rp_runner_use_of(run->plan, run->node, RP_PLAN_HOST).edges > 0) {
+        RP_TRY(bind_data(agent, "feed", 2, host, RP_PLAN_HOST, &run->feed));
     }
 fail:
     return err;
 }
 
-rp_err rp_agent_connect_next(rp_agent *agent, const char *endpoint, const char *key) {
+bool rp_agent_is_connected(const agent_run *run) {
+    uint32_t i = 0;
+    while (i < run->neighbour_count && run->neighbour[i].link) {
+        i++;
+    }
+    return i == run->neighbour_count;
+}
+
+rp_err rp_agent_dial(rp_agent *agent, const rp_Connect *to) {
     agent_run *run = agent->run;
-    rp_link_options options = data_options(run, "next", key, RP_PLAN_BEHIND);
-    options.connect = endpoint;
-    return rp_link_open(run->links, &options, &run->out);
+    agent_neighbour *at = run->neighbour;
+    while (at < run->neighbour + run->neighbour_count && at->node != to->node) {
+        at++;
+    }
+    if (at == run->neighbour + run->neighbour_count || !rp_plan_dials(run->node, at->node) ||
+        at->link) {
+        return rp_fail(RP_ERR_PEER,
+                       "connect: names node %u, which this board does not dial, or has dialled",
+                       to->node);
+    }
+    if (!to->endpoint[0] || !to->public_key[0]) {
+        return rp_fail(RP_ERR_PEER, "connect: the endpoint or the key of board %s is missing",
+                       rp_plan_node_name(run->plan, at->node));
+    }
+    rp_link_options options =
+        data_options(run, rp_plan_node_name(run->plan, at->node), to->public_key, at->node);
+    options.connect = to->endpoint;
+    return rp_link_open(run->links, &options, &at->link);
 }
 
 rp_err rp_agent_open_runner(rp_agent *agent) {
@@ -135,10 +182,14 @@ rp_err rp_agent_open_runner(rp_agent *agent) {
     for (uint32_t h = 0; h < run->held_count; h++) {
         options.held[h] = (rp_runner_held){&run->held[h].job, run->held[h].stage};
     }
-    rp_link *const link[RP_PLAN_SIDES] = {
-        [RP_PLAN_BEFORE] = run->in, [RP_PLAN_BEHIND] = run->out, [RP_PLAN_AT_HOST] = run->feed};
+    rp_runner_far far[RP_PLAN_NEIGHBOURS_MAX + 1];
+    uint32_t count = 0;
     rp_err err;
-    RP_TRY(rp_runner_connect(&options, run->plan, run->node, link));
+    for (; count < run->neighbour_count; count++) {
+        far[count] = (rp_runner_far){run->neighbour[count].node, run->neighbour[count].link};
+    }
+    far[count++] = (rp_runner_far){RP_PLAN_HOST, run->feed};
+    RP_TRY(rp_runner_connect(&options, run->plan, run->node, far, count));
     RP_TRY(rp_runner_open(&run->arena, &options, &run->runner));
 fail:
     return err;

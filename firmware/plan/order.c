@@ -21,7 +21,10 @@ rp_sched_shape rp_plan_stage_shape(const rp_plan *plan, uint32_t stage, uint64_t
     while (h + 1 < plan->hold_count && plan->hold[h].stage != stage) {
         h++;
     }
-    rp_sched_shape shape = shape_of(plan, &plan->hold[h]);
+    rp_plan_hold all = plan->hold[h];
+    all.share[0] = 0;
+    all.share[1] = 1;
+    rp_sched_shape shape = shape_of(plan, &all);
     shape.step_first = step_first;
     return shape;
 }
@@ -126,9 +129,9 @@ static bool edge_receives(const rp_plan *plan, const rp_plan_edge *e, const rp_o
     case RP_CARRIES_STASH:
         return backward;
     case RP_CARRIES_WEIGHT_GRADIENT:
-        return op->kind == RP_OP_UPDATE;
+        return op->kind == RP_OP_UPDATE && !evaluating;
     case RP_CARRIES_WEIGHT: /* those of the step before, but where the run begins */
-        return op->role == RP_ROLE_AVERAGE ? op->kind == RP_OP_UPDATE
+        return op->role == RP_ROLE_AVERAGE ? op->kind == RP_OP_UPDATE && !evaluating
                                            : forward && !evaluating && op->step > plan->step_first;
     default:
         return false;
@@ -158,7 +161,7 @@ static bool edge_sends(const rp_plan *plan, const rp_plan_edge *e, const rp_op *
         return forward && !evaluating && e->stage == op->stage;
     case RP_CARRIES_WEIGHT_GRADIENT:
     case RP_CARRIES_WEIGHT:
-        return op->kind == RP_OP_UPDATE && e->stage == op->stage;
+        return op->kind == RP_OP_UPDATE && !evaluating && e->stage == op->stage;
     default:
         return false;
     }

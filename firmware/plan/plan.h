@@ -5,7 +5,7 @@
  *   node     a board. It holds stages: one in today's topology, several with interleaved schedules.
  *   hold     a stage on a node: a role, and a share [a, b) of every step's samples. The shares of a
  *            stage cover all samples once for the forward and once for the backward. Where several
- *            nodes update a stage, their gradients are summed in the order of the nodes.
+ *            nodes update a stage, their gradients are summed in the order of their samples.
  *   edge     what one node sends to another for one stage there: n nodes below and m above a
  *            boundary make up to n times m edges, each for the samples that both ends share.
  *   op       of a node's list: (stage, role, kind, step, samples), as the schedule issues it.
@@ -28,7 +28,8 @@ enum {
     RP_PLAN_NODES_MAX = 4096,
     RP_PLAN_STAGES_MAX = 4096,
     RP_PLAN_EDGES_MAX = 65536,
-    RP_PLAN_INPUT_WINDOW = 2, /* inputs that wait on a node: the next op's, and one to come */
+    RP_PLAN_NEIGHBOURS_MAX = 16, /* of a node that boards train: its links to other boards */
+    RP_PLAN_INPUT_WINDOW = 2,    /* inputs that wait on a node: the next op's, and one to come */
     RP_PLAN_WINDOW_SLACK = 4,
     RP_PLAN_LAZY_NODES_MAX = 12,    /* of a row: for as many a replay each is made */
     RP_PLAN_LINK_WINDOW_MAX = 4096, /* parcels of all edges from one node to another, .. */
@@ -166,26 +167,24 @@ uint64_t rp_plan_digest(const rp_plan *plan);
  *         deadlock, naming who waits for whom; MEMORY */
 rp_err rp_plan_check(const rp_plan *plan, const rp_model *model) RP_MUST_CHECK;
 
-/* Where the other end of a node's edge is. All edges between two boards share one link, and so do
- * those between the host and a board; on it, parcels are told apart by what they carry and by the
- * stage that sends. */
-typedef enum {
-    RP_PLAN_HERE,   /* on the node itself: no link */
-    RP_PLAN_BEFORE, /* a node that sends activations to this one, and dials it */
-    RP_PLAN_BEHIND, /* a node that this one sends activations to, and dials */
-    RP_PLAN_AT_HOST,
-    RP_PLAN_SIDES
-} rp_plan_side;
-rp_plan_side rp_plan_side_of(const rp_plan_edge *edge, uint32_t node);
-/* The node at the other end of the edges on a side, BEFORE or BEHIND; `node` itself: there are
- * none. The plan has passed rp_plan_check_training(). */
-uint32_t rp_plan_neighbour(const rp_plan *plan, uint32_t node, rp_plan_side side);
+/* Neighbours are nodes with edges between them. They have one link, which all these edges share,
+ * and so do the host and a board; on it, parcels are told apart by what they carry and by the stage
+ * that sends. Of two neighbours the one with the lower number dials. */
+uint32_t rp_plan_far_end(const rp_plan_edge *edge, uint32_t node); /* `node` itself: no link */
+/* In ascending order, and how many; rp_plan_check_training() has said that the room suffices. */
+uint32_t rp_plan_neighbours(const rp_plan *plan, uint32_t node,
+                            uint32_t out[RP_PLAN_NEIGHBOURS_MAX]);
+static inline bool rp_plan_dials(uint32_t node, uint32_t neighbour) {
+    return node < neighbour;
+}
 
-/* Can boards train it? A plan may say more than they do so far: they hold whole stages, for all
- * samples and in both directions, have one neighbour before and one behind, and a link takes
- * RP_PLAN_LINK_WINDOW_MAX parcels.
+/* Can boards train it? A plan may say more than they do so far: they hold stages in both
+ * directions; several boards share the samples of a stage where each of them holds one stage and no
+ * layer there has batch statistics; a board has at most
+ * RP_PLAN_NEIGHBOURS_MAX neighbours, and a link takes RP_PLAN_LINK_WINDOW_MAX parcels. `model` (may
+ * be NULL): its layers are looked at.
  * errors  USAGE naming the node, what the plan says of it, and what boards do */
-rp_err rp_plan_check_training(const rp_plan *plan) RP_MUST_CHECK;
+rp_err rp_plan_check_training(const rp_plan *plan, const rp_model *model) RP_MUST_CHECK;
 
 /* Do both say the same? NaN is not equal to anything. */
 bool rp_plan_same(const rp_plan *a, const rp_plan *b);
@@ -218,7 +217,7 @@ const rp_plan_hold *rp_plan_find_hold(const rp_plan *plan, uint32_t node, uint32
 const uint32_t *rp_plan_node_edges(const rp_plan *plan, uint32_t node, uint32_t *count);
 uint32_t rp_plan_step_samples(const rp_plan *plan, uint64_t step);
 
-/* What the schedule asks of a stage, from `step_first` on: as the first node that holds it. */
+/* What the schedule asks of a stage, from `step_first` on, as of one node with all samples. */
 rp_sched_shape rp_plan_stage_shape(const rp_plan *plan, uint32_t stage, uint64_t step_first);
 
 /* The list of one node's ops, from plan->step_first to plan->steps. A copy is a position. */

@@ -1,117 +1,190 @@
 /* What boards train so far: less than a plan can say. */
 #include "plan/plan_own.h"
 
-static uint32_t other_end(const rp_plan_edge *edge, uint32_t node) {
+#include <string.h>
+
+/* ---- neighbours ------------------------------------------------------------------------------ */
+
+uint32_t rp_plan_far_end(const rp_plan_edge *edge, uint32_t node) {
     return edge->from == node ? edge->to : edge->from;
 }
 
-rp_plan_side rp_plan_side_of(const rp_plan_edge *edge, uint32_t node) {
-    if (edge->from == edge->to) {
-        return RP_PLAN_HERE;
+/* Into an ascending row, once. */
+static void add_neighbour(uint32_t *row, uint32_t *count, uint32_t node) {
+    uint32_t at = *count;
+    while (at > 0 && row[at - 1] > node) {
+        at--;
     }
-    if (other_end(edge, node) == RP_PLAN_HOST) {
-        return RP_PLAN_AT_HOST;
+    if (at > 0 && row[at - 1] == node) {
+        return;
     }
-    const bool comes = edge->to == node;
-    return comes == (edge->carries == RP_CARRIES_ACTIVATION) ? RP_PLAN_BEFORE : RP_PLAN_BEHIND;
+    memmove(&row[at + 1], &row[at], (*count - at) * sizeof *row);
+    row[at] = node;
+    ++*count;
 }
 
-uint32_t rp_plan_neighbour(const rp_plan *plan, uint32_t node, rp_plan_side side) {
-    uint32_t count;
-    const uint32_t *index = rp_plan_node_edges(plan, node, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (rp_plan_side_of(&plan->edge[index[i]], node) == side) {
-            return other_end(&plan->edge[index[i]], node);
+/* One more than there is room for: too many. */
+static uint32_t find_neighbours(const rp_plan *plan, uint32_t node,
+                                uint32_t out[RP_PLAN_NEIGHBOURS_MAX + 1]) {
+    uint32_t count = 0;
+    uint32_t edges;
+    const uint32_t *index = rp_plan_node_edges(plan, node, &edges);
+    for (uint32_t i = 0; i < edges && count <= RP_PLAN_NEIGHBOURS_MAX; i++) {
+        const uint32_t far = rp_plan_far_end(&plan->edge[index[i]], node);
+        if (far != node && far != RP_PLAN_HOST) {
+            add_neighbour(out, &count, far);
         }
     }
-    return node;
+    return count;
 }
 
-static rp_err check_hold(const rp_plan *plan, const rp_plan_hold *hold) {
-    const char *name = rp_plan_node_name(plan, hold->node);
+uint32_t rp_plan_neighbours(const rp_plan *plan, uint32_t node,
+                            uint32_t out[RP_PLAN_NEIGHBOURS_MAX]) {
+    uint32_t found[RP_PLAN_NEIGHBOURS_MAX + 1];
+    const uint32_t count = find_neighbours(plan, node, found);
+    RP_ASSERT(count <= RP_PLAN_NEIGHBOURS_MAX);
+    memcpy(out, found, count * sizeof *out);
+    return count;
+}
+
+/* ---- shares ---------------------------------------------------------------------------------- */
+
+static bool is_share(const rp_plan_hold *hold) {
+    return hold->share[0] > 0 || hold->share[1] < 1;
+}
+
+static const rp_layer *find_layer(const rp_model *model, const char *name) {
+    uint32_t i = 0;
+    while (i < model->layer_count && strcmp(model->layer[i].name, name) != 0) {
+        i++;
+    }
+    return i < model->layer_count ? &model->layer[i] : NULL;
+}
+
+/* A layer of the stage whose output depends on the other samples of the microbatch; NULL: none. */
+static const rp_layer *find_statistics(const rp_model *model, const rp_plan_stage *stage) {
+    for (uint32_t i = 0; model && i < stage->layer_count; i++) {
+        const rp_layer *layer = find_layer(model, stage->layer[i]);
+        for (uint32_t p = 0; layer && p < model->param_count; p++) {
+            if (&model->layer[model->param[p].layer] == layer &&
+                model->param[p].role == RP_PARAM_STATE) {
+                return layer;
+            }
+        }
+    }
+    return NULL;
+}
+
+static rp_err check_share(const rp_plan *plan, const rp_plan_hold *hold, const rp_model *model) {
+    const uint32_t number = (uint32_t)(hold - &plan->hold[plan->node[hold->node].hold_first]);
+    const rp_layer *layer = find_statistics(model, &plan->stage[hold->stage]);
+    char why[160] = "";
+    if (plan->method.chunks > 1) {
+        (void)snprintf(why, sizeof why,
+                       "and schedule %s gives a board %u stages: one that shares a "
+                       "stage holds no other so far",
+                       plan->method.kind->name, plan->method.chunks);
+    } else if (layer) {
+        (void)snprintf(why, sizeof why,
+                       "where layer '%.60s' has statistics of a whole microbatch: its stage "
+                       "can not be shared",
+                       layer->name);
+    }
+    return why[0] == '\0'
+               ? RP_OK
+               : rp_fail(RP_ERR_USAGE,
+                         "%s: nodes[%u].holds[%u].samples: node %s holds stage %u for the samples "
+                         "[%g, %g) of every step, %s",
+                         plan->source, hold->node, number, rp_plan_node_name(plan, hold->node),
+                         hold->stage, hold->share[0], hold->share[1], why);
+}
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+static rp_err check_hold(const rp_plan *plan, const rp_plan_hold *hold, const rp_model *model) {
     const uint32_t number = (uint32_t)(hold - &plan->hold[plan->node[hold->node].hold_first]);
     if (hold->role != RP_ROLE_BOTH) {
         return rp_fail(RP_ERR_USAGE,
                        "%s: nodes[%u].holds[%u].role: node %s holds stage %u in role %s: boards "
                        "train a stage in both directions so far (role both)",
-                       plan->source, hold->node, number, name, hold->stage,
-                       rp_role_name(hold->role));
+                       plan->source, hold->node, number, rp_plan_node_name(plan, hold->node),
+                       hold->stage, rp_role_name(hold->role));
     }
-    if (hold->share[0] > 0 || hold->share[1] < 1) {
-        return rp_fail(RP_ERR_USAGE,
-                       "%s: nodes[%u].holds[%u].samples: node %s holds stage %u for the samples "
-                       "[%g, %g) of every step: several boards can not train one stage together so "
-                       "far (share [0, 1])",
-                       plan->source, hold->node, number, name, hold->stage, hold->share[0],
-                       hold->share[1]);
-    }
-    return RP_OK;
+    return is_share(hold) ? check_share(plan, hold, model) : RP_OK;
 }
 
-static rp_err check_sides(const rp_plan *plan, uint32_t node) {
-    uint32_t peer[2] = {node, node}; /* none yet */
+static rp_err check_neighbours(const rp_plan *plan, uint32_t node) {
+    uint32_t found[RP_PLAN_NEIGHBOURS_MAX + 1];
+    return find_neighbours(plan, node, found) <= RP_PLAN_NEIGHBOURS_MAX
+               ? RP_OK
+               : rp_fail(RP_ERR_USAGE,
+                         "%s: nodes[%u]: node %s has edges with more than %d other nodes: a board "
+                         "has links to %d at most",
+                         plan->source, node, rp_plan_node_name(plan, node), RP_PLAN_NEIGHBOURS_MAX,
+                         RP_PLAN_NEIGHBOURS_MAX);
+}
+
+/* What comes from one node shares a link. */
+static rp_err check_window(const rp_plan *plan, uint32_t node, uint32_t from) {
+    uint64_t window = RP_PLAN_LINK_SLACK;
     uint32_t count;
     const uint32_t *index = rp_plan_node_edges(plan, node, &count);
     for (uint32_t i = 0; i < count; i++) {
         const rp_plan_edge *edge = &plan->edge[index[i]];
-        const rp_plan_side side = rp_plan_side_of(edge, node);
-        if (side != RP_PLAN_BEFORE && side != RP_PLAN_BEHIND) {
-            continue;
-        }
-        const uint32_t other = other_end(edge, node);
-        uint32_t *known = &peer[side == RP_PLAN_BEHIND];
-        if (*known != node && *known != other) {
-            return rp_fail(RP_ERR_USAGE,
-                           "%s: nodes[%u]: node %s has edges to %s and to %s on the same side: "
-                           "boards have one neighbour on each so far",
-                           plan->source, node, rp_plan_node_name(plan, node),
-                           rp_plan_node_name(plan, *known), rp_plan_node_name(plan, other));
-        }
-        *known = other;
-    }
-    return RP_OK;
-}
-
-/* The edges that come from one side share a link. */
-static rp_err check_windows(const rp_plan *plan, uint32_t node) {
-    uint64_t window[RP_PLAN_SIDES] = {0};
-    uint32_t count;
-    const uint32_t *index = rp_plan_node_edges(plan, node, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        const rp_plan_edge *edge = &plan->edge[index[i]];
-        const rp_plan_side side = rp_plan_side_of(edge, node);
-        if (edge->to != node || side == RP_PLAN_HERE) {
-            continue;
-        }
-        window[side] += edge->window;
-        if (window[side] + RP_PLAN_LINK_SLACK > RP_PLAN_LINK_WINDOW_MAX) {
+        window += edge->to == node && edge->from == from ? edge->window : 0;
+        if (window > RP_PLAN_LINK_WINDOW_MAX) {
             return rp_fail(
                 RP_ERR_USAGE,
                 "%s: edges[%u].window: with the edges beside it, %llu parcels may be on "
                 "their way from %s to node %s, and a link takes %d; use fewer and larger "
                 "microbatches (train.microbatch), or a smaller window",
-                plan->source, index[i], (unsigned long long)window[side],
-                rp_plan_node_name(plan, edge->from), rp_plan_node_name(plan, node),
+                plan->source, index[i], (unsigned long long)window - RP_PLAN_LINK_SLACK,
+                rp_plan_node_name(plan, from), rp_plan_node_name(plan, node),
                 RP_PLAN_LINK_WINDOW_MAX - RP_PLAN_LINK_SLACK);
         }
     }
     return RP_OK;
 }
 
-rp_err rp_plan_check_training(const rp_plan *plan) {
+/* The stages of a node are those that its list of ops is about: `chunks` of them, as many apart as
+ * there are nodes in a row. */
+static rp_err check_stages(const rp_plan *plan, uint32_t node) {
+    const rp_plan_node *at = &plan->node[node];
+    const uint32_t chunks = plan->method.chunks > 1 ? plan->method.chunks : 1;
+    const uint32_t apart = plan->stage_count / chunks;
+    bool fits = at->hold_count == chunks;
+    for (uint32_t h = 1; fits && h < chunks; h++) {
+        fits = plan->hold[at->hold_first + h].stage == plan->hold[at->hold_first].stage + h * apart;
+    }
+    return fits ? RP_OK
+                : rp_fail(RP_ERR_USAGE,
+                          "%s: nodes[%u].holds: node %s holds %u stages, and not those that the "
+                          "schedule gives a board: %u of them, %u apart",
+                          plan->source, node, rp_plan_node_name(plan, node), at->hold_count, chunks,
+                          apart);
+}
+
+static rp_err check_node(const rp_plan *plan, uint32_t node) {
+    uint32_t from[RP_PLAN_NEIGHBOURS_MAX + 1];
+    rp_err err;
+    RP_TRY(check_stages(plan, node));
+    RP_TRY(check_neighbours(plan, node));
+    uint32_t count = rp_plan_neighbours(plan, node, from);
+    from[count++] = RP_PLAN_HOST;
+    for (uint32_t i = 0; i < count; i++) {
+        RP_TRY(check_window(plan, node, from[i]));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_plan_check_training(const rp_plan *plan, const rp_model *model) {
     rp_err err = RP_OK;
     for (uint32_t h = 0; h < plan->hold_count; h++) {
-        RP_TRY(check_hold(plan, &plan->hold[h]));
+        RP_TRY(check_hold(plan, &plan->hold[h], model));
     }
     for (uint32_t k = 0; k < plan->node_count; k++) {
-        const uint32_t holds = plan->node[k].hold_count;
-        if (holds == 0 || holds > RP_CHUNKS_MAX) {
-            return rp_fail(RP_ERR_USAGE,
-                           "%s: nodes[%u].holds: node %s holds %u stages, expected 1 to %d",
-                           plan->source, k, rp_plan_node_name(plan, k), holds, RP_CHUNKS_MAX);
-        }
-        RP_TRY(check_sides(plan, k));
-        RP_TRY(check_windows(plan, k));
+        RP_TRY(check_node(plan, k));
     }
 fail:
     return err;

@@ -2,6 +2,8 @@
  * averages. */
 #include "stage/digest_own.h"
 
+#include <string.h>
+
 static rp_digest_optimise optimise_of(const digest_executor *e, const rp_optimise *by,
                                       uint32_t trained) {
     const uint32_t states = e->as.base.layout->state_count;
@@ -59,11 +61,29 @@ static void digest_probe(digest_executor *e, rp_block newest, uint32_t trained) 
     }
 }
 
+static void digest_sum(digest_executor *e, const rp_command *command, uint32_t trained) {
+    rp_digest sum = {0};
+    for (uint32_t i = 0; i < command->sum.count; i++) {
+        rp_digest summand;
+        memcpy(&summand, (const char *)command->sum.gradient[i] + trained * sizeof summand,
+               sizeof summand);
+        sum = i == 0 ? summand : rp_digest_accumulate(sum, summand, e->strict);
+    }
+    digest_block(e, (rp_block){RP_BLOCK_GRADIENT, 0})[trained] = sum;
+}
+
 void rp_digest_run_block(digest_executor *e, const rp_command *command, uint32_t trained) {
     switch (command->kind) {
     case RP_COMMAND_NORMS:
         command->read.out[trained] =
             rp_digest_number(digest_block(e, (rp_block){RP_BLOCK_GRADIENT, 0})[trained]);
+        return;
+    case RP_COMMAND_GRADIENT:
+        memcpy((char *)command->read.out + trained * sizeof(rp_digest),
+               &digest_block(e, (rp_block){RP_BLOCK_GRADIENT, 0})[trained], sizeof(rp_digest));
+        return;
+    case RP_COMMAND_SUM:
+        digest_sum(e, command, trained);
         return;
     case RP_COMMAND_COPY:
         digest_block(e, command->move.to)[trained] = digest_block(e, command->move.from)[trained];

@@ -19,6 +19,7 @@ uint32_t rp_block_count(const rp_layout *layout, rp_block_kind kind) {
         [RP_BLOCK_SCRATCH] = layout->scratches,
         [RP_BLOCK_STATE] = layout->replicas * layout->state_count,
         [RP_BLOCK_PROBE] = layout->probes,
+        [RP_BLOCK_PEER] = layout->peers,
         [RP_BLOCK_GRADIENT] = 1,
     };
     return count[kind];

@@ -45,6 +45,7 @@ typedef enum {
     RP_BLOCK_SCRATCH,   /* around a local step: before it, or the elastic term; or the mean */
     RP_BLOCK_STATE,     /* replica * layout->state_count + state */
     RP_BLOCK_PROBE,     /* what was seen, what was the newest then: see probe.c */
+    RP_BLOCK_PEER,      /* the gradient of another board that shares the stage */
     RP_BLOCK_GRADIENT,  /* of the step in work */
     RP_BLOCK_KINDS
 } rp_block_kind;
@@ -97,6 +98,8 @@ typedef enum {
     RP_COMMAND_COMMIT,      /* step: layers with something to do once a step */
     RP_COMMAND_NORMS,       /* read: sum of squares of each trained parameter's gradient */
     RP_COMMAND_RESULTS,     /* read: (loss, correct) of each of `count` samples */
+    RP_COMMAND_GRADIENT,    /* read: the step's gradient, layout->gradient_bytes */
+    RP_COMMAND_SUM,         /* sum: becomes the step's gradient */
     RP_COMMAND_PROBE_NORMS, /* read: those of the last PROBE */
     RP_COMMAND_COPY,        /* move: block to block */
     RP_COMMAND_PROBE,       /* move: ends a probe, `from` are the newest weights */
@@ -147,6 +150,10 @@ typedef struct {
             float *out; /* borrowed until the mark */
             uint32_t count;
         } read;
+        struct {
+            const void *const *gradient; /* added from first to last; borrowed until the mark */
+            uint32_t count;              /* >= 1 */
+        } sum;
         struct {
             rp_block from, to;
         } move;

@@ -40,6 +40,7 @@ static rp_err digest_prepare(rp_arena *arena, const rp_site *site, const rp_job 
     RP_TRY(RP_ARENA_NEW(arena, 1, &e));
     RP_TRY(rp_layout_make(arena, job, RP_GEMM_PANEL, ALIGN_BYTES, &layout));
     layout->boundary_floats = RP_DIGEST_BYTES / sizeof(float);
+    layout->gradient_bytes = (size_t)layout->trained_count * RP_DIGEST_BYTES;
     *e = (digest_executor){
         .as.base = {.kind = &rp_executor_digest, .job = job, .layout = layout},
         .strict = site->strict,

@@ -50,7 +50,7 @@ fail:
 
 /* Blocks of a stage without trained parameters are empty: nothing is enqueued for them. */
 static bool is_empty(const rp_opencl *e, rp_command_kind kind) {
-    const bool of_blocks = kind == RP_COMMAND_NORMS || kind >= RP_COMMAND_PROBE_NORMS;
+    const bool of_blocks = kind == RP_COMMAND_NORMS || kind >= RP_COMMAND_GRADIENT;
     return of_blocks && e->base.layout->trained_count == 0;
 }
 
@@ -74,6 +74,10 @@ static rp_err opencl_issue(rp_executor *executor, const rp_command *command) {
         return rp_opencl_norms(e, command->read.out);
     case RP_COMMAND_RESULTS:
         return rp_opencl_results(e, command->read.out, command->read.count);
+    case RP_COMMAND_GRADIENT:
+        return rp_opencl_read_gradient(e, command->read.out);
+    case RP_COMMAND_SUM:
+        return rp_opencl_sum(e, command->sum.gradient, command->sum.count);
     case RP_COMMAND_PROBE_NORMS:
         return rp_opencl_probe_norms(e, command->read.out);
     case RP_COMMAND_COPY:

@@ -154,6 +154,7 @@ rp_sched_shape rp_job_sched_shape(const rp_job *job, uint64_t step_first, uint64
     rp_sched_shape shape = {
         .stages = job->cut.stage_count,
         .stage = job->stage,
+        .share = {job->share[0], job->share[1]},
         .step_first = step_first,
         .step_end = step_end,
         .epoch_samples = job->epoch_samples,
@@ -174,6 +175,14 @@ rp_err rp_method_fit_model(const rp_method *method, const rp_model *model, const
         }
     }
     return RP_OK;
+}
+
+bool rp_job_is_shared(const rp_job *job) {
+    return job->share[0] > 0 || (job->share[1] > 0 && job->share[1] < 1);
+}
+
+rp_range rp_job_own_samples(const rp_job *job, uint32_t step_samples) {
+    return rp_sched_share(job->share, step_samples);
 }
 
 bool rp_job_is_last(const rp_job *job) {

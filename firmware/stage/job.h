@@ -11,7 +11,7 @@
  *   advance: 1          # what the host has chosen where the schedule says `advance: auto`
  *   link: {...}         # emulation of what this agent sends
  *   throttle: {...}      # emulation of a slower board
- *   peers: {host: KEY, before: KEY}       # who may connect here */
+ *   peers: {host: KEY, boards: [KEY, ..]} # who may connect here */
 #ifndef RP_STAGE_JOB_H
 #define RP_STAGE_JOB_H
 
@@ -36,6 +36,7 @@ rp_err rp_throttle_parse(rp_node *parent, rp_throttle *out) RP_MUST_CHECK;
 
 typedef struct {
     uint32_t stage;
+    double share[2]; /* of every step's samples that this board has, [first, end); both 0: all */
     rp_cut cut;
     rp_model *model;
     uint32_t fused; /* relus that the layer before does */
@@ -72,6 +73,10 @@ rp_err rp_method_fit_model(const rp_method *method, const rp_model *model,
                            const rp_node *node) RP_MUST_CHECK;
 
 bool rp_job_is_last(const rp_job *job);
+/* Other boards have the rest of the samples. */
+bool rp_job_is_shared(const rp_job *job);
+/* Samples of a step that this board has; maybe none of a short one. */
+rp_range rp_job_own_samples(const rp_job *job, uint32_t step_samples);
 
 /* Who makes the step decision from the gradients before an update. The controller, of all stages,
  * where every step flushes: one small message each way a step. The stage itself, its own, where no

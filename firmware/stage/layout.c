@@ -65,6 +65,7 @@ static rp_err count_params(rp_arena *arena, const rp_job *job, rp_layout *layout
         const bool trained = param->role == RP_PARAM_TRAINED;
         layout->trained[i] = trained ? layout->trained_count++ : RP_NOT_TRAINED;
         *(trained ? &layout->weight_bytes : &layout->running_bytes) += bytes;
+        layout->gradient_bytes += trained ? rp_layout_sample_bytes(&param->shape) : 0;
     }
     layout->state_count = job->optim.kind->state_count(&job->optim);
     return err;
@@ -135,7 +136,7 @@ rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, u
     RP_TRY(count_params(arena, job, layout, align_bytes));
     count_ends(job, layout, align_bytes);
     count_scratch(job, layout, gemm, align_bytes);
-    uint32_t flat = 1 + rp_layout_weight_copies(layout) + layout->probes +
+    uint32_t flat = 1 + layout->peers + rp_layout_weight_copies(layout) + layout->probes +
                     layout->replicas * layout->state_count;
     layout->total_bytes = layout->weight_bytes * flat + layout->running_bytes +
                           layout->slots * layout->slot_bytes +
@@ -205,6 +206,7 @@ rp_boundary_tensors rp_layout_boundary(const rp_layout *layout, bool upper, bool
 
 size_t rp_layout_part_max(const rp_layout *layout, const rp_job *job) {
     size_t most = (size_t)job->batch * job->target_width * sizeof(float);
+    most = layout->peers && layout->gradient_bytes > most ? layout->gradient_bytes : most;
     for (uint32_t t = 0; t < layout->tensor_count; t++) {
         const bool crosses = layout->tensor[t].input || layout->tensor[t].output;
         const rp_shape shape = parcel_shape(layout, t);

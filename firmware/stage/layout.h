@@ -62,6 +62,7 @@ typedef struct {
     uint32_t workspace_layer;
 
     size_t weight_bytes;   /* trained parameters, aligned */
+    size_t gradient_bytes; /* their gradients as they travel, one behind the other */
     size_t running_bytes;  /* state and scratch parameters, aligned */
     size_t slot_bytes;     /* one slot */
     size_t deferred_bytes; /* one slot of deferred weight gradients */
@@ -73,6 +74,7 @@ typedef struct {
     uint32_t versions, predicted, centres, scratches;
     uint32_t probe_steps; /* steps between two probes, 0 = none */
     uint32_t probes;      /* copies that a probe takes */
+    uint32_t peers; /* copies of the gradients: another board's, where several share a stage */
     size_t total_bytes;
     uint32_t boundary_floats; /* of a sample of a boundary tensor as it travels; 0: as it is. Data
                                  of the set always travels as it is */
@@ -101,7 +103,8 @@ typedef struct {
     size_t sample_bytes;                 /* sum */
 } rp_boundary_tensors;
 rp_boundary_tensors rp_layout_boundary(const rp_layout *layout, bool upper, bool grad);
-/* Largest tensor of a parcel that enters or leaves the stage, targets and data included. */
+/* Largest tensor of a parcel that enters or leaves the stage: targets, data, and gradients of a
+ * shared stage included. */
 size_t rp_layout_part_max(const rp_layout *layout, const rp_job *job);
 
 #endif

@@ -26,10 +26,10 @@ fail:
 
 static rp_err open_blocks(rp_opencl *e) {
     static const char *const names[RP_BLOCK_KINDS] = {
-        [RP_BLOCK_WEIGHTS] = "weights",    [RP_BLOCK_PREDICTED] = "predicted weights",
-        [RP_BLOCK_CENTRE] = "centre",      [RP_BLOCK_SCRATCH] = "scratch weights",
-        [RP_BLOCK_STATE] = "optimiser",    [RP_BLOCK_PROBE] = "probe",
-        [RP_BLOCK_GRADIENT] = "gradients",
+        [RP_BLOCK_WEIGHTS] = "weights",     [RP_BLOCK_PREDICTED] = "predicted weights",
+        [RP_BLOCK_CENTRE] = "centre",       [RP_BLOCK_SCRATCH] = "scratch weights",
+        [RP_BLOCK_STATE] = "optimiser",     [RP_BLOCK_PROBE] = "probe",
+        [RP_BLOCK_PEER] = "peer gradients", [RP_BLOCK_GRADIENT] = "gradients",
     };
     rp_err err;
     RP_TRY(RP_ARENA_NEW(e->arena, rp_block_total(e->base.layout), &e->block));

@@ -282,6 +282,16 @@ rp_err rp_stage_norms(rp_stage *stage, float *out) {
     return stage->layout->trained_count > 0 ? rp_stage_issue(stage, &command) : RP_OK;
 }
 
+rp_err rp_stage_read_gradient(rp_stage *stage, void *out) {
+    const rp_command command = {.kind = RP_COMMAND_GRADIENT, .read = {.out = out}};
+    return rp_stage_issue(stage, &command);
+}
+
+rp_err rp_stage_sum_gradients(rp_stage *stage, const void *const *gradient, uint32_t count) {
+    const rp_command command = {.kind = RP_COMMAND_SUM, .sum = {gradient, count}};
+    return rp_stage_issue(stage, &command);
+}
+
 rp_err rp_stage_results(rp_stage *stage, float *out, uint32_t samples) {
     const rp_command command = {.kind = RP_COMMAND_RESULTS, .read = {out, samples}};
     return rp_stage_issue(stage, &command);

@@ -85,6 +85,13 @@ bool rp_stage_gain_missing(const rp_stage *stage, const rp_op *op);
 uint32_t rp_stage_norm_count(const rp_stage *stage);
 rp_err rp_stage_norms(rp_stage *stage, float *out) RP_MUST_CHECK;
 
+/* Between boards that share the stage, behind a step's last backward here: this board's gradient to
+ * host memory (layout->gradient_bytes), and then the sum of those of all boards in its place, added
+ * from first to last. Memory is borrowed until the mark. */
+rp_err rp_stage_read_gradient(rp_stage *stage, void *out) RP_MUST_CHECK;
+rp_err rp_stage_sum_gradients(rp_stage *stage, const void *const *gradient,
+                              uint32_t count) RP_MUST_CHECK;
+
 /* Optimiser step of an UPDATE op with gradients times grad_scale, and the average behind it;
  * `skip`: only drop the gradients. */
 rp_err rp_stage_update(rp_stage *stage, const rp_op *op, float grad_scale, bool skip) RP_MUST_CHECK;

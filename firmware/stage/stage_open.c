@@ -53,6 +53,9 @@ static rp_err warm_up_passes(rp_stage *stage, char *zeros) {
         RP_TRY(rp_stage_drain(stage));
     }
     RP_TRY(rp_stage_norms(stage, (float *)(void *)zeros));
+    if (stage->layout->peers && stage->layout->trained_count > 0) {
+        RP_TRY(rp_stage_sum_gradients(stage, (const void *const[]){zeros, zeros}, 2));
+    }
 fail:
     return err;
 }
@@ -65,6 +68,7 @@ rp_err rp_stage_warm_up(rp_stage *stage) {
         size_t tensor = rp_shape_count(&layout->tensor[t].sample) * job->micro * sizeof(float);
         bytes = tensor > bytes ? tensor : bytes;
     }
+    bytes = layout->gradient_bytes > bytes ? layout->gradient_bytes : bytes;
     bytes += ((size_t)job->batch * 2 + layout->trained_count) * sizeof(float);
     rp_arena scratch; /* freed at the end */
     rp_arena_init(&scratch, "warm-up", 0);

@@ -27,7 +27,9 @@ enum {
 /* What an end can do beyond its version, bit by bit; a ring uses what all its ends have. */
 #define RP_WIRE_FEATURE_PLAN                                                                       \
     UINT64_C(1) /* ASSIGN has the plan as its third part: every end needs it */
-#define RP_WIRE_FEATURES RP_WIRE_FEATURE_PLAN
+#define RP_WIRE_FEATURE_NEIGHBOURS                                                                 \
+    UINT64_C(2) /* boards have a link to each neighbour, and send WEIGHT_GRADIENT: all need it */
+#define RP_WIRE_FEATURES (RP_WIRE_FEATURE_PLAN | RP_WIRE_FEATURE_NEIGHBOURS)
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 

@@ -122,8 +122,9 @@ static rp_err check_run(const rp_controller_options *options) {
         err = rp_runfile_read_keys(&runfile, options->keys_folder, &keys);
         explicit_bzero(&keys, sizeof keys);
     }
-    if (err == RP_OK && options->plan) {
-        err = rp_planfile_read(&arena, options->plan, &runfile, "opencl", &plan);
+    if (err == RP_OK) {
+        err = options->plan ? rp_planfile_read(&arena, options->plan, &runfile, "opencl", &plan)
+                            : rp_runfile_check_cut(&runfile);
     }
     if (err == RP_OK) {
         print_checked(&runfile, options->format);

@@ -39,6 +39,13 @@ static rp_err check_software(rp_ring *ring, const char *name, const rp_Hello *bo
                        "this host (ringpipe %s) sends: update ringpipe on the board",
                        name, board->software, RP_VERSION);
     }
+    if (!(board->features & RP_WIRE_FEATURE_NEIGHBOURS)) {
+        return rp_fail(RP_ERR_PEER,
+                       "board %s (ringpipe %s) connects to the next board only, this host "
+                       "(ringpipe %s) gives it a link to each neighbour of the plan: update "
+                       "ringpipe on the board",
+                       name, board->software, RP_VERSION);
+    }
     return RP_OK;
 }
 
@@ -105,8 +112,14 @@ static rp_err on_ready(rp_controller *c, uint32_t board, const rp_message *messa
         return rp_fail(RP_ERR_PEER, "board %s is ready for a stage that it does not have",
                        state->name);
     }
+    uint32_t dials[RP_PLAN_NEIGHBOURS_MAX];
+    const uint32_t expected = rp_controller_dialled_by(c, board, dials);
+    if (ready->hop_port_count != expected) {
+        return rp_fail(RP_ERR_PEER, "board %s waits for %u other boards, the plan says %u",
+                       state->name, (uint32_t)ready->hop_port_count, expected);
+    }
     state->ready = state->has_built = true;
-    state->hop_port = ready->hop_port;
+    memcpy(state->hop_port, ready->hop_port, expected * sizeof *state->hop_port);
     state->feed_port = ready->feed_port;
     state->device_bytes = bounded(ready->device_bytes, BYTES_MAX);
     state->weight_bytes = bounded(ready->weight_bytes, BYTES_MAX);
@@ -127,8 +140,25 @@ static uint32_t larger_of(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
+/* Adds to what an earlier assignment had on the same link. More links than there is room for are
+ * none that a plan has. */
+static void take_link(rp_board_facts *facts, const rp_LinkUse *use) {
+    uint32_t i = 0;
+    while (i < facts->link_count && facts->link[i].peer != use->peer) {
+        i++;
+    }
+    if (i == RP_PLAN_NEIGHBOURS_MAX) {
+        return;
+    }
+    facts->link_count += i == facts->link_count;
+    rp_board_link *link = &facts->link[i];
+    link->peer = use->peer;
+    link->bytes += bounded(use->bytes, COUNT_MAX);
+    link->busy_s += rp_control_are_times(&use->busy_s, 1) ? use->busy_s : 0;
+}
+
 /* Of some facts the most of all assignments counts, the others add up. */
-static void take_facts(rp_board_state *board, uint32_t stage, const rp_Finished *report) {
+static void take_facts(rp_board_state *board, const rp_Finished *report, uint32_t boards) {
     const rp_board_facts *before = &board->facts_before;
     rp_board_facts *facts = &board->facts;
     *facts = *before;
@@ -141,11 +171,9 @@ static void take_facts(rp_board_state *board, uint32_t stage, const rp_Finished 
         facts->device_bytes_max = device_bytes;
     }
     for (uint32_t i = 0; i < report->link_count; i++) {
-        const bool up = i == 0 && report->link[i].peer == stage + 1; /* a ring of two has both */
-        rp_board_link *link = up ? &facts->up : &facts->down;
-        link->bytes += bounded(report->link[i].bytes, COUNT_MAX);
-        link->busy_s +=
-            rp_control_are_times(&report->link[i].busy_s, 1) ? report->link[i].busy_s : 0;
+        if (report->link[i].peer < boards) {
+            take_link(facts, &report->link[i]);
+        }
     }
 }
 
@@ -162,7 +190,7 @@ static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *me
     }
     state->finished = true;
     memcpy(state->applied, message->part[0].data, want);
-    take_facts(state, rp_controller_first_stage(c, board), report);
+    take_facts(state, report, c->ring.count);
     if (report->in_flight_bytes > BYTES_MAX) {
         return rp_fail(RP_ERR_PEER,
                        "board %s reports %" PRIu64 " bytes of in-flight state, at most %" PRIu64

@@ -40,7 +40,6 @@ rp_err rp_start_enter(rp_controller *c) {
     RP_TRY(rp_config_text(&c->arena, c->run.model_root, &c->model_text));
     RP_TRY(rp_ring_check_text("the model", c->model_text));
     RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->gain));
-    RP_TRY(RP_ARENA_NEW(&c->arena, c->run.stages, &c->norms_of));
     for (uint32_t p = 0; p < c->run.model->param_count; p++) {
         c->has_statistics |= c->run.model->param[p].role == RP_PARAM_STATE;
     }
@@ -126,10 +125,14 @@ static rp_err offer_texts(rp_controller *c, uint32_t board, rp_Frame *frame, con
     rp_err err;
     rp_arena_init(&arena, "assignment", 0);
     const bool assigns = rp_frame_kind(frame) == RP_KIND_ASSIGN;
-    const uint32_t from = assigns ? rp_controller_board_before(c, board) : RP_CONTROL_NO_BOARD;
-    const char *before = from != RP_CONTROL_NO_BOARD ? c->ring.board[from].public_text : NULL;
-    RP_TRY(
-        rp_runfile_assignment(&arena, &c->run, cut, stage, c->ring.keys.public_text, before, &job));
+    uint32_t dials[RP_PLAN_NEIGHBOURS_MAX];
+    const char *keys[RP_PLAN_NEIGHBOURS_MAX];
+    const uint32_t count = assigns ? rp_controller_dialled_by(c, board, dials) : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        keys[i] = c->ring.board[dials[i]].public_text;
+    }
+    const rp_runfile_peers peers = {c->ring.keys.public_text, keys, count};
+    RP_TRY(rp_runfile_assignment(&arena, &c->run, cut, stage, &peers, &job));
     const rp_part parts[3] = {rp_part_of_text(job), rp_part_of_text(c->model_text),
                               rp_part_of_text(assigns ? c->plan_text : "")};
     RP_TRY(rp_ring_offer(&c->ring, board, frame, parts, assigns ? 3 : 2));
@@ -245,6 +248,36 @@ static rp_err open_feed_link(rp_controller *c, uint32_t k) {
     return rp_link_open(c->ring.links, &options, &board->feed);
 }
 
+/* To a board: where those listen that it dials. One message at least: it says that this is all. */
+static rp_err connect_board(rp_controller *c, uint32_t board) {
+    uint32_t node[RP_PLAN_NEIGHBOURS_MAX];
+    uint32_t dialled[RP_PLAN_NEIGHBOURS_MAX];
+    const uint32_t neighbours = rp_plan_neighbours(c->plan, board, node);
+    rp_Frame frame = {.which_body = RP_KIND_CONNECT};
+    rp_Connect *to = &frame.body.connect;
+    uint32_t sent = 0;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < neighbours; i++) {
+        const rp_board_state *far = &c->ring.board[node[i]];
+        if (!rp_plan_dials(board, node[i])) {
+            continue;
+        }
+        const uint32_t count = rp_controller_dialled_by(c, node[i], dialled);
+        uint32_t at = 0;
+        while (at + 1 < count && dialled[at] != board) {
+            at++;
+        }
+        to->node = node[i];
+        rp_ring_endpoint_at(far, far->hop_port[at], to->endpoint, sizeof to->endpoint);
+        (void)snprintf(to->public_key, sizeof to->public_key, "%s", far->public_text);
+        RP_TRY(rp_ring_post(&c->ring, board, &frame, NULL));
+        sent++;
+    }
+    RP_TRY(sent ? RP_OK : rp_ring_post(&c->ring, board, &frame, NULL));
+fail:
+    return err;
+}
+
 static rp_err connect_boards(rp_controller *c) {
     const uint32_t count = c->ring.count;
     uint32_t fed;
@@ -254,15 +287,7 @@ static rp_err connect_boards(rp_controller *c) {
         RP_TRY(rp_link_emulate(c->ring.board[k].control, &c->run.link));
     }
     for (uint32_t k = 0; k < count; k++) {
-        rp_Frame frame = {.which_body = RP_KIND_CONNECT};
-        rp_Connect *to = &frame.body.connect;
-        const uint32_t behind = rp_controller_board_behind(c, k);
-        if (behind != RP_CONTROL_NO_BOARD) {
-            const rp_board_state *next = &c->ring.board[behind];
-            rp_ring_endpoint_at(next, next->hop_port, to->endpoint, sizeof to->endpoint);
-            (void)snprintf(to->public_key, sizeof to->public_key, "%s", next->public_text);
-        }
-        RP_TRY(rp_ring_post(&c->ring, k, &frame, NULL));
+        RP_TRY(connect_board(c, k));
     }
     for (uint32_t i = 0; i < fed; i++) { /* one link for the inputs and labels of a board */
         const uint32_t to = c->plan->edge[feed[i]].to;

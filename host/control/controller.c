@@ -278,6 +278,7 @@ static rp_err read_plan(rp_controller *c) {
     rp_err err = RP_OK;
     if (options->plan) {
         RP_TRY(rp_planfile_read(&c->arena, options->plan, &c->run, executor, &c->given));
+        c->run.stages = c->given->stage_count; /* boards may share one */
         if (c->run.method.advance_auto) {
             rp_method_set_advance(&c->run.method, c->run.stages, c->given->method.advance);
         }
@@ -330,6 +331,7 @@ static rp_err prepare_run(rp_controller *c) {
     rp_err err;
     RP_TRY(
         rp_runfile_read(&c->arena, options->run_path, options->set, options->set_count, &c->run));
+    RP_TRY(options->plan ? RP_OK : rp_runfile_check_cut(&c->run));
     if (!c->env.links && c->run.boards > RP_CONTROL_BOARDS_MAX) {
         return rp_fail(
             RP_ERR_USAGE,

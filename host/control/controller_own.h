@@ -48,6 +48,7 @@ typedef struct {
     bool has_tensor;
     size_t first;   /* of the tensor or of what was in flight: sent before */
     uint32_t board; /* next to be told, or being told */
+    uint32_t hold;  /* of the tensor's stage: the next that gets it */
     rp_st_reader *in_flight_file;
     rp_in_flight in_flight;
 } rp_load;
@@ -59,14 +60,27 @@ typedef struct {
     uint64_t kept_step; /* of the newest checkpoint; 0: none is there */
 } rp_save;
 
+/* tally.c: results of the boards that share the last stage. */
+typedef struct {
+    bool is_here;
+    double loss;
+} rp_tally_part;
+typedef struct {
+    const rp_plan *plan;
+    const rp_plan_hold **hold; /* [count], of the last stage */
+    uint32_t count;
+    uint32_t room;       /* steps */
+    rp_tally_part *part; /* [room][count], by step modulo room */
+    double *pass_loss;   /* [count] */
+} rp_tally;
+
 /* A pass over a split. */
 typedef struct {
     rp_arena arena;
     rp_split split; /* of an evaluation */
     rp_feed *feed;
     uint64_t steps;
-    double loss;
-    uint64_t samples, correct; /* reported so far */
+    uint64_t samples, correct; /* reported so far; losses are in the tally */
     uint64_t scored;           /* to be reported */
 } rp_eval_pass;
 
@@ -115,7 +129,8 @@ struct rp_controller {
     rp_follow follow;
     rp_arena follow_arena; /* of a new assignment */
     rp_arena plan_arena;   /* of `plan`, unless it is given, and of what is read off it: */
-    uint32_t *stage_board;
+    uint32_t *stage_board; /* the first that holds the stage */
+    rp_tally tally;
     rp_cut plan_cut;
     char *plan_text; /* every board gets it, and: */
     char *model_text;
@@ -140,7 +155,7 @@ struct rp_controller {
     /* norms of the step that waits for its decision */
     uint32_t norms_got;
     uint64_t norms_step;
-    bool *norms_of;              /* by stage: they have come */
+    bool *norms_of;              /* by hold of the plan: they have come */
     double *sumsq;               /* by parameter of the model; 0 for those without a gradient */
     rp_gain_estimator estimator; /* horizon: measured */
     double *gain;                /* of the stage that is told */
@@ -161,23 +176,41 @@ void rp_controller_print(const rp_controller *c, const char *format, ...) RP_PRI
 
 /* ---- topology.c ------------------------------------------------------------------------------ */
 
-#define RP_CONTROL_NO_BOARD UINT32_MAX
-
 /* The plan of the assignment that begins, and its text: every board gets it.
  * errors those of planning; MEMORY; LIMIT */
 rp_err rp_controller_make_plan(rp_controller *c) RP_MUST_CHECK;
 /* What boards and profile have said so far goes into the plan. */
 void rp_controller_note_boards(rp_controller *c);
-/* Below: by the plan of the assignment. The board that has a layer: */
-uint32_t rp_controller_board_of(const rp_controller *c, uint32_t layer);
+/* Below: by the plan of the assignment. The stage that has a layer: */
+uint32_t rp_controller_stage_of(const rp_controller *c, uint32_t layer);
 uint32_t rp_controller_first_stage(const rp_controller *c, uint32_t board); /* that it holds */
+/* Boards that share a stage hold the same: the first of them saves it. */
+bool rp_controller_saves(const rp_controller *c, uint32_t board);
+/* The hold of a stage on the board that saves it. */
+const rp_plan_hold *rp_controller_first_hold(const rp_controller *c, uint32_t stage);
 /* Numbers of `applied` that a board reports: replicas of its only stage, or its stages. */
 uint32_t rp_controller_applied_count(const rp_controller *c, uint32_t board);
-/* Those of one stage, on its board; room for *count of them. */
-uint64_t *rp_controller_applied_of(rp_controller *c, uint32_t stage, uint32_t *count);
-/* Where the activations that a board takes come from, and where its own go to; NO_BOARD: none. */
-uint32_t rp_controller_board_before(const rp_controller *c, uint32_t board);
-uint32_t rp_controller_board_behind(const rp_controller *c, uint32_t board);
+/* Those of one stage, on one of its boards; room for *count of them. */
+uint64_t *rp_controller_applied_of(rp_controller *c, const rp_plan_hold *hold, uint32_t *count);
+/* The neighbours that dial a board, in ascending order, and how many. */
+uint32_t rp_controller_dialled_by(const rp_controller *c, uint32_t board,
+                                  uint32_t out[RP_PLAN_NEIGHBOURS_MAX]);
+
+/* ---- tally.c --------------------------------------------------------------------------------- */
+
+/* errors MEMORY */
+rp_err rp_tally_open(rp_arena *arena, const rp_plan *plan, rp_tally *out) RP_MUST_CHECK;
+/* A board's part of a step; `due`: the step that is complete next.
+ * errors PEER: another board, another step, or other samples than the plan says */
+rp_err rp_tally_add_step(rp_tally *tally, uint32_t board, uint64_t due,
+                         const rp_StepDone *done) RP_MUST_CHECK;
+/* True: all parts of the step were there, and are gone; their losses are summed in the order of the
+ * plan's holds. */
+bool rp_tally_take_step(rp_tally *tally, uint64_t step, double *loss_sum) RP_MUST_CHECK;
+/* The same of a pass without training. */
+void rp_tally_begin_pass(rp_tally *tally);
+rp_err rp_tally_add_pass(rp_tally *tally, uint32_t board, double loss_sum) RP_MUST_CHECK;
+double rp_tally_pass_loss(const rp_tally *tally);
 
 /* ---- states ---------------------------------------------------------------------------------- */
 

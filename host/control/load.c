@@ -26,11 +26,11 @@ static rp_err offer_piece(rp_controller *c, uint32_t board, rp_Frame *frame, con
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-static rp_err offer_tensor(rp_controller *c) {
+static rp_err offer_tensor(rp_controller *c, uint32_t board) {
     rp_load *load = &c->load;
     const rp_checkpoint_tensor *tensor = &load->tensor;
-    const uint32_t board = rp_controller_board_of(c, tensor->layer);
     rp_err err = RP_OK;
+    load->board = board;
     while (load->first < tensor->count) {
         const size_t rest = tensor->count - load->first;
         const size_t count = rest < PIECE_FLOATS ? rest : PIECE_FLOATS;
@@ -39,12 +39,26 @@ static rp_err offer_tensor(rp_controller *c) {
                           .body.tensor = {.first = load->first, .total = tensor->count}};
         rp_Tensor *to = &frame.body.tensor;
         (void)snprintf(to->name, sizeof to->name, "%s", tensor->name);
-        load->board = board;
         RP_TRY(offer_piece(c, board, &frame, &part));
         load->first += count;
     }
-    load->has_tensor = false;
     load->first = 0;
+fail:
+    return err;
+}
+
+/* The tensor, to every board that holds its stage. */
+static rp_err offer_to_holders(rp_controller *c) {
+    rp_load *load = &c->load;
+    const uint32_t stage = rp_controller_stage_of(c, load->tensor.layer);
+    rp_err err = RP_OK;
+    for (; load->hold < c->plan->hold_count; load->hold++) {
+        if (c->plan->hold[load->hold].stage == stage) {
+            RP_TRY(offer_tensor(c, c->plan->hold[load->hold].node));
+        }
+    }
+    load->has_tensor = false;
+    load->hold = 0;
 fail:
     return err;
 }
@@ -61,7 +75,7 @@ static rp_err offer_tensors(rp_controller *c) {
             load->board = 0;
             return RP_OK;
         }
-        RP_TRY(offer_tensor(c));
+        RP_TRY(offer_to_holders(c));
     }
 fail:
     return err;
@@ -76,11 +90,12 @@ static void take_most(uint64_t *most, uint64_t value) {
 /* On as many stages as before each gets its own; on others all get the most of any: they differ
  * only where a stage has skipped a step of its own, or has nothing to train. */
 static void take_applied(rp_controller *c, const rp_applied *applied) {
-    for (uint32_t k = 0; k < c->plan->stage_count; k++) {
+    for (uint32_t h = 0; h < c->plan->hold_count; h++) {
+        const rp_plan_hold *hold = &c->plan->hold[h];
         uint32_t count;
-        uint64_t *own = rp_controller_applied_of(c, k, &count);
+        uint64_t *own = rp_controller_applied_of(c, hold, &count);
         for (uint32_t s = 0; s < applied->stages; s++) {
-            const bool counts = applied->stages != c->plan->stage_count || s == k;
+            const bool counts = applied->stages != c->plan->stage_count || s == hold->stage;
             for (uint32_t r = 0; counts && r < count; r++) {
                 take_most(&own[r], applied->of[s][r]);
             }
@@ -165,6 +180,7 @@ rp_err rp_load_enter(rp_controller *c) {
     load->phase = load->path ? RP_LOAD_TENSORS : RP_LOAD_DONE;
     load->has_tensor = false;
     load->first = 0;
+    load->hold = 0;
     if (load->path && load->start && !load->states) {
         RP_TRY(rp_checkpoint_open_start(&load->arena, &c->run, &load->reader));
     } else if (load->path) {

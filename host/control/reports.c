@@ -7,31 +7,31 @@
 
 #include "control/controller_own.h"
 
-static rp_err check_last(const rp_controller *c, uint32_t board, const rp_message *message) {
-    return board == c->stage_board[c->plan->stage_count - 1]
-               ? RP_OK
-               : rp_fail(RP_ERR_PEER, "board %s sent %s, which only the last board may send",
-                         c->ring.board[board].name, rp_kind_name(rp_frame_kind(&message->frame)));
+/* A step whose results are all there. */
+static rp_err record_step(rp_controller *c, double loss_sum) {
+    const uint64_t step = c->position.step;
+    const uint32_t samples = rp_plan_step_samples(c->plan, step);
+    const double lr =
+        rp_lr_at(&c->run.lr, (double)c->run.optim.lr, step, c->run.steps, c->run.epoch_steps);
+    c->position.step++;
+    c->position.test.done = c->position.validation.done = false;
+    return rp_record_step(c->record, step, loss_sum / (double)samples, lr, samples);
 }
 
 rp_err rp_report_on_step_done(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_StepDone *done = &message->frame.body.step_done;
+    double loss_sum;
     rp_err err;
-    RP_TRY(check_last(c, board, message));
-    if (done->step != c->position.step || done->step >= c->segment_end ||
-        done->samples != rp_plan_step_samples(c->plan, done->step)) {
+    if (done->step >= c->segment_end) {
         return rp_fail(RP_ERR_PEER,
-                       "the last board reports step %" PRIu64
-                       " of %u samples, expected step %" PRIu64,
-                       done->step, done->samples, c->position.step);
+                       "board %s reports step %" PRIu64 ", the segment ends before step %" PRIu64,
+                       c->ring.board[board].name, done->step, c->segment_end);
     }
-    const double lr =
-        rp_lr_at(&c->run.lr, (double)c->run.optim.lr, done->step, c->run.steps, c->run.epoch_steps);
+    RP_TRY(rp_tally_add_step(&c->tally, board, c->position.step, done));
     rp_controller_note_progress(c);
-    c->position.step++;
-    c->position.test.done = c->position.validation.done = false;
-    RP_TRY(rp_record_step(c->record, done->step, done->loss_sum / (double)done->samples, lr,
-                          done->samples));
+    while (rp_tally_take_step(&c->tally, c->position.step, &loss_sum)) {
+        RP_TRY(record_step(c, loss_sum));
+    }
 fail:
     return err;
 }
@@ -39,13 +39,12 @@ fail:
 rp_err rp_report_on_evaluated(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_EvaluateDone *done = &message->frame.body.evaluate_done;
     rp_err err;
-    RP_TRY(check_last(c, board, message));
     if (done->samples > c->pass.scored - c->pass.samples) {
         return rp_fail(RP_ERR_PEER, "board %s evaluated more samples than it was sent",
                        c->ring.board[board].name);
     }
+    RP_TRY(rp_tally_add_pass(&c->tally, board, done->loss_sum));
     rp_controller_note_progress(c);
-    c->pass.loss += done->loss_sum;
     c->pass.samples += done->samples;
     c->pass.correct += done->correct;
 fail:
@@ -92,7 +91,7 @@ static rp_err decide_step(rp_controller *c) {
         frame.body.step_decision.scale = scale < 1.0 ? scale : 1.0;
     }
     c->norms_got = 0;
-    memset(c->norms_of, 0, c->cut.stage_count * sizeof *c->norms_of);
+    memset(c->norms_of, 0, c->plan->hold_count * sizeof *c->norms_of);
     if (frame.body.step_decision.skip) {
         RP_TRY(rp_record_event(c->record, "skipped", c->norms_step,
                                "a gradient is not finite: the step is skipped"));
@@ -102,47 +101,74 @@ fail:
     return err;
 }
 
-static rp_err check_norms(const rp_controller *c, uint32_t board, uint32_t stage, uint64_t step) {
-    if (!rp_plan_find_hold(c->plan, board, stage)) {
-        return rp_fail(RP_ERR_PEER, "board %s sent norms of stage %u, which it does not hold",
-                       c->ring.board[board].name, stage);
-    }
-    if (c->norms_of[stage]) {
-        return rp_fail(RP_ERR_PEER, "board %s sent its norms of step %" PRIu64 " twice",
-                       c->ring.board[board].name, step);
+static rp_err check_norms(const rp_controller *c, const rp_plan_hold *hold, uint64_t step) {
+    const char *name = c->ring.board[hold->node].name;
+    if (c->norms_of[hold - c->plan->hold]) {
+        return rp_fail(RP_ERR_PEER, "board %s sent its norms of step %" PRIu64 " twice", name,
+                       step);
     }
     if (c->norms_got > 0 && c->norms_step != step) {
-        return rp_fail(RP_ERR_PEER, "board %s is at step %" PRIu64 ", the others at %" PRIu64,
-                       c->ring.board[board].name, step, c->norms_step);
+        return rp_fail(RP_ERR_PEER, "board %s is at step %" PRIu64 ", the others at %" PRIu64, name,
+                       step, c->norms_step);
     }
     return RP_OK;
 }
 
-rp_err rp_report_on_norms(rp_controller *c, uint32_t board, const rp_message *message) {
+/* The first board of a stage that has sent its norms; NULL: none yet. */
+static const rp_plan_hold *find_reported(const rp_controller *c, uint32_t stage) {
+    for (uint32_t h = 0; h < c->plan->hold_count; h++) {
+        if (c->plan->hold[h].stage == stage && c->norms_of[h]) {
+            return &c->plan->hold[h];
+        }
+    }
+    return NULL;
+}
+
+/* Into sumsq. Boards that share a stage have the same gradient, bit for bit. */
+static rp_err take_norms(rp_controller *c, const rp_plan_hold *hold, const double *got,
+                         size_t count) {
     const rp_model *model = c->run.model;
+    const rp_plan_hold *other = find_reported(c, hold->stage);
+    const char *name = c->ring.board[hold->node].name;
+    const uint32_t end = model->param_first[c->plan_cut.first[hold->stage + 1]];
+    size_t used = 0;
+    for (uint32_t p = model->param_first[c->plan_cut.first[hold->stage]]; p < end; p++) {
+        if (!stage_trains(c, hold->stage, p)) {
+            continue;
+        }
+        if (used < count && other && memcmp(&c->sumsq[p], &got[used], sizeof *got) != 0) {
+            return rp_fail(
+                RP_ERR_FAULT,
+                "boards %s and %s share stage %u and have different gradients of '%.80s'",
+                c->ring.board[other->node].name, name, hold->stage, model->param[p].name);
+        }
+        if (used < count) {
+            memcpy(&c->sumsq[p], &got[used], sizeof *got);
+        }
+        used++;
+    }
+    return used == count ? RP_OK
+                         : rp_fail(RP_ERR_PEER, "board %s sent %zu norms, it has %zu parameters",
+                                   name, count, used);
+}
+
+rp_err rp_report_on_norms(rp_controller *c, uint32_t board, const rp_message *message) {
     const uint64_t step = message->frame.body.norms.step;
     const uint32_t stage = message->frame.body.norms.stage;
+    const rp_plan_hold *hold = rp_plan_find_hold(c->plan, board, stage);
     const double *got = message->part_count ? message->part[0].data : NULL;
     const size_t count = message->part_count ? message->part[0].bytes / sizeof(double) : 0;
-    size_t used = 0;
     rp_err err;
-    RP_TRY(check_norms(c, board, stage, step));
+    if (!hold) {
+        return rp_fail(RP_ERR_PEER, "board %s sent norms of stage %u, which it does not hold",
+                       c->ring.board[board].name, stage);
+    }
+    RP_TRY(check_norms(c, hold, step));
     rp_controller_note_progress(c);
-    const uint32_t end = model->param_first[c->cut.first[stage + 1]];
-    for (uint32_t p = model->param_first[c->cut.first[stage]]; p < end; p++) {
-        const bool here = stage_trains(c, stage, p);
-        if (here && used < count) {
-            memcpy(&c->sumsq[p], &got[used], sizeof(double));
-        }
-        used += here;
-    }
-    if (used != count) {
-        return rp_fail(RP_ERR_PEER, "board %s sent %zu norms, it has %zu parameters",
-                       c->ring.board[board].name, count, used);
-    }
-    c->norms_of[stage] = true;
+    RP_TRY(take_norms(c, hold, got, count));
+    c->norms_of[hold - c->plan->hold] = true;
     c->norms_step = step;
-    return ++c->norms_got == c->plan->stage_count ? decide_step(c) : RP_OK;
+    return ++c->norms_got == c->plan->hold_count ? decide_step(c) : RP_OK;
 fail:
     return err;
 }

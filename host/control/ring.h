@@ -5,6 +5,7 @@
 
 #include "checkpoint/position.h"
 #include "link/watch.h"
+#include "plan/plan.h"
 
 /* Messages that may wait for a board when its link is full. At most this many are due between two
  * of its answers: one HELLO or CONNECT, one START, EVALUATE or SAVE, one STOP, the decision on one
@@ -12,9 +13,9 @@
  * Longer streams (tensors, texts) are not queued: their state offers them again. */
 enum { RP_RING_PENDING_MAX = 12 };
 
-/* What boards report at the end of a segment; `up` is to the next stage, `down` to the one before.
- */
+/* What boards report at the end of a segment. */
 typedef struct {
+    uint32_t peer;  /* board at the other end */
     uint64_t bytes; /* sent */
     double busy_s;
 } rp_board_link;
@@ -23,7 +24,8 @@ typedef struct {
     uint64_t microbatches;
     uint32_t in_flight_max, staleness_max;
     uint64_t device_bytes_max;
-    rp_board_link up, down;
+    uint32_t link_count;
+    rp_board_link link[RP_PLAN_NEIGHBOURS_MAX];
 } rp_board_facts;
 
 typedef struct {
@@ -49,7 +51,8 @@ typedef struct {
     bool has_built;       /* it has been ready for some assignment of this run */
     uint64_t round_trips; /* when it was pinged last */
     int64_t shortest_trip_ns;
-    uint32_t hop_port, feed_port;
+    uint32_t hop_port[RP_PLAN_NEIGHBOURS_MAX]; /* of the neighbours that dial it, in order */
+    uint32_t feed_port;
     int64_t clock_offset_ns; /* host time = board time + offset */
     rp_gemm_choice gemm;
     uint64_t device_bytes, weight_bytes, slots, resident_bytes;

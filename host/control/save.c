@@ -12,7 +12,7 @@ static rp_err find_applied(rp_controller *c, rp_applied *out) {
     RP_TRY(RP_ARENA_NEW(&c->save.arena, out->stages, &out->of));
     for (uint32_t k = 0; k < out->stages; k++) {
         uint32_t count;
-        const uint64_t *own = rp_controller_applied_of(c, k, &count);
+        const uint64_t *own = rp_controller_applied_of(c, rp_controller_first_hold(c, k), &count);
         memcpy(out->of[k], own, count * sizeof *own);
     }
 fail:
@@ -29,9 +29,13 @@ rp_err rp_save_enter(rp_controller *c) {
     RP_TRY(find_applied(c, &applied));
     RP_TRY(RP_ARENA_NEW(&c->save.arena, c->plan->stage_count, &in_flight_bytes));
     rp_controller_read_totals(c);
+    c->save.boards_left = 0;
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        in_flight_bytes[rp_controller_first_stage(c, k)] = c->ring.board[k].in_flight_bytes;
-        c->ring.board[k].saved = false;
+        c->ring.board[k].saved = !rp_controller_saves(c, k);
+        if (!c->ring.board[k].saved) {
+            in_flight_bytes[rp_controller_first_stage(c, k)] = c->ring.board[k].in_flight_bytes;
+            c->save.boards_left++;
+        }
     }
     const rp_checkpoint_content content = {.run = &c->run,
                                            .plan = c->plan,
@@ -42,10 +46,11 @@ rp_err rp_save_enter(rp_controller *c) {
                                            .folder = c->checkpoints,
                                            .weights = c->position.step == c->run.steps ? c->weights
                                                                                        : NULL};
-    c->save.boards_left = c->ring.count;
     RP_TRY(rp_checkpoint_open_writer(&c->save.arena, &content, &c->save.writer));
     rp_arena_seal(&c->save.arena);
-    RP_TRY(rp_ring_post_all(&c->ring, &request));
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        RP_TRY(c->ring.board[k].saved ? RP_OK : rp_ring_post(&c->ring, k, &request, NULL));
+    }
 fail:
     return err;
 }

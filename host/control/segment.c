@@ -127,6 +127,7 @@ static rp_err begin_pass(rp_controller *c, rp_split split, uint64_t samples, boo
     rp_err err;
     *pass = (rp_eval_pass){.steps = (samples + c->run.batch - 1) / c->run.batch,
                            .scored = training ? 0 : samples};
+    rp_tally_begin_pass(&c->tally);
     rp_arena_init(&pass->arena, "pass", 0);
     RP_TRY(rp_feed_open(&pass->arena, &c->ring, c->plan, c->env.feeder, split, purpose, 0,
                         pass->steps, &pass->feed));
@@ -166,8 +167,8 @@ static rp_err note_score(rp_controller *c) {
     const bool trains = c->options.purpose == RP_PURPOSE_TRAIN;
     rp_position_score *score = rp_position_score_of(&c->position, pass->split);
     rp_err err = RP_OK;
-    *score =
-        (rp_position_score){true, pass->loss / (double)pass->samples, pass->samples, pass->correct};
+    *score = (rp_position_score){true, rp_tally_pass_loss(&c->tally) / (double)pass->samples,
+                                 pass->samples, pass->correct};
     RP_TRY(rp_record_eval(c->record, trains && pass->split == RP_SPLIT_VALIDATION, c->position.step,
                           score->loss, score->samples, score->correct));
     if (trains) {

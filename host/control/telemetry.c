@@ -124,22 +124,22 @@ fail:
     return err;
 }
 
-static void add_link(rp_summary_link *link, uint32_t *count, uint32_t from, uint32_t to,
-                     const rp_board_link *facts) {
-    if (to != RP_CONTROL_NO_BOARD) {
-        link[(*count)++] = (rp_summary_link){
-            .from = from, .to = to, .bytes = facts->bytes, .busy_s = facts->busy_s};
-    }
-}
-
-static uint32_t link_facts(const rp_controller *c, rp_summary_link *link) {
-    uint32_t count = 0;
+/* What each board has sent to its neighbours, to those behind it first. */
+static rp_err link_facts(const rp_controller *c, rp_arena *arena, rp_record_end *end) {
+    size_t count = 0;
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        const rp_board_facts *facts = &c->ring.board[k].facts;
-        add_link(link, &count, k, rp_controller_board_behind(c, k), &facts->up);
-        add_link(link, &count, k, rp_controller_board_before(c, k), &facts->down);
+        count += c->ring.board[k].facts.link_count;
     }
-    return count;
+    rp_err err = RP_ARENA_NEW(arena, count + 1, &end->link);
+    for (uint32_t k = 0; err == RP_OK && k < c->ring.count; k++) {
+        const rp_board_facts *facts = &c->ring.board[k].facts;
+        for (uint32_t i = facts->link_count; i-- > 0;) {
+            const rp_board_link *at = &facts->link[i];
+            end->link[end->link_count++] = (rp_summary_link){
+                .from = k, .to = at->peer, .bytes = at->bytes, .busy_s = at->busy_s};
+        }
+    }
+    return err;
 }
 
 /* None when the run ended before it had boards and a plan. */
@@ -152,10 +152,9 @@ static rp_err gather_facts(const rp_controller *c, rp_arena *arena, rp_record_en
     }
     RP_TRY(RP_ARENA_NEW(arena, count, &end->stage));
     RP_TRY(RP_ARENA_NEW(arena, count, &micro_done));
-    RP_TRY(RP_ARENA_NEW(arena, 2 * (size_t)count, &end->link));
     RP_TRY(stage_facts(c, arena, end->stage, micro_done));
+    RP_TRY(link_facts(c, arena, end));
     end->micro_done = micro_done;
-    end->link_count = link_facts(c, end->link);
     end->stage_count = count;
 fail:
     return err;

@@ -40,9 +40,12 @@ static rp_err read_off(rp_controller *c) {
     const rp_plan *plan = c->plan;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(&c->plan_arena, plan->stage_count, &c->stage_board));
-    for (uint32_t h = 0; h < plan->hold_count; h++) {
+    for (uint32_t h = plan->hold_count; h-- > 0;) {
         c->stage_board[plan->hold[h].stage] = plan->hold[h].node;
     }
+    RP_TRY(RP_ARENA_NEW(&c->plan_arena, plan->hold_count, &c->norms_of));
+    c->norms_got = 0;
+    RP_TRY(rp_tally_open(&c->plan_arena, plan, &c->tally));
     RP_TRY(rp_plan_cut(&c->plan_arena, plan, c->run.model, &c->plan_cut));
 fail:
     return err;
@@ -67,12 +70,20 @@ fail:
 
 /* ---- what it says ---------------------------------------------------------------------------- */
 
-uint32_t rp_controller_board_of(const rp_controller *c, uint32_t layer) {
+uint32_t rp_controller_stage_of(const rp_controller *c, uint32_t layer) {
     uint32_t stage = 0;
     while (layer >= c->plan_cut.first[stage + 1]) {
         stage++;
     }
-    return c->stage_board[stage];
+    return stage;
+}
+
+const rp_plan_hold *rp_controller_first_hold(const rp_controller *c, uint32_t stage) {
+    return rp_plan_find_hold(c->plan, c->stage_board[stage], stage);
+}
+
+bool rp_controller_saves(const rp_controller *c, uint32_t board) {
+    return c->stage_board[rp_controller_first_stage(c, board)] == board;
 }
 
 uint32_t rp_controller_first_stage(const rp_controller *c, uint32_t board) {
@@ -86,33 +97,21 @@ uint32_t rp_controller_applied_count(const rp_controller *c, uint32_t board) {
                                           rp_controller_first_stage(c, board));
 }
 
-uint64_t *rp_controller_applied_of(rp_controller *c, uint32_t stage, uint32_t *count) {
-    const rp_plan *plan = c->plan;
-    const uint32_t board = c->stage_board[stage];
-    const rp_plan_node *node = &plan->node[board];
-    uint64_t *own = c->ring.board[board].applied;
+uint64_t *rp_controller_applied_of(rp_controller *c, const rp_plan_hold *hold, uint32_t *count) {
+    const rp_plan_node *node = &c->plan->node[hold->node];
     *count = node->hold_count > 1 ? 1 : RP_REPLICAS_MAX;
-    return own + (rp_plan_find_hold(plan, board, stage) - &plan->hold[node->hold_first]);
+    return c->ring.board[hold->node].applied + (hold - &c->plan->hold[node->hold_first]);
 }
 
-/* The other end of an edge with activations that comes to a board, or leaves it. */
-static uint32_t neighbour_of(const rp_controller *c, uint32_t board, bool comes) {
-    uint32_t count;
-    const uint32_t *edge = rp_plan_node_edges(c->plan, board, &count);
+uint32_t rp_controller_dialled_by(const rp_controller *c, uint32_t board,
+                                  uint32_t out[RP_PLAN_NEIGHBOURS_MAX]) {
+    uint32_t node[RP_PLAN_NEIGHBOURS_MAX];
+    const uint32_t count = rp_plan_neighbours(c->plan, board, node);
+    uint32_t dialled = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const rp_plan_edge *e = &c->plan->edge[edge[i]];
-        const bool is_here = (comes ? e->to : e->from) == board && e->from != e->to;
-        if (e->carries == RP_CARRIES_ACTIVATION && is_here) {
-            return comes ? e->from : e->to;
+        if (!rp_plan_dials(board, node[i])) {
+            out[dialled++] = node[i];
         }
     }
-    return RP_CONTROL_NO_BOARD;
-}
-
-uint32_t rp_controller_board_before(const rp_controller *c, uint32_t board) {
-    return neighbour_of(c, board, true);
-}
-
-uint32_t rp_controller_board_behind(const rp_controller *c, uint32_t board) {
-    return neighbour_of(c, board, false);
+    return dialled;
 }

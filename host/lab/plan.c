@@ -163,12 +163,14 @@ static rp_err check_run(rp_lab_plan *plan, const rp_lab_run *run, uint64_t *step
     rp_arena_init(&arena, "check", 0);
     const char **set;
     uint32_t count;
-    rp_runfile file;
+    rp_runfile file = {0};
     rp_err err;
     RP_TRY(sets_of(&arena, plan, run, &set, &count));
     err = rp_runfile_read(&arena, plan->lab->base, set, count, &file);
+    err = err == RP_OK ? rp_runfile_check_cut(&file) : err;
     if (err != RP_OK) {
         err = blame_setting(plan, run, err);
+        rp_runfile_close(&file);
         goto fail;
     }
     *steps = file.steps;

@@ -20,7 +20,7 @@ rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *chosen, rp_plan **ou
                                      .epoch_samples = run->data.count[RP_SPLIT_TRAIN],
                                      .steps = run->steps};
     RP_TRY(rp_plan_make(arena, &options, &plan));
-    RP_TRY(rp_plan_check_training(plan));
+    RP_TRY(rp_plan_check_training(plan, run->model));
     plan->has_advance = chosen->advance != NULL;
     for (uint32_t a = 0; chosen->advance && a <= RP_ADVANCE_MAX; a++) {
         plan->advance_busy[a] = chosen->advance->busy[a];
@@ -150,7 +150,7 @@ rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run
     RP_TRY(check_boards(plan, run, executor));
     RP_TRY(check_order(plan, run->model));
     RP_TRY(check_micro(plan));
-    RP_TRY(rp_plan_check_training(plan));
+    RP_TRY(rp_plan_check_training(plan, run->model));
     if (plan->steps != run->steps) {
         rp_plan_set_steps(plan, run->steps);
         RP_TRY(check_order(plan, run->model));

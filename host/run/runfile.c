@@ -101,7 +101,7 @@ static rp_err check_board_name(rp_node *board, const rp_roster_entry *entry, uin
     return RP_OK;
 }
 
-/* The board before is told the host's part. */
+/* Neighbours are told the host's part. */
 bool rp_runfile_is_address(const char *text) {
     const char *host = strncmp(text, "tcp://", 6) == 0 ? text + 6 : NULL;
     const char *colon = host ? strrchr(host, ':') : NULL;
@@ -243,10 +243,6 @@ static rp_err read_cut(rp_arena *arena, rp_node *root, rp_runfile *run) {
     rp_node *cut = rp_node_find(root, "cut");
     run->cut_auto = !cut || (rp_node_is_scalar(cut) && strcmp(rp_node_text(cut), "auto") == 0);
     if (run->cut_auto) {
-        if (run->model->layer_count < run->stages) {
-            return rp_node_fail(cut ? cut : root, "%u stages need as many layers, %s has %u",
-                                run->stages, run->model_name, run->model->layer_count);
-        }
         return RP_OK;
     }
     rp_err err = rp_cut_parse(arena, run->model, cut, &run->cut);
@@ -256,6 +252,14 @@ static rp_err read_cut(rp_arena *arena, rp_node *root, rp_runfile *run) {
             run->cut.stage_count - 1, run->cut.stage_count, run->boards, run->stages);
     }
     return err;
+}
+
+rp_err rp_runfile_check_cut(const rp_runfile *run) {
+    rp_node *cut = rp_node_find(run->root, "cut");
+    return run->cut_auto && run->model->layer_count < run->stages
+               ? rp_node_fail(cut ? cut : run->root, "%u stages need as many layers, %s has %u",
+                              run->stages, run->model_name, run->model->layer_count)
+               : RP_OK;
 }
 
 static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *run) {
@@ -401,11 +405,19 @@ static void put_loss(FILE *file, const rp_runfile *run) {
     }
 }
 
+static void put_peers(FILE *file, const rp_runfile_peers *peers) {
+    (void)fprintf(file, "peers:\n  host: \"%s\"\n  boards: [", peers->host);
+    for (uint32_t i = 0; i < peers->board_count; i++) {
+        (void)fprintf(file, "%s\"%s\"", i > 0 ? ", " : "", peers->board[i]);
+    }
+    (void)fprintf(file, "]\n");
+}
+
 rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
-                             uint32_t stage, const char *host_key, const char *before_key,
-                             char **out) {
+                             uint32_t stage, const rp_runfile_peers *peers, char **out) {
     char *text;
-    const size_t room = ASSIGNMENT_BYTES + (size_t)cut->stage_count * (RP_LAYER_NAME_MAX + 2);
+    const size_t room = ASSIGNMENT_BYTES + (size_t)cut->stage_count * (RP_LAYER_NAME_MAX + 2) +
+                        (peers ? peers->board_count * (RP_KEY_TEXT + 4) : 0);
     rp_err err = RP_ARENA_NEW(arena, room, &text);
     FILE *file = err == RP_OK ? fmemopen(text, room, "w") : NULL;
     if (!file) {
@@ -442,11 +454,8 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
         RP_TRY(rp_link_profile_text(&run->link, arena, "  ", &line));
         (void)fprintf(file, "link:\n%s", line);
     }
-    if (host_key) {
-        (void)fprintf(file, "peers:\n  host: \"%s\"\n", host_key);
-        if (before_key) {
-            (void)fprintf(file, "  before: \"%s\"\n", before_key);
-        }
+    if (peers) {
+        put_peers(file, peers);
     }
 fail:
     if (fclose(file) != 0 && err == RP_OK) {

@@ -71,13 +71,24 @@ bool rp_runfile_is_address(const char *text);
  * errors  those of rp_keys_read() */
 rp_err rp_runfile_read_keys(const rp_runfile *run, const char *folder,
                             rp_keypair *out) RP_MUST_CHECK;
+/* `cut: auto` finds a cut: every board has a layer. For runs without a plan, in which boards may
+ * share a stage. errors USAGE */
+rp_err rp_runfile_check_cut(const rp_runfile *run) RP_MUST_CHECK;
 
 /* The run from `step_first` on, as stage 0's schedule sees it. */
 rp_sched_shape rp_runfile_sched_shape(const rp_runfile *run, uint64_t step_first);
 
-/* The assignment of one stage as YAML text: see stage/job.h. Keys may be NULL for a profile. */
+/* Who may connect to a board, by their keys. */
+typedef struct {
+    const char *host;
+    const char *const *board; /* neighbours that dial it, in their order */
+    uint32_t board_count;
+} rp_runfile_peers;
+
+/* The assignment of one stage as YAML text: see stage/job.h. `peers`: NULL for a job that no board
+ * gets. */
 rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
-                             uint32_t stage, const char *host_key, const char *before_key,
+                             uint32_t stage, const rp_runfile_peers *peers,
                              char **out) RP_MUST_CHECK;
 
 #endif

@@ -93,7 +93,7 @@ static rp_err make_reference(rp_sim_subject *s) {
     rp_err err;
     rp_arena_init(&arena, "reference", 0);
     RP_TRY(choose_cut(s, &arena, &cut));
-    RP_TRY(rp_runfile_assignment(&arena, run, &cut, 0, NULL, NULL, &text));
+    RP_TRY(rp_runfile_assignment(&arena, run, &cut, 0, NULL, &text));
     RP_TRY(rp_config_read_text(&arena, text, strlen(text), "assignment", &root));
     RP_TRY(rp_job_parse(&arena, root, run->model_root, &job));
     RP_TRY(read_samples(&arena, run, &samples));
@@ -162,9 +162,8 @@ rp_err rp_sim_subject_open(const char *run_path, const char *const *set, uint32_
     *out = (rp_sim_subject){0};
     rp_arena_init(&out->arena, "subject", 0);
     RP_TRY(rp_runfile_read(&out->arena, run_path, set, set_count, &out->run));
-    if (plan) {
-        RP_TRY(rp_planfile_read(&out->arena, plan, &out->run, executor, &out->plan));
-    }
+    RP_TRY(plan ? rp_planfile_read(&out->arena, plan, &out->run, executor, &out->plan)
+                : rp_runfile_check_cut(&out->run));
     if (profile) {
         RP_TRY(read_profile(out, profile));
     }

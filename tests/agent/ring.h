@@ -23,8 +23,8 @@ typedef struct {
 
 typedef struct {
     rp_runner *runner;
-    test_pair control, feed; /* bound here, connected by the host */
-    test_pair next;          /* bound by the node behind, connected here */
+    test_pair control, feed;       /* bound here, connected by the host */
+    test_pair hop[TEST_NODES_MAX]; /* to a neighbour: bound there, connected here */
     bool active;
     uint64_t norms_step; /* that its norms came for, and how many */
     uint32_t norms_count;
@@ -104,32 +104,40 @@ static inline void test_pair_open(test_ring *ring, const char *name, uint32_t no
     expect_ok(rp_link_open(ring->links, &options, &out->connected));
 }
 
+/* All neighbours of a ring in a row: the one with the lower number dials. */
 static inline void test_open_links(test_ring *ring, uint32_t node) {
-    const rp_runner_use feed = rp_runner_use_of(ring->plan, node, RP_PLAN_AT_HOST);
-    const rp_runner_use next = rp_runner_use_of(ring->plan, node, RP_PLAN_BEHIND);
+    const rp_runner_use feed = rp_runner_use_of(ring->plan, node, RP_PLAN_HOST);
+    uint32_t far[RP_PLAN_NEIGHBOURS_MAX];
+    const uint32_t count = rp_plan_neighbours(ring->plan, node, far);
     test_node *n = &ring->node[node];
     test_pair_open(ring, "control", node, 1, &n->control);
     if (feed.edges > 0) {
         test_pair_open(ring, "feed", node, feed.window, &n->feed);
     }
-    if (next.edges > 0) { /* as many each way */
-        test_pair_open(ring, "next", node, next.window + next.send_window, &n->next);
+    for (uint32_t i = 0; i < count; i++) {
+        const rp_runner_use use = rp_runner_use_of(ring->plan, node, far[i]);
+        char name[32];
+        if (rp_plan_dials(node, far[i])) { /* as many each way */
+            (void)snprintf(name, sizeof name, "hop%u", far[i]);
+            test_pair_open(ring, name, node, use.window + use.send_window, &n->hop[far[i]]);
+        }
     }
 }
 
 static inline void test_open_runner(test_ring *ring, uint32_t node) {
     test_node *n = &ring->node[node];
-    test_node *before = &ring->node[(node + ring->nodes - 1) % ring->nodes];
     rp_runner_options options = {.clock = &ring->clock, .control = n->control.bound};
     for (uint32_t s = node; s < ring->count; s += ring->nodes) {
         options.held[options.held_count++] =
             (rp_runner_held){&ring->board[s].job, ring->board[s].stage};
     }
-    rp_link *const link[RP_PLAN_SIDES] = {[RP_PLAN_BEFORE] = before->next.bound,
-                                          [RP_PLAN_BEHIND] = n->next.connected,
-                                          [RP_PLAN_AT_HOST] = n->feed.bound};
-    expect_ok(rp_plan_check_training(ring->plan));
-    expect_ok(rp_runner_connect(&options, ring->plan, node, link));
+    rp_runner_far far[TEST_NODES_MAX + 1] = {{RP_PLAN_HOST, n->feed.bound}};
+    for (uint32_t k = 0; k < ring->nodes; k++) {
+        far[k + 1] = (rp_runner_far){k, rp_plan_dials(node, k) ? n->hop[k].connected
+                                                               : ring->node[k].hop[node].bound};
+    }
+    expect_ok(rp_plan_check_training(ring->plan, NULL));
+    expect_ok(rp_runner_connect(&options, ring->plan, node, far, ring->nodes + 1));
     expect_ok(rp_runner_open(&ring->arena, &options, &n->runner));
 }
 
@@ -199,7 +207,9 @@ static inline void test_ring_close(test_ring *ring) {
     for (uint32_t n = 0; n < ring->nodes; n++) {
         test_pair_close(&ring->node[n].control);
         test_pair_close(&ring->node[n].feed);
-        test_pair_close(&ring->node[n].next);
+        for (uint32_t k = 0; k < ring->nodes; k++) {
+            test_pair_close(&ring->node[n].hop[k]);
+        }
     }
     for (uint32_t k = 0; k < ring->count; k++) {
         rp_stage_destroy(&ring->board[k].stage);
@@ -308,7 +318,9 @@ static inline void test_step_node(test_ring *ring, test_node *n) {
     rp_message *message;
     test_step_pair(&n->control);
     test_step_pair(&n->feed);
-    test_step_pair(&n->next);
+    for (uint32_t k = 0; k < ring->nodes; k++) {
+        test_step_pair(&n->hop[k]);
+    }
     if (n->active) {
         expect_ok(rp_runner_step(n->runner, &n->active));
     }

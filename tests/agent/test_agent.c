@@ -16,6 +16,7 @@ static const row table[] = {
     {RP_KIND_LABEL, ". . . . . . . ."},
     {RP_KIND_ACTIVATION, ". . . . . . . ."},
     {RP_KIND_GRADIENT, ". . . . . . . ."},
+    {RP_KIND_WEIGHT_GRADIENT, ". . . . . . . ."},
     {RP_KIND_HELLO, "x x x x x x x x"},
     {RP_KIND_ASSIGN, "x x x x x x x x"},
     {RP_KIND_READY, ". . . . . . . ."},
@@ -284,20 +285,22 @@ static void a_host_without_plans_is_refused(void **state) {
 }
 
 /* What boards do not train yet is said in one message, before anything is built. */
-static void a_share_of_a_stage_is_refused(void **state) {
+static void half_a_role_is_refused(void **state) {
     (void)state;
+    static const char whole[] = "\"role\": \"both\"";
+    char text[16384];
     fixture f;
     open_fixture(&f);
-    char *role = strstr(f.plan_text, "\"samples\"");
+    const char *role = strstr(f.plan_text, whole);
     assert_non_null(role);
-    char *end = strstr(role, "1.0");
-    assert_non_null(end);
-    memcpy(end, "0.5", 3);
+    assert_true(strlen(f.plan_text) + 16 < sizeof text);
+    (void)snprintf(text, sizeof text, "%.*s\"role\": \"forward\"%s", (int)(role - f.plan_text),
+                   f.plan_text, role + sizeof whole - 1);
+    f.plan_text = text;
     greet(&f);
     send_texts(&f, RP_KIND_ASSIGN);
-    expect_refusal(&f, "plan: nodes[0].holds[0].samples: node board0 holds stage 0 for the samples "
-                       "[0, 0.5) of every step: "
-                       "several boards can not train one stage together so far");
+    expect_refusal(&f, "plan: nodes[0].holds[0].role: node board0 holds stage 0 in role forward: "
+                       "boards train a stage in both directions so far (role both)");
     close_fixture(&f);
 }
 
@@ -314,7 +317,7 @@ int main(void) {
         cmocka_unit_test(an_older_term_ends_nothing),
         cmocka_unit_test(versions_of_the_wire_are_told),
         cmocka_unit_test(a_host_without_plans_is_refused),
-        cmocka_unit_test(a_share_of_a_stage_is_refused),
+        cmocka_unit_test(half_a_role_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

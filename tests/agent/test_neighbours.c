@@ -20,7 +20,8 @@ static void open_board(neighbours *n, uint32_t node) {
         &f->arena, &f->job_text,
         "stage: %u\nstages: 2\ncut: [fc2]\nsample: [4]\nclasses: 3\nseed: 1\nbatch: 2\n"
         "microbatch: 2\nepoch_samples: 20\nsteps: 10\nloss: cross-entropy\n"
-        "optimizer: {kind: sgd, lr: 0.1}\nschedule: gpipe\npeers: {host: \"%s\", before: \"%s\"}\n",
+        "optimizer: {kind: sgd, lr: 0.1}\nschedule: gpipe\npeers: {host: \"%s\", boards: "
+        "[\"%s\"]}\n",
         node, f->host_keys.public_text, f->host_keys.public_text));
     write_plan(f);
 }
@@ -58,13 +59,15 @@ static void make_ready(neighbours *n, uint32_t node) {
     const rp_Frame ready = receive(f);
     assert_int_equal(rp_frame_kind(&ready), RP_KIND_READY);
     if (node == 0) {
+        connect.body.connect.node = 1;
         open_hop(n, "tcp://127.0.0.1:0", NULL);
         (void)snprintf(connect.body.connect.endpoint, sizeof connect.body.connect.endpoint, "%s",
                        rp_link_endpoint(n->hop));
         (void)snprintf(connect.body.connect.public_key, sizeof connect.body.connect.public_key,
                        "%s", f->host_keys.public_text);
     } else {
-        (void)snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%u", ready.body.ready.hop_port);
+        (void)snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%u",
+                       ready.body.ready.hop_port[0]);
         open_hop(n, NULL, endpoint);
     }
     send(f, connect, NULL, 0);

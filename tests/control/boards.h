@@ -136,9 +136,12 @@ static inline void board_ready(test_ring *t, uint32_t k) {
     if (!board_may(rp_link_open(t->links, &options, &t->board[k].feed))) {
         return;
     }
-    const rp_Frame frame = {
-        .which_body = RP_KIND_READY,
-        .body.ready = {.feed_port = 10 + t->board[k].run.term, .slots = 4, .weight_copies = 1}};
+    const rp_Frame frame = {.which_body = RP_KIND_READY,
+                            .body.ready = {.feed_port = 10 + t->board[k].run.term,
+                                           .slots = 4,
+                                           .weight_copies = 1,
+                                           .hop_port_count = k > 0, /* the board before dials it */
+                                           .hop_port = {20}}};
     board_send(&t->board[k], frame, NULL);
 }
 

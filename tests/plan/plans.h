@@ -41,7 +41,7 @@ static inline rp_err make_plan(rp_arena *arena, const plan_case *c, rp_plan **ou
 /* A stage on `nodes` nodes, which take the samples up to share[0], share[1], .. (the last: 1). */
 typedef struct {
     uint32_t nodes;
-    double share[4];
+    double share[32];
     uint32_t micro;
     bool split; /* every share's backward is on a node of its own */
 } spread_stage;

@@ -2,7 +2,7 @@
 #include "plans.h"
 
 static void expect_refusal(const rp_plan *plan, const char *node, const char *why) {
-    expect_err(rp_plan_check_training(plan), RP_ERR_USAGE);
+    expect_err(rp_plan_check_training(plan, NULL), RP_ERR_USAGE);
     const char *text = rp_err_message();
     if (!strstr(text, node) || !strstr(text, why)) {
         fail_msg("expected '%s' and '%s' in '%s'", node, why, text);
@@ -20,23 +20,73 @@ static void rows_are_trained(void **state) {
     rp_arena_init(&arena, "test", 0);
     for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         expect_ok(make_plan(&arena, &cases[i], &plan));
-        expect_ok(rp_plan_check_training(plan));
+        expect_ok(rp_plan_check_training(plan, NULL));
     }
     rp_arena_finish(&arena);
 }
 
-/* Two nodes share the samples of stage 1; a plan that holds together, which no board can train. */
-static void shares_are_refused_in_one_message(void **state) {
+/* Two nodes share the samples of stage 1: of layers that look at one sample. */
+static const spread_stage shared[] = {{.nodes = 1, .micro = 2},
+                                      {.nodes = 2, .share = {0.25}, .micro = 2}};
+
+static void shares_are_trained(void **state) {
     (void)state;
-    static const spread_stage stage[] = {{.nodes = 1, .micro = 2},
-                                         {.nodes = 2, .share = {0.25}, .micro = 2}};
     rp_arena arena;
     rp_arena_init(&arena, "test", 0);
-    rp_plan *plan = spread_plan(&arena, "gpipe", stage, 2, 8);
+    rp_plan *plan = spread_plan(&arena, "gpipe", shared, 2, 8);
     expect_ok(rp_plan_measure(plan));
     expect_ok(rp_plan_check(plan, NULL));
-    expect_refusal(plan, "node s1.0 holds stage 1 for the samples [0, 0.25)",
-                   "several boards can not train one stage together so far");
+    expect_ok(rp_plan_check_training(plan, NULL));
+    rp_arena_finish(&arena);
+}
+
+static void batch_statistics_are_not_shared(void **state) {
+    (void)state;
+    static const char text[] = "input: [4]\nlayers:\n- {name: fc1, kind: dense, out: 4}\n"
+                               "- {name: n, kind: batchnorm}\n"
+                               "- {name: fc2, kind: dense, out: 3}\n";
+    static const char *names[] = {"fc1", "n", "fc2"};
+    const rp_shape sample = rp_shape_1(4);
+    rp_arena arena;
+    rp_node *root;
+    rp_model *model;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(rp_config_read_text(&arena, text, strlen(text), "model", &root));
+    expect_ok(rp_model_parse(&arena, root, &sample, 3, &model));
+    rp_plan *plan = spread_plan(&arena, "gpipe", shared, 2, 8);
+    expect_ok(rp_plan_measure(plan));
+    plan->stage[0].layer = names;
+    plan->stage[0].layer_count = 2;
+    plan->stage[1].layer = &names[2];
+    plan->stage[1].layer_count = 1;
+    expect_ok(rp_plan_check_training(plan, model)); /* it is on the stage that nobody shares */
+    plan->stage[0].layer_count = 1;
+    plan->stage[1].layer = &names[1];
+    plan->stage[1].layer_count = 2;
+    expect_err(rp_plan_check_training(plan, model), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "layer 'n' has statistics of a whole microbatch"));
+    rp_arena_finish(&arena);
+}
+
+static void a_board_has_so_many_links(void **state) {
+    (void)state;
+    spread_stage many[] = {{.nodes = RP_PLAN_NEIGHBOURS_MAX, .micro = 1}, {.nodes = 2, .micro = 1}};
+    rp_arena arena;
+    rp_arena_init(&arena, "test", 0);
+    for (uint32_t i = 0; i + 1 < many[0].nodes; i++) {
+        many[0].share[i] = (i + 1.0) / many[0].nodes;
+    }
+    many[1].share[0] = 0.5;
+    const rp_plan *plan = spread_plan(&arena, "gpipe", many, 2, 32);
+    expect_ok(rp_plan_check_training(plan, NULL)); /* 15 beside it and one behind */
+    many[1].nodes = 1;
+    many[1].micro = 1;
+    many[0].nodes = RP_PLAN_NEIGHBOURS_MAX + 1;
+    for (uint32_t i = 0; i + 1 < many[0].nodes; i++) {
+        many[0].share[i] = (i + 1.0) / many[0].nodes;
+    }
+    plan = spread_plan(&arena, "gpipe", many, 2, 34);
+    expect_refusal(plan, "s0.0 has edges with more than 16 other nodes", "links to 16 at most");
     rp_arena_finish(&arena);
 }
 
@@ -69,16 +119,16 @@ static void windows_fit_into_a_link(void **state) {
         }
     }
     assert_int_equal(found, 2);
-    up[0]->window = most - 1;
-    expect_ok(rp_plan_check_training(plan));
+    up[0]->window = most - 2; /* a gradient comes over the same link */
+    expect_ok(rp_plan_check_training(plan, NULL));
     up[1]->window = 2;
     expect_refusal(plan, "window: with the edges beside it, 4093 parcels",
                    "from board0 to node board1, and a link takes 4092");
     rp_arena_finish(&arena);
 }
 
-/* Stages 0 and 2 on one node, 1 and 3 on two others: it would need two neighbours behind it. */
-static void a_second_neighbour_is_refused(void **state) {
+/* Stages 0 and 2 on one node, 1 and 3 on two others: no list of ops is about them. */
+static void other_stages_than_the_schedules_are_refused(void **state) {
     (void)state;
     const plan_case c = {"{kind: interleaved-1f1b, chunks: 2}", 2, 8, 2, 16, 2};
     rp_arena arena;
@@ -93,17 +143,18 @@ static void a_second_neighbour_is_refused(void **state) {
     plan->node_count = 3;
     plan->hold[node[2].hold_first].node = 2;
     expect_ok(rp_plan_connect(&arena, NULL, NULL, plan));
-    expect_refusal(plan, "node board0 has edges to", "one neighbour on each");
+    expect_refusal(plan, "node board1 holds 1 stages", "2 of them, 2 apart");
     rp_arena_finish(&arena);
 }
 
-/* Neighbours follow the edges, in whatever order the nodes hold the stages. */
+/* Neighbours follow the edges, in whatever order the nodes hold the stages: stages 0, 1, 2 are on
+ * nodes 1, 2, 0. */
 static void neighbours_are_those_of_the_edges(void **state) {
     (void)state;
     const plan_case c = {"1f1b", 3, 8, 2, 16, 2};
     static const uint32_t stage_of[] = {2, 0, 1};
-    static const uint32_t before[] = {2, 1, 1};
-    static const uint32_t behind[] = {0, 2, 0};
+    static const uint32_t count[] = {1, 1, 2};
+    static const uint32_t neighbour[][2] = {{2}, {2}, {0, 1}};
     rp_arena arena;
     rp_plan *plan;
     rp_arena_init(&arena, "test", 0);
@@ -113,8 +164,9 @@ static void neighbours_are_those_of_the_edges(void **state) {
     }
     expect_ok(rp_plan_connect(&arena, NULL, NULL, plan));
     for (uint32_t k = 0; k < 3; k++) {
-        assert_int_equal(rp_plan_neighbour(plan, k, RP_PLAN_BEFORE), before[k]);
-        assert_int_equal(rp_plan_neighbour(plan, k, RP_PLAN_BEHIND), behind[k]);
+        uint32_t found[RP_PLAN_NEIGHBOURS_MAX];
+        assert_int_equal(rp_plan_neighbours(plan, k, found), count[k]);
+        assert_memory_equal(found, neighbour[k], count[k] * sizeof *found);
     }
     rp_arena_finish(&arena);
 }
@@ -122,10 +174,12 @@ static void neighbours_are_those_of_the_edges(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_trained),
-        cmocka_unit_test(shares_are_refused_in_one_message),
+        cmocka_unit_test(shares_are_trained),
+        cmocka_unit_test(batch_statistics_are_not_shared),
+        cmocka_unit_test(a_board_has_so_many_links),
         cmocka_unit_test(roles_apart_are_refused),
         cmocka_unit_test(windows_fit_into_a_link),
-        cmocka_unit_test(a_second_neighbour_is_refused),
+        cmocka_unit_test(other_stages_than_the_schedules_are_refused),
         cmocka_unit_test(neighbours_are_those_of_the_edges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,6 +46,22 @@ static void refused_changed(const char *from, const char *to, const char *messag
     refused(text, NULL, message);
 }
 
+/* A plan may let boards share a stage; without one each has a layer of its own. */
+static void an_automatic_cut_needs_layers(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_runfile run;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(read_text(&arena, good, NULL, &run));
+    expect_ok(rp_runfile_check_cut(&run));
+    rp_runfile_close(&run);
+    expect_ok(read_text(&arena, good, "ring.boards=40", &run));
+    expect_err(rp_runfile_check_cut(&run), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "40 stages need as many layers"));
+    rp_runfile_close(&run);
+    rp_arena_finish(&arena);
+}
+
 static void a_good_file_resolves(void **state) {
     (void)state;
     rp_arena arena;
@@ -77,7 +93,7 @@ static void label_smoothing_reaches_the_stage(void **state) {
         char *text;
         rp_node *root;
         rp_job job;
-        expect_ok(rp_runfile_assignment(&arena, &run, &cut, 1, NULL, NULL, &text));
+        expect_ok(rp_runfile_assignment(&arena, &run, &cut, 1, NULL, &text));
         expect_ok(rp_config_read_text(&arena, text, strlen(text), "assignment", &root));
         expect_ok(rp_job_parse(&arena, root, run.model_root, &job));
         assert_string_equal(job.loss->name, "cross-entropy");
@@ -96,7 +112,9 @@ static void the_assignment_is_read_back(void **state) {
     expect_ok(read_text(&arena, good, "optimizer.beta1=0.8", &run));
     rp_cut cut = {2, (const uint32_t[]){0, 2, run.model->layer_count}};
     char *text;
-    expect_ok(rp_runfile_assignment(&arena, &run, &cut, 1, "hostkey", "beforekey", &text));
+    expect_ok(rp_runfile_assignment(
+        &arena, &run, &cut, 1,
+        &(rp_runfile_peers){"hostkey", (const char *const[]){"key0", "key1"}, 2}, &text));
     rp_node *root;
     rp_job job;
     expect_ok(rp_config_read_text(&arena, text, strlen(text), "assignment", &root));
@@ -133,7 +151,8 @@ static void one_board_is_profiled_before_auto_is_chosen(void **state) {
     expect_ok(rp_runfile_read(&arena, path, sets, 3, &run));
     assert_true(run.method.advance_auto);
     const rp_cut whole = {1, (const uint32_t[]){0, run.model->layer_count}};
-    expect_ok(rp_runfile_assignment(&arena, &run, &whole, 0, "hostkey", NULL, &text));
+    expect_ok(rp_runfile_assignment(&arena, &run, &whole, 0, &(rp_runfile_peers){.host = "hostkey"},
+                                    &text));
     expect_ok(rp_config_read_text(&arena, text, strlen(text), "assignment", &root));
     expect_ok(rp_job_parse(&arena, root, run.model_root, &job));
     rp_runfile_close(&run);
@@ -167,7 +186,6 @@ static void bad_files_are_refused(void **state) {
     refused_changed("epochs: 3, ", "", "epochs");
     refused_changed("boards: 2", "boards: 0", "boards");
     refused_changed("boards: 2", "boards: 4097", "boards");
-    refused_changed("boards: 2", "boards: 40", "layers");
     refused_changed("kind: adam", "kind: adamm", "adamm");
     refused_changed("schedule: 1f1b\n", "schedule: 1f1c\n", "1f1c");
     refused_changed("schedule: 1f1b\n", "schedule: async\n", "clip_norm: is the norm over all");
@@ -275,6 +293,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_file_resolves),
         cmocka_unit_test(label_smoothing_reaches_the_stage),
+        cmocka_unit_test(an_automatic_cut_needs_layers),
         cmocka_unit_test(the_assignment_is_read_back),
         cmocka_unit_test(one_board_is_profiled_before_auto_is_chosen),
         cmocka_unit_test(throttle_has_a_former_name),

@@ -356,7 +356,7 @@ static rp_err parse_job(replay *r, uint32_t k, rp_job *out) {
     char *text;
     rp_node *root;
     rp_err err;
-    RP_TRY(rp_runfile_assignment(&r->arena, &r->run, &r->run.cut, k, NULL, NULL, &text));
+    RP_TRY(rp_runfile_assignment(&r->arena, &r->run, &r->run.cut, k, NULL, &text));
     RP_TRY(rp_config_read_text(&r->arena, text, strlen(text), "assignment", &root));
     RP_TRY(rp_job_parse(&r->arena, root, r->run.model_root, out));
 fail:

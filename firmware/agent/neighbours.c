@@ -1,0 +1,61 @@
+/* The links to the neighbours while a run is on: messages move, silence ends the run, use is
+ * reported. */
+#include <inttypes.h>
+
+#include "agent/agent_own.h"
+
+void rp_agent_begin_watching(rp_agent *agent) {
+    agent_run *run = agent->run;
+    const int64_t now_ns = rp_clock_now_ns(agent->clock);
+    for (uint32_t i = 0; i < run->neighbour_count; i++) {
+        rp_link_watch_begin(&run->neighbour[i].watch, run->neighbour[i].link, now_ns);
+    }
+}
+
+/* The host may reach this board and its neighbour, and they not each other: said here, or nobody
+ * knows. A hop is named by who dials. */
+static rp_err watch_neighbour(rp_agent *agent, agent_neighbour *at) {
+    const agent_run *run = agent->run;
+    const char *own = rp_plan_node_name(run->plan, run->node);
+    const char *far = rp_plan_node_name(run->plan, at->node);
+    const bool dials = rp_plan_dials(run->node, at->node);
+    const char *from = dials ? own : far;
+    const char *to = dials ? far : own;
+    const int64_t now_ns = rp_clock_now_ns(agent->clock);
+    if (dials && rp_link_health_of(at->link).auth_failed) {
+        return rp_fail(RP_ERR_REFUSED, "hop %s -> %s: board %s at %s refused the handshake", from,
+                       to, far, rp_link_endpoint(at->link));
+    }
+    if (rp_link_is_silent(&at->watch, at->link, now_ns)) {
+        return rp_fail(RP_ERR_FAULT,
+                       "hop %s -> %s: nothing came from board %s %s %s for %" PRId64 " s", from, to,
+                       far, dials ? "at" : "to", rp_link_endpoint(at->link),
+                       at->watch.silent_ns / RP_NS_PER_S);
+    }
+    return RP_OK;
+}
+
+rp_err rp_agent_step_links(rp_agent *agent) {
+    agent_run *run = agent->run;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < run->neighbour_count; i++) {
+        RP_TRY(run->neighbour[i].link ? rp_link_step(run->neighbour[i].link) : RP_OK);
+    }
+    RP_TRY(run->feed ? rp_link_step(run->feed) : RP_OK);
+    for (uint32_t i = 0; agent->state == RP_AGENT_RUNNING && i < run->neighbour_count; i++) {
+        RP_TRY(watch_neighbour(agent, &run->neighbour[i]));
+    }
+fail:
+    return err;
+}
+
+void rp_agent_report_links(const agent_run *run, rp_Finished *report) {
+    for (uint32_t i = 0; i < run->neighbour_count; i++) {
+        rp_link_stats stats;
+        rp_link_stats_of(run->neighbour[i].link, &stats);
+        report->link[report->link_count++] = (rp_LinkUse){.peer = run->neighbour[i].node,
+                                                          .bytes = stats.bytes_sent,
+                                                          .busy_s = stats.busy_s,
+                                                          .duplicates = stats.duplicates};
+    }
+}

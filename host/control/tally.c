@@ -1,0 +1,96 @@
+/* What the boards that share the last stage report, put together: each has a part of the samples of
+ * a step, and one may be some steps ahead of another whose reports are late. */
+#include <inttypes.h>
+
+#include "control/controller_own.h"
+
+/* A board stops when so many of its messages have not arrived; the others wait for its gradients.
+ */
+enum { STEPS_AHEAD = RP_LINK_CONTROL_MAX };
+
+rp_err rp_tally_open(rp_arena *arena, const rp_plan *plan, rp_tally *out) {
+    rp_err err;
+    *out = (rp_tally){.plan = plan};
+    RP_TRY(RP_ARENA_NEW(arena, plan->hold_count, &out->hold));
+    for (uint32_t h = 0; h < plan->hold_count; h++) {
+        if (plan->hold[h].stage + 1 == plan->stage_count) {
+            out->hold[out->count++] = &plan->hold[h];
+        }
+    }
+    out->room = out->count > 1 ? STEPS_AHEAD : 1;
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)out->room * out->count, &out->part));
+    RP_TRY(RP_ARENA_NEW(arena, out->count, &out->pass_loss));
+fail:
+    return err;
+}
+
+/* Which of the boards; `count`: none of them. */
+static uint32_t find_board(const rp_tally *tally, uint32_t board) {
+    uint32_t i = 0;
+    while (i < tally->count && tally->hold[i]->node != board) {
+        i++;
+    }
+    return i;
+}
+
+static rp_err refuse_board(const rp_tally *tally, uint32_t board) {
+    return rp_fail(RP_ERR_PEER, "board %s reports results, which only boards of the last stage may",
+                   rp_plan_node_name(tally->plan, board));
+}
+
+rp_err rp_tally_add_step(rp_tally *tally, uint32_t board, uint64_t due, const rp_StepDone *done) {
+    const uint32_t i = find_board(tally, board);
+    if (i == tally->count) {
+        return refuse_board(tally, board);
+    }
+    rp_tally_part *part = &tally->part[done->step % tally->room * tally->count + i];
+    const rp_range own =
+        rp_sched_share(tally->hold[i]->share, rp_plan_step_samples(tally->plan, done->step));
+    if (done->step < due || done->step >= due + tally->room || part->is_here ||
+        done->samples != own.count) {
+        return rp_fail(RP_ERR_PEER,
+                       "board %s reports step %" PRIu64 " of %u samples, expected step %" PRIu64,
+                       rp_plan_node_name(tally->plan, board), done->step, done->samples, due);
+    }
+    *part = (rp_tally_part){.is_here = true, .loss = done->loss_sum};
+    return RP_OK;
+}
+
+bool rp_tally_take_step(rp_tally *tally, uint64_t step, double *loss_sum) {
+    rp_tally_part *part = &tally->part[step % tally->room * tally->count];
+    double sum = 0;
+    for (uint32_t i = 0; i < tally->count; i++) {
+        if (!part[i].is_here) {
+            return false;
+        }
+        sum += part[i].loss;
+    }
+    for (uint32_t i = 0; i < tally->count; i++) {
+        part[i] = (rp_tally_part){0};
+    }
+    *loss_sum = sum;
+    return true;
+}
+
+void rp_tally_begin_pass(rp_tally *tally) {
+    for (uint32_t i = 0; i < tally->count; i++) {
+        tally->pass_loss[i] = 0;
+    }
+}
+
+rp_err rp_tally_add_pass(rp_tally *tally, uint32_t board, double loss_sum) {
+    const uint32_t i = find_board(tally, board);
+    if (i == tally->count) {
+        return refuse_board(tally, board);
+    }
+    tally->pass_loss[i] += loss_sum;
+    return RP_OK;
+}
+
+double rp_tally_pass_loss(const rp_tally *tally) {
+    double sum = 0;
+    for (uint32_t i = 0; i < tally->count; i++) {
+        sum += tally->pass_loss[i];
+    }
+    return sum;
+}

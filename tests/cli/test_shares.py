@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Several boards for one stage: a plan that says so is simulated and trained, and the model is that
+of one board for each stage."""
+import json
+import struct
+
+import program
+from spread import spread
+
+RUN = """\
+model: mlp
+data: {set: glyphs, train: 62, test: 18, size: 12}
+ring: {boards: 3, threads: 1}
+train: {epochs: 2, batch: 16, microbatch: 4, seed: 1}
+loss: cross-entropy
+optimizer: {kind: sgd, lr: 0.1, momentum: 0.9}
+schedule: %s
+cut: [fc2, fc3]
+"""
+HALVES = [[0, 1], [0, 0.5, 1], [0, 1]]
+# Shares that cut microbatches, one that has samples in no step, one that has none in the short one.
+UNEVEN = [[0, 0.3, 1], [0, 0.2, 0.25, 0.7, 1], [0, 0.02, 0.95, 1]]
+
+
+def read_weights(path):
+    """Floats of every tensor, by name."""
+    data = path.read_bytes()
+    size, = struct.unpack_from("<Q", data)
+    head = json.loads(data[8:8 + size])
+    body = data[8 + size:]
+    return {name: struct.unpack(f"<{(at[1] - at[0]) // 4}f", body[at[0]:at[1]])
+            for name, at in ((n, t["data_offsets"]) for n, t in head.items()
+                             if n != "__metadata__")}
+
+
+class Shares(program.Case):
+    def run_row(self, verb, out, schedule, *words):
+        """A run with one board for each stage; its plan."""
+        self.row = self.run_file(RUN % schedule)
+        self.ringpipe(verb, self.row, "--out", out, *words)
+        return json.loads((self.dir / out / "plan.json").read_text())
+
+    def shared_words(self, plan, shares):
+        path = self.dir / "shared.json"
+        path.write_text(json.dumps(spread(plan, shares)), encoding="utf-8")
+        boards = sum(len(bounds) - 1 for bounds in shares)
+        return ("--plan", path, "--set", f"ring.boards={boards}", "--set", "cut=auto")
+
+    def weights(self, out):
+        return (self.dir / out / "weights.safetensors").read_bytes()
+
+    def expect_close(self, out, other):
+        a, b = (read_weights(self.dir / name / "weights.safetensors") for name in (out, other))
+        self.assertEqual(a.keys(), b.keys())
+        for name, values in a.items():
+            for x, y in zip(values, b[name], strict=True):
+                self.assertTrue(abs(x - y) <= 1e-5 + 1e-4 * abs(x), f"{name}: {x}, {y}")
+
+    def test_digests_are_those_of_a_row(self):
+        for schedule in ("gpipe", "1f1b", "zb-h1"):
+            for number, shares in enumerate((HALVES, UNEVEN)):
+                with self.subTest(schedule, shares=shares):
+                    row, out = f"{schedule}-{number}", f"{schedule}-{number}-shared"
+                    plan = self.run_row("sim", row, schedule)
+                    self.ringpipe("sim", self.row, "--out", out, *self.shared_words(plan, shares))
+                    self.assertEqual(self.weights(row), self.weights(out))
+
+    def test_boards_train_it(self):
+        for number, optimizer in enumerate(
+                ("{kind: sgd, lr: 0.1, momentum: 0.9}",
+                 "{kind: adam, lr: 0.002, eps: 0.001, clip_norm: 0.5}")):
+            with self.subTest(optimizer):
+                words = ("--set", f"optimizer={optimizer}")
+                row, out = f"row{number}", f"shared{number}"
+                plan = self.run_row("train", row, "1f1b", *words)
+                self.ringpipe("train", self.row, "--out", out, *words,
+                              *self.shared_words(plan, UNEVEN))
+                self.expect_close(row, out)
+                one, other = (json.loads((self.dir / name / "summary.json").read_text())
+                              for name in (row, out))
+                self.assertEqual((other["boards"], other["stages"]), (9, 3))
+                held = [s.get("stages", [k]) for k, s in enumerate(other["stage"])]
+                self.assertEqual(held, [[0], [0], [1], [1], [1], [1], [2], [2], [2]])
+                for part in ("train", "test"):
+                    if part in one and "loss" in one[part]:
+                        self.assertAlmostEqual(one[part]["loss"], other[part]["loss"], 4)
+
+    def test_the_same_run_gives_the_same_bits(self):
+        plan = self.run_row("train", "row", "1f1b")
+        words = self.shared_words(plan, UNEVEN)
+        for out in ("a", "b"):
+            self.ringpipe("train", self.row, "--out", out, *words)
+        self.assertEqual(self.weights("a"), self.weights("b"))
+
+    def test_a_stopped_run_goes_on(self):
+        plan = self.run_row("train", "row", "1f1b")
+        words = self.shared_words(plan, HALVES)
+        self.ringpipe("train", self.row, "--out", "whole", *words)
+        half = ("--set", "train.epochs=1")
+        self.ringpipe("train", self.row, "--out", "parts", *words, *half)
+        self.ringpipe("train", self.row, "--resume", "parts", *words)
+        self.assertEqual(self.weights("whole"), self.weights("parts"))
+
+    def test_faults_cost_no_bit(self):
+        plan = self.run_row("sim", "row", "1f1b")
+        out, _ = self.ringpipe("sim", self.row, "--faults", "all", "--seeds", "1..20",
+                               "--format", "json", *self.shared_words(plan, HALVES))
+        tally = json.loads(out)
+        self.assertEqual((tally["runs"], tally["hung"], tally["wrong"]), (20, 0, 0))
+        self.assertGreater(tally["finished"], 0)
+
+    def test_what_boards_can_not_share_is_refused(self):
+        plan = self.run_row("sim", "row", "pipedream")
+        error = self.refused("train", self.row, *self.shared_words(plan, HALVES))
+        self.assertIn("shared.json: ", error)
+        self.assertIn("does not flush", error)
+        model = self.dir / "norm.yaml"
+        model.write_text("input: data\nlayers:\n- {name: fc1, kind: dense, out: 8}\n"
+                         "- {name: norm, kind: batchnorm}\n"
+                         "- {name: fc2, kind: dense, out: classes}\n", encoding="utf-8")
+        norm = ("--set", f"model={model}", "--set", "cut=[norm, fc2]")
+        plan = self.run_row("sim", "norm", "1f1b", *norm)
+        error = self.refused("train", self.row, *norm, *self.shared_words(plan, HALVES))
+        self.assertIn("layer 'norm' has statistics of a whole microbatch", error)
+
+
+if __name__ == "__main__":
+    program.main()
