@@ -28,6 +28,15 @@ fail:
     return err;
 }
 
+/* Nobody reads these; so a misspelt key that matters is found. */
+static void skip_facts(rp_node *root) {
+    static const char *const facts[] = {"vendor", "soc",     "tier",  "features",
+                                        "link",   "console", "flash", "notes"};
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        (void)rp_node_find(root, facts[i]);
+    }
+}
+
 static rp_err read_profile(rp_arena *arena, const char *name, rp_board *out) {
     char *path;
     rp_node *root;
@@ -39,6 +48,8 @@ static rp_err read_profile(rp_arena *arena, const char *name, rp_board *out) {
     RP_TRY(rp_node_string(root, "name", &out->name));
     RP_TRY(read_match(root, out));
     RP_TRY(rp_node_f64(root, "memory_fraction", 0.01, 1.0, &out->memory_fraction));
+    skip_facts(root);
+    RP_TRY(rp_node_done(root));
     RP_TRY(rp_arena_printf(arena, &path, "%s/%s/tuning.json", rp_board_folder(), name));
     out->tuning_path = access(path, R_OK) == 0 ? path : NULL;
 fail:

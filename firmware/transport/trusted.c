@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/folders.h"
 #include "transport/keytext.h"
 
 enum { LINE_BYTES = 512 };
@@ -211,7 +212,8 @@ rp_err rp_trusted_add(const char *dir, const char *name, const char *key) {
                        wrong);
     }
     rp_key_write(z85, word);
-    return replace_list(dir, name, word);
+    rp_err err = rp_folders_make(dir, 0700);
+    return err == RP_OK ? replace_list(dir, name, word) : err;
 }
 
 static rp_err fail_unknown(const char *name, const rp_trusted *list, uint32_t count) {

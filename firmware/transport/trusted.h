@@ -19,7 +19,8 @@ rp_err rp_trusted_read(rp_arena *arena, const char *dir, const rp_trusted **list
 rp_err rp_trusted_keys(rp_arena *arena, const char *dir, const char *const **keys,
                        uint32_t *count) RP_MUST_CHECK;
 
-/* Adds a line, or replaces the one of the name. `key`: of either form. errors  USAGE */
+/* Adds a line, or replaces the one of the name; makes the folder. `key`: of either form.
+ * errors  USAGE */
 rp_err rp_trusted_add(const char *dir, const char *name, const char *key) RP_MUST_CHECK;
 /* errors  USAGE: nobody has this name; the message says who is on the list */
 rp_err rp_trusted_remove(const char *dir, const char *name) RP_MUST_CHECK;

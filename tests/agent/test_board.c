@@ -1,5 +1,8 @@
 #include "expect.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "agent/board.h"
 #include "device/device.h"
 
@@ -47,6 +50,13 @@ static void auto_finds_one(void **state) {
     rp_arena_finish(&arena);
 }
 
+static void write_text(const char *path, const char *text) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    (void)fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
 static void a_folder_of_ones_own(void **state) {
     (void)state;
     rp_arena arena;
@@ -61,12 +71,56 @@ static void a_folder_of_ones_own(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* Every key that says something is read, strangers are errors with their line. */
+static void a_profile_is_read_strictly(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *part;
+    } bad[] = {
+        {"match: {}\n", "name"},
+        {"name: x\nmemory_fracton: 0.5\n", "board.yaml:2"},
+        {"name: x\nmemory_fraction: 1.5\n", "memory_fraction"},
+        {"name: x\nmatch: {platfrom: y}\n", "platfrom"},
+        {"name: x\nname: y\n", "board.yaml:2"},
+    };
+    char folder[] = "/tmp/rp-test-boards-XXXXXX";
+    char path[128];
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/own", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    (void)snprintf(path, sizeof path, "%s/own/board.yaml", folder);
+    assert_int_equal(setenv("RINGPIPE_BOARDS", folder, 1), 0);
+    rp_arena arena;
+    rp_arena_init(&arena, "test", 0);
+    rp_board board;
+    write_text(path, "name: own\nmatch: {platform: p, device: d}\nmemory_fraction: 0.25\n"
+                     "vendor: v\nsoc: s\ntier: 3\nfeatures: [f]\nlink: l\nconsole: none\n"
+                     "flash: {method: none}\nnotes: [any, {kind: of}]\n");
+    expect_ok(rp_board_find(&arena, "own", 0, &board));
+    assert_string_equal(board.platform, "p");
+    assert_string_equal(board.device, "d");
+    expect_close(board.memory_fraction, 0.25, 0, 0);
+    assert_null(board.tuning_path);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        write_text(path, bad[i].text);
+        expect_err(rp_board_find(&arena, "own", 0, &board), RP_ERR_USAGE);
+        assert_non_null(strstr(rp_err_message(), bad[i].part));
+    }
+    rp_arena_finish(&arena);
+    assert_int_equal(unsetenv("RINGPIPE_BOARDS"), 0);
+    assert_int_equal(unlink(path), 0);
+    (void)snprintf(path, sizeof path, "%s/own", folder);
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(auto_limits_the_threads),
         cmocka_unit_test(known_boards_and_unknown_ones),
         cmocka_unit_test(auto_finds_one),
         cmocka_unit_test(a_folder_of_ones_own),
+        cmocka_unit_test(a_profile_is_read_strictly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Man pages without warnings; the completion knows what the program knows, and no more."""
+import json
 import re
 import shutil
 import subprocess
@@ -20,6 +21,39 @@ class Docs(program.Case):
                 words = ["man", "--warnings", "-l", "-Tutf8", "-Z", str(page)]
                 done = subprocess.run(words, capture_output=True, text=True, check=True)
                 self.assertEqual(done.stderr, "")
+
+    def example(self, page):
+        """The literal text of a page's examples."""
+        text = (program.SOURCE / "host/cli/man" / page).read_text().split(".Sh EXAMPLES")[1]
+        return re.search(r"^\.Bd -literal\n(.*?)^\.Ed$", text, re.M | re.S)[1]
+
+    def expect_keys_named(self, page, source):
+        """The page names every key that the program looks for."""
+        text = (program.SOURCE / "host/cli/man" / page).read_text()
+        code = (program.SOURCE / source).read_text()
+        keys = set(re.findall(r'rp_node_\w+\(\w+, "(\w+)"', code))
+        self.assertGreater(len(keys), 2)
+        for key in keys:
+            self.assertRegex(text, rf"(?m)^\.(?:It )?Cm (?:.* )?{key}\b", source)
+
+    def test_roster_page(self):
+        (self.dir / "lab.yaml").write_text(self.example("ringpipe-roster.5"))
+        run = self.run_file(program.RUN.replace("boards: 2", "roster: lab.yaml"))
+        self.ringpipe("keys", "new", "--dir", "keys")
+        out, _ = self.ringpipe("train", run, "--dry-run", "--keys", "keys")
+        self.assertIn("2 stages", out)
+        words = ("--listen", "tcp://127.0.0.1:0", "--keys", "keys", "--board", "no-board")
+        err = self.refused(*words, "--roster", "lab.yaml", program=program.AGENT)
+        self.assertIn("no-board", err)  # the roster comes first
+        self.expect_keys_named("ringpipe-roster.5", "firmware/agent/roster.c")
+
+    def test_board_page(self):
+        (self.dir / "my-board").mkdir()
+        (self.dir / "my-board/board.yaml").write_text(self.example("ringpipe-board.5"))
+        words = ("doctor", "--board", "my-board", "--format", "json")
+        out, _ = self.ringpipe(*words, env={"RINGPIPE_BOARDS": str(self.dir)})
+        self.assertEqual(json.loads(out)["board"], "my-board")
+        self.expect_keys_named("ringpipe-board.5", "firmware/agent/board.c")
 
     def test_readme_names_what_exists(self):
         text = (program.SOURCE / "README.md").read_text()

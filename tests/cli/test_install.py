@@ -28,7 +28,8 @@ class Install(program.Case):
     def test_what_is_there(self):
         share = self.tree / "share"
         for path in ("man/man1/ringpipe.1", "man/man1/ringpipe-agent.1", "man/man5/ringpipe-run.5",
-                     "man/man5/ringpipe-model.5", "bash-completion/completions/ringpipe",
+                     "man/man5/ringpipe-model.5", "man/man5/ringpipe-roster.5",
+                     "man/man5/ringpipe-board.5", "bash-completion/completions/ringpipe",
                      "bash-completion/completions/ringpipe-agent", "ringpipe/models/mlp.yaml",
                      "ringpipe/boards/pocl-cpu/board.yaml", "ringpipe/boards/pocl-cpu/tuning.json",
                      "doc/ringpipe/demo.yaml", "doc/ringpipe/README.md", "doc/ringpipe/LICENSE"):

@@ -102,7 +102,7 @@ class Keys(Case):
         for folder in ("a", "b", "host"):
             self.new(folder)
         text = "boards:\n"
-        for folder, address in (("a", "tcp://10.0.0.7:7000"), ("b", "tcp://[fe80::1]:7000")):
+        for folder, address in (("a", "tcp://10.0.0.7:7000"), ("b", "tcp://board-b.lab:7000")):
             words = ("--dir", folder, "--roster", f"board-{folder}", address)
             text += self.ringpipe("keys", "show", *words)[0]
         line, _ = self.ringpipe("keys", "show", "--dir", "host", "--roster", "desk")
@@ -268,6 +268,13 @@ class Account(Case):
         out, _ = self.ringpipe("keys", "show", env=self.home)
         self.assertEqual(out, (folder / "public.key").read_text())
         self.assertIn("exists", self.refused("keys", "new", env=self.home))
+
+    def test_trust_before_new(self):
+        """In which order an account gets its own keys and those of others does not matter."""
+        public = self.new("others")
+        self.ringpipe("keys", "trust", "laptop", public, env=self.home)
+        self.ringpipe("keys", "new", env=self.home)
+        self.assertIn(public, self.ringpipe("keys", "list", env=self.home)[0])
 
     def test_no_home(self):
         self.assertIn("HOME", self.refused("keys", "show", env={"HOME": ""}))
