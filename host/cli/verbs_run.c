@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "checkpoint/checkpoint.h"
 #include "cli/cli.h"
 #include "cli/signals.h"
 #include "control/controller.h"
@@ -121,6 +122,9 @@ static rp_err check_run(const rp_controller_options *options) {
         rp_keypair keys;
         err = rp_runfile_read_keys(&runfile, options->keys_folder, &keys);
         explicit_bzero(&keys, sizeof keys);
+    }
+    if (err == RP_OK && runfile.init) {
+        err = rp_checkpoint_check_start(&runfile);
     }
     if (err == RP_OK) {
         err = options->plan ? rp_planfile_read(&arena, options->plan, &runfile, "opencl", &plan)

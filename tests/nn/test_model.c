@@ -25,14 +25,19 @@ static rp_err parse_model(const char *text, const rp_shape *data, uint32_t class
     return rp_model_parse(&arena, root, data, classes, out);
 }
 
-static rp_err load_zoo(const char *name, const rp_shape *data, rp_model **out) {
+static rp_err load_zoo_for(const char *name, const rp_shape *data, uint32_t classes,
+                           rp_model **out) {
     char *path;
     rp_node *root;
     const char *source = getenv("RP_SOURCE_DIR");
     expect_ok(
         rp_arena_printf(&arena, &path, "%s/host/models/%s.yaml", source ? source : ".", name));
     expect_ok(rp_config_read_file(&arena, path, &root));
-    return rp_model_parse(&arena, root, data, 10, out);
+    return rp_model_parse(&arena, root, data, classes, out);
+}
+
+static rp_err load_zoo(const char *name, const rp_shape *data, rp_model **out) {
+    return load_zoo_for(name, data, 10, out);
 }
 
 /* Parameters as PyTorch counts them in the same nets. */
@@ -68,6 +73,34 @@ static void zoo(void **state) {
             assert_non_null(strstr(rp_err_message(), "layer 'pool5'"));
             assert_non_null(strstr(rp_err_message(), ".yaml:"));
         }
+    }
+}
+
+/* torchvision's own counts, of its names and shapes. */
+static void torchvision_nets(void **state) {
+    (void)state;
+    const rp_shape image = rp_shape_3(3, 224, 224);
+    const struct {
+        const char *name;
+        size_t trained;
+        const char *first, *last;
+    } nets[] = {
+        {"alexnet", 61100840, "features.0.weight", "classifier.6.bias"},
+        {"vgg11", 132863336, "features.0.weight", "classifier.6.bias"},
+        {"vgg11_bn", 132868840, "features.0.weight", "classifier.6.bias"},
+        {"vgg16_bn", 138365992, "features.0.weight", "classifier.6.bias"},
+        {"resnet18", 11689512, "conv1.weight", "fc.bias"},
+        {"mobilenet_v2", 3504872, "features.0.0.weight", "classifier.1.bias"},
+    };
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        char name[64];
+        rp_model *model;
+        (void)snprintf(name, sizeof name, "torchvision-%s", nets[i].name);
+        expect_ok(load_zoo_for(name, &image, 1000, &model));
+        assert_int_equal(rp_model_param_count(model, RP_PARAM_TRAINED, 0, model->layer_count),
+                         nets[i].trained);
+        assert_string_equal(model->param[0].name, nets[i].first);
+        assert_string_equal(model->param[model->param_count - 1].name, nets[i].last);
     }
 }
 
@@ -275,6 +308,7 @@ static void mistakes_above_the_layers(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(zoo, setup, teardown),
+        cmocka_unit_test_setup_teardown(torchvision_nets, setup, teardown),
         cmocka_unit_test_setup_teardown(structure, setup, teardown),
         cmocka_unit_test_setup_teardown(parameters, setup, teardown),
         cmocka_unit_test_setup_teardown(frozen, setup, teardown),
