@@ -59,6 +59,6 @@ function(rp_tests room)
     target_link_libraries(${test} PRIVATE PkgConfig::CMOCKA ${ARG_LIBS} m)
     add_test(NAME ${room}/${test} COMMAND ${test})
     set_tests_properties(${room}/${test} PROPERTIES TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
-      ENVIRONMENT "RP_SOURCE_DIR=${CMAKE_SOURCE_DIR};RP_BUILD_DIR=${CMAKE_BINARY_DIR}")
+      ENVIRONMENT "RP_SOURCE_DIR=${CMAKE_SOURCE_DIR};RP_BUILD_DIR=${CMAKE_BINARY_DIR};RINGPIPE_TUNING=/nonexistent")
   endforeach()
 endfunction()

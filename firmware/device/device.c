@@ -176,6 +176,20 @@ static void check_threads(const rp_device *device, uint32_t threads) {
     }
 }
 
+static rp_err choose_tuning(rp_arena *arena, rp_device *device, const char *board_path) {
+    const rp_device_facts *facts = &device->facts;
+    const rp_tuning_key key = {facts->platform, facts->name, facts->driver};
+    const rp_tuning_origin *origin = &device->tuning_origin;
+    const rp_err err =
+        rp_tuning_choose(arena, &key, board_path, &device->tuning, &device->tuning_origin);
+    device->gemm = device->tuning.gemm;
+    if (err == RP_OK && origin->ignored && !origin->applied) {
+        rp_log_info("%s is not applied: it is for %s, driver %s; `ringpipe tune` measures this one",
+                    origin->ignored, origin->ignored_device, origin->ignored_driver);
+    }
+    return err;
+}
+
 rp_err rp_device_open(rp_arena *arena, const rp_device_options *options, rp_device **out) {
     rp_device *device = NULL;
     rp_err err;
@@ -187,16 +201,12 @@ rp_err rp_device_open(rp_arena *arena, const rp_device_options *options, rp_devi
     }
     RP_TRY(RP_ARENA_NEW(arena, 1, &device));
     device->event_fd = -1;
-    device->tuning = rp_tuning_default();
-    if (options->tuning_path) {
-        RP_TRY(rp_tuning_read(arena, options->tuning_path, &device->tuning));
-    }
-    device->gemm = device->tuning.gemm;
     device->gemm_broken = getenv("RP_TEST_BREAK_GEMM") != NULL;
     RP_TRY(find_cache_dir(arena, options, &device->cache_dir));
     device->cache_wait_ns = CACHE_WAIT_S * RP_NS_PER_S;
     RP_TRY(choose_device(device, options));
     check_threads(device, options->threads);
+    RP_TRY(choose_tuning(arena, device, options->tuning_path));
     fit_panel(device);
     RP_TRY(open_queue(device));
     RP_TRY(apply_clblast(device));
@@ -235,6 +245,10 @@ void rp_device_close(rp_device **pointer) {
 
 const rp_device_facts *rp_device_facts_of(const rp_device *device) {
     return &device->facts;
+}
+
+const rp_tuning_origin *rp_device_tuning_origin(const rp_device *device) {
+    return &device->tuning_origin;
 }
 
 rp_gemm_choice rp_device_gemm(const rp_device *device) {

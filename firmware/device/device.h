@@ -22,7 +22,7 @@ typedef struct {
     uint32_t threads;        /* CPU threads on PoCL, 0 = all; set before the first platform call */
     const char *cache_dir;   /* of kernel binaries; NULL = $XDG_CACHE_HOME/ringpipe, else
                               * ~/.cache/ringpipe */
-    const char *tuning_path; /* a board's tuning.json, NULL = none */
+    const char *tuning_path; /* a board's tuning.json, NULL = none; see tuning.h */
 } rp_device_options;
 
 typedef struct {
@@ -47,6 +47,8 @@ rp_err rp_device_open(rp_arena *arena, const rp_device_options *options,
                       rp_device **out) RP_MUST_CHECK;
 void rp_device_close(rp_device **device);
 const rp_device_facts *rp_device_facts_of(const rp_device *device);
+/* Which tuning.json is in force; lives as long as the device. */
+const rp_tuning_origin *rp_device_tuning_origin(const rp_device *device);
 /* Which implementation multiplies matrices here: a fact of the board (tuning.json). */
 rp_gemm_choice rp_device_gemm(const rp_device *device);
 void rp_device_choose_gemm(rp_device *device, rp_gemm_choice choice); /* tests and tune */

@@ -47,6 +47,7 @@ struct rp_device {
     cl_command_queue queue;
     rp_device_facts facts;
     rp_tuning tuning;
+    rp_tuning_origin tuning_origin;
     rp_gemm_choice gemm;
     bool gemm_broken; /* RP_TEST_BREAK_GEMM: the self-test must ring */
     char platform_version[128];

@@ -1,6 +1,7 @@
 #include "device/tune.h"
 
 #include <clblast_c.h>
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +19,13 @@ static const struct {
 } shapes[] = {
     {512, 512, 512}, {64, 4096, 576}, {256, 1024, 1152}, {64, 512, 512}, {384, 128, 2048}};
 
-enum { SHAPES = sizeof shapes / sizeof *shapes, ROUNDS = 5, PANEL_PASSES = 12, TRIES_MAX = 1000 };
+enum {
+    SHAPES = sizeof shapes / sizeof *shapes,
+    ROUNDS = 5,
+    PANEL_PASSES = 12,
+    TRIES_MAX = 1000,
+    TURNS = 3
+};
 
 typedef struct {
     rp_device *device;
@@ -386,15 +393,19 @@ static json_t *describe_results(const tuner *t, const best *winner, const best *
     return map;
 }
 
-static rp_err write_file(rp_arena *arena, json_t *map, const char *path) {
+bool rp_tune_is_better(double before, double found) {
+    return isfinite(found) && found > 0 && (before <= 0 || found > 1.02 * before);
+}
+
+rp_err rp_tune_write(rp_arena *arena, const rp_tune_result *result, const char *path) {
     char *temporary;
     rp_err err;
     RP_TRY(rp_arena_printf(arena, &temporary, "%s.new", path));
     FILE *file = fopen(temporary, "w");
     if (!file) {
-        return rp_fail(RP_ERR_IO, "%s can not be written", temporary);
+        return rp_fail(RP_ERR_IO, "%s can not be written: %s", temporary, strerror(errno));
     }
-    bool good = json_dumpf(map, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF;
+    bool good = fputs(result->text, file) != EOF;
     good = fflush(file) == 0 && fsync(fileno(file)) == 0 && good;
     good = fclose(file) == 0 && good;
     if (!good || rename(temporary, path) != 0) {
@@ -405,46 +416,136 @@ fail:
     return err;
 }
 
-rp_err rp_tune_run(rp_arena *arena, rp_device *device, double minutes, const char *out_path,
-                   void (*progress)(const char *text)) {
+/* ---- what is there --------------------------------------------------------------------------- */
+
+/* One more measurement of it: the best of each shape counts. */
+static void measure_again(tuner *t, best *x) {
+    double score;
+    t->device->tuning = x->tuning;
+    t->device->gemm = x->tuning.gemm;
+    if (apply_tuning(t, &x->tuning) != RP_OK || measure_products(t, &score) != RP_OK) {
+        return;
+    }
+    for (int i = 0; i < SHAPES; i++) {
+        x->gflops[i] = t->gflops[i] > x->gflops[i] ? t->gflops[i] : x->gflops[i];
+    }
+    x->score = score_of(x->gflops);
+}
+
+/* Before anything else: CLBlast's own parameters can not be had back. */
+static void measure_before(tuner *t, best *before) {
+    before->good = rp_device_selftest(t->device) == RP_OK;
+    for (int turn = 0; turn < TURNS && before->good; turn++) {
+        measure_again(t, before);
+    }
+}
+
+static bool is_same(const rp_tuning *a, const rp_tuning *b) {
+    if (a->gemm != b->gemm) {
+        return false;
+    }
+    if (a->gemm == RP_GEMM_PANEL) {
+        return memcmp(&a->panel, &b->panel, sizeof a->panel) == 0;
+    }
+    bool same = a->clblast_count == b->clblast_count;
+    for (uint32_t i = 0; same && i < a->clblast_count; i++) {
+        const rp_tuning_clblast *x = &a->clblast[i];
+        const rp_tuning_clblast *y = &b->clblast[i];
+        same = x->count == y->count && strcmp(x->kernel, y->kernel) == 0;
+        for (uint32_t j = 0; same && j < x->count; j++) {
+            same = x->value[j] == y->value[j] && strcmp(x->name[j], y->name[j]) == 0;
+        }
+    }
+    return same;
+}
+
+static bool has_own_parameters(const rp_tuning *tuning) {
+    return tuning->gemm == RP_GEMM_CLBLAST && tuning->clblast_count == 0;
+}
+
+/* In turns, so that a busy neighbour meets both. */
+static void compare(tuner *t, best *before, best *winner) {
+    char text[128];
+    for (int turn = 0; turn < TURNS; turn++) {
+        if (before->good && !has_own_parameters(&before->tuning)) {
+            measure_again(t, before);
+        }
+        measure_again(t, winner);
+    }
+    (void)snprintf(text, sizeof text, "in turns: before %.1f GFLOP/s, found %.1f GFLOP/s",
+                   before->good ? before->score : 0, winner->score);
+    if (t->progress) {
+        t->progress(text);
+    }
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* The panel kernel has few candidates, Xgemm many, the switch-over six. */
+static void search(tuner *t, const rp_tuning *base, double minutes, best *clblast, best *panel) {
+    const int64_t start_ns = now_ns();
+    const int64_t all_ns = (int64_t)(minutes * 60e9);
+    t->end_ns = start_ns + all_ns / 3;
+    tune_panel(t, base, clblast, panel);
+    t->end_ns = start_ns + all_ns / 6 * 5;
+    tune_xgemm(t, base, clblast);
+    t->end_ns = start_ns + all_ns;
+    if (clblast->good && clblast->tuning.clblast_count == 2) {
+        tune_switch(t, clblast);
+    }
+}
+
+static rp_err describe(rp_arena *arena, const tuner *t, const best *found, const best *winner,
+                       rp_tune_result *out) {
+    json_t *map = describe_results(t, winner, &found[0], &found[1]);
+    char *dumped = json_dumps(map, JSON_INDENT(2));
+    char *text = NULL;
+    rp_err err = dumped ? rp_arena_printf(arena, &text, "%s\n", dumped)
+                        : rp_fail(RP_ERR_MEMORY, "no memory for a tuning's text");
+    json_free_t release;
+    json_get_alloc_funcs(NULL, &release);
+    release(dumped);
+    json_decref(map);
+    out->text = text;
+    return err;
+}
+
+rp_err rp_tune_run(rp_arena *arena, rp_device *device, double minutes,
+                   void (*progress)(const char *text), rp_tune_result *out) {
     tuner t = {.device = device, .progress = progress};
     rp_tuning base = device->tuning; /* the board's programs stay */
-    best *found = NULL;              /* clblast, panel */
-    json_t *map = NULL;
+    best *found = NULL;              /* clblast, panel, what was in force */
     rp_err err;
     rp_arena_init(&t.host, "tune", 0);
-    RP_TRY(RP_ARENA_NEW(&t.host, 2, &found));
+    RP_TRY(RP_ARENA_NEW(&t.host, 3, &found));
     RP_TRY(take_memory(&t));
     best *clblast = &found[0];
     best *panel = &found[1];
+    best *before = &found[2];
+    before->tuning = base;
+    measure_before(&t, before);
     base.gemm = RP_GEMM_CLBLAST;
     base.clblast_count = 0;
     panel->tuning = clblast->tuning = base;
     try_candidate(&t, &base, "its own parameters", clblast);
-    /* The panel kernel has few candidates, Xgemm many, the switch-over six. */
-    const int64_t start_ns = now_ns();
-    const int64_t all_ns = (int64_t)(minutes * 60e9);
-    t.end_ns = start_ns + all_ns / 3;
-    tune_panel(&t, &base, clblast, panel);
-    t.end_ns = start_ns + all_ns / 6 * 5;
-    tune_xgemm(&t, &base, clblast);
-    t.end_ns = start_ns + all_ns;
-    if (clblast->good && clblast->tuning.clblast_count == 2) {
-        tune_switch(&t, clblast);
-    }
+    search(&t, &base, minutes, clblast, panel);
     if (!panel->good && !clblast->good) {
         RP_TRY(rp_fail(RP_ERR_NUMERIC, "no matrix product on %s passes the self-test",
                        device->facts.name));
     }
-    bool panels = panel->good && (!clblast->good || panel->score > clblast->score);
+    const bool panels = panel->good && (!clblast->good || panel->score > clblast->score);
     best *winner = panels ? panel : clblast;
-    map = describe_results(&t, winner, clblast, panel);
-    RP_TRY(write_file(arena, map, out_path));
+    compare(&t, before, winner);
+    *out = (rp_tune_result){.before = before->good ? before->score : 0,
+                            .found = winner->score,
+                            .gemm = winner->tuning.gemm};
+    out->better = !is_same(&before->tuning, &winner->tuning) &&
+                  rp_tune_is_better(out->before, out->found);
+    RP_TRY(describe(arena, &t, found, winner, out));
     device->tuning = winner->tuning;
     device->gemm = winner->tuning.gemm;
     RP_TRY(apply_tuning(&t, &device->tuning));
 fail:
-    json_decref(map);
     rp_darena_close(&t.memory);
     rp_arena_finish(&t.host);
     return err;

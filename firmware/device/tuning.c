@@ -145,6 +145,23 @@ fail:
     return err;
 }
 
+/* A name of other than text is none. */
+static rp_err read_names(rp_arena *arena, json_t *root, rp_tuning *out) {
+    static const char *const keys[] = {"device", "driver"};
+    const char **to[] = {&out->device, &out->driver};
+    rp_err err = RP_OK;
+    for (int i = 0; i < 2; i++) {
+        const char *text = json_string_value(json_object_get(root, keys[i]));
+        char *copy;
+        if (text) {
+            RP_TRY(rp_arena_string(arena, text, &copy));
+            *to[i] = copy;
+        }
+    }
+fail:
+    return err;
+}
+
 rp_err rp_tuning_read(rp_arena *arena, const char *path, rp_tuning *out) {
     json_error_t error;
     json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
@@ -162,6 +179,7 @@ rp_err rp_tuning_read(rp_arena *arena, const char *path, rp_tuning *out) {
     RP_TRY(read_panel(path, root, out));
     RP_TRY(read_clblast(arena, path, root, out));
     RP_TRY(read_programs(arena, path, root, out));
+    RP_TRY(read_names(arena, root, out));
 fail:
     json_decref(root);
     return err;

@@ -3,9 +3,16 @@
  *   {"gemm": "panel",
  *    "panel": {"rows": 8, "depth": 256, "columns": 128},
  *    "clblast": {"Xgemm": {"MWG": 64, ...}},
- *    "programs": {"pool": "-DWG=32"}, ...}
- * Written by `ringpipe tune` (tune.h), read when the device is opened. Strangers at the top level
- * are notes of the tuner (device, driver, measured figures) and ignored; inside they are errors. */
+ *    "programs": {"pool": "-DWG=32"},
+ *    "device": "name", "driver": "version", ...}
+ * Written by `ringpipe tune` (tune.h), read when the device is opened. One that names a device or a
+ * driver is for that one only; one that names none is for whatever the board's profile fits. Other
+ * strangers at the top level are notes of the tuner (measured figures) and ignored; inside they are
+ * errors.
+ *
+ * What was tuned on this machine lies in a folder, a file a device and driver, and comes before the
+ * board's: $RINGPIPE_TUNING, or the user's (~/.config/ringpipe/tuning, $XDG_CONFIG_HOME), then the
+ * machine's (/etc/ringpipe/tuning). */
 #ifndef RP_DEVICE_TUNING_H
 #define RP_DEVICE_TUNING_H
 
@@ -43,12 +50,36 @@ typedef struct {
     rp_tuning_clblast clblast[RP_TUNING_KERNELS_MAX];
     uint32_t program_count;
     rp_tuning_program programs[RP_TUNING_PROGRAMS_MAX];
+    const char *device, *driver; /* that it is for; NULL: any */
 } rp_tuning;
+
+/* What a tuning is for. */
+typedef struct {
+    const char *platform, *device, *driver;
+} rp_tuning_key;
+
+/* Which file is in force, and which one is not because it is for another device. */
+typedef struct {
+    const char *applied; /* NULL: none, CLBlast's own parameters */
+    const char *ignored; /* NULL: none */
+    const char *ignored_device, *ignored_driver;
+} rp_tuning_origin;
 
 /* CLBlast with its own parameters. */
 rp_tuning rp_tuning_default(void);
 /* Texts live in `arena`. errors  IO; FORMAT naming file and key */
 rp_err rp_tuning_read(rp_arena *arena, const char *path, rp_tuning *out) RP_MUST_CHECK;
+/* Looks where the head of this file says; `board_path` (may be NULL) is the board's own. Texts live
+ * in `arena`. errors  as rp_tuning_read(), of a file that is there */
+rp_err rp_tuning_choose(rp_arena *arena, const rp_tuning_key *key, const char *board_path,
+                        rp_tuning *out, rp_tuning_origin *origin) RP_MUST_CHECK;
+/* The folder to which `tune` writes, the user's or the machine's. errors  USAGE: there is no home;
+ * MEMORY */
+rp_err rp_tuning_folder(rp_arena *arena, bool machine, const char **out) RP_MUST_CHECK;
+/* The file of this device in a folder. */
+rp_err rp_tuning_path(rp_arena *arena, const char *folder, const rp_tuning_key *key,
+                      char **out) RP_MUST_CHECK;
+
 /* Extra defines of a program, or NULL. */
 const char *rp_tuning_defines(const rp_tuning *tuning, const char *program);
 

@@ -24,6 +24,8 @@ static const struct argp_option all_options[] = {
     {"chunks", 'c', "N", 0, "Stages of a board, for interleaved schedules (default: 2)", 0},
     {"whole", 'W', NULL, 0, "Without a flush: the run from its beginning to its end", 0},
     {"minutes", 'M', "N", 0, "Time to spend (default: 5)", 0},
+    {"yes", 'y', NULL, 0, "Replace what is there without asking", 0},
+    {"system", 'Y', NULL, 0, "For all users: in /etc/ringpipe/tuning", 0},
     {"threads", 't', "N", 0, "CPU threads on a CPU device; 0: all (default)", 0},
     {"jobs", 'j', "N", 0, "Runs at the same time (default: 1)", 0},
     {"dir", 'D', "DIR", 0, "Folder of the keys (default: ~/.config/ringpipe/keys)", 0},
@@ -51,6 +53,15 @@ static uint32_t read_number(struct argp_state *state, const char *value, uint32_
         argp_error(state, "expected a number from 0 to %u, found '%s'", max, value);
     }
     return (uint32_t)n;
+}
+
+static double read_minutes(struct argp_state *state, const char *value) {
+    char *end;
+    const double minutes = strtod(value, &end);
+    if (end == value || *end || !(minutes >= 0 && minutes <= 1440)) {
+        argp_error(state, "--minutes: expected a number from 0 to 1440, found '%s'", value);
+    }
+    return minutes;
 }
 
 static const char *one_of(struct argp_state *state, const char *value, const char *a,
@@ -95,8 +106,8 @@ static bool on_flag(int key, rp_cli_args *args) {
     const struct {
         int key;
         bool *to;
-    } flags[] = {
-        {'n', &args->dry_run}, {'W', &args->whole}, {'V', &args->trace}, {'R', &args->roster}};
+    } flags[] = {{'n', &args->dry_run}, {'W', &args->whole}, {'V', &args->trace},
+                 {'R', &args->roster},  {'y', &args->yes},   {'Y', &args->system}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (flags[i].key == key) {
             *flags[i].to = true;
@@ -152,7 +163,7 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
         args->chunks = read_number(state, value, 1024);
         return 0;
     case 'M':
-        args->minutes = read_number(state, value, 1440);
+        args->minutes = read_minutes(state, value);
         return 0;
     case 't':
         args->threads = read_number(state, value, 1024);

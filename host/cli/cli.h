@@ -19,8 +19,9 @@ typedef struct {
     const char *executor, *faults, *profile, *plan;
     uint64_t seed_first, seed_last;
     bool trace;
-    uint32_t stages, micro, chunks, minutes, threads, jobs;
-    bool dry_run, whole, roster;
+    uint32_t stages, micro, chunks, threads, jobs;
+    double minutes;
+    bool dry_run, whole, roster, yes, system;
 } rp_cli_args;
 
 typedef struct {

@@ -26,7 +26,8 @@ const rp_cli_verb rp_cli_verbs[] = {
     {"draw", "SCHEDULE", 1, 1, "dmcFW", "Draw a schedule, measured by replay",
      "SCHEDULE is a name as in a run file, e.g. 1f1b, or a plan.json; `table` compares them all.",
      rp_verb_draw},
-    {"tune", "", 0, 0, "bMot", "Find the fastest kernel parameters of a board", NULL, rp_verb_tune},
+    {"tune", "", 0, 0, "bMotyY", "Find the fastest kernel parameters of this device",
+     "It replaces nothing by something slower, and nothing without a yes.", rp_verb_tune},
     {"doctor", "", 0, 0, "bft", "Check driver, device, arithmetic and disk", NULL, rp_verb_doctor},
     {"keys", "new|show|list|trust|untrust", 1, 3, "fDR", "CURVE keys and who is trusted",
      "new makes a pair; show prints the public key, show --roster NAME [ADDRESS] the line that a "

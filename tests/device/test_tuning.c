@@ -1,5 +1,6 @@
 #include "expect.h"
 
+#include <math.h>
 #include <unistd.h>
 
 #include "device/tune.h"
@@ -86,17 +87,99 @@ static void tuning_writes_what_reading_takes(void **state) {
         print_message("no OpenCL device: %s\n", rp_err_message());
         skip();
     }
-    expect_ok(rp_tune_run(&arena, device, 0, path, say_nothing));
+    rp_tune_result result;
+    expect_ok(rp_tune_run(&arena, device, 0, say_nothing, &result));
+    assert_true(result.before > 0 && result.found > 0);
+    assert_false(result.better); /* it is the same one */
+    expect_ok(rp_tune_write(&arena, &result, path));
     expect_ok(rp_tuning_read(&arena, path, &tuning));
     assert_int_equal(tuning.gemm, RP_GEMM_CLBLAST);
+    assert_string_equal(tuning.device, rp_device_facts_of(device)->name);
+    assert_string_equal(tuning.driver, rp_device_facts_of(device)->driver);
     FILE *file = fopen(path, "r");
     assert_non_null(file);
     assert_true(fread(first, 1, sizeof first - 1, file) > 100);
     assert_int_equal(fclose(file), 0);
     assert_non_null(strstr(first, rp_device_facts_of(device)->name));
     assert_non_null(strstr(first, "512x512x512"));
-    expect_err(rp_tune_run(&arena, device, 0, "/no/such/folder/tuning.json", NULL), RP_ERR_IO);
+    expect_err(rp_tune_write(&arena, &result, "/no/such/folder/tuning.json"), RP_ERR_IO);
     rp_device_close(&device);
+    rp_arena_finish(&arena);
+}
+
+/* Noise is no gain, and what is no number is none either. */
+static void only_what_is_faster_is_better(void **state) {
+    (void)state;
+    assert_true(rp_tune_is_better(100, 103));
+    assert_false(rp_tune_is_better(100, 101));
+    assert_false(rp_tune_is_better(100, 40));
+    assert_true(rp_tune_is_better(0, 1)); /* what was there does not run */
+    assert_false(rp_tune_is_better(0, 0));
+    assert_false(rp_tune_is_better(100, NAN));
+    assert_false(rp_tune_is_better(NAN, 100));
+    assert_false(rp_tune_is_better(100, INFINITY));
+}
+
+static void put_file(const char *name, const char *text) {
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    (void)fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* The user's own comes before the board's; one for another device or driver is not applied. */
+static void which_tuning_is_in_force(void **state) {
+    (void)state;
+    static const rp_tuning_key key = {"Platform", "A (R) device", "1.2+deb"};
+    static const char board[] = "{\"gemm\": \"panel\"}";
+    static const char own[] = "{\"gemm\": \"clblast\", \"device\": \"A (R) device\","
+                              " \"driver\": \"1.2+deb\"}";
+    static const char other[] = "{\"gemm\": \"panel\", \"device\": \"A (R) device\","
+                                " \"driver\": \"1.1\"}";
+    char folder[] = "/tmp/rp-test-tunings-XXXXXX";
+    rp_arena arena;
+    rp_tuning tuning;
+    rp_tuning_origin origin;
+    char *mine;
+    const char *to;
+    rp_arena_init(&arena, "test", 0);
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(setenv("RINGPIPE_TUNING", folder, 1), 0);
+    expect_ok(rp_tuning_folder(&arena, false, &to));
+    assert_string_equal(to, folder);
+    expect_ok(rp_tuning_path(&arena, folder, &key, &mine));
+    assert_non_null(strstr(mine, "/A-R-device-1.2+deb-"));
+
+    expect_ok(rp_tuning_choose(&arena, &key, NULL, &tuning, &origin));
+    assert_null(origin.applied);
+    assert_int_equal(tuning.gemm, RP_GEMM_CLBLAST);
+    put_file(path, board);
+    expect_ok(rp_tuning_choose(&arena, &key, path, &tuning, &origin));
+    assert_string_equal(origin.applied, path);
+    assert_int_equal(tuning.gemm, RP_GEMM_PANEL);
+    put_file(mine, own);
+    expect_ok(rp_tuning_choose(&arena, &key, path, &tuning, &origin));
+    assert_string_equal(origin.applied, mine);
+    assert_null(origin.ignored);
+    assert_int_equal(tuning.gemm, RP_GEMM_CLBLAST);
+    put_file(mine, other);
+    put_file(path, other);
+    expect_ok(rp_tuning_choose(&arena, &key, path, &tuning, &origin));
+    assert_null(origin.applied);
+    assert_non_null(origin.ignored);
+    assert_string_equal(origin.ignored_driver, "1.1");
+    assert_int_equal(tuning.gemm, RP_GEMM_CLBLAST);
+    put_file(mine, "{");
+    expect_err(rp_tuning_choose(&arena, &key, path, &tuning, &origin), RP_ERR_FORMAT);
+
+    /* Another driver has another file. */
+    char *newer;
+    const rp_tuning_key updated = {"Platform", "A (R) device", "1.3"};
+    expect_ok(rp_tuning_path(&arena, folder, &updated, &newer));
+    assert_string_not_equal(mine, newer);
+    assert_int_equal(unlink(mine), 0);
+    assert_int_equal(rmdir(folder), 0);
+    assert_int_equal(unsetenv("RINGPIPE_TUNING"), 0);
     rp_arena_finish(&arena);
 }
 
@@ -122,6 +205,8 @@ int main(void) {
         cmocka_unit_test(a_file_is_read),
         cmocka_unit_test(bad_files_are_named),
         cmocka_unit_test(tuning_writes_what_reading_takes),
+        cmocka_unit_test(only_what_is_faster_is_better),
+        cmocka_unit_test(which_tuning_is_in_force),
         cmocka_unit_test(boards_tunings_are_good),
     };
     int fd = mkstemp(path);

@@ -58,7 +58,7 @@ _ringpipe_options() {
     sim) echo --set --out --format --jobs --executor --plan --profile --seed --seeds --faults --trace ;;
     lab) echo --out --format --dry-run --keys --jobs ;;
     draw) echo --format --stages --micro --chunks --whole ;;
-    tune) echo --out --board --minutes --threads ;;
+    tune) echo --out --board --minutes --yes --system --threads ;;
     doctor) echo --format --board --threads ;;
     keys) echo --format --dir --roster ;;
     data) echo --to ;;

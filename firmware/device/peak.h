@@ -1,0 +1,12 @@
+/* How fast a device is at most: what a measured figure is compared with. */
+#ifndef RP_DEVICE_PEAK_H
+#define RP_DEVICE_PEAK_H
+
+#include "device/device.h"
+
+/* GFLOP/s of float32 multiply-adds in registers, the best of a few widths; each is measured for
+ * about `seconds` after its kernel has been built. errors  DEVICE, MEMORY; NUMERIC when the kernel
+ * computes wrongly */
+rp_err rp_device_measure_peak(rp_device *device, double seconds, double *gflops) RP_MUST_CHECK;
+
+#endif

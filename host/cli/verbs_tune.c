@@ -1,0 +1,113 @@
+/* The verb that finds a device's parameters. What is there is replaced by something better only,
+ * and by somebody's leave. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/open_board.h"
+#include "device/tune.h"
+
+static void print_line(const char *text) {
+    (void)fprintf(stderr, "%s\n", text);
+}
+
+/* mkdir -p of what a file lies in. */
+static rp_err make_folder_of(const char *path) {
+    char part[512];
+    if (strlen(path) >= sizeof part) {
+        return rp_fail(RP_ERR_USAGE, "%s: path too long", path);
+    }
+    for (size_t i = 1; path[i]; i++) {
+        if (path[i] == '/') {
+            memcpy(part, path, i);
+            part[i] = '\0';
+            if (mkdir(part, 0777) != 0 && errno != EEXIST) {
+                return rp_fail(RP_ERR_IO, "%s: %s", part, strerror(errno));
+            }
+        }
+    }
+    return RP_OK;
+}
+
+static rp_err find_target(rp_arena *arena, const rp_cli_args *args, const rp_device *device,
+                          const char **out) {
+    const rp_device_facts *facts = rp_device_facts_of(device);
+    const rp_tuning_key key = {facts->platform, facts->name, facts->driver};
+    const char *folder;
+    char *path;
+    rp_err err = RP_OK;
+    *out = args->out;
+    if (!args->out) {
+        RP_TRY(rp_tuning_folder(arena, args->system, &folder));
+        RP_TRY(rp_tuning_path(arena, folder, &key, &path));
+        *out = path;
+    }
+fail:
+    return err;
+}
+
+/* Before minutes are spent. */
+static rp_err check_target(const rp_cli_args *args, const char *path) {
+    if (access(path, F_OK) == 0 && !args->yes && !isatty(STDIN_FILENO)) {
+        return rp_fail(RP_ERR_USAGE,
+                       "%s is there already: give --yes to replace it by something faster, or "
+                       "--out FILE",
+                       path);
+    }
+    return args->out ? RP_OK : make_folder_of(path);
+}
+
+static bool may_replace(const rp_cli_args *args, const char *path) {
+    char answer[16];
+    if (access(path, F_OK) != 0 || args->yes) {
+        return true;
+    }
+    (void)fprintf(stderr, "replace %s? [y/N] ", path);
+    (void)fflush(stderr);
+    return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+static rp_err finish(rp_arena *arena, const rp_cli_args *args, const rp_device *device,
+                     const rp_tune_result *result, const char *path) {
+    const char *before = rp_device_tuning_origin(device)->applied;
+    (void)printf("before  %8.1f GFLOP/s  %s\nfound   %8.1f GFLOP/s  %s\n", result->before,
+                 before ? before : "CLBlast's own parameters", result->found,
+                 rp_gemm_choice_name(result->gemm));
+    if (!result->better) {
+        (void)printf("nothing is written: what is in force is as fast or faster\n");
+        return RP_OK;
+    }
+    if (!may_replace(args, path)) {
+        (void)printf("nothing is written\n");
+        return RP_OK;
+    }
+    const rp_err err = rp_tune_write(arena, result, path);
+    if (err == RP_OK) {
+        (void)printf("%s written: gemm %s\n", path, rp_gemm_choice_name(result->gemm));
+    }
+    return err;
+}
+
+rp_err rp_verb_tune(const rp_cli_args *args) {
+    rp_arena arena;
+    rp_board board;
+    rp_device *device = NULL;
+    rp_tune_result result;
+    const char *path;
+    rp_err err;
+    rp_arena_init(&arena, "tune", 0);
+    if (!(args->minutes > 0)) {
+        RP_TRY(rp_fail(RP_ERR_USAGE, "--minutes: in a time of 0 nothing is measured"));
+    }
+    RP_TRY(rp_cli_open_board(&arena, args, &board, &device));
+    RP_TRY(find_target(&arena, args, device, &path));
+    RP_TRY(check_target(args, path));
+    RP_TRY(rp_tune_run(&arena, device, args->minutes, print_line, &result));
+    RP_TRY(finish(&arena, args, device, &result, path));
+fail:
+    rp_device_close(&device);
+    rp_arena_finish(&arena);
+    return err;
+}
