@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "data/validation.h"
 
-enum { KINDS_MAX = 32, PAD = 4 };
+enum { KINDS_MAX = 32, PAD = 4, WORKERS_MAX = 64 };
 
 static const char *const augment_words[] = {"none", "crop", "flip", "crop-flip", NULL};
 
@@ -122,6 +122,7 @@ rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_shap
     RP_TRY(read_kind(data, node));
     RP_TRY(rp_node_bool(node, "shuffle", &data->shuffle));
     RP_TRY(data->kind->open(arena, data, node, input, class_target));
+    RP_TRY(rp_node_u32(node, "workers", 1, WORKERS_MAX, &data->workers));
     RP_TRY(read_augment(data, node));
     RP_TRY(hold_out(arena, data, node));
     RP_TRY(read_norm(data, node));

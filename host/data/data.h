@@ -31,6 +31,7 @@ typedef struct {
     bool crop, flip;   /* augment: none | crop | flip | crop-flip (pad 4, PyTorch's order) */
     uint32_t channels; /* of images: sample is [channels, height, width]; 0: no images */
     rp_norm norm;
+    uint32_t workers; /* threads that make batches ahead; 0 is 1 */
     uint64_t seed;
 } rp_data;
 
@@ -71,9 +72,9 @@ rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const 
                      uint32_t n, bool training, float *x, int32_t *labels,
                      float *rows) RP_MUST_CHECK;
 
-/* Batches in order first, first + 1, ... of an epoch. THREAD: the next ones are prepared by a
- * thread while the ring works. DIRECT: a batch is made when it is taken, without a thread, so that
- * a simulated run depends on nothing but its arguments. */
+/* Batches in order first, first + 1, ... of an epoch. THREAD: the next ones are prepared by
+ * data->workers threads while the ring works. DIRECT: a batch is made when it is taken, without a
+ * thread, so that a simulated run depends on nothing but its arguments. */
 typedef struct rp_feeder rp_feeder;
 typedef enum { RP_FEEDER_THREAD, RP_FEEDER_DIRECT } rp_feeder_mode;
 typedef struct {

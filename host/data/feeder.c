@@ -14,10 +14,20 @@ typedef struct {
     rp_batch batch; /* first, so that a borrowed batch leads back to its slot */
     slot_state state;
     rp_err err; /* of filling it */
+    char message[256];
     float *x;
     int32_t *labels;
     float *rows;
 } slot;
+
+/* A thread that fills slots. */
+typedef struct {
+    rp_feeder *of;
+    pthread_t thread;
+    uint32_t *order; /* of order_epoch; its own */
+    uint32_t order_epoch;
+    bool order_known;
+} worker;
 
 struct rp_feeder {
     const rp_data *data;
@@ -27,84 +37,95 @@ struct rp_feeder {
     uint32_t batch, epoch_steps;
     uint64_t step_end;
     uint64_t step_take; /* of the next take */
-    uint32_t *order;    /* of order_epoch; the thread's own */
-    uint32_t order_epoch;
-    bool order_known;
     slot *slots;
     uint32_t slot_count;
     int ready_fd;
-    pthread_t thread;
-    bool running;
+    worker *workers; /* DIRECT: one, without a thread */
+    uint32_t worker_count, running;
     pthread_mutex_t lock; /* of everything below and of the slots' states */
     pthread_cond_t changed;
+    uint64_t step_fill;   /* that is to be filled next */
+    uint64_t step_posted; /* every one before it is ready, or has been */
     bool closing;
-    char message[256];
 };
 
-/* The samples of `step`, written to a slot that only this thread touches now. */
-static rp_err fill_slot(rp_feeder *f, slot *s, uint64_t step) {
+/* The samples of `step`, written to a slot that only this worker touches now. */
+static rp_err fill_slot(worker *w, slot *s, uint64_t step) {
+    const rp_feeder *f = w->of;
     const uint32_t count = f->data->count[f->split];
     const uint32_t epoch = (uint32_t)(step / f->epoch_steps);
     const uint32_t first = (uint32_t)(step % f->epoch_steps) * f->batch;
     const uint32_t n = count - first < f->batch ? count - first : f->batch;
-    if (!f->order_known || (f->training && f->order_epoch != epoch)) {
+    if (!w->order_known || (f->training && w->order_epoch != epoch)) {
         if (f->training) {
-            rp_data_order(f->data, f->split, epoch, f->order);
+            rp_data_order(f->data, f->split, epoch, w->order);
         } else {
             for (uint32_t i = 0; i < count; i++) {
-                f->order[i] = i;
+                w->order[i] = i;
             }
         }
-        f->order_known = true;
-        f->order_epoch = epoch;
+        w->order_known = true;
+        w->order_epoch = epoch;
     }
     s->batch = (rp_batch){
         .step = step, .epoch = epoch, .count = n, .x = s->x, .labels = s->labels, .rows = s->rows};
-    return rp_data_batch(f->data, f->split, epoch, f->order + first, n, f->training, s->x,
+    return rp_data_batch(f->data, f->split, epoch, w->order + first, n, f->training, s->x,
                          s->labels, s->rows);
 }
 
-static slot *find_slot(rp_feeder *f, slot_state state) {
+static slot *find_slot(rp_feeder *f, slot_state state, uint64_t step) {
     for (uint32_t i = 0; i < f->slot_count; i++) {
-        if (f->slots[i].state == state &&
-            (state != READY || f->slots[i].batch.step == f->step_take)) {
+        if (f->slots[i].state == state && (state != READY || f->slots[i].batch.step == step)) {
             return &f->slots[i];
         }
     }
     return NULL;
 }
 
-static void *run_thread(void *argument) {
-    rp_feeder *f = argument;
-    (void)pthread_mutex_lock(&f->lock);
+/* Ready slots are told of in the order of their steps, whichever worker was first. */
+static void post_ready(rp_feeder *f) {
+    while (f->step_posted < f->step_end && find_slot(f, READY, f->step_posted)) {
+        f->step_posted++;
+        (void)eventfd_write(f->ready_fd, 1);
+    }
+}
+
+/* A slot and the step for it are taken together: no later step can hold the last slot. */
+static void *run_worker(void *argument) {
+    worker *w = argument;
+    rp_feeder *f = w->of;
     rp_err err = RP_OK;
-    for (uint64_t step = f->step_take; step < f->step_end && err == RP_OK; step++) {
+    (void)pthread_mutex_lock(&f->lock);
+    while (err == RP_OK) {
         slot *s = NULL;
-        while (!f->closing && !(s = find_slot(f, FREE))) {
+        while (!f->closing && f->step_fill < f->step_end && !(s = find_slot(f, FREE, 0))) {
             (void)pthread_cond_wait(&f->changed, &f->lock);
         }
-        if (f->closing) {
+        if (f->closing || f->step_fill >= f->step_end) {
             break;
         }
+        const uint64_t step = f->step_fill++;
         s->state = FILLING;
         (void)pthread_mutex_unlock(&f->lock);
-        err = fill_slot(f, s, step);
+        err = fill_slot(w, s, step);
         (void)pthread_mutex_lock(&f->lock);
         s->err = err;
         if (err != RP_OK) {
-            (void)snprintf(f->message, sizeof f->message, "%s", rp_err_message());
+            (void)snprintf(s->message, sizeof s->message, "%s", rp_err_message());
         }
         s->state = READY;
-        (void)eventfd_write(f->ready_fd, 1);
+        post_ready(f);
     }
+    (void)pthread_cond_broadcast(&f->changed); /* the last step is taken: the others may end */
     (void)pthread_mutex_unlock(&f->lock);
     return NULL;
 }
 
-/* The thread takes no signals: they are for the one that runs the ring. */
-static rp_err start_thread(rp_feeder *f) {
+/* The threads take no signals: they are for the one that runs the ring. */
+static rp_err start_threads(rp_feeder *f) {
     sigset_t all;
     sigset_t before;
+    int problem = 0;
     /* A semaphore: its count is that of the ready batches. */
     f->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
     if (f->ready_fd < 0) {
@@ -112,13 +133,26 @@ static rp_err start_thread(rp_feeder *f) {
     }
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int problem = pthread_create(&f->thread, NULL, run_thread, f);
+    for (uint32_t i = 0; i < f->worker_count && problem == 0; i++) {
+        problem = pthread_create(&f->workers[i].thread, NULL, run_worker, &f->workers[i]);
+        f->running += problem == 0;
+    }
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (problem != 0) {
-        return rp_fail(RP_ERR_IO, "data thread can not start: %s", strerror(problem));
+        return rp_fail(RP_ERR_IO, "a data thread can not start: %s", strerror(problem));
     }
-    f->running = true;
     return RP_OK;
+}
+
+static rp_err add_workers(rp_arena *arena, rp_feeder *f) {
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, f->worker_count, &f->workers));
+    for (uint32_t i = 0; i < f->worker_count; i++) {
+        f->workers[i].of = f;
+        RP_TRY(RP_ARENA_NEW(arena, f->data->count[f->split], &f->workers[i].order));
+    }
+fail:
+    return err;
 }
 
 static rp_err add_slots(rp_arena *arena, rp_feeder *f) {
@@ -156,14 +190,20 @@ rp_err rp_feeder_open(rp_arena *arena, const rp_data *data, rp_feeder_mode mode,
                      .batch = batch < data->count[split] ? batch : data->count[split],
                      .step_take = step_first,
                      .step_end = step_end,
+                     .step_fill = step_first,
+                     .step_posted = step_first,
                      .slot_count = 2 * depth,
+                     .worker_count = 1,
                      .ready_fd = -1};
+    if (mode == RP_FEEDER_THREAD && data->workers > 1) {
+        f->worker_count = data->workers < f->slot_count ? data->workers : f->slot_count;
+    }
     f->epoch_steps = (data->count[split] - 1) / f->batch + 1;
     (void)pthread_mutex_init(&f->lock, NULL);
     (void)pthread_cond_init(&f->changed, NULL);
-    RP_TRY(RP_ARENA_NEW(arena, data->count[split], &f->order));
+    RP_TRY(add_workers(arena, f));
     RP_TRY(add_slots(arena, f));
-    RP_TRY(mode == RP_FEEDER_THREAD ? start_thread(f) : RP_OK);
+    RP_TRY(mode == RP_FEEDER_THREAD ? start_threads(f) : RP_OK);
     *out = f;
     f = NULL;
 fail:
@@ -172,11 +212,11 @@ fail:
 }
 
 static rp_err take_direct(rp_feeder *f, const rp_batch **out) {
-    slot *s = find_slot(f, FREE);
+    slot *s = find_slot(f, FREE, 0);
     if (!s || f->step_take >= f->step_end) {
         return RP_ERR_AGAIN;
     }
-    rp_err err = fill_slot(f, s, f->step_take);
+    rp_err err = fill_slot(&f->workers[0], s, f->step_take);
     if (err == RP_OK) {
         s->state = OUT;
         f->step_take++;
@@ -191,9 +231,11 @@ rp_err rp_feeder_take(rp_feeder *f, const rp_batch **out) {
         return take_direct(f, out);
     }
     (void)pthread_mutex_lock(&f->lock);
-    slot *s = find_slot(f, READY);
+    char message[sizeof f->slots->message] = "";
+    slot *s = find_slot(f, READY, f->step_take);
     if (s && s->err != RP_OK) {
         err = s->err;
+        memcpy(message, s->message, sizeof message);
     } else if (s) {
         eventfd_t one;
         (void)eventfd_read(f->ready_fd, &one);
@@ -203,7 +245,7 @@ rp_err rp_feeder_take(rp_feeder *f, const rp_batch **out) {
         err = RP_OK;
     }
     (void)pthread_mutex_unlock(&f->lock);
-    return err == RP_OK || err == RP_ERR_AGAIN ? err : rp_fail(err, "%s", f->message);
+    return err == RP_OK || err == RP_ERR_AGAIN ? err : rp_fail(err, "%s", message);
 }
 
 void rp_feeder_return(rp_feeder *f, const rp_batch *batch) {
@@ -230,12 +272,12 @@ void rp_feeder_close(rp_feeder **taken) {
     if (!f) {
         return;
     }
-    if (f->running) {
-        (void)pthread_mutex_lock(&f->lock);
-        f->closing = true;
-        (void)pthread_cond_signal(&f->changed);
-        (void)pthread_mutex_unlock(&f->lock);
-        (void)pthread_join(f->thread, NULL);
+    (void)pthread_mutex_lock(&f->lock);
+    f->closing = true;
+    (void)pthread_cond_broadcast(&f->changed);
+    (void)pthread_mutex_unlock(&f->lock);
+    for (uint32_t i = 0; i < f->running; i++) {
+        (void)pthread_join(f->workers[i].thread, NULL);
     }
     if (f->ready_fd >= 0) {
         (void)close(f->ready_fd);

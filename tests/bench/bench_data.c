@@ -8,7 +8,7 @@
 
 #include "data/data.h"
 
-enum { BATCH = 64, SAMPLES_MIN = 200000 };
+enum { BATCH = 64, SAMPLES_MIN = 200000, SECONDS_MAX = 10 };
 
 static double cpu_s(void) {
     struct timespec now;
@@ -16,7 +16,7 @@ static double cpu_s(void) {
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Whole epochs, at least SAMPLES_MIN samples. */
+/* Whole epochs, at least SAMPLES_MIN samples; or SECONDS_MAX of a set that is slow. */
 static rp_err make_batches(rp_arena *arena, const rp_data *data, uint64_t *made) {
     const uint32_t count = data->count[RP_SPLIT_TRAIN];
     uint32_t *order;
@@ -29,9 +29,10 @@ static rp_err make_batches(rp_arena *arena, const rp_data *data, uint64_t *made)
     RP_TRY(RP_ARENA_NEW(arena, (size_t)BATCH * data->target_width, &rows));
     RP_TRY(RP_ARENA_NEW(arena, BATCH, &labels));
     *made = 0;
-    for (uint32_t epoch = 0; *made < SAMPLES_MIN; epoch++) {
+    const double end_s = cpu_s() + SECONDS_MAX;
+    for (uint32_t epoch = 0; *made < SAMPLES_MIN && cpu_s() < end_s; epoch++) {
         rp_data_order(data, RP_SPLIT_TRAIN, epoch, order);
-        for (uint32_t first = 0; first < count; first += BATCH) {
+        for (uint32_t first = 0; first < count && cpu_s() < end_s; first += BATCH) {
             const uint32_t n = count - first < BATCH ? count - first : BATCH;
             RP_TRY(rp_data_batch(data, RP_SPLIT_TRAIN, epoch, order + first, n, true, x, labels,
                                  rows));

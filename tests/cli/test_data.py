@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Data sets as a user has them: parts, files, what a run says of them."""
 import json
+import struct
+import zlib
 
 import program
 from program import RUN
@@ -129,6 +131,80 @@ class Table(program.Case):
         self.assertIn("'four'", err)
         err = self.refused("train", self.run_file(TABLE), "--set", "data.target=kind")
         self.assertIn("no column 'kind'", err)
+
+
+def png(height, width, pixel):
+    """A PNG file of 8-bit RGB; pixel(y, x) gives three bytes."""
+    rows = b"".join(
+        b"\0" + b"".join(bytes(pixel(y, x)) for x in range(width)) for y in range(height)
+    )
+
+    def chunk(kind, data):
+        crc = zlib.crc32(kind + data)
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", crc)
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows))
+        + chunk(b"IEND", b"")
+    )
+
+
+PICTURES = """\
+model: net.yaml
+data: {set: images, path: shapes, size: 8, augment: flip, validation: 0.25}
+ring: {boards: 2}
+train: {epochs: 8, batch: 8, microbatch: 4, seed: 3}
+loss: cross-entropy
+optimizer: {kind: sgd, lr: 0.02, momentum: 0.9}
+schedule: gpipe
+cut: [fc]
+"""
+
+PICTURE_NET = """\
+input: data
+layers:
+  - {name: flat, kind: flatten}
+  - {name: fc, kind: dense, out: classes}
+"""
+
+
+class Images(program.Case):
+    """A folder of pictures for each class, of any size."""
+
+    def setUp(self):
+        super().setUp()
+        (self.dir / "net.yaml").write_text(PICTURE_NET)
+        for part, count in (("train", 24), ("test", 4)):
+            for kind, colour in (("red", (200, 30, 30)), ("blue", (30, 30, 200))):
+                folder = self.dir / "shapes" / part / kind
+                folder.mkdir(parents=True)
+                for i in range(count):
+                    shade = lambda y, x: [(c + 3 * i + y + 2 * x) % 256 for c in colour]
+                    data = png(10 + i % 5, 9 + i % 7, shade)
+                    (folder / f"{i}.png").write_bytes(data)
+
+    def test_own_pictures(self):
+        self.ringpipe("train", self.run_file(PICTURES), "--out", "out")
+        summary = json.loads((self.dir / "out/summary.json").read_text())
+        self.assertEqual(summary["eval"], {**summary["eval"], "samples": 8, "accuracy": 1})
+        self.assertEqual(summary["validation"]["samples"], 12)
+        data = json.loads((self.dir / "out/data.json").read_text())
+        self.assertEqual(data["class_names"], ["blue", "red"])
+        self.assertEqual(data["sample"], [3, 8, 8])
+        again = self.dir / "again"
+        self.ringpipe(
+            "train", self.run_file(PICTURES), "--out", again, "--set", "data.workers=5"
+        )
+        weights = [(f / "weights.safetensors").read_bytes() for f in (self.dir / "out", again)]
+        self.assertTrue(weights[0] == weights[1], "other weights with other workers")
+
+    def test_a_broken_picture_is_named(self):
+        path = self.dir / "shapes/train/red/7.png"
+        path.write_bytes(path.read_bytes()[:-30])
+        out, err = self.ringpipe("train", self.run_file(PICTURES), "--out", "out", code=None)
+        self.assertIn("shapes/train/red/7.png: is damaged", err)
+        self.assertNotIn("finished", out)
 
 
 if __name__ == "__main__":

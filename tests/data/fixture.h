@@ -26,12 +26,11 @@ static inline void empty_folder(const char *path) {
     char name[512];
     DIR *dir = opendir(path);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        if (entry->d_name[0] != '.') {
-            (void)snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
-            if (unlink(name) != 0) {
-                empty_folder(name);
-                (void)rmdir(name);
-            }
+        const int length = snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
+        const bool own = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+        if (own && length > 0 && (size_t)length < sizeof name && unlink(name) != 0) {
+            empty_folder(name);
+            (void)rmdir(name);
         }
     }
     if (dir) {

@@ -209,6 +209,50 @@ static void a_failure_comes_out_at_its_step(void **state) {
     rp_feeder_close(&feeder);
 }
 
+/* Takes longer for some samples than for others, so that workers overtake each other. */
+static rp_err read_slowly(const rp_data *set, rp_split split, uint32_t index, float *x, float *row,
+                          int32_t *label) {
+    usleep(index * 7919 % 13 * 300);
+    if (index == 24) {
+        return rp_fail(RP_ERR_IO, "sample 24 is gone");
+    }
+    return data.kind->read(set, split, index, x, row, label);
+}
+
+/* A batch is only called ready when all before it are; an error comes out at its step. */
+static void workers_overtake_each_other(void **state) {
+    (void)state;
+    rp_data_kind kind = *data.kind;
+    rp_data slow = data;
+    rp_feeder *feeder = NULL;
+    const rp_batch *batch = NULL;
+    kind.read = read_slowly;
+    slow.kind = &kind;
+    slow.shuffle = false;
+    slow.workers = 5;
+    expect_ok(rp_feeder_open(&arena, &slow, RP_FEEDER_THREAD, RP_SPLIT_TRAIN, true, 1, 0, 30, 4,
+                             &feeder));
+    for (uint64_t step = 0; step < 24; step++) {
+        assert_true(is_ready(feeder, 10000));
+        expect_ok(rp_feeder_take(feeder, &batch)); /* never AGAIN */
+        assert_int_equal(batch->step, step);
+        rp_feeder_return(feeder, batch);
+    }
+    assert_true(is_ready(feeder, 10000));
+    expect_err(rp_feeder_take(feeder, &batch), RP_ERR_IO);
+    assert_string_equal(rp_err_message(), "sample 24 is gone");
+    rp_feeder_close(&feeder);
+    /* Closed in the middle, with all of them at work or waiting. */
+    for (int taken = 0; taken < 4; taken++) {
+        expect_ok(rp_feeder_open(&arena, &slow, RP_FEEDER_THREAD, RP_SPLIT_TRAIN, true, 3, 0, 10000,
+                                 2, &feeder));
+        for (int i = 0; i < taken; i++) {
+            assert_non_null(take_batch(feeder));
+        }
+        rp_feeder_close(&feeder);
+    }
+}
+
 static void an_empty_split(void **state) {
     (void)state;
     rp_feeder *feeder = NULL;
@@ -230,6 +274,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(closing_at_any_time, setup_glyphs, teardown_glyphs),
         cmocka_unit_test_setup_teardown(a_failure_comes_out_at_its_step, setup_glyphs,
                                         teardown_glyphs),
+        cmocka_unit_test_setup_teardown(workers_overtake_each_other, setup_glyphs, teardown_glyphs),
         cmocka_unit_test_setup_teardown(an_empty_split, setup_glyphs, teardown_glyphs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

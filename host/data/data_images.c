@@ -1,0 +1,150 @@
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "data/data.h"
+#include "data/folders.h"
+#include "data/image.h"
+#include "data/pixels.h"
+#include "data/resize.h"
+
+enum { SIDE_MAX = 4096, WORKERS_MAX = 4, PATH_BYTES = 4096 };
+
+/* Nothing of a picture is kept but its path. */
+typedef struct {
+    rp_folders part[2];
+} own;
+
+/* `size: 64` or `size: [48, 64]`; otherwise the model's input. */
+static rp_err read_size(rp_node *keys, const rp_shape *input, rp_shape *sample) {
+    rp_node *size = rp_node_find(keys, "size");
+    rp_err err = RP_OK;
+    if (size && rp_node_is_list(size)) {
+        if (rp_node_count(size) != 2) {
+            return rp_node_fail(size, "expected one side, or [height, width]");
+        }
+        RP_TRY(rp_node_item_u32(size, 0, 1, SIDE_MAX, &sample->dim[1]));
+        RP_TRY(rp_node_item_u32(size, 1, 1, SIDE_MAX, &sample->dim[2]));
+    } else if (size) {
+        RP_TRY(rp_node_u32(keys, "size", 1, SIDE_MAX, &sample->dim[1]));
+        sample->dim[2] = sample->dim[1];
+    } else if (input && input->dims == 3) {
+        *sample = *input;
+    } else {
+        return rp_node_need(keys, "size");
+    }
+fail:
+    return err;
+}
+
+/* `grey: true`; otherwise as many channels as the model takes, three by default. */
+static rp_err read_colours(rp_node *keys, const rp_shape *input, rp_data *data) {
+    bool grey = input && input->dims == 3 && input->dim[0] == 1;
+    rp_err err = rp_node_bool(keys, "grey", &grey);
+    data->channels = grey ? 1 : 3;
+    data->sample.dims = 3;
+    data->sample.dim[0] = data->channels;
+    return err;
+}
+
+static bool is_folder(const char *path) {
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+/* PATH/train/CLASS and PATH/test/CLASS; or PATH/CLASS, which is all for training. */
+static rp_err list_parts(rp_arena *arena, const char *path, rp_labels *labels, own *o) {
+    char *train;
+    char *test;
+    rp_err err;
+    RP_TRY(rp_arena_printf(arena, &train, "%s/train", path));
+    RP_TRY(rp_arena_printf(arena, &test, "%s/test", path));
+    if (!is_folder(train)) {
+        return rp_folders_list(arena, path, labels->given, labels, &o->part[RP_SPLIT_TRAIN]);
+    }
+    RP_TRY(rp_folders_list(arena, train, labels->given, labels, &o->part[RP_SPLIT_TRAIN]));
+    if (access(test, F_OK) == 0) {
+        RP_TRY(rp_folders_list(arena, test, true, labels, &o->part[RP_SPLIT_TEST]));
+    }
+fail:
+    return err;
+}
+
+static uint32_t usual_workers(void) {
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores < 1 ? 1 : cores > WORKERS_MAX ? WORKERS_MAX : (uint32_t)cores;
+}
+
+static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
+                       bool class_target) {
+    static const float mean[] = {0.485f, 0.456f, 0.406f};
+    static const float deviation[] = {0.229f, 0.224f, 0.225f};
+    static const float grey_mean = 0.449f;
+    static const float grey_deviation = 0.226f;
+    const char *path = NULL;
+    rp_labels labels;
+    rp_err err;
+    own *o;
+    (void)class_target;
+    RP_TRY(rp_node_need(keys, "path"));
+    RP_TRY(rp_node_string(keys, "path", &path));
+    RP_TRY(read_size(keys, input, &data->sample));
+    RP_TRY(read_colours(keys, input, data));
+    RP_TRY(rp_labels_read(arena, keys, "classes", &labels));
+    RP_TRY(RP_ARENA_NEW(arena, 1, &o));
+    RP_TRY(list_parts(arena, path, &labels, o));
+    RP_TRY(data->channels == 1 ? rp_norm_set(arena, &data->norm, 1, &grey_mean, &grey_deviation)
+                               : rp_norm_set(arena, &data->norm, 3, mean, deviation));
+    data->count[RP_SPLIT_TRAIN] = o->part[RP_SPLIT_TRAIN].count;
+    data->count[RP_SPLIT_TEST] = o->part[RP_SPLIT_TEST].count;
+    data->classes = labels.count;
+    data->class_name = labels.name;
+    data->workers = usual_workers();
+    data->own = o;
+fail:
+    return err;
+}
+
+/* [height][width][channels] bytes to [channels][height][width] floats. */
+static void spread_channels(const uint8_t *pixels, const rp_shape *sample, float *x) {
+    const size_t channels = sample->dim[0];
+    const size_t plane = (size_t)sample->dim[1] * sample->dim[2];
+    for (size_t c = 0; c < channels; c++) {
+        for (size_t i = 0; i < plane; i++) {
+            x[c * plane + i] = (float)pixels[i * channels + c] / 255.0f;
+        }
+    }
+}
+
+static rp_err read_sample(const rp_data *data, rp_split split, uint32_t index, float *x, float *row,
+                          int32_t *label) {
+    const own *o = data->own;
+    const rp_shape *sample = &data->sample;
+    char path[PATH_BYTES];
+    rp_image image = {0};
+    void *pixels = NULL;
+    uint32_t class;
+    rp_err err;
+    (void)row;
+    RP_TRY(rp_folders_path(&o->part[split], index, path, sizeof path, &class));
+    if (label) {
+        *label = (int32_t) class;
+    }
+    RP_TRY(rp_image_read(path, data->channels == 1, &image));
+    RP_TRY(rp_block_new(rp_shape_count(sample), &pixels));
+    RP_TRY(rp_resize(&image, sample->dim[1], sample->dim[2], pixels));
+    spread_channels(pixels, sample, x);
+fail:
+    if (pixels) {
+        rp_block_free(pixels);
+    }
+    rp_image_free(&image);
+    return err;
+}
+
+const rp_data_kind rp_data_images = {
+    .name = "images",
+    .source = "JPEG and PNG files in a folder for each class; mean and deviation as torchvision's",
+    .open = open_set,
+    .read = read_sample,
+};
