@@ -35,6 +35,8 @@ static const struct argp_option argument_list[] = {
     {"threads", 't', "N", 0, "CPU threads on a CPU device; 0: all (default)", 0},
     {"name", 'n', "TEXT", 0, "Name in messages and pictures; default: the board's", 0},
     {"once", 'o', NULL, 0, "End after one run", 0},
+    {"quiet", 'q', NULL, 0, "Errors only in the journal", 0},
+    {"verbose", 'v', NULL, 0, "All that is known in the journal", 0},
     {0},
 };
 
@@ -59,6 +61,10 @@ static error_t on_argument(int key, char *value, struct argp_state *state) {
         return 0;
     case 'o':
         args->once = true;
+        return 0;
+    case 'q':
+    case 'v':
+        rp_log_choose(key == 'q' ? RP_LOG_ERROR : RP_LOG_DEBUG);
         return 0;
     case 't': {
         unsigned long threads = strtoul(value, &end, 10);

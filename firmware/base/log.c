@@ -18,6 +18,8 @@ static char who_text[32];
 static char plain_text[32]; /* the program's name; "": lines are whole */
 static rp_log_level threshold = RP_LOG_INFO;
 static int environment_read;
+static rp_log_level chosen = RP_LOG_DEBUG; /* by the command line */
+static int is_chosen;
 static rp_log_hook *hooks;
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
@@ -34,9 +36,20 @@ static void read_environment(void) {
 
 void rp_log_setup(rp_log_level level, const char *who) {
     (void)pthread_mutex_lock(&lock);
-    threshold = level;
-    read_environment();
+    if (!is_chosen) {
+        threshold = level;
+        read_environment();
+    } else {
+        threshold = chosen == RP_LOG_DEBUG || (int)level > (int)chosen ? chosen : level;
+    }
     (void)snprintf(who_text, sizeof who_text, "%s", who);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+void rp_log_choose(rp_log_level level) {
+    (void)pthread_mutex_lock(&lock);
+    threshold = chosen = level;
+    is_chosen = environment_read = 1;
     (void)pthread_mutex_unlock(&lock);
 }
 

@@ -15,6 +15,9 @@ typedef enum { RP_LOG_ERROR, RP_LOG_WARN, RP_LOG_INFO, RP_LOG_DEBUG } rp_log_lev
  * RP_LOG=error|warn|info|debug. `who` (the board or "host") stands in every line; it is copied. */
 void rp_log_setup(rp_log_level level, const char *who);
 rp_log_level rp_log_level_now(void);
+/* What a command line asks for, before the environment and for good: a debug level stays, another
+ * one is the most that rp_log_setup() can ask for. */
+void rp_log_choose(rp_log_level level);
 
 /* Lines look as those of a program that a person calls, without a clock and a room: `program:
  * text`, `program: warning: text`, `program: note: text`. With RP_LOG=debug, and in the ring, they

@@ -38,6 +38,8 @@ static const struct argp_option all_options[] = {
     {"seeds", 'A', "A..B", 0, "Many runs, one a seed", 0},
     {"faults", 'L', "none|all|FILE", 0, "all: drawn from the seed (default: none)", 0},
     {"trace", 'V', NULL, 0, "Print every event of the run", 0},
+    {"quiet", 'q', NULL, 0, "Errors and the result, nothing else", -1},
+    {"verbose", 'v', NULL, 0, "All that is known, with time and place", -1},
 };
 enum { OPTIONS = sizeof all_options / sizeof *all_options };
 
@@ -106,8 +108,9 @@ static bool on_flag(int key, rp_cli_args *args) {
     const struct {
         int key;
         bool *to;
-    } flags[] = {{'n', &args->dry_run}, {'W', &args->whole}, {'V', &args->trace},
-                 {'R', &args->roster},  {'y', &args->yes},   {'Y', &args->system}};
+    } flags[] = {{'n', &args->dry_run}, {'W', &args->whole},  {'V', &args->trace},
+                 {'R', &args->roster},  {'y', &args->yes},    {'Y', &args->system},
+                 {'q', &args->quiet},   {'v', &args->verbose}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (flags[i].key == key) {
             *flags[i].to = true;
@@ -190,9 +193,13 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
     }
 }
 
+static bool takes_option(const rp_cli_verb *verb, int key) {
+    return strchr("qv", key) || strchr(verb->options, key);
+}
+
 const char *rp_cli_option(const rp_cli_verb *verb, uint32_t index) {
     for (uint32_t i = 0; i < OPTIONS; i++) {
-        if (strchr(verb->options, all_options[i].key) && index-- == 0) {
+        if (takes_option(verb, all_options[i].key) && index-- == 0) {
             return all_options[i].name;
         }
     }
@@ -268,7 +275,7 @@ void rp_cli_parse(const rp_cli_verb *verb, int argc, char **argv, rp_cli_args *o
     struct argp_option own[OPTIONS + 1];
     uint32_t count = 0;
     for (uint32_t i = 0; i < OPTIONS; i++) {
-        if (strchr(verb->options, all_options[i].key)) {
+        if (takes_option(verb, all_options[i].key)) {
             own[count++] = all_options[i];
         }
     }

@@ -21,14 +21,14 @@ typedef struct {
     bool trace;
     uint32_t stages, micro, chunks, threads, jobs;
     double minutes;
-    bool dry_run, whole, roster, yes, system;
+    bool dry_run, whole, roster, yes, system, quiet, verbose;
 } rp_cli_args;
 
 typedef struct {
     const char *name;
     const char *words; /* for the usage line: "RUN.yaml" */
     uint32_t words_min, words_max;
-    const char *options; /* letters of args.c's table */
+    const char *options; /* letters of args.c's table; all verbs take q and v besides */
     const char *summary; /* one line */
     const char *details; /* behind the options in --help, or NULL */
     rp_err (*run)(const rp_cli_args *args);

@@ -1,5 +1,6 @@
 /* ringpipe: finds the verb, runs it, turns its error into an exit code. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/input.h"
@@ -58,6 +59,15 @@ static void print_usage(FILE *file) {
 /* A word `-` is the standard input, which some read more than once. */
 static rp_err run_verb(const rp_cli_verb *verb, const rp_cli_args *args) {
     rp_err err = RP_OK;
+    if (args->quiet && args->verbose) {
+        return rp_fail(RP_ERR_USAGE, "--quiet and --verbose exclude each other");
+    }
+    if (args->quiet || args->verbose) {
+        rp_log_choose(args->quiet ? RP_LOG_ERROR : RP_LOG_DEBUG);
+    }
+    if (args->verbose) {
+        (void)setenv("RP_LOG", "debug", 1); /* for local agents, and the runs of a comparison */
+    }
     for (uint32_t i = 0; i < args->word_count && err == RP_OK; i++) {
         err = rp_input_is_standard(args->word[i]) ? rp_input_keep() : RP_OK;
     }

@@ -45,7 +45,9 @@ static rp_err print_key(const rp_cli_args *args, const char *z85) {
     rp_key_fingerprint(z85, fingerprint);
     (void)printf("%s\n", word);
     (void)fflush(stdout);
-    (void)fprintf(stderr, "fingerprint %s\n", fingerprint);
+    if (!args->quiet) {
+        (void)fprintf(stderr, "fingerprint %s\n", fingerprint);
+    }
     return RP_OK;
 }
 
@@ -140,11 +142,13 @@ fail:
     return err;
 }
 
-static rp_err trust(const char *folder, const char *name, const char *key) {
+static rp_err trust(const rp_cli_args *args, const char *folder) {
+    const char *name = args->word[1];
+    const char *key = args->word[2];
     char z85[RP_KEY_TEXT];
     char fingerprint[RP_KEY_FINGERPRINT];
     rp_err err = rp_trusted_add(folder, name, key);
-    if (err == RP_OK && !rp_key_parse(key, z85)) {
+    if (err == RP_OK && !args->quiet && !rp_key_parse(key, z85)) {
         rp_key_fingerprint(z85, fingerprint);
         (void)fprintf(stderr, "%s is trusted, fingerprint %s\n", name, fingerprint);
     }
@@ -171,7 +175,7 @@ static rp_err run_verb(rp_arena *arena, const rp_cli_args *args, const char *fol
         return list_keys(arena, args, folder);
     }
     if (strcmp(what, "trust") == 0 && words == 3) {
-        return trust(folder, args->word[1], args->word[2]);
+        return trust(args, folder);
     }
     if (strcmp(what, "untrust") == 0 && words == 2) {
         return rp_trusted_remove(folder, args->word[1]);

@@ -12,6 +12,7 @@ rp_err rp_verb_lab(const rp_cli_args *args) {
         .out = args->out,
         .jobs = args->jobs,
         .keys = args->keys,
+        .quiet = args->quiet,
         .json = strcmp(args->format, "json") == 0,
         .dry_run = args->dry_run,
     };

@@ -70,13 +70,13 @@ fail:
     return err;
 }
 
-static rp_err run_controller(const rp_controller_options *options) {
+static rp_err run_controller(const rp_cli_args *args, const rp_controller_options *options) {
     static rp_local local; /* of the program's only controller; large for a stack */
     const rp_clock clock = rp_clock_real();
     const rp_controller_env env = {.clock = &clock,
                                    .spawner = rp_local_spawner(&local, NULL, stderr),
                                    .feeder = RP_FEEDER_THREAD,
-                                   .progress = stderr,
+                                   .progress = args->quiet ? NULL : stderr,
                                    .result = stdout};
     rp_controller *c = NULL;
     int signal_fd = -1;
@@ -146,17 +146,17 @@ rp_err rp_verb_train(const rp_cli_args *args) {
         return rp_fail(RP_ERR_USAGE, "--out and --resume exclude each other: a resumed run goes on "
                                      "in its folder");
     }
-    return args->dry_run ? check_run(&options) : run_controller(&options);
+    return args->dry_run ? check_run(&options) : run_controller(args, &options);
 }
 
 rp_err rp_verb_plan(const rp_cli_args *args) {
     const rp_controller_options options = options_of(args, RP_PURPOSE_PLAN);
-    return run_controller(&options);
+    return run_controller(args, &options);
 }
 
 rp_err rp_verb_profile(const rp_cli_args *args) {
     const rp_controller_options options = options_of(args, RP_PURPOSE_PROFILE);
-    return run_controller(&options);
+    return run_controller(args, &options);
 }
 
 rp_err rp_verb_eval(const rp_cli_args *args) {
@@ -164,5 +164,5 @@ rp_err rp_verb_eval(const rp_cli_args *args) {
     if (!args->weights) {
         return rp_fail(RP_ERR_USAGE, "eval needs --weights FILE.safetensors");
     }
-    return run_controller(&options);
+    return run_controller(args, &options);
 }

@@ -13,6 +13,10 @@ static void print_line(const char *text) {
     (void)fprintf(stderr, "%s\n", text);
 }
 
+static void print_nothing(const char *text) {
+    (void)text;
+}
+
 /* mkdir -p of what a file lies in. */
 static rp_err make_folder_of(const char *path) {
     char part[512];
@@ -104,7 +108,8 @@ rp_err rp_verb_tune(const rp_cli_args *args) {
     RP_TRY(rp_cli_open_board(&arena, args, &board, &device));
     RP_TRY(find_target(&arena, args, device, &path));
     RP_TRY(check_target(args, path));
-    RP_TRY(rp_tune_run(&arena, device, args->minutes, print_line, &result));
+    RP_TRY(rp_tune_run(&arena, device, args->minutes, args->quiet ? print_nothing : print_line,
+                       &result));
     RP_TRY(finish(&arena, args, device, &result, path));
 fail:
     rp_device_close(&device);

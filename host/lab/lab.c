@@ -28,6 +28,7 @@ typedef struct {
     rp_lab_job job[RP_LAB_JOBS_MAX];
     uint32_t jobs;
     rp_lab_show show;
+    bool quiet;
 } lab;
 
 /* ---- folder ---------------------------------------------------------------------------------- */
@@ -226,7 +227,7 @@ static rp_err as_fault(rp_err err) {
 
 static rp_err make_runs(lab *l) {
     rp_err err;
-    rp_lab_show_open(&l->show, &l->plan, &l->clock);
+    rp_lab_show_open(&l->show, &l->plan, &l->clock, l->quiet);
     err = as_fault(run_all(l));
     for (uint32_t i = 0; i < l->jobs; i++) {
         rp_lab_job_close(&l->job[i], &l->clock);
@@ -252,7 +253,10 @@ static rp_err judge_runs(const lab *l) {
 }
 
 rp_err rp_lab(const rp_lab_options *options) {
-    lab l = {.lock_fd = -1, .signal_fd = options->signal_fd, .jobs = options->jobs};
+    lab l = {.lock_fd = -1,
+             .signal_fd = options->signal_fd,
+             .jobs = options->jobs,
+             .quiet = options->quiet};
     rp_arena_init(&l.arena, "lab", 0);
     l.clock = rp_clock_real();
     rp_err err;

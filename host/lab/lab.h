@@ -16,6 +16,7 @@ typedef struct {
     const char *keys; /* folder of this host's keys for a roster; NULL: as the base file says */
     uint32_t jobs;    /* runs at once, 1 to RP_LAB_JOBS_MAX */
     bool json;        /* one object on standard output in place of the table */
+    bool quiet;       /* nothing but errors and the result */
     bool dry_run;     /* list the runs, start nothing */
     int signal_fd;    /* signalfd of SIGINT, SIGTERM, SIGCHLD, which are blocked; borrowed */
 } rp_lab_options;

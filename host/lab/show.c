@@ -165,12 +165,14 @@ static void cut_line(char *line) {
     }
 }
 
-void rp_lab_show_open(rp_lab_show *show, const rp_lab_plan *plan, const rp_clock *clock) {
+void rp_lab_show_open(rp_lab_show *show, const rp_lab_plan *plan, const rp_clock *clock,
+                      bool quiet) {
     const char *terminal = getenv("TERM");
     bool dumb = !terminal || strcmp(terminal, "dumb") == 0;
     *show = (rp_lab_show){.plan = plan,
                           .clock = clock,
-                          .live = isatty(STDERR_FILENO) && !dumb,
+                          .quiet = quiet,
+                          .live = isatty(STDERR_FILENO) && !dumb && !quiet,
                           .drawn_ns = rp_clock_now_ns(clock)};
     if (show->live) {
         show->hook = (rp_log_hook){.before_line = before_log_line, .context = show};
@@ -181,7 +183,7 @@ void rp_lab_show_open(rp_lab_show *show, const rp_lab_plan *plan, const rp_clock
 void rp_lab_show_begin(rp_lab_show *show, const rp_lab_job *job) {
     const rp_labfile *lab = show->plan->lab;
     const rp_lab_run *run = job->run;
-    if (!show->live) {
+    if (!show->live && !show->quiet) {
         (void)fprintf(stderr, "%s, %s, seed %llu: %s\n", run->label, lab->folder[run->model],
                       (unsigned long long)lab->seed[run->seed],
                       job->step_first ? "goes on" : "begins");
@@ -193,6 +195,9 @@ void rp_lab_show_end(rp_lab_show *show, const rp_lab_run *run) {
     const rp_lab_result *result = &run->result;
     rp_lab_counts counts = rp_lab_plan_count(show->plan);
     char text[RP_LAB_CELL_BYTES];
+    if (show->quiet) {
+        return;
+    }
     clear_lines(show);
     (void)fprintf(stderr, "%u/%u  %s, %s, seed %llu: %s", over_of(show->plan), counts.wanted,
                   run->label, lab->folder[run->model], (unsigned long long)lab->seed[run->seed],
@@ -215,7 +220,7 @@ void rp_lab_show_update(rp_lab_show *show, const rp_lab_job *job, uint32_t jobs)
     char line[LINE_BYTES];
     int64_t now_ns = rp_clock_now_ns(show->clock);
     int64_t every_ns = show->live ? live_every_ns : plain_every_ns;
-    if (now_ns - show->drawn_ns < every_ns) {
+    if (show->quiet || now_ns - show->drawn_ns < every_ns) {
         return;
     }
     make_line(show, job, jobs, line);

@@ -9,6 +9,7 @@
 typedef struct {
     const rp_lab_plan *plan;
     const rp_clock *clock;
+    bool quiet; /* nobody looks */
     bool live;  /* a terminal */
     bool drawn; /* the line stands there */
     int64_t drawn_ns;
@@ -16,7 +17,8 @@ typedef struct {
 } rp_lab_show;
 
 /* The show stays where it is until it is closed. */
-void rp_lab_show_open(rp_lab_show *show, const rp_lab_plan *plan, const rp_clock *clock);
+void rp_lab_show_open(rp_lab_show *show, const rp_lab_plan *plan, const rp_clock *clock,
+                      bool quiet);
 void rp_lab_show_begin(rp_lab_show *show, const rp_lab_job *job);
 void rp_lab_show_end(rp_lab_show *show, const rp_lab_run *run);
 void rp_lab_show_update(rp_lab_show *show, const rp_lab_job *job, uint32_t jobs);

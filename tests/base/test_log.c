@@ -65,11 +65,32 @@ static void a_long_line_is_cut(void **state) {
     assert_true(strlen(text) > 400 && strlen(text) < 530);
 }
 
+/* Last: a choice stays. The environment would say something else. */
+static void a_command_line_comes_first(void **state) {
+    (void)state;
+    char text[512];
+    assert_int_equal(setenv("RP_LOG", "info", 1), 0);
+    rp_log_setup_plain("ringpipe");
+    rp_log_choose(RP_LOG_ERROR);
+    rp_log_setup(RP_LOG_INFO, "");
+    read_lines(text, sizeof text);
+    assert_string_equal(text, "ringpipe: run.yaml:3: no key 'bach'\n");
+    rp_log_setup(RP_LOG_NOTHING, "");
+    read_lines(text, sizeof text);
+    assert_string_equal(text, "");
+    rp_log_choose(RP_LOG_DEBUG);
+    rp_log_setup(RP_LOG_NOTHING, "");
+    read_lines(text, sizeof text);
+    assert_non_null(strstr(text, " base info: fetching ("));
+    assert_int_equal(unsetenv("RP_LOG"), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_journal_has_clock_name_and_room),
         cmocka_unit_test(a_program_that_is_called_says_its_name),
         cmocka_unit_test(a_long_line_is_cut),
+        cmocka_unit_test(a_command_line_comes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,19 +51,19 @@ _ringpipe_names_of() {
 _ringpipe_options() {
     case $1 in
     # generated: options
-    train) echo --set --out --resume --format --dry-run --keys --plan ;;
-    eval) echo --set --format --weights --split --keys ;;
-    plan) echo --set --out --format --keys ;;
-    profile) echo --set --out --format --keys ;;
-    sim) echo --set --out --format --jobs --executor --plan --profile --seed --seeds --faults --trace ;;
-    lab) echo --out --format --dry-run --keys --jobs ;;
-    draw) echo --format --stages --micro --chunks --whole ;;
-    tune) echo --out --board --minutes --yes --system --threads ;;
-    doctor) echo --format --board --threads ;;
-    keys) echo --format --dir --roster ;;
-    data) echo --to ;;
-    inspect) echo --format ;;
-    list) echo --format ;;
+    train) echo --set --out --resume --format --dry-run --keys --plan --quiet --verbose ;;
+    eval) echo --set --format --weights --split --keys --quiet --verbose ;;
+    plan) echo --set --out --format --keys --quiet --verbose ;;
+    profile) echo --set --out --format --keys --quiet --verbose ;;
+    sim) echo --set --out --format --jobs --executor --plan --profile --seed --seeds --faults --trace --quiet --verbose ;;
+    lab) echo --out --format --dry-run --keys --jobs --quiet --verbose ;;
+    draw) echo --format --stages --micro --chunks --whole --quiet --verbose ;;
+    tune) echo --out --board --minutes --yes --system --threads --quiet --verbose ;;
+    doctor) echo --format --board --threads --quiet --verbose ;;
+    keys) echo --format --dir --roster --quiet --verbose ;;
+    data) echo --to --quiet --verbose ;;
+    inspect) echo --format --quiet --verbose ;;
+    list) echo --format --quiet --verbose ;;
     # end
     esac
 }
@@ -137,8 +137,8 @@ _ringpipe_agent() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
     if ! _ringpipe_value agent "$before" "$word"; then
-        _ringpipe_words "--listen --board --keys --roster --threads --name --once --help
-            --version" "$word"
+        _ringpipe_words "--listen --board --keys --roster --threads --name --once --quiet --verbose
+            --help --version" "$word"
     fi
 }
 
