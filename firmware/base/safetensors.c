@@ -1,4 +1,4 @@
-#include "base/safetensors.h"
+#include "base/safetensors_own.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,43 +14,10 @@
 
 #include "base/input.h"
 
-enum { LENGTH_BYTES = 8, STRETCHES_MAX = 8, TYPE_COUNT = 7 };
+const char *const rp_st_type_names[RP_ST_TYPES] = {"F32", "I32", "I64", "U8", "F64", "F16", "BF16"};
+static const uint32_t type_bytes[RP_ST_TYPES] = {4, 4, 8, 1, 8, 2, 2};
 
-static const char META_KEY[] = "__metadata__";
-static const char *const type_names[TYPE_COUNT] = {"F32", "I32", "I64", "U8", "F64", "F16", "BF16"};
-static const uint32_t type_bytes[TYPE_COUNT] = {4, 4, 8, 1, 8, 2, 2};
-
-struct rp_st_reader {
-    rp_arena *arena;
-    const char *name;
-    const unsigned char *bytes; /* of the whole file */
-    size_t count;
-    void *mapped; /* NULL when the bytes are the caller's */
-    const unsigned char *data;
-    rp_st_entry *entries;
-    const rp_st_entry **by_name;
-    uint32_t entry_count;
-    const char **meta; /* key, value, ... */
-    uint32_t meta_count;
-};
-
-/* Stretches [begin, end) of one tensor that are written, apart from each other and in order. */
-typedef struct {
-    uint64_t begin[STRETCHES_MAX], end[STRETCHES_MAX];
-    uint32_t count;
-} coverage;
-
-struct rp_st_writer {
-    const char *path, *temporary;
-    int fd;
-    uint64_t data_offset;
-    rp_st_entry *entries;
-    coverage *written;
-    uint32_t entry_count;
-};
-
-/* Shape times type, or false on overflow. */
-static bool size_of(const rp_st_entry *entry, uint64_t *out) {
+bool rp_st_size_of(const rp_st_entry *entry, uint64_t *out) {
     uint64_t bytes = type_bytes[entry->type];
     for (uint32_t i = 0; i < entry->dims; i++) {
         if (__builtin_mul_overflow(bytes, entry->dim[i], &bytes)) {
@@ -98,10 +65,10 @@ static rp_err read_entry(const rp_st_reader *reader, const json_t *object, rp_st
     }
     const char *type = json_string_value(json_object_get(object, "dtype"));
     uint32_t index = 0;
-    while (type && index < TYPE_COUNT && strcmp(type, type_names[index]) != 0) {
+    while (type && index < RP_ST_TYPES && strcmp(type, rp_st_type_names[index]) != 0) {
         index++;
     }
-    if (!type || index == TYPE_COUNT) {
+    if (!type || index == RP_ST_TYPES) {
         return rp_fail(RP_ERR_FORMAT, "%s: tensor '%s': dtype '%.16s' is not supported",
                        reader->name, entry->name, type ? type : "");
     }
@@ -118,7 +85,7 @@ static rp_err read_entry(const rp_st_reader *reader, const json_t *object, rp_st
         return fail_entry(reader, entry->name, "data_offsets is not [begin, end]");
     }
     entry->bytes = end - entry->offset;
-    if (!size_of(entry, &bytes) || bytes != entry->bytes) {
+    if (!rp_st_size_of(entry, &bytes) || bytes != entry->bytes) {
         return fail_entry(reader, entry->name, "data_offsets do not fit shape and dtype");
     }
     return RP_OK;
@@ -190,7 +157,7 @@ static rp_err check_layout(rp_st_reader *reader) {
 
 static rp_err read_entries(rp_st_reader *reader, json_t *header) {
     rp_err err = RP_OK;
-    size_t count = json_object_size(header) - (json_object_get(header, META_KEY) ? 1 : 0);
+    size_t count = json_object_size(header) - (json_object_get(header, RP_ST_META_KEY) ? 1 : 0);
     if (count > RP_ST_TENSORS_MAX) {
         return rp_fail(RP_ERR_FORMAT, "%s: %zu tensors, at most %d", reader->name, count,
                        RP_ST_TENSORS_MAX);
@@ -200,7 +167,7 @@ static rp_err read_entries(rp_st_reader *reader, json_t *header) {
     const char *key;
     json_t *value;
     json_object_foreach(header, key, value) {
-        if (strcmp(key, META_KEY) == 0) {
+        if (strcmp(key, RP_ST_META_KEY) == 0) {
             RP_TRY(read_meta(reader, value));
             continue;
         }
@@ -220,25 +187,25 @@ fail:
 }
 
 static rp_err read_header(rp_st_reader *reader) {
-    if (reader->count < LENGTH_BYTES + 2) {
+    if (reader->count < RP_ST_LENGTH_BYTES + 2) {
         return rp_fail(RP_ERR_FORMAT, "%s: %zu bytes are too few for a safetensors file",
                        reader->name, reader->count);
     }
     uint64_t length = 0;
-    for (uint32_t i = LENGTH_BYTES; i-- > 0;) {
+    for (uint32_t i = RP_ST_LENGTH_BYTES; i-- > 0;) {
         length = length << 8 | reader->bytes[i];
     }
-    if (length > RP_ST_HEADER_BYTES_MAX || length > reader->count - LENGTH_BYTES) {
+    if (length > RP_ST_HEADER_BYTES_MAX || length > reader->count - RP_ST_LENGTH_BYTES) {
         return rp_fail(RP_ERR_FORMAT,
                        "%s: not a safetensors file, or cut off: a header of %" PRIu64
                        " bytes in a file of %zu",
                        reader->name, length, reader->count);
     }
-    const char *text = (const char *)reader->bytes + LENGTH_BYTES;
+    const char *text = (const char *)reader->bytes + RP_ST_LENGTH_BYTES;
     if (length == 0 || text[0] != '{') {
         return rp_fail(RP_ERR_FORMAT, "%s: the header does not begin with '{'", reader->name);
     }
-    reader->data = reader->bytes + LENGTH_BYTES + length;
+    reader->data = reader->bytes + RP_ST_LENGTH_BYTES + length;
     json_error_t problem;
     json_t *header = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &problem);
     if (!header) {
@@ -396,7 +363,7 @@ rp_err rp_st_need_f32(const rp_st_reader *reader, const char *name, uint32_t dim
     }
     if (entry->type != RP_ST_F32) {
         return rp_fail(RP_ERR_FORMAT, "%s: tensor '%s': expected F32, found %s", reader->name, name,
-                       type_names[entry->type]);
+                       rp_st_type_names[entry->type]);
     }
     if (entry->dims != dims || (dims && memcmp(entry->dim, dim, dims * sizeof *dim) != 0)) {
         char wanted[128];
@@ -418,267 +385,4 @@ rp_err rp_st_need_f32(const rp_st_reader *reader, const char *name, uint32_t dim
     }
     *out = data;
     return check_finite(reader, name, *out, entry->bytes / sizeof **out);
-}
-
-/* ---- writing ---- */
-
-/* Copies the entries and lays them out one behind the other. */
-static rp_err lay_out(rp_arena *arena, rp_st_writer *writer, const rp_st_entry *entries) {
-    rp_err err = RP_OK;
-    uint64_t at = 0;
-    for (uint32_t i = 0; i < writer->entry_count; i++) {
-        rp_st_entry *entry = &writer->entries[i];
-        char *name;
-        *entry = entries[i];
-        if (strlen(entry->name) - 1 >= RP_ST_NAME_MAX || strcmp(entry->name, META_KEY) == 0 ||
-            entry->dims > RP_ST_DIMS_MAX || (unsigned)entry->type >= TYPE_COUNT ||
-            !size_of(entry, &entry->bytes) || entry->bytes > INT64_MAX - at) {
-            return rp_fail(RP_ERR_FORMAT,
-                           "%s: tensor '%.*s' can not be written: name, shape or type",
-                           writer->path, RP_ST_NAME_MAX, entry->name);
-        }
-        RP_TRY(rp_arena_string(arena, entry->name, &name));
-        entry->name = name;
-        entry->offset = at;
-        at += entry->bytes;
-    }
-fail:
-    return err;
-}
-
-/* NULL when memory is short or a text is not UTF-8. */
-static json_t *make_header(const rp_st_writer *writer, const char *const *meta) {
-    json_t *header = json_object();
-    if (meta && meta[0]) {
-        json_t *map = json_object();
-        bool good = json_object_set_new(header, META_KEY, map) == 0;
-        for (uint32_t i = 0; good && meta[i]; i += 2) {
-            good = json_object_set_new(map, meta[i], json_string(meta[i + 1])) == 0;
-        }
-        if (!good) {
-            json_decref(header);
-            return NULL;
-        }
-    }
-    for (uint32_t i = 0; i < writer->entry_count; i++) {
-        const rp_st_entry *entry = &writer->entries[i];
-        json_t *shape = json_array();
-        for (uint32_t d = 0; d < entry->dims; d++) {
-            (void)json_array_append_new(shape, json_integer((json_int_t)entry->dim[d]));
-        }
-        json_t *value = json_pack("{s:s, s:o, s:[I, I]}", "dtype", type_names[entry->type], "shape",
-                                  shape, "data_offsets", (json_int_t)entry->offset,
-                                  (json_int_t)(entry->offset + entry->bytes));
-        bool twice = json_object_get(header, entry->name) != NULL;
-        if (json_object_set_new(header, entry->name, value) != 0 || twice) {
-            json_decref(header);
-            return NULL;
-        }
-    }
-    return header;
-}
-
-static rp_err write_at(const rp_st_writer *writer, uint64_t offset, const void *bytes,
-                       size_t count) {
-    const char *from = bytes;
-    while (count > 0) {
-        ssize_t wrote = pwrite(writer->fd, from, count, (off_t)offset);
-        if (wrote < 0 && errno == EINTR) {
-            continue;
-        }
-        if (wrote <= 0) {
-            return rp_fail(RP_ERR_IO, "%s: can not be written: %s", writer->temporary,
-                           strerror(errno));
-        }
-        from += wrote;
-        offset += (uint64_t)wrote;
-        count -= (size_t)wrote;
-    }
-    return RP_OK;
-}
-
-/* Length, header padded with blanks so that the data begin at a multiple of 8, room for the data.
- */
-static rp_err write_header(rp_arena *arena, rp_st_writer *writer, const json_t *header) {
-    rp_err err = RP_OK;
-    char *text;
-    size_t length = json_dumpb(header, NULL, 0, JSON_COMPACT);
-    RP_TRY(RP_ARENA_NEW(arena, length + 1, &text));
-    if (json_dumpb(header, text, length, JSON_COMPACT) != length || length == 0) {
-        err = rp_fail(RP_ERR_MEMORY, "%s: no memory for the header", writer->path);
-        goto fail;
-    }
-    size_t padded = (length + 7) / 8 * 8;
-    unsigned char prefix[LENGTH_BYTES];
-    if (padded > RP_ST_HEADER_BYTES_MAX) {
-        err = rp_fail(RP_ERR_LIMIT, "%s: a header of %zu bytes is too long", writer->path, padded);
-        goto fail;
-    }
-    for (uint32_t i = 0; i < LENGTH_BYTES; i++) {
-        prefix[i] = (unsigned char)(padded >> 8 * i);
-    }
-    writer->data_offset = LENGTH_BYTES + padded;
-    uint64_t total = writer->data_offset;
-    if (writer->entry_count > 0) {
-        const rp_st_entry *last = &writer->entries[writer->entry_count - 1];
-        total += last->offset + last->bytes;
-    }
-    /* A full disk is found here, before anybody computes or sends a byte. */
-    int problem;
-    do {
-        problem = posix_fallocate(writer->fd, 0, (off_t)total);
-    } while (problem == EINTR);
-    if (problem != 0 && problem != EOPNOTSUPP && problem != EINVAL) {
-        err = rp_fail(RP_ERR_IO, "%s: no disk space for %" PRIu64 " bytes: %s", writer->temporary,
-                      total, strerror(problem));
-        goto fail;
-    }
-    RP_TRY(write_at(writer, 0, prefix, sizeof prefix));
-    RP_TRY(write_at(writer, LENGTH_BYTES, text, length));
-    err = write_at(writer, LENGTH_BYTES + length, "       ", padded - length);
-fail:
-    return err;
-}
-
-rp_err rp_st_create(rp_arena *arena, const char *path, const rp_st_entry *entries, uint32_t count,
-                    const char *const *meta, rp_st_writer **out) {
-    rp_err err = RP_OK;
-    rp_st_writer *writer = NULL;
-    json_t *header = NULL;
-    char *copy;
-    if (count > RP_ST_TENSORS_MAX) {
-        return rp_fail(RP_ERR_LIMIT, "%s: %u tensors, at most %d", path, count, RP_ST_TENSORS_MAX);
-    }
-    RP_TRY(RP_ARENA_NEW(arena, 1, &writer));
-    writer->fd = -1;
-    writer->entry_count = count;
-    RP_TRY(rp_arena_string(arena, path, &copy));
-    writer->path = copy;
-    RP_TRY(rp_arena_printf(arena, &copy, "%s.tmp", path));
-    writer->temporary = copy;
-#ifdef RP_CANARY_HALF_CHECKPOINT      /* the simulator must find this: tests/sim/canary.py */
-    writer->temporary = writer->path; /* there before its tensors are */
-#endif
-    RP_TRY(RP_ARENA_NEW(arena, (size_t)count + 1, &writer->entries));
-    RP_TRY(RP_ARENA_NEW(arena, (size_t)count + 1, &writer->written));
-    RP_TRY(lay_out(arena, writer, entries));
-    header = make_header(writer, meta);
-    if (!header) {
-        err = rp_fail(RP_ERR_FORMAT, "%s: a tensor's name occurs twice or is not UTF-8", path);
-        goto fail;
-    }
-    writer->fd =
-        open(writer->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (writer->fd < 0) {
-        err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", writer->temporary, strerror(errno));
-        goto fail;
-    }
-    RP_TRY(write_header(arena, writer, header));
-    *out = writer;
-    writer = NULL;
-fail:
-    json_decref(header);
-    rp_st_abandon(&writer);
-    return err;
-}
-
-/* Adds [begin, end) to what is written; joins stretches that touch. */
-static bool cover_bytes(coverage *written, uint64_t begin, uint64_t end) {
-    uint32_t first = 0;
-    while (first < written->count && written->end[first] < begin) {
-        first++;
-    }
-    uint32_t behind = first;
-    while (behind < written->count && written->begin[behind] <= end) {
-        begin = written->begin[behind] < begin ? written->begin[behind] : begin;
-        end = written->end[behind] > end ? written->end[behind] : end;
-        behind++;
-    }
-    uint32_t tail = written->count - behind;
-    if (first + 1 + tail > STRETCHES_MAX) {
-        return false;
-    }
-    memmove(&written->begin[first + 1], &written->begin[behind], tail * sizeof(uint64_t));
-    memmove(&written->end[first + 1], &written->end[behind], tail * sizeof(uint64_t));
-    written->begin[first] = begin;
-    written->end[first] = end;
-    written->count = first + 1 + tail;
-    return true;
-}
-
-rp_err rp_st_write(rp_st_writer *writer, uint32_t index, uint64_t offset_bytes, const void *bytes,
-                   size_t count) {
-    RP_ASSERT(index < writer->entry_count);
-    const rp_st_entry *entry = &writer->entries[index];
-    if (offset_bytes > entry->bytes || count > entry->bytes - offset_bytes) {
-        return rp_fail(RP_ERR_LIMIT,
-                       "%s: tensor '%s': from byte %" PRIu64
-                       " on %zu bytes exceed its size of %" PRIu64,
-                       writer->path, entry->name, offset_bytes, count, entry->bytes);
-    }
-    if (count == 0) {
-        return RP_OK;
-    }
-    if (!cover_bytes(&writer->written[index], offset_bytes, offset_bytes + count)) {
-        return rp_fail(RP_ERR_LIMIT, "%s: tensor '%s': is written in too many separate pieces",
-                       writer->path, entry->name);
-    }
-    return write_at(writer, writer->data_offset + entry->offset + offset_bytes, bytes, count);
-}
-
-static rp_err sync_folder(const char *path) {
-    char folder[4096];
-    const char *slash = strrchr(path, '/');
-    size_t length = slash ? (size_t)(slash - path) + 1 : 0;
-    if (length >= sizeof folder) {
-        return rp_fail(RP_ERR_IO, "%s: the name is too long", path);
-    }
-    memcpy(folder, path, length);
-    folder[length] = '\0';
-    int fd = open(length ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* Some file systems can not sync a folder and say EINVAL: nothing more can be done there. */
-    bool bad = fd < 0 || (fsync(fd) != 0 && errno != EINVAL);
-    rp_err err = bad ? rp_fail(RP_ERR_IO, "%s: can not be synced: %s", length ? folder : ".",
-                               strerror(errno))
-                     : RP_OK;
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    return err;
-}
-
-rp_err rp_st_commit(rp_st_writer **taken) {
-    rp_st_writer *writer = *taken;
-    rp_err err = RP_OK;
-    *taken = NULL;
-    for (uint32_t i = 0; i < writer->entry_count; i++) {
-        const rp_st_entry *entry = &writer->entries[i];
-        const coverage *written = &writer->written[i];
-        if (entry->bytes > 0 &&
-            (written->count != 1 || written->begin[0] != 0 || written->end[0] != entry->bytes)) {
-            err = rp_fail(RP_ERR_FORMAT, "%s: tensor '%s' is not completely written", writer->path,
-                          entry->name);
-            goto fail;
-        }
-    }
-    bool synced = fsync(writer->fd) == 0;
-    synced = close(writer->fd) == 0 && synced;
-    writer->fd = -1;
-    if (!synced || rename(writer->temporary, writer->path) != 0) {
-        err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", writer->path, strerror(errno));
-        (void)unlink(writer->temporary);
-        goto fail;
-    }
-    err = sync_folder(writer->path);
-fail:
-    rp_st_abandon(&writer);
-    return err;
-}
-
-void rp_st_abandon(rp_st_writer **writer) {
-    if (*writer && (*writer)->fd >= 0) {
-        (void)close((*writer)->fd);
-        (void)unlink((*writer)->temporary);
-    }
-    *writer = NULL;
 }

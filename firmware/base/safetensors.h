@@ -55,6 +55,9 @@ bool rp_st_meta_at(const rp_st_reader *reader, uint32_t index, const char **key,
                    const char **value);
 /* The entry's bytes, borrowed until close (the file is mapped read-only). */
 const void *rp_st_data(const rp_st_reader *reader, const rp_st_entry *entry);
+/* Reads all of a file that was written with checksums; OK for one without. errors FORMAT naming the
+ * file, and the tensor that is not what was written */
+rp_err rp_st_check_sums(const rp_st_reader *reader) RP_MUST_CHECK;
 /* F32 with exactly this shape and only finite values, or an error that names file and tensor. */
 rp_err rp_st_need_f32(const rp_st_reader *reader, const char *name, uint32_t dims,
                       const uint64_t *dim, const float **out) RP_MUST_CHECK;
@@ -67,9 +70,10 @@ typedef struct rp_st_writer rp_st_writer;
 /* Declares all tensors first (order = order in the file), then the bytes may come in any order and
  * in pieces (of one tensor at most 8 separate stretches at a time: writing needs no memory); commit
  * refuses when a byte is missing. `meta` is a NULL-terminated list key, value, key, value... .
+ * `summed`: the metadata get checksums of the header and of every tensor, for rp_st_check_sums().
  * Nothing is visible at `path` before commit; the temporary is `path`.tmp. */
 rp_err rp_st_create(rp_arena *arena, const char *path, const rp_st_entry *entries, uint32_t count,
-                    const char *const *meta, rp_st_writer **out) RP_MUST_CHECK;
+                    const char *const *meta, bool summed, rp_st_writer **out) RP_MUST_CHECK;
 rp_err rp_st_write(rp_st_writer *writer, uint32_t index, uint64_t offset_bytes, const void *bytes,
                    size_t count) RP_MUST_CHECK;
 rp_err rp_st_commit(rp_st_writer **writer) RP_MUST_CHECK;

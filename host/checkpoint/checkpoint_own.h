@@ -26,6 +26,9 @@ struct rp_checkpoint_reader {
     uint32_t next;
 };
 
+/* find.c: all but the checkpoints that are kept. */
+void rp_checkpoint_remove_old(const char *folder);
+
 /* sidecar.c: files that no checkpoint has yet, under names that no file has: those of an earlier
  * save of the same step are not touched. *out stays NULL and *end "" when there is nothing to keep.
  */

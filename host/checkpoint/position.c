@@ -1,5 +1,4 @@
-/* Where a run stands: what a checkpoint says of itself, the newest one of a folder, and the note of
- * the last evaluation. */
+/* Where a run stands: what a checkpoint says of itself, and the note of the last evaluation. */
 #include "checkpoint/position_own.h"
 
 #include <dirent.h>
@@ -12,7 +11,7 @@
 
 #include "base/safetensors.h"
 
-enum { KEEP = 2, NAME_BYTES = 64, PATH_BYTES = 512 };
+enum { PATH_BYTES = 512 };
 
 /* ---- metadata -------------------------------------------------------------------------------- */
 
@@ -222,8 +221,9 @@ static rp_err read_advance(const rp_st_reader *reader, const char *path, rp_runf
     return RP_OK;
 }
 
-static rp_err read_position(rp_arena *arena, const rp_st_reader *reader, const rp_runfile *run,
-                            const rp_plan *plan, const char *path, rp_position *position) {
+rp_err rp_checkpoint_read_position(rp_arena *arena, const rp_st_reader *reader,
+                                   const rp_runfile *run, const rp_plan *plan, const char *path,
+                                   rp_position *position) {
     const char *step = rp_st_meta(reader, "step");
     const char *applied = rp_st_meta(reader, "applied");
     const char *totals = rp_st_meta(reader, "totals");
@@ -253,55 +253,7 @@ fail:
     return err;
 }
 
-/* ---- the folder ------------------------------------------------------------------------------ */
-
-static bool ends_in(const char *name, const char *end) {
-    const size_t length = strlen(name);
-    return strncmp(name, "step-", 5) == 0 && length > strlen(end) + 5 && length < NAME_BYTES &&
-           strcmp(name + length - strlen(end), end) == 0;
-}
-
-static bool is_checkpoint(const char *name) {
-    return ends_in(name, ".safetensors");
-}
-
-static bool is_of_checkpoint(const char *name) {
-    return ends_in(name, ".safetensors") || ends_in(name, ".flight") || ends_in(name, ".steer");
-}
-
-/* The KEEP newest checkpoints of a folder by name, which is by step; "" where there is none. */
-static void find_newest(DIR *dir, char newest[KEEP][NAME_BYTES]) {
-    const struct dirent *entry;
-    memset(newest, 0, KEEP * NAME_BYTES);
-    while ((entry = readdir(dir))) {
-        for (int i = 0; is_checkpoint(entry->d_name) && i < KEEP; i++) {
-            if (strcmp(entry->d_name, newest[i]) > 0) {
-                memmove(newest[i + 1 < KEEP ? i + 1 : i], newest[i],
-                        (size_t)(KEEP - 1 - i) * NAME_BYTES);
-                memcpy(newest[i], entry->d_name, strlen(entry->d_name) + 1);
-                break;
-            }
-        }
-    }
-    rewinddir(dir);
-}
-
-void rp_checkpoint_remove_old(const char *folder) {
-    char newest[KEEP][NAME_BYTES];
-    const struct dirent *entry;
-    DIR *dir = opendir(folder);
-    if (!dir) {
-        return;
-    }
-    find_newest(dir, newest);
-    const size_t step = strcspn(newest[KEEP - 1], "."); /* its sidecar files stay, too */
-    while ((entry = readdir(dir))) {
-        if (is_of_checkpoint(entry->d_name) && strncmp(entry->d_name, newest[KEEP - 1], step) < 0) {
-            (void)unlinkat(dirfd(dir), entry->d_name, 0);
-        }
-    }
-    (void)closedir(dir);
-}
+/* ---- the note of the last evaluation --------------------------------------------------------- */
 
 static void evaluated_path(const char *folder, rp_split split, const char *end, char *out,
                            size_t bytes) {
@@ -325,7 +277,7 @@ rp_err rp_checkpoint_mark_evaluated(const char *folder, rp_split split, uint64_t
 }
 
 /* Whether the evaluation at the position's step has been done, and what it gave. */
-static void read_evaluated(const char *folder, rp_split split, rp_position *position) {
+void rp_checkpoint_read_evaluated(const char *folder, rp_split split, rp_position *position) {
     char path[PATH_BYTES];
     char line[128] = "";
     uint64_t step;
@@ -339,32 +291,4 @@ static void read_evaluated(const char *folder, rp_split split, rp_position *posi
         (void)fclose(file);
     }
     score->done = read && step == position->step && score->samples > 0;
-}
-
-rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
-                          const char *folder, char **path, rp_position *position) {
-    char newest[KEEP][NAME_BYTES] = {{0}};
-    DIR *dir = opendir(folder);
-    if (dir) {
-        find_newest(dir, newest);
-        (void)closedir(dir);
-    }
-    *path = NULL;
-    if (!newest[0][0]) {
-        return RP_OK;
-    }
-    rp_err err = rp_arena_printf(arena, path, "%s/%s", folder, newest[0]);
-    rp_st_reader *reader = NULL;
-    if (err == RP_OK) {
-        err = rp_st_open(arena, *path, &reader);
-    }
-    if (err == RP_OK) {
-        err = read_position(arena, reader, run, plan, *path, position);
-    }
-    rp_st_close(&reader);
-    if (err == RP_OK) {
-        read_evaluated(folder, RP_SPLIT_TEST, position);
-        read_evaluated(folder, RP_SPLIT_VALIDATION, position);
-    }
-    return err;
 }

@@ -37,11 +37,6 @@ static inline rp_position_score *rp_position_score_of(rp_position *position, rp_
     return split == RP_SPLIT_VALIDATION ? &position->validation : &position->test;
 }
 
-/* The newest checkpoint of a run folder; *path NULL: there is none yet. `plan`: that the run goes
- * on with; NULL: one whose stages all have the run file's microbatch. errors  FORMAT; USAGE when it
- * was made with another seed, batch, model or schedule, or lies behind the run's end */
-rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
-                          const char *folder, char **path, rp_position *position) RP_MUST_CHECK;
 /* Notes beside the checkpoints the evaluation of `split` done at `step`, and what it gave. */
 rp_err rp_checkpoint_mark_evaluated(const char *folder, rp_split split, uint64_t step,
                                     const rp_position_score *score) RP_MUST_CHECK;

@@ -2,6 +2,7 @@
 #ifndef RP_CHECKPOINT_POSITION_OWN_H
 #define RP_CHECKPOINT_POSITION_OWN_H
 
+#include "base/safetensors.h"
 #include "checkpoint/position.h"
 
 /* How the names of a checkpoint's sidecar files end; "": there is none. Its metadata has them. */
@@ -20,7 +21,11 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
 rp_err rp_checkpoint_cut_text(rp_arena *arena, const rp_plan *plan, char **out) RP_MUST_CHECK;
 /* Decimal digits and nothing else. */
 bool rp_checkpoint_number(const char *text, uint64_t *out);
-/* All but the checkpoints that are kept. */
-void rp_checkpoint_remove_old(const char *folder);
+/* Of a checkpoint that is open. errors  FORMAT; USAGE: it is of another run */
+rp_err rp_checkpoint_read_position(rp_arena *arena, const rp_st_reader *reader,
+                                   const rp_runfile *run, const rp_plan *plan, const char *path,
+                                   rp_position *position) RP_MUST_CHECK;
+/* Whether the evaluation at the position's step has been done, and what it gave. */
+void rp_checkpoint_read_evaluated(const char *folder, rp_split split, rp_position *position);
 
 #endif

@@ -111,10 +111,17 @@ fail:
 
 rp_err rp_checkpoint_check_sidecars(rp_arena *arena, const rp_st_reader *reader,
                                     const char *checkpoint) {
-    char *path;
-    rp_err err;
-    RP_TRY(find_sidecar(arena, reader, checkpoint, &in_flight_kind, &path));
-    RP_TRY(find_sidecar(arena, reader, checkpoint, &gains_kind, &path));
+    const sidecar_kind *const kind[] = {&in_flight_kind, &gains_kind};
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < sizeof kind / sizeof *kind; i++) {
+        rp_st_reader *sidecar = NULL;
+        char *path;
+        RP_TRY(find_sidecar(arena, reader, checkpoint, kind[i], &path));
+        RP_TRY(path ? rp_st_open(arena, path, &sidecar) : RP_OK);
+        err = sidecar ? rp_st_check_sums(sidecar) : RP_OK;
+        rp_st_close(&sidecar);
+        RP_TRY(err);
+    }
 fail:
     return err;
 }
@@ -153,7 +160,7 @@ rp_err rp_checkpoint_create_gains(rp_arena *arena, const rp_gain_estimator *esti
     RP_TRY(RP_ARENA_NEW(arena, count, &values));
     rp_gain_estimator_pack(estimator, values);
     RP_TRY(choose_name(arena, checkpoint, &gains_kind, end, &path));
-    RP_TRY(rp_st_create(arena, path, &entry, 1, none, out));
+    RP_TRY(rp_st_create(arena, path, &entry, 1, none, true, out));
     RP_TRY(rp_st_write(*out, 0, 0, values, count * sizeof *values));
 fail:
     return err;
@@ -225,7 +232,7 @@ rp_err rp_checkpoint_create_in_flight(rp_arena *arena, const rp_checkpoint_conte
     RP_TRY(rp_arena_printf(arena, &fill, "%" PRIu64, content->position->fill_step));
     RP_TRY(rp_arena_printf(arena, &end, "%" PRIu64, content->run->steps));
     const char *const meta[] = {"cut", made_for, "fill", fill, "end", end, NULL};
-    RP_TRY(rp_st_create(arena, path, entry, stages, meta, out));
+    RP_TRY(rp_st_create(arena, path, entry, stages, meta, true, out));
 fail:
     return err;
 }

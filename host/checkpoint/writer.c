@@ -27,11 +27,11 @@ static rp_err create_files(rp_arena *arena, const rp_checkpoint_content *content
                                       &writer->sidecars.gains, &writer->gains));
     RP_TRY(rp_checkpoint_make_meta(arena, content->run, content->plan, content->position,
                                    content->applied, &writer->sidecars, meta));
-    RP_TRY(rp_st_create(arena, checkpoint, writer->list.entry, writer->list.count, meta,
+    RP_TRY(rp_st_create(arena, checkpoint, writer->list.entry, writer->list.count, meta, true,
                         &writer->checkpoint));
     if (content->weights) {
         RP_TRY(rp_st_create(arena, content->weights, writer->list.entry, writer->weight_count,
-                            plain, &writer->weights));
+                            plain, false, &writer->weights));
     }
 fail:
     return err;

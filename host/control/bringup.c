@@ -338,8 +338,17 @@ fail:
     return err;
 }
 
+/* The run goes on from an older checkpoint than there is. */
+static rp_err say_damage(rp_controller *c) {
+    char text[RP_CHECKPOINT_DAMAGE + 80];
+    (void)snprintf(text, sizeof text, "%s; the checkpoint of step %" PRIu64 " is used", c->damaged,
+                   c->position.step);
+    return rp_record_event(c->record, "damaged", c->position.step, text);
+}
+
 static rp_err begin_training(rp_controller *c) {
     rp_err err;
+    RP_TRY(c->damaged[0] ? say_damage(c) : RP_OK);
     RP_TRY(c->advance_chosen ? rp_controller_say_advance(c, 0) : RP_OK);
     say_ready(c);
     RP_TRY(hint_microbatch(c));

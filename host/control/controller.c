@@ -292,8 +292,8 @@ static rp_err find_start(rp_controller *c) {
     rp_err err = RP_OK;
     char *path = NULL;
     if (c->options.resume) {
-        RP_TRY(
-            rp_checkpoint_find(&c->arena, &c->run, c->given, c->checkpoints, &path, &c->position));
+        RP_TRY(rp_checkpoint_find(&c->arena, &c->run, c->given, c->checkpoints, &path, &c->position,
+                                  c->damaged));
         c->load.states = path != NULL;
         c->save.kept_step = c->position.step;
         if (path && c->given && c->position.advance != c->given->method.advance) {
@@ -305,9 +305,7 @@ static rp_err find_start(rp_controller *c) {
             rp_method_set_advance(&c->run.method, c->run.stages, c->position.advance);
         }
     }
-    if (path) {
-        RP_TRY(rp_checkpoint_check(&c->run, path, true));
-    } else if (c->run.init) {
+    if (!path && c->run.init) {
         RP_TRY(rp_arena_string(&c->arena, c->run.init->from, &path));
         RP_TRY(rp_checkpoint_check_start(&c->run));
         c->load.start = true;

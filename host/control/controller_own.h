@@ -100,6 +100,7 @@ struct rp_controller {
     char *checkpoints, *weights, *run_yaml, *run_yaml_new, *plan_json, *data_json;
     bool has_statistics; /* the model has layers with running statistics */
     rp_position position;
+    char damaged[RP_CHECKPOINT_DAMAGE]; /* why the newest checkpoint is not the one at hand; "" */
 
     /* the machine */
     rp_control_state_id state, next;

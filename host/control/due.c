@@ -44,7 +44,7 @@ static rp_err assign_anew(rp_controller *c) {
     rp_arena_finish(&c->follow_arena);
     rp_arena_init(&c->follow_arena, "follow", 0);
     RP_TRY(rp_checkpoint_find(&c->follow_arena, &c->run, c->given, c->checkpoints, &path,
-                              &c->position));
+                              &c->position, c->damaged));
     rp_controller_take_advance(c, &c->follow.choice);
     c->run.step_first = c->position.step;
     c->load.path = path;

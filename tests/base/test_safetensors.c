@@ -219,7 +219,7 @@ static void written_bytes_are_the_official_ones(void **state) {
     rp_st_writer *writer = NULL;
     char back[1024];
     const char *data = official + official_bytes - 32;
-    expect_ok(rp_st_create(&arena, path, two, 2, step_12, &writer));
+    expect_ok(rp_st_create(&arena, path, two, 2, step_12, false, &writer));
     assert_int_equal(access(path, F_OK), -1);
     /* Any order, in pieces, some twice. */
     expect_ok(rp_st_write(writer, 1, 20, data + 28, 4));
@@ -240,23 +240,66 @@ static void written_bytes_are_the_official_ones(void **state) {
     rp_st_close(&reader);
 }
 
+/* Opens `bytes` and asks for the checksums. */
+static rp_err open_summed(const char *bytes, size_t count) {
+    rp_arena own;
+    rp_st_reader *reader = NULL;
+    rp_err err;
+    rp_arena_init(&own, "summed", 0);
+    RP_TRY(rp_st_open_bytes(&own, bytes, count, "summed", &reader));
+    RP_TRY(rp_st_check_sums(reader));
+fail:
+    rp_st_close(&reader);
+    rp_arena_finish(&own);
+    return err;
+}
+
+/* With checksums no bit may differ, and none without a name may be missing. */
+static void a_flipped_bit_is_found(void **state) {
+    (void)state;
+    rp_st_writer *writer = NULL;
+    char file[2048];
+    const char *data = official + official_bytes - 32;
+    expect_ok(rp_st_create(&arena, path, two, 2, step_12, true, &writer));
+    expect_ok(rp_st_write(writer, 0, 0, data, 8));
+    expect_ok(rp_st_write(writer, 1, 0, data + 8, 24));
+    expect_ok(rp_st_commit(&writer));
+    const size_t count = slurp(file, sizeof file);
+    expect_ok(open_summed(file, count));
+    expect_ok(open_summed(official, official_bytes)); /* it was written without */
+    for (size_t i = 0; i < 8 * count; i++) {
+        file[i / 8] = (char)(file[i / 8] ^ 1 << i % 8);
+        if (open_summed(file, count) == RP_OK) {
+            fail_msg("bit %zu of byte %zu of %zu is flipped, and nobody sees it", i % 8, i / 8,
+                     count);
+        }
+        file[i / 8] = (char)(file[i / 8] ^ 1 << i % 8);
+    }
+    file[count - 1] ^= 1;
+    expect_err(open_summed(file, count), RP_ERR_FORMAT);
+    assert_non_null(strstr(rp_err_message(), "tensor 'fc.weight' does not have its checksum"));
+    for (size_t i = 0; i < count; i++) {
+        expect_err(open_summed(file, i), RP_ERR_FORMAT);
+    }
+}
+
 static void old_file_stays_until_commit(void **state) {
     (void)state;
     rp_st_writer *writer = NULL;
     char back[1024];
     written_bytes_are_the_official_ones(state);
-    expect_ok(rp_st_create(&arena, path, two, 2, NULL, &writer));
+    expect_ok(rp_st_create(&arena, path, two, 2, NULL, false, &writer));
     expect_ok(rp_st_write(writer, 1, 0, official, 24));
     expect_err(rp_st_commit(&writer), RP_ERR_FORMAT);
     assert_non_null(strstr(rp_err_message(), "'n' is not completely written"));
     assert_null(writer);
-    expect_ok(rp_st_create(&arena, path, two, 2, NULL, &writer));
+    expect_ok(rp_st_create(&arena, path, two, 2, NULL, false, &writer));
     expect_ok(rp_st_write(writer, 1, 0, official, 24));
     rp_st_abandon(&writer);
     rp_st_abandon(&writer);
     /* Too big for any disk: seen before a byte is written. */
     const rp_st_entry huge = {.name = "x", .type = RP_ST_U8, .dims = 1, .dim = {UINT64_C(1) << 62}};
-    expect_err(rp_st_create(&arena, path, &huge, 1, NULL, &writer), RP_ERR_IO);
+    expect_err(rp_st_create(&arena, path, &huge, 1, NULL, false, &writer), RP_ERR_IO);
     assert_null(writer);
     assert_int_equal(slurp(back, sizeof back), official_bytes);
     assert_memory_equal(back, official, official_bytes);
@@ -271,23 +314,23 @@ static void bad_targets(void **state) {
     rp_st_reader *reader = NULL;
     char missing[128];
     (void)snprintf(missing, sizeof missing, "%s/none/w.safetensors", folder);
-    expect_err(rp_st_create(&arena, missing, two, 2, NULL, &writer), RP_ERR_IO);
+    expect_err(rp_st_create(&arena, missing, two, 2, NULL, false, &writer), RP_ERR_IO);
     assert_non_null(strstr(rp_err_message(), missing));
     expect_err(rp_st_open(&arena, missing, &reader), RP_ERR_IO);
     expect_err(rp_st_open(&arena, folder, &reader), RP_ERR_IO);
     expect_err(rp_st_open(&arena, "/dev/null", &reader), RP_ERR_IO);
     static const rp_st_entry same[] = {{.name = "a", .dims = 0}, {.name = "a", .dims = 0}};
-    expect_err(rp_st_create(&arena, path, same, 2, NULL, &writer), RP_ERR_FORMAT);
+    expect_err(rp_st_create(&arena, path, same, 2, NULL, false, &writer), RP_ERR_FORMAT);
     static const rp_st_entry bad[] = {{.name = ""},
                                       {.name = "__metadata__"},
                                       {.name = "\xff"},
                                       {.name = "d", .dims = 7},
                                       {.name = "o", .dims = 2, .dim = {1ull << 40, 1ull << 40}}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        expect_err(rp_st_create(&arena, path, &bad[i], 1, NULL, &writer), RP_ERR_FORMAT);
+        expect_err(rp_st_create(&arena, path, &bad[i], 1, NULL, false, &writer), RP_ERR_FORMAT);
     }
     static const rp_st_entry line = {.name = "a", .type = RP_ST_U8, .dims = 1, .dim = {100}};
-    expect_ok(rp_st_create(&arena, path, &line, 1, NULL, &writer));
+    expect_ok(rp_st_create(&arena, path, &line, 1, NULL, false, &writer));
     for (uint64_t i = 0; i < 16; i += 2) {
         expect_ok(rp_st_write(writer, 0, i, "x", 1));
     }
@@ -326,6 +369,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(headers_are_not_believed, setup, teardown),
         cmocka_unit_test_setup_teardown(odd_but_legal, setup, teardown),
         cmocka_unit_test_setup_teardown(written_bytes_are_the_official_ones, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_flipped_bit_is_found, setup, teardown),
         cmocka_unit_test_setup_teardown(old_file_stays_until_commit, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_targets, setup, teardown),
         cmocka_unit_test_setup_teardown(three_gibibytes, setup, teardown),

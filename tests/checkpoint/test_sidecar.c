@@ -14,7 +14,7 @@ static rp_st_reader *open_file(rp_st_entry *entry, uint32_t count, const void *d
                                const char *const *meta) {
     rp_st_writer *writer = NULL;
     rp_st_reader *reader = NULL;
-    expect_ok(rp_st_create(&arena, in_folder("sidecar"), entry, count, meta, &writer));
+    expect_ok(rp_st_create(&arena, in_folder("sidecar"), entry, count, meta, false, &writer));
     for (uint32_t i = 0; i < count; i++) {
         expect_ok(rp_st_write(writer, i, 0, data, entry[i].bytes));
     }

@@ -30,7 +30,7 @@ static void write_donor(void) {
                                  .bytes = tensors[t].dim[0] * sizeof(float) *
                                           (tensors[t].dims > 1 ? tensors[t].dim[1] : 1)};
     }
-    expect_ok(rp_st_create(&arena, donor, entry, TENSORS, NULL, &writer));
+    expect_ok(rp_st_create(&arena, donor, entry, TENSORS, NULL, false, &writer));
     for (uint32_t t = 0; t < TENSORS; t++) {
         for (size_t i = 0; i < entry[t].bytes / sizeof(float); i++) {
             value[i] = (float)(t + 1);

@@ -17,6 +17,7 @@ static uint64_t updates[2][RP_REPLICAS_MAX];
 static uint64_t in_flight_bytes[2];
 static const rp_gain_estimator *gains; /* NULL: none are measured */
 static char checkpoints[128], weights[128];
+static char damaged[RP_CHECKPOINT_DAMAGE];
 
 static void make_plan(rp_cut cut, uint32_t micro) {
     const rp_plan_options options = {.model_name = run.model_name,
@@ -120,7 +121,7 @@ static void what_was_written_is_read(void **state) {
     assert_null(writer);
     assert_true(is_there(weights));
 
-    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found));
+    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found, damaged));
     assert_non_null(path);
     assert_int_equal(found.step, 3);
     assert_int_equal(found.samples, 48);
@@ -160,7 +161,7 @@ static void half_a_checkpoint_never_appears(void **state) {
     write_tensors(writer, UINT32_MAX);
     rp_checkpoint_abandon(&writer);
     assert_null(writer);
-    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found));
+    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found, damaged));
     assert_null(path);
     assert_false(is_there(weights));
     rp_checkpoint_abandon(&writer); /* NULL */
@@ -364,10 +365,67 @@ static void what_is_not_finite_is_not_kept(void **state) {
         assert_null(writer);
         assert_true(is_there(weights));
         assert_int_equal(unlink(weights), 0);
-        expect_ok(rp_checkpoint_find(&arena, &run, NULL, checkpoints, &path, &found));
+        expect_ok(rp_checkpoint_find(&arena, &run, NULL, checkpoints, &path, &found, damaged));
         assert_int_equal(found.step, 3);
         expect_ok(rp_checkpoint_check(&run, path, true));
     }
+}
+
+static void save_in_flight(uint64_t step) {
+    static const char in_flight[16] = "in flight";
+    position.step = position.fill_step = updates[0][0] = step;
+    in_flight_bytes[0] = sizeof in_flight;
+    rp_checkpoint_writer *writer = open_writer(false);
+    write_tensors(writer, UINT32_MAX);
+    expect_ok(rp_checkpoint_write_in_flight(writer, 0, 0, in_flight, sizeof in_flight));
+    expect_ok(rp_checkpoint_commit(&writer));
+}
+
+/* Flips a bit in the middle of a file; once more and it is whole again. */
+static void flip(const char *path) {
+    FILE *file = fopen(path, "r+");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    const long middle = ftell(file) / 2;
+    assert_int_equal(fseek(file, middle, SEEK_SET), 0);
+    const int byte = fgetc(file);
+    assert_int_equal(fseek(file, middle, SEEK_SET), 0);
+    assert_int_equal(fputc(byte ^ 16, file), byte ^ 16);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* The one before is used, and somebody is told which is damaged, and how. */
+static void a_damaged_checkpoint_is_passed_over(void **state) {
+    (void)state;
+    rp_position found = {0};
+    char newest[200];
+    char older[200];
+    char *path;
+    save_in_flight(2);
+    save_in_flight(3);
+    for (int sidecar = 0; sidecar < 2; sidecar++) {
+        const char *end = sidecar ? "flight" : "safetensors";
+        (void)snprintf(newest, sizeof newest, "%s/step-0000000003.%s", checkpoints, end);
+        (void)snprintf(older, sizeof older, "%s/step-0000000002.%s", checkpoints, end);
+        expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found, damaged));
+        assert_int_equal(found.step, 3);
+        assert_string_equal(damaged, "");
+        flip(newest);
+        expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found, damaged));
+        assert_int_equal(found.step, 2);
+        assert_non_null(strstr(damaged, newest));
+        assert_non_null(strstr(path, "step-0000000002"));
+        flip(older);
+        expect_err(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found, damaged),
+                   RP_ERR_FORMAT);
+        assert_non_null(strstr(rp_err_message(), newest));
+        assert_non_null(strstr(rp_err_message(), "no checkpoint before it is whole"));
+        flip(newest);
+        flip(older);
+    }
+    run.seed++; /* another run is no damage */
+    expect_err(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found, damaged),
+               RP_ERR_USAGE);
 }
 
 /* Another cut, seed or schedule is another run, or forwards anew. */
@@ -379,27 +437,29 @@ static void a_checkpoint_is_of_one_run(void **state) {
     write_tensors(writer, UINT32_MAX);
     expect_ok(rp_checkpoint_commit(&writer));
     run.seed++;
-    expect_err(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found), RP_ERR_USAGE);
+    expect_err(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found, damaged),
+               RP_ERR_USAGE);
     assert_non_null(strstr(rp_err_message(), "was made with seed 1, the run file says 2"));
     run.seed--;
     run.steps = 2;
-    expect_err(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found), RP_ERR_USAGE);
+    expect_err(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found, damaged),
+               RP_ERR_USAGE);
     run.steps = 8;
-    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found));
+    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found, damaged));
     assert_false(found.test.done || found.validation.done);
     const rp_position_score test = {.loss = 0.5, .samples = 24, .correct = 12};
     const rp_position_score validation = {.loss = 0.25, .samples = 8, .correct = 7};
     expect_ok(rp_checkpoint_mark_evaluated(checkpoints, RP_SPLIT_TEST, position.step, &test));
-    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found));
+    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found, damaged));
     assert_true(found.test.done && !found.validation.done);
     assert_int_equal(found.test.correct, 12);
     expect_ok(rp_checkpoint_mark_evaluated(checkpoints, RP_SPLIT_VALIDATION, position.step + 1,
                                            &validation));
-    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found));
+    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found, damaged));
     assert_false(found.validation.done); /* of another step */
     expect_ok(
         rp_checkpoint_mark_evaluated(checkpoints, RP_SPLIT_VALIDATION, position.step, &validation));
-    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found));
+    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found, damaged));
     assert_true(found.test.done && found.validation.done);
     expect_close(found.validation.loss, 0.25, 0, 0);
     assert_int_equal(found.validation.samples, 8);
@@ -423,7 +483,7 @@ static void the_plan_is_compared(void **state) {
 
     make_plan((rp_cut){.stage_count = 2, .first = other_layers}, run.micro); /* goes on, anew */
     assert_true(rp_plan_digest(plan) != digest);
-    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found));
+    expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found, damaged));
     assert_true(found.plan == digest);
     assert_int_equal(found.cut.first[1], 1);
     expect_ok(rp_checkpoint_open_in_flight(&arena, plan, path, 3, &reader, &kept, &usable));
@@ -431,7 +491,8 @@ static void the_plan_is_compared(void **state) {
     rp_st_close(&reader);
 
     plan->stage[1].micro_forward = plan->stage[1].micro_backward = 4; /* sums in another order */
-    expect_err(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found), RP_ERR_USAGE);
+    expect_err(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found, damaged),
+               RP_ERR_USAGE);
     assert_non_null(strstr(rp_err_message(), "was made with batch 16/8, the run file says 16/8,4"));
 }
 
@@ -448,6 +509,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_sidecar_file_has_a_plain_name, open_run, close_run),
         cmocka_unit_test_setup_teardown(the_plan_is_compared, open_run, close_run),
         cmocka_unit_test_setup_teardown(what_is_not_finite_is_not_kept, open_run, close_run),
+        cmocka_unit_test_setup_teardown(a_damaged_checkpoint_is_passed_over, open_run, close_run),
         cmocka_unit_test_setup_teardown(a_checkpoint_is_of_one_run, open_run, close_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

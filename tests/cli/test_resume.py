@@ -40,6 +40,9 @@ def split_file(raw):
 
 
 def join_file(header, data):
+    """A file that is whole for all that is known: checksums are not of what was changed."""
+    for key in ("xxh3", "xxh3_tensors"):
+        header.get("__metadata__", {}).pop(key, None)
     text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + data
 
@@ -144,6 +147,33 @@ class Methods(test_repeat.Repeat):
         path.write_bytes(join_file(header, data))
         self.ringpipe(*auto)
         self.assertIn("advance: auto}", (self.dir / "a" / "run.yaml").read_text())
+
+    def test_a_damaged_checkpoint_is_passed_over(self):
+        run = self.run_file()
+        sets = ("--set", "train.epochs=4", "--set", "schedule=pipedream")
+        self.ringpipe("train", run, "--out", "whole", *sets)
+        self.ringpipe("train", run, "--out", "parts", *sets[2:], "--set", "train.epochs=3")
+        older, newest = sorted((self.dir / "parts" / "checkpoint").glob("*.safetensors"))
+        whole = newest.read_bytes()
+        half = len(whole) // 2
+        for name, damaged in (("cut", whole[:half]),
+                              ("flipped", whole[:half] + bytes([whole[half] ^ 4]) +
+                               whole[half + 1:])):
+            with self.subTest(name):
+                shutil.copytree(self.dir / "parts", self.dir / name)
+                (self.dir / name / "checkpoint" / newest.name).write_bytes(damaged)
+                _, err = self.ringpipe("train", run, "--resume", name, *sets)
+                self.assertIn(newest.name, err)
+                self.assertEqual(self.weights("whole"), self.weights(name))
+                log = [json.loads(line) for line in
+                       (self.dir / name / "log.jsonl").read_text().splitlines()]
+                said = [line for line in log if line.get("event") == "damaged"]
+                self.assertEqual(len(said), 1, log)
+                self.assertIn(newest.name, said[0]["text"])
+        (self.dir / "parts" / "checkpoint" / newest.name).write_bytes(whole[:half])
+        older.write_bytes(older.read_bytes()[:-1])
+        error = self.refused("train", run, "--resume", "parts", *sets)
+        self.assertIn("no checkpoint before it is whole", error)
 
     def test_another_method_is_refused(self):
         """Whatever of a method the numbers depend on: its checkpoint is not taken for another's."""

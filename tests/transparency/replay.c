@@ -542,7 +542,7 @@ static rp_err write_file(replay *r, const char *path) {
             to->dim[d] = param->shape.dim[d];
         }
     }
-    RP_TRY(rp_st_create(&r->arena, path, entries, count, meta, &writer));
+    RP_TRY(rp_st_create(&r->arena, path, entries, count, meta, false, &writer));
     for (uint32_t k = 0, index = 0; k < r->stages; k++) {
         RP_TRY(write_board(r, &r->board[k], &index, writer));
     }

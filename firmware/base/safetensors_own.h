@@ -1,0 +1,57 @@
+/* Inside of safetensors files; only for safetensors*.c. */
+#ifndef RP_BASE_SAFETENSORS_OWN_H
+#define RP_BASE_SAFETENSORS_OWN_H
+
+#include "base/safetensors.h"
+
+enum { RP_ST_LENGTH_BYTES = 8, RP_ST_STRETCHES_MAX = 8, RP_ST_TYPES = 7, RP_ST_SUM_DIGITS = 16 };
+
+#define RP_ST_META_KEY "__metadata__"
+/* Metadata of files with checksums: of the header as it is with zeros here, and of every tensor in
+ * the order of the header. XXH3-64, as hexadecimal digits. */
+#define RP_ST_SUM_KEY "xxh3"
+#define RP_ST_SUMS_KEY "xxh3_tensors"
+
+extern const char *const rp_st_type_names[RP_ST_TYPES];
+
+struct rp_st_reader {
+    rp_arena *arena;
+    const char *name;
+    const unsigned char *bytes; /* of the whole file */
+    size_t count;
+    void *mapped; /* NULL when the bytes are the caller's */
+    const unsigned char *data;
+    rp_st_entry *entries;
+    const rp_st_entry **by_name;
+    uint32_t entry_count;
+    const char **meta; /* key, value, ... */
+    uint32_t meta_count;
+};
+
+/* Stretches [begin, end) of one tensor that are written, apart from each other and in order. */
+typedef struct {
+    uint64_t begin[RP_ST_STRETCHES_MAX], end[RP_ST_STRETCHES_MAX];
+    uint32_t count;
+} rp_st_coverage;
+
+struct rp_st_writer {
+    const char *path, *temporary;
+    int fd;
+    uint64_t data_offset;
+    char *header; /* padded: up to the data */
+    bool summed;
+    rp_st_entry *entries;
+    rp_st_coverage *written;
+    uint32_t entry_count;
+};
+
+/* Shape times type, or false on overflow. */
+bool rp_st_size_of(const rp_st_entry *entry, uint64_t *out);
+
+/* safetensors_sums.c: the values of both keys before the tensors are there; `sums` has room for
+ * RP_ST_SUM_DIGITS digits a tensor, and the end. */
+void rp_st_blank_sums(uint32_t count, char sum[RP_ST_SUM_DIGITS + 1], char *sums);
+/* Reads what is written and puts the checksums into the header, in memory. errors IO */
+rp_err rp_st_add_sums(rp_st_writer *writer) RP_MUST_CHECK;
+
+#endif

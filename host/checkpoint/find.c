@@ -1,0 +1,110 @@
+/* The checkpoints of a folder: the newest one that is whole, and those that are no longer needed.
+ */
+#include "checkpoint/checkpoint_own.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { KEEP = 2, NAME_BYTES = 64 };
+
+static bool ends_in(const char *name, const char *end) {
+    const size_t length = strlen(name);
+    return strncmp(name, "step-", 5) == 0 && length > strlen(end) + 5 && length < NAME_BYTES &&
+           strcmp(name + length - strlen(end), end) == 0;
+}
+
+static bool is_checkpoint(const char *name) {
+    return ends_in(name, ".safetensors");
+}
+
+static bool is_of_checkpoint(const char *name) {
+    return ends_in(name, ".safetensors") || ends_in(name, ".flight") || ends_in(name, ".steer");
+}
+
+/* The KEEP newest checkpoints of a folder by name, which is by step; "" where there is none. */
+static void find_newest(DIR *dir, char newest[KEEP][NAME_BYTES]) {
+    const struct dirent *entry;
+    memset(newest, 0, KEEP * NAME_BYTES);
+    while ((entry = readdir(dir))) {
+        for (int i = 0; is_checkpoint(entry->d_name) && i < KEEP; i++) {
+            if (strcmp(entry->d_name, newest[i]) > 0) {
+                memmove(newest[i + 1 < KEEP ? i + 1 : i], newest[i],
+                        (size_t)(KEEP - 1 - i) * NAME_BYTES);
+                memcpy(newest[i], entry->d_name, strlen(entry->d_name) + 1);
+                break;
+            }
+        }
+    }
+    rewinddir(dir);
+}
+
+void rp_checkpoint_remove_old(const char *folder) {
+    char newest[KEEP][NAME_BYTES];
+    const struct dirent *entry;
+    DIR *dir = opendir(folder);
+    if (!dir) {
+        return;
+    }
+    find_newest(dir, newest);
+    const size_t step = strcspn(newest[KEEP - 1], "."); /* its sidecar files stay, too */
+    while ((entry = readdir(dir))) {
+        if (is_of_checkpoint(entry->d_name) && strncmp(entry->d_name, newest[KEEP - 1], step) < 0) {
+            (void)unlinkat(dirfd(dir), entry->d_name, 0);
+        }
+    }
+    (void)closedir(dir);
+}
+
+/* What can be read of the file and its sidecar files is what was written: *whole. Otherwise the
+ * last error says what is damaged. */
+static rp_err check_whole(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
+                          const char *path, rp_position *position, bool *whole) {
+    rp_st_reader *reader = NULL;
+    rp_err err = RP_OK;
+    *whole = rp_st_open(arena, path, &reader) == RP_OK && rp_st_check_sums(reader) == RP_OK;
+    if (*whole) {
+        RP_TRY(rp_checkpoint_read_position(arena, reader, run, plan, path, position));
+        rp_runfile then = *run;
+        if (run->method.advance_auto) { /* as many replicas as it was made with */
+            rp_method_set_advance(&then.method, run->stages, position->advance);
+        }
+        *whole = rp_checkpoint_check(&then, path, true) == RP_OK;
+    }
+fail:
+    rp_st_close(&reader);
+    return err;
+}
+
+rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
+                          const char *folder, char **path, rp_position *position,
+                          char damaged[RP_CHECKPOINT_DAMAGE]) {
+    char newest[KEEP][NAME_BYTES] = {{0}};
+    DIR *dir = opendir(folder);
+    bool whole = false;
+    rp_err err = RP_OK;
+    if (dir) {
+        find_newest(dir, newest);
+        (void)closedir(dir);
+    }
+    *path = NULL;
+    damaged[0] = '\0';
+    for (int i = 0; !whole && i < KEEP && newest[i][0]; i++) {
+        rp_position found = {0};
+        RP_TRY(rp_arena_printf(arena, path, "%s/%s", folder, newest[i]));
+        RP_TRY(check_whole(arena, run, plan, *path, &found, &whole));
+        if (whole) {
+            *position = found;
+            rp_checkpoint_read_evaluated(folder, RP_SPLIT_TEST, position);
+            rp_checkpoint_read_evaluated(folder, RP_SPLIT_VALIDATION, position);
+        } else if (i == 0) {
+            (void)snprintf(damaged, RP_CHECKPOINT_DAMAGE, "%s", rp_err_message());
+        }
+    }
+    if (newest[0][0] && !whole) {
+        err = rp_fail(RP_ERR_FORMAT, "%s; no checkpoint before it is whole", damaged);
+    }
+fail:
+    return err;
+}
