@@ -4,11 +4,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "checkpoint/checkpoint.h"
 #include "cli/cli.h"
 #include "cli/signals.h"
 #include "control/controller.h"
 #include "control/local.h"
+#include "data/check.h"
 #include "planning/planfile.h"
 #include "run/runfile.h"
 
@@ -98,17 +101,36 @@ fail:
 /* ---- --dry-run ------------------------------------------------------------------------------- */
 
 /* What would be done. */
-static void print_checked(const rp_runfile *run, rp_format format) {
+static void print_checked(const rp_runfile *run) {
+    const rp_data *data = &run->data;
     const size_t parameters =
         rp_model_param_count(run->model, RP_PARAM_TRAINED, 0, run->model->layer_count);
-    (void)printf(format == RP_FORMAT_JSON
-                     ? "{\"version\": 1, \"status\": \"checked\", \"model\": \"%s\", "
-                       "\"parameters\": %zu, \"schedule\": \"%s\", \"stages\": %u, "
-                       "\"steps\": %" PRIu64 ", \"samples\": %u}\n"
-                     : "checked: %s, %zu parameters, schedule %s on %u stages, %" PRIu64
-                       " steps over %u samples\n",
+    (void)printf("checked: %s, %zu parameters, schedule %s on %u stages, %" PRIu64
+                 " steps over %u samples\n",
                  run->model_name, parameters, run->method.kind->name, run->stages, run->steps,
-                 run->data.count[RP_SPLIT_TRAIN]);
+                 data->count[RP_SPLIT_TRAIN]);
+    (void)printf("data: %u training, %u validation, %u test samples, all of them read\n",
+                 data->count[RP_SPLIT_TRAIN], data->count[RP_SPLIT_VALIDATION],
+                 data->count[RP_SPLIT_TEST]);
+    if (data->test_path) {
+        (void)printf("no test part: %s is not there, so the run ends without a test result\n",
+                     data->test_path);
+    }
+}
+
+static rp_err print_checked_json(const rp_runfile *run) {
+    const rp_data *data = &run->data;
+    json_t *object = json_pack(
+        "{s:i, s:s, s:s, s:I, s:s, s:i, s:I, s:I, s:I, s:I}", "version", 1, "status", "checked",
+        "model", run->model_name, "parameters",
+        (json_int_t)rp_model_param_count(run->model, RP_PARAM_TRAINED, 0, run->model->layer_count),
+        "schedule", run->method.kind->name, "stages", (int)run->stages, "steps",
+        (json_int_t)run->steps, "samples", (json_int_t)data->count[RP_SPLIT_TRAIN],
+        "validation_samples", (json_int_t)data->count[RP_SPLIT_VALIDATION], "test_samples",
+        (json_int_t)data->count[RP_SPLIT_TEST]);
+    const bool good = object && json_dumpf(object, stdout, 0) == 0 && putchar('\n') != EOF;
+    json_decref(object);
+    return good ? RP_OK : rp_fail(RP_ERR_FORMAT, "the result can not be written: is it UTF-8?");
 }
 
 static rp_err check_run(const rp_controller_options *options) {
@@ -131,7 +153,12 @@ static rp_err check_run(const rp_controller_options *options) {
                             : rp_runfile_check_cut(&runfile);
     }
     if (err == RP_OK) {
-        print_checked(&runfile, options->format);
+        err = rp_data_check(&runfile.data);
+    }
+    if (err == RP_OK && options->format == RP_FORMAT_JSON) {
+        err = print_checked_json(&runfile);
+    } else if (err == RP_OK) {
+        print_checked(&runfile);
     }
     rp_runfile_close(&runfile);
     rp_arena_finish(&arena);

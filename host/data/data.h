@@ -26,7 +26,8 @@ typedef struct {
     const char *const *y_name;     /* NULL: they have no names */
     uint32_t count[RP_SPLITS];
     const uint32_t *part[RP_SPLITS]; /* [count]: which sample of the kind's; NULL: sample i is i */
-    void *own;                       /* of the kind */
+    const char *test_path; /* of a set without a test part: where it would be; otherwise NULL */
+    void *own;             /* of the kind */
     bool shuffle;
     bool crop, flip;   /* augment: none | crop | flip | crop-flip (pad 4, PyTorch's order) */
     uint32_t channels; /* of images: sample is [channels, height, width]; 0: no images */

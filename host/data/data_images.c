@@ -53,18 +53,21 @@ static bool is_folder(const char *path) {
 }
 
 /* PATH/train/CLASS and PATH/test/CLASS; or PATH/CLASS, which is all for training. */
-static rp_err list_parts(rp_arena *arena, const char *path, rp_labels *labels, own *o) {
+static rp_err list_parts(rp_arena *arena, const char *path, rp_labels *labels, rp_data *data,
+                         own *o) {
     char *train;
     char *test;
     rp_err err;
     RP_TRY(rp_arena_printf(arena, &train, "%s/train", path));
     RP_TRY(rp_arena_printf(arena, &test, "%s/test", path));
+    data->test_path = test;
     if (!is_folder(train)) {
         return rp_folders_list(arena, path, labels->given, labels, &o->part[RP_SPLIT_TRAIN]);
     }
     RP_TRY(rp_folders_list(arena, train, labels->given, labels, &o->part[RP_SPLIT_TRAIN]));
     if (access(test, F_OK) == 0) {
         RP_TRY(rp_folders_list(arena, test, true, labels, &o->part[RP_SPLIT_TEST]));
+        data->test_path = NULL;
     }
 fail:
     return err;
@@ -92,7 +95,7 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_s
     RP_TRY(read_colours(keys, input, data));
     RP_TRY(rp_labels_read(arena, keys, "classes", &labels));
     RP_TRY(RP_ARENA_NEW(arena, 1, &o));
-    RP_TRY(list_parts(arena, path, &labels, o));
+    RP_TRY(list_parts(arena, path, &labels, data, o));
     RP_TRY(data->channels == 1 ? rp_norm_set(arena, &data->norm, 1, &grey_mean, &grey_deviation)
                                : rp_norm_set(arena, &data->norm, 3, mean, deviation));
     data->count[RP_SPLIT_TRAIN] = o->part[RP_SPLIT_TRAIN].count;

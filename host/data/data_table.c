@@ -251,7 +251,8 @@ fail:
 
 /* A folder with train.csv and perhaps test.csv, or a file and perhaps the file that `test:` names.
  */
-static rp_err find_files(rp_arena *arena, rp_node *keys, const char **train, const char **test) {
+static rp_err find_files(rp_arena *arena, rp_node *keys, rp_data *data, const char **train,
+                         const char **test) {
     struct stat facts;
     const char *path = NULL;
     char *text;
@@ -261,12 +262,15 @@ static rp_err find_files(rp_arena *arena, rp_node *keys, const char **train, con
     RP_TRY(rp_node_string(keys, "path", &path));
     *train = path;
     if (stat(path, &facts) == 0 && S_ISREG(facts.st_mode)) {
-        return rp_node_string(keys, "test", test);
+        err = rp_node_string(keys, "test", test);
+        data->test_path = *test ? NULL : "a file that `test` names";
+        return err;
     }
     RP_TRY(rp_arena_printf(arena, &text, "%s/train.csv", path));
     *train = text;
     RP_TRY(rp_arena_printf(arena, &text, "%s/test.csv", path));
     *test = access(text, F_OK) == 0 || errno != ENOENT ? text : NULL;
+    data->test_path = *test ? NULL : text;
 fail:
     return err;
 }
@@ -321,7 +325,7 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_s
         return rp_node_fail(rp_node_find(keys, "set"),
                             "a table needs a model whose `input` is a list of sizes, or `target`");
     }
-    RP_TRY(find_files(arena, keys, &train, &test));
+    RP_TRY(find_files(arena, keys, data, &train, &test));
     RP_TRY(RP_ARENA_NEW(arena, 1, &o));
     data->own = o;
     if (stated) {

@@ -124,6 +124,26 @@ class Table(program.Case):
         self.assertEqual(data["samples"], {"train": 4, "validation": 2, "test": 0})
         self.assertEqual(len(data["mean"]), 2)
 
+    def test_dry_run_reads_the_test_file(self):
+        folder = self.dir / "flowers"
+        folder.mkdir()
+        rows = FLOWERS.replace(";", ",").replace("short, and", "short; and")
+        (folder / "train.csv").write_text(rows)
+        text = TABLE.replace("flowers.csv, delimiter: semicolon", "flowers")
+        out, _ = self.ringpipe("train", self.run_file(text), "--dry-run")
+        self.assertIn("4 training, 2 validation, 0 test samples, all of them read", out)
+        self.assertIn("no test part: flowers/test.csv is not there", out)
+        (folder / "test.csv").write_text(rows.replace("4.9", "wide"))
+        err = self.refused("train", self.run_file(text), "--dry-run")
+        self.assertIn("test.csv:3:1: column 'sepal'", err)
+        (folder / "test.csv").write_text(rows)
+        out, _ = self.ringpipe("train", self.run_file(text), "--dry-run")
+        self.assertNotIn("no test part", out)
+        out, _ = self.ringpipe("train", self.run_file(text), "--dry-run", "--format", "json")
+        checked = json.loads(out)
+        self.assertEqual((checked["samples"], checked["validation_samples"]), (4, 2))
+        self.assertEqual(checked["test_samples"], 6)
+
     def test_errors_name_the_place(self):
         (self.dir / "flowers.csv").write_text(FLOWERS.replace("4.7", "four"))
         err = self.refused("train", self.run_file(TABLE), "--out", "out")
@@ -198,6 +218,17 @@ class Images(program.Case):
         )
         weights = [(f / "weights.safetensors").read_bytes() for f in (self.dir / "out", again)]
         self.assertTrue(weights[0] == weights[1], "other weights with other workers")
+
+    def test_dry_run_decodes_every_picture(self):
+        out, _ = self.ringpipe("train", self.run_file(PICTURES), "--dry-run")
+        self.assertIn("36 training, 12 validation, 8 test samples, all of them read", out)
+        for part in ("train", "test"):
+            path = self.dir / "shapes" / part / "blue/3.png"
+            whole = path.read_bytes()
+            path.write_bytes(whole[:40] + b"\0" + whole[41:])
+            err = self.refused("train", self.run_file(PICTURES), "--dry-run")
+            self.assertIn(f"shapes/{part}/blue/3.png: is damaged", err)
+            path.write_bytes(whole)
 
     def test_a_broken_picture_is_named(self):
         path = self.dir / "shapes/train/red/7.png"
