@@ -72,7 +72,7 @@ const char *rp_agent_endpoint(const rp_agent *agent) {
 void rp_agent_close(rp_agent **agent_pointer) {
     rp_agent *agent = *agent_pointer;
     if (agent) {
-        rp_agent_end_run(agent);
+        rp_agent_end_run(agent, "the agent ends");
         rp_device_builder_close(&agent->builder);
         if (agent->abandoned) {
             rp_agent_free_run(agent->abandoned);
@@ -123,7 +123,7 @@ static void watch_host(rp_agent *agent) {
         if (now_ns - agent->orphaned_ns >= ORPHAN_NS) {
             rp_log_warn("no host has asked for the run within %" PRId64 " s: it is over here",
                         ORPHAN_NS / RP_NS_PER_S);
-            rp_agent_end_run(agent);
+            rp_agent_end_run(agent, "no host has asked for it");
         }
         return;
     }

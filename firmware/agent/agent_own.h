@@ -21,6 +21,7 @@ typedef struct {
     uint32_t node;       /* of the plan */
     rp_link *link;       /* NULL: not connected yet */
     rp_link_watch watch; /* in state running */
+    bool is_known;       /* the journal has said that it is there */
 } agent_neighbour;
 
 /* One run, from ASSIGN to BYE; everything lies in its own arena. While it is being built, all of it
@@ -39,6 +40,7 @@ typedef struct {
     double *layer_seconds;                 /* of a profile; NULL: an assignment is built */
     int64_t build_start_ns;
     bool built_here; /* without a builder: done, not reported yet */
+    bool has_started;
 
     rp_links *links;
     rp_link *feed; /* NULL: the host sends nothing here */
@@ -87,13 +89,21 @@ void rp_agent_bind_text(const rp_agent *agent, uint32_t plus, char *out, size_t 
 rp_err rp_agent_answer(rp_agent *agent, rp_Frame *frame, const rp_part *parts,
                        uint32_t count) RP_MUST_CHECK;
 bool rp_agent_builds(const rp_agent *agent); /* the builder's thread is at work */
-/* Back to hello. A build under way is abandoned: the builder ends it and it is dropped. */
-void rp_agent_end_run(rp_agent *agent);
+/* Back to hello. A build under way is abandoned: the builder ends it and it is dropped. `why`: for
+ * the journal, borrowed. */
+void rp_agent_end_run(rp_agent *agent, const char *why);
 void rp_agent_free_run(agent_run *run);
 
 /* fault.c: the last error, which is `code`, is told to the host; with _report the run ends here. */
 void rp_agent_tell_fault(rp_agent *agent, rp_err code);
 void rp_agent_report_fault(rp_agent *agent, rp_err code);
+
+/* journal.c: lines about the state as it is, where the options ask for them. */
+void rp_agent_note_host(const rp_agent *agent);
+void rp_agent_note_ready(const rp_agent *agent, uint64_t device_bytes);
+void rp_agent_note_start(rp_agent *agent, uint64_t step); /* the first one of a run */
+void rp_agent_note_neighbours(rp_agent *agent);           /* those that are heard now */
+void rp_agent_note_end(const rp_agent *agent, bool builds, const char *why);
 
 /* build.c: gives the run to the builder, and takes it back when it is done: *is_built.
  * errors of _finish_build: those of what was built; the run has to end then */

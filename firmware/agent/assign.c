@@ -68,7 +68,7 @@ static uint64_t resident_bytes(void) {
 
 /* A run that is still there is over: the host has another one. */
 static rp_err begin_run(rp_agent *agent, const rp_message *message, const char *name) {
-    rp_agent_end_run(agent);
+    rp_agent_end_run(agent, "the host has another one");
     agent_run *run = agent->run;
     if (agent->device) {
         rp_device_reset_used_bytes_max(agent->device);
@@ -138,6 +138,7 @@ rp_err rp_agent_report_ready(rp_agent *agent) {
         ready->probe_copies = larger(ready->probe_copies, facts.probe_copies);
     }
     RP_TRY(rp_agent_answer(agent, &frame, NULL, 0));
+    rp_agent_note_ready(agent, ready->device_bytes);
     agent->state = RP_AGENT_ASSIGNED;
 fail:
     return err;
@@ -179,7 +180,7 @@ rp_err rp_agent_report_profile(rp_agent *agent) {
                                           2 * (size_t)run->held[0].job.model->layer_count);
     rp_err err;
     RP_TRY(rp_agent_answer(agent, &frame, &part, 1));
-    rp_agent_end_run(agent);
+    rp_agent_end_run(agent, "its layers are measured");
 fail:
     return err;
 }

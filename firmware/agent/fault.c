@@ -44,6 +44,8 @@ void rp_agent_tell_fault(rp_agent *agent, rp_err code) {
 }
 
 void rp_agent_report_fault(rp_agent *agent, rp_err code) {
+    char why[RP_ERR_MESSAGE_BYTES]; /* telling may fail, too */
+    (void)snprintf(why, sizeof why, "%s", rp_err_message());
     rp_agent_tell_fault(agent, code);
-    rp_agent_end_run(agent);
+    rp_agent_end_run(agent, why);
 }

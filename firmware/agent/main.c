@@ -87,6 +87,20 @@ static error_t on_argument(int key, char *value, struct argp_state *state) {
     }
 }
 
+/* The first lines of the journal: what this board is, and whom it serves. */
+static void note_board(const rp_device *device, const rp_board *board,
+                       const rp_agent_options *options) {
+    const rp_device_facts *facts = rp_device_facts_of(device);
+    rp_log_info("ringpipe " RP_VERSION
+                ", board %s: %s (%s, driver %s), compute units: %u, memory for runs: %u MiB; its "
+                "products are right",
+                board->name, facts->name, facts->platform, facts->driver, facts->compute_units,
+                options->memory_mib);
+    if (options->trusted_count == 0) {
+        rp_log_warn("no host is trusted: `ringpipe keys trust NAME KEY` lets one in");
+    }
+}
+
 static rp_err serve_host(rp_agent *agent) {
     bool over = false;
     rp_err err = RP_OK;
@@ -106,7 +120,8 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
     rp_agent *agent = NULL;
     rp_clock clock = rp_clock_real();
     rp_loop loop = rp_loop_poll(&clock);
-    rp_agent_options options = {.listen = args->listen, .once = args->once, .loop = &loop};
+    rp_agent_options options = {
+        .listen = args->listen, .journal = true, .once = args->once, .loop = &loop};
     const char *keys = args->keys;
     rp_err err = RP_OK;
     if (!keys) {
@@ -128,8 +143,12 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
     options.memory_mib = (uint32_t)(memory / (1 << 20));
     options.name = args->name ? args->name : board.name;
     rp_log_setup(rp_log_level_now(), options.name);
+    note_board(device, &board, &options);
     RP_TRY(rp_agent_open(arena, device, &clock, &options, &agent));
     RP_TRY(serve_host(agent));
+    if (stopped) {
+        rp_log_info("a signal ends the agent");
+    }
 fail:
     rp_agent_close(&agent);
     rp_device_close(&device);

@@ -37,9 +37,10 @@ static rp_err check_features(const rp_Hello *host) {
 }
 
 static rp_err on_hello(rp_agent *agent, const rp_message *message) {
-    rp_agent_end_run(agent);
+    rp_agent_end_run(agent, "a host says hello");
     const rp_Hello *host = &message->frame.body.hello;
     memcpy(agent->host_software, host->software, sizeof agent->host_software);
+    rp_agent_note_host(agent);
     agree_on_wire(agent, host);
     const rp_device_facts *facts = agent->device ? rp_device_facts_of(agent->device) : NULL;
     rp_Frame frame = {.which_body = RP_KIND_HELLO,
@@ -62,8 +63,12 @@ static rp_err on_hello(rp_agent *agent, const rp_message *message) {
 }
 
 static rp_err on_end(rp_agent *agent, const rp_message *message) {
-    (void)message;
-    rp_agent_end_run(agent);
+    const bool failed = rp_frame_kind(&message->frame) == RP_KIND_FAULT;
+    char why[sizeof message->frame.body.fault.text + 32] = "the host has done with it";
+    if (failed) {
+        (void)snprintf(why, sizeof why, "the host says: %s", message->frame.body.fault.text);
+    }
+    rp_agent_end_run(agent, why);
     agent->over = agent->options.once;
     return RP_OK;
 }
@@ -208,7 +213,7 @@ rp_err rp_agent_take_messages(rp_agent *agent) {
             drop_held(agent);
         }
         if (!is_older && waits_for_builder(agent, message)) {
-            rp_agent_end_run(agent); /* that is built for nobody */
+            rp_agent_end_run(agent, "the host has another one"); /* that is built for nobody */
             agent->held = message;
             continue;
         }

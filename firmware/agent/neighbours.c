@@ -42,6 +42,7 @@ rp_err rp_agent_step_links(rp_agent *agent) {
         RP_TRY(run->neighbour[i].link ? rp_link_step(run->neighbour[i].link) : RP_OK);
     }
     RP_TRY(run->feed ? rp_link_step(run->feed) : RP_OK);
+    rp_agent_note_neighbours(agent);
     for (uint32_t i = 0; agent->state == RP_AGENT_RUNNING && i < run->neighbour_count; i++) {
         RP_TRY(watch_neighbour(agent, &run->neighbour[i]));
     }

@@ -22,11 +22,12 @@ void rp_agent_free_run(agent_run *run) {
     *run = (agent_run){0};
 }
 
-void rp_agent_end_run(rp_agent *agent) {
+void rp_agent_end_run(rp_agent *agent, const char *why) {
     const rp_link_profile none = {0};
     if (agent->state == RP_AGENT_HELLO) {
         return;
     }
+    rp_agent_note_end(agent, rp_agent_builds(agent), why);
     agent->ended = agent->run->identity;
     if (rp_agent_builds(agent)) {
         rp_device_builder_cancel(agent->builder);

@@ -16,6 +16,7 @@ static void begin_running(rp_agent *agent) {
 rp_err rp_agent_on_start(rp_agent *agent, const rp_message *message) {
     const rp_Start *start = &message->frame.body.start;
     begin_running(agent);
+    rp_agent_note_start(agent, start->step_first);
     return rp_runner_train(agent->run->runner, start->step_first, start->pause, start->drain);
 }
 
