@@ -4,11 +4,10 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "data/mixup.h"
 #include "data/validation.h"
 
-enum { KINDS_MAX = 32, PAD = 4, WORKERS_MAX = 64 };
-
-static const char *const augment_words[] = {"none", "crop", "flip", "crop-flip", NULL};
+enum { KINDS_MAX = 32, WORKERS_MAX = 64 };
 
 const char *rp_split_name(rp_split split) {
     static const char *const names[RP_SPLITS] = {"train", "test", "validation"};
@@ -91,15 +90,11 @@ fail:
     return err;
 }
 
+/* Mixed classes are no classes any more: their targets become rows of shares. */
 static rp_err read_augment(rp_data *data, rp_node *node) {
-    uint32_t augment = 0;
-    rp_err err = rp_node_word(node, "augment", augment_words, &augment);
-    if (err == RP_OK && augment > 0 && data->channels == 0) {
-        err = rp_node_fail(rp_node_find(node, "augment"), "is for images; data set '%s' has none",
-                           data->kind->name);
-    }
-    data->crop = augment & 1;
-    data->flip = augment & 2;
+    rp_err err = rp_augment_read(node, data->kind->name, data->channels, &data->augment);
+    data->soft = data->augment.mixup > 0 && data->classes > 0;
+    data->target_width = data->soft ? data->classes : data->target_width;
     return err;
 }
 
@@ -161,77 +156,105 @@ void rp_data_order(const rp_data *data, rp_split split, uint32_t epoch, uint32_t
     }
 }
 
-/* Moves the picture by (dy, dx); zeros come in. */
-static void shift_plane(float *plane, uint32_t height, uint32_t width, int dy, int dx) {
-    const size_t left = (size_t)(dx > 0 ? dx : 0);
-    const size_t right = (size_t)(dx < 0 ? -dx : 0);
-    const size_t kept = left + right < width ? width - left - right : 0;
-    for (uint32_t i = 0; i < height; i++) {
-        /* From the side that nobody reads any more. */
-        const int64_t y = dy > 0 ? (int64_t)height - 1 - i : (int64_t)i;
-        const int64_t from = y - dy;
-        float *row = plane + y * width;
-        if (from < 0 || from >= height || kept == 0) {
-            memset(row, 0, width * sizeof *row);
-            continue;
-        }
-        memmove(row + left, plane + from * width + right, kept * sizeof *row);
-        memset(row, 0, left * sizeof *row);
-        memset(row + left + kept, 0, right * sizeof *row);
+/* Row of a class: all in one place. */
+static void fill_row(const rp_data *data, int32_t label, float *row) {
+    memset(row, 0, data->target_width * sizeof *row);
+    if (label >= 0 && (uint32_t)label < data->target_width) {
+        row[label] = 1.0f;
     }
 }
 
-static void mirror_plane(float *plane, uint32_t height, uint32_t width) {
-    for (uint32_t y = 0; y < height; y++, plane += width) {
-        for (uint32_t x = 0; x < width / 2; x++) {
-            float swap = plane[x];
-            plane[x] = plane[width - 1 - x];
-            plane[width - 1 - x] = swap;
-        }
+/* What a sample is read, made and mixed with. */
+typedef struct {
+    rp_split split;
+    uint32_t epoch;
+    bool training;
+    float *scratch; /* of the augmentation */
+    float *other;   /* a sample, for mixup */
+    float *other_row;
+} making;
+
+/* Sample `index` of the split, without mixup. */
+static rp_err make_sample(const rp_data *data, const making *m, uint32_t index, float *x,
+                          int32_t *label, float *row) {
+    const rp_split from = m->split == RP_SPLIT_TEST ? RP_SPLIT_TEST : RP_SPLIT_TRAIN;
+    const uint32_t stored = data->part[m->split] ? data->part[m->split][index] : index;
+    int32_t own = 0;
+    rp_err err =
+        data->kind->read(data, from, stored, x, data->soft ? NULL : row, data->soft ? &own : label);
+    if (err != RP_OK) {
+        return err;
     }
+    if (data->soft && label) {
+        *label = own;
+    }
+    if (data->soft && row) {
+        fill_row(data, own, row);
+    }
+    if (m->training) {
+        rp_augment_image(&data->augment, data->seed, m->epoch, stored, &data->sample, x,
+                         m->scratch);
+    }
+    rp_norm_apply(&data->norm, x, rp_shape_count(&data->sample));
+    if (m->training) {
+        rp_augment_normalised(&data->augment, data->seed, m->epoch, stored, &data->sample, x);
+    }
+    return RP_OK;
 }
 
-/* source  torchvision's RandomCrop(size, padding=4), then RandomHorizontalFlip */
-static void augment_sample(const rp_data *data, uint32_t epoch, uint32_t index, float *x) {
-    char name[48];
-    const uint32_t height = data->sample.dim[1];
-    const uint32_t width = data->sample.dim[2];
-    (void)snprintf(name, sizeof name, "augment/%u/%u", epoch, index);
-    rp_rng rng = rp_rng_named(data->seed, name);
-    const int dy = PAD - (int)rp_rng_below(&rng, 2 * PAD + 1);
-    const int dx = PAD - (int)rp_rng_below(&rng, 2 * PAD + 1);
-    const bool flip = rp_rng_below(&rng, 2) == 1;
-    for (uint32_t c = 0; c < data->channels; c++) {
-        float *plane = x + (size_t)c * height * width;
-        if (data->crop) {
-            shift_plane(plane, height, width, dy, dx);
-        }
-        if (data->flip && flip) {
-            mirror_plane(plane, height, width);
+static rp_err mix_sample(const rp_data *data, const making *m, uint32_t index, float *x,
+                         float *row) {
+    const uint32_t stored = data->part[m->split] ? data->part[m->split][index] : index;
+    uint32_t partner;
+    double share;
+    rp_augment_partner(&data->augment, data->seed, m->epoch, stored, data->count[m->split],
+                       &partner, &share);
+    rp_err err = make_sample(data, m, partner, m->other, NULL, row ? m->other_row : NULL);
+    if (err == RP_OK) {
+        rp_mixup_blend(x, m->other, rp_shape_count(&data->sample), share);
+        if (row) {
+            rp_mixup_blend(row, m->other_row, data->target_width, share);
         }
     }
+    return err;
+}
+
+static rp_err make_batch(const rp_data *data, const making *m, const uint32_t *index, uint32_t n,
+                         float *x, int32_t *labels, float *rows) {
+    const size_t count = rp_shape_count(&data->sample);
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < n && err == RP_OK; i++, x += count) {
+        float *row = rows ? rows + (size_t)i * data->target_width : NULL;
+        if (index[i] >= data->count[m->split]) {
+            return rp_fail(RP_ERR_USAGE, "%s: %s sample %u does not exist, there are %u",
+                           data->kind->name, rp_split_name(m->split), index[i],
+                           data->count[m->split]);
+        }
+        err = make_sample(data, m, index[i], x, labels ? &labels[i] : NULL, row);
+        if (err == RP_OK && m->other) {
+            err = mix_sample(data, m, index[i], x, row);
+        }
+    }
+    return err;
 }
 
 rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const uint32_t *index,
                      uint32_t n, bool training, float *x, int32_t *labels, float *rows) {
-    const size_t count = rp_shape_count(&data->sample);
-    const bool augmented = training && (data->crop || data->flip);
-    const rp_split from = split == RP_SPLIT_TEST ? RP_SPLIT_TEST : RP_SPLIT_TRAIN;
-    for (uint32_t i = 0; i < n; i++, x += count) {
-        if (index[i] >= data->count[split]) {
-            return rp_fail(RP_ERR_USAGE, "%s: %s sample %u does not exist, there are %u",
-                           data->kind->name, rp_split_name(split), index[i], data->count[split]);
-        }
-        const uint32_t stored = data->part[split] ? data->part[split][index[i]] : index[i];
-        float *row = rows ? rows + (size_t)i * data->target_width : NULL;
-        rp_err err = data->kind->read(data, from, stored, x, row, labels ? &labels[i] : NULL);
-        if (err != RP_OK) {
-            return err;
-        }
-        if (augmented) {
-            augment_sample(data, epoch, stored, x);
-        }
-        rp_norm_apply(&data->norm, x, count);
+    const bool mixes = training && data->augment.mixup > 0;
+    const size_t turned = training ? rp_augment_scratch(&data->augment, &data->sample) : 0;
+    making m = {.split = split, .epoch = epoch, .training = training};
+    rp_arena scratch; /* threads make batches at once: each has its own */
+    rp_err err = RP_OK;
+    rp_arena_init(&scratch, "batch", 0);
+    if (turned > 0) {
+        RP_TRY(RP_ARENA_NEW(&scratch, turned, &m.scratch));
     }
-    return RP_OK;
+    if (mixes) {
+        RP_TRY(RP_ARENA_NEW(&scratch, rp_shape_count(&data->sample), &m.other));
+        RP_TRY(RP_ARENA_NEW(&scratch, data->target_width, &m.other_row));
+    }
+    RP_TRY(make_batch(data, &m, index, n, x, labels, rows));
+fail:
+    rp_arena_finish(&scratch);
+    return err;
 }

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/config.h"
 #include "base/shape.h"
+#include "data/augment.h"
 #include "data/norm.h"
 
 /* VALIDATION: samples of the training part that `validation:` holds out. A kind knows TRAIN, all of
@@ -20,7 +21,7 @@ typedef struct {
     const rp_data_kind *kind;
     rp_shape sample;               /* one sample */
     uint32_t classes;              /* 0 for regression */
-    uint32_t target_width;         /* f32 target columns; 1 for classes */
+    uint32_t target_width;         /* f32 target columns; 1 for labels */
     const char *const *class_name; /* [classes]; NULL: they have no names */
     const char *const *x_name;     /* of a table's columns, and [target_width] of its targets; */
     const char *const *y_name;     /* NULL: they have no names */
@@ -29,7 +30,8 @@ typedef struct {
     const char *test_path; /* of a set without a test part: where it would be; otherwise NULL */
     void *own;             /* of the kind */
     bool shuffle;
-    bool crop, flip;   /* augment: none | crop | flip | crop-flip (pad 4, PyTorch's order) */
+    rp_augment augment;
+    bool soft;         /* classes as rows of shares, target_width wide: mixup */
     uint32_t channels; /* of images: sample is [channels, height, width]; 0: no images */
     rp_norm norm;
     uint32_t workers; /* threads that make batches ahead; 0 is 1 */
@@ -58,6 +60,11 @@ rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_shap
                     bool class_target, uint64_t seed) RP_MUST_CHECK;
 void rp_data_close(rp_data *data);
 
+/* Are the targets labels, else rows? */
+static inline bool rp_data_has_labels(const rp_data *data) {
+    return data->classes > 0 && !data->soft;
+}
+
 /* The part that scores a training run on its way: VALIDATION where there is one, else TEST, which
  * may be empty. */
 rp_split rp_data_scored(const rp_data *data);
@@ -68,7 +75,8 @@ void rp_data_order(const rp_data *data, rp_split split, uint32_t epoch, uint32_t
 /* Samples index[0..n) as floats, normalised; augmented when training from stream
  * "augment/<epoch>/<index>", with the index as the kind counts, so the augmented picture of a
  * sample depends neither on the batch nor on the order. x: n * sample floats; labels (classes) or
- * rows (f32) may be NULL when not of this kind. */
+ * rows (f32) may be NULL when not of this kind. With mixup a sample is mixed with its partner, and
+ * classes have rows; a label is then the sample's own class. */
 rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const uint32_t *index,
                      uint32_t n, bool training, float *x, int32_t *labels,
                      float *rows) RP_MUST_CHECK;

@@ -162,7 +162,7 @@ static rp_err add_slots(rp_arena *arena, rp_feeder *f) {
     for (uint32_t i = 0; i < f->slot_count; i++) {
         slot *s = &f->slots[i];
         RP_TRY(RP_ARENA_NEW(arena, sample * f->batch, &s->x));
-        if (f->data->classes > 0) {
+        if (rp_data_has_labels(f->data)) {
             RP_TRY(RP_ARENA_NEW(arena, f->batch, &s->labels));
         } else {
             RP_TRY(RP_ARENA_NEW(arena, (size_t)f->data->target_width * f->batch, &s->rows));

@@ -274,13 +274,16 @@ static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *ru
     rp_shape input = stated_input(run->model_root);
     RP_TRY(rp_data_open(arena, &run->data, data, &input, run->loss->class_target, run->seed));
     run->data_open = true;
+    if (run->data.soft) { /* mixed classes */
+        run->loss = rp_loss_find("soft-cross-entropy");
+    }
     RP_TRY(
         rp_model_parse(arena, run->model_root, &run->data.sample, run->data.classes, &run->model));
     size_t outputs = rp_shape_count(rp_model_out(run->model));
     size_t wanted = run->loss->class_target ? run->data.classes : run->data.target_width;
     if (run->loss->class_target ? outputs < wanted : outputs != wanted) {
         return rp_node_fail(root, "%s has %zu outputs, the data set %zu %s", run->model_name,
-                            outputs, wanted, run->loss->class_target ? "classes" : "columns");
+                            outputs, wanted, run->loss->accuracy ? "classes" : "columns");
     }
 fail:
     return err;

@@ -254,5 +254,37 @@ cut: [t]
         self.assertGreater(abs(plain["eval"]["loss"] - soft["eval"]["loss"]), 1e-4)
 
 
+class Augmented(RingCase):
+    """What is drawn for a sample follows from the run's seed, the epoch and the sample."""
+
+    def test_cuts_and_microbatches(self):
+        (self.dir / "net.yaml").write_text(MODEL)
+        run = self.run_file(f"""\
+model: {self.dir}/net.yaml
+data:
+  set: glyphs
+  train: 60
+  test: 30
+  augment: {{crop: 2, flip: true, rotation: 20, colour: {{brightness: 0.3, contrast: 0.3}},
+            erasing: 0.5, mixup: 0.4}}
+ring: {{boards: 1}}
+train: {{epochs: 2, batch: 20, microbatch: 10, seed: 5}}
+loss: {{kind: cross-entropy, label_smoothing: 0.1}}
+optimizer: {{kind: sgd, lr: 0.1}}
+schedule: 1f1b
+cut: []
+""")
+        want = None
+        for boards, cut in {1: "[]", 2: "[drop]", 3: "[conv2, pool]"}.items():
+            summary = self.train(run, f"cut-{boards}", f"ring.boards={boards}", f"cut={cut}")
+            got = self.bytes_of(f"cut-{boards}"), summary["eval"]
+            want = want or got
+            self.assertEqual(got, want, f"{boards} boards differ from one")
+        self.assertIn("accuracy", summary["eval"])
+        for less in ("mixup=0", "erasing=0", "rotation=0", "colour.contrast=0", "crop=0"):
+            self.train(run, less, f"data.augment.{less}")
+            self.assertNotEqual(self.bytes_of(less), want[0], less)
+
+
 if __name__ == "__main__":
     unittest.main()
