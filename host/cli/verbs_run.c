@@ -1,10 +1,10 @@
 /* Verbs that read a run file: each is a controller that is stepped until it has ended. */
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <jansson.h>
 
 #include "checkpoint/checkpoint.h"
 #include "cli/cli.h"

@@ -6,7 +6,7 @@
 
 /* ---- differences ----------------------------------------------------------------------------- */
 
-enum { FOREST_LEFT = 150, FOREST_TOP = 44, FOREST_ROW = 34, ENTRY_HEIGHT = 20 };
+enum { FOREST_LEFT = 150, FOREST_TOP = 44, FOREST_ROW = 34, ENTRY_HEIGHT = 20, NAME_CHARS = 20 };
 
 /* Wide enough for the seeds; an interval of two seeds may leave it. */
 static double reach_of(const rp_forest *forest) {
@@ -27,11 +27,27 @@ static double clamped(double value, double low, double high) {
     return value < low ? low : value > high ? high : value;
 }
 
+/* What has room at the left; the rest is three dots. UTF-8. */
+static void fit_name(const char *name, char *out, size_t bytes) {
+    uint32_t chars = 0;
+    size_t used = 0;
+    size_t cut = 0; /* behind all but the last character that has room */
+    for (; name[used]; used++) {
+        if (((unsigned char)name[used] & 0xc0) != 0x80 && chars++ == NAME_CHARS - 1) {
+            cut = used;
+        }
+    }
+    (void)snprintf(out, bytes, "%.*s%s", (int)(chars > NAME_CHARS ? cut : used), name,
+                   chars > NAME_CHARS ? "\xe2\x80\xa6" : "");
+}
+
 static void put_forest_row(FILE *file, const rp_forest_row *row, const rp_axis *axis, double y) {
     const double right = RP_DRAWING_WIDTH - RP_DRAWING_RIGHT;
     const double wide = right - FOREST_LEFT;
+    char name[4 * NAME_CHARS + 8];
+    fit_name(row->name, name, sizeof name);
     (void)fprintf(file, "<text class=\"name end\" x=\"%d\" y=\"%.0f\">", FOREST_LEFT - 14, y + 4);
-    rp_drawing_text(file, row->name);
+    rp_drawing_text(file, name);
     (void)fprintf(file, "</text><g class=\"%s\">",
                   row->verdict > 0   ? "good"
                   : row->verdict < 0 ? "bad"

@@ -25,6 +25,38 @@ const char rp_drawing_style[] =
     ".c0{--c:var(--s0)}.c1{--c:var(--s1)}.c2{--c:var(--s2)}.c3{--c:var(--s3)}.c4{--c:var(--s4)}\n"
     ".c5{--c:var(--s5)}.c6{--c:var(--s6)}.c7{--c:var(--s7)}.c8{--c:var(--s8)}.c9{--c:var(--s9)}\n";
 
+/* A file of its own is shown by programs that know no variables, and on white paper: the light
+ * colours, by name. */
+static const char plain_style[] =
+    "text{font-family:system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;"
+    "font-size:12px;fill:#65707c}\n"
+    ".title{font-size:15px;font-weight:600;fill:#1f2933}.name{fill:#1f2933}\n"
+    ".paper{fill:#ffffff}.grid{stroke:#e3e8ee;stroke-width:1;fill:none}\n"
+    ".zero{stroke:#65707c;stroke-width:1.5;fill:none}\n"
+    ".end{text-anchor:end}.mid{text-anchor:middle}\n"
+    ".line,.ring,.cross{fill:none}.line{stroke-width:2;stroke-linejoin:round}\n"
+    ".ring{stroke-width:2}.cross{stroke-width:2.5}.dash{stroke-dasharray:6 4}\n"
+    ".band{opacity:.14}.faint{opacity:.4}\n";
+
+static const struct {
+    const char *name, *colour;
+} plain_colours[] = {{"c0", "#0b64b4"},  {"c1", "#d9541e"}, {"c2", "#0b8f6a"},   {"c3", "#a1489b"},
+                     {"c4", "#c28a00"},  {"c5", "#2fa3d6"}, {"c6", "#6a4fc1"},   {"c7", "#8a5a2b"},
+                     {"c8", "#5b6b7b"},  {"c9", "#d0417e"}, {"good", "#0a7d4f"}, {"bad", "#b3261e"},
+                     {"even", "#65707c"}};
+
+static void put_plain_style(FILE *file) {
+    (void)fputs(plain_style, file);
+    for (size_t i = 0; i < sizeof plain_colours / sizeof *plain_colours; i++) {
+        const char *name = plain_colours[i].name;
+        const char *colour = plain_colours[i].colour;
+        (void)fprintf(file,
+                      ".%s .line,.%s .ring,.%s .cross{stroke:%s}"
+                      ".%s .band,.%s .dot,.%s .bar,.%s .faint{fill:%s}\n",
+                      name, name, name, colour, name, name, name, name, colour);
+    }
+}
+
 void rp_drawing_text(FILE *file, const char *text) {
     for (; *text; text++) {
         switch (*text) {
@@ -54,10 +86,10 @@ void rp_drawing_open(FILE *file, const char *title, const char *note, double hei
     rp_drawing_text(file, title);
     (void)fputs("\"", file);
     if (standalone) {
-        (void)fprintf(file,
-                      " width=\"%d\" height=\"%.0f\">\n<style>\n%s</style>\n"
-                      "<rect class=\"paper\" width=\"%d\" height=\"%.0f\"/>\n",
-                      RP_DRAWING_WIDTH, height, rp_drawing_style, RP_DRAWING_WIDTH, height);
+        (void)fprintf(file, " width=\"%d\" height=\"%.0f\">\n<style>\n", RP_DRAWING_WIDTH, height);
+        put_plain_style(file);
+        (void)fprintf(file, "</style>\n<rect class=\"paper\" width=\"%d\" height=\"%.0f\"/>\n",
+                      RP_DRAWING_WIDTH, height);
     } else {
         (void)fputs(">\n", file);
     }

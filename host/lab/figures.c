@@ -76,8 +76,10 @@ static rp_curve curve_of(const rp_lab_row *row, const char *name, const points *
 
 typedef enum { BY_EPOCH, BY_STEP, BY_TIME } abscissa;
 
-static double eval_x(const rp_lab_eval *eval, abscissa by) {
-    return by == BY_EPOCH ? eval->epoch : by == BY_STEP ? eval->step : eval->time_s;
+/* Time counts from the first step: what comes before is building kernels. */
+static double eval_x(const rp_lab_result *result, const rp_lab_eval *eval, abscissa by) {
+    const double start_s = isfinite(result->first_step_s) ? result->first_step_s : 0;
+    return by == BY_EPOCH ? eval->epoch : by == BY_STEP ? eval->step : eval->time_s - start_s;
 }
 
 /* The evaluations that all finished seeds have. */
@@ -98,7 +100,7 @@ static rp_err eval_points(maker *m, const rp_lab_row *row, bool accuracy, abscis
         for (uint32_t s = 0; s < row->wanted; s++) {
             if (row->result[s]) {
                 const rp_lab_eval *eval = &row->result[s]->eval[i];
-                x[n] = eval_x(eval, by);
+                x[n] = eval_x(row->result[s], eval, by);
                 value[n++] = accuracy && isfinite(eval->loss) ? eval->accuracy
                              : accuracy                       ? none
                                                               : eval->loss;
@@ -265,7 +267,7 @@ static rp_err add_learning(maker *m) {
         const rp_chart accuracy = {.title = validation ? "Validation accuracy" : "Test accuracy",
                                    .note = note,
                                    .x_label = epochs,
-                                   .y_label = "%",
+                                   .y_label = "accuracy, %",
                                    .percent = true,
                                    .whole_x = true};
         RP_TRY(add_chart(m, RP_LAB_LEARNING_PART, "accuracy", &accuracy, accuracy_points));
@@ -280,9 +282,9 @@ static rp_err add_learning(maker *m) {
         .title = "Train loss", .note = note, .x_label = "steps", .y_label = "loss"};
     RP_TRY(add_chart(m, RP_LAB_LEARNING_PART, "train-loss", &train, train_points));
     const rp_chart time = {.title = over_time,
-                           .note = "since the start, with building kernels and evaluations",
-                           .x_label = "seconds",
-                           .y_label = classes ? "%" : "loss",
+                           .note = "since the first step, evaluations included",
+                           .x_label = "time, s",
+                           .y_label = classes ? "accuracy, %" : "loss",
                            .percent = classes};
     RP_TRY(add_chart(m, RP_LAB_RESULT_PART, "time", &time,
                      classes ? accuracy_time_points : loss_time_points));
@@ -313,7 +315,7 @@ static rp_err add_forest(maker *m) {
     figure->forest =
         (rp_forest){.title = title,
                     .note = "dots are seeds, the diamond their mean, the line its 95 % interval",
-                    .x_label = table->classes ? "percentage points; right is better"
+                    .x_label = table->classes ? "difference, percentage points; right is better"
                                               : "difference of the loss; left is better",
                     .row = to};
     for (uint32_t line = 0; line < table->line_count; line++) {
@@ -365,8 +367,8 @@ static rp_err add_speed(maker *m) {
     const rp_chart chart = {.title = classes ? "Accuracy and speed" : "Loss and speed",
                             .note = classes ? "up and to the right is better"
                                             : "down and to the right is better",
-                            .x_label = "samples/s",
-                            .y_label = classes ? "%" : "loss",
+                            .x_label = "speed, samples/s",
+                            .y_label = classes ? "test accuracy, %" : "test loss",
                             .percent = classes,
                             .names = true,
                             .x_from_low = true};
@@ -405,7 +407,7 @@ static rp_err add_memory(maker *m) {
     }
     figure->bars = (rp_bars){.title = "Device memory by stage",
                              .note = "largest at any time, of any seed",
-                             .y_label = "MiB",
+                             .y_label = "device memory, MiB",
                              .group_label = "stage",
                              .name = name,
                              .line = line_of,
@@ -471,7 +473,7 @@ static rp_err add_predictions(maker *m) {
             (rp_chart){.title = title,
                        .note = "solid: predicted weights; dashed: the stale ones at hand",
                        .x_label = "steps",
-                       .y_label = "L2",
+                       .y_label = "L2 norm",
                        .log_y = true,
                        .curve = curve};
         for (uint32_t line = 0; line < m->table->line_count; line++) {
@@ -562,8 +564,8 @@ static rp_err add_sweep(maker *m, const char *key) {
                                .note = "mean over the tuning seeds; the ring is what was chosen",
                                .x_label = dot ? dot + 1 : key,
                                .y_label = !accuracy    ? "loss"
-                                          : validation ? "validation accuracy %"
-                                                       : "test accuracy %",
+                                          : validation ? "validation accuracy, %"
+                                                       : "test accuracy, %",
                                .log_x = wide_range(curve, count),
                                .percent = accuracy,
                                .x_from_low = true,

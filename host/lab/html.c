@@ -51,6 +51,20 @@ static const char style[] =
     "pre{background:var(--paper);border:1px solid var(--grid);border-radius:10px;padding:12px;"
     "overflow-x:auto;font-size:13px}code{font-size:13px}\n"
     "ul{padding-left:20px}li{margin:5px 0}a{color:inherit}footer{padding:24px}\n"
+    /* What does not fit scrolls inside .table: its first column stays, a shadow at the right edge
+     * says that there is more. */
+    ".table{background:linear-gradient(to left,var(--paper) 30%,transparent) right/48px 100% "
+    "no-repeat local,linear-gradient(to left,rgba(0,0,0,.28),transparent) right/16px 100% "
+    "no-repeat scroll,var(--paper)}\n"
+    "th.l:first-child,td.l:first-child{position:sticky;left:0;z-index:1;background:var(--paper);"
+    "box-shadow:1px 0 0 var(--grid)}tr.base td.l:first-child{background:var(--mark)}\n"
+    "tr:target td{background:var(--mark)}.scrolls{display:none}\n"
+    "dl{margin:8px 0;font-size:14px}dt{font-weight:600}dd{margin:0 0 6px 18px;color:var(--soft)}\n"
+    ".about{max-width:820px;font-size:16px}\n"
+    "@media(max-width:700px){header,main,footer{padding:0 14px}header{padding-top:16px}"
+    "h1{font-size:21px}nav{position:static}.scrolls{display:block}"
+    "th.l:first-child,td.l:first-child{min-width:108px;max-width:38vw;white-space:normal;overflow-"
+    "wrap:anywhere}}\n"
     "@media print{nav{display:none}body{background:none}}\n";
 
 typedef struct {
@@ -107,6 +121,69 @@ static void put_toggles_style(const page *p) {
     }
 }
 
+/* The value of a key that is the same in all rows, or NULL. */
+static const char *equal_value(const page *p, const char *key) {
+    for (uint32_t i = 0; i < p->table->equal_count; i++) {
+        if (strcmp(p->table->equal[i], key) == 0) {
+            return p->table->equal_value[i];
+        }
+    }
+    return NULL;
+}
+
+static const rp_lab_result *any_result(const page *p) {
+    for (uint32_t i = 0; i < p->table->row_count; i++) {
+        const rp_lab_row *row = &p->table->row[i];
+        for (uint32_t s = 0; s < row->wanted; s++) {
+            if (row->result[s]) {
+                return row->result[s];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* YAML ends with a line. */
+static void put_value(const page *p, const char *yaml) {
+    char text[RP_LAB_CELL_BYTES];
+    (void)snprintf(text, sizeof text, "%s", yaml);
+    for (size_t end = strlen(text); end > 0 && text[end - 1] <= ' '; end--) {
+        text[end - 1] = '\0';
+    }
+    put_text(p, text);
+}
+
+/* On what: the data and what else is the same in all rows. */
+static void put_data(const page *p) {
+    static const char *const keys[][2] = {
+        {"train.epochs", "epochs"},         {"train.steps", "steps"},  {"train.batch", "batch"},
+        {"train.microbatch", "microbatch"}, {"ring.boards", "boards"}, {"loss", "loss"}};
+    const rp_lab_result *result = any_result(p);
+    const char *set = equal_value(p, "data.set");
+    if (!result) {
+        return;
+    }
+    put_html(p, "<p>Data: ");
+    put_value(p, set ? set : "differs between rows");
+    if (result->epochs >= 1 && isfinite(result->samples)) {
+        (void)fprintf(p->file, ", %.0f training samples an epoch",
+                      result->samples / result->epochs);
+    }
+    if (isfinite(result->eval_samples)) {
+        (void)fprintf(p->file, ", %.0f test samples", result->eval_samples);
+    }
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *value = equal_value(p, keys[i][0]);
+        if (value) {
+            put_html(p, " \xc2\xb7 ");
+            put_text(p, keys[i][1]);
+            put_html(p, " ");
+            put_value(p, value);
+        }
+    }
+    put_html(p, "</p>\n");
+}
+
 static void put_head(const page *p) {
     const rp_labfile *lab = p->table->plan->lab;
     const rp_lab_counts *counts = &p->options->counts;
@@ -136,12 +213,52 @@ static void put_head(const page *p) {
         (void)fprintf(p->file, ", <span class=\"bad\">%u diverged</span>", counts->diverged);
     }
     put_when(p);
-    put_html(p, "</p></header>\n<main>\n");
+    put_html(p, "</p>\n");
+    if (lab->description[0]) {
+        put_tag(p, "p", "about", lab->description);
+        put_html(p, "\n");
+    }
+    put_data(p);
+    put_html(p, "</header>\n<main>\n");
 }
 
 /* ---- cards ----------------------------------------------------------------------------------- */
 
 typedef double (*measure)(const page *p, const rp_lab_row *row);
+/* Of one seed, larger is better; NaN: not finished. */
+typedef double (*seed_measure)(const page *p, const rp_lab_row *row, uint32_t seed);
+
+static double seed_main(const page *p, const rp_lab_row *row, uint32_t seed) {
+    return p->table->classes ? row->accuracy_of[seed] : -row->loss_of[seed];
+}
+
+static double seed_speed(const page *p, const rp_lab_row *row, uint32_t seed) {
+    (void)p;
+    return row->result[seed] ? row->result[seed]->samples_per_s : (double)NAN;
+}
+
+/* Is the row ahead of every other one, by an interval that does not hold zero? */
+static bool is_ahead(const page *p, const rp_lab_row *row, seed_measure of) {
+    uint32_t others = 0;
+    for (uint32_t line = 0; line < p->table->line_count; line++) {
+        const rp_lab_row *other = row_at(p, row->model, line);
+        double own[RP_LAB_SEEDS_MAX];
+        double base[RP_LAB_SEEDS_MAX];
+        if (other == row || other->finished == 0 || other->diverged > 0) {
+            continue;
+        }
+        for (uint32_t s = 0; s < row->wanted; s++) {
+            own[s] = of(p, row, s);
+            base[s] = of(p, other, s);
+        }
+        const rp_stats_paired paired = rp_stats_pair(own, base, row->wanted);
+        if (rp_stats_sign(&paired) <= 0) {
+            return false;
+        }
+        others++;
+    }
+    return others > 0;
+}
 
 static double by_main(const page *p, const rp_lab_row *row) {
     double mean = rp_lab_row_main(p->table, row)->mean;
@@ -169,50 +286,69 @@ static const rp_lab_row *best_row(const page *p, uint32_t model, measure of) {
     return best;
 }
 
-static bool all_alike(const page *p, uint32_t model, measure of) {
-    double first = of(p, row_at(p, model, 0));
-    for (uint32_t line = 1; line < p->table->line_count; line++) {
-        if (of(p, row_at(p, model, line)) != first) {
-            return false;
+/* Bytes are counted, not sampled: the least is the least, unless two have it. */
+static bool is_alone(const page *p, const rp_lab_row *row, measure of) {
+    uint32_t others = 0;
+    for (uint32_t line = 0; line < p->table->line_count; line++) {
+        const rp_lab_row *other = row_at(p, row->model, line);
+        if (other != row && isfinite(of(p, other))) {
+            others++;
+            if (of(p, other) >= of(p, row)) {
+                return false;
+            }
         }
     }
-    return true;
+    return others > 0;
 }
 
-static void put_card(const page *p, const char *what, const rp_lab_row *row, const char *value) {
+static void put_card(const page *p, const char *what, const char *label, const char *value) {
     put_html(p, "<div class=\"card\">");
     put_tag(p, "span", "", what);
-    put_tag(p, "b", "", row->label);
+    put_tag(p, "b", "", label);
     put_tag(p, "span", "", value);
     put_html(p, "</div>\n");
+}
+
+/* A winner only where the seeds show one. */
+static void put_main_card(const page *p, uint32_t model) {
+    char text[RP_LAB_CELL_BYTES];
+    char more[RP_LAB_CELL_BYTES + 64];
+    const char *what = p->table->classes ? "highest test accuracy" : "lowest test loss";
+    const rp_lab_row *row = best_row(p, model, by_main);
+    if (!row || p->table->line_count < 2) {
+        return;
+    }
+    if (is_ahead(p, row, seed_main)) {
+        rp_lab_write_mean(rp_lab_row_main(p->table, row), p->table->classes ? 100 : 1, text);
+        (void)snprintf(more, sizeof more, "%s%s; ahead of every other row", text,
+                       p->table->classes ? " %" : "");
+        put_card(p, what, row->label, more);
+    } else {
+        put_card(p, what, "no clear winner",
+                 row->wanted < 2 ? "one seed has no interval"
+                                 : "not every 95 % interval of the differences leaves zero out");
+    }
 }
 
 static void put_cards(const page *p, uint32_t model) {
     char text[RP_LAB_CELL_BYTES];
     char more[RP_LAB_CELL_BYTES + 64];
-    const rp_lab_row *row = best_row(p, model, by_main);
     put_html(p, "<div class=\"cards\">\n");
-    if (row) {
-        const char *verdict = rp_lab_write_verdict(p->table, row);
-        rp_lab_write_mean(rp_lab_row_main(p->table, row), p->table->classes ? 100 : 1, text);
-        (void)snprintf(more, sizeof more, "%s%s%s%s", text, p->table->classes ? " %" : "",
-                       verdict[0] ? "; against the baseline: " : "", verdict);
-        put_card(p, p->table->classes ? "highest test accuracy" : "lowest test loss", row, more);
-    }
-    row = best_row(p, model, by_speed);
-    if (row) {
+    put_main_card(p, model);
+    const rp_lab_row *row = best_row(p, model, by_speed);
+    if (row && is_ahead(p, row, seed_speed)) {
         rp_lab_write_number(floor(row->samples_per_s.mean + 0.5), text);
         (void)snprintf(more, sizeof more, "%s samples/s", text);
         if (isfinite(row->speed)) {
             (void)snprintf(more, sizeof more, "%s samples/s, \xc3\x97%.2f the baseline's", text,
                            row->speed);
         }
-        put_card(p, "fastest", row, more);
+        put_card(p, "fastest", row->label, more);
     }
     row = best_row(p, model, by_memory);
-    if (row && !all_alike(p, model, by_memory)) {
+    if (row && is_alone(p, row, by_memory)) {
         (void)snprintf(more, sizeof more, "%.1f MiB on all devices", row->device_bytes / (1 << 20));
-        put_card(p, "least memory", row, more);
+        put_card(p, "least memory", row->label, more);
     }
     put_html(p, "</div>\n");
 }
@@ -262,6 +398,18 @@ static void put_below(const page *p, const rp_lab_column *column, const rp_lab_r
     }
 }
 
+/* To the row's first run in the list of runs. */
+static void put_run_link(const page *p, const rp_lab_row *row, const char *text) {
+    const rp_lab_plan *plan = p->table->plan;
+    const bool has_runs = row->point < plan->lab->method[row->method].point_count;
+    if (has_runs) {
+        const rp_lab_run *run = rp_lab_plan_run(plan, row->model, row->method, row->point, 0);
+        (void)fprintf(p->file, "<a href=\"#r%u\">", (uint32_t)(run - plan->run));
+    }
+    put_text(p, text);
+    put_html(p, has_runs ? "</a>" : "");
+}
+
 static void put_cell(const page *p, const rp_lab_column *column, const rp_lab_row *row, bool best) {
     char text[RP_LAB_CELL_BYTES];
     bool first = column == rp_lab_columns;
@@ -271,8 +419,10 @@ static void put_cell(const page *p, const rp_lab_column *column, const rp_lab_ro
                   main_column && best ? "best" : "");
     if (first) {
         put_html(p, "<span class=\"key\"></span>");
+        put_run_link(p, row, text);
+    } else {
+        put_text(p, text);
     }
-    put_text(p, text);
     if (column->size && column->size(row) > 0) {
         double share = column->size(row) / largest_of(p, row->model, column);
         (void)fprintf(p->file, "<span class=\"meter\"><i style=\"width:%.0f%%\"></i></span>",
@@ -288,8 +438,41 @@ static bool own_cell(const page *p, const rp_lab_column *column) {
     return column->shown(p->table) && !column->below;
 }
 
+static const char scrolls[] =
+    "<p class=\"scrolls soft\">The table goes on to the right \xe2\x86\x92</p>\n";
+
+static void put_hint(const page *p, const char *title, const char *hint) {
+    if (hint[0]) {
+        put_tag(p, "dt", "", title);
+        put_tag(p, "dd", "", hint);
+        put_html(p, "\n");
+    }
+}
+
+/* The same words as on hover, for fingers and for paper. */
+static void put_hints(const page *p) {
+    put_html(p, "<details><summary>What the columns say</summary><dl>\n");
+    for (const rp_lab_column *c = rp_lab_columns; c->title; c++) {
+        if (c->shown(p->table)) {
+            put_hint(p, c->title, c->hint);
+        }
+    }
+    put_html(p, "</dl></details>\n");
+}
+
+static void put_stage_hints(const page *p) {
+    put_html(p, "<dl>\n");
+    for (const rp_lab_stage_column *c = rp_lab_stage_columns; c->title; c++) {
+        if (!c->predicted || p->table->predicted) {
+            put_hint(p, c->title, c->hint);
+        }
+    }
+    put_html(p, "</dl>\n");
+}
+
 static void put_methods(const page *p, uint32_t model) {
     const rp_lab_row *best = best_row(p, model, by_main);
+    put_html(p, scrolls);
     put_html(p, "<div class=\"table\"><table>\n<tr>");
     for (const rp_lab_column *c = rp_lab_columns; c->title; c++) {
         if (own_cell(p, c)) {
@@ -309,6 +492,7 @@ static void put_methods(const page *p, uint32_t model) {
         put_html(p, "</tr>\n");
     }
     put_html(p, "</table></div>\n");
+    put_hints(p);
 }
 
 static void put_stages(const page *p, uint32_t model) {
@@ -337,7 +521,9 @@ static void put_stages(const page *p, uint32_t model) {
             put_html(p, "</tr>\n");
         }
     }
-    put_html(p, "</table></div></details>\n");
+    put_html(p, "</table></div>\n");
+    put_stage_hints(p);
+    put_html(p, "</details>\n");
 }
 
 static void put_trials(const page *p, const rp_lab_tuning *tuning) {
@@ -431,7 +617,8 @@ static void put_run(const page *p, const rp_lab_run *run) {
     const rp_stats accuracy = rp_stats_of(&result->accuracy, result->diverged ? 0 : 1);
     const rp_stats loss = rp_stats_of(&result->eval_loss, result->diverged ? 0 : 1);
     bool good = result->status == RP_LAB_FINISHED && !result->diverged;
-    put_html(p, "<tr><td class=\"l\"><a href=\"runs/");
+    (void)fprintf(p->file, "<tr id=\"r%u\">", (uint32_t)(run - p->table->plan->run));
+    put_html(p, "<td class=\"l\"><a href=\"runs/");
     put_text(p, run->name);
     put_html(p, "/\">");
     put_text(p, run->name);
@@ -464,12 +651,12 @@ static void put_runs(const page *p) {
     const rp_lab_plan *plan = p->table->plan;
     put_html(p, "<h2>Runs</h2>\n");
     (void)fprintf(p->file,
-                  "<details%s><summary>%u runs</summary><div class=\"table\"><table>\n"
+                  "<details open><summary>%u runs</summary>%s<div class=\"table\"><table>\n"
                   "<tr><th class=\"l\">run</th><th class=\"l\">status</th>%s"
                   "<th>test loss</th><th>time</th><th>samples/s</th>"
                   "<th class=\"l\">note</th></tr>\n",
-                  p->options->counts.finished < p->options->counts.wanted ? " open" : "",
-                  p->options->counts.wanted, p->table->classes ? "<th>test accuracy %</th>" : "");
+                  p->options->counts.wanted, scrolls,
+                  p->table->classes ? "<th>test accuracy %</th>" : "");
     for (uint32_t i = 0; i < plan->run_count; i++) {
         if (plan->run[i].wanted) {
             put_run(p, &plan->run[i]);

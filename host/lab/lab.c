@@ -10,6 +10,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "base/folders.h"
 #include "lab/job.h"
 #include "lab/report.h"
@@ -114,9 +116,12 @@ fail:
 static rp_err print_plan(const lab *l, bool json) {
     rp_lab_counts counts = rp_lab_plan_count(&l->plan);
     if (json) {
-        (void)printf("{\"version\": 1, \"status\": \"checked\", \"runs\": %u, \"finished\": %u, "
-                     "\"steps_left\": %llu}\n",
-                     counts.wanted, counts.finished, (unsigned long long)counts.steps_left);
+        json_t *object = json_pack("{s:i, s:s, s:i, s:i, s:I}", "version", 1, "status", "checked",
+                                   "runs", (int)counts.wanted, "finished", (int)counts.finished,
+                                   "steps_left", (json_int_t)counts.steps_left);
+        (void)json_dumpf(object, stdout, 0);
+        (void)printf("\n");
+        json_decref(object);
     }
     for (uint32_t i = 0; i < l->plan.run_count && !json; i++) {
         static const char *const words[] = {"to do", "goes on", "goes on", "finished"};

@@ -452,8 +452,9 @@ rp_err rp_labfile_read(rp_arena *arena, const char *path, rp_labfile *out) {
     rp_node *base;
     rp_node *tune;
     rp_err err;
-    *out = (rp_labfile){.path = path};
+    *out = (rp_labfile){.path = path, .description = ""};
     RP_TRY(rp_config_read_file(arena, path, &root));
+    RP_TRY(rp_node_string(root, "description", &out->description));
     RP_TRY(read_base_path(arena, root, out));
     RP_TRY(rp_config_read_file(arena, out->base, &base));
     RP_TRY(read_models(arena, root, base, out));

@@ -1,6 +1,7 @@
 /* The file of a comparison: a base run file, and what is laid over it.
  *
  *   base: run.yaml                # relative to this file
+ *   description: What is compared, and why.
  *   models: [cnn-small]           # default: the base's
  *   seeds: [1, 2, 3]
  *   baseline: gpipe               # optional: paired differences against it
@@ -46,6 +47,7 @@ typedef enum { RP_LAB_AUTO, RP_LAB_ACCURACY, RP_LAB_LOSS } rp_lab_metric;
 
 typedef struct {
     const char *path;
+    const char *description;   /* for people, "" */
     const char *base;          /* resolved against the file's folder */
     const char *const *model;  /* as they are written */
     const char *const *folder; /* by model: its name, fit for a file's */

@@ -292,6 +292,10 @@ static rp_err take_line(log_reader *r, const json_t *line) {
     uint32_t bin = at < RP_LAB_BINS ? (uint32_t)at : RP_LAB_BINS - 1;
     if (!event) {
         double loss = read_number(line, "loss");
+        double time_s = read_number(line, "time_s");
+        if (isfinite(time_s) && !(time_s >= r->out->first_step_s)) {
+            r->out->first_step_s = time_s;
+        }
         if (r->epoch_steps == 0 && index_of(line, "epoch", UINT32_MAX, &epoch) && epoch > 0) {
             r->epoch_steps = step / epoch;
         }
@@ -476,6 +480,7 @@ rp_err rp_lab_result_read(rp_arena *arena, const char *folder, const char *log,
                            .seconds = none,
                            .samples = none,
                            .samples_per_s = none,
+                           .first_step_s = none,
                            .train_loss = none,
                            .eval_loss = none,
                            .accuracy = none,

@@ -55,6 +55,7 @@ typedef struct {
     int64_t ended_s;  /* when summary.json was written, seconds since 1970; 0: not */
     const char *model, *schedule;
     double steps, epochs, seconds, samples, samples_per_s;
+    double first_step_s; /* since the run began: its first step was done */
     double train_loss, eval_loss, accuracy, eval_samples;
     bool validated; /* it has a validation part: this gave at the end */
     double validation_loss, validation_accuracy;

@@ -351,11 +351,13 @@ static rp_err find_equal(rp_arena *arena, rp_lab_table *table) {
         all->files++;
     }
     RP_TRY(RP_ARENA_NEW(arena, LEAVES_MAX, &table->equal));
+    RP_TRY(RP_ARENA_NEW(arena, LEAVES_MAX, &table->equal_value));
     RP_TRY(RP_ARENA_NEW(arena, LEAVES_MAX, &table->differs));
     for (uint32_t i = 0; i < all->count; i++) {
         if (all->leaf[i].differs || all->leaf[i].files < all->files) {
             table->differs[table->differs_count++] = all->leaf[i].key;
         } else {
+            table->equal_value[table->equal_count] = all->leaf[i].text;
             table->equal[table->equal_count++] = all->leaf[i].key;
         }
     }

@@ -63,6 +63,7 @@ typedef struct {
     /* keys of the run files: those with one value in all rows, those that differ; sorted as the
      * files are. Seeds and models are not among them. */
     const char **equal, **differs;
+    const char **equal_value; /* as YAML, by `equal` */
     uint32_t equal_count, differs_count;
 } rp_lab_table;
 

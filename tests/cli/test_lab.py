@@ -51,7 +51,12 @@ class Comparison(lab.Case):
         self.assertNotIn("http", "".join(page.addresses))
         self.assertNotRegex(text, r"url\(|@import|\bnan\b")
         for address in page.addresses:
-            self.assertTrue((self.dir / "out" / address).exists(), address)
+            if address.startswith("#"):
+                self.assertIn(f'id="{address[1:]}"', text)
+            else:
+                self.assertTrue((self.dir / "out" / address).exists(), address)
+        rows = [a for a in page.addresses if a.startswith("#r")]
+        self.assertEqual(len(rows), len(self.table()["model"][0]["row"]))
         for row in self.table()["model"][0]["row"]:
             self.assertIn(f"{100 * row['accuracy']['mean']:.2f} \u00b1", text)
         drawings = sorted((self.dir / "out/curves").iterdir())

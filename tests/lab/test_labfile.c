@@ -24,6 +24,7 @@ static void a_plain_file(void **state) {
     assert_int_equal(lab.baseline, lab.method_count);
     assert_false(lab.tune);
     assert_int_equal(lab.method_count, 2);
+    assert_string_equal(lab.description, "");
     assert_int_equal(lab.method[0].point[0].set_count, 0);
     assert_string_equal(lab.method[1].name, "b");
     assert_int_equal(lab.method[1].point_count, 1);

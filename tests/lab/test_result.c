@@ -74,6 +74,7 @@ static void a_finished_run(void **state) {
     expect_close(r.eval[1].epoch, 2, 0, 0);
     expect_close(r.eval[1].loss, 0.125, 0, 0);
     expect_close(r.eval[1].time_s, 7.5, 0, 0);
+    expect_close(r.first_step_s, 0, 0, 0);
     assert_int_equal(r.bin_count, 8); /* few steps: one a bin */
     expect_close(r.bin_loss[6], 0.5, 0, 0);
     assert_int_equal(r.prediction_count, 0);
@@ -182,6 +183,20 @@ static void predictions(void **state) {
     expect_close(rp_lab_result_gain(&r), 3, 0, 0); /* not stage 1, where nothing was to come */
 }
 
+/* The earliest step, wherever its line is; a time that is none does not count. */
+static void time_begins_at_the_first_step(void **state) {
+    (void)state;
+    rp_lab_result r = read_run(summary,
+                               "{\"step\":0,\"epoch\":0,\"loss\":1,\"time_s\":null}\n"
+                               "{\"event\":\"checkpoint\",\"step\":0,\"time_s\":1}\n"
+                               "{\"step\":1,\"epoch\":0,\"loss\":1,\"time_s\":31.5}\n"
+                               "{\"step\":2,\"epoch\":0,\"loss\":1,\"time_s\":32}\n",
+                               NULL);
+    expect_close(r.first_step_s, 31.5, 0, 0);
+    r = read_run(summary, "{\"step\":0,\"loss\":1}\n", NULL);
+    assert_true(isnan(r.first_step_s));
+}
+
 static void runs_that_are_not_finished(void **state) {
     (void)state;
     rp_lab_result r = read_run(NULL, NULL, NULL);
@@ -231,6 +246,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_finished_run, setup, teardown),
         cmocka_unit_test_setup_teardown(a_validation_part, setup, teardown),
+        cmocka_unit_test_setup_teardown(time_begins_at_the_first_step, setup, teardown),
         cmocka_unit_test_setup_teardown(many_steps_are_binned, setup, teardown),
         cmocka_unit_test_setup_teardown(not_finite_is_diverged, setup, teardown),
         cmocka_unit_test_setup_teardown(predictions, setup, teardown),

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "lab/cells.h"
+#include "lab/html.h"
 #include "lab/markdown.h"
 #include "lab/table.h"
 #include "lab/tablejson.h"
@@ -97,6 +98,65 @@ static void differences_and_divergence(void **state) {
     assert_int_equal(table.equal_count, 0);
     rp_lab_counts counts = rp_lab_plan_count(&plan);
     assert_true(counts.complete && counts.finished == 9 && counts.diverged == 1);
+}
+
+static const char *page_of(const rp_lab_table *table) {
+    static char text[1 << 17];
+    const rp_lab_report_options options = {"finished", rp_lab_plan_count(&plan)};
+    rp_lab_figures figures;
+    FILE *file = fopen(in_folder("report.html"), "w+");
+    assert_non_null(file);
+    expect_ok(rp_lab_figures_make(&arena, table, &figures));
+    expect_ok(rp_lab_html(table, &options, &figures, file));
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+/* A winner is named only where the interval to every other row leaves zero out. */
+static void winners_are_shown_by_the_seeds(void **state) {
+    (void)state;
+    rp_lab_table table;
+    expect_ok(open_plan(two_methods));
+    for (uint32_t s = 0; s < 3; s++) {
+        finish_run(0, 0, s, 0.90 + 0.01 * s, 1000 + 400 * (s % 2));
+        finish_run(1, 0, s, 0.92 + 0.0101 * s, 1100 + 400 * ((s + 1) % 2));
+        finish_run(2, 0, s, s == 1 ? (double)NAN : 0.99, 1000);
+    }
+    expect_ok(rp_lab_table_make(&arena, &plan, &table));
+    const char *page = page_of(&table);
+    assert_non_null(strstr(page, "<b>b</b><span>93.01 \xc2\xb1 1.01 %; ahead of every other row"));
+    assert_null(strstr(page, "fastest")); /* by some seeds only */
+    assert_null(strstr(page, "no clear winner"));
+    finish_run(2, 0, 1, 0.92, 1000); /* 99, 92, 99 %: the mean is higher, the interval holds 0 */
+    expect_ok(rp_lab_table_make(&arena, &plan, &table));
+    page = page_of(&table);
+    assert_non_null(strstr(page, "no clear winner"));
+    assert_null(strstr(page, "ahead of every other row"));
+}
+
+static void a_page_says_what_it_is_about(void **state) {
+    (void)state;
+    rp_lab_table table;
+    expect_ok(open_plan("base: run.yaml\nseeds: [1]\ndescription: Is a < b?\nmethods:\n"
+                        "  a: {data.set: glyphs}\n  b: {data.set: glyphs, schedule: 1f1b}\n"));
+    finish_run(0, 0, 0, 0.9, 1000);
+    finish_run(1, 0, 0, 0.95, 2000);
+    expect_ok(rp_lab_table_make(&arena, &plan, &table));
+    const char *page = page_of(&table);
+    assert_non_null(strstr(page, "Is a &lt; b?</p>"));
+    assert_non_null(strstr(page, "<p>Data: glyphs"));
+    assert_non_null(strstr(page, "one seed has no interval"));
+    assert_null(strstr(page, "fastest"));
+    assert_non_null(strstr(page, "<a href=\"#r0\">a</a>"));
+    assert_non_null(strstr(page, "<tr id=\"r0\">"));
+    /* What hovering shows is in the text, too. */
+    for (const rp_lab_column *c = rp_lab_columns; c->title; c++) {
+        char said[256];
+        (void)snprintf(said, sizeof said, "<dd>%s</dd>", c->hint);
+        assert_true(!c->hint[0] || !c->shown(&table) || strstr(page, said));
+    }
 }
 
 static void unfinished_rows(void **state) {
@@ -256,6 +316,8 @@ static void json_and_markdown(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(differences_and_divergence, setup, teardown),
+        cmocka_unit_test_setup_teardown(winners_are_shown_by_the_seeds, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_page_says_what_it_is_about, setup, teardown),
         cmocka_unit_test_setup_teardown(unfinished_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(tuning_chooses, setup, teardown),
         cmocka_unit_test_setup_teardown(cuts_are_compared_on_as_many_boards, setup, teardown),
