@@ -170,6 +170,41 @@ def png(height, width, pixel):
     )
 
 
+def npy(kind, shape, data):
+    """A file as numpy.save() writes it."""
+    text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
+    text = text.ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + data
+
+
+class Arrays(program.Case):
+    """What numpy.save() has written."""
+
+    def test_own_arrays(self):
+        (self.dir / "net.yaml").write_text(PICTURE_NET)
+        labels = [i % 2 for i in range(40)]
+        pixels = bytes((250 if label else 5) + j % 5 for label in labels for j in range(4 * 4 * 3))
+        for part, count in (("train", 40), ("test", 6)):
+            data = npy("|u1", (count, 4, 4, 3), pixels[: count * 48])
+            (self.dir / f"x_{part}.npy").write_bytes(data)
+            data = npy("<i8", (count,), struct.pack(f"<{count}q", *labels[:count]))
+            (self.dir / f"y_{part}.npy").write_bytes(data)
+        text = PICTURES.replace(
+            "set: images, path: shapes, size: 8",
+            "set: npy, path: ., channels: last, classes: [dark, bright], normalise: measured",
+        )
+        self.ringpipe("train", self.run_file(text), "--out", "out")
+        summary = json.loads((self.dir / "out/summary.json").read_text())
+        self.assertEqual(summary["eval"], {**summary["eval"], "samples": 6, "accuracy": 1})
+        data = json.loads((self.dir / "out/data.json").read_text())
+        self.assertEqual(data["sample"], [3, 4, 4])
+        self.assertEqual(data["class_names"], ["dark", "bright"])
+        path = self.dir / "x_test.npy"
+        path.write_bytes(path.read_bytes()[:-1])
+        err = self.refused("train", self.run_file(text), "--dry-run")
+        self.assertIn("x_test.npy: its header says 416 bytes, but it has 415", err)
+
+
 PICTURES = """\
 model: net.yaml
 data: {set: images, path: shapes, size: 8, augment: flip, validation: 0.25}

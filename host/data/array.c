@@ -1,0 +1,448 @@
+#include "data/array.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <zlib.h>
+
+enum {
+    COUNT_MAX = 1000 * 1000 * 1000,
+    HEADER_BYTES_MAX = 65536,
+    IDX_DIMS_MAX = RP_DIMS_MAX + 1,
+    PIECE_BYTES = 16384,
+    CLASS_MAX = 65535,
+    PACKED_MOST = 1032 /* times smaller: deflate can do no more */
+};
+
+/* ---- .npy ------------------------------------------------------------------------------------ */
+
+/* A Python dict of three keys, character by character. */
+typedef struct {
+    const char *at, *end;
+    const char *path;
+} parser;
+
+static rp_err fail_header(const parser *p, const char *expected) {
+    const int shown = (int)(p->end - p->at < 24 ? p->end - p->at : 24);
+    return rp_fail(RP_ERR_FORMAT, "%s: header: expected %s at '%.*s'", p->path, expected, shown,
+                   p->at);
+}
+
+static void skip_blanks(parser *p) {
+    while (p->at < p->end && strchr(" \t\n", *p->at) && *p->at) {
+        p->at++;
+    }
+}
+
+static bool take_char(parser *p, char c) {
+    skip_blanks(p);
+    if (p->at < p->end && *p->at == c) {
+        p->at++;
+        return true;
+    }
+    return false;
+}
+
+static bool take_word(parser *p, const char *word) {
+    const size_t length = strlen(word);
+    skip_blanks(p);
+    if ((size_t)(p->end - p->at) >= length && memcmp(p->at, word, length) == 0) {
+        p->at += length;
+        return true;
+    }
+    return false;
+}
+
+/* '...' or "..."; at most 31 bytes. */
+static bool take_text(parser *p, char text[32]) {
+    skip_blanks(p);
+    const char quote = p->at < p->end ? *p->at : '\0';
+    size_t length = 0;
+    if (quote != '\'' && quote != '"') {
+        return false;
+    }
+    for (p->at++; p->at < p->end && *p->at != quote && length < 31; p->at++) {
+        text[length++] = *p->at;
+    }
+    text[length] = '\0';
+    return take_char(p, quote);
+}
+
+static rp_err take_type(parser *p, rp_array *out) {
+    static const struct {
+        const char *name;
+        rp_number number;
+        uint32_t bytes;
+    } types[] = {
+        {"f4", RP_NUMBER_FLOAT, 4},  {"f8", RP_NUMBER_FLOAT, 8},  {"u1", RP_NUMBER_UNSIGNED, 1},
+        {"i1", RP_NUMBER_SIGNED, 1}, {"i2", RP_NUMBER_SIGNED, 2}, {"i4", RP_NUMBER_SIGNED, 4},
+        {"i8", RP_NUMBER_SIGNED, 8},
+    };
+    char text[32];
+    if (!take_text(p, text)) {
+        return fail_header(p, "a type of numbers");
+    }
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        const bool ordered = text[0] == '<' || text[0] == '>' || types[i].bytes == 1;
+        if (ordered && text[0] && strcmp(text + 1, types[i].name) == 0) {
+            out->number = types[i].number;
+            out->bytes = types[i].bytes;
+            out->big_endian = text[0] == '>';
+            return RP_OK;
+        }
+    }
+    return rp_fail(RP_ERR_FORMAT, "%s: numbers of type '%s', expected f4, f8, u1, i1, i2, i4 or i8",
+                   p->path, text);
+}
+
+static rp_err take_shape(parser *p, rp_array *out) {
+    uint64_t dim[IDX_DIMS_MAX];
+    uint32_t dims = 0;
+    if (!take_char(p, '(')) {
+        return fail_header(p, "a shape");
+    }
+    while (!take_char(p, ')')) {
+        uint64_t value = 0;
+        skip_blanks(p);
+        const char *first = p->at;
+        while (p->at < p->end && *p->at >= '0' && *p->at <= '9' && value <= COUNT_MAX) {
+            value = value * 10 + (uint64_t)(*p->at++ - '0');
+        }
+        if (p->at == first || value > COUNT_MAX || dims == IDX_DIMS_MAX) {
+            p->at = first;
+            return fail_header(p, "a shape of up to 7 dimensions");
+        }
+        dim[dims++] = value;
+        if (!take_char(p, ',') && !(p->at < p->end && *p->at == ')')) {
+            return fail_header(p, "',' or ')'");
+        }
+    }
+    if (dims == 0) {
+        return rp_fail(RP_ERR_FORMAT, "%s: a single number, expected samples", p->path);
+    }
+    out->count = (uint32_t)dim[0];
+    out->sample.dims = dims - 1;
+    for (uint32_t i = 1; i < dims; i++) {
+        out->sample.dim[i - 1] = (uint32_t)dim[i];
+    }
+    return RP_OK;
+}
+
+static rp_err take_entry(parser *p, rp_array *out, uint32_t *seen) {
+    static const char *const keys[] = {"descr", "fortran_order", "shape"};
+    char key[32];
+    uint32_t k = 0;
+    if (!take_text(p, key) || !take_char(p, ':')) {
+        return fail_header(p, "a key");
+    }
+    while (k < 3 && strcmp(key, keys[k]) != 0) {
+        k++;
+    }
+    if (k == 3 || *seen & 1u << k) {
+        return fail_header(p, "each of descr, fortran_order, shape once");
+    }
+    *seen |= 1u << k;
+    if (k == 1 && take_word(p, "True")) {
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s: is in Fortran order; save it with numpy.ascontiguousarray()", p->path);
+    }
+    return k == 0                  ? take_type(p, out)
+           : k == 2                ? take_shape(p, out)
+           : take_word(p, "False") ? RP_OK
+                                   : fail_header(p, "True or False");
+}
+
+rp_err rp_array_parse_npy(const char *text, size_t bytes, const char *path, rp_array *out) {
+    parser p = {text, text + bytes, path};
+    uint32_t seen = 0;
+    rp_err err = RP_OK;
+    if (!take_char(&p, '{')) {
+        return fail_header(&p, "'{'");
+    }
+    while (!take_char(&p, '}')) {
+        RP_TRY(take_entry(&p, out, &seen));
+        skip_blanks(&p);
+        if (!take_char(&p, ',') && !(p.at < p.end && *p.at == '}')) {
+            return fail_header(&p, "',' or '}'");
+        }
+    }
+    skip_blanks(&p);
+    if (seen != 7 || p.at != p.end) {
+        return fail_header(&p, "descr, fortran_order and shape, and nothing behind them");
+    }
+fail:
+    return err;
+}
+
+static rp_err read_npy(int fd, const char *path, rp_array *out) {
+    uint8_t first[12] = {0};
+    char text[HEADER_BYTES_MAX];
+    const ssize_t got = pread(fd, first, sizeof first, 0);
+    if (got < 10 || memcmp(first, "\x93NUMPY", 6) != 0 || first[6] < 1 || first[6] > 3) {
+        return rp_fail(RP_ERR_FORMAT, "%s: is no .npy file of version 1, 2 or 3", path);
+    }
+    const bool wide = first[6] > 1;
+    const uint64_t at = wide ? 12 : 10;
+    const uint64_t bytes = (uint64_t)first[8] | (uint64_t)first[9] << 8 |
+                           (wide ? (uint64_t)first[10] << 16 | (uint64_t)first[11] << 24 : 0);
+    if (bytes > sizeof text || pread(fd, text, bytes, (off_t)at) != (ssize_t)bytes) {
+        return rp_fail(RP_ERR_FORMAT, "%s: a header of %llu bytes: cut off or damaged", path,
+                       (unsigned long long)bytes);
+    }
+    out->at = at + bytes;
+    return rp_array_parse_npy(text, (size_t)bytes, path, out);
+}
+
+/* ---- idx ------------------------------------------------------------------------------------- */
+
+static uint32_t big_u32(const uint8_t *b) {
+    return (uint32_t)b[3] | (uint32_t)b[2] << 8 | (uint32_t)b[1] << 16 | (uint32_t)b[0] << 24;
+}
+
+/* Bytes of the header, at most 4 + 4 * 7, or the error. */
+static rp_err parse_idx(const uint8_t *head, size_t bytes, const char *path, rp_array *out) {
+    static const struct {
+        uint8_t code;
+        rp_number number;
+        uint32_t bytes;
+    } types[] = {{8, RP_NUMBER_UNSIGNED, 1}, {9, RP_NUMBER_SIGNED, 1}, {11, RP_NUMBER_SIGNED, 2},
+                 {12, RP_NUMBER_SIGNED, 4},  {13, RP_NUMBER_FLOAT, 4}, {14, RP_NUMBER_FLOAT, 8}};
+    size_t i = 0;
+    while (bytes >= 4 && i < sizeof types / sizeof *types && types[i].code != head[2]) {
+        i++;
+    }
+    if (bytes < 4 || head[0] || head[1] || i == sizeof types / sizeof *types || head[3] < 1 ||
+        head[3] > IDX_DIMS_MAX || bytes < 4 + 4 * (size_t)head[3]) {
+        return rp_fail(RP_ERR_FORMAT, "%s: is no idx file of 1 to %d dimensions", path,
+                       IDX_DIMS_MAX);
+    }
+    out->number = types[i].number;
+    out->bytes = types[i].bytes;
+    out->big_endian = true;
+    out->count = big_u32(head + 4);
+    out->sample.dims = head[3] - 1u;
+    for (uint32_t d = 0; d < out->sample.dims; d++) {
+        out->sample.dim[d] = big_u32(head + 8 + 4 * (size_t)d);
+    }
+    out->at = 4 + 4 * (uint64_t)head[3];
+    return RP_OK;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* Bytes of all numbers; 0: more than a set may have. */
+static uint64_t bytes_of(const rp_array *a) {
+    if (a->count == 0 || a->count > COUNT_MAX || !rp_shape_check(&a->sample)) {
+        return 0;
+    }
+    return (uint64_t)a->count * rp_shape_count(&a->sample) * a->bytes; /* below 2^30 * 2^31 * 8 */
+}
+
+static rp_err check_size(const rp_array *a, uint64_t file_bytes) {
+    const uint64_t bytes = bytes_of(a);
+    if (bytes == 0) {
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s: %u samples, expected 1 to %d of at least one number and less than 2^31",
+                       a->path, a->count, COUNT_MAX);
+    }
+    if (file_bytes != a->at + bytes) {
+        return rp_fail(
+            RP_ERR_FORMAT, "%s: its header says %llu bytes, but it has %llu: cut off or damaged",
+            a->path, (unsigned long long)(a->at + bytes), (unsigned long long)file_bytes);
+    }
+    return RP_OK;
+}
+
+/* The size of what is packed is known at its end only: gzip keeps it modulo 2^32. */
+static rp_err unpack_idx(rp_arena *arena, gzFile file, uint64_t packed, uint32_t says,
+                         rp_array *out) {
+    uint8_t head[4 + 4 * IDX_DIMS_MAX];
+    uint8_t *numbers;
+    uint8_t more;
+    int code = Z_OK;
+    rp_err err;
+    const int got = gzread(file, head, sizeof head);
+    RP_TRY(parse_idx(head, got > 0 ? (size_t)got : 0, out->path, out));
+    const uint64_t bytes = bytes_of(out);
+    if (bytes == 0 || bytes / PACKED_MOST > packed || (uint32_t)(out->at + bytes) != says) {
+        return rp_fail(RP_ERR_FORMAT, "%s: its header and its size differ: cut off or damaged",
+                       out->path);
+    }
+    RP_TRY(RP_ARENA_NEW(arena, bytes, &numbers));
+    if (gzseek(file, (z_off_t)out->at, SEEK_SET) < 0) {
+        return rp_fail(RP_ERR_FORMAT, "%s: %s", out->path, gzerror(file, &code));
+    }
+    for (uint64_t done = 0; done < bytes;) {
+        const uint64_t rest = bytes - done;
+        const int part = gzread(file, numbers + done, rest < 1 << 20 ? (unsigned)rest : 1u << 20);
+        if (part <= 0) {
+            return rp_fail(RP_ERR_FORMAT, "%s: is cut off or damaged: %s", out->path,
+                           part < 0 ? gzerror(file, &code) : "it ends too early");
+        }
+        done += (uint64_t)part;
+    }
+    if (gzread(file, &more, 1) != 0) { /* zlib checks its sum here */
+        return rp_fail(RP_ERR_FORMAT, "%s: %s", out->path, "bytes behind the last sample");
+    }
+    out->unpacked = numbers;
+fail:
+    return err;
+}
+
+static rp_err read_packed(rp_arena *arena, int fd, off_t file_bytes, rp_array *out) {
+    uint8_t tail[4] = {0};
+    (void)!pread(fd, tail, 4, file_bytes - 4);
+    const uint32_t says = (uint32_t)tail[0] | (uint32_t)tail[1] << 8 | (uint32_t)tail[2] << 16 |
+                          (uint32_t)tail[3] << 24;
+    const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    gzFile file = copy >= 0 ? gzdopen(copy, "rb") : NULL;
+    if (!file) {
+        if (copy >= 0) {
+            (void)close(copy);
+        }
+        return rp_fail(RP_ERR_MEMORY, "%s: no memory for zlib", out->path);
+    }
+    rp_err err = unpack_idx(arena, file, (uint64_t)file_bytes, says, out);
+    (void)gzclose(file);
+    return err;
+}
+
+static rp_err read_header(rp_arena *arena, int fd, rp_array *out) {
+    struct stat facts;
+    uint8_t head[4 + 4 * IDX_DIMS_MAX] = {0};
+    const size_t length = strlen(out->path);
+    rp_err err;
+    if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+        return rp_fail(RP_ERR_IO, "%s: is not a file", out->path);
+    }
+    const ssize_t got = pread(fd, head, sizeof head, 0);
+    if (length > 4 && strcmp(out->path + length - 4, ".npy") == 0) {
+        RP_TRY(read_npy(fd, out->path, out));
+    } else if (got > 2 && head[0] == 0x1f && head[1] == 0x8b) {
+        return read_packed(arena, fd, facts.st_size, out);
+    } else {
+        RP_TRY(parse_idx(head, got > 0 ? (size_t)got : 0, out->path, out));
+    }
+    RP_TRY(check_size(out, (uint64_t)facts.st_size));
+fail:
+    return err;
+}
+
+rp_err rp_array_open(rp_arena *arena, const char *path, rp_array *out) {
+    *out = (rp_array){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    if (out->fd < 0) {
+        return rp_fail(RP_ERR_IO, "%s: can not be opened: %s", path, strerror(errno));
+    }
+    out->path = path;
+    rp_err err = read_header(arena, out->fd, out);
+    if (err != RP_OK || out->unpacked) {
+        (void)close(out->fd);
+        out->fd = -1;
+    }
+    if (err != RP_OK) {
+        *out = (rp_array){.fd = -1};
+    }
+    return err;
+}
+
+void rp_array_close(rp_array *array) {
+    if (array->path && array->fd >= 0) {
+        (void)close(array->fd);
+    }
+    *array = (rp_array){.fd = -1};
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Bytes [first, first + count) of the numbers, to `to`. */
+static rp_err fetch_bytes(const rp_array *a, uint64_t first, uint8_t *to, size_t count) {
+    if (a->unpacked) {
+        memcpy(to, a->unpacked + first, count);
+        return RP_OK;
+    }
+    while (count > 0) {
+        const ssize_t got = pread(a->fd, to, count, (off_t)(a->at + first));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return rp_fail(RP_ERR_IO, "%s: can not be read: %s", a->path,
+                           got < 0 ? strerror(errno) : "it became shorter");
+        }
+        to += got;
+        first += (uint64_t)got;
+        count -= (size_t)got;
+    }
+    return RP_OK;
+}
+
+/* Bits of a number, by its place values. */
+static uint64_t bits_of(const rp_array *a, const uint8_t *at) {
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < a->bytes; i++) {
+        bits |= (uint64_t)at[a->big_endian ? a->bytes - 1 - i : i] << (8 * i);
+    }
+    return bits;
+}
+
+static int64_t whole_of(const rp_array *a, uint64_t bits) {
+    const uint32_t unused = 64 - 8 * a->bytes;
+    return a->number == RP_NUMBER_UNSIGNED ? (int64_t)bits : (int64_t)(bits << unused) >> unused;
+}
+
+static float float_of(const rp_array *a, uint64_t bits) {
+    float single;
+    double wide;
+    if (a->number != RP_NUMBER_FLOAT) {
+        return (float)whole_of(a, bits);
+    }
+    if (a->bytes == 4) {
+        const uint32_t low = (uint32_t)bits;
+        memcpy(&single, &low, sizeof single);
+        return single;
+    }
+    memcpy(&wide, &bits, sizeof wide);
+    return (float)wide;
+}
+
+rp_err rp_array_read(const rp_array *a, uint32_t index, bool pixels, float *x) {
+    uint8_t piece[PIECE_BYTES];
+    const size_t values = rp_shape_count(&a->sample);
+    const size_t step = PIECE_BYTES / a->bytes;
+    const uint64_t first = (uint64_t)index * values * a->bytes;
+    const float unit = pixels && a->number == RP_NUMBER_UNSIGNED ? 255.0f : 1.0f;
+    for (size_t done = 0; done < values; done += step) {
+        const size_t n = values - done < step ? values - done : step;
+        rp_err err = fetch_bytes(a, first + done * a->bytes, piece, n * a->bytes);
+        if (err != RP_OK) {
+            return err;
+        }
+        for (size_t i = 0; i < n; i++) {
+            x[done + i] = float_of(a, bits_of(a, piece + i * a->bytes)) / unit;
+            if (!isfinite(x[done + i])) {
+                return rp_fail(RP_ERR_FORMAT, "%s: value %zu of sample %u is not finite", a->path,
+                               done + i, index);
+            }
+        }
+    }
+    return RP_OK;
+}
+
+rp_err rp_array_read_class(const rp_array *a, uint32_t index, int32_t *label) {
+    uint8_t bytes[8];
+    RP_ASSERT(a->number != RP_NUMBER_FLOAT);
+    rp_err err = fetch_bytes(a, (uint64_t)index * a->bytes, bytes, a->bytes);
+    if (err != RP_OK) {
+        return err;
+    }
+    const int64_t class = whole_of(a, bits_of(a, bytes));
+    *label = (int32_t) class;
+    return class >= 0 && class <= CLASS_MAX
+               ? RP_OK
+               : rp_fail(RP_ERR_FORMAT, "%s: class %lld of sample %u, expected 0 to %d", a->path,
+                         (long long)class, index, CLASS_MAX);
+}

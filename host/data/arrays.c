@@ -1,0 +1,231 @@
+#include "data/arrays.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "data/array.h"
+#include "data/labels.h"
+
+typedef struct {
+    rp_array x[2], y[2];
+    bool channels_last; /* in the files */
+} own;
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* The path of one file. *here: it is there, or the run file names it and it has to be. */
+static rp_err find_file(rp_arena *arena, rp_node *keys, const char *folder, const char *key,
+                        const char *usual, bool packed, char **path, bool *here) {
+    const char *name = NULL;
+    rp_err err;
+    RP_TRY(rp_node_string(keys, key, &name));
+    RP_TRY(rp_arena_printf(arena, path, "%s/%s", folder, name ? name : usual));
+    *here = name || access(*path, F_OK) == 0;
+    if (!*here && packed) {
+        char *with_end;
+        RP_TRY(rp_arena_printf(arena, &with_end, "%s.gz", *path));
+        *here = access(with_end, F_OK) == 0;
+        *path = *here ? with_end : *path;
+    }
+fail:
+    return err;
+}
+
+static rp_err open_pair(rp_arena *arena, const char *x_path, const char *y_path, own *o,
+                        rp_split split) {
+    rp_err err;
+    RP_TRY(rp_array_open(arena, x_path, &o->x[split]));
+    RP_TRY(rp_array_open(arena, y_path, &o->y[split]));
+    if (o->x[split].count != o->y[split].count) {
+        return rp_fail(RP_ERR_FORMAT, "%s: %u samples, but %u targets in %s", x_path,
+                       o->x[split].count, o->y[split].count, y_path);
+    }
+fail:
+    return err;
+}
+
+static rp_err open_files(rp_arena *arena, rp_node *keys, const rp_arrays_names *names,
+                         rp_data *data, own *o) {
+    const char *folder = NULL;
+    char *path[4];
+    bool here[4];
+    rp_err err;
+    RP_TRY(rp_node_need(keys, "path"));
+    RP_TRY(rp_node_string(keys, "path", &folder));
+    RP_TRY(find_file(arena, keys, folder, "train_x", names->train_x, names->packed, &path[0],
+                     &here[0]));
+    RP_TRY(find_file(arena, keys, folder, "train_y", names->train_y, names->packed, &path[1],
+                     &here[1]));
+    RP_TRY(
+        find_file(arena, keys, folder, "test_x", names->test_x, names->packed, &path[2], &here[2]));
+    RP_TRY(
+        find_file(arena, keys, folder, "test_y", names->test_y, names->packed, &path[3], &here[3]));
+    RP_TRY(open_pair(arena, path[0], path[1], o, RP_SPLIT_TRAIN));
+    if (here[2] || here[3]) {
+        RP_TRY(open_pair(arena, path[2], path[3], o, RP_SPLIT_TEST));
+    } else {
+        data->test_path = path[2];
+    }
+fail:
+    return err;
+}
+
+/* ---- shapes ---------------------------------------------------------------------------------- */
+
+/* [] is [1], [height, width] an image of one channel. */
+static rp_err choose_sample(const rp_shape *input, const own *o, rp_data *data) {
+    const rp_array *a = &o->x[RP_SPLIT_TRAIN];
+    const rp_shape *s = &a->sample;
+    data->sample = s->dims == 0   ? rp_shape_1(1)
+                   : s->dims == 2 ? rp_shape_3(1, s->dim[0], s->dim[1])
+                                  : *s;
+    if (o->channels_last && s->dims != 3) {
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s: `channels: last` needs samples of [height, width, channels]", a->path);
+    }
+    if (o->channels_last) {
+        data->sample = rp_shape_3(s->dim[2], s->dim[0], s->dim[1]);
+    }
+    if (input && input->dims > 0 && rp_shape_check(input)) {
+        if (rp_shape_count(input) != rp_shape_count(s)) {
+            return rp_fail(RP_ERR_FORMAT,
+                           "%s: %zu numbers a sample, expected %zu (the model's input)", a->path,
+                           rp_shape_count(s), rp_shape_count(input));
+        }
+        data->sample = o->channels_last ? data->sample : *input;
+    }
+    data->channels = data->sample.dims == 3 ? data->sample.dim[0] : 0;
+    return RP_OK;
+}
+
+static rp_err check_test(const own *o) {
+    const rp_array *train = o->x;
+    if (!o->x[RP_SPLIT_TEST].path) {
+        return RP_OK;
+    }
+    for (int i = 0; i < 2; i++, train = o->y) {
+        if (!rp_shape_equal(&train[RP_SPLIT_TRAIN].sample, &train[RP_SPLIT_TEST].sample)) {
+            return rp_fail(RP_ERR_FORMAT, "%s: other shapes of samples than in %s",
+                           train[RP_SPLIT_TEST].path, train[RP_SPLIT_TRAIN].path);
+        }
+    }
+    return RP_OK;
+}
+
+/* ---- targets --------------------------------------------------------------------------------- */
+
+static rp_err count_classes(const rp_array *y, rp_data *data) {
+    if (y->number == RP_NUMBER_FLOAT || rp_shape_count(&y->sample) != 1) {
+        return rp_fail(RP_ERR_FORMAT, "%s: expected one whole number a sample, its class", y->path);
+    }
+    for (uint32_t i = 0; i < y->count; i++) {
+        int32_t label;
+        rp_err err = rp_array_read_class(y, i, &label);
+        if (err != RP_OK) {
+            return err;
+        }
+        data->classes = (uint32_t)label < data->classes ? data->classes : (uint32_t)label + 1;
+    }
+    return RP_OK;
+}
+
+static rp_err find_classes(rp_arena *arena, rp_node *keys, const own *o, rp_data *data) {
+    rp_labels labels;
+    rp_err err;
+    RP_TRY(rp_labels_read(arena, keys, "classes", &labels));
+    for (int split = RP_SPLIT_TRAIN; split <= RP_SPLIT_TEST && o->y[split].path; split++) {
+        RP_TRY(count_classes(&o->y[split], data));
+    }
+    if (labels.given && labels.count < data->classes) {
+        return rp_node_fail(rp_node_find(keys, "classes"), "%u names, but there are %u classes",
+                            labels.count, data->classes);
+    }
+    if (labels.given) {
+        data->classes = labels.count;
+        data->class_name = labels.name;
+    }
+fail:
+    return err;
+}
+
+/* ---- the set --------------------------------------------------------------------------------- */
+
+rp_err rp_arrays_open(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
+                      bool class_target, const rp_arrays_names *names) {
+    static const char *const words[] = {"first", "last", NULL};
+    uint32_t channels = 0;
+    rp_err err;
+    own *o;
+    RP_TRY(RP_ARENA_NEW(arena, 1, &o));
+    for (int split = 0; split < 2; split++) {
+        o->x[split].fd = o->y[split].fd = -1;
+    }
+    data->own = o;
+    RP_TRY(rp_node_word(keys, "channels", words, &channels));
+    o->channels_last = channels == 1;
+    RP_TRY(open_files(arena, keys, names, data, o));
+    RP_TRY(choose_sample(input, o, data));
+    RP_TRY(check_test(o));
+    data->target_width = 1;
+    if (class_target) {
+        RP_TRY(find_classes(arena, keys, o, data));
+    } else {
+        data->target_width = (uint32_t)rp_shape_count(&o->y[RP_SPLIT_TRAIN].sample);
+    }
+    for (int split = RP_SPLIT_TRAIN; split <= RP_SPLIT_TEST; split++) {
+        data->count[split] = o->x[split].count;
+    }
+    RP_TRY(rp_norm_set(arena, &data->norm,
+                       data->channels > 0       ? data->channels
+                       : data->sample.dims == 1 ? data->sample.dim[0]
+                                                : 1,
+                       NULL, NULL));
+fail:
+    return err;
+}
+
+/* One sample of [height, width, channels], in place. */
+static rp_err turn_channels(const rp_shape *sample, float *x) {
+    const size_t channels = sample->dim[0];
+    const size_t plane = (size_t)sample->dim[1] * sample->dim[2];
+    void *block;
+    rp_err err = rp_block_new(channels * plane * sizeof *x, &block);
+    if (err != RP_OK) {
+        return err;
+    }
+    const float *from = block;
+    memcpy(block, x, channels * plane * sizeof *x);
+    for (size_t c = 0; c < channels; c++) {
+        for (size_t i = 0; i < plane; i++) {
+            x[c * plane + i] = from[i * channels + c];
+        }
+    }
+    rp_block_free(block);
+    return RP_OK;
+}
+
+rp_err rp_arrays_read(const rp_data *data, rp_split split, uint32_t index, float *x, float *row,
+                      int32_t *label) {
+    const own *o = data->own;
+    rp_err err;
+    RP_TRY(rp_array_read(&o->x[split], index, true, x));
+    if (o->channels_last) {
+        RP_TRY(turn_channels(&data->sample, x));
+    }
+    if (label && data->classes > 0) {
+        RP_TRY(rp_array_read_class(&o->y[split], index, label));
+    }
+    if (row && data->classes == 0) {
+        RP_TRY(rp_array_read(&o->y[split], index, false, row));
+    }
+fail:
+    return err;
+}
+
+void rp_arrays_close(rp_data *data) {
+    own *o = data->own;
+    for (int split = 0; o && split < 2; split++) {
+        rp_array_close(&o->x[split]);
+        rp_array_close(&o->y[split]);
+    }
+}

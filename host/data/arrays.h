@@ -1,0 +1,24 @@
+/* A data set of four arrays in files: what `npy` and `idx` share. Private to the room. */
+#ifndef RP_DATA_ARRAYS_H
+#define RP_DATA_ARRAYS_H
+
+#include "data/data.h"
+
+/* The files' usual names: of the samples and of the targets of the training and the test part. */
+typedef struct {
+    const char *train_x, *train_y, *test_x, *test_y;
+    bool packed; /* each may end in .gz as well */
+} rp_arrays_names;
+
+/* Reads `path`, the names where they are other ones, `channels` and `classes`; opens the files. A
+ * set without both usual files of the test part has none.
+ * errors  IO, FORMAT naming the file; USAGE; LIMIT */
+rp_err rp_arrays_open(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
+                      bool class_target, const rp_arrays_names *names) RP_MUST_CHECK;
+
+/* The `read` and `close` of these kinds. */
+rp_err rp_arrays_read(const rp_data *data, rp_split split, uint32_t index, float *x, float *row,
+                      int32_t *label) RP_MUST_CHECK;
+void rp_arrays_close(rp_data *data);
+
+#endif

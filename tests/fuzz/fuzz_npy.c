@@ -1,0 +1,12 @@
+/* Headers of .npy files: whatever the bytes, an error or a shape that is within its bounds. */
+#include "fuzz.h"
+
+#include "data/array.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
+    rp_array array = {0};
+    if (rp_array_parse_npy((const char *)bytes, count, "fuzz.npy", &array) == RP_OK) {
+        RP_ASSERT(array.sample.dims <= RP_DIMS_MAX && array.bytes >= 1 && array.bytes <= 8);
+    }
+    return 0;
+}
