@@ -83,6 +83,11 @@ void rp_agent_note_end(const rp_agent *agent, bool builds, const char *why) {
         rp_log_info("%s ends while it is built: %s", name, why);
         return;
     }
+    if (run->layer_seconds) {
+        rp_log_info("%s: a profile of %u layers ends after %.1f s: %s", name,
+                    run->held[0].job.model->layer_count, seconds_of(agent), why);
+        return;
+    }
     const uint64_t microbatches =
         run->runner ? rp_runner_facts_of(run->runner).microbatches : (uint64_t)0;
     rp_log_info("%s ends after %.1f s and %" PRIu64 " microbatches: %s", name, seconds_of(agent),

@@ -38,9 +38,9 @@ class Docs(program.Case):
 
     def test_roster_page(self):
         (self.dir / "lab.yaml").write_text(self.example("ringpipe-roster.5"))
-        run = self.run_file(program.RUN.replace("boards: 2", "roster: lab.yaml"))
         self.ringpipe("keys", "new", "--dir", "keys")
-        out, _ = self.ringpipe("train", run, "--dry-run", "--keys", "keys")
+        words = ("--set", "ring={roster: lab.yaml}", "--keys", "keys")
+        out, _ = self.ringpipe("train", self.run_file(), "--dry-run", *words)
         self.assertIn("2 stages", out)
         words = ("--listen", "tcp://127.0.0.1:0", "--keys", "keys", "--board", "no-board")
         err = self.refused(*words, "--roster", "lab.yaml", program=program.AGENT)

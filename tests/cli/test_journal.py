@@ -67,11 +67,13 @@ class Journal(test_keys.Case):
         self.wait_for("step 5", lambda: len(program.steps_of(log)) >= 5, process=host)
         host.kill()
         host.communicate()
-        self.train("out")
+        self.train("out", "--set", "cut=auto")
         self.train("limited", "--set", "ring.memory_mib=1", code=2)
         said = self.journals()
         for text in said.values():
             self.assertRegex(text, r"microbatches: a host says hello")
+        self.assertRegex(said["one"],
+                         "a profile of 5 layers ends after .* s: its layers are measured")
         self.assertRegex(said["one"], r"ends .*: stage 0 needs [\d.]+ MiB of device memory")
         for text in said.values():
             ends = len(re.findall(r"run [0-9a-f]{16}, term \d+ ends ", text))
