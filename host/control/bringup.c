@@ -233,7 +233,7 @@ static rp_err open_feed_link(rp_controller *c, uint32_t k) {
     rp_ring_endpoint_at(board, board->feed_port, endpoint, sizeof endpoint);
     const uint32_t micro = c->plan->stage[0].micro_forward;
     const size_t input = rp_shape_count(&run->data.sample) * micro * sizeof(float);
-    const size_t target = (size_t)run->data.target_width * run->batch * sizeof(float);
+    const size_t target = (size_t)rp_data_row_width(&run->data) * run->batch * sizeof(float);
     const rp_link_options options = {
         .name = "feed",
         .connect = endpoint,

@@ -137,7 +137,7 @@ static rp_err send_label(rp_feed *feed, const rp_transfer *t) {
     const rp_runfile *run = feed->ring->run;
     const rp_batch *batch = feed->sending->batch;
     bool classes = run->loss->class_target;
-    uint32_t width = classes ? 1 : run->data.target_width;
+    uint32_t width = classes ? 1 : rp_data_row_width(&run->data);
     const size_t first = (size_t)t->samples.first * width;
     const void *data =
         classes ? (const void *)(batch->labels + first) : (const void *)(batch->rows + first);

@@ -94,7 +94,6 @@ fail:
 static rp_err read_augment(rp_data *data, rp_node *node) {
     rp_err err = rp_augment_read(node, data->kind->name, data->channels, &data->augment);
     data->soft = data->augment.mixup > 0 && data->classes > 0;
-    data->target_width = data->soft ? data->classes : data->target_width;
     return err;
 }
 
@@ -158,8 +157,8 @@ void rp_data_order(const rp_data *data, rp_split split, uint32_t epoch, uint32_t
 
 /* Row of a class: all in one place. */
 static void fill_row(const rp_data *data, int32_t label, float *row) {
-    memset(row, 0, data->target_width * sizeof *row);
-    if (label >= 0 && (uint32_t)label < data->target_width) {
+    memset(row, 0, data->classes * sizeof *row);
+    if (label >= 0 && (uint32_t)label < data->classes) {
         row[label] = 1.0f;
     }
 }
@@ -213,7 +212,7 @@ static rp_err mix_sample(const rp_data *data, const making *m, uint32_t index, f
     if (err == RP_OK) {
         rp_mixup_blend(x, m->other, rp_shape_count(&data->sample), share);
         if (row) {
-            rp_mixup_blend(row, m->other_row, data->target_width, share);
+            rp_mixup_blend(row, m->other_row, rp_data_row_width(data), share);
         }
     }
     return err;
@@ -224,7 +223,7 @@ static rp_err make_batch(const rp_data *data, const making *m, const uint32_t *i
     const size_t count = rp_shape_count(&data->sample);
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < n && err == RP_OK; i++, x += count) {
-        float *row = rows ? rows + (size_t)i * data->target_width : NULL;
+        float *row = rows ? rows + (size_t)i * rp_data_row_width(data) : NULL;
         if (index[i] >= data->count[m->split]) {
             return rp_fail(RP_ERR_USAGE, "%s: %s sample %u does not exist, there are %u",
                            data->kind->name, rp_split_name(m->split), index[i],
@@ -251,7 +250,7 @@ rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const 
     }
     if (mixes) {
         RP_TRY(RP_ARENA_NEW(&scratch, rp_shape_count(&data->sample), &m.other));
-        RP_TRY(RP_ARENA_NEW(&scratch, data->target_width, &m.other_row));
+        RP_TRY(RP_ARENA_NEW(&scratch, rp_data_row_width(data), &m.other_row));
     }
     RP_TRY(make_batch(data, &m, index, n, x, labels, rows));
 fail:

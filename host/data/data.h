@@ -31,7 +31,7 @@ typedef struct {
     void *own;             /* of the kind */
     bool shuffle;
     rp_augment augment;
-    bool soft;         /* classes as rows of shares, target_width wide: mixup */
+    bool soft;         /* mixup: the target of a class is a row of shares, one a class */
     uint32_t channels; /* of images: sample is [channels, height, width]; 0: no images */
     rp_norm norm;
     uint32_t workers; /* threads that make batches ahead; 0 is 1 */
@@ -59,6 +59,11 @@ extern const rp_data_kind *const rp_data_kinds[];
 rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_shape *input,
                     bool class_target, uint64_t seed) RP_MUST_CHECK;
 void rp_data_close(rp_data *data);
+
+/* Floats in a row of targets. */
+static inline uint32_t rp_data_row_width(const rp_data *data) {
+    return data->soft ? data->classes : data->target_width;
+}
 
 /* Are the targets labels, else rows? */
 static inline bool rp_data_has_labels(const rp_data *data) {

@@ -165,7 +165,7 @@ static rp_err add_slots(rp_arena *arena, rp_feeder *f) {
         if (rp_data_has_labels(f->data)) {
             RP_TRY(RP_ARENA_NEW(arena, f->batch, &s->labels));
         } else {
-            RP_TRY(RP_ARENA_NEW(arena, (size_t)f->data->target_width * f->batch, &s->rows));
+            RP_TRY(RP_ARENA_NEW(arena, (size_t)rp_data_row_width(f->data) * f->batch, &s->rows));
         }
     }
 fail:

@@ -280,7 +280,7 @@ static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *ru
     RP_TRY(
         rp_model_parse(arena, run->model_root, &run->data.sample, run->data.classes, &run->model));
     size_t outputs = rp_shape_count(rp_model_out(run->model));
-    size_t wanted = run->loss->class_target ? run->data.classes : run->data.target_width;
+    size_t wanted = run->loss->class_target ? run->data.classes : rp_data_row_width(&run->data);
     if (run->loss->class_target ? outputs < wanted : outputs != wanted) {
         return rp_node_fail(root, "%s has %zu outputs, the data set %zu %s", run->model_name,
                             outputs, wanted, run->loss->accuracy ? "classes" : "columns");
@@ -431,7 +431,7 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
     (void)fprintf(file,
                   "]\nclasses: %u\ntarget_width: %u\nseed: %llu\nbatch: %u\nmicrobatch: %u\n"
                   "epoch_samples: %u\nsteps: %llu\nstep_first: %llu\nguard: %s\nmemory_mib: %u\n",
-                  run->data.classes, run->loss->class_target ? 1 : run->data.target_width,
+                  run->data.classes, run->loss->class_target ? 1 : rp_data_row_width(&run->data),
                   (unsigned long long)run->seed, run->batch, run->micro,
                   run->data.count[RP_SPLIT_TRAIN], (unsigned long long)run->steps,
                   (unsigned long long)run->step_first, run->guard ? "true" : "false",

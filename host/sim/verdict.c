@@ -37,7 +37,7 @@ typedef struct {
 static rp_err read_samples(rp_arena *arena, const rp_runfile *run, rp_sim_samples *out) {
     const size_t sample = rp_shape_count(&run->data.sample) * sizeof(float);
     const bool classes = run->loss->class_target;
-    const size_t width = classes ? 1 : run->data.target_width;
+    const size_t width = classes ? 1 : rp_data_row_width(&run->data);
     rp_feeder *feeder = NULL;
     rp_err err;
     out->batch = run->batch;

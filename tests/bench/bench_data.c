@@ -26,7 +26,7 @@ static rp_err make_batches(rp_arena *arena, const rp_data *data, uint64_t *made)
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, count, &order));
     RP_TRY(RP_ARENA_NEW(arena, BATCH * rp_shape_count(&data->sample), &x));
-    RP_TRY(RP_ARENA_NEW(arena, (size_t)BATCH * data->target_width, &rows));
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)BATCH * rp_data_row_width(data), &rows));
     RP_TRY(RP_ARENA_NEW(arena, BATCH, &labels));
     *made = 0;
     const double end_s = cpu_s() + SECONDS_MAX;

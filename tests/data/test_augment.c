@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/safetensors.h"
+#include "data/describe.h"
 #include "data/mixup.h"
 #include "data/rotate.h"
 
@@ -284,7 +285,8 @@ static void mixed_samples(void **state) {
     expect_ok(open_data(&data, "{" SET ", augment: {mixup: 1}}", NULL, true));
     assert_true(rp_data_has_labels(&plain) && !rp_data_has_labels(&data));
     assert_int_equal(data.classes, 10);
-    assert_int_equal(data.target_width, 10);
+    assert_int_equal(data.target_width, 1);
+    assert_int_equal(rp_data_row_width(&data), 10);
     for (uint32_t i = 0; i < SAMPLES; i++) {
         index[i] = i;
     }
@@ -366,6 +368,29 @@ static void rows_of_tables_are_mixed(void **state) {
     rp_data_close(&data);
 }
 
+/* Classes of a table with names: mixup makes rows of them, the set stays what it is. */
+static void a_set_is_described_as_it_is(void **state) {
+    (void)state;
+    static const char csv[] = "a,b,kind\n1,2,cat\n3,5,dog\n4,4,cow\n";
+    static char text[2][4096];
+    for (size_t mixed = 0; mixed < 2; mixed++) {
+        rp_data data;
+        write_file("train.csv", csv, sizeof csv - 1);
+        expect_ok(open_data(
+            &data, mixed ? "{set: table, path: %, augment: {mixup: 1}}" : "{set: table, path: %}",
+            NULL, true));
+        assert_int_equal(rp_data_row_width(&data), mixed ? 3 : 1);
+        expect_ok(rp_data_describe(&data, path_in_folder("data.json")));
+        FILE *file = fopen(path_in_folder("data.json"), "r");
+        assert_non_null(file);
+        text[mixed][fread(text[mixed], 1, sizeof text[mixed] - 1, file)] = '\0';
+        (void)fclose(file);
+        rp_data_close(&data);
+    }
+    assert_non_null(strstr(text[0], "kind"));
+    assert_string_equal(text[0], text[1]);
+}
+
 static void feeders_give_rows(void **state) {
     (void)state;
     rp_data data;
@@ -433,6 +458,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(mixed_samples, setup, teardown),
         cmocka_unit_test_setup_teardown(partners_are_trained_on, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_of_tables_are_mixed, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_set_is_described_as_it_is, setup, teardown),
         cmocka_unit_test_setup_teardown(feeders_give_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(mistakes, setup, teardown),
     };
