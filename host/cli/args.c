@@ -31,6 +31,7 @@ static const struct argp_option all_options[] = {
     {"dir", 'D', "DIR", 0, "Folder of the keys (default: ~/.config/ringpipe/keys)", 0},
     {"roster", 'R', NULL, 0, "show: as a line of a roster", 0},
     {"to", 'T', "DIR", 0, "Folder to put the files in", 0},
+    {"from", 'H', "ADDRESS", 0, "A mirror: https, http or file (default: the official place)", 0},
     {"executor", 'x', "digest|timed", 0, "What computes in place of devices (default: digest)", 0},
     {"plan", 'N', "PLAN.json", 0, "Run by this plan (default: one is made)", 0},
     {"profile", 'P', "PROFILE.json", 0, "timed: what each layer costs", 0},
@@ -124,10 +125,10 @@ static error_t on_text(int key, const char *value, rp_cli_args *args) {
     const struct {
         int key;
         const char **to;
-    } texts[] = {{'o', &args->out},     {'r', &args->resume},   {'w', &args->weights},
-                 {'k', &args->keys},    {'b', &args->board},    {'D', &args->dir},
-                 {'T', &args->to},      {'x', &args->executor}, {'L', &args->faults},
-                 {'P', &args->profile}, {'N', &args->plan}};
+    } texts[] = {{'o', &args->out},    {'r', &args->resume},  {'w', &args->weights},
+                 {'k', &args->keys},   {'b', &args->board},   {'D', &args->dir},
+                 {'T', &args->to},     {'H', &args->from},    {'x', &args->executor},
+                 {'L', &args->faults}, {'P', &args->profile}, {'N', &args->plan}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (texts[i].key == key) {
             *texts[i].to = value;

@@ -15,7 +15,7 @@ typedef struct {
     uint32_t word_count;
     const char *set[RP_CLI_SETS_MAX];
     uint32_t set_count;
-    const char *out, *resume, *format, *weights, *split, *keys, *board, *dir, *to;
+    const char *out, *resume, *format, *weights, *split, *keys, *board, *dir, *to, *from;
     const char *executor, *faults, *profile, *plan;
     uint64_t seed_first, seed_last;
     bool trace;

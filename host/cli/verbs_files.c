@@ -49,7 +49,7 @@ rp_err rp_verb_draw(const rp_cli_args *args) {
 
 rp_err rp_verb_data(const rp_cli_args *args) {
     if (strcmp(args->word[0], "fetch") != 0 || !args->to) {
-        return rp_fail(RP_ERR_USAGE, "expected: data fetch SET --to DIR");
+        return rp_fail(RP_ERR_USAGE, "expected: data fetch SET --to DIR [--from ADDRESS]");
     }
-    return rp_data_fetch(args->word[1], args->to);
+    return rp_data_fetch(args->word[1], args->from, args->to);
 }

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Data sets as a user has them: parts, files, what a run says of them."""
+import http.server
 import json
 import struct
+import threading
 import zlib
 
 import program
@@ -271,6 +273,87 @@ class Images(program.Case):
         out, err = self.ringpipe("train", self.run_file(PICTURES), "--out", "out", code=None)
         self.assertIn("shapes/train/red/7.png: is damaged", err)
         self.assertNotIn("finished", out)
+
+
+class Fetch(program.Case):
+    """`data fetch` from a server: this one answers as it is told, and counts."""
+
+    def serve(self, answer):
+        """answer(number of the request, path) gives status, headers and body."""
+        case = self
+        self.asked = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                case.asked.append(self.path)
+                status, headers, body = answer(len(case.asked), self.path)
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *words):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return f"http://127.0.0.1:{server.server_port}/sets"
+
+    def fetch(self, address, name="mnist"):
+        environment = {"no_proxy": "127.0.0.1"}
+        err = self.refused(
+            "data", "fetch", name, "--to", "to", "--from", address,
+            env=self.environment(**environment),
+        )
+        self.assertEqual(list((self.dir / "to").iterdir()), [], "something was left there")
+        return err
+
+    def test_not_found(self):
+        err = self.fetch(self.serve(lambda n, path: (404, {}, b"")), "cifar100")
+        self.assertEqual(self.asked, ["/sets/cifar-100-binary.tar.gz"])  # and not again
+        self.assertIn("cifar-100-binary.tar.gz can not be fetched", err)
+        self.assertIn("404", err)
+        self.assertIn("by hand: get cifar-100-binary.tar.gz from https://", err)
+
+    def test_a_server_that_is_busy_is_asked_again(self):
+        def answer(n, path):
+            return (503, {}, b"") if n < 3 else (200, {"Content-Length": "5"}, b"wrong")
+
+        err = self.fetch(self.serve(answer))
+        self.assertEqual(len(self.asked), 3)
+        self.assertIn("train-images-idx3-ubyte.gz is not the official file: 5 bytes", err)
+
+    def test_too_long(self):
+        err = self.fetch(self.serve(lambda n, path: (200, {}, bytes(11 * 1000 * 1000))))
+        self.assertIn("more than the 9912422 bytes of the official file", err)
+        self.assertEqual(len(self.asked), 1)
+
+    def test_no_way_to_files(self):
+        secret = self.dir / "secret"
+        secret.write_text("x")
+        headers = {"Location": secret.as_uri()}
+        err = self.fetch(self.serve(lambda n, path: (302, headers, b"")))
+        self.assertIn("can not be fetched", err)
+        self.assertNotIn("is not the official file", err)
+
+    def test_official_files(self):
+        real = program.SOURCE.parent / "shared" / "data" / "fashion-mnist"
+        if not real.exists():
+            self.skipTest(f"no real data at {real}")
+
+        def answer(n, path):
+            return 200, {}, (real / path.rsplit("/", 1)[1]).read_bytes()
+
+        address = self.serve(answer)
+        words = ("data", "fetch", "fashion-mnist", "--to", "to", "--from", address)
+        env = self.environment(no_proxy="127.0.0.1")
+        self.ringpipe(*words, env=env)
+        self.assertEqual(len(list((self.dir / "to").iterdir())), 4)
+        self.ringpipe(*words, env=env)
+        self.assertEqual(len(self.asked), 4)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ _ringpipe_names_of() {
             pipeoptim xpipe ea-pipe avgpipe
         ;;
     fetch)
-        echo mnist fashion-mnist cifar10
+        echo mnist fashion-mnist cifar10 cifar100
         ;;
     lists)
         echo verbs layers losses optimizers lr-schedules schedules weights data fetch \
@@ -61,7 +61,7 @@ _ringpipe_options() {
     tune) echo --out --board --minutes --yes --system --threads --quiet --verbose ;;
     doctor) echo --format --board --threads --quiet --verbose ;;
     keys) echo --format --dir --roster --quiet --verbose ;;
-    data) echo --to --quiet --verbose ;;
+    data) echo --to --from --quiet --verbose ;;
     inspect) echo --format --quiet --verbose ;;
     list) echo --format --quiet --verbose ;;
     # end
@@ -89,6 +89,7 @@ _ringpipe_value() {
     --weights) _ringpipe_files safetensors "$word" ;;
     --plan | --profile) _ringpipe_files json "$word" ;;
     --board) _ringpipe_words "$(_ringpipe_names boards "")" "$word" ;;
+    --from) _ringpipe_words "https:// http:// file://" "$word" ;;
     --resume | --dir | --to | --keys) _ringpipe_dirs "$word" ;;
     --out)
         case $verb in
