@@ -5,11 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAMES_BYTES = 420, LINE_BYTES = 300 };
+enum { LINE_BYTES = 300 };
 
 /* ---- messages -------------------------------------------------------------------------------- */
-
-typedef const char *(*name_at)(const void *of, uint32_t index);
 
 static const char *name_in_file(const void *file, uint32_t index) {
     return rp_st_entry_at(file, index)->name;
@@ -19,52 +17,34 @@ static const char *name_in_model(const void *model, uint32_t index) {
     return ((const rp_model *)model)->param[index].name;
 }
 
-/* "a, b, c (3 in all)", cut off where the room ends. */
-static const char *list_names(name_at at, const void *of, uint32_t count, char out[NAMES_BYTES]) {
-    const size_t end = 40; /* room for what follows */
-    size_t used = 0;
-    uint32_t i = 0;
-    out[0] = '\0';
-    for (; i < count; i++) {
-        const char *name = at(of, i);
-        if (used + strlen(name) + 2 + end > NAMES_BYTES) {
-            break;
-        }
-        used += (size_t)snprintf(out + used, NAMES_BYTES - used, "%s%s", i ? ", " : "", name);
-    }
-    (void)snprintf(out + used, NAMES_BYTES - used, "%s (%u in all)", i < count ? ", ..." : "",
-                   count);
-    return out;
-}
-
 static rp_err refuse(const rp_node *node, const rp_st_reader *file, const char *path,
                      const char *format, ...) {
     char text[LINE_BYTES];
-    char names[NAMES_BYTES];
+    char names[RP_NAMES_BYTES];
     va_list args;
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
     return rp_node_fail(node, "%s; %.120s has: %s", text, path,
-                        list_names(name_in_file, file, rp_st_count(file), names));
+                        rp_names_list(name_in_file, file, rp_st_count(file), names));
 }
 
 static rp_err refuse_name(const rp_node *node, const rp_model *model, const char *format,
                           const char *name) {
     char text[LINE_BYTES];
-    char names[NAMES_BYTES];
+    char names[RP_NAMES_BYTES];
     (void)snprintf(text, sizeof text, format, name);
     return rp_node_fail(node, "%s; the model has: %s", text,
-                        list_names(name_in_model, model, model->param_count, names));
+                        rp_names_list(name_in_model, model, model->param_count, names));
 }
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
 static rp_err check_patterns(const rp_node *patterns, const rp_model *model) {
-    for (uint32_t i = 0; i < rp_init_pattern_count(patterns); i++) {
-        const rp_node *pattern = rp_init_pattern(patterns, i);
+    for (uint32_t i = 0; i < rp_patterns_count(patterns); i++) {
+        const rp_node *pattern = rp_patterns_at(patterns, i);
         uint32_t p = 0;
-        while (p < model->param_count && !rp_init_matches(pattern, model->param[p].name)) {
+        while (p < model->param_count && !rp_pattern_fits(pattern, model->param[p].name)) {
             p++;
         }
         if (p == model->param_count) {

@@ -1,25 +1,9 @@
 #include "run/init.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
 /* ---- reading --------------------------------------------------------------------------------- */
-
-static rp_err check_patterns(const rp_node *patterns) {
-    const char *const expected = "expected a pattern like 'layer1.*', or a list of them";
-    if (patterns && !rp_node_is_scalar(patterns) &&
-        (!rp_node_is_list(patterns) || rp_node_count(patterns) == 0)) {
-        return rp_node_fail(patterns, "%s", expected);
-    }
-    for (uint32_t i = 0; i < rp_init_pattern_count(patterns); i++) {
-        const rp_node *pattern = rp_init_pattern(patterns, i);
-        if (!rp_node_is_scalar(pattern) || !rp_node_text(pattern)[0]) {
-            return rp_node_fail(pattern, "%s", expected);
-        }
-    }
-    return RP_OK;
-}
 
 static size_t count_stars(const char *name) {
     size_t count = 0;
@@ -64,8 +48,8 @@ rp_err rp_init_parse(rp_arena *arena, rp_node *train, const rp_init **out) {
         init->except = rp_node_find(node, "except");
         init->rename = rp_node_find(node, "rename");
         RP_TRY(rp_node_done(node));
-        RP_TRY(check_patterns(init->only));
-        RP_TRY(check_patterns(init->except));
+        RP_TRY(rp_patterns_check(init->only));
+        RP_TRY(rp_patterns_check(init->except));
         RP_TRY(check_rename(init->rename));
     } else {
         RP_TRY(rp_node_string(train, "init", &init->from));
@@ -77,29 +61,9 @@ fail:
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-uint32_t rp_init_pattern_count(const rp_node *patterns) {
-    return !patterns ? 0 : rp_node_is_scalar(patterns) ? 1 : rp_node_count(patterns);
-}
-
-const rp_node *rp_init_pattern(const rp_node *patterns, uint32_t index) {
-    return rp_node_is_scalar(patterns) ? patterns : rp_node_item(patterns, index);
-}
-
-bool rp_init_matches(const rp_node *pattern, const char *name) {
-    return fnmatch(rp_node_text(pattern), name, 0) == 0;
-}
-
-static bool any_matches(const rp_node *patterns, const char *name) {
-    for (uint32_t i = 0; i < rp_init_pattern_count(patterns); i++) {
-        if (rp_init_matches(rp_init_pattern(patterns, i), name)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool rp_init_takes(const rp_init *init, const char *name) {
-    return (!init->only || any_matches(init->only, name)) && !any_matches(init->except, name);
+    return (!init->only || rp_patterns_fit(init->only, name)) &&
+           !rp_patterns_fit(init->except, name);
 }
 
 /* Does `rule`, which may have a `*`, fit the name, or the layer in front of the name's end? Then

@@ -10,7 +10,7 @@
 #ifndef RP_RUN_INIT_H
 #define RP_RUN_INIT_H
 
-#include "base/config.h"
+#include "run/patterns.h"
 
 enum { RP_INIT_NAME_BYTES = 256 };
 
@@ -23,11 +23,6 @@ typedef struct {
 
 /* *out is NULL where nothing or `none` is said. errors USAGE with file, line and key */
 rp_err rp_init_parse(rp_arena *arena, rp_node *train, const rp_init **out) RP_MUST_CHECK;
-
-/* Patterns of `only` or `except`. */
-uint32_t rp_init_pattern_count(const rp_node *patterns); /* 0 for NULL */
-const rp_node *rp_init_pattern(const rp_node *patterns, uint32_t index);
-bool rp_init_matches(const rp_node *pattern, const char *name);
 
 /* Is the model's tensor `name` to come from the file? */
 bool rp_init_takes(const rp_init *init, const char *name);

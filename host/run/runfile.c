@@ -67,6 +67,7 @@ static rp_err read_train(rp_arena *arena, rp_node *root, rp_runfile *run) {
     RP_TRY(rp_node_u32(train, "microbatch", 1, run->batch, &run->micro));
     RP_TRY(rp_node_u64(train, "seed", 0, UINT64_MAX, &run->seed));
     RP_TRY(rp_init_parse(arena, train, &run->init));
+    run->freeze = rp_node_find(train, "freeze");
     RP_TRY(rp_node_bool(train, "guard", &run->guard));
     RP_TRY(rp_node_u32(train, "eval_epochs", 0, 1000000, &run->eval_epochs));
     RP_TRY(rp_node_u32(train, "recalibrate", 0, 1000000, &run->recalibrate));
@@ -270,6 +271,7 @@ static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *ru
     RP_TRY(rp_node_string(root, "model", &run->model_name));
     RP_TRY(model_path(arena, root, run->model_name, &path));
     RP_TRY(rp_config_read_file(arena, path, &run->model_root));
+    RP_TRY(rp_freeze_layers(arena, run->freeze, run->model_root));
     RP_TRY(need_map(root, "data", &data));
     rp_shape input = stated_input(run->model_root);
     RP_TRY(rp_data_open(arena, &run->data, data, &input, run->loss->class_target, run->seed));

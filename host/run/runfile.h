@@ -5,6 +5,7 @@
 
 #include "data/data.h"
 #include "link/link.h"
+#include "run/freeze.h"
 #include "run/init.h"
 #include "stage/job.h"
 
@@ -40,7 +41,8 @@ typedef struct {
     uint64_t epoch_steps;
     uint32_t batch, micro;
     uint64_t seed;
-    const rp_init *init; /* a file of weights to start from, or NULL */
+    const rp_init *init;   /* a file of weights to start from, or NULL */
+    const rp_node *freeze; /* patterns of layers that are not trained, or NULL */
     bool guard;
     uint32_t eval_epochs;      /* evaluate every so many epochs; 0: at the end only */
     uint32_t recalibrate;      /* batches that renew the batch statistics of a centre */

@@ -203,6 +203,9 @@ cut: []
             self.assertEqual(changed, {"fc1", "fc2"})
         free = self.train(self.run_of("free", "", start), "free-4", "ring.boards=4",
                           "cut=[bn1, drop, fc1]")
+        self.train(self.run_of("freeze", "", start), "freeze-2", "ring.boards=2",
+                   "cut=[pool]", "train.freeze=[conv1, 'bn?', drop]")
+        self.assertEqual(self.bytes_of("freeze-2"), want[0])
         self.other_head(start, before)
         for held, link in zip(summary["link"], free["link"], strict=True):
             self.assertEqual((held["from"], held["to"]), (link["from"], link["to"]))
