@@ -43,6 +43,15 @@ const char *rp_node_key(const rp_node *node, uint32_t index); /* of a map */
 /* Do both say the same? The order of a map's keys, quotes and the style of writing do not count. */
 bool rp_node_same(const rp_node *a, const rp_node *b);
 
+/* The path that a scalar names, from the folder of the file in which it stands; of `--set` from the
+ * current one. Former versions meant the current folder always: where only there is something, that
+ * is meant, and the log says so. errors MEMORY */
+rp_err rp_node_path(rp_arena *arena, const rp_node *node, const char **out) RP_MUST_CHECK;
+/* The node under "data.path", or NULL; marks nothing as known. */
+rp_node *rp_node_at(rp_node *root, const char *keys);
+/* Of a scalar, as if it stood in quotes; borrowed. */
+void rp_node_set_text(rp_node *node, const char *text);
+
 /* The child of a map, or NULL (also when `map` is NULL or no map); marks the key as known. `key` is
  * borrowed as long as the tree lives: hand in literals. */
 rp_node *rp_node_find(rp_node *map, const char *key);

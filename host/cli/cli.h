@@ -15,6 +15,8 @@ typedef struct {
     uint32_t word_count;
     const char *set[RP_CLI_SETS_MAX];
     uint32_t set_count;
+    const char *program; /* as it was called */
+    char command[1024];  /* the whole line, cut where it is longer */
     const char *out, *resume, *format, *weights, *split, *keys, *board, *dir, *to, *from;
     const char *executor, *faults, *profile, *plan;
     uint64_t seed_first, seed_last;
@@ -45,6 +47,7 @@ const char *rp_cli_option(const rp_cli_verb *verb, uint32_t index);
 void rp_cli_parse(const rp_cli_verb *verb, int argc, char **argv, rp_cli_args *out);
 
 rp_err rp_verb_train(const rp_cli_args *args);
+rp_err rp_verb_resume(const rp_cli_args *args);
 rp_err rp_verb_eval(const rp_cli_args *args);
 rp_err rp_verb_plan(const rp_cli_args *args);
 rp_err rp_verb_profile(const rp_cli_args *args);

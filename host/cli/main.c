@@ -7,12 +7,18 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "base/share.h"
+#include "base/shell.h"
 #include "cli/cli.h"
 
 const rp_cli_verb rp_cli_verbs[] = {
     {"train", "RUN.yaml", 1, 1, "sorfnkN", "Train a model over a ring of boards", NULL,
      rp_verb_train},
-    {"eval", "RUN.yaml", 1, 1, "swpfk", "Evaluate a weights file", NULL, rp_verb_eval},
+    {"resume", "DIR", 1, 1, "sfk", "Go on with a run from its folder",
+     "DIR is the folder of a run that was interrupted, or is to go further; only the data are "
+     "elsewhere.",
+     rp_verb_resume},
+    {"eval", "RUN.yaml|DIR", 1, 1, "swpfk", "Evaluate a weights file, or a run from its folder",
+     NULL, rp_verb_eval},
     {"plan", "RUN.yaml", 1, 1, "sofk", "Profile the ring and choose the cut", NULL, rp_verb_plan},
     {"profile", "RUN.yaml", 1, 1, "sofk", "Measure the cost of every layer", NULL, rp_verb_profile},
     {"sim", "RUN.yaml", 1, 1, "sofxNPSALVj", "Simulate a run on a virtual clock, with faults",
@@ -98,6 +104,24 @@ static int no_verb(const char *name) {
     return 2;
 }
 
+/* The line as it was typed, for about.json. */
+static void keep_command(int argc, char **argv, rp_cli_args *args) {
+    rp_arena arena;
+    size_t used = 0;
+    rp_arena_init(&arena, "command", 0);
+    for (int i = 0; i < argc && used < sizeof args->command - 1; i++) {
+        const char *word = argv[i];
+        if (rp_shell_word(&arena, argv[i], &word) != RP_OK) {
+            word = argv[i];
+        }
+        const int more =
+            snprintf(args->command + used, sizeof args->command - used, "%s%s", i ? " " : "", word);
+        used += more > 0 ? (size_t)more : 0;
+    }
+    args->program = argv[0];
+    rp_arena_finish(&arena);
+}
+
 int main(int argc, char **argv) {
     const char *name = argc > 1 ? argv[1] : "";
     rp_log_setup_plain("ringpipe");
@@ -115,7 +139,6 @@ int main(int argc, char **argv) {
         if (strcmp(name, verb->name) == 0) {
             static char program[64];
             (void)snprintf(program, sizeof program, "ringpipe %s", name);
-            argv[1] = program;
             rp_cli_args args = {.format = "text",
                                 .split = "test",
                                 .board = "auto",
@@ -127,6 +150,8 @@ int main(int argc, char **argv) {
                                 .seed_last = 1,
                                 .stages = 4,
                                 .micro = 8};
+            keep_command(argc, argv, &args);
+            argv[1] = program;
             rp_cli_parse(verb, argc - 1, argv + 1, &args);
             return rp_err_exit_code(run_verb(verb, &args));
         }

@@ -3,12 +3,14 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 
 #include "checkpoint/checkpoint.h"
 #include "cli/cli.h"
 #include "cli/signals.h"
+#include "control/about.h"
 #include "control/controller.h"
 #include "control/local.h"
 #include "data/check.h"
@@ -37,6 +39,8 @@ static rp_controller_options options_of(const rp_cli_args *args, rp_controller_p
         .weights = args->weights,
         .split = split_of(args),
         .keys_folder = args->keys,
+        .program = args->program,
+        .command = args->command,
         .format = format_of(args),
     };
 }
@@ -176,6 +180,24 @@ rp_err rp_verb_train(const rp_cli_args *args) {
     return args->dry_run ? check_run(&options) : run_controller(args, &options);
 }
 
+/* The plan is the run's own where somebody gave it one; otherwise one is made again. */
+rp_err rp_verb_resume(const rp_cli_args *args) {
+    rp_controller_options options = options_of(args, RP_PURPOSE_TRAIN);
+    rp_arena arena;
+    char *plan = NULL;
+    rp_err err = RP_OK;
+    rp_arena_init(&arena, "resume", 0);
+    options.resume = args->word[0];
+    if (rp_about_plan_is_given(options.resume)) {
+        RP_TRY(rp_arena_printf(&arena, &plan, "%s/plan.json", options.resume));
+        options.plan = plan;
+    }
+    RP_TRY(run_controller(args, &options));
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
 rp_err rp_verb_plan(const rp_cli_args *args) {
     const rp_controller_options options = options_of(args, RP_PURPOSE_PLAN);
     return run_controller(args, &options);
@@ -186,10 +208,24 @@ rp_err rp_verb_profile(const rp_cli_args *args) {
     return run_controller(args, &options);
 }
 
+/* The weights of a run's folder are its own. */
 rp_err rp_verb_eval(const rp_cli_args *args) {
-    const rp_controller_options options = options_of(args, RP_PURPOSE_EVALUATE);
-    if (!args->weights) {
-        return rp_fail(RP_ERR_USAGE, "eval needs --weights FILE.safetensors");
+    rp_controller_options options = options_of(args, RP_PURPOSE_EVALUATE);
+    struct stat facts;
+    rp_arena arena;
+    char *weights;
+    rp_err err = RP_OK;
+    rp_arena_init(&arena, "eval", 0);
+    if (!options.weights) {
+        if (stat(args->word[0], &facts) != 0 || !S_ISDIR(facts.st_mode)) {
+            return rp_fail(RP_ERR_USAGE, "eval needs --weights FILE.safetensors, or the folder of "
+                                         "a run in place of a run file");
+        }
+        RP_TRY(rp_arena_printf(&arena, &weights, "%s/weights.safetensors", args->word[0]));
+        options.weights = weights;
     }
-    return run_controller(args, &options);
+    RP_TRY(run_controller(args, &options));
+fail:
+    rp_arena_finish(&arena);
+    return err;
 }

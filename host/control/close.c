@@ -2,6 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/shell.h"
 #include "control/controller_own.h"
 
 /* For goodbyes to leave: closing drops what is queued. */
@@ -9,6 +10,23 @@ static const int64_t GOODBYE_NS = 50 * RP_NS_PER_MS;
 
 static const char *status_of(rp_err err) {
     return err == RP_OK ? "finished" : err == RP_ERR_INTERRUPTED ? "interrupted" : "failed";
+}
+
+/* A command that works when it is pasted. */
+static void print_hint(const rp_controller *c) {
+    const char *const words[] = {c->options.program ? c->options.program : "ringpipe", c->folder,
+                                 c->options.keys_folder};
+    const char *quoted[3] = {"", "", ""};
+    rp_arena arena;
+    rp_arena_init(&arena, "hint", 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        if (words[i] && rp_shell_word(&arena, words[i], &quoted[i]) != RP_OK) {
+            quoted[i] = words[i];
+        }
+    }
+    rp_controller_print(c, "go on with: %s resume %s%s%s\n", quoted[0], quoted[1],
+                        words[2] ? " --keys " : "", quoted[2]);
+    rp_arena_finish(&arena);
 }
 
 static void close_record(rp_controller *c) {
@@ -21,10 +39,8 @@ static void close_record(rp_controller *c) {
     if (c->result == RP_OK && closed != RP_OK) { /* the run itself has been done */
         c->result = rp_fault_result(closed, true);
     }
-    if (resumable) {
-        const bool given = c->options.plan != NULL;
-        rp_controller_print(c, "go on with: ringpipe train %s --resume %s%s%s\n", c->run.path,
-                            c->folder, given ? " --plan " : "", given ? c->options.plan : "");
+    if (resumable && !c->options.executor) { /* what was simulated is no state of boards */
+        print_hint(c);
     }
 }
 

@@ -43,6 +43,8 @@ typedef struct {
     const char *weights;     /* EVALUATE: weights file */
     rp_split split;          /* EVALUATE */
     const char *keys_folder; /* for a roster; NULL: as the run file says */
+    const char *program;     /* for commands that are shown; NULL: ringpipe */
+    const char *command;     /* that started this, for about.json; NULL: not known */
     rp_format format;        /* of the result */
 } rp_controller_options;
 

@@ -97,7 +97,7 @@ struct rp_controller {
     const char *folder; /* NULL but for TRAIN */
     int folder_fd;      /* holds the folder's lock; -1: none */
     /* paths in it */
-    char *checkpoints, *weights, *run_yaml, *run_yaml_new, *plan_json, *data_json;
+    char *checkpoints, *weights, *run_yaml, *model_yaml, *plan_json, *data_json;
     bool has_statistics; /* the model has layers with running statistics */
     rp_position position;
     char damaged[RP_CHECKPOINT_DAMAGE]; /* why the newest checkpoint is not the one at hand; "" */

@@ -10,10 +10,12 @@
 
 #include "base/folders.h"
 #include "base/log.h"
+#include "control/about.h"
 #include "control/controller_own.h"
 #include "data/describe.h"
 #include "planning/planfile.h"
 #include "planning/tables.h"
+#include "run/paths.h"
 
 /* One controller in a folder at a time: until it is closed, or its process ends. */
 static rp_err lock_folder(rp_controller *c) {
@@ -63,7 +65,7 @@ rp_err rp_controller_choose_folder(rp_controller *c) {
     RP_TRY(rp_arena_printf(&c->arena, &c->checkpoints, "%s/checkpoint", c->folder));
     RP_TRY(rp_arena_printf(&c->arena, &c->weights, "%s/weights.safetensors", c->folder));
     RP_TRY(rp_arena_printf(&c->arena, &c->run_yaml, "%s/run.yaml", c->folder));
-    RP_TRY(rp_arena_printf(&c->arena, &c->run_yaml_new, "%s.tmp", c->run_yaml));
+    RP_TRY(rp_arena_printf(&c->arena, &c->model_yaml, "%s/model.yaml", c->folder));
     RP_TRY(rp_arena_printf(&c->arena, &c->plan_json, "%s/plan.json", c->folder));
     RP_TRY(rp_arena_printf(&c->arena, &c->data_json, "%s/data.json", c->folder));
     if (options->resume && access(c->run_yaml, F_OK) != 0) {
@@ -122,21 +124,51 @@ fail:
     return err;
 }
 
-/* The run file with every --set, beside it first and then renamed. */
-static rp_err write_resolved(const rp_controller *c) {
-    FILE *file = fopen(c->run_yaml_new, "w");
+/* Beside it first and then renamed. */
+static rp_err write_yaml(const rp_node *root, const char *path) {
+    char temporary[600];
+    const int used = snprintf(temporary, sizeof temporary, "%s.tmp", path);
+    FILE *file = used < (int)sizeof temporary ? fopen(temporary, "w") : NULL;
     if (!file) {
-        return rp_fail(RP_ERR_IO, "%s: %s", c->run_yaml_new, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
     }
-    rp_err err = rp_config_write(c->run.root, file);
-    if ((fclose(file) != 0 || rename(c->run_yaml_new, c->run_yaml) != 0) && err == RP_OK) {
-        err = rp_fail(RP_ERR_IO, "%s: %s", c->run_yaml, strerror(errno));
+    rp_err err = rp_config_write(root, file);
+    const bool synced = fflush(file) == 0 && fsync(fileno(file)) == 0;
+    if ((fclose(file) != 0 || !synced || rename(temporary, path) != 0) && err == RP_OK) {
+        err = rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
     }
     return err;
 }
 
+static rp_err write_about(const rp_controller *c) {
+    rp_arena arena;
+    rp_about_board *board;
+    rp_err err;
+    rp_arena_init(&arena, "about", 0);
+    RP_TRY(RP_ARENA_NEW(&arena, c->ring.count, &board));
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        board[k] = (rp_about_board){c->ring.board[k].name, c->ring.board[k].device};
+    }
+    const rp_about about = {.command = c->options.command,
+                            .plan_given = c->given != NULL,
+                            .board = board,
+                            .board_count = c->ring.count};
+    RP_TRY(rp_about_write(c->folder, &about));
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+/* What the run needs to go on, or to be evaluated, from anywhere: the run file with every --set,
+ * the model, the plan, what the data look like. */
 rp_err rp_controller_write_folder(rp_controller *c) {
-    rp_err err = write_resolved(c);
-    err = err == RP_OK ? rp_data_describe(&c->run.data, c->data_json) : err;
-    return err == RP_OK ? rp_controller_write_json(c, c->plan_json, false) : err;
+    rp_err err;
+    RP_TRY(rp_paths_make_absolute(&c->plan_arena, c->run.root));
+    RP_TRY(write_yaml(c->run.root, c->run_yaml));
+    RP_TRY(write_yaml(c->run.model_root, c->model_yaml));
+    RP_TRY(rp_data_describe(&c->run.data, c->data_json));
+    RP_TRY(rp_controller_write_json(c, c->plan_json, false));
+    RP_TRY(write_about(c));
+fail:
+    return err;
 }

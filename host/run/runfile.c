@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "run/paths.h"
 
 enum {
     ASSIGNMENT_BYTES = 64 * 1024,
@@ -13,18 +16,31 @@ enum {
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
-static rp_err model_path(rp_arena *arena, rp_node *root, const char *name, char **out) {
+/* `own`: the folder of a run, which has the model as it was; NULL: none. */
+static rp_err model_path(rp_arena *arena, rp_node *root, const char *name, const char *own,
+                         const char **out) {
+    char *path;
+    rp_err err = RP_OK;
+    if (own) {
+        RP_TRY(rp_arena_printf(arena, &path, "%s/model.yaml", own));
+        *out = path;
+        if (access(path, F_OK) == 0) {
+            return RP_OK;
+        }
+    }
     if (strchr(name, '/') || strstr(name, ".yaml")) {
-        return rp_arena_string(arena, name, out);
+        return rp_node_path(arena, rp_node_find(root, "model"), out);
     }
     const char *folder = getenv("RINGPIPE_MODELS");
     folder = folder ? folder : RP_MODELS_DIR;
-    rp_err err = rp_arena_printf(arena, out, "%s/%s.yaml", folder, name);
-    if (err == RP_OK && access(*out, R_OK) != 0) {
+    RP_TRY(rp_arena_printf(arena, &path, "%s/%s.yaml", folder, name));
+    *out = path;
+    if (access(path, R_OK) != 0) {
         return rp_node_fail(rp_node_find(root, "model"),
                             "no model '%s': neither a name under %s nor a path to a model file",
                             name, folder);
     }
+fail:
     return err;
 }
 
@@ -264,12 +280,12 @@ rp_err rp_runfile_check_cut(const rp_runfile *run) {
 }
 
 static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *run) {
-    char *path;
+    const char *path;
     rp_node *data;
     rp_err err;
     RP_TRY(rp_node_need(root, "model"));
     RP_TRY(rp_node_string(root, "model", &run->model_name));
-    RP_TRY(model_path(arena, root, run->model_name, &path));
+    RP_TRY(model_path(arena, root, run->model_name, run->folder, &path));
     RP_TRY(rp_config_read_file(arena, path, &run->model_root));
     RP_TRY(rp_freeze_layers(arena, run->freeze, run->model_root));
     RP_TRY(need_map(root, "data", &data));
@@ -300,15 +316,35 @@ static void bound_steps(rp_runfile *run) {
     }
 }
 
+/* A folder is that of a run: its run.yaml. */
+static rp_err find_file(rp_arena *arena, const char *path, rp_runfile *run) {
+    struct stat facts;
+    char *text;
+    rp_err err = RP_OK;
+    run->path = path;
+    if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+        run->folder = path;
+        RP_TRY(rp_arena_printf(arena, &text, "%s/run.yaml", path));
+        run->path = text;
+        if (access(text, F_OK) != 0) {
+            return rp_fail(RP_ERR_USAGE, "%s: is not the folder of a run: there is no run.yaml",
+                           path);
+        }
+    }
+fail:
+    return err;
+}
+
 rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set,
                        uint32_t set_count, rp_runfile *out) {
-    *out =
-        (rp_runfile){.path = path, .seed = 1, .guard = true, .eval_epochs = 1, .recalibrate = 32};
+    *out = (rp_runfile){.seed = 1, .guard = true, .eval_epochs = 1, .recalibrate = 32};
     rp_err err;
-    RP_TRY(rp_config_read_file(arena, path, &out->root));
+    RP_TRY(find_file(arena, path, out));
+    RP_TRY(rp_config_read_file(arena, out->path, &out->root));
     for (uint32_t i = 0; i < set_count; i++) {
         RP_TRY(rp_config_set(arena, out->root, set[i]));
     }
+    RP_TRY(rp_paths_resolve(arena, out->root));
     RP_TRY(read_train(arena, out->root, out));
     RP_TRY(read_ring(arena, out->root, out));
     RP_TRY(rp_node_string(out->root, "keys", &out->keys));

@@ -17,7 +17,8 @@ typedef struct {
 
 typedef struct {
     rp_node *root;
-    const char *path;
+    const char *path;   /* of the file */
+    const char *folder; /* of the run whose file it is, when a folder was named, or NULL */
     const char *model_name;
     rp_node *model_root;
     rp_model *model;
@@ -58,9 +59,9 @@ typedef struct {
     rp_cut cut; /* when not auto */
 } rp_runfile;
 
-/* `set` are the --set assignments. Opens the data set. Everything lives in `arena`; close it with
- * rp_runfile_close().
- * errors  USAGE, SHAPE, IO, FORMAT: exit code 2 */
+/* `path`: a run file, or the folder of a run, which has all but the data. Paths in the file are
+ * meant from its folder. `set` are the --set assignments. Opens the data set. Everything lives in
+ * `arena`; close it with rp_runfile_close(). errors  USAGE, SHAPE, IO, FORMAT: exit code 2 */
 rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set,
                        uint32_t set_count, rp_runfile *out) RP_MUST_CHECK;
 void rp_runfile_close(rp_runfile *run);

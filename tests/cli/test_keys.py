@@ -331,7 +331,8 @@ class Account(Case):
         run = self.roster(address, public)
         run.write_text(run.read_text() + "keys: controller\n")
         self.ringpipe("train", run, "--out", "out", env=self.home)
-        self.assertIn("keys: controller", (self.dir / "out/run.yaml").read_text())
+        self.assertIn(f"keys: '{self.dir / 'controller'}'",
+                      (self.dir / "out/run.yaml").read_text())
         # The command line comes before the file.
         self.new("stranger")
         words = ("train", run, "--out", "other", "--keys", "stranger")

@@ -15,7 +15,7 @@ class Signals(program.Case):
                 self.assertEqual(len(self.agents()), 2)
                 process.send_signal(how)
                 _, err = self.finish(process, code=130, seconds=20)
-                self.assertIn("--resume", err)
+                self.assertIn("ringpipe resume ", err)
                 self.expect_no_agents(5)
                 self.resumable(out)
 
@@ -45,7 +45,7 @@ class Signals(program.Case):
         process = self.train_until("out", 6)
         os.kill(self.agents()[1], signal.SIGKILL)
         _, err = self.finish(process, code=3, seconds=30)
-        self.assertIn("--resume", err)
+        self.assertIn("ringpipe resume ", err)
         self.expect_no_agents(5)
         self.resumable("out")
 

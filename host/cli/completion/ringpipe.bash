@@ -31,7 +31,7 @@ _ringpipe_names_of() {
     case $1 in
     # generated: names
     verbs)
-        echo train eval plan profile sim lab draw tune doctor keys data inspect list
+        echo train resume eval plan profile sim lab draw tune doctor keys data inspect list
         ;;
     schedules)
         echo gpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain \
@@ -52,6 +52,7 @@ _ringpipe_options() {
     case $1 in
     # generated: options
     train) echo --set --out --resume --format --dry-run --keys --plan --quiet --verbose ;;
+    resume) echo --set --format --keys --quiet --verbose ;;
     eval) echo --set --format --weights --split --keys --quiet --verbose ;;
     plan) echo --set --out --format --keys --quiet --verbose ;;
     profile) echo --set --out --format --keys --quiet --verbose ;;

@@ -1,0 +1,12 @@
+/* Paths in a run file: they are meant from its folder. */
+#ifndef RP_RUN_PATHS_H
+#define RP_RUN_PATHS_H
+
+#include "base/config.h"
+
+/* Every path but the model's becomes one from the current folder. errors MEMORY */
+rp_err rp_paths_resolve(rp_arena *arena, rp_node *root) RP_MUST_CHECK;
+/* And then an absolute one: for a run file that is written elsewhere. errors IO, MEMORY */
+rp_err rp_paths_make_absolute(rp_arena *arena, rp_node *root) RP_MUST_CHECK;
+
+#endif
