@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NUMBER_BYTES = 63 };
+
 bool rp_columns_is_number(const char *text, double *out) {
     char *end;
     /* strtod would also take hexadecimal, inf and nan. */
@@ -12,6 +14,18 @@ bool rp_columns_is_number(const char *text, double *out) {
     }
     *out = strtod(text, &end);
     return *end == '\0' && isfinite(*out);
+}
+
+rp_err rp_columns_read_real(const rp_csv_row *row, uint32_t at, const char *name, float *out) {
+    double number;
+    if (strlen(row->field[at]) > NUMBER_BYTES) {
+        return rp_csv_fail(row, at, name, "a number");
+    }
+    if (!rp_columns_is_number(row->field[at], &number) || !isfinite((float)number)) {
+        return rp_csv_fail(row, at, name, "a finite number");
+    }
+    *out = (float)number;
+    return RP_OK;
 }
 
 rp_err rp_columns_read_keys(rp_node *node, rp_column_keys *out) {

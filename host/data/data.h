@@ -25,6 +25,9 @@ typedef struct {
     const char *const *class_name; /* [classes]; NULL: they have no names */
     const char *const *x_name;     /* of a table's columns, and [target_width] of its targets; */
     const char *const *y_name;     /* NULL: they have no names */
+    const uint32_t *x_column;      /* of a table: in which column of its files each input is, */
+    uint32_t columns;              /* of how many; 0: not known */
+    char delimiter;                /* between them */
     uint32_t count[RP_SPLITS];
     const uint32_t *part[RP_SPLITS]; /* [count]: which sample of the kind's; NULL: sample i is i */
     const char *test_path; /* of a set without a test part: where it would be; otherwise NULL */

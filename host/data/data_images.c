@@ -108,17 +108,6 @@ fail:
     return err;
 }
 
-/* [height][width][channels] bytes to [channels][height][width] floats. */
-static void spread_channels(const uint8_t *pixels, const rp_shape *sample, float *x) {
-    const size_t channels = sample->dim[0];
-    const size_t plane = (size_t)sample->dim[1] * sample->dim[2];
-    for (size_t c = 0; c < channels; c++) {
-        for (size_t i = 0; i < plane; i++) {
-            x[c * plane + i] = (float)pixels[i * channels + c] / 255.0f;
-        }
-    }
-}
-
 static rp_err read_sample(const rp_data *data, rp_split split, uint32_t index, float *x, float *row,
                           int32_t *label) {
     const own *o = data->own;
@@ -136,7 +125,7 @@ static rp_err read_sample(const rp_data *data, rp_split split, uint32_t index, f
     RP_TRY(rp_image_read(path, data->channels == 1, &image));
     RP_TRY(rp_block_new(rp_shape_count(sample), &pixels));
     RP_TRY(rp_resize(&image, sample->dim[1], sample->dim[2], pixels));
-    spread_channels(pixels, sample, x);
+    rp_pixels_spread(pixels, sample, x);
 fail:
     if (pixels) {
         rp_block_free(pixels);

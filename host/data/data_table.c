@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,7 +8,7 @@
 #include "data/data.h"
 #include "data/labels.h"
 
-enum { LABEL_MAX = 65535, TARGETS_MAX = 65536, NUMBER_BYTES = 63 };
+enum { LABEL_MAX = 65535, TARGETS_MAX = 65536 };
 
 typedef struct {
     float *x[2];
@@ -41,19 +40,6 @@ typedef struct {
     float *x, *y;
     int32_t *labels;
 } table_file;
-
-static rp_err read_real(const table_file *file, const rp_csv_row *row, uint32_t at, float *out) {
-    double number;
-    const char *name = file->columns.column[at].name;
-    if (strlen(row->field[at]) > NUMBER_BYTES) {
-        return rp_csv_fail(row, at, name, "a number");
-    }
-    if (!rp_columns_is_number(row->field[at], &number) || !isfinite((float)number)) {
-        return rp_csv_fail(row, at, name, "a finite number");
-    }
-    *out = (float)number;
-    return RP_OK;
-}
 
 static rp_err read_class(const table_file *file, const rp_csv_row *row, uint32_t at, int32_t *out) {
     const table *t = file->of;
@@ -184,11 +170,11 @@ static rp_err fill_row(void *context, const rp_csv_row *row) {
     for (uint32_t i = 0; i < c->count; i++) {
         const rp_column *column = &c->column[i];
         if (column->role == RP_COLUMN_X) {
-            RP_TRY(read_real(file, row, i, &x[column->index]));
+            RP_TRY(rp_columns_read_real(row, i, column->name, &x[column->index]));
         } else if (column->role == RP_COLUMN_Y && file->labels) {
             RP_TRY(read_class(file, row, i, &file->labels[file->rows]));
         } else if (column->role == RP_COLUMN_Y) {
-            RP_TRY(read_real(file, row, i, &y[column->index]));
+            RP_TRY(rp_columns_read_real(row, i, column->name, &y[column->index]));
         }
     }
     file->rows++;
@@ -290,12 +276,22 @@ fail:
     return err;
 }
 
-/* Names of the columns, for what is written of the set. */
+/* Names of the columns and where the inputs are, for what is written of the set. */
 static rp_err name_columns(table *t) {
     const rp_columns *c = &t->train;
     const char **x;
     const char **y;
+    uint32_t *x_column;
     rp_err err = RP_OK;
+    RP_TRY(RP_ARENA_NEW(t->arena, c->x_count, &x_column));
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (c->column[i].role == RP_COLUMN_X) {
+            x_column[c->column[i].index] = i;
+        }
+    }
+    t->data->x_column = x_column;
+    t->data->columns = c->count;
+    t->data->delimiter = t->delimiter;
     if (!c->header) {
         return RP_OK;
     }

@@ -35,6 +35,20 @@ static void put_reals(json_t *object, const char *key, const float *value, uint3
     put(object, key, list, good);
 }
 
+/* Where a table's files have the inputs: columns are counted from 1, as in a run file. */
+static void put_columns(json_t *object, const rp_data *data, bool *good) {
+    const char *delimiter = data->delimiter == ';'    ? "semicolon"
+                            : data->delimiter == '\t' ? "tab"
+                                                      : "comma";
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < rp_shape_count(&data->sample); i++) {
+        *good = json_array_append_new(list, json_integer(data->x_column[i] + 1)) == 0 && *good;
+    }
+    put(object, "delimiter", json_string(delimiter), good);
+    put(object, "columns", json_integer(data->columns), good);
+    put(object, "x_columns", list, good);
+}
+
 static json_t *describe(const rp_data *data, bool *good) {
     json_t *object = json_object();
     json_t *sample = json_array();
@@ -48,11 +62,15 @@ static json_t *describe(const rp_data *data, bool *good) {
     put(object, "version", json_integer(1), good);
     put(object, "set", json_string(data->kind->name), good);
     put(object, "sample", sample, good);
+    put(object, "channels", json_integer(data->channels), good);
     put(object, "target_width", json_integer(data->target_width), good);
     put(object, "classes", json_integer(data->classes), good);
     put_names(object, "class_names", data->class_name, data->classes, good);
     put_names(object, "x_names", data->x_name, data->norm.groups, good);
     put_names(object, "y_names", data->y_name, data->target_width, good);
+    if (data->columns > 0) {
+        put_columns(object, data, good);
+    }
     if (data->norm.known) {
         put_reals(object, "mean", data->norm.mean, data->norm.groups, good);
         put_reals(object, "std", data->norm.deviation, data->norm.groups, good);

@@ -1,13 +1,15 @@
 /* What a data set is, in one JSON object: data.json of a run folder. It is what somebody needs who
  * has the weights and a sample, and not the set.
  *
- *   {"version": 1, "set": "table", "sample": [4], "target_width": 1, "classes": 3,
+ *   {"version": 1, "set": "table", "sample": [4], "channels": 0, "target_width": 1, "classes": 3,
  *    "class_names": [...], "x_names": [...], "y_names": [...], "mean": [...], "std": [...],
+ *    "delimiter": "comma", "columns": 6, "x_columns": [1, 2, 3, 4],
  *    "samples": {"train": 120, "validation": 15, "test": 15}}
  *
- * `class_names`, `x_names`, `y_names` are there when classes or columns have names; `mean` and
- * `std` when values are normalised: one number for each channel of an image, or column of a table.
- */
+ * `channels` is 0 where samples are no images. `class_names`, `x_names`, `y_names` are there when
+ * classes or columns have names; `mean` and `std` when values are normalised: one number for each
+ * channel of an image, or column of a table; `delimiter`, `columns`, `x_columns` of a table: how
+ * many columns its files have, and which of them, from 1, are the inputs. */
 #ifndef RP_DATA_DESCRIBE_H
 #define RP_DATA_DESCRIBE_H
 
@@ -15,5 +17,24 @@
 
 /* Beside `path` first and then renamed. errors IO; FORMAT when a name is not UTF-8 */
 rp_err rp_data_describe(const rp_data *data, const char *path) RP_MUST_CHECK;
+
+/* The same, read back. */
+typedef struct {
+    const char *set;
+    rp_shape sample;
+    bool images; /* sample is [channels, height, width], of 1 or 3 channels */
+    uint32_t target_width, classes;
+    const char *const *class_name; /* [classes], or NULL */
+    const char *const *x_name;     /* [elements of a sample], or NULL */
+    const char *const *y_name;     /* [target_width], or NULL */
+    rp_norm norm;
+    char delimiter;
+    uint32_t columns;         /* of a table's files; 0: not known */
+    const uint32_t *x_column; /* [elements of a sample], from 0; NULL: not known */
+} rp_description;
+
+/* Lives in `arena`. errors IO; FORMAT naming the file and the key */
+rp_err rp_data_read_description(rp_arena *arena, const char *path,
+                                rp_description *out) RP_MUST_CHECK;
 
 #endif

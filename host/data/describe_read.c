@@ -1,0 +1,209 @@
+/* data.json, read back: every length is checked before memory is taken. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "data/describe.h"
+#include "data/labels.h"
+
+enum { COLUMNS_MAX = 1 << 20, WIDTH_MAX = 65536 };
+
+static rp_err refuse(const char *path, const char *key, const char *expected) {
+    return rp_fail(RP_ERR_FORMAT, "%s: `%s`: expected %s", path, key, expected);
+}
+
+/* A whole number; absent: *out stays. */
+static rp_err read_whole(const json_t *root, const char *path, const char *key, uint32_t most,
+                         uint32_t *out) {
+    const json_t *value = json_object_get(root, key);
+    if (!value) {
+        return RP_OK;
+    }
+    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+        json_integer_value(value) > (json_int_t)most) {
+        return rp_fail(RP_ERR_FORMAT, "%s: `%s`: expected a whole number from 0 to %u", path, key,
+                       most);
+    }
+    *out = (uint32_t)json_integer_value(value);
+    return RP_OK;
+}
+
+static rp_err read_sample(const json_t *root, const char *path, rp_shape *out) {
+    const json_t *list = json_object_get(root, "sample");
+    const size_t dims = json_array_size(list);
+    if (dims < 1 || dims > RP_DIMS_MAX - 1) {
+        return refuse(path, "sample", "a list of sizes");
+    }
+    *out = (rp_shape){.dims = (uint32_t)dims};
+    for (uint32_t i = 0; i < dims; i++) {
+        const json_int_t size = json_integer_value(json_array_get(list, i));
+        if (size < 1 || size > UINT32_MAX) {
+            return refuse(path, "sample", "a list of sizes");
+        }
+        out->dim[i] = (uint32_t)size;
+    }
+    return rp_shape_check(out) ? RP_OK : refuse(path, "sample", "a size that is possible");
+}
+
+/* `count` texts; absent: *out is NULL. */
+static rp_err read_names(rp_arena *arena, const json_t *root, const char *path, const char *key,
+                         uint32_t count, const char *const **out) {
+    const json_t *list = json_object_get(root, key);
+    const char **name;
+    rp_err err = RP_OK;
+    *out = NULL;
+    if (!list) {
+        return RP_OK;
+    }
+    if (json_array_size(list) != count) {
+        return rp_fail(RP_ERR_FORMAT, "%s: `%s`: expected a list of %u names", path, key, count);
+    }
+    RP_TRY(RP_ARENA_NEW(arena, count + 1, &name));
+    for (uint32_t i = 0; i < count; i++) {
+        const char *text = json_string_value(json_array_get(list, i));
+        char *copy;
+        if (!text) {
+            return rp_fail(RP_ERR_FORMAT, "%s: `%s`: entry %u is no text", path, key, i);
+        }
+        RP_TRY(rp_arena_string(arena, text, &copy));
+        name[i] = copy;
+    }
+    *out = name;
+fail:
+    return err;
+}
+
+static rp_err read_reals(const json_t *root, const char *path, const char *key, float *out,
+                         size_t count) {
+    const json_t *list = json_object_get(root, key);
+    if (json_array_size(list) != count) {
+        return rp_fail(RP_ERR_FORMAT, "%s: `%s`: expected a list of %zu numbers", path, key, count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const json_t *value = json_array_get(list, i);
+        out[i] = (float)json_number_value(value);
+        if (!json_is_number(value) || !isfinite(out[i])) {
+            return rp_fail(RP_ERR_FORMAT, "%s: `%s`: entry %zu is no finite number", path, key, i);
+        }
+    }
+    return RP_OK;
+}
+
+/* As many groups as `mean` has, which divide a sample. */
+static rp_err read_norm(rp_arena *arena, const json_t *root, const char *path,
+                        rp_description *out) {
+    const json_t *mean = json_object_get(root, "mean");
+    const size_t groups = json_array_size(mean);
+    rp_err err = RP_OK;
+    if (!mean && !json_object_get(root, "std")) {
+        return RP_OK;
+    }
+    if (groups == 0 || rp_shape_count(&out->sample) % groups != 0) {
+        return refuse(path, "mean", "one number for each channel or column of a sample");
+    }
+    RP_TRY(rp_norm_set(arena, &out->norm, (uint32_t)groups, NULL, NULL));
+    RP_TRY(read_reals(root, path, "mean", out->norm.mean, groups));
+    RP_TRY(read_reals(root, path, "std", out->norm.deviation, groups));
+    for (size_t i = 0; i < groups; i++) {
+        if (!(out->norm.deviation[i] > 0)) {
+            return refuse(path, "std", "numbers above 0");
+        }
+    }
+    out->norm.known = true;
+fail:
+    return err;
+}
+
+static rp_err read_delimiter(const json_t *root, const char *path, char *out) {
+    static const char *const words[] = {"comma", "semicolon", "tab"};
+    const json_t *value = json_object_get(root, "delimiter");
+    const char *text = json_string_value(value);
+    *out = ',';
+    for (size_t i = 0; i < 3 && text; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *out = ",;\t"[i];
+            return RP_OK;
+        }
+    }
+    return value ? refuse(path, "delimiter", "comma, semicolon or tab") : RP_OK;
+}
+
+static rp_err read_columns(rp_arena *arena, const json_t *root, const char *path,
+                           rp_description *out) {
+    const json_t *list = json_object_get(root, "x_columns");
+    const size_t count = rp_shape_count(&out->sample);
+    uint32_t *column;
+    rp_err err;
+    RP_TRY(read_delimiter(root, path, &out->delimiter));
+    RP_TRY(read_whole(root, path, "columns", COLUMNS_MAX, &out->columns));
+    if (!list || out->columns == 0) {
+        return RP_OK;
+    }
+    if (json_array_size(list) != count) {
+        return refuse(path, "x_columns", "one number for each value of a sample");
+    }
+    RP_TRY(RP_ARENA_NEW(arena, count, &column));
+    for (size_t i = 0; i < count; i++) {
+        const json_int_t at = json_integer_value(json_array_get(list, i));
+        if (at < 1 || at > (json_int_t)out->columns) {
+            return refuse(path, "x_columns", "numbers of columns, from 1");
+        }
+        column[i] = (uint32_t)at - 1;
+    }
+    out->x_column = column;
+fail:
+    return err;
+}
+
+/* Former versions did not write `channels`. */
+static rp_err read_images(const json_t *root, const char *path, rp_description *out) {
+    const bool table = strcmp(out->set, "table") == 0;
+    uint32_t channels = out->sample.dims == 3 && !table ? out->sample.dim[0] : 0;
+    rp_err err = read_whole(root, path, "channels", UINT32_MAX, &channels);
+    out->images =
+        out->sample.dims == 3 && channels == out->sample.dim[0] && (channels == 1 || channels == 3);
+    return err;
+}
+
+static rp_err read_object(rp_arena *arena, const json_t *root, const char *path,
+                          rp_description *out) {
+    const char *set = json_string_value(json_object_get(root, "set"));
+    char *copy;
+    rp_err err;
+    if (!set) {
+        return refuse(path, "set", "the name of a data set");
+    }
+    RP_TRY(rp_arena_string(arena, set, &copy));
+    out->set = copy;
+    RP_TRY(read_sample(root, path, &out->sample));
+    RP_TRY(read_images(root, path, out));
+    out->target_width = 1;
+    RP_TRY(read_whole(root, path, "target_width", WIDTH_MAX, &out->target_width));
+    RP_TRY(read_whole(root, path, "classes", RP_LABELS_MAX, &out->classes));
+    RP_TRY(read_names(arena, root, path, "class_names", out->classes, &out->class_name));
+    RP_TRY(read_names(arena, root, path, "x_names", (uint32_t)rp_shape_count(&out->sample),
+                      &out->x_name));
+    RP_TRY(read_names(arena, root, path, "y_names", out->target_width, &out->y_name));
+    RP_TRY(read_norm(arena, root, path, out));
+    RP_TRY(read_columns(arena, root, path, out));
+fail:
+    return err;
+}
+
+rp_err rp_data_read_description(rp_arena *arena, const char *path, rp_description *out) {
+    json_error_t problem;
+    FILE *file = fopen(path, "rbe");
+    *out = (rp_description){0};
+    if (!file) {
+        return rp_fail(RP_ERR_IO, "%s: can not be opened: %s", path, strerror(errno));
+    }
+    json_t *root = json_loadf(file, JSON_REJECT_DUPLICATES, &problem);
+    (void)fclose(file);
+    rp_err err = !root ? rp_fail(RP_ERR_FORMAT, "%s:%d:%d: %s", path, problem.line, problem.column,
+                                 problem.text)
+                       : read_object(arena, root, path, out);
+    json_decref(root);
+    return err;
+}

@@ -1,0 +1,279 @@
+#include "data/inputs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/input.h"
+#include "data/array.h"
+#include "data/columns.h"
+#include "data/image.h"
+#include "data/pixels.h"
+#include "data/resize.h"
+
+/* One file on its way. */
+typedef struct {
+    const rp_description *about;
+    const char *path; /* to open */
+    rp_input_place place;
+    rp_err (*on_sample)(void *context, const rp_input_place *place, const float *x);
+    void *context;
+    rp_arena arena;
+    float *x;
+    /* of a CSV file */
+    bool began;
+    uint32_t columns;
+    uint32_t *column;        /* [elements of a sample]: where each input is */
+    const char *const *name; /* of the inputs, or NULL */
+} reading;
+
+const char *rp_inputs_shape(const rp_shape *shape, char *text) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < shape->dims && used < RP_INPUT_SHAPE_BYTES; i++) {
+        const int more = snprintf(text + used, RP_INPUT_SHAPE_BYTES - used, "%s%u", i ? ", " : "[",
+                                  shape->dim[i]);
+        used += more > 0 ? (size_t)more : 0;
+    }
+    (void)snprintf(text + used, RP_INPUT_SHAPE_BYTES - used, "]");
+    return text;
+}
+
+static rp_err give_sample(reading *r, uint32_t number) {
+    r->place.number = number;
+    rp_norm_apply(&r->about->norm, r->x, rp_shape_count(&r->about->sample));
+    return r->on_sample(r->context, &r->place, r->x);
+}
+
+/* ---- a picture ------------------------------------------------------------------------------- */
+
+static rp_err read_picture(reading *r) {
+    const rp_shape *sample = &r->about->sample;
+    rp_image image = {0};
+    void *pixels = NULL;
+    rp_err err;
+    RP_TRY(rp_image_read(r->path, sample->dim[0] == 1, &image));
+    RP_TRY(rp_block_new(rp_shape_count(sample), &pixels));
+    RP_TRY(rp_resize(&image, sample->dim[1], sample->dim[2], pixels));
+    rp_pixels_spread(pixels, sample, r->x);
+    RP_TRY(give_sample(r, 0));
+fail:
+    if (pixels) {
+        rp_block_free(pixels);
+    }
+    rp_image_free(&image);
+    return err;
+}
+
+/* ---- a CSV file ------------------------------------------------------------------------------ */
+
+static rp_err find_names(reading *r, const rp_csv_row *header) {
+    const size_t count = rp_shape_count(&r->about->sample);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = r->about->x_name[i];
+        uint32_t at = 0;
+        while (at < header->count && strcmp(header->field[at], name) != 0) {
+            at++;
+        }
+        if (at == header->count) {
+            return rp_fail(RP_ERR_FORMAT, "%s:%u: expected a column '%s' as in the training file",
+                           r->place.path, header->line, name);
+        }
+        r->column[i] = at;
+    }
+    r->name = r->about->x_name;
+    return RP_OK;
+}
+
+static rp_err find_places(reading *r, const rp_csv_row *first) {
+    const rp_description *about = r->about;
+    const size_t count = rp_shape_count(&about->sample);
+    const bool as_trained = about->x_column && first->count == about->columns;
+    char shape[RP_INPUT_SHAPE_BYTES];
+    char more[64] = "";
+    if (first->count != count && !as_trained) {
+        if (about->x_column && about->columns != count) {
+            (void)snprintf(more, sizeof more, ", or %u as in the training file", about->columns);
+        }
+        return rp_fail(RP_ERR_FORMAT, "%s:%u: expected %zu columns, the net's input %s%s, found %u",
+                       r->place.path, first->line, count, rp_inputs_shape(&about->sample, shape),
+                       more, first->count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        r->column[i] = first->count == count ? i : about->x_column[i];
+    }
+    return RP_OK;
+}
+
+/* *counts: the row has values, too. */
+static rp_err take_first(reading *r, const rp_csv_row *row, bool *counts) {
+    const rp_column_keys keys = {.header = RP_HEADER_AUTO};
+    const bool header = rp_columns_is_header(&keys, row);
+    r->began = true;
+    r->columns = row->count;
+    *counts = !header;
+    return header && r->about->x_name ? find_names(r, row) : find_places(r, row);
+}
+
+static rp_err take_row(void *context, const rp_csv_row *from) {
+    reading *r = context;
+    const size_t count = rp_shape_count(&r->about->sample);
+    rp_csv_row row = *from;
+    bool counts = true;
+    rp_err err = RP_OK;
+    row.path = r->place.path;
+    if (!r->began) {
+        RP_TRY(take_first(r, &row, &counts));
+    }
+    if (!counts) {
+        return RP_OK;
+    }
+    if (row.count != r->columns) {
+        const uint32_t more = r->columns + 1;
+        return rp_fail(RP_ERR_FORMAT, "%s:%u:%u: expected %u fields in a row, found %u", row.path,
+                       row.line, row.count < more ? row.count : more, r->columns, row.count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        RP_TRY(rp_columns_read_real(&row, r->column[i], r->name ? r->name[i] : NULL, &r->x[i]));
+    }
+    RP_TRY(give_sample(r, row.line));
+fail:
+    return err;
+}
+
+static rp_err read_rows(reading *r) {
+    const char delimiter = r->about->delimiter ? r->about->delimiter : ',';
+    rp_err err;
+    r->place.kind = RP_INPUT_ROW;
+    RP_TRY(RP_ARENA_NEW(&r->arena, rp_shape_count(&r->about->sample), &r->column));
+    RP_TRY(rp_csv_read(r->path, delimiter, take_row, r));
+    if (!r->began) {
+        return rp_fail(RP_ERR_FORMAT, "%s: has no rows", r->place.path);
+    }
+fail:
+    return err;
+}
+
+/* ---- an array -------------------------------------------------------------------------------- */
+
+/* The same shape, or as many numbers with the ones left out: [28, 28] for [1, 28, 28]. */
+static bool fits(const rp_shape *sample, const rp_shape *found) {
+    uint32_t i = 0;
+    uint32_t j = 0;
+    for (;;) {
+        while (i < sample->dims && sample->dim[i] == 1) {
+            i++;
+        }
+        while (j < found->dims && found->dim[j] == 1) {
+            j++;
+        }
+        if (i == sample->dims || j == found->dims) {
+            return i == sample->dims && j == found->dims;
+        }
+        if (sample->dim[i++] != found->dim[j++]) {
+            return false;
+        }
+    }
+}
+
+static rp_err read_array(reading *r) {
+    const rp_shape *sample = &r->about->sample;
+    char shape[2][RP_INPUT_SHAPE_BYTES];
+    const bool pixels = strcmp(r->about->set, "table") != 0;
+    rp_array array = {.fd = -1};
+    rp_err err;
+    r->place.kind = RP_INPUT_ELEMENT;
+    RP_TRY(rp_array_open(&r->arena, r->path, &array));
+    const bool flat = array.sample.dims == 1 && array.sample.dim[0] == rp_shape_count(sample);
+    if (!flat && !fits(sample, &array.sample)) {
+        err = rp_fail(RP_ERR_FORMAT, "%s: expected samples of %s, found %s", r->place.path,
+                      rp_inputs_shape(sample, shape[0]), rp_inputs_shape(&array.sample, shape[1]));
+        goto fail;
+    }
+    for (uint32_t i = 0; i < array.count; i++) {
+        RP_TRY(rp_array_read(&array, i, pixels, r->x));
+        RP_TRY(give_sample(r, i));
+    }
+fail:
+    rp_array_close(&array);
+    return err;
+}
+
+/* ---- which it is ----------------------------------------------------------------------------- */
+
+static bool ends_in(const char *path, const char *end) {
+    const size_t length = strlen(path);
+    const size_t own = strlen(end);
+    return length >= own && strcmp(path + length - own, end) == 0;
+}
+
+typedef enum { PICTURE, ROWS, ARRAY } input_kind;
+
+/* By the first bytes; arrays also by their names. */
+static rp_err look_at(const reading *r, input_kind *out) {
+    unsigned char head[8] = {0};
+    FILE *file = fopen(r->path, "rbe");
+    if (!file) {
+        return rp_fail(RP_ERR_IO, "%s: can not be opened: %s", r->place.path, strerror(errno));
+    }
+    const size_t count = fread(head, 1, sizeof head, file);
+    const bool failed = ferror(file) != 0;
+    const int problem = errno;
+    (void)fclose(file);
+    if (failed) {
+        return rp_fail(RP_ERR_IO, "%s: can not be read: %s", r->place.path, strerror(problem));
+    }
+    if (count == 0) {
+        return rp_fail(RP_ERR_FORMAT, "%s: is empty", r->place.path);
+    }
+    const bool png = memcmp(head, "\x89PNG\r\n\x1a\n", 8) == 0;
+    const bool jpeg = memcmp(head, "\xff\xd8\xff", 3) == 0;
+    const bool idx = head[0] == 0 && head[1] == 0 && head[2] >= 8 && head[2] <= 14;
+    const bool array = idx || ends_in(r->path, ".npy") || ends_in(r->path, ".gz") ||
+                       memcmp(head, "\x93NUMPY", 6) == 0;
+    *out = png || jpeg ? PICTURE : array ? ARRAY : ROWS;
+    return RP_OK;
+}
+
+static rp_err read_kind(reading *r, input_kind kind) {
+    char shape[RP_INPUT_SHAPE_BYTES];
+    const char *wanted = rp_inputs_shape(&r->about->sample, shape);
+    switch (kind) {
+    case PICTURE:
+        return r->about->images
+                   ? read_picture(r)
+                   : rp_fail(RP_ERR_FORMAT,
+                             "%s: is a picture, and the net takes samples of %s: expected a CSV "
+                             "file or an array",
+                             r->place.path, wanted);
+    case ROWS:
+        return r->about->images
+                   ? rp_fail(RP_ERR_FORMAT,
+                             "%s: is neither a JPEG nor a PNG file nor an array (.npy or idx), and "
+                             "the net takes images of %s",
+                             r->place.path, wanted)
+                   : read_rows(r);
+    default:
+        return read_array(r);
+    }
+}
+
+rp_err rp_inputs_read(const rp_description *about, const char *path,
+                      rp_err (*on_sample)(void *context, const rp_input_place *place,
+                                          const float *x),
+                      void *context) {
+    reading r = {.about = about,
+                 .path = rp_input_path(path),
+                 .place = {.path = rp_input_name(path), .kind = RP_INPUT_PICTURE},
+                 .on_sample = on_sample,
+                 .context = context};
+    input_kind kind = ROWS;
+    rp_err err;
+    rp_arena_init(&r.arena, "input", 0);
+    RP_TRY(look_at(&r, &kind));
+    RP_TRY(RP_ARENA_NEW(&r.arena, rp_shape_count(&about->sample), &r.x));
+    RP_TRY(read_kind(&r, kind));
+fail:
+    rp_arena_finish(&r.arena);
+    return err;
+}

@@ -1,0 +1,121 @@
+/* data.json is written and read back as the same set; what is not one is refused. */
+#include "fixture.h"
+
+#include "data/describe.h"
+
+static rp_err read_text(const char *text, rp_description *out) {
+    write_file("data.json", text, strlen(text));
+    return rp_data_read_description(&arena, path_in_folder("data.json"), out);
+}
+
+static void expect_names(const char *const *got, const char *const *want, uint32_t count) {
+    assert_int_equal(got != NULL, want != NULL);
+    for (uint32_t i = 0; want && i < count; i++) {
+        assert_string_equal(got[i], want[i]);
+    }
+}
+
+static void round_trip(const char *keys, const rp_shape *input, bool class_target) {
+    char path[256];
+    rp_data data;
+    rp_description got;
+    expect_ok(open_data(&data, keys, input, class_target));
+    (void)snprintf(path, sizeof path, "%s", path_in_folder("data.json"));
+    expect_ok(rp_data_describe(&data, path));
+    expect_ok(rp_data_read_description(&arena, path, &got));
+    const uint32_t values = (uint32_t)rp_shape_count(&data.sample);
+    assert_string_equal(got.set, data.kind->name);
+    assert_true(rp_shape_equal(&got.sample, &data.sample));
+    assert_int_equal(got.images, data.channels == 1 || data.channels == 3);
+    assert_int_equal(got.classes, data.classes);
+    assert_int_equal(got.target_width, data.target_width);
+    expect_names(got.class_name, data.class_name, data.classes);
+    expect_names(got.x_name, data.x_name, values);
+    expect_names(got.y_name, data.y_name, data.target_width);
+    assert_int_equal(got.norm.known, data.norm.known);
+    if (data.norm.known) { /* to the bit */
+        const size_t bytes = data.norm.groups * sizeof *data.norm.mean;
+        assert_int_equal(got.norm.groups, data.norm.groups);
+        assert_memory_equal(got.norm.mean, data.norm.mean, bytes);
+        assert_memory_equal(got.norm.deviation, data.norm.deviation, bytes);
+    }
+    assert_int_equal(got.columns, data.columns);
+    assert_int_equal(got.delimiter, data.columns ? data.delimiter : ',');
+    if (data.columns) {
+        assert_memory_equal(got.x_column, data.x_column, values * sizeof *data.x_column);
+    }
+    rp_data_close(&data);
+}
+
+static void sets_come_back_as_they_were(void **state) {
+    (void)state;
+    const rp_shape none = {0};
+    const rp_shape two = rp_shape_1(2);
+    const char header[] = "id;width;species;height\n1;0.1;a;2\n2;0.7;\"b, c\";3\n";
+    const char plain[] = "1,2,0.5\n3,4,0.25\n";
+    round_trip("{set: glyphs, train: 20, test: 7, size: 12}", NULL, true);
+    write_file("train.csv", header, strlen(header));
+    round_trip("{set: table, path: %, delimiter: semicolon, target: species, drop: id, "
+               "normalise: measured}",
+               &none, true);
+    write_file("train.csv", plain, strlen(plain));
+    round_trip("{set: table, path: %}", &two, false);
+}
+
+static void former_versions_are_read(void **state) {
+    (void)state;
+    rp_description got;
+    expect_ok(read_text("{\"version\": 1, \"set\": \"images\", \"sample\": [3, 4, 5], "
+                        "\"target_width\": 1, \"classes\": 2}",
+                        &got));
+    assert_true(got.images && !got.norm.known && !got.class_name && !got.x_column);
+    expect_ok(read_text("{\"set\": \"table\", \"sample\": [3, 4, 5]}", &got));
+    assert_true(!got.images && got.columns == 0 && got.delimiter == ',');
+}
+
+static void what_is_no_description_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *part;
+    } bad[] = {
+        {"{", "data.json:1:"},
+        {"[1]", "`set`"},
+        {"{\"set\": \"table\"}", "`sample`"},
+        {"{\"set\": \"table\", \"sample\": [0]}", "`sample`"},
+        {"{\"set\": \"table\", \"sample\": [70000, 70000]}", "`sample`"},
+        {"{\"set\": \"table\", \"sample\": [1, 1, 1, 1, 1, 1, 1]}", "`sample`"},
+        {"{\"set\": \"table\", \"sample\": [2], \"classes\": -1}", "`classes`"},
+        {"{\"set\": \"table\", \"sample\": [2], \"classes\": 99999999}", "`classes`"},
+        {"{\"set\": \"table\", \"sample\": [2], \"classes\": 2, \"class_names\": [\"a\"]}",
+         "`class_names`: expected a list of 2 names"},
+        {"{\"set\": \"table\", \"sample\": [2], \"x_names\": [\"a\", 1]}", "entry 1 is no text"},
+        {"{\"set\": \"table\", \"sample\": [2], \"mean\": [1, 2, 3], \"std\": [1, 2, 3]}",
+         "`mean`"},
+        {"{\"set\": \"table\", \"sample\": [2], \"mean\": [1, 2], \"std\": [1]}",
+         "`std`: expected a list of 2"},
+        {"{\"set\": \"table\", \"sample\": [2], \"mean\": [1, 2], \"std\": [1, 0]}",
+         "`std`: expected numbers above 0"},
+        {"{\"set\": \"table\", \"sample\": [2], \"mean\": [1, 1e99], \"std\": [1, 1]}",
+         "`mean`: entry 1 is no finite number"},
+        {"{\"set\": \"table\", \"sample\": [2], \"delimiter\": \"x\"}", "`delimiter`"},
+        {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1]}",
+         "`x_columns`"},
+        {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 4]}",
+         "`x_columns`"},
+    };
+    rp_description got;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        expect_err(read_text(bad[i].text, &got), RP_ERR_FORMAT);
+        expect_part(bad[i].part);
+    }
+    expect_err(rp_data_read_description(&arena, path_in_folder("none.json"), &got), RP_ERR_IO);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(sets_come_back_as_they_were, setup, teardown),
+        cmocka_unit_test_setup_teardown(former_versions_are_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_no_description_is_refused, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
