@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "device/device_own.h"
+#include "device/ready.h"
 
 struct rp_device_builder {
     rp_device *device;
@@ -58,6 +59,8 @@ rp_err rp_device_builder_start(rp_device_builder *b, rp_device_build build, void
     atomic_store(&b->done, false);
     if (b->device) {
         b->device->build_cancelled = &b->cancelled;
+        b->device->makes_ready = true;
+        rp_device_count_anew(b->device);
     }
     sigset_t all;
     sigset_t before;
@@ -68,6 +71,7 @@ rp_err rp_device_builder_start(rp_device_builder *b, rp_device_build build, void
     if (problem != 0) {
         if (b->device) {
             b->device->build_cancelled = NULL;
+            b->device->makes_ready = false;
         }
         return rp_fail(RP_ERR_IO, "the builder's thread can not start: %s", strerror(problem));
     }
@@ -95,6 +99,7 @@ rp_err rp_device_builder_join(rp_device_builder *b) {
     b->started = false;
     if (b->device) {
         b->device->build_cancelled = NULL;
+        b->device->makes_ready = b->device->rehearses = false;
     }
     if (b->err != RP_OK) {
         rp_err_set_message(b->message);

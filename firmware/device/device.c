@@ -121,6 +121,15 @@ static rp_err find_cache_dir(rp_arena *arena, const rp_device_options *options, 
     return rp_arena_string(arena, "", out);
 }
 
+/* PoCL keeps every program and kernel that it compiles, unless it is told not to. To write a
+ * program's binary it would compile all of the program's kernels once more, for any group size. */
+static bool driver_caches(const rp_device *device, const rp_device_options *options) {
+    const char *cache = getenv("POCL_KERNEL_CACHE");
+    return !options->cache_dir &&
+           strcmp(device->facts.platform, "Portable Computing Language") == 0 &&
+           !(cache && strcmp(cache, "0") == 0);
+}
+
 static rp_err open_queue(rp_device *device) {
     cl_int code;
     cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
@@ -206,6 +215,7 @@ rp_err rp_device_open(rp_arena *arena, const rp_device_options *options, rp_devi
     device->cache_wait_ns = CACHE_WAIT_S * RP_NS_PER_S;
     RP_TRY(choose_device(device, options));
     check_threads(device, options->threads);
+    device->driver_caches = driver_caches(device, options);
     RP_TRY(choose_tuning(arena, device, options->tuning_path));
     fit_panel(device);
     RP_TRY(open_queue(device));

@@ -21,7 +21,7 @@ typedef struct {
     const char *device;      /* case-insensitive part of the device name, NULL = any */
     uint32_t threads;        /* CPU threads on PoCL, 0 = all; set before the first platform call */
     const char *cache_dir;   /* of kernel binaries; NULL = $XDG_CACHE_HOME/ringpipe, else
-                              * ~/.cache/ringpipe */
+                              * ~/.cache/ringpipe, and only notes where the driver keeps its own */
     const char *tuning_path; /* a board's tuning.json, NULL = none; see tuning.h */
 } rp_device_options;
 

@@ -5,13 +5,15 @@
 #include <CL/cl.h>
 #include <stdatomic.h>
 
+#include "device/cache.h"
 #include "device/device.h"
 #include "device/tuning.h"
 
 enum {
     RP_FENCES_MAX = 1024,
     RP_PROGRAMS_MAX = 256,
-    RP_KERNELS_MAX = 1024, /* slots of the hash table; a power of two */
+    RP_KERNELS_MAX = 1024,  /* slots of the hash table; a power of two */
+    RP_VARIANTS_MAX = 2048, /* slots of a hash table; a power of two */
     RP_KERNEL_KEY_MAX = 192
 };
 
@@ -32,13 +34,25 @@ struct rp_fence_state {
 typedef struct {
     char key[RP_KERNEL_KEY_MAX]; /* program, newline, defines */
     cl_program program;
+    rp_cache_key cache_key;
+    bool missed; /* it was compiled here, or waited for */
 } rp_program;
 
 struct rp_kernel {
     char key[RP_KERNEL_KEY_MAX]; /* entry, newline, key of the program; "" = free slot */
-    cl_kernel kernel;
+    cl_kernel kernel;            /* NULL: only listed by a rehearsal */
+    const rp_program *program;
     rp_device *device;
 };
+
+/* A kernel with one group size: what a driver may compile at its first launch. */
+typedef struct {
+    const struct rp_kernel *kernel; /* NULL = free slot */
+    uint32_t local[3];
+    bool large; /* a grid of more than 65535 groups a side, for which PoCL has other code */
+    bool ready;
+    uint32_t job; /* that counted it last */
+} rp_variant;
 
 struct rp_device {
     cl_platform_id platform;
@@ -52,6 +66,7 @@ struct rp_device {
     bool gemm_broken; /* RP_TEST_BREAK_GEMM: the self-test must ring */
     char platform_version[128];
     char *cache_dir;       /* "" = no cache */
+    bool driver_caches;    /* the driver keeps what it compiles: the cache only says that it has */
     int64_t cache_wait_ns; /* for a program that another process builds; 0 after one in vain */
     const atomic_bool *build_cancelled; /* of the job that builds; NULL = nobody can cancel */
     int event_fd;                       /* the caller's */
@@ -63,8 +78,24 @@ struct rp_device {
     uint32_t program_count;
     rp_program programs[RP_PROGRAMS_MAX];
     struct rp_kernel kernels[RP_KERNELS_MAX];
+    bool rehearses;   /* what is enqueued is listed, nothing is done */
+    bool makes_ready; /* first launches are waited for and counted */
+    uint32_t job;     /* of rp_device_count_anew() */
+    atomic_uint kernel_count, ready_count, built_count; /* of the job; ready.h */
+    atomic_llong build_ns, read_ns;
+    rp_variant variants[RP_VARIANTS_MAX];
     rp_fence_state fences[RP_FENCES_MAX];
 };
+
+/* ready.c: launches by `now`, or only lists the kernel in a rehearsal. The first launch of a kernel
+ * is waited for where the device makes kernels ready. errors: of the launch */
+typedef rp_err (*rp_launch_now)(void *launch);
+rp_err rp_ready_launch(const struct rp_kernel *kernel, const size_t groups[3],
+                       const size_t local[3], rp_launch_now now, void *launch) RP_MUST_CHECK;
+/* Where the driver caches: whether it has what the key stands for, and that it has it now. */
+bool rp_ready_is_known(const rp_device *device, const rp_cache_key *key);
+void rp_ready_note(const rp_device *device, const rp_cache_key *key);
+void rp_ready_add_time(rp_device *device, bool built, int64_t ns); /* of a program or a launch */
 
 /* What rp_device_close() lets go of. Programs and kernels: */
 void rp_programs_release(rp_device *device);

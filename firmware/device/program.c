@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "device/cache.h"
 #include "device/cl.h"
@@ -185,21 +186,28 @@ static rp_err refuse_cancelled(const char *name) {
     return rp_fail(RP_ERR_INTERRUPTED, "kernels/%s.cl: building was cancelled", name);
 }
 
+/* Waits for another process that builds the same entry. errors INTERRUPTED */
+static rp_err lock_entry(rp_device *device, const rp_cache_key *key, const char *name,
+                         int *lock_fd) {
+    if (rp_cache_lock(device->cache_dir, key, device->cache_wait_ns, device->build_cancelled,
+                      lock_fd)) {
+        return RP_OK;
+    }
+    if (is_cancelled(device)) {
+        return refuse_cancelled(name);
+    }
+    rp_log_warn("kernels/%s.cl: another process did not build it in time, building it here", name);
+    device->cache_wait_ns = 0; /* whatever holds it up may hold the other locks as well */
+    return RP_OK;
+}
+
 /* Not in the cache: waits for another process that builds it, else builds and saves it. */
 static rp_err build_locked(rp_device *device, rp_arena *scratch, const rp_cache_key *key,
                            const char *name, const char *source, const char *options,
                            cl_program *out) {
     int lock_fd;
     rp_err err = RP_OK;
-    if (!rp_cache_lock(device->cache_dir, key, device->cache_wait_ns, device->build_cancelled,
-                       &lock_fd)) {
-        if (is_cancelled(device)) {
-            return refuse_cancelled(name);
-        }
-        rp_log_warn("kernels/%s.cl: another process did not build it in time, building it here",
-                    name);
-        device->cache_wait_ns = 0; /* whatever holds it up may hold the other locks as well */
-    }
+    RP_TRY(lock_entry(device, key, name, &lock_fd));
     *out = build_cached(device, scratch, key, options);
     if (*out) {
         device->cache_hits++;
@@ -211,11 +219,36 @@ static rp_err build_locked(rp_device *device, rp_arena *scratch, const rp_cache_
         }
     }
     rp_cache_unlock(device->cache_dir, key, lock_fd);
+fail:
+    return err;
+}
+
+/* The driver keeps what it compiles: one process asks for it first, the others find it. */
+static rp_err build_by_driver(rp_device *device, const rp_cache_key *key, const char *name,
+                              const char *source, const char *options, cl_program *out) {
+    int lock_fd = -1;
+    bool known = rp_ready_is_known(device, key);
+    rp_err err = RP_OK;
+    if (!known) {
+        RP_TRY(lock_entry(device, key, name, &lock_fd));
+        known = rp_ready_is_known(device, key);
+    }
+    device->cache_hits += known;
+    device->cache_misses += !known;
+    err = build_source(device, name, source, options, out);
+    if (err == RP_OK && !known) {
+        rp_ready_note(device, key);
+    }
+    rp_cache_unlock(device->cache_dir, key, lock_fd);
+fail:
     return err;
 }
 
 static rp_err build_program(rp_device *device, const char *name, const char *options,
-                            cl_program *out) {
+                            rp_program *made) {
+    const rp_clock clock = rp_clock_real();
+    const int64_t start_ns = rp_clock_now_ns(&clock);
+    const uint32_t misses = device->cache_misses;
     rp_arena scratch;
     char *source = NULL;
     rp_err err;
@@ -230,14 +263,21 @@ static rp_err build_program(rp_device *device, const char *name, const char *opt
                            device->facts.driver,
                            device->facts.version,
                            device->platform_version,
+                           device->driver_caches ? "by the driver" : "here",
                            NULL};
-    const rp_cache_key key = rp_cache_key_of(parts);
-    *out = build_cached(device, &scratch, &key, options);
-    if (*out) {
+    made->cache_key = rp_cache_key_of(parts);
+    made->program =
+        device->driver_caches ? NULL : build_cached(device, &scratch, &made->cache_key, options);
+    if (made->program) {
         device->cache_hits++;
+    } else if (device->driver_caches) {
+        RP_TRY(build_by_driver(device, &made->cache_key, name, source, options, &made->program));
     } else {
-        RP_TRY(build_locked(device, &scratch, &key, name, source, options, out));
+        RP_TRY(build_locked(device, &scratch, &made->cache_key, name, source, options,
+                            &made->program));
     }
+    made->missed = device->cache_misses != misses;
+    rp_ready_add_time(device, made->missed, rp_clock_now_ns(&clock) - start_ns);
 fail:
     rp_arena_finish(&scratch);
     return err;
@@ -246,14 +286,14 @@ fail:
 /* ---- finding --------------------------------------------------------------------------------- */
 
 static rp_err find_program(rp_device *device, const char *name, const char *defines,
-                           cl_program *out) {
+                           const rp_program **out) {
     char key[RP_KERNEL_KEY_MAX];
     char options[OPTIONS_BYTES];
     const char *board = rp_tuning_defines(&device->tuning, name);
     (void)snprintf(key, sizeof key, "%s\n%s", name, defines);
     for (uint32_t i = 0; i < device->program_count; i++) {
         if (strcmp(device->programs[i].key, key) == 0) {
-            *out = device->programs[i].program;
+            *out = &device->programs[i];
             return RP_OK;
         }
     }
@@ -267,10 +307,10 @@ static rp_err find_program(rp_device *device, const char *name, const char *defi
         return rp_fail(RP_ERR_LIMIT, "kernels/%s.cl: options too long", name);
     }
     rp_program *made = &device->programs[device->program_count];
-    rp_err err = build_program(device, name, options, &made->program);
+    rp_err err = build_program(device, name, options, made);
     if (err == RP_OK) {
         memcpy(made->key, key, sizeof key);
-        *out = made->program;
+        *out = made;
         device->program_count++;
     }
     return err;
@@ -286,18 +326,23 @@ static uint32_t hash_key(const char *key) {
 
 static rp_err create_kernel(rp_device *device, rp_kernel *slot, const char *program,
                             const char *entry, const char *defines) {
-    cl_program built = NULL;
+    const rp_program *built = NULL;
+    slot->device = device;
+    if (device->rehearses) {
+        return RP_OK;
+    }
     rp_err err = find_program(device, program, defines, &built);
     if (err != RP_OK) {
         return err;
     }
     cl_int code;
-    slot->kernel = clCreateKernel(built, entry, &code);
+    slot->kernel = clCreateKernel(built->program, entry, &code);
     if (code != CL_SUCCESS) {
+        slot->kernel = NULL;
         return rp_cl(code, "kernel %s of kernels/%s.cl", entry, program);
     }
     rp_log_debug("kernel %s of kernels/%s.cl %s", entry, program, defines);
-    slot->device = device;
+    slot->program = built;
     return RP_OK;
 }
 
@@ -313,11 +358,11 @@ rp_err rp_kernel_find(rp_device *device, const char *program, const char *entry,
     uint32_t at = hash_key(key);
     for (uint32_t probe = 0; probe < RP_KERNELS_MAX; probe++) {
         rp_kernel *slot = &device->kernels[(at + probe) % RP_KERNELS_MAX];
-        if (strcmp(slot->key, key) == 0) {
+        if (strcmp(slot->key, key) == 0 && (slot->kernel || device->rehearses)) {
             *out = slot;
             return RP_OK;
         }
-        if (!slot->key[0]) {
+        if (!slot->key[0] || strcmp(slot->key, key) == 0) {
             rp_err err = create_kernel(device, slot, program, entry, extra);
             if (err == RP_OK) {
                 memcpy(slot->key, key, sizeof key);
@@ -331,10 +376,11 @@ rp_err rp_kernel_find(rp_device *device, const char *program, const char *entry,
 
 void rp_programs_release(rp_device *device) {
     for (uint32_t i = 0; i < RP_KERNELS_MAX; i++) {
-        if (device->kernels[i].key[0]) {
+        if (device->kernels[i].kernel) {
             (void)clReleaseKernel(device->kernels[i].kernel);
-            device->kernels[i].key[0] = 0;
         }
+        device->kernels[i].kernel = NULL;
+        device->kernels[i].key[0] = 0;
     }
     for (uint32_t i = 0; i < device->program_count; i++) {
         (void)clReleaseProgram(device->programs[i].program);
@@ -350,7 +396,7 @@ rp_launch rp_launch_begin(rp_kernel *kernel) {
 
 static void set_arg(rp_launch *launch, size_t bytes, const void *value) {
     uint32_t index = launch->next++;
-    if (launch->err != RP_OK) {
+    if (launch->err != RP_OK || !launch->kernel->kernel) {
         return;
     }
     cl_int code = clSetKernelArg(launch->kernel->kernel, index, bytes, value);
@@ -389,18 +435,33 @@ void rp_arg_local(rp_launch *launch, size_t bytes) {
     set_arg(launch, bytes, NULL);
 }
 
+typedef struct {
+    cl_kernel kernel;
+    const rp_kernel *of;
+    uint32_t dims;
+    const size_t *global, *local;
+} grid;
+
+static rp_err launch_grid(void *context) {
+    const grid *g = context;
+    cl_int code = clEnqueueNDRangeKernel(g->of->device->queue, g->kernel, g->dims, NULL, g->global,
+                                         g->local, 0, NULL, NULL);
+    return rp_cl(code, "launch of kernel %.*s", (int)strcspn(g->of->key, "\n"), g->of->key);
+}
+
 rp_err rp_launch_run(rp_launch *launch, uint32_t dims, const size_t *global, const size_t *local) {
     RP_ASSERT(dims >= 1 && dims <= 3);
     if (launch->err != RP_OK) {
         return launch->err;
     }
     size_t rounded[3];
+    size_t groups[3] = {1, 1, 1};
+    size_t items[3] = {0};
     for (uint32_t i = 0; i < dims; i++) {
-        size_t step = local ? local[i] : 1;
-        rounded[i] = (global[i] + step - 1) / step * step;
+        items[i] = local ? local[i] : 0;
+        groups[i] = local ? (global[i] + local[i] - 1) / local[i] : global[i];
+        rounded[i] = local ? groups[i] * local[i] : global[i];
     }
-    cl_int code = clEnqueueNDRangeKernel(launch->kernel->device->queue, launch->kernel->kernel,
-                                         dims, NULL, rounded, local, 0, NULL, NULL);
-    return rp_cl(code, "launch of kernel %.*s", (int)strcspn(launch->kernel->key, "\n"),
-                 launch->kernel->key);
+    grid g = {launch->kernel->kernel, launch->kernel, dims, rounded, local};
+    return rp_ready_launch(launch->kernel, groups, items, launch_grid, &g);
 }

@@ -2,7 +2,8 @@
  *
  * The sources of kernels/ are embedded as text. A program is built once per (name, defines), from
  * the on-disk binary cache when the key fits: SHA-256 of source, options, device name, driver,
- * device and platform version, format number. A bad or foreign entry is a miss, never an error. */
+ * device and platform version, format number. A bad or foreign entry is a miss, never an error.
+ * Where the driver keeps what it compiles, the entry only says so (ready.h). */
 #ifndef RP_DEVICE_PROGRAM_H
 #define RP_DEVICE_PROGRAM_H
 

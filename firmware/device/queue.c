@@ -126,7 +126,7 @@ static rp_err check_range(const rp_buffer *buffer, size_t offset_bytes, size_t b
 static rp_err write_buffer(rp_device *device, rp_buffer *to, size_t offset_bytes, const void *from,
                            size_t bytes, cl_bool wait) {
     rp_err err = check_range(to, offset_bytes, bytes, "write");
-    if (err != RP_OK || bytes == 0) {
+    if (err != RP_OK || bytes == 0 || device->rehearses) {
         return err;
     }
     return rp_cl(clEnqueueWriteBuffer(device->queue, to->memory, wait, offset_bytes, bytes, from, 0,
@@ -137,7 +137,7 @@ static rp_err write_buffer(rp_device *device, rp_buffer *to, size_t offset_bytes
 static rp_err read_buffer(rp_device *device, void *to, const rp_buffer *from, size_t offset_bytes,
                           size_t bytes, cl_bool wait) {
     rp_err err = check_range(from, offset_bytes, bytes, "read");
-    if (err != RP_OK || bytes == 0) {
+    if (err != RP_OK || bytes == 0 || device->rehearses) {
         return err;
     }
     return rp_cl(clEnqueueReadBuffer(device->queue, from->memory, wait, offset_bytes, bytes, to, 0,
@@ -170,7 +170,7 @@ rp_err rp_buffer_copy(rp_device *device, rp_buffer *to, size_t to_offset, const 
     rp_err err;
     RP_TRY(check_range(to, to_offset, bytes, "copy to"));
     RP_TRY(check_range(from, from_offset, bytes, "copy from"));
-    if (bytes > 0) {
+    if (bytes > 0 && !device->rehearses) {
         RP_TRY(rp_cl(clEnqueueCopyBuffer(device->queue, from->memory, to->memory, from_offset,
                                          to_offset, bytes, 0, NULL, NULL),
                      "copy of %zu bytes", bytes));
@@ -182,7 +182,7 @@ fail:
 rp_err rp_buffer_fill_zero(rp_device *device, rp_buffer *to, size_t offset_bytes, size_t bytes) {
     const cl_uchar zero = 0;
     rp_err err = check_range(to, offset_bytes, bytes, "fill");
-    if (err != RP_OK || bytes == 0) {
+    if (err != RP_OK || bytes == 0 || device->rehearses) {
         return err;
     }
     return rp_cl(clEnqueueFillBuffer(device->queue, to->memory, &zero, sizeof zero, offset_bytes,

@@ -206,6 +206,9 @@ struct rp_executor_kind {
     rp_err (*write)(rp_executor *executor, const rp_region *region, size_t first, size_t count,
                     const void *from);
     rp_err (*drain)(rp_executor *executor);
+    /* Between two calls with true and false nothing that is issued is done: what a run needs is
+     * only listed (device/ready.h). NULL where facts.warms_up is false. */
+    void (*rehearse)(rp_executor *executor, bool on);
     rp_executor_facts (*facts)(const rp_executor *executor);
 };
 

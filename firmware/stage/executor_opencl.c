@@ -1,5 +1,6 @@
 /* The executor of a board: layers and optimisers on the device's one in-order queue. */
 #include "base/log.h"
+#include "device/ready.h"
 #include "stage/opencl_own.h"
 
 extern const rp_executor_kind rp_executor_opencl;
@@ -115,6 +116,10 @@ static rp_err opencl_drain(rp_executor *executor) {
     return rp_device_drain(rp_opencl_of(executor)->device);
 }
 
+static void opencl_rehearse(rp_executor *executor, bool on) {
+    rp_device_rehearse(rp_opencl_of(executor)->device, on);
+}
+
 static rp_executor_facts opencl_facts(const rp_executor *executor) {
     const rp_opencl *e = (const rp_opencl *)(const void *)executor;
     return (rp_executor_facts){
@@ -138,5 +143,6 @@ const rp_executor_kind rp_executor_opencl = {
     .read = rp_opencl_read,
     .write = rp_opencl_write,
     .drain = opencl_drain,
+    .rehearse = opencl_rehearse,
     .facts = opencl_facts,
 };

@@ -114,6 +114,10 @@ rp_err rp_stage_prepare(rp_arena *arena, const rp_executor_kind *kind, const rp_
     stage->layout = stage->executor->layout;
     RP_TRY(open_books(arena, stage));
     if (rp_stage_facts(stage).warms_up) {
+        kind->rehearse(stage->executor, true);
+        err = rp_stage_warm_up(stage);
+        kind->rehearse(stage->executor, false);
+        RP_TRY(err);
         RP_TRY(rp_stage_warm_up(stage));
         stage->accumulated = 0;
         memset(stage->applied, 0, sizeof stage->applied);
