@@ -49,7 +49,7 @@ kernel void group_forward(global float *y, ulong y_first, global const float *x,
     y += y_first + RUN;
     float2 m = moments_of(x, wide * pixels, eps);
     if (stats) {
-        vstore2(m, stats_first * groups + item, stats);
+        vstore2(m, (ulong)stats_first * groups + item, stats);
     }
     if (pixels == 1) {
         for (uint c = 0; c < wide; c += 16) {
@@ -106,7 +106,7 @@ kernel void group_backward(global float *dx, ulong dx_first, global const float 
     dx += dx_first + RUN;
     dy += dy_first + RUN;
     x += x_first + RUN;
-    float2 m = vload2(stats_first * groups + item, stats);
+    float2 m = vload2((ulong)stats_first * groups + item, stats);
     float2 g = gradient_means(dy, x, weight, m, wide, pixels);
     float slope = m.y * m.y * g.y; /* of x - mean */
     float shift = m.y * g.x;
@@ -144,7 +144,7 @@ kernel void parameter_planes(global float *work, global const float *dy, ulong d
     float16 products = (float16)0.0f;
     for (uint s = chunk * images; s < min((chunk + 1) * images, n); s++) {
         ulong at = ((ulong)s * CHANNELS + c) * pixels;
-        float2 m = vload2((stats_first + s) * groups + c / wide, stats);
+        float2 m = vload2((ulong)(stats_first + s) * groups + c / wide, stats);
         float16 here = (float16)0.0f;
         for (uint v = 0; v < pixels; v += 16) {
             float16 d = load16(dy + dy_first + at + v, pixels - v, 0.0f);

@@ -149,6 +149,9 @@ static rp_err check_run(const rp_controller_options *options) {
         err = rp_runfile_read_keys(&runfile, options->keys_folder, &keys);
         explicit_bzero(&keys, sizeof keys);
     }
+    if (err == RP_OK) {
+        err = rp_freeze_check(options->run_path, runfile.model);
+    }
     if (err == RP_OK && runfile.init) {
         err = rp_checkpoint_check_start(&runfile);
     }

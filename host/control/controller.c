@@ -307,7 +307,9 @@ static rp_err find_start(rp_controller *c) {
     }
     if (!path && c->run.init) {
         RP_TRY(rp_arena_string(&c->arena, c->run.init->from, &path));
-        RP_TRY(rp_checkpoint_check_start(&c->run));
+        if (c->options.resume) { /* else it was done before there was a folder */
+            RP_TRY(rp_checkpoint_check_start(&c->run));
+        }
         c->load.start = true;
     }
     c->load.path = path;
@@ -352,6 +354,10 @@ static rp_err prepare_run(rp_controller *c) {
     }
     RP_TRY(read_plan(c));
     if (trains) {
+        RP_TRY(rp_freeze_check(options->run_path, c->run.model));
+        if (c->run.init && !options->resume) {
+            RP_TRY(rp_checkpoint_check_start(&c->run));
+        }
         RP_TRY(rp_controller_choose_folder(c));
         RP_TRY(find_start(c));
         if (is_nothing_left(c)) {

@@ -38,3 +38,14 @@ rp_err rp_freeze_layers(rp_arena *arena, const rp_node *patterns, rp_node *model
     }
     return err;
 }
+
+rp_err rp_freeze_check(const char *path, const rp_model *model) {
+    const uint32_t layers = model->layer_count;
+    const bool nothing = rp_model_param_count(model, RP_PARAM_TRAINED, 0, layers) == 0 &&
+                         rp_model_param_count(model, RP_PARAM_FROZEN, 0, layers) > 0;
+    return nothing ? rp_fail(RP_ERR_USAGE,
+                             "%s: every layer with parameters is frozen (train.freeze, or train: "
+                             "false in the model file): nothing is left to be trained",
+                             path)
+                   : RP_OK;
+}

@@ -46,6 +46,22 @@ class RunFile(program.Case):
     def test_not_yaml(self):
         self.wrong("model: [mlp\n", line=2)
 
+    def test_nothing_left_to_train(self):
+        freeze = RUN.replace("train: {", 'train: {freeze: "*", ')
+        for words in ((), ("--dry-run",)):
+            err = self.refused("train", self.run_file(freeze), "--out", "out", *words)
+            self.assertIn("nothing is left to be trained", err)
+            self.assertIn("run.yaml", err)
+            self.assertFalse((self.dir / "out").exists())
+        self.wrong(RUN.replace("train: {", "train: {freeze: layer9, "), "layer9", "fc1", line=4)
+
+    def test_start_weights(self):
+        wrong = RUN.replace("train: {", "train: {init: {from: none.safetensors}, ")
+        for words in ((), ("--dry-run",)):
+            err = self.refused("train", self.run_file(wrong), "--out", "out", *words)
+            self.assertIn("none.safetensors", err)
+            self.assertFalse((self.dir / "out").exists())
+
     def test_set(self):
         err = self.refused("train", self.run_file(), "--set", "train.bach=64")
         self.assertIn("bach", err)
