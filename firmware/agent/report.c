@@ -115,6 +115,7 @@ rp_err rp_runner_record_op(rp_runner *r, const rp_op *op, int64_t start_ns, int6
     }
     const rp_trace_record record = {.kind = (uint8_t)op->kind,
                                     .evaluation = r->evaluating,
+                                    .stage = (uint16_t)op->stage,
                                     .step = op->step,
                                     .first = op->samples.first,
                                     .count = op->samples.count,

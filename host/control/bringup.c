@@ -223,6 +223,7 @@ rp_err rp_assign_enter(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].ready = false;
     }
+    rp_transfers_forget(c->transfers);
     return rp_controller_make_plan(c);
 }
 

@@ -8,6 +8,7 @@
 #include "control/fault.h"
 #include "control/feed.h"
 #include "control/state.h"
+#include "control/transfers.h"
 #include "planning/cost.h"
 
 /* Stage 0's op list at a pause, and the inputs that it has asked for by then. */
@@ -90,12 +91,13 @@ struct rp_controller {
     rp_arena arena;
     rp_runfile run;
     rp_ring ring;
-    rp_record *record;  /* NULL: PLAN and PROFILE leave no record */
-    rp_cut cut;         /* chosen, for the next plan that is made here */
-    rp_plan *plan;      /* of the assignment; NULL before the first */
-    rp_plan *given;     /* by somebody: then no other is made */
-    const char *folder; /* NULL but for TRAIN */
-    int folder_fd;      /* holds the folder's lock; -1: none */
+    rp_record *record;       /* NULL: PLAN and PROFILE leave no record */
+    rp_transfers *transfers; /* NULL: nobody reads the trace */
+    rp_cut cut;              /* chosen, for the next plan that is made here */
+    rp_plan *plan;           /* of the assignment; NULL before the first */
+    rp_plan *given;          /* by somebody: then no other is made */
+    const char *folder;      /* NULL but for TRAIN */
+    int folder_fd;           /* holds the folder's lock; -1: none */
     /* paths in it */
     char *checkpoints, *weights, *run_yaml, *model_yaml, *plan_json, *data_json;
     bool has_statistics; /* the model has layers with running statistics */
@@ -323,6 +325,8 @@ void rp_controller_read_totals(rp_controller *c);
 /* Packed records of ops that a stage has run (wire/trace.h). errors  PEER */
 rp_err rp_controller_record_ops(rp_controller *c, uint32_t stage,
                                 const rp_part *part) RP_MUST_CHECK;
+/* What the boards have said so far goes to the record. */
+rp_err rp_controller_record_facts(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_controller_close_record(rp_controller *c, const char *status,
                                   const char *note) RP_MUST_CHECK;
 /* What the boards report while a segment runs. */

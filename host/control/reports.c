@@ -90,6 +90,9 @@ static rp_err decide_step(rp_controller *c) {
         const double scale = c->run.optim.clip_norm / (sqrt(total) + 1e-6);
         frame.body.step_decision.scale = scale < 1.0 ? scale : 1.0;
     }
+    if (isfinite(total)) {
+        RP_TRY(rp_record_norm(c->record, c->norms_step, sqrt(total)));
+    }
     c->norms_got = 0;
     memset(c->norms_of, 0, c->plan->hold_count * sizeof *c->norms_of);
     if (frame.body.step_decision.skip) {

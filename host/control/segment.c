@@ -105,6 +105,7 @@ rp_err rp_train_step(rp_controller *c) {
     }
     c->fed = c->feeding;
     note_segment(c);
+    RP_TRY(rp_controller_record_facts(c));
     RP_TRY(rp_controller_choose_next(c));
 fail:
     return err;

@@ -37,7 +37,13 @@ rp_err rp_controller_open_record(rp_controller *c) {
                                .executor = c->options.executor,
                                .clock = c->env.clock};
     const rp_record_totals start = totals_of(&c->position);
-    return rp_record_open(&c->arena, &run, &start, &c->record);
+    rp_err err;
+    RP_TRY(rp_record_open(&c->arena, &run, &start, &c->record));
+    if (c->folder && !c->options.temporary && !c->transfers) {
+        RP_TRY(rp_transfers_open(&c->arena, &c->transfers));
+    }
+fail:
+    return err;
 }
 
 void rp_controller_read_totals(rp_controller *c) {
@@ -59,6 +65,7 @@ static rp_err unpack_op(uint32_t stage, int64_t offset_ns, const uint8_t *at, rp
         return rp_fail(RP_ERR_PEER, "a trace record of stage %u is out of range", stage);
     }
     *out = (rp_sink_op){.stage = stage,
+                        .part = record.stage,
                         .kind = (rp_op_kind)record.kind,
                         .evaluation = record.evaluation,
                         .step = record.step,
@@ -66,6 +73,12 @@ static rp_err unpack_op(uint32_t stage, int64_t offset_ns, const uint8_t *at, rp
                         .start_ns = record.start_ns + offset_ns,
                         .end_ns = record.end_ns + offset_ns};
     return RP_OK;
+}
+
+/* A board with one stage need not say which. */
+static uint32_t stage_of(const rp_controller *c, const rp_sink_op *op) {
+    const rp_plan_node *node = &c->plan->node[op->stage];
+    return node->hold_count == 1 ? c->plan->hold[node->hold_first].stage : op->part;
 }
 
 rp_err rp_controller_record_ops(rp_controller *c, uint32_t stage, const rp_part *part) {
@@ -77,7 +90,11 @@ rp_err rp_controller_record_ops(rp_controller *c, uint32_t stage, const rp_part 
         rp_sink_op op;
         RP_TRY(unpack_op(stage, c->ring.board[stage].clock_offset_ns,
                          (const uint8_t *)part->data + i, &op));
+        op.part = stage_of(c, &op);
         RP_TRY(rp_record_op(c->record, &op));
+        RP_TRY(c->transfers ? rp_transfers_take(c->transfers, c->plan, c->run.model, c->run.batch,
+                                                &op, c->record)
+                            : RP_OK);
     }
 fail:
     return err;
@@ -157,6 +174,22 @@ static rp_err gather_facts(const rp_controller *c, rp_arena *arena, rp_record_en
     end->micro_done = micro_done;
     end->stage_count = count;
 fail:
+    return err;
+}
+
+rp_err rp_controller_record_facts(rp_controller *c) {
+    rp_record_end end = {0};
+    rp_arena arena;
+    rp_arena_init(&arena, "facts", 0);
+    rp_err err = gather_facts(c, &arena, &end);
+    if (err == RP_OK && c->record) {
+        err = rp_record_facts(c->record, &(rp_sink_facts){.step = c->position.step,
+                                                          .stage = end.stage,
+                                                          .stage_count = end.stage_count,
+                                                          .link = end.link,
+                                                          .link_count = end.link_count});
+    }
+    rp_arena_finish(&arena);
     return err;
 }
 

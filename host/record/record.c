@@ -247,6 +247,22 @@ rp_err rp_record_op(rp_record *record, const rp_sink_op *op) {
     TELL(record, on_op, op);
 }
 
+rp_err rp_record_transfer(rp_record *record, const rp_sink_transfer *transfer) {
+    TELL(record, on_transfer, transfer);
+}
+
+rp_err rp_record_facts(rp_record *record, const rp_sink_facts *facts) {
+    rp_sink_facts line = *facts;
+    line.time_s = run_s(record);
+    line.wall_s = wall_s(record);
+    TELL(record, on_facts, &line);
+}
+
+rp_err rp_record_norm(rp_record *record, uint64_t step, double norm) {
+    const rp_sink_norm line = {step, norm, wall_s(record)};
+    TELL(record, on_norm, &line);
+}
+
 static rp_err tell_phase(rp_record *record, const char *text) {
     TELL(record, on_phase, text);
 }

@@ -60,6 +60,11 @@ rp_err rp_record_note(rp_record *record, const char *name, uint64_t step,
 /* The times in `prediction` are set here. */
 rp_err rp_record_prediction(rp_record *record, const rp_sink_prediction *prediction) RP_MUST_CHECK;
 rp_err rp_record_op(rp_record *record, const rp_sink_op *op) RP_MUST_CHECK;
+rp_err rp_record_transfer(rp_record *record, const rp_sink_transfer *transfer) RP_MUST_CHECK;
+/* The times in `facts` are set here. */
+rp_err rp_record_facts(rp_record *record, const rp_sink_facts *facts) RP_MUST_CHECK;
+/* The gradient's norm of a step, where the host sees it. */
+rp_err rp_record_norm(rp_record *record, uint64_t step, double norm) RP_MUST_CHECK;
 /* What is going on before the first step: "building kernels". Accepts NULL. */
 void rp_record_phase(rp_record *record, const char *text);
 

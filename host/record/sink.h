@@ -68,15 +68,45 @@ typedef struct {
     double time_s, wall_s; /* set by the record */
 } rp_sink_prediction;
 
-/* An op that a stage has run, on the host's clock. */
+/* An op that a board has run, on the host's clock. */
 typedef struct {
-    uint32_t stage;
+    uint32_t stage; /* the board */
+    uint32_t part;  /* the stage of the model, of those that the board holds */
     rp_op_kind kind;
     bool evaluation; /* a forward of an evaluation, not of training */
     uint64_t step;
     rp_range samples;
     int64_t start_ns, end_ns;
 } rp_sink_op;
+
+/* What one board has sent to another, on the host's clock: from the end of the op that made it to
+ * the start of the one that takes it. So it has its time on the way and that of waiting there. */
+typedef struct {
+    uint32_t from, to;   /* boards */
+    const char *carries; /* "activation", "gradient", ... */
+    bool evaluation;
+    uint64_t step;
+    rp_range samples;
+    uint64_t bytes; /* 0: not known */
+    int64_t start_ns, end_ns;
+} rp_sink_transfer;
+
+/* The gradient's norm over all stages, before it is clipped. */
+typedef struct {
+    uint64_t step;
+    double norm;
+    double wall_s; /* set by the record */
+} rp_sink_norm;
+
+/* What the boards say at the end of a segment: of the whole run so far. */
+typedef struct {
+    uint64_t step; /* steps done */
+    const rp_summary_stage *stage;
+    uint32_t stage_count;
+    const rp_summary_link *link;
+    uint32_t link_count;
+    double time_s, wall_s; /* set by the record */
+} rp_sink_facts;
 
 /* How far something is that is no training: an evaluation, building kernels. */
 typedef struct {
@@ -95,6 +125,9 @@ typedef struct {
     rp_err (*on_event)(void *sink, const rp_sink_event *event);
     rp_err (*on_prediction)(void *sink, const rp_sink_prediction *prediction);
     rp_err (*on_op)(void *sink, const rp_sink_op *op);
+    rp_err (*on_transfer)(void *sink, const rp_sink_transfer *transfer);
+    rp_err (*on_facts)(void *sink, const rp_sink_facts *facts);
+    rp_err (*on_norm)(void *sink, const rp_sink_norm *norm);
     rp_err (*on_phase)(void *sink, const char *text);
     rp_err (*on_part)(void *sink, const rp_sink_part *part);
     /* Releases what the sink holds, also when it fails. `summary` NULL: the run has not begun. */

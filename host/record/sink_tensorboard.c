@@ -31,6 +31,8 @@ typedef struct {
 struct rp_tensorboard {
     const char *path;
     FILE *file;
+    uint32_t stages;
+    double speeds_s; /* when speeds were written last: once a second will do */
 };
 
 /* CRC-32C (Castagnoli), bit by bit: records are short. */
@@ -227,15 +229,37 @@ static rp_err open_sink(rp_arena *arena, const rp_sink_run *run, void **sink) {
         return RP_OK;
     }
     RP_TRY(rp_tensorboard_open(arena, run->folder, run->step_first, run->wall_s, &board));
+    board->stages = run->stages;
+    board->speeds_s = -1;
     *sink = board;
 fail:
     return err;
 }
 
+static rp_err put_speeds(rp_tensorboard *board, const rp_sink_step *step) {
+    rp_err err = RP_OK;
+    if (step->samples_per_s > 0) {
+        RP_TRY(rp_tensorboard_scalar(board, "speed/samples_per_s", step->samples_per_s, step->step,
+                                     step->wall_s));
+    }
+    for (uint32_t k = 0; step->busy && k < board->stages; k++) {
+        char tag[64];
+        (void)snprintf(tag, sizeof tag, "busy/board%u", k);
+        RP_TRY(rp_tensorboard_scalar(board, tag, step->busy[k], step->step, step->wall_s));
+    }
+    board->speeds_s = step->time_s;
+fail:
+    return err;
+}
+
 static rp_err on_step(void *sink, const rp_sink_step *step) {
+    rp_tensorboard *board = sink;
     rp_err err;
     RP_TRY(rp_tensorboard_scalar(sink, "train/loss", step->loss, step->step, step->wall_s));
     RP_TRY(rp_tensorboard_scalar(sink, "train/lr", step->lr, step->step, step->wall_s));
+    if (board->speeds_s < 0 || !(step->time_s < board->speeds_s + 1)) {
+        RP_TRY(put_speeds(board, step));
+    }
 fail:
     return err;
 }
@@ -262,6 +286,43 @@ static rp_err on_prediction(void *sink, const rp_sink_prediction *line) {
     RP_TRY(rp_tensorboard_scalar(sink, tag, line->error, line->step, line->wall_s));
     (void)snprintf(tag, sizeof tag, "prediction/stage%u/stale_error", line->stage);
     RP_TRY(rp_tensorboard_scalar(sink, tag, line->stale_error, line->step, line->wall_s));
+    if (line->error > 0) { /* above 1 the prediction helps */
+        (void)snprintf(tag, sizeof tag, "prediction/stage%u/stale_over_predicted", line->stage);
+        RP_TRY(rp_tensorboard_scalar(sink, tag, line->stale_error / line->error, line->step,
+                                     line->wall_s));
+    }
+fail:
+    return err;
+}
+
+static rp_err on_norm(void *sink, const rp_sink_norm *line) {
+    return rp_tensorboard_scalar(sink, "train/gradient_norm", line->norm, line->step, line->wall_s);
+}
+
+/* At the last step trained, as evaluations are. */
+static rp_err put_fact(void *sink, const rp_sink_facts *facts, const char *what, uint32_t board,
+                       double value) {
+    char tag[64];
+    (void)snprintf(tag, sizeof tag, "%s/board%u", what, board);
+    return rp_tensorboard_scalar(sink, tag, value, facts->step > 0 ? facts->step - 1 : 0,
+                                 facts->wall_s);
+}
+
+static rp_err on_facts(void *sink, const rp_sink_facts *facts) {
+    const uint64_t last = facts->step > 0 ? facts->step - 1 : 0;
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; k < facts->stage_count; k++) {
+        const rp_summary_stage *stage = &facts->stage[k];
+        RP_TRY(put_fact(sink, facts, "memory_mib", k, (double)stage->device_bytes_max / (1 << 20)));
+        RP_TRY(put_fact(sink, facts, "staleness_max", k, stage->gap_max));
+        RP_TRY(put_fact(sink, facts, "in_flight_max", k, stage->in_flight_max));
+    }
+    for (uint32_t i = 0; i < facts->link_count; i++) {
+        const rp_summary_link *link = &facts->link[i];
+        char tag[64];
+        (void)snprintf(tag, sizeof tag, "link_mb/%u-%u", link->from, link->to);
+        RP_TRY(rp_tensorboard_scalar(sink, tag, (double)link->bytes * 1e-6, last, facts->wall_s));
+    }
 fail:
     return err;
 }
@@ -277,4 +338,6 @@ const rp_sink_kind rp_sink_tensorboard = {.name = "tensorboard",
                                           .on_step = on_step,
                                           .on_eval = on_eval,
                                           .on_prediction = on_prediction,
+                                          .on_facts = on_facts,
+                                          .on_norm = on_norm,
                                           .close = close_sink};

@@ -14,14 +14,44 @@ enum {
     BUFFER_BYTES = 64 * 1024,
     LINE_BYTES = 512,
     NAME_BYTES = 96,
-    OPS_MAX = 1000000 /* no viewer opens a longer one */
+    OPS_MAX = 1000000,  /* no viewer opens a longer one */
+    OPS_OPEN_MAX = 512, /* forwards of a board whose backward is still to come */
+    STAGES_MAX = 4096,
+    LINKS_MAX = 256,
+    ON_WAY_MAX = 64
 };
+
+/* A forward whose backward is still to come. */
+typedef struct {
+    bool used;
+    uint32_t part, first;
+    uint64_t step, updates; /* of its stage, when it read the weights */
+} open_forward;
+
+typedef struct {
+    uint32_t in_flight; /* entries that are used */
+    open_forward forward[OPS_OPEN_MAX];
+} board_counts;
+
+/* Parcels of one kind from one board to another: when those on the way arrive, in their order. */
+typedef struct {
+    uint32_t from, to, lane;
+    const char *carries;
+    uint32_t count;
+    int64_t end_ns[ON_WAY_MAX];
+    uint64_t step[ON_WAY_MAX];
+} link_counts;
 
 struct rp_trace {
     const char *path;
     int fd;
     int64_t origin_ns; /* of the picture, on the host's clock */
     uint64_t ops;      /* written since the open */
+    uint64_t marked;   /* steps that have their mark, and one; 0: none */
+    uint32_t board_count, link_count;
+    board_counts *board; /* NULL: without the sink */
+    uint64_t *updates;   /* by stage: of so many steps */
+    link_counts *link;
     size_t used;
     char buffer[BUFFER_BYTES];
 };
@@ -87,9 +117,11 @@ static rp_err copy_events(rp_trace *to, FILE *from, uint64_t step_end, double *e
         double start;
         double duration;
         if (!strchr(line, '\n') || !find_number(line, "\"step\":", &step) ||
-            !find_number(line, "\"ts\":", &start) || !find_number(line, "\"dur\":", &duration) ||
-            step >= (double)step_end) {
+            !find_number(line, "\"ts\":", &start) || step >= (double)step_end) {
             continue;
+        }
+        if (!find_number(line, "\"dur\":", &duration)) { /* an arrow, a counter, a mark */
+            duration = 0;
         }
         if (start + duration > *end_us) {
             *end_us = start + duration;
@@ -196,6 +228,57 @@ rp_err rp_trace_add(rp_trace *trace, const rp_trace_event *event) {
     return add_line(trace, line, (size_t)bytes);
 }
 
+/* Any other event: `rest` is what stands behind its time. */
+static rp_err add_event(rp_trace *trace, const char *kind, const char *name, uint32_t stage,
+                        uint32_t lane, int64_t ns, uint64_t step, const char *rest) {
+    char line[LINE_BYTES];
+    char safe[NAME_BYTES];
+    const int64_t since = ns - trace->origin_ns;
+    const uint64_t at = since > 0 ? (uint64_t)since : 0;
+    const int bytes =
+        snprintf(line, sizeof line,
+                 "{\"ph\":\"%s\",\"name\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
+                 ",\"ts\":%" PRIu64 ".%03" PRIu64 ",\"step\":%" PRIu64 "%s},\n",
+                 kind, clean_name(name, safe), stage, lane, at / 1000, at % 1000, step, rest);
+    RP_ASSERT(bytes > 0 && bytes < LINE_BYTES);
+    return add_line(trace, line, (size_t)bytes);
+}
+
+rp_err rp_trace_count(rp_trace *trace, uint32_t stage, const char *name, const char *unit,
+                      uint64_t value, int64_t ns, uint64_t step) {
+    char rest[128];
+    (void)snprintf(rest, sizeof rest, ",\"args\":{\"%s\":%" PRIu64 "}", unit, value);
+    return add_event(trace, "C", name, stage, 0, ns, step, rest);
+}
+
+rp_err rp_trace_mark(rp_trace *trace, const char *name, int64_t ns, uint64_t step) {
+    return add_event(trace, "i", name, 0, 0, ns, step, ",\"s\":\"g\"");
+}
+
+rp_err rp_trace_transfer(rp_trace *trace, uint32_t lane, const rp_sink_transfer *t) {
+    char name[NAME_BYTES];
+    char id[96];
+    char rest[256];
+    rp_err err;
+    (void)snprintf(name, sizeof name, "%s %u to %u", t->carries, t->from, t->to);
+    (void)snprintf(id, sizeof id, "%u.%u.%u.%" PRIu64 ".%" PRIu32 ".%" PRId64, t->from, t->to, lane,
+                   t->step, t->samples.first, t->start_ns);
+    (void)snprintf(rest, sizeof rest,
+                   ",\"cat\":\"transfer\",\"id\":\"%s\",\"args\":{\"first\":%" PRIu32
+                   ",\"count\":%" PRIu32 ",\"bytes\":%" PRIu64 "}",
+                   id, t->samples.first, t->samples.count, t->bytes);
+    RP_TRY(add_event(trace, "b", name, t->from, lane, t->start_ns, t->step, rest));
+    (void)snprintf(rest, sizeof rest, ",\"cat\":\"transfer\",\"id\":\"%s\"", id);
+    RP_TRY(add_event(trace, "e", name, t->from, lane, t->end_ns, t->step, rest));
+    /* An arrow ties the ops: its tail lies in the last nanosecond of the sender's. */
+    (void)snprintf(rest, sizeof rest, ",\"cat\":\"flow\",\"id\":\"%s\"", id);
+    RP_TRY(add_event(trace, "s", name, t->from, 0, t->start_ns - 1, t->step, rest));
+    (void)snprintf(rest, sizeof rest, ",\"bp\":\"e\",\"cat\":\"flow\",\"id\":\"%s\"", id);
+    RP_TRY(add_event(trace, "f", name, t->to, 0, t->end_ns, t->step, rest));
+fail:
+    return err;
+}
+
 rp_err rp_trace_close(rp_trace **taken) {
     /* Ends the list: every event before has a comma behind it. */
     static const char end[] = "{\"ph\":\"M\",\"name\":\"trace_end\",\"pid\":0,\"tid\":0}\n]\n";
@@ -220,7 +303,7 @@ static rp_err name_stages(rp_trace *trace, uint32_t stages) {
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < stages; k++) {
         char name[32];
-        (void)snprintf(name, sizeof name, "stage %u", k);
+        (void)snprintf(name, sizeof name, "board %u", k);
         RP_TRY(rp_trace_name_stage(trace, k, name));
         RP_TRY(rp_trace_name_lane(trace, k, 0, "device"));
     }
@@ -238,7 +321,139 @@ static rp_err open_sink(rp_arena *arena, const rp_sink_run *run, void **sink) {
     RP_TRY(rp_arena_printf(arena, &path, "%s/trace.json", run->folder));
     RP_TRY(rp_trace_open(arena, path, run->start_ns, run->step_first, &trace));
     *sink = trace;
+    trace->board_count = run->stages;
+    RP_TRY(RP_ARENA_NEW(arena, run->stages, &trace->board));
+    RP_TRY(RP_ARENA_NEW(arena, STAGES_MAX, &trace->updates));
+    RP_TRY(RP_ARENA_NEW(arena, LINKS_MAX, &trace->link));
     RP_TRY(name_stages(trace, run->stages));
+fail:
+    return err;
+}
+
+/* ---- counters -------------------------------------------------------------------------------- */
+
+static open_forward *find_forward(board_counts *board, const rp_sink_op *op, bool add) {
+    open_forward *free = NULL;
+    for (uint32_t i = 0; i < OPS_OPEN_MAX; i++) {
+        open_forward *at = &board->forward[i];
+        if (at->used && at->part == op->part && at->step == op->step &&
+            at->first == op->samples.first) {
+            return at;
+        }
+        free = !at->used && !free ? at : free;
+    }
+    if (!add || !free) {
+        return NULL;
+    }
+    *free = (open_forward){
+        .used = true, .part = op->part, .step = op->step, .first = op->samples.first};
+    board->in_flight++;
+    return free;
+}
+
+/* A microbatch is in flight from its forward to its backward; in between its stage's weights may be
+ * updated. */
+static rp_err count_op(rp_trace *trace, const rp_sink_op *op) {
+    board_counts *board = &trace->board[op->stage];
+    uint64_t *updates = &trace->updates[op->part];
+    open_forward *forward;
+    rp_err err = RP_OK;
+    if (op->kind == RP_OP_FORWARD) {
+        forward = find_forward(board, op, true);
+        if (forward) {
+            forward->updates = *updates;
+        }
+        err = rp_trace_count(trace, op->stage, "in flight", "microbatches", board->in_flight,
+                             op->start_ns, op->step);
+    } else if (op->kind == RP_OP_BACKWARD || op->kind == RP_OP_BACKWARD_INPUT) {
+        forward = find_forward(board, op, false);
+        if (!forward) {
+            return RP_OK;
+        }
+        RP_TRY(rp_trace_count(trace, op->stage, "staleness", "updates", *updates - forward->updates,
+                              op->start_ns, op->step));
+        forward->used = false;
+        board->in_flight--;
+        RP_TRY(rp_trace_count(trace, op->stage, "in flight", "microbatches", board->in_flight,
+                              op->end_ns, op->step));
+    } else if (op->kind == RP_OP_UPDATE) {
+        *updates = op->step + 1; /* an update may be several ops: weights, then a prediction */
+    }
+fail:
+    return err;
+}
+
+/* When the first board has updated its weights. */
+static rp_err mark_step(rp_trace *trace, const rp_sink_op *op) {
+    char name[48];
+    if (op->kind != RP_OP_UPDATE || op->stage != 0 || op->step < trace->marked) {
+        return RP_OK;
+    }
+    trace->marked = op->step + 1;
+    (void)snprintf(name, sizeof name, "step %" PRIu64, op->step);
+    return rp_trace_mark(trace, name, op->end_ns, op->step);
+}
+
+static link_counts *find_link(rp_trace *trace, const rp_sink_transfer *t) {
+    for (uint32_t i = 0; i < trace->link_count; i++) {
+        link_counts *link = &trace->link[i];
+        if (link->from == t->from && link->to == t->to && strcmp(link->carries, t->carries) == 0) {
+            return link;
+        }
+    }
+    if (trace->link_count == LINKS_MAX) {
+        return NULL;
+    }
+    link_counts *link = &trace->link[trace->link_count++];
+    *link = (link_counts){
+        .from = t->from, .to = t->to, .lane = trace->link_count, .carries = t->carries};
+    return link;
+}
+
+/* Those that have arrived before `ns` leave the link. */
+static rp_err count_arrivals(rp_trace *trace, link_counts *link, const char *name, int64_t ns) {
+    rp_err err = RP_OK;
+    uint32_t gone = 0;
+    while (gone < link->count && link->end_ns[gone] <= ns) {
+        const uint32_t left = link->count - gone - 1;
+        RP_TRY(rp_trace_count(trace, link->from, name, "parcels", left, link->end_ns[gone],
+                              link->step[gone]));
+        gone++;
+    }
+fail:
+    link->count -= gone;
+    memmove(link->end_ns, link->end_ns + gone, link->count * sizeof *link->end_ns);
+    memmove(link->step, link->step + gone, link->count * sizeof *link->step);
+    return err;
+}
+
+/* One of a kind goes after the other, so the order of their ends is that of their starts. */
+static rp_err count_transfer(rp_trace *trace, link_counts *link, const rp_sink_transfer *t) {
+    char name[NAME_BYTES];
+    rp_err err;
+    (void)snprintf(name, sizeof name, "%s on the way to %u", t->carries, t->to);
+    RP_TRY(count_arrivals(trace, link, name, t->start_ns));
+    if (link->count < ON_WAY_MAX) {
+        link->step[link->count] = t->step;
+        link->end_ns[link->count++] = t->end_ns;
+    }
+    RP_TRY(rp_trace_count(trace, link->from, name, "parcels", link->count, t->start_ns, t->step));
+fail:
+    return err;
+}
+
+static rp_err on_transfer(void *sink, const rp_sink_transfer *transfer) {
+    rp_trace *trace = sink;
+    link_counts *link;
+    rp_err err = RP_OK;
+    if (trace->ops >= OPS_MAX) {
+        return RP_OK;
+    }
+    link = find_link(trace, transfer);
+    if (link) {
+        RP_TRY(rp_trace_transfer(trace, link->lane, transfer));
+        RP_TRY(count_transfer(trace, link, transfer));
+    }
 fail:
     return err;
 }
@@ -260,7 +475,14 @@ static rp_err on_op(void *sink, const rp_sink_op *op) {
         .first = op->samples.first,
         .count = op->samples.count,
     };
-    return rp_trace_add(trace, &event);
+    rp_err err;
+    RP_TRY(rp_trace_add(trace, &event));
+    if (!op->evaluation && op->part < STAGES_MAX && op->stage < trace->board_count) {
+        RP_TRY(count_op(trace, op));
+        RP_TRY(mark_step(trace, op));
+    }
+fail:
+    return err;
 }
 
 static rp_err close_sink(void *sink, const rp_summary *summary) {
@@ -269,5 +491,8 @@ static rp_err close_sink(void *sink, const rp_summary *summary) {
     return rp_trace_close(&trace);
 }
 
-const rp_sink_kind rp_sink_trace = {
-    .name = "trace", .open = open_sink, .on_op = on_op, .close = close_sink};
+const rp_sink_kind rp_sink_trace = {.name = "trace",
+                                    .open = open_sink,
+                                    .on_op = on_op,
+                                    .on_transfer = on_transfer,
+                                    .close = close_sink};

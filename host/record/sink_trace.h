@@ -1,11 +1,16 @@
-/* trace.json: every op and transfer, for chrome://tracing and ui.perfetto.dev.
+/* trace.json: every op and transfer, for chrome://tracing and ui.perfetto.dev. A board is a process
+ * of the picture: its ops; what it sends, each parcel on a line of its own, with an arrow to the op
+ * that takes it; microbatches in flight, updates since a microbatch's forward, parcels on the way.
+ * Steps are marks across all.
  *
- * source  "Trace Event Format" (Chrome): JSON array of complete events ("ph":"X"), microseconds;
- * the closing bracket may be missing, so a killed run's trace opens too */
+ * source  "Trace Event Format" (Chrome): JSON array of complete events ("ph":"X"), async ones
+ * ("b", "e"), flows ("s", "f"), counters ("C") and instants ("i"), microseconds; the closing
+ * bracket may be missing, so a killed run's trace opens too. "step" at the top is ours: by it a
+ * resumed run takes events back */
 #ifndef RP_RECORD_SINK_TRACE_H
 #define RP_RECORD_SINK_TRACE_H
 
-#include "base/arena.h"
+#include "record/sink.h"
 
 typedef struct rp_trace rp_trace;
 
@@ -30,6 +35,14 @@ rp_err rp_trace_name_lane(rp_trace *trace, uint32_t stage, uint32_t lane,
 
 /* Buffered; whole lines reach the file. */
 rp_err rp_trace_add(rp_trace *trace, const rp_trace_event *event) RP_MUST_CHECK;
+/* A counter of a stage that has a value from `ns` on. */
+rp_err rp_trace_count(rp_trace *trace, uint32_t stage, const char *name, const char *unit,
+                      uint64_t value, int64_t ns, uint64_t step) RP_MUST_CHECK;
+/* A line across the picture. */
+rp_err rp_trace_mark(rp_trace *trace, const char *name, int64_t ns, uint64_t step) RP_MUST_CHECK;
+/* On a line of its own below `lane` of the sender, with an arrow from op to op. */
+rp_err rp_trace_transfer(rp_trace *trace, uint32_t lane,
+                         const rp_sink_transfer *transfer) RP_MUST_CHECK;
 rp_err rp_trace_flush(rp_trace *trace) RP_MUST_CHECK;
 rp_err rp_trace_close(rp_trace **trace) RP_MUST_CHECK; /* accepts NULL inside */
 

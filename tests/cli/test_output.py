@@ -67,6 +67,30 @@ class Output(program.Case):
         first, again = ((self.dir / folder / "weights.safetensors") for folder in ("out", "again"))
         self.assertTrue(first.read_bytes() == again.read_bytes(), "other weights")
 
+    def test_trace(self):
+        """Every parcel between boards, tied to the ops at its ends; steps and counters."""
+        self.ringpipe("train", self.run_file(), "--out", "out", "--set", "schedule=1f1b")
+        events = json.loads((self.dir / "out" / "trace.json").read_text())
+        kinds = {kind: [e for e in events if e["ph"] == kind] for kind in "Xbesfi"}
+        there = [e for e in kinds["s"] if e["name"] == "activation 0 to 1"]
+        back = [e for e in kinds["s"] if e["name"] == "gradient 1 to 0"]
+        self.assertEqual((len(there), len(back)), (16 + 4, 16))  # 4 microbatches are evaluated
+        for kind in "bef":
+            self.assertEqual({e["id"] for e in kinds[kind]}, {e["id"] for e in kinds["s"]}, kind)
+        start = {e["id"]: e["ts"] for e in kinds["b"]}
+        took = {e["id"]: e["ts"] - start[e["id"]] for e in kinds["e"]}
+        self.assertGreaterEqual(min(took.values()), 0)
+        # One of no time has been moved: the clocks of two boards did not agree.
+        left = [e for e in kinds["s"] if took[e["id"]] > 0]
+        for arrow in left + kinds["f"]:
+            slack = 0.002  # a nanosecond, rounded
+            self.assertTrue([e for e in kinds["X"] if e["pid"] == arrow["pid"] and e["ts"] - slack
+                             <= arrow["ts"] <= e["ts"] + e["dur"] + slack], arrow)
+        self.assertEqual([e["name"] for e in kinds["i"]], [f"step {i}" for i in range(4)])
+        self.assertTrue(all(e["args"]["bytes"] > 0 for e in kinds["b"]))
+        count = [e["args"]["microbatches"] for e in events if e["name"] == "in flight"]
+        self.assertEqual((max(count), count[-1]), (2, 0))
+
     def test_dry_run(self):
         out, _ = self.ringpipe("train", self.run_file(), "--out", "out", "--dry-run")
         self.assertTrue(out.strip())

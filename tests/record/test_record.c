@@ -130,6 +130,104 @@ static void every_sink_is_told(void **state) {
     assert_string_equal(slurp("result", NULL), want);
 }
 
+static rp_sink_op op_of(rp_op_kind kind, uint64_t step, uint32_t start_ms, uint32_t end_ms) {
+    return (rp_sink_op){.kind = kind,
+                        .step = step,
+                        .samples = {0, 64},
+                        .start_ns = now.stepped_ns + start_ms * RP_NS_PER_MS,
+                        .end_ns = now.stepped_ns + end_ms * RP_NS_PER_MS};
+}
+
+static void expect_in(const char *text, const char *word) {
+    if (!strstr(text, word)) {
+        fail_msg("'%s' is not in\n%s", word, text);
+    }
+}
+
+/* Three forwards, the weights of two of them updated meanwhile, in two ops each. */
+static void the_trace_counts(void **state) {
+    (void)state;
+    static const struct {
+        rp_op_kind kind;
+        uint64_t step;
+    } ops[] = {{RP_OP_FORWARD, 0},  {RP_OP_FORWARD, 1}, {RP_OP_FORWARD, 2},
+               {RP_OP_BACKWARD, 0}, {RP_OP_UPDATE, 0},  {RP_OP_UPDATE, 0},
+               {RP_OP_BACKWARD, 1}, {RP_OP_UPDATE, 1},  {RP_OP_BACKWARD, 2}};
+    const rp_record_run run = run_of(4);
+    const rp_record_totals start = {0};
+    rp_record *record = NULL;
+    expect_ok(rp_record_open(&arena, &run, &start, &record));
+    for (uint32_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        const rp_sink_op op = op_of(ops[i].kind, ops[i].step, 10 * i, 10 * i + 5);
+        expect_ok(rp_record_op(record, &op));
+    }
+    for (uint32_t i = 0; i < 2; i++) { /* the second leaves before the first has arrived */
+        const rp_sink_transfer transfer = {.from = 0,
+                                           .to = 1,
+                                           .carries = "activation",
+                                           .step = i,
+                                           .samples = {0, 64},
+                                           .bytes = 4096,
+                                           .start_ns = now.stepped_ns + i * RP_NS_PER_MS,
+                                           .end_ns = now.stepped_ns + (i + 5) * RP_NS_PER_MS};
+        expect_ok(rp_record_transfer(record, &transfer));
+    }
+    const rp_record_end end = {.status = "finished", .note = ""};
+    expect_ok(rp_record_close(&record, &end));
+    const char *text = slurp("trace.json", NULL);
+    json_t *events = json_loads(text, 0, NULL);
+    assert_non_null(events);
+    json_decref(events);
+    expect_in(text, "\"name\":\"in flight\",\"pid\":0,\"tid\":0,\"ts\":20000.000,\"step\":2,"
+                    "\"args\":{\"microbatches\":3}}");
+    expect_in(text, "\"name\":\"in flight\",\"pid\":0,\"tid\":0,\"ts\":85000.000,\"step\":2,"
+                    "\"args\":{\"microbatches\":0}}");
+    expect_in(text, "\"ts\":60000.000,\"step\":1,\"args\":{\"updates\":1}}");
+    expect_in(text, "\"ts\":80000.000,\"step\":2,\"args\":{\"updates\":2}}");
+    expect_in(text, "{\"ph\":\"i\",\"name\":\"step 0\",\"pid\":0,\"tid\":0,\"ts\":45000.000");
+    expect_in(text, "\"args\":{\"first\":0,\"count\":64,\"bytes\":4096}");
+    expect_in(text, "\"name\":\"activation on the way to 1\",\"pid\":0,\"tid\":0,"
+                    "\"ts\":1000.000,\"step\":1,\"args\":{\"parcels\":2}}");
+}
+
+static void tensorboard_has_what_can_be_watched(void **state) {
+    (void)state;
+    static const char *const tags[] = {"train/loss",
+                                       "train/lr",
+                                       "train/gradient_norm",
+                                       "speed/samples_per_s",
+                                       "busy/board0",
+                                       "busy/board1",
+                                       "memory_mib/board1",
+                                       "staleness_max/board0",
+                                       "in_flight_max/board1",
+                                       "link_mb/0-1",
+                                       "prediction/stage1/stale_over_predicted"};
+    const rp_record_run run = run_of(4);
+    const rp_record_totals start = {0};
+    rp_record *record = NULL;
+    rp_summary_stage stage[2] = {{.board = "a"}, {.board = "b"}};
+    rp_summary_link link[1] = {{.from = 0, .to = 1, .bytes = 9}};
+    expect_ok(rp_record_open(&arena, &run, &start, &record));
+    for (uint64_t step = 0; step < 4; step++) {
+        train_step(record, step, 2.0);
+        expect_ok(rp_record_norm(record, step, 1.5));
+    }
+    expect_ok(rp_record_prediction(
+        record, &(rp_sink_prediction){.step = 3, .stage = 1, .error = 0.5, .stale_error = 2}));
+    expect_ok(rp_record_facts(
+        record, &(rp_sink_facts){
+                    .step = 4, .stage = stage, .stage_count = 2, .link = link, .link_count = 1}));
+    close_record(record, "finished", 8);
+    size_t bytes;
+    const char *text = slurp("events.out.tfevents.ringpipe", &bytes);
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+        if (!memmem(text, bytes, tags[i], strlen(tags[i]))) {
+            fail_msg("no curve %s", tags[i]);
+        }
+    }
+}
+
 static void facts_become_the_summary(void **state) {
     (void)state;
     rp_record_run run = run_of(4);
@@ -194,6 +292,9 @@ static void no_folder_no_files(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_sink_is_told, setup_record, teardown_record),
+        cmocka_unit_test_setup_teardown(the_trace_counts, setup_record, teardown_record),
+        cmocka_unit_test_setup_teardown(tensorboard_has_what_can_be_watched, setup_record,
+                                        teardown_record),
         cmocka_unit_test_setup_teardown(facts_become_the_summary, setup_record, teardown_record),
         cmocka_unit_test_setup_teardown(a_resumed_run_goes_on, setup_record, teardown_record),
         cmocka_unit_test_setup_teardown(no_folder_no_files, setup_record, teardown_record),

@@ -115,6 +115,35 @@ static void many_events_in_whole_lines(void **state) {
     expect_json(2001);
 }
 
+/* Arrows, counters and marks are taken back with their steps, too. */
+static void other_events_know_their_step(void **state) {
+    (void)state;
+    rp_trace *trace = NULL;
+    expect_ok(rp_trace_open(&arena, in_folder("trace.json"), 0, 0, &trace));
+    for (uint64_t step = 0; step < 2; step++) {
+        const rp_sink_transfer transfer = {.from = 0,
+                                           .to = 1,
+                                           .carries = "gradient\"",
+                                           .step = step,
+                                           .samples = {8, 8},
+                                           .start_ns = 5000,
+                                           .end_ns = 7000};
+        expect_ok(rp_trace_transfer(trace, 1, &transfer));
+        expect_ok(rp_trace_count(trace, 1, "in flight", "microbatches", 3, 1000, step));
+        expect_ok(rp_trace_mark(trace, "step", -5, step));
+    }
+    expect_ok(rp_trace_close(&trace));
+    expect_json(2 * 6 + 1);
+    const char *text = slurp("trace.json", NULL);
+    assert_non_null(strstr(text, "{\"ph\":\"s\",\"name\":\"gradient_ 0 to 1\",\"pid\":0,\"tid\":0,"
+                                 "\"ts\":4.999,\"step\":0,\"cat\":\"flow\","));
+    assert_non_null(strstr(text, "{\"ph\":\"f\",\"name\":\"gradient_ 0 to 1\",\"pid\":1,\"tid\":0,"
+                                 "\"ts\":7.000,\"step\":1,\"bp\":\"e\","));
+    expect_ok(rp_trace_open(&arena, in_folder("trace.json"), 0, 1, &trace));
+    expect_ok(rp_trace_close(&trace));
+    expect_json(6 + 1);
+}
+
 static void bad_targets(void **state) {
     (void)state;
     rp_trace *trace = NULL;
@@ -131,6 +160,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(closed_file_is_json, setup, teardown),
         cmocka_unit_test_setup_teardown(resuming_goes_on_behind, setup, teardown),
         cmocka_unit_test_setup_teardown(many_events_in_whole_lines, setup, teardown),
+        cmocka_unit_test_setup_teardown(other_events_know_their_step, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_targets, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
