@@ -30,7 +30,8 @@
 
 typedef struct {
     const char *name;   /* of the board, for the host's pictures; borrowed */
-    const char *listen; /* tcp://HOST:PORT: control; PORT + 1 hop, PORT + 2 feed; port 0: any */
+    const char *listen; /* tcp://HOST:PORT: control; PORT + 1 hop, + 2 feed, + 3 .. more
+                           hops; port 0: any */
     rp_keypair keys;
     const char *const *trusted; /* public keys of hosts, borrowed */
     uint32_t trusted_count;

@@ -8,6 +8,28 @@
 
 /* ---- the job --------------------------------------------------------------------------------- */
 
+/* Two texts of one host: they say the same, or the ops of one would not find the other's samples.
+ */
+static rp_err check_agreement(const rp_plan *plan, const rp_job *job) {
+    uint32_t layer = 0;
+    bool same = plan->stage_count == job->cut.stage_count && plan->batch == job->batch &&
+                plan->micro == job->micro && plan->epoch_samples == job->epoch_samples &&
+                plan->method.kind == job->method.kind;
+    for (uint32_t k = 0; same && k < plan->stage_count; k++) {
+        same = job->cut.first[k] == layer;
+        layer += plan->stage[k].layer_count;
+    }
+    return same ? RP_OK
+                : rp_fail(RP_ERR_USAGE,
+                          "assignment: the plan has %u stages, schedule %s, batch %u/%u, %llu "
+                          "samples an epoch; the job %u stages, %s, %u/%u, %llu, or other layers "
+                          "in a stage",
+                          plan->stage_count, plan->method.kind->name, plan->batch, plan->micro,
+                          (unsigned long long)plan->epoch_samples, job->cut.stage_count,
+                          job->method.kind->name, job->batch, job->micro,
+                          (unsigned long long)job->epoch_samples);
+}
+
 /* The plan, and the stages that it gives to this node. */
 static rp_err hold_stages(agent_run *run, uint32_t node, const rp_job *job) {
     run->plan = run->reading.plan;
@@ -16,19 +38,16 @@ static rp_err hold_stages(agent_run *run, uint32_t node, const rp_job *job) {
         return rp_fail(RP_ERR_USAGE, "plan: has no node %u, it has %u", run->node,
                        run->plan->node_count);
     }
-    if (run->plan->stage_count != job->cut.stage_count) {
-        return rp_fail(RP_ERR_USAGE, "assignment: the plan has %u stages, the job's cut makes %u",
-                       run->plan->stage_count, job->cut.stage_count);
-    }
+    rp_err err = check_agreement(run->plan, job);
     const rp_plan_node *own = &run->plan->node[run->node];
-    run->held_count = own->hold_count;
-    for (uint32_t h = 0; h < own->hold_count; h++) {
+    run->held_count = err == RP_OK ? own->hold_count : 0;
+    for (uint32_t h = 0; h < run->held_count; h++) {
         const rp_plan_hold *hold = &run->plan->hold[own->hold_first + h];
         run->held[h].job = *job;
         run->held[h].job.stage = hold->stage;
         memcpy(run->held[h].job.share, hold->share, sizeof hold->share);
     }
-    return RP_OK;
+    return err;
 }
 
 static rp_err read_job(rp_agent *agent, const rp_message *message) {

@@ -18,6 +18,7 @@ rp_runner_use rp_runner_use_of(const rp_plan *plan, uint32_t node, uint32_t far)
             continue;
         }
         use.edges++;
+        use.weight_gradients |= edge->carries == RP_CARRIES_WEIGHT_GRADIENT;
         if (edge->to == node) {
             use.window += edge->window + (use.window == 0 ? RP_PLAN_LINK_SLACK : 0);
         } else {

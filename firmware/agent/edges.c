@@ -4,6 +4,10 @@
 
 #include "agent/runner_own.h"
 
+/* Every neighbour may share the stage, and this board adds its own gradient. */
+_Static_assert((int)RP_PORT_SOURCES_MAX > (int)RP_PLAN_NEIGHBOURS_MAX, "edges that end in a port");
+_Static_assert((int)RP_PORT_EDGES_MAX > (int)RP_PLAN_NEIGHBOURS_MAX, "edges that begin in a port");
+
 /* ---- what one sample has --------------------------------------------------------------------- */
 
 static rp_port_form form_of(const rp_boundary_tensors *boundary, rp_Dtype dtype) {
@@ -143,6 +147,7 @@ static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_por
         stage->own_summand.port = stage->summands;
         options.form.is_sum = true;
         options.slot_count = 1; /* the next step's comes long after */
+        RP_ASSERT(options.edge_count < RP_PORT_EDGES_MAX);
         stage->own_edge = options.edge_count++;
         options.edge[stage->own_edge] = (rp_port_edge){rp_port_local_send, &stage->own_summand};
     }

@@ -43,6 +43,9 @@ static rp_err finish_op(rp_runner *r, running_op *op, int64_t done_ns) {
     if (op->output) {
         rp_port_out_fill(op->output);
     }
+    if (op->exchanges) {
+        return RP_OK; /* no op of the schedule */
+    }
     RP_TRY(rp_runner_record_op(r, &op->op, start_ns, done_ns > start_ns ? done_ns : start_ns));
     for (uint32_t h = 0; h < r->at.held_count; h++) {
         if (op->results && r->held[h].label) {

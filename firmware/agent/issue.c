@@ -34,15 +34,21 @@ static running_op *next_running_op(rp_runner *r) {
     find_ports(r, op);
     op->input.count = op->target.count = 0;
     op->output = NULL;
-    op->results = op->probe = op->norms = false;
+    op->results = op->probe = op->norms = op->exchanges = false;
     return op;
 }
 
-static rp_err commit_op(rp_runner *r, running_op *op) {
+/* A part of the next op: the rest of it is still to come. */
+static rp_err commit_part(rp_runner *r, running_op *op) {
     op->issued_ns = rp_clock_now_ns(r->at.clock);
     rp_err err = rp_stage_mark(op->stage->stage, &op->mark);
+    r->running_count += err == RP_OK;
+    return err;
+}
+
+static rp_err commit_op(rp_runner *r, running_op *op) {
+    rp_err err = commit_part(r, op);
     if (err == RP_OK) {
-        r->running_count++;
         r->have_next = false;
         r->at_update = op->op.kind == RP_OP_UPDATE && r->sched.step > op->op.step;
     }
@@ -244,8 +250,9 @@ static rp_err send_gradient(rp_runner *r, running_op *op, bool receives) {
     op->output = rp_port_out_take(s->summand, &op->op, false, slice);
     rp_port_out_parts(s->summand, op->output, to);
     RP_TRY(rp_stage_read_gradient(s->stage, to[0]));
-    RP_TRY(commit_op(r, op));
-    r->have_next = r->sent_gradient = true;
+    op->exchanges = true;
+    RP_TRY(commit_part(r, op));
+    r->sent_gradient = true;
 fail:
     return err;
 }
@@ -265,8 +272,9 @@ static rp_err sum_gradients(rp_runner *r, running_op *op) {
     }
     take_pieces(op->from, &op->input);
     RP_TRY(rp_stage_sum_gradients(op->stage->stage, gradient, op->input.count));
-    RP_TRY(commit_op(r, op));
-    r->have_next = r->summed = true;
+    op->exchanges = true;
+    RP_TRY(commit_part(r, op));
+    r->summed = true;
 fail:
     return err;
 }
@@ -311,9 +319,7 @@ static rp_err try_update(rp_runner *r) {
         r->updating = true;
         if (ask) {
             r->waiting_decision = true;
-            RP_TRY(commit_op(r, op));
-            r->have_next = true; /* the update itself is still to come */
-            return RP_OK;
+            return commit_part(r, op);
         }
     }
     if (!r->evaluating) {

@@ -27,7 +27,9 @@ static void on_signal(int signal_number) {
 }
 
 static const struct argp_option argument_list[] = {
-    {"listen", 'l', "tcp://HOST:PORT", 0, "Control socket; PORT + 1 and + 2 carry data; 0: any", 0},
+    {"listen", 'l', "tcp://HOST:PORT", 0,
+     "Control socket; PORT + 1, + 2 and, where boards share a stage, up to + 17 carry data; 0: any",
+     0},
     {"board", 'b', "NAME", 0, "Board profile, or auto (default)", 0},
     {"keys", 'k', "DIR", 0,
      "This board's keys and the hosts it trusts (default: ~/.config/ringpipe/keys)", 0},

@@ -16,7 +16,7 @@
 #include "sched/sched.h"
 #include "wire/frame.h"
 
-enum { RP_PORT_PIECES_MAX = 64, RP_PORT_SOURCES_MAX = 16 };
+enum { RP_PORT_PIECES_MAX = 64, RP_PORT_SOURCES_MAX = 17 };
 
 /* What one sample has in a parcel: bytes and element type of each of its tensors. */
 typedef struct {

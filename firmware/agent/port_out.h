@@ -13,7 +13,7 @@
 
 #include "agent/port_in.h"
 
-enum { RP_PORT_EDGES_MAX = 16 };
+enum { RP_PORT_EDGES_MAX = 17 };
 
 typedef struct {
     /* Sends a parcel; its memory is borrowed until done(slot), once the far end has acknowledged

@@ -37,8 +37,8 @@ static rp_err read_texts(rp_arena *arena, const text *texts, rp_agent_reading *o
     out->own = out->root;
     if (texts[2].at) {
         RP_TRY(rp_plan_parse(arena, texts[2].at, texts[2].bytes, "plan", &plan));
-        RP_TRY(rp_plan_check_training(plan, out->job.model));
         RP_TRY(rp_plan_check(plan, out->job.model));
+        RP_TRY(rp_plan_check_training(plan, out->job.model));
         out->plan = plan;
     }
 fail:

@@ -50,7 +50,8 @@ typedef struct {
     bool results; /* the step's losses are in the results memory */
     bool probe;   /* a probe's norms are in the probe memory */
     rp_stage_probe about;
-    bool norms; /* the step's norms are in the norms memory of every stage here */
+    bool norms;     /* the step's norms are in the norms memory of every stage here */
+    bool exchanges; /* only moves gradients between the boards of a stage, ahead of an update */
 } running_op;
 
 struct rp_runner {

@@ -26,12 +26,17 @@ void rp_agent_tell_ports(const agent_run *run, rp_Ready *ready) {
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-/* Largest part of a data parcel of these stages. */
-static size_t part_max(const agent_run *run) {
+/* Largest part of a data parcel of these stages to or from another end: with boards that share a
+ * stage it may be all gradients of that stage. */
+static size_t part_max(const agent_run *run, const rp_runner_use *use) {
     size_t bytes = 0;
     for (uint32_t h = 0; h < run->held_count; h++) {
-        const size_t own = rp_layout_part_max(rp_stage_layout(run->held[h].stage), job_of(run));
+        const rp_layout *layout = rp_stage_layout(run->held[h].stage);
+        const size_t own = rp_layout_part_max(layout, job_of(run));
         bytes = own > bytes ? own : bytes;
+        if (use->weight_gradients && layout->gradient_bytes > bytes) {
+            bytes = layout->gradient_bytes;
+        }
     }
     return bytes;
 }
@@ -45,7 +50,7 @@ static rp_link_options data_options(const agent_run *run, const char *name, cons
         .peer_public = key,
         .window = use.window,
         .send_window = use.send_window,
-        .part_bytes_max = part_max(run),
+        .part_bytes_max = part_max(run, &use),
         .emulate = run->emulate,
         .run = run->identity,
         .wire = run->wire,

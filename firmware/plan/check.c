@@ -144,7 +144,8 @@ fail:
 /* The shares of the holds of a stage that do one direction, from sample 0 on without a gap. */
 static rp_err check_covered(const rp_plan *plan, uint32_t stage, bool forward) {
     double end = 0;
-    for (uint32_t found = 1; found > 0 && end < 1;) {
+    uint32_t in_row = 0; /* holds, one behind the other */
+    for (uint32_t found = 1; found > 0 && end < 1; in_row += found) {
         found = 0;
         double next = end;
         for (uint32_t h = 0; h < plan->hold_count; h++) {
@@ -163,21 +164,23 @@ static rp_err check_covered(const rp_plan *plan, uint32_t stage, bool forward) {
         }
         end = next;
     }
-    double sum = 0;
+    uint32_t all = 0;
     for (uint32_t h = 0; h < plan->hold_count; h++) {
         const rp_plan_hold *hold = &plan->hold[h];
         const bool does = forward ? rp_plan_does_forward(hold) : rp_plan_does_backward(hold);
-        sum += hold->stage == stage && does ? hold->share[1] - hold->share[0] : 0;
+        all += hold->stage == stage && does;
     }
-    if (end < 1 || sum > 1 + 1e-9) {
+    if (end < 1) {
         return rp_fail(RP_ERR_USAGE,
-                       end < 1
-                           ? "%s: holds.samples: stage %u: no node does the %s from %g of the "
-                             "samples on"
-                           : "%s: holds.samples: stage %u: nodes do the %s of %g of the samples",
-                       plan->source, stage, forward ? "forward" : "backward", end < 1 ? end : sum);
+                       "%s: holds.samples: stage %u: no node does the %s from %g of the samples on",
+                       plan->source, stage, forward ? "forward" : "backward", end);
     }
-    return RP_OK;
+    return in_row == all
+               ? RP_OK
+               : rp_fail(RP_ERR_USAGE,
+                         "%s: holds.samples: stage %u: %u nodes do the %s of some samples that "
+                         "another one does, too",
+                         plan->source, stage, all - in_row, forward ? "forward" : "backward");
 }
 
 static rp_err check_holds(const rp_plan *plan) {

@@ -178,9 +178,9 @@ static inline bool rp_plan_dials(uint32_t node, uint32_t neighbour) {
     return node < neighbour;
 }
 
-/* Can boards train it? A plan may say more than they do so far: they hold stages in both
- * directions; several boards share the samples of a stage where each of them holds one stage and no
- * layer there has batch statistics; a board has at most
+/* Can boards train it? A plan that has passed rp_plan_check() may say more than they do so far:
+ * they hold stages in both directions; several boards share the samples of a stage where each of
+ * them holds one stage and no layer there has batch statistics; a board has at most
  * RP_PLAN_NEIGHBOURS_MAX neighbours, and a link takes RP_PLAN_LINK_WINDOW_MAX parcels. `model` (may
  * be NULL): its layers are looked at.
  * errors  USAGE naming the node, what the plan says of it, and what boards do */

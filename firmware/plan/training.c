@@ -146,28 +146,9 @@ static rp_err check_window(const rp_plan *plan, uint32_t node, uint32_t from) {
     return RP_OK;
 }
 
-/* The stages of a node are those that its list of ops is about: `chunks` of them, as many apart as
- * there are nodes in a row. */
-static rp_err check_stages(const rp_plan *plan, uint32_t node) {
-    const rp_plan_node *at = &plan->node[node];
-    const uint32_t chunks = plan->method.chunks > 1 ? plan->method.chunks : 1;
-    const uint32_t apart = plan->stage_count / chunks;
-    bool fits = at->hold_count == chunks;
-    for (uint32_t h = 1; fits && h < chunks; h++) {
-        fits = plan->hold[at->hold_first + h].stage == plan->hold[at->hold_first].stage + h * apart;
-    }
-    return fits ? RP_OK
-                : rp_fail(RP_ERR_USAGE,
-                          "%s: nodes[%u].holds: node %s holds %u stages, and not those that the "
-                          "schedule gives a board: %u of them, %u apart",
-                          plan->source, node, rp_plan_node_name(plan, node), at->hold_count, chunks,
-                          apart);
-}
-
 static rp_err check_node(const rp_plan *plan, uint32_t node) {
     uint32_t from[RP_PLAN_NEIGHBOURS_MAX + 1];
     rp_err err;
-    RP_TRY(check_stages(plan, node));
     RP_TRY(check_neighbours(plan, node));
     uint32_t count = rp_plan_neighbours(plan, node, from);
     from[count++] = RP_PLAN_HOST;

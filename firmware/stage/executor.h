@@ -151,7 +151,8 @@ typedef struct {
             uint32_t count;
         } read;
         struct {
-            const void *const *gradient; /* added from first to last; borrowed until the mark */
+            const void *const *gradient; /* added from first to last: the row is read by `issue`,
+                                            what it points to is borrowed until the mark */
             uint32_t count;              /* >= 1 */
         } sum;
         struct {

@@ -206,7 +206,6 @@ rp_boundary_tensors rp_layout_boundary(const rp_layout *layout, bool upper, bool
 
 size_t rp_layout_part_max(const rp_layout *layout, const rp_job *job) {
     size_t most = (size_t)job->batch * job->target_width * sizeof(float);
-    most = layout->peers && layout->gradient_bytes > most ? layout->gradient_bytes : most;
     for (uint32_t t = 0; t < layout->tensor_count; t++) {
         const bool crosses = layout->tensor[t].input || layout->tensor[t].output;
         const rp_shape shape = parcel_shape(layout, t);

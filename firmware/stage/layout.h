@@ -103,8 +103,8 @@ typedef struct {
     size_t sample_bytes;                 /* sum */
 } rp_boundary_tensors;
 rp_boundary_tensors rp_layout_boundary(const rp_layout *layout, bool upper, bool grad);
-/* Largest tensor of a parcel that enters or leaves the stage: targets, data, and gradients of a
- * shared stage included. */
+/* Largest tensor of a parcel that enters or leaves the stage, targets and data included; but for
+ * the gradients of a shared stage, which only its boards exchange. */
 size_t rp_layout_part_max(const rp_layout *layout, const rp_job *job);
 
 #endif

@@ -87,7 +87,7 @@ rp_err rp_stage_norms(rp_stage *stage, float *out) RP_MUST_CHECK;
 
 /* Between boards that share the stage, behind a step's last backward here: this board's gradient to
  * host memory (layout->gradient_bytes), and then the sum of those of all boards in its place, added
- * from first to last. Memory is borrowed until the mark. */
+ * from first to last. Memory is borrowed until the mark, but not the row of pointers. */
 rp_err rp_stage_read_gradient(rp_stage *stage, void *out) RP_MUST_CHECK;
 rp_err rp_stage_sum_gradients(rp_stage *stage, const void *const *gradient,
                               uint32_t count) RP_MUST_CHECK;

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-
 #include "checkpoint/checkpoint.h"
 #include "cli/cli.h"
 #include "cli/signals.h"
@@ -158,6 +157,9 @@ static rp_err check_run(const rp_controller_options *options) {
     if (err == RP_OK) {
         err = options->plan ? rp_planfile_read(&arena, options->plan, &runfile, "opencl", &plan)
                             : rp_runfile_check_cut(&runfile);
+    }
+    if (err == RP_OK && options->plan) {
+        runfile.stages = plan->stage_count; /* boards may share one */
     }
     if (err == RP_OK) {
         err = rp_data_check(&runfile.data);

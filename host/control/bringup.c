@@ -265,9 +265,10 @@ static rp_err connect_board(rp_controller *c, uint32_t board) {
         }
         const uint32_t count = rp_controller_dialled_by(c, node[i], dialled);
         uint32_t at = 0;
-        while (at + 1 < count && dialled[at] != board) {
+        while (at < count && dialled[at] != board) {
             at++;
         }
+        RP_ASSERT(at < count); /* it dials, so it is dialled by */
         to->node = node[i];
         rp_ring_endpoint_at(far, far->hop_port[at], to->endpoint, sizeof to->endpoint);
         (void)snprintf(to->public_key, sizeof to->public_key, "%s", far->public_text);

@@ -127,7 +127,13 @@ static const rp_plan_hold *find_reported(const rp_controller *c, uint32_t stage)
     return NULL;
 }
 
-/* Into sumsq. Boards that share a stage have the same gradient, bit for bit. */
+/* Boards that share a stage have the same gradient, bit for bit; each computes its norm itself, and
+ * other devices may round it in another way. */
+static bool is_near(double a, double b) {
+    return (!isfinite(a) && !isfinite(b)) || fabs(a - b) <= 1e-3 * fmax(a, b);
+}
+
+/* Into sumsq: those of the board whose hold comes first decide. */
 static rp_err take_norms(rp_controller *c, const rp_plan_hold *hold, const double *got,
                          size_t count) {
     const rp_model *model = c->run.model;
@@ -139,14 +145,18 @@ static rp_err take_norms(rp_controller *c, const rp_plan_hold *hold, const doubl
         if (!stage_trains(c, hold->stage, p)) {
             continue;
         }
-        if (used < count && other && memcmp(&c->sumsq[p], &got[used], sizeof *got) != 0) {
+        double own = 0;
+        if (used < count) {
+            memcpy(&own, &got[used], sizeof own);
+        }
+        if (used < count && other && !is_near(c->sumsq[p], own)) {
             return rp_fail(
                 RP_ERR_FAULT,
                 "boards %s and %s share stage %u and have different gradients of '%.80s'",
                 c->ring.board[other->node].name, name, hold->stage, model->param[p].name);
         }
-        if (used < count) {
-            memcpy(&c->sumsq[p], &got[used], sizeof *got);
+        if (used < count && (!other || hold < other)) {
+            c->sumsq[p] = own;
         }
         used++;
     }

@@ -46,7 +46,7 @@ rp_err rp_tally_add_step(rp_tally *tally, uint32_t board, uint64_t due, const rp
     rp_tally_part *part = &tally->part[done->step % tally->room * tally->count + i];
     const rp_range own =
         rp_sched_share(tally->hold[i]->share, rp_plan_step_samples(tally->plan, done->step));
-    if (done->step < due || done->step >= due + tally->room || part->is_here ||
+    if (done->step < due || done->step >= due + tally->room || part->is_here || own.count == 0 ||
         done->samples != own.count) {
         return rp_fail(RP_ERR_PEER,
                        "board %s reports step %" PRIu64 " of %u samples, expected step %" PRIu64,
@@ -58,10 +58,12 @@ rp_err rp_tally_add_step(rp_tally *tally, uint32_t board, uint64_t due, const rp
 
 bool rp_tally_take_step(rp_tally *tally, uint64_t step, double *loss_sum) {
     rp_tally_part *part = &tally->part[step % tally->room * tally->count];
+    const uint32_t samples = rp_plan_step_samples(tally->plan, step);
     double sum = 0;
     for (uint32_t i = 0; i < tally->count; i++) {
-        if (!part[i].is_here) {
-            return false;
+        const bool has_part = rp_sched_share(tally->hold[i]->share, samples).count > 0;
+        if (has_part && !part[i].is_here) {
+            return false; /* a board without samples of the step reports nothing */
         }
         sum += part[i].loss;
     }

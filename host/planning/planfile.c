@@ -1,6 +1,7 @@
 #include "planning/planfile.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -70,7 +71,7 @@ static rp_err check_method(const rp_plan *plan, const rp_runfile *run) {
     char is[256];
     char expected[256];
     if (own.advance_auto) {
-        rp_method_set_advance(&own, run->stages, plan->method.advance);
+        rp_method_set_advance(&own, plan->stage_count, plan->method.advance);
     }
     rp_method_text(&plan->method, is, sizeof is);
     rp_method_text(&own, expected, sizeof expected);
@@ -101,6 +102,57 @@ static rp_err check_boards(const rp_plan *plan, const rp_runfile *run, const cha
         if (strcmp(node->executor, "opencl") != 0 && strcmp(node->executor, executor) != 0) {
             return rp_fail(RP_ERR_USAGE, "%s: nodes[%u].executor: is '%.40s', the boards have %s",
                            plan->source, k, node->executor, executor);
+        }
+    }
+    return RP_OK;
+}
+
+static uint32_t port_of(const char *endpoint) {
+    const char *colon = strrchr(endpoint, ':');
+    return colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
+}
+
+/* The last port that a board listens on: its own, two for data, and one more for every further
+ * board that dials it. */
+static uint32_t last_port(const rp_plan *plan, const rp_runfile *run, uint32_t board) {
+    uint32_t node[RP_PLAN_NEIGHBOURS_MAX];
+    const uint32_t count = rp_plan_neighbours(plan, board, node);
+    uint32_t dialled = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        dialled += !rp_plan_dials(board, node[i]);
+    }
+    return port_of(run->roster[board].endpoint) + (dialled > 1 ? dialled + 1 : 2);
+}
+
+/* Do two boards of a roster listen on the same machine? */
+static bool are_on_one_host(const rp_runfile *run, uint32_t a, uint32_t b) {
+    const char *one = run->roster[a].endpoint;
+    const char *other = run->roster[b].endpoint;
+    const size_t bytes = (size_t)(strrchr(one, ':') - one);
+    return strncmp(one, other, bytes) == 0 && strrchr(other, ':') == other + bytes;
+}
+
+/* Where boards share a stage they listen on more ports than the three of a row. */
+static rp_err check_ports(const rp_plan *plan, const rp_runfile *run) {
+    for (uint32_t k = 0; !run->local && k < plan->node_count; k++) {
+        const uint32_t first = port_of(run->roster[k].endpoint);
+        const uint32_t last = last_port(plan, run, k);
+        if (last > UINT16_MAX) {
+            return rp_fail(
+                RP_ERR_USAGE,
+                "%s: nodes[%u]: board %s at %s listens on ports up to %u with this plan, "
+                "and the last one there is is %u",
+                plan->source, k, run->roster[k].name, run->roster[k].endpoint, last, UINT16_MAX);
+        }
+        for (uint32_t other = 0; other < plan->node_count; other++) {
+            const uint32_t its = port_of(run->roster[other].endpoint);
+            if (other != k && are_on_one_host(run, k, other) && its >= first && its <= last) {
+                return rp_fail(RP_ERR_USAGE,
+                               "%s: nodes[%u]: board %s at %s listens on ports up to %u with this "
+                               "plan, and board %s has one of them",
+                               plan->source, k, run->roster[k].name, run->roster[k].endpoint, last,
+                               run->roster[other].name);
+            }
         }
     }
     return RP_OK;
@@ -151,6 +203,7 @@ rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run
     RP_TRY(check_order(plan, run->model));
     RP_TRY(check_micro(plan));
     RP_TRY(rp_plan_check_training(plan, run->model));
+    RP_TRY(check_ports(plan, run));
     if (plan->steps != run->steps) {
         rp_plan_set_steps(plan, run->steps);
         RP_TRY(check_order(plan, run->model));

@@ -66,7 +66,8 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
                        uint32_t set_count, rp_runfile *out) RP_MUST_CHECK;
 void rp_runfile_close(rp_runfile *run);
 
-/* tcp://HOST:PORT as a roster takes it: two more ports follow PORT. */
+/* tcp://HOST:PORT as a roster takes it: two more ports follow PORT, or more with a plan that lets
+ * boards share a stage. */
 bool rp_runfile_is_address(const char *text);
 #define RP_RUNFILE_ADDRESS "tcp://HOST:PORT, HOST of at most 99 bytes, PORT from 1 to 65533"
 

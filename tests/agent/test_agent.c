@@ -284,23 +284,48 @@ static void a_host_without_plans_is_refused(void **state) {
     close_fixture(&f);
 }
 
-/* What boards do not train yet is said in one message, before anything is built. */
+/* `text` with `with` in place of the first `from`. */
+static void replace(const char *text, const char *from, const char *with, char *out, size_t bytes) {
+    const char *at = strstr(text, from);
+    assert_non_null(at);
+    const int used =
+        snprintf(out, bytes, "%.*s%s%s", (int)(at - text), text, with, at + strlen(from));
+    assert_true(used > 0 && (size_t)used < bytes);
+}
+
+/* A host whose plan and job differ would have ops wait for samples that never come. */
+static void plan_and_job_say_the_same(void **state) {
+    (void)state;
+    static const char *const changed[][2] = {{"\nepoch_samples: ", "\nepoch_samples: 1"},
+                                             {"\nbatch: ", "\nbatch: 1"},
+                                             {"schedule: gpipe", "schedule: 1f1b"}};
+    char text[16384];
+    fixture f;
+    open_fixture(&f);
+    char *whole = f.job_text;
+    for (size_t i = 0; i < sizeof changed / sizeof *changed; i++) {
+        replace(whole, changed[i][0], changed[i][1], text, sizeof text);
+        f.job_text = text;
+        greet(&f);
+        send_texts(&f, RP_KIND_ASSIGN);
+        expect_refusal(&f, "assignment: the plan has ");
+    }
+    f.job_text = whole;
+    close_fixture(&f);
+}
+
+/* A plan that does not hold together is refused before anything is built. */
 static void half_a_role_is_refused(void **state) {
     (void)state;
     static const char whole[] = "\"role\": \"both\"";
     char text[16384];
     fixture f;
     open_fixture(&f);
-    const char *role = strstr(f.plan_text, whole);
-    assert_non_null(role);
-    assert_true(strlen(f.plan_text) + 16 < sizeof text);
-    (void)snprintf(text, sizeof text, "%.*s\"role\": \"forward\"%s", (int)(role - f.plan_text),
-                   f.plan_text, role + sizeof whole - 1);
+    replace(f.plan_text, whole, "\"role\": \"forward\"", text, sizeof text);
     f.plan_text = text;
     greet(&f);
     send_texts(&f, RP_KIND_ASSIGN);
-    expect_refusal(&f, "plan: nodes[0].holds[0].role: node board0 holds stage 0 in role forward: "
-                       "boards train a stage in both directions so far (role both)");
+    expect_refusal(&f, "plan: holds.samples: stage 0: no node does the backward from 0");
     close_fixture(&f);
 }
 
@@ -318,6 +343,7 @@ int main(void) {
         cmocka_unit_test(versions_of_the_wire_are_told),
         cmocka_unit_test(a_host_without_plans_is_refused),
         cmocka_unit_test(half_a_role_is_refused),
+        cmocka_unit_test(plan_and_job_say_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

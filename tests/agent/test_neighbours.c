@@ -105,6 +105,34 @@ static void expect_lost(neighbours *n, const char *text) {
     assert_in_range(took_ns, LINK_SILENT_NS - 3 * RP_NS_PER_S, LINK_SILENT_NS + 5 * RP_NS_PER_S);
 }
 
+/* Which board it is to dial is the plan's, not the message's. */
+static void only_a_neighbour_is_dialled(void **state) {
+    (void)state;
+    static const uint32_t wrong[] = {0, 2, UINT32_MAX};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        neighbours n;
+        open_board(&n, 0);
+        fixture *f = &n.f;
+        const rp_part parts[] = {rp_part_of_text(f->job_text), rp_part_of_text(model_text),
+                                 rp_part_of_text(f->plan_text)};
+        rp_Frame connect = {.which_body = RP_KIND_CONNECT,
+                            .body.connect = {.endpoint = "tcp://127.0.0.1:1", .node = wrong[i]}};
+        greet(f);
+        send(f, (rp_Frame){.which_body = RP_KIND_ASSIGN, .body.assign = {.wire = RP_WIRE_MAX}},
+             parts, 3);
+        const rp_Frame ready = receive(f);
+        assert_int_equal(rp_frame_kind(&ready), RP_KIND_READY);
+        assert_int_equal(ready.body.ready.hop_port_count, 0); /* it dials, and is not dialled */
+        (void)snprintf(connect.body.connect.public_key, sizeof connect.body.connect.public_key,
+                       "%s", f->host_keys.public_text);
+        send(f, connect, NULL, 0);
+        const rp_Frame fault = receive(f);
+        assert_int_equal(rp_frame_kind(&fault), RP_KIND_FAULT);
+        assert_non_null(strstr(fault.body.fault.text, "which this board does not dial"));
+        close_board(&n);
+    }
+}
+
 static const char *const hop_texts[] = {"hop board0 -> board1: nothing came from board board1 at ",
                                         "hop board0 -> board1: nothing came from board board0 to "};
 
@@ -170,6 +198,7 @@ static void a_pause_is_no_silence(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_a_neighbour_is_dialled),
         cmocka_unit_test(a_slow_neighbour_is_heard),
         cmocka_unit_test(a_hop_that_is_cut_is_named),
         cmocka_unit_test(a_hop_that_never_was_is_named),

@@ -109,6 +109,77 @@ class Shares(program.Case):
         self.assertEqual((tally["runs"], tally["hung"], tally["wrong"]), (20, 0, 0))
         self.assertGreater(tally["finished"], 0)
 
+    def test_as_many_boards_as_have_links(self):
+        plan = self.run_row("sim", "row", "1f1b", "--set", "ring.boards=1", "--set", "cut=[]")
+        for boards in (17, 18):
+            words = self.shared_words(plan, [[k / boards for k in range(boards)] + [1]])
+            if boards == 17:
+                self.ringpipe("sim", self.row, "--out", "many", *words)
+                self.assertEqual(self.weights("row"), self.weights("many"))
+            else:
+                error = self.refused("sim", self.row, "--out", "more", *words)
+                self.assertIn("a board has links to 16 at most", error)
+
+    def test_a_board_without_samples_waits_for_nobody(self):
+        model = self.dir / "bare.yaml"
+        model.write_text("input: data\nlayers:\n- {name: fc1, kind: dense, out: 8}\n"
+                         "- {name: fc2, kind: dense, out: classes}\n- {name: end, kind: relu}\n",
+                         encoding="utf-8")
+        words = ("--set", f"model={model}", "--set", "cut=[fc2, end]", "--set", "data.train=600",
+                 "--set", "train.batch=2", "--set", "train.microbatch=1", "--set",
+                 "train.epochs=1", "--set", "train.guard=false")
+        plan = self.run_row("sim", "row", "1f1b", *words)
+        self.ringpipe("sim", self.row, "--out", "idle", *words,
+                      *self.shared_words(plan, [[0, 1], [0, 1], [0, 0.02, 1]]))
+        self.assertEqual(self.weights("row"), self.weights("idle"))
+
+    def test_without_step_decisions(self):
+        plan = self.run_row("sim", "row", "gpipe", "--set", "train.guard=false")
+        self.ringpipe("sim", self.row, "--out", "free", "--set", "train.guard=false",
+                      *self.shared_words(plan, UNEVEN))
+        self.assertEqual(self.weights("row"), self.weights("free"))
+
+    def test_a_dry_run_counts_the_plans_stages(self):
+        plan = self.run_row("sim", "row", "1f1b")
+        out, _ = self.ringpipe("train", self.row, "--dry-run", *self.shared_words(plan, UNEVEN))
+        self.assertIn("on 3 stages", out)
+
+    def test_shares_that_overlap_are_refused(self):
+        plan = spread(self.run_row("sim", "row", "1f1b"), HALVES)
+        for node, share in ((1, [0, 0.5]), (2, [0.28125 - 1e-11, 0.28125 + 1e-11])):
+            with self.subTest(share):
+                extra = json.loads(json.dumps(plan))
+                extra["nodes"].append({**extra["nodes"][node], "name": "4"})
+                extra["nodes"][-1]["holds"] = [{**extra["nodes"][node]["holds"][0],
+                                                "samples": share}]
+                (self.dir / "extra.json").write_text(json.dumps(extra), encoding="utf-8")
+                error = self.refused("train", self.row, "--plan", "extra.json",
+                                     "--set", "ring.boards=5", "--set", "cut=auto")
+                self.assertIn("extra.json: holds.samples: stage 1: ", error)
+
+    def test_ports_of_a_roster(self):
+        self.ringpipe("keys", "new", "--dir", "keys")
+        key, _ = self.ringpipe("keys", "show", "--dir", "keys")
+        key = key.split()[0]
+        plan = self.run_row("sim", "row", "1f1b", "--set", "ring.boards=1", "--set", "cut=[]")
+        shares = spread(plan, [[0, 0.25, 0.5, 0.75, 1]])
+        words = ("--keys", "keys", "--plan", "shares.json", "--dry-run", "--set", "cut=auto",
+                 "--set", "ring={roster: roster.yaml}")
+        (self.dir / "shares.json").write_text(json.dumps(shares), encoding="utf-8")
+        for ports, message in (((7000, 7010, 7020, 7030), None),
+                               ((7000, 7010, 7020, 65532), "up to 65536"),
+                               ((7000, 7003, 7013, 7017), None),
+                               ((7000, 7010, 7016, 7013), "board 2 has one of them"),
+                               ((7003, 7006, 7010, 7000), "board 0 has one of them")):
+            with self.subTest(ports):
+                (self.dir / "roster.yaml").write_text("boards:\n" + "".join(
+                    f"- {{name: '{k}', address: 'tcp://127.0.0.1:{port}', key: '{key}'}}\n"
+                    for k, port in enumerate(ports)), encoding="utf-8")
+                if message:
+                    self.assertIn(message, self.refused("train", self.row, *words))
+                else:
+                    self.ringpipe("train", self.row, *words)
+
     def test_what_boards_can_not_share_is_refused(self):
         plan = self.run_row("sim", "row", "pipedream")
         error = self.refused("train", self.row, *self.shared_words(plan, HALVES))

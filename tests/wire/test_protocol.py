@@ -57,7 +57,7 @@ def describe_field(message, field, options):
         kind += f" up to {bound - 1}"
     elif bound:
         kind += f" up to {bound}"
-    line = f"    {number:>2} {name:<17}{kind.replace('rp_', ''):<24}{remark}"
+    line = f"    {number:>2} {name:<17}{kind.replace('rp_', ''):<23} {remark}"
     return line.rstrip()
 
 
