@@ -2,6 +2,7 @@
 are looked for in this Python and in /usr/bin/python3 (packages python3-torch, python3-torchvision);
 without them nothing is tested, and the test says so."""
 import json
+import re
 import subprocess
 import sys
 import unittest
@@ -85,6 +86,31 @@ cut: []
                 (self.dir / f"{split}.csv").write_text(row)
             text, _ = self.ringpipe("train", self.run_of(net, 224), "--dry-run", "--format", "json")
             self.assertEqual(json.loads(text)["parameters"], about["parameters"], net)
+
+    def test_the_small_resnet_takes_the_large_ones_weights(self):
+        """By the manual's rename: all but the stem, which is another one, and the head."""
+        self.ask("shapes", "resnet18", weights=str(self.dir / "resnet18.safetensors"))
+        page = (SOURCE / "host/cli/man/ringpipe-run.5").read_text()
+        found = re.search(r"^init:\n  from: resnet18.*?\n(?=\.Ed)", page, re.M | re.S)
+        init = "\n".join("  " + line for line in found.group(0).splitlines())
+        run = self.run_file(f"""\
+model: resnet18
+data: {{set: glyphs, train: 32, test: 8, size: 32}}
+ring: {{boards: 2}}
+train:
+  epochs: 1
+  batch: 16
+{init}
+loss: cross-entropy
+optimizer: {{kind: sgd, lr: 0.1}}
+schedule: gpipe
+""")
+        self.ringpipe("train", run, "--dry-run")
+        text = run.read_text()
+        run.write_text(text.replace("except: [conv1.*, fc.*]", "except: fc.*"))
+        self.assertIn("conv1.weight", self.refused("train", run, "--dry-run"))  # 7 x 7, not 3 x 3
+        run.write_text(text.replace('"layer*.1"', '"layer*.9"'))
+        self.assertIn("layer*.9", self.refused("train", run, "--dry-run"))
 
     def test_a_tensor_too_few_is_seen(self):
         """The file of another net: --dry-run looks into it."""
