@@ -1,0 +1,83 @@
+/* Every allocation of opening, reading and describing a set may fail: an error comes out, and
+ * nothing is left open or unfreed (which the sanitizers' build sees). */
+#include "npy_fixture.h"
+#include "picture.h"
+
+#include "data/check.h"
+#include "data/describe.h"
+
+static rp_err use_set(const char *keys) {
+    rp_data data = {0};
+    rp_node *node;
+    rp_arena own;
+    rp_err err;
+    rp_arena_init(&own, "torture", 0);
+    RP_TRY(rp_config_read_text(&own, keys, strlen(keys), "run.yaml", &node));
+    RP_TRY(rp_data_open(&own, &data, node, NULL, true, 7));
+    RP_TRY(rp_data_check(&data));
+    RP_TRY(rp_data_describe(&data, path_in_folder("data.json")));
+fail:
+    if (data.kind) {
+        rp_data_close(&data);
+    }
+    rp_arena_finish(&own);
+    return err;
+}
+
+/* `rest`: keys behind `set` and `path`. */
+static void torture(const char *set, const char *rest) {
+    char keys[256];
+    long count = 0;
+    (void)snprintf(keys, sizeof keys, "{set: %s, path: %s%s}", set, folder, rest);
+    expect_ok(use_set(keys));
+    for (long n = 1;; n++) {
+        rp_arena_fail_at(n);
+        const rp_err err = use_set(keys);
+        const bool failed = rp_arena_has_failed();
+        rp_arena_fail_at(0);
+        if (!failed) {
+            expect_ok(err);
+            break;
+        }
+        assert_int_equal(err, RP_ERR_MEMORY);
+        count++;
+    }
+    assert_true(count > 20);
+}
+
+static void tables(void **state) {
+    (void)state;
+    static const char rows[] = "a,b,c\n1,2,\"u\"\n3,4,v\n5,6,w\n";
+    write_file("train.csv", rows, sizeof rows - 1);
+    write_file("test.csv", rows, sizeof rows - 1);
+    torture("table", ", normalise: measured, validation: 1");
+}
+
+static void images(void **state) {
+    (void)state;
+    static uint8_t pixels[6 * 5 * 3];
+    fill_picture(pixels, 6, 5, 3);
+    mkdir(path_in_folder("a"), 0700);
+    mkdir(path_in_folder("b"), 0700);
+    write_png("a/x.png", pixels, 6, 5, PNG_COLOR_TYPE_RGB, 8, 15, false);
+    write_jpeg("b/y.jpg", pixels, 6, 5, TJPF_RGB);
+    torture("images", ", size: 4, workers: 1");
+}
+
+static void arrays(void **state) {
+    (void)state;
+    const float x[12] = {1};
+    const int32_t y[] = {0, 1};
+    put_npy("x_train.npy", "<f4", "(2, 2, 1, 3)", x, sizeof x);
+    put_npy("y_train.npy", "<i4", "(2,)", y, sizeof y);
+    torture("npy", ", channels: last, classes: [a, b], validation: 0.5");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(tables, setup, teardown),
+        cmocka_unit_test_setup_teardown(images, setup, teardown),
+        cmocka_unit_test_setup_teardown(arrays, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
