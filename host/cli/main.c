@@ -41,8 +41,8 @@ const rp_cli_verb rp_cli_verbs[] = {
      "roster needs of a board (with its ADDRESS) or of a host; list prints the own key and all "
      "that are trusted; trust NAME KEY and untrust NAME change whom this account lets in.",
      rp_verb_keys},
-    {"data", "fetch SET", 2, 2, "TH", "Fetch a data set's official files, checksums verified", NULL,
-     rp_verb_data},
+    {"data", "fetch SET", 2, 2, "THf", "Fetch a data set's official files, checksums verified",
+     NULL, rp_verb_data},
     {"inspect", "FILE.safetensors", 1, 1, "f", "List the tensors of a file, with their ranges",
      NULL, rp_verb_inspect},
     {"list", "[LIST]", 0, 1, "f", "List what there is: layers, schedules, ...",

@@ -1,7 +1,11 @@
-/* Verbs about files: keys, data sets, drawings. */
+/* Verbs about files: data sets, drawings. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include <jansson.h>
 
 #include "base/input.h"
 #include "cli/cli.h"
@@ -47,9 +51,38 @@ rp_err rp_verb_draw(const rp_cli_args *args) {
     return rp_draw_chunks(stdout, kind, args->stages, chunks, args->micro, svg);
 }
 
+/* What is there now. */
+static rp_err print_fetched(const rp_cli_args *args) {
+    const bool json = strcmp(args->format, "json") == 0;
+    const char *name;
+    json_t *files = json_array();
+    for (uint32_t i = 0; (name = rp_data_fetch_file(args->word[1], i)) != NULL; i++) {
+        char path[4096];
+        struct stat facts = {0};
+        (void)snprintf(path, sizeof path, "%s/%s", args->to, name);
+        if (stat(path, &facts) != 0) {
+            json_decref(files);
+            return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+        }
+        (void)json_array_append_new(
+            files, json_pack("{s:s, s:I}", "name", name, "bytes", (json_int_t)facts.st_size));
+        if (!json) {
+            (void)printf("%-28s %12lld bytes\n", name, (long long)facts.st_size);
+        }
+    }
+    json_t *object = json_pack("{s:i, s:s, s:s, s:o}", "version", 1, "set", args->word[1], "folder",
+                               args->to, "files", files);
+    const bool good = object && (!json || (json_dumpf(object, stdout, 0) == 0 && printf("\n") > 0));
+    json_decref(object);
+    return good && fflush(stdout) == 0
+               ? RP_OK
+               : rp_fail(RP_ERR_IO, "standard output can not be written, or a name is not UTF-8");
+}
+
 rp_err rp_verb_data(const rp_cli_args *args) {
     if (strcmp(args->word[0], "fetch") != 0 || !args->to) {
         return rp_fail(RP_ERR_USAGE, "expected: data fetch SET --to DIR [--from ADDRESS]");
     }
-    return rp_data_fetch(args->word[1], args->from, args->to);
+    const rp_err err = rp_data_fetch(args->word[1], args->from, args->to);
+    return err == RP_OK ? print_fetched(args) : err;
 }

@@ -213,6 +213,19 @@ static rp_err find_set(const char *name, const remote_set **out) {
     return rp_fail(RP_ERR_USAGE, "data set '%s' has no files to fetch; these have:%s", name, known);
 }
 
+const char *rp_data_fetch_file(const char *set, uint32_t index) {
+    for (size_t i = 0; i < SETS; i++) {
+        const remote_set *at = &sets[i];
+        if (strcmp(set, at->set) == 0 && at->prefix) {
+            return index < RP_UNPACK_FILES_MAX ? at->unpacked[index].name : NULL;
+        }
+        if (strcmp(set, at->set) == 0) {
+            return index < sizeof at->files / sizeof *at->files ? at->files[index].name : NULL;
+        }
+    }
+    return NULL;
+}
+
 rp_err rp_data_unpack(const char *set, const char *archive, const char *dir) {
     const remote_set *remote = NULL;
     rp_err err = find_set(set, &remote);

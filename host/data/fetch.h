@@ -18,6 +18,10 @@
  *         The other sums are of the official files (sizes and MD5 sums agree with theirs). */
 rp_err rp_data_fetch(const char *set, const char *from, const char *dir) RP_MUST_CHECK;
 
+/* File `index` of those that a set has in its folder after a fetch; NULL behind the last, and of a
+ * set that has none. */
+const char *rp_data_fetch_file(const char *set, uint32_t index);
+
 /* Sets that have files to fetch; NULL behind the last. */
 const char *rp_data_fetch_name(uint32_t index);
 

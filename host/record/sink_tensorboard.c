@@ -1,26 +1,18 @@
 #include "record/sink_tensorboard.h"
 
 #include <errno.h>
+#include <pb_decode.h>
+#include <pb_encode.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "event.pb.h"
 #include "record/sink.h"
 
 enum {
     FRAME_BYTES = 12, /* length and its checksum, in front of a record */
-    RECORD_MAX = 512,
-    WIRE_VARINT = 0,
-    WIRE_64 = 1,
-    WIRE_BYTES = 2,
-    WIRE_32 = 5,
-    EVENT_WALL_TIME = 1,
-    EVENT_STEP = 2,
-    EVENT_FILE_VERSION = 3,
-    EVENT_SUMMARY = 5,
-    SUMMARY_VALUE = 1,
-    VALUE_TAG = 1,
-    VALUE_SIMPLE = 2
+    RECORD_MAX = 512
 };
 
 typedef struct {
@@ -58,37 +50,14 @@ static void put_little(unsigned char *to, uint64_t value, uint32_t bytes) {
     }
 }
 
-static void add_fixed(record *r, uint64_t value, uint32_t bytes) {
-    RP_ASSERT(r->count + bytes <= RECORD_MAX);
-    put_little(r->bytes + r->count, value, bytes);
-    r->count += bytes;
-}
-
-static void add_varint(record *r, uint64_t value) {
-    for (; value >= 128; value >>= 7) {
-        add_fixed(r, (value & 127) | 128, 1);
+/* The bytes that TensorBoard's own messages have: nanopb writes fields in their order. */
+static rp_err encode_event(const tb_Event *event, record *r) {
+    pb_ostream_t stream = pb_ostream_from_buffer(r->bytes, sizeof r->bytes);
+    if (!pb_encode(&stream, tb_Event_fields, event)) {
+        return rp_fail(RP_ERR_FORMAT, "an event for TensorBoard: %s", PB_GET_ERROR(&stream));
     }
-    add_fixed(r, value, 1);
-}
-
-static void add_key(record *r, uint32_t field, uint32_t wire) {
-    add_varint(r, field << 3 | wire);
-}
-
-static void add_bytes(record *r, uint32_t field, const void *bytes, size_t count) {
-    add_key(r, field, WIRE_BYTES);
-    add_varint(r, count);
-    RP_ASSERT(r->count + count <= RECORD_MAX);
-    memcpy(r->bytes + r->count, bytes, count);
-    r->count += count;
-}
-
-static void begin_event(record *r, double wall_s) {
-    uint64_t bits;
-    memcpy(&bits, &wall_s, sizeof bits);
-    r->count = 0;
-    add_key(r, EVENT_WALL_TIME, WIRE_64);
-    add_fixed(r, bits, 8);
+    r->count = stream.bytes_written;
+    return RP_OK;
 }
 
 static rp_err write_record(rp_tensorboard *board, const record *r) {
@@ -127,19 +96,11 @@ static bool read_record(FILE *file, record *r) {
            get_little(tail, 4) == masked_crc(r->bytes, r->count);
 }
 
-/* The step of an event of ours; the first record has none, and 0 is left out. */
+/* The step of an event; the first record has none. What is no event of ours counts as step 0. */
 static uint64_t step_of(const record *r) {
-    uint64_t step = 0;
-    if (r->count < 10 || r->bytes[9] != (EVENT_STEP << 3 | WIRE_VARINT)) {
-        return 0;
-    }
-    for (size_t i = 10; i < r->count && i < 20; i++) {
-        step |= (uint64_t)(r->bytes[i] & 127) << 7 * (i - 10);
-        if (!(r->bytes[i] & 128)) {
-            break;
-        }
-    }
-    return step;
+    pb_istream_t stream = pb_istream_from_buffer(r->bytes, r->count);
+    tb_Event event = tb_Event_init_zero;
+    return pb_decode(&stream, tb_Event_fields, &event) ? event.step : 0;
 }
 
 /* Stands behind the records of steps before `step_end`; what follows is cut off. */
@@ -158,7 +119,8 @@ static rp_err drop_later_records(rp_tensorboard *board, uint64_t step_end) {
 
 rp_err rp_tensorboard_open(rp_arena *arena, const char *folder, uint64_t step_first, double wall_s,
                            rp_tensorboard **out) {
-    static const char version[] = "brain.Event:2";
+    const tb_Event first = {
+        .wall_time = wall_s, .which_what = tb_Event_file_version_tag, .what = {"brain.Event:2"}};
     rp_err err = RP_OK;
     rp_tensorboard *board = NULL;
     char *path;
@@ -177,8 +139,7 @@ rp_err rp_tensorboard_open(rp_arena *arena, const char *folder, uint64_t step_fi
     }
     if (ftell(board->file) == 0) {
         record r;
-        begin_event(&r, wall_s);
-        add_bytes(&r, EVENT_FILE_VERSION, version, sizeof version - 1);
+        RP_TRY(encode_event(&first, &r));
         RP_TRY(write_record(board, &r));
     }
     *out = board;
@@ -192,23 +153,18 @@ fail:
 
 rp_err rp_tensorboard_scalar(rp_tensorboard *board, const char *tag, double value, uint64_t step,
                              double wall_s) {
-    record inner = {.count = 0};
-    record summary = {.count = 0};
-    record event;
-    uint32_t bits;
-    const float simple = (float)value;
-    memcpy(&bits, &simple, sizeof bits);
-    add_bytes(&inner, VALUE_TAG, tag, strnlen(tag, RP_TENSORBOARD_TAG_MAX));
-    add_key(&inner, VALUE_SIMPLE, WIRE_32);
-    add_fixed(&inner, bits, 4);
-    add_bytes(&summary, SUMMARY_VALUE, inner.bytes, inner.count);
-    begin_event(&event, wall_s);
-    if (step > 0) { /* proto3 leaves a zero out */
-        add_key(&event, EVENT_STEP, WIRE_VARINT);
-        add_varint(&event, step);
-    }
-    add_bytes(&event, EVENT_SUMMARY, summary.bytes, summary.count);
-    return write_record(board, &event);
+    tb_Event event = {.wall_time = wall_s, .step = step, .which_what = tb_Event_summary_tag};
+    tb_Value *point = event.what.summary.value;
+    record r;
+    rp_err err;
+    event.what.summary.value_count = 1;
+    (void)snprintf(point->tag, sizeof point->tag, "%s", tag);
+    point->which_value = tb_Value_simple_value_tag;
+    point->value.simple_value = (float)value;
+    RP_TRY(encode_event(&event, &r));
+    RP_TRY(write_record(board, &r));
+fail:
+    return err;
 }
 
 rp_err rp_tensorboard_close(rp_tensorboard **taken) {

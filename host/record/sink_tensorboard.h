@@ -2,7 +2,7 @@
  *
  * source  TFRecord framing (length u64, masked CRC32C of it, bytes, masked CRC32C of them), from
  *         tensorflow/core/lib/io/record_writer; messages Event and Summary, from
- *         tensorboard/compat/proto/{event,summary}.proto, encoded here by hand: five fields */
+ *         tensorboard/compat/proto/{event,summary}.proto: event.proto has the fields in use */
 #ifndef RP_RECORD_SINK_TENSORBOARD_H
 #define RP_RECORD_SINK_TENSORBOARD_H
 

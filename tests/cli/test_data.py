@@ -375,6 +375,22 @@ class Fetch(program.Case):
         self.assertIn("can not be fetched", err)
         self.assertNotIn("is not the official file", err)
 
+    def test_what_is_there_is_listed(self):
+        """Also when nothing had to be fetched."""
+        (self.dir / "to").mkdir()
+        names = [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]
+        for name in names:  # of the right size, with holes: the archive was checked, long ago
+            with open(self.dir / "to" / name, "wb") as file:
+                file.truncate(30730000)
+        words = ("data", "fetch", "cifar10", "--to", "to")
+        out, _ = self.ringpipe(*words)
+        self.assertEqual([line.split()[:2] for line in out.splitlines()],
+                         [[name, "30730000"] for name in names])
+        out, _ = self.ringpipe(*words, "--format", "json")
+        said = json.loads(out)
+        self.assertEqual((said["set"], said["folder"]), ("cifar10", "to"))
+        self.assertEqual(said["files"], [{"name": n, "bytes": 30730000} for n in names])
+
     def test_official_files(self):
         real = program.SOURCE.parent / "shared" / "data" / "fashion-mnist"
         if not real.exists():

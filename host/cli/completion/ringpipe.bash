@@ -62,7 +62,7 @@ _ringpipe_options() {
     tune) echo --out --board --minutes --yes --system --threads --quiet --verbose ;;
     doctor) echo --format --board --threads --quiet --verbose ;;
     keys) echo --format --dir --roster --quiet --verbose ;;
-    data) echo --to --from --quiet --verbose ;;
+    data) echo --format --to --from --quiet --verbose ;;
     inspect) echo --format --quiet --verbose ;;
     list) echo --format --quiet --verbose ;;
     # end
