@@ -29,19 +29,6 @@ rp_sched_shape rp_plan_stage_shape(const rp_plan *plan, uint32_t stage, uint64_t
     return shape;
 }
 
-/* The host: a forward of the first stage is one parcel of input. */
-static bool next_of_host(rp_sched_state *state, rp_op *op) {
-    if (state->step == state->shape.step_end) {
-        return false;
-    }
-    *op = rp_sched_micro_op(state, RP_OP_FORWARD, state->step, state->f++);
-    if (state->f == rp_sched_micro_count(&state->shape, state->step)) {
-        state->f = 0;
-        state->step++;
-    }
-    return true;
-}
-
 static bool role_does(rp_role role, rp_op_kind kind) {
     switch (role) {
     case RP_ROLE_FORWARD:
@@ -56,9 +43,6 @@ static bool role_does(rp_role role, rp_op_kind kind) {
 }
 
 static bool next_of_node(const rp_plan *plan, uint32_t node, rp_sched_state *state, rp_op *op) {
-    if (node >= plan->node_count) {
-        return next_of_host(state, op);
-    }
     while (plan->method.kind->next(state, op)) {
         const rp_plan_hold *hold = rp_plan_find_hold(plan, node, op->stage);
         if (hold && role_does(hold->role, op->kind)) {
@@ -70,12 +54,7 @@ static bool next_of_node(const rp_plan *plan, uint32_t node, rp_sched_state *sta
 }
 
 static void start_node(const rp_plan *plan, uint32_t node, rp_sched_state *out) {
-    const rp_plan_hold all = {.share = {0, 1}};
-    const rp_plan_hold *first = &all;
-    if (node < plan->node_count) {
-        first = &plan->hold[plan->node[node].hold_first];
-    }
-    const rp_sched_shape shape = shape_of(plan, first);
+    const rp_sched_shape shape = shape_of(plan, &plan->hold[plan->node[node].hold_first]);
     rp_sched_start(out, &shape);
 }
 
@@ -217,15 +196,92 @@ uint32_t rp_plan_transfers(const rp_plan *plan, uint32_t node, const rp_op *op,
                            uint32_t eval_samples, rp_transfer *out) {
     uint32_t edges;
     const uint32_t *edge = rp_plan_node_edges(plan, node, &edges);
-    const uint32_t from = node < plan->node_count ? node : RP_PLAN_HOST;
     uint32_t count = 0;
     /* an update's sends that go first, what the op receives, what it sends */
     for (uint32_t pass = 0; pass < 3; pass++) {
         const bool send = pass != 1;
         for (uint32_t i = 0; i < edges; i++) {
             rp_transfer t;
-            if (find_transfer(plan, from, op, edge[i], eval_samples, send, &t) &&
+            if (find_transfer(plan, node, op, edge[i], eval_samples, send, &t) &&
                 (!send || t.before == (pass == 0))) {
+                out[count++] = t;
+            }
+        }
+    }
+    return count;
+}
+
+/* ---- feeds ----------------------------------------------------------------------------------- */
+
+/* The node that feed number `feed` is for, or node_count: the feeds are numbered like the edges
+ * with inputs. */
+static uint32_t node_of_feed(const rp_plan *plan, uint32_t feed) {
+    uint32_t edges;
+    const uint32_t *edge = rp_plan_node_edges(plan, RP_PLAN_HOST, &edges);
+    for (uint32_t i = 0; i < edges; i++) {
+        if (plan->edge[edge[i]].carries == RP_CARRIES_INPUT && feed-- == 0) {
+            return plan->edge[edge[i]].to;
+        }
+    }
+    return plan->node_count;
+}
+
+uint32_t rp_plan_feeds(const rp_plan *plan) {
+    uint32_t edges;
+    const uint32_t *edge = rp_plan_node_edges(plan, RP_PLAN_HOST, &edges);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < edges; i++) {
+        count += plan->edge[edge[i]].carries == RP_CARRIES_INPUT;
+    }
+    return count > 0 ? count : 1;
+}
+
+/* Of an edge from the host: what goes to a node that gets inputs is in that node's feed, labels for
+ * all others are in the first one. */
+static uint32_t feed_of(const rp_plan *plan, const rp_plan_edge *e) {
+    uint32_t edges;
+    const uint32_t *edge = rp_plan_node_edges(plan, RP_PLAN_HOST, &edges);
+    uint32_t feed = 0;
+    for (uint32_t i = 0; i < edges; i++) {
+        const rp_plan_edge *input = &plan->edge[edge[i]];
+        if (input->carries == RP_CARRIES_INPUT) {
+            if (input->to == e->to) {
+                return feed;
+            }
+            feed++;
+        }
+    }
+    return 0;
+}
+
+bool rp_plan_feed_op(const rp_plan *plan, uint32_t feed, uint64_t step, uint32_t step_samples,
+                     uint32_t micro, rp_op *out) {
+    const rp_range own = samples_at(plan, node_of_feed(plan, feed), 0, step_samples);
+    const uint32_t size = plan->stage[0].micro_forward;
+    const uint64_t first = (uint64_t)micro * size;
+    if (micro > 0 && first >= own.count) {
+        return false;
+    }
+    const uint32_t rest = own.count - (uint32_t)first;
+    *out = (rp_op){.kind = RP_OP_FORWARD,
+                   .step = step,
+                   .samples = {own.first + (uint32_t)first, rest < size ? rest : size},
+                   .micro = micro};
+    return true;
+}
+
+uint32_t rp_plan_feed_transfers(const rp_plan *plan, uint32_t feed, const rp_op *op,
+                                uint32_t eval_samples, rp_transfer *out) {
+    uint32_t edges;
+    const uint32_t *edge = rp_plan_node_edges(plan, RP_PLAN_HOST, &edges);
+    uint32_t count = 0;
+    for (uint32_t pass = 0; pass < 2; pass++) { /* labels, inputs */
+        for (uint32_t i = 0; i < edges; i++) {
+            const rp_plan_edge *e = &plan->edge[edge[i]];
+            rp_transfer t;
+            if ((e->carries == RP_CARRIES_INPUT) == (pass == 1) &&
+                find_transfer(plan, RP_PLAN_HOST, op, edge[i], eval_samples, true, &t) &&
+                feed_of(plan, e) == feed) {
                 out[count++] = t;
             }
         }
@@ -235,17 +291,41 @@ uint32_t rp_plan_transfers(const rp_plan *plan, uint32_t node, const rp_op *op,
 
 /* ---- replay ---------------------------------------------------------------------------------- */
 
+/* The net's nodes are those of the plan, and behind them the host, once for each feed: a board
+ * whose window is full holds back its own feed and no other. */
 static void start_net(const rp_sched_net *net, uint32_t node, rp_sched_state *state) {
-    start_node(net->context, node, state);
+    const rp_plan *plan = net->context;
+    if (node < plan->node_count) {
+        start_node(plan, node, state);
+        return;
+    }
+    const rp_sched_shape shape = rp_plan_stage_shape(plan, 0, plan->step_first);
+    rp_sched_start(state, &shape);
+}
+
+static bool next_of_feed(const rp_plan *plan, uint32_t feed, rp_sched_state *state, rp_op *op) {
+    for (; state->step < state->shape.step_end; state->step++, state->f = 0) {
+        const uint32_t samples = rp_plan_step_samples(plan, state->step);
+        if (rp_plan_feed_op(plan, feed, state->step, samples, (uint32_t)state->f, op)) {
+            state->f++;
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool next_net(const rp_sched_net *net, uint32_t node, rp_sched_state *state, rp_op *op) {
-    return next_of_node(net->context, node, state, op);
+    const rp_plan *plan = net->context;
+    return node < plan->node_count ? next_of_node(plan, node, state, op)
+                                   : next_of_feed(plan, node - plan->node_count, state, op);
 }
 
 static uint32_t net_transfers(const rp_sched_net *net, uint32_t node, const rp_op *op,
                               rp_transfer *out) {
-    return rp_plan_transfers(net->context, node, op, 0, out);
+    const rp_plan *plan = net->context;
+    return node < plan->node_count
+               ? rp_plan_transfers(plan, node, op, 0, out)
+               : rp_plan_feed_transfers(plan, node - plan->node_count, op, 0, out);
 }
 
 static const char *a_parcel(rp_carries carries) {
@@ -258,6 +338,7 @@ static const char *a_parcel(rp_carries carries) {
 rp_err rp_plan_replay(rp_arena *arena, const rp_plan *plan, const rp_sched_costs *costs,
                       bool windows, const rp_sched_visitor *visit, uint32_t lazy,
                       rp_sched_facts *out) {
+    const uint32_t feeds = rp_plan_feeds(plan);
     rp_arena own;
     rp_sched_hold *hold;
     rp_sched_edge *edge;
@@ -266,7 +347,7 @@ rp_err rp_plan_replay(rp_arena *arena, const rp_plan *plan, const rp_sched_costs
     rp_arena_init(&own, "plan's net", 0);
     RP_TRY(RP_ARENA_NEW(&own, plan->hold_count, &hold));
     RP_TRY(RP_ARENA_NEW(&own, (size_t)plan->edge_count + 1, &edge));
-    RP_TRY(RP_ARENA_NEW(&own, (size_t)plan->node_count + 1, &name));
+    RP_TRY(RP_ARENA_NEW(&own, (size_t)plan->node_count + feeds, &name));
     for (uint32_t h = 0; h < plan->hold_count; h++) {
         const rp_plan_hold *at = &plan->hold[h];
         hold[h] = (rp_sched_hold){.node = at->node, .stage = at->stage, .role = at->role};
@@ -274,18 +355,19 @@ rp_err rp_plan_replay(rp_arena *arena, const rp_plan *plan, const rp_sched_costs
     for (uint32_t e = 0; e < plan->edge_count; e++) {
         const rp_plan_edge *at = &plan->edge[e];
         const bool input = at->carries == RP_CARRIES_INPUT; /* the host has all of them at once */
-        edge[e] = (rp_sched_edge){.from = at->from == RP_PLAN_HOST ? plan->node_count : at->from,
-                                  .to = at->to,
-                                  .window = windows || input ? at->window : 0,
-                                  .carries = a_parcel(at->carries)};
+        edge[e] = (rp_sched_edge){
+            .from = at->from == RP_PLAN_HOST ? plan->node_count + feed_of(plan, at) : at->from,
+            .to = at->to,
+            .window = windows || input ? at->window : 0,
+            .carries = a_parcel(at->carries)};
     }
-    for (uint32_t k = 0; k <= plan->node_count; k++) {
+    for (uint32_t k = 0; k < plan->node_count + feeds; k++) {
         name[k] = rp_plan_node_name(plan, k);
     }
     const rp_sched_net net = {.name = plan->method.kind->name,
                               .a_node = "node",
                               .node_name = name,
-                              .node_count = plan->node_count + 1,
+                              .node_count = plan->node_count + feeds,
                               .hold_count = plan->hold_count,
                               .edge_count = plan->edge_count,
                               .hold = hold,

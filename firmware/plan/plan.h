@@ -223,7 +223,7 @@ rp_sched_shape rp_plan_stage_shape(const rp_plan *plan, uint32_t stage, uint64_t
 /* The list of one node's ops, from plan->step_first to plan->steps. A copy is a position. */
 typedef struct {
     const rp_plan *plan;
-    uint32_t node; /* or RP_PLAN_HOST: a forward of the first stage is its input's parcel */
+    uint32_t node;
     rp_sched_state state;
 } rp_plan_list;
 void rp_plan_list_start(const rp_plan *plan, uint32_t node, rp_plan_list *out);
@@ -236,11 +236,24 @@ bool rp_plan_list_next(rp_plan_list *list, rp_op *op);
  * forwards only and whose last stage takes its labels with them, the samples of the op's step. */
 uint32_t rp_plan_transfers(const rp_plan *plan, uint32_t node, const rp_op *op,
                            uint32_t eval_samples, rp_transfer *out);
+/* The host has a list for each node that gets inputs, its feed, so that none waits for another; 1
+ * if there is none. An op is a forward of the first stage on that node: its input is one parcel.
+ * With the first op of a step go labels: the node's own, and in feed 0 those of all nodes without a
+ * feed.
+ */
+uint32_t rp_plan_feeds(const rp_plan *plan);
+/* Op `micro` of a step of so many samples; false: the step has no more. It has one at least,
+ * without samples where the node's share has none. */
+bool rp_plan_feed_op(const rp_plan *plan, uint32_t feed, uint64_t step, uint32_t step_samples,
+                     uint32_t micro, rp_op *out);
+/* What the host sends for it, labels first: as rp_plan_transfers(). */
+uint32_t rp_plan_feed_transfers(const rp_plan *plan, uint32_t feed, const rp_op *op,
+                                uint32_t eval_samples, rp_transfer *out);
 /* The stage whose op sends over an edge; of the host: 0. */
 uint32_t rp_plan_sending_stage(const rp_plan_edge *edge);
 
-/* The plan as a net to replay; node `node_count` is the host. `windows`: senders wait for room.
- * costs are by hold. errors FAULT: deadlock, or work left; MEMORY */
+/* The plan as a net to replay; the nodes from `node_count` on are the host's feeds. `windows`:
+ * senders wait for room. costs are by hold. errors FAULT: deadlock, or work left; MEMORY */
 rp_err rp_plan_replay(rp_arena *arena, const rp_plan *plan, const rp_sched_costs *costs,
                       bool windows, const rp_sched_visitor *visit, uint32_t lazy,
                       rp_sched_facts *out) RP_MUST_CHECK;

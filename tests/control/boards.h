@@ -25,6 +25,7 @@ typedef struct {
     bool training, passing, scored;
     uint32_t orders[64]; /* by kind: how often it has come */
     uint64_t inputs;
+    bool feed_is_cut; /* it does not step its feed link: no parcel is taken from it */
 } test_board;
 
 typedef struct {
@@ -286,7 +287,7 @@ static inline void board_step(test_ring *t, uint32_t k) {
         rp_link_release(b->control, &message);
         board_take(t, k, &frame);
     }
-    if (b->feed && !t->feed_is_cut) {
+    if (b->feed && !t->feed_is_cut && !b->feed_is_cut) {
         (void)board_may(rp_link_step(b->feed));
         while (rp_link_recv(b->feed, &message) == RP_OK) {
             b->inputs += rp_frame_kind(&message->frame) == RP_KIND_INPUT;

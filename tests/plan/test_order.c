@@ -178,6 +178,77 @@ static void shares_meet_by_sample(void **state) {
     }
 }
 
+/* Of a step, by edge: parcels and samples that all feeds send together. */
+static void expect_fed(const rp_plan *plan, uint64_t step, uint32_t batch) {
+    uint32_t parcels[32] = {0};
+    uint32_t samples[32] = {0};
+    assert_true(plan->edge_count <= 32);
+    for (uint32_t feed = 0; feed < rp_plan_feeds(plan); feed++) {
+        rp_op op;
+        for (uint32_t m = 0; rp_plan_feed_op(plan, feed, step, batch, m, &op); m++) {
+            rp_transfer t[32];
+            const uint32_t count = rp_plan_feed_transfers(plan, feed, &op, 0, t);
+            for (uint32_t i = 0; i < count; i++) {
+                const bool input = edge_of(plan, &t[i])->carries == RP_CARRIES_INPUT;
+                assert_true(i == 0 || input ||
+                            edge_of(plan, &t[i - 1])->carries == RP_CARRIES_LABEL);
+                assert_true(!input || t[i].samples.count == op.samples.count);
+                parcels[t[i].edge]++;
+                samples[t[i].edge] += t[i].samples.count;
+            }
+        }
+    }
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
+        const rp_plan_edge *edge = &plan->edge[e];
+        if (edge->from == RP_PLAN_HOST) {
+            const rp_plan_hold *to = rp_plan_find_hold(plan, edge->to, edge->stage);
+            const uint32_t due = rp_sched_share(to->share, batch).count;
+            const uint32_t micro = plan->stage[0].micro_forward;
+            const bool input = edge->carries == RP_CARRIES_INPUT;
+            assert_int_equal(samples[e], due);
+            assert_int_equal(parcels[e], input ? (due + micro - 1) / micro : due > 0);
+        }
+    }
+}
+
+/* The node of the smallest share has no samples in a step of few. */
+static void feeds_send_everything_once(void **state) {
+    (void)state;
+    static const spread_stage some[] = {{3, {0.1, 0.6}, 3, false}, {2, {0.5}, 3, false}};
+    static const spread_stage one[] = {{3, {0.02, 0.6}, 4, false}};
+    rp_arena arena;
+    rp_arena_init(&arena, "test", 0);
+    for (uint32_t stages = 1; stages <= 2; stages++) {
+        const rp_plan *plan = spread_plan(&arena, "gpipe", stages == 1 ? one : some, stages, 24);
+        assert_int_equal(rp_plan_feeds(plan), 3);
+        expect_fed(plan, 0, 24);
+        expect_fed(plan, 1, 12);
+    }
+    rp_arena_finish(&arena);
+}
+
+/* Boards that share all there is take a part of the time, however many microbatches they have. */
+static void no_board_waits_for_anothers_inputs(void **state) {
+    (void)state;
+    static const spread_stage shared[] = {
+        {1, {0}, 1, false}, {2, {0.5}, 1, false}, {4, {0.25, 0.5, 0.75}, 1, false}};
+    static const char *const flushed[] = {"gpipe", "1f1b"};
+    for (uint32_t i = 0; i < 2; i++) {
+        for (uint32_t n = 0; n < 3; n++) {
+            rp_arena arena;
+            rp_sched_facts facts;
+            rp_arena_init(&arena, "test", 0);
+            rp_plan *plan = spread_plan(&arena, flushed[i], &shared[n], 1, 64);
+            expect_ok(rp_plan_measure(plan));
+            expect_ok(rp_plan_check(plan, NULL));
+            expect_ok(rp_plan_replay(&arena, plan, NULL, true, NULL, RP_NO_NODE, &facts));
+            /* two steps of 64 and two of 32, forward and backward */
+            expect_close(facts.makespan, 2.0 * 192 / shared[n].nodes, 1e-12, 0);
+            rp_arena_finish(&arena);
+        }
+    }
+}
+
 /* Forward and backward of a stage on two nodes: stashes go over, weights come back. */
 static void roles_may_be_on_different_nodes(void **state) {
     (void)state;
@@ -361,6 +432,8 @@ int main(void) {
         cmocka_unit_test(lists_are_the_schedules),
         cmocka_unit_test(transfers_of_a_row),
         cmocka_unit_test(shares_meet_by_sample),
+        cmocka_unit_test(feeds_send_everything_once),
+        cmocka_unit_test(no_board_waits_for_anothers_inputs),
         cmocka_unit_test(roles_may_be_on_different_nodes),
         cmocka_unit_test(windows_are_enough),
         cmocka_unit_test(large_rings),
