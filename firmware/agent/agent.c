@@ -145,8 +145,10 @@ static void watch_host(rp_agent *agent) {
 static rp_err take_build(rp_agent *agent) {
     bool is_built;
     rp_err err;
+    rp_agent_tell_building(agent, false);
     RP_TRY(rp_agent_finish_build(agent, &is_built));
     if (is_built) {
+        rp_agent_tell_building(agent, true);
         RP_TRY(agent->run->layer_seconds ? rp_agent_report_profile(agent)
                                          : rp_agent_report_ready(agent));
     }

@@ -71,6 +71,8 @@ struct rp_agent {
     rp_terms terms;
     int64_t born_ns;
     int64_t orphaned_ns;                                 /* in state orphan: since when */
+    uint64_t host_features;                              /* as its last HELLO said */
+    int64_t building_told_ns;                            /* last BUILDING; 0 = of no build */
     char host_software[sizeof((rp_Hello *)0)->software]; /* as its last HELLO said */
     agent_run *run;       /* one of `runs`; zeros when the state is hello */
     agent_run *abandoned; /* the other one while the builder still works on it, or NULL */
@@ -109,6 +111,10 @@ void rp_agent_note_end(const rp_agent *agent, bool builds, const char *why);
  * errors of _finish_build: those of what was built; the run has to end then */
 rp_err rp_agent_start_build(rp_agent *agent) RP_MUST_CHECK;
 rp_err rp_agent_finish_build(rp_agent *agent, bool *is_built) RP_MUST_CHECK;
+
+/* progress.c: tells a host that wants to know how far the build is; `last`: it is done, and the
+ * next one is counted anew. Nothing is told that the control link has no room for. */
+void rp_agent_tell_building(rp_agent *agent, bool last);
 
 /* messages.c: every message of the host that has come, as the state takes it. errors: of the
  * control link */

@@ -39,6 +39,7 @@ static rp_err check_features(const rp_Hello *host) {
 static rp_err on_hello(rp_agent *agent, const rp_message *message) {
     rp_agent_end_run(agent, "a host says hello");
     const rp_Hello *host = &message->frame.body.hello;
+    agent->host_features = host->features;
     memcpy(agent->host_software, host->software, sizeof agent->host_software);
     rp_agent_note_host(agent);
     agree_on_wire(agent, host);

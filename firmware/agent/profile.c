@@ -40,15 +40,17 @@ fail:
     return err;
 }
 
-rp_err rp_profile_layers(const rp_device_builder *builder, const rp_executor_kind *kind,
+rp_err rp_profile_layers(rp_device_builder *builder, const rp_executor_kind *kind,
                          const rp_site *site, const rp_job *job, double *seconds) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < job->model->layer_count; i++) {
+        rp_device_builder_say(builder, i, job->model->layer_count);
         if (rp_device_builder_is_cancelled(builder)) {
             return rp_fail(RP_ERR_INTERRUPTED, "the profile is not wanted any more");
         }
         RP_TRY(time_layer(kind, site, job, i, &seconds[2 * (size_t)i]));
     }
+    rp_device_builder_say(builder, job->model->layer_count, job->model->layer_count);
 fail:
     return err;
 }

@@ -11,7 +11,7 @@
  * and [2 * i + 1] are forward and backward of layer i for one microbatch. Takes seconds, on a
  * builder's thread.
  * errors  as rp_stage_prepare; INTERRUPTED when the builder is cancelled */
-rp_err rp_profile_layers(const rp_device_builder *builder, const rp_executor_kind *kind,
+rp_err rp_profile_layers(rp_device_builder *builder, const rp_executor_kind *kind,
                          const rp_site *site, const rp_job *job, double *seconds) RP_MUST_CHECK;
 
 #endif

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "device/device_own.h"
-#include "device/ready.h"
 
 struct rp_device_builder {
     rp_device *device;
@@ -20,6 +19,7 @@ struct rp_device_builder {
     void *context;
     atomic_bool cancelled;
     atomic_bool done;
+    atomic_uint parts, parts_done;
     rp_err err; /* this and the message: the thread's until it has ended */
     char message[RP_ERR_MESSAGE_BYTES];
 };
@@ -57,10 +57,10 @@ rp_err rp_device_builder_start(rp_device_builder *b, rp_device_build build, void
     b->message[0] = '\0';
     atomic_store(&b->cancelled, false);
     atomic_store(&b->done, false);
+    rp_device_builder_say(b, 0, 0);
     if (b->device) {
         b->device->build_cancelled = &b->cancelled;
         b->device->makes_ready = true;
-        rp_device_count_anew(b->device);
     }
     sigset_t all;
     sigset_t before;
@@ -77,6 +77,15 @@ rp_err rp_device_builder_start(rp_device_builder *b, rp_device_build build, void
     }
     b->started = true;
     return RP_OK;
+}
+
+void rp_device_builder_say(rp_device_builder *b, uint32_t done, uint32_t parts) {
+    atomic_store(&b->parts_done, done);
+    atomic_store(&b->parts, parts);
+}
+
+rp_build_parts rp_device_builder_parts(const rp_device_builder *b) {
+    return (rp_build_parts){.parts = atomic_load(&b->parts), .done = atomic_load(&b->parts_done)};
 }
 
 bool rp_device_builder_is_started(const rp_device_builder *b) {

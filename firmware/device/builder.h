@@ -11,7 +11,7 @@
  * From start to join the device, and whatever else the job changes, belong to the job: the owner's
  * thread may not touch them, not even after is_done() has said true. start() and join() are what
  * makes the one thread's writes visible to the other. A builder has one owner, whose thread calls
- * every function here but rp_device_builder_is_cancelled(). */
+ * every function here but rp_device_builder_is_cancelled() and rp_device_builder_say(). */
 #ifndef RP_DEVICE_BUILDER_H
 #define RP_DEVICE_BUILDER_H
 
@@ -45,6 +45,13 @@ int rp_device_builder_eventfd(const rp_device_builder *builder);
 /* Waits for the job and returns what it returned. The job's message becomes rp_err_message() of
  * this thread; it was logged where the fault was found and is not logged again. */
 rp_err rp_device_builder_join(rp_device_builder *builder) RP_MUST_CHECK;
+
+/* How far the job is, in parts of its own: the job says it, from any thread it is asked. */
+typedef struct {
+    uint32_t parts, done;
+} rp_build_parts;
+void rp_device_builder_say(rp_device_builder *builder, uint32_t done, uint32_t parts);
+rp_build_parts rp_device_builder_parts(const rp_device_builder *builder);
 
 /* Asks the job to end early. Kernels that are not built yet fail with INTERRUPTED from here to the
  * join; one that is being built is built to its end. The job may also still succeed. */

@@ -29,7 +29,9 @@ enum {
     UINT64_C(1) /* ASSIGN has the plan as its third part: every end needs it */
 #define RP_WIRE_FEATURE_NEIGHBOURS                                                                 \
     UINT64_C(2) /* boards have a link to each neighbour, and send WEIGHT_GRADIENT: all need it */
-#define RP_WIRE_FEATURES (RP_WIRE_FEATURE_PLAN | RP_WIRE_FEATURE_NEIGHBOURS)
+#define RP_WIRE_FEATURE_BUILDING UINT64_C(4) /* the host takes BUILDING; nobody needs it */
+#define RP_WIRE_FEATURES                                                                           \
+    (RP_WIRE_FEATURE_PLAN | RP_WIRE_FEATURE_NEIGHBOURS | RP_WIRE_FEATURE_BUILDING)
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 

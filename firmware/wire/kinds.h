@@ -41,6 +41,7 @@
     X(TENSORS_END,      tensors_end,      TensorsEnd,      ANY,   CONTROL, 0, 1, U64)     \
     X(PROFILE,          profile,          Profile,         HOST,  CONTROL, 2, 2, TEXT)    \
     X(PROFILE_DONE,     profile_done,     ProfileDone,     BOARD, CONTROL, 1, 1, F64)     \
+    X(BUILDING,         building,         Building,        BOARD, CONTROL, 0, 0, NONE)    \
     X(FAULT,            fault,            Fault,           ANY,   CONTROL, 0, 0, NONE)    \
     X(BYE,              bye,              Bye,             HOST,  CONTROL, 0, 0, NONE)    \
     X(ACK_ONLY,         ack_only,         Ack,             ANY,   LINK,    0, 0, NONE)    \

@@ -8,6 +8,7 @@
 
 /* Far beyond any board: a number from outside is not believed blindly. */
 static const uint64_t BYTES_MAX = UINT64_C(1) << 44;
+static const uint32_t KERNELS_MAX = 1 << 20;
 static const uint64_t COUNT_MAX = UINT64_C(1) << 52; /* of a segment: sums of them fit, too */
 
 /* A number that no board can have counts as not said. */
@@ -85,6 +86,32 @@ bool rp_control_are_times(const double *seconds, size_t count) {
     return true;
 }
 
+/* Numbers for people: one that can not be is cut down, and ends nothing. */
+static rp_err on_building(rp_controller *c, uint32_t board, const rp_message *message) {
+    const rp_Building *said = &message->frame.body.building;
+    rp_board_building *now = &c->ring.board[board].building;
+    now->kernels = said->kernels < KERNELS_MAX ? said->kernels : KERNELS_MAX;
+    now->ready = said->ready < now->kernels ? said->ready : now->kernels;
+    now->built = said->built < now->ready ? said->built : now->ready;
+    now->build_ns = (int64_t)bounded((uint64_t)said->build_ns, (uint64_t)RP_RING_BUILD_NS);
+    now->read_ns = (int64_t)bounded((uint64_t)said->read_ns, (uint64_t)RP_RING_BUILD_NS);
+    now->layers = c->run.model->layer_count;
+    now->layers_timed = said->layers_timed < now->layers ? said->layers_timed : now->layers;
+    now->layers = said->layers ? now->layers : 0;
+    return RP_OK;
+}
+
+/* What the board has built is its own; the next thing to build is counted from 0. */
+static void end_building(rp_board_state *board) {
+    rp_board_building *all = &board->built;
+    all->kernels += board->building.kernels;
+    all->ready += board->building.ready;
+    all->built += board->building.built;
+    all->build_ns += board->building.build_ns;
+    all->read_ns += board->building.read_ns;
+    board->building = (rp_board_building){0};
+}
+
 static rp_err on_profile(rp_controller *c, uint32_t board, const rp_message *message) {
     const size_t count = 2 * (size_t)c->run.model->layer_count;
     rp_board_state *state = &c->ring.board[board];
@@ -101,6 +128,7 @@ static rp_err on_profile(rp_controller *c, uint32_t board, const rp_message *mes
                        state->name);
     }
     state->profiled = true;
+    end_building(state);
     return RP_OK;
 }
 
@@ -119,6 +147,7 @@ static rp_err on_ready(rp_controller *c, uint32_t board, const rp_message *messa
                        state->name, (uint32_t)ready->hop_port_count, expected);
     }
     state->ready = state->has_built = true;
+    end_building(state);
     memcpy(state->hop_port, ready->hop_port, expected * sizeof *state->hop_port);
     state->feed_port = ready->feed_port;
     state->device_bytes = bounded(ready->device_bytes, BYTES_MAX);
@@ -223,6 +252,7 @@ static const struct {
 } accepted[] = {
     {RP_KIND_HELLO, ANYWHERE, on_hello},
     {RP_KIND_FAULT, ANYWHERE, on_fault},
+    {RP_KIND_BUILDING, IN(PROFILE) | IN(ASSIGN), on_building},
     {RP_KIND_PROFILE_DONE, IN(PROFILE), on_profile},
     {RP_KIND_READY, IN(ASSIGN), on_ready},
     {RP_KIND_STEP_DONE, TRAINING, rp_report_on_step_done},

@@ -162,7 +162,10 @@ rp_err rp_profile_step(rp_controller *c) {
         return err == RP_ERR_AGAIN ? RP_OK : err;
     }
     if (!board->profiled) {
-        rp_record_part(c->record, &(rp_sink_part){.text = MEASURING, .unit = ""});
+        rp_record_part(c->record, &(rp_sink_part){.text = MEASURING,
+                                                  .done = board->building.layers_timed,
+                                                  .total = board->building.layers,
+                                                  .unit = "layers"});
         return RP_OK;
     }
     c->has_profile = true;
@@ -300,19 +303,33 @@ fail:
     return err;
 }
 
+/* Boards that share a cache share the work: what counts is the sum of all. */
 static void say_ready(const rp_controller *c) {
     uint64_t device = 0;
     int64_t slowest_ns = 0;
-    char text[160];
+    rp_board_building all = {0};
+    char text[256];
+    int used;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_state *board = &c->ring.board[k];
         device += board->device_bytes;
         slowest_ns = board->prepare_ns > slowest_ns ? board->prepare_ns : slowest_ns;
+        all.ready += board->built.ready;
+        all.built += board->built.built;
+        all.build_ns += board->built.build_ns;
+        all.read_ns += board->built.read_ns;
     }
-    (void)snprintf(text, sizeof text,
-                   "%u boards are ready: kernels built in %.1f s, %.1f MiB of "
-                   "device memory in use",
-                   c->ring.count, (double)slowest_ns * 1e-9, (double)device / (1 << 20));
+    used = snprintf(text, sizeof text, "%u boards are ready", c->ring.count);
+    if (all.ready > 0) {
+        used += snprintf(text + used, sizeof text - (size_t)used,
+                         ": %u kernels built in %.1f s, %u found in the cache in %.1f s, summed "
+                         "over the boards",
+                         all.built, (double)all.build_ns * 1e-9, all.ready - all.built,
+                         (double)all.read_ns * 1e-9);
+    }
+    (void)snprintf(text + used, sizeof text - (size_t)used,
+                   "; the slowest stage was prepared in %.1f s; %.1f MiB of device memory in use",
+                   (double)slowest_ns * 1e-9, (double)device / (1 << 20));
     rp_record_phase(c->record, text);
 }
 
@@ -379,11 +396,17 @@ fail:
     return err;
 }
 
+/* By kernels as far as boards have said how many they need. */
 static void show_ready(const rp_controller *c) {
-    rp_sink_part part = {.text = BUILDING, .total = c->ring.count, .unit = "boards ready"};
+    rp_sink_part boards = {.text = BUILDING, .total = c->ring.count, .unit = "boards ready"};
+    rp_sink_part part = {.text = BUILDING, .unit = "kernels"};
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        part.done += c->ring.board[k].ready;
+        const rp_board_state *board = &c->ring.board[k];
+        boards.done += board->ready;
+        part.done += board->building.ready;
+        part.total += board->building.kernels;
     }
+    part = part.total ? part : boards;
     rp_record_part(c->reassigning ? NULL : c->record, &part);
 }
 

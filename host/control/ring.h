@@ -28,6 +28,13 @@ typedef struct {
     rp_board_link link[RP_PLAN_NEIGHBOURS_MAX];
 } rp_board_facts;
 
+/* What building has cost a board, as its last BUILDING says. */
+typedef struct {
+    uint32_t kernels, ready, built;
+    int64_t build_ns, read_ns;
+    uint32_t layers, layers_timed;
+} rp_board_building;
+
 typedef struct {
     rp_Frame frame;
     rp_part part;
@@ -57,6 +64,8 @@ typedef struct {
     rp_gemm_choice gemm;
     uint64_t device_bytes, weight_bytes, slots, resident_bytes;
     int64_t prepare_ns;
+    rp_board_building building;  /* of the profile or the stages that it builds now */
+    rp_board_building built;     /* of all before */
     rp_board_facts facts;        /* of all assignments */
     rp_board_facts facts_before; /* of those before this one */
     /* Updates done, of the last checkpoint or segment: by replica, or by stage of the board. */

@@ -39,6 +39,7 @@ static const row table[] = {
     {RP_KIND_TENSORS_END, ". . . x . x . ."},
     {RP_KIND_PROFILE, "x x x x x x x x"},
     {RP_KIND_PROFILE_DONE, ". . . . . . . ."},
+    {RP_KIND_BUILDING, ". . . . . . . ."},
     {RP_KIND_FAULT, "x x x x x x x x"},
     {RP_KIND_BYE, "x x x x x x x x"},
     {RP_KIND_ACK_ONLY, ". . . . . . . ."},
@@ -188,7 +189,7 @@ static void an_older_term_is_refused(void **state) {
     const rp_Frame hello = {.which_body = RP_KIND_HELLO,
                             .body.hello = {.wire_min = RP_WIRE_MIN,
                                            .wire_max = RP_WIRE_MAX,
-                                           .features = RP_WIRE_FEATURES}};
+                                           .features = HOST_FEATURES}};
     f.term--;
     send(&f, hello, NULL, 0);
     const rp_Frame answer = receive(&f);

@@ -72,7 +72,7 @@ static void an_orphan_answers_a_higher_term(void **state) {
     const rp_Frame hello = {.which_body = RP_KIND_HELLO,
                             .body.hello = {.wire_min = RP_WIRE_MIN,
                                            .wire_max = RP_WIRE_MAX,
-                                           .features = RP_WIRE_FEATURES}};
+                                           .features = HOST_FEATURES}};
     open_digest(&f);
     lead_to(&f, RP_AGENT_READY);
     lose_host(&f);
@@ -162,6 +162,41 @@ static void a_board_is_heard_while_it_builds(void **state) {
     }
 }
 
+/* BUILDING again and again, the last one right before the answer; not to a host that is older. */
+static void a_host_may_hear_of_the_build(void **state) {
+    (void)state;
+    static const rp_kind orders[] = {RP_KIND_ASSIGN, RP_KIND_PROFILE};
+    static const rp_kind answers[] = {RP_KIND_READY, RP_KIND_PROFILE_DONE};
+    rp_executor_kind slow = *rp_executor_find("digest");
+    slow.prepare = prepare_behind_gate;
+    for (uint32_t i = 0; i < 2; i++) {
+        fixture f;
+        uint32_t told = 0;
+        rp_Building last = {0};
+        rp_kind kind = RP_KIND_NONE;
+        atomic_store(&gate, false);
+        open_agent(&f, true, &slow, true);
+        f.ping_ns = RP_NS_PER_S;
+        f.features = RP_WIRE_FEATURES;
+        greet(&f);
+        send_texts(&f, orders[i]);
+        step_to_state(&f, RP_AGENT_BUILDING);
+        step_while_building(&f, 600 * RP_NS_PER_S); /* the host reads nothing: a bounded number */
+        wait_for_builder(&f);
+        while (kind == RP_KIND_NONE || kind == RP_KIND_BUILDING) {
+            const rp_Frame frame = receive(&f);
+            kind = rp_frame_kind(&frame);
+            told += kind == RP_KIND_BUILDING;
+            last = kind == RP_KIND_BUILDING ? frame.body.building : last;
+        }
+        assert_int_equal(kind, answers[i]);
+        assert_true(told >= 2);
+        assert_int_equal(last.layers, orders[i] == RP_KIND_PROFILE ? 2 : 0); /* of the model */
+        assert_int_equal(last.layers_timed, last.layers);
+        close_fixture(&f);
+    }
+}
+
 /* A host that is lost meanwhile is noticed as well, and the build is dropped. */
 static void a_host_is_missed_while_building(void **state) {
     (void)state;
@@ -229,6 +264,7 @@ int main(void) {
         cmocka_unit_test(an_orphan_answers_a_higher_term),
         cmocka_unit_test(an_assigned_board_forgets_at_once),
         cmocka_unit_test(a_board_is_heard_while_it_builds),
+        cmocka_unit_test(a_host_may_hear_of_the_build),
         cmocka_unit_test(a_host_is_missed_while_building),
         cmocka_unit_test(a_waiting_assignment_is_dropped),
     };

@@ -436,6 +436,8 @@ static bool is_taken(rp_control_state_id state, rp_kind kind) {
         return true;
     case RP_KIND_PROFILE_DONE:
         return state == RP_CONTROL_PROFILE;
+    case RP_KIND_BUILDING:
+        return state == RP_CONTROL_PROFILE || state == RP_CONTROL_ASSIGN;
     case RP_KIND_READY:
         return state == RP_CONTROL_ASSIGN;
     case RP_KIND_STEP_DONE:

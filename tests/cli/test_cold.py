@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""The first start on a machine: what is built is counted, and once it is there it is found."""
+import re
+import unittest
+
+import program
+
+READY = re.compile(r"2 boards are ready: (\d+) kernels built in [\d.]+ s, (\d+) found in the")
+
+
+class Cold(program.Case):
+    def kernels(self, out):
+        """Built and found by the boards of a run."""
+        words = ["train", self.run_file(), "--out", out]
+        _, text = self.ringpipe(*words, env=self.caches, seconds=500)
+        said = READY.search(text)
+        self.assertTrue(said, text)
+        return int(said[1]), int(said[2])
+
+    def test_count(self):
+        self.caches = {
+            "XDG_CACHE_HOME": str(self.dir / "cache"),
+            "POCL_CACHE_DIR": str(self.dir / "pocl"),
+        }
+        built, _ = self.kernels("first")
+        self.assertGreater(built, 0)
+        again, found_again = self.kernels("second")
+        self.assertEqual(again, 0)
+        self.assertGreater(found_again, 0)
+        # What no step launches is not compiled: of the optimisers this run's alone.
+        compiled = {path.stem for path in (self.dir / "pocl").rglob("*.so")}
+        self.assertLessEqual(compiled & {"sgd", "adam", "rmsprop"}, {"sgd"})
+
+
+if __name__ == "__main__":
+    program.main()
