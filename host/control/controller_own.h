@@ -150,6 +150,7 @@ struct rp_controller {
     rp_feed *feed;
     rp_arena feed_arena;
     bool stopping;
+    uint32_t non_finite; /* steps in a row whose loss was not finite */
 
     rp_load load;
     rp_save save;

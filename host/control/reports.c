@@ -13,6 +13,7 @@ static rp_err record_step(rp_controller *c, double loss_sum) {
     const uint32_t samples = rp_plan_step_samples(c->plan, step);
     const double lr =
         rp_lr_at(&c->run.lr, (double)c->run.optim.lr, step, c->run.steps, c->run.epoch_steps);
+    c->non_finite = isfinite(loss_sum) ? 0 : c->non_finite + 1;
     c->position.step++;
     c->position.test.done = c->position.validation.done = false;
     return rp_record_step(c->record, step, loss_sum / (double)samples, lr, samples);

@@ -92,8 +92,21 @@ rp_err rp_drain_enter(rp_controller *c) {
     return begin_segment(c, rp_controller_drained_at(c), true);
 }
 
+/* Nothing better comes of a model that has diverged. */
+static rp_err check_loss(const rp_controller *c) {
+    const uint32_t most = c->run.non_finite_steps;
+    return most == 0 || c->non_finite < most
+               ? RP_OK
+               : rp_fail(RP_ERR_FAULT,
+                         "the loss has not been finite since step %" PRIu64
+                         ", for %u steps (train.stop_after.non_finite); try a smaller optimizer.lr "
+                         "or optimizer.clip_norm",
+                         c->position.step - c->non_finite + 1, c->non_finite);
+}
+
 rp_err rp_train_step(rp_controller *c) {
     rp_err err;
+    RP_TRY(check_loss(c));
     if (c->interrupts > 0 && !c->stopping) {
         c->stopping = true;
         RP_TRY(stop_early(c));

@@ -52,11 +52,18 @@ rp_err rp_lab_job_start(rp_lab_job *job, rp_lab_run *run, const char *keys, int6
     if (log_fd < 0) {
         return rp_fail(RP_ERR_IO, "%s: %s", run->log, strerror(errno));
     }
-    char *const argv[] = {copy_word("ringpipe"),  copy_word("train"),
-                          copy_word(run->file),   copy_word(run_begun(run) ? "--resume" : "--out"),
-                          copy_word(run->folder), copy_word("--format"),
-                          copy_word("json"),      keys ? copy_word("--keys") : NULL,
-                          copy_word(keys),        NULL};
+    char *const argv[] = {copy_word("ringpipe"),
+                          copy_word("train"),
+                          copy_word(run->file),
+                          copy_word(run_begun(run) ? "--resume" : "--out"),
+                          copy_word(run->folder),
+                          copy_word("--format"),
+                          copy_word("json"), /* a run that diverges is a result, too */
+                          copy_word("--set"),
+                          copy_word("train.stop_after.non_finite=0"),
+                          keys ? copy_word("--keys") : NULL,
+                          copy_word(keys),
+                          NULL};
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0) {

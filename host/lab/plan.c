@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "run/paths.h"
 #include "run/runfile.h"
 
 enum { PATH_BYTES = 480 }; /* less than what host/run takes for a run folder */
@@ -21,6 +22,18 @@ static bool method_tuned(const rp_labfile *lab, uint32_t method) {
 static const rp_lab_point *tuning_point(const rp_labfile *lab, const rp_lab_run *run) {
     const bool tunes = method_tuned(lab, run->method) && lab->tunes[run->seed];
     return tunes && lab->tune_set ? lab->tune_set->point : NULL;
+}
+
+/* A model file is meant from the folder of the base, as all paths there. */
+static rp_err find_model(rp_arena *arena, const rp_labfile *lab, const char *name, char **out) {
+    const char *slash = strrchr(lab->base, '/');
+    const bool is_path = name[0] != '/' && (strchr(name, '/') || strstr(name, ".yaml"));
+    rp_err err = rp_arena_printf(
+        arena, out, "%.*s%s", slash && is_path ? (int)(slash - lab->base) + 1 : 0, lab->base, name);
+    if (err == RP_OK && access(*out, F_OK) != 0) {
+        err = rp_arena_string(arena, name, out);
+    }
+    return err;
 }
 
 /* The --set assignments of a run: the method's, those of tuning, then model and seed. */
@@ -40,7 +53,8 @@ static rp_err sets_of(rp_arena *arena, const rp_lab_plan *plan, const rp_lab_run
             (*out)[n++] = layer[l]->set[i];
         }
     }
-    RP_TRY(rp_arena_printf(arena, &model, "model=%s", lab->model[run->model]));
+    RP_TRY(find_model(arena, lab, lab->model[run->model], &model));
+    RP_TRY(rp_arena_printf(arena, &model, "model=%s", model));
     RP_TRY(
         rp_arena_printf(arena, &seed, "train.seed=%llu", (unsigned long long)lab->seed[run->seed]));
     (*out)[n++] = model;
@@ -69,6 +83,24 @@ static rp_err blame_setting(const rp_lab_plan *plan, const rp_lab_run *run, rp_e
     return rp_node_fail(node, "the run '%s' would not start: %s%s", run->name, message, hint);
 }
 
+/* The run files lie in the comparison's folder, and mean what its base meant. */
+static rp_err make_paths_absolute(rp_arena *arena, rp_node *root) {
+    rp_node *model = rp_node_at(root, "model");
+    const char *text = model && rp_node_is_scalar(model) ? rp_node_text(model) : "";
+    const char *path;
+    char *whole;
+    rp_err err;
+    RP_TRY(rp_paths_resolve(arena, root));
+    RP_TRY(rp_paths_make_absolute(arena, root));
+    if (text[0] != '/' && (strchr(text, '/') || strstr(text, ".yaml"))) {
+        RP_TRY(rp_node_path(arena, model, &path));
+        RP_TRY(rp_paths_absolute(arena, path, &whole));
+        rp_node_set_text(model, whole);
+    }
+fail:
+    return err;
+}
+
 static rp_err settings_of(rp_arena *arena, const rp_lab_plan *plan, const rp_lab_run *run,
                           rp_node **root) {
     const char **set;
@@ -82,6 +114,7 @@ static rp_err settings_of(rp_arena *arena, const rp_lab_plan *plan, const rp_lab
             return blame_setting(plan, run, err);
         }
     }
+    RP_TRY(make_paths_absolute(arena, *root));
 fail:
     return err;
 }
@@ -98,6 +131,7 @@ static rp_err same_file(const rp_lab_plan *plan, const rp_lab_run *run) {
         goto fail; /* not begun */
     }
     RP_TRY(rp_config_read_file(&arena, run->file, &there));
+    RP_TRY(make_paths_absolute(&arena, there)); /* those of older programs are not */
     if (!rp_node_same(wanted, there)) {
         err = rp_fail(RP_ERR_USAGE,
                       "%s: this run was made with other settings; choose another --out, or remove "

@@ -30,17 +30,23 @@ fail:
     return err;
 }
 
-rp_err rp_paths_make_absolute(rp_arena *arena, rp_node *root) {
+rp_err rp_paths_absolute(rp_arena *arena, const char *path, char **out) {
     char here[4096];
-    rp_err err = RP_OK;
-    if (!getcwd(here, sizeof here)) {
-        return rp_fail(RP_ERR_IO, "the current folder: %s", strerror(errno));
+    if (path[0] == '/') {
+        return rp_arena_string(arena, path, out);
     }
+    return getcwd(here, sizeof here)
+               ? rp_arena_printf(arena, out, "%s/%s", here, path)
+               : rp_fail(RP_ERR_IO, "the current folder: %s", strerror(errno));
+}
+
+rp_err rp_paths_make_absolute(rp_arena *arena, rp_node *root) {
+    rp_err err = RP_OK;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         rp_node *node = find_path(root, i);
         char *path;
-        if (node && rp_node_text(node)[0] != '/') {
-            RP_TRY(rp_arena_printf(arena, &path, "%s/%s", here, rp_node_text(node)));
+        if (node) {
+            RP_TRY(rp_paths_absolute(arena, rp_node_text(node), &path));
             rp_node_set_text(node, path);
         }
     }

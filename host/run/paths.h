@@ -6,6 +6,8 @@
 
 /* Every path but the model's becomes one from the current folder. errors MEMORY */
 rp_err rp_paths_resolve(rp_arena *arena, rp_node *root) RP_MUST_CHECK;
+/* From the root, of one from the current folder. errors IO, MEMORY */
+rp_err rp_paths_absolute(rp_arena *arena, const char *path, char **out) RP_MUST_CHECK;
 /* And then an absolute one: for a run file that is written elsewhere. errors IO, MEMORY */
 rp_err rp_paths_make_absolute(rp_arena *arena, rp_node *root) RP_MUST_CHECK;
 

@@ -71,6 +71,18 @@ static rp_err need_map(rp_node *root, const char *key, rp_node **out) {
     return RP_OK;
 }
 
+static rp_err read_stop_after(rp_node *train, rp_runfile *run) {
+    rp_node *stop = rp_node_find(train, "stop_after");
+    rp_err err = RP_OK;
+    if (stop && !rp_node_is_map(stop)) {
+        return rp_node_fail(stop, "expected a map like {non_finite: 10}");
+    }
+    RP_TRY(rp_node_u32(stop, "non_finite", 0, 1000000, &run->non_finite_steps));
+    RP_TRY(stop ? rp_node_done(stop) : RP_OK);
+fail:
+    return err;
+}
+
 static rp_err read_train(rp_arena *arena, rp_node *root, rp_runfile *run) {
     rp_node *train;
     rp_err err;
@@ -88,6 +100,7 @@ static rp_err read_train(rp_arena *arena, rp_node *root, rp_runfile *run) {
     RP_TRY(rp_node_u32(train, "eval_epochs", 0, 1000000, &run->eval_epochs));
     RP_TRY(rp_node_u32(train, "recalibrate", 0, 1000000, &run->recalibrate));
     RP_TRY(rp_node_u64(train, "checkpoint_steps", 0, UINT64_C(1) << 40, &run->checkpoint_steps));
+    RP_TRY(read_stop_after(train, run));
     RP_TRY(rp_node_done(train));
     if (run->epochs == 0 && run->steps == 0) {
         return rp_node_fail(train, "expected `epochs` or `steps` above 0");
@@ -337,7 +350,8 @@ fail:
 
 rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set,
                        uint32_t set_count, rp_runfile *out) {
-    *out = (rp_runfile){.seed = 1, .guard = true, .eval_epochs = 1, .recalibrate = 32};
+    *out = (rp_runfile){
+        .seed = 1, .guard = true, .eval_epochs = 1, .recalibrate = 32, .non_finite_steps = 10};
     rp_err err;
     RP_TRY(find_file(arena, path, out));
     RP_TRY(rp_config_read_file(arena, out->path, &out->root));

@@ -48,6 +48,7 @@ typedef struct {
     uint32_t eval_epochs;      /* evaluate every so many epochs; 0: at the end only */
     uint32_t recalibrate;      /* batches that renew the batch statistics of a centre */
     uint64_t step_first;       /* set when a checkpoint is gone on from */
+    uint32_t non_finite_steps; /* stop when the loss of so many in a row is not finite; 0: never */
     uint64_t checkpoint_steps; /* besides every epoch's end; 0: only there */
 
     const rp_loss_kind *loss;

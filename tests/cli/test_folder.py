@@ -113,6 +113,13 @@ class Folder(program.Case):
                        capture_output=True, timeout=60 * program.SLOWER, check=True)
         self.assertEqual(self.weights("whole"), self.weights("it's here"))
 
+    def test_a_comparison_means_its_bases_folder(self):
+        (self.work / "lab.yaml").write_text(
+            "base: run.yaml\nseeds: [1]\nbaseline: gpipe\n"
+            "methods:\n  gpipe: {schedule: gpipe}\n  async: {schedule: async}\n")
+        self.ringpipe("lab", "my work/lab.yaml", "--out", "compared", seconds=120)
+        self.ringpipe("lab", "my work/lab.yaml", "--out", "compared")  # all of it is kept
+
     def test_what_is_no_folder_of_a_run_is_refused(self):
         self.assertIn("there is no run.yaml", self.refused("resume", "my work/nets"))
         self.assertIn("nowhere", self.refused("resume", "nowhere"))

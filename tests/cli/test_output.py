@@ -20,6 +20,29 @@ FILES = (
 
 
 class Output(program.Case):
+    def test_a_run_that_diverges_stops(self):
+        words = ("--set", "train.epochs=40", "--set", "train.guard=false", "--set",
+                 "optimizer={kind: sgd, lr: 1.0e+30}")
+        for most, code in ((None, 3), (25, 3), (0, 0)):
+            with self.subTest(most):
+                out = f"nan{most}"
+                limit = () if most is None else ("--set", f"train.stop_after.non_finite={most}")
+                _, err = self.ringpipe("train", self.run_file(), "--out", out, *words, *limit,
+                                       code=code)
+                log = [json.loads(line) for line in
+                       (self.dir / out / "log.jsonl").read_text().splitlines()]
+                bad = [k for k, line in enumerate(log) if "event" not in line and
+                       not (line.get("loss") is not None and math.isfinite(line["loss"]))]
+                if code == 0:
+                    continue
+                self.assertIn("train.stop_after.non_finite", err)
+                self.assertIn(f"for {most or 10} steps", err)
+                self.assertGreaterEqual(len(bad), most or 10)
+                summary = json.loads((self.dir / out / "summary.json").read_text())
+                self.assertEqual(summary["status"], "failed")
+                self.assertIn("has not been finite since step", summary["reason"]
+                              if "reason" in summary else json.dumps(summary))
+
     def test_text(self):
         out, _ = self.ringpipe("train", self.run_file(), "--out", "out")
         self.assertTrue(out.strip())
