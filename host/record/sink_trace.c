@@ -14,8 +14,8 @@ enum {
     BUFFER_BYTES = 64 * 1024,
     LINE_BYTES = 512,
     NAME_BYTES = 96,
-    OPS_MAX = 1000000,  /* no viewer opens a longer one */
-    OPS_OPEN_MAX = 512, /* forwards of a board whose backward is still to come */
+    EVENTS_MAX = 1000000, /* no viewer opens a longer one */
+    OPS_OPEN_MAX = 512,   /* forwards of a board whose backward is still to come */
     STAGES_MAX = 4096,
     LINKS_MAX = 256,
     ON_WAY_MAX = 64
@@ -46,7 +46,7 @@ struct rp_trace {
     const char *path;
     int fd;
     int64_t origin_ns; /* of the picture, on the host's clock */
-    uint64_t ops;      /* written since the open */
+    uint64_t events;   /* written since the open: ops, arrows, counters, marks */
     uint64_t marked;   /* steps that have their mark, and one; 0: none */
     uint32_t board_count, link_count;
     board_counts *board; /* NULL: without the sink */
@@ -83,6 +83,7 @@ static rp_err add_line(rp_trace *trace, const char *line, size_t bytes) {
     }
     memcpy(trace->buffer + trace->used, line, bytes);
     trace->used += bytes;
+    trace->events++;
     return RP_OK;
 }
 
@@ -446,7 +447,7 @@ static rp_err on_transfer(void *sink, const rp_sink_transfer *transfer) {
     rp_trace *trace = sink;
     link_counts *link;
     rp_err err = RP_OK;
-    if (trace->ops >= OPS_MAX) {
+    if (trace->events >= EVENTS_MAX) {
         return RP_OK;
     }
     link = find_link(trace, transfer);
@@ -462,7 +463,7 @@ static rp_err on_op(void *sink, const rp_sink_op *op) {
     static const char *const names[RP_OP_KINDS] = {"forward", "backward", "backward input",
                                                    "backward weight", "update"};
     rp_trace *trace = sink;
-    if (trace->ops++ >= OPS_MAX) {
+    if (trace->events >= EVENTS_MAX) {
         return RP_OK;
     }
     const rp_trace_event event = {

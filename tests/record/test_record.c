@@ -190,6 +190,35 @@ static void the_trace_counts(void **state) {
                     "\"ts\":1000.000,\"step\":1,\"args\":{\"parcels\":2}}");
 }
 
+/* A file that a viewer opens: a million events, whatever they are, and it is whole. */
+static void the_trace_is_bounded(void **state) {
+    (void)state;
+    enum { OPS = 300000 };
+    const rp_record_run run = run_of(OPS);
+    const rp_record_totals start = {0};
+    rp_record *record = NULL;
+    uint64_t lines = 0;
+    expect_ok(rp_record_open(&arena, &run, &start, &record));
+    for (uint64_t step = 0; step < OPS; step++) { /* 2 events, then 3 */
+        const rp_sink_op forward = op_of(RP_OP_FORWARD, step, 0, 1);
+        const rp_sink_op backward = op_of(RP_OP_BACKWARD, step, 1, 2);
+        expect_ok(rp_record_op(record, &forward));
+        expect_ok(rp_record_op(record, &backward));
+    }
+    const rp_record_end end = {.status = "finished", .note = ""};
+    expect_ok(rp_record_close(&record, &end));
+    FILE *file = fopen(in_folder("trace.json"), "r");
+    assert_non_null(file);
+    for (int c; (c = getc_unlocked(file)) != EOF;) {
+        lines += c == '\n';
+    }
+    assert_int_equal(fseek(file, -3, SEEK_END), 0);
+    assert_int_equal(getc(file), '\n');
+    assert_int_equal(getc(file), ']');
+    assert_int_equal(fclose(file), 0);
+    assert_in_range(lines, 1000000, 1000010);
+}
+
 static void tensorboard_has_what_can_be_watched(void **state) {
     (void)state;
     static const char *const tags[] = {"train/loss",
@@ -293,6 +322,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_sink_is_told, setup_record, teardown_record),
         cmocka_unit_test_setup_teardown(the_trace_counts, setup_record, teardown_record),
+        cmocka_unit_test_setup_teardown(the_trace_is_bounded, setup_record, teardown_record),
         cmocka_unit_test_setup_teardown(tensorboard_has_what_can_be_watched, setup_record,
                                         teardown_record),
         cmocka_unit_test_setup_teardown(facts_become_the_summary, setup_record, teardown_record),
