@@ -4,14 +4,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Keys whose value is a path: `train.init` where it is no map, `data.test` where it is no count. */
+/* Keys whose value is a path: `train.init` where it is neither a map nor `none`, `data.test` where
+ * it is no count. */
 static const char *const keys[] = {"data.path",       "data.test",   "train.init",
                                    "train.init.from", "ring.roster", "keys"};
 
 static rp_node *find_path(rp_node *root, size_t index) {
     rp_node *node = rp_node_at(root, keys[index]);
     const char *text = node && rp_node_is_scalar(node) ? rp_node_text(node) : "";
-    return text[0] && text[strspn(text, "0123456789")] ? node : NULL;
+    const bool nothing = strcmp(keys[index], "train.init") == 0 && strcmp(text, "none") == 0;
+    return text[0] && text[strspn(text, "0123456789")] && !nothing ? node : NULL;
 }
 
 rp_err rp_paths_resolve(rp_arena *arena, rp_node *root) {

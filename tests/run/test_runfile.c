@@ -81,6 +81,33 @@ static void a_good_file_resolves(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* `none` is no path; others are meant from the run file's folder, /tmp. */
+static void start_weights(void **state) {
+    (void)state;
+    static const struct {
+        const char *init, *from;
+    } cases[] = {{"none", NULL},
+                 {"w.safetensors", "/tmp/w.safetensors"},
+                 {"/a/w.safetensors", "/a/w.safetensors"},
+                 {"{from: w.safetensors, only: fc1.*}", "/tmp/w.safetensors"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rp_arena arena;
+        rp_runfile run;
+        char text[2048];
+        const char *at = strstr(good, "seed: 9");
+        rp_arena_init(&arena, "test", 0);
+        (void)snprintf(text, sizeof text, "%.*sinit: %s, %s", (int)(at - good), good, cases[i].init,
+                       at);
+        expect_ok(read_text(&arena, text, NULL, &run));
+        assert_int_equal(run.init != NULL, cases[i].from != NULL);
+        if (cases[i].from) {
+            assert_string_equal(run.init->from, cases[i].from);
+        }
+        rp_runfile_close(&run);
+        rp_arena_finish(&arena);
+    }
+}
+
 static void label_smoothing_reaches_the_stage(void **state) {
     (void)state;
     rp_arena arena;
@@ -292,6 +319,7 @@ int main(void) {
     (void)close(file);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_file_resolves),
+        cmocka_unit_test(start_weights),
         cmocka_unit_test(label_smoothing_reaches_the_stage),
         cmocka_unit_test(an_automatic_cut_needs_layers),
         cmocka_unit_test(the_assignment_is_read_back),
