@@ -103,7 +103,7 @@ fail:
 /* ---- the end --------------------------------------------------------------------------------- */
 
 static rp_err stage_facts(const rp_controller *c, rp_arena *arena, rp_summary_stage *stage,
-                          uint64_t *micro_done) {
+                          uint64_t *micro_done, double (*share)[2]) {
     const rp_model *model = c->run.model;
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < c->ring.count; k++) {
@@ -136,6 +136,9 @@ static rp_err stage_facts(const rp_controller *c, rp_arena *arena, rp_summary_st
             .gap_max = board->facts.staleness_max,
         };
         micro_done[k] = board->facts.microbatches / node->hold_count;
+        for (uint32_t end = 0; end < 2; end++) { /* the same for all that it holds */
+            share[k][end] = c->plan->hold[node->hold_first].share[end];
+        }
     }
 fail:
     return err;
@@ -163,15 +166,18 @@ static rp_err link_facts(const rp_controller *c, rp_arena *arena, rp_record_end 
 static rp_err gather_facts(const rp_controller *c, rp_arena *arena, rp_record_end *end) {
     const uint32_t count = c->ring.board && c->plan ? c->ring.count : 0;
     uint64_t *micro_done;
+    double(*share)[2];
     rp_err err = RP_OK;
     if (count == 0) {
         return RP_OK;
     }
     RP_TRY(RP_ARENA_NEW(arena, count, &end->stage));
     RP_TRY(RP_ARENA_NEW(arena, count, &micro_done));
-    RP_TRY(stage_facts(c, arena, end->stage, micro_done));
+    RP_TRY(RP_ARENA_NEW(arena, count, &share));
+    RP_TRY(stage_facts(c, arena, end->stage, micro_done, share));
     RP_TRY(link_facts(c, arena, end));
     end->micro_done = micro_done;
+    end->share = (const double(*)[2])share;
     end->stage_count = count;
 fail:
     return err;

@@ -306,15 +306,34 @@ static void add_shares(const rp_record *record, const rp_record_end *end, rp_sum
     }
 }
 
-/* Microbatches that had to contribute, and how many fewer or more a stage counted. */
-static void fill_ledger(const rp_record *record, const rp_record_end *end, rp_summary *summary) {
-    uint64_t due = 0; /* of the boards that count here; earlier ones have gone */
-    for (uint64_t step = 0; step < record->total.step; step++) {
-        uint32_t count = rp_sched_micro_count(&record->run.shape, step);
-        summary->microbatches += count;
-        due += step >= record->sinks_run.step_first ? count : 0;
+/* Microbatches of a share (NULL: of all samples) in the steps from `first` on. */
+static uint64_t count_microbatches(const rp_record *record, const double *share, uint64_t first) {
+    rp_sched_shape shape = record->run.shape;
+    uint64_t count = 0;
+    if (share) {
+        shape.share[0] = share[0];
+        shape.share[1] = share[1];
     }
+    for (uint64_t step = first; step < record->total.step; step++) {
+        count += rp_sched_micro_count(&shape, step);
+    }
+    return count;
+}
+
+static bool same_share(const double a[2], const double b[2]) {
+    return a[0] == b[0] && a[1] == b[1];
+}
+
+/* Microbatches that had to contribute, and how many fewer or more a board counted of its share. Due
+ * are those since the open: boards of before have gone. */
+static void fill_ledger(const rp_record *record, const rp_record_end *end, rp_summary *summary) {
+    uint64_t due = 0;
+    summary->microbatches = count_microbatches(record, NULL, 0);
     for (uint32_t k = 0; k < end->stage_count && strcmp(end->status, "failed") != 0; k++) {
+        const double *share = end->share ? end->share[k] : NULL;
+        if (k == 0 || (share && !same_share(share, end->share[k - 1]))) {
+            due = count_microbatches(record, share, record->sinks_run.step_first);
+        }
         uint64_t done = end->micro_done[k];
         uint64_t missing = due > done ? due - done : 0;
         uint64_t more = done > due ? done - due : 0;

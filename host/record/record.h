@@ -87,6 +87,7 @@ typedef struct {
     rp_summary_link *link;
     uint32_t link_count;
     const uint64_t *micro_done; /* [stage_count]: whose gradient it has added since the open */
+    const double (*share)[2];   /* [stage_count]: of every step's samples; NULL: all of them each */
 } rp_record_end;
 
 /* Closes every sink, with the summary; the first error of any is returned. */

@@ -79,6 +79,8 @@ class Shares(program.Case):
                 one, other = (json.loads((self.dir / name / "summary.json").read_text())
                               for name in (row, out))
                 self.assertEqual((other["boards"], other["stages"]), (9, 3))
+                self.assertEqual(other["ledger"], {"microbatches": one["ledger"]["microbatches"],
+                                                   "lost": 0, "repeated": 0})
                 held = [s.get("stages", [k]) for k, s in enumerate(other["stage"])]
                 self.assertEqual(held, [[0], [0], [1], [1], [1], [1], [2], [2], [2]])
                 for part in ("train", "test"):

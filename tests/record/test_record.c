@@ -73,6 +73,38 @@ static void close_record(rp_record *record, const char *status, uint64_t micro_d
     assert_null(record);
 }
 
+/* Boards that share a stage owe the microbatches of their shares, not those of a whole step. */
+static void a_share_owes_its_microbatches(void **state) {
+    (void)state;
+    static const double share[3][2] = {{0, 0.25}, {0.25, 1}, {0, 1}}; /* 16, 48 and 64 samples */
+    static const struct {
+        uint64_t done[3], lost, repeated;
+    } cases[] = {{{2, 4, 4}, 0, 0}, {{2, 3, 4}, 1, 0}, {{4, 4, 4}, 0, 2}};
+    for (uint32_t i = 0; i < 3; i++) {
+        const rp_record_run run = run_of(2);
+        const rp_record_totals start = {0};
+        rp_summary_stage stage[3] = {{.board = "a"}, {.board = "b"}, {.board = "c"}};
+        const rp_record_end end = {.status = "finished",
+                                   .note = "",
+                                   .stage = stage,
+                                   .stage_count = 3,
+                                   .micro_done = cases[i].done,
+                                   .share = share};
+        rp_record *record = NULL;
+        expect_ok(rp_record_open(&arena, &run, &start, &record));
+        train_step(record, 0, 2);
+        train_step(record, 1, 1);
+        expect_ok(rp_record_close(&record, &end));
+        json_t *summary = json_loads(slurp("summary.json", NULL), 0, NULL);
+        const json_t *ledger = json_object_get(summary, "ledger");
+        assert_int_equal(json_integer_value(json_object_get(ledger, "microbatches")), 4);
+        assert_int_equal(json_integer_value(json_object_get(ledger, "lost")), cases[i].lost);
+        assert_int_equal(json_integer_value(json_object_get(ledger, "repeated")),
+                         cases[i].repeated);
+        json_decref(summary);
+    }
+}
+
 static double number_at(const char *file, const char *key) {
     json_t *object = json_loads(slurp(file, NULL), 0, NULL);
     assert_non_null(object);
@@ -326,6 +358,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(tensorboard_has_what_can_be_watched, setup_record,
                                         teardown_record),
         cmocka_unit_test_setup_teardown(facts_become_the_summary, setup_record, teardown_record),
+        cmocka_unit_test_setup_teardown(a_share_owes_its_microbatches, setup_record,
+                                        teardown_record),
         cmocka_unit_test_setup_teardown(a_resumed_run_goes_on, setup_record, teardown_record),
         cmocka_unit_test_setup_teardown(no_folder_no_files, setup_record, teardown_record),
     };
