@@ -135,21 +135,21 @@ fail:
 }
 
 /* What has to be the same, or a run would go on as something that is neither. */
-enum { IDENTITY = 5 };
+enum { IDENTITY = 6 };
 static rp_err identity_of(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
                           const char *pair[IDENTITY][2]) {
     char method[256];
-    char *text[3];
+    char *text[4];
     rp_err err;
     rp_method_text(&run->method, method, sizeof method);
     RP_TRY(rp_arena_string(arena, method, &text[0]));
     RP_TRY(rp_arena_printf(arena, &text[1], "%" PRIu64, run->seed));
     RP_TRY(batch_text(arena, run, plan, &text[2]));
-    const char *const own[IDENTITY][2] = {{"seed", text[1]},
-                                          {"batch", text[2]},
-                                          {"model", run->model_name},
-                                          {"schedule", run->method.kind->name},
-                                          {"method", text[0]}};
+    RP_TRY(rp_arena_printf(arena, &text[3], "%u", run->data.count[RP_SPLIT_TRAIN]));
+    const char *const own[IDENTITY][2] = {
+        {"seed", text[1]},          {"batch", text[2]},
+        {"model", run->model_name}, {"schedule", run->method.kind->name},
+        {"method", text[0]},        {"samples", text[3]}}; /* of an epoch */
     memcpy(pair, own, sizeof own);
 fail:
     return err;
@@ -200,6 +200,9 @@ static rp_err check_same_run(rp_arena *arena, const rp_st_reader *reader, const 
     RP_TRY(identity_of(arena, run, plan, own));
     for (size_t i = 0; i < IDENTITY; i++) {
         const char *was = rp_st_meta(reader, own[i][0]);
+        if (!was && strcmp(own[i][0], "samples") == 0) {
+            continue; /* older programs did not write it */
+        }
         if (!was || strcmp(was, own[i][1]) != 0) {
             return rp_fail(RP_ERR_USAGE, "%s: was made with %s %s, the run file says %s", path,
                            own[i][0], was ? was : "unknown", own[i][1]);

@@ -441,6 +441,11 @@ static void a_checkpoint_is_of_one_run(void **state) {
                RP_ERR_USAGE);
     assert_non_null(strstr(rp_err_message(), "was made with seed 1, the run file says 2"));
     run.seed--;
+    run.data.count[RP_SPLIT_TRAIN]--; /* as another `validation` does */
+    expect_err(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found, damaged),
+               RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "was made with samples "));
+    run.data.count[RP_SPLIT_TRAIN]++;
     run.steps = 2;
     expect_err(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found, damaged),
                RP_ERR_USAGE);

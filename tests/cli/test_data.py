@@ -69,6 +69,12 @@ class Validation(program.Case):
             losses.append((summary["validation"], summary["eval"]))
         self.assertEqual(losses[0], losses[1])
 
+    def test_another_part_is_another_run(self):
+        self.ringpipe("train", self.run_file(self.TEXT), "--out", "out")
+        words = ("--resume", "out", "--set", "train.epochs=4", "--set", "data.validation=20")
+        err = self.refused("train", self.run_file(self.TEXT), *words)
+        self.assertIn("was made with samples 224, the run file says 236", err)
+
     def test_resumed_between_the_evaluations(self):
         """The end's validation is done and its test is not: only that is made up."""
         self.ringpipe("train", self.run_file(self.TEXT), "--out", "out")
