@@ -31,6 +31,11 @@ rp_err rp_config_read_text(rp_arena *arena, const char *text, size_t bytes, cons
  * creating maps on the way. Messages then say `--set` instead of file and line. */
 rp_err rp_config_set(rp_arena *arena, rp_node *root, const char *assignment) RP_MUST_CHECK;
 
+/* Puts a value, `text` as YAML, at the end of a list; `name` stands in messages. errors as
+ * rp_config_read_text() */
+rp_err rp_config_add(rp_arena *arena, rp_node *list, const char *text,
+                     const char *name) RP_MUST_CHECK;
+
 bool rp_node_is_map(const rp_node *node);
 bool rp_node_is_list(const rp_node *node);
 bool rp_node_is_scalar(const rp_node *node);

@@ -352,3 +352,17 @@ rp_err rp_config_set(rp_arena *arena, rp_node *root, const char *assignment) {
 fail:
     return err;
 }
+
+rp_err rp_config_add(rp_arena *arena, rp_node *list, const char *text, const char *name) {
+    reader r = {.arena = arena, .label = name, .depth = 1};
+    rp_node *value = NULL;
+    rp_err err = RP_OK;
+    char *kept;
+    RP_ASSERT(list->type == RP_NODE_LIST);
+    RP_TRY(rp_arena_string(arena, name, &kept));
+    r.name = kept;
+    RP_TRY(read_document(&r, text, strlen(text), &value));
+    RP_TRY(append_child(arena, list, value));
+fail:
+    return err;
+}

@@ -14,6 +14,8 @@ static const struct argp_option all_options[] = {
     {"resume", 'r', "DIR", 0, "Go on in a run folder, from its newest checkpoint", 0},
     {"format", 'f', "text|json", 0, "json: one object on standard output at the end", 0},
     {"format", 'F', "text|svg", 0, "How to draw", 0},
+    {"format", 'C', "text|csv|json", 0, "How to write the answers (default: text)", 0},
+    {"top", 'K', "N", 0, "So many classes of each answer, the likeliest first (default: 1)", 0},
     {"dry-run", 'n', NULL, 0, "Read and check everything, start nothing", 0},
     {"weights", 'w', "FILE", 0, "A safetensors file of the whole model", 0},
     {"split", 'p', "test|validation|train", 0, "Which samples (default: test)", 0},
@@ -151,6 +153,12 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
     case 'F':
         args->format = one_of(state, value, "text", "svg");
         return 0;
+    case 'C':
+        if (strcmp(value, "csv") != 0) {
+            (void)one_of(state, value, "text", "json");
+        }
+        args->format = value;
+        return 0;
     case 'p':
         if (strcmp(value, "validation") != 0) {
             (void)one_of(state, value, "test", "train");
@@ -171,6 +179,9 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
         return 0;
     case 't':
         args->threads = read_number(state, value, 1024);
+        return 0;
+    case 'K':
+        args->top = read_number(state, value, 65536);
         return 0;
     case 'j':
         args->jobs = read_number(state, value, RP_LAB_JOBS_MAX);

@@ -7,11 +7,11 @@
 
 #include "base/err.h"
 
-enum { RP_CLI_SETS_MAX = 64, RP_CLI_WORDS_MAX = 4 };
+enum { RP_CLI_SETS_MAX = 64 };
 
 /* All options of all verbs; a verb names those it takes. */
 typedef struct {
-    const char *word[RP_CLI_WORDS_MAX]; /* what is no option: RUN.yaml, SCHEDULE, ... */
+    const char **word; /* what is no option: RUN.yaml, SCHEDULE, ...; room for all of the line */
     uint32_t word_count;
     const char *set[RP_CLI_SETS_MAX];
     uint32_t set_count;
@@ -21,7 +21,7 @@ typedef struct {
     const char *executor, *faults, *profile, *plan;
     uint64_t seed_first, seed_last;
     bool trace;
-    uint32_t stages, micro, chunks, threads, jobs;
+    uint32_t stages, micro, chunks, threads, jobs, top;
     double minutes;
     bool dry_run, whole, roster, yes, system, quiet, verbose;
 } rp_cli_args;
@@ -49,6 +49,7 @@ void rp_cli_parse(const rp_cli_verb *verb, int argc, char **argv, rp_cli_args *o
 rp_err rp_verb_train(const rp_cli_args *args);
 rp_err rp_verb_resume(const rp_cli_args *args);
 rp_err rp_verb_eval(const rp_cli_args *args);
+rp_err rp_verb_predict(const rp_cli_args *args);
 rp_err rp_verb_plan(const rp_cli_args *args);
 rp_err rp_verb_profile(const rp_cli_args *args);
 rp_err rp_verb_sim(const rp_cli_args *args);

@@ -19,6 +19,11 @@ const rp_cli_verb rp_cli_verbs[] = {
      rp_verb_resume},
     {"eval", "RUN.yaml|DIR", 1, 1, "swpfk", "Evaluate a weights file, or a run from its folder",
      NULL, rp_verb_eval},
+    {"predict", "DIR FILE...", 2, UINT32_MAX, "wKCbt", "Ask a run's net about files",
+     "DIR is the folder of a run, and all that is needed of it. A FILE is a picture, a CSV file or "
+     "an "
+     "array; - is standard input. It runs on this machine's device.",
+     rp_verb_predict},
     {"plan", "RUN.yaml", 1, 1, "sofk", "Profile the ring and choose the cut", NULL, rp_verb_plan},
     {"profile", "RUN.yaml", 1, 1, "sofk", "Measure the cost of every layer", NULL, rp_verb_profile},
     {"sim", "RUN.yaml", 1, 1, "sofxNPSALVj", "Simulate a run on a virtual clock, with faults",
@@ -144,16 +149,24 @@ int main(int argc, char **argv) {
                                 .board = "auto",
                                 .minutes = 5,
                                 .jobs = 1,
+                                .top = 1,
                                 .executor = "digest",
                                 .faults = "none",
                                 .seed_first = 1,
                                 .seed_last = 1,
                                 .stages = 4,
                                 .micro = 8};
-            keep_command(argc, argv, &args);
-            argv[1] = program;
-            rp_cli_parse(verb, argc - 1, argv + 1, &args);
-            return rp_err_exit_code(run_verb(verb, &args));
+            rp_arena words;
+            rp_arena_init(&words, "command line", 0);
+            rp_err err = RP_ARENA_NEW(&words, (size_t)argc, &args.word);
+            if (err == RP_OK) {
+                keep_command(argc, argv, &args);
+                argv[1] = program;
+                rp_cli_parse(verb, argc - 1, argv + 1, &args);
+                err = run_verb(verb, &args);
+            }
+            rp_arena_finish(&words);
+            return rp_err_exit_code(err);
         }
     }
     return no_verb(name);

@@ -432,6 +432,27 @@ static void order_and_style_do_not_count(void **state) {
     }
 }
 
+static void add_to_a_list(void **state) {
+    (void)state;
+    static const char text[] = "layers: [{name: a}]\n";
+    rp_node *root;
+    rp_node *read;
+    char *written;
+    expect_ok(rp_config_read_text(&arena, text, strlen(text), "net.yaml", &root));
+    rp_node *layers = rp_node_find(root, "layers");
+    expect_ok(rp_config_add(&arena, layers, "{name: b, kind: relu}", "more"));
+    assert_int_equal(rp_node_count(layers), 2);
+    rp_node *added = rp_node_item(layers, 1);
+    assert_string_equal(rp_node_text(rp_node_find(added, "kind")), "relu");
+    expect_err(rp_node_fail(added, "is wrong"), RP_ERR_USAGE);
+    expect_message("more: layers[1]: is wrong");
+    expect_err(rp_config_add(&arena, layers, "{name: [", "more"), RP_ERR_USAGE);
+    assert_int_equal(rp_node_count(layers), 2);
+    expect_ok(rp_config_text(&arena, root, &written));
+    expect_ok(rp_config_read_text(&arena, written, strlen(written), "again", &read));
+    assert_true(rp_node_same(root, read));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_read),
@@ -445,6 +466,7 @@ int main(void) {
         cmocka_unit_test(limits),
         cmocka_unit_test(files),
         cmocka_unit_test(set_from_the_command_line),
+        cmocka_unit_test(add_to_a_list),
         cmocka_unit_test(written_text_reads_back),
         cmocka_unit_test(order_and_style_do_not_count),
     };

@@ -31,7 +31,8 @@ _ringpipe_names_of() {
     case $1 in
     # generated: names
     verbs)
-        echo train resume eval plan profile sim lab draw tune doctor keys data inspect list
+        echo train resume eval predict plan profile sim lab draw tune doctor keys data inspect \
+            list
         ;;
     schedules)
         echo gpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain \
@@ -54,6 +55,7 @@ _ringpipe_options() {
     train) echo --set --out --resume --format --dry-run --keys --plan --quiet --verbose ;;
     resume) echo --set --format --keys --quiet --verbose ;;
     eval) echo --set --format --weights --split --keys --quiet --verbose ;;
+    predict) echo --format --top --weights --board --threads --quiet --verbose ;;
     plan) echo --set --out --format --keys --quiet --verbose ;;
     profile) echo --set --out --format --keys --quiet --verbose ;;
     sim) echo --set --out --format --jobs --executor --plan --profile --seed --seeds --faults --trace --quiet --verbose ;;
@@ -76,6 +78,8 @@ _ringpipe_value() {
     --format)
         if [[ $verb == draw ]]; then
             _ringpipe_words "text svg" "$word"
+        elif [[ $verb == predict ]]; then
+            _ringpipe_words "text csv json" "$word"
         else
             _ringpipe_words "text json" "$word"
         fi
@@ -100,7 +104,7 @@ _ringpipe_value() {
         ;;
     --listen) _ringpipe_words "tcp://" "$word" ;;
     --set) _ringpipe_words "model= data. ring. train. loss= optimizer. schedule= cut=" "$word" ;;
-    --stages | --micro | --chunks | --minutes | --threads | --jobs | --name) COMPREPLY=() ;;
+    --stages | --micro | --chunks | --minutes | --threads | --jobs | --name | --top) COMPREPLY=() ;;
     *) return 1 ;;
     esac
 }
@@ -121,6 +125,14 @@ _ringpipe() {
     fi
     case $verb in
     train | eval | plan | profile | sim | lab) _ringpipe_files yaml "$word" ;;
+    resume) _ringpipe_dirs "$word" ;;
+    predict)
+        if ((COMP_CWORD == 2)); then
+            _ringpipe_dirs "$word"
+        else
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        fi
+        ;;
     draw) _ringpipe_words "$(_ringpipe_names_of schedules) table" "$word" ;;
     keys) _ringpipe_words "new show list trust untrust" "$word" ;;
     inspect) _ringpipe_files safetensors "$word" ;;

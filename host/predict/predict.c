@@ -1,0 +1,182 @@
+#include "predict/predict.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+struct rp_predictor {
+    rp_predict_options options;
+    rp_description about;
+    const char *weights;
+    rp_network *network;
+    rp_answers *answers;
+    rp_clock clock;
+    int64_t shown_ns;
+    uint32_t file; /* in work */
+    /* a microbatch that is being filled */
+    uint32_t count;
+    float *x, *y;
+    rp_input_place *place;
+};
+
+/* ---- the folder ------------------------------------------------------------------------------ */
+
+static rp_err find_file(rp_arena *arena, const char *folder, const char *name, const char *lacks,
+                        char **out) {
+    rp_err err = rp_arena_printf(arena, out, "%s/%s", folder, name);
+    if (err == RP_OK && access(*out, F_OK) != 0) {
+        return rp_fail(RP_ERR_USAGE, "%s: has no %s: %s", folder, name, lacks);
+    }
+    return err;
+}
+
+static rp_err check_outputs(const rp_predictor *p, const char *model) {
+    const uint32_t outputs = rp_network_outputs(p->network);
+    const uint32_t wanted = p->about.classes > 0 ? p->about.classes : p->about.target_width;
+    if (p->about.classes > 0 ? outputs < wanted : outputs != wanted) {
+        return rp_fail(RP_ERR_SHAPE, "%s: has %u outputs, data.json beside it says %u %s", model,
+                       outputs, wanted, p->about.classes > 0 ? "classes" : "targets");
+    }
+    return RP_OK;
+}
+
+static rp_err read_folder(rp_arena *arena, rp_predictor *p) {
+    static const char older[] = "it is not the folder of a run, or the run was made by a version "
+                                "that did not write it";
+    rp_network_options net = {0};
+    char *data;
+    char *model;
+    char *weights = NULL;
+    rp_err err;
+    RP_TRY(find_file(arena, p->options.folder, "data.json", older, &data));
+    RP_TRY(find_file(arena, p->options.folder, "model.yaml", older, &model));
+    if (!p->options.weights) {
+        RP_TRY(find_file(arena, p->options.folder, "weights.safetensors",
+                         "the run has not ended; --weights FILE takes those of a checkpoint",
+                         &weights));
+    }
+    p->weights = weights ? weights : p->options.weights;
+    RP_TRY(rp_data_read_description(arena, data, &p->about));
+    RP_TRY(rp_config_read_file(arena, model, &net.model));
+    net.sample = &p->about.sample;
+    net.classes = p->about.classes;
+    net.weights = p->weights;
+    RP_TRY(rp_network_read(arena, &net, &p->network));
+    RP_TRY(check_outputs(p, model));
+fail:
+    return err;
+}
+
+static rp_err check_inputs(const rp_predict_options *options) {
+    for (uint32_t i = 0; i < options->input_count; i++) {
+        const char *path = options->input[i];
+        if (strcmp(path, "-") != 0 && access(path, R_OK) != 0) {
+            return rp_fail(RP_ERR_IO, "%s: is not there, or may not be read", path);
+        }
+    }
+    return RP_OK;
+}
+
+rp_err rp_predict_open(rp_arena *arena, const rp_predict_options *options, rp_predictor **out) {
+    rp_predictor *p = NULL;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, 1, &p));
+    *p = (rp_predictor){.options = *options, .clock = rp_clock_real()};
+    RP_TRY(read_folder(arena, p));
+    RP_TRY(check_inputs(options));
+    const size_t micro = rp_network_micro(p->network);
+    const uint32_t outputs = rp_network_outputs(p->network);
+    RP_TRY(RP_ARENA_NEW(arena, micro * rp_shape_count(&p->about.sample), &p->x));
+    RP_TRY(RP_ARENA_NEW(arena, micro * outputs, &p->y));
+    RP_TRY(RP_ARENA_NEW(arena, micro, &p->place));
+    p->options.top = options->top < 1 ? 1 : options->top > outputs ? outputs : options->top;
+    *out = p;
+    return RP_OK;
+fail:
+    rp_predict_close(&p);
+    return err;
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+/* One line that is written over. */
+static void show_progress(rp_predictor *p, bool last) {
+    const int64_t now_ns = rp_clock_now_ns(&p->clock);
+    if (!p->options.progress || (!last && now_ns - p->shown_ns < RP_NS_PER_S / 5) ||
+        (last && p->shown_ns == 0)) {
+        return;
+    }
+    p->shown_ns = now_ns;
+    if (last) {
+        (void)fprintf(p->options.progress, "\r\033[K");
+    } else {
+        (void)fprintf(p->options.progress, "\r\033[Kfile %u of %u, %" PRIu64 " samples",
+                      p->file + 1, p->options.input_count, rp_answers_count(p->answers));
+    }
+    (void)fflush(p->options.progress);
+}
+
+static rp_err flush_samples(rp_predictor *p) {
+    const uint32_t outputs = rp_network_outputs(p->network);
+    rp_err err = RP_OK;
+    if (p->count == 0) {
+        return RP_OK;
+    }
+    RP_TRY(rp_network_run(p->network, p->x, p->count, p->y));
+    for (uint32_t i = 0; i < p->count; i++) {
+        RP_TRY(rp_answers_add(p->answers, &p->place[i], p->y + (size_t)i * outputs));
+    }
+    p->count = 0;
+    show_progress(p, false);
+fail:
+    return err;
+}
+
+static rp_err take_sample(void *context, const rp_input_place *place, const float *x) {
+    rp_predictor *p = context;
+    const size_t floats = rp_shape_count(&p->about.sample);
+    memcpy(p->x + p->count * floats, x, floats * sizeof *x);
+    p->place[p->count++] = *place;
+    return p->count == rp_network_micro(p->network) ? flush_samples(p) : RP_OK;
+}
+
+rp_err rp_predict_run(rp_predictor *p, rp_device *device) {
+    const rp_answers_options options = {.file = p->options.out,
+                                        .format = p->options.format,
+                                        .about = &p->about,
+                                        .outputs = rp_network_outputs(p->network),
+                                        .top = p->options.top,
+                                        .weights = p->weights,
+                                        .device = rp_device_facts_of(device)->name};
+    rp_arena arena;
+    rp_err err;
+    rp_arena_init(&arena, "predictions", 0);
+    RP_TRY(rp_network_start(p->network, device));
+    RP_TRY(rp_answers_open(&arena, &options, &p->answers));
+    for (p->file = 0; p->file < p->options.input_count; p->file++) {
+        err = rp_inputs_read(&p->about, p->options.input[p->file], take_sample, p);
+        if (err != RP_OK) {
+            (void)!flush_samples(p); /* what came before the bad one */
+            goto fail;
+        }
+    }
+    RP_TRY(flush_samples(p));
+    show_progress(p, true);
+    RP_TRY(rp_answers_finish(p->answers));
+fail:
+    if (err != RP_OK && p->answers) {
+        show_progress(p, true);
+    }
+    rp_answers_close(&p->answers);
+    rp_arena_finish(&arena);
+    return err;
+}
+
+void rp_predict_close(rp_predictor **predictor) {
+    if (*predictor) {
+        rp_network_close(&(*predictor)->network);
+    }
+    *predictor = NULL;
+}
