@@ -18,6 +18,7 @@ static const struct argp_option all_options[] = {
     {"top", 'K', "N", 0, "So many classes of each answer, the likeliest first (default: 1)", 0},
     {"dry-run", 'n', NULL, 0, "Read and check everything, start nothing", 0},
     {"weights", 'w', "FILE", 0, "A safetensors file of the whole model", 0},
+    {"confusion", 'X', NULL, 0, "Each class and the table of answers; on this machine's device", 0},
     {"split", 'p', "test|validation|train", 0, "Which samples (default: test)", 0},
     {"keys", 'k', "DIR", 0, "This host's keys, for a roster (default: ~/.config/ringpipe/keys)", 0},
     {"board", 'b', "NAME", 0, "Board profile, or auto (default)", 0},
@@ -111,9 +112,9 @@ static bool on_flag(int key, rp_cli_args *args) {
     const struct {
         int key;
         bool *to;
-    } flags[] = {{'n', &args->dry_run}, {'W', &args->whole},  {'V', &args->trace},
-                 {'R', &args->roster},  {'y', &args->yes},    {'Y', &args->system},
-                 {'q', &args->quiet},   {'v', &args->verbose}};
+    } flags[] = {{'n', &args->dry_run},   {'W', &args->whole}, {'V', &args->trace},
+                 {'R', &args->roster},    {'y', &args->yes},   {'Y', &args->system},
+                 {'X', &args->confusion}, {'q', &args->quiet}, {'v', &args->verbose}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (flags[i].key == key) {
             *flags[i].to = true;
@@ -154,8 +155,8 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
         args->format = one_of(state, value, "text", "svg");
         return 0;
     case 'C':
-        if (strcmp(value, "csv") != 0) {
-            (void)one_of(state, value, "text", "json");
+        if (strcmp(value, "csv") != 0 && strcmp(value, "text") != 0 && strcmp(value, "json") != 0) {
+            argp_error(state, "expected text, csv or json, found '%s'", value);
         }
         args->format = value;
         return 0;

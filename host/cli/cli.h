@@ -23,7 +23,7 @@ typedef struct {
     bool trace;
     uint32_t stages, micro, chunks, threads, jobs, top;
     double minutes;
-    bool dry_run, whole, roster, yes, system, quiet, verbose;
+    bool dry_run, confusion, whole, roster, yes, system, quiet, verbose;
 } rp_cli_args;
 
 typedef struct {

@@ -17,7 +17,7 @@ const rp_cli_verb rp_cli_verbs[] = {
      "DIR is the folder of a run that was interrupted, or is to go further; only the data are "
      "elsewhere.",
      rp_verb_resume},
-    {"eval", "RUN.yaml|DIR", 1, 1, "swpfk", "Evaluate a weights file, or a run from its folder",
+    {"eval", "RUN.yaml|DIR", 1, 1, "swpfkX", "Evaluate a weights file, or a run from its folder",
      NULL, rp_verb_eval},
     {"predict", "DIR FILE...", 2, UINT32_MAX, "wKCbt", "Ask a run's net about files",
      "DIR is the folder of a run, and all that is needed of it. A FILE is a picture, a CSV file or "

@@ -8,6 +8,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "cli/cli.h"
+#include "cli/evaluate_here.h"
 #include "cli/signals.h"
 #include "control/about.h"
 #include "control/controller.h"
@@ -229,7 +230,8 @@ rp_err rp_verb_eval(const rp_cli_args *args) {
         RP_TRY(rp_arena_printf(&arena, &weights, "%s/weights.safetensors", args->word[0]));
         options.weights = weights;
     }
-    RP_TRY(run_controller(args, &options));
+    RP_TRY(args->confusion ? rp_cli_evaluate_here(args, options.split, options.weights)
+                           : run_controller(args, &options));
 fail:
     rp_arena_finish(&arena);
     return err;

@@ -227,6 +227,7 @@ class Predict(program.Case):
         self.assertIn("nowhere.csv", self.refused("predict", "run", "data/test.csv", "nowhere.csv"))
         self.assertIn("has no data.json", self.refused("predict", "data", "data/test.csv"))
         self.assertIn("DIR FILE", self.refused("predict", "run"))
+        self.assertIn("text, csv or json", self.refused("predict", "run", "x", "--format", "xml"))
         weights = self.dir / "run" / "weights.safetensors"
         good = weights.read_bytes()
         weights.write_bytes(good[:-3])
@@ -240,6 +241,60 @@ class Predict(program.Case):
                          self.ask("data/test.csv")["predictions"])
         (self.dir / "run" / "data.json").unlink()
         self.assertIn("run: has no data.json", self.refused("predict", "run", "data/test.csv"))
+
+    def test_the_table_of_answers(self):
+        summary = self.train("--set", "data.validation=40")
+        out, err = self.ringpipe("eval", "run", "--confusion", "--format", "json")
+        self.assertEqual(err, "")
+        result = json.loads(out)
+        self.assertEqual(set(result["eval"]), {"loss", "accuracy", "samples"})
+        self.assertEqual(result["eval"]["samples"], 70)
+        self.assertAlmostEqual(result["eval"]["accuracy"], summary["eval"]["accuracy"], places=9)
+        self.assertAlmostEqual(result["eval"]["loss"], summary["eval"]["loss"], places=5)
+        names = sorted(PLACES)
+        answers = self.ask("data/test.csv")["predictions"]
+        pairs = [(row[3], a["class"]) for row, a in zip(self.test, answers)]
+        want = [[pairs.count((i, k)) for k in names] for i in names]
+        self.assertEqual(result["confusion"], want)
+        for i, one in enumerate(result["classes"]):
+            self.assertEqual(one["class"], names[i])
+            self.assertEqual(one["samples"], sum(want[i]))
+            self.assertAlmostEqual(one["recall"], want[i][i] / sum(want[i]), places=9)
+            answered = sum(row[i] for row in want)
+            self.assertAlmostEqual(one["precision"], want[i][i] / answered, places=9)
+        out, _ = self.ringpipe("eval", "run", "--confusion")
+        said = result["eval"]
+        accuracy = 100 * said["accuracy"]
+        self.assertIn(f"test loss {said['loss']:.4f}, accuracy {accuracy:.2f} % of 70\n", out)
+        out, _ = self.ringpipe("eval", "run", "--confusion", "--split", "validation", "--format",
+                               "json")
+        validation = json.loads(out)["eval"]
+        self.assertEqual(validation["split"], "validation")
+        self.assertAlmostEqual(validation["accuracy"], summary["validation"]["accuracy"], places=9)
+
+    def test_a_smoothed_loss_and_ten_classes(self):
+        """As the ring evaluates, and with the five likeliest."""
+        text = program.RUN.replace("loss: cross-entropy",
+                                   "loss: {kind: cross-entropy, label_smoothing: 0.2}")
+        self.ringpipe("train", self.run_file(text), "--out", "run")
+        summary = json.loads((self.dir / "run" / "summary.json").read_text())
+        out, _ = self.ringpipe("eval", "run", "--confusion", "--format", "json")
+        said = json.loads(out)["eval"]
+        self.assertAlmostEqual(said["loss"], summary["eval"]["loss"], places=4)
+        self.assertAlmostEqual(said["accuracy"], summary["eval"]["accuracy"], places=9)
+        self.assertTrue(said["accuracy"] <= said["top5"] <= 1, said)
+        out, _ = self.ringpipe("eval", "run", "--confusion")
+        self.assertIn(f", top-5 {100 * said['top5']:.2f} %", out)
+
+    def test_a_table_needs_classes_and_samples(self):
+        (self.dir / "data" / "test.csv").unlink()
+        self.train("--set", "train.epochs=1")
+        self.assertIn("no test part", self.refused("eval", "run", "--confusion"))
+        (self.dir / "data" / "train.csv").write_text("1,2,3\n2,3,4\n")
+        (self.dir / "net.yaml").write_text("input: [2]\nlayers: [{name: f, kind: dense, out: 1}]\n")
+        text = RUN.replace("cross-entropy", "mse").replace(", target: kind, drop: id", "")
+        error = self.refused("eval", self.run_file(text), "--weights", "none", "--confusion")
+        self.assertIn("--confusion is for classes", error)
 
     @unittest.skipUnless(PYTHON, "no Python here has torch (python3-torch)")
     def test_it_says_what_torch_says(self):

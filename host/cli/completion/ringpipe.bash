@@ -54,7 +54,7 @@ _ringpipe_options() {
     # generated: options
     train) echo --set --out --resume --format --dry-run --keys --plan --quiet --verbose ;;
     resume) echo --set --format --keys --quiet --verbose ;;
-    eval) echo --set --format --weights --split --keys --quiet --verbose ;;
+    eval) echo --set --format --weights --confusion --split --keys --quiet --verbose ;;
     predict) echo --format --top --weights --board --threads --quiet --verbose ;;
     plan) echo --set --out --format --keys --quiet --verbose ;;
     profile) echo --set --out --format --keys --quiet --verbose ;;

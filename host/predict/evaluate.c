@@ -1,0 +1,82 @@
+#include "predict/evaluate.h"
+
+#include <inttypes.h>
+#include <poll.h>
+
+#include "base/clock.h"
+
+enum { DEPTH = 2, WAIT_MS = 1000 };
+
+/* The sample's own class; of mixed classes from its row, which has all in one place here. */
+static int32_t label_of(const rp_data *data, const rp_batch *batch, uint32_t index) {
+    if (batch->labels) {
+        return batch->labels[index];
+    }
+    const float *row = batch->rows + (size_t)index * rp_data_row_width(data);
+    uint32_t class = 0;
+    while (class < data->classes && !(row[class] > 0.5f)) {
+        class ++;
+    }
+    return (int32_t) class;
+}
+
+static rp_err add_batch(rp_network *network, const rp_data *data, const rp_batch *batch, float *y,
+                        float smoothing, rp_confusion *out) {
+    const uint32_t outputs = rp_network_outputs(network);
+    rp_err err;
+    RP_TRY(rp_network_run(network, batch->x, batch->count, y));
+    for (uint32_t i = 0; i < batch->count; i++) {
+        RP_TRY(rp_confusion_add(out, y + (size_t)i * outputs, label_of(data, batch, i), smoothing));
+    }
+fail:
+    return err;
+}
+
+static void show_progress(FILE *file, const rp_confusion *so_far, uint32_t all, int64_t *shown_ns) {
+    const rp_clock clock = rp_clock_real();
+    const int64_t now_ns = rp_clock_now_ns(&clock);
+    if (file && now_ns - *shown_ns >= RP_NS_PER_S / 5) {
+        *shown_ns = now_ns;
+        (void)fprintf(file, "\r\033[K%" PRIu64 " of %u samples", so_far->samples, all);
+        (void)fflush(file);
+    }
+}
+
+rp_err rp_evaluate_part(rp_network *network, const rp_data *data, rp_split split, float smoothing,
+                        FILE *progress, rp_confusion *out) {
+    const uint32_t micro = rp_network_micro(network);
+    const uint64_t steps = (data->count[split] - 1) / micro + 1;
+    rp_feeder *feeder = NULL;
+    int64_t shown_ns = 0;
+    rp_arena arena;
+    float *y;
+    rp_err err;
+    RP_ASSERT(data->count[split] > 0);
+    rp_arena_init(&arena, "evaluation", 0);
+    RP_TRY(RP_ARENA_NEW(&arena, (size_t)micro * rp_network_outputs(network), &y));
+    RP_TRY(rp_feeder_open(&arena, data, RP_FEEDER_THREAD, split, false, micro, 0, steps, DEPTH,
+                          &feeder));
+    for (uint64_t step = 0; step < steps;) {
+        const rp_batch *batch;
+        struct pollfd ready = {.fd = rp_feeder_eventfd(feeder), .events = POLLIN};
+        (void)poll(&ready, 1, WAIT_MS); /* however long a sample takes: it is asked for again */
+        err = rp_feeder_take(feeder, &batch);
+        if (err == RP_ERR_AGAIN) {
+            continue;
+        }
+        RP_TRY(err);
+        err = add_batch(network, data, batch, y, smoothing, out);
+        rp_feeder_return(feeder, batch);
+        RP_TRY(err);
+        show_progress(progress, out, data->count[split], &shown_ns);
+        step++;
+    }
+fail:
+    if (progress && shown_ns > 0) {
+        (void)fprintf(progress, "\r\033[K");
+        (void)fflush(progress);
+    }
+    rp_feeder_close(&feeder);
+    rp_arena_finish(&arena);
+    return err;
+}

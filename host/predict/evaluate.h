@@ -1,0 +1,15 @@
+/* A part of a data set through a net on this machine's device. */
+#ifndef RP_PREDICT_EVALUATE_H
+#define RP_PREDICT_EVALUATE_H
+
+#include "data/data.h"
+#include "predict/confusion.h"
+#include "predict/network.h"
+
+/* Every sample of the part, which is not empty; `network` has been started. `progress`: a terminal
+ * to say on how far it is, or NULL. errors those of the set's read, rp_network_run(),
+ * rp_confusion_add() */
+rp_err rp_evaluate_part(rp_network *network, const rp_data *data, rp_split split, float smoothing,
+                        FILE *progress, rp_confusion *out) RP_MUST_CHECK;
+
+#endif
