@@ -31,16 +31,36 @@ fail:
     return err;
 }
 
+static uint32_t first_holder(const rp_plan *plan, uint32_t stage) {
+    uint32_t h = 0;
+    while (plan->hold[h].stage != stage) {
+        h++;
+    }
+    return plan->hold[h].node;
+}
+
+static void grow_to(uint64_t *most, uint64_t value) {
+    *most = value > *most ? value : *most;
+}
+
 void rp_planfile_note_board(rp_plan *plan, uint32_t node, const rp_planfile_board *board) {
     const rp_plan_node *at = &plan->node[node];
     for (uint32_t h = at->hold_first; h < at->hold_first + at->hold_count; h++) {
-        rp_plan_measured *to = &plan->stage[plan->hold[h].stage].measured;
-        to->board = board->name;
-        to->slots = board->slots;
-        to->weight_copies = board->weight_copies;
-        to->device_bytes = board->device_bytes;
-        to->weight_bytes = board->weight_bytes;
-        to->resident_bytes = board->resident_bytes;
+        const uint32_t stage = plan->hold[h].stage;
+        rp_plan_measured *to = &plan->stage[stage].measured;
+        const bool first = first_holder(plan, stage) == node;
+        if (first) {
+            to->slots = to->weight_copies = 0;
+            to->device_bytes = to->weight_bytes = to->resident_bytes = 0;
+        }
+        if (first || board->device_bytes > to->device_bytes) {
+            to->board = board->name;
+        }
+        grow_to(&to->slots, board->slots);
+        grow_to(&to->weight_copies, board->weight_copies);
+        grow_to(&to->device_bytes, board->device_bytes);
+        grow_to(&to->weight_bytes, board->weight_bytes);
+        grow_to(&to->resident_bytes, board->resident_bytes);
     }
 }
 

@@ -32,7 +32,9 @@ typedef struct {
     const char *name;
     uint64_t slots, weight_copies, device_bytes, weight_bytes, resident_bytes;
 } rp_planfile_board;
-/* Goes into every stage of the node. `board` is borrowed as long as the plan lives. */
+/* Goes into every stage of the node; call it in the order of the nodes. Of a stage that several
+ * nodes hold stay the largest numbers, and the name of the board that needs the most memory.
+ * `board` is borrowed as long as the plan lives. */
 void rp_planfile_note_board(rp_plan *plan, uint32_t node, const rp_planfile_board *board);
 
 /* `layer_seconds`: [2 * layer_count], forward and backward of each layer for one microbatch. */

@@ -42,26 +42,33 @@ static const char *layers_text(const rp_plan_stage *stage, char *out, size_t byt
     return out;
 }
 
-/* The first node that holds the stage. */
-static const char *node_of(const rp_plan *plan, uint32_t stage) {
+/* "left, right": all nodes that hold the stage. Returns how long that is; `file` may be NULL. */
+static int put_holders(FILE *file, const rp_plan *plan, uint32_t stage) {
+    int length = 0;
     for (uint32_t k = 0; k < plan->node_count; k++) {
         if (rp_plan_find_hold(plan, k, stage)) {
-            return plan->node[k].name;
+            const char *between = length > 0 ? ", " : "";
+            const char *name = plan->node[k].name;
+            length += (int)(strlen(between) + strlen(name));
+            if (file) {
+                (void)fprintf(file, "%s%s", between, name);
+            }
         }
     }
-    return "-";
+    return length;
 }
 
 static double seconds_of(const rp_plan_stage *stage) {
     return stage->measured.forward_s + stage->measured.backward_s;
 }
 
-static void put_stage(FILE *file, const rp_plan *plan, uint32_t k, double slowest_s) {
+static void put_stage(FILE *file, const rp_plan *plan, uint32_t k, int width, double slowest_s) {
     const rp_plan_stage *stage = &plan->stage[k];
     const rp_plan_measured *m = &stage->measured;
     char text[4][TEXT_BYTES];
-    (void)fprintf(file, "%5u  %-10s  %-32s", k, node_of(plan, k),
-                  layers_text(stage, text[0], TEXT_BYTES));
+    (void)fprintf(file, "%5u  ", k);
+    const int used = put_holders(file, plan, k);
+    (void)fprintf(file, "%*s  %-32s", width - used, "", layers_text(stage, text[0], TEXT_BYTES));
     if (slowest_s > 0) {
         (void)fprintf(file, "  %10s  %10s  %4.0f %%", time_text(m->forward_s, text[0], TEXT_BYTES),
                       time_text(m->backward_s, text[1], TEXT_BYTES),
@@ -76,7 +83,10 @@ rp_err rp_plan_table(FILE *file, const rp_plan *plan) {
     double slowest_s = 0;
     double sum_s = 0;
     uint32_t slowest = 0;
+    int width = 10; /* of the boards' names */
     for (uint32_t k = 0; k < plan->stage_count; k++) {
+        const int names = put_holders(NULL, plan, k);
+        width = names > width ? names : width;
         const double own = plan->stage[k].measured.has_seconds ? seconds_of(&plan->stage[k]) : 0;
         slowest = own > slowest_s ? k : slowest;
         slowest_s = own > slowest_s ? own : slowest_s;
@@ -85,13 +95,13 @@ rp_err rp_plan_table(FILE *file, const rp_plan *plan) {
     (void)fprintf(file, "%s by %s, batch %u in microbatches of %u: %u stages on %u boards\n\n",
                   plan->model, plan->method.kind->name, plan->batch, plan->micro, plan->stage_count,
                   plan->node_count);
-    (void)fprintf(file, "stage  %-10s  %-32s", "board", "layers");
+    (void)fprintf(file, "stage  %-*s  %-32s", width, "board", "layers");
     if (slowest_s > 0) {
         (void)fprintf(file, "  %10s  %10s  %6s", "forward", "backward", "share");
     }
     (void)fprintf(file, "  %11s  %11s  %6s\n", "weights", "memory", "copies");
     for (uint32_t k = 0; k < plan->stage_count; k++) {
-        put_stage(file, plan, k, slowest_s);
+        put_stage(file, plan, k, width, slowest_s);
     }
     if (slowest_s > 0 && plan->stage_count > 1) {
         (void)fprintf(file,

@@ -65,6 +65,53 @@ static void a_line_a_stage(void **state) {
     expect_word("wait for stage 0: the boards compute 75 %");
 }
 
+/* Two boards for the first stage of two: both names, and the most that either needs. */
+static void a_shared_stage_names_all_boards(void **state) {
+    (void)state;
+    static const char *const names[] = {"left", "right"};
+    static const rp_planfile_board said[][3] = {{{"left", 2, 3, 8 << 20, 4 << 20, 90},
+                                                 {"middle", 5, 1, 6 << 20, 7 << 20, 80},
+                                                 {.name = "right"}},
+                                                {{"left", 1, 1, 1 << 20, 1 << 20, 10},
+                                                 {"middle", 1, 2, 2 << 20, 1 << 20, 20},
+                                                 {.name = "right"}}};
+    const uint32_t first[] = {0, 1, 3};
+    const rp_cut cut = {.stage_count = 2, .first = first};
+    const rp_planfile chosen = {.run = &run, .cut = &cut, .board = names};
+    rp_plan *plan;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    expect_ok(rp_planfile_make(&arena, &chosen, &plan));
+    rp_plan_node node[] = {
+        {.name = "left", .executor = "opencl", .hold_first = 0, .hold_count = 1},
+        {.name = "the one in the middle", .executor = "opencl", .hold_first = 1, .hold_count = 1},
+        {.name = "right", .executor = "opencl", .hold_first = 2, .hold_count = 1}};
+    rp_plan_hold hold[] = {{.node = 0, .share = {0, 0.5}},
+                           {.node = 1, .share = {0.5, 1}},
+                           {.node = 2, .stage = 1, .share = {0, 1}}};
+    plan->node = node;
+    plan->hold = hold;
+    plan->node_count = plan->hold_count = 3;
+    for (uint32_t i = 0; i < 2; i++) { /* again, as after another assignment: what was is gone */
+        for (uint32_t k = 0; k < 3; k++) {
+            rp_planfile_note_board(plan, k, &said[i][k]);
+        }
+        const rp_plan_measured *at = &plan->stage[0].measured;
+        assert_string_equal(at->board, i == 0 ? "left" : "middle");
+        assert_int_equal(at->slots, i == 0 ? 5 : 1);
+        assert_int_equal(at->weight_copies, i == 0 ? 3 : 2);
+        assert_int_equal(at->device_bytes, (i == 0 ? 8 : 2) << 20);
+        assert_int_equal(at->weight_bytes, (i == 0 ? 7 : 1) << 20);
+        assert_int_equal(at->resident_bytes, i == 0 ? 90 : 20);
+    }
+    assert_string_equal(plan->stage[1].measured.board, "right");
+    expect_ok(rp_plan_table(file, plan));
+    read_back(file);
+    expect_word("stage  board                        layers ");
+    expect_word("    0  left, the one in the middle  fc1 ");
+    expect_word("    1  right                        fc2 .. fc3 (2) ");
+}
+
 static void a_line_a_layer(void **state) {
     (void)state;
     const double seconds[] = {0.0001, 0.0001, 0.002, 0.004, 1.5, 0.5};
@@ -86,6 +133,7 @@ static void a_line_a_layer(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_line_a_stage, open_run, close_run),
+        cmocka_unit_test_setup_teardown(a_shared_stage_names_all_boards, open_run, close_run),
         cmocka_unit_test_setup_teardown(a_line_a_layer, open_run, close_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
