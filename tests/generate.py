@@ -78,6 +78,18 @@ def man_list(entries):
     return [".Pq " + " ".join(names(entries))]
 
 
+def man_glossary(lists):
+    """The first table of GLOSSARY.md: a word, what it means, the source where it has one."""
+    del lists
+    text = (SOURCE / "firmware/GLOSSARY.md").read_text(encoding="utf-8")
+    lines = []
+    for row in text.split("\n\n")[2].split("\n")[2:]:
+        cells = row.replace("`", "").strip("|").split("|")
+        word, meaning, source = (cell.strip() for cell in cells)
+        lines += [f".It {word}", meaning + (f" [{source}]" if source else "")]
+    return lines
+
+
 # ---- completion ---------------------------------------------------------------------------------
 
 
@@ -96,6 +108,52 @@ def bash_names(lists):
         words = textwrap.wrap("echo " + " ".join(names(lists[name])), COLUMNS - 14)
         lines += [f"    {name})", "        " + " \\\n            ".join(words), "        ;;"]
     return lines
+
+
+def zsh_options(lists):
+    lines = []
+    for verb in lists["verbs"]:
+        if verb["options"]:
+            options = " ".join("--" + option for option in verb["options"])
+            words = textwrap.wrap(f"reply=({options})", COLUMNS - 14)
+            lines += [f"    {verb['name']})", "        " + "\n            ".join(words),
+                      "        ;;"]
+    return lines
+
+
+def zsh_names(lists):
+    lines = []
+    for name in ("verbs", "schedules", "fetch", "lists"):
+        words = textwrap.wrap("reply=(" + " ".join(names(lists[name])) + ")", COLUMNS - 14)
+        lines += [f"    {name})", "        " + "\n            ".join(words), "        ;;"]
+    return lines
+
+
+def fish_verbs(lists):
+    verbs = " ".join(names(lists["verbs"]))
+    return [f"complete -c ringpipe -n __ringpipe_no_verb -a '{verbs}'"]
+
+
+def fish_options(lists):
+    """What follows an option is its value, but for those that have none."""
+    bare = {"dry-run", "help", "quiet", "trace", "verbose", "whole", "yes", "system"}
+    values = {"format": "text json svg", "split": "test validation train",
+              "board": "(__ringpipe_boards)", "keys": "(__fish_complete_directories)"}
+    lines = []
+    for verb in lists["verbs"]:
+        for option in verb["options"] + ["help"]:
+            value = "" if option in bare else " -r"
+            value = f" -x -a '{values[option]}'" if option in values else value
+            lines.append(f"complete -c ringpipe -n '__ringpipe_verb_is {verb['name']}' "
+                         f"-l {option}{value}")
+    return lines
+
+
+def fish_names(lists):
+    conditions = {"schedules": "__ringpipe_verb_is draw", "lists": "__ringpipe_verb_is list",
+                  "fetch": "__ringpipe_verb_is data; and __ringpipe_before_is fetch"}
+    return [f"complete -c ringpipe -n '{condition}' -a '{' '.join(names(lists[name]))}'"
+            for name, condition in conditions.items()]
 
 
 # ---- METHODS ------------------------------------------------------------------------------------
@@ -123,7 +181,11 @@ FILES = {
         "faults": lambda all: man_faults(all["faults"]),
     },
     "host/cli/man/ringpipe-model.5": {"layers": lambda all: man_keys(all["layers"])},
+    "host/cli/man/ringpipe-glossary.7": {"glossary": man_glossary},
     "host/cli/completion/ringpipe.bash": {"options": bash_options, "names": bash_names},
+    "host/cli/completion/_ringpipe": {"options": zsh_options, "names": zsh_names},
+    "host/cli/completion/ringpipe.fish": {
+        "verbs": fish_verbs, "options": fish_options, "names": fish_names},
     "firmware/sched/METHODS.md": {"schedules": methods_table},
 }
 BLOCK = re.compile(r"^([^\n]*generated: ([\w-]+)[^\n]*\n)(.*?)(^[^\n\w]*end\W*$)", re.M | re.S)

@@ -55,6 +55,42 @@ class Docs(program.Case):
         self.assertEqual(json.loads(out)["board"], "my-board")
         self.expect_keys_named("ringpipe-board.5", "firmware/agent/board.c")
 
+    def test_folder_page(self):
+        """It names every key of a run's files."""
+        page = (program.SOURCE / "host/cli/man/ringpipe-folder.5").read_text()
+        known = set(re.findall(r"\w+", " ".join(re.findall(r"(?m)^\.(?:It )?Cm .*", page))))
+        changes = ("--set", "schedule={kind: pipeoptim, probe: 2}", "--set", "data.validation=64")
+        self.ringpipe("train", self.run_file(), "--out", "out", *changes, seconds=120)
+        folder = self.dir / "out"
+
+        def walk(value):
+            if isinstance(value, dict):
+                for key, inner in value.items():
+                    yield key
+                    yield from walk(inner)
+            elif isinstance(value, list):
+                for inner in value:
+                    yield from walk(inner)
+
+        for name in ("summary.json", "plan.json", "about.json", "data.json", "log.jsonl"):
+            text = (folder / name).read_text()
+            lines = text.splitlines() if name.endswith("l") else [text]
+            keys = {key for line in lines for key in walk(json.loads(line))}
+            self.assertGreater(len(keys), 5)
+            self.assertEqual(keys - known, set(), name)
+        for path in folder.iterdir():
+            stem = re.sub(r"-\d+\.log", "-N.log", path.name)
+            self.assertRegex(page, rf"(?m)^\.(Ss|It).*{re.escape(stem)}", path.name)
+
+    def test_glossary_page(self):
+        """Every word, and the way to it from the first page."""
+        page = (program.SOURCE / "host/cli/man/ringpipe-glossary.7").read_text()
+        words = (program.SOURCE / "firmware/GLOSSARY.md").read_text().split("\n\n")[2].split("\n")
+        self.assertEqual(page.count("\n.It "), len(words) - 2)
+        first = (program.SOURCE / "host/cli/man/ringpipe.1").read_text()
+        for page in ("ringpipe-folder 5", "ringpipe-glossary 7"):
+            self.assertIn(".Xr " + page, first)
+
     def test_readme_names_what_exists(self):
         text = (program.SOURCE / "README.md").read_text()
         rooms = "bootstrap|firmware|host|kernels|boards|tests|README|LICENSE"

@@ -29,8 +29,12 @@ class Install(program.Case):
         share = self.tree / "share"
         for path in ("man/man1/ringpipe.1", "man/man1/ringpipe-agent.1", "man/man5/ringpipe-run.5",
                      "man/man5/ringpipe-model.5", "man/man5/ringpipe-roster.5",
-                     "man/man5/ringpipe-board.5", "bash-completion/completions/ringpipe",
-                     "bash-completion/completions/ringpipe-agent", "ringpipe/models/mlp.yaml",
+                     "man/man5/ringpipe-board.5",
+                     "man/man5/ringpipe-folder.5", "man/man7/ringpipe-glossary.7",
+                     "bash-completion/completions/ringpipe",
+                     "bash-completion/completions/ringpipe-agent",
+                     "zsh/site-functions/_ringpipe", "fish/vendor_completions.d/ringpipe.fish",
+                     "fish/vendor_completions.d/ringpipe-agent.fish", "ringpipe/models/mlp.yaml",
                      "ringpipe/boards/pocl-cpu/board.yaml", "ringpipe/boards/pocl-cpu/tuning.json",
                      "doc/ringpipe/demo.yaml", "doc/ringpipe/README.md", "doc/ringpipe/LICENSE"):
             self.assertTrue((share / path).is_file(), path)

@@ -1,0 +1,164 @@
+# fish completion for ringpipe and ringpipe-agent; tests/cli/test_completion.py compares it with --help.
+
+function __ringpipe_verb -d 'The verb of the command line, or nothing'
+    set -l words (commandline -opc)
+    test (count $words) -ge 2; and echo $words[2]
+end
+
+function __ringpipe_verb_is
+    set -l verb (__ringpipe_verb)
+    test -n "$verb"; and contains -- $verb $argv
+end
+
+function __ringpipe_no_verb
+    test (count (commandline -opc)) -eq 1
+end
+
+function __ringpipe_before_is -d 'The word before the one at hand'
+    set -l words (commandline -opc)
+    test "$words[-1]" = $argv[1]
+end
+
+function __ringpipe_boards
+    set -l program (command -s ringpipe)
+    for folder in (dirname "$program")/../share/ringpipe/boards boards
+        test -d $folder; and command ls $folder
+    end
+end
+
+complete -c ringpipe -f
+complete -c ringpipe -n __ringpipe_no_verb -l help -d 'Its verbs'
+complete -c ringpipe -n __ringpipe_no_verb -l version -d 'Its version'
+# generated: verbs
+complete -c ringpipe -n __ringpipe_no_verb -a 'train resume eval plan profile sim lab draw tune doctor keys data inspect list'
+# end
+# generated: options
+complete -c ringpipe -n '__ringpipe_verb_is train' -l set -r
+complete -c ringpipe -n '__ringpipe_verb_is train' -l out -r
+complete -c ringpipe -n '__ringpipe_verb_is train' -l resume -r
+complete -c ringpipe -n '__ringpipe_verb_is train' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is train' -l dry-run
+complete -c ringpipe -n '__ringpipe_verb_is train' -l keys -x -a '(__fish_complete_directories)'
+complete -c ringpipe -n '__ringpipe_verb_is train' -l plan -r
+complete -c ringpipe -n '__ringpipe_verb_is train' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is train' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is train' -l help
+complete -c ringpipe -n '__ringpipe_verb_is resume' -l set -r
+complete -c ringpipe -n '__ringpipe_verb_is resume' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is resume' -l keys -x -a '(__fish_complete_directories)'
+complete -c ringpipe -n '__ringpipe_verb_is resume' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is resume' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is resume' -l help
+complete -c ringpipe -n '__ringpipe_verb_is eval' -l set -r
+complete -c ringpipe -n '__ringpipe_verb_is eval' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is eval' -l weights -r
+complete -c ringpipe -n '__ringpipe_verb_is eval' -l split -x -a 'test validation train'
+complete -c ringpipe -n '__ringpipe_verb_is eval' -l keys -x -a '(__fish_complete_directories)'
+complete -c ringpipe -n '__ringpipe_verb_is eval' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is eval' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is eval' -l help
+complete -c ringpipe -n '__ringpipe_verb_is plan' -l set -r
+complete -c ringpipe -n '__ringpipe_verb_is plan' -l out -r
+complete -c ringpipe -n '__ringpipe_verb_is plan' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is plan' -l keys -x -a '(__fish_complete_directories)'
+complete -c ringpipe -n '__ringpipe_verb_is plan' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is plan' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is plan' -l help
+complete -c ringpipe -n '__ringpipe_verb_is profile' -l set -r
+complete -c ringpipe -n '__ringpipe_verb_is profile' -l out -r
+complete -c ringpipe -n '__ringpipe_verb_is profile' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is profile' -l keys -x -a '(__fish_complete_directories)'
+complete -c ringpipe -n '__ringpipe_verb_is profile' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is profile' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is profile' -l help
+complete -c ringpipe -n '__ringpipe_verb_is sim' -l set -r
+complete -c ringpipe -n '__ringpipe_verb_is sim' -l out -r
+complete -c ringpipe -n '__ringpipe_verb_is sim' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is sim' -l jobs -r
+complete -c ringpipe -n '__ringpipe_verb_is sim' -l executor -r
+complete -c ringpipe -n '__ringpipe_verb_is sim' -l plan -r
+complete -c ringpipe -n '__ringpipe_verb_is sim' -l profile -r
+complete -c ringpipe -n '__ringpipe_verb_is sim' -l seed -r
+complete -c ringpipe -n '__ringpipe_verb_is sim' -l seeds -r
+complete -c ringpipe -n '__ringpipe_verb_is sim' -l faults -r
+complete -c ringpipe -n '__ringpipe_verb_is sim' -l trace
+complete -c ringpipe -n '__ringpipe_verb_is sim' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is sim' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is sim' -l help
+complete -c ringpipe -n '__ringpipe_verb_is lab' -l out -r
+complete -c ringpipe -n '__ringpipe_verb_is lab' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is lab' -l dry-run
+complete -c ringpipe -n '__ringpipe_verb_is lab' -l keys -x -a '(__fish_complete_directories)'
+complete -c ringpipe -n '__ringpipe_verb_is lab' -l jobs -r
+complete -c ringpipe -n '__ringpipe_verb_is lab' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is lab' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is lab' -l help
+complete -c ringpipe -n '__ringpipe_verb_is draw' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is draw' -l stages -r
+complete -c ringpipe -n '__ringpipe_verb_is draw' -l micro -r
+complete -c ringpipe -n '__ringpipe_verb_is draw' -l chunks -r
+complete -c ringpipe -n '__ringpipe_verb_is draw' -l whole
+complete -c ringpipe -n '__ringpipe_verb_is draw' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is draw' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is draw' -l help
+complete -c ringpipe -n '__ringpipe_verb_is tune' -l out -r
+complete -c ringpipe -n '__ringpipe_verb_is tune' -l board -x -a '(__ringpipe_boards)'
+complete -c ringpipe -n '__ringpipe_verb_is tune' -l minutes -r
+complete -c ringpipe -n '__ringpipe_verb_is tune' -l yes
+complete -c ringpipe -n '__ringpipe_verb_is tune' -l system
+complete -c ringpipe -n '__ringpipe_verb_is tune' -l threads -r
+complete -c ringpipe -n '__ringpipe_verb_is tune' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is tune' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is tune' -l help
+complete -c ringpipe -n '__ringpipe_verb_is doctor' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is doctor' -l board -x -a '(__ringpipe_boards)'
+complete -c ringpipe -n '__ringpipe_verb_is doctor' -l threads -r
+complete -c ringpipe -n '__ringpipe_verb_is doctor' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is doctor' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is doctor' -l help
+complete -c ringpipe -n '__ringpipe_verb_is keys' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is keys' -l dir -r
+complete -c ringpipe -n '__ringpipe_verb_is keys' -l roster -r
+complete -c ringpipe -n '__ringpipe_verb_is keys' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is keys' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is keys' -l help
+complete -c ringpipe -n '__ringpipe_verb_is data' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is data' -l to -r
+complete -c ringpipe -n '__ringpipe_verb_is data' -l from -r
+complete -c ringpipe -n '__ringpipe_verb_is data' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is data' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is data' -l help
+complete -c ringpipe -n '__ringpipe_verb_is inspect' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is inspect' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is inspect' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is inspect' -l help
+complete -c ringpipe -n '__ringpipe_verb_is list' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is list' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is list' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is list' -l help
+# end
+
+complete -c ringpipe -n '__ringpipe_verb_is train eval plan profile sim lab' -k -a '(__fish_complete_suffix .yaml)'
+complete -c ringpipe -n '__ringpipe_verb_is resume' -a '(__fish_complete_directories)'
+complete -c ringpipe -n '__ringpipe_verb_is predict' -F
+complete -c ringpipe -n '__ringpipe_verb_is inspect' -k -a '(__fish_complete_suffix .safetensors)'
+complete -c ringpipe -n '__ringpipe_verb_is keys' -a 'new show list trust untrust'
+complete -c ringpipe -n '__ringpipe_verb_is data; and not __ringpipe_before_is fetch' -a fetch
+# generated: names
+complete -c ringpipe -n '__ringpipe_verb_is draw' -a 'gpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain pipeoptim xpipe ea-pipe avgpipe'
+complete -c ringpipe -n '__ringpipe_verb_is list' -a 'verbs layers losses optimizers lr-schedules schedules weights data fetch executors transports outputs faults'
+complete -c ringpipe -n '__ringpipe_verb_is data; and __ringpipe_before_is fetch' -a 'mnist fashion-mnist cifar10 cifar100'
+# end
+complete -c ringpipe -n '__ringpipe_verb_is draw' -a table
+
+for name in listen board keys roster threads name
+    complete -c ringpipe-agent -f -l $name -x
+end
+complete -c ringpipe-agent -f -l once -d 'End after one run'
+complete -c ringpipe-agent -f -l quiet -d 'Errors only in the journal'
+complete -c ringpipe-agent -f -l verbose -d 'All that is known in the journal'
+complete -c ringpipe-agent -f -l help
+complete -c ringpipe-agent -f -l version
+complete -c ringpipe-agent -l board -x -a '(__ringpipe_boards)'
+complete -c ringpipe-agent -l keys -x -a '(__fish_complete_directories)'
+complete -c ringpipe-agent -l roster -x -k -a '(__fish_complete_suffix .yaml)'
