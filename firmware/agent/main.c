@@ -8,13 +8,14 @@
 #include "agent/agent.h"
 #include "agent/board.h"
 #include "agent/roster.h"
+#include "agent/warm.h"
 #include "base/log.h"
 #include "base/share.h"
 
 const char *argp_program_version = "ringpipe-agent " RP_VERSION;
 
 typedef struct {
-    const char *listen, *board, *keys, *name, *roster;
+    const char *listen, *board, *keys, *name, *roster, *warm, *sample;
     uint32_t threads;
     bool once;
 } arguments;
@@ -37,6 +38,8 @@ static const struct argp_option argument_list[] = {
     {"threads", 't', "N", 0, "CPU threads on a CPU device; 0: all (default)", 0},
     {"name", 'n', "TEXT", 0, "Name in messages and pictures; default: the board's", 0},
     {"once", 'o', NULL, 0, "End after one run", 0},
+    {"warm", 'w', "MODEL", 0, "Build what a model's layers need into the kernel cache, and end", 0},
+    {"sample", 's', "SHAPE", 0, "With --warm: shape of a sample, as in 1,28,28", 0},
     {"quiet", 'q', NULL, 0, "Errors only in the journal", 0},
     {"verbose", 'v', NULL, 0, "All that is known in the journal", 0},
     {0},
@@ -61,6 +64,12 @@ static error_t on_argument(int key, char *value, struct argp_state *state) {
     case 'r':
         args->roster = value;
         return 0;
+    case 'w':
+        args->warm = value;
+        return 0;
+    case 's':
+        args->sample = value;
+        return 0;
     case 'o':
         args->once = true;
         return 0;
@@ -77,7 +86,7 @@ static error_t on_argument(int key, char *value, struct argp_state *state) {
         return 0;
     }
     case ARGP_KEY_END:
-        if (!args->listen) {
+        if (!args->listen && !args->warm) {
             argp_error(state, "--listen is needed");
         }
         return 0;
@@ -116,6 +125,24 @@ fail:
     return err;
 }
 
+/* Needs no keys and no socket. */
+static rp_err warm_board(rp_arena *arena, const arguments *args) {
+    rp_board board;
+    rp_device *device = NULL;
+    rp_err err;
+    RP_TRY(rp_board_find(arena, args->board, args->threads, &board));
+    rp_device_options wanted = {.platform = board.platform,
+                                .device = board.device,
+                                .threads = args->threads,
+                                .tuning_path = board.tuning_path};
+    RP_TRY(rp_device_open(arena, &wanted, &device));
+    RP_TRY(rp_device_selftest(device));
+    RP_TRY(rp_agent_warm(arena, device, args->warm, args->sample, &stopped, stdout));
+fail:
+    rp_device_close(&device);
+    return err;
+}
+
 static rp_err run_agent(rp_arena *arena, const arguments *args) {
     rp_board board;
     rp_device *device = NULL;
@@ -126,6 +153,9 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
         .listen = args->listen, .journal = true, .once = args->once, .loop = &loop};
     const char *keys = args->keys;
     rp_err err = RP_OK;
+    if (args->warm) {
+        return warm_board(arena, args);
+    }
     if (!keys) {
         RP_TRY(rp_keys_home(arena, &keys));
     }
@@ -169,6 +199,7 @@ int main(int argc, char **argv) {
         NULL};
     arguments args = {.board = "auto"};
     rp_share_announce("RINGPIPE_BOARDS", "boards");
+    rp_share_announce("RINGPIPE_MODELS", "models");
     argp_err_exit_status = 2;
     (void)argp_parse(&parser, argc, argv, 0, NULL, &args);
     struct sigaction action = {.sa_handler = on_signal};

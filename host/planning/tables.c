@@ -79,6 +79,28 @@ static void put_stage(FILE *file, const rp_plan *plan, uint32_t k, int width, do
                   (unsigned long long)m->weight_copies);
 }
 
+/* Boards that are enough for no stage to be longer than the slowest one is: neighbours together. */
+static uint32_t count_enough(const rp_plan *plan, double slowest_s) {
+    uint32_t boards = 1;
+    double sum_s = 0;
+    for (uint32_t k = 0; k < plan->stage_count; k++) {
+        const double own_s = seconds_of(&plan->stage[k]);
+        boards += sum_s + own_s > slowest_s;
+        sum_s = sum_s + own_s > slowest_s ? own_s : sum_s + own_s;
+    }
+    return boards;
+}
+
+static void say_enough(FILE *file, const rp_plan *plan, double slowest_s) {
+    const uint32_t enough = count_enough(plan, slowest_s);
+    if (enough < plan->stage_count && plan->stage_count == plan->node_count) {
+        (void)fprintf(file,
+                      "Fewer boards would do: with `ring.boards: %u` no stage is longer than the "
+                      "longest of these.\n",
+                      enough);
+    }
+}
+
 rp_err rp_plan_table(FILE *file, const rp_plan *plan) {
     double slowest_s = 0;
     double sum_s = 0;
@@ -108,6 +130,7 @@ rp_err rp_plan_table(FILE *file, const rp_plan *plan) {
                       "\nTimes are of one microbatch. The others wait for stage %u: the boards "
                       "compute %.0f %% of\nthe time at most.\n",
                       slowest, 100 * sum_s / (slowest_s * plan->stage_count));
+        say_enough(file, plan, slowest_s);
     }
     if (plan->predicted_step_s > 0) {
         (void)fprintf(file, "A step takes %.4g s by prediction.\n", plan->predicted_step_s);

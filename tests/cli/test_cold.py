@@ -31,6 +31,23 @@ class Cold(program.Case):
         compiled = {path.stem for path in (self.dir / "pocl").rglob("*.so")}
         self.assertLessEqual(compiled & {"sgd", "adam", "rmsprop"}, {"sgd"})
 
+    def test_warm(self):
+        """What an agent has built ahead a run finds."""
+        self.caches = {
+            "XDG_CACHE_HOME": str(self.dir / "cache"),
+            "POCL_CACHE_DIR": str(self.dir / "pocl"),
+        }
+        words = ["--warm", "mlp", "--sample", "1,28,28"]
+        out, _ = self.ringpipe(*words, program=program.AGENT, env=self.caches, seconds=500)
+        self.assertRegex(out, r"mlp: [1-9]\d* kernels built in [\d.]+ s, 0 found")
+        out, _ = self.ringpipe(*words, program=program.AGENT, env=self.caches, seconds=500)
+        self.assertRegex(out, r"mlp: 0 kernels built in [\d.]+ s, [1-9]\d* found")
+        built, found = self.kernels("first")
+        self.assertEqual(built, 0)
+        self.assertGreater(found, 0)
+        for wrong in (["--warm", "no-such"], ["--warm", "mlp", "--sample", "1,x"]):
+            self.refused(*wrong, program=program.AGENT, env=self.caches)
+
 
 if __name__ == "__main__":
     program.main()

@@ -112,6 +112,32 @@ static void a_shared_stage_names_all_boards(void **state) {
     expect_word("    1  right                        fc2 .. fc3 (2) ");
 }
 
+/* Stages of these seconds, one on each of three boards. */
+static void plan_three(const double seconds[6]) {
+    static const char *const names[] = {"a", "b", "c"};
+    const uint32_t first[] = {0, 1, 2, 3};
+    const rp_cut cut = {.stage_count = 3, .first = first};
+    run.boards = run.stages = 3;
+    const rp_planfile chosen = {.run = &run, .cut = &cut, .board = names};
+    rp_plan *plan;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    expect_ok(rp_planfile_make(&arena, &chosen, &plan));
+    rp_planfile_note_seconds(plan, seconds);
+    expect_ok(rp_plan_table(file, plan));
+    read_back(file);
+}
+
+static void fewer_boards_that_would_do_are_named(void **state) {
+    (void)state;
+    plan_three((const double[]){0.001, 0.002, 0.0005, 0.0005, 0.0002, 0.0003});
+    expect_word("with `ring.boards: 2` no stage is longer"); /* 3 ms, and 1 and 0.5 together */
+    plan_three((const double[]){0.001, 0.002, 0.001, 0.001, 0.001, 0.0005});
+    assert_null(strstr(text, "Fewer boards")); /* 2 and 1.5 are more than 3 */
+    plan_three((const double[]){0.0001, 0.0002, 0.001, 0.002, 0.0001, 0.0002});
+    assert_null(strstr(text, "Fewer boards")); /* not neighbours */
+}
+
 static void a_line_a_layer(void **state) {
     (void)state;
     const double seconds[] = {0.0001, 0.0001, 0.002, 0.004, 1.5, 0.5};
@@ -134,6 +160,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_line_a_stage, open_run, close_run),
         cmocka_unit_test_setup_teardown(a_shared_stage_names_all_boards, open_run, close_run),
+        cmocka_unit_test_setup_teardown(fewer_boards_that_would_do_are_named, open_run, close_run),
         cmocka_unit_test_setup_teardown(a_line_a_layer, open_run, close_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

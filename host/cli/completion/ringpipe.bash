@@ -91,6 +91,7 @@ _ringpipe_value() {
         fi
         _ringpipe_files yaml "$word"
         ;;
+    --warm) _ringpipe_files yaml "$word" ;;
     --weights) _ringpipe_files safetensors "$word" ;;
     --plan | --profile) _ringpipe_files json "$word" ;;
     --board) _ringpipe_words "$(_ringpipe_names boards "")" "$word" ;;
@@ -104,7 +105,7 @@ _ringpipe_value() {
         ;;
     --listen) _ringpipe_words "tcp://" "$word" ;;
     --set) _ringpipe_words "model= data. ring. train. loss= optimizer. schedule= cut=" "$word" ;;
-    --stages | --micro | --chunks | --minutes | --threads | --jobs | --name | --top) COMPREPLY=() ;;
+    --stages | --micro | --chunks | --minutes | --threads | --jobs | --name | --top | --sample) COMPREPLY=() ;;
     *) return 1 ;;
     esac
 }
@@ -151,7 +152,7 @@ _ringpipe_agent() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
     if ! _ringpipe_value agent "$before" "$word"; then
-        _ringpipe_words "--listen --board --keys --roster --threads --name --once --quiet --verbose
+        _ringpipe_words "--listen --board --keys --roster --threads --name --warm --sample --once --quiet --verbose
             --help --version" "$word"
     fi
 }

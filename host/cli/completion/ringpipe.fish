@@ -30,7 +30,7 @@ complete -c ringpipe -f
 complete -c ringpipe -n __ringpipe_no_verb -l help -d 'Its verbs'
 complete -c ringpipe -n __ringpipe_no_verb -l version -d 'Its version'
 # generated: verbs
-complete -c ringpipe -n __ringpipe_no_verb -a 'train resume eval plan profile sim lab draw tune doctor keys data inspect list'
+complete -c ringpipe -n __ringpipe_no_verb -a 'train resume eval predict plan profile sim lab draw tune doctor keys data inspect list'
 # end
 # generated: options
 complete -c ringpipe -n '__ringpipe_verb_is train' -l set -r
@@ -52,11 +52,20 @@ complete -c ringpipe -n '__ringpipe_verb_is resume' -l help
 complete -c ringpipe -n '__ringpipe_verb_is eval' -l set -r
 complete -c ringpipe -n '__ringpipe_verb_is eval' -l format -x -a 'text json svg'
 complete -c ringpipe -n '__ringpipe_verb_is eval' -l weights -r
+complete -c ringpipe -n '__ringpipe_verb_is eval' -l confusion
 complete -c ringpipe -n '__ringpipe_verb_is eval' -l split -x -a 'test validation train'
 complete -c ringpipe -n '__ringpipe_verb_is eval' -l keys -x -a '(__fish_complete_directories)'
 complete -c ringpipe -n '__ringpipe_verb_is eval' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is eval' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is eval' -l help
+complete -c ringpipe -n '__ringpipe_verb_is predict' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is predict' -l top -r
+complete -c ringpipe -n '__ringpipe_verb_is predict' -l weights -r
+complete -c ringpipe -n '__ringpipe_verb_is predict' -l board -x -a '(__ringpipe_boards)'
+complete -c ringpipe -n '__ringpipe_verb_is predict' -l threads -r
+complete -c ringpipe -n '__ringpipe_verb_is predict' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is predict' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is predict' -l help
 complete -c ringpipe -n '__ringpipe_verb_is plan' -l set -r
 complete -c ringpipe -n '__ringpipe_verb_is plan' -l out -r
 complete -c ringpipe -n '__ringpipe_verb_is plan' -l format -x -a 'text json svg'
@@ -151,7 +160,7 @@ complete -c ringpipe -n '__ringpipe_verb_is data; and __ringpipe_before_is fetch
 # end
 complete -c ringpipe -n '__ringpipe_verb_is draw' -a table
 
-for name in listen board keys roster threads name
+for name in listen board keys roster threads name warm sample
     complete -c ringpipe-agent -f -l $name -x
 end
 complete -c ringpipe-agent -f -l once -d 'End after one run'
@@ -161,4 +170,5 @@ complete -c ringpipe-agent -f -l help
 complete -c ringpipe-agent -f -l version
 complete -c ringpipe-agent -l board -x -a '(__ringpipe_boards)'
 complete -c ringpipe-agent -l keys -x -a '(__fish_complete_directories)'
+complete -c ringpipe-agent -l warm -x -k -a '(__fish_complete_suffix .yaml)'
 complete -c ringpipe-agent -l roster -x -k -a '(__fish_complete_suffix .yaml)'
