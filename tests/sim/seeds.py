@@ -43,7 +43,8 @@ def write_shares(program, folder, run):
     """Words for a run of four boards, of which two share the middle one of three stages."""
     row = pathlib.Path(folder) / "row"
     subprocess.run([program, "sim", run, "--set", "ring.boards=3", "--set", "cut=[relu1, relu2]",
-                    "--out", row], check=True, stdout=subprocess.DEVNULL)
+                    "--out", row], check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
     plan = pathlib.Path(folder) / "shares.json"
     plan.write_text(json.dumps(spread(json.loads((row / "plan.json").read_text()), SHARES)))
     return ["--plan", plan, "--set", "cut=auto"]
