@@ -190,6 +190,22 @@ void rp_lab_show_begin(rp_lab_show *show, const rp_lab_job *job) {
     }
 }
 
+/* Of the test part; of the validation part where that is all there is. */
+static void write_score(const rp_lab_result *result) {
+    const bool tested = isfinite(result->eval_loss);
+    const char *part = tested ? "test" : "validation";
+    const double accuracy = tested ? result->accuracy : result->validation_accuracy;
+    const double loss = tested ? result->eval_loss : result->validation_loss;
+    if (result->diverged || !isfinite(loss)) {
+        return;
+    }
+    if (result->classes) {
+        (void)fprintf(stderr, ", %s accuracy %.2f %%", part, 100 * accuracy);
+    } else {
+        (void)fprintf(stderr, ", %s loss %.4g", part, loss);
+    }
+}
+
 void rp_lab_show_end(rp_lab_show *show, const rp_lab_run *run) {
     const rp_labfile *lab = show->plan->lab;
     const rp_lab_result *result = &run->result;
@@ -205,11 +221,7 @@ void rp_lab_show_end(rp_lab_show *show, const rp_lab_run *run) {
     if (result->status == RP_LAB_FINISHED) {
         rp_lab_write_duration(result->seconds, text);
         (void)fprintf(stderr, " in %s", text);
-        if (result->classes && !result->diverged) {
-            (void)fprintf(stderr, ", test accuracy %.2f %%", 100 * result->accuracy);
-        } else if (isfinite(result->eval_loss) && !result->diverged) {
-            (void)fprintf(stderr, ", test loss %.4g", result->eval_loss);
-        }
+        write_score(result);
     } else if (result->note[0] && result->status == RP_LAB_FAILED) {
         (void)fprintf(stderr, ": %s", result->note);
     }

@@ -271,6 +271,40 @@ static void an_op_of_too_many_pieces_is_refused(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* A sum over samples has one row whatever their number; an op takes all of them, in their order. */
+static void sums_are_taken_whole(void **state) {
+    (void)state;
+    fixture f = {0};
+    const rp_port_in_options options = {
+        .name = "weight gradients of stage 1",
+        .form = {.tensor_count = 1, .sample_bytes = {SAMPLE_BYTES}, .is_sum = true},
+        .pending_max = PENDING,
+        .source_count = 2};
+    const rp_port_want want = {.step = 4, .samples = {0, 16}};
+    rp_port_pieces pieces;
+    bool ready;
+    rp_arena_init(&f.arena, "test", 0);
+    expect_ok(rp_port_in_open(&f.arena, &options, &f.port));
+    rp_parcel parcel = make_parcel(&f, 0, 4, 5, 11);
+    expect_err(rp_port_in_push(f.port, &parcel), RP_ERR_PEER); /* as many rows as samples */
+    parcel.part[0] = rp_part_of_bytes(&f.sample[1], SAMPLE_BYTES);
+    expect_ok(rp_port_in_push(f.port, &parcel));
+    expect_ok(rp_port_in_gather(f.port, &want, &pieces, &ready));
+    assert_false(ready);
+    parcel = make_parcel(&f, 1, 4, 0, 5);
+    parcel.part[0] = rp_part_of_bytes(&f.sample[0], SAMPLE_BYTES);
+    expect_ok(rp_port_in_push(f.port, &parcel));
+    expect_ok(rp_port_in_gather(f.port, &want, &pieces, &ready));
+    assert_true(ready);
+    assert_int_equal(pieces.count, 2);
+    assert_ptr_equal(pieces.piece[0].part[0], &f.sample[0]);
+    assert_ptr_equal(pieces.piece[1].part[0], &f.sample[1]);
+    rp_port_in_take(f.port, &pieces);
+    rp_port_in_return(f.port, &pieces);
+    assert_int_equal(f.released, 2);
+    close_port(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_parcel_is_an_op),
@@ -283,6 +317,7 @@ int main(void) {
         cmocka_unit_test(samples_that_no_op_asks_for_are_a_fault),
         cmocka_unit_test(training_waits_while_an_evaluation_runs),
         cmocka_unit_test(an_op_of_too_many_pieces_is_refused),
+        cmocka_unit_test(sums_are_taken_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,6 +119,11 @@ class Folder(program.Case):
             "methods:\n  gpipe: {schedule: gpipe}\n  async: {schedule: async}\n")
         self.ringpipe("lab", "my work/lab.yaml", "--out", "compared", seconds=120)
         self.ringpipe("lab", "my work/lab.yaml", "--out", "compared")  # all of it is kept
+        (self.work / "data" / "test.csv").unlink()
+        self.run_yaml.write_text(RUN.replace("path: data", "path: data, validation: 16"))
+        _, err = self.ringpipe("lab", "my work/lab.yaml", "--out", "untested", seconds=120)
+        self.assertNotIn("nan", err)
+        self.assertRegex(err, r"validation accuracy \d")
 
     def test_what_is_no_folder_of_a_run_is_refused(self):
         self.assertIn("there is no run.yaml", self.refused("resume", "my work/nets"))
