@@ -100,6 +100,23 @@ typedef struct {
 rp_err rp_checkpoint_next(rp_checkpoint_reader *reader, rp_checkpoint_tensor *out,
                           bool *more) RP_MUST_CHECK;
 
+/* ---- the best model -------------------------------------------------------------------------- */
+
+/* `checkpoint/best`: "STEP VALUE LAST SINCE END". Zeros: nothing was scored yet. */
+typedef struct {
+    uint64_t step;  /* behind which the best evaluation was; its value */
+    double value;
+    uint64_t last;  /* the step of the last evaluation that counted */
+    uint32_t since; /* evaluations without gain, up to that one */
+    uint64_t end;   /* the step at which the run therefore ends; 0: it goes on */
+} rp_checkpoint_best;
+rp_err rp_checkpoint_mark_best(const char *folder, const rp_checkpoint_best *best) RP_MUST_CHECK;
+/* Zeros where there is none, or it is damaged. */
+void rp_checkpoint_read_best(const char *folder, rp_checkpoint_best *out);
+/* The weights of the checkpoint of `step` as a weights file. errors IO, FORMAT */
+rp_err rp_checkpoint_keep_best(const rp_runfile *run, const char *folder, uint64_t step,
+                               const char *path) RP_MUST_CHECK;
+
 /* ---- sidecar files --------------------------------------------------------------------------- */
 
 typedef struct {

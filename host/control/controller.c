@@ -295,6 +295,7 @@ static rp_err find_start(rp_controller *c) {
         RP_TRY(rp_checkpoint_find(&c->arena, &c->run, c->given, c->checkpoints, &path, &c->position,
                                   c->damaged));
         c->load.states = path != NULL;
+        rp_controller_resume_best(c);
         c->save.kept_step = c->position.step;
         if (path && c->given && c->position.advance != c->given->method.advance) {
             return rp_fail(RP_ERR_USAGE,
@@ -321,7 +322,7 @@ fail:
 /* A finished run that is resumed stays as it is. */
 static bool is_nothing_left(const rp_controller *c) {
     rp_split split;
-    return c->position.step > 0 && c->position.step == c->run.steps &&
+    return c->position.step > 0 && c->position.step == rp_controller_end(c) &&
            !rp_controller_evaluation_due(c, &split) && access(c->weights, F_OK) == 0;
 }
 

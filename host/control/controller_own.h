@@ -99,7 +99,7 @@ struct rp_controller {
     const char *folder;      /* NULL but for TRAIN */
     int folder_fd;           /* holds the folder's lock; -1: none */
     /* paths in it */
-    char *checkpoints, *weights, *run_yaml, *model_yaml, *plan_json, *data_json;
+    char *checkpoints, *weights, *run_yaml, *model_yaml, *best_weights, *plan_json, *data_json;
     bool has_statistics; /* the model has layers with running statistics */
     rp_position position;
     char damaged[RP_CHECKPOINT_DAMAGE]; /* why the newest checkpoint is not the one at hand; "" */
@@ -150,6 +150,8 @@ struct rp_controller {
     rp_feed *feed;
     rp_arena feed_arena;
     bool stopping;
+    rp_checkpoint_best best;
+    uint64_t stop_step;  /* the run ends there, for there is no gain any more; 0: it goes on */
     uint32_t non_finite; /* steps in a row whose loss was not finite */
 
     rp_load load;
@@ -292,6 +294,14 @@ rp_err rp_close_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_close_step(rp_controller *c) RP_MUST_CHECK;
 /* Links, feeds and boards go at once, in the order in which they borrow from each other. */
 void rp_controller_release(rp_controller *c);
+
+/* ---- best.c ---------------------------------------------------------------------------------- */
+
+uint64_t rp_controller_end(const rp_controller *c); /* the step behind which the run is over */
+/* An evaluation at the position. */
+rp_err rp_controller_note_best(rp_controller *c, rp_split split,
+                               const rp_position_score *score) RP_MUST_CHECK;
+void rp_controller_resume_best(rp_controller *c); /* what was noted before the run was resumed */
 
 /* ---- what comes next: due.c, pauses.c -------------------------------------------------------- */
 

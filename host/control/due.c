@@ -6,7 +6,7 @@
 #include "control/controller_own.h"
 
 static bool is_over(const rp_controller *c) {
-    return c->position.step == c->run.steps;
+    return c->position.step == rp_controller_end(c);
 }
 
 /* Which part is to be scored here. With a validation part the test part is read once, at the end.
@@ -76,6 +76,10 @@ static rp_err choose_in_training(rp_controller *c) {
     }
     if (c->follow.phase == RP_FOLLOW_DRAIN) {
         return assign_anew(c);
+    }
+    if (c->stop_step > c->position.step) {
+        rp_controller_enter(c, RP_CONTROL_DRAIN); /* to an early end */
+        return RP_OK;
     }
     if (is_over(c) && access(c->weights, F_OK) != 0) {
         rp_controller_enter(c, RP_CONTROL_SAVE); /* resumed at its end without a weights file */

@@ -65,6 +65,7 @@ rp_err rp_controller_choose_folder(rp_controller *c) {
     RP_TRY(rp_arena_printf(&c->arena, &c->checkpoints, "%s/checkpoint", c->folder));
     RP_TRY(rp_arena_printf(&c->arena, &c->weights, "%s/weights.safetensors", c->folder));
     RP_TRY(rp_arena_printf(&c->arena, &c->run_yaml, "%s/run.yaml", c->folder));
+    RP_TRY(rp_arena_printf(&c->arena, &c->best_weights, "%s/best.safetensors", c->folder));
     RP_TRY(rp_arena_printf(&c->arena, &c->model_yaml, "%s/model.yaml", c->folder));
     RP_TRY(rp_arena_printf(&c->arena, &c->plan_json, "%s/plan.json", c->folder));
     RP_TRY(rp_arena_printf(&c->arena, &c->data_json, "%s/data.json", c->folder));
@@ -163,7 +164,7 @@ fail:
  * the model, the plan, what the data look like. */
 rp_err rp_controller_write_folder(rp_controller *c) {
     rp_err err;
-    RP_TRY(rp_paths_make_absolute(&c->plan_arena, c->run.root));
+    RP_TRY(rp_paths_make_absolute(&c->arena, c->run.root));
     RP_TRY(write_yaml(c->run.root, c->run_yaml));
     RP_TRY(write_yaml(c->run.model_root, c->model_yaml));
     RP_TRY(rp_data_describe(&c->run.data, c->data_json));

@@ -37,15 +37,15 @@ rp_err rp_save_enter(rp_controller *c) {
             c->save.boards_left++;
         }
     }
-    const rp_checkpoint_content content = {.run = &c->run,
-                                           .plan = c->plan,
-                                           .position = &c->position,
-                                           .applied = &applied,
-                                           .in_flight_bytes = in_flight_bytes,
-                                           .estimator = measured ? &c->estimator : NULL,
-                                           .folder = c->checkpoints,
-                                           .weights = c->position.step == c->run.steps ? c->weights
-                                                                                       : NULL};
+    const rp_checkpoint_content content = {
+        .run = &c->run,
+        .plan = c->plan,
+        .position = &c->position,
+        .applied = &applied,
+        .in_flight_bytes = in_flight_bytes,
+        .estimator = measured ? &c->estimator : NULL,
+        .folder = c->checkpoints,
+        .weights = c->position.step == rp_controller_end(c) ? c->weights : NULL};
     RP_TRY(rp_checkpoint_open_writer(&c->save.arena, &content, &c->save.writer));
     rp_arena_seal(&c->save.arena);
     for (uint32_t k = 0; k < c->ring.count; k++) {

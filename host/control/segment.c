@@ -187,6 +187,7 @@ static rp_err note_score(rp_controller *c) {
                           score->loss, score->samples, score->correct));
     if (trains) {
         RP_TRY(rp_checkpoint_mark_evaluated(c->checkpoints, pass->split, c->position.step, score));
+        RP_TRY(rp_controller_note_best(c, pass->split, score));
     }
 fail:
     return err;

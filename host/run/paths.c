@@ -47,7 +47,7 @@ rp_err rp_paths_make_absolute(rp_arena *arena, rp_node *root) {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         rp_node *node = find_path(root, i);
         char *path;
-        if (node) {
+        if (node && rp_node_text(node)[0] != '/') {
             RP_TRY(rp_paths_absolute(arena, rp_node_text(node), &path));
             rp_node_set_text(node, path);
         }

@@ -8,7 +8,8 @@
 rp_err rp_paths_resolve(rp_arena *arena, rp_node *root) RP_MUST_CHECK;
 /* From the root, of one from the current folder. errors IO, MEMORY */
 rp_err rp_paths_absolute(rp_arena *arena, const char *path, char **out) RP_MUST_CHECK;
-/* And then an absolute one: for a run file that is written elsewhere. errors IO, MEMORY */
+/* And then an absolute one, in the arena: for a run file that is written elsewhere. `arena` is that
+ * of the tree, or lives as long; the second time nothing is taken from it. errors IO, MEMORY */
 rp_err rp_paths_make_absolute(rp_arena *arena, rp_node *root) RP_MUST_CHECK;
 
 #endif

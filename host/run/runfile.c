@@ -78,9 +78,41 @@ static rp_err read_stop_after(rp_node *train, rp_runfile *run) {
         return rp_node_fail(stop, "expected a map like {non_finite: 10}");
     }
     RP_TRY(rp_node_u32(stop, "non_finite", 0, 1000000, &run->non_finite_steps));
+    RP_TRY(rp_node_u32(stop, "without_gain", 0, 1000000, &run->without_gain));
     RP_TRY(stop ? rp_node_done(stop) : RP_OK);
 fail:
     return err;
+}
+
+/* Of the part that is scored on the way: by default by accuracy where there are classes. */
+static rp_err read_checkpoint(rp_node *root, rp_runfile *run) {
+    static const char *const words[] = {"accuracy", "loss", NULL};
+    rp_node *checkpoint = rp_node_find(root, "checkpoint");
+    uint32_t by = run->loss->class_target ? RP_BEST_ACCURACY : RP_BEST_LOSS;
+    rp_err err = RP_OK;
+    if (checkpoint && !rp_node_is_map(checkpoint)) {
+        return rp_node_fail(checkpoint, "expected a map like {best: accuracy}");
+    }
+    run->keep_best = checkpoint && rp_node_find(checkpoint, "best");
+    RP_TRY(rp_node_word(checkpoint, "best", words, &by));
+    RP_TRY(checkpoint ? rp_node_done(checkpoint) : RP_OK);
+    run->best_by = by == RP_BEST_LOSS ? RP_BEST_LOSS : RP_BEST_ACCURACY;
+    if (run->best_by == RP_BEST_ACCURACY && !run->loss->class_target) {
+        return rp_node_fail(checkpoint, "best: the loss %s has no accuracy; expected loss",
+                            run->loss->name);
+    }
+fail:
+    return err;
+}
+
+/* Both need scores. */
+static rp_err check_scores(const rp_runfile *run) {
+    const bool scored = run->eval_epochs > 0 && run->data.count[rp_data_scored(&run->data)] > 0;
+    return scored || (!run->keep_best && run->without_gain == 0)
+               ? RP_OK
+               : rp_node_fail(run->root,
+                              "checkpoint.best and train.stop_after.without_gain need "
+                              "train.eval_epochs above 0, and a validation or test part");
 }
 
 static rp_err read_train(rp_arena *arena, rp_node *root, rp_runfile *run) {
@@ -364,6 +396,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     RP_TRY(rp_node_string(out->root, "keys", &out->keys));
     RP_TRY(read_method(out->root, out));
     RP_TRY(check_chunks(out->root, out));
+    RP_TRY(read_checkpoint(out->root, out));
     (void)rp_node_find(out->root, "model");
     (void)rp_node_find(out->root, "data");
     (void)rp_node_find(out->root, "cut");
@@ -371,6 +404,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     RP_TRY(read_model_and_data(arena, out->root, out));
     RP_TRY(rp_method_fit_model(&out->method, out->model, rp_node_find(out->root, "schedule")));
     RP_TRY(read_cut(arena, out->root, out));
+    RP_TRY(check_scores(out));
     bound_steps(out);
     return RP_OK;
 fail:

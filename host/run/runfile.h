@@ -15,6 +15,8 @@ typedef struct {
     const char *public_text; /* Z85, whatever the roster has */
 } rp_roster_entry;
 
+typedef enum { RP_BEST_ACCURACY, RP_BEST_LOSS } rp_best_by;
+
 typedef struct {
     rp_node *root;
     const char *path;   /* of the file */
@@ -48,6 +50,9 @@ typedef struct {
     uint32_t eval_epochs;      /* evaluate every so many epochs; 0: at the end only */
     uint32_t recalibrate;      /* batches that renew the batch statistics of a centre */
     uint64_t step_first;       /* set when a checkpoint is gone on from */
+    rp_best_by best_by;        /* what makes one model better than another */
+    bool keep_best;            /* best.safetensors */
+    uint32_t without_gain;     /* stop after so many evaluations without a better one; 0: never */
     uint32_t non_finite_steps; /* stop when the loss of so many in a row is not finite; 0: never */
     uint64_t checkpoint_steps; /* besides every epoch's end; 0: only there */
 

@@ -125,6 +125,61 @@ class Folder(program.Case):
         self.assertNotIn("nan", err)
         self.assertRegex(err, r"validation accuracy \d")
 
+    def events(self, folder, name):
+        lines = (self.dir / folder / "log.jsonl").read_text().splitlines()
+        return [e for e in map(json.loads, lines) if e.get("event") == name]
+
+    def test_the_best_model_is_kept_and_no_gain_ends_the_run(self):
+        for schedule in ("1f1b", "pipedream"):
+            with self.subTest(schedule):
+                out = f"best-{schedule}"
+                words = ("--set", f"schedule={schedule}", "--set", "cut=[fc2]", "--set",
+                         "checkpoint={best: accuracy}", "--set", "train.epochs=60", "--set",
+                         "data={set: table, path: '%s', validation: 16}" % (self.work / "data"))
+                stop = ("--set", "train.stop_after.without_gain=3")
+                self.ringpipe("train", self.run_yaml, "--out", out, *words, *stop)
+                scores = [e for e in self.events(out, "eval") if e["split"] == "validation"]
+                best = max(e["accuracy"] for e in scores)
+                first = next(k for k, e in enumerate(scores) if e["accuracy"] == best)
+                self.assertEqual(len(self.events(out, "stopped")), 1)
+                self.assertLess(scores[-1]["step"], 60 * 3)
+                stopped = self.events(out, "stopped")[0]["step"]
+                late = [e for e in scores if scores[first]["step"] < e["step"] < stopped]
+                self.assertEqual(len(late), 3)
+                told, _ = self.ringpipe("eval", out, "--split", "validation", "--weights",
+                                        f"{out}/best.safetensors", "--format", "json")
+                self.assertEqual(json.loads(told)["eval"]["accuracy"], best)
+                self.assertEqual(len([e for e in self.events(out, "eval")
+                                      if e["split"] == "test"]), 1)  # once, at the end
+                summary = json.loads((self.dir / out / "summary.json").read_text())
+                self.assertEqual(summary["status"], "finished")
+                before = self.weights(out)
+                self.ringpipe("resume", out)  # it is over
+                self.assertEqual(self.weights(out), before)
+                self.ringpipe("resume", out, "--set", "train.stop_after.without_gain=0",
+                              "--set", "train.epochs=8", code=None)
+
+    def test_a_stopped_search_for_gain_goes_on_as_it_was(self):
+        words = ("--set", "train.epochs=30", "--set", "train.stop_after.without_gain=2",
+                 "--set", "checkpoint={best: loss}", "--set", "cut=[fc2]")
+        self.ringpipe("train", self.run_yaml, "--out", "whole", *words)
+        self.ringpipe("train", self.run_yaml, "--out", "half", *words, "--set", "train.epochs=2")
+        self.ringpipe("resume", "half", "--set", "train.epochs=30")
+        self.assertEqual(self.weights("whole"), self.weights("half"))
+        for name in ("best.safetensors", "checkpoint/best"):
+            self.assertEqual((self.dir / "whole" / name).read_bytes(),
+                             (self.dir / "half" / name).read_bytes())
+
+    def test_gain_needs_scores(self):
+        shutil.rmtree(self.work / "data")
+        (self.work / "data").mkdir()
+        (self.work / "data" / "train.csv").write_text(ROWS)
+        for word in ("train.stop_after.without_gain=2", "checkpoint.best=loss"):
+            self.assertIn("a validation or test part",
+                          self.refused("train", self.run_yaml, "--set", word))
+        self.assertIn("expected one of: accuracy loss",
+                      self.refused("train", self.run_yaml, "--set", "checkpoint.best=speed"))
+
     def test_what_is_no_folder_of_a_run_is_refused(self):
         self.assertIn("there is no run.yaml", self.refused("resume", "my work/nets"))
         self.assertIn("nowhere", self.refused("resume", "nowhere"))

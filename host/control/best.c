@@ -1,0 +1,96 @@
+/* The best evaluation of a run: its weights are kept, and a run without gain for long ends. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "control/controller_own.h"
+
+uint64_t rp_controller_end(const rp_controller *c) {
+    return c->stop_step > 0 ? c->stop_step : c->run.steps;
+}
+
+static bool is_by_accuracy(const rp_controller *c) {
+    return c->run.best_by == RP_BEST_ACCURACY;
+}
+
+static double value_of(const rp_controller *c, const rp_position_score *score) {
+    return is_by_accuracy(c) ? (double)score->correct / (double)score->samples : score->loss;
+}
+
+/* NaN is no gain, and anything is one over nothing. */
+static bool is_gain(const rp_controller *c, double value) {
+    const rp_checkpoint_best *best = &c->best;
+    const bool better = is_by_accuracy(c) ? value > best->value : value < best->value;
+    return isfinite(value) && (best->step == 0 || better);
+}
+
+static void describe_best(const rp_controller *c, char *text, size_t bytes) {
+    (void)snprintf(text, bytes, "best %s so far: %.*f%s after step %" PRIu64,
+                   is_by_accuracy(c) ? "accuracy" : "loss", is_by_accuracy(c) ? 2 : 4,
+                   is_by_accuracy(c) ? 100 * c->best.value : c->best.value,
+                   is_by_accuracy(c) ? " %" : "", c->best.step);
+}
+
+static rp_err keep_gain(rp_controller *c, double value) {
+    char text[160];
+    rp_err err = RP_OK;
+    c->best.step = c->position.step;
+    c->best.value = value;
+    c->best.since = 0;
+    if (c->run.keep_best) {
+        RP_TRY(rp_checkpoint_keep_best(&c->run, c->checkpoints, c->position.step, c->best_weights));
+        describe_best(c, text, sizeof text);
+        RP_TRY(rp_record_event(c->record, "best", c->position.step, text));
+    }
+fail:
+    return err;
+}
+
+/* A schedule that does not flush drains its pipes first. */
+static rp_err stop_early(rp_controller *c) {
+    char best[120];
+    char text[220];
+    describe_best(c, best, sizeof best);
+    (void)snprintf(text, sizeof text, "no gain in %u evaluations: the run ends here; %s",
+                   c->best.since, best);
+    if (c->run.method.kind->flushed) {
+        c->stop_step = c->position.step;
+        c->unsaved = true; /* once more: as the run's result */
+    } else {
+        c->stop_step = rp_controller_drained_at(c);
+    }
+    c->best.end = c->stop_step;
+    return rp_record_event(c->record, "stopped", c->position.step, text);
+}
+
+rp_err rp_controller_note_best(rp_controller *c, rp_split split, const rp_position_score *score) {
+    const bool tracks = c->run.keep_best || c->run.without_gain > 0;
+    const double value = value_of(c, score);
+    rp_err err = RP_OK;
+    if (!tracks || split != rp_data_scored(&c->run.data) || c->position.step <= c->best.last) {
+        return RP_OK; /* or counted before the run was resumed */
+    }
+    if (is_gain(c, value)) {
+        RP_TRY(keep_gain(c, value));
+    } else {
+        c->best.since++;
+    }
+    c->best.last = c->position.step;
+    if (c->run.without_gain > 0 && c->best.since >= c->run.without_gain && c->stop_step == 0 &&
+        c->position.step < c->run.steps) {
+        RP_TRY(stop_early(c));
+    }
+    RP_TRY(rp_checkpoint_mark_best(c->checkpoints, &c->best));
+fail:
+    return err;
+}
+
+void rp_controller_resume_best(rp_controller *c) {
+    rp_checkpoint_best *best = &c->best;
+    rp_checkpoint_read_best(c->checkpoints, best);
+    const bool ends = c->run.without_gain > 0 && best->since >= c->run.without_gain;
+    if (ends && best->end >= c->position.step) {
+        c->stop_step = best->end;
+    }
+    best->end = c->stop_step;
+}
