@@ -161,19 +161,22 @@ turn_planes(global float *restrict work, ulong turned_first, global const float 
     global const float *from = dy + dy_first + (image * outs + block * 16) * pixels;
     global float *to =
         work + turned_first + (image * get_num_groups(0) + block) * (ulong)pixels * 16;
-    for (uint pixel = 0; pixel < pixels; pixel += 16) {
-        const uint left = pixels - pixel;
+    const uint whole = pixels - pixels % 16;
+    for (uint pixel = 0; pixel < whole; pixel += 16) {
         float16 x[16];
 #pragma unroll
         for (uint k = 0; k < 16; k++) {
-            x[k] = (float16)0.0f;
-            if (k < live) {
-                x[k] = load16(from + (ulong)k * pixels + pixel, left, 0.0f);
-            }
+            x[k] = k < live ? vload16(0, from + (ulong)k * pixels + pixel) : (float16)0.0f;
         }
         transpose16(x);
-        for (uint i = 0; i < min(left, 16u); i++, to += 16) {
+#pragma unroll
+        for (uint i = 0; i < 16; i++, to += 16) {
             vstore16(x[i], 0, to);
+        }
+    }
+    for (uint pixel = whole; pixel < pixels; pixel++, to += 16) {
+        for (uint k = 0; k < 16; k++) {
+            to[k] = k < live ? from[(ulong)k * pixels + pixel] : 0.0f;
         }
     }
 }

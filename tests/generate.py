@@ -62,6 +62,10 @@ def man_about(entries):
     return lines
 
 
+def man_links(entries):
+    return [".Bl -tag -width wifi-walking-away -compact"] + man_about(entries) + [".El"]
+
+
 def man_faults(entries):
     lines = []
     for entry in entries:
@@ -179,6 +183,7 @@ FILES = {
         "schedules": lambda all: man_about(all["schedules"]),
         "weights": lambda all: man_names(all["weights"], end=""),
         "faults": lambda all: man_faults(all["faults"]),
+        "links": lambda all: man_links(all["links"]),
     },
     "host/cli/man/ringpipe-model.5": {"layers": lambda all: man_keys(all["layers"])},
     "host/cli/man/ringpipe-glossary.7": {"glossary": man_glossary},

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 
-static const int64_t HOST_SILENT_NS = 30 * RP_NS_PER_S;
+static const int64_t HOST_SILENT_NS = 90 * RP_NS_PER_S;
 static const int64_t ORPHAN_NS = 60 * RP_NS_PER_S;
 /* Links want to be stepped at least this often, and the host's silence has to be noticed. */
 static const int64_t ROUND_NS = 50 * RP_NS_PER_MS;
@@ -15,17 +15,24 @@ static const int64_t FIRST_WORD_NS = 600 * RP_NS_PER_S;
 
 static rp_err open_control(rp_agent *agent) {
     char endpoint[160];
-    rp_agent_bind_text(agent, 0, endpoint, sizeof endpoint);
+    const bool dials = agent->options.dial != NULL;
     rp_link_options options = {
         .name = "control",
-        .bind = endpoint,
+        .bind = dials ? NULL : endpoint,
+        .connect = dials ? endpoint : NULL,
+        .peer_public = dials ? agent->options.host_public : NULL,
         .window = 1,
         .send_window = 1,
         .part_bytes_max = RP_LINK_CONTROL_PART_MAX,
     };
     rp_err err;
+    if (dials) {
+        rp_agent_dial_text(agent, 0, endpoint, sizeof endpoint);
+    } else {
+        rp_agent_bind_text(agent, 0, endpoint, sizeof endpoint);
+    }
     RP_TRY(rp_link_open(agent->links, &options, &agent->control));
-    for (uint32_t i = 0; i < agent->options.trusted_count; i++) {
+    for (uint32_t i = 0; !dials && i < agent->options.trusted_count; i++) {
         RP_TRY(rp_link_allow(agent->control, agent->options.trusted[i]));
     }
 fail:
@@ -45,10 +52,12 @@ rp_err rp_agent_open(rp_arena *arena, rp_device *device, const rp_clock *clock,
     agent->gemm = device ? rp_device_gemm(device) : RP_GEMM_PANEL;
     agent->executor = options->executor ? options->executor : rp_executor_find("opencl");
     agent->run = &agent->runs[0];
-    RP_TRY(rp_agent_split_endpoint(options->listen, agent->host, sizeof agent->host, &agent->port));
+    RP_TRY(rp_agent_split_endpoint(options->dial ? options->dial : options->listen, agent->host,
+                                   sizeof agent->host, &agent->port));
     const rp_links_options links = {.clock = clock,
                                     .keys = &agent->options.keys,
                                     .transport = options->transport,
+                                    .media = options->media,
                                     .sessions = options->sessions,
                                     .loop = options->loop};
     RP_TRY(rp_links_open(arena, &links, &agent->links));
@@ -80,6 +89,7 @@ void rp_agent_close(rp_agent **agent_pointer) {
         if (agent->held) {
             rp_link_release(agent->control, &agent->held);
         }
+        rp_agent_end_trial(agent);
         rp_link_close(&agent->control);
         rp_links_close(&agent->links);
         *agent_pointer = NULL;
@@ -164,6 +174,7 @@ rp_err rp_agent_step(rp_agent *agent, bool *over) {
         rp_agent_report_fault(agent, err);
     }
     RP_TRY(rp_agent_take_messages(agent));
+    RP_TRY(rp_agent_step_trial(agent));
     err = rp_agent_run_round(agent);
     if (err != RP_OK) {
         rp_agent_report_fault(agent, err);
@@ -175,7 +186,7 @@ fail:
     return err;
 }
 
-enum { AGENT_LINKS = RP_PLAN_NEIGHBOURS_MAX + 2 }; /* control and feed besides */
+enum { AGENT_LINKS = RP_PLAN_NEIGHBOURS_MAX + 3 }; /* control, feed and trial besides */
 
 static uint32_t list_links(const rp_agent *agent, rp_link *link[AGENT_LINKS]) {
     const agent_run *run = agent->run;
@@ -186,6 +197,8 @@ static uint32_t list_links(const rp_agent *agent, rp_link *link[AGENT_LINKS]) {
         count += link[count] != NULL;
     }
     link[count] = run->feed;
+    count += link[count] != NULL;
+    link[count] = agent->trial;
     count += link[count] != NULL;
     return count;
 }

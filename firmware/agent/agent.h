@@ -29,9 +29,11 @@
 #include "stage/stage.h"
 
 typedef struct {
-    const char *name;   /* of the board, for the host's pictures; borrowed */
-    const char *listen; /* tcp://HOST:PORT: control; PORT + 1 hop, + 2 feed, + 3 .. more
-                           hops; port 0: any */
+    const char *name;        /* of the board, for the host's pictures; borrowed */
+    const char *listen;      /* tcp://HOST:PORT: control; PORT + 1 hop, + 2 feed, + 3 .. more
+                                hops; port 0: any. NULL: it dials, and nobody can dial it */
+    const char *dial;        /* tcp://HOST:PORT: where it dials the host, control; PORT + 1 feed */
+    const char *host_public; /* whose key the host has there, Z85 */
     rp_keypair keys;
     const char *const *trusted; /* public keys of hosts, borrowed */
     uint32_t trusted_count;
@@ -41,6 +43,7 @@ typedef struct {
     const rp_executor_kind *executor; /* NULL: opencl. Others need no device, and build at once */
     rp_site site;                     /* of such an executor */
     rp_transport *transport;          /* of its links, borrowed; NULL: ZeroMQ over TCP */
+    const rp_media *media;            /* as in rp_links_options, borrowed; NULL: none */
     rp_rng *sessions;                 /* as in rp_links_options, borrowed; NULL: from the kernel */
     rp_loop *loop;                    /* what rp_agent_wait() waits with, borrowed; NULL: a poll */
     rp_agent_library *library;        /* of this process's agents, borrowed; NULL: none */

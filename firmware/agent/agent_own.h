@@ -7,6 +7,7 @@
 #include "agent/runner.h"
 #include "device/builder.h"
 #include "link/watch.h"
+#include "transport/hops.h"
 
 enum { RP_AGENT_PIECE_FLOATS = 65536 }; /* of a tensor that is saved */
 
@@ -22,6 +23,7 @@ typedef struct {
     rp_link *link;       /* NULL: not connected yet */
     rp_link_watch watch; /* in state running */
     bool is_known;       /* the journal has said that it is there */
+    bool is_silent;      /* as the watch saw it last */
 } agent_neighbour;
 
 /* One run, from ASSIGN to BYE; everything lies in its own arena. While it is being built, all of it
@@ -38,16 +40,22 @@ typedef struct {
     uint32_t held_count;
     agent_held held[RP_RUNNER_STAGES_MAX]; /* in the order of their stages */
     double *layer_seconds;                 /* of a profile; NULL: an assignment is built */
+    bool builds_only;                      /* of a profile: nothing is measured */
     int64_t build_start_ns;
     bool built_here; /* without a builder: done, not reported yet */
-    bool has_started;
+    bool has_started, lines_began;
 
+    bool dials; /* as options.dial says */
     rp_links *links;
     rp_link *feed; /* NULL: the host sends nothing here */
     uint32_t neighbour_count;
     agent_neighbour neighbour[RP_PLAN_NEIGHBOURS_MAX];
     rp_runner *runner;
-    rp_link_profile emulate;
+    int64_t waiting_told_ns; /* last */
+    bool has_told_waiting;   /* and not yet that it is over */
+    bool silence_changed;    /* of a neighbour, and not told yet */
+    rp_link_profile line;    /* of every wire, and what is different on some: */
+    rp_link_hops hops;
 
     float *piece;                      /* [RP_AGENT_PIECE_FLOATS] */
     uint32_t save_held, save_index;    /* next tensor */
@@ -64,7 +72,7 @@ struct rp_agent {
     const rp_clock *clock;
     rp_links *links;
     rp_link *control;
-    char host[128];
+    char host[128]; /* of options.listen, or of options.dial */
     uint32_t port;
     bool over;
     uint32_t wire; /* version of the wire that the host and this board have */
@@ -78,14 +86,18 @@ struct rp_agent {
     agent_run *abandoned; /* the other one while the builder still works on it, or NULL */
     agent_run runs[2];
     rp_run_identity ended; /* the run before: its last messages may still come */
-    rp_message *held;      /* an assignment that waits for the builder */
+    rp_link *trial;        /* NULL: none is tried */
+    bool trial_dials;
+    int64_t trial_since_ns;
+    rp_message *held; /* an assignment that waits for the builder */
 };
 
 /* endpoint.c: "tcp://HOST:PORT" in its two halves. errors USAGE */
 rp_err rp_agent_split_endpoint(const char *endpoint, char *host, size_t host_bytes,
                                uint32_t *port) RP_MUST_CHECK;
-/* Where a socket binds, `plus` ports behind the control link's. */
+/* Where a socket binds, `plus` ports behind the control link's, or where it dials the host. */
 void rp_agent_bind_text(const rp_agent *agent, uint32_t plus, char *out, size_t bytes);
+void rp_agent_dial_text(const rp_agent *agent, uint32_t plus, char *out, size_t bytes);
 
 /* run.c: to the host, as a message of the run. */
 rp_err rp_agent_answer(rp_agent *agent, rp_Frame *frame, const rp_part *parts,
@@ -116,6 +128,15 @@ rp_err rp_agent_finish_build(rp_agent *agent, bool *is_built) RP_MUST_CHECK;
  * next one is counted anew. Nothing is told that the control link has no room for. */
 void rp_agent_tell_building(rp_agent *agent, bool last);
 
+/* waiting.c: in a segment, what the host hears of waiting and of silent hops. errors: of the
+ * control link */
+rp_err rp_agent_tell_waiting(rp_agent *agent) RP_MUST_CHECK;
+
+/* trial.c: a link that is tried in no run. errors: of the control link */
+rp_err rp_agent_on_trial(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
+rp_err rp_agent_step_trial(rp_agent *agent) RP_MUST_CHECK;
+void rp_agent_end_trial(rp_agent *agent);
+
 /* messages.c: every message of the host that has come, as the state takes it. errors: of the
  * control link */
 rp_err rp_agent_take_messages(rp_agent *agent) RP_MUST_CHECK;
@@ -138,7 +159,9 @@ rp_err rp_agent_open_runner(rp_agent *agent) RP_MUST_CHECK;
 /* What the neighbours' links do: messages move, silence is a fault that names the hop. */
 rp_err rp_agent_step_links(rp_agent *agent) RP_MUST_CHECK;
 void rp_agent_begin_watching(rp_agent *agent);
-void rp_agent_report_links(const agent_run *run, rp_Finished *report);
+/* wiring.c: the time of emulated lines begins, unless it goes on from an assignment before. */
+void rp_agent_begin_lines(agent_run *run);
+void rp_agent_report_links(const rp_agent *agent, rp_Finished *report);
 
 /* segment.c: messages between START and FINISHED. */
 rp_err rp_agent_on_start(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;

@@ -46,6 +46,7 @@ static rp_err hold_stages(agent_run *run, uint32_t node, const rp_job *job) {
         run->held[h].job = *job;
         run->held[h].job.stage = hold->stage;
         memcpy(run->held[h].job.share, hold->share, sizeof hold->share);
+        rp_plan_codecs_of(run->plan, hold->stage, run->held[h].job.codec);
     }
     return err;
 }
@@ -185,6 +186,7 @@ rp_err rp_agent_on_profile(rp_agent *agent, const rp_message *message) {
     rp_err err;
     RP_TRY(begin_run(agent, message, "profile"));
     run = agent->run;
+    run->builds_only = message->frame.body.profile.build_only && agent->device;
     RP_TRY(RP_ARENA_NEW(&run->arena, 2 * (size_t)run->held[0].job.model->layer_count,
                         &run->layer_seconds));
     RP_TRY(rp_agent_start_build(agent));
@@ -199,7 +201,8 @@ rp_err rp_agent_report_profile(rp_agent *agent) {
                                           2 * (size_t)run->held[0].job.model->layer_count);
     rp_err err;
     RP_TRY(rp_agent_answer(agent, &frame, &part, 1));
-    rp_agent_end_run(agent, "its layers are measured");
+    rp_agent_end_run(agent, run->builds_only ? "its layers' kernels are there"
+                                             : "its layers are measured");
 fail:
     return err;
 }

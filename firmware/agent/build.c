@@ -40,6 +40,9 @@ static rp_err build_run(rp_device_builder *builder, void *context) {
         take_profile(&run->site, &run->held[0].job, run->layer_seconds);
         return RP_OK;
     }
+    if (run->layer_seconds && run->builds_only) {
+        return rp_profile_build(builder, run->executor, &run->site, &run->held[0].job);
+    }
     if (run->layer_seconds) {
         return rp_profile_layers(builder, run->executor, &run->site, &run->held[0].job,
                                  run->layer_seconds);

@@ -4,10 +4,6 @@
 _Static_assert((int)RP_PLAN_LINK_WINDOW_MAX == (int)RP_LINK_WINDOW_MAX,
                "a plan knows what a link takes");
 
-static uint32_t slots_of(const rp_plan_edge *edge) {
-    return edge->window < RP_RUNNER_SLOTS ? edge->window : RP_RUNNER_SLOTS;
-}
-
 rp_runner_use rp_runner_use_of(const rp_plan *plan, uint32_t node, uint32_t far) {
     rp_runner_use use = {0};
     uint32_t count;
@@ -22,7 +18,7 @@ rp_runner_use rp_runner_use_of(const rp_plan *plan, uint32_t node, uint32_t far)
         if (edge->to == node) {
             use.window += edge->window + (use.window == 0 ? RP_PLAN_LINK_SLACK : 0);
         } else {
-            use.send_window += slots_of(edge);
+            use.send_window += edge->window;
         }
     }
     /* an end that only sends (or only receives) still has a window the other way */
@@ -100,11 +96,11 @@ rp_err rp_runner_connect(rp_runner_options *options, const rp_plan *plan, uint32
     for (uint32_t i = 0; i < count; i++) {
         const rp_plan_edge *edge = &plan->edge[index[i]];
         const bool outgoing = edge->from == node;
-        options->edge[i] = (rp_runner_edge){
-            .edge = index[i],
-            .outgoing = outgoing,
-            .link = link_to(far, far_count, rp_plan_far_end(edge, node)),
-            .window = outgoing ? slots_of(edge) : edge->window + RP_PLAN_LINK_SLACK};
+        options->edge[i] =
+            (rp_runner_edge){.edge = index[i],
+                             .outgoing = outgoing,
+                             .link = link_to(far, far_count, rp_plan_far_end(edge, node)),
+                             .window = edge->window + (outgoing ? 0 : RP_PLAN_LINK_SLACK)};
         RP_TRY(find_kind(edge, &options->edge[i].carries));
     }
     find_ends(options, plan, node);

@@ -10,11 +10,24 @@ _Static_assert((int)RP_PORT_EDGES_MAX > (int)RP_PLAN_NEIGHBOURS_MAX, "edges that
 
 /* ---- what one sample has --------------------------------------------------------------------- */
 
-static rp_port_form form_of(const rp_boundary_tensors *boundary, rp_Dtype dtype) {
+static rp_Dtype dtype_on_wire(rp_codec codec) {
+    switch (rp_codec_dtype(codec)) {
+    case RP_F16:
+        return RP_DTYPE_F16;
+    case RP_BF16:
+        return RP_DTYPE_BF16;
+    case RP_U8:
+        return RP_DTYPE_U8;
+    default:
+        return RP_DTYPE_F32;
+    }
+}
+
+static rp_port_form form_of(const rp_boundary_tensors *boundary) {
     rp_port_form form = {.tensor_count = boundary->count};
     for (uint32_t i = 0; i < boundary->count; i++) {
         form.sample_bytes[i] = boundary->bytes[i];
-        form.dtype[i] = dtype;
+        form.dtype[i] = dtype_on_wire(boundary->codec[i]);
     }
     return form;
 }
@@ -76,8 +89,10 @@ static rp_err open_port_in(rp_runner *r, uint32_t held, rp_kind carries, const c
     rp_port_in_options options = {.name = name};
     const rp_boundary_tensors boundary = boundary_of(stage, carries, false);
     (void)snprintf(name, name_bytes, "%s of stage %u", what, stage->job->stage);
-    const bool classes = carries == RP_KIND_LABEL && stage->job->loss->class_target;
-    options.form = form_of(&boundary, classes ? RP_DTYPE_I32 : RP_DTYPE_F32);
+    options.form = form_of(&boundary);
+    if (carries == RP_KIND_LABEL && stage->job->loss->class_target) {
+        options.form.dtype[0] = RP_DTYPE_I32;
+    }
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         if (ends_in(&r->at.edge[e], held, port, stage)) {
             r->edge[e].source = options.source_count++;
@@ -108,7 +123,8 @@ static rp_err send_over_link(void *context, const rp_parcel *parcel, void (*done
                             .first = parcel->samples.first,
                             .count = parcel->samples.count,
                             .stage = edge->stage,
-                            .evaluation = parcel->evaluating};
+                            .evaluation = parcel->evaluating,
+                            .codec = edge->codec};
     rp_Frame frame = rp_frame_of_parcel(edge->carries, &body);
     rp_part part[RP_PARTS_MAX];
     for (uint32_t i = 0; i < edge->boundary.count; i++) {
@@ -123,7 +139,7 @@ static rp_err send_over_link(void *context, const rp_parcel *parcel, void (*done
 static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_port_out **out) {
     runner_stage *stage = &r->held[held];
     const rp_boundary_tensors boundary = boundary_of(stage, carries, true);
-    rp_port_out_options options = {.form = form_of(&boundary, RP_DTYPE_F32),
+    rp_port_out_options options = {.form = form_of(&boundary),
                                    .micro = stage->job->micro,
                                    .slot_count = 1,
                                    .shared = rp_stage_facts(stage->stage).zeros};
@@ -169,6 +185,7 @@ static void find_sources(rp_runner *r) {
         r->edge[e].carries = at->carries;
         r->edge[e].link = at->link;
         r->edge[e].stage = rp_plan_sending_stage(&r->at.plan->edge[at->edge]);
+        r->edge[e].codec = r->at.plan->edge[at->edge].codec;
     }
 }
 
@@ -262,6 +279,11 @@ static rp_err deliver_parcel(rp_runner *r, const runner_source *source) {
     if (!edge) {
         return rp_fail(RP_ERR_PEER, "received %s of stage %u, which this board does not take",
                        rp_kind_name(kind), body->stage);
+    }
+    if (body->codec != edge->codec) {
+        return rp_fail(RP_ERR_PEER, "received %s of stage %u in codec %s (%u), the plan says %s",
+                       rp_kind_name(kind), body->stage, rp_codec_name((rp_codec)body->codec),
+                       body->codec, rp_codec_name(edge->codec));
     }
     rp_parcel parcel = {.step = body->step,
                         .samples = {body->first, body->count},

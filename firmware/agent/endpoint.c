@@ -1,4 +1,4 @@
-/* Where an agent listens. */
+/* Where an agent listens, or dials. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +20,10 @@ rp_err rp_agent_split_endpoint(const char *endpoint, char *host, size_t host_byt
     host[colon - start] = '\0';
     *port = (uint32_t)value;
     return RP_OK;
+}
+
+void rp_agent_dial_text(const rp_agent *agent, uint32_t plus, char *out, size_t bytes) {
+    (void)snprintf(out, bytes, "tcp://%s:%u", agent->host, agent->port + plus);
 }
 
 void rp_agent_bind_text(const rp_agent *agent, uint32_t plus, char *out, size_t bytes) {

@@ -32,6 +32,13 @@ static void return_pieces(rp_port_in *port, rp_port_pieces *pieces) {
     }
 }
 
+static rp_err account_op(rp_runner *r, const running_op *op) {
+    const bool gradient = op->op.kind == RP_OP_BACKWARD || op->op.kind == RP_OP_BACKWARD_WEIGHT;
+    return gradient      ? rp_runner_account_gradient(op->stage, &op->op)
+           : op->updates ? rp_runner_account_update(r, op->stage, &op->op)
+                         : RP_OK;
+}
+
 static rp_err finish_op(rp_runner *r, running_op *op, int64_t done_ns) {
     rp_err err = RP_OK;
     int64_t start_ns = start_of(r, op);
@@ -43,9 +50,11 @@ static rp_err finish_op(rp_runner *r, running_op *op, int64_t done_ns) {
     if (op->output) {
         rp_port_out_fill(op->output);
     }
-    if (op->exchanges) {
-        return RP_OK; /* no op of the schedule */
+    if (op->exchanges) { /* no op of the schedule */
+        op->stage->all = op->sum.count > 0 ? op->sum : op->stage->all;
+        return RP_OK;
     }
+    RP_TRY(account_op(r, op));
     RP_TRY(rp_runner_record_op(r, &op->op, start_ns, done_ns > start_ns ? done_ns : start_ns));
     for (uint32_t h = 0; h < r->at.held_count; h++) {
         if (op->results && r->held[h].label) {

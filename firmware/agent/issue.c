@@ -33,8 +33,9 @@ static running_op *next_running_op(rp_runner *r) {
     op->stage = stage_of(r, &r->next);
     find_ports(r, op);
     op->input.count = op->target.count = 0;
+    op->sum = (rp_contributions){0};
     op->output = NULL;
-    op->results = op->probe = op->norms = op->exchanges = false;
+    op->results = op->probe = op->norms = op->updates = op->exchanges = false;
     return op;
 }
 
@@ -227,9 +228,11 @@ fail:
 
 static rp_err run_update(rp_runner *r, running_op *op, bool ask) {
     const bool skip = ask && r->skip;
+    const float scale = ask ? r->grad_scale * op->stage->clip_scale : 1.0f;
     rp_err err;
-    RP_TRY(rp_stage_update(op->stage->stage, &op->op, ask ? r->grad_scale : 1.0f, skip));
+    RP_TRY(rp_stage_update(op->stage->stage, &op->op, scale, skip));
     RP_TRY(read_probe(r, op));
+    op->updates = true;
     r->facts.skipped += skip;
 fail:
     return err;
@@ -269,6 +272,7 @@ static rp_err sum_gradients(rp_runner *r, running_op *op) {
     }
     for (uint32_t i = 0; i < op->input.count; i++) {
         gradient[i] = op->input.piece[i].part[0];
+        rp_contributions_add(&op->sum, op->op.step, op->input.piece[i].samples);
     }
     take_pieces(op->from, &op->input);
     RP_TRY(rp_stage_sum_gradients(op->stage->stage, gradient, op->input.count));

@@ -15,8 +15,9 @@
 const char *argp_program_version = "ringpipe-agent " RP_VERSION;
 
 typedef struct {
-    const char *listen, *board, *keys, *name, *roster, *warm, *sample;
+    const char *listen, *host, *board, *keys, *name, *roster, *warm, *sample;
     uint32_t threads;
+    int media; /* a descriptor, or -1 */
     bool once;
 } arguments;
 
@@ -31,12 +32,18 @@ static const struct argp_option argument_list[] = {
     {"listen", 'l', "tcp://HOST:PORT", 0,
      "Control socket; PORT + 1, + 2 and, where boards share a stage, up to + 17 carry data; 0: any",
      0},
+    {"host", 'H', "[NAME@]ADDRESS:PORT", 0,
+     "Dial this host in place of listening, for a board that nobody can dial; NAME: of several "
+     "hosts that are trusted; PORT + 1 carries data",
+     0},
     {"board", 'b', "NAME", 0, "Board profile, or auto (default)", 0},
     {"keys", 'k', "DIR", 0,
      "This board's keys and the hosts it trusts (default: ~/.config/ringpipe/keys)", 0},
     {"roster", 'r', "FILE", 0, "A roster: its hosts are trusted too", 0},
     {"threads", 't', "N", 0, "CPU threads on a CPU device; 0: all (default)", 0},
     {"name", 'n', "TEXT", 0, "Name in messages and pictures; default: the board's", 0},
+    {"media", 'm', "FD", OPTION_HIDDEN, "Of ringpipe: what emulated links of this machine share",
+     0},
     {"once", 'o', NULL, 0, "End after one run", 0},
     {"warm", 'w', "MODEL", 0, "Build what a model's layers need into the kernel cache, and end", 0},
     {"sample", 's', "SHAPE", 0, "With --warm: shape of a sample, as in 1,28,28", 0},
@@ -51,6 +58,9 @@ static error_t on_argument(int key, char *value, struct argp_state *state) {
     switch (key) {
     case 'l':
         args->listen = value;
+        return 0;
+    case 'H':
+        args->host = value;
         return 0;
     case 'b':
         args->board = value;
@@ -70,6 +80,14 @@ static error_t on_argument(int key, char *value, struct argp_state *state) {
     case 's':
         args->sample = value;
         return 0;
+    case 'm': {
+        const unsigned long fd = strtoul(value, &end, 10);
+        if (end == value || *end || fd > 1 << 20) {
+            argp_error(state, "--media: expected a descriptor, found '%s'", value);
+        }
+        args->media = (int)fd;
+        return 0;
+    }
     case 'o':
         args->once = true;
         return 0;
@@ -86,8 +104,11 @@ static error_t on_argument(int key, char *value, struct argp_state *state) {
         return 0;
     }
     case ARGP_KEY_END:
-        if (!args->listen && !args->warm) {
-            argp_error(state, "--listen is needed");
+        if (!args->listen && !args->host && !args->warm) {
+            argp_error(state, "--listen or --host is needed");
+        }
+        if (args->listen && args->host) {
+            argp_error(state, "--listen and --host exclude each other");
         }
         return 0;
     case ARGP_KEY_ARG:
@@ -112,10 +133,10 @@ static void note_board(const rp_device *device, const rp_board *board,
     }
 }
 
-static rp_err serve_host(rp_agent *agent) {
+static rp_err serve_host(rp_agent *agent, bool dials) {
     bool over = false;
     rp_err err = RP_OK;
-    (void)printf("listening %s\n", rp_agent_endpoint(agent));
+    (void)printf("%s %s\n", dials ? "dialling" : "listening", rp_agent_endpoint(agent));
     (void)fflush(stdout);
     while (!over && !stopped) {
         RP_TRY(rp_agent_step(agent, &over));
@@ -143,10 +164,29 @@ fail:
     return err;
 }
 
+/* Whom the board serves, and whom it dials. */
+static rp_err find_hosts(rp_arena *arena, const arguments *args, const char *keys,
+                         rp_agent_options *options) {
+    const rp_trusted *hosts;
+    rp_err err;
+    RP_TRY(rp_trusted_read(arena, keys, &hosts, &options->trusted_count));
+    if (args->roster) {
+        RP_TRY(rp_roster_hosts(arena, args->roster, &hosts, &options->trusted_count));
+    }
+    RP_TRY(rp_trusted_keys(arena, hosts, options->trusted_count, &options->trusted));
+    if (args->host) {
+        RP_TRY(rp_roster_find_host(arena, args->host, hosts, options->trusted_count, &options->dial,
+                                   &options->host_public));
+    }
+fail:
+    return err;
+}
+
 static rp_err run_agent(rp_arena *arena, const arguments *args) {
     rp_board board;
     rp_device *device = NULL;
     rp_agent *agent = NULL;
+    rp_media *media = NULL;
     rp_clock clock = rp_clock_real();
     rp_loop loop = rp_loop_poll(&clock);
     rp_agent_options options = {
@@ -160,10 +200,7 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
         RP_TRY(rp_keys_home(arena, &keys));
     }
     RP_TRY(rp_keys_read(keys, &options.keys));
-    RP_TRY(rp_trusted_keys(arena, keys, &options.trusted, &options.trusted_count));
-    if (args->roster) {
-        RP_TRY(rp_roster_hosts(arena, args->roster, &options.trusted, &options.trusted_count));
-    }
+    RP_TRY(find_hosts(arena, args, keys, &options));
     RP_TRY(rp_board_find(arena, args->board, args->threads, &board));
     rp_device_options wanted = {.platform = board.platform,
                                 .device = board.device,
@@ -174,15 +211,21 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
     double memory = (double)rp_device_facts_of(device)->memory_bytes * board.memory_fraction;
     options.memory_mib = (uint32_t)(memory / (1 << 20));
     options.name = args->name ? args->name : board.name;
+    rp_log_setup_plain(""); /* the journal begins */
     rp_log_setup(rp_log_level_now(), options.name);
     note_board(device, &board, &options);
+    if (args->media >= 0) {
+        RP_TRY(rp_media_adopt(arena, args->media, &clock, &media));
+        options.media = media;
+    }
     RP_TRY(rp_agent_open(arena, device, &clock, &options, &agent));
-    RP_TRY(serve_host(agent));
+    RP_TRY(serve_host(agent, args->host != NULL));
     if (stopped) {
         rp_log_info("a signal ends the agent");
     }
 fail:
     rp_agent_close(&agent);
+    rp_media_close(&media);
     rp_device_close(&device);
     return err;
 }
@@ -197,7 +240,8 @@ int main(int argc, char **argv) {
         NULL,
         NULL,
         NULL};
-    arguments args = {.board = "auto"};
+    arguments args = {.board = "auto", .media = -1};
+    rp_log_setup_plain("ringpipe-agent");
     rp_share_announce("RINGPIPE_BOARDS", "boards");
     rp_share_announce("RINGPIPE_MODELS", "models");
     argp_err_exit_status = 2;

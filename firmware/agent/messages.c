@@ -36,13 +36,22 @@ static rp_err check_features(const rp_Hello *host) {
     return RP_OK;
 }
 
-static rp_err on_hello(rp_agent *agent, const rp_message *message) {
+/* Who asks in no run ends nothing, and changes nothing that a run has agreed on. */
+static void take_greeting(rp_agent *agent, const rp_Hello *host, bool of_no_run) {
+    if (of_no_run && agent->state != RP_AGENT_HELLO) {
+        return;
+    }
     rp_agent_end_run(agent, "a host says hello");
-    const rp_Hello *host = &message->frame.body.hello;
     agent->host_features = host->features;
     memcpy(agent->host_software, host->software, sizeof agent->host_software);
     rp_agent_note_host(agent);
     agree_on_wire(agent, host);
+}
+
+static rp_err on_hello(rp_agent *agent, const rp_message *message) {
+    const rp_Hello *host = &message->frame.body.hello;
+    const bool of_no_run = message->frame.run_id == 0;
+    take_greeting(agent, host, of_no_run);
     const rp_device_facts *facts = agent->device ? rp_device_facts_of(agent->device) : NULL;
     rp_Frame frame = {.which_body = RP_KIND_HELLO,
                       .body.hello = {.memory_bytes = facts ? facts->memory_bytes : 0,
@@ -50,7 +59,8 @@ static rp_err on_hello(rp_agent *agent, const rp_message *message) {
                                      .gemm = (uint32_t)agent->gemm,
                                      .wire_min = RP_WIRE_MIN,
                                      .wire_max = RP_WIRE_MAX,
-                                     .features = RP_WIRE_FEATURES}};
+                                     .features = RP_WIRE_FEATURES,
+                                     .busy = agent->state != RP_AGENT_HELLO}};
     rp_Hello *hello = &frame.body.hello;
     (void)snprintf(hello->name, sizeof hello->name, "%s", agent->options.name);
     (void)snprintf(hello->software, sizeof hello->software, "%s", RP_VERSION);
@@ -111,6 +121,7 @@ enum {
 static const message_rule rules[] = {
     {RP_KIND_HELLO, ANY, on_hello},
     {RP_KIND_ASSIGN, ANY, rp_agent_on_assign},
+    {RP_KIND_TRIAL, HELLO, rp_agent_on_trial},
     {RP_KIND_PROFILE, ANY, rp_agent_on_profile},
     {RP_KIND_CONNECT, ASSIGNED, rp_agent_on_connect},
     {RP_KIND_TENSOR, BETWEEN, rp_agent_on_tensor},
@@ -167,6 +178,9 @@ static rp_err refuse_older_term(rp_agent *agent, rp_run_identity run) {
 
 static rp_err on_message(rp_agent *agent, const rp_message *message) {
     const rp_kind kind = rp_frame_kind(&message->frame);
+    if (kind != RP_KIND_TRIAL) {
+        rp_agent_end_trial(agent);
+    }
     const message_rule *rule = rule_of(agent->state, kind);
     const bool is_lost = is_of_lost_run(agent, &message->frame);
     if (rule && !(is_lost && agent->state == RP_AGENT_ORPHAN)) {

@@ -8,6 +8,7 @@ void rp_agent_begin_watching(rp_agent *agent) {
     agent_run *run = agent->run;
     const int64_t now_ns = rp_clock_now_ns(agent->clock);
     for (uint32_t i = 0; i < run->neighbour_count; i++) {
+        run->neighbour[i].is_silent = false;
         rp_link_watch_begin(&run->neighbour[i].watch, run->neighbour[i].link, now_ns);
     }
 }
@@ -18,19 +19,29 @@ static rp_err watch_neighbour(rp_agent *agent, agent_neighbour *at) {
     const agent_run *run = agent->run;
     const char *own = rp_plan_node_name(run->plan, run->node);
     const char *far = rp_plan_node_name(run->plan, at->node);
-    const bool dials = rp_plan_dials(run->node, at->node);
+    const bool dials = rp_plan_dials(run->plan, run->node, at->node);
     const char *from = dials ? own : far;
     const char *to = dials ? far : own;
     const int64_t now_ns = rp_clock_now_ns(agent->clock);
+    const rp_watch_state watched = rp_link_look(&at->watch, at->link, now_ns);
+    const bool is_silent = watched == RP_WATCH_SILENT || watched == RP_WATCH_LOST;
+    agent->run->silence_changed = agent->run->silence_changed || is_silent != at->is_silent;
+    at->is_silent = is_silent;
     if (dials && rp_link_health_of(at->link).auth_failed) {
         return rp_fail(RP_ERR_REFUSED, "hop %s -> %s: board %s at %s refused the handshake", from,
                        to, far, rp_link_endpoint(at->link));
     }
-    if (rp_link_is_silent(&at->watch, at->link, now_ns)) {
+    if (watched == RP_WATCH_LOST) {
         return rp_fail(RP_ERR_FAULT,
-                       "hop %s -> %s: nothing came from board %s %s %s for %" PRId64 " s", from, to,
-                       far, dials ? "at" : "to", rp_link_endpoint(at->link),
+                       "hop %s -> %s: nothing came back from board %s %s %s for %" PRId64 " s",
+                       from, to, far, dials ? "at" : "to", rp_link_endpoint(at->link),
                        at->watch.silent_ns / RP_NS_PER_S);
+    }
+    if (watched == RP_WATCH_STUCK) {
+        return rp_fail(RP_ERR_FAULT,
+                       "hop %s -> %s: a message from board %s to board %s was sent %d times and "
+                       "never came whole: the way damages large messages, or lets none pass",
+                       from, to, own, far, RP_LINK_REPLAYS_MAX);
     }
     return RP_OK;
 }
@@ -50,13 +61,30 @@ fail:
     return err;
 }
 
-void rp_agent_report_links(const agent_run *run, rp_Finished *report) {
+/* Busy: as long as its bytes take at the rate that was measured. */
+static rp_LinkUse use_of(const rp_link *link, uint32_t peer) {
+    rp_link_stats stats;
+    rp_link_stats_of(link, &stats);
+    return (rp_LinkUse){.peer = peer,
+                        .bytes = stats.bytes_sent,
+                        .busy_s = stats.rate > 0 ? (double)stats.bytes_sent / stats.rate : 0,
+                        .duplicates = stats.duplicates,
+                        .rate = (float)stats.rate,
+                        .delay_s = (float)stats.delay_ns[0] * 1e-9f,
+                        .delay_95_s = (float)stats.delay_ns[1] * 1e-9f,
+                        .resent = stats.resent,
+                        .resets = stats.resets};
+}
+
+void rp_agent_report_links(const rp_agent *agent, rp_Finished *report) {
+    const agent_run *run = agent->run;
     for (uint32_t i = 0; i < run->neighbour_count; i++) {
-        rp_link_stats stats;
-        rp_link_stats_of(run->neighbour[i].link, &stats);
-        report->link[report->link_count++] = (rp_LinkUse){.peer = run->neighbour[i].node,
-                                                          .bytes = stats.bytes_sent,
-                                                          .busy_s = stats.busy_s,
-                                                          .duplicates = stats.duplicates};
+        report->link[report->link_count++] = use_of(run->neighbour[i].link, run->neighbour[i].node);
     }
+    report->has_feed = run->feed != NULL;
+    if (run->feed) {
+        report->feed = use_of(run->feed, 0);
+    }
+    report->has_control = true;
+    report->control = use_of(agent->control, 0);
 }

@@ -1,8 +1,11 @@
 #include "agent/port_out.h"
 
+enum { ALIGN = 64 };
+
 struct rp_port_slot {
     enum { FREE, TAKEN, FILLED, SENT } state;
-    char *memory;
+    rp_port_out *port;
+    char *memory; /* NULL while it is free */
     uint64_t step;
     rp_range samples;
     rp_range slice[RP_PORT_EDGES_MAX]; /* of each edge */
@@ -16,6 +19,8 @@ struct rp_port_out {
     rp_port_slot *slot;
     uint32_t next; /* slot of the next op */
     uint32_t send; /* slot that is sent next */
+    char **spare;  /* memory of free slots, what became free last at the end */
+    uint32_t spares;
 };
 
 static bool is_used(const rp_port_out *port) {
@@ -25,6 +30,7 @@ static bool is_used(const rp_port_out *port) {
 rp_err rp_port_out_open(rp_arena *arena, const rp_port_out_options *options, rp_port_out **out) {
     rp_err err;
     rp_port_out *port;
+    char *memory = NULL;
     size_t slot_bytes = 0;
     RP_ASSERT(options->edge_count <= RP_PORT_EDGES_MAX && options->slot_count > 0);
     RP_TRY(RP_ARENA_NEW(arena, 1, &port));
@@ -33,11 +39,14 @@ rp_err rp_port_out_open(rp_arena *arena, const rp_port_out_options *options, rp_
         slot_bytes += rp_port_bytes(&options->form, i, options->micro);
     }
     RP_TRY(RP_ARENA_NEW(arena, options->slot_count, &port->slot));
+    RP_TRY(RP_ARENA_NEW(arena, options->slot_count, &port->spare));
+    slot_bytes = (slot_bytes + ALIGN - 1) / ALIGN * ALIGN;
+    if (is_used(port) && !options->shared) {
+        RP_TRY(RP_ARENA_NEW(arena, slot_bytes * options->slot_count, &memory));
+    }
     for (uint32_t i = 0; is_used(port) && i < options->slot_count; i++) {
-        port->slot[i].memory = options->shared;
-        if (!options->shared) {
-            RP_TRY(RP_ARENA_NEW(arena, slot_bytes, &port->slot[i].memory));
-        }
+        port->slot[i].port = port;
+        port->spare[port->spares++] = options->shared ? options->shared : memory + slot_bytes * i;
     }
     *out = port;
 fail:
@@ -57,6 +66,7 @@ rp_port_slot *rp_port_out_take(rp_port_out *port, const rp_op *op, bool evaluati
     RP_ASSERT(slot->state == FREE &&
               (op->samples.count <= port->options.micro || port->options.form.is_sum));
     slot->state = TAKEN;
+    slot->memory = port->spare[--port->spares];
     slot->step = op->step;
     slot->samples = op->samples;
     for (uint32_t e = 0; e < port->options.edge_count; e++) {
@@ -88,6 +98,8 @@ void rp_port_out_fill(rp_port_slot *slot) {
 static void free_when_over(rp_port_slot *slot) {
     if (slot->state == SENT && slot->unacked == 0) {
         slot->state = FREE;
+        slot->port->spare[slot->port->spares++] = slot->memory;
+        slot->memory = NULL;
     }
 }
 

@@ -1,11 +1,13 @@
 /* A send port: boundary tensors of one kind (activation or gradient) that one stage of this node
  * produces, on their way to every node that consumes them.
  *
- * Host memory is divided into slots of one microbatch each, used in the order of the ops. The
- * device fills a slot; then each outgoing edge gets one parcel with the samples that the plan sends
- * over it, a slice of the same memory. The slot is free again when every slice has been
- * acknowledged: it is the replay buffer. An edge may end on this very node; then the parcel is a
- * view of the slot, and its consumer acknowledges it.
+ * Slots, as many as the edges have windows, are used in the order of the ops; a slot in use has
+ * memory of one microbatch. The device fills it; then each outgoing edge gets one parcel with the
+ * samples that the plan sends over it, a slice of the same memory. The slot is free again when
+ * every slice has been acknowledged: it is the replay buffer. The memory that became free last is
+ * used next, so that no more of it is touched than was ever on its way at once: what the path
+ * takes, not what the plan allows. An edge may end on this very node; then the parcel is a view of
+ * the slot, and its consumer acknowledges it.
  *
  * Pure bookkeeping: edges send through a function, so it knows no link, no device, no clock. */
 #ifndef RP_AGENT_PORT_OUT_H

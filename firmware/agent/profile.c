@@ -1,5 +1,7 @@
 #include "agent/profile.h"
 
+#include "device/ready.h"
+
 enum { REPEATS_MIN = 2, REPEATS_MAX = 64 };
 static const double WORTH_S = 0.02; /* measure at least this long */
 
@@ -40,17 +42,80 @@ fail:
     return err;
 }
 
+static rp_err refuse_cancelled(const rp_device_builder *builder) {
+    return rp_device_builder_is_cancelled(builder)
+               ? rp_fail(RP_ERR_INTERRUPTED, "the profile is not wanted any more")
+               : RP_OK;
+}
+
 rp_err rp_profile_layers(rp_device_builder *builder, const rp_executor_kind *kind,
                          const rp_site *site, const rp_job *job, double *seconds) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < job->model->layer_count; i++) {
         rp_device_builder_say(builder, i, job->model->layer_count);
-        if (rp_device_builder_is_cancelled(builder)) {
-            return rp_fail(RP_ERR_INTERRUPTED, "the profile is not wanted any more");
-        }
+        RP_TRY(refuse_cancelled(builder));
         RP_TRY(time_layer(kind, site, job, i, &seconds[2 * (size_t)i]));
     }
     rp_device_builder_say(builder, job->model->layer_count, job->model->layer_count);
 fail:
+    return err;
+}
+
+/* ---- building -------------------------------------------------------------------------------- */
+
+static rp_err build_layer(const rp_executor_kind *kind, const rp_site *site, const rp_job *job,
+                          uint32_t index) {
+    rp_arena arena;
+    rp_arena_init(&arena, "profile", 0);
+    uint32_t first[4];
+    const rp_job alone = job_of_layer(job, index, first);
+    rp_stage *stage = NULL;
+    const rp_err err = rp_stage_prepare(&arena, kind, site, &alone, &stage);
+    rp_stage_destroy(&stage);
+    rp_arena_finish(&arena);
+    return err;
+}
+
+/* One round over the layers that are left. When all of a round were passed over, the first of the
+ * next one is waited for. */
+static rp_err build_round(rp_device_builder *builder, const rp_executor_kind *kind,
+                          const rp_site *site, const rp_job *job, bool *built, uint32_t *done) {
+    const uint32_t layers = job->model->layer_count;
+    const uint32_t before = *done;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < layers; i++) {
+        if (built[i]) {
+            continue;
+        }
+        RP_TRY(refuse_cancelled(builder));
+        err = build_layer(kind, site, job, i);
+        built[i] = err == RP_OK;
+        *done += built[i];
+        RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
+        rp_device_pass_over(site->device, true);
+        rp_device_builder_say(builder, *done, layers);
+    }
+    rp_device_pass_over(site->device, *done > before);
+fail:
+    return err;
+}
+
+rp_err rp_profile_build(rp_device_builder *builder, const rp_executor_kind *kind,
+                        const rp_site *site, const rp_job *job) {
+    const uint32_t layers = job->model->layer_count;
+    uint32_t done = 0;
+    bool *built;
+    rp_arena arena;
+    rp_arena_init(&arena, "profile", 0);
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(&arena, layers, &built));
+    rp_device_builder_say(builder, 0, layers);
+    rp_device_pass_over(site->device, true);
+    while (done < layers) {
+        RP_TRY(build_round(builder, kind, site, job, built, &done));
+    }
+fail:
+    rp_device_pass_over(site->device, false);
+    rp_arena_finish(&arena);
     return err;
 }

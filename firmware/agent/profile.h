@@ -14,4 +14,10 @@
 rp_err rp_profile_layers(rp_device_builder *builder, const rp_executor_kind *kind,
                          const rp_site *site, const rp_job *job, double *seconds) RP_MUST_CHECK;
 
+/* Builds the kernels of every layer and measures nothing: processes of one machine that do it at
+ * the same time share the work through their cache. A layer that another one is at is left for
+ * later. errors  as above */
+rp_err rp_profile_build(rp_device_builder *builder, const rp_executor_kind *kind,
+                        const rp_site *site, const rp_job *job) RP_MUST_CHECK;
+
 #endif

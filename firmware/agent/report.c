@@ -55,7 +55,7 @@ static rp_err decide_step(rp_runner *r, const runner_stage *stage, const rp_op *
     return send_control(r, &frame, NULL, 0);
 }
 
-rp_err rp_runner_report_norms(rp_runner *r, const runner_stage *stage, const rp_op *op) {
+rp_err rp_runner_report_norms(rp_runner *r, runner_stage *stage, const rp_op *op) {
     const rp_job *job = stage->job;
     uint32_t count = rp_stage_norm_count(stage->stage);
     double total = 0;
@@ -63,6 +63,7 @@ rp_err rp_runner_report_norms(rp_runner *r, const runner_stage *stage, const rp_
         r->sumsq[i] = (double)stage->norms[i];
         total += r->sumsq[i];
     }
+    stage->clip_scale = (float)rp_optim_clip_scale(job->optim.clip_norm_stage, sqrt(total));
     if (rp_decision_maker_of(&job->method, &job->optim, job->guard) == RP_DECISION_OWN) {
         return decide_step(r, stage, op, total);
     }

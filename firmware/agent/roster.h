@@ -1,4 +1,4 @@
-/* The agent's half of a roster: which hosts may command this board.
+/* Which hosts may command this board: those of the keys' folder, and the agent's half of a roster.
  *
  *   hosts:
  *     - {name: desk, key: PUBLIC-KEY}
@@ -6,11 +6,17 @@
 #ifndef RP_AGENT_ROSTER_H
 #define RP_AGENT_ROSTER_H
 
-#include "base/arena.h"
+#include "link/link.h"
 
-/* The hosts' keys, as Z85, behind the `count` keys that are there already, into a new list.
+/* The hosts of a roster behind the `count` that are there already, into a new list.
  * errors  USAGE with file, line and key */
-rp_err rp_roster_hosts(rp_arena *arena, const char *path, const char *const **keys,
+rp_err rp_roster_hosts(rp_arena *arena, const char *path, const rp_trusted **hosts,
                        uint32_t *count) RP_MUST_CHECK;
+
+/* The host that this board dials. `text`: "[NAME@][tcp://]ADDRESS:PORT"; NAME is needed where more
+ * than one host is trusted. *endpoint: "tcp://ADDRESS:PORT"; *key: Z85, borrowed from `hosts`.
+ * errors  USAGE: the address; nobody is trusted, or nobody of that name, or several and no NAME */
+rp_err rp_roster_find_host(rp_arena *arena, const char *text, const rp_trusted *hosts,
+                           uint32_t count, const char **endpoint, const char **key) RP_MUST_CHECK;
 
 #endif

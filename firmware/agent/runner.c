@@ -67,6 +67,7 @@ rp_runner_facts rp_runner_facts_of(const rp_runner *runner) {
 static void begin_segment(rp_runner *r, bool evaluating) {
     RP_ASSERT(!r->active && r->running_count == 0);
     r->active = true;
+    r->began_ns = rp_clock_now_ns(r->at.clock);
     r->evaluating = evaluating;
     r->ops_over = false;
     r->have_next = false;

@@ -14,14 +14,14 @@
 #include "agent/port_out.h"
 #include "link/link.h"
 #include "plan/plan.h"
+#include "sched/contributions.h"
 #include "stage/stage.h"
 
 enum {
     RP_RUNNER_DEPTH = 2,
     RP_TRACE_MAX = 512,
     RP_RUNNER_STAGES_MAX = RP_CHUNKS_MAX,
-    RP_RUNNER_EDGES_MAX = 64,
-    RP_RUNNER_SLOTS = 4 /* host memory for what goes over an edge: microbatches at most */
+    RP_RUNNER_EDGES_MAX = 64
 };
 
 typedef struct rp_runner rp_runner;
@@ -64,6 +64,10 @@ void rp_runner_close(rp_runner **runner);
  * in the pending queues, and a later segment goes on with them. `drain`: but for this last segment,
  * behind which the pipes are empty. errors PEER when it is not there, or more is in flight */
 rp_err rp_runner_train(rp_runner *runner, uint64_t step, uint64_t pause, bool drain) RP_MUST_CHECK;
+/* The ledger that the segment goes on from: of all steps before it. Ahead of its first round. */
+void rp_runner_begin_account(rp_runner *runner, uint64_t digest);
+/* The ledger now; `samples`: of this segment. errors PEER: the stages here have different ones */
+rp_err rp_runner_ledger(const rp_runner *runner, rp_run_ledger *out) RP_MUST_CHECK;
 /* Between two segments. `training`: forwards in training mode, without a loss, so that batch
  * statistics become those of the evaluated model. */
 rp_err rp_runner_evaluate(rp_runner *runner, uint64_t samples, bool training) RP_MUST_CHECK;
@@ -90,6 +94,16 @@ rp_err rp_runner_in_flight_write(rp_runner *runner, size_t first, size_t count,
 
 /* How long the caller may sleep at most: no event says that a throttled op ends. */
 int64_t rp_runner_sleep_ns(const rp_runner *runner, int64_t most_ns);
+
+/* What the next op waits for; of a runner without a segment, or that has just begun an op, nothing.
+ */
+typedef struct {
+    rp_waiting_for what;
+    uint32_t peer; /* node of the plan */
+    rp_op op;      /* zeros behind the last one */
+    int64_t since_ns;
+} rp_runner_wait;
+rp_runner_wait rp_runner_wait_of(rp_runner *runner);
 
 typedef struct {
     int64_t busy_ns;

@@ -17,6 +17,12 @@ typedef struct {
     uint32_t own_edge; /* of `summand`: to `summands` */
     char name[4][40];  /* of the ports that receive */
     float *norms;
+    float clip_scale; /* of the step in work, by the stage's own norm; 1 where nothing clips */
+
+    uint64_t account_step; /* that `own` and `all` are of */
+    rp_contributions own;  /* gradients taken here since the last update */
+    rp_contributions all;  /* of all boards that share the stage, when they are added up */
+    rp_run_ledger ledger;  /* up to the last update; its samples: of this segment */
 } runner_stage;
 
 /* What a link brings; a message that its port has no room for waits as `head`. */
@@ -34,6 +40,7 @@ typedef struct {
     uint32_t source;              /* of that port */
     uint32_t out;                 /* its number at the port where it begins */
     uint32_t stage;               /* of the end that sends */
+    rp_codec codec;               /* as the plan says */
     rp_boundary_tensors boundary; /* outgoing: shapes for the wire */
     rp_port_local local;
 } runner_edge;
@@ -50,7 +57,9 @@ typedef struct {
     bool results; /* the step's losses are in the results memory */
     bool probe;   /* a probe's norms are in the probe memory */
     rp_stage_probe about;
-    bool norms;     /* the step's norms are in the norms memory of every stage here */
+    bool norms;           /* the step's norms are in the norms memory of every stage here */
+    bool updates;         /* changes the weights */
+    rp_contributions sum; /* those that it adds up, of all boards that share the stage */
     bool exchanges; /* only moves gradients between the boards of a stage, ahead of an update */
 } running_op;
 
@@ -78,6 +87,7 @@ struct rp_runner {
     running_op running[RP_RUNNER_DEPTH]; /* in turn, the oldest at running_first */
     uint32_t running_first, running_count;
     int64_t last_done_ns;
+    int64_t began_ns; /* the segment */
 
     bool sent_gradient, summed; /* of the stage whose update is next, where boards share it */
     bool updating; /* an update of the step in work has begun: its results have been read */
@@ -118,13 +128,18 @@ bool rp_runner_asks(const rp_runner *runner);
 bool rp_runner_may_report(const rp_runner *runner);
 rp_err rp_runner_report_results(rp_runner *runner, const runner_stage *stage,
                                 const rp_op *op) RP_MUST_CHECK;
-rp_err rp_runner_report_norms(rp_runner *runner, const runner_stage *stage,
+rp_err rp_runner_report_norms(rp_runner *runner, runner_stage *stage,
                               const rp_op *op) RP_MUST_CHECK;
 rp_err rp_runner_report_probe(rp_runner *runner, const running_op *op) RP_MUST_CHECK;
 /* Into the trace, which goes out when it is full or flushed. */
 rp_err rp_runner_record_op(rp_runner *runner, const rp_op *op, int64_t start_ns,
                            int64_t end_ns) RP_MUST_CHECK;
 rp_err rp_runner_flush_trace(rp_runner *runner) RP_MUST_CHECK;
+
+/* account.c: the ledger. errors PEER: an update has other samples than its step */
+rp_err rp_runner_account_gradient(runner_stage *stage, const rp_op *op) RP_MUST_CHECK;
+rp_err rp_runner_account_update(const rp_runner *runner, runner_stage *stage,
+                                const rp_op *op) RP_MUST_CHECK;
 
 /* edges.c: ports, and what moves between them and the links. */
 rp_err rp_runner_open_edges(rp_runner *runner) RP_MUST_CHECK;

@@ -11,12 +11,14 @@ static void begin_running(rp_agent *agent) {
     agent->state = RP_AGENT_RUNNING;
     rp_arena_seal(&run->arena); /* what was in flight has been restored */
     rp_agent_begin_watching(agent);
+    rp_agent_begin_lines(run);
 }
 
 rp_err rp_agent_on_start(rp_agent *agent, const rp_message *message) {
     const rp_Start *start = &message->frame.body.start;
     begin_running(agent);
     rp_agent_note_start(agent, start->step_first);
+    rp_runner_begin_account(agent->run->runner, start->ledger);
     return rp_runner_train(agent->run->runner, start->step_first, start->pause, start->drain);
 }
 
@@ -42,6 +44,11 @@ rp_err rp_agent_on_step_decision(rp_agent *agent, const rp_message *message) {
 static rp_err finish_segment(rp_agent *agent) {
     agent_run *run = agent->run;
     rp_runner_facts facts = rp_runner_facts_of(run->runner);
+    rp_run_ledger ledger;
+    const rp_err told = rp_runner_ledger(run->runner, &ledger);
+    if (told != RP_OK) {
+        return told;
+    }
     rp_Frame frame = {
         .which_body = RP_KIND_FINISHED,
         .body.finished = {.busy_ns = facts.busy_ns,
@@ -49,13 +56,15 @@ static rp_err finish_segment(rp_agent *agent) {
                           .in_flight_max = facts.in_flight_max,
                           .device_bytes_max =
                               agent->device ? rp_device_used_bytes_max(agent->device) : 0,
-                          .in_flight_bytes = rp_runner_in_flight_bytes(run->runner)}};
+                          .in_flight_bytes = rp_runner_in_flight_bytes(run->runner),
+                          .ledger = ledger.digest,
+                          .ledger_samples = ledger.samples}};
     for (uint32_t h = 0; h < run->held_count; h++) {
         const uint32_t staleness = rp_stage_staleness_max(run->held[h].stage);
         uint32_t *most = &frame.body.finished.staleness_max;
         *most = staleness > *most ? staleness : *most;
     }
-    rp_agent_report_links(run, &frame.body.finished);
+    rp_agent_report_links(agent, &frame.body.finished);
     uint64_t applied[RP_RUNNER_STAGES_MAX * RP_REPLICAS_MAX];
     uint32_t count = 0;
     for (uint32_t h = 0; h < run->held_count; h++) {
@@ -76,6 +85,7 @@ rp_err rp_agent_run_round(rp_agent *agent) {
     if (agent->state == RP_AGENT_RUNNING) {
         bool active;
         RP_TRY(rp_runner_step(run->runner, &active));
+        RP_TRY(active ? rp_agent_tell_waiting(agent) : RP_OK);
         if (!active) {
             RP_TRY(finish_segment(agent));
         }

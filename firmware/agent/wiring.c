@@ -16,9 +16,9 @@ static uint32_t port_of(const rp_link *link) {
 }
 
 void rp_agent_tell_ports(const agent_run *run, rp_Ready *ready) {
-    ready->feed_port = port_of(run->feed);
+    ready->feed_port = run->dials ? 0 : port_of(run->feed);
     for (uint32_t i = 0; i < run->neighbour_count; i++) {
-        if (!rp_plan_dials(run->node, run->neighbour[i].node)) {
+        if (!rp_plan_dials(run->plan, run->node, run->neighbour[i].node)) {
             ready->hop_port[ready->hop_port_count++] = port_of(run->neighbour[i].link);
         }
     }
@@ -41,9 +41,34 @@ static size_t part_max(const agent_run *run, const rp_runner_use *use) {
     return bytes;
 }
 
+_Static_assert(RP_LINK_HOST == RP_PLAN_HOST, "one name for the host");
+
+/* What this board sends to another end goes over this line. Its time goes on where the run goes on;
+ * at a run's beginning it begins with the first segment. */
+static rp_link_profile line_to(const rp_agent *agent, uint32_t far) {
+    const agent_run *run = agent->run;
+    rp_link_profile line = rp_link_profile_of(&run->line, &run->hops, run->node, far);
+    if (line.since_s > 0) {
+        line.since_s += (double)(rp_clock_now_ns(agent->clock) - run->build_start_ns) * 1e-9;
+    }
+    return line;
+}
+
+void rp_agent_begin_lines(agent_run *run) {
+    const bool begin = !run->lines_began && !(run->hops.since_s > 0);
+    run->lines_began = true;
+    for (uint32_t i = 0; begin && i < run->neighbour_count; i++) {
+        rp_link_begin_line(run->neighbour[i].link);
+    }
+    if (begin && run->feed) {
+        rp_link_begin_line(run->feed);
+    }
+}
+
 /* `far`: a neighbour, or the host. */
-static rp_link_options data_options(const agent_run *run, const char *name, const char *key,
+static rp_link_options data_options(const rp_agent *agent, const char *name, const char *key,
                                     uint32_t far) {
+    const agent_run *run = agent->run;
     const rp_runner_use use = rp_runner_use_of(run->plan, run->node, far);
     return (rp_link_options){
         .name = name,
@@ -51,7 +76,8 @@ static rp_link_options data_options(const agent_run *run, const char *name, cons
         .window = use.window,
         .send_window = use.send_window,
         .part_bytes_max = part_max(run, &use),
-        .emulate = run->emulate,
+        .emulate = line_to(agent, far),
+        .far = rp_link_profile_of(&run->line, &run->hops, far, run->node),
         .run = run->identity,
         .wire = run->wire,
     };
@@ -62,9 +88,19 @@ static rp_err bind_data(rp_agent *agent, const char *name, uint32_t plus, const 
     agent_run *run = agent->run;
     char endpoint[160];
     rp_agent_bind_text(agent, plus, endpoint, sizeof endpoint);
-    rp_link_options options = data_options(run, name, key, far);
+    rp_link_options options = data_options(agent, name, key, far);
     options.bind = endpoint;
     return rp_link_open(run->links, &options, out);
+}
+
+/* The feed of a board that dials. */
+static rp_err dial_feed(rp_agent *agent, const char *key) {
+    agent_run *run = agent->run;
+    char endpoint[160];
+    rp_agent_dial_text(agent, 1, endpoint, sizeof endpoint);
+    rp_link_options options = data_options(agent, "feed", key, RP_PLAN_HOST);
+    options.connect = endpoint;
+    return rp_link_open(run->links, &options, &run->feed);
 }
 
 /* Its lines are a function of the run's seed and this node. */
@@ -73,13 +109,18 @@ static uint64_t seed_of_lines(const agent_run *run) {
 }
 
 static rp_err read_emulation(rp_agent *agent) {
-    rp_node *emulate = rp_node_find(agent->run->reading.root, "link");
+    agent_run *run = agent->run;
+    rp_node *link = rp_node_find(run->reading.root, "link");
+    const rp_link_ends ends = {.boards = run->plan->node_count,
+                               .reader = rp_link_reader_plain(&run->arena)};
     rp_err err = RP_OK;
-    if (emulate) {
-        RP_TRY(rp_link_profile_parse(&agent->run->emulate, emulate));
-        if (agent->run->emulate.control) {
-            rp_links_set_seed(agent->links, seed_of_lines(agent->run));
-            RP_TRY(rp_link_emulate(agent->control, &agent->run->emulate));
+    if (link) {
+        RP_TRY(rp_node_f64(link, "since_s", 0, 1e12, &run->hops.since_s));
+        RP_TRY(rp_link_hops_parse(link, &ends, &run->line, &run->hops));
+        const rp_link_profile control = line_to(agent, RP_PLAN_HOST);
+        if (control.control) {
+            rp_links_set_seed(agent->links, seed_of_lines(run));
+            RP_TRY(rp_link_emulate(agent->control, &control));
         }
     }
 fail:
@@ -103,8 +144,14 @@ static rp_err bind_hops(rp_agent *agent, rp_node *peers) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < run->neighbour_count; i++) {
         agent_neighbour *at = &run->neighbour[i];
-        if (rp_plan_dials(run->node, at->node)) {
+        if (rp_plan_dials(run->plan, run->node, at->node)) {
             continue;
+        }
+        if (run->dials) {
+            return rp_fail(RP_ERR_USAGE,
+                           "board %s is to dial this board, which nobody can dial: the host's "
+                           "roster has to say `address: dials`",
+                           rp_plan_node_name(run->plan, at->node));
         }
         const rp_node *key = keys && bound < rp_node_count(keys) ? rp_node_item(keys, bound) : NULL;
         if (!key || !rp_node_is_scalar(key)) {
@@ -133,18 +180,21 @@ rp_err rp_agent_open_links(rp_agent *agent) {
     if (!host) {
         return rp_node_fail(peers, "host: is missing, expected the host's key");
     }
+    run->dials = agent->options.dial != NULL;
     RP_TRY(read_emulation(agent));
     const rp_links_options links = {.clock = agent->clock,
                                     .seed = seed_of_lines(run),
                                     .keys = &agent->options.keys,
                                     .transport = agent->options.transport,
+                                    .media = agent->options.media,
                                     .sessions = agent->options.sessions,
                                     .loop = agent->options.loop};
     RP_TRY(rp_links_open(&run->arena, &links, &run->links));
     list_neighbours(run);
     RP_TRY(bind_hops(agent, peers));
     if (rp_runner_use_of(run->plan, run->node, RP_PLAN_HOST).edges > 0) {
-        RP_TRY(bind_data(agent, "feed", 2, host, RP_PLAN_HOST, &run->feed));
+        RP_TRY(run->dials ? dial_feed(agent, host)
+                          : bind_data(agent, "feed", 2, host, RP_PLAN_HOST, &run->feed));
     }
 fail:
     return err;
@@ -164,8 +214,8 @@ rp_err rp_agent_dial(rp_agent *agent, const rp_Connect *to) {
     while (at < run->neighbour + run->neighbour_count && at->node != to->node) {
         at++;
     }
-    if (at == run->neighbour + run->neighbour_count || !rp_plan_dials(run->node, at->node) ||
-        at->link) {
+    if (at == run->neighbour + run->neighbour_count ||
+        !rp_plan_dials(run->plan, run->node, at->node) || at->link) {
         return rp_fail(RP_ERR_PEER,
                        "connect: names node %u, which this board does not dial, or has dialled",
                        to->node);
@@ -175,7 +225,7 @@ rp_err rp_agent_dial(rp_agent *agent, const rp_Connect *to) {
                        rp_plan_node_name(run->plan, at->node));
     }
     rp_link_options options =
-        data_options(run, rp_plan_node_name(run->plan, at->node), to->public_key, at->node);
+        data_options(agent, rp_plan_node_name(run->plan, at->node), to->public_key, at->node);
     options.connect = to->endpoint;
     return rp_link_open(run->links, &options, &at->link);
 }

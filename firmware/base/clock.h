@@ -6,7 +6,8 @@
 
 typedef struct rp_clock {
     int64_t (*now)(const struct rp_clock *clock); /* NULL: the real clock */
-    int64_t stepped_ns;                           /* of a stepped clock */
+    /* Of a stepped clock. Atomic: a builder's thread reads the clock that the loop steps. */
+    _Atomic int64_t stepped_ns;
 } rp_clock;
 
 #define RP_NS_PER_MS INT64_C(1000000)

@@ -154,15 +154,6 @@ const char *rp_node_key(const rp_node *node, uint32_t index) {
     return node->items[index]->key;
 }
 
-rp_node *rp_node_child(const rp_node *map, const char *key) {
-    for (uint32_t i = 0; map->type == RP_NODE_MAP && i < map->count; i++) {
-        if (strcmp(map->items[i]->key, key) == 0) {
-            return map->items[i];
-        }
-    }
-    return NULL;
-}
-
 bool rp_node_same(const rp_node *a, const rp_node *b) {
     if (a->type != b->type || a->count != b->count) {
         return false;
@@ -326,9 +317,14 @@ static rp_err as_f64(const rp_node *node, double min, double max, double *out) {
 }
 
 rp_err rp_node_u64(rp_node *map, const char *key, uint64_t min, uint64_t max, uint64_t *out) {
+    char text[24];
     rp_node *node;
     rp_err err = take_value(map, key, &node);
-    return err == RP_OK && node ? as_u64(node, min, max, out) : err;
+    if (err != RP_OK || node) {
+        return err == RP_OK ? as_u64(node, min, max, out) : err;
+    }
+    (void)snprintf(text, sizeof text, "%" PRIu64, *out);
+    return *out >= min && *out <= max ? rp_node_note(map, key, text) : RP_OK;
 }
 
 rp_err rp_node_u32(rp_node *map, const char *key, uint32_t min, uint32_t max, uint32_t *out) {
@@ -343,14 +339,23 @@ rp_err rp_node_u32(rp_node *map, const char *key, uint32_t min, uint32_t max, ui
 rp_err rp_node_f64(rp_node *map, const char *key, double min, double max, double *out) {
     rp_node *node;
     rp_err err = take_value(map, key, &node);
-    return err == RP_OK && node ? as_f64(node, min, max, out) : err;
+    if (err != RP_OK || node) {
+        return err == RP_OK ? as_f64(node, min, max, out) : err;
+    }
+    return *out >= min && *out <= max ? rp_node_note_f64(map, key, *out) : RP_OK;
 }
 
 rp_err rp_node_f32(rp_node *map, const char *key, double min, double max, float *out) {
     double value = (double)*out;
-    double limit = (double)FLT_MAX; /* what rounds to infinity is refused */
-    rp_err err =
-        rp_node_f64(map, key, min > -limit ? min : -limit, max < limit ? max : limit, &value);
+    const double limit = (double)FLT_MAX; /* what rounds to infinity is refused */
+    rp_node *node;
+    rp_err err = take_value(map, key, &node);
+    if (err == RP_OK && !node) {
+        return value >= min && value <= max ? rp_node_note_f32(map, key, *out) : RP_OK;
+    }
+    if (err == RP_OK) {
+        err = as_f64(node, min > -limit ? min : -limit, max < limit ? max : limit, &value);
+    }
     if (err == RP_OK) {
         *out = (float)value;
     }
@@ -375,7 +380,7 @@ rp_err rp_node_bool(rp_node *map, const char *key, bool *out) {
     rp_node *node;
     rp_err err = take_value(map, key, &node);
     if (err != RP_OK || !node) {
-        return err;
+        return err == RP_OK ? rp_node_note(map, key, *out ? "true" : "false") : err;
     }
     bool yes = node->type == RP_NODE_SCALAR && strcmp(node->text, "true") == 0;
     if (!node->plain || (!yes && strcmp(node->text, "false") != 0)) {
@@ -389,7 +394,7 @@ rp_err rp_node_string(rp_node *map, const char *key, const char **out) {
     rp_node *node;
     rp_err err = take_value(map, key, &node);
     if (err != RP_OK || !node) {
-        return err;
+        return err == RP_OK && *out ? rp_node_note(map, key, *out) : err;
     }
     if (node->type != RP_NODE_SCALAR) {
         return rp_node_expected(node, "a text");
@@ -410,7 +415,7 @@ rp_err rp_node_word(rp_node *map, const char *key, const char *const *words, uin
     rp_node *node;
     rp_err err = take_value(map, key, &node);
     if (err != RP_OK || !node) {
-        return err;
+        return err == RP_OK && *out < count ? rp_node_note(map, key, words[*out]) : err;
     }
     for (uint32_t i = 0; node->type == RP_NODE_SCALAR && i < count; i++) {
         if (strcmp(node->text, words[i]) == 0) {

@@ -48,6 +48,12 @@ const char *rp_node_key(const rp_node *node, uint32_t index); /* of a map */
 /* Do both say the same? The order of a map's keys, quotes and the style of writing do not count. */
 bool rp_node_same(const rp_node *a, const rp_node *b);
 
+/* What `now` says differently, "train.lr: 2 (was 1); ...", "" when nothing; at most so many.
+ * Defaults that `now` has noted count as said; where `before` said nothing of it they are no
+ * change. Cut off at `bytes`. errors MEMORY */
+rp_err rp_config_changes(const rp_node *before, const rp_node *now, uint32_t most, char *text,
+                         size_t bytes) RP_MUST_CHECK;
+
 /* The path that a scalar names, from the folder of the file in which it stands; of `--set` from the
  * current one. Former versions meant the current folder always: where only there is something, that
  * is meant, and the log says so. errors MEMORY */
@@ -88,6 +94,18 @@ rp_err rp_node_item_f64(const rp_node *list, uint32_t index, double min, double 
 rp_err rp_node_word(rp_node *map, const char *key, const char *const *words,
                     uint32_t *out) RP_MUST_CHECK;
 
+/* What a default decided. From here on the tree notes the value that stays when a typed read finds
+ * no key; rp_config_write_whole() has it. To every other function an absent key stays absent. */
+void rp_config_note_defaults(rp_arena *arena, rp_node *root);
+/* The same for what is no typed read: `text` as YAML. Nothing when the key is there or the tree
+ * notes nothing. errors as rp_config_read_text() */
+rp_err rp_node_default(rp_node *map, const char *key, const char *text) RP_MUST_CHECK;
+/* A map of options, which may be absent, or a word in place of `kind: word` where `kind` is not
+ * NULL (the kind of an absent one). A tree that notes defaults then gives a map to read from all
+ * the same; otherwise *out is what rp_node_find() finds. errors MEMORY */
+rp_err rp_node_section(rp_node *parent, const char *key, const char *kind,
+                       rp_node **out) RP_MUST_CHECK;
+
 /* Every key of the map must have been asked for; otherwise USAGE naming the first stranger, its
  * line, and the known keys. */
 rp_err rp_node_done(const rp_node *map) RP_MUST_CHECK;
@@ -97,7 +115,9 @@ rp_err rp_node_fail(const rp_node *node, const char *format, ...) RP_PRINTF(2, 3
 
 /* Writes the tree as YAML that reads back to the same tree. */
 rp_err rp_config_write(const rp_node *node, FILE *file) RP_MUST_CHECK;
-/* The same into arena text (used to hand parts of a run file to the agents). */
+/* The same with every default that was noted: behind what is given, in the order of the reads. */
+rp_err rp_config_write_whole(const rp_node *node, FILE *file) RP_MUST_CHECK;
+/* As rp_config_write(), into arena text (used to hand parts of a run file to the agents). */
 rp_err rp_config_text(rp_arena *arena, const rp_node *node, char **out) RP_MUST_CHECK;
 
 #endif

@@ -1,4 +1,4 @@
-/* What the three files of the configuration share. Private to them. */
+/* What the files of the configuration share. Private to them. */
 #ifndef RP_BASE_CONFIG_OWN_H
 #define RP_BASE_CONFIG_OWN_H
 
@@ -26,7 +26,29 @@ struct rp_node {
     uint32_t count, room;
     const char **asked; /* of a map: keys somebody asked for, borrowed, for suggestions */
     uint32_t asked_count;
+    rp_arena *notes; /* of a root: where defaults are noted; NULL: they are not */
+    rp_node
+        *defaults;  /* of a map: those that were used, a map; its children's parent is this one */
+    rp_node *whole; /* of a scalar that stands for a map with `kind`: that map */
 };
+
+/* A map without keys; `like` says where it stands. errors MEMORY */
+rp_err rp_node_new_map(rp_arena *arena, const rp_node *like, rp_node **out) RP_MUST_CHECK;
+/* errors MEMORY */
+rp_err rp_node_append(rp_arena *arena, rp_node *parent, rp_node *child) RP_MUST_CHECK;
+
+/* Where the tree notes defaults, or NULL: it does not. */
+rp_arena *rp_node_notes(const rp_node *node);
+/* A word or a number, which needs no quotes unless the writer says so. errors MEMORY */
+rp_err rp_node_new_scalar(rp_arena *arena, const rp_node *like, const char *text,
+                          rp_node **out) RP_MUST_CHECK;
+/* As the value of a key that is absent; the first one stays. `key` is borrowed. errors MEMORY */
+rp_err rp_node_add_default(rp_arena *arena, rp_node *map, const char *key,
+                           rp_node *value) RP_MUST_CHECK;
+/* The same of a value, where the tree notes defaults. errors MEMORY */
+rp_err rp_node_note(rp_node *map, const char *key, const char *text) RP_MUST_CHECK;
+rp_err rp_node_note_f64(rp_node *map, const char *key, double value) RP_MUST_CHECK;
+rp_err rp_node_note_f32(rp_node *map, const char *key, float value) RP_MUST_CHECK;
 
 /* The child under `key`, NULL when there is none; nothing is marked. */
 rp_node *rp_node_child(const rp_node *map, const char *key);

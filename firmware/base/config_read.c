@@ -58,26 +58,6 @@ static rp_err add_node(reader *r, const yaml_event_t *event, rp_node **out) {
     return RP_OK;
 }
 
-static rp_err append_child(rp_arena *arena, rp_node *parent, rp_node *child) {
-    if (parent->count == parent->room) {
-        uint32_t room = parent->room ? 2 * parent->room : 8;
-        rp_node **items;
-        rp_err err = RP_ARENA_NEW(arena, room, &items);
-        if (err != RP_OK) {
-            return err;
-        }
-        if (parent->count > 0) {
-            memcpy(items, parent->items, parent->count * sizeof *items);
-        }
-        parent->items = items;
-        parent->room = room;
-    }
-    child->parent = parent;
-    child->position = parent->count;
-    parent->items[parent->count++] = child;
-    return RP_OK;
-}
-
 static rp_err read_scalar(reader *r, const yaml_event_t *event, rp_node *node) {
     const char *text = (const char *)event->data.scalar.value;
     size_t bytes = event->data.scalar.length;
@@ -147,7 +127,7 @@ static rp_err read_children(reader *r, rp_node *parent, uint32_t depth) {
         yaml_event_delete(&event);
         child->key = key;
         child->line = key ? key_line : child->line;
-        RP_TRY(append_child(r->arena, parent, child));
+        RP_TRY(rp_node_append(r->arena, parent, child));
     }
 fail:
     yaml_event_delete(&event);
@@ -315,7 +295,7 @@ static rp_err put_value(reader *r, rp_node *map, char *keys, rp_node *value) {
         }
         child->key = keys;
         if (!old) {
-            RP_TRY(append_child(r->arena, map, child));
+            RP_TRY(rp_node_append(r->arena, map, child));
         } else if (child != old) {
             replace_child(map, child, old);
         }
@@ -362,7 +342,7 @@ rp_err rp_config_add(rp_arena *arena, rp_node *list, const char *text, const cha
     RP_TRY(rp_arena_string(arena, name, &kept));
     r.name = kept;
     RP_TRY(read_document(&r, text, strlen(text), &value));
-    RP_TRY(append_child(arena, list, value));
+    RP_TRY(rp_node_append(arena, list, value));
 fail:
     return err;
 }

@@ -10,6 +10,7 @@ typedef struct {
     FILE *file; /* or, when NULL, */
     char *text; /* room of the size counted by an earlier pass with NULL */
     size_t bytes;
+    bool whole; /* with defaults */
 } sink;
 
 static int write_piece(void *context, unsigned char *piece, size_t bytes) {
@@ -35,8 +36,30 @@ static bool emit_text(yaml_emitter_t *emitter, const char *text, bool plain) {
            yaml_emitter_emit(emitter, &event);
 }
 
-static bool emit_node(yaml_emitter_t *emitter, const rp_node *node) {
+static bool emit_node(yaml_emitter_t *emitter, const rp_node *node, bool whole);
+
+/* A map without keys, whose defaults have none either, is left out. */
+static bool emit_children(yaml_emitter_t *emitter, const rp_node *node, bool whole) {
+    for (uint32_t i = 0; i < node->count; i++) {
+        const rp_node *child = node->items[i];
+        if ((node->type == RP_NODE_MAP && !emit_text(emitter, child->key, true)) ||
+            !emit_node(emitter, child, whole)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; whole && node->defaults && i < node->defaults->count; i++) {
+        const rp_node *child = node->defaults->items[i];
+        const bool empty = child->type == RP_NODE_MAP && child->count == 0 && !child->defaults;
+        if (!empty && !(emit_text(emitter, child->key, true) && emit_node(emitter, child, whole))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool emit_node(yaml_emitter_t *emitter, const rp_node *node, bool whole) {
     yaml_event_t event;
+    node = whole && node->whole && node->whole->defaults ? node->whole : node;
     if (node->type == RP_NODE_SCALAR) {
         return emit_text(emitter, node->text, node->plain);
     }
@@ -50,24 +73,20 @@ static bool emit_node(yaml_emitter_t *emitter, const rp_node *node) {
     if (!made || !yaml_emitter_emit(emitter, &event)) {
         return false;
     }
-    for (uint32_t i = 0; i < node->count; i++) {
-        const rp_node *child = node->items[i];
-        if ((node->type == RP_NODE_MAP && !emit_text(emitter, child->key, true)) ||
-            !emit_node(emitter, child)) {
-            return false;
-        }
+    if (!emit_children(emitter, node, whole)) {
+        return false;
     }
     made = node->type == RP_NODE_LIST ? yaml_sequence_end_event_initialize(&event)
                                       : yaml_mapping_end_event_initialize(&event);
     return made && yaml_emitter_emit(emitter, &event);
 }
 
-static bool emit_document(yaml_emitter_t *emitter, const rp_node *node) {
+static bool emit_document(yaml_emitter_t *emitter, const rp_node *node, bool whole) {
     yaml_event_t event;
     return yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING) &&
            yaml_emitter_emit(emitter, &event) &&
            yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1) &&
-           yaml_emitter_emit(emitter, &event) && emit_node(emitter, node) &&
+           yaml_emitter_emit(emitter, &event) && emit_node(emitter, node, whole) &&
            yaml_document_end_event_initialize(&event, 1) && yaml_emitter_emit(emitter, &event) &&
            yaml_stream_end_event_initialize(&event) && yaml_emitter_emit(emitter, &event) &&
            yaml_emitter_flush(emitter);
@@ -82,7 +101,7 @@ static rp_err write_to(const rp_node *node, sink *to) {
     yaml_emitter_set_unicode(&emitter, 1);
     yaml_emitter_set_width(&emitter, -1);
     rp_err err = RP_OK;
-    if (!emit_document(&emitter, node)) {
+    if (!emit_document(&emitter, node, to->whole)) {
         err = rp_fail(emitter.error == YAML_WRITER_ERROR ? RP_ERR_IO : RP_ERR_MEMORY,
                       "YAML can not be written: %s",
                       emitter.problem ? emitter.problem : strerror(errno));
@@ -91,13 +110,21 @@ static rp_err write_to(const rp_node *node, sink *to) {
     return err;
 }
 
-rp_err rp_config_write(const rp_node *node, FILE *file) {
-    sink to = {.file = file};
+static rp_err write_file(const rp_node *node, FILE *file, bool whole) {
+    sink to = {.file = file, .whole = whole};
     rp_err err = write_to(node, &to);
     if (err == RP_OK && fflush(file) != 0) {
         err = rp_fail(RP_ERR_IO, "YAML can not be written: %s", strerror(errno));
     }
     return err;
+}
+
+rp_err rp_config_write(const rp_node *node, FILE *file) {
+    return write_file(node, file, false);
+}
+
+rp_err rp_config_write_whole(const rp_node *node, FILE *file) {
+    return write_file(node, file, true);
 }
 
 rp_err rp_config_text(rp_arena *arena, const rp_node *node, char **out) {

@@ -21,6 +21,7 @@ static int environment_read;
 static rp_log_level chosen = RP_LOG_DEBUG; /* by the command line */
 static int is_chosen;
 static rp_log_hook *hooks;
+static _Thread_local int hushed;
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
@@ -67,6 +68,10 @@ rp_log_level rp_log_level_now(void) {
     rp_log_level level = threshold;
     (void)pthread_mutex_unlock(&lock);
     return level;
+}
+
+void rp_log_hush_thread(void) {
+    hushed = 1;
 }
 
 void rp_log_add_hook(rp_log_hook *hook) {
@@ -148,7 +153,7 @@ void rp_log_at(rp_log_level level, const char *file, int line, const char *forma
         (void)vsnprintf(text + used, (size_t)(LINE_BYTES - used), format, args);
     }
     va_end(args);
-    if ((int)level <= (int)threshold) {
+    if ((int)level <= (int)threshold && !hushed) {
         const int most = LINE_BYTES - 1;
         print_line(level, text, text + (used < 0 ? 0 : used < most ? used : most), file, line);
     }

@@ -24,6 +24,10 @@ void rp_log_choose(rp_log_level level);
  * stay whole. `program` is copied. For one that runs on its own, a journal's lines are better. */
 void rp_log_setup_plain(const char *program);
 
+/* From here on lines of this thread go to the ring only: for one whose errors another thread says
+ * again, so that they are not printed twice. */
+void rp_log_hush_thread(void);
+
 #define rp_log_error(...) rp_log_at(RP_LOG_ERROR, __FILE__, __LINE__, __VA_ARGS__)
 #define rp_log_warn(...) rp_log_at(RP_LOG_WARN, __FILE__, __LINE__, __VA_ARGS__)
 #define rp_log_info(...) rp_log_at(RP_LOG_INFO, __FILE__, __LINE__, __VA_ARGS__)

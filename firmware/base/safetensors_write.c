@@ -1,4 +1,5 @@
 /* Writing a safetensors file: a temporary beside it that is renamed when it is complete. */
+#include "base/replace.h"
 #include "base/safetensors_own.h"
 
 #include <errno.h>
@@ -228,27 +229,6 @@ rp_err rp_st_write(rp_st_writer *writer, uint32_t index, uint64_t offset_bytes, 
     return write_at(writer, writer->data_offset + entry->offset + offset_bytes, bytes, count);
 }
 
-static rp_err sync_folder(const char *path) {
-    char folder[4096];
-    const char *slash = strrchr(path, '/');
-    size_t length = slash ? (size_t)(slash - path) + 1 : 0;
-    if (length >= sizeof folder) {
-        return rp_fail(RP_ERR_IO, "%s: the name is too long", path);
-    }
-    memcpy(folder, path, length);
-    folder[length] = '\0';
-    int fd = open(length ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* Some file systems can not sync a folder and say EINVAL: nothing more can be done there. */
-    bool bad = fd < 0 || (fsync(fd) != 0 && errno != EINVAL);
-    rp_err err = bad ? rp_fail(RP_ERR_IO, "%s: can not be synced: %s", length ? folder : ".",
-                               strerror(errno))
-                     : RP_OK;
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    return err;
-}
-
 rp_err rp_st_commit(rp_st_writer **taken) {
     rp_st_writer *writer = *taken;
     rp_err err = RP_OK;
@@ -276,7 +256,7 @@ rp_err rp_st_commit(rp_st_writer **taken) {
         (void)unlink(writer->temporary);
         goto fail;
     }
-    err = sync_folder(writer->path);
+    err = rp_replace_sync_folder(writer->path);
 fail:
     rp_st_abandon(&writer);
     return err;

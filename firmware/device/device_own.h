@@ -80,6 +80,7 @@ struct rp_device {
     struct rp_kernel kernels[RP_KERNELS_MAX];
     bool rehearses;   /* what is enqueued is listed, nothing is done */
     bool makes_ready; /* first launches are waited for and counted */
+    bool passes_over; /* what another process builds fails with AGAIN */
     uint32_t job;     /* of rp_device_count_anew() */
     atomic_uint kernel_count, ready_count, built_count; /* of the job; ready.h */
     atomic_llong build_ns, read_ns;
@@ -95,6 +96,8 @@ rp_err rp_ready_launch(const struct rp_kernel *kernel, const size_t groups[3],
 /* Where the driver caches: whether it has what the key stands for, and that it has it now. */
 bool rp_ready_is_known(const rp_device *device, const rp_cache_key *key);
 void rp_ready_note(const rp_device *device, const rp_cache_key *key);
+/* How long another process that builds the same is waited for. */
+int64_t rp_ready_patience_ns(const rp_device *device);
 void rp_ready_add_time(rp_device *device, bool built, int64_t ns); /* of a program or a launch */
 
 /* What rp_device_close() lets go of. Programs and kernels: */

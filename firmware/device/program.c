@@ -186,15 +186,18 @@ static rp_err refuse_cancelled(const char *name) {
     return rp_fail(RP_ERR_INTERRUPTED, "kernels/%s.cl: building was cancelled", name);
 }
 
-/* Waits for another process that builds the same entry. errors INTERRUPTED */
+/* Waits for another process that builds the same entry. errors INTERRUPTED, AGAIN */
 static rp_err lock_entry(rp_device *device, const rp_cache_key *key, const char *name,
                          int *lock_fd) {
-    if (rp_cache_lock(device->cache_dir, key, device->cache_wait_ns, device->build_cancelled,
+    if (rp_cache_lock(device->cache_dir, key, rp_ready_patience_ns(device), device->build_cancelled,
                       lock_fd)) {
         return RP_OK;
     }
     if (is_cancelled(device)) {
         return refuse_cancelled(name);
+    }
+    if (device->passes_over) {
+        return RP_ERR_AGAIN;
     }
     rp_log_warn("kernels/%s.cl: another process did not build it in time, building it here", name);
     device->cache_wait_ns = 0; /* whatever holds it up may hold the other locks as well */

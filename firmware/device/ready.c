@@ -23,10 +23,18 @@ void rp_ready_note(const rp_device *device, const rp_cache_key *key) {
     rp_cache_write(device->cache_dir, key, note, sizeof note);
 }
 
+int64_t rp_ready_patience_ns(const rp_device *device) {
+    return device->passes_over ? 0 : device->cache_wait_ns;
+}
+
 /* ---- counting -------------------------------------------------------------------------------- */
 
 void rp_device_rehearse(rp_device *device, bool on) {
     device->rehearses = on;
+}
+
+void rp_device_pass_over(rp_device *device, bool on) {
+    device->passes_over = on;
 }
 
 void rp_device_count_anew(rp_device *device) {
@@ -122,8 +130,11 @@ static rp_err launch_locked(rp_device *device, const rp_variant *v, rp_launch_no
     if (rp_ready_is_known(device, &key)) {
         return launch_and_wait(device, now, launch);
     }
-    if (!rp_cache_lock(device->cache_dir, &key, device->cache_wait_ns, device->build_cancelled,
-                       &lock_fd)) {
+    if (!rp_cache_lock(device->cache_dir, &key, rp_ready_patience_ns(device),
+                       device->build_cancelled, &lock_fd)) {
+        if (device->passes_over) {
+            return RP_ERR_AGAIN;
+        }
         device->cache_wait_ns = 0; /* whatever holds it up may hold the other locks as well */
     }
     *built = !rp_ready_is_known(device, &key);

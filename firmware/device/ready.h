@@ -25,6 +25,9 @@ typedef struct {
 } rp_build_count;
 
 void rp_device_rehearse(rp_device *device, bool on);
+/* While it is on, a program or a kernel that another process builds right now is not waited for: it
+ * fails with AGAIN, and what launches it is to be issued again later, behind other work. */
+void rp_device_pass_over(rp_device *device, bool on);
 /* A new job: what earlier ones have launched is not counted again. */
 void rp_device_count_anew(rp_device *device);
 /* From any thread. Its numbers are of about the same moment. */

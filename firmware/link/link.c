@@ -14,7 +14,8 @@
 enum {
     NAME_BYTES = RP_PORT_NAME_BYTES,
     QUEUE_SLACK = 64, /* room for acks and control in queues that are sized by the window */
-    SLOW_MAX_S = 3600
+    SLOW_MAX_S = 3600,
+    RATE_BYTES = 65536 /* sent, to have a mean rate */
 };
 
 #define LET_GO_MAX_NS (10 * RP_NS_PER_S)
@@ -98,6 +99,7 @@ rp_err rp_link_open(rp_links *links, const rp_link_options *options, rp_link **o
     link->bound = options->bind != NULL;
     link->part_bytes_max = options->part_bytes_max;
     link->run = options->run;
+    link->far = options->far;
     link->wire = options->wire ? options->wire : RP_WIRE_MAX;
     link->last_step_ns = rp_clock_now_ns(links->clock);
     link->next = links->first;
@@ -185,11 +187,17 @@ rp_err rp_link_emulate(rp_link *link, const rp_link_profile *profile) {
     if (!rp_link_profile_has_line(profile)) {
         return RP_OK;
     }
-    rp_err err = rp_emulate_wrap(&link->port, profile, rng, NULL);
+    rp_err err = rp_emulate_wrap(&link->port, profile, rng, link->links->media);
     if (err == RP_OK) {
         link->line = link->port;
     }
     return err;
+}
+
+void rp_link_begin_line(rp_link *link) {
+    if (link->line) {
+        rp_emulate_begin(link->line);
+    }
 }
 
 const char *rp_link_endpoint(const rp_link *link) {
@@ -205,18 +213,60 @@ rp_loop *rp_link_loop(const rp_link *link) {
 rp_link_health rp_link_health_of(const rp_link *link) {
     return (rp_link_health){.last_heard_ns = link->stats.last_heard_ns,
                             .peer_restarted = link->stats.peer_restarted,
-                            .auth_failed = link->stats.auth_failed};
+                            .auth_failed = link->stats.auth_failed,
+                            .stuck =
+                                rp_sender_facts_of(link->sender).replays >= RP_LINK_REPLAYS_MAX,
+                            .last_answer_ns = link->stats.last_answer_ns,
+                            .round_trip_ns = link->stats.round_trip_ns,
+                            .stall_ns = link->peer_stall_ns,
+                            .bytes_received = link->stats.bytes_received,
+                            .connected = !link->bound && rp_port_is_connected(link->port)};
 }
 
-int64_t rp_link_slow_ns(const rp_link *link) {
+bool rp_link_traffic(const rp_link *link, rp_port_traffic *out) {
+    return link->port->kind->traffic(link->port, out);
+}
+
+void rp_link_reopen(rp_link *link) {
+    if (!link->bound) {
+        link->port->kind->reopen(link->port);
+    }
+}
+
+/* What is on its way comes at an eighth of the mean rate so far at least: some machines between two
+ * ends take in more than they have sent on. */
+static double backlog_s(const rp_link *link) {
+    const double bytes = (double)rp_sender_facts_of(link->sender).unacked_bytes;
+    const double line_s = link->line ? rp_emulate_busy_s(link->line) : 0;
+    const double busy_s = link->stats.busy_s + line_s;
+    const bool is_known = link->stats.bytes_sent >= RATE_BYTES && busy_s > 0;
+    const double rate = is_known ? (double)link->stats.bytes_sent / busy_s / 8 : 1e6 / 8;
+    return bytes / rate;
+}
+
+static double larger(double a, double b) {
+    return a > b ? a : b;
+}
+
+/* While the largest part is on its way over a line. */
+static double part_s(const rp_link *link, const rp_link_profile *line, bool traffic_is_known) {
+    const double rate_mbit = rp_link_profile_rate_mbit(line);
+    const bool has_rate = rate_mbit > 0 && (traffic_is_known || rate_mbit < 1);
+    if (rate_mbit <= 0 && traffic_is_known) {
+        return 0;
+    }
+    return 8e-6 * (double)link->part_bytes_max / (has_rate ? rate_mbit : 1);
+}
+
+int64_t rp_link_slow_ns(const rp_link *link, bool traffic_is_known) {
     static const rp_link_profile none = {0};
     const rp_link_profile *line = link->line ? rp_emulate_profile(link->line) : &none;
-    const bool is_slower = line->rate_mbit > 0 && line->rate_mbit < 1;
-    const double bits = 8 * (double)link->part_bytes_max;
-    const double part_s = bits / (is_slower ? line->rate_mbit * 1e6 : 1e6);
-    const double round_trip_s = 2e-3 * (line->delay_ms + line->jitter_ms);
-    const double held_s = line->outage.for_s + line->clog.for_s + line->partition.for_s;
-    const double slow_s = part_s + round_trip_s + held_s;
+    const rp_link_profile *far = rp_link_profile_has_line(&link->far) ? &link->far : line;
+    const double delay_ms = rp_link_profile_delay_ms(line) + rp_link_profile_delay_ms(far);
+    const double slow_s =
+        larger(part_s(link, line, traffic_is_known), part_s(link, far, traffic_is_known)) +
+        1e-3 * (delay_ms + line->jitter_ms + far->jitter_ms) +
+        larger(rp_link_profile_held_s(line), rp_link_profile_held_s(far)) + backlog_s(link);
     return (int64_t)((slow_s < SLOW_MAX_S ? slow_s : SLOW_MAX_S) * (double)RP_NS_PER_S);
 }
 
@@ -224,8 +274,15 @@ void rp_link_stats_of(const rp_link *link, rp_link_stats *out) {
     const rp_sender_facts sender = rp_sender_facts_of(link->sender);
     *out = link->stats;
     out->unacked = sender.unacked;
+    out->unreleased = sender.unreleased;
     out->parcels_sent = sender.sent;
     out->resent = sender.resent;
     out->refused += rp_port_refused(link->port);
-    out->busy_s += link->line ? rp_emulate_busy_s(link->line) : 0;
+    out->strangers = rp_port_strangers(link->port);
+    const rp_pace *pace = rp_sender_pace_of(link->sender);
+    const double line_s = link->line ? rp_emulate_busy_s(link->line) : 0;
+    out->busy_s += line_s;
+    out->rate = line_s > 0 ? (double)link->stats.bytes_sent / line_s : rp_pace_rate(pace);
+    out->delay_ns[0] = rp_pace_delay_ns(pace, 0.5);
+    out->delay_ns[1] = rp_pace_delay_ns(pace, 0.95);
 }

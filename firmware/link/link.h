@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "link/receiver.h"
+#include "transport/medium.h"
 #include "transport/transport.h"
 #include "wire/frame.h"
 
@@ -21,7 +22,8 @@ enum {
     RP_LINK_CONTROL_MAX = 256,
     RP_LINK_CONTROL_PART_MAX = 4 << 20, /* bytes: of the control links of a ring */
     RP_LINKS_WAIT_MAX = 66,
-    RP_LINK_WINDOW_MAX = 4096
+    RP_LINK_WINDOW_MAX = 4096,
+    RP_LINK_REPLAYS_MAX = 32
 };
 
 /* ---- the links of one transport -------------------------------------------------------------- */
@@ -34,6 +36,7 @@ typedef struct {
     const rp_keypair *keys;  /* with transport NULL: of ZeroMQ's CURVE; copied */
     rp_transport *transport; /* borrowed; NULL: a zmq transport of its own */
     rp_loop *loop;           /* what rp_link_wait() waits with, borrowed; NULL: a poll */
+    const rp_media *media;   /* of emulated lines that share one, borrowed; NULL: none */
     rp_rng *sessions;        /* session numbers, borrowed: a simulation's stream, in which two lives
                                 of a process differ; NULL: from the kernel, no result depends on
                                 them */
@@ -51,12 +54,14 @@ typedef struct {
     const char *bind;        /* tcp://HOST:PORT or tcp://HOST:* ; NULL when connecting */
     const char *connect;     /* tcp://HOST:PORT */
     const char *peer_public; /* connecting: the server's key (Z85). Binding: the one key allowed,
-                                or NULL: any key given to rp_link_allow() */
+                                or NULL: any key given to rp_link_allow(). Links of one rp_links
+                                with one key each may bind the same address */
     uint32_t window;         /* data parcels the peer may have un-released here, 1 to
                                 RP_LINK_WINDOW_MAX */
     uint32_t send_window;    /* data parcels we may have un-acked, >= 1: the replay buffer */
     size_t part_bytes_max;   /* larger frames are refused before they are allocated */
     rp_link_profile emulate; /* zeros = none; applies to what this end sends */
+    rp_link_profile far;     /* that the other end emulates; zeros = the same as this one */
     rp_run_identity run;     /* stamped on every frame; others' are dropped, but for a HELLO;
                                 zeros = any */
     uint32_t wire;           /* version of the wire in which this end sends; 0 = RP_WIRE_MAX */
@@ -79,6 +84,8 @@ void rp_link_set_wire(rp_link *link, uint32_t version); /* once it is agreed */
  * chance is the stream "link/NAME/NUMBER" of the seed, begun anew (NUMBER: of its links, from 0).
  * errors MEMORY */
 rp_err rp_link_emulate(rp_link *link, const rp_link_profile *profile) RP_MUST_CHECK;
+/* The time of an emulated line, in which its outages lie, begins now. */
+void rp_link_begin_line(rp_link *link);
 /* The real endpoint after bind ("tcp://127.0.0.1:40123"). */
 const char *rp_link_endpoint(const rp_link *link);
 
@@ -101,30 +108,47 @@ rp_err rp_link_step(rp_link *link) RP_MUST_CHECK;
 typedef struct {
     uint64_t bytes_sent, bytes_received, parcels_sent, parcels_received;
     uint64_t resent, duplicates, refused; /* refused: bad frames, wrong run, strangers */
+    uint64_t strangers; /* handshakes refused at the address where this end is bound */
+    uint64_t resets;    /* connections to the same peer beyond the first */
     uint64_t unacked;
-    double busy_s;         /* emulated or measured time with bytes on the wire */
-    int64_t last_heard_ns; /* any frame from the peer; 0 = never */
-    int64_t round_trip_ns; /* of the last ping that was answered, 0 = unknown */
-    uint64_t round_trips;  /* pings answered */
-    uint64_t peer_session; /* 0 = not heard yet */
-    bool peer_restarted;   /* another session number appeared, once or more: what the old peer
-                              had not acked is given up (done() is called), numbers and credit
-                              begin anew; messages accepted before still come from recv */
-    bool auth_failed;      /* connecting: our handshake was refused, by our key or by the
-                              server's; false again when one succeeds. Logged once. */
+    uint64_t unreleased;    /* data parcels of ours that the peer still holds, or that travel */
+    double rate;            /* bytes a second: of an emulated line, or as pace.h; 0: not known */
+    int64_t delay_ns[2];    /* from sending to the ack: half of the messages, and 95 %, at most */
+    double busy_s;          /* emulated or measured time with bytes on the wire */
+    int64_t last_heard_ns;  /* any frame from the peer; 0 = never */
+    int64_t round_trip_ns;  /* of the last ping that was answered, 0 = unknown */
+    uint64_t round_trips;   /* pings answered */
+    int64_t last_answer_ns; /* when the peer answered a ping, or acked something new; 0 = never */
+    uint64_t peer_session;  /* 0 = not heard yet */
+    bool peer_restarted;    /* another session number appeared, once or more: what the old peer
+                               had not acked is given up (done() is called), numbers and credit
+                               begin anew; messages accepted before still come from recv */
+    bool auth_failed;       /* connecting: our handshake was refused, by our key or by the
+                               server's, and none has ever succeeded. Logged once. */
 } rp_link_stats;
 
 /* Of the same, what tells whether the peer is there: little enough to be asked every round. */
 typedef struct {
     int64_t last_heard_ns;
     bool peer_restarted, auth_failed;
+    bool connected; /* connecting: the other end has taken our key, and we its */
+    bool stuck;     /* a message was sent RP_LINK_REPLAYS_MAX times and came whole never */
+    int64_t last_answer_ns, round_trip_ns;
+    int64_t stall_ns; /* the peer has not looked at its links for so long, of late */
+    uint64_t bytes_received;
 } rp_link_health;
 rp_link_health rp_link_health_of(const rp_link *link);
 void rp_link_stats_of(const rp_link *link, rp_link_stats *out);
-/* How much later than usual a peer that lives may be heard: while the largest part is on its way at
- * 1 Mbit/s, or at the rate of an emulated line if that is less, and while such a line holds packets
- * back. */
-int64_t rp_link_slow_ns(const rp_link *link);
+/* How much later than usual a peer that lives may be heard: while what is sent and not acked is on
+ * its way at an eighth of the mean rate so far, while the peer's largest part is at the rate of an
+ * emulated line, and while such a line holds packets back. A line that is not emulated has 1 Mbit/s
+ * for that part, unless `traffic_is_known`: then rp_link_traffic() tells whether it moves. */
+int64_t rp_link_slow_ns(const rp_link *link, bool traffic_is_known);
+/* Of the connection there is; false: it is not known. */
+bool rp_link_traffic(const rp_link *link, rp_port_traffic *out);
+/* Connecting: another connection in place of the one there is; nothing is lost. A binding end waits
+ * for the other to do that. */
+void rp_link_reopen(rp_link *link);
 
 /* Sends an unnumbered PING (the answer updates last_heard and round_trip).
  * errors AGAIN when there is no connection to send it over */

@@ -13,10 +13,14 @@ struct rp_links {
     rp_transport *transport;
     rp_transport *own_transport; /* to be finished with the links, or NULL */
     uint64_t seed;
+    const rp_media *media;
     rp_rng *sessions; /* NULL: from the kernel */
     rp_link *first;
     uint32_t opened; /* links, ever */
 };
+
+/* A longer one is no stall: the process was stopped, or its clock has jumped. */
+#define RP_LINK_STALL_MAX_NS (60 * RP_NS_PER_S)
 
 struct rp_link {
     rp_links *links;
@@ -25,10 +29,12 @@ struct rp_link {
     char name[RP_PORT_NAME_BYTES];
     uint32_t number; /* of its links, in the order in which they were opened */
     bool bound;
+    bool has_met; /* connecting: a handshake has succeeded; bound: the peer was heard */
     size_t part_bytes_max;
     rp_run_identity run;
     uint32_t wire;
 
+    rp_link_profile far; /* as in the options */
     rp_port *port;
     rp_port *line; /* the same when a line stands in front, else NULL */
     uint64_t peer; /* bound: the connection that we answer, 0 = none yet */
@@ -40,6 +46,8 @@ struct rp_link {
     rp_receiver *receiver;
     rp_link_stats stats;
     int64_t last_step_ns;
+    int64_t stall_ns, stall_since_ns; /* of this end: the longest of late, and since when */
+    int64_t peer_stall_ns;
 };
 
 static inline int64_t rp_link_now_ns(const rp_link *link) {

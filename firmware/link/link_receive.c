@@ -33,6 +33,8 @@ static void meet_peer(rp_link *link, uint64_t session) {
     rp_sender_reconnected(link->sender); /* a probe tells it that we know it */
     rp_receiver_meet(link->receiver);
     link->stats.peer_session = session;
+    link->stats.last_answer_ns = rp_link_now_ns(link); /* it has read who we are */
+    link->has_met = link->has_met && !link->bound;
 }
 
 /* Who does not name our session may be new here, or a frame of an earlier life. An answer that
@@ -85,13 +87,18 @@ static void take_unnumbered(rp_link *link, const rp_Frame *frame) {
         const bool again = rp_receiver_on_probe(link->receiver, frame->seq);
         rp_link_send_ack(link, again, again ? frame->body.probe.generation : 0);
     } else if (kind == RP_KIND_PING) {
-        rp_Frame pong = {.which_body = RP_KIND_PONG,
-                         .body.pong = {.time_ns = frame->body.ping.time_ns}};
+        rp_Frame pong = {
+            .which_body = RP_KIND_PONG,
+            .body.pong = {.time_ns = frame->body.ping.time_ns, .stall_ns = link->stall_ns}};
         (void)rp_link_post_bare(link, &pong);
     } else if (kind == RP_KIND_PONG && frame->body.pong.time_ns > 0) {
-        const int64_t since = rp_link_now_ns(link) - frame->body.pong.time_ns;
+        const int64_t now = rp_link_now_ns(link);
+        const int64_t since = now - frame->body.pong.time_ns;
+        const int64_t stall = frame->body.pong.stall_ns;
         link->stats.round_trip_ns = since > 0 ? since : 1;
         link->stats.round_trips++;
+        link->stats.last_answer_ns = now;
+        link->peer_stall_ns = stall > 0 && stall < RP_LINK_STALL_MAX_NS ? stall : 0;
     }
 }
 
@@ -127,12 +134,18 @@ static void take_frame(rp_link *link, const rp_Frame *frame, rp_packet *packet) 
     const int64_t now = rp_link_now_ns(link);
     if (link->bound && link->peer != packet->peer) {
         link->peer = packet->peer;
+        link->stats.resets += link->has_met ? 1 : 0;
+        link->has_met = true;
         rp_sender_reconnected(link->sender);
     }
+    const uint64_t unacked = rp_sender_facts_of(link->sender).unacked;
     link->stats.last_heard_ns = now;
     if (!rp_sender_on_ack(link->sender, frame->ack, now)) {
         link->stats.refused++;
         return;
+    }
+    if (rp_sender_facts_of(link->sender).unacked < unacked) {
+        link->stats.last_answer_ns = now;
     }
     rp_sender_on_credit(link->sender, frame->credit, now);
     if (rp_frame_is_numbered(frame)) {

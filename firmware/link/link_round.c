@@ -4,12 +4,27 @@
 #include "transport/emulate.h"
 
 #define STEP_NS (1 * RP_NS_PER_S)
+#define RECENT_NS (300 * RP_NS_PER_S)
 /* A transport does not tell when it lets memory go: look again this often while we wait for it. */
 #define LENT_POLL_NS (2 * RP_NS_PER_MS)
 
+/* How long this end has not looked at the link, at most, in the last RECENT_NS or so: the peer is
+ * told, who may miss an answer meanwhile. */
+static void measure_stall(rp_link *link, int64_t now) {
+    const int64_t pause = now - link->last_step_ns;
+    if (pause >= RP_LINK_STALL_MAX_NS) {
+        return;
+    }
+    if (pause >= link->stall_ns || now - link->stall_since_ns > RECENT_NS) {
+        link->stall_ns = pause;
+        link->stall_since_ns = now;
+    }
+}
+
 /* Without an emulated rate we can only see that something was not acked yet. */
 static void measure_busy(rp_link *link, int64_t now) {
-    const bool has_rate = link->line && rp_emulate_profile(link->line)->rate_mbit > 0;
+    const bool has_rate =
+        link->line && rp_link_profile_rate_mbit(rp_emulate_profile(link->line)) > 0;
     if (!has_rate && rp_sender_facts_of(link->sender).on_the_way) {
         link->stats.busy_s += (double)(now - link->last_step_ns) / (double)RP_NS_PER_S;
     }
@@ -24,7 +39,13 @@ static void step_port(rp_link *link) {
         }
         if (event.kind == RP_PORT_CONNECTED) {
             link->stats.auth_failed = false;
+            link->stats.resets += link->has_met ? 1 : 0;
+            link->has_met = true;
             rp_sender_reconnected(link->sender);
+        } else if (event.kind == RP_PORT_REFUSED && link->has_met) {
+            /* The keys are right. A peer that ends, or a damaged line, ends handshakes, too. */
+            rp_log_info("link %s: %s: a connection ended in its handshake", link->name,
+                        link->port->endpoint);
         } else if (event.kind == RP_PORT_REFUSED) {
             if (!link->stats.auth_failed) {
                 rp_log_error("link %s: %s refuses this end: %s", link->name, link->port->endpoint,
@@ -37,6 +58,7 @@ static void step_port(rp_link *link) {
 
 rp_err rp_link_step(rp_link *link) {
     link->blocked = false;
+    measure_stall(link, rp_link_now_ns(link));
     measure_busy(link, rp_link_now_ns(link));
     step_port(link);
     rp_link_drain_port(link);

@@ -11,6 +11,7 @@ rp_err rp_links_open(rp_arena *arena, const rp_links_options *options, rp_links 
     links->own_loop = rp_loop_poll(options->clock);
     links->loop = options->loop ? options->loop : &links->own_loop;
     links->seed = options->seed;
+    links->media = options->media;
     links->sessions = options->sessions;
     links->transport = options->transport;
     if (!links->transport) {

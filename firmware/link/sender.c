@@ -4,7 +4,10 @@
 
 #include "base/clock.h"
 
-enum { EAGER_REPLAYS = 3 /* ended with a probe at once; then with the usual pause */ };
+enum {
+    EAGER_REPLAYS = 3, /* ended with a probe at once; then with the usual pause */
+    HEAD_BYTES = 100   /* about, of a frame */
+};
 
 #define PROBE_FIRST_NS (200 * RP_NS_PER_MS)
 #define PROBE_LAST_NS (2 * RP_NS_PER_S)
@@ -17,8 +20,10 @@ struct message {
     rp_buffer *part[RP_PARTS_MAX];
     rp_buffer lent[RP_PARTS_MAX]; /* part[i] points here when its memory is borrowed */
     uint32_t part_count;
+    size_t bytes; /* of the parts */
     bool data;
-    bool transmitted;
+    bool transmitted, repeated;
+    rp_pace_mark mark;
     bool finished; /* done() was called */
     void (*done)(void *context);
     void *context;
@@ -34,10 +39,13 @@ struct rp_sender {
     uint32_t capacity;
     uint32_t fresh; /* messages of the pool from here on were never used */
     uint64_t finished, acked, sent, sent_high, next;
-    uint64_t base;       /* position of seq 1 of the stream to this peer */
-    uint32_t data_held;  /* in the ring */
+    uint64_t base;      /* position of seq 1 of the stream to this peer */
+    uint32_t data_held; /* in the ring */
+    uint64_t unacked_bytes;
+    rp_pace pace;
     uint64_t data_count; /* data messages numbered in this stream */
     uint64_t credit;     /* the peer takes this many of them */
+    uint64_t granted;    /* of it before the first one: the peer's window */
     uint64_t generation; /* of the replay */
     uint32_t replays;    /* since the last progress */
     bool has_peer;
@@ -131,6 +139,7 @@ rp_err rp_sender_put(rp_sender *s, const rp_Frame *frame, const rp_part *parts, 
     RP_ASSERT(rp_sender_has_room(s, data) && part_count <= RP_PARTS_MAX);
     message *m = get_message(s);
     m->part_count = 0;
+    m->bytes = 0;
     for (uint32_t i = 0; i < part_count; i++) {
         rp_err err = take_part(m, i, &parts[i], copy);
         if (err != RP_OK) {
@@ -139,10 +148,12 @@ rp_err rp_sender_put(rp_sender *s, const rp_Frame *frame, const rp_part *parts, 
             return err;
         }
         m->part_count++;
+        m->bytes += parts[i].bytes;
     }
+    s->unacked_bytes += m->bytes;
     m->frame = *frame;
     m->data = data;
-    m->transmitted = m->finished = false;
+    m->transmitted = m->repeated = m->finished = false;
     m->done = done;
     m->context = context;
     s->ring[s->next++ % s->capacity] = m;
@@ -169,7 +180,9 @@ void rp_sender_sent(rp_sender *s, int64_t now) {
     }
     if (m->transmitted) {
         s->resent_count++;
+        m->repeated = true;
     } else {
+        rp_pace_sent(&s->pace, &m->mark, s->acked == s->sent_high, now);
         m->transmitted = true;
         s->sent_count++;
     }
@@ -200,6 +213,7 @@ bool rp_sender_is_lending(const rp_sender *s) {
 static void give_up_to(rp_sender *s, uint64_t position) {
     for (; s->acked < position; s->acked++) {
         drop_parts(message_at(s, s->acked));
+        s->unacked_bytes -= message_at(s, s->acked)->bytes;
     }
     s->sent = s->sent > s->acked ? s->sent : s->acked;
     s->sent_high = s->sent_high > s->acked ? s->sent_high : s->acked;
@@ -221,7 +235,7 @@ void rp_sender_meet(rp_sender *s) {
         give_up_to(s, s->next);
         s->base = s->next;
         s->data_count = 0;
-        s->credit = 0;
+        s->credit = s->granted = 0;
         s->generation = 0;
         s->replays = 0;
         s->probe_wait_ns = PROBE_FIRST_NS;
@@ -233,11 +247,19 @@ void rp_sender_reconnected(rp_sender *s) {
     s->probe_now = true;
 }
 
+static void note_acks(rp_sender *s, uint64_t end, int64_t now) {
+    for (uint64_t at = s->acked; at < end; at++) {
+        const message *m = message_at(s, at);
+        rp_pace_acked(&s->pace, &m->mark, m->bytes + HEAD_BYTES, !m->repeated, now);
+    }
+}
+
 bool rp_sender_on_ack(rp_sender *s, uint64_t ack, int64_t now) {
     if (ack > s->sent_high - s->base) {
         return false;
     }
     if (s->base + ack > s->acked) {
+        note_acks(s, s->base + ack, now);
         give_up_to(s, s->base + ack);
         s->replays = 0;
         begin_pause(s, now);
@@ -248,6 +270,7 @@ bool rp_sender_on_ack(rp_sender *s, uint64_t ack, int64_t now) {
 void rp_sender_on_credit(rp_sender *s, uint64_t credit, int64_t now) {
     if (credit > s->credit) {
         s->credit = credit;
+        s->granted = s->data_count == 0 ? credit : s->granted;
         begin_pause(s, now);
     }
 }
@@ -289,9 +312,17 @@ int64_t rp_sender_deadline_ns(const rp_sender *s) {
     return awaits_answer(s) ? s->probe_ns : INT64_MAX;
 }
 
+const rp_pace *rp_sender_pace_of(const rp_sender *s) {
+    return &s->pace;
+}
+
 rp_sender_facts rp_sender_facts_of(const rp_sender *s) {
+    const uint64_t released = s->credit - s->granted;
     return (rp_sender_facts){.sent = s->sent_count,
                              .resent = s->resent_count,
                              .unacked = s->next - s->acked,
+                             .unreleased = s->data_count > released ? s->data_count - released : 0,
+                             .unacked_bytes = s->unacked_bytes,
+                             .replays = s->replays,
                              .on_the_way = s->acked < s->sent_high};
 }

@@ -12,6 +12,7 @@
 #define RP_LINK_SENDER_H
 
 #include "base/arena.h"
+#include "link/pace.h"
 #include "transport/buffer.h"
 #include "wire/frame.h"
 
@@ -90,10 +91,14 @@ bool rp_sender_is_ready(const rp_sender *sender);
 int64_t rp_sender_deadline_ns(const rp_sender *sender);
 
 typedef struct {
-    uint64_t sent, resent; /* messages, transmissions beyond the first */
-    uint64_t unacked;      /* taken, not acked */
-    bool on_the_way;       /* sent, not acked */
+    uint64_t sent, resent;  /* messages, transmissions beyond the first */
+    uint64_t unacked;       /* taken, not acked */
+    uint64_t unreleased;    /* data: taken here, memory not given back by the peer's user */
+    uint64_t unacked_bytes; /* of the parts of these */
+    uint32_t replays;       /* since the last ack of something new */
+    bool on_the_way;        /* sent, not acked */
 } rp_sender_facts;
 rp_sender_facts rp_sender_facts_of(const rp_sender *sender);
+const rp_pace *rp_sender_pace_of(const rp_sender *sender);
 
 #endif

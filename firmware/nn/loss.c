@@ -25,10 +25,11 @@ static rp_err fail_unknown(const rp_node *node, const char *name) {
 }
 
 rp_err rp_loss_parse(rp_node *root, const rp_loss_kind **kind, float *label_smoothing) {
-    rp_node *node = rp_node_find(root, "loss");
+    rp_node *node;
     const char *name = "cross-entropy";
     rp_err err;
     *label_smoothing = 0.0f;
+    RP_TRY(rp_node_section(root, "loss", name, &node));
     if (node && rp_node_is_map(node)) {
         RP_TRY(rp_node_need(node, "kind"));
         RP_TRY(rp_node_string(node, "kind", &name));

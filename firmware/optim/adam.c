@@ -14,10 +14,11 @@ uint32_t rp_adam_state_count(const rp_optim *optim) {
 static rp_err read_betas(rp_optim *optim, rp_node *keys) {
     rp_node *list = rp_node_find(keys, "betas");
     rp_err err;
+    const bool single = rp_node_find(keys, "beta1") || rp_node_find(keys, "beta2");
     if (!list) {
-        return RP_OK;
+        return single ? RP_OK : rp_node_default(keys, "betas", "[0.9, 0.999]");
     }
-    if (rp_node_find(keys, "beta1") || rp_node_find(keys, "beta2")) {
+    if (single) {
         return rp_node_fail(list, "expected either betas or beta1 and beta2, found both");
     }
     if (!rp_node_is_list(list) || rp_node_count(list) != 2) {
@@ -37,8 +38,10 @@ rp_err rp_adam_parse(rp_optim *optim, rp_node *keys, double weight_decay) {
     optim->eps = 1e-8;
     optim->weight_decay = weight_decay;
     RP_TRY(read_betas(optim, keys));
-    RP_TRY(rp_node_f64(keys, "beta1", 0.0, 1.0, &optim->beta1));
-    RP_TRY(rp_node_f64(keys, "beta2", 0.0, 1.0, &optim->beta2));
+    if (rp_node_find(keys, "beta1") || rp_node_find(keys, "beta2")) {
+        RP_TRY(rp_node_f64(keys, "beta1", 0.0, 1.0, &optim->beta1));
+        RP_TRY(rp_node_f64(keys, "beta2", 0.0, 1.0, &optim->beta2));
+    }
     if (optim->beta1 == 1.0 || optim->beta2 == 1.0) {
         return rp_node_fail(keys, "beta1 and beta2 must be below 1");
     }

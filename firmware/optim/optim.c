@@ -1,5 +1,6 @@
 #include "optim/optim.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "optim/optim_own.h"
@@ -7,6 +8,7 @@
 enum { GROUP_ITEMS = 64, ITEM_ELEMENTS = 16 };
 
 #define LR_MAX 1e30 /* far from overflow as a float */
+#define STALENESS_POWER_MAX 4.0
 
 static const rp_optim_kind *find_kind(const char *name) {
     for (const rp_optim_kind *const *kind = rp_optim_kinds; *kind; kind++) {
@@ -29,6 +31,20 @@ static rp_err unknown_kind(const rp_node *node, const char *name) {
     return rp_node_fail(node, "unknown optimizer '%s', expected one of:%s", name, known);
 }
 
+static rp_err read_clips(rp_optim *optim, rp_node *node) {
+    rp_err err;
+    RP_TRY(rp_node_f64(node, "clip_norm", 0.0, LR_MAX, &optim->clip_norm));
+    RP_TRY(rp_node_f64(node, "clip_norm_stage", 0.0, LR_MAX, &optim->clip_norm_stage));
+    if (optim->clip_norm > 0 && optim->clip_norm_stage > 0) {
+        return rp_node_fail(
+            rp_node_find(node, "clip_norm_stage"),
+            "clip_norm_stage: bounds the norm of each stage, clip_norm the norm over "
+            "all stages; expected one of the two");
+    }
+fail:
+    return err;
+}
+
 rp_err rp_optim_parse(rp_optim *optim, rp_node *node) {
     const char *name = NULL;
     rp_err err;
@@ -44,12 +60,26 @@ rp_err rp_optim_parse(rp_optim *optim, rp_node *node) {
     }
     RP_TRY(rp_node_need(node, "lr"));
     RP_TRY(rp_node_f64(node, "lr", 0.0, LR_MAX, &optim->lr));
-    RP_TRY(rp_node_f64(node, "clip_norm", 0.0, LR_MAX, &optim->clip_norm));
+    RP_TRY(read_clips(optim, node));
+    RP_TRY(rp_node_f64(node, "staleness_power", 0.0, STALENESS_POWER_MAX, &optim->staleness_power));
     RP_TRY(optim->kind->parse(optim, node));
     RP_TRY(rp_node_done(node));
     return RP_OK;
 fail:
     return err;
+}
+
+double rp_optim_stage_rate(const rp_optim *optim, double staleness) {
+    return optim->staleness_power > 0 ? pow(1.0 + staleness, -optim->staleness_power) : 1.0;
+}
+
+double rp_optim_clip_scale(double most, double norm) {
+    const double scale = most > 0 ? most / (norm + 1e-6) : 1.0;
+    return scale < 1.0 ? scale : 1.0;
+}
+
+double rp_optim_momentum(const rp_optim *optim) {
+    return optim->momentum > optim->beta1 ? optim->momentum : optim->beta1;
 }
 
 rp_err rp_optim_parse_decay(rp_optim *optim, rp_node *keys) {

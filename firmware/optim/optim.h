@@ -27,7 +27,10 @@ typedef struct {
     double lr, momentum, dampening, weight_decay;
     double beta1, beta2, eps, alpha;
     bool nesterov, centered;
-    double clip_norm; /* 0 = off; global norm over all stages, flushed schedules only */
+    double clip_norm;       /* 0 = off; global norm over all stages, flushed schedules only */
+    double clip_norm_stage; /* 0 = off; norm of the stage's own gradient, any schedule */
+    double
+        staleness_power; /* p: the rate of a stage times (1 + staleness)^-p, METHODS 11; 0 = off */
     /* predict() will be called: kinds whose states do not hold the last applied direction (sgd
      * without momentum or with nesterov, rmsprop without momentum) keep it as one state more.
      * rp_optim_parse() sets it; clear it before state_count() when the schedule never predicts, and
@@ -75,6 +78,15 @@ extern const rp_optim_kind *const rp_optim_kinds[];
 
 /* `optimizer:` of a run file. */
 rp_err rp_optim_parse(rp_optim *optim, rp_node *node) RP_MUST_CHECK;
+
+/* The factor on a stage's rate: (1 + staleness)^-p, 1 without `staleness_power`. `staleness`: own
+ * updates between a forward and its backward. Pure. */
+double rp_optim_stage_rate(const rp_optim *optim, double staleness);
+/* torch.nn.utils.clip_grad_norm_: min(1, most / (norm + 1e-6)); 1 when `most` is 0. Pure. */
+double rp_optim_clip_scale(double most, double norm);
+/* How long a gradient goes on to act through the optimiser's average of gradients: momentum or
+ * beta1, 0 when the kind has none. Pure. */
+double rp_optim_momentum(const rp_optim *optim);
 
 /* ---- learning rate -------------------------------------------------------------------------- */
 

@@ -244,11 +244,8 @@ static rp_err check_edges(const rp_plan *plan) {
                            "%s: edges[%u].window: to %s: expected a window of 1 or more",
                            plan->source, e, to);
         }
-        if (strcmp(edge->codec, "f32") != 0) {
-            return rp_fail(RP_ERR_USAGE, "%s: edges[%u].codec: to %s: codec '%s'; expected f32",
-                           plan->source, e, to, edge->codec);
-        }
     }
+    RP_TRY(rp_plan_check_codecs(plan));
     RP_TRY(rp_plan_needed_edges(plan, &visitor));
     if (f.needed != plan->edge_count) {
         return rp_fail(RP_ERR_USAGE, "%s: edges: has %u edges, and %u of them are needed",
@@ -320,8 +317,8 @@ static bool same_stage(const rp_plan_stage *a, const rp_plan_stage *b) {
 
 static bool same_node(const rp_plan_node *a, const rp_plan_node *b) {
     return same_text(a->name, b->name) && same_text(a->executor, b->executor) &&
-           a->memory_bytes == b->memory_bytes && a->hold_first == b->hold_first &&
-           a->hold_count == b->hold_count;
+           a->memory_bytes == b->memory_bytes && a->dials == b->dials &&
+           a->hold_first == b->hold_first && a->hold_count == b->hold_count;
 }
 
 static bool same_hold(const rp_plan_hold *a, const rp_plan_hold *b) {
@@ -331,7 +328,7 @@ static bool same_hold(const rp_plan_hold *a, const rp_plan_hold *b) {
 
 static bool same_edge(const rp_plan_edge *a, const rp_plan_edge *b) {
     return a->from == b->from && a->to == b->to && a->stage == b->stage &&
-           a->carries == b->carries && a->window == b->window && same_text(a->codec, b->codec) &&
+           a->carries == b->carries && a->window == b->window && a->codec == b->codec &&
            same_texts(a->tensor, a->tensor_count, b->tensor, b->tensor_count);
 }
 
@@ -344,8 +341,8 @@ bool rp_plan_same(const rp_plan *a, const rp_plan *b) {
         a->stage_count == b->stage_count && a->edge_count == b->edge_count &&
         a->predicted_step_s == b->predicted_step_s &&
         same_text(a->predicted_limits, b->predicted_limits) && a->has_advance == b->has_advance &&
-        a->agent_program_bytes == b->agent_program_bytes;
-    for (uint32_t i = 0; same && a->has_advance && i <= RP_ADVANCE_MAX; i++) {
+        a->advance_tried == b->advance_tried && a->agent_program_bytes == b->agent_program_bytes;
+    for (uint32_t i = 0; same && a->has_advance && i < a->advance_tried; i++) {
         same = a->advance_busy[i] == b->advance_busy[i];
     }
     for (uint32_t i = 0; same && i < a->node_count; i++) {

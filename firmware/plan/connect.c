@@ -125,6 +125,7 @@ static rp_err name_tensors(const building *b, rp_plan_edge *edge) {
         RP_TRY(rp_arena_string(b->arena, data ? "data" : b->model->layer[producer].name, &name));
         edge->tensor[edge->tensor_count++] = name;
     }
+    edge->parcel_bytes = (uint64_t)boundary.sample_bytes * b->plan->micro;
 fail:
     return err;
 }
@@ -133,11 +134,15 @@ static rp_err add_edge(void *context, const rp_plan_edge *edge) {
     building *b = context;
     rp_plan_edge *added = &b->plan->edge[b->plan->edge_count++];
     *added = *edge;
-    added->codec = "f32";
+    added->codec = RP_CODEC_F32;
     added->window = 1;
     if (b->model &&
         (edge->carries == RP_CARRIES_ACTIVATION || edge->carries == RP_CARRIES_GRADIENT)) {
         return name_tensors(b, added);
+    }
+    if (b->model && edge->carries == RP_CARRIES_INPUT) {
+        added->parcel_bytes =
+            (uint64_t)rp_shape_count(&b->model->input) * sizeof(float) * b->plan->micro;
     }
     return RP_OK;
 }

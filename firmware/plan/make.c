@@ -77,6 +77,12 @@ rp_err rp_plan_make(rp_arena *arena, const rp_plan_options *options, rp_plan **o
     RP_TRY(make_nodes(arena, options, plan));
     RP_TRY(make_stages(arena, options, plan));
     RP_TRY(rp_plan_connect(arena, options->model, options->model ? options->cut : NULL, plan));
+    if (options->codec) {
+        rp_plan_set_codecs(plan, options->model, options->codec);
+    }
+    if (options->input_codec != RP_CODEC_F32) {
+        rp_plan_set_input_codec(plan, options->model, options->input_codec);
+    }
     RP_TRY(rp_plan_measure(plan));
     *out = plan;
 fail:

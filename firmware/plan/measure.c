@@ -61,6 +61,18 @@ static void count_stashes(rp_plan *plan) {
     }
 }
 
+/* Parcels that cover rate x delay of a path, as far as their receiver has memory for them. */
+static uint32_t path_parcels(const rp_plan *plan, const rp_plan_edge *edge) {
+    const uint64_t memory = plan->node[edge->to].memory_bytes / RP_PLAN_PATH_SHARE;
+    const uint64_t bytes = memory && memory < RP_PLAN_PATH_BYTES ? memory : RP_PLAN_PATH_BYTES;
+    const uint64_t parcels = edge->parcel_bytes ? bytes / edge->parcel_bytes : 0;
+    return parcels < RP_PLAN_PATH_PARCELS ? (uint32_t)parcels : RP_PLAN_PATH_PARCELS;
+}
+
+static uint32_t larger(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
 /* From replays, one for every node that is lazy. */
 static rp_err find_windows(rp_plan *plan, const rp_plan *walked) {
     const bool flushed = plan->method.kind->flushed;
@@ -74,7 +86,8 @@ static rp_err find_windows(rp_plan *plan, const rp_plan *walked) {
             rp_plan_edge *edge = &plan->edge[e];
             const uint32_t waiting = facts.edge[e].waiting_max;
             const uint32_t most =
-                plan->stage_count + RP_PLAN_WINDOW_SLACK - 1 + facts.edge[e].taken_max;
+                larger(plan->stage_count + RP_PLAN_WINDOW_SLACK - 1 + facts.edge[e].taken_max,
+                       path_parcels(plan, edge));
             const bool all = !flushed || edge->carries == RP_CARRIES_STASH;
             if (edge->to == k && edge->carries != RP_CARRIES_INPUT) {
                 edge->window = waiting < 1 ? 1 : all || waiting < most ? waiting : most;
@@ -95,13 +108,29 @@ static void bound_windows(rp_plan *plan) {
         most = plan->hold[h].slots > most ? plan->hold[h].slots : most;
     }
     const uint32_t bound = most + RP_PLAN_WINDOW_SLACK;
-    const uint32_t flushed = plan->stage_count + RP_PLAN_WINDOW_SLACK;
     for (uint32_t e = 0; e < plan->edge_count; e++) {
         rp_plan_edge *edge = &plan->edge[e];
+        const uint32_t flushed =
+            larger(plan->stage_count + RP_PLAN_WINDOW_SLACK, path_parcels(plan, edge));
         const bool capped = plan->method.kind->flushed && edge->carries != RP_CARRIES_STASH;
         if (edge->carries != RP_CARRIES_INPUT) {
             edge->window = capped && flushed < bound ? flushed : bound;
         }
+    }
+}
+
+/* Inputs as far ahead as covers the path from the host, and as many labels, which go with them. */
+static void widen_feeds(rp_plan *plan) {
+    uint32_t more = 0;
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
+        rp_plan_edge *edge = &plan->edge[e];
+        if (edge->carries == RP_CARRIES_INPUT) {
+            edge->window = larger(RP_PLAN_INPUT_WINDOW, path_parcels(plan, edge));
+            more = larger(more, edge->window - RP_PLAN_INPUT_WINDOW);
+        }
+    }
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
+        plan->edge[e].window += plan->edge[e].carries == RP_CARRIES_LABEL ? more : 0;
     }
 }
 
@@ -142,14 +171,16 @@ rp_err rp_plan_measure(rp_plan *plan) {
         }
     }
     for (uint32_t e = 0; e < plan->edge_count; e++) {
-        const bool input = plan->edge[e].carries == RP_CARRIES_INPUT;
-        plan->edge[e].window = input ? RP_PLAN_INPUT_WINDOW : 1;
+        rp_plan_edge *edge = &plan->edge[e];
+        const bool input = edge->carries == RP_CARRIES_INPUT;
+        edge->window = input ? RP_PLAN_INPUT_WINDOW : 1;
     }
     if (plan->node_count > RP_PLAN_LAZY_NODES_MAX && is_row(plan)) {
         bound_windows(plan);
     } else {
         RP_TRY(find_windows(plan, &walked));
     }
+    widen_feeds(plan);
     count_stashes(plan);
 fail:
     return err;

@@ -147,5 +147,12 @@ uint64_t rp_plan_digest(const rp_plan *plan) {
         digest = mix_u64(mix_u64(mix_u64(digest, hold->node), hold->stage), hold->role);
         digest = mix_bytes(digest, hold->share, sizeof hold->share);
     }
+    for (uint32_t e = 0; e < plan->edge_count; e++) { /* none: as before there were any */
+        const rp_plan_edge *edge = &plan->edge[e];
+        if (edge->codec != RP_CODEC_F32) {
+            digest = mix_u64(mix_u64(digest, edge->carries), edge->stage);
+            digest = mix_text(digest, rp_codec_name(edge->codec));
+        }
+    }
     return digest;
 }

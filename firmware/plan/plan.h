@@ -20,6 +20,7 @@
 
 #include <stdio.h>
 
+#include "codec/codec.h"
 #include "nn/cut.h"
 #include "sched/method.h"
 #include "sched/replay.h"
@@ -31,6 +32,10 @@ enum {
     RP_PLAN_NEIGHBOURS_MAX = 16, /* of a node that boards train: its links to other boards */
     RP_PLAN_INPUT_WINDOW = 2,    /* inputs that wait on a node: the next op's, and one to come */
     RP_PLAN_WINDOW_SLACK = 4,
+    RP_PLAN_PATH_BYTES =
+        4 << 20, /* a window covers so much rate x delay, 160 Mbit/s and 200 ms, .. */
+    RP_PLAN_PATH_PARCELS = 256,     /* .. in so many parcels at most */
+    RP_PLAN_PATH_SHARE = 64,        /* .. and that part of a node's memory, where it is known */
     RP_PLAN_LAZY_NODES_MAX = 12,    /* of a row: for as many a replay each is made */
     RP_PLAN_LINK_WINDOW_MAX = 4096, /* parcels of all edges from one node to another, .. */
     RP_PLAN_LINK_SLACK = 4          /* .. and so many more: credit is on its way back meanwhile */
@@ -63,6 +68,7 @@ typedef struct {
     const char *name;
     const char *executor;  /* "opencl" */
     uint64_t memory_bytes; /* that it may use; 0 = what the device has */
+    bool dials;            /* nobody can dial it: it dials the host and every neighbour */
     uint32_t hold_first, hold_count;
 } rp_plan_node;
 
@@ -90,8 +96,9 @@ typedef struct {
     rp_carries carries;
     uint32_t tensor_count; /* of activations and gradients: names of the layers that made them */
     const char **tensor;   /* "data" is the model's input */
-    const char *codec;     /* "f32" */
+    rp_codec codec;        /* of its tensors but "data" */
     uint32_t window;       /* parcels sent and not yet taken, at most; >= 1 */
+    uint64_t parcel_bytes; /* of a full microbatch; 0 = not known (not in the text) */
 } rp_plan_edge;
 
 typedef struct {
@@ -113,6 +120,7 @@ typedef struct {
     double predicted_step_s;      /* 0 = not predicted */
     const char *predicted_limits; /* what the step waits for most, or NULL */
     bool has_advance;             /* `advance: auto` chose */
+    uint32_t advance_tried;       /* from 0 on: numbers in .. */
     double advance_busy[RP_ADVANCE_MAX + 1];
     uint64_t agent_program_bytes; /* 0 = not known */
 } rp_plan;
@@ -129,6 +137,9 @@ typedef struct {
     uint32_t batch, micro;
     uint64_t epoch_samples;
     uint64_t step_first, steps;
+    /* By boundary, [stages - 1]: of activations, of gradients; NULL = f32 */
+    const rp_codec (*codec)[2];
+    rp_codec input_codec;
 } rp_plan_options;
 
 /* Today's topology: every stage on one node, all samples, both directions.
@@ -143,19 +154,28 @@ rp_err rp_plan_connect(rp_arena *arena, const rp_model *model, const rp_cut *cut
 
 /* Counts slots in the lists, and sets each edge's window to the most parcels that can ever wait on
  * it, whatever boards and links do (replay with a lazy node). With a flush they are stages + 3 and
- * the parcels of one op at most: from there on a full window holds the sender back (not for
- * stashes, which a backward may take in another order than they were sent). In a row of
- * too many nodes for a replay each, a window is what a node has in flight at most, and 4.
+ * the parcels of one op at most, or as many as RP_PLAN_PATH_BYTES hold: from there on a full window
+ * holds the sender back (not for stashes, which a backward may take in another order than they were
+ * sent). In a row of too many nodes for a replay each, a window is what a node has in flight at
+ * most, and 4. Of inputs as many may be on their way as those bytes hold, 2 where the bytes of a
+ * parcel are not known; the host sends as far ahead as it needs (control/feed_pace.h).
  * errors  those of rp_plan_replay() */
 rp_err rp_plan_measure(rp_plan *plan) RP_MUST_CHECK;
+
+/* Gives the edges of every boundary their codec, as in rp_plan_options, but where all of them stay
+ * on one node; the bytes of a parcel follow (`model` NULL: not known). Ahead of rp_plan_measure().
+ */
+void rp_plan_set_codecs(rp_plan *plan, const rp_model *model, const rp_codec (*codec)[2]);
+/* The same for inputs. */
+void rp_plan_set_input_codec(rp_plan *plan, const rp_model *model, rp_codec codec);
 
 /* Lets the plan run to step `steps` in place of plan->steps. A longer run may have more in flight
  * than a short one: slots become as many as it needs; windows stay. */
 void rp_plan_set_steps(rp_plan *plan, uint64_t steps);
 
 uint64_t rp_plan_model_digest(const rp_model *model);
-/* Of what decides where an op is executed: method, sizes, stages, nodes' holds. Windows, names and
- * what was measured do not count. */
+/* Of what decides where an op is executed, and with which numbers: method, sizes, stages, nodes'
+ * holds, codecs. Windows, names and what was measured do not count. */
 uint64_t rp_plan_digest(const rp_plan *plan);
 
 /* ---- checking -------------------------------------------------------------------------------- */
@@ -169,20 +189,22 @@ rp_err rp_plan_check(const rp_plan *plan, const rp_model *model) RP_MUST_CHECK;
 
 /* Neighbours are nodes with edges between them. They have one link, which all these edges share,
  * and so do the host and a board; on it, parcels are told apart by what they carry and by the stage
- * that sends. Of two neighbours the one with the lower number dials. */
+ * that sends. Of two neighbours the one with the lower number dials, or the one that can only dial.
+ */
 uint32_t rp_plan_far_end(const rp_plan_edge *edge, uint32_t node); /* `node` itself: no link */
 /* In ascending order, and how many; rp_plan_check_training() has said that the room suffices. */
 uint32_t rp_plan_neighbours(const rp_plan *plan, uint32_t node,
                             uint32_t out[RP_PLAN_NEIGHBOURS_MAX]);
-static inline bool rp_plan_dials(uint32_t node, uint32_t neighbour) {
-    return node < neighbour;
+static inline bool rp_plan_dials(const rp_plan *plan, uint32_t node, uint32_t neighbour) {
+    const bool own = plan->node[node].dials;
+    return own != plan->node[neighbour].dials ? own : node < neighbour;
 }
 
 /* Can boards train it? A plan that has passed rp_plan_check() may say more than they do so far:
  * they hold stages in both directions; several boards share the samples of a stage where each of
  * them holds one stage and no layer there has batch statistics; a board has at most
- * RP_PLAN_NEIGHBOURS_MAX neighbours, and a link takes RP_PLAN_LINK_WINDOW_MAX parcels. `model` (may
- * be NULL): its layers are looked at.
+ * RP_PLAN_NEIGHBOURS_MAX neighbours, and a link takes RP_PLAN_LINK_WINDOW_MAX parcels; of two
+ * neighbours one can be dialled. `model` (may be NULL): its layers are looked at.
  * errors  USAGE naming the node, what the plan says of it, and what boards do */
 rp_err rp_plan_check_training(const rp_plan *plan, const rp_model *model) RP_MUST_CHECK;
 
@@ -251,6 +273,14 @@ uint32_t rp_plan_feed_transfers(const rp_plan *plan, uint32_t feed, const rp_op 
                                 uint32_t eval_samples, rp_transfer *out);
 /* The stage whose op sends over an edge; of the host: 0. */
 uint32_t rp_plan_sending_stage(const rp_plan_edge *edge);
+/* Of inputs, activations and gradients: one sample as it travels. */
+uint64_t rp_plan_sample_bytes(const rp_plan_edge *edge, const rp_model *model);
+/* Sets parcel_bytes of such edges, which the text does not say. */
+void rp_plan_note_bytes(rp_plan *plan, const rp_model *model);
+/* At the boundaries of a stage: [upper][of gradients]; f32 where there is none. Inputs are what
+ * comes through the lower one of stage 0. */
+void rp_plan_codecs_of(const rp_plan *plan, uint32_t stage, rp_codec out[2][2]);
+bool rp_plan_has_codec(const rp_plan *plan); /* any but f32 */
 
 /* The plan as a net to replay; the nodes from `node_count` on are the host's feeds. `windows`:
  * senders wait for room. costs are by hold. errors FAULT: deadlock, or work left; MEMORY */

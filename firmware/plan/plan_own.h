@@ -24,6 +24,10 @@ typedef struct {
 } rp_plan_edge_visitor;
 rp_err rp_plan_needed_edges(const rp_plan *plan, const rp_plan_edge_visitor *visitor) RP_MUST_CHECK;
 
+/* Only inputs, activations and gradients have one, the same on all edges of a boundary. errors
+ * USAGE */
+rp_err rp_plan_check_codecs(const rp_plan *plan) RP_MUST_CHECK;
+
 /* Fills node_edge_first and node_edge. errors MEMORY */
 rp_err rp_plan_index_edges(rp_arena *arena, rp_plan *plan) RP_MUST_CHECK;
 

@@ -243,13 +243,18 @@ fail:
 
 /* The node's own holds, behind those of the nodes before it. */
 static rp_err read_node(rp_arena *arena, const location *at, rp_plan *plan, rp_plan_node *out) {
-    static const char *const keys[] = {"name", "holds", "memory_bytes", "executor", NULL};
+    static const char *const keys[] = {"name", "holds", "memory_bytes", "executor", "dials", NULL};
     const json_t *list;
     rp_err err;
     RP_TRY(check_keys(at, keys));
     RP_TRY(read_text(arena, at, "name", &out->name));
     RP_TRY(read_text(arena, at, "executor", &out->executor));
     RP_TRY(read_u64(at, "memory_bytes", 0, INT64_MAX, &out->memory_bytes));
+    const json_t *dials = json_object_get(at->json, "dials");
+    if (dials && !json_is_boolean(dials)) {
+        return fail_at(at, "dials", "expected true or false");
+    }
+    out->dials = json_is_true(dials);
     RP_TRY(read_list(at, "holds", RP_PLAN_STAGES_MAX, &list, &out->hold_count));
     out->hold_first = plan->hold_count;
     for (uint32_t h = 0; h < out->hold_count; h++) {
@@ -294,11 +299,16 @@ static rp_err read_end(const location *at, const char *key, const rp_plan *plan,
                                            : fail_at(at, key, "expected the name of a node");
 }
 
+static const char *codec_name(uint32_t codec) {
+    return rp_codec_name((rp_codec)codec);
+}
+
 static rp_err read_edge(rp_arena *arena, const location *at, const rp_plan *plan,
                         rp_plan_edge *out) {
     static const char *const keys[] = {"from",    "to",    "stage",  "carries",
                                        "tensors", "codec", "window", NULL};
     uint32_t carries;
+    uint32_t codec;
     rp_err err;
     RP_TRY(check_keys(at, keys));
     RP_TRY(read_end(at, "from", plan, &out->from));
@@ -307,7 +317,8 @@ static rp_err read_edge(rp_arena *arena, const location *at, const rp_plan *plan
     RP_TRY(read_word(at, "carries", carries_name, RP_CARRIES, &carries));
     out->carries = (rp_carries)carries;
     RP_TRY(read_texts(arena, at, "tensors", RP_CUT_TENSORS_MAX, &out->tensor, &out->tensor_count));
-    RP_TRY(read_text(arena, at, "codec", &out->codec));
+    RP_TRY(read_word(at, "codec", codec_name, RP_CODECS, &codec));
+    out->codec = (rp_codec)codec;
     RP_TRY(read_u32(at, "window", 1, INT32_MAX, &out->window));
 fail:
     return err;
@@ -368,11 +379,16 @@ static rp_err read_advance(const location *root, rp_plan *plan) {
     RP_TRY(check_keys(&at, keys));
     RP_TRY(read_u32(&at, "chosen", plan->method.advance, plan->method.advance, &chosen));
     const json_t *busy = json_object_get(at.json, "busy");
-    for (uint32_t a = 0; a <= RP_ADVANCE_MAX; a++) {
+    const size_t tried = json_array_size(busy);
+    if (tried <= chosen || tried > RP_ADVANCE_MAX + 1) {
+        return fail_at(&at, "busy", "expected %u to %d numbers", chosen + 1, RP_ADVANCE_MAX + 1);
+    }
+    plan->advance_tried = (uint32_t)tried;
+    for (uint32_t a = 0; a < tried; a++) {
         const json_t *share = json_array_get(busy, a);
         plan->advance_busy[a] = json_number_value(share);
-        if (json_array_size(busy) != RP_ADVANCE_MAX + 1 || !json_is_number(share)) {
-            return fail_at(&at, "busy", "expected %d numbers", RP_ADVANCE_MAX + 1);
+        if (!json_is_number(share)) {
+            return fail_at(&at, "busy", "expected numbers");
         }
     }
 fail:

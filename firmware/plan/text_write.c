@@ -55,8 +55,13 @@ static json_t *node_object(const rp_plan *plan, const rp_plan_node *node) {
                              rp_role_name(hold->role), "samples", hold->share[0], hold->share[1],
                              "slots", (int)hold->slots));
     }
-    return json_pack("{s:s, s:o, s:I, s:s}", "name", node->name, "holds", holds, "memory_bytes",
-                     (json_int_t)node->memory_bytes, "executor", node->executor);
+    json_t *object =
+        json_pack("{s:s, s:o, s:I, s:s}", "name", node->name, "holds", holds, "memory_bytes",
+                  (json_int_t)node->memory_bytes, "executor", node->executor);
+    if (node->dials) { /* seldom: readers of before do not know the key */
+        (void)json_object_set_new(object, "dials", json_true());
+    }
+    return object;
 }
 
 static json_t *edge_object(const rp_plan *plan, const rp_plan_edge *edge) {
@@ -64,14 +69,14 @@ static json_t *edge_object(const rp_plan *plan, const rp_plan_edge *edge) {
                      rp_plan_node_name(plan, edge->from), "to", rp_plan_node_name(plan, edge->to),
                      "stage", (int)edge->stage, "carries", rp_carries_name(edge->carries),
                      "tensors", texts_json((const char *const *)edge->tensor, edge->tensor_count),
-                     "codec", edge->codec, "window", (int)edge->window);
+                     "codec", rp_codec_name(edge->codec), "window", (int)edge->window);
 }
 
 /* What it says only where it is known. */
 static void add_known(const rp_plan *plan, json_t *root) {
     if (plan->has_advance) {
         json_t *busy = json_array();
-        for (uint32_t a = 0; a <= RP_ADVANCE_MAX; a++) {
+        for (uint32_t a = 0; a < plan->advance_tried; a++) {
             (void)json_array_append_new(busy, json_real(plan->advance_busy[a]));
         }
         (void)json_object_set_new(

@@ -146,11 +146,25 @@ static rp_err check_window(const rp_plan *plan, uint32_t node, uint32_t from) {
     return RP_OK;
 }
 
+static rp_err check_dials(const rp_plan *plan, uint32_t node, uint32_t neighbour) {
+    return !plan->node[node].dials || !plan->node[neighbour].dials
+               ? RP_OK
+               : rp_fail(RP_ERR_USAGE,
+                         "%s: nodes[%u].dials: boards %s and %s are neighbours and neither can be "
+                         "dialled: order the boards so that no two such boards are neighbours, or "
+                         "give one of them an address",
+                         plan->source, node, rp_plan_node_name(plan, node),
+                         rp_plan_node_name(plan, neighbour));
+}
+
 static rp_err check_node(const rp_plan *plan, uint32_t node) {
     uint32_t from[RP_PLAN_NEIGHBOURS_MAX + 1];
     rp_err err;
     RP_TRY(check_neighbours(plan, node));
     uint32_t count = rp_plan_neighbours(plan, node, from);
+    for (uint32_t i = 0; i < count; i++) {
+        RP_TRY(check_dials(plan, node, from[i]));
+    }
     from[count++] = RP_PLAN_HOST;
     for (uint32_t i = 0; i < count; i++) {
         RP_TRY(check_window(plan, node, from[i]));

@@ -30,6 +30,7 @@ static rp_err find_kind(rp_node *parent, rp_node **map, rp_method *out) {
     if (!node) {
         return rp_node_fail(parent, "schedule: is missing");
     }
+    RP_TRY(rp_node_section(parent, "schedule", rp_node_is_scalar(node) ? "" : NULL, &node));
     if (rp_node_is_scalar(node)) {
         name = rp_node_text(node);
     } else if (rp_node_is_map(node)) {
@@ -48,22 +49,48 @@ fail:
 static rp_err read_weights(rp_node *map, rp_method *out) {
     uint32_t word = (uint32_t)out->kind->weights;
     bool vertical = false;
-    rp_err err;
-    RP_TRY(rp_node_word(map, "weights", rp_weights_rules, &word));
-    out->weights = (rp_weights_rule)word;
+    rp_err err = RP_OK;
     if (out->kind->weights == RP_WEIGHTS_STASH) {
         RP_TRY(rp_node_bool(map, "vertical_sync", &vertical));
         if (vertical && rp_node_find(map, "weights")) {
             return rp_node_fail(map, "`vertical_sync` and `weights` exclude each other");
         }
-        out->weights = vertical ? RP_WEIGHTS_ENTRY : out->weights;
     }
+    if (!vertical && (!out->kind->flushed || rp_node_find(map, "weights"))) {
+        RP_TRY(rp_node_word(map, "weights", rp_weights_rules, &word));
+    }
+    out->weights = vertical ? RP_WEIGHTS_ENTRY : (rp_weights_rule)word;
     word = RP_HORIZON_PAPER;
     if (out->weights == RP_WEIGHTS_PIPEOPTIM) {
         RP_TRY(rp_node_word(map, "horizon", horizon_words, &word));
         RP_TRY(rp_node_bool(map, "decay", &out->decay));
     }
     out->horizon = (rp_horizon)word;
+fail:
+    return err;
+}
+
+/* Whether a number stands there; `auto`, or nothing: it is left to us. */
+static bool is_given(rp_node *map, const char *key) {
+    const rp_node *node = rp_node_find(map, key);
+    return node && !(rp_node_is_scalar(node) && strcmp(rp_node_text(node), "auto") == 0);
+}
+
+/* What was left to us is known behind `advance`, and with `advance: auto` not before the links are.
+ */
+static rp_err note_average(rp_node *map, rp_method *m) {
+    rp_err err = RP_OK;
+    if (m->advance_auto) {
+        RP_TRY(rp_node_default(map, "replicas", "auto"));
+        RP_TRY(rp_node_default(map, "alpha", "auto"));
+        return RP_OK;
+    }
+    if (!rp_node_find(map, "replicas")) {
+        RP_TRY(rp_node_u32(map, "replicas", 1, RP_REPLICAS_MAX, &m->replicas));
+    }
+    if (!rp_node_find(map, "alpha")) {
+        RP_TRY(rp_node_f64(map, "alpha", 0.0, 1.0, &m->alpha));
+    }
 fail:
     return err;
 }
@@ -78,10 +105,14 @@ static rp_err read_average(rp_node *map, rp_method *out) {
     if (out->kind->average == RP_AVERAGE_NONE) {
         return RP_OK;
     }
-    out->replicas_given = rp_node_find(map, "replicas") != NULL;
-    out->alpha_given = rp_node_find(map, "alpha") != NULL;
-    RP_TRY(rp_node_u32(map, "replicas", 1, RP_REPLICAS_MAX, &out->replicas));
-    RP_TRY(rp_node_f64(map, "alpha", 0.0, 1.0, &out->alpha));
+    out->replicas_given = is_given(map, "replicas");
+    out->alpha_given = is_given(map, "alpha");
+    if (out->replicas_given) {
+        RP_TRY(rp_node_u32(map, "replicas", 1, RP_REPLICAS_MAX, &out->replicas));
+    }
+    if (out->alpha_given) {
+        RP_TRY(rp_node_f64(map, "alpha", 0.0, 1.0, &out->alpha));
+    }
     RP_TRY(rp_node_word(map, "evaluate", evaluate_words, &evaluate));
     if (elastic) {
         RP_TRY(rp_node_u32(map, "period", 1, 1u << 20, &out->period));
@@ -115,21 +146,31 @@ void rp_method_set_advance(rp_method *m, uint32_t stages, uint32_t advance) {
     }
 }
 
-/* `auto`: as if there were none until the host has looked at the links. */
+/* `auto`, or a map with the limit: as if there were none until the host has looked at the links. */
 static rp_err read_advance(rp_node *map, uint32_t stages, rp_method *out) {
-    const rp_node *node = rp_node_find(map, "advance");
+    rp_node *node = rp_node_find(map, "advance");
     const char *word = node && rp_node_is_scalar(node) ? rp_node_text(node) : "";
     uint32_t advance = out->kind->average == RP_AVERAGE_REFERENCE ? 1 : 0; /* AvgPipe's figure */
     rp_err err = RP_OK;
-    out->advance_auto = strcmp(word, "auto") == 0;
+    out->age_given = node && rp_node_is_map(node);
+    out->advance_auto = out->age_given || strcmp(word, "auto") == 0;
     if (!out->advance_auto && word[0] >= 'A') {
-        return rp_node_fail(node, "expected auto or a whole number from 0 to %d, found '%s'",
+        return rp_node_fail(node,
+                            "expected auto, {max_staleness: N} or a whole number from 0 to %d, "
+                            "found '%s'",
                             RP_ADVANCE_MAX, word);
     }
-    if (!out->advance_auto) {
+    if (out->age_given) {
+        RP_TRY(rp_node_need(node, "max_staleness"));
+        RP_TRY(rp_node_u32(node, "max_staleness", 0, 100000, &out->age_max));
+        RP_TRY(rp_node_done(node));
+    } else if (!out->advance_auto) {
         RP_TRY(rp_node_u32(map, "advance", 0, RP_ADVANCE_MAX, &advance));
     }
     rp_method_set_advance(out, stages, advance);
+    if (out->kind->average != RP_AVERAGE_NONE) {
+        RP_TRY(note_average(map, out));
+    }
 fail:
     return err;
 }
@@ -231,6 +272,33 @@ void rp_method_order(const rp_method *method, rp_sched_shape *shape) {
     if (method->kind->average != RP_AVERAGE_NONE && method->weights == RP_WEIGHTS_CURRENT) {
         shape->steps_open = rp_method_replicas(method, shape->stages, shape->stage);
     }
+}
+
+uint32_t rp_method_age(const rp_method *method, const rp_sched_shape *shape, uint32_t advance) {
+    rp_method tried = *method;
+    rp_sched_shape first = *shape;
+    first.stage = 0;
+    rp_method_set_advance(&tried, shape->stages, advance);
+    const bool brings = method->kind->average == RP_AVERAGE_ELASTIC && !method->replicas_given;
+    return brings ? tried.replicas - 1 : rp_method_staleness(&tried, &first);
+}
+
+uint32_t rp_method_advance_most(const rp_method *method, const rp_sched_shape *shape) {
+    uint32_t most = 0;
+    while (method->age_given && most < RP_ADVANCE_MAX &&
+           rp_method_age(method, shape, most + 1) <= method->age_max) {
+        most++;
+    }
+    return method->age_given ? most : RP_ADVANCE_AUTO;
+}
+
+uint32_t rp_method_staleness(const rp_method *method, const rp_sched_shape *shape) {
+    rp_sched_shape run = *shape;
+    rp_method_order(method, &run);
+    return method->kind->flushed
+               ? 0
+               : rp_sched_steady_staleness(method->kind, &run, 0,
+                                           rp_method_replicas(method, shape->stages, shape->stage));
 }
 
 void rp_method_text(const rp_method *m, char *out, size_t bytes) {

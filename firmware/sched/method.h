@@ -12,7 +12,8 @@
  *   replicas, alpha                              avgpipe
  *   evaluate: centre mean latest                 ea-pipe, avgpipe: the model that is evaluated
  *   advance: 1                           forwards more per hop, where links are slow
- *   advance: auto                        as many as the host finds that the links need
+ *   advance: auto                        as many as the host finds that the links need, up to 4
+ *   advance: {max_staleness: 8}          the same, as far as rp_method_age() allows
  *   drain: true                          empty pipes at every epoch's end
  *   chunks: 2                            interleaved-1f1b: stages that a board holds */
 #ifndef RP_SCHED_METHOD_H
@@ -20,7 +21,8 @@
 
 #include "sched/sched.h"
 
-enum { RP_REPLICAS_MAX = 16, RP_ADVANCE_MAX = 4, RP_CHUNKS_MAX = 8 };
+enum { RP_REPLICAS_MAX = 16, RP_ADVANCE_MAX = 64, RP_CHUNKS_MAX = 8 };
+enum { RP_ADVANCE_AUTO = 4 }; /* `advance: auto` without another limit */
 
 /* How far PipeOptim predicts (METHODS 5). */
 typedef enum {
@@ -53,6 +55,8 @@ typedef struct {
     uint32_t chunks; /* stages that a node holds */
     bool drain;
     bool advance_auto, replicas_given, alpha_given; /* what the file leaves to us */
+    bool age_given;
+    uint32_t age_max; /* advance: {max_staleness: N} */
 } rp_method;
 
 /* `schedule:` of `parent`, a word or a map, for a ring of so many stages.
@@ -63,12 +67,23 @@ rp_err rp_method_parse(rp_node *parent, uint32_t stages, rp_method *out) RP_MUST
  * flight ea-pipe has as many replicas more, and each is drawn more weakly (METHODS 9). */
 void rp_method_set_advance(rp_method *method, uint32_t stages, uint32_t advance);
 
+/* What an advance costs, in steps, as `max_staleness` bounds it: the most own updates between a
+ * forward and its backward on stage 0 or, where it brings replicas with it, the steps of others
+ * between two of a replica. */
+uint32_t rp_method_age(const rp_method *method, const rp_sched_shape *shape, uint32_t advance);
+/* The largest advance that `advance: auto` may choose. */
+uint32_t rp_method_advance_most(const rp_method *method, const rp_sched_shape *shape);
+
 /* Replicas that stage `stage` of `stages` holds. */
 uint32_t rp_method_replicas(const rp_method *method, uint32_t stages, uint32_t stage);
 /* Is what an op sees moved ahead by the optimiser? */
 bool rp_method_predicts(const rp_method *method);
 /* Fills advance, steps_open, drain and chunks of a shape whose stage is set. */
 void rp_method_order(const rp_method *method, rp_sched_shape *shape);
+
+/* The most own updates of a replica that lie between a forward and its backward on the shape's
+ * stage, in the steady state; 0 with a flush. What microbatch 0 of a full step meets. */
+uint32_t rp_method_staleness(const rp_method *method, const rp_sched_shape *shape);
 
 /* The method as one line of JSON, a map that rp_method_parse() reads back to the same method (but
  * for `advance: auto`, which has become a number). LIMIT when `bytes` do not hold it */

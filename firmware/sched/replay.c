@@ -49,7 +49,9 @@ static rp_err send_transfer(rp_replay *r, const rp_replay_node *n, const rp_tran
     const uint32_t hold = rp_replay_hold_of(r, n);
     const double scale = (double)t->samples.count / n->state.shape.micro;
     const bool far = e->from != e->to && hold != RP_NO_NODE;
-    const double busy = far ? scale * cost_of_hold(r->costs->send, hold, 0) : 0;
+    const double *send =
+        n->op.kind != RP_OP_FORWARD && r->costs->send_back ? r->costs->send_back : r->costs->send;
+    const double busy = far ? scale * cost_of_hold(send, hold, 0) : 0;
     const double begin = time > link->free ? time : link->free;
     const rp_piece parcel = {.step = t->step,
                              .samples = t->samples,

@@ -52,12 +52,13 @@ struct rp_sched_net {
 };
 
 /* Costs in any one unit; arrays by hold (in a net of a shape: by stage). send[h]: what hold h sends
- * to another node, overlapping compute; one parcel at a time from one node to another. delay[h]:
- * how long what is sent is on its way besides, while the link takes the next one. A NULL array:
- * forward 1, backward 1 (input and weight 1/2 each), update 0, send 0, delay 0. Costs are per full
- * microbatch and scaled by count / micro, except an update's and a delay. */
+ * to another node, overlapping compute; one parcel at a time from one node to another;
+ * send_back[h]: the same of its gradients, NULL: as send. delay[h]: how long what is sent is on its
+ * way besides, while the link takes the next one. A NULL array: forward 1, backward 1 (input and
+ * weight 1/2 each), update 0, send 0, delay 0. Costs are per full microbatch and scaled by count /
+ * micro, except an update's and a delay. */
 typedef struct {
-    const double *forward, *backward_input, *backward_weight, *update, *send, *delay;
+    const double *forward, *backward_input, *backward_weight, *update, *send, *send_back, *delay;
 } rp_sched_costs;
 
 typedef struct {

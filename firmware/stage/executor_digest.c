@@ -122,10 +122,11 @@ static void copy_row(const rp_digest_pass *at, const rp_digest *row, void *out) 
 
 static void digest_forward(digest_executor *e, const rp_pass *pass) {
     const rp_layout *layout = e->as.base.layout;
+    const rp_boundary_tensors lower = rp_layout_boundary(layout, false, false);
     const rp_digest_pass at = pass_of(e, pass);
     for (uint32_t i = 0; i < layout->input_count && pass->in_count > 0; i++) {
         const bool data = layout->tensor[i].producer == RP_LAYER_DATA;
-        const size_t bytes = rp_shape_count(&layout->tensor[i].sample) * sizeof(float);
+        const size_t bytes = lower.bytes[i];
         rp_digest *row = row_of(&at, at.value, i);
         take_part(pass, i, data ? bytes : 0, row);
         for (uint32_t s = 0; data && s < at.n; s++) {

@@ -33,6 +33,9 @@ rp_err rp_throttle_parse(rp_node *parent, rp_throttle *out) {
     *out = (rp_throttle){0};
     RP_TRY(rp_node_find_renamed(parent, "throttle", "pace", &throttle));
     if (!throttle) {
+        RP_TRY(rp_node_section(parent, "throttle", NULL, &throttle));
+    }
+    if (!throttle) {
         return RP_OK;
     }
     if (!rp_node_is_map(throttle)) {
@@ -144,7 +147,8 @@ rp_err rp_method_fit(const rp_method *method, rp_optim *optim, const rp_node *no
     if (!method->kind->flushed && optim->clip_norm > 0) {
         return rp_node_fail(node,
                             "clip_norm: is the norm over all stages, and with schedule %s no step "
-                            "waits for all stages; expected 0 or a flushed schedule",
+                            "waits for all stages; expected clip_norm_stage, the norm of each "
+                            "stage, or a flushed schedule",
                             method->kind->name);
     }
     return RP_OK;
@@ -177,6 +181,18 @@ rp_err rp_method_fit_model(const rp_method *method, const rp_model *model, const
     return RP_OK;
 }
 
+double rp_job_staleness(const rp_job *job) {
+    const uint32_t micros = (job->batch - 1) / job->micro + 1;
+    const uint32_t replicas = rp_method_replicas(&job->method, job->cut.stage_count, job->stage);
+    rp_sched_shape shape = rp_job_sched_shape(job, 0, UINT64_MAX);
+    uint64_t sum = 0;
+    shape.share[0] = shape.share[1] = 0;
+    for (uint32_t m = 0; !job->method.kind->flushed && m < micros; m++) {
+        sum += rp_sched_steady_staleness(job->method.kind, &shape, m, replicas);
+    }
+    return (double)sum / micros;
+}
+
 bool rp_job_is_shared(const rp_job *job) {
     return job->share[0] > 0 || (job->share[1] > 0 && job->share[1] < 1);
 }
@@ -190,7 +206,7 @@ bool rp_job_is_last(const rp_job *job) {
 }
 
 rp_decision_maker rp_decision_maker_of(const rp_method *method, const rp_optim *optim, bool guard) {
-    if (!guard && !(optim->clip_norm > 0)) {
+    if (!guard && !(optim->clip_norm > 0) && !(optim->clip_norm_stage > 0)) {
         return RP_DECISION_NONE;
     }
     return method->kind->flushed ? RP_DECISION_HOST : RP_DECISION_OWN;

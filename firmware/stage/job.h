@@ -15,6 +15,7 @@
 #ifndef RP_STAGE_JOB_H
 #define RP_STAGE_JOB_H
 
+#include "codec/codec.h"
 #include "nn/cut.h"
 #include "nn/loss.h"
 #include "nn/model.h"
@@ -53,7 +54,9 @@ typedef struct {
     uint32_t target_width; /* f32 per sample where targets are rows */
     uint32_t memory_mib;   /* limit of device memory, 0 = what the device has */
     rp_throttle throttle;
-    bool guard; /* skip steps with non-finite gradients */
+    bool guard;           /* skip steps with non-finite gradients */
+    rp_codec codec[2][2]; /* of boundary tensors: [at the upper boundary][of gradients]. The plan's,
+                             not in the text */
 } rp_job;
 
 /* Everything lives in `arena`. errors USAGE, SHAPE: with the name of the text, line and key */
@@ -71,6 +74,11 @@ rp_sched_shape rp_job_sched_shape(const rp_job *job, uint64_t step_first, uint64
  * need a flush, or those of two steps would mix. errors USAGE */
 rp_err rp_method_fit_model(const rp_method *method, const rp_model *model,
                            const rp_node *node) RP_MUST_CHECK;
+
+/* Own updates of a replica between a forward and its backward in the steady state, as the order
+ * says: the mean over the microbatches of a full step; 0 with a flush. The same on all boards that
+ * share the stage. */
+double rp_job_staleness(const rp_job *job);
 
 bool rp_job_is_last(const rp_job *job);
 /* Other boards have the rest of the samples. */

@@ -51,6 +51,65 @@ fail:
     return err;
 }
 
+/* ---- boundaries ------------------------------------------------------------------------------ */
+
+/* One sample of a boundary tensor as it travels: with scales a row of bytes, else elements. */
+static rp_shape parcel_shape(const rp_layout *layout, uint32_t tensor, rp_codec codec) {
+    const bool data = layout->tensor[tensor].producer == RP_LAYER_DATA;
+    const rp_shape *sample = &layout->tensor[tensor].sample;
+    if (layout->boundary_floats && !data) {
+        return rp_shape_1(layout->boundary_floats);
+    }
+    return rp_codec_dtype(codec) == RP_U8
+               ? rp_shape_1((uint32_t)rp_codec_bytes(codec, rp_shape_count(sample)))
+               : *sample;
+}
+
+static rp_codec codec_of(const rp_layout *layout, uint32_t tensor, bool upper, bool grad) {
+    const bool data = layout->tensor[tensor].producer == RP_LAYER_DATA;
+    const bool input = data && layout->first_layer == 0 && !upper;
+    const bool plain = (data || layout->boundary_floats) && !input;
+    return plain ? RP_CODEC_F32 : layout->codec[upper][grad];
+}
+
+rp_boundary_tensors rp_layout_boundary(const rp_layout *layout, bool upper, bool grad) {
+    rp_boundary_tensors out = {0};
+    uint32_t count = upper ? layout->output_count : layout->input_count;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t t = upper ? layout->outputs[i] : i;
+        if (grad && !layout->tensor[t].wants_grad) {
+            continue;
+        }
+        out.tensor[out.count] = t;
+        out.codec[out.count] = codec_of(layout, t, upper, grad);
+        out.sample[out.count] = parcel_shape(layout, t, out.codec[out.count]);
+        out.bytes[out.count] = rp_shape_count(&out.sample[out.count]) *
+                               rp_dtype_bytes(rp_codec_dtype(out.codec[out.count]));
+        out.sample_bytes += out.bytes[out.count++];
+    }
+    return out;
+}
+
+/* Bytes of a sample, of the largest tensor that enters or leaves; `encoded`: of those with a codec.
+ */
+static size_t most_at_boundaries(const rp_layout *layout, bool encoded) {
+    size_t most = 0;
+    for (uint32_t end = 0; end < 4; end++) {
+        const rp_boundary_tensors all = rp_layout_boundary(layout, end / 2 > 0, end % 2 > 0);
+        for (uint32_t i = 0; i < all.count; i++) {
+            const bool counts = !encoded || all.codec[i] != RP_CODEC_F32;
+            most = counts && all.bytes[i] > most ? all.bytes[i] : most;
+        }
+    }
+    return most;
+}
+
+size_t rp_layout_part_max(const rp_layout *layout, const rp_job *job) {
+    const size_t targets = (size_t)job->batch * job->target_width * sizeof(float);
+    const size_t crossing = most_at_boundaries(layout, false) * job->micro;
+    return crossing > targets ? crossing : targets;
+}
+
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
 static rp_err count_params(rp_arena *arena, const rp_job *job, rp_layout *layout, uint32_t align) {
@@ -121,6 +180,8 @@ static void count_scratch(const rp_job *job, rp_layout *layout, rp_gemm_choice g
         layout->scratch_bytes += rp_darena_round(layout->grad.pool_bytes[i] * job->micro, align);
     }
     layout->scratch_bytes += rp_darena_round(layout->workspace_bytes, align);
+    layout->codec_bytes = most_at_boundaries(layout, true) * job->micro;
+    layout->scratch_bytes += rp_darena_round(layout->codec_bytes, align);
 }
 
 rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, uint32_t align_bytes,
@@ -130,6 +191,7 @@ rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, u
     RP_TRY(RP_ARENA_NEW(arena, 1, &layout));
     layout->first_layer = job->cut.first[job->stage];
     layout->layer_count = job->cut.first[job->stage + 1] - layout->first_layer;
+    memcpy(layout->codec, job->codec, sizeof layout->codec);
     RP_TRY(collect_tensors(arena, job, layout));
     RP_TRY(rp_layout_place(arena, job, layout));
     RP_TRY(rp_layout_count(job, layout));
@@ -179,38 +241,4 @@ rp_err rp_layout_check(const rp_layout *layout, const rp_job *job, size_t limit_
                    (double)(rp_layout_sample_bytes(&job->model->plan[layer].out) * job->micro) *
                        mib,
                    job->micro);
-}
-
-/* One sample of a boundary tensor as it travels. */
-static rp_shape parcel_shape(const rp_layout *layout, uint32_t tensor) {
-    const bool data = layout->tensor[tensor].producer == RP_LAYER_DATA;
-    return layout->boundary_floats && !data ? rp_shape_1(layout->boundary_floats)
-                                            : layout->tensor[tensor].sample;
-}
-
-rp_boundary_tensors rp_layout_boundary(const rp_layout *layout, bool upper, bool grad) {
-    rp_boundary_tensors out = {0};
-    uint32_t count = upper ? layout->output_count : layout->input_count;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t t = upper ? layout->outputs[i] : i;
-        if (grad && !layout->tensor[t].wants_grad) {
-            continue;
-        }
-        out.tensor[out.count] = t;
-        out.sample[out.count] = parcel_shape(layout, t);
-        out.bytes[out.count] = rp_layout_sample_bytes(&out.sample[out.count]);
-        out.sample_bytes += out.bytes[out.count++];
-    }
-    return out;
-}
-
-size_t rp_layout_part_max(const rp_layout *layout, const rp_job *job) {
-    size_t most = (size_t)job->batch * job->target_width * sizeof(float);
-    for (uint32_t t = 0; t < layout->tensor_count; t++) {
-        const bool crosses = layout->tensor[t].input || layout->tensor[t].output;
-        const rp_shape shape = parcel_shape(layout, t);
-        const size_t bytes = crosses ? rp_layout_sample_bytes(&shape) * job->micro : 0;
-        most = bytes > most ? bytes : most;
-    }
-    return most;
 }

@@ -76,8 +76,10 @@ typedef struct {
     uint32_t probes;      /* copies that a probe takes */
     uint32_t peers; /* copies of the gradients: another board's, where several share a stage */
     size_t total_bytes;
+    rp_codec codec[2][2];     /* as in the job */
+    size_t codec_bytes;       /* the largest encoded parcel, 0 = nothing is encoded */
     uint32_t boundary_floats; /* of a sample of a boundary tensor as it travels; 0: as it is. Data
-                                 of the set always travels as it is */
+                                 of the set does, and with this only inputs have a codec */
 } rp_layout;
 
 /* Only slots, deferred slots and copies of the weights, which need no model: of the job, method,
@@ -98,7 +100,8 @@ rp_err rp_layout_check(const rp_layout *layout, const rp_job *job,
 typedef struct {
     uint32_t count;
     uint32_t tensor[RP_CUT_TENSORS_MAX];
-    rp_shape sample[RP_CUT_TENSORS_MAX]; /* as it travels */
+    rp_codec codec[RP_CUT_TENSORS_MAX];  /* f32 for data of the set that is no input here */
+    rp_shape sample[RP_CUT_TENSORS_MAX]; /* as it travels, in elements of the codec's type */
     size_t bytes[RP_CUT_TENSORS_MAX];    /* of one sample */
     size_t sample_bytes;                 /* sum */
 } rp_boundary_tensors;

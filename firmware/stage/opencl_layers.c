@@ -1,5 +1,6 @@
 /* The opencl executor's passes: boundary tensors in, the layers in order, boundary tensors out. The
  * only caller of layers. */
+#include "codec/convert.h"
 #include "stage/opencl_own.h"
 
 /* ---- binding --------------------------------------------------------------------------------- */
@@ -107,31 +108,61 @@ fail:
     return err;
 }
 
-static rp_err write_tensor(rp_opencl *e, const rp_pass *pass, uint32_t index, const rp_tensor *to) {
-    const size_t bytes = rp_dtype_bytes(to->dtype);
-    return write_pieces(e, pass, index, to->buffer, (size_t)to->offset * bytes,
-                        rp_tensor_bytes(to) / to->shape.dim[0]);
+/* Tensors that come through a boundary; encoded ones by way of one buffer, which the queue's order
+ * keeps from being written too early. `at`: the values or the gradients of the op. */
+static rp_err tensors_in(rp_opencl *e, const rp_pass *pass, const rp_boundary_tensors *boundary,
+                         const rp_tensor *at) {
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < boundary->count && pass->in_count > 0; i++) {
+        const rp_tensor *to = &at[boundary->tensor[i]];
+        const rp_codec codec = boundary->codec[i];
+        if (codec == RP_CODEC_F32) {
+            RP_TRY(write_pieces(e, pass, i, to->buffer, (size_t)to->offset * sizeof(float),
+                                boundary->bytes[i]));
+        } else {
+            RP_TRY(write_pieces(e, pass, i, e->encoded, 0, boundary->bytes[i]));
+            RP_TRY(rp_codec_decode(e->device, codec, to, e->encoded));
+        }
+    }
+fail:
+    return err;
+}
+
+static rp_err tensors_out(rp_opencl *e, const rp_pass *pass, const rp_boundary_tensors *boundary,
+                          const rp_tensor *at) {
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < boundary->count && pass->in_count > 0; i++) {
+        const rp_tensor *from = &at[boundary->tensor[i]];
+        const rp_codec codec = boundary->codec[i];
+        if (codec == RP_CODEC_F32) {
+            RP_TRY(rp_tensor_read(e->device, pass->out[i], from));
+        } else {
+            RP_TRY(rp_codec_encode(e->device, codec, e->encoded, from));
+            RP_TRY(rp_buffer_read(e->device, pass->out[i], e->encoded, 0,
+                                  from->shape.dim[0] * boundary->bytes[i]));
+        }
+    }
+fail:
+    return err;
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 rp_err rp_opencl_forward(rp_opencl *e, const rp_pass *pass) {
     const rp_layout *layout = e->base.layout;
-    rp_err err = RP_OK;
+    const rp_boundary_tensors lower = rp_layout_boundary(layout, false, false);
+    const rp_boundary_tensors upper = rp_layout_boundary(layout, true, false);
+    rp_err err;
     select_weights(e, pass->weights);
     bind_tensors(e, pass);
-    for (uint32_t i = 0; i < layout->input_count; i++) {
-        RP_TRY(write_tensor(e, pass, i, &e->value[i]));
-    }
+    RP_TRY(tensors_in(e, pass, &lower, e->value));
     for (uint32_t i = 0; i < layout->layer_count; i++) {
         rp_layer_call call = call_of(e, pass, i);
         call.training = pass->training && !call.layer->frozen;
         call.renewal = pass->renewal;
         RP_TRY(rp_layer_forward(&call));
     }
-    for (uint32_t i = 0; i < layout->output_count && pass->in_count > 0; i++) {
-        RP_TRY(rp_tensor_read(e->device, pass->out[i], &e->value[layout->outputs[i]]));
-    }
+    RP_TRY(tensors_out(e, pass, &upper, e->value));
 fail:
     return err;
 }
@@ -166,27 +197,16 @@ rp_err rp_opencl_loss(rp_opencl *e, const rp_pass *pass) {
 
 /* The gradient that enters at the top: from the next stage, or the loss. */
 static rp_err gradient_in(rp_opencl *e, const rp_pass *pass) {
-    const rp_layout *layout = e->base.layout;
     if (rp_job_is_last(e->base.job)) {
         return run_loss(e, pass, true);
     }
-    const rp_boundary_tensors upper = rp_layout_boundary(layout, true, true);
-    rp_err err = RP_OK;
-    for (uint32_t i = 0; i < upper.count; i++) {
-        RP_TRY(write_tensor(e, pass, i, &e->grad[upper.tensor[i]]));
-    }
-fail:
-    return err;
+    const rp_boundary_tensors upper = rp_layout_boundary(e->base.layout, true, true);
+    return tensors_in(e, pass, &upper, e->grad);
 }
 
 static rp_err gradient_out(rp_opencl *e, const rp_pass *pass) {
     const rp_boundary_tensors lower = rp_layout_boundary(e->base.layout, false, true);
-    rp_err err = RP_OK;
-    for (uint32_t i = 0; i < lower.count; i++) {
-        RP_TRY(rp_tensor_read(e->device, pass->out[i], &e->grad[lower.tensor[i]]));
-    }
-fail:
-    return err;
+    return tensors_out(e, pass, &lower, e->grad);
 }
 
 static rp_err backward_layer(rp_opencl *e, const rp_pass *pass, uint32_t position) {

@@ -162,6 +162,9 @@ static rp_err take_ends(rp_opencl *e) {
     if (workspace) {
         RP_TRY(rp_darena_take(e->memory, workspace, &e->workspace));
     }
+    if (e->base.layout->codec_bytes) {
+        RP_TRY(rp_darena_take(e->memory, e->base.layout->codec_bytes, &e->encoded));
+    }
     if (rp_job_is_last(job)) {
         size_t width = job->loss->class_target ? 1 : job->target_width;
         RP_TRY(rp_darena_take(e->memory, width * job->micro * sizeof(float), &e->target));

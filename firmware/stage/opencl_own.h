@@ -32,6 +32,7 @@ typedef struct {
     rp_buffer ***deferred; /* by deferred slot: gradients that are kept */
     rp_buffer **value_pool, **grad_pool;
     rp_buffer *workspace, *target, *results, *spans, *norms, *probe_norms[RP_PROBE_NORMS];
+    rp_buffer *encoded;      /* a boundary tensor as it travels: the op's that is being enqueued */
     rp_buffer *shares;       /* of predictions, by trained parameter */
     rp_tensor *value, *grad; /* of the op that is being enqueued, by tensor of the layout */
     uint32_t weight_copies, probe_copies;

@@ -306,8 +306,8 @@ static rp_optimise optimise_of(const rp_stage *stage, uint32_t replica, uint32_t
         .weights = {RP_BLOCK_WEIGHTS, block},
         .replica = replica,
         .applied = stage->applied[replica],
-        .rate = (float)rp_lr_at(&job->lr, (double)job->optim.lr, step, job->steps,
-                                rp_sched_epoch_steps(&shape)),
+        .rate = (float)(stage->rate_factor * rp_lr_at(&job->lr, job->optim.lr, step, job->steps,
+                                                      rp_sched_epoch_steps(&shape))),
         .grad_scale = 1.0f,
     };
 }

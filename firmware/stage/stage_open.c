@@ -68,6 +68,7 @@ rp_err rp_stage_warm_up(rp_stage *stage) {
         size_t tensor = rp_shape_count(&layout->tensor[t].sample) * job->micro * sizeof(float);
         bytes = tensor > bytes ? tensor : bytes;
     }
+    bytes = layout->codec_bytes > bytes ? layout->codec_bytes : bytes;
     bytes = layout->gradient_bytes > bytes ? layout->gradient_bytes : bytes;
     bytes += ((size_t)job->batch * 2 + layout->trained_count) * sizeof(float);
     rp_arena scratch; /* freed at the end */
@@ -110,6 +111,7 @@ rp_err rp_stage_prepare(rp_arena *arena, const rp_executor_kind *kind, const rp_
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, 1, &stage));
     stage->job = job;
+    stage->rate_factor = rp_optim_stage_rate(&job->optim, rp_job_staleness(job));
     RP_TRY(kind->prepare(arena, site, job, &stage->executor));
     stage->layout = stage->executor->layout;
     RP_TRY(open_books(arena, stage));

@@ -28,6 +28,7 @@ struct rp_stage {
     uint32_t probe_left; /* own updates until the weights that it waits for, 0 = it does not */
     rp_stage_probe probe_about;
     uint32_t accumulated; /* weight gradients in the gradient block */
+    double rate_factor;   /* on every learning rate here: METHODS 11 */
     uint64_t applied[RP_REPLICAS_MAX];
 };
 

@@ -9,22 +9,19 @@
 #define RP_TRANSPORT_EMULATE_H
 
 #include "base/rng.h"
+#include "transport/medium.h"
 #include "transport/transport.h"
 
-/* The line that several ports share: `half_duplex` between two ends in one process. Zeroed, it is
- * free. */
-typedef struct {
-    int64_t free_ns; /* the last byte has left */
-} rp_medium;
-
 /* Puts a line in front of *port, which it takes over and closes with itself; *port is then the
- * line. `medium`: NULL = one of its own; then a half-duplex line also counts what it takes.
- * Borrowed. errors MEMORY: *port is as before */
+ * line. `media`: where it takes its turns, borrowed; NULL, or none of the profile's: on one of its
+ * own, and a line that shares its rate then counts what it takes, too.
+ * errors MEMORY: *port is as before */
 rp_err rp_emulate_wrap(rp_port **port, const rp_link_profile *profile, rp_rng rng,
-                       rp_medium *medium) RP_MUST_CHECK;
+                       const rp_media *media) RP_MUST_CHECK;
 
 /* Another profile and stream from now on; what waits for the old one keeps its place. */
 void rp_emulate_set(rp_port *line, const rp_link_profile *profile, rp_rng rng);
+void rp_emulate_begin(rp_port *line); /* the line's time begins now */
 const rp_link_profile *rp_emulate_profile(const rp_port *line);
 double rp_emulate_busy_s(const rp_port *line); /* with bytes on it, at its rate */
 

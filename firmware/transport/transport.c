@@ -97,6 +97,12 @@ uint64_t rp_port_refused(const rp_port *port) {
     return refused;
 }
 
+uint64_t rp_port_strangers(const rp_port *port) {
+    for (; port->inner; port = port->inner) {
+    }
+    return port->strangers;
+}
+
 rp_err rp_port_new(rp_transport *transport, const rp_port_options *options, size_t bytes,
                    rp_port **out) {
     rp_arena arena;
@@ -112,6 +118,7 @@ rp_err rp_port_new(rp_transport *transport, const rp_port_options *options, size
     port->transport = transport;
     port->arena = arena;
     port->bound = options->bind != NULL;
+    port->has_one_key = port->bound && options->peer_public;
     port->queue = options->queue;
     port->frame_bytes_max = options->frame_bytes_max;
     snprintf(port->name, sizeof port->name, "%s", options->name);

@@ -17,9 +17,9 @@
 #include "base/clock.h"
 #include "transport/buffer.h"
 #include "transport/keys.h"
-#include "transport/trusted.h"
 #include "transport/loop.h"
 #include "transport/profile.h"
+#include "transport/trusted.h"
 
 enum {
     RP_PACKET_FRAMES_MAX = 9,
@@ -57,10 +57,20 @@ typedef struct {
     const char *bind;        /* tcp://HOST:PORT or tcp://HOST:* ; NULL when connecting */
     const char *connect;     /* tcp://HOST:PORT */
     const char *peer_public; /* connecting: the server's key (Z85). Binding: the one key allowed, or
-                                NULL: any key given to rp_port_allow() */
+                                NULL: any key given to rp_port_allow(). Ports of a transport with
+                                one key each may bind the same address, for frames of the same
+                                size: a connection is that of the port which has its key */
     uint32_t queue;          /* packets that may wait a way, >= 1 */
     size_t frame_bytes_max;  /* a larger frame is refused before memory is taken for it */
 } rp_port_options;
+
+/* Bytes of a connection, as far as the machines at its ends know: whether something moves while no
+ * packet is complete. */
+typedef struct {
+    uint64_t sent;     /* that the other machine has confirmed */
+    uint64_t received; /* by this one */
+    uint64_t waiting;  /* to be sent, or not confirmed yet */
+} rp_port_traffic;
 
 typedef struct rp_transport rp_transport;
 typedef struct rp_port rp_port;
@@ -119,6 +129,12 @@ typedef struct rp_transport_kind {
     int64_t (*deadline_ns)(rp_port *port, int64_t now);
     /* What a loop waits on, at most RP_PORT_HANDLES_MAX; may change with each step(). */
     uint32_t (*handles)(rp_port *port, rp_handle *out);
+
+    /* Connecting: gives up the connection, if there is one, and makes another; step() tells. What
+     * was on its way is lost. */
+    void (*reopen)(rp_port *port);
+    /* Of the connection there is. False: it is not known. */
+    bool (*traffic)(const rp_port *port, rp_port_traffic *out);
 } rp_transport_kind;
 
 extern const rp_transport_kind *const rp_transport_kinds[]; /* all, then NULL */
@@ -142,7 +158,9 @@ struct rp_port {
     bool connected; /* connecting: what step() told last */
     uint32_t queue;
     size_t frame_bytes_max;
-    uint64_t refused; /* packets dropped because of their form */
+    uint64_t refused;   /* packets dropped because of their form */
+    uint64_t strangers; /* handshakes refused, with a key that no port at this address has */
+    bool has_one_key;   /* bound: that of the options */
     uint8_t allowed[RP_PORT_KEYS_MAX][RP_KEY_BYTES];
     uint32_t allowed_count;
 };
@@ -160,6 +178,7 @@ rp_err rp_port_allow(rp_port *port, const char *public_text) RP_MUST_CHECK;
 bool rp_port_is_allowed(const rp_port *port, const uint8_t key[RP_KEY_BYTES]);
 bool rp_port_is_connected(const rp_port *port); /* connecting */
 uint64_t rp_port_refused(const rp_port *port);  /* with those of the ports behind it */
+uint64_t rp_port_strangers(const rp_port *port);
 
 /* For kinds: memory for a port of `bytes` (a struct that begins with rp_port), its common part
  * filled in from the options. */

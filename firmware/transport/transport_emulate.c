@@ -33,8 +33,10 @@ struct line {
     line *next;   /* of the transport */
     rp_link_profile profile;
     rp_rng rng;
+    const rp_media *media; /* NULL: none */
     rp_medium own, *medium;
-    parked *ring; /* ordered by due_ns; the head leaves first */
+    int64_t left_ns; /* the last packet that was sent has left */
+    parked *ring;    /* ordered by due_ns; the head leaves first */
     uint32_t head, count, capacity;
     int64_t began_ns, last_due_ns;
     bool full;     /* the inner port had no room for the head */
@@ -70,20 +72,67 @@ static int64_t after_period(const line *l, const rp_link_period *period, int64_t
     return at - (at - l->began_ns) % to_ns(period->every_s) + to_ns(period->for_s);
 }
 
+/* The end of the outages that this time lies in, or the time itself. */
+static int64_t after_outages(const line *l, int64_t at) {
+    const rp_link_profile *profile = &l->profile;
+    at = after_period(l, &profile->outage, at);
+    for (uint32_t i = 0; i < profile->outages; i++) { /* ascending */
+        const int64_t from = l->began_ns + to_ns(profile->away[i].at_s);
+        const int64_t end = from + to_ns(profile->away[i].for_s);
+        if (at >= from && at < end) {
+            at = after_period(l, &profile->outage, end);
+        }
+    }
+    return at;
+}
+
+/* Small packets pass. */
+static bool is_too_large(const line *l, const rp_packet *packet) {
+    return l->profile.mtu_bytes > 0 && rp_packet_bytes(packet) > l->profile.mtu_bytes;
+}
+
 static bool is_partitioned(const line *l, int64_t now) {
     const bool ours = !l->profile.partition_one_way || !l->port.bound;
     return l->profile.cut || (ours && is_within(l, &l->profile.partition, now));
 }
 
-/* Time on the line; the medium is busy until then. */
-static int64_t occupy_medium(line *l, size_t bytes, int64_t now) {
-    int64_t busy = 0;
-    if (l->profile.rate_mbit > 0) {
-        busy = (int64_t)((double)bytes * 8e3 / l->profile.rate_mbit); /* bits / (Mbit/s) in ns */
+/* What the trace says at a time, or NULL. */
+static const rp_trace_point *traced_at(const line *l, int64_t at) {
+    return l->profile.trace ? rp_link_trace_at(l->profile.trace, at - l->began_ns) : NULL;
+}
+
+/* When bytes have left that begin to at `at`. */
+static int64_t left_ns(const line *l, size_t bytes, int64_t at) {
+    const rp_link_trace *trace = l->profile.trace;
+    const double bits = 8 * (double)bytes;
+    if (trace && trace->has_rate) {
+        return l->began_ns + rp_link_trace_end_ns(trace, at - l->began_ns, bits);
     }
-    const int64_t free_ns = l->medium->free_ns > now ? l->medium->free_ns : now;
-    l->medium->free_ns = after_period(l, &l->profile.outage, free_ns) + busy;
-    return busy;
+    return l->profile.rate_mbit > 0 ? at + (int64_t)(bits * 1e3 / l->profile.rate_mbit) : at;
+}
+
+/* Takes the next turn on the medium; time on the line. Others may take theirs meanwhile. */
+static int64_t occupy_medium(line *l, size_t bytes, int64_t now) {
+    rp_medium *medium = l->medium;
+    const bool own = medium == &l->own;
+    const int64_t ahead = own ? 0 : rp_media_ahead_ns(l->media, l->port.transport->clock);
+    int64_t free_ns = atomic_load(&medium->free_ns);
+    int64_t begins;
+    do {
+        const int64_t at = free_ns + ahead > now ? free_ns + ahead : now;
+        begins = after_outages(l, at);
+        l->left_ns = left_ns(l, bytes, begins);
+    } while (!atomic_compare_exchange_weak(&medium->free_ns, &free_ns, l->left_ns - ahead));
+    return l->left_ns - begins;
+}
+
+static bool shares_rate(const line *l) {
+    return l->profile.half_duplex || l->profile.shared[0];
+}
+
+static double loss_at(const line *l, int64_t at) {
+    const rp_trace_point *traced = traced_at(l, at);
+    return traced && l->profile.trace->has_loss ? traced->loss : l->profile.loss;
 }
 
 /* When a packet that has just left the line arrives. */
@@ -91,13 +140,14 @@ static int64_t draw_due(line *l) {
     if (l->profile.hold) {
         return INT64_MAX;
     }
-    double late_ms = l->profile.delay_ms;
+    const rp_trace_point *traced = traced_at(l, l->left_ns);
+    double late_ms = traced && l->profile.trace->has_delay ? traced->delay_ms : l->profile.delay_ms;
     if (l->profile.jitter_ms > 0) {
         late_ms += l->profile.jitter_ms * (2.0 * (double)rp_rng_uniform(&l->rng) - 1.0);
     }
-    int64_t due = l->medium->free_ns;
+    int64_t due = l->left_ns;
     due += late_ms > 0 ? (int64_t)(late_ms * (double)RP_NS_PER_MS) : 0;
-    due = after_period(l, &l->profile.outage, due);
+    due = after_outages(l, due);
     return after_period(l, &l->profile.clog, due);
 }
 
@@ -165,7 +215,7 @@ static void flush_due(line *l) {
 static void send_over_line(line *l, const rp_packet *packet, int64_t now) {
     const int64_t busy = occupy_medium(l, rp_packet_bytes(packet), now);
     l->busy_s += (double)busy / (double)RP_NS_PER_S;
-    if (draw_event(l, l->profile.loss) || is_partitioned(l, now)) {
+    if (draw_event(l, loss_at(l, now)) || is_partitioned(l, now) || is_too_large(l, packet)) {
         return;
     }
     int64_t due = draw_due(l);
@@ -209,7 +259,7 @@ static rp_err post_emulate(rp_port *base, const rp_packet *packet) {
 static rp_err take_emulate(rp_port *base, rp_packet *out) {
     line *l = (line *)base;
     rp_err err = l->port.inner->kind->take(l->port.inner, out);
-    if (err == RP_OK && l->profile.half_duplex && l->medium == &l->own) {
+    if (err == RP_OK && shares_rate(l) && l->medium == &l->own) {
         (void)occupy_medium(l, rp_packet_bytes(out), now_ns(l));
     }
     return err;
@@ -235,6 +285,15 @@ static int64_t deadline_ns(rp_port *base, int64_t now) {
 
 static uint32_t handles_emulate(rp_port *base, rp_handle *out) {
     return base->inner->kind->handles(base->inner, out);
+}
+
+/* What is on the line stays there: it is another connection's then. */
+static void reopen_emulate(rp_port *base) {
+    base->inner->kind->reopen(base->inner);
+}
+
+static bool traffic_emulate(const rp_port *base, rp_port_traffic *out) {
+    return base->inner->kind->traffic(base->inner, out);
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -268,7 +327,7 @@ static void release_held(line *l) {
 }
 
 rp_err rp_emulate_wrap(rp_port **port, const rp_link_profile *profile, rp_rng rng,
-                       rp_medium *medium) {
+                       const rp_media *media) {
     rp_err err;
     rp_arena arena;
     line *l;
@@ -281,7 +340,8 @@ rp_err rp_emulate_wrap(rp_port **port, const rp_link_profile *profile, rp_rng rn
     l->port.refused = 0;
     l->port.inner = *port;
     l->capacity = (*port)->queue;
-    l->medium = medium ? medium : &l->own;
+    l->media = media;
+    l->medium = &l->own;
     rp_emulate_set(&l->port, profile, rng);
     *port = &l->port;
     return RP_OK;
@@ -298,6 +358,14 @@ void rp_emulate_set(rp_port *base, const rp_link_profile *profile, rp_rng rng) {
     }
     l->profile = *profile;
     l->rng = rng;
+    l->began_ns = now_ns(l) - to_ns(profile->since_s);
+    rp_medium *medium = rp_media_find(l->media, profile->medium);
+    l->medium = medium ? medium : &l->own;
+}
+
+void rp_emulate_begin(rp_port *base) {
+    RP_ASSERT(base->kind == &rp_transport_emulate);
+    line *l = (line *)base;
     l->began_ns = now_ns(l);
 }
 
@@ -375,4 +443,6 @@ const rp_transport_kind rp_transport_emulate = {
     .step = step_emulate,
     .deadline_ns = deadline_ns,
     .handles = handles_emulate,
+    .reopen = reopen_emulate,
+    .traffic = traffic_emulate,
 };

@@ -175,8 +175,10 @@ static bool is_every_host(const char *endpoint) {
     return strncmp(endpoint, "tcp://0.0.0.0:", 14) == 0 || strncmp(endpoint, "tcp://*:", 8) == 0;
 }
 
-static inproc_port *find_bound(const rp_hub *hub, const char *endpoint) {
-    for (inproc_port *port = hub->bound; port; port = port->next) {
+/* Behind `after`, or NULL: the first. */
+static inproc_port *find_next_bound(const rp_hub *hub, const char *endpoint,
+                                    const inproc_port *after) {
+    for (inproc_port *port = after ? after->next : hub->bound; port; port = port->next) {
         const char *name = port->port.endpoint;
         if (strcmp(name, endpoint) == 0 ||
             (is_every_host(name) && strcmp(port_text(name), port_text(endpoint)) == 0)) {
@@ -184,6 +186,10 @@ static inproc_port *find_bound(const rp_hub *hub, const char *endpoint) {
         }
     }
     return NULL;
+}
+
+static inproc_port *find_bound(const rp_hub *hub, const char *endpoint) {
+    return find_next_bound(hub, endpoint, NULL);
 }
 
 static void free_connection(rp_hub *hub, connection *c) {
@@ -341,7 +347,9 @@ static rp_err bind_name(rp_hub *hub, inproc_port *port) {
     if (length >= 2 && strcmp(endpoint + length - 2, ":*") == 0) {
         snprintf(endpoint + length - 1, RP_PORT_ENDPOINT_BYTES - length, "%u", hub->free_port++);
     }
-    if (find_bound(hub, endpoint)) {
+    const inproc_port *there = find_bound(hub, endpoint);
+    if (there && !(there->port.has_one_key && port->port.has_one_key &&
+                   there->port.transport == port->port.transport)) {
         return rp_fail(RP_ERR_IO, "link %s: can not bind to %s: another port uses it",
                        port->port.name, endpoint);
     }
@@ -481,12 +489,24 @@ static const char *why_refused(const inproc_port *bound, const inproc_port *conn
                : "it has another key than we were told";
 }
 
+/* Of those that share the address the one which takes our key, or else the first. */
+static inproc_port *find_listener(const inproc_port *port, const char **why) {
+    inproc_port *first = find_bound(hub_of(port), port->port.endpoint);
+    inproc_port *at = first;
+    *why = NULL;
+    while (at && (*why = why_refused(at, port)) != NULL) {
+        at = find_next_bound(hub_of(port), port->port.endpoint, at);
+    }
+    return at ? at : first;
+}
+
 static bool dial_endpoint(inproc_port *port, int64_t now, rp_port_event *out) {
     rp_hub *hub = hub_of(port);
-    inproc_port *bound = find_bound(hub, port->port.endpoint);
+    const char *why;
+    inproc_port *bound = find_listener(port, &why);
     port->dial_ns = now + DIAL_NS;
-    const char *why = bound ? why_refused(bound, port) : NULL;
     if (why) {
+        bound->port.strangers++;
         *out = (rp_port_event){.kind = RP_PORT_REFUSED, .why = why};
         return true;
     }
@@ -535,6 +555,23 @@ static bool step_inproc(rp_port *base, rp_port_event *out) {
     return base->bound ? step_bound(port, out) : step_connecting(port, out);
 }
 
+static void reopen_inproc(rp_port *base) {
+    inproc_port *port = (inproc_port *)base;
+    RP_ASSERT(!base->bound);
+    if (port->connection) {
+        leave_connection(hub_of(port), port->connection, CONNECTING);
+    }
+    port->connection = NULL;
+    base->connected = false;
+    port->dial_ns = rp_clock_now_ns(base->transport->clock);
+}
+
+static bool traffic_inproc(const rp_port *base, rp_port_traffic *out) {
+    (void)base; /* packets come whole, or not at all */
+    (void)out;
+    return false;
+}
+
 static bool has_news(const connection *c, int side) {
     return c->to[side].count > 0 || !c->end[!side] || (side == BOUND && !c->told);
 }
@@ -572,4 +609,6 @@ const rp_transport_kind rp_transport_inproc = {
     .step = step_inproc,
     .deadline_ns = deadline_ns,
     .handles = handles_inproc,
+    .reopen = reopen_inproc,
+    .traffic = traffic_inproc,
 };

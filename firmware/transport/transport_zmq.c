@@ -18,6 +18,8 @@ enum {
 };
 
 #define RECONNECT_NS (2 * RP_NS_PER_S)
+/* After an error of the protocol, which ZeroMQ leaves to us: doubled with every one in a row. */
+#define RESET_NS (100 * RP_NS_PER_MS)
 /* A ROUTER is writable as soon as any of its connections is, not only the one that we wait for. */
 #define FULL_POLL_NS (1 * RP_NS_PER_MS)
 
@@ -85,11 +87,17 @@ static rp_err open_port(rp_transport *base, const rp_port_options *options, rp_p
         return err;
     }
     zmq_port *port = (zmq_port *)made;
+    bool is_new = false;
+    if (options->connect) {
+        (void)!rp_key_decode(options->peer_public, port->server_key); /* rp_port_new() did, too */
+    }
     port->id = transport->next_id++;
-    snprintf(port->domain, sizeof port->domain, "port-%u", port->id);
     port->next = transport->first;
     transport->first = port;
-    err = zmq_socket_open(port, options);
+    err = zmq_end_join(port, options, &is_new);
+    if (err == RP_OK && is_new) {
+        err = zmq_socket_open(port, options);
+    }
     if (err != RP_OK) {
         close_port(made);
         return err;
@@ -156,7 +164,7 @@ static uint64_t read_route(const zmq_msg_t *frame_of) {
 static rp_err send_route(zmq_port *port, uint64_t peer) {
     uint8_t route[ROUTE_BYTES];
     write_route(peer, route);
-    if (zmq_send(port->socket, route, sizeof route, ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0) {
+    if (zmq_send(port->end->socket, route, sizeof route, ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0) {
         return RP_OK;
     }
     if (zmq_errno() == EHOSTUNREACH) {
@@ -169,7 +177,7 @@ static rp_err send_route(zmq_port *port, uint64_t peer) {
 static rp_err send_messages(zmq_port *port, zmq_msg_t *message, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         const int flags = ZMQ_DONTWAIT | (i + 1 < count ? ZMQ_SNDMORE : 0);
-        if (zmq_msg_send(&message[i], port->socket, flags) < 0) {
+        if (zmq_msg_send(&message[i], port->end->socket, flags) < 0) {
             if (i == 0 && !port->port.bound) {
                 port->want_write = true;
                 return RP_ERR_AGAIN;
@@ -201,7 +209,7 @@ static rp_err post_zmq(rp_port *base, const rp_packet *packet) {
             return RP_ERR_AGAIN;
         }
     }
-    port->signal_taken = true;
+    port->end->signal_taken = true;
     rp_err err = base->bound ? send_route(port, packet->peer) : RP_OK;
     if (err == RP_OK) {
         err = send_messages(port, message, packet->count);
@@ -256,7 +264,7 @@ static rp_err take_message(zmq_msg_t *message, rp_buffer **out) {
 /* False when there is none. */
 static bool receive_message(zmq_port *port, zmq_msg_t *message) {
     (void)zmq_msg_init(message);
-    if (zmq_msg_recv(message, port->socket, ZMQ_DONTWAIT) < 0) {
+    if (zmq_msg_recv(message, port->end->socket, ZMQ_DONTWAIT) < 0) {
         (void)zmq_msg_close(message);
         return false;
     }
@@ -266,12 +274,18 @@ static bool receive_message(zmq_port *port, zmq_msg_t *message) {
 static bool more_follows(zmq_port *port) {
     int more = 0;
     size_t size = sizeof more;
-    return zmq_getsockopt(port->socket, ZMQ_RCVMORE, &more, &size) == 0 && more;
+    return zmq_getsockopt(port->end->socket, ZMQ_RCVMORE, &more, &size) == 0 && more;
+}
+
+/* As zap.c has told ZeroMQ of the connection that a message came over. */
+static void read_key(const zmq_msg_t *message, char key[RP_KEY_TEXT]) {
+    const char *text = zmq_msg_gets(message, "User-Id");
+    (void)snprintf(key, RP_KEY_TEXT, "%s", text ? text : "");
 }
 
 /* Reads one packet to its end. False: none is there. *sound is false when it is not one of ours or
- * no memory was left for it: dropped. */
-static bool receive_packet(zmq_port *port, rp_packet *out, bool *sound) {
+ * no memory was left for it: dropped. `key`: of a shared end, whose it is. */
+static bool receive_packet(zmq_port *port, rp_packet *out, bool *sound, char key[RP_KEY_TEXT]) {
     zmq_msg_t message;
     *out = (rp_packet){.count = 0};
     *sound = true;
@@ -285,6 +299,9 @@ static bool receive_packet(zmq_port *port, rp_packet *out, bool *sound) {
         if (!more_follows(port) || !receive_message(port, &message)) {
             *sound = false;
             return true;
+        }
+        if (port->end->shared) {
+            read_key(&message, key);
         }
     }
     for (;;) {
@@ -303,21 +320,27 @@ static bool receive_packet(zmq_port *port, rp_packet *out, bool *sound) {
 
 static rp_err take_zmq(rp_port *base, rp_packet *out) {
     zmq_port *port = (zmq_port *)base;
+    char key[RP_KEY_TEXT] = "";
     bool sound;
-    if (!port->ready) {
-        return RP_ERR_AGAIN;
+    if (zmq_end_take(port, out)) {
+        return RP_OK;
     }
-    if (!receive_packet(port, out, &sound)) {
-        port->ready = false;
-        port->signal_taken = false;
-        return RP_ERR_AGAIN;
+    while (port->end->ready && zmq_end_may_read(port->end)) {
+        if (!receive_packet(port, out, &sound, key)) {
+            port->end->ready = false;
+            port->end->signal_taken = false;
+            return RP_ERR_AGAIN;
+        }
+        if (!sound) {
+            rp_packet_drop(out);
+            base->refused++;
+            return RP_ERR_AGAIN; /* the next round goes on behind it */
+        }
+        if (!port->end->shared || zmq_end_sort(port, key, out)) {
+            return RP_OK;
+        }
     }
-    if (!sound) {
-        rp_packet_drop(out);
-        base->refused++;
-        return RP_ERR_AGAIN; /* the next round goes on behind it */
-    }
-    return RP_OK;
+    return RP_ERR_AGAIN;
 }
 
 /* ---- connections ----------------------------------------------------------------------------- */
@@ -326,40 +349,86 @@ static rp_err take_zmq(rp_port *base, rp_packet *out) {
  * another error of the protocol: then the peer could trust us later in vain. */
 static void connect_again(zmq_port *port, int64_t now) {
     port->reconnect_ns = now + RECONNECT_NS;
-    (void)zmq_disconnect(port->socket, port->port.endpoint); /* fails when it was given up */
-    if (zmq_connect(port->socket, port->port.endpoint) != 0) {
+    (void)zmq_disconnect(port->end->socket, port->port.endpoint); /* fails when it was given up */
+    if (zmq_connect(port->end->socket, port->port.endpoint) != 0) {
         rp_log_error("link %s: can not connect to %s: %s", port->port.name, port->port.endpoint,
                      zmq_strerror(zmq_errno()));
     }
 }
 
-/* A wrong server key looks like a connection that closes in the handshake: the server can not tell
- * us more, because it can not read us. A reset line looks the same, hence HANDSHAKES_MAX. */
+/* A server that has taken our key once, on whatever port, has no other key now: what ends its
+ * handshakes without a word is the way. */
+static bool has_met(const zmq_transport *transport, const uint8_t key[RP_KEY_BYTES]) {
+    for (uint32_t i = 0; i < transport->met_count && i < ZMQ_MET_KEYS_MAX; i++) {
+        if (memcmp(transport->met[i], key, RP_KEY_BYTES) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void note_met(zmq_transport *transport, const uint8_t key[RP_KEY_BYTES]) {
+    if (!has_met(transport, key)) {
+        memcpy(transport->met[transport->met_count++ % ZMQ_MET_KEYS_MAX], key, RP_KEY_BYTES);
+    }
+}
+
+/* Why the peer refuses us, or NULL: a flipped bit and a reset line end handshakes and connections,
+ * too, hence HANDSHAKES_MAX. A wrong server key looks like a connection that closes in the
+ * handshake: the server can not tell us more, because it can not read us. */
+static const char *find_refusal(zmq_port *port, uint16_t event, uint32_t value) {
+    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH) {
+        return "our key is not on its list (`ringpipe keys trust` there)";
+    }
+    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) {
+        return ++port->failed_handshakes >= HANDSHAKES_MAX
+                   ? "it does not speak CURVE, or has another key than we were told"
+                   : NULL;
+    }
+    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && value != ETIMEDOUT) {
+        return ++port->failed_handshakes >= HANDSHAKES_MAX
+                   ? "it breaks off every handshake, as one with another key does"
+                   : NULL;
+    }
+    return NULL;
+}
+
+static int64_t reconnect_after_ns(const zmq_port *port, uint16_t event) {
+    if (event != ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) {
+        return RECONNECT_NS;
+    }
+    const int64_t after_ns = RESET_NS
+                             << (port->failed_handshakes < 8 ? port->failed_handshakes : 8);
+    return after_ns < RECONNECT_NS ? after_ns : RECONNECT_NS;
+}
+
 static rp_port_event read_event(zmq_port *port, uint16_t event, uint32_t value, int64_t now) {
+    zmq_transport *transport = zmq_transport_of(port);
     if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
         port->failed_handshakes = 0;
         port->reconnect_ns = 0;
+        note_met(transport, port->server_key);
         return (rp_port_event){.kind = RP_PORT_CONNECTED};
     }
     if (port->reconnect_ns == 0) {
-        port->reconnect_ns = now + RECONNECT_NS;
+        port->reconnect_ns = now + reconnect_after_ns(port, event);
     }
-    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH) {
-        return (rp_port_event){.kind = RP_PORT_REFUSED,
-                               .why = "our key is not on its list (`ringpipe keys trust` there)"};
-    }
-    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) {
-        return (rp_port_event){.kind = RP_PORT_REFUSED,
-                               .why =
-                                   "it does not speak CURVE, or has another key than we were told"};
-    }
-    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && value != ETIMEDOUT &&
-        ++port->failed_handshakes == HANDSHAKES_MAX) {
-        return (rp_port_event){.kind = RP_PORT_REFUSED,
-                               .why =
-                                   "it breaks off every handshake, as one with another key does"};
-    }
-    return (rp_port_event){.kind = RP_PORT_LOST};
+    const char *why = find_refusal(port, event, value);
+    const bool is_told = event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+    const bool is_refused = why && (is_told || !has_met(transport, port->server_key));
+    return (rp_port_event){.kind = is_refused ? RP_PORT_REFUSED : RP_PORT_LOST, .why = why};
+}
+
+static void reopen_zmq(rp_port *base) {
+    zmq_port *port = (zmq_port *)base;
+    RP_ASSERT(!base->bound);
+    base->connected = false;
+    port->reopened = true;
+    connect_again(port, rp_clock_now_ns(base->transport->clock));
+}
+
+static bool traffic_zmq(const rp_port *base, rp_port_traffic *out) {
+    return zmq_traffic_read((const zmq_port *)base, out);
 }
 
 static bool receive_event(zmq_port *port, uint16_t *number, uint32_t *value) {
@@ -380,7 +449,7 @@ static bool receive_event(zmq_port *port, uint16_t *number, uint32_t *value) {
 
 /* For a caller that steps without waiting: nobody told us what is ready. */
 static void look_at_all(zmq_port *port) {
-    port->ready = true;
+    port->end->ready = true;
     port->monitor_ready = port->monitor != NULL;
     zmq_transport_of(port)->zap_ready = true;
 }
@@ -401,7 +470,16 @@ static bool step_zmq(rp_port *base, rp_port_event *out) {
         port->waited = false;
         return false;
     }
-    if (receive_event(port, &number, &value)) {
+    if (port->reopened) {
+        port->reopened = false;
+        *out = (rp_port_event){.kind = RP_PORT_LOST, .why = "given up here"};
+        return true;
+    }
+    while (receive_event(port, &number, &value)) {
+        if (number == ZMQ_EVENT_CONNECTED) {
+            zmq_traffic_begin(port, (int)value); /* the handshake is to come */
+            continue;
+        }
         *out = read_event(port, number, value, now);
         base->connected = out->kind == RP_PORT_CONNECTED;
         return true;
@@ -420,13 +498,13 @@ static bool step_zmq(rp_port *base, rp_port_event *out) {
 static bool has_work(zmq_port *port) {
     const bool may_write = port->want_write && !port->port.bound;
     bool can_write = false;
-    if (port->signal_taken || may_write) {
-        const int events = zmq_socket_events(port->socket);
-        port->ready = port->ready || (events & ZMQ_POLLIN);
-        port->signal_taken = false;
+    if (port->end->signal_taken || may_write) {
+        const int events = zmq_socket_events(port->end->socket);
+        port->end->ready = port->end->ready || (events & ZMQ_POLLIN);
+        port->end->signal_taken = false;
         can_write = may_write && (events & ZMQ_POLLOUT);
     }
-    return port->ready || can_write;
+    return (port->end->ready && zmq_end_may_read(port->end)) || port->came_count > 0 || can_write;
 }
 
 static int64_t deadline_ns(rp_port *base, int64_t now) {
@@ -446,7 +524,7 @@ static uint32_t handles_zmq(rp_port *base, rp_handle *out) {
     zmq_transport *transport = zmq_transport_of(port);
     uint32_t count = 0;
     port->waited = true;
-    out[count++] = (rp_handle){.fd = port->fd, .ready = &port->ready};
+    out[count++] = (rp_handle){.fd = port->end->fd, .ready = &port->end->ready};
     out[count++] = (rp_handle){.fd = transport->zap_fd, .ready = &transport->zap_ready};
     if (!base->bound) {
         out[count++] = (rp_handle){.fd = port->monitor_fd, .ready = &port->monitor_ready};
@@ -465,4 +543,6 @@ const rp_transport_kind rp_transport_zmq = {
     .step = step_zmq,
     .deadline_ns = deadline_ns,
     .handles = handles_zmq,
+    .reopen = reopen_zmq,
+    .traffic = traffic_zmq,
 };

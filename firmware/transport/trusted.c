@@ -88,19 +88,14 @@ fail:
     return err;
 }
 
-rp_err rp_trusted_keys(rp_arena *arena, const char *dir, const char *const **keys,
-                       uint32_t *count) {
-    const rp_trusted *list;
+rp_err rp_trusted_keys(rp_arena *arena, const rp_trusted *list, uint32_t count,
+                       const char *const **keys) {
     const char **texts;
-    rp_err err;
-    *keys = NULL;
-    RP_TRY(rp_trusted_read(arena, dir, &list, count));
-    RP_TRY(RP_ARENA_NEW(arena, *count + (size_t)1, &texts));
-    for (uint32_t i = 0; i < *count; i++) {
+    const rp_err err = RP_ARENA_NEW(arena, count + (size_t)1, &texts);
+    for (uint32_t i = 0; err == RP_OK && i < count; i++) {
         texts[i] = list[i].key;
     }
-    *keys = texts;
-fail:
+    *keys = err == RP_OK ? texts : NULL;
     return err;
 }
 

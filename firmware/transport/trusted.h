@@ -15,9 +15,9 @@ typedef struct {
 /* The list in its order; none when there is no such file. errors  FORMAT with its line; LIMIT */
 rp_err rp_trusted_read(rp_arena *arena, const char *dir, const rp_trusted **list,
                        uint32_t *count) RP_MUST_CHECK;
-/* The keys of it, Z85. */
-rp_err rp_trusted_keys(rp_arena *arena, const char *dir, const char *const **keys,
-                       uint32_t *count) RP_MUST_CHECK;
+/* The keys of a list, Z85, borrowed from it. errors MEMORY */
+rp_err rp_trusted_keys(rp_arena *arena, const rp_trusted *list, uint32_t count,
+                       const char *const **keys) RP_MUST_CHECK;
 
 /* Adds a line, or replaces the one of the name; makes the folder. `key`: of either form.
  * errors  USAGE */

@@ -55,7 +55,7 @@ static bool field_equals(const field *f, const char *text) {
 
 static zmq_port *find_port(const zmq_transport *transport, const field *domain) {
     for (zmq_port *port = transport->first; port; port = port->next) {
-        if (field_equals(domain, port->domain)) {
+        if (port->end && field_equals(domain, port->end->domain)) {
             return port;
         }
     }
@@ -80,19 +80,27 @@ static void log_refused(zmq_transport *transport, const zmq_port *port, const fi
     rp_key_write(zmq_z85_encode(text, key, RP_KEY_BYTES), word);
     rp_key_fingerprint(text, fingerprint);
     int length = (int)(address->count < ZAP_FRAME_BYTES ? address->count : 0);
-    rp_log_warn("link %s: refused %.*s, whose key (fingerprint %s) is not on the list; "
-                "`ringpipe keys trust NAME %s` puts it there",
-                port->port.name, length, (const char *)address->bytes, fingerprint, word);
+    if (port->port.has_one_key) {
+        rp_log_warn("link %s: refused %.*s, whose key %s (fingerprint %s) is not that of who may "
+                    "connect here",
+                    port->port.name, length, (const char *)address->bytes, word, fingerprint);
+        return;
+    }
+    rp_log_warn(
+        "link %s: refused %.*s, whose key (fingerprint %s) is not on the list; "
+        "`ringpipe keys trust NAME %s` puts it there, for an agent that is then started anew",
+        port->port.name, length, (const char *)address->bytes, fingerprint, word);
 }
 
-static void answer_request(void *socket, const field *id, bool allowed) {
+/* `user`: what ZeroMQ then says of every message of the connection, see zmq_end_sort(). */
+static void answer_request(void *socket, const field *id, bool allowed, const char *user) {
     const char *status = allowed ? "200" : "400";
     const char *text = allowed ? "OK" : "key not on the list";
     (void)zmq_send(socket, "1.0", 3, ZMQ_SNDMORE | ZMQ_DONTWAIT);
     (void)zmq_send(socket, id->bytes, id->count, ZMQ_SNDMORE | ZMQ_DONTWAIT);
     (void)zmq_send(socket, status, 3, ZMQ_SNDMORE | ZMQ_DONTWAIT);
     (void)zmq_send(socket, text, strlen(text), ZMQ_SNDMORE | ZMQ_DONTWAIT);
-    (void)zmq_send(socket, "", 0, ZMQ_SNDMORE | ZMQ_DONTWAIT);
+    (void)zmq_send(socket, user, strlen(user), ZMQ_SNDMORE | ZMQ_DONTWAIT);
     (void)zmq_send(socket, "", 0, ZMQ_DONTWAIT);
 }
 
@@ -108,13 +116,17 @@ void zap_serve(zmq_transport *transport) {
                      fields[ID].count <= ZAP_FRAME_BYTES &&
                      field_equals(&fields[MECHANISM], "CURVE") && fields[KEY].count == RP_KEY_BYTES;
         zmq_port *port = sound ? find_port(transport, &fields[DOMAIN]) : NULL;
-        bool allowed = port && rp_port_is_allowed(&port->port, fields[KEY].bytes);
-        if (port && !allowed) {
+        bool allowed = port && zmq_end_find(transport, port->end, fields[KEY].bytes);
+        char user[RP_KEY_TEXT] = "";
+        if (allowed) {
+            (void)zmq_z85_encode(user, fields[KEY].bytes, RP_KEY_BYTES);
+        } else if (port) {
+            port->port.strangers++;
             log_refused(transport, port, &fields[ADDRESS], fields[KEY].bytes);
         }
         if (count < 2 || fields[ID].count > ZAP_FRAME_BYTES) {
             fields[ID].count = 0;
         }
-        answer_request(transport->zap, &fields[ID], allowed);
+        answer_request(transport->zap, &fields[ID], allowed, user);
     }
 }

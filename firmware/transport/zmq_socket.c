@@ -33,7 +33,7 @@ typedef struct {
 static rp_err set_numbers(zmq_port *port, const setting *settings, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const setting *s = &settings[i];
-        if (zmq_setsockopt(port->socket, s->option, &s->value, sizeof s->value) != 0) {
+        if (zmq_setsockopt(port->end->socket, s->option, &s->value, sizeof s->value) != 0) {
             return rp_fail(RP_ERR_IO, "link %s: ZeroMQ option %d: %s", port->port.name, s->option,
                            zmq_strerror(zmq_errno()));
         }
@@ -42,7 +42,7 @@ static rp_err set_numbers(zmq_port *port, const setting *settings, size_t count)
 }
 
 static rp_err set_text(zmq_port *port, int option, const char *text) {
-    if (zmq_setsockopt(port->socket, option, text, strlen(text)) != 0) {
+    if (zmq_setsockopt(port->end->socket, option, text, strlen(text)) != 0) {
         return rp_fail(RP_ERR_IO, "link %s: ZeroMQ option %d: %s", port->port.name, option,
                        zmq_strerror(zmq_errno()));
     }
@@ -75,7 +75,7 @@ static rp_err set_options(zmq_port *port) {
         err = set_numbers(port, connecting, sizeof connecting / sizeof connecting[0]);
     }
     if (err == RP_OK &&
-        zmq_setsockopt(port->socket, ZMQ_MAXMSGSIZE, &bytes_max, sizeof bytes_max) != 0) {
+        zmq_setsockopt(port->end->socket, ZMQ_MAXMSGSIZE, &bytes_max, sizeof bytes_max) != 0) {
         err = rp_fail(RP_ERR_IO, "link %s: largest message %lld: %s", port->port.name,
                       (long long)bytes_max, zmq_strerror(zmq_errno()));
     }
@@ -90,7 +90,7 @@ static rp_err set_keys(zmq_port *port, const rp_port_options *options) {
     if (!port->port.bound) {
         return set_text(port, ZMQ_CURVE_SERVERKEY, options->peer_public);
     }
-    RP_TRY(set_text(port, ZMQ_ZAP_DOMAIN, port->domain));
+    RP_TRY(set_text(port, ZMQ_ZAP_DOMAIN, port->end->domain));
 #ifdef ZMQ_ZAP_ENFORCE_DOMAIN
     const setting enforce = {ZMQ_ZAP_ENFORCE_DOMAIN, 1};
     RP_TRY(set_numbers(port, &enforce, 1));
@@ -122,9 +122,9 @@ static rp_err open_monitor(zmq_port *port) {
     snprintf(address, sizeof address, "inproc://monitor-%u", port->id);
     int events = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                  ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
-                 ZMQ_EVENT_DISCONNECTED;
+                 ZMQ_EVENT_CONNECTED | ZMQ_EVENT_DISCONNECTED;
     int zero = 0;
-    if (zmq_socket_monitor(port->socket, address, events) != 0) {
+    if (zmq_socket_monitor(port->end->socket, address, events) != 0) {
         return rp_fail(RP_ERR_IO, "link %s: no monitor: %s", port->port.name,
                        zmq_strerror(zmq_errno()));
     }
@@ -143,7 +143,7 @@ static rp_err open_monitor(zmq_port *port) {
 static int bind_retrying(zmq_port *port, const char *endpoint) {
     const struct timespec nap = {.tv_nsec = BIND_NAP_NS};
     for (int i = 0; i < BIND_TRIES; i++) {
-        if (zmq_bind(port->socket, endpoint) == 0) {
+        if (zmq_bind(port->end->socket, endpoint) == 0) {
             return 0;
         }
         if (zmq_errno() != EADDRINUSE) {
@@ -159,26 +159,27 @@ rp_err zmq_socket_open(zmq_port *port, const rp_port_options *options) {
     rp_err err;
     const bool bound = port->port.bound;
     const char *wanted = bound ? options->bind : options->connect;
-    port->socket = zmq_socket(zmq_transport_of(port)->context, bound ? ZMQ_ROUTER : ZMQ_DEALER);
-    if (!port->socket) {
+    port->end->socket =
+        zmq_socket(zmq_transport_of(port)->context, bound ? ZMQ_ROUTER : ZMQ_DEALER);
+    if (!port->end->socket) {
         err = rp_fail(RP_ERR_IO, "link %s: no socket: %s", port->port.name,
                       zmq_strerror(zmq_errno()));
         goto fail;
     }
-    port->ready = true;
-    RP_TRY(zmq_socket_fd(port->socket, &port->fd));
+    port->end->ready = true;
+    RP_TRY(zmq_socket_fd(port->end->socket, &port->end->fd));
     RP_TRY(set_options(port));
     RP_TRY(set_keys(port, options));
     if (!bound) {
         RP_TRY(open_monitor(port));
     }
-    if ((bound ? bind_retrying(port, wanted) : zmq_connect(port->socket, wanted)) != 0) {
+    if ((bound ? bind_retrying(port, wanted) : zmq_connect(port->end->socket, wanted)) != 0) {
         err = rp_fail(RP_ERR_IO, "link %s: can not %s %s: %s", port->port.name,
                       bound ? "bind to" : "connect to", wanted, zmq_strerror(zmq_errno()));
         goto fail;
     }
     size_t size = sizeof port->port.endpoint;
-    if (zmq_getsockopt(port->socket, ZMQ_LAST_ENDPOINT, port->port.endpoint, &size) != 0) {
+    if (zmq_getsockopt(port->end->socket, ZMQ_LAST_ENDPOINT, port->port.endpoint, &size) != 0) {
         err = rp_fail(RP_ERR_IO, "link %s: no endpoint: %s", port->port.name,
                       zmq_strerror(zmq_errno()));
         goto fail;
@@ -190,12 +191,11 @@ fail:
 
 void zmq_socket_close(zmq_port *port) {
     if (port->monitor) {
-        (void)zmq_socket_monitor(port->socket, NULL, 0);
+        (void)zmq_socket_monitor(port->end->socket, NULL, 0);
         (void)zmq_close(port->monitor);
         port->monitor = NULL;
     }
-    if (port->socket) {
-        (void)zmq_close(port->socket);
-        port->socket = NULL;
+    if (port->end) {
+        zmq_end_leave(port);
     }
 }

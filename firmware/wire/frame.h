@@ -19,7 +19,7 @@
 enum {
     RP_WIRE_MIN = 2, /* the oldest version of the wire that this end speaks */
     RP_WIRE_MAX = 2, /* the newest */
-    RP_FRAME_BYTES_MAX = 1024,
+    RP_FRAME_BYTES_MAX = 2048,
     RP_FRAME_DATA_BYTES_MAX = 512, /* of the data kinds */
     RP_PARTS_MAX = 8
 };
@@ -30,8 +30,43 @@ enum {
 #define RP_WIRE_FEATURE_NEIGHBOURS                                                                 \
     UINT64_C(2) /* boards have a link to each neighbour, and send WEIGHT_GRADIENT: all need it */
 #define RP_WIRE_FEATURE_BUILDING UINT64_C(4) /* the host takes BUILDING; nobody needs it */
+#define RP_WIRE_FEATURE_DIALS                                                                      \
+    UINT64_C(8) /* a board reads `dials` in a plan: all need it where a board dials */
+#define RP_WIRE_FEATURE_TRIALS                                                                     \
+    UINT64_C(16) /* a board takes a HELLO of no run, and TRIAL; nobody needs it */
+#define RP_WIRE_FEATURE_CODECS                                                                     \
+    UINT64_C(32) /* a board encodes what the plan gives a codec to: all need it where it does */
+#define RP_WIRE_FEATURE_WAITING UINT64_C(64) /* the host takes WAITING; nobody needs it */
+#define RP_WIRE_FEATURE_LEDGER                                                                     \
+    UINT64_C(128) /* FINISHED has a ledger that goes on from START's; nobody needs it */
 #define RP_WIRE_FEATURES                                                                           \
-    (RP_WIRE_FEATURE_PLAN | RP_WIRE_FEATURE_NEIGHBOURS | RP_WIRE_FEATURE_BUILDING)
+    (RP_WIRE_FEATURE_PLAN | RP_WIRE_FEATURE_NEIGHBOURS | RP_WIRE_FEATURE_BUILDING |                \
+     RP_WIRE_FEATURE_DIALS | RP_WIRE_FEATURE_TRIALS | RP_WIRE_FEATURE_CODECS |                     \
+     RP_WIRE_FEATURE_WAITING | RP_WIRE_FEATURE_LEDGER)
+
+/* What a board waits for: WAITING. */
+typedef enum {
+    RP_WAITING_NOTHING,  /* it works, or has no segment */
+    RP_WAITING_INPUT,    /* what `peer` sends: activations, gradients, parts of a gradient */
+    RP_WAITING_ROOM,     /* `peer` has not taken what was sent to it before */
+    RP_WAITING_ACKS,     /* all ops are done, and `peer` has not acked what was sent */
+    RP_WAITING_DEVICE,   /* an op that its device works at */
+    RP_WAITING_FEED,     /* inputs or labels of the host */
+    RP_WAITING_DECISION, /* the host's: a step decision, or prediction gains */
+    RP_WAITING_REPORTS,  /* the host has not acked what this board has reported */
+    RP_WAITING_KINDS
+} rp_waiting_for;
+
+/* What came of a TRIAL. */
+typedef enum {
+    RP_TRIAL_LISTENS = 1, /* at `port` */
+    RP_TRIAL_REACHED,     /* both ends have heard each other */
+    RP_TRIAL_REFUSED,     /* by keys */
+    RP_TRIAL_SILENT,      /* nothing came within RP_TRIAL_NS */
+    RP_TRIAL_FAILED,      /* it could not be tried: `text` */
+    RP_TRIAL_OUTCOMES
+} rp_trial_outcome;
+#define RP_TRIAL_NS (5 * RP_NS_PER_S)
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 

@@ -42,6 +42,9 @@
     X(PROFILE,          profile,          Profile,         HOST,  CONTROL, 2, 2, TEXT)    \
     X(PROFILE_DONE,     profile_done,     ProfileDone,     BOARD, CONTROL, 1, 1, F64)     \
     X(BUILDING,         building,         Building,        BOARD, CONTROL, 0, 0, NONE)    \
+    X(WAITING,          waiting,          Waiting,         BOARD, CONTROL, 0, 0, NONE)    \
+    X(TRIAL,            trial,            Trial,           HOST,  CONTROL, 0, 0, NONE)    \
+    X(TRIAL_DONE,       trial_done,       TrialDone,       BOARD, CONTROL, 0, 0, NONE)    \
     X(FAULT,            fault,            Fault,           ANY,   CONTROL, 0, 0, NONE)    \
     X(BYE,              bye,              Bye,             HOST,  CONTROL, 0, 0, NONE)    \
     X(ACK_ONLY,         ack_only,         Ack,             ANY,   LINK,    0, 0, NONE)    \

@@ -7,21 +7,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/replace.h"
+
 enum { PATH_BYTES = 512 };
 
 rp_err rp_checkpoint_mark_best(const char *folder, const rp_checkpoint_best *best) {
     char path[PATH_BYTES];
-    char temporary[PATH_BYTES];
     (void)snprintf(path, sizeof path, "%s/best", folder);
-    (void)snprintf(temporary, sizeof temporary, "%s/best.tmp", folder);
-    FILE *file = fopen(temporary, "w");
-    bool good = file && fprintf(file, "%" PRIu64 " %.17g %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
-                                best->step, best->value, best->last, best->since, best->end) > 0;
-    good = good && fflush(file) == 0 && fsync(fileno(file)) == 0;
-    good = (!file || fclose(file) == 0) && good;
-    return good && rename(temporary, path) == 0
-               ? RP_OK
-               : rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+    FILE *file = rp_replace_begin(path);
+    const bool good =
+        file && fprintf(file, "%" PRIu64 " %.17g %" PRIu64 " %" PRIu32 " %" PRIu64 "\n", best->step,
+                        best->value, best->last, best->since, best->end) > 0;
+    return rp_replace_end(file, path, good);
 }
 
 void rp_checkpoint_read_best(const char *folder, rp_checkpoint_best *out) {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/replace.h"
 #include "base/safetensors.h"
 
 enum { PATH_BYTES = 512 };
@@ -166,8 +167,11 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
     char *cut_names;
     char *advance;
     char *digest;
+    char *ledger;
     rp_err err;
     RP_TRY(identity_of(arena, run, plan, pair));
+    RP_TRY(rp_arena_printf(arena, &ledger, "%016" PRIx64 " %" PRIu64, position->ledger.digest,
+                           position->ledger.samples));
     RP_TRY(rp_arena_printf(arena, &digest, "%016" PRIx64, rp_plan_digest(plan)));
     RP_TRY(rp_arena_printf(arena, &advance, "%u", run->method.advance));
     RP_TRY(rp_arena_printf(arena, &step, "%" PRIu64, position->step));
@@ -184,7 +188,8 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
                                "advance", advance,
                                "flight",  sidecars->in_flight,
                                "steer",   sidecars->gains,
-                               "plan",    digest};
+                               "plan",    digest,
+                               "ledger",  ledger};
     _Static_assert(sizeof own / sizeof *own + 2 * IDENTITY + 1 == RP_CHECKPOINT_META, "all of it");
     memcpy(meta, own, sizeof own);
     memcpy(meta + sizeof own / sizeof *own, pair, sizeof pair);
@@ -224,6 +229,16 @@ static rp_err read_advance(const rp_st_reader *reader, const char *path, rp_runf
     return RP_OK;
 }
 
+/* Older programs did not write it. */
+static rp_err read_ledger(const char *text, const char *path, rp_run_ledger *out) {
+    *out = (rp_run_ledger){0};
+    if (text && sscanf(text, "%16" SCNx64 " %" SCNu64, &out->digest, &out->samples) != 2) {
+        return rp_fail(RP_ERR_FORMAT, "%s: `ledger` is '%.40s', expected a digest and a number",
+                       path, text);
+    }
+    return RP_OK;
+}
+
 rp_err rp_checkpoint_read_position(rp_arena *arena, const rp_st_reader *reader,
                                    const rp_runfile *run, const rp_plan *plan, const char *path,
                                    rp_position *position) {
@@ -238,6 +253,7 @@ rp_err rp_checkpoint_read_position(rp_arena *arena, const rp_st_reader *reader,
         return rp_fail(RP_ERR_FORMAT, "%s: not a checkpoint: no `step`, `applied`, `totals`", path);
     }
     const char *digest = rp_st_meta(reader, "plan");
+    RP_TRY(read_ledger(rp_st_meta(reader, "ledger"), path, &position->ledger));
     RP_TRY(read_cut(arena, run->model, rp_st_meta(reader, "cut"), &position->cut));
     position->plan = digest ? strtoull(digest, NULL, 16) : 0;
     if (position->step > run->steps) {
@@ -258,25 +274,19 @@ fail:
 
 /* ---- the note of the last evaluation --------------------------------------------------------- */
 
-static void evaluated_path(const char *folder, rp_split split, const char *end, char *out,
-                           size_t bytes) {
+static void evaluated_path(const char *folder, rp_split split, char *out, size_t bytes) {
     const char *name = split == RP_SPLIT_VALIDATION ? "validated" : "evaluated";
-    (void)snprintf(out, bytes, "%s/%s%s", folder, name, end);
+    (void)snprintf(out, bytes, "%s/%s", folder, name);
 }
 
 rp_err rp_checkpoint_mark_evaluated(const char *folder, rp_split split, uint64_t step,
                                     const rp_position_score *score) {
     char path[PATH_BYTES];
-    char temporary[PATH_BYTES];
-    evaluated_path(folder, split, "", path, sizeof path);
-    evaluated_path(folder, split, ".tmp", temporary, sizeof temporary);
-    FILE *file = fopen(temporary, "w");
-    bool good = file && fprintf(file, "%" PRIu64 " %.17g %" PRIu64 " %" PRIu64 "\n", step,
-                                score->loss, score->samples, score->correct) > 0;
-    good = (!file || fclose(file) == 0) && good;
-    return good && rename(temporary, path) == 0
-               ? RP_OK
-               : rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+    evaluated_path(folder, split, path, sizeof path);
+    FILE *file = rp_replace_begin(path);
+    const bool good = file && fprintf(file, "%" PRIu64 " %.17g %" PRIu64 " %" PRIu64 "\n", step,
+                                      score->loss, score->samples, score->correct) > 0;
+    return rp_replace_end(file, path, good);
 }
 
 /* Whether the evaluation at the position's step has been done, and what it gave. */
@@ -285,7 +295,7 @@ void rp_checkpoint_read_evaluated(const char *folder, rp_split split, rp_positio
     char line[128] = "";
     uint64_t step;
     rp_position_score *score = rp_position_score_of(position, split);
-    evaluated_path(folder, split, "", path, sizeof path);
+    evaluated_path(folder, split, path, sizeof path);
     FILE *file = fopen(path, "r");
     bool read = file && fgets(line, sizeof line, file) &&
                 sscanf(line, "%" SCNu64 " %lf %" SCNu64 " %" SCNu64, &step, &score->loss,

@@ -4,6 +4,7 @@
 
 #include "plan/plan.h"
 #include "run/runfile.h"
+#include "sched/contributions.h"
 
 /* Updates done, by stage and replica: of a checkpoint, which may be of another number of stages. */
 typedef struct {
@@ -28,7 +29,8 @@ typedef struct {
     rp_position_score test, validation; /* of the evaluations at this step */
     /* what a resumed run goes on counting from */
     uint64_t samples, epoch_samples;
-    double epoch_loss; /* sum over the samples of the epoch under way */
+    rp_run_ledger ledger; /* that all boards had here; its samples: since it is kept */
+    double epoch_loss;    /* sum over the samples of the epoch under way */
     double seconds, segment_s;
 } rp_position;
 

@@ -202,6 +202,21 @@ fail:
 
 /* ---- in flight ------------------------------------------------------------------------------- */
 
+/* What parcels that wait at their boards are of: the cut, and by stage how activations come to it
+ * and gradients, where any boundary has a codec. */
+static rp_err made_for_text(rp_arena *arena, const rp_plan *plan, char **out) {
+    rp_err err;
+    RP_TRY(rp_checkpoint_cut_text(arena, plan, out));
+    for (uint32_t k = 0; rp_plan_has_codec(plan) && k < plan->stage_count; k++) {
+        rp_codec codec[2][2];
+        rp_plan_codecs_of(plan, k, codec);
+        RP_TRY(rp_arena_printf(arena, out, "%s;%s/%s", *out, rp_codec_name(codec[0][0]),
+                               rp_codec_name(codec[1][1])));
+    }
+fail:
+    return err;
+}
+
 /* One entry of bytes a stage. */
 rp_err rp_checkpoint_create_in_flight(rp_arena *arena, const rp_checkpoint_content *content,
                                       const char *checkpoint, const char **name_end,
@@ -228,7 +243,7 @@ rp_err rp_checkpoint_create_in_flight(rp_arena *arena, const rp_checkpoint_conte
         return RP_OK;
     }
     RP_TRY(choose_name(arena, checkpoint, &in_flight_kind, name_end, &path));
-    RP_TRY(rp_checkpoint_cut_text(arena, content->plan, &made_for));
+    RP_TRY(made_for_text(arena, content->plan, &made_for));
     RP_TRY(rp_arena_printf(arena, &fill, "%" PRIu64, content->position->fill_step));
     RP_TRY(rp_arena_printf(arena, &end, "%" PRIu64, content->run->steps));
     const char *const meta[] = {"cut", made_for, "fill", fill, "end", end, NULL};
@@ -287,16 +302,16 @@ rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_plan *plan, const 
                                     uint64_t step, rp_st_reader **reader, rp_in_flight *out,
                                     bool *usable) {
     char *sidecar;
-    char *own_cut;
+    char *own;
     rp_err err;
     *usable = false;
     RP_TRY(open_sidecar(arena, path, &in_flight_kind, &sidecar, reader));
     if (!*reader) {
         return RP_OK;
     }
-    RP_TRY(rp_checkpoint_cut_text(arena, plan, &own_cut));
-    RP_TRY(rp_checkpoint_read_in_flight(arena, *reader, sidecar, own_cut, plan->stage_count, step,
-                                        out));
+    RP_TRY(made_for_text(arena, plan, &own));
+    RP_TRY(
+        rp_checkpoint_read_in_flight(arena, *reader, sidecar, own, plan->stage_count, step, out));
     *usable = out->here && same_in_flight(plan, step, out->end);
 fail:
     return err;

@@ -33,6 +33,10 @@ static const struct argp_option all_options[] = {
     {"jobs", 'j', "N", 0, "Runs at the same time (default: 1)", 0},
     {"dir", 'D', "DIR", 0, "Folder of the keys (default: ~/.config/ringpipe/keys)", 0},
     {"roster", 'R', NULL, 0, "show: as a line of a roster", 0},
+    {"roster", 'O', "FILE", 0, "In place of this machine: the boards of a ring, and their links",
+     0},
+    {"listen", 'I', "tcp://HOST:PORT", 0, "With --roster: where boards that dial find this host",
+     0},
     {"to", 'T', "DIR", 0, "Folder to put the files in", 0},
     {"from", 'H', "ADDRESS", 0, "A mirror: https, http or file (default: the official place)", 0},
     {"executor", 'x', "digest|timed", 0, "What computes in place of devices (default: digest)", 0},
@@ -42,6 +46,9 @@ static const struct argp_option all_options[] = {
     {"seeds", 'A', "A..B", 0, "Many runs, one a seed", 0},
     {"faults", 'L', "none|all|FILE", 0, "all: drawn from the seed (default: none)", 0},
     {"trace", 'V', NULL, 0, "Print every event of the run", 0},
+    {"follow", 'Z', NULL, 0, "Go on as long as the run does", 0},
+    {"all", 'U', NULL, 0, "Every step; otherwise some 40 of them", 0},
+    {"wait", 'Q', "SECONDS", 0, "How long to wait for the end (default: 600)", 0},
     {"quiet", 'q', NULL, 0, "Errors and the result, nothing else", -1},
     {"verbose", 'v', NULL, 0, "All that is known, with time and place", -1},
 };
@@ -112,9 +119,10 @@ static bool on_flag(int key, rp_cli_args *args) {
     const struct {
         int key;
         bool *to;
-    } flags[] = {{'n', &args->dry_run},   {'W', &args->whole}, {'V', &args->trace},
-                 {'R', &args->roster},    {'y', &args->yes},   {'Y', &args->system},
-                 {'X', &args->confusion}, {'q', &args->quiet}, {'v', &args->verbose}};
+    } flags[] = {{'n', &args->dry_run}, {'W', &args->whole},     {'V', &args->trace},
+                 {'R', &args->roster},  {'y', &args->yes},       {'Y', &args->system},
+                 {'U', &args->all},     {'X', &args->confusion}, {'q', &args->quiet},
+                 {'v', &args->verbose}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (flags[i].key == key) {
             *flags[i].to = true;
@@ -131,7 +139,8 @@ static error_t on_text(int key, const char *value, rp_cli_args *args) {
     } texts[] = {{'o', &args->out},    {'r', &args->resume},  {'w', &args->weights},
                  {'k', &args->keys},   {'b', &args->board},   {'D', &args->dir},
                  {'T', &args->to},     {'H', &args->from},    {'x', &args->executor},
-                 {'L', &args->faults}, {'P', &args->profile}, {'N', &args->plan}};
+                 {'L', &args->faults}, {'P', &args->profile}, {'N', &args->plan},
+                 {'O', &args->ring},   {'I', &args->listen}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (texts[i].key == key) {
             *texts[i].to = value;
@@ -149,7 +158,8 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
         add_set(state, args, value);
         return 0;
     case 'f':
-        args->format = one_of(state, value, "text", "json");
+        args->follow = !value;
+        args->format = value ? one_of(state, value, "text", "json") : args->format;
         return 0;
     case 'F':
         args->format = one_of(state, value, "text", "svg");
@@ -180,6 +190,9 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
         return 0;
     case 't':
         args->threads = read_number(state, value, 1024);
+        return 0;
+    case 'Q':
+        args->wait_s = read_number(state, value, 1000000);
         return 0;
     case 'K':
         args->top = read_number(state, value, 65536);
@@ -289,7 +302,9 @@ void rp_cli_parse(const rp_cli_verb *verb, int argc, char **argv, rp_cli_args *o
     uint32_t count = 0;
     for (uint32_t i = 0; i < OPTIONS; i++) {
         if (takes_option(verb, all_options[i].key)) {
-            own[count++] = all_options[i];
+            own[count] = all_options[i];
+            own[count].key = own[count].key == 'Z' ? 'f' : own[count].key; /* as of tail */
+            count++;
         }
     }
     own[count] = (struct argp_option){0};

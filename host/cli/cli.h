@@ -19,10 +19,13 @@ typedef struct {
     char command[1024];  /* the whole line, cut where it is longer */
     const char *out, *resume, *format, *weights, *split, *keys, *board, *dir, *to, *from;
     const char *executor, *faults, *profile, *plan;
+    const char *ring, *listen; /* of doctor: a roster, where this host listens */
     uint64_t seed_first, seed_last;
     bool trace;
     uint32_t stages, micro, chunks, threads, jobs, top;
     double minutes;
+    uint32_t wait_s;  /* of stop */
+    bool follow, all; /* of log */
     bool dry_run, confusion, whole, roster, yes, system, quiet, verbose;
 } rp_cli_args;
 
@@ -54,9 +57,13 @@ rp_err rp_verb_plan(const rp_cli_args *args);
 rp_err rp_verb_profile(const rp_cli_args *args);
 rp_err rp_verb_sim(const rp_cli_args *args);
 rp_err rp_verb_lab(const rp_cli_args *args);
+rp_err rp_verb_ps(const rp_cli_args *args);
+rp_err rp_verb_log(const rp_cli_args *args);
+rp_err rp_verb_stop(const rp_cli_args *args);
 rp_err rp_verb_draw(const rp_cli_args *args);
 rp_err rp_verb_tune(const rp_cli_args *args);
 rp_err rp_verb_doctor(const rp_cli_args *args);
+rp_err rp_cli_report_reach(const rp_cli_args *args); /* doctor --roster */
 rp_err rp_verb_keys(const rp_cli_args *args);
 rp_err rp_verb_data(const rp_cli_args *args);
 rp_err rp_verb_inspect(const rp_cli_args *args);

@@ -24,9 +24,11 @@ static rp_err check_part(const rp_cli_args *args, const rp_runfile *run, rp_spli
         return rp_fail(RP_ERR_USAGE, "%s: --confusion is for classes, and the data have none",
                        run->path);
     }
+    const bool validates = run->data.count[RP_SPLIT_VALIDATION] > 0;
     return run->data.count[split] > 0
                ? RP_OK
-               : rp_fail(RP_ERR_USAGE, "%s: the data have no %s part", run->path, args->split);
+               : rp_fail(RP_ERR_USAGE, "%s: the data have no %s part; try --split %s", run->path,
+                         args->split, validates ? "validation" : "train");
 }
 
 rp_err rp_cli_evaluate_here(const rp_cli_args *args, rp_split split, const char *weights) {

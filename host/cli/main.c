@@ -35,12 +35,27 @@ const rp_cli_verb rp_cli_verbs[] = {
      "What is finished in the folder is kept, what was interrupted goes on: give the same command "
      "again.",
      rp_verb_lab},
+    {"ps", "[DIR...]", 0, UINT32_MAX, "f", "List runs: those at work, or those in folders",
+     "Without a DIR it lists the runs of this account that are at work on this machine. DIR is the "
+     "folder of a run, at work or not, or one in which such folders lie.",
+     rp_verb_ps},
+    {"log", "DIR", 1, 1, "ZU", "Say what has happened in a run, and follow it",
+     "DIR is the folder of a run, at work or not.", rp_verb_log},
+    {"stop", "DIR...", 1, UINT32_MAX, "Q", "Let a run end as Ctrl-C does, and wait for that",
+     "The run ends behind a checkpoint, exit 130, and `ringpipe resume DIR` goes on with it. Exit "
+     "0 "
+     "when it is not at work any more, 3 when it still is after the time of --wait.",
+     rp_verb_stop},
     {"draw", "SCHEDULE", 1, 1, "dmcFW", "Draw a schedule, measured by replay",
      "SCHEDULE is a name as in a run file, e.g. 1f1b, or a plan.json; `table` compares them all.",
      rp_verb_draw},
     {"tune", "", 0, 0, "bMotyY", "Find the fastest kernel parameters of this device",
      "It replaces nothing by something slower, and nothing without a yes.", rp_verb_tune},
-    {"doctor", "", 0, 0, "bft", "Check driver, device, arithmetic and disk", NULL, rp_verb_doctor},
+    {"doctor", "", 0, 0, "bftOIk", "Check driver, device, arithmetic and disk, or a ring's boards",
+     "With --roster it asks every board who it is and lets neighbours try their links both ways; "
+     "boards that are at work are left alone. Exit 3 when a run could not take them as they are, 5 "
+     "when keys do not fit.",
+     rp_verb_doctor},
     {"keys", "new|show|list|trust|untrust", 1, 3, "fDR", "CURVE keys and who is trusted",
      "new makes a pair; show prints the public key, show --roster NAME [ADDRESS] the line that a "
      "roster needs of a board (with its ADDRESS) or of a host; list prints the own key and all "
@@ -131,6 +146,7 @@ int main(int argc, char **argv) {
     const char *name = argc > 1 ? argv[1] : "";
     rp_log_setup_plain("ringpipe");
     rp_share_announce("RINGPIPE_MODELS", "models");
+    rp_share_announce("RINGPIPE_LINKS", "links");
     rp_share_announce("RINGPIPE_BOARDS", "boards");
     if (strcmp(name, "--help") == 0 || strcmp(name, "help") == 0) {
         print_usage(stdout);
@@ -148,6 +164,7 @@ int main(int argc, char **argv) {
                                 .split = "test",
                                 .board = "auto",
                                 .minutes = 5,
+                                .wait_s = 600,
                                 .jobs = 1,
                                 .top = 1,
                                 .executor = "digest",

@@ -13,6 +13,7 @@ rp_err rp_cli_open_signals(int *fd) {
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGUSR1);
     if (sigprocmask(SIG_BLOCK, &set, NULL) != 0) {
         return rp_fail(RP_ERR_IO, "sigprocmask: %s", strerror(errno));
     }
@@ -20,12 +21,12 @@ rp_err rp_cli_open_signals(int *fd) {
     return *fd < 0 ? rp_fail(RP_ERR_IO, "signalfd: %s", strerror(errno)) : RP_OK;
 }
 
-void rp_cli_read_signals(int fd, uint32_t *interrupts, bool *child_ended) {
+void rp_cli_read_signals(int fd, rp_cli_signals *out) {
     struct signalfd_siginfo info;
-    *interrupts = 0;
-    *child_ended = false;
+    *out = (rp_cli_signals){0};
     while (read(fd, &info, sizeof info) == (ssize_t)sizeof info) {
-        *child_ended |= info.ssi_signo == SIGCHLD;
-        *interrupts += info.ssi_signo != SIGCHLD;
+        out->child_ended |= info.ssi_signo == SIGCHLD;
+        out->asked |= info.ssi_signo == SIGUSR1;
+        out->interrupts += info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR1;
     }
 }

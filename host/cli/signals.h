@@ -7,12 +7,17 @@
 
 #include "base/err.h"
 
-/* Blocks SIGINT, SIGTERM, SIGHUP and SIGCHLD for the whole process and opens a descriptor that is
- * readable when one has come: call it before the first thread starts. errors IO */
+/* What has come since the last call. */
+typedef struct {
+    uint32_t interrupts; /* how often the program was told to end, as by Ctrl-C */
+    bool asked;          /* to end in an orderly way, however often: SIGUSR1, of `ringpipe stop` */
+    bool child_ended;
+} rp_cli_signals;
+
+/* Blocks SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGCHLD for the whole process and opens a descriptor
+ * that is readable when one has come: call it before the first thread starts. errors IO */
 rp_err rp_cli_open_signals(int *fd) RP_MUST_CHECK;
 
-/* What has come since the last call: how often the program was told to end, and whether a child has
- * ended. */
-void rp_cli_read_signals(int fd, uint32_t *interrupts, bool *child_ended);
+void rp_cli_read_signals(int fd, rp_cli_signals *out);
 
 #endif

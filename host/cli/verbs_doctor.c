@@ -152,6 +152,9 @@ rp_err rp_verb_doctor(const rp_cli_args *args) {
     json_t *found = NULL;
     char *text;
     rp_err err;
+    if (args->ring || args->listen) {
+        return rp_cli_report_reach(args);
+    }
     rp_arena_init(&arena, "doctor", 0);
     RP_TRY(rp_probe_run(&arena, SECONDS_MAX, examine, args, &text));
     found = json_loads(text, 0, NULL);

@@ -80,8 +80,9 @@ static rp_err print_roster_line(const rp_cli_args *args, const char *z85) {
                        "name '%s': expected 1 to %d of A-Z a-z 0-9 . _ -, and not `host`", name,
                        NAME_MAX_BYTES);
     }
-    if (address && !rp_runfile_is_address(address)) {
-        return rp_fail(RP_ERR_USAGE, "address '%s': expected " RP_RUNFILE_ADDRESS, address);
+    if (address && strcmp(address, "dials") != 0 && !rp_roster_is_address(address)) {
+        return rp_fail(RP_ERR_USAGE, "address '%s': expected " RP_ROSTER_ADDRESS ", or dials",
+                       address);
     }
     rp_key_write(z85, word);
     (void)(address ? printf("  - {name: \"%s\", address: \"%s\", key: %s}\n", name, address, word)

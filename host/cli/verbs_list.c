@@ -12,6 +12,7 @@
 #include "nn/loss.h"
 #include "optim/optim.h"
 #include "record/sink.h"
+#include "run/links.h"
 #include "sched/sched.h"
 #include "sim/faults.h"
 #include "stage/executor.h"
@@ -109,6 +110,21 @@ static json_t *output_at(uint32_t i) {
     return rp_sink_kinds[i] ? list_entry(rp_sink_kinds[i]->name, NULL, NULL) : NULL;
 }
 
+static json_t *link_at(uint32_t i) {
+    const char *const *names;
+    const char *about;
+    json_t *object = NULL;
+    uint32_t count;
+    rp_arena arena;
+    rp_arena_init(&arena, "profiles of links", 0);
+    if (rp_links_names(&arena, &names, &count) == RP_OK && i < count) {
+        const bool good = rp_links_about(&arena, names[i], &about) == RP_OK;
+        object = list_entry(names[i], good ? about : "can not be read", NULL);
+    }
+    rp_arena_finish(&arena);
+    return object;
+}
+
 static const struct {
     const char *name;
     json_t *(*at)(uint32_t i);
@@ -118,7 +134,7 @@ static const struct {
              {"weights", weights_at},      {"data", data_at},
              {"fetch", fetch_at},          {"executors", executor_at},
              {"transports", transport_at}, {"outputs", output_at},
-             {"faults", fault_at}};
+             {"faults", fault_at},         {"links", link_at}};
 enum { LISTS = sizeof lists / sizeof *lists };
 
 /* ---- all of them ------------------------------------------------------------------------------

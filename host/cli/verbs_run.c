@@ -1,4 +1,5 @@
 /* Verbs that read a run file: each is a controller that is stepped until it has ended. */
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -48,13 +49,15 @@ static rp_controller_options options_of(const rp_cli_args *args, rp_controller_p
 /* ---- the loop -------------------------------------------------------------------------------- */
 
 static void tell_signals(rp_controller *c, int signal_fd) {
-    uint32_t interrupts;
-    bool child_ended;
-    rp_cli_read_signals(signal_fd, &interrupts, &child_ended);
-    if (child_ended) {
+    rp_cli_signals signals;
+    rp_cli_read_signals(signal_fd, &signals);
+    if (signals.child_ended) {
         rp_controller_child_ended(c);
     }
-    while (interrupts-- > 0) {
+    if (signals.asked) {
+        rp_controller_ask_to_stop(c);
+    }
+    while (signals.interrupts-- > 0) {
         rp_controller_interrupt(c);
     }
 }
@@ -80,7 +83,12 @@ fail:
 static rp_err run_controller(const rp_cli_args *args, const rp_controller_options *options) {
     static rp_local local; /* of the program's only controller; large for a stack */
     const rp_clock clock = rp_clock_real();
+    rp_media *media = NULL;
+    rp_arena arena;
+    rp_arena_init(&arena, "media", 0);
+    const rp_err shared = rp_media_share(&arena, &clock, &media);
     const rp_controller_env env = {.clock = &clock,
+                                   .media = media,
                                    .spawner = rp_local_spawner(&local, NULL, stderr),
                                    .feeder = RP_FEEDER_THREAD,
                                    .progress = args->quiet ? NULL : stderr,
@@ -88,6 +96,7 @@ static rp_err run_controller(const rp_cli_args *args, const rp_controller_option
     rp_controller *c = NULL;
     int signal_fd = -1;
     rp_err err;
+    RP_TRY(shared);
     RP_TRY(rp_cli_open_signals(&signal_fd));
     RP_TRY(rp_controller_open(&env, options, &c));
     err = drive_controller(c, &clock, signal_fd);
@@ -99,6 +108,8 @@ fail:
     if (signal_fd >= 0) {
         (void)close(signal_fd);
     }
+    rp_media_close(&media);
+    rp_arena_finish(&arena);
     return err;
 }
 
@@ -228,6 +239,13 @@ rp_err rp_verb_eval(const rp_cli_args *args) {
                                          "a run in place of a run file");
         }
         RP_TRY(rp_arena_printf(&arena, &weights, "%s/weights.safetensors", args->word[0]));
+        if (access(weights, F_OK) != 0 && errno == ENOENT) {
+            err = rp_fail(RP_ERR_USAGE,
+                          "%s: not there: no run has ended in this folder; "
+                          "`ringpipe resume %s` goes on with one",
+                          weights, args->word[0]);
+            goto fail;
+        }
         options.weights = weights;
     }
     RP_TRY(args->confusion ? rp_cli_evaluate_here(args, options.split, options.weights)

@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/replace.h"
+
 enum { PATH_BYTES = 600 };
 
 static bool write_path(const char *folder, const char *end, char path[PATH_BYTES]) {
@@ -69,19 +71,17 @@ static json_t *add_start(json_t *before, const rp_about *about) {
 
 rp_err rp_about_write(const char *folder, const rp_about *about) {
     char path[PATH_BYTES];
-    char temporary[PATH_BYTES];
-    if (!write_path(folder, "", path) || !write_path(folder, ".tmp", temporary)) {
+    if (!write_path(folder, "", path)) {
         return rp_fail(RP_ERR_USAGE, "%s: path too long", folder);
     }
     json_t *before = load_about(folder);
     json_t *root = json_pack("{s:i, s:s, s:o, s:o}", "version", 1, "plan",
                              about->plan_given ? "given" : "made", "boards", make_boards(about),
                              "starts", add_start(json_object_get(before, "starts"), about));
-    FILE *file = root ? fopen(temporary, "w") : NULL;
-    bool good = file && json_dumpf(root, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF &&
-                fflush(file) == 0 && fsync(fileno(file)) == 0;
-    good = (!file || fclose(file) == 0) && good && rename(temporary, path) == 0;
+    FILE *file = root ? rp_replace_begin(path) : NULL;
+    const bool good =
+        file && json_dumpf(root, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF;
     json_decref(root);
     json_decref(before);
-    return good ? RP_OK : rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+    return rp_replace_end(file, path, good);
 }

@@ -18,6 +18,14 @@ static uint64_t bounded(uint64_t said, uint64_t most) {
 
 /* ---- hello, profile, ready ------------------------------------------------------------------- */
 
+static const rp_board_state *find_dialling(const rp_ring *ring) {
+    uint32_t k = 0;
+    while (k < ring->count && !ring->board[k].dials) {
+        k++;
+    }
+    return k < ring->count ? &ring->board[k] : NULL;
+}
+
 /* A board of another build: which end is to be updated? */
 static rp_err check_software(rp_ring *ring, const char *name, const rp_Hello *board) {
     char older[96];
@@ -47,19 +55,39 @@ static rp_err check_software(rp_ring *ring, const char *name, const rp_Hello *bo
                        "ringpipe on the board",
                        name, board->software, RP_VERSION);
     }
+    const rp_board_state *dialling = find_dialling(ring);
+    if (dialling && !(board->features & RP_WIRE_FEATURE_DIALS)) {
+        return rp_fail(RP_ERR_PEER,
+                       "board %s (ringpipe %s) does not know of boards that dial, as %s does: "
+                       "update ringpipe on the board",
+                       name, board->software, dialling->name);
+    }
     return RP_OK;
+}
+
+/* An end that has no codecs would take what is encoded for other bytes. */
+static rp_err check_codecs(const rp_controller *c, const char *name, const rp_Hello *board) {
+    const bool encodes =
+        c->given ? rp_plan_has_codec(c->given)
+                 : c->run.input_codec != RP_CODEC_F32 || rp_codecs_any(c->run.codec, c->run.stages);
+    return !encodes || (board->features & RP_WIRE_FEATURE_CODECS)
+               ? RP_OK
+               : rp_fail(RP_ERR_PEER,
+                         "board %s (ringpipe %s) knows no codec, and links asks for one: "
+                         "update ringpipe on the board",
+                         name, board->software);
 }
 
 static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_Hello *hello = &message->frame.body.hello;
     rp_ring *ring = &c->ring;
     rp_board_state *state = &ring->board[board];
-    char *device;
     rp_err err;
     if (state->hello) {
         return RP_OK; /* it answers an earlier greeting, too */
     }
     RP_TRY(check_software(ring, state->name, hello));
+    RP_TRY(check_codecs(c, state->name, hello));
     if (!rp_control_is_clock_time(hello->clock_ns)) {
         return rp_fail(RP_ERR_PEER, "board %s: its clock is at %" PRId64 " ns, which no clock is",
                        state->name, hello->clock_ns);
@@ -69,8 +97,8 @@ static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *messa
     if (state->device) {
         return RP_OK; /* greeted again: it is what it was */
     }
-    RP_TRY(rp_arena_string(ring->arena, hello->device, &device));
-    state->device = device;
+    (void)snprintf(state->device_text, sizeof state->device_text, "%s", hello->device);
+    state->device = state->device_text;
     state->clock_offset_ns = c->now_ns - hello->clock_ns;
     state->gemm = hello->gemm == RP_GEMM_PANEL ? RP_GEMM_PANEL : RP_GEMM_CLBLAST;
 fail:
@@ -169,6 +197,23 @@ static uint32_t larger_of(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
+/* The rate and the delays are those of the last assignment that knows them. */
+static void add_use(rp_board_link *link, const rp_LinkUse *use) {
+    const double times[] = {use->rate, use->delay_s, use->delay_95_s};
+    link->peer = use->peer;
+    link->bytes += bounded(use->bytes, COUNT_MAX);
+    link->busy_s += rp_control_are_times(&use->busy_s, 1) ? use->busy_s : 0;
+    link->resent += bounded(use->resent, COUNT_MAX);
+    link->resets += bounded(use->resets, COUNT_MAX);
+    if (rp_control_are_times(times, 3) && use->rate > 0) {
+        link->rate = use->rate;
+    }
+    if (rp_control_are_times(times, 3) && use->delay_s > 0) {
+        link->delay_s[0] = use->delay_s;
+        link->delay_s[1] = use->delay_95_s;
+    }
+}
+
 /* Adds to what an earlier assignment had on the same link. More links than there is room for are
  * none that a plan has. */
 static void take_link(rp_board_facts *facts, const rp_LinkUse *use) {
@@ -181,9 +226,40 @@ static void take_link(rp_board_facts *facts, const rp_LinkUse *use) {
     }
     facts->link_count += i == facts->link_count;
     rp_board_link *link = &facts->link[i];
-    link->peer = use->peer;
-    link->bytes += bounded(use->bytes, COUNT_MAX);
-    link->busy_s += rp_control_are_times(&use->busy_s, 1) ? use->busy_s : 0;
+    add_use(link, use);
+}
+
+/* What the host sends to a board over a link, as a board would say it. */
+static rp_LinkUse use_of(const rp_link *link) {
+    rp_link_stats stats;
+    rp_link_stats_of(link, &stats);
+    return (rp_LinkUse){.bytes = stats.bytes_sent,
+                        .busy_s = stats.rate > 0 ? (double)stats.bytes_sent / stats.rate : 0,
+                        .rate = (float)stats.rate,
+                        .delay_s = (float)stats.delay_ns[0] * 1e-9f,
+                        .delay_95_s = (float)stats.delay_ns[1] * 1e-9f,
+                        .resent = stats.resent,
+                        .resets = stats.resets};
+}
+
+/* A control link outlives assignments, and its counts with it. */
+static void take_host_links(rp_board_state *board, const rp_Finished *report) {
+    rp_board_facts *facts = &board->facts;
+    memset(facts->control, 0, sizeof facts->control);
+    if (report->has_control) {
+        add_use(&facts->control[0], &report->control);
+    }
+    if (report->has_feed) {
+        add_use(&facts->feed[0], &report->feed);
+    }
+    if (board->control) {
+        const rp_LinkUse use = use_of(board->control);
+        add_use(&facts->control[1], &use);
+    }
+    if (board->feed) {
+        const rp_LinkUse use = use_of(board->feed);
+        add_use(&facts->feed[1], &use);
+    }
 }
 
 /* Of some facts the most of all assignments counts, the others add up. */
@@ -204,6 +280,7 @@ static void take_facts(rp_board_state *board, const rp_Finished *report, uint32_
             take_link(facts, &report->link[i]);
         }
     }
+    take_host_links(board, report);
 }
 
 static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *message) {
@@ -227,6 +304,7 @@ static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *me
                        state->name, report->in_flight_bytes, BYTES_MAX);
     }
     state->in_flight_bytes = report->in_flight_bytes;
+    state->ledger = (rp_run_ledger){report->ledger, report->ledger_samples};
     return RP_OK;
 }
 
@@ -260,6 +338,7 @@ static const struct {
     {RP_KIND_PREDICTION_ERROR, TRAINING, rp_report_on_prediction},
     {RP_KIND_SKIPPED, TRAINING, rp_report_on_skipped},
     {RP_KIND_EVALUATE_DONE, IN(EVALUATE), rp_report_on_evaluated},
+    {RP_KIND_WAITING, TRAINING | PASSES, rp_report_on_waiting},
     {RP_KIND_TRACE, TRAINING | PASSES, rp_report_on_trace},
     {RP_KIND_FINISHED, TRAINING | PASSES, on_finished},
     {RP_KIND_TENSOR, IN(SAVE), rp_save_on_tensor},

@@ -36,7 +36,8 @@ static rp_err keep_gain(rp_controller *c, double value) {
     rp_err err = RP_OK;
     c->best.step = c->position.step;
     c->best.value = value;
-    c->best.since = 0;
+    /* A gain while the pipes are drained is kept, but the run has ended: a resume finds it so. */
+    c->best.since = c->stop_step > 0 ? c->best.since : 0;
     if (c->run.keep_best) {
         RP_TRY(rp_checkpoint_keep_best(&c->run, c->checkpoints, c->position.step, c->best_weights));
         describe_best(c, text, sizeof text);

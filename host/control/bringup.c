@@ -5,10 +5,12 @@
 
 #include "control/controller_own.h"
 #include "control/identity.h"
+#include "planning/staleness.h"
 
 /* Boards that build at a time: the texts of all others are not held in their links meanwhile. */
-enum { FEED_WINDOW = 6, BUILDING_MAX = RP_CONTROL_BOARDS_MAX };
+enum { BUILDING_MAX = RP_CONTROL_BOARDS_MAX };
 
+static const char BUILDING_LAYERS[] = "building the layers' kernels";
 static const char MEASURING[] = "measuring every layer on the first board";
 static const char BUILDING[] = "building kernels and planning memory on every board";
 
@@ -23,16 +25,22 @@ rp_err rp_start_find_keys(const rp_controller *c, rp_keypair *out) {
                         : rp_runfile_read_keys(&c->run, c->options.keys_folder, out);
 }
 
+static rp_spawn_order spawn_order(const rp_controller *c) {
+    return (rp_spawn_order){.count = c->run.boards,
+                            .board = c->run.board,
+                            .threads = c->run.threads,
+                            .log_folder = c->folder,
+                            .host_public = c->ring.keys.public_text,
+                            .media = c->env.media ? rp_media_fd(c->env.media) : -1};
+}
+
 rp_err rp_start_enter(rp_controller *c) {
     const size_t params = c->run.model->param_count + (size_t)1;
-    const rp_spawn_order order = {.count = c->run.boards,
-                                  .board = c->run.board,
-                                  .threads = c->run.threads,
-                                  .log_folder = c->folder,
-                                  .host_public = c->ring.keys.public_text};
+    const rp_spawn_order order = spawn_order(c);
     rp_err err;
     rp_record_phase(c->record, c->run.local ? "starting the agents" : "reaching the boards");
     RP_TRY(rp_ring_open(&c->arena, &c->run, c->env.clock, &c->ring));
+    c->ring.media = c->env.media;
     RP_TRY(rp_identity_begin_term(c->folder, c->env.run_id, &c->ring.identity));
     RP_TRY(rp_start_find_keys(c, &c->ring.keys));
     RP_TRY(RP_ARENA_NEW(&c->arena, 2 * (size_t)c->run.model->layer_count, &c->layer_seconds));
@@ -54,6 +62,18 @@ rp_err rp_start_enter(rp_controller *c) {
     RP_TRY(c->env.spawner.kind->start(c->env.spawner.self, &order));
 fail:
     return err;
+}
+
+rp_err rp_restart_enter(rp_controller *c) {
+    bool hung[RP_CONTROL_BOARDS_MAX] = {false};
+    rp_spawn_order order = spawn_order(c);
+    for (uint32_t k = 0; k < c->ring.count && k < RP_CONTROL_BOARDS_MAX; k++) {
+        hung[k] = c->ring.board[k].hung;
+        c->ring.board[k].hung = false;
+    }
+    order.hung = order.count <= RP_CONTROL_BOARDS_MAX ? hung : NULL;
+    c->boards_up = false;
+    return c->spawned ? c->env.spawner.kind->restart(c->env.spawner.self, &order) : RP_OK;
 }
 
 rp_err rp_start_step(rp_controller *c) {
@@ -85,6 +105,35 @@ rp_err rp_start_late(const rp_controller *c) {
 
 /* ---- hello ----------------------------------------------------------------------------------- */
 
+/* A board that is not heard is greeted over a new link again and again: it may have begun anew
+ * behind the first greeting, and a board of this machine at another address. */
+static const int64_t GREET_NS = 5 * RP_NS_PER_S;
+
+static int64_t longest_greeting_ns(const rp_controller *c) {
+    return c->recovery.is_on ? c->run.wait_s * RP_NS_PER_S : RP_RING_HELLO_NS;
+}
+
+/* 0 would be no limit at all. */
+static int64_t hello_rest_ns(const rp_controller *c) {
+    const int64_t rest_ns = c->greeted_ns + longest_greeting_ns(c) - c->now_ns;
+    return rest_ns > 0 ? rest_ns : 1;
+}
+
+rp_err rp_hello_late(const rp_controller *c) {
+    const int64_t waited_ns = longest_greeting_ns(c);
+    uint32_t k = 0;
+    while (k + 1 < c->ring.count && c->ring.board[k].hello) {
+        k++;
+    }
+    const rp_board_state *board = &c->ring.board[k];
+    if (board->dials && rp_link_health_of(board->control).last_heard_ns == 0) {
+        return rp_ring_never_came(&c->ring, k, waited_ns);
+    }
+    return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no hello within %" PRId64 " s%s", board->name,
+                   board->endpoint, waited_ns / RP_NS_PER_S,
+                   c->recovery.is_on ? " (ring.wait)" : "");
+}
+
 /* A HELLO ends what is under way on a board, and its answer says that it has ended. */
 rp_err rp_hello_enter(rp_controller *c) {
     const rp_Frame greeting = {.which_body = RP_KIND_HELLO,
@@ -99,19 +148,41 @@ rp_err rp_hello_enter(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].hello = false;
     }
+    c->greeted_ns = c->greeted_ns ? c->greeted_ns : c->now_ns;
+    c->timeout_ns = hello_rest_ns(c);
+    c->ring.watching = c->run.wait_s > 0; /* who was heard and is lost now is greeted anew */
     return rp_ring_post_all(&c->ring, &greeting);
+}
+
+/* Boards that are not heard get a new link; those of this machine that have ended start again. */
+static void greet_again(rp_controller *c) {
+    if (c->run.wait_s > 0 && c->now_ns - c->since_ns > GREET_NS) {
+        const bool long_ago = c->now_ns - c->greeted_ns > RP_RING_SILENT_NS;
+        rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->now_ns);
+        for (uint32_t k = 0; k < c->ring.count; k++) {
+            c->ring.board[k].hung |= long_ago && !c->ring.board[k].control;
+        }
+        rp_controller_enter(c, RP_CONTROL_RESTART);
+    }
 }
 
 rp_err rp_hello_step(rp_controller *c) {
     if (!rp_controller_all_done(c)) {
+        greet_again(c);
         return RP_OK;
     }
     for (uint32_t k = 0; k < c->ring.count; k++) {
         rp_link_set_wire(c->ring.board[k].control, c->ring.wire.max);
     }
-    rp_controller_enter(c, c->reassigning                   ? RP_CONTROL_ASSIGN
-                           : rp_controller_needs_profile(c) ? RP_CONTROL_PROFILE
-                                                            : RP_CONTROL_PLAN);
+    c->greeted_ns = 0;
+    c->ring.watching = false; /* `plan` waits for answers to pings itself */
+    if (c->reassigning && rp_controller_has_cut(c)) {
+        rp_controller_enter(c, RP_CONTROL_ASSIGN);
+    } else if (rp_controller_needs_profile(c) && !c->has_profile) {
+        rp_controller_enter(c, RP_CONTROL_PROFILE);
+    } else {
+        rp_controller_enter(c, RP_CONTROL_PLAN);
+    }
     return RP_OK;
 }
 
@@ -144,28 +215,68 @@ fail:
 
 /* ---- profile --------------------------------------------------------------------------------- */
 
+/* Boards of one machine share a kernel cache: as many of them as there are cores build what the
+ * layers need, and then one of them measures, while nothing else is at work. */
+static uint32_t count_builders(const rp_controller *c) {
+    const uint32_t cores = c->spawned ? c->env.spawner.cores : 0;
+    const uint32_t builders = cores < c->ring.count ? cores : c->ring.count;
+    return builders > 1 ? builders : 0;
+}
+
 rp_err rp_profile_enter(rp_controller *c) {
-    rp_record_phase(c->record, MEASURING);
+    c->builders = count_builders(c);
+    rp_record_phase(c->record, c->builders ? BUILDING_LAYERS : MEASURING);
     c->ring.watching = true; /* boards answer while they measure; one that begins anew never will */
     rp_controller_forget_asked(c);
     return RP_OK;
 }
 
-rp_err rp_profile_step(rp_controller *c) {
+/* *all: every one of the first `boards` has answered. */
+static rp_err profile_boards(rp_controller *c, uint32_t boards, bool *all) {
     const rp_cut whole = {.stage_count = 1,
                           .first = (const uint32_t[]){0, c->run.model->layer_count}};
-    const rp_board_state *board = &c->ring.board[0]; /* local boards are alike */
+    rp_sink_part part = {.text = c->builders ? BUILDING_LAYERS : MEASURING, .unit = "layers"};
     rp_err err = RP_OK;
-    if (!board->asked) {
-        rp_Frame frame = {.which_body = RP_KIND_PROFILE};
-        err = offer_texts(c, 0, &frame, &whole, 0);
-        return err == RP_ERR_AGAIN ? RP_OK : err;
+    *all = true;
+    for (uint32_t k = 0; k < boards; k++) {
+        const rp_board_state *board = &c->ring.board[k];
+        if (!board->asked) {
+            rp_Frame frame = {.which_body = RP_KIND_PROFILE,
+                              .body.profile = {.build_only = c->builders > 0}};
+            err = offer_texts(c, k, &frame, &whole, 0);
+            RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
+        }
+        part.done += board->profiled ? c->run.model->layer_count : board->building.layers_timed;
+        part.total += c->run.model->layer_count;
+        *all = *all && board->profiled;
     }
-    if (!board->profiled) {
-        rp_record_part(c->record, &(rp_sink_part){.text = MEASURING,
-                                                  .done = board->building.layers_timed,
-                                                  .total = board->building.layers,
-                                                  .unit = "layers"});
+    err = RP_OK;
+    if (!*all) {
+        rp_record_part(c->record, &part);
+    }
+fail:
+    return err;
+}
+
+/* The kernels are there. */
+static void begin_measuring(rp_controller *c) {
+    for (uint32_t k = 0; k < c->builders; k++) {
+        c->ring.board[k].profiled = false;
+    }
+    c->builders = 0;
+    rp_controller_forget_asked(c);
+    rp_record_phase(c->record, MEASURING);
+}
+
+rp_err rp_profile_step(rp_controller *c) {
+    bool all;
+    rp_err err;
+    RP_TRY(profile_boards(c, c->builders ? c->builders : 1, &all)); /* local boards are alike */
+    if (all && c->builders) {
+        begin_measuring(c);
+        RP_TRY(profile_boards(c, 1, &all));
+    }
+    if (!all) {
         return RP_OK;
     }
     c->has_profile = true;
@@ -181,8 +292,12 @@ fail:
 }
 
 rp_err rp_profile_late(const rp_controller *c) {
+    uint32_t k = 0;
+    while (k + 1 < c->builders && c->ring.board[k].profiled) {
+        k++;
+    }
     return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no profile within %" PRId64 " s",
-                   c->ring.board[0].name, c->ring.board[0].endpoint, c->timeout_ns / RP_NS_PER_S);
+                   c->ring.board[k].name, c->ring.board[k].endpoint, c->timeout_ns / RP_NS_PER_S);
 }
 
 /* ---- assign ---------------------------------------------------------------------------------- */
@@ -215,7 +330,15 @@ static int64_t longest_build_ns(const rp_controller *c) {
     return longest_ns;
 }
 
+/* The time of all lines begins with the first links; it goes on when boards get other stages. */
+static double lines_since_s(const rp_controller *c) {
+    return c->lines_ns > 0 ? (double)(c->now_ns - c->lines_ns) * 1e-9 : 0;
+}
+
 rp_err rp_assign_enter(rp_controller *c) {
+    if (c->recovery.is_on) {
+        c->recovery.assign_ns = c->now_ns;
+    }
     if (c->reassigning) {
         c->timeout_ns = longest_build_ns(c);
     } else {
@@ -227,25 +350,49 @@ rp_err rp_assign_enter(rp_controller *c) {
         c->ring.board[k].ready = false;
     }
     rp_transfers_forget(c->transfers);
+    c->run.hops.since_s = lines_since_s(c);
     return rp_controller_make_plan(c);
+}
+
+static rp_link_profile line_to(const rp_controller *c, uint32_t board) {
+    rp_link_profile line = rp_link_profile_of(&c->run.link, &c->run.hops, RP_LINK_HOST, board);
+    line.since_s = lines_since_s(c);
+    return line;
+}
+
+/* Parcels from the host that its plan lets a board have. */
+static uint32_t feed_window(const rp_plan *plan, uint32_t board) {
+    uint32_t count;
+    uint32_t window = RP_PLAN_LINK_SLACK;
+    const uint32_t *edge = rp_plan_node_edges(plan, board, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        window += plan->edge[edge[i]].from == RP_PLAN_HOST ? plan->edge[edge[i]].window : 0;
+    }
+    return window;
 }
 
 static rp_err open_feed_link(rp_controller *c, uint32_t k) {
     rp_board_state *board = &c->ring.board[k];
     const rp_runfile *run = &c->run;
     char endpoint[160];
-    rp_ring_endpoint_at(board, board->feed_port, endpoint, sizeof endpoint);
+    if (board->dials) {
+        rp_ring_feed_at(&c->ring, endpoint, sizeof endpoint);
+    } else {
+        rp_ring_endpoint_at(board, board->feed_port, endpoint, sizeof endpoint);
+    }
     const uint32_t micro = c->plan->stage[0].micro_forward;
     const size_t input = rp_shape_count(&run->data.sample) * micro * sizeof(float);
     const size_t target = (size_t)rp_data_row_width(&run->data) * run->batch * sizeof(float);
     const rp_link_options options = {
         .name = "feed",
-        .connect = endpoint,
+        .bind = board->dials ? endpoint : NULL,
+        .connect = board->dials ? NULL : endpoint,
         .peer_public = board->public_text,
         .window = 1,
-        .send_window = FEED_WINDOW,
+        .send_window = feed_window(c->plan, k),
         .part_bytes_max = input > target ? input : target,
-        .emulate = run->link,
+        .emulate = line_to(c, k),
+        .far = rp_link_profile_of(&run->link, &run->hops, k, RP_LINK_HOST),
         .run = c->ring.identity,
         .wire = c->ring.wire.max,
     };
@@ -263,7 +410,7 @@ static rp_err connect_board(rp_controller *c, uint32_t board) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < neighbours; i++) {
         const rp_board_state *far = &c->ring.board[node[i]];
-        if (!rp_plan_dials(board, node[i])) {
+        if (!rp_plan_dials(c->plan, board, node[i])) {
             continue;
         }
         const uint32_t count = rp_controller_dialled_by(c, node[i], dialled);
@@ -288,8 +435,10 @@ static rp_err connect_boards(rp_controller *c) {
     uint32_t fed;
     const uint32_t *feed = rp_plan_node_edges(c->plan, RP_PLAN_HOST, &fed);
     rp_err err = RP_OK;
-    for (uint32_t k = 0; k < count && c->run.link.control; k++) {
-        RP_TRY(rp_link_emulate(c->ring.board[k].control, &c->run.link));
+    c->lines_ns = c->lines_ns > 0 ? c->lines_ns : c->now_ns;
+    for (uint32_t k = 0; k < count && c->run.emulate; k++) {
+        const rp_link_profile line = line_to(c, k);
+        RP_TRY(line.control ? rp_link_emulate(c->ring.board[k].control, &line) : RP_OK);
     }
     for (uint32_t k = 0; k < count; k++) {
         RP_TRY(connect_board(c, k));
@@ -357,6 +506,13 @@ fail:
     return err;
 }
 
+static rp_err hint_staleness(rp_controller *c) {
+    char text[200];
+    return rp_staleness_hint(&c->run, text, sizeof text)
+               ? rp_record_event(c->record, "hint", c->position.step, text)
+               : RP_OK;
+}
+
 /* The run goes on from an older checkpoint than there is. */
 static rp_err say_damage(rp_controller *c) {
     char text[RP_CHECKPOINT_DAMAGE + 80];
@@ -371,6 +527,7 @@ static rp_err begin_training(rp_controller *c) {
     RP_TRY(c->advance_chosen ? rp_controller_say_advance(c, 0) : RP_OK);
     say_ready(c);
     RP_TRY(hint_microbatch(c));
+    RP_TRY(hint_staleness(c));
     RP_TRY(rp_controller_write_folder(c));
     RP_TRY(rp_gain_estimator_open(&c->arena, c->run.model->param_count, &c->estimator));
 fail:

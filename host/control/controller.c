@@ -13,6 +13,13 @@ static const int64_t LOOK_EVERY_NS = 10 * RP_NS_PER_MS;
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
+static int64_t silent_ns(const rp_controller *c, uint32_t board) {
+    const rp_link *link =
+        board < c->ring.count && c->ring.board ? c->ring.board[board].control : NULL;
+    const int64_t heard_ns = link ? rp_link_health_of(link).last_heard_ns : 0;
+    return c->now_ns - (heard_ns ? heard_ns : c->progress_ns);
+}
+
 static void raise_fault(rp_controller *c, rp_err err, uint32_t board) {
     const bool over = c->state >= RP_CONTROL_CLOSE; /* nothing is left that could fail */
     if (err == RP_OK || c->fault.err != RP_OK || over) {
@@ -20,10 +27,17 @@ static void raise_fault(rp_controller *c, rp_err err, uint32_t board) {
     }
     c->fault.err = err;
     c->fault.board = board;
+    c->fault.silent_ns = silent_ns(c, board);
     c->fault.fault_class = c->reported != RP_FAULT_UNKNOWN
                                ? c->reported
                                : rp_fault_classify(err, board != RP_FAULT_NO_BOARD, c->begun);
     (void)snprintf(c->fault.text, sizeof c->fault.text, "%s", rp_err_message());
+}
+
+void rp_controller_ask_to_stop(rp_controller *c) {
+    if (c->interrupts == 0) {
+        rp_controller_interrupt(c);
+    }
 }
 
 void rp_controller_interrupt(rp_controller *c) {
@@ -196,7 +210,8 @@ static int64_t next_deadline_ns(const rp_controller *c) {
     if (c->state == RP_CONTROL_ENDED) {
         return at_ns;
     }
-    if (c->state == RP_CONTROL_START || c->state == RP_CONTROL_CLOSE) {
+    if (c->state == RP_CONTROL_START || c->state == RP_CONTROL_RESTART ||
+        c->state == RP_CONTROL_CLOSE) {
         at_ns = c->now_ns + LOOK_EVERY_NS;
     }
     if (c->ring.links && c->state < RP_CONTROL_CLOSE) {
@@ -209,11 +224,13 @@ static int64_t next_deadline_ns(const rp_controller *c) {
 }
 
 int64_t rp_controller_step(rp_controller *c, int64_t now_ns) {
+    rp_ring_note_round(&c->ring, c->now_ns, now_ns);
     c->now_ns = now_ns;
     if (c->state == RP_CONTROL_ENDED) {
         return INT64_MAX;
     }
     step_boards(c);
+    raise_fault(c, rp_waiting_look(c), RP_FAULT_NO_BOARD);
     step_state(c);
     return next_deadline_ns(c);
 }
@@ -287,38 +304,6 @@ fail:
     return err;
 }
 
-/* What to start from: a checkpoint, a weights file, or the seed. */
-static rp_err find_start(rp_controller *c) {
-    rp_err err = RP_OK;
-    char *path = NULL;
-    if (c->options.resume) {
-        RP_TRY(rp_checkpoint_find(&c->arena, &c->run, c->given, c->checkpoints, &path, &c->position,
-                                  c->damaged));
-        c->load.states = path != NULL;
-        rp_controller_resume_best(c);
-        c->save.kept_step = c->position.step;
-        if (path && c->given && c->position.advance != c->given->method.advance) {
-            return rp_fail(RP_ERR_USAGE,
-                           "%s: method.advance: is %u, the checkpoint was made with %u",
-                           c->given->source, c->given->method.advance, c->position.advance);
-        }
-        if (path && c->run.method.advance_auto) {
-            rp_method_set_advance(&c->run.method, c->run.stages, c->position.advance);
-        }
-    }
-    if (!path && c->run.init) {
-        RP_TRY(rp_arena_string(&c->arena, c->run.init->from, &path));
-        if (c->options.resume) { /* else it was done before there was a folder */
-            RP_TRY(rp_checkpoint_check_start(&c->run));
-        }
-        c->load.start = true;
-    }
-    c->load.path = path;
-    c->run.step_first = c->position.step;
-fail:
-    return err;
-}
-
 /* A finished run that is resumed stays as it is. */
 static bool is_nothing_left(const rp_controller *c) {
     rp_split split;
@@ -360,7 +345,7 @@ static rp_err prepare_run(rp_controller *c) {
             RP_TRY(rp_checkpoint_check_start(&c->run));
         }
         RP_TRY(rp_controller_choose_folder(c));
-        RP_TRY(find_start(c));
+        RP_TRY(rp_controller_find_start(c));
         if (is_nothing_left(c)) {
             rp_controller_print(c, "%s: the run is finished; nothing is left to do\n", c->folder);
             c->state = c->next = RP_CONTROL_ENDED;
@@ -415,7 +400,7 @@ rp_err rp_controller_close(rp_controller **taken) {
         (void)!rp_controller_close_record(c, "interrupted", "");
     }
     rp_controller_release(c);
-    rp_controller_unlock_folder(c);
+    rp_controller_leave_folder(c);
     rp_runfile_close(&c->run);
     rp_arena arena = c->arena; /* which the controller lies in */
     rp_arena_finish(&arena);

@@ -78,6 +78,8 @@ int64_t rp_controller_before_wait(const rp_controller *controller, int64_t now_n
 /* Events from the program. The first interrupt ends the run in an orderly way, the second at once;
  * `child_ended`: some child process of this process has. */
 void rp_controller_interrupt(rp_controller *controller);
+/* The first interrupt, however often it is asked for. */
+void rp_controller_ask_to_stop(rp_controller *controller);
 void rp_controller_child_ended(rp_controller *controller);
 
 /* Why nothing happens: in `state` since `since_ns` it waits for `what` from `board`. */

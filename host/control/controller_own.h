@@ -11,6 +11,9 @@
 #include "control/transfers.h"
 #include "planning/cost.h"
 
+/* Recoveries that the summary has; more are only in the log. */
+enum { RP_RECOVERIES_TOLD = 64 };
+
 /* Stage 0's op list at a pause, and the inputs that it has asked for by then. */
 typedef struct {
     rp_sched_state list;
@@ -28,6 +31,26 @@ typedef struct {
     rp_advance_choice choice;
     uint32_t before; /* the advance that was in effect */
 } rp_follow;
+
+/* recovery.c: the way back to work after a fault. */
+typedef struct {
+    bool is_on;
+    rp_controller_fault fault;   /* that began it */
+    int64_t since_ns;            /* when that was noticed */
+    int64_t assign_ns;           /* when the boards could get their stages again; 0: not yet */
+    uint64_t step, microbatches; /* where the run was, and what it does again */
+    uint32_t spares_taken;       /* on this way: a board that has not come is not tried again */
+    uint32_t in_a_row;           /* ways back since the last checkpoint that was written here */
+    rp_summary_recovery done[RP_RECOVERIES_TOLD]; /* that have led back to work */
+    uint32_t done_count;
+} rp_recovery;
+
+/* waiting.c: how long steps take, and whether it has been said that one takes too long. */
+typedef struct {
+    int64_t step_ns;  /* when the last one was done, or the segment began */
+    int64_t usual_ns; /* that one takes; 0: not known yet */
+    int64_t say_ns;   /* it is said again behind so long; 0: it is not said */
+} rp_progress_watch;
 
 /* load.c: what goes to the boards, in this order. */
 typedef enum {
@@ -58,8 +81,17 @@ typedef struct {
     rp_arena arena;
     rp_checkpoint_writer *writer;
     uint32_t boards_left;
-    uint64_t kept_step; /* of the newest checkpoint; 0: none is there */
+    uint64_t kept_step;      /* of the newest checkpoint; 0: none is there */
+    rp_histogram *histogram; /* by parameter of the model; NULL: none are asked for here */
+    double *limit;           /* of their buckets */
+    uint64_t drawn_step;     /* that histograms were recorded of last, or the run resumed at */
 } rp_save;
+
+/* account.c: the ledger, as far as it has been compared. */
+typedef struct {
+    uint64_t step;           /* it was compared up to here */
+    uint64_t lost, repeated; /* samples, by the board whose ledger was wrong */
+} rp_account;
 
 /* tally.c: results of the boards that share the last stage. */
 typedef struct {
@@ -94,10 +126,12 @@ struct rp_controller {
     rp_record *record;       /* NULL: PLAN and PROFILE leave no record */
     rp_transfers *transfers; /* NULL: nobody reads the trace */
     rp_cut cut;              /* chosen, for the next plan that is made here */
+    uint32_t *cut_first;     /* of it */
     rp_plan *plan;           /* of the assignment; NULL before the first */
     rp_plan *given;          /* by somebody: then no other is made */
     const char *folder;      /* NULL but for TRAIN */
     int folder_fd;           /* holds the folder's lock; -1: none */
+    bool owns_folder;        /* its controller.json names this process */
     /* paths in it */
     char *checkpoints, *weights, *run_yaml, *model_yaml, *best_weights, *plan_json, *data_json;
     bool has_statistics; /* the model has layers with running statistics */
@@ -113,14 +147,18 @@ struct rp_controller {
     int64_t timeout_ns;
     rp_controller_fault fault;
     rp_FaultClass reported; /* by the board whose FAULT is being handled */
-    bool begun;             /* the boards have been loaded once: training has begun */
+    rp_recovery recovery;
+    bool begun; /* the boards have been loaded once: training has begun */
     bool spawned, boards_up;
+    int64_t lines_ns;   /* when the time of emulated lines began; 0: not yet */
+    int64_t greeted_ns; /* since when boards are greeted; 0: they are not */
     uint32_t interrupts;
     rp_err result;
     char note[RP_FAULT_TEXT]; /* in plain language why it did not finish */
 
     /* of profile and plan */
     double *layer_seconds; /* forward, backward by layer; valid when has_profile */
+    uint32_t builders; /* boards that build the layers' kernels before they are measured; 0: none */
     bool has_profile;
     uint32_t trips; /* round trips measured in this state */
     bool advance_chosen;
@@ -153,6 +191,8 @@ struct rp_controller {
     rp_checkpoint_best best;
     uint64_t stop_step;  /* the run ends there, for there is no gain any more; 0: it goes on */
     uint32_t non_finite; /* steps in a row whose loss was not finite */
+    rp_progress_watch progress[2]; /* of training, of an evaluation */
+    rp_account account;
 
     rp_load load;
     rp_save save;
@@ -176,6 +216,12 @@ void rp_controller_note_progress(rp_controller *c);
 /* Every board has done what the state waits for. */
 bool rp_controller_all_done(const rp_controller *c);
 void rp_controller_forget_asked(rp_controller *c);
+
+/* It has been dealt with. */
+void rp_controller_forget_fault(rp_controller *c);
+
+/* A fault that no new try would mend; its text is rp_err_message(). Returns `err`. */
+rp_err rp_controller_final(rp_controller *c, rp_err err) RP_MUST_CHECK;
 
 /* A line for a person who watches. */
 void rp_controller_print(const rp_controller *c, const char *format, ...) RP_PRINTF(2, 3);
@@ -228,14 +274,16 @@ static inline bool rp_control_is_clock_time(int64_t ns) {
     return ns >= -(INT64_C(1) << 61) && ns <= INT64_C(1) << 61;
 }
 
-/* bringup.c: start, hello, profile, assign */
+/* bringup.c: start, restart, hello, profile, assign */
 /* This host's: given, made for local boards, or read for a roster. */
 rp_err rp_start_find_keys(const rp_controller *c, rp_keypair *out) RP_MUST_CHECK;
 rp_err rp_start_enter(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_restart_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_start_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_start_late(const rp_controller *c) RP_MUST_CHECK;
 rp_err rp_hello_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_hello_step(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_hello_late(const rp_controller *c) RP_MUST_CHECK;
 rp_err rp_profile_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_profile_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_profile_late(const rp_controller *c) RP_MUST_CHECK;
@@ -250,6 +298,8 @@ rp_err rp_plan_step(rp_controller *c) RP_MUST_CHECK;
 bool rp_plan_has_answered(const rp_board_state *board);
 /* The state behind HELLO: what has to be measured before there can be a plan? */
 bool rp_controller_needs_profile(const rp_controller *c);
+/* Whether the cut is for as many stages as the ring has; boards may have left it. */
+bool rp_controller_has_cut(const rp_controller *c);
 void rp_controller_take_advance(rp_controller *c, const rp_advance_choice *choice);
 /* Of the last step trained: a resumed run keeps what is said of it. */
 rp_err rp_controller_log_advance(const rp_controller *c, const char *text) RP_MUST_CHECK;
@@ -272,6 +322,11 @@ rp_err rp_save_on_in_flight(rp_controller *c, uint32_t board,
                             const rp_message *message) RP_MUST_CHECK;
 rp_err rp_save_on_end(rp_controller *c, uint32_t board, const rp_message *message) RP_MUST_CHECK;
 
+/* histograms.c: of the weights that a save brings, where the run file asks for them. */
+rp_err rp_histograms_begin(rp_controller *c) RP_MUST_CHECK; /* in the save's arena */
+void rp_histograms_add(rp_controller *c, const char *name, const void *floats, size_t count);
+rp_err rp_histograms_end(rp_controller *c) RP_MUST_CHECK; /* all of them to the record */
+
 /* segment.c: train, drain, evaluate, statistics */
 rp_err rp_train_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_drain_enter(rp_controller *c) RP_MUST_CHECK;
@@ -289,6 +344,25 @@ void rp_controller_close_feeds(rp_controller *c);
 
 /* recover.c */
 rp_err rp_recover_enter(rp_controller *c) RP_MUST_CHECK;
+/* absent.c: boards that have not come in their time. Spares that have not been tried take their
+ * places, or the ring goes on without them: c->plan and the cut are of fewer boards then. */
+bool rp_absent_have_spares(const rp_controller *c);
+rp_err rp_absent_take_spares(rp_controller *c) RP_MUST_CHECK;
+bool rp_absent_may_leave(const rp_controller *c);
+rp_err rp_absent_leave(rp_controller *c) RP_MUST_CHECK;
+/* restore.c: what to start from, and what to go back to.
+ * errors  those of rp_checkpoint_find() and rp_checkpoint_check_start() */
+rp_err rp_controller_find_start(rp_controller *c) RP_MUST_CHECK;
+/* Everything is as it was at the newest checkpoint of this run, in a new term; boards that are lost
+ * have no link any more. errors  FORMAT, IO; PEER: another controller goes on with the run */
+rp_err rp_controller_go_back(rp_controller *c) RP_MUST_CHECK;
+/* recovery.c: of the way back from c->fault, at step `from`, once the position is the one to go on
+ * from. */
+void rp_recovery_begin(rp_controller *c, uint64_t from);
+/* The boards hold the checkpoint's state: the run is at work again, if it was being recovered. */
+rp_err rp_recovery_note_work(rp_controller *c) RP_MUST_CHECK;
+/* A checkpoint has been written: what boards have counted so far is in it. */
+void rp_recovery_note_checkpoint(rp_controller *c);
 /* close.c */
 rp_err rp_close_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_close_step(rp_controller *c) RP_MUST_CHECK;
@@ -302,6 +376,15 @@ uint64_t rp_controller_end(const rp_controller *c); /* the step behind which the
 rp_err rp_controller_note_best(rp_controller *c, rp_split split,
                                const rp_position_score *score) RP_MUST_CHECK;
 void rp_controller_resume_best(rp_controller *c); /* what was noted before the run was resumed */
+
+/* ---- the ledger: account.c --------------------------------------------------------------------
+ */
+
+/* The order for a segment that begins here. */
+void rp_account_begin(rp_controller *c, rp_Start *order);
+/* All boards have paused at the position's step. errors PEER: one has not the plan's samples */
+rp_err rp_account_check(rp_controller *c) RP_MUST_CHECK;
+rp_summary_ledger rp_account_told(const rp_controller *c);
 
 /* ---- what comes next: due.c, pauses.c -------------------------------------------------------- */
 
@@ -322,8 +405,16 @@ uint64_t rp_controller_drained_at(const rp_controller *c);
  * resume, or another controller has it */
 rp_err rp_controller_choose_folder(rp_controller *c) RP_MUST_CHECK;
 void rp_controller_unlock_folder(rp_controller *c);
+/* The same at the end of an orderly life: nobody is named as its owner any more. */
+void rp_controller_leave_folder(rp_controller *c);
 /* run.yaml with every --set, and plan.json. */
 rp_err rp_controller_write_folder(rp_controller *c) RP_MUST_CHECK;
+/* In the log of a run that goes on: from where, and with which other settings than its run.yaml,
+ * which is not written yet, has. errors IO */
+rp_err rp_controller_note_resumed(rp_controller *c) RP_MUST_CHECK;
+/* data.json of before, or NULL; the comparison, behind the new one, takes it. errors IO */
+void *rp_controller_read_data_json(const rp_controller *c);
+rp_err rp_controller_compare_data(rp_controller *c, void *before) RP_MUST_CHECK;
 /* The plan or the profile to `path`; NULL: to env.result. */
 rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile) RP_MUST_CHECK;
 /* To the file that the options name, and to the result, in its format. */
@@ -331,6 +422,8 @@ rp_err rp_controller_show(rp_controller *c, bool profile) RP_MUST_CHECK;
 
 /* The record gets plain facts. Opens it for the position where the run stands. */
 rp_err rp_controller_open_record(rp_controller *c) RP_MUST_CHECK;
+/* The record goes back to the position. */
+rp_err rp_controller_rewind_record(rp_controller *c) RP_MUST_CHECK;
 /* What the record has counted goes into the position, for a checkpoint. */
 void rp_controller_read_totals(rp_controller *c);
 /* Packed records of ops that a stage has run (wire/trace.h). errors  PEER */
@@ -353,6 +446,13 @@ rp_err rp_report_on_prediction(rp_controller *c, uint32_t board,
                                const rp_message *message) RP_MUST_CHECK;
 rp_err rp_report_on_trace(rp_controller *c, uint32_t board,
                           const rp_message *message) RP_MUST_CHECK;
+/* waiting.c */
+rp_err rp_report_on_waiting(rp_controller *c, uint32_t board,
+                            const rp_message *message) RP_MUST_CHECK;
+/* A segment begins; a step of it is done; once a round: is it overdue? errors IO */
+void rp_waiting_begin(rp_controller *c);
+rp_err rp_waiting_note_step(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_waiting_look(rp_controller *c) RP_MUST_CHECK;
 /* The boards of a resumed run hear again what is in effect and what is to come. */
 rp_err rp_controller_repeat_gains(rp_controller *c) RP_MUST_CHECK;
 

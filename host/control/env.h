@@ -20,6 +20,9 @@ typedef struct {
     uint32_t threads;        /* of each; 0: the cores shared out */
     const char *log_folder;  /* for agent-<k>.log; NULL: thrown away at the end */
     const char *host_public; /* whose orders they take */
+    int media;               /* a descriptor of this process that they inherit; -1: none */
+    const bool *hung;        /* [count], restart() only: one that lives and answers no more. It is
+                                ended first */
 } rp_spawn_order;
 
 /* Starts boards on this machine and knows when they end: real child processes (local.h), or agents
@@ -28,6 +31,9 @@ typedef struct {
     const char *name;
     /* errors  USAGE, IO: nothing is left running */
     rp_err (*start)(void *self, const rp_spawn_order *order);
+    /* Those that have ended, and those that hang, start again; what is known of them may change.
+     * errors  as start() */
+    rp_err (*restart)(void *self, const rp_spawn_order *order);
     /* Goes on with the start. *up: every board listens, address() may be called.
      * errors  those of the board that ended in place of listening */
     rp_err (*step)(void *self, bool *up);
@@ -49,6 +55,7 @@ typedef struct {
     const rp_spawner_kind *kind;
     void *self;
     uint64_t program_bytes; /* of a board's program, for plan.json; 0: not known */
+    uint32_t cores;         /* that the boards share, and with them one kernel cache; 0: neither */
 } rp_spawner;
 
 typedef struct {
@@ -57,7 +64,8 @@ typedef struct {
      * are made for local boards and read from the keys' folder for a roster. */
     rp_links *links;
     const rp_keypair *keys;
-    rp_spawner spawner; /* for `ring: local`; kind NULL: there is none */
+    const rp_media *media; /* of emulated lines, also of boards that are started; NULL: none */
+    rp_spawner spawner;    /* for `ring: local`; kind NULL: there is none */
     rp_feeder_mode feeder;
     uint64_t run_id; /* of a run folder that has none yet; 0: random */
     FILE *progress;  /* what a person watches; NULL: nobody does */

@@ -1,11 +1,17 @@
 #include "control/feed.h"
 
-enum { BATCHES = 4 }; /* on their way: no cursor is further ahead of another */
+#include "codec/encode.h"
+#include "control/feed_pace.h"
+
+/* Batches on their way: no cursor is further ahead of another. More where inputs are small: as many
+ * as the window of the inputs takes. */
+enum { BATCHES_LEAST = 4 };
 
 /* A batch on its way; its memory is the feeder's until every parcel of it has been acked. */
 typedef struct {
     const rp_batch *batch;
-    uint64_t number; /* of this feed's batches */
+    uint8_t *encoded; /* its inputs, where they have a codec; or NULL */
+    uint64_t number;  /* of this feed's batches */
     uint32_t unacked;
     uint32_t cursors; /* that have not sent all of their part */
 } on_way;
@@ -26,9 +32,12 @@ struct rp_feed {
     rp_ring *ring;
     const rp_plan *plan;
     rp_feeder *feeder;
+    rp_codec codec; /* of inputs */
     rp_feed_purpose purpose;
-    on_way slot[BATCHES];
-    uint64_t taken; /* batches */
+    on_way *slot;
+    uint32_t slots;
+    rp_feed_pace **pace; /* by board; NULL: it gets no inputs */
+    uint64_t taken;      /* batches */
     cursor *cursor;
     uint32_t cursors;
     rp_feed_limit skip;
@@ -49,6 +58,62 @@ fail:
     return err;
 }
 
+/* Of all inputs of one feed. */
+static uint32_t batches_ahead(const rp_plan *plan) {
+    const uint32_t micros = (plan->batch - 1) / plan->micro + 1;
+    uint32_t most = 0;
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
+        const rp_plan_edge *edge = &plan->edge[e];
+        const uint32_t window = edge->window < RP_FEED_PACE_MOST ? edge->window : RP_FEED_PACE_MOST;
+        const uint32_t parcels = edge->carries == RP_CARRIES_INPUT ? window : 0;
+        most = parcels > most ? parcels : most;
+    }
+    const uint32_t batches = 2 + (most + micros - 1) / micros;
+    return batches > BATCHES_LEAST ? batches : BATCHES_LEAST;
+}
+
+static size_t input_bytes(const rp_feed *feed) {
+    return rp_codec_bytes(feed->codec, rp_shape_count(&feed->ring->run->data.sample));
+}
+
+/* Inputs have one codec, whichever board they are for. */
+static rp_err open_slots(rp_arena *arena, rp_feed *feed) {
+    rp_codec codec[2][2];
+    rp_err err;
+    rp_plan_codecs_of(feed->plan, 0, codec);
+    feed->codec = codec[0][0];
+    RP_TRY(RP_ARENA_NEW(arena, feed->slots, &feed->slot));
+    for (uint32_t i = 0; feed->codec != RP_CODEC_F32 && i < feed->slots; i++) {
+        RP_TRY(RP_ARENA_NEW(arena, feed->plan->batch * input_bytes(feed), &feed->slot[i].encoded));
+    }
+fail:
+    return err;
+}
+
+/* A label of a step waits until its last forward or backward has been. */
+static rp_err open_paces(rp_arena *arena, rp_feed *feed) {
+    const rp_plan *plan = feed->plan;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, plan->node_count, &feed->pace));
+    for (uint32_t k = 0; k < plan->node_count; k++) {
+        uint32_t count;
+        uint32_t inputs = 0;
+        uint32_t labels = 0;
+        const uint32_t *edge = rp_plan_node_edges(plan, k, &count);
+        for (uint32_t i = 0; i < count; i++) {
+            const rp_plan_edge *at = &plan->edge[edge[i]];
+            inputs += at->carries == RP_CARRIES_INPUT ? at->window : 0;
+            labels += at->carries == RP_CARRIES_LABEL ? at->window : 0;
+        }
+        if (inputs > 0) {
+            RP_TRY(RP_ARENA_NEW(arena, 1, &feed->pace[k]));
+            rp_feed_pace_start(feed->pace[k], inputs + labels + RP_PLAN_LINK_SLACK, labels);
+        }
+    }
+fail:
+    return err;
+}
+
 rp_err rp_feed_open(rp_arena *arena, rp_ring *ring, const rp_plan *plan, rp_feeder_mode mode,
                     rp_split split, rp_feed_purpose purpose, uint64_t step_first, uint64_t step_end,
                     rp_feed **out) {
@@ -59,9 +124,12 @@ rp_err rp_feed_open(rp_arena *arena, rp_ring *ring, const rp_plan *plan, rp_feed
     feed->plan = plan;
     feed->purpose = purpose;
     feed->untouched = step_first;
+    feed->slots = batches_ahead(plan);
+    RP_TRY(open_slots(arena, feed));
     RP_TRY(open_cursors(arena, feed));
+    RP_TRY(open_paces(arena, feed));
     RP_TRY(rp_feeder_open(arena, &ring->run->data, mode, split, purpose != RP_FEED_EVALUATION,
-                          ring->run->batch, step_first, step_end, BATCHES, &feed->feeder));
+                          ring->run->batch, step_first, step_end, feed->slots, &feed->feeder));
     *out = feed;
 fail:
     return err;
@@ -85,10 +153,10 @@ uint64_t rp_feed_untouched(const rp_feed *feed) {
     return feed->untouched;
 }
 
-/* For the next batch; BATCHES: all are taken. */
+/* For the next batch; feed->slots: all are taken. */
 static uint32_t free_slot(const rp_feed *feed) {
     uint32_t i = 0;
-    while (i < BATCHES && feed->slot[i].batch) {
+    while (i < feed->slots && feed->slot[i].batch) {
         i++;
     }
     return i;
@@ -99,11 +167,11 @@ int rp_feed_eventfd(const rp_feed *feed) {
     for (uint32_t i = 0; i < feed->cursors; i++) {
         wanted = wanted || feed->cursor[i].number == feed->taken;
     }
-    return wanted && free_slot(feed) < BATCHES ? rp_feeder_eventfd(feed->feeder) : -1;
+    return wanted && free_slot(feed) < feed->slots ? rp_feeder_eventfd(feed->feeder) : -1;
 }
 
 bool rp_feed_quiet(const rp_feed *feed) {
-    for (uint32_t i = 0; i < BATCHES; i++) {
+    for (uint32_t i = 0; i < feed->slots; i++) {
         if (feed->slot[i].unacked > 0) {
             return false;
         }
@@ -116,11 +184,11 @@ static void count_ack(void *context) {
 }
 
 static void return_acked(rp_feed *feed) {
-    for (uint32_t i = 0; i < BATCHES; i++) {
+    for (uint32_t i = 0; i < feed->slots; i++) {
         on_way *slot = &feed->slot[i];
         if (slot->batch && slot->cursors == 0 && slot->unacked == 0) {
             rp_feeder_return(feed->feeder, slot->batch);
-            *slot = (on_way){0};
+            *slot = (on_way){.encoded = slot->encoded};
         }
     }
 }
@@ -128,7 +196,7 @@ static void return_acked(rp_feed *feed) {
 /* The next batch into a free slot, when there are both. */
 static rp_err take_batch(rp_feed *feed) {
     const uint32_t i = free_slot(feed);
-    if (i == BATCHES) {
+    if (i == feed->slots) {
         return RP_OK;
     }
     on_way *slot = &feed->slot[i];
@@ -136,6 +204,10 @@ static rp_err take_batch(rp_feed *feed) {
     if (err == RP_OK) {
         slot->number = feed->taken++;
         slot->cursors = feed->cursors;
+        if (slot->encoded) {
+            rp_codec_encode_host(feed->codec, slot->batch->x, slot->batch->count,
+                                 rp_shape_count(&feed->ring->run->data.sample), slot->encoded);
+        }
     }
     return err == RP_ERR_AGAIN ? RP_OK : err;
 }
@@ -146,7 +218,7 @@ static rp_err find_batch(rp_feed *feed, cursor *at) {
     if (at->number == feed->taken) {
         RP_TRY(take_batch(feed));
     }
-    for (uint32_t i = 0; i < BATCHES; i++) {
+    for (uint32_t i = 0; i < feed->slots; i++) {
         on_way *slot = &feed->slot[i];
         at->slot = slot->batch && slot->number == at->number ? slot : at->slot;
     }
@@ -164,15 +236,23 @@ static void leave_batch(cursor *at) {
 static rp_err send_part(rp_feed *feed, on_way *slot, rp_kind kind, const rp_transfer *t,
                         const rp_part *part) {
     const uint32_t board = feed->plan->edge[t->edge].to;
+    rp_feed_pace *pace = feed->pace[board];
     const rp_Parcel parcel = {.step = slot->batch->step,
                               .first = t->samples.first,
                               .count = t->samples.count,
                               .epoch = slot->batch->epoch,
+                              .codec = kind == RP_KIND_INPUT ? feed->codec : RP_CODEC_F32,
                               .evaluation = feed->purpose != RP_FEED_TRAINING};
     rp_Frame frame = rp_frame_of_parcel(kind, &parcel);
+    if (pace && !rp_feed_pace_may_send(pace)) {
+        return RP_ERR_AGAIN;
+    }
     rp_err err =
         rp_link_send(feed->ring->board[board].feed, &frame, part, 1, false, count_ack, slot);
     slot->unacked += err == RP_OK;
+    if (pace && err == RP_OK) {
+        rp_feed_pace_sent(pace, rp_clock_now_ns(feed->ring->clock));
+    }
     return err;
 }
 
@@ -189,11 +269,27 @@ static rp_err send_label(rp_feed *feed, on_way *slot, const rp_transfer *t) {
     return send_part(feed, slot, RP_KIND_LABEL, t, &part);
 }
 
+static rp_part encoded_part(const rp_feed *feed, const on_way *slot, const rp_transfer *t) {
+    const size_t bytes = input_bytes(feed);
+    const rp_shape row = rp_shape_2(t->samples.count, (uint32_t)bytes);
+    const rp_shape shape = rp_shape_batch(t->samples.count, &feed->ring->run->data.sample);
+    const uint8_t *from = slot->encoded + t->samples.first * bytes;
+    switch (rp_codec_dtype(feed->codec)) {
+    case RP_F16:
+        return rp_part_of_tensor(RP_DTYPE_F16, from, &shape);
+    case RP_BF16:
+        return rp_part_of_tensor(RP_DTYPE_BF16, from, &shape);
+    default:
+        return rp_part_of_tensor(RP_DTYPE_U8, from, &row);
+    }
+}
+
 static rp_err send_input(rp_feed *feed, on_way *slot, const rp_transfer *t) {
     const rp_runfile *run = feed->ring->run;
     const float *x = slot->batch->x + t->samples.first * rp_shape_count(&run->data.sample);
     const rp_shape shape = rp_shape_batch(t->samples.count, &run->data.sample);
-    const rp_part part = rp_part_of_tensor(RP_DTYPE_F32, x, &shape);
+    const rp_part part =
+        slot->encoded ? encoded_part(feed, slot, t) : rp_part_of_tensor(RP_DTYPE_F32, x, &shape);
     return send_part(feed, slot, RP_KIND_INPUT, t, &part);
 }
 
@@ -261,9 +357,21 @@ fail:
     return err;
 }
 
+static void hear_boards(rp_feed *feed) {
+    for (uint32_t k = 0; k < feed->plan->node_count; k++) {
+        rp_link_stats stats;
+        if (feed->pace[k]) {
+            rp_link_stats_of(feed->ring->board[k].feed, &stats);
+            rp_feed_pace_heard(feed->pace[k], stats.unacked, stats.unreleased,
+                               rp_clock_now_ns(feed->ring->clock));
+        }
+    }
+}
+
 rp_err rp_feed_step(rp_feed *feed, rp_feed_limit limit) {
     rp_err err = RP_OK;
     return_acked(feed);
+    hear_boards(feed);
     for (uint32_t i = 0; i < feed->cursors; i++) {
         RP_TRY(move_cursor(feed, &feed->cursor[i], limit));
     }

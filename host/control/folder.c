@@ -10,12 +10,15 @@
 
 #include "base/folders.h"
 #include "base/log.h"
+#include "base/replace.h"
+#include "base/shell.h"
 #include "control/about.h"
 #include "control/controller_own.h"
 #include "data/describe.h"
 #include "planning/planfile.h"
 #include "planning/tables.h"
 #include "run/paths.h"
+#include "runs/owner.h"
 
 /* One controller in a folder at a time: until it is closed, or its process ends. */
 static rp_err lock_folder(rp_controller *c) {
@@ -33,6 +36,25 @@ static rp_err lock_folder(rp_controller *c) {
     return rp_fail(RP_ERR_USAGE,
                    "%s: another ringpipe trains in this folder; stop it or wait for its end",
                    c->folder);
+}
+
+/* Simulated runs have no process of their own. */
+static rp_err note_owner(rp_controller *c) {
+    rp_err err = RP_OK;
+    if (!c->options.temporary) {
+        RP_TRY(rp_owner_write(c->folder));
+        c->owns_folder = true;
+    }
+fail:
+    return err;
+}
+
+void rp_controller_leave_folder(rp_controller *c) {
+    if (c->owns_folder) {
+        rp_owner_remove(c->folder);
+        c->owns_folder = false;
+    }
+    rp_controller_unlock_folder(c);
 }
 
 void rp_controller_unlock_folder(rp_controller *c) {
@@ -75,11 +97,14 @@ rp_err rp_controller_choose_folder(rp_controller *c) {
     RP_TRY(rp_folders_make(c->folder, 0777));
     RP_TRY(lock_folder(c));
     if (!options->resume && access(c->run_yaml, F_OK) == 0) {
+        const char *word = c->folder;
+        RP_TRY(rp_shell_word(&c->arena, c->folder, &word));
         return rp_fail(RP_ERR_USAGE,
-                       "%s: holds another run; choose a new folder, or go on in it "
-                       "with --resume %s",
-                       c->folder, c->folder);
+                       "%s: holds a run already: `ringpipe resume %s` goes on with it; or choose "
+                       "a new folder",
+                       c->folder, word);
     }
+    RP_TRY(note_owner(c));
 fail:
     return err;
 }
@@ -125,20 +150,18 @@ fail:
     return err;
 }
 
-/* Beside it first and then renamed. */
 static rp_err write_yaml(const rp_node *root, const char *path) {
-    char temporary[600];
-    const int used = snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    FILE *file = used < (int)sizeof temporary ? fopen(temporary, "w") : NULL;
-    if (!file) {
-        return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
-    }
-    rp_err err = rp_config_write(root, file);
-    const bool synced = fflush(file) == 0 && fsync(fileno(file)) == 0;
-    if ((fclose(file) != 0 || !synced || rename(temporary, path) != 0) && err == RP_OK) {
-        err = rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
-    }
-    return err;
+    FILE *file = rp_replace_begin(path);
+    const rp_err err = file ? rp_config_write_whole(root, file) : RP_OK;
+    const rp_err replaced = rp_replace_end(file, path, err == RP_OK);
+    return err == RP_OK ? replaced : err;
+}
+
+static rp_err write_plan_json(rp_controller *c) {
+    FILE *file = rp_replace_begin(c->plan_json);
+    const rp_err err = file ? write_plan(c, file) : RP_OK;
+    const rp_err replaced = rp_replace_end(file, c->plan_json, err == RP_OK);
+    return err == RP_OK ? replaced : err;
 }
 
 static rp_err write_about(const rp_controller *c) {
@@ -161,15 +184,20 @@ fail:
 }
 
 /* What the run needs to go on, or to be evaluated, from anywhere: the run file with every --set,
- * the model, the plan, what the data look like. */
+ * the model, the plan, what the data look like. run.yaml comes last: where it is there, all is, and
+ * where it is not, the command that made the folder begins the run. */
 rp_err rp_controller_write_folder(rp_controller *c) {
+    const bool resumed = c->options.resume && !c->begun;
+    void *data = resumed ? rp_controller_read_data_json(c) : NULL;
     rp_err err;
     RP_TRY(rp_paths_make_absolute(&c->arena, c->run.root));
-    RP_TRY(write_yaml(c->run.root, c->run_yaml));
+    RP_TRY(resumed ? rp_controller_note_resumed(c) : RP_OK);
     RP_TRY(write_yaml(c->run.model_root, c->model_yaml));
     RP_TRY(rp_data_describe(&c->run.data, c->data_json));
-    RP_TRY(rp_controller_write_json(c, c->plan_json, false));
+    RP_TRY(rp_controller_compare_data(c, data));
+    RP_TRY(write_plan_json(c));
     RP_TRY(write_about(c));
+    RP_TRY(write_yaml(c->run.root, c->run_yaml));
 fail:
     return err;
 }

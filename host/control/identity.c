@@ -10,6 +10,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/replace.h"
+
 enum { PATH_BYTES = 600, ID_DIGITS = 16 };
 
 static rp_err choose_id(uint64_t *id) {
@@ -52,27 +54,12 @@ static rp_err read_identity(const char *path, rp_run_identity *identity) {
                           path);
 }
 
-/* To the disk, under another name first. */
-static bool write_synced(const char *path, const char *text) {
-    FILE *file = fopen(path, "w");
-    bool good = file && fputs(text, file) >= 0 && fflush(file) == 0 && fsync(fileno(file)) == 0;
-    return (!file || fclose(file) == 0) && good;
-}
-
-static rp_err write_identity(const char *folder, const char *path,
-                             const rp_run_identity *identity) {
-    char temporary[PATH_BYTES + 8];
+static rp_err write_identity(const char *path, const rp_run_identity *identity) {
     char text[96];
-    (void)snprintf(temporary, sizeof temporary, "%s.tmp", path);
     (void)snprintf(text, sizeof text, "{\"run\": \"%016" PRIx64 "\", \"term\": %" PRIu32 "}\n",
                    identity->id, identity->term);
-    bool good = write_synced(temporary, text) && rename(temporary, path) == 0;
-    const int parent = good ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    good = parent >= 0 && fsync(parent) == 0;
-    if (parent >= 0) {
-        (void)close(parent);
-    }
-    return good ? RP_OK : rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+    FILE *file = rp_replace_begin(path);
+    return rp_replace_end(file, path, file && fputs(text, file) >= 0);
 }
 
 static rp_err write_path(const char *folder, char path[PATH_BYTES]) {
@@ -110,7 +97,7 @@ rp_err rp_identity_begin_term(const char *folder, uint64_t fresh, rp_run_identit
     }
     identity->term++;
     if (folder) {
-        RP_TRY(write_identity(folder, path, identity));
+        RP_TRY(write_identity(path, identity));
     }
 fail:
     return err;

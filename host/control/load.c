@@ -209,6 +209,7 @@ static rp_err leave_load(rp_controller *c) {
         c->follow.phase = RP_FOLLOW_SAVE;
         c->unsaved = c->renewed = true;
     }
+    RP_TRY(rp_recovery_note_work(c));
     RP_TRY(rp_controller_choose_next(c));
 fail:
     return err;

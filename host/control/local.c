@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/replace.h"
+#include "control/leftover.h"
 
 enum { LOG_TAIL_LINES = 8 };
 
@@ -40,12 +42,15 @@ static rp_err check_program(const rp_local *local) {
 
 static rp_err make_folder(rp_local *local) {
     const char *base = getenv("TMPDIR");
-    (void)snprintf(local->folder, sizeof local->folder, "%s/ringpipe-XXXXXX", base ? base : "/tmp");
+    base = base ? base : "/tmp";
+    rp_leftover_remove(base);
+    (void)snprintf(local->folder, sizeof local->folder, "%s/ringpipe-XXXXXX", base);
     if (!mkdtemp(local->folder)) {
         rp_err err = rp_fail(RP_ERR_IO, "%s: %s", local->folder, strerror(errno));
         local->folder[0] = '\0';
         return err;
     }
+    local->folder_lock = rp_leftover_mark(local->folder);
     return RP_OK;
 }
 
@@ -58,17 +63,22 @@ static void remove_keys(const rp_local *local, uint32_t index) {
     }
 }
 
-/* The cores that this process may use shared out, at least one each. */
-static uint32_t fair_threads(const rp_spawn_order *order) {
+/* That this process may use. */
+static uint32_t count_cores(void) {
     cpu_set_t usable;
     const bool known = sched_getaffinity(0, sizeof usable, &usable) == 0;
     const long cores = known ? CPU_COUNT(&usable) : sysconf(_SC_NPROCESSORS_ONLN);
-    uint32_t share = cores > 0 ? (uint32_t)cores / order->count : 1;
+    return cores > 0 ? (uint32_t)cores : 1;
+}
+
+/* The cores shared out, at least one each. */
+static uint32_t fair_threads(const rp_spawn_order *order) {
+    const uint32_t share = count_cores() / order->count;
     return order->threads ? order->threads : share ? share : 1;
 }
 
 /* In the child between fork and exec: only async-signal-safe calls. */
-static void become_agent(const char *program, char *const *argv, int output, int log_fd,
+static void become_agent(const char *program, char *const *argv, int output, int log_fd, int media,
                          pid_t parent) {
     sigset_t none;
     sigemptyset(&none);
@@ -81,6 +91,9 @@ static void become_agent(const char *program, char *const *argv, int output, int
     if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(output, 1) < 0 || dup2(log_fd, 2) < 0) {
         _exit(3);
     }
+    if (media >= 0 && fcntl(media, F_SETFD, 0) != 0) { /* of the child alone */
+        _exit(3);
+    }
     execv(program, argv);
     _exit(3);
 }
@@ -90,6 +103,8 @@ static rp_err spawn_agent(rp_local *local, uint32_t index, const rp_spawn_order 
     char keys[RP_LOCAL_PATH];
     char threads[16];
     char name[16];
+    char media[16];
+    (void)snprintf(media, sizeof media, "%d", order->media);
     (void)snprintf(keys, sizeof keys, "%s/%u", local->folder, index);
     (void)snprintf(threads, sizeof threads, "%u", fair_threads(order));
     (void)snprintf(name, sizeof name, "%u", index);
@@ -103,7 +118,7 @@ static rp_err spawn_agent(rp_local *local, uint32_t index, const rp_spawn_order 
     if (pipe2(pipe_fd, O_CLOEXEC) != 0) {
         return rp_fail(RP_ERR_IO, "pipe: %s", strerror(errno));
     }
-    int log_fd = open(agent->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    int log_fd = rp_replace_open(agent->log_path, O_WRONLY | O_APPEND);
     if (log_fd < 0) {
         (void)close(pipe_fd[0]);
         (void)close(pipe_fd[1]);
@@ -121,11 +136,13 @@ static rp_err spawn_agent(rp_local *local, uint32_t index, const rp_spawn_order 
                           (char *)(uintptr_t) "--name",
                           name,
                           (char *)(uintptr_t) "--once",
+                          order->media >= 0 ? (char *)(uintptr_t) "--media" : NULL,
+                          media,
                           NULL};
     pid_t parent = getpid();
     agent->pid = fork();
     if (agent->pid == 0) {
-        become_agent(local->program, argv, pipe_fd[1], log_fd, parent);
+        become_agent(local->program, argv, pipe_fd[1], log_fd, order->media, parent);
     }
     err = agent->pid < 0 ? rp_fail(RP_ERR_IO, "fork: %s", strerror(errno)) : RP_OK;
     agent->pid = agent->pid < 0 ? 0 : agent->pid;
@@ -287,7 +304,7 @@ fail:
     return err;
 }
 
-/* ---- going ----------------------------------------------------------------------------------- */
+/* ---- coming up again ------------------------------------------------------------------------- */
 
 static bool has_gone(rp_local_agent *agent) {
     int status;
@@ -296,6 +313,35 @@ static bool has_gone(rp_local_agent *agent) {
     }
     return agent->pid == 0;
 }
+
+/* An agent that has gone has new keys and another port. */
+static rp_err restart_agents(void *self, const rp_spawn_order *order) {
+    rp_local *local = self;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < local->count; i++) {
+        rp_local_agent *agent = &local->agent[i];
+        if (agent->pid && order->hung && order->hung[i]) {
+            (void)kill(agent->pid, SIGKILL);
+            (void)waitpid(agent->pid, NULL, 0);
+            agent->pid = 0;
+        }
+        if (!has_gone(agent)) {
+            continue;
+        }
+        if (agent->output >= 0) {
+            (void)close(agent->output);
+            agent->output = -1;
+        }
+        agent->listens = false;
+        agent->line_used = 0;
+        remove_keys(local, i); /* it may have ended before it read them */
+        RP_TRY(spawn_agent(local, i, order));
+    }
+fail:
+    return err;
+}
+
+/* ---- going ----------------------------------------------------------------------------------- */
 
 static void signal_agents(const rp_local *local, int number) {
     for (uint32_t i = 0; i < local->count; i++) {
@@ -345,6 +391,7 @@ static void finish_agents(void *self) {
         finish_agent(local, i);
     }
     if (local->folder[0]) {
+        rp_leftover_unmark(local->folder, local->folder_lock);
         (void)remove(local->folder);
         local->folder[0] = '\0';
     }
@@ -353,6 +400,7 @@ static void finish_agents(void *self) {
 
 static const rp_spawner_kind rp_local_kind = {.name = "local",
                                               .start = start_agents,
+                                              .restart = restart_agents,
                                               .step = step_local,
                                               .address = agent_address,
                                               .fd = local_fd,
@@ -361,7 +409,7 @@ static const rp_spawner_kind rp_local_kind = {.name = "local",
                                               .close = finish_agents};
 
 rp_spawner rp_local_spawner(rp_local *local, const char *program, FILE *terminal) {
-    rp_spawner spawner = {.kind = &rp_local_kind, .self = local};
+    rp_spawner spawner = {.kind = &rp_local_kind, .self = local, .cores = count_cores()};
     struct stat status;
     *local = (rp_local){.terminal = terminal};
     for (uint32_t i = 0; i < RP_LOCAL_AGENTS_MAX; i++) {

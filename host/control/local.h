@@ -28,8 +28,9 @@ typedef struct {
     uint32_t count;
     rp_local_agent agent[RP_LOCAL_AGENTS_MAX];
     char folder[256]; /* keys, and logs when no log folder was given; removed */
-    int64_t end_ns;   /* when they were first told to end; 0: not yet */
-    bool told;        /* SIGTERM has been sent */
+    int folder_lock;
+    int64_t end_ns; /* when they were first told to end; 0: not yet */
+    bool told;      /* SIGTERM has been sent */
 } rp_local;
 
 /* The spawner of `local`, which must outlive it. `program`: of the agents; NULL: `ringpipe-agent`

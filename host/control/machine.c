@@ -30,6 +30,16 @@ void rp_controller_forget_asked(rp_controller *c) {
     }
 }
 
+void rp_controller_forget_fault(rp_controller *c) {
+    c->fault = (rp_controller_fault){0};
+    c->reported = RP_FAULT_UNKNOWN;
+}
+
+rp_err rp_controller_final(rp_controller *c, rp_err err) {
+    c->reported = RP_FAULT_FATAL;
+    return err;
+}
+
 void rp_controller_print(const rp_controller *c, const char *format, ...) {
     if (c->env.progress) {
         va_list args;

@@ -5,12 +5,15 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Segments end at epochs' ends and where a checkpoint is due. */
+/* Segments end at epochs' ends and where a checkpoint or a histogram is due. */
 uint64_t rp_controller_next_boundary(const rp_controller *c) {
     const uint64_t step = c->position.step;
     uint64_t end = smaller(c->run.steps, (step / c->run.epoch_steps + 1) * c->run.epoch_steps);
     if (c->run.checkpoint_steps) {
         end = smaller(end, (step / c->run.checkpoint_steps + 1) * c->run.checkpoint_steps);
+    }
+    if (c->run.histogram_steps) {
+        end = smaller(end, (step / c->run.histogram_steps + 1) * c->run.histogram_steps);
     }
     return end;
 }

@@ -3,6 +3,7 @@
  * changed, the pipes drain, and the boards get new stages (METHODS 1, 9). */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "control/controller_own.h"
 
@@ -22,41 +23,87 @@ bool rp_controller_needs_profile(const rp_controller *c) {
     return c->options.purpose == RP_PURPOSE_PROFILE || for_cut || wants_advance(c);
 }
 
-static rp_err choose_cut(rp_controller *c) {
-    uint32_t *first;
+bool rp_controller_has_cut(const rp_controller *c) {
+    return c->cut.stage_count == c->run.stages;
+}
+
+/* Where each stage begins, which stays as long as the run: boards may only become fewer. */
+static rp_err keep_cut(rp_controller *c, const rp_cut *cut) {
     rp_err err = RP_OK;
-    if (c->given) {
-        return rp_plan_cut(&c->arena, c->given, c->run.model, &c->cut);
+    if (!c->cut_first) {
+        RP_TRY(RP_ARENA_NEW(&c->arena, (size_t)cut->stage_count + 1, &c->cut_first));
     }
-    if (!c->run.cut_auto) {
-        c->cut = c->run.cut;
-    } else if (c->position.cut.stage_count == c->run.stages) {
-        c->cut = c->position.cut; /* a measurement is never the same twice, a resumed run is */
-    } else if (c->run.stages == 1) {
-        RP_TRY(RP_ARENA_NEW(&c->arena, 2, &first));
-        first[1] = c->run.model->layer_count;
-        c->cut = (rp_cut){.stage_count = 1, .first = first};
-    } else {
-        err = rp_cost_choose_cut(&c->arena, &c->run, c->layer_seconds, &c->cut);
-    }
+    memcpy(c->cut_first, cut->first, ((size_t)cut->stage_count + 1) * sizeof *c->cut_first);
+    c->cut = (rp_cut){.stage_count = cut->stage_count, .first = c->cut_first};
 fail:
+    return err;
+}
+
+static rp_err choose_cut(rp_controller *c) {
+    const uint32_t whole[2] = {0, c->run.model->layer_count};
+    rp_arena arena;
+    rp_cut cut = {.stage_count = 1, .first = whole};
+    rp_err err = RP_OK;
+    rp_arena_init(&arena, "cut", 0);
+    if (c->given) {
+        RP_TRY(rp_plan_cut(&arena, c->given, c->run.model, &cut));
+    } else if (!c->run.cut_auto) {
+        cut = c->run.cut;
+    } else if (c->position.cut.stage_count == c->run.stages) {
+        cut = c->position.cut; /* a measurement is never the same twice, a resumed run is */
+    } else if (c->run.stages > 1) {
+        RP_TRY(rp_cost_choose_cut(&arena, &c->run, c->layer_seconds, &cut));
+    }
+    RP_TRY(keep_cut(c, &cut));
+fail:
+    rp_arena_finish(&arena);
     return err;
 }
 
 /* ---- what is said ---------------------------------------------------------------------------- */
 
 rp_err rp_controller_log_advance(const rp_controller *c, const char *text) {
+    return c->record ? rp_record_event(c->record, "advance", c->position.step, text) : RP_OK;
+}
+
+/* The price of what was chosen, and what the limit holds back. */
+static rp_err hint_advance(const rp_controller *c) {
+    const rp_method *method = &c->run.method;
+    const rp_sched_shape shape = rp_runfile_sched_shape(&c->run, 0);
+    const uint32_t wanted = rp_advance_wanted(&c->advance);
+    const uint32_t now = rp_method_age(method, &shape, method->advance);
+    const bool elastic = method->kind->average == RP_AVERAGE_ELASTIC && !method->replicas_given;
+    char text[240];
+    int used = 0;
+    if (elastic && method->advance > 0) {
+        used = snprintf(text, sizeof text,
+                        "advance %u means %u replicas: each takes one step of %u, which costs "
+                        "accuracy; schedule.replicas or advance: {max_staleness: N} bounds them",
+                        method->advance, method->replicas, method->replicas);
+    } else if (wanted > method->advance && method->advance + 1 >= c->advance.tried &&
+               c->advance.busy[method->advance] < 0.9 * c->advance.busy_most) {
+        used = snprintf(text, sizeof text,
+                        "links hold the boards back, and a staleness of %u is the limit; advance: "
+                        "{max_staleness: %u} would fill them, at the price of accuracy",
+                        now, rp_method_age(method, &shape, wanted));
+    }
     const uint64_t step = c->position.step;
-    return c->record ? rp_record_event(c->record, "advance", step - (step > 0), text) : RP_OK;
+    return used > 0 && c->record ? rp_record_event(c->record, "hint", step - (step > 0), text)
+                                 : RP_OK;
 }
 
 rp_err rp_controller_say_advance(const rp_controller *c, uint32_t before) {
     const rp_method *method = &c->run.method;
     const double *busy = c->advance.busy;
     char text[200];
+    const uint32_t micros = (c->run.batch - 1) / c->run.micro + 1;
+    const double step_ms =
+        busy[method->advance] > 0 ? 1e3 * c->advance.work * micros / busy[method->advance] : 0;
     int used =
-        snprintf(text, sizeof text, "links take %.1f ms: advance %u keeps the boards %.0f %% busy",
-                 1e3 * c->link_delay_s, method->advance, 100 * busy[method->advance]);
+        snprintf(text, sizeof text,
+                 "links take %.1f ms: advance %u keeps the boards %.0f %% busy, %.3g ms a "
+                 "step",
+                 1e3 * c->link_delay_s, method->advance, 100 * busy[method->advance], step_ms);
     if (method->advance != before) {
         used += snprintf(text + used, sizeof text - (size_t)used, ", %u %.0f %%", before,
                          100 * busy[before]);
@@ -65,7 +112,8 @@ rp_err rp_controller_say_advance(const rp_controller *c, uint32_t before) {
         (void)snprintf(text + used, sizeof text - (size_t)used, "; %u replicas, alpha %.3g",
                        method->replicas, method->alpha);
     }
-    return rp_controller_log_advance(c, text);
+    const rp_err err = rp_controller_log_advance(c, text);
+    return err == RP_OK ? hint_advance(c) : err;
 }
 
 void rp_controller_take_advance(rp_controller *c, const rp_advance_choice *choice) {
@@ -113,7 +161,7 @@ static void note_trips(rp_controller *c) {
 static double link_delay(const rp_controller *c) {
     int64_t longest_ns = 0;
     if (c->run.emulate) {
-        return (c->run.link.delay_ms + c->run.link.jitter_ms) * 1e-3;
+        return rp_cost_link_delay_s(&c->run);
     }
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const int64_t own_ns = c->ring.board[k].shortest_trip_ns;
@@ -124,8 +172,9 @@ static double link_delay(const rp_controller *c) {
 
 /* ---- the state ------------------------------------------------------------------------------- */
 
+/* Else boards are to get their stages: the first time, or because others have left the ring. */
 static bool is_pause(const rp_controller *c) {
-    return c->begun;
+    return c->feed != NULL;
 }
 
 /* A resumed run keeps what its checkpoint says, which may hold microbatches in flight. */
@@ -137,7 +186,7 @@ rp_err rp_plan_enter(rp_controller *c) {
     rp_err err = RP_OK;
     c->trips = 0;
     if (!is_pause(c)) {
-        c->advance_max = RP_ADVANCE_MAX;
+        c->advance_max = RP_ADVANCE_MAX; /* of what the method's limit allows */
         RP_TRY(choose_cut(c));
     }
     if (chooses_advance(c) && !c->run.emulate) {

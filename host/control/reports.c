@@ -31,6 +31,7 @@ rp_err rp_report_on_step_done(rp_controller *c, uint32_t board, const rp_message
     RP_TRY(rp_tally_add_step(&c->tally, board, c->position.step, done));
     rp_controller_note_progress(c);
     while (rp_tally_take_step(&c->tally, c->position.step, &loss_sum)) {
+        RP_TRY(rp_waiting_note_step(c));
         RP_TRY(record_step(c, loss_sum));
     }
 fail:
@@ -48,18 +49,26 @@ rp_err rp_report_on_evaluated(rp_controller *c, uint32_t board, const rp_message
     rp_controller_note_progress(c);
     c->pass.samples += done->samples;
     c->pass.correct += done->correct;
+    RP_TRY(rp_waiting_note_step(c));
 fail:
     return err;
+}
+
+static void count_skipped(rp_controller *c, uint32_t board, uint64_t step) {
+    rp_board_state *at = &c->ring.board[board];
+    at->skipped_row = at->skipped_row > 0 && step == at->skipped_step + 1 ? at->skipped_row + 1 : 1;
+    at->skipped_step = step;
 }
 
 /* Without a flush every stage judges its own gradients. */
 rp_err rp_report_on_skipped(rp_controller *c, uint32_t board, const rp_message *message) {
     char text[160];
+    count_skipped(c, board, message->frame.body.skipped.step);
     rp_controller_note_progress(c);
     (void)snprintf(text, sizeof text,
                    "a gradient is not finite on stage %u: it leaves out this update",
                    rp_controller_first_stage(c, board));
-    return rp_record_event(c->record, "skipped", message->frame.body.skipped.step, text);
+    return rp_record_event(c->record, "skipped", message->frame.body.skipped.step + 1, text);
 }
 
 rp_err rp_report_on_trace(rp_controller *c, uint32_t board, const rp_message *message) {
@@ -86,18 +95,15 @@ static rp_err decide_step(rp_controller *c) {
     rp_Frame frame = {
         .which_body = RP_KIND_STEP_DECISION,
         .body.step_decision = {.step = c->norms_step, .scale = 1.0, .skip = !isfinite(total)}};
-    if (c->run.optim.clip_norm > 0 && isfinite(total)) {
-        /* torch.nn.utils.clip_grad_norm_: min(1, max_norm / (norm + 1e-6)) */
-        const double scale = c->run.optim.clip_norm / (sqrt(total) + 1e-6);
-        frame.body.step_decision.scale = scale < 1.0 ? scale : 1.0;
-    }
     if (isfinite(total)) {
+        frame.body.step_decision.scale = rp_optim_clip_scale(c->run.optim.clip_norm, sqrt(total));
         RP_TRY(rp_record_norm(c->record, c->norms_step, sqrt(total)));
     }
     c->norms_got = 0;
     memset(c->norms_of, 0, c->plan->hold_count * sizeof *c->norms_of);
     if (frame.body.step_decision.skip) {
-        RP_TRY(rp_record_event(c->record, "skipped", c->norms_step,
+        count_skipped(c, 0, c->norms_step);
+        RP_TRY(rp_record_event(c->record, "skipped", c->norms_step + 1,
                                "a gradient is not finite: the step is skipped"));
     }
     RP_TRY(rp_ring_post_all(&c->ring, &frame));
@@ -260,7 +266,7 @@ static rp_err update_gains(rp_controller *c, uint32_t board, const rp_Prediction
         (void)snprintf(text + used, sizeof text - (size_t)used,
                        ", %zu of %zu tensors fall back to current weights", fallen, count);
     }
-    RP_TRY(rp_record_note(c->record, "trust", step, text));
+    RP_TRY(rp_record_note(c->record, "trust", step + 1, text));
 fail:
     return err;
 }

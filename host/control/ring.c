@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "control/env.h"
@@ -9,8 +10,20 @@
 _Static_assert(RP_CONTROL_BOARDS_MAX + 2 <= RP_LINKS_WAIT_MAX, "every board and two feeds");
 
 static const int64_t PING_NS = RP_NS_PER_S;
+/* Rounds come at least as often as pings are due. */
+static const int64_t ASLEEP_NS = 3 * RP_NS_PER_S;
+/* Boards that have missed some pings when another one is lost are greeted over a new link. */
+static const int64_t LOST_NS = 3 * RP_NS_PER_S;
 
 /* ---- opening --------------------------------------------------------------------------------- */
+
+static void drop_pending(rp_board_state *board) {
+    board->pending_count = 0;
+    for (uint32_t i = 0; i < RP_RING_PENDING_MAX; i++) {
+        rp_block_free(board->pending[i].bytes);
+        board->pending[i] = (rp_pending_message){0};
+    }
+}
 
 rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const rp_clock *clock, rp_ring *ring) {
     rp_err err;
@@ -26,11 +39,39 @@ rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const rp_clock *cloc
         RP_TRY(rp_arena_printf(arena, &name, "%u", k));
         board->name = run->local ? name : run->roster[k].name;
         if (!run->local) {
-            rp_ring_set_address(ring, k, run->roster[k].endpoint, run->roster[k].public_text);
+            rp_ring_take_entry(ring, k);
         }
     }
 fail:
     return err;
+}
+
+void rp_ring_take_entry(rp_ring *ring, uint32_t board) {
+    const rp_roster_entry *entry = &ring->run->roster[board];
+    rp_board_state *state = &ring->board[board];
+    rp_link_close(&state->control);
+    drop_pending(state);
+    state->name = entry->name;
+    state->device = NULL;
+    state->has_built = false;
+    state->dials = entry->dials;
+    rp_ring_set_address(ring, board, entry->dials ? ring->run->listen : entry->endpoint,
+                        entry->public_text);
+}
+
+void rp_ring_leave(rp_ring *ring, uint32_t board) {
+    rp_board_state *state = &ring->board[board];
+    RP_ASSERT(ring->count > 1 && board < ring->count);
+    rp_link_close(&state->control);
+    rp_link_close(&state->feed);
+    drop_pending(state);
+    ring->count--;
+    memmove(state, state + 1, (ring->count - board) * sizeof *state);
+    ring->board[ring->count] = (rp_board_state){0};
+    for (uint32_t k = board; k < ring->count; k++) {
+        rp_board_state *moved = &ring->board[k];
+        moved->device = moved->device ? moved->device_text : NULL; /* it points into its board */
+    }
 }
 
 void rp_ring_set_address(rp_ring *ring, uint32_t board, const char *endpoint,
@@ -42,38 +83,88 @@ void rp_ring_set_address(rp_ring *ring, uint32_t board, const char *endpoint,
 
 rp_err rp_ring_connect(rp_ring *ring, rp_links *links) {
     rp_err err = RP_OK;
-    ring->links = links;
-    ring->owns_links = !links;
-    if (!links) {
+    if (!ring->links) {
+        ring->links = links;
+        ring->owns_links = !links;
+    }
+    if (!ring->links) {
         const rp_links_options own = {.clock = ring->clock,
                                       .keys = &ring->keys,
+                                      .media = ring->media,
                                       .seed = ~ring->run->seed}; /* not a board's */
         RP_TRY(rp_links_open(ring->arena, &own, &ring->links));
     }
     for (uint32_t k = 0; k < ring->count; k++) {
         const rp_link_options options = {
             .name = "control",
-            .connect = ring->board[k].endpoint,
+            .bind = ring->board[k].dials ? ring->board[k].endpoint : NULL,
+            .connect = ring->board[k].dials ? NULL : ring->board[k].endpoint,
             .peer_public = ring->board[k].public_text,
             .window = 1,
             .send_window = 1,
             .part_bytes_max = RP_LINK_CONTROL_PART_MAX,
         };
-        RP_TRY(rp_link_open(ring->links, &options, &ring->board[k].control));
+        if (!ring->board[k].control) {
+            RP_TRY(rp_link_open(ring->links, &options, &ring->board[k].control));
+        }
     }
 fail:
     return err;
+}
+
+void rp_ring_note_round(rp_ring *ring, int64_t before_ns, int64_t now_ns) {
+    ring->awake_ns = now_ns - before_ns > ASLEEP_NS ? now_ns : ring->awake_ns;
+}
+
+/* Of a board that has been heard. */
+static int64_t silence_ns(const rp_ring *ring, int64_t heard_ns, int64_t now_ns) {
+    return now_ns - (heard_ns > ring->awake_ns ? heard_ns : ring->awake_ns);
+}
+
+int64_t rp_ring_silence_ns(const rp_ring *ring, uint32_t board, int64_t now_ns) {
+    const rp_link *link = ring->board[board].control;
+    return link ? silence_ns(ring, rp_link_health_of(link).last_heard_ns, now_ns) : 0;
+}
+
+static bool is_silent(const rp_ring *ring, const rp_board_state *board, int64_t now_ns) {
+    const int64_t heard_ns = board->control ? rp_link_health_of(board->control).last_heard_ns : 0;
+    return heard_ns && silence_ns(ring, heard_ns, now_ns) > RP_RING_SILENT_NS;
+}
+
+static bool is_lost(const rp_ring *ring, const rp_board_state *board, int64_t now_ns) {
+    if (!board->control) {
+        return true;
+    }
+    const rp_link_health health = rp_link_health_of(board->control);
+    const bool is_awaited = board->dials && health.last_heard_ns == 0; /* it may come any time */
+    const int64_t silent_ns = health.last_heard_ns ? silence_ns(ring, health.last_heard_ns, now_ns)
+                                                   : now_ns; /* since ever */
+    return health.peer_restarted || (!is_awaited && silent_ns > LOST_NS);
+}
+
+void rp_ring_reset(rp_ring *ring, uint32_t lost, int64_t now_ns) {
+    for (uint32_t k = 0; k < ring->count; k++) {
+        rp_board_state *board = &ring->board[k];
+        rp_link_close(&board->feed);
+        drop_pending(board);
+        board->hung = board->hung || is_silent(ring, board, now_ns);
+        if (k == lost || is_lost(ring, board, now_ns)) {
+            rp_link_close(&board->control);
+            board->device = NULL;
+            board->has_built = false; /* its kernels may have gone, too */
+        }
+        board->asked = board->hello = board->ready = board->finished = board->saved = false;
+        board->building = (rp_board_building){0};
+        memset(board->applied, 0, sizeof board->applied);
+    }
+    ring->watching = ring->feeding = false;
 }
 
 void rp_ring_disconnect(rp_ring *ring) {
     for (uint32_t k = 0; ring->board && k < ring->count; k++) {
         rp_link_close(&ring->board[k].control);
         rp_link_close(&ring->board[k].feed);
-        ring->board[k].pending_count = 0;
-        for (uint32_t i = 0; i < RP_RING_PENDING_MAX; i++) {
-            rp_block_free(ring->board[k].pending[i].bytes);
-            ring->board[k].pending[i] = (rp_pending_message){0};
-        }
+        drop_pending(&ring->board[k]);
     }
     if (ring->owns_links) {
         rp_links_close(&ring->links);
@@ -85,6 +176,35 @@ void rp_ring_endpoint_at(const rp_board_state *board, uint32_t port, char *out, 
     const char *colon = strrchr(board->endpoint, ':');
     const int host = colon ? (int)(colon - board->endpoint) : 0;
     (void)snprintf(out, bytes, "%.*s:%u", host, board->endpoint, port);
+}
+
+void rp_ring_feed_at(const rp_ring *ring, char *out, size_t bytes) {
+    const char *colon = strrchr(ring->run->listen, ':');
+    (void)snprintf(out, bytes, "%.*s:%lu", (int)(colon - ring->run->listen), ring->run->listen,
+                   strtoul(colon + 1, NULL, 10) + 1);
+}
+
+rp_err rp_ring_never_came(const rp_ring *ring, uint32_t board, int64_t waited_ns) {
+    const rp_board_state *state = &ring->board[board];
+    const char *colon = strrchr(state->endpoint, ':');
+    char strangers[96] = "";
+    rp_link_stats stats;
+    uint64_t refused = 0;
+    for (uint32_t k = 0; k < ring->count; k++) {
+        rp_link_stats_of(ring->board[k].control, &stats);
+        refused += ring->board[k].dials ? stats.strangers : 0;
+    }
+    if (refused > 0) {
+        (void)snprintf(strangers, sizeof strangers,
+                       " (handshakes with keys that the roster does not have: %" PRIu64 ")",
+                       refused);
+    }
+    return rp_fail(RP_ERR_TIMEOUT,
+                   "board %s did not dial in within %" PRId64
+                   " s%s; on the board: `ringpipe-agent --host ADDRESS%s`, and are the ports %s "
+                   "and the next one of this machine reachable from there?",
+                   state->name, waited_ns / RP_NS_PER_S, strangers, colon ? colon : "",
+                   colon ? colon + 1 : "");
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -217,12 +337,23 @@ static rp_err watch_feed(const rp_ring *ring, rp_board_state *state, int64_t now
         rp_link_watch_begin(&state->feed_watch, state->feed, now_ns);
         return RP_OK;
     }
-    return rp_link_is_silent(&state->feed_watch, state->feed, now_ns)
-               ? rp_fail(RP_ERR_FAULT,
-                         "board %s: nothing came over its feed link at %s for %" PRId64 " s",
-                         state->name, rp_link_endpoint(state->feed),
-                         state->feed_watch.silent_ns / RP_NS_PER_S)
-               : RP_OK;
+    const rp_watch_state watched = rp_link_look(&state->feed_watch, state->feed, now_ns);
+    state->feed_is_silent = watched == RP_WATCH_SILENT || watched == RP_WATCH_LOST;
+    switch (watched) {
+    case RP_WATCH_LOST:
+        return rp_fail(
+            RP_ERR_FAULT, "board %s: nothing came back over its feed link at %s for %" PRId64 " s",
+            state->name, rp_link_endpoint(state->feed), state->feed_watch.silent_ns / RP_NS_PER_S);
+    case RP_WATCH_STUCK:
+        return rp_fail(RP_ERR_FAULT,
+                       "board %s: a message over its feed link at %s was sent %d times and never "
+                       "came whole: the way damages large messages, or lets none pass",
+                       state->name, rp_link_endpoint(state->feed), RP_LINK_REPLAYS_MAX);
+    case RP_WATCH_SILENT:
+    case RP_WATCH_WELL:
+        break;
+    }
+    return RP_OK;
 }
 
 rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, int64_t now_ns) {
@@ -232,17 +363,18 @@ rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, int64_t now_ns) {
     }
     const rp_link_health health = rp_link_health_of(state->control);
     if (health.auth_failed) {
+        char fingerprint[RP_KEY_FINGERPRINT];
+        rp_key_fingerprint(state->public_text, fingerprint);
         return rp_fail(RP_ERR_REFUSED,
-                       "board %s at %s refused the handshake: its roster does not have our "
-                       "key, or its key is not %s",
-                       state->name, state->endpoint, state->public_text);
+                       "board %s at %s refused the handshake: it does not trust our key, or its "
+                       "own is not the one with fingerprint %s",
+                       state->name, state->endpoint, fingerprint);
     }
     if (ring->watching && health.peer_restarted) {
         return rp_fail(RP_ERR_FAULT, "board %s has restarted", state->name);
     }
 #ifndef RP_CANARY_NO_TIMEOUT /* the simulator must find this: tests/sim/canary.py */
-    if (ring->watching && health.last_heard_ns &&
-        now_ns - health.last_heard_ns > RP_RING_SILENT_NS) {
+    if (ring->watching && is_silent(ring, state, now_ns)) {
         return rp_fail(RP_ERR_FAULT, "board %s has been silent for %" PRId64 " s", state->name,
                        (now_ns - health.last_heard_ns) / RP_NS_PER_S);
     }

@@ -18,6 +18,9 @@ typedef struct {
     uint32_t peer;  /* board at the other end */
     uint64_t bytes; /* sent */
     double busy_s;
+    double rate;             /* bytes a second; 0: not known */
+    double delay_s[2];       /* to the ack: of half of the messages, of 95 %, at most */
+    uint64_t resent, resets; /* all of these by the sender */
 } rp_board_link;
 typedef struct {
     int64_t busy_ns;
@@ -26,6 +29,7 @@ typedef struct {
     uint64_t device_bytes_max;
     uint32_t link_count;
     rp_board_link link[RP_PLAN_NEIGHBOURS_MAX];
+    rp_board_link feed[2], control[2]; /* to the host, and back */
 } rp_board_facts;
 
 /* What building has cost a board, as its last BUILDING says. */
@@ -45,17 +49,24 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    const char *device; /* from its hello */
+    const char *device; /* from its hello; NULL: not greeted yet, or lost since */
+    char device_text[sizeof(((rp_Hello *)0)->device)];
     char endpoint[128];
+    bool dials; /* it dials ring->run->listen, where `control` and `feed` are bound */
     char public_text[RP_KEY_TEXT];
     rp_link *control, *feed;
     rp_link_watch feed_watch; /* while ring->feeding */
+    bool feed_is_silent;      /* as the watch saw it last */
+    bool feed_silence_said;
+    rp_Waiting waiting; /* as it said last in this segment */
+    int64_t waiting_ns; /* when */
     rp_pending_message pending[RP_RING_PENDING_MAX];
     uint32_t pending_first, pending_count;
     int64_t pending_since_ns;
     bool asked; /* it has got what the state at hand asks of it */
     bool hello, ready, profiled, finished, saved;
     bool has_built;       /* it has been ready for some assignment of this run */
+    bool hung;            /* nothing was heard of it for RP_RING_SILENT_NS, so it was lost */
     uint64_t round_trips; /* when it was pinged last */
     int64_t shortest_trip_ns;
     uint32_t hop_port[RP_PLAN_NEIGHBOURS_MAX]; /* of the neighbours that dial it, in order */
@@ -68,9 +79,13 @@ typedef struct {
     rp_board_building built;     /* of all before */
     rp_board_facts facts;        /* of all assignments */
     rp_board_facts facts_before; /* of those before this one */
+    rp_run_ledger ledger;        /* of its last segment */
+    uint64_t microbatches_kept;  /* of the facts: those that the newest checkpoint has */
     /* Updates done, of the last checkpoint or segment: by replica, or by stage of the board. */
     uint64_t applied[RP_REPLICAS_MAX];
     uint64_t in_flight_bytes;   /* of microbatches in flight at the last pause */
+    uint64_t skipped_step;      /* that it left out last; of board 0: or the host, for all */
+    uint32_t skipped_row;       /* steps in a row up to that one */
     uint32_t weight_copies;     /* versions of the weights that its memory holds */
     uint32_t weight_copies_max; /* in any assignment */
     uint32_t probe_copies;      /* and those of a probe */
@@ -81,6 +96,7 @@ typedef struct {
     const rp_runfile *run;
     const rp_clock *clock;
     rp_keypair keys;
+    const rp_media *media; /* of emulated lines, borrowed; NULL: none */
     rp_links *links;
     bool owns_links;
     rp_board_state *board;
@@ -90,19 +106,30 @@ typedef struct {
     rp_wire_range wire;       /* versions that all ends speak */
     uint64_t features;        /* that all ends have */
     int64_t last_ping_ns;
-    bool watching; /* silence of a board is a fault */
-    bool feeding;  /* a segment is on: silence of a feed link, too */
+    int64_t awake_ns; /* since when this host has looked at its links without a long pause: silence
+                         counts from here */
+    bool watching;    /* silence of a board is a fault */
+    bool feeding;     /* a segment is on: silence of a feed link, too */
 } rp_ring;
 
 /* Room for the boards of the run file. errors MEMORY */
 rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const rp_clock *clock,
                     rp_ring *out) RP_MUST_CHECK;
+/* The board is from now on the one that the roster has at its place: it is not known yet, and has
+ * no link. */
+void rp_ring_take_entry(rp_ring *ring, uint32_t board);
+/* The board leaves the ring, and those behind it move up. At least one has to stay. */
+void rp_ring_leave(rp_ring *ring, uint32_t board);
 /* Where a board listens and by which key it is known. */
 void rp_ring_set_address(rp_ring *ring, uint32_t board, const char *endpoint,
                          const char *public_text);
-/* Opens the links, unless `links` is lent, and each board's control link.
+/* Opens the links, unless `links` is lent, and the control link of each board that has none.
  * errors of rp_link_open() */
 rp_err rp_ring_connect(rp_ring *ring, rp_links *links) RP_MUST_CHECK;
+/* What was under way is over: feed links close, what waits to be sent is dropped, and so is what
+ * the boards have said of it. Boards that are lost (`lost`, those that have begun anew, and those
+ * that are silent) also lose their control link: rp_ring_connect() opens it again. */
+void rp_ring_reset(rp_ring *ring, uint32_t lost, int64_t now_ns);
 /* Links are gone, and with them every message on its way. */
 void rp_ring_disconnect(rp_ring *ring);
 
@@ -119,6 +146,9 @@ rp_err rp_ring_check_text(const char *what, const char *text) RP_MUST_CHECK;
 rp_err rp_ring_offer(rp_ring *ring, uint32_t board, rp_Frame *frame, const rp_part *parts,
                      uint32_t part_count) RP_MUST_CHECK;
 
+/* A host that was asleep has heard nobody. Call it before rp_ring_step(), with the times of this
+ * round and of the one before. */
+void rp_ring_note_round(rp_ring *ring, int64_t before_ns, int64_t now_ns);
 /* Moves one board's links and what waits for room in them.
  * errors  TIMEOUT: a message waits for RP_RING_HELLO_NS; those of the link */
 rp_err rp_ring_step(rp_ring *ring, uint32_t board, int64_t now_ns) RP_MUST_CHECK;
@@ -127,11 +157,18 @@ int64_t rp_ring_deadline_ns(const rp_ring *ring);
 /* Whether it is time for a heartbeat: then call rp_ring_watch() with `ping` for every board. */
 bool rp_ring_ping_is_due(const rp_ring *ring, int64_t now_ns);
 /* errors  REFUSED: the handshake; FAULT: restarted, or silent for RP_RING_SILENT_NS, on its feed
- * link as rp_link_is_silent() says */
+ * link as rp_link_look() says */
 rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, int64_t now_ns) RP_MUST_CHECK;
+
+/* Since when nothing was heard of a board, or since the host was awake; 0: it has no link. */
+int64_t rp_ring_silence_ns(const rp_ring *ring, uint32_t board, int64_t now_ns);
 
 /* tcp://HOST of a board's endpoint with another port. */
 void rp_ring_endpoint_at(const rp_board_state *board, uint32_t port, char *out, size_t bytes);
+/* Where the feed of a board that dials is bound: the port behind that of the control links. */
+void rp_ring_feed_at(const rp_ring *ring, char *out, size_t bytes);
+/* A board of whom nothing was heard since the ring began: what to look for. errors TIMEOUT */
+rp_err rp_ring_never_came(const rp_ring *ring, uint32_t board, int64_t waited_ns) RP_MUST_CHECK;
 
 #define RP_RING_SILENT_NS (10 * RP_NS_PER_S)
 #define RP_RING_HELLO_NS (30 * RP_NS_PER_S)

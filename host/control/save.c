@@ -47,6 +47,7 @@ rp_err rp_save_enter(rp_controller *c) {
         .folder = c->checkpoints,
         .weights = c->position.step == rp_controller_end(c) ? c->weights : NULL};
     RP_TRY(rp_checkpoint_open_writer(&c->save.arena, &content, &c->save.writer));
+    RP_TRY(rp_histograms_begin(c));
     rp_arena_seal(&c->save.arena);
     for (uint32_t k = 0; k < c->ring.count; k++) {
         RP_TRY(c->ring.board[k].saved ? RP_OK : rp_ring_post(&c->ring, k, &request, NULL));
@@ -73,7 +74,7 @@ static rp_err tell_not_finite(rp_controller *c, const char *tensor) {
         "a smaller optimizer.lr, optimizer.clip_norm or train.guard: true",
         tensor, from);
     if (c->follow.phase != RP_FOLLOW_NONE) {
-        return rp_fail(RP_ERR_FAULT, "%s", text);
+        return rp_controller_final(c, rp_fail(RP_ERR_FAULT, "%s", text));
     }
     return rp_record_event(c->record, "unsaved", c->position.step, text);
 }
@@ -86,8 +87,12 @@ rp_err rp_save_step(rp_controller *c) {
     RP_TRY(rp_identity_check(c->folder, &c->ring.identity));
     const char *not_finite = rp_checkpoint_not_finite(c->save.writer);
     RP_TRY(not_finite ? tell_not_finite(c, not_finite) : RP_OK);
+    RP_TRY(rp_histograms_end(c));
     c->save.kept_step = not_finite ? c->save.kept_step : c->position.step;
     RP_TRY(rp_checkpoint_commit(&c->save.writer));
+    if (!not_finite) {
+        rp_recovery_note_checkpoint(c);
+    }
     rp_save_abandon(c);
     c->unsaved = false;
     RP_TRY(rp_controller_choose_next(c));
@@ -121,6 +126,7 @@ rp_err rp_save_on_tensor(rp_controller *c, uint32_t board, const rp_message *mes
     }
     RP_TRY(rp_checkpoint_write_tensor(c->save.writer, board, piece->name, piece->first, part->data,
                                       part->bytes));
+    rp_histograms_add(c, piece->name, part->data, part->bytes / sizeof(float));
     rp_controller_note_progress(c);
 fail:
     return err;

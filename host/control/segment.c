@@ -9,6 +9,7 @@ static rp_err start_segment(rp_controller *c, const rp_Frame *order) {
         c->ring.board[k].finished = false;
     }
     c->segment_start_ns = c->now_ns;
+    rp_waiting_begin(c);
     return rp_ring_post_all(&c->ring, order);
 }
 
@@ -71,14 +72,14 @@ static rp_err stop_early(rp_controller *c) {
 }
 
 static rp_err begin_segment(rp_controller *c, uint64_t end, bool drain) {
-    const rp_Frame order = {
-        .which_body = RP_KIND_START,
-        .body.start = {.step_first = c->position.step, .pause = end, .drain = drain}};
+    rp_Frame order = {.which_body = RP_KIND_START,
+                      .body.start = {.step_first = c->position.step, .pause = end, .drain = drain}};
     c->stopping = drain; /* which is short: an interrupt waits */
     c->segment_end = end;
     c->fed.list.shape.step_end = drain ? end : c->run.steps;
     c->feeding = plan_feed(c, end);
     c->unsaved = true;
+    rp_account_begin(c, &order.body.start);
     return start_segment(c, &order);
 }
 
@@ -93,20 +94,42 @@ rp_err rp_drain_enter(rp_controller *c) {
 }
 
 /* Nothing better comes of a model that has diverged. */
-static rp_err check_loss(const rp_controller *c) {
+static rp_err check_loss(rp_controller *c) {
     const uint32_t most = c->run.non_finite_steps;
-    return most == 0 || c->non_finite < most
-               ? RP_OK
-               : rp_fail(RP_ERR_FAULT,
-                         "the loss has not been finite since step %" PRIu64
-                         ", for %u steps (train.stop_after.non_finite); try a smaller optimizer.lr "
-                         "or optimizer.clip_norm",
-                         c->position.step - c->non_finite + 1, c->non_finite);
+    if (most == 0 || c->non_finite < most) {
+        return RP_OK;
+    }
+    const rp_err err =
+        rp_fail(RP_ERR_FAULT,
+                "the loss has not been finite since step %" PRIu64
+                ", for %u steps (train.stop_after.non_finite); try a smaller optimizer.lr "
+                "or optimizer.clip_norm",
+                c->position.step - c->non_finite + 1, c->non_finite);
+    return rp_controller_final(c, err);
+}
+
+/* A run whose updates are left out trains nothing, whatever its loss. */
+static rp_err check_skipped(rp_controller *c) {
+    const uint32_t most = c->run.non_finite_steps;
+    for (uint32_t k = 0; most > 0 && k < c->ring.count; k++) {
+        const rp_board_state *board = &c->ring.board[k];
+        if (board->skipped_row >= most) {
+            const rp_err err =
+                rp_fail(RP_ERR_FAULT,
+                        "the gradient has not been finite since step %" PRIu64
+                        ", and %u updates were left out (train.stop_after.non_finite); try a "
+                        "smaller optimizer.lr, or less staleness",
+                        board->skipped_step + 2 - board->skipped_row, board->skipped_row);
+            return rp_controller_final(c, err);
+        }
+    }
+    return RP_OK;
 }
 
 rp_err rp_train_step(rp_controller *c) {
     rp_err err;
     RP_TRY(check_loss(c));
+    RP_TRY(check_skipped(c));
     if (c->interrupts > 0 && !c->stopping) {
         c->stopping = true;
         RP_TRY(stop_early(c));
@@ -118,6 +141,7 @@ rp_err rp_train_step(rp_controller *c) {
     }
     c->fed = c->feeding;
     note_segment(c);
+    RP_TRY(rp_account_check(c));
     RP_TRY(rp_controller_record_facts(c));
     RP_TRY(rp_controller_choose_next(c));
 fail:

@@ -18,6 +18,7 @@ typedef enum {
     RP_CONTROL_STATISTICS, /* a pass that renews batch statistics */
     RP_CONTROL_SAVE,       /* tensors come from the boards */
     RP_CONTROL_DRAIN,      /* a segment that leaves nothing in flight */
+    RP_CONTROL_RESTART,    /* boards that were lost come up again */
     RP_CONTROL_RECOVER,    /* something went wrong: what now? */
     RP_CONTROL_CLOSE,      /* goodbye, and a moment for the boards to end */
     RP_CONTROL_ENDED,

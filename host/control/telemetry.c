@@ -1,5 +1,8 @@
 /* What the controller tells the record: plain facts of the run, its boards and its links. The only
  * file here that knows both. */
+#include <math.h>
+#include <unistd.h>
+
 #include "control/controller_own.h"
 #include "wire/trace.h"
 
@@ -29,6 +32,7 @@ rp_err rp_controller_open_record(rp_controller *c) {
                                .stages = c->run.stages,
                                .classes = c->run.loss->accuracy,
                                .folder = c->folder,
+                               .trace_bytes = (uint64_t)c->run.trace_mib << 20,
                                .progress = c->env.progress,
                                .result = c->env.result,
                                .format = c->options.format,
@@ -44,6 +48,11 @@ rp_err rp_controller_open_record(rp_controller *c) {
     }
 fail:
     return err;
+}
+
+rp_err rp_controller_rewind_record(rp_controller *c) {
+    const rp_record_totals to = totals_of(&c->position);
+    return rp_record_rewind(c->record, &to);
 }
 
 void rp_controller_read_totals(rp_controller *c) {
@@ -144,21 +153,88 @@ fail:
     return err;
 }
 
+/* Of activations and gradients from one board to another: each name once. */
+static rp_err codecs_between(const rp_plan *plan, uint32_t from, uint32_t to, rp_arena *arena,
+                             const char **out) {
+    bool has[RP_CODECS] = {false};
+    char *text = NULL;
+    rp_err err = RP_OK;
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
+        const rp_plan_edge *edge = &plan->edge[e];
+        const bool encodes =
+            edge->carries == RP_CARRIES_ACTIVATION || edge->carries == RP_CARRIES_GRADIENT;
+        has[edge->codec] |= encodes && edge->from == from && edge->to == to;
+    }
+    for (uint32_t codec = 0; codec < RP_CODECS; codec++) {
+        if (has[codec]) {
+            RP_TRY(rp_arena_printf(arena, &text, "%s%s%s", text ? text : "", text ? " " : "",
+                                   rp_codec_name((rp_codec)codec)));
+        }
+    }
+    *out = text;
+fail:
+    return err;
+}
+
 /* What each board has sent to its neighbours, to those behind it first. */
 static rp_err link_facts(const rp_controller *c, rp_arena *arena, rp_record_end *end) {
     size_t count = 0;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         count += c->ring.board[k].facts.link_count;
     }
-    rp_err err = RP_ARENA_NEW(arena, count + 1, &end->link);
-    for (uint32_t k = 0; err == RP_OK && k < c->ring.count; k++) {
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, count + 1, &end->link));
+    for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_facts *facts = &c->ring.board[k].facts;
         for (uint32_t i = facts->link_count; i-- > 0;) {
             const rp_board_link *at = &facts->link[i];
-            end->link[end->link_count++] = (rp_summary_link){
+            rp_summary_link *to = &end->link[end->link_count++];
+            *to = (rp_summary_link){
                 .from = k, .to = at->peer, .bytes = at->bytes, .busy_s = at->busy_s};
+            RP_TRY(codecs_between(c->plan, k, at->peer, arena, &to->codec));
         }
     }
+fail:
+    return err;
+}
+
+static rp_summary_wire wire_row(const char *kind, uint32_t from, uint32_t to,
+                                const rp_board_link *use) {
+    return (rp_summary_wire){.kind = kind,
+                             .from = from,
+                             .to = to,
+                             .bytes = use->bytes,
+                             .rate_mbit = use->rate > 0 ? 8e-6 * use->rate : (double)NAN,
+                             .busy_s = use->rate > 0 ? use->busy_s : (double)NAN,
+                             .delay_ms = {1e3 * use->delay_s[0], 1e3 * use->delay_s[1]},
+                             .resent = use->resent,
+                             .resets = use->resets};
+}
+
+/* Every wire: between boards as above, then between the host and each board, from the host first.
+ */
+static rp_err wire_facts(const rp_controller *c, rp_arena *arena, rp_record_end *end) {
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, end->link_count + 4 * (size_t)c->ring.count, &end->wire));
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const rp_board_facts *facts = &c->ring.board[k].facts;
+        for (uint32_t i = facts->link_count; i-- > 0;) {
+            rp_summary_wire *to = &end->wire[end->wire_count++];
+            *to = wire_row("hop", k, facts->link[i].peer, &facts->link[i]);
+            RP_TRY(codecs_between(c->plan, k, to->to, arena, &to->codec));
+        }
+    }
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const rp_board_facts *facts = &c->ring.board[k].facts;
+        if (facts->feed[1].bytes > 0) {
+            end->wire[end->wire_count] = wire_row("feed", RP_PLAN_HOST, k, &facts->feed[1]);
+            end->wire[end->wire_count++].codec = "f32";
+            end->wire[end->wire_count++] = wire_row("feed", k, RP_PLAN_HOST, &facts->feed[0]);
+        }
+        end->wire[end->wire_count++] = wire_row("control", RP_PLAN_HOST, k, &facts->control[1]);
+        end->wire[end->wire_count++] = wire_row("control", k, RP_PLAN_HOST, &facts->control[0]);
+    }
+fail:
     return err;
 }
 
@@ -176,6 +252,7 @@ static rp_err gather_facts(const rp_controller *c, rp_arena *arena, rp_record_en
     RP_TRY(RP_ARENA_NEW(arena, count, &share));
     RP_TRY(stage_facts(c, arena, end->stage, micro_done, share));
     RP_TRY(link_facts(c, arena, end));
+    RP_TRY(wire_facts(c, arena, end));
     end->micro_done = micro_done;
     end->share = (const double(*)[2])share;
     end->stage_count = count;
@@ -199,8 +276,24 @@ rp_err rp_controller_record_facts(rp_controller *c) {
     return err;
 }
 
+static rp_summary_best summarize_best(const rp_controller *c) {
+    const bool trains = c->options.purpose == RP_PURPOSE_TRAIN; /* else there is no folder */
+    const bool kept = trains && c->run.keep_best && access(c->best_weights, F_OK) == 0;
+    return (rp_summary_best){
+        .step = c->best.step,
+        .metric = c->run.best_by == RP_BEST_ACCURACY ? "accuracy" : "loss",
+        .split = rp_data_scored(&c->run.data) == RP_SPLIT_VALIDATION ? "validation" : "test",
+        .value = c->best.value,
+        .path = kept ? "best.safetensors" : NULL};
+}
+
 rp_err rp_controller_close_record(rp_controller *c, const char *status, const char *note) {
-    rp_record_end end = {.status = status, .note = note};
+    rp_record_end end = {.status = status,
+                         .note = note,
+                         .best = summarize_best(c),
+                         .ledger = rp_account_told(c),
+                         .recovery = c->recovery.done,
+                         .recovery_count = c->recovery.done_count};
     rp_arena arena;
     rp_arena_init(&arena, "summary", 0);
     const rp_err gathered = gather_facts(c, &arena, &end);

@@ -109,7 +109,7 @@ uint32_t rp_controller_dialled_by(const rp_controller *c, uint32_t board,
     const uint32_t count = rp_plan_neighbours(c->plan, board, node);
     uint32_t dialled = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (!rp_plan_dials(board, node[i])) {
+        if (!rp_plan_dials(c->plan, board, node[i])) {
             out[dialled++] = node[i];
         }
     }

@@ -46,20 +46,6 @@ void rp_transfers_forget(rp_transfers *transfers) {
     }
 }
 
-/* Of the tensors that cross, for one sample. */
-static uint64_t bytes_of(const rp_plan_edge *edge, const rp_model *model) {
-    uint64_t count = 0;
-    for (uint32_t t = 0; t < edge->tensor_count; t++) {
-        uint32_t layer = 0;
-        while (layer < model->layer_count &&
-               strcmp(model->layer[layer].name, edge->tensor[t]) != 0) {
-            layer++;
-        }
-        count += layer < model->layer_count ? rp_shape_count(rp_model_shape(model, layer)) : 0;
-    }
-    return count * sizeof(float);
-}
-
 static rp_err take_plan(rp_transfers *t, const rp_plan *plan, const rp_model *model) {
     rp_err err;
     rp_transfers_forget(t);
@@ -70,7 +56,7 @@ static rp_err take_plan(rp_transfers *t, const rp_plan *plan, const rp_model *mo
     for (uint32_t e = 0; e < plan->edge_count; e++) {
         const rp_carries carries = plan->edge[e].carries;
         const bool by_sample = carries == RP_CARRIES_ACTIVATION || carries == RP_CARRIES_GRADIENT;
-        t->sample_bytes[e] = by_sample ? bytes_of(&plan->edge[e], model) : 0;
+        t->sample_bytes[e] = by_sample ? rp_plan_sample_bytes(&plan->edge[e], model) : 0;
     }
     t->plan = plan;
 fail:

@@ -50,8 +50,7 @@ static rp_err open_files(rp_arena *arena, rp_node *keys, const rp_arrays_names *
     char *path[4];
     bool here[4];
     rp_err err;
-    RP_TRY(rp_node_need(keys, "path"));
-    RP_TRY(rp_node_string(keys, "path", &folder));
+    RP_TRY(rp_data_find_path(keys, &folder));
     RP_TRY(find_file(arena, keys, folder, "train_x", names->train_x, names->packed, &path[0],
                      &here[0]));
     RP_TRY(find_file(arena, keys, folder, "train_y", names->train_y, names->packed, &path[1],

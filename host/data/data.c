@@ -1,7 +1,9 @@
 #include "data/data.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/rng.h"
 #include "data/mixup.h"
@@ -12,6 +14,17 @@ enum { KINDS_MAX = 32, WORKERS_MAX = 64 };
 const char *rp_split_name(rp_split split) {
     static const char *const names[RP_SPLITS] = {"train", "test", "validation"};
     return names[split];
+}
+
+rp_err rp_data_find_path(rp_node *keys, const char **out) {
+    rp_err err;
+    RP_TRY(rp_node_need(keys, "path"));
+    RP_TRY(rp_node_string(keys, "path", out));
+    if (access(*out, F_OK) != 0) {
+        return rp_node_fail(rp_node_find(keys, "path"), "'%s': %s", *out, strerror(errno));
+    }
+fail:
+    return err;
 }
 
 static rp_err read_kind(rp_data *data, rp_node *node) {
@@ -76,7 +89,9 @@ static rp_err read_norm(rp_data *data, rp_node *node) {
     const bool stated = rp_node_find(node, "mean") || rp_node_find(node, "std");
     uint32_t word = 0;
     rp_err err;
-    RP_TRY(rp_node_word(node, "normalise", words, &word));
+    if (!stated || rp_node_find(node, "normalise")) {
+        RP_TRY(rp_node_word(node, "normalise", words, &word));
+    }
     if (stated && word > 0) {
         return rp_node_fail(rp_node_find(node, "normalise"), "excludes `mean` and `std`");
     }

@@ -56,6 +56,10 @@ struct rp_data_kind {
 
 extern const rp_data_kind *const rp_data_kinds[];
 
+/* For kinds: the file or folder that `path` names. errors USAGE with file, line and key: there is
+ * none */
+rp_err rp_data_find_path(rp_node *keys, const char **out) RP_MUST_CHECK;
+
 /* `data:` of a run file: {set, path, shuffle, augment, mean, std, normalise,
  * validation} + the kind's own
  * keys. `seed`, the run's, orders, augments and chooses the validation part. */

@@ -89,8 +89,7 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_s
     rp_err err;
     own *o;
     (void)class_target;
-    RP_TRY(rp_node_need(keys, "path"));
-    RP_TRY(rp_node_string(keys, "path", &path));
+    RP_TRY(rp_data_find_path(keys, &path));
     RP_TRY(read_size(keys, input, &data->sample));
     RP_TRY(read_colours(keys, input, data));
     RP_TRY(rp_labels_read(arena, keys, "classes", &labels));

@@ -244,12 +244,11 @@ static rp_err find_files(rp_arena *arena, rp_node *keys, rp_data *data, const ch
     char *text;
     rp_err err;
     *test = NULL;
-    RP_TRY(rp_node_need(keys, "path"));
-    RP_TRY(rp_node_string(keys, "path", &path));
+    RP_TRY(rp_data_find_path(keys, &path));
     *train = path;
     if (stat(path, &facts) == 0 && S_ISREG(facts.st_mode)) {
         err = rp_node_string(keys, "test", test);
-        data->test_path = *test ? NULL : "a file that `test` names";
+        data->test_path = *test ? NULL : "data.test";
         return err;
     }
     RP_TRY(rp_arena_printf(arena, &text, "%s/train.csv", path));

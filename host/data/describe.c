@@ -7,6 +7,8 @@
 
 #include <jansson.h>
 
+#include "base/replace.h"
+
 enum { DIGITS = 9 /* a float comes back to the bit */, PATH_BYTES = 4096 };
 
 static void put(json_t *object, const char *key, json_t *value, bool *good) {
@@ -80,27 +82,14 @@ static json_t *describe(const rp_data *data, bool *good) {
 }
 
 rp_err rp_data_describe(const rp_data *data, const char *path) {
-    char temporary[PATH_BYTES];
     bool named = true;
-    const int length = snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    if (length < 0 || (size_t)length >= sizeof temporary) {
-        return rp_fail(RP_ERR_USAGE, "%s: the name is too long", path);
-    }
     json_t *object = describe(data, &named);
-    FILE *file = named ? fopen(temporary, "we") : NULL;
+    FILE *file = named ? rp_replace_begin(path) : NULL;
     bool good = file && json_dumpf(object, file, JSON_INDENT(1) | JSON_REAL_PRECISION(DIGITS)) == 0;
     json_decref(object);
-    good = good && putc('\n', file) != EOF && fflush(file) == 0 && fsync(fileno(file)) == 0;
-    if (file) {
-        good = fclose(file) == 0 && good;
-    }
+    good = good && putc('\n', file) != EOF;
     if (!named) {
         return rp_fail(RP_ERR_FORMAT, "the data set can not be described: is every name UTF-8?");
     }
-    if (!good || rename(temporary, path) != 0) {
-        rp_err err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(errno));
-        (void)unlink(temporary);
-        return err;
-    }
-    return RP_OK;
+    return rp_replace_end(file, path, good);
 }

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "data/data.h"
 
 typedef enum { FREE, FILLING, READY, OUT } slot_state;
@@ -95,6 +96,7 @@ static void *run_worker(void *argument) {
     worker *w = argument;
     rp_feeder *f = w->of;
     rp_err err = RP_OK;
+    rp_log_hush_thread(); /* rp_feeder_take() says what went wrong */
     (void)pthread_mutex_lock(&f->lock);
     while (err == RP_OK) {
         slot *s = NULL;
@@ -157,16 +159,20 @@ fail:
 
 static rp_err add_slots(rp_arena *arena, rp_feeder *f) {
     rp_err err = RP_OK;
-    const size_t sample = rp_shape_count(&f->data->sample);
+    const bool has_labels = rp_data_has_labels(f->data);
+    const size_t sample = rp_shape_count(&f->data->sample) * f->batch;
+    const size_t row = has_labels ? 0 : (size_t)rp_data_row_width(f->data) * f->batch;
+    float *x;
+    int32_t *labels;
+    float *rows;
     RP_TRY(RP_ARENA_NEW(arena, f->slot_count, &f->slots));
+    RP_TRY(RP_ARENA_NEW(arena, sample * f->slot_count, &x));
+    RP_TRY(RP_ARENA_NEW(arena, has_labels ? (size_t)f->batch * f->slot_count : 0, &labels));
+    RP_TRY(RP_ARENA_NEW(arena, row * f->slot_count, &rows));
     for (uint32_t i = 0; i < f->slot_count; i++) {
-        slot *s = &f->slots[i];
-        RP_TRY(RP_ARENA_NEW(arena, sample * f->batch, &s->x));
-        if (rp_data_has_labels(f->data)) {
-            RP_TRY(RP_ARENA_NEW(arena, f->batch, &s->labels));
-        } else {
-            RP_TRY(RP_ARENA_NEW(arena, (size_t)rp_data_row_width(f->data) * f->batch, &s->rows));
-        }
+        f->slots[i].x = x + sample * i;
+        f->slots[i].labels = has_labels ? labels + (size_t)f->batch * i : NULL;
+        f->slots[i].rows = has_labels ? NULL : rows + row * i;
     }
 fail:
     return err;

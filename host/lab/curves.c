@@ -143,7 +143,10 @@ static range y_range(const rp_chart *chart, bool *cut) {
         r.low = r.low >= 0 && r.low < 0.35 * r.high ? 0 : r.low - room;
         r.high += room;
     }
-    if (chart->percent) {
+    if (chart->percent) { /* from 0 to 100 %, room around a single value, too */
+        const double more = r.high - r.low < 1e-9 ? 0.05 : 0;
+        r.low -= more;
+        r.high += more;
         r.low = r.low < 0 ? 0 : r.low;
         r.high = r.high > 1 ? 1 : r.high;
     }

@@ -742,9 +742,10 @@ static void put_how(const page *p) {
              "comparisons.</li>\n<li>A run has diverged when its last evaluation or the train loss "
              "of its last epoch is not finite. A row with such a run has no mean.</li>\n");
     if (plan->lab->tune) {
-        put_html(p,
-                 "<li>The points of sweeps were chosen by the test set; a tuning seed that is also "
-                 "one of the rows' flatters its row a little.</li>\n");
+        put_html(p, "<li>The points of sweeps were chosen on ");
+        put_html(p, rp_lab_table_chosen_on(p->table));
+        put_html(p, "; a tuning seed that is also one of the rows' flatters its row a "
+                    "little.</li>\n");
     }
     put_html(p, "</ul>\n");
     put_file(p, plan->lab->path);

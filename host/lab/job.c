@@ -127,7 +127,7 @@ static void take_line(rp_lab_job *job, const char *line, size_t bytes) {
     const json_t *step = json_object_get(object, "step");
     const json_t *loss = json_object_get(object, "loss");
     if (json_is_integer(step) && json_integer_value(step) >= 0) {
-        job->step = (uint64_t)json_integer_value(step) + 1;
+        job->step = (uint64_t)json_integer_value(step);
         if (!json_object_get(object, "event")) {
             job->loss = json_is_number(loss) ? json_number_value(loss) : (double)NAN;
         }

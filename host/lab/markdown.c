@@ -236,8 +236,10 @@ static void put_how(const rp_lab_table *table, FILE *file) {
                   "the same model and seed. The interval is Student's t for the mean "
                   "difference; it is not corrected for the number of comparisons.\n");
     if (plan->lab->tune) {
-        (void)fprintf(file, "- Sweeps were decided by the test set; a tuning seed that is also one "
-                            "of the rows' flatters its row a little.\n");
+        (void)fprintf(file,
+                      "- The points of sweeps were chosen on %s; a tuning seed that is also one of "
+                      "the rows' flatters its row a little.\n",
+                      rp_lab_table_chosen_on(table));
     }
 }
 

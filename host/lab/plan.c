@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/replace.h"
 #include "run/paths.h"
 #include "run/runfile.h"
 
@@ -155,20 +156,8 @@ static rp_err make_folder(char *path, size_t length) {
 }
 
 static rp_err write_text(const char *path, const char *text) {
-    char temporary[PATH_BYTES + 8];
-    (void)snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    FILE *file = fopen(temporary, "we");
-    bool good = file != NULL;
-    good = good && fputs(text, file) != EOF && fflush(file) == 0 && fsync(fileno(file)) == 0;
-    if (file) {
-        good = fclose(file) == 0 && good;
-    }
-    if (!good || rename(temporary, path) != 0) {
-        rp_err err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(errno));
-        (void)unlink(temporary);
-        return err;
-    }
-    return RP_OK;
+    FILE *file = rp_replace_begin(path);
+    return rp_replace_end(file, path, file && fputs(text, file) != EOF);
 }
 
 rp_err rp_lab_plan_write(const rp_lab_plan *plan, const rp_lab_run *run) {

@@ -219,6 +219,7 @@ typedef struct {
     rp_lab_result *out;
     uint64_t steps, width; /* of a bin */
     uint64_t epoch_steps;  /* 0: not known yet */
+    bool former;           /* counts steps from 0, as former versions did */
     double loss[RP_LAB_BINS];
     uint32_t loss_count[RP_LAB_BINS];
     uint32_t eval_room;
@@ -243,7 +244,7 @@ static rp_err take_eval(log_reader *r, const json_t *line, uint64_t step) {
     }
     if (out->eval_count < r->eval_room) {
         out->eval[out->eval_count++] = (rp_lab_eval){.epoch = none,
-                                                     .step = (double)step + 1,
+                                                     .step = (double)step,
                                                      .time_s = read_number(line, "time_s"),
                                                      .loss = read_number(line, "loss"),
                                                      .accuracy = read_number(line, "accuracy")};
@@ -288,7 +289,9 @@ static rp_err take_line(log_reader *r, const json_t *line) {
     if (!index_of(line, "step", UINT64_C(1) << 48, &step)) {
         return RP_OK;
     }
-    uint64_t at = step / r->width;
+    r->former = r->former || (!event && step == 0);
+    step += r->former;
+    uint64_t at = (step - (step > 0)) / r->width;
     uint32_t bin = at < RP_LAB_BINS ? (uint32_t)at : RP_LAB_BINS - 1;
     if (!event) {
         double loss = read_number(line, "loss");
@@ -297,7 +300,7 @@ static rp_err take_line(log_reader *r, const json_t *line) {
             r->out->first_step_s = time_s;
         }
         if (r->epoch_steps == 0 && index_of(line, "epoch", UINT32_MAX, &epoch) && epoch > 0) {
-            r->epoch_steps = step / epoch;
+            r->epoch_steps = (step - 1) / epoch;
         }
         r->loss[bin] += loss; /* NaN stays: this bin has no mean */
         r->loss_count[bin]++;

@@ -190,9 +190,10 @@ void rp_lab_show_begin(rp_lab_show *show, const rp_lab_job *job) {
     }
 }
 
-/* Of the test part; of the validation part where that is all there is. */
-static void write_score(const rp_lab_result *result) {
-    const bool tested = isfinite(result->eval_loss);
+/* Of the test part; of the validation part where a point is chosen on it, or where that is all
+ * there is. */
+static void write_score(const rp_lab_result *result, bool tunes) {
+    const bool tested = isfinite(result->eval_loss) && !(tunes && result->validated);
     const char *part = tested ? "test" : "validation";
     const double accuracy = tested ? result->accuracy : result->validation_accuracy;
     const double loss = tested ? result->eval_loss : result->validation_loss;
@@ -221,7 +222,7 @@ void rp_lab_show_end(rp_lab_show *show, const rp_lab_run *run) {
     if (result->status == RP_LAB_FINISHED) {
         rp_lab_write_duration(result->seconds, text);
         (void)fprintf(stderr, " in %s", text);
-        write_score(result);
+        write_score(result, lab->tunes[run->seed]);
     } else if (result->note[0] && result->status == RP_LAB_FAILED) {
         (void)fprintf(stderr, ": %s", result->note);
     }

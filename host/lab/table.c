@@ -389,6 +389,17 @@ fail:
     return err;
 }
 
+const char *rp_lab_table_chosen_on(const rp_lab_table *table) {
+    uint32_t validated = 0;
+    for (uint32_t i = 0; i < table->tuning_count; i++) {
+        validated += table->tuning[i].validation;
+    }
+    return validated == 0                     ? "the test part, which flatters their rows"
+           : validated == table->tuning_count ? "the validation part"
+                                              : "the validation part where the runs have one, "
+                                                "else on the test part, which flatters such rows";
+}
+
 const rp_stats *rp_lab_row_main(const rp_lab_table *table, const rp_lab_row *row) {
     return table->classes ? &row->accuracy : &row->loss;
 }

@@ -69,6 +69,8 @@ typedef struct {
 
 rp_err rp_lab_table_make(rp_arena *arena, const rp_lab_plan *plan, rp_lab_table *out) RP_MUST_CHECK;
 
+/* What the points of sweeps were chosen on. */
+const char *rp_lab_table_chosen_on(const rp_lab_table *table);
 /* The row's main number and its difference: accuracy, or the loss when there is none. */
 const rp_stats *rp_lab_row_main(const rp_lab_table *table, const rp_lab_row *row);
 const rp_stats_paired *rp_lab_row_over(const rp_lab_table *table, const rp_lab_row *row);

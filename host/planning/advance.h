@@ -3,8 +3,8 @@
  * A schedule without a flush keeps D - k forwards open on stage k, which fills the pipes when links
  * take no time. With a delay between the boards a gradient comes back later, and the board waits.
  * More forwards fill the gap; the price is staleness (or, for ea-pipe, more replicas, METHODS 9),
- * so the smallest number is taken that is not slower than the best one by more than 2 %. Pure:
- * costs in, a number out. */
+ * so the smallest number is taken that is not slower than the best one by more than 2 %, of those
+ * that the method's limit allows (rp_method_advance_most()). Pure: costs in, a number out. */
 #ifndef RP_PLANNING_ADVANCE_H
 #define RP_PLANNING_ADVANCE_H
 
@@ -13,13 +13,24 @@
 
 typedef struct {
     uint32_t advance;
+    uint32_t tried;                  /* from 0 on: numbers in .. */
     double busy[RP_ADVANCE_MAX + 1]; /* by advance: share of the time that a board works */
+    double busy_most;                /* with any number in flight */
+    double work;                     /* seconds of a board for a microbatch, the mean of all */
+    double slowest;                  /* .. and of the slowest board, link or feed */
+    double most_delay;               /* of a link, seconds */
 } rp_advance_choice;
 
-/* `shape`: batch, microbatch and stages of the run; `costs` in seconds.
+/* `shape`: batch, microbatch and stages of the run; `costs` and `feed` (of the inputs of a
+ * microbatch, on their link) in seconds.
  * errors  of the replay: FAULT, MEMORY */
 rp_err rp_advance_choose(const rp_method *method, const rp_sched_shape *shape,
-                         const rp_sched_costs *costs, rp_advance_choice *out) RP_MUST_CHECK;
+                         const rp_sched_costs *costs, double feed,
+                         rp_advance_choice *out) RP_MUST_CHECK;
+
+/* The advance that would fill the pipes, by the slowest board and the longest link; no limit but
+ * RP_ADVANCE_MAX. Pure. */
+uint32_t rp_advance_wanted(const rp_advance_choice *choice);
 
 /* Whether it pays to leave `now`: for 5 % of the boards' time, or for fewer in flight that cost no
  * more than 1 % of it. What was measured twice is never quite the same. */

@@ -5,15 +5,78 @@
 /* What an encrypted link carries on one core: `build/bin/bench_link` gave 195 to 262 MB/s. */
 static const double CURVE_BYTES_PER_S = 200e6;
 
-double rp_cost_boundary_s(const rp_runfile *run, uint32_t layer) {
+static double larger(double a, double b) {
+    return a > b ? a : b;
+}
+
+/* Wires of the ring that take turns on this medium: no board sends on two at a time. */
+static uint32_t count_sharing(const rp_runfile *run, uint64_t medium) {
+    uint32_t count = 0;
+    for (uint32_t k = 0; medium && k + 1 < run->boards; k++) {
+        count += rp_link_profile_of(&run->link, &run->hops, k, k + 1).medium == medium;
+        count += rp_link_profile_of(&run->link, &run->hops, k + 1, k).medium == medium;
+    }
+    return count > 1 ? count : 1;
+}
+
+/* Bytes a second of a wire; those that share a medium have equal parts of its rate. */
+static double rate_of(const rp_runfile *run, uint32_t from, uint32_t to) {
+    const rp_link_profile line = rp_link_profile_of(&run->link, &run->hops, from, to);
+    const double whole = rp_link_profile_rate_mbit(&line) * 1e6 / 8;
+    const double emulated = whole / count_sharing(run, line.medium);
+    return emulated > 0 && emulated < CURVE_BYTES_PER_S ? emulated : CURVE_BYTES_PER_S;
+}
+
+static double delay_of(const rp_runfile *run, uint32_t from, uint32_t to) {
+    const rp_link_profile line = rp_link_profile_of(&run->link, &run->hops, from, to);
+    return (rp_link_profile_delay_ms(&line) + line.jitter_ms) * 1e-3;
+}
+
+/* In a row each stage is on the next board, and round to the first again. */
+static uint32_t board_of(const rp_runfile *run, uint32_t stage) {
+    return stage % run->boards;
+}
+
+double rp_cost_link_delay_s(const rp_runfile *run) {
+    double longest = 0;
+    for (uint32_t k = 0; k + 1 < run->stages; k++) {
+        const uint32_t a = board_of(run, k);
+        const uint32_t b = board_of(run, k + 1);
+        longest = larger(longest, larger(delay_of(run, a, b), delay_of(run, b, a)));
+    }
+    return longest;
+}
+
+/* Of a microbatch, in one direction of boundary `k` where the cut is in front of `layer`; infinite
+ * where too much crosses. Data of the set has no codec. */
+static double boundary_bytes(const rp_runfile *run, uint32_t layer, uint32_t k, bool gradients) {
+    const rp_codec codec = run->codec ? run->codec[k][gradients] : RP_CODEC_F32;
     rp_boundary boundary;
+    size_t bytes = 0;
     if (rp_cut_boundary_at(run->model, layer, &boundary) != RP_OK) {
         return (double)INFINITY;
     }
-    double rate = CURVE_BYTES_PER_S;
-    double emulated = run->link.rate_mbit * 1e6 / 8;
-    rate = emulated > 0 && emulated < rate ? emulated : rate;
-    return 2 * (double)boundary.sample_bytes * run->micro / rate;
+    for (uint32_t i = 0; i < boundary.count; i++) {
+        const uint32_t producer = boundary.producer[i];
+        const size_t count = rp_shape_count(rp_model_shape(run->model, producer));
+        bytes += rp_codec_bytes(producer == RP_LAYER_DATA ? RP_CODEC_F32 : codec, count);
+    }
+    return (double)bytes * run->micro;
+}
+
+static double boundary_s(const rp_runfile *run, uint32_t layer, uint32_t k, bool gradients) {
+    const uint32_t below = board_of(run, k);
+    const uint32_t above = board_of(run, k + 1);
+    return boundary_bytes(run, layer, k, gradients) /
+           (gradients ? rate_of(run, above, below) : rate_of(run, below, above));
+}
+
+double rp_cost_boundary_s(const rp_runfile *run, uint32_t layer) {
+    double worst = 0;
+    for (uint32_t k = 0; k + 1 < run->stages; k++) {
+        worst = larger(worst, boundary_s(run, layer, k, false) + boundary_s(run, layer, k, true));
+    }
+    return worst;
 }
 
 rp_err rp_cost_choose_cut(rp_arena *arena, const rp_runfile *run, const double *layer_seconds,
@@ -33,12 +96,8 @@ fail:
     return err;
 }
 
-static double larger(double a, double b) {
-    return a > b ? a : b;
-}
-
 static void add_stage_costs(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
-                            double *forward, double *backward, double *send) {
+                            double *forward, double *backward, double *send, double *send_back) {
     for (uint32_t k = 0; k < cut->stage_count; k++) {
         const uint32_t end = cut->first[k + 1];
         const bool last = k + 1 == cut->stage_count;
@@ -48,32 +107,44 @@ static void add_stage_costs(const rp_runfile *run, const rp_cut *cut, const doub
         }
         forward[k] = larger(forward[k], run->throttle.forward_ms * 1e-3);
         backward[k] = larger(backward[k], run->throttle.backward_ms * 1e-3);
-        send[k] = rp_cost_boundary_s(run, last ? cut->first[k] : end) / 2;
+        send[k] = last ? 0 : boundary_s(run, end, k, false);
+        send_back[k] = k == 0 ? 0 : boundary_s(run, cut->first[k], k - 1, true);
     }
+}
+
+/* Of what a stage sends to its neighbours. */
+static double longest_from(const rp_runfile *run, uint32_t stage) {
+    const uint32_t own = board_of(run, stage);
+    const double on = stage + 1 < run->stages ? delay_of(run, own, board_of(run, stage + 1)) : 0;
+    return stage > 0 ? larger(on, delay_of(run, own, board_of(run, stage - 1))) : on;
 }
 
 rp_err rp_cost_choose_advance(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
                               double link_delay_s, uint32_t advance_max, rp_advance_choice *out) {
-    double *costs[4];
+    double *costs[5];
     double *none;
     rp_arena arena;
     rp_err err;
     rp_arena_init(&arena, "costs", 0);
     RP_TRY(RP_ARENA_NEW(&arena, cut->stage_count, &none));
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < 5; i++) {
         RP_TRY(RP_ARENA_NEW(&arena, cut->stage_count, &costs[i]));
     }
-    add_stage_costs(run, cut, layer_seconds, costs[0], costs[1], costs[2]);
+    add_stage_costs(run, cut, layer_seconds, costs[0], costs[1], costs[2], costs[3]);
     for (uint32_t k = 0; k < run->stages; k++) {
-        costs[3][k] = link_delay_s;
+        costs[4][k] = run->emulate ? longest_from(run, k) : link_delay_s;
     }
     const rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
     const rp_sched_costs seconds = {.forward = costs[0],
                                     .backward_input = costs[1],
                                     .backward_weight = none,
                                     .send = costs[2],
-                                    .delay = costs[3]};
-    RP_TRY(rp_advance_choose(&run->method, &shape, &seconds, out));
+                                    .send_back = costs[3],
+                                    .delay = costs[4]};
+    const size_t input =
+        rp_codec_bytes(run->input_codec, rp_shape_count(&run->data.sample)) * run->micro;
+    const double feed = (double)input / rate_of(run, RP_LINK_HOST, 0);
+    RP_TRY(rp_advance_choose(&run->method, &shape, &seconds, feed, out));
     out->advance = out->advance < advance_max ? out->advance : advance_max;
 fail:
     rp_arena_finish(&arena);

@@ -9,15 +9,20 @@
  * microbatch. */
 
 /* Seconds that a cut in front of `layer` costs a microbatch: activations one way, gradients the
- * other. Infinite where more tensors cross than a parcel has parts. */
+ * other, as the run's codecs leave them; of the hop where that takes longest. Infinite where more
+ * tensors cross than a parcel has parts. */
 double rp_cost_boundary_s(const rp_runfile *run, uint32_t layer);
+
+/* How long what a board sends is on its way, where links are emulated: of the slowest hop. */
+double rp_cost_link_delay_s(const rp_runfile *run);
 
 /* The cut whose slowest stage is fastest. errors of rp_cut_balance() */
 rp_err rp_cost_choose_cut(rp_arena *arena, const rp_runfile *run, const double *layer_seconds,
                           rp_cut *out) RP_MUST_CHECK;
 
-/* What each advance would give when a parcel is `link_delay_s` on its way from board to board; at
- * most `advance_max` is chosen. errors of rp_advance_choose() */
+/* What each advance would give when a parcel is `link_delay_s` on its way from board to board, or,
+ * where links are emulated, as long as its wire says; at most `advance_max` is chosen. errors of
+ * rp_advance_choose() */
 rp_err rp_cost_choose_advance(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
                               double link_delay_s, uint32_t advance_max,
                               rp_advance_choice *out) RP_MUST_CHECK;

@@ -21,11 +21,17 @@ rp_err rp_gain_estimator_open(rp_arena *arena, uint32_t params, rp_gain_estimato
     for (uint32_t h = 0; h < RP_GAIN_HISTORY; h++) {
         out->history[h].gain = out->next + (size_t)params * (1 + h);
     }
-    for (uint32_t p = 0; p < params; p++) {
-        out->next[p] = 1;
-    }
+    rp_gain_estimator_reset(out);
 fail:
     return err;
+}
+
+void rp_gain_estimator_reset(rp_gain_estimator *estimator) {
+    estimator->history_count = 0;
+    memset(estimator->aa, 0, 3 * (size_t)estimator->params * sizeof(double)); /* aa, ab, rest */
+    for (uint32_t p = 0; p < estimator->params; p++) {
+        estimator->next[p] = 1;
+    }
 }
 
 /* The gain that the forward of `step` was predicted with. */

@@ -35,6 +35,9 @@ typedef struct {
 rp_err rp_gain_estimator_open(rp_arena *arena, uint32_t params,
                               rp_gain_estimator *out) RP_MUST_CHECK;
 
+/* As rp_gain_estimator_open() leaves it. */
+void rp_gain_estimator_reset(rp_gain_estimator *estimator);
+
 /* Sums of squares of one parameter's probe at `step`: of the error a - b, the stale error b, the
  * prediction a. */
 typedef struct {

@@ -4,6 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Who can be dialled is the roster's to say, whatever a plan says that was made before. */
+static void take_dials(rp_plan *plan, const rp_runfile *run) {
+    for (uint32_t k = 0; k < plan->node_count; k++) {
+        plan->node[k].dials = !run->local && run->roster[k].dials;
+    }
+}
+
 /* ---- making ---------------------------------------------------------------------------------- */
 
 rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *chosen, rp_plan **out) {
@@ -19,11 +26,15 @@ rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *chosen, rp_plan **ou
                                      .batch = run->batch,
                                      .micro = run->micro,
                                      .epoch_samples = run->data.count[RP_SPLIT_TRAIN],
-                                     .steps = run->steps};
+                                     .steps = run->steps,
+                                     .codec = run->codec,
+                                     .input_codec = run->input_codec};
     RP_TRY(rp_plan_make(arena, &options, &plan));
+    take_dials(plan, run);
     RP_TRY(rp_plan_check_training(plan, run->model));
     plan->has_advance = chosen->advance != NULL;
-    for (uint32_t a = 0; chosen->advance && a <= RP_ADVANCE_MAX; a++) {
+    plan->advance_tried = chosen->advance ? chosen->advance->tried : 0;
+    for (uint32_t a = 0; a < plan->advance_tried; a++) {
         plan->advance_busy[a] = chosen->advance->busy[a];
     }
     *out = plan;
@@ -139,7 +150,7 @@ static uint32_t last_port(const rp_plan *plan, const rp_runfile *run, uint32_t b
     const uint32_t count = rp_plan_neighbours(plan, board, node);
     uint32_t dialled = 0;
     for (uint32_t i = 0; i < count; i++) {
-        dialled += !rp_plan_dials(board, node[i]);
+        dialled += !rp_plan_dials(plan, board, node[i]);
     }
     return port_of(run->roster[board].endpoint) + (dialled > 1 ? dialled + 1 : 2);
 }
@@ -155,6 +166,9 @@ static bool are_on_one_host(const rp_runfile *run, uint32_t a, uint32_t b) {
 /* Where boards share a stage they listen on more ports than the three of a row. */
 static rp_err check_ports(const rp_plan *plan, const rp_runfile *run) {
     for (uint32_t k = 0; !run->local && k < plan->node_count; k++) {
+        if (run->roster[k].dials) {
+            continue; /* it listens nowhere */
+        }
         const uint32_t first = port_of(run->roster[k].endpoint);
         const uint32_t last = last_port(plan, run, k);
         if (last > UINT16_MAX) {
@@ -166,7 +180,8 @@ static rp_err check_ports(const rp_plan *plan, const rp_runfile *run) {
         }
         for (uint32_t other = 0; other < plan->node_count; other++) {
             const uint32_t its = port_of(run->roster[other].endpoint);
-            if (other != k && are_on_one_host(run, k, other) && its >= first && its <= last) {
+            if (other != k && !run->roster[other].dials && are_on_one_host(run, k, other) &&
+                its >= first && its <= last) {
                 return rp_fail(RP_ERR_USAGE,
                                "%s: nodes[%u]: board %s at %s listens on ports up to %u with this "
                                "plan, and board %s has one of them",
@@ -202,6 +217,42 @@ static rp_err check_order(const rp_plan *plan, const rp_model *model) {
     return rp_fail(RP_ERR_USAGE, "%s: edges, windows: %s", plan->source, text);
 }
 
+/* Each board of a stage computes the stage's norm itself, and other devices may round it in another
+ * way: their weights would part. */
+static rp_err check_clip(const rp_plan *plan, const rp_runfile *run) {
+    for (uint32_t h = 0; run->optim.clip_norm_stage > 0 && h < plan->hold_count; h++) {
+        const rp_plan_hold *hold = &plan->hold[h];
+        if (hold->share[0] > 0 || hold->share[1] < 1) {
+            return rp_fail(
+                RP_ERR_USAGE,
+                "%s: stage %u is shared by several boards, and optimizer.clip_norm_stage "
+                "is for stages on one board; expected optimizer.clip_norm",
+                plan->source, hold->stage);
+        }
+    }
+    return RP_OK;
+}
+
+/* They are the plan's own where the run file says nothing. */
+static rp_err check_codecs(const rp_plan *plan, const rp_runfile *run) {
+    const bool said_all = run->codec && plan->stage_count <= run->stages;
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
+        const rp_plan_edge *edge = &plan->edge[e];
+        const bool up = said_all && edge->carries == RP_CARRIES_ACTIVATION;
+        const bool down = said_all && edge->carries == RP_CARRIES_GRADIENT;
+        const bool input = edge->carries == RP_CARRIES_INPUT && run->input_codec != RP_CODEC_F32;
+        const rp_codec said = up     ? run->codec[edge->stage - 1][0]
+                              : down ? run->codec[edge->stage][1]
+                                     : run->input_codec;
+        if ((up || down || input) && edge->from != edge->to && edge->codec != said) {
+            return rp_fail(RP_ERR_USAGE, "%s: edges[%u].codec: is %s, the run file's links.%s %s",
+                           plan->source, e, rp_codec_name(edge->codec), input ? "inputs" : "codec",
+                           rp_codec_name(said));
+        }
+    }
+    return RP_OK;
+}
+
 rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run,
                         const char *executor, rp_plan **out) {
     static const char said[] = "the run file says";
@@ -220,10 +271,14 @@ rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run
     RP_TRY(check_number(plan, "step_first", plan->step_first, 0, "expected"));
     RP_TRY(check_method(plan, run));
     RP_TRY(check_boards(plan, run, executor));
+    take_dials(plan, run);
     RP_TRY(check_order(plan, run->model));
     RP_TRY(check_micro(plan));
     RP_TRY(rp_plan_check_training(plan, run->model));
+    RP_TRY(check_codecs(plan, run));
+    RP_TRY(check_clip(plan, run));
     RP_TRY(check_ports(plan, run));
+    rp_plan_note_bytes(plan, run->model);
     if (plan->steps != run->steps) {
         rp_plan_set_steps(plan, run->steps);
         RP_TRY(check_order(plan, run->model));

@@ -101,6 +101,33 @@ static void say_enough(FILE *file, const rp_plan *plan, double slowest_s) {
     }
 }
 
+/* "196.0 KiB int8", of a microbatch; "-" where nothing goes. */
+static const char *parcel_text(const rp_plan *plan, rp_carries carries, uint32_t to_stage,
+                               char *out, size_t bytes) {
+    (void)snprintf(out, bytes, "-");
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
+        const rp_plan_edge *edge = &plan->edge[e];
+        if (edge->carries == carries && edge->stage == to_stage) {
+            (void)snprintf(out, bytes, "%.1f KiB %s", (double)edge->parcel_bytes / (1 << 10),
+                           rp_codec_name(edge->codec));
+        }
+    }
+    return out;
+}
+
+/* What a microbatch has between the stages, behind the codecs. */
+static void put_boundaries(FILE *file, const rp_plan *plan) {
+    char text[2][TEXT_BYTES];
+    (void)fprintf(file, "\nstages       activations         gradients\n");
+    (void)fprintf(file, "  inputs  %15s\n",
+                  parcel_text(plan, RP_CARRIES_INPUT, 0, text[0], TEXT_BYTES));
+    for (uint32_t k = 0; k + 1 < plan->stage_count; k++) {
+        (void)fprintf(file, "%3u - %-3u %15s  %16s\n", k, k + 1,
+                      parcel_text(plan, RP_CARRIES_ACTIVATION, k + 1, text[0], TEXT_BYTES),
+                      parcel_text(plan, RP_CARRIES_GRADIENT, k, text[1], TEXT_BYTES));
+    }
+}
+
 rp_err rp_plan_table(FILE *file, const rp_plan *plan) {
     double slowest_s = 0;
     double sum_s = 0;
@@ -124,6 +151,9 @@ rp_err rp_plan_table(FILE *file, const rp_plan *plan) {
     (void)fprintf(file, "  %11s  %11s  %6s\n", "weights", "memory", "copies");
     for (uint32_t k = 0; k < plan->stage_count; k++) {
         put_stage(file, plan, k, width, slowest_s);
+    }
+    if (plan->stage_count > 1) {
+        put_boundaries(file, plan);
     }
     if (slowest_s > 0 && plan->stage_count > 1) {
         (void)fprintf(file,

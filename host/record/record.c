@@ -8,6 +8,7 @@ enum { SPEED_STEPS = 32 };
 typedef struct {
     const rp_sink_kind *kind;
     void *state; /* NULL: not open */
+    bool failed; /* once, and that was said */
 } sink;
 
 struct rp_record {
@@ -20,6 +21,7 @@ struct rp_record {
 
     uint64_t epoch_steps;
     rp_record_totals total; /* of all runs; seconds: of those that this one resumes */
+    uint64_t speed_step;    /* trained without a break since then */
     double train_loss;
     double segment_s;             /* wall time of this run's segments */
     int64_t step_ns[SPEED_STEPS]; /* ends of the last steps */
@@ -29,13 +31,14 @@ struct rp_record {
     double *busy;
 };
 
-/* Tells every open sink that has `function`, and leaves at the first error. */
+/* Tells every open sink that has `function`, and leaves at the first error that counts. */
 #define TELL(record, function, argument)                                                           \
     do {                                                                                           \
         for (uint32_t i = 0; i < (record)->sink_count; i++) {                                      \
-            const sink *to = &(record)->sinks[i];                                                  \
+            sink *to = &(record)->sinks[i];                                                        \
             if (to->state && to->kind->function) {                                                 \
                 rp_err told = to->kind->function(to->state, (argument));                           \
+                told = told == RP_OK ? told : take_failure(record, to, told);                      \
                 if (told != RP_OK) {                                                               \
                     return told;                                                                   \
                 }                                                                                  \
@@ -54,6 +57,26 @@ static double run_s(const rp_record *record) {
 
 static double wall_s(const rp_record *record) {
     return record->sinks_run.wall_s + since_open_s(record);
+}
+
+/* Of a sink that is spared nothing but the first error is seen, by the others: the disk may be
+ * full, and a run is worth more than its log. */
+static rp_err take_failure(rp_record *record, sink *at, rp_err err) {
+    char text[200];
+    if (err != RP_ERR_IO || !at->kind->spared || at->failed) {
+        return err == RP_ERR_IO && at->kind->spared ? RP_OK : err;
+    }
+    at->failed = true;
+    (void)snprintf(text, sizeof text, "%.140s; the run goes on without", rp_err_message());
+    const rp_sink_event event = {
+        .name = "unwritten", .step = record->total.step, .text = text, .time_s = run_s(record)};
+    for (uint32_t i = 0; i < record->sink_count; i++) {
+        const sink *to = &record->sinks[i];
+        if (to->state && !to->kind->spared && to->kind->on_event) {
+            (void)!to->kind->on_event(to->state, &event);
+        }
+    }
+    return RP_OK;
 }
 
 void rp_record_read_totals(const rp_record *record, rp_record_totals *totals) {
@@ -78,6 +101,7 @@ static rp_err close_sinks(rp_record *record, const rp_summary *summary) {
         sink *at = &record->sinks[i];
         if (at->state) {
             rp_err closed = at->kind->close(at->state, summary);
+            closed = closed == RP_OK ? closed : take_failure(record, at, closed);
             err = err == RP_OK ? closed : err;
             at->state = NULL;
         }
@@ -101,16 +125,22 @@ fail:
     return err;
 }
 
-static void begin_run(rp_record *record, const rp_record_totals *start) {
-    const rp_record_run *run = &record->run;
-    record->epoch_steps = rp_sched_epoch_steps(&run->shape);
+static void take_totals(rp_record *record, const rp_record_totals *start) {
     record->total = *start;
     if (start->epoch_samples > 0) {
         record->train_loss = start->epoch_loss / (double)start->epoch_samples;
     }
+}
+
+static void begin_run(rp_record *record, const rp_record_totals *start) {
+    const rp_record_run *run = &record->run;
+    record->epoch_steps = rp_sched_epoch_steps(&run->shape);
+    take_totals(record, start);
+    record->speed_step = start->step;
     record->busy_since_ns = rp_clock_now_ns(record->clock);
     record->sinks_run = (rp_sink_run){
         .folder = run->folder,
+        .trace_bytes = run->trace_bytes,
         .temporary = run->temporary,
         .progress = run->progress,
         .result = run->result,
@@ -149,11 +179,24 @@ fail:
     return err;
 }
 
+static rp_err rewind_sinks(rp_record *record, uint64_t step) {
+    TELL(record, rewind, step);
+}
+
+rp_err rp_record_rewind(rp_record *record, const rp_record_totals *start) {
+    rp_record_totals to = *start;
+    to.seconds = record->total.seconds;
+    to.segment_s = record->total.segment_s;
+    take_totals(record, &to);
+    record->speed_step = start->step;
+    return rewind_sinks(record, start->step);
+}
+
 /* ---- on the way ------------------------------------------------------------------------------ */
 
 /* Over the last steps, so that a stall shows. */
 static double samples_per_second(const rp_record *record) {
-    uint64_t done = record->total.step - record->sinks_run.step_first;
+    uint64_t done = record->total.step - record->speed_step;
     uint32_t count = done < SPEED_STEPS ? (uint32_t)done : SPEED_STEPS;
     if (count < 2) {
         return 0;
@@ -165,6 +208,15 @@ static double samples_per_second(const rp_record *record) {
     int64_t last_ns = record->step_ns[(record->total.step - 1) % SPEED_STEPS];
     int64_t first_ns = record->step_ns[(record->total.step - count) % SPEED_STEPS];
     return last_ns > first_ns ? (double)samples * 1e9 / (double)(last_ns - first_ns) : 0;
+}
+
+void rp_record_take_boards(rp_record *record, uint32_t boards, uint32_t stages) {
+    RP_ASSERT(boards > 0 && boards <= record->run.shape.stages);
+    for (uint32_t k = boards; k < record->run.shape.stages; k++) {
+        record->busy[k] = 0; /* nobody is there any more */
+    }
+    record->run.shape.stages = boards;
+    record->run.stages = stages;
 }
 
 /* Shares of the last second: nobody who watches wants a longer history. */
@@ -263,6 +315,12 @@ rp_err rp_record_norm(rp_record *record, uint64_t step, double norm) {
     TELL(record, on_norm, &line);
 }
 
+rp_err rp_record_histogram(rp_record *record, uint64_t step, const char *name,
+                           const rp_histogram *values) {
+    const rp_sink_histogram line = {step, name, values, wall_s(record)};
+    TELL(record, on_histogram, &line);
+}
+
 static rp_err tell_phase(rp_record *record, const char *text) {
     TELL(record, on_phase, text);
 }
@@ -301,6 +359,9 @@ static void add_shares(const rp_record *record, const rp_record_end *end, rp_sum
     for (uint32_t i = 0; i < end->link_count; i++) {
         end->link[i].utilisation = end->link[i].busy_s / (wall > 0 ? wall : 1);
     }
+    for (uint32_t i = 0; i < end->wire_count; i++) {
+        end->wire[i].utilisation = end->wire[i].busy_s / (wall > 0 ? wall : 1);
+    }
     if (wall > 0 && end->stage_count > 0) {
         summary->bubble = 1 - busy_s / (wall * end->stage_count);
     }
@@ -324,11 +385,18 @@ static bool same_share(const double a[2], const double b[2]) {
     return a[0] == b[0] && a[1] == b[1];
 }
 
-/* Microbatches that had to contribute, and how many fewer or more a board counted of its share. Due
+/* What was compared with the plan, sample by sample. Of boards that do not say that:
+ * microbatches that had to contribute, and how many fewer or more a board counted of its share. Due
  * are those since the open: boards of before have gone. */
 static void fill_ledger(const rp_record *record, const rp_record_end *end, rp_summary *summary) {
     uint64_t due = 0;
     summary->microbatches = count_microbatches(record, NULL, 0);
+    summary->ledger = end->ledger;
+    if (end->ledger.known) {
+        summary->lost = end->ledger.lost;
+        summary->repeated = end->ledger.repeated;
+        return;
+    }
     for (uint32_t k = 0; k < end->stage_count && strcmp(end->status, "failed") != 0; k++) {
         const double *share = end->share ? end->share[k] : NULL;
         if (k == 0 || (share && !same_share(share, end->share[k - 1]))) {
@@ -372,11 +440,16 @@ static rp_summary summarize_run(const rp_record *record, const rp_record_end *en
         .eval = summary_score(&total->eval),
         .eval_split = run->eval_split,
         .validation = summary_score(&total->validation),
+        .best = end->best,
         .samples_per_s = trained_s > 0 ? (double)total->samples / trained_s : 0,
         .stage = end->stage,
         .stage_count = end->stage_count,
         .link = end->link,
         .link_count = end->link_count,
+        .wire = end->wire,
+        .wire_count = end->wire_count,
+        .recovery = end->recovery,
+        .recovery_count = end->recovery_count,
     };
     add_shares(record, end, &summary);
     fill_ledger(record, end, &summary);

@@ -24,6 +24,7 @@ typedef struct {
     uint32_t stages;        /* of all boards; 0: one a board */
     bool classes;           /* the targets are classes */
     const char *folder;     /* of the run; NULL: no files are written (eval) */
+    uint64_t trace_bytes;   /* of trace.json at most; 0: there is none */
     bool temporary;         /* the folder is gone after the run: nobody is told of it */
     FILE *progress;         /* borrowed; NULL: nobody watches */
     FILE *result;           /* borrowed; NULL: nobody asks */
@@ -51,7 +52,8 @@ rp_err rp_record_step(rp_record *record, uint64_t step, double loss, double lr,
 /* Evaluation after `step` steps: of the validation part of a training run, or of eval_split. */
 rp_err rp_record_eval(rp_record *record, bool validation, uint64_t step, double loss,
                       uint64_t samples, uint64_t correct) RP_MUST_CHECK;
-/* A line of text that is also an event in the log: "checkpoint", "interrupted", "skipped". */
+/* A line of text that is also an event in the log: "resumed", "skipped". `step`: so many are done,
+ * or it is in the step that makes so many. */
 rp_err rp_record_event(rp_record *record, const char *name, uint64_t step,
                        const char *text) RP_MUST_CHECK;
 /* Only in the log. */
@@ -65,6 +67,9 @@ rp_err rp_record_transfer(rp_record *record, const rp_sink_transfer *transfer) R
 rp_err rp_record_facts(rp_record *record, const rp_sink_facts *facts) RP_MUST_CHECK;
 /* The gradient's norm of a step, where the host sees it. */
 rp_err rp_record_norm(rp_record *record, uint64_t step, double norm) RP_MUST_CHECK;
+/* The values of a tensor after `step` steps. */
+rp_err rp_record_histogram(rp_record *record, uint64_t step, const char *name,
+                           const rp_histogram *values) RP_MUST_CHECK;
 /* What is going on before the first step: "building kernels". Accepts NULL. */
 void rp_record_phase(rp_record *record, const char *text);
 
@@ -74,6 +79,12 @@ void rp_record_part(rp_record *record, const rp_sink_part *part);
 /* Wall seconds of a segment that has ended, for the summary's shares. */
 void rp_record_segment(rp_record *record, double seconds);
 
+/* From now on the run has fewer boards, which hold `stages` stages. */
+void rp_record_take_boards(rp_record *record, uint32_t boards, uint32_t stages);
+/* The run goes back to an earlier position of its own, which `start` has; its seconds go on.
+ * errors  IO */
+rp_err rp_record_rewind(rp_record *record, const rp_record_totals *start) RP_MUST_CHECK;
+
 /* Writes the counts of `totals` (not its step, nor the evaluation), for a checkpoint. */
 void rp_record_read_totals(const rp_record *record, rp_record_totals *totals);
 
@@ -81,13 +92,19 @@ void rp_record_read_totals(const rp_record *record, rp_record_totals *totals);
 typedef struct {
     const char *status; /* "finished", "interrupted", "failed" */
     const char *note;   /* in plain language; may be "" */
+    rp_summary_best best;
     /* idle_s and utilisation are set here */
     rp_summary_stage *stage;
     uint32_t stage_count;
     rp_summary_link *link;
     uint32_t link_count;
+    rp_summary_wire *wire; /* utilisation is set here */
+    uint32_t wire_count;
     const uint64_t *micro_done; /* [stage_count]: whose gradient it has added since the open */
-    const double (*share)[2];   /* [stage_count]: of every step's samples; NULL: all of them each */
+    rp_summary_ledger ledger;
+    const rp_summary_recovery *recovery;
+    uint32_t recovery_count;
+    const double (*share)[2]; /* [stage_count]: of every step's samples; NULL: all of them each */
 } rp_record_end;
 
 /* Closes every sink, with the summary; the first error of any is returned. */

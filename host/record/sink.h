@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "record/histogram.h"
 #include "record/summary.h"
 #include "sched/sched.h"
 
@@ -28,7 +29,8 @@ typedef struct {
     uint64_t step_first;   /* steps done by the run that this one resumes; 0: a new run */
     uint64_t step_total;
     uint32_t epochs, stages;
-    bool without_losses; /* simulated: losses and accuracies mean nothing to a person */
+    uint64_t trace_bytes; /* trace.json at most; 0: there is none */
+    bool without_losses;  /* simulated: losses and accuracies mean nothing to a person */
 } rp_sink_run;
 
 typedef struct {
@@ -51,8 +53,8 @@ typedef struct {
 } rp_sink_eval;
 
 typedef struct {
-    const char *name; /* "checkpoint", "skipped", ... */
-    uint64_t step;
+    const char *name; /* "resumed", "skipped", ... */
+    uint64_t step;    /* from 1: steps done, that of the event included */
     const char *text; /* in plain language */
     bool log_only;    /* of no interest to a person who watches */
     double time_s;
@@ -98,6 +100,14 @@ typedef struct {
     double wall_s; /* set by the record */
 } rp_sink_norm;
 
+/* The values of a tensor of the model. */
+typedef struct {
+    uint64_t step; /* steps done */
+    const char *name;
+    const rp_histogram *values;
+    double wall_s; /* set by the record */
+} rp_sink_histogram;
+
 /* What the boards say at the end of a segment: of the whole run so far. */
 typedef struct {
     uint64_t step; /* steps done */
@@ -118,6 +128,7 @@ typedef struct {
 /* A function that is NULL: the sink has no interest in that. */
 typedef struct {
     const char *name;
+    bool spared; /* what it can not write is lost and said once; the run goes on */
     /* Leaves *sink NULL when this run has no use for it. errors  IO, MEMORY */
     rp_err (*open)(rp_arena *arena, const rp_sink_run *run, void **sink);
     rp_err (*on_step)(void *sink, const rp_sink_step *step);
@@ -128,8 +139,12 @@ typedef struct {
     rp_err (*on_transfer)(void *sink, const rp_sink_transfer *transfer);
     rp_err (*on_facts)(void *sink, const rp_sink_facts *facts);
     rp_err (*on_norm)(void *sink, const rp_sink_norm *norm);
+    rp_err (*on_histogram)(void *sink, const rp_sink_histogram *histogram);
     rp_err (*on_phase)(void *sink, const char *text);
     rp_err (*on_part)(void *sink, const rp_sink_part *part);
+    /* The run goes back to its position at `step` and does the steps from there again: what the
+     * sink holds of them is taken back. */
+    rp_err (*rewind)(void *sink, uint64_t step);
     /* Releases what the sink holds, also when it fails. `summary` NULL: the run has not begun. */
     rp_err (*close)(void *sink, const rp_summary *summary);
     /* In place of close(): the sink is left as it is, and never called again. May be NULL. */

@@ -1,37 +1,65 @@
 #include "record/sink_metrics.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
+#include "base/replace.h"
 #include "record/sink.h"
 
-enum { DIGITS = 10 };
+enum { DIGITS = 10, LINE_BYTES = 8192 };
 
 struct rp_metrics {
     const char *path;
-    FILE *file;
+    int fd;
+    bool regular;
 };
 
 static rp_err fail_io(const char *path) {
     return rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(errno));
 }
 
+/* Behind the last line; of one that does not fit on the disk nothing stays, so that later ones may
+ * follow. */
+static bool append_whole(const rp_metrics *metrics, const char *line, size_t bytes) {
+    struct stat facts;
+    const bool known = metrics->regular && fstat(metrics->fd, &facts) == 0;
+    size_t done = 0;
+    while (done < bytes) {
+        const ssize_t wrote = write(metrics->fd, line + done, bytes - done);
+        if (wrote > 0) {
+            done += (size_t)wrote;
+        } else if (wrote == 0 || errno != EINTR) {
+            const int code = wrote == 0 ? ENOSPC : errno;
+            if (known && done > 0) {
+                (void)!ftruncate(metrics->fd, facts.st_size);
+            }
+            errno = code;
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Takes the reference; NULL means that memory is short or a text is not UTF-8. */
-static rp_err write_line(const char *path, FILE *file, json_t *object) {
-    if (!object) {
-        return rp_fail(RP_ERR_FORMAT, "%s: a line can not be made: is its text UTF-8?", path);
-    }
-    const int bad = json_dumpf(object, file, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
+static rp_err write_line(const rp_metrics *metrics, json_t *object) {
+    char line[LINE_BYTES];
+    const size_t bytes =
+        object ? json_dumpb(object, line, sizeof line, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS))
+               : 0;
     json_decref(object);
-    if (bad || putc('\n', file) == EOF || fflush(file) != 0) {
-        return fail_io(path);
+    if (bytes == 0 || bytes >= sizeof line) {
+        return rp_fail(RP_ERR_FORMAT, "%s: a line can not be made: is its text UTF-8, and short?",
+                       metrics->path);
     }
-    return RP_OK;
+    line[bytes] = '\n';
+    return append_whole(metrics, line, bytes + 1) ? RP_OK : rp_replace_unwritten(metrics->path);
 }
 
 /* JSON has no NaN. */
@@ -39,53 +67,98 @@ static json_t *json_of_real(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* Copies the lines of steps before `step_end`; stops at one that a crash has torn. */
-static rp_err copy_lines(FILE *from, const char *path, FILE *to, uint64_t step_end) {
+static bool is_one_of(const char *name, const char *const *names) {
+    while (*names && strcmp(name, *names) != 0) {
+        names++;
+    }
+    return *names != NULL;
+}
+
+/* Former versions counted steps, and what belongs to one, from 0. */
+static void renumber(json_t *line) {
+    static const char *const from_0[] = {"eval",    "prediction", "skipped",    "trust",
+                                         "advance", "fault",      "not_finite", NULL};
+    static const char *const from_0_or_1[] = {"advance", "fault", "not_finite", NULL};
+    const char *event = json_string_value(json_object_get(line, "event"));
+    json_t *step = json_object_get(line, "step");
+    const json_int_t value = json_integer_value(step);
+    if (!event || (is_one_of(event, from_0) && (value > 0 || !is_one_of(event, from_0_or_1)))) {
+        (void)json_integer_set(step, value + 1);
+    }
+}
+
+/* What happened stays, also of steps that are trained again. What every start says is said again.
+ */
+static bool is_kept(const json_t *line, uint64_t step_first) {
+    static const char *const happened[] = {"fault",  "recovered", "resumed", "damaged", "waiting",
+                                           "silent", "spare",     "fewer",   "unsaved", NULL};
+    const char *event = json_string_value(json_object_get(line, "event"));
+    const json_int_t step = json_integer_value(json_object_get(line, "step"));
+    if (event && is_one_of(event, happened)) {
+        return true;
+    }
+    return step_first > 0 && (uint64_t)step < step_first + !(event && strcmp(event, "hint") == 0);
+}
+
+/* Copies the lines up to `step_first`; stops at one that a crash has torn. */
+static bool copy_lines(FILE *from, FILE *to, uint64_t step_first) {
+    bool former = false;
     for (;;) {
         json_error_t problem;
         json_t *line = json_loadf(from, JSON_DISABLE_EOF_CHECK, &problem);
         if (!line) {
-            return RP_OK;
+            return true;
         }
         const json_t *step = json_object_get(line, "step");
-        if (!json_is_integer(step) || (uint64_t)json_integer_value(step) >= step_end) {
+        if (!json_is_integer(step) || json_integer_value(step) < 0) {
             json_decref(line);
             continue;
         }
-        rp_err err = write_line(path, to, line);
-        if (err != RP_OK) {
-            return err;
+        former = former || (!json_object_get(line, "event") && json_integer_value(step) == 0);
+        if (former) {
+            renumber(line);
+        }
+        if (!is_kept(line, step_first)) {
+            json_decref(line);
+            continue;
+        }
+        const int bad = json_dumpf(line, to, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
+        json_decref(line);
+        if (bad || putc('\n', to) == EOF) {
+            return false;
         }
     }
 }
 
+static bool is_regular(const char *path) {
+    struct stat facts;
+    return lstat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
 /* The kept lines go to a new file that then takes the old one's place. */
-static rp_err drop_later_records(rp_arena *arena, const char *path, uint64_t step_end) {
-    rp_err err = RP_OK;
-    char *temporary;
-    FILE *from = fopen(path, "re");
-    FILE *to = NULL;
+static rp_err drop_later_records(const char *path, uint64_t step_first) {
+    FILE *from = is_regular(path) ? fopen(path, "re") : NULL;
     if (!from) {
-        return errno == ENOENT
-                   ? RP_OK
-                   : rp_fail(RP_ERR_IO, "%s: can not be read: %s", path, strerror(errno));
+        return is_regular(path)
+                   ? rp_fail(RP_ERR_IO, "%s: can not be read: %s", path, strerror(errno))
+                   : RP_OK;
     }
-    RP_TRY(rp_arena_printf(arena, &temporary, "%s.tmp", path));
-    to = fopen(temporary, "we");
-    if (!to) {
-        err = fail_io(temporary);
-        goto fail;
-    }
-    RP_TRY(copy_lines(from, temporary, to, step_end));
-    const bool good = fsync(fileno(to)) == 0;
-    if (!good || rename(temporary, path) != 0) {
-        err = fail_io(path);
-    }
-fail:
+    FILE *to = rp_replace_begin(path);
+    const rp_err err = rp_replace_end(to, path, to && copy_lines(from, to, step_first));
     (void)fclose(from);
-    if (to) {
-        (void)fclose(to);
+    return err;
+}
+
+rp_err rp_metrics_rewind(rp_metrics *metrics, uint64_t step) {
+    rp_err err;
+    RP_TRY(drop_later_records(metrics->path, step));
+    const int after = rp_replace_open(metrics->path, O_WRONLY | O_APPEND);
+    if (after < 0) {
+        return fail_io(metrics->path);
     }
+    (void)close(metrics->fd); /* of the file that was replaced */
+    metrics->fd = after;
+fail:
     return err;
 }
 
@@ -96,11 +169,10 @@ rp_err rp_metrics_open(rp_arena *arena, const char *path, uint64_t step_first, r
     RP_TRY(RP_ARENA_NEW(arena, 1, &metrics));
     RP_TRY(rp_arena_string(arena, path, &copy));
     metrics->path = copy;
-    if (step_first > 0) {
-        RP_TRY(drop_later_records(arena, path, step_first));
-    }
-    metrics->file = fopen(path, step_first > 0 ? "ae" : "we");
-    if (!metrics->file) {
+    RP_TRY(drop_later_records(path, step_first));
+    metrics->fd = rp_replace_open(path, O_WRONLY | O_APPEND);
+    metrics->regular = is_regular(path);
+    if (metrics->fd < 0) {
         err = fail_io(path);
         goto fail;
     }
@@ -110,7 +182,7 @@ fail:
 }
 
 rp_err rp_metrics_write_step(rp_metrics *metrics, const rp_metrics_step *step) {
-    return write_line(metrics->path, metrics->file,
+    return write_line(metrics,
                       json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "step", (json_int_t)step->step,
                                 "epoch", (json_int_t)step->epoch, "loss", json_of_real(step->loss),
                                 "lr", json_of_real(step->lr), "samples_per_s",
@@ -130,12 +202,12 @@ rp_err rp_metrics_write_eval(rp_metrics *metrics, const char *split, uint64_t st
         (void)json_object_set_new(line, "time_s", json_of_real(time_s));
         (void)json_object_set_new(line, "split", json_string(split));
     }
-    return write_line(metrics->path, metrics->file, line);
+    return write_line(metrics, line);
 }
 
 rp_err rp_metrics_write_event(rp_metrics *metrics, const char *name, uint64_t step, double time_s,
                               const char *text) {
-    return write_line(metrics->path, metrics->file,
+    return write_line(metrics,
                       json_pack("{s:s, s:I, s:o, s:s}", "event", name, "step", (json_int_t)step,
                                 "time_s", json_of_real(time_s), "text", text));
 }
@@ -143,7 +215,7 @@ rp_err rp_metrics_write_event(rp_metrics *metrics, const char *name, uint64_t st
 rp_err rp_metrics_write_prediction(rp_metrics *metrics, uint64_t step, uint32_t stage, uint64_t gap,
                                    uint64_t ahead, double error, double stale_error,
                                    double time_s) {
-    return write_line(metrics->path, metrics->file,
+    return write_line(metrics,
                       json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "event", "prediction",
                                 "step", (json_int_t)step, "stage", (json_int_t)stage, "gap",
                                 (json_int_t)gap, "ahead", (json_int_t)ahead, "error",
@@ -154,7 +226,7 @@ rp_err rp_metrics_write_prediction(rp_metrics *metrics, uint64_t step, uint32_t 
 rp_err rp_metrics_close(rp_metrics **taken) {
     rp_metrics *metrics = *taken;
     *taken = NULL;
-    if (metrics && fclose(metrics->file) != 0) {
+    if (metrics && close(metrics->fd) != 0) {
         return fail_io(metrics->path);
     }
     return RP_OK;
@@ -178,15 +250,13 @@ fail:
 
 static rp_err on_step(void *sink, const rp_sink_step *step) {
     return rp_metrics_write_step(sink,
-                                 &(rp_metrics_step){step->step, step->epoch, step->loss, step->lr,
-                                                    step->samples_per_s, step->time_s});
+                                 &(rp_metrics_step){step->step + 1, step->epoch, step->loss,
+                                                    step->lr, step->samples_per_s, step->time_s});
 }
 
-/* With the last step trained: a run that resumes behind it keeps the line. */
 static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
-    const uint64_t last = eval->step > 0 ? eval->step - 1 : 0;
-    return rp_metrics_write_eval(sink, eval->split, last, eval->loss, eval->accuracy, eval->samples,
-                                 eval->time_s);
+    return rp_metrics_write_eval(sink, eval->split, eval->step, eval->loss, eval->accuracy,
+                                 eval->samples, eval->time_s);
 }
 
 static rp_err on_event(void *sink, const rp_sink_event *event) {
@@ -194,8 +264,12 @@ static rp_err on_event(void *sink, const rp_sink_event *event) {
 }
 
 static rp_err on_prediction(void *sink, const rp_sink_prediction *line) {
-    return rp_metrics_write_prediction(sink, line->step, line->stage, line->gap, line->ahead,
+    return rp_metrics_write_prediction(sink, line->step + 1, line->stage, line->gap, line->ahead,
                                        line->error, line->stale_error, line->time_s);
+}
+
+static rp_err rewind_sink(void *sink, uint64_t step) {
+    return rp_metrics_rewind(sink, step);
 }
 
 static rp_err close_sink(void *sink, const rp_summary *summary) {
@@ -205,9 +279,11 @@ static rp_err close_sink(void *sink, const rp_summary *summary) {
 }
 
 const rp_sink_kind rp_sink_metrics = {.name = "metrics",
+                                      .spared = true,
                                       .open = open_sink,
                                       .on_step = on_step,
                                       .on_eval = on_eval,
                                       .on_event = on_event,
                                       .on_prediction = on_prediction,
+                                      .rewind = rewind_sink,
                                       .close = close_sink};

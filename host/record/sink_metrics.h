@@ -7,13 +7,14 @@
 typedef struct rp_metrics rp_metrics;
 
 typedef struct {
-    uint64_t step; /* from 0 */
+    uint64_t step; /* from 1: as a person counts */
     uint32_t epoch;
     double loss, lr, samples_per_s, time_s; /* what is not finite is written as null */
 } rp_metrics_step;
 
-/* Begins `path`, or with `step_first` > 0 goes on: lines of that step and later ones, and a last
- * line that was torn by a crash, are taken out first.
+/* Begins `path`, or goes on behind `step_first` steps: lines of later ones, and a last line that
+ * was torn by a crash, are taken out first. What is no training stays: faults, resumed starts.
+ * Numbers that former versions counted from 0 become those of now.
  * errors  IO */
 rp_err rp_metrics_open(rp_arena *arena, const char *path, uint64_t step_first,
                        rp_metrics **out) RP_MUST_CHECK;
@@ -31,6 +32,9 @@ rp_err rp_metrics_write_event(rp_metrics *metrics, const char *name, uint64_t st
 rp_err rp_metrics_write_prediction(rp_metrics *metrics, uint64_t step, uint32_t stage, uint64_t gap,
                                    uint64_t ahead, double error, double stale_error,
                                    double time_s) RP_MUST_CHECK;
+
+/* Takes back the lines of steps behind `step`, but for what happened. errors  IO */
+rp_err rp_metrics_rewind(rp_metrics *metrics, uint64_t step) RP_MUST_CHECK;
 
 rp_err rp_metrics_close(rp_metrics **metrics) RP_MUST_CHECK; /* accepts NULL inside */
 

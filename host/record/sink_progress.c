@@ -20,13 +20,17 @@ enum {
     BAR_MAX = 40,
     CELL_BAR_MAX = 6,
     STAGES_MAX = 64,
-    PHASE_BYTES = 128
+    PHASE_BYTES = 128,
+    OUTAGES_MAX = 3 /* in a row: as many are a slower ring */
 };
 
 static const int64_t live_every_ns = RP_NS_PER_S / 10;
 static const int64_t plain_every_ns = 2 * RP_NS_PER_S;
 static const int64_t plain_part_every_ns = 10 * RP_NS_PER_S;
 static const double smoothing_s = 8.0; /* of the speed that the time left is computed from */
+/* A step that takes so many times as long as the others is an outage, which the time left ignores;
+ * but OUTAGES_MAX of them in a row. */
+static const double outage_times = 5.0;
 
 struct rp_progress {
     FILE *file;
@@ -53,6 +57,7 @@ struct rp_progress {
     uint64_t speed_step; /* speed was brought up to date at this step and time */
     int64_t speed_ns;
     double step_s;    /* seconds a step, smoothed; 0: not known yet */
+    uint32_t outages; /* in a row, of which it knows nothing */
     rp_log_hook hook; /* a log line clears what is drawn */
 };
 
@@ -444,10 +449,14 @@ static void measure_speed(rp_progress *p, uint64_t step) {
         return;
     }
     const double newest = seconds / (double)(step - p->speed_step);
-    const double keep = p->step_s > 0 ? exp(-seconds / smoothing_s) : 0;
-    p->step_s = keep * p->step_s + (1 - keep) * newest;
     p->speed_ns = now;
     p->speed_step = step;
+    if (p->step_s > 0 && newest > outage_times * p->step_s && ++p->outages < OUTAGES_MAX) {
+        return;
+    }
+    const double keep = p->step_s > 0 ? exp(-seconds / smoothing_s) : 0;
+    p->step_s = keep * p->step_s + (1 - keep) * newest;
+    p->outages = 0;
 }
 
 void rp_progress_update(rp_progress *p, const rp_progress_state *state) {
@@ -633,6 +642,12 @@ static rp_err on_part(void *sink, const rp_sink_part *part) {
     return RP_OK;
 }
 
+static rp_err rewind_sink(void *sink, uint64_t step) {
+    rp_progress *progress = sink;
+    progress->state.step = step;
+    return RP_OK;
+}
+
 static void crash_sink(void *sink) {
     rp_progress *progress = sink;
     rp_log_remove_hook(&progress->hook);
@@ -652,5 +667,6 @@ const rp_sink_kind rp_sink_progress = {.name = "progress",
                                        .on_event = on_event,
                                        .on_phase = on_phase,
                                        .on_part = on_part,
+                                       .rewind = rewind_sink,
                                        .close = close_sink,
                                        .crash = crash_sink};

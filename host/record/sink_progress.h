@@ -47,7 +47,8 @@ typedef struct {
 rp_err rp_progress_open(rp_arena *arena, const rp_progress_options *options,
                         rp_progress **out) RP_MUST_CHECK;
 
-/* Call it as often as you like. The time left comes from the steps of the last seconds. */
+/* Call it as often as you like. The time left comes from the steps of the last seconds, but for one
+ * or two that took several times as long: an outage says nothing of those to come. */
 void rp_progress_update(rp_progress *progress, const rp_progress_state *state);
 
 /* What happens before the first step or between steps: on a terminal it stands where the bar will

@@ -1,8 +1,12 @@
 /* The result on standard output: a few lines for a person, or the summary as one JSON line. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "record/sink.h"
+
+/* A wire that is busy for so much of the time is what the run waits for. */
+static const double LIMIT_SHARE = 0.8;
 
 typedef struct {
     FILE *file;
@@ -22,14 +26,75 @@ fail:
     return err;
 }
 
+/* "test loss 0.5": four decimals of classes, where losses are about 1. */
+static void print_loss(FILE *file, const char *of, double loss, bool classes) {
+    if (!isfinite(loss)) {
+        (void)fprintf(file, "%s loss not finite", of);
+    } else if (classes) {
+        (void)fprintf(file, "%s loss %.4f", of, loss);
+    } else {
+        (void)fprintf(file, "%s loss %.6g", of, loss);
+    }
+}
+
 static void print_score(FILE *file, const char *split, const rp_summary_score *score,
                         bool classes) {
-    if (score->known && classes) {
-        (void)fprintf(file, "%s loss %.4f, accuracy %.2f %% of %" PRIu64 "\n", split, score->loss,
-                      100 * score->accuracy, score->samples);
-    } else if (score->known) {
-        (void)fprintf(file, "%s loss %.6g of %" PRIu64 "\n", split, score->loss, score->samples);
+    if (!score->known) {
+        return;
     }
+    print_loss(file, split, score->loss, classes);
+    if (classes) {
+        (void)fprintf(file, ", accuracy %.2f %%", 100 * score->accuracy);
+    }
+    (void)fprintf(file, " of %" PRIu64 "\n", score->samples);
+}
+
+static void print_recoveries(FILE *file, const rp_summary *s) {
+    uint64_t again = 0;
+    for (uint32_t i = 0; i < s->recovery_count; i++) {
+        again += s->recovery[i].replay_microbatches;
+    }
+    if (s->recovery_count > 0) {
+        (void)fprintf(file,
+                      "faults: went back %u time%s, %" PRIu64 " microbatches were done again\n",
+                      s->recovery_count, s->recovery_count == 1 ? "" : "s", again);
+    }
+}
+
+/* The one that is busiest, of those that carry what a step waits for. */
+static const rp_summary_wire *find_busiest(const rp_summary *s) {
+    const rp_summary_wire *busiest = NULL;
+    for (uint32_t i = 0; i < s->wire_count; i++) {
+        const rp_summary_wire *wire = &s->wire[i];
+        const bool carries = strcmp(wire->kind, "control") != 0 && isfinite(wire->utilisation);
+        if (carries && (!busiest || wire->utilisation > busiest->utilisation)) {
+            busiest = wire;
+        }
+    }
+    return busiest;
+}
+
+static void print_end(FILE *file, uint32_t board) {
+    if (board == UINT32_MAX) {
+        (void)fprintf(file, "the host");
+    } else {
+        (void)fprintf(file, "board %" PRIu32, board);
+    }
+}
+
+/* What more boards would not make faster. */
+static void print_limit(FILE *file, const rp_summary *s) {
+    const rp_summary_wire *wire = find_busiest(s);
+    if (!wire || !(wire->utilisation >= LIMIT_SHARE)) {
+        return;
+    }
+    (void)fprintf(file, "limited by the wire from ");
+    print_end(file, wire->from);
+    (void)fprintf(file, " to ");
+    print_end(file, wire->to);
+    (void)fprintf(file, ": %.3g Mbit/s, busy %.0f %% of the time; links.%s sends fewer bytes\n",
+                  wire->rate_mbit, 100 * (wire->utilisation < 1 ? wire->utilisation : 1),
+                  wire->from == UINT32_MAX ? "inputs" : "codec");
 }
 
 static void print_text(const result *to, const rp_summary *s) {
@@ -45,7 +110,8 @@ static void print_text(const result *to, const rp_summary *s) {
                   s->seconds);
     if (s->samples > 0) {
         if (!s->without_losses) {
-            (void)fprintf(to->file, "train loss %.4f, ", s->train_loss);
+            print_loss(to->file, "train", s->train_loss, true);
+            (void)fprintf(to->file, ", ");
         }
         (void)fprintf(to->file, "%.0f samples/s", s->samples_per_s);
         if (!failed) { /* busy times come at a segment's end */
@@ -53,6 +119,7 @@ static void print_text(const result *to, const rp_summary *s) {
         }
         (void)fprintf(to->file, "\n");
     }
+    print_limit(to->file, s);
     if (s->without_losses) {
         (void)fprintf(to->file, "simulated with the executor %s, which computes no losses\n",
                       s->executor);
@@ -60,6 +127,7 @@ static void print_text(const result *to, const rp_summary *s) {
         print_score(to->file, "validation", &s->validation, s->classes);
         print_score(to->file, s->eval_split ? s->eval_split : "test", &s->eval, s->classes);
     }
+    print_recoveries(to->file, s);
     if (to->folder) {
         (void)fprintf(to->file, "everything is in %s\n", to->folder);
     }

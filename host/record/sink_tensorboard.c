@@ -1,40 +1,53 @@
 #include "record/sink_tensorboard.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pb_decode.h>
 #include <pb_encode.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/replace.h"
 #include "event.pb.h"
 #include "record/sink.h"
 
 enum {
-    FRAME_BYTES = 12, /* length and its checksum, in front of a record */
-    RECORD_MAX = 512
+    TAIL_BYTES = 4,    /* checksum behind a record */
+    FRAME_BYTES = 12,  /* length and its checksum, in front of a record */
+    RECORD_MAX = 32768 /* a histogram has two numbers a bucket */
 };
 
+/* As in the file; `bytes` follows the frame. */
 typedef struct {
-    unsigned char bytes[RECORD_MAX];
+    unsigned char frame[FRAME_BYTES];
+    unsigned char bytes[RECORD_MAX + TAIL_BYTES];
     size_t count;
 } record;
+_Static_assert(offsetof(record, bytes) == FRAME_BYTES, "a record is written in one piece");
 
 struct rp_tensorboard {
     const char *path;
     FILE *file;
+    size_t end; /* of its records */
     uint32_t stages;
     double speeds_s; /* when speeds were written last: once a second will do */
+    double limit[RP_HISTOGRAM_BUCKETS];
+    record record; /* the one at hand */
 };
 
-/* CRC-32C (Castagnoli), bit by bit: records are short. */
+/* CRC-32C (Castagnoli), half a byte at a time. */
 static uint32_t crc32c(const unsigned char *bytes, size_t count) {
+    static const uint32_t half[16] = {0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1,
+                                      0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,
+                                      0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
+                                      0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75};
     uint32_t crc = 0xffffffffu;
     for (size_t i = 0; i < count; i++) {
         crc ^= bytes[i];
-        for (int bit = 0; bit < 8; bit++) {
-            crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
-        }
+        crc = crc >> 4 ^ half[crc & 15];
+        crc = crc >> 4 ^ half[crc & 15];
     }
     return ~crc;
 }
@@ -51,8 +64,9 @@ static void put_little(unsigned char *to, uint64_t value, uint32_t bytes) {
 }
 
 /* The bytes that TensorBoard's own messages have: nanopb writes fields in their order. */
-static rp_err encode_event(const tb_Event *event, record *r) {
-    pb_ostream_t stream = pb_ostream_from_buffer(r->bytes, sizeof r->bytes);
+static rp_err encode_event(rp_tensorboard *board, const tb_Event *event) {
+    record *r = &board->record;
+    pb_ostream_t stream = pb_ostream_from_buffer(r->bytes, RECORD_MAX);
     if (!pb_encode(&stream, tb_Event_fields, event)) {
         return rp_fail(RP_ERR_FORMAT, "an event for TensorBoard: %s", PB_GET_ERROR(&stream));
     }
@@ -60,17 +74,28 @@ static rp_err encode_event(const tb_Event *event, record *r) {
     return RP_OK;
 }
 
-static rp_err write_record(rp_tensorboard *board, const record *r) {
-    unsigned char frame[FRAME_BYTES];
-    unsigned char tail[4];
-    put_little(frame, r->count, 8);
-    put_little(frame + 8, masked_crc(frame, 8), 4);
-    put_little(tail, masked_crc(r->bytes, r->count), 4);
-    if (fwrite(frame, 1, sizeof frame, board->file) != sizeof frame ||
-        fwrite(r->bytes, 1, r->count, board->file) != r->count ||
-        fwrite(tail, 1, sizeof tail, board->file) != sizeof tail || fflush(board->file) != 0) {
-        return rp_fail(RP_ERR_IO, "%s: can not be written: %s", board->path, strerror(errno));
+/* Of a record that does not fit on the disk nothing stays, so that later ones may follow. */
+static rp_err write_record(rp_tensorboard *board) {
+    record *r = &board->record;
+    const int fd = fileno(board->file);
+    size_t done = 0;
+    put_little(r->frame, r->count, 8);
+    put_little(r->frame + 8, masked_crc(r->frame, 8), 4);
+    put_little(r->bytes + r->count, masked_crc(r->bytes, r->count), TAIL_BYTES);
+    const size_t bytes = FRAME_BYTES + r->count + TAIL_BYTES;
+    while (done < bytes) {
+        const ssize_t wrote =
+            pwrite(fd, (const char *)r + done, bytes - done, (off_t)(board->end + done));
+        if (wrote > 0) {
+            done += (size_t)wrote;
+        } else if (wrote == 0 || errno != EINTR) {
+            const int code = wrote == 0 ? ENOSPC : errno;
+            (void)!ftruncate(fd, (off_t)board->end);
+            errno = code;
+            return rp_replace_unwritten(board->path);
+        }
     }
+    board->end += bytes;
     return RP_OK;
 }
 
@@ -105,16 +130,36 @@ static uint64_t step_of(const record *r) {
 
 /* Stands behind the records of steps before `step_end`; what follows is cut off. */
 static rp_err drop_later_records(rp_tensorboard *board, uint64_t step_end) {
-    record r;
+    record *r = &board->record;
     long keep = 0;
-    while (read_record(board->file, &r) && step_of(&r) < step_end) {
+    while (read_record(board->file, r) && step_of(r) < step_end) {
         keep = ftell(board->file);
     }
     if (keep < 0 || fseek(board->file, keep, SEEK_SET) != 0 ||
         ftruncate(fileno(board->file), keep) != 0) {
         return rp_fail(RP_ERR_IO, "%s: can not be cut: %s", board->path, strerror(errno));
     }
+    board->end = (size_t)keep;
     return RP_OK;
+}
+
+rp_err rp_tensorboard_rewind(rp_tensorboard *board, uint64_t step) {
+    if (fflush(board->file) != 0 || fseek(board->file, 0, SEEK_SET) != 0) {
+        return rp_fail(RP_ERR_IO, "%s: can not be written: %s", board->path, strerror(errno));
+    }
+    return drop_later_records(board, step);
+}
+
+static FILE *open_file(const char *path, bool anew) {
+    const int fd = rp_replace_open(path, O_RDWR | (anew ? O_TRUNC : 0));
+    FILE *file = fd >= 0 ? fdopen(fd, "r+b") : NULL;
+    if (!file && fd >= 0) {
+        (void)close(fd);
+    }
+    if (file) { /* it is written to without the stream, and read again when a run goes back */
+        (void)setvbuf(file, NULL, _IONBF, 0);
+    }
+    return file;
 }
 
 rp_err rp_tensorboard_open(rp_arena *arena, const char *folder, uint64_t step_first, double wall_s,
@@ -127,20 +172,20 @@ rp_err rp_tensorboard_open(rp_arena *arena, const char *folder, uint64_t step_fi
     RP_TRY(RP_ARENA_NEW(arena, 1, &board));
     RP_TRY(rp_arena_printf(arena, &path, "%s/events.out.tfevents.ringpipe", folder));
     board->path = path;
-    board->file = step_first > 0 ? fopen(path, "r+be") : NULL;
-    if (board->file) {
-        RP_TRY(drop_later_records(board, step_first));
-    } else {
-        board->file = fopen(path, "wbe");
-    }
+    rp_histogram_limits(board->limit);
+    board->file = open_file(path, step_first == 0);
     if (!board->file) {
         err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(errno));
         goto fail;
     }
-    if (ftell(board->file) == 0) {
-        record r;
-        RP_TRY(encode_event(&first, &r));
-        RP_TRY(write_record(board, &r));
+    RP_TRY(drop_later_records(board, step_first));
+    if (board->end == 0) {
+        RP_TRY(encode_event(board, &first));
+        err = write_record(board);
+        if (err != RP_OK) {
+            (void)rp_fail(err, "%s: can not be written: %s", path, strerror(errno));
+            goto fail;
+        }
     }
     *out = board;
     return RP_OK;
@@ -155,14 +200,72 @@ rp_err rp_tensorboard_scalar(rp_tensorboard *board, const char *tag, double valu
                              double wall_s) {
     tb_Event event = {.wall_time = wall_s, .step = step, .which_what = tb_Event_summary_tag};
     tb_Value *point = event.what.summary.value;
-    record r;
     rp_err err;
     event.what.summary.value_count = 1;
     (void)snprintf(point->tag, sizeof point->tag, "%s", tag);
     point->which_value = tb_Value_simple_value_tag;
     point->value.simple_value = (float)value;
-    RP_TRY(encode_event(&event, &r));
-    RP_TRY(write_record(board, &r));
+    RP_TRY(encode_event(board, &event));
+    RP_TRY(write_record(board));
+fail:
+    return err;
+}
+
+/* Numbers of a packed field. */
+typedef struct {
+    double number[RP_HISTOGRAM_BUCKETS];
+    uint32_t count;
+} numbers;
+
+static bool encode_numbers(pb_ostream_t *stream, const pb_field_t *field, void *const *arg) {
+    const numbers *list = *arg;
+    bool good = pb_encode_tag(stream, PB_WT_STRING, field->tag) &&
+                pb_encode_varint(stream, list->count * sizeof list->number[0]);
+    for (uint32_t i = 0; i < list->count && good; i++) {
+        good = pb_encode_fixed64(stream, &list->number[i]);
+    }
+    return good;
+}
+
+/* Of empty buckets beside each other the last one's limit stays: the lower end of what follows.
+ * Behind the last value there is none. */
+static void list_buckets(const rp_tensorboard *board, const rp_histogram *values, numbers *limits,
+                         numbers *counts) {
+    limits->count = 0;
+    for (uint32_t i = 0; i < RP_HISTOGRAM_BUCKETS; i++) {
+        const bool below = i + 1 < RP_HISTOGRAM_BUCKETS && values->bucket[i + 1] > 0;
+        if (values->bucket[i] > 0 || below) {
+            limits->number[limits->count] = board->limit[i];
+            counts->number[limits->count++] = (double)values->bucket[i];
+        }
+    }
+    counts->count = limits->count;
+}
+
+rp_err rp_tensorboard_histogram(rp_tensorboard *board, const char *tag, const rp_histogram *values,
+                                uint64_t step, double wall_s) {
+    tb_Event event = {.wall_time = wall_s, .step = step, .which_what = tb_Event_summary_tag};
+    tb_Value *point = event.what.summary.value;
+    tb_Histogram *histogram = &point->value.histo;
+    numbers limits;
+    numbers counts;
+    rp_err err = RP_OK;
+    if (values->count == 0) {
+        return RP_OK;
+    }
+    list_buckets(board, values, &limits, &counts);
+    event.what.summary.value_count = 1;
+    (void)snprintf(point->tag, sizeof point->tag, "%s", tag);
+    point->which_value = tb_Value_histo_tag;
+    *histogram = (tb_Histogram){.min = values->min,
+                                .max = values->max,
+                                .num = (double)values->count,
+                                .sum = values->sum,
+                                .sum_squares = values->sum_squares,
+                                .bucket_limit = {{.encode = encode_numbers}, &limits},
+                                .bucket = {{.encode = encode_numbers}, &counts}};
+    RP_TRY(encode_event(board, &event));
+    RP_TRY(write_record(board));
 fail:
     return err;
 }
@@ -255,6 +358,26 @@ static rp_err on_norm(void *sink, const rp_sink_norm *line) {
     return rp_tensorboard_scalar(sink, "train/gradient_norm", line->norm, line->step, line->wall_s);
 }
 
+/* At the last step trained, as evaluations are. What is in no bucket has curves of its own. */
+static rp_err on_histogram(void *sink, const rp_sink_histogram *line) {
+    const uint64_t last = line->step > 0 ? line->step - 1 : 0;
+    const rp_histogram *values = line->values;
+    char tag[RP_TENSORBOARD_TAG_MAX + 1];
+    rp_err err;
+    (void)snprintf(tag, sizeof tag, "weights/%s", line->name);
+    RP_TRY(rp_tensorboard_histogram(sink, tag, values, last, line->wall_s));
+    if (values->nan > 0) {
+        (void)snprintf(tag, sizeof tag, "nan/%s", line->name);
+        RP_TRY(rp_tensorboard_scalar(sink, tag, (double)values->nan, last, line->wall_s));
+    }
+    if (values->infinite > 0) {
+        (void)snprintf(tag, sizeof tag, "infinite/%s", line->name);
+        RP_TRY(rp_tensorboard_scalar(sink, tag, (double)values->infinite, last, line->wall_s));
+    }
+fail:
+    return err;
+}
+
 /* At the last step trained, as evaluations are. */
 static rp_err put_fact(void *sink, const rp_sink_facts *facts, const char *what, uint32_t board,
                        double value) {
@@ -283,6 +406,10 @@ fail:
     return err;
 }
 
+static rp_err rewind_sink(void *sink, uint64_t step) {
+    return rp_tensorboard_rewind(sink, step);
+}
+
 static rp_err close_sink(void *sink, const rp_summary *summary) {
     rp_tensorboard *board = sink;
     (void)summary;
@@ -290,10 +417,13 @@ static rp_err close_sink(void *sink, const rp_summary *summary) {
 }
 
 const rp_sink_kind rp_sink_tensorboard = {.name = "tensorboard",
+                                          .spared = true,
                                           .open = open_sink,
                                           .on_step = on_step,
                                           .on_eval = on_eval,
                                           .on_prediction = on_prediction,
                                           .on_facts = on_facts,
                                           .on_norm = on_norm,
+                                          .on_histogram = on_histogram,
+                                          .rewind = rewind_sink,
                                           .close = close_sink};

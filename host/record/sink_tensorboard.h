@@ -1,4 +1,4 @@
-/* A TensorBoard event file with scalars.
+/* A TensorBoard event file with scalars and histograms.
  *
  * source  TFRecord framing (length u64, masked CRC32C of it, bytes, masked CRC32C of them), from
  *         tensorflow/core/lib/io/record_writer; messages Event and Summary, from
@@ -7,6 +7,7 @@
 #define RP_RECORD_SINK_TENSORBOARD_H
 
 #include "base/arena.h"
+#include "record/histogram.h"
 
 typedef struct rp_tensorboard rp_tensorboard;
 
@@ -21,6 +22,13 @@ rp_err rp_tensorboard_open(rp_arena *arena, const char *folder, uint64_t step_fi
 /* One point of curve `tag`; in the file when the call returns. wall_s: seconds since 1970. */
 rp_err rp_tensorboard_scalar(rp_tensorboard *board, const char *tag, double value, uint64_t step,
                              double wall_s) RP_MUST_CHECK;
+
+/* One histogram of curve `tag`, likewise; empty buckets beside each other become one. Without a
+ * finite value there is none. */
+rp_err rp_tensorboard_histogram(rp_tensorboard *board, const char *tag, const rp_histogram *values,
+                                uint64_t step, double wall_s) RP_MUST_CHECK;
+/* Takes back the records of steps from `step` on. errors  IO */
+rp_err rp_tensorboard_rewind(rp_tensorboard *board, uint64_t step) RP_MUST_CHECK;
 
 rp_err rp_tensorboard_close(rp_tensorboard **board) RP_MUST_CHECK; /* accepts NULL inside */
 

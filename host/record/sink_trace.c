@@ -6,16 +6,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/replace.h"
 #include "record/sink.h"
+#include "record/trace_keep.h"
 
 enum {
     BUFFER_BYTES = 64 * 1024,
     LINE_BYTES = 512,
     NAME_BYTES = 96,
-    EVENTS_MAX = 1000000, /* no viewer opens a longer one */
-    OPS_OPEN_MAX = 512,   /* forwards of a board whose backward is still to come */
+    OPS_OPEN_MAX = 512, /* forwards of a board whose backward is still to come */
     STAGES_MAX = 4096,
     LINKS_MAX = 256,
     ON_WAY_MAX = 64
@@ -45,9 +47,11 @@ typedef struct {
 struct rp_trace {
     const char *path;
     int fd;
-    int64_t origin_ns; /* of the picture, on the host's clock */
-    uint64_t events;   /* written since the open: ops, arrows, counters, marks */
-    uint64_t marked;   /* steps that have their mark, and one; 0: none */
+    int64_t origin_ns;  /* of the picture, on the host's clock */
+    uint64_t bytes_max; /* of the file */
+    uint64_t bytes;     /* of the file now */
+    bool bounded;
+    uint64_t marked; /* steps that have their mark, and one; 0: none */
     uint32_t board_count, link_count;
     board_counts *board; /* NULL: without the sink */
     uint64_t *updates;   /* by stage: of so many steps */
@@ -56,20 +60,55 @@ struct rp_trace {
     char buffer[BUFFER_BYTES];
 };
 
+/* What is behind the bound takes the place of the older half. Where there is no room for that the
+ * file begins anew. */
+static rp_err make_room(rp_trace *trace) {
+    uint64_t bytes;
+    int fd;
+    const rp_err err = rp_trace_keep_newest(trace->path, trace->bytes_max / 2, &fd, &bytes);
+    if (err != RP_OK) {
+        trace->bytes = 2;
+        (void)!ftruncate(trace->fd, 0);
+        (void)lseek(trace->fd, 0, SEEK_SET);
+        return write(trace->fd, "[\n", 2) == 2 ? err : rp_replace_unwritten(trace->path);
+    }
+    (void)close(trace->fd);
+    trace->fd = fd;
+    trace->bytes = bytes;
+    return RP_OK;
+}
+
+/* Of lines that do not fit on the disk nothing stays, so that later ones may follow. */
 rp_err rp_trace_flush(rp_trace *trace) {
     const char *from = trace->buffer;
+    const uint64_t more = trace->used;
+    const rp_err made =
+        trace->bounded && trace->bytes + more > trace->bytes_max ? make_room(trace) : RP_OK;
+    if (made != RP_OK) {
+        trace->used = 0;
+        return made;
+    }
+    struct stat facts;
+    const bool known = fstat(trace->fd, &facts) == 0 && S_ISREG(facts.st_mode);
     while (trace->used > 0) {
         ssize_t wrote = write(trace->fd, from, trace->used);
         if (wrote < 0 && errno == EINTR) {
             continue;
         }
         if (wrote <= 0) {
+            const int code = errno;
             trace->used = 0;
-            return rp_fail(RP_ERR_IO, "%s: can not be written: %s", trace->path, strerror(errno));
+            if (known && from > trace->buffer) {
+                (void)!ftruncate(trace->fd, facts.st_size);
+                (void)lseek(trace->fd, facts.st_size, SEEK_SET);
+            }
+            errno = code;
+            return rp_replace_unwritten(trace->path);
         }
         from += wrote;
         trace->used -= (size_t)wrote;
     }
+    trace->bytes += more;
     return RP_OK;
 }
 
@@ -83,7 +122,6 @@ static rp_err add_line(rp_trace *trace, const char *line, size_t bytes) {
     }
     memcpy(trace->buffer + trace->used, line, bytes);
     trace->used += bytes;
-    trace->events++;
     return RP_OK;
 }
 
@@ -136,7 +174,7 @@ static rp_err copy_events(rp_trace *to, FILE *from, uint64_t step_end, double *e
 }
 
 static rp_err open_file(rp_trace *trace, const char *path) {
-    trace->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    trace->fd = rp_replace_open(path, O_WRONLY | O_TRUNC);
     if (trace->fd < 0) {
         return rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(errno));
     }
@@ -151,8 +189,8 @@ static rp_err drop_later_records(rp_arena *arena, rp_trace *trace, FILE *from, u
     RP_TRY(rp_arena_printf(arena, &temporary, "%s.tmp", trace->path));
     RP_TRY(open_file(trace, temporary));
     RP_TRY(copy_events(trace, from, step_end, &end_us));
-    RP_TRY(rp_trace_flush(trace));
-    if (rename(temporary, trace->path) != 0) {
+    err = rp_trace_flush(trace);
+    if (err != RP_OK || rename(temporary, trace->path) != 0) {
         err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", trace->path, strerror(errno));
     }
     trace->origin_ns -= (int64_t)(end_us * 1e3);
@@ -160,8 +198,15 @@ fail:
     return err;
 }
 
+/* The bound is that of a file; a device has none. */
+static void measure(rp_trace *trace) {
+    struct stat facts;
+    trace->bounded = fstat(trace->fd, &facts) == 0 && S_ISREG(facts.st_mode);
+    trace->bytes = trace->bounded ? (uint64_t)facts.st_size : 0;
+}
+
 rp_err rp_trace_open(rp_arena *arena, const char *path, int64_t origin_ns, uint64_t step_first,
-                     rp_trace **out) {
+                     uint64_t bytes_max, rp_trace **out) {
     rp_err err = RP_OK;
     rp_trace *trace = NULL;
     FILE *from = NULL;
@@ -169,6 +214,7 @@ rp_err rp_trace_open(rp_arena *arena, const char *path, int64_t origin_ns, uint6
     RP_TRY(RP_ARENA_NEW(arena, 1, &trace));
     trace->fd = -1;
     trace->origin_ns = origin_ns;
+    trace->bytes_max = bytes_max > RP_TRACE_BYTES_MIN ? bytes_max : RP_TRACE_BYTES_MIN;
     RP_TRY(rp_arena_string(arena, path, &copy));
     trace->path = copy;
     from = step_first > 0 ? fopen(path, "re") : NULL;
@@ -177,6 +223,7 @@ rp_err rp_trace_open(rp_arena *arena, const char *path, int64_t origin_ns, uint6
     } else {
         RP_TRY(open_file(trace, path));
     }
+    measure(trace);
     *out = trace;
     trace = NULL;
 fail:
@@ -316,17 +363,21 @@ static rp_err open_sink(rp_arena *arena, const rp_sink_run *run, void **sink) {
     rp_trace *trace = NULL;
     char *path;
     rp_err err = RP_OK;
-    if (!run->folder) {
+    if (!run->folder || run->trace_bytes == 0) {
         return RP_OK;
     }
     RP_TRY(rp_arena_printf(arena, &path, "%s/trace.json", run->folder));
-    RP_TRY(rp_trace_open(arena, path, run->start_ns, run->step_first, &trace));
+    RP_TRY(rp_trace_open(arena, path, run->start_ns, run->step_first, run->trace_bytes, &trace));
     *sink = trace;
     trace->board_count = run->stages;
     RP_TRY(RP_ARENA_NEW(arena, run->stages, &trace->board));
     RP_TRY(RP_ARENA_NEW(arena, STAGES_MAX, &trace->updates));
     RP_TRY(RP_ARENA_NEW(arena, LINKS_MAX, &trace->link));
     RP_TRY(name_stages(trace, run->stages));
+    err = rp_trace_flush(trace); /* the list's begin must not be among lines that are lost */
+    if (err != RP_OK) {
+        (void)rp_fail(err, "%s: can not be written: %s", path, strerror(errno));
+    }
 fail:
     return err;
 }
@@ -447,9 +498,6 @@ static rp_err on_transfer(void *sink, const rp_sink_transfer *transfer) {
     rp_trace *trace = sink;
     link_counts *link;
     rp_err err = RP_OK;
-    if (trace->events >= EVENTS_MAX) {
-        return RP_OK;
-    }
     link = find_link(trace, transfer);
     if (link) {
         RP_TRY(rp_trace_transfer(trace, link->lane, transfer));
@@ -463,9 +511,6 @@ static rp_err on_op(void *sink, const rp_sink_op *op) {
     static const char *const names[RP_OP_KINDS] = {"forward", "backward", "backward input",
                                                    "backward weight", "update"};
     rp_trace *trace = sink;
-    if (trace->events >= EVENTS_MAX) {
-        return RP_OK;
-    }
     const rp_trace_event event = {
         .stage = op->stage,
         .name = op->evaluation ? "evaluate" : names[op->kind],
@@ -486,6 +531,18 @@ fail:
     return err;
 }
 
+/* The picture is of what happened: ops of steps that are done again stay. Their forwards are not
+ * waited for any more. */
+static rp_err rewind_sink(void *sink, uint64_t step) {
+    rp_trace *trace = sink;
+    memset(trace->board, 0, trace->board_count * sizeof *trace->board);
+    memset(trace->link, 0, LINKS_MAX * sizeof *trace->link);
+    memset(trace->updates, 0, STAGES_MAX * sizeof *trace->updates);
+    trace->link_count = 0;
+    trace->marked = trace->marked > step ? step : trace->marked;
+    return RP_OK;
+}
+
 static rp_err close_sink(void *sink, const rp_summary *summary) {
     rp_trace *trace = sink;
     (void)summary;
@@ -493,7 +550,9 @@ static rp_err close_sink(void *sink, const rp_summary *summary) {
 }
 
 const rp_sink_kind rp_sink_trace = {.name = "trace",
+                                    .spared = true,
                                     .open = open_sink,
                                     .on_op = on_op,
                                     .on_transfer = on_transfer,
+                                    .rewind = rewind_sink,
                                     .close = close_sink};

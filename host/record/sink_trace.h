@@ -23,10 +23,14 @@ typedef struct {
     uint32_t first, count; /* samples */
 } rp_trace_event;
 
-/* `origin_ns` is time 0. With `step_first` > 0 goes on: events of that step and later ones are
- * taken out, and the new ones stand behind the last that stays. errors  IO */
+enum { RP_TRACE_BYTES_MIN = 1 << 20 };
+
+/* `origin_ns` is time 0. The file takes at most `bytes_max` bytes, and no bound is smaller than
+ * RP_TRACE_BYTES_MIN: at the bound its older half goes (trace_keep.h). With `step_first` > 0 goes
+ * on: events of that step and later ones are taken out, and the new ones stand behind the last that
+ * stays. errors  IO */
 rp_err rp_trace_open(rp_arena *arena, const char *path, int64_t origin_ns, uint64_t step_first,
-                     rp_trace **out) RP_MUST_CHECK;
+                     uint64_t bytes_max, rp_trace **out) RP_MUST_CHECK;
 
 /* Names in the picture; once each after every open, at any time. */
 rp_err rp_trace_name_stage(rp_trace *trace, uint32_t stage, const char *name) RP_MUST_CHECK;

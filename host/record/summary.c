@@ -1,11 +1,14 @@
 #include "record/summary.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <jansson.h>
+
+#include "base/replace.h"
 
 enum { DIGITS = 10 };
 
@@ -57,6 +60,36 @@ static json_t *link_of(const rp_summary_link *link, bool *good) {
     put_value(object, "bytes", json_of_whole(link->bytes), good);
     put_value(object, "busy_s", json_of_real(link->busy_s), good);
     put_value(object, "utilisation", json_of_real(link->utilisation), good);
+    if (link->codec) {
+        put_value(object, "codec", json_string(link->codec), good);
+    }
+    return object;
+}
+
+static json_t *end_of(uint32_t board) {
+    return board == UINT32_MAX ? json_string("host") : json_of_whole(board);
+}
+
+static json_t *delay_of(double ms) {
+    return ms > 0 ? json_of_real(ms) : json_null();
+}
+
+static json_t *wire_of(const rp_summary_wire *wire, bool *good) {
+    json_t *object = json_object();
+    put_value(object, "kind", json_string(wire->kind), good);
+    put_value(object, "from", end_of(wire->from), good);
+    put_value(object, "to", end_of(wire->to), good);
+    put_value(object, "bytes", json_of_whole(wire->bytes), good);
+    put_value(object, "rate_mbit", json_of_real(wire->rate_mbit), good);
+    put_value(object, "busy_s", json_of_real(wire->busy_s), good);
+    put_value(object, "utilisation", json_of_real(wire->utilisation), good);
+    put_value(object, "delay_p50_ms", delay_of(wire->delay_ms[0]), good);
+    put_value(object, "delay_p95_ms", delay_of(wire->delay_ms[1]), good);
+    put_value(object, "resent", json_of_whole(wire->resent), good);
+    put_value(object, "resets", json_of_whole(wire->resets), good);
+    if (wire->codec) {
+        put_value(object, "codec", json_string(wire->codec), good);
+    }
     return object;
 }
 
@@ -84,6 +117,16 @@ static void put_score(const rp_summary *s, const char *key, const rp_summary_sco
     put_value(object, key, eval, good);
 }
 
+static void put_best(const rp_summary_best *best, json_t *object, bool *good) {
+    json_t *entry = json_object();
+    put_value(entry, "step", json_of_whole(best->step), good);
+    put_value(entry, "metric", json_string(best->metric), good);
+    put_value(entry, "split", json_string(best->split), good);
+    put_value(entry, "value", json_of_real(best->value), good);
+    put_value(entry, "path", best->path ? json_string(best->path) : json_null(), good);
+    put_value(object, "best", entry, good);
+}
+
 static void put_results(const rp_summary *s, json_t *object, bool *good) {
     json_t *train = json_object();
     put_value(train, "loss", json_of_real(s->without_losses ? NAN : s->train_loss), good);
@@ -94,12 +137,16 @@ static void put_results(const rp_summary *s, json_t *object, bool *good) {
     if (s->validation.known) {
         put_score(s, "validation", &s->validation, NULL, object, good);
     }
+    if (s->best.step > 0) {
+        put_best(&s->best, object, good);
+    }
     put_value(object, "samples_per_s", json_of_real(s->samples_per_s), good);
 }
 
 static void put_ring(const rp_summary *s, json_t *object, bool *good) {
     json_t *stages = json_array();
     json_t *links = json_array();
+    json_t *wires = json_array();
     json_t *recoveries = json_array();
     json_t *ledger = json_object();
     for (uint32_t i = 0; i < s->stage_count; i++) {
@@ -114,8 +161,18 @@ static void put_ring(const rp_summary *s, json_t *object, bool *good) {
     put_value(ledger, "microbatches", json_of_whole(s->microbatches), good);
     put_value(ledger, "lost", json_of_whole(s->lost), good);
     put_value(ledger, "repeated", json_of_whole(s->repeated), good);
+    if (s->ledger.known) {
+        char digest[24];
+        (void)snprintf(digest, sizeof digest, "%016" PRIx64, s->ledger.digest);
+        put_value(ledger, "samples", json_of_whole(s->ledger.samples), good);
+        put_value(ledger, "digest", json_string(digest), good);
+    }
     put_value(object, "stage", stages, good);
+    for (uint32_t i = 0; i < s->wire_count; i++) {
+        *good = json_array_append_new(wires, wire_of(&s->wire[i], good)) == 0 && *good;
+    }
     put_value(object, "link", links, good);
+    put_value(object, "wire", wires, good);
     put_value(object, "bubble", json_of_real(s->bubble), good);
     put_value(object, "ledger", ledger, good);
     put_value(object, "recovery", recoveries, good);
@@ -169,23 +226,8 @@ rp_err rp_summary_print(const rp_summary *summary, FILE *file) {
 }
 
 static rp_err replace_file(const json_t *object, const char *path) {
-    char temporary[4096];
-    const int length = snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    if (length < 0 || (size_t)length >= sizeof temporary) {
-        return rp_fail(RP_ERR_USAGE, "%s: the name is too long", path);
-    }
-    FILE *file = fopen(temporary, "we");
-    bool good = file != NULL;
-    good = good && dump_json(object, file, JSON_INDENT(1)) && fsync(fileno(file)) == 0;
-    if (file) {
-        good = fclose(file) == 0 && good;
-    }
-    if (!good || rename(temporary, path) != 0) {
-        rp_err err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(errno));
-        (void)unlink(temporary);
-        return err;
-    }
-    return RP_OK;
+    FILE *file = rp_replace_begin(path);
+    return rp_replace_end(file, path, file && dump_json(object, file, JSON_INDENT(1)));
 }
 
 rp_err rp_summary_write(const rp_summary *summary, const char *path) {

@@ -22,7 +22,20 @@ typedef struct {
     uint32_t from, to; /* boards */
     uint64_t bytes;
     double busy_s, utilisation;
+    const char *codec; /* of what goes over it: "f32", or several, "f16 int8"; NULL: not known */
 } rp_summary_link;
+
+/* One way between two ends. */
+typedef struct {
+    const char *kind;  /* "hop", "feed", "control" */
+    uint32_t from, to; /* boards; UINT32_MAX: the host */
+    uint64_t bytes;
+    double rate_mbit;           /* measured; NAN: not known, as the next two then */
+    double busy_s, utilisation; /* that its bytes take at this rate; of the time trained */
+    double delay_ms[2]; /* to the ack: of half of the messages, of 95 %, at most; 0: unknown */
+    uint64_t resent, resets;
+    const char *codec; /* as in rp_summary_link */
+} rp_summary_wire;
 
 typedef struct {
     uint32_t board;
@@ -30,11 +43,27 @@ typedef struct {
     uint64_t replay_microbatches;
 } rp_summary_recovery;
 
+/* What every board said of the samples that contributed to its steps, compared with the plan. */
+typedef struct {
+    bool known; /* otherwise lost and repeated are microbatches, by what the boards counted */
+    uint64_t samples, digest; /* of the steps up to the last pause */
+    uint64_t lost, repeated;  /* samples, where it was not the plan's */
+} rp_summary_ledger;
+
 typedef struct {
     bool known; /* otherwise it is left out */
     double loss, accuracy;
     uint64_t samples;
 } rp_summary_score;
+
+/* The best evaluation on the way. */
+typedef struct {
+    uint64_t step;      /* 0: none, it is left out */
+    const char *metric; /* "accuracy", "loss" */
+    const char *split;  /* that was scored */
+    double value;
+    const char *path; /* of its weights, from the run folder; null when they are not kept */
+} rp_summary_best;
 
 /* Names and order of the fields are those of the file. Numbers that are not finite become null. */
 typedef struct {
@@ -51,13 +80,17 @@ typedef struct {
     rp_summary_score eval;
     const char *eval_split;      /* that `eval` is of; said when it is not "test". NULL: that */
     rp_summary_score validation; /* of a training run */
+    rp_summary_best best;
     double samples_per_s;
     const rp_summary_stage *stage; /* one a board */
     uint32_t stage_count;
     const rp_summary_link *link;
     uint32_t link_count;
+    const rp_summary_wire *wire;
+    uint32_t wire_count;
     double bubble;
     uint64_t microbatches, lost, repeated;
+    rp_summary_ledger ledger;
     const rp_summary_recovery *recovery;
     uint32_t recovery_count;
 } rp_summary;

@@ -9,27 +9,79 @@
 static const char *const keys[] = {"data.path",       "data.test",   "train.init",
                                    "train.init.from", "ring.roster", "keys"};
 
-static rp_node *find_path(rp_node *root, size_t index) {
-    rp_node *node = rp_node_at(root, keys[index]);
+static bool is_path(const char *key, const rp_node *node) {
     const char *text = node && rp_node_is_scalar(node) ? rp_node_text(node) : "";
-    const bool nothing = strcmp(keys[index], "train.init") == 0 && strcmp(text, "none") == 0;
-    return text[0] && text[strspn(text, "0123456789")] && !nothing ? node : NULL;
+    const bool nothing = strcmp(key, "train.init") == 0 && strcmp(text, "none") == 0;
+    return text[0] && text[strspn(text, "0123456789")] && !nothing;
 }
 
-rp_err rp_paths_resolve(rp_arena *arena, rp_node *root) {
-    rp_err err = RP_OK;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        rp_node *node = find_path(root, i);
-        const char *path;
-        if (node) {
-            RP_TRY(rp_node_path(arena, node, &path));
-            if (path != rp_node_text(node)) {
-                rp_node_set_text(node, path);
-            }
-        }
+bool rp_paths_is_path(const char *text) {
+    const size_t length = strlen(text);
+    return strchr(text, '/') || (length > 5 && strcmp(text + length - 5, ".yaml") == 0);
+}
+
+/* Done with each node that is a path. */
+typedef struct {
+    rp_arena *arena;
+    rp_err (*node)(rp_arena *arena, rp_node *node);
+} visit;
+
+static rp_err visit_profile(const visit *v, rp_node *node) {
+    return node && rp_node_is_scalar(node) && rp_paths_is_path(rp_node_text(node))
+               ? v->node(v->arena, node)
+               : RP_OK;
+}
+
+/* `trace` and `profile` of all wires, or of some. */
+static rp_err visit_link(const visit *v, rp_node *link) {
+    rp_node *trace = rp_node_at(link, "trace");
+    rp_err err;
+    RP_TRY(visit_profile(v, rp_node_at(link, "profile")));
+    if (trace && rp_node_is_scalar(trace) && rp_node_text(trace)[0] &&
+        strcmp(rp_node_text(trace), "none") != 0) {
+        RP_TRY(v->node(v->arena, trace));
     }
 fail:
     return err;
+}
+
+static rp_err visit_links(const visit *v, rp_node *root) {
+    rp_node *link = rp_node_at(root, "ring.link");
+    const rp_node *hops = link && rp_node_is_map(link) ? rp_node_at(link, "hops") : NULL;
+    rp_err err;
+    RP_TRY(visit_profile(v, link));
+    RP_TRY(link && rp_node_is_map(link) ? visit_link(v, link) : RP_OK);
+    for (uint32_t i = 0; hops && rp_node_is_list(hops) && i < rp_node_count(hops); i++) {
+        rp_node *hop = rp_node_item(hops, i);
+        RP_TRY(rp_node_is_map(hop) ? visit_link(v, hop) : RP_OK);
+    }
+fail:
+    return err;
+}
+
+static rp_err visit_paths(const visit *v, rp_node *root) {
+    rp_err err = RP_OK;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        rp_node *node = rp_node_at(root, keys[i]);
+        RP_TRY(is_path(keys[i], node) ? v->node(v->arena, node) : RP_OK);
+    }
+    RP_TRY(visit_links(v, root));
+fail:
+    return err;
+}
+
+static rp_err resolve_node(rp_arena *arena, rp_node *node) {
+    const char *path;
+    const rp_err err = rp_node_path(arena, node, &path);
+    if (err == RP_OK && path != rp_node_text(node)) {
+        rp_node_set_text(node, path);
+    }
+    return err;
+}
+
+rp_err rp_paths_resolve(rp_arena *arena, rp_node *root) {
+    const visit v = {arena, resolve_node};
+    return visit_paths(&v, root);
 }
 
 rp_err rp_paths_absolute(rp_arena *arena, const char *path, char **out) {
@@ -42,16 +94,19 @@ rp_err rp_paths_absolute(rp_arena *arena, const char *path, char **out) {
                : rp_fail(RP_ERR_IO, "the current folder: %s", strerror(errno));
 }
 
-rp_err rp_paths_make_absolute(rp_arena *arena, rp_node *root) {
-    rp_err err = RP_OK;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        rp_node *node = find_path(root, i);
-        char *path;
-        if (node && rp_node_text(node)[0] != '/') {
-            RP_TRY(rp_paths_absolute(arena, rp_node_text(node), &path));
-            rp_node_set_text(node, path);
-        }
+static rp_err make_absolute(rp_arena *arena, rp_node *node) {
+    char *path;
+    if (rp_node_text(node)[0] == '/') {
+        return RP_OK;
     }
-fail:
+    const rp_err err = rp_paths_absolute(arena, rp_node_text(node), &path);
+    if (err == RP_OK) {
+        rp_node_set_text(node, path);
+    }
     return err;
+}
+
+rp_err rp_paths_make_absolute(rp_arena *arena, rp_node *root) {
+    const visit v = {arena, make_absolute};
+    return visit_paths(&v, root);
 }

@@ -4,6 +4,8 @@
 
 #include "base/config.h"
 
+/* Of a profile of links: a path, and not a name. */
+bool rp_paths_is_path(const char *text);
 /* Every path but the model's becomes one from the current folder. errors MEMORY */
 rp_err rp_paths_resolve(rp_arena *arena, rp_node *root) RP_MUST_CHECK;
 /* From the root, of one from the current folder. errors IO, MEMORY */

@@ -6,22 +6,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "run/links.h"
 #include "run/paths.h"
 
-enum {
-    ASSIGNMENT_BYTES = 64 * 1024,
-    BOARD_NAME_MAX = 63, /* bytes */
-    BOARD_HOST_MAX = 99  /* with tcp:// and a port the longest endpoint that CONNECT carries */
-};
+enum { ASSIGNMENT_BYTES = 64 * 1024, WAIT_S = 30 };
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
-/* `own`: the folder of a run, which has the model as it was; NULL: none. */
+/* `own`: the folder of a run, which has the model as it was, unless --set names another; or NULL.
+ */
 static rp_err model_path(rp_arena *arena, rp_node *root, const char *name, const char *own,
                          const char **out) {
     char *path;
     rp_err err = RP_OK;
-    if (own) {
+    if (own && rp_node_line(rp_node_find(root, "model")) > 0) {
         RP_TRY(rp_arena_printf(arena, &path, "%s/model.yaml", own));
         *out = path;
         if (access(path, F_OK) == 0) {
@@ -63,6 +61,14 @@ static rp_shape stated_input(rp_node *model) {
 
 /* ---- sections -------------------------------------------------------------------------------- */
 
+/* Its keys, or NULL; where `like` is what a map looks like. */
+static rp_err find_map(rp_node *root, const char *key, const char *like, rp_node **out) {
+    rp_err err = rp_node_section(root, key, NULL, out);
+    return err == RP_OK && *out && !rp_node_is_map(*out)
+               ? rp_node_fail(*out, "expected a map%s%s", like[0] ? " like " : "", like)
+               : err;
+}
+
 static rp_err need_map(rp_node *root, const char *key, rp_node **out) {
     *out = rp_node_find(root, key);
     if (!*out || !rp_node_is_map(*out)) {
@@ -72,11 +78,9 @@ static rp_err need_map(rp_node *root, const char *key, rp_node **out) {
 }
 
 static rp_err read_stop_after(rp_node *train, rp_runfile *run) {
-    rp_node *stop = rp_node_find(train, "stop_after");
-    rp_err err = RP_OK;
-    if (stop && !rp_node_is_map(stop)) {
-        return rp_node_fail(stop, "expected a map like {non_finite: 10}");
-    }
+    rp_node *stop;
+    rp_err err;
+    RP_TRY(find_map(train, "stop_after", "{non_finite: 10}", &stop));
     RP_TRY(rp_node_u32(stop, "non_finite", 0, 1000000, &run->non_finite_steps));
     RP_TRY(rp_node_u32(stop, "without_gain", 0, 1000000, &run->without_gain));
     RP_TRY(stop ? rp_node_done(stop) : RP_OK);
@@ -86,21 +90,53 @@ fail:
 
 /* Of the part that is scored on the way: by default by accuracy where there are classes. */
 static rp_err read_checkpoint(rp_node *root, rp_runfile *run) {
-    static const char *const words[] = {"accuracy", "loss", NULL};
-    rp_node *checkpoint = rp_node_find(root, "checkpoint");
-    uint32_t by = run->loss->class_target ? RP_BEST_ACCURACY : RP_BEST_LOSS;
-    rp_err err = RP_OK;
-    if (checkpoint && !rp_node_is_map(checkpoint)) {
-        return rp_node_fail(checkpoint, "expected a map like {best: accuracy}");
-    }
-    run->keep_best = checkpoint && rp_node_find(checkpoint, "best");
+    enum { NONE = RP_BEST_LOSS + 1 };
+    const rp_best_by usual = run->loss->class_target ? RP_BEST_ACCURACY : RP_BEST_LOSS;
+    static const char *const words[] = {"accuracy", "loss", "none", NULL};
+    rp_node *checkpoint;
+    uint32_t by = NONE;
+    rp_err err;
+    RP_TRY(find_map(root, "checkpoint", "{best: accuracy}", &checkpoint));
     RP_TRY(rp_node_word(checkpoint, "best", words, &by));
     RP_TRY(checkpoint ? rp_node_done(checkpoint) : RP_OK);
-    run->best_by = by == RP_BEST_LOSS ? RP_BEST_LOSS : RP_BEST_ACCURACY;
+    run->keep_best = by < NONE;
+    run->best_by = by < NONE ? (rp_best_by)by : usual;
     if (run->best_by == RP_BEST_ACCURACY && !run->loss->class_target) {
         return rp_node_fail(checkpoint, "best: the loss %s has no accuracy; expected loss",
                             run->loss->name);
     }
+fail:
+    return err;
+}
+
+/* Of the weights: `checkpoints`, or a number of steps. */
+static rp_err read_histograms(rp_node *record, rp_runfile *run) {
+    rp_node *node = rp_node_find(record, "histograms");
+    const char *text = node && rp_node_is_scalar(node) ? rp_node_text(node) : "";
+    const size_t digits = strspn(text, "0123456789");
+    const bool number = digits > 0 && digits < 13 && text[digits] == '\0' && text[0] != '0';
+    if (!node || strcmp(text, "none") == 0) {
+        return RP_OK;
+    }
+    run->histograms = true;
+    if (number) {
+        return rp_node_u64(record, "histograms", 1, UINT64_C(1) << 40, &run->histogram_steps);
+    }
+    return strcmp(text, "checkpoints") == 0
+               ? RP_OK
+               : rp_node_fail(node, "expected `checkpoints`, a number of steps, or none");
+}
+
+static rp_err read_record(rp_node *root, rp_runfile *run) {
+    rp_node *record;
+    rp_err err;
+    RP_TRY(find_map(root, "record", "{histograms: checkpoints}", &record));
+    RP_TRY(read_histograms(record, run));
+    RP_TRY(rp_node_default(record, "histograms", "none"));
+    run->trace_mib = 64;
+    RP_TRY(rp_node_u32(record, "trace_mib", 0, 1u << 20, &run->trace_mib));
+    RP_TRY(rp_node_default(record, "trace_mib", "64"));
+    RP_TRY(record ? rp_node_done(record) : RP_OK);
 fail:
     return err;
 }
@@ -127,7 +163,13 @@ static rp_err read_train(rp_arena *arena, rp_node *root, rp_runfile *run) {
     RP_TRY(rp_node_u32(train, "microbatch", 1, run->batch, &run->micro));
     RP_TRY(rp_node_u64(train, "seed", 0, UINT64_MAX, &run->seed));
     RP_TRY(rp_init_parse(arena, train, &run->init));
+    RP_TRY(rp_node_default(train, "init", "none"));
     run->freeze = rp_node_find(train, "freeze");
+    RP_TRY(rp_node_default(train, "freeze", "none"));
+    if (run->freeze && rp_node_is_scalar(run->freeze) &&
+        strcmp(rp_node_text(run->freeze), "none") == 0) {
+        run->freeze = NULL;
+    }
     RP_TRY(rp_node_bool(train, "guard", &run->guard));
     RP_TRY(rp_node_u32(train, "eval_epochs", 0, 1000000, &run->eval_epochs));
     RP_TRY(rp_node_u32(train, "recalibrate", 0, 1000000, &run->recalibrate));
@@ -141,127 +183,76 @@ fail:
     return err;
 }
 
-/* Names are those of the plan's nodes, where `host` is the host. */
-static rp_err check_board_name(rp_node *board, const rp_roster_entry *entry, uint32_t index) {
-    const rp_node *at = rp_node_find(board, "name");
-    const size_t bytes = strlen(entry[index].name);
-    if (bytes == 0 || bytes > BOARD_NAME_MAX || strcmp(entry[index].name, "host") == 0) {
-        return rp_node_fail(at, "name: expected 1 to %d bytes, and not `host`, found '%s'",
-                            BOARD_NAME_MAX, entry[index].name);
+/* Where boards that dial find this host. */
+static rp_err read_listen(rp_node *ring, rp_runfile *run) {
+    const rp_err err = rp_node_string(ring, "listen", &run->listen);
+    if (err != RP_OK || (run->listen && rp_roster_is_address(run->listen))) {
+        return err;
     }
-    for (uint32_t i = 0; i < index; i++) {
-        if (strcmp(entry[i].name, entry[index].name) == 0) {
-            return rp_node_fail(at, "name: boards %u and %u of the list are both called '%s'",
-                                i + 1, index + 1, entry[i].name);
-        }
-        if (strcmp(entry[i].endpoint, entry[index].endpoint) == 0) {
-            return rp_node_fail(rp_node_find(board, "address"),
-                                "address: boards '%s' and '%s' have the same one, %s",
-                                entry[i].name, entry[index].name, entry[i].endpoint);
+    if (run->listen) {
+        return rp_node_fail(rp_node_find(ring, "listen"),
+                            "expected " RP_ROSTER_ADDRESS ", found '%s'", run->listen);
+    }
+    for (uint32_t i = 0; !run->local && i < run->boards; i++) {
+        if (run->roster[i].dials) {
+            return rp_node_fail(ring,
+                                "listen: is missing, and board '%s' of the roster dials this "
+                                "host: expected where, as in tcp://0.0.0.0:7100",
+                                run->roster[i].name);
         }
     }
     return RP_OK;
 }
 
-/* Neighbours are told the host's part. */
-bool rp_runfile_is_address(const char *text) {
-    const char *host = strncmp(text, "tcp://", 6) == 0 ? text + 6 : NULL;
-    const char *colon = host ? strrchr(host, ':') : NULL;
-    const size_t host_bytes = colon ? (size_t)(colon - host) : 0;
-    const size_t digits = colon ? strlen(colon + 1) : 0;
-    const unsigned long port = digits > 0 && digits <= 5 ? strtoul(colon + 1, NULL, 10) : 0;
-    const bool is_number = digits > 0 && strspn(colon + 1, "0123456789") == digits;
-    return host_bytes > 0 && host_bytes <= BOARD_HOST_MAX &&
-           strcspn(host, " \t\r\n/*") >= host_bytes && is_number && port >= 1 && port <= 65533;
-}
-
-static rp_err check_address(const rp_node *node, const char *address) {
-    return rp_runfile_is_address(address)
-               ? RP_OK
-               : rp_node_fail(node, "address: expected " RP_RUNFILE_ADDRESS ", found '%s'",
-                              address);
-}
-
-static rp_err read_key(rp_arena *arena, rp_node *board, const char **out) {
-    char key[RP_KEY_TEXT];
-    const char *text = "";
-    char *copy;
-    rp_err err;
-    RP_TRY(rp_node_string(board, "key", &text));
-    const char *wrong = rp_key_parse(text, key);
-    if (wrong) {
-        return rp_node_fail(rp_node_find(board, "key"), "key: %s", wrong);
+static rp_err read_link(rp_arena *arena, rp_node *link, rp_runfile *run) {
+    const char **names = NULL;
+    rp_err err = RP_OK;
+    if (run->roster) {
+        RP_TRY(RP_ARENA_NEW(arena, run->boards, &names));
     }
-    RP_TRY(rp_arena_string(arena, key, &copy));
-    *out = copy;
-fail:
-    return err;
-}
-
-static rp_err read_roster(rp_arena *arena, const char *path, rp_runfile *run) {
-    rp_node *root;
-    rp_roster_entry *entries;
-    rp_err err;
-    RP_TRY(rp_config_read_file(arena, path, &root));
-    rp_node *boards = rp_node_find(root, "boards");
-    if (!boards || !rp_node_is_list(boards) || rp_node_count(boards) > RP_CUT_STAGES_MAX ||
-        rp_node_count(boards) == 0) {
-        return rp_node_fail(root, "boards: expected a list of 1 to %d boards", RP_CUT_STAGES_MAX);
+    for (uint32_t i = 0; run->roster && i < run->boards; i++) {
+        names[i] = run->roster[i].name;
     }
-    run->boards = rp_node_count(boards);
-    RP_TRY(RP_ARENA_NEW(arena, run->boards, &entries));
-    for (uint32_t i = 0; i < run->boards; i++) {
-        rp_node *board = rp_node_item(boards, i);
-        if (!rp_node_is_map(board)) {
-            return rp_node_fail(board, "expected {name, address, key}");
-        }
-        RP_TRY(rp_node_need(board, "name"));
-        RP_TRY(rp_node_string(board, "name", &entries[i].name));
-        RP_TRY(rp_node_need(board, "address"));
-        RP_TRY(rp_node_string(board, "address", &entries[i].endpoint));
-        RP_TRY(rp_node_need(board, "key"));
-        RP_TRY(read_key(arena, board, &entries[i].public_text));
-        RP_TRY(check_address(rp_node_find(board, "address"), entries[i].endpoint));
-        RP_TRY(check_board_name(board, entries, i));
-        (void)rp_node_find(board, "board"); /* the profile's name, for people */
-        RP_TRY(rp_node_done(board));
-    }
-    (void)rp_node_find(root, "hosts"); /* the agents' half */
-    run->roster = entries;
-    RP_TRY(rp_node_done(root));
+    run->emulate = true;
+    RP_TRY(rp_links_read(arena, link, run->boards, names, &run->link, &run->hops));
 fail:
     return err;
 }
 
 static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
-    rp_node *ring = rp_node_find(root, "ring");
+    rp_node *ring;
     const char *roster = NULL;
-    rp_err err = RP_OK;
+    rp_err err;
     run->boards = 1;
     run->local = true;
     run->board = "auto";
+    run->at_least = 1;
+    run->wait_s = WAIT_S;
+    RP_TRY(find_map(root, "ring", "", &ring));
     if (!ring) {
         return RP_OK;
     }
-    if (!rp_node_is_map(ring)) {
-        return rp_node_fail(ring, "expected a map");
+    if (!rp_node_find(ring, "roster")) {
+        RP_TRY(rp_node_u32(ring, "boards", 1, RP_CUT_STAGES_MAX, &run->boards));
     }
-    RP_TRY(rp_node_u32(ring, "boards", 1, RP_CUT_STAGES_MAX, &run->boards));
     RP_TRY(rp_node_string(ring, "board", &run->board));
     RP_TRY(rp_node_u32(ring, "threads", 0, 1024, &run->threads));
     RP_TRY(rp_node_u32(ring, "memory_mib", 0, 1u << 24, &run->memory_mib));
+    RP_TRY(rp_node_u32(ring, "wait", 0, 86400, &run->wait_s));
     RP_TRY(rp_node_string(ring, "roster", &roster));
     if (roster) {
         if (rp_node_find(ring, "boards")) {
             return rp_node_fail(ring, "`boards` and `roster` exclude each other");
         }
         run->local = false;
-        RP_TRY(read_roster(arena, roster, run));
+        RP_TRY(rp_roster_read(arena, roster, &run->roster, &run->boards));
     }
+    RP_TRY(rp_node_u32(ring, "at_least", 1, run->boards, &run->at_least));
+    RP_TRY(rp_spares_read(ring, run->roster, &run->boards, &run->spares));
+    RP_TRY(read_listen(ring, run));
     rp_node *link = rp_node_find(ring, "link");
     if (link) {
-        run->emulate = true;
-        RP_TRY(rp_link_profile_parse(&run->link, link));
+        RP_TRY(read_link(arena, link, run));
     }
     RP_TRY(rp_throttle_parse(ring, &run->throttle));
     RP_TRY(rp_node_done(ring));
@@ -270,11 +261,13 @@ fail:
 }
 
 static rp_err read_method(rp_node *root, rp_runfile *run) {
+    rp_node *lr;
     rp_err err;
     RP_TRY(rp_loss_parse(root, &run->loss, &run->label_smoothing));
     RP_TRY(need_map(root, "optimizer", &(rp_node *){NULL}));
     RP_TRY(rp_optim_parse(&run->optim, rp_node_find(root, "optimizer")));
-    RP_TRY(rp_lr_parse(&run->lr, rp_node_find(root, "lr_schedule")));
+    RP_TRY(rp_node_section(root, "lr_schedule", rp_lr_kinds[RP_LR_CONSTANT], &lr));
+    RP_TRY(rp_lr_parse(&run->lr, lr));
     RP_TRY(rp_method_parse(root, run->boards, &run->method));
     run->stages = run->boards * run->method.chunks;
     RP_TRY(rp_method_fit(&run->method, &run->optim, rp_node_find(root, "optimizer")));
@@ -301,6 +294,19 @@ static rp_err check_chunks(rp_node *root, const rp_runfile *run) {
     return RP_OK;
 }
 
+/* Without any `advance` there is some staleness already. */
+static rp_err check_age(rp_node *root, const rp_runfile *run) {
+    const rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
+    const uint32_t least = run->method.age_given ? rp_method_age(&run->method, &shape, 0) : 0;
+    return !run->method.age_given || least <= run->method.age_max
+               ? RP_OK
+               : rp_node_fail(rp_node_find(root, "schedule"),
+                              "advance: max_staleness: is %u, and %s on %u stages has %u without "
+                              "any advance; expected %u or more",
+                              run->method.age_max, run->method.kind->name, run->stages, least,
+                              least);
+}
+
 static rp_err read_cut(rp_arena *arena, rp_node *root, rp_runfile *run) {
     rp_node *cut = rp_node_find(root, "cut");
     run->cut_auto = !cut || (rp_node_is_scalar(cut) && strcmp(rp_node_text(cut), "auto") == 0);
@@ -318,6 +324,14 @@ static rp_err read_cut(rp_arena *arena, rp_node *root, rp_runfile *run) {
 
 rp_err rp_runfile_check_cut(const rp_runfile *run) {
     rp_node *cut = rp_node_find(run->root, "cut");
+    const bool is_closed = run->method.chunks > 1 && run->boards > 1;
+    if (!run->local) {
+        const rp_err err = rp_roster_check_row(rp_node_find(run->root, "ring"), run->roster,
+                                               run->boards, is_closed);
+        if (err != RP_OK) {
+            return err;
+        }
+    }
     return run->cut_auto && run->model->layer_count < run->stages
                ? rp_node_fail(cut ? cut : run->root, "%u stages need as many layers, %s has %u",
                               run->stages, run->model_name, run->model->layer_count)
@@ -361,6 +375,25 @@ static void bound_steps(rp_runfile *run) {
     }
 }
 
+/* Of a run.yaml: its folder, when that is one of a run. NULL: it is not. */
+static rp_err folder_of_run(rp_arena *arena, const char *path, const char **out) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    char *text;
+    char *identity;
+    rp_err err = RP_OK;
+    *out = NULL;
+    if (strcmp(name, "run.yaml") != 0) {
+        return RP_OK;
+    }
+    RP_TRY(
+        rp_arena_printf(arena, &text, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : "."));
+    RP_TRY(rp_arena_printf(arena, &identity, "%s/identity.json", text));
+    *out = access(identity, F_OK) == 0 ? text : NULL;
+fail:
+    return err;
+}
+
 /* A folder is that of a run: its run.yaml. */
 static rp_err find_file(rp_arena *arena, const char *path, rp_runfile *run) {
     struct stat facts;
@@ -372,10 +405,14 @@ static rp_err find_file(rp_arena *arena, const char *path, rp_runfile *run) {
         RP_TRY(rp_arena_printf(arena, &text, "%s/run.yaml", path));
         run->path = text;
         if (access(text, F_OK) != 0) {
-            return rp_fail(RP_ERR_USAGE, "%s: is not the folder of a run: there is no run.yaml",
+            return rp_fail(RP_ERR_USAGE,
+                           "%s: is not the folder of a run: there is no run.yaml; a run that was "
+                           "ended before it began is begun by the command that made its folder",
                            path);
         }
+        return RP_OK;
     }
+    RP_TRY(folder_of_run(arena, path, &run->folder));
 fail:
     return err;
 }
@@ -391,15 +428,20 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
         RP_TRY(rp_config_set(arena, out->root, set[i]));
     }
     RP_TRY(rp_paths_resolve(arena, out->root));
+    rp_config_note_defaults(arena, out->root);
     RP_TRY(read_train(arena, out->root, out));
     RP_TRY(read_ring(arena, out->root, out));
     RP_TRY(rp_node_string(out->root, "keys", &out->keys));
     RP_TRY(read_method(out->root, out));
+    RP_TRY(rp_codecs_read(arena, out->root, out->stages, &out->codec, &out->input_codec));
     RP_TRY(check_chunks(out->root, out));
+    RP_TRY(check_age(out->root, out));
     RP_TRY(read_checkpoint(out->root, out));
+    RP_TRY(read_record(out->root, out));
     (void)rp_node_find(out->root, "model");
     (void)rp_node_find(out->root, "data");
     (void)rp_node_find(out->root, "cut");
+    RP_TRY(rp_node_default(out->root, "cut", "auto"));
     RP_TRY(rp_node_done(out->root));
     RP_TRY(read_model_and_data(arena, out->root, out));
     RP_TRY(rp_method_fit_model(&out->method, out->model, rp_node_find(out->root, "schedule")));
@@ -505,9 +547,14 @@ static void put_peers(FILE *file, const rp_runfile_peers *peers) {
 rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
                              uint32_t stage, const rp_runfile_peers *peers, char **out) {
     char *text;
+    char *link;
+    rp_err err = rp_link_hops_text(arena, &run->link, &run->hops, "  ", &link);
+    if (err != RP_OK) {
+        return err;
+    }
     const size_t room = ASSIGNMENT_BYTES + (size_t)cut->stage_count * (RP_LAYER_NAME_MAX + 2) +
-                        (peers ? peers->board_count * (RP_KEY_TEXT + 4) : 0);
-    rp_err err = RP_ARENA_NEW(arena, room, &text);
+                        strlen(link) + (peers ? peers->board_count * (RP_KEY_TEXT + 4) : 0);
+    err = RP_ARENA_NEW(arena, room, &text);
     FILE *file = err == RP_OK ? fmemopen(text, room, "w") : NULL;
     if (!file) {
         return rp_fail(RP_ERR_MEMORY, "no memory for an assignment");
@@ -539,9 +586,7 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
                       run->throttle.forward_ms, run->throttle.backward_ms);
     }
     if (run->emulate) {
-        char *line;
-        RP_TRY(rp_link_profile_text(&run->link, arena, "  ", &line));
-        (void)fprintf(file, "link:\n%s", line);
+        (void)fprintf(file, "link:\n  since_s: %.17g\n%s", run->hops.since_s, link);
     }
     if (peers) {
         put_peers(file, peers);

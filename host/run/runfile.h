@@ -5,15 +5,12 @@
 
 #include "data/data.h"
 #include "link/link.h"
+#include "run/codecs.h"
 #include "run/freeze.h"
 #include "run/init.h"
+#include "run/spares.h"
 #include "stage/job.h"
-
-typedef struct {
-    const char *name;
-    const char *endpoint;    /* tcp://HOST:PORT */
-    const char *public_text; /* Z85, whatever the roster has */
-} rp_roster_entry;
+#include "transport/hops.h"
 
 typedef enum { RP_BEST_ACCURACY, RP_BEST_LOSS } rp_best_by;
 
@@ -28,16 +25,23 @@ typedef struct {
     bool data_open;
 
     uint32_t boards;
-    uint32_t stages;               /* of all boards: each holds method.chunks of them */
-    bool local;                    /* agents are started here */
-    const rp_roster_entry *roster; /* when not local, one a board */
-    const char *keys;              /* folder of this host's keys for a roster, or NULL */
-    const char *board;             /* profile of local agents */
-    uint32_t threads;              /* of a local agent; 0: cores shared out fairly */
+    uint32_t stages;         /* of all boards: each holds method.chunks of them */
+    bool local;              /* agents are started here */
+    rp_roster_entry *roster; /* when not local, one a board, and the spares behind them */
+    uint32_t spares;
+    const char *listen; /* where boards dial this host, tcp://HOST:PORT, or NULL */
+    const char *keys;   /* folder of this host's keys for a roster, or NULL */
+    const char *board;  /* profile of local agents */
+    uint32_t threads;   /* of a local agent; 0: cores shared out fairly */
     uint32_t memory_mib;
+    uint32_t at_least; /* boards of a roster that a run may go on with */
+    uint32_t wait_s;   /* for a board that is lost; 0: the run stops at once */
     bool emulate;
-    rp_link_profile link;
+    rp_link_profile link; /* of every wire, and what is different on some: */
+    rp_link_hops hops;
     rp_throttle throttle;
+    rp_codec input_codec;
+    const rp_codec (*codec)[2]; /* by boundary, [stages - 1]; NULL: nothing is said, so f32 */
 
     uint32_t epochs;
     uint64_t steps; /* of the whole run, both bounds applied */
@@ -55,6 +59,9 @@ typedef struct {
     uint32_t without_gain;     /* stop after so many evaluations without a better one; 0: never */
     uint32_t non_finite_steps; /* stop when the loss of so many in a row is not finite; 0: never */
     uint64_t checkpoint_steps; /* besides every epoch's end; 0: only there */
+    uint32_t trace_mib;        /* of trace.json at most; 0: there is none */
+    bool histograms;           /* of the weights, with every checkpoint */
+    uint64_t histogram_steps;  /* and a checkpoint every so many steps; 0: none for that */
 
     const rp_loss_kind *loss;
     float label_smoothing;
@@ -72,17 +79,12 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
                        uint32_t set_count, rp_runfile *out) RP_MUST_CHECK;
 void rp_runfile_close(rp_runfile *run);
 
-/* tcp://HOST:PORT as a roster takes it: two more ports follow PORT, or more with a plan that lets
- * boards share a stage. */
-bool rp_runfile_is_address(const char *text);
-#define RP_RUNFILE_ADDRESS "tcp://HOST:PORT, HOST of at most 99 bytes, PORT from 1 to 65533"
-
 /* This host's keys, for a roster: of `folder`, else of the run file's `keys`, else of the account.
  * errors  those of rp_keys_read() */
 rp_err rp_runfile_read_keys(const rp_runfile *run, const char *folder,
                             rp_keypair *out) RP_MUST_CHECK;
-/* `cut: auto` finds a cut: every board has a layer. For runs without a plan, in which boards may
- * share a stage. errors USAGE */
+/* `cut: auto` finds a cut: every board has a layer; of two neighbours one can be dialled. For runs
+ * without a plan, in which boards may share a stage. errors USAGE */
 rp_err rp_runfile_check_cut(const rp_runfile *run) RP_MUST_CHECK;
 
 /* The run from `step_first` on, as stage 0's schedule sees it. */

@@ -51,6 +51,11 @@ static int64_t step_host(void *context, int64_t now_ns) {
     return rp_sim_clock_to_world_ns(&cluster->host_clock, deadline_ns);
 }
 
+/* A start without a run to resume is another run. 0 would be random. */
+static uint64_t fresh_run_id(const rp_cluster *cluster) {
+    return cluster->options.seed + 1 + ((uint64_t)cluster->host_lives << 40);
+}
+
 static rp_err open_host(rp_cluster *cluster, bool resume) {
     const rp_cluster_options *options = &cluster->options;
     rp_err err;
@@ -63,6 +68,7 @@ static rp_err open_host(rp_cluster *cluster, bool resume) {
                                     .seed = options->seed,
                                     .keys = &cluster->host_keys,
                                     .transport = cluster->host_network.line,
+                                    .media = cluster->media,
                                     .sessions = &cluster->host_sessions};
     RP_TRY(rp_links_open(&cluster->host_arena, &links, &cluster->host_links));
     const rp_controller_env env = {.clock = &cluster->host_clock.clock,
@@ -70,7 +76,7 @@ static rp_err open_host(rp_cluster *cluster, bool resume) {
                                    .keys = &cluster->host_keys,
                                    .spawner = rp_sim_spawner(cluster),
                                    .feeder = RP_FEEDER_DIRECT,
-                                   .run_id = options->seed + 1, /* 0 would be random */
+                                   .run_id = fresh_run_id(cluster),
                                    .progress = options->progress,
                                    .result = options->result};
     const rp_controller_options controller = {.purpose = RP_PURPOSE_TRAIN,
@@ -157,6 +163,7 @@ rp_err rp_cluster_open(rp_arena *arena, const rp_cluster_options *options, rp_cl
     RP_TRY(rp_hub_new(arena, REMEMBERED_PACKETS, &cluster->hub));
     RP_TRY(rp_hub_remember_beginnings(cluster->hub, arena, REMEMBERED_BEGINNINGS));
     RP_TRY(rp_agent_library_open(arena, &cluster->library));
+    RP_TRY(rp_media_new(arena, rp_world_clock(cluster->world), &cluster->media));
     RP_TRY(rp_keys_make(&cluster->host_keys));
     RP_TRY(RP_ARENA_NEW(arena, options->boards, &cluster->board));
     for (uint32_t k = 0; k < options->boards; k++) {

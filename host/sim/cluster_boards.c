@@ -88,6 +88,7 @@ rp_err rp_sim_board_boot(rp_sim_board *board) {
         .trusted = trusted,
         .trusted_count = 1,
         .transport = board->network.line,
+        .media = cluster->media,
         .sessions = &board->sessions,
         .library = cluster->library,
         .executor = rp_executor_find(cluster->options.executor),
@@ -128,6 +129,13 @@ static rp_err start_boards(void *self, const rp_spawn_order *order) {
                          cluster->options.boards, order->count);
 }
 
+/* Those that crash come back by themselves. */
+static rp_err restart_nobody(void *self, const rp_spawn_order *order) {
+    (void)self;
+    (void)order;
+    return RP_OK;
+}
+
 static rp_err step_boards(void *self, bool *up) {
     (void)self;
     *up = true;
@@ -166,6 +174,7 @@ rp_spawner rp_sim_spawner(rp_cluster *cluster) {
     static const rp_spawner_kind kind = {
         .name = "simulated",
         .start = start_boards,
+        .restart = restart_nobody,
         .step = step_boards,
         .address = tell_address,
         .fd = no_descriptor,

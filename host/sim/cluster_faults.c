@@ -8,14 +8,14 @@
 /* A fault whose target is away comes later: what has no effect is no fault. */
 static const int64_t RETRY_NS = 5 * RP_NS_PER_MS;
 
-/* A network that fails for longer ends a run: a board is given up after ten seconds. */
-static const int64_t BRIEF_NS = 5 * RP_NS_PER_S;
+/* A controller that begins greets its boards for thirty seconds. */
+static const int64_t HELLO_NS = 25 * RP_NS_PER_S;
 
 /* Several jumps add up; from 1970 to 2033 is as far as a clock without a battery goes. */
 static const int64_t CLOCK_AHEAD_MAX_NS = 2000 * INT64_C(1000000) * RP_NS_PER_S;
 
-static bool may_stop(const rp_sim_fault *fault) {
-    return rp_sim_fault_may_stop(fault->kind) || fault->for_ns > BRIEF_NS;
+static bool may_stop(const rp_cluster *cluster, const rp_sim_fault *fault) {
+    return rp_sim_fault_may_stop(fault, cluster->options.wait_ns);
 }
 
 static int64_t end_ns(const rp_cluster *cluster, uint32_t index) {
@@ -104,7 +104,7 @@ static void begin_fault(rp_cluster *cluster, uint32_t index) {
     const rp_sim_fault *fault = &cluster->options.faults->fault[index];
     cluster->trouble.begun[index] = cluster->trouble.active[index] = true;
     cluster->trouble.effective++;
-    cluster->trouble.may_stop |= may_stop(fault);
+    cluster->trouble.may_stop |= may_stop(cluster, fault);
     if (rp_sim_fault_target(fault->kind) == RP_SIM_TARGET_EDGE) {
         set_all_lines(cluster);
     } else if (rp_sim_fault_target(fault->kind) == RP_SIM_TARGET_NODE) {
@@ -183,10 +183,12 @@ void rp_sim_faults_new_life(rp_cluster *cluster) {
     trouble->may_stop = false;
     for (uint32_t i = 0; cluster->options.faults && i < cluster->options.faults->count; i++) {
         const rp_sim_fault *fault = &cluster->options.faults->fault[i];
-        trouble->may_stop |= trouble->active[i] && may_stop(fault);
+        trouble->may_stop |= trouble->active[i] && may_stop(cluster, fault);
     }
     for (uint32_t k = 0; k < cluster->options.boards; k++) {
-        trouble->may_stop |= cluster->board[k].agent == NULL;
+        const rp_sim_board *board = &cluster->board[k];
+        const int64_t away_ns = board->restart_ns - rp_world_now_ns(cluster->world);
+        trouble->may_stop |= board->agent == NULL && away_ns > HELLO_NS;
     }
 }
 

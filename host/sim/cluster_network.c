@@ -92,6 +92,9 @@ static void add_to_line(rp_link_profile *line, const rp_sim_fault *fault) {
     case RP_SIM_FAULT_CLOG:
         line->hold = true;
         break;
+    case RP_SIM_FAULT_MTU:
+        line->mtu_bytes = (uint32_t)fault->amount;
+        break;
     case RP_SIM_FAULT_PARTITION:
         line->cut = true;
         break;

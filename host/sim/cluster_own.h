@@ -59,6 +59,7 @@ struct rp_cluster {
     rp_world *world;
     rp_eventlog log;
     rp_hub *hub;
+    rp_media *media;           /* of all lines, on the world's clock */
     rp_agent_library *library; /* of the texts that all boards get */
     rp_sim_board *board;
 

@@ -37,11 +37,19 @@ rp_sim_target rp_sim_fault_target(rp_sim_fault_kind kind) {
     return kinds[kind].target;
 }
 
-bool rp_sim_fault_may_stop(rp_sim_fault_kind kind) {
-    return kinds[kind].stops;
+/* Without a wait a board that is missed for so long ends the run. */
+static const int64_t BRIEF_NS = 5 * RP_NS_PER_S;
+
+static bool loses_board(rp_sim_fault_kind kind) {
+    return kind == RP_SIM_FAULT_CRASH || kind == RP_SIM_FAULT_MOVE || kind == RP_SIM_FAULT_CLOCK;
 }
 
-/* A board that is away for longer than a run may stand still: somebody has to notice. */
+bool rp_sim_fault_may_stop(const rp_sim_fault *fault, int64_t wait_ns) {
+    return kinds[fault->kind].stops || (wait_ns == 0 && loses_board(fault->kind)) ||
+           fault->for_ns > (wait_ns > BRIEF_NS ? wait_ns : BRIEF_NS);
+}
+
+/* A board that is away for longer than a run waits for it. */
 static const int64_t GONE_NS = 90 * RP_NS_PER_S;
 
 /* ---- drawing --------------------------------------------------------------------------------- */
@@ -98,8 +106,9 @@ static double draw_amount(rp_rng *rng, rp_sim_fault_kind kind) {
     return amount < 1 ? 1 : amount;
 }
 
+/* `stops`: it may be one that ends a run. */
 static rp_sim_fault draw_fault(rp_rng *rng, rp_sim_fault_kind kind, const rp_sim_field *field,
-                               int64_t before_ns) {
+                               int64_t before_ns, bool stops) {
     rp_sim_fault fault = {.kind = kind, .from = RP_SIM_HOST, .to = RP_SIM_HOST};
     if (kinds[kind].target == RP_SIM_TARGET_EDGE) {
         const uint32_t e = rp_rng_below(rng, field->edge_count);
@@ -110,7 +119,8 @@ static rp_sim_fault draw_fault(rp_rng *rng, rp_sim_fault_kind kind, const rp_sim
     }
     fault.at_ns = (int64_t)((double)before_ns * between(rng, 0, 1));
     fault.for_ns = (int64_t)((double)field->phase_ns * between(rng, 0.01, 0.5));
-    if ((kind == RP_SIM_FAULT_CRASH || kind == RP_SIM_FAULT_MOVE) && rp_rng_below(rng, 2) == 0) {
+    const bool away = kind == RP_SIM_FAULT_CRASH || kind == RP_SIM_FAULT_MOVE;
+    if (away && rp_rng_below(rng, 4) == 0 && stops) {
         fault.for_ns = GONE_NS;
     }
     fault.amount = draw_amount(rng, kind);
@@ -135,9 +145,9 @@ void rp_sim_faults_draw(rp_rng *rng, const rp_sim_field *field, rp_sim_faults *o
     const uint32_t count = least + rp_rng_below(rng, least + 1);
     for (uint32_t i = 0; i < count; i++) {
         const rp_sim_fault_kind kind = draw_kind(rng, &subset);
-        const rp_sim_fault fault =
-            draw_fault(rng, kind, field, i < least ? field->early_ns : field->phase_ns);
-        subset.any_stops &= mode == ANY_STOPS || !kinds[kind].stops;
+        const rp_sim_fault fault = draw_fault(
+            rng, kind, field, i < least ? field->early_ns : field->phase_ns, subset.any_stops);
+        subset.any_stops &= mode == ANY_STOPS || (!kinds[kind].stops && fault.for_ns != GONE_NS);
         add_fault(out, &fault);
     }
 }

@@ -31,12 +31,13 @@
     X(CORRUPT,    "corrupt",    EDGE, "share", 0.9, false, "one bit of a frame flips")           \
     X(CLOG,       "clog",       EDGE, "", 0, false, "nothing passes, then everything at once")   \
     X(PARTITION,  "partition",  EDGE, "", 0, false, "frames vanish in this direction")           \
+    X(MTU,        "mtu",        EDGE, "bytes", 2048, false, "larger frames vanish")             \
     X(STALE,      "stale",      NODE, "frames", 64, false, "old frames of the node come again")  \
-    X(CRASH,      "crash",      NODE, "", 0, true, "the agent ends without a word, and starts "  \
+    X(CRASH,      "crash",      NODE, "", 0, false, "the agent ends without a word, and starts "  \
                                                    "anew after for_s")                           \
-    X(MOVE,       "move",       NODE, "", 0, true, "the same, at another address")               \
+    X(MOVE,       "move",       NODE, "", 0, false, "the same, at another address")               \
     X(SLOW,       "slow",       NODE, "times", 50, false, "every op takes so many times as long") \
-    X(CLOCK,      "clock",      NODE, "s", 1e9, true, "the clock of the node jumps ahead")       \
+    X(CLOCK,      "clock",      NODE, "s", 1e9, false, "the clock of the node jumps ahead")       \
     X(HOST_CRASH, "host-crash", HOST, "", 0, true, "the controller ends without a word")         \
     X(DISK_FULL,  "disk-full",  HOST, "", 0, true, "no file of the run folder grows")            \
     X(SAVE_CRASH, "save-crash", HOST, "", 0, true, "the controller ends while it saves")
@@ -77,7 +78,9 @@ typedef struct {
 const rp_sim_fault_facts *rp_sim_fault_facts_at(uint32_t kind);
 
 rp_sim_target rp_sim_fault_target(rp_sim_fault_kind kind);
-bool rp_sim_fault_may_stop(rp_sim_fault_kind kind);
+/* Whether it may end a life of the controller, when a lost board is waited for so long (ring.wait;
+ * 0: it is not waited for). */
+bool rp_sim_fault_may_stop(const rp_sim_fault *fault, int64_t wait_ns);
 
 /* What is drawn from: a ring of `nodes` boards, and pairs (from, to) that carry frames, host
  * included. `least` events begin in [0, early_ns), up to as many again in [0, phase_ns). */
@@ -88,8 +91,8 @@ typedef struct {
     int64_t early_ns, phase_ns;
     uint32_t least;
 } rp_sim_field;
-/* The same stream gives the same events. Crashes of boards last for_ns up to half a phase, or so
- * long that somebody has to notice. */
+/* The same stream gives the same events. Crashes of boards last for_ns up to half a phase, or
+ * longer than any board is waited for. */
 void rp_sim_faults_draw(rp_rng *rng, const rp_sim_field *field, rp_sim_faults *out);
 
 /* errors  USAGE with file, line and key */

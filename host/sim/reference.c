@@ -116,6 +116,19 @@ static uint32_t pipeoptim_ahead(const loop *r, uint32_t n, uint32_t k) {
     return staleness / replicas_of(r, k) + (horizon == RP_HORIZON_RELEASED);
 }
 
+/* METHODS 11: (1 + staleness)^-p, staleness the mean over a full step's microbatches. Microbatch m
+ * goes forward `warm_up` microbatches ahead of its backward. */
+static double rate_factor(const loop *r, uint32_t k) {
+    const uint32_t warm_up = r->job->method.kind->flushed ? 0 : warm_up_of(r, k);
+    const uint32_t open = steps_open_of(r, k);
+    uint32_t sum = 0;
+    for (uint32_t m = 0; m < r->full; m++) {
+        const uint32_t steps = warm_up > m ? (warm_up - m + r->full - 1) / r->full : 0;
+        sum += (steps < open ? steps : open - 1) / replicas_of(r, k);
+    }
+    return pow(1.0 + (double)sum / r->full, -r->job->optim.staleness_power);
+}
+
 /* METHODS 6; halves are rounded to even. */
 static uint32_t xpipe_ahead(const loop *r, uint32_t k, bool backward) {
     const double t = r->full;
@@ -213,8 +226,9 @@ static rp_digest_optimise optimise_of(const loop *r, uint32_t trained, uint32_t 
         .weight = r->weight[version][trained],
         .gradient = r->gradient[trained],
         .state_count = states,
-        .rate = (float)rp_lr_at(&r->job->lr, (double)r->job->optim.lr, updates, r->job->steps,
-                                rp_sched_epoch_steps(&shape)),
+        .rate = (float)(rate_factor(r, r->stage_of[trained]) *
+                        rp_lr_at(&r->job->lr, r->job->optim.lr, updates, r->job->steps,
+                                 rp_sched_epoch_steps(&shape))),
         .grad_scale = 1.0f,
         .applied = version > 0 ? (version - 1) / replicas + 1 : 0,
     };
@@ -222,6 +236,17 @@ static rp_digest_optimise optimise_of(const loop *r, uint32_t trained, uint32_t 
         out.state[s] = r->state[version][trained * states + s];
     }
     return out;
+}
+
+/* METHODS 11: min(1, most / norm) of the step's gradient on stage k; the executor's numbers are
+ * sums of squares. */
+static float clip_scale(const loop *r, uint32_t k) {
+    const double most = r->job->optim.clip_norm_stage;
+    double squares = 0;
+    for (uint32_t t = 0; t < r->layout->trained_count; t++) {
+        squares += r->stage_of[t] == k ? (double)rp_digest_number(r->gradient[t]) : 0;
+    }
+    return most > 0 ? (float)fmin(1.0, most / (sqrt(squares) + 1e-6)) : 1.0f;
 }
 
 /* Puts together what every stage sees in one direction. XPipe: a step's first microbatch predicts
@@ -271,6 +296,7 @@ static void update_model(loop *r, uint32_t step) {
         rp_digest_optimise by =
             optimise_of(r, t, newest_version(step, step, replicas), replicas, step);
         rp_digest scratch = {0};
+        by.grad_scale = clip_scale(r, r->stage_of[t]);
         average_replicas(r, t, step / replicas, replicas, &by.weight, &scratch, false);
         rp_digest_update(&by);
         average_replicas(r, t, step / replicas, replicas, &by.weight, &scratch, true);

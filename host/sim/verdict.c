@@ -10,6 +10,8 @@
 #include <jansson.h>
 
 #include "base/safetensors.h"
+#include "codec/encode.h"
+#include "sched/contributions.h"
 
 enum { LIVES_MAX = 60, LEAST_FAULTS = 5, NEIGHBOUR_WEIGHT = 3 };
 
@@ -25,7 +27,7 @@ static const int64_t LIMIT_NS = 3600 * RP_NS_PER_S;
 /* Behind the faults a run gets on. A life that ends later than this after the last fault shows
  * that a time limit is missing. */
 static const int64_t CALM_FROM_NS = PHASE_NS + PHASE_NS / 2;
-static const int64_t STANDS_STILL_NS = 31 * RP_NS_PER_S; /* a HELLO is waited for 30 s */
+static const int64_t STANDS_STILL_NS = 31 * RP_NS_PER_S; /* a silent hop is missed after 30 s */
 
 /* ---- the subject ----------------------------------------------------------------------------- */
 
@@ -35,11 +37,13 @@ typedef struct {
 } rp_sim_samples;
 
 static rp_err read_samples(rp_arena *arena, const rp_runfile *run, rp_sim_samples *out) {
-    const size_t sample = rp_shape_count(&run->data.sample) * sizeof(float);
+    const size_t count = rp_shape_count(&run->data.sample);
     const bool classes = run->loss->class_target;
     const size_t width = classes ? 1 : rp_data_row_width(&run->data);
     rp_feeder *feeder = NULL;
+    uint8_t *encoded;
     rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, rp_codec_bytes(run->input_codec, count), &encoded));
     out->batch = run->batch;
     RP_TRY(RP_ARENA_NEW(arena, run->steps * run->batch + 1, &out->data));
     RP_TRY(RP_ARENA_NEW(arena, run->steps * run->batch + 1, &out->target));
@@ -51,8 +55,9 @@ static rp_err read_samples(rp_arena *arena, const rp_runfile *run, rp_sim_sample
         for (uint32_t i = 0; i < batch->count; i++) {
             const void *target =
                 classes ? (const void *)&batch->labels[i] : (const void *)&batch->rows[i * width];
+            rp_codec_encode_host(run->input_codec, batch->x + i * count, 1, count, encoded);
             out->data[step * run->batch + i] =
-                rp_digest_of_bytes(batch->x + i * (sample / sizeof(float)), sample);
+                rp_digest_of_bytes(encoded, rp_codec_bytes(run->input_codec, count));
             out->target[step * run->batch + i] = rp_digest_of_bytes(target, width * sizeof(float));
         }
         rp_feeder_return(feeder, batch);
@@ -211,6 +216,28 @@ fail:
     return err;
 }
 
+/* What the boards said of every sample, as the summary has it. */
+static bool is_ledger_whole(const rp_sim_subject *s, const char *folder) {
+    const rp_sched_shape shape = rp_runfile_sched_shape(&s->run, 0);
+    rp_run_ledger due = {0};
+    char path[512];
+    char digest[24];
+    (void)snprintf(path, sizeof path, "%s/summary.json", folder);
+    json_t *root = json_load_file(path, 0, NULL);
+    const json_t *ledger = json_object_get(root, "ledger");
+    const char *told = json_string_value(json_object_get(ledger, "digest"));
+    const json_int_t steps = json_integer_value(json_object_get(root, "steps"));
+    rp_run_ledger_add_steps(&due, &shape, 0, steps > 0 ? (uint64_t)steps : 0);
+    (void)snprintf(digest, sizeof digest, "%016" PRIx64, due.digest);
+    const bool whole =
+        told && strcmp(told, digest) == 0 &&
+        json_integer_value(json_object_get(ledger, "samples")) == (json_int_t)due.samples &&
+        json_integer_value(json_object_get(ledger, "lost")) == 0 &&
+        json_integer_value(json_object_get(ledger, "repeated")) == 0;
+    json_decref(root);
+    return whole;
+}
+
 /* ---- lives ----------------------------------------------------------------------------------- */
 
 static int remove_entry(const char *path, const struct stat *about, int type, struct FTW *walk) {
@@ -233,7 +260,8 @@ static bool can_resume(const char *folder) {
 /* Drawn faults have an end: a life that goes on in the calm behind it, and is not finished. */
 static bool has_stalled(const rp_sim_case *what, const rp_cluster *cluster, int64_t since_ns) {
     const int64_t calm_ns = since_ns > CALM_FROM_NS ? since_ns : CALM_FROM_NS;
-    return what->draws_faults && rp_cluster_now_ns(cluster) - calm_ns > STANDS_STILL_NS;
+    return what->draws_faults &&
+           rp_cluster_now_ns(cluster) - calm_ns > STANDS_STILL_NS + what->cluster.wait_ns;
 }
 
 /* Links deliver each message once, in order, whatever the network does, and a board that is lost is
@@ -264,6 +292,10 @@ static rp_sim_outcome run_lives(const rp_sim_case *what, rp_cluster *cluster, co
             bool same = true;
             rp_err err =
                 what->subject->want ? compare_weights(what->subject, folder, &same) : RP_OK;
+            if (!is_ledger_whole(what->subject, folder)) {
+                rp_cluster_note(cluster, "the run's ledger is not that of its plan");
+                same = false;
+            }
             outcome = err != RP_OK || !same ? RP_SIM_WRONG
                       : life == 0           ? RP_SIM_FINISHED
                                             : RP_SIM_STOPPED_RESUMABLE;

@@ -11,8 +11,10 @@
 static const char model_text[] = "input: [4]\nlayers:\n  - {name: fc1, kind: dense, out: 5}\n"
                                  "  - {name: fc2, kind: dense, out: 3}\n";
 
-/* A host that does not ask how far a build is, so that every answer is one that a test knows. */
-static const uint64_t HOST_FEATURES = RP_WIRE_FEATURES & ~RP_WIRE_FEATURE_BUILDING;
+/* A host that does not ask how far a build is, nor what is waited for, so that every answer is one
+ * that a test knows. */
+static const uint64_t HOST_FEATURES =
+    RP_WIRE_FEATURES & ~(RP_WIRE_FEATURE_BUILDING | RP_WIRE_FEATURE_WAITING);
 
 typedef struct {
     rp_arena arena;

@@ -68,6 +68,10 @@ fail:
     return err;
 }
 
+/* Of the rings that are opened from here on, by boundary; NULL: f32. */
+static const rp_codec (*test_codec)[2];
+static rp_codec test_input_codec; /* the test encodes */
+
 static rp_arena test_device_arena;
 static rp_device *test_device;
 
@@ -117,7 +121,7 @@ static inline void test_open_links(test_ring *ring, uint32_t node) {
     for (uint32_t i = 0; i < count; i++) {
         const rp_runner_use use = rp_runner_use_of(ring->plan, node, far[i]);
         char name[32];
-        if (rp_plan_dials(node, far[i])) { /* as many each way */
+        if (rp_plan_dials(ring->plan, node, far[i])) { /* as many each way */
             (void)snprintf(name, sizeof name, "hop%u", far[i]);
             test_pair_open(ring, name, node, use.window + use.send_window, &n->hop[far[i]]);
         }
@@ -133,8 +137,9 @@ static inline void test_open_runner(test_ring *ring, uint32_t node) {
     }
     rp_runner_far far[TEST_NODES_MAX + 1] = {{RP_PLAN_HOST, n->feed.bound}};
     for (uint32_t k = 0; k < ring->nodes; k++) {
-        far[k + 1] = (rp_runner_far){k, rp_plan_dials(node, k) ? n->hop[k].connected
-                                                               : ring->node[k].hop[node].bound};
+        far[k + 1] =
+            (rp_runner_far){k, rp_plan_dials(ring->plan, node, k) ? n->hop[k].connected
+                                                                  : ring->node[k].hop[node].bound};
     }
     expect_ok(rp_plan_check_training(ring->plan, NULL));
     expect_ok(rp_runner_connect(&options, ring->plan, node, far, ring->nodes + 1));
@@ -151,7 +156,9 @@ static inline rp_plan *test_plan(rp_arena *arena, const rp_job *job) {
                                      .micro = job->micro,
                                      .epoch_samples = job->epoch_samples,
                                      .step_first = job->step_first,
-                                     .steps = job->steps};
+                                     .steps = job->steps,
+                                     .codec = test_codec,
+                                     .input_codec = test_input_codec};
     rp_plan *plan;
     expect_ok(rp_plan_make(arena, &options, &plan));
     return plan;
@@ -173,12 +180,16 @@ static inline void test_ring_open_on(test_ring *ring, const char *executor, cons
     for (uint32_t k = 0; k < stages; k++) {
         test_board *board = &ring->board[k];
         expect_ok(test_parse(&ring->arena, model, job, cut, stages, k, &board->job));
-        expect_ok(rp_stage_prepare(&ring->arena, rp_executor_find(executor), site, &board->job,
-                                   &board->stage));
     }
     ring->nodes = stages / ring->board[0].job.method.chunks;
     assert_true(ring->nodes > 0 && ring->nodes <= TEST_NODES_MAX);
     ring->plan = test_plan(&ring->arena, &ring->board[0].job);
+    for (uint32_t k = 0; k < stages; k++) {
+        test_board *board = &ring->board[k];
+        rp_plan_codecs_of(ring->plan, k, board->job.codec);
+        expect_ok(rp_stage_prepare(&ring->arena, rp_executor_find(executor), site, &board->job,
+                                   &board->stage));
+    }
     for (uint32_t n = 0; n < ring->nodes; n++) {
         test_open_links(ring, n);
     }
@@ -359,6 +370,20 @@ static inline bool test_ring_step(test_ring *ring) {
     return test_ring_step_nodes(ring);
 }
 
+/* Every node has had every sample once in its step. */
+static inline void test_ring_expect_ledger(test_ring *ring) {
+    const rp_job *job = &ring->board[0].job;
+    const rp_sched_shape shape = rp_job_sched_shape(job, job->step_first, job->steps);
+    rp_run_ledger due = {0};
+    rp_run_ledger_add_steps(&due, &shape, job->step_first, job->steps);
+    for (uint32_t n = 0; n < ring->nodes; n++) {
+        rp_run_ledger own;
+        expect_ok(rp_runner_ledger(ring->node[n].runner, &own));
+        assert_int_equal(own.samples, due.samples);
+        assert_int_equal(own.digest, due.digest);
+    }
+}
+
 /* All steps. */
 static inline void test_ring_run(test_ring *ring) {
     const int64_t start_ns = rp_clock_now_ns(&ring->clock);
@@ -368,6 +393,7 @@ static inline void test_ring_run(test_ring *ring) {
             fail_msg("the ring has stopped behind step %llu", (unsigned long long)ring->steps_done);
         }
     }
+    test_ring_expect_ledger(ring);
 }
 
 /* ---- what it holds --------------------------------------------------------------------------- */

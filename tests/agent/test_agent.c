@@ -40,6 +40,9 @@ static const row table[] = {
     {RP_KIND_PROFILE, "x x x x x x x x"},
     {RP_KIND_PROFILE_DONE, ". . . . . . . ."},
     {RP_KIND_BUILDING, ". . . . . . . ."},
+    {RP_KIND_WAITING, ". . . . . . . ."},
+    {RP_KIND_TRIAL, "x . . . . . . ."},
+    {RP_KIND_TRIAL_DONE, ". . . . . . . ."},
     {RP_KIND_FAULT, "x x x x x x x x"},
     {RP_KIND_BYE, "x x x x x x x x"},
     {RP_KIND_ACK_ONLY, ". . . . . . . ."},
@@ -139,6 +142,36 @@ static void a_profile_is_answered(void **state) {
     send_texts(&f, RP_KIND_PROFILE);
     expect_kind(&f, RP_KIND_PROFILE_DONE);
     assert_int_equal(rp_agent_state_of(f.agent), RP_AGENT_HELLO);
+    close_fixture(&f);
+}
+
+/* Nothing is measured of what is only built, and the same board may measure then. */
+static void layers_are_only_built(void **state) {
+    (void)state;
+    fixture f;
+    open_fixture(&f);
+    const rp_part parts[] = {rp_part_of_text(f.job_text), rp_part_of_text(model_text)};
+    greet(&f);
+    for (int measured = 0; measured < 2; measured++) {
+        rp_message *message = NULL;
+        send(&f,
+             (rp_Frame){.which_body = RP_KIND_PROFILE, .body.profile = {.build_only = !measured}},
+             parts, 2);
+        for (uint32_t i = 0; i < 60000 && rp_link_recv(f.link, &message) == RP_ERR_AGAIN; i++) {
+            step(&f);
+        }
+        assert_non_null(message);
+        assert_int_equal(rp_frame_kind(&message->frame), RP_KIND_PROFILE_DONE);
+        assert_int_equal(message->part[0].bytes, 4 * sizeof(double));
+        for (uint32_t i = 0; i < 4; i++) {
+            double seconds;
+            memcpy(&seconds, (const char *)message->part[0].data + i * sizeof seconds,
+                   sizeof seconds);
+            assert_true(measured ? seconds > 0 : seconds == 0.0);
+        }
+        rp_link_release(f.link, &message);
+        assert_int_equal(rp_agent_state_of(f.agent), RP_AGENT_HELLO);
+    }
     close_fixture(&f);
 }
 
@@ -337,6 +370,7 @@ int main(void) {
         cmocka_unit_test(a_hello_is_answered_while_building),
         cmocka_unit_test(an_agent_is_closed_while_building),
         cmocka_unit_test(a_profile_is_answered),
+        cmocka_unit_test(layers_are_only_built),
         cmocka_unit_test(a_plan_that_does_not_fit_is_refused),
         cmocka_unit_test(messages_of_an_ended_run_are_dropped),
         cmocka_unit_test(an_older_term_is_refused),

@@ -2,7 +2,8 @@
  * and one that is not. The test plays the host and the board at the other end of the hop. */
 #include "one_agent.h"
 
-static const int64_t LINK_SILENT_NS = 30 * RP_NS_PER_S;
+static const int64_t LINK_LOST_NS = 10 * RP_NS_PER_S;
+static const int64_t LINK_MEET_NS = 30 * RP_NS_PER_S;
 
 typedef struct {
     fixture f;
@@ -94,15 +95,15 @@ static int64_t step_until(neighbours *n, rp_agent_state state, int64_t most_ns) 
 }
 
 /* The run ends in time, and the host hears which hop it was. */
-static void expect_lost(neighbours *n, const char *text) {
-    const int64_t took_ns = step_until(n, RP_AGENT_HELLO, 10 * LINK_SILENT_NS);
+static void expect_lost(neighbours *n, int64_t within_ns, const char *text) {
+    const int64_t took_ns = step_until(n, RP_AGENT_HELLO, 10 * within_ns);
     const rp_Frame fault = receive(&n->f);
     assert_int_equal(rp_frame_kind(&fault), RP_KIND_FAULT);
     if (!strstr(fault.body.fault.text, text)) {
         fail_msg("expected '%s', got '%s'", text, fault.body.fault.text);
     }
     assert_int_equal(fault.body.fault.fault_class, RP_FAULT_BOARD);
-    assert_in_range(took_ns, LINK_SILENT_NS - 3 * RP_NS_PER_S, LINK_SILENT_NS + 5 * RP_NS_PER_S);
+    assert_in_range(took_ns, within_ns - 3 * RP_NS_PER_S, within_ns + 5 * RP_NS_PER_S);
 }
 
 /* Which board it is to dial is the plan's, not the message's. */
@@ -133,8 +134,9 @@ static void only_a_neighbour_is_dialled(void **state) {
     }
 }
 
-static const char *const hop_texts[] = {"hop board0 -> board1: nothing came from board board1 at ",
-                                        "hop board0 -> board1: nothing came from board board0 to "};
+static const char *const hop_texts[] = {
+    "hop board0 -> board1: nothing came back from board board1 at ",
+    "hop board0 -> board1: nothing came back from board board0 to "};
 
 /* It sends no parcel and asks for none for ten minutes: it computes, or waits for others. */
 static void a_slow_neighbour_is_heard(void **state) {
@@ -159,7 +161,7 @@ static void a_hop_that_is_cut_is_named(void **state) {
         start(&n);
         (void)step_until(&n, RP_AGENT_HELLO, 5 * RP_NS_PER_S);
         n.is_cut = true;
-        expect_lost(&n, hop_texts[node]);
+        expect_lost(&n, LINK_LOST_NS, hop_texts[node]);
         close_board(&n);
     }
 }
@@ -173,7 +175,7 @@ static void a_hop_that_never_was_is_named(void **state) {
         n.is_cut = true;
         make_ready(&n, node);
         start(&n);
-        expect_lost(&n, hop_texts[node]);
+        expect_lost(&n, LINK_MEET_NS, hop_texts[node]);
         close_board(&n);
     }
 }
@@ -187,10 +189,80 @@ static void a_pause_is_no_silence(void **state) {
         open_board(&n, node);
         make_ready(&n, node);
         n.is_cut = true;
-        (void)step_until(&n, RP_AGENT_HELLO, 10 * LINK_SILENT_NS);
+        (void)step_until(&n, RP_AGENT_HELLO, 10 * LINK_MEET_NS);
         assert_int_equal(rp_agent_state_of(n.f.agent), RP_AGENT_READY);
         start(&n);
-        (void)step_until(&n, RP_AGENT_HELLO, LINK_SILENT_NS - 5 * RP_NS_PER_S);
+        (void)step_until(&n, RP_AGENT_HELLO, LINK_LOST_NS - 5 * RP_NS_PER_S);
+        assert_int_equal(rp_agent_state_of(n.f.agent), RP_AGENT_RUNNING);
+        close_board(&n);
+    }
+}
+
+/* Steps until the board says what it waits for, at most `most_ns`; other reports are not sent here.
+ */
+static rp_Waiting next_waiting(neighbours *n, int64_t most_ns) {
+    const int64_t begin_ns = rp_clock_now_ns(&n->f.clock);
+    rp_message *message = NULL;
+    while (rp_link_recv(n->f.link, &message) == RP_ERR_AGAIN) {
+        assert_true(rp_clock_now_ns(&n->f.clock) - begin_ns < most_ns);
+        (void)step_until(n, RP_AGENT_HELLO, RP_NS_PER_MS);
+    }
+    const rp_Frame frame = message->frame;
+    rp_link_release(n->f.link, &message);
+    assert_int_equal(rp_frame_kind(&frame), RP_KIND_WAITING);
+    return frame.body.waiting;
+}
+
+static void open_that_tells(neighbours *n, uint32_t node) {
+    open_board(n, node);
+    n->f.features = RP_WIRE_FEATURES & ~RP_WIRE_FEATURE_BUILDING;
+    make_ready(n, node);
+    start(n);
+}
+
+/* The first board waits for the host's inputs, the second for what the first sends: once a second.
+ */
+static void what_is_waited_for_is_told(void **state) {
+    (void)state;
+    static const rp_waiting_for what[] = {RP_WAITING_FEED, RP_WAITING_INPUT};
+    for (uint32_t node = 0; node < 2; node++) {
+        neighbours n;
+        open_that_tells(&n, node);
+        for (int64_t i = 1; i <= 3; i++) {
+            const rp_Waiting said = next_waiting(&n, 3 * RP_NS_PER_S);
+            assert_int_equal(said.what, what[node]);
+            assert_int_equal(said.peer, 0);
+            assert_int_equal(said.step, 0);
+            assert_int_equal(said.count, 2);
+            assert_int_equal(said.stage, node);
+            assert_in_range(said.for_ns, i * RP_NS_PER_S, (i + 1) * RP_NS_PER_S);
+            assert_int_equal(said.silent_count, 0);
+        }
+        close_board(&n);
+    }
+}
+
+/* At once, and again when it is over. */
+static void a_silent_hop_is_told(void **state) {
+    (void)state;
+    for (uint32_t node = 0; node < 2; node++) {
+        neighbours n;
+        open_that_tells(&n, node);
+        (void)step_until(&n, RP_AGENT_HELLO, 5 * RP_NS_PER_S);
+        n.is_cut = true;
+        rp_Waiting said = next_waiting(&n, 3 * RP_NS_PER_S);
+        const int64_t begin_ns = rp_clock_now_ns(&n.f.clock);
+        while (said.silent_count == 0) {
+            said = next_waiting(&n, 3 * RP_NS_PER_S);
+        }
+        assert_in_range(rp_clock_now_ns(&n.f.clock) - begin_ns, 0, 5 * RP_NS_PER_S);
+        assert_int_equal(said.silent_count, 1);
+        assert_int_equal(said.silent[0].peer, 1 - node);
+        assert_in_range(said.silent[0].silent_ns, 3 * RP_NS_PER_S, 5 * RP_NS_PER_S);
+        n.is_cut = false;
+        while (said.silent_count == 1) {
+            said = next_waiting(&n, 5 * RP_NS_PER_S);
+        }
         assert_int_equal(rp_agent_state_of(n.f.agent), RP_AGENT_RUNNING);
         close_board(&n);
     }
@@ -203,6 +275,8 @@ int main(void) {
         cmocka_unit_test(a_hop_that_is_cut_is_named),
         cmocka_unit_test(a_hop_that_never_was_is_named),
         cmocka_unit_test(a_pause_is_no_silence),
+        cmocka_unit_test(what_is_waited_for_is_told),
+        cmocka_unit_test(a_silent_hop_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -222,6 +222,29 @@ static void a_local_edge_hands_memory_over(void **state) {
     close_port(&f);
 }
 
+/* However many slots there are, one parcel at a time touches the memory of one. */
+static void memory_is_used_again_at_once(void **state) {
+    (void)state;
+    fixture f;
+    const void *at[3];
+    open_port(&f, 1, whole);
+    for (uint32_t i = 0; i < 3; i++) {
+        rp_port_out_fill(run_op(&f, i, 0, 4));
+        expect_ok(rp_port_out_send(f.port));
+        at[i] = f.far[0].parcel[i].part[0].data;
+        acknowledge_slices(&f.far[0]);
+    }
+    assert_ptr_equal(at[0], at[1]);
+    assert_ptr_equal(at[0], at[2]);
+    rp_port_out_fill(run_op(&f, 3, 0, 4)); /* two at a time need two */
+    rp_port_out_fill(run_op(&f, 4, 0, 4));
+    expect_ok(rp_port_out_send(f.port));
+    assert_ptr_not_equal(f.far[0].parcel[3].part[0].data, f.far[0].parcel[4].part[0].data);
+    expect_parcel(&f.far[0].parcel[3], 3, 0, 4);
+    expect_parcel(&f.far[0].parcel[4], 4, 0, 4);
+    close_port(&f);
+}
+
 static void nobody_consumes_it(void **state) {
     (void)state;
     fixture f;
@@ -242,6 +265,7 @@ int main(void) {
         cmocka_unit_test(a_full_edge_is_asked_again),
         cmocka_unit_test(an_edge_gets_its_slice),
         cmocka_unit_test(a_local_edge_hands_memory_over),
+        cmocka_unit_test(memory_is_used_again_at_once),
         cmocka_unit_test(nobody_consumes_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -453,6 +453,127 @@ static void add_to_a_list(void **state) {
     assert_true(rp_node_same(root, read));
 }
 
+/* Reads of `keys`, with the defaults that a program would have. */
+static void read_keys(rp_node *root) {
+    static const char *const words[] = {"none", "some", NULL};
+    rp_node *keys;
+    rp_node *more;
+    const char *name = "a: b";
+    const char *nothing = NULL;
+    uint32_t u32 = 7, word = 1, outside = 3;
+    uint64_t u64 = UINT64_MAX;
+    double tenth = 0.1, third = 1.0 / 3.0;
+    float part = 0.1f;
+    bool yes = true;
+    expect_ok(rp_node_section(root, "keys", NULL, &keys));
+    expect_ok(rp_node_u32(keys, "u32", 0, 9, &u32));
+    expect_ok(rp_node_u64(keys, "u64", 0, UINT64_MAX, &u64));
+    expect_ok(rp_node_f64(keys, "tenth", 0, 1, &tenth));
+    expect_ok(rp_node_f64(keys, "third", 0, 1, &third));
+    expect_ok(rp_node_f32(keys, "part", 0, 1, &part));
+    expect_ok(rp_node_bool(keys, "yes", &yes));
+    expect_ok(rp_node_string(keys, "name", &name));
+    expect_ok(rp_node_string(keys, "nothing", &nothing));
+    expect_ok(rp_node_word(keys, "word", words, &word));
+    expect_ok(rp_node_u32(keys, "outside", 4, 9, &outside)); /* says that there is none */
+    expect_ok(rp_node_default(keys, "list", "[1, 2]"));
+    expect_ok(rp_node_section(root, "way", "straight", &more));
+    expect_ok(rp_node_bool(more, "fast", &yes));
+    expect_ok(rp_node_section(root, "empty", NULL, &more));
+    assert_true(yes && tenth == 0.1 && third == 1.0 / 3.0 && part == 0.1f);
+    assert_int_equal(u64, UINT64_MAX);
+    assert_null(rp_node_find(keys, "missing"));
+}
+
+static char *whole_text(const rp_node *root) {
+    static char text[4096];
+    FILE *file = fmemopen(text, sizeof text, "w");
+    assert_non_null(file);
+    expect_ok(rp_config_write_whole(root, file));
+    fclose(file);
+    return text;
+}
+
+static void defaults_are_noted(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "a: 1\n", "keys: {u32: 7}\n", "way: straight\n",
+        "keys: {tenth: 1.0e-1}\nway: {fast: true, kind: straight}\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        rp_node *root = parse_text(texts[i]);
+        char *given;
+        char first[4096];
+        rp_config_note_defaults(&arena, root);
+        read_keys(root);
+        read_keys(root); /* as often as you like */
+        (void)snprintf(first, sizeof first, "%s", whole_text(root));
+        for (const char *const *part =
+                 (const char *const[]){"u32: 7", "u64: 18446744073709551615",
+                                       "third: 0.3333333333333333,", "part: 0.1,", "yes: true",
+                                       "name: 'a: b'", "word: some", "list: [1, 2]",
+                                       "kind: straight", "fast: true", NULL};
+             *part; part++) {
+            if (!strstr(first, *part)) {
+                fail_msg("'%s' is not in %s", *part, first);
+            }
+        }
+        assert_null(strstr(first, "nothing"));
+        assert_null(strstr(first, "outside"));
+        assert_null(strstr(first, "empty"));
+        expect_ok(rp_config_text(&arena, root, &given));
+        assert_null(strstr(given, "u64")); /* not among what was given */
+        root = parse_text(first);
+        rp_config_note_defaults(&arena, root);
+        read_keys(root);
+        assert_string_equal(whole_text(root), first);
+    }
+}
+
+static void a_tree_notes_nothing_unless_told(void **state) {
+    (void)state;
+    rp_node *root = parse_text("keys: {u32: 7}\nway: straight\n");
+    rp_node *section;
+    bool yes = true;
+    expect_ok(rp_node_section(root, "empty", NULL, &section));
+    assert_null(section);
+    expect_ok(rp_node_section(root, "way", "straight", &section));
+    assert_true(rp_node_is_scalar(section));
+    expect_ok(rp_node_bool(rp_node_find(root, "keys"), "yes", &yes));
+    expect_ok(rp_node_default(root, "list", "[1, 2]"));
+    assert_string_equal(whole_text(root), "keys: {u32: 7}\nway: straight\n");
+}
+
+static void changes_are_told(void **state) {
+    (void)state;
+    static const struct {
+        const char *before, *now, *text;
+    } cases[] = {
+        {"a: 1\nb: {c: x}\n", "b: {c: x}\na: 1.0\n", ""},
+        {"a: 1\nb: {c: x}\n", "a: '1'\nb: {c: y}\n", "b.c: y (was x)"},
+        {"a: 1\n", "b: [1, {c: 2}]\n", "b: [1, {c: 2}] (was nothing); a: nothing (was 1)"},
+        {"a: [1]\n", "a: {b: 1}\n", "a: {b: 1} (was [1])"},
+        {"a: 1\nb: 1\nc: 1\n", "a: 2\nb: 2\nc: 2\n", "a: 2 (was 1); b: 2 (was 1); and 1 more"},
+        {"way: straight\n", "way: {kind: straight}\n", ""},
+        {"way: bent\n", "way: {kind: straight}\n", "way: {kind: straight} (was bent)"},
+        {"keys: {u32: 7}\n", "noted: 1", "noted: 1 (was nothing)"},
+        {"keys: {u32: 8}\n", "noted: 1", "noted: 1 (was nothing); keys.u32: 7 (was 8)"},
+    };
+    char text[200];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const rp_node *before = parse_text(cases[i].before);
+        rp_node *now = parse_text(cases[i].now);
+        if (strncmp(cases[i].now, "noted", 5) == 0) {
+            rp_config_note_defaults(&arena, now);
+            read_keys(now);
+        }
+        expect_ok(rp_config_changes(before, now, 2, text, sizeof text));
+        assert_string_equal(text, cases[i].text);
+    }
+    const rp_node *before = parse_text("a: 1\n");
+    expect_ok(rp_config_changes(before, parse_text("a: 2\n"), 2, text, 8));
+    assert_string_equal(text, "a: 2 (w");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_read),
@@ -469,6 +590,9 @@ int main(void) {
         cmocka_unit_test(add_to_a_list),
         cmocka_unit_test(written_text_reads_back),
         cmocka_unit_test(order_and_style_do_not_count),
+        cmocka_unit_test(defaults_are_noted),
+        cmocka_unit_test(changes_are_told),
+        cmocka_unit_test(a_tree_notes_nothing_unless_told),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -223,6 +223,26 @@ static void the_last_two_are_kept(void **state) {
     }
 }
 
+/* Parcels of another codec may have as many bytes, and would be read as other numbers: what was in
+ * flight is forwarded anew, as for another cut. */
+static void another_codec_is_forwarded_anew(void **state) {
+    (void)state;
+    static const char in_flight[IN_FLIGHT] = "in flight";
+    static const rp_codec f16[1][2] = {{RP_CODEC_F16, RP_CODEC_F32}};
+    static const rp_codec bf16[1][2] = {{RP_CODEC_BF16, RP_CODEC_F32}};
+    char path[200];
+    (void)snprintf(path, sizeof path, "%s/step-0000000003.safetensors", checkpoints);
+    in_flight_bytes[1] = sizeof in_flight;
+    rp_plan_set_codecs(plan, run.model, f16);
+    rp_checkpoint_writer *writer = open_writer(false);
+    write_tensors(writer, UINT32_MAX);
+    expect_ok(rp_checkpoint_write_in_flight(writer, 1, 0, in_flight, sizeof in_flight));
+    expect_ok(rp_checkpoint_commit(&writer));
+    expect_in_flight(path, in_flight);
+    rp_plan_set_codecs(plan, run.model, bf16);
+    expect_in_flight(path, NULL);
+}
+
 static char checkpoint[200]; /* of step 3 */
 
 static const char *beside(const char *end) {
@@ -507,6 +527,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(half_a_checkpoint_never_appears, open_run, close_run),
         cmocka_unit_test_setup_teardown(what_boards_send_is_checked, open_run, close_run),
         cmocka_unit_test_setup_teardown(the_last_two_are_kept, open_run, close_run),
+        cmocka_unit_test_setup_teardown(another_codec_is_forwarded_anew, open_run, close_run),
         cmocka_unit_test_setup_teardown(a_missing_sidecar_file_is_noticed, open_run, close_run),
         cmocka_unit_test_setup_teardown(an_earlier_save_stays_until_then, open_run, close_run),
         cmocka_unit_test_setup_teardown(checkpoints_of_older_programs_are_read, open_run,

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """The first start on a machine: what is built is counted, and once it is there it is found."""
+import json
+import os
 import re
 import unittest
 
@@ -9,9 +11,9 @@ READY = re.compile(r"2 boards are ready: (\d+) kernels built in [\d.]+ s, (\d+) 
 
 
 class Cold(program.Case):
-    def kernels(self, out):
+    def kernels(self, out, *more):
         """Built and found by the boards of a run."""
-        words = ["train", self.run_file(), "--out", out]
+        words = ["train", self.run_file(), "--out", out, *more]
         _, text = self.ringpipe(*words, env=self.caches, seconds=500)
         said = READY.search(text)
         self.assertTrue(said, text)
@@ -24,7 +26,14 @@ class Cold(program.Case):
         }
         built, _ = self.kernels("first")
         self.assertGreater(built, 0)
-        again, found_again = self.kernels("second")
+        # Layers are measured anew, and may be cut in another way.
+        cut = json.loads((self.dir / "first" / "plan.json").read_text())["cut"]
+        if len(os.sched_getaffinity(0)) > 1:  # both have built, one has measured
+            for board, measured in (0, 1), (1, 0):
+                journal = (self.dir / "first" / f"agent-{board}.log").read_text()
+                self.assertEqual(journal.count("its layers' kernels are there"), 1, journal)
+                self.assertEqual(journal.count("its layers are measured"), measured, journal)
+        again, found_again = self.kernels("second", "--set", f"cut={json.dumps(cut)}")
         self.assertEqual(again, 0)
         self.assertGreater(found_again, 0)
         # What no step launches is not compiled: of the optimisers this run's alone.

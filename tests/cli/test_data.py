@@ -29,7 +29,7 @@ class Validation(program.Case):
         steps = 4  # 224 samples of 64
         self.assertEqual(
             self.evaluations("out"),
-            [("validation", steps * e - 1, 32) for e in (1, 2, 3)] + [("test", 3 * steps - 1, 64)],
+            [("validation", steps * e, 32) for e in (1, 2, 3)] + [("test", 3 * steps, 64)],
         )
         summary = json.loads((self.dir / "out/summary.json").read_text())
         self.assertEqual(summary["samples"], 3 * 224)
@@ -52,7 +52,7 @@ class Validation(program.Case):
     def test_without_one(self):
         text = RUN.replace("epochs: 1", "epochs: 2")
         self.ringpipe("train", self.run_file(text), "--out", "out")
-        self.assertEqual(self.evaluations("out"), [("test", 3, 64), ("test", 7, 64)])
+        self.assertEqual(self.evaluations("out"), [("test", 4, 64), ("test", 8, 64)])
         summary = json.loads((self.dir / "out/summary.json").read_text())
         self.assertNotIn("validation", summary)
         err = self.refused(
@@ -84,7 +84,7 @@ class Validation(program.Case):
         lines = log.read_text().splitlines(keepends=True)
         log.write_text("".join(line for line in lines if '"split":"test"' not in line))
         self.ringpipe("train", self.run_file(self.TEXT), "--resume", "out")
-        self.assertEqual(self.evaluations("out")[-2:], [("validation", 11, 32), ("test", 11, 64)])
+        self.assertEqual(self.evaluations("out")[-2:], [("validation", 12, 32), ("test", 12, 64)])
         again = json.loads((self.dir / "out/summary.json").read_text())
         self.assertEqual(again["validation"], whole["validation"])
         self.assertEqual(again["eval"], whole["eval"])
@@ -154,7 +154,16 @@ class Table(program.Case):
         self.assertEqual((checked["samples"], checked["validation_samples"]), (4, 2))
         self.assertEqual(checked["test_samples"], 6)
 
+    def test_a_file_without_another_one_to_test(self):
+        out, _ = self.ringpipe("train", self.run_file(TABLE), "--dry-run")
+        self.assertIn("no test part: data.test is not there", out)
+
     def test_errors_name_the_place(self):
+        for given in ("set: table, path: flowres.csv", "set: images, path: flowres.csv, size: 8",
+                      "set: npy, path: flowres.csv"):
+            text = re.sub(r"data: \{[^}]*\}", "data: {%s}" % given, TABLE)
+            err = self.refused("train", self.run_file(text), "--dry-run")
+            self.assertRegex(err, r"run\.yaml:2: data\.path: '\S*flowres\.csv': No such file")
         (self.dir / "flowers.csv").write_text(FLOWERS.replace("4.7", "four"))
         err = self.refused("train", self.run_file(TABLE), "--out", "out")
         self.assertIn("flowers.csv:7:2: column 'petal'", err)
@@ -273,6 +282,7 @@ class Images(program.Case):
             path.write_bytes(whole[:40] + b"\0" + whole[41:])
             err = self.refused("train", self.run_file(PICTURES), "--dry-run")
             self.assertIn(f"shapes/{part}/blue/3.png: is damaged", err)
+            self.assertEqual(err.count("is damaged"), 1)  # a thread found it: said once
             path.write_bytes(whole)
 
     def test_a_broken_picture_is_named(self):

@@ -88,7 +88,7 @@ class Docs(program.Case):
         words = (program.SOURCE / "firmware/GLOSSARY.md").read_text().split("\n\n")[2].split("\n")
         self.assertEqual(page.count("\n.It "), len(words) - 2)
         first = (program.SOURCE / "host/cli/man/ringpipe.1").read_text()
-        for page in ("ringpipe-folder 5", "ringpipe-glossary 7"):
+        for page in ("ringpipe-folder 5", "ringpipe-faults 7", "ringpipe-glossary 7"):
             self.assertIn(".Xr " + page, first)
 
     def test_readme_names_what_exists(self):

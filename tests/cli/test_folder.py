@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A folder is all that its run needs but the data: to go on and to be evaluated, from anywhere."""
 import json
+import os
 import re
 import shlex
 import shutil
@@ -61,6 +62,123 @@ class Folder(program.Case):
         shutil.rmtree(self.dir / "data")
         error = self.refused("train", self.run_yaml, "--out", "b")
         self.assertIn("my work/data", error)  # where it was looked for
+
+    def whole(self, folder):
+        return (self.dir / folder / "run.yaml").read_text()
+
+    def test_run_yaml_has_what_a_default_decided(self):
+        self.ringpipe("train", self.run_yaml, "--out", "a", "--set", "cut=[fc2]")
+        text = self.whole("a")
+        for given in ("{kind: sgd, lr: 0.1, momentum: 0.9, ", "{epochs: 4, batch: 16, "):
+            self.assertIn(given, text)  # as it was written, and first
+        for decided in ("dampening: 0", "eval_epochs: 1", "lr_schedule: {kind: constant",
+                        "shuffle: true", "validation: 0", "non_finite: 10"):
+            self.assertIn(decided, text)
+        checked, _ = self.ringpipe("train", self.run_yaml, "--dry-run", "--set", "cut=[fc2]")
+        told, _ = self.ringpipe("train", "a/run.yaml", "--dry-run")
+        self.assertEqual(told, checked)
+        self.ringpipe("train", "a/run.yaml", "--out", "b")
+        told, _ = self.ringpipe("train", "a/run.yaml", "--dry-run", "--set", "model=mlp")
+        self.assertIn("checked: mlp", told)
+        self.assertEqual(self.whole("b"), text)
+        self.assertEqual(self.weights("b"), self.weights("a"))
+        for key in ("model_digest", "method", "batch", "microbatch", "steps", "cut"):
+            self.assertEqual(self.plan("a")[key], self.plan("b")[key])
+        self.ringpipe("resume", "b", "--set", "train.epochs=5", "--set", "lr_schedule=cosine")
+        self.assertEqual(self.whole("b"), text.replace("epochs: 4", "epochs: 5").replace(
+            "{kind: constant, warmup_steps: 0}", "{kind: cosine, warmup_steps: 0, min_lr: 0}"))
+
+    def plan(self, folder):
+        return json.loads((self.dir / folder / "plan.json").read_text())
+
+    def test_examples_and_the_zoo_read_back(self):
+        host = program.SOURCE / "host"
+        small = ("--set", "data={set: glyphs, train: 128, test: 32}", "--set", "train.steps=2")
+        files = [host / "cli" / "demo.yaml", *sorted((host / "lab").glob("*-base.yaml"))]
+        self.assertGreater(len(files), 3)
+        for file in files:
+            with self.subTest(file.name):
+                self.ringpipe("train", file, "--out", file.stem, *small, "--set", "ring.boards=1",
+                              "--set", "cut=auto", seconds=120)
+                again = file.stem + "-again"
+                self.ringpipe("train", f"{file.stem}/run.yaml", "--out", again, seconds=120)
+                self.assertEqual(self.whole(file.stem), self.whole(again))
+                self.assertEqual(self.weights(file.stem), self.weights(again))
+        for model in sorted((host / "models").glob("*.yaml")):
+            with self.subTest(model.name):
+                one = self.dir / "one.yaml"
+                words = ("--set", f"model={model.stem}", "--dry-run")
+                out, _ = self.ringpipe("train", host / "cli" / "demo.yaml", *small, *words,
+                                       "--set", "ring.boards=1", "--set", "data.size=96")
+                one.write_text(self.whole("demo"))
+                self.assertEqual(self.ringpipe("train", one, *words, "--set", "data.size=96")[0],
+                                 out)
+
+    def test_faults_stay_and_a_resumed_run_says_what_is_others(self):
+        self.ringpipe("train", self.run_yaml, "--out", "whole", "--set", "train.epochs=30")
+        for at in (0, 12):
+            out = f"killed-{at}"
+            process = self.start("train", self.run_yaml, "--out", out, "--set",
+                                 "train.epochs=30", "--set", "ring.throttle={forward_ms: 3}",
+                                 "--set", "ring.wait=0", "--set", f"train.eval_epochs={min(at, 1)}")
+            log = self.dir / out / "log.jsonl"
+            self.wait_for("steps", lambda: len(program.steps_of(log)) >= at + 1, process=process)
+            os.kill(self.agents()[0], signal.SIGKILL)
+            self.finish(process, 3)
+            self.expect_no_agents()
+            fault = self.events(out, "fault")
+            self.assertEqual(len(fault), 1)
+            trained = len(program.steps_of(log))
+            self.assertEqual(fault[0]["step"], trained)
+            _, err = self.ringpipe("resume", out, "--set", "ring.throttle={forward_ms: 0}",
+                                   "--set", "train.eval_epochs=1")
+            self.assertEqual(self.weights(out), self.weights("whole"))
+            lines = [json.loads(line) for line in log.read_text().splitlines()]
+            self.assertEqual([line["step"] for line in program.steps_of(log)],
+                             list(range(1, 121)))
+            self.assertEqual(self.events(out, "fault"), fault)
+            resumed = self.events(out, "resumed")
+            self.assertEqual(len(resumed), 1)
+            self.assertEqual(lines.index(fault[0]) + 1, lines.index(resumed[0]))
+            self.assertIn("ring.throttle.forward_ms: 0 (was 3)", resumed[0]["text"])
+            self.assertIn("ring.throttle.forward_ms: 0 (was 3)", err)
+            behind = [n for n, line in enumerate(lines) if "event" not in line
+                      and line["step"] > resumed[0]["step"]]
+            self.assertGreater(min(behind), lines.index(resumed[0]))
+            self.ringpipe("resume", out, "--set", "train.epochs=31")
+            self.assertEqual(self.events(out, "fault"), fault)
+            self.assertEqual(len(self.events(out, "resumed")), 2)
+
+    def test_other_data_are_said(self):
+        self.ringpipe("train", self.run_yaml, "--out", "a", "--set", "train.epochs=1")
+        shutil.copytree(self.dir / "a", self.dir / "b")
+        _, err = self.ringpipe("resume", "a", "--set", "train.epochs=2", "--set",
+                               "optimizer={kind: sgd, lr: 0.05, momentum: 9.0e-1}")
+        self.assertIn("optimizer.lr: 0.05 (was 0.1)", err)
+        self.assertNotIn("momentum", err)
+        said = self.events("a", "resumed")
+        self.assertEqual(len(said), 1)
+        self.assertIn("goes on from step 4, with train.epochs: 2 (was 1); optimizer.lr",
+                      said[0]["text"])
+        (self.work / "data" / "test.csv").write_text(ROWS[:120])
+        _, err = self.ringpipe("resume", "b", "--set", "train.epochs=2")
+        self.assertIn("the data are others than before: samples", err)
+
+    def test_a_folder_of_before_the_defaults_goes_on(self):
+        for schedule in ("1f1b", "{kind: ea-pipe}", "pipeoptim"):
+            words = ("--set", f"schedule={schedule}", "--set", "cut=[fc2]")
+            before = RUN.replace("path: data", f"path: '{self.work / 'data'}'").replace(
+                "1f1b", schedule).replace("epochs: 4", "epochs: 2") + "cut: [fc2]\n"
+            for name, text in (("new", None), ("old", before)):
+                self.ringpipe("train", self.run_yaml, "--out", name, *words, "--set",
+                              "train.epochs=2")
+                if text:
+                    (self.dir / name / "run.yaml").write_text(text)
+                self.ringpipe("resume", name, "--set", "train.epochs=4")
+            self.assertEqual(self.weights("old"), self.weights("new"))
+            self.assertEqual(self.whole("old").count("dampening: 0"), 1)
+            shutil.rmtree(self.dir / "old")
+            shutil.rmtree(self.dir / "new")
 
     def test_a_folder_needs_nothing_else(self):
         self.ringpipe("train", self.run_yaml, "--out", "a")
@@ -130,11 +248,13 @@ class Folder(program.Case):
         return [e for e in map(json.loads, lines) if e.get("event") == name]
 
     def test_the_best_model_is_kept_and_no_gain_ends_the_run(self):
-        for schedule in ("1f1b", "pipedream"):
+        # With seed 6 a gain comes while pipedream's pipes are drained, where sums round as here.
+        for schedule, seed in (("1f1b", 1), ("pipedream", 6)):
             with self.subTest(schedule):
                 out = f"best-{schedule}"
                 words = ("--set", f"schedule={schedule}", "--set", "cut=[fc2]", "--set",
                          "checkpoint={best: accuracy}", "--set", "train.epochs=60", "--set",
+                         f"train.seed={seed}", "--set",
                          "data={set: table, path: '%s', validation: 16}" % (self.work / "data"))
                 stop = ("--set", "train.stop_after.without_gain=3")
                 self.ringpipe("train", self.run_yaml, "--out", out, *words, *stop)
@@ -144,8 +264,9 @@ class Folder(program.Case):
                 self.assertEqual(len(self.events(out, "stopped")), 1)
                 self.assertLess(scores[-1]["step"], 60 * 3)
                 stopped = self.events(out, "stopped")[0]["step"]
-                late = [e for e in scores if scores[first]["step"] < e["step"] < stopped]
-                self.assertEqual(len(late), 3)
+                # Three without gain ended it; while the pipes were drained another may have come.
+                until = [e["accuracy"] for e in scores if e["step"] <= stopped]
+                self.assertEqual(until.index(max(until)), len(until) - 4)
                 told, _ = self.ringpipe("eval", out, "--split", "validation", "--weights",
                                         f"{out}/best.safetensors", "--format", "json")
                 self.assertEqual(json.loads(told)["eval"]["accuracy"], best)
@@ -153,6 +274,10 @@ class Folder(program.Case):
                                       if e["split"] == "test"]), 1)  # once, at the end
                 summary = json.loads((self.dir / out / "summary.json").read_text())
                 self.assertEqual(summary["status"], "finished")
+                self.assertEqual(summary["best"],
+                                 {"step": scores[first]["step"], "metric": "accuracy",
+                                  "split": "validation", "value": best,
+                                  "path": "best.safetensors"})
                 before = self.weights(out)
                 self.ringpipe("resume", out)  # it is over
                 self.assertEqual(self.weights(out), before)
@@ -166,9 +291,20 @@ class Folder(program.Case):
         self.ringpipe("train", self.run_yaml, "--out", "half", *words, "--set", "train.epochs=2")
         self.ringpipe("resume", "half", "--set", "train.epochs=30")
         self.assertEqual(self.weights("whole"), self.weights("half"))
+        best = [json.loads((self.dir / out / "summary.json").read_text())["best"]
+                for out in ("whole", "half")]
+        self.assertEqual(best[0], best[1])
+        self.assertEqual(best[0]["metric"], "loss")
         for name in ("best.safetensors", "checkpoint/best"):
             self.assertEqual((self.dir / "whole" / name).read_bytes(),
                              (self.dir / "half" / name).read_bytes())
+
+    def test_what_is_not_kept_is_not_named(self):
+        for out, word in (("none", "train.epochs=2"), ("gain", "train.stop_after.without_gain=9")):
+            self.ringpipe("train", self.run_yaml, "--out", out, "--set", word)
+            summary = json.loads((self.dir / out / "summary.json").read_text())
+            self.assertEqual("best" in summary, out == "gain")
+        self.assertIsNone(summary["best"]["path"])
 
     def test_gain_needs_scores(self):
         shutil.rmtree(self.work / "data")
@@ -179,6 +315,60 @@ class Folder(program.Case):
                           self.refused("train", self.run_yaml, "--set", word))
         self.assertIn("expected one of: accuracy loss",
                       self.refused("train", self.run_yaml, "--set", "checkpoint.best=speed"))
+
+    def test_links_in_the_folder_are_not_followed(self):
+        victim = self.dir / "victim"
+        victim.write_text("mine")
+        for name in ("log.jsonl", "trace.json", "events.out.tfevents.ringpipe", "run.yaml.tmp",
+                     "identity.json.tmp", "summary.json.tmp", "plan.json.tmp", "data.json.tmp"):
+            folder = self.dir / f"with-{name}"
+            folder.mkdir()
+            (folder / name).symlink_to(victim)
+            self.ringpipe("train", self.run_yaml, "--out", folder, "--set", "train.epochs=1",
+                          code=None)
+            self.assertEqual(victim.read_text(), "mine", name)
+            self.assertEqual((folder / "weights.safetensors").exists(),
+                             name == "summary.json.tmp", name)
+
+    def test_killed_at_once_the_same_command_goes_on_or_says_how(self):
+        self.ringpipe("train", self.run_yaml, "--out", "whole")
+        ways = set()
+        for moment in ("", "identity.json", "model.yaml", "about.json", "run.yaml", "log.jsonl",
+                       "checkpoint"):
+            folder = self.dir / f"killed at {moment}"
+            command = ("train", self.run_yaml, "--out", folder.name)
+            process = self.start(*command)
+            while process.poll() is None and not (folder / moment).exists():
+                pass
+            process.kill()
+            process.communicate(timeout=60)
+            self.expect_no_agents()
+            out = self.start(*command)
+            _, err = out.communicate(timeout=60)
+            ways.add(out.returncode)
+            if out.returncode != 0:
+                self.assertEqual(out.returncode, 2, err)
+                words = shlex.split(re.search("`(.*?)`", err).group(1))
+                self.assertEqual(words, ["ringpipe", "resume", folder.name])
+                self.ringpipe(*words[1:])
+            self.assertEqual(self.weights(folder.name), self.weights("whole"), moment)
+            lines = program.steps_of(folder / "log.jsonl")
+            self.assertEqual([line["step"] for line in lines], list(range(1, 17)), moment)
+        self.assertIn(2, ways)  # at the last moments a run is there
+
+    def test_run_yaml_is_there_when_all_is(self):
+        """A folder without it is one of a run that has not begun, whatever else is there."""
+        self.ringpipe("train", self.run_yaml, "--out", "a")
+        self.ringpipe("train", self.run_yaml, "--out", "whole")
+        for name in ("run.yaml", "log.jsonl", "weights.safetensors", "summary.json"):
+            (self.dir / "a" / name).unlink()
+        shutil.rmtree(self.dir / "a" / "checkpoint")
+        self.assertIn("the command that made its folder", self.refused("resume", "a"))
+        self.ringpipe("train", self.run_yaml, "--out", "a")
+        self.assertEqual(self.weights("a"), self.weights("whole"))
+        order = [(self.dir / "a" / name).stat().st_mtime_ns
+                 for name in ("model.yaml", "data.json", "plan.json", "about.json", "run.yaml")]
+        self.assertEqual(order, sorted(order))
 
     def test_what_is_no_folder_of_a_run_is_refused(self):
         self.assertIn("there is no run.yaml", self.refused("resume", "my work/nets"))

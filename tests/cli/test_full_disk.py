@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """A disk that fills up in the middle of a run: it stops, says so, and can be resumed."""
+import json
 import subprocess
+import time
 
 import program
 
@@ -34,6 +36,28 @@ class FullDisk(program.Case):
         steps = len(program.steps_of(self.disk / "out" / "log.jsonl"))
         bound = ("--set", f"train.steps={steps + 4}")
         self.ringpipe("train", self.run_file(), "--resume", "disk/out", *program.LONG, *bound)
+
+    def test_a_full_disk_costs_lines_before_the_run(self):
+        process = self.start("train", self.run_file(), "--out", "disk/out", "--set",
+                             "data.train=12800", "--set", "ring.throttle={forward_ms: 4}")
+        log = self.disk / "out" / "log.jsonl"
+        self.wait_for("step 5", lambda: len(program.steps_of(log)) >= 5, process=process)
+        self.fill(0)
+        time.sleep(1)  # until there is room again
+        (self.disk / "filler").unlink()
+        _, err = self.finish(process, code=0)
+        self.assertIn("can not be written: No space left", err)
+        self.assertIn("the run goes on without", err)
+        for name in ("log.jsonl", "trace.json", "events.out.tfevents.ringpipe"):
+            self.assertLessEqual(err.count(f"{name}: can not be written"), 1, err)
+        lines = [json.loads(line) for line in log.read_text().splitlines()]  # whole ones
+        steps = [line["step"] for line in lines if "event" not in line]
+        self.assertEqual(steps, sorted(set(steps)))
+        self.assertEqual(steps[-1], 200)
+        summary = json.loads((self.disk / "out" / "summary.json").read_text())
+        self.assertEqual((summary["status"], summary["steps"]), ("finished", 200))
+        text = (self.disk / "out" / "trace.json").read_text()
+        self.assertGreater(len(json.loads(text)), 100)
 
     def fill(self, leave):
         with open(self.disk / "filler", "wb", buffering=0) as file:

@@ -38,8 +38,9 @@ class Install(program.Case):
                      "ringpipe/boards/pocl-cpu/board.yaml", "ringpipe/boards/pocl-cpu/tuning.json",
                      "doc/ringpipe/demo.yaml", "doc/ringpipe/README.md", "doc/ringpipe/LICENSE"):
             self.assertTrue((share / path).is_file(), path)
-        for file in (program.SOURCE / "host" / "models").glob("*.yaml"):
-            self.assertTrue((share / "ringpipe" / "models" / file.name).is_file(), file.name)
+        for folder in ("models", "links"):
+            for file in (program.SOURCE / "host" / folder).iterdir():
+                self.assertTrue((share / "ringpipe" / folder / file.name).is_file(), file.name)
         strangers = {p.name for p in self.tree.iterdir()} - {"bin", "share"}
         self.assertFalse(strangers, "libraries and headers are not for others")
 

@@ -168,6 +168,8 @@ class Keys(Case):
         words = ("--listen", "tcp://127.0.0.1:0", "--keys", "keys")
         err = self.refused(*words, code=5, program=program.AGENT)
         self.assertIn("secret.key", err)
+        # Before the journal begins its messages are those of a program that a person calls.
+        self.assertTrue(err.startswith("ringpipe-agent: "), err)
 
     def test_roster(self):
         public, controller = self.new("agent"), self.new("controller")
@@ -216,14 +218,16 @@ class Keys(Case):
         self.ringpipe("keys", "trust", "--dir", "agent", "somebody", self.new("somebody"))
         process, address = self.agent("agent")
         run = self.roster(address, public)
-        self.ringpipe("train", run, "--out", "out", "--keys", "controller", code=5)
+        _, err = self.ringpipe("train", run, "--out", "out", "--keys", "controller", code=5)
+        self.assertIn(f"the one with fingerprint {self.fingerprint('agent')}", err)
         self.assertIsNone(process.poll(), "the agent must go on serving")
         process.send_signal(signal.SIGTERM)
         _, err = self.finish(process)
         # The operator sees who it was, and what would let it in.
         key = (self.dir / "controller" / "public.key").read_text().strip()
         self.assertIn(self.fingerprint("controller"), err)
-        self.assertIn(f"`ringpipe keys trust NAME {key}`", err)
+        self.assertIn(f"`ringpipe keys trust NAME {key}` puts it there, for an agent that is then "
+                      "started anew", err)
 
     def test_agent_is_another(self):
         """The key in the roster is not the agent's: whoever answers there is not trusted."""

@@ -106,7 +106,7 @@ class Comparison(lab.Case):
         log = self.dir / "out/runs" / run / "log.jsonl"
         lines = map(json.loads, log.read_text().splitlines())
         probes = [e for e in lines if e.get("event") == "prediction"]
-        self.assertEqual([p["step"] for p in probes if p["stage"] == 0], [0, 3, 6, 9])
+        self.assertEqual([p["step"] for p in probes if p["stage"] == 0], [1, 4, 7, 10])
         return {k: [statistics.mean(p[name] for p in probes if p["stage"] == k)
                     for name in ("error", "stale_error")] for k in (0, 1, 2)}
 
@@ -211,6 +211,8 @@ tune: {metric: loss, seeds: [9], set: {train.steps: 3}}
             best = min(points, key=lambda point: point["score"]["mean"])
             self.assertEqual([p["chosen"] for p in points], [p is best for p in points])
             self.assertEqual(model["row"][0]["label"], "a, " + best["label"])
+        self.assertIn("sweeps were chosen on the test part, which flatters",
+                      (self.dir / "out/table.md").read_text())
 
     def test_sweep_on_the_validation_part(self):
         text = """\
@@ -220,7 +222,13 @@ methods:
   a: {optimizer.lr: [0.0001, 0.05]}
 tune: {seeds: [9], set: {train.steps: 3, data.validation: 0.25}}
 """
-        self.lab(self.lab_file(text), "--jobs", 2)
+        _, err = self.lab(self.lab_file(text), "--jobs", 2)
+        # What chooses is what is shown of the runs that are to choose.
+        self.assertEqual(len(re.findall(r"seed 9: finished .* validation accuracy", err)), 2)
+        self.assertEqual(len(re.findall(r"seed 1: finished .* test accuracy", err)), 1)
+        for name in ("table.md", "report.html"):
+            page = (self.dir / "out" / name).read_text()
+            self.assertIn("sweeps were chosen on the validation part;", page)
         sweep = self.table()["model"][0]["sweep"][0]
         self.assertEqual(sweep["split"], "validation")
         tuned = [

@@ -39,7 +39,8 @@ class Folders(program.Case):
     def test_out_of_another_run(self):
         """A finished run is not overwritten."""
         self.ringpipe("train", self.run_file(), "--out", "out", "--set", "train.steps=1")
-        self.assertIn("--resume", self.refused("train", self.run_file(), "--out", "out"))
+        error = self.refused("train", self.run_file(), "--out", "out")
+        self.assertIn("`ringpipe resume out` goes on", error)
 
     def test_resume_of_nothing(self):
         self.assertIn("absent", self.refused("train", self.run_file(), "--resume", "absent"))

@@ -69,6 +69,31 @@ class Plan(program.Case):
                 for key in ("cut", "method", "edges", "nodes"):
                     self.assertEqual(first[key], again[key])
 
+    def test_codecs_make_parcels_smaller_and_runs_repeat(self):
+        links = "links={codec: {activations: int8, gradients: f16}, inputs: bf16}"
+        self.train("plain")
+        self.train("coded", "--set", links)
+        self.train("again", "--set", links)
+        self.train("given", "--plan", self.dir / "coded" / "plan.json")
+        self.assertTrue(self.weights("coded") == self.weights("again"))
+        self.assertTrue(self.weights("coded") == self.weights("given"))
+        self.assertTrue(self.weights("coded") != self.weights("plain"))
+        codecs = {"input": "bf16", "activation": "int8", "gradient": "f16", "label": "f32"}
+        for edge in self.plan("coded")["edges"]:
+            self.assertEqual(edge["codec"], codecs[edge["carries"]])
+        sent = {}
+        for name in ("plain", "coded"):
+            summary = json.loads((self.dir / name / "summary.json").read_text())
+            sent[name] = {(link["from"], link["to"]): link for link in summary["link"]}
+        for (a, b), link in sent["coded"].items():
+            self.assertEqual(link["codec"], "int8" if a < b else "f16")
+            self.assertEqual(sent["plain"][a, b]["codec"], "f32")
+            share = link["bytes"] / sent["plain"][a, b]["bytes"]
+            self.assertLess(share, 0.45 if a < b else 0.65)
+        _, err = self.train("other", "--set", "links={codec: f16}", "--plan",
+                            self.dir / "coded" / "plan.json", code=2)
+        self.assertIn("codec: is int8, the run file's links.codec f16", err)
+
     def test_boards_and_stages_are_counted(self):
         words = ("--set", "ring.boards=2", "--set", "cut=[relu1, fc2, fc3]")
         schedule = "{kind: interleaved-1f1b, chunks: 2}"

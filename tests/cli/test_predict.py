@@ -289,7 +289,11 @@ class Predict(program.Case):
     def test_a_table_needs_classes_and_samples(self):
         (self.dir / "data" / "test.csv").unlink()
         self.train("--set", "train.epochs=1")
-        self.assertIn("no test part", self.refused("eval", "run", "--confusion"))
+        self.assertIn("no test part; try --split train",
+                      self.refused("eval", "run", "--confusion"))
+        (self.dir / "run" / "weights.safetensors").unlink()
+        self.assertIn("`ringpipe resume run` goes on",
+                      self.refused("eval", "run", "--confusion", "--split", "train"))
         (self.dir / "data" / "train.csv").write_text("1,2,3\n2,3,4\n")
         (self.dir / "net.yaml").write_text("input: [2]\nlayers: [{name: f, kind: dense, out: 1}]\n")
         text = RUN.replace("cross-entropy", "mse").replace(", target: kind, drop: id", "")

@@ -79,8 +79,9 @@ class Shares(program.Case):
                 one, other = (json.loads((self.dir / name / "summary.json").read_text())
                               for name in (row, out))
                 self.assertEqual((other["boards"], other["stages"]), (9, 3))
-                self.assertEqual(other["ledger"], {"microbatches": one["ledger"]["microbatches"],
-                                                   "lost": 0, "repeated": 0})
+                self.assertEqual(other["ledger"], one["ledger"])  # its digest, too
+                self.assertEqual((other["ledger"]["lost"], other["ledger"]["repeated"]), (0, 0))
+                self.assertEqual(other["ledger"]["samples"], other["samples"])
                 held = [s.get("stages", [k]) for k, s in enumerate(other["stage"])]
                 self.assertEqual(held, [[0], [0], [1], [1], [1], [1], [2], [2], [2]])
                 for part in ("train", "test"):
@@ -195,6 +196,11 @@ class Shares(program.Case):
         plan = self.run_row("sim", "norm", "1f1b", *norm)
         error = self.refused("train", self.row, *norm, *self.shared_words(plan, HALVES))
         self.assertIn("layer 'norm' has statistics of a whole microbatch", error)
+        clip = ("--set", "optimizer={kind: sgd, lr: 0.1, clip_norm_stage: 1}")
+        plan = self.run_row("sim", "clip", "1f1b", *clip)
+        error = self.refused("train", self.row, *clip, *self.shared_words(plan, HALVES))
+        self.assertIn("shared.json: stage 1 is shared by several boards", error)
+        self.assertIn("expected optimizer.clip_norm", error)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""However a run ends, no agent outlives it, and it says how to go on."""
+"""However a run ends, no agent outlives it, and it says how to go on. Runs that go on by themselves
+are in test_recover.py."""
 import os
 import signal
 
 import program
+
+STOPS = ("--set", "ring.wait=0")
 
 
 class Signals(program.Case):
@@ -42,7 +45,7 @@ class Signals(program.Case):
         self.finish(process, code=130, seconds=20)
 
     def test_kill_agent(self):
-        process = self.train_until("out", 6)
+        process = self.train_until("out", 6, *STOPS)
         os.kill(self.agents()[1], signal.SIGKILL)
         _, err = self.finish(process, code=3, seconds=30)
         self.assertIn("ringpipe resume ", err)
@@ -51,7 +54,7 @@ class Signals(program.Case):
 
     def test_stop_agent(self):
         """An agent that hangs is as dead as one that is gone: no wait is without end."""
-        process = self.train_until("out", 2)
+        process = self.train_until("out", 2, *STOPS)
         agent = self.agents()[0]
         os.kill(agent, signal.SIGSTOP)
         try:
@@ -62,7 +65,7 @@ class Signals(program.Case):
 
     def test_kill_before_the_first_checkpoint(self):
         """Resumable means: from the beginning, when nothing was saved."""
-        words = (*program.LONG, "--set", "data.train=60000")
+        words = (*program.LONG, *STOPS, "--set", "data.train=60000")
         process = self.start("train", self.run_file(), "--out", "out", *words)
         log = self.dir / "out" / "log.jsonl"
         self.wait_for("a step", lambda: program.steps_of(log), process=process)
@@ -77,6 +80,26 @@ class Signals(program.Case):
         process.kill()
         self.finish(process, code=-signal.SIGKILL)
         self.expect_no_agents(5)
+
+    def test_folders_of_killed_controllers_go(self):
+        """Keys lie in them. Those of a run that lives, and of others, stay."""
+        temporary = self.dir / "tmp"
+        (temporary / "ringpipe-abcdef").mkdir(parents=True)  # nobody's that we know
+        env = {"TMPDIR": str(temporary)}
+        killed = self.train_until("a", 2, env=env)
+        (left,) = set(temporary.iterdir()) - {temporary / "ringpipe-abcdef"}
+        lives = self.train_until("b", 2, env=env)
+        self.assertTrue(left.exists())
+        killed.kill()
+        self.finish(killed, code=-signal.SIGKILL)
+        self.assertTrue(left.exists())
+        others = set(temporary.iterdir()) - {left}
+        self.assertEqual(len(others), 2)
+        self.ringpipe("train", self.run_file(), "--out", "c", env=env)
+        self.assertEqual(set(temporary.iterdir()), others)
+        lives.send_signal(signal.SIGINT)
+        self.finish(lives, code=130)
+        self.assertEqual([f.name for f in temporary.iterdir()], ["ringpipe-abcdef"])
 
     def resumable(self, out):
         steps = len(program.steps_of(self.dir / out / "log.jsonl"))

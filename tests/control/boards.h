@@ -23,10 +23,15 @@ typedef struct {
     uint64_t step, pause; /* of the segment; step == pause: none is under way */
     uint64_t samples;     /* of a pass: still to be reported */
     bool training, passing, scored;
+    rp_run_ledger ledger;
     uint32_t orders[64]; /* by kind: how often it has come */
+    uint32_t builds;     /* PROFILEs in which nothing is measured */
     uint64_t inputs;
     bool feed_is_cut; /* it does not step its feed link: no parcel is taken from it */
 } test_board;
+
+/* What a board says that contributed to a step: others than its samples. */
+typedef enum { SKEW_NONE, SKEW_LOST, SKEW_TWICE, SKEW_SWAPPED } test_skew;
 
 typedef struct {
     rp_arena arena;
@@ -38,12 +43,18 @@ typedef struct {
     test_board board[BOARDS];
     rp_controller *c;
     bool deaf;        /* boards do not step their links */
+    bool idle;        /* boards answer, and do no step */
     bool feed_is_cut; /* nor those that feed them */
     rp_kind mute;     /* boards do not answer this kind */
     bool up;          /* the spawner's boards listen */
-    bool diverged;    /* weights are not finite */
-    rp_err lost;      /* what the spawner says of a child's end */
-    uint32_t spawned; /* boards that run */
+    uint32_t cores;   /* that they share; 0: each has its own */
+    test_skew skew;   /* of board 1, in step `skewed_step` */
+    uint64_t skewed_step;
+    bool diverged;     /* weights are not finite */
+    rp_err lost;       /* what the spawner says of a child's end */
+    uint32_t spawned;  /* boards that run */
+    uint32_t restarts; /* asked of the spawner */
+    bool hung[BOARDS]; /* as the last of them said */
     rp_controller_options options;
     const char *set[16];
     char run_path[512], out[512];
@@ -64,6 +75,16 @@ static inline rp_err test_start(void *self, const rp_spawn_order *order) {
     test_ring *t = self;
     assert_int_equal(order->count, BOARDS);
     t->spawned = order->count;
+    return RP_OK;
+}
+
+static inline rp_err test_restart(void *self, const rp_spawn_order *order) {
+    test_ring *t = self;
+    assert_int_equal(order->count, BOARDS);
+    for (uint32_t k = 0; k < BOARDS; k++) {
+        t->hung[k] = order->hung[k];
+    }
+    t->restarts++;
     return RP_OK;
 }
 
@@ -103,9 +124,9 @@ static inline void test_spawn_close(void *self) {
     t->spawned = 0;
 }
 
-static const rp_spawner_kind test_spawner = {"test",       test_start,      test_spawn_step,
-                                             test_address, test_fd,         test_reap,
-                                             test_end,     test_spawn_close};
+static const rp_spawner_kind test_spawner = {"test",          test_start,   test_restart,
+                                             test_spawn_step, test_address, test_fd,
+                                             test_reap,       test_end,     test_spawn_close};
 
 /* ---- a board --------------------------------------------------------------------------------- */
 
@@ -188,11 +209,11 @@ static inline void board_hello(test_board *b) {
     board_send(b, frame, NULL);
 }
 
-static inline void board_profile(test_ring *t, uint32_t k) {
+static inline void board_profile(test_ring *t, uint32_t k, double layer_s) {
     double seconds[512];
     const uint32_t count = 2 * t->c->run.model->layer_count;
     for (uint32_t i = 0; i < count; i++) {
-        seconds[i] = 1e-3;
+        seconds[i] = layer_s;
     }
     const rp_part part = rp_part_of_array(RP_DTYPE_F64, seconds, count);
     board_send(&t->board[k], (rp_Frame){.which_body = RP_KIND_PROFILE_DONE}, &part);
@@ -213,7 +234,8 @@ static inline void board_take(test_ring *t, uint32_t k, const rp_Frame *frame) {
         board_hello(b);
         break;
     case RP_KIND_PROFILE:
-        board_profile(t, k);
+        b->builds += frame->body.profile.build_only;
+        board_profile(t, k, frame->body.profile.build_only ? 0 : 1e-3);
         break;
     case RP_KIND_ASSIGN:
         board_ready(t, k);
@@ -221,6 +243,7 @@ static inline void board_take(test_ring *t, uint32_t k, const rp_Frame *frame) {
     case RP_KIND_START:
         b->step = frame->body.start.step_first;
         b->pause = frame->body.start.pause;
+        b->ledger = (rp_run_ledger){.digest = frame->body.start.ledger};
         b->training = true;
         break;
     case RP_KIND_STOP:
@@ -248,12 +271,34 @@ static inline void board_finish(test_ring *t, uint32_t k) {
     }
     const rp_part part = rp_part_of_array(RP_DTYPE_U64, applied, replicas);
     b->training = b->passing = false;
-    board_send(b, (rp_Frame){.which_body = RP_KIND_FINISHED}, &part);
+    board_send(b,
+               (rp_Frame){.which_body = RP_KIND_FINISHED,
+                          .body.finished = {.ledger = b->ledger.digest,
+                                            .ledger_samples = b->ledger.samples}},
+               &part);
+}
+
+/* The step's samples, but where a test has them otherwise. */
+static inline void board_account(test_ring *t, uint32_t k) {
+    test_board *b = &t->board[k];
+    const rp_sched_shape shape = rp_runfile_sched_shape(&t->c->run, 0);
+    const uint32_t samples = rp_sched_step_samples(&shape, b->step);
+    const test_skew skew = k == 1 && b->step == t->skewed_step ? t->skew : SKEW_NONE;
+    const uint32_t missing = skew == SKEW_LOST || skew == SKEW_SWAPPED;
+    rp_contributions done = {0};
+    rp_contributions_add(&done, b->step, (rp_range){0, samples - missing});
+    if (skew == SKEW_TWICE || skew == SKEW_SWAPPED) {
+        rp_contributions_add(&done, b->step, (rp_range){3, 1});
+    }
+    rp_run_ledger_add(&b->ledger, b->step, done);
 }
 
 /* One step of a segment a round. */
 static inline void board_work(test_ring *t, uint32_t k) {
     test_board *b = &t->board[k];
+    if (t->idle) {
+        return;
+    }
     const bool last = k + 1 == BOARDS;
     if (b->training && b->step < b->pause) {
         const rp_Frame done = {
@@ -262,6 +307,7 @@ static inline void board_work(test_ring *t, uint32_t k) {
         if (last) {
             board_send(b, done, NULL);
         }
+        board_account(t, k);
         b->step++;
     } else if (b->training) {
         board_finish(t, k);
@@ -319,7 +365,7 @@ static inline void write_model(uint32_t layers) {
 /* `name`: of the run folder, one a ring. */
 static inline void ring_prepare_deep(test_ring *t, const char *name, uint32_t layers) {
     static const char yaml[] = "data: {set: glyphs, train: 64, test: 24, size: 12}\n"
-                               "ring: {boards: 2}\n"
+                               "ring: {boards: 2, wait: 0}\n"
                                "train: {epochs: 2, batch: 16, microbatch: 8, seed: 1}\n"
                                "loss: cross-entropy\n"
                                "optimizer: {kind: sgd, lr: 0.1}\n"
@@ -370,7 +416,7 @@ static inline rp_err ring_try_open(test_ring *t) {
     const rp_controller_env env = {.clock = &t->clock,
                                    .links = t->links,
                                    .keys = &t->keys,
-                                   .spawner = {.kind = &test_spawner, .self = t},
+                                   .spawner = {.kind = &test_spawner, .self = t, .cores = t->cores},
                                    .feeder = RP_FEEDER_DIRECT,
                                    .on_state = test_on_state,
                                    .context = t};

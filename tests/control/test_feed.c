@@ -55,6 +55,9 @@ static void write_plan(void) {
     plan->node_count = plan->hold_count = BOARDS;
     expect_ok(rp_plan_connect(&ring.arena, run->model, &cut, plan));
     expect_ok(rp_plan_measure(plan));
+    for (uint32_t e = 0; e < plan->edge_count; e++) { /* else all batches would be on their way */
+        plan->edge[e].window = plan->edge[e].carries == RP_CARRIES_INPUT ? 2 : plan->edge[e].window;
+    }
     (void)snprintf(plan_path, sizeof plan_path, "%s", in_folder("shared.json"));
     FILE *file = fopen(plan_path, "w");
     assert_non_null(file);

@@ -40,7 +40,8 @@ static rp_record *open_record(uint32_t boards) {
         .model = "m",
         .schedule = "s",
         .shape = {.stages = boards, .step_end = 5, .epoch_samples = 20, .batch = 8, .micro = 2},
-        .folder = folder};
+        .folder = folder,
+        .trace_bytes = 1 << 26};
     rp_record *record = NULL;
     expect_ok(rp_record_open(&arena, &run, &start, &record));
     return record;

@@ -127,7 +127,8 @@ static void bad_sets(void **state) {
     expect_err(open_data(&data, "{set: images, path: %, size: 2, classes: [cat]}", NULL, true),
                RP_ERR_FORMAT);
     expect_part("train/dog: no class 'dog'");
-    expect_err(open_data(&data, "{set: images, path: /nowhere, size: 2}", NULL, true), RP_ERR_IO);
+    expect_err(open_data(&data, "{set: images, path: /nowhere, size: 2}", NULL, true),
+               RP_ERR_USAGE);
     make_folder("test/cow");
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
     expect_part("test/cow: no class 'cow' in the training part");

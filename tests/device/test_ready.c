@@ -2,8 +2,11 @@
  * where the driver keeps what it compiles. */
 #include "expect.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "device/builder.h"
@@ -142,6 +145,60 @@ static void what_is_built_is_counted(void **state) {
     }
 }
 
+/* One entry of the cache is gone, and another process holds its lock. */
+static int take_entry(const char *cache, const char *name) {
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/%s", cache, name);
+    assert_int_equal(unlink(path), 0);
+    (void)snprintf(path, sizeof path, "%s/%.*s.lock", cache, (int)strcspn(name, "."), name);
+    const int fd = open(path, O_RDWR | O_CREAT, 0600);
+    assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+    return fd;
+}
+
+/* What another process builds right now, the program or one of its kernels, is not waited for. */
+static void what_another_builds_is_passed_over(void **state) {
+    (void)state;
+    char own[64];
+    char cache[96];
+    char names[3][128];
+    uint32_t count = 0;
+    const struct dirent *entry;
+    bench first;
+    (void)snprintf(own, sizeof own, "%s/passed-over", folder);
+    (void)snprintf(cache, sizeof cache, "%s/ringpipe", own);
+    assert_int_equal(setenv("XDG_CACHE_HOME", own, 1), 0);
+    open_bench(&first);
+    first.device->driver_caches = true; /* what follows is so for every driver */
+    run_job(&first);
+    close_bench(&first);
+    DIR *entries = opendir(cache); /* the program's entry, and one of each kernel */
+    assert_non_null(entries);
+    while ((entry = readdir(entries))) {
+        if (strstr(entry->d_name, ".bin")) {
+            assert_in_range(count, 0, 2);
+            (void)snprintf(names[count++], sizeof names[0], "%.127s", entry->d_name);
+        }
+    }
+    (void)closedir(entries);
+    assert_int_equal(count, 3);
+    for (uint32_t i = 0; i < count; i++) {
+        bench b;
+        open_bench(&b);
+        b.device->driver_caches = true;
+        const int fd = take_entry(cache, names[i]);
+        rp_device_pass_over(b.device, true);
+        expect_ok(rp_device_builder_start(b.builder, build_all, &b));
+        expect_err(rp_device_builder_join(b.builder), RP_ERR_AGAIN);
+        (void)close(fd);
+        run_job(&b);
+        expect_ok(launch_gather(&b, 4));
+        expect_ok(rp_device_drain(b.device));
+        close_bench(&b);
+    }
+    assert_int_equal(setenv("XDG_CACHE_HOME", folder, 1), 0);
+}
+
 static off_t largest;
 
 static int measure_file(const char *path, const struct stat *about, int kind, struct FTW *at) {
@@ -193,6 +250,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rehearsal_does_nothing),
         cmocka_unit_test(what_is_built_is_counted),
+        cmocka_unit_test(what_another_builds_is_passed_over),
         cmocka_unit_test(binaries_are_kept_only_where_the_driver_keeps_none),
     };
     rp_arena arena;

@@ -82,6 +82,34 @@ static void bands_lines_and_dots(void **state) {
     assert_null(strstr(text, "var(")); /* which few programs but browsers know */
 }
 
+/* Where all have the same share the axis has room around it, and ends at 0 and 100 %. */
+static void one_share(void **state) {
+    (void)state;
+    static const struct {
+        double share;
+        const char *tick, *none;
+    } cases[] = {{1, ">96<", ">102<"}, {0, ">4<", ">-2<"}, {0.5, ">48<", ">60<"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const double x[] = {1, 2};
+        const double y[] = {cases[i].share, cases[i].share};
+        const rp_curve curve = {.name = "a", .x = x, .y = y, .count = 2, .marked = 2};
+        const rp_chart chart = {.title = "t",
+                                .note = "",
+                                .x_label = "lr",
+                                .y_label = "%",
+                                .percent = true,
+                                .curve = &curve,
+                                .count = 1};
+        const char *text = draw_chart(&chart, false);
+        if (!strstr(text, cases[i].tick)) {
+            fail_msg("no %s in %s", cases[i].tick, text);
+        }
+        assert_null(strstr(text, cases[i].none));
+        assert_null(strstr(text, ">105<"));
+        assert_null(strstr(text, ">110<"));
+    }
+}
+
 static void a_curve_that_ends_is_crossed_out(void **state) {
     (void)state;
     const double x[] = {1, 2, 3, 4, 5};
@@ -230,6 +258,7 @@ static void texts(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(bands_lines_and_dots, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_share, setup, teardown),
         cmocka_unit_test_setup_teardown(a_curve_that_ends_is_crossed_out, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_finite_and_nothing_at_all, setup, teardown),
         cmocka_unit_test_setup_teardown(one_that_explodes, setup, teardown),

@@ -1,5 +1,6 @@
-/* A TCP proxy in a thread: forwards until it is told to cut every connection with an RST or to hold
- * everything back (a black hole). */
+/* A TCP proxy in a thread: forwards until it is told to cut every connection with an RST, to hold
+ * everything back (a black hole), to forward nothing more over the connections that there are
+ * (`stick`), to be slow, or to flip a bit. */
 #ifndef RP_TESTS_LINK_PROXY_H
 #define RP_TESTS_LINK_PROXY_H
 
@@ -18,6 +19,7 @@ enum { PROXY_PAIRS = 8, PROXY_CHUNK = 16384 };
 
 typedef struct {
     int client, server; /* -1: free */
+    bool stuck;
     struct {
         uint8_t bytes[PROXY_CHUNK];
         ssize_t count, done;
@@ -28,8 +30,12 @@ typedef struct {
     pthread_t thread;
     int listener;
     uint16_t port, target;
-    _Atomic bool stop, cut, hold;
-    _Atomic uint32_t cuts; /* connections that were cut */
+    _Atomic bool stop, cut, hold, stick;
+    _Atomic uint32_t cuts;      /* connections that were cut */
+    _Atomic uint32_t trickle;   /* bytes each way in a millisecond; 0: as they come */
+    /* In the next bytes to the server, and to the client, the bit of this number less 1, modulo
+     * theirs; 0: none. */
+    _Atomic uint32_t flip, flip_back;
     proxied pair[PROXY_PAIRS];
 } proxy;
 
@@ -68,16 +74,23 @@ static inline void proxy_accept(proxy *x) {
 }
 
 /* One way, one piece; false when the connection has ended. */
-static inline bool proxy_forward(proxied *two, int way) {
+static inline bool proxy_forward(proxy *x, proxied *two, int way) {
+    const uint32_t trickle = atomic_load(&x->trickle);
+    const size_t most = trickle && trickle < PROXY_CHUNK ? trickle : PROXY_CHUNK;
     int from = way ? two->server : two->client;
     int to = way ? two->client : two->server;
     if (two->way[way].done == two->way[way].count) {
         two->way[way].done = 0;
-        two->way[way].count = recv(from, two->way[way].bytes, PROXY_CHUNK, MSG_DONTWAIT);
+        two->way[way].count = recv(from, two->way[way].bytes, most, MSG_DONTWAIT);
         if (two->way[way].count <= 0) {
             bool later = two->way[way].count < 0 && (errno == EAGAIN || errno == EINTR);
             two->way[way].count = 0;
             return later;
+        }
+        const uint32_t flip = atomic_exchange(way ? &x->flip_back : &x->flip, 0);
+        if (flip) {
+            const size_t bit = (flip - 1) % (8 * (size_t)two->way[way].count);
+            two->way[way].bytes[bit / 8] ^= (uint8_t)(1u << (bit % 8));
         }
     }
     ssize_t left = two->way[way].count - two->way[way].done;
@@ -96,20 +109,23 @@ static inline void *proxy_run(void *context) {
         struct pollfd fds[1 + 2 * PROXY_PAIRS] = {{.fd = x->listener, .events = POLLIN}};
         bool hold = atomic_load(&x->hold);
         bool cut = atomic_exchange(&x->cut, false);
+        bool stick = atomic_exchange(&x->stick, false);
+        bool slow = atomic_load(&x->trickle) > 0;
         nfds_t count = 1;
         for (int i = 0; i < PROXY_PAIRS; i++) {
             proxied *two = &x->pair[i];
             bool alive = two->client >= 0;
+            two->stuck = two->stuck || (alive && stick);
             if (alive && cut) {
                 proxy_drop(two, true);
                 atomic_fetch_add(&x->cuts, 1);
-            } else if (alive && !hold) {
-                alive = proxy_forward(two, 0) && proxy_forward(two, 1);
+            } else if (alive && !hold && !two->stuck) {
+                alive = proxy_forward(x, two, 0) && proxy_forward(x, two, 1);
                 if (!alive) {
                     proxy_drop(two, false);
                 }
             }
-            if (two->client >= 0 && !hold) {
+            if (two->client >= 0 && !hold && !two->stuck && !slow) {
                 bool waiting =
                     two->way[0].done < two->way[0].count || two->way[1].done < two->way[1].count;
                 short events = (short)(waiting ? POLLIN | POLLOUT : POLLIN);

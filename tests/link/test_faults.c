@@ -1,4 +1,5 @@
 #include "base/rng.h"
+#include "link/watch.h"
 #include "pair.h"
 #include "proxy.h"
 
@@ -103,6 +104,134 @@ static void black_hole_resumes(void **state) {
     proxy_close(&line);
 }
 
+/* As an agent watches its neighbours. */
+typedef struct {
+    rp_link_watch a, b;
+} watches;
+
+static watches watch_both(const pair *p) {
+    watches out;
+    rp_link_watch_begin(&out.a, p->a.link, now_ns());
+    rp_link_watch_begin(&out.b, p->b.link, now_ns());
+    return out;
+}
+
+static void expect_not_lost(watches *own, const pair *p) {
+    assert_int_not_equal(rp_link_look(&own->a, p->a.link, now_ns()), RP_WATCH_LOST);
+    assert_int_not_equal(rp_link_look(&own->b, p->b.link, now_ns()), RP_WATCH_LOST);
+}
+
+/* A proxy that keeps the connection and forwards nothing: another one is made, through the same
+ * proxy, and it goes on. */
+static void a_stuck_connection_is_opened_anew(void **state) {
+    (void)state;
+    pair p;
+    flow there;
+    flow back;
+    rp_link_options options = pair_options(4);
+    open_through_proxy(&p, &options);
+    flow_open(&there, &p.a.link, &p.b.link, 100000, 2000);
+    flow_open(&back, &p.b.link, &p.a.link, 100000, 2000);
+    watches own = watch_both(&p);
+    const int64_t until_ns = now_ns() + 60 * RP_NS_PER_S;
+    bool stuck = false;
+    uint32_t there_stuck = 0;
+    while (!stuck || there.received < there_stuck + 200) {
+        assert_true(now_ns() < until_ns);
+        flows_step(&p, &there, &back);
+        expect_not_lost(&own, &p);
+        if (!stuck && there.received >= 200 && stats_of(&p.b).round_trips > 0) {
+            stuck = true;
+            there_stuck = there.received + 8; /* those that are taken in already */
+            atomic_store(&line.stick, true);
+        }
+        if (!stuck && there.received >= 200) {
+            (void)!rp_link_ping(p.b.link); /* a busy link is not asked */
+        }
+    }
+    assert_true(stats_of(&p.a).resets >= 1 && stats_of(&p.b).resets >= 1);
+    assert_false(stats_of(&p.a).peer_restarted || stats_of(&p.b).peer_restarted);
+    there.total = there.sent; /* let it run out */
+    back.total = back.sent;
+    while (!flow_complete(&there) || !flow_complete(&back)) {
+        assert_true(now_ns() < until_ns);
+        flows_step(&p, &there, &back);
+    }
+    flow_close(&there);
+    flow_close(&back);
+    pair_close(&p);
+    proxy_close(&line);
+}
+
+/* A part of 1 MiB at 250 KB/s takes longer than silence would: bytes that move are seen, in both
+ * directions, and no connection is given up. */
+static void a_slow_connection_is_kept(void **state) {
+    (void)state;
+    static uint8_t bytes[PAIR_PART_BYTES_MAX];
+    pair p;
+    rp_link_options options = pair_options(4);
+    open_through_proxy(&p, &options);
+    step_until(&p, rp_link_can_send(p.a.link) && rp_link_can_send(p.b.link), 20);
+    expect_ok(rp_link_ping(p.b.link));
+    step_until(&p, stats_of(&p.b).round_trips > 0, 20);
+    atomic_store(&line.trickle, 250);
+    expect_ok(send_label(p.a.link, 1, bytes, sizeof bytes, true, NULL, NULL));
+    expect_ok(send_label(p.b.link, 1, bytes, sizeof bytes, true, NULL, NULL));
+    watches own = watch_both(&p);
+    const int64_t until_ns = now_ns() + 120 * RP_NS_PER_S;
+    while (stats_of(&p.a).unacked || stats_of(&p.b).unacked) {
+        assert_true(now_ns() < until_ns);
+        pair_step(&p);
+        assert_int_equal(rp_link_look(&own.a, p.a.link, now_ns()), RP_WATCH_WELL);
+        assert_int_equal(rp_link_look(&own.b, p.b.link, now_ns()), RP_WATCH_WELL);
+    }
+    assert_int_equal(stats_of(&p.a).resets + stats_of(&p.b).resets, 0);
+    assert_int_equal(stats_of(&p.a).resent + stats_of(&p.b).resent, 0);
+    pair_close(&p);
+    proxy_close(&line);
+}
+
+/* A bit that flips on the way ends the connection, in whose encryption it is found, and no more:
+ * nothing is lost, and nobody is taken for a stranger. So from the first handshake on, and with a
+ * link that is opened later. */
+static void flipped_bits_are_healed(void **state) {
+    (void)state;
+    pair p;
+    flow there;
+    flow back;
+    rp_rng rng = rp_rng_named(11, "flips");
+    rp_link_options options = pair_options(4);
+    open_through_proxy(&p, &options);
+    atomic_store(&line.flip, 1 + 8 * 40); /* of the greeting */
+    flow_open(&there, &p.a.link, &p.b.link, 1500, 3000);
+    flow_open(&back, &p.b.link, &p.a.link, 1500, 3000);
+    watches own = watch_both(&p);
+    uint32_t next = 100;
+    uint32_t flips = 1;
+    const int64_t until_ns = now_ns() + 100 * RP_NS_PER_S;
+    while (!flow_complete(&there) || !flow_complete(&back)) {
+        if (now_ns() > until_ns) {
+            fail_msg("stuck at %u and %u after %u flips", there.received, back.received, flips);
+        }
+        flows_step(&p, &there, &back);
+        expect_not_lost(&own, &p);
+        assert_false(stats_of(&p.b).auth_failed);
+        if (there.received + back.received >= next) {
+            atomic_store(flips++ % 2 ? &line.flip : &line.flip_back,
+                         1 + rp_rng_below(&rng, 100000));
+            next += 250;
+        }
+    }
+    assert_true(stats_of(&p.b).resets >= 5);
+    assert_false(stats_of(&p.a).peer_restarted || stats_of(&p.b).peer_restarted);
+    printf("%u flips, %llu connections after the first\n", flips,
+           (unsigned long long)stats_of(&p.b).resets);
+    flow_close(&there);
+    flow_close(&back);
+    pair_close(&p);
+    proxy_close(&line);
+}
+
 /* One end is closed in the middle and opened again: the other end tells, and both begin anew. */
 static void restart_end(bool connecting_end, uint32_t cycle) {
     pair p;
@@ -192,6 +321,9 @@ int main(void) {
     const struct CMUnitTest zmq[] = {
         cmocka_unit_test(resets_lose_nothing),
         cmocka_unit_test(black_hole_resumes),
+        cmocka_unit_test(a_stuck_connection_is_opened_anew),
+        cmocka_unit_test(a_slow_connection_is_kept),
+        cmocka_unit_test(flipped_bits_are_healed),
     };
     const struct CMUnitTest both[] = {
         cmocka_unit_test(restart_of_the_connecting_end),

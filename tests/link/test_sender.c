@@ -83,6 +83,34 @@ static void numbers_begin_with_the_peer(void **state) {
     close_sender(&f);
 }
 
+/* What the peer has not given back, on its way or there: told by its credit. */
+static void credit_says_what_is_released(void **state) {
+    (void)state;
+    fixture f;
+    open_sender(&f, 8, 4, true);
+    rp_sender_meet(f.sender);
+    rp_sender_on_credit(f.sender, 3, 0);
+    assert_int_equal(rp_sender_facts_of(f.sender).unreleased, 0);
+    put_message(&f, true);
+    put_message(&f, false); /* not data */
+    put_message(&f, true);
+    assert_int_equal(rp_sender_facts_of(f.sender).unreleased, 2);
+    for (int i = 0; i < 3; i++) {
+        (void)transmit_messages(&f, 0);
+    }
+    assert_true(rp_sender_on_ack(f.sender, 3, 0));
+    assert_int_equal(rp_sender_facts_of(f.sender).unreleased, 2); /* there, and in use */
+    rp_sender_on_credit(f.sender, 4, 0);
+    assert_int_equal(rp_sender_facts_of(f.sender).unreleased, 1);
+    rp_sender_on_credit(f.sender, 5, 0);
+    assert_int_equal(rp_sender_facts_of(f.sender).unreleased, 0);
+    rp_sender_meet(f.sender); /* another peer, another window */
+    rp_sender_on_credit(f.sender, 7, 0);
+    put_message(&f, true);
+    assert_int_equal(rp_sender_facts_of(f.sender).unreleased, 1);
+    close_sender(&f);
+}
+
 static void windows_are_bounded(void **state) {
     (void)state;
     fixture f;
@@ -333,6 +361,7 @@ static void another_peer_begins_anew(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_begin_with_the_peer),
+        cmocka_unit_test(credit_says_what_is_released),
         cmocka_unit_test(windows_are_bounded),
         cmocka_unit_test(acks_finish_in_any_form),
         cmocka_unit_test(lent_memory_is_waited_for),

@@ -14,7 +14,53 @@ static void common_keys(void **state) {
     assert_true(optim.predicts);
     expect_ok(optim_case_parse(&arena, "{kind: adam, lr: 1e20}", &optim));
     expect_close(optim.clip_norm, 0, 0, 0);
+    expect_ok(optim_case_parse(
+        &arena, "{kind: adam, lr: 1, clip_norm_stage: 2, staleness_power: 0.75}", &optim));
+    expect_close(optim.clip_norm_stage, 2, 0, 0);
+    expect_close(optim.staleness_power, 0.75, 0, 0);
     rp_arena_finish(&arena);
+}
+
+/* METHODS 11. Off, the factor is 1 to the bit: rates of other runs stay what they are. */
+static void rates_know_staleness(void **state) {
+    (void)state;
+    rp_optim optim = {.staleness_power = 0};
+    assert_true(rp_optim_stage_rate(&optim, 7) == 1.0);
+    optim.staleness_power = 1;
+    assert_true(rp_optim_stage_rate(&optim, 0) == 1.0);
+    expect_close(rp_optim_stage_rate(&optim, 3), 0.25, 1e-15, 0);
+    expect_close(rp_optim_stage_rate(&optim, 0.5), 2.0 / 3, 1e-15, 0);
+    optim.staleness_power = 0.5;
+    expect_close(rp_optim_stage_rate(&optim, 3), 0.5, 1e-15, 0);
+}
+
+static void gradients_are_clipped_as_torch_does(void **state) {
+    (void)state;
+    assert_true(rp_optim_clip_scale(0, 1e9) == 1.0); /* off */
+    assert_true(rp_optim_clip_scale(2, 1) == 1.0);
+    expect_close(rp_optim_clip_scale(2, 8), 2 / (8 + 1e-6), 1e-15, 0);
+    assert_true(rp_optim_clip_scale(2, 0) == 1.0);
+    assert_true(rp_optim_clip_scale(2, (double)NAN) == 1.0); /* such a step is skipped */
+}
+
+static void momentum_of_any_kind(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        double momentum;
+    } cases[] = {{"{kind: sgd, lr: 1}", 0},
+                 {"{kind: sgd, lr: 1, momentum: 0.8}", 0.8},
+                 {"{kind: rmsprop, lr: 1, momentum: 0.7}", 0.7},
+                 {"{kind: adam, lr: 1}", 0.9},
+                 {"{kind: adamw, lr: 1, betas: [0, 0.99]}", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rp_optim optim;
+        rp_arena arena;
+        rp_arena_init(&arena, "momentum", 0);
+        expect_ok(optim_case_parse(&arena, cases[i].text, &optim));
+        expect_close(rp_optim_momentum(&optim), cases[i].momentum, 0, 0);
+        rp_arena_finish(&arena);
+    }
 }
 
 /* The manual is written from `keys`. */
@@ -49,6 +95,10 @@ static void bad_keys(void **state) {
     optim_case_refused("{kind: sgd, lr: -1}", "lr");
     optim_case_refused("{kind: sgd, lr: inf}", "lr");
     optim_case_refused("{kind: sgd, lr: 1, clip_norm: -1}", "clip_norm");
+    optim_case_refused("{kind: sgd, lr: 1, clip_norm_stage: -1}", "clip_norm_stage");
+    optim_case_refused("{kind: sgd, lr: 1, clip_norm: 1, clip_norm_stage: 1}", "one of the two");
+    optim_case_refused("{kind: sgd, lr: 1, staleness_power: -1}", "staleness_power");
+    optim_case_refused("{kind: sgd, lr: 1, staleness_power: 9}", "staleness_power");
     optim_case_refused("kind: sgd\nlr: 1\nlearning: 2\n", "run.yaml:3");
 }
 
@@ -140,9 +190,15 @@ static void large_block(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(common_keys),      cmocka_unit_test(keys_are_read),
-        cmocka_unit_test(bad_keys),         cmocka_unit_test(scalar_is_refused),
-        cmocka_unit_test(shares_by_tensor), cmocka_unit_test(large_block),
+        cmocka_unit_test(common_keys),
+        cmocka_unit_test(rates_know_staleness),
+        cmocka_unit_test(gradients_are_clipped_as_torch_does),
+        cmocka_unit_test(momentum_of_any_kind),
+        cmocka_unit_test(keys_are_read),
+        cmocka_unit_test(bad_keys),
+        cmocka_unit_test(scalar_is_refused),
+        cmocka_unit_test(shares_by_tensor),
+        cmocka_unit_test(large_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,6 +53,43 @@ static const rp_plan_edge *find_edge(const rp_plan *plan, rp_carries carries, ui
     return NULL;
 }
 
+/* As many parcels as cover a path, as far as the receiver has memory for them; where no bytes are
+ * known, as few as the schedule needs. */
+static void windows_cover_the_path(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t memory;
+        bool model;
+        uint32_t input, activation;
+    } cases[] = {{0, true, 256, 32},     /* all 32 microbatches of a step; 4 MiB hold 8192 */
+                 {1 << 20, true, 32, 8}, /* 16 KiB: 512 bytes an input, 2048 an activation */
+                 {1 << 10, true, 2, 7},  /* what the schedule needs, whatever there is */
+                 {0, false, 2, 7}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const rp_method method = method_of("gpipe", 3);
+        static const uint32_t first[] = {0, 2, 4, 6};
+        const rp_cut cut = {.stage_count = 3, .first = first};
+        rp_arena arena;
+        rp_plan *plan;
+        rp_arena_init(&arena, "test", 0);
+        const rp_plan_options options = {.model =
+                                             cases[i].model ? read_model(&arena, model_text) : NULL,
+                                         .cut = &cut,
+                                         .method = &method,
+                                         .memory_bytes = cases[i].memory,
+                                         .batch = 64,
+                                         .micro = 2,
+                                         .epoch_samples = 6400,
+                                         .steps = 50};
+        expect_ok(rp_plan_make(&arena, &options, &plan));
+        assert_int_equal(find_edge(plan, RP_CARRIES_INPUT, 0)->window, cases[i].input);
+        assert_int_equal(find_edge(plan, RP_CARRIES_ACTIVATION, 1)->window, cases[i].activation);
+        assert_true(find_edge(plan, RP_CARRIES_LABEL, 2)->window >= cases[i].input - 1);
+        expect_ok(rp_plan_check(plan, options.model));
+        rp_arena_finish(&arena);
+    }
+}
+
 static void todays_topology(void **state) {
     (void)state;
     rp_arena arena;
@@ -139,7 +176,14 @@ static void no_window(rp_plan *p) {
     p->edge[0].window = 0;
 }
 static void codec(rp_plan *p) {
-    p->edge[1].codec = "f16";
+    p->edge[1].codec = RP_CODEC_F16;
+}
+static void codec_of_labels(rp_plan *p) {
+    for (uint32_t e = 0; e < p->edge_count; e++) {
+        if (p->edge[e].carries == RP_CARRIES_LABEL) {
+            p->edge[e].codec = RP_CODEC_INT8;
+        }
+    }
 }
 static void executor(rp_plan *p) {
     p->node[1].executor = "abacus";
@@ -163,6 +207,71 @@ static void chunks(rp_plan *p) {
     p->method = method_of("{kind: interleaved-1f1b, chunks: 3}", 3);
 }
 
+/* A boundary's edges get its codecs; windows hold more parcels where these are smaller, and what
+ * was made without codecs keeps its digest. */
+static void boundaries_have_codecs(void **state) {
+    (void)state;
+    static const rp_codec all[2][2] = {{RP_CODEC_INT8, RP_CODEC_F16},
+                                       {RP_CODEC_F32, RP_CODEC_BF16}};
+    static const rp_codec none[2][2] = {{RP_CODEC_F32, RP_CODEC_F32}, {RP_CODEC_F32}};
+    rp_arena arena;
+    rp_codec at[2][2];
+    rp_arena_init(&arena, "test", 0);
+    rp_model *model = read_model(&arena, model_text);
+    rp_plan *plan = plan_of_model(&arena, model);
+    const uint64_t before = rp_plan_digest(plan);
+    assert_int_equal(plan->stage_count, 3);
+    assert_false(rp_plan_has_codec(plan));
+    rp_plan_set_codecs(plan, model, none);
+    assert_true(rp_plan_digest(plan) == before);
+    rp_plan_set_codecs(plan, model, all);
+    expect_ok(rp_plan_check(plan, model));
+    assert_true(rp_plan_has_codec(plan));
+    assert_true(rp_plan_digest(plan) != before);
+    rp_plan_codecs_of(plan, 0, at);
+    assert_int_equal(at[0][0], RP_CODEC_F32);
+    rp_plan_set_input_codec(plan, model, RP_CODEC_F16);
+    expect_ok(rp_plan_check(plan, model));
+    rp_plan_codecs_of(plan, 0, at);
+    assert_int_equal(at[0][0], RP_CODEC_F16);
+    assert_int_equal(at[0][1], RP_CODEC_F32);
+    rp_plan_codecs_of(plan, 1, at);
+    assert_int_equal(at[0][0], RP_CODEC_INT8); /* below: activations, gradients */
+    assert_int_equal(at[0][1], RP_CODEC_F16);
+    assert_int_equal(at[1][0], RP_CODEC_F32);
+    assert_int_equal(at[1][1], RP_CODEC_BF16);
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
+        rp_plan_edge edge = plan->edge[e];
+        const uint64_t bytes = rp_plan_sample_bytes(&edge, model);
+        const rp_codec codec = edge.codec;
+        if (edge.carries == RP_CARRIES_LABEL) {
+            assert_int_equal(codec, RP_CODEC_F32);
+            continue;
+        }
+        assert_int_equal(edge.parcel_bytes, bytes * plan->micro);
+        edge.codec = RP_CODEC_F32;
+        const uint64_t floats = rp_plan_sample_bytes(&edge, model) / sizeof(float);
+        assert_int_equal(bytes, rp_codec_bytes(codec, floats));
+        assert_true(floats > 0);
+    }
+    rp_arena_finish(&arena);
+}
+
+/* What stays on a board is not encoded. */
+static void a_board_does_not_encode_for_itself(void **state) {
+    (void)state;
+    static const rp_codec all[3][2] = {
+        {RP_CODEC_INT8, RP_CODEC_INT8}, {RP_CODEC_INT8, RP_CODEC_INT8}, {RP_CODEC_INT8}};
+    const plan_case one = {"{kind: interleaved-1f1b, chunks: 3}", 1, 8, 2, 40, 5};
+    rp_arena arena;
+    rp_plan *plan;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(make_plan(&arena, &one, &plan));
+    rp_plan_set_codecs(plan, NULL, all);
+    assert_false(rp_plan_has_codec(plan));
+    rp_arena_finish(&arena);
+}
+
 static void wrong_plans_are_named(void **state) {
     (void)state;
     static const struct {
@@ -178,7 +287,10 @@ static void wrong_plans_are_named(void **state) {
          "edges: expected one edge with the gradient of stage 0 from s1.0 to s0.0, found 0"},
         {same_name, "nodes[3].name: 's0.0' is empty, `host`, or the name"},
         {no_window, "edges[0].window: to s0.0: expected a window of 1 or more"},
-        {codec, "edges[1].codec: to s0.0: codec 'f16'; expected f32"},
+        {codec,
+         "edges[2].codec: to s0.0: codec f32, and edges[1] with the gradient of the same stage "
+         "has f16; expected one codec"},
+        {codec_of_labels, "codec: to s2.0: codec int8 of labels; expected f32"},
         {executor, "nodes[1].executor: 'abacus'; expected opencl, timed or digest"},
         {large_micro, "stages[1].forward: a microbatch of 9 samples, expected 1 to 8"},
         {two_sizes, "stages[1].backward: microbatches of 2 samples forward and 4 backward"},
@@ -234,8 +346,11 @@ static void chunks_must_divide_the_stages(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(windows_cover_the_path),
         cmocka_unit_test(todays_topology),
         cmocka_unit_test(another_model_is_refused),
+        cmocka_unit_test(boundaries_have_codecs),
+        cmocka_unit_test(a_board_does_not_encode_for_itself),
         cmocka_unit_test(wrong_plans_are_named),
         cmocka_unit_test(an_edge_too_many_is_refused),
         cmocka_unit_test(chunks_must_divide_the_stages),

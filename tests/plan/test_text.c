@@ -56,10 +56,12 @@ static void every_schedule_goes_round(void **state) {
         expect_ok(make_plan(&arena, &c, &plan));
         plan->stage[1].measured =
             (rp_plan_measured){"left", 4, 2, 5000, 400, 1u << 20, true, 0.25, 1.0 / 3};
+        plan->node[2].dials = true;
         plan->predicted_step_s = 0.1;
         plan->predicted_limits = "link board0-board1";
         plan->agent_program_bytes = 12345;
         plan->has_advance = !plan->method.kind->flushed;
+        plan->advance_tried = plan->has_advance ? plan->method.advance + 3 : 0;
         plan->advance_busy[2] = 0.7;
         expect_round_trip(plan);
         rp_arena_finish(&arena);
@@ -108,6 +110,9 @@ static void a_difference_is_seen(void **state) {
     b->edge[2].window++;
     assert_false(rp_plan_same(a, b));
     b->edge[2].window--;
+    b->node[1].dials = true;
+    assert_false(rp_plan_same(a, b));
+    b->node[1].dials = false;
     b->hold[1].share[1] = 0.5;
     assert_false(rp_plan_same(a, b));
     a->hold[1].share[1] = b->hold[1].share[1] = (double)NAN;
@@ -138,6 +143,7 @@ static void wrong_texts_are_named(void **state) {
          "schedule: expected the method's kind, 1f1b"},
         {"\"weights\": \"current\"", "\"weights\": \"stash\"", "plan.json: method:1: "},
         {"\"kind\": \"1f1b\"", "\"kind\": \"2f2b\"", "no schedule '2f2b'"},
+        {"\"executor\"", "\"dials\": 1, \"executor\"", "nodes[0].dials: expected true or false"},
         {"\"recompute\": false", "\"recompute\": 0", "stages[0].recompute: expected true or false"},
         {"\"model_digest\": \"0000", "\"model_digest\": \"0x00",
          "model_digest: expected 16 hexadecimal digits"},

@@ -68,6 +68,29 @@ static void batch_statistics_are_not_shared(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* Whoever can not be dialled dials; two of them are no neighbours. */
+static void boards_may_only_dial(void **state) {
+    (void)state;
+    const plan_case row = {"1f1b", 3, 8, 2, 16, 2};
+    rp_arena arena;
+    rp_plan *plan;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(make_plan(&arena, &row, &plan));
+    for (uint32_t k = 0; k + 1 < 3; k++) {
+        assert_true(rp_plan_dials(plan, k, k + 1) && !rp_plan_dials(plan, k + 1, k));
+    }
+    plan->node[1].dials = true;
+    expect_ok(rp_plan_check_training(plan, NULL));
+    assert_true(rp_plan_dials(plan, 1, 0) && !rp_plan_dials(plan, 0, 1));
+    assert_true(rp_plan_dials(plan, 1, 2) && !rp_plan_dials(plan, 2, 1));
+    plan->node[2].dials = true;
+    expect_refusal(plan, "nodes[1].dials: boards board1 and board2", "order the boards");
+    plan->node[1].dials = false;
+    plan->node[0].dials = true;
+    expect_ok(rp_plan_check_training(plan, NULL));
+    rp_arena_finish(&arena);
+}
+
 static void a_board_has_so_many_links(void **state) {
     (void)state;
     spread_stage many[] = {{.nodes = RP_PLAN_NEIGHBOURS_MAX, .micro = 1}, {.nodes = 2, .micro = 1}};
@@ -176,6 +199,7 @@ int main(void) {
         cmocka_unit_test(rows_are_trained),
         cmocka_unit_test(shares_are_trained),
         cmocka_unit_test(batch_statistics_are_not_shared),
+        cmocka_unit_test(boards_may_only_dial),
         cmocka_unit_test(a_board_has_so_many_links),
         cmocka_unit_test(roles_apart_are_refused),
         cmocka_unit_test(windows_fit_into_a_link),

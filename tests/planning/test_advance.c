@@ -5,7 +5,7 @@
 enum { STAGES = 4 };
 
 /* Every op takes `op` seconds, every hop `delay`. */
-static rp_advance_choice choose_advance(const char *schedule, double op, double delay) {
+static rp_advance_choice choose_fed(const char *schedule, double op, double delay, double feed) {
     const double ops[STAGES] = {op, op, op, op};
     const double none[STAGES] = {0};
     const double delays[STAGES] = {delay, delay, delay, delay};
@@ -20,9 +20,13 @@ static rp_advance_choice choose_advance(const char *schedule, double op, double 
     expect_ok(rp_config_read_text(&arena, schedule, strlen(schedule), "test", &root));
     expect_ok(rp_method_parse(root, STAGES, &method));
     assert_true(method.advance_auto);
-    expect_ok(rp_advance_choose(&method, &shape, &costs, &choice));
+    expect_ok(rp_advance_choose(&method, &shape, &costs, feed, &choice));
     rp_arena_finish(&arena);
     return choice;
+}
+
+static rp_advance_choice choose_advance(const char *schedule, double op, double delay) {
+    return choose_fed(schedule, op, delay, 0);
 }
 
 static void links_without_delay_need_none(void **state) {
@@ -36,7 +40,7 @@ static void links_without_delay_need_none(void **state) {
  * besides one's own: 2 op of work hide 2 op + 2 delay with 1 + delay / op forwards a hop. */
 static void each_op_of_delay_needs_one(void **state) {
     (void)state;
-    for (uint32_t delay = 1; delay <= RP_ADVANCE_MAX; delay++) {
+    for (uint32_t delay = 1; delay <= RP_ADVANCE_AUTO; delay++) {
         const rp_advance_choice choice =
             choose_advance("schedule: {kind: pipeoptim, advance: auto}", 0.5, 0.5 * delay);
         assert_int_equal(choice.advance, delay);
@@ -49,8 +53,44 @@ static void the_most_is_not_always_enough(void **state) {
     (void)state;
     const rp_advance_choice choice =
         choose_advance("schedule: {kind: async, advance: auto}", 1, 50);
-    assert_int_equal(choice.advance, RP_ADVANCE_MAX);
-    assert_true(choice.busy[RP_ADVANCE_MAX] < 0.5);
+    assert_int_equal(choice.advance, RP_ADVANCE_AUTO);
+    assert_true(choice.busy[RP_ADVANCE_AUTO] < 0.5);
+}
+
+/* A stated limit decides how far it may go: (1 + a) (D - 1) updates, or R - 1 steps of other
+ * replicas; and no farther than what the links need. */
+static void a_limit_is_kept(void **state) {
+    (void)state;
+    static const struct {
+        const char *schedule;
+        uint32_t advance;
+    } cases[] = {
+        {"schedule: {kind: async, advance: {max_staleness: 3}}", 0},
+        {"schedule: {kind: async, advance: {max_staleness: 29}}", 8},
+        {"schedule: {kind: async, advance: {max_staleness: 30}}", 9},
+        {"schedule: {kind: async, advance: {max_staleness: 1000}}", 12},
+        {"schedule: {kind: ea-pipe, advance: {max_staleness: 8}}", 1}, /* 7 replicas, not 10 */
+        {"schedule: {kind: ea-pipe, replicas: 4, advance: {max_staleness: 8}}", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const rp_advance_choice choice = choose_advance(cases[i].schedule, 0.5, 6);
+        if (choice.advance != cases[i].advance) {
+            fail_msg("%s: %u", cases[i].schedule, choice.advance);
+        }
+        assert_true(choice.tried > choice.advance);
+        assert_int_equal(rp_advance_wanted(&choice), 12);
+    }
+}
+
+/* Inputs that come slowly set the pace: more in flight would be stale for nothing. */
+static void a_slow_feed_needs_none(void **state) {
+    (void)state;
+    const char *schedule = "schedule: {kind: async, advance: auto}";
+    assert_int_equal(choose_fed(schedule, 0.5, 1.5, 0).advance, 3);
+    const rp_advance_choice choice = choose_fed(schedule, 0.5, 1.5, 2);
+    assert_int_equal(choice.advance, 1);
+    expect_close(choice.busy_most, 0.5, 1e-12, 0);
+    expect_close(choice.busy[1], 0.5, 1e-12, 0);
 }
 
 /* Replicas follow what is in flight, unless they are given: then more forwards find no replica, and
@@ -61,7 +101,7 @@ static void replicas_follow(void **state) {
     assert_int_equal(choice.advance, 2);
     choice = choose_advance("schedule: {kind: ea-pipe, replicas: 4, advance: auto}", 1, 2);
     assert_int_equal(choice.advance, 0);
-    assert_true(choice.busy[RP_ADVANCE_MAX] <= choice.busy[0]);
+    assert_true(choice.busy[RP_ADVANCE_AUTO] <= choice.busy[0]);
 }
 
 /* METHODS 13: without a flush every board is busy, if the method has microbatches enough; GPipe has
@@ -130,6 +170,8 @@ int main(void) {
         cmocka_unit_test(links_without_delay_need_none),
         cmocka_unit_test(each_op_of_delay_needs_one),
         cmocka_unit_test(the_most_is_not_always_enough),
+        cmocka_unit_test(a_limit_is_kept),
+        cmocka_unit_test(a_slow_feed_needs_none),
         cmocka_unit_test(replicas_follow),
         cmocka_unit_test(methods_keep_boards_busy),
         cmocka_unit_test(a_change_must_pay),

@@ -26,6 +26,39 @@ static void a_slow_link_makes_a_cut_dear(void **state) {
     expect_close(rp_cost_boundary_s(&run, 1), 2.0 * 8 * 4 * 8 / 200e6, 1e-12, 0);
 }
 
+/* Each way at its own rate; the slowest hop counts where the cut is not known yet. */
+static void hops_have_their_own_rates(void **state) {
+    (void)state;
+    rp_link_layer there = {.from = 0, .to = 1, .set = 1, .profile = {.rate_mbit = 1}};
+    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    run.emulate = true;
+    run.link = (rp_link_profile){.rate_mbit = 10, .delay_ms = 5, .jitter_ms = 1};
+    run.hops = (rp_link_hops){.count = 1, .layer = &there};
+    expect_close(rp_cost_boundary_s(&run, 1), 8.0 * 4 * 8 * (1 / 125e3 + 1 / 1250e3), 1e-12, 0);
+    run.link.half_duplex = true; /* each way has a half */
+    expect_close(rp_cost_boundary_s(&run, 1), 16.0 * 4 * 8 * (1 / 125e3 + 1 / 1250e3), 1e-12, 0);
+    expect_close(rp_cost_link_delay_s(&run), 6e-3, 1e-12, 0);
+    there.set = 2; /* the delay */
+    there.profile.delay_ms = 30;
+    expect_close(rp_cost_link_delay_s(&run), 31e-3, 1e-12, 0);
+    there.to = 7; /* no hop of this ring */
+    expect_close(rp_cost_link_delay_s(&run), 6e-3, 1e-12, 0);
+}
+
+/* 8 int8 and their scale, f16 the other way; the dearest boundary where they differ. */
+static void codecs_make_it_cheaper(void **state) {
+    (void)state;
+    static const rp_codec codec[2][2] = {{RP_CODEC_INT8, RP_CODEC_F16}, {RP_CODEC_F32}};
+    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n"
+                   "links: {codec: {activations: int8, gradients: f16}}\n");
+    run.emulate = true;
+    run.link = (rp_link_profile){.rate_mbit = 1};
+    expect_close(rp_cost_boundary_s(&run, 1), (12.0 + 16) * 8 / 125e3, 1e-12, 0);
+    run.codec = codec;
+    run.boards = run.stages = 3;
+    expect_close(rp_cost_boundary_s(&run, 1), 2.0 * 8 * 4 * 8 / 125e3, 1e-12, 0);
+}
+
 static void the_slowest_stage_is_fastest(void **state) {
     (void)state;
     const double last[] = {1, 1, 1, 1, 5, 5};
@@ -48,8 +81,8 @@ static void links_decide_on_the_advance(void **state) {
     rp_advance_choice far;
     rp_advance_choice bounded;
     read_run(&run, "schedule: {kind: pipedream, advance: auto}\noptimizer: {kind: sgd, lr: 0.1}\n");
-    expect_ok(rp_cost_choose_advance(&run, &cut, seconds, 0, RP_ADVANCE_MAX, &near));
-    expect_ok(rp_cost_choose_advance(&run, &cut, seconds, 20e-3, RP_ADVANCE_MAX, &far));
+    expect_ok(rp_cost_choose_advance(&run, &cut, seconds, 0, RP_ADVANCE_AUTO, &near));
+    expect_ok(rp_cost_choose_advance(&run, &cut, seconds, 20e-3, RP_ADVANCE_AUTO, &far));
     assert_true(near.advance < far.advance);
     assert_true(far.busy[far.advance] > far.busy[near.advance]);
     expect_ok(rp_cost_choose_advance(&run, &cut, seconds, 20e-3, 1, &bounded));
@@ -72,6 +105,8 @@ static void more_microbatches_keep_boards_busy(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_slow_link_makes_a_cut_dear, setup, close_run),
+        cmocka_unit_test_setup_teardown(hops_have_their_own_rates, setup, close_run),
+        cmocka_unit_test_setup_teardown(codecs_make_it_cheaper, setup, close_run),
         cmocka_unit_test_setup_teardown(the_slowest_stage_is_fastest, setup, close_run),
         cmocka_unit_test_setup_teardown(links_decide_on_the_advance, setup, close_run),
         cmocka_unit_test_setup_teardown(more_microbatches_keep_boards_busy, setup, close_run),

@@ -126,7 +126,8 @@ static void wrong_plans_are_refused_by_key(void **state) {
         {"\"edges\"", "\"to\": \"0\"", "\"to\": \"2\"", "edges[0].to: expected the name of a node",
          RP_ERR_FORMAT},
         {"\"edges\"", "\"window\": ", "\"window\": -", "edges[0].window: expected", RP_ERR_FORMAT},
-        {"\"edges\"", "\"codec\": \"f32\"", "\"codec\": \"f16\"", "edges[0].codec:", RP_ERR_USAGE},
+        {"\"edges\"", "\"codec\": \"f32\"", "\"codec\": \"f8\"",
+         "edges[0].codec: expected one of f32 f16 bf16 int8", RP_ERR_FORMAT},
         {"\"stages\"", "\"fc1\"", "\"fc9\"", "stages[0].layers: layer 0 is 'fc9'", RP_ERR_USAGE},
         {"\"stages\"", "\"forward\": 8", "\"forward\": 4", "stages[0].backward:", RP_ERR_USAGE},
         {"\"stages\"", "\"recompute\": false", "\"recompute\": true",
@@ -144,6 +145,30 @@ static void wrong_plans_are_refused_by_key(void **state) {
                      cases[i].is, cases[i].message, (int)err, rp_err_message());
         }
     }
+}
+
+/* They are the plan's own, unless the run file says others. */
+static void a_plan_brings_its_codecs(void **state) {
+    (void)state;
+    static const rp_codec own[1][2] = {{RP_CODEC_INT8, RP_CODEC_F16}};
+    static const rp_codec other[1][2] = {{RP_CODEC_INT8, RP_CODEC_F32}};
+    rp_plan *given;
+    rp_plan *plan = make_plan(1);
+    rp_plan_set_codecs(plan, run.model, own);
+    write_plan(plan);
+    expect_ok(rp_planfile_read(&arena, path, &run, "opencl", &given));
+    assert_true(rp_plan_same(plan, given));
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
+        if (plan->edge[e].codec != RP_CODEC_F32) {
+            assert_int_equal(given->edge[e].parcel_bytes, plan->edge[e].parcel_bytes);
+        }
+    }
+    run.codec = own;
+    expect_ok(rp_planfile_read(&arena, path, &run, "opencl", &given));
+    run.codec = other;
+    expect_err(rp_planfile_read(&arena, path, &run, "opencl", &given), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "codec: is f16, the run file's links.codec f32"));
+    run.codec = NULL;
 }
 
 static void boards_train_with_one_microbatch(void **state) {
@@ -185,6 +210,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(how_long_is_the_runs_matter, open_run, close_run),
         cmocka_unit_test_setup_teardown(another_executor_stands_for_opencl, open_run, close_run),
         cmocka_unit_test_setup_teardown(wrong_plans_are_refused_by_key, open_run, close_run),
+        cmocka_unit_test_setup_teardown(a_plan_brings_its_codecs, open_run, close_run),
         cmocka_unit_test_setup_teardown(boards_train_with_one_microbatch, open_run, close_run),
         cmocka_unit_test_setup_teardown(a_plan_in_pieces_is_refused, open_run, close_run),
     };

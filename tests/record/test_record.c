@@ -2,6 +2,8 @@
 #include "folder.h"
 
 #include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <jansson.h>
 
@@ -34,6 +36,7 @@ static rp_record_run run_of(uint64_t steps) {
         .shape = {.stages = 2, .step_end = steps, .epoch_samples = 128, .batch = 64, .micro = 32},
         .classes = true,
         .folder = folder,
+        .trace_bytes = 1 << 26,
         .progress = progress,
         .result = result,
         .format = RP_FORMAT_TEXT,
@@ -131,14 +134,14 @@ static void every_sink_is_told(void **state) {
     expect_ok(rp_record_eval(record, false, 2, 0.5, 64, 56));
     close_record(record, "finished", 4);
     const char *log = slurp("log.jsonl", NULL);
-    assert_non_null(strstr(log, "{\"step\":0,\"epoch\":0,\"loss\":2.0,\"lr\":0.25,"
+    assert_non_null(strstr(log, "{\"step\":1,\"epoch\":0,\"loss\":2.0,\"lr\":0.25,"
                                 "\"samples_per_s\":0.0,\"time_s\":0.5}\n"));
-    assert_non_null(strstr(log, "{\"step\":1,\"epoch\":0,\"loss\":1.0,\"lr\":0.25,"
+    assert_non_null(strstr(log, "{\"step\":2,\"epoch\":0,\"loss\":1.0,\"lr\":0.25,"
                                 "\"samples_per_s\":128.0,\"time_s\":1.0}\n"));
     assert_non_null(strstr(log, "\"event\":\"hint\""));
     assert_non_null(strstr(log, "\"event\":\"trust\""));
-    assert_non_null(strstr(log, "\"event\":\"prediction\",\"step\":1,\"stage\":1,\"gap\":2"));
-    assert_non_null(strstr(log, "\"event\":\"eval\",\"step\":1,\"loss\":0.5,\"accuracy\":0.875"));
+    assert_non_null(strstr(log, "\"event\":\"prediction\",\"step\":2,\"stage\":1,\"gap\":2"));
+    assert_non_null(strstr(log, "\"event\":\"eval\",\"step\":2,\"loss\":0.5,\"accuracy\":0.875"));
     assert_non_null(strstr(slurp("trace.json", NULL), "\"name\":\"forward\""));
     size_t bytes;
     (void)slurp("events.out.tfevents.ringpipe", &bytes);
@@ -162,18 +165,47 @@ static void every_sink_is_told(void **state) {
     assert_string_equal(slurp("result", NULL), want);
 }
 
+static void expect_in(const char *text, const char *word) {
+    if (!strstr(text, word)) {
+        fail_msg("'%s' is not in\n%s", word, text);
+    }
+}
+
+/* A run that goes back behind its second step: everything that counts is as it was there. */
+static void a_run_goes_back(void **state) {
+    (void)state;
+    const rp_record_run run = run_of(3);
+    rp_record_totals totals = {0};
+    rp_record *record = NULL;
+    expect_ok(rp_record_open(&arena, &run, &totals, &record));
+    train_step(record, 0, 2.0);
+    rp_record_read_totals(record, &totals);
+    totals.step = 1;
+    train_step(record, 1, 100.0);
+    train_step(record, 2, 100.0);
+    expect_ok(rp_record_eval(record, false, 3, 9, 64, 1));
+    expect_ok(rp_record_rewind(record, &totals));
+    now.stepped_ns += 10 * RP_NS_PER_S; /* until the boards are back: no step's time */
+    train_step(record, 1, 1.0);
+    train_step(record, 2, 3.0);
+    close_record(record, "finished", 6);
+    assert_int_equal((int)number_at("summary.json", "samples"), 3 * 64);
+    assert_true(number_at("summary.json", "seconds") == 12.5);
+    const char *log = slurp("log.jsonl", NULL);
+    assert_null(strstr(log, "100.0"));
+    assert_null(strstr(log, "eval"));
+    expect_in(log, "{\"step\":2,\"epoch\":0,\"loss\":1.0,\"lr\":0.25,\"samples_per_s\":0.0,");
+    expect_in(log, "{\"step\":3,\"epoch\":1,\"loss\":3.0,\"lr\":0.25,\"samples_per_s\":128.0,");
+    (void)fflush(result);
+    expect_in(slurp("result", NULL), "train loss 3.0000");
+}
+
 static rp_sink_op op_of(rp_op_kind kind, uint64_t step, uint32_t start_ms, uint32_t end_ms) {
     return (rp_sink_op){.kind = kind,
                         .step = step,
                         .samples = {0, 64},
                         .start_ns = now.stepped_ns + start_ms * RP_NS_PER_MS,
                         .end_ns = now.stepped_ns + end_ms * RP_NS_PER_MS};
-}
-
-static void expect_in(const char *text, const char *word) {
-    if (!strstr(text, word)) {
-        fail_msg("'%s' is not in\n%s", word, text);
-    }
 }
 
 /* Three forwards, the weights of two of them updated meanwhile, in two ops each. */
@@ -222,14 +254,15 @@ static void the_trace_counts(void **state) {
                     "\"ts\":1000.000,\"step\":1,\"args\":{\"parcels\":2}}");
 }
 
-/* A file that a viewer opens: a million events, whatever they are, and it is whole. */
+/* A file that a viewer opens: so many bytes, of the newest events, whatever they are. */
 static void the_trace_is_bounded(void **state) {
     (void)state;
-    enum { OPS = 300000 };
-    const rp_record_run run = run_of(OPS);
+    enum { OPS = 30000, BOUND = 1 << 20 };
+    rp_record_run run = run_of(OPS);
     const rp_record_totals start = {0};
     rp_record *record = NULL;
-    uint64_t lines = 0;
+    size_t bytes;
+    run.trace_bytes = BOUND;
     expect_ok(rp_record_open(&arena, &run, &start, &record));
     for (uint64_t step = 0; step < OPS; step++) { /* 2 events, then 3 */
         const rp_sink_op forward = op_of(RP_OP_FORWARD, step, 0, 1);
@@ -239,16 +272,26 @@ static void the_trace_is_bounded(void **state) {
     }
     const rp_record_end end = {.status = "finished", .note = ""};
     expect_ok(rp_record_close(&record, &end));
-    FILE *file = fopen(in_folder("trace.json"), "r");
-    assert_non_null(file);
-    for (int c; (c = getc_unlocked(file)) != EOF;) {
-        lines += c == '\n';
-    }
-    assert_int_equal(fseek(file, -3, SEEK_END), 0);
-    assert_int_equal(getc(file), '\n');
-    assert_int_equal(getc(file), ']');
-    assert_int_equal(fclose(file), 0);
-    assert_in_range(lines, 1000000, 1000010);
+    const char *text = slurp("trace.json", &bytes);
+    assert_in_range(bytes, BOUND / 3, BOUND);
+    expect_in(text, "{\"name\":\"board 1\"}");
+    expect_in(text, "\"step\":29999,");
+    assert_null(strstr(text, "\"step\":15000,"));
+    assert_string_equal(text + bytes - 3, "\n]\n");
+}
+
+/* `record.trace_mib: 0` */
+static void a_trace_is_not_written_on_request(void **state) {
+    (void)state;
+    rp_record_run run = run_of(2);
+    const rp_record_totals start = {0};
+    const rp_record_end end = {.status = "finished", .note = ""};
+    rp_record *record = NULL;
+    run.trace_bytes = 0;
+    expect_ok(rp_record_open(&arena, &run, &start, &record));
+    train_step(record, 0, 1.0);
+    expect_ok(rp_record_close(&record, &end));
+    assert_int_equal(access(in_folder("trace.json"), F_OK), -1);
 }
 
 static void tensorboard_has_what_can_be_watched(void **state) {
@@ -324,11 +367,47 @@ static void a_resumed_run_goes_on(void **state) {
     close_record(record, "finished", 2);
     const char *log = slurp("log.jsonl", NULL);
     assert_null(strstr(log, "99.0"));
-    assert_non_null(strstr(log, "\"step\":1,\"epoch\":0,\"loss\":4.0"));
+    assert_non_null(strstr(log, "\"step\":2,\"epoch\":0,\"loss\":4.0"));
     assert_non_null(strstr(log, "\"time_s\":1.0}"));
     expect_close(number_at("summary.json", "samples"), 128, 0, 0);
     expect_close(number_at("summary.json", "seconds"), 1.0, 0, 1e-12);
     assert_non_null(strstr(slurp("summary.json", NULL), "\"loss\": 3.0"));
+}
+
+/* Lines that do not fit are lost, and that is said once; the run and later lines are whole. */
+static void a_full_disk_costs_lines(void **state) {
+    (void)state;
+    const rp_record_run run = run_of(60);
+    const rp_record_totals start = {0};
+    rp_record *record = NULL;
+    struct rlimit before;
+    size_t bytes;
+    expect_ok(rp_record_open(&arena, &run, &start, &record));
+    for (uint64_t step = 0; step < 20; step++) { /* longer than what a person is told */
+        train_step(record, step, 2.0);
+    }
+    (void)slurp("log.jsonl", &bytes);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    const struct rlimit full = {bytes + 20, before.rlim_max}; /* in the middle of a line */
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+    for (uint64_t step = 20; step < 40; step++) {
+        train_step(record, step, 1.0);
+    }
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    train_step(record, 40, 4.0);
+    close_record(record, "finished", 41);
+    const char *log = slurp("log.jsonl", NULL);
+    const char *behind = strstr(log, "{\"step\":41,");
+    assert_non_null(behind);
+    assert_true(behind == log + bytes); /* nothing of the others */
+    assert_string_equal(strchr(behind, '\n'), "\n");
+    (void)fflush(progress);
+    const char *said = slurp("progress", NULL);
+    const char *once = strstr(said, "log.jsonl: can not be written: File too large");
+    assert_non_null(once);
+    assert_null(strstr(once + 1, "log.jsonl: can not be written"));
+    expect_close(number_at("summary.json", "samples"), 41 * 64, 0, 0);
 }
 
 static void no_folder_no_files(void **state) {
@@ -353,14 +432,18 @@ static void no_folder_no_files(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_sink_is_told, setup_record, teardown_record),
+        cmocka_unit_test_setup_teardown(a_run_goes_back, setup_record, teardown_record),
         cmocka_unit_test_setup_teardown(the_trace_counts, setup_record, teardown_record),
         cmocka_unit_test_setup_teardown(the_trace_is_bounded, setup_record, teardown_record),
+        cmocka_unit_test_setup_teardown(a_trace_is_not_written_on_request, setup_record,
+                                        teardown_record),
         cmocka_unit_test_setup_teardown(tensorboard_has_what_can_be_watched, setup_record,
                                         teardown_record),
         cmocka_unit_test_setup_teardown(facts_become_the_summary, setup_record, teardown_record),
         cmocka_unit_test_setup_teardown(a_share_owes_its_microbatches, setup_record,
                                         teardown_record),
         cmocka_unit_test_setup_teardown(a_resumed_run_goes_on, setup_record, teardown_record),
+        cmocka_unit_test_setup_teardown(a_full_disk_costs_lines, setup_record, teardown_record),
         cmocka_unit_test_setup_teardown(no_folder_no_files, setup_record, teardown_record),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,26 +4,26 @@
 
 #include "record/sink_metrics.h"
 
-static const char step_0[] = "{\"step\":0,\"epoch\":0,\"loss\":2.25,\"lr\":0.05,\"samples_per_s\":"
+static const char step_1[] = "{\"step\":1,\"epoch\":0,\"loss\":2.25,\"lr\":0.05,\"samples_per_s\":"
                              "1000.5,\"time_s\":0.125}\n";
-static const char step_1[] =
-    "{\"step\":1,\"epoch\":0,\"loss\":null,\"lr\":0.05,\"samples_per_s\":null,\"time_s\":0.25}\n";
-static const char eval_1[] = "{\"event\":\"eval\",\"step\":1,\"loss\":0.5,\"accuracy\":0.875,"
+static const char step_2[] =
+    "{\"step\":2,\"epoch\":0,\"loss\":null,\"lr\":0.05,\"samples_per_s\":null,\"time_s\":0.25}\n";
+static const char eval_2[] = "{\"event\":\"eval\",\"step\":2,\"loss\":0.5,\"accuracy\":0.875,"
                              "\"samples\":10000,\"time_s\":3.0,\"split\":\"validation\"}\n";
-static const char event_2[] =
-    "{\"event\":\"check\\\"point\",\"step\":2,\"time_s\":4.0,\"text\":\"gr\xc3\xbc\xc3\x9f\\n\"}\n";
+static const char event_3[] =
+    "{\"event\":\"check\\\"point\",\"step\":3,\"time_s\":4.0,\"text\":\"gr\xc3\xbc\xc3\x9f\\n\"}\n";
 
 static void write_some(rp_metrics *metrics) {
     expect_ok(rp_metrics_write_step(
         metrics,
         &(rp_metrics_step){
-            .step = 0, .loss = 2.25, .lr = 0.05, .samples_per_s = 1000.5, .time_s = 0.125}));
+            .step = 1, .loss = 2.25, .lr = 0.05, .samples_per_s = 1000.5, .time_s = 0.125}));
     expect_ok(rp_metrics_write_step(
         metrics,
         &(rp_metrics_step){
-            .step = 1, .loss = NAN, .lr = 0.05, .samples_per_s = INFINITY, .time_s = 0.25}));
-    expect_ok(rp_metrics_write_eval(metrics, "validation", 1, 0.5, 0.875, 10000, 3));
-    expect_ok(rp_metrics_write_event(metrics, "check\"point", 2, 4, "gr\xc3\xbc\xc3\x9f\n"));
+            .step = 2, .loss = NAN, .lr = 0.05, .samples_per_s = INFINITY, .time_s = 0.25}));
+    expect_ok(rp_metrics_write_eval(metrics, "validation", 2, 0.5, 0.875, 10000, 3));
+    expect_ok(rp_metrics_write_event(metrics, "check\"point", 3, 4, "gr\xc3\xbc\xc3\x9f\n"));
 }
 
 static void a_line_each_and_at_once(void **state) {
@@ -32,10 +32,10 @@ static void a_line_each_and_at_once(void **state) {
     char want[1024];
     expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 0, &metrics));
     write_some(metrics);
-    (void)snprintf(want, sizeof want, "%s%s%s%s", step_0, step_1, eval_1, event_2);
+    (void)snprintf(want, sizeof want, "%s%s%s%s", step_1, step_2, eval_2, event_3);
     assert_string_equal(slurp("log.jsonl", NULL), want); /* before close */
-    expect_ok(rp_metrics_write_eval(metrics, "test", 3, 0.5, -1, 10, 3));
-    assert_null(strstr(strstr(slurp("log.jsonl", NULL), "\"step\":3"), "accuracy"));
+    expect_ok(rp_metrics_write_eval(metrics, "test", 4, 0.5, -1, 10, 3));
+    assert_null(strstr(strstr(slurp("log.jsonl", NULL), "\"step\":4"), "accuracy"));
     expect_err(rp_metrics_write_event(metrics, "\xff", 2, 4, ""), RP_ERR_FORMAT);
     expect_ok(rp_metrics_close(&metrics));
     expect_ok(rp_metrics_close(&metrics));
@@ -48,18 +48,94 @@ static void resuming_takes_lines_back(void **state) {
     expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 0, &metrics));
     write_some(metrics);
     expect_ok(rp_metrics_close(&metrics));
-    append("log.jsonl", "{\"step\":3,\"ep", 13); /* torn */
+    append("log.jsonl", "{\"step\":4,\"ep", 13); /* torn */
     expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 2, &metrics));
-    expect_ok(rp_metrics_write_event(metrics, "check\"point", 2, 4, "gr\xc3\xbc\xc3\x9f\n"));
+    expect_ok(rp_metrics_write_event(metrics, "check\"point", 3, 4, "gr\xc3\xbc\xc3\x9f\n"));
     expect_ok(rp_metrics_close(&metrics));
-    (void)snprintf(want, sizeof want, "%s%s%s%s", step_0, step_1, eval_1, event_2);
+    (void)snprintf(want, sizeof want, "%s%s%s%s", step_1, step_2, eval_2, event_3);
     assert_string_equal(slurp("log.jsonl", NULL), want);
     assert_int_equal(access(in_folder("log.jsonl.tmp"), F_OK), -1);
     expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 1, &metrics));
     expect_ok(rp_metrics_close(&metrics));
-    assert_string_equal(slurp("log.jsonl", NULL), step_0);
+    assert_string_equal(slurp("log.jsonl", NULL), step_1);
     /* Nothing to go on with: begins. */
     expect_ok(rp_metrics_open(&arena, in_folder("new.jsonl"), 5, &metrics));
+    expect_ok(rp_metrics_close(&metrics));
+}
+
+static const char fault[] =
+    "{\"event\":\"fault\",\"step\":7,\"time_s\":9.0,\"text\":\"it broke\"}\n";
+
+/* What happened stays where it is, also of steps that are trained again, and from the start. */
+static void faults_stay(void **state) {
+    (void)state;
+    static const uint64_t firsts[] = {2, 0};
+    rp_metrics *metrics = NULL;
+    char want[1024];
+    for (size_t i = 0; i < 2; i++) {
+        (void)remove(in_folder("log.jsonl"));
+        expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 0, &metrics));
+        write_some(metrics);
+        expect_ok(rp_metrics_write_event(metrics, "hint", 2, 5, "every start says it"));
+        expect_ok(rp_metrics_write_event(metrics, "fault", 7, 9, "it broke"));
+        expect_ok(rp_metrics_close(&metrics));
+        expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), firsts[i], &metrics));
+        expect_ok(rp_metrics_write_event(metrics, "check\"point", 3, 4, "gr\xc3\xbc\xc3\x9f\n"));
+        expect_ok(rp_metrics_close(&metrics));
+        (void)snprintf(want, sizeof want, "%s%s%s%s%s", i ? "" : step_1, i ? "" : step_2,
+                       i ? "" : eval_2, fault, event_3);
+        assert_string_equal(slurp("log.jsonl", NULL), want);
+    }
+}
+
+/* Steps, evaluations and predictions of former versions counted from 0. */
+static void former_numbers_are_renewed(void **state) {
+    (void)state;
+    static const char *const lines[][2] = {
+        {"{\"event\":\"advance\",\"step\":0,\"text\":\"a\"}\n", NULL},
+        {"{\"step\":0,\"loss\":3.0}\n", "{\"step\":1,\"loss\":3.0}\n"},
+        {"{\"event\":\"skipped\",\"step\":0,\"text\":\"b\"}\n",
+         "{\"event\":\"skipped\",\"step\":1,\"text\":\"b\"}\n"},
+        {"{\"step\":1,\"loss\":2.0}\n", "{\"step\":2,\"loss\":2.0}\n"},
+        {"{\"event\":\"eval\",\"step\":1}\n", "{\"event\":\"eval\",\"step\":2}\n"},
+        {"{\"event\":\"best\",\"step\":2}\n", NULL}, /* counted as now */
+        {"{\"event\":\"fault\",\"step\":1}\n", "{\"event\":\"fault\",\"step\":2}\n"},
+        {"{\"step\":2,\"loss\":1.0}\n", ""},
+    };
+    rp_metrics *metrics = NULL;
+    char want[1024] = "";
+    (void)remove(in_folder("log.jsonl"));
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        const char *renewed = lines[i][1] ? lines[i][1] : lines[i][0];
+        append("log.jsonl", lines[i][0], strlen(lines[i][0]));
+        (void)snprintf(want + strlen(want), sizeof want - strlen(want), "%s", renewed);
+    }
+    for (int times = 0; times < 2; times++) { /* the second finds numbers of now */
+        expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 2, &metrics));
+        expect_ok(rp_metrics_close(&metrics));
+        assert_string_equal(slurp("log.jsonl", NULL), want);
+    }
+}
+
+/* While the file is open: lines of later steps go, what was a fault stays, and it is written on. */
+static void going_back_takes_lines_back(void **state) {
+    (void)state;
+    rp_metrics *metrics = NULL;
+    char want[1024];
+    expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 0, &metrics));
+    write_some(metrics);
+    expect_ok(rp_metrics_write_event(metrics, "fault", 2, 4, "gone"));
+    expect_ok(rp_metrics_rewind(metrics, 1));
+    expect_ok(rp_metrics_write_event(metrics, "recovered", 1, 4, "back"));
+    expect_ok(rp_metrics_write_event(metrics, "fewer", 2, 4, "two"));
+    expect_ok(rp_metrics_rewind(metrics, 1));
+    expect_ok(rp_metrics_write_event(metrics, "best", 1, 4, ""));
+    (void)snprintf(want, sizeof want, "%s%s%s%s%s", step_1,
+                   "{\"event\":\"fault\",\"step\":2,\"time_s\":4.0,\"text\":\"gone\"}\n",
+                   "{\"event\":\"recovered\",\"step\":1,\"time_s\":4.0,\"text\":\"back\"}\n",
+                   "{\"event\":\"fewer\",\"step\":2,\"time_s\":4.0,\"text\":\"two\"}\n",
+                   "{\"event\":\"best\",\"step\":1,\"time_s\":4.0,\"text\":\"\"}\n");
+    assert_string_equal(slurp("log.jsonl", NULL), want);
     expect_ok(rp_metrics_close(&metrics));
 }
 
@@ -81,6 +157,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_line_each_and_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(resuming_takes_lines_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(faults_stay, setup, teardown),
+        cmocka_unit_test_setup_teardown(former_numbers_are_renewed, setup, teardown),
+        cmocka_unit_test_setup_teardown(going_back_takes_lines_back, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_targets, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

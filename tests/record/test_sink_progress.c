@@ -168,6 +168,28 @@ static void every_picture_is_cleared(void **state) {
     out = first_file;
 }
 
+/* Steps of a second, some of a minute among them: the time left is that of steps of a second. A
+ * ring that has become slower is believed at the third such step in a row. */
+static void an_outage_is_not_expected_again(void **state) {
+    (void)state;
+    rp_progress *progress = NULL;
+    const rp_progress_options options = {
+        .file = out, .mode = RP_PROGRESS_PLAIN, .clock = &now, .step_total = 1000, .epochs = 1};
+    expect_ok(rp_progress_open(&arena, &options, &progress));
+    for (uint64_t step = 1; step <= 28; step++) {
+        const bool is_outage = step == 10 || step == 15 || step == 16 || step > 25;
+        now.stepped_ns += (is_outage ? 60 : 1) * RP_NS_PER_S;
+        rp_progress_update(progress, &(rp_progress_state){.step = step, .loss = 1});
+    }
+    rp_progress_close(&progress);
+    const char *text = slurp("out", NULL);
+    assert_non_null(strstr(text, "step 10/1000  loss 1.0000  16:30 left"));
+    assert_non_null(strstr(text, "step 16/1000  loss 1.0000  16:24 left"));
+    assert_non_null(strstr(text, "step 27/1000  loss 1.0000  16:13 left"));
+    assert_null(strstr(text, "step 28/1000  loss 1.0000  16:12 left"));
+    assert_non_null(strstr(text, "step 28/1000  loss 1.0000  16:1")); /* hours */
+}
+
 /* What is no training moves, too: a bar and the time left, or a sign of life. */
 static void a_part_moves(void **state) {
     (void)state;
@@ -307,6 +329,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(every_picture_is_cleared, setup_progress,
                                         teardown_progress),
         cmocka_unit_test_setup_teardown(log_lines_clear_the_picture, setup_progress,
+                                        teardown_progress),
+        cmocka_unit_test_setup_teardown(an_outage_is_not_expected_again, setup_progress,
                                         teardown_progress),
         cmocka_unit_test_setup_teardown(a_part_moves, setup_progress, teardown_progress),
         cmocka_unit_test_setup_teardown(a_long_part_in_plain_lines, setup_progress,

@@ -1,5 +1,7 @@
 #include "folder.h"
 
+#include <math.h>
+
 #include "record/sink.h"
 
 extern const rp_sink_kind rp_sink_result;
@@ -51,6 +53,13 @@ static void text_for_a_person(void **state) {
     assert_string_equal(result_of(&summary, RP_FORMAT_TEXT, NULL),
                         "finished: lenet on 2 stages, schedule 1f1b, 4 steps, 1.2 s\n"
                         "test loss 0.5 of 64\n");
+    summary.classes = true;
+    summary.samples = 256;
+    summary.train_loss = -NAN;
+    summary.eval.loss = INFINITY;
+    assert_non_null(strstr(result_of(&summary, RP_FORMAT_TEXT, NULL),
+                           "\ntrain loss not finite, 1000 samples/s, bubble 25 %\n"
+                           "test loss not finite, accuracy 87.50 % of 64\n"));
 }
 
 static void boards_of_several_stages(void **state) {
@@ -61,6 +70,42 @@ static void boards_of_several_stages(void **state) {
     summary.stages = 4;
     assert_non_null(
         strstr(result_of(&summary, RP_FORMAT_TEXT, NULL), "on 4 stages of 2 boards, schedule"));
+}
+
+static void ways_back_are_counted(void **state) {
+    (void)state;
+    static const rp_summary_recovery told[2] = {{.replay_microbatches = 3},
+                                                {.replay_microbatches = 4}};
+    rp_summary summary = finished;
+    summary.recovery = told;
+    summary.recovery_count = 2;
+    assert_non_null(strstr(result_of(&summary, RP_FORMAT_TEXT, "runs/x"),
+                           " of 64\nfaults: went back 2 times, 7 microbatches were done again\n"
+                           "everything is in runs/x\n"));
+    summary.recovery_count = 1;
+    assert_non_null(strstr(result_of(&summary, RP_FORMAT_TEXT, NULL), "went back 1 time, 3 micro"));
+}
+
+/* The wire that the run waits for is named; one that is busy for less, or of unknown rate, is not,
+ * nor one that no step waits for. */
+static void a_wire_that_limits_is_named(void **state) {
+    (void)state;
+    rp_summary_wire wire[3] = {
+        {.kind = "control", .from = 0, .to = UINT32_MAX, .rate_mbit = 1, .utilisation = 1},
+        {.kind = "hop", .from = 0, .to = 1, .rate_mbit = 10, .utilisation = 0.8125},
+        {.kind = "feed", .from = UINT32_MAX, .to = 0, .rate_mbit = 2.5, .utilisation = 0.97}};
+    rp_summary summary = finished;
+    summary.wire = wire;
+    summary.wire_count = 3;
+    assert_non_null(strstr(result_of(&summary, RP_FORMAT_TEXT, NULL),
+                           "bubble 25 %\nlimited by the wire from the host to board 0: 2.5 Mbit/s, "
+                           "busy 97 % of the time; links.inputs sends fewer bytes\ntest loss"));
+    wire[2].utilisation = NAN;
+    assert_non_null(strstr(result_of(&summary, RP_FORMAT_TEXT, NULL),
+                           "limited by the wire from board 0 to board 1: 10 Mbit/s, busy 81 % of "
+                           "the time; links.codec sends fewer bytes\n"));
+    wire[1].utilisation = 0.79;
+    assert_null(strstr(result_of(&summary, RP_FORMAT_TEXT, NULL), "limited"));
 }
 
 static void a_failed_run(void **state) {
@@ -96,6 +141,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(text_for_a_person, setup, teardown),
         cmocka_unit_test_setup_teardown(boards_of_several_stages, setup, teardown),
+        cmocka_unit_test_setup_teardown(ways_back_are_counted, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_wire_that_limits_is_named, setup, teardown),
         cmocka_unit_test_setup_teardown(a_failed_run, setup, teardown),
         cmocka_unit_test_setup_teardown(one_line_of_json, setup, teardown),
         cmocka_unit_test_setup_teardown(nobody_asks, setup, teardown),

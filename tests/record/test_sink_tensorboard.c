@@ -21,6 +21,20 @@ static const char official[] =
     "\x63\x79\x15\x00\x00\x60\x3f\x14\xe6\x91\xea";
 enum { OFFICIAL = sizeof official - 1, RECORD_0 = 40, RECORD_1 = 46, RECORD_2 = 49 };
 
+/* And of this histogram at step 300: -0.5, 0, 1, 1, 2.5. */
+static const char official_histogram[] =
+    "\xda\x00\x00\x00\x00\x00\x00\x00\x10\xd7\x7c\xd4\x09\x00\x00\x00\x00\x00\x55\x94\x40\x10"
+    "\xac\x02\x2a\xcb\x01\x0a\xc8\x01\x0a\x12\x77\x65\x69\x67\x68\x74\x73\x2f\x66\x63\x31\x2e"
+    "\x77\x65\x69\x67\x68\x74\x2a\xb1\x01\x09\x00\x00\x00\x00\x00\x00\xe0\xbf\x11\x00\x00\x00"
+    "\x00\x00\x00\x04\x40\x19\x00\x00\x00\x00\x00\x00\x14\x40\x21\x00\x00\x00\x00\x00\x00\x10"
+    "\x40\x29\x00\x00\x00\x00\x00\x00\x21\x40\x32\x40\xb0\x31\x25\xee\x80\x91\xe0\xbf\xfa\xe5"
+    "\x5a\x25\xd3\x1f\xde\xbf\x00\x00\x00\x00\x00\x00\x00\x00\x11\xea\x2d\x81\x99\x97\x71\x3d"
+    "\x08\x99\x69\x19\x15\x5a\xed\x3f\x2b\x14\xfa\xcd\xbe\x24\xf0\x3f\x77\x60\x3c\x0e\x66\x08"
+    "\x03\x40\xea\x36\x0f\x76\xa3\xef\x04\x40\x3a\x40\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+    "\x00\x00\x00\x00\xf0\x3f\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xf0\x3f"
+    "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x40\x00\x00\x00\x00\x00\x00"
+    "\x00\x00\x00\x00\x00\x00\x00\x00\xf0\x3f\xaa\xe5\x63\xf6";
+
 static const char file_name[] = "events.out.tfevents.ringpipe";
 
 static void expect_official(size_t count) {
@@ -70,6 +84,68 @@ static void resuming_cuts_later_steps(void **state) {
     expect_official(RECORD_0);
 }
 
+static void histograms_are_the_official_ones(void **state) {
+    (void)state;
+    static const float values[] = {-0.5f, 0, 1, 1, 2.5f};
+    rp_tensorboard *board = NULL;
+    double limit[RP_HISTOGRAM_BUCKETS];
+    rp_histogram histogram = {0};
+    size_t bytes;
+    rp_histogram_limits(limit);
+    rp_histogram_add(&histogram, limit, values, 5);
+    expect_ok(rp_tensorboard_open(&arena, folder, 0, 1000.5, &board));
+    expect_ok(rp_tensorboard_histogram(board, "weights/fc1.weight", &histogram, 300, 1301.25));
+    const char *text = slurp(file_name, &bytes);
+    assert_int_equal(bytes, RECORD_0 + sizeof official_histogram - 1);
+    assert_memory_equal(text + RECORD_0, official_histogram, sizeof official_histogram - 1);
+    expect_ok(rp_tensorboard_close(&board));
+}
+
+/* The longest record: all buckets, none empty, the longest tag. A resumed run reads it, too. */
+static void a_full_histogram_is_read_again(void **state) {
+    (void)state;
+    rp_tensorboard *board = NULL;
+    char tag[RP_TENSORBOARD_TAG_MAX + 1];
+    rp_histogram histogram = {.count = UINT64_MAX, .min = -1, .max = 1, .sum = 1, .sum_squares = 1};
+    const rp_histogram none = {.nan = 3};
+    size_t bytes;
+    size_t again;
+    memset(tag, 'x', sizeof tag - 1);
+    tag[sizeof tag - 1] = '\0';
+    for (uint32_t i = 0; i < RP_HISTOGRAM_BUCKETS; i++) {
+        histogram.bucket[i] = UINT64_MAX;
+    }
+    expect_ok(rp_tensorboard_open(&arena, folder, 0, 1000.5, &board));
+    expect_ok(rp_tensorboard_histogram(board, tag, &histogram, UINT64_MAX - 1, 1301.25));
+    (void)slurp(file_name, &bytes);
+    assert_in_range(bytes, 16 * RP_HISTOGRAM_BUCKETS, 32768);
+    expect_ok(rp_tensorboard_histogram(board, "of nothing finite", &none, 7, 1301.25));
+    expect_ok(rp_tensorboard_close(&board));
+    (void)slurp(file_name, &again);
+    assert_int_equal(again, bytes);
+    expect_ok(rp_tensorboard_open(&arena, folder, UINT64_MAX, 7, &board));
+    expect_ok(rp_tensorboard_close(&board));
+    (void)slurp(file_name, &again);
+    assert_int_equal(again, bytes);
+    expect_ok(rp_tensorboard_open(&arena, folder, UINT64_MAX - 1, 7, &board));
+    expect_ok(rp_tensorboard_close(&board));
+    expect_official(RECORD_0);
+}
+
+static void going_back_cuts_later_steps(void **state) {
+    (void)state;
+    rp_tensorboard *board = NULL;
+    expect_ok(rp_tensorboard_open(&arena, folder, 0, 1000.5, &board));
+    expect_ok(rp_tensorboard_scalar(board, "train/loss", 2.25, 0, 1001.25));
+    expect_ok(rp_tensorboard_scalar(board, "train/loss", 7, 300, 1301.25));
+    expect_ok(rp_tensorboard_scalar(board, "train/loss", 7, 301, 1302.25));
+    expect_ok(rp_tensorboard_rewind(board, 300));
+    expect_official(RECORD_0 + RECORD_1);
+    expect_ok(rp_tensorboard_scalar(board, "train/loss", 0.5, 300, 1301.25));
+    expect_ok(rp_tensorboard_close(&board));
+    expect_official(RECORD_0 + RECORD_1 + RECORD_2);
+}
+
 static void odd_values(void **state) {
     (void)state;
     rp_tensorboard *board = NULL;
@@ -88,6 +164,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(bytes_are_the_official_ones, setup, teardown),
         cmocka_unit_test_setup_teardown(resuming_cuts_later_steps, setup, teardown),
+        cmocka_unit_test_setup_teardown(histograms_are_the_official_ones, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_full_histogram_is_read_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(going_back_cuts_later_steps, setup, teardown),
         cmocka_unit_test_setup_teardown(odd_values, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* Run files: what resolves, and what is refused with line and key. */
 #include "expect.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "run/runfile.h"
@@ -81,6 +82,54 @@ static void a_good_file_resolves(void **state) {
     rp_arena_finish(&arena);
 }
 
+static void the_trace_has_a_bound(void **state) {
+    (void)state;
+    static const struct {
+        const char *set;
+        uint32_t mib;
+    } cases[] = {{NULL, 64}, {"record={trace_mib: 5}", 5}, {"record.trace_mib=0", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rp_arena arena;
+        rp_runfile run;
+        rp_arena_init(&arena, "test", 0);
+        expect_ok(read_text(&arena, good, cases[i].set, &run));
+        assert_int_equal(run.trace_mib, cases[i].mib);
+        rp_runfile_close(&run);
+        rp_arena_finish(&arena);
+    }
+    refused(good, "record.trace_mib=-1", "record.trace_mib: ");
+}
+
+static void histograms_on_request(void **state) {
+    (void)state;
+    static const struct {
+        const char *set;
+        bool any;
+        uint64_t steps;
+    } cases[] = {{NULL, false, 0},
+                 {"record.histograms=none", false, 0},
+                 {"record.histograms=checkpoints", true, 0},
+                 {"record={histograms: 500}", true, 500}};
+    static const char *const bad[] = {"record.histograms=0", "record.histograms=-5",
+                                      "record.histograms=often", "record.histograms=5x",
+                                      "record.histograms=[5]"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rp_arena arena;
+        rp_runfile run;
+        rp_arena_init(&arena, "test", 0);
+        expect_ok(read_text(&arena, good, cases[i].set, &run));
+        assert_true(run.histograms == cases[i].any);
+        assert_int_equal(run.histogram_steps, cases[i].steps);
+        rp_runfile_close(&run);
+        rp_arena_finish(&arena);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        refused(good, bad[i], "record.histograms: expected `checkpoints`, a number of steps");
+    }
+    refused(good, "record=often", "record: expected a map like {histograms: checkpoints}");
+    refused(good, "record.histogram=5", "record.histogram: unknown key");
+}
+
 /* `none` is no path; others are meant from the run file's folder, /tmp. */
 static void start_weights(void **state) {
     (void)state;
@@ -136,7 +185,14 @@ static void the_assignment_is_read_back(void **state) {
     rp_arena arena;
     rp_arena_init(&arena, "test", 0);
     rp_runfile run;
-    expect_ok(read_text(&arena, good, "optimizer.beta1=0.8", &run));
+    static const char *const sets[] = {"optimizer.beta1=0.8",
+                                       "ring.link.hops=[{from: 0, rate_mbit: 2}]"};
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    (void)fputs(good, file);
+    (void)fclose(file);
+    expect_ok(rp_runfile_read(&arena, path, sets, 2, &run));
+    run.hops.since_s = 2.5;
     rp_cut cut = {2, (const uint32_t[]){0, 2, run.model->layer_count}};
     char *text;
     expect_ok(rp_runfile_assignment(
@@ -152,8 +208,14 @@ static void the_assignment_is_read_back(void **state) {
     assert_int_equal(job.seed, 9);
     assert_ptr_equal(job.method.kind, run.method.kind);
     expect_close(job.optim.beta1, 0.8, 0, 0);
-    rp_link_profile link;
-    expect_ok(rp_link_profile_parse(&link, rp_node_find(root, "link")));
+    rp_link_profile link = {0};
+    rp_link_hops hops = {0};
+    const rp_link_ends ends = {.boards = 2, .reader = rp_link_reader_plain(&arena)};
+    rp_node *told = rp_node_find(root, "link");
+    expect_ok(rp_node_f64(told, "since_s", 0, 1e12, &hops.since_s));
+    expect_ok(rp_link_hops_parse(told, &ends, &link, &hops));
+    expect_close(hops.since_s, 2.5, 0, 0);
+    expect_close(rp_link_profile_of(&link, &hops, 0, 1).rate_mbit, 2, 0, 0);
     expect_close(link.delay_ms, 1, 0, 0);
     expect_close(link.rate_mbit, 50, 0, 0);
     rp_runfile_close(&run);
@@ -205,6 +267,52 @@ static void throttle_has_a_former_name(void **state) {
                     ":3: ring.pace: is the former name of `throttle`");
 }
 
+/* links.codec, as the plan takes it. */
+static void codecs_by_boundary_and_direction(void **state) {
+    (void)state;
+    static const struct {
+        const char *set;
+        rp_codec codec[2][2];
+    } cases[] = {
+        {"links.codec=int8", {{RP_CODEC_INT8, RP_CODEC_INT8}, {RP_CODEC_INT8, RP_CODEC_INT8}}},
+        {"links={codec: {gradients: f16}}",
+         {{RP_CODEC_F32, RP_CODEC_F16}, {RP_CODEC_F32, RP_CODEC_F16}}},
+        {"links.codec=[bf16, {activations: int8, gradients: f16}]",
+         {{RP_CODEC_BF16, RP_CODEC_BF16}, {RP_CODEC_INT8, RP_CODEC_F16}}},
+        {"links.codec=f32", {{RP_CODEC_F32, RP_CODEC_F32}, {RP_CODEC_F32, RP_CODEC_F32}}},
+    };
+    char three[2048];
+    const char *at = strstr(good, "boards: 2");
+    (void)snprintf(three, sizeof three, "%.*sboards: 3%s", (int)(at - good), good, at + 9);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rp_arena arena;
+        rp_runfile run;
+        rp_arena_init(&arena, "test", 0);
+        expect_ok(read_text(&arena, three, cases[i].set, &run));
+        assert_non_null(run.codec);
+        assert_memory_equal(run.codec, cases[i].codec, sizeof cases[i].codec);
+        assert_int_equal(rp_codecs_any(run.codec, run.stages), i < 3);
+        rp_runfile_close(&run);
+        expect_ok(read_text(&arena, three, NULL, &run));
+        assert_null(run.codec);
+        assert_false(rp_codecs_any(run.codec, run.stages));
+        assert_int_equal(run.input_codec, RP_CODEC_F32);
+        rp_runfile_close(&run);
+        expect_ok(read_text(&arena, three, "links={inputs: bf16}", &run));
+        assert_int_equal(run.input_codec, RP_CODEC_BF16);
+        assert_null(run.codec);
+        rp_runfile_close(&run);
+        rp_arena_finish(&arena);
+    }
+    refused(three, "links.inputs=[f16]", "expected f32, f16, bf16 or int8");
+    refused(three, "links.codec=int7", "expected f32, f16, bf16 or int8, found 'int7'");
+    refused(three, "links.codec=[f16]", "1 codecs for 3 stages; expected one for each of the 2");
+    refused(three, "links.codec={activation: f16}", "links.codec.activation: unknown key");
+    refused(three, "links={codecs: f16}", "links.codecs: unknown key");
+    refused(three, "links=f16", "expected a map like {codec: int8}");
+    refused(three, "links.codec=[f16, [f16, f16]]", "expected f32, f16");
+}
+
 static void bad_files_are_refused(void **state) {
     (void)state;
     refused_changed("model: mlp", "model: mpl", "mpl");
@@ -216,8 +324,15 @@ static void bad_files_are_refused(void **state) {
     refused_changed("kind: adam", "kind: adamm", "adamm");
     refused_changed("schedule: 1f1b\n", "schedule: 1f1c\n", "1f1c");
     refused_changed("schedule: 1f1b\n", "schedule: async\n", "clip_norm: is the norm over all");
-    refused_changed("schedule: 1f1b\n", "schedule: {kind: async, advance: autos}\n",
-                    "expected auto or a whole number from 0 to 4, found 'autos'");
+    refused_changed("schedule: 1f1b\n",
+                    "schedule: {kind: pipedream-2bw, advance: {max_stale: 3}}\n", "max_stale");
+    refused_changed("clip_norm: 2}\nlr_schedule: cosine\nschedule: 1f1b\n",
+                    "eps: 0.1}\nschedule: {kind: async, advance: {max_staleness: 0}}\n",
+                    "max_staleness: is 0, and async on 2 stages has 1 without any advance; "
+                    "expected 1 or more");
+    refused_changed(
+        "schedule: 1f1b\n", "schedule: {kind: async, advance: autos}\n",
+        "expected auto, {max_staleness: N} or a whole number from 0 to 64, found 'autos'");
     refused_changed("cross-entropy", "hinge", "hinge");
     refused_changed("cross-entropy", "mse", "");
     refused_changed("cut: auto", "cut: [nowhere]", "nowhere");
@@ -311,6 +426,330 @@ static void rosters_are_checked(void **state) {
     (void)remove(roster);
 }
 
+/* ---- what a default decided ------------------------------------------------------------------ */
+
+static char *text_of(const rp_node *root) {
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+    assert_non_null(file);
+    expect_ok(rp_config_write_whole(root, file));
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+static void expect_same_optim(const rp_optim *a, const rp_optim *b) {
+    assert_ptr_equal(a->kind, b->kind);
+    const double one[] = {a->lr,    a->momentum, a->dampening, a->weight_decay, a->beta1,
+                          a->beta2, a->eps,      a->alpha,     a->clip_norm};
+    const double two[] = {b->lr,    b->momentum, b->dampening, b->weight_decay, b->beta1,
+                          b->beta2, b->eps,      b->alpha,     b->clip_norm};
+    assert_memory_equal(one, two, sizeof one);
+    assert_true(a->nesterov == b->nesterov && a->centered == b->centered);
+}
+
+static void expect_same_run(const rp_runfile *a, const rp_runfile *b) {
+    char method[2][256];
+    rp_method_text(&a->method, method[0], sizeof method[0]);
+    rp_method_text(&b->method, method[1], sizeof method[1]);
+    assert_string_equal(method[0], method[1]);
+    assert_true(a->method.advance_auto == b->method.advance_auto);
+    expect_same_optim(&a->optim, &b->optim);
+    assert_int_equal(a->lr.kind, b->lr.kind);
+    assert_int_equal(a->lr.warmup_steps, b->lr.warmup_steps);
+    expect_close(a->lr.min_lr, b->lr.min_lr, 0, 0);
+    expect_close(a->lr.power, b->lr.power, 0, 0);
+    expect_close(a->lr.gamma, b->lr.gamma, 0, 0);
+    assert_ptr_equal(a->loss, b->loss);
+    expect_close(a->label_smoothing, b->label_smoothing, 0, 0);
+    assert_true(a->emulate == b->emulate && a->guard == b->guard && a->local == b->local);
+    assert_true(a->keep_best == b->keep_best && a->best_by == b->best_by);
+    const uint64_t one[] = {a->boards,          a->stages,       a->threads,
+                            a->memory_mib,      a->steps,        a->batch,
+                            a->micro,           a->seed,         a->eval_epochs,
+                            a->recalibrate,     a->without_gain, a->non_finite_steps,
+                            a->checkpoint_steps};
+    const uint64_t two[] = {b->boards,          b->stages,       b->threads,
+                            b->memory_mib,      b->steps,        b->batch,
+                            b->micro,           b->seed,         b->eval_epochs,
+                            b->recalibrate,     b->without_gain, b->non_finite_steps,
+                            b->checkpoint_steps};
+    assert_memory_equal(one, two, sizeof one);
+    for (int split = 0; split < RP_SPLITS; split++) {
+        assert_int_equal(a->data.count[split], b->data.count[split]);
+    }
+}
+
+/* The agents' half of a schedule, too, is what the host reads. */
+static void expect_same_stage(rp_arena *arena, const rp_runfile *run, const rp_runfile *other) {
+    rp_cut cut = {2, (const uint32_t[]){0, 2, run->model->layer_count}};
+    char *text;
+    rp_node *root;
+    rp_method method;
+    char told[256];
+    char own[256];
+    if (run->stages != 2 || run->method.advance_auto) {
+        return;
+    }
+    expect_ok(rp_runfile_assignment(arena, other, &cut, 1, NULL, &text));
+    expect_ok(rp_config_read_text(arena, text, strlen(text), "job", &root));
+    expect_ok(rp_method_parse(root, 2, &method));
+    rp_method_text(&method, told, sizeof told);
+    rp_method_text(&run->method, own, sizeof own);
+    assert_string_equal(told, own);
+}
+
+/* With `set`, the file reads to the same run as itself with every default; and that as itself. */
+static void check_whole(const char *set) {
+    const char *at = strstr(good, ", clip_norm: 2"); /* only where a step waits for all stages */
+    char text[2048];
+    (void)snprintf(text, sizeof text, "%.*s%s", (int)(at - good), good, at + 14);
+    rp_arena arena;
+    rp_runfile run, again;
+    rp_arena_init(&arena, "test", 0);
+    if (read_text(&arena, text, set, &run) != RP_OK) {
+        fail_msg("%s: %s", set, rp_err_message());
+    }
+    char *own = NULL;
+    expect_ok(rp_config_text(&arena, run.root, &own));
+    char *whole = text_of(run.root);
+    if (read_text(&arena, whole, NULL, &again) != RP_OK) {
+        fail_msg("%s: %s: %s", set ? set : "", rp_err_message(), whole);
+    }
+    expect_same_run(&run, &again);
+    expect_same_stage(&arena, &run, &again);
+    char *twice = text_of(again.root);
+    assert_string_equal(whole, twice);
+    rp_node *given;
+    expect_ok(rp_config_read_text(&arena, own, strlen(own), "own", &given));
+    assert_true(strlen(whole) > strlen(own)); /* of the defaults nothing is in what was given */
+    char *bare = text_of(given);
+    assert_string_equal(own, bare);
+    free(bare);
+    free(whole);
+    free(twice);
+    rp_runfile_close(&run);
+    rp_runfile_close(&again);
+    rp_arena_finish(&arena);
+}
+
+static void what_a_default_decided_reads_back(void **state) {
+    (void)state;
+    static const char *const sets[] = {
+        NULL,
+        "schedule=gpipe",
+        "schedule=zb-h1",
+        "schedule=async",
+        "schedule=pipedream",
+        "schedule={kind: pipedream, vertical_sync: true}",
+        "schedule={kind: pipedream, weights: stash}",
+        "schedule=pipedream-2bw",
+        "schedule=pipeoptim",
+        "schedule={kind: pipeoptim, horizon: measured}",
+        "schedule={kind: pipeoptim, advance: auto}",
+        "schedule={kind: async, weights: pipeoptim}",
+        "schedule=xpipe",
+        "schedule=ea-pipe",
+        "schedule={kind: ea-pipe, replicas: 3}",
+        "schedule={kind: ea-pipe, advance: 2}",
+        "schedule={kind: ea-pipe, advance: auto}",
+        "schedule={kind: ea-pipe, advance: auto, alpha: 0.1}",
+        "schedule={kind: ea-pipe, replicas: auto, alpha: auto}",
+        "schedule=avgpipe",
+        "optimizer={kind: sgd, lr: 5.0e-4}",
+        "optimizer={kind: sgd, lr: 0.1, momentum: 0.9, nesterov: true}",
+        "optimizer={kind: adam, lr: 0.1, betas: [0.8, 0.99]}",
+        "optimizer={kind: adam, lr: 0.1, beta1: 0}",
+        "optimizer={kind: adamw, lr: 0.1}",
+        "optimizer={kind: rmsprop, lr: 0.1}",
+        "lr_schedule=constant",
+        "lr_schedule=poly",
+        "lr_schedule={kind: step, step_size: 2}",
+        "loss={kind: cross-entropy, label_smoothing: 0.1}",
+        "data.validation=0.2",
+        "data.augment={crop: 2, colour: {hue: 0.1}, erasing: 0.5}",
+        "data.augment={erasing: {p: 0.25}}",
+        "data.mean=[0.5]",
+        "data.normalise=measured",
+        "checkpoint.best=loss",
+        "checkpoint={}",
+        "train.stop_after.without_gain=2",
+        "record.histograms=5",
+        "optimizer={kind: sgd, lr: 0.1, staleness_power: 0.5}",
+        "train.freeze=fc1",
+        "train.freeze=none",
+        "train.init=none",
+        "ring={boards: 3}",
+        "ring={}",
+        "ring.throttle={forward_ms: 2}",
+        "ring.pace={forward_ms: 2}",
+        "ring.link={outage: every 60s for 5s, half_duplex: true}",
+        "ring.link={}",
+        "ring.link={rate_mbit: 10, outage: [at 1s for 2s], hops: [{between: [0, host], loss: "
+        "0.1}]}",
+        "cut=[relu1]",
+    };
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        check_whole(sets[i]);
+    }
+}
+
+static void what_was_given_stays_as_it_was_written(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_runfile run;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(read_text(&arena, good, "optimizer={kind: sgd, lr: 5.0e-4, momentum: .90}", &run));
+    char *whole = text_of(run.root);
+    const char *const there[] = {"{kind: sgd, lr: 5.0e-4, momentum: .90, ",
+                                 "nesterov: false",
+                                 "lr_schedule: {kind: cosine, warmup_steps: 0",
+                                 "schedule: 1f1b\n",
+                                 "eval_epochs: 1",
+                                 "recalibrate: 32",
+                                 "checkpoint: {best: none}",
+                                 "link: {delay_ms: 1, rate_mbit: 50"};
+    for (size_t i = 0; i < sizeof there / sizeof *there; i++) {
+        if (!strstr(whole, there[i])) {
+            fail_msg("'%s' is not in %s", there[i], whole);
+        }
+    }
+    assert_null(strstr(whole, "keys:")); /* no default decided */
+    free(whole);
+    rp_runfile_close(&run);
+    rp_arena_finish(&arena);
+}
+
+/* Boards that dial: the host says where it listens, they are told apart by their keys, and of two
+ * neighbours one can be dialled. */
+/* ---- spares ---------------------------------------------------------------------------------- */
+
+/* A ring of the boards a, b, c and d, of which `spare` says which wait. */
+static rp_err read_spares(rp_arena *arena, const char *roster, const char *spare, rp_runfile *run) {
+    static const char key[] = "012345678901234567890123456789012345678";
+    char text[2048];
+    FILE *file = fopen(roster, "w");
+    assert_non_null(file);
+    (void)fputs("boards:\n", file);
+    for (const char *name = "abcd"; *name; name++) {
+        char address[40] = "dials";
+        if (*name != 'd') {
+            (void)snprintf(address, sizeof address, "'tcp://10.0.0.%c:7100'", '1' + *name - 'a');
+        }
+        (void)fprintf(file, "  - {name: %c, address: %s, key: '%s%c'}\n", *name, address, key,
+                      '1' + *name - 'a');
+    }
+    (void)fclose(file);
+    const char *at = strstr(good, "ring:");
+    (void)snprintf(text, sizeof text,
+                   "%.*sring: {roster: %s, listen: 'tcp://0.0.0.0:7100', spare: %s}%s",
+                   (int)(at - good), good, roster, spare, strchr(at, '\n'));
+    return read_text(arena, text, NULL, run);
+}
+
+static void spares_wait_behind_the_others(void **state) {
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"b", "spare: expected a list of names"},
+        {"[e]", "the roster has no board 'e' that is not a spare already"},
+        {"[b, b]", "the roster has no board 'b' that is not a spare already"},
+        {"[[b]]", "expected names of boards"},
+        {"[d]", "board 'd' dials; a spare needs an address"},
+    };
+    char roster[] = "/tmp/ringpipe-test-spare-XXXXXX";
+    rp_arena arena;
+    rp_runfile run;
+    const int file = mkstemp(roster);
+    assert_true(file >= 0);
+    (void)close(file);
+    rp_arena_init(&arena, "test", 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        expect_err(read_spares(&arena, roster, wrong[i][0], &run), RP_ERR_USAGE);
+        if (!strstr(rp_err_message(), wrong[i][1])) {
+            fail_msg("%s", rp_err_message());
+        }
+        assert_non_null(strstr(rp_err_message(), ":3: "));
+    }
+    expect_ok(read_spares(&arena, roster, "[c, a]", &run));
+    assert_int_equal(run.boards, 2);
+    assert_int_equal(run.spares, 2);
+    /* The second board is lost twice, then the first; d has been in the ring and dials. */
+    static const char *const order[] = {"bdca", "bcad", "badc", "cadb"};
+    static const uint32_t lost[] = {1, 1, 0};
+    for (uint32_t i = 0; i < 4; i++) {
+        for (uint32_t k = 0; k < 4; k++) {
+            assert_int_equal(run.roster[k].name[0], order[i][k]);
+        }
+        assert_true(i == 3 || rp_spares_take(run.roster, run.boards, run.spares, lost[i]));
+    }
+    rp_runfile_close(&run);
+    expect_ok(read_spares(&arena, roster, "[]", &run));
+    assert_int_equal(run.boards, 4);
+    assert_false(rp_spares_take(run.roster, run.boards, run.spares, 0));
+    rp_runfile_close(&run);
+    rp_arena_finish(&arena);
+    (void)remove(roster);
+    refused(good, "ring.spare=[a]", "spare: needs a roster that has the spare boards");
+}
+
+/* ---- boards that dial ------------------------------------------------------------------------ */
+
+static void check_dials(const char *roster, const char *first, const char *second,
+                        const char *listen, const char *message) {
+    static const char key[] = "012345678901234567890123456789012345678";
+    char whole[2048];
+    rp_arena arena;
+    rp_runfile run;
+    FILE *file = fopen(roster, "w");
+    assert_non_null(file);
+    (void)fprintf(file,
+                  "boards:\n- {name: a, address: '%s', key: '%s9'}\n"
+                  "- {name: b, address: '%s', key: '%s%d'}\n"
+                  "- {name: c, address: 'tcp://10.0.0.9:7000', key: '%s9'}\n",
+                  first, key, second, key, message && strstr(message, "keys") ? 9 : 8, key);
+    assert_int_equal(fclose(file), 0);
+    const char *at = strstr(good, "ring: {boards: 2, link: {delay_ms: 1, rate_mbit: 50}}");
+    (void)snprintf(whole, sizeof whole, "%.*sring: {roster: %s%s}%s", (int)(at - good), good,
+                   roster, listen, strchr(at, '\n'));
+    rp_arena_init(&arena, "test", 0);
+    rp_err err = read_text(&arena, whole, NULL, &run);
+    if (err == RP_OK) {
+        err = rp_runfile_check_cut(&run);
+        assert_int_equal(run.roster[0].dials, strcmp(first, "dials") == 0);
+        assert_int_equal(run.roster[1].dials, strcmp(second, "dials") == 0);
+        assert_false(run.roster[2].dials);
+        rp_runfile_close(&run);
+    }
+    if (message) {
+        expect_err(err, RP_ERR_USAGE);
+        assert_non_null(strstr(rp_err_message(), message));
+    } else {
+        expect_ok(err);
+        assert_string_equal(run.listen, "tcp://0.0.0.0:7100");
+    }
+    rp_arena_finish(&arena);
+}
+
+static void boards_that_dial_are_checked(void **state) {
+    (void)state;
+    static const char there[] = "tcp://10.0.0.8:7000";
+    static const char listen[] = ", listen: 'tcp://0.0.0.0:7100'";
+    char roster[] = "/tmp/ringpipe-test-roster-XXXXXX";
+    const int file = mkstemp(roster);
+    assert_true(file >= 0);
+    (void)close(file);
+    check_dials(roster, "dials", there, listen, NULL);
+    check_dials(roster, there, "dials", listen, NULL);
+    check_dials(roster, there, "dials", "", "listen: is missing, and board 'b'");
+    check_dials(roster, there, "dials", ", listen: here", "listen: expected tcp://HOST:PORT");
+    check_dials(roster, there, "dial", listen,
+                "address: expected tcp://HOST:PORT, HOST of at most "
+                "99 bytes, PORT from 1 to 65533, or dials");
+    check_dials(roster, "dials", "dials", listen, "boards 'a' and 'b' are neighbours");
+    check_dials(roster, "dials", "dials", listen, "told apart by their keys");
+    (void)remove(roster);
+}
+
 int main(void) {
     int file = mkstemp(path);
     if (file < 0) {
@@ -320,13 +759,20 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_file_resolves),
         cmocka_unit_test(start_weights),
+        cmocka_unit_test(the_trace_has_a_bound),
+        cmocka_unit_test(histograms_on_request),
         cmocka_unit_test(label_smoothing_reaches_the_stage),
         cmocka_unit_test(an_automatic_cut_needs_layers),
         cmocka_unit_test(the_assignment_is_read_back),
         cmocka_unit_test(one_board_is_profiled_before_auto_is_chosen),
         cmocka_unit_test(throttle_has_a_former_name),
+        cmocka_unit_test(codecs_by_boundary_and_direction),
         cmocka_unit_test(bad_files_are_refused),
         cmocka_unit_test(rosters_are_checked),
+        cmocka_unit_test(what_a_default_decided_reads_back),
+        cmocka_unit_test(what_was_given_stays_as_it_was_written),
+        cmocka_unit_test(spares_wait_behind_the_others),
+        cmocka_unit_test(boards_that_dial_are_checked),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     (void)remove(path);

@@ -54,6 +54,7 @@ typedef struct {
     const char *const *cuts;
     const char *schedule;
     const char *optimizer;
+    const char *more; /* keys of the optimizer, or NULL */
     uint32_t stages, micro, steps;
     bool strict;
 } test_case;
@@ -61,13 +62,14 @@ typedef struct {
 enum { PARAMS_MAX = 64, EPOCH_SAMPLES = 42, BATCH = 12 };
 
 static void write_job(const test_case *c, char *out, size_t bytes) {
-    (void)snprintf(out, bytes,
-                   "sample: %s\nclasses: 3\nseed: 5\nbatch: %d\nmicrobatch: %u\n"
-                   "epoch_samples: %d\nsteps: %u\nloss: cross-entropy\n"
-                   "optimizer: {kind: %s, lr: 0.1}\nlr_schedule: {kind: cosine, warmup_steps: 3}\n"
-                   "schedule: %s\n",
-                   c->model == chain ? "[4]" : "[2, 5, 5]", BATCH, c->micro, EPOCH_SAMPLES,
-                   c->steps, c->optimizer, c->schedule);
+    (void)snprintf(
+        out, bytes,
+        "sample: %s\nclasses: 3\nseed: 5\nbatch: %d\nmicrobatch: %u\n"
+        "epoch_samples: %d\nsteps: %u\nloss: cross-entropy\n"
+        "optimizer: {kind: %s, lr: 0.1%s}\nlr_schedule: {kind: cosine, warmup_steps: 3}\n"
+        "schedule: %s\n",
+        c->model == chain ? "[4]" : "[2, 5, 5]", BATCH, c->micro, EPOCH_SAMPLES, c->steps,
+        c->optimizer, c->more ? c->more : "", c->schedule);
 }
 
 /* The data of test_feed_inputs() and test_feed_labels(). */
@@ -204,6 +206,35 @@ static void every_method_is_its_definition(void **state) {
                 expect_reference(&c);
             }
         }
+    }
+}
+
+/* METHODS 11: both change every weight where they act, and nothing where they do not. */
+static void rates_and_norms_of_stages(void **state) {
+    (void)state;
+    static const char *const keys[] = {NULL, ", staleness_power: 1", ", clip_norm_stage: 0.7",
+                                       ", staleness_power: 0.75, clip_norm_stage: 0.7"};
+    enum { KEYS = sizeof keys / sizeof *keys };
+    for (uint32_t i = 0; i < 2 * SCHEDULES; i++) {
+        rp_digest want[KEYS][PARAMS_MAX];
+        const char *schedule = schedules[i / 2];
+        test_case c = {.model = chain,
+                       .cuts = chain_cuts,
+                       .schedule = schedule,
+                       .optimizer = "sgd, momentum: 0.9",
+                       .stages = 4,
+                       .micro = i % 2 ? 5 : BATCH,
+                       .steps = 9};
+        for (uint32_t k = 0; k < KEYS; k++) {
+            c.more = keys[k];
+            run_reference(&c, want[k]);
+            expect_reference(&c);
+        }
+        /* replicas see no update between a forward and its backward, but for `weights:` */
+        const bool replicas = strstr(schedule, "ea-pipe") || strstr(schedule, "avgpipe");
+        const bool stale = i >= 6 && (!replicas || strstr(schedule, "weights:"));
+        assert_true(i % 2 || (memcmp(want[0], want[1], sizeof want[0]) != 0) == stale);
+        assert_memory_not_equal(want[0], want[2], sizeof want[0]);
     }
 }
 
@@ -403,6 +434,7 @@ static void what_has_no_definition_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_method_is_its_definition),
+        cmocka_unit_test(rates_and_norms_of_stages),
         cmocka_unit_test(frozen_layers),
         cmocka_unit_test(skips_and_statistics),
         cmocka_unit_test(stages_that_share_a_node),

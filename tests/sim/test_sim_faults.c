@@ -13,6 +13,7 @@ enum { NODES = 4, LEAST = 5 };
 static const int64_t PHASE_NS = 2 * RP_NS_PER_S;
 static const int64_t EARLY_NS = RP_NS_PER_S / 2;
 static const int64_t GONE_NS = 90 * RP_NS_PER_S; /* until somebody has to notice */
+static const int64_t WAIT_NS = 30 * RP_NS_PER_S;
 static const uint32_t edges[][2] = {{0, 1}, {1, 2}, {2, 3}, {RP_SIM_HOST, 0}};
 
 static void draw_faults(uint64_t seed, rp_sim_faults *out) {
@@ -47,7 +48,7 @@ static void draws_within_bounds(void **state) {
             assert_true(i == 0 || faults.fault[i - 1].at_ns <= f->at_ns);
             assert_true(rp_sim_fault_target(f->kind) != RP_SIM_TARGET_NODE || f->from < NODES);
             kinds += !here[f->kind];
-            may_stop |= rp_sim_fault_may_stop(f->kind);
+            may_stop |= rp_sim_fault_may_stop(f, WAIT_NS);
             here[f->kind] = seen[f->kind] = true;
         }
         assert_true(faults.fault[LEAST - 1].at_ns < EARLY_NS);

@@ -2,6 +2,10 @@
 
 static const char model[] = "input: data\nlayers:\n  - {name: a, kind: dense, out: 4}\n"
                             "  - {name: b, kind: dense, out: classes}\n";
+static const char four_layers[] =
+    "input: data\nlayers:\n  - {name: a, kind: dense, out: 4}\n"
+    "  - {name: b, kind: dense, out: 4}\n  - {name: c, kind: dense, out: 4}\n"
+    "  - {name: d, kind: dense, out: classes}\n";
 static const char good[] =
     "sample: [3]\nclasses: 2\nseed: 1\nbatch: 8\nmicrobatch: 4\nepoch_samples: 16\nsteps: 4\n"
     "loss: cross-entropy\noptimizer: {kind: sgd, lr: 0.1}\nschedule: gpipe\n";
@@ -100,6 +104,51 @@ static void a_step_decision_is_waited_for_when_it_matters(void **state) {
     assert_int_equal(rp_decision_maker_of(&method, &optim, false), RP_DECISION_HOST);
     method.kind = rp_sched_find("async");
     assert_int_equal(rp_decision_maker_of(&method, &optim, true), RP_DECISION_OWN);
+    optim = (rp_optim){.clip_norm_stage = 1};
+    assert_int_equal(rp_decision_maker_of(&method, &optim, false), RP_DECISION_OWN);
+    method.kind = rp_sched_find("gpipe");
+    assert_int_equal(rp_decision_maker_of(&method, &optim, false), RP_DECISION_HOST);
+}
+
+/* As the order says: the mean over the microbatches of a full step, replicas count their own. */
+static void staleness_is_that_of_the_order(void **state) {
+    (void)state;
+    enum { STAGES = 4 };
+    static const struct {
+        const char *schedule;
+        uint32_t batch, micro;
+        double staleness[STAGES];
+    } cases[] = {
+        {"gpipe", 8, 2, {0, 0, 0, 0}},
+        {"zb-h1", 8, 2, {0, 0, 0, 0}},
+        {"async", 8, 8, {3, 2, 1, 0}},
+        {"{kind: pipeoptim, advance: 2}", 8, 8, {9, 6, 3, 0}},
+        {"async", 8, 4, {1.5, 1, 0.5, 0}},
+        {"async", 8, 2, {0.75, 0.5, 0.25, 0}},
+        {"async", 7, 4, {1.5, 1, 0.5, 0}},
+        {"pipedream-2bw", 8, 4, {1, 1, 0.5, 0}},
+        {"ea-pipe", 8, 8, {0, 0, 0, 0}},
+        {"{kind: ea-pipe, replicas: 2, weights: pipeoptim}", 8, 8, {1, 1, 0, 0}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        rp_arena arena;
+        rp_job job;
+        (void)snprintf(text, sizeof text,
+                       "sample: [4]\nclasses: 3\nbatch: %u\nmicrobatch: %u\nepoch_samples: 64\n"
+                       "steps: 20\nseed: 1\nloss: cross-entropy\noptimizer: {kind: sgd, lr: 1}\n"
+                       "schedule: %s\n",
+                       cases[i].batch, cases[i].micro, cases[i].schedule);
+        for (uint32_t k = 0; k < STAGES; k++) {
+            rp_arena_init(&arena, "test", 0);
+            expect_ok(test_parse(&arena, four_layers, text, "[b, c, d]", STAGES, k, &job));
+            expect_close(rp_job_staleness(&job), cases[i].staleness[k], 1e-15, 0);
+            job.share[0] = 0.5; /* boards that share the stage have one rate */
+            job.share[1] = 1;
+            expect_close(rp_job_staleness(&job), cases[i].staleness[k], 1e-15, 0);
+            rp_arena_finish(&arena);
+        }
+    }
 }
 
 int main(void) {
@@ -108,6 +157,7 @@ int main(void) {
         cmocka_unit_test(bad_jobs_name_the_key),
         cmocka_unit_test(only_a_decay_is_predicted),
         cmocka_unit_test(deferred_statistics_need_a_flush),
+        cmocka_unit_test(staleness_is_that_of_the_order),
         cmocka_unit_test(a_step_decision_is_waited_for_when_it_matters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

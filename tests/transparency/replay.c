@@ -7,7 +7,8 @@
  * are the order of ops, the books of versions, the horizons and the prediction gains: they are
  * written here a second time, from METHODS, with neither firmware/sched nor
  * planning/gain_estimator.c nor firmware/stage/versions.c, probe.c and gain.c. `--slip` is the
- * canary: forwards of that stage look at weights that are one update off. */
+ * canary: the run is replayed once more, into OUT.safetensors.slipped, and there the forwards of
+ * that stage look at weights that are one update off. */
 #include <inttypes.h>
 #include <math.h>
 #include <poll.h>
@@ -438,7 +439,6 @@ static rp_err check_method(const replay *r) {
 
 static rp_err open_all(replay *r) {
     const rp_method *method = &r->run.method;
-    rp_board found;
     rp_err err;
     r->stages = r->run.stages;
     r->optim = r->run.optim;
@@ -450,12 +450,6 @@ static rp_err open_all(replay *r) {
     RP_TRY(list_microbatches(r));
     RP_TRY(check_method(r));
     RP_TRY(read_batches(r));
-    RP_TRY(rp_board_find(&r->arena, r->run.board, r->run.threads, &found));
-    const rp_device_options options = {.platform = found.platform,
-                                       .device = found.device,
-                                       .threads = r->run.threads,
-                                       .tuning_path = found.tuning_path};
-    RP_TRY(rp_device_open(&r->arena, &options, &r->device));
     RP_TRY(RP_ARENA_NEW(&r->arena, r->stages, &r->board));
     for (uint32_t k = 0; k < r->stages; k++) {
         RP_TRY(open_board(r, k));
@@ -557,24 +551,31 @@ static void close_all(replay *r) {
         rp_stage_destroy(&r->board[k].stage);
     }
     rp_darena_close(&r->bench.arena);
-    rp_device_close(&r->device);
     rp_runfile_close(&r->run);
     rp_arena_finish(&r->arena);
 }
 
+/* ---- the program ----------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *path, *out;
+    const char **set;
+    uint32_t set_count, slip;
+} arguments;
+
 /* Everything behind the two paths. */
-static rp_err read_options(replay *r, int argc, char **argv, const char ***set, uint32_t *count) {
-    rp_err err = RP_ARENA_NEW(&r->arena, (size_t)argc, set);
+static rp_err read_options(rp_arena *arena, int argc, char **argv, arguments *args) {
+    rp_err err = RP_ARENA_NEW(arena, (size_t)argc, &args->set);
     for (int i = 3; err == RP_OK && i < argc; i += 2) {
         char *end;
         if (i + 1 == argc) {
             return rp_fail(RP_ERR_USAGE, "%s: expected a value behind it", argv[i]);
         }
         if (strcmp(argv[i], "--set") == 0) {
-            (*set)[(*count)++] = argv[i + 1];
+            args->set[args->set_count++] = argv[i + 1];
             continue;
         }
-        r->slip = (uint32_t)strtoul(argv[i + 1], &end, 10);
+        args->slip = (uint32_t)strtoul(argv[i + 1], &end, 10);
         if (strcmp(argv[i], "--slip") != 0 || end == argv[i + 1] || *end) {
             return rp_fail(RP_ERR_USAGE, "%s %s: expected --set KEY=VALUE or --slip STAGE", argv[i],
                            argv[i + 1]);
@@ -583,23 +584,58 @@ static rp_err read_options(replay *r, int argc, char **argv, const char ***set, 
     return err;
 }
 
+static rp_err open_device(rp_arena *arena, const arguments *args, rp_device **out) {
+    rp_runfile run = {0};
+    rp_board found;
+    rp_err err;
+    RP_TRY(rp_runfile_read(arena, args->path, args->set, args->set_count, &run));
+    RP_TRY(rp_board_find(arena, run.board, run.threads, &found));
+    const rp_device_options options = {.platform = found.platform,
+                                       .device = found.device,
+                                       .threads = run.threads,
+                                       .tuning_path = found.tuning_path};
+    RP_TRY(rp_device_open(arena, &options, out));
+fail:
+    rp_runfile_close(&run);
+    return err;
+}
+
+static rp_err replay_run(rp_device *device, const arguments *args, uint32_t slip, const char *out) {
+    replay r = {.slip = slip, .device = device};
+    rp_err err;
+    rp_arena_init(&r.arena, "replay", 0);
+    RP_TRY(rp_runfile_read(&r.arena, args->path, args->set, args->set_count, &r.run));
+    RP_TRY(open_all(&r));
+    RP_TRY(train_steps(&r));
+    RP_TRY(write_file(&r, out));
+fail:
+    close_all(&r);
+    return err;
+}
+
 int main(int argc, char **argv) {
-    replay r = {.slip = NO_STAGE};
-    const char **set;
-    uint32_t count = 0;
+    arguments args = {.slip = NO_STAGE};
+    rp_arena arena;
+    rp_device *device = NULL;
+    char *slipped;
     rp_err err;
     if (argc < 3) {
         (void)fprintf(stderr, "usage: replay RUN.yaml OUT.safetensors [--set KEY=VALUE]... "
                               "[--slip STAGE]\n");
         return 2;
     }
-    rp_arena_init(&r.arena, "replay", 0);
-    RP_TRY(read_options(&r, argc, argv, &set, &count));
-    RP_TRY(rp_runfile_read(&r.arena, argv[1], set, count, &r.run));
-    RP_TRY(open_all(&r));
-    RP_TRY(train_steps(&r));
-    RP_TRY(write_file(&r, argv[2]));
+    args.path = argv[1];
+    args.out = argv[2];
+    rp_arena_init(&arena, "replay", 0);
+    RP_TRY(read_options(&arena, argc, argv, &args));
+    RP_TRY(open_device(&arena, &args, &device));
+    RP_TRY(replay_run(device, &args, NO_STAGE, args.out));
+    if (args.slip != NO_STAGE) {
+        RP_TRY(rp_arena_printf(&arena, &slipped, "%s.slipped", args.out));
+        RP_TRY(replay_run(device, &args, args.slip, slipped));
+    }
 fail:
-    close_all(&r);
+    rp_device_close(&device);
+    rp_arena_finish(&arena);
     return rp_err_exit_code(err);
 }

@@ -216,7 +216,10 @@ class Golden(Chain):
             self.check(SEQUENTIAL, schedule, *one)
 
     def test_async(self):
-        self.check(ASYNC, "async", *SAMPLE_BY_SAMPLE)
+        out, _ = self.check(ASYNC, "async", *SAMPLE_BY_SAMPLE)
+        lines = map(json.loads, (self.dir / out / "log.jsonl").read_text().splitlines())
+        hints = [e["text"] for e in lines if e.get("event") == "hint"]
+        self.assertTrue(any("up to 3 updates old, and momentum 0.9" in h for h in hints), hints)
 
     def test_pipedream(self):
         self.check(PIPEDREAM, "pipedream", *SAMPLE_BY_SAMPLE)
@@ -276,6 +279,166 @@ class Golden(Chain):
             self.check_replicas(out, stage, replicas[stage])
 
 
+def times(a, b):
+    """The matrix a b."""
+    return [[sum(x * y for x, y in zip(row, column)) for column in zip(*b)] for row in a]
+
+
+def turned(a):
+    return [list(column) for column in zip(*a)]
+
+
+def matrix(seed, rows, columns):
+    return [[0.8 * (i == j) + 0.3 * math.sin(seed + 2.1 * i + 1.3 * j) for j in range(columns)]
+            for i in range(rows)]
+
+
+class StageRates(RingCase):
+    """METHODS 11 on four linear layers without bias, out = D C B A x: 24 samples in batches of 4,
+    once through; every stage's weights are stepped by its own norm and its own rate."""
+
+    LAYERS = "abcd"
+    BATCH, STEPS, LR, MU = 4, 6, 0.3, 0.5
+    clipped = 0  # updates
+
+    def setUp(self):
+        super().setUp()
+        self.x = [[math.sin(1 + 3 * n + 1.7 * i) for i in range(3)]
+                  for n in range(self.BATCH * self.STEPS)]
+        self.t = [[0.5 * row[0] - row[1], row[2]] for row in self.x]
+        lines = [",".join(f"{v:.17g}" for v in x + t) for x, t in zip(self.x, self.t)]
+        (self.dir / "train.csv").write_text("# x, y\n" + "\n".join(lines) + "\n")
+        out = dict.fromkeys("abc", 3) | {"d": 2}
+        layers = "".join(f"  - {{name: {n}, kind: dense, out: {out[n]}, bias: false}}\n"
+                         + ("  - {name: flat, kind: flatten}\n" if n == "b" else "")
+                         for n in self.LAYERS)
+        (self.dir / "linear.yaml").write_text("input: [3]\nlayers:\n" + layers)
+        self.initial = {n: matrix(i, out[n], 3) for i, n in enumerate(self.LAYERS)}
+        write_safetensors(self.dir / "start.safetensors",
+                          {f"{n}.weight": ([out[n], 3], sum(w, []))
+                           for n, w in self.initial.items()})
+        self.run_yaml = self.run_file(f"""\
+model: {self.dir}/linear.yaml
+data: {{set: table, path: {self.dir}, shuffle: false}}
+ring: {{boards: 3}}
+train: {{epochs: 1, batch: {self.BATCH}, microbatch: 2, init: {self.dir}/start.safetensors}}
+loss: mse
+optimizer: {{kind: sgd, lr: {self.LR}, momentum: {self.MU}}}
+schedule: async
+cut: [b, d]
+""")
+
+    def equation(self, stages, micro, power, clip, advance, steps_open):
+        """Weights by layer. The order is order()'s; a stage's staleness is the mean, over a step's
+        microbatches, of its own updates between forward and backward in the steady state."""
+        per_step = self.BATCH // micro
+        steps = [m // per_step for m in range(self.STEPS * per_step)]
+        w = {n: [list(row) for row in v] for n, v in self.initial.items()}
+        v = {n: [[0.0] * 3 for _ in m] for n, m in w.items()}
+        g = {n: [[0.0] * 3 for _ in m] for n, m in w.items()}
+        seen, back, ops, rate = {}, {}, [], []
+        for k in range(len(stages)):
+            warm = (len(stages) - 1 - k) * (1 + advance)
+            ops.append(order(steps, warm, steps_open))
+            endless = order([m // per_step for m in range(80 * per_step)], warm,
+                            steps_open)
+            at = [endless.index((kind, 40 * per_step + m)) for m in range(per_step)
+                  for kind in "FB"]
+            stale = sum(kind == "U" for m in range(per_step)
+                        for kind, _ in endless[at[2 * m]:at[2 * m + 1]]) / per_step
+            rate.append(self.LR * (1 + stale) ** -power)
+
+        def forward(k, m):
+            rows = turned(self.x[m * micro:(m + 1) * micro]) if k == 0 else seen[k - 1, m][-1]
+            through = [rows]
+            for n in stages[k]:
+                through.append(times(w[n], through[-1]))
+            seen[k, m] = through
+
+        def backward(k, m):
+            if k + 1 == len(stages):
+                target = turned(self.t[m * micro:(m + 1) * micro])
+                dy = [[2 * (a - b) / (2 * self.BATCH) for a, b in zip(*rows)]
+                      for rows in zip(seen[k, m][-1], target)]
+            else:
+                dy = back[k + 1, m]
+            for i, n in reversed(list(enumerate(stages[k]))):
+                more = times(dy, turned(seen[k, m][i]))
+                g[n] = [[a + b for a, b in zip(*rows)] for rows in zip(g[n], more)]
+                dy = times(turned(w[n]), dy)
+            back[k, m] = dy
+
+        def update(k):
+            norm = math.sqrt(sum(e * e for n in stages[k] for row in g[n] for e in row))
+            scale = min(1.0, clip / (norm + 1e-6)) if clip else 1.0
+            self.clipped += scale < 1
+            for n in stages[k]:
+                v[n] = [[self.MU * a + scale * b for a, b in zip(*rows)]
+                        for rows in zip(v[n], g[n])]
+                w[n] = [[a - rate[k] * b for a, b in zip(*rows)] for rows in zip(w[n], v[n])]
+                g[n] = [[0.0] * 3 for _ in g[n]]
+
+        while any(ops):
+            for k, own in enumerate(ops):
+                while own:
+                    kind, m = own[0]
+                    if kind == "F" and (k == 0 or (k - 1, m) in seen):
+                        forward(k, m)
+                    elif kind == "B" and (k + 1 == len(stages) or (k + 1, m) in back):
+                        backward(k, m)
+                    elif kind == "U":
+                        update(k)
+                    else:
+                        break
+                    own.pop(0)
+        return w
+
+    def trained(self, *sets):
+        self.runs = getattr(self, "runs", 0) + 1
+        self.train(self.run_yaml, f"run-{self.runs}", *sets)
+        return read_safetensors(self.dir / f"run-{self.runs}" / "weights.safetensors")
+
+    def check(self, stages, micro, power, clip, advance, *sets, steps_open=99):
+        plain = self.equation(stages, micro, 0, 0, advance, steps_open)
+        self.clipped = 0
+        want = self.equation(stages, micro, power, clip, advance, steps_open)
+        keys = f"optimizer={{kind: sgd, lr: {self.LR}, momentum: {self.MU}, " \
+               f"staleness_power: {power}, clip_norm_stage: {clip}}}"
+        got = self.trained(keys, f"train.microbatch={micro}", *sets)
+        moved = 0.0
+        for n in self.LAYERS:
+            for a, b, c in zip(got[f"{n}.weight"], sum(want[n], []), sum(plain[n], [])):
+                self.assertTrue(abs(a - b) <= 2e-6, f"{sets} {keys}: {n}.weight: {a} is not {b}")
+                moved = max(moved, abs(b - c))
+        self.assertTrue(moved > 1e-3, f"{sets} {keys}: the same weights without these keys")
+        self.assertEqual(self.clipped > 0, clip > 0)
+
+    def test_the_equation(self):
+        three = ("a", "bc", "d")
+        self.check(three, 2, 1, 0, 0)  # 1, 1/2 and 0 updates between forward and backward
+        self.check(three, 4, 0.75, 0, 0)  # 2, 1, 0
+        self.check(three, 4, 1, 0, 1, "schedule={kind: async, advance: 1}")  # 4, 2, 0
+        self.check(three, 2, 0, 0.3, 0)
+        self.check(three, 4, 1, 0.3, 0)
+
+    def test_flushed_schedules_clip_by_stages_and_have_no_staleness(self):
+        for schedule in ("gpipe", "1f1b", "zb-h1"):
+            self.check(("a", "bc", "d"), 2, 1, 0.3, 0, f"schedule={schedule}", steps_open=1)
+        plain = self.trained("schedule=1f1b")
+        rate = f"optimizer={{kind: sgd, lr: {self.LR}, momentum: {self.MU}, staleness_power: 1}}"
+        self.assertEqual(plain, self.trained("schedule=1f1b", rate))
+
+    def test_cuts_of_the_same_staleness_give_the_same_numbers(self):
+        keys = f"optimizer={{kind: sgd, lr: {self.LR}, staleness_power: 1}}"
+        one = self.trained(keys, "ring.boards=2", "cut=[flat]")
+        self.assertEqual(one, self.trained(keys, "ring.boards=2", "cut=[c]"))
+        # a stage between that only passes on: 2 updates for a and b, as with advance: 1
+        self.assertEqual(self.trained(keys, "cut=[flat, c]"),
+                         self.trained(keys, "ring.boards=2", "cut=[c]",
+                                      "schedule={kind: async, advance: 1}"))
+        self.assertNotEqual(one, self.trained(keys, "cut=[flat, c]"))
+
+
 class Invariants(Chain):
     """What must hold whatever the numbers are (METHODS 17)."""
 
@@ -311,9 +474,20 @@ class Invariants(Chain):
             out, summary = self.run_schedule(schedule, *SAMPLE_BY_SAMPLE)
             lines = map(json.loads, (self.dir / out / "log.jsonl").read_text().splitlines())
             skipped = [e["step"] for e in lines if e.get("event") == "skipped"]
-            self.assertEqual((summary["steps"], skipped), (12, [5] * 4), schedule)
+            self.assertEqual((summary["steps"], skipped), (12, [6] * 4), schedule)
             got = read_safetensors(self.dir / out / "weights.safetensors")
             self.assertTrue(all(abs(got[f"d{i}.weight"][0]) < 2 for i in range(4)), schedule)
+
+    def test_a_run_full_of_skipped_steps_is_not_finished(self):
+        # squares of these gradients overflow, the loss does not
+        (self.dir / "train.csv").write_text("1e15,0\n" * 12)
+        for schedule, steps in (("async", "train.batch=1"), ("gpipe", "train.batch=1")):
+            out = f"skips-{schedule}"
+            _, said = self.ringpipe("train", self.run_yaml, "--out", self.dir / out, "--set",
+                                    f"schedule={schedule}", "--set", steps, "--set",
+                                    "train.microbatch=1", code=3)
+            self.assertIn("the gradient has not been finite since step 1,", said)
+            self.assertIn("train.stop_after.non_finite", said)
 
 
 if __name__ == "__main__":

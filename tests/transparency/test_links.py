@@ -84,11 +84,11 @@ class Links(Chain):
         (self.dir / "lab.yaml").write_text("boards:\n" + "".join(boards))
 
     def events(self):
-        """[(step, advance)]: from this step on; the log has the last one trained before."""
+        """[(step, advance)]: so many steps were trained before."""
         log = self.dir / "out" / "log.jsonl"
         lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
         said = [e for e in lines if e.get("event") == "advance"]
-        return [(e["step"] + (e["step"] > 0), int(re.search(r"advance (\d+)", e["text"])[1]))
+        return [(e["step"], int(re.search(r"advance (\d+)", e["text"])[1]))
                 for e in said]
 
     def step(self):
@@ -211,7 +211,7 @@ class Links(Chain):
         events, _ = self.trained("schedule={kind: pipeoptim, advance: auto, horizon: measured, "
                                  "probe: 1}")
         log = map(json.loads, (self.dir / "out" / "log.jsonl").read_text().splitlines())
-        gaps = [(e["step"], e["gap"]) for e in log if e.get("stage") == 0 and "gap" in e]
+        gaps = [(e["step"] - 1, e["gap"]) for e in log if e.get("stage") == 0 and "gap" in e]
         for first, last, advance in self.phases(events, 10**6):
             own = [gap for step, gap in gaps if first <= step < last]
             self.assertEqual(max(own), 3 * (1 + advance))

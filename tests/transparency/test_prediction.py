@@ -61,7 +61,7 @@ class Prediction(Chain):
     def logged(self, schedule):
         out, _ = self.run_schedule(schedule, *self.PROBE)
         lines = map(json.loads, (self.dir / out / "log.jsonl").read_text().splitlines())
-        return {(e["stage"], e["step"]): e for e in lines if e.get("event") == "prediction"}
+        return {(e["stage"], e["step"] - 1): e for e in lines if e.get("event") == "prediction"}
 
     def compare_errors(self, schedule, ahead, back=(0,) * STAGES):
         # a line has the step of the backward or the update that it was measured at

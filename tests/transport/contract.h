@@ -27,6 +27,7 @@ typedef struct {
     rp_keypair keys[3];
     rp_transport *base[3], *transport[3];
     rp_port *port[3];   /* 0 binds, 1 and 2 connect */
+    rp_port *beside;    /* binds the same address as 0, or NULL */
     const char *why[3]; /* refused */
     uint32_t connected[3], lost[3], refused[3];
 } contract_set;
@@ -52,6 +53,7 @@ static inline void contract_open(contract_set *s) {
 }
 
 static inline void contract_close(contract_set *s) {
+    rp_port_close(&s->beside);
     for (int i = 0; i < 3; i++) {
         rp_port_close(&s->port[i]);
     }
@@ -93,16 +95,18 @@ static inline void contract_step(contract_set *s) {
             s->refused[i] += event.kind == RP_PORT_REFUSED;
         }
     }
+    for (rp_port_event event; s->beside && s->beside->kind->step(s->beside, &event);) {
+    }
 }
 
 /* 5 ms at most. */
 static inline void contract_wait(contract_set *s) {
-    rp_handle handle[3 * RP_PORT_HANDLES_MAX];
+    rp_handle handle[4 * RP_PORT_HANDLES_MAX];
     uint32_t count = 0;
     int64_t now = rp_loop_now_ns(&s->loop);
     int64_t until = now + 5 * RP_NS_PER_MS;
-    for (int i = 0; i < 3; i++) {
-        rp_port *port = s->port[i];
+    for (int i = 0; i < 4; i++) {
+        rp_port *port = i < 3 ? s->port[i] : s->beside;
         if (port) {
             int64_t at = port->kind->deadline_ns(port, now);
             until = at < until ? at : until;
@@ -352,6 +356,57 @@ static void nobody_is_there(void **state) {
     contract_close(&s);
 }
 
+/* Posts a packet until it comes, as a link asks again: a new connection may lose what it carries.
+ */
+static inline void contract_ask(contract_set *s, int from, int to, uint32_t number,
+                                rp_packet *out) {
+    uint32_t round = 0;
+    for (bool taken = false; !taken; round++) {
+        if (round % 256 == 0) {
+            contract_until(s, contract_post(s, from, 0, contract_packet(number, 2, 9)) == RP_OK);
+        }
+        assert_true(round < 100 * 256);
+        contract_round(s);
+        taken = contract_take(s, to, out) == RP_OK;
+        if (taken && contract_check(out, 2, 9) < number) { /* asked for once more before */
+            rp_packet_drop(out);
+            taken = false;
+        }
+    }
+}
+
+/* A connecting port that is told to gets another connection, with another number; the old one ends.
+ * A port that knows what its connection carries says so, from zero again. */
+static void a_connection_is_made_anew(void **state) {
+    (void)state;
+    contract_set s;
+    rp_packet packet;
+    rp_port_traffic traffic;
+    uint64_t peer = contract_join(&s);
+    for (uint32_t i = 1; i <= 3; i++) {
+        const uint32_t before = s.connected[1];
+        assert_int_equal(s.port[1]->kind->traffic(s.port[1], &traffic), contract.real);
+        assert_true(!contract.real || traffic.sent > 0);
+        s.port[1]->kind->reopen(s.port[1]);
+        assert_false(rp_port_is_connected(s.port[1]));
+        contract_until(&s, s.connected[1] > before);
+        contract_ask(&s, 1, 0, i, &packet);
+        assert_int_equal(contract_check(&packet, 2, 9), i);
+        assert_true(packet.peer != peer);
+        rp_packet_drop(&packet);
+        if (!contract.real) { /* ZeroMQ may learn of the old one's end late */
+            contract_until(&s, contract_post(&s, 0, peer, contract_packet(1, 1, 0)) == RP_ERR_PEER);
+        }
+        peer = packet.peer;
+        contract_until(&s, contract_post(&s, 0, peer, contract_packet(5, 1, 0)) == RP_OK);
+        contract_until(&s, contract_take(&s, 1, &packet) == RP_OK);
+        assert_int_equal(contract_check(&packet, 1, 0), 5);
+        rp_packet_drop(&packet);
+    }
+    assert_int_equal(s.refused[1], 0);
+    contract_close(&s);
+}
+
 /* A binding port tells its connections apart, answers each, and says when one has ended. */
 static void peers_are_told_apart(void **state) {
     (void)state;
@@ -375,6 +430,110 @@ static void peers_are_told_apart(void **state) {
     contract_until(&s, contract_post(&s, 0, first, contract_packet(4, 1, 0)) == RP_OK);
     contract_until(&s, contract_take(&s, 1, &packet) == RP_OK);
     rp_packet_drop(&packet);
+    contract_close(&s);
+}
+
+/* Opens 0 and the one beside it at one address, for the keys of 1 and 2, who connect there. */
+static inline void contract_share(contract_set *s, char endpoint[RP_PORT_ENDPOINT_BYTES]) {
+    rp_port_options options = {.name = "shared",
+                               .bind = "tcp://127.0.0.1:*",
+                               .peer_public = s->keys[1].public_text,
+                               .queue = CONTRACT_QUEUE,
+                               .frame_bytes_max = CONTRACT_FRAME_MAX};
+    contract_open(s);
+    expect_ok(rp_port_open(s->transport[0], &options, &s->port[0]));
+    memcpy(endpoint, s->port[0]->endpoint, RP_PORT_ENDPOINT_BYTES);
+    options.bind = endpoint;
+    options.peer_public = s->keys[2].public_text;
+    expect_ok(rp_port_open(s->transport[0], &options, &s->beside));
+    assert_string_equal(s->beside->endpoint, endpoint);
+    contract_connect(s, 1, endpoint);
+    contract_connect(s, 2, endpoint);
+}
+
+/* Two ports at one address: a connection is that of the port which has its key, and each answers
+ * its own. Who is not taken from keeps nobody else's packets back. */
+static void an_address_is_shared(void **state) {
+    (void)state;
+    contract_set s;
+    rp_packet packet;
+    char endpoint[RP_PORT_ENDPOINT_BYTES];
+    contract_share(&s, endpoint);
+    for (uint32_t i = 1; i < 3;
+         i++) { /* 2 first: its packets are met by who looks for those of 1 */
+        contract_until(&s, contract_post(&s, (int)(3 - i), 0, contract_packet(i, 1, 0)) == RP_OK);
+    }
+    contract_until(&s, contract_take(&s, 0, &packet) == RP_OK);
+    assert_int_equal(contract_check(&packet, 1, 0), 2);
+    const uint64_t first = packet.peer;
+    rp_packet_drop(&packet);
+    contract_until(&s, s.beside->kind->take(s.beside, &packet) == RP_OK);
+    assert_int_equal(contract_check(&packet, 1, 0), 1);
+    assert_true(packet.peer != 0 && (!contract.real || packet.peer != first));
+    contract_until(&s, s.beside->kind->post(s.beside, &packet) == RP_OK);
+    rp_packet_drop(&packet);
+    contract_until(&s, contract_take(&s, 2, &packet) == RP_OK);
+    rp_packet_drop(&packet);
+    uint32_t sent = 0;
+    for (uint32_t i = 0; i < 400 || sent < CONTRACT_QUEUE; i++) { /* more than there is room for */
+        sent += contract_post(&s, 2, 0, contract_packet(sent, 1, 0)) == RP_OK;
+        contract_round(&s);
+        assert_int_equal(contract_take(&s, 0, &packet), RP_ERR_AGAIN);
+    }
+    uint32_t taken = 0;
+    contract_until(&s, contract_post(&s, 1, 0, contract_packet(77, 1, 0)) == RP_OK);
+    for (rp_err err = RP_ERR_AGAIN; err != RP_OK || taken < sent;) {
+        contract_round(&s);
+        err = err == RP_OK ? err : contract_take(&s, 0, &packet);
+        for (rp_packet other; s.beside->kind->take(s.beside, &other) == RP_OK; taken++) {
+            assert_int_equal(contract_check(&other, 1, 0), taken); /* in order, none is lost */
+            rp_packet_drop(&other);
+        }
+    }
+    assert_int_equal(contract_check(&packet, 1, 0), 77);
+    assert_int_equal(packet.peer, first);
+    rp_packet_drop(&packet);
+    contract_close(&s);
+}
+
+/* Whose port is closed is refused from then on, and the other one goes on; the address is free when
+ * both are. Another key, another size or none is not let in beside. */
+static void a_shared_address_is_left(void **state) {
+    (void)state;
+    contract_set s;
+    rp_packet packet;
+    rp_port *third = NULL;
+    char endpoint[RP_PORT_ENDPOINT_BYTES];
+    contract_share(&s, endpoint);
+    rp_port_options options = {
+        .name = "third", .bind = endpoint, .queue = 1, .frame_bytes_max = CONTRACT_FRAME_MAX};
+    expect_err(rp_port_open(s.transport[0], &options, &third), RP_ERR_IO);
+    options.peer_public = s.keys[0].public_text;
+    options.bind = "tcp://127.0.0.1:*"; /* any other: as port 0 was told */
+    expect_ok(rp_port_open(s.transport[0], &options, &third));
+    assert_string_not_equal(third->endpoint, endpoint);
+    rp_port_close(&third);
+    options.bind = endpoint;
+    if (contract.real) {
+        options.frame_bytes_max = CONTRACT_FRAME_MAX - 1;
+        expect_err(rp_port_open(s.transport[0], &options, &third), RP_ERR_USAGE);
+    }
+    contract_until(&s, s.connected[1] > 0 && s.connected[2] > 0);
+    assert_int_equal(rp_port_strangers(s.port[0]), 0);
+    rp_port_close(&s.port[0]); /* which was there first */
+    for (uint32_t i = 0; i < 3; i++) {
+        (void)contract_post(&s, 1, 0, contract_packet(i, 1, 0)); /* nobody's */
+        contract_until(&s, contract_post(&s, 2, 0, contract_packet(i, 1, 0)) == RP_OK);
+        contract_until(&s, s.beside->kind->take(s.beside, &packet) == RP_OK);
+        assert_int_equal(contract_check(&packet, 1, 0), i);
+        rp_packet_drop(&packet);
+    }
+    rp_port_close(&s.port[1]);
+    contract_connect(&s, 1, endpoint);
+    contract_until(&s, s.refused[1] > 0);
+    assert_int_equal(rp_port_strangers(s.beside), s.refused[1]);
+    rp_port_close(&s.beside);
+    contract_bind(&s, endpoint);
     contract_close(&s);
 }
 
@@ -495,9 +654,10 @@ static void wrong_options_are_told(void **state) {
 #define CONTRACT_CASES                                                                             \
     cmocka_unit_test(packets_arrive_whole_and_in_order), cmocka_unit_test(queues_are_bounded),     \
         cmocka_unit_test(a_full_port_still_takes), cmocka_unit_test(lent_memory_comes_back),       \
-        cmocka_unit_test(nobody_is_there), cmocka_unit_test(peers_are_told_apart),                 \
-        cmocka_unit_test(connections_come_again), cmocka_unit_test(strangers_are_refused),         \
-        cmocka_unit_test(a_wrong_server_is_refused), cmocka_unit_test(large_frames_are_refused),   \
-        cmocka_unit_test(wrong_options_are_told)
+        cmocka_unit_test(nobody_is_there), cmocka_unit_test(a_connection_is_made_anew),            \
+        cmocka_unit_test(peers_are_told_apart), cmocka_unit_test(an_address_is_shared),            \
+        cmocka_unit_test(a_shared_address_is_left), cmocka_unit_test(connections_come_again),      \
+        cmocka_unit_test(strangers_are_refused), cmocka_unit_test(a_wrong_server_is_refused),      \
+        cmocka_unit_test(large_frames_are_refused), cmocka_unit_test(wrong_options_are_told)
 
 #endif

@@ -7,8 +7,9 @@ static rp_err parse_profile(const char *text, rp_link_profile *profile) {
     rp_node *root;
     rp_arena_init(&arena, "test", 0);
     expect_ok(rp_config_read_text(&arena, text, strlen(text), "run.yaml", &root));
+    const rp_link_reader reader = rp_link_reader_plain(&arena);
     memset(profile, 0, sizeof *profile);
-    rp_err err = rp_link_profile_parse(profile, rp_node_find(root, "link"));
+    rp_err err = rp_link_profile_parse(profile, rp_node_find(root, "link"), &reader, NULL);
     rp_arena_finish(&arena);
     return err;
 }
@@ -64,7 +65,7 @@ static void text_is_read_back(void **state) {
         char *lines;
         char *text;
         rp_arena_init(&arena, "test", 0);
-        expect_ok(rp_link_profile_text(cases[i], &arena, "  ", &lines));
+        expect_ok(rp_link_profile_text(cases[i], 0, &arena, "  ", &lines));
         expect_ok(rp_arena_printf(&arena, &text, "link:\n%s", lines));
         expect_ok(parse_profile(text, &got));
         const double numbers[][2] = {{got.rate_mbit, cases[i]->rate_mbit},

@@ -290,12 +290,13 @@ static void half_duplex_shares_the_rate(void **state) {
     (void)state;
     for (int shared = 0; shared < 2; shared++) {
         wire w;
-        rp_medium medium = {0};
-        const rp_link_profile profile = {.rate_mbit = 8, .half_duplex = true};
+        rp_media *media;
+        const rp_link_profile profile = {.rate_mbit = 8, .half_duplex = true, .medium = 5};
         w.peer = contract_join(&w.s);
+        expect_ok(rp_media_new(&w.s.arena, &w.s.clock, &media));
         for (int i = 0; i < 2; i++) {
             expect_ok(rp_emulate_wrap(&w.s.port[i], &profile, rp_rng_named(1, "line"),
-                                      shared ? &medium : NULL));
+                                      shared ? media : NULL));
         }
         w.line = w.s.port[1];
         contract_round(&w.s); /* connections are told */
@@ -331,6 +332,64 @@ static void half_duplex_shares_the_rate(void **state) {
         }
         contract_close(&w.s);
     }
+}
+
+/* Each once, and the time may have begun before the line was set. */
+static void outages_come_at_their_times(void **state) {
+    (void)state;
+    wire w;
+    arrival got[8];
+    const rp_link_profile profile = {.outages = 2, .away = {{0.5, 0.25}, {1, 1}}, .since_s = 0.125};
+    wire_open(&w, &profile, 1);
+    const int64_t began = now_of(&w) - 125 * RP_NS_PER_MS;
+    const int64_t sent[] = {400, 600, 800, 1500, 2200};
+    const int64_t came[] = {400, 750, 800, 2000, 2200};
+    for (uint32_t i = 0; i < 5; i++) {
+        set_time(&w, began + sent[i] * RP_NS_PER_MS);
+        expect_ok(post_to(&w, i, 1));
+        const int64_t until = began + (came[i] + 10) * RP_NS_PER_MS;
+        assert_int_equal(collect_packets(&w, until, got, 8), 1);
+        assert_int_equal(got[0].at_ns - began, came[i] * RP_NS_PER_MS);
+    }
+    rp_emulate_begin(w.line); /* and all of them again */
+    const int64_t again = now_of(&w);
+    set_time(&w, again + 600 * RP_NS_PER_MS);
+    expect_ok(post_to(&w, 9, 1));
+    assert_int_equal(collect_packets(&w, again + RP_NS_PER_S, got, 8), 1);
+    assert_int_equal(got[0].at_ns - again, 750 * RP_NS_PER_MS);
+    contract_close(&w.s);
+}
+
+/* 100 kB at 0.8 Mbit/s are a second: 0.5 s, a stop of 1 s, and what is left at twice the rate; it
+ * is as late as the trace says when the last byte leaves. Later nothing arrives. */
+static void a_line_follows_its_trace(void **state) {
+    (void)state;
+    static const rp_trace_point point[] = {
+        {0, 0.8, 10, 0}, {1, 0, 20, 0}, {2, 1.6, 50, 0}, {4, 8, 5, 0.9}};
+    const rp_link_trace trace = {.has_rate = true,
+                                 .has_delay = true,
+                                 .has_loss = true,
+                                 .period_s = 1000,
+                                 .count = 4,
+                                 .point = point};
+    wire w;
+    arrival got[1000];
+    const rp_link_profile profile = {.rate_mbit = 1, .delay_ms = 999, .trace = &trace};
+    wire_open(&w, &profile, 1);
+    const int64_t began = now_of(&w);
+    set_time(&w, began + 500 * RP_NS_PER_MS);
+    expect_ok(post_to(&w, 0, 99996)); /* with its number */
+    assert_int_equal(collect_packets(&w, began + 3 * RP_NS_PER_S, got, 8), 1);
+    assert_int_equal(got[0].at_ns - began, 2300 * RP_NS_PER_MS);
+    expect_close(rp_emulate_busy_s(w.line), 1.75, 1e-9, 0);
+    set_time(&w, began + 5 * RP_NS_PER_S);
+    uint32_t came = 0;
+    for (uint32_t i = 0; i < 500; i++) {
+        expect_ok(post_to(&w, i, 1));
+        came += collect_packets(&w, now_of(&w) + 10 * RP_NS_PER_MS, got, 1000);
+    }
+    assert_in_range(came, 20, 90);
+    contract_close(&w.s);
 }
 
 /* The same seed: the same packets at the same times. Another seed: not. */
@@ -422,6 +481,8 @@ int main(void) {
         cmocka_unit_test(partitions_lose_everything),
         cmocka_unit_test(partitions_may_be_one_way),
         cmocka_unit_test(half_duplex_shares_the_rate),
+        cmocka_unit_test(outages_come_at_their_times),
+        cmocka_unit_test(a_line_follows_its_trace),
         cmocka_unit_test(chance_is_the_seed),
         cmocka_unit_test(a_changed_line_keeps_order),
         cmocka_unit_test(ports_of_a_transport_are_found),

@@ -55,6 +55,7 @@ static void expect_text(const char *name, const char *begin, const char *word) {
 static void trusted_keys_are_listed(void **state) {
     (void)state;
     rp_arena arena;
+    const rp_trusted *list;
     const char *const *texts;
     uint32_t count;
     rp_keypair a;
@@ -64,14 +65,15 @@ static void trusted_keys_are_listed(void **state) {
     expect_ok(rp_keys_make(&a));
     expect_ok(rp_keys_make(&b));
     expect_ok(rp_keys_make(&c));
-    expect_ok(rp_trusted_keys(&arena, dir, &texts, &count));
+    expect_ok(rp_trusted_read(&arena, dir, &list, &count));
     assert_int_equal(count, 0);
     write_file("trusted", "# who may connect\n\n");
     expect_ok(rp_trusted_add(dir, "host", a.public_text));
     expect_ok(rp_trusted_add(dir, "board-2.lab", b.public_text));
     expect_ok(rp_trusted_add(dir, "host", c.public_text)); /* replaces */
-    expect_ok(rp_trusted_keys(&arena, dir, &texts, &count));
+    expect_ok(rp_trusted_read(&arena, dir, &list, &count));
     assert_int_equal(count, 2);
+    expect_ok(rp_trusted_keys(&arena, list, count, &texts));
     assert_string_equal(texts[0], b.public_text);
     assert_string_equal(texts[1], c.public_text);
     expect_err(rp_trusted_add(dir, "a b", a.public_text), RP_ERR_USAGE);
@@ -80,11 +82,11 @@ static void trusted_keys_are_listed(void **state) {
     char line[128];
     snprintf(line, sizeof line, "host %.39s\n", a.public_text);
     write_file("trusted", line);
-    expect_err(rp_trusted_keys(&arena, dir, &texts, &count), RP_ERR_FORMAT);
+    expect_err(rp_trusted_read(&arena, dir, &list, &count), RP_ERR_FORMAT);
     expect_err(rp_trusted_add(dir, "x", a.public_text), RP_ERR_FORMAT); /* and nothing is changed */
     snprintf(line, sizeof line, "host %s more\n", a.public_text);
     write_file("trusted", line);
-    expect_err(rp_trusted_keys(&arena, dir, &texts, &count), RP_ERR_FORMAT);
+    expect_err(rp_trusted_read(&arena, dir, &list, &count), RP_ERR_FORMAT);
     rp_arena_finish(&arena);
 }
 

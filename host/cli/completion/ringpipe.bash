@@ -31,8 +31,8 @@ _ringpipe_names_of() {
     case $1 in
     # generated: names
     verbs)
-        echo train resume eval predict plan profile sim lab draw tune doctor keys data inspect \
-            list
+        echo train resume eval predict plan profile sim lab ps log stop draw tune doctor keys \
+            data inspect list
         ;;
     schedules)
         echo gpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain \
@@ -43,7 +43,7 @@ _ringpipe_names_of() {
         ;;
     lists)
         echo verbs layers losses optimizers lr-schedules schedules weights data fetch \
-            executors transports outputs faults
+            executors transports outputs faults links
         ;;
     # end
     esac
@@ -60,9 +60,12 @@ _ringpipe_options() {
     profile) echo --set --out --format --keys --quiet --verbose ;;
     sim) echo --set --out --format --jobs --executor --plan --profile --seed --seeds --faults --trace --quiet --verbose ;;
     lab) echo --out --format --dry-run --keys --jobs --quiet --verbose ;;
+    ps) echo --format --quiet --verbose ;;
+    log) echo --follow --all --quiet --verbose ;;
+    stop) echo --wait --quiet --verbose ;;
     draw) echo --format --stages --micro --chunks --whole --quiet --verbose ;;
     tune) echo --out --board --minutes --yes --system --threads --quiet --verbose ;;
-    doctor) echo --format --board --threads --quiet --verbose ;;
+    doctor) echo --format --keys --board --threads --roster --listen --quiet --verbose ;;
     keys) echo --format --dir --roster --quiet --verbose ;;
     data) echo --format --to --from --quiet --verbose ;;
     inspect) echo --format --quiet --verbose ;;
@@ -105,7 +108,7 @@ _ringpipe_value() {
         ;;
     --listen) _ringpipe_words "tcp://" "$word" ;;
     --set) _ringpipe_words "model= data. ring. train. loss= optimizer. schedule= cut=" "$word" ;;
-    --stages | --micro | --chunks | --minutes | --threads | --jobs | --name | --top | --sample) COMPREPLY=() ;;
+    --stages | --micro | --chunks | --minutes | --threads | --jobs | --name | --host | --top | --sample | --wait) COMPREPLY=() ;;
     *) return 1 ;;
     esac
 }
@@ -126,7 +129,7 @@ _ringpipe() {
     fi
     case $verb in
     train | eval | plan | profile | sim | lab) _ringpipe_files yaml "$word" ;;
-    resume) _ringpipe_dirs "$word" ;;
+    resume | ps | log | stop) _ringpipe_dirs "$word" ;;
     predict)
         if ((COMP_CWORD == 2)); then
             _ringpipe_dirs "$word"
@@ -152,7 +155,7 @@ _ringpipe_agent() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
     if ! _ringpipe_value agent "$before" "$word"; then
-        _ringpipe_words "--listen --board --keys --roster --threads --name --warm --sample --once --quiet --verbose
+        _ringpipe_words "--listen --host --board --keys --roster --threads --name --warm --sample --once --quiet --verbose
             --help --version" "$word"
     fi
 }

@@ -30,7 +30,7 @@ complete -c ringpipe -f
 complete -c ringpipe -n __ringpipe_no_verb -l help -d 'Its verbs'
 complete -c ringpipe -n __ringpipe_no_verb -l version -d 'Its version'
 # generated: verbs
-complete -c ringpipe -n __ringpipe_no_verb -a 'train resume eval predict plan profile sim lab draw tune doctor keys data inspect list'
+complete -c ringpipe -n __ringpipe_no_verb -a 'train resume eval predict plan profile sim lab ps log stop draw tune doctor keys data inspect list'
 # end
 # generated: options
 complete -c ringpipe -n '__ringpipe_verb_is train' -l set -r
@@ -102,6 +102,19 @@ complete -c ringpipe -n '__ringpipe_verb_is lab' -l jobs -r
 complete -c ringpipe -n '__ringpipe_verb_is lab' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is lab' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is lab' -l help
+complete -c ringpipe -n '__ringpipe_verb_is ps' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is ps' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is ps' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is ps' -l help
+complete -c ringpipe -n '__ringpipe_verb_is log' -l follow -r
+complete -c ringpipe -n '__ringpipe_verb_is log' -l all -r
+complete -c ringpipe -n '__ringpipe_verb_is log' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is log' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is log' -l help
+complete -c ringpipe -n '__ringpipe_verb_is stop' -l wait -r
+complete -c ringpipe -n '__ringpipe_verb_is stop' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is stop' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is stop' -l help
 complete -c ringpipe -n '__ringpipe_verb_is draw' -l format -x -a 'text json svg'
 complete -c ringpipe -n '__ringpipe_verb_is draw' -l stages -r
 complete -c ringpipe -n '__ringpipe_verb_is draw' -l micro -r
@@ -120,8 +133,11 @@ complete -c ringpipe -n '__ringpipe_verb_is tune' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is tune' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is tune' -l help
 complete -c ringpipe -n '__ringpipe_verb_is doctor' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is doctor' -l keys -x -a '(__fish_complete_directories)'
 complete -c ringpipe -n '__ringpipe_verb_is doctor' -l board -x -a '(__ringpipe_boards)'
 complete -c ringpipe -n '__ringpipe_verb_is doctor' -l threads -r
+complete -c ringpipe -n '__ringpipe_verb_is doctor' -l roster -r
+complete -c ringpipe -n '__ringpipe_verb_is doctor' -l listen -r
 complete -c ringpipe -n '__ringpipe_verb_is doctor' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is doctor' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is doctor' -l help
@@ -148,19 +164,19 @@ complete -c ringpipe -n '__ringpipe_verb_is list' -l help
 # end
 
 complete -c ringpipe -n '__ringpipe_verb_is train eval plan profile sim lab' -k -a '(__fish_complete_suffix .yaml)'
-complete -c ringpipe -n '__ringpipe_verb_is resume' -a '(__fish_complete_directories)'
+complete -c ringpipe -n '__ringpipe_verb_is resume ps log stop' -a '(__fish_complete_directories)'
 complete -c ringpipe -n '__ringpipe_verb_is predict' -F
 complete -c ringpipe -n '__ringpipe_verb_is inspect' -k -a '(__fish_complete_suffix .safetensors)'
 complete -c ringpipe -n '__ringpipe_verb_is keys' -a 'new show list trust untrust'
 complete -c ringpipe -n '__ringpipe_verb_is data; and not __ringpipe_before_is fetch' -a fetch
 # generated: names
 complete -c ringpipe -n '__ringpipe_verb_is draw' -a 'gpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain pipeoptim xpipe ea-pipe avgpipe'
-complete -c ringpipe -n '__ringpipe_verb_is list' -a 'verbs layers losses optimizers lr-schedules schedules weights data fetch executors transports outputs faults'
+complete -c ringpipe -n '__ringpipe_verb_is list' -a 'verbs layers losses optimizers lr-schedules schedules weights data fetch executors transports outputs faults links'
 complete -c ringpipe -n '__ringpipe_verb_is data; and __ringpipe_before_is fetch' -a 'mnist fashion-mnist cifar10 cifar100'
 # end
 complete -c ringpipe -n '__ringpipe_verb_is draw' -a table
 
-for name in listen board keys roster threads name warm sample
+for name in listen host board keys roster threads name warm sample
     complete -c ringpipe-agent -f -l $name -x
 end
 complete -c ringpipe-agent -f -l once -d 'End after one run'

@@ -1,0 +1,41 @@
+/* Codecs: how a boundary tensor travels. Pure facts: names, and the bytes of a sample.
+ *
+ *   f32    as it is
+ *   f16    IEEE half precision, to nearest, ties to even; from 65520 on infinite
+ *   bf16   the upper 16 bits of an f32, to nearest, ties to even
+ *   int8   blocks of RP_CODEC_BLOCK elements with a scale s = max|x| / 127 each (f32), elements
+ *          round(x / s) from -127 to 127: symmetric, so that both extremes come back. A block with
+ *          an element that is not finite comes back as NaN
+ *
+ * A sample is encoded by itself, whatever else is in its parcel, and takes the same bytes always:
+ * parcels are cut and gathered by samples. */
+#ifndef RP_CODEC_CODEC_H
+#define RP_CODEC_CODEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/dtype.h"
+
+enum { RP_CODEC_BLOCK = 128 /* elements of a sample that share a scale */ };
+
+/* The numbers are on the wire: Parcel.codec. */
+typedef enum {
+    RP_CODEC_F32,
+    RP_CODEC_F16,
+    RP_CODEC_BF16,
+    RP_CODEC_INT8,
+    RP_CODECS /* how many */
+} rp_codec;
+
+#define RP_CODEC_NAMES "f32, f16, bf16 or int8"
+
+const char *rp_codec_name(rp_codec codec); /* "f16"; "unknown" for what is no codec */
+rp_codec rp_codec_find(const char *name);  /* RP_CODECS when there is none of this name */
+
+/* Of a sample of so many f32, encoded. */
+size_t rp_codec_bytes(rp_codec codec, size_t count);
+/* Of the elements on the wire: U8 where they are a row of bytes with scales. */
+rp_dtype rp_codec_dtype(rp_codec codec);
+
+#endif

@@ -1,0 +1,81 @@
+#include "codec/convert.h"
+
+#include <stdio.h>
+
+#include "device/program.h"
+
+enum { ENTRY_BYTES = 32, GROUP_ITEMS = 64, GROUP_BLOCKS = 8 };
+
+static rp_err check_sizes(rp_codec codec, const rp_tensor *tensor, const rp_buffer *encoded) {
+    const size_t count = rp_shape_count(&tensor->shape);
+    const size_t samples = tensor->shape.dim[0];
+    const size_t bytes = samples > 0 ? samples * rp_codec_bytes(codec, count / samples) : 0;
+    return samples > 0 && tensor->dtype == RP_F32 && rp_tensor_fits(tensor, count) &&
+                   bytes <= rp_buffer_bytes(encoded)
+               ? RP_OK
+               : rp_fail(RP_ERR_SHAPE,
+                         "codec %s: %zu elements of %zu samples, as %zu bytes, do not lie in "
+                         "their buffers",
+                         rp_codec_name(codec), count, samples, bytes);
+}
+
+static rp_err find_kernel(rp_device *device, rp_codec codec, const char *direction,
+                          rp_launch *launch) {
+    char entry[ENTRY_BYTES];
+    rp_kernel *kernel;
+    RP_ASSERT(codec != RP_CODEC_F32);
+    (void)snprintf(entry, sizeof entry, "%s_%s", direction, rp_codec_name(codec));
+    const rp_err err = rp_kernel_find(device, "codec", entry, NULL, &kernel);
+    if (err == RP_OK) {
+        *launch = rp_launch_begin(kernel);
+    }
+    return err;
+}
+
+/* Elements of all samples, or of each where they have scales. */
+static void pass_counts(rp_launch *launch, rp_codec codec, const rp_tensor *tensor) {
+    const uint32_t count = (uint32_t)rp_shape_count(&tensor->shape);
+    const uint32_t samples = tensor->shape.dim[0];
+    if (codec == RP_CODEC_INT8) {
+        rp_arg_u32(launch, count / samples);
+        rp_arg_u32(launch, samples);
+    } else {
+        rp_arg_u32(launch, count);
+    }
+}
+
+rp_err rp_codec_encode(rp_device *device, rp_codec codec, rp_buffer *to, const rp_tensor *from) {
+    const size_t count = rp_shape_count(&from->shape);
+    const size_t samples = from->shape.dim[0];
+    rp_launch launch;
+    rp_err err;
+    RP_TRY(check_sizes(codec, from, to));
+    RP_TRY(find_kernel(device, codec, "encode", &launch));
+    rp_arg_buffer(&launch, to);
+    rp_arg_tensor(&launch, from);
+    pass_counts(&launch, codec, from);
+    const size_t blocks = (count / samples + RP_CODEC_BLOCK - 1) / RP_CODEC_BLOCK;
+    const size_t items = codec == RP_CODEC_INT8 ? samples * blocks : count;
+    const size_t group = codec == RP_CODEC_INT8 ? GROUP_BLOCKS : GROUP_ITEMS;
+    RP_TRY(rp_launch_run(&launch, 1, &items, &group));
+fail:
+    return err;
+}
+
+rp_err rp_codec_decode(rp_device *device, rp_codec codec, const rp_tensor *to,
+                       const rp_buffer *from) {
+    const size_t count = rp_shape_count(&to->shape);
+    const size_t samples = to->shape.dim[0];
+    const bool scales = codec == RP_CODEC_INT8;
+    rp_launch launch;
+    rp_err err;
+    RP_TRY(check_sizes(codec, to, from));
+    RP_TRY(find_kernel(device, codec, "decode", &launch));
+    rp_arg_tensor(&launch, to);
+    rp_arg_buffer(&launch, from);
+    pass_counts(&launch, codec, to);
+    const size_t items[2] = {scales ? count / samples : count, samples};
+    RP_TRY(rp_launch_run(&launch, scales ? 2 : 1, items, (size_t[]){GROUP_ITEMS, 1}));
+fail:
+    return err;
+}

@@ -1,0 +1,16 @@
+/* Encoding and decoding on a device: kernels/codec.cl. */
+#ifndef RP_CODEC_CONVERT_H
+#define RP_CODEC_CONVERT_H
+
+#include "codec/codec.h"
+#include "device/tensor.h"
+
+/* Enqueues; both begin at byte 0 of the buffer, which has rp_codec_bytes() for each sample of the
+ * tensor (its first dimension). Any bytes can be decoded. `codec` is not f32, which needs neither.
+ * errors  SHAPE: the tensor or the encoding does not lie in its buffer; those of a launch */
+rp_err rp_codec_encode(rp_device *device, rp_codec codec, rp_buffer *to,
+                       const rp_tensor *from) RP_MUST_CHECK;
+rp_err rp_codec_decode(rp_device *device, rp_codec codec, const rp_tensor *to,
+                       const rp_buffer *from) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,42 @@
+/* What the kernel says of the connection of a connecting port: ZeroMQ itself says nothing of a
+ * message that is on its way, and a large one is on its way for a long time.
+ *
+ * source  tcp(7), TCP_INFO: bytes_acked and bytes_received since Linux 4.1; socket(7), SO_COOKIE: a
+ * number that no other socket of this machine has had */
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "transport/zmq_own.h"
+
+/* 0: not a socket any more. */
+static uint64_t read_cookie(int fd) {
+    uint64_t cookie = 0;
+    socklen_t size = sizeof cookie;
+    return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
+}
+
+void zmq_traffic_begin(zmq_port *port, int fd) {
+    port->connection_fd = fd;
+    port->connection_cookie = read_cookie(fd);
+}
+
+bool zmq_traffic_read(const zmq_port *port, rp_port_traffic *out) {
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    int waiting = 0;
+    const int fd = port->connection_fd;
+    const socklen_t least = offsetof(struct tcp_info, tcpi_bytes_received) + sizeof(uint64_t);
+    /* ZeroMQ may have closed it, and its number may be another socket's. */
+    if (!port->connection_cookie || read_cookie(fd) != port->connection_cookie ||
+        getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || size < least ||
+        ioctl(fd, SIOCOUTQ, &waiting) != 0) {
+        return false;
+    }
+    *out = (rp_port_traffic){.sent = info.tcpi_bytes_acked,
+                             .received = info.tcpi_bytes_received,
+                             .waiting = waiting > 0 ? (uint64_t)waiting : 0};
+    return true;
+}

@@ -1,0 +1,173 @@
+/* doctor --roster: what was found of a ring's boards, as a table or as JSON. */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "reach/reach.h"
+
+static const char *const state_words[] = {"there",  "busy",    "old",
+                                          "silent", "refused", "not-dialled"};
+static const char *const way_words[] = {"works", "fails", "impossible", "untried"};
+
+static void say_board(const rp_reach_board *board, char *out, size_t bytes) {
+    static const char *const hints[] = {
+        "",
+        "has a run, or serves another host",
+        "its ringpipe is too old to try links: update it",
+        "nobody answers: is the agent running, and the port open?",
+        "its list does not have our key, or its key is not the roster's",
+        "has not dialled: `ringpipe-agent --host` there; --listen here, and are both ports open?"};
+    if (board->state == RP_REACH_THERE && board->round_trip_ns) {
+        (void)snprintf(out, bytes, "%s, %.1f ms", board->dials ? "has dialled" : "there",
+                       (double)board->round_trip_ns * 1e-6);
+    } else {
+        (void)snprintf(out, bytes, "%s",
+                       board->state == RP_REACH_THERE ? "there" : hints[board->state]);
+    }
+}
+
+static void print_table(const rp_reach *found) {
+    for (uint32_t k = 0; k < found->board_count; k++) {
+        const rp_reach_board *board = &found->board[k];
+        char said[128];
+        say_board(board, said, sizeof said);
+        (void)printf("%-16s %-24s %s%s%s%s%s\n", board->name,
+                     board->dials ? "dials" : board->endpoint, said,
+                     board->software[0] ? "; key fits, ringpipe " : "", board->software,
+                     board->device[0] ? ", " : "", board->device);
+    }
+    for (uint32_t p = 0; p < found->pair_count; p++) {
+        const rp_reach_pair *pair = &found->pair[p];
+        static const char *const words[] = {"works", "fails: ", "-  it can not be dialled",
+                                            "-  not tried"};
+        (void)printf("%-16s -> %-21s %s%s%s\n", found->board[pair->from].name,
+                     found->board[pair->to].name, words[pair->way],
+                     pair->way == RP_REACH_FAILS ? pair->why : "",
+                     pair->chosen ? "   (a run takes this direction)" : "");
+    }
+    if (found->strangers > 0) {
+        (void)printf("handshakes of keys that the roster does not have: %llu\n",
+                     (unsigned long long)found->strangers);
+    }
+}
+
+static json_t *board_object(const rp_reach_board *board) {
+    json_t *object =
+        json_pack("{s:s, s:s, s:b, s:s}", "name", board->name, "state", state_words[board->state],
+                  "dials", (int)board->dials, "address", board->endpoint);
+    if (board->software[0]) {
+        (void)json_object_set_new(object, "software", json_string(board->software));
+        (void)json_object_set_new(object, "device", json_string(board->device));
+    }
+    if (board->round_trip_ns) {
+        (void)json_object_set_new(object, "round_trip_s",
+                                  json_real((double)board->round_trip_ns * 1e-9));
+    }
+    return object;
+}
+
+static rp_err print_json(const rp_reach *found) {
+    json_t *boards = json_array();
+    json_t *links = json_array();
+    for (uint32_t k = 0; k < found->board_count; k++) {
+        (void)json_array_append_new(boards, board_object(&found->board[k]));
+    }
+    for (uint32_t p = 0; p < found->pair_count; p++) {
+        const rp_reach_pair *pair = &found->pair[p];
+        json_t *link = json_pack("{s:s, s:s, s:s, s:b}", "from", found->board[pair->from].name,
+                                 "to", found->board[pair->to].name, "way", way_words[pair->way],
+                                 "chosen", (int)pair->chosen);
+        if (pair->why[0]) {
+            (void)json_object_set_new(link, "why", json_string(pair->why));
+        }
+        (void)json_array_append_new(links, link);
+    }
+    json_t *root = json_pack("{s:b, s:I, s:o, s:o}", "complete", (int)found->complete, "strangers",
+                             (json_int_t)found->strangers, "boards", boards, "links", links);
+    const bool failed = !root || json_dumpf(root, stdout, JSON_REAL_PRECISION(6)) != 0;
+    (void)printf("\n");
+    json_decref(root);
+    return failed ? rp_fail(RP_ERR_MEMORY, "doctor: what was found can not be printed") : RP_OK;
+}
+
+/* Both directions of a pair stand side by side. */
+static rp_err say_pair(const rp_reach *found, uint32_t index) {
+    const rp_reach_pair *pair = &found->pair[index];
+    const char *from = found->board[pair->from].name;
+    const char *to = found->board[pair->to].name;
+    char hint[160] = "";
+    if (found->pair[index ^ 1].way == RP_REACH_WORKS) {
+        (void)snprintf(hint, sizeof hint, "; %s reaches %s: let it come first in the roster", to,
+                       from);
+    }
+    return rp_fail(RP_ERR_FAULT, "%s does not reach %s: %s%s", from, to,
+                   pair->way == RP_REACH_FAILS ? pair->why : "neither can be dialled", hint);
+}
+
+/* The first that a run would fail at. */
+static rp_err judge(const rp_reach *found) {
+    for (uint32_t k = 0; k < found->board_count; k++) {
+        const rp_reach_board *board = &found->board[k];
+        char said[128];
+        if (board->state != RP_REACH_THERE) {
+            say_board(board, said, sizeof said);
+            return rp_fail(board->state == RP_REACH_REFUSED ? RP_ERR_REFUSED : RP_ERR_FAULT,
+                           "board %s: %s", board->name, said);
+        }
+    }
+    for (uint32_t p = 0; p < found->pair_count; p++) {
+        const rp_reach_pair *pair = &found->pair[p];
+        if (pair->chosen && pair->way != RP_REACH_WORKS) {
+            return say_pair(found, p);
+        }
+    }
+    return RP_OK;
+}
+
+rp_err rp_cli_report_reach(const rp_cli_args *args) {
+    const rp_clock clock = rp_clock_real();
+    rp_arena arena;
+    rp_runfile run = {0};
+    rp_keypair keys = {0};
+    rp_reach found;
+    rp_err err;
+    rp_arena_init(&arena, "doctor", 0);
+    if (!args->ring) {
+        RP_TRY(rp_fail(RP_ERR_USAGE, "doctor: --listen is for --roster FILE"));
+    }
+    if (args->listen && !rp_roster_is_address(args->listen)) {
+        RP_TRY(rp_fail(RP_ERR_USAGE, "--listen: expected " RP_ROSTER_ADDRESS ", found '%s'",
+                       args->listen));
+    }
+    RP_TRY(rp_roster_read(&arena, args->ring, &run.roster, &run.boards));
+    if (run.boards > RP_REACH_BOARDS_MAX) {
+        RP_TRY(rp_fail(RP_ERR_USAGE, "%s: %u boards; over a network at most %d are possible",
+                       args->ring, run.boards, RP_REACH_BOARDS_MAX));
+    }
+    for (uint32_t k = 0; k < run.boards && !args->listen; k++) {
+        if (run.roster[k].dials) {
+            RP_TRY(rp_fail(RP_ERR_USAGE,
+                           "%s: board %s dials this host: --listen says where, as in "
+                           "tcp://0.0.0.0:7100",
+                           args->ring, run.roster[k].name));
+        }
+    }
+    RP_TRY(rp_runfile_read_keys(&run, args->keys, &keys));
+    const rp_reach_options options = {.roster = run.roster,
+                                      .count = run.boards,
+                                      .listen = args->listen,
+                                      .keys = &keys,
+                                      .clock = &clock};
+    RP_TRY(rp_reach_look(&arena, &options, &found));
+    if (strcmp(args->format, "json") == 0) {
+        RP_TRY(print_json(&found));
+    } else {
+        print_table(&found);
+    }
+    RP_TRY(judge(&found));
+fail:
+    explicit_bzero(&keys, sizeof keys);
+    rp_arena_finish(&arena);
+    return err;
+}

@@ -1,0 +1,311 @@
+/* Verbs that look at runs from outside, by their folders: ps, log, stop. */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "runs/follow.h"
+#include "runs/found.h"
+#include "runs/state.h"
+#include "runs/tail.h"
+
+enum { PATH_BYTES = 4096, LOOK_MS = 200, STEPS_SHOWN = 40, FOLLOW_S = 2 };
+
+static void rest_ms(long ms) {
+    const struct timespec span = {ms / 1000, ms % 1000 * 1000000};
+    (void)nanosleep(&span, NULL);
+}
+
+/* ---- ps -------------------------------------------------------------------------------------- */
+
+/* Below the current folder as a person would write it. */
+static const char *short_name(const char *folder) {
+    char here[PATH_BYTES];
+    const size_t length = getcwd(here, sizeof here) ? strlen(here) : 0;
+    return length > 1 && strncmp(folder, here, length) == 0 && folder[length] == '/' &&
+                   folder[length + 1]
+               ? folder + length + 1
+               : folder;
+}
+
+static json_t *number_or_null(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *text_or_null(const char *text) {
+    return text[0] ? json_string(text) : json_null();
+}
+
+static json_t *count_or_null(uint64_t count) {
+    return count > 0 ? json_integer((json_int_t)count) : json_null();
+}
+
+static json_t *state_json(const char *folder, const rp_run_state *state) {
+    const bool there = state->owner.life == RP_OWNER_ALIVE;
+    return json_pack(
+        "{s:s, s:s, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "folder", folder, "state",
+        rp_run_condition_name(state->condition), "model", text_or_null(state->model), "schedule",
+        text_or_null(state->schedule), "step", (json_int_t)state->step, "steps",
+        count_or_null(state->steps), "loss", number_or_null(state->loss), "samples_per_s",
+        number_or_null(state->samples_per_s), "left_s", number_or_null(state->left_s), "boards",
+        count_or_null(state->boards), "pid", count_or_null(there ? (uint64_t)state->owner.pid : 0),
+        "host", text_or_null(state->owner.host));
+}
+
+static void print_row(const char *folder, const rp_run_state *state, int width) {
+    char step[48] = "-";
+    char speed[32] = "-";
+    char left[RP_STORY_TIME_BYTES] = "-";
+    char boards[16] = "-";
+    if (state->steps > 0) {
+        (void)snprintf(step, sizeof step, "%" PRIu64 "/%" PRIu64, state->step, state->steps);
+    }
+    if (isfinite(state->samples_per_s)) {
+        (void)snprintf(speed, sizeof speed, "%.*f", state->samples_per_s < 100,
+                       state->samples_per_s);
+    }
+    if (isfinite(state->left_s)) {
+        rp_story_time(state->left_s, left);
+    }
+    if (state->boards > 0) {
+        (void)snprintf(boards, sizeof boards, "%u", state->boards);
+    }
+    (void)printf("%-*s  %-11s  %13s  %9s  %8s  %6s  %s %s\n", width, folder,
+                 rp_run_condition_name(state->condition), step, speed, left, boards, state->model,
+                 state->schedule);
+}
+
+static rp_err print_table(rp_arena *arena, const rp_runs *runs) {
+    int width = 6;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < runs->count; i++) {
+        const int length = (int)strlen(short_name(runs->folder[i]));
+        width = length > width && length < 100 ? length : width;
+    }
+    if (runs->count > 0) {
+        (void)printf("%-*s  %-11s  %13s  %9s  %8s  %6s  %s\n", width, "FOLDER", "STATE", "STEP",
+                     "SAMPLES/S", "LEFT", "BOARDS", "MODEL, SCHEDULE");
+    } else {
+        (void)printf("no run of this account is at work on this machine\n");
+    }
+    for (uint32_t i = 0; i < runs->count; i++) {
+        rp_run_state state;
+        RP_TRY(rp_run_state_read(arena, runs->folder[i], &state));
+        print_row(short_name(runs->folder[i]), &state, width);
+    }
+    if (runs->more) {
+        (void)printf("... and more than %d\n", RP_RUNS_MAX);
+    }
+fail:
+    return err;
+}
+
+static rp_err print_json(rp_arena *arena, const rp_runs *runs) {
+    json_t *list = json_array();
+    json_t *root = json_pack("{s:i, s:o}", "version", 1, "runs", list);
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < runs->count; i++) {
+        rp_run_state state;
+        RP_TRY(rp_run_state_read(arena, runs->folder[i], &state));
+        (void)json_array_append_new(list, state_json(runs->folder[i], &state));
+    }
+    if (!root || json_dumpf(root, stdout, 0) != 0 || putchar('\n') == EOF) {
+        err = rp_fail(RP_ERR_FORMAT, "the result can not be written: is it UTF-8?");
+    }
+fail:
+    json_decref(root);
+    return err;
+}
+
+rp_err rp_verb_ps(const rp_cli_args *args) {
+    static rp_runs runs; /* large for a stack */
+    rp_arena arena;
+    rp_err err = RP_OK;
+    rp_arena_init(&arena, "ps", 0);
+    for (uint32_t i = 0; i < args->word_count; i++) {
+        RP_TRY(rp_runs_below(&arena, args->word[i], &runs));
+    }
+    if (args->word_count == 0) {
+        RP_TRY(rp_runs_at_work(&arena, &runs));
+    }
+    RP_TRY(strcmp(args->format, "json") == 0 ? print_json(&arena, &runs)
+                                             : print_table(&arena, &runs));
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+/* ---- log ------------------------------------------------------------------------------------- */
+
+static rp_err print_state(const char *folder) {
+    rp_arena arena;
+    rp_run_state state;
+    char *text;
+    rp_err err;
+    rp_arena_init(&arena, "state", 0);
+    RP_TRY(rp_run_state_read(&arena, folder, &state));
+    RP_TRY(rp_run_state_tell(&arena, folder, &state, &text));
+    (void)printf("%s\n", text);
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+typedef struct {
+    rp_follow lines;
+    double gap_s;    /* of the run, between two steps that are shown */
+    double shown_s;  /* of the last line that was */
+    rp_story behind; /* a step that was not shown, behind those that were */
+} story_teller;
+
+static void show(story_teller *teller, const rp_story *story) {
+    (void)printf("%s\n", story->text);
+    teller->shown_s = story->time_s;
+    teller->behind.kind = RP_STORY_NOTHING;
+}
+
+/* What there is now: of the steps one in a while, and those that an event belongs to. */
+static void tell_lines(story_teller *teller) {
+    rp_story story;
+    while (rp_follow_next(&teller->lines, &story)) {
+        const bool later = !(fabs(story.time_s - teller->shown_s) < teller->gap_s);
+        if (story.kind == RP_STORY_STEP && !later) {
+            teller->behind = story;
+            continue;
+        }
+        if (story.kind == RP_STORY_EVENT && teller->behind.kind == RP_STORY_STEP &&
+            teller->behind.step == story.step) {
+            show(teller, &teller->behind);
+        }
+        show(teller, &story);
+    }
+    (void)fflush(stdout);
+}
+
+/* Until the controller that was at work has ended. */
+static void follow_log(story_teller *teller, const rp_owner *owner) {
+    while (owner->life == RP_OWNER_ALIVE && rp_owner_is_alive(owner) && !ferror(stdout)) {
+        tell_lines(teller);
+        rest_ms(LOOK_MS);
+    }
+    tell_lines(teller);
+}
+
+/* Seconds of the run at the end of its log. */
+static rp_err read_length(rp_arena *arena, const char *path, double *seconds) {
+    char *text;
+    uint64_t end;
+    int64_t changed_ns;
+    rp_err err;
+    RP_TRY(rp_tail_read(arena, path, PATH_BYTES, &text, &end, &changed_ns));
+    for (size_t length; *text; text += length + (text[length] != '\0')) {
+        rp_story story;
+        length = strcspn(text, "\n");
+        rp_story_read(text, length, &story);
+        *seconds = story.kind == RP_STORY_NOTHING ? *seconds : story.time_s;
+    }
+fail:
+    return err;
+}
+
+rp_err rp_verb_log(const rp_cli_args *args) {
+    const char *folder = args->word[0];
+    char *path;
+    rp_arena arena;
+    rp_run_state state;
+    story_teller teller = {.shown_s = -INFINITY};
+    double length_s = 0;
+    rp_err err;
+    rp_arena_init(&arena, "log", 0);
+    RP_TRY(rp_run_state_read(&arena, folder, &state));
+    RP_TRY(rp_arena_printf(&arena, &path, "%s/log.jsonl", folder));
+    RP_TRY(read_length(&arena, path, &length_s));
+    teller.lines.path = path;
+    teller.gap_s = args->all ? 0 : length_s / STEPS_SHOWN;
+    tell_lines(&teller);
+    if (args->follow) {
+        teller.gap_s = args->all ? 0 : FOLLOW_S;
+        follow_log(&teller, &state.owner);
+    }
+    if (teller.behind.kind == RP_STORY_STEP) {
+        show(&teller, &teller.behind);
+    }
+    RP_TRY(print_state(folder));
+fail:
+    rp_follow_close(&teller.lines);
+    rp_arena_finish(&arena);
+    return err;
+}
+
+/* ---- stop ------------------------------------------------------------------------------------ */
+
+static rp_err ask_to_stop(const char *folder, const rp_owner *owner) {
+    if (kill((pid_t)owner->pid, SIGUSR1) == 0 || errno == ESRCH) {
+        return RP_OK;
+    }
+    return rp_fail(RP_ERR_USAGE, "%s: process %" PRId64 " can not be asked to stop: %s", folder,
+                   owner->pid, strerror(errno));
+}
+
+static rp_err wait_for_end(const char *folder, const rp_owner *owner, uint32_t wait_s) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    const int64_t end_s = now.tv_sec + wait_s;
+    while (rp_owner_is_alive(owner)) {
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        if (now.tv_sec > end_s) {
+            return rp_fail(RP_ERR_TIMEOUT,
+                           "%s: still at work %u s after it was asked to stop (process %" PRId64
+                           "); `kill -INT %" PRId64 "` twice ends it without a checkpoint",
+                           folder, wait_s, owner->pid, owner->pid);
+        }
+        rest_ms(LOOK_MS / 4);
+    }
+    return RP_OK;
+}
+
+/* Those at work, as they are now. */
+static rp_err read_owners(rp_arena *arena, const rp_cli_args *args, rp_owner *owner) {
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < args->word_count; i++) {
+        rp_run_state state;
+        RP_TRY(rp_run_state_read(arena, args->word[i], &state));
+        owner[i] = state.owner;
+        if (state.condition == RP_RUN_ELSEWHERE) {
+            return rp_fail(RP_ERR_USAGE, "%s: its controller works on %s: stop it there",
+                           args->word[i], state.owner.host);
+        }
+    }
+fail:
+    return err;
+}
+
+rp_err rp_verb_stop(const rp_cli_args *args) {
+    rp_arena arena;
+    rp_owner *owner;
+    rp_err err;
+    rp_arena_init(&arena, "stop", 0);
+    RP_TRY(RP_ARENA_NEW(&arena, args->word_count, &owner));
+    RP_TRY(read_owners(&arena, args, owner));
+    for (uint32_t i = 0; i < args->word_count; i++) { /* they end side by side */
+        RP_TRY(owner[i].life == RP_OWNER_ALIVE ? ask_to_stop(args->word[i], &owner[i]) : RP_OK);
+    }
+    for (uint32_t i = 0; i < args->word_count; i++) {
+        RP_TRY(owner[i].life == RP_OWNER_ALIVE
+                   ? wait_for_end(args->word[i], &owner[i], args->wait_s)
+                   : RP_OK);
+        if (args->word_count > 1) {
+            (void)printf("%s: ", args->word[i]);
+        }
+        RP_TRY(print_state(args->word[i]));
+    }
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}

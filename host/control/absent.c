@@ -1,0 +1,114 @@
+/* Boards that have had their time to come and have not: spares take their places, or the ring goes
+ * on without them. */
+#include <stdio.h>
+
+#include "control/controller_own.h"
+
+static uint32_t count_absent(const rp_controller *c) {
+    uint32_t count = 0;
+    for (uint32_t k = 0; c->ring.board && k < c->ring.count; k++) {
+        count += !c->ring.board[k].hello;
+    }
+    return count;
+}
+
+/* A plan that somebody gave has names of boards: nobody takes their place. */
+static bool is_absence(const rp_controller *c) {
+    return c->failed == RP_CONTROL_HELLO && c->fault.err == RP_ERR_TIMEOUT && !c->given &&
+           c->run.wait_s > 0 && c->interrupts == 0 && count_absent(c) > 0;
+}
+
+/* Those that are there have had to wait; all have their time from now. */
+static void greet_all(rp_controller *c) {
+    c->greeted_ns = 0;
+    rp_controller_forget_fault(c);
+    rp_controller_enter(c, RP_CONTROL_RESTART);
+}
+
+/* ---- spares ---------------------------------------------------------------------------------- */
+
+/* As many spares as boards are absent, that have not been tried. */
+bool rp_absent_have_spares(const rp_controller *c) {
+    return is_absence(c) && count_absent(c) + c->recovery.spares_taken <= c->run.spares;
+}
+
+static rp_err say_spare(rp_controller *c, const char *lost, const char *spare) {
+    char text[240];
+    (void)snprintf(text, sizeof text, "board %s has not come: the spare board %s takes its place",
+                   lost, spare);
+    return rp_record_event(c->record, "spare", c->position.step, text);
+}
+
+rp_err rp_absent_take_spares(rp_controller *c) {
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const char *lost = c->ring.board[k].name;
+        if (c->ring.board[k].hello) {
+            continue;
+        }
+        c->recovery.spares_taken++;
+        if (rp_spares_take(c->run.roster, c->run.boards, c->run.spares, k)) {
+            rp_ring_take_entry(&c->ring, k);
+            RP_TRY(say_spare(c, lost, c->ring.board[k].name));
+        }
+    }
+    rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->now_ns);
+    greet_all(c);
+fail:
+    return err;
+}
+
+/* ---- fewer boards ---------------------------------------------------------------------------- */
+
+/* What a person has said of places in the ring (a cut, hops, codecs that differ) has no meaning in
+ * a smaller one. A run that has not begun has never had these boards: then the roster is wrong,
+ * which a person has to know. */
+bool rp_absent_may_leave(const rp_controller *c) {
+    const uint32_t absent = count_absent(c);
+    return is_absence(c) && c->begun && !c->run.local && c->run.cut_auto &&
+           c->run.hops.count == 0 && rp_codecs_are_alike(c->run.codec, c->run.stages) &&
+           absent < c->ring.count && c->ring.count - absent >= c->run.at_least;
+}
+
+static rp_err say_left(rp_controller *c, const char *names, uint32_t absent) {
+    char text[320];
+    (void)snprintf(text, sizeof text,
+                   "%s %.160s %s not come: the model is cut anew over the %u board%s left",
+                   absent == 1 ? "board" : "boards", names, absent == 1 ? "has" : "have",
+                   c->ring.count, c->ring.count == 1 ? "" : "s");
+    return rp_record_event(c->record, "fewer", c->position.step, text);
+}
+
+/* From the last one, so that the places of the others hold until they are looked at. */
+static uint32_t leave(rp_controller *c, char *names, size_t bytes) {
+    size_t used = 0;
+    uint32_t count = 0;
+    names[0] = '\0';
+    for (uint32_t k = c->ring.count; k-- > 0;) {
+        if (c->ring.board[k].hello) {
+            continue;
+        }
+        const int more = snprintf(names + used, bytes - used, "%s%s", count++ ? ", " : "",
+                                  c->ring.board[k].name);
+        used += more > 0 && used + (size_t)more < bytes ? (size_t)more : 0;
+        rp_spares_leave(c->run.roster, &c->run.boards, &c->run.spares, k);
+        rp_ring_leave(&c->ring, k);
+    }
+    return count;
+}
+
+rp_err rp_absent_leave(rp_controller *c) {
+    char names[200];
+    rp_err err;
+    const uint32_t absent = leave(c, names, sizeof names);
+    c->recovery.spares_taken += absent; /* they have had their time */
+    c->run.stages = c->run.boards * c->run.method.chunks;
+    rp_record_take_boards(c->record, c->run.boards, c->run.stages);
+    c->fault.board = RP_FAULT_NO_BOARD; /* places have changed */
+    RP_TRY(rp_runfile_check_cut(&c->run));
+    RP_TRY(rp_controller_go_back(c));
+    RP_TRY(say_left(c, names, absent));
+    greet_all(c);
+fail:
+    return err;
+}

@@ -1,0 +1,14 @@
+/* Temporary folders with the keys of local agents: those of a controller that was killed are
+ * removed by the next start. A lock that ends with its process tells them from those in use. */
+#ifndef RP_CONTROL_LEFTOVER_H
+#define RP_CONTROL_LEFTOVER_H
+
+/* Marks a new folder as in use until the descriptor is closed. -1: it is not, and stays for ever.
+ */
+int rp_leftover_mark(const char *folder);
+/* Accepts -1. */
+void rp_leftover_unmark(const char *folder, int fd);
+/* Removes what nobody uses any more of this account's folders ringpipe-XXXXXX in `base`. */
+void rp_leftover_remove(const char *base);
+
+#endif

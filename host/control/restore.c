@@ -1,0 +1,103 @@
+/* Where a run begins or goes on: the seed, a weights file, or its newest checkpoint. A run that has
+ * lost a board goes back to there by itself. */
+#include <inttypes.h>
+
+#include "control/controller_own.h"
+#include "control/identity.h"
+
+/* *path NULL: from the seed. */
+static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
+    rp_err err;
+    RP_TRY(rp_checkpoint_find(arena, &c->run, c->given, c->checkpoints, path, &c->position,
+                              c->damaged));
+    c->load.states = *path != NULL;
+    c->stop_step = 0;
+    rp_controller_resume_best(c);
+    if (*path && c->given && c->position.advance != c->given->method.advance) {
+        return rp_fail(RP_ERR_USAGE, "%s: method.advance: is %u, the checkpoint was made with %u",
+                       c->given->source, c->given->method.advance, c->position.advance);
+    }
+    if (*path && c->run.method.advance_auto) {
+        rp_method_set_advance(&c->run.method, c->run.stages, c->position.advance);
+    }
+fail:
+    return err;
+}
+
+/* Of the run, not of a checkpoint. */
+static rp_err find_first_weights(rp_controller *c, rp_arena *arena, char **path) {
+    rp_err err = RP_OK;
+    c->load.start = c->run.init != NULL;
+    if (c->run.init) {
+        RP_TRY(rp_arena_string(arena, c->run.init->from, path));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_controller_find_start(rp_controller *c) {
+    rp_err err = RP_OK;
+    char *path = NULL;
+    if (c->options.resume) {
+        RP_TRY(find_checkpoint(c, &c->arena, &path));
+        c->save.kept_step = c->save.drawn_step = c->position.step;
+        if (!path && c->run.init) { /* else it was done before there was a folder */
+            RP_TRY(rp_checkpoint_check_start(&c->run));
+        }
+    }
+    RP_TRY(path ? RP_OK : find_first_weights(c, &c->arena, &path));
+    c->load.path = path;
+    c->run.step_first = c->position.step;
+fail:
+    return err;
+}
+
+/* ---- going back ------------------------------------------------------------------------------ */
+
+static void forget_progress(rp_controller *c) {
+    rp_ring_reset(&c->ring, c->fault.board, c->now_ns);
+    rp_controller_close_feeds(c); /* links go first: parcels may borrow batches */
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        rp_board_state *board = &c->ring.board[k];
+        board->profiled = c->has_profile;
+        board->facts.microbatches = board->microbatches_kept;
+        board->facts_before = board->facts;
+        board->skipped_row = 0;
+    }
+    c->segment_start_ns = 0;
+    c->unsaved = c->renewed = c->looked_at = c->stopping = false;
+    c->follow.phase = RP_FOLLOW_NONE;
+    c->non_finite = c->norms_got = 0;
+    c->reassigning = c->plan != NULL;
+    if (c->estimator.params > 0) {
+        rp_gain_estimator_reset(&c->estimator);
+    }
+}
+
+/* What boards have counted up to the checkpoint is known of the newest one only. */
+static rp_err check_kept(const rp_controller *c) {
+    return c->position.step == c->save.kept_step
+               ? RP_OK
+               : rp_fail(RP_ERR_FORMAT,
+                         "the checkpoint of step %" PRIu64 " can not be gone back to: %s",
+                         c->save.kept_step, c->damaged[0] ? c->damaged : "it has gone");
+}
+
+rp_err rp_controller_go_back(rp_controller *c) {
+    char *path = NULL;
+    rp_err err;
+    RP_TRY(rp_identity_check(c->folder, &c->ring.identity));
+    forget_progress(c);
+    rp_arena_finish(&c->follow_arena);
+    rp_arena_init(&c->follow_arena, "restore", 0);
+    c->position = (rp_position){0};
+    RP_TRY(find_checkpoint(c, &c->follow_arena, &path));
+    RP_TRY(check_kept(c));
+    RP_TRY(path ? RP_OK : find_first_weights(c, &c->follow_arena, &path));
+    c->load.path = path;
+    c->run.step_first = c->save.drawn_step = c->position.step;
+    RP_TRY(rp_controller_rewind_record(c));
+    RP_TRY(rp_identity_begin_term(c->folder, c->env.run_id, &c->ring.identity));
+fail:
+    return err;
+}

@@ -1,0 +1,63 @@
+/* A run that goes on: what its log says of that, and of settings that are others now. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "control/controller_own.h"
+#include "run/paths.h"
+
+enum { CHANGES_MAX = 12, CHANGES_BYTES = 600 };
+
+/* Their file is as it was when the run began, also of former versions: nothing of it is an error.
+ */
+static void put_changes(const rp_controller *c, char *text, size_t bytes) {
+    rp_arena arena;
+    rp_node *before;
+    rp_arena_init(&arena, "run.yaml", 0);
+    text[0] = '\0';
+    if (rp_config_read_file(&arena, c->run_yaml, &before) != RP_OK ||
+        rp_paths_make_absolute(&arena, before) != RP_OK ||
+        rp_config_changes(before, c->run.root, CHANGES_MAX, text, bytes) != RP_OK) {
+        (void)snprintf(text, bytes, "run.yaml of before can not be compared");
+    }
+    rp_arena_finish(&arena);
+}
+
+rp_err rp_controller_note_resumed(rp_controller *c) {
+    char changes[CHANGES_BYTES];
+    char text[CHANGES_BYTES + 80];
+    put_changes(c, changes, sizeof changes);
+    const int used =
+        c->position.step > 0
+            ? snprintf(text, sizeof text, "goes on from step %" PRIu64, c->position.step)
+            : snprintf(text, sizeof text, "begins again: there is no checkpoint");
+    if (changes[0]) {
+        (void)snprintf(text + used, sizeof text - (size_t)used, ", with %s", changes);
+    }
+    return changes[0] ? rp_record_event(c->record, "resumed", c->position.step, text)
+                      : rp_record_note(c->record, "resumed", c->position.step, text);
+}
+
+void *rp_controller_read_data_json(const rp_controller *c) {
+    return c->options.resume ? json_load_file(c->data_json, 0, NULL) : NULL;
+}
+
+rp_err rp_controller_compare_data(rp_controller *c, void *before) {
+    static const char *const keys[] = {"set",  "sample", "target_width", "classes", "class_names",
+                                       "mean", "std",    "samples",      NULL};
+    json_t *now = before ? json_load_file(c->data_json, 0, NULL) : NULL;
+    char text[200] = "the data are others than before: ";
+    size_t used = strlen(text);
+    const size_t none = used;
+    for (const char *const *key = keys; now && *key; key++) {
+        const json_t *was = json_object_get(before, *key);
+        if (was && !json_equal(was, json_object_get(now, *key))) {
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
+                                     used > none ? ", " : "", *key);
+        }
+    }
+    json_decref(before);
+    json_decref(now);
+    return used > none ? rp_record_event(c->record, "resumed", c->position.step, text) : RP_OK;
+}

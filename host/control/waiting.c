@@ -1,0 +1,275 @@
+/* A ring that makes no progress: who waits for whom, as the boards say (WAITING), and which hops
+ * are silent. Said in the log and to who watches, once a step takes several times as long as usual.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "control/controller_own.h"
+
+enum {
+    TIMES = 8,
+    CHAIN_MAX = 4 /* boards that are named */,
+    LOOK_MAX = 64 /* that are looked at */,
+    TEXT_BYTES = 480
+};
+
+static const int64_t LEAST_NS = 5 * RP_NS_PER_S;
+static const int64_t FIRST_NS = 30 * RP_NS_PER_S; /* as long as nobody knows what is usual */
+
+/* ---- silent hops ----------------------------------------------------------------------------- */
+
+static bool is_in(const rp_Waiting *list, uint32_t peer) {
+    for (uint32_t i = 0; i < list->silent_count; i++) {
+        if (list->silent[i].peer == peer) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static rp_err say_silent(rp_controller *c, uint32_t board, const rp_SilentHop *hop) {
+    char text[200];
+    (void)snprintf(
+        text, sizeof text, "board %.40s gets no answer from board %.40s over their hop, for %.1f s",
+        c->ring.board[board].name, c->ring.board[hop->peer].name, (double)hop->silent_ns * 1e-9);
+    return rp_record_event(c->record, "silent", c->position.step, text);
+}
+
+static rp_err say_heard(rp_controller *c, uint32_t board, uint32_t peer) {
+    char text[160];
+    (void)snprintf(text, sizeof text, "board %.40s gets answers from board %.40s again",
+                   c->ring.board[board].name, c->ring.board[peer].name);
+    return rp_record_event(c->record, "silent", c->position.step, text);
+}
+
+static rp_err check_waiting(const rp_controller *c, uint32_t board, const rp_Waiting *said) {
+    bool sound = said->what < RP_WAITING_KINDS && said->peer < c->ring.count && said->for_ns >= 0;
+    for (uint32_t i = 0; i < said->silent_count; i++) {
+        sound = sound && said->silent[i].peer < c->ring.count && said->silent[i].silent_ns >= 0;
+    }
+    return sound ? RP_OK
+                 : rp_fail(RP_ERR_PEER, "board %s says that it waits for something unknown",
+                           c->ring.board[board].name);
+}
+
+rp_err rp_report_on_waiting(rp_controller *c, uint32_t board, const rp_message *message) {
+    rp_board_state *state = &c->ring.board[board];
+    const rp_Waiting *said = &message->frame.body.waiting;
+    const rp_Waiting before = state->waiting;
+    rp_err err;
+    RP_TRY(check_waiting(c, board, said));
+    if (!c->record) {
+        return RP_OK; /* in no segment */
+    }
+    state->waiting = *said;
+    state->waiting_ns = c->now_ns;
+    for (uint32_t i = 0; i < said->silent_count; i++) {
+        RP_TRY(is_in(&before, said->silent[i].peer) ? RP_OK
+                                                    : say_silent(c, board, &said->silent[i]));
+    }
+    for (uint32_t i = 0; i < before.silent_count; i++) {
+        RP_TRY(is_in(said, before.silent[i].peer) ? RP_OK
+                                                  : say_heard(c, board, before.silent[i].peer));
+    }
+fail:
+    return err;
+}
+
+/* The way to a board's feed is watched by this end. */
+static rp_err look_at_feed(rp_controller *c, rp_board_state *state) {
+    char text[200];
+    if (state->feed_is_silent == state->feed_silence_said) {
+        return RP_OK;
+    }
+    state->feed_silence_said = state->feed_is_silent;
+    (void)snprintf(text, sizeof text,
+                   state->feed_is_silent ? "nothing comes back from board %.40s over its feed"
+                                         : "board %.40s answers over its feed again",
+                   state->name);
+    return rp_record_event(c->record, "silent", c->position.step, text);
+}
+
+/* ---- who waits for whom ---------------------------------------------------------------------- */
+
+static bool waits_for_board(const rp_Waiting *said) {
+    return said->what == RP_WAITING_INPUT || said->what == RP_WAITING_ROOM ||
+           said->what == RP_WAITING_ACKS;
+}
+
+/* Boards from `first` on, each of which waits for the next; the last waits for something else, or
+ * for one that is in the list. */
+static uint32_t follow(const rp_controller *c, uint32_t first, uint32_t chain[LOOK_MAX]) {
+    uint32_t count = 0;
+    uint32_t at = first;
+    for (;;) {
+        for (uint32_t i = 0; i < count; i++) {
+            if (chain[i] == at) {
+                return count;
+            }
+        }
+        chain[count++] = at;
+        if (count == LOOK_MAX || !waits_for_board(&c->ring.board[at].waiting)) {
+            return count;
+        }
+        at = c->ring.board[at].waiting.peer;
+    }
+}
+
+static uint32_t find_longest(const rp_controller *c, uint32_t chain[LOOK_MAX]) {
+    uint32_t best = 0;
+    uint32_t most = 0;
+    for (uint32_t k = 0; k < c->ring.count && k < LOOK_MAX; k++) {
+        const uint32_t count = follow(c, k, chain);
+        best = count > most ? k : best;
+        most = count > most ? count : most;
+    }
+    return follow(c, best, chain);
+}
+
+static void add(char *text, const char *more) {
+    const size_t used = strlen(text);
+    (void)snprintf(text + used, TEXT_BYTES - used, "%s", more);
+}
+
+static void add_wait(const rp_controller *c, uint32_t board, char *text) {
+    const rp_board_state *state = &c->ring.board[board];
+    const rp_Waiting *said = &state->waiting;
+    const double heard_s = (double)rp_ring_silence_ns(&c->ring, board, c->now_ns) * 1e-9;
+    const char *far = c->ring.board[said->peer].name;
+    char one[160];
+    char samples[64];
+    (void)snprintf(samples, sizeof samples, "step %" PRIu64 ", samples %u to %u", said->step + 1,
+                   said->first, said->first + (said->count > 0 ? said->count - 1 : 0));
+    switch (said->what) {
+    case RP_WAITING_INPUT:
+        (void)snprintf(one, sizeof one, "board %.24s waits for what board %.24s sends (%s)",
+                       state->name, far, samples);
+        break;
+    case RP_WAITING_ROOM:
+        (void)snprintf(one, sizeof one,
+                       "board %.24s waits until board %.24s takes what it was sent", state->name,
+                       far);
+        break;
+    case RP_WAITING_ACKS:
+        (void)snprintf(one, sizeof one, "board %.24s waits until board %.24s has got all of it",
+                       state->name, far);
+        break;
+    case RP_WAITING_DEVICE:
+        (void)snprintf(one, sizeof one, "board %.24s computes (%s)", state->name, samples);
+        break;
+    case RP_WAITING_FEED:
+        (void)snprintf(one, sizeof one, "board %.24s waits for inputs or labels of this host",
+                       state->name);
+        break;
+    case RP_WAITING_DECISION:
+        (void)snprintf(one, sizeof one, "board %.24s waits for a decision of this host",
+                       state->name);
+        break;
+    case RP_WAITING_REPORTS:
+        (void)snprintf(one, sizeof one, "board %.24s waits until this host takes its reports",
+                       state->name);
+        break;
+    default:
+        (void)snprintf(one, sizeof one, "board %.24s says nothing of waiting, heard %.1f s ago",
+                       state->name, heard_s);
+        break;
+    }
+    add(text, one);
+}
+
+static void describe_ring(const rp_controller *c, char *text) {
+    uint32_t chain[LOOK_MAX];
+    const uint32_t count = find_longest(c, chain);
+    const uint32_t from = count > CHAIN_MAX ? count - CHAIN_MAX : 0; /* the last is the cause */
+    for (uint32_t i = from; i < count; i++) {
+        add(text, i > from ? ", " : "");
+        add_wait(c, chain[i], text);
+    }
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const rp_Waiting *said = &c->ring.board[k].waiting;
+        for (uint32_t i = 0; i < said->silent_count; i++) {
+            char one[128];
+            (void)snprintf(one, sizeof one, "; board %.24s gets no answer from board %.24s",
+                           c->ring.board[k].name, c->ring.board[said->silent[i].peer].name);
+            add(text, one);
+        }
+    }
+}
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+static rp_progress_watch *watch_of(rp_controller *c) {
+    return &c->progress[c->state == RP_CONTROL_EVALUATE];
+}
+
+/* Without the time in which this host itself was stopped. */
+static int64_t since_step_ns(const rp_controller *c, const rp_progress_watch *watch) {
+    const int64_t awake_ns = c->ring.awake_ns;
+    return c->now_ns - (watch->step_ns > awake_ns ? watch->step_ns : awake_ns);
+}
+
+static int64_t patience_ns(const rp_progress_watch *watch) {
+    const int64_t usual_ns = TIMES * watch->usual_ns;
+    return watch->usual_ns == 0 ? FIRST_NS : usual_ns > LEAST_NS ? usual_ns : LEAST_NS;
+}
+
+void rp_waiting_begin(rp_controller *c) {
+    rp_progress_watch *watch = watch_of(c);
+    watch->step_ns = c->now_ns;
+    watch->say_ns = 0;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        c->ring.board[k].waiting = (rp_Waiting){0};
+        c->ring.board[k].feed_silence_said = c->ring.board[k].feed_is_silent = false;
+    }
+}
+
+rp_err rp_waiting_note_step(rp_controller *c) {
+    rp_progress_watch *watch = watch_of(c);
+    const int64_t took_ns = since_step_ns(c, watch);
+    const bool was_said = watch->say_ns > 0;
+    char text[80];
+    watch->step_ns = c->now_ns;
+    watch->say_ns = 0;
+    if (!was_said && took_ns < patience_ns(watch)) {
+        watch->usual_ns = watch->usual_ns ? (7 * watch->usual_ns + took_ns) / 8 : took_ns;
+    }
+    (void)snprintf(text, sizeof text, "it goes on after %.1f s", (double)took_ns * 1e-9);
+    return was_said ? rp_record_event(c->record, "waiting", c->position.step, text) : RP_OK;
+}
+
+static rp_err say_waiting(rp_controller *c, int64_t for_ns) {
+    const rp_progress_watch *watch = watch_of(c);
+    char text[TEXT_BYTES];
+    char usual[48] = "";
+    if (watch->usual_ns > 0) {
+        (void)snprintf(usual, sizeof usual, " (usually %.3g s)", (double)watch->usual_ns * 1e-9);
+    }
+    (void)snprintf(text, sizeof text, "no step for %.1f s%s: ", (double)for_ns * 1e-9, usual);
+    describe_ring(c, text);
+    return rp_record_event(c->record, "waiting", c->position.step, text);
+}
+
+rp_err rp_waiting_look(rp_controller *c) {
+    const bool works = c->state == RP_CONTROL_TRAIN || c->state == RP_CONTROL_DRAIN ||
+                       c->state == RP_CONTROL_EVALUATE;
+    rp_err err = RP_OK;
+    if (!works || !c->entered || c->next != c->state || !c->record || !c->ring.board) {
+        return RP_OK;
+    }
+    rp_progress_watch *watch = watch_of(c);
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        RP_TRY(look_at_feed(c, &c->ring.board[k]));
+    }
+    const int64_t for_ns = since_step_ns(c, watch);
+    if (for_ns < patience_ns(watch)) {
+        return RP_OK;
+    }
+    if (watch->say_ns == 0 || for_ns >= watch->say_ns) {
+        watch->say_ns = 2 * for_ns;
+        RP_TRY(say_waiting(c, for_ns));
+    }
+    rp_record_part(c->record, &(rp_sink_part){.text = "waiting", .unit = ""});
+fail:
+    return err;
+}

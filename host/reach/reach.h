@@ -1,0 +1,62 @@
+/* Which boards of a roster are there, and who of them reaches whom. It waits, for a few seconds a
+ * board that is not there; no run is disturbed. */
+#ifndef RP_REACH_REACH_H
+#define RP_REACH_REACH_H
+
+#include "run/runfile.h"
+
+enum { RP_REACH_BOARDS_MAX = 64 };
+#define RP_REACH_NS (8 * RP_NS_PER_S)
+
+typedef enum {
+    RP_REACH_THERE,
+    RP_REACH_BUSY,       /* it has a run, or serves another host */
+    RP_REACH_OLD,        /* its software does not know what is asked here */
+    RP_REACH_SILENT,     /* nobody answers at its address */
+    RP_REACH_REFUSED,    /* it refuses our key, or has another one than the roster says */
+    RP_REACH_NOT_DIALLED /* it dials, and has not */
+} rp_reach_state;
+
+typedef struct {
+    const char *name;
+    const char *endpoint; /* "" when it dials */
+    bool dials;
+    rp_reach_state state;
+    char software[32], device[128]; /* as it said; "" = nothing */
+    int64_t round_trip_ns;          /* 0 = not known */
+} rp_reach_board;
+
+typedef enum {
+    RP_REACH_WORKS,
+    RP_REACH_FAILS,      /* `why` */
+    RP_REACH_IMPOSSIBLE, /* the other one can not be dialled */
+    RP_REACH_UNTRIED     /* one of them is not there, or not idle */
+} rp_reach_way;
+
+typedef struct {
+    uint32_t from, to; /* boards */
+    bool chosen;       /* a run takes this one */
+    rp_reach_way way;
+    char why[160];
+} rp_reach_pair;
+
+typedef struct {
+    const rp_roster_entry *roster; /* borrowed, as long as the result */
+    uint32_t count;
+    const char *listen; /* where boards that dial find this host, NULL: none does */
+    const rp_keypair *keys;
+    const rp_clock *clock;
+} rp_reach_options;
+
+typedef struct {
+    uint32_t board_count, pair_count;
+    rp_reach_board *board;
+    rp_reach_pair *pair; /* of neighbours in a row: 0 -> 1, 1 -> 0, 1 -> 2, .. */
+    uint64_t strangers;  /* handshakes of keys that the roster does not have */
+    bool complete;       /* every board is there, and every direction that a run takes works */
+} rp_reach;
+
+/* errors  those of rp_link_open(), MEMORY */
+rp_err rp_reach_look(rp_arena *arena, const rp_reach_options *options, rp_reach *out) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,84 @@
+#include "run/codecs.h"
+
+bool rp_codecs_any(const rp_codec (*codec)[2], uint32_t stages) {
+    bool any = false;
+    for (uint32_t k = 0; codec && k + 1 < stages; k++) {
+        any |= codec[k][0] != RP_CODEC_F32 || codec[k][1] != RP_CODEC_F32;
+    }
+    return any;
+}
+
+static const char *const directions[2] = {"activations", "gradients"};
+
+static rp_err take_name(const rp_node *node, rp_codec *out) {
+    *out = rp_node_is_scalar(node) ? rp_codec_find(rp_node_text(node)) : RP_CODECS;
+    return *out < RP_CODECS ? RP_OK
+                            : rp_node_fail(node, "expected " RP_CODEC_NAMES ", found '%s'",
+                                           rp_node_is_scalar(node) ? rp_node_text(node) : "..");
+}
+
+/* One for both directions, or a map. */
+static rp_err take_boundary(rp_node *node, rp_codec out[2]) {
+    rp_err err = RP_OK;
+    out[0] = out[1] = RP_CODEC_F32;
+    if (!rp_node_is_map(node)) {
+        RP_TRY(take_name(node, &out[0]));
+        out[1] = out[0];
+        return RP_OK;
+    }
+    for (uint32_t d = 0; d < 2; d++) {
+        const rp_node *named = rp_node_find(node, directions[d]);
+        RP_TRY(named ? take_name(named, &out[d]) : RP_OK);
+    }
+    RP_TRY(rp_node_done(node));
+fail:
+    return err;
+}
+
+rp_err rp_codecs_read(rp_arena *arena, rp_node *root, uint32_t stages, const rp_codec (**out)[2],
+                      rp_codec *inputs) {
+    rp_codec(*codec)[2];
+    rp_node *links;
+    rp_err err;
+    *out = NULL;
+    *inputs = RP_CODEC_F32;
+    RP_TRY(rp_node_section(root, "links", NULL, &links));
+    if (!links) {
+        return RP_OK;
+    }
+    if (!rp_node_is_map(links)) {
+        return rp_node_fail(links, "expected a map like {codec: int8}");
+    }
+    const rp_node *named = rp_node_find(links, "inputs");
+    RP_TRY(named ? take_name(named, inputs) : RP_OK);
+    RP_TRY(rp_node_default(links, "inputs", "f32"));
+    rp_node *node = rp_node_find(links, "codec");
+    RP_TRY(rp_node_default(links, "codec", "f32"));
+    RP_TRY(rp_node_done(links));
+    if (!node) {
+        return RP_OK;
+    }
+    const bool each = rp_node_is_list(node);
+    if (each && rp_node_count(node) != stages - 1) {
+        return rp_node_fail(node,
+                            "%u codecs for %u stages; expected one for each of the %u boundaries "
+                            "between two stages, or one word, or {activations: .., gradients: ..}",
+                            rp_node_count(node), stages, stages - 1);
+    }
+    RP_TRY(RP_ARENA_NEW(arena, stages, &codec));
+    for (uint32_t k = 0; k + 1 < stages; k++) {
+        RP_TRY(take_boundary(each ? rp_node_item(node, k) : node, codec[k]));
+    }
+    *out = (const rp_codec(*)[2])codec;
+fail:
+    return err;
+}
+
+bool rp_codecs_are_alike(const rp_codec (*codec)[2], uint32_t stages) {
+    for (uint32_t k = 1; codec && k + 1 < stages; k++) {
+        if (codec[k][0] != codec[0][0] || codec[k][1] != codec[0][1]) {
+            return false;
+        }
+    }
+    return true;
+}

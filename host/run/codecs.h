@@ -1,0 +1,25 @@
+/* `links: {codec: ...}`: how activations and gradients travel through each boundary of the cut.
+ *
+ *   links: {inputs: int8, codec: f16}                      and what the host sends; absent: f32
+ *   links: {codec: int8}                                   all of them
+ *   links: {codec: {activations: int8, gradients: f16}}    by direction; one that is absent is f32
+ *   links: {codec: [f32, {gradients: bf16}, int8]}         by boundary, in the order of the stages
+ */
+#ifndef RP_RUN_CODECS_H
+#define RP_RUN_CODECS_H
+
+#include "base/config.h"
+#include "codec/codec.h"
+
+/* *out: by boundary [stages - 1], of activations and of gradients; NULL where the file says
+ * nothing. *inputs: f32 where it
+ * says nothing. In `arena`. errors USAGE with file, line and key; MEMORY */
+rp_err rp_codecs_read(rp_arena *arena, rp_node *root, uint32_t stages, const rp_codec (**out)[2],
+                      rp_codec *inputs) RP_MUST_CHECK;
+
+/* Any but f32? Of NULL: no. */
+bool rp_codecs_any(const rp_codec (*codec)[2], uint32_t stages);
+/* The same at every boundary? Of NULL: yes. */
+bool rp_codecs_are_alike(const rp_codec (*codec)[2], uint32_t stages);
+
+#endif

@@ -1,0 +1,31 @@
+/* The boards of a roster file: who they are, where they listen, by which key they are known. */
+#ifndef RP_RUN_ROSTER_H
+#define RP_RUN_ROSTER_H
+
+#include "base/config.h"
+
+#define RP_ROSTER_ADDRESS "tcp://HOST:PORT, HOST of at most 99 bytes, PORT from 1 to 65533"
+
+typedef struct {
+    const char *name;
+    const char *endpoint;    /* tcp://HOST:PORT; "" when it dials */
+    bool dials;              /* it dials this host, and nobody can dial it */
+    const char *public_text; /* Z85, whatever the roster has */
+} rp_roster_entry;
+
+/* Reads `boards` of the file: *count entries in its order, which live as long as the arena.
+ * errors  USAGE naming file and line; IO; MEMORY */
+rp_err rp_roster_read(rp_arena *arena, const char *path, rp_roster_entry **out,
+                      uint32_t *count) RP_MUST_CHECK;
+
+/* tcp://HOST:PORT as a roster takes it: two more ports follow PORT, or more with a plan that lets
+ * boards share a stage. */
+bool rp_roster_is_address(const char *text);
+
+/* In a row each board has a link to the next, one of which has to dial; closed: the last one to the
+ * first, too. `at`: the node that an error names.
+ * errors  USAGE: two neighbours that can not be dialled */
+rp_err rp_roster_check_row(const rp_node *at, const rp_roster_entry *roster, uint32_t boards,
+                           bool closed) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,88 @@
+#include "run/spares.h"
+
+#include <string.h>
+
+static rp_err find_board(const rp_node *item, const rp_roster_entry *roster, uint32_t boards,
+                         uint32_t *out) {
+    for (uint32_t k = 0; k < boards; k++) {
+        if (strcmp(roster[k].name, rp_node_text(item)) == 0) {
+            *out = k;
+            return RP_OK;
+        }
+    }
+    return rp_node_fail(item, "the roster has no board '%s' that is not a spare already",
+                        rp_node_text(item));
+}
+
+static void move_to_end(rp_roster_entry *roster, uint32_t board, uint32_t count) {
+    const rp_roster_entry entry = roster[board];
+    memmove(&roster[board], &roster[board + 1], (count - board - 1) * sizeof *roster);
+    roster[count - 1] = entry;
+}
+
+static rp_err take_name(const rp_node *item, rp_roster_entry *roster, uint32_t *boards,
+                        uint32_t *spares) {
+    uint32_t board = 0;
+    rp_err err;
+    if (!rp_node_is_scalar(item)) {
+        return rp_node_fail(item, "expected names of boards");
+    }
+    RP_TRY(find_board(item, roster, *boards, &board));
+    if (roster[board].dials) {
+        return rp_node_fail(item,
+                            "board '%s' dials; a spare needs an address that its "
+                            "neighbours can reach",
+                            roster[board].name);
+    }
+    move_to_end(roster, board, *boards + *spares);
+    (*boards)--;
+    (*spares)++;
+fail:
+    return err;
+}
+
+rp_err rp_spares_read(rp_node *ring, rp_roster_entry *roster, uint32_t *boards, uint32_t *spares) {
+    rp_node *names = rp_node_find(ring, "spare");
+    rp_err err = RP_OK;
+    if (!names) {
+        return RP_OK;
+    }
+    if (!roster) {
+        return rp_node_fail(names, "needs a roster that has the spare boards; agents of "
+                                   "this machine are started again");
+    }
+    if (!rp_node_is_list(names)) {
+        return rp_node_fail(names, "expected a list of names, like [east, west]");
+    }
+    for (uint32_t i = 0; i < rp_node_count(names); i++) {
+        RP_TRY(take_name(rp_node_item(names, i), roster, boards, spares));
+    }
+    if (*boards == 0) {
+        return rp_node_fail(names, "names every board of the roster; the ring has none");
+    }
+fail:
+    return err;
+}
+
+bool rp_spares_take(rp_roster_entry *roster, uint32_t boards, uint32_t spares, uint32_t lost) {
+    const uint32_t count = boards + spares;
+    uint32_t spare = boards;
+    while (spare < count && roster[spare].dials) {
+        spare++; /* it was lost itself, and its new neighbours may not be able to reach it */
+    }
+    if (spare == count) {
+        return false;
+    }
+    const rp_roster_entry entry = roster[lost];
+    roster[lost] = roster[spare];
+    roster[spare] = entry;
+    move_to_end(roster, spare, count);
+    return true;
+}
+
+void rp_spares_leave(rp_roster_entry *roster, uint32_t *boards, uint32_t *spares, uint32_t lost) {
+    RP_ASSERT(*boards > 1 && lost < *boards);
+    move_to_end(roster, lost, *boards + *spares);
+    (*boards)--;
+    (*spares)++;
+}

@@ -1,0 +1,346 @@
+/* The kernels against plain C that says the same with real numbers: doubles and exact powers of 2,
+ * where the kernels move bits. */
+#include "codec/convert.h"
+#include "codec/encode.h"
+#include "nn/golden.h"
+
+#include <fenv.h>
+#include <math.h>
+
+#include "base/rng.h"
+
+enum { COUNT = 300, SAMPLES = 3, LEAD = 5, ALL = COUNT * SAMPLES, BYTES_MAX = ALL * 4 };
+
+typedef struct {
+    rp_arena arena;
+    rp_darena *memory;
+    rp_buffer *values, *encoded;
+    rp_tensor tensor;
+} rig;
+
+/* A tensor that begins inside its buffer. */
+static void open_it(rig *r, uint32_t samples, uint32_t count) {
+    rp_arena_init(&r->arena, "codec", 0);
+    expect_ok(rp_darena_open(&r->arena, golden_device(), "codec", 0, 0, &r->memory));
+    expect_ok(rp_darena_take(r->memory, (LEAD + ALL) * sizeof(float), &r->values));
+    expect_ok(rp_darena_take(r->memory, BYTES_MAX, &r->encoded));
+    r->tensor =
+        (rp_tensor){.buffer = r->values, .offset = LEAD, .shape = rp_shape_2(samples, count)};
+}
+
+static void close_it(rig *r) {
+    rp_darena_close(&r->memory);
+    rp_arena_finish(&r->arena);
+}
+
+/* A host gives the same bytes. */
+static void expect_host(const rig *r, rp_codec codec, const float *x, const uint8_t *device) {
+    const size_t samples = r->tensor.shape.dim[0];
+    const size_t count = r->tensor.shape.dim[1];
+    uint8_t host[BYTES_MAX];
+    rp_codec_encode_host(codec, x, samples, count, host);
+    assert_memory_equal(host, device, samples * rp_codec_bytes(codec, count));
+}
+
+static void encode(rig *r, rp_codec codec, const float *x, uint8_t *out) {
+    const size_t bytes = r->tensor.shape.dim[0] * rp_codec_bytes(codec, r->tensor.shape.dim[1]);
+    expect_ok(rp_tensor_write(golden_device(), &r->tensor, x));
+    expect_ok(rp_codec_encode(golden_device(), codec, r->encoded, &r->tensor));
+    expect_ok(rp_buffer_read_now(golden_device(), out, r->encoded, 0, bytes));
+    expect_host(r, codec, x, out);
+}
+
+static void decode(rig *r, rp_codec codec, const uint8_t *from, float *out) {
+    const size_t bytes = r->tensor.shape.dim[0] * rp_codec_bytes(codec, r->tensor.shape.dim[1]);
+    expect_ok(rp_buffer_write_now(golden_device(), r->encoded, 0, from, bytes));
+    expect_ok(rp_codec_decode(golden_device(), codec, &r->tensor, r->encoded));
+    expect_ok(rp_tensor_read(golden_device(), out, &r->tensor));
+    expect_ok(rp_device_drain(golden_device()));
+}
+
+static uint32_t bits_of(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static float float_of(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* ---- f16 and bf16 ---------------------------------------------------------------------------- */
+
+/* The nearest number of so many digits behind the first, whose exponents begin at `least`; by the
+ * rounding of the C library, which is to even. */
+static double nearest(double x, int digits, int least) {
+    const int exponent = x != 0 ? ilogb(x) : least;
+    const int unit = (exponent < least ? least : exponent) - digits;
+    return ldexp(nearbyint(ldexp(x, -unit)), unit);
+}
+
+static double nearest_f16(double x) {
+    const double rounded = nearest(x, 10, -14);
+    return fabs(rounded) > 65504 ? copysign(INFINITY, x) : rounded;
+}
+
+/* Of 16 bits, as IEEE 754 says. */
+static double value_of_f16(uint32_t bits) {
+    const int exponent = (int)(bits >> 10 & 31);
+    const double digits = bits & 0x3ff;
+    const double size = exponent == 0    ? ldexp(digits, -24)
+                        : exponent == 31 ? (double)INFINITY
+                                         : ldexp(1024 + digits, exponent - 25);
+    return bits & 0x8000 ? -size : size;
+}
+
+/* Every f16 comes back as itself, and decodes to what IEEE 754 says. */
+static void every_f16_is_itself(void **state) {
+    (void)state;
+    rig r;
+    open_it(&r, 1, ALL);
+    for (uint32_t first = 0; first < 65536; first += ALL) {
+        uint16_t in[ALL];
+        uint16_t out[ALL];
+        float x[ALL];
+        for (uint32_t i = 0; i < ALL; i++) {
+            in[i] = (uint16_t)(first + i);
+        }
+        decode(&r, RP_CODEC_F16, (const uint8_t *)in, x);
+        encode(&r, RP_CODEC_F16, x, (uint8_t *)out);
+        for (uint32_t i = 0; i < ALL; i++) {
+            if ((in[i] & 0x7c00) == 0x7c00 && (in[i] & 0x3ff) > 0) {
+                assert_true(isnan(x[i]));
+                assert_int_equal(out[i] & 0x7fff, 0x7e00);
+            } else {
+                assert_true((double)x[i] == value_of_f16(in[i]));
+                assert_int_equal(out[i], in[i]);
+            }
+        }
+    }
+    close_it(&r);
+}
+
+/* At ties, one bit beside them, at the ends of the range, and anywhere. */
+static float awkward(rp_rng *rng, uint32_t i) {
+    static const float ends[] = {0.0f,         -0.0f,           65504.0f,      65519.996f,
+                                 65520.0f,     1e30f,           INFINITY,      0x1p-24f,
+                                 0x1p-25f,     0x1.000002p-25f, 0x1.8p-24f,    0x1p-14f,
+                                 0x1.ffcp-15f, 0x1.ffep-15f,    3.4028235e38f, 0x1p-126f};
+    const uint32_t count = sizeof ends / sizeof *ends;
+    if (i < 2 * count) {
+        return i % 2 ? -ends[i / 2] : ends[i / 2];
+    }
+    const uint32_t exponent = 127 - 30 + rp_rng_u32(rng) % 50;
+    const uint32_t kept = rp_rng_u32(rng) & 0x7f0000;
+    const uint32_t tie[] = {
+        0x1000, 0x0fff, 0x1001, 0x8000, 0x7fff, 0x8001, rp_rng_u32(rng) & 0x7fffff, 0x3000};
+    return float_of((rp_rng_u32(rng) & 1) << 31 | exponent << 23 | (kept + tie[i % 8]));
+}
+
+static void rounds_to_nearest(void **state) {
+    (void)state;
+    rig r;
+    float x[ALL];
+    uint16_t out[ALL];
+    rp_rng rng = rp_rng_named(7, "codec");
+    open_it(&r, 1, ALL);
+    for (uint32_t i = 0; i < ALL; i++) {
+        x[i] = awkward(&rng, i);
+    }
+    encode(&r, RP_CODEC_F16, x, (uint8_t *)out);
+    for (uint32_t i = 0; i < ALL; i++) {
+        assert_true(value_of_f16(out[i]) == nearest_f16((double)x[i]));
+        assert_int_equal(out[i] >> 15, signbit(x[i]) != 0);
+    }
+    encode(&r, RP_CODEC_BF16, x, (uint8_t *)out);
+    for (uint32_t i = 0; i < ALL; i++) {
+        const double wanted = nearest((double)x[i], 7, -126);
+        const double got = (double)float_of((uint32_t)out[i] << 16);
+        assert_true(isinf(x[i]) ? got == (double)x[i] : got == (double)(float)wanted);
+    }
+    close_it(&r);
+}
+
+static void bf16_decodes_and_keeps_nan(void **state) {
+    (void)state;
+    rig r;
+    const float x[4] = {NAN, float_of(0x7f800001), float_of(0xff800001), 1.0f};
+    uint16_t out[4];
+    float back[4];
+    open_it(&r, 1, 4);
+    encode(&r, RP_CODEC_BF16, x, (uint8_t *)out);
+    decode(&r, RP_CODEC_BF16, (const uint8_t *)out, back);
+    for (int i = 0; i < 3; i++) {
+        assert_true(isnan(back[i]));
+        assert_int_equal(bits_of(back[i]), (uint32_t)out[i] << 16);
+    }
+    assert_true(back[3] == 1.0f);
+    close_it(&r);
+}
+
+/* ---- int8 ------------------------------------------------------------------------------------ */
+
+/* One sample, as codec.h says. */
+static void int8_of(const float *x, uint32_t count, uint8_t *out) {
+    const uint32_t blocks = (count + RP_CODEC_BLOCK - 1) / RP_CODEC_BLOCK;
+    for (uint32_t b = 0; b < blocks; b++) {
+        const uint32_t end = (b + 1) * RP_CODEC_BLOCK < count ? (b + 1) * RP_CODEC_BLOCK : count;
+        float largest = 0;
+        for (uint32_t i = b * RP_CODEC_BLOCK; i < end; i++) {
+            largest = isfinite(x[i]) && !(fabsf(x[i]) <= largest) ? fabsf(x[i]) : largest;
+            largest = isfinite(x[i]) && isfinite(largest) ? largest : INFINITY;
+        }
+        const float scale = largest < 0x1p-100f ? 0
+                            : isfinite(largest) ? largest * (float)(1.0 / 127)
+                                                : float_of(0x7fc00000);
+        memcpy(out + sizeof scale * b, &scale, sizeof scale);
+        for (uint32_t i = b * RP_CODEC_BLOCK; i < end; i++) {
+            /* 24 digits by 24: the quotient is no tie unless it is one */
+            const double level = scale > 0 ? nearbyint((double)x[i] / (double)scale) : 0;
+            out[sizeof scale * blocks + i] = (uint8_t)(int8_t)level;
+        }
+    }
+}
+
+static void draw(rp_rng *rng, uint32_t samples, uint32_t count, float *x) {
+    for (uint32_t i = 0; i < samples * count; i++) {
+        const int size = (int)(rp_rng_u32(rng) % 12) - 8;
+        x[i] = ldexpf((float)(int32_t)rp_rng_u32(rng) * 0x1p-31f, size);
+    }
+}
+
+static void int8_is_what_it_says(void **state) {
+    (void)state;
+    static const uint32_t counts[] = {1, 2, 127, 128, 129, 256, 300};
+    rp_rng rng = rp_rng_named(11, "codec");
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        const uint32_t count = counts[c];
+        const size_t bytes = rp_codec_bytes(RP_CODEC_INT8, count);
+        float x[ALL];
+        float back[ALL];
+        uint8_t wanted[BYTES_MAX];
+        uint8_t out[BYTES_MAX];
+        rig r;
+        open_it(&r, SAMPLES, count);
+        draw(&rng, SAMPLES, count, x);
+        encode(&r, RP_CODEC_INT8, x, out);
+        for (uint32_t s = 0; s < SAMPLES; s++) {
+            int8_of(x + (size_t)s * count, count, wanted + s * bytes);
+        }
+        assert_memory_equal(out, wanted, SAMPLES * bytes);
+        decode(&r, RP_CODEC_INT8, out, back);
+        for (uint32_t i = 0; i < SAMPLES * count; i++) {
+            const uint32_t s = i / count;
+            const uint32_t block = i % count / RP_CODEC_BLOCK;
+            float scale;
+            memcpy(&scale, out + s * bytes + block * sizeof scale, sizeof scale);
+            assert_true(fabs((double)back[i] - (double)x[i]) <= 0.5001 * (double)scale);
+        }
+        close_it(&r);
+    }
+}
+
+/* Ties go to even; the authors' codes lose the positive end, this one keeps both. */
+static void int8_ties_and_ends(void **state) {
+    (void)state;
+    float x[RP_CODEC_BLOCK] = {127, -127, 0.5f, 1.5f, -0.5f, -1.5f, 2.5f, 126.5f, 125.5f};
+    uint8_t out[RP_CODEC_BLOCK + sizeof(float)];
+    float back[RP_CODEC_BLOCK];
+    static const int8_t levels[] = {127, -127, 0, 2, 0, -2, 2, 126, 126, 0};
+    rig r;
+    open_it(&r, 1, RP_CODEC_BLOCK);
+    encode(&r, RP_CODEC_INT8, x, out);
+    float scale;
+    memcpy(&scale, out, sizeof scale);
+    assert_true(scale == 1.0f);
+    assert_memory_equal(out + sizeof scale, levels, sizeof levels);
+    decode(&r, RP_CODEC_INT8, out, back);
+    assert_true(back[0] == 127.0f && back[1] == -127.0f);
+    for (uint32_t i = 0; i < RP_CODEC_BLOCK; i++) { /* an end that is no whole number */
+        x[i] = i % 2 ? -0.3f : 0.3f;
+    }
+    encode(&r, RP_CODEC_INT8, x, out);
+    decode(&r, RP_CODEC_INT8, out, back);
+    for (uint32_t i = 0; i < RP_CODEC_BLOCK; i++) {
+        assert_true(fabsf(back[i] - x[i]) <= 0x1p-24f);
+    }
+    close_it(&r);
+}
+
+/* What is not finite is seen at the other end; what is next to nothing is nothing. */
+static void int8_of_what_is_no_number(void **state) {
+    (void)state;
+    float x[ALL];
+    float back[ALL];
+    uint8_t out[BYTES_MAX];
+    rig r;
+    open_it(&r, SAMPLES, COUNT);
+    for (uint32_t i = 0; i < ALL; i++) {
+        x[i] = i < COUNT ? 0x1p-101f : 1.0f;
+    }
+    x[COUNT + 130] = NAN;           /* sample 1, block 1 */
+    x[2 * COUNT + 299] = -INFINITY; /* sample 2, block 2 */
+    encode(&r, RP_CODEC_INT8, x, out);
+    decode(&r, RP_CODEC_INT8, out, back);
+    for (uint32_t i = 0; i < ALL; i++) {
+        const uint32_t block = i % COUNT / RP_CODEC_BLOCK;
+        const bool lost = (i / COUNT == 1 && block == 1) || (i / COUNT == 2 && block == 2);
+        assert_true(lost ? isnan(back[i]) : back[i] == (i < COUNT ? 0.0f : 1.0f));
+    }
+    close_it(&r);
+}
+
+/* Any bytes decode to something, inside the tensor. */
+static void any_bytes_decode(void **state) {
+    (void)state;
+    rp_rng rng = rp_rng_named(13, "codec");
+    for (int codec = RP_CODEC_F16; codec < RP_CODECS; codec++) {
+        const float guard = 7;
+        uint8_t bytes[BYTES_MAX];
+        float back[ALL];
+        float before[LEAD];
+        rig r;
+        open_it(&r, 2, COUNT);
+        for (size_t i = 0; i < BYTES_MAX; i++) {
+            bytes[i] = (uint8_t)rp_rng_u32(&rng);
+        }
+        for (uint32_t i = 0; i < LEAD; i++) {
+            expect_ok(rp_buffer_write_now(golden_device(), r.values, i * sizeof guard, &guard,
+                                          sizeof guard));
+        }
+        expect_ok(rp_buffer_write_now(golden_device(), r.values, (LEAD + 2 * COUNT) * sizeof guard,
+                                      &guard, sizeof guard));
+        decode(&r, (rp_codec)codec, bytes, back);
+        expect_ok(rp_buffer_read_now(golden_device(), before, r.values, 0, sizeof before));
+        assert_true(before[0] == guard && before[LEAD - 1] == guard);
+        expect_ok(rp_buffer_read_now(golden_device(), before, r.values,
+                                     (LEAD + 2 * COUNT) * sizeof guard, sizeof guard));
+        assert_true(before[0] == guard);
+        close_it(&r);
+    }
+}
+
+static void sizes_are_checked(void **state) {
+    (void)state;
+    rig r;
+    open_it(&r, SAMPLES, COUNT);
+    rp_buffer *small;
+    expect_ok(rp_darena_take(r.memory, SAMPLES * rp_codec_bytes(RP_CODEC_INT8, COUNT) - 1, &small));
+    expect_err(rp_codec_encode(golden_device(), RP_CODEC_INT8, small, &r.tensor), RP_ERR_SHAPE);
+    expect_err(rp_codec_decode(golden_device(), RP_CODEC_INT8, &r.tensor, small), RP_ERR_SHAPE);
+    r.tensor.offset = LEAD + 1;
+    expect_err(rp_codec_encode(golden_device(), RP_CODEC_F16, r.encoded, &r.tensor), RP_ERR_SHAPE);
+    close_it(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_f16_is_itself),        cmocka_unit_test(rounds_to_nearest),
+        cmocka_unit_test(bf16_decodes_and_keeps_nan), cmocka_unit_test(int8_is_what_it_says),
+        cmocka_unit_test(int8_ties_and_ends),         cmocka_unit_test(int8_of_what_is_no_number),
+        cmocka_unit_test(any_bytes_decode),           cmocka_unit_test(sizes_are_checked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

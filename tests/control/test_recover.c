@@ -1,0 +1,325 @@
+/* The way back to work: a run that loses a board goes on by itself, from its newest checkpoint, and
+ * counts every step once. Boards follow a script, time is stepped. */
+#include "boards.h"
+
+#include <jansson.h>
+
+static test_ring ring; /* large for a stack */
+static const rp_Frame broken = {.which_body = RP_KIND_FAULT,
+                                .body.fault = {.err = RP_ERR_FAULT, .text = "broken"}};
+
+/* `set`: one more assignment, or NULL. A later assignment of a key counts. */
+static void open_ring(const char *set) {
+    ring_prepare(&ring, "out");
+    ring_set(&ring, "ring.wait=20");
+    if (set) {
+        ring_set(&ring, set);
+    }
+    ring_open(&ring);
+}
+
+static json_t *read_summary(void) {
+    json_t *summary = json_load_file(in_folder("out/summary.json"), 0, NULL);
+    assert_non_null(summary);
+    return summary;
+}
+
+static json_int_t ledger_of(const json_t *summary, const char *key) {
+    return json_integer_value(json_object_get(json_object_get(summary, "ledger"), key));
+}
+
+/* The log's lines: every step once and in order; events by name. */
+static void expect_log(uint64_t steps, uint32_t faults, uint32_t recovered) {
+    char *text = strdup(slurp("out/log.jsonl", NULL));
+    char *rest = text;
+    uint64_t next = 0;
+    uint32_t fault_lines = 0;
+    uint32_t recovered_lines = 0;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        json_t *record = json_loads(line, 0, NULL);
+        const char *event = json_string_value(json_object_get(record, "event"));
+        if (!event) {
+            next++;
+            assert_int_equal(json_integer_value(json_object_get(record, "step")), next);
+        } else {
+            fault_lines += strcmp(event, "fault") == 0;
+            recovered_lines += strcmp(event, "recovered") == 0;
+        }
+        json_decref(record);
+    }
+    free(text);
+    assert_int_equal(next, steps);
+    assert_int_equal(fault_lines, faults);
+    assert_int_equal(recovered_lines, recovered);
+}
+
+/* A run that was disturbed `count` times and has finished all the same. */
+static void expect_finished(uint32_t count) {
+    expect_ok(ring_end(&ring, 400));
+    json_t *summary = read_summary();
+    assert_string_equal(json_string_value(json_object_get(summary, "status")), "finished");
+    assert_int_equal(json_array_size(json_object_get(summary, "recovery")), count);
+    assert_int_equal(ledger_of(summary, "microbatches"), 2 * TRAIN / 8);
+    assert_int_equal(ledger_of(summary, "samples"), 2 * TRAIN);
+    assert_int_equal(ledger_of(summary, "lost") + ledger_of(summary, "repeated"), 0);
+    json_decref(summary);
+    expect_log(2 * TRAIN / BATCH, count, count);
+    ring_close(&ring);
+}
+
+/* ---- every state ----------------------------------------------------------------------------- */
+
+static const rp_control_state_id states[] = {
+    RP_CONTROL_HELLO, RP_CONTROL_PROFILE,  RP_CONTROL_ASSIGN,
+    RP_CONTROL_TRAIN, RP_CONTROL_EVALUATE, RP_CONTROL_SAVE,
+};
+enum { STATES = sizeof states / sizeof *states };
+
+static void a_fault_in_any_state_is_gone_back_from(void **state) {
+    (void)state;
+    for (size_t i = 0; i < STATES; i++) {
+        open_ring(NULL);
+        assert_true(ring_reach(&ring, states[i]));
+        board_send(&ring.board[1], broken, NULL);
+        expect_finished(1);
+        assert_int_equal(ring.restarts, 1);
+        assert_false(ring.hung[0] || ring.hung[1]);
+    }
+}
+
+static void a_child_that_ends_is_started_again(void **state) {
+    (void)state;
+    for (size_t i = 0; i < STATES; i++) {
+        open_ring(NULL);
+        assert_true(ring_reach(&ring, states[i]));
+        ring.lost = RP_ERR_FAULT;
+        rp_controller_child_ended(ring.c);
+        ring.lost = RP_OK;
+        expect_finished(1);
+        assert_int_equal(ring.restarts, 1);
+    }
+}
+
+/* Other schedules: the prediction's gains and the average begin anew, too. */
+static void other_schedules_go_back(void **state) {
+    (void)state;
+    static const char *const schedules[] = {
+        "schedule=1f1b", "schedule={kind: pipeoptim, horizon: measured}", "schedule=ea-pipe",
+        "schedule={kind: pipedream, advance: auto}"};
+    for (size_t i = 0; i < 4; i++) {
+        open_ring(schedules[i]);
+        assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+        board_send(&ring.board[0], broken, NULL);
+        expect_finished(1);
+    }
+}
+
+/* Behind a checkpoint: what was trained since is done again, and counted once. */
+static void steps_behind_the_checkpoint_are_done_again(void **state) {
+    (void)state;
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_EVALUATE)); /* 4 of 8 steps are saved */
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    ring_step(&ring, RP_NS_PER_MS);
+    ring_step(&ring, RP_NS_PER_MS);
+    ring_step(&ring, RP_NS_PER_MS);
+    assert_int_equal(ring.c->position.step, 6);
+    board_send(&ring.board[0], broken, NULL);
+    ring_step(&ring, RP_NS_PER_MS);
+    assert_int_equal(ring.c->position.step, 4);
+    expect_ok(ring_end(&ring, 400));
+    assert_int_equal(ring.board[0].orders[RP_KIND_START], 3);
+    json_t *summary = read_summary();
+    const json_t *told = json_array_get(json_object_get(summary, "recovery"), 0);
+    assert_int_equal(json_integer_value(json_object_get(told, "board")), 0);
+    assert_int_equal(json_integer_value(json_object_get(told, "replay_microbatches")), 4);
+    json_decref(summary);
+    expect_log(8, 1, 1);
+    ring_close(&ring);
+}
+
+/* ---- boards that are away -------------------------------------------------------------------- */
+
+/* Silent for 12 s, which is noticed after 10, and back. */
+static void a_board_that_was_out_of_reach(void **state) {
+    (void)state;
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    ring.deaf = true;
+    for (uint32_t i = 0; i < 12; i++) {
+        ring_step(&ring, RP_NS_PER_S);
+    }
+    assert_int_equal(ring.c->state, RP_CONTROL_HELLO);
+    assert_true(ring.hung[0] && ring.hung[1]);
+    ring.deaf = false;
+    expect_finished(1);
+}
+
+/* A host that was stopped has heard nobody meanwhile: that is no silence of the boards. */
+static void a_host_that_slept_misses_nobody(void **state) {
+    (void)state;
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    ring.clock.stepped_ns += 25 * RP_NS_PER_S;
+    expect_finished(0);
+    assert_int_equal(ring.restarts, 0);
+
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    ring.mute = RP_KIND_START;
+    ring.clock.stepped_ns += 25 * RP_NS_PER_S;
+    ring_step(&ring, RP_NS_PER_S);
+    ring.deaf = true; /* they fall silent behind its sleep */
+    for (uint32_t i = 0; i < 9; i++) {
+        ring_step(&ring, RP_NS_PER_S);
+    }
+    assert_int_equal(ring.c->state, RP_CONTROL_TRAIN);
+    ring_step(&ring, RP_NS_PER_S);
+    ring_step(&ring, RP_NS_PER_S);
+    ring_step(&ring, RP_NS_PER_S);
+    assert_int_equal(ring.c->state, RP_CONTROL_HELLO);
+    ring_close(&ring);
+}
+
+/* One that stays away: nobody waits longer than ring.wait, and the reason of it all is said. */
+static void a_board_that_stays_away(void **state) {
+    (void)state;
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    board_send(&ring.board[1], broken, NULL);
+    ring_step_boards(&ring, 0);
+    ring_step_controller(&ring);
+    assert_int_equal(ring.c->state, RP_CONTROL_HELLO);
+    ring.deaf = true;
+    const int64_t begin_ns = rp_clock_now_ns(&ring.clock);
+    for (uint32_t i = 0; i < 300 && ring.c->state < RP_CONTROL_CLOSE; i++) {
+        ring_step(&ring, RP_NS_PER_S / 10);
+    }
+    assert_in_range(rp_clock_now_ns(&ring.clock) - begin_ns, 20 * RP_NS_PER_S, 21 * RP_NS_PER_S);
+    expect_err(ring_end(&ring, 100), RP_ERR_TIMEOUT);
+    assert_int_equal(ring.failed, RP_CONTROL_HELLO);
+    assert_non_null(strstr(ring.fault.text, "no hello within 20 s (ring.wait)"));
+    json_t *summary = read_summary();
+    assert_string_equal(json_string_value(json_object_get(summary, "status")), "failed");
+    assert_non_null(strstr(json_string_value(json_object_get(summary, "note")), "board 1: broken"));
+    json_decref(summary);
+    ring_close(&ring);
+}
+
+/* Boards of this machine that do not come up again. */
+static void agents_that_do_not_start_again(void **state) {
+    (void)state;
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    ring.up = false;
+    board_send(&ring.board[1], broken, NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_RESTART));
+    expect_err(ring_end(&ring, 1000), RP_ERR_TIMEOUT);
+    assert_non_null(strstr(ring.fault.text, "the agents did not come up within 300 s"));
+    ring_close(&ring);
+}
+
+static void an_interrupt_ends_the_waiting(void **state) {
+    (void)state;
+    for (uint32_t up = 0; up < 2; up++) {
+        open_ring(NULL);
+        assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+        board_send(&ring.board[1], broken, NULL);
+        ring.up = up != 0;
+        assert_true(ring_reach(&ring, up ? RP_CONTROL_HELLO : RP_CONTROL_RESTART));
+        ring.deaf = true;
+        rp_controller_interrupt(ring.c);
+        expect_err(ring_end(&ring, 100), RP_ERR_INTERRUPTED);
+        ring_close(&ring);
+    }
+}
+
+/* ---- what is not gone back from -------------------------------------------------------------- */
+
+static void what_comes_again_stops_the_run(void **state) {
+    (void)state;
+    static const struct {
+        rp_err err;
+        rp_control_state_id state;
+        bool stops;
+    } cases[] = {
+        {RP_ERR_DEVICE, RP_CONTROL_ASSIGN, true}, {RP_ERR_DEVICE, RP_CONTROL_TRAIN, false},
+        {RP_ERR_MEMORY, RP_CONTROL_ASSIGN, true}, {RP_ERR_MEMORY, RP_CONTROL_TRAIN, false},
+        {RP_ERR_PEER, RP_CONTROL_TRAIN, true},    {RP_ERR_REFUSED, RP_CONTROL_TRAIN, true},
+        {RP_ERR_USAGE, RP_CONTROL_TRAIN, true},   {RP_ERR_TIMEOUT, RP_CONTROL_TRAIN, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const rp_Frame frame = {.which_body = RP_KIND_FAULT,
+                                .body.fault = {.err = (uint32_t)cases[i].err, .text = "broken"}};
+        open_ring(NULL);
+        assert_true(ring_reach(&ring, cases[i].state));
+        board_send(&ring.board[1], frame, NULL);
+        if (cases[i].stops) {
+            expect_err(ring_end(&ring, 400),
+                       cases[i].err == RP_ERR_USAGE ? RP_ERR_FAULT : cases[i].err);
+            ring_close(&ring);
+        } else {
+            expect_finished(1);
+        }
+    }
+}
+
+/* Every try meets the same fault before there is a new checkpoint. */
+static void tries_have_an_end(void **state) {
+    (void)state;
+    open_ring(NULL);
+    uint32_t tries = 0;
+    while (ring_reach(&ring, RP_CONTROL_TRAIN) && tries < 100) {
+        board_send(&ring.board[1], broken, NULL);
+        ring_step(&ring, RP_NS_PER_MS);
+        tries++;
+    }
+    assert_int_equal(tries, 4 + BOARDS + 1);
+    expect_err(ring_end(&ring, 10), RP_ERR_FAULT);
+    expect_log(0, 4 + BOARDS + 1, 4 + BOARDS);
+    ring_close(&ring);
+}
+
+/* A loss that is not finite is not mended by a new try. */
+static void a_run_that_diverged_stops(void **state) {
+    (void)state;
+    open_ring("schedule={kind: pipedream, advance: auto}");
+    ring.diverged = true;
+    assert_true(ring_reach(&ring, RP_CONTROL_SAVE));
+    ring.c->run.emulate = true; /* new stages could not be filled */
+    ring.c->run.link.delay_ms = 40;
+    expect_err(ring_end(&ring, 400), RP_ERR_FAULT);
+    assert_non_null(strstr(ring.fault.text, "is not finite"));
+    assert_null(strstr(ring.trail, "restart"));
+    ring_close(&ring);
+}
+
+static void without_a_wait_nothing_is_tried(void **state) {
+    (void)state;
+    open_ring("ring.wait=0");
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    board_send(&ring.board[1], broken, NULL);
+    expect_err(ring_end(&ring, 100), RP_ERR_FAULT);
+    assert_int_equal(ring.restarts, 0);
+    ring_close(&ring);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_fault_in_any_state_is_gone_back_from, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_child_that_ends_is_started_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(other_schedules_go_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(steps_behind_the_checkpoint_are_done_again, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_board_that_was_out_of_reach, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_host_that_slept_misses_nobody, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_board_that_stays_away, setup, teardown),
+        cmocka_unit_test_setup_teardown(agents_that_do_not_start_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_interrupt_ends_the_waiting, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_comes_again_stops_the_run, setup, teardown),
+        cmocka_unit_test_setup_teardown(tries_have_an_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_run_that_diverged_stops, setup, teardown),
+        cmocka_unit_test_setup_teardown(without_a_wait_nothing_is_tried, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+/* A ring that makes no progress says who waits for whom, on a virtual clock. */
+#include "boards.h"
+
+static test_ring ring;
+
+static void say(uint32_t board, const rp_Waiting *waiting) {
+    const rp_Frame frame = {.which_body = RP_KIND_WAITING, .body.waiting = *waiting};
+    board_send(&ring.board[board], frame, NULL);
+}
+
+/* In a segment of 4 steps, 2 of which have taken a second each, and a third is reported; then
+ * nothing is done. */
+static void open_ring(void) {
+    ring_prepare(&ring, "out");
+    ring_open(&ring);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    while (ring.c->position.step < 2) {
+        ring_step(&ring, RP_NS_PER_S);
+        assert_int_equal(ring.c->state, RP_CONTROL_TRAIN);
+    }
+    ring.idle = true;
+}
+
+static void pass(uint32_t seconds) {
+    for (uint32_t i = 0; i < seconds; i++) {
+        ring_step(&ring, RP_NS_PER_S);
+        assert_int_equal(ring.c->state, RP_CONTROL_TRAIN);
+    }
+}
+
+/* How often the log has this text. */
+static uint32_t logged(const char *text) {
+    const char *at = slurp("out/log.jsonl", NULL);
+    uint32_t count = 0;
+    while ((at = strstr(at, text)) != NULL) {
+        at += strlen(text);
+        count++;
+    }
+    return count;
+}
+
+static void who_waits_for_whom_is_said(void **state) {
+    (void)state;
+    static const struct {
+        rp_Waiting said[BOARDS];
+        const char *text;
+    } cases[] = {
+        {{{.what = RP_WAITING_DEVICE, .step = 3, .first = 8, .count = 8},
+          {.what = RP_WAITING_INPUT, .peer = 0, .step = 3, .first = 0, .count = 8}},
+         "board 1 waits for what board 0 sends (step 4, samples 0 to 7), board 0 computes (step 4, "
+         "samples 8 to 15)"},
+        {{{.what = RP_WAITING_ROOM, .peer = 1}, {.what = RP_WAITING_INPUT, .peer = 0, .count = 8}},
+         "board 0 waits until board 1 takes what it was sent, board 1 waits for what board 0 "
+         "sends (step 1, samples 0 to 7)"},
+        {{{.what = RP_WAITING_FEED}, {.what = RP_WAITING_NOTHING}},
+         "board 0 waits for inputs or labels of this host"},
+        {{{.what = RP_WAITING_ACKS, .peer = 1}, {.what = RP_WAITING_REPORTS}},
+         "board 0 waits until board 1 has got all of it, board 1 waits until this host takes its "
+         "reports"},
+        {{{.what = RP_WAITING_NOTHING}, {.what = RP_WAITING_INPUT, .peer = 0, .count = 1}},
+         "board 0 says nothing of waiting, heard "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        open_ring();
+        for (uint32_t k = 0; k < BOARDS; k++) {
+            say(k, &cases[i].said[k]);
+        }
+        pass(6);
+        assert_int_equal(logged("\"waiting\""), 0); /* eight times as long as usual */
+        pass(6);
+        assert_int_equal(logged("\"waiting\""), 1);
+        if (logged(cases[i].text) != 1) {
+            fail_msg("no '%s' in\n%s", cases[i].text, slurp("out/log.jsonl", NULL));
+        }
+        pass(15); /* again, each time after twice as long */
+        assert_int_equal(logged(cases[i].text), 2);
+        ring.idle = false;
+        expect_ok(ring_end(&ring, 100));
+        assert_int_equal(logged("it goes on after "), 1);
+        assert_int_equal(logged("\"waiting\""), 3);
+        ring_close(&ring);
+    }
+}
+
+/* Once when it begins and once when it ends, however often a board says it. */
+static void a_silent_hop_is_said(void **state) {
+    (void)state;
+    const rp_Waiting silent = {.what = RP_WAITING_INPUT,
+                               .peer = 0,
+                               .silent_count = 1,
+                               .silent = {{.peer = 0, .silent_ns = 3 * RP_NS_PER_S}}};
+    const rp_Waiting heard = {.what = RP_WAITING_NOTHING};
+    open_ring();
+    for (uint32_t i = 0; i < 3; i++) {
+        say(1, &silent);
+        pass(1);
+    }
+    assert_int_equal(logged("\"silent\""), 1);
+    assert_int_equal(logged("board 1 gets no answer from board 0 over their hop, for 3.0 s"), 1);
+    pass(8);
+    assert_int_equal(logged("; board 1 gets no answer from board 0"), 1);
+    say(1, &heard);
+    pass(2);
+    assert_int_equal(logged("board 1 gets answers from board 0 again"), 1);
+    ring.idle = false;
+    expect_ok(ring_end(&ring, 100));
+    ring_close(&ring);
+}
+
+/* The way to a board's feed is watched by the controller. */
+static void a_silent_feed_is_said(void **state) {
+    (void)state;
+    open_ring();
+    ring.feed_is_cut = true;
+    pass(12); /* an answer takes a round of 1 s here */
+    assert_int_equal(logged("nothing comes back from board 0 over its feed"), 1);
+    ring.feed_is_cut = false;
+    pass(2);
+    assert_int_equal(logged("board 0 answers over its feed again"), 1);
+    ring.idle = false;
+    expect_ok(ring_end(&ring, 100));
+    ring_close(&ring);
+}
+
+/* A host that was stopped for a minute has missed what boards did meanwhile: none is late, and none
+ * is taken for lost. */
+static void a_host_that_sleeps_waits_for_nobody(void **state) {
+    (void)state;
+    open_ring();
+    ring_step(&ring, 60 * RP_NS_PER_S);
+    pass(4);
+    assert_int_equal(logged("\"waiting\""), 0);
+    pass(8);
+    assert_int_equal(logged("no step for "), 1);
+    ring.idle = false;
+    expect_ok(ring_end(&ring, 100));
+    assert_int_equal(logged("\"fault\""), 0);
+    ring_close(&ring);
+}
+
+static void what_can_not_be_is_refused(void **state) {
+    (void)state;
+    static const rp_Waiting wrong[] = {
+        {.what = RP_WAITING_KINDS},
+        {.what = RP_WAITING_INPUT, .peer = BOARDS},
+        {.what = RP_WAITING_INPUT, .for_ns = -1},
+        {.silent_count = 1, .silent = {{.peer = BOARDS}}},
+        {.silent_count = 1, .silent = {{.silent_ns = -1}}},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        open_ring();
+        say(1, &wrong[i]);
+        expect_err(ring_end(&ring, 100), RP_ERR_PEER);
+        assert_non_null(
+            strstr(ring.fault.text, "board 1 says that it waits for something unknown"));
+        ring_close(&ring);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(who_waits_for_whom_is_said, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_silent_hop_is_said, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_silent_feed_is_said, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_host_that_sleeps_waits_for_nobody, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_can_not_be_is_refused, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,67 @@
+/* What a run is told about staleness and momentum before it starts. */
+#include "folder.h"
+
+#include "planning/staleness.h"
+#include "run_of.h"
+
+static rp_runfile run;
+static char text[200];
+
+static int close_run(void **state) {
+    rp_runfile_close(&run);
+    (void)unlink(in_folder("model.yaml"));
+    (void)unlink(in_folder("run.yaml"));
+    return teardown(state);
+}
+
+static bool hint(const char *schedule, const char *optimizer) {
+    char more[256];
+    rp_runfile_close(&run);
+    (void)snprintf(more, sizeof more, "schedule: %s\noptimizer: %s\n", schedule, optimizer);
+    read_run(&run, more);
+    run.micro = run.batch;
+    text[0] = '\0';
+    return rp_staleness_hint(&run, text, sizeof text);
+}
+
+static void momentum_and_staleness_are_named(void **state) {
+    (void)state;
+    assert_true(hint("{kind: async, advance: 3}", "{kind: sgd, lr: 0.1, momentum: 0.9}"));
+    assert_non_null(strstr(text, "up to 4 updates old"));
+    assert_non_null(strstr(text, "momentum 0.9"));
+    assert_non_null(strstr(text, "for 9 more"));
+    assert_non_null(strstr(text, "{momentum: 0, staleness_power: 1}"));
+    assert_true(hint("{kind: pipeoptim, advance: 2}", "{kind: adam, lr: 0.1}"));
+    assert_non_null(strstr(text, "up to 3 updates old"));
+    assert_non_null(strstr(text, "beta1 0.9"));
+    assert_non_null(strstr(text, "{betas: [0, 0.99], staleness_power: 1}"));
+    assert_true(hint("{kind: async, advance: 3}",
+                     "{kind: adamw, lr: 0.1, betas: [0.5, 0.9], staleness_power: 0.5}"));
+    assert_null(strstr(text, "staleness_power"));
+}
+
+static void others_are_told_nothing(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"gpipe", "{kind: sgd, lr: 0.1, momentum: 0.9}"},
+        {"async", "{kind: sgd, lr: 0.1, momentum: 0.9}"},
+        {"{kind: async, advance: 1}", "{kind: sgd, lr: 0.1, momentum: 0.9}"},
+        {"{kind: async, advance: 3}", "{kind: sgd, lr: 0.1, momentum: 0.49}"},
+        {"{kind: async, advance: 3}", "{kind: sgd, lr: 0.1}"},
+        {"{kind: async, advance: 3}", "{kind: adam, lr: 0.1, betas: [0, 0.99]}"},
+        {"{kind: ea-pipe, advance: 3}", "{kind: adam, lr: 0.1}"}, /* a replica sees no update */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (hint(cases[i][0], cases[i][1])) {
+            fail_msg("%s, %s: %s", cases[i][0], cases[i][1], text);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(momentum_and_staleness_are_named, setup, close_run),
+        cmocka_unit_test_setup_teardown(others_are_told_nothing, setup, close_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
