@@ -4,18 +4,12 @@
 
 #include "control/controller_own.h"
 
-static uint32_t count_absent(const rp_controller *c) {
+uint32_t rp_absent_count(const rp_controller *c) {
     uint32_t count = 0;
     for (uint32_t k = 0; c->ring.board && k < c->ring.count; k++) {
         count += !c->ring.board[k].hello;
     }
     return count;
-}
-
-/* A plan that somebody gave has names of boards: nobody takes their place. */
-static bool is_absence(const rp_controller *c) {
-    return c->failed == RP_CONTROL_HELLO && c->fault.err == RP_ERR_TIMEOUT && !c->given &&
-           c->run.wait_s > 0 && c->interrupts == 0 && count_absent(c) > 0;
 }
 
 /* Those that are there have had to wait; all have their time from now. */
@@ -26,11 +20,6 @@ static void greet_all(rp_controller *c) {
 }
 
 /* ---- spares ---------------------------------------------------------------------------------- */
-
-/* As many spares as boards are absent, that have not been tried. */
-bool rp_absent_have_spares(const rp_controller *c) {
-    return is_absence(c) && count_absent(c) + c->recovery.spares_taken <= c->run.spares;
-}
 
 static rp_err say_spare(rp_controller *c, const char *lost, const char *spare) {
     char text[240];
@@ -61,13 +50,10 @@ fail:
 /* ---- fewer boards ---------------------------------------------------------------------------- */
 
 /* What a person has said of places in the ring (a cut, hops, codecs that differ) has no meaning in
- * a smaller one. A run that has not begun has never had these boards: then the roster is wrong,
- * which a person has to know. */
+ * a smaller one. */
 bool rp_absent_may_leave(const rp_controller *c) {
-    const uint32_t absent = count_absent(c);
-    return is_absence(c) && c->begun && !c->run.local && c->run.cut_auto &&
-           c->run.hops.count == 0 && rp_codecs_are_alike(c->run.codec, c->run.stages) &&
-           absent < c->ring.count && c->ring.count - absent >= c->run.at_least;
+    return !c->run.local && c->run.cut_auto && c->run.hops.count == 0 &&
+           rp_codecs_are_alike(c->run.codec, c->run.stages);
 }
 
 static rp_err say_left(rp_controller *c, const char *names, uint32_t absent) {

@@ -72,6 +72,8 @@ typedef struct {
     FILE *result;    /* gets the result; NULL: nobody asks */
     /* Told of every state that is entered, by name: for an event log, a trace. May be NULL. */
     void (*on_state)(void *context, const char *state);
+    /* Told what is done about a fault (remedy.h) that ended a state. May be NULL. */
+    void (*on_remedy)(void *context, const char *failed, const char *remedy);
     void *context;
 } rp_controller_env;
 

@@ -1,5 +1,5 @@
 /* clang-format off */
-/* The state `recover`: the only place that decides what a fault means for the run.
+/* The state `recover`: what a fault means for the run is decided in remedy.c, and done here.
  *
  *   transient  the run goes back to its newest checkpoint and on from there: recover -> restart
  *   board      the same, once the board is back: it has ring.wait seconds to answer; then a board
@@ -19,18 +19,9 @@
 
 #include "base/log.h"
 #include "control/controller_own.h"
-
-/* Ways back without a new checkpoint: so many, and one a board, for several may be lost at a time
- * and be missed one after the other. */
-enum { IN_A_ROW_MAX = 4 };
+#include "control/remedy.h"
 
 /* ---- fewer in flight ------------------------------------------------------------------------- */
-
-/* Fewer in flight than the links ask for. */
-static bool has_smaller_advance(const rp_controller *c) {
-    return c->failed == RP_CONTROL_ASSIGN && c->fault.err == RP_ERR_LIMIT &&
-           c->run.method.advance_auto && c->run.method.advance > c->advance_least;
-}
 
 static rp_err fall_back(rp_controller *c) {
     char text[200];
@@ -87,39 +78,6 @@ static void stop_run(rp_controller *c) {
 
 /* ---- going back ------------------------------------------------------------------------------ */
 
-/* What comes of a mistake comes again; and memory, devices and numbers that have not been good
- * enough for a first step are not good enough for a second try. */
-static bool comes_again(const rp_controller *c) {
-    switch (c->fault.err) {
-    case RP_ERR_PEER:
-    case RP_ERR_FORMAT:
-    case RP_ERR_SHAPE:
-        return true;
-    case RP_ERR_MEMORY:
-    case RP_ERR_DEVICE:
-    case RP_ERR_NUMERIC:
-        return !c->begun;
-    case RP_ERR_LIMIT: /* a board that has not the memory for its stage */
-        return !c->begun || c->failed == RP_CONTROL_ASSIGN;
-    case RP_ERR_TIMEOUT: /* a board has had its time to come */
-        return c->failed == RP_CONTROL_START || c->failed == RP_CONTROL_RESTART ||
-               c->failed == RP_CONTROL_HELLO;
-    default:
-        return false;
-    }
-}
-
-static uint32_t most_in_a_row(const rp_controller *c) {
-    return IN_A_ROW_MAX + c->ring.count;
-}
-
-static bool can_go_back(const rp_controller *c) {
-    const rp_FaultClass fault_class = c->fault.fault_class;
-    return c->options.purpose == RP_PURPOSE_TRAIN && c->run.wait_s > 0 && c->interrupts == 0 &&
-           (fault_class == RP_FAULT_TRANSIENT || fault_class == RP_FAULT_BOARD) && c->ring.board &&
-           !comes_again(c) && c->recovery.in_a_row < most_in_a_row(c);
-}
-
 static rp_err say_going_back(rp_controller *c, const char *fault) {
     char text[RP_FAULT_TEXT + 200];
     (void)snprintf(text, sizeof text,
@@ -156,17 +114,50 @@ static void stop_for(rp_controller *c, rp_err err) {
     rp_controller_enter(c, RP_CONTROL_CLOSE);
 }
 
+static rp_remedy_facts facts_of(const rp_controller *c) {
+    const rp_method *method = &c->run.method;
+    return (rp_remedy_facts){
+        .err = c->fault.err,
+        .fault_class = c->fault.fault_class,
+        .failed = c->failed,
+        .trains = c->options.purpose == RP_PURPOSE_TRAIN,
+        .begun = c->begun,
+        .interrupted = c->interrupts > 0,
+        .waits = c->run.wait_s > 0,
+        .has_boards = c->ring.board != NULL,
+        .can_lessen = method->advance_auto && method->advance > c->advance_least,
+        .places_stay = c->given != NULL,
+        .may_shrink = rp_absent_may_leave(c),
+        .boards = c->ring.count,
+        .absent = rp_absent_count(c),
+        .at_least = c->run.at_least,
+        .spares = c->run.spares,
+        .tried = c->recovery.spares_taken,
+        .in_a_row = c->recovery.in_a_row,
+    };
+}
+
 rp_err rp_recover_enter(rp_controller *c) {
+    const rp_remedy_facts facts = facts_of(c);
+    const rp_remedy remedy = rp_remedy_choose(&facts);
     rp_err err = RP_OK;
-    if (has_smaller_advance(c)) {
+    if (c->env.on_remedy) {
+        c->env.on_remedy(c->env.context, rp_control_states[c->failed].name, rp_remedy_name(remedy));
+    }
+    switch (remedy) {
+    case RP_REMEDY_LESS:
         err = fall_back(c);
-    } else if (rp_absent_have_spares(c)) {
+        break;
+    case RP_REMEDY_SPARES:
         err = rp_absent_take_spares(c);
-    } else if (rp_absent_may_leave(c)) {
+        break;
+    case RP_REMEDY_FEWER:
         err = rp_absent_leave(c);
-    } else if (can_go_back(c)) {
+        break;
+    case RP_REMEDY_BACK:
         err = go_back(c);
-    } else {
+        break;
+    default:
         stop_run(c);
     }
     if (err != RP_OK) {

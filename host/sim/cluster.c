@@ -51,6 +51,12 @@ static int64_t step_host(void *context, int64_t now_ns) {
     return rp_sim_clock_to_world_ns(&cluster->host_clock, deadline_ns);
 }
 
+static void note_remedy(void *context, const char *failed, const char *remedy) {
+    rp_cluster *cluster = context;
+    rp_eventlog_add(&cluster->log, rp_world_now_ns(cluster->world), "host", "fault in %s: %s",
+                    failed, remedy);
+}
+
 /* A start without a run to resume is another run. 0 would be random. */
 static uint64_t fresh_run_id(const rp_cluster *cluster) {
     return cluster->options.seed + 1 + ((uint64_t)cluster->host_lives << 40);
@@ -78,7 +84,9 @@ static rp_err open_host(rp_cluster *cluster, bool resume) {
                                    .feeder = RP_FEEDER_DIRECT,
                                    .run_id = fresh_run_id(cluster),
                                    .progress = options->progress,
-                                   .result = options->result};
+                                   .result = options->result,
+                                   .on_remedy = note_remedy,
+                                   .context = cluster};
     const rp_controller_options controller = {.purpose = RP_PURPOSE_TRAIN,
                                               .run_path = options->run_path,
                                               .set = options->set,

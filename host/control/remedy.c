@@ -1,0 +1,77 @@
+#include "control/remedy.h"
+
+/* Ways back without a new checkpoint: so many, and one a board, for several may be lost at a time
+ * and be missed one after the other. */
+enum { IN_A_ROW_MAX = 4 };
+
+const char *rp_remedy_name(rp_remedy remedy) {
+    static const char *const names[RP_REMEDIES] = {
+#define X(id, text, about) text,
+        RP_REMEDY_LIST(X)
+#undef X
+    };
+    return (unsigned)remedy < RP_REMEDIES ? names[remedy] : "unknown";
+}
+
+static bool lacks_memory_for_stage(const rp_remedy_facts *f) {
+    return f->failed == RP_CONTROL_ASSIGN && f->err == RP_ERR_LIMIT;
+}
+
+/* Boards have had their time to come and have not. */
+static bool is_absence(const rp_remedy_facts *f) {
+    return f->failed == RP_CONTROL_HELLO && f->err == RP_ERR_TIMEOUT && !f->places_stay &&
+           f->waits && !f->interrupted && f->absent > 0;
+}
+
+/* As many spares as boards are absent, that have not been tried. */
+static bool have_spares(const rp_remedy_facts *f) {
+    return is_absence(f) && f->absent + f->tried <= f->spares;
+}
+
+/* A run that has not begun has never had these boards: then the roster is wrong, which a person has
+ * to know. */
+static bool may_leave(const rp_remedy_facts *f) {
+    return is_absence(f) && f->begun && f->may_shrink && f->absent < f->boards &&
+           f->boards - f->absent >= f->at_least;
+}
+
+/* What comes of a mistake comes again; and memory, devices and numbers that have not been good
+ * enough for a first step are not good enough for a second try. */
+static bool comes_again(const rp_remedy_facts *f) {
+    switch (f->err) {
+    case RP_ERR_PEER:
+    case RP_ERR_FORMAT:
+    case RP_ERR_SHAPE:
+        return true;
+    case RP_ERR_MEMORY:
+    case RP_ERR_DEVICE:
+    case RP_ERR_NUMERIC:
+        return !f->begun;
+    case RP_ERR_LIMIT:
+        return !f->begun || lacks_memory_for_stage(f);
+    case RP_ERR_TIMEOUT: /* a board has had its time to come */
+        return f->failed == RP_CONTROL_START || f->failed == RP_CONTROL_RESTART ||
+               f->failed == RP_CONTROL_HELLO;
+    default:
+        return false;
+    }
+}
+
+static bool can_go_back(const rp_remedy_facts *f) {
+    return f->trains && f->waits && !f->interrupted && f->has_boards &&
+           (f->fault_class == RP_FAULT_TRANSIENT || f->fault_class == RP_FAULT_BOARD) &&
+           !comes_again(f) && f->in_a_row < IN_A_ROW_MAX + f->boards;
+}
+
+rp_remedy rp_remedy_choose(const rp_remedy_facts *f) {
+    if (lacks_memory_for_stage(f) && f->can_lessen) {
+        return RP_REMEDY_LESS;
+    }
+    if (have_spares(f)) {
+        return RP_REMEDY_SPARES;
+    }
+    if (may_leave(f)) {
+        return RP_REMEDY_FEWER;
+    }
+    return can_go_back(f) ? RP_REMEDY_BACK : RP_REMEDY_STOP;
+}

@@ -1,0 +1,53 @@
+/* What is done about a fault: a pure function of what is known of it, of the run and of its boards.
+ * `recover.c` collects the facts and carries the remedy out; `tests/fuzz/fuzz_remedy.c` walks
+ * through histories of faults. */
+#ifndef RP_CONTROL_REMEDY_H
+#define RP_CONTROL_REMEDY_H
+
+#include "control/fault.h"
+#include "control/state.h"
+
+/* In the order in which they are looked for. */
+/* clang-format off */
+#define RP_REMEDY_LIST(X)                                                                   \
+    X(LESS,   "less",   "fewer microbatches in flight: a board has not the memory for more") \
+    X(SPARES, "spares", "spare boards take the places of those that have not come")         \
+    X(FEWER,  "fewer",  "the model is cut anew over the boards that are left")              \
+    X(BACK,   "back",   "back to the newest checkpoint, once the boards are there")         \
+    X(STOP,   "stop",   "the run stops")
+/* clang-format on */
+
+typedef enum {
+#define X(id, text, about) RP_REMEDY_##id,
+    RP_REMEDY_LIST(X)
+#undef X
+        RP_REMEDIES
+} rp_remedy;
+
+const char *rp_remedy_name(rp_remedy remedy); /* "spares" */
+
+typedef struct {
+    /* the fault */
+    rp_err err;
+    rp_FaultClass fault_class;
+    rp_control_state_id failed; /* the state that it ended */
+    /* the run */
+    bool trains;
+    bool begun;        /* the boards have been loaded once */
+    bool interrupted;  /* by a person */
+    bool waits;        /* ring.wait: for boards that are lost */
+    bool has_boards;   /* they are known */
+    bool can_lessen;   /* a smaller advance is allowed */
+    bool places_stay;  /* somebody has given the plan, which names boards */
+    bool may_shrink;   /* boards of a roster; nothing in the run file is about places in it */
+    uint32_t boards;   /* of the ring as it is now */
+    uint32_t absent;   /* of them: not greeted */
+    uint32_t at_least; /* that the run may go on with */
+    uint32_t spares;   /* and */
+    uint32_t tried;    /* of these on this way back */
+    uint32_t in_a_row; /* ways back since the last checkpoint that was written */
+} rp_remedy_facts;
+
+rp_remedy rp_remedy_choose(const rp_remedy_facts *facts);
+
+#endif

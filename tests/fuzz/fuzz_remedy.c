@@ -1,0 +1,196 @@
+/* Bytes as a history of faults: boards are lost and come back, errors of every kind end every
+ * state, checkpoints are written. What is decided keeps its promises: a run stops only where it
+ * must, goes on only with enough boards, and without a new checkpoint it ends in the end. */
+#include "fuzz.h"
+
+#include "control/remedy.h"
+#include "run/spares.h"
+
+enum { BOARDS = 8, SPARES = 4, ENTRIES = BOARDS + SPARES, ADVANCE = 4, IN_A_ROW = 4 };
+
+typedef struct {
+    const uint8_t *bytes;
+    size_t count;
+    rp_roster_entry roster[ENTRIES]; /* name: a letter, by which `lost` knows it */
+    bool lost[ENTRIES];
+    uint32_t boards, spares, advance;
+    rp_remedy_facts known; /* but for the fault, and what is counted here */
+    bool greets;           /* the boards are greeted: only then one is absent */
+    uint32_t remedies;     /* since the last checkpoint */
+} history;
+
+static uint32_t next(history *h, uint32_t below) {
+    if (h->count == 0) {
+        return 0;
+    }
+    h->count--;
+    return *h->bytes++ % below;
+}
+
+static bool is_lost(const history *h, uint32_t place) {
+    return h->lost[h->roster[place].name[0] - 'a'];
+}
+
+static uint32_t count_absent(const history *h) {
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < h->boards; k++) {
+        count += is_lost(h, k);
+    }
+    return count;
+}
+
+static void begin(history *h) {
+    static const char letters[] = "a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0k\0l";
+    h->boards = 1 + next(h, BOARDS);
+    h->spares = next(h, SPARES + 1);
+    h->advance = next(h, ADVANCE + 1);
+    const uint32_t is = next(h, 256);
+    h->known = (rp_remedy_facts){.at_least = 1 + next(h, h->boards),
+                                 .trains = (is & 1) == 0,
+                                 .waits = (is & 2) == 0,
+                                 .may_shrink = (is & 4) == 0,
+                                 .places_stay = (is & 8) != 0,
+                                 .has_boards = true};
+    for (uint32_t i = 0; i < h->boards + h->spares; i++) {
+        const bool dials = i < h->boards && next(h, 4) == 3;
+        h->roster[i] = (rp_roster_entry){.name = &letters[2 * i], .dials = dials};
+    }
+    h->greets = true;
+}
+
+/* ---- what is done ---------------------------------------------------------------------------- */
+
+static void check_roster(const history *h) {
+    bool seen[ENTRIES] = {false};
+    for (uint32_t i = 0; i < h->boards + h->spares; i++) {
+        const uint32_t own = (uint32_t)(h->roster[i].name[0] - 'a');
+        RP_ASSERT(own < ENTRIES && !seen[own]);
+        seen[own] = true;
+    }
+}
+
+static void take_spares(history *h, const rp_remedy_facts *f) {
+    RP_ASSERT(f->absent > 0 && f->absent + f->tried <= f->spares && !f->places_stay);
+    for (uint32_t k = 0; k < h->boards; k++) {
+        if (is_lost(h, k)) {
+            h->known.tried++;
+            (void)rp_spares_take(h->roster, h->boards, h->spares, k);
+        }
+    }
+    h->greets = true;
+}
+
+static void leave(history *h, const rp_remedy_facts *f) {
+    RP_ASSERT(f->begun && f->may_shrink && !f->places_stay && f->absent > 0);
+    for (uint32_t k = h->boards; k-- > 0;) {
+        if (is_lost(h, k)) {
+            rp_spares_leave(h->roster, &h->boards, &h->spares, k);
+            h->known.tried++;
+        }
+    }
+    RP_ASSERT(h->boards > 0 && h->boards >= f->at_least && count_absent(h) == 0);
+    h->greets = true;
+}
+
+static void go_back(history *h, const rp_remedy_facts *f) {
+    RP_ASSERT(f->trains && f->fault_class != RP_FAULT_USER && f->fault_class != RP_FAULT_SECURITY);
+    RP_ASSERT(f->in_a_row < IN_A_ROW + h->boards);
+    h->known.in_a_row++;
+    h->greets = true;
+}
+
+/* "Is enough of the ring left?" If it is, a run in which boards were lost does not stop. */
+static void check_stop(const history *h, const rp_remedy_facts *f) {
+    const bool is_absence = f->failed == RP_CONTROL_HELLO && f->err == RP_ERR_TIMEOUT && f->waits &&
+                            !f->interrupted && !f->places_stay && f->absent > 0;
+    const uint32_t left = f->boards - f->absent;
+    RP_ASSERT(!is_absence || f->absent + f->tried > f->spares);
+    RP_ASSERT(!is_absence || !f->begun || !f->may_shrink || left < f->at_least || left == 0);
+    const bool is_loss = f->failed == RP_CONTROL_TRAIN && f->err == RP_ERR_FAULT &&
+                         f->fault_class == RP_FAULT_BOARD && f->trains && f->waits &&
+                         !f->interrupted;
+    RP_ASSERT(!is_loss || f->in_a_row >= IN_A_ROW + h->boards);
+}
+
+/* False: the run is over. */
+static bool meet(history *h, rp_err err, rp_control_state_id failed, bool of_board) {
+    rp_remedy_facts facts = h->known;
+    facts.err = err;
+    facts.fault_class = rp_fault_classify(err, of_board, facts.begun);
+    facts.failed = failed;
+    facts.can_lessen = h->advance > 0;
+    facts.boards = h->boards;
+    facts.spares = h->spares;
+    facts.absent = h->greets ? count_absent(h) : 0;
+    const rp_remedy remedy = rp_remedy_choose(&facts);
+    RP_ASSERT(!facts.interrupted || remedy == RP_REMEDY_STOP || remedy == RP_REMEDY_LESS);
+    switch (remedy) {
+    case RP_REMEDY_LESS:
+        RP_ASSERT(failed == RP_CONTROL_ASSIGN && h->advance > 0);
+        h->advance--;
+        h->greets = true;
+        break;
+    case RP_REMEDY_SPARES:
+        take_spares(h, &facts);
+        break;
+    case RP_REMEDY_FEWER:
+        leave(h, &facts);
+        break;
+    case RP_REMEDY_BACK:
+        go_back(h, &facts);
+        break;
+    default:
+        check_stop(h, &facts);
+        return false;
+    }
+    check_roster(h);
+    /* each way back may try every board once, and lose it */
+    RP_ASSERT(++h->remedies <= (IN_A_ROW + BOARDS + 1) * (2 * ENTRIES + 1) + ADVANCE);
+    return true;
+}
+
+/* ---- what happens ---------------------------------------------------------------------------- */
+
+static bool happen(history *h) {
+    const uint32_t entry = next(h, h->boards + h->spares);
+    switch (next(h, 8)) {
+    case 0:
+    case 1:
+        h->lost[entry] = true;
+        return true;
+    case 2:
+        h->lost[entry] = false;
+        return true;
+    case 3: /* all have come, and are loaded */
+        if (count_absent(h) == 0) {
+            h->greets = false;
+            h->known.begun = true;
+            h->known.tried = 0;
+        }
+        return true;
+    case 4:
+        if (!h->greets) {
+            h->known.in_a_row = h->remedies = 0;
+        }
+        return true;
+    case 5: {
+        const rp_err err = (rp_err)(RP_OK + 1 + next(h, RP_ERR_COUNT - 1));
+        const bool of_board = next(h, 2) == 1;
+        return meet(h, err, (rp_control_state_id)next(h, RP_CONTROL_RECOVER), of_board);
+    }
+    case 6:
+        h->known.interrupted |= next(h, 16) == 1;
+        return true;
+    default: /* who is lost is missed: at work at once, or when it has had its time to come */
+        return count_absent(h) == 0 || (h->greets ? meet(h, RP_ERR_TIMEOUT, RP_CONTROL_HELLO, false)
+                                                  : meet(h, RP_ERR_FAULT, RP_CONTROL_TRAIN, true));
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
+    history h = {.bytes = bytes, .count = count};
+    begin(&h);
+    while (h.count > 0 && happen(&h)) {
+    }
+    return 0;
+}
