@@ -26,7 +26,7 @@ static seen watch(pair *p, end *who, int64_t peer_every_ns, int64_t most_ns) {
     rp_link_watch own;
     rp_link_watch_begin(&own, who->link, begin_ns);
     for (int64_t now_ns = begin_ns; now_ns - begin_ns < most_ns && out.lost_ns == INT64_MAX;
-         p->clock.stepped_ns += ROUND_NS, now_ns = rp_clock_now_ns(&p->clock)) {
+         now_ns = rp_clock_now_ns(&p->clock)) {
         expect_ok(rp_link_step(who->link));
         rp_link_before_wait(who->link);
         if (peer_every_ns && now_ns - peer_ns >= peer_every_ns) {
@@ -41,6 +41,7 @@ static seen watch(pair *p, end *who, int64_t peer_every_ns, int64_t most_ns) {
         }
         out.lost_ns = watched == RP_WATCH_LOST ? now_ns - begin_ns : out.lost_ns;
         out.reopened = own.reopened > out.reopened ? own.reopened : out.reopened;
+        p->clock.stepped_ns += ROUND_NS;
     }
     return out;
 }
