@@ -6,6 +6,7 @@
 #define MAGNITUDE 0x7fffffffu
 #define INFINITE 0x7f800000u
 #define NOT_A_NUMBER 0x7fc00000u
+#define LOSS_ITEMS 64 /* RP_CODEC_LOSS_ITEMS */
 
 /* ---- f16 and bf16. Grid: one item an element ------------------------------------------------- */
 
@@ -132,4 +133,28 @@ kernel void decode_int8(global float *to, ulong first, global const uchar *from,
     global const char *levels = (global const char *)(scales + 4 * blocks);
     float scale = as_float(vload4(i / BLOCK, scales));
     to[first + (ulong)sample * count + i] = (float)levels[i] * scale;
+}
+
+/* ---- what a codec has lost --------------------------------------------------------------------
+ */
+
+/* Each item has two sums in `sums`, behind those of `place` others: the squares of what `back` has
+ * lost of `from`, and those of `from`. Elements that were no number, or have become none beside
+ * one, do not count; one that has become infinite is lost. Grid: LOSS_ITEMS. */
+kernel void add_loss(global float2 *sums, uint place, global const float *back,
+                     global const float *from, ulong first, uint count) {
+    uint item = (uint)get_global_id(0);
+    float lost = 0.0f;
+    float all = 0.0f;
+    if (item >= LOSS_ITEMS) {
+        return;
+    }
+    for (uint i = item; i < count; i += LOSS_ITEMS) {
+        float x = from[first + i];
+        float rest = isinf(back[i]) ? x : back[i] - x;
+        bool counts = (as_uint(x) & MAGNITUDE) < INFINITE && !isnan(back[i]);
+        lost += counts ? rest * rest : 0.0f;
+        all += counts ? x * x : 0.0f;
+    }
+    sums[place * LOSS_ITEMS + item] += (float2)(lost, all);
 }

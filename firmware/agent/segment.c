@@ -39,6 +39,25 @@ rp_err rp_agent_on_step_decision(rp_agent *agent, const rp_message *message) {
                                  decision->skip);
 }
 
+/* What the codecs of the stages here have lost in the segment. */
+static rp_err report_losses(const agent_run *run, rp_Finished *report) {
+    rp_err err = RP_OK;
+    for (uint32_t h = 0; h < run->held_count; h++) {
+        rp_codec_loss loss[2];
+        RP_TRY(rp_stage_take_losses(run->held[h].stage, loss));
+        for (uint32_t gradients = 0; gradients < 2; gradients++) {
+            if (loss[gradients].all > 0) {
+                report->loss[report->loss_count++] = (rp_CodecLoss){.stage = run->held[h].job.stage,
+                                                                    .gradients = gradients > 0,
+                                                                    .lost = loss[gradients].lost,
+                                                                    .all = loss[gradients].all};
+            }
+        }
+    }
+fail:
+    return err;
+}
+
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
 static rp_err finish_segment(rp_agent *agent) {
@@ -65,6 +84,10 @@ static rp_err finish_segment(rp_agent *agent) {
         *most = staleness > *most ? staleness : *most;
     }
     rp_agent_report_links(agent, &frame.body.finished);
+    const rp_err lost = report_losses(run, &frame.body.finished);
+    if (lost != RP_OK) {
+        return lost;
+    }
     uint64_t applied[RP_RUNNER_STAGES_MAX * RP_REPLICAS_MAX];
     uint32_t count = 0;
     for (uint32_t h = 0; h < run->held_count; h++) {

@@ -33,6 +33,11 @@ typedef enum {
 const char *rp_codec_name(rp_codec codec); /* "f16"; "unknown" for what is no codec */
 rp_codec rp_codec_find(const char *name);  /* RP_CODECS when there is none of this name */
 
+/* What encoding has lost of some elements: sums of squares, of what is lost and of the elements. */
+typedef struct {
+    double lost, all;
+} rp_codec_loss;
+
 /* Of a sample of so many f32, encoded. */
 size_t rp_codec_bytes(rp_codec codec, size_t count);
 /* Of the elements on the wire: U8 where they are a row of bytes with scales. */

@@ -79,3 +79,34 @@ rp_err rp_codec_decode(rp_device *device, rp_codec codec, const rp_tensor *to,
 fail:
     return err;
 }
+
+rp_err rp_codec_add_loss(rp_device *device, rp_buffer *sums, uint32_t place, const rp_tensor *back,
+                         const rp_tensor *from) {
+    const size_t items = RP_CODEC_LOSS_ITEMS;
+    const size_t count = rp_shape_count(&from->shape);
+    rp_kernel *kernel;
+    rp_err err;
+    if (rp_shape_count(&back->shape) != count || back->offset != 0) {
+        return rp_fail(RP_ERR_SHAPE, "codec: a loss of %zu elements against %zu", count,
+                       rp_shape_count(&back->shape));
+    }
+    RP_TRY(rp_kernel_find(device, "codec", "add_loss", NULL, &kernel));
+    rp_launch launch = rp_launch_begin(kernel);
+    rp_arg_buffer(&launch, sums);
+    rp_arg_u32(&launch, place);
+    rp_arg_buffer(&launch, back->buffer);
+    rp_arg_tensor(&launch, from);
+    rp_arg_u32(&launch, (uint32_t)count);
+    RP_TRY(rp_launch_run(&launch, 1, &items, &items));
+fail:
+    return err;
+}
+
+rp_codec_loss rp_codec_sum_loss(const float *sums) {
+    rp_codec_loss loss = {0};
+    for (uint32_t i = 0; i < RP_CODEC_LOSS_ITEMS; i++) {
+        loss.lost += (double)sums[2 * i];
+        loss.all += (double)sums[2 * i + 1];
+    }
+    return loss;
+}

@@ -13,4 +13,15 @@ rp_err rp_codec_encode(rp_device *device, rp_codec codec, rp_buffer *to,
 rp_err rp_codec_decode(rp_device *device, rp_codec codec, const rp_tensor *to,
                        const rp_buffer *from) RP_MUST_CHECK;
 
+/* What encoding has lost: partial sums of squares that a kernel adds to, a pair an item. */
+enum { RP_CODEC_LOSS_ITEMS = 64, RP_CODEC_LOSS_FLOATS = 2 * RP_CODEC_LOSS_ITEMS };
+
+/* Enqueues: adds what `back`, which was encoded and decoded again, has lost of `from`, to the sums
+ * numbered `place` of the buffer. What is not finite does not count; what has become infinite is
+ * lost. errors SHAPE: their shapes differ; those of a launch */
+rp_err rp_codec_add_loss(rp_device *device, rp_buffer *sums, uint32_t place, const rp_tensor *back,
+                         const rp_tensor *from) RP_MUST_CHECK;
+/* Of RP_CODEC_LOSS_FLOATS floats. */
+rp_codec_loss rp_codec_sum_loss(const float *sums);
+
 #endif

@@ -211,6 +211,10 @@ struct rp_executor_kind {
      * only listed (device/ready.h). NULL where facts.warms_up is false. */
     void (*rehearse)(rp_executor *executor, bool on);
     rp_executor_facts (*facts)(const rp_executor *executor);
+    /* What the codecs of activations [0] and gradients [1] have lost of what left the stage in
+     * training, of some samples, since the last call; zeros: nothing was encoded. Waits as read
+     * does. NULL: it has no numbers to lose. */
+    rp_err (*take_losses)(rp_executor *executor, rp_codec_loss out[2]);
 };
 
 extern const rp_executor_kind *const rp_executor_kinds[];   /* NULL-terminated, generated */

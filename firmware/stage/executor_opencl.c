@@ -145,4 +145,5 @@ const rp_executor_kind rp_executor_opencl = {
     .drain = opencl_drain,
     .rehearse = opencl_rehearse,
     .facts = opencl_facts,
+    .take_losses = rp_opencl_take_losses,
 };

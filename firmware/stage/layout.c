@@ -1,4 +1,5 @@
 /* The tensors of a stage, and the bytes of everything that it holds. */
+#include "codec/convert.h"
 #include "stage/layout_own.h"
 
 #include <string.h>
@@ -104,6 +105,19 @@ static size_t most_at_boundaries(const rp_layout *layout, bool encoded) {
     return most;
 }
 
+/* Of a sample in f32, of the largest tensor that leaves encoded. */
+static size_t most_encoded(const rp_layout *layout) {
+    size_t most = 0;
+    for (uint32_t upper = 0; upper < 2; upper++) {
+        const rp_boundary_tensors all = rp_layout_boundary(layout, upper > 0, upper == 0);
+        for (uint32_t i = 0; i < all.count; i++) {
+            const size_t own = rp_layout_sample_bytes(&layout->tensor[all.tensor[i]].sample);
+            most = all.codec[i] != RP_CODEC_F32 && own > most ? own : most;
+        }
+    }
+    return most;
+}
+
 size_t rp_layout_part_max(const rp_layout *layout, const rp_job *job) {
     const size_t targets = (size_t)job->batch * job->target_width * sizeof(float);
     const size_t crossing = most_at_boundaries(layout, false) * job->micro;
@@ -182,6 +196,12 @@ static void count_scratch(const rp_job *job, rp_layout *layout, rp_gemm_choice g
     layout->scratch_bytes += rp_darena_round(layout->workspace_bytes, align);
     layout->codec_bytes = most_at_boundaries(layout, true) * job->micro;
     layout->scratch_bytes += rp_darena_round(layout->codec_bytes, align);
+    layout->loss_bytes = most_encoded(layout);
+    if (layout->loss_bytes) {
+        layout->loss_sums_bytes = 2 * RP_CODEC_LOSS_FLOATS * sizeof(float);
+        layout->scratch_bytes += rp_darena_round(layout->loss_bytes, align) +
+                                 rp_darena_round(layout->loss_sums_bytes, align);
+    }
 }
 
 rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, uint32_t align_bytes,

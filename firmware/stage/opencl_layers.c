@@ -1,6 +1,5 @@
 /* The opencl executor's passes: boundary tensors in, the layers in order, boundary tensors out. The
  * only caller of layers. */
-#include "codec/convert.h"
 #include "stage/opencl_own.h"
 
 /* ---- binding --------------------------------------------------------------------------------- */
@@ -91,61 +90,6 @@ static rp_layer_call call_of(rp_opencl *e, const rp_pass *pass, uint32_t positio
     return call;
 }
 
-/* ---- boundary tensors ------------------------------------------------------------------------ */
-
-/* Part `index` of every piece, each to its samples' place behind byte `at` of the buffer. */
-static rp_err write_pieces(rp_opencl *e, const rp_pass *pass, uint32_t index, rp_buffer *to,
-                           size_t at, size_t sample_bytes) {
-    rp_err err = RP_OK;
-    for (uint32_t p = 0; p < pass->in_count; p++) {
-        const rp_stage_piece *piece = &pass->in[p];
-        const rp_piece_cut cut = rp_piece_of(piece, &pass->op->samples);
-        RP_TRY(rp_buffer_write(e->device, to, at + cut.at * sample_bytes,
-                               (const char *)piece->part[index] + cut.from * sample_bytes,
-                               cut.count * sample_bytes));
-    }
-fail:
-    return err;
-}
-
-/* Tensors that come through a boundary; encoded ones by way of one buffer, which the queue's order
- * keeps from being written too early. `at`: the values or the gradients of the op. */
-static rp_err tensors_in(rp_opencl *e, const rp_pass *pass, const rp_boundary_tensors *boundary,
-                         const rp_tensor *at) {
-    rp_err err = RP_OK;
-    for (uint32_t i = 0; i < boundary->count && pass->in_count > 0; i++) {
-        const rp_tensor *to = &at[boundary->tensor[i]];
-        const rp_codec codec = boundary->codec[i];
-        if (codec == RP_CODEC_F32) {
-            RP_TRY(write_pieces(e, pass, i, to->buffer, (size_t)to->offset * sizeof(float),
-                                boundary->bytes[i]));
-        } else {
-            RP_TRY(write_pieces(e, pass, i, e->encoded, 0, boundary->bytes[i]));
-            RP_TRY(rp_codec_decode(e->device, codec, to, e->encoded));
-        }
-    }
-fail:
-    return err;
-}
-
-static rp_err tensors_out(rp_opencl *e, const rp_pass *pass, const rp_boundary_tensors *boundary,
-                          const rp_tensor *at) {
-    rp_err err = RP_OK;
-    for (uint32_t i = 0; i < boundary->count && pass->in_count > 0; i++) {
-        const rp_tensor *from = &at[boundary->tensor[i]];
-        const rp_codec codec = boundary->codec[i];
-        if (codec == RP_CODEC_F32) {
-            RP_TRY(rp_tensor_read(e->device, pass->out[i], from));
-        } else {
-            RP_TRY(rp_codec_encode(e->device, codec, e->encoded, from));
-            RP_TRY(rp_buffer_read(e->device, pass->out[i], e->encoded, 0,
-                                  from->shape.dim[0] * boundary->bytes[i]));
-        }
-    }
-fail:
-    return err;
-}
-
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 rp_err rp_opencl_forward(rp_opencl *e, const rp_pass *pass) {
@@ -155,14 +99,14 @@ rp_err rp_opencl_forward(rp_opencl *e, const rp_pass *pass) {
     rp_err err;
     select_weights(e, pass->weights);
     bind_tensors(e, pass);
-    RP_TRY(tensors_in(e, pass, &lower, e->value));
+    RP_TRY(rp_opencl_tensors_in(e, pass, &lower, e->value));
     for (uint32_t i = 0; i < layout->layer_count; i++) {
         rp_layer_call call = call_of(e, pass, i);
         call.training = pass->training && !call.layer->frozen;
         call.renewal = pass->renewal;
         RP_TRY(rp_layer_forward(&call));
     }
-    RP_TRY(tensors_out(e, pass, &upper, e->value));
+    RP_TRY(rp_opencl_tensors_out(e, pass, &upper, e->value));
 fail:
     return err;
 }
@@ -173,7 +117,7 @@ static rp_err run_loss(rp_opencl *e, const rp_pass *pass, bool gradient) {
     const uint32_t t = e->base.layout->tensor_count - 1;
     const size_t width = job->loss->class_target ? 1 : job->target_width;
     rp_err err;
-    RP_TRY(write_pieces(e, pass, 0, e->target, 0, width * sizeof(float)));
+    RP_TRY(rp_opencl_write_pieces(e, pass, 0, e->target, 0, width * sizeof(float)));
     rp_loss_call call = {
         .device = e->device,
         .n = pass->op->samples.count,
@@ -201,12 +145,12 @@ static rp_err gradient_in(rp_opencl *e, const rp_pass *pass) {
         return run_loss(e, pass, true);
     }
     const rp_boundary_tensors upper = rp_layout_boundary(e->base.layout, true, true);
-    return tensors_in(e, pass, &upper, e->grad);
+    return rp_opencl_tensors_in(e, pass, &upper, e->grad);
 }
 
 static rp_err gradient_out(rp_opencl *e, const rp_pass *pass) {
     const rp_boundary_tensors lower = rp_layout_boundary(e->base.layout, false, true);
-    return tensors_out(e, pass, &lower, e->grad);
+    return rp_opencl_tensors_out(e, pass, &lower, e->grad);
 }
 
 static rp_err backward_layer(rp_opencl *e, const rp_pass *pass, uint32_t position) {

@@ -165,6 +165,10 @@ static rp_err take_ends(rp_opencl *e) {
     if (e->base.layout->codec_bytes) {
         RP_TRY(rp_darena_take(e->memory, e->base.layout->codec_bytes, &e->encoded));
     }
+    if (e->base.layout->loss_bytes) {
+        RP_TRY(rp_darena_take(e->memory, e->base.layout->loss_bytes, &e->decoded));
+        RP_TRY(rp_darena_take(e->memory, e->base.layout->loss_sums_bytes, &e->losses));
+    }
     if (rp_job_is_last(job)) {
         size_t width = job->loss->class_target ? 1 : job->target_width;
         RP_TRY(rp_darena_take(e->memory, width * job->micro * sizeof(float), &e->target));
@@ -201,6 +205,9 @@ static rp_err zero_all(rp_opencl *e) {
     for (uint32_t i = 0; i < rp_block_total(layout); i++) {
         rp_buffer *whole = rp_darena_whole(e->block[i].arena);
         RP_TRY(rp_buffer_fill_zero(e->device, whole, 0, rp_buffer_bytes(whole)));
+    }
+    if (e->losses) {
+        RP_TRY(rp_buffer_fill_zero(e->device, e->losses, 0, layout->loss_sums_bytes));
     }
     for (uint32_t i = 0; i < layout->param_count; i++) {
         if (layout->trained[i] == RP_NOT_TRAINED) {

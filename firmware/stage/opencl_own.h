@@ -33,6 +33,8 @@ typedef struct {
     rp_buffer **value_pool, **grad_pool;
     rp_buffer *workspace, *target, *results, *spans, *norms, *probe_norms[RP_PROBE_NORMS];
     rp_buffer *encoded;      /* a boundary tensor as it travels: the op's that is being enqueued */
+    rp_buffer *decoded;      /* a sample of it, as the other end will see it */
+    rp_buffer *losses;       /* sums of what samples lose: of activations, of gradients */
     rp_buffer *shares;       /* of predictions, by trained parameter */
     rp_tensor *value, *grad; /* of the op that is being enqueued, by tensor of the layout */
     uint32_t weight_copies, probe_copies;
@@ -61,6 +63,15 @@ rp_err rp_opencl_forward(rp_opencl *e, const rp_pass *pass) RP_MUST_CHECK;
 rp_err rp_opencl_loss(rp_opencl *e, const rp_pass *pass) RP_MUST_CHECK;
 rp_err rp_opencl_backward(rp_opencl *e, const rp_pass *pass) RP_MUST_CHECK;
 rp_err rp_opencl_commit(rp_opencl *e, uint64_t step) RP_MUST_CHECK;
+
+/* opencl_parcels.c: boundary tensors to and from the host, encoded where the job says so. */
+rp_err rp_opencl_write_pieces(rp_opencl *e, const rp_pass *pass, uint32_t index, rp_buffer *to,
+                              size_t at, size_t sample_bytes) RP_MUST_CHECK;
+rp_err rp_opencl_tensors_in(rp_opencl *e, const rp_pass *pass, const rp_boundary_tensors *boundary,
+                            const rp_tensor *at) RP_MUST_CHECK;
+rp_err rp_opencl_tensors_out(rp_opencl *e, const rp_pass *pass, const rp_boundary_tensors *boundary,
+                             const rp_tensor *at) RP_MUST_CHECK;
+rp_err rp_opencl_take_losses(rp_executor *executor, rp_codec_loss out[2]) RP_MUST_CHECK;
 
 /* opencl_blocks.c */
 rp_err rp_opencl_copy(rp_opencl *e, rp_block from, rp_block to) RP_MUST_CHECK;

@@ -123,6 +123,10 @@ void rp_stage_resume(rp_stage *stage, uint64_t fill_step, uint64_t step);
 /* Most own updates between a forward and its backward so far. */
 uint32_t rp_stage_staleness_max(const rp_stage *stage);
 
+/* What the codecs of activations [0] and gradients [1] have lost of what this stage sent in
+ * training, of some of its samples, since the last call. Blocking, between segments. */
+rp_err rp_stage_take_losses(rp_stage *stage, rp_codec_loss out[2]) RP_MUST_CHECK;
+
 /* Exported tensors: "<layer>.weight", ... of the model that is evaluated; with `states` also what
  * a checkpoint needs: "<set prefix><layer>.weight" (sched/method.h) and, behind the prefix of a
  * replica if there is one, "optim.<state>.<layer>.weight". Blocking copies, between segments. */

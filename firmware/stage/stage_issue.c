@@ -29,6 +29,13 @@ rp_err rp_stage_drain(rp_stage *stage) {
     return stage->executor->kind->drain(stage->executor);
 }
 
+rp_err rp_stage_take_losses(rp_stage *stage, rp_codec_loss out[2]) {
+    out[0] = out[1] = (rp_codec_loss){0};
+    return stage->executor->kind->take_losses
+               ? stage->executor->kind->take_losses(stage->executor, out)
+               : RP_OK;
+}
+
 rp_err rp_stage_issue(rp_stage *stage, const rp_command *command) {
     return stage->executor->kind->issue(stage->executor, command);
 }

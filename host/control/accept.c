@@ -297,6 +297,10 @@ static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *me
     state->finished = true;
     memcpy(state->applied, message->part[0].data, want);
     take_facts(state, report, c->ring.count);
+    const rp_err lost = rp_losses_take(c, board, report);
+    if (lost != RP_OK) {
+        return lost;
+    }
     if (report->in_flight_bytes > BYTES_MAX) {
         return rp_fail(RP_ERR_PEER,
                        "board %s reports %" PRIu64 " bytes of in-flight state, at most %" PRIu64

@@ -93,6 +93,11 @@ typedef struct {
     uint64_t lost, repeated; /* samples, by the board whose ledger was wrong */
 } rp_account;
 
+/* losses.c: of what a board sends from a stage that it holds: of activations, of gradients. */
+typedef struct {
+    rp_codec_loss segment[2], total[2];
+} rp_hold_losses;
+
 /* tally.c: results of the boards that share the last stage. */
 typedef struct {
     bool is_here;
@@ -168,9 +173,10 @@ struct rp_controller {
     uint32_t advance_least;    /* that an assignment may fall back to */
     bool reassigning;          /* boards have had stages before */
     rp_follow follow;
-    rp_arena follow_arena; /* of a new assignment */
-    rp_arena plan_arena;   /* of `plan`, unless it is given, and of what is read off it: */
-    uint32_t *stage_board; /* the first that holds the stage */
+    rp_arena follow_arena;  /* of a new assignment */
+    rp_arena plan_arena;    /* of `plan`, unless it is given, and of what is read off it: */
+    uint32_t *stage_board;  /* the first that holds the stage */
+    rp_hold_losses *losses; /* by hold of the plan */
     rp_tally tally;
     rp_cut plan_cut;
     char *plan_text; /* every board gets it, and: */
@@ -385,6 +391,19 @@ void rp_account_begin(rp_controller *c, rp_Start *order);
 /* All boards have paused at the position's step. errors PEER: one has not the plan's samples */
 rp_err rp_account_check(rp_controller *c) RP_MUST_CHECK;
 rp_summary_ledger rp_account_told(const rp_controller *c);
+
+/* ---- losses.c ---------------------------------------------------------------------------------
+ */
+
+/* For the plan at hand: nothing has been lost yet. errors MEMORY */
+rp_err rp_losses_open(rp_controller *c) RP_MUST_CHECK;
+/* What a board says that its codecs have lost. errors PEER: of a stage that it does not hold */
+rp_err rp_losses_take(rp_controller *c, uint32_t board, const rp_Finished *report) RP_MUST_CHECK;
+/* Relative L2 error of what went from board to board since they have their stages; NAN: nothing
+ * that was encoded. */
+double rp_losses_of_wire(const rp_controller *c, uint32_t from, uint32_t to);
+/* All boards have paused: the errors of the segment go to the record. */
+rp_err rp_losses_note(rp_controller *c) RP_MUST_CHECK;
 
 /* ---- what comes next: due.c, pauses.c -------------------------------------------------------- */
 

@@ -142,6 +142,7 @@ rp_err rp_train_step(rp_controller *c) {
     c->fed = c->feeding;
     note_segment(c);
     RP_TRY(rp_account_check(c));
+    RP_TRY(rp_losses_note(c));
     RP_TRY(rp_controller_record_facts(c));
     RP_TRY(rp_controller_choose_next(c));
 fail:

@@ -208,7 +208,8 @@ static rp_summary_wire wire_row(const char *kind, uint32_t from, uint32_t to,
                              .busy_s = use->rate > 0 ? use->busy_s : (double)NAN,
                              .delay_ms = {1e3 * use->delay_s[0], 1e3 * use->delay_s[1]},
                              .resent = use->resent,
-                             .resets = use->resets};
+                             .resets = use->resets,
+                             .l2_error = (double)NAN};
 }
 
 /* Every wire: between boards as above, then between the host and each board, from the host first.
@@ -221,6 +222,7 @@ static rp_err wire_facts(const rp_controller *c, rp_arena *arena, rp_record_end 
         for (uint32_t i = facts->link_count; i-- > 0;) {
             rp_summary_wire *to = &end->wire[end->wire_count++];
             *to = wire_row("hop", k, facts->link[i].peer, &facts->link[i]);
+            to->l2_error = rp_losses_of_wire(c, k, to->to);
             RP_TRY(codecs_between(c->plan, k, to->to, arena, &to->codec));
         }
     }

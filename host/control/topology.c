@@ -45,6 +45,7 @@ static rp_err read_off(rp_controller *c) {
     }
     RP_TRY(RP_ARENA_NEW(&c->plan_arena, plan->hold_count, &c->norms_of));
     c->norms_got = 0;
+    RP_TRY(rp_losses_open(c));
     RP_TRY(rp_tally_open(&c->plan_arena, plan, &c->tally));
     RP_TRY(rp_plan_cut(&c->plan_arena, plan, c->run.model, &c->plan_cut));
 fail:

@@ -293,6 +293,12 @@ rp_err rp_record_prediction(rp_record *record, const rp_sink_prediction *predict
     TELL(record, on_prediction, &line);
 }
 
+rp_err rp_record_codec(rp_record *record, const rp_sink_codec *codec) {
+    rp_sink_codec line = *codec;
+    line.time_s = run_s(record);
+    TELL(record, on_codec, &line);
+}
+
 rp_err rp_record_op(rp_record *record, const rp_sink_op *op) {
     RP_ASSERT(op->stage < record->run.shape.stages);
     record->busy_ns[op->stage] += op->end_ns - op->start_ns;

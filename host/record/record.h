@@ -61,6 +61,8 @@ rp_err rp_record_note(rp_record *record, const char *name, uint64_t step,
                       const char *text) RP_MUST_CHECK;
 /* The times in `prediction` are set here. */
 rp_err rp_record_prediction(rp_record *record, const rp_sink_prediction *prediction) RP_MUST_CHECK;
+/* The time in `codec` is set here. */
+rp_err rp_record_codec(rp_record *record, const rp_sink_codec *codec) RP_MUST_CHECK;
 rp_err rp_record_op(rp_record *record, const rp_sink_op *op) RP_MUST_CHECK;
 rp_err rp_record_transfer(rp_record *record, const rp_sink_transfer *transfer) RP_MUST_CHECK;
 /* The times in `facts` are set here. */

@@ -70,6 +70,16 @@ typedef struct {
     double time_s, wall_s; /* set by the record */
 } rp_sink_prediction;
 
+/* What a codec has lost in a segment: of some samples of what a stage sent. */
+typedef struct {
+    uint64_t step;       /* steps done */
+    uint32_t stage;      /* that sent them */
+    const char *carries; /* "activations", "gradients" */
+    const char *codec;
+    double l2_error; /* relative: of what is lost, by that of the values */
+    double time_s;   /* set by the record */
+} rp_sink_codec;
+
 /* An op that a board has run, on the host's clock. */
 typedef struct {
     uint32_t stage; /* the board */
@@ -135,6 +145,7 @@ typedef struct {
     rp_err (*on_eval)(void *sink, const rp_sink_eval *eval);
     rp_err (*on_event)(void *sink, const rp_sink_event *event);
     rp_err (*on_prediction)(void *sink, const rp_sink_prediction *prediction);
+    rp_err (*on_codec)(void *sink, const rp_sink_codec *codec);
     rp_err (*on_op)(void *sink, const rp_sink_op *op);
     rp_err (*on_transfer)(void *sink, const rp_sink_transfer *transfer);
     rp_err (*on_facts)(void *sink, const rp_sink_facts *facts);

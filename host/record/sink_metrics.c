@@ -268,6 +268,14 @@ static rp_err on_prediction(void *sink, const rp_sink_prediction *line) {
                                        line->error, line->stale_error, line->time_s);
 }
 
+static rp_err on_codec(void *sink, const rp_sink_codec *line) {
+    return write_line(sink, json_pack("{s:s, s:I, s:I, s:s, s:s, s:o, s:o}", "event", "codec",
+                                      "step", (json_int_t)line->step, "stage",
+                                      (json_int_t)line->stage, "carries", line->carries, "codec",
+                                      line->codec, "l2_error", json_of_real(line->l2_error),
+                                      "time_s", json_of_real(line->time_s)));
+}
+
 static rp_err rewind_sink(void *sink, uint64_t step) {
     return rp_metrics_rewind(sink, step);
 }
@@ -285,5 +293,6 @@ const rp_sink_kind rp_sink_metrics = {.name = "metrics",
                                       .on_eval = on_eval,
                                       .on_event = on_event,
                                       .on_prediction = on_prediction,
+                                      .on_codec = on_codec,
                                       .rewind = rewind_sink,
                                       .close = close_sink};

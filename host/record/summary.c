@@ -90,6 +90,9 @@ static json_t *wire_of(const rp_summary_wire *wire, bool *good) {
     if (wire->codec) {
         put_value(object, "codec", json_string(wire->codec), good);
     }
+    if (isfinite(wire->l2_error)) {
+        put_value(object, "l2_error", json_of_real(wire->l2_error), good);
+    }
     return object;
 }
 

@@ -35,6 +35,7 @@ typedef struct {
     double delay_ms[2]; /* to the ack: of half of the messages, of 95 %, at most; 0: unknown */
     uint64_t resent, resets;
     const char *codec; /* as in rp_summary_link */
+    double l2_error;   /* relative, of what its codecs have lost; NAN: left out, nothing is known */
 } rp_summary_wire;
 
 typedef struct {

@@ -69,6 +69,20 @@ class Plan(program.Case):
                 for key in ("cut", "method", "edges", "nodes"):
                     self.assertEqual(first[key], again[key])
 
+    def check_losses(self, name):
+        """What int8 and f16 lose of these numbers: in the log at each pause, and by wire."""
+        lines = map(json.loads, (self.dir / name / "log.jsonl").read_text().splitlines())
+        errors = [line for line in lines if line.get("event") == "codec"]
+        self.assertEqual({(e["stage"], e["carries"], e["codec"]) for e in errors},
+                         {(0, "activations", "int8"), (1, "activations", "int8"),
+                          (1, "gradients", "f16"), (2, "gradients", "f16")})
+        for line in errors:
+            self.assertGreater(line["l2_error"], 1e-5)
+            self.assertLess(line["l2_error"], 0.02)
+        summary = json.loads((self.dir / name / "summary.json").read_text())
+        for wire in summary["wire"]:
+            self.assertEqual("l2_error" in wire, wire["kind"] == "hop")
+
     def test_codecs_make_parcels_smaller_and_runs_repeat(self):
         links = "links={codec: {activations: int8, gradients: f16}, inputs: bf16}"
         self.train("plain")
@@ -90,6 +104,7 @@ class Plan(program.Case):
             self.assertEqual(sent["plain"][a, b]["codec"], "f32")
             share = link["bytes"] / sent["plain"][a, b]["bytes"]
             self.assertLess(share, 0.45 if a < b else 0.65)
+        self.check_losses("coded")
         _, err = self.train("other", "--set", "links={codec: f16}", "--plan",
                             self.dir / "coded" / "plan.json", code=2)
         self.assertIn("codec: is int8, the run file's links.codec f16", err)

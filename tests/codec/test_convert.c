@@ -322,6 +322,48 @@ static void any_bytes_decode(void **state) {
     }
 }
 
+/* Against sums in doubles. What was no number says nothing; what has become infinite is lost. */
+static void losses_are_summed(void **state) {
+    (void)state;
+    rp_rng rng = rp_rng_named(17, "codec");
+    float x[COUNT];
+    float back[COUNT];
+    float sums[3][RP_CODEC_LOSS_FLOATS];
+    double lost = 0;
+    double all = 0;
+    rig r;
+    open_it(&r, 1, COUNT);
+    draw(&rng, 1, COUNT, x);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        back[i] = x[i] * (i % 3 ? 0.875f : 1.0625f);
+        const double rest = (double)back[i] - (double)x[i];
+        lost += i > 3 ? rest * rest : 0;
+        all += i > 3 ? (double)x[i] * (double)x[i] : 0;
+    }
+    x[0] = NAN;
+    x[1] = back[1] = -INFINITY;
+    back[2] = NAN;
+    x[3] = 2;
+    back[3] = INFINITY;
+    const rp_tensor there = {.buffer = r.encoded, .shape = r.tensor.shape};
+    expect_ok(rp_tensor_write(golden_device(), &r.tensor, x));
+    expect_ok(rp_tensor_write(golden_device(), &there, back));
+    rp_buffer *to;
+    expect_ok(rp_darena_take(r.memory, sizeof sums, &to));
+    expect_ok(rp_buffer_fill_zero(golden_device(), to, 0, sizeof sums));
+    for (int twice = 0; twice < 2; twice++) {
+        expect_ok(rp_codec_add_loss(golden_device(), to, 1, &there, &r.tensor));
+    }
+    expect_ok(rp_buffer_read_now(golden_device(), sums, to, 0, sizeof sums));
+    const rp_codec_loss loss = rp_codec_sum_loss(sums[1]);
+    expect_close(loss.lost, 2 * (lost + 4), 1e-5, 0);
+    expect_close(loss.all, 2 * (all + 4), 1e-5, 0);
+    assert_true(rp_codec_sum_loss(sums[0]).all == 0 && rp_codec_sum_loss(sums[2]).all == 0);
+    const rp_tensor other = {.buffer = r.encoded, .shape = rp_shape_2(1, COUNT - 1)};
+    expect_err(rp_codec_add_loss(golden_device(), to, 1, &other, &r.tensor), RP_ERR_SHAPE);
+    close_it(&r);
+}
+
 static void sizes_are_checked(void **state) {
     (void)state;
     rig r;
@@ -340,7 +382,8 @@ int main(void) {
         cmocka_unit_test(every_f16_is_itself),        cmocka_unit_test(rounds_to_nearest),
         cmocka_unit_test(bf16_decodes_and_keeps_nan), cmocka_unit_test(int8_is_what_it_says),
         cmocka_unit_test(int8_ties_and_ends),         cmocka_unit_test(int8_of_what_is_no_number),
-        cmocka_unit_test(any_bytes_decode),           cmocka_unit_test(sizes_are_checked),
+        cmocka_unit_test(any_bytes_decode),           cmocka_unit_test(losses_are_summed),
+        cmocka_unit_test(sizes_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,6 +130,10 @@ static void every_sink_is_told(void **state) {
     expect_ok(rp_record_note(record, "trust", 1, "only logged"));
     expect_ok(rp_record_prediction(
         record, &(rp_sink_prediction){.step = 1, .stage = 1, .gap = 2, .error = 0.5}));
+    expect_ok(rp_record_codec(
+        record,
+        &(rp_sink_codec){
+            .step = 2, .stage = 1, .carries = "gradients", .codec = "int8", .l2_error = 0.0625}));
     expect_ok(rp_record_eval(record, true, 2, 0.25, 32, 16));
     expect_ok(rp_record_eval(record, false, 2, 0.5, 64, 56));
     close_record(record, "finished", 4);
@@ -141,6 +145,8 @@ static void every_sink_is_told(void **state) {
     assert_non_null(strstr(log, "\"event\":\"hint\""));
     assert_non_null(strstr(log, "\"event\":\"trust\""));
     assert_non_null(strstr(log, "\"event\":\"prediction\",\"step\":2,\"stage\":1,\"gap\":2"));
+    assert_non_null(strstr(log, "{\"event\":\"codec\",\"step\":2,\"stage\":1,\"carries\":"
+                                "\"gradients\",\"codec\":\"int8\",\"l2_error\":0.0625,"));
     assert_non_null(strstr(log, "\"event\":\"eval\",\"step\":2,\"loss\":0.5,\"accuracy\":0.875"));
     assert_non_null(strstr(slurp("trace.json", NULL), "\"name\":\"forward\""));
     size_t bytes;

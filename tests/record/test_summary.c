@@ -167,19 +167,22 @@ static const rp_summary_wire wires[] = {{.kind = "hop",
                                          .delay_ms = {1.5, 2.5},
                                          .resent = 3,
                                          .resets = 2,
-                                         .codec = "f16"},
+                                         .codec = "f16",
+                                         .l2_error = 0.125},
                                         {.kind = "control",
                                          .from = UINT32_MAX,
                                          .to = 1,
                                          .bytes = 7,
                                          .rate_mbit = (double)NAN,
                                          .busy_s = (double)NAN,
-                                         .utilisation = (double)NAN}};
+                                         .utilisation = (double)NAN,
+                                         .l2_error = (double)NAN}};
 
 static const char wires_text[] =
     "\"wire\": [{\"kind\": \"hop\", \"from\": 0, \"to\": 1, \"bytes\": 1000, \"rate_mbit\": 8.0, "
     "\"busy_s\": 0.5, \"utilisation\": 0.25, \"delay_p50_ms\": 1.5, \"delay_p95_ms\": 2.5, "
-    "\"resent\": 3, \"resets\": 2, \"codec\": \"f16\"}, {\"kind\": \"control\", \"from\": "
+    "\"resent\": 3, \"resets\": 2, \"codec\": \"f16\", \"l2_error\": 0.125}, {\"kind\": "
+    "\"control\", \"from\": "
     "\"host\", "
     "\"to\": 1, \"bytes\": 7, \"rate_mbit\": null, \"busy_s\": null, \"utilisation\": null, "
     "\"delay_p50_ms\": null, \"delay_p95_ms\": null, \"resent\": 0, \"resets\": 0}]";

@@ -164,6 +164,49 @@ static void parcels_are_smaller(void **state) {
     close_pair(&coded);
 }
 
+/* In every eighth step the first sample of a parcel is measured; what is not trained is not. */
+static void losses_are_measured(void **state) {
+    (void)state;
+    static pair plain;
+    static pair coded;
+    rp_codec_loss loss[2];
+    double lost = 0;
+    double all = 0;
+    float x[SAMPLES * MIDDLE];
+    float back[SAMPLES * MIDDLE];
+    open_pair(&plain, RP_CODEC_F32, true);
+    open_pair(&coded, RP_CODEC_INT8, true);
+    run_step(&plain, 0);
+    memcpy(x, plain.part[TANH], sizeof x);
+    plain.outside = RP_CODEC_INT8;
+    lose_digits(&plain, plain.part[TANH], MIDDLE);
+    memcpy(back, plain.part[TANH], sizeof back);
+    for (uint32_t i = 0; i < MIDDLE; i++) {
+        lost += ((double)back[i] - (double)x[i]) * ((double)back[i] - (double)x[i]);
+        all += (double)x[i] * (double)x[i];
+    }
+    for (uint32_t k = 0; k < 2; k++) {
+        expect_ok(rp_stage_take_losses(plain.ring.board[k].stage, loss));
+        assert_true(loss[0].all == 0 && loss[1].all == 0);
+    }
+    run_step(&coded, 0);
+    expect_ok(rp_stage_take_losses(coded.ring.board[0].stage, loss));
+    assert_true(loss[1].all == 0); /* no gradient leaves the first stage */
+    assert_true(loss[0].lost > 0);
+    expect_close(loss[0].all, all, 0.02, 0); /* its input is encoded, too */
+    expect_close(loss[0].lost, lost, 0.5, 0);
+    expect_ok(rp_stage_take_losses(coded.ring.board[1].stage, loss));
+    assert_true(loss[0].all == 0);
+    assert_true(loss[1].lost > 0 && loss[1].lost < 1e-4 * loss[1].all);
+    run_step(&coded, 1);
+    for (uint32_t k = 0; k < 2; k++) {
+        expect_ok(rp_stage_take_losses(coded.ring.board[k].stage, loss));
+        assert_true(loss[0].all == 0 && loss[1].all == 0);
+    }
+    close_pair(&plain);
+    close_pair(&coded);
+}
+
 /* ---- rings ----------------------------------------------------------------------------------- */
 
 static double train_ring(const char *schedule, const char *cut, uint32_t stages,
@@ -245,6 +288,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stages_encode_as_the_codec_says),
         cmocka_unit_test(parcels_are_smaller),
+        cmocka_unit_test(losses_are_measured),
         cmocka_unit_test(rings_train_with_codecs),
         cmocka_unit_test(another_codec_is_refused),
     };
