@@ -1,5 +1,5 @@
 /* Boards that have had their time to come and have not: spares take their places, or the ring goes
- * on without them. */
+ * on without them. And those that have come back join it. */
 #include <stdio.h>
 
 #include "control/controller_own.h"
@@ -83,17 +83,44 @@ static uint32_t leave(rp_controller *c, char *names, size_t bytes) {
     return count;
 }
 
+/* The model is to be cut for as many boards as there are now. */
+static rp_err cut_anew(rp_controller *c) {
+    rp_record_take_boards(c->record, c->run.boards, c->run.stages);
+    c->fault.board = RP_FAULT_NO_BOARD; /* places have changed */
+    return rp_controller_go_back(c);
+}
+
 rp_err rp_absent_leave(rp_controller *c) {
     char names[200];
     rp_err err;
     const uint32_t absent = leave(c, names, sizeof names);
     c->recovery.spares_taken += absent; /* they have had their time */
     c->run.stages = c->run.boards * c->run.method.chunks;
-    rp_record_take_boards(c->record, c->run.boards, c->run.stages);
-    c->fault.board = RP_FAULT_NO_BOARD; /* places have changed */
+    rp_away_note_left(c, absent);
     RP_TRY(rp_runfile_check_cut(&c->run));
-    RP_TRY(rp_controller_go_back(c));
+    RP_TRY(cut_anew(c));
     RP_TRY(say_left(c, names, absent));
+    greet_all(c);
+fail:
+    return err;
+}
+
+/* ---- more boards again ----------------------------------------------------------------------- */
+
+static rp_err say_joined(const rp_controller *c) {
+    char text[320];
+    (void)snprintf(text, sizeof text,
+                   "%.200s can be reached again: the model is cut anew over %u boards",
+                   c->away.names, c->ring.count);
+    return rp_record_event(c->record, "joined", c->position.step, text);
+}
+
+/* The newest checkpoint is of here, so no step is done again. */
+rp_err rp_absent_return(rp_controller *c) {
+    rp_err err;
+    RP_TRY(cut_anew(c));
+    RP_TRY(say_joined(c));
+    c->away.names[0] = '\0';
     greet_all(c);
 fail:
     return err;

@@ -41,6 +41,7 @@ rp_err rp_start_enter(rp_controller *c) {
     rp_record_phase(c->record, c->run.local ? "starting the agents" : "reaching the boards");
     RP_TRY(rp_ring_open(&c->arena, &c->run, c->env.clock, &c->ring));
     c->ring.media = c->env.media;
+    c->away.boards = c->ring.count;
     RP_TRY(rp_identity_begin_term(c->folder, c->env.run_id, &c->ring.identity));
     RP_TRY(rp_start_find_keys(c, &c->ring.keys));
     RP_TRY(RP_ARENA_NEW(&c->arena, 2 * (size_t)c->run.model->layer_count, &c->layer_seconds));
@@ -136,13 +137,7 @@ rp_err rp_hello_late(const rp_controller *c) {
 
 /* A HELLO ends what is under way on a board, and its answer says that it has ended. */
 rp_err rp_hello_enter(rp_controller *c) {
-    const rp_Frame greeting = {.which_body = RP_KIND_HELLO,
-                               .body.hello = {.name = "host",
-                                              .software = RP_VERSION,
-                                              .clock_ns = c->now_ns,
-                                              .wire_min = RP_WIRE_MIN,
-                                              .wire_max = RP_WIRE_MAX,
-                                              .features = RP_WIRE_FEATURES}};
+    const rp_Frame greeting = rp_ring_greeting(c->now_ns);
     c->ring.wire = (rp_wire_range){RP_WIRE_MIN, RP_WIRE_MAX};
     c->ring.features = RP_WIRE_FEATURES;
     for (uint32_t k = 0; k < c->ring.count; k++) {

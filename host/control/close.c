@@ -76,6 +76,7 @@ rp_err rp_close_step(rp_controller *c) {
         if (!has_said_goodbye(c) && c->now_ns - c->since_ns < GOODBYE_NS) {
             return RP_OK;
         }
+        rp_away_close(c);
         rp_ring_disconnect(&c->ring);
         rp_controller_close_feeds(c);
     }
@@ -88,6 +89,7 @@ rp_err rp_close_step(rp_controller *c) {
 
 /* Parcels may still borrow batches: the links go first. */
 void rp_controller_release(rp_controller *c) {
+    rp_away_close(c);
     rp_ring_disconnect(&c->ring);
     rp_controller_close_feeds(c);
     rp_arena_finish(&c->follow_arena);

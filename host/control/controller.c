@@ -107,6 +107,7 @@ static void step_boards(rp_controller *c) {
             raise_fault(c, take_messages(c, k), k);
         }
     }
+    rp_away_look(c, ping);
     for (uint32_t k = 0; ring->board && k < ring->count && c->state < RP_CONTROL_CLOSE; k++) {
         raise_fault(c, rp_ring_watch(ring, k, ping, c->now_ns), k);
     }

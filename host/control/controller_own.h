@@ -45,6 +45,23 @@ typedef struct {
     uint32_t done_count;
 } rp_recovery;
 
+/* away.c: boards that have left the ring. */
+enum { RP_AWAY_MAX = 8 }; /* that are tried at a time */
+typedef struct {
+    const char *name;   /* of its roster entry; NULL: none is tried */
+    rp_link *control;   /* NULL: not just now */
+    int64_t greeted_ns; /* last; 0: never */
+    bool answers;       /* it could join */
+    bool was_refused;   /* which has been said */
+} rp_away_board;
+typedef struct {
+    uint32_t boards;       /* that the ring had at first */
+    uint32_t left, joined; /* how often, in all */
+    int64_t not_before_ns; /* the ring does not grow */
+    char names[200];       /* of those that have joined just now */
+    rp_away_board board[RP_AWAY_MAX];
+} rp_away;
+
 /* waiting.c: how long steps take, and whether it has been said that one takes too long. */
 typedef struct {
     int64_t step_ns;  /* when the last one was done, or the segment began */
@@ -153,6 +170,7 @@ struct rp_controller {
     rp_controller_fault fault;
     rp_FaultClass reported; /* by the board whose FAULT is being handled */
     rp_recovery recovery;
+    rp_away away;
     bool begun; /* the boards have been loaded once: training has begun */
     bool spawned, boards_up;
     int64_t lines_ns;   /* when the time of emulated lines began; 0: not yet */
@@ -356,6 +374,15 @@ uint32_t rp_absent_count(const rp_controller *c);
 rp_err rp_absent_take_spares(rp_controller *c) RP_MUST_CHECK;
 bool rp_absent_may_leave(const rp_controller *c); /* this run file lets boards leave */
 rp_err rp_absent_leave(rp_controller *c) RP_MUST_CHECK;
+/* Behind rp_away_join(): the ring gets its stages anew. */
+rp_err rp_absent_return(rp_controller *c) RP_MUST_CHECK;
+/* away.c: in each round, greets boards that have left the ring, and notes which answer. */
+void rp_away_look(rp_controller *c, bool ping);
+void rp_away_close(rp_controller *c);
+void rp_away_note_left(rp_controller *c, uint32_t count);
+/* At a pause that a checkpoint was written of: boards that answer are in the ring from now on,
+ * which has no stages for them yet. False: there are none, or it is too early. */
+bool rp_away_join(rp_controller *c) RP_MUST_CHECK;
 /* restore.c: what to start from, and what to go back to.
  * errors  those of rp_checkpoint_find() and rp_checkpoint_check_start() */
 rp_err rp_controller_find_start(rp_controller *c) RP_MUST_CHECK;

@@ -87,6 +87,8 @@ static rp_err choose_in_training(rp_controller *c) {
         rp_controller_enter(c, RP_CONTROL_EVALUATE);
     } else if (is_over(c)) {
         rp_controller_enter(c, RP_CONTROL_CLOSE);
+    } else if (rp_away_join(c)) {
+        rp_controller_enter(c, RP_CONTROL_RECOVER);
     } else {
         rp_controller_enter(c, rp_controller_follows_links(c) ? RP_CONTROL_PLAN : RP_CONTROL_TRAIN);
     }

@@ -11,7 +11,9 @@
  * A fault that a new try would only meet again stops the run, too: a mistake in the protocol, too
  * little memory from the beginning, a board that did not come back in time, or one way back after
  * the other without a new checkpoint. And a board that has no memory for as many forwards in flight
- * as `advance: auto` asks for gets a stage with fewer: recover -> hello. */
+ * as `advance: auto` asks for gets a stage with fewer: recover -> hello.
+ *
+ * And without a fault: boards that were lost have joined the ring again: recover -> restart. */
 /* clang-format on */
 #include <inttypes.h>
 #include <stdio.h>
@@ -108,6 +110,13 @@ fail:
 static void stop_for(rp_controller *c, rp_err err) {
     char why[RP_ERR_MESSAGE_BYTES]; /* the log has messages, too */
     (void)snprintf(why, sizeof why, "%s", rp_err_message());
+    if (c->fault.err == RP_OK) { /* there was none: boards have joined */
+        c->fault = (rp_controller_fault){
+            .err = err, .fault_class = RP_FAULT_FATAL, .board = RP_FAULT_NO_BOARD};
+        (void)snprintf(c->fault.text, sizeof c->fault.text, "%.500s", why);
+        stop_run(c);
+        return;
+    }
     log_fault(c);
     c->result = rp_fault_result(err, c->begun);
     (void)snprintf(c->note, sizeof c->note, "%.220s; this came of it: %.200s", why, c->fault.text);
@@ -137,7 +146,7 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
     };
 }
 
-rp_err rp_recover_enter(rp_controller *c) {
+static rp_err mend(rp_controller *c) {
     const rp_remedy_facts facts = facts_of(c);
     const rp_remedy remedy = rp_remedy_choose(&facts);
     rp_err err = RP_OK;
@@ -160,6 +169,12 @@ rp_err rp_recover_enter(rp_controller *c) {
     default:
         stop_run(c);
     }
+    return err;
+}
+
+/* Without a fault: boards that were lost have joined the ring. */
+rp_err rp_recover_enter(rp_controller *c) {
+    const rp_err err = c->fault.err == RP_OK ? rp_absent_return(c) : mend(c);
     if (err != RP_OK) {
         stop_for(c, err);
     }

@@ -59,6 +59,14 @@ void rp_ring_take_entry(rp_ring *ring, uint32_t board) {
                         entry->public_text);
 }
 
+/* Boards that have moved: a text points into its board. */
+static void take_own_texts(rp_ring *ring, uint32_t first) {
+    for (uint32_t k = first; k < ring->count; k++) {
+        rp_board_state *moved = &ring->board[k];
+        moved->device = moved->device ? moved->device_text : NULL;
+    }
+}
+
 void rp_ring_leave(rp_ring *ring, uint32_t board) {
     rp_board_state *state = &ring->board[board];
     RP_ASSERT(ring->count > 1 && board < ring->count);
@@ -68,10 +76,17 @@ void rp_ring_leave(rp_ring *ring, uint32_t board) {
     ring->count--;
     memmove(state, state + 1, (ring->count - board) * sizeof *state);
     ring->board[ring->count] = (rp_board_state){0};
-    for (uint32_t k = board; k < ring->count; k++) {
-        rp_board_state *moved = &ring->board[k];
-        moved->device = moved->device ? moved->device_text : NULL; /* it points into its board */
-    }
+    take_own_texts(ring, board);
+}
+
+void rp_ring_join(rp_ring *ring, uint32_t board) {
+    rp_board_state *state = &ring->board[board];
+    RP_ASSERT(board <= ring->count);
+    memmove(state + 1, state, (ring->count - board) * sizeof *state);
+    ring->count++;
+    *state = (rp_board_state){0};
+    take_own_texts(ring, board + 1);
+    rp_ring_take_entry(ring, board);
 }
 
 void rp_ring_set_address(rp_ring *ring, uint32_t board, const char *endpoint,
@@ -95,21 +110,38 @@ rp_err rp_ring_connect(rp_ring *ring, rp_links *links) {
         RP_TRY(rp_links_open(ring->arena, &own, &ring->links));
     }
     for (uint32_t k = 0; k < ring->count; k++) {
-        const rp_link_options options = {
-            .name = "control",
-            .bind = ring->board[k].dials ? ring->board[k].endpoint : NULL,
-            .connect = ring->board[k].dials ? NULL : ring->board[k].endpoint,
-            .peer_public = ring->board[k].public_text,
-            .window = 1,
-            .send_window = 1,
-            .part_bytes_max = RP_LINK_CONTROL_PART_MAX,
-        };
-        if (!ring->board[k].control) {
-            RP_TRY(rp_link_open(ring->links, &options, &ring->board[k].control));
+        rp_board_state *board = &ring->board[k];
+        if (!board->control) {
+            RP_TRY(rp_ring_open_control(ring, board->dials, board->endpoint, board->public_text,
+                                        &board->control));
         }
     }
 fail:
     return err;
+}
+
+rp_err rp_ring_open_control(const rp_ring *ring, bool dials, const char *endpoint,
+                            const char *public_text, rp_link **out) {
+    const rp_link_options options = {
+        .name = "control",
+        .bind = dials ? endpoint : NULL,
+        .connect = dials ? NULL : endpoint,
+        .peer_public = public_text,
+        .window = 1,
+        .send_window = 1,
+        .part_bytes_max = RP_LINK_CONTROL_PART_MAX,
+    };
+    return rp_link_open(ring->links, &options, out);
+}
+
+rp_Frame rp_ring_greeting(int64_t now_ns) {
+    return (rp_Frame){.which_body = RP_KIND_HELLO,
+                      .body.hello = {.name = "host",
+                                     .software = RP_VERSION,
+                                     .clock_ns = now_ns,
+                                     .wire_min = RP_WIRE_MIN,
+                                     .wire_max = RP_WIRE_MAX,
+                                     .features = RP_WIRE_FEATURES}};
 }
 
 void rp_ring_note_round(rp_ring *ring, int64_t before_ns, int64_t now_ns) {

@@ -120,12 +120,20 @@ rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const rp_clock *cloc
 void rp_ring_take_entry(rp_ring *ring, uint32_t board);
 /* The board leaves the ring, and those behind it move up. At least one has to stay. */
 void rp_ring_leave(rp_ring *ring, uint32_t board);
+/* The board that the roster has at this place now joins the ring, and those behind it move down.
+ * There is room for as many as the ring had at first. */
+void rp_ring_join(rp_ring *ring, uint32_t board);
 /* Where a board listens and by which key it is known. */
 void rp_ring_set_address(rp_ring *ring, uint32_t board, const char *endpoint,
                          const char *public_text);
 /* Opens the links, unless `links` is lent, and the control link of each board that has none.
  * errors of rp_link_open() */
 rp_err rp_ring_connect(rp_ring *ring, rp_links *links) RP_MUST_CHECK;
+/* The control link to a board; `dials`: `endpoint` is this host's. errors of rp_link_open() */
+rp_err rp_ring_open_control(const rp_ring *ring, bool dials, const char *endpoint,
+                            const char *public_text, rp_link **out) RP_MUST_CHECK;
+/* What this host says first to a board. */
+rp_Frame rp_ring_greeting(int64_t now_ns);
 /* What was under way is over: feed links close, what waits to be sent is dropped, and so is what
  * the boards have said of it. Boards that are lost (`lost`, those that have begun anew, and those
  * that are silent) also lose their control link: rp_ring_connect() opens it again. */

@@ -295,7 +295,9 @@ rp_err rp_controller_close_record(rp_controller *c, const char *status, const ch
                          .best = summarize_best(c),
                          .ledger = rp_account_told(c),
                          .recovery = c->recovery.done,
-                         .recovery_count = c->recovery.done_count};
+                         .recovery_count = c->recovery.done_count,
+                         .boards_left = c->away.left,
+                         .boards_joined = c->away.joined};
     rp_arena arena;
     rp_arena_init(&arena, "summary", 0);
     const rp_err gathered = gather_facts(c, &arena, &end);

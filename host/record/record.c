@@ -211,7 +211,7 @@ static double samples_per_second(const rp_record *record) {
 }
 
 void rp_record_take_boards(rp_record *record, uint32_t boards, uint32_t stages) {
-    RP_ASSERT(boards > 0 && boards <= record->run.shape.stages);
+    RP_ASSERT(boards > 0 && boards <= record->sinks_run.stages);
     for (uint32_t k = boards; k < record->run.shape.stages; k++) {
         record->busy[k] = 0; /* nobody is there any more */
     }
@@ -456,6 +456,8 @@ static rp_summary summarize_run(const rp_record *record, const rp_record_end *en
         .wire_count = end->wire_count,
         .recovery = end->recovery,
         .recovery_count = end->recovery_count,
+        .boards_left = end->boards_left,
+        .boards_joined = end->boards_joined,
     };
     add_shares(record, end, &summary);
     fill_ledger(record, end, &summary);

@@ -81,7 +81,7 @@ void rp_record_part(rp_record *record, const rp_sink_part *part);
 /* Wall seconds of a segment that has ended, for the summary's shares. */
 void rp_record_segment(rp_record *record, double seconds);
 
-/* From now on the run has fewer boards, which hold `stages` stages. */
+/* From now on the run has so many boards, at most those of the open; they hold `stages` stages. */
 void rp_record_take_boards(rp_record *record, uint32_t boards, uint32_t stages);
 /* The run goes back to an earlier position of its own, which `start` has; its seconds go on.
  * errors  IO */
@@ -106,6 +106,7 @@ typedef struct {
     rp_summary_ledger ledger;
     const rp_summary_recovery *recovery;
     uint32_t recovery_count;
+    uint32_t boards_left, boards_joined;
     const double (*share)[2]; /* [stage_count]: of every step's samples; NULL: all of them each */
 } rp_record_end;
 

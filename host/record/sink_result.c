@@ -59,6 +59,10 @@ static void print_recoveries(FILE *file, const rp_summary *s) {
                       "faults: went back %u time%s, %" PRIu64 " microbatches were done again\n",
                       s->recovery_count, s->recovery_count == 1 ? "" : "s", again);
     }
+    if (s->boards_left > 0) {
+        (void)fprintf(file, "boards: %u left the ring, %u joined it again\n", s->boards_left,
+                      s->boards_joined);
+    }
 }
 
 /* The one that is busiest, of those that carry what a step waits for. */

@@ -179,6 +179,8 @@ static void put_ring(const rp_summary *s, json_t *object, bool *good) {
     put_value(object, "bubble", json_of_real(s->bubble), good);
     put_value(object, "ledger", ledger, good);
     put_value(object, "recovery", recoveries, good);
+    put_value(object, "boards_left", json_of_whole(s->boards_left), good);
+    put_value(object, "boards_joined", json_of_whole(s->boards_joined), good);
 }
 
 static rp_err make_object(const rp_summary *s, json_t **out) {

@@ -94,6 +94,7 @@ typedef struct {
     rp_summary_ledger ledger;
     const rp_summary_recovery *recovery;
     uint32_t recovery_count;
+    uint32_t boards_left, boards_joined; /* again; how often, in all */
 } rp_summary;
 
 /* Temporary beside `path`, fsync, rename.

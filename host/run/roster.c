@@ -112,6 +112,7 @@ rp_err rp_roster_read(rp_arena *arena, const char *path, rp_roster_entry **out, 
     RP_TRY(RP_ARENA_NEW(arena, *count, out));
     for (uint32_t i = 0; i < *count; i++) {
         RP_TRY(read_board(arena, rp_node_item(boards, i), &(*out)[i]));
+        (*out)[i].place = i;
         RP_TRY(check_among(rp_node_item(boards, i), *out, i));
     }
     (void)rp_node_find(root, "hosts"); /* the agents' half */

@@ -11,6 +11,7 @@ typedef struct {
     const char *endpoint;    /* tcp://HOST:PORT; "" when it dials */
     bool dials;              /* it dials this host, and nobody can dial it */
     const char *public_text; /* Z85, whatever the roster has */
+    uint32_t place;          /* in the file; a spare has that of the board whose place it takes */
 } rp_roster_entry;
 
 /* Reads `boards` of the file: *count entries in its order, which live as long as the arena.

@@ -76,6 +76,8 @@ bool rp_spares_take(rp_roster_entry *roster, uint32_t boards, uint32_t spares, u
     const rp_roster_entry entry = roster[lost];
     roster[lost] = roster[spare];
     roster[spare] = entry;
+    roster[spare].place = roster[lost].place;
+    roster[lost].place = entry.place;
     move_to_end(roster, spare, count);
     return true;
 }
@@ -85,4 +87,19 @@ void rp_spares_leave(rp_roster_entry *roster, uint32_t *boards, uint32_t *spares
     move_to_end(roster, lost, *boards + *spares);
     (*boards)--;
     (*spares)++;
+}
+
+uint32_t rp_spares_return(rp_roster_entry *roster, uint32_t *boards, uint32_t *spares,
+                          uint32_t spare) {
+    const rp_roster_entry entry = roster[spare];
+    uint32_t at = 0;
+    RP_ASSERT(spare >= *boards && spare < *boards + *spares);
+    while (at < *boards && roster[at].place < entry.place) {
+        at++;
+    }
+    memmove(&roster[at + 1], &roster[at], (spare - at) * sizeof *roster);
+    roster[at] = entry;
+    (*boards)++;
+    (*spares)--;
+    return at;
 }

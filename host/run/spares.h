@@ -14,6 +14,10 @@ rp_err rp_spares_read(rp_node *ring, rp_roster_entry *roster, uint32_t *boards,
  * last spare. False: there is none. */
 bool rp_spares_take(rp_roster_entry *roster, uint32_t boards, uint32_t spares, uint32_t lost);
 
+/* A spare joins the ring, in the order of the places. Returns where. */
+uint32_t rp_spares_return(rp_roster_entry *roster, uint32_t *boards, uint32_t *spares,
+                          uint32_t spare);
+
 /* A board that is lost leaves the ring: it becomes the last spare. At least one has to stay. */
 void rp_spares_leave(rp_roster_entry *roster, uint32_t *boards, uint32_t *spares, uint32_t lost);
 

@@ -191,8 +191,8 @@ class Boards(Roster):
         self.assertIn("after this: ", note)
 
 
-class Fewer(Roster):
-    """Where no spare is left, the ring goes on without the board."""
+class Three(Roster):
+    """No spare: the ring goes on without a board that is lost."""
 
     MORE = ("three",)
     SETS = ("--set", "cut=auto", "--set", "ring.wait=2")
@@ -204,14 +204,19 @@ class Fewer(Roster):
     def steps(self, out):
         return program.steps_of(self.dir / out / "log.jsonl")
 
+    def nodes(self, out):
+        plan = json.loads((self.dir / out / "plan.json").read_text())
+        return [node["name"] for node in plan["nodes"]]
+
+
+class Fewer(Three):
     def test_a_schedule_that_flushes(self):
         """The numbers do not depend on the cut."""
         words = (*self.SETS, "--set", "train.epochs=100")
         self.ringpipe("train", self.run_yaml, "--out", "whole", *words)
         _, err = self.finish(self.kill("killed", *words))
         self.assertIn("board two has not come: the model is cut anew over the 2 boards left", err)
-        plan = json.loads((self.dir / "killed" / "plan.json").read_text())
-        self.assertEqual([node["name"] for node in plan["nodes"]], ["one", "three"])
+        self.assertEqual(self.nodes("killed"), ["one", "three"])
         summary = json.loads((self.dir / "killed" / "summary.json").read_text())
         self.assertEqual((summary["status"], summary["stages"]), ("finished", 2))
         self.assertEqual((summary["ledger"]["lost"], summary["ledger"]["repeated"]), (0, 0))
@@ -239,6 +244,56 @@ class Fewer(Roster):
         self.assertIn("no hello within 2 s (ring.wait)", err)
         steps = [r["step"] for r in self.steps("out")]
         self.assertEqual(steps, list(range(1, len(steps) + 1)))
+
+
+class Again(Three):
+    """A board that the ring went on without, and that comes back later."""
+
+    def again(self, name):
+        process = self.start("--keys", name, "--board", "auto", "--name", name, "--listen",
+                             self.boards[name][1], program=program.AGENT)
+        self.boards[name] = (process, self.boards[name][1])
+
+    def until(self, out, event, count, process):
+        log = self.dir / out / "log.jsonl"
+        self.wait_for(f"{event} {count}",
+                      lambda: log.read_text().count(f'"event":"{event}"') >= count,
+                      process=process, seconds=90)
+
+    def stop(self, out, process):
+        """The run works with the boards that it has now, and is interrupted."""
+        steps = len(self.steps(out))
+        self.wait_for("more steps", lambda: len(self.steps(out)) >= steps + 9, process=process)
+        process.send_signal(signal.SIGINT)
+        _, err = self.finish(process, code=130)
+        return err, json.loads((self.dir / out / "summary.json").read_text())
+
+    def expect_whole(self, out, words):
+        """Every step once; and the same bits as without any of this."""
+        steps = len(self.steps(out)) + 4
+        self.ringpipe("resume", out, "--set", f"train.steps={steps}")
+        self.assertEqual([r["step"] for r in self.steps(out)], list(range(1, steps + 1)))
+        self.ringpipe("train", self.run_yaml, "--out", "whole", *words,
+                      "--set", f"train.steps={steps}")
+        whole, disturbed = ((self.dir / name / "weights.safetensors").read_bytes()
+                            for name in ("whole", out))
+        self.assertTrue(whole == disturbed, "other weights")
+
+    def test_a_schedule_that_flushes(self):
+        words = (*self.SETS, "--set", "train.epochs=100000")
+        process = self.kill("out", *words)
+        self.until("out", "recovered", 1, process)
+        self.assertEqual(self.nodes("out"), ["one", "three"])
+        self.again("two")
+        self.until("out", "joined", 1, process)
+        err, summary = self.stop("out", process)
+        self.assertIn("two can be reached again: the model is cut anew over 3 boards", err)
+        self.assertEqual(self.nodes("out"), ["one", "two", "three"])
+        self.assertEqual((summary["boards_left"], summary["boards_joined"]), (1, 1))
+        self.assertEqual((summary["ledger"]["lost"], summary["ledger"]["repeated"]), (0, 0))
+        self.assertEqual(summary["ledger"]["samples"], summary["samples"])
+        self.assertEqual(len(summary["recovery"]), 1)
+        self.expect_whole("out", words)
 
 
 class Spare(Roster):

@@ -28,6 +28,8 @@ typedef struct {
     uint32_t builds;     /* PROFILEs in which nothing is measured */
     uint64_t inputs;
     bool feed_is_cut; /* it does not step its feed link: no parcel is taken from it */
+    bool away;        /* it does nothing */
+    uint64_t busy;    /* with this run, of somebody else; 0: it is not */
 } test_board;
 
 /* What a board says that contributed to a step: others than its samples. */
@@ -143,6 +145,11 @@ static inline void board_send(test_board *b, rp_Frame frame, const rp_part *part
     (void)board_may(rp_link_send(b->control, &frame, part, part != NULL, true, NULL, NULL));
 }
 
+/* As in a roster. */
+static inline void board_at(uint32_t k, uint32_t port, char *out, size_t bytes) {
+    (void)snprintf(out, bytes, "tcp://board%u:%u", k, port);
+}
+
 static inline void board_ready(test_ring *t, uint32_t k) {
     char endpoint[80];
     const rp_link_options options = {.name = "feed",
@@ -152,8 +159,7 @@ static inline void board_ready(test_ring *t, uint32_t k) {
                                      .part_bytes_max = 1 << 20,
                                      .run = t->board[k].run,
                                      .wire = RP_WIRE_MAX};
-    (void)snprintf(endpoint, sizeof endpoint, "inproc://board-%u-%p:%u", k, (void *)t,
-                   10 + t->board[k].run.term);
+    board_at(k, 10 + t->board[k].run.term, endpoint, sizeof endpoint);
     rp_link_close(&t->board[k].feed);
     if (!board_may(rp_link_open(t->links, &options, &t->board[k].feed))) {
         return;
@@ -165,6 +171,21 @@ static inline void board_ready(test_ring *t, uint32_t k) {
                                            .hop_port_count = k > 0, /* the board before dials it */
                                            .hop_port = {20}}};
     board_send(&t->board[k], frame, NULL);
+}
+
+/* As a new process. */
+static inline void board_begin(test_ring *t, uint32_t k) {
+    test_board *b = &t->board[k];
+    const rp_link_options options = {.name = "control",
+                                     .bind = b->endpoint,
+                                     .window = 1,
+                                     .send_window = 1,
+                                     .part_bytes_max = 1 << 20};
+    rp_link_close(&b->control);
+    rp_link_close(&b->feed);
+    expect_ok(rp_link_open(t->links, &options, &b->control));
+    b->run = (rp_run_identity){0};
+    b->training = b->passing = b->away = false;
 }
 
 /* Zeros for every tensor of the stage: what a checkpoint must have. `diverged`: a NaN in front. */
@@ -203,8 +224,9 @@ static inline void board_hello(test_board *b) {
                                            .clock_ns = 1,
                                            .wire_min = b->wire.min,
                                            .wire_max = b->wire.max,
-                                           .features = b->features}};
-    b->run = (rp_run_identity){0};
+                                           .features = b->features,
+                                           .busy = b->busy != 0}};
+    b->run = (rp_run_identity){.id = b->busy};
     b->training = b->passing = false;
     board_send(b, frame, NULL);
 }
@@ -265,7 +287,7 @@ static inline void board_take(test_ring *t, uint32_t k, const rp_Frame *frame) {
 static inline void board_finish(test_ring *t, uint32_t k) {
     test_board *b = &t->board[k];
     uint64_t applied[RP_REPLICAS_MAX];
-    const uint32_t replicas = rp_method_replicas(&t->c->run.method, BOARDS, k);
+    const uint32_t replicas = rp_method_replicas(&t->c->run.method, t->c->ring.count, k);
     for (uint32_t r = 0; r < replicas; r++) {
         applied[r] = b->step;
     }
@@ -299,7 +321,7 @@ static inline void board_work(test_ring *t, uint32_t k) {
     if (t->idle) {
         return;
     }
-    const bool last = k + 1 == BOARDS;
+    const bool last = k + 1 == t->c->ring.count;
     if (b->training && b->step < b->pause) {
         const rp_Frame done = {
             .which_body = RP_KIND_STEP_DONE,
@@ -327,6 +349,9 @@ static inline void board_work(test_ring *t, uint32_t k) {
 static inline void board_step(test_ring *t, uint32_t k) {
     test_board *b = &t->board[k];
     rp_message *message;
+    if (b->away) {
+        return;
+    }
     (void)board_may(rp_link_step(b->control));
     while (rp_link_recv(b->control, &message) == RP_OK) {
         const rp_Frame frame = message->frame;
@@ -391,14 +416,8 @@ static inline void ring_prepare_deep(test_ring *t, const char *name, uint32_t la
     const rp_links_options links = {.clock = &t->clock, .transport = t->transport};
     expect_ok(rp_links_open(&t->arena, &links, &t->links));
     for (uint32_t k = 0; k < BOARDS; k++) {
-        test_board *b = &t->board[k];
-        (void)snprintf(b->endpoint, sizeof b->endpoint, "inproc://board-%u-%p:1", k, (void *)t);
-        const rp_link_options options = {.name = "control",
-                                         .bind = b->endpoint,
-                                         .window = 1,
-                                         .send_window = 1,
-                                         .part_bytes_max = 1 << 20};
-        expect_ok(rp_link_open(t->links, &options, &b->control));
+        board_at(k, 1, t->board[k].endpoint, sizeof t->board[k].endpoint);
+        board_begin(t, k);
     }
     t->options = (rp_controller_options){
         .purpose = RP_PURPOSE_TRAIN, .run_path = t->run_path, .set = t->set, .out = t->out};

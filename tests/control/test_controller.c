@@ -215,7 +215,7 @@ static void a_feed_that_is_cut_is_named(void **state) {
                         least_ns + 10 * RP_NS_PER_S);
         assert_int_equal(ring.failed, RP_CONTROL_TRAIN);
         assert_non_null(
-            strstr(ring.fault.text, "nothing came back over its feed link at inproc://"));
+            strstr(ring.fault.text, "nothing came back over its feed link at tcp://board"));
         assert_int_equal(ring.fault.board, 0);
         assert_int_equal(ring.fault.fault_class, RP_FAULT_BOARD);
         ring_close(&ring);

@@ -84,6 +84,10 @@ static void ways_back_are_counted(void **state) {
                            "everything is in runs/x\n"));
     summary.recovery_count = 1;
     assert_non_null(strstr(result_of(&summary, RP_FORMAT_TEXT, NULL), "went back 1 time, 3 micro"));
+    summary.boards_left = 2;
+    summary.boards_joined = 1;
+    assert_non_null(strstr(result_of(&summary, RP_FORMAT_TEXT, NULL),
+                           "done again\nboards: 2 left the ring, 1 joined it again\n"));
 }
 
 /* The wire that the run waits for is named; one that is busy for less, or of unknown rate, is not,

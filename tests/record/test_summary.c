@@ -40,7 +40,9 @@ static const rp_summary whole = {.status = "finished",
                                  .microbatches = 9380,
                                  .ledger = {.known = true, .samples = 299999, .digest = 0xab},
                                  .recovery = recoveries,
-                                 .recovery_count = 1};
+                                 .recovery_count = 1,
+                                 .boards_left = 2,
+                                 .boards_joined = 1};
 static const char whole_text[] =
     "{\"version\": 1, \"status\": \"finished\", \"model\": \"vgg11\", \"schedule\": \"gpipe\", "
     "\"stages\": 2, \"epochs\": 5, \"steps\": 2345, \"samples\": 300000, \"seconds\": 61.25, "
@@ -56,7 +58,7 @@ static const char whole_text[] =
     "\"bubble\": 0.12, \"ledger\": {\"microbatches\": 9380, \"lost\": 0, \"repeated\": 0, "
     "\"samples\": 299999, \"digest\": \"00000000000000ab\"}, "
     "\"recovery\": [{\"board\": 2, \"detect_s\": 1.0, \"replan_s\": 2.0, \"restore_s\": 3.0, "
-    "\"replay_microbatches\": 4}]}\n";
+    "\"replay_microbatches\": 4}], \"boards_left\": 2, \"boards_joined\": 1}\n";
 
 static void printed_in_one_line(void **state) {
     (void)state;
