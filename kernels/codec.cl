@@ -6,7 +6,10 @@
 #define MAGNITUDE 0x7fffffffu
 #define INFINITE 0x7f800000u
 #define NOT_A_NUMBER 0x7fc00000u
-#define LOSS_ITEMS 64 /* RP_CODEC_LOSS_ITEMS */
+#define TILE 64          /* elements with a base and a step: RP_CODEC_TILE */
+#define TILE_HEAD 5      /* RP_CODEC_TILE_HEAD */
+#define TINY 0x0d800000u /* 2^-100 */
+#define LOSS_ITEMS 64    /* RP_CODEC_LOSS_ITEMS */
 
 /* ---- f16 and bf16. Grid: one item an element ------------------------------------------------- */
 
@@ -80,7 +83,7 @@ kernel void decode_bf16(global uint *to, ulong first, global const ushort *from,
 /* Of a block whose largest magnitude has these bits. With an element that is not finite none is; a
  * block below 2^-100 is zero, so that no scale is subnormal. */
 static float scale_of(uint largest) {
-    float scale = largest < 0x0d800000u ? 0.0f : as_float(largest) * 0.00787401574803149606f;
+    float scale = largest < TINY ? 0.0f : as_float(largest) * 0.00787401574803149606f;
     return largest >= INFINITE ? as_float(NOT_A_NUMBER) : scale;
 }
 
@@ -133,6 +136,148 @@ kernel void decode_int8(global float *to, ulong first, global const uchar *from,
     global const char *levels = (global const char *)(scales + 4 * blocks);
     float scale = as_float(vload4(i / BLOCK, scales));
     to[first + (ulong)sample * count + i] = (float)levels[i] * scale;
+}
+
+/* ---- int4 by tiles: a sample is the tiles' heads and then its elements, two a byte
+ * --------------- A head is a base and a step, bf16, and 0, or 128 + the place of the largest,
+ * where the tile was multiplied by a Hadamard matrix. Nothing here is subnormal: what is below
+ * 2^-100 is 0 before sums are made of it, and so they are the same on every device. */
+
+static float of_bf16(uint bits) {
+    return as_float(bits << 16);
+}
+
+/* The next bf16 that is not above; what is next to nothing is 0. */
+static uint bf16_below(float x) {
+    uint bits = as_uint(x);
+    uint magnitude = bits & MAGNITUDE;
+    uint below = bits == magnitude ? bits >> 16 : 0x8000u | (magnitude + 0xffffu) >> 16;
+    return magnitude < TINY ? 0 : below;
+}
+
+/* Base and step. Both are no number where the tile is too wide. */
+static uint2 head_of(const float *v, uint count) {
+    float least = v[0];
+    float most = v[0];
+    for (uint i = 1; i < count; i++) {
+        least = v[i] < least ? v[i] : least;
+        most = v[i] > most ? v[i] : most;
+    }
+    uint base = bf16_below(least);
+    float range = most - of_bf16(base);
+    uint step = (as_uint(range * 0.0666666701436f) + 0xffffu) >> 16; /* 1 / 15, not below */
+    if (!(range < INFINITY)) {
+        return (uint2)(NOT_A_NUMBER >> 16);
+    }
+    return (uint2)(base, range >= as_float(TINY) ? step : 0);
+}
+
+/* By a Hadamard matrix over the root of its order: its own inverse. */
+static void hadamard(float *v) {
+    for (uint half_ = 1; half_ < TILE; half_ *= 2) {
+        for (uint i = 0; i < TILE; i++) {
+            if (!(i & half_)) {
+                float sum = v[i] + v[i + half_];
+                v[i + half_] = v[i] - v[i + half_];
+                v[i] = sum;
+            }
+        }
+    }
+    for (uint i = 0; i < TILE; i++) {
+        v[i] *= 0.125f;
+    }
+}
+
+static uint level_of(float x, uint2 head) {
+    float step = of_bf16(head.y);
+    return step > 0.0f ? (uint)clamp((int)in_levels(x - of_bf16(head.x), step), 0, 15) : 0;
+}
+
+static void write_tile(const float *v, uint count, uint2 head, uint flag, global uchar *to,
+                       global uchar *levels) {
+    to[0] = (uchar)head.x;
+    to[1] = (uchar)(head.x >> 8);
+    to[2] = (uchar)head.y;
+    to[3] = (uchar)(head.y >> 8);
+    to[4] = (uchar)flag;
+    for (uint i = 0; i < count; i += 2) {
+        uint second = i + 1 < count ? level_of(v[i + 1], head) : 0;
+        levels[i / 2] = (uchar)(level_of(v[i], head) | second << 4);
+    }
+}
+
+/* Grid: one item a tile. `count`: elements of a sample. */
+kernel void encode_int4(global uchar *to, global const uint *from, ulong first, uint count,
+                        uint samples) {
+    uint tiles = (count + TILE - 1) / TILE;
+    uint sample = (uint)get_global_id(0) / tiles;
+    uint tile = (uint)get_global_id(0) % tiles;
+    if (sample >= samples) {
+        return;
+    }
+    uint own = min(count - tile * TILE, (uint)TILE);
+    global uchar *row = to + (ulong)sample * (TILE_HEAD * tiles + (count + 1) / 2);
+    global uchar *levels = row + TILE_HEAD * tiles + tile * TILE / 2;
+    float plain[TILE];
+    float turned[TILE];
+    uint largest = 0;
+    uint place = 0;
+    from += first + (ulong)sample * count + tile * TILE;
+    for (uint i = 0; i < own; i++) {
+        uint magnitude = from[i] & MAGNITUDE;
+        plain[i] = magnitude < TINY ? 0.0f : as_float(from[i]);
+        place = magnitude > largest ? i : place;
+        largest = max(largest, magnitude);
+    }
+    uint2 head = largest < INFINITE ? head_of(plain, own) : (uint2)(NOT_A_NUMBER >> 16);
+    row += TILE_HEAD * tile;
+    if (own == TILE && largest < INFINITE) {
+        for (uint i = 0; i < TILE; i++) {
+            turned[i] = plain[i];
+        }
+        turned[place] = plain[0];
+        turned[0] = plain[place];
+        hadamard(turned);
+        uint2 other = head_of(turned, TILE);
+        if (other.y < head.y) {
+            write_tile(turned, TILE, other, 128 + place, row, levels);
+            return;
+        }
+    }
+    write_tile(plain, own, head, 0, row, levels);
+}
+
+/* Grid: one item a tile. */
+kernel void decode_int4(global float *to, ulong first, global const uchar *from, uint count,
+                        uint samples) {
+    uint tiles = (count + TILE - 1) / TILE;
+    uint sample = (uint)get_global_id(0) / tiles;
+    uint tile = (uint)get_global_id(0) % tiles;
+    if (sample >= samples) {
+        return;
+    }
+    uint own = min(count - tile * TILE, (uint)TILE);
+    global const uchar *row = from + (ulong)sample * (TILE_HEAD * tiles + (count + 1) / 2);
+    global const uchar *levels = row + TILE_HEAD * tiles + tile * TILE / 2;
+    global const uchar *head = row + TILE_HEAD * tile;
+    float base = of_bf16(head[0] | (uint)head[1] << 8);
+    float step = of_bf16(head[2] | (uint)head[3] << 8);
+    float v[TILE];
+    for (uint i = 0; i < own; i++) {
+        uint level = levels[i / 2] >> (i % 2 * 4) & 15;
+        v[i] = base + (float)level * step; /* the product is exact: 4 digits by 8 */
+    }
+    if (own == TILE && head[4] >= 128) {
+        hadamard(v);
+        uint place = head[4] & (TILE - 1);
+        float swapped = v[0];
+        v[0] = v[place];
+        v[place] = swapped;
+    }
+    to += first + (ulong)sample * count + tile * TILE;
+    for (uint i = 0; i < own; i++) {
+        to[i] = v[i];
+    }
 }
 
 /* ---- what a codec has lost --------------------------------------------------------------------

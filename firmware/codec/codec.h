@@ -6,6 +6,11 @@
  *   int8   blocks of RP_CODEC_BLOCK elements with a scale s = max|x| / 127 each (f32), elements
  *          round(x / s) from -127 to 127: symmetric, so that both extremes come back. A block with
  *          an element that is not finite comes back as NaN
+ *   int4   tiles of RP_CODEC_TILE elements with a base and a step each (bf16), elements from 0 to
+ * 15 steps above the base. Where that gives a smaller step, the largest element of a whole tile is
+ * swapped with its first, and then the tile is multiplied by a Hadamard matrix over
+ * sqrt(RP_CODEC_TILE), its own inverse: one that stands out becomes a part of the base (TAH-Quant).
+ * A tile that is not finite, or too wide, comes back as NaN
  *
  * A sample is encoded by itself, whatever else is in its parcel, and takes the same bytes always:
  * parcels are cut and gathered by samples. */
@@ -17,7 +22,11 @@
 
 #include "base/dtype.h"
 
-enum { RP_CODEC_BLOCK = 128 /* elements of a sample that share a scale */ };
+enum {
+    RP_CODEC_BLOCK = 128,  /* elements of a sample that share a scale: int8 */
+    RP_CODEC_TILE = 64,    /* .. a base and a step: int4 */
+    RP_CODEC_TILE_HEAD = 5 /* bytes: base, step, and 0 or 128 + the place of the largest */
+};
 
 /* The numbers are on the wire: Parcel.codec. */
 typedef enum {
@@ -25,10 +34,11 @@ typedef enum {
     RP_CODEC_F16,
     RP_CODEC_BF16,
     RP_CODEC_INT8,
+    RP_CODEC_INT4,
     RP_CODECS /* how many */
 } rp_codec;
 
-#define RP_CODEC_NAMES "f32, f16, bf16 or int8"
+#define RP_CODEC_NAMES "f32, f16, bf16, int8 or int4"
 
 const char *rp_codec_name(rp_codec codec); /* "f16"; "unknown" for what is no codec */
 rp_codec rp_codec_find(const char *name);  /* RP_CODECS when there is none of this name */
@@ -40,6 +50,8 @@ typedef struct {
 
 /* Of a sample of so many f32, encoded. */
 size_t rp_codec_bytes(rp_codec codec, size_t count);
+/* Elements of a sample that are encoded together; 1: each by itself. */
+size_t rp_codec_group(rp_codec codec);
 /* Of the elements on the wire: U8 where they are a row of bytes with scales. */
 rp_dtype rp_codec_dtype(rp_codec codec);
 

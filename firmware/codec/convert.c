@@ -32,11 +32,11 @@ static rp_err find_kernel(rp_device *device, rp_codec codec, const char *directi
     return err;
 }
 
-/* Elements of all samples, or of each where they have scales. */
+/* Elements of all samples, or of each where they are encoded in groups. */
 static void pass_counts(rp_launch *launch, rp_codec codec, const rp_tensor *tensor) {
     const uint32_t count = (uint32_t)rp_shape_count(&tensor->shape);
     const uint32_t samples = tensor->shape.dim[0];
-    if (codec == RP_CODEC_INT8) {
+    if (rp_codec_group(codec) > 1) {
         rp_arg_u32(launch, count / samples);
         rp_arg_u32(launch, samples);
     } else {
@@ -44,9 +44,14 @@ static void pass_counts(rp_launch *launch, rp_codec codec, const rp_tensor *tens
     }
 }
 
+/* Of all samples: blocks, tiles, or elements. */
+static size_t group_count(rp_codec codec, const rp_tensor *tensor) {
+    const size_t samples = tensor->shape.dim[0];
+    const size_t group = rp_codec_group(codec);
+    return samples * ((rp_shape_count(&tensor->shape) / samples + group - 1) / group);
+}
+
 rp_err rp_codec_encode(rp_device *device, rp_codec codec, rp_buffer *to, const rp_tensor *from) {
-    const size_t count = rp_shape_count(&from->shape);
-    const size_t samples = from->shape.dim[0];
     rp_launch launch;
     rp_err err;
     RP_TRY(check_sizes(codec, from, to));
@@ -54,10 +59,9 @@ rp_err rp_codec_encode(rp_device *device, rp_codec codec, rp_buffer *to, const r
     rp_arg_buffer(&launch, to);
     rp_arg_tensor(&launch, from);
     pass_counts(&launch, codec, from);
-    const size_t blocks = (count / samples + RP_CODEC_BLOCK - 1) / RP_CODEC_BLOCK;
-    const size_t items = codec == RP_CODEC_INT8 ? samples * blocks : count;
-    const size_t group = codec == RP_CODEC_INT8 ? GROUP_BLOCKS : GROUP_ITEMS;
-    RP_TRY(rp_launch_run(&launch, 1, &items, &group));
+    const size_t items = group_count(codec, from);
+    const size_t local = rp_codec_group(codec) > 1 ? GROUP_BLOCKS : GROUP_ITEMS;
+    RP_TRY(rp_launch_run(&launch, 1, &items, &local));
 fail:
     return err;
 }
@@ -66,7 +70,7 @@ rp_err rp_codec_decode(rp_device *device, rp_codec codec, const rp_tensor *to,
                        const rp_buffer *from) {
     const size_t count = rp_shape_count(&to->shape);
     const size_t samples = to->shape.dim[0];
-    const bool scales = codec == RP_CODEC_INT8;
+    const bool rows = codec == RP_CODEC_INT8; /* an item an element, also where they have scales */
     rp_launch launch;
     rp_err err;
     RP_TRY(check_sizes(codec, to, from));
@@ -74,8 +78,10 @@ rp_err rp_codec_decode(rp_device *device, rp_codec codec, const rp_tensor *to,
     rp_arg_tensor(&launch, to);
     rp_arg_buffer(&launch, from);
     pass_counts(&launch, codec, to);
-    const size_t items[2] = {scales ? count / samples : count, samples};
-    RP_TRY(rp_launch_run(&launch, scales ? 2 : 1, items, (size_t[]){GROUP_ITEMS, 1}));
+    const size_t items[2] = {rows ? count / samples : group_count(codec, to), samples};
+    const bool tiles = !rows && rp_codec_group(codec) > 1;
+    RP_TRY(rp_launch_run(&launch, rows ? 2 : 1, items,
+                         (size_t[]){tiles ? GROUP_BLOCKS : GROUP_ITEMS, 1}));
 fail:
     return err;
 }

@@ -292,6 +292,223 @@ static void int8_of_what_is_no_number(void **state) {
     close_it(&r);
 }
 
+/* ---- int4 ------------------------------------------------------------------------------------ */
+
+/* A tile as codec.h says, in doubles, by the matrix itself. */
+typedef struct {
+    double base, step, turned[RP_CODEC_TILE];
+    uint32_t flag;
+    uint8_t level[RP_CODEC_TILE];
+} tile;
+
+static double bf16_at(const uint8_t *at) {
+    return (double)float_of(((uint32_t)at[0] | (uint32_t)at[1] << 8) << 16);
+}
+
+static void multiply(const double *v, double *out) {
+    for (uint32_t i = 0; i < RP_CODEC_TILE; i++) {
+        out[i] = 0;
+        for (uint32_t j = 0; j < RP_CODEC_TILE; j++) {
+            out[i] += __builtin_parity(i & j) ? -v[j] / 8 : v[j] / 8;
+        }
+    }
+}
+
+static uint32_t tile_size(uint32_t count, uint32_t t) {
+    const uint32_t rest = count - t * RP_CODEC_TILE;
+    return rest < RP_CODEC_TILE ? rest : RP_CODEC_TILE;
+}
+
+static tile tile_of(const uint8_t *row, uint32_t count, uint32_t t) {
+    const uint32_t tiles = (count + RP_CODEC_TILE - 1) / RP_CODEC_TILE;
+    const uint8_t *head = row + (size_t)t * RP_CODEC_TILE_HEAD;
+    const uint8_t *levels = row + (size_t)tiles * RP_CODEC_TILE_HEAD;
+    tile out = {.base = bf16_at(head), .step = bf16_at(head + 2), .flag = head[4]};
+    for (uint32_t i = 0; i < tile_size(count, t); i++) {
+        const uint32_t at = t * RP_CODEC_TILE + i;
+        out.level[i] = levels[at / 2] >> (at % 2 * 4) & 15;
+    }
+    return out;
+}
+
+/* What it decodes to. */
+static void values_of(const tile *of, uint32_t own, double *out) {
+    double v[RP_CODEC_TILE];
+    for (uint32_t i = 0; i < own; i++) {
+        v[i] = of->base + of->level[i] * of->step;
+    }
+    memcpy(out, v, own * sizeof *v);
+    if (of->flag) {
+        const uint32_t place = of->flag - 128;
+        multiply(v, out);
+        const double first = out[0];
+        out[0] = out[place];
+        out[place] = first;
+    }
+}
+
+/* What its levels stand for, and the range of the same without the transform, or with it. */
+static void expect_levels(const tile *of, const float *x, uint32_t own) {
+    double v[RP_CODEC_TILE];
+    double turned[RP_CODEC_TILE];
+    uint32_t place = 0;
+    for (uint32_t i = 0; i < own; i++) {
+        v[i] = (double)x[i];
+        place = fabs(v[i]) > fabs(v[place]) ? i : place;
+    }
+    if (own == RP_CODEC_TILE) {
+        v[place] = (double)x[0];
+        v[0] = (double)x[place];
+        multiply(v, turned);
+        v[0] = (double)x[0];
+        v[place] = (double)x[place];
+    }
+    const double *taken = of->flag ? turned : v;
+    double least[2] = {INFINITY, INFINITY};
+    double most[2] = {-INFINITY, -INFINITY};
+    for (uint32_t i = 0; i < own; i++) {
+        assert_true(fabs(of->base + of->level[i] * of->step - taken[i]) <= 0.501 * of->step);
+        least[0] = fmin(least[0], v[i]);
+        most[0] = fmax(most[0], v[i]);
+        least[1] = own == RP_CODEC_TILE ? fmin(least[1], turned[i]) : 0;
+        most[1] = own == RP_CODEC_TILE ? fmax(most[1], turned[i]) : 0;
+    }
+    assert_true(of->flag == 0 || (own == RP_CODEC_TILE && of->flag == 128 + place));
+    const double smaller =
+        own == RP_CODEC_TILE ? fmin(most[0] - least[0], most[1] - least[1]) : most[0] - least[0];
+    const double size = fmax(fabs(least[of->flag > 0]), fabs(most[of->flag > 0]));
+    assert_true(15 * of->step <= smaller * (1 + 0x1p-6) + size * 0x1p-6);
+}
+
+/* Sample 0 is even, and needs no transform; in others some tiles have an element that stands out.
+ */
+static void draw_tiles(rp_rng *rng, uint32_t samples, uint32_t count, float *x) {
+    draw(rng, samples, count, x);
+    for (uint32_t i = 0; i < count; i++) {
+        x[i] = (float)(int32_t)rp_rng_u32(rng) * 0x1p-31f;
+    }
+    for (uint32_t i = count; i < samples * count; i += 1 + rp_rng_u32(rng) % 200) {
+        x[i] *= 1000;
+    }
+}
+
+static void int4_is_what_it_says(void **state) {
+    (void)state;
+    static const uint32_t counts[] = {1, 2, 63, 64, 65, 127, 128, 191, 300};
+    rp_rng rng = rp_rng_named(19, "codec");
+    uint32_t turned = 0;
+    uint32_t whole = 0;
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        const uint32_t count = counts[c];
+        const size_t bytes = rp_codec_bytes(RP_CODEC_INT4, count);
+        float x[ALL];
+        float back[ALL];
+        uint8_t out[BYTES_MAX];
+        rig r;
+        open_it(&r, SAMPLES, count);
+        draw_tiles(&rng, SAMPLES, count, x);
+        encode(&r, RP_CODEC_INT4, x, out);
+        decode(&r, RP_CODEC_INT4, out, back);
+        for (uint32_t i = 0; i < SAMPLES * ((count + 63) / 64); i++) {
+            const uint32_t s = i / ((count + 63) / 64);
+            const uint32_t t = i % ((count + 63) / 64);
+            const uint32_t own = tile_size(count, t);
+            const size_t at = (size_t)s * count + (size_t)t * RP_CODEC_TILE;
+            const tile is = tile_of(out + s * bytes, count, t);
+            double values[RP_CODEC_TILE];
+            expect_levels(&is, x + at, own);
+            values_of(&is, own, values);
+            for (uint32_t j = 0; j < own; j++) {
+                assert_true(fabs((double)back[at + j] - values[j]) <=
+                            0x1p-20 * (fabs(is.base) * 8 + is.step));
+            }
+            whole += own == RP_CODEC_TILE;
+            turned += is.flag > 0;
+        }
+        close_it(&r);
+    }
+    assert_true(turned > 0 && turned < whole);
+}
+
+/* Of 63 small elements and a large one nearly all comes back, wherever it stands; without the
+ * transform the others would be lost. */
+static void int4_keeps_small_beside_large(void **state) {
+    (void)state;
+    for (uint32_t place = 0; place < RP_CODEC_TILE; place += 9) {
+        float x[RP_CODEC_TILE];
+        float back[RP_CODEC_TILE];
+        uint8_t out[RP_CODEC_TILE];
+        double lost = 0;
+        double all = 0;
+        rig r;
+        open_it(&r, 1, RP_CODEC_TILE);
+        for (uint32_t i = 0; i < RP_CODEC_TILE; i++) {
+            x[i] = i == place ? -100.0f : (float)(i * 37 % 64) / 64.0f - 0.5f;
+        }
+        encode(&r, RP_CODEC_INT4, x, out);
+        assert_int_equal(out[4], 128 + place);
+        decode(&r, RP_CODEC_INT4, out, back);
+        assert_true(fabsf(back[place] - x[place]) < 0.5f);
+        for (uint32_t i = 0; i < RP_CODEC_TILE; i++) {
+            const double rest = (double)back[i] - (double)x[i];
+            lost += i == place ? 0 : rest * rest;
+            all += i == place ? 0 : (double)x[i] * (double)x[i];
+        }
+        assert_true(sqrt(lost / all) < 0.25);
+        close_it(&r);
+    }
+}
+
+/* The bytes of one tile and a rest, which change only with the codec's number. */
+static void int4_bytes_stay(void **state) {
+    (void)state;
+    static const uint8_t golden[] = {
+        0x1d, 0x40, 0x1d, 0x3f, 0x85, 0x30, 0xbf, 0x23, 0x3e, 0x00, 0x6f, 0x44, 0x34, 0x37, 0xb4,
+        0x73, 0xa4, 0x04, 0x42, 0x43, 0x37, 0x34, 0x73, 0x43, 0x04, 0x34, 0x44, 0x43, 0x37, 0x34,
+        0x73, 0x43, 0x04, 0x34, 0x43, 0x47, 0x34, 0x30, 0x43, 0x03, 0x34, 0x74, 0x0f, 0x0b};
+    enum { GOLDEN = RP_CODEC_TILE + 3 };
+    float x[GOLDEN];
+    uint8_t out[sizeof golden];
+    rig r;
+    assert_int_equal(sizeof golden, rp_codec_bytes(RP_CODEC_INT4, GOLDEN));
+    open_it(&r, 1, GOLDEN);
+    for (uint32_t i = 0; i < GOLDEN; i++) {
+        x[i] = i == 5 ? 40.0f : (float)((int32_t)(i * 29 % 67) - 20) / 16.0f;
+    }
+    encode(&r, RP_CODEC_INT4, x, out);
+    for (size_t i = 0; i < sizeof out; i++) {
+        assert_int_equal(out[i], golden[i]);
+    }
+    close_it(&r);
+}
+
+/* What is not finite, or wider than an f32, is seen at the other end; what is next to nothing is
+ * nothing; what is all the same comes back. */
+static void int4_of_what_is_no_number(void **state) {
+    (void)state;
+    float x[ALL];
+    float back[ALL];
+    uint8_t out[BYTES_MAX];
+    rig r;
+    open_it(&r, SAMPLES, COUNT);
+    for (uint32_t i = 0; i < ALL; i++) {
+        x[i] = i < COUNT ? -0x1p-101f : 1.0f;
+    }
+    x[7] = float_of(1);
+    x[COUNT + 70] = NAN;            /* sample 1, tile 1 */
+    x[2 * COUNT + 299] = -INFINITY; /* sample 2, tile 4, which is not whole */
+    x[2 * COUNT] = 3e38f;           /* sample 2, tile 0 */
+    x[2 * COUNT + 1] = -3e38f;
+    encode(&r, RP_CODEC_INT4, x, out);
+    decode(&r, RP_CODEC_INT4, out, back);
+    for (uint32_t i = 0; i < ALL; i++) {
+        const uint32_t t = i % COUNT / RP_CODEC_TILE;
+        const bool lost = (i / COUNT == 1 && t == 1) || (i / COUNT == 2 && (t == 4 || t == 0));
+        assert_true(lost ? isnan(back[i]) : back[i] == (i < COUNT ? 0.0f : 1.0f));
+    }
+    close_it(&r);
+}
+
 /* Any bytes decode to something, inside the tensor. */
 static void any_bytes_decode(void **state) {
     (void)state;
@@ -379,10 +596,18 @@ static void sizes_are_checked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_f16_is_itself),        cmocka_unit_test(rounds_to_nearest),
-        cmocka_unit_test(bf16_decodes_and_keeps_nan), cmocka_unit_test(int8_is_what_it_says),
-        cmocka_unit_test(int8_ties_and_ends),         cmocka_unit_test(int8_of_what_is_no_number),
-        cmocka_unit_test(any_bytes_decode),           cmocka_unit_test(losses_are_summed),
+        cmocka_unit_test(every_f16_is_itself),
+        cmocka_unit_test(rounds_to_nearest),
+        cmocka_unit_test(bf16_decodes_and_keeps_nan),
+        cmocka_unit_test(int8_is_what_it_says),
+        cmocka_unit_test(int8_ties_and_ends),
+        cmocka_unit_test(int8_of_what_is_no_number),
+        cmocka_unit_test(int4_is_what_it_says),
+        cmocka_unit_test(int4_keeps_small_beside_large),
+        cmocka_unit_test(int4_bytes_stay),
+        cmocka_unit_test(int4_of_what_is_no_number),
+        cmocka_unit_test(any_bytes_decode),
+        cmocka_unit_test(losses_are_summed),
         cmocka_unit_test(sizes_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

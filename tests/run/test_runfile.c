@@ -304,8 +304,8 @@ static void codecs_by_boundary_and_direction(void **state) {
         rp_runfile_close(&run);
         rp_arena_finish(&arena);
     }
-    refused(three, "links.inputs=[f16]", "expected f32, f16, bf16 or int8");
-    refused(three, "links.codec=int7", "expected f32, f16, bf16 or int8, found 'int7'");
+    refused(three, "links.inputs=[f16]", "expected f32, f16, bf16, int8 or int4");
+    refused(three, "links.codec=int7", "expected f32, f16, bf16, int8 or int4, found 'int7'");
     refused(three, "links.codec=[f16]", "1 codecs for 3 stages; expected one for each of the 2");
     refused(three, "links.codec={activation: f16}", "links.codec.activation: unknown key");
     refused(three, "links={codecs: f16}", "links.codecs: unknown key");
