@@ -47,6 +47,11 @@ static rp_err hold_stages(agent_run *run, uint32_t node, const rp_job *job) {
         run->held[h].job.stage = hold->stage;
         memcpy(run->held[h].job.share, hold->share, sizeof hold->share);
         rp_plan_codecs_of(run->plan, hold->stage, run->held[h].job.codec);
+        if (hold->stage == 0 && run->held[h].job.codec[0][0] == RP_CODEC_UINT8 &&
+            job->pixels.groups == 0) {
+            return rp_fail(RP_ERR_USAGE, "assignment: inputs come as uint8, and it has no "
+                                         "`normalise`");
+        }
     }
     return err;
 }

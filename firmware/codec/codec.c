@@ -13,6 +13,7 @@ static const struct {
     [RP_CODEC_BF16] = {"bf16", RP_BF16, 16, 1, 0},
     [RP_CODEC_INT8] = {"int8", RP_U8, 8, RP_CODEC_BLOCK, sizeof(float)},
     [RP_CODEC_INT4] = {"int4", RP_U8, 4, RP_CODEC_TILE, RP_CODEC_TILE_HEAD},
+    [RP_CODEC_UINT8] = {"uint8", RP_U8, 8, 1, 0},
 };
 
 const char *rp_codec_name(rp_codec codec) {

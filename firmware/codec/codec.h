@@ -11,6 +11,8 @@
  * swapped with its first, and then the tile is multiplied by a Hadamard matrix over
  * sqrt(RP_CODEC_TILE), its own inverse: one that stands out becomes a part of the base (TAH-Quant).
  * A tile that is not finite, or too wide, comes back as NaN
+ *   uint8  inputs only: bytes of pixels as the data set has them. No digit is lost, and the first
+ *          stage makes of them what the host would have (pixels.h)
  *
  * A sample is encoded by itself, whatever else is in its parcel, and takes the same bytes always:
  * parcels are cut and gathered by samples. */
@@ -35,10 +37,12 @@ typedef enum {
     RP_CODEC_BF16,
     RP_CODEC_INT8,
     RP_CODEC_INT4,
+    RP_CODEC_UINT8,
     RP_CODECS /* how many */
 } rp_codec;
 
 #define RP_CODEC_NAMES "f32, f16, bf16, int8 or int4"
+#define RP_CODEC_INPUT_NAMES "auto, f32, f16, bf16, int8, int4 or uint8"
 
 const char *rp_codec_name(rp_codec codec); /* "f16"; "unknown" for what is no codec */
 rp_codec rp_codec_find(const char *name);  /* RP_CODECS when there is none of this name */

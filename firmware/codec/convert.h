@@ -24,4 +24,9 @@ rp_err rp_codec_add_loss(rp_device *device, rp_buffer *sums, uint32_t place, con
 /* Of RP_CODEC_LOSS_FLOATS floats. */
 rp_codec_loss rp_codec_sum_loss(const float *sums);
 
+/* uint8, see pixels.h. `to`: [samples, elements..], elements a multiple of the groups. `values`:
+ * rp_pixel_values() errors SHAPE, DEVICE */
+rp_err rp_pixels_decode(rp_device *device, const rp_tensor *to, const rp_buffer *from,
+                        const rp_buffer *values, uint32_t groups) RP_MUST_CHECK;
+
 #endif

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/err.h"
+
 static const uint32_t MAGNITUDE = 0x7fffffff, INFINITE = 0x7f800000, NOT_A_NUMBER = 0x7fc00000,
                       TINY = 0x0d800000; /* 2^-100 */
 
@@ -194,6 +196,14 @@ static void encode_16(rp_codec codec, const float *from, size_t count, uint8_t *
     }
 }
 
+/* k / 255 is off by less than one in 2^24, so this is k. */
+static void encode_uint8(const float *from, size_t count, uint8_t *to) {
+    for (size_t i = 0; i < count; i++) {
+        RP_ASSERT(from[i] >= 0 && from[i] <= 1);
+        to[i] = (uint8_t)(from[i] * 255.0f + 0.5f);
+    }
+}
+
 void rp_codec_encode_host(rp_codec codec, const float *from, size_t samples, size_t count,
                           uint8_t *to) {
     const size_t bytes = rp_codec_bytes(codec, count);
@@ -208,6 +218,9 @@ void rp_codec_encode_host(rp_codec codec, const float *from, size_t samples, siz
             break;
         case RP_CODEC_INT4:
             encode_int4(from, count, to);
+            break;
+        case RP_CODEC_UINT8:
+            encode_uint8(from, count, to);
             break;
         default:
             memcpy(to, from, bytes);

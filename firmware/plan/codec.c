@@ -95,6 +95,12 @@ void rp_plan_codecs_of(const rp_plan *plan, uint32_t stage, rp_codec out[2][2]) 
     }
 }
 
+rp_codec rp_plan_input_codec(const rp_plan *plan) {
+    rp_codec codec[2][2];
+    rp_plan_codecs_of(plan, 0, codec);
+    return codec[0][0];
+}
+
 bool rp_plan_has_codec(const rp_plan *plan) {
     bool has = false;
     for (uint32_t e = 0; e < plan->edge_count; e++) {
@@ -116,7 +122,9 @@ rp_err rp_plan_check_codecs(const rp_plan *plan) {
     for (uint32_t e = 0; e < plan->edge_count; e++) {
         const rp_plan_edge *edge = &plan->edge[e];
         const char *to = rp_plan_node_name(plan, edge->to);
-        if (edge->codec != RP_CODEC_F32 && !has_bytes(edge)) {
+        const bool bytes_of_a_set =
+            edge->codec == RP_CODEC_UINT8 && edge->carries != RP_CARRIES_INPUT;
+        if (bytes_of_a_set || (edge->codec != RP_CODEC_F32 && !has_bytes(edge))) {
             return rp_fail(
                 RP_ERR_USAGE, "%s: edges[%u].codec: to %s: codec %s of %ss; expected f32",
                 plan->source, e, to, rp_codec_name(edge->codec), rp_carries_name(edge->carries));

@@ -281,6 +281,7 @@ void rp_plan_note_bytes(rp_plan *plan, const rp_model *model);
  * comes through the lower one of stage 0. */
 void rp_plan_codecs_of(const rp_plan *plan, uint32_t stage, rp_codec out[2][2]);
 bool rp_plan_has_codec(const rp_plan *plan); /* any but f32 */
+rp_codec rp_plan_input_codec(const rp_plan *plan);
 
 /* The plan as a net to replay; the nodes from `node_count` on are the host's feeds. `windows`:
  * senders wait for room. costs are by hold. errors FAULT: deadlock, or work left; MEMORY */

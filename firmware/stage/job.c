@@ -73,6 +73,45 @@ fail:
     return err;
 }
 
+static rp_err read_list(rp_node *normalise, const char *key, double min, uint32_t count,
+                        float *out) {
+    const rp_node *list = rp_node_find(normalise, key);
+    if (!list || !rp_node_is_list(list) || rp_node_count(list) != count) {
+        return rp_node_fail(normalise, "%s: expected a list of as many numbers as `mean` has", key);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        double value;
+        rp_err err = rp_node_item_f64(list, i, min, 1e6, &value);
+        if (err != RP_OK) {
+            return err;
+        }
+        out[i] = (float)value;
+    }
+    return RP_OK;
+}
+
+static rp_err read_pixels(rp_node *root, const rp_shape *sample, rp_pixel_norm *out) {
+    rp_node *normalise = rp_node_find(root, "normalise");
+    const rp_node *mean = normalise ? rp_node_find(normalise, "mean") : NULL;
+    rp_err err = RP_OK;
+    if (!normalise) {
+        return RP_OK;
+    }
+    const uint32_t groups = mean && rp_node_is_list(mean) ? rp_node_count(mean) : 0;
+    if (groups == 0 || groups > RP_PIXEL_GROUPS_MAX || rp_shape_count(sample) % groups > 0) {
+        return rp_node_fail(normalise,
+                            "expected {mean: [..], std: [..]} of 1 to %d numbers, as many as the "
+                            "sample has channels",
+                            RP_PIXEL_GROUPS_MAX);
+    }
+    RP_TRY(read_list(normalise, "mean", -1e6, groups, out->mean));
+    RP_TRY(read_list(normalise, "std", 1e-6, groups, out->deviation));
+    RP_TRY(rp_node_done(normalise));
+    out->groups = groups;
+fail:
+    return err;
+}
+
 /* The loss fits the model's output and the targets. */
 static rp_err check_output(const rp_job *job, rp_node *root) {
     size_t outputs = rp_shape_count(&job->model->plan[job->model->layer_count - 1].out);
@@ -104,6 +143,7 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
     rp_shape sample;
     RP_TRY(read_numbers(root, out, &stages, &classes));
     RP_TRY(read_shape(root, "sample", &sample));
+    RP_TRY(read_pixels(root, &sample, &out->pixels));
     RP_TRY(rp_model_parse(arena, model_root, &sample, classes, &out->model));
     RP_TRY(rp_cut_parse(arena, out->model, rp_node_find(root, "cut"), &out->cut));
     if (out->cut.stage_count != stages) {

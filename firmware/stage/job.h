@@ -9,6 +9,7 @@
  *   guard: true         memory_mib: 0
  *   loss: cross-entropy optimizer: {...} lr_schedule: {...} schedule: gpipe
  *   advance: 1          # what the host has chosen where the schedule says `advance: auto`
+ *   normalise: {mean: [0.13], std: [0.31]} # of inputs that come as bytes, by channel
  *   link: {...}         # emulation of what this agent sends
  *   throttle: {...}      # emulation of a slower board
  *   peers: {host: KEY, boards: [KEY, ..]} # who may connect here */
@@ -16,6 +17,7 @@
 #define RP_STAGE_JOB_H
 
 #include "codec/codec.h"
+#include "codec/pixels.h"
 #include "nn/cut.h"
 #include "nn/loss.h"
 #include "nn/model.h"
@@ -54,6 +56,7 @@ typedef struct {
     uint32_t target_width; /* f32 per sample where targets are rows */
     uint32_t memory_mib;   /* limit of device memory, 0 = what the device has */
     rp_throttle throttle;
+    rp_pixel_norm pixels; /* of inputs as uint8 */
     bool guard;           /* skip steps with non-finite gradients */
     rp_codec codec[2][2]; /* of boundary tensors: [at the upper boundary][of gradients]. The plan's,
                              not in the text */

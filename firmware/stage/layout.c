@@ -202,6 +202,10 @@ static void count_scratch(const rp_job *job, rp_layout *layout, rp_gemm_choice g
         layout->scratch_bytes += rp_darena_round(layout->loss_bytes, align) +
                                  rp_darena_round(layout->loss_sums_bytes, align);
     }
+    if (layout->first_layer == 0 && layout->codec[0][0] == RP_CODEC_UINT8) {
+        layout->pixel_bytes = job->pixels.groups * RP_PIXEL_LEVELS * sizeof(float);
+        layout->scratch_bytes += rp_darena_round(layout->pixel_bytes, align);
+    }
 }
 
 rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, uint32_t align_bytes,

@@ -80,6 +80,7 @@ typedef struct {
     size_t codec_bytes;       /* the largest encoded parcel, 0 = nothing is encoded */
     size_t loss_bytes;        /* a sample decoded again, of what leaves encoded; 0 = nothing does */
     size_t loss_sums_bytes;   /* of what that has lost */
+    size_t pixel_bytes;       /* the values of inputs that come as uint8, 0 = they do not */
     uint32_t boundary_floats; /* of a sample of a boundary tensor as it travels; 0: as it is. Data
                                  of the set does, and with this only inputs have a codec */
 } rp_layout;

@@ -155,6 +155,18 @@ fail:
     return err;
 }
 
+static rp_err take_pixels(rp_opencl *e) {
+    const size_t bytes = e->base.layout->pixel_bytes;
+    float *value;
+    rp_err err;
+    RP_TRY(rp_darena_take(e->memory, bytes, &e->pixels));
+    RP_TRY(RP_ARENA_NEW(e->arena, bytes / sizeof *value, &value));
+    rp_pixel_values(&e->base.job->pixels, value);
+    RP_TRY(rp_buffer_write_now(e->device, e->pixels, 0, value, bytes));
+fail:
+    return err;
+}
+
 static rp_err take_ends(rp_opencl *e) {
     const rp_job *job = e->base.job;
     const size_t workspace = e->base.layout->workspace_bytes;
@@ -168,6 +180,9 @@ static rp_err take_ends(rp_opencl *e) {
     if (e->base.layout->loss_bytes) {
         RP_TRY(rp_darena_take(e->memory, e->base.layout->loss_bytes, &e->decoded));
         RP_TRY(rp_darena_take(e->memory, e->base.layout->loss_sums_bytes, &e->losses));
+    }
+    if (e->base.layout->pixel_bytes) {
+        RP_TRY(take_pixels(e));
     }
     if (rp_job_is_last(job)) {
         size_t width = job->loss->class_target ? 1 : job->target_width;

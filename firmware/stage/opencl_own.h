@@ -35,6 +35,7 @@ typedef struct {
     rp_buffer *encoded;      /* a boundary tensor as it travels: the op's that is being enqueued */
     rp_buffer *decoded;      /* a sample of it, as the other end will see it */
     rp_buffer *losses;       /* sums of what samples lose: of activations, of gradients */
+    rp_buffer *pixels;       /* values of inputs that come as uint8 */
     rp_buffer *shares;       /* of predictions, by trained parameter */
     rp_tensor *value, *grad; /* of the op that is being enqueued, by tensor of the layout */
     uint32_t weight_copies, probe_copies;

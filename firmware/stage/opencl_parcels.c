@@ -30,7 +30,9 @@ rp_err rp_opencl_tensors_in(rp_opencl *e, const rp_pass *pass, const rp_boundary
                                           (size_t)to->offset * sizeof(float), boundary->bytes[i]));
         } else {
             RP_TRY(rp_opencl_write_pieces(e, pass, i, e->encoded, 0, boundary->bytes[i]));
-            RP_TRY(rp_codec_decode(e->device, codec, to, e->encoded));
+            RP_TRY(codec == RP_CODEC_UINT8 ? rp_pixels_decode(e->device, to, e->encoded, e->pixels,
+                                                              e->base.job->pixels.groups)
+                                           : rp_codec_decode(e->device, codec, to, e->encoded));
         }
     }
 fail:

@@ -39,10 +39,12 @@ enum {
 #define RP_WIRE_FEATURE_WAITING UINT64_C(64) /* the host takes WAITING; nobody needs it */
 #define RP_WIRE_FEATURE_LEDGER                                                                     \
     UINT64_C(128) /* FINISHED has a ledger that goes on from START's; nobody needs it */
+#define RP_WIRE_FEATURE_UINT8                                                                      \
+    UINT64_C(256) /* a board normalises inputs that come as bytes; nobody needs it */
 #define RP_WIRE_FEATURES                                                                           \
     (RP_WIRE_FEATURE_PLAN | RP_WIRE_FEATURE_NEIGHBOURS | RP_WIRE_FEATURE_BUILDING |                \
      RP_WIRE_FEATURE_DIALS | RP_WIRE_FEATURE_TRIALS | RP_WIRE_FEATURE_CODECS |                     \
-     RP_WIRE_FEATURE_WAITING | RP_WIRE_FEATURE_LEDGER)
+     RP_WIRE_FEATURE_WAITING | RP_WIRE_FEATURE_LEDGER | RP_WIRE_FEATURE_UINT8)
 
 /* What a board waits for: WAITING. */
 typedef enum {

@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/log.h"
+
 /* Far beyond any board: a number from outside is not believed blindly. */
 static const uint64_t BYTES_MAX = UINT64_C(1) << 44;
 static const uint32_t KERNELS_MAX = 1 << 20;
@@ -65,17 +67,35 @@ static rp_err check_software(rp_ring *ring, const char *name, const rp_Hello *bo
     return RP_OK;
 }
 
+/* A board that does not normalise gets f32, where nobody has asked for bytes. */
+static void choose_inputs(rp_controller *c, const char *name, const rp_Hello *board) {
+    const uint64_t needed = RP_WIRE_FEATURE_CODECS | RP_WIRE_FEATURE_UINT8;
+    if (c->run.inputs_auto && !c->given && c->run.input_codec == RP_CODEC_UINT8 &&
+        (board->features & needed) != needed) {
+        c->run.input_codec = RP_CODEC_F32;
+        c->run.inputs_why = "a board has an older ringpipe";
+        rp_log_warn(
+            "board %s (ringpipe %s) knows no inputs as uint8: all boards get f32, four times "
+            "the bytes",
+            name, board->software);
+    }
+}
+
 /* An end that has no codecs would take what is encoded for other bytes. */
 static rp_err check_codecs(const rp_controller *c, const char *name, const rp_Hello *board) {
     const bool encodes =
         c->given ? rp_plan_has_codec(c->given)
                  : c->run.input_codec != RP_CODEC_F32 || rp_codecs_any(c->run.codec, c->run.stages);
-    return !encodes || (board->features & RP_WIRE_FEATURE_CODECS)
+    const rp_codec inputs = c->given ? rp_plan_input_codec(c->given) : c->run.input_codec;
+    const bool bytes = inputs == RP_CODEC_UINT8;
+    const uint64_t needed =
+        (encodes ? RP_WIRE_FEATURE_CODECS : 0) | (bytes ? RP_WIRE_FEATURE_UINT8 : 0);
+    return (board->features & needed) == needed
                ? RP_OK
                : rp_fail(RP_ERR_PEER,
-                         "board %s (ringpipe %s) knows no codec, and links asks for one: "
+                         "board %s (ringpipe %s) knows no codec%s, and links asks for one: "
                          "update ringpipe on the board",
-                         name, board->software);
+                         name, board->software, bytes ? " uint8" : "");
 }
 
 static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *message) {
@@ -87,6 +107,7 @@ static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *messa
         return RP_OK; /* it answers an earlier greeting, too */
     }
     RP_TRY(check_software(ring, state->name, hello));
+    choose_inputs(c, state->name, hello);
     RP_TRY(check_codecs(c, state->name, hello));
     if (!rp_control_is_clock_time(hello->clock_ns)) {
         return rp_fail(RP_ERR_PEER, "board %s: its clock is at %" PRId64 " ns, which no clock is",

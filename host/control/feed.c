@@ -33,6 +33,7 @@ struct rp_feed {
     const rp_plan *plan;
     rp_feeder *feeder;
     rp_codec codec; /* of inputs */
+    rp_data data;   /* the run's; with uint8 the first stage normalises */
     rp_feed_purpose purpose;
     on_way *slot;
     uint32_t slots;
@@ -78,10 +79,9 @@ static size_t input_bytes(const rp_feed *feed) {
 
 /* Inputs have one codec, whichever board they are for. */
 static rp_err open_slots(rp_arena *arena, rp_feed *feed) {
-    rp_codec codec[2][2];
     rp_err err;
-    rp_plan_codecs_of(feed->plan, 0, codec);
-    feed->codec = codec[0][0];
+    feed->codec = rp_plan_input_codec(feed->plan);
+    feed->data.raw = feed->codec == RP_CODEC_UINT8;
     RP_TRY(RP_ARENA_NEW(arena, feed->slots, &feed->slot));
     for (uint32_t i = 0; feed->codec != RP_CODEC_F32 && i < feed->slots; i++) {
         RP_TRY(RP_ARENA_NEW(arena, feed->plan->batch * input_bytes(feed), &feed->slot[i].encoded));
@@ -122,13 +122,14 @@ rp_err rp_feed_open(rp_arena *arena, rp_ring *ring, const rp_plan *plan, rp_feed
     RP_TRY(RP_ARENA_NEW(arena, 1, &feed));
     feed->ring = ring;
     feed->plan = plan;
+    feed->data = ring->run->data;
     feed->purpose = purpose;
     feed->untouched = step_first;
     feed->slots = batches_ahead(plan);
     RP_TRY(open_slots(arena, feed));
     RP_TRY(open_cursors(arena, feed));
     RP_TRY(open_paces(arena, feed));
-    RP_TRY(rp_feeder_open(arena, &ring->run->data, mode, split, purpose != RP_FEED_EVALUATION,
+    RP_TRY(rp_feeder_open(arena, &feed->data, mode, split, purpose != RP_FEED_EVALUATION,
                           ring->run->batch, step_first, step_end, feed->slots, &feed->feeder));
     *out = feed;
 fail:

@@ -133,7 +133,12 @@ static rp_err show_text(rp_controller *c, bool profile) {
         return rp_profile_table(c->env.result, &c->run, c->ring.board[0].device, c->layer_seconds);
     }
     rp_controller_note_boards(c);
-    return rp_plan_table(c->env.result, c->plan);
+    rp_err err = rp_plan_table(c->env.result, c->plan);
+    if (c->run.data.bytes && c->run.inputs_why) {
+        (void)fprintf(c->env.result, "\nInputs travel as %s, not as uint8: %s.\n",
+                      rp_codec_name(rp_plan_input_codec(c->plan)), c->run.inputs_why);
+    }
+    return err;
 }
 
 rp_err rp_controller_show(rp_controller *c, bool profile) {

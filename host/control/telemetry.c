@@ -153,7 +153,7 @@ fail:
     return err;
 }
 
-/* Of activations and gradients from one board to another: each name once. */
+/* Of inputs, activations and gradients from one end to another: each name once. NULL: of none. */
 static rp_err codecs_between(const rp_plan *plan, uint32_t from, uint32_t to, rp_arena *arena,
                              const char **out) {
     bool has[RP_CODECS] = {false};
@@ -161,8 +161,9 @@ static rp_err codecs_between(const rp_plan *plan, uint32_t from, uint32_t to, rp
     rp_err err = RP_OK;
     for (uint32_t e = 0; e < plan->edge_count; e++) {
         const rp_plan_edge *edge = &plan->edge[e];
-        const bool encodes =
-            edge->carries == RP_CARRIES_ACTIVATION || edge->carries == RP_CARRIES_GRADIENT;
+        const bool encodes = edge->carries == RP_CARRIES_ACTIVATION ||
+                             edge->carries == RP_CARRIES_GRADIENT ||
+                             edge->carries == RP_CARRIES_INPUT;
         has[edge->codec] |= encodes && edge->from == from && edge->to == to;
     }
     for (uint32_t codec = 0; codec < RP_CODECS; codec++) {
@@ -229,8 +230,9 @@ static rp_err wire_facts(const rp_controller *c, rp_arena *arena, rp_record_end 
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_facts *facts = &c->ring.board[k].facts;
         if (facts->feed[1].bytes > 0) {
-            end->wire[end->wire_count] = wire_row("feed", RP_PLAN_HOST, k, &facts->feed[1]);
-            end->wire[end->wire_count++].codec = "f32";
+            rp_summary_wire *to = &end->wire[end->wire_count++];
+            *to = wire_row("feed", RP_PLAN_HOST, k, &facts->feed[1]);
+            RP_TRY(codecs_between(c->plan, RP_PLAN_HOST, k, arena, &to->codec));
             end->wire[end->wire_count++] = wire_row("feed", k, RP_PLAN_HOST, &facts->feed[0]);
         }
         end->wire[end->wire_count++] = wire_row("control", RP_PLAN_HOST, k, &facts->control[1]);

@@ -147,6 +147,16 @@ fail:
     return err;
 }
 
+/* The values of all of its samples are bytes. */
+static bool has_bytes(const own *o) {
+    bool all = true;
+    for (int split = RP_SPLIT_TRAIN; split <= RP_SPLIT_TEST; split++) {
+        const rp_array *x = &o->x[split];
+        all &= !x->path || (x->number == RP_NUMBER_UNSIGNED && x->bytes == 1);
+    }
+    return all;
+}
+
 /* ---- the set --------------------------------------------------------------------------------- */
 
 rp_err rp_arrays_open(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
@@ -165,6 +175,7 @@ rp_err rp_arrays_open(rp_arena *arena, rp_data *data, rp_node *keys, const rp_sh
     RP_TRY(open_files(arena, keys, names, data, o));
     RP_TRY(choose_sample(input, o, data));
     RP_TRY(check_test(o));
+    data->bytes = has_bytes(o);
     data->target_width = 1;
     if (class_target) {
         RP_TRY(find_classes(arena, keys, o, data));

@@ -76,11 +76,19 @@ fail:
     return err;
 }
 
-static bool changes_images(const rp_augment *augment) {
-    const rp_colour *colour = &augment->colour;
-    return augment->crop > 0 || augment->flip || augment->rotation > 0 || augment->erase.p > 0 ||
-           colour->brightness > 0 || colour->contrast > 0 || colour->saturation > 0 ||
+static bool changes_colours(const rp_colour *colour) {
+    return colour->brightness > 0 || colour->contrast > 0 || colour->saturation > 0 ||
            colour->hue > 0;
+}
+
+static bool changes_images(const rp_augment *augment) {
+    return augment->crop > 0 || augment->flip || augment->rotation > 0 || augment->erase.p > 0 ||
+           changes_colours(&augment->colour);
+}
+
+bool rp_augment_keeps_bytes(const rp_augment *augment) {
+    return !(augment->rotation > 0 || augment->erase.p > 0 || augment->mixup > 0 ||
+             changes_colours(&augment->colour));
 }
 
 rp_err rp_augment_read(rp_node *data, const char *set, uint32_t channels, rp_augment *out) {
@@ -177,8 +185,7 @@ void rp_augment_image(const rp_augment *augment, uint64_t seed, uint32_t epoch, 
         const float turn = (2.0f * rp_rng_uniform(&rng) - 1.0f) * augment->rotation;
         rp_rotate_image(x, sample->dim[0], sample->dim[1], sample->dim[2], (double)turn, scratch);
     }
-    if (colour->brightness > 0 || colour->contrast > 0 || colour->saturation > 0 ||
-        colour->hue > 0) {
+    if (changes_colours(colour)) {
         rp_rng rng = stream_of("colour", seed, epoch, index);
         rp_colour_jitter(colour, &rng, x, sample->dim[0], (size_t)sample->dim[1] * sample->dim[2]);
     }

@@ -29,6 +29,9 @@ typedef struct {
 rp_err rp_augment_read(rp_node *data, const char *set, uint32_t channels,
                        rp_augment *out) RP_MUST_CHECK;
 
+/* Are values that are bytes still bytes? Crop and flip move them only. */
+bool rp_augment_keeps_bytes(const rp_augment *augment);
+
 /* Floats that rp_augment_image() needs besides. */
 size_t rp_augment_scratch(const rp_augment *augment, const rp_shape *sample);
 

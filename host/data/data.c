@@ -154,6 +154,13 @@ void rp_data_close(rp_data *data) {
     *data = (rp_data){0};
 }
 
+bool rp_data_has_bytes(const rp_data *data, const char **why) {
+    *why = !data->bytes                              ? "the data set's values are no bytes"
+           : !rp_augment_keeps_bytes(&data->augment) ? "data.augment computes values between bytes"
+                                                     : NULL;
+    return !*why;
+}
+
 rp_split rp_data_scored(const rp_data *data) {
     return data->count[RP_SPLIT_VALIDATION] > 0 ? RP_SPLIT_VALIDATION : RP_SPLIT_TEST;
 }
@@ -209,7 +216,9 @@ static rp_err make_sample(const rp_data *data, const making *m, uint32_t index, 
         rp_augment_image(&data->augment, data->seed, m->epoch, stored, &data->sample, x,
                          m->scratch);
     }
-    rp_norm_apply(&data->norm, x, rp_shape_count(&data->sample));
+    if (!data->raw) {
+        rp_norm_apply(&data->norm, x, rp_shape_count(&data->sample));
+    }
     if (m->training) {
         rp_augment_normalised(&data->augment, data->seed, m->epoch, stored, &data->sample, x);
     }

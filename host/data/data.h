@@ -36,6 +36,8 @@ typedef struct {
     rp_augment augment;
     bool soft;         /* mixup: the target of a class is a row of shares, one a class */
     uint32_t channels; /* of images: sample is [channels, height, width]; 0: no images */
+    bool bytes;        /* every value that the kind reads is k / 255 */
+    bool raw;          /* batches are not normalised: who gets them does it */
     rp_norm norm;
     uint32_t workers; /* threads that make batches ahead; 0 is 1 */
     uint64_t seed;
@@ -76,6 +78,10 @@ static inline uint32_t rp_data_row_width(const rp_data *data) {
 static inline bool rp_data_has_labels(const rp_data *data) {
     return data->classes > 0 && !data->soft;
 }
+
+/* Are the values of a batch k / 255 before they are normalised? Otherwise *why says what they are.
+ */
+bool rp_data_has_bytes(const rp_data *data, const char **why);
 
 /* The part that scores a training run on its way: VALIDATION where there is one, else TEST, which
  * may be empty. */

@@ -32,6 +32,7 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_s
     }
     data->sample = rp_shape_3(3, RP_CIFAR_SIDE, RP_CIFAR_SIDE);
     data->channels = 3;
+    data->bytes = true;
     data->classes = CLASSES;
     data->class_name = class_names;
     RP_TRY(rp_norm_set(arena, &data->norm, 3, mean, deviation));

@@ -37,6 +37,7 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_s
     data->count[RP_SPLIT_TEST] = o->part[RP_SPLIT_TEST].count;
     data->sample = rp_shape_3(3, RP_CIFAR_SIDE, RP_CIFAR_SIDE);
     data->channels = 3;
+    data->bytes = true;
     RP_TRY(rp_norm_set(arena, &data->norm, 3, mean, deviation));
     data->own = o;
 fail:

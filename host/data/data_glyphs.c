@@ -245,6 +245,7 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_s
     RP_TRY(rp_node_u64(keys, "seed", 0, UINT64_MAX, &seed));
     data->sample = rp_shape_3(1, o->side, o->side);
     data->channels = 1;
+    data->bytes = true;
     data->classes = CLASSES;
     data->class_name = names;
     RP_TRY(rp_norm_set(arena, &data->norm, 1, &mean, &deviation));

@@ -101,6 +101,7 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_s
     data->count[RP_SPLIT_TEST] = o->part[RP_SPLIT_TEST].count;
     data->classes = labels.count;
     data->class_name = labels.name;
+    data->bytes = true;
     data->workers = usual_workers();
     data->own = o;
 fail:

@@ -182,6 +182,7 @@ rp_err rp_idx_open(rp_arena *arena, rp_data *data, rp_node *keys) {
     }
     data->sample = rp_shape_3(1, SIDE, SIDE);
     data->channels = 1;
+    data->bytes = true;
     data->classes = CLASSES;
     data->own = o;
 fail:

@@ -240,7 +240,8 @@ static rp_err check_codecs(const rp_plan *plan, const rp_runfile *run) {
         const rp_plan_edge *edge = &plan->edge[e];
         const bool up = said_all && edge->carries == RP_CARRIES_ACTIVATION;
         const bool down = said_all && edge->carries == RP_CARRIES_GRADIENT;
-        const bool input = edge->carries == RP_CARRIES_INPUT && run->input_codec != RP_CODEC_F32;
+        const bool no_bytes = edge->codec == RP_CODEC_UINT8 && run->inputs_why;
+        const bool input = edge->carries == RP_CARRIES_INPUT && (!run->inputs_auto || no_bytes);
         const rp_codec said = up     ? run->codec[edge->stage - 1][0]
                               : down ? run->codec[edge->stage][1]
                                      : run->input_codec;

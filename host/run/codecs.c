@@ -1,5 +1,9 @@
 #include "run/codecs.h"
 
+#include <string.h>
+
+#include "codec/pixels.h"
+
 bool rp_codecs_any(const rp_codec (*codec)[2], uint32_t stages) {
     bool any = false;
     for (uint32_t k = 0; codec && k + 1 < stages; k++) {
@@ -12,9 +16,18 @@ static const char *const directions[2] = {"activations", "gradients"};
 
 static rp_err take_name(const rp_node *node, rp_codec *out) {
     *out = rp_node_is_scalar(node) ? rp_codec_find(rp_node_text(node)) : RP_CODECS;
-    return *out < RP_CODECS ? RP_OK
-                            : rp_node_fail(node, "expected " RP_CODEC_NAMES ", found '%s'",
-                                           rp_node_is_scalar(node) ? rp_node_text(node) : "..");
+    return *out < RP_CODECS && *out != RP_CODEC_UINT8
+               ? RP_OK
+               : rp_node_fail(node, "expected " RP_CODEC_NAMES ", found '%s'",
+                              rp_node_is_scalar(node) ? rp_node_text(node) : "..");
+}
+
+static rp_err take_input(const rp_node *node, rp_codec *out) {
+    const char *text = rp_node_is_scalar(node) ? rp_node_text(node) : "..";
+    *out = rp_codec_find(text);
+    return *out < RP_CODECS || strcmp(text, "auto") == 0
+               ? RP_OK
+               : rp_node_fail(node, "expected " RP_CODEC_INPUT_NAMES ", found '%s'", text);
 }
 
 /* One for both directions, or a map. */
@@ -41,7 +54,7 @@ rp_err rp_codecs_read(rp_arena *arena, rp_node *root, uint32_t stages, const rp_
     rp_node *links;
     rp_err err;
     *out = NULL;
-    *inputs = RP_CODEC_F32;
+    *inputs = RP_CODECS;
     RP_TRY(rp_node_section(root, "links", NULL, &links));
     if (!links) {
         return RP_OK;
@@ -50,8 +63,8 @@ rp_err rp_codecs_read(rp_arena *arena, rp_node *root, uint32_t stages, const rp_
         return rp_node_fail(links, "expected a map like {codec: int8}");
     }
     const rp_node *named = rp_node_find(links, "inputs");
-    RP_TRY(named ? take_name(named, inputs) : RP_OK);
-    RP_TRY(rp_node_default(links, "inputs", "f32"));
+    RP_TRY(named ? take_input(named, inputs) : RP_OK);
+    RP_TRY(rp_node_default(links, "inputs", "auto"));
     rp_node *node = rp_node_find(links, "codec");
     RP_TRY(rp_node_default(links, "codec", "f32"));
     RP_TRY(rp_node_done(links));
@@ -61,8 +74,9 @@ rp_err rp_codecs_read(rp_arena *arena, rp_node *root, uint32_t stages, const rp_
     const bool each = rp_node_is_list(node);
     if (each && rp_node_count(node) != stages - 1) {
         return rp_node_fail(node,
-                            "%u codecs for %u stages; expected one for each of the %u boundaries "
-                            "between two stages, or one word, or {activations: .., gradients: ..}",
+                            "a list of %u for %u stages; expected as many codecs as there are "
+                            "boundaries between two stages, %u, or one word, or {activations: .., "
+                            "gradients: ..}",
                             rp_node_count(node), stages, stages - 1);
     }
     RP_TRY(RP_ARENA_NEW(arena, stages, &codec));
@@ -81,4 +95,20 @@ bool rp_codecs_are_alike(const rp_codec (*codec)[2], uint32_t stages) {
         }
     }
     return true;
+}
+
+rp_err rp_codecs_choose_inputs(rp_node *root, const rp_data *data, rp_codec *inputs,
+                               const char **why) {
+    const bool many = data->norm.groups > RP_PIXEL_GROUPS_MAX;
+    const bool bytes = rp_data_has_bytes(data, why) && !many;
+    rp_node *links = rp_node_find(root, "links");
+    *why = !*why && many ? "its samples have more than 16 channels" : *why;
+    if (*inputs == RP_CODEC_UINT8 && !bytes) {
+        return rp_node_fail(rp_node_find(links, "inputs"), "uint8: %s; expected auto, or f32",
+                            *why);
+    }
+    if (*inputs == RP_CODECS) {
+        *inputs = bytes ? RP_CODEC_UINT8 : RP_CODEC_F32;
+    }
+    return RP_OK;
 }

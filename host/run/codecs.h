@@ -1,6 +1,7 @@
 /* `links: {codec: ...}`: how activations and gradients travel through each boundary of the cut.
  *
- *   links: {inputs: int8, codec: f16}                      and what the host sends; absent: f32
+ *   links: {inputs: int8, codec: f16}                      and what the host sends; absent: auto,
+ *                                                          uint8 where the data set has bytes
  *   links: {codec: int8}                                   all of them
  *   links: {codec: {activations: int8, gradients: f16}}    by direction; one that is absent is f32
  *   links: {codec: [f32, {gradients: bf16}, int8]}         by boundary, in the order of the stages
@@ -10,12 +11,16 @@
 
 #include "base/config.h"
 #include "codec/codec.h"
+#include "data/data.h"
 
 /* *out: by boundary [stages - 1], of activations and of gradients; NULL where the file says
- * nothing. *inputs: f32 where it
- * says nothing. In `arena`. errors USAGE with file, line and key; MEMORY */
+ * nothing. *inputs: RP_CODECS for auto. In `arena`. errors USAGE with file, line and key; MEMORY */
 rp_err rp_codecs_read(rp_arena *arena, rp_node *root, uint32_t stages, const rp_codec (**out)[2],
                       rp_codec *inputs) RP_MUST_CHECK;
+/* What `inputs` means for this data set: auto is uint8 where it has bytes, else f32. *why: not
+ * bytes, or NULL. errors USAGE: uint8 is asked for, and it has none */
+rp_err rp_codecs_choose_inputs(rp_node *root, const rp_data *data, rp_codec *inputs,
+                               const char **why) RP_MUST_CHECK;
 
 /* Any but f32? Of NULL: no. */
 bool rp_codecs_any(const rp_codec (*codec)[2], uint32_t stages);

@@ -444,6 +444,8 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     RP_TRY(rp_node_default(out->root, "cut", "auto"));
     RP_TRY(rp_node_done(out->root));
     RP_TRY(read_model_and_data(arena, out->root, out));
+    out->inputs_auto = out->input_codec == RP_CODECS;
+    RP_TRY(rp_codecs_choose_inputs(out->root, &out->data, &out->input_codec, &out->inputs_why));
     RP_TRY(rp_method_fit_model(&out->method, out->model, rp_node_find(out->root, "schedule")));
     RP_TRY(read_cut(arena, out->root, out));
     RP_TRY(check_scores(out));
@@ -536,6 +538,27 @@ static void put_loss(FILE *file, const rp_runfile *run) {
     }
 }
 
+static void put_floats(FILE *file, const float *value, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        (void)fprintf(file, "%s%.9g", i ? ", " : "", (double)value[i]);
+    }
+}
+
+/* What the first stage makes of inputs that are bytes. Values that stay have mean 0, deviation 1.
+ */
+static void put_normalise(FILE *file, const rp_norm *norm) {
+    static const float zeros[RP_PIXEL_GROUPS_MAX];
+    float ones[RP_PIXEL_GROUPS_MAX];
+    for (uint32_t g = 0; g < norm->groups; g++) {
+        ones[g] = 1;
+    }
+    (void)fprintf(file, "normalise:\n  mean: [");
+    put_floats(file, norm->known ? norm->mean : zeros, norm->groups);
+    (void)fprintf(file, "]\n  std: [");
+    put_floats(file, norm->known ? norm->deviation : ones, norm->groups);
+    (void)fprintf(file, "]\n");
+}
+
 static void put_peers(FILE *file, const rp_runfile_peers *peers) {
     (void)fprintf(file, "peers:\n  host: \"%s\"\n  boards: [", peers->host);
     for (uint32_t i = 0; i < peers->board_count; i++) {
@@ -569,6 +592,9 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
                   run->data.count[RP_SPLIT_TRAIN], (unsigned long long)run->steps,
                   (unsigned long long)run->step_first, run->guard ? "true" : "false",
                   run->memory_mib);
+    if (run->input_codec == RP_CODEC_UINT8) {
+        put_normalise(file, &run->data.norm);
+    }
     put_loss(file, run);
     put_cut(file, run, cut);
     RP_TRY(put_part(arena, file, run->root, "optimizer"));

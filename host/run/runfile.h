@@ -41,6 +41,8 @@ typedef struct {
     rp_link_hops hops;
     rp_throttle throttle;
     rp_codec input_codec;
+    bool inputs_auto;           /* it was chosen here, */
+    const char *inputs_why;     /* .. and this is why it is not uint8; NULL: it could be */
     const rp_codec (*codec)[2]; /* by boundary, [stages - 1]; NULL: nothing is said, so f32 */
 
     uint32_t epochs;

@@ -36,18 +36,22 @@ typedef struct {
     rp_digest *data, *target; /* [step * batch + index] */
 } rp_sim_samples;
 
-static rp_err read_samples(rp_arena *arena, const rp_runfile *run, rp_sim_samples *out) {
-    const size_t count = rp_shape_count(&run->data.sample);
+static rp_err read_samples(rp_arena *arena, const rp_sim_subject *s, rp_sim_samples *out) {
+    const rp_runfile *run = &s->run;
+    const rp_codec codec = s->plan ? rp_plan_input_codec(s->plan) : run->input_codec;
+    rp_data data = run->data;
+    const size_t count = rp_shape_count(&data.sample);
     const bool classes = run->loss->class_target;
     const size_t width = classes ? 1 : rp_data_row_width(&run->data);
     rp_feeder *feeder = NULL;
     uint8_t *encoded;
     rp_err err;
-    RP_TRY(RP_ARENA_NEW(arena, rp_codec_bytes(run->input_codec, count), &encoded));
+    RP_TRY(RP_ARENA_NEW(arena, rp_codec_bytes(codec, count), &encoded));
     out->batch = run->batch;
+    data.raw = codec == RP_CODEC_UINT8;
     RP_TRY(RP_ARENA_NEW(arena, run->steps * run->batch + 1, &out->data));
     RP_TRY(RP_ARENA_NEW(arena, run->steps * run->batch + 1, &out->target));
-    RP_TRY(rp_feeder_open(arena, &run->data, RP_FEEDER_DIRECT, RP_SPLIT_TRAIN, true, run->batch, 0,
+    RP_TRY(rp_feeder_open(arena, &data, RP_FEEDER_DIRECT, RP_SPLIT_TRAIN, true, run->batch, 0,
                           run->steps, 1, &feeder));
     for (uint64_t step = 0; step < run->steps; step++) {
         const rp_batch *batch;
@@ -55,9 +59,9 @@ static rp_err read_samples(rp_arena *arena, const rp_runfile *run, rp_sim_sample
         for (uint32_t i = 0; i < batch->count; i++) {
             const void *target =
                 classes ? (const void *)&batch->labels[i] : (const void *)&batch->rows[i * width];
-            rp_codec_encode_host(run->input_codec, batch->x + i * count, 1, count, encoded);
+            rp_codec_encode_host(codec, batch->x + i * count, 1, count, encoded);
             out->data[step * run->batch + i] =
-                rp_digest_of_bytes(encoded, rp_codec_bytes(run->input_codec, count));
+                rp_digest_of_bytes(encoded, rp_codec_bytes(codec, count));
             out->target[step * run->batch + i] = rp_digest_of_bytes(target, width * sizeof(float));
         }
         rp_feeder_return(feeder, batch);
@@ -101,7 +105,7 @@ static rp_err make_reference(rp_sim_subject *s) {
     RP_TRY(rp_runfile_assignment(&arena, run, &cut, 0, NULL, &text));
     RP_TRY(rp_config_read_text(&arena, text, strlen(text), "assignment", &root));
     RP_TRY(rp_job_parse(&arena, root, run->model_root, &job));
-    RP_TRY(read_samples(&arena, run, &samples));
+    RP_TRY(read_samples(&arena, s, &samples));
     const rp_reference reference = {.job = &job, .sample = sample_of, .context = &samples};
     RP_TRY(RP_ARENA_NEW(&s->arena, run->model->param_count + 1, &s->want));
     RP_TRY(rp_reference_run(&reference, s->want));

@@ -109,6 +109,40 @@ class Plan(program.Case):
                             self.dir / "coded" / "plan.json", code=2)
         self.assertIn("codec: is int8, the run file's links.codec f16", err)
 
+    def test_inputs_travel_as_bytes_and_give_the_same_bits(self):
+        """The first stage normalises: every augmentation that keeps bytes, and every schedule."""
+        data = "data={set: glyphs, train: 90, test: 30, augment: %s%s}"
+        for schedule, augment, more in (("1f1b", "crop-flip", ""),
+                                        ("pipedream", "none", ", normalise: measured"),
+                                        ("gpipe", "none", ", normalise: none")):
+            with self.subTest(schedule):
+                words = ("--set", data % (augment, more))
+                self.train("bytes" + schedule, *words, schedule=schedule)
+                self.train("floats" + schedule, *words, "--set", "links={inputs: f32}",
+                           schedule=schedule)
+                self.assertTrue(self.weights("bytes" + schedule) ==
+                                self.weights("floats" + schedule))
+                sent, results = {}, []
+                for name, codec in (("bytes", "uint8"), ("floats", "f32")):
+                    edges = self.plan(name + schedule)["edges"]
+                    self.assertEqual({e["codec"] for e in edges if e["carries"] == "input"},
+                                     {codec})
+                    summary = json.loads((self.dir / (name + schedule) /
+                                          "summary.json").read_text())
+                    results.append(summary["eval"])
+                    feeds = [wire for wire in summary["wire"]
+                             if wire["kind"] == "feed" and wire.get("codec") == codec]
+                    sent[name] = sum(wire["bytes"] for wire in feeds)
+                self.assertEqual(results[0], results[1])
+                self.assertLess(sent["bytes"], sent["floats"] / 3)
+        self.train("given", "--plan", self.dir / "floats1f1b" / "plan.json",
+                   "--set", data % ("crop-flip", ""))
+        self.assertTrue(self.weights("given") == self.weights("bytes1f1b"))
+        run = self.run_file(RUN % "1f1b")
+        out, _ = self.ringpipe("plan", run, "--set", data % ("{rotation: 5}", ""))
+        self.assertIn("Inputs travel as f32, not as uint8: data.augment computes", out)
+        self.assertRegex(out, r"inputs +\S+ KiB f32")
+
     def test_boards_and_stages_are_counted(self):
         words = ("--set", "ring.boards=2", "--set", "cut=[relu1, fc2, fc3]")
         schedule = "{kind: interleaved-1f1b, chunks: 2}"

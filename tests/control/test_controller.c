@@ -1013,6 +1013,26 @@ static void a_board_must_know_of_codecs(void **state) {
     }
 }
 
+/* One that does not normalise gets f32, unless bytes are asked for. */
+static void older_boards_get_floats(void **state) {
+    (void)state;
+    for (int asked = 0; asked < 2; asked++) {
+        ring_prepare(&ring, "out");
+        ring.board[1].features = RP_WIRE_FEATURES & ~RP_WIRE_FEATURE_UINT8;
+        if (asked) {
+            ring_set(&ring, "links.inputs=uint8");
+        }
+        ring_open(&ring);
+        assert_true(ring_reach(&ring, asked ? RP_CONTROL_CLOSE : RP_CONTROL_ASSIGN));
+        if (asked) {
+            assert_non_null(strstr(ring.fault.text, "knows no codec uint8"));
+        } else {
+            assert_int_equal(rp_plan_input_codec(ring.c->plan), RP_CODEC_F32);
+        }
+        ring_close(&ring);
+    }
+}
+
 static void a_ring_over_a_network_has_a_bound(void **state) {
     (void)state;
     const rp_controller_env env = {.clock = &ring.clock, .feeder = RP_FEEDER_DIRECT};
@@ -1032,6 +1052,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_board_that_does_not_dial_is_named, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_must_know_of_dialling, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_must_know_of_codecs, setup, teardown),
+        cmocka_unit_test_setup_teardown(older_boards_get_floats, setup, teardown),
         cmocka_unit_test(a_text_that_no_message_takes_is_refused),
         cmocka_unit_test_setup_teardown(a_run_goes_through_its_states, setup, teardown),
         cmocka_unit_test_setup_teardown(other_purposes_end_earlier, setup, teardown),

@@ -18,6 +18,7 @@ static void images_and_classes(void **state) {
     expect_ok(open_data(&data, keys, NULL, true));
     assert_true(rp_shape_equal(&data.sample, &(rp_shape){3, {1, 4, 5}}));
     assert_int_equal(data.channels, 1);
+    assert_true(data.bytes);
     assert_int_equal(data.classes, 3);
     assert_int_equal(data.count[RP_SPLIT_TRAIN], 3);
     assert_int_equal(data.count[RP_SPLIT_TEST], 0);

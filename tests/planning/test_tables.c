@@ -63,7 +63,7 @@ static void a_line_a_stage(void **state) {
     expect_word("100 %");
     expect_word(" 50 %"); /* 1.5 ms beside 3 ms */
     expect_word("wait for stage 0: the boards compute 75 %");
-    expect_word("inputs      4.5 KiB f32");
+    expect_word("inputs    1.1 KiB uint8");
     expect_word("0 - 1       0.2 KiB f32       0.2 KiB f32");
 }
 

@@ -296,7 +296,8 @@ static void codecs_by_boundary_and_direction(void **state) {
         expect_ok(read_text(&arena, three, NULL, &run));
         assert_null(run.codec);
         assert_false(rp_codecs_any(run.codec, run.stages));
-        assert_int_equal(run.input_codec, RP_CODEC_F32);
+        assert_int_equal(run.input_codec, RP_CODEC_UINT8);
+        assert_true(run.inputs_auto);
         rp_runfile_close(&run);
         expect_ok(read_text(&arena, three, "links={inputs: bf16}", &run));
         assert_int_equal(run.input_codec, RP_CODEC_BF16);
@@ -304,13 +305,57 @@ static void codecs_by_boundary_and_direction(void **state) {
         rp_runfile_close(&run);
         rp_arena_finish(&arena);
     }
-    refused(three, "links.inputs=[f16]", "expected f32, f16, bf16, int8 or int4");
+    refused(three, "links.inputs=[f16]", "expected auto, f32, f16, bf16, int8, int4 or uint8");
+    refused(three, "links.codec=uint8", "expected f32, f16, bf16, int8 or int4, found 'uint8'");
     refused(three, "links.codec=int7", "expected f32, f16, bf16, int8 or int4, found 'int7'");
-    refused(three, "links.codec=[f16]", "1 codecs for 3 stages; expected one for each of the 2");
+    refused(three, "links.codec=[f16]", "a list of 1 for 3 stages; expected as many codecs");
     refused(three, "links.codec={activation: f16}", "links.codec.activation: unknown key");
     refused(three, "links={codecs: f16}", "links.codecs: unknown key");
     refused(three, "links=f16", "expected a map like {codec: int8}");
     refused(three, "links.codec=[f16, [f16, f16]]", "expected f32, f16");
+}
+
+/* Inputs are bytes where the set has them and nothing computes values between them. */
+static void inputs_are_bytes_where_they_can_be(void **state) {
+    (void)state;
+    static const struct {
+        const char *data;
+        bool bytes;
+    } cases[] = {
+        {"{set: glyphs, train: 50, test: 10}", true},
+        {"{set: glyphs, train: 50, test: 10, augment: crop-flip, normalise: none}", true},
+        {"{set: glyphs, train: 50, test: 10, augment: {rotation: 5}}", false},
+        {"{set: glyphs, train: 50, test: 10, augment: {erasing: 0.5}}", false},
+        {"{set: glyphs, train: 50, test: 10, augment: {mixup: 0.5}}", false},
+        {"{set: glyphs, train: 50, test: 10, augment: {colour: {contrast: 0.5}}}", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rp_arena arena;
+        rp_runfile run;
+        char set[160];
+        char *text;
+        rp_node *root;
+        rp_job job;
+        rp_arena_init(&arena, "test", 0);
+        (void)snprintf(set, sizeof set, "data=%s", cases[i].data);
+        expect_ok(read_text(&arena, good, set, &run));
+        assert_int_equal(run.input_codec, cases[i].bytes ? RP_CODEC_UINT8 : RP_CODEC_F32);
+        assert_int_equal(run.inputs_why == NULL, cases[i].bytes);
+        const rp_cut whole = {1, (const uint32_t[]){0, run.model->layer_count}};
+        expect_ok(rp_runfile_assignment(&arena, &run, &whole, 0, NULL, &text));
+        expect_ok(rp_config_read_text(&arena, text, strlen(text), "assignment", &root));
+        expect_ok(rp_job_parse(&arena, root, run.model_root, &job));
+        assert_int_equal(job.pixels.groups, cases[i].bytes ? 1 : 0);
+        if (cases[i].bytes) {
+            const rp_norm *norm = &run.data.norm;
+            assert_true(job.pixels.mean[0] == (norm->known ? norm->mean[0] : 0));
+            assert_true(job.pixels.deviation[0] == (norm->known ? norm->deviation[0] : 1));
+        }
+        rp_runfile_close(&run);
+        rp_arena_finish(&arena);
+    }
+    refused_changed("10}\n", "10, augment: {mixup: 1}}\nlinks: {inputs: uint8}\n",
+                    "links.inputs: uint8: data.augment computes values between bytes");
 }
 
 static void bad_files_are_refused(void **state) {
@@ -767,6 +812,7 @@ int main(void) {
         cmocka_unit_test(one_board_is_profiled_before_auto_is_chosen),
         cmocka_unit_test(throttle_has_a_former_name),
         cmocka_unit_test(codecs_by_boundary_and_direction),
+        cmocka_unit_test(inputs_are_bytes_where_they_can_be),
         cmocka_unit_test(bad_files_are_refused),
         cmocka_unit_test(rosters_are_checked),
         cmocka_unit_test(what_a_default_decided_reads_back),

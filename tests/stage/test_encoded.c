@@ -134,13 +134,56 @@ static void stages_encode_as_the_codec_says(void **state) {
     static float inside[FLOATS];
     static float outside[FLOATS];
     const size_t count = train_pair(RP_CODEC_F32, true, plain);
-    for (int codec = RP_CODEC_F16; codec < RP_CODECS; codec++) {
+    for (int codec = RP_CODEC_F16; codec <= RP_CODEC_INT4; codec++) {
         assert_int_equal(train_pair((rp_codec)codec, true, inside), count);
         assert_int_equal(train_pair((rp_codec)codec, false, outside), count);
         assert_memory_equal(inside, outside, count * sizeof *inside);
         assert_memory_not_equal(inside, plain, count * sizeof *inside);
         expect_close_all(inside, plain, count, 0, 0.05);
     }
+}
+
+/* A step on images of k / 255: normalised here, or sent as bytes. */
+static void run_pixels(pair *p, rp_codec codec, uint64_t step, float *up) {
+    static const float mean[] = {0.13f, 0.5f};
+    static const float deviation[] = {0.31f, 0.7f};
+    const rp_layout *layout = rp_stage_layout(p->ring.board[0].stage);
+    const rp_boundary_tensors in = rp_layout_boundary(layout, false, false);
+    const char *const image[PARTS] = {(const char *)p->image, NULL};
+    void *const up_to[] = {p->part[DATA], p->part[TANH]};
+    assert_int_equal(in.bytes[0], codec == RP_CODEC_UINT8 ? IMAGE : IMAGE * sizeof(float));
+    for (size_t i = 0; i < (size_t)SAMPLES * IMAGE; i++) {
+        const float x = (float)((i * 37 + step) % 256) / 255.0f;
+        const size_t group = i % IMAGE / (IMAGE / 2);
+        p->ring.input[i] = codec == RP_CODEC_UINT8 ? x : (x - mean[group]) / deviation[group];
+    }
+    rp_codec_encode_host(codec, p->ring.input, SAMPLES, IMAGE, p->image);
+    run_op(p, 0, RP_OP_FORWARD, step, image, in.bytes, up_to);
+    memcpy(up, p->part, sizeof p->part);
+}
+
+/* The data that goes on to the second stage is the same, too: f32 there. */
+static void bytes_are_normalised_on_the_board(void **state) {
+    (void)state;
+    static pair p;
+    static float up[2][PARTS * SAMPLES * MIDDLE];
+    for (int bytes = 0; bytes < 2; bytes++) {
+        char job[512];
+        const int end = snprintf(job, sizeof job, job_format, (unsigned)SAMPLES, (unsigned)SAMPLES,
+                                 (unsigned)STEPS, "gpipe");
+        (void)snprintf(job + end, sizeof job - (size_t)end,
+                       "normalise: {mean: [0.13, 0.5], std: [0.31, 0.7]}\n");
+        test_input_codec = bytes ? RP_CODEC_UINT8 : RP_CODEC_F32;
+        test_ring_open(&p.ring, RP_GEMM_PANEL, model, job, "[cat]", 2);
+        const rp_layout *layout = rp_stage_layout(p.ring.board[0].stage);
+        assert_int_equal(layout->pixel_bytes, bytes ? 2 * 256 * sizeof(float) : 0);
+        assert_int_equal(rp_stage_layout(p.ring.board[1].stage)->pixel_bytes, 0);
+        run_pixels(&p, test_input_codec, 0, up[bytes]);
+        test_input_codec = RP_CODEC_F32;
+        test_ring_close(&p.ring);
+    }
+    assert_memory_equal(up[0], up[1], sizeof up[0]);
+    assert_true(up[0][0] < 0 && up[0][1] != up[0][0]);
 }
 
 /* What leaves a stage has the bytes of its codec, and so have the device and the largest part. */
@@ -287,6 +330,7 @@ static void another_codec_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stages_encode_as_the_codec_says),
+        cmocka_unit_test(bytes_are_normalised_on_the_board),
         cmocka_unit_test(parcels_are_smaller),
         cmocka_unit_test(losses_are_measured),
         cmocka_unit_test(rings_train_with_codecs),
