@@ -40,6 +40,7 @@ typedef struct {
     int64_t assign_ns;           /* when the boards could get their stages again; 0: not yet */
     uint64_t step, microbatches; /* where the run was, and what it does again */
     uint32_t spares_taken;       /* on this way: a board that has not come is not tried again */
+    uint32_t on_the_way;         /* faults since it began */
     uint32_t in_a_row;           /* ways back since the last checkpoint that was written here */
     rp_summary_recovery done[RP_RECOVERIES_TOLD]; /* that have led back to work */
     uint32_t done_count;

@@ -142,7 +142,8 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
         .at_least = c->run.at_least,
         .spares = c->run.spares,
         .tried = c->recovery.spares_taken,
-        .in_a_row = c->recovery.in_a_row,
+        .in_a_row = c->recovery.in_a_row - c->recovery.is_on,
+        .on_the_way = c->recovery.on_the_way,
     };
 }
 

@@ -23,9 +23,11 @@ void rp_recovery_begin(rp_controller *c, uint64_t from) {
         recovery->since_ns = c->now_ns;
         recovery->step = from;
         recovery->microbatches = count_again(c, from);
+        recovery->on_the_way = 0;
+        recovery->in_a_row++;
     }
     recovery->assign_ns = 0;
-    recovery->in_a_row++;
+    recovery->on_the_way++;
 }
 
 static double seconds(int64_t ns) {

@@ -45,7 +45,8 @@ typedef struct {
     uint32_t at_least; /* that the run may go on with */
     uint32_t spares;   /* and */
     uint32_t tried;    /* of these on this way back */
-    uint32_t in_a_row; /* ways back since the last checkpoint that was written */
+    uint32_t in_a_row;   /* ways back since the last checkpoint that was written, before this one */
+    uint32_t on_the_way; /* faults on this way back, before this one */
 } rp_remedy_facts;
 
 rp_remedy rp_remedy_choose(const rp_remedy_facts *facts);

@@ -143,7 +143,8 @@ class Ring:
         for i, name in enumerate(BOARDS):
             self.words("keys", "trust", "--dir", name, "controller", host)
             key = self.words("keys", "show", "--dir", name)
-            roster += f"  - {{name: {name}, address: 'tcp://{self.public(i)}:{PORT}', key: {key}}}\n"
+            address = f"tcp://{self.public(i)}:{PORT}"
+            roster += f"  - {{name: {name}, address: '{address}', key: {key}}}\n"
             for port in range(PORT, PORT + 3):
                 self.wires[i, port] = Wire((self.public(i), port), (self.private(i), port))
             self.start_agent(i)
@@ -165,7 +166,7 @@ class Ring:
             cwd=self.folder, stdout=journal, stderr=journal)
 
     def command(self, *words):
-        """Starts the controller; its messages are read by a thread, so that none stands in its way."""
+        """Starts the controller; a thread reads its messages, so that it never waits."""
         self.controller = subprocess.Popen([str(self.args.program), *words], cwd=self.folder,
                                            text=True, stdout=subprocess.DEVNULL,
                                            stderr=subprocess.PIPE)

@@ -128,7 +128,7 @@ static void steps_behind_the_checkpoint_are_done_again(void **state) {
     ring_step(&ring, RP_NS_PER_MS);
     assert_int_equal(ring.c->position.step, 4);
     expect_ok(ring_end(&ring, 400));
-    assert_int_equal(ring.board[0].orders[RP_KIND_START], 3);
+    assert_int_equal(ring.board[0].orders[RP_KIND_START], 4); /* one checkpoint came sooner */
     json_t *summary = read_summary();
     const json_t *told = json_array_get(json_object_get(summary, "recovery"), 0);
     assert_int_equal(json_integer_value(json_object_get(told, "board")), 0);
@@ -274,9 +274,34 @@ static void tries_have_an_end(void **state) {
         ring_step(&ring, RP_NS_PER_MS);
         tries++;
     }
-    assert_int_equal(tries, 4 + BOARDS + 1);
+    assert_int_equal(tries, 8 + 1);
     expect_err(ring_end(&ring, 10), RP_ERR_FAULT);
-    expect_log(0, 4 + BOARDS + 1, 4 + BOARDS);
+    expect_log(0, 8 + 1, 8);
+    ring_close(&ring);
+}
+
+/* A fault after every step or two, which is less than a checkpoint's steps: they come sooner. */
+static void frequent_faults_do_not_stop_it(void **state) {
+    (void)state;
+    open_ring(NULL);
+    uint64_t farthest = 0;
+    uint32_t faults = 0;
+    while (farthest < 7 && faults < 20) {
+        assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+        const uint64_t first = ring.c->position.step;
+        for (uint32_t i = 0; i < 10 && ring.c->position.step == first; i++) {
+            ring_step(&ring, RP_NS_PER_MS);
+        }
+        farthest = ring.c->position.step;
+        if (farthest < ring.c->segment_end) {
+            board_send(&ring.board[1], broken, NULL);
+            ring_step(&ring, RP_NS_PER_MS);
+            faults++;
+        }
+    }
+    assert_in_range(faults, 4, 19);
+    expect_ok(ring_end(&ring, 400));
+    expect_log(8, faults, faults);
     ring_close(&ring);
 }
 
@@ -318,6 +343,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(an_interrupt_ends_the_waiting, setup, teardown),
         cmocka_unit_test_setup_teardown(what_comes_again_stops_the_run, setup, teardown),
         cmocka_unit_test_setup_teardown(tries_have_an_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(frequent_faults_do_not_stop_it, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_that_diverged_stops, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_wait_nothing_is_tried, setup, teardown),
     };

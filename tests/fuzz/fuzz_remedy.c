@@ -6,7 +6,14 @@
 #include "control/remedy.h"
 #include "run/spares.h"
 
-enum { BOARDS = 8, SPARES = 4, ENTRIES = BOARDS + SPARES, ADVANCE = 4, IN_A_ROW = 4 };
+enum {
+    BOARDS = 8,
+    SPARES = 4,
+    ENTRIES = BOARDS + SPARES,
+    ADVANCE = 4,
+    IN_A_ROW = 8,
+    ON_THE_WAY = 4
+};
 
 typedef struct {
     const uint8_t *bytes;
@@ -94,8 +101,8 @@ static void leave(history *h, const rp_remedy_facts *f) {
 
 static void go_back(history *h, const rp_remedy_facts *f) {
     RP_ASSERT(f->trains && f->fault_class != RP_FAULT_USER && f->fault_class != RP_FAULT_SECURITY);
-    RP_ASSERT(f->in_a_row < IN_A_ROW + h->boards);
-    h->known.in_a_row++;
+    RP_ASSERT(f->in_a_row < IN_A_ROW && f->on_the_way < ON_THE_WAY + h->boards);
+    h->known.on_the_way++;
     h->greets = true;
 }
 
@@ -109,7 +116,7 @@ static void check_stop(const history *h, const rp_remedy_facts *f) {
     const bool is_loss = f->failed == RP_CONTROL_TRAIN && f->err == RP_ERR_FAULT &&
                          f->fault_class == RP_FAULT_BOARD && f->trains && f->waits &&
                          !f->interrupted;
-    RP_ASSERT(!is_loss || f->in_a_row >= IN_A_ROW + h->boards);
+    RP_ASSERT(!is_loss || f->in_a_row >= IN_A_ROW || f->on_the_way >= ON_THE_WAY + h->boards);
 }
 
 /* False: the run is over. */
@@ -145,7 +152,8 @@ static bool meet(history *h, rp_err err, rp_control_state_id failed, bool of_boa
     }
     check_roster(h);
     /* each way back may try every board once, and lose it */
-    RP_ASSERT(++h->remedies <= (IN_A_ROW + BOARDS + 1) * (2 * ENTRIES + 1) + ADVANCE);
+    RP_ASSERT(++h->remedies <=
+              (IN_A_ROW + 1) * (ON_THE_WAY + BOARDS + 1) * (2 * ENTRIES + 1) + ADVANCE);
     return true;
 }
 
@@ -165,7 +173,8 @@ static bool happen(history *h) {
         if (count_absent(h) == 0) {
             h->greets = false;
             h->known.begun = true;
-            h->known.tried = 0;
+            h->known.in_a_row += h->known.on_the_way > 0;
+            h->known.on_the_way = h->known.tried = 0;
         }
         return true;
     case 4:
