@@ -476,3 +476,62 @@ const rp_lab_stage_column rp_lab_stage_columns[] = {
     {"stale / predicted", "above 1 the prediction helps", true, stage_gain},
     {NULL, NULL, false, NULL},
 };
+
+/* ---- wires ----------------------------------------------------------------------------------- */
+
+static void wire_ends(const rp_lab_wire *wire, char *text) {
+    (void)snprintf(text, RP_LAB_CELL_BYTES, "%s %.40s \xe2\x86\x92 %.40s", wire->kind, wire->from,
+                   wire->to);
+}
+
+static void wire_bytes(const rp_lab_wire *wire, char *text) {
+    write_mib(wire->number[RP_LAB_WIRE_BYTES], text);
+}
+
+static void wire_busy(const rp_lab_wire *wire, char *text) {
+    const double share = wire->number[RP_LAB_WIRE_BUSY];
+    put_words(text, DASH);
+    if (isfinite(share)) {
+        (void)snprintf(text, RP_LAB_CELL_BYTES, "%.0f %%", 100 * share);
+    }
+}
+
+static void wire_rate(const rp_lab_wire *wire, char *text) {
+    rp_lab_write_number(wire->number[RP_LAB_WIRE_RATE], text);
+}
+
+static void wire_delay(const rp_lab_wire *wire, char *text) {
+    rp_lab_write_number(wire->number[RP_LAB_WIRE_DELAY], text);
+}
+
+static void wire_delay_most(const rp_lab_wire *wire, char *text) {
+    rp_lab_write_number(wire->number[RP_LAB_WIRE_DELAY_MOST], text);
+}
+
+static void wire_resent(const rp_lab_wire *wire, char *text) {
+    rp_lab_write_number(wire->number[RP_LAB_WIRE_RESENT], text);
+}
+
+static void wire_resets(const rp_lab_wire *wire, char *text) {
+    rp_lab_write_number(wire->number[RP_LAB_WIRE_RESETS], text);
+}
+
+static void wire_codec(const rp_lab_wire *wire, char *text) {
+    put_words(text, "");
+    add_words(text, wire->codec);
+}
+
+const rp_lab_wire_column rp_lab_wire_columns[] = {
+    {"wire",
+     "One way between two ends: a hop between boards, the feed of inputs and labels, control",
+     wire_ends},
+    {"MiB", "Sent, acks included", wire_bytes},
+    {"busy", "Share of the time trained that the bytes take at the measured rate", wire_busy},
+    {"Mbit/s", "Measured: a wire that was seldom full may be faster", wire_rate},
+    {"ms, half", "From a message to its ack: half of them took at most so long", wire_delay},
+    {"ms, 95 %", "From a message to its ack: 95 % took at most so long", wire_delay_most},
+    {"resent", "Messages that were sent again", wire_resent},
+    {"resets", "Connections that were made anew", wire_resets},
+    {"codec", "Of the tensors on it", wire_codec},
+    {0},
+};

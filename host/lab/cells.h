@@ -40,6 +40,13 @@ typedef struct {
 } rp_lab_stage_column;
 extern const rp_lab_stage_column rp_lab_stage_columns[];
 
+/* One line a wire; ends with a title of NULL. */
+typedef struct {
+    const char *title, *hint;
+    void (*write)(const rp_lab_wire *wire, char *text);
+} rp_lab_wire_column;
+extern const rp_lab_wire_column rp_lab_wire_columns[];
+
 /* Text of RP_LAB_CELL_BYTES each; "–" for what there is none of. */
 void rp_lab_write_mean(const rp_stats *stats, double scale, char *text); /* "97.31 ± 0.12" */
 void rp_lab_write_number(double value, char *text);                      /* four digits */

@@ -526,6 +526,39 @@ static void put_stages(const page *p, uint32_t model) {
     put_html(p, "</details>\n");
 }
 
+static void put_wire(const page *p, uint32_t line, const rp_lab_row *row, const rp_lab_wire *wire) {
+    char text[RP_LAB_CELL_BYTES];
+    (void)fprintf(p->file, "<tr class=\"c%u\"><td class=\"l\"><span class=\"key\"></span>",
+                  line % RP_DRAWING_COLOURS);
+    put_text(p, row->label);
+    put_html(p, "</td>");
+    for (const rp_lab_wire_column *c = rp_lab_wire_columns; c->title; c++) {
+        c->write(wire, text);
+        put_tag(p, "td", c == rp_lab_wire_columns ? "l" : "", text);
+    }
+    put_html(p, "</tr>\n");
+}
+
+static void put_wires(const page *p, uint32_t model) {
+    put_html(p, "<details><summary>Wires: bytes, rates, delays, codecs</summary>"
+                "<div class=\"table\"><table>\n<tr><th class=\"l\">method</th>");
+    for (const rp_lab_wire_column *c = rp_lab_wire_columns; c->title; c++) {
+        put_head_cell(p, c->title, c->hint, c == rp_lab_wire_columns);
+    }
+    put_html(p, "</tr>\n");
+    for (uint32_t line = 0; line < p->table->line_count; line++) {
+        const rp_lab_row *row = row_at(p, model, line);
+        for (uint32_t w = 0; w < row->wire_count; w++) {
+            put_wire(p, line, row, &row->wire[w]);
+        }
+    }
+    put_html(p, "</table></div>\n<dl>\n");
+    for (const rp_lab_wire_column *c = rp_lab_wire_columns; c->title; c++) {
+        put_hint(p, c->title, c->hint);
+    }
+    put_html(p, "</dl>\n</details>\n");
+}
+
 static void put_trials(const page *p, const rp_lab_tuning *tuning) {
     char text[RP_LAB_CELL_BYTES];
     put_html(p, "<details><summary>Points of ");
@@ -597,6 +630,9 @@ static void put_model(const page *p, uint32_t model) {
     put_cards(p, model);
     put_methods(p, model);
     put_stages(p, model);
+    if (rp_lab_table_wires(p->table, model) > 0) {
+        put_wires(p, model);
+    }
     put_figures(p, model, RP_LAB_RESULT_PART, "");
     put_figures(p, model, RP_LAB_LEARNING_PART, "Learning");
     put_figures(p, model, RP_LAB_WEIGHTS_PART, "Memory and weights");

@@ -141,6 +141,32 @@ fail:
     return err;
 }
 
+static rp_err put_wires(const rp_lab_table *table, uint32_t model, FILE *file) {
+    grid g;
+    char text[RP_LAB_CELL_BYTES];
+    uint32_t at = 1;
+    rp_err err;
+    RP_TRY(open_grid(&g, 1 + rp_lab_table_wires(table, model)));
+    RP_TRY(set_cell(&g, 0, 0, "method"));
+    for (uint32_t c = 0; rp_lab_wire_columns[c].title; c++) {
+        RP_TRY(set_cell(&g, 0, c + 1, rp_lab_wire_columns[c].title));
+    }
+    for (uint32_t i = 0; i < table->line_count; i++) {
+        const rp_lab_row *row = &table->row[model * table->line_count + i];
+        for (uint32_t w = 0; w < row->wire_count; w++, at++) {
+            RP_TRY(set_cell(&g, at, 0, row->label));
+            for (uint32_t c = 0; rp_lab_wire_columns[c].title; c++) {
+                rp_lab_wire_columns[c].write(&row->wire[w], text);
+                RP_TRY(set_cell(&g, at, c + 1, text));
+            }
+        }
+    }
+    put_grid(&g, file, 2);
+fail:
+    rp_arena_finish(&g.arena);
+    return err;
+}
+
 static rp_err put_tuning(const rp_lab_tuning *tuning, FILE *file) {
     grid g;
     char text[RP_LAB_CELL_BYTES];
@@ -261,6 +287,10 @@ rp_err rp_lab_markdown(const rp_lab_table *table, const rp_lab_report_options *o
         RP_TRY(rp_lab_markdown_methods(table, model, file));
         (void)fprintf(file, "\n### Stages\n\n");
         RP_TRY(put_stages(table, model, file));
+        if (rp_lab_table_wires(table, model) > 0) {
+            (void)fprintf(file, "\n### Wires\n\n");
+            RP_TRY(put_wires(table, model, file));
+        }
     }
     for (uint32_t i = 0; i < table->tuning_count; i++) {
         const rp_lab_tuning *tuning = &table->tuning[i];

@@ -149,6 +149,49 @@ fail:
     return err;
 }
 
+const char *const rp_lab_wire_keys[RP_LAB_WIRE_NUMBERS] = {
+    [RP_LAB_WIRE_BYTES] = "bytes",
+    [RP_LAB_WIRE_BUSY] = "utilisation",
+    [RP_LAB_WIRE_RATE] = "rate_mbit",
+    [RP_LAB_WIRE_DELAY] = "delay_p50_ms",
+    [RP_LAB_WIRE_DELAY_MOST] = "delay_p95_ms",
+    [RP_LAB_WIRE_RESENT] = "resent",
+    [RP_LAB_WIRE_RESETS] = "resets",
+};
+
+/* A board's number, or "host". */
+static rp_err read_end(rp_arena *arena, const json_t *object, const char *key, const char **out) {
+    uint64_t board;
+    char *text;
+    if (!index_of(object, key, UINT32_MAX, &board)) {
+        return read_text(arena, object, key, out);
+    }
+    const rp_err err = rp_arena_printf(arena, &text, "%u", (uint32_t)board);
+    *out = err == RP_OK ? text : "";
+    return err;
+}
+
+static rp_err read_wires(rp_arena *arena, const json_t *root, rp_lab_result *out) {
+    const json_t *wires = json_object_get(root, "wire");
+    size_t count = json_array_size(wires);
+    rp_err err;
+    count = count < RP_LAB_WIRES_MAX ? count : RP_LAB_WIRES_MAX;
+    RP_TRY(RP_ARENA_NEW(arena, count + 1, &out->wire));
+    for (; out->wire_count < count; out->wire_count++) {
+        const json_t *object = json_array_get(wires, out->wire_count);
+        rp_lab_wire *wire = &out->wire[out->wire_count];
+        RP_TRY(read_text(arena, object, "kind", &wire->kind));
+        RP_TRY(read_end(arena, object, "from", &wire->from));
+        RP_TRY(read_end(arena, object, "to", &wire->to));
+        RP_TRY(read_text(arena, object, "codec", &wire->codec));
+        for (uint32_t i = 0; i < RP_LAB_WIRE_NUMBERS; i++) {
+            wire->number[i] = read_number(object, rp_lab_wire_keys[i]);
+        }
+    }
+fail:
+    return err;
+}
+
 static rp_err take_summary(rp_arena *arena, const json_t *root, rp_lab_result *out) {
     const json_t *eval = json_object_get(root, "eval");
     const json_t *validation = json_object_get(root, "validation");
@@ -184,6 +227,7 @@ static rp_err take_summary(rp_arena *arena, const json_t *root, rp_lab_result *o
                   (!eval || !out->classes || isfinite(out->accuracy));
     out->diverged = out->status == RP_LAB_FINISHED && !finite;
     RP_TRY(read_stages(arena, root, out));
+    RP_TRY(read_wires(arena, root, out));
     RP_TRY(read_numbers(arena, root, out));
 fail:
     return err;

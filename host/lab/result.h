@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 
-enum { RP_LAB_BINS = 240, RP_LAB_STAGES_MAX = 256 };
+enum { RP_LAB_BINS = 240, RP_LAB_STAGES_MAX = 256, RP_LAB_WIRES_MAX = 1024 };
 
 typedef enum {
     RP_LAB_OPEN, /* not begun */
@@ -23,6 +23,25 @@ typedef struct {
     double weight_bytes, device_bytes_max;
     double weight_versions_max, in_flight_max, gap_max;
 } rp_lab_stage;
+
+/* Of a wire, one way between two ends; NaN: not measured, or not by that version. */
+typedef enum {
+    RP_LAB_WIRE_BYTES,
+    RP_LAB_WIRE_BUSY, /* of the time trained, at the measured rate */
+    RP_LAB_WIRE_RATE,
+    RP_LAB_WIRE_DELAY,      /* ms from a message to its ack, of half of them */
+    RP_LAB_WIRE_DELAY_MOST, /* and of 95 % */
+    RP_LAB_WIRE_RESENT,
+    RP_LAB_WIRE_RESETS,
+    RP_LAB_WIRE_NUMBERS
+} rp_lab_wire_number;
+extern const char *const rp_lab_wire_keys[RP_LAB_WIRE_NUMBERS]; /* in summary.json and table.json */
+
+typedef struct {
+    const char *kind, *from, *to; /* "hop", "0", "1"; "feed", "host", "0"; "control" */
+    const char *codec;            /* "" where none is stated */
+    double number[RP_LAB_WIRE_NUMBERS];
+} rp_lab_wire;
 
 /* A line of an evaluation. */
 typedef struct {
@@ -64,6 +83,8 @@ typedef struct {
     uint32_t number_count;
     rp_lab_stage *stage;
     uint32_t stage_count;
+    rp_lab_wire *wire;
+    uint32_t wire_count;
     rp_lab_eval *eval; /* of the validation part where there is one, else of the test part */
     uint32_t eval_count;
     /* mean train loss of the steps of bin i: [i * bin_steps, (i + 1) * bin_steps) */

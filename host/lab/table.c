@@ -65,6 +65,45 @@ fail:
     return err;
 }
 
+static bool same_wire(const rp_lab_wire *a, const rp_lab_wire *b) {
+    return strcmp(a->kind, b->kind) == 0 && strcmp(a->from, b->from) == 0 &&
+           strcmp(a->to, b->to) == 0;
+}
+
+/* NaN: no run knows it. */
+static double mean_of_wire(const rp_lab_row *row, const rp_lab_wire *wire, uint32_t number) {
+    double sum = 0;
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < row->wanted; s++) {
+        const rp_lab_result *result = row->result[s];
+        for (uint32_t i = 0; result && i < result->wire_count; i++) {
+            const double own = result->wire[i].number[number];
+            const bool counts = same_wire(&result->wire[i], wire) && isfinite(own);
+            sum += counts ? own : 0;
+            count += counts;
+        }
+    }
+    return count > 0 ? sum / count : none;
+}
+
+static rp_err fill_wires(rp_arena *arena, rp_lab_row *row) {
+    const rp_lab_result *first = NULL;
+    for (uint32_t s = 0; s < row->wanted && !first; s++) {
+        first = row->result[s];
+    }
+    rp_err err;
+    row->wire_count = first ? first->wire_count : 0;
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)row->wire_count + 1, &row->wire));
+    for (uint32_t w = 0; w < row->wire_count; w++) {
+        row->wire[w] = first->wire[w];
+        for (uint32_t i = 0; i < RP_LAB_WIRE_NUMBERS; i++) {
+            row->wire[w].number[i] = mean_of_wire(row, &row->wire[w], i);
+        }
+    }
+fail:
+    return err;
+}
+
 /* A diverged run has a speed and a size, but no loss and no accuracy. */
 static rp_err fill_numbers(rp_arena *arena, rp_lab_row *row, uint32_t seeds) {
     double *value[5];
@@ -110,6 +149,7 @@ static rp_err fill_row(rp_arena *arena, const rp_lab_plan *plan, rp_lab_row *row
     row->open = row->wanted - row->finished - row->failed;
     RP_TRY(fill_numbers(arena, row, lab->seed_count));
     RP_TRY(fill_stages(arena, row, lab->seed_count));
+    RP_TRY(fill_wires(arena, row));
 fail:
     return err;
 }
@@ -387,6 +427,14 @@ rp_err rp_lab_table_make(rp_arena *arena, const rp_lab_plan *plan, rp_lab_table 
     }
 fail:
     return err;
+}
+
+uint32_t rp_lab_table_wires(const rp_lab_table *table, uint32_t model) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < table->line_count; i++) {
+        count += table->row[model * table->line_count + i].wire_count;
+    }
+    return count;
 }
 
 const char *rp_lab_table_chosen_on(const rp_lab_table *table) {

@@ -27,6 +27,8 @@ typedef struct {
     /* by stage, the largest over seeds; of busy_s and idle_s the sum */
     uint32_t stage_count;
     rp_lab_stage *stage;
+    rp_lab_wire *wire; /* of its first run; numbers are means over those that know them */
+    uint32_t wire_count;
     double device_bytes, gap_max, versions_max; /* of all stages: sum, largest, largest */
     bool cut_differs;                           /* between its seeds */
 } rp_lab_row;
@@ -68,6 +70,9 @@ typedef struct {
 } rp_lab_table;
 
 rp_err rp_lab_table_make(rp_arena *arena, const rp_lab_plan *plan, rp_lab_table *out) RP_MUST_CHECK;
+
+/* Of all rows of a model. */
+uint32_t rp_lab_table_wires(const rp_lab_table *table, uint32_t model);
 
 /* What the points of sweeps were chosen on. */
 const char *rp_lab_table_chosen_on(const rp_lab_table *table);

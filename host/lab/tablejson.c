@@ -63,6 +63,23 @@ static json_t *json_of_stages(const rp_lab_row *row, bool *good) {
     return array;
 }
 
+static json_t *json_of_wires(const rp_lab_row *row, bool *good) {
+    json_t *array = json_array();
+    for (uint32_t w = 0; w < row->wire_count; w++) {
+        const rp_lab_wire *wire = &row->wire[w];
+        json_t *object = json_object();
+        put_value(object, "kind", json_string(wire->kind), good);
+        put_value(object, "from", json_string(wire->from), good);
+        put_value(object, "to", json_string(wire->to), good);
+        put_value(object, "codec", json_string(wire->codec), good);
+        for (uint32_t i = 0; i < RP_LAB_WIRE_NUMBERS; i++) {
+            put_value(object, rp_lab_wire_keys[i], json_of_real(wire->number[i]), good);
+        }
+        append_value(array, object, good);
+    }
+    return array;
+}
+
 static json_t *json_of_predictions(const rp_lab_row *row, bool *good) {
     json_t *array = json_array();
     for (uint32_t s = 0; s < row->wanted; s++) {
@@ -121,6 +138,7 @@ static json_t *row_of(const rp_lab_table *table, const rp_lab_row *row, bool *go
         put_value(object, "prediction", json_of_predictions(row, good), good);
     }
     put_value(object, "stage", json_of_stages(row, good), good);
+    put_value(object, "wire", json_of_wires(row, good), good);
     return object;
 }
 

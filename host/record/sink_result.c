@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "record/sink.h"
 
 /* A wire that is busy for so much of the time is what the run waits for. */
@@ -96,9 +97,46 @@ static void print_limit(FILE *file, const rp_summary *s) {
     print_end(file, wire->from);
     (void)fprintf(file, " to ");
     print_end(file, wire->to);
-    (void)fprintf(file, ": %.3g Mbit/s, busy %.0f %% of the time; links.%s sends fewer bytes\n",
-                  wire->rate_mbit, 100 * (wire->utilisation < 1 ? wire->utilisation : 1),
-                  wire->from == UINT32_MAX ? "inputs" : "codec");
+    (void)fprintf(file, ": %.3g Mbit/s, busy %.0f %% of the time", wire->rate_mbit,
+                  100 * (wire->utilisation < 1 ? wire->utilisation : 1));
+    if (!wire->codec || strcmp(wire->codec, "uint8") != 0) { /* they are as small as they were */
+        (void)fprintf(file, "; links.%s sends fewer bytes",
+                      wire->from == UINT32_MAX ? "inputs" : "codec");
+    }
+    (void)fprintf(file, "\n");
+}
+
+static void print_number(FILE *file, double value, bool known) {
+    if (known) {
+        (void)fprintf(file, "  %8.4g", value);
+    } else {
+        (void)fprintf(file, "  %8s", "-");
+    }
+}
+
+/* Every wire, one way each. */
+static void print_wires(FILE *file, const rp_summary *s) {
+    char ends[2][16];
+    (void)fprintf(file,
+                  "\nwire     from to          MiB    Mbit/s    busy %%   ms 50 %%   ms 95 %%  "
+                  "  resent    resets  codec\n");
+    for (uint32_t i = 0; i < s->wire_count; i++) {
+        const rp_summary_wire *wire = &s->wire[i];
+        for (uint32_t end = 0; end < 2; end++) {
+            const uint32_t board = end == 0 ? wire->from : wire->to;
+            (void)snprintf(ends[end], sizeof ends[end], board == UINT32_MAX ? "host" : "%" PRIu32,
+                           board);
+        }
+        (void)fprintf(file, "%-7s  %-4s %-4s", wire->kind, ends[0], ends[1]);
+        print_number(file, (double)wire->bytes / (1 << 20), true);
+        print_number(file, wire->rate_mbit, isfinite(wire->rate_mbit));
+        print_number(file, 100 * wire->utilisation, isfinite(wire->utilisation));
+        print_number(file, wire->delay_ms[0], wire->delay_ms[0] > 0);
+        print_number(file, wire->delay_ms[1], wire->delay_ms[1] > 0);
+        print_number(file, (double)wire->resent, true);
+        print_number(file, (double)wire->resets, true);
+        (void)fprintf(file, "  %s\n", wire->codec ? wire->codec : "");
+    }
 }
 
 static void print_text(const result *to, const rp_summary *s) {
@@ -132,6 +170,9 @@ static void print_text(const result *to, const rp_summary *s) {
         print_score(to->file, s->eval_split ? s->eval_split : "test", &s->eval, s->classes);
     }
     print_recoveries(to->file, s);
+    if (rp_log_level_now() >= RP_LOG_DEBUG && s->wire_count > 0) {
+        print_wires(to->file, s);
+    }
     if (to->folder) {
         (void)fprintf(to->file, "everything is in %s\n", to->folder);
     }

@@ -159,6 +159,66 @@ static void a_page_says_what_it_is_about(void **state) {
     }
 }
 
+/* A row for each wire of a method: means over the seeds that know a number. */
+static void wires_have_rows(void **state) {
+    (void)state;
+    static const char *const stages[2] = {
+        "{\"layers\": [\"a\"]}], \"wire\": ["
+        "{\"kind\": \"feed\", \"from\": \"host\", \"to\": 0, \"bytes\": 1048576, \"rate_mbit\": "
+        "null,"
+        " \"utilisation\": 0.25, \"resets\": 1, \"codec\": \"uint8\"},"
+        "{\"kind\": \"hop\", \"from\": 0, \"to\": 1, \"bytes\": 7}",
+        "{\"layers\": [\"a\"]}], \"wire\": ["
+        "{\"kind\": \"feed\", \"from\": \"host\", \"to\": 0, \"bytes\": 3145728, \"rate_mbit\": "
+        "12.5,"
+        " \"utilisation\": 0.75, \"resets\": 2, \"codec\": \"uint8\"}"};
+    rp_lab_table table;
+    char text[RP_LAB_CELL_BYTES];
+    expect_ok(open_plan("base: run.yaml\nseeds: [1, 2]\nmethods:\n  a: {}\n"));
+    for (uint32_t s = 0; s < 2; s++) {
+        finish_stages(rp_lab_plan_run(&plan, 0, 0, 0, s), 0.5, 100, stages[s]);
+    }
+    expect_ok(rp_lab_table_make(&arena, &plan, &table));
+    assert_int_equal(rp_lab_table_wires(&table, 0), 2);
+    static const char *const cells[] = {"feed host \xe2\x86\x92 0",
+                                        "2.0",
+                                        "50 %",
+                                        "12.50",
+                                        "\xe2\x80\x93",
+                                        "\xe2\x80\x93",
+                                        "\xe2\x80\x93",
+                                        "1.50",
+                                        "uint8"};
+    for (uint32_t c = 0; rp_lab_wire_columns[c].title; c++) {
+        rp_lab_wire_columns[c].write(&table.row[0].wire[0], text);
+        assert_string_equal(text, cells[c]);
+    }
+    expect_close(table.row[0].wire[1].number[RP_LAB_WIRE_BYTES], 7, 0, 0); /* of one seed */
+    const char *page = page_of(&table);
+    assert_non_null(strstr(page, "<td class=\"l\">feed host \xe2\x86\x92 0</td><td>2.0"));
+    const rp_lab_report_options options = {"finished", rp_lab_plan_count(&plan)};
+    FILE *file = fopen(in_folder("table.json"), "w+");
+    expect_ok(rp_lab_json(&table, &options, file, 0));
+    rewind(file);
+    json_t *root = json_loadf(file, 0, NULL);
+    assert_int_equal(fclose(file), 0);
+    const json_t *model = json_array_get(json_object_get(root, "model"), 0);
+    const json_t *row = json_array_get(json_object_get(model, "row"), 0);
+    const json_t *wire = json_array_get(json_object_get(row, "wire"), 0);
+    assert_string_equal(json_string_value(json_object_get(wire, "codec")), "uint8");
+    expect_close(json_number_value(json_object_get(wire, "utilisation")), 0.5, 0, 0);
+    assert_true(json_is_null(json_object_get(wire, "delay_p50_ms")));
+    json_decref(root);
+    file = fopen(in_folder("table.md"), "w+");
+    expect_ok(rp_lab_markdown(&table, &options, file));
+    rewind(file);
+    char md[4096];
+    md[fread(md, 1, sizeof md - 1, file)] = '\0';
+    assert_int_equal(fclose(file), 0);
+    assert_non_null(strstr(md, "### Wires\n\n| method | wire"));
+    assert_non_null(strstr(md, "| a      | feed host \xe2\x86\x92 0 | 2.0 "));
+}
+
 static void unfinished_rows(void **state) {
     (void)state;
     rp_lab_table table;
@@ -318,6 +378,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(differences_and_divergence, setup, teardown),
         cmocka_unit_test_setup_teardown(winners_are_shown_by_the_seeds, setup, teardown),
         cmocka_unit_test_setup_teardown(a_page_says_what_it_is_about, setup, teardown),
+        cmocka_unit_test_setup_teardown(wires_have_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(unfinished_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(tuning_chooses, setup, teardown),
         cmocka_unit_test_setup_teardown(cuts_are_compared_on_as_many_boards, setup, teardown),

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/log.h"
 #include "record/sink.h"
 
 extern const rp_sink_kind rp_sink_result;
@@ -104,12 +105,45 @@ static void a_wire_that_limits_is_named(void **state) {
     assert_non_null(strstr(result_of(&summary, RP_FORMAT_TEXT, NULL),
                            "bubble 25 %\nlimited by the wire from the host to board 0: 2.5 Mbit/s, "
                            "busy 97 % of the time; links.inputs sends fewer bytes\ntest loss"));
+    wire[2].codec = "uint8";
+    assert_non_null(strstr(result_of(&summary, RP_FORMAT_TEXT, NULL), "97 % of the time\ntest"));
     wire[2].utilisation = NAN;
     assert_non_null(strstr(result_of(&summary, RP_FORMAT_TEXT, NULL),
                            "limited by the wire from board 0 to board 1: 10 Mbit/s, busy 81 % of "
                            "the time; links.codec sends fewer bytes\n"));
     wire[1].utilisation = 0.79;
     assert_null(strstr(result_of(&summary, RP_FORMAT_TEXT, NULL), "limited"));
+}
+
+/* With --verbose: a row for each, and a dash for what is not known. */
+static void every_wire_on_request(void **state) {
+    (void)state;
+    const rp_summary_wire wire[2] = {{.kind = "feed",
+                                      .from = UINT32_MAX,
+                                      .to = 1,
+                                      .bytes = 3 << 19,
+                                      .rate_mbit = 10,
+                                      .utilisation = 0.25,
+                                      .delay_ms = {12.5, 50},
+                                      .resent = 7,
+                                      .resets = 2,
+                                      .codec = "uint8"},
+                                     {.kind = "control",
+                                      .from = 1,
+                                      .to = UINT32_MAX,
+                                      .rate_mbit = (double)NAN,
+                                      .utilisation = (double)NAN}};
+    rp_summary summary = finished;
+    summary.wire = wire;
+    summary.wire_count = 2;
+    assert_null(strstr(result_of(&summary, RP_FORMAT_TEXT, NULL), "uint8"));
+    rp_log_setup(RP_LOG_DEBUG, "test");
+    const char *text = result_of(&summary, RP_FORMAT_TEXT, NULL);
+    rp_log_setup(RP_LOG_INFO, "test");
+    assert_non_null(strstr(text, "feed     host 1          1.5        10        25      12.5"
+                                 "        50         7         2  uint8\n"));
+    assert_non_null(strstr(text, "control  1    host         0         -         -         -"
+                                 "         -         0         0  \n"));
 }
 
 static void a_failed_run(void **state) {
@@ -147,6 +181,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(boards_of_several_stages, setup, teardown),
         cmocka_unit_test_setup_teardown(ways_back_are_counted, setup, teardown),
         cmocka_unit_test_setup_teardown(a_wire_that_limits_is_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_wire_on_request, setup, teardown),
         cmocka_unit_test_setup_teardown(a_failed_run, setup, teardown),
         cmocka_unit_test_setup_teardown(one_line_of_json, setup, teardown),
         cmocka_unit_test_setup_teardown(nobody_asks, setup, teardown),
