@@ -135,6 +135,63 @@ fail:
     return err;
 }
 
+/* How activations and gradients go on from here through each boundary: "int8/f16,f32/f32". What the
+ * run says comes before the plan: it may be another's that is about to be made. */
+static rp_err codecs_text(rp_arena *arena, const rp_runfile *run, const rp_plan *plan, char **out) {
+    rp_err err;
+    RP_TRY(rp_arena_string(arena, "", out));
+    for (uint32_t k = 0; k + 1 < plan->stage_count; k++) {
+        rp_codec at[2][2];
+        rp_plan_codecs_of(plan, k, at);
+        const rp_codec *own = run->codec_auto && run->codec && run->stages == plan->stage_count
+                                  ? run->codec[k]
+                                  : at[1];
+        RP_TRY(rp_arena_printf(arena, out, "%s%s%s/%s", *out, k ? "," : "", rp_codec_name(own[0]),
+                               rp_codec_name(own[1])));
+    }
+fail:
+    return err;
+}
+
+/* One name, up to `end`; behind it *at. */
+static bool take_codec(const char **at, char end, rp_codec *out) {
+    char name[16];
+    const size_t length = strcspn(*at, "/,");
+    if (length >= sizeof name || (*at)[length] != end) {
+        return false;
+    }
+    memcpy(name, *at, length);
+    name[length] = '\0';
+    *at += length + (end != '\0');
+    *out = rp_codec_find(name);
+    return *out < RP_CODECS && *out != RP_CODEC_UINT8; /* which is for inputs */
+}
+
+/* Older programs did not write it. */
+static rp_err read_codecs(rp_arena *arena, const char *text, const char *path, uint32_t stages,
+                          const rp_codec (**out)[2]) {
+    const char *at = text;
+    rp_codec(*codec)[2];
+    bool good = true;
+    rp_err err = RP_OK;
+    if (!text || stages < 2) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, stages - 1, &codec));
+    for (uint32_t k = 0; good && k + 1 < stages; k++) {
+        good = take_codec(&at, '/', &codec[k][0]) &&
+               take_codec(&at, k + 2 < stages ? ',' : '\0', &codec[k][1]);
+    }
+    if (!good) {
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s: `codec` is '%.40s', expected two codecs a boundary, as in f16/int8",
+                       path, text);
+    }
+    *out = (const rp_codec(*)[2])codec;
+fail:
+    return err;
+}
+
 /* What has to be the same, or a run would go on as something that is neither. */
 enum { IDENTITY = 6 };
 static rp_err identity_of(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
@@ -166,6 +223,7 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
     char *totals;
     char *cut_names;
     char *advance;
+    char *codecs;
     char *digest;
     char *ledger;
     rp_err err;
@@ -174,6 +232,7 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
                            position->ledger.samples));
     RP_TRY(rp_arena_printf(arena, &digest, "%016" PRIx64, rp_plan_digest(plan)));
     RP_TRY(rp_arena_printf(arena, &advance, "%u", run->method.advance));
+    RP_TRY(codecs_text(arena, run, plan, &codecs));
     RP_TRY(rp_arena_printf(arena, &step, "%" PRIu64, position->step));
     RP_TRY(applied_text(arena, &run->method, own_applied, &applied));
     RP_TRY(rp_arena_printf(arena, &totals, "%" PRIu64 " %" PRIu64 " %.17g %.17g %.17g",
@@ -186,6 +245,7 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
                                "totals",  totals,
                                "cut",     cut_names,
                                "advance", advance,
+                               "codec",   codecs,
                                "flight",  sidecars->in_flight,
                                "steer",   sidecars->gains,
                                "plan",    digest,
@@ -255,6 +315,8 @@ rp_err rp_checkpoint_read_position(rp_arena *arena, const rp_st_reader *reader,
     const char *digest = rp_st_meta(reader, "plan");
     RP_TRY(read_ledger(rp_st_meta(reader, "ledger"), path, &position->ledger));
     RP_TRY(read_cut(arena, run->model, rp_st_meta(reader, "cut"), &position->cut));
+    RP_TRY(read_codecs(arena, rp_st_meta(reader, "codec"), path, position->cut.stage_count,
+                       &position->codec));
     position->plan = digest ? strtoull(digest, NULL, 16) : 0;
     if (position->step > run->steps) {
         return rp_fail(RP_ERR_USAGE,

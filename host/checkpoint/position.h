@@ -20,8 +20,9 @@ typedef struct {
 } rp_position_score;
 
 typedef struct {
-    uint64_t step;      /* next step to train */
-    rp_cut cut;         /* that its checkpoint was made on; stage_count 0: none */
+    uint64_t step;              /* next step to train */
+    rp_cut cut;                 /* that its checkpoint was made on; stage_count 0: none */
+    const rp_codec (*codec)[2]; /* of its boundaries; NULL: it does not say */
     uint64_t plan;      /* rp_plan_digest() of the plan that it was made with; 0: it does not say */
     uint64_t fill_step; /* where the pipes were filled: before `step` with microbatches in flight */
     rp_applied applied; /* as its checkpoint says */

@@ -53,7 +53,7 @@ fail:
  * a smaller one. */
 bool rp_absent_may_leave(const rp_controller *c) {
     return !c->run.local && c->run.cut_auto && c->run.hops.count == 0 &&
-           rp_codecs_are_alike(c->run.codec, c->run.stages);
+           (c->run.codec_auto || rp_codecs_are_alike(c->run.codec, c->run.stages));
 }
 
 static rp_err say_left(rp_controller *c, const char *names, uint32_t absent) {

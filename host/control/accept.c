@@ -83,9 +83,9 @@ static void choose_inputs(rp_controller *c, const char *name, const rp_Hello *bo
 
 /* An end that has no codecs would take what is encoded for other bytes. */
 static rp_err check_codecs(const rp_controller *c, const char *name, const rp_Hello *board) {
-    const bool encodes =
-        c->given ? rp_plan_has_codec(c->given)
-                 : c->run.input_codec != RP_CODEC_F32 || rp_codecs_any(c->run.codec, c->run.stages);
+    const bool encodes = c->given ? rp_plan_has_codec(c->given)
+                                  : c->run.codec_auto || c->run.input_codec != RP_CODEC_F32 ||
+                                        rp_codecs_any(c->run.codec, c->run.stages);
     const rp_codec inputs = c->given ? rp_plan_input_codec(c->given) : c->run.input_codec;
     const bool bytes = inputs == RP_CODEC_UINT8;
     const uint64_t needed =

@@ -519,6 +519,7 @@ static rp_err say_damage(rp_controller *c) {
 static rp_err begin_training(rp_controller *c) {
     rp_err err;
     RP_TRY(c->damaged[0] ? say_damage(c) : RP_OK);
+    RP_TRY(rp_controller_say_codecs(c));
     RP_TRY(c->advance_chosen ? rp_controller_say_advance(c, 0) : RP_OK);
     say_ready(c);
     RP_TRY(hint_microbatch(c));

@@ -28,9 +28,17 @@ typedef struct {
         RP_FOLLOW_ASSIGN, /* the boards get their new stages, and the checkpoint back */
         RP_FOLLOW_SAVE    /* the same checkpoint once more, of the new method */
     } phase;
+    bool of_advance; /* else the boards get other codecs, which run.codec has already */
     rp_advance_choice choice;
     uint32_t before; /* the advance that was in effect */
 } rp_follow;
+
+/* links.codec: auto, by boundary: what is in effect, and what is to be. */
+typedef struct {
+    rp_codec (*now)[2], (*next)[2];
+    uint32_t stages; /* that they were chosen for; 0: not yet */
+    bool differ;
+} rp_codec_choice;
 
 /* recovery.c: the way back to work after a fault. */
 typedef struct {
@@ -192,6 +200,7 @@ struct rp_controller {
     uint32_t advance_least;    /* that an assignment may fall back to */
     bool reassigning;          /* boards have had stages before */
     rp_follow follow;
+    rp_codec_choice codecs;
     rp_arena follow_arena;  /* of a new assignment */
     rp_arena plan_arena;    /* of `plan`, unless it is given, and of what is read off it: */
     uint32_t *stage_board;  /* the first that holds the stage */
@@ -330,6 +339,15 @@ void rp_controller_take_advance(rp_controller *c, const rp_advance_choice *choic
 rp_err rp_controller_log_advance(const rp_controller *c, const char *text) RP_MUST_CHECK;
 /* Says what is in effect now, and why. `before`: what it is better than. */
 rp_err rp_controller_say_advance(const rp_controller *c, uint32_t before) RP_MUST_CHECK;
+/* links.codec: auto: those that a checkpoint was made with. errors MEMORY */
+rp_err rp_controller_resume_codecs(rp_controller *c) RP_MUST_CHECK;
+/* Says what was chosen for this start. */
+rp_err rp_controller_say_codecs(const rp_controller *c) RP_MUST_CHECK;
+/* At the end of a segment: where too much was lost, and the pipes are empty, milder codecs are in
+ * effect, and the boards get their stages again behind the checkpoint. */
+void rp_controller_follow_losses(rp_controller *c);
+/* Milder codecs wait for empty pipes. */
+bool rp_controller_wants_milder(const rp_controller *c);
 /* Whether links are to be measured at this pause. */
 bool rp_controller_follows_links(const rp_controller *c);
 
@@ -430,7 +448,8 @@ rp_err rp_losses_take(rp_controller *c, uint32_t board, const rp_Finished *repor
 /* Relative L2 error of what went from board to board since they have their stages; NAN: nothing
  * that was encoded. */
 double rp_losses_of_wire(const rp_controller *c, uint32_t from, uint32_t to);
-/* All boards have paused: the errors of the segment go to the record. */
+/* All boards have paused: the errors of the segment go to the record. links.codec: auto: where they
+ * are above the limit a milder codec is to be next. */
 rp_err rp_losses_note(rp_controller *c) RP_MUST_CHECK;
 
 /* ---- what comes next: due.c, pauses.c -------------------------------------------------------- */

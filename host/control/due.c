@@ -45,7 +45,9 @@ static rp_err assign_anew(rp_controller *c) {
     rp_arena_init(&c->follow_arena, "follow", 0);
     RP_TRY(rp_checkpoint_find(&c->follow_arena, &c->run, c->given, c->checkpoints, &path,
                               &c->position, c->damaged));
-    rp_controller_take_advance(c, &c->follow.choice);
+    if (c->follow.of_advance) {
+        rp_controller_take_advance(c, &c->follow.choice);
+    }
     c->run.step_first = c->position.step;
     c->load.path = path;
     c->load.states = true;
@@ -89,6 +91,8 @@ static rp_err choose_in_training(rp_controller *c) {
         rp_controller_enter(c, RP_CONTROL_CLOSE);
     } else if (rp_away_join(c)) {
         rp_controller_enter(c, RP_CONTROL_RECOVER);
+    } else if (rp_controller_wants_milder(c)) {
+        rp_controller_enter(c, RP_CONTROL_DRAIN);
     } else {
         rp_controller_enter(c, rp_controller_follows_links(c) ? RP_CONTROL_PLAN : RP_CONTROL_TRAIN);
     }

@@ -1,7 +1,8 @@
 /* What codecs lose: sums of squares of some of the samples that boards send, as they report them
  * at the end of a segment. A loss is told as relative L2 error: 0.01 is 1 % of what was sent. */
-#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "control/controller_own.h"
 
@@ -66,6 +67,28 @@ static double segment_error(const rp_controller *c, uint32_t stage, bool gradien
     return error_of(sum);
 }
 
+/* Of what a stage sends: where more is lost than links.max_error, a milder codec is next. */
+static rp_err judge(rp_controller *c, const rp_sink_codec *line, bool gradients) {
+    const rp_codec_choice *codecs = &c->codecs;
+    char text[200];
+    if (codecs->stages != c->plan->stage_count || line->l2_error <= c->run.codec_max_error) {
+        return RP_OK;
+    }
+    const uint32_t boundary = line->stage - gradients;
+    const rp_codec milder = rp_cost_milder(codecs->now[boundary][gradients], gradients);
+    rp_codec *next = &codecs->next[boundary][gradients];
+    if (*next == milder) {
+        return RP_OK; /* it waits for empty pipes */
+    }
+    *next = milder;
+    c->codecs.differ = true;
+    (void)snprintf(text, sizeof text,
+                   "%s of stage %u lose %.2g %% in %s, and links.max_error is %.2g %%: %s is next",
+                   line->carries, line->stage, 100 * line->l2_error, line->codec,
+                   100 * c->run.codec_max_error, rp_codec_name(*next));
+    return rp_record_event(c->record, "codecs", line->step, text);
+}
+
 rp_err rp_losses_note(rp_controller *c) {
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < c->plan->stage_count; k++) {
@@ -80,6 +103,7 @@ rp_err rp_losses_note(rp_controller *c) {
                                         .l2_error = error};
             if (!isnan(error)) {
                 RP_TRY(rp_record_codec(c->record, &line));
+                RP_TRY(judge(c, &line, gradients > 0));
             }
         }
     }

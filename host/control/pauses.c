@@ -33,5 +33,6 @@ uint64_t rp_controller_next_evaluation(const rp_controller *c) {
 
 /* Where the pipes are empty if nothing goes in any more: behind what stage 0 has in flight. */
 uint64_t rp_controller_drained_at(const rp_controller *c) {
-    return c->fed.list.f_step + (c->fed.list.f > 0);
+    return c->run.method.kind->flushed ? c->position.step
+                                       : c->fed.list.f_step + (c->fed.list.f > 0);
 }

@@ -17,10 +17,17 @@ static bool wants_advance(const rp_controller *c) {
            c->run.stages > 1 && !c->given;
 }
 
+/* They are chosen once for a number of stages; a checkpoint says those that it was made with. */
+static bool wants_codecs(const rp_controller *c) {
+    return c->run.codec_auto && c->options.purpose != RP_PURPOSE_EVALUATE && c->run.stages > 1 &&
+           !c->given && c->codecs.stages != c->run.stages;
+}
+
 bool rp_controller_needs_profile(const rp_controller *c) {
     const bool has_old_cut = c->position.cut.stage_count == c->run.stages;
     const bool for_cut = c->run.cut_auto && !has_old_cut && c->run.stages > 1 && !c->given;
-    return c->options.purpose == RP_PURPOSE_PROFILE || for_cut || wants_advance(c);
+    return c->options.purpose == RP_PURPOSE_PROFILE || for_cut || wants_codecs(c) ||
+           wants_advance(c);
 }
 
 bool rp_controller_has_cut(const rp_controller *c) {
@@ -58,6 +65,81 @@ static rp_err choose_cut(rp_controller *c) {
 fail:
     rp_arena_finish(&arena);
     return err;
+}
+
+/* ---- codecs ---------------------------------------------------------------------------------- */
+
+/* Room for as many stages as the run has: there may only be fewer of them. */
+static rp_err open_codecs(rp_controller *c) {
+    rp_err err = RP_OK;
+    if (!c->codecs.now) {
+        RP_TRY(RP_ARENA_NEW(&c->arena, c->run.stages, &c->codecs.now));
+        RP_TRY(RP_ARENA_NEW(&c->arena, c->run.stages, &c->codecs.next));
+    }
+fail:
+    return err;
+}
+
+static void take_codecs(rp_controller *c, const rp_codec (*from)[2]) {
+    const size_t bytes = (c->run.stages - 1) * sizeof *from;
+    memmove(c->codecs.now, from, bytes);
+    memmove(c->codecs.next, from, bytes);
+    c->codecs.stages = c->run.stages;
+    c->codecs.differ = false;
+    c->run.codec = (const rp_codec(*)[2])c->codecs.now;
+}
+
+static rp_err choose_codecs(rp_controller *c) {
+    rp_err err = RP_OK;
+    if (wants_codecs(c)) {
+        RP_TRY(open_codecs(c));
+        c->run.codec = NULL;
+        RP_TRY(rp_cost_choose_codecs(&c->run, &c->cut, c->layer_seconds, c->codecs.next));
+        take_codecs(c, (const rp_codec(*)[2])c->codecs.next);
+    }
+fail:
+    return err;
+}
+
+rp_err rp_controller_resume_codecs(rp_controller *c) {
+    const rp_position *position = &c->position;
+    rp_err err = RP_OK;
+    if (c->run.codec_auto && !c->given && position->codec &&
+        position->cut.stage_count == c->run.stages) {
+        RP_TRY(open_codecs(c));
+        take_codecs(c, position->codec);
+    }
+fail:
+    return err;
+}
+
+rp_err rp_controller_say_codecs(const rp_controller *c) {
+    char text[400] = "from stage to stage (activations/gradients):";
+    size_t used = strlen(text);
+    if (!c->record || c->codecs.stages != c->run.stages) {
+        return RP_OK;
+    }
+    for (uint32_t k = 0; k + 1 < c->run.stages && used + 1 < sizeof text; k++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, " %s/%s",
+                                 rp_codec_name(c->codecs.now[k][0]),
+                                 rp_codec_name(c->codecs.now[k][1]));
+    }
+    return rp_record_event(c->record, "codecs", c->position.step, text);
+}
+
+void rp_controller_follow_losses(rp_controller *c) {
+    if (!c->codecs.differ || rp_controller_drained_at(c) != c->position.step) {
+        return;
+    }
+    if (c->follow.phase == RP_FOLLOW_NONE && c->position.step < rp_controller_end(c)) {
+        c->follow = (rp_follow){.phase = RP_FOLLOW_DRAIN, .before = c->run.method.advance};
+        c->advance_least = c->run.method.advance;
+    }
+    take_codecs(c, (const rp_codec(*)[2])c->codecs.next); /* also for a run that is made longer */
+}
+
+bool rp_controller_wants_milder(const rp_controller *c) {
+    return c->codecs.differ && rp_controller_drained_at(c) < rp_controller_next_evaluation(c);
 }
 
 /* ---- what is said ---------------------------------------------------------------------------- */
@@ -188,6 +270,7 @@ rp_err rp_plan_enter(rp_controller *c) {
     if (!is_pause(c)) {
         c->advance_max = RP_ADVANCE_MAX; /* of what the method's limit allows */
         RP_TRY(choose_cut(c));
+        RP_TRY(choose_codecs(c));
     }
     if (chooses_advance(c) && !c->run.emulate) {
         RP_TRY(ping_boards(c));
@@ -211,7 +294,7 @@ static void leave_pause(rp_controller *c, const rp_advance_choice *choice) {
         rp_controller_enter(c, RP_CONTROL_TRAIN);
         return;
     }
-    c->follow = (rp_follow){RP_FOLLOW_DRAIN, *choice, before};
+    c->follow = (rp_follow){RP_FOLLOW_DRAIN, true, *choice, before};
     c->advance_least = before < choice->advance ? before : choice->advance;
     rp_controller_enter(c, RP_CONTROL_DRAIN);
 }

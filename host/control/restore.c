@@ -17,6 +17,7 @@ static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
         return rp_fail(RP_ERR_USAGE, "%s: method.advance: is %u, the checkpoint was made with %u",
                        c->given->source, c->given->method.advance, c->position.advance);
     }
+    RP_TRY(*path ? rp_controller_resume_codecs(c) : RP_OK);
     if (*path && c->run.method.advance_auto) {
         rp_method_set_advance(&c->run.method, c->run.stages, c->position.advance);
     }
@@ -67,6 +68,7 @@ static void forget_progress(rp_controller *c) {
     c->segment_start_ns = 0;
     c->unsaved = c->renewed = c->looked_at = c->stopping = false;
     c->follow.phase = RP_FOLLOW_NONE;
+    c->codecs.differ = false;
     c->non_finite = c->norms_got = 0;
     c->reassigning = c->plan != NULL;
     if (c->estimator.params > 0) {

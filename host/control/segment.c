@@ -143,6 +143,7 @@ rp_err rp_train_step(rp_controller *c) {
     note_segment(c);
     RP_TRY(rp_account_check(c));
     RP_TRY(rp_losses_note(c));
+    rp_controller_follow_losses(c);
     RP_TRY(rp_controller_record_facts(c));
     RP_TRY(rp_controller_choose_next(c));
 fail:

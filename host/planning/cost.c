@@ -47,10 +47,9 @@ double rp_cost_link_delay_s(const rp_runfile *run) {
     return longest;
 }
 
-/* Of a microbatch, in one direction of boundary `k` where the cut is in front of `layer`; infinite
- * where too much crosses. Data of the set has no codec. */
-static double boundary_bytes(const rp_runfile *run, uint32_t layer, uint32_t k, bool gradients) {
-    const rp_codec codec = run->codec ? run->codec[k][gradients] : RP_CODEC_F32;
+/* Of a microbatch, through a boundary in front of `layer`; infinite where too much crosses. Data of
+ * the set has no codec. */
+static double boundary_bytes(const rp_runfile *run, uint32_t layer, rp_codec codec) {
     rp_boundary boundary;
     size_t bytes = 0;
     if (rp_cut_boundary_at(run->model, layer, &boundary) != RP_OK) {
@@ -64,11 +63,17 @@ static double boundary_bytes(const rp_runfile *run, uint32_t layer, uint32_t k, 
     return (double)bytes * run->micro;
 }
 
-static double boundary_s(const rp_runfile *run, uint32_t layer, uint32_t k, bool gradients) {
+/* In one direction of boundary `k`, where the cut is in front of `layer`. */
+static double coded_s(const rp_runfile *run, uint32_t layer, uint32_t k, bool gradients,
+                      rp_codec codec) {
     const uint32_t below = board_of(run, k);
     const uint32_t above = board_of(run, k + 1);
-    return boundary_bytes(run, layer, k, gradients) /
+    return boundary_bytes(run, layer, codec) /
            (gradients ? rate_of(run, above, below) : rate_of(run, below, above));
+}
+
+static double boundary_s(const rp_runfile *run, uint32_t layer, uint32_t k, bool gradients) {
+    return coded_s(run, layer, k, gradients, run->codec ? run->codec[k][gradients] : RP_CODEC_F32);
 }
 
 double rp_cost_boundary_s(const rp_runfile *run, uint32_t layer) {
@@ -112,6 +117,88 @@ static void add_stage_costs(const rp_runfile *run, const rp_cut *cut, const doub
     }
 }
 
+static double feed_s(const rp_runfile *run) {
+    const size_t sample = rp_shape_count(&run->data.sample);
+    return (double)(rp_codec_bytes(run->input_codec, sample) * run->micro) /
+           rate_of(run, RP_LINK_HOST, 0);
+}
+
+/* ---- links.codec: auto ----------------------------------------------------------------------- */
+
+/* From mild to strong: of activations, which an f16 has more digits of, and of gradients, which
+ * may be smaller than it can say. */
+static const rp_codec ladder[][2] = {{RP_CODEC_F32, RP_CODEC_F32},
+                                     {RP_CODEC_F16, RP_CODEC_BF16},
+                                     {RP_CODEC_INT8, RP_CODEC_INT8},
+                                     {RP_CODEC_INT4, RP_CODEC_INT4}};
+enum { RUNGS = sizeof ladder / sizeof *ladder };
+
+rp_codec rp_cost_milder(rp_codec codec, bool gradients) {
+    uint32_t rung = RUNGS - 1;
+    while (rung > 0 && ladder[rung][gradients] != codec) {
+        rung--;
+    }
+    return ladder[rung > 0 ? rung - 1 : 0][gradients];
+}
+
+/* Boundaries and directions on the wire that this one is on. */
+static uint32_t count_on_wire(const rp_runfile *run, uint32_t k, bool gradients) {
+    const uint32_t from = board_of(run, k + gradients);
+    const uint32_t to = board_of(run, k + !gradients);
+    uint32_t count = 0;
+    for (uint32_t other = 0; other + 1 < run->stages; other++) {
+        count += board_of(run, other) == from && board_of(run, other + 1) == to;
+        count += board_of(run, other) == to && board_of(run, other + 1) == from;
+    }
+    return count;
+}
+
+/* Of a microbatch: on the slowest board, or the way of its inputs. */
+static rp_err slowest_s(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
+                        double *out) {
+    double *pass[4];
+    double *board;
+    rp_arena arena;
+    rp_err err;
+    rp_arena_init(&arena, "costs", 0);
+    RP_TRY(RP_ARENA_NEW(&arena, run->boards, &board));
+    for (uint32_t i = 0; i < 4; i++) {
+        RP_TRY(RP_ARENA_NEW(&arena, cut->stage_count, &pass[i]));
+    }
+    add_stage_costs(run, cut, layer_seconds, pass[0], pass[1], pass[2], pass[3]);
+    *out = feed_s(run);
+    for (uint32_t k = 0; k < cut->stage_count; k++) {
+        double *own = &board[board_of(run, k)];
+        *own += pass[0][k] + pass[1][k];
+        *out = larger(*out, *own);
+    }
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+rp_err rp_cost_choose_codecs(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
+                             rp_codec (*out)[2]) {
+    double room_s;
+    rp_err err;
+    RP_TRY(slowest_s(run, cut, layer_seconds, &room_s));
+    for (uint32_t i = 0; i < 2 * (cut->stage_count - 1); i++) {
+        const uint32_t k = i / 2;
+        const bool gradients = i % 2 > 0;
+        const double own_s = room_s / count_on_wire(run, k, gradients);
+        uint32_t rung = 0;
+        while (rung + 1 < RUNGS &&
+               coded_s(run, cut->first[k + 1], k, gradients, ladder[rung][gradients]) > own_s) {
+            rung++;
+        }
+        out[k][gradients] = ladder[rung][gradients];
+    }
+fail:
+    return err;
+}
+
+/* ---- advance: auto --------------------------------------------------------------------------- */
+
 /* Of what a stage sends to its neighbours. */
 static double longest_from(const rp_runfile *run, uint32_t stage) {
     const uint32_t own = board_of(run, stage);
@@ -141,10 +228,7 @@ rp_err rp_cost_choose_advance(const rp_runfile *run, const rp_cut *cut, const do
                                     .send = costs[2],
                                     .send_back = costs[3],
                                     .delay = costs[4]};
-    const size_t input =
-        rp_codec_bytes(run->input_codec, rp_shape_count(&run->data.sample)) * run->micro;
-    const double feed = (double)input / rate_of(run, RP_LINK_HOST, 0);
-    RP_TRY(rp_advance_choose(&run->method, &shape, &seconds, feed, out));
+    RP_TRY(rp_advance_choose(&run->method, &shape, &seconds, feed_s(run), out));
     out->advance = out->advance < advance_max ? out->advance : advance_max;
 fail:
     rp_arena_finish(&arena);

@@ -20,6 +20,15 @@ double rp_cost_link_delay_s(const rp_runfile *run);
 rp_err rp_cost_choose_cut(rp_arena *arena, const rp_runfile *run, const double *layer_seconds,
                           rp_cut *out) RP_MUST_CHECK;
 
+/* links.codec: auto. For each boundary and direction (`out`: [stages - 1]) the mildest codec with
+ * which its wire takes no longer for a microbatch than the slowest board or the inputs do; the
+ * strongest where none does. Boundaries on the same wire have equal parts of it. errors MEMORY */
+rp_err rp_cost_choose_codecs(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
+                             rp_codec (*out)[2]) RP_MUST_CHECK;
+
+/* The next codec that loses less, of activations or of gradients; f32 loses nothing. */
+rp_codec rp_cost_milder(rp_codec codec, bool gradients);
+
 /* What each advance would give when a parcel is `link_delay_s` on its way from board to board, or,
  * where links are emulated, as long as its wire says; at most `advance_max` is chosen. errors of
  * rp_advance_choose() */

@@ -235,7 +235,7 @@ static rp_err check_clip(const rp_plan *plan, const rp_runfile *run) {
 
 /* They are the plan's own where the run file says nothing. */
 static rp_err check_codecs(const rp_plan *plan, const rp_runfile *run) {
-    const bool said_all = run->codec && plan->stage_count <= run->stages;
+    const bool said_all = run->codec && !run->codec_auto && plan->stage_count <= run->stages;
     for (uint32_t e = 0; e < plan->edge_count; e++) {
         const rp_plan_edge *edge = &plan->edge[e];
         const bool up = said_all && edge->carries == RP_CARRIES_ACTIVATION;

@@ -48,29 +48,10 @@ fail:
     return err;
 }
 
-rp_err rp_codecs_read(rp_arena *arena, rp_node *root, uint32_t stages, const rp_codec (**out)[2],
-                      rp_codec *inputs) {
+static rp_err take_boundaries(rp_arena *arena, rp_node *node, uint32_t stages,
+                              const rp_codec (**out)[2]) {
     rp_codec(*codec)[2];
-    rp_node *links;
     rp_err err;
-    *out = NULL;
-    *inputs = RP_CODECS;
-    RP_TRY(rp_node_section(root, "links", NULL, &links));
-    if (!links) {
-        return RP_OK;
-    }
-    if (!rp_node_is_map(links)) {
-        return rp_node_fail(links, "expected a map like {codec: int8}");
-    }
-    const rp_node *named = rp_node_find(links, "inputs");
-    RP_TRY(named ? take_input(named, inputs) : RP_OK);
-    RP_TRY(rp_node_default(links, "inputs", "auto"));
-    rp_node *node = rp_node_find(links, "codec");
-    RP_TRY(rp_node_default(links, "codec", "f32"));
-    RP_TRY(rp_node_done(links));
-    if (!node) {
-        return RP_OK;
-    }
     const bool each = rp_node_is_list(node);
     if (each && rp_node_count(node) != stages - 1) {
         return rp_node_fail(node,
@@ -84,6 +65,40 @@ rp_err rp_codecs_read(rp_arena *arena, rp_node *root, uint32_t stages, const rp_
         RP_TRY(take_boundary(each ? rp_node_item(node, k) : node, codec[k]));
     }
     *out = (const rp_codec(*)[2])codec;
+fail:
+    return err;
+}
+
+/* The error that auto accepts. */
+static rp_err take_limit(rp_node *links, rp_codecs *out) {
+    const rp_node *limit = rp_node_find(links, "max_error");
+    out->max_error = 0.05;
+    if (limit && !out->is_auto) {
+        return rp_node_fail(limit, "is for codec: auto, which backs off where more is lost");
+    }
+    return out->is_auto ? rp_node_f64(links, "max_error", 1e-6, 1, &out->max_error) : RP_OK;
+}
+
+rp_err rp_codecs_read(rp_arena *arena, rp_node *root, uint32_t stages, rp_codecs *out) {
+    rp_node *links;
+    rp_err err;
+    *out = (rp_codecs){.inputs = RP_CODECS};
+    RP_TRY(rp_node_section(root, "links", NULL, &links));
+    if (!links) {
+        return RP_OK;
+    }
+    if (!rp_node_is_map(links)) {
+        return rp_node_fail(links, "expected a map like {codec: int8}");
+    }
+    const rp_node *named = rp_node_find(links, "inputs");
+    RP_TRY(named ? take_input(named, &out->inputs) : RP_OK);
+    RP_TRY(rp_node_default(links, "inputs", "auto"));
+    rp_node *node = rp_node_find(links, "codec");
+    out->is_auto = node && rp_node_is_scalar(node) && strcmp(rp_node_text(node), "auto") == 0;
+    RP_TRY(rp_node_default(links, "codec", "f32"));
+    RP_TRY(take_limit(links, out));
+    RP_TRY(rp_node_done(links));
+    RP_TRY(node && !out->is_auto ? take_boundaries(arena, node, stages, &out->at) : RP_OK);
 fail:
     return err;
 }

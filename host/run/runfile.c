@@ -417,6 +417,16 @@ fail:
     return err;
 }
 
+static rp_err read_codecs(rp_arena *arena, rp_runfile *out) {
+    rp_codecs codecs;
+    const rp_err err = rp_codecs_read(arena, out->root, out->stages, &codecs);
+    out->codec = codecs.at;
+    out->input_codec = codecs.inputs;
+    out->codec_auto = codecs.is_auto;
+    out->codec_max_error = codecs.max_error;
+    return err;
+}
+
 rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set,
                        uint32_t set_count, rp_runfile *out) {
     *out = (rp_runfile){
@@ -433,7 +443,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     RP_TRY(read_ring(arena, out->root, out));
     RP_TRY(rp_node_string(out->root, "keys", &out->keys));
     RP_TRY(read_method(out->root, out));
-    RP_TRY(rp_codecs_read(arena, out->root, out->stages, &out->codec, &out->input_codec));
+    RP_TRY(read_codecs(arena, out));
     RP_TRY(check_chunks(out->root, out));
     RP_TRY(check_age(out->root, out));
     RP_TRY(read_checkpoint(out->root, out));

@@ -44,6 +44,8 @@ typedef struct {
     bool inputs_auto;           /* it was chosen here, */
     const char *inputs_why;     /* .. and this is why it is not uint8; NULL: it could be */
     const rp_codec (*codec)[2]; /* by boundary, [stages - 1]; NULL: nothing is said, so f32 */
+    bool codec_auto;            /* the controller chooses them */
+    double codec_max_error;     /* .. and backs off where they lose more: relative L2 error */
 
     uint32_t epochs;
     uint64_t steps; /* of the whole run, both bounds applied */

@@ -87,6 +87,10 @@ static rp_err choose_cut(const rp_sim_subject *s, rp_arena *arena, rp_cut *out) 
         return rp_fail(RP_ERR_USAGE, "cut: auto: with the digest executor there is nothing to "
                                      "measure; expected a list of layer names");
     }
+    if (run->codec_auto) {
+        return rp_fail(RP_ERR_USAGE, "links.codec: auto: with the digest executor there is nothing "
+                                     "to measure; expected the name of a codec");
+    }
     *out = run->cut;
     return RP_OK;
 }

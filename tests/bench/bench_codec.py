@@ -2,9 +2,15 @@
 up and down, the loss and accuracy on 500 test samples, of cnn-small on glyphs over three boards.
 
     bench_codec.py BIN [MBIT...]     a folder with ringpipe and ringpipe-agent; 10 and 1
+    bench_codec.py BIN accuracy DATA [SEEDS]
+
+The second form: what each codec costs in accuracy on Fashion-MNIST, whose files are in DATA, with
+paired differences to f32 over SEEDS (5) seeds, and the seconds of a run with wires of 10 Mbit/s.
 """
 import json
+import math
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -24,18 +30,65 @@ CODECS = ("{codec: f32}", "{codec: f16, inputs: f16}", "{codec: int8, inputs: in
 SCHEDULES = (("gpipe", 64, "0.02", 0.9), ("{kind: async, advance: 4}", 8, "0.01", 0))
 
 
+ACCURACY = """\
+model: cnn-small
+data: {set: fashion-mnist, path: %s}
+ring: {boards: 3, link: {rate_mbit: 10}}
+links: {codec: %s, inputs: int8}
+train: {epochs: 1, steps: 150, batch: 64, microbatch: 8, seed: %d, eval_epochs: 0}
+loss: cross-entropy
+optimizer: {kind: sgd, lr: 0.05, momentum: 0.9}
+schedule: gpipe
+cut: [flatten, fc]
+"""
+PRICED = ("f32", "f16", "bf16", "int8", "int4", "{activations: int4, gradients: int8}", "auto")
+
+
+def train(program, folder, text):
+    """Its summary and its log."""
+    run, out = pathlib.Path(folder) / "run.yaml", pathlib.Path(folder) / "out"
+    run.write_text(text)
+    subprocess.run([pathlib.Path(program) / "ringpipe", "train", run, "--out", out],
+                   capture_output=True, text=True, timeout=900, check=True)
+    log = list(map(json.loads, (out / "log.jsonl").read_text().splitlines()))
+    return json.loads((out / "summary.json").read_text()), log
+
+
+def price(program, data, codec, seed):
+    """Accuracy, bytes a sample on all hops, the largest l2_error of a hop, seconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        summary, _ = train(program, folder, ACCURACY % (data, codec, seed))
+    hops = [wire for wire in summary["wire"] if wire["kind"] == "hop"]
+    scored = summary["eval"]["samples"]
+    return (summary["eval"]["accuracy"],
+            sum(hop["bytes"] for hop in hops) / (summary["samples"] + scored),
+            max(hop.get("l2_error", 0) for hop in hops), summary["seconds"])
+
+
+def print_prices(program, data, seeds):
+    plain = []
+    print("| codec | accuracy | to f32, paired | B a sample | l2_error at most | s |")
+    print("|---|---|---|---|---|---|")
+    for codec in PRICED:
+        runs = [price(program, pathlib.Path(data).resolve(), codec, seed)
+                for seed in range(1, seeds + 1)]
+        own, size, error, seconds = zip(*runs)
+        plain = plain or own
+        apart = [100 * (a - b) for a, b in zip(own, plain)]
+        spread = statistics.stdev(apart) / math.sqrt(seeds)
+        print(f"| {codec} | {100 * statistics.mean(own):.2f} % | {statistics.mean(apart):+.2f} "
+              f"+- {spread:.2f} | {statistics.mean(size):.0f} | {max(error):.4f} | "
+              f"{statistics.median(seconds):.1f} |", flush=True)
+
+
 def measure(program, mbit, codec, schedule):
     kind, batch, lr, momentum = schedule
     samples = 3200
     with tempfile.TemporaryDirectory() as folder:
-        run, out = pathlib.Path(folder) / "run.yaml", pathlib.Path(folder) / "out"
-        run.write_text(RUN % (mbit, codec, samples // batch, batch, lr, momentum, kind))
-        subprocess.run([pathlib.Path(program) / "ringpipe", "train", run, "--out", out],
-                       capture_output=True, text=True, timeout=900, check=True)
-        events = list(map(json.loads, (out / "log.jsonl").read_text().splitlines()))
-        steps = [e for e in events if "loss" in e and "time_s" in e and "event" not in e]
-        a, z = steps[len(steps) // 4], steps[-2]
-        summary = json.loads((out / "summary.json").read_text())
+        summary, events = train(program, folder, RUN % (
+            mbit, codec, samples // batch, batch, lr, momentum, kind))
+    steps = [e for e in events if "loss" in e and "time_s" in e and "event" not in e]
+    a, z = steps[len(steps) // 4], steps[-2]
     rate = (z["step"] - a["step"]) * batch / (z["time_s"] - a["time_s"])
     hop = {(l["from"], l["to"]): l["bytes"] for l in summary["link"]}
     scored = summary["eval"]["samples"]
@@ -45,6 +98,9 @@ def measure(program, mbit, codec, schedule):
 
 def main():
     program, *rates = sys.argv[1:]
+    if rates[:1] == ["accuracy"]:
+        print_prices(program, rates[1], int(rates[2]) if len(rates) > 2 else 5)
+        return
     print("| Mbit/s | schedule | links | samples/s | B a sample up | down | loss | accuracy |")
     print("|---|---|---|---|---|---|---|---|")
     for mbit in rates or ("10", "1"):

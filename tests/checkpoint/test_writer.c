@@ -243,6 +243,27 @@ static void another_codec_is_forwarded_anew(void **state) {
     expect_in_flight(path, NULL);
 }
 
+/* What a checkpoint says of codecs: those of its plan, or those that auto has chosen for what comes
+ * next. */
+static void it_says_its_codecs(void **state) {
+    (void)state;
+    static const rp_codec made[1][2] = {{RP_CODEC_INT8, RP_CODEC_F16}};
+    static const rp_codec next[1][2] = {{RP_CODEC_F16, RP_CODEC_BF16}};
+    char *path;
+    rp_plan_set_codecs(plan, run.model, made);
+    for (int chosen = 0; chosen < 2; chosen++) {
+        rp_position found;
+        run.codec_auto = chosen > 0;
+        run.codec = chosen ? next : NULL;
+        rp_checkpoint_writer *writer = open_writer(false);
+        write_tensors(writer, UINT32_MAX);
+        expect_ok(rp_checkpoint_commit(&writer));
+        expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found, damaged));
+        assert_non_null(found.codec);
+        assert_memory_equal(found.codec, chosen ? next : made, sizeof made);
+    }
+}
+
 static char checkpoint[200]; /* of step 3 */
 
 static const char *beside(const char *end) {
@@ -528,6 +549,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_boards_send_is_checked, open_run, close_run),
         cmocka_unit_test_setup_teardown(the_last_two_are_kept, open_run, close_run),
         cmocka_unit_test_setup_teardown(another_codec_is_forwarded_anew, open_run, close_run),
+        cmocka_unit_test_setup_teardown(it_says_its_codecs, open_run, close_run),
         cmocka_unit_test_setup_teardown(a_missing_sidecar_file_is_noticed, open_run, close_run),
         cmocka_unit_test_setup_teardown(an_earlier_save_stays_until_then, open_run, close_run),
         cmocka_unit_test_setup_teardown(checkpoints_of_older_programs_are_read, open_run,

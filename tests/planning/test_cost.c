@@ -59,6 +59,72 @@ static void codecs_make_it_cheaper(void **state) {
     expect_close(rp_cost_boundary_s(&run, 1), 2.0 * 8 * 4 * 8 / 125e3, 1e-12, 0);
 }
 
+/* What the wire from board 0 has to be, so that 8 x 8 floats take as long as the slower stage. */
+static void wires_decide_on_the_codecs(void **state) {
+    (void)state;
+    static const struct {
+        double rate_mbit, forward_ms;
+        rp_codec want;
+    } cases[] = {{0.4, 0, RP_CODEC_F32},  {0.2, 0, RP_CODEC_F16},   {0.15, 0, RP_CODEC_INT8},
+                 {0.1, 0, RP_CODEC_INT4}, {0.01, 0, RP_CODEC_INT4}, {0.1, 40, RP_CODEC_F32}};
+    const double seconds[] = {1e-3, 2e-3, 1e-3, 2e-3, 1e-3, 2e-3};
+    const rp_cut cut = {.stage_count = 2, .first = (const uint32_t[]){0, 2, 3}};
+    rp_link_layer there = {.from = 0, .to = 1, .set = 1};
+    rp_codec out[1][2];
+    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\nlinks: {codec: auto}\n");
+    run.emulate = true;
+    run.hops = (rp_link_hops){.count = 1, .layer = &there};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        there.profile.rate_mbit = cases[i].rate_mbit;
+        run.throttle.forward_ms = cases[i].forward_ms;
+        expect_ok(rp_cost_choose_codecs(&run, &cut, seconds, out));
+        assert_int_equal(out[0][0], cases[i].want);
+        assert_int_equal(out[0][1], RP_CODEC_F32);
+    }
+    there.from = 1; /* gradients, which an f16 may have no number for */
+    there.to = 0;
+    there.profile.rate_mbit = 0.2;
+    run.throttle.forward_ms = 0;
+    expect_ok(rp_cost_choose_codecs(&run, &cut, seconds, out));
+    assert_int_equal(out[0][0], RP_CODEC_F32);
+    assert_int_equal(out[0][1], RP_CODEC_BF16);
+    run.hops.count = 0; /* the wire of the inputs is as slow: nothing is won */
+    run.link.rate_mbit = 0.01;
+    expect_ok(rp_cost_choose_codecs(&run, &cut, seconds, out));
+    assert_int_equal(out[0][0], RP_CODEC_F32);
+}
+
+/* Two boundaries each way on the wire between two boards: each may have a half. */
+static void boundaries_share_a_wire(void **state) {
+    (void)state;
+    const double seconds[] = {1e-3, 2e-3, 1e-3, 2e-3, 1e-3, 2e-3};
+    const rp_cut cut = {.stage_count = 3, .first = (const uint32_t[]){0, 1, 2, 3}};
+    rp_link_layer there = {.from = 0, .to = 1, .set = 1, .profile = {.rate_mbit = 0.4}};
+    rp_codec out[2][2];
+    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\nlinks: {codec: auto}\n");
+    run.emulate = true;
+    run.hops = (rp_link_hops){.count = 1, .layer = &there};
+    run.stages = 3; /* board 0 has the first and the last */
+    expect_ok(rp_cost_choose_codecs(&run, &cut, seconds, out));
+    assert_int_equal(out[0][0], RP_CODEC_F16);  /* up from board 0 .. */
+    assert_int_equal(out[1][1], RP_CODEC_BF16); /* .. and down, from the last stage */
+    assert_int_equal(out[0][1], RP_CODEC_F32);
+    assert_int_equal(out[1][0], RP_CODEC_F32);
+}
+
+static void milder_ones_lose_less(void **state) {
+    (void)state;
+    static const rp_codec steps[][2] = {{RP_CODEC_INT4, RP_CODEC_INT4},
+                                        {RP_CODEC_INT8, RP_CODEC_INT8},
+                                        {RP_CODEC_F16, RP_CODEC_BF16},
+                                        {RP_CODEC_F32, RP_CODEC_F32},
+                                        {RP_CODEC_F32, RP_CODEC_F32}};
+    for (size_t i = 0; i + 1 < sizeof steps / sizeof *steps; i++) {
+        assert_int_equal(rp_cost_milder(steps[i][0], false), steps[i + 1][0]);
+        assert_int_equal(rp_cost_milder(steps[i][1], true), steps[i + 1][1]);
+    }
+}
+
 static void the_slowest_stage_is_fastest(void **state) {
     (void)state;
     const double last[] = {1, 1, 1, 1, 5, 5};
@@ -107,6 +173,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_slow_link_makes_a_cut_dear, setup, close_run),
         cmocka_unit_test_setup_teardown(hops_have_their_own_rates, setup, close_run),
         cmocka_unit_test_setup_teardown(codecs_make_it_cheaper, setup, close_run),
+        cmocka_unit_test_setup_teardown(wires_decide_on_the_codecs, setup, close_run),
+        cmocka_unit_test_setup_teardown(boundaries_share_a_wire, setup, close_run),
+        cmocka_unit_test(milder_ones_lose_less),
         cmocka_unit_test_setup_teardown(the_slowest_stage_is_fastest, setup, close_run),
         cmocka_unit_test_setup_teardown(links_decide_on_the_advance, setup, close_run),
         cmocka_unit_test_setup_teardown(more_microbatches_keep_boards_busy, setup, close_run),

@@ -305,6 +305,20 @@ static void codecs_by_boundary_and_direction(void **state) {
         rp_runfile_close(&run);
         rp_arena_finish(&arena);
     }
+    rp_arena arena;
+    rp_runfile run;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(read_text(&arena, three, "links={codec: auto}", &run));
+    assert_true(run.codec_auto && run.codec_max_error == 0.05);
+    assert_null(run.codec);
+    rp_runfile_close(&run);
+    expect_ok(read_text(&arena, three, "links={codec: auto, max_error: 0.01}", &run));
+    assert_true(run.codec_max_error == 0.01);
+    rp_runfile_close(&run);
+    rp_arena_finish(&arena);
+    refused(three, "links={codec: int8, max_error: 0.1}", "is for codec: auto");
+    refused(three, "links={codec: auto, max_error: 0}", "links.max_error");
+    refused(three, "links.codec=[f16, auto]", "expected f32, f16, bf16, int8 or int4, found");
     refused(three, "links.inputs=[f16]", "expected auto, f32, f16, bf16, int8, int4 or uint8");
     refused(three, "links.codec=uint8", "expected f32, f16, bf16, int8 or int4, found 'uint8'");
     refused(three, "links.codec=int7", "expected f32, f16, bf16, int8 or int4, found 'int7'");
