@@ -38,6 +38,7 @@ typedef struct {
     rp_codec (*now)[2], (*next)[2];
     uint32_t stages; /* that they were chosen for; 0: not yet */
     bool differ;
+    bool measured; /* wires that are not emulated have been looked at */
 } rp_codec_choice;
 
 /* recovery.c: the way back to work after a fault. */
@@ -343,6 +344,9 @@ rp_err rp_controller_say_advance(const rp_controller *c, uint32_t before) RP_MUS
 rp_err rp_controller_resume_codecs(rp_controller *c) RP_MUST_CHECK;
 /* Says what was chosen for this start. */
 rp_err rp_controller_say_codecs(const rp_controller *c) RP_MUST_CHECK;
+/* At the end of the first segment: stronger codecs are next where wires that are not emulated were
+ * full. errors MEMORY */
+rp_err rp_controller_follow_wires(rp_controller *c) RP_MUST_CHECK;
 /* At the end of a segment: where too much was lost, and the pipes are empty, milder codecs are in
  * effect, and the boards get their stages again behind the checkpoint. */
 void rp_controller_follow_losses(rp_controller *c);

@@ -9,6 +9,8 @@
 
 /* Boards that are idle answer at once; behind a profile some answers are late. */
 enum { BRINGUP_TRIPS = 8, PAUSE_TRIPS = 2 };
+/* A wire is full when its bytes take so much of the time at the rate that acks have shown. */
+static const double FULL = 0.8;
 
 /* ---- what is wanted -------------------------------------------------------------------------- */
 
@@ -94,7 +96,7 @@ static rp_err choose_codecs(rp_controller *c) {
     if (wants_codecs(c)) {
         RP_TRY(open_codecs(c));
         c->run.codec = NULL;
-        RP_TRY(rp_cost_choose_codecs(&c->run, &c->cut, c->layer_seconds, c->codecs.next));
+        RP_TRY(rp_cost_choose_codecs(&c->run, &c->cut, c->layer_seconds, NULL, c->codecs.next));
         take_codecs(c, (const rp_codec(*)[2])c->codecs.next);
     }
 fail:
@@ -108,23 +110,62 @@ rp_err rp_controller_resume_codecs(rp_controller *c) {
         position->cut.stage_count == c->run.stages) {
         RP_TRY(open_codecs(c));
         take_codecs(c, position->codec);
+        c->codecs.measured = true; /* or would not be its bits */
     }
 fail:
     return err;
 }
 
-rp_err rp_controller_say_codecs(const rp_controller *c) {
-    char text[400] = "from stage to stage (activations/gradients):";
-    size_t used = strlen(text);
-    if (!c->record || c->codecs.stages != c->run.stages) {
-        return RP_OK;
-    }
+static rp_err say_codecs(const rp_controller *c, const char *why, rp_codec (*of)[2]) {
+    char text[400];
+    size_t used =
+        (size_t)snprintf(text, sizeof text, "%sfrom stage to stage (activations/gradients):", why);
     for (uint32_t k = 0; k + 1 < c->run.stages && used + 1 < sizeof text; k++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, " %s/%s",
-                                 rp_codec_name(c->codecs.now[k][0]),
-                                 rp_codec_name(c->codecs.now[k][1]));
+        used += (size_t)snprintf(text + used, sizeof text - used, " %s/%s", rp_codec_name(of[k][0]),
+                                 rp_codec_name(of[k][1]));
     }
     return rp_record_event(c->record, "codecs", c->position.step, text);
+}
+
+rp_err rp_controller_say_codecs(const rp_controller *c) {
+    const bool any = c->record && c->codecs.stages == c->run.stages;
+    return any ? say_codecs(c, "", c->codecs.now) : RP_OK;
+}
+
+/* Bytes a second of the wires that were full, 0 of others: one that was seldom full may be faster
+ * than its acks have said (link/pace.h). */
+static void find_full(const rp_controller *c, double *rate) {
+    const double seconds = (double)(c->now_ns - c->segment_start_ns) * 1e-9;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const rp_board_facts *facts = &c->ring.board[k].facts;
+        for (uint32_t i = 0; i < facts->link_count; i++) {
+            const rp_board_link *link = &facts->link[i];
+            const bool full = link->rate > 0 && link->busy_s > FULL * seconds;
+            if (full && link->peer < c->ring.count) { /* else it has left the ring */
+                rate[(size_t)k * c->ring.count + link->peer] = link->rate;
+            }
+        }
+    }
+}
+
+rp_err rp_controller_follow_wires(rp_controller *c) {
+    rp_codec(*next)[2] = c->codecs.next;
+    double *rate;
+    rp_arena arena;
+    rp_err err = RP_OK;
+    if (c->codecs.stages != c->run.stages || c->codecs.measured || c->run.emulate) {
+        return RP_OK;
+    }
+    c->codecs.measured = true;
+    rp_arena_init(&arena, "rates", 0);
+    RP_TRY(RP_ARENA_NEW(&arena, (size_t)c->ring.count * c->ring.count, &rate));
+    find_full(c, rate);
+    RP_TRY(rp_cost_choose_codecs(&c->run, &c->cut, c->layer_seconds, rate, next));
+    c->codecs.differ = memcmp(next, c->codecs.now, (c->run.stages - 1) * sizeof *next) != 0;
+    RP_TRY(c->codecs.differ ? say_codecs(c, "wires were full; next, ", next) : RP_OK);
+fail:
+    rp_arena_finish(&arena);
+    return err;
 }
 
 void rp_controller_follow_losses(rp_controller *c) {

@@ -140,6 +140,7 @@ rp_err rp_train_step(rp_controller *c) {
         return RP_OK;
     }
     c->fed = c->feeding;
+    RP_TRY(rp_controller_follow_wires(c));
     note_segment(c);
     RP_TRY(rp_account_check(c));
     RP_TRY(rp_losses_note(c));

@@ -63,17 +63,12 @@ static double boundary_bytes(const rp_runfile *run, uint32_t layer, rp_codec cod
     return (double)bytes * run->micro;
 }
 
-/* In one direction of boundary `k`, where the cut is in front of `layer`. */
-static double coded_s(const rp_runfile *run, uint32_t layer, uint32_t k, bool gradients,
-                      rp_codec codec) {
+static double boundary_s(const rp_runfile *run, uint32_t layer, uint32_t k, bool gradients) {
     const uint32_t below = board_of(run, k);
     const uint32_t above = board_of(run, k + 1);
+    const rp_codec codec = run->codec ? run->codec[k][gradients] : RP_CODEC_F32;
     return boundary_bytes(run, layer, codec) /
            (gradients ? rate_of(run, above, below) : rate_of(run, below, above));
-}
-
-static double boundary_s(const rp_runfile *run, uint32_t layer, uint32_t k, bool gradients) {
-    return coded_s(run, layer, k, gradients, run->codec ? run->codec[k][gradients] : RP_CODEC_F32);
 }
 
 double rp_cost_boundary_s(const rp_runfile *run, uint32_t layer) {
@@ -177,18 +172,27 @@ fail:
     return err;
 }
 
+/* Of one direction of boundary `k`. */
+static double wire_rate(const rp_runfile *run, uint32_t k, bool gradients, const double *measured) {
+    const uint32_t from = board_of(run, k + gradients);
+    const uint32_t to = board_of(run, k + !gradients);
+    const double seen = measured ? measured[from * run->boards + to] : 0;
+    return seen > 0 ? seen : rate_of(run, from, to);
+}
+
 rp_err rp_cost_choose_codecs(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
-                             rp_codec (*out)[2]) {
+                             const double *measured, rp_codec (*out)[2]) {
     double room_s;
     rp_err err;
     RP_TRY(slowest_s(run, cut, layer_seconds, &room_s));
     for (uint32_t i = 0; i < 2 * (cut->stage_count - 1); i++) {
         const uint32_t k = i / 2;
         const bool gradients = i % 2 > 0;
-        const double own_s = room_s / count_on_wire(run, k, gradients);
+        const double room =
+            room_s / count_on_wire(run, k, gradients) * wire_rate(run, k, gradients, measured);
         uint32_t rung = 0;
         while (rung + 1 < RUNGS &&
-               coded_s(run, cut->first[k + 1], k, gradients, ladder[rung][gradients]) > own_s) {
+               boundary_bytes(run, cut->first[k + 1], ladder[rung][gradients]) > room) {
             rung++;
         }
         out[k][gradients] = ladder[rung][gradients];

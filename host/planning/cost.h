@@ -22,9 +22,11 @@ rp_err rp_cost_choose_cut(rp_arena *arena, const rp_runfile *run, const double *
 
 /* links.codec: auto. For each boundary and direction (`out`: [stages - 1]) the mildest codec with
  * which its wire takes no longer for a microbatch than the slowest board or the inputs do; the
- * strongest where none does. Boundaries on the same wire have equal parts of it. errors MEMORY */
+ * strongest where none does. Boundaries on the same wire have equal parts of it. `measured`: bytes
+ * a second from board to board, [from * boards + to], 0 where a wire is as the run file says; NULL:
+ * all are. errors MEMORY */
 rp_err rp_cost_choose_codecs(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
-                             rp_codec (*out)[2]) RP_MUST_CHECK;
+                             const double *measured, rp_codec (*out)[2]) RP_MUST_CHECK;
 
 /* The next codec that loses less, of activations or of gradients; f32 loses nothing. */
 rp_codec rp_cost_milder(rp_codec codec, bool gradients);

@@ -32,10 +32,10 @@ SCHEDULES = (("gpipe", 64, "0.02", 0.9), ("{kind: async, advance: 4}", 8, "0.01"
 
 ACCURACY = """\
 model: cnn-small
-data: {set: fashion-mnist, path: %s}
+data: {set: fashion-mnist, path: %s, test: 2500}
 ring: {boards: 3, link: {rate_mbit: 10}}
 links: {codec: %s, inputs: int8}
-train: {epochs: 1, steps: 150, batch: 64, microbatch: 8, seed: %d, eval_epochs: 0}
+train: {epochs: 1, steps: 120, batch: 64, microbatch: 8, seed: %d, eval_epochs: 0}
 loss: cross-entropy
 optimizer: {kind: sgd, lr: 0.05, momentum: 0.9}
 schedule: gpipe

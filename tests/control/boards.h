@@ -30,6 +30,7 @@ typedef struct {
     bool feed_is_cut; /* it does not step its feed link: no parcel is taken from it */
     bool away;        /* it does nothing */
     uint64_t busy;    /* with this run, of somebody else; 0: it is not */
+    float rate;       /* bytes a second to the other board, as it says; its wire is full then */
 } test_board;
 
 /* What a board says that contributed to a step: others than its samples. */
@@ -296,7 +297,11 @@ static inline void board_finish(test_ring *t, uint32_t k) {
     board_send(b,
                (rp_Frame){.which_body = RP_KIND_FINISHED,
                           .body.finished = {.ledger = b->ledger.digest,
-                                            .ledger_samples = b->ledger.samples}},
+                                            .ledger_samples = b->ledger.samples,
+                                            .link_count = 1,
+                                            .link = {{.peer = 1 - k,
+                                                      .rate = b->rate,
+                                                      .busy_s = b->rate > 0 ? 1e9 : 0}}}},
                &part);
 }
 

@@ -109,6 +109,23 @@ static void a_run_follows_its_links(void **state) {
     ring_close(&ring);
 }
 
+/* links.codec: auto. What wires carry that are not emulated shows in the first segment: behind its
+ * checkpoint the boards get stages with codecs. */
+static void full_wires_get_codecs(void **state) {
+    (void)state;
+    open_ring("links={codec: auto}");
+    ring.board[0].rate = 1e3;
+    ring.board[1].rate = 1e12f;
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    assert_int_equal(ring.c->codecs.now[0][0], RP_CODEC_F32);
+    (void)ring_end(&ring, 400);
+    assert_non_null(strstr(ring.trail, "train save hello assign load save"));
+    assert_non_null(strstr(slurp("out/log.jsonl", NULL),
+                           "wires were full; next, from stage to stage (activations/gradients): "
+                           "int4/f32\""));
+    ring_close(&ring);
+}
+
 /* ---- time-outs ------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -1058,6 +1075,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(other_purposes_end_earlier, setup, teardown),
         cmocka_unit_test_setup_teardown(local_boards_build_together, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_follows_its_links, setup, teardown),
+        cmocka_unit_test_setup_teardown(full_wires_get_codecs, setup, teardown),
         cmocka_unit_test_setup_teardown(every_wait_has_an_end, setup, teardown),
         cmocka_unit_test_setup_teardown(a_slow_save_is_no_fault, setup, teardown),
         cmocka_unit_test_setup_teardown(silence_is_a_fault, setup, teardown),

@@ -77,7 +77,7 @@ static void wires_decide_on_the_codecs(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         there.profile.rate_mbit = cases[i].rate_mbit;
         run.throttle.forward_ms = cases[i].forward_ms;
-        expect_ok(rp_cost_choose_codecs(&run, &cut, seconds, out));
+        expect_ok(rp_cost_choose_codecs(&run, &cut, seconds, NULL, out));
         assert_int_equal(out[0][0], cases[i].want);
         assert_int_equal(out[0][1], RP_CODEC_F32);
     }
@@ -85,12 +85,16 @@ static void wires_decide_on_the_codecs(void **state) {
     there.to = 0;
     there.profile.rate_mbit = 0.2;
     run.throttle.forward_ms = 0;
-    expect_ok(rp_cost_choose_codecs(&run, &cut, seconds, out));
+    expect_ok(rp_cost_choose_codecs(&run, &cut, seconds, NULL, out));
     assert_int_equal(out[0][0], RP_CODEC_F32);
+    assert_int_equal(out[0][1], RP_CODEC_BF16);
+    const double measured[] = {0, 12.5e3, 0, 0}; /* bytes a second, from board 0 to 1 */
+    expect_ok(rp_cost_choose_codecs(&run, &cut, seconds, measured, out));
+    assert_int_equal(out[0][0], RP_CODEC_INT4);
     assert_int_equal(out[0][1], RP_CODEC_BF16);
     run.hops.count = 0; /* the wire of the inputs is as slow: nothing is won */
     run.link.rate_mbit = 0.01;
-    expect_ok(rp_cost_choose_codecs(&run, &cut, seconds, out));
+    expect_ok(rp_cost_choose_codecs(&run, &cut, seconds, NULL, out));
     assert_int_equal(out[0][0], RP_CODEC_F32);
 }
 
@@ -105,7 +109,7 @@ static void boundaries_share_a_wire(void **state) {
     run.emulate = true;
     run.hops = (rp_link_hops){.count = 1, .layer = &there};
     run.stages = 3; /* board 0 has the first and the last */
-    expect_ok(rp_cost_choose_codecs(&run, &cut, seconds, out));
+    expect_ok(rp_cost_choose_codecs(&run, &cut, seconds, NULL, out));
     assert_int_equal(out[0][0], RP_CODEC_F16);  /* up from board 0 .. */
     assert_int_equal(out[1][1], RP_CODEC_BF16); /* .. and down, from the last stage */
     assert_int_equal(out[0][1], RP_CODEC_F32);
