@@ -127,6 +127,9 @@ static const rp_codec ladder[][2] = {{RP_CODEC_F32, RP_CODEC_F32},
                                      {RP_CODEC_INT8, RP_CODEC_INT8},
                                      {RP_CODEC_INT4, RP_CODEC_INT4}};
 enum { RUNGS = sizeof ladder / sizeof *ladder };
+/* The relative L2 error that each has at least, of values as nets have them: one that would be
+ * given up at the first pause is not begun with. */
+static const double usual_error[RUNGS] = {0, 0.002, 0.003, 0.06};
 
 rp_codec rp_cost_milder(rp_codec codec, bool gradients) {
     uint32_t rung = RUNGS - 1;
@@ -191,7 +194,7 @@ rp_err rp_cost_choose_codecs(const rp_runfile *run, const rp_cut *cut, const dou
         const double room =
             room_s / count_on_wire(run, k, gradients) * wire_rate(run, k, gradients, measured);
         uint32_t rung = 0;
-        while (rung + 1 < RUNGS &&
+        while (rung + 1 < RUNGS && usual_error[rung + 1] <= run->codec_max_error &&
                boundary_bytes(run, cut->first[k + 1], ladder[rung][gradients]) > room) {
             rung++;
         }

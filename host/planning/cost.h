@@ -22,9 +22,9 @@ rp_err rp_cost_choose_cut(rp_arena *arena, const rp_runfile *run, const double *
 
 /* links.codec: auto. For each boundary and direction (`out`: [stages - 1]) the mildest codec with
  * which its wire takes no longer for a microbatch than the slowest board or the inputs do; the
- * strongest where none does. Boundaries on the same wire have equal parts of it. `measured`: bytes
- * a second from board to board, [from * boards + to], 0 where a wire is as the run file says; NULL:
- * all are. errors MEMORY */
+ * strongest where none does, of those that usually keep to links.max_error. Boundaries on the same
+ * wire have equal parts of it. `measured`: bytes a second from board to board, [from * boards +
+ * to], 0 where a wire is as the run file says; NULL: all are. errors MEMORY */
 rp_err rp_cost_choose_codecs(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
                              const double *measured, rp_codec (*out)[2]) RP_MUST_CHECK;
 

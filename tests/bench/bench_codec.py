@@ -41,7 +41,7 @@ optimizer: {kind: sgd, lr: 0.05, momentum: 0.9}
 schedule: gpipe
 cut: [flatten, fc]
 """
-PRICED = ("f32", "f16", "bf16", "int8", "int4", "{activations: int4, gradients: int8}", "auto")
+PRICED = ("f32", "f16", "bf16", "int8", "int4", "{activations: int4, gradients: int8}")
 
 
 def train(program, folder, text):

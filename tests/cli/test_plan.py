@@ -144,7 +144,7 @@ class Plan(program.Case):
         self.assertRegex(out, r"inputs +\S+ KiB f32")
 
     # The wire between boards 0 and 1 is too slow for 16 bits, beside boards that take 40 ms.
-    AUTO = ("--set", "links={codec: auto, max_error: 0.003}", "--set",
+    AUTO = ("--set", "links={codec: auto, max_error: 0.004}", "--set",
             "ring.throttle={forward_ms: 20, backward_ms: 20}", "--set",
             "ring.link={hops: [{between: [0, 1], rate_mbit: 0.3}]}", "--set", "data.train=32",
             "--set", "data.test=8", "--set", "train.batch=8")
@@ -154,28 +154,28 @@ class Plan(program.Case):
         by = {(e["carries"], e["stage"]): e["codec"] for e in self.plan(name)["edges"]}
         return [(by["activation", k + 1], by["gradient", k]) for k in range(2)]
 
+    def check_back_off(self, name):
+        """Both ways between boards 0 and 1 at the first pause, and no other."""
+        lines = (self.dir / name / "log.jsonl").read_text().splitlines()
+        said = [e for e in map(json.loads, lines) if e.get("event") == "codecs"]
+        self.assertIn("(activations/gradients): int8/int8 f32/f32", said[0]["text"])
+        self.assertEqual([e["step"] for e in said[1:]], [4, 4])
+        self.assertRegex(said[1]["text"], "activations of stage 0 lose 0.[4-9].* % in int8, and "
+                         "links.max_error is 0.4 %: f16 is next")
+        self.assertRegex(said[2]["text"], "gradients of stage 1 lose .* bf16 is next")
+        self.assertEqual(self.codecs(name), [("f16", "bf16"), ("f32", "f32")])
+        summary = json.loads((self.dir / name / "summary.json").read_text())
+        self.assertEqual((summary["ledger"]["lost"], summary["ledger"]["samples"]), (0, 96))
+
     def test_codecs_are_chosen_and_back_off(self):
-        for schedule in ("gpipe", "{kind: async, advance: 1}"):
-            with self.subTest(schedule):
-                name = schedule.strip("{}").split(",")[0].replace(" ", "").replace(":", "")
-                words = self.AUTO + ("--set", "train.epochs=3", "--set", "optimizer.momentum=0")
-                self.train(name, *words, schedule=schedule)
-                lines = (self.dir / name / "log.jsonl").read_text().splitlines()
-                said = [e for e in map(json.loads, lines) if e.get("event") == "codecs"]
-                self.assertIn("(activations/gradients): int8/int8 f32/f32", said[0]["text"])
-                self.assertEqual([e["step"] for e in said[1:]], [4, 4])
-                self.assertRegex(said[1]["text"], "activations of stage 0 lose 0.[3-9].* % in int8,"
-                                 " and links.max_error is 0.3 %: f16 is next")
-                self.assertRegex(said[2]["text"], "gradients of stage 1 lose .* bf16 is next")
-                self.assertEqual(self.codecs(name), [("f16", "bf16"), ("f32", "f32")])
-                summary = json.loads((self.dir / name / "summary.json").read_text())
-                self.assertEqual(summary["ledger"]["lost"], 0)
-                self.assertEqual(summary["ledger"]["samples"], 96)
+        self.train("async", *self.AUTO, "--set", "train.epochs=3", "--set", "optimizer.momentum=0",
+                   schedule="{kind: async, advance: 1}")
+        self.check_back_off("async")
 
     def test_a_resumed_run_keeps_the_chosen_codecs(self):
         self.train("whole", *self.AUTO, "--set", "train.epochs=3", schedule="gpipe")
+        self.check_back_off("whole")
         self.train("parts", *self.AUTO, schedule="gpipe")
-        self.ringpipe("resume", "parts", "--set", "train.epochs=2")
         self.ringpipe("resume", "parts", "--set", "train.epochs=3")
         self.assertTrue(self.weights("parts") == self.weights("whole"))
         self.train("given", *self.AUTO, "--plan", self.dir / "whole" / "plan.json",

@@ -113,7 +113,7 @@ static void a_run_follows_its_links(void **state) {
  * checkpoint the boards get stages with codecs. */
 static void full_wires_get_codecs(void **state) {
     (void)state;
-    open_ring("links={codec: auto}");
+    open_ring("links={codec: auto, max_error: 0.1}");
     ring.board[0].rate = 1e3;
     ring.board[1].rate = 1e12f;
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));

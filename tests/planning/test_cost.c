@@ -71,7 +71,9 @@ static void wires_decide_on_the_codecs(void **state) {
     const rp_cut cut = {.stage_count = 2, .first = (const uint32_t[]){0, 2, 3}};
     rp_link_layer there = {.from = 0, .to = 1, .set = 1};
     rp_codec out[1][2];
-    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\nlinks: {codec: auto}\n");
+    read_run(
+        &run,
+        "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\nlinks: {codec: auto, max_error: 0.1}\n");
     run.emulate = true;
     run.hops = (rp_link_hops){.count = 1, .layer = &there};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -81,6 +83,12 @@ static void wires_decide_on_the_codecs(void **state) {
         assert_int_equal(out[0][0], cases[i].want);
         assert_int_equal(out[0][1], RP_CODEC_F32);
     }
+    there.profile.rate_mbit = 0.1; /* what keeps to 5 % */
+    run.throttle.forward_ms = 0;
+    run.codec_max_error = 0.05;
+    expect_ok(rp_cost_choose_codecs(&run, &cut, seconds, NULL, out));
+    assert_int_equal(out[0][0], RP_CODEC_INT8);
+    run.codec_max_error = 0.1;
     there.from = 1; /* gradients, which an f16 may have no number for */
     there.to = 0;
     there.profile.rate_mbit = 0.2;
@@ -105,7 +113,9 @@ static void boundaries_share_a_wire(void **state) {
     const rp_cut cut = {.stage_count = 3, .first = (const uint32_t[]){0, 1, 2, 3}};
     rp_link_layer there = {.from = 0, .to = 1, .set = 1, .profile = {.rate_mbit = 0.4}};
     rp_codec out[2][2];
-    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\nlinks: {codec: auto}\n");
+    read_run(
+        &run,
+        "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\nlinks: {codec: auto, max_error: 0.1}\n");
     run.emulate = true;
     run.hops = (rp_link_hops){.count = 1, .layer = &there};
     run.stages = 3; /* board 0 has the first and the last */
