@@ -28,19 +28,31 @@ static rp_err say_spare(rp_controller *c, const char *lost, const char *spare) {
     return rp_record_event(c->record, "spare", c->position.step, text);
 }
 
-rp_err rp_absent_take_spares(rp_controller *c) {
+uint32_t rp_absent_spares(const rp_controller *c) {
+    return rp_spares_untried(c->run.roster, c->run.boards, c->run.spares, c->recovery.spares_taken);
+}
+
+/* As many as there are. */
+static rp_err take_spares(rp_controller *c) {
     rp_err err = RP_OK;
-    for (uint32_t k = 0; k < c->ring.count; k++) {
+    for (uint32_t k = 0; k < c->ring.count && rp_absent_spares(c) > 0; k++) {
         const char *lost = c->ring.board[k].name;
         if (c->ring.board[k].hello) {
             continue;
         }
+        RP_ASSERT(rp_spares_take(c->run.roster, c->run.boards, c->run.spares, k));
         c->recovery.spares_taken++;
-        if (rp_spares_take(c->run.roster, c->run.boards, c->run.spares, k)) {
-            rp_ring_take_entry(&c->ring, k);
-            RP_TRY(say_spare(c, lost, c->ring.board[k].name));
-        }
+        rp_ring_take_entry(&c->ring, k);
+        c->ring.board[k].hello = true; /* it is to have its time */
+        RP_TRY(say_spare(c, lost, c->ring.board[k].name));
     }
+fail:
+    return err;
+}
+
+rp_err rp_absent_take_spares(rp_controller *c) {
+    rp_err err;
+    RP_TRY(take_spares(c));
     rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->now_ns);
     greet_all(c);
 fail:
@@ -93,6 +105,7 @@ static rp_err cut_anew(rp_controller *c) {
 rp_err rp_absent_leave(rp_controller *c) {
     char names[200];
     rp_err err;
+    RP_TRY(take_spares(c));
     const uint32_t absent = leave(c, names, sizeof names);
     c->recovery.spares_taken += absent; /* they have had their time */
     c->run.stages = c->run.boards * c->run.method.chunks;

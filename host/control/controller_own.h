@@ -394,6 +394,7 @@ rp_err rp_recover_enter(rp_controller *c) RP_MUST_CHECK;
 /* absent.c: boards that have not come in their time. Spares that have not been tried take their
  * places, or the ring goes on without them: c->plan and the cut are of fewer boards then. */
 uint32_t rp_absent_count(const rp_controller *c);
+uint32_t rp_absent_spares(const rp_controller *c);
 rp_err rp_absent_take_spares(rp_controller *c) RP_MUST_CHECK;
 bool rp_absent_may_leave(const rp_controller *c); /* this run file lets boards leave */
 rp_err rp_absent_leave(rp_controller *c) RP_MUST_CHECK;

@@ -140,8 +140,7 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
         .boards = c->ring.count,
         .absent = rp_absent_count(c),
         .at_least = c->run.at_least,
-        .spares = c->run.spares,
-        .tried = c->recovery.spares_taken,
+        .spares = rp_absent_spares(c),
         .in_a_row = c->recovery.in_a_row - c->recovery.is_on,
         .on_the_way = c->recovery.on_the_way,
     };

@@ -28,16 +28,15 @@ static bool is_absence(const rp_remedy_facts *f) {
            f->waits && !f->interrupted && f->absent > 0;
 }
 
-/* As many spares as boards are absent, that have not been tried. */
 static bool have_spares(const rp_remedy_facts *f) {
-    return is_absence(f) && f->absent + f->tried <= f->spares;
+    return is_absence(f) && f->absent <= f->spares;
 }
 
-/* A run that has not begun has never had these boards: then the roster is wrong, which a person has
- * to know. */
+/* What spares there are take places; the other places go. A run that has not begun has never had
+ * these boards: then the roster is wrong, which a person has to know. */
 static bool may_leave(const rp_remedy_facts *f) {
-    return is_absence(f) && f->begun && f->may_shrink && f->absent < f->boards &&
-           f->boards - f->absent >= f->at_least;
+    const uint32_t left = f->boards - f->absent + f->spares;
+    return is_absence(f) && f->begun && f->may_shrink && left > 0 && left >= f->at_least;
 }
 
 /* What comes of a mistake comes again; and memory, devices and numbers that have not been good

@@ -12,7 +12,7 @@
 #define RP_REMEDY_LIST(X)                                                                   \
     X(LESS,   "less",   "fewer microbatches in flight: a board has not the memory for more") \
     X(SPARES, "spares", "spare boards take the places of those that have not come")         \
-    X(FEWER,  "fewer",  "the model is cut anew over the boards that are left")              \
+    X(FEWER,  "fewer",  "the model is cut anew over the boards that are left, spares too")   \
     X(BACK,   "back",   "back to the newest checkpoint, once the boards are there")         \
     X(STOP,   "stop",   "the run stops")
 /* clang-format on */
@@ -33,18 +33,17 @@ typedef struct {
     rp_control_state_id failed; /* the state that it ended */
     /* the run */
     bool trains;
-    bool begun;        /* the boards have been loaded once */
-    bool interrupted;  /* by a person */
-    bool waits;        /* ring.wait: for boards that are lost */
-    bool has_boards;   /* they are known */
-    bool can_lessen;   /* a smaller advance is allowed */
-    bool places_stay;  /* somebody has given the plan, which names boards */
-    bool may_shrink;   /* boards of a roster; nothing in the run file is about places in it */
-    uint32_t boards;   /* of the ring as it is now */
-    uint32_t absent;   /* of them: not greeted */
-    uint32_t at_least; /* that the run may go on with */
-    uint32_t spares;   /* and */
-    uint32_t tried;    /* of these on this way back */
+    bool begun;          /* the boards have been loaded once */
+    bool interrupted;    /* by a person */
+    bool waits;          /* ring.wait: for boards that are lost */
+    bool has_boards;     /* they are known */
+    bool can_lessen;     /* a smaller advance is allowed */
+    bool places_stay;    /* somebody has given the plan, which names boards */
+    bool may_shrink;     /* boards of a roster; nothing in the run file is about places in it */
+    uint32_t boards;     /* of the ring as it is now */
+    uint32_t absent;     /* of them: not greeted */
+    uint32_t at_least;   /* that the run may go on with */
+    uint32_t spares;     /* that have not been tried on this way back */
     uint32_t in_a_row;   /* ways back since the last checkpoint that was written, before this one */
     uint32_t on_the_way; /* faults on this way back, before this one */
 } rp_remedy_facts;

@@ -64,6 +64,15 @@ fail:
     return err;
 }
 
+uint32_t rp_spares_untried(const rp_roster_entry *roster, uint32_t boards, uint32_t spares,
+                           uint32_t tried) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i + tried < spares; i++) {
+        count += !roster[boards + i].dials;
+    }
+    return count;
+}
+
 bool rp_spares_take(rp_roster_entry *roster, uint32_t boards, uint32_t spares, uint32_t lost) {
     const uint32_t count = boards + spares;
     uint32_t spare = boards;

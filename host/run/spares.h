@@ -10,6 +10,10 @@
 rp_err rp_spares_read(rp_node *ring, rp_roster_entry *roster, uint32_t *boards,
                       uint32_t *spares) RP_MUST_CHECK;
 
+/* Spares that can take a place: the last `tried` of them have had theirs. */
+uint32_t rp_spares_untried(const rp_roster_entry *roster, uint32_t boards, uint32_t spares,
+                           uint32_t tried);
+
 /* The first spare that does not dial takes the place of a board that is lost, which becomes the
  * last spare. False: there is none. */
 bool rp_spares_take(rp_roster_entry *roster, uint32_t boards, uint32_t spares, uint32_t lost);

@@ -20,7 +20,7 @@ typedef struct {
     size_t count;
     rp_roster_entry roster[ENTRIES]; /* name: a letter, by which `lost` knows it */
     bool lost[ENTRIES];
-    uint32_t boards, spares, advance;
+    uint32_t boards, spares, tried, advance;
     rp_remedy_facts known; /* but for the fault, and what is counted here */
     bool greets;           /* the boards are greeted: only then one is absent */
     uint32_t remedies;     /* since the last checkpoint */
@@ -44,6 +44,10 @@ static uint32_t count_absent(const history *h) {
         count += is_lost(h, k);
     }
     return count;
+}
+
+static uint32_t count_untried(const history *h) {
+    return rp_spares_untried(h->roster, h->boards, h->spares, h->tried);
 }
 
 static void begin(history *h) {
@@ -76,27 +80,29 @@ static void check_roster(const history *h) {
     }
 }
 
-static void take_spares(history *h, const rp_remedy_facts *f) {
-    RP_ASSERT(f->absent > 0 && f->absent + f->tried <= f->spares && !f->places_stay);
-    for (uint32_t k = 0; k < h->boards; k++) {
+/* came: by place, spares that have just taken one, and are to have their time. */
+static void take_spares(history *h, bool came[BOARDS]) {
+    for (uint32_t k = 0; k < h->boards && count_untried(h) > 0; k++) {
         if (is_lost(h, k)) {
-            h->known.tried++;
-            (void)rp_spares_take(h->roster, h->boards, h->spares, k);
+            RP_ASSERT(rp_spares_take(h->roster, h->boards, h->spares, k));
+            h->tried++;
+            came[k] = true;
         }
     }
     h->greets = true;
 }
 
 static void leave(history *h, const rp_remedy_facts *f) {
+    bool came[BOARDS] = {false};
     RP_ASSERT(f->begun && f->may_shrink && !f->places_stay && f->absent > 0);
+    take_spares(h, came);
     for (uint32_t k = h->boards; k-- > 0;) {
-        if (is_lost(h, k)) {
+        if (is_lost(h, k) && !came[k]) {
             rp_spares_leave(h->roster, &h->boards, &h->spares, k);
-            h->known.tried++;
+            h->tried++;
         }
     }
-    RP_ASSERT(h->boards > 0 && h->boards >= f->at_least && count_absent(h) == 0);
-    h->greets = true;
+    RP_ASSERT(h->boards > 0 && h->boards >= f->at_least);
 }
 
 static void go_back(history *h, const rp_remedy_facts *f) {
@@ -110,8 +116,8 @@ static void go_back(history *h, const rp_remedy_facts *f) {
 static void check_stop(const history *h, const rp_remedy_facts *f) {
     const bool is_absence = f->failed == RP_CONTROL_HELLO && f->err == RP_ERR_TIMEOUT && f->waits &&
                             !f->interrupted && !f->places_stay && f->absent > 0;
-    const uint32_t left = f->boards - f->absent;
-    RP_ASSERT(!is_absence || f->absent + f->tried > f->spares);
+    const uint32_t left = f->boards - f->absent + f->spares;
+    RP_ASSERT(!is_absence || f->absent > f->spares);
     RP_ASSERT(!is_absence || !f->begun || !f->may_shrink || left < f->at_least || left == 0);
     const bool is_loss = f->failed == RP_CONTROL_TRAIN && f->err == RP_ERR_FAULT &&
                          f->fault_class == RP_FAULT_BOARD && f->trains && f->waits &&
@@ -127,7 +133,7 @@ static bool meet(history *h, rp_err err, rp_control_state_id failed, bool of_boa
     facts.failed = failed;
     facts.can_lessen = h->advance > 0;
     facts.boards = h->boards;
-    facts.spares = h->spares;
+    facts.spares = count_untried(h);
     facts.absent = h->greets ? count_absent(h) : 0;
     const rp_remedy remedy = rp_remedy_choose(&facts);
     RP_ASSERT(!facts.interrupted || remedy == RP_REMEDY_STOP || remedy == RP_REMEDY_LESS);
@@ -138,7 +144,9 @@ static bool meet(history *h, rp_err err, rp_control_state_id failed, bool of_boa
         h->greets = true;
         break;
     case RP_REMEDY_SPARES:
-        take_spares(h, &facts);
+        RP_ASSERT(facts.absent > 0 && facts.absent <= facts.spares);
+        RP_ASSERT(!facts.places_stay);
+        take_spares(h, (bool[BOARDS]){false});
         break;
     case RP_REMEDY_FEWER:
         leave(h, &facts);
@@ -174,7 +182,7 @@ static bool happen(history *h) {
             h->greets = false;
             h->known.begun = true;
             h->known.in_a_row += h->known.on_the_way > 0;
-            h->known.on_the_way = h->known.tried = 0;
+            h->known.on_the_way = h->tried = 0;
         }
         return true;
     case 4:
