@@ -34,6 +34,9 @@ static int64_t step_controller(rp_cluster *cluster) {
 static int64_t step_host(void *context, int64_t now_ns) {
     rp_cluster *cluster = context;
     rp_controller_waiting why;
+    if (now_ns < cluster->host_still_ns) {
+        return cluster->host_still_ns;
+    }
     if (!cluster->controller || rp_controller_has_ended(cluster->controller)) {
         return RP_WORLD_NEVER;
     }
@@ -43,6 +46,7 @@ static int64_t step_host(void *context, int64_t now_ns) {
     if (why.state != cluster->host_state) {
         rp_eventlog_add(&cluster->log, now_ns, "host", "%s", why.state);
         cluster->host_state = why.state;
+        cluster->host_trains |= strcmp(why.state, "train") == 0;
         rp_sim_faults_look(cluster);
     }
     const int64_t link_ns = rp_controller_before_wait(cluster->controller, own_ns);
@@ -53,6 +57,7 @@ static int64_t step_host(void *context, int64_t now_ns) {
 
 static void note_remedy(void *context, const char *failed, const char *remedy) {
     rp_cluster *cluster = context;
+    rp_sim_marks_note(&cluster->trouble.marks, failed, remedy);
     rp_eventlog_add(&cluster->log, rp_world_now_ns(cluster->world), "host", "fault in %s: %s",
                     failed, remedy);
 }
@@ -124,6 +129,8 @@ rp_cluster_end rp_cluster_run_life(rp_cluster *cluster, bool resume, rp_err *res
     cluster->host_lives++;
     cluster->host_crashed = false;
     cluster->host_state = NULL;
+    cluster->host_trains = false;
+    cluster->host_still_ns = 0;
     cluster->host_since_ns = rp_world_now_ns(world);
     rp_sim_faults_new_life(cluster);
     rp_arena_init(&cluster->host_arena, "host", 0);
@@ -148,6 +155,21 @@ rp_cluster_end rp_cluster_run_life(rp_cluster *cluster, bool resume, rp_err *res
         return RP_CLUSTER_LIMIT;
     }
     return *result == RP_OK && !cluster->host_crashed ? RP_CLUSTER_FINISHED : RP_CLUSTER_STOPPED;
+}
+
+void rp_cluster_repair(rp_cluster *cluster) {
+    for (uint32_t k = 0; k < cluster->options.boards; k++) {
+        rp_sim_board *board = &cluster->board[k];
+        if (board->lost && cluster->options.roster) {
+            rp_sim_board_crash(board, 0); /* it may be where nobody looks */
+            (void)snprintf(board->listen, sizeof board->listen, "%s",
+                           cluster->options.roster[k].endpoint);
+        } else if (board->restart_ns == RP_WORLD_NEVER) {
+            board->restart_ns = 0;
+        }
+        board->lost = board->moves = false;
+        rp_world_wake_node(cluster->world, k);
+    }
 }
 
 void rp_cluster_rest(rp_cluster *cluster, int64_t for_ns) {
@@ -200,6 +222,10 @@ void rp_cluster_close(rp_cluster **taken) {
     rp_agent_library_close(&cluster->library);
 }
 
+int64_t rp_cluster_calm_ns(const rp_cluster *cluster) {
+    return cluster->trouble.calm_ns;
+}
+
 bool rp_cluster_had_reason(const rp_cluster *cluster) {
     return cluster->trouble.may_stop;
 }
@@ -210,6 +236,10 @@ void rp_cluster_note(rp_cluster *cluster, const char *text) {
 
 uint32_t rp_cluster_faults_applied(const rp_cluster *cluster) {
     return cluster->trouble.effective;
+}
+
+const rp_sim_marks *rp_cluster_marks(const rp_cluster *cluster) {
+    return &cluster->trouble.marks;
 }
 
 const rp_eventlog *rp_cluster_events(const rp_cluster *cluster) {

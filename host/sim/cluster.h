@@ -9,19 +9,22 @@
 #define RP_SIM_CLUSTER_H
 
 #include "control/controller.h"
+#include "run/roster.h"
 #include "sim/eventlog.h"
-#include "sim/faults.h"
+#include "sim/marks.h"
 #include "sim/world.h"
 
 typedef struct {
     const char *run_path;
     const char *const *set;
     uint32_t set_count;
-    uint32_t boards;             /* of the run file's ring */
-    const char *plan;            /* NULL: the controller makes one */
-    const char *executor;        /* "digest" or "timed" */
-    const double *layer_seconds; /* of each layer and one sample, forward and backward in turn;
-                                    NULL: the executor's own. Borrowed */
+    uint32_t boards;               /* of the run file's ring, and its spares behind them */
+    const rp_roster_entry *roster; /* of so many; borrowed. NULL: agents of this machine */
+    uint32_t may_lose;             /* of them, for good: the run goes on with what is left */
+    const char *plan;              /* NULL: the controller makes one */
+    const char *executor;          /* "digest" or "timed" */
+    const double *layer_seconds;   /* of each layer and one sample, forward and backward in turn;
+                                      NULL: the executor's own. Borrowed */
     uint32_t layer_count;
     uint64_t seed;               /* of interleavings, sessions and lines */
     const rp_sim_faults *faults; /* borrowed; NULL: none */
@@ -52,15 +55,22 @@ void rp_cluster_close(rp_cluster **cluster);
  * end. *result: what rp_controller_close() said; OK when it was crashed. */
 rp_cluster_end rp_cluster_run_life(rp_cluster *cluster, bool resume, rp_err *result);
 
+/* A person sees to boards that have gone for good: they begin anew, where the roster has them. */
+void rp_cluster_repair(rp_cluster *cluster);
+
 /* The boards go on by themselves for so long. */
 void rp_cluster_rest(rp_cluster *cluster, int64_t for_ns);
 
 /* Whether in the last life of the controller a fault was there that may end a run. */
 bool rp_cluster_had_reason(const rp_cluster *cluster);
+/* When the last fault that has begun is over; where a board is away for longer than it is waited
+ * for: when that began. */
+int64_t rp_cluster_calm_ns(const rp_cluster *cluster);
 /* A line of the event log. */
 void rp_cluster_note(rp_cluster *cluster, const char *text);
 /* Faults that have begun, with an effect. */
 uint32_t rp_cluster_faults_applied(const rp_cluster *cluster);
+const rp_sim_marks *rp_cluster_marks(const rp_cluster *cluster);
 const rp_eventlog *rp_cluster_events(const rp_cluster *cluster);
 int64_t rp_cluster_now_ns(const rp_cluster *cluster);
 

@@ -13,6 +13,9 @@ static const int64_t ROUND_NS = 20000;
 static int64_t step_board(void *context, int64_t now_ns) {
     rp_sim_board *board = context;
     rp_cluster *cluster = board->cluster;
+    if (now_ns < board->still_ns) {
+        return board->still_ns;
+    }
     if (!board->agent) {
         if (now_ns < board->restart_ns) {
             return board->restart_ns;
@@ -39,6 +42,41 @@ static int64_t step_board(void *context, int64_t now_ns) {
     return rp_sim_clock_to_world_ns(&board->clock, rp_agent_deadline_ns(board->agent));
 }
 
+/* Those of a roster are first where it has them. */
+static void choose_address(rp_sim_board *board) {
+    const rp_roster_entry *roster = board->cluster->options.roster;
+    if (roster && board->lives == 1) {
+        (void)snprintf(board->listen, sizeof board->listen, "%s", roster[board->index].endpoint);
+    } else {
+        (void)snprintf(board->listen, sizeof board->listen, "tcp://board%" PRIu32 ":%" PRIu32,
+                       board->index, FIRST_PORT + PORTS_A_LIFE * board->lives);
+    }
+}
+
+/* errors  USAGE: nobody can dial it */
+static rp_err become_known(rp_sim_board *board) {
+    const rp_roster_entry *roster = board->cluster->options.roster;
+    const rp_roster_entry *entry = roster ? &roster[board->index] : NULL;
+    if (entry && entry->dials) {
+        return rp_fail(RP_ERR_USAGE,
+                       "board '%s' of the roster dials: boards that are simulated "
+                       "need an address (tcp://HOST:PORT)",
+                       entry->name);
+    }
+    rp_err err = RP_OK;
+    RP_TRY(rp_keys_make(&board->keys));
+    if (entry) { /* no secret is needed where nothing is encrypted */
+        (void)snprintf(board->keys.public_text, sizeof board->keys.public_text, "%s",
+                       entry->public_text);
+        (void)snprintf(board->name, sizeof board->name, "%s", entry->name);
+    } else {
+        (void)snprintf(board->name, sizeof board->name, "board%" PRIu32, board->index);
+    }
+    RP_TRY(rp_key_decode(board->keys.public_text, board->key));
+fail:
+    return err;
+}
+
 rp_err rp_sim_board_open(rp_cluster *cluster, uint32_t index) {
     rp_sim_board *board = &cluster->board[index];
     const uint32_t layers = cluster->options.layer_count;
@@ -47,10 +85,9 @@ rp_err rp_sim_board_open(rp_cluster *cluster, uint32_t index) {
     board->cluster = cluster;
     board->index = index;
     board->moves = true;
-    (void)snprintf(board->name, sizeof board->name, "board%" PRIu32, index);
     (void)snprintf(stream, sizeof stream, "sim/sessions/%" PRIu32, index);
     board->sessions = rp_rng_named(cluster->options.seed, stream);
-    RP_TRY(rp_keys_make(&board->keys));
+    RP_TRY(become_known(board));
     if (cluster->options.layer_seconds) {
         RP_TRY(RP_ARENA_NEW(cluster->arena, 2 * (size_t)layers, &board->seconds));
         memcpy(board->seconds, cluster->options.layer_seconds,
@@ -71,8 +108,7 @@ rp_err rp_sim_board_boot(rp_sim_board *board) {
     board->lives++;
     if (board->moves) {
         board->moves = false;
-        (void)snprintf(board->listen, sizeof board->listen, "tcp://board%" PRIu32 ":%" PRIu32,
-                       board->index, FIRST_PORT + PORTS_A_LIFE * board->lives);
+        choose_address(board);
     }
     rp_arena_init(&board->arena, "board", 0);
     rp_sim_clock_start(&board->clock, cluster);
@@ -113,6 +149,7 @@ void rp_sim_board_crash(rp_sim_board *board, int64_t restart_ns) {
         rp_arena_finish(&board->arena);
     }
     board->restart_ns = restart_ns;
+    board->still_ns = 0;
 }
 
 void rp_sim_board_close(rp_sim_board *board) {

@@ -14,8 +14,32 @@ static const int64_t HELLO_NS = 25 * RP_NS_PER_S;
 /* Several jumps add up; from 1970 to 2033 is as far as a clock without a battery goes. */
 static const int64_t CLOCK_AHEAD_MAX_NS = 2000 * INT64_C(1000000) * RP_NS_PER_S;
 
+static uint32_t count_lost(const rp_cluster *cluster) {
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < cluster->options.boards; k++) {
+        count += cluster->board[k].lost;
+    }
+    return count;
+}
+
+/* "Is enough of the ring left?" A run that has not trained yet goes on with spares only. */
+static bool is_enough_left(const rp_cluster *cluster) {
+    const uint32_t lost = count_lost(cluster);
+    return lost == 0 || (cluster->host_trains && lost <= cluster->options.may_lose);
+}
+
 static bool may_stop(const rp_cluster *cluster, const rp_sim_fault *fault) {
     return rp_sim_fault_may_stop(fault, cluster->options.wait_ns);
+}
+
+/* Nobody looks for a board of a roster at another address. */
+static bool loses_board(const rp_cluster *cluster, const rp_sim_fault *fault) {
+    return rp_sim_fault_loses_board(fault, cluster->options.wait_ns) ||
+           (fault->kind == RP_SIM_FAULT_MOVE && cluster->options.roster);
+}
+
+static int64_t later(int64_t a_ns, int64_t b_ns) {
+    return a_ns > b_ns ? a_ns : b_ns;
 }
 
 static int64_t end_ns(const rp_cluster *cluster, uint32_t index) {
@@ -46,20 +70,33 @@ static bool is_later_life(const rp_cluster *cluster, const rp_sim_fault *fault) 
     return cluster->host_lives > 1 && cluster->controller && since_ns >= fault->at_ns / 4;
 }
 
+static bool is_in_state(const rp_cluster *cluster, rp_control_state_id state) {
+    return state == RP_CONTROL_STATES ||
+           (cluster->controller && cluster->host_state &&
+            strcmp(cluster->host_state, rp_control_states[state].name) == 0);
+}
+
 static bool is_there(const rp_cluster *cluster, const rp_sim_fault *fault) {
+    if (!is_in_state(cluster, fault->in)) {
+        return false;
+    }
     switch (fault->kind) {
     case RP_SIM_FAULT_CRASH:
     case RP_SIM_FAULT_MOVE:
+    case RP_SIM_FAULT_GONE:
     case RP_SIM_FAULT_CLOCK:
+    case RP_SIM_FAULT_DRIFT:
+    case RP_SIM_FAULT_SUSPEND:
+    case RP_SIM_FAULT_RESET:
         return cluster->board[fault->from].agent != NULL;
     case RP_SIM_FAULT_STALE:
         return rp_hub_remembered(cluster->hub) > 0 &&
                (fault->at_ns < cluster->options.stale_from_ns || is_later_life(cluster, fault));
     case RP_SIM_FAULT_HOST_CRASH:
+    case RP_SIM_FAULT_HOST_STILL:
         return cluster->controller != NULL && !cluster->host_crashed;
     case RP_SIM_FAULT_SAVE_CRASH: /* looked at when the state changes: rp_sim_faults_look() */
-        return cluster->controller != NULL && !cluster->host_crashed && cluster->host_state &&
-               strcmp(cluster->host_state, "save") == 0;
+        return !cluster->host_crashed && is_in_state(cluster, RP_CONTROL_SAVE);
     default:
         return true;
     }
@@ -73,6 +110,19 @@ static void replay_frames(rp_cluster *cluster, double amount) {
     }
 }
 
+/* One that is away already stays away for as long as it was. */
+static void crash_board(rp_sim_board *board, uint32_t index) {
+    const rp_cluster *cluster = board->cluster;
+    const rp_sim_fault *fault = &cluster->options.faults->fault[index];
+    if (board->agent) {
+        board->moves |= fault->kind == RP_SIM_FAULT_MOVE;
+        board->lost |= loses_board(cluster, fault);
+        rp_sim_board_crash(board, fault->kind == RP_SIM_FAULT_GONE ? RP_WORLD_NEVER
+                                                                   : end_ns(cluster, index));
+        rp_world_wake_node(cluster->world, board->index);
+    }
+}
+
 static void begin_at_node(rp_cluster *cluster, uint32_t index) {
     const rp_sim_fault *fault = &cluster->options.faults->fault[index];
     rp_sim_board *board = &cluster->board[fault->from];
@@ -82,8 +132,20 @@ static void begin_at_node(rp_cluster *cluster, uint32_t index) {
         break;
     case RP_SIM_FAULT_CRASH:
     case RP_SIM_FAULT_MOVE:
-        board->moves |= fault->kind == RP_SIM_FAULT_MOVE;
-        rp_sim_board_crash(board, end_ns(cluster, index));
+    case RP_SIM_FAULT_GONE:
+        crash_board(board, index);
+        break;
+    case RP_SIM_FAULT_RESET:
+        for (uint32_t k = fault->from; k < fault->from + (uint32_t)fault->amount; k++) {
+            crash_board(&cluster->board[k % cluster->options.boards], index);
+        }
+        break;
+    case RP_SIM_FAULT_SUSPEND:
+        board->lost |= loses_board(cluster, fault);
+        board->still_ns = later(board->still_ns, end_ns(cluster, index));
+        break;
+    case RP_SIM_FAULT_DRIFT:
+        rp_sim_clock_set_fast(&board->clock, fault->amount / 100);
         break;
     case RP_SIM_FAULT_SLOW:
         slow_board(board, fault->amount);
@@ -98,22 +160,37 @@ static void begin_at_node(rp_cluster *cluster, uint32_t index) {
     rp_world_wake_node(cluster->world, fault->from);
 }
 
+static void begin_at_host(rp_cluster *cluster, uint32_t index) {
+    switch (cluster->options.faults->fault[index].kind) {
+    case RP_SIM_FAULT_DISK_FULL:
+        cluster->disk_full = true;
+        break;
+    case RP_SIM_FAULT_HOST_STILL:
+        cluster->host_still_ns = later(cluster->host_still_ns, end_ns(cluster, index));
+        break;
+    default:
+        cluster->host_crashed = true;
+    }
+}
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 static void begin_fault(rp_cluster *cluster, uint32_t index) {
     const rp_sim_fault *fault = &cluster->options.faults->fault[index];
     cluster->trouble.begun[index] = cluster->trouble.active[index] = true;
     cluster->trouble.effective++;
-    cluster->trouble.may_stop |= may_stop(cluster, fault);
+    cluster->trouble.marks.kind[fault->kind]++;
     if (rp_sim_fault_target(fault->kind) == RP_SIM_TARGET_EDGE) {
         set_all_lines(cluster);
     } else if (rp_sim_fault_target(fault->kind) == RP_SIM_TARGET_NODE) {
         begin_at_node(cluster, index);
-    } else if (fault->kind != RP_SIM_FAULT_DISK_FULL) {
-        cluster->host_crashed = true;
     } else {
-        cluster->disk_full = true;
+        begin_at_host(cluster, index);
     }
+    cluster->trouble.may_stop |= may_stop(cluster, fault) || !is_enough_left(cluster);
+    cluster->trouble.calm_ns =
+        later(cluster->trouble.calm_ns,
+              loses_board(cluster, fault) ? cluster->trouble.at_ns[index] : end_ns(cluster, index));
 }
 
 static void end_fault(rp_cluster *cluster, uint32_t index) {
@@ -123,6 +200,8 @@ static void end_fault(rp_cluster *cluster, uint32_t index) {
         set_all_lines(cluster);
     } else if (fault->kind == RP_SIM_FAULT_SLOW) {
         slow_board(&cluster->board[fault->from], 1 / fault->amount);
+    } else if (fault->kind == RP_SIM_FAULT_DRIFT) {
+        rp_sim_clock_set_fast(&cluster->board[fault->from].clock, 0);
     } else if (fault->kind == RP_SIM_FAULT_DISK_FULL) {
         cluster->disk_full = false;
     }
@@ -180,7 +259,7 @@ void rp_sim_faults_look(rp_cluster *cluster) {
 
 void rp_sim_faults_new_life(rp_cluster *cluster) {
     rp_sim_trouble *trouble = &cluster->trouble;
-    trouble->may_stop = false;
+    trouble->may_stop = !is_enough_left(cluster);
     for (uint32_t i = 0; cluster->options.faults && i < cluster->options.faults->count; i++) {
         const rp_sim_fault *fault = &cluster->options.faults->fault[i];
         trouble->may_stop |= trouble->active[i] && may_stop(cluster, fault);

@@ -35,17 +35,25 @@ void rp_sim_network_close(rp_sim_network *network) {
     rp_transport_finish(&network->inproc);
 }
 
-uint32_t rp_sim_far_end(const rp_cluster *cluster, const rp_sim_network *network,
-                        const rp_port *port) {
-    const uint32_t boards = cluster->options.boards;
-    uint32_t board;
-    if (!port->bound) {
-        return sscanf(port->endpoint, "tcp://board%" SCNu32 ":", &board) == 1 && board < boards
-                   ? board
-                   : RP_SIM_HOST;
-    }
-    if (strncmp(port->name, "hop", 3) == 0) {
-        return (network->node + boards - 1) % boards;
+/* Its ports lie behind the one where it listens. */
+static bool has_port(const rp_sim_board *board, const char *endpoint) {
+    const char *own = strrchr(board->listen, ':');
+    const char *colon = strrchr(endpoint, ':');
+    const size_t host = own ? (size_t)(own - board->listen) : 0;
+    return colon && (size_t)(colon - endpoint) == host && host > 0 &&
+           strncmp(endpoint, board->listen, host) == 0;
+}
+
+/* A port that waits for one board knows its key. */
+uint32_t rp_sim_far_end(const rp_cluster *cluster, const rp_port *port) {
+    for (uint32_t k = 0; k < cluster->options.boards; k++) {
+        const rp_sim_board *board = &cluster->board[k];
+        const bool is_it = port->bound ? port->has_one_key && memcmp(port->allowed[0], board->key,
+                                                                     sizeof board->key) == 0
+                                       : has_port(board, port->endpoint);
+        if (is_it) {
+            return k;
+        }
     }
     return RP_SIM_HOST;
 }
@@ -54,15 +62,28 @@ uint32_t rp_sim_far_end(const rp_cluster *cluster, const rp_sim_network *network
 
 static int64_t read_clock(const rp_clock *clock) {
     const rp_sim_clock *own = (const rp_sim_clock *)(const void *)clock;
-    return rp_clock_now_ns(own->world) + own->ahead_ns;
+    const int64_t now_ns = rp_clock_now_ns(own->world);
+    return now_ns + own->ahead_ns + (int64_t)((double)(now_ns - own->fast_from_ns) * own->fast);
 }
 
 void rp_sim_clock_start(rp_sim_clock *clock, const rp_cluster *cluster) {
     *clock = (rp_sim_clock){.clock = {.now = read_clock}, .world = rp_world_clock(cluster->world)};
 }
 
+void rp_sim_clock_set_fast(rp_sim_clock *clock, double share) {
+    const int64_t now_ns = rp_clock_now_ns(clock->world);
+    clock->ahead_ns = read_clock(&clock->clock) - now_ns;
+    clock->fast_from_ns = now_ns;
+    clock->fast = share;
+}
+
 int64_t rp_sim_clock_to_world_ns(const rp_sim_clock *clock, int64_t at_ns) {
-    return at_ns == INT64_MAX ? RP_WORLD_NEVER : at_ns - clock->ahead_ns;
+    const int64_t from_ns = clock->fast_from_ns;
+    if (at_ns == INT64_MAX || clock->fast <= 0) {
+        return at_ns == INT64_MAX ? RP_WORLD_NEVER : at_ns - clock->ahead_ns;
+    }
+    const double rest_ns = (double)(at_ns - clock->ahead_ns - from_ns) / (1 + clock->fast);
+    return from_ns + (int64_t)rest_ns + 1;
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -115,7 +136,7 @@ void rp_sim_lines_set(rp_cluster *cluster, const rp_sim_network *network) {
     for (rp_port *port = rp_emulate_next(network->line, NULL); port;
          port = rp_emulate_next(network->line, port)) {
         rp_link_profile line = network->calm;
-        const uint32_t to = rp_sim_far_end(cluster, network, port);
+        const uint32_t to = rp_sim_far_end(cluster, port);
         for (uint32_t i = 0; i < faults->count; i++) {
             const rp_sim_fault *fault = &faults->fault[i];
             if (trouble->active[i] && fault->from == from && fault->to == to) {

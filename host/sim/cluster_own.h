@@ -7,13 +7,15 @@
 #include "transport/emulate.h"
 #include "transport/inproc.h"
 
-enum { RP_SIM_NAME_BYTES = 16 };
+enum { RP_SIM_NAME_BYTES = 64, RP_SIM_ADDRESS_BYTES = 128 };
 
 /* A node's own clock: it may have been set ahead, or begun anew. */
 typedef struct {
     rp_clock clock; /* first: rp_clock_now_ns() finds the rest behind it */
     const rp_clock *world;
     int64_t ahead_ns; /* of the world's */
+    double fast;      /* share by which it runs ahead of the world's, since: */
+    int64_t fast_from_ns;
 } rp_sim_clock;
 
 /* What a node sends goes over lines that faults change. */
@@ -29,7 +31,8 @@ typedef struct {
     uint32_t index;
     char name[RP_SIM_NAME_BYTES];
     rp_keypair keys;
-    char listen[64];
+    uint8_t key[RP_KEY_BYTES]; /* its public one */
+    char listen[RP_SIM_ADDRESS_BYTES];
     uint32_t lives;     /* that have begun */
     rp_agent *agent;    /* NULL: crashed */
     rp_arena arena;     /* of this life */
@@ -38,7 +41,9 @@ typedef struct {
     rp_sim_network network;
     double *seconds; /* of each layer and one sample: forward, backward in turn; slowed by faults */
     bool moves;      /* its next life is at another address */
-    int64_t restart_ns; /* crashed: when it begins anew, by the world's clock */
+    int64_t restart_ns; /* crashed: when it begins anew, by the world's clock; NEVER */
+    int64_t still_ns;   /* it stands still until then */
+    bool lost;          /* away for longer than it is waited for, or where nobody looks for it */
     rp_agent_state state;
 } rp_sim_board;
 
@@ -47,6 +52,8 @@ typedef struct {
     bool begun[RP_SIM_FAULTS_MAX], active[RP_SIM_FAULTS_MAX];
     int64_t at_ns[RP_SIM_FAULTS_MAX]; /* when it begins: later than drawn if its target was away */
     uint32_t effective;
+    rp_sim_marks marks;
+    int64_t calm_ns;  /* when the last one that has begun is over, or its board not waited for */
     bool may_stop;    /* one of those that may end a run was there in this life of the controller */
     bool lines;       /* some line has had a fault */
     uint64_t streams; /* of lines, so far */
@@ -76,6 +83,8 @@ struct rp_cluster {
     bool host_crashed;
     bool disk_full;
     const char *host_state;
+    int64_t host_still_ns; /* it stands still until then */
+    bool host_trains;      /* in this life there was a training segment */
 
     rp_sim_trouble trouble;
 };
@@ -94,12 +103,12 @@ rp_err rp_sim_network_open(rp_cluster *cluster, uint32_t node, rp_arena *arena,
                            rp_sim_network *out) RP_MUST_CHECK;
 void rp_sim_network_close(rp_sim_network *network);
 /* Who is at the far end of a port: a board, or RP_SIM_HOST. */
-uint32_t rp_sim_far_end(const rp_cluster *cluster, const rp_sim_network *network,
-                        const rp_port *port);
+uint32_t rp_sim_far_end(const rp_cluster *cluster, const rp_port *port);
 
 /* A node's lines as the faults of now want them. */
 void rp_sim_lines_set(rp_cluster *cluster, const rp_sim_network *network);
 void rp_sim_clock_start(rp_sim_clock *clock, const rp_cluster *cluster);
+void rp_sim_clock_set_fast(rp_sim_clock *clock, double share);
 int64_t rp_sim_clock_to_world_ns(const rp_sim_clock *clock, int64_t at_ns);
 
 /* cluster_boards.c */

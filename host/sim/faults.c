@@ -40,17 +40,32 @@ rp_sim_target rp_sim_fault_target(rp_sim_fault_kind kind) {
 /* Without a wait a board that is missed for so long ends the run. */
 static const int64_t BRIEF_NS = 5 * RP_NS_PER_S;
 
-static bool loses_board(rp_sim_fault_kind kind) {
-    return kind == RP_SIM_FAULT_CRASH || kind == RP_SIM_FAULT_MOVE || kind == RP_SIM_FAULT_CLOCK;
+static bool is_brief(const rp_sim_fault *fault, int64_t wait_ns) {
+    return fault->for_ns <= (wait_ns > BRIEF_NS ? wait_ns : BRIEF_NS);
+}
+
+/* A board that has it is missed, or its time-outs come early. */
+static bool loses_time(rp_sim_fault_kind kind) {
+    return kind == RP_SIM_FAULT_CRASH || kind == RP_SIM_FAULT_MOVE || kind == RP_SIM_FAULT_CLOCK ||
+           kind == RP_SIM_FAULT_RESET || kind == RP_SIM_FAULT_GONE;
+}
+
+bool rp_sim_fault_loses_board(const rp_sim_fault *fault, int64_t wait_ns) {
+    const bool ends = fault->kind == RP_SIM_FAULT_CRASH || fault->kind == RP_SIM_FAULT_MOVE ||
+                      fault->kind == RP_SIM_FAULT_RESET || fault->kind == RP_SIM_FAULT_SUSPEND;
+    return fault->kind == RP_SIM_FAULT_GONE || (ends && !is_brief(fault, wait_ns));
 }
 
 bool rp_sim_fault_may_stop(const rp_sim_fault *fault, int64_t wait_ns) {
-    return kinds[fault->kind].stops || (wait_ns == 0 && loses_board(fault->kind)) ||
-           fault->for_ns > (wait_ns > BRIEF_NS ? wait_ns : BRIEF_NS);
+    const bool is_missed = wait_ns == 0 && (loses_time(fault->kind) || !is_brief(fault, wait_ns));
+    return kinds[fault->kind].stops || is_missed ||
+           (!rp_sim_fault_loses_board(fault, wait_ns) && !is_brief(fault, wait_ns));
 }
 
 /* A board that is away for longer than a run waits for it. */
 static const int64_t GONE_NS = 90 * RP_NS_PER_S;
+/* An outage that is noticed, and no reason to give a board up. */
+static const int64_t NOTICED_NS = 5 * RP_NS_PER_S, BORNE_NS = 25 * RP_NS_PER_S;
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
@@ -64,8 +79,14 @@ typedef enum { NONE_STOPS, ONE_STOPS, ANY_STOPS, MODES } draw_mode;
 
 typedef struct {
     bool in[RP_SIM_FAULT_KINDS];
-    bool any_stops; /* of those that are in, some may still be drawn that end a run */
+    bool any_stops;    /* of those that are in, some may still be drawn that end a run */
+    uint32_t may_lose; /* boards, without that the run ends */
 } draw_subset;
+
+/* Where every board is needed. */
+static bool ends_run(uint32_t kind) {
+    return kinds[kind].stops || kind == RP_SIM_FAULT_GONE;
+}
 
 /* Each kind is in with one chance in two; of those that end no run at least one is. */
 static draw_subset choose_subset(rp_rng *rng, draw_mode mode) {
@@ -73,12 +94,12 @@ static draw_subset choose_subset(rp_rng *rng, draw_mode mode) {
     bool calm = false;
     for (uint32_t k = 0; k < RP_SIM_FAULT_KINDS; k++) {
         out.in[k] = rp_rng_below(rng, 2) == 1;
-        calm |= out.in[k] && !kinds[k].stops;
+        calm |= out.in[k] && !ends_run(k);
     }
     while (!calm) {
         const uint32_t k = rp_rng_below(rng, RP_SIM_FAULT_KINDS);
-        out.in[k] |= !kinds[k].stops;
-        calm = out.in[k] && !kinds[k].stops;
+        out.in[k] |= !ends_run(k);
+        calm = out.in[k] && !ends_run(k);
     }
     return out;
 }
@@ -86,7 +107,8 @@ static draw_subset choose_subset(rp_rng *rng, draw_mode mode) {
 static rp_sim_fault_kind draw_kind(rp_rng *rng, const draw_subset *subset) {
     for (;;) {
         const uint32_t k = rp_rng_below(rng, RP_SIM_FAULT_KINDS);
-        if (subset->in[k] && (subset->any_stops || !kinds[k].stops)) {
+        const bool stops = subset->may_lose > 0 ? kinds[k].stops : ends_run(k);
+        if (subset->in[k] && (subset->any_stops || !stops)) {
             return (rp_sim_fault_kind)k;
         }
     }
@@ -106,24 +128,63 @@ static double draw_amount(rp_rng *rng, rp_sim_fault_kind kind) {
     return amount < 1 ? 1 : amount;
 }
 
-/* `stops`: it may be one that ends a run. */
+/* `loses`: it may be one that costs a board. */
+static int64_t draw_length_ns(rp_rng *rng, rp_sim_fault_kind kind, int64_t phase_ns, bool loses) {
+    const bool ends = kind == RP_SIM_FAULT_CRASH || kind == RP_SIM_FAULT_MOVE;
+    const bool holds = kind == RP_SIM_FAULT_SUSPEND || kind == RP_SIM_FAULT_HOST_STILL ||
+                       kind == RP_SIM_FAULT_PARTITION || kind == RP_SIM_FAULT_CLOG;
+    const bool is_long = rp_rng_below(rng, 4) == 0;
+    if (is_long && ends && loses) {
+        return GONE_NS;
+    }
+    return (int64_t)(is_long && holds ? between(rng, (double)NOTICED_NS, (double)BORNE_NS)
+                                      : (double)phase_ns * between(rng, 0.01, 0.5));
+}
+
+/* One in four comes in a state of the controller: of those that each run comes to again and again,
+ * or (`any`) of those of a recovery, too. */
+static rp_control_state_id draw_state(rp_rng *rng, bool any) {
+    static const rp_control_state_id states[] = {
+        RP_CONTROL_TRAIN,  RP_CONTROL_SAVE,   RP_CONTROL_EVALUATE, RP_CONTROL_HELLO,
+        RP_CONTROL_ASSIGN, RP_CONTROL_ASSIGN, RP_CONTROL_LOAD};
+    const uint32_t which = rp_rng_below(rng, any ? 7 : 3);
+    return rp_rng_below(rng, 4) == 0 ? states[which] : RP_CONTROL_STATES;
+}
+
+/* What a board has that has gone is no fault: as far as it goes none gets one. */
+static uint32_t draw_node(rp_rng *rng, rp_sim_fault_kind kind, uint32_t nodes,
+                          const rp_sim_faults *before) {
+    enum { TRIES = 8 };
+    uint32_t node = 0;
+    bool is_free = false;
+    for (uint32_t i = 0; i < TRIES && !is_free; i++) {
+        node = rp_rng_below(rng, nodes);
+        is_free = true;
+        for (uint32_t f = 0; f < before->count; f++) {
+            const rp_sim_fault *other = &before->fault[f];
+            is_free &= other->from != node ||
+                       (kind != RP_SIM_FAULT_GONE && other->kind != RP_SIM_FAULT_GONE);
+        }
+    }
+    return node;
+}
+
 static rp_sim_fault draw_fault(rp_rng *rng, rp_sim_fault_kind kind, const rp_sim_field *field,
-                               int64_t before_ns, bool stops) {
+                               const rp_sim_faults *before, bool early, bool loses) {
     rp_sim_fault fault = {.kind = kind, .from = RP_SIM_HOST, .to = RP_SIM_HOST};
     if (kinds[kind].target == RP_SIM_TARGET_EDGE) {
         const uint32_t e = rp_rng_below(rng, field->edge_count);
         fault.from = field->edges[e][0];
         fault.to = field->edges[e][1];
     } else if (kinds[kind].target == RP_SIM_TARGET_NODE) {
-        fault.from = fault.to = rp_rng_below(rng, field->nodes);
+        fault.from = fault.to = draw_node(rng, kind, field->nodes, before);
     }
-    fault.at_ns = (int64_t)((double)before_ns * between(rng, 0, 1));
-    fault.for_ns = (int64_t)((double)field->phase_ns * between(rng, 0.01, 0.5));
-    const bool away = kind == RP_SIM_FAULT_CRASH || kind == RP_SIM_FAULT_MOVE;
-    if (away && rp_rng_below(rng, 4) == 0 && stops) {
-        fault.for_ns = GONE_NS;
-    }
+    fault.at_ns =
+        (int64_t)((double)(early ? field->early_ns : field->phase_ns) * between(rng, 0, 1));
+    fault.for_ns = draw_length_ns(rng, kind, field->phase_ns, loses);
     fault.amount = draw_amount(rng, kind);
+    fault.in = draw_state(rng, !early);
+    fault.in = kind == RP_SIM_FAULT_SAVE_CRASH ? RP_CONTROL_STATES : fault.in;
     return fault;
 }
 
@@ -137,17 +198,22 @@ static void add_fault(rp_sim_faults *to, const rp_sim_fault *fault) {
 
 void rp_sim_faults_draw(rp_rng *rng, const rp_sim_field *field, rp_sim_faults *out) {
     const uint32_t least = field->least;
-    RP_ASSERT(field->nodes > 0 && field->edge_count > 0 && least <= RP_SIM_FAULTS_MAX / 2);
+    RP_ASSERT(field->nodes > 0 && field->edge_count > 0 && least <= RP_SIM_FAULTS_MAX / 4);
     RP_ASSERT(field->early_ns > 0 && field->early_ns <= field->phase_ns);
     *out = (rp_sim_faults){0};
     const draw_mode mode = (draw_mode)rp_rng_below(rng, MODES);
     draw_subset subset = choose_subset(rng, mode);
-    const uint32_t count = least + rp_rng_below(rng, least + 1);
+    subset.may_lose = field->may_lose;
+    const uint32_t more = rp_rng_below(rng, 4) == 0 ? 3 * least : least;
+    const uint32_t count = least + rp_rng_below(rng, more + 1);
     for (uint32_t i = 0; i < count; i++) {
         const rp_sim_fault_kind kind = draw_kind(rng, &subset);
-        const rp_sim_fault fault = draw_fault(
-            rng, kind, field, i < least ? field->early_ns : field->phase_ns, subset.any_stops);
-        subset.any_stops &= mode == ANY_STOPS || (!kinds[kind].stops && fault.for_ns != GONE_NS);
+        const rp_sim_fault fault =
+            draw_fault(rng, kind, field, out, i < least, subset.any_stops || subset.may_lose > 0);
+        const bool loses = kind == RP_SIM_FAULT_GONE || fault.for_ns == GONE_NS;
+        const bool stops = kinds[kind].stops || (loses && subset.may_lose == 0);
+        subset.any_stops &= mode == ANY_STOPS || !stops;
+        subset.may_lose -= loses && subset.may_lose > 0;
         add_fault(out, &fault);
     }
 }
@@ -180,6 +246,17 @@ fail:
     return err;
 }
 
+static rp_err read_state(rp_node *node, rp_sim_fault *fault) {
+    const char *words[RP_CONTROL_STATES + 1] = {NULL};
+    uint32_t word = RP_CONTROL_STATES;
+    for (uint32_t s = 0; s < RP_CONTROL_STATES; s++) {
+        words[s] = rp_control_states[s].name;
+    }
+    const rp_err err = rp_node_word(node, "in", words, &word);
+    fault->in = (rp_control_state_id)word;
+    return err;
+}
+
 static rp_err read_fault(rp_node *node, uint32_t nodes, rp_sim_fault *fault) {
     double at_s = 0;
     double for_s = 0;
@@ -189,6 +266,7 @@ static rp_err read_fault(rp_node *node, uint32_t nodes, rp_sim_fault *fault) {
         return rp_node_fail(node, "expected a map, e.g. {kind: crash, node: 1, at_s: 0.2}");
     }
     RP_TRY(read_kind(node, fault));
+    RP_TRY(read_state(node, fault));
     if (kinds[fault->kind].target == RP_SIM_TARGET_EDGE) {
         RP_TRY(read_end(node, "from", nodes, &fault->from));
         RP_TRY(read_end(node, "to", nodes, &fault->to));
@@ -257,6 +335,9 @@ void rp_sim_faults_write(const rp_sim_faults *faults, FILE *file) {
                       (double)f->for_ns * 1e-9);
         if (kinds[f->kind].most > 0) {
             (void)fprintf(file, ", amount: %.17g", f->amount);
+        }
+        if (f->in < RP_CONTROL_STATES) {
+            (void)fprintf(file, ", in: %s", rp_control_states[f->in].name);
         }
         (void)fprintf(file, "}\n");
     }

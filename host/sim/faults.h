@@ -1,5 +1,5 @@
 /* The faults of one simulated run: a list of events in virtual time, read from a file or drawn from
- * a seed.
+ * a seed. One with `in` waits until the controller is in that state.
  *
  * A seed draws its own subset of the kinds and its own rates (swarm testing: a run that sees every
  * kind at once never reaches the states that a run with two of them reaches). Events lie in the
@@ -7,7 +7,7 @@
  *
  *   faults:
  *     - {kind: loss, from: 0, to: 1, at_s: 0.1, for_s: 0.4, amount: 0.2}
- *     - {kind: crash, node: 2, at_s: 0.3, for_s: 0.5}
+ *     - {kind: crash, node: 2, at_s: 0.3, for_s: 0.5, in: save}
  *
  * Nodes are numbered as in the plan; the host is `host`.
  *
@@ -19,6 +19,7 @@
 #include "base/arena.h"
 #include "base/config.h"
 #include "base/rng.h"
+#include "control/state.h"
 
 /* name in files, target, unit of `amount`, largest amount, whether it may end a run (links recover
  * from whatever a network does for a while, and a slow board is no fault), what it does. */
@@ -36,8 +37,14 @@
     X(CRASH,      "crash",      NODE, "", 0, false, "the agent ends without a word, and starts "  \
                                                    "anew after for_s")                           \
     X(MOVE,       "move",       NODE, "", 0, false, "the same, at another address")               \
-    X(SLOW,       "slow",       NODE, "times", 50, false, "every op takes so many times as long") \
+    X(GONE,       "gone",       NODE, "", 0, false, "the agent ends without a word, for good")    \
+    X(SLOW,       "slow",       NODE, "times", 100, false, "every op takes so many times as long") \
     X(CLOCK,      "clock",      NODE, "s", 1e9, false, "the clock of the node jumps ahead")       \
+    X(DRIFT,      "drift",      NODE, "percent", 10, false, "the clock of the node is fast")      \
+    X(SUSPEND,    "suspend",    NODE, "", 0, false, "the agent stands still, then goes on")        \
+    X(RESET,      "reset",      NODE, "boards", 8, false, "so many boards, from this one on, end " \
+                                                          "at once, and start anew after for_s")   \
+    X(HOST_STILL, "host-suspend", HOST, "", 0, false, "the controller stands still, then goes on") \
     X(HOST_CRASH, "host-crash", HOST, "", 0, true, "the controller ends without a word")         \
     X(DISK_FULL,  "disk-full",  HOST, "", 0, true, "no file of the run folder grows")            \
     X(SAVE_CRASH, "save-crash", HOST, "", 0, true, "the controller ends while it saves")
@@ -60,6 +67,7 @@ typedef struct {
     int64_t at_ns;     /* after the start of the run */
     int64_t for_ns;    /* how long it lasts; of a crash: until it starts anew */
     double amount;     /* in the kind's unit, 0 where it has none */
+    rp_control_state_id in; /* begins in this state of the controller; STATES: in any */
 } rp_sim_fault;
 
 typedef struct {
@@ -78,21 +86,24 @@ typedef struct {
 const rp_sim_fault_facts *rp_sim_fault_facts_at(uint32_t kind);
 
 rp_sim_target rp_sim_fault_target(rp_sim_fault_kind kind);
-/* Whether it may end a life of the controller, when a lost board is waited for so long (ring.wait;
- * 0: it is not waited for). */
+/* Whether it may end a life of the controller, however many boards are left; and whether it costs
+ * one. A lost board is waited for so long (ring.wait; 0: it is not waited for). */
 bool rp_sim_fault_may_stop(const rp_sim_fault *fault, int64_t wait_ns);
+bool rp_sim_fault_loses_board(const rp_sim_fault *fault, int64_t wait_ns);
 
 /* What is drawn from: a ring of `nodes` boards, and pairs (from, to) that carry frames, host
- * included. `least` events begin in [0, early_ns), up to as many again in [0, phase_ns). */
+ * included. `least` events begin in [0, early_ns), up to as many again, or three times as many, in
+ * [0, phase_ns). */
 typedef struct {
     uint32_t nodes;
     const uint32_t (*edges)[2];
     uint32_t edge_count;
     int64_t early_ns, phase_ns;
     uint32_t least;
+    uint32_t may_lose; /* boards, and the run goes on */
 } rp_sim_field;
-/* The same stream gives the same events. Crashes of boards last for_ns up to half a phase, or
- * longer than any board is waited for. */
+/* The same stream gives the same events. They last for_ns up to half a phase, or for some seconds,
+ * in which silence is noticed, or (crashes) longer than any board is waited for. */
 void rp_sim_faults_draw(rp_rng *rng, const rp_sim_field *field, rp_sim_faults *out);
 
 /* errors  USAGE with file, line and key */

@@ -97,6 +97,7 @@ static void count_result(pool *p, uint64_t seed, const rp_sim_result *result) {
     t->faults_min = t->runs == 1 || result->faults < t->faults_min ? result->faults : t->faults_min;
     t->faults += result->faults;
     t->virtual_s += result->virtual_s;
+    rp_sim_marks_add(&t->marks, &result->marks);
     const bool bad = result->outcome == RP_SIM_HUNG || result->outcome == RP_SIM_WRONG;
     if (bad && (!t->any_bad || seed < t->first_bad_seed)) {
         t->any_bad = true;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "sim/marks.h"
 
 typedef enum {
     RP_SIM_FINISHED,          /* with the reference's digest */
@@ -21,6 +22,7 @@ typedef struct {
     uint64_t events;     /* lines of the event log */
     uint64_t event_hash; /* of all lines */
     double virtual_s;
+    rp_sim_marks marks;
 } rp_sim_result;
 
 typedef struct {
@@ -31,6 +33,7 @@ typedef struct {
     uint32_t faults_min; /* of any run */
     double seconds;      /* real */
     double virtual_s;
+    rp_sim_marks marks;
 } rp_sim_tally;
 
 typedef struct {

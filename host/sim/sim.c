@@ -52,6 +52,26 @@ static void report_seed(void *context, uint64_t seed, const rp_sim_result *resul
     }
 }
 
+static void add_count(json_t *to, const char *name, uint32_t count) {
+    (void)json_object_set_new(to, name, json_integer(count));
+}
+
+static json_t *json_of_marks(const rp_sim_marks *marks) {
+    json_t *kinds = json_object();
+    json_t *remedies = json_object();
+    json_t *failed = json_object();
+    for (uint32_t k = 0; k < RP_SIM_FAULT_KINDS; k++) {
+        add_count(kinds, rp_sim_fault_facts_at(k)->name, marks->kind[k]);
+    }
+    for (uint32_t r = 0; r < RP_REMEDIES; r++) {
+        add_count(remedies, rp_remedy_name((rp_remedy)r), marks->remedy[r]);
+    }
+    for (uint32_t s = 0; s < RP_CONTROL_RECOVER; s++) {
+        add_count(failed, rp_control_states[s].name, marks->failed[s]);
+    }
+    return json_pack("{s:o, s:o, s:o}", "faults", kinds, "remedies", remedies, "failed_in", failed);
+}
+
 static json_t *json_of(const rp_sim_tally *t) {
     json_t *root = json_pack(
         "{s:i, s:I, s:I, s:I, s:I, s:I, s:n, s:I, s:I, s:f, s:f}", "version", 1, "runs",
@@ -59,6 +79,9 @@ static json_t *json_of(const rp_sim_tally *t) {
         (json_int_t)t->stopped_resumable, "hung", (json_int_t)t->hung, "wrong",
         (json_int_t)t->wrong, "first_bad_seed", "faults", (json_int_t)t->faults, "faults_min",
         (json_int_t)t->faults_min, "seconds", t->seconds, "virtual_seconds", t->virtual_s);
+    if (root) {
+        (void)json_object_set_new(root, "marks", json_of_marks(&t->marks));
+    }
     if (root && t->any_bad) {
         (void)json_object_set_new(root, "first_bad_seed",
                                   json_integer((json_int_t)t->first_bad_seed));
@@ -118,6 +141,13 @@ static rp_err check_costs(const rp_sim_options *options, const rp_runfile *run) 
     return RP_OK;
 }
 
+/* What a run can do without: its spares, and boards that the model is cut anew without. */
+static uint32_t count_spare_boards(const rp_runfile *run) {
+    const bool may_shrink = !run->local && run->cut_auto && run->hops.count == 0 &&
+                            rp_codecs_are_alike(run->codec, run->stages);
+    return run->spares + (may_shrink ? run->boards - run->at_least : 0);
+}
+
 rp_err rp_sim(const rp_sim_options *options) {
     const bool one = options->seed_first == options->seed_last;
     const bool none = strcmp(options->faults, "none") == 0;
@@ -138,7 +168,9 @@ rp_err rp_sim(const rp_sim_options *options) {
         .cluster = {.run_path = options->run_path,
                     .set = options->set,
                     .set_count = options->set_count,
-                    .boards = subject.run.boards,
+                    .boards = subject.run.boards + subject.run.spares,
+                    .roster = subject.run.roster,
+                    .may_lose = count_spare_boards(&subject.run),
                     .plan = options->plan,
                     .executor = options->executor,
                     .layer_seconds = subject.layer_seconds,

@@ -11,6 +11,7 @@
 
 #include "base/safetensors.h"
 #include "codec/encode.h"
+#include "planning/cost.h"
 #include "sched/contributions.h"
 
 enum { LIVES_MAX = 60, LEAST_FAULTS = 5, NEIGHBOUR_WEIGHT = 3 };
@@ -26,7 +27,6 @@ static const int64_t EARLY_NS = 150 * RP_NS_PER_MS;
 static const int64_t LIMIT_NS = 3600 * RP_NS_PER_S;
 /* Behind the faults a run gets on. A life that ends later than this after the last fault shows
  * that a time limit is missing. */
-static const int64_t CALM_FROM_NS = PHASE_NS + PHASE_NS / 2;
 static const int64_t STANDS_STILL_NS = 31 * RP_NS_PER_S; /* a silent hop is missed after 30 s */
 
 /* ---- the subject ----------------------------------------------------------------------------- */
@@ -83,9 +83,14 @@ static rp_err choose_cut(const rp_sim_subject *s, rp_arena *arena, rp_cut *out) 
     if (s->plan) {
         return rp_plan_cut(arena, s->plan, run->model, out);
     }
+    if (run->cut_auto && !run->method.kind->flushed) {
+        return rp_fail(RP_ERR_USAGE,
+                       "cut: auto: what %s gives depends on the cut, and a slow board "
+                       "measures other layers; expected a list of layer names",
+                       run->method.kind->name);
+    }
     if (run->cut_auto) {
-        return rp_fail(RP_ERR_USAGE, "cut: auto: with the digest executor there is nothing to "
-                                     "measure; expected a list of layer names");
+        return rp_cost_choose_cut(arena, run, s->layer_seconds, out);
     }
     if (run->codec_auto) {
         return rp_fail(RP_ERR_USAGE, "links.codec: auto: with the digest executor there is nothing "
@@ -265,11 +270,13 @@ static bool can_resume(const char *folder) {
     return access(path, R_OK) == 0;
 }
 
-/* Drawn faults have an end: a life that goes on in the calm behind it, and is not finished. */
+/* A life that goes on for long in the calm behind the faults. */
 static bool has_stalled(const rp_sim_case *what, const rp_cluster *cluster, int64_t since_ns) {
-    const int64_t calm_ns = since_ns > CALM_FROM_NS ? since_ns : CALM_FROM_NS;
+    const int64_t over_ns = rp_cluster_calm_ns(cluster);
+    const int64_t calm_ns = since_ns > over_ns ? since_ns : over_ns;
+    const int64_t waits = 1 + what->cluster.may_lose; /* one for each board that has gone */
     return what->draws_faults &&
-           rp_cluster_now_ns(cluster) - calm_ns > STANDS_STILL_NS + what->cluster.wait_ns;
+           rp_cluster_now_ns(cluster) - calm_ns > STANDS_STILL_NS + waits * what->cluster.wait_ns;
 }
 
 /* Links deliver each message once, in order, whatever the network does, and a board that is lost is
@@ -278,9 +285,10 @@ static bool is_mistake(rp_err result) {
     return result == RP_ERR_PEER || result == RP_ERR_FORMAT || result == RP_ERR_SHAPE;
 }
 
-/* A run that could not even be begun is tried again as long as faults may be the reason. */
-static bool is_final(const rp_cluster *cluster, rp_err result) {
-    return rp_err_exit_code(result) == 2 && rp_cluster_now_ns(cluster) > 2 * PHASE_NS;
+/* A run that could not even be begun, and no fault was there any more. */
+static bool is_final(const rp_cluster *cluster, int64_t since_ns, rp_err result) {
+    return rp_err_exit_code(result) == 2 && since_ns > 2 * PHASE_NS &&
+           since_ns > rp_cluster_calm_ns(cluster);
 }
 
 static rp_sim_outcome run_lives(const rp_sim_case *what, rp_cluster *cluster, const char *folder) {
@@ -296,6 +304,10 @@ static rp_sim_outcome run_lives(const rp_sim_case *what, rp_cluster *cluster, co
         if (end == RP_CLUSTER_LIMIT) {
             break;
         }
+        if (has_stalled(what, cluster, since_ns)) {
+            rp_cluster_note(cluster, "this life has taken too long behind the last fault");
+            break;
+        }
         if (end == RP_CLUSTER_FINISHED) {
             bool same = true;
             rp_err err =
@@ -309,19 +321,17 @@ static rp_sim_outcome run_lives(const rp_sim_case *what, rp_cluster *cluster, co
                                             : RP_SIM_STOPPED_RESUMABLE;
             break;
         }
-        if (has_stalled(what, cluster, since_ns)) {
-            break;
-        }
         if (!rp_cluster_had_reason(cluster)) {
             rp_cluster_note(cluster,
                             "the run has stopped, and no fault was there that may end one");
             outcome = RP_SIM_WRONG;
             break;
         }
-        if (is_mistake(result) || is_final(cluster, result)) {
+        if (is_mistake(result) || is_final(cluster, since_ns, result)) {
             outcome = RP_SIM_WRONG;
             break;
         }
+        rp_cluster_repair(cluster);
         rp_cluster_rest(cluster, RP_NS_PER_S / 2);
     }
     return outcome;
@@ -350,7 +360,7 @@ static uint32_t list_edges(uint32_t boards, uint32_t (*edges)[2]) {
 
 static rp_err find_faults(const rp_sim_case *what, uint64_t seed, rp_arena *arena,
                           rp_sim_faults *out) {
-    const uint32_t boards = what->cluster.boards;
+    const uint32_t boards = what->subject->run.boards; /* spares have no neighbours */
     uint32_t(*edges)[2];
     rp_rng rng = rp_rng_named(seed, "sim/faults");
     rp_err err;
@@ -362,12 +372,13 @@ static rp_err find_faults(const rp_sim_case *what, uint64_t seed, rp_arena *aren
         return RP_OK;
     }
     RP_TRY(RP_ARENA_NEW(arena, (2 + 2 * NEIGHBOUR_WEIGHT) * (size_t)boards, &edges));
-    const rp_sim_field field = {.nodes = boards,
+    const rp_sim_field field = {.nodes = what->cluster.boards,
                                 .edges = (const uint32_t(*)[2])edges,
                                 .edge_count = list_edges(boards, edges),
                                 .early_ns = EARLY_NS,
                                 .phase_ns = PHASE_NS,
-                                .least = LEAST_FAULTS};
+                                .least = LEAST_FAULTS,
+                                .may_lose = what->cluster.may_lose};
     rp_sim_faults_draw(&rng, &field, out);
 fail:
     return err;
@@ -419,6 +430,7 @@ rp_err rp_sim_judge(const rp_sim_case *what, uint64_t seed, rp_sim_result *out) 
     RP_TRY(rp_cluster_open(&arena, &options, &cluster));
     out->outcome = run_lives(what, cluster, folder);
     out->faults = rp_cluster_faults_applied(cluster);
+    out->marks = *rp_cluster_marks(cluster);
     out->events = rp_cluster_events(cluster)->count;
     out->event_hash = rp_cluster_events(cluster)->hash;
     out->virtual_s = (double)rp_cluster_now_ns(cluster) * 1e-9;

@@ -12,19 +12,30 @@
 enum { NODES = 4, LEAST = 5 };
 static const int64_t PHASE_NS = 2 * RP_NS_PER_S;
 static const int64_t EARLY_NS = RP_NS_PER_S / 2;
-static const int64_t GONE_NS = 90 * RP_NS_PER_S; /* until somebody has to notice */
+static const int64_t GONE_NS = 90 * RP_NS_PER_S;  /* until somebody has to notice */
+static const int64_t BORNE_NS = 25 * RP_NS_PER_S; /* and nobody is given up */
 static const int64_t WAIT_NS = 30 * RP_NS_PER_S;
 static const uint32_t edges[][2] = {{0, 1}, {1, 2}, {2, 3}, {RP_SIM_HOST, 0}};
 
-static void draw_faults(uint64_t seed, rp_sim_faults *out) {
+static void draw_faults_of(uint64_t seed, uint32_t may_lose, rp_sim_faults *out) {
     rp_rng rng = rp_rng_named(seed, "sim/faults");
     const rp_sim_field field = {.nodes = NODES,
                                 .edges = edges,
                                 .edge_count = 4,
                                 .early_ns = EARLY_NS,
                                 .phase_ns = PHASE_NS,
-                                .least = LEAST};
+                                .least = LEAST,
+                                .may_lose = may_lose};
     rp_sim_faults_draw(&rng, &field, out);
+}
+
+static void draw_faults(uint64_t seed, rp_sim_faults *out) {
+    draw_faults_of(seed, 0, out);
+}
+
+static bool is_outage(const rp_sim_fault *f) {
+    return f->kind == RP_SIM_FAULT_SUSPEND || f->kind == RP_SIM_FAULT_HOST_STILL ||
+           f->kind == RP_SIM_FAULT_PARTITION || f->kind == RP_SIM_FAULT_CLOG;
 }
 
 static void draws_within_bounds(void **state) {
@@ -32,23 +43,29 @@ static void draws_within_bounds(void **state) {
     bool seen[RP_SIM_FAULT_KINDS] = {false};
     uint32_t all_kinds = 0;
     uint32_t none_stops = 0;
+    uint32_t many = 0;
+    uint32_t in_state = 0;
     for (uint64_t seed = 0; seed < 1000; seed++) {
         rp_sim_faults faults;
         bool here[RP_SIM_FAULT_KINDS] = {false};
         uint32_t kinds = 0;
         bool may_stop = false;
         draw_faults(seed, &faults);
-        assert_true(faults.count >= LEAST && faults.count <= 2 * LEAST);
+        assert_true(faults.count >= LEAST && faults.count <= 4 * LEAST);
+        many += faults.count > 2 * LEAST;
         for (uint32_t i = 0; i < faults.count; i++) {
             const rp_sim_fault *f = &faults.fault[i];
             assert_true(f->at_ns >= 0 && f->at_ns < PHASE_NS);
-            assert_true(f->for_ns > 0 && (f->for_ns <= PHASE_NS / 2 || f->for_ns == GONE_NS));
+            assert_true(f->for_ns > 0 && (f->for_ns <= PHASE_NS / 2 || f->for_ns == GONE_NS ||
+                                          (is_outage(f) && f->for_ns <= BORNE_NS)));
+            assert_true(f->in == RP_CONTROL_STATES || f->in < RP_CONTROL_RECOVER);
+            in_state += f->in != RP_CONTROL_STATES;
             assert_true(f->for_ns != GONE_NS || f->kind == RP_SIM_FAULT_CRASH ||
                         f->kind == RP_SIM_FAULT_MOVE);
             assert_true(i == 0 || faults.fault[i - 1].at_ns <= f->at_ns);
             assert_true(rp_sim_fault_target(f->kind) != RP_SIM_TARGET_NODE || f->from < NODES);
             kinds += !here[f->kind];
-            may_stop |= rp_sim_fault_may_stop(f, WAIT_NS);
+            may_stop |= rp_sim_fault_may_stop(f, WAIT_NS) || rp_sim_fault_loses_board(f, WAIT_NS);
             here[f->kind] = seen[f->kind] = true;
         }
         assert_true(faults.fault[LEAST - 1].at_ns < EARLY_NS);
@@ -60,6 +77,25 @@ static void draws_within_bounds(void **state) {
     }
     assert_int_equal(all_kinds, 0); /* a seed has a subset */
     assert_true(none_stops > 250);  /* and many must get on without a stop */
+    assert_true(many > 50 && in_state > 1000);
+}
+
+/* Where boards may be lost, no more of them are in a run that must get on. */
+static void boards_are_lost_where_enough_are_left(void **state) {
+    (void)state;
+    uint32_t lose_two = 0;
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        rp_sim_faults faults;
+        uint32_t lost = 0;
+        bool stops = false;
+        draw_faults_of(seed, 2, &faults);
+        for (uint32_t i = 0; i < faults.count; i++) {
+            lost += rp_sim_fault_loses_board(&faults.fault[i], WAIT_NS);
+            stops |= rp_sim_fault_may_stop(&faults.fault[i], WAIT_NS);
+        }
+        lose_two += lost == 2 && !stops;
+    }
+    assert_true(lose_two > 50);
 }
 
 /* As the file says them; the caller frees it. */
@@ -123,6 +159,7 @@ static void mistakes_are_named(void **state) {
         {"faults: 3\n", "expected a list"},
         {"faults: [{kind: rain, at_s: 1}]\n", "kind"},
         {"faults: [{kind: crash, node: 4, at_s: 1}]\n", "node"},
+        {"faults: [{kind: crash, node: 1, at_s: 1, in: bed}]\n", "one of: start hello"},
         {"faults: [{kind: crash, node: 0}]\n", "at_s"},
         {"faults: [{kind: loss, from: 0, to: 1, at_s: 1, amount: 2}]\n", "amount"},
         {"faults: [{kind: loss, from: 0, at_s: 1, amount: 0.5}]\n", "to: expected"},
@@ -141,6 +178,7 @@ static void mistakes_are_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(draws_within_bounds),
+        cmocka_unit_test(boards_are_lost_where_enough_are_left),
         cmocka_unit_test(the_same_seed_draws_the_same),
         cmocka_unit_test(a_written_file_reads_back),
         cmocka_unit_test(mistakes_are_named),
