@@ -43,7 +43,7 @@ static void run_seeds(uint32_t jobs) {
     const rp_seeds_options options = {.first = 1,
                                       .last = SEEDS,
                                       .jobs = jobs,
-                                      .limit_s = 0.5,
+                                      .limit_s = 4,
                                       .run = run_one,
                                       .on_result = on_result};
     for (uint32_t i = 0; i <= SEEDS; i++) {
