@@ -13,6 +13,10 @@ static const int64_t FIRST_WORD_NS = 600 * RP_NS_PER_S;
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+rp_err rp_agent_trust(rp_agent *agent, const char *const *keys, uint32_t count) {
+    return agent->options.dial ? RP_OK : rp_link_allow_only(agent->control, keys, count);
+}
+
 static rp_err open_control(rp_agent *agent) {
     char endpoint[160];
     const bool dials = agent->options.dial != NULL;
@@ -32,9 +36,7 @@ static rp_err open_control(rp_agent *agent) {
         rp_agent_bind_text(agent, 0, endpoint, sizeof endpoint);
     }
     RP_TRY(rp_link_open(agent->links, &options, &agent->control));
-    for (uint32_t i = 0; !dials && i < agent->options.trusted_count; i++) {
-        RP_TRY(rp_link_allow(agent->control, agent->options.trusted[i]));
-    }
+    RP_TRY(rp_agent_trust(agent, agent->options.trusted, agent->options.trusted_count));
 fail:
     return err;
 }

@@ -73,6 +73,9 @@ rp_err rp_agent_open(rp_arena *arena, rp_device *device, const rp_clock *clock,
                      const rp_agent_options *options, rp_agent **out) RP_MUST_CHECK;
 void rp_agent_close(rp_agent **agent);
 const char *rp_agent_endpoint(const rp_agent *agent);
+/* These hosts from now on, Z85; nothing where it dials. errors  FORMAT; LIMIT: too many; then they
+ * stay who they were */
+rp_err rp_agent_trust(rp_agent *agent, const char *const *keys, uint32_t count) RP_MUST_CHECK;
 
 /* One round. *over: an agent that runs once has nothing left to do. errors only when the agent
  * itself can not go on (device lost) */

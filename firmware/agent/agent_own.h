@@ -85,8 +85,9 @@ struct rp_agent {
     agent_run *run;       /* one of `runs`; zeros when the state is hello */
     agent_run *abandoned; /* the other one while the builder still works on it, or NULL */
     agent_run runs[2];
-    rp_run_identity ended; /* the run before: its last messages may still come */
-    rp_link *trial;        /* NULL: none is tried */
+    rp_run_identity refused; /* of an older term: the last one that was logged */
+    rp_run_identity ended;   /* the run before: its last messages may still come */
+    rp_link *trial;          /* NULL: none is tried */
     bool trial_dials;
     int64_t trial_since_ns;
     rp_message *held; /* an assignment that waits for the builder */

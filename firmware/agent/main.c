@@ -8,6 +8,7 @@
 #include "agent/agent.h"
 #include "agent/board.h"
 #include "agent/roster.h"
+#include "agent/trust.h"
 #include "agent/warm.h"
 #include "base/log.h"
 #include "base/share.h"
@@ -133,7 +134,7 @@ static void note_board(const rp_device *device, const rp_board *board,
     }
 }
 
-static rp_err serve_host(rp_agent *agent, bool dials) {
+static rp_err serve_host(rp_agent *agent, bool dials, rp_trust *trust, const rp_clock *clock) {
     bool over = false;
     rp_err err = RP_OK;
     (void)printf("%s %s\n", dials ? "dialling" : "listening", rp_agent_endpoint(agent));
@@ -141,6 +142,7 @@ static rp_err serve_host(rp_agent *agent, bool dials) {
     while (!over && !stopped) {
         RP_TRY(rp_agent_step(agent, &over));
         RP_TRY(rp_agent_wait(agent));
+        rp_trust_follow(trust, agent, rp_clock_now_ns(clock));
     }
 fail:
     return err;
@@ -165,14 +167,11 @@ fail:
 }
 
 /* Whom the board serves, and whom it dials. */
-static rp_err find_hosts(rp_arena *arena, const arguments *args, const char *keys,
+static rp_err find_hosts(rp_arena *arena, const arguments *args, rp_trust *trust,
                          rp_agent_options *options) {
     const rp_trusted *hosts;
     rp_err err;
-    RP_TRY(rp_trusted_read(arena, keys, &hosts, &options->trusted_count));
-    if (args->roster) {
-        RP_TRY(rp_roster_hosts(arena, args->roster, &hosts, &options->trusted_count));
-    }
+    RP_TRY(rp_trust_read(trust, arena, &hosts, &options->trusted_count));
     RP_TRY(rp_trusted_keys(arena, hosts, options->trusted_count, &options->trusted));
     if (args->host) {
         RP_TRY(rp_roster_find_host(arena, args->host, hosts, options->trusted_count, &options->dial,
@@ -200,7 +199,8 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
         RP_TRY(rp_keys_home(arena, &keys));
     }
     RP_TRY(rp_keys_read(keys, &options.keys));
-    RP_TRY(find_hosts(arena, args, keys, &options));
+    rp_trust trust = {.keys = keys, .roster = args->roster};
+    RP_TRY(find_hosts(arena, args, &trust, &options));
     RP_TRY(rp_board_find(arena, args->board, args->threads, &board));
     rp_device_options wanted = {.platform = board.platform,
                                 .device = board.device,
@@ -219,7 +219,7 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
         options.media = media;
     }
     RP_TRY(rp_agent_open(arena, device, &clock, &options, &agent));
-    RP_TRY(serve_host(agent, args->host != NULL));
+    RP_TRY(serve_host(agent, args->host != NULL, &trust, &clock));
     if (stopped) {
         rp_log_info("a signal ends the agent");
     }

@@ -172,7 +172,10 @@ static rp_err refuse_older_term(rp_agent *agent, rp_run_identity run) {
     (void)snprintf(fault->text, sizeof fault->text,
                    "a newer start of this run has been here: term %u, this controller has %u",
                    rp_terms_newest(&agent->terms, run.id), run.term);
-    rp_log_warn("a controller is refused: %s", fault->text);
+    if (agent->refused.id != run.id || agent->refused.term != run.term) { /* once for each */
+        rp_log_warn("a controller is refused: %s", fault->text);
+        agent->refused = run;
+    }
     return rp_link_send(agent->control, &frame, NULL, 0, true, NULL, NULL);
 }
 

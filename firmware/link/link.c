@@ -168,6 +168,10 @@ rp_err rp_link_allow(rp_link *link, const char *public_text) {
     return rp_port_allow(link->port, public_text);
 }
 
+rp_err rp_link_allow_only(rp_link *link, const char *const *public_text, uint32_t count) {
+    return rp_port_allow_only(link->port, public_text, count);
+}
+
 void rp_link_set_run(rp_link *link, rp_run_identity run) {
     link->run = run;
 }

@@ -78,6 +78,10 @@ rp_err rp_link_open(rp_links *links, const rp_link_options *options, rp_link **o
 void rp_link_close(rp_link **link);
 /* Binding end: one more client key. errors FORMAT, LIMIT */
 rp_err rp_link_allow(rp_link *link, const char *public_text) RP_MUST_CHECK;
+/* Binding end: these client keys, and no others from now on. errors FORMAT, LIMIT: then as before
+ */
+rp_err rp_link_allow_only(rp_link *link, const char *const *public_text,
+                          uint32_t count) RP_MUST_CHECK;
 void rp_link_set_run(rp_link *link, rp_run_identity run);
 void rp_link_set_wire(rp_link *link, uint32_t version); /* once it is agreed */
 /* Emulates another line from now on; zeros: none. What waits for the old one keeps its place. Its
@@ -97,7 +101,8 @@ rp_err rp_link_send(rp_link *link, rp_Frame *frame, const rp_part *parts, uint32
                     bool copy, void (*done)(void *context), void *context) RP_MUST_CHECK;
 bool rp_link_can_send(const rp_link *link); /* a data parcel would not get AGAIN */
 
-/* Next message in order, or AGAIN. Checked: decoded, sizes, hash, run. */
+/* Next message in order, or AGAIN. Checked: decoded, sizes, hash, run. Between two steps it looks
+ * at a bounded number of packets, so who takes all that there is comes to an end. */
 rp_err rp_link_recv(rp_link *link, rp_message **out) RP_MUST_CHECK;
 /* Gives the memory back; for data kinds this is what grants the peer new credit. */
 void rp_link_release(rp_link *link, rp_message **message);
@@ -108,6 +113,7 @@ rp_err rp_link_step(rp_link *link) RP_MUST_CHECK;
 typedef struct {
     uint64_t bytes_sent, bytes_received, parcels_sent, parcels_received;
     uint64_t resent, duplicates, refused; /* refused: bad frames, wrong run, strangers */
+    uint64_t flooded;   /* packets dropped unread: their sender had sent too much in vain */
     uint64_t strangers; /* handshakes refused at the address where this end is bound */
     uint64_t resets;    /* connections to the same peer beyond the first */
     uint64_t unacked;

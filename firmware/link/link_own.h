@@ -2,6 +2,7 @@
 #ifndef RP_LINK_LINK_OWN_H
 #define RP_LINK_LINK_OWN_H
 
+#include "link/flood.h"
 #include "link/link.h"
 #include "link/sender.h"
 #include "link/session.h"
@@ -41,6 +42,8 @@ struct rp_link {
     bool blocked;  /* the port had no room in this round */
     rp_session session;
     uint64_t warned_session;
+    rp_flood flood[2]; /* of the peer that is served; bound: of all others */
+    uint32_t drained;  /* times in this round */
 
     rp_sender *sender;
     rp_receiver *receiver;

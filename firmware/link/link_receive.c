@@ -1,9 +1,12 @@
 /* What comes over a link: who it is from, then the message or what it says to the sender. */
+#include <inttypes.h>
+
 #include "base/log.h"
 #include "link/head.h"
 #include "link/link_own.h"
 
-enum { DRAIN_MAX = 64 /* packets a call, so that a flood does not hold the loop */ };
+/* So that a flood does not hold the loop. */
+enum { DRAIN_MAX = 64 /* packets a call */, DRAINS_MAX = 16 /* a round, for who takes messages */ };
 #define PEER_SILENT_NS (3 * RP_NS_PER_S)
 
 /* A binding end serves one peer: another one with a key on the list waits until this one is silent
@@ -102,7 +105,8 @@ static void take_unnumbered(rp_link *link, const rp_Frame *frame) {
     }
 }
 
-static void take_numbered(rp_link *link, const rp_Frame *frame, rp_buffer **parts,
+/* Whether it is the next message, for the run that there is. */
+static bool take_numbered(rp_link *link, const rp_Frame *frame, rp_buffer **parts,
                           uint32_t part_count) {
     /* A HELLO begins: it is the next host's, of its own run. What is of another run is acked all
      * the same, or the stream would end here. */
@@ -112,25 +116,27 @@ static void take_numbered(rp_link *link, const rp_Frame *frame, rp_buffer **part
     case RP_RECEIPT_NEXT:
         link->stats.parcels_received += keep ? 1 : 0;
         link->stats.refused += keep ? 0 : 1;
-        return;
+        return keep;
     case RP_RECEIPT_DUPLICATE:
         link->stats.duplicates++;
-        return;
+        return false;
     case RP_RECEIPT_GAP:
         if (rp_receiver_ask_again(link->receiver)) {
             rp_link_send_ack(link, true, RP_SENDER_ANY_GENERATION);
         }
-        return;
+        return false;
     case RP_RECEIPT_DAMAGED:
         link->stats.refused++;
-        return;
+        return false;
     case RP_RECEIPT_NO_ROOM:
-        return;
+        break;
     }
+    return false;
 }
 
-/* A frame of the peer that we know, to us. */
-static void take_frame(rp_link *link, const rp_Frame *frame, rp_packet *packet) {
+/* A frame of the peer that we know, to us. Whether it has brought something: a message, an ack,
+ * credit. */
+static bool take_frame(rp_link *link, const rp_Frame *frame, rp_packet *packet) {
     const int64_t now = rp_link_now_ns(link);
     if (link->bound && link->peer != packet->peer) {
         link->peer = packet->peer;
@@ -142,22 +148,45 @@ static void take_frame(rp_link *link, const rp_Frame *frame, rp_packet *packet) 
     link->stats.last_heard_ns = now;
     if (!rp_sender_on_ack(link->sender, frame->ack, now)) {
         link->stats.refused++;
-        return;
+        return false;
     }
-    if (rp_sender_facts_of(link->sender).unacked < unacked) {
+    bool brings = rp_sender_facts_of(link->sender).unacked < unacked;
+    if (brings) {
         link->stats.last_answer_ns = now;
     }
-    rp_sender_on_credit(link->sender, frame->credit, now);
+    brings |= rp_sender_on_credit(link->sender, frame->credit, now);
     if (rp_frame_is_numbered(frame)) {
-        take_numbered(link, frame, packet->frame + 1, packet->count - 1);
+        brings |= take_numbered(link, frame, packet->frame + 1, packet->count - 1);
     } else {
         take_unnumbered(link, frame);
     }
+    return brings;
+}
+
+/* Beyond what its sender may send without bringing anything: dropped unread, not answered. */
+static bool is_flood(rp_link *link, rp_flood *flood, size_t bytes) {
+    const int64_t now = rp_link_now_ns(link);
+    if (rp_flood_admits(flood, bytes, now)) {
+        return false;
+    }
+    link->stats.flooded++;
+    if (rp_flood_is_news(flood, now)) {
+        rp_log_warn("link %s: %s sends too much that brings nothing here: %" PRIu64
+                    " packets were dropped so far",
+                    link->name, flood == link->flood ? "its peer" : "another peer", flood->dropped);
+    }
+    return true;
 }
 
 static void take_packet(rp_link *link, rp_packet *packet) {
     rp_Frame frame;
-    link->stats.bytes_received += rp_packet_bytes(packet);
+    const size_t bytes = rp_packet_bytes(packet);
+    const bool is_other = link->bound && packet->peer != link->peer && link->peer != 0;
+    rp_flood *flood = &link->flood[is_other ? 1 : 0];
+    link->stats.bytes_received += bytes;
+    if (is_flood(link, flood, bytes)) {
+        return;
+    }
     if (rp_head_read(packet->frame[0], link->part_bytes_max, &frame) != RP_OK ||
         frame.part_count != packet->count - 1 || (rp_frame_is_numbered(&frame) && frame.seq == 0) ||
         rp_session_classify(&link->session, frame.session) == RP_SESSION_INVALID) {
@@ -166,7 +195,9 @@ static void take_packet(rp_link *link, rp_packet *packet) {
         introduce_peer(link, frame.session, packet->peer);
         link->stats.refused += link->session.peer && link->session.peer != frame.session ? 1 : 0;
     } else if (know_session(link, frame.session, packet->peer)) {
-        take_frame(link, &frame, packet);
+        if (take_frame(link, &frame, packet)) {
+            rp_flood_pay(flood, bytes);
+        }
     } else {
         link->stats.refused++;
     }
@@ -185,7 +216,8 @@ void rp_link_drain_port(rp_link *link) {
 
 rp_err rp_link_recv(rp_link *link, rp_message **out) {
     rp_err err = rp_receiver_take(link->receiver, out);
-    if (err == RP_ERR_AGAIN) {
+    if (err == RP_ERR_AGAIN && link->drained < DRAINS_MAX) {
+        link->drained++;
         rp_link_drain_port(link);
         rp_sender_call_done(link->sender);
         err = rp_receiver_take(link->receiver, out);

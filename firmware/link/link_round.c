@@ -58,6 +58,7 @@ static void step_port(rp_link *link) {
 
 rp_err rp_link_step(rp_link *link) {
     link->blocked = false;
+    link->drained = 0;
     measure_stall(link, rp_link_now_ns(link));
     measure_busy(link, rp_link_now_ns(link));
     step_port(link);

@@ -267,12 +267,14 @@ bool rp_sender_on_ack(rp_sender *s, uint64_t ack, int64_t now) {
     return true;
 }
 
-void rp_sender_on_credit(rp_sender *s, uint64_t credit, int64_t now) {
-    if (credit > s->credit) {
+bool rp_sender_on_credit(rp_sender *s, uint64_t credit, int64_t now) {
+    const bool more = credit > s->credit;
+    if (more) {
         s->credit = credit;
         s->granted = s->data_count == 0 ? credit : s->granted;
         begin_pause(s, now);
     }
+    return more;
 }
 
 void rp_sender_on_again(rp_sender *s, uint64_t generation, int64_t now) {

@@ -71,8 +71,9 @@ void rp_sender_meet(rp_sender *sender);
 void rp_sender_reconnected(rp_sender *sender);
 /* All numbers up to `ack` have arrived. False: it acks what was never sent; nothing changes. */
 bool rp_sender_on_ack(rp_sender *sender, uint64_t ack, int64_t now) RP_MUST_CHECK;
-/* The peer takes this many data messages of the stream; less than before says nothing. */
-void rp_sender_on_credit(rp_sender *sender, uint64_t credit, int64_t now);
+/* The peer takes this many data messages of the stream; less than before says nothing.
+ * True: more than before. */
+bool rp_sender_on_credit(rp_sender *sender, uint64_t credit, int64_t now);
 /* "Again from your ack on", of replay `generation`: an older request is out of date. */
 void rp_sender_on_again(rp_sender *sender, uint64_t generation, int64_t now);
 

@@ -74,6 +74,24 @@ rp_err rp_port_allow(rp_port *port, const char *public_text) {
     return RP_OK;
 }
 
+rp_err rp_port_allow_only(rp_port *port, const char *const *public_text, uint32_t count) {
+    for (; port->inner; port = port->inner) {
+    }
+    const uint32_t before = port->allowed_count;
+    uint8_t kept[RP_PORT_KEYS_MAX][RP_KEY_BYTES];
+    rp_err err = RP_OK;
+    memcpy(kept, port->allowed, sizeof kept);
+    port->allowed_count = 0;
+    for (uint32_t i = 0; i < count && err == RP_OK; i++) {
+        err = rp_port_allow(port, public_text[i]);
+    }
+    if (err != RP_OK) {
+        memcpy(port->allowed, kept, sizeof kept);
+        port->allowed_count = before;
+    }
+    return err;
+}
+
 bool rp_port_is_allowed(const rp_port *port, const uint8_t key[RP_KEY_BYTES]) {
     for (uint32_t i = 0; i < port->allowed_count; i++) {
         if (memcmp(port->allowed[i], key, RP_KEY_BYTES) == 0) {

@@ -175,6 +175,10 @@ rp_err rp_port_open(rp_transport *transport, const rp_port_options *options,
 void rp_port_close(rp_port **port);
 /* Binding end: one more client key. errors FORMAT, LIMIT */
 rp_err rp_port_allow(rp_port *port, const char *public_text) RP_MUST_CHECK;
+/* Binding end: these client keys, and no others from now on; connections that are there stay.
+ * errors FORMAT, LIMIT: then as before */
+rp_err rp_port_allow_only(rp_port *port, const char *const *public_text,
+                          uint32_t count) RP_MUST_CHECK;
 bool rp_port_is_allowed(const rp_port *port, const uint8_t key[RP_KEY_BYTES]);
 bool rp_port_is_connected(const rp_port *port); /* connecting */
 uint64_t rp_port_refused(const rp_port *port);  /* with those of the ports behind it */

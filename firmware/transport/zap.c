@@ -9,6 +9,8 @@
 #include "transport/zmq_own.h"
 
 enum { ZAP_FRAMES = 7, ZAP_FRAME_BYTES = 256 };
+/* Who makes a key for every handshake gets a line in so many. */
+#define REFUSED_TELL_NS (10 * RP_NS_PER_S)
 
 typedef struct {
     uint8_t bytes[ZAP_FRAME_BYTES];
@@ -62,18 +64,31 @@ static zmq_port *find_port(const zmq_transport *transport, const field *domain) 
     return NULL;
 }
 
-/* A client tries again every second: one line a key is enough. */
-static void log_refused(zmq_transport *transport, const zmq_port *port, const field *address,
-                        const uint8_t *key) {
-    uint32_t known = transport->refused_count < ZMQ_REFUSED_KEYS_MAX ? transport->refused_count
-                                                                     : ZMQ_REFUSED_KEYS_MAX;
+/* A client tries again every second: one line a key is enough, and one now and then for keys beyond
+ * those that are known. */
+static bool is_news(zmq_transport *transport, const uint8_t *key) {
+    const int64_t now = rp_clock_now_ns(transport->transport.clock);
+    const bool full = transport->refused_count >= ZMQ_REFUSED_KEYS_MAX;
+    const uint32_t known = full ? ZMQ_REFUSED_KEYS_MAX : transport->refused_count;
     for (uint32_t i = 0; i < known; i++) {
         if (memcmp(transport->refused[i], key, RP_KEY_BYTES) == 0) {
-            return;
+            return false;
         }
     }
+    if (full && now - transport->refused_told_ns < REFUSED_TELL_NS) {
+        return false;
+    }
+    transport->refused_told_ns = now;
     memcpy(transport->refused[transport->refused_count++ % ZMQ_REFUSED_KEYS_MAX], key,
            RP_KEY_BYTES);
+    return true;
+}
+
+static void log_refused(zmq_transport *transport, const zmq_port *port, const field *address,
+                        const uint8_t *key) {
+    if (!is_news(transport, key)) {
+        return;
+    }
     char text[RP_KEY_TEXT];
     char word[RP_KEY_WORD];
     char fingerprint[RP_KEY_FINGERPRINT];
@@ -86,10 +101,9 @@ static void log_refused(zmq_transport *transport, const zmq_port *port, const fi
                     port->port.name, length, (const char *)address->bytes, word, fingerprint);
         return;
     }
-    rp_log_warn(
-        "link %s: refused %.*s, whose key (fingerprint %s) is not on the list; "
-        "`ringpipe keys trust NAME %s` puts it there, for an agent that is then started anew",
-        port->port.name, length, (const char *)address->bytes, fingerprint, word);
+    rp_log_warn("link %s: refused %.*s, whose key (fingerprint %s) is not on the list; "
+                "`ringpipe keys trust NAME %s` puts it there",
+                port->port.name, length, (const char *)address->bytes, fingerprint, word);
 }
 
 /* `user`: what ZeroMQ then says of every message of the connection, see zmq_end_sort(). */

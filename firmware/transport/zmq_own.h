@@ -22,6 +22,7 @@ typedef struct {
     uint32_t next_id;
     uint8_t refused[ZMQ_REFUSED_KEYS_MAX][RP_KEY_BYTES]; /* already logged */
     uint32_t refused_count;
+    int64_t refused_told_ns;                     /* when the last one was */
     uint8_t met[ZMQ_MET_KEYS_MAX][RP_KEY_BYTES]; /* of servers that have taken our key */
     uint32_t met_count;                          /* ever; the oldest are overwritten */
 } zmq_transport;

@@ -71,9 +71,8 @@ class Case(unittest.TestCase):
             env=self.environment(**(env or {})),
             stdin=stdin,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
             text=True,
-            **options,
+            **{"stderr": subprocess.PIPE, **options},
         )
         self.addCleanup(self.end, process)
         return process
@@ -87,6 +86,7 @@ class Case(unittest.TestCase):
         """Waits for a started program and checks its exit code."""
         try:
             out, err = process.communicate(timeout=seconds * SLOWER)
+            err = err or ""  # it may go to a file
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGABRT)
             out, err = process.communicate()

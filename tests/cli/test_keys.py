@@ -226,8 +226,33 @@ class Keys(Case):
         # The operator sees who it was, and what would let it in.
         key = (self.dir / "controller" / "public.key").read_text().strip()
         self.assertIn(self.fingerprint("controller"), err)
-        self.assertIn(f"`ringpipe keys trust NAME {key}` puts it there, for an agent that is then "
-                      "started anew", err)
+        self.assertIn(f"`ringpipe keys trust NAME {key}` puts it there", err)
+
+    def test_the_list_may_change_while_the_agent_runs(self):
+        public, controller = self.new("agent"), self.new("controller")
+        journal = self.dir / "journal"
+        with open(journal, "w", encoding="utf-8") as file:
+            process, address = self.agent("agent", stderr=file)
+        run = self.roster(address, public)
+
+        def train(out, code):
+            self.ringpipe("train", run, "--keys", "controller", "--out", out, code=code)
+
+        def told(text):
+            self.wait_for(text, lambda: text in journal.read_text(), process=process)
+
+        train("before", 5)
+        self.ringpipe("keys", "trust", "--dir", "agent", "controller", controller)
+        told("there are 1 now")
+        train("trusted", 0)
+        (self.dir / "agent" / "trusted").write_text("nonsense\n")
+        told("they stay who they were")
+        self.assertIn("trusted:1: expected `name key`", journal.read_text())
+        train("damaged", 0)
+        (self.dir / "agent" / "trusted").write_text("")
+        told("there are 0 now")
+        train("nobody", 5)
+        self.stop(process)
 
     def test_agent_is_another(self):
         """The key in the roster is not the agent's: whoever answers there is not trusted."""

@@ -281,6 +281,61 @@ static void one_peer_at_a_time(void **state) {
     pair_close(&p);
 }
 
+/* A packet of 64 KiB that nobody asked for. */
+static bool post_flood(rp_port *port) {
+    rp_packet packet = {.count = 1};
+    void *memory;
+    expect_ok(rp_buffer_new(1 << 16, &packet.frame[0], &memory));
+    memset(memory, 0x5a, 1 << 16);
+    const rp_err err = port->kind->post(port, &packet);
+    rp_packet_drop(&packet);
+    return err == RP_OK;
+}
+
+/* A key of the list that sends as fast as it can: cut to its rate, while the peer that is served
+ * gets on, and who takes all messages that there are comes to an end. The clock stands still. */
+static void a_flood_is_dropped(void **state) {
+    (void)state;
+    pair p;
+    end other;
+    flow there;
+    rp_port *raw;
+    rp_link_options options = pair_options(4);
+    pair_begin(&p, rp_clock_stepped(RP_NS_PER_S));
+    bind_end(&p, options, "inproc://flooded");
+    connect_end(&p, options, rp_link_endpoint(p.a.link));
+    end_open(&p, &other, &p.b.keys);
+    const rp_port_options port = {.name = "flood",
+                                  .connect = rp_link_endpoint(p.a.link),
+                                  .peer_public = p.a.keys.public_text,
+                                  .queue = 100,
+                                  .frame_bytes_max = 1 << 20};
+    expect_ok(rp_port_open(other.transport, &port, &raw));
+    flow_open(&there, &p.b.link, &p.a.link, 12000, 64);
+    uint64_t posted = 0;
+    for (uint32_t round = 0; round < 100000 && !flow_complete(&there); round++) {
+        rp_port_event event;
+        while (raw->kind->step(raw, &event)) {
+        }
+        while (there.received > 0 && post_flood(raw)) {
+            posted++;
+        }
+        flow_send(&there);
+        pair_step(&p);
+        flow_recv(&there, 10);
+    }
+    assert_true(flow_complete(&there));
+    const rp_link_stats stats = stats_of(&p.a);
+    assert_true(posted > 40000);
+    assert_in_range(posted - stats.flooded, 16000,
+                    17000); /* a packet of 64 KiB costs 2 of 32,768 */
+    assert_int_equal(stats.parcels_received, 12000);
+    rp_port_close(&raw);
+    flow_close(&there);
+    end_close(&other);
+    pair_close(&p);
+}
+
 int main(void) {
     const struct CMUnitTest zmq[] = {cmocka_unit_test(bad_frames_do_not_hurt)};
     const struct CMUnitTest both[] = {
@@ -293,5 +348,7 @@ int main(void) {
     int failed = cmocka_run_group_tests(zmq, NULL, NULL);
     failed += cmocka_run_group_tests(both, NULL, NULL);
     pair_inproc = true;
+    const struct CMUnitTest inproc[] = {cmocka_unit_test(a_flood_is_dropped)};
+    failed += cmocka_run_group_tests(inproc, NULL, NULL);
     return failed + cmocka_run_group_tests(both, NULL, NULL);
 }
