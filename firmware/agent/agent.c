@@ -162,6 +162,7 @@ static rp_err take_build(rp_agent *agent) {
     if (is_built) {
         rp_agent_tell_building(agent, true);
         RP_TRY(agent->run->layer_seconds ? rp_agent_report_profile(agent)
+               : agent->run->again.bytes ? rp_agent_report_again(agent)
                                          : rp_agent_report_ready(agent));
     }
 fail:

@@ -10,6 +10,7 @@
  * is told to the host with a FAULT. ASSIGN and PROFILE begin a new run from any state.
  *
  *   ready, running, paused, saving --the host is silent--> orphan --nobody asks for it--> hello
+ *   paused --a RECORD to be computed again--> building --RECOMPUTED--> paused
  *
  * An orphan's run has stopped and keeps what its stages hold. The host is told, in case it lives;
  * of its term the board takes BYE and FAULT only, so that a HELLO of a higher term, or of another

@@ -9,7 +9,8 @@
 #include "link/watch.h"
 #include "transport/hops.h"
 
-enum { RP_AGENT_PIECE_FLOATS = 65536 }; /* of a tensor that is saved */
+/* Of a tensor that is saved; pieces that wait for their ack. */
+enum { RP_AGENT_PIECE_FLOATS = 65536, RP_AGENT_UNACKED_MAX = 16 };
 
 /* A stage that this node holds. */
 typedef struct {
@@ -25,6 +26,17 @@ typedef struct {
     bool is_known;       /* the journal has said that it is there */
     bool is_silent;      /* as the watch saw it last */
 } agent_neighbour;
+
+/* A record of another board's stage, to be computed again here; on the builder's thread once all of
+ * its bytes have come. */
+typedef struct {
+    rp_arena arena; /* of all below */
+    char *bytes;    /* NULL: there is none */
+    size_t count, got;
+    rp_job job;
+    rp_stage *stage;
+    rp_record_digests digests;
+} agent_again;
 
 /* One run, from ASSIGN to BYE; everything lies in its own arena. While it is being built, all of it
  * belongs to the builder's job. */
@@ -60,6 +72,9 @@ typedef struct {
     float *piece;                      /* [RP_AGENT_PIECE_FLOATS] */
     uint32_t save_held, save_index;    /* next tensor */
     size_t save_first, save_in_flight; /* its next element, next byte of what is in flight */
+    size_t record_bytes, record_first; /* of the stage's record that is sent; 0: none is */
+    rp_record_digests record_digests;
+    agent_again again;
 } agent_run;
 
 struct rp_agent {
@@ -108,6 +123,7 @@ bool rp_agent_builds(const rp_agent *agent); /* the builder's thread is at work 
  * the journal, borrowed. */
 void rp_agent_end_run(rp_agent *agent, const char *why);
 void rp_agent_free_run(agent_run *run);
+void rp_agent_end_again(agent_run *run); /* of the run: a record, and its stage */
 
 /* fault.c: the last error, which is `code`, is told to the host; with _report the run ends here. */
 void rp_agent_tell_fault(rp_agent *agent, rp_err code);
@@ -163,6 +179,12 @@ void rp_agent_begin_watching(rp_agent *agent);
 /* wiring.c: the time of emulated lines begins, unless it goes on from an assignment before. */
 void rp_agent_begin_lines(agent_run *run);
 void rp_agent_report_links(const rp_agent *agent, rp_Finished *report);
+
+/* record.c: the record of a microbatch: a stage's here to the host, or one of the host's, computed
+ * again. */
+rp_err rp_agent_on_record(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
+rp_err rp_agent_continue_record(rp_agent *agent) RP_MUST_CHECK; /* as rp_agent_continue_save() */
+rp_err rp_agent_report_again(rp_agent *agent) RP_MUST_CHECK;    /* it has been computed */
 
 /* segment.c: messages between START and FINISHED. */
 rp_err rp_agent_on_start(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;

@@ -32,10 +32,24 @@ static void take_profile(const rp_site *site, const rp_job *job, double *layer_s
     }
 }
 
+/* A stage for this one record. */
+static rp_err compute_again(agent_run *run) {
+    agent_again *again = &run->again;
+    rp_err err;
+    RP_TRY(limit_memory(run->site.device, &run->held[0].job, &again->job));
+    RP_TRY(rp_stage_prepare(&again->arena, run->executor, &run->site, &again->job, &again->stage));
+    RP_TRY(rp_stage_recompute(again->stage, again->bytes, again->count, &again->digests));
+fail:
+    return err;
+}
+
 /* On the builder's thread: the run and the device are its own. */
 static rp_err build_run(rp_device_builder *builder, void *context) {
     agent_run *run = context;
     rp_err err = RP_OK;
+    if (run->again.bytes) {
+        return compute_again(run);
+    }
     if (run->layer_seconds && !builder) {
         take_profile(&run->site, &run->held[0].job, run->layer_seconds);
         return RP_OK;

@@ -17,7 +17,7 @@ const char *argp_program_version = "ringpipe-agent " RP_VERSION;
 
 typedef struct {
     const char *listen, *host, *board, *keys, *name, *roster, *warm, *sample;
-    uint32_t threads;
+    uint32_t threads, wrong_every;
     int media; /* a descriptor, or -1 */
     bool once;
 } arguments;
@@ -46,6 +46,8 @@ static const struct argp_option argument_list[] = {
     {"media", 'm', "FD", OPTION_HIDDEN, "Of ringpipe: what emulated links of this machine share",
      0},
     {"once", 'o', NULL, 0, "End after one run", 0},
+    {"wrong-every", 'W', "N", OPTION_HIDDEN,
+     "For tests: one number of every N-th forward of a training step is wrong", 0},
     {"warm", 'w', "MODEL", 0, "Build what a model's layers need into the kernel cache, and end", 0},
     {"sample", 's', "SHAPE", 0, "With --warm: shape of a sample, as in 1,28,28", 0},
     {"quiet", 'q', NULL, 0, "Errors only in the journal", 0},
@@ -53,9 +55,18 @@ static const struct argp_option argument_list[] = {
     {0},
 };
 
+static uint32_t read_count(const struct argp_state *state, const char *option, const char *value,
+                           uint32_t most) {
+    char *end;
+    const unsigned long count = strtoul(value, &end, 10);
+    if (end == value || *end || count > most) {
+        argp_error(state, "%s: expected a number from 0 to %u, found '%s'", option, most, value);
+    }
+    return (uint32_t)count;
+}
+
 static error_t on_argument(int key, char *value, struct argp_state *state) {
     arguments *args = state->input;
-    char *end;
     switch (key) {
     case 'l':
         args->listen = value;
@@ -81,29 +92,22 @@ static error_t on_argument(int key, char *value, struct argp_state *state) {
     case 's':
         args->sample = value;
         return 0;
-    case 'm': {
-        const unsigned long fd = strtoul(value, &end, 10);
-        if (end == value || *end || fd > 1 << 20) {
-            argp_error(state, "--media: expected a descriptor, found '%s'", value);
-        }
-        args->media = (int)fd;
+    case 'm':
+        args->media = (int)read_count(state, "--media", value, 1 << 20);
         return 0;
-    }
     case 'o':
         args->once = true;
+        return 0;
+    case 'W':
+        args->wrong_every = read_count(state, "--wrong-every", value, UINT32_MAX);
         return 0;
     case 'q':
     case 'v':
         rp_log_choose(key == 'q' ? RP_LOG_ERROR : RP_LOG_DEBUG);
         return 0;
-    case 't': {
-        unsigned long threads = strtoul(value, &end, 10);
-        if (end == value || *end || threads > 1024) {
-            argp_error(state, "--threads: expected a number from 0 to 1024, found '%s'", value);
-        }
-        args->threads = (uint32_t)threads;
+    case 't':
+        args->threads = read_count(state, "--threads", value, 1024);
         return 0;
-    }
     case ARGP_KEY_END:
         if (!args->listen && !args->host && !args->warm) {
             argp_error(state, "--listen or --host is needed");
@@ -211,6 +215,7 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
     double memory = (double)rp_device_facts_of(device)->memory_bytes * board.memory_fraction;
     options.memory_mib = (uint32_t)(memory / (1 << 20));
     options.name = args->name ? args->name : board.name;
+    options.site.wrong_every = args->wrong_every;
     rp_log_setup_plain(""); /* the journal begins */
     rp_log_setup(rp_log_level_now(), options.name);
     note_board(device, &board, &options);

@@ -133,6 +133,7 @@ static const message_rule rules[] = {
     {RP_KIND_STOP, BETWEEN | RUNNING | SAVING, rp_agent_on_stop},
     {RP_KIND_STEP_DECISION, RUNNING, rp_agent_on_step_decision},
     {RP_KIND_SAVE, BETWEEN, rp_agent_on_save},
+    {RP_KIND_RECORD, PAUSED, rp_agent_on_record},
     {RP_KIND_BYE, ANY, on_end},
     {RP_KIND_FAULT, ANY, on_end},
 };

@@ -15,7 +15,7 @@
 #include "link/link.h"
 #include "plan/plan.h"
 #include "sched/contributions.h"
-#include "stage/stage.h"
+#include "stage/record.h"
 
 enum {
     RP_RUNNER_DEPTH = 2,

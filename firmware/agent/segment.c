@@ -16,10 +16,17 @@ static void begin_running(rp_agent *agent) {
 
 rp_err rp_agent_on_start(rp_agent *agent, const rp_message *message) {
     const rp_Start *start = &message->frame.body.start;
+    const agent_run *run = agent->run;
+    rp_err err = RP_OK;
     begin_running(agent);
     rp_agent_note_start(agent, start->step_first);
+    for (uint32_t h = 0; start->verify && start->pause > 0 && h < run->held_count; h++) {
+        RP_TRY(rp_stage_record_begin(run->held[h].stage, start->pause - 1, start->verify_micro));
+    }
     rp_runner_begin_account(agent->run->runner, start->ledger);
-    return rp_runner_train(agent->run->runner, start->step_first, start->pause, start->drain);
+    RP_TRY(rp_runner_train(run->runner, start->step_first, start->pause, start->drain));
+fail:
+    return err;
 }
 
 rp_err rp_agent_on_evaluate(rp_agent *agent, const rp_message *message) {
@@ -114,7 +121,7 @@ rp_err rp_agent_run_round(rp_agent *agent) {
         }
     }
     if (agent->state == RP_AGENT_SAVING) {
-        RP_TRY(rp_agent_continue_save(agent));
+        RP_TRY(run->record_bytes ? rp_agent_continue_record(agent) : rp_agent_continue_save(agent));
     }
 fail:
     return err;

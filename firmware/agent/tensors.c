@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PIECE_FLOATS = RP_AGENT_PIECE_FLOATS, SAVE_UNACKED_MAX = 16 };
+enum { PIECE_FLOATS = RP_AGENT_PIECE_FLOATS };
 
 /* No part: there was nothing in flight. */
 rp_err rp_agent_on_in_flight(rp_agent *agent, const rp_message *message) {
@@ -140,12 +140,12 @@ rp_err rp_agent_continue_save(rp_agent *agent) {
     rp_link_stats stats;
     rp_err err = RP_OK;
     rp_link_stats_of(agent->control, &stats);
-    for (uint64_t i = stats.unacked; i < SAVE_UNACKED_MAX && !over; i++) {
+    for (uint64_t i = stats.unacked; i < RP_AGENT_UNACKED_MAX && !over; i++) {
         RP_TRY(run->save_held < run->held_count ? send_tensor(agent)
                                                 : send_in_flight(agent, bytes));
         over = run->save_held == run->held_count && run->save_in_flight == bytes;
     }
-    if (over && stats.unacked < SAVE_UNACKED_MAX) {
+    if (over && stats.unacked < RP_AGENT_UNACKED_MAX) {
         rp_Frame frame = {.which_body = RP_KIND_TENSORS_END};
         RP_TRY(rp_agent_answer(agent, &frame, NULL, 0));
         agent->state = RP_AGENT_PAUSED;

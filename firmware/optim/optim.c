@@ -10,7 +10,7 @@ enum { GROUP_ITEMS = 64, ITEM_ELEMENTS = 16 };
 #define LR_MAX 1e30 /* far from overflow as a float */
 #define STALENESS_POWER_MAX 4.0
 
-static const rp_optim_kind *find_kind(const char *name) {
+const rp_optim_kind *rp_optim_find(const char *name) {
     for (const rp_optim_kind *const *kind = rp_optim_kinds; *kind; kind++) {
         if (strcmp((*kind)->name, name) == 0) {
             return *kind;
@@ -54,7 +54,7 @@ rp_err rp_optim_parse(rp_optim *optim, rp_node *node) {
     }
     RP_TRY(rp_node_need(node, "kind"));
     RP_TRY(rp_node_string(node, "kind", &name));
-    optim->kind = find_kind(name);
+    optim->kind = rp_optim_find(name);
     if (!optim->kind) {
         return unknown_kind(rp_node_find(node, "kind"), name);
     }

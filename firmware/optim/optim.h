@@ -75,6 +75,7 @@ rp_err rp_optim_in_shares(const rp_optim_call *call, rp_buffer *out, const rp_bu
                           const rp_buffer *shares, uint32_t tensor_count) RP_MUST_CHECK;
 
 extern const rp_optim_kind *const rp_optim_kinds[];
+const rp_optim_kind *rp_optim_find(const char *name); /* NULL when unknown */
 
 /* `optimizer:` of a run file. */
 rp_err rp_optim_parse(rp_optim *optim, rp_node *node) RP_MUST_CHECK;

@@ -78,9 +78,9 @@ void rp_digest_run_block(digest_executor *e, const rp_command *command, uint32_t
         command->read.out[trained] =
             rp_digest_number(digest_block(e, (rp_block){RP_BLOCK_GRADIENT, 0})[trained]);
         return;
-    case RP_COMMAND_GRADIENT:
+    case RP_COMMAND_BLOCK:
         memcpy((char *)command->read.out + trained * sizeof(rp_digest),
-               &digest_block(e, (rp_block){RP_BLOCK_GRADIENT, 0})[trained], sizeof(rp_digest));
+               &digest_block(e, command->read.block)[trained], sizeof(rp_digest));
         return;
     case RP_COMMAND_SUM:
         digest_sum(e, command, trained);

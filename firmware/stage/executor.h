@@ -21,6 +21,7 @@ typedef struct {
     const rp_executor_kind *kind;
     const rp_job *job;
     const rp_layout *layout;
+    uint32_t wrong_every, forwards; /* rp_executor_is_wrong() */
 } rp_executor;
 
 /* What an executor runs on. Everything is borrowed and outlives it; an executor ignores what it
@@ -33,7 +34,13 @@ typedef struct {
     uint32_t seconds_samples; /* the microbatch of that profile; 0 = the job's */
     double update_s;          /* timed, digest: of an UPDATE */
     bool strict;              /* digest: gradients depend on the order of the microbatches */
+    uint32_t wrong_every; /* a board that computes wrong, for tests: of every so many-th forward of
+                             a training step one number is another one; 0 = none */
 } rp_site;
+/* Asked once a training forward. */
+static inline bool rp_executor_is_wrong(rp_executor *executor) {
+    return executor->wrong_every > 0 && ++executor->forwards % executor->wrong_every == 0;
+}
 
 /* ---- what an executor holds ------------------------------------------------------------------ */
 
@@ -98,7 +105,7 @@ typedef enum {
     RP_COMMAND_COMMIT,      /* step: layers with something to do once a step */
     RP_COMMAND_NORMS,       /* read: sum of squares of each trained parameter's gradient */
     RP_COMMAND_RESULTS,     /* read: (loss, correct) of each of `count` samples */
-    RP_COMMAND_GRADIENT,    /* read: the step's gradient, layout->gradient_bytes */
+    RP_COMMAND_BLOCK,       /* read: `block`, layout->gradient_bytes */
     RP_COMMAND_SUM,         /* sum: becomes the step's gradient */
     RP_COMMAND_PROBE_NORMS, /* read: those of the last PROBE */
     RP_COMMAND_COPY,        /* move: block to block */
@@ -149,6 +156,7 @@ typedef struct {
         struct {
             float *out; /* borrowed until the mark */
             uint32_t count;
+            rp_block block;
         } read;
         struct {
             const void *const *gradient; /* added from first to last: the row is read by `issue`,

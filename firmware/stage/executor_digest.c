@@ -42,7 +42,10 @@ static rp_err digest_prepare(rp_arena *arena, const rp_site *site, const rp_job 
     layout->boundary_floats = RP_DIGEST_BYTES / sizeof(float);
     layout->gradient_bytes = (size_t)layout->trained_count * RP_DIGEST_BYTES;
     *e = (digest_executor){
-        .as.base = {.kind = &rp_executor_digest, .job = job, .layout = layout},
+        .as.base = {.kind = &rp_executor_digest,
+                    .job = job,
+                    .layout = layout,
+                    .wrong_every = site->wrong_every},
         .strict = site->strict,
     };
     rp_busy_open(&e->as.busy, site, job, layout);
@@ -134,6 +137,9 @@ static void digest_forward(digest_executor *e, const rp_pass *pass) {
         }
     }
     rp_digest_run_forward(&at);
+    if (pass->training && rp_executor_is_wrong(&e->as.base)) {
+        row_of(&at, at.value, layout->tensor_count - 1)->low ^= 1;
+    }
     for (uint32_t i = 0; i < layout->output_count && pass->in_count > 0; i++) {
         copy_row(&at, row_of(&at, at.value, layout->outputs[i]), pass->out[i]);
     }

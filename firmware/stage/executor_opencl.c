@@ -32,7 +32,9 @@ static rp_err opencl_prepare(rp_arena *arena, const rp_site *site, const rp_job 
     RP_ASSERT(site->device);
     RP_TRY(RP_ARENA_NEW(arena, 1, &e));
     *e = (rp_opencl){
-        .base = {.kind = &rp_executor_opencl, .job = job}, .arena = arena, .device = site->device};
+        .base = {.kind = &rp_executor_opencl, .job = job, .wrong_every = site->wrong_every},
+        .arena = arena,
+        .device = site->device};
     RP_TRY(rp_layout_make(arena, job, rp_device_gemm(e->device),
                           rp_device_facts_of(e->device)->align_bytes, &layout));
     e->base.layout = layout;
@@ -51,7 +53,7 @@ fail:
 
 /* Blocks of a stage without trained parameters are empty: nothing is enqueued for them. */
 static bool is_empty(const rp_opencl *e, rp_command_kind kind) {
-    const bool of_blocks = kind == RP_COMMAND_NORMS || kind >= RP_COMMAND_GRADIENT;
+    const bool of_blocks = kind == RP_COMMAND_NORMS || kind >= RP_COMMAND_BLOCK;
     return of_blocks && e->base.layout->trained_count == 0;
 }
 
@@ -75,8 +77,8 @@ static rp_err opencl_issue(rp_executor *executor, const rp_command *command) {
         return rp_opencl_norms(e, command->read.out);
     case RP_COMMAND_RESULTS:
         return rp_opencl_results(e, command->read.out, command->read.count);
-    case RP_COMMAND_GRADIENT:
-        return rp_opencl_read_gradient(e, command->read.out);
+    case RP_COMMAND_BLOCK:
+        return rp_opencl_read_block(e, command->read.block, command->read.out);
     case RP_COMMAND_SUM:
         return rp_opencl_sum(e, command->sum.gradient, command->sum.count);
     case RP_COMMAND_PROBE_NORMS:

@@ -33,9 +33,9 @@ rp_err rp_opencl_results(rp_opencl *e, float *out, uint32_t samples) {
     return read_floats(e, out, e->results, 2 * samples);
 }
 
-/* A gradient by parameter: the parts of a block lie apart on the device, and one behind the other
- * on their way. One of `out` and `in` is NULL. */
-static rp_err move_gradient(rp_opencl *e, rp_block block, float *out, const float *in) {
+/* By parameter: the parts of a block lie apart on the device, and one behind the other on their
+ * way. One of `out` and `in` is NULL. */
+static rp_err move_block(rp_opencl *e, rp_block block, float *out, const float *in) {
     const rp_layout *layout = e->base.layout;
     const rp_flat *flat = rp_opencl_flat(e, block);
     size_t first = 0;
@@ -55,17 +55,17 @@ fail:
     return err;
 }
 
-rp_err rp_opencl_read_gradient(rp_opencl *e, float *out) {
-    return move_gradient(e, gradient, out, NULL);
+rp_err rp_opencl_read_block(rp_opencl *e, rp_block block, float *out) {
+    return move_block(e, block, out, NULL);
 }
 
 rp_err rp_opencl_sum(rp_opencl *e, const void *const *summand, uint32_t count) {
     const rp_block peer = {RP_BLOCK_PEER, 0};
     rp_buffer *sum = rp_opencl_whole(e, gradient);
     rp_err err;
-    RP_TRY(move_gradient(e, gradient, NULL, summand[0]));
+    RP_TRY(move_block(e, gradient, NULL, summand[0]));
     for (uint32_t i = 1; i < count; i++) {
-        RP_TRY(move_gradient(e, peer, NULL, summand[i]));
+        RP_TRY(move_block(e, peer, NULL, summand[i]));
         RP_TRY(rp_average_add(e->device, sum, sum, rp_opencl_whole(e, peer), 1.0f, floats_of(e)));
     }
 fail:

@@ -78,7 +78,7 @@ rp_err rp_opencl_take_losses(rp_executor *executor, rp_codec_loss out[2]) RP_MUS
 rp_err rp_opencl_copy(rp_opencl *e, rp_block from, rp_block to) RP_MUST_CHECK;
 rp_err rp_opencl_norms(rp_opencl *e, float *out) RP_MUST_CHECK;
 rp_err rp_opencl_results(rp_opencl *e, float *out, uint32_t samples) RP_MUST_CHECK;
-rp_err rp_opencl_read_gradient(rp_opencl *e, float *out) RP_MUST_CHECK;
+rp_err rp_opencl_read_block(rp_opencl *e, rp_block block, float *out) RP_MUST_CHECK;
 rp_err rp_opencl_sum(rp_opencl *e, const void *const *gradient, uint32_t count) RP_MUST_CHECK;
 rp_err rp_opencl_probe(rp_opencl *e, rp_block newest) RP_MUST_CHECK;
 rp_err rp_opencl_probe_norms(rp_opencl *e, float *out) RP_MUST_CHECK;

@@ -177,6 +177,7 @@ rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const rp_stage_piece *
     rp_err err;
     RP_TRY(choose_weights(stage, &view, op, 0));
     RP_TRY(rp_stage_run_probe(stage, op, &view));
+    RP_TRY(rp_stage_record_forward(stage, op, in, in_count, out));
     RP_TRY(rp_stage_run_forward(stage, op, in, in_count, out, (rp_stage_mode){.training = true}));
 fail:
     return err;
@@ -266,7 +267,9 @@ rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const rp_stage_piece 
     rp_err err;
     RP_TRY(choose_weights(stage, &view, op, 1));
     RP_TRY(rp_stage_run_probe(stage, op, &view));
+    RP_TRY(rp_stage_record_backward(stage, op, in, in_count, out));
     RP_TRY(rp_stage_run_backward(stage, op, in, in_count, out));
+    RP_TRY(rp_stage_record_gradient(stage, op));
 fail:
     return err;
 }
@@ -283,8 +286,7 @@ rp_err rp_stage_norms(rp_stage *stage, float *out) {
 }
 
 rp_err rp_stage_read_gradient(rp_stage *stage, void *out) {
-    const rp_command command = {.kind = RP_COMMAND_GRADIENT, .read = {.out = out}};
-    return rp_stage_issue(stage, &command);
+    return rp_stage_read_block(stage, (rp_block){RP_BLOCK_GRADIENT, 0}, out);
 }
 
 rp_err rp_stage_sum_gradients(rp_stage *stage, const void *const *gradient, uint32_t count) {
@@ -293,7 +295,7 @@ rp_err rp_stage_sum_gradients(rp_stage *stage, const void *const *gradient, uint
 }
 
 rp_err rp_stage_results(rp_stage *stage, float *out, uint32_t samples) {
-    const rp_command command = {.kind = RP_COMMAND_RESULTS, .read = {out, samples}};
+    const rp_command command = {.kind = RP_COMMAND_RESULTS, .read = {.out = out, .count = samples}};
     return rp_stage_issue(stage, &command);
 }
 

@@ -44,3 +44,8 @@ rp_err rp_stage_copy(rp_stage *stage, rp_block from, rp_block to) {
     const rp_command command = {.kind = RP_COMMAND_COPY, .move = {from, to}};
     return rp_stage_issue(stage, &command);
 }
+
+rp_err rp_stage_read_block(rp_stage *stage, rp_block block, void *out) {
+    const rp_command command = {.kind = RP_COMMAND_BLOCK, .read = {.out = out, .block = block}};
+    return rp_stage_issue(stage, &command);
+}

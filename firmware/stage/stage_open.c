@@ -138,6 +138,7 @@ void rp_stage_destroy(rp_stage **stage_pointer) {
     rp_stage *stage = *stage_pointer;
     if (stage && stage->executor) {
         stage->executor->kind->destroy(&stage->executor);
+        rp_stage_record_free(stage);
     }
     *stage_pointer = NULL;
 }

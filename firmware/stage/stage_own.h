@@ -13,6 +13,8 @@ typedef struct {
     uint32_t count;
 } rp_stage_gains;
 
+typedef struct rp_stage_record rp_stage_record;
+
 struct rp_stage {
     rp_executor *executor;
     const rp_job *job;
@@ -30,11 +32,25 @@ struct rp_stage {
     uint32_t accumulated; /* weight gradients in the gradient block */
     double rate_factor;   /* on every learning rate here: METHODS 11 */
     uint64_t applied[RP_REPLICAS_MAX];
+    rp_stage_record *record; /* NULL: nothing has ever been recorded here */
 };
 
 /* stage_issue.c */
 rp_err rp_stage_issue(rp_stage *stage, const rp_command *command) RP_MUST_CHECK;
 rp_err rp_stage_copy(rp_stage *stage, rp_block from, rp_block to) RP_MUST_CHECK;
+/* Trained parameters one behind the other, layout->gradient_bytes; `out` is borrowed until the
+ * mark.
+ */
+rp_err rp_stage_read_block(rp_stage *stage, rp_block block, void *out) RP_MUST_CHECK;
+
+/* record.c: ahead of a forward and a backward, whose weights have been chosen, and behind a
+ * backward; nothing for an op that is not recorded. */
+rp_err rp_stage_record_forward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
+                               uint32_t in_count, void *const *out) RP_MUST_CHECK;
+rp_err rp_stage_record_backward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
+                                uint32_t in_count, void *const *out) RP_MUST_CHECK;
+rp_err rp_stage_record_gradient(rp_stage *stage, const rp_op *op) RP_MUST_CHECK;
+void rp_stage_record_free(rp_stage *stage);
 
 /* The model that is evaluated, and what must be issued before it is read. */
 rp_block rp_stage_evaluated(const rp_stage *stage);

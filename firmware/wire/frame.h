@@ -41,10 +41,14 @@ enum {
     UINT64_C(128) /* FINISHED has a ledger that goes on from START's; nobody needs it */
 #define RP_WIRE_FEATURE_UINT8                                                                      \
     UINT64_C(256) /* a board normalises inputs that come as bytes; nobody needs it */
+#define RP_WIRE_FEATURE_RECORDS                                                                    \
+    UINT64_C(1024) /* a board records a microbatch, and computes those of others again: all need   \
+                      it where a run asks for it */
 #define RP_WIRE_FEATURES                                                                           \
     (RP_WIRE_FEATURE_PLAN | RP_WIRE_FEATURE_NEIGHBOURS | RP_WIRE_FEATURE_BUILDING |                \
      RP_WIRE_FEATURE_DIALS | RP_WIRE_FEATURE_TRIALS | RP_WIRE_FEATURE_CODECS |                     \
-     RP_WIRE_FEATURE_WAITING | RP_WIRE_FEATURE_LEDGER | RP_WIRE_FEATURE_UINT8)
+     RP_WIRE_FEATURE_WAITING | RP_WIRE_FEATURE_LEDGER | RP_WIRE_FEATURE_UINT8 |                    \
+     RP_WIRE_FEATURE_RECORDS)
 
 /* What a board waits for: WAITING. */
 typedef enum {

@@ -43,6 +43,8 @@
     X(PROFILE_DONE,     profile_done,     ProfileDone,     BOARD, CONTROL, 1, 1, F64)     \
     X(BUILDING,         building,         Building,        BOARD, CONTROL, 0, 0, NONE)    \
     X(WAITING,          waiting,          Waiting,         BOARD, CONTROL, 0, 0, NONE)    \
+    X(RECORD,           record,           Record,          ANY,   CONTROL, 0, 1, BYTES)   \
+    X(RECOMPUTED,       recomputed,       Recomputed,      BOARD, CONTROL, 0, 0, NONE)    \
     X(TRIAL,            trial,            Trial,           HOST,  CONTROL, 0, 0, NONE)    \
     X(TRIAL_DONE,       trial_done,       TrialDone,       BOARD, CONTROL, 0, 0, NONE)    \
     X(FAULT,            fault,            Fault,           ANY,   CONTROL, 0, 0, NONE)    \

@@ -4,10 +4,16 @@
 
 #include "control/controller_own.h"
 
+/* One that computes wrong is there, but is to go. */
+static bool is_gone(const rp_controller *c, uint32_t board) {
+    return c->verify.wrong != RP_FAULT_NO_BOARD ? c->verify.wrong == board
+                                                : !c->ring.board[board].hello;
+}
+
 uint32_t rp_absent_count(const rp_controller *c) {
     uint32_t count = 0;
     for (uint32_t k = 0; c->ring.board && k < c->ring.count; k++) {
-        count += !c->ring.board[k].hello;
+        count += is_gone(c, k);
     }
     return count;
 }
@@ -19,12 +25,21 @@ static void greet_all(rp_controller *c) {
     rp_controller_enter(c, RP_CONTROL_RESTART);
 }
 
+/* A board that computes wrong is the last of the spares now, and is tried no more. */
+static void forget_wrong(rp_controller *c) {
+    if (c->verify.wrong != RP_FAULT_NO_BOARD) {
+        c->verify.wrong = RP_FAULT_NO_BOARD;
+        c->run.spares--;
+        c->recovery.spares_taken--;
+    }
+}
+
 /* ---- spares ---------------------------------------------------------------------------------- */
 
 static rp_err say_spare(rp_controller *c, const char *lost, const char *spare) {
     char text[240];
-    (void)snprintf(text, sizeof text, "board %s has not come: the spare board %s takes its place",
-                   lost, spare);
+    (void)snprintf(text, sizeof text, "board %s %s: the spare board %s takes its place", lost,
+                   c->verify.wrong == RP_FAULT_NO_BOARD ? "has not come" : "computes wrong", spare);
     return rp_record_event(c->record, "spare", c->position.step, text);
 }
 
@@ -37,7 +52,7 @@ static rp_err take_spares(rp_controller *c) {
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < c->ring.count && rp_absent_spares(c) > 0; k++) {
         const char *lost = c->ring.board[k].name;
-        if (c->ring.board[k].hello) {
+        if (!is_gone(c, k)) {
             continue;
         }
         RP_ASSERT(rp_spares_take(c->run.roster, c->run.boards, c->run.spares, k));
@@ -53,6 +68,7 @@ fail:
 rp_err rp_absent_take_spares(rp_controller *c) {
     rp_err err;
     RP_TRY(take_spares(c));
+    forget_wrong(c);
     rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->now_ns);
     greet_all(c);
 fail:
@@ -70,10 +86,13 @@ bool rp_absent_may_leave(const rp_controller *c) {
 
 static rp_err say_left(rp_controller *c, const char *names, uint32_t absent) {
     char text[320];
+    const char *what = c->verify.wrong != RP_FAULT_NO_BOARD ? "computes wrong"
+                       : absent == 1                        ? "has not come"
+                                                            : "have not come";
     (void)snprintf(text, sizeof text,
-                   "%s %.160s %s not come: the model is cut anew over the %u board%s left",
-                   absent == 1 ? "board" : "boards", names, absent == 1 ? "has" : "have",
-                   c->ring.count, c->ring.count == 1 ? "" : "s");
+                   "%s %.160s %s: the model is cut anew over the %u board%s left",
+                   absent == 1 ? "board" : "boards", names, what, c->ring.count,
+                   c->ring.count == 1 ? "" : "s");
     return rp_record_event(c->record, "fewer", c->position.step, text);
 }
 
@@ -83,7 +102,7 @@ static uint32_t leave(rp_controller *c, char *names, size_t bytes) {
     uint32_t count = 0;
     names[0] = '\0';
     for (uint32_t k = c->ring.count; k-- > 0;) {
-        if (c->ring.board[k].hello) {
+        if (!is_gone(c, k)) {
             continue;
         }
         const int more = snprintf(names + used, bytes - used, "%s%s", count++ ? ", " : "",
@@ -113,6 +132,7 @@ rp_err rp_absent_leave(rp_controller *c) {
     RP_TRY(rp_runfile_check_cut(&c->run));
     RP_TRY(cut_anew(c));
     RP_TRY(say_left(c, names, absent));
+    forget_wrong(c);
     greet_all(c);
 fail:
     return err;

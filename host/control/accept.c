@@ -98,6 +98,30 @@ static rp_err check_codecs(const rp_controller *c, const char *name, const rp_He
                          name, board->software, bytes ? " uint8" : "");
 }
 
+/* Only a board that records can be compared. */
+static rp_err check_records(const rp_controller *c, const char *name, const rp_Hello *board) {
+    return c->run.verify == 0 || (board->features & RP_WIRE_FEATURE_RECORDS)
+               ? RP_OK
+               : rp_fail(RP_ERR_PEER,
+                         "board %s (ringpipe %s) computes no microbatch again, and ring.verify "
+                         "asks for it: update ringpipe on the board",
+                         name, board->software);
+}
+
+/* Another device rounds in another way, and would be taken for one that is wrong. */
+static rp_err check_alike(const rp_controller *c, const rp_board_state *board) {
+    for (uint32_t k = 0; c->run.verify > 0 && k < c->ring.count; k++) {
+        const rp_board_state *other = &c->ring.board[k];
+        if (other->device && strcmp(other->device, board->device) != 0) {
+            return rp_fail(RP_ERR_USAGE,
+                           "ring.verify compares the bits of equal devices: board %s has '%s', "
+                           "board %s has '%s'",
+                           other->name, other->device, board->name, board->device);
+        }
+    }
+    return RP_OK;
+}
+
 static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_Hello *hello = &message->frame.body.hello;
     rp_ring *ring = &c->ring;
@@ -109,6 +133,7 @@ static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *messa
     RP_TRY(check_software(ring, state->name, hello));
     choose_inputs(c, state->name, hello);
     RP_TRY(check_codecs(c, state->name, hello));
+    RP_TRY(check_records(c, state->name, hello));
     if (!rp_control_is_clock_time(hello->clock_ns)) {
         return rp_fail(RP_ERR_PEER, "board %s: its clock is at %" PRId64 " ns, which no clock is",
                        state->name, hello->clock_ns);
@@ -122,6 +147,7 @@ static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *messa
     state->device = state->device_text;
     state->clock_offset_ns = c->now_ns - hello->clock_ns;
     state->gemm = hello->gemm == RP_GEMM_PANEL ? RP_GEMM_PANEL : RP_GEMM_CLBLAST;
+    RP_TRY(check_alike(c, state));
 fail:
     return err;
 }
@@ -355,7 +381,7 @@ static const struct {
 } accepted[] = {
     {RP_KIND_HELLO, ANYWHERE, on_hello},
     {RP_KIND_FAULT, ANYWHERE, on_fault},
-    {RP_KIND_BUILDING, IN(PROFILE) | IN(ASSIGN), on_building},
+    {RP_KIND_BUILDING, IN(PROFILE) | IN(ASSIGN) | IN(VERIFY), on_building},
     {RP_KIND_PROFILE_DONE, IN(PROFILE), on_profile},
     {RP_KIND_READY, IN(ASSIGN), on_ready},
     {RP_KIND_STEP_DONE, TRAINING, rp_report_on_step_done},
@@ -369,6 +395,8 @@ static const struct {
     {RP_KIND_TENSOR, IN(SAVE), rp_save_on_tensor},
     {RP_KIND_IN_FLIGHT, IN(SAVE), rp_save_on_in_flight},
     {RP_KIND_TENSORS_END, IN(SAVE), rp_save_on_end},
+    {RP_KIND_RECORD, IN(VERIFY), rp_verify_on_record},
+    {RP_KIND_RECOMPUTED, IN(VERIFY), rp_verify_on_recomputed},
 };
 
 rp_control_handler rp_control_handler_of(rp_kind kind, rp_control_state_id state) {

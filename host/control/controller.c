@@ -376,6 +376,7 @@ rp_err rp_controller_open(const rp_controller_env *env, const rp_controller_opti
     c->arena = arena;
     c->state = c->next = RP_CONTROL_START;
     c->folder_fd = -1;
+    c->verify.wrong = RP_FAULT_NO_BOARD;
     err = prepare_run(c);
     if (err != RP_OK) {
         c->result = err;

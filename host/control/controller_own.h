@@ -10,6 +10,7 @@
 #include "control/state.h"
 #include "control/transfers.h"
 #include "planning/cost.h"
+#include "stage/record.h"
 
 /* Recoveries that the summary has; more are only in the log. */
 enum { RP_RECOVERIES_TOLD = 64 };
@@ -124,6 +125,34 @@ typedef struct {
 typedef struct {
     rp_codec_loss segment[2], total[2];
 } rp_hold_losses;
+/* verify.c: one stage's record, and what became of it. */
+typedef enum {
+    RP_CHECK_NONE,    /* the board has no such stage, or no record of it */
+    RP_CHECK_ASKED,   /* the record is awaited */
+    RP_CHECK_HERE,    /* it is to be sent to `judge` */
+    RP_CHECK_SENT,    /* whose answer is awaited */
+    RP_CHECK_DIFFERS, /* the first judge's was another one */
+    RP_CHECK_DONE
+} rp_check_phase;
+typedef struct {
+    rp_check_phase phase;
+    uint32_t stage, judge;
+    uint8_t *bytes;
+    size_t total, got, sent;
+    rp_record_digests digests[3]; /* of the run, of the first judge, of the second */
+    uint32_t answers;             /* of them */
+} rp_check;
+typedef struct {
+    bool is_due;            /* the segment has a microbatch that is recorded */
+    bool alone;             /* and ends for its sake alone: nothing is saved */
+    uint64_t step;          /* that it is of, the segment's last */
+    uint32_t micro;         /* which one of it */
+    uint32_t round;         /* stage so many of every board */
+    rp_arena arena;         /* of the checks of a round */
+    rp_check *check;        /* by board */
+    uint32_t wrong;         /* RP_FAULT_NO_BOARD, or a board that is to leave the ring */
+    rp_summary_verify told; /* so far */
+} rp_verify;
 
 /* tally.c: results of the boards that share the last stage. */
 typedef struct {
@@ -228,6 +257,7 @@ struct rp_controller {
     uint32_t non_finite; /* steps in a row whose loss was not finite */
     rp_progress_watch progress[2]; /* of training, of an evaluation */
     rp_account account;
+    rp_verify verify;
 
     rp_load load;
     rp_save save;
@@ -356,6 +386,10 @@ bool rp_controller_wants_milder(const rp_controller *c);
 bool rp_controller_follows_links(const rp_controller *c);
 
 /* load.c, save.c */
+enum { RP_LOAD_PIECE_BYTES = 262144 }; /* of what goes to a board */
+/* AGAIN when the link has no room. */
+rp_err rp_load_offer(rp_controller *c, uint32_t board, rp_Frame *frame,
+                     const rp_part *part) RP_MUST_CHECK;
 rp_err rp_load_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_load_step(rp_controller *c) RP_MUST_CHECK;
 void rp_load_abandon(rp_controller *c);
@@ -368,6 +402,16 @@ rp_err rp_save_on_tensor(rp_controller *c, uint32_t board, const rp_message *mes
 rp_err rp_save_on_in_flight(rp_controller *c, uint32_t board,
                             const rp_message *message) RP_MUST_CHECK;
 rp_err rp_save_on_end(rp_controller *c, uint32_t board, const rp_message *message) RP_MUST_CHECK;
+
+/* verify.c: the records of a segment's last step */
+rp_err rp_verify_enter(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_verify_step(rp_controller *c) RP_MUST_CHECK;
+void rp_verify_abandon(rp_controller *c);
+rp_err rp_verify_late(const rp_controller *c) RP_MUST_CHECK;
+rp_err rp_verify_on_record(rp_controller *c, uint32_t board,
+                           const rp_message *message) RP_MUST_CHECK;
+rp_err rp_verify_on_recomputed(rp_controller *c, uint32_t board,
+                               const rp_message *message) RP_MUST_CHECK;
 
 /* histograms.c: of the weights that a save brings, where the run file asks for them. */
 rp_err rp_histograms_begin(rp_controller *c) RP_MUST_CHECK; /* in the save's arena */
@@ -461,8 +505,8 @@ rp_err rp_losses_note(rp_controller *c) RP_MUST_CHECK;
 
 /* At a pause: leaves for what is due. errors INTERRUPTED */
 rp_err rp_controller_choose_next(rp_controller *c) RP_MUST_CHECK;
-/* Where the training segment that begins now ends. */
-uint64_t rp_controller_next_boundary(const rp_controller *c);
+/* Where the training segment that begins now ends, and what c->verify has to do there. */
+uint64_t rp_controller_next_boundary(rp_controller *c);
 /* An evaluation is due here, of *split. */
 bool rp_controller_evaluation_due(const rp_controller *c, rp_split *split);
 /* The step in front of which an evaluation is due, or the run's end. */

@@ -66,6 +66,14 @@ static rp_err end_following(rp_controller *c) {
 static rp_err choose_in_training(rp_controller *c) {
     rp_split split;
     rp_err err = RP_OK;
+    if (c->verify.is_due) { /* before anything of the step is saved */
+        rp_controller_enter(c, RP_CONTROL_VERIFY);
+        return RP_OK;
+    }
+    if (c->verify.alone && c->interrupts == 0) {
+        rp_controller_enter(c, RP_CONTROL_TRAIN);
+        return RP_OK;
+    }
     if (c->unsaved) {
         rp_controller_enter(c, are_statistics_due(c) ? RP_CONTROL_STATISTICS : RP_CONTROL_SAVE);
         return RP_OK;

@@ -6,7 +6,7 @@
 #include "control/controller_own.h"
 
 /* Un-acked pieces a board: enough to keep its link busy, and its heartbeat is never far behind. */
-enum { PIECE_FLOATS = 65536, PIECE_BYTES = PIECE_FLOATS * sizeof(float), UNACKED_MAX = 32 };
+enum { PIECE_FLOATS = 65536, PIECE_BYTES = RP_LOAD_PIECE_BYTES, UNACKED_MAX = 32 };
 
 static bool has_room(const rp_controller *c, uint32_t board) {
     rp_link_stats stats;
@@ -14,8 +14,7 @@ static bool has_room(const rp_controller *c, uint32_t board) {
     return stats.unacked < UNACKED_MAX;
 }
 
-/* AGAIN when the link has no room. */
-static rp_err offer_piece(rp_controller *c, uint32_t board, rp_Frame *frame, const rp_part *part) {
+rp_err rp_load_offer(rp_controller *c, uint32_t board, rp_Frame *frame, const rp_part *part) {
     rp_err err = has_room(c, board) ? rp_ring_offer(&c->ring, board, frame, part, part != NULL)
                                     : RP_ERR_AGAIN;
     if (err == RP_OK) {
@@ -39,7 +38,7 @@ static rp_err offer_tensor(rp_controller *c, uint32_t board) {
                           .body.tensor = {.first = load->first, .total = tensor->count}};
         rp_Tensor *to = &frame.body.tensor;
         (void)snprintf(to->name, sizeof to->name, "%s", tensor->name);
-        RP_TRY(offer_piece(c, board, &frame, &part));
+        RP_TRY(rp_load_offer(c, board, &frame, &part));
         load->first += count;
     }
     load->first = 0;
@@ -114,7 +113,7 @@ static rp_err offer_applied(rp_controller *c) {
         const rp_part part =
             rp_part_of_array(RP_DTYPE_U64, c->ring.board[load->board].applied, count);
         rp_Frame frame = {.which_body = RP_KIND_TENSORS_END};
-        RP_TRY(offer_piece(c, load->board, &frame, &part));
+        RP_TRY(rp_load_offer(c, load->board, &frame, &part));
     }
     load->phase = load->states ? RP_LOAD_GAINS : RP_LOAD_DONE;
 fail:
@@ -158,7 +157,7 @@ static rp_err offer_in_flight(rp_controller *c) {
                           .body.in_flight = {.first = load->first,
                                              .total = all->bytes,
                                              .fill_step = load->in_flight.fill_step}};
-        RP_TRY(offer_piece(c, load->board, &frame, bytes > 0 ? &part : NULL));
+        RP_TRY(rp_load_offer(c, load->board, &frame, bytes > 0 ? &part : NULL));
         load->first += bytes;
         if (load->first == all->bytes) {
             load->first = 0;

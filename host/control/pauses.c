@@ -13,7 +13,7 @@ static uint64_t sooner(const rp_controller *c, uint64_t end) {
 }
 
 /* Segments end at epochs' ends and where a checkpoint or a histogram is due. */
-uint64_t rp_controller_next_boundary(const rp_controller *c) {
+static uint64_t next_save(const rp_controller *c) {
     const uint64_t step = c->position.step;
     uint64_t end = smaller(c->run.steps, (step / c->run.epoch_steps + 1) * c->run.epoch_steps);
     if (c->run.checkpoint_steps) {
@@ -25,14 +25,46 @@ uint64_t rp_controller_next_boundary(const rp_controller *c) {
     return sooner(c, end);
 }
 
-uint64_t rp_controller_next_evaluation(const rp_controller *c) {
-    const uint64_t every = c->run.eval_epochs * c->run.epoch_steps;
-    const bool any = every > 0 && c->run.data.count[rp_data_scored(&c->run.data)] > 0;
-    return any ? smaller(c->run.steps, (c->position.step / every + 1) * every) : c->run.steps;
-}
-
 /* Where the pipes are empty if nothing goes in any more: behind what stage 0 has in flight. */
 uint64_t rp_controller_drained_at(const rp_controller *c) {
     return c->run.method.kind->flushed ? c->position.step
                                        : c->fed.list.f_step + (c->fed.list.f > 0);
+}
+
+/* One step of `every`, by the seed. */
+static uint64_t step_to_verify(const rp_controller *c, uint64_t every, uint64_t turn) {
+    rp_rng rng = rp_rng_named(c->run.seed, "verify/step");
+    return turn * every + rp_rng_word_at(&rng, turn) % every;
+}
+
+/* Behind the next step to verify, where one lies in the segment that would end at `end`. */
+static uint64_t choose_verify(rp_controller *c, uint64_t end) {
+    rp_verify *verify = &c->verify;
+    const rp_sched_shape shape = rp_runfile_sched_shape(&c->run, 0);
+    const uint32_t micros = (c->run.batch - 1) / c->run.micro + 1;
+    const uint64_t every = c->run.verify > micros ? c->run.verify / micros : 1;
+    const uint64_t turn = c->position.step / every;
+    const uint64_t whole = rp_controller_drained_at(c); /* no forward of it has begun */
+    uint64_t step = step_to_verify(c, every, turn);
+    step = step >= c->position.step ? step : step_to_verify(c, every, turn + 1);
+    step = step > whole ? step : whole;
+    verify->is_due = c->run.verify > 0 && c->ring.count > 1 && step < end;
+    verify->alone = verify->is_due && step + 1 < end;
+    if (!verify->is_due) {
+        return end;
+    }
+    rp_rng rng = rp_rng_named(c->run.seed, "verify/microbatch");
+    verify->step = step;
+    verify->micro = rp_rng_word_at(&rng, step) % rp_sched_micro_count(&shape, step);
+    return step + 1;
+}
+
+uint64_t rp_controller_next_boundary(rp_controller *c) {
+    return choose_verify(c, next_save(c));
+}
+
+uint64_t rp_controller_next_evaluation(const rp_controller *c) {
+    const uint64_t every = c->run.eval_epochs * c->run.epoch_steps;
+    const bool any = every > 0 && c->run.data.count[rp_data_scored(&c->run.data)] > 0;
+    return any ? smaller(c->run.steps, (c->position.step / every + 1) * every) : c->run.steps;
 }

@@ -89,7 +89,7 @@ static rp_err say_going_back(rp_controller *c, const char *fault) {
     return rp_record_event(c->record, "fault", c->position.step, text);
 }
 
-static rp_err go_back(rp_controller *c) {
+static rp_err begin_way_back(rp_controller *c) {
     const uint64_t from = c->position.step;
     char fault[RP_FAULT_TEXT + 80];
     rp_err err;
@@ -97,11 +97,27 @@ static rp_err go_back(rp_controller *c) {
     RP_TRY(rp_controller_go_back(c));
     rp_recovery_begin(c, from);
     RP_TRY(say_going_back(c, fault));
+fail:
+    return err;
+}
+
+static rp_err go_back(rp_controller *c) {
+    rp_err err;
+    RP_TRY(begin_way_back(c));
     rp_controller_forget_fault(c);
     c->greeted_ns = 0; /* this board has its time from now */
     rp_controller_enter(c, RP_CONTROL_RESTART);
 fail:
     return err;
+}
+
+/* Boards that have not come are on a way back already; one that computes wrong was at work. */
+static rp_err begin_leaving(rp_controller *c) {
+    if (c->verify.wrong == RP_FAULT_NO_BOARD) {
+        return RP_OK;
+    }
+    c->fault.board = c->verify.wrong;
+    return begin_way_back(c);
 }
 
 /* ---- the state ------------------------------------------------------------------------------- */
@@ -139,6 +155,7 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
         .may_shrink = rp_absent_may_leave(c),
         .boards = c->ring.count,
         .absent = rp_absent_count(c),
+        .is_wrong = c->verify.wrong != RP_FAULT_NO_BOARD,
         .at_least = c->run.at_least,
         .spares = rp_absent_spares(c),
         .in_a_row = c->recovery.in_a_row - c->recovery.is_on,
@@ -158,10 +175,12 @@ static rp_err mend(rp_controller *c) {
         err = fall_back(c);
         break;
     case RP_REMEDY_SPARES:
-        err = rp_absent_take_spares(c);
+        RP_TRY(begin_leaving(c));
+        RP_TRY(rp_absent_take_spares(c));
         break;
     case RP_REMEDY_FEWER:
-        err = rp_absent_leave(c);
+        RP_TRY(begin_leaving(c));
+        RP_TRY(rp_absent_leave(c));
         break;
     case RP_REMEDY_BACK:
         err = go_back(c);
@@ -169,6 +188,7 @@ static rp_err mend(rp_controller *c) {
     default:
         stop_run(c);
     }
+fail:
     return err;
 }
 

@@ -22,10 +22,16 @@ static bool lacks_memory_for_stage(const rp_remedy_facts *f) {
     return f->failed == RP_CONTROL_ASSIGN && f->err == RP_ERR_LIMIT;
 }
 
-/* Boards have had their time to come and have not. */
+/* One that it is to compute again. */
+static bool lacks_memory_for_another(const rp_remedy_facts *f) {
+    return f->failed == RP_CONTROL_VERIFY && f->err == RP_ERR_LIMIT;
+}
+
+/* Boards have had their time to come and have not, or one is not wanted. */
 static bool is_absence(const rp_remedy_facts *f) {
-    return f->failed == RP_CONTROL_HELLO && f->err == RP_ERR_TIMEOUT && !f->places_stay &&
-           f->waits && !f->interrupted && f->absent > 0;
+    const bool has_not_come = f->failed == RP_CONTROL_HELLO && f->err == RP_ERR_TIMEOUT;
+    return (has_not_come || f->is_wrong) && !f->places_stay && f->waits && !f->interrupted &&
+           f->absent > 0;
 }
 
 static bool have_spares(const rp_remedy_facts *f) {
@@ -52,7 +58,7 @@ static bool comes_again(const rp_remedy_facts *f) {
     case RP_ERR_NUMERIC:
         return !f->begun;
     case RP_ERR_LIMIT:
-        return !f->begun || lacks_memory_for_stage(f);
+        return !f->begun || lacks_memory_for_stage(f) || lacks_memory_for_another(f);
     case RP_ERR_TIMEOUT: /* a board has had its time to come */
         return f->failed == RP_CONTROL_START || f->failed == RP_CONTROL_RESTART ||
                f->failed == RP_CONTROL_HELLO;
@@ -64,7 +70,7 @@ static bool comes_again(const rp_remedy_facts *f) {
 static bool can_go_back(const rp_remedy_facts *f) {
     return f->trains && f->waits && !f->interrupted && f->has_boards &&
            (f->fault_class == RP_FAULT_TRANSIENT || f->fault_class == RP_FAULT_BOARD) &&
-           !comes_again(f) && f->in_a_row < IN_A_ROW_MAX &&
+           !comes_again(f) && !f->is_wrong && f->in_a_row < IN_A_ROW_MAX &&
            f->on_the_way < ON_THE_WAY_MAX + f->boards;
 }
 

@@ -66,6 +66,7 @@ static void forget_progress(rp_controller *c) {
         board->skipped_row = 0;
     }
     c->segment_start_ns = 0;
+    c->verify.is_due = c->verify.alone = false;
     c->unsaved = c->renewed = c->looked_at = c->stopping = false;
     c->follow.phase = RP_FOLLOW_NONE;
     c->codecs.differ = false;

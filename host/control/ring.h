@@ -8,9 +8,10 @@
 #include "plan/plan.h"
 
 /* Messages that may wait for a board when its link is full. At most this many are due between two
- * of its answers: one HELLO or CONNECT, one START, EVALUATE or SAVE, one STOP, the decision on one
- * step (it does not go on without), and the gains that may still take effect (RP_GAIN_HISTORY).
- * Longer streams (tensors, texts) are not queued: their state offers them again. */
+ * of its answers: one HELLO or CONNECT, one START, EVALUATE, SAVE or RECORD, one STOP, the decision
+ * on one step (it does not go on without), and the gains that may still take effect
+ * (RP_GAIN_HISTORY). Longer streams (tensors, texts) are not queued: their state offers them again.
+ */
 enum { RP_RING_PENDING_MAX = 12 };
 
 /* What boards report at the end of a segment. */

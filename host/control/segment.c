@@ -66,6 +66,7 @@ static rp_err stop_early(rp_controller *c) {
         return RP_OK;
     }
     c->segment_end = stop;
+    c->verify.is_due = c->verify.alone = false; /* its step is not trained */
     c->feeding = plan_feed(c, stop);
     const rp_Frame order = {.which_body = RP_KIND_STOP, .body.stop = {.step = stop}};
     return rp_ring_post_all(&c->ring, &order);
@@ -78,6 +79,8 @@ static rp_err begin_segment(rp_controller *c, uint64_t end, bool drain) {
     c->segment_end = end;
     c->fed.list.shape.step_end = drain ? end : c->run.steps;
     c->feeding = plan_feed(c, end);
+    order.body.start.verify = !drain && c->verify.is_due;
+    order.body.start.verify_micro = c->verify.micro;
     c->unsaved = true;
     rp_account_begin(c, &order.body.start);
     return start_segment(c, &order);
@@ -89,7 +92,7 @@ rp_err rp_train_enter(rp_controller *c) {
 }
 
 rp_err rp_drain_enter(rp_controller *c) {
-    c->renewed = false;
+    c->renewed = c->verify.is_due = c->verify.alone = false;
     return begin_segment(c, rp_controller_drained_at(c), true);
 }
 

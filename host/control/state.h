@@ -17,6 +17,7 @@ typedef enum {
     RP_CONTROL_EVALUATE,   /* a pass over a split */
     RP_CONTROL_STATISTICS, /* a pass that renews batch statistics */
     RP_CONTROL_SAVE,       /* tensors come from the boards */
+    RP_CONTROL_VERIFY,     /* a microbatch is computed again on other boards */
     RP_CONTROL_DRAIN,      /* a segment that leaves nothing in flight */
     RP_CONTROL_RESTART,    /* boards that were lost come up again */
     RP_CONTROL_RECOVER,    /* something went wrong: what now? */

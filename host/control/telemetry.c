@@ -296,6 +296,7 @@ rp_err rp_controller_close_record(rp_controller *c, const char *status, const ch
                          .note = note,
                          .best = summarize_best(c),
                          .ledger = rp_account_told(c),
+                         .verify = c->verify.told,
                          .recovery = c->recovery.done,
                          .recovery_count = c->recovery.done_count,
                          .boards_left = c->away.left,

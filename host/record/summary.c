@@ -178,6 +178,13 @@ static void put_ring(const rp_summary *s, json_t *object, bool *good) {
     put_value(object, "wire", wires, good);
     put_value(object, "bubble", json_of_real(s->bubble), good);
     put_value(object, "ledger", ledger, good);
+    if (s->verify.known) {
+        json_t *verify = json_object();
+        put_value(verify, "microbatches", json_of_whole(s->verify.microbatches), good);
+        put_value(verify, "stages", json_of_whole(s->verify.stages), good);
+        put_value(verify, "wrong", json_of_whole(s->verify.wrong), good);
+        put_value(object, "verify", verify, good);
+    }
     put_value(object, "recovery", recoveries, good);
     put_value(object, "boards_left", json_of_whole(s->boards_left), good);
     put_value(object, "boards_joined", json_of_whole(s->boards_joined), good);

@@ -51,6 +51,13 @@ typedef struct {
     uint64_t lost, repeated;  /* samples, where it was not the plan's */
 } rp_summary_ledger;
 
+/* Microbatches that were computed again on other boards. */
+typedef struct {
+    bool known;                    /* otherwise it is left out */
+    uint64_t microbatches, stages; /* of all of them, those that were */
+    uint64_t wrong;                /* boards that were found to compute wrong */
+} rp_summary_verify;
+
 typedef struct {
     bool known; /* otherwise it is left out */
     double loss, accuracy;
@@ -92,6 +99,7 @@ typedef struct {
     double bubble;
     uint64_t microbatches, lost, repeated;
     rp_summary_ledger ledger;
+    rp_summary_verify verify;
     const rp_summary_recovery *recovery;
     uint32_t recovery_count;
     uint32_t boards_left, boards_joined; /* again; how often, in all */

@@ -219,6 +219,31 @@ fail:
     return err;
 }
 
+/* "1/200" */
+static rp_err read_verify(rp_node *ring, rp_runfile *run) {
+    rp_node *node = rp_node_find(ring, "verify");
+    const char *text = NULL;
+    unsigned long long every = 0;
+    int used = 0;
+    rp_err err = RP_OK;
+    if (!node) {
+        return RP_OK;
+    }
+    RP_TRY(rp_node_string(ring, "verify", &text));
+    if (sscanf(text, "1/%9llu%n", &every, &used) != 1 || text[used] != '\0' || every == 0) {
+        return rp_node_fail(node,
+                            "expected one of how many microbatches is to be computed again, "
+                            "as in 1/200, found '%s'",
+                            text);
+    }
+    if (run->boards < 2) {
+        return rp_node_fail(node, "needs a second board, which computes again what the first has");
+    }
+    run->verify = (uint32_t)every;
+fail:
+    return err;
+}
+
 static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     rp_node *ring;
     const char *roster = NULL;
@@ -255,6 +280,7 @@ static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
         RP_TRY(read_link(arena, link, run));
     }
     RP_TRY(rp_throttle_parse(ring, &run->throttle));
+    RP_TRY(read_verify(ring, run));
     RP_TRY(rp_node_done(ring));
 fail:
     return err;

@@ -34,6 +34,8 @@ static const row table[] = {
     {RP_KIND_EVALUATE, ". . . x . x . ."},
     {RP_KIND_EVALUATE_DONE, ". . . . . . . ."},
     {RP_KIND_SAVE, ". . . x . x . ."},
+    {RP_KIND_RECORD, ". . . . . x . ."},
+    {RP_KIND_RECOMPUTED, ". . . . . . . ."},
     {RP_KIND_TENSOR, ". . . x . x . ."},
     {RP_KIND_IN_FLIGHT, ". . . x . x . ."},
     {RP_KIND_TENSORS_END, ". . . x . x . ."},

@@ -73,6 +73,10 @@ class Recover(Case):
     def test_average(self):
         self.killed("ea-pipe")
 
+    def test_verified(self):
+        """Also while a board computes again what another one has."""
+        self.killed("pipedream", "--set", "ring.verify=1/4")
+
     def test_an_agent_that_hangs(self):
         """It is missed after 10 s, ended, and started again."""
         wanted = self.train("whole", *WHOLE)

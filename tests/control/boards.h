@@ -31,6 +31,9 @@ typedef struct {
     bool away;        /* it does nothing */
     uint64_t busy;    /* with this run, of somebody else; 0: it is not */
     float rate;       /* bytes a second to the other board, as it says; its wire is full then */
+    char device;      /* a letter behind the name of its device; 0: none */
+    bool has_no_record;
+    uint64_t recorded, recomputed; /* digests of what it computed first, and of others' records */
 } test_board;
 
 /* What a board says that contributed to a step: others than its samples. */
@@ -218,15 +221,16 @@ static inline void board_save(test_ring *t, uint32_t k) {
 }
 
 static inline void board_hello(test_board *b) {
-    const rp_Frame frame = {.which_body = RP_KIND_HELLO,
-                            .body.hello = {.name = "b",
-                                           .software = "7.0",
-                                           .device = "test device",
-                                           .clock_ns = 1,
-                                           .wire_min = b->wire.min,
-                                           .wire_max = b->wire.max,
-                                           .features = b->features,
-                                           .busy = b->busy != 0}};
+    rp_Frame frame = {.which_body = RP_KIND_HELLO,
+                      .body.hello = {.name = "b",
+                                     .software = "7.0",
+                                     .device = "test device",
+                                     .clock_ns = 1,
+                                     .wire_min = b->wire.min,
+                                     .wire_max = b->wire.max,
+                                     .features = b->features,
+                                     .busy = b->busy != 0}};
+    frame.body.hello.device[strlen("test device")] = b->device;
     b->run = (rp_run_identity){.id = b->busy};
     b->training = b->passing = false;
     board_send(b, frame, NULL);
@@ -240,6 +244,22 @@ static inline void board_profile(test_ring *t, uint32_t k, double layer_s) {
     }
     const rp_part part = rp_part_of_array(RP_DTYPE_F64, seconds, count);
     board_send(&t->board[k], (rp_Frame){.which_body = RP_KIND_PROFILE_DONE}, &part);
+}
+
+/* Asked for its record, or with one to compute again. */
+static inline void board_record(test_board *b, const rp_Record *asked, bool has_part) {
+    static const char bytes[] = "record";
+    rp_Frame frame = {
+        .which_body = RP_KIND_RECORD,
+        .body.record = {.stage = asked->stage, .total = sizeof bytes, .forward = b->recorded}};
+    const rp_part part = rp_part_of_bytes(bytes, sizeof bytes);
+    if (has_part) {
+        frame = (rp_Frame){.which_body = RP_KIND_RECOMPUTED,
+                           .body.recomputed = {.stage = asked->stage, .forward = b->recomputed}};
+    } else if (b->has_no_record) {
+        frame.body.record.total = 0;
+    }
+    board_send(b, frame, has_part || b->has_no_record ? NULL : &part);
 }
 
 static inline void board_take(test_ring *t, uint32_t k, const rp_Frame *frame) {
@@ -279,6 +299,9 @@ static inline void board_take(test_ring *t, uint32_t k, const rp_Frame *frame) {
         break;
     case RP_KIND_SAVE:
         board_save(t, k);
+        break;
+    case RP_KIND_RECORD:
+        board_record(b, &frame->body.record, frame->part_count > 0);
         break;
     default:
         break;

@@ -242,7 +242,7 @@ static void a_feed_that_is_cut_is_named(void **state) {
 /* ---- faults and interrupts ------------------------------------------------------------------- */
 
 /* States that wait for something, how a run gets there, and the text of an interrupt's end. */
-typedef enum { PLAIN, FOLLOWS, DEEP, AVERAGES } way;
+typedef enum { PLAIN, FOLLOWS, DEEP, AVERAGES, VERIFIES } way;
 static const struct {
     rp_control_state_id state;
     way way;
@@ -259,6 +259,7 @@ static const struct {
     {RP_CONTROL_DRAIN, FOLLOWS, "interrupted after step"},
     {RP_CONTROL_LOAD, DEEP, "interrupted after step 0"},
     {RP_CONTROL_STATISTICS, AVERAGES, "interrupted after step"},
+    {RP_CONTROL_VERIFY, VERIFIES, "interrupted after step"},
 };
 enum { WAITS = sizeof waits / sizeof *waits };
 
@@ -287,7 +288,10 @@ static void open_way(way how) {
         ring_set(&ring, init);
         ring_open(&ring);
     } else {
-        open_ring(how == FOLLOWS ? auto_run : how == AVERAGES ? "schedule=ea-pipe" : NULL);
+        open_ring(how == FOLLOWS    ? auto_run
+                  : how == AVERAGES ? "schedule=ea-pipe"
+                  : how == VERIFIES ? "ring.verify=1/2"
+                                    : NULL);
     }
 }
 
@@ -482,7 +486,11 @@ static bool is_taken(rp_control_state_id state, rp_kind kind) {
     case RP_KIND_PROFILE_DONE:
         return state == RP_CONTROL_PROFILE;
     case RP_KIND_BUILDING:
-        return state == RP_CONTROL_PROFILE || state == RP_CONTROL_ASSIGN;
+        return state == RP_CONTROL_PROFILE || state == RP_CONTROL_ASSIGN ||
+               state == RP_CONTROL_VERIFY;
+    case RP_KIND_RECORD:
+    case RP_KIND_RECOMPUTED:
+        return state == RP_CONTROL_VERIFY;
     case RP_KIND_READY:
         return state == RP_CONTROL_ASSIGN;
     case RP_KIND_STEP_DONE:

@@ -1,0 +1,137 @@
+/* Records of a microbatch: what a stage here was given goes to the host, and what the stage of
+ * another board was given is computed again. */
+#include "agent/agent_own.h"
+
+#include <string.h>
+
+/* ---- to the host ----------------------------------------------------------------------------- */
+
+static rp_err send_piece(rp_agent *agent) {
+    agent_run *run = agent->run;
+    const size_t most = RP_AGENT_PIECE_FLOATS * sizeof *run->piece;
+    const size_t rest = run->record_bytes - run->record_first;
+    const size_t bytes = rest < most ? rest : most;
+    const rp_record_digests *digests = &run->record_digests;
+    rp_Frame frame = {.which_body = RP_KIND_RECORD,
+                      .body.record = {.stage = run->held[run->save_held].job.stage,
+                                      .first = run->record_first,
+                                      .total = run->record_bytes,
+                                      .forward = digests->forward,
+                                      .backward = digests->backward,
+                                      .gradient = digests->gradient}};
+    const rp_part part = rp_part_of_bytes(run->piece, bytes);
+    rp_stage_record_read(run->held[run->save_held].stage, run->record_first, bytes, run->piece);
+    run->record_first += bytes;
+    return rp_agent_answer(agent, &frame, &part, bytes > 0);
+}
+
+static rp_err begin_sending(rp_agent *agent, uint32_t stage) {
+    agent_run *run = agent->run;
+    uint32_t h = 0;
+    rp_err err;
+    while (h < run->held_count && run->held[h].job.stage != stage) {
+        h++;
+    }
+    if (h == run->held_count) {
+        return rp_fail(RP_ERR_PEER, "the host asks for a record of stage %u, which is not here",
+                       stage);
+    }
+    run->save_held = h;
+    run->record_first = 0;
+    RP_TRY(rp_stage_record_end(run->held[h].stage, &run->record_bytes, &run->record_digests));
+    if (run->record_bytes == 0) {
+        return send_piece(agent);
+    }
+    agent->state = RP_AGENT_SAVING;
+fail:
+    return err;
+}
+
+rp_err rp_agent_continue_record(rp_agent *agent) {
+    agent_run *run = agent->run;
+    rp_link_stats stats;
+    rp_err err = RP_OK;
+    rp_link_stats_of(agent->control, &stats);
+    for (uint64_t i = stats.unacked;
+         i < RP_AGENT_UNACKED_MAX && run->record_first < run->record_bytes; i++) {
+        RP_TRY(send_piece(agent));
+    }
+    if (run->record_first == run->record_bytes) {
+        run->record_bytes = 0;
+        agent->state = RP_AGENT_PAUSED;
+    }
+fail:
+    return err;
+}
+
+/* ---- computed again -------------------------------------------------------------------------- */
+
+/* The first piece: the memory for all of them, if a record of the stage can be so large. */
+static rp_err begin_again(agent_run *run, const rp_Record *piece) {
+    agent_again *again = &run->again;
+    size_t most;
+    rp_err err;
+    rp_agent_end_again(run);
+    if (piece->stage >= run->plan->stage_count) {
+        return rp_fail(RP_ERR_PEER, "a record is of stage %u, the plan has %u", piece->stage,
+                       run->plan->stage_count);
+    }
+    again->job = run->held[0].job;
+    again->job.stage = piece->stage;
+    rp_plan_codecs_of(run->plan, piece->stage, again->job.codec);
+    again->job = rp_stage_record_job(&again->job);
+    RP_TRY(rp_stage_record_bytes_max(&again->job, &most));
+    if (piece->total > most) {
+        return rp_fail(RP_ERR_PEER, "a record of stage %u has %llu bytes, at most %zu are possible",
+                       piece->stage, (unsigned long long)piece->total, most);
+    }
+    rp_arena_init(&again->arena, "record", 0);
+    RP_TRY(RP_ARENA_NEW(&again->arena, (size_t)piece->total, &again->bytes));
+    again->count = (size_t)piece->total;
+fail:
+    return err;
+}
+
+static rp_err take_piece(agent_run *run, const rp_Record *piece, const rp_part *part) {
+    agent_again *again = &run->again;
+    rp_err err = RP_OK;
+    if (piece->first == 0) {
+        RP_TRY(begin_again(run, piece));
+    }
+    if (!again->bytes || piece->stage != again->job.stage || piece->first != again->got ||
+        part->bytes > again->count - again->got) {
+        return rp_fail(RP_ERR_PEER, "the pieces of a record of stage %u do not fit", piece->stage);
+    }
+    memcpy(again->bytes + again->got, part->data, part->bytes);
+    again->got += part->bytes;
+fail:
+    return err;
+}
+
+rp_err rp_agent_on_record(rp_agent *agent, const rp_message *message) {
+    const rp_Record *piece = &message->frame.body.record;
+    agent_run *run = agent->run;
+    rp_err err;
+    if (message->part_count == 0) {
+        return begin_sending(agent, piece->stage);
+    }
+    RP_TRY(take_piece(run, piece, &message->part[0]));
+    if (run->again.got == run->again.count) {
+        RP_TRY(rp_agent_start_build(agent));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_agent_report_again(rp_agent *agent) {
+    agent_run *run = agent->run;
+    const rp_record_digests *digests = &run->again.digests;
+    rp_Frame frame = {.which_body = RP_KIND_RECOMPUTED,
+                      .body.recomputed = {.stage = run->again.job.stage,
+                                          .forward = digests->forward,
+                                          .backward = digests->backward,
+                                          .gradient = digests->gradient}};
+    rp_agent_end_again(run);
+    agent->state = RP_AGENT_PAUSED;
+    return rp_agent_answer(agent, &frame, NULL, 0);
+}

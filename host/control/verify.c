@@ -1,0 +1,284 @@
+/* The state `verify`, behind a step of which a microbatch was recorded: what every stage was given
+ * goes from its board to another one, which computes it again. Equal boards give equal bits, so one
+ * of the two is wrong where digests differ; which one says a third board or, in a ring of two, the
+ * first one's second try. Nothing of the step has been saved yet. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "control/controller_own.h"
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+/* What the records of a stage may have, generously: no board makes this host take more memory. */
+static uint64_t bytes_max(const rp_controller *c, uint32_t stage) {
+    const rp_model *model = c->run.model;
+    const uint32_t *first = &c->plan_cut.first[stage];
+    const uint64_t spare = 64; /* a tensor or a sample that is a digest is larger than its floats */
+    uint64_t bytes =
+        4096 + (uint64_t)c->run.micro * (rp_data_row_width(&c->run.data) * sizeof(float) + spare);
+    for (uint32_t p = model->param_first[first[0]]; p < model->param_first[first[1]]; p++) {
+        bytes += 4 * (model->param[p].count * sizeof(float) + spare);
+    }
+    bytes += c->run.micro * (rp_shape_count(&model->input) * sizeof(float) + spare);
+    for (uint32_t i = 0; i < model->layer_count; i++) { /* any of them may cross a boundary */
+        bytes += 2 * c->run.micro * (rp_shape_count(&model->plan[i].out) * sizeof(float) + spare);
+    }
+    return bytes;
+}
+
+/* Stage `round` of every board that has so many. */
+static rp_err begin_round(rp_controller *c, bool *any) {
+    rp_verify *verify = &c->verify;
+    rp_err err;
+    *any = false;
+    rp_arena_finish(&verify->arena);
+    rp_arena_init(&verify->arena, "verify", 0);
+    RP_TRY(RP_ARENA_NEW(&verify->arena, c->ring.count, &verify->check));
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const rp_plan_node *node = &c->plan->node[k];
+        if (verify->round >= node->hold_count) {
+            continue;
+        }
+        rp_check *check = &verify->check[k];
+        *check = (rp_check){.phase = RP_CHECK_ASKED,
+                            .stage = c->plan->hold[node->hold_first + verify->round].stage,
+                            .judge = (k + 1) % c->ring.count};
+        const rp_Frame ask = {.which_body = RP_KIND_RECORD, .body.record = {.stage = check->stage}};
+        RP_TRY(rp_ring_post(&c->ring, k, &ask, NULL));
+        *any = true;
+    }
+fail:
+    return err;
+}
+
+rp_err rp_verify_enter(rp_controller *c) {
+    bool any;
+    c->verify.round = 0;
+    c->verify.told.known = true;
+    c->verify.told.microbatches++;
+    return begin_round(c, &any);
+}
+
+void rp_verify_abandon(rp_controller *c) {
+    rp_arena_finish(&c->verify.arena);
+    c->verify.check = NULL;
+    c->verify.is_due = c->verify.alone = false;
+}
+
+static uint32_t count_phase(const rp_controller *c, rp_check_phase phase) {
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        count += c->verify.check[k].phase == phase;
+    }
+    return count;
+}
+
+/* ---- who is wrong ---------------------------------------------------------------------------- */
+
+static bool are_same(const rp_record_digests *a, const rp_record_digests *b) {
+    return a->forward == b->forward && a->backward == b->backward && a->gradient == b->gradient;
+}
+
+/* The first thing that differs: the others may follow from it. */
+static const char *difference(const rp_record_digests *a, const rp_record_digests *b) {
+    return a->forward != b->forward     ? "the forward"
+           : a->backward != b->backward ? "the backward"
+                                        : "the gradient of the weights";
+}
+
+/* Behind the second judge's answer. errors FAULT, always */
+static rp_err give_verdict(rp_controller *c, uint32_t board) {
+    const rp_check *check = &c->verify.check[board];
+    const rp_record_digests *of = check->digests;
+    const uint32_t other = (board + 1) % c->ring.count;
+    const bool judge_is_third = check->judge != board;
+    const char *what = difference(&of[0], &of[1]);
+    const char *names[] = {c->ring.board[board].name, c->ring.board[other].name,
+                           c->ring.board[check->judge].name};
+    const bool first_is_wrong = are_same(&of[1], &of[2]);
+    const bool other_is_wrong = judge_is_third && are_same(&of[0], &of[2]);
+    if (!first_is_wrong && !other_is_wrong) {
+        return rp_controller_final(
+            c,
+            rp_fail(RP_ERR_FAULT,
+                    "boards %s and %s computed other bits in %s of microbatch %u of step %" PRIu64
+                    " on stage %u, and %s does not decide it: are their devices and drivers "
+                    "the same (ring.verify)",
+                    names[0], names[1], what, c->verify.micro, c->verify.step, check->stage,
+                    judge_is_third ? names[2] : "a second try"));
+    }
+    c->verify.wrong = first_is_wrong ? board : other;
+    c->verify.told.wrong++;
+    c->reported = RP_FAULT_BOARD;
+    return rp_fail(RP_ERR_FAULT,
+                   "board %s computed %s of microbatch %u of step %" PRIu64
+                   " on stage %u wrong: %s and %s agree on other bits (ring.verify)",
+                   names[first_is_wrong ? 0 : 1], what, c->verify.micro, c->verify.step,
+                   check->stage, names[first_is_wrong ? 1 : 0], names[2]);
+}
+
+/* When no board is at work for another check: the first that differs goes to a second judge. */
+static rp_err ask_second(rp_controller *c) {
+    uint32_t k = 0;
+    char text[320];
+    while (c->verify.check[k].phase != RP_CHECK_DIFFERS) {
+        k++;
+    }
+    rp_check *check = &c->verify.check[k];
+    const uint32_t first = check->judge;
+    check->judge = c->ring.count > 2 ? (first + 1) % c->ring.count : k;
+    check->sent = 0;
+    check->phase = RP_CHECK_HERE;
+    (void)snprintf(text, sizeof text,
+                   "boards %.60s and %.60s differ in microbatch %u of stage %u: %.60s computes it, "
+                   "too",
+                   c->ring.board[k].name, c->ring.board[first].name, c->verify.micro, check->stage,
+                   c->ring.board[check->judge].name);
+    return rp_record_event(c->record, "verify", c->verify.step, text);
+}
+
+/* ---- the state ------------------------------------------------------------------------------- */
+
+static rp_err send_record(rp_controller *c, rp_check *check) {
+    rp_err err = RP_OK;
+    while (check->sent < check->total) {
+        const size_t rest = check->total - check->sent;
+        const size_t bytes = rest < RP_LOAD_PIECE_BYTES ? rest : RP_LOAD_PIECE_BYTES;
+        const rp_part part = rp_part_of_bytes(check->bytes + check->sent, bytes);
+        rp_Frame frame = {
+            .which_body = RP_KIND_RECORD,
+            .body.record = {.stage = check->stage, .first = check->sent, .total = check->total}};
+        RP_TRY(rp_load_offer(c, check->judge, &frame, &part));
+        check->sent += bytes;
+    }
+    check->phase = RP_CHECK_SENT;
+fail:
+    return err == RP_ERR_AGAIN ? RP_OK : err;
+}
+
+static rp_err end_round(rp_controller *c) {
+    rp_verify *verify = &c->verify;
+    char text[160];
+    bool more;
+    rp_err err;
+    verify->told.stages += count_phase(c, RP_CHECK_DONE);
+    (void)snprintf(text, sizeof text,
+                   "microbatch %u: %u of %u boards' stages were computed again, with the same bits",
+                   verify->micro, count_phase(c, RP_CHECK_DONE), c->ring.count);
+    RP_TRY(rp_record_note(c->record, "verify", verify->step, text));
+    verify->round++;
+    RP_TRY(begin_round(c, &more));
+    if (more) {
+        return RP_OK;
+    }
+    rp_arena_finish(&verify->arena);
+    verify->is_due = false;
+    RP_TRY(rp_controller_choose_next(c));
+fail:
+    return err;
+}
+
+rp_err rp_verify_step(rp_controller *c) {
+    rp_err err = RP_OK;
+    if (count_phase(c, RP_CHECK_ASKED) > 0) {
+        return RP_OK; /* a board does one thing at a time */
+    }
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        rp_check *check = &c->verify.check[k];
+        RP_TRY(check->phase == RP_CHECK_HERE ? send_record(c, check) : RP_OK);
+        if (check->phase == RP_CHECK_SENT && check->answers == 2) {
+            return give_verdict(c, k);
+        }
+    }
+    if (count_phase(c, RP_CHECK_HERE) + count_phase(c, RP_CHECK_SENT) > 0) {
+        return RP_OK;
+    }
+    RP_TRY(count_phase(c, RP_CHECK_DIFFERS) > 0 ? ask_second(c) : end_round(c));
+fail:
+    return err;
+}
+
+rp_err rp_verify_late(const rp_controller *c) {
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const rp_check *check = &c->verify.check[k];
+        if (check->phase == RP_CHECK_ASKED || check->phase == RP_CHECK_SENT) {
+            const uint32_t board = check->phase == RP_CHECK_ASKED ? k : check->judge;
+            return rp_fail(RP_ERR_TIMEOUT, "board %s has not %s for %" PRId64 " s",
+                           c->ring.board[board].name,
+                           board == k ? "sent its record" : "computed a microbatch again",
+                           c->timeout_ns / RP_NS_PER_S);
+        }
+    }
+    return rp_fail(RP_ERR_TIMEOUT, "a board takes no record for %" PRId64 " s",
+                   c->timeout_ns / RP_NS_PER_S);
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static rp_err take_piece(rp_controller *c, uint32_t board, const rp_Record *piece,
+                         const rp_part *part) {
+    rp_check *check = &c->verify.check[board];
+    rp_err err = RP_OK;
+    if (piece->first == 0) {
+        if (piece->total > bytes_max(c, check->stage)) {
+            return rp_fail(RP_ERR_PEER, "board %s: a record of stage %u has no %" PRIu64 " bytes",
+                           c->ring.board[board].name, check->stage, piece->total);
+        }
+        RP_TRY(RP_ARENA_NEW(&c->verify.arena, (size_t)piece->total, &check->bytes));
+        check->total = (size_t)piece->total;
+        check->got = 0;
+        check->digests[0] = (rp_record_digests){piece->forward, piece->backward, piece->gradient};
+    }
+    if (!check->bytes || piece->total != check->total || piece->first != check->got ||
+        part->bytes > check->total - check->got) {
+        return rp_fail(RP_ERR_PEER, "board %s: the pieces of its record do not fit",
+                       c->ring.board[board].name);
+    }
+    memcpy(check->bytes + check->got, part->data, part->bytes);
+    check->got += part->bytes;
+fail:
+    return err;
+}
+
+rp_err rp_verify_on_record(rp_controller *c, uint32_t board, const rp_message *message) {
+    const rp_Record *piece = &message->frame.body.record;
+    rp_check *check = &c->verify.check[board];
+    rp_err err = RP_OK;
+    if (check->phase != RP_CHECK_ASKED || piece->stage != check->stage) {
+        return rp_fail(RP_ERR_PEER, "board %s sent a record that nobody asked for",
+                       c->ring.board[board].name);
+    }
+    rp_controller_note_progress(c);
+    if (message->part_count == 0 || piece->total == 0) {
+        check->phase = RP_CHECK_NONE; /* its part of the step began before the pause */
+        return RP_OK;
+    }
+    RP_TRY(take_piece(c, board, piece, &message->part[0]));
+    check->phase = check->got == check->total ? RP_CHECK_HERE : RP_CHECK_ASKED;
+fail:
+    return err;
+}
+
+rp_err rp_verify_on_recomputed(rp_controller *c, uint32_t board, const rp_message *message) {
+    const rp_Recomputed *said = &message->frame.body.recomputed;
+    uint32_t k = 0;
+    while (k < c->ring.count &&
+           (c->verify.check[k].phase != RP_CHECK_SENT || c->verify.check[k].judge != board ||
+            c->verify.check[k].stage != said->stage)) {
+        k++;
+    }
+    if (k == c->ring.count || c->verify.check[k].answers == 2) {
+        return rp_fail(RP_ERR_PEER, "board %s computed a record that it was not given",
+                       c->ring.board[board].name);
+    }
+    rp_check *check = &c->verify.check[k];
+    check->digests[++check->answers] =
+        (rp_record_digests){said->forward, said->backward, said->gradient};
+    if (check->answers == 1) {
+        check->phase =
+            are_same(&check->digests[0], &check->digests[1]) ? RP_CHECK_DONE : RP_CHECK_DIFFERS;
+    }
+    rp_controller_note_progress(c);
+    return RP_OK;
+}

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""ring.verify: a microbatch is computed again on another board, and one that is wrong is found."""
+import json
+import unittest
+
+import program
+import test_keys
+
+
+def events(folder, name):
+    lines = (folder / "log.jsonl").read_text().splitlines()
+    return [r for r in map(json.loads, lines) if r.get("event") == name]
+
+
+def weights(folder):
+    return (folder / "weights.safetensors").read_bytes()
+
+
+class Right(program.Case):
+    """Nothing is wrong: the same numbers, and all stages have been looked at."""
+
+    def compare(self, *words):
+        run = self.run_file(program.RUN.replace("boards: 2", "boards: 3"))
+        words = ("--set", "train.epochs=6", "--set", "cut=[fc2, fc3]", *words)
+        self.ringpipe("train", run, "--out", "plain", *words)
+        self.ringpipe("train", run, "--out", "verified", "--set", "ring.verify=1/8", *words)
+        self.assertTrue(weights(self.dir / "plain") == weights(self.dir / "verified"))
+        found = events(self.dir / "verified", "verify")
+        summary = json.loads((self.dir / "verified" / "summary.json").read_text())
+        count = summary["verify"]["microbatches"]
+        self.assertEqual(count, 12)
+        self.assertEqual((summary["verify"]["stages"], summary["verify"]["wrong"]), (3 * count, 0))
+        self.assertEqual(len(found), count)
+        self.assertIn("3 of 3 boards' stages were computed again, with the same bits",
+                      found[-1]["text"])
+        self.assertNotIn("verify", json.loads((self.dir / "plain" / "summary.json").read_text()))
+        self.assertEqual(events(self.dir / "plain", "verify"), [])
+
+    def test_flushed(self):
+        self.compare("--set", "schedule=1f1b", "--set", "optimizer={kind: adam, lr: 0.001}")
+
+    def test_split_backwards(self):
+        self.compare("--set", "schedule=zb-h1")
+
+    def test_in_flight(self):
+        self.compare("--set", "schedule=pipeoptim")
+
+    def test_replicas(self):
+        self.compare("--set", "schedule=ea-pipe", "--set", "links={codec: int8}")
+
+    def test_interrupted(self):
+        """A pause for a check alone saves nothing, and an interrupt there loses nothing."""
+        run = self.run_file(program.RUN)
+        words = ("--set", "ring.verify=1/4", "--set", "train.epochs=40")
+        self.ringpipe("train", run, "--out", "whole", *words)
+        process = self.start("train", run, "--out", "cut", *words)
+        log = self.dir / "cut" / "log.jsonl"
+        self.wait_for("step 9", lambda: len(program.steps_of(log)) >= 9, process=process)
+        process.send_signal(2)
+        _, err = self.finish(process, code=None)
+        if process.returncode != 0:
+            self.assertEqual(process.returncode, 130, err)
+            self.ringpipe("resume", "cut")
+        self.assertTrue(weights(self.dir / "whole") == weights(self.dir / "cut"))
+
+    def test_refusals(self):
+        run = self.run_file()
+        for value in ("5", "1/0", "1/x", "2/3", "1/4x"):
+            err = self.refused("train", run, "--out", "out", "--set", f"ring.verify={value}")
+            self.assertIn(f"as in 1/200, found '{value}'", err)
+        err = self.refused("train", run, "--out", "out", "--set", "ring.verify=1/9",
+                           "--set", "ring.boards=1")
+        self.assertIn("needs a second board", err)
+
+
+class Wrong(test_keys.Case):
+    """Board `two` has one wrong number in every forward, also when it checks another's."""
+
+    def open(self, *names):
+        controller = self.new("controller")
+        lines = ""
+        for name in names:
+            public = self.new(name)
+            self.ringpipe("keys", "trust", "--dir", name, "controller", controller)
+            more = ("--wrong-every", "1") if name == "two" else ()
+            _, address = self.agent(name, "--name", name, *more)
+            lines += f"  - {{name: {name}, address: '{address}', key: {public}}}\n"
+        (self.dir / "lab.yaml").write_text("boards:\n" + lines)
+        text = program.RUN.replace("boards: 2", "roster: lab.yaml, verify: 1/4")
+        self.run_yaml = self.run_file(text + "keys: controller\n")
+
+    def expect_without(self, folder, *others):
+        """It goes on as if the board had never been there."""
+        self.ringpipe("train", self.run_file(program.RUN.replace(
+            "boards: 2", f"boards: {len(others)}")), "--out", "right")
+        self.assertTrue(weights(self.dir / "right") == weights(folder), "other weights")
+        plan = json.loads((folder / "plan.json").read_text())
+        self.assertEqual([node["name"] for node in plan["nodes"]], list(others))
+        summary = json.loads((folder / "summary.json").read_text())
+        self.assertEqual((summary["status"], summary["verify"]["wrong"]), ("finished", 1))
+        self.assertEqual([r["board"] for r in summary["recovery"]], [1])
+        self.assertEqual((summary["ledger"]["lost"], summary["ledger"]["repeated"]), (0, 0))
+
+    def test_the_ring_goes_on_without_it(self):
+        self.open("one", "two", "three")
+        _, err = self.ringpipe("train", self.run_yaml, "--out", "out")
+        self.assertRegex(err, r"board two computed the forward of microbatch \d of step 0 on stage "
+                         r"\d wrong: (one and three|three and one) agree on other bits")
+        self.assertIn("board two computes wrong: the model is cut anew over the 2 boards left", err)
+        self.expect_without(self.dir / "out", "one", "three")
+
+    def test_a_spare_takes_its_place(self):
+        self.open("one", "two", "three", "four")
+        _, err = self.ringpipe("train", self.run_yaml, "--out", "out", "--set",
+                               "ring.spare=[four]")
+        self.assertIn("board two computes wrong: the spare board four takes its place", err)
+        self.expect_without(self.dir / "out", "one", "four", "three")
+
+    def test_two_boards_can_not_say_which(self):
+        self.open("one", "two")
+        _, err = self.ringpipe("train", self.run_yaml, "--out", "out", code=3)
+        self.assertRegex(err, "boards (one and two|two and one) computed other bits in the forward")
+        self.assertIn("go on with: ", err)
+
+    def test_nobody_can_take_its_place(self):
+        self.open("one", "two", "three")
+        _, err = self.ringpipe("train", self.run_yaml, "--out", "out", "--set", "ring.at_least=3",
+                               code=3)
+        self.assertIn("board two computed the forward", err)
+        self.assertIn("go on with: ", err)
+
+
+if __name__ == "__main__":
+    program.main()
