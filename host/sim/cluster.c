@@ -149,6 +149,10 @@ rp_cluster_end rp_cluster_run_life(rp_cluster *cluster, bool resume, rp_err *res
         rp_sim_network_close(&cluster->host_network);
         rp_arena_finish(&cluster->host_arena);
     }
+    if (cluster->disk_fault) {
+        rp_sim_disk_damage(cluster, cluster->disk_fault);
+        cluster->disk_fault = NULL;
+    }
     rp_eventlog_add(&cluster->log, rp_world_now_ns(world), "host", "ends: %s",
                     cluster->host_crashed ? "crashed" : rp_err_text(*result));
     if (!in_time) {

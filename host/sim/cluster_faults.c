@@ -92,6 +92,11 @@ static bool is_there(const rp_cluster *cluster, const rp_sim_fault *fault) {
     case RP_SIM_FAULT_STALE:
         return rp_hub_remembered(cluster->hub) > 0 &&
                (fault->at_ns < cluster->options.stale_from_ns || is_later_life(cluster, fault));
+    case RP_SIM_FAULT_TORN:
+    case RP_SIM_FAULT_MISPLACED:
+    case RP_SIM_FAULT_ROTTEN:
+        return cluster->controller != NULL && !cluster->host_crashed &&
+               rp_sim_disk_has_older(cluster);
     case RP_SIM_FAULT_HOST_CRASH:
     case RP_SIM_FAULT_HOST_STILL:
         return cluster->controller != NULL && !cluster->host_crashed;
@@ -167,6 +172,12 @@ static void begin_at_host(rp_cluster *cluster, uint32_t index) {
         break;
     case RP_SIM_FAULT_HOST_STILL:
         cluster->host_still_ns = later(cluster->host_still_ns, end_ns(cluster, index));
+        break;
+    case RP_SIM_FAULT_TORN:
+    case RP_SIM_FAULT_MISPLACED:
+    case RP_SIM_FAULT_ROTTEN:
+        cluster->disk_fault = &cluster->options.faults->fault[index];
+        cluster->host_crashed = true;
         break;
     default:
         cluster->host_crashed = true;

@@ -81,6 +81,7 @@ struct rp_cluster {
     uint32_t host_lives;
     int64_t host_since_ns; /* when this one began */
     bool host_crashed;
+    const rp_sim_fault *disk_fault; /* that its files have when this life is over; or NULL */
     bool disk_full;
     const char *host_state;
     int64_t host_still_ns; /* it stands still until then */
@@ -120,6 +121,10 @@ void rp_sim_board_crash(rp_sim_board *board, int64_t restart_ns);
 void rp_sim_board_close(rp_sim_board *board);
 /* The boards as the controller's spawner: they are there already. */
 rp_spawner rp_sim_spawner(rp_cluster *cluster);
+
+/* cluster_disk.c: the controller has ended; there was an older checkpoint. */
+bool rp_sim_disk_has_older(const rp_cluster *cluster);
+void rp_sim_disk_damage(rp_cluster *cluster, const rp_sim_fault *fault);
 
 /* cluster_faults.c */
 void rp_sim_faults_start(rp_cluster *cluster);

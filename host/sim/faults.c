@@ -146,8 +146,8 @@ static int64_t draw_length_ns(rp_rng *rng, rp_sim_fault_kind kind, int64_t phase
 static rp_control_state_id draw_state(rp_rng *rng, bool any) {
     static const rp_control_state_id states[] = {
         RP_CONTROL_TRAIN,  RP_CONTROL_SAVE,   RP_CONTROL_EVALUATE, RP_CONTROL_HELLO,
-        RP_CONTROL_ASSIGN, RP_CONTROL_ASSIGN, RP_CONTROL_LOAD};
-    const uint32_t which = rp_rng_below(rng, any ? 7 : 3);
+        RP_CONTROL_ASSIGN, RP_CONTROL_ASSIGN, RP_CONTROL_ASSIGN,   RP_CONTROL_LOAD};
+    const uint32_t which = rp_rng_below(rng, any ? 8 : 3);
     return rp_rng_below(rng, 4) == 0 ? states[which] : RP_CONTROL_STATES;
 }
 

@@ -47,7 +47,11 @@
     X(HOST_STILL, "host-suspend", HOST, "", 0, false, "the controller stands still, then goes on") \
     X(HOST_CRASH, "host-crash", HOST, "", 0, true, "the controller ends without a word")         \
     X(DISK_FULL,  "disk-full",  HOST, "", 0, true, "no file of the run folder grows")            \
-    X(SAVE_CRASH, "save-crash", HOST, "", 0, true, "the controller ends while it saves")
+    X(SAVE_CRASH, "save-crash", HOST, "", 0, true, "the controller ends while it saves") \
+    X(TORN,       "torn",       HOST, "share", 0.9, true, "the controller ends; a file of "     \
+                                                          "the newest checkpoint lost its end") \
+    X(MISPLACED,  "misplaced",  HOST, "", 0, true, "the same, a block lies where another should") \
+    X(ROTTEN,     "rotten",     HOST, "", 0, true, "the same, one bit has flipped")
 /* clang-format on */
 
 typedef enum {

@@ -40,8 +40,8 @@ CUT = "[relu1, fc2, relu2]"
 SPARE = "b4"
 # Boards that may be lost for good: a spare takes a place, and what does not depend on the cut goes
 # on with one board fewer.
-LEFT = "{roster: %s, at_least: 3}"
-SPARED = "{roster: %s, spare: [" + SPARE + "], at_least: 3}"
+LEFT = "{roster: %s, at_least: 2}"
+SPARED = "{roster: %s, spare: [" + SPARE + "], at_least: 2}"
 KEPT = "{roster: %s, spare: [" + SPARE + "], at_least: 4}"
 Case = collections.namedtuple("Case", "schedule ring cut shares",
                               defaults=("{boards: 4}", CUT, False))
