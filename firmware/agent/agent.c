@@ -6,7 +6,6 @@
 #include "base/log.h"
 
 static const int64_t HOST_SILENT_NS = 90 * RP_NS_PER_S;
-static const int64_t ORPHAN_NS = 60 * RP_NS_PER_S;
 /* Links want to be stepped at least this often, and the host's silence has to be noticed. */
 static const int64_t ROUND_NS = 50 * RP_NS_PER_MS;
 static const int64_t FIRST_WORD_NS = 600 * RP_NS_PER_S;
@@ -100,21 +99,9 @@ void rp_agent_close(rp_agent **agent_pointer) {
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-static bool has_complete_run(const rp_agent *agent) {
-    switch (agent->state) {
-    case RP_AGENT_READY:
-    case RP_AGENT_RUNNING:
-    case RP_AGENT_PAUSED:
-    case RP_AGENT_SAVING:
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* The host may live all the same: our clock has jumped, or the way to us was cut. So it is told. */
 static void lose_host(rp_agent *agent) {
-    const bool keeps = has_complete_run(agent);
+    const bool keeps = rp_agent_has_complete_run(agent);
     const rp_err err =
         rp_fail(RP_ERR_TIMEOUT, "the host is silent for %" PRId64 " s: its run %s here",
                 HOST_SILENT_NS / RP_NS_PER_S, keeps ? "has stopped" : "is over");
@@ -132,9 +119,10 @@ static void watch_host(rp_agent *agent) {
     const int64_t now_ns = rp_clock_now_ns(agent->clock);
     const int64_t last_heard_ns = rp_link_health_of(agent->control).last_heard_ns;
     if (agent->state == RP_AGENT_ORPHAN) {
-        if (now_ns - agent->orphaned_ns >= ORPHAN_NS) {
+        const int64_t orphan_ns = agent->run->orphan_ns;
+        if (now_ns - agent->orphaned_ns >= orphan_ns) {
             rp_log_warn("no host has asked for the run within %" PRId64 " s: it is over here",
-                        ORPHAN_NS / RP_NS_PER_S);
+                        orphan_ns / RP_NS_PER_S);
             rp_agent_end_run(agent, "no host has asked for it");
         }
         return;

@@ -14,7 +14,9 @@
  *
  * An orphan's run has stopped and keeps what its stages hold. The host is told, in case it lives;
  * of its term the board takes BYE and FAULT only, so that a HELLO of a higher term, or of another
- * run, is what ends it before its time is up. No state is process-wide.
+ * run, is what ends it before its time is up. A HELLO of a higher term that asks what is held ends
+ * nothing: the run goes on in that term where it was, or is paused when the HELLO says so. No state
+ * is process-wide.
  *
  * While stages are built (on a thread of their own) and while a segment runs, rp_agent_step() waits
  * for neither the device nor the network, and the agent answers meanwhile. It waits where

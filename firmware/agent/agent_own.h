@@ -56,6 +56,8 @@ typedef struct {
     int64_t build_start_ns;
     bool built_here; /* without a builder: done, not reported yet */
     bool has_started, lines_began;
+    bool is_stopped;   /* by a host, in the middle of a segment */
+    int64_t orphan_ns; /* it is kept so long without a host */
 
     bool dials; /* as options.dial says */
     rp_links *links;
@@ -124,6 +126,18 @@ bool rp_agent_builds(const rp_agent *agent); /* the builder's thread is at work 
 void rp_agent_end_run(rp_agent *agent, const char *why);
 void rp_agent_free_run(agent_run *run);
 void rp_agent_end_again(agent_run *run); /* of the run: a record, and its stage */
+
+bool rp_agent_has_complete_run(const rp_agent *agent); /* of a host that is there */
+
+/* hold.c: a new host takes the run over: is there one that it can? */
+bool rp_agent_may_hold(const rp_agent *agent, rp_run_identity run);
+void rp_agent_hold(rp_agent *agent, uint32_t term, bool stop);
+/* HELD. errors: of the control link */
+rp_err rp_agent_tell_held(rp_agent *agent, bool stopped) RP_MUST_CHECK;
+size_t rp_agent_saved_in_flight(const agent_run *run); /* bytes that a SAVE sends */
+/* Updates done by replica, stage after stage. */
+rp_part rp_agent_applied(const agent_run *run,
+                         uint64_t applied[RP_RUNNER_STAGES_MAX * RP_REPLICAS_MAX]);
 
 /* fault.c: the last error, which is `code`, is told to the host; with _report the run ends here. */
 void rp_agent_tell_fault(rp_agent *agent, rp_err code);

@@ -106,6 +106,9 @@ static rp_err begin_run(rp_agent *agent, const rp_message *message, const char *
     return read_job(agent, message);
 }
 
+/* An orphan keeps its run so long, where the host says nothing of it. */
+static const int64_t ORPHAN_NS = 60 * RP_NS_PER_S;
+
 /* From here on this end sends in the version of the ring, which all its boards have. */
 static rp_err take_wire(rp_agent *agent, const rp_Assign *assign) {
     if (assign->wire < RP_WIRE_MIN || assign->wire > RP_WIRE_MAX) {
@@ -113,6 +116,7 @@ static rp_err take_wire(rp_agent *agent, const rp_Assign *assign) {
                        assign->wire, RP_WIRE_MIN, RP_WIRE_MAX);
     }
     agent->run->wire = assign->wire;
+    agent->run->orphan_ns = assign->orphan_s ? assign->orphan_s * RP_NS_PER_S : ORPHAN_NS;
     rp_link_set_wire(agent->control, assign->wire);
     return RP_OK;
 }

@@ -16,5 +16,6 @@ rp_err rp_runner_decide_step(rp_runner *r, uint64_t step, float grad_scale, bool
     r->waiting_decision = false;
     r->grad_scale = grad_scale;
     r->skip = skip;
+    r->decided_end = step + 1;
     return RP_OK;
 }

@@ -48,10 +48,22 @@ static void take_greeting(rp_agent *agent, const rp_Hello *host, bool of_no_run)
     agree_on_wire(agent, host);
 }
 
+/* One that asks for what is held ends nothing, whatever the board does. */
+static bool take_asking(rp_agent *agent, const rp_Frame *frame) {
+    const bool holds = rp_agent_may_hold(agent, (rp_run_identity){frame->run_id, frame->term});
+    if (holds) {
+        rp_agent_hold(agent, frame->term, frame->body.hello.hold > 1);
+    }
+    return holds;
+}
+
 static rp_err on_hello(rp_agent *agent, const rp_message *message) {
     const rp_Hello *host = &message->frame.body.hello;
-    const bool of_no_run = message->frame.run_id == 0;
-    take_greeting(agent, host, of_no_run);
+    const bool asks = host->hold > 0;
+    const bool holds = asks && take_asking(agent, &message->frame);
+    if (!asks) {
+        take_greeting(agent, host, message->frame.run_id == 0);
+    }
     const rp_device_facts *facts = agent->device ? rp_device_facts_of(agent->device) : NULL;
     rp_Frame frame = {.which_body = RP_KIND_HELLO,
                       .body.hello = {.memory_bytes = facts ? facts->memory_bytes : 0,
@@ -60,13 +72,16 @@ static rp_err on_hello(rp_agent *agent, const rp_message *message) {
                                      .wire_min = RP_WIRE_MIN,
                                      .wire_max = RP_WIRE_MAX,
                                      .features = RP_WIRE_FEATURES,
-                                     .busy = agent->state != RP_AGENT_HELLO}};
+                                     .busy = asks ? holds : agent->state != RP_AGENT_HELLO}};
     rp_Hello *hello = &frame.body.hello;
     (void)snprintf(hello->name, sizeof hello->name, "%s", agent->options.name);
     (void)snprintf(hello->software, sizeof hello->software, "%s", RP_VERSION);
     (void)snprintf(hello->device, sizeof hello->device, "%s",
                    facts ? facts->name : agent->executor->name);
     rp_err err = rp_agent_answer(agent, &frame, NULL, 0); /* what this board is, in any case */
+    if (holds && err == RP_OK) {
+        return rp_agent_tell_held(agent, host->hold > 1);
+    }
     return err == RP_OK && rp_wire_narrow(&(rp_wire_range){RP_WIRE_MIN, RP_WIRE_MAX},
                                           host->wire_min, host->wire_max)
                ? check_features(host)

@@ -1,5 +1,6 @@
 /* What the host hears of a segment: results of steps, norms, errors of predictions, the trace. */
 #include <math.h>
+#include <string.h>
 
 #include "agent/runner_own.h"
 #include "wire/trace.h"
@@ -13,6 +14,23 @@ bool rp_runner_may_report(const rp_runner *r) {
     rp_link_stats stats;
     rp_link_stats_of(r->at.control, &stats);
     return stats.unacked < RP_LINK_CONTROL_MAX / 2;
+}
+
+static void keep_told(rp_runner *r, uint64_t step, double loss, uint32_t samples) {
+    uint64_t *at = r->told[step % RP_RUNNER_TOLD_MAX];
+    memcpy(&at[0], &loss, sizeof loss);
+    at[1] = samples;
+    r->told_count = step == r->told_end ? r->told_count + 1 : 1;
+    r->told_count = r->told_count < RP_RUNNER_TOLD_MAX ? r->told_count : RP_RUNNER_TOLD_MAX;
+    r->told_end = step + 1;
+}
+
+uint32_t rp_runner_told(const rp_runner *r, uint64_t *first, uint64_t (*out)[2]) {
+    *first = r->told_end - r->told_count;
+    for (uint32_t i = 0; i < r->told_count; i++) {
+        memcpy(out[i], r->told[(*first + i) % RP_RUNNER_TOLD_MAX], sizeof out[i]);
+    }
+    return r->told_count;
 }
 
 rp_err rp_runner_report_results(rp_runner *r, const runner_stage *stage, const rp_op *op) {
@@ -40,6 +58,8 @@ rp_err rp_runner_report_results(rp_runner *r, const runner_stage *stage, const r
                                                      .correct = correct,
                                                      .loss_sum = loss,
                                                      .stage = stage->job->stage};
+    } else {
+        keep_told(r, op->step, loss, samples);
     }
     return send_control(r, &frame, NULL, 0);
 }

@@ -5,6 +5,18 @@ bool rp_agent_builds(const rp_agent *agent) {
     return agent->builder && rp_device_builder_is_started(agent->builder);
 }
 
+bool rp_agent_has_complete_run(const rp_agent *agent) {
+    switch (agent->state) {
+    case RP_AGENT_READY:
+    case RP_AGENT_RUNNING:
+    case RP_AGENT_PAUSED:
+    case RP_AGENT_SAVING:
+        return true;
+    default:
+        return false;
+    }
+}
+
 rp_err rp_agent_answer(rp_agent *agent, rp_Frame *frame, const rp_part *parts, uint32_t count) {
     frame->run_id = agent->run->identity.id;
     frame->term = agent->run->identity.term;

@@ -33,6 +33,9 @@ rp_err rp_runner_open(rp_arena *arena, const rp_runner_options *options, rp_runn
     r->arena = arena;
     RP_TRY(open_held(r));
     RP_TRY(rp_runner_open_edges(r));
+    for (uint32_t h = 0; h < r->at.held_count && !r->told; h++) {
+        RP_TRY(r->held[h].label ? RP_ARENA_NEW(arena, RP_RUNNER_TOLD_MAX, &r->told) : RP_OK);
+    }
     rp_runner_start_order(r, r->held[0].job->step_first);
     RP_TRY(RP_ARENA_NEW(arena, RP_TRACE_MAX * RP_TRACE_BYTES, &r->trace));
     *out = r;
@@ -60,6 +63,20 @@ void rp_runner_close(rp_runner **runner) {
 
 rp_runner_facts rp_runner_facts_of(const rp_runner *runner) {
     return runner->facts;
+}
+
+rp_runner_place rp_runner_place_of(const rp_runner *r) {
+    const rp_sched_state *at = r->have_next && !r->evaluating ? &r->before : &r->sched;
+    return (rp_runner_place){.step = at->step,
+                             .ops = r->facts.ops,
+                             .settled = r->running_count == 0 && rp_runner_is_quiet(r),
+                             .paused = !r->active,
+                             .clean =
+                                 !r->active || (r->evaluating ? !r->eval_training : r->at_update),
+                             .waits = r->active && r->waiting_decision,
+                             .decided_end = r->decided_end,
+                             .scale = r->grad_scale,
+                             .skip = r->skip};
 }
 
 /* ---- segments -------------------------------------------------------------------------------- */

@@ -18,6 +18,7 @@
 #include "stage/record.h"
 
 enum {
+    RP_RUNNER_TOLD_MAX = 4096, /* steps whose results are kept: a new host may not know them */
     RP_RUNNER_DEPTH = 2,
     RP_TRACE_MAX = 512,
     RP_RUNNER_STAGES_MAX = RP_CHUNKS_MAX,
@@ -91,6 +92,24 @@ rp_err rp_runner_in_flight_read(rp_runner *runner, size_t first, size_t count,
 rp_err rp_runner_resume(rp_runner *runner, uint64_t fill_step, size_t bytes) RP_MUST_CHECK;
 rp_err rp_runner_in_flight_write(rp_runner *runner, size_t first, size_t count,
                                  const void *bytes) RP_MUST_CHECK;
+
+/* Where its stages stand, for a host that takes over. */
+typedef struct {
+    uint64_t step; /* all updates before it have been asked for */
+    uint64_t ops;  /* done since open */
+    bool settled;  /* none is at work, and everything sent has been acknowledged */
+    bool paused;   /* between two segments */
+    bool clean;    /* nothing has been trained behind the last update */
+    bool waits;    /* for a decision on `step` */
+    /* The last one that came: */
+    uint64_t decided_end; /* behind its step; 0: none came */
+    float scale;
+    bool skip;
+} rp_runner_place;
+rp_runner_place rp_runner_place_of(const rp_runner *runner);
+/* Results of the last steps, RP_RUNNER_TOLD_MAX at most: bits of the sum of the losses, samples.
+ * Returns how many; *first: the step that they begin with. */
+uint32_t rp_runner_told(const rp_runner *runner, uint64_t *first, uint64_t (*out)[2]);
 
 /* How long the caller may sleep at most: no event says that a throttled op ends. */
 int64_t rp_runner_sleep_ns(const rp_runner *runner, int64_t most_ns);

@@ -93,6 +93,7 @@ struct rp_runner {
     bool updating; /* an update of the step in work has begun: its results have been read */
     bool waiting_decision, skip;
     float grad_scale;
+    uint64_t decided_end; /* behind the step that these are of */
 
     float *results, *probe;
     double *sumsq;
@@ -104,6 +105,9 @@ struct rp_runner {
     uint32_t in_flight;
     size_t in_flight_due, in_flight_got; /* a checkpoint's in-flight bytes: expected, received */
     char *restored;                      /* its waiting microbatches, or NULL */
+    uint64_t (*told)[2]; /* by step modulo RP_RUNNER_TOLD_MAX; NULL: no stage here has labels */
+    uint64_t told_end;   /* behind the last of them */
+    uint32_t told_count;
     rp_runner_facts facts;
     uint8_t *trace;
     uint32_t trace_count;

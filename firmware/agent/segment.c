@@ -96,14 +96,7 @@ static rp_err finish_segment(rp_agent *agent) {
         return lost;
     }
     uint64_t applied[RP_RUNNER_STAGES_MAX * RP_REPLICAS_MAX];
-    uint32_t count = 0;
-    for (uint32_t h = 0; h < run->held_count; h++) {
-        rp_stage *stage = run->held[h].stage;
-        for (uint32_t r = 0; r < rp_stage_replicas(stage); r++) {
-            applied[count++] = rp_stage_applied(stage, r);
-        }
-    }
-    const rp_part part = rp_part_of_array(RP_DTYPE_U64, applied, count);
+    const rp_part part = rp_agent_applied(run, applied);
     agent->state = RP_AGENT_PAUSED;
     return rp_agent_answer(agent, &frame, &part, 1);
 }

@@ -135,7 +135,7 @@ rp_err rp_agent_on_save(rp_agent *agent, const rp_message *message) {
 
 rp_err rp_agent_continue_save(rp_agent *agent) {
     agent_run *run = agent->run;
-    const size_t bytes = rp_runner_in_flight_bytes(run->runner);
+    const size_t bytes = rp_agent_saved_in_flight(run);
     bool over = run->save_held == run->held_count && run->save_in_flight == bytes;
     rp_link_stats stats;
     rp_err err = RP_OK;

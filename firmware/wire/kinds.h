@@ -45,6 +45,7 @@
     X(WAITING,          waiting,          Waiting,         BOARD, CONTROL, 0, 0, NONE)    \
     X(RECORD,           record,           Record,          ANY,   CONTROL, 0, 1, BYTES)   \
     X(RECOMPUTED,       recomputed,       Recomputed,      BOARD, CONTROL, 0, 0, NONE)    \
+    X(HELD,             held,             Held,            BOARD, CONTROL, 1, 2, U64)     \
     X(TRIAL,            trial,            Trial,           HOST,  CONTROL, 0, 0, NONE)    \
     X(TRIAL_DONE,       trial_done,       TrialDone,       BOARD, CONTROL, 0, 0, NONE)    \
     X(FAULT,            fault,            Fault,           ANY,   CONTROL, 0, 0, NONE)    \

@@ -127,6 +127,9 @@ static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *messa
     rp_ring *ring = &c->ring;
     rp_board_state *state = &ring->board[board];
     rp_err err;
+    if (c->state == RP_CONTROL_ADOPT) {
+        return rp_adopt_on_hello(c, board, message);
+    }
     if (state->hello) {
         return RP_OK; /* it answers an earlier greeting, too */
     }
@@ -367,6 +370,14 @@ static rp_err on_fault(rp_controller *c, uint32_t board, const rp_message *messa
                    c->ring.board[board].name, fault->text);
 }
 
+/* What a board said to the host that it has lost. */
+static rp_err ignore(rp_controller *c, uint32_t board, const rp_message *message) {
+    (void)c;
+    (void)board;
+    (void)message;
+    return RP_OK;
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 #define IN(id) (UINT32_C(1) << RP_CONTROL_##id)
@@ -397,12 +408,21 @@ static const struct {
     {RP_KIND_TENSORS_END, IN(SAVE), rp_save_on_end},
     {RP_KIND_RECORD, IN(VERIFY), rp_verify_on_record},
     {RP_KIND_RECOMPUTED, IN(VERIFY), rp_verify_on_recomputed},
+    {RP_KIND_HELD, IN(ADOPT), rp_adopt_on_held},
+    {RP_KIND_STEP_DONE, IN(ADOPT), ignore},
+    {RP_KIND_NORMS, IN(ADOPT), ignore},
+    {RP_KIND_PREDICTION_ERROR, IN(ADOPT), ignore},
+    {RP_KIND_SKIPPED, IN(ADOPT), ignore},
+    {RP_KIND_EVALUATE_DONE, IN(ADOPT), ignore},
+    {RP_KIND_WAITING, IN(ADOPT), ignore},
+    {RP_KIND_TRACE, IN(ADOPT), ignore},
+    {RP_KIND_FINISHED, IN(ADOPT), ignore},
 };
 
 rp_control_handler rp_control_handler_of(rp_kind kind, rp_control_state_id state) {
     for (size_t i = 0; i < sizeof accepted / sizeof *accepted; i++) {
-        if (accepted[i].kind == kind) {
-            return accepted[i].states & UINT32_C(1) << state ? accepted[i].handle : NULL;
+        if (accepted[i].kind == kind && accepted[i].states & UINT32_C(1) << state) {
+            return accepted[i].handle;
         }
     }
     return NULL;

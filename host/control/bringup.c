@@ -94,7 +94,7 @@ rp_err rp_start_step(rp_controller *c) {
         rp_ring_set_address(&c->ring, k, endpoint, public_text);
     }
     RP_TRY(rp_ring_connect(&c->ring, c->env.links));
-    rp_controller_enter(c, RP_CONTROL_HELLO);
+    rp_controller_enter(c, rp_adopt_is_due(c) ? RP_CONTROL_ADOPT : RP_CONTROL_HELLO);
 fail:
     return err;
 }
@@ -536,7 +536,10 @@ static rp_err offer_assignments(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count && building < BUILDING_MAX; k++) {
         rp_Frame frame = {
             .which_body = RP_KIND_ASSIGN,
-            .body.assign = {.wire = c->ring.wire.max, .features = c->ring.features, .node = k}};
+            .body.assign = {.wire = c->ring.wire.max,
+                            .features = c->ring.features,
+                            .node = k,
+                            .orphan_s = c->run.orphan_s}};
         const rp_board_state *board = &c->ring.board[k];
         if (!board->asked) {
             err = offer_texts(c, k, &frame, &c->plan_cut, rp_controller_first_stage(c, k));

@@ -89,6 +89,7 @@ rp_err rp_close_step(rp_controller *c) {
 
 /* Parcels may still borrow batches: the links go first. */
 void rp_controller_release(rp_controller *c) {
+    rp_arena_finish(&c->adopt.arena);
     rp_away_close(c);
     rp_ring_disconnect(&c->ring);
     rp_controller_close_feeds(c);

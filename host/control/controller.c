@@ -68,7 +68,8 @@ static rp_err take_message(rp_controller *c, uint32_t board, const rp_message *m
                        "controller goes on with it",
                        c->ring.board[board].name, message->frame.term, own.term);
     }
-    if (message->frame.run_id != 0 && !rp_frame_is_of_run(&message->frame, own)) {
+    const bool says_who = kind == RP_KIND_HELLO && c->state == RP_CONTROL_ADOPT;
+    if (message->frame.run_id != 0 && !rp_frame_is_of_run(&message->frame, own) && !says_who) {
         return RP_OK; /* of an assignment that is over: there another board has failed first */
     }
     const rp_control_handler handle = rp_control_handler_of(kind, c->state);
@@ -211,8 +212,8 @@ static int64_t next_deadline_ns(const rp_controller *c) {
     if (c->state == RP_CONTROL_ENDED) {
         return at_ns;
     }
-    if (c->state == RP_CONTROL_START || c->state == RP_CONTROL_RESTART ||
-        c->state == RP_CONTROL_CLOSE) {
+    if (c->state == RP_CONTROL_START || c->state == RP_CONTROL_ADOPT ||
+        c->state == RP_CONTROL_RESTART || c->state == RP_CONTROL_CLOSE) {
         at_ns = c->now_ns + LOOK_EVERY_NS;
     }
     if (c->ring.links && c->state < RP_CONTROL_CLOSE) {

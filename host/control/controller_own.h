@@ -73,6 +73,31 @@ typedef struct {
     rp_away_board board[RP_AWAY_MAX];
 } rp_away;
 
+/* adopt.c: what boards say that have lost their host. */
+typedef struct {
+    bool has_answered, holds; /* the last question */
+    rp_Held now, before;      /* and the one before it */
+    uint64_t applied[RP_REPLICAS_MAX];
+    uint32_t applied_count;
+    uint64_t (*told)[2]; /* from now.told_first on: bits of the sum of losses, samples */
+    uint64_t told_count;
+} rp_adopt_board;
+typedef struct {
+    enum {
+        RP_ADOPT_NONE,
+        RP_ADOPT_ASK,  /* until the boards have come to rest */
+        RP_ADOPT_STOP, /* they stay as they are */
+        RP_ADOPT_SAVE  /* a checkpoint is made of it */
+    } phase;
+    bool tried;
+    uint32_t rounds;
+    int64_t asked_ns;
+    uint64_t from; /* step of the newest checkpoint that was there */
+    rp_arena arena;
+    rp_plan *plan;         /* of plan.json */
+    rp_adopt_board *board; /* [ring.count] */
+} rp_adopt;
+
 /* waiting.c: how long steps take, and whether it has been said that one takes too long. */
 typedef struct {
     int64_t step_ns;  /* when the last one was done, or the segment began */
@@ -210,6 +235,7 @@ struct rp_controller {
     rp_FaultClass reported; /* by the board whose FAULT is being handled */
     rp_recovery recovery;
     rp_away away;
+    rp_adopt adopt;
     bool begun; /* the boards have been loaded once: training has begun */
     bool spawned, boards_up;
     int64_t lines_ns;   /* when the time of emulated lines began; 0: not yet */
@@ -296,6 +322,8 @@ void rp_controller_print(const rp_controller *c, const char *format, ...) RP_PRI
 /* The plan of the assignment that begins, and its text: every board gets it.
  * errors those of planning; MEMORY; LIMIT */
 rp_err rp_controller_make_plan(rp_controller *c) RP_MUST_CHECK;
+/* The plan by which the boards run already; borrowed. errors MEMORY */
+rp_err rp_controller_take_plan(rp_controller *c, rp_plan *plan) RP_MUST_CHECK;
 /* What boards and profile have said so far goes into the plan. */
 void rp_controller_note_boards(rp_controller *c);
 /* Below: by the plan of the assignment. The stage that has a layer: */
@@ -433,6 +461,17 @@ rp_err rp_segment_late(const rp_controller *c) RP_MUST_CHECK;
 rp_err rp_controller_open_feed(rp_controller *c) RP_MUST_CHECK;
 void rp_controller_close_feeds(rp_controller *c);
 
+/* adopt.c */
+bool rp_adopt_is_due(const rp_controller *c);
+rp_err rp_adopt_enter(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_adopt_step(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_adopt_late(const rp_controller *c) RP_MUST_CHECK;
+rp_err rp_adopt_on_hello(rp_controller *c, uint32_t board, const rp_message *message) RP_MUST_CHECK;
+rp_err rp_adopt_on_held(rp_controller *c, uint32_t board, const rp_message *message) RP_MUST_CHECK;
+/* Behind the save, or a fault on the way: the plan is let go. `why`: NULL: a checkpoint has been
+ * made. errors IO */
+rp_err rp_adopt_end(rp_controller *c, const char *why) RP_MUST_CHECK;
+
 /* recover.c */
 rp_err rp_recover_enter(rp_controller *c) RP_MUST_CHECK;
 /* absent.c: boards that have not come in their time. Spares that have not been tried take their
@@ -527,6 +566,8 @@ rp_err rp_controller_write_folder(rp_controller *c) RP_MUST_CHECK;
 /* In the log of a run that goes on: from where, and with which other settings than its run.yaml,
  * which is not written yet, has. errors IO */
 rp_err rp_controller_note_resumed(rp_controller *c) RP_MUST_CHECK;
+/* Such a setting that matters to what was trained before; "": there is none. errors MEMORY */
+rp_err rp_controller_find_changes(rp_controller *c, char *text, size_t bytes) RP_MUST_CHECK;
 /* data.json of before, or NULL; the comparison, behind the new one, takes it. errors IO */
 void *rp_controller_read_data_json(const rp_controller *c);
 rp_err rp_controller_compare_data(rp_controller *c, void *before) RP_MUST_CHECK;
@@ -549,6 +590,7 @@ rp_err rp_controller_record_facts(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_controller_close_record(rp_controller *c, const char *status,
                                   const char *note) RP_MUST_CHECK;
 /* What the boards report while a segment runs. */
+rp_err rp_report_step(rp_controller *c, double loss_sum) RP_MUST_CHECK; /* at the position */
 rp_err rp_report_on_step_done(rp_controller *c, uint32_t board,
                               const rp_message *message) RP_MUST_CHECK;
 rp_err rp_report_on_evaluated(rp_controller *c, uint32_t board,

@@ -74,6 +74,10 @@ static rp_err choose_in_training(rp_controller *c) {
         rp_controller_enter(c, RP_CONTROL_TRAIN);
         return RP_OK;
     }
+    if (c->adopt.phase == RP_ADOPT_SAVE) {
+        rp_controller_enter(c, RP_CONTROL_RECOVER); /* with the checkpoint that there is now */
+        return RP_OK;
+    }
     if (c->unsaved) {
         rp_controller_enter(c, are_statistics_due(c) ? RP_CONTROL_STATISTICS : RP_CONTROL_SAVE);
         return RP_OK;

@@ -21,6 +21,7 @@
 
 #include "base/log.h"
 #include "control/controller_own.h"
+#include "control/identity.h"
 #include "control/remedy.h"
 
 /* ---- fewer in flight ------------------------------------------------------------------------- */
@@ -192,9 +193,42 @@ fail:
     return err;
 }
 
+/* ---- a ring that was adopted ----------------------------------------------------------------- */
+
+/* On from the checkpoint that was made of what the boards hold, or, when that failed, from the one
+ * before. */
+static rp_err leave_adoption(rp_controller *c) {
+    const char *why = c->fault.err == RP_OK ? NULL : c->fault.text;
+    rp_err err;
+    RP_TRY(rp_identity_check(c->folder, &c->ring.identity));
+    RP_TRY(rp_adopt_end(c, why));
+    rp_ring_reset(&c->ring, why ? c->fault.board : RP_FAULT_NO_BOARD, c->now_ns);
+    c->unsaved = false;
+    c->position = (rp_position){0};
+    RP_TRY(rp_controller_find_start(c));
+    RP_TRY(rp_controller_rewind_record(c));
+    RP_TRY(rp_identity_begin_term(c->folder, c->env.run_id, &c->ring.identity));
+    rp_controller_forget_fault(c);
+    rp_controller_enter(c, RP_CONTROL_RESTART);
+fail:
+    return err;
+}
+
+/* What is wrong with the host or its files is so without an adoption, too. */
+static bool leaves_adoption(const rp_controller *c) {
+    const rp_FaultClass fault_class = c->fault.fault_class;
+    const bool may_be_left =
+        c->interrupts == 0 && fault_class != RP_FAULT_SECURITY && fault_class != RP_FAULT_USER;
+    return c->adopt.phase != RP_ADOPT_NONE && (c->fault.err == RP_OK || may_be_left);
+}
+
+/* ---- the state ------------------------------------------------------------------------------- */
+
 /* Without a fault: boards that were lost have joined the ring. */
 rp_err rp_recover_enter(rp_controller *c) {
-    const rp_err err = c->fault.err == RP_OK ? rp_absent_return(c) : mend(c);
+    const rp_err err = leaves_adoption(c)      ? leave_adoption(c)
+                       : c->fault.err == RP_OK ? rp_absent_return(c)
+                                               : mend(c);
     if (err != RP_OK) {
         stop_for(c, err);
     }

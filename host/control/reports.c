@@ -8,7 +8,7 @@
 #include "control/controller_own.h"
 
 /* A step whose results are all there. */
-static rp_err record_step(rp_controller *c, double loss_sum) {
+rp_err rp_report_step(rp_controller *c, double loss_sum) {
     const uint64_t step = c->position.step;
     const uint32_t samples = rp_plan_step_samples(c->plan, step);
     const double lr =
@@ -32,7 +32,7 @@ rp_err rp_report_on_step_done(rp_controller *c, uint32_t board, const rp_message
     rp_controller_note_progress(c);
     while (rp_tally_take_step(&c->tally, c->position.step, &loss_sum)) {
         RP_TRY(rp_waiting_note_step(c));
-        RP_TRY(record_step(c, loss_sum));
+        RP_TRY(rp_report_step(c, loss_sum));
     }
 fail:
     return err;

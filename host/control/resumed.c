@@ -24,6 +24,34 @@ static void put_changes(const rp_controller *c, char *text, size_t bytes) {
     rp_arena_finish(&arena);
 }
 
+/* One of them, which what was trained before does not know: the boards, how long, how often. */
+static bool is_of_training(const char *change) {
+    static const char *const others[] = {
+        "ring.", "checkpoint.", "train.steps:", "train.epochs:", "train.eval_epochs:", NULL};
+    for (const char *const *other = others; *other; other++) {
+        if (strncmp(change, *other, strlen(*other)) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+rp_err rp_controller_find_changes(rp_controller *c, char *text, size_t bytes) {
+    char changes[CHANGES_BYTES];
+    rp_err err;
+    text[0] = '\0';
+    RP_TRY(rp_paths_make_absolute(&c->arena, c->run.root));
+    put_changes(c, changes, sizeof changes);
+    for (const char *at = changes; at && *at; at = strstr(at, "; ") ? strstr(at, "; ") + 2 : NULL) {
+        if (is_of_training(at)) {
+            (void)snprintf(text, bytes, "other settings now: %.160s", at);
+            break;
+        }
+    }
+fail:
+    return err;
+}
+
 rp_err rp_controller_note_resumed(rp_controller *c) {
     char changes[CHANGES_BYTES];
     char text[CHANGES_BYTES + 80];

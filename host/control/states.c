@@ -4,6 +4,7 @@
 #define AFTER(id) (UINT32_C(1) << RP_CONTROL_##id)
 
 static const int64_t START_NS = 300 * RP_NS_PER_S;
+static const int64_t ADOPT_NS = 10 * RP_NS_PER_S;
 /* A ring in which nothing at all is reported for so long has stopped. */
 static const int64_t STALL_NS = 900 * RP_NS_PER_S;
 static const int64_t SAVE_NS = 600 * RP_NS_PER_S;
@@ -35,9 +36,12 @@ static rp_err do_nothing(rp_controller *c) {
 
 /* clang-format off */
 const rp_control_state rp_control_states[RP_CONTROL_STATES] = {
-    [RP_CONTROL_START] = {"start", "agents", START_NS, AFTER(HELLO),
+    [RP_CONTROL_START] = {"start", "agents", START_NS, AFTER(ADOPT) | AFTER(HELLO),
         "interrupted while the agents start",
         rp_start_enter, rp_start_step, NULL, NULL, rp_start_late},
+    [RP_CONTROL_ADOPT] = {"adopt", "what the boards hold", ADOPT_NS, AFTER(HELLO) | AFTER(SAVE),
+        "interrupted while boards are asked what they hold",
+        rp_adopt_enter, rp_adopt_step, NULL, NULL, rp_adopt_late},
     [RP_CONTROL_HELLO] = {"hello", "hello", RP_RING_HELLO_NS,
         AFTER(PROFILE) | AFTER(PLAN) | AFTER(ASSIGN) | AFTER(RESTART),
         "interrupted while waiting for hello",

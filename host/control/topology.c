@@ -52,6 +52,15 @@ fail:
     return err;
 }
 
+rp_err rp_controller_take_plan(rp_controller *c, rp_plan *plan) {
+    rp_arena_finish(&c->plan_arena);
+    rp_arena_init(&c->plan_arena, "plan", 0);
+    c->plan = plan;
+    const rp_err err = read_off(c);
+    c->plan = err == RP_OK ? plan : NULL;
+    return err;
+}
+
 rp_err rp_controller_make_plan(rp_controller *c) {
     rp_err err = RP_OK;
     c->plan = c->given;

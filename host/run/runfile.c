@@ -9,7 +9,7 @@
 #include "run/links.h"
 #include "run/paths.h"
 
-enum { ASSIGNMENT_BYTES = 64 * 1024, WAIT_S = 30 };
+enum { ASSIGNMENT_BYTES = 64 * 1024, WAIT_S = 30, ORPHAN_S = 60 };
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
@@ -253,6 +253,7 @@ static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     run->board = "auto";
     run->at_least = 1;
     run->wait_s = WAIT_S;
+    run->orphan_s = ORPHAN_S;
     RP_TRY(find_map(root, "ring", "", &ring));
     if (!ring) {
         return RP_OK;
@@ -264,6 +265,7 @@ static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     RP_TRY(rp_node_u32(ring, "threads", 0, 1024, &run->threads));
     RP_TRY(rp_node_u32(ring, "memory_mib", 0, 1u << 24, &run->memory_mib));
     RP_TRY(rp_node_u32(ring, "wait", 0, 86400, &run->wait_s));
+    RP_TRY(rp_node_u32(ring, "orphan_wait", 1, 86400, &run->orphan_s));
     RP_TRY(rp_node_string(ring, "roster", &roster));
     if (roster) {
         if (rp_node_find(ring, "boards")) {

@@ -26,6 +26,8 @@ typedef struct {
     rp_agent *agent;
     char *job_text, *plan_text;
     uint32_t term;
+    uint64_t run_id;   /* 0 = 7 */
+    uint32_t orphan_s; /* that an ASSIGN says */
     uint64_t features; /* of the host; 0 = HOST_FEATURES */
     bool is_virtual;   /* time stands still but for rp_agent_wait(), and there is no socket */
     rp_loop loop;
@@ -123,7 +125,7 @@ static inline void close_fixture(fixture *f) {
 }
 
 static inline void send(fixture *f, rp_Frame frame, const rp_part *parts, uint32_t count) {
-    frame.run_id = 7;
+    frame.run_id = f->run_id ? f->run_id : 7;
     frame.term = f->term;
     expect_ok(rp_link_send(f->link, &frame, parts, count, true, NULL, NULL));
 }
@@ -151,6 +153,7 @@ static inline void send_texts(fixture *f, rp_kind kind) {
     rp_Frame frame = {.which_body = (pb_size_t)kind};
     if (kind == RP_KIND_ASSIGN) {
         frame.body.assign.wire = RP_WIRE_MAX;
+        frame.body.assign.orphan_s = f->orphan_s;
     }
     send(f, frame, parts, kind == RP_KIND_ASSIGN ? 3 : 2);
 }

@@ -43,6 +43,7 @@ static const row table[] = {
     {RP_KIND_PROFILE_DONE, ". . . . . . . ."},
     {RP_KIND_BUILDING, ". . . . . . . ."},
     {RP_KIND_WAITING, ". . . . . . . ."},
+    {RP_KIND_HELD, ". . . . . . . ."},
     {RP_KIND_TRIAL, "x . . . . . . ."},
     {RP_KIND_TRIAL_DONE, ". . . . . . . ."},
     {RP_KIND_FAULT, "x x x x x x x x"},

@@ -93,6 +93,128 @@ static void an_orphan_answers_a_higher_term(void **state) {
     close_fixture(&f);
 }
 
+/* As long as the host has said when it gave the board its stages. */
+static void an_orphan_waits_as_long_as_it_is_told(void **state) {
+    (void)state;
+    fixture f;
+    open_digest(&f);
+    f.orphan_s = 7;
+    lead_to(&f, RP_AGENT_READY);
+    lose_host(&f);
+    expect_state(&f, RP_AGENT_ORPHAN);
+    step_for(&f, 4 * RP_NS_PER_S);
+    expect_state(&f, RP_AGENT_ORPHAN);
+    step_for(&f, 4 * RP_NS_PER_S);
+    expect_state(&f, RP_AGENT_HELLO);
+    close_fixture(&f);
+}
+
+/* ---- a host that takes over ------------------------------------------------------------------ */
+
+/* What the board answers; `held`: and what it holds. */
+static bool ask_what_is_held(fixture *f, uint32_t hold, rp_Held *held) {
+    const rp_Frame hello = {.which_body = RP_KIND_HELLO,
+                            .body.hello = {.wire_min = RP_WIRE_MIN,
+                                           .wire_max = RP_WIRE_MAX,
+                                           .features = HOST_FEATURES,
+                                           .hold = hold}};
+    send(f, hello, NULL, 0);
+    rp_Frame answer = receive(f);
+    while (rp_frame_kind(&answer) != RP_KIND_HELLO) {
+        assert_int_equal(rp_frame_kind(&answer), RP_KIND_FAULT); /* it missed the host before */
+        answer = receive(f);
+    }
+    if (answer.body.hello.busy) {
+        const rp_Frame frame = receive(f);
+        assert_int_equal(rp_frame_kind(&frame), RP_KIND_HELD);
+        assert_int_equal(frame.term, f->term);
+        *held = frame.body.held;
+    }
+    return answer.body.hello.busy;
+}
+
+static void expect_saved(fixture *f) {
+    rp_kind kind = RP_KIND_NONE;
+    uint32_t tensors = 0;
+    send_kind(f, RP_KIND_SAVE);
+    while (kind != RP_KIND_TENSORS_END) {
+        const rp_Frame frame = receive(f);
+        kind = rp_frame_kind(&frame);
+        tensors += kind == RP_KIND_TENSOR;
+        assert_true(kind == RP_KIND_TENSOR || kind == RP_KIND_TENSORS_END);
+    }
+    assert_int_equal(tensors, 4); /* of two layers */
+}
+
+static void a_new_host_is_told_what_is_held(void **state) {
+    (void)state;
+    for (uint32_t orphan = 0; orphan < 2; orphan++) {
+        fixture f;
+        rp_Held held = {0};
+        open_digest(&f);
+        lead_to(&f, RP_AGENT_RUNNING);
+        if (orphan) {
+            lose_host(&f);
+        }
+        f.term++;
+        assert_true(ask_what_is_held(&f, 1, &held));
+        expect_state(&f, RP_AGENT_RUNNING); /* it may go on, an orphan again */
+        assert_int_equal(held.step, 0);
+        assert_false(held.paused || held.stopped);
+        assert_true(held.settled && held.clean && held.plan != 0);
+        assert_true(ask_what_is_held(&f, 2, &held));
+        expect_state(&f, RP_AGENT_PAUSED);
+        assert_true(held.stopped);
+        assert_true(ask_what_is_held(&f, 1, &held));
+        expect_state(&f, RP_AGENT_RUNNING);
+        assert_false(held.stopped);
+        assert_true(ask_what_is_held(&f, 2, &held));
+        expect_saved(&f);
+        send_kind(&f, RP_KIND_START); /* it stays so */
+        const rp_Frame fault = receive(&f);
+        assert_int_equal(rp_frame_kind(&fault), RP_KIND_FAULT);
+        greet(&f);
+        close_fixture(&f);
+    }
+}
+
+/* Nobody's run ends because somebody asks, and nothing is held that was not trained. */
+static void asking_ends_nothing(void **state) {
+    (void)state;
+    static const rp_agent_state from[] = {RP_AGENT_HELLO, RP_AGENT_ASSIGNED, RP_AGENT_READY};
+    rp_Held held;
+    fixture f;
+    for (uint32_t i = 0; i < 3; i++) {
+        open_digest(&f);
+        lead_to(&f, from[i]);
+        assert_false(ask_what_is_held(&f, 2, &held));
+        expect_state(&f, from[i]);
+        close_fixture(&f);
+    }
+    open_digest(&f);
+    lead_to(&f, RP_AGENT_RUNNING);
+    f.run_id = 8;
+    assert_false(ask_what_is_held(&f, 2, &held));
+    expect_state(&f, RP_AGENT_RUNNING);
+    close_fixture(&f);
+}
+
+/* The host before, which is not dead after all. */
+static void a_host_that_was_replaced_is_refused(void **state) {
+    (void)state;
+    rp_Held held;
+    fixture f;
+    open_digest(&f);
+    lead_to(&f, RP_AGENT_RUNNING);
+    f.term++;
+    assert_true(ask_what_is_held(&f, 1, &held));
+    f.term--;
+    send(&f, (rp_Frame){.which_body = RP_KIND_STOP, .body.stop = {.step = 0}}, NULL, 0);
+    step_for(&f, RP_NS_PER_S);
+    expect_state(&f, RP_AGENT_RUNNING);
+    close_fixture(&f);
+}
+
 /* Before a run is complete there is nothing to keep. */
 static void an_assigned_board_forgets_at_once(void **state) {
     (void)state;
@@ -262,6 +384,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lost_host_leaves_an_orphan),
         cmocka_unit_test(an_orphan_answers_a_higher_term),
+        cmocka_unit_test(an_orphan_waits_as_long_as_it_is_told),
+        cmocka_unit_test(a_new_host_is_told_what_is_held),
+        cmocka_unit_test(asking_ends_nothing),
+        cmocka_unit_test(a_host_that_was_replaced_is_refused),
         cmocka_unit_test(an_assigned_board_forgets_at_once),
         cmocka_unit_test(a_board_is_heard_while_it_builds),
         cmocka_unit_test(a_host_may_hear_of_the_build),

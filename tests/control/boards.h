@@ -34,6 +34,11 @@ typedef struct {
     char device;      /* a letter behind the name of its device; 0: none */
     bool has_no_record;
     uint64_t recorded, recomputed; /* digests of what it computed first, and of others' records */
+    uint64_t plan;                 /* digest, of its assignment */
+    /* What it says that it holds when it is asked; 0: nothing. */
+    uint64_t held_step, asked;
+    bool held_paused, held_is_dirty, held_is_restless;
+    bool held_waits; /* for a decision on that step, which the other board knows */
 } test_board;
 
 /* What a board says that contributed to a step: others than its samples. */
@@ -261,6 +266,7 @@ static inline void board_record(test_board *b, const rp_Record *asked, bool has_
     }
     board_send(b, frame, has_part || b->has_no_record ? NULL : &part);
 }
+static inline void board_held(test_ring *t, uint32_t k, const rp_Frame *asked);
 
 static inline void board_take(test_ring *t, uint32_t k, const rp_Frame *frame) {
     test_board *b = &t->board[k];
@@ -271,10 +277,15 @@ static inline void board_take(test_ring *t, uint32_t k, const rp_Frame *frame) {
     }
     if (kind == RP_KIND_ASSIGN || kind == RP_KIND_PROFILE) {
         b->run = (rp_run_identity){frame->run_id, frame->term};
+        b->plan = kind == RP_KIND_ASSIGN ? rp_plan_digest(t->c->plan) : 0;
     }
     switch (kind) {
     case RP_KIND_HELLO:
-        board_hello(b);
+        if (frame->body.hello.hold > 0) {
+            board_held(t, k, frame);
+        } else {
+            board_hello(b);
+        }
         break;
     case RP_KIND_PROFILE:
         b->builds += frame->body.profile.build_only;
@@ -302,6 +313,11 @@ static inline void board_take(test_ring *t, uint32_t k, const rp_Frame *frame) {
         break;
     case RP_KIND_RECORD:
         board_record(b, &frame->body.record, frame->part_count > 0);
+        break;
+    case RP_KIND_STEP_DECISION: /* the step is done with it */
+        assert_true(!b->held_waits || frame->body.step_decision.scale == 0.5);
+        b->held_step += b->held_waits;
+        b->held_waits = false;
         break;
     default:
         break;
@@ -341,6 +357,51 @@ static inline void board_account(test_ring *t, uint32_t k) {
         rp_contributions_add(&done, b->step, (rp_range){3, 1});
     }
     rp_run_ledger_add(&b->ledger, b->step, done);
+}
+
+/* As if it had been trained up to there from the beginning. */
+static inline void board_held(test_ring *t, uint32_t k, const rp_Frame *asked) {
+    test_board *b = &t->board[k];
+    const double loss = BATCH;
+    uint64_t applied[RP_REPLICAS_MAX] = {b->held_step};
+    uint64_t told[TRAIN][2];
+    rp_Frame hello = {.which_body = RP_KIND_HELLO, .body.hello = {.busy = b->held_step > 0}};
+    b->run = (rp_run_identity){0};
+    if (b->held_step > 0) {
+        b->run = (rp_run_identity){asked->run_id, asked->term};
+    }
+    b->training = b->passing = false;
+    board_send(b, hello, NULL);
+    if (b->held_step == 0) {
+        return;
+    }
+    for (uint64_t i = 0; i < b->held_step; i++) {
+        memcpy(&told[i][0], &loss, sizeof loss);
+        told[i][1] = BATCH;
+    }
+    b->ledger = (rp_run_ledger){0};
+    for (b->step = 0; b->step < b->held_step; b->step++) {
+        board_account(t, k);
+    }
+    rp_Frame held = {.which_body = RP_KIND_HELD,
+                     .run_id = b->run.id,
+                     .term = b->run.term,
+                     .body.held = {.step = b->held_step,
+                                   .plan = b->plan,
+                                   .node = k,
+                                   .ledger = b->ledger.digest,
+                                   .ops = b->held_is_restless ? ++b->asked : b->held_step,
+                                   .settled = !b->held_is_restless,
+                                   .paused = b->held_paused,
+                                   .waits = b->held_waits,
+                                   .decided_end = b->held_step,
+                                   .scale = 0.5,
+                                   .clean = !b->held_is_dirty,
+                                   .stopped = asked->body.hello.hold > 1}};
+    const rp_part parts[] = {rp_part_of_array(RP_DTYPE_U64, applied, 1),
+                             rp_part_of_array(RP_DTYPE_U64, told, 2 * b->held_step)};
+    const bool tells = held.body.held.stopped && k + 1 == BOARDS;
+    (void)board_may(rp_link_send(b->control, &held, parts, tells ? 2 : 1, true, NULL, NULL));
 }
 
 /* One step of a segment a round. */
@@ -457,6 +518,21 @@ static inline void ring_prepare(test_ring *t, const char *name) {
 
 static inline void ring_set(test_ring *t, const char *assignment) {
     t->set[t->options.set_count++] = assignment;
+}
+
+/* Boards of a roster, that nobody here starts; `more`: other keys of the ring. */
+static inline void ring_set_roster(test_ring *t, const char *more) {
+    static char assignment[640];
+    char text[400];
+    const int used = snprintf(text, sizeof text,
+                              "boards:\n"
+                              "  - {name: one, address: 'tcp://board0:1', key: '%s'}\n"
+                              "  - {name: two, address: 'tcp://board1:1', key: '%s'}\n",
+                              t->keys.public_text, t->keys.public_text);
+    (void)unlink(in_folder("lab.yaml"));
+    append("lab.yaml", text, (size_t)used);
+    (void)snprintf(assignment, sizeof assignment, "ring={roster: %s/lab.yaml, %s}", folder, more);
+    ring_set(t, assignment);
 }
 
 static inline rp_err ring_try_open(test_ring *t) {

@@ -9,19 +9,8 @@ enum { WAIT_S = 20, EPOCHS = 80, STEPS = EPOCHS * TRAIN / BATCH };
 static test_ring ring; /* large for a stack */
 
 static void open_ring(void) {
-    static char assignment[600];
-    char text[400];
     ring_prepare(&ring, "out");
-    const int used = snprintf(text, sizeof text,
-                              "boards:\n"
-                              "  - {name: one, address: 'tcp://board0:1', key: '%s'}\n"
-                              "  - {name: two, address: 'tcp://board1:1', key: '%s'}\n",
-                              ring.keys.public_text, ring.keys.public_text);
-    (void)unlink(in_folder("lab.yaml"));
-    append("lab.yaml", text, (size_t)used);
-    (void)snprintf(assignment, sizeof assignment, "ring={roster: %s/lab.yaml, wait: %d}", folder,
-                   WAIT_S);
-    ring_set(&ring, assignment);
+    ring_set_roster(&ring, "wait: 20");
     ring_set(&ring, "train.epochs=80");
     ring_set(&ring, "train.eval_epochs=0");
     ring_open(&ring);

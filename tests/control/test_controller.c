@@ -477,8 +477,9 @@ static void a_fault_that_was_dealt_with_is_over(void **state) {
 
 /* What a state takes, kind by kind, beside HELLO and FAULT. */
 static bool is_taken(rp_control_state_id state, rp_kind kind) {
-    const bool trains = state == RP_CONTROL_TRAIN || state == RP_CONTROL_DRAIN;
-    const bool passes = state == RP_CONTROL_EVALUATE || state == RP_CONTROL_STATISTICS;
+    const bool adopts = state == RP_CONTROL_ADOPT; /* boards at work for a host that has died */
+    const bool trains = state == RP_CONTROL_TRAIN || state == RP_CONTROL_DRAIN || adopts;
+    const bool passes = state == RP_CONTROL_EVALUATE || state == RP_CONTROL_STATISTICS || adopts;
     switch (kind) {
     case RP_KIND_HELLO:
     case RP_KIND_FAULT:
@@ -499,7 +500,9 @@ static bool is_taken(rp_control_state_id state, rp_kind kind) {
     case RP_KIND_SKIPPED:
         return trains;
     case RP_KIND_EVALUATE_DONE:
-        return state == RP_CONTROL_EVALUATE;
+        return state == RP_CONTROL_EVALUATE || adopts;
+    case RP_KIND_HELD:
+        return adopts;
     case RP_KIND_TRACE:
     case RP_KIND_WAITING:
     case RP_KIND_FINISHED:
@@ -874,7 +877,8 @@ static void the_table_is_complete(void **state) {
         assert_true((row->next & UINT32_C(1) << RP_CONTROL_START) == 0);
         assert_true(row->timeout_ns > 0 || s >= RP_CONTROL_RECOVER);
         assert_true(row->timeout_ns == 0 || row->has_done || row->late);
-        bool reached = s >= RP_CONTROL_RESTART; /* behind a fault: see test_recover.c */
+        /* behind a fault: see test_recover.c, test_adopt.c */
+        bool reached = s >= RP_CONTROL_RESTART || s == RP_CONTROL_ADOPT;
         for (size_t i = 0; i < WAITS; i++) {
             reached |= waits[i].state == s;
         }

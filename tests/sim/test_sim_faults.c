@@ -159,7 +159,7 @@ static void mistakes_are_named(void **state) {
         {"faults: 3\n", "expected a list"},
         {"faults: [{kind: rain, at_s: 1}]\n", "kind"},
         {"faults: [{kind: crash, node: 4, at_s: 1}]\n", "node"},
-        {"faults: [{kind: crash, node: 1, at_s: 1, in: bed}]\n", "one of: start hello"},
+        {"faults: [{kind: crash, node: 1, at_s: 1, in: bed}]\n", "one of: start adopt hello"},
         {"faults: [{kind: crash, node: 0}]\n", "at_s"},
         {"faults: [{kind: loss, from: 0, to: 1, at_s: 1, amount: 2}]\n", "amount"},
         {"faults: [{kind: loss, from: 0, at_s: 1, amount: 0.5}]\n", "to: expected"},

@@ -1,0 +1,392 @@
+/* The state `adopt`: a run is resumed whose controller has died, and its boards may hold a newer
+ * state than the newest checkpoint. They are asked what they hold until nothing moves any more;
+ * when all of them stand behind the same step, a checkpoint is made of it, from which the run goes
+ * on. Otherwise, and whenever something is in doubt, it goes on from the checkpoint that is there.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "control/controller_own.h"
+#include "control/identity.h"
+#include "planning/planfile.h"
+
+enum { WHY_BYTES = 240 };
+
+static const int64_t ASK_EVERY_NS = 200 * RP_NS_PER_MS;
+static const int64_t REST_MAX_NS = 60 * RP_NS_PER_S;
+/* What looks like rest may be a board that has not read the last words of the controller yet. */
+static const int64_t PATIENCE_NS = 2 * RP_NS_PER_S;
+
+/* Boards of this machine have ended with their controller. */
+bool rp_adopt_is_due(const rp_controller *c) {
+    return c->options.purpose == RP_PURPOSE_TRAIN && c->options.resume && !c->run.local &&
+           !c->given && !c->adopt.tried && c->ring.identity.term > 1 &&
+           access(c->plan_json, F_OK) == 0;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+rp_err rp_adopt_end(rp_controller *c, const char *why) {
+    char text[WHY_BYTES + 160];
+    const uint64_t from = c->adopt.from;
+    c->adopt.phase = RP_ADOPT_NONE;
+    c->plan = NULL;
+    rp_arena_finish(&c->adopt.arena);
+    if (why) {
+        (void)snprintf(text, sizeof text,
+                       "what the boards hold is not used: %.240s; the run goes on from the "
+                       "checkpoint of step %" PRIu64,
+                       why, from);
+    } else {
+        (void)snprintf(text, sizeof text,
+                       "the boards have held step %" PRIu64 ", the newest checkpoint was of step "
+                       "%" PRIu64 ": nothing is computed again",
+                       c->position.step, from);
+    }
+    return rp_record_event(c->record, "adopted", c->position.step, text);
+}
+
+/* What they still say of this term is none of the next one's business. */
+static rp_err go_on_without(rp_controller *c, const char *why) {
+    rp_err err;
+    if (why) {
+        RP_TRY(rp_adopt_end(c, why));
+    }
+    c->adopt.phase = RP_ADOPT_NONE;
+    rp_arena_finish(&c->adopt.arena);
+    RP_TRY(rp_identity_begin_term(c->folder, c->env.run_id, &c->ring.identity));
+    rp_controller_enter(c, RP_CONTROL_HELLO);
+fail:
+    return err;
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+static rp_err ask(rp_controller *c, bool stop) {
+    rp_Frame question = rp_ring_greeting(c->now_ns);
+    question.body.hello.hold = stop ? 2 : 1;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        rp_adopt_board *board = &c->adopt.board[k];
+        board->before = board->now;
+        board->has_answered = false;
+    }
+    c->adopt.rounds++;
+    c->adopt.phase = stop ? RP_ADOPT_STOP : RP_ADOPT_ASK;
+    c->adopt.asked_ns = c->now_ns;
+    return rp_ring_post_all(&c->ring, &question);
+}
+
+rp_err rp_adopt_enter(rp_controller *c) {
+    rp_adopt *adopt = &c->adopt;
+    const char *executor = c->options.executor ? c->options.executor : "opencl";
+    char why[WHY_BYTES];
+    rp_err err;
+    adopt->tried = true;
+    adopt->from = c->position.step;
+    adopt->phase = RP_ADOPT_ASK;
+    rp_arena_init(&adopt->arena, "adopt", 0);
+    RP_TRY(RP_ARENA_NEW(&adopt->arena, c->ring.count, &adopt->board));
+    RP_TRY(rp_controller_find_changes(c, why, sizeof why));
+    if (why[0]) { /* a checkpoint of here would say that it was made with these */
+        return go_on_without(c, why);
+    }
+    if (rp_planfile_read(&adopt->arena, c->plan_json, &c->run, executor, &adopt->plan) != RP_OK) {
+        (void)snprintf(why, sizeof why, "%.239s", rp_err_message());
+        return go_on_without(c, why);
+    }
+    RP_TRY(ask(c, false));
+fail:
+    return err;
+}
+
+rp_err rp_adopt_on_hello(rp_controller *c, uint32_t board, const rp_message *message) {
+    rp_adopt_board *at = &c->adopt.board[board];
+    at->holds = message->frame.body.hello.busy; /* what it holds comes right behind */
+    at->has_answered = !at->holds;
+    return RP_OK;
+}
+
+static rp_err refuse(const rp_controller *c, uint32_t board) {
+    return rp_fail(RP_ERR_PEER, "board %s: what it says that it holds has another form",
+                   c->ring.board[board].name);
+}
+
+rp_err rp_adopt_on_held(rp_controller *c, uint32_t board, const rp_message *message) {
+    rp_adopt_board *at = &c->adopt.board[board];
+    const rp_part *applied = &message->part[0];
+    const rp_part *told = message->part_count > 1 ? &message->part[1] : NULL;
+    rp_err err = RP_OK;
+    if (applied->bytes > sizeof at->applied || (told && told->bytes % sizeof *at->told)) {
+        return refuse(c, board);
+    }
+    at->now = message->frame.body.held;
+    at->applied_count = (uint32_t)(applied->bytes / sizeof *at->applied);
+    memcpy(at->applied, applied->data, applied->bytes);
+    if (told) {
+        at->told_count = told->bytes / sizeof *at->told;
+        RP_TRY(RP_ARENA_NEW(&c->adopt.arena, at->told_count, &at->told));
+        memcpy(at->told, told->data, told->bytes);
+    }
+    if (at->now.ops != at->before.ops) {
+        rp_controller_note_progress(c);
+    }
+    at->has_answered = true;
+fail:
+    return err;
+}
+
+/* ---- what comes of it ------------------------------------------------------------------------ */
+
+static bool have_answered(const rp_controller *c, char why[WHY_BYTES]) {
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        if (!c->adopt.board[k].has_answered) {
+            (void)snprintf(why, WHY_BYTES, "board %s does not say what it holds",
+                           c->ring.board[k].name);
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint32_t count_holders(const rp_controller *c) {
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        count += c->adopt.board[k].holds;
+    }
+    return count;
+}
+
+/* Twice the same of all of them: nothing was on its way between two of them either. */
+static bool are_at_rest(const rp_controller *c, char why[WHY_BYTES]) {
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const rp_adopt_board *at = &c->adopt.board[k];
+        const bool rests = at->now.settled && at->before.settled && at->now.ops == at->before.ops &&
+                           at->now.step == at->before.step;
+        if (!rests || c->adopt.rounds < 2) {
+            (void)snprintf(why, WHY_BYTES, "board %s does not come to rest", c->ring.board[k].name);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- a decision that has not reached all ----------------------------------------------------- */
+
+/* A board that the controller's decision on a step has reached, while another waits for it. */
+static const rp_Held *find_decided(const rp_controller *c, uint64_t step) {
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const rp_Held *held = &c->adopt.board[k].now;
+        if (held->decided_end == step + 1) {
+            return held;
+        }
+    }
+    return NULL;
+}
+
+/* The controller was killed while it told the boards: those that it did not reach hear now what it
+ * has decided. *any: there were some; they go on. */
+static rp_err pass_on_decision(rp_controller *c, bool *any) {
+    rp_err err = RP_OK;
+    *any = false;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const rp_Held *held = &c->adopt.board[k].now;
+        const rp_Held *decided = held->waits ? find_decided(c, held->step) : NULL;
+        if (decided) {
+            const rp_Frame frame = {.which_body = RP_KIND_STEP_DECISION,
+                                    .body.step_decision = {.step = held->step,
+                                                           .scale = decided->scale,
+                                                           .skip = decided->skip}};
+            RP_TRY(rp_ring_post(&c->ring, k, &frame, NULL));
+            *any = true;
+        }
+    }
+fail:
+    return err;
+}
+
+/* ---- is it one state? ------------------------------------------------------------------------ */
+
+static bool check_board(const rp_controller *c, uint32_t k, const rp_run_ledger *due,
+                        char why[WHY_BYTES]) {
+    const rp_adopt_board *first = &c->adopt.board[0];
+    const rp_Held *held = &c->adopt.board[k].now;
+    const char *name = c->ring.board[k].name;
+    why[0] = '\0';
+    if (c->adopt.phase == RP_ADOPT_STOP && !held->stopped) {
+        (void)snprintf(why, WHY_BYTES, "board %s does not stop", name);
+    } else if (held->plan != rp_plan_digest(c->adopt.plan) || held->node != k) {
+        (void)snprintf(why, WHY_BYTES, "board %s has stages of another plan than plan.json", name);
+    } else if (held->step != first->now.step || held->fill_step != first->now.fill_step) {
+        (void)snprintf(why, WHY_BYTES,
+                       "board %s stands behind step %" PRIu64 ", board %s behind step %" PRIu64,
+                       name, held->step, c->ring.board[0].name, first->now.step);
+    } else if (held->ledger != due->digest) {
+        (void)snprintf(why, WHY_BYTES,
+                       "board %s: its ledger of steps %" PRIu64 " to %" PRIu64 " is not the plan's",
+                       name, c->adopt.from + 1, held->step);
+    } else if (!held->paused && !c->run.method.kind->flushed) {
+        (void)snprintf(why, WHY_BYTES,
+                       "board %s is in the middle of a segment, and schedule %s does not flush",
+                       name, c->run.method.kind->name);
+    } else if (!held->clean && c->has_statistics) {
+        (void)snprintf(why, WHY_BYTES,
+                       "on board %s step %" PRIu64
+                       " has begun, which has changed the model's running statistics",
+                       name, held->step + 1);
+    }
+    return why[0] == '\0';
+}
+
+static rp_run_ledger ledger_at(const rp_controller *c, uint64_t step) {
+    const rp_sched_shape shape = rp_runfile_sched_shape(&c->run, 0);
+    rp_run_ledger due = {.digest = c->position.ledger.digest};
+    rp_run_ledger_add_steps(&due, &shape, c->adopt.from, step);
+    return due;
+}
+
+/* `why` is empty where there is nothing to gain. */
+static bool is_worth_it(const rp_controller *c, char why[WHY_BYTES]) {
+    const rp_method *method = &c->run.method;
+    const uint64_t step = c->adopt.board[0].now.step;
+    why[0] = '\0';
+    if (step <= c->adopt.from) {
+        return false;
+    }
+    if (step > rp_controller_end(c)) {
+        (void)snprintf(why, WHY_BYTES, "they stand behind step %" PRIu64 ", the run ends earlier",
+                       step);
+        return false;
+    }
+    if (method->horizon == RP_HORIZON_MEASURED ||
+        (method->kind->average != RP_AVERAGE_NONE && c->has_statistics)) {
+        (void)snprintf(why, WHY_BYTES,
+                       "gains of predictions and statistics of an average were the controller's");
+        return false;
+    }
+    const rp_run_ledger due = ledger_at(c, step);
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        if (!check_board(c, k, &due, why)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- taking over ----------------------------------------------------------------------------- */
+
+/* The results of a step, as the boards with labels have told their controller. */
+static bool find_loss(const rp_controller *c, uint64_t step, double *sum) {
+    const uint32_t last = c->plan->stage_count - 1;
+    *sum = 0;
+    for (uint32_t h = 0; h < c->plan->hold_count; h++) {
+        const rp_plan_hold *hold = &c->plan->hold[h];
+        const rp_adopt_board *at = &c->adopt.board[hold->node];
+        double loss;
+        if (hold->stage != last) {
+            continue;
+        }
+        if (step < at->now.told_first || step - at->now.told_first >= at->told_count) {
+            return false;
+        }
+        memcpy(&loss, &at->told[step - at->now.told_first][0], sizeof loss);
+        *sum += loss;
+    }
+    return true;
+}
+
+static rp_err take_results(rp_controller *c, uint64_t step) {
+    double loss;
+    rp_err err = RP_OK;
+    while (c->position.step < step) {
+        if (!find_loss(c, c->position.step, &loss)) {
+            return rp_fail(RP_ERR_FAULT,
+                           "the boards no longer know what step %" PRIu64 " gave; "
+                           "train.checkpoint_steps bounds how many they have to",
+                           c->position.step + 1);
+        }
+        RP_TRY(rp_report_step(c, loss));
+    }
+fail:
+    return err;
+}
+
+static rp_err take_board(rp_controller *c, uint32_t k) {
+    const rp_adopt_board *at = &c->adopt.board[k];
+    rp_board_state *state = &c->ring.board[k];
+    if (at->applied_count != rp_controller_applied_count(c, k)) {
+        return refuse(c, k);
+    }
+    memcpy(state->applied, at->applied, at->applied_count * sizeof *at->applied);
+    state->in_flight_bytes = at->now.in_flight_bytes;
+    return RP_OK;
+}
+
+/* All have stopped. From here on a fault is dealt with in `recover`. */
+static rp_err take_over(rp_controller *c) {
+    const uint64_t step = c->adopt.board[0].now.step;
+    const rp_run_ledger due = ledger_at(c, step);
+    rp_err err;
+    RP_TRY(rp_controller_take_plan(c, c->adopt.plan));
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        RP_TRY(take_board(c, k));
+    }
+    RP_TRY(take_results(c, step));
+    c->position.ledger.digest = due.digest;
+    c->position.ledger.samples += due.samples;
+    c->position.fill_step = c->adopt.board[0].now.fill_step;
+    c->adopt.phase = RP_ADOPT_SAVE;
+    c->ring.watching = true;
+    rp_controller_enter(c, RP_CONTROL_SAVE);
+fail:
+    return err;
+}
+
+static rp_err ask_again(rp_controller *c) {
+    return c->now_ns - c->adopt.asked_ns > ASK_EVERY_NS ? ask(c, false) : RP_OK;
+}
+
+/* One has not answered, or is not at rest, and nothing has changed for long. */
+rp_err rp_adopt_late(const rp_controller *c) {
+    char why[WHY_BYTES];
+    if (have_answered(c, why)) {
+        (void)are_at_rest(c, why);
+    }
+    return rp_fail(RP_ERR_TIMEOUT, "%s", why);
+}
+
+rp_err rp_adopt_step(rp_controller *c) {
+    char why[WHY_BYTES];
+    bool goes_on = false;
+    rp_err err;
+    if (!have_answered(c, why)) {
+        return RP_OK;
+    }
+    if (count_holders(c) == 0) {
+        return go_on_without(c, NULL); /* the run was ended as it should be, or too long ago */
+    }
+    if (count_holders(c) < c->ring.count) {
+        return go_on_without(c, "not every board holds its part of it any more");
+    }
+    if (!are_at_rest(c, why)) {
+        return c->now_ns - c->since_ns > REST_MAX_NS ? go_on_without(c, why)
+               : c->adopt.phase == RP_ADOPT_STOP     ? ask(c, false) /* so it was not at rest */
+                                                     : ask_again(c);
+    }
+    RP_TRY(c->adopt.phase == RP_ADOPT_ASK ? pass_on_decision(c, &goes_on) : RP_OK);
+    if (goes_on) {
+        return ask(c, false);
+    }
+    if (!is_worth_it(c, why)) {
+        const bool is_sure = !why[0] || c->now_ns - c->progress_ns > PATIENCE_NS;
+        return is_sure ? go_on_without(c, why[0] ? why : NULL) : ask_again(c);
+    }
+    if (c->adopt.phase == RP_ADOPT_ASK) {
+        return ask(c, true);
+    }
+    RP_TRY(take_over(c));
+fail:
+    return err;
+}
