@@ -220,17 +220,16 @@ static rp_err take_piece(rp_controller *c, uint32_t board, const rp_Record *piec
                          const rp_part *part) {
     rp_check *check = &c->verify.check[board];
     rp_err err = RP_OK;
-    if (piece->first == 0) {
+    if (!check->bytes) { /* one buffer a record, however often it begins */
         if (piece->total > bytes_max(c, check->stage)) {
             return rp_fail(RP_ERR_PEER, "board %s: a record of stage %u has no %" PRIu64 " bytes",
                            c->ring.board[board].name, check->stage, piece->total);
         }
         RP_TRY(RP_ARENA_NEW(&c->verify.arena, (size_t)piece->total, &check->bytes));
         check->total = (size_t)piece->total;
-        check->got = 0;
         check->digests[0] = (rp_record_digests){piece->forward, piece->backward, piece->gradient};
     }
-    if (!check->bytes || piece->total != check->total || piece->first != check->got ||
+    if (piece->total != check->total || piece->first != check->got || part->bytes == 0 ||
         part->bytes > check->total - check->got) {
         return rp_fail(RP_ERR_PEER, "board %s: the pieces of its record do not fit",
                        c->ring.board[board].name);

@@ -116,6 +116,22 @@ static void other_messages_are_refused(void **state) {
     }
 }
 
+/* A record that begins again and again would take the host's memory. */
+static void a_record_begins_once(void **state) {
+    static const char bytes[64] = "record";
+    const rp_part part = rp_part_of_bytes(bytes, sizeof bytes);
+    const rp_Frame frame = {.which_body = RP_KIND_RECORD, .body.record = {.total = 128}};
+    (void)state;
+    open_ring();
+    ring.mute = RP_KIND_RECORD;
+    assert_true(ring_reach(&ring, RP_CONTROL_VERIFY));
+    board_send(&ring.board[0], frame, &part);
+    board_send(&ring.board[0], frame, &part);
+    expect_err(ring_end(&ring, 100), RP_ERR_PEER);
+    assert_non_null(strstr(ring.fault.text, "board 0: the pieces of its record do not fit"));
+    ring_close(&ring);
+}
+
 /* They may round in another way. */
 static void other_devices_are_refused(void **state) {
     (void)state;
@@ -152,6 +168,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_board_that_was_wrong_once_is_named, setup, teardown),
         cmocka_unit_test_setup_teardown(two_boards_may_not_decide, setup, teardown),
         cmocka_unit_test_setup_teardown(other_messages_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_record_begins_once, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_that_says_nothing_is_named, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
