@@ -18,7 +18,7 @@ enum { SAY_EVERY_MS = 1000 };
 static const char JOB[] = "stage: 0\nstages: %u\ncut: [%s]\nsample: [%s]\nclasses: 10\nseed: 1\n"
                           "batch: 64\nmicrobatch: 16\nepoch_samples: 64\nsteps: 1\n"
                           "loss: cross-entropy\noptimizer: {kind: sgd, lr: 0.1, momentum: 0.9}\n"
-                          "schedule: gpipe\n";
+                          "schedule: gpipe\nnormalise: {mean: [0], std: [1]}\n";
 
 typedef struct {
     rp_arena *arena;
@@ -67,6 +67,7 @@ static rp_err read_jobs(warm *w, const char *name, const char *sample) {
     rp_err err;
     RP_TRY(find_model(w->arena, name, &path));
     RP_TRY(read_job(w->arena, path, sample, 1, "", &w->job));
+    w->job.codec[0][0] = RP_CODEC_UINT8; /* pixels do; inputs as f32 need no kernel */
     model = w->job.model;
     const size_t room = (size_t)model->layer_count * (RP_LAYER_NAME_MAX + 2) + 1;
     RP_TRY(RP_ARENA_NEW(w->arena, room, &cut));
