@@ -24,6 +24,7 @@ def spread(plan, shares, window=16):
     held = holders(plan, shares)
     last = len(shares) - 1
     tensors = [stage["layers"][-1] for stage in plan["stages"]]
+    inputs = next(edge["codec"] for edge in plan["edges"] if edge["carries"] == "input")
     slots = -(-plan["batch"] // plan["microbatch"])
     out["nodes"] = [
         {"name": node, "executor": "opencl", "memory_bytes": 0,
@@ -33,7 +34,8 @@ def spread(plan, shares, window=16):
 
     def add(source, target, stage, carries, names=()):
         out["edges"].append({"from": source, "to": target, "stage": stage, "carries": carries,
-                             "tensors": list(names), "codec": "f32",
+                             "tensors": list(names),
+                             "codec": inputs if carries == "input" else "f32",
                              "window": 2 if carries == "input" else window})
 
     for stage in range(last + 1):

@@ -163,8 +163,7 @@ class Sim(Case):
                 (("--executor", "timed"), "--executor timed needs --profile"),
                 (("--seeds", "5..2"), "--seeds: expected A..B"),
                 (("--faults", self.dir / "none.yaml"), "none.yaml"),
-                (("--seeds", "1..2", "--out", self.dir / "out"), "--out is for one run"),
-                (("--set", "cut=auto"), "cut: auto")):
+                (("--seeds", "1..2", "--out", self.dir / "out"), "--out is for one run")):
             _, err = self.sim(*words, code=2)
             self.assertIn(text, err)
 
