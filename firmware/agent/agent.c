@@ -91,6 +91,7 @@ void rp_agent_close(rp_agent **agent_pointer) {
             rp_link_release(agent->control, &agent->held);
         }
         rp_agent_end_trial(agent);
+        rp_copies_drop(&agent->copies);
         rp_link_close(&agent->control);
         rp_links_close(&agent->links);
         *agent_pointer = NULL;
@@ -166,7 +167,8 @@ rp_err rp_agent_step(rp_agent *agent, bool *over) {
     }
     RP_TRY(rp_agent_take_messages(agent));
     RP_TRY(rp_agent_step_trial(agent));
-    err = rp_agent_run_round(agent);
+    err = rp_agent_continue_fetch(agent);
+    err = err == RP_OK ? rp_agent_run_round(agent) : err;
     if (err != RP_OK) {
         rp_agent_report_fault(agent, err);
     }

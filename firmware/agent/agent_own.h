@@ -4,13 +4,14 @@
 
 #include "agent/agent.h"
 #include "agent/connect.h"
+#include "agent/copies.h"
 #include "agent/runner.h"
 #include "device/builder.h"
 #include "link/watch.h"
 #include "transport/hops.h"
 
-/* Of a tensor that is saved; pieces that wait for their ack. */
-enum { RP_AGENT_PIECE_FLOATS = 65536, RP_AGENT_UNACKED_MAX = 16 };
+/* Of a tensor that is saved; pieces that wait for their ack; of a copy that goes to a neighbour. */
+enum { RP_AGENT_PIECE_FLOATS = 65536, RP_AGENT_UNACKED_MAX = 16, RP_COPY_PIECE_MAX = 1 << 15 };
 
 /* A stage that this node holds. */
 typedef struct {
@@ -77,6 +78,12 @@ typedef struct {
     size_t record_bytes, record_first; /* of the stage's record that is sent; 0: none is */
     rp_record_digests record_digests;
     agent_again again;
+
+    rp_copy *copy;             /* that is made: what a save sends goes there; NULL: to the host */
+    uint64_t copy_step;        /* that all boards make or have made last; 0: none yet */
+    rp_run_identity copy_term; /* in which; a host that takes over changes the run's own */
+    uint64_t copy_bytes_max;   /* of a neighbour's */
+    uint64_t copy_sent, copy_got; /* of the own one, to and by its keeper */
 } agent_run;
 
 struct rp_agent {
@@ -107,7 +114,11 @@ struct rp_agent {
     rp_link *trial;          /* NULL: none is tried */
     bool trial_dials;
     int64_t trial_since_ns;
-    rp_message *held; /* an assignment that waits for the builder */
+    rp_message *held;       /* an assignment that waits for the builder */
+    rp_copies copies;       /* which outlive the run that they were made in */
+    const rp_copy *fetched; /* that is being handed out; NULL: none */
+    size_t fetched_at;
+    rp_run_identity fetcher;
 };
 
 /* endpoint.c: "tcp://HOST:PORT" in its two halves. errors USAGE */
@@ -214,7 +225,21 @@ rp_err rp_agent_on_tensors_end(rp_agent *agent, const rp_message *message) RP_MU
 rp_err rp_agent_on_in_flight(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
 rp_err rp_agent_on_prediction_gain(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
 rp_err rp_agent_on_save(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
+void rp_agent_begin_save(rp_agent *agent); /* to the host, or into run->copy */
 /* A few pieces a round, so that heartbeats pass between them. */
 rp_err rp_agent_continue_save(rp_agent *agent) RP_MUST_CHECK;
+
+/* copying.c: copies of what the stages hold. */
+rp_err rp_agent_on_copy(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
+rp_err rp_agent_on_fetch(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
+size_t rp_agent_copy_bytes(const agent_run *run); /* that one needs now, at most */
+/* In a run: pieces go to the keeper as far as there is room, and the host hears of whole copies. */
+rp_err rp_agent_step_copies(rp_agent *agent) RP_MUST_CHECK;
+/* What a neighbour says of a copy. `context`: the agent. errors PEER: it is none of theirs */
+rp_err rp_agent_take_copying(void *context, rp_link *link, const rp_message *message) RP_MUST_CHECK;
+/* All that are whole, to a host that greets for this run; what was handed out stops. */
+rp_err rp_agent_tell_copies(rp_agent *agent, uint64_t run_id) RP_MUST_CHECK;
+/* A few messages of the copy that is asked for a round. errors FORMAT: it is damaged */
+rp_err rp_agent_continue_fetch(rp_agent *agent) RP_MUST_CHECK;
 
 #endif

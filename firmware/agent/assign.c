@@ -166,6 +166,7 @@ rp_err rp_agent_report_ready(rp_agent *agent) {
         ready->weight_copies = larger(ready->weight_copies, facts.weight_copies);
         ready->probe_copies = larger(ready->probe_copies, facts.probe_copies);
     }
+    ready->copy_bytes = rp_agent_copy_bytes(run);
     RP_TRY(rp_agent_answer(agent, &frame, NULL, 0));
     rp_agent_note_ready(agent, ready->device_bytes);
     agent->state = RP_AGENT_ASSIGNED;

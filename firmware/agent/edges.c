@@ -170,7 +170,7 @@ static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_por
     return rp_port_out_open(r->arena, &options, out);
 }
 
-/* Links that bring parcels, each once. */
+/* Links that bring anything, each once. */
 static void find_sources(rp_runner *r) {
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         const rp_runner_edge *at = &r->at.edge[e];
@@ -178,7 +178,8 @@ static void find_sources(rp_runner *r) {
         while (s < r->source_count && r->source[s].link != at->link) {
             s++;
         }
-        if (!at->outgoing && s == r->source_count) {
+        const bool brings = at->link && (!at->outgoing || r->at.take_other);
+        if (brings && s == r->source_count) {
             r->source[r->source_count++].link = at->link;
         }
         r->edge[e].edge = at->edge;
@@ -267,6 +268,18 @@ static runner_edge *edge_of(rp_runner *r, const rp_link *link, rp_kind carries, 
     return NULL;
 }
 
+static bool is_other(const rp_runner *r, const runner_source *source) {
+    return r->at.take_other && !rp_frame_is_data(&source->head->frame);
+}
+
+static rp_err take_other(rp_runner *r, runner_source *source) {
+    rp_err err = r->at.take_other(r->at.context, source->link, source->head);
+    if (err == RP_OK) {
+        rp_link_release(source->link, &source->head);
+    }
+    return err;
+}
+
 /* AGAIN: the port has no room. */
 static rp_err deliver_parcel(rp_runner *r, const runner_source *source) {
     const rp_kind kind = rp_frame_kind(&source->head->frame);
@@ -306,7 +319,7 @@ rp_err rp_runner_receive(rp_runner *r) {
         while (err == RP_OK) {
             err = source->head ? RP_OK : rp_link_recv(source->link, &source->head);
             if (err == RP_OK) {
-                err = deliver_parcel(r, source);
+                err = is_other(r, source) ? take_other(r, source) : deliver_parcel(r, source);
             }
             if (err == RP_OK) {
                 source->head = NULL;

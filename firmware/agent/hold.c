@@ -17,6 +17,8 @@ void rp_agent_hold(rp_agent *agent, uint32_t term, bool stop) {
     run->identity.term = term;
     rp_link_set_run(agent->control, run->identity);
     run->is_stopped = stop && !is_over;
+    run->copy = NULL;
+    run->record_bytes = 0;
     if (!stop && !is_over && agent->state != RP_AGENT_RUNNING) {
         rp_agent_begin_watching(agent);
     }

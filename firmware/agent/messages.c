@@ -61,8 +61,13 @@ static rp_err on_hello(rp_agent *agent, const rp_message *message) {
     const rp_Hello *host = &message->frame.body.hello;
     const bool asks = host->hold > 0;
     const bool holds = asks && take_asking(agent, &message->frame);
+    rp_err err;
     if (!asks) {
         take_greeting(agent, host, message->frame.run_id == 0);
+        err = rp_agent_tell_copies(agent, message->frame.run_id);
+        if (err != RP_OK) {
+            return err;
+        }
     }
     const rp_device_facts *facts = agent->device ? rp_device_facts_of(agent->device) : NULL;
     rp_Frame frame = {.which_body = RP_KIND_HELLO,
@@ -78,7 +83,7 @@ static rp_err on_hello(rp_agent *agent, const rp_message *message) {
     (void)snprintf(hello->software, sizeof hello->software, "%s", RP_VERSION);
     (void)snprintf(hello->device, sizeof hello->device, "%s",
                    facts ? facts->name : agent->executor->name);
-    rp_err err = rp_agent_answer(agent, &frame, NULL, 0); /* what this board is, in any case */
+    err = rp_agent_answer(agent, &frame, NULL, 0); /* what this board is, in any case */
     if (holds && err == RP_OK) {
         return rp_agent_tell_held(agent, host->hold > 1);
     }
@@ -95,6 +100,8 @@ static rp_err on_end(rp_agent *agent, const rp_message *message) {
         (void)snprintf(why, sizeof why, "the host says: %s", message->frame.body.fault.text);
     }
     rp_agent_end_run(agent, why);
+    agent->fetched = NULL;
+    rp_copies_drop(&agent->copies);
     agent->over = agent->options.once;
     return RP_OK;
 }
@@ -149,6 +156,8 @@ static const message_rule rules[] = {
     {RP_KIND_STEP_DECISION, RUNNING, rp_agent_on_step_decision},
     {RP_KIND_SAVE, BETWEEN, rp_agent_on_save},
     {RP_KIND_RECORD, PAUSED, rp_agent_on_record},
+    {RP_KIND_COPY, BETWEEN, rp_agent_on_copy},
+    {RP_KIND_FETCH, HELLO, rp_agent_on_fetch},
     {RP_KIND_BYE, ANY, on_end},
     {RP_KIND_FAULT, ANY, on_end},
 };

@@ -46,6 +46,9 @@ typedef struct {
 typedef struct {
     const rp_clock *clock;
     rp_link *control; /* results, norms, trace */
+    /* What a neighbour says over its link that is no parcel. NULL: nothing. */
+    rp_err (*take_other)(void *context, rp_link *link, const rp_message *message);
+    void *context;
     uint32_t held_count;
     rp_runner_held held[RP_RUNNER_STAGES_MAX]; /* in the order of their stages */
     const rp_plan *plan;                       /* what an op takes and sends is read from it */

@@ -116,6 +116,7 @@ rp_err rp_agent_run_round(rp_agent *agent) {
     if (agent->state == RP_AGENT_SAVING) {
         RP_TRY(run->record_bytes ? rp_agent_continue_record(agent) : rp_agent_continue_save(agent));
     }
+    RP_TRY(run->copy_step > 0 ? rp_agent_step_copies(agent) : RP_OK);
 fail:
     return err;
 }

@@ -70,6 +70,12 @@ rp_err rp_agent_on_prediction_gain(rp_agent *agent, const rp_message *message) {
                              message->part[0].bytes / sizeof(double));
 }
 
+/* To the host, or into the copy that is being made. */
+static rp_err put_piece(rp_agent *agent, rp_Frame *frame, const rp_part *part) {
+    rp_copy *copy = agent->run->copy;
+    return copy ? rp_copy_add(copy, frame, part) : rp_agent_answer(agent, frame, part, 1);
+}
+
 static rp_err send_in_flight(rp_agent *agent, size_t total) {
     agent_run *run = agent->run;
     float *piece = run->piece;
@@ -82,7 +88,7 @@ static rp_err send_in_flight(rp_agent *agent, size_t total) {
     const rp_part part = rp_part_of_bytes(piece, bytes);
     rp_err err;
     RP_TRY(rp_runner_in_flight_read(run->runner, run->save_in_flight, bytes, piece));
-    RP_TRY(rp_agent_answer(agent, &frame, &part, 1));
+    RP_TRY(put_piece(agent, &frame, &part));
     run->save_in_flight += bytes;
 fail:
     return err;
@@ -113,7 +119,7 @@ static rp_err send_tensor(rp_agent *agent) {
     tensor->first = run->save_first;
     tensor->total = total;
     const rp_part part = rp_part_of_array(RP_DTYPE_F32, piece, count);
-    RP_TRY(rp_agent_answer(agent, &frame, &part, 1));
+    RP_TRY(put_piece(agent, &frame, &part));
     run->save_first += count;
     if (run->save_first == total) {
         run->save_first = 0;
@@ -124,13 +130,29 @@ fail:
     return err;
 }
 
-rp_err rp_agent_on_save(rp_agent *agent, const rp_message *message) {
-    (void)message;
+void rp_agent_begin_save(rp_agent *agent) {
     agent->state = RP_AGENT_SAVING;
     agent->run->save_held = agent->run->save_index = 0;
     agent->run->save_first = agent->run->save_in_flight = 0;
     pass_saved_stages(agent->run);
+}
+
+rp_err rp_agent_on_save(rp_agent *agent, const rp_message *message) {
+    (void)message;
+    rp_agent_begin_save(agent);
     return RP_OK;
+}
+
+/* A copy's own end is told with the other copies (rp_agent_step_copies). */
+static rp_err end_save(rp_agent *agent) {
+    rp_Frame frame = {.which_body = RP_KIND_TENSORS_END};
+    agent->state = RP_AGENT_PAUSED;
+    if (agent->run->copy) {
+        agent->run->copy->is_whole = true;
+        agent->run->copy = NULL;
+        return RP_OK;
+    }
+    return rp_agent_answer(agent, &frame, NULL, 0);
 }
 
 rp_err rp_agent_continue_save(rp_agent *agent) {
@@ -140,15 +162,14 @@ rp_err rp_agent_continue_save(rp_agent *agent) {
     rp_link_stats stats;
     rp_err err = RP_OK;
     rp_link_stats_of(agent->control, &stats);
-    for (uint64_t i = stats.unacked; i < RP_AGENT_UNACKED_MAX && !over; i++) {
+    const uint64_t unacked = run->copy ? 0 : stats.unacked; /* memory has room */
+    for (uint64_t i = unacked; i < RP_AGENT_UNACKED_MAX && !over; i++) {
         RP_TRY(run->save_held < run->held_count ? send_tensor(agent)
                                                 : send_in_flight(agent, bytes));
         over = run->save_held == run->held_count && run->save_in_flight == bytes;
     }
-    if (over && stats.unacked < RP_AGENT_UNACKED_MAX) {
-        rp_Frame frame = {.which_body = RP_KIND_TENSORS_END};
-        RP_TRY(rp_agent_answer(agent, &frame, NULL, 0));
-        agent->state = RP_AGENT_PAUSED;
+    if (over && unacked < RP_AGENT_UNACKED_MAX) {
+        RP_TRY(end_save(agent));
     }
 fail:
     return err;

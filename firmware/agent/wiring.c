@@ -65,6 +65,10 @@ void rp_agent_begin_lines(agent_run *run) {
     }
 }
 
+static size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
 /* `far`: a neighbour, or the host. */
 static rp_link_options data_options(const rp_agent *agent, const char *name, const char *key,
                                     uint32_t far) {
@@ -75,7 +79,7 @@ static rp_link_options data_options(const rp_agent *agent, const char *name, con
         .peer_public = key,
         .window = use.window,
         .send_window = use.send_window,
-        .part_bytes_max = part_max(run, &use),
+        .part_bytes_max = larger(part_max(run, &use), job_of(run)->copies ? RP_COPY_PIECE_MAX : 0),
         .emulate = line_to(agent, far),
         .far = rp_link_profile_of(&run->line, &run->hops, far, run->node),
         .run = run->identity,
@@ -232,8 +236,11 @@ rp_err rp_agent_dial(rp_agent *agent, const rp_Connect *to) {
 
 rp_err rp_agent_open_runner(rp_agent *agent) {
     agent_run *run = agent->run;
-    rp_runner_options options = {
-        .clock = agent->clock, .control = agent->control, .held_count = run->held_count};
+    rp_runner_options options = {.clock = agent->clock,
+                                 .control = agent->control,
+                                 .take_other = job_of(run)->copies ? rp_agent_take_copying : NULL,
+                                 .context = agent,
+                                 .held_count = run->held_count};
     for (uint32_t h = 0; h < run->held_count; h++) {
         options.held[h] = (rp_runner_held){&run->held[h].job, run->held[h].stage};
     }

@@ -195,6 +195,9 @@ uint32_t rp_plan_far_end(const rp_plan_edge *edge, uint32_t node); /* `node` its
 /* In ascending order, and how many; rp_plan_check_training() has said that the room suffices. */
 uint32_t rp_plan_neighbours(const rp_plan *plan, uint32_t node,
                             uint32_t out[RP_PLAN_NEIGHBOURS_MAX]);
+/* The neighbour that keeps a copy of what a node holds: the next one round the ring that the node
+ * sends anything to; RP_PLAN_HOST: there is none. */
+uint32_t rp_plan_keeper(const rp_plan *plan, uint32_t node);
 static inline bool rp_plan_dials(const rp_plan *plan, uint32_t node, uint32_t neighbour) {
     const bool own = plan->node[node].dials;
     return own != plan->node[neighbour].dials ? own : node < neighbour;

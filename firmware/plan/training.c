@@ -47,6 +47,27 @@ uint32_t rp_plan_neighbours(const rp_plan *plan, uint32_t node,
     return count;
 }
 
+static bool sends_to(const rp_plan *plan, uint32_t from, uint32_t to) {
+    uint32_t count;
+    const uint32_t *edge = rp_plan_node_edges(plan, from, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (plan->edge[edge[i]].from == from && plan->edge[edge[i]].to == to) {
+            return true;
+        }
+    }
+    return false;
+}
+
+uint32_t rp_plan_keeper(const rp_plan *plan, uint32_t node) {
+    for (uint32_t i = 1; i < plan->node_count; i++) {
+        const uint32_t next = (node + i) % plan->node_count;
+        if (sends_to(plan, node, next)) {
+            return next;
+        }
+    }
+    return RP_PLAN_HOST;
+}
+
 /* ---- shares ---------------------------------------------------------------------------------- */
 
 static bool is_share(const rp_plan_hold *hold) {

@@ -41,6 +41,8 @@ enum {
     UINT64_C(128) /* FINISHED has a ledger that goes on from START's; nobody needs it */
 #define RP_WIRE_FEATURE_UINT8                                                                      \
     UINT64_C(256) /* a board normalises inputs that come as bytes; nobody needs it */
+#define RP_WIRE_FEATURE_COPIES                                                                     \
+    UINT64_C(512) /* a board takes COPY and FETCH: all need it where copies are kept */
 #define RP_WIRE_FEATURE_RECORDS                                                                    \
     UINT64_C(1024) /* a board records a microbatch, and computes those of others again: all need   \
                       it where a run asks for it */
@@ -48,7 +50,7 @@ enum {
     (RP_WIRE_FEATURE_PLAN | RP_WIRE_FEATURE_NEIGHBOURS | RP_WIRE_FEATURE_BUILDING |                \
      RP_WIRE_FEATURE_DIALS | RP_WIRE_FEATURE_TRIALS | RP_WIRE_FEATURE_CODECS |                     \
      RP_WIRE_FEATURE_WAITING | RP_WIRE_FEATURE_LEDGER | RP_WIRE_FEATURE_UINT8 |                    \
-     RP_WIRE_FEATURE_RECORDS)
+     RP_WIRE_FEATURE_RECORDS | RP_WIRE_FEATURE_COPIES)
 
 /* What a board waits for: WAITING. */
 typedef enum {

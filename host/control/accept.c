@@ -122,6 +122,16 @@ static rp_err check_alike(const rp_controller *c, const rp_board_state *board) {
     return RP_OK;
 }
 
+/* Who knows no copies can not keep one for its neighbour. */
+static rp_err check_copies(const rp_controller *c, const char *name, const rp_Hello *board) {
+    return c->run.copy_steps == 0 || (board->features & RP_WIRE_FEATURE_COPIES)
+               ? RP_OK
+               : rp_fail(RP_ERR_PEER,
+                         "board %s (ringpipe %s) knows no copies, and ring.copy_steps asks for "
+                         "them: update ringpipe on the board",
+                         name, board->software);
+}
+
 static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_Hello *hello = &message->frame.body.hello;
     rp_ring *ring = &c->ring;
@@ -137,6 +147,7 @@ static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *messa
     choose_inputs(c, state->name, hello);
     RP_TRY(check_codecs(c, state->name, hello));
     RP_TRY(check_records(c, state->name, hello));
+    RP_TRY(check_copies(c, state->name, hello));
     if (!rp_control_is_clock_time(hello->clock_ns)) {
         return rp_fail(RP_ERR_PEER, "board %s: its clock is at %" PRId64 " ns, which no clock is",
                        state->name, hello->clock_ns);
@@ -231,6 +242,7 @@ static rp_err on_ready(rp_controller *c, uint32_t board, const rp_message *messa
     state->device_bytes = bounded(ready->device_bytes, BYTES_MAX);
     state->weight_bytes = bounded(ready->weight_bytes, BYTES_MAX);
     state->prepare_ns = build_ns < RP_RING_BUILD_NS ? build_ns : RP_RING_BUILD_NS;
+    state->copy_bytes = bounded(ready->copy_bytes, BYTES_MAX);
     state->slots = ready->slots;
     state->weight_copies = ready->weight_copies;
     if (state->weight_copies > state->weight_copies_max) {
@@ -383,6 +395,7 @@ static rp_err ignore(rp_controller *c, uint32_t board, const rp_message *message
 #define IN(id) (UINT32_C(1) << RP_CONTROL_##id)
 #define ANYWHERE ((UINT32_C(1) << RP_CONTROL_STATES) - 1)
 #define TRAINING (IN(TRAIN) | IN(DRAIN))
+#define SENDING (IN(SAVE) | IN(RESCUE))
 #define PASSES (IN(EVALUATE) | IN(STATISTICS))
 
 static const struct {
@@ -403,9 +416,10 @@ static const struct {
     {RP_KIND_WAITING, TRAINING | PASSES, rp_report_on_waiting},
     {RP_KIND_TRACE, TRAINING | PASSES, rp_report_on_trace},
     {RP_KIND_FINISHED, TRAINING | PASSES, on_finished},
-    {RP_KIND_TENSOR, IN(SAVE), rp_save_on_tensor},
-    {RP_KIND_IN_FLIGHT, IN(SAVE), rp_save_on_in_flight},
-    {RP_KIND_TENSORS_END, IN(SAVE), rp_save_on_end},
+    {RP_KIND_COPIED, ANYWHERE, rp_copies_on_copied},
+    {RP_KIND_TENSOR, SENDING, rp_save_on_tensor},
+    {RP_KIND_IN_FLIGHT, SENDING, rp_save_on_in_flight},
+    {RP_KIND_TENSORS_END, SENDING, rp_save_on_end},
     {RP_KIND_RECORD, IN(VERIFY), rp_verify_on_record},
     {RP_KIND_RECOMPUTED, IN(VERIFY), rp_verify_on_recomputed},
     {RP_KIND_HELD, IN(ADOPT), rp_adopt_on_held},

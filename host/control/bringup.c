@@ -143,6 +143,7 @@ rp_err rp_hello_enter(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].hello = false;
     }
+    rp_copies_begin_hello(c);
     c->greeted_ns = c->greeted_ns ? c->greeted_ns : c->now_ns;
     c->timeout_ns = hello_rest_ns(c);
     c->ring.watching = c->run.wait_s > 0; /* who was heard and is lost now is greeted anew */
@@ -170,6 +171,15 @@ rp_err rp_hello_step(rp_controller *c) {
         rp_link_set_wire(c->ring.board[k].control, c->ring.wire.max);
     }
     c->greeted_ns = 0;
+    if (c->copies.wanted) {
+        rp_controller_enter(c, RP_CONTROL_RESCUE);
+    } else {
+        rp_controller_leave_hello(c);
+    }
+    return RP_OK;
+}
+
+void rp_controller_leave_hello(rp_controller *c) {
     c->ring.watching = false; /* `plan` waits for answers to pings itself */
     if (c->reassigning && rp_controller_has_cut(c)) {
         rp_controller_enter(c, RP_CONTROL_ASSIGN);
@@ -178,7 +188,6 @@ rp_err rp_hello_step(rp_controller *c) {
     } else {
         rp_controller_enter(c, RP_CONTROL_PLAN);
     }
-    return RP_OK;
 }
 
 /* ---- texts of a stage ------------------------------------------------------------------------ */
@@ -345,8 +354,10 @@ rp_err rp_assign_enter(rp_controller *c) {
         c->ring.board[k].ready = false;
     }
     rp_transfers_forget(c->transfers);
+    rp_copies_forget(c);
     c->run.hops.since_s = lines_since_s(c);
-    return rp_controller_make_plan(c);
+    const rp_err err = rp_controller_make_plan(c);
+    return err == RP_OK ? rp_copies_check_plan(c) : err;
 }
 
 static rp_link_profile line_to(const rp_controller *c, uint32_t board) {
@@ -573,6 +584,7 @@ rp_err rp_assign_step(rp_controller *c) {
         show_ready(c);
         return RP_OK;
     }
+    RP_TRY(rp_copies_check_memory(c));
     RP_TRY(connect_boards(c));
     if (c->options.purpose == RP_PURPOSE_PLAN) {
         RP_TRY(rp_controller_show(c, false));

@@ -140,6 +140,26 @@ typedef struct {
     uint64_t drawn_step;     /* that histograms were recorded of last, or the run resumed at */
 } rp_save;
 
+/* copies.c: copies of one step, that boards have or make, and where the run stood there. */
+typedef struct {
+    rp_arena arena;
+    uint64_t step; /* 0: there are none */
+    uint32_t term; /* of the assignment */
+    rp_position position;
+    rp_applied applied;
+    uint64_t *in_flight_bytes;   /* by stage */
+    rp_gain_estimator estimator; /* horizon: measured */
+    uint8_t *said;               /* by node of the plan: who has said that it has its copy */
+    uint32_t missing;            /* that have not */
+    uint32_t *holder;            /* by node: a board that has it now; RP_PLAN_HOST: nobody */
+} rp_copy_set;
+
+typedef struct {
+    rp_copy_set set[2]; /* the newest that is whole, and the one that is under way */
+    uint32_t newest;
+    bool wanted; /* the run has gone back to it, and the boards are to be asked for it */
+} rp_control_copies;
+
 /* account.c: the ledger, as far as it has been compared. */
 typedef struct {
     uint64_t step;           /* it was compared up to here */
@@ -287,6 +307,7 @@ struct rp_controller {
 
     rp_load load;
     rp_save save;
+    rp_control_copies copies;
     rp_eval_pass pass;
 
     /* norms of the step that waits for its decision */
@@ -382,6 +403,8 @@ rp_err rp_profile_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_profile_late(const rp_controller *c) RP_MUST_CHECK;
 rp_err rp_assign_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_assign_step(rp_controller *c) RP_MUST_CHECK;
+/* Every board has greeted, and nothing has to be fetched from them. */
+void rp_controller_leave_hello(rp_controller *c);
 /* What the boards held is over: they are greeted and get their stages again. */
 rp_err rp_controller_assign_again(rp_controller *c) RP_MUST_CHECK;
 
@@ -440,6 +463,34 @@ rp_err rp_verify_on_record(rp_controller *c, uint32_t board,
                            const rp_message *message) RP_MUST_CHECK;
 rp_err rp_verify_on_recomputed(rp_controller *c, uint32_t board,
                                const rp_message *message) RP_MUST_CHECK;
+/* Updates done and bytes in flight, by stage, as the boards have reported them at this pause. */
+rp_err rp_save_gather(rp_controller *c, rp_arena *arena, rp_applied *applied,
+                      uint64_t **in_flight_bytes) RP_MUST_CHECK;
+
+/* rescue.c: copy, rescue */
+rp_err rp_copy_enter(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_copy_step(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_rescue_enter(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_rescue_step(rp_controller *c) RP_MUST_CHECK;
+void rp_rescue_abandon(rp_controller *c);
+/* copies.c: of the newest step that all boards have them of, and of the one under way; their step
+ * is 0 where there are none. */
+rp_copy_set *rp_copies_whole(rp_controller *c);
+rp_copy_set *rp_copies_pending(rp_controller *c);
+void rp_copies_drop_set(rp_copy_set *set);
+rp_err rp_copies_on_copied(rp_controller *c, uint32_t board,
+                           const rp_message *message) RP_MUST_CHECK;
+/* Whether the plan's boards can keep copies for each other, and have the memory.
+ * errors  USAGE, LIMIT naming the board */
+rp_err rp_copies_check_plan(const rp_controller *c) RP_MUST_CHECK;
+rp_err rp_copies_check_memory(const rp_controller *c) RP_MUST_CHECK;
+/* Those to go back to: newer than the newest checkpoint; NULL: there are none. */
+const rp_copy_set *rp_copies_newest(const rp_controller *c);
+/* Of a board's facts: what they had counted at the newest copies. */
+uint64_t rp_copies_microbatches(const rp_controller *c, uint32_t board);
+void rp_copies_want(rp_controller *c);        /* the run goes back to the newest ones */
+void rp_copies_begin_hello(rp_controller *c); /* who has them is asked anew */
+void rp_copies_forget(rp_controller *c);      /* those of another plan are of no use */
 
 /* histograms.c: of the weights that a save brings, where the run file asks for them. */
 rp_err rp_histograms_begin(rp_controller *c) RP_MUST_CHECK; /* in the save's arena */
@@ -493,9 +544,14 @@ bool rp_away_join(rp_controller *c) RP_MUST_CHECK;
 /* restore.c: what to start from, and what to go back to.
  * errors  those of rp_checkpoint_find() and rp_checkpoint_check_start() */
 rp_err rp_controller_find_start(rp_controller *c) RP_MUST_CHECK;
-/* Everything is as it was at the newest checkpoint of this run, in a new term; boards that are lost
- * have no link any more. errors  FORMAT, IO; PEER: another controller goes on with the run */
+/* Everything is as it was at the newest checkpoint of this run or at newer copies, in a new term;
+ * boards that are lost have no link any more. errors  FORMAT, IO; PEER: another controller goes on
+ * with the run */
 rp_err rp_controller_go_back(rp_controller *c) RP_MUST_CHECK;
+/* The same on the way back, for no board in particular: it goes back further. */
+rp_err rp_controller_go_back_alone(rp_controller *c) RP_MUST_CHECK;
+/* What is loaded next: the newest checkpoint, or where the run begins. errors as _go_back */
+rp_err rp_controller_find_kept(rp_controller *c) RP_MUST_CHECK;
 /* recovery.c: of the way back from c->fault, at step `from`, once the position is the one to go on
  * from. */
 void rp_recovery_begin(rp_controller *c, uint64_t from);
@@ -546,6 +602,8 @@ rp_err rp_losses_note(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_controller_choose_next(rp_controller *c) RP_MUST_CHECK;
 /* Where the training segment that begins now ends, and what c->verify has to do there. */
 uint64_t rp_controller_next_boundary(rp_controller *c);
+/* Copies are all that is due at this pause of a training segment. */
+bool rp_controller_copies_suffice(const rp_controller *c);
 /* An evaluation is due here, of *split. */
 bool rp_controller_evaluation_due(const rp_controller *c, rp_split *split);
 /* The step in front of which an evaluation is due, or the run's end. */

@@ -78,6 +78,10 @@ static rp_err choose_in_training(rp_controller *c) {
         rp_controller_enter(c, RP_CONTROL_RECOVER); /* with the checkpoint that there is now */
         return RP_OK;
     }
+    if (c->unsaved && rp_controller_copies_suffice(c)) {
+        rp_controller_enter(c, c->state == RP_CONTROL_COPY ? RP_CONTROL_TRAIN : RP_CONTROL_COPY);
+        return RP_OK;
+    }
     if (c->unsaved) {
         rp_controller_enter(c, are_statistics_due(c) ? RP_CONTROL_STATISTICS : RP_CONTROL_SAVE);
         return RP_OK;

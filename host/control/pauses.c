@@ -12,17 +12,27 @@ static uint64_t sooner(const rp_controller *c, uint64_t end) {
     return c->position.step + (steps > 0 ? steps : 1);
 }
 
-/* Segments end at epochs' ends and where a checkpoint or a histogram is due. */
+/* Segments end at epochs' ends and where a checkpoint, a histogram or copies are due. */
 static uint64_t next_save(const rp_controller *c) {
     const uint64_t step = c->position.step;
-    uint64_t end = smaller(c->run.steps, (step / c->run.epoch_steps + 1) * c->run.epoch_steps);
-    if (c->run.checkpoint_steps) {
-        end = smaller(end, (step / c->run.checkpoint_steps + 1) * c->run.checkpoint_steps);
-    }
-    if (c->run.histogram_steps) {
-        end = smaller(end, (step / c->run.histogram_steps + 1) * c->run.histogram_steps);
+    const uint64_t every[] = {c->run.epoch_steps, c->run.checkpoint_steps, c->run.histogram_steps,
+                              c->run.copy_steps};
+    uint64_t end = c->run.steps;
+    for (size_t i = 0; i < sizeof every / sizeof *every; i++) {
+        end = every[i] ? smaller(end, (step / every[i] + 1) * every[i]) : end;
     }
     return sooner(c, end);
+}
+
+bool rp_controller_copies_suffice(const rp_controller *c) {
+    const uint64_t step = c->position.step;
+    const uint64_t saved[] = {c->run.epoch_steps, c->run.checkpoint_steps, c->run.histogram_steps};
+    bool is_saved = step == c->run.steps || c->stop_step > 0 || c->interrupts > 0 ||
+                    c->recovery.in_a_row > 0 || c->follow.phase != RP_FOLLOW_NONE;
+    for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
+        is_saved |= saved[i] && step % saved[i] == 0;
+    }
+    return !is_saved && c->run.copy_steps && step % c->run.copy_steps == 0;
 }
 
 /* Where the pipes are empty if nothing goes in any more: behind what stage 0 has in flight. */

@@ -140,6 +140,12 @@ static void stop_for(rp_controller *c, rp_err err) {
     rp_controller_enter(c, RP_CONTROL_CLOSE);
 }
 
+/* Copies become a checkpoint on a way back: behind that there is none. */
+static uint32_t ways_before(const rp_controller *c) {
+    const rp_recovery *recovery = &c->recovery;
+    return recovery->is_on && recovery->in_a_row > 0 ? recovery->in_a_row - 1 : recovery->in_a_row;
+}
+
 static rp_remedy_facts facts_of(const rp_controller *c) {
     const rp_method *method = &c->run.method;
     return (rp_remedy_facts){
@@ -159,7 +165,7 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
         .is_wrong = c->verify.wrong != RP_FAULT_NO_BOARD,
         .at_least = c->run.at_least,
         .spares = rp_absent_spares(c),
-        .in_a_row = c->recovery.in_a_row - c->recovery.is_on,
+        .in_a_row = ways_before(c),
         .on_the_way = c->recovery.on_the_way,
     };
 }

@@ -22,10 +22,10 @@ void rp_recovery_begin(rp_controller *c, uint64_t from) {
         recovery->fault = c->fault;
         recovery->since_ns = c->now_ns;
         recovery->step = from;
-        recovery->microbatches = count_again(c, from);
         recovery->on_the_way = 0;
         recovery->in_a_row++;
     }
+    recovery->microbatches = count_again(c, recovery->step);
     recovery->assign_ns = 0;
     recovery->on_the_way++;
 }

@@ -61,7 +61,8 @@ static void forget_progress(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         rp_board_state *board = &c->ring.board[k];
         board->profiled = c->has_profile;
-        board->facts.microbatches = board->microbatches_kept;
+        board->facts.microbatches =
+            rp_copies_newest(c) ? rp_copies_microbatches(c, k) : board->microbatches_kept;
         board->facts_before = board->facts;
         board->skipped_row = 0;
     }
@@ -86,11 +87,9 @@ static rp_err check_kept(const rp_controller *c) {
                          c->save.kept_step, c->damaged[0] ? c->damaged : "it has gone");
 }
 
-rp_err rp_controller_go_back(rp_controller *c) {
+rp_err rp_controller_find_kept(rp_controller *c) {
     char *path = NULL;
     rp_err err;
-    RP_TRY(rp_identity_check(c->folder, &c->ring.identity));
-    forget_progress(c);
     rp_arena_finish(&c->follow_arena);
     rp_arena_init(&c->follow_arena, "restore", 0);
     c->position = (rp_position){0};
@@ -98,6 +97,39 @@ rp_err rp_controller_go_back(rp_controller *c) {
     RP_TRY(check_kept(c));
     RP_TRY(path ? RP_OK : find_first_weights(c, &c->follow_arena, &path));
     c->load.path = path;
+fail:
+    return err;
+}
+
+/* They become a checkpoint as soon as the boards can be asked for them. */
+static void expect_copies(rp_controller *c, const rp_copy_set *copies) {
+    c->position = copies->position;
+    c->stop_step = 0;
+    rp_controller_resume_best(c);
+    rp_copies_want(c);
+}
+
+rp_err rp_controller_go_back_alone(rp_controller *c) {
+    rp_err err;
+    c->fault.board = RP_FAULT_NO_BOARD;
+    RP_TRY(rp_controller_go_back(c));
+    rp_recovery_begin(c, c->recovery.step);
+    rp_controller_forget_fault(c);
+    c->greeted_ns = 0;
+fail:
+    return err;
+}
+
+rp_err rp_controller_go_back(rp_controller *c) {
+    const rp_copy_set *copies = rp_copies_newest(c);
+    rp_err err;
+    RP_TRY(rp_identity_check(c->folder, &c->ring.identity));
+    forget_progress(c);
+    if (copies) {
+        expect_copies(c, copies);
+    } else {
+        RP_TRY(rp_controller_find_kept(c));
+    }
     c->run.step_first = c->save.drawn_step = c->position.step;
     RP_TRY(rp_controller_rewind_record(c));
     RP_TRY(rp_identity_begin_term(c->folder, c->env.run_id, &c->ring.identity));

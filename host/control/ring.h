@@ -65,9 +65,10 @@ typedef struct {
     uint32_t pending_first, pending_count;
     int64_t pending_since_ns;
     bool asked; /* it has got what the state at hand asks of it */
-    bool hello, ready, profiled, finished, saved;
-    bool has_built;       /* it has been ready for some assignment of this run */
-    bool hung;            /* nothing was heard of it for RP_RING_SILENT_NS, so it was lost */
+    bool hello, ready, profiled, finished, saved, copied;
+    uint32_t sends; /* node whose state comes from it: its own, or one that it has a copy of */
+    bool has_built; /* it has been ready for some assignment of this run */
+    bool hung;      /* nothing was heard of it for RP_RING_SILENT_NS, so it was lost */
     uint64_t round_trips; /* when it was pinged last */
     int64_t shortest_trip_ns;
     uint32_t hop_port[RP_PLAN_NEIGHBOURS_MAX]; /* of the neighbours that dial it, in order */
@@ -75,13 +76,15 @@ typedef struct {
     int64_t clock_offset_ns; /* host time = board time + offset */
     rp_gemm_choice gemm;
     uint64_t device_bytes, weight_bytes, slots, resident_bytes;
+    uint64_t copy_bytes; /* of its copy, without what is in flight */
     int64_t prepare_ns;
-    rp_board_building building;  /* of the profile or the stages that it builds now */
-    rp_board_building built;     /* of all before */
-    rp_board_facts facts;        /* of all assignments */
-    rp_board_facts facts_before; /* of those before this one */
-    rp_run_ledger ledger;        /* of its last segment */
-    uint64_t microbatches_kept;  /* of the facts: those that the newest checkpoint has */
+    rp_board_building building;      /* of the profile or the stages that it builds now */
+    rp_board_building built;         /* of all before */
+    rp_board_facts facts;            /* of all assignments */
+    rp_board_facts facts_before;     /* of those before this one */
+    rp_run_ledger ledger;            /* of its last segment */
+    uint64_t microbatches_kept;      /* of the facts: those that the newest checkpoint has */
+    uint64_t microbatches_copied[2]; /* .. that the copies have, by rp_control_copies.set */
     /* Updates done, of the last checkpoint or segment: by replica, or by stage of the board. */
     uint64_t applied[RP_REPLICAS_MAX];
     uint64_t in_flight_bytes;   /* of microbatches in flight at the last pause */

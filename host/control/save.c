@@ -6,10 +6,10 @@
 #include "control/controller_own.h"
 #include "control/identity.h"
 
-static rp_err find_applied(rp_controller *c, rp_applied *out) {
+static rp_err find_applied(rp_controller *c, rp_arena *arena, rp_applied *out) {
     rp_err err;
     *out = (rp_applied){.stages = c->plan->stage_count};
-    RP_TRY(RP_ARENA_NEW(&c->save.arena, out->stages, &out->of));
+    RP_TRY(RP_ARENA_NEW(arena, out->stages, &out->of));
     for (uint32_t k = 0; k < out->stages; k++) {
         uint32_t count;
         const uint64_t *own = rp_controller_applied_of(c, rp_controller_first_hold(c, k), &count);
@@ -19,23 +19,34 @@ fail:
     return err;
 }
 
+rp_err rp_save_gather(rp_controller *c, rp_arena *arena, rp_applied *applied,
+                      uint64_t **in_flight_bytes) {
+    rp_err err;
+    RP_TRY(find_applied(c, arena, applied));
+    RP_TRY(RP_ARENA_NEW(arena, c->plan->stage_count, in_flight_bytes));
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        if (rp_controller_saves(c, k)) {
+            (*in_flight_bytes)[rp_controller_first_stage(c, k)] = c->ring.board[k].in_flight_bytes;
+        }
+    }
+fail:
+    return err;
+}
+
 rp_err rp_save_enter(rp_controller *c) {
     const rp_Frame request = {.which_body = RP_KIND_SAVE};
     const bool measured = c->run.method.horizon == RP_HORIZON_MEASURED;
     rp_applied applied;
-    uint64_t *in_flight_bytes; /* by stage; of schedules with one a board */
+    uint64_t *in_flight_bytes;
     rp_err err;
     rp_arena_init(&c->save.arena, "checkpoint", 0);
-    RP_TRY(find_applied(c, &applied));
-    RP_TRY(RP_ARENA_NEW(&c->save.arena, c->plan->stage_count, &in_flight_bytes));
+    RP_TRY(rp_save_gather(c, &c->save.arena, &applied, &in_flight_bytes));
     rp_controller_read_totals(c);
     c->save.boards_left = 0;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].saved = !rp_controller_saves(c, k);
-        if (!c->ring.board[k].saved) {
-            in_flight_bytes[rp_controller_first_stage(c, k)] = c->ring.board[k].in_flight_bytes;
-            c->save.boards_left++;
-        }
+        c->ring.board[k].sends = k;
+        c->save.boards_left += !c->ring.board[k].saved;
     }
     const rp_checkpoint_content content = {
         .run = &c->run,
@@ -139,9 +150,9 @@ rp_err rp_save_on_in_flight(rp_controller *c, uint32_t board, const rp_message *
         return rp_fail(RP_ERR_PEER, "board %u sent microbatches in flight without their bytes",
                        board);
     }
-    RP_TRY(rp_checkpoint_write_in_flight(c->save.writer, rp_controller_first_stage(c, board),
-                                         message->frame.body.in_flight.first, message->part[0].data,
-                                         message->part[0].bytes));
+    const uint32_t stage = rp_controller_first_stage(c, c->ring.board[board].sends);
+    RP_TRY(rp_checkpoint_write_in_flight(c->save.writer, stage, message->frame.body.in_flight.first,
+                                         message->part[0].data, message->part[0].bytes));
     rp_controller_note_progress(c);
 fail:
     return err;

@@ -20,7 +20,9 @@ typedef enum {
     RP_CONTROL_SAVE,       /* tensors come from the boards */
     RP_CONTROL_VERIFY,     /* a microbatch is computed again on other boards */
     RP_CONTROL_DRAIN,      /* a segment that leaves nothing in flight */
+    RP_CONTROL_COPY,       /* boards copy what they hold, for each other */
     RP_CONTROL_RESTART,    /* boards that were lost come up again */
+    RP_CONTROL_RESCUE,     /* what lost boards held comes from such copies */
     RP_CONTROL_RECOVER,    /* something went wrong: what now? */
     RP_CONTROL_CLOSE,      /* goodbye, and a moment for the boards to end */
     RP_CONTROL_ENDED,

@@ -25,6 +25,10 @@ static bool has_finished(const rp_board_state *board) {
     return board->finished;
 }
 
+static bool has_copied(const rp_board_state *board) {
+    return board->copied;
+}
+
 static bool has_saved(const rp_board_state *board) {
     return board->saved;
 }
@@ -43,7 +47,7 @@ const rp_control_state rp_control_states[RP_CONTROL_STATES] = {
         "interrupted while boards are asked what they hold",
         rp_adopt_enter, rp_adopt_step, NULL, NULL, rp_adopt_late},
     [RP_CONTROL_HELLO] = {"hello", "hello", RP_RING_HELLO_NS,
-        AFTER(PROFILE) | AFTER(PLAN) | AFTER(ASSIGN) | AFTER(RESTART),
+        AFTER(PROFILE) | AFTER(PLAN) | AFTER(ASSIGN) | AFTER(RESTART) | AFTER(RESCUE),
         "interrupted while waiting for hello",
         rp_hello_enter, rp_hello_step, NULL, has_greeted, rp_hello_late},
     [RP_CONTROL_PROFILE] = {"profile", "profile", RP_RING_BUILD_NS, AFTER(PLAN) | AFTER(CLOSE),
@@ -60,7 +64,7 @@ const rp_control_state rp_control_states[RP_CONTROL_STATES] = {
         AFTER(PLAN) | AFTER(TRAIN) | AFTER(EVALUATE) | AFTER(SAVE) | AFTER(CLOSE), NULL,
         rp_load_enter, rp_load_step, rp_load_abandon, NULL, rp_load_late},
     [RP_CONTROL_TRAIN] = {"train", "the end of the segment", STALL_NS,
-        AFTER(STATISTICS) | AFTER(SAVE) | AFTER(VERIFY), NULL,
+        AFTER(STATISTICS) | AFTER(SAVE) | AFTER(VERIFY) | AFTER(COPY), NULL,
         rp_train_enter, rp_train_step, rp_train_abandon, has_finished, rp_segment_late},
     [RP_CONTROL_EVALUATE] = {"evaluate", "the end of the evaluation", STALL_NS,
         AFTER(PLAN) | AFTER(TRAIN) | AFTER(SAVE) | AFTER(DRAIN) | AFTER(CLOSE),
@@ -72,10 +76,17 @@ const rp_control_state rp_control_states[RP_CONTROL_STATES] = {
         AFTER(HELLO) | AFTER(PLAN) | AFTER(TRAIN) | AFTER(EVALUATE) | AFTER(CLOSE), NULL,
         rp_save_enter, rp_save_step, rp_save_abandon, has_saved, rp_save_late},
     [RP_CONTROL_VERIFY] = {"verify", "records, and what other boards make of them",
-        RP_RING_BUILD_NS, AFTER(TRAIN) | AFTER(STATISTICS) | AFTER(SAVE), NULL,
+        RP_RING_BUILD_NS, AFTER(TRAIN) | AFTER(STATISTICS) | AFTER(SAVE) | AFTER(COPY), NULL,
         rp_verify_enter, rp_verify_step, rp_verify_abandon, NULL, rp_verify_late},
     [RP_CONTROL_DRAIN] = {"drain", "empty pipes", STALL_NS, AFTER(STATISTICS) | AFTER(SAVE), NULL,
         rp_drain_enter, rp_train_step, rp_train_abandon, has_finished, rp_segment_late},
+    [RP_CONTROL_COPY] = {"copy", "copies", SAVE_NS,
+        AFTER(TRAIN) | AFTER(STATISTICS) | AFTER(SAVE), NULL,
+        rp_copy_enter, rp_copy_step, NULL, has_copied, NULL},
+    [RP_CONTROL_RESCUE] = {"rescue", "what copies have", SAVE_NS,
+        AFTER(PROFILE) | AFTER(PLAN) | AFTER(ASSIGN) | AFTER(RESTART),
+        "interrupted while copies are fetched",
+        rp_rescue_enter, rp_rescue_step, rp_rescue_abandon, has_saved, rp_save_late},
     [RP_CONTROL_RESTART] = {"restart", "agents", START_NS, AFTER(HELLO),
         "interrupted while lost agents start again",
         rp_restart_enter, rp_start_step, NULL, NULL, rp_start_late},

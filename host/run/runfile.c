@@ -9,7 +9,7 @@
 #include "run/links.h"
 #include "run/paths.h"
 
-enum { ASSIGNMENT_BYTES = 64 * 1024, WAIT_S = 30, ORPHAN_S = 60 };
+enum { ASSIGNMENT_BYTES = 64 * 1024, WAIT_S = 30, ORPHAN_S = 60, COPY_STEPS_MAX = 1 << 30 };
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
@@ -266,6 +266,7 @@ static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     RP_TRY(rp_node_u32(ring, "memory_mib", 0, 1u << 24, &run->memory_mib));
     RP_TRY(rp_node_u32(ring, "wait", 0, 86400, &run->wait_s));
     RP_TRY(rp_node_u32(ring, "orphan_wait", 1, 86400, &run->orphan_s));
+    RP_TRY(rp_node_u32(ring, "copy_steps", 0, COPY_STEPS_MAX, &run->copy_steps));
     RP_TRY(rp_node_string(ring, "roster", &roster));
     if (roster) {
         if (rp_node_find(ring, "boards")) {
@@ -273,6 +274,10 @@ static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
         }
         run->local = false;
         RP_TRY(rp_roster_read(arena, roster, &run->roster, &run->boards));
+    }
+    if (run->copy_steps > 0 && run->boards == 1) {
+        return rp_node_fail(ring,
+                            "copy_steps: a ring of one board has no neighbour to keep a copy");
     }
     RP_TRY(rp_node_u32(ring, "at_least", 1, run->boards, &run->at_least));
     RP_TRY(rp_spares_read(ring, run->roster, &run->boards, &run->spares));
@@ -644,6 +649,9 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
     }
     if (cut->stage_count == run->stages && run->method.advance_auto) {
         (void)fprintf(file, "advance: %u\n", run->method.advance);
+    }
+    if (run->copy_steps > 0) {
+        (void)fprintf(file, "copies: true\n");
     }
     if (run->throttle.forward_ms > 0 || run->throttle.backward_ms > 0) {
         (void)fprintf(file, "throttle: {forward_ms: %.17g, backward_ms: %.17g}\n",

@@ -34,10 +34,11 @@ typedef struct {
     const char *board;  /* profile of local agents */
     uint32_t threads;   /* of a local agent; 0: cores shared out fairly */
     uint32_t memory_mib;
-    uint32_t at_least; /* boards of a roster that a run may go on with */
-    uint32_t wait_s;   /* for a board that is lost; 0: the run stops at once */
-    uint32_t verify;   /* one of so many microbatches is computed again; 0: none */
-    uint32_t orphan_s; /* that boards keep what they hold when this host is lost */
+    uint32_t copy_steps; /* boards keep a copy of a neighbour's state so often; 0 = never */
+    uint32_t at_least;   /* boards of a roster that a run may go on with */
+    uint32_t wait_s;     /* for a board that is lost; 0: the run stops at once */
+    uint32_t verify;     /* one of so many microbatches is computed again; 0: none */
+    uint32_t orphan_s;   /* that boards keep what they hold when this host is lost */
     bool emulate;
     rp_link_profile link; /* of every wire, and what is different on some: */
     rp_link_hops hops;

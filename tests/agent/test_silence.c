@@ -178,6 +178,24 @@ static void a_new_host_is_told_what_is_held(void **state) {
     }
 }
 
+/* One that died while boards copied what they hold: a save goes to the next one all the same. */
+static void a_new_host_saves_in_the_middle_of_a_copy(void **state) {
+    (void)state;
+    static const rp_Frame copy = {.which_body = RP_KIND_COPY,
+                                  .body.copy = {.step = 1, .bytes_max = 1 << 20}};
+    fixture f;
+    rp_Held held;
+    open_digest(&f);
+    lead_to(&f, RP_AGENT_RUNNING);
+    f.term++;
+    assert_true(ask_what_is_held(&f, 2, &held));
+    send(&f, copy, NULL, 0);
+    f.term++;
+    assert_true(ask_what_is_held(&f, 2, &held));
+    expect_saved(&f);
+    close_fixture(&f);
+}
+
 /* Nobody's run ends because somebody asks, and nothing is held that was not trained. */
 static void asking_ends_nothing(void **state) {
     (void)state;
@@ -386,6 +404,7 @@ int main(void) {
         cmocka_unit_test(an_orphan_answers_a_higher_term),
         cmocka_unit_test(an_orphan_waits_as_long_as_it_is_told),
         cmocka_unit_test(a_new_host_is_told_what_is_held),
+        cmocka_unit_test(a_new_host_saves_in_the_middle_of_a_copy),
         cmocka_unit_test(asking_ends_nothing),
         cmocka_unit_test(a_host_that_was_replaced_is_refused),
         cmocka_unit_test(an_assigned_board_forgets_at_once),

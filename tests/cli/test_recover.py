@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import time
 import unittest
@@ -139,6 +140,45 @@ class Recover(Case):
         self.assertEqual([r["step"] for r in program.steps_of(log)], list(range(1, steps + 1)))
         self.assertEqual(len(self.events("out", "fault")), 1)
         self.assertEqual(len(self.events("out", "recovered")), 1)
+
+
+class Copies(Case):
+    """Boards keep copies for each other: what is done again is behind the last of them."""
+
+    WORDS = (*WHOLE, "--set", "data.train=16384", "--set", "train.epochs=1")  # one checkpoint: 256
+
+    def kill_behind(self, process, steps):
+        log = self.dir / "killed" / "log.jsonl"
+        self.wait_for(f"step {steps}", lambda: len(program.steps_of(log)) >= steps, process=process)
+        os.kill(self.agents()[1], signal.SIGKILL)
+
+    def killed(self, schedule):
+        """Nothing was saved, so a checkpoint would cost all steps."""
+        words = (*self.WORDS, "--set", f"schedule={schedule}")
+        wanted = self.train("whole", *words)
+        process = self.start("train", self.run_file(), "--out", "killed", *words,
+                             "--set", "ring.copy_steps=5")
+        self.kill_behind(process, 40)
+        _, err = self.finish(process)
+        self.expect_whole("killed", 256, 1)
+        came, back = map(int, re.search(r"from step (\d+) to step (\d+) ", err).groups())
+        self.assertEqual(back % 5, 0)
+        self.assertGreater(back, 0)
+        told = self.summary("killed")["recovery"][0]
+        self.assertEqual(told["replay_microbatches"], (came - back) * 2)
+        self.assertIn(f"what the boards held behind step {back} is whole again, from copies", err)
+        weights = (self.dir / "killed" / "weights.safetensors").read_bytes()
+        self.assertTrue(weights == wanted, "other weights")
+
+    def test_flushed(self):
+        self.killed("1f1b")
+
+    def test_in_flight(self):
+        """What was in flight is in the copies, too."""
+        self.killed("{kind: pipeoptim, horizon: measured, probe: 5}")
+
+    def test_average(self):
+        self.killed("ea-pipe")
 
 
 class Roster(test_keys.Case):

@@ -38,7 +38,9 @@ typedef struct {
     /* What it says that it holds when it is asked; 0: nothing. */
     uint64_t held_step, asked;
     bool held_paused, held_is_dirty, held_is_restless;
-    bool held_waits; /* for a decision on that step, which the other board knows */
+    bool held_waits;    /* for a decision on that step, which the other board knows */
+    uint64_t copy_step; /* that it has copies of, its own and its neighbour's; 0: none */
+    uint32_t copy_term;
 } test_board;
 
 /* What a board says that contributed to a step: others than its samples. */
@@ -198,7 +200,7 @@ static inline void board_begin(test_ring *t, uint32_t k) {
 }
 
 /* Zeros for every tensor of the stage: what a checkpoint must have. `diverged`: a NaN in front. */
-static inline void board_save(test_ring *t, uint32_t k) {
+static inline void board_save(test_ring *t, uint32_t k, uint32_t stage) {
     static float zeros[1 << 16];
     const rp_Frame end = {.which_body = RP_KIND_TENSORS_END};
     rp_arena lists;
@@ -213,7 +215,7 @@ static inline void board_save(test_ring *t, uint32_t k) {
         const size_t count = list.entry[i].bytes / sizeof *zeros;
         rp_Frame frame = {.which_body = RP_KIND_TENSOR, .body.tensor = {.total = count}};
         rp_Tensor *tensor = &frame.body.tensor;
-        if (layer < t->c->plan_cut.first[k] || layer >= t->c->plan_cut.first[k + 1]) {
+        if (layer < t->c->plan_cut.first[stage] || layer >= t->c->plan_cut.first[stage + 1]) {
             continue;
         }
         assert_true(count <= sizeof zeros / sizeof *zeros);
@@ -223,6 +225,16 @@ static inline void board_save(test_ring *t, uint32_t k) {
     }
     board_send(&t->board[k], end, NULL);
     rp_arena_finish(&lists);
+}
+
+/* Both boards of a ring keep what the other holds. */
+static inline void board_tell_copies(test_board *b) {
+    for (uint32_t node = 0; node < BOARDS; node++) {
+        board_send(b,
+                   (rp_Frame){.which_body = RP_KIND_COPIED,
+                              .body.copied = {b->copy_term, b->copy_step, node}},
+                   NULL);
+    }
 }
 
 static inline void board_hello(test_board *b) {
@@ -238,6 +250,9 @@ static inline void board_hello(test_board *b) {
     frame.body.hello.device[strlen("test device")] = b->device;
     b->run = (rp_run_identity){.id = b->busy};
     b->training = b->passing = false;
+    if (b->copy_step > 0) {
+        board_tell_copies(b);
+    }
     board_send(b, frame, NULL);
 }
 
@@ -309,7 +324,17 @@ static inline void board_take(test_ring *t, uint32_t k, const rp_Frame *frame) {
         b->passing = true;
         break;
     case RP_KIND_SAVE:
-        board_save(t, k);
+        board_save(t, k, k);
+        break;
+    case RP_KIND_COPY:
+        b->copy_step = frame->body.copy.step;
+        b->copy_term = b->run.term;
+        board_tell_copies(b);
+        break;
+    case RP_KIND_FETCH: /* behind a HELLO it has no run of its own */
+        assert_int_equal(frame->body.fetch.step, b->copy_step);
+        b->run = (rp_run_identity){frame->run_id, frame->term};
+        board_save(t, k, frame->body.fetch.node);
         break;
     case RP_KIND_RECORD:
         board_record(b, &frame->body.record, frame->part_count > 0);

@@ -242,7 +242,7 @@ static void a_feed_that_is_cut_is_named(void **state) {
 /* ---- faults and interrupts ------------------------------------------------------------------- */
 
 /* States that wait for something, how a run gets there, and the text of an interrupt's end. */
-typedef enum { PLAIN, FOLLOWS, DEEP, AVERAGES, VERIFIES } way;
+typedef enum { PLAIN, FOLLOWS, DEEP, AVERAGES, VERIFIES, COPIES } way;
 static const struct {
     rp_control_state_id state;
     way way;
@@ -260,6 +260,7 @@ static const struct {
     {RP_CONTROL_LOAD, DEEP, "interrupted after step 0"},
     {RP_CONTROL_STATISTICS, AVERAGES, "interrupted after step"},
     {RP_CONTROL_VERIFY, VERIFIES, "interrupted after step"},
+    {RP_CONTROL_COPY, COPIES, "interrupted after step 2"},
 };
 enum { WAITS = sizeof waits / sizeof *waits };
 
@@ -291,6 +292,7 @@ static void open_way(way how) {
         open_ring(how == FOLLOWS    ? auto_run
                   : how == AVERAGES ? "schedule=ea-pipe"
                   : how == VERIFIES ? "ring.verify=1/2"
+                  : how == COPIES   ? "ring.copy_steps=2"
                                     : NULL);
     }
 }
@@ -475,7 +477,7 @@ static void a_fault_that_was_dealt_with_is_over(void **state) {
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* What a state takes, kind by kind, beside HELLO and FAULT. */
+/* What a state takes, kind by kind; HELLO, FAULT and COPIED everywhere. */
 static bool is_taken(rp_control_state_id state, rp_kind kind) {
     const bool adopts = state == RP_CONTROL_ADOPT; /* boards at work for a host that has died */
     const bool trains = state == RP_CONTROL_TRAIN || state == RP_CONTROL_DRAIN || adopts;
@@ -483,6 +485,7 @@ static bool is_taken(rp_control_state_id state, rp_kind kind) {
     switch (kind) {
     case RP_KIND_HELLO:
     case RP_KIND_FAULT:
+    case RP_KIND_COPIED:
         return true;
     case RP_KIND_PROFILE_DONE:
         return state == RP_CONTROL_PROFILE;
@@ -510,7 +513,7 @@ static bool is_taken(rp_control_state_id state, rp_kind kind) {
     case RP_KIND_TENSOR:
     case RP_KIND_IN_FLIGHT:
     case RP_KIND_TENSORS_END:
-        return state == RP_CONTROL_SAVE;
+        return state == RP_CONTROL_SAVE || state == RP_CONTROL_RESCUE;
     default:
         return false;
     }
@@ -898,7 +901,8 @@ static void describe_state(rp_control_state_id s, char *out, size_t bytes) {
         }
     }
     for (uint32_t kind = 1; kind < 64 && s < RP_CONTROL_RECOVER; kind++) {
-        const bool everywhere = kind == RP_KIND_HELLO || kind == RP_KIND_FAULT;
+        const bool everywhere =
+            kind == RP_KIND_HELLO || kind == RP_KIND_FAULT || kind == RP_KIND_COPIED;
         if (!everywhere && rp_control_handler_of((rp_kind)kind, s)) {
             const size_t used = strlen(takes);
             (void)snprintf(takes + used, sizeof takes - used, " %s", rp_kind_name((rp_kind)kind));

@@ -114,6 +114,119 @@ static void other_schedules_go_back(void **state) {
     }
 }
 
+/* ---- copies of neighbours -------------------------------------------------------------------- */
+
+/* Three of eight steps, two of which the boards have copies of; nothing was saved. The next one
+ * ends before a fault is heard. */
+static void reach_step_3(void) {
+    open_ring("ring.copy_steps=2");
+    while (ring.c->state != RP_CONTROL_TRAIN || ring.c->position.step < 3) {
+        ring_step(&ring, RP_NS_PER_MS);
+    }
+    assert_int_equal(ring.board[0].orders[RP_KIND_SAVE], 0);
+    assert_int_equal(ring.board[0].orders[RP_KIND_COPY], 1);
+    assert_int_equal(ring.board[0].copy_step, 2);
+}
+
+static json_int_t done_again(void) {
+    json_t *summary = read_summary();
+    const json_t *told = json_array_get(json_object_get(summary, "recovery"), 0);
+    const json_int_t count = json_integer_value(json_object_get(told, "replay_microbatches"));
+    json_decref(summary);
+    return count;
+}
+
+/* The run ends, having done `again` microbatches twice, and its log says why. */
+static void expect_again(json_int_t again, const char *text) {
+    expect_ok(ring_end(&ring, 400));
+    assert_int_equal(done_again(), again);
+    assert_non_null(strstr(slurp("out/log.jsonl", NULL), text));
+    expect_log(8, 1, 1);
+    ring_close(&ring);
+}
+
+/* A board that begins anew has no copy of its own; the other one has both. */
+static void copies_are_gone_back_to(void **state) {
+    (void)state;
+    reach_step_3();
+    ring.board[1].copy_step = 0;
+    board_send(&ring.board[1], broken, NULL);
+    ring_step(&ring, RP_NS_PER_MS);
+    assert_int_equal(ring.c->position.step, 2);
+    assert_true(ring_reach(&ring, RP_CONTROL_RESCUE));
+    expect_again(4, "whole again, from copies");
+    assert_int_equal(ring.board[0].orders[RP_KIND_FETCH], 2);
+    assert_int_equal(ring.board[1].orders[RP_KIND_FETCH], 0);
+}
+
+/* Both have begun anew. */
+static void copies_that_nobody_has(void **state) {
+    (void)state;
+    reach_step_3();
+    ring.board[0].copy_step = ring.board[1].copy_step = 0;
+    board_send(&ring.board[1], broken, NULL);
+    expect_again(8, "nobody has a copy of step 2");
+}
+
+static void copies_that_are_not_finite(void **state) {
+    (void)state;
+    reach_step_3();
+    ring.diverged = true;
+    board_send(&ring.board[1], broken, NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_RESCUE));
+    assert_true(ring_reach(&ring, RP_CONTROL_HELLO));
+    ring.diverged = false;
+    assert_int_equal(ring.c->position.step, 0);
+    expect_again(8, "is not finite: the run goes back");
+}
+
+/* What the boards have is not looked for twice. */
+static void a_fault_while_copies_are_made_or_fetched(void **state) {
+    (void)state;
+    open_ring("ring.copy_steps=2");
+    assert_true(ring_reach(&ring, RP_CONTROL_COPY));
+    board_send(&ring.board[1], broken, NULL);
+    expect_finished(1);
+    reach_step_3();
+    board_send(&ring.board[1], broken, NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_RESCUE));
+    board_send(&ring.board[1], broken, NULL);
+    ring_step(&ring, RP_NS_PER_MS);
+    assert_int_equal(ring.c->position.step, 0);
+    expect_ok(ring_end(&ring, 400));
+    assert_int_equal(done_again(), 8);
+    ring_close(&ring);
+}
+
+/* On the same way back, behind the checkpoint that came of them. */
+static void a_fault_when_copies_have_become_a_checkpoint(void **state) {
+    (void)state;
+    reach_step_3();
+    board_send(&ring.board[1], broken, NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_RESCUE));
+    assert_true(ring_reach(&ring, RP_CONTROL_ASSIGN));
+    board_send(&ring.board[0], broken, NULL);
+    ring_step(&ring, RP_NS_PER_MS);
+    assert_int_equal(ring.c->position.step, 2);
+    expect_ok(ring_end(&ring, 400));
+    assert_int_equal(done_again(), 4);
+    assert_int_equal(ring.board[0].orders[RP_KIND_FETCH] + ring.board[1].orders[RP_KIND_FETCH], 2);
+    ring_close(&ring);
+}
+
+/* Where a checkpoint is due there are no copies; a newer one makes older copies useless. */
+static void a_newer_checkpoint_counts(void **state) {
+    (void)state;
+    open_ring("ring.copy_steps=2");
+    assert_true(ring_reach(&ring, RP_CONTROL_EVALUATE)); /* 4 of 8 steps are saved */
+    assert_int_equal(ring.board[0].orders[RP_KIND_COPY], 1);
+    board_send(&ring.board[1], broken, NULL);
+    ring_step(&ring, RP_NS_PER_MS);
+    assert_int_equal(ring.c->position.step, 4);
+    expect_finished(1);
+    assert_int_equal(ring.board[0].orders[RP_KIND_FETCH], 0);
+}
+
 /* Behind a checkpoint: what was trained since is done again, and counted once. */
 static void steps_behind_the_checkpoint_are_done_again(void **state) {
     (void)state;
@@ -336,6 +449,13 @@ int main(void) {
         cmocka_unit_test_setup_teardown(other_schedules_go_back, setup, teardown),
         cmocka_unit_test_setup_teardown(steps_behind_the_checkpoint_are_done_again, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(copies_are_gone_back_to, setup, teardown),
+        cmocka_unit_test_setup_teardown(copies_that_nobody_has, setup, teardown),
+        cmocka_unit_test_setup_teardown(copies_that_are_not_finite, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_fault_while_copies_are_made_or_fetched, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_fault_when_copies_have_become_a_checkpoint, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_newer_checkpoint_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_that_was_out_of_reach, setup, teardown),
         cmocka_unit_test_setup_teardown(a_host_that_slept_misses_nobody, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_that_stays_away, setup, teardown),

@@ -45,6 +45,22 @@ static void equal_boards_go_on(void **state) {
     ring_close(&ring);
 }
 
+/* What is copied has been compared before, and a pause for a comparison alone copies nothing. */
+static void copies_come_behind_the_comparison(void **state) {
+    (void)state;
+    ring_prepare(&ring, "out");
+    ring_set(&ring, "ring.verify=1/2");
+    ring_set(&ring, "ring.copy_steps=2");
+    ring_open(&ring);
+    expect_ok(ring_end(&ring, 400));
+    assert_int_equal(ring.board[0].orders[RP_KIND_COPY], 2); /* 4 and 8 of 8 steps are saved */
+    assert_int_equal(ring.board[0].orders[RP_KIND_RECORD], 2 * 8);
+    assert_true(is_summed_up(16));
+    assert_non_null(strstr(ring.trail, "train verify train verify copy train"));
+    assert_null(strstr(ring.trail, "copy verify"));
+    ring_close(&ring);
+}
+
 static void a_board_may_have_no_record(void **state) {
     (void)state;
     open_ring();
@@ -164,6 +180,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(other_devices_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(equal_boards_go_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(copies_come_behind_the_comparison, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_may_have_no_record, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_that_was_wrong_once_is_named, setup, teardown),
         cmocka_unit_test_setup_teardown(two_boards_may_not_decide, setup, teardown),

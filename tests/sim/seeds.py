@@ -43,19 +43,24 @@ SPARE = "b4"
 LEFT = "{roster: %s, at_least: 2}"
 SPARED = "{roster: %s, spare: [" + SPARE + "], at_least: 2}"
 KEPT = "{roster: %s, spare: [" + SPARE + "], at_least: 4}"
+# Boards keep copies for their neighbours, of every step that is not saved.
+COPIES = "{boards: 4, copy_steps: 1}"
+COPIES_SPARED = "{roster: %s, spare: [" + SPARE + "], at_least: 2, copy_steps: 1}"
 Case = collections.namedtuple("Case", "schedule ring cut shares",
                               defaults=("{boards: 4}", CUT, False))
 CASES = (Case("gpipe"), Case("1f1b"), Case("1f1b", shares=True), Case("pipedream"),
          Case("pipeoptim"), Case("ea-pipe"), Case("avgpipe"), Case("gpipe", LEFT, "auto"),
-         Case("1f1b", SPARED, "auto"), Case("pipeoptim", KEPT))
+         Case("1f1b", SPARED, "auto"), Case("pipeoptim", KEPT), Case("ea-pipe", COPIES),
+         Case("gpipe", COPIES_SPARED, "auto"))
 SHARES = [[0, 1], [0, 0.3, 1], [0, 1]]  # boards for a stage
 
 FAULTS_LEAST = 5  # that have begun, with an effect, in every single run
 MARKS_LEAST = 50  # of each, in 1,000 runs
 # Those that need what no run here has: local boards that can not start, links that are measured,
-# layers with batch statistics, ring.verify, boards that outlive a controller, memory that is short.
+# layers with batch statistics, ring.verify, boards that outlive a controller, memory that is short;
+# and what takes the copies of a few runs a moment.
 NO_MARKS = {"failed_in": ("start", "restart", "adopt", "profile", "plan", "load", "statistics",
-                          "verify", "drain"),
+                          "verify", "drain", "copy", "rescue"),
             "remedies": ("less",), "faults": ()}
 
 
@@ -95,7 +100,8 @@ def simulate(program, folder, case, first, last, faults="all"):
         sys.exit(f"{program}: no result, exit code {done.returncode}")
     tally = json.loads(done.stdout)
     boards = {LEFT: ", boards may be lost", SPARED: ", boards may be lost, one is a spare",
-              KEPT: ", one board may be lost"}.get(case.ring, "")
+              KEPT: ", one board may be lost", COPIES: ", copies",
+              COPIES_SPARED: ", copies, boards may be lost, one is a spare"}.get(case.ring, "")
     boards += ", a stage shared" if case.shares else ""
     told = {key: value for key, value in tally.items() if key != "marks"}
     print(f"{pathlib.Path(program).name}, {case.schedule}{boards}, seeds {first}..{last}: exit "
