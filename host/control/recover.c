@@ -166,7 +166,7 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
         .at_least = c->run.at_least,
         .spares = rp_absent_spares(c),
         .in_a_row = ways_before(c),
-        .on_the_way = c->recovery.on_the_way,
+        .on_the_way = c->recovery.is_on ? c->recovery.on_the_way : 0,
     };
 }
 

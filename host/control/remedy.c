@@ -4,8 +4,8 @@ enum {
     /* Ways back without a new checkpoint, each of which makes the next one come sooner: behind so
      * many it follows every step or few, and a fault that comes again all the same stays. */
     IN_A_ROW_MAX = 8,
-    /* Faults on one way back: so many, and one a board, for several may be lost at a time and be
-     * missed one after the other. */
+    /* Faults on one way back, for each board: all may be lost at a time, be missed one after the
+     * other, and be lost once more. */
     ON_THE_WAY_MAX = 4
 };
 
@@ -71,7 +71,7 @@ static bool can_go_back(const rp_remedy_facts *f) {
     return f->trains && f->waits && !f->interrupted && f->has_boards &&
            (f->fault_class == RP_FAULT_TRANSIENT || f->fault_class == RP_FAULT_BOARD) &&
            !comes_again(f) && !f->is_wrong && f->in_a_row < IN_A_ROW_MAX &&
-           f->on_the_way < ON_THE_WAY_MAX + f->boards;
+           f->on_the_way < ON_THE_WAY_MAX * f->boards;
 }
 
 rp_remedy rp_remedy_choose(const rp_remedy_facts *f) {

@@ -107,7 +107,7 @@ static void leave(history *h, const rp_remedy_facts *f) {
 
 static void go_back(history *h, const rp_remedy_facts *f) {
     RP_ASSERT(f->trains && f->fault_class != RP_FAULT_USER && f->fault_class != RP_FAULT_SECURITY);
-    RP_ASSERT(f->in_a_row < IN_A_ROW && f->on_the_way < ON_THE_WAY + h->boards);
+    RP_ASSERT(f->in_a_row < IN_A_ROW && f->on_the_way < ON_THE_WAY * h->boards);
     h->known.on_the_way++;
     h->greets = true;
 }
@@ -122,7 +122,7 @@ static void check_stop(const history *h, const rp_remedy_facts *f) {
     const bool is_loss = f->failed == RP_CONTROL_TRAIN && f->err == RP_ERR_FAULT &&
                          f->fault_class == RP_FAULT_BOARD && f->trains && f->waits &&
                          !f->interrupted;
-    RP_ASSERT(!is_loss || f->in_a_row >= IN_A_ROW || f->on_the_way >= ON_THE_WAY + h->boards);
+    RP_ASSERT(!is_loss || f->in_a_row >= IN_A_ROW || f->on_the_way >= ON_THE_WAY * h->boards);
 }
 
 /* False: the run is over. */
@@ -161,7 +161,7 @@ static bool meet(history *h, rp_err err, rp_control_state_id failed, bool of_boa
     check_roster(h);
     /* each way back may try every board once, and lose it */
     RP_ASSERT(++h->remedies <=
-              (IN_A_ROW + 1) * (ON_THE_WAY + BOARDS + 1) * (2 * ENTRIES + 1) + ADVANCE);
+              (IN_A_ROW + 1) * (ON_THE_WAY * BOARDS + 1) * (2 * ENTRIES + 1) + ADVANCE);
     return true;
 }
 
