@@ -92,7 +92,9 @@ class Recover(Case):
         self.expect_whole("hung", 240, 1)
         weights = (self.dir / "hung" / "weights.safetensors").read_bytes()
         self.assertTrue(weights == wanted, "other weights")
-        self.assertGreater(self.summary("hung")["recovery"][0]["detect_s"], 9)
+        # Its neighbour may miss it first, over their hop, and the neighbour was never silent.
+        if "has been silent" in self.events("hung", "fault")[0]["text"]:
+            self.assertGreater(self.summary("hung")["recovery"][0]["detect_s"], 9)
 
     def test_a_controller_that_is_stopped(self):
         """For longer than a board may be silent: nothing has happened."""
