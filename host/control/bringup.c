@@ -110,8 +110,13 @@ rp_err rp_start_late(const rp_controller *c) {
  * behind the first greeting, and a board of this machine at another address. */
 static const int64_t GREET_NS = 5 * RP_NS_PER_S;
 
+/* A board may also be lost where the run has paused by itself, or before it is resumed. */
+static bool is_return(const rp_controller *c) {
+    return c->recovery.is_on || (c->run.wait_s > 0 && rp_controller_had_boards(c));
+}
+
 static int64_t longest_greeting_ns(const rp_controller *c) {
-    return c->recovery.is_on ? c->run.wait_s * RP_NS_PER_S : RP_RING_HELLO_NS;
+    return is_return(c) ? c->run.wait_s * RP_NS_PER_S : RP_RING_HELLO_NS;
 }
 
 /* 0 would be no limit at all. */
@@ -132,7 +137,7 @@ rp_err rp_hello_late(const rp_controller *c) {
     }
     return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no hello within %" PRId64 " s%s", board->name,
                    board->endpoint, waited_ns / RP_NS_PER_S,
-                   c->recovery.is_on ? " (ring.wait)" : "");
+                   is_return(c) ? " (ring.wait)" : "");
 }
 
 /* A HELLO ends what is under way on a board, and its answer says that it has ended. */

@@ -328,6 +328,8 @@ void rp_controller_note_progress(rp_controller *c);
 /* Every board has done what the state waits for. */
 bool rp_controller_all_done(const rp_controller *c);
 void rp_controller_forget_asked(rp_controller *c);
+/* Its boards have been at work before, in this life of the run or in the one that it resumes. */
+bool rp_controller_had_boards(const rp_controller *c);
 
 /* It has been dealt with. */
 void rp_controller_forget_fault(rp_controller *c);

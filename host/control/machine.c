@@ -30,6 +30,11 @@ void rp_controller_forget_asked(rp_controller *c) {
     }
 }
 
+/* They made the checkpoint that it goes on from. */
+bool rp_controller_had_boards(const rp_controller *c) {
+    return c->begun || c->position.step > 0;
+}
+
 void rp_controller_forget_fault(rp_controller *c) {
     c->fault = (rp_controller_fault){0};
     c->reported = RP_FAULT_UNKNOWN;

@@ -154,6 +154,7 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
         .failed = c->failed,
         .trains = c->options.purpose == RP_PURPOSE_TRAIN,
         .begun = c->begun,
+        .had_boards = rp_controller_had_boards(c),
         .interrupted = c->interrupts > 0,
         .waits = c->run.wait_s > 0,
         .has_boards = c->ring.board != NULL,

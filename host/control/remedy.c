@@ -38,11 +38,11 @@ static bool have_spares(const rp_remedy_facts *f) {
     return is_absence(f) && f->absent <= f->spares;
 }
 
-/* What spares there are take places; the other places go. A run that has not begun has never had
- * these boards: then the roster is wrong, which a person has to know. */
+/* What spares there are take places; the other places go. When the run has never had these boards
+ * the roster is wrong, which a person has to know. */
 static bool may_leave(const rp_remedy_facts *f) {
     const uint32_t left = f->boards - f->absent + f->spares;
-    return is_absence(f) && f->begun && f->may_shrink && left > 0 && left >= f->at_least;
+    return is_absence(f) && f->had_boards && f->may_shrink && left > 0 && left >= f->at_least;
 }
 
 /* What comes of a mistake comes again; and memory, devices and numbers that have not been good

@@ -34,6 +34,7 @@ typedef struct {
     /* the run */
     bool trains;
     bool begun;          /* the boards have been loaded once */
+    bool had_boards;     /* all have been in the ring, in this life of the run or in one before */
     bool interrupted;    /* by a person */
     bool waits;          /* ring.wait: for boards that are lost */
     bool has_boards;     /* they are known */

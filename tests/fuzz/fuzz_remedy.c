@@ -61,6 +61,7 @@ static void begin(history *h) {
                                  .waits = (is & 2) == 0,
                                  .may_shrink = (is & 4) == 0,
                                  .places_stay = (is & 8) != 0,
+                                 .had_boards = (is & 16) != 0, /* resumed */
                                  .has_boards = true};
     for (uint32_t i = 0; i < h->boards + h->spares; i++) {
         const bool dials = i < h->boards && next(h, 4) == 3;
@@ -94,7 +95,7 @@ static void take_spares(history *h, bool came[BOARDS]) {
 
 static void leave(history *h, const rp_remedy_facts *f) {
     bool came[BOARDS] = {false};
-    RP_ASSERT(f->begun && f->may_shrink && !f->places_stay && f->absent > 0);
+    RP_ASSERT(f->had_boards && f->may_shrink && !f->places_stay && f->absent > 0);
     take_spares(h, came);
     for (uint32_t k = h->boards; k-- > 0;) {
         if (is_lost(h, k) && !came[k]) {
@@ -118,7 +119,7 @@ static void check_stop(const history *h, const rp_remedy_facts *f) {
                             !f->interrupted && !f->places_stay && f->absent > 0;
     const uint32_t left = f->boards - f->absent + f->spares;
     RP_ASSERT(!is_absence || f->absent > f->spares);
-    RP_ASSERT(!is_absence || !f->begun || !f->may_shrink || left < f->at_least || left == 0);
+    RP_ASSERT(!is_absence || !f->had_boards || !f->may_shrink || left < f->at_least || left == 0);
     const bool is_loss = f->failed == RP_CONTROL_TRAIN && f->err == RP_ERR_FAULT &&
                          f->fault_class == RP_FAULT_BOARD && f->trains && f->waits &&
                          !f->interrupted;
@@ -180,7 +181,7 @@ static bool happen(history *h) {
     case 3: /* all have come, and are loaded */
         if (count_absent(h) == 0) {
             h->greets = false;
-            h->known.begun = true;
+            h->known.begun = h->known.had_boards = true;
             h->known.in_a_row += h->known.on_the_way > 0;
             h->known.on_the_way = h->tried = 0;
         }

@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""Boards that somebody else starts: a run waits for one that is lost, takes a spare, or goes on
+without it."""
+import json
+import signal
+import time
+import unittest
+
+import program
+import test_keys
+
+
+class Roster(test_keys.Case):
+    """Boards that somebody else starts: the run can only wait for them."""
+
+    MORE = ()
+
+    def setUp(self):
+        super().setUp()
+        controller = self.new("controller")
+        self.boards, lines = {}, ""
+        for name in ("one", "two", *self.MORE):
+            public = self.new(name)
+            self.ringpipe("keys", "trust", "--dir", name, "controller", controller)
+            process, address = self.agent(name, "--name", name)
+            self.boards[name] = (process, address)
+            lines += f"  - {{name: {name}, address: '{address}', key: {public}}}\n"
+        (self.dir / "lab.yaml").write_text("boards:\n" + lines)
+        self.run_yaml = self.run_file(program.RUN.replace("boards: 2", "roster: lab.yaml")
+                                      .replace("cut: auto", "cut: [fc2]") + "keys: controller\n")
+
+    def kill(self, out, *words):
+        process = self.start("train", self.run_yaml, "--out", out, *words)
+        log = self.dir / out / "log.jsonl"
+        self.wait_for("step 9", lambda: len(program.steps_of(log)) >= 9, process=process)
+        self.boards["two"][0].kill()
+        self.boards["two"][0].communicate()
+        return process
+
+    def nodes(self, out):
+        plan = json.loads((self.dir / out / "plan.json").read_text())
+        return [node["name"] for node in plan["nodes"]]
+
+
+class Boards(Roster):
+    def test_a_board_that_comes_back(self):
+        words = ("--set", "train.epochs=100")
+        self.ringpipe("train", self.run_yaml, "--out", "whole", *words)
+        process = self.kill("killed", *words)
+        time.sleep(1)
+        address = self.boards["two"][1]
+        self.start("--keys", "two", "--board", "auto", "--name", "two", "--listen", address,
+                   program=program.AGENT)
+        self.finish(process)
+        whole, killed = ((self.dir / out / "weights.safetensors").read_bytes()
+                         for out in ("whole", "killed"))
+        self.assertTrue(whole == killed, "other weights")
+        summary = json.loads((self.dir / "killed" / "summary.json").read_text())
+        self.assertEqual([r["board"] for r in summary["recovery"]], [1])
+
+    def test_a_board_that_stays_away(self):
+        process = self.kill("out", "--set", "train.epochs=1000", "--set", "ring.wait=2")
+        _, err = self.finish(process, code=3)
+        self.assertIn("board two at ", err)
+        self.assertIn("no hello within 2 s (ring.wait)", err)
+        self.assertIn("go on with: ", err)
+        note = json.loads((self.dir / "out" / "summary.json").read_text())["note"]
+        self.assertIn("after this: ", note)
+
+
+class Three(Roster):
+    """No spare: the ring goes on without a board that is lost."""
+
+    MORE = ("three",)
+    SETS = ("--set", "cut=auto", "--set", "ring.wait=2")
+
+    def lose(self, name):
+        self.boards[name][0].kill()
+        self.boards[name][0].communicate()
+
+    def steps(self, out):
+        return program.steps_of(self.dir / out / "log.jsonl")
+
+
+class Fewer(Three):
+    def test_a_schedule_that_flushes(self):
+        """The numbers do not depend on the cut."""
+        words = (*self.SETS, "--set", "train.epochs=100")
+        self.ringpipe("train", self.run_yaml, "--out", "whole", *words)
+        _, err = self.finish(self.kill("killed", *words))
+        self.assertIn("board two has not come: the model is cut anew over the 2 boards left", err)
+        self.assertEqual(self.nodes("killed"), ["one", "three"])
+        summary = json.loads((self.dir / "killed" / "summary.json").read_text())
+        self.assertEqual((summary["status"], summary["stages"]), ("finished", 2))
+        self.assertEqual((summary["ledger"]["lost"], summary["ledger"]["repeated"]), (0, 0))
+        self.assertEqual([r["step"] for r in self.steps("killed")], list(range(1, 401)))
+        whole, killed = ((self.dir / out / "weights.safetensors").read_bytes()
+                         for out in ("whole", "killed"))
+        self.assertTrue(whole == killed, "other weights")
+
+    def test_lost_before_it_is_resumed(self):
+        """The board was in the ring when the checkpoint was made."""
+        words = (*self.SETS, "--set", "train.epochs=2", "--set", "schedule=1f1b")
+        self.ringpipe("train", self.run_yaml, "--out", "whole", *words)
+        self.ringpipe("train", self.run_yaml, "--out", "out", *words, "--set", "train.epochs=1")
+        self.lose("two")
+        _, err = self.ringpipe("resume", "out", "--set", "train.epochs=2")
+        self.assertIn("no hello within 2 s (ring.wait)", err)
+        self.assertIn("board two has not come: the model is cut anew over the 2 boards left", err)
+        self.assertEqual(self.nodes("out"), ["one", "three"])
+        self.assertEqual([r["step"] for r in self.steps("out")], list(range(1, 9)))
+        whole, fewer = ((self.dir / out / "weights.safetensors").read_bytes()
+                        for out in ("whole", "out"))
+        self.assertTrue(whole == fewer, "other weights")
+
+    def test_until_too_few_are_left(self):
+        """In flight, and resumed, so that nothing has been measured yet."""
+        words = (*self.SETS, "--set", "schedule={kind: pipeoptim, advance: auto}",
+                 "--set", "ring.at_least=2", "--set", "train.eval_epochs=0")
+        self.ringpipe("train", self.run_yaml, "--out", "out", *words)
+        process = self.start("resume", "out", "--set", "train.epochs=100000")
+        self.wait_for("step 19", lambda: len(self.steps("out")) >= 19, process=process)
+        self.lose("two")
+        log = self.dir / "out" / "log.jsonl"
+        self.wait_for("a cut anew", lambda: '"recovered"' in log.read_text(), process=process)
+        steps = len(self.steps("out"))
+        self.wait_for("more steps", lambda: len(self.steps("out")) >= steps + 9, process=process)
+        self.lose("three")
+        _, err = self.finish(process, code=3)
+        self.assertIn("the model is cut anew over the 2 boards left", err)
+        self.assertIn("board three at ", err)
+        self.assertIn("no hello within 2 s (ring.wait)", err)
+        steps = [r["step"] for r in self.steps("out")]
+        self.assertEqual(steps, list(range(1, len(steps) + 1)))
+
+
+class Again(Three):
+    """A board that the ring went on without, and that comes back later."""
+
+    def again(self, name):
+        process = self.start("--keys", name, "--board", "auto", "--name", name, "--listen",
+                             self.boards[name][1], program=program.AGENT)
+        self.boards[name] = (process, self.boards[name][1])
+
+    def until(self, out, event, count, process):
+        log = self.dir / out / "log.jsonl"
+        self.wait_for(f"{event} {count}",
+                      lambda: log.read_text().count(f'"event":"{event}"') >= count,
+                      process=process, seconds=90)
+
+    def stop(self, out, process):
+        """The run works with the boards that it has now, and is interrupted."""
+        steps = len(self.steps(out))
+        self.wait_for("more steps", lambda: len(self.steps(out)) >= steps + 9, process=process)
+        process.send_signal(signal.SIGINT)
+        _, err = self.finish(process, code=130)
+        return err, json.loads((self.dir / out / "summary.json").read_text())
+
+    def expect_whole(self, out, words):
+        """Every step once; and the same bits as without any of this."""
+        steps = len(self.steps(out)) + 4
+        self.ringpipe("resume", out, "--set", f"train.steps={steps}")
+        self.assertEqual([r["step"] for r in self.steps(out)], list(range(1, steps + 1)))
+        self.ringpipe("train", self.run_yaml, "--out", "whole", *words,
+                      "--set", f"train.steps={steps}")
+        whole, disturbed = ((self.dir / name / "weights.safetensors").read_bytes()
+                            for name in ("whole", out))
+        self.assertTrue(whole == disturbed, "other weights")
+
+    def test_a_schedule_that_flushes(self):
+        words = (*self.SETS, "--set", "train.epochs=100000")
+        process = self.kill("out", *words)
+        self.until("out", "recovered", 1, process)
+        self.assertEqual(self.nodes("out"), ["one", "three"])
+        self.again("two")
+        self.until("out", "joined", 1, process)
+        err, summary = self.stop("out", process)
+        self.assertIn("two can be reached again: the model is cut anew over 3 boards", err)
+        self.assertEqual(self.nodes("out"), ["one", "two", "three"])
+        self.assertEqual((summary["boards_left"], summary["boards_joined"]), (1, 1))
+        self.assertEqual((summary["ledger"]["lost"], summary["ledger"]["repeated"]), (0, 0))
+        self.assertEqual(summary["ledger"]["samples"], summary["samples"])
+        self.assertEqual(len(summary["recovery"]), 1)
+        self.expect_whole("out", words)
+
+
+class Spare(Roster):
+    """A third board waits until another one is lost for good."""
+
+    MORE = ("three",)
+    SETS = ("--set", "train.epochs=100", "--set", "ring.spare=[three]", "--set", "ring.wait=2")
+
+    def test_a_board_that_comes_back(self):
+        """It takes its place itself: the spare stays out."""
+        process = self.kill("out", *self.SETS)
+        self.start("--keys", "two", "--board", "auto", "--name", "two", "--listen",
+                   self.boards["two"][1], program=program.AGENT)
+        self.finish(process)
+        self.assertEqual(self.nodes("out"), ["one", "two"])
+
+    def test_a_board_that_stays_away(self):
+        """Then the spare holds its stage, with the bits that it would have had."""
+        self.ringpipe("train", self.run_yaml, "--out", "whole", *self.SETS)
+        self.assertEqual(self.nodes("whole"), ["one", "two"])
+        process = self.kill("killed", *self.SETS)
+        _, err = self.finish(process)
+        self.assertIn("board two has not come: the spare board three takes its place", err)
+        self.assertEqual(self.nodes("killed"), ["one", "three"])
+        whole, killed = ((self.dir / out / "weights.safetensors").read_bytes()
+                         for out in ("whole", "killed"))
+        self.assertTrue(whole == killed, "other weights")
+        summary = json.loads((self.dir / "killed" / "summary.json").read_text())
+        self.assertEqual(summary["status"], "finished")
+        self.assertEqual((summary["ledger"]["lost"], summary["ledger"]["repeated"]), (0, 0))
+
+    def test_a_board_that_was_never_there(self):
+        """At the first start, too."""
+        self.boards["two"][0].kill()
+        self.boards["two"][0].communicate()
+        self.ringpipe("train", self.run_yaml, "--out", "out", "--set", "ring.spare=[three]",
+                      seconds=90)
+        self.assertEqual(self.nodes("out"), ["one", "three"])
+
+    def test_a_spare_that_is_not_there(self):
+        """Every spare is tried once; then the run stops."""
+        self.boards["three"][0].kill()
+        self.boards["three"][0].communicate()
+        _, err = self.finish(self.kill("out", *self.SETS), code=3)
+        self.assertEqual(err.count("takes its place"), 1)
+        self.assertIn("board three at ", err)
+        self.assertIn("no hello within 2 s (ring.wait)", err)
+
+
+# Under a sanitizer each way once; sim's seeds recover under it, too, from whatever happens.
+ONLY_HERE = (Boards("test_a_board_that_stays_away"), Spare("test_a_board_that_stays_away"),
+             Spare("test_a_spare_that_is_not_there"), Fewer("test_lost_before_it_is_resumed"))
+
+
+def load_tests(_loader, tests, _pattern):
+    return tests if program.SLOWER == 1 else unittest.TestSuite(ONLY_HERE)
+
+
+if __name__ == "__main__":
+    program.main()
