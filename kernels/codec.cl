@@ -9,7 +9,23 @@
 #define TILE 64          /* elements with a base and a step: RP_CODEC_TILE */
 #define TILE_HEAD 5      /* RP_CODEC_TILE_HEAD */
 #define TINY 0x0d800000u /* 2^-100 */
+#define KEPT_BLOCK 256   /* elements of which some are kept: RP_CODEC_KEPT_BLOCK */
+#define KEPT_BYTES 3     /* RP_CODEC_KEPT_BYTES */
 #define LOSS_ITEMS 64    /* RP_CODEC_LOSS_ITEMS */
+
+/* Elements of a sample that one item has: `own` of them from `first` on, none beyond the end. */
+typedef struct {
+    uint sample, number, first, own;
+} group;
+
+static group group_of(uint size, uint count, uint samples) {
+    uint groups = (count + size - 1) / size;
+    uint sample = (uint)get_global_id(0) / groups;
+    uint number = (uint)get_global_id(0) % groups;
+    group own = {sample, number, number * size, 0};
+    own.own = sample < samples ? min(count - own.first, size) : 0;
+    return own;
+}
 
 /* ---- f16 and bf16. Grid: one item an element ------------------------------------------------- */
 
@@ -61,12 +77,15 @@ kernel void decode_f16(global uint *to, ulong first, global const ushort *from, 
 }
 
 /* The upper 16 bits, to nearest, ties to even. */
+static uint to_bf16(uint bits) {
+    uint rounded = (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16;
+    return (bits & MAGNITUDE) > INFINITE ? (bits >> 16) | 0x40u : rounded;
+}
+
 kernel void encode_bf16(global ushort *to, global const uint *from, ulong first, uint count) {
     uint i = (uint)get_global_id(0);
     if (i < count) {
-        uint bits = from[first + i];
-        uint rounded = (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16;
-        to[i] = (ushort)((bits & MAGNITUDE) > INFINITE ? (bits >> 16) | 0x40u : rounded);
+        to[i] = (ushort)to_bf16(from[first + i]);
     }
 }
 
@@ -102,23 +121,21 @@ static char in_levels(float x, float scale) {
 /* Grid: one item a block. `count`: elements of a sample. */
 kernel void encode_int8(global uchar *to, global const uint *from, ulong first, uint count,
                         uint samples) {
+    group block = group_of(BLOCK, count, samples);
     uint blocks = (count + BLOCK - 1) / BLOCK;
-    uint sample = (uint)get_global_id(0) / blocks;
-    uint block = (uint)get_global_id(0) % blocks;
-    if (sample >= samples) {
+    if (block.own == 0) {
         return;
     }
-    global uchar *scales = to + (ulong)sample * (count + 4 * blocks);
-    global char *levels = (global char *)(scales + 4 * blocks);
-    uint end = min((block + 1) * BLOCK, count);
+    global uchar *scales = to + (ulong)block.sample * (count + 4 * blocks);
+    global char *levels = (global char *)(scales + 4 * blocks) + block.first;
     uint largest = 0;
-    from += first + (ulong)sample * count;
-    for (uint i = block * BLOCK; i < end; i++) {
+    from += first + (ulong)block.sample * count + block.first;
+    for (uint i = 0; i < block.own; i++) {
         largest = max(largest, from[i] & MAGNITUDE);
     }
     float scale = scale_of(largest);
-    vstore4(as_uchar4(scale), block, scales);
-    for (uint i = block * BLOCK; i < end; i++) {
+    vstore4(as_uchar4(scale), block.number, scales);
+    for (uint i = 0; i < block.own; i++) {
         levels[i] = scale > 0.0f ? in_levels(as_float(from[i]), scale) : (char)0;
     }
 }
@@ -206,32 +223,39 @@ static void write_tile(const float *v, uint count, uint2 head, uint flag, global
     }
 }
 
+/* Where a tile's head is, and its elements. */
+static ulong head_at(group tile, uint count) {
+    uint tiles = (count + TILE - 1) / TILE;
+    return (ulong)tile.sample * (TILE_HEAD * tiles + (count + 1) / 2) + TILE_HEAD * tile.number;
+}
+
+static ulong levels_at(group tile, uint count) {
+    uint tiles = (count + TILE - 1) / TILE;
+    return head_at(tile, count) + TILE_HEAD * (tiles - tile.number) + tile.first / 2;
+}
+
 /* Grid: one item a tile. `count`: elements of a sample. */
 kernel void encode_int4(global uchar *to, global const uint *from, ulong first, uint count,
                         uint samples) {
-    uint tiles = (count + TILE - 1) / TILE;
-    uint sample = (uint)get_global_id(0) / tiles;
-    uint tile = (uint)get_global_id(0) % tiles;
-    if (sample >= samples) {
-        return;
-    }
-    uint own = min(count - tile * TILE, (uint)TILE);
-    global uchar *row = to + (ulong)sample * (TILE_HEAD * tiles + (count + 1) / 2);
-    global uchar *levels = row + TILE_HEAD * tiles + tile * TILE / 2;
+    group tile = group_of(TILE, count, samples);
+    global uchar *levels = to + levels_at(tile, count);
     float plain[TILE];
     float turned[TILE];
     uint largest = 0;
     uint place = 0;
-    from += first + (ulong)sample * count + tile * TILE;
-    for (uint i = 0; i < own; i++) {
+    if (tile.own == 0) {
+        return;
+    }
+    to += head_at(tile, count);
+    from += first + (ulong)tile.sample * count + tile.first;
+    for (uint i = 0; i < tile.own; i++) {
         uint magnitude = from[i] & MAGNITUDE;
         plain[i] = magnitude < TINY ? 0.0f : as_float(from[i]);
         place = magnitude > largest ? i : place;
         largest = max(largest, magnitude);
     }
-    uint2 head = largest < INFINITE ? head_of(plain, own) : (uint2)(NOT_A_NUMBER >> 16);
-    row += TILE_HEAD * tile;
-    if (own == TILE && largest < INFINITE) {
+    uint2 head = largest < INFINITE ? head_of(plain, tile.own) : (uint2)(NOT_A_NUMBER >> 16);
+    if (tile.own == TILE && largest < INFINITE) {
         for (uint i = 0; i < TILE; i++) {
             turned[i] = plain[i];
         }
@@ -240,43 +264,120 @@ kernel void encode_int4(global uchar *to, global const uint *from, ulong first, 
         hadamard(turned);
         uint2 other = head_of(turned, TILE);
         if (other.y < head.y) {
-            write_tile(turned, TILE, other, 128 + place, row, levels);
+            write_tile(turned, TILE, other, 128 + place, to, levels);
             return;
         }
     }
-    write_tile(plain, own, head, 0, row, levels);
+    write_tile(plain, tile.own, head, 0, to, levels);
 }
 
 /* Grid: one item a tile. */
 kernel void decode_int4(global float *to, ulong first, global const uchar *from, uint count,
                         uint samples) {
-    uint tiles = (count + TILE - 1) / TILE;
-    uint sample = (uint)get_global_id(0) / tiles;
-    uint tile = (uint)get_global_id(0) % tiles;
-    if (sample >= samples) {
+    group tile = group_of(TILE, count, samples);
+    if (tile.own == 0) {
         return;
     }
-    uint own = min(count - tile * TILE, (uint)TILE);
-    global const uchar *row = from + (ulong)sample * (TILE_HEAD * tiles + (count + 1) / 2);
-    global const uchar *levels = row + TILE_HEAD * tiles + tile * TILE / 2;
-    global const uchar *head = row + TILE_HEAD * tile;
+    global const uchar *levels = from + levels_at(tile, count);
+    global const uchar *head = from + head_at(tile, count);
     float base = of_bf16(head[0] | (uint)head[1] << 8);
     float step = of_bf16(head[2] | (uint)head[3] << 8);
     float v[TILE];
-    for (uint i = 0; i < own; i++) {
+    for (uint i = 0; i < tile.own; i++) {
         uint level = levels[i / 2] >> (i % 2 * 4) & 15;
         v[i] = base + (float)level * step; /* the product is exact: 4 digits by 8 */
     }
-    if (own == TILE && head[4] >= 128) {
+    if (tile.own == TILE && head[4] >= 128) {
         hadamard(v);
         uint place = head[4] & (TILE - 1);
         float swapped = v[0];
         v[0] = v[place];
         v[place] = swapped;
     }
-    to += first + (ulong)sample * count + tile * TILE;
-    for (uint i = 0; i < own; i++) {
+    to += first + (ulong)tile.sample * count + tile.first;
+    for (uint i = 0; i < tile.own; i++) {
         to[i] = v[i];
+    }
+}
+
+/* ---- top-k: a sample is what is kept of each of its blocks, one behind the other ----------------
+ * An element that is kept is its place in the block, a byte, and a bf16. Places ascend. */
+
+static uint kept_of(uint count, uint per_mille) {
+    return (count * per_mille + 999) / 1000;
+}
+
+/* Where the first kept element of a block is. */
+static ulong kept_at(group block, uint count, uint per_mille) {
+    uint of_block = kept_of(KEPT_BLOCK, per_mille);
+    uint of_sample = count / KEPT_BLOCK * of_block + kept_of(count % KEPT_BLOCK, per_mille);
+    return ((ulong)block.sample * of_sample + block.number * of_block) * KEPT_BYTES;
+}
+
+/* The magnitude that so many of them reach, and no larger one. */
+static uint least_kept(global const uint *from, uint own, uint kept) {
+    uint least = 0;
+    for (uint bit = 1u << 30; bit > 0; bit >>= 1) {
+        uint reached = 0;
+        for (uint i = 0; i < own; i++) {
+            reached += (from[i] & MAGNITUDE) >= (least | bit);
+        }
+        least = reached >= kept ? least | bit : least;
+    }
+    return least;
+}
+
+/* Keeps the largest; of those that are as large as the least of them, the first. What is no number
+ * is larger than all. Grid: one item a block. */
+kernel void encode_topk(global uchar *to, global const uint *from, ulong first, uint count,
+                        uint samples, uint per_mille) {
+    group block = group_of(KEPT_BLOCK, count, samples);
+    if (block.own == 0) {
+        return;
+    }
+    from += first + (ulong)block.sample * count + block.first;
+    to += kept_at(block, count, per_mille);
+    uint kept = kept_of(block.own, per_mille);
+    uint least = least_kept(from, block.own, kept);
+    uint equal = kept; /* places for those that are as large as the least */
+    for (uint i = 0; i < block.own; i++) {
+        equal -= (from[i] & MAGNITUDE) > least;
+    }
+    for (uint i = 0; i < block.own; i++) {
+        uint magnitude = from[i] & MAGNITUDE;
+        if (magnitude > least || (magnitude == least && equal > 0)) {
+            uint value = to_bf16(from[i]);
+            equal -= magnitude == least;
+            to[0] = (uchar)i;
+            to[1] = (uchar)value;
+            to[2] = (uchar)(value >> 8);
+            to += KEPT_BYTES;
+        }
+    }
+}
+
+/* A block whose places do not ascend, or lie outside, is no number. Grid: one item a block. */
+kernel void decode_topk(global uint *to, ulong first, global const uchar *from, uint count,
+                        uint samples, uint per_mille) {
+    group block = group_of(KEPT_BLOCK, count, samples);
+    if (block.own == 0) {
+        return;
+    }
+    from += kept_at(block, count, per_mille);
+    to += first + (ulong)block.sample * count + block.first;
+    uint kept = kept_of(block.own, per_mille);
+    uint next = 0;
+    bool good = true;
+    for (uint i = 0; i < kept; i++) {
+        uint place = from[i * KEPT_BYTES];
+        good = good && place >= next && place < block.own;
+        next = place + 1;
+    }
+    for (uint i = 0; i < block.own; i++) {
+        to[i] = good ? 0 : NOT_A_NUMBER;
+    }
+    for (uint i = 0; good && i < kept; i++, from += KEPT_BYTES) {
+        to[from[0]] = (uint)from[1] << 16 | (uint)from[2] << 24;
     }
 }
 

@@ -24,7 +24,8 @@ static rp_err find_kernel(rp_device *device, rp_codec codec, const char *directi
     char entry[ENTRY_BYTES];
     rp_kernel *kernel;
     RP_ASSERT(codec != RP_CODEC_F32);
-    (void)snprintf(entry, sizeof entry, "%s_%s", direction, rp_codec_name(codec));
+    (void)snprintf(entry, sizeof entry, "%s_%s", direction,
+                   rp_codec_kept(codec) > 0 ? "topk" : rp_codec_name(codec));
     const rp_err err = rp_kernel_find(device, "codec", entry, NULL, &kernel);
     if (err == RP_OK) {
         *launch = rp_launch_begin(kernel);
@@ -39,6 +40,9 @@ static void pass_counts(rp_launch *launch, rp_codec codec, const rp_tensor *tens
     if (rp_codec_group(codec) > 1) {
         rp_arg_u32(launch, count / samples);
         rp_arg_u32(launch, samples);
+        if (rp_codec_kept(codec) > 0) {
+            rp_arg_u32(launch, rp_codec_kept(codec));
+        }
     } else {
         rp_arg_u32(launch, count);
     }

@@ -223,6 +223,7 @@ void rp_codec_encode_host(rp_codec codec, const float *from, size_t samples, siz
             encode_uint8(from, count, to);
             break;
         default:
+            RP_ASSERT(codec == RP_CODEC_F32);
             memcpy(to, from, bytes);
         }
     }

@@ -4,7 +4,7 @@
 
 #include "codec/codec.h"
 
-/* uint8: of pixels that nobody has normalised, k / 255 each.
+/* Of a codec that inputs may have. uint8: of pixels that nobody has normalised, k / 255 each.
  * `samples` of `count` f32 each, one behind the other, into rp_codec_bytes() for each. */
 void rp_codec_encode_host(rp_codec codec, const float *from, size_t samples, size_t count,
                           uint8_t *to);

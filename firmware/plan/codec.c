@@ -118,13 +118,20 @@ static const rp_plan_edge *find_other(const rp_plan *plan, const rp_plan_edge *o
     return NULL;
 }
 
+/* Its codec is for what it carries. */
+static bool may_carry(const rp_plan_edge *edge) {
+    const bool only_input = edge->codec == RP_CODEC_UINT8;
+    const bool only_gradient = rp_codec_kept(edge->codec) > 0;
+    return edge->codec == RP_CODEC_F32 ||
+           (has_bytes(edge) && (!only_input || edge->carries == RP_CARRIES_INPUT) &&
+            (!only_gradient || edge->carries == RP_CARRIES_GRADIENT));
+}
+
 rp_err rp_plan_check_codecs(const rp_plan *plan) {
     for (uint32_t e = 0; e < plan->edge_count; e++) {
         const rp_plan_edge *edge = &plan->edge[e];
         const char *to = rp_plan_node_name(plan, edge->to);
-        const bool bytes_of_a_set =
-            edge->codec == RP_CODEC_UINT8 && edge->carries != RP_CARRIES_INPUT;
-        if (bytes_of_a_set || (edge->codec != RP_CODEC_F32 && !has_bytes(edge))) {
+        if (!may_carry(edge)) {
             return rp_fail(
                 RP_ERR_USAGE, "%s: edges[%u].codec: to %s: codec %s of %ss; expected f32",
                 plan->source, e, to, rp_codec_name(edge->codec), rp_carries_name(edge->carries));

@@ -154,7 +154,7 @@ fail:
 }
 
 /* One name, up to `end`; behind it *at. */
-static bool take_codec(const char **at, char end, rp_codec *out) {
+static bool take_codec(const char **at, char end, bool gradients, rp_codec *out) {
     char name[16];
     const size_t length = strcspn(*at, "/,");
     if (length >= sizeof name || (*at)[length] != end) {
@@ -164,7 +164,8 @@ static bool take_codec(const char **at, char end, rp_codec *out) {
     name[length] = '\0';
     *at += length + (end != '\0');
     *out = rp_codec_find(name);
-    return *out < RP_CODECS && *out != RP_CODEC_UINT8; /* which is for inputs */
+    return *out < RP_CODECS && *out != RP_CODEC_UINT8 /* which is for inputs */ &&
+           (gradients || rp_codec_kept(*out) == 0);
 }
 
 /* Older programs did not write it. */
@@ -179,8 +180,8 @@ static rp_err read_codecs(rp_arena *arena, const char *text, const char *path, u
     }
     RP_TRY(RP_ARENA_NEW(arena, stages - 1, &codec));
     for (uint32_t k = 0; good && k + 1 < stages; k++) {
-        good = take_codec(&at, '/', &codec[k][0]) &&
-               take_codec(&at, k + 2 < stages ? ',' : '\0', &codec[k][1]);
+        good = take_codec(&at, '/', false, &codec[k][0]) &&
+               take_codec(&at, k + 2 < stages ? ',' : '\0', true, &codec[k][1]);
     }
     if (!good) {
         return rp_fail(RP_ERR_FORMAT,

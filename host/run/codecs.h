@@ -3,7 +3,8 @@
  *   links: {inputs: int8, codec: f16}                      and what the host sends; absent: auto,
  *                                                          uint8 where the data set has bytes
  *   links: {codec: int8}                                   all of them
- *   links: {codec: {activations: int8, gradients: f16}}    by direction; one that is absent is f32
+ *   links: {codec: {activations: int8, gradients: f16}}    by direction; one that is absent is f32;
+ *                                                          topk-.. for gradients only
  *   links: {codec: [f32, {gradients: bf16}, int8]}         by boundary, in the order of the stages
  *   links: {codec: auto, max_error: 0.05}                  chosen by the controller: the mildest
  *          that stops a wire from holding the boards back; milder ones where more is lost

@@ -2,10 +2,10 @@
 up and down, the loss and accuracy on 500 test samples, of cnn-small on glyphs over three boards.
 
     bench_codec.py BIN [MBIT...]     a folder with ringpipe and ringpipe-agent; 10 and 1
-    bench_codec.py BIN accuracy DATA [SEEDS]
+    bench_codec.py BIN accuracy DATA [SEEDS [CODEC...]]
 
 The second form: what each codec costs in accuracy on Fashion-MNIST, whose files are in DATA, with
-paired differences to f32 over SEEDS (5) seeds.
+paired differences to f32 over SEEDS (5) seeds; of all codecs, or of f32 and these.
 """
 import json
 import math
@@ -42,7 +42,9 @@ optimizer: {kind: sgd, lr: 0.05, momentum: 0.9}
 schedule: gpipe
 cut: [flatten, fc]
 """
-PRICED = ("f32", "f16", "bf16", "int8", "int4", "{activations: int4, gradients: int8}")
+PRICED = ("f16", "bf16", "int8", "int4", "{activations: int4, gradients: int8}",
+          "{gradients: topk-0.1}", "{gradients: topk-0.03}", "{gradients: topk-0.01}",
+          "{activations: int8, gradients: topk-0.1}")
 
 
 def train(program, folder, text):
@@ -66,11 +68,11 @@ def price(program, data, codec, seed):
             max(hop.get("l2_error", 0) for hop in hops))
 
 
-def print_prices(program, data, seeds):
+def print_prices(program, data, seeds, codecs):
     plain = []
     print("| codec | accuracy | to f32, paired | B a sample | l2_error at most |")
     print("|---|---|---|---|---|", flush=True)
-    for codec in PRICED:
+    for codec in ("f32", *codecs):
         runs = [price(program, pathlib.Path(data).resolve(), codec, seed)
                 for seed in range(1, seeds + 1)]
         own, size, error = zip(*runs)
@@ -99,7 +101,8 @@ def measure(program, mbit, codec, schedule):
 def main():
     program, *rates = sys.argv[1:]
     if rates[:1] == ["accuracy"]:
-        print_prices(program, rates[1], int(rates[2]) if len(rates) > 2 else 5)
+        print_prices(program, rates[1], int(rates[2]) if len(rates) > 2 else 5,
+                     rates[3:] or PRICED)
         return
     print("| Mbit/s | schedule | links | samples/s | B a sample up | down | loss | accuracy |")
     print("|---|---|---|---|---|---|---|---|")

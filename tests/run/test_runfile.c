@@ -322,6 +322,10 @@ static void codecs_by_boundary_and_direction(void **state) {
     refused(three, "links.inputs=[f16]", "expected auto, f32, f16, bf16, int8, int4 or uint8");
     refused(three, "links.codec=uint8", "expected f32, f16, bf16, int8 or int4, found 'uint8'");
     refused(three, "links.codec=int7", "expected f32, f16, bf16, int8 or int4, found 'int7'");
+    refused(three, "links.codec=topk-0.1", "expected {gradients: topk-0.1}, or f32, f16");
+    refused(three, "links.codec={activations: topk-0.1}", "'topk-0.1' is for gradients");
+    refused(three, "links.codec={gradients: topk-0.5}", "int4, topk-0.1, topk-0.03 or topk-0.01");
+    refused(three, "links.inputs=topk-0.1", "expected auto, f32");
     refused(three, "links.codec=[f16]", "a list of 1 for 3 stages; expected as many codecs");
     refused(three, "links.codec={activation: f16}", "links.codec.activation: unknown key");
     refused(three, "links={codecs: f16}", "links.codecs: unknown key");
