@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #include <pb_common.h>
@@ -346,9 +347,43 @@ static uint64_t hash_parts(const rp_part *parts, uint32_t part_count) {
     return XXH3_64bits_digest(&state);
 }
 
+static bool write_number(pb_ostream_t *stream, uint32_t tag, uint64_t value) {
+    return value == 0 ||
+           (pb_encode_tag(stream, PB_WT_VARINT, tag) && pb_encode_varint(stream, value));
+}
+
+static bool write_fixed(pb_ostream_t *stream, uint32_t tag, uint64_t value) {
+    return value == 0 ||
+           (pb_encode_tag(stream, PB_WT_64BIT, tag) && pb_encode_fixed64(stream, &value));
+}
+
+static bool write_message(pb_ostream_t *stream, uint32_t tag, const pb_msgdesc_t *fields,
+                          const void *message) {
+    return pb_encode_tag(stream, PB_WT_STRING, tag) &&
+           pb_encode_submessage(stream, fields, message);
+}
+
+/* The bytes of pb_encode(), which looks at every kind there is to find the one of the body. */
+static bool write_fields(pb_ostream_t *stream, const rp_Frame *f) {
+    bool good = write_number(stream, rp_Frame_version_tag, f->version) &&
+                write_number(stream, rp_Frame_seq_tag, f->seq) &&
+                write_number(stream, rp_Frame_ack_tag, f->ack) &&
+                write_number(stream, rp_Frame_credit_tag, f->credit) &&
+                write_number(stream, rp_Frame_session_tag, f->session) &&
+                write_number(stream, rp_Frame_peer_tag, f->peer) &&
+                write_fixed(stream, rp_Frame_run_id_tag, f->run_id) &&
+                write_number(stream, rp_Frame_term_tag, f->term);
+    for (uint32_t i = 0; good && i < f->part_count; i++) {
+        good = write_message(stream, rp_Frame_part_tag, rp_Part_fields, &f->part[i]);
+    }
+    return good && write_fixed(stream, rp_Frame_payload_hash_tag, f->payload_hash) &&
+           (f->which_body == 0 ||
+            write_message(stream, f->which_body, facts_of(f)->body, &f->body));
+}
+
 rp_err rp_frame_write(const rp_Frame *frame, uint8_t *out, size_t *bytes) {
     pb_ostream_t stream = pb_ostream_from_buffer(out, RP_FRAME_BYTES_MAX);
-    if (!pb_encode(&stream, rp_Frame_fields, frame)) {
+    if (!write_fields(&stream, frame)) {
         return rp_fail(RP_ERR_FORMAT, "frame: %s", PB_GET_ERROR(&stream));
     }
     *bytes = stream.bytes_written;
@@ -386,7 +421,8 @@ rp_err rp_frame_decode(const uint8_t *bytes, size_t count, size_t part_bytes_max
     }
     RP_TRY(check_first_version(bytes, count));
     pb_istream_t stream = pb_istream_from_buffer(bytes, count);
-    if (!pb_decode(&stream, rp_Frame_fields, out)) {
+    memset(out, 0, offsetof(rp_Frame, body)); /* the body is set when its kind is known */
+    if (!pb_decode_ex(&stream, rp_Frame_fields, out, PB_DECODE_NOINIT)) {
         return rp_fail(RP_ERR_FORMAT, "frame: %s", PB_GET_ERROR(&stream));
     }
     RP_TRY(check_kind(out));

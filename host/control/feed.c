@@ -59,8 +59,8 @@ fail:
     return err;
 }
 
-/* Of all inputs of one feed. */
-static uint32_t batches_ahead(const rp_plan *plan) {
+/* Of all inputs of one feed, which has so many steps. */
+static uint32_t batches_ahead(const rp_plan *plan, uint64_t steps) {
     const uint32_t micros = (plan->batch - 1) / plan->micro + 1;
     uint32_t most = 0;
     for (uint32_t e = 0; e < plan->edge_count; e++) {
@@ -69,8 +69,9 @@ static uint32_t batches_ahead(const rp_plan *plan) {
         const uint32_t parcels = edge->carries == RP_CARRIES_INPUT ? window : 0;
         most = parcels > most ? parcels : most;
     }
-    const uint32_t batches = 2 + (most + micros - 1) / micros;
-    return batches > BATCHES_LEAST ? batches : BATCHES_LEAST;
+    uint32_t batches = 2 + (most + micros - 1) / micros;
+    batches = batches > BATCHES_LEAST ? batches : BATCHES_LEAST;
+    return steps > 0 && steps < batches ? (uint32_t)steps : batches;
 }
 
 static size_t input_bytes(const rp_feed *feed) {
@@ -125,7 +126,7 @@ rp_err rp_feed_open(rp_arena *arena, rp_ring *ring, const rp_plan *plan, rp_feed
     feed->data = ring->run->data;
     feed->purpose = purpose;
     feed->untouched = step_first;
-    feed->slots = batches_ahead(plan);
+    feed->slots = batches_ahead(plan, step_end - step_first);
     RP_TRY(open_slots(arena, feed));
     RP_TRY(open_cursors(arena, feed));
     RP_TRY(open_paces(arena, feed));

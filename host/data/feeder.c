@@ -188,6 +188,7 @@ rp_err rp_feeder_open(rp_arena *arena, const rp_data *data, rp_feeder_mode mode,
                        rp_split_name(split));
     }
     RP_ASSERT(batch > 0 && depth > 0 && step_first <= step_end);
+    const uint64_t steps = step_end > step_first ? step_end - step_first : 1;
     RP_TRY(RP_ARENA_NEW(arena, 1, &f));
     *f = (rp_feeder){.data = data,
                      .split = split,
@@ -198,7 +199,7 @@ rp_err rp_feeder_open(rp_arena *arena, const rp_data *data, rp_feeder_mode mode,
                      .step_end = step_end,
                      .step_fill = step_first,
                      .step_posted = step_first,
-                     .slot_count = 2 * depth,
+                     .slot_count = steps < 2 * (uint64_t)depth ? (uint32_t)steps : 2 * depth,
                      .worker_count = 1,
                      .ready_fd = -1};
     if (mode == RP_FEEDER_THREAD && data->workers > 1) {
