@@ -14,9 +14,10 @@ static bool is_over(const rp_controller *c) {
 bool rp_controller_evaluation_due(const rp_controller *c, rp_split *split) {
     const uint64_t step = c->position.step;
     const uint32_t *count = c->run.data.count;
-    const bool scheduled = step % c->run.epoch_steps == 0 && c->run.eval_epochs &&
+    const bool by_epochs = step % c->run.epoch_steps == 0 && c->run.eval_epochs &&
                            step / c->run.epoch_steps % c->run.eval_epochs == 0;
-    if (step == 0 || (!is_over(c) && !scheduled)) {
+    const bool by_steps = c->run.eval_steps && step % c->run.eval_steps == 0;
+    if (step == 0 || (!is_over(c) && !by_epochs && !by_steps)) {
         return false;
     }
     *split = RP_SPLIT_VALIDATION;

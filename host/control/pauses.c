@@ -12,21 +12,28 @@ static uint64_t sooner(const rp_controller *c, uint64_t end) {
     return c->position.step + (steps > 0 ? steps : 1);
 }
 
-/* Segments end at epochs' ends and where a checkpoint, a histogram or copies are due. */
-static uint64_t next_save(const rp_controller *c) {
+/* The first multiple of any of `every` behind the run's position; 0 has none. */
+static uint64_t next_of(const rp_controller *c, const uint64_t *every, size_t count) {
     const uint64_t step = c->position.step;
-    const uint64_t every[] = {c->run.epoch_steps, c->run.checkpoint_steps, c->run.histogram_steps,
-                              c->run.copy_steps};
     uint64_t end = c->run.steps;
-    for (size_t i = 0; i < sizeof every / sizeof *every; i++) {
+    for (size_t i = 0; i < count; i++) {
         end = every[i] ? smaller(end, (step / every[i] + 1) * every[i]) : end;
     }
-    return sooner(c, end);
+    return end;
+}
+
+/* Segments end at epochs' ends and where an evaluation, a checkpoint, a histogram or copies are
+ * due. */
+static uint64_t next_save(const rp_controller *c) {
+    const uint64_t every[] = {c->run.epoch_steps, c->run.checkpoint_steps, c->run.histogram_steps,
+                              c->run.copy_steps, c->run.eval_steps};
+    return sooner(c, next_of(c, every, sizeof every / sizeof *every));
 }
 
 bool rp_controller_copies_suffice(const rp_controller *c) {
     const uint64_t step = c->position.step;
-    const uint64_t saved[] = {c->run.epoch_steps, c->run.checkpoint_steps, c->run.histogram_steps};
+    const uint64_t saved[] = {c->run.epoch_steps, c->run.checkpoint_steps, c->run.histogram_steps,
+                              c->run.eval_steps};
     bool is_saved = step == c->run.steps || c->stop_step > 0 || c->interrupts > 0 ||
                     c->recovery.in_a_row > 0 || c->follow.phase != RP_FOLLOW_NONE;
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
@@ -74,7 +81,7 @@ uint64_t rp_controller_next_boundary(rp_controller *c) {
 }
 
 uint64_t rp_controller_next_evaluation(const rp_controller *c) {
-    const uint64_t every = c->run.eval_epochs * c->run.epoch_steps;
-    const bool any = every > 0 && c->run.data.count[rp_data_scored(&c->run.data)] > 0;
-    return any ? smaller(c->run.steps, (c->position.step / every + 1) * every) : c->run.steps;
+    const uint64_t every[] = {c->run.eval_epochs * c->run.epoch_steps, c->run.eval_steps};
+    const bool any = c->run.data.count[rp_data_scored(&c->run.data)] > 0;
+    return any ? next_of(c, every, 2) : c->run.steps;
 }

@@ -27,7 +27,7 @@ static void put_changes(const rp_controller *c, char *text, size_t bytes) {
 /* One of them, which what was trained before does not know: the boards, how long, how often. */
 static bool is_of_training(const char *change) {
     static const char *const others[] = {
-        "ring.", "checkpoint.", "train.steps:", "train.epochs:", "train.eval_epochs:", NULL};
+        "ring.", "checkpoint.", "train.steps:", "train.epochs:", "train.eval_", NULL};
     for (const char *const *other = others; *other; other++) {
         if (strncmp(change, *other, strlen(*other)) == 0) {
             return false;

@@ -143,12 +143,13 @@ fail:
 
 /* Both need scores. */
 static rp_err check_scores(const rp_runfile *run) {
-    const bool scored = run->eval_epochs > 0 && run->data.count[rp_data_scored(&run->data)] > 0;
+    const bool scored = (run->eval_epochs > 0 || run->eval_steps > 0) &&
+                        run->data.count[rp_data_scored(&run->data)] > 0;
     return scored || (!run->keep_best && run->without_gain == 0)
                ? RP_OK
-               : rp_node_fail(run->root,
-                              "checkpoint.best and train.stop_after.without_gain need "
-                              "train.eval_epochs above 0, and a validation or test part");
+               : rp_node_fail(run->root, "checkpoint.best and train.stop_after.without_gain need "
+                                         "train.eval_epochs or train.eval_steps above 0, and a "
+                                         "validation or test part");
 }
 
 static rp_err read_train(rp_arena *arena, rp_node *root, rp_runfile *run) {
@@ -172,6 +173,7 @@ static rp_err read_train(rp_arena *arena, rp_node *root, rp_runfile *run) {
     }
     RP_TRY(rp_node_bool(train, "guard", &run->guard));
     RP_TRY(rp_node_u32(train, "eval_epochs", 0, 1000000, &run->eval_epochs));
+    RP_TRY(rp_node_u64(train, "eval_steps", 0, UINT64_C(1) << 40, &run->eval_steps));
     RP_TRY(rp_node_u32(train, "recalibrate", 0, 1000000, &run->recalibrate));
     RP_TRY(rp_node_u64(train, "checkpoint_steps", 0, UINT64_C(1) << 40, &run->checkpoint_steps));
     RP_TRY(read_stop_after(train, run));

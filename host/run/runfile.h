@@ -59,6 +59,7 @@ typedef struct {
     const rp_node *freeze; /* patterns of layers that are not trained, or NULL */
     bool guard;
     uint32_t eval_epochs;      /* evaluate every so many epochs; 0: at the end only */
+    uint64_t eval_steps;       /* and every so many steps; 0: not for that */
     uint32_t recalibrate;      /* batches that renew the batch statistics of a centre */
     uint64_t step_first;       /* set when a checkpoint is gone on from */
     rp_best_by best_by;        /* what makes one model better than another */

@@ -63,6 +63,14 @@ class Sim(Case):
             self.assertEqual(tally["finished"] + tally["stopped_resumable"], 4, (schedule, tally))
             self.assertEqual((tally["hung"], tally["wrong"]), (0, 0), (schedule, tally))
 
+    def test_evaluations_within_an_epoch_change_no_digest(self):
+        for schedule in ("1f1b", "pipedream", "ea-pipe"):
+            self.sim("--set", f"schedule={schedule}", "--set", "train.eval_steps=3", "--out",
+                     self.dir / schedule)  # exit code 0: with the digests of the definition
+            events = map(json.loads, (self.dir / schedule / "log.jsonl").read_text().splitlines())
+            steps = [event["step"] for event in events if event.get("event") == "eval"]
+            self.assertEqual(set(steps), {50, *range(3, 50, 3), *range(4, 50, 4)}, schedule)
+
     def test_the_same_seed_prints_the_same_events(self):
         first, _ = self.sim("--seed", "5", "--faults", "all", "--trace")
         second, _ = self.sim("--seed", "5", "--faults", "all", "--trace")

@@ -41,6 +41,21 @@ static void a_run_goes_through_its_states(void **state) {
     ring_close(&ring);
 }
 
+/* At 3 and 6, and at the end, which is no multiple; the epoch's end at 4 only saves. */
+static void steps_may_say_when_to_evaluate(void **state) {
+    (void)state;
+    ring_prepare(&ring, "out");
+    ring_set(&ring, "train.eval_epochs=0");
+    ring_set(&ring, "train.eval_steps=3");
+    ring_open(&ring);
+    expect_ok(ring_end(&ring, 200));
+    assert_string_equal(ring.trail,
+                        "start hello profile plan assign load train save evaluate train save "
+                        "train save evaluate train save evaluate close ended");
+    assert_int_equal(ring.board[0].inputs, 2 * (TRAIN / 8) + 3 * (TEST / 8));
+    ring_close(&ring);
+}
+
 static void other_purposes_end_earlier(void **state) {
     (void)state;
     static const struct {
@@ -1088,6 +1103,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(older_boards_get_floats, setup, teardown),
         cmocka_unit_test(a_text_that_no_message_takes_is_refused),
         cmocka_unit_test_setup_teardown(a_run_goes_through_its_states, setup, teardown),
+        cmocka_unit_test_setup_teardown(steps_may_say_when_to_evaluate, setup, teardown),
         cmocka_unit_test_setup_teardown(other_purposes_end_earlier, setup, teardown),
         cmocka_unit_test_setup_teardown(local_boards_build_together, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_follows_its_links, setup, teardown),

@@ -527,16 +527,34 @@ static void expect_same_run(const rp_runfile *a, const rp_runfile *b) {
     expect_close(a->label_smoothing, b->label_smoothing, 0, 0);
     assert_true(a->emulate == b->emulate && a->guard == b->guard && a->local == b->local);
     assert_true(a->keep_best == b->keep_best && a->best_by == b->best_by);
-    const uint64_t one[] = {a->boards,          a->stages,       a->threads,
-                            a->memory_mib,      a->steps,        a->batch,
-                            a->micro,           a->seed,         a->eval_epochs,
-                            a->recalibrate,     a->without_gain, a->non_finite_steps,
-                            a->checkpoint_steps};
-    const uint64_t two[] = {b->boards,          b->stages,       b->threads,
-                            b->memory_mib,      b->steps,        b->batch,
-                            b->micro,           b->seed,         b->eval_epochs,
-                            b->recalibrate,     b->without_gain, b->non_finite_steps,
-                            b->checkpoint_steps};
+    const uint64_t one[] = {a->boards,
+                            a->stages,
+                            a->threads,
+                            a->memory_mib,
+                            a->steps,
+                            a->batch,
+                            a->micro,
+                            a->seed,
+                            a->eval_epochs,
+                            a->recalibrate,
+                            a->without_gain,
+                            a->non_finite_steps,
+                            a->checkpoint_steps,
+                            a->eval_steps};
+    const uint64_t two[] = {b->boards,
+                            b->stages,
+                            b->threads,
+                            b->memory_mib,
+                            b->steps,
+                            b->batch,
+                            b->micro,
+                            b->seed,
+                            b->eval_epochs,
+                            b->recalibrate,
+                            b->without_gain,
+                            b->non_finite_steps,
+                            b->checkpoint_steps,
+                            b->eval_steps};
     assert_memory_equal(one, two, sizeof one);
     for (int split = 0; split < RP_SPLITS; split++) {
         assert_int_equal(a->data.count[split], b->data.count[split]);
