@@ -2,7 +2,7 @@
 """Faults of every kind in runs of real agents: does every run end by itself with the bits of an
 undisturbed one, and how long does each kind of fault cost?
 
-    bench_faults.py RINGPIPE [--faults N] [--schedules NAME...] [--kinds NAME...] [--at-once N]
+    bench_faults.py RINGPIPE [--faults N] [--minutes N] [--schedules NAME...] [--kinds NAME...]
 
 Three boards of a roster; whoever is killed is started again, as systemd would do it, and a killed
 controller's run is resumed. Every port of a board lies behind a wire of this program, that can
@@ -13,6 +13,7 @@ import argparse
 import collections
 import ctypes
 import json
+import math
 import os
 import random
 import shutil
@@ -28,14 +29,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 RUN = """\
-model: cnn-small
+model: lenet
 data: {set: glyphs, train: 2048, test: 64, size: 28}
 ring: {roster: lab.yaml, throttle: {forward_ms: 3, backward_ms: 3}}
 keys: controller
 train: {epochs: 1000, batch: 64, microbatch: 16, seed: 1, eval_epochs: 5, checkpoint_steps: 50}
 loss: cross-entropy
 optimizer: {kind: sgd, lr: 0.01, momentum: 0.9}
-cut: [flatten, fc]
+cut: [conv2, fc1]
 """
 SCHEDULES = ["gpipe", "1f1b", "pipedream", "pipeoptim", "ea-pipe"]
 BOARDS = ("one", "two", "three")
@@ -126,6 +127,7 @@ class Ring:
         self.folder = Path(tempfile.mkdtemp(prefix="ringpipe-faults-"))
         self.agents, self.wires, self.lines = {}, {}, collections.deque(maxlen=60)
         self.stopped = False
+        self.story = []  # of every fault: its kind, and the ways back before it
         self.open()
 
     def words(self, *words):
@@ -198,6 +200,9 @@ class Ring:
     def events(self):
         return [r for r in map(json.loads, (self.folder / "out" / "log.jsonl").read_text()
                                .splitlines()) if "event" in r]
+
+    def ways_back(self):
+        return sum(event["event"] == "recovered" for event in self.events())
 
     def result(self):
         out = self.folder / "out"
@@ -333,6 +338,7 @@ def disturb(ring, chance, tell):
         last, began = ring.last_step(), time.monotonic()
         if last == 0 and kind is controller_killed:
             continue  # there may be no folder yet that could be resumed
+        ring.story.append((kind.__name__, ring.ways_back() if last else 0))
         kind(ring, chance)
         lasted = time.monotonic() - began
         behind = wait_for_new_step(ring, last)
@@ -359,6 +365,14 @@ def check(ring, wanted):
     return wrong
 
 
+def by_kind(ring):
+    """The summary's ways back, which are those of its last controller, with what began them."""
+    rows = ring.result()[0]["recovery"]
+    first = ring.ways_back() - len(rows)
+    return [([kind for kind, before in ring.story if before <= first + i][-1], row)
+            for i, row in enumerate(rows)]
+
+
 def run(args, number, schedule, wanted, tell):
     ring = Ring(args, 1 + number % 200, schedule)
     chance = random.Random(f"{args.seed} {number}")
@@ -370,14 +384,14 @@ def run(args, number, schedule, wanted, tell):
             ring.stopped = True  # keep the folder
             tell(f"WRONG run {number} {schedule}: {', '.join(wrong)}; {ring.folder}\n  " +
                  "\n  ".join(ring.lines))
-        told = ring.result()[0]["recovery"] if ended and not wrong else []
+        told = by_kind(ring) if ended and not wrong else []
         return not wrong, told
     finally:
         ring.close()
 
 
 def undisturbed(args, schedule):
-    ring = Ring(args, 201, schedule)
+    ring = Ring(args, 201 + args.schedules.index(schedule), schedule)
     try:
         ring.train()
         if ring.controller.wait() != 0:
@@ -390,17 +404,19 @@ def undisturbed(args, schedule):
 def spread(values):
     ordered = sorted(values)
     at = [ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in (0.5, 0.95)]
-    return f"{at[0]:6.2f} {at[1]:6.2f} {ordered[-1]:6.2f}"
+    return f"{at[0]:.2f} / {at[1]:.2f} / {ordered[-1]:.2f}" if ordered else "–"
 
 
 def report(args, rows):
-    print(f"\n{'fault':<20}{'count':>6}   seconds from its end to a new step: p50, p95, most")
-    for name, costs in sorted(args.costs.items()):
-        print(f"{name:<20}{len(costs):>6}   {spread([behind for _, behind in costs])}")
-    print(f"\n{len(rows)} ways back, seconds: p50, p95, most")
-    for key in ("detect_s", "replan_s", "restore_s"):
-        if rows:
-            print(f"{key:<12}{spread([row[key] for row in rows])}")
+    print("\nSeconds, p50 / p95 / most:\n\n| fault | count | from its end to a new step | "
+          "went back | noticed | boards there again | loaded |\n|---|---|---|---|---|---|---|")
+    for name in [*sorted(args.costs), "all"]:
+        costs = [cost for kind in args.costs for cost in args.costs[kind] if name in (kind, "all")]
+        told = [row for kind, row in rows if name in (kind, "all")]
+        parts = " | ".join(spread([row[key] for row in told])
+                           for key in ("detect_s", "replan_s", "restore_s"))
+        print(f"| {name} | {len(costs)} | {spread([behind for _, behind in costs])} | "
+              f"{len(told)} | {parts} |")
 
 
 def own_network():
@@ -418,6 +434,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=lambda text: Path(text).resolve())
     parser.add_argument("--faults", type=int, default=100, help="at least so many in all")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="no run begins later")
     parser.add_argument("--steps", type=int, default=1000, help="of a run")
     parser.add_argument("--schedules", nargs="+", default=SCHEDULES)
     parser.add_argument("--kinds", nargs="+", default=list(BY_NAME), choices=list(BY_NAME))
@@ -429,13 +446,16 @@ def main():
         print("no packets are dropped: that needs root and nft")
         args.kinds = [kind for kind in args.kinds if not kind.startswith("drop")]
     args.faults_of = [BY_NAME[name] for name in args.kinds]
-    calm = {schedule: undisturbed(args, schedule) for schedule in args.schedules}
+    ends = time.monotonic() + 60 * args.minutes
+    with ThreadPoolExecutor(args.at_once) as pool:
+        calm = dict(zip(args.schedules, pool.map(lambda schedule: undisturbed(args, schedule),
+                                                 args.schedules)))
     for schedule, (summary, _) in calm.items():
         print(f"{schedule}: {summary['samples'] / summary['seconds']:.0f} samples/s undisturbed",
               flush=True)
     good, rows, number = True, [], 0
     with ThreadPoolExecutor(args.at_once) as pool:
-        while sum(map(len, args.costs.values())) < args.faults:
+        while sum(map(len, args.costs.values())) < args.faults and time.monotonic() < ends:
             batch = [(number + i, args.schedules[(number + i) % len(args.schedules)])
                      for i in range(args.at_once)]
             number += args.at_once
