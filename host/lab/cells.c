@@ -128,6 +128,10 @@ static bool has_baseline(const rp_lab_table *table) {
     return table->plan->lab->baseline < table->plan->lab->method_count;
 }
 
+static bool has_goal(const rp_lab_table *table) {
+    return table->plan->lab->goal > 0;
+}
+
 static bool has_prediction(const rp_lab_table *table) {
     return table->predicted;
 }
@@ -203,6 +207,19 @@ static void write_interval(const rp_lab_table *table, const rp_lab_row *row, cha
     add_number(text, over->high, scale, true, decimals);
     add_words(text, "] ");
     add_words(text, rp_lab_write_verdict(table, row));
+}
+
+/* Of the seeds that get there: the others would take longer. */
+static void write_goal(const rp_lab_table *table, const rp_lab_row *row, char *text) {
+    const rp_stats *seconds = &row->seconds_to_goal;
+    (void)table;
+    text[0] = '\0';
+    add_mean_with(text, seconds->mean, seconds->deviation, 1, false, seconds->mean < 100 ? 1 : 0);
+    if (seconds->count < row->finished) {
+        char some[40];
+        (void)snprintf(some, sizeof some, " (%u of %u reach it)", seconds->count, row->finished);
+        add_words(text, some);
+    }
 }
 
 static void write_speed(const rp_lab_table *table, const rp_lab_row *row, char *text) {
@@ -297,6 +314,10 @@ const rp_lab_column rp_lab_columns[] = {
      .hint = "mean over the last epoch",
      .shown = shown_always,
      .write = write_train_loss},
+    {.title = "seconds to the goal",
+     .hint = "from the first step to the first evaluation as accurate as the goal",
+     .shown = has_goal,
+     .write = write_goal},
     {.title = "samples/s",
      .hint = "training and evaluation, without starting up",
      .shown = shown_always,

@@ -455,6 +455,7 @@ rp_err rp_labfile_read(rp_arena *arena, const char *path, rp_labfile *out) {
     *out = (rp_labfile){.path = path, .description = ""};
     RP_TRY(rp_config_read_file(arena, path, &root));
     RP_TRY(rp_node_string(root, "description", &out->description));
+    RP_TRY(rp_node_f64(root, "goal", 0, 1, &out->goal));
     RP_TRY(read_base_path(arena, root, out));
     RP_TRY(rp_config_read_file(arena, out->base, &base));
     RP_TRY(read_models(arena, root, base, out));

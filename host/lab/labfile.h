@@ -5,6 +5,7 @@
  *   models: [cnn-small]           # default: the base's
  *   seeds: [1, 2, 3]
  *   baseline: gpipe               # optional: paired differences against it
+ *   goal: 0.8                     # optional: seconds until an evaluation was so accurate
  *   methods:
  *     gpipe: {schedule: gpipe}
  *     async: {schedule: async, optimizer.lr: [0.01, 0.02]}
@@ -58,6 +59,7 @@ typedef struct {
     const rp_lab_method *method;
     uint32_t method_count;
     uint32_t baseline; /* method_count: none */
+    double goal;       /* an accuracy; 0: none */
     bool tune;
     rp_lab_metric metric;
     const bool *tunes; /* by seed */

@@ -256,6 +256,15 @@ static rp_err read_summary(rp_arena *arena, const char *folder, rp_lab_result *o
     return err;
 }
 
+double rp_lab_result_seconds_to(const rp_lab_result *result, double accuracy) {
+    for (uint32_t i = 0; i < result->eval_count; i++) {
+        if (result->eval[i].accuracy >= accuracy) {
+            return result->eval[i].time_s - result->first_step_s;
+        }
+    }
+    return none;
+}
+
 /* ---- log.jsonl ------------------------------------------------------------------------------- */
 
 typedef struct {

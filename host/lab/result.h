@@ -101,6 +101,10 @@ typedef struct {
 rp_err rp_lab_result_read(rp_arena *arena, const char *folder, const char *log,
                           rp_lab_result *out) RP_MUST_CHECK;
 
+/* Seconds from the first step to the end of the first evaluation that was so accurate; NaN: none
+ * was. */
+double rp_lab_result_seconds_to(const rp_lab_result *result, double accuracy);
+
 /* The number of summary.json at `path`; NaN: there is none. */
 double rp_lab_result_number(const rp_lab_result *result, const char *path);
 

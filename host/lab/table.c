@@ -105,10 +105,10 @@ fail:
 }
 
 /* A diverged run has a speed and a size, but no loss and no accuracy. */
-static rp_err fill_numbers(rp_arena *arena, rp_lab_row *row, uint32_t seeds) {
-    double *value[5];
+static rp_err fill_numbers(rp_arena *arena, rp_lab_row *row, uint32_t seeds, double goal) {
+    double *value[6];
     rp_err err;
-    for (uint32_t i = 0; i < 5; i++) {
+    for (uint32_t i = 0; i < 6; i++) {
         RP_TRY(RP_ARENA_NEW(arena, (size_t)seeds + 1, &value[i]));
     }
     for (uint32_t s = 0; s < seeds; s++) {
@@ -119,12 +119,14 @@ static rp_err fill_numbers(rp_arena *arena, rp_lab_row *row, uint32_t seeds) {
         value[2][s] = good ? result->train_loss : none;
         value[3][s] = result ? result->samples_per_s : none;
         value[4][s] = result ? rp_lab_result_gain(result) : none;
+        value[5][s] = result && goal > 0 ? rp_lab_result_seconds_to(result, goal) : none;
     }
     row->accuracy = rp_stats_of(value[0], seeds);
     row->loss = rp_stats_of(value[1], seeds);
     row->train_loss = rp_stats_of(value[2], seeds);
     row->samples_per_s = rp_stats_of(value[3], seeds);
     row->gain = rp_stats_of(value[4], seeds);
+    row->seconds_to_goal = rp_stats_of(value[5], seeds);
     row->accuracy_of = value[0];
     row->loss_of = value[1];
 fail:
@@ -147,7 +149,7 @@ static rp_err fill_row(rp_arena *arena, const rp_lab_plan *plan, rp_lab_row *row
         row->diverged += got->diverged;
     }
     row->open = row->wanted - row->finished - row->failed;
-    RP_TRY(fill_numbers(arena, row, lab->seed_count));
+    RP_TRY(fill_numbers(arena, row, lab->seed_count, lab->goal));
     RP_TRY(fill_stages(arena, row, lab->seed_count));
     RP_TRY(fill_wires(arena, row));
 fail:

@@ -19,7 +19,7 @@ typedef struct {
     const rp_lab_result *const *result; /* by seed; NULL: not finished */
 
     /* by seed as the lab file lists them; NaN: none */
-    rp_stats accuracy, loss, train_loss, samples_per_s, gain;
+    rp_stats accuracy, loss, train_loss, samples_per_s, gain, seconds_to_goal;
     rp_stats_paired accuracy_over, loss_over; /* the baseline's */
     double *accuracy_of, *loss_of;            /* the values themselves */
     double speed;                             /* samples/s over the baseline's, NaN: no baseline */

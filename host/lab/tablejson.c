@@ -122,6 +122,7 @@ static json_t *row_of(const rp_lab_table *table, const rp_lab_row *row, bool *go
     put_value(object, "verdict", json_string(rp_lab_write_verdict(table, row)), good);
     put_value(object, "train_loss",
               row->diverged ? json_null() : json_of_stats(&row->train_loss, good), good);
+    put_value(object, "seconds_to_goal", json_of_stats(&row->seconds_to_goal, good), good);
     put_value(object, "samples_per_s", json_of_stats(&row->samples_per_s, good), good);
     put_value(object, "speed", json_of_real(row->speed), good);
     for (const rp_lab_column *c = rp_lab_columns; c->title; c++) {

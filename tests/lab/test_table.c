@@ -160,6 +160,38 @@ static void a_page_says_what_it_is_about(void **state) {
 }
 
 /* A row for each wire of a method: means over the seeds that know a number. */
+/* A seed that never gets there, and one that starts late. */
+static void time_to_the_goal(void **state) {
+    (void)state;
+    static const struct {
+        double first_s, later_s, accuracy;
+    } seeds[3] = {{2, 9, 0.8}, {5, 15, 0.81}, {2, 9, 0.79}};
+    rp_lab_table table;
+    expect_ok(open_plan("base: run.yaml\nseeds: [1, 2, 3]\ngoal: 0.8\nmethods: {a: {}}\n"));
+    for (uint32_t s = 0; s < 3; s++) {
+        char name[256];
+        char text[512];
+        rp_lab_run *run = rp_lab_plan_run(&plan, 0, 0, 0, s);
+        finish_run(0, 0, s, 0.9, 1000);
+        (void)snprintf(name, sizeof name, "out/runs/%s/log.jsonl", run->name);
+        (void)snprintf(text, sizeof text,
+                       "{\"step\":1,\"epoch\":0,\"loss\":2,\"time_s\":%g}\n"
+                       "{\"event\":\"eval\",\"step\":2,\"loss\":1,\"accuracy\":0.7,"
+                       "\"time_s\":6,\"split\":\"test\"}\n"
+                       "{\"event\":\"eval\",\"step\":3,\"loss\":1,\"accuracy\":%g,"
+                       "\"time_s\":%g,\"split\":\"test\"}\n",
+                       seeds[s].first_s, seeds[s].accuracy, seeds[s].later_s);
+        (void)write_file(name, text);
+        expect_ok(rp_lab_plan_refresh(&plan, run));
+    }
+    expect_ok(rp_lab_table_make(&arena, &plan, &table));
+    assert_string_equal(cell(&table, &table.row[0], "seconds to the goal"),
+                        "8.5 \xc2\xb1 2.1 (2 of 3 reach it)");
+    expect_ok(open_plan(two_methods));
+    expect_ok(rp_lab_table_make(&arena, &plan, &table));
+    assert_string_equal(cell(&table, &table.row[0], "seconds to the goal"), "no such column");
+}
+
 static void wires_have_rows(void **state) {
     (void)state;
     static const char *const stages[2] = {
@@ -378,6 +410,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(differences_and_divergence, setup, teardown),
         cmocka_unit_test_setup_teardown(winners_are_shown_by_the_seeds, setup, teardown),
         cmocka_unit_test_setup_teardown(a_page_says_what_it_is_about, setup, teardown),
+        cmocka_unit_test_setup_teardown(time_to_the_goal, setup, teardown),
         cmocka_unit_test_setup_teardown(wires_have_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(unfinished_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(tuning_chooses, setup, teardown),
