@@ -192,6 +192,14 @@ def read_safetensors(path):
     return tensors
 
 
+def few_when_slow(*names):
+    """Under a sanitizer a test program has only these tests: `load_tests` of unittest."""
+    def load_tests(loader, tests, _pattern):
+        here = sys.modules["__main__"]
+        return tests if SLOWER == 1 else loader.loadTestsFromNames(names, here)
+    return load_tests
+
+
 def main():
     """Like unittest.main(), with CTest's rule: all skipped is exit 77 with the reason."""
     if not RINGPIPE.exists():

@@ -303,5 +303,10 @@ class Wrong(lab.Case):
             self.assertIn("/proc", self.refused("lab", file, "--out", "/proc/x"))
 
 
+# Under a sanitizer, which makes a run slow: a comparison, a sweep, what is refused.
+load_tests = program.few_when_slow("Comparison.test_finished_is_kept", "Comparison.test_sweep",
+                                   "Wrong")
+
+
 if __name__ == "__main__":
     program.main()

@@ -73,12 +73,9 @@ class Ends(lab.Case):
         self.finish(process, code=130, seconds=30)
 
 
-# Under a sanitizer one that is interrupted and one that fails; test_lab goes on with a comparison.
-ONLY_HERE = ("test_two_in_one_folder", "test_a_run_that_is_killed")
-
-
-def load_tests(_loader, tests, _pattern):
-    return tests if program.SLOWER == 1 else unittest.TestSuite(map(Ends, ONLY_HERE))
+# Under a sanitizer, which makes a run slow: one that is interrupted and one that
+# fails; test_lab goes on with a comparison.
+load_tests = program.few_when_slow("Ends.test_two_in_one_folder", "Ends.test_a_run_that_is_killed")
 
 
 if __name__ == "__main__":

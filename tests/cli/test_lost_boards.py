@@ -231,13 +231,11 @@ class Spare(Roster):
         self.assertIn("no hello within 2 s (ring.wait)", err)
 
 
-# Under a sanitizer each way once; sim's seeds recover under it, too, from whatever happens.
-ONLY_HERE = (Boards("test_a_board_that_stays_away"), Spare("test_a_board_that_stays_away"),
-             Spare("test_a_spare_that_is_not_there"), Fewer("test_lost_before_it_is_resumed"))
-
-
-def load_tests(_loader, tests, _pattern):
-    return tests if program.SLOWER == 1 else unittest.TestSuite(ONLY_HERE)
+# Under a sanitizer, which makes a run slow: each way once; sim's seeds recover under it, too.
+load_tests = program.few_when_slow("Boards.test_a_board_that_stays_away",
+                                   "Spare.test_a_board_that_stays_away",
+                                   "Spare.test_a_spare_that_is_not_there",
+                                   "Fewer.test_lost_before_it_is_resumed")
 
 
 if __name__ == "__main__":

@@ -104,12 +104,8 @@ class Orphans(test_lost_boards.Roster):
             "the run goes on from the checkpoint of step 0"])
 
 
-# Under a sanitizer each way once.
-ONLY_HERE = (Orphans("test_a_schedule_that_flushes"),)
-
-
-def load_tests(_loader, tests, _pattern):
-    return tests if program.SLOWER == 1 else unittest.TestSuite(ONLY_HERE)
+# Under a sanitizer, which makes a run slow: one way to go on.
+load_tests = program.few_when_slow("Orphans.test_a_schedule_that_flushes")
 
 
 if __name__ == "__main__":

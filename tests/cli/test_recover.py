@@ -182,12 +182,9 @@ class Copies(Case):
         self.killed("ea-pipe")
 
 
-# Under a sanitizer each way once.
-ONLY_HERE = (Recover("test_in_flight"), Recover("test_resumed_after_a_recovery"))
-
-
-def load_tests(_loader, tests, _pattern):
-    return tests if program.SLOWER == 1 else unittest.TestSuite(ONLY_HERE)
+# Under a sanitizer, which makes a run slow: two; sim's seeds recover under it, too.
+load_tests = program.few_when_slow("Recover.test_in_flight",
+                                   "Recover.test_resumed_after_a_recovery")
 
 
 if __name__ == "__main__":

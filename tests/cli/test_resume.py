@@ -426,15 +426,11 @@ class Recalibration(program.Case):
                                     f"{name}.{statistic}: {a}, not {b}")
 
 
-# Under a sanitizer, which makes everything slower, each kind of in-flight state once: versions,
-# predictions and their gains, two steps' weights, replicas, and replicas with their changes.
-ONLY_HERE = ("test_pipedream", "test_pipeoptim_measured", "test_2bw", "test_ea_pipe",
-             "test_avgpipe")
-
-
-def load_tests(_loader, tests, _pattern):
-    few = unittest.TestSuite(map(Methods, ONLY_HERE))
-    return tests if program.SLOWER == 1 else few
+# Under a sanitizer, which makes a run slow: each kind of in-flight state once:
+# versions, predictions and their gains, two steps' weights, replicas, replicas with changes.
+load_tests = program.few_when_slow("Methods.test_pipedream", "Methods.test_pipeoptim_measured",
+                                   "Methods.test_2bw", "Methods.test_ea_pipe",
+                                   "Methods.test_avgpipe")
 
 
 if __name__ == "__main__":

@@ -108,5 +108,10 @@ class Signals(program.Case):
         self.assertTrue((self.dir / out / "weights.safetensors").exists())
 
 
+# Under a sanitizer, which makes a run slow: each signal once.
+load_tests = program.few_when_slow("Signals.test_interrupt", "Signals.test_kill_agent",
+                                   "Signals.test_kill_controller")
+
+
 if __name__ == "__main__":
     program.main()

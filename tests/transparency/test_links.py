@@ -8,7 +8,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from rings import SLOWER, read_safetensors
+from rings import few_when_slow, read_safetensors
 from test_golden import INPUTS, START, Adam, Chain, Momentum, order, simulate
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
@@ -217,12 +217,8 @@ class Links(Chain):
             self.assertEqual(max(own), 3 * (1 + advance))
 
 
-# Under a sanitizer, which makes everything slower: replicas, and trust in predictions.
-ONLY_HERE = ("test_replicas_come_and_go", "test_predictions_follow")
-
-
-def load_tests(_loader, tests, _pattern):
-    return tests if SLOWER == 1 else unittest.TestSuite(map(Links, ONLY_HERE))
+# Under a sanitizer, which makes a run slow: replicas, and trust in predictions.
+load_tests = few_when_slow("Links.test_replicas_come_and_go", "Links.test_predictions_follow")
 
 
 if __name__ == "__main__":

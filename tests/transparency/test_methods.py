@@ -4,7 +4,7 @@ import json
 import unittest
 from pathlib import Path
 
-from rings import BUILD, SLOWER, RingCase
+from rings import BUILD, RingCase, few_when_slow
 
 REPLAY = BUILD / "tests" / "replay"
 
@@ -260,12 +260,10 @@ class Ends(Method):
         self.ends("avgpipe", ADAM, *FOUR)
 
 
-# Under a sanitizer, which makes everything slower, only what no other test runs.
-ONLY_HERE = ("test_xpipe", "test_avgpipe", "test_ea_pipe_lean", "test_ea_pipe_before_the_step")
-
-
-def load_tests(_loader, tests, _pattern):
-    return tests if SLOWER == 1 else unittest.TestSuite(map(Methods, ONLY_HERE))
+# Under a sanitizer, which makes a run slow: only what no other
+# test runs.
+load_tests = few_when_slow("Methods.test_xpipe", "Methods.test_avgpipe",
+                           "Methods.test_ea_pipe_lean", "Methods.test_ea_pipe_before_the_step")
 
 
 if __name__ == "__main__":
