@@ -45,7 +45,7 @@ rp_err rp_start_enter(rp_controller *c) {
     RP_TRY(rp_identity_begin_term(c->folder, c->env.run_id, &c->ring.identity));
     RP_TRY(rp_start_find_keys(c, &c->ring.keys));
     RP_TRY(RP_ARENA_NEW(&c->arena, 2 * (size_t)c->run.model->layer_count, &c->layer_seconds));
-    RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->sumsq));
+    RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->norms.sumsq));
     RP_TRY(rp_config_text(&c->arena, c->run.model_root, &c->model_text));
     RP_TRY(rp_ring_check_text("the model", c->model_text));
     RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->gain));

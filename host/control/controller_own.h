@@ -213,6 +213,14 @@ typedef struct {
     double *pass_loss;   /* [count] */
 } rp_tally;
 
+/* reports.c: squared norms of the gradients of the step that waits for its decision. */
+typedef struct {
+    uint32_t got; /* holds whose have come */
+    uint64_t step;
+    bool *of;      /* by hold of the plan: they have come */
+    double *sumsq; /* by parameter of the model; 0 for those without a gradient */
+} rp_step_norms;
+
 /* A pass over a split. */
 typedef struct {
     rp_arena arena;
@@ -309,12 +317,7 @@ struct rp_controller {
     rp_save save;
     rp_control_copies copies;
     rp_eval_pass pass;
-
-    /* norms of the step that waits for its decision */
-    uint32_t norms_got;
-    uint64_t norms_step;
-    bool *norms_of;              /* by hold of the plan: they have come */
-    double *sumsq;               /* by parameter of the model; 0 for those without a gradient */
+    rp_step_norms norms;
     rp_gain_estimator estimator; /* horizon: measured */
     double *gain;                /* of the stage that is told */
 };

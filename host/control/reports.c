@@ -90,20 +90,20 @@ static rp_err decide_step(rp_controller *c) {
     double total = 0;
     rp_err err = RP_OK;
     for (uint32_t p = 0; p < c->run.model->param_count; p++) {
-        total += c->sumsq[p];
+        total += c->norms.sumsq[p];
     }
     rp_Frame frame = {
         .which_body = RP_KIND_STEP_DECISION,
-        .body.step_decision = {.step = c->norms_step, .scale = 1.0, .skip = !isfinite(total)}};
+        .body.step_decision = {.step = c->norms.step, .scale = 1.0, .skip = !isfinite(total)}};
     if (isfinite(total)) {
         frame.body.step_decision.scale = rp_optim_clip_scale(c->run.optim.clip_norm, sqrt(total));
-        RP_TRY(rp_record_norm(c->record, c->norms_step, sqrt(total)));
+        RP_TRY(rp_record_norm(c->record, c->norms.step, sqrt(total)));
     }
-    c->norms_got = 0;
-    memset(c->norms_of, 0, c->plan->hold_count * sizeof *c->norms_of);
+    c->norms.got = 0;
+    memset(c->norms.of, 0, c->plan->hold_count * sizeof *c->norms.of);
     if (frame.body.step_decision.skip) {
-        count_skipped(c, 0, c->norms_step);
-        RP_TRY(rp_record_event(c->record, "skipped", c->norms_step + 1,
+        count_skipped(c, 0, c->norms.step);
+        RP_TRY(rp_record_event(c->record, "skipped", c->norms.step + 1,
                                "a gradient is not finite: the step is skipped"));
     }
     RP_TRY(rp_ring_post_all(&c->ring, &frame));
@@ -113,13 +113,13 @@ fail:
 
 static rp_err check_norms(const rp_controller *c, const rp_plan_hold *hold, uint64_t step) {
     const char *name = c->ring.board[hold->node].name;
-    if (c->norms_of[hold - c->plan->hold]) {
+    if (c->norms.of[hold - c->plan->hold]) {
         return rp_fail(RP_ERR_PEER, "board %s sent its norms of step %" PRIu64 " twice", name,
                        step);
     }
-    if (c->norms_got > 0 && c->norms_step != step) {
+    if (c->norms.got > 0 && c->norms.step != step) {
         return rp_fail(RP_ERR_PEER, "board %s is at step %" PRIu64 ", the others at %" PRIu64, name,
-                       step, c->norms_step);
+                       step, c->norms.step);
     }
     return RP_OK;
 }
@@ -127,7 +127,7 @@ static rp_err check_norms(const rp_controller *c, const rp_plan_hold *hold, uint
 /* The first board of a stage that has sent its norms; NULL: none yet. */
 static const rp_plan_hold *find_reported(const rp_controller *c, uint32_t stage) {
     for (uint32_t h = 0; h < c->plan->hold_count; h++) {
-        if (c->plan->hold[h].stage == stage && c->norms_of[h]) {
+        if (c->plan->hold[h].stage == stage && c->norms.of[h]) {
             return &c->plan->hold[h];
         }
     }
@@ -156,14 +156,14 @@ static rp_err take_norms(rp_controller *c, const rp_plan_hold *hold, const doubl
         if (used < count) {
             memcpy(&own, &got[used], sizeof own);
         }
-        if (used < count && other && !is_near(c->sumsq[p], own)) {
+        if (used < count && other && !is_near(c->norms.sumsq[p], own)) {
             return rp_fail(
                 RP_ERR_FAULT,
                 "boards %s and %s share stage %u and have different gradients of '%.80s'",
                 c->ring.board[other->node].name, name, hold->stage, model->param[p].name);
         }
         if (used < count && (!other || hold < other)) {
-            c->sumsq[p] = own;
+            c->norms.sumsq[p] = own;
         }
         used++;
     }
@@ -186,9 +186,9 @@ rp_err rp_report_on_norms(rp_controller *c, uint32_t board, const rp_message *me
     RP_TRY(check_norms(c, hold, step));
     rp_controller_note_progress(c);
     RP_TRY(take_norms(c, hold, got, count));
-    c->norms_of[hold - c->plan->hold] = true;
-    c->norms_step = step;
-    return ++c->norms_got == c->plan->hold_count ? decide_step(c) : RP_OK;
+    c->norms.of[hold - c->plan->hold] = true;
+    c->norms.step = step;
+    return ++c->norms.got == c->plan->hold_count ? decide_step(c) : RP_OK;
 fail:
     return err;
 }

@@ -43,8 +43,8 @@ static rp_err read_off(rp_controller *c) {
     for (uint32_t h = plan->hold_count; h-- > 0;) {
         c->stage_board[plan->hold[h].stage] = plan->hold[h].node;
     }
-    RP_TRY(RP_ARENA_NEW(&c->plan_arena, plan->hold_count, &c->norms_of));
-    c->norms_got = 0;
+    RP_TRY(RP_ARENA_NEW(&c->plan_arena, plan->hold_count, &c->norms.of));
+    c->norms.got = 0;
     RP_TRY(rp_losses_open(c));
     RP_TRY(rp_tally_open(&c->plan_arena, plan, &c->tally));
     RP_TRY(rp_plan_cut(&c->plan_arena, plan, c->run.model, &c->plan_cut));
