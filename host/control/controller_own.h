@@ -154,10 +154,23 @@ typedef struct {
     uint32_t *holder;            /* by node: a board that has it now; RP_PLAN_HOST: nobody */
 } rp_copy_set;
 
+/* copy_pace.c: how often there are copies, and what the last ones have cost. */
+typedef struct {
+    uint32_t every, said; /* steps, and those that the log says; auto */
+    uint64_t from, due;   /* step of the last copies, and where the next ones are made; auto */
+    int64_t step_ns;      /* when the last step was done */
+    int64_t ordered_ns, whole_ns; /* of the copies whose cost is not known yet; 0: none, not yet */
+    bool is_pausing;              /* no step has been done since they were ordered */
+    double pause_s;               /* that the first step behind them took longer */
+    double cost_s[2];             /* of the last ones, and of those before them */
+    uint32_t count;               /* whose cost is known */
+} rp_copy_pace;
+
 typedef struct {
     rp_copy_set set[2]; /* the newest that is whole, and the one that is under way */
     uint32_t newest;
     bool wanted; /* the run has gone back to it, and the boards are to be asked for it */
+    rp_copy_pace pace;
 } rp_control_copies;
 
 /* account.c: the ledger, as far as it has been compared. */
@@ -478,6 +491,16 @@ rp_err rp_copy_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_rescue_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_rescue_step(rp_controller *c) RP_MUST_CHECK;
 void rp_rescue_abandon(rp_controller *c);
+/* copy_pace.c: what happens to copies, as it happens; */
+void rp_copy_pace_ordered(rp_controller *c);
+void rp_copy_pace_whole(rp_controller *c);     /* all boards have them, and their neighbours' */
+void rp_copy_pace_note_step(rp_controller *c); /* one was done; before rp_waiting_note_step() */
+void rp_copy_pace_forget(rp_controller *c);    /* those under way will never be whole */
+/* .. and how often there are any: chosen anew at the begin of a segment. The step at which the next
+ * are made; UINT64_MAX: never. Are they due at this pause? */
+rp_err rp_copy_pace_choose(rp_controller *c) RP_MUST_CHECK;
+uint64_t rp_copy_pace_next(rp_controller *c);
+bool rp_copy_pace_is_due(const rp_controller *c);
 /* copies.c: of the newest step that all boards have them of, and of the one under way; their step
  * is 0 where there are none. */
 rp_copy_set *rp_copies_whole(rp_controller *c);

@@ -25,6 +25,7 @@ void rp_copies_forget(rp_controller *c) {
     rp_copies_drop_set(&c->copies.set[0]);
     rp_copies_drop_set(&c->copies.set[1]);
     c->copies.wanted = false;
+    rp_copy_pace_forget(c);
 }
 
 const rp_copy_set *rp_copies_newest(const rp_controller *c) {
@@ -94,6 +95,7 @@ static rp_err note_copied(rp_controller *c, uint32_t board, const rp_Copied *sai
     if (--set->missing == 0) { /* those before it are of no use any more */
         rp_copies_drop_set(rp_copies_whole(c));
         c->copies.newest = !c->copies.newest;
+        rp_copy_pace_whole(c);
     }
     return RP_OK;
 }
@@ -121,6 +123,7 @@ rp_err rp_copies_on_copied(rp_controller *c, uint32_t board, const rp_message *m
 void rp_copies_want(rp_controller *c) {
     c->copies.wanted = true;
     rp_copies_drop_set(rp_copies_pending(c));
+    rp_copy_pace_forget(c);
 }
 
 void rp_copies_begin_hello(rp_controller *c) {

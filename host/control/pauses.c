@@ -24,10 +24,11 @@ static uint64_t next_of(const rp_controller *c, const uint64_t *every, size_t co
 
 /* Segments end at epochs' ends and where an evaluation, a checkpoint, a histogram or copies are
  * due. */
-static uint64_t next_save(const rp_controller *c) {
+static uint64_t next_save(rp_controller *c) {
     const uint64_t every[] = {c->run.epoch_steps, c->run.checkpoint_steps, c->run.histogram_steps,
-                              c->run.copy_steps, c->run.eval_steps};
-    return sooner(c, next_of(c, every, sizeof every / sizeof *every));
+                              c->run.eval_steps};
+    const uint64_t end = next_of(c, every, sizeof every / sizeof *every);
+    return sooner(c, smaller(end, rp_copy_pace_next(c)));
 }
 
 bool rp_controller_copies_suffice(const rp_controller *c) {
@@ -39,7 +40,7 @@ bool rp_controller_copies_suffice(const rp_controller *c) {
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
         is_saved |= saved[i] && step % saved[i] == 0;
     }
-    return !is_saved && c->run.copy_steps && step % c->run.copy_steps == 0;
+    return !is_saved && rp_copy_pace_is_due(c);
 }
 
 /* Where the pipes are empty if nothing goes in any more: behind what stage 0 has in flight. */

@@ -31,6 +31,7 @@ rp_err rp_report_on_step_done(rp_controller *c, uint32_t board, const rp_message
     RP_TRY(rp_tally_add_step(&c->tally, board, c->position.step, done));
     rp_controller_note_progress(c);
     while (rp_tally_take_step(&c->tally, c->position.step, &loss_sum)) {
+        rp_copy_pace_note_step(c);
         RP_TRY(rp_waiting_note_step(c));
         RP_TRY(rp_report_step(c, loss_sum));
     }

@@ -52,9 +52,11 @@ rp_err rp_copy_enter(rp_controller *c) {
         c->ring.board[k].copied = is_behind;
     }
     if (is_behind) {
+        c->copies.pace.from = c->position.step;
         return RP_OK;
     }
     RP_TRY(note_position(c, set));
+    rp_copy_pace_ordered(c);
     const rp_Frame order = {.which_body = RP_KIND_COPY,
                             .body.copy = {.step = c->position.step,
                                           .keep = rp_copies_whole(c)->step,

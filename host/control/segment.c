@@ -87,8 +87,12 @@ static rp_err begin_segment(rp_controller *c, uint64_t end, bool drain) {
 }
 
 rp_err rp_train_enter(rp_controller *c) {
+    rp_err err;
     c->renewed = c->looked_at = false;
-    return begin_segment(c, rp_controller_next_boundary(c), false);
+    RP_TRY(rp_copy_pace_choose(c));
+    RP_TRY(begin_segment(c, rp_controller_next_boundary(c), false));
+fail:
+    return err;
 }
 
 rp_err rp_drain_enter(rp_controller *c) {

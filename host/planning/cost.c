@@ -204,6 +204,16 @@ fail:
     return err;
 }
 
+/* ---- ring.copy_steps: auto --------------------------------------------------------------------
+ */
+
+static const double COPIES_MAY_COST = 0.02;
+
+uint32_t rp_cost_choose_copy_steps(double step_s, double copy_s) {
+    const double steps = ceil(copy_s / (COPIES_MAY_COST * step_s));
+    return steps >= RP_COPY_STEPS_MAX ? RP_COPY_STEPS_MAX : steps >= 1 ? (uint32_t)steps : 1;
+}
+
 /* ---- advance: auto --------------------------------------------------------------------------- */
 
 /* Of what a stage sends to its neighbours. */

@@ -28,6 +28,10 @@ rp_err rp_cost_choose_cut(rp_arena *arena, const rp_runfile *run, const double *
 rp_err rp_cost_choose_codecs(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
                              const double *measured, rp_codec (*out)[2]) RP_MUST_CHECK;
 
+/* ring.copy_steps: auto. How many steps between copies, so that what they cost, `copy_s` all in
+ * all, is 2 % of their time at most. */
+uint32_t rp_cost_choose_copy_steps(double step_s, double copy_s);
+
 /* The next codec that loses less, of activations or of gradients; f32 loses nothing. */
 rp_codec rp_cost_milder(rp_codec codec, bool gradients);
 

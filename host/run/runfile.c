@@ -9,7 +9,7 @@
 #include "run/links.h"
 #include "run/paths.h"
 
-enum { ASSIGNMENT_BYTES = 64 * 1024, WAIT_S = 30, ORPHAN_S = 60, COPY_STEPS_MAX = 1 << 30 };
+enum { ASSIGNMENT_BYTES = 64 * 1024, WAIT_S = 30, ORPHAN_S = 60, COPY_STEPS_FIRST = 8 };
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
@@ -246,6 +246,15 @@ fail:
     return err;
 }
 
+/* auto: the first copies say what they cost, and how often they are made from then on. */
+static rp_err read_copies(rp_node *ring, rp_runfile *run) {
+    const rp_node *node = rp_node_find(ring, "copy_steps");
+    run->copy_auto = node && rp_node_is_scalar(node) && strcmp(rp_node_text(node), "auto") == 0;
+    run->copy_steps = run->copy_auto ? COPY_STEPS_FIRST : 0;
+    return run->copy_auto ? RP_OK
+                          : rp_node_u32(ring, "copy_steps", 0, RP_COPY_STEPS_MAX, &run->copy_steps);
+}
+
 static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     rp_node *ring;
     const char *roster = NULL;
@@ -268,7 +277,7 @@ static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     RP_TRY(rp_node_u32(ring, "memory_mib", 0, 1u << 24, &run->memory_mib));
     RP_TRY(rp_node_u32(ring, "wait", 0, 86400, &run->wait_s));
     RP_TRY(rp_node_u32(ring, "orphan_wait", 1, 86400, &run->orphan_s));
-    RP_TRY(rp_node_u32(ring, "copy_steps", 0, COPY_STEPS_MAX, &run->copy_steps));
+    RP_TRY(read_copies(ring, run));
     RP_TRY(rp_node_string(ring, "roster", &roster));
     if (roster) {
         if (rp_node_find(ring, "boards")) {

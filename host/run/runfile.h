@@ -12,6 +12,8 @@
 #include "stage/job.h"
 #include "transport/hops.h"
 
+enum { RP_COPY_STEPS_MAX = 1 << 30 };
+
 typedef enum { RP_BEST_ACCURACY, RP_BEST_LOSS } rp_best_by;
 
 typedef struct {
@@ -35,6 +37,7 @@ typedef struct {
     uint32_t threads;   /* of a local agent; 0: cores shared out fairly */
     uint32_t memory_mib;
     uint32_t copy_steps; /* boards keep a copy of a neighbour's state so often; 0 = never */
+    bool copy_auto;      /* .. the first ones; from then on as often as they may cost */
     uint32_t at_least;   /* boards of a roster that a run may go on with */
     uint32_t wait_s;     /* for a board that is lost; 0: the run stops at once */
     uint32_t verify;     /* one of so many microbatches is computed again; 0: none */

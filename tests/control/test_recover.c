@@ -159,6 +159,35 @@ static void copies_are_gone_back_to(void **state) {
     assert_int_equal(ring.board[1].orders[RP_KIND_FETCH], 0);
 }
 
+/* Three at first, behind 8 steps each; then, as they cost some of these short steps, seldom. */
+static void copies_as_often_as_they_may_cost(void **state) {
+    (void)state;
+    uint64_t at[16] = {0}; /* steps, of the first ones */
+    uint32_t copies = 0;
+    unsigned every = 0;
+    ring_prepare(&ring, "out");
+    ring_set(&ring, "ring.copy_steps=auto");
+    ring_set(&ring, "data.train=9600"); /* 600 steps, and nothing is saved on the way */
+    ring_set(&ring, "train.epochs=1");
+    ring_open(&ring);
+    while (ring.c->state != RP_CONTROL_CLOSE) {
+        ring_step(&ring, RP_NS_PER_MS);
+        if (copies < 16 && ring.board[0].copy_step != at[copies]) {
+            at[++copies % 16] = ring.board[0].copy_step;
+        }
+    }
+    expect_ok(ring_end(&ring, 400));
+    const char *said = strstr(slurp("out/log.jsonl", NULL), "boards copy what they hold every ");
+    assert_non_null(said);
+    assert_int_equal(sscanf(said, "boards copy what they hold every %u steps", &every), 1);
+    assert_in_range(every, 16, 400);
+    assert_in_range(copies, 4, 3 + 600 / 16);
+    for (uint32_t i = 1; i <= copies && i < 16; i++) {
+        assert_true(i > 3 ? at[i] >= at[i - 1] + 16 : at[i] == 8 * i);
+    }
+    ring_close(&ring);
+}
+
 /* Both have begun anew. */
 static void copies_that_nobody_has(void **state) {
     (void)state;
@@ -450,6 +479,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(steps_behind_the_checkpoint_are_done_again, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(copies_are_gone_back_to, setup, teardown),
+        cmocka_unit_test_setup_teardown(copies_as_often_as_they_may_cost, setup, teardown),
         cmocka_unit_test_setup_teardown(copies_that_nobody_has, setup, teardown),
         cmocka_unit_test_setup_teardown(copies_that_are_not_finite, setup, teardown),
         cmocka_unit_test_setup_teardown(a_fault_while_copies_are_made_or_fetched, setup, teardown),

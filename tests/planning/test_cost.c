@@ -45,6 +45,29 @@ static void hops_have_their_own_rates(void **state) {
     expect_close(rp_cost_link_delay_s(&run), 6e-3, 1e-12, 0);
 }
 
+static void copies_cost_two_percent(void **state) {
+    (void)state;
+    static const struct {
+        double step_s, copy_s;
+        uint32_t steps;
+    } cases[] = {{0.1, 0.02, 10},
+                 {0.1, 0.0201, 11},
+                 {0.1, 0.001, 1},
+                 {10, 0, 1},
+                 {0.03, 4, 6667},
+                 {1e-9, 30, RP_COPY_STEPS_MAX},
+                 {0, 1, RP_COPY_STEPS_MAX}, /* nothing is known of steps */
+                 {0, 0, 1},
+                 {0.1, (double)NAN, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const uint32_t steps = rp_cost_choose_copy_steps(cases[i].step_s, cases[i].copy_s);
+        assert_int_equal(steps, cases[i].steps);
+        if (cases[i].step_s > 0 && cases[i].copy_s > 0 && steps < RP_COPY_STEPS_MAX) {
+            assert_true(cases[i].copy_s <= 0.0200001 * steps * cases[i].step_s);
+        }
+    }
+}
+
 /* 8 int8 and their scale, f16 the other way; the dearest boundary where they differ. */
 static void codecs_make_it_cheaper(void **state) {
     (void)state;
@@ -186,6 +209,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_slow_link_makes_a_cut_dear, setup, close_run),
         cmocka_unit_test_setup_teardown(hops_have_their_own_rates, setup, close_run),
+        cmocka_unit_test_setup_teardown(copies_cost_two_percent, setup, close_run),
         cmocka_unit_test_setup_teardown(codecs_make_it_cheaper, setup, close_run),
         cmocka_unit_test_setup_teardown(wires_decide_on_the_codecs, setup, close_run),
         cmocka_unit_test_setup_teardown(boundaries_share_a_wire, setup, close_run),

@@ -333,6 +333,30 @@ static void codecs_by_boundary_and_direction(void **state) {
     refused(three, "links.codec=[f16, [f16, f16]]", "expected f32, f16");
 }
 
+static void copies_are_made_when_it_says(void **state) {
+    (void)state;
+    static const struct {
+        const char *set;
+        uint32_t steps;
+        bool is_auto;
+    } cases[] = {{NULL, 0, false},
+                 {"ring.copy_steps=0", 0, false},
+                 {"ring.copy_steps=20", 20, false},
+                 {"ring.copy_steps=auto", 8, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rp_arena arena;
+        rp_runfile run;
+        rp_arena_init(&arena, "test", 0);
+        expect_ok(read_text(&arena, good, cases[i].set, &run));
+        assert_int_equal(run.copy_steps, cases[i].steps);
+        assert_int_equal(run.copy_auto, cases[i].is_auto);
+        rp_runfile_close(&run);
+        rp_arena_finish(&arena);
+    }
+    refused(good, "ring.copy_steps=often", "ring.copy_steps");
+    refused(good, "ring={boards: 1, copy_steps: auto}", "no neighbour to keep a copy");
+}
+
 /* Inputs are bytes where the set has them and nothing computes values between them. */
 static void inputs_are_bytes_where_they_can_be(void **state) {
     (void)state;
@@ -848,6 +872,7 @@ int main(void) {
         cmocka_unit_test(one_board_is_profiled_before_auto_is_chosen),
         cmocka_unit_test(throttle_has_a_former_name),
         cmocka_unit_test(codecs_by_boundary_and_direction),
+        cmocka_unit_test(copies_are_made_when_it_says),
         cmocka_unit_test(inputs_are_bytes_where_they_can_be),
         cmocka_unit_test(bad_files_are_refused),
         cmocka_unit_test(rosters_are_checked),
