@@ -19,6 +19,7 @@ typedef struct {
 typedef struct {
     rp_busy_executor as; /* first: what the table's shared entries see */
     bool strict;
+    bool *fails;         /* as the site */
     rp_digest *blocks;   /* in a row, each of trained_count */
     rp_digest *running;  /* by parameter: batch statistics */
     rp_digest *slots;    /* rows of values, then the statistics of the layers */

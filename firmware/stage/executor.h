@@ -34,6 +34,8 @@ typedef struct {
     uint32_t seconds_samples; /* the microbatch of that profile; 0 = the job's */
     double update_s;          /* timed, digest: of an UPDATE */
     bool strict;              /* digest: gradients depend on the order of the microbatches */
+    bool *fails;              /* digest: an op that is issued when it is set fails, which sets it
+                                 back; NULL = none does */
     uint32_t wrong_every; /* a board that computes wrong, for tests: of every so many-th forward of
                              a training step one number is another one; 0 = none */
 } rp_site;

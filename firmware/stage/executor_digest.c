@@ -47,6 +47,7 @@ static rp_err digest_prepare(rp_arena *arena, const rp_site *site, const rp_job 
                     .layout = layout,
                     .wrong_every = site->wrong_every},
         .strict = site->strict,
+        .fails = site->fails,
     };
     rp_busy_open(&e->as.busy, site, job, layout);
     RP_TRY(take_memory(arena, e));
@@ -191,6 +192,10 @@ static void digest_backward(digest_executor *e, const rp_pass *pass) {
 static rp_err digest_issue(rp_executor *executor, const rp_command *command) {
     digest_executor *e = digest_executor_of(executor);
     const rp_layout *layout = e->as.base.layout;
+    if (e->fails && *e->fails) {
+        *e->fails = false;
+        return rp_fail(RP_ERR_DEVICE, "the device has failed: a fault of the simulation");
+    }
     rp_busy_spend(&e->as.busy, command);
     switch (command->kind) {
     case RP_COMMAND_INIT:

@@ -153,6 +153,10 @@ rp_cluster_end rp_cluster_run_life(rp_cluster *cluster, bool resume, rp_err *res
         rp_sim_disk_damage(cluster, cluster->disk_fault);
         cluster->disk_fault = NULL;
     }
+    if (cluster->disk_returns) {
+        rp_sim_disk_return(cluster);
+        cluster->disk_returns = false;
+    }
     rp_eventlog_add(&cluster->log, rp_world_now_ns(world), "host", "ends: %s",
                     cluster->host_crashed ? "crashed" : rp_err_text(*result));
     if (!in_time) {
@@ -161,13 +165,21 @@ rp_cluster_end rp_cluster_run_life(rp_cluster *cluster, bool resume, rp_err *res
     return *result == RP_OK && !cluster->host_crashed ? RP_CLUSTER_FINISHED : RP_CLUSTER_STOPPED;
 }
 
+/* With the key that the roster has, where nobody looks for it else. */
+static void repair_board(rp_sim_board *board) {
+    const rp_roster_entry *entry = &board->cluster->options.roster[board->index];
+    rp_sim_board_crash(board, 0);
+    (void)snprintf(board->listen, sizeof board->listen, "%s", entry->endpoint);
+    const rp_err err = rp_sim_board_make_known(board);
+    RP_ASSERT(err == RP_OK); /* as it was when the cluster was opened */
+}
+
 void rp_cluster_repair(rp_cluster *cluster) {
     for (uint32_t k = 0; k < cluster->options.boards; k++) {
         rp_sim_board *board = &cluster->board[k];
         if (board->lost && cluster->options.roster) {
-            rp_sim_board_crash(board, 0); /* it may be where nobody looks */
-            (void)snprintf(board->listen, sizeof board->listen, "%s",
-                           cluster->options.roster[k].endpoint);
+            board->empties = false;
+            repair_board(board);
         } else if (board->restart_ns == RP_WORLD_NEVER) {
             board->restart_ns = 0;
         }
@@ -219,6 +231,7 @@ void rp_cluster_close(rp_cluster **taken) {
     if (!cluster) {
         return;
     }
+    rp_sim_disk_forget(cluster);
     for (uint32_t k = 0; cluster->board && k < cluster->options.boards; k++) {
         rp_sim_board_close(&cluster->board[k]);
     }
@@ -232,6 +245,10 @@ int64_t rp_cluster_calm_ns(const rp_cluster *cluster) {
 
 bool rp_cluster_had_reason(const rp_cluster *cluster) {
     return cluster->trouble.may_stop;
+}
+
+bool rp_cluster_has_forgotten(const rp_cluster *cluster) {
+    return cluster->disk_forgot;
 }
 
 void rp_cluster_note(rp_cluster *cluster, const char *text) {

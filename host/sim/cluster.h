@@ -57,6 +57,13 @@ rp_cluster_end rp_cluster_run_life(rp_cluster *cluster, bool resume, rp_err *res
 
 /* A person sees to boards that have gone for good: they begin anew, where the roster has them. */
 void rp_cluster_repair(rp_cluster *cluster);
+void rp_sim_folder_remove(const char *folder);
+/* Whether the folder has gone back to an older state, of an older term than the boards know: the
+ * run is refused until so many more resumes have made it newer. */
+bool rp_cluster_has_forgotten(const rp_cluster *cluster);
+/* Whether disk faults have left no checkpoint whole; a person then removes them. */
+bool rp_cluster_lost_checkpoints(const rp_cluster *cluster);
+void rp_cluster_remove_checkpoints(rp_cluster *cluster);
 
 /* The boards go on by themselves for so long. */
 void rp_cluster_rest(rp_cluster *cluster, int64_t for_ns);

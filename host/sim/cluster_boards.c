@@ -10,6 +10,20 @@ enum { FIRST_PORT = 20000, PORTS_A_LIFE = 100 };
 /* Virtual time that a round of an agent takes: what a board's CPU needs for a few messages. */
 static const int64_t ROUND_NS = 20000;
 
+/* Short of memory, where that is its fault: which allocation fails is drawn again each time. */
+static rp_err step_agent(rp_sim_board *board, bool *over) {
+    if (board->allocations > 0) {
+        rp_rng *rng = &board->cluster->trouble.rng;
+        rp_arena_fail_at(1 + (long)rp_rng_below(rng, board->allocations));
+    }
+    const rp_err err = rp_agent_step(board->agent, over);
+    if (board->allocations > 0) {
+        board->allocations = rp_arena_has_failed() ? 0 : board->allocations;
+        rp_arena_fail_at(0);
+    }
+    return err;
+}
+
 static int64_t step_board(void *context, int64_t now_ns) {
     rp_sim_board *board = context;
     rp_cluster *cluster = board->cluster;
@@ -27,7 +41,7 @@ static int64_t step_board(void *context, int64_t now_ns) {
         }
     }
     bool over;
-    const rp_err err = rp_agent_step(board->agent, &over);
+    const rp_err err = step_agent(board, &over);
     if (err != RP_OK || over) {
         rp_eventlog_add(&cluster->log, now_ns, board->name, "ends: %s", rp_err_message());
         rp_sim_board_crash(board, now_ns + RP_NS_PER_S);
@@ -53,8 +67,7 @@ static void choose_address(rp_sim_board *board) {
     }
 }
 
-/* errors  USAGE: nobody can dial it */
-static rp_err become_known(rp_sim_board *board) {
+rp_err rp_sim_board_make_known(rp_sim_board *board) {
     const rp_roster_entry *roster = board->cluster->options.roster;
     const rp_roster_entry *entry = roster ? &roster[board->index] : NULL;
     if (entry && entry->dials) {
@@ -65,13 +78,16 @@ static rp_err become_known(rp_sim_board *board) {
     }
     rp_err err = RP_OK;
     RP_TRY(rp_keys_make(&board->keys));
-    if (entry) { /* no secret is needed where nothing is encrypted */
+    if (entry && !board->empties) { /* no secret is needed where nothing is encrypted */
         (void)snprintf(board->keys.public_text, sizeof board->keys.public_text, "%s",
                        entry->public_text);
+    }
+    if (entry) {
         (void)snprintf(board->name, sizeof board->name, "%s", entry->name);
     } else {
         (void)snprintf(board->name, sizeof board->name, "board%" PRIu32, board->index);
     }
+    board->empties = false;
     RP_TRY(rp_key_decode(board->keys.public_text, board->key));
 fail:
     return err;
@@ -87,7 +103,7 @@ rp_err rp_sim_board_open(rp_cluster *cluster, uint32_t index) {
     board->moves = true;
     (void)snprintf(stream, sizeof stream, "sim/sessions/%" PRIu32, index);
     board->sessions = rp_rng_named(cluster->options.seed, stream);
-    RP_TRY(become_known(board));
+    RP_TRY(rp_sim_board_make_known(board));
     if (cluster->options.layer_seconds) {
         RP_TRY(RP_ARENA_NEW(cluster->arena, 2 * (size_t)layers, &board->seconds));
         memcpy(board->seconds, cluster->options.layer_seconds,
@@ -110,6 +126,7 @@ rp_err rp_sim_board_boot(rp_sim_board *board) {
         board->moves = false;
         choose_address(board);
     }
+    RP_TRY(board->empties ? rp_sim_board_make_known(board) : RP_OK);
     rp_arena_init(&board->arena, "board", 0);
     rp_sim_clock_start(&board->clock, cluster);
     /* a board without a clock that was set: its time begins with it */
@@ -128,7 +145,7 @@ rp_err rp_sim_board_boot(rp_sim_board *board) {
         .sessions = &board->sessions,
         .library = cluster->library,
         .executor = rp_executor_find(cluster->options.executor),
-        .site = {.clock = &board->clock.clock, .seconds = board->seconds},
+        .site = {.clock = &board->clock.clock, .seconds = board->seconds, .fails = &board->fails},
     };
     RP_TRY(rp_agent_open(&board->arena, NULL, &board->clock.clock, &options, &board->agent));
     board->state = rp_agent_state_of(board->agent);
@@ -150,6 +167,8 @@ void rp_sim_board_crash(rp_sim_board *board, int64_t restart_ns) {
     }
     board->restart_ns = restart_ns;
     board->still_ns = 0;
+    board->fails = false;
+    board->allocations = 0;
 }
 
 void rp_sim_board_close(rp_sim_board *board) {

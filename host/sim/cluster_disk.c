@@ -1,7 +1,9 @@
-/* What a disk does to files that it was given: the newest checkpoint, once the controller has
- * ended. The one before stays whole, so the run goes on from there. */
+/* What a disk does to files that it was given: to the newest checkpoint, once the controller has
+ * ended, so that the run goes on from the one before; or to all of them, when it had said that they
+ * were written and they were not. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,21 +11,21 @@
 
 #include "sim/cluster_own.h"
 
-enum { BLOCK_BYTES = 512, NAME_BYTES = 64, FILES_MAX = 8 };
+enum { BLOCK_BYTES = 512, NAME_BYTES = RP_SIM_NAME_BYTES, FILES_MAX = 8, PATH_BYTES = 512 };
+
+/* Of a file of a checkpoint: step-<number>.<what>. Numbers have the same length, so that names sort
+ * as they do. */
+enum { STEM = 15 };
 
 typedef struct {
     char name[FILES_MAX][NAME_BYTES];
     uint32_t count;
-    bool is_only; /* there is no older checkpoint */
 } newest_files;
 
-/* step-<number>.<what>: all of the largest number. Numbers have the same length, so that names sort
- * as they do. */
+/* All of the largest number. */
 static void find_newest(const char *folder, newest_files *out) {
-    enum { STEM = 15 };
     DIR *all = opendir(folder);
     out->count = 0;
-    out->is_only = true;
     for (const struct dirent *entry = all ? readdir(all) : NULL; entry; entry = readdir(all)) {
         const char *dot = strchr(entry->d_name, '.');
         if (strncmp(entry->d_name, "step-", 5) != 0 || dot != entry->d_name + STEM ||
@@ -31,7 +33,6 @@ static void find_newest(const char *folder, newest_files *out) {
             continue;
         }
         const int order = out->count ? strncmp(entry->d_name, out->name[0], STEM) : 1;
-        out->is_only &= out->count == 0 || order == 0;
         out->count = order > 0 ? 0 : out->count;
         if (order >= 0 && out->count < FILES_MAX) {
             (void)snprintf(out->name[out->count++], NAME_BYTES, "%s", entry->d_name);
@@ -91,30 +92,172 @@ static const char *choose_file(const newest_files *files, rp_rng *rng) {
     return files->name[at];
 }
 
+static void write_path(const rp_cluster *cluster, const char *name, char path[PATH_BYTES]) {
+    (void)snprintf(path, PATH_BYTES, "%s/checkpoint/%s", cluster->options.folder, name);
+}
+
 static void look_into(const rp_cluster *cluster, newest_files *out) {
-    char path[512];
-    (void)snprintf(path, sizeof path, "%s/checkpoint", cluster->options.folder);
+    char path[PATH_BYTES];
+    write_path(cluster, "", path);
     find_newest(path, out);
 }
 
-/* A run whose only checkpoint is damaged says so, and a person has to decide. */
-bool rp_sim_disk_has_older(const rp_cluster *cluster) {
+bool rp_sim_disk_has_checkpoint(const rp_cluster *cluster) {
     newest_files files;
     look_into(cluster, &files);
-    return !files.is_only;
+    return files.count > 0;
+}
+
+static void note_damage(rp_cluster *cluster, const char *name, int file) {
+    struct stat about;
+    if (cluster->damages < RP_SIM_FAULTS_MAX && fstat(file, &about) == 0) {
+        rp_sim_damage *damage = &cluster->damage[cluster->damages++];
+        (void)snprintf(damage->name, sizeof damage->name, "%s", name);
+        damage->inode = about.st_ino;
+    }
 }
 
 void rp_sim_disk_damage(rp_cluster *cluster, const rp_sim_fault *fault) {
     newest_files files;
-    char path[512];
+    char path[PATH_BYTES];
     look_into(cluster, &files);
     const char *name = choose_file(&files, &cluster->trouble.rng);
-    (void)snprintf(path, sizeof path, "%s/checkpoint/%s", cluster->options.folder, name);
+    write_path(cluster, name, path);
     const int file = open(path, O_RDWR | O_CLOEXEC);
     const bool is_done = file >= 0 && damage(file, fault, &cluster->trouble.rng);
     if (file >= 0) {
+        note_damage(cluster, name, file);
         (void)close(file);
     }
     rp_eventlog_add(&cluster->log, rp_world_now_ns(cluster->world), "disk", "%s %s",
                     is_done ? "damages" : "leaves", name);
+}
+
+/* ---- nothing whole is left ------------------------------------------------------------------- */
+
+/* One of its files is as the disk has left it. */
+static bool is_damaged(const rp_cluster *cluster, const char *checkpoint) {
+    bool found = false;
+    for (uint32_t i = 0; i < cluster->damages; i++) {
+        const rp_sim_damage *damage = &cluster->damage[i];
+        char path[PATH_BYTES];
+        struct stat about;
+        write_path(cluster, damage->name, path);
+        found |= strncmp(damage->name, checkpoint, STEM) == 0 && stat(path, &about) == 0 &&
+                 about.st_ino == damage->inode;
+    }
+    return found;
+}
+
+bool rp_cluster_lost_checkpoints(const rp_cluster *cluster) {
+    char path[PATH_BYTES];
+    uint32_t whole = 0;
+    uint32_t damaged = 0;
+    write_path(cluster, "", path);
+    DIR *all = opendir(path);
+    for (const struct dirent *entry = all ? readdir(all) : NULL; entry; entry = readdir(all)) {
+        const size_t length = strlen(entry->d_name);
+        if (length > STEM && strcmp(entry->d_name + STEM, ".safetensors") == 0) {
+            const bool is_bad = is_damaged(cluster, entry->d_name);
+            damaged += is_bad;
+            whole += !is_bad;
+        }
+    }
+    if (all) {
+        (void)closedir(all);
+    }
+    return whole == 0 && damaged > 0;
+}
+
+static int remove_entry(const char *path, const struct stat *about, int type, struct FTW *walk) {
+    (void)about;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+void rp_sim_folder_remove(const char *folder) {
+    (void)nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+void rp_cluster_remove_checkpoints(rp_cluster *cluster) {
+    char path[PATH_BYTES];
+    write_path(cluster, "", path);
+    rp_sim_folder_remove(path);
+    rp_eventlog_add(&cluster->log, rp_world_now_ns(cluster->world), "disk",
+                    "no checkpoint is whole: somebody removes them");
+}
+
+/* ---- an fsync that lied ---------------------------------------------------------------------- */
+
+static bool copy_file(const char *from, const char *to) {
+    char block[16384];
+    FILE *in = fopen(from, "rbe");
+    FILE *out = in ? fopen(to, "wbe") : NULL;
+    size_t bytes = 0;
+    bool good = out != NULL;
+    while (good && (bytes = fread(block, 1, sizeof block, in)) > 0) {
+        good = fwrite(block, 1, bytes, out) == bytes;
+    }
+    good = good && !ferror(in);
+    if (in) {
+        (void)fclose(in);
+    }
+    return out && fclose(out) == 0 && good;
+}
+
+static bool copy_folder(const char *from, const char *to) {
+    DIR *all = opendir(from);
+    bool good = all && mkdir(to, 0700) == 0;
+    for (const struct dirent *entry = good ? readdir(all) : NULL; entry && good;
+         entry = readdir(all)) {
+        char source[PATH_BYTES];
+        char copy[PATH_BYTES];
+        struct stat about;
+        const bool is_own = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+        (void)snprintf(source, sizeof source, "%.250s/%.250s", from, entry->d_name);
+        (void)snprintf(copy, sizeof copy, "%.250s/%.250s", to, entry->d_name);
+        good = lstat(source, &about) == 0;
+        if (good && !is_own && S_ISDIR(about.st_mode)) {
+            good = copy_folder(source, copy);
+        } else if (good && S_ISREG(about.st_mode)) {
+            good = copy_file(source, copy);
+        }
+    }
+    if (all) {
+        (void)closedir(all);
+    }
+    return good;
+}
+
+static void write_kept(const rp_cluster *cluster, char path[PATH_BYTES]) {
+    (void)snprintf(path, PATH_BYTES, "%s.kept", cluster->options.folder);
+}
+
+/* What an earlier lie has kept is older. */
+void rp_sim_disk_keep(const rp_cluster *cluster) {
+    char kept[PATH_BYTES];
+    write_kept(cluster, kept);
+    if (access(kept, F_OK) != 0 && !copy_folder(cluster->options.folder, kept)) {
+        rp_sim_folder_remove(kept);
+    }
+}
+
+void rp_sim_disk_return(rp_cluster *cluster) {
+    char kept[PATH_BYTES];
+    write_kept(cluster, kept);
+    const bool is_there = access(kept, F_OK) == 0;
+    if (is_there) {
+        rp_sim_folder_remove(cluster->options.folder);
+    }
+    const bool is_done = is_there && rename(kept, cluster->options.folder) == 0;
+    cluster->disk_forgot |= is_done;
+    rp_eventlog_add(&cluster->log, rp_world_now_ns(cluster->world), "disk", "%s",
+                    is_done ? "has lost what it was given since" : "has lost nothing");
+}
+
+void rp_sim_disk_forget(const rp_cluster *cluster) {
+    char kept[PATH_BYTES];
+    write_kept(cluster, kept);
+    rp_sim_folder_remove(kept);
 }

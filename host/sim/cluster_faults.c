@@ -28,14 +28,20 @@ static bool is_enough_left(const rp_cluster *cluster) {
     return lost == 0 || (cluster->host_trains && lost <= cluster->options.may_lose);
 }
 
+/* A device or a memory that is not good enough for a first step is no reason to try again; and
+ * why a board of the roster has another key is for a person to say. */
 static bool may_stop(const rp_cluster *cluster, const rp_sim_fault *fault) {
-    return rp_sim_fault_may_stop(fault, cluster->options.wait_ns);
+    const bool is_weak = fault->kind == RP_SIM_FAULT_DEVICE || fault->kind == RP_SIM_FAULT_MEMORY;
+    return rp_sim_fault_may_stop(fault, cluster->options.wait_ns) ||
+           (is_weak && !cluster->host_trains) ||
+           (fault->kind == RP_SIM_FAULT_EMPTY && cluster->options.roster);
 }
 
-/* Nobody looks for a board of a roster at another address. */
+/* Nobody looks for a board of a roster at another address, or knows it by another key. */
 static bool loses_board(const rp_cluster *cluster, const rp_sim_fault *fault) {
     return rp_sim_fault_loses_board(fault, cluster->options.wait_ns) ||
-           (fault->kind == RP_SIM_FAULT_MOVE && cluster->options.roster);
+           ((fault->kind == RP_SIM_FAULT_MOVE || fault->kind == RP_SIM_FAULT_EMPTY) &&
+            cluster->options.roster);
 }
 
 static int64_t later(int64_t a_ns, int64_t b_ns) {
@@ -83,7 +89,10 @@ static bool is_there(const rp_cluster *cluster, const rp_sim_fault *fault) {
     switch (fault->kind) {
     case RP_SIM_FAULT_CRASH:
     case RP_SIM_FAULT_MOVE:
+    case RP_SIM_FAULT_EMPTY:
     case RP_SIM_FAULT_GONE:
+    case RP_SIM_FAULT_DEVICE:
+    case RP_SIM_FAULT_MEMORY:
     case RP_SIM_FAULT_CLOCK:
     case RP_SIM_FAULT_DRIFT:
     case RP_SIM_FAULT_SUSPEND:
@@ -96,10 +105,12 @@ static bool is_there(const rp_cluster *cluster, const rp_sim_fault *fault) {
     case RP_SIM_FAULT_MISPLACED:
     case RP_SIM_FAULT_ROTTEN:
         return cluster->controller != NULL && !cluster->host_crashed &&
-               rp_sim_disk_has_older(cluster);
+               rp_sim_disk_has_checkpoint(cluster);
     case RP_SIM_FAULT_HOST_CRASH:
     case RP_SIM_FAULT_HOST_STILL:
+    case RP_SIM_FAULT_LIED:
         return cluster->controller != NULL && !cluster->host_crashed;
+    case RP_SIM_FAULT_STALL:
     case RP_SIM_FAULT_SAVE_CRASH: /* looked at when the state changes: rp_sim_faults_look() */
         return !cluster->host_crashed && is_in_state(cluster, RP_CONTROL_SAVE);
     default:
@@ -121,6 +132,7 @@ static void crash_board(rp_sim_board *board, uint32_t index) {
     const rp_sim_fault *fault = &cluster->options.faults->fault[index];
     if (board->agent) {
         board->moves |= fault->kind == RP_SIM_FAULT_MOVE;
+        board->empties |= fault->kind == RP_SIM_FAULT_EMPTY;
         board->lost |= loses_board(cluster, fault);
         rp_sim_board_crash(board, fault->kind == RP_SIM_FAULT_GONE ? RP_WORLD_NEVER
                                                                    : end_ns(cluster, index));
@@ -137,8 +149,15 @@ static void begin_at_node(rp_cluster *cluster, uint32_t index) {
         break;
     case RP_SIM_FAULT_CRASH:
     case RP_SIM_FAULT_MOVE:
+    case RP_SIM_FAULT_EMPTY:
     case RP_SIM_FAULT_GONE:
         crash_board(board, index);
+        break;
+    case RP_SIM_FAULT_DEVICE:
+        board->fails = true;
+        break;
+    case RP_SIM_FAULT_MEMORY:
+        board->allocations = (uint32_t)fault->amount;
         break;
     case RP_SIM_FAULT_RESET:
         for (uint32_t k = fault->from; k < fault->from + (uint32_t)fault->amount; k++) {
@@ -170,6 +189,10 @@ static void begin_at_host(rp_cluster *cluster, uint32_t index) {
     case RP_SIM_FAULT_DISK_FULL:
         cluster->disk_full = true;
         break;
+    case RP_SIM_FAULT_LIED:
+        rp_sim_disk_keep(cluster);
+        break;
+    case RP_SIM_FAULT_STALL:
     case RP_SIM_FAULT_HOST_STILL:
         cluster->host_still_ns = later(cluster->host_still_ns, end_ns(cluster, index));
         break;
@@ -204,6 +227,15 @@ static void begin_fault(rp_cluster *cluster, uint32_t index) {
               loses_board(cluster, fault) ? cluster->trouble.at_ns[index] : end_ns(cluster, index));
 }
 
+/* Of the host: the controller goes with it. */
+static void lose_power(rp_cluster *cluster) {
+    if (cluster->controller) {
+        cluster->disk_returns = cluster->host_crashed = true;
+    } else {
+        rp_sim_disk_return(cluster);
+    }
+}
+
 static void end_fault(rp_cluster *cluster, uint32_t index) {
     const rp_sim_fault *fault = &cluster->options.faults->fault[index];
     cluster->trouble.active[index] = false;
@@ -215,6 +247,12 @@ static void end_fault(rp_cluster *cluster, uint32_t index) {
         rp_sim_clock_set_fast(&cluster->board[fault->from].clock, 0);
     } else if (fault->kind == RP_SIM_FAULT_DISK_FULL) {
         cluster->disk_full = false;
+    } else if (fault->kind == RP_SIM_FAULT_DEVICE) {
+        cluster->board[fault->from].fails = false;
+    } else if (fault->kind == RP_SIM_FAULT_MEMORY) {
+        cluster->board[fault->from].allocations = 0;
+    } else if (fault->kind == RP_SIM_FAULT_LIED) {
+        lose_power(cluster);
     }
 }
 

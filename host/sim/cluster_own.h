@@ -2,6 +2,8 @@
 #ifndef RP_SIM_CLUSTER_OWN_H
 #define RP_SIM_CLUSTER_OWN_H
 
+#include <sys/types.h>
+
 #include "agent/agent.h"
 #include "sim/cluster.h"
 #include "transport/emulate.h"
@@ -41,11 +43,20 @@ typedef struct {
     rp_sim_network network;
     double *seconds; /* of each layer and one sample: forward, backward in turn; slowed by faults */
     bool moves;      /* its next life is at another address */
-    int64_t restart_ns; /* crashed: when it begins anew, by the world's clock; NEVER */
-    int64_t still_ns;   /* it stands still until then */
-    bool lost;          /* away for longer than it is waited for, or where nobody looks for it */
+    bool empties;    /* and with another key */
+    bool fails;      /* the next op of its device does */
+    uint32_t allocations; /* one of the next so many fails; 0: none does */
+    int64_t restart_ns;   /* crashed: when it begins anew, by the world's clock; NEVER */
+    int64_t still_ns;     /* it stands still until then */
+    bool lost;            /* away for longer than it is waited for, or where nobody looks for it */
     rp_agent_state state;
 } rp_sim_board;
+
+/* A file of a checkpoint that was damaged; one that is written anew has another inode. */
+typedef struct {
+    char name[RP_SIM_NAME_BYTES];
+    ino_t inode;
+} rp_sim_damage;
 
 typedef struct {
     /* by index into options.faults */
@@ -83,6 +94,10 @@ struct rp_cluster {
     bool host_crashed;
     const rp_sim_fault *disk_fault; /* that its files have when this life is over; or NULL */
     bool disk_full;
+    bool disk_returns; /* when this life is over, to what it was when its fsync began to lie */
+    bool disk_forgot;  /* it has gone back so */
+    rp_sim_damage damage[RP_SIM_FAULTS_MAX];
+    uint32_t damages;
     const char *host_state;
     int64_t host_still_ns; /* it stands still until then */
     bool host_trains;      /* in this life there was a training segment */
@@ -119,12 +134,18 @@ rp_err rp_sim_board_boot(rp_sim_board *board) RP_MUST_CHECK;
 /* It ends without a word; begins anew at restart_ns. */
 void rp_sim_board_crash(rp_sim_board *board, int64_t restart_ns);
 void rp_sim_board_close(rp_sim_board *board);
+/* errors  USAGE: nobody can dial it */
+rp_err rp_sim_board_make_known(rp_sim_board *board) RP_MUST_CHECK;
 /* The boards as the controller's spawner: they are there already. */
 rp_spawner rp_sim_spawner(rp_cluster *cluster);
 
-/* cluster_disk.c: the controller has ended; there was an older checkpoint. */
-bool rp_sim_disk_has_older(const rp_cluster *cluster);
+/* cluster_disk.c: there is a checkpoint; the controller has ended. */
+bool rp_sim_disk_has_checkpoint(const rp_cluster *cluster);
 void rp_sim_disk_damage(rp_cluster *cluster, const rp_sim_fault *fault);
+/* The folder as it is now is what a loss of power leaves of it; or it goes back to that. */
+void rp_sim_disk_keep(const rp_cluster *cluster);
+void rp_sim_disk_return(rp_cluster *cluster);
+void rp_sim_disk_forget(const rp_cluster *cluster);
 
 /* cluster_faults.c */
 void rp_sim_faults_start(rp_cluster *cluster);

@@ -47,12 +47,14 @@ static bool is_brief(const rp_sim_fault *fault, int64_t wait_ns) {
 /* A board that has it is missed, or its time-outs come early. */
 static bool loses_time(rp_sim_fault_kind kind) {
     return kind == RP_SIM_FAULT_CRASH || kind == RP_SIM_FAULT_MOVE || kind == RP_SIM_FAULT_CLOCK ||
-           kind == RP_SIM_FAULT_RESET || kind == RP_SIM_FAULT_GONE;
+           kind == RP_SIM_FAULT_RESET || kind == RP_SIM_FAULT_GONE || kind == RP_SIM_FAULT_EMPTY ||
+           kind == RP_SIM_FAULT_DEVICE || kind == RP_SIM_FAULT_MEMORY;
 }
 
 bool rp_sim_fault_loses_board(const rp_sim_fault *fault, int64_t wait_ns) {
     const bool ends = fault->kind == RP_SIM_FAULT_CRASH || fault->kind == RP_SIM_FAULT_MOVE ||
-                      fault->kind == RP_SIM_FAULT_RESET || fault->kind == RP_SIM_FAULT_SUSPEND;
+                      fault->kind == RP_SIM_FAULT_EMPTY || fault->kind == RP_SIM_FAULT_RESET ||
+                      fault->kind == RP_SIM_FAULT_SUSPEND;
     return fault->kind == RP_SIM_FAULT_GONE || (ends && !is_brief(fault, wait_ns));
 }
 
@@ -132,7 +134,8 @@ static double draw_amount(rp_rng *rng, rp_sim_fault_kind kind) {
 static int64_t draw_length_ns(rp_rng *rng, rp_sim_fault_kind kind, int64_t phase_ns, bool loses) {
     const bool ends = kind == RP_SIM_FAULT_CRASH || kind == RP_SIM_FAULT_MOVE;
     const bool holds = kind == RP_SIM_FAULT_SUSPEND || kind == RP_SIM_FAULT_HOST_STILL ||
-                       kind == RP_SIM_FAULT_PARTITION || kind == RP_SIM_FAULT_CLOG;
+                       kind == RP_SIM_FAULT_PARTITION || kind == RP_SIM_FAULT_CLOG ||
+                       kind == RP_SIM_FAULT_STALL;
     const bool is_long = rp_rng_below(rng, 4) == 0;
     if (is_long && ends && loses) {
         return GONE_NS;
@@ -184,7 +187,8 @@ static rp_sim_fault draw_fault(rp_rng *rng, rp_sim_fault_kind kind, const rp_sim
     fault.for_ns = draw_length_ns(rng, kind, field->phase_ns, loses);
     fault.amount = draw_amount(rng, kind);
     fault.in = draw_state(rng, !early);
-    fault.in = kind == RP_SIM_FAULT_SAVE_CRASH ? RP_CONTROL_STATES : fault.in;
+    fault.in = kind == RP_SIM_FAULT_SAVE_CRASH || kind == RP_SIM_FAULT_STALL ? RP_CONTROL_STATES
+                                                                             : fault.in;
     return fault;
 }
 

@@ -37,6 +37,8 @@
     X(CRASH,      "crash",      NODE, "", 0, false, "the agent ends without a word, and starts "  \
                                                    "anew after for_s")                           \
     X(MOVE,       "move",       NODE, "", 0, false, "the same, at another address")               \
+    X(EMPTY,      "empty-disk", NODE, "", 0, false, "as crash, and it has lost its key: it makes " \
+                                                    "another one")                            \
     X(GONE,       "gone",       NODE, "", 0, false, "the agent ends without a word, for good")    \
     X(SLOW,       "slow",       NODE, "times", 100, false, "every op takes so many times as long") \
     X(CLOCK,      "clock",      NODE, "s", 1e9, false, "the clock of the node jumps ahead")       \
@@ -44,9 +46,16 @@
     X(SUSPEND,    "suspend",    NODE, "", 0, false, "the agent stands still, then goes on")        \
     X(RESET,      "reset",      NODE, "boards", 8, false, "so many boards, from this one on, end " \
                                                           "at once, and start anew after for_s")   \
+    X(DEVICE,     "device",     NODE, "", 0, false, "an op of the node fails, by its device")      \
+    X(MEMORY,     "memory",     NODE, "allocations", 64, false, "one of the next so many "         \
+                                                                "allocations of the node fails")   \
     X(HOST_STILL, "host-suspend", HOST, "", 0, false, "the controller stands still, then goes on") \
     X(HOST_CRASH, "host-crash", HOST, "", 0, true, "the controller ends without a word")         \
     X(DISK_FULL,  "disk-full",  HOST, "", 0, true, "no file of the run folder grows")            \
+    X(STALL,      "disk-stall", HOST, "", 0, false, "while the controller saves, one of its "      \
+                                                    "writes takes for_s")                          \
+    X(LIED,       "fsync-lied", HOST, "", 0, true, "what is written to the run folder meanwhile "  \
+                                                   "is lost: behind for_s the power goes")         \
     X(SAVE_CRASH, "save-crash", HOST, "", 0, true, "the controller ends while it saves") \
     X(TORN,       "torn",       HOST, "share", 0.9, true, "the controller ends; a file of "     \
                                                           "the newest checkpoint lost its end") \

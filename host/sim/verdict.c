@@ -1,6 +1,5 @@
 #include "sim/verdict.h"
 
-#include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -253,17 +252,6 @@ static bool is_ledger_whole(const rp_sim_subject *s, const char *folder) {
 
 /* ---- lives ----------------------------------------------------------------------------------- */
 
-static int remove_entry(const char *path, const struct stat *about, int type, struct FTW *walk) {
-    (void)about;
-    (void)type;
-    (void)walk;
-    return remove(path);
-}
-
-static void remove_folder(const char *folder) {
-    (void)nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
 static bool can_resume(const char *folder) {
     char path[512];
     (void)snprintf(path, sizeof path, "%s/run.yaml", folder);
@@ -297,7 +285,7 @@ static rp_sim_outcome run_lives(const rp_sim_case *what, rp_cluster *cluster, co
         const bool resume = life > 0 && can_resume(folder);
         rp_err result;
         if (life > 0 && !resume) {
-            remove_folder(folder); /* it holds nothing of a run yet */
+            rp_sim_folder_remove(folder); /* it holds nothing of a run yet */
         }
         const int64_t since_ns = rp_cluster_now_ns(cluster);
         const rp_cluster_end end = rp_cluster_run_life(cluster, resume, &result);
@@ -321,13 +309,18 @@ static rp_sim_outcome run_lives(const rp_sim_case *what, rp_cluster *cluster, co
                                             : RP_SIM_STOPPED_RESUMABLE;
             break;
         }
-        if (!rp_cluster_had_reason(cluster)) {
+        if (result == RP_ERR_FORMAT && rp_cluster_lost_checkpoints(cluster)) {
+            rp_cluster_remove_checkpoints(cluster);
+            continue;
+        }
+        const bool is_refused = result == RP_ERR_PEER && rp_cluster_has_forgotten(cluster);
+        if (!is_refused && !rp_cluster_had_reason(cluster)) {
             rp_cluster_note(cluster,
                             "the run has stopped, and no fault was there that may end one");
             outcome = RP_SIM_WRONG;
             break;
         }
-        if (is_mistake(result) || is_final(cluster, since_ns, result)) {
+        if ((is_mistake(result) && !is_refused) || is_final(cluster, since_ns, result)) {
             outcome = RP_SIM_WRONG;
             break;
         }
@@ -437,7 +430,7 @@ rp_err rp_sim_judge(const rp_sim_case *what, uint64_t seed, rp_sim_result *out) 
 fail:
     rp_cluster_close(&cluster);
     if (parent[0]) {
-        remove_folder(parent);
+        rp_sim_folder_remove(parent);
     }
     rp_arena_finish(&arena);
     return err;

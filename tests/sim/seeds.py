@@ -46,12 +46,19 @@ KEPT = "{roster: %s, spare: [" + SPARE + "], at_least: 4}"
 # Boards keep copies for their neighbours, of every step that is not saved.
 COPIES = "{boards: 4, copy_steps: 1}"
 COPIES_SPARED = "{roster: %s, spare: [" + SPARE + "], at_least: 2, copy_steps: 1}"
-Case = collections.namedtuple("Case", "schedule ring cut shares",
-                              defaults=("{boards: 4}", CUT, False))
+Case = collections.namedtuple("Case", "schedule ring cut shares settings",
+                              defaults=("{boards: 4}", CUT, False, ()))
 CASES = (Case("gpipe"), Case("1f1b"), Case("1f1b", shares=True), Case("pipedream"),
          Case("pipeoptim"), Case("ea-pipe"), Case("avgpipe"), Case("gpipe", LEFT, "auto"),
          Case("1f1b", SPARED, "auto"), Case("pipeoptim", KEPT), Case("ea-pipe", COPIES),
-         Case("gpipe", COPIES_SPARED, "auto"))
+         Case("gpipe", COPIES_SPARED, "auto"),
+         Case("zb-h1", settings=("ring.orphan_wait=1",)),
+         Case("{kind: interleaved-1f1b, chunks: 2}", "{boards: 2}"),
+         Case("async", settings=("ring.verify=1/8", "links.codec=int8")),
+         Case("pipedream-2bw", settings=("ring.copy_steps=3",)),
+         Case("spectrain", settings=("links.codec=f16", "ring.orphan_wait=300")),
+         Case("xpipe", settings=("ring.copy_steps=2", "links.inputs=int8")),
+         Case("1f1b", settings=("ring.verify=1/4",)))
 SHARES = [[0, 1], [0, 0.3, 1], [0, 1]]  # boards for a stage
 
 FAULTS_LEAST = 5  # that have begun, with an effect, in every single run
@@ -86,13 +93,15 @@ def write_shares(program, folder, run):
 
 def simulate(program, folder, case, first, last, faults="all"):
     """Exit code and tally of these seeds, on all cores."""
-    run = pathlib.Path(folder) / f"{case.schedule}.yaml"
+    run = pathlib.Path(folder) / "run.yaml"
     model = pathlib.Path(folder) / "model.yaml"
     model.write_text(MODEL)
     ring = case.ring % write_roster(folder, 5) if "%" in case.ring else case.ring
     run.write_text(RUN % (model, ring, case.schedule, case.cut))
     words = ["sim", run, "--faults", faults, "--seeds", f"{first}..{last}",
              "--jobs", str(os.cpu_count() or 1), "--format", "json"]
+    for setting in case.settings:
+        words += ["--set", setting]
     words += write_shares(program, folder, run) if case.shares else []
     done = subprocess.run([program, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True)
@@ -103,6 +112,7 @@ def simulate(program, folder, case, first, last, faults="all"):
               KEPT: ", one board may be lost", COPIES: ", copies",
               COPIES_SPARED: ", copies, boards may be lost, one is a spare"}.get(case.ring, "")
     boards += ", a stage shared" if case.shares else ""
+    boards += "".join(f", {setting}" for setting in case.settings)
     told = {key: value for key, value in tally.items() if key != "marks"}
     print(f"{pathlib.Path(program).name}, {case.schedule}{boards}, seeds {first}..{last}: exit "
           f"code {done.returncode}, {told}", flush=True)

@@ -35,7 +35,8 @@ static void draw_faults(uint64_t seed, rp_sim_faults *out) {
 
 static bool is_outage(const rp_sim_fault *f) {
     return f->kind == RP_SIM_FAULT_SUSPEND || f->kind == RP_SIM_FAULT_HOST_STILL ||
-           f->kind == RP_SIM_FAULT_PARTITION || f->kind == RP_SIM_FAULT_CLOG;
+           f->kind == RP_SIM_FAULT_PARTITION || f->kind == RP_SIM_FAULT_CLOG ||
+           f->kind == RP_SIM_FAULT_STALL;
 }
 
 static void draws_within_bounds(void **state) {
