@@ -28,13 +28,11 @@ static bool is_enough_left(const rp_cluster *cluster) {
     return lost == 0 || (cluster->host_trains && lost <= cluster->options.may_lose);
 }
 
-/* A device or a memory that is not good enough for a first step is no reason to try again; and
- * why a board of the roster has another key is for a person to say. */
+/* A device or a memory that is not good enough for a first step is no reason to try again. */
 static bool may_stop(const rp_cluster *cluster, const rp_sim_fault *fault) {
     const bool is_weak = fault->kind == RP_SIM_FAULT_DEVICE || fault->kind == RP_SIM_FAULT_MEMORY;
     return rp_sim_fault_may_stop(fault, cluster->options.wait_ns) ||
-           (is_weak && !cluster->host_trains) ||
-           (fault->kind == RP_SIM_FAULT_EMPTY && cluster->options.roster);
+           (is_weak && !cluster->host_trains);
 }
 
 /* Nobody looks for a board of a roster at another address, or knows it by another key. */

@@ -37,8 +37,8 @@
     X(CRASH,      "crash",      NODE, "", 0, false, "the agent ends without a word, and starts "  \
                                                    "anew after for_s")                           \
     X(MOVE,       "move",       NODE, "", 0, false, "the same, at another address")               \
-    X(EMPTY,      "empty-disk", NODE, "", 0, false, "as crash, and it has lost its key: it makes " \
-                                                    "another one")                            \
+    X(EMPTY,      "empty-disk", NODE, "", 0, true, "as crash, and it has lost its key: it makes "  \
+                                                   "another one, and is refused")              \
     X(GONE,       "gone",       NODE, "", 0, false, "the agent ends without a word, for good")    \
     X(SLOW,       "slow",       NODE, "times", 100, false, "every op takes so many times as long") \
     X(CLOCK,      "clock",      NODE, "s", 1e9, false, "the clock of the node jumps ahead")       \
