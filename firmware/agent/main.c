@@ -215,7 +215,7 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
     double memory = (double)rp_device_facts_of(device)->memory_bytes * board.memory_fraction;
     options.memory_mib = (uint32_t)(memory / (1 << 20));
     options.name = args->name ? args->name : board.name;
-    options.site.wrong_every = args->wrong_every;
+    options.site.wrong_every = &args->wrong_every;
     rp_log_setup_plain(""); /* the journal begins */
     rp_log_setup(rp_log_level_now(), options.name);
     note_board(device, &board, &options);

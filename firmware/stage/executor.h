@@ -21,7 +21,8 @@ typedef struct {
     const rp_executor_kind *kind;
     const rp_job *job;
     const rp_layout *layout;
-    uint32_t wrong_every, forwards; /* rp_executor_is_wrong() */
+    const uint32_t *wrong_every; /* as the site */
+    uint32_t forwards;           /* rp_executor_is_wrong() */
 } rp_executor;
 
 /* What an executor runs on. Everything is borrowed and outlives it; an executor ignores what it
@@ -36,12 +37,14 @@ typedef struct {
     bool strict;              /* digest: gradients depend on the order of the microbatches */
     bool *fails;              /* digest: an op that is issued when it is set fails, which sets it
                                  back; NULL = none does */
-    uint32_t wrong_every; /* a board that computes wrong, for tests: of every so many-th forward of
-                             a training step one number is another one; 0 = none */
+    const uint32_t *wrong_every; /* a board that computes wrong, for tests: of every so many-th
+                                    forward of a training step one number is another one; NULL or 0:
+                                    of none */
 } rp_site;
 /* Asked once a training forward. */
 static inline bool rp_executor_is_wrong(rp_executor *executor) {
-    return executor->wrong_every > 0 && ++executor->forwards % executor->wrong_every == 0;
+    const uint32_t every = executor->wrong_every ? *executor->wrong_every : 0;
+    return every > 0 && ++executor->forwards % every == 0;
 }
 
 /* ---- what an executor holds ------------------------------------------------------------------ */

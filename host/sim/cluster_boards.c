@@ -145,7 +145,10 @@ rp_err rp_sim_board_boot(rp_sim_board *board) {
         .sessions = &board->sessions,
         .library = cluster->library,
         .executor = rp_executor_find(cluster->options.executor),
-        .site = {.clock = &board->clock.clock, .seconds = board->seconds, .fails = &board->fails},
+        .site = {.clock = &board->clock.clock,
+                 .seconds = board->seconds,
+                 .fails = &board->fails,
+                 .wrong_every = &board->wrong_every},
     };
     RP_TRY(rp_agent_open(&board->arena, NULL, &board->clock.clock, &options, &board->agent));
     board->state = rp_agent_state_of(board->agent);
@@ -168,6 +171,7 @@ void rp_sim_board_crash(rp_sim_board *board, int64_t restart_ns) {
     board->restart_ns = restart_ns;
     board->still_ns = 0;
     board->fails = false;
+    board->wrong_every = 0;
     board->allocations = 0;
 }
 

@@ -25,6 +25,13 @@ static uint32_t count_lost(const rp_cluster *cluster) {
 /* "Is enough of the ring left?" A run that has not trained yet goes on with spares only. */
 static bool is_enough_left(const rp_cluster *cluster) {
     const uint32_t lost = count_lost(cluster);
+    uint32_t wrong = 0; /* of two, who is right can not be said */
+    for (uint32_t k = 0; k < cluster->options.boards; k++) {
+        wrong += cluster->board[k].wrong_every > 0;
+    }
+    if (wrong > 1) {
+        return false;
+    }
     return lost == 0 || (cluster->host_trains && lost <= cluster->options.may_lose);
 }
 
@@ -89,6 +96,7 @@ static bool is_there(const rp_cluster *cluster, const rp_sim_fault *fault) {
     case RP_SIM_FAULT_MOVE:
     case RP_SIM_FAULT_EMPTY:
     case RP_SIM_FAULT_GONE:
+    case RP_SIM_FAULT_WRONG:
     case RP_SIM_FAULT_DEVICE:
     case RP_SIM_FAULT_MEMORY:
     case RP_SIM_FAULT_CLOCK:
@@ -150,6 +158,10 @@ static void begin_at_node(rp_cluster *cluster, uint32_t index) {
     case RP_SIM_FAULT_EMPTY:
     case RP_SIM_FAULT_GONE:
         crash_board(board, index);
+        break;
+    case RP_SIM_FAULT_WRONG:
+        board->lost = true; /* as soon as it is found */
+        board->wrong_every = (uint32_t)fault->amount;
         break;
     case RP_SIM_FAULT_DEVICE:
         board->fails = true;
@@ -245,6 +257,8 @@ static void end_fault(rp_cluster *cluster, uint32_t index) {
         rp_sim_clock_set_fast(&cluster->board[fault->from].clock, 0);
     } else if (fault->kind == RP_SIM_FAULT_DISK_FULL) {
         cluster->disk_full = false;
+    } else if (fault->kind == RP_SIM_FAULT_WRONG) {
+        cluster->board[fault->from].wrong_every = 0;
     } else if (fault->kind == RP_SIM_FAULT_DEVICE) {
         cluster->board[fault->from].fails = false;
     } else if (fault->kind == RP_SIM_FAULT_MEMORY) {

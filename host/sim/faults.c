@@ -55,7 +55,8 @@ bool rp_sim_fault_loses_board(const rp_sim_fault *fault, int64_t wait_ns) {
     const bool ends = fault->kind == RP_SIM_FAULT_CRASH || fault->kind == RP_SIM_FAULT_MOVE ||
                       fault->kind == RP_SIM_FAULT_EMPTY || fault->kind == RP_SIM_FAULT_RESET ||
                       fault->kind == RP_SIM_FAULT_SUSPEND;
-    return fault->kind == RP_SIM_FAULT_GONE || (ends && !is_brief(fault, wait_ns));
+    return fault->kind == RP_SIM_FAULT_GONE || fault->kind == RP_SIM_FAULT_WRONG ||
+           (ends && !is_brief(fault, wait_ns));
 }
 
 bool rp_sim_fault_may_stop(const rp_sim_fault *fault, int64_t wait_ns) {
@@ -87,11 +88,11 @@ typedef struct {
 
 /* Where every board is needed. */
 static bool ends_run(uint32_t kind) {
-    return kinds[kind].stops || kind == RP_SIM_FAULT_GONE;
+    return kinds[kind].stops || kind == RP_SIM_FAULT_GONE || kind == RP_SIM_FAULT_WRONG;
 }
 
 /* Each kind is in with one chance in two; of those that end no run at least one is. */
-static draw_subset choose_subset(rp_rng *rng, draw_mode mode) {
+static draw_subset choose_subset(rp_rng *rng, draw_mode mode, bool is_verified) {
     draw_subset out = {.any_stops = mode != NONE_STOPS};
     bool calm = false;
     for (uint32_t k = 0; k < RP_SIM_FAULT_KINDS; k++) {
@@ -103,6 +104,7 @@ static draw_subset choose_subset(rp_rng *rng, draw_mode mode) {
         out.in[k] |= !ends_run(k);
         calm = out.in[k] && !ends_run(k);
     }
+    out.in[RP_SIM_FAULT_WRONG] &= is_verified;
     return out;
 }
 
@@ -206,7 +208,7 @@ void rp_sim_faults_draw(rp_rng *rng, const rp_sim_field *field, rp_sim_faults *o
     RP_ASSERT(field->early_ns > 0 && field->early_ns <= field->phase_ns);
     *out = (rp_sim_faults){0};
     const draw_mode mode = (draw_mode)rp_rng_below(rng, MODES);
-    draw_subset subset = choose_subset(rng, mode);
+    draw_subset subset = choose_subset(rng, mode, field->is_verified);
     subset.may_lose = field->may_lose;
     const uint32_t more = rp_rng_below(rng, 4) == 0 ? 3 * least : least;
     const uint32_t count = least + rp_rng_below(rng, more + 1);
@@ -214,7 +216,8 @@ void rp_sim_faults_draw(rp_rng *rng, const rp_sim_field *field, rp_sim_faults *o
         const rp_sim_fault_kind kind = draw_kind(rng, &subset);
         const rp_sim_fault fault =
             draw_fault(rng, kind, field, out, i < least, subset.any_stops || subset.may_lose > 0);
-        const bool loses = kind == RP_SIM_FAULT_GONE || fault.for_ns == GONE_NS;
+        const bool loses =
+            kind == RP_SIM_FAULT_GONE || kind == RP_SIM_FAULT_WRONG || fault.for_ns == GONE_NS;
         const bool stops = kinds[kind].stops || (loses && subset.may_lose == 0);
         subset.any_stops &= mode == ANY_STOPS || !stops;
         subset.may_lose -= loses && subset.may_lose > 0;

@@ -46,6 +46,8 @@
     X(SUSPEND,    "suspend",    NODE, "", 0, false, "the agent stands still, then goes on")        \
     X(RESET,      "reset",      NODE, "boards", 8, false, "so many boards, from this one on, end " \
                                                           "at once, and start anew after for_s")   \
+    X(WRONG,      "wrong",      NODE, "forwards", 20, false, "one of so many forwards has a "      \
+                                                             "wrong bit")                          \
     X(DEVICE,     "device",     NODE, "", 0, false, "an op of the node fails, by its device")      \
     X(MEMORY,     "memory",     NODE, "allocations", 64, false, "one of the next so many "         \
                                                                 "allocations of the node fails")   \
@@ -114,6 +116,7 @@ typedef struct {
     int64_t early_ns, phase_ns;
     uint32_t least;
     uint32_t may_lose; /* boards, and the run goes on */
+    bool is_verified;  /* each microbatch: one that is computed wrong is found */
 } rp_sim_field;
 /* The same stream gives the same events. They last for_ns up to half a phase, or for some seconds,
  * in which silence is noticed, or (crashes) longer than any board is waited for. */

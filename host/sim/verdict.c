@@ -351,6 +351,10 @@ static uint32_t list_edges(uint32_t boards, uint32_t (*edges)[2]) {
     return count;
 }
 
+static bool is_verified(const rp_runfile *run) {
+    return run->verify == 1 && run->micro >= run->batch && run->method.kind->flushed;
+}
+
 static rp_err find_faults(const rp_sim_case *what, uint64_t seed, rp_arena *arena,
                           rp_sim_faults *out) {
     const uint32_t boards = what->subject->run.boards; /* spares have no neighbours */
@@ -371,7 +375,8 @@ static rp_err find_faults(const rp_sim_case *what, uint64_t seed, rp_arena *aren
                                 .early_ns = EARLY_NS,
                                 .phase_ns = PHASE_NS,
                                 .least = LEAST_FAULTS,
-                                .may_lose = what->cluster.may_lose};
+                                .may_lose = what->cluster.may_lose,
+                                .is_verified = is_verified(&what->subject->run)};
     rp_sim_faults_draw(&rng, &field, out);
 fail:
     return err;

@@ -25,7 +25,8 @@ static void draw_faults_of(uint64_t seed, uint32_t may_lose, rp_sim_faults *out)
                                 .early_ns = EARLY_NS,
                                 .phase_ns = PHASE_NS,
                                 .least = LEAST,
-                                .may_lose = may_lose};
+                                .may_lose = may_lose,
+                                .is_verified = true};
     rp_sim_faults_draw(&rng, &field, out);
 }
 
