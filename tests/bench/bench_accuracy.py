@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Time to accuracy on slow links: seconds of training until a net scores 80 % of a validation part.
 
-    bench_accuracy.py BIN DATA WORK tune              what each candidate needs without links
+    bench_accuracy.py BIN DATA WORK tune     what each candidate needs without links
+    bench_accuracy.py BIN DATA WORK timed    every cell, its links on a virtual clock
     bench_accuracy.py BIN DATA WORK [--links NAME...] [--methods NAME...] [--seeds N...]
-    bench_accuracy.py BIN DATA WORK table
+    bench_accuracy.py BIN DATA WORK table    what has been measured
 
 BIN has ringpipe and ringpipe-agent, DATA the files of Fashion-MNIST; WORK keeps results.jsonl, one
 line a measurement: what is there is not measured again.
@@ -12,6 +13,7 @@ A measurement is two runs of real processes. The first one has no emulated links
 its way: it says after which step the net is good enough. The second one has the links, trains to
 that step and evaluates nothing; it says when that was. Both have the same cut, codecs, staleness
 and seed, and so the same losses, digit by digit: where they have not, the measurement is refused.
+`timed` has `ringpipe sim --executor timed` in place of the second one: what an idle machine gives.
 A rate is chosen by `tune` on a seed that is in no row.
 """
 import argparse
@@ -68,7 +70,7 @@ UNFLUSHED = [(SGD, (0.01, 0.02)), (PLAIN, (0.05, 0.1)), (STALE, (0.003, 0.006))]
 # A campaign measures them in this order.
 METHODS = {
     "gpipe": candidates("{kind: gpipe}", (8,),
-                        [(SGD, (0.03, 0.05, 0.1)), (ADAM, (0.002, 0.004, 0.008)),
+                        [(SGD, (0.03, 0.05, 0.1)), (ADAM, (0.002, 0.004, 0.008, 0.016)),
                          (STALE, (0.002, 0.004))], 64),
     "combination": candidates("{kind: async, advance: auto}", (16,),
                               [(STALE, (0.004, 0.008, 0.016))], codec="auto"),
@@ -80,6 +82,7 @@ METHODS = {
                           [(SGD, (0.05, 0.1)), (PLAIN, (0.1, 0.2)), (STALE, (0.003, 0.006))]),
     "gpipe, codec: auto": ("gpipe", {"codec": "auto"}),
     "combination, f32": ("combination", {"codec": "f32"}),
+    "combination, int4": ("combination", {"codec": "auto, max_error: 0.1"}),
 }
 
 
@@ -368,15 +371,21 @@ def campaign(work):
 
 
 def table(work):
-    print("| link | method | samples to 80 % | seconds | gpipe's over them | simulated seconds | "
-          "gpipe's over them | advance | codecs |\n|---|---|---|---|---|---|---|---|---|")
-    for link in LINKS:
-        for method in METHODS:
-            cells = [describe(work, link, method, timed) for timed in (False, True)]
-            if any(cells):
-                print(f"| {link} | {method} | {(cells[1] or cells[0])[0]} | "
-                      f"{(cells[0] or ['', '– | '])[1]} | {(cells[1] or ['', '– | '])[1]} | "
-                      f"{(cells[1] or cells[0])[2]} |")
+    """Links by methods; of `combination` what was chosen, too."""
+    for timed, title in ((False, "Real processes"), (True, "Virtual clock")):
+        rows = [row for row in work.rows.values() if row.get("timed", False) == timed
+                and row.get("method") in METHODS]
+        names = [name for name in METHODS if any(row["method"] == name for row in rows)]
+        links = [link for link in LINKS if any(row["link"] == link for row in rows)]
+        print(f"{title}, seconds:\n\n| link | {' | '.join(names)} | samples | advance | codecs |\n"
+              f"|{'---|' * (len(names) + 4)}")
+        for link in links:
+            of = {name: [row for row in rows if (row["link"], row["method"]) == (link, name)]
+                  for name in names}
+            plain = {row["seed"]: row["seconds"] for row in of.get("gpipe", [])}
+            cells = [seconds_of(of[name], {} if name == "gpipe" else plain) for name in names]
+            print(f"| {link} | {' | '.join(cells)} | {how(of.get('combination', []))} |")
+        print()
 
 
 def spread(values, digits):
@@ -384,25 +393,27 @@ def spread(values, digits):
     return mean + (f" ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else "")
 
 
-def describe(work, link, method, timed):
-    """Samples; seconds and their ratio; how: or None where nothing was measured."""
-    def rows_of(name):
-        return [row for row in work.rows.values() if row.get("timed", False) == timed and
-                (row.get("link"), row.get("method")) == (link, name)]
-    plain = {row["seed"]: row["seconds"] for row in rows_of("gpipe")}
-    rows = rows_of(method)
+def seconds_of(rows, plain):
+    """With how often that goes into gpipe's, seed by seed."""
     reached = [row for row in rows if row["seconds"]]
     if not reached:
-        return ["–", f"not reached ({len(rows)} seeds) | ", "|"] if rows else None
+        return f"not reached, {len(rows)} seeds" if rows else "–"
     ratios = [plain[row["seed"]] / row["seconds"] for row in reached if plain.get(row["seed"])]
-    some = "" if len(reached) == 3 else f" ({len(reached)} of {len(rows)} seeds)"
-    codecs = sorted({" ".join(codec.strip("{}").replace("activations: ", "").replace(
+    text = spread([row["seconds"] for row in reached], 0 if reached[0]["seconds"] > 100 else 1)
+    if ratios:
+        text += f", ×{statistics.mean(ratios):.2f}"
+    return text + ("" if len(reached) == 3 else f" ({len(reached)} of {len(rows)} seeds)")
+
+
+def how(rows):
+    reached = [row for row in rows if row["seconds"]]
+    if not reached:
+        return "– | – | –"
+    codecs = sorted({", ".join(codec.strip("{}").replace("activations: ", "").replace(
         ", gradients: ", "/") for codec in row["codecs"]) for row in reached})
-    return [spread([row["step"] * row["batch"] for row in reached], 0),
-            spread([row["seconds"] for row in reached], 1) + some + " | " +
-            ("×" + spread(ratios, 2) if ratios else ""),
-            ", ".join(map(str, sorted({row["advance"] for row in reached}))) + " | " +
-            ", ".join(codecs)]
+    return (f"{spread([row['step'] * row['batch'] for row in reached], 0)} | "
+            f"{', '.join(map(str, sorted({row['advance'] for row in reached})))} | "
+            f"{'; '.join(codecs)}")
 
 
 def main():
