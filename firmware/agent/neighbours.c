@@ -61,30 +61,16 @@ fail:
     return err;
 }
 
-/* Busy: as long as its bytes take at the rate that was measured. */
-static rp_LinkUse use_of(const rp_link *link, uint32_t peer) {
-    rp_link_stats stats;
-    rp_link_stats_of(link, &stats);
-    return (rp_LinkUse){.peer = peer,
-                        .bytes = stats.bytes_sent,
-                        .busy_s = stats.rate > 0 ? (double)stats.bytes_sent / stats.rate : 0,
-                        .duplicates = stats.duplicates,
-                        .rate = (float)stats.rate,
-                        .delay_s = (float)stats.delay_ns[0] * 1e-9f,
-                        .delay_95_s = (float)stats.delay_ns[1] * 1e-9f,
-                        .resent = stats.resent,
-                        .resets = stats.resets};
-}
-
 void rp_agent_report_links(const rp_agent *agent, rp_Finished *report) {
     const agent_run *run = agent->run;
     for (uint32_t i = 0; i < run->neighbour_count; i++) {
-        report->link[report->link_count++] = use_of(run->neighbour[i].link, run->neighbour[i].node);
+        report->link[report->link_count++] =
+            rp_link_use_of(run->neighbour[i].link, run->neighbour[i].node);
     }
     report->has_feed = run->feed != NULL;
     if (run->feed) {
-        report->feed = use_of(run->feed, 0);
+        report->feed = rp_link_use_of(run->feed, 0);
     }
     report->has_control = true;
-    report->control = use_of(agent->control, 0);
+    report->control = rp_link_use_of(agent->control, 0);
 }

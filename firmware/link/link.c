@@ -101,7 +101,7 @@ rp_err rp_link_open(rp_links *links, const rp_link_options *options, rp_link **o
     link->run = options->run;
     link->far = options->far;
     link->wire = options->wire ? options->wire : RP_WIRE_MAX;
-    link->last_step_ns = rp_clock_now_ns(links->clock);
+    link->last_step_ns = link->met.since_ns = rp_clock_now_ns(links->clock);
     link->next = links->first;
     links->first = link;
     RP_TRY(choose_session(link));
@@ -289,4 +289,22 @@ void rp_link_stats_of(const rp_link *link, rp_link_stats *out) {
     out->rate = line_s > 0 ? (double)link->stats.bytes_sent / line_s : rp_pace_rate(pace);
     out->delay_ns[0] = rp_pace_delay_ns(pace, 0.5);
     out->delay_ns[1] = rp_pace_delay_ns(pace, 0.95);
+}
+
+rp_LinkUse rp_link_use_of(const rp_link *link, uint32_t peer) {
+    rp_link_stats stats;
+    rp_link_stats_of(link, &stats);
+    const uint64_t bytes = stats.bytes_sent - link->met.bytes_sent;
+    const double span_s = (double)(rp_link_now_ns(link) - link->met.since_ns) * 1e-9;
+    const double least = span_s > 0 ? (double)bytes / span_s : 0; /* all of it has left since */
+    const double rate = stats.rate > 0 ? larger(stats.rate, least) : 0;
+    return (rp_LinkUse){.peer = peer,
+                        .bytes = bytes,
+                        .busy_s = rate > 0 ? (double)bytes / rate : 0,
+                        .duplicates = stats.duplicates,
+                        .rate = (float)rate,
+                        .delay_s = (float)stats.delay_ns[0] * 1e-9f,
+                        .delay_95_s = (float)stats.delay_ns[1] * 1e-9f,
+                        .resent = stats.resent - link->met.resent,
+                        .resets = stats.resets - link->met.resets};
 }

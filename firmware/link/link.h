@@ -145,6 +145,9 @@ typedef struct {
 } rp_link_health;
 rp_link_health rp_link_health_of(const rp_link *link);
 void rp_link_stats_of(const rp_link *link, rp_link_stats *out);
+/* What was sent since this life of the peer began here: an agent serves one host after another.
+ * Busy: as long as the bytes take at the rate that was measured. */
+rp_LinkUse rp_link_use_of(const rp_link *link, uint32_t peer);
 /* How much later than usual a peer that lives may be heard: while what is sent and not acked is on
  * its way at an eighth of the mean rate so far, while the peer's largest part is at the rate of an
  * emulated line, and while such a line holds packets back. A line that is not emulated has 1 Mbit/s

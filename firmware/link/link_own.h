@@ -48,6 +48,10 @@ struct rp_link {
     rp_sender *sender;
     rp_receiver *receiver;
     rp_link_stats stats;
+    struct { /* what was counted when this peer's life began here, and when that was */
+        uint64_t bytes_sent, resent, resets;
+        int64_t since_ns;
+    } met;
     int64_t last_step_ns;
     int64_t stall_ns, stall_since_ns; /* of this end: the longest of late, and since when */
     int64_t peer_stall_ns;

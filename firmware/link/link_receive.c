@@ -38,6 +38,10 @@ static void meet_peer(rp_link *link, uint64_t session) {
     link->stats.peer_session = session;
     link->stats.last_answer_ns = rp_link_now_ns(link); /* it has read who we are */
     link->has_met = link->has_met && !link->bound;
+    link->met.bytes_sent = link->stats.bytes_sent;
+    link->met.resent = rp_sender_facts_of(link->sender).resent;
+    link->met.resets = link->stats.resets;
+    link->met.since_ns = rp_link_now_ns(link);
 }
 
 /* Who does not name our session may be new here, or a frame of an earlier life. An answer that

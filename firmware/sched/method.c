@@ -284,12 +284,14 @@ uint32_t rp_method_age(const rp_method *method, const rp_sched_shape *shape, uin
 }
 
 uint32_t rp_method_advance_most(const rp_method *method, const rp_sched_shape *shape) {
+    const uint32_t age_max = method->age_given ? method->age_max : RP_STALENESS_AUTO;
+    const bool averages = method->kind->average != RP_AVERAGE_NONE; /* age: replicas, no price */
     uint32_t most = 0;
-    while (method->age_given && most < RP_ADVANCE_MAX &&
-           rp_method_age(method, shape, most + 1) <= method->age_max) {
+    while (most < RP_ADVANCE_MAX && rp_method_age(method, shape, most + 1) <= age_max) {
         most++;
     }
-    return method->age_given ? most : RP_ADVANCE_AUTO;
+    const uint32_t least = method->age_given ? 0 : RP_ADVANCE_AUTO;
+    return most < least || (averages && !method->age_given) ? least : most;
 }
 
 uint32_t rp_method_staleness(const rp_method *method, const rp_sched_shape *shape) {

@@ -22,7 +22,8 @@
 #include "sched/sched.h"
 
 enum { RP_REPLICAS_MAX = 16, RP_ADVANCE_MAX = 64, RP_CHUNKS_MAX = 8 };
-enum { RP_ADVANCE_AUTO = 4 }; /* `advance: auto` without another limit */
+/* `advance: auto` without another limit: so much, or more where that leaves no more staleness. */
+enum { RP_ADVANCE_AUTO = 4, RP_STALENESS_AUTO = 12 };
 
 /* How far PipeOptim predicts (METHODS 5). */
 typedef enum {

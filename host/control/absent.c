@@ -77,10 +77,20 @@ fail:
 
 /* ---- fewer boards ---------------------------------------------------------------------------- */
 
+/* An interleaved schedule takes microbatches in groups of one a board. */
+static bool divide_among_the_others(const rp_controller *c) {
+    const uint32_t absent = rp_absent_count(c);
+    const uint32_t spares = rp_absent_spares(c);
+    const uint32_t left = c->run.boards - (absent > spares ? absent - spares : 0);
+    const uint32_t micros = (c->run.batch - 1) / c->run.micro + 1;
+    return c->run.method.chunks == 1 || (left > 0 && micros % left == 0);
+}
+
 /* What a person has said of places in the ring (a cut, hops, codecs that differ) has no meaning in
  * a smaller one. */
 bool rp_absent_may_leave(const rp_controller *c) {
-    return !c->run.local && c->run.cut_auto && c->run.hops.count == 0 &&
+    return !c->run.local && divide_among_the_others(c) && c->run.cut_auto &&
+           c->run.hops.count == 0 &&
            (c->run.codec_auto || rp_codecs_are_alike(c->run.codec, c->run.stages));
 }
 

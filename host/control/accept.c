@@ -291,19 +291,6 @@ static void take_link(rp_board_facts *facts, const rp_LinkUse *use) {
     add_use(link, use);
 }
 
-/* What the host sends to a board over a link, as a board would say it. */
-static rp_LinkUse use_of(const rp_link *link) {
-    rp_link_stats stats;
-    rp_link_stats_of(link, &stats);
-    return (rp_LinkUse){.bytes = stats.bytes_sent,
-                        .busy_s = stats.rate > 0 ? (double)stats.bytes_sent / stats.rate : 0,
-                        .rate = (float)stats.rate,
-                        .delay_s = (float)stats.delay_ns[0] * 1e-9f,
-                        .delay_95_s = (float)stats.delay_ns[1] * 1e-9f,
-                        .resent = stats.resent,
-                        .resets = stats.resets};
-}
-
 /* A control link outlives assignments, and its counts with it. */
 static void take_host_links(rp_board_state *board, const rp_Finished *report) {
     rp_board_facts *facts = &board->facts;
@@ -315,11 +302,11 @@ static void take_host_links(rp_board_state *board, const rp_Finished *report) {
         add_use(&facts->feed[0], &report->feed);
     }
     if (board->control) {
-        const rp_LinkUse use = use_of(board->control);
+        const rp_LinkUse use = rp_link_use_of(board->control, 0);
         add_use(&facts->control[1], &use);
     }
     if (board->feed) {
-        const rp_LinkUse use = use_of(board->feed);
+        const rp_LinkUse use = rp_link_use_of(board->feed, 0);
         add_use(&facts->feed[1], &use);
     }
 }

@@ -308,9 +308,10 @@ struct rp_controller {
     char *model_text;
 
     /* of a pause */
-    bool unsaved;   /* trained since the last checkpoint */
-    bool renewed;   /* batch statistics are of this pause */
-    bool looked_at; /* links have been measured at this pause */
+    bool unsaved;       /* trained since the last checkpoint */
+    bool renewed;       /* batch statistics are of this pause */
+    bool looked_at;     /* links have been measured at this pause */
+    uint64_t look_step; /* of a pause for that, where none is sooner; 0: of none */
 
     /* of a training segment */
     uint64_t segment_end;

@@ -22,12 +22,14 @@ static uint64_t next_of(const rp_controller *c, const uint64_t *every, size_t co
     return end;
 }
 
-/* Segments end at epochs' ends and where an evaluation, a checkpoint, a histogram or copies are
- * due. */
+/* Segments end at epochs' ends, where an evaluation, a checkpoint, a histogram or copies are due,
+ * and where links are looked at first. */
 static uint64_t next_save(rp_controller *c) {
     const uint64_t every[] = {c->run.epoch_steps, c->run.checkpoint_steps, c->run.histogram_steps,
                               c->run.eval_steps};
-    const uint64_t end = next_of(c, every, sizeof every / sizeof *every);
+    const bool looks = c->position.step == 0 && c->look_step > 0;
+    uint64_t end = next_of(c, every, sizeof every / sizeof *every);
+    end = looks ? smaller(end, c->look_step) : end;
     return sooner(c, smaller(end, rp_copy_pace_next(c)));
 }
 

@@ -9,6 +9,8 @@
 
 /* Boards that are idle answer at once; behind a profile some answers are late. */
 enum { BRINGUP_TRIPS = 8, PAUSE_TRIPS = 2 };
+/* Microbatches before links are looked at for the first time, in a run of so many times as many. */
+enum { FIRST_LOOK_MICROS = 32, FIRST_LOOK_PART = 8 };
 /* A wire is full when its bytes take so much of the time at the rate that acks have shown. */
 static const double FULL = 0.8;
 
@@ -132,16 +134,17 @@ rp_err rp_controller_say_codecs(const rp_controller *c) {
     return any ? say_codecs(c, "", c->codecs.now) : RP_OK;
 }
 
-/* Bytes a second of the wires that were full, 0 of others: one that was seldom full may be faster
- * than its acks have said (link/pace.h). */
-static void find_full(const rp_controller *c, double *rate) {
+/* Bytes a second from board to board, as acks have said; 0 of those of which they have not. Of all
+ * wires, or of those that were full: one that was seldom full may be faster (link/pace.h). */
+static void find_rates(const rp_controller *c, bool full_only, double *rate) {
     const double seconds = (double)(c->now_ns - c->segment_start_ns) * 1e-9;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_facts *facts = &c->ring.board[k].facts;
         for (uint32_t i = 0; i < facts->link_count; i++) {
             const rp_board_link *link = &facts->link[i];
-            const bool full = link->rate > 0 && link->busy_s > FULL * seconds;
-            if (full && link->peer < c->ring.count) { /* else it has left the ring */
+            const bool fits = !full_only || link->busy_s > FULL * seconds;
+            const bool stays = link->peer < c->ring.count; /* in the ring */
+            if (link->rate > 0 && fits && stays) {
                 rate[(size_t)k * c->ring.count + link->peer] = link->rate;
             }
         }
@@ -159,7 +162,7 @@ rp_err rp_controller_follow_wires(rp_controller *c) {
     c->codecs.measured = true;
     rp_arena_init(&arena, "rates", 0);
     RP_TRY(RP_ARENA_NEW(&arena, (size_t)c->ring.count * c->ring.count, &rate));
-    find_full(c, rate);
+    find_rates(c, true, rate);
     RP_TRY(rp_cost_choose_codecs(&c->run, &c->cut, c->layer_seconds, rate, next));
     c->codecs.differ = memcmp(next, c->codecs.now, (c->run.stages - 1) * sizeof *next) != 0;
     RP_TRY(c->codecs.differ ? say_codecs(c, "wires were full; next, ", next) : RP_OK);
@@ -320,9 +323,17 @@ fail:
     return err;
 }
 
+/* How fast real wires are shows when they carry something: the first look is early in the run. */
+static uint64_t first_look(const rp_controller *c) {
+    const uint64_t micros = (c->run.batch - 1) / c->run.micro + 1;
+    const uint64_t step = (FIRST_LOOK_MICROS + micros - 1) / micros;
+    return !c->run.emulate && c->run.steps >= FIRST_LOOK_PART * step ? step : 0;
+}
+
 static void leave_bringup(rp_controller *c, const rp_advance_choice *choice) {
     if (choice) {
         rp_controller_take_advance(c, choice);
+        c->look_step = first_look(c);
     }
     c->advance_least = choice ? 0 : c->run.method.advance;
     rp_controller_enter(c, RP_CONTROL_ASSIGN);
@@ -338,6 +349,23 @@ static void leave_pause(rp_controller *c, const rp_advance_choice *choice) {
     c->follow = (rp_follow){RP_FOLLOW_DRAIN, true, *choice, before};
     c->advance_least = before < choice->advance ? before : choice->advance;
     rp_controller_enter(c, RP_CONTROL_DRAIN);
+}
+
+static rp_err choose_advance(rp_controller *c, rp_advance_choice *choice) {
+    double *rate = NULL;
+    rp_arena arena;
+    rp_err err = RP_OK;
+    rp_arena_init(&arena, "rates", 0);
+    if (!c->run.emulate) {
+        RP_TRY(RP_ARENA_NEW(&arena, (size_t)c->ring.count * c->ring.count, &rate));
+        find_rates(c, false, rate);
+    }
+    c->link_delay_s = link_delay(c);
+    RP_TRY(rp_cost_choose_advance(&c->run, &c->cut, c->layer_seconds, c->link_delay_s, rate,
+                                  c->advance_max, choice));
+fail:
+    rp_arena_finish(&arena);
+    return err;
 }
 
 rp_err rp_plan_step(rp_controller *c) {
@@ -357,9 +385,7 @@ rp_err rp_plan_step(rp_controller *c) {
             return ping_boards(c);
         }
     }
-    c->link_delay_s = link_delay(c);
-    RP_TRY(rp_cost_choose_advance(&c->run, &c->cut, c->layer_seconds, c->link_delay_s,
-                                  c->advance_max, &choice));
+    RP_TRY(choose_advance(c, &choice));
     if (is_pause(c)) {
         leave_pause(c, &choice);
     } else {

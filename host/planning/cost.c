@@ -63,18 +63,25 @@ static double boundary_bytes(const rp_runfile *run, uint32_t layer, rp_codec cod
     return (double)bytes * run->micro;
 }
 
-static double boundary_s(const rp_runfile *run, uint32_t layer, uint32_t k, bool gradients) {
-    const uint32_t below = board_of(run, k);
-    const uint32_t above = board_of(run, k + 1);
+/* Of one direction of boundary `k`. */
+static double wire_rate(const rp_runfile *run, uint32_t k, bool gradients, const double *measured) {
+    const uint32_t from = board_of(run, k + gradients);
+    const uint32_t to = board_of(run, k + !gradients);
+    const double seen = measured ? measured[from * run->boards + to] : 0;
+    return seen > 0 ? seen : rate_of(run, from, to);
+}
+
+static double boundary_s(const rp_runfile *run, uint32_t layer, uint32_t k, bool gradients,
+                         const double *measured) {
     const rp_codec codec = run->codec ? run->codec[k][gradients] : RP_CODEC_F32;
-    return boundary_bytes(run, layer, codec) /
-           (gradients ? rate_of(run, above, below) : rate_of(run, below, above));
+    return boundary_bytes(run, layer, codec) / wire_rate(run, k, gradients, measured);
 }
 
 double rp_cost_boundary_s(const rp_runfile *run, uint32_t layer) {
     double worst = 0;
     for (uint32_t k = 0; k + 1 < run->stages; k++) {
-        worst = larger(worst, boundary_s(run, layer, k, false) + boundary_s(run, layer, k, true));
+        worst = larger(worst, boundary_s(run, layer, k, false, NULL) +
+                                  boundary_s(run, layer, k, true, NULL));
     }
     return worst;
 }
@@ -97,7 +104,8 @@ fail:
 }
 
 static void add_stage_costs(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
-                            double *forward, double *backward, double *send, double *send_back) {
+                            const double *measured, double *forward, double *backward, double *send,
+                            double *send_back) {
     for (uint32_t k = 0; k < cut->stage_count; k++) {
         const uint32_t end = cut->first[k + 1];
         const bool last = k + 1 == cut->stage_count;
@@ -107,8 +115,8 @@ static void add_stage_costs(const rp_runfile *run, const rp_cut *cut, const doub
         }
         forward[k] = larger(forward[k], run->throttle.forward_ms * 1e-3);
         backward[k] = larger(backward[k], run->throttle.backward_ms * 1e-3);
-        send[k] = last ? 0 : boundary_s(run, end, k, false);
-        send_back[k] = k == 0 ? 0 : boundary_s(run, cut->first[k], k - 1, true);
+        send[k] = last ? 0 : boundary_s(run, end, k, false, measured);
+        send_back[k] = k == 0 ? 0 : boundary_s(run, cut->first[k], k - 1, true, measured);
     }
 }
 
@@ -163,7 +171,7 @@ static rp_err slowest_s(const rp_runfile *run, const rp_cut *cut, const double *
     for (uint32_t i = 0; i < 4; i++) {
         RP_TRY(RP_ARENA_NEW(&arena, cut->stage_count, &pass[i]));
     }
-    add_stage_costs(run, cut, layer_seconds, pass[0], pass[1], pass[2], pass[3]);
+    add_stage_costs(run, cut, layer_seconds, NULL, pass[0], pass[1], pass[2], pass[3]);
     *out = feed_s(run);
     for (uint32_t k = 0; k < cut->stage_count; k++) {
         double *own = &board[board_of(run, k)];
@@ -173,14 +181,6 @@ static rp_err slowest_s(const rp_runfile *run, const rp_cut *cut, const double *
 fail:
     rp_arena_finish(&arena);
     return err;
-}
-
-/* Of one direction of boundary `k`. */
-static double wire_rate(const rp_runfile *run, uint32_t k, bool gradients, const double *measured) {
-    const uint32_t from = board_of(run, k + gradients);
-    const uint32_t to = board_of(run, k + !gradients);
-    const double seen = measured ? measured[from * run->boards + to] : 0;
-    return seen > 0 ? seen : rate_of(run, from, to);
 }
 
 rp_err rp_cost_choose_codecs(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
@@ -224,7 +224,8 @@ static double longest_from(const rp_runfile *run, uint32_t stage) {
 }
 
 rp_err rp_cost_choose_advance(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
-                              double link_delay_s, uint32_t advance_max, rp_advance_choice *out) {
+                              double link_delay_s, const double *measured, uint32_t advance_max,
+                              rp_advance_choice *out) {
     double *costs[5];
     double *none;
     rp_arena arena;
@@ -234,7 +235,7 @@ rp_err rp_cost_choose_advance(const rp_runfile *run, const rp_cut *cut, const do
     for (uint32_t i = 0; i < 5; i++) {
         RP_TRY(RP_ARENA_NEW(&arena, cut->stage_count, &costs[i]));
     }
-    add_stage_costs(run, cut, layer_seconds, costs[0], costs[1], costs[2], costs[3]);
+    add_stage_costs(run, cut, layer_seconds, measured, costs[0], costs[1], costs[2], costs[3]);
     for (uint32_t k = 0; k < run->stages; k++) {
         costs[4][k] = run->emulate ? longest_from(run, k) : link_delay_s;
     }

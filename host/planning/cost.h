@@ -36,10 +36,10 @@ uint32_t rp_cost_choose_copy_steps(double step_s, double copy_s);
 rp_codec rp_cost_milder(rp_codec codec, bool gradients);
 
 /* What each advance would give when a parcel is `link_delay_s` on its way from board to board, or,
- * where links are emulated, as long as its wire says; at most `advance_max` is chosen. errors of
- * rp_advance_choose() */
+ * where links are emulated, as long as its wire says; at most `advance_max` is chosen. `measured`
+ * as above. errors of rp_advance_choose() */
 rp_err rp_cost_choose_advance(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
-                              double link_delay_s, uint32_t advance_max,
+                              double link_delay_s, const double *measured, uint32_t advance_max,
                               rp_advance_choice *out) RP_MUST_CHECK;
 
 /* The share of the time that boards work with this run's microbatch, and with one of a batch shared

@@ -353,7 +353,18 @@ void rp_record_segment(rp_record *record, double seconds) {
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* Of the facts, what follows from the wall time of the segments. */
+/* All bytes of a wire passed in this time: where that is less than they take at the rate that was
+ * measured, the wire is faster, and was seldom full. */
+static void add_wire_share(rp_summary_wire *wire, double seconds) {
+    if (wire->busy_s > seconds && seconds > 0) {
+        wire->rate_mbit = 8e-6 * (double)wire->bytes / seconds;
+        wire->busy_s = seconds;
+    }
+    wire->utilisation = wire->busy_s / (seconds > 0 ? seconds : 1);
+}
+
+/* Of the facts, what follows from the wall time of the segments. Assignments and checkpoints go
+ * over the control wire besides, so that its share is of the run's time. */
 static void add_shares(const rp_record *record, const rp_record_end *end, rp_summary *summary) {
     const double wall = record->segment_s;
     double busy_s = 0;
@@ -363,10 +374,13 @@ static void add_shares(const rp_record *record, const rp_record_end *end, rp_sum
         busy_s += busy;
     }
     for (uint32_t i = 0; i < end->link_count; i++) {
-        end->link[i].utilisation = end->link[i].busy_s / (wall > 0 ? wall : 1);
+        rp_summary_link *link = &end->link[i];
+        link->busy_s = wall > 0 && link->busy_s > wall ? wall : link->busy_s;
+        link->utilisation = link->busy_s / (wall > 0 ? wall : 1);
     }
     for (uint32_t i = 0; i < end->wire_count; i++) {
-        end->wire[i].utilisation = end->wire[i].busy_s / (wall > 0 ? wall : 1);
+        const bool control = strcmp(end->wire[i].kind, "control") == 0;
+        add_wire_share(&end->wire[i], control ? since_open_s(record) : wall);
     }
     if (wall > 0 && end->stage_count > 0) {
         summary->bubble = 1 - busy_s / (wall * end->stage_count);

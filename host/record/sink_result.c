@@ -98,7 +98,7 @@ static void print_limit(FILE *file, const rp_summary *s) {
     (void)fprintf(file, " to ");
     print_end(file, wire->to);
     (void)fprintf(file, ": %.3g Mbit/s, busy %.0f %% of the time", wire->rate_mbit,
-                  100 * (wire->utilisation < 1 ? wire->utilisation : 1));
+                  100 * wire->utilisation);
     if (!wire->codec || strcmp(wire->codec, "uint8") != 0) { /* they are as small as they were */
         (void)fprintf(file, "; links.%s sends fewer bytes",
                       wire->from == UINT32_MAX ? "inputs" : "codec");

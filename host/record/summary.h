@@ -31,7 +31,8 @@ typedef struct {
     uint32_t from, to; /* boards; UINT32_MAX: the host */
     uint64_t bytes;
     double rate_mbit;           /* measured; NAN: not known, as the next two then */
-    double busy_s, utilisation; /* that its bytes take at this rate; of the time trained */
+    double busy_s, utilisation; /* that its bytes take at this rate; of the time trained, or of the
+                                   run: control */
     double delay_ms[2]; /* to the ack: of half of the messages, of 95 %, at most; 0: unknown */
     uint64_t resent, resets;
     const char *codec; /* as in rp_summary_link */

@@ -376,6 +376,10 @@ rp_err rp_runfile_check_cut(const rp_runfile *run) {
             return err;
         }
     }
+    const rp_err err = check_chunks(run->root, run);
+    if (err != RP_OK) {
+        return err;
+    }
     return run->cut_auto && run->model->layer_count < run->stages
                ? rp_node_fail(cut ? cut : run->root, "%u stages need as many layers, %s has %u",
                               run->stages, run->model_name, run->model->layer_count)

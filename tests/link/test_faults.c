@@ -253,6 +253,7 @@ static void restart_end(bool connecting_end, uint32_t cycle) {
             flow_recv(&there, 1);
         }
         uint64_t session = stats_of(stays).peer_session;
+        assert_true(rp_link_use_of(stays->link, 0).bytes > 40 * 800);
         rp_link_close(&again->link);
         if (connecting_end) {
             connect_end(&p, options, endpoint);
@@ -262,7 +263,8 @@ static void restart_end(bool connecting_end, uint32_t cycle) {
         step_until(&p, stats_of(stays).peer_session != session, 10);
         assert_true(stats_of(stays).peer_restarted);
         assert_false(stats_of(again).peer_restarted);
-        step_until(&p, there.done == there.sent, 5); /* given up, once each */
+        assert_true(rp_link_use_of(stays->link, 0).bytes < 40 * 800); /* of this peer's life */
+        step_until(&p, there.done == there.sent, 5);                  /* given up, once each */
         flow_close(&there);
         flow_open(&there, &again->link, &stays->link, 100, 800);
         flow back;

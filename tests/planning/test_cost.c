@@ -184,12 +184,27 @@ static void links_decide_on_the_advance(void **state) {
     rp_advance_choice far;
     rp_advance_choice bounded;
     read_run(&run, "schedule: {kind: pipedream, advance: auto}\noptimizer: {kind: sgd, lr: 0.1}\n");
-    expect_ok(rp_cost_choose_advance(&run, &cut, seconds, 0, RP_ADVANCE_AUTO, &near));
-    expect_ok(rp_cost_choose_advance(&run, &cut, seconds, 20e-3, RP_ADVANCE_AUTO, &far));
+    expect_ok(rp_cost_choose_advance(&run, &cut, seconds, 0, NULL, RP_ADVANCE_AUTO, &near));
+    expect_ok(rp_cost_choose_advance(&run, &cut, seconds, 20e-3, NULL, RP_ADVANCE_AUTO, &far));
     assert_true(near.advance < far.advance);
     assert_true(far.busy[far.advance] > far.busy[near.advance]);
-    expect_ok(rp_cost_choose_advance(&run, &cut, seconds, 20e-3, 1, &bounded));
+    expect_ok(rp_cost_choose_advance(&run, &cut, seconds, 20e-3, NULL, 1, &bounded));
     assert_int_equal(bounded.advance, 1);
+}
+
+/* Wires that have been seen to be slow need more in flight, too. */
+static void measured_rates_decide_on_the_advance(void **state) {
+    (void)state;
+    const double seconds[] = {1e-3, 2e-3, 1e-3, 2e-3, 1e-3, 2e-3};
+    const double rate[] = {0, 1e4, 1e4, 0}; /* bytes a second */
+    const rp_cut cut = {.stage_count = 2, .first = (const uint32_t[]){0, 2, 3}};
+    rp_advance_choice fast;
+    rp_advance_choice slow;
+    read_run(&run, "schedule: {kind: pipedream, advance: auto}\noptimizer: {kind: sgd, lr: 0.1}\n");
+    expect_ok(rp_cost_choose_advance(&run, &cut, seconds, 0, NULL, RP_ADVANCE_AUTO, &fast));
+    expect_ok(rp_cost_choose_advance(&run, &cut, seconds, 0, rate, RP_ADVANCE_AUTO, &slow));
+    assert_true(fast.advance < slow.advance);
+    expect_close(slow.slowest, 8.0 * 4 * 8 / 1e4, 1e-12, 0); /* else a board's 6 ms */
 }
 
 static void more_microbatches_keep_boards_busy(void **state) {
@@ -216,6 +231,7 @@ int main(void) {
         cmocka_unit_test(milder_ones_lose_less),
         cmocka_unit_test_setup_teardown(the_slowest_stage_is_fastest, setup, close_run),
         cmocka_unit_test_setup_teardown(links_decide_on_the_advance, setup, close_run),
+        cmocka_unit_test_setup_teardown(measured_rates_decide_on_the_advance, setup, close_run),
         cmocka_unit_test_setup_teardown(more_microbatches_keep_boards_busy, setup, close_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -355,6 +355,39 @@ static void facts_become_the_summary(void **state) {
     assert_non_null(strstr(text, "\"repeated\": 0"));
 }
 
+/* One whose rate was measured too low is faster: all its bytes passed in the time that there was.
+ * A control wire carries something all the time that the run is there. */
+static void no_wire_is_busy_for_longer_than_it_could(void **state) {
+    (void)state;
+    rp_record_run run = run_of(4);
+    const rp_record_totals start = {0};
+    rp_record *record = NULL;
+    rp_summary_wire wire[] = {
+        {.kind = "hop", .bytes = 4000000, .rate_mbit = 8, .busy_s = 4},
+        {.kind = "hop", .bytes = 500000, .rate_mbit = 8, .busy_s = 0.5},
+        {.kind = "control", .bytes = 4000000, .rate_mbit = 8, .busy_s = 4},
+        {.kind = "feed", .bytes = 10, .rate_mbit = (double)NAN, .busy_s = (double)NAN}};
+    rp_summary_link link[] = {{.from = 0, .to = 1, .bytes = 4000000, .busy_s = 4}};
+    const rp_record_end end = {.status = "failed",
+                               .note = "",
+                               .link = link,
+                               .link_count = 1,
+                               .wire = wire,
+                               .wire_count = sizeof wire / sizeof *wire};
+    expect_ok(rp_record_open(&arena, &run, &start, &record));
+    now.stepped_ns += 8 * RP_NS_PER_S;
+    rp_record_segment(record, 2);
+    expect_ok(rp_record_close(&record, &end));
+    expect_close(link[0].utilisation, 1, 1e-12, 0);
+    expect_close(wire[0].utilisation, 1, 1e-12, 0);
+    expect_close(wire[0].rate_mbit, 16, 1e-12, 0);
+    expect_close(wire[0].busy_s, 2, 1e-12, 0);
+    expect_close(wire[1].utilisation, 0.25, 1e-12, 0);
+    expect_close(wire[1].rate_mbit, 8, 1e-12, 0);
+    expect_close(wire[2].utilisation, 0.5, 1e-12, 0);
+    assert_true(isnan(wire[3].utilisation) && isnan(wire[3].rate_mbit));
+}
+
 /* Totals go on, and what the sinks hold of steps that are trained again is taken back. */
 static void a_resumed_run_goes_on(void **state) {
     (void)state;
@@ -446,6 +479,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(tensorboard_has_what_can_be_watched, setup_record,
                                         teardown_record),
         cmocka_unit_test_setup_teardown(facts_become_the_summary, setup_record, teardown_record),
+        cmocka_unit_test_setup_teardown(no_wire_is_busy_for_longer_than_it_could, setup_record,
+                                        teardown_record),
         cmocka_unit_test_setup_teardown(a_share_owes_its_microbatches, setup_record,
                                         teardown_record),
         cmocka_unit_test_setup_teardown(a_resumed_run_goes_on, setup_record, teardown_record),

@@ -63,6 +63,25 @@ static void an_automatic_cut_needs_layers(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* A ring may become smaller, or larger again: groups of microbatches must still come out even. */
+static void a_cut_needs_whole_groups_of_microbatches(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_runfile run;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(read_text(&arena, good, "schedule={kind: interleaved-1f1b, chunks: 2}", &run));
+    expect_ok(rp_runfile_check_cut(&run));
+    run.boards = 3;
+    run.stages = 6;
+    expect_err(rp_runfile_check_cut(&run), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "expected a multiple of 3 a step"));
+    run.boards = 1;
+    run.stages = 2;
+    expect_ok(rp_runfile_check_cut(&run));
+    rp_runfile_close(&run);
+    rp_arena_finish(&arena);
+}
+
 static void a_good_file_resolves(void **state) {
     (void)state;
     rp_arena arena;
@@ -868,6 +887,7 @@ int main(void) {
         cmocka_unit_test(histograms_on_request),
         cmocka_unit_test(label_smoothing_reaches_the_stage),
         cmocka_unit_test(an_automatic_cut_needs_layers),
+        cmocka_unit_test(a_cut_needs_whole_groups_of_microbatches),
         cmocka_unit_test(the_assignment_is_read_back),
         cmocka_unit_test(one_board_is_profiled_before_auto_is_chosen),
         cmocka_unit_test(throttle_has_a_former_name),
