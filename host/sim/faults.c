@@ -156,6 +156,17 @@ static rp_control_state_id draw_state(rp_rng *rng, bool any) {
     return rp_rng_below(rng, 4) == 0 ? states[which] : RP_CONTROL_STATES;
 }
 
+static bool has_fault(const rp_sim_faults *faults, uint32_t node, bool of_lost) {
+    for (uint32_t f = 0; f < faults->count; f++) {
+        const rp_sim_fault *fault = &faults->fault[f];
+        const bool is_lost = fault->kind == RP_SIM_FAULT_GONE || fault->for_ns == GONE_NS;
+        if (fault->from == node && (is_lost || !of_lost)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What a board has that has gone is no fault: as far as it goes none gets one. */
 static uint32_t draw_node(rp_rng *rng, rp_sim_fault_kind kind, uint32_t nodes,
                           const rp_sim_faults *before) {
@@ -164,12 +175,7 @@ static uint32_t draw_node(rp_rng *rng, rp_sim_fault_kind kind, uint32_t nodes,
     bool is_free = false;
     for (uint32_t i = 0; i < TRIES && !is_free; i++) {
         node = rp_rng_below(rng, nodes);
-        is_free = true;
-        for (uint32_t f = 0; f < before->count; f++) {
-            const rp_sim_fault *other = &before->fault[f];
-            is_free &= other->from != node ||
-                       (kind != RP_SIM_FAULT_GONE && other->kind != RP_SIM_FAULT_GONE);
-        }
+        is_free = !has_fault(before, node, kind != RP_SIM_FAULT_GONE);
     }
     return node;
 }
@@ -186,6 +192,7 @@ static rp_sim_fault draw_fault(rp_rng *rng, rp_sim_fault_kind kind, const rp_sim
     }
     fault.at_ns =
         (int64_t)((double)(early ? field->early_ns : field->phase_ns) * between(rng, 0, 1));
+    loses = loses && !has_fault(before, fault.from, false);
     fault.for_ns = draw_length_ns(rng, kind, field->phase_ns, loses);
     fault.amount = draw_amount(rng, kind);
     fault.in = draw_state(rng, !early);

@@ -52,13 +52,13 @@ CASES = (Case("gpipe"), Case("1f1b"), Case("1f1b", shares=True), Case("pipedream
          Case("pipeoptim"), Case("ea-pipe"), Case("avgpipe"), Case("gpipe", LEFT, "auto"),
          Case("1f1b", SPARED, "auto"), Case("pipeoptim", KEPT), Case("ea-pipe", COPIES),
          Case("gpipe", COPIES_SPARED, "auto"),
-         Case("zb-h1", settings=("ring.orphan_wait=1",)),
+         Case("zb-h1", LEFT, "auto", settings=("ring.orphan_wait=1",)),
          Case("{kind: interleaved-1f1b, chunks: 2}", "{boards: 2}"),
          Case("async", settings=("ring.verify=1/8", "links.codec=int8")),
          Case("pipedream-2bw", settings=("ring.copy_steps=3",)),
          Case("spectrain", settings=("links.codec=f16", "ring.orphan_wait=300")),
          Case("xpipe", settings=("ring.copy_steps=2", "links.inputs=int8")),
-         Case("1f1b", settings=("ring.verify=1/4",)),
+         Case("1f1b", LEFT, "auto", settings=("ring.verify=1/4",)),
          Case("gpipe", SPARED, "auto", settings=("ring.verify=1/1", "train.microbatch=16")))
 SHARES = [[0, 1], [0, 0.3, 1], [0, 1]]  # boards for a stage
 
