@@ -227,7 +227,9 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
     char *codecs;
     char *digest;
     char *ledger;
+    char *round;
     rp_err err;
+    RP_TRY(rp_arena_printf(arena, &round, "%" PRIu64, position->round));
     RP_TRY(identity_of(arena, run, plan, pair));
     RP_TRY(rp_arena_printf(arena, &ledger, "%016" PRIx64 " %" PRIu64, position->ledger.digest,
                            position->ledger.samples));
@@ -250,6 +252,7 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
                                "flight",  sidecars->in_flight,
                                "steer",   sidecars->gains,
                                "plan",    digest,
+                               "round",   round,
                                "ledger",  ledger};
     _Static_assert(sizeof own / sizeof *own + 2 * IDENTITY + 1 == RP_CHECKPOINT_META, "all of it");
     memcpy(meta, own, sizeof own);
@@ -314,11 +317,15 @@ rp_err rp_checkpoint_read_position(rp_arena *arena, const rp_st_reader *reader,
         return rp_fail(RP_ERR_FORMAT, "%s: not a checkpoint: no `step`, `applied`, `totals`", path);
     }
     const char *digest = rp_st_meta(reader, "plan");
+    const char *round = rp_st_meta(reader, "round");
     RP_TRY(read_ledger(rp_st_meta(reader, "ledger"), path, &position->ledger));
     RP_TRY(read_cut(arena, run->model, rp_st_meta(reader, "cut"), &position->cut));
     RP_TRY(read_codecs(arena, rp_st_meta(reader, "codec"), path, position->cut.stage_count,
                        &position->codec));
     position->plan = digest ? strtoull(digest, NULL, 16) : 0;
+    if (round && !rp_checkpoint_number(round, &position->round)) { /* older programs have none */
+        return rp_fail(RP_ERR_FORMAT, "%s: `round` is '%.40s', expected a number", path, round);
+    }
     if (position->step > run->steps) {
         return rp_fail(RP_ERR_USAGE,
                        "%s: is at step %" PRIu64 ", but the run ends at step %" PRIu64, path,

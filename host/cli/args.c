@@ -49,6 +49,7 @@ static const struct argp_option all_options[] = {
     {"follow", 'Z', NULL, 0, "Go on as long as the run does", 0},
     {"all", 'U', NULL, 0, "Every step; otherwise some 40 of them", 0},
     {"wait", 'Q', "SECONDS", 0, "How long to wait for the end (default: 600)", 0},
+    {"lane", 'l', NULL, 0, "For the lanes of a run, which starts them itself", 0},
     {"quiet", 'q', NULL, 0, "Errors and the result, nothing else", -1},
     {"verbose", 'v', NULL, 0, "All that is known, with time and place", -1},
 };
@@ -122,7 +123,7 @@ static bool on_flag(int key, rp_cli_args *args) {
     } flags[] = {{'n', &args->dry_run}, {'W', &args->whole},     {'V', &args->trace},
                  {'R', &args->roster},  {'y', &args->yes},       {'Y', &args->system},
                  {'U', &args->all},     {'X', &args->confusion}, {'q', &args->quiet},
-                 {'v', &args->verbose}};
+                 {'v', &args->verbose}, {'l', &args->lane}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (flags[i].key == key) {
             *flags[i].to = true;

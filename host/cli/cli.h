@@ -26,6 +26,7 @@ typedef struct {
     double minutes;
     uint32_t wait_s;  /* of stop */
     bool follow, all; /* of log */
+    bool lane;        /* standard input and output are the line to the run of lanes */
     bool dry_run, confusion, whole, roster, yes, system, quiet, verbose;
 } rp_cli_args;
 

@@ -11,9 +11,9 @@
 #include "cli/cli.h"
 
 const rp_cli_verb rp_cli_verbs[] = {
-    {"train", "RUN.yaml", 1, 1, "sorfnkN", "Train a model over a ring of boards", NULL,
+    {"train", "RUN.yaml", 1, 1, "sorfnkNl", "Train a model over a ring of boards", NULL,
      rp_verb_train},
-    {"resume", "DIR", 1, 1, "sfk", "Go on with a run from its folder",
+    {"resume", "DIR", 1, 1, "sfkl", "Go on with a run from its folder",
      "DIR is the folder of a run that was interrupted, or is to go further; only the data are "
      "elsewhere.",
      rp_verb_resume},

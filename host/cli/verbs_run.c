@@ -15,6 +15,8 @@
 #include "control/controller.h"
 #include "control/local.h"
 #include "data/check.h"
+#include "lanes/end.h"
+#include "lanes/lanes.h"
 #include "planning/planfile.h"
 #include "run/runfile.h"
 
@@ -80,6 +82,15 @@ fail:
     return err;
 }
 
+/* Standard input and output are the line to the run that this lane is a part of. */
+static rp_err become_lane(rp_lane_pipe *pipe, rp_controller_env *env) {
+    env->lane = rp_lane_end_of(pipe);
+    env->on_state = rp_lane_note_state;
+    env->context = pipe;
+    env->result = NULL;
+    return rp_lane_open(pipe, STDIN_FILENO, STDOUT_FILENO);
+}
+
 static rp_err run_controller(const rp_cli_args *args, const rp_controller_options *options) {
     static rp_local local; /* of the program's only controller; large for a stack */
     const rp_clock clock = rp_clock_real();
@@ -87,16 +98,18 @@ static rp_err run_controller(const rp_cli_args *args, const rp_controller_option
     rp_arena arena;
     rp_arena_init(&arena, "media", 0);
     const rp_err shared = rp_media_share(&arena, &clock, &media);
-    const rp_controller_env env = {.clock = &clock,
-                                   .media = media,
-                                   .spawner = rp_local_spawner(&local, NULL, stderr),
-                                   .feeder = RP_FEEDER_THREAD,
-                                   .progress = args->quiet ? NULL : stderr,
-                                   .result = stdout};
+    rp_lane_pipe pipe;
+    rp_controller_env env = {.clock = &clock,
+                             .media = media,
+                             .spawner = rp_local_spawner(&local, NULL, stderr),
+                             .feeder = RP_FEEDER_THREAD,
+                             .progress = args->quiet ? NULL : stderr,
+                             .result = stdout};
     rp_controller *c = NULL;
     int signal_fd = -1;
     rp_err err;
     RP_TRY(shared);
+    RP_TRY(args->lane ? become_lane(&pipe, &env) : RP_OK);
     RP_TRY(rp_cli_open_signals(&signal_fd));
     RP_TRY(rp_controller_open(&env, options, &c));
     err = drive_controller(c, &clock, signal_fd);
@@ -110,6 +123,65 @@ fail:
     }
     rp_media_close(&media);
     rp_arena_finish(&arena);
+    return err;
+}
+
+/* ---- lanes ----------------------------------------------------------------------------------- */
+
+static rp_err drive_lanes(rp_lanes *lanes, const rp_clock *clock, int signal_fd) {
+    rp_err err = RP_OK;
+    bool asked = false;
+    while (!rp_lanes_have_ended(lanes)) {
+        const int64_t deadline_ns = rp_lanes_step(lanes, rp_clock_now_ns(clock));
+        int fd[RP_LANES_MAX + 1];
+        rp_cli_signals signals;
+        if (rp_lanes_have_ended(lanes)) {
+            return RP_OK;
+        }
+        const uint32_t count = rp_lanes_fds(lanes, fd);
+        fd[count] = signal_fd;
+        RP_TRY(rp_link_wait(NULL, 0, fd, count + 1, deadline_ns - rp_clock_now_ns(clock)));
+        rp_cli_read_signals(signal_fd, &signals);
+        const uint32_t first = signals.asked && !asked; /* it counts once */
+        asked = asked || signals.asked;
+        for (uint32_t i = first + signals.interrupts; i > 0; i--) {
+            rp_lanes_interrupt(lanes);
+        }
+    }
+fail:
+    return err;
+}
+
+static rp_err run_lanes(const rp_cli_args *args, bool resume) {
+    const rp_clock clock = rp_clock_real();
+    const rp_lanes_options options = {.run_path = args->word[0],
+                                      .set = args->set,
+                                      .set_count = args->set_count,
+                                      .out = args->out,
+                                      .resume = resume,
+                                      .keys = args->keys,
+                                      .program = args->program,
+                                      .json = format_of(args) == RP_FORMAT_JSON,
+                                      .progress = args->quiet ? NULL : stderr,
+                                      .result = stdout};
+    rp_lanes *lanes = NULL;
+    int signal_fd = -1;
+    rp_err err;
+    if (args->plan || args->resume) {
+        return rp_fail(RP_ERR_USAGE, "lanes: --plan is for one ring, and a run of lanes goes on by "
+                                     "`ringpipe resume DIR`");
+    }
+    RP_TRY(rp_cli_open_signals(&signal_fd));
+    RP_TRY(rp_lanes_open(&clock, &options, &lanes));
+    err = drive_lanes(lanes, &clock, signal_fd);
+fail:
+    if (lanes) {
+        const rp_err result = rp_lanes_close(&lanes);
+        err = err == RP_OK ? result : err;
+    }
+    if (signal_fd >= 0) {
+        (void)close(signal_fd);
+    }
     return err;
 }
 
@@ -194,7 +266,12 @@ rp_err rp_verb_train(const rp_cli_args *args) {
         return rp_fail(RP_ERR_USAGE, "--out and --resume exclude each other: a resumed run goes on "
                                      "in its folder");
     }
-    return args->dry_run ? check_run(&options) : run_controller(args, &options);
+    if (args->dry_run) {
+        return check_run(&options);
+    }
+    return rp_lanes_are_asked_for(args->word[0], args->set, args->set_count)
+               ? run_lanes(args, false)
+               : run_controller(args, &options);
 }
 
 /* The plan is the run's own where somebody gave it one; otherwise one is made again. */
@@ -203,6 +280,9 @@ rp_err rp_verb_resume(const rp_cli_args *args) {
     rp_arena arena;
     char *plan = NULL;
     rp_err err = RP_OK;
+    if (rp_lanes_are_asked_for(args->word[0], args->set, args->set_count)) {
+        return run_lanes(args, true);
+    }
     rp_arena_init(&arena, "resume", 0);
     options.resume = args->word[0];
     if (rp_about_plan_is_given(options.resume)) {

@@ -266,6 +266,9 @@ void rp_controller_add_waits(const rp_controller *c, rp_wait_list *list) {
     if (feed) {
         add_fd(list, rp_feed_eventfd(feed));
     }
+    if (c->state == RP_CONTROL_ROUND) {
+        add_fd(list, c->env.lane.kind->fd(c->env.lane.self));
+    }
     if (c->spawned && !c->boards_up) {
         add_fd(list, c->env.spawner.kind->fd(c->env.spawner.self));
     }
@@ -310,7 +313,22 @@ fail:
 static bool is_nothing_left(const rp_controller *c) {
     rp_split split;
     return c->position.step > 0 && c->position.step == rp_controller_end(c) &&
-           !rp_controller_evaluation_due(c, &split) && access(c->weights, F_OK) == 0;
+           !rp_controller_evaluation_due(c, &split) && !rp_round_is_due(c) &&
+           access(c->weights, F_OK) == 0;
+}
+
+/* A run of lanes has a controller for each of them, which has somebody to report to. */
+static rp_err check_lane(const rp_controller *c) {
+    const rp_lanes_keys *lanes = &c->run.lanes;
+    if (lanes->count == 0 || (lanes->own != RP_LANE_NONE && c->env.lane.kind)) {
+        return RP_OK;
+    }
+    return lanes->own == RP_LANE_NONE
+               ? rp_fail(RP_ERR_USAGE, "%s: lanes: only `ringpipe train` and `resume` run lanes",
+                         c->options.run_path)
+               : rp_fail(RP_ERR_USAGE,
+                         "%s: is one lane of a run: resume the run, whose folder it lies in",
+                         c->options.run_path);
 }
 
 static rp_err prepare_run(rp_controller *c) {
@@ -342,6 +360,7 @@ static rp_err prepare_run(rp_controller *c) {
     }
     RP_TRY(read_plan(c));
     if (trains) {
+        RP_TRY(check_lane(c));
         RP_TRY(rp_freeze_check(options->run_path, c->run.model));
         if (c->run.init && !options->resume) {
             RP_TRY(rp_checkpoint_check_start(&c->run));

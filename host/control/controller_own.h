@@ -212,6 +212,12 @@ typedef struct {
     rp_summary_verify told; /* so far */
 } rp_verify;
 
+/* round.c: of the steps that this lane's run has not heard of. */
+typedef struct {
+    double loss; /* sum over the samples */
+    uint64_t samples;
+} rp_round_sums;
+
 /* tally.c: results of the boards that share the last stage. */
 typedef struct {
     bool is_here;
@@ -326,6 +332,8 @@ struct rp_controller {
     rp_progress_watch progress[2]; /* of training, of an evaluation */
     rp_account account;
     rp_verify verify;
+
+    rp_round_sums round;
 
     rp_load load;
     rp_save save;
@@ -472,6 +480,12 @@ rp_err rp_save_on_tensor(rp_controller *c, uint32_t board, const rp_message *mes
 rp_err rp_save_on_in_flight(rp_controller *c, uint32_t board,
                             const rp_message *message) RP_MUST_CHECK;
 rp_err rp_save_on_end(rp_controller *c, uint32_t board, const rp_message *message) RP_MUST_CHECK;
+
+/* round.c */
+bool rp_round_is_due(const rp_controller *c); /* of a lane, at a pause behind its checkpoint */
+rp_err rp_round_enter(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_round_step(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_round_late(const rp_controller *c) RP_MUST_CHECK;
 
 /* verify.c: the records of a segment's last step */
 rp_err rp_verify_enter(rp_controller *c) RP_MUST_CHECK;

@@ -93,6 +93,10 @@ static rp_err choose_in_training(rp_controller *c) {
     if (c->interrupts > 0) {
         return rp_fail(RP_ERR_INTERRUPTED, "interrupted after step %" PRIu64, c->position.step);
     }
+    if (rp_round_is_due(c)) {
+        rp_controller_enter(c, RP_CONTROL_ROUND);
+        return RP_OK;
+    }
     if (c->follow.phase == RP_FOLLOW_DRAIN) {
         return assign_anew(c);
     }

@@ -58,6 +58,24 @@ typedef struct {
     uint32_t cores;         /* that the boards share, and with them one kernel cache; 0: neither */
 } rp_spawner;
 
+/* Of a lane: the run that it is a part of averages the checkpoints of its lanes (run/lanes.h). */
+typedef struct {
+    uint64_t step, samples; /* trained by this lane */
+    double loss;            /* mean since the last report; NAN: not known */
+} rp_lane_report;
+typedef struct {
+    /* The checkpoint of this step is written. errors IO */
+    rp_err (*reach)(void *self, const rp_lane_report *report);
+    /* *yes: in its place there is now what the run has made of it.
+     * errors  INTERRUPTED: the run has gone */
+    rp_err (*answered)(void *self, uint64_t step, bool *yes);
+    int (*fd)(void *self); /* readable when there may be an answer */
+} rp_lane_end_kind;
+typedef struct {
+    const rp_lane_end_kind *kind; /* NULL: the ring is no lane */
+    void *self;
+} rp_lane_end;
+
 typedef struct {
     const rp_clock *clock; /* borrowed, and everywhere the same */
     /* Links of this ring are opened here, with these keys. NULL: over the network, with keys that
@@ -66,6 +84,7 @@ typedef struct {
     const rp_keypair *keys;
     const rp_media *media; /* of emulated lines, also of boards that are started; NULL: none */
     rp_spawner spawner;    /* for `ring: local`; kind NULL: there is none */
+    rp_lane_end lane;
     rp_feeder_mode feeder;
     uint64_t run_id; /* of a run folder that has none yet; 0: random */
     FILE *progress;  /* what a person watches; NULL: nobody does */

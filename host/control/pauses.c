@@ -12,6 +12,10 @@ static uint64_t sooner(const rp_controller *c, uint64_t end) {
     return c->position.step + (steps > 0 ? steps : 1);
 }
 
+static uint64_t round_steps(const rp_controller *c) {
+    return c->env.lane.kind ? c->run.lanes.every : 0;
+}
+
 /* The first multiple of any of `every` behind the run's position; 0 has none. */
 static uint64_t next_of(const rp_controller *c, const uint64_t *every, size_t count) {
     const uint64_t step = c->position.step;
@@ -22,11 +26,11 @@ static uint64_t next_of(const rp_controller *c, const uint64_t *every, size_t co
     return end;
 }
 
-/* Segments end at epochs' ends, where an evaluation, a checkpoint, a histogram or copies are due,
- * and where links are looked at first. */
+/* Segments end at epochs' ends, where an evaluation, a checkpoint, a histogram, a round or copies
+ * are due, and where links are looked at first. */
 static uint64_t next_save(rp_controller *c) {
     const uint64_t every[] = {c->run.epoch_steps, c->run.checkpoint_steps, c->run.histogram_steps,
-                              c->run.eval_steps};
+                              c->run.eval_steps, round_steps(c)};
     const bool looks = c->position.step == 0 && c->look_step > 0;
     uint64_t end = next_of(c, every, sizeof every / sizeof *every);
     end = looks ? smaller(end, c->look_step) : end;
@@ -36,7 +40,7 @@ static uint64_t next_save(rp_controller *c) {
 bool rp_controller_copies_suffice(const rp_controller *c) {
     const uint64_t step = c->position.step;
     const uint64_t saved[] = {c->run.epoch_steps, c->run.checkpoint_steps, c->run.histogram_steps,
-                              c->run.eval_steps};
+                              c->run.eval_steps, round_steps(c)};
     bool is_saved = step == c->run.steps || c->stop_step > 0 || c->interrupts > 0 ||
                     c->recovery.in_a_row > 0 || c->follow.phase != RP_FOLLOW_NONE;
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {

@@ -14,7 +14,10 @@ rp_err rp_report_step(rp_controller *c, double loss_sum) {
     const double lr =
         rp_lr_at(&c->run.lr, (double)c->run.optim.lr, step, c->run.steps, c->run.epoch_steps);
     c->non_finite = isfinite(loss_sum) ? 0 : c->non_finite + 1;
+    c->round.loss += loss_sum;
+    c->round.samples += samples;
     c->position.step++;
+    c->position.round = 0;
     c->position.test.done = c->position.validation.done = false;
     return rp_record_step(c->record, step, loss_sum / (double)samples, lr, samples);
 }

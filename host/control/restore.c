@@ -71,6 +71,7 @@ static void forget_progress(rp_controller *c) {
     c->unsaved = c->renewed = c->looked_at = c->stopping = false;
     c->follow.phase = RP_FOLLOW_NONE;
     c->codecs.differ = false;
+    c->round = (rp_round_sums){0};
     c->non_finite = c->norms.got = 0;
     c->reassigning = c->plan != NULL;
     if (c->estimator.params > 0) {

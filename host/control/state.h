@@ -18,6 +18,7 @@ typedef enum {
     RP_CONTROL_EVALUATE,   /* a pass over a split */
     RP_CONTROL_STATISTICS, /* a pass that renews batch statistics */
     RP_CONTROL_SAVE,       /* tensors come from the boards */
+    RP_CONTROL_ROUND,      /* a lane's checkpoint is averaged with those of the others */
     RP_CONTROL_VERIFY,     /* a microbatch is computed again on other boards */
     RP_CONTROL_DRAIN,      /* a segment that leaves nothing in flight */
     RP_CONTROL_COPY,       /* boards copy what they hold, for each other */

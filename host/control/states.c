@@ -8,6 +8,8 @@ static const int64_t ADOPT_NS = 10 * RP_NS_PER_S;
 /* A ring in which nothing at all is reported for so long has stopped. */
 static const int64_t STALL_NS = 900 * RP_NS_PER_S;
 static const int64_t SAVE_NS = 600 * RP_NS_PER_S;
+/* The other lanes may build kernels, or be on a way back. */
+static const int64_t ROUND_NS = 3600 * RP_NS_PER_S;
 
 static bool has_greeted(const rp_board_state *board) {
     return board->hello;
@@ -61,7 +63,8 @@ const rp_control_state rp_control_states[RP_CONTROL_STATES] = {
         "interrupted while waiting for ready",
         rp_assign_enter, rp_assign_step, NULL, is_ready, NULL},
     [RP_CONTROL_LOAD] = {"load", "room for tensors", RP_RING_HELLO_NS,
-        AFTER(PLAN) | AFTER(TRAIN) | AFTER(EVALUATE) | AFTER(SAVE) | AFTER(CLOSE), NULL,
+        AFTER(PLAN) | AFTER(TRAIN) | AFTER(EVALUATE) | AFTER(SAVE) | AFTER(ROUND) | AFTER(CLOSE),
+        NULL,
         rp_load_enter, rp_load_step, rp_load_abandon, NULL, rp_load_late},
     [RP_CONTROL_TRAIN] = {"train", "the end of the segment", STALL_NS,
         AFTER(STATISTICS) | AFTER(SAVE) | AFTER(VERIFY) | AFTER(COPY), NULL,
@@ -73,8 +76,12 @@ const rp_control_state rp_control_states[RP_CONTROL_STATES] = {
     [RP_CONTROL_STATISTICS] = {"statistics", "the end of the pass", STALL_NS, AFTER(SAVE), NULL,
         rp_statistics_enter, rp_statistics_step, NULL, has_finished, rp_segment_late},
     [RP_CONTROL_SAVE] = {"save", "tensors", SAVE_NS,
-        AFTER(HELLO) | AFTER(PLAN) | AFTER(TRAIN) | AFTER(EVALUATE) | AFTER(CLOSE), NULL,
+        AFTER(HELLO) | AFTER(PLAN) | AFTER(TRAIN) | AFTER(EVALUATE) | AFTER(ROUND) | AFTER(CLOSE),
+        NULL,
         rp_save_enter, rp_save_step, rp_save_abandon, has_saved, rp_save_late},
+    [RP_CONTROL_ROUND] = {"round", "the other lanes", ROUND_NS, AFTER(LOAD),
+        "interrupted while the lanes are averaged",
+        rp_round_enter, rp_round_step, NULL, NULL, rp_round_late},
     [RP_CONTROL_VERIFY] = {"verify", "records, and what other boards make of them",
         RP_RING_BUILD_NS, AFTER(TRAIN) | AFTER(STATISTICS) | AFTER(SAVE) | AFTER(COPY), NULL,
         rp_verify_enter, rp_verify_step, rp_verify_abandon, NULL, rp_verify_late},

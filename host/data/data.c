@@ -165,15 +165,40 @@ rp_split rp_data_scored(const rp_data *data) {
     return data->count[RP_SPLIT_VALIDATION] > 0 ? RP_SPLIT_VALIDATION : RP_SPLIT_TEST;
 }
 
+rp_err rp_data_take_share(rp_data *data, uint32_t share, uint32_t shares) {
+    const uint32_t all = data->count[RP_SPLIT_TRAIN];
+    if (all < shares) {
+        return rp_fail(RP_ERR_USAGE, "data set %s: %u training samples are too few for %u lanes",
+                       data->kind->name, all, shares);
+    }
+    data->share = share;
+    data->shares = shares;
+    data->shared = all;
+    data->count[RP_SPLIT_TRAIN] = (all - 1) / shares + 1;
+    return RP_OK;
+}
+
+/* Moves the share to the front: every place is behind the one that it is taken to. */
+static void keep_share(const rp_data *data, uint32_t *order) {
+    for (uint32_t i = 0; i < data->count[RP_SPLIT_TRAIN]; i++) {
+        const uint64_t from = (uint64_t)i * data->shares + data->share;
+        order[i] = order[from < data->shared ? from : 0];
+    }
+}
+
 void rp_data_order(const rp_data *data, rp_split split, uint32_t epoch, uint32_t *order) {
-    for (uint32_t i = 0; i < data->count[split]; i++) {
+    const uint32_t drawn = rp_data_drawn(data, split);
+    for (uint32_t i = 0; i < drawn; i++) {
         order[i] = i;
     }
     if (data->shuffle) {
         char name[32];
         (void)snprintf(name, sizeof name, "order/%u", epoch);
         rp_rng rng = rp_rng_named(data->seed, name);
-        rp_rng_shuffle(&rng, order, data->count[split]);
+        rp_rng_shuffle(&rng, order, drawn);
+    }
+    if (split == RP_SPLIT_TRAIN && data->shares > 0) {
+        keep_share(data, order);
     }
 }
 
@@ -230,7 +255,7 @@ static rp_err mix_sample(const rp_data *data, const making *m, uint32_t index, f
     const uint32_t stored = data->part[m->split] ? data->part[m->split][index] : index;
     uint32_t partner;
     double share;
-    rp_augment_partner(&data->augment, data->seed, m->epoch, stored, data->count[m->split],
+    rp_augment_partner(&data->augment, data->seed, m->epoch, stored, rp_data_drawn(data, m->split),
                        &partner, &share);
     rp_err err = make_sample(data, m, partner, m->other, NULL, row ? m->other_row : NULL);
     if (err == RP_OK) {
@@ -248,10 +273,10 @@ static rp_err make_batch(const rp_data *data, const making *m, const uint32_t *i
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < n && err == RP_OK; i++, x += count) {
         float *row = rows ? rows + (size_t)i * rp_data_row_width(data) : NULL;
-        if (index[i] >= data->count[m->split]) {
+        if (index[i] >= rp_data_drawn(data, m->split)) {
             return rp_fail(RP_ERR_USAGE, "%s: %s sample %u does not exist, there are %u",
                            data->kind->name, rp_split_name(m->split), index[i],
-                           data->count[m->split]);
+                           rp_data_drawn(data, m->split));
         }
         err = make_sample(data, m, index[i], x, labels ? &labels[i] : NULL, row);
         if (err == RP_OK && m->other) {

@@ -30,8 +30,11 @@ typedef struct {
     char delimiter;                /* between them */
     uint32_t count[RP_SPLITS];
     const uint32_t *part[RP_SPLITS]; /* [count]: which sample of the kind's; NULL: sample i is i */
-    const char *test_path; /* of a set without a test part: where it would be; otherwise NULL */
-    void *own;             /* of the kind */
+    uint32_t share, shares; /* of each epoch's order, the training part is sample `share` of every
+                               `shares`; 0: all of it */
+    uint32_t shared;        /* training samples of all shares */
+    const char *test_path;  /* of a set without a test part: where it would be; otherwise NULL */
+    void *own;              /* of the kind */
     bool shuffle;
     rp_augment augment;
     bool soft;         /* mixup: the target of a class is a row of shares, one a class */
@@ -87,7 +90,18 @@ bool rp_data_has_bytes(const rp_data *data, const char **why);
  * may be empty. */
 rp_split rp_data_scored(const rp_data *data);
 
-/* Order of an epoch: stream "order/<epoch>" of the seed, or 0..count-1. order has count[split]. */
+/* From now on the training part is one of `shares` of equal size, which together have every sample
+ * in every epoch. Where they do not come out even, some take their first sample once more.
+ * errors  USAGE: there are fewer samples than shares */
+rp_err rp_data_take_share(rp_data *data, uint32_t share, uint32_t shares) RP_MUST_CHECK;
+
+/* Samples that an order is drawn from: of all shares. */
+static inline uint32_t rp_data_drawn(const rp_data *data, rp_split split) {
+    return split == RP_SPLIT_TRAIN && data->shares > 0 ? data->shared : data->count[split];
+}
+
+/* Order of an epoch: stream "order/<epoch>" of the seed, or 0..count-1. `order` has room for
+ * rp_data_drawn(), and then count[split] of them. */
 void rp_data_order(const rp_data *data, rp_split split, uint32_t epoch, uint32_t *order);
 
 /* Samples index[0..n) as floats, normalised; augmented when training from stream

@@ -151,7 +151,7 @@ static rp_err add_workers(rp_arena *arena, rp_feeder *f) {
     RP_TRY(RP_ARENA_NEW(arena, f->worker_count, &f->workers));
     for (uint32_t i = 0; i < f->worker_count; i++) {
         f->workers[i].of = f;
-        RP_TRY(RP_ARENA_NEW(arena, f->data->count[f->split], &f->workers[i].order));
+        RP_TRY(RP_ARENA_NEW(arena, rp_data_drawn(f->data, f->split), &f->workers[i].order));
     }
 fail:
     return err;

@@ -255,6 +255,23 @@ static rp_err read_copies(rp_node *ring, rp_runfile *run) {
                           : rp_node_u32(ring, "copy_steps", 0, RP_COPY_STEPS_MAX, &run->copy_steps);
 }
 
+/* From here on the ring is that of one lane. */
+static rp_err deal_boards(rp_arena *arena, const rp_node *ring, rp_runfile *run) {
+    rp_err err = RP_OK;
+    if (run->listen) {
+        return rp_node_fail(ring, "listen: a lane has a controller of its own, and boards can dial "
+                                  "one only: expected a roster without boards that dial");
+    }
+    if (run->roster) {
+        RP_TRY(rp_lanes_deal(arena, &run->lanes, ring, &run->roster, &run->boards, &run->spares));
+    }
+    if (run->at_least > run->boards || (run->copy_steps > 0 && run->boards == 1)) {
+        return rp_node_fail(ring, "at_least, copy_steps: a lane has %u boards", run->boards);
+    }
+fail:
+    return err;
+}
+
 static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     rp_node *ring;
     const char *roster = NULL;
@@ -293,6 +310,7 @@ static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     RP_TRY(rp_node_u32(ring, "at_least", 1, run->boards, &run->at_least));
     RP_TRY(rp_spares_read(ring, run->roster, &run->boards, &run->spares));
     RP_TRY(read_listen(ring, run));
+    RP_TRY(run->lanes.count > 0 ? deal_boards(arena, ring, run) : RP_OK);
     rp_node *link = rp_node_find(ring, "link");
     if (link) {
         RP_TRY(read_link(arena, link, run));
@@ -414,6 +432,32 @@ fail:
     return err;
 }
 
+/* A lane is averaged at a pause, between two steps; the result is the centre, scored at the end. */
+static rp_err check_lanes(const rp_runfile *run) {
+    const rp_node *lanes = rp_node_find(run->root, "lanes");
+    if (run->lanes.count == 0) {
+        return RP_OK;
+    }
+    if (!run->method.kind->flushed) {
+        return rp_node_fail(lanes,
+                            "schedule %s leaves microbatches in flight between steps, and these "
+                            "would not fit weights that were averaged: expected a schedule that "
+                            "flushes, like gpipe or 1f1b",
+                            run->method.kind->name);
+    }
+    return run->keep_best || run->without_gain > 0
+               ? rp_node_fail(lanes,
+                              "checkpoint.best and train.stop_after.without_gain need scores "
+                              "of the result on its way, and lanes are scored at the end")
+               : RP_OK;
+}
+
+static rp_err take_share(rp_runfile *run) {
+    return run->lanes.own == RP_LANE_NONE
+               ? RP_OK
+               : rp_data_take_share(&run->data, run->lanes.own, run->lanes.count);
+}
+
 /* Both bounds: whichever ends first; 0 is none. */
 static void bound_steps(rp_runfile *run) {
     run->epoch_steps = (run->data.count[RP_SPLIT_TRAIN] + run->batch - 1) / run->batch;
@@ -429,6 +473,7 @@ static rp_err folder_of_run(rp_arena *arena, const char *path, const char **out)
     const char *name = slash ? slash + 1 : path;
     char *text;
     char *identity;
+    char *lanes;
     rp_err err = RP_OK;
     *out = NULL;
     if (strcmp(name, "run.yaml") != 0) {
@@ -437,7 +482,8 @@ static rp_err folder_of_run(rp_arena *arena, const char *path, const char **out)
     RP_TRY(
         rp_arena_printf(arena, &text, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : "."));
     RP_TRY(rp_arena_printf(arena, &identity, "%s/identity.json", text));
-    *out = access(identity, F_OK) == 0 ? text : NULL;
+    RP_TRY(rp_arena_printf(arena, &lanes, "%s/lanes.json", text));
+    *out = access(identity, F_OK) == 0 || access(lanes, F_OK) == 0 ? text : NULL;
 fail:
     return err;
 }
@@ -488,6 +534,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     RP_TRY(rp_paths_resolve(arena, out->root));
     rp_config_note_defaults(arena, out->root);
     RP_TRY(read_train(arena, out->root, out));
+    RP_TRY(rp_lanes_read(out->root, &out->lanes));
     RP_TRY(read_ring(arena, out->root, out));
     RP_TRY(rp_node_string(out->root, "keys", &out->keys));
     RP_TRY(read_method(out->root, out));
@@ -501,7 +548,9 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     (void)rp_node_find(out->root, "cut");
     RP_TRY(rp_node_default(out->root, "cut", "auto"));
     RP_TRY(rp_node_done(out->root));
+    RP_TRY(check_lanes(out));
     RP_TRY(read_model_and_data(arena, out->root, out));
+    RP_TRY(take_share(out));
     out->inputs_auto = out->input_codec == RP_CODECS;
     RP_TRY(rp_codecs_choose_inputs(out->root, &out->data, &out->input_codec, &out->inputs_why));
     RP_TRY(rp_method_fit_model(&out->method, out->model, rp_node_find(out->root, "schedule")));

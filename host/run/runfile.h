@@ -8,6 +8,7 @@
 #include "run/codecs.h"
 #include "run/freeze.h"
 #include "run/init.h"
+#include "run/lanes.h"
 #include "run/spares.h"
 #include "stage/job.h"
 #include "transport/hops.h"
@@ -53,6 +54,7 @@ typedef struct {
     bool codec_auto;            /* the controller chooses them */
     double codec_max_error;     /* .. and backs off where they lose more: relative L2 error */
 
+    rp_lanes_keys lanes;
     uint32_t epochs;
     uint64_t steps; /* of the whole run, both bounds applied */
     uint64_t epoch_steps;

@@ -179,6 +179,10 @@ rp_err rp_sim_subject_open(const char *run_path, const char *const *set, uint32_
     *out = (rp_sim_subject){0};
     rp_arena_init(&out->arena, "subject", 0);
     RP_TRY(rp_runfile_read(&out->arena, run_path, set, set_count, &out->run));
+    if (out->run.lanes.count > 0) {
+        return rp_fail(RP_ERR_USAGE, "%s: lanes: a simulation is of one ring: take the key out",
+                       run_path);
+    }
     RP_TRY(plan ? rp_planfile_read(&out->arena, plan, &out->run, executor, &out->plan)
                 : rp_runfile_check_cut(&out->run));
     if (profile) {

@@ -48,6 +48,35 @@ static void orders(void **state) {
     rp_data_close(&data);
 }
 
+/* Of 100 samples, 3 shares have 34 each: every sample is in one, and two are there twice. */
+static void shares_are_an_epoch_together(void **state) {
+    (void)state;
+    rp_data data;
+    uint32_t order[100];
+    uint32_t seen[100] = {0};
+    uint32_t twice = 0;
+    for (uint32_t share = 0; share < 3; share++) {
+        expect_ok(open_data(&data, "{set: glyphs, train: 100, test: 10}", NULL, true));
+        expect_ok(rp_data_take_share(&data, share, 3));
+        assert_int_equal(data.count[RP_SPLIT_TRAIN], 34);
+        assert_int_equal(rp_data_drawn(&data, RP_SPLIT_TRAIN), 100);
+        rp_data_order(&data, RP_SPLIT_TRAIN, 5, order);
+        for (uint32_t i = 0; i < 34; i++) {
+            assert_true(order[i] < 100);
+            seen[order[i]]++;
+        }
+        rp_data_close(&data);
+    }
+    for (uint32_t i = 0; i < 100; i++) {
+        assert_true(seen[i] == 1 || seen[i] == 2);
+        twice += seen[i] == 2;
+    }
+    assert_int_equal(twice, 2);
+    expect_ok(open_data(&data, "{set: glyphs, train: 2, test: 10}", NULL, true));
+    expect_err(rp_data_take_share(&data, 0, 3), RP_ERR_USAGE);
+    rp_data_close(&data);
+}
+
 static void batches_are_normalised(void **state) {
     (void)state;
     static float raw[2 * PIXELS];
@@ -181,6 +210,7 @@ static void bad_keys(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(orders, setup, teardown),
+        cmocka_unit_test_setup_teardown(shares_are_an_epoch_together, setup, teardown),
         cmocka_unit_test_setup_teardown(batches_are_normalised, setup, teardown),
         cmocka_unit_test_setup_teardown(augmentation, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_keys, setup, teardown),

@@ -65,10 +65,10 @@ SHARES = [[0, 1], [0, 0.3, 1], [0, 1]]  # boards for a stage
 FAULTS_LEAST = 5  # that have begun, with an effect, in every single run
 MARKS_LEAST = 50  # of each, in 1,000 runs
 # Those that need what no run here has, or few: local boards that can not start, links that are
-# measured, layers with batch statistics, ring.verify, boards that outlive a controller, memory that
-# is short; and what takes the copies of a few runs a moment.
+# measured, layers with batch statistics, ring.verify, boards that outlive a controller, lanes,
+# memory that is short; and what takes the copies of a few runs a moment.
 NO_MARKS = {"failed_in": ("start", "restart", "adopt", "profile", "plan", "load", "statistics",
-                          "verify", "drain", "copy", "rescue"),
+                          "round", "verify", "drain", "copy", "rescue"),
             "remedies": ("less",), "faults": ("wrong",)}
 
 

@@ -52,8 +52,8 @@ _ringpipe_names_of() {
 _ringpipe_options() {
     case $1 in
     # generated: options
-    train) echo --set --out --resume --format --dry-run --keys --plan --quiet --verbose ;;
-    resume) echo --set --format --keys --quiet --verbose ;;
+    train) echo --set --out --resume --format --dry-run --keys --plan --lane --quiet --verbose ;;
+    resume) echo --set --format --keys --lane --quiet --verbose ;;
     eval) echo --set --format --weights --confusion --split --keys --quiet --verbose ;;
     predict) echo --format --top --weights --board --threads --quiet --verbose ;;
     plan) echo --set --out --format --keys --quiet --verbose ;;

@@ -40,12 +40,14 @@ complete -c ringpipe -n '__ringpipe_verb_is train' -l format -x -a 'text json sv
 complete -c ringpipe -n '__ringpipe_verb_is train' -l dry-run
 complete -c ringpipe -n '__ringpipe_verb_is train' -l keys -x -a '(__fish_complete_directories)'
 complete -c ringpipe -n '__ringpipe_verb_is train' -l plan -r
+complete -c ringpipe -n '__ringpipe_verb_is train' -l lane
 complete -c ringpipe -n '__ringpipe_verb_is train' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is train' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is train' -l help
 complete -c ringpipe -n '__ringpipe_verb_is resume' -l set -r
 complete -c ringpipe -n '__ringpipe_verb_is resume' -l format -x -a 'text json svg'
 complete -c ringpipe -n '__ringpipe_verb_is resume' -l keys -x -a '(__fish_complete_directories)'
+complete -c ringpipe -n '__ringpipe_verb_is resume' -l lane
 complete -c ringpipe -n '__ringpipe_verb_is resume' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is resume' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is resume' -l help

@@ -1,0 +1,94 @@
+/* Inside of a run of lanes; only for the files of this room. */
+#ifndef RP_LANES_LANES_OWN_H
+#define RP_LANES_LANES_OWN_H
+
+#include "base/arena.h"
+#include "lanes/average.h"
+#include "lanes/child.h"
+#include "lanes/lanes.h"
+
+typedef enum {
+    RP_LANES_WORK,
+    RP_LANES_LAST,     /* the last round is done: the lanes come to their ends */
+    RP_LANES_EVALUATE, /* a child scores the centre */
+    RP_LANES_STOP,     /* interrupted, or nothing is left that could go on */
+    RP_LANES_ENDED
+} rp_lanes_phase;
+
+enum { RP_LANES_SPEEDS = 16, RP_LANES_NOTE = 400 };
+
+struct rp_lanes {
+    const rp_clock *clock;
+    rp_lanes_options options;
+    rp_arena arena;
+    const char *folder;
+    int folder_fd; /* holds its lock */
+    bool owns_folder;
+    char *run_yaml, *journal, *center, *next_center, *weights, *scores, *summary, *log_path;
+    FILE *log;
+
+    /* of the run file */
+    rp_lanes_keys keys;
+    const char *model, *schedule;
+    uint64_t steps, epoch_steps;
+    uint32_t epochs, stages;
+    bool has_test;
+
+    /* as lanes.json has it */
+    uint64_t round; /* that was closed last; 0: none */
+    char digest[RP_AVERAGE_DIGEST];
+    double seconds;      /* of earlier starts */
+    uint64_t last_steps; /* the run ended with a round at so many steps; 0: it has not */
+
+    rp_lane_child lane[RP_LANES_MAX];
+    rp_lane_child scorer;
+    rp_lanes_phase phase;
+    int64_t now_ns, start_ns;
+    int64_t closed_ns;  /* the last round, or 0: none since the start */
+    int64_t waiting_ns; /* since when a lane waits; 0: none does */
+    int64_t round_ns[RP_ROUND_TIMES_MAX];
+    uint32_t rounds; /* since the start */
+    double loss;     /* of the last round */
+    struct {
+        int64_t at_ns;
+        uint64_t samples;
+    } speed[RP_LANES_SPEEDS];
+    int64_t shown_ns;
+    uint32_t interrupts;
+    rp_err result;
+    char note[RP_LANES_NOTE];
+};
+
+/* place.c: the run folder. errors USAGE, IO */
+rp_err rp_lanes_take_folder(rp_lanes *lanes) RP_MUST_CHECK;
+void rp_lanes_leave_folder(rp_lanes *lanes);
+
+/* journal.c: lanes.json. */
+rp_err rp_lanes_write_journal(const rp_lanes *lanes) RP_MUST_CHECK;
+/* What is there, and the files of the last round to their places. errors FORMAT, IO */
+rp_err rp_lanes_read_journal(rp_lanes *lanes) RP_MUST_CHECK;
+/* Files that a round has made beside the ones that it is to replace. */
+void rp_lanes_name_made(const rp_lane_child *lane, char out[RP_LANE_PATH_BYTES]);
+void rp_lanes_name_checkpoint(const rp_lane_child *lane, uint64_t step,
+                              char out[RP_LANE_PATH_BYTES]);
+/* The round is in the journal: its files take their places. errors IO */
+rp_err rp_lanes_place_files(rp_lanes *lanes) RP_MUST_CHECK;
+
+/* meet.c: closes a round when it is time. errors IO */
+rp_err rp_lanes_meet(rp_lanes *lanes) RP_MUST_CHECK;
+/* When that has to be looked at again. */
+int64_t rp_lanes_meet_ns(const rp_lanes *lanes);
+
+/* tell.c */
+double rp_lanes_seconds(const rp_lanes *lanes);
+uint64_t rp_lanes_samples(const rp_lanes *lanes);
+uint64_t rp_lanes_at(const rp_lanes *lanes);  /* step of the lane that is furthest */
+double rp_lanes_speed(const rp_lanes *lanes); /* samples/s over the last rounds; NAN: not known */
+rp_err rp_lanes_log_event(rp_lanes *lanes, const char *event, const rp_lane_child *lane,
+                          const char *format, ...) RP_PRINTF(4, 5);
+rp_err rp_lanes_log_round(rp_lanes *lanes, const double *alpha, const uint32_t *lag) RP_MUST_CHECK;
+
+/* finish.c: the summary, from those of the lanes. errors IO, FORMAT */
+rp_err rp_lanes_summarise(rp_lanes *lanes, const char *status) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,127 @@
+/* What a run of lanes says while it runs: log.jsonl, and lines for a person. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lanes/lanes_own.h"
+
+static const int64_t SHOW_EVERY_NS = 10 * RP_NS_PER_S; /* where nobody sees it at once */
+
+double rp_lanes_seconds(const rp_lanes *lanes) {
+    return lanes->seconds + (double)(lanes->now_ns - lanes->start_ns) * 1e-9;
+}
+
+uint64_t rp_lanes_samples(const rp_lanes *lanes) {
+    uint64_t samples = 0;
+    for (uint32_t k = 0; k < lanes->keys.count; k++) {
+        samples += lanes->lane[k].samples;
+    }
+    return samples;
+}
+
+uint64_t rp_lanes_at(const rp_lanes *lanes) {
+    uint64_t step = 0;
+    for (uint32_t k = 0; k < lanes->keys.count; k++) {
+        step = lanes->lane[k].averaged > step ? lanes->lane[k].averaged : step;
+    }
+    return step;
+}
+
+double rp_lanes_speed(const rp_lanes *lanes) {
+    int64_t first_ns = INT64_MAX;
+    uint64_t first = 0;
+    for (uint32_t i = 0; i < RP_LANES_SPEEDS; i++) {
+        if (lanes->speed[i].at_ns > 0 && lanes->speed[i].at_ns < first_ns) {
+            first_ns = lanes->speed[i].at_ns;
+            first = lanes->speed[i].samples;
+        }
+    }
+    return first_ns < lanes->now_ns ? (double)(rp_lanes_samples(lanes) - first) /
+                                          ((double)(lanes->now_ns - first_ns) * 1e-9)
+                                    : (double)NAN;
+}
+
+static rp_err put_line(rp_lanes *lanes, json_t *object) {
+    const bool good = object &&
+                      json_dumpf(object, lanes->log, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
+                      fputc('\n', lanes->log) != EOF && fflush(lanes->log) == 0;
+    json_decref(object);
+    return good ? RP_OK : rp_fail(RP_ERR_IO, "%s: can not be written", lanes->log_path);
+}
+
+rp_err rp_lanes_log_event(rp_lanes *lanes, const char *event, const rp_lane_child *lane,
+                          const char *format, ...) {
+    char text[400];
+    char all[440];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    (void)snprintf(all, sizeof all, lane ? "lane %u: %s" : "%.0u%s", lane ? lane->index : 0, text);
+    json_t *object =
+        json_pack("{s:s, s:I, s:s, s:f}", "event", event, "step", (json_int_t)rp_lanes_at(lanes),
+                  "text", all, "time_s", rp_lanes_seconds(lanes));
+    if (object && lane) {
+        (void)!json_object_set_new(object, "lane", json_integer(lane->index));
+    }
+    if (lanes->options.progress) {
+        (void)fprintf(lanes->options.progress, "%s\n", all);
+    }
+    return put_line(lanes, object);
+}
+
+static json_t *real_or_null(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static void show_round(rp_lanes *lanes, uint32_t members) {
+    FILE *file = lanes->options.progress;
+    const bool seen = file && isatty(fileno(file));
+    const double speed = rp_lanes_speed(lanes);
+    char text[160];
+    if (!file || (!seen && lanes->shown_ns > 0 && lanes->last_steps == 0 &&
+                  lanes->now_ns - lanes->shown_ns < SHOW_EVERY_NS)) {
+        return;
+    }
+    lanes->shown_ns = lanes->now_ns;
+    int used = snprintf(
+        text, sizeof text,
+        "round %" PRIu64 "  step %" PRIu64 "/%" PRIu64 "  %u of %u lanes  loss %.4f", lanes->round,
+        rp_lanes_at(lanes), lanes->steps, members, lanes->keys.count, lanes->loss);
+    if (isfinite(speed)) {
+        (void)snprintf(text + used, sizeof text - (size_t)used, "  %.0f samples/s", speed);
+    }
+    (void)fprintf(file, seen ? "\r\033[K%s" : "%s\n", text);
+    if (seen && lanes->last_steps > 0) {
+        (void)fputc('\n', file);
+    }
+    (void)fflush(file);
+}
+
+rp_err rp_lanes_log_round(rp_lanes *lanes, const double *alpha, const uint32_t *lag) {
+    json_t *members = json_array();
+    json_t *lags = json_array();
+    json_t *alphas = json_array();
+    const uint64_t step = rp_lanes_at(lanes);
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < lanes->keys.count; k++) {
+        if (alpha[k] > 0) {
+            (void)!json_array_append_new(members, json_integer(k));
+            (void)!json_array_append_new(lags, json_integer(lag[k]));
+            (void)!json_array_append_new(alphas, json_real(alpha[k]));
+            count++;
+        }
+    }
+    show_round(lanes, count);
+    return put_line(
+        lanes,
+        json_pack("{s:I, s:I, s:o, s:o, s:I, s:o, s:o, s:o, s:s, s:f}", "step", (json_int_t)step,
+                  "epoch", (json_int_t)((step - 1) / lanes->epoch_steps), "loss",
+                  real_or_null(lanes->loss), "samples_per_s", real_or_null(rp_lanes_speed(lanes)),
+                  "round", (json_int_t)lanes->round, "lanes", members, "lags", lags, "alphas",
+                  alphas, "digest", lanes->digest, "time_s", rp_lanes_seconds(lanes)));
+}
