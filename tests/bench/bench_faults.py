@@ -402,9 +402,11 @@ def undisturbed(args, schedule):
 
 
 def spread(values):
+    if not values:
+        return "–"
     ordered = sorted(values)
     at = [ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in (0.5, 0.95)]
-    return f"{at[0]:.2f} / {at[1]:.2f} / {ordered[-1]:.2f}" if ordered else "–"
+    return f"{at[0]:.2f} / {at[1]:.2f} / {ordered[-1]:.2f}"
 
 
 def report(args, rows):
