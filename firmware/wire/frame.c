@@ -363,7 +363,8 @@ static bool write_message(pb_ostream_t *stream, uint32_t tag, const pb_msgdesc_t
            pb_encode_submessage(stream, fields, message);
 }
 
-/* The bytes of pb_encode(), which looks at every kind there is to find the one of the body. */
+/* The bytes of pb_encode(), which looks at every kind there is to find the one of the body: a field
+ * that is added to Frame is added here (tests/fuzz/fuzz_wire.c compares the two). */
 static bool write_fields(pb_ostream_t *stream, const rp_Frame *f) {
     bool good = write_number(stream, rp_Frame_version_tag, f->version) &&
                 write_number(stream, rp_Frame_seq_tag, f->seq) &&
@@ -421,6 +422,7 @@ rp_err rp_frame_decode(const uint8_t *bytes, size_t count, size_t part_bytes_max
     }
     RP_TRY(check_first_version(bytes, count));
     pb_istream_t stream = pb_istream_from_buffer(bytes, count);
+    static_assert(offsetof(rp_Frame, body) + sizeof out->body == sizeof *out, "the body is last");
     memset(out, 0, offsetof(rp_Frame, body)); /* the body is set when its kind is known */
     if (!pb_decode_ex(&stream, rp_Frame_fields, out, PB_DECODE_NOINIT)) {
         return rp_fail(RP_ERR_FORMAT, "frame: %s", PB_GET_ERROR(&stream));

@@ -2,11 +2,20 @@
  * parts that do not come are noticed. */
 #include "fuzz.h"
 
+#include <pb_encode.h>
 #include <string.h>
 
 #include "wire/frame.h"
 
 enum { PART_BYTES_MAX = 1 << 20 };
+
+/* No field of the schema is forgotten by our own way to write one. */
+static void check_against_schema(const rp_Frame *frame, const uint8_t *bytes, size_t count) {
+    uint8_t all[RP_FRAME_BYTES_MAX];
+    pb_ostream_t stream = pb_ostream_from_buffer(all, sizeof all);
+    RP_ASSERT(pb_encode(&stream, rp_Frame_fields, frame));
+    RP_ASSERT(stream.bytes_written == count && memcmp(all, bytes, count) == 0);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     rp_Frame frame;
@@ -19,6 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
         return 0;
     }
     RP_ASSERT(rp_frame_write(&frame, first, &first_count) == RP_OK);
+    check_against_schema(&frame, first, first_count);
     RP_ASSERT(!rp_frame_is_data(&frame) || first_count <= RP_FRAME_DATA_BYTES_MAX);
     RP_ASSERT(rp_frame_decode(first, first_count, PART_BYTES_MAX, &back) == RP_OK);
     RP_ASSERT(rp_frame_write(&back, second, &second_count) == RP_OK);
