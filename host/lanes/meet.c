@@ -10,6 +10,8 @@
 static const int64_t FIRST_NS = 900 * RP_NS_PER_S;
 static const int64_t LEAST_NS = 30 * RP_NS_PER_S;
 enum { TIMES_A_ROUND = 3 };
+/* lag: auto. A board of a roster that is lost is noticed after seconds only. */
+static const int64_t LEAST_AUTO_NS = 3 * RP_NS_PER_S;
 
 static uint32_t kept(uint32_t count) {
     return count < RP_ROUND_TIMES_MAX ? count : RP_ROUND_TIMES_MAX;
@@ -17,8 +19,10 @@ static uint32_t kept(uint32_t count) {
 
 static int64_t bound_ns(const rp_lanes *lanes) {
     const int64_t usual_ns = rp_round_p95(lanes->round_ns, kept(lanes->rounds));
-    const int64_t bound = TIMES_A_ROUND * usual_ns;
-    return lanes->closed_ns == 0 ? FIRST_NS : bound > LEAST_NS ? bound : LEAST_NS;
+    const bool is_auto = lanes->keys.lag_auto;
+    const int64_t bound = (is_auto ? 1 : TIMES_A_ROUND) * usual_ns;
+    const int64_t least = is_auto ? LEAST_AUTO_NS : LEAST_NS;
+    return lanes->closed_ns == 0 ? FIRST_NS : bound > least ? bound : least;
 }
 
 int64_t rp_lanes_meet_ns(const rp_lanes *lanes) {
