@@ -213,8 +213,11 @@ class Links(Chain):
         log = map(json.loads, (self.dir / "out" / "log.jsonl").read_text().splitlines())
         gaps = [(e["step"] - 1, e["gap"]) for e in log if e.get("stage") == 0 and "gap" in e]
         for first, last, advance in self.phases(events, 10**6):
-            own = [gap for step, gap in gaps if first <= step < last]
-            self.assertEqual(max(own), 3 * (1 + advance))
+            most = max(gap for step, gap in gaps if first <= step < last)
+            whole = 3 * (1 + advance)
+            self.assertLessEqual(most, whole)
+            if last - first > whole:  # else the pipe was not filled: links are looked at early
+                self.assertEqual(most, whole)
 
 
 # Under a sanitizer, which makes a run slow: replicas, and trust in predictions.
