@@ -269,9 +269,9 @@ rp_err rp_verb_train(const rp_cli_args *args) {
     if (args->dry_run) {
         return check_run(&options);
     }
-    return rp_lanes_are_asked_for(args->word[0], args->set, args->set_count)
-               ? run_lanes(args, false)
-               : run_controller(args, &options);
+    bool lanes;
+    const rp_err err = rp_lanes_are_asked_for(args->word[0], args->set, args->set_count, &lanes);
+    return err != RP_OK ? err : lanes ? run_lanes(args, false) : run_controller(args, &options);
 }
 
 /* The plan is the run's own where somebody gave it one; otherwise one is made again. */
@@ -279,11 +279,14 @@ rp_err rp_verb_resume(const rp_cli_args *args) {
     rp_controller_options options = options_of(args, RP_PURPOSE_TRAIN);
     rp_arena arena;
     char *plan = NULL;
-    rp_err err = RP_OK;
-    if (rp_lanes_are_asked_for(args->word[0], args->set, args->set_count)) {
+    bool lanes;
+    rp_err err;
+    rp_arena_init(&arena, "resume", 0);
+    RP_TRY(rp_lanes_are_asked_for(args->word[0], args->set, args->set_count, &lanes));
+    if (lanes) {
+        rp_arena_finish(&arena);
         return run_lanes(args, true);
     }
-    rp_arena_init(&arena, "resume", 0);
     options.resume = args->word[0];
     if (rp_about_plan_is_given(options.resume)) {
         RP_TRY(rp_arena_printf(&arena, &plan, "%s/plan.json", options.resume));

@@ -20,34 +20,40 @@ static const int64_t LOOK_NS = RP_NS_PER_S;
 
 /* ---- the run file ---------------------------------------------------------------------------- */
 
-/* Of a run, or of a lane of it; both are read with the same keys. */
-static bool is_run_of_lanes(rp_arena *arena, const char *path, const char *const *set,
-                            uint32_t set_count) {
+/* Of a run, or of a lane of it; both are read with the same keys. What is wrong with the file is
+ * said where all of it is read. */
+static rp_err is_run_of_lanes(rp_arena *arena, const char *path, const char *const *set,
+                              uint32_t set_count, bool *yes) {
     struct stat facts;
     char *text;
     rp_node *root;
     rp_lanes_keys keys;
+    rp_err err;
     if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode)) {
-        if (rp_arena_printf(arena, &text, "%s/run.yaml", path) != RP_OK ||
-            access(text, F_OK) != 0) {
-            return false;
+        RP_TRY(rp_arena_printf(arena, &text, "%s/run.yaml", path));
+        if (access(text, F_OK) != 0) {
+            return RP_OK;
         }
         path = text;
     }
-    bool good = rp_config_read_file(arena, path, &root) == RP_OK;
-    for (uint32_t i = 0; good && i < set_count; i++) {
-        good = rp_config_set(arena, root, set[i]) == RP_OK;
+    RP_TRY(rp_config_read_file(arena, path, &root));
+    for (uint32_t i = 0; i < set_count; i++) {
+        RP_TRY(rp_config_set(arena, root, set[i]));
     }
-    return good && rp_lanes_read(root, &keys) == RP_OK && keys.count > 0 &&
-           keys.own == RP_LANE_NONE;
+    RP_TRY(rp_lanes_read(root, &keys));
+    *yes = keys.count > 0 && keys.own == RP_LANE_NONE;
+fail:
+    return err == RP_ERR_MEMORY ? err : RP_OK;
 }
 
-bool rp_lanes_are_asked_for(const char *path, const char *const *set, uint32_t set_count) {
+rp_err rp_lanes_are_asked_for(const char *path, const char *const *set, uint32_t set_count,
+                              bool *yes) {
     rp_arena arena;
+    *yes = false;
     rp_arena_init(&arena, "run", 0);
-    const bool are = is_run_of_lanes(&arena, path, set, set_count);
+    const rp_err err = is_run_of_lanes(&arena, path, set, set_count, yes);
     rp_arena_finish(&arena);
-    return are;
+    return err;
 }
 
 static rp_err write_yaml(const rp_node *root, const char *path) {

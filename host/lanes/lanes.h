@@ -38,8 +38,9 @@ typedef struct {
 typedef struct rp_lanes rp_lanes;
 
 /* Whether the run file, or that of the folder, has lanes. What is wrong with it is said by who
- * reads it next. */
-bool rp_lanes_are_asked_for(const char *path, const char *const *set, uint32_t set_count);
+ * reads it next. errors MEMORY */
+rp_err rp_lanes_are_asked_for(const char *path, const char *const *set, uint32_t set_count,
+                              bool *yes) RP_MUST_CHECK;
 
 /* Reads and checks the run file as each lane will; starts nothing.
  * errors  USAGE, SHAPE, IO, FORMAT: exit code 2 */

@@ -1,8 +1,11 @@
 """Runs the built programs from outside: nothing is known here but the interface."""
+import fcntl
+import functools
 import json
 import os
 import re
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -211,6 +214,49 @@ def main():
     if not result.wasSuccessful():
         sys.exit(1)
     sys.exit(77 if result.skipped and len(result.skipped) == result.testsRun else 0)
+
+
+class Ports:
+    """Below those that the system gives to whoever asks for any: a block for each test program."""
+
+    FIRST, BLOCK, BLOCKS = 20000, 64, 180
+
+    def __init__(self):
+        for number in range(self.BLOCKS):
+            # open until this process ends
+            lock = open(BUILD / f"ports-{number}.lock", "w", encoding="utf-8")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                lock.close()
+                continue
+            self.lock, self.base, self.next = lock, self.FIRST + number * self.BLOCK, 0
+            return
+        raise RuntimeError("every block of ports is in use")
+
+    def find(self, count):
+        """The first of so many that nobody has now."""
+        for _ in range(self.BLOCK // count):
+            first = self.base + self.next
+            self.next = (self.next + count) % (self.BLOCK - self.BLOCK % count)
+            if all(is_free(port) for port in range(first, first + count)):
+                return first
+        raise RuntimeError(f"the ports from {self.base} on are in use")
+
+
+def is_free(port):
+    with socket.socket() as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+@functools.cache
+def ports():
+    return Ports()
 
 
 def place(err):

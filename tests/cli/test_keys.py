@@ -22,13 +22,17 @@ class Case(program.Case):
 
     def agent(self, keys, *words, **options):
         """A running agent, and its endpoint as it says it. No `keys`: its account's."""
-        words = ("--listen", "tcp://127.0.0.1:0", *(("--keys", keys) if keys else ()), *words)
+        words = ("--listen", self.listen(), *(("--keys", keys) if keys else ()), *words)
         process = self.start(*words, program=program.AGENT, **options)
         for line in process.stdout:
             found = re.search(r"tcp://127\.0\.0\.1:\d+", line)
             if found:
                 return process, found.group()
         return self.fail("the agent did not say where it listens")
+
+    def listen(self):
+        """Any port. Its data links have the ports behind that."""
+        return "tcp://127.0.0.1:0"
 
     def roster(self, address, public):
         text = f"- {{name: one, address: '{address}', key: '{public}', board: pocl-cpu}}\n"

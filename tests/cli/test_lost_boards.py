@@ -29,6 +29,10 @@ class Roster(test_keys.Case):
         self.run_yaml = self.run_file(program.RUN.replace("boards: 2", "roster: lab.yaml")
                                       .replace("cut: auto", "cut: [fc2]") + "keys: controller\n")
 
+    def listen(self):
+        """A board that starts again wants its ports back: none that the system gives away."""
+        return f"tcp://127.0.0.1:{program.ports().find(8)}"
+
     def kill(self, out, *words):
         process = self.start("train", self.run_yaml, "--out", out, *words)
         log = self.dir / out / "log.jsonl"
