@@ -20,19 +20,15 @@ class Case(program.Case):
         self.assertRegex(out, r"\Arpk1[02-9ac-hj-np-z]{58}\n\Z")
         return out.strip()
 
-    def agent(self, keys, *words, **options):
+    def agent(self, keys, *words, listen="tcp://127.0.0.1:0", **options):
         """A running agent, and its endpoint as it says it. No `keys`: its account's."""
-        words = ("--listen", self.listen(), *(("--keys", keys) if keys else ()), *words)
+        words = ("--listen", listen, *(("--keys", keys) if keys else ()), *words)
         process = self.start(*words, program=program.AGENT, **options)
         for line in process.stdout:
             found = re.search(r"tcp://127\.0\.0\.1:\d+", line)
             if found:
                 return process, found.group()
         return self.fail("the agent did not say where it listens")
-
-    def listen(self):
-        """Any port. Its data links have the ports behind that."""
-        return "tcp://127.0.0.1:0"
 
     def roster(self, address, public):
         text = f"- {{name: one, address: '{address}', key: '{public}', board: pocl-cpu}}\n"

@@ -22,16 +22,14 @@ class Roster(test_keys.Case):
         for name in ("one", "two", *self.MORE):
             public = self.new(name)
             self.ringpipe("keys", "trust", "--dir", name, "controller", controller)
-            process, address = self.agent(name, "--name", name)
+            # Started again it wants its ports back, and those of its data links behind that.
+            listen = f"tcp://127.0.0.1:{program.ports().find(8)}"
+            process, address = self.agent(name, "--name", name, listen=listen)
             self.boards[name] = (process, address)
             lines += f"  - {{name: {name}, address: '{address}', key: {public}}}\n"
         (self.dir / "lab.yaml").write_text("boards:\n" + lines)
         self.run_yaml = self.run_file(program.RUN.replace("boards: 2", "roster: lab.yaml")
                                       .replace("cut: auto", "cut: [fc2]") + "keys: controller\n")
-
-    def listen(self):
-        """A board that starts again wants its ports back: none that the system gives away."""
-        return f"tcp://127.0.0.1:{program.ports().find(8)}"
 
     def kill(self, out, *words):
         process = self.start("train", self.run_yaml, "--out", out, *words)
