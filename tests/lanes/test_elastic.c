@@ -103,7 +103,7 @@ static void files_say_their_round(void **state) {
     assert_string_equal(rp_st_meta(reader, "round"), "1");
     assert_string_equal(rp_st_meta(reader, "step"), "50");
     rp_st_close(&reader);
-    expect_ok(rp_average_export(in_folder("z0"), path_of("w")));
+    expect_ok(rp_average_export(path_of("z0"), path_of("w")));
     expect_ok(rp_st_open(&arena, in_folder("w"), &reader));
     assert_int_equal(rp_st_count(reader), 1); /* no optimiser */
     assert_null(rp_st_meta(reader, "round"));
