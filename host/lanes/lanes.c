@@ -285,7 +285,6 @@ static rp_err take_word(rp_lanes *lanes, rp_lane_child *lane, rp_lane_word word)
         lane->condition = RP_LANE_AWAY;
         return rp_lanes_log_event(lanes, "away", lane, "is on a way back after a fault");
     case RP_LANE_SAYS_BACK:
-        lane->condition = RP_LANE_AT_WORK;
         return rp_lanes_log_event(lanes, "back", lane, "is at work again");
     default:
         return RP_OK;

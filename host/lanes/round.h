@@ -10,7 +10,7 @@
 typedef enum {
     RP_LANE_AT_WORK, /* it trains, as far as is known */
     RP_LANE_WAITS,   /* its checkpoint is there, and it waits for the others */
-    RP_LANE_AWAY,    /* on a way back after a fault, or its controller has ended */
+    RP_LANE_AWAY,    /* it was on a way back, or its controller had ended, and has not come since */
     RP_LANE_OVER     /* it has done all its steps, or was given up */
 } rp_lane_condition;
 
@@ -36,7 +36,8 @@ typedef struct {
 } rp_round_decision;
 
 /* A round closes with the lanes that wait, when no lane is at work that has missed as many rounds
- * as it may, or when those that wait have done so for long. Lanes that are away are not waited for.
+ * as it may, or when those that wait have done so for long. Lanes that are away are not waited for:
+ * one that is back at work has a part of a round behind the others.
  * Who comes late moves the centre, and is moved, less: alpha / (1 + lag). */
 void rp_round_decide(const rp_round_facts *facts, rp_round_decision *out);
 
