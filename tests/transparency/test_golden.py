@@ -104,9 +104,13 @@ def order(micros, warm, steps_open):
     return ops
 
 
+def half(x):
+    return 0.5 * x
+
+
 def simulate(inputs, model=Momentum, average=alone, replicas=1, *, size=1, advance=0,
              steps_open=None, ahead=((0,) * 4,) * 2, double=False, first=0, centre=None,
-             models=None):
+             models=None, target=half):
     """Trains the chain, `size` microbatches of one sample a step. A step's first microbatch looks
     `ahead` (by direction and stage), the others see what it saw. `double`: step b sees what b - 1
     updates have made (METHODS 2, 2BW). Gives centre and replicas by stage. It may go on behind
@@ -132,7 +136,7 @@ def simulate(inputs, model=Momentum, average=alone, replicas=1, *, size=1, advan
                 if kind == "F" and x is not None:
                     out[k, n] = weight(k, n, 0) * x
                 elif kind == "B" and (k == 3 or (k + 1, n) in back):
-                    dy = 2 * (out[3, n] - 0.5 * inputs[n]) / size if k == 3 else back[k + 1, n]
+                    dy = 2 * (out[3, n] - target(inputs[n])) / size if k == 3 else back[k + 1, n]
                     back[k, n] = dy * weight(k, n, 1)
                     grads[k] += dy * x
                 elif kind == "U":

@@ -2,6 +2,7 @@
 how many minibatches are in flight (and an elastic average's replicas and alpha), and the numbers
 are those of a simulation that is told at which steps it did."""
 import json
+import math
 import re
 import signal
 import sys
@@ -20,6 +21,11 @@ LOOKED_AT = 32  # steps before links are looked at for the first time
 SETS = ("train.batch=1", "train.microbatch=1", "train.epochs=400", "train.eval_epochs=0",
         "train.init=start.safetensors", "ring.roster=lab.yaml",
         "ring.throttle={forward_ms: 20, backward_ms: 20}")
+
+
+def target(x):
+    """What the chain can not learn: there are gradients also at the end of a long run."""
+    return 0.5 * x + 0.1 * math.sin(40 * x)
 
 
 def replicas_of(advance):
@@ -68,7 +74,7 @@ class Links(Chain):
 
     def setUp(self):
         super().setUp()
-        rows = [f"{x:.17g},{0.5 * x:.17g}\n" for x in INPUTS]
+        rows = [f"{x:.17g},{target(x):.17g}\n" for x in INPUTS]
         (self.dir / "train.csv").write_text("# x, y\n" + 3 * "".join(rows))
         text = self.run_yaml.read_text().replace("boards: 4", "")
         self.run_yaml.write_text(text)
@@ -149,7 +155,7 @@ class Links(Chain):
         wanted = simulated(events)
         self.assertTrue(close(wanted, 1e-5), f"{got} is not {wanted}")
         late = [(step + (step > 0), advance) for step, advance in events]
-        self.assertFalse(close(simulated(late), 1e-4), "it does not matter when")
+        self.assertFalse(close(simulated(late), 1e-5), "it does not matter when")
 
     def alone(self, events, end, *, size=1, **how):
         """One model, trained in phases; how: by advance where it depends on that."""
@@ -157,7 +163,8 @@ class Links(Chain):
         for first, last, advance in self.phases(events, end):
             now = {key: value(advance) if callable(value) else value for key, value in how.items()}
             centre, _ = simulate(self.inputs(size * first, size * last), advance=advance,
-                                 size=size, first=first, centre=centre, models=models, **now)
+                                 size=size, first=first, centre=centre, models=models,
+                                 target=target, **now)
         return [centre]
 
     def replicas(self, more, centre, model, *sets):
@@ -176,7 +183,7 @@ class Links(Chain):
                     models[k] = models[k][:replicas] + new[len(models[k]):]
                 middle, _ = simulate(self.inputs(first, last), average=elastic_of(replicas),
                                      replicas=replicas, advance=advance, first=first,
-                                     centre=middle, models=models)
+                                     centre=middle, models=models, target=target)
             return [middle, *([x.w for x in of] for of in zip(*models))]
 
         replicas = range(replicas_of(events[-1][1]))
