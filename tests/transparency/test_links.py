@@ -119,10 +119,10 @@ class Links(Chain):
         self.wait_for("steps", lambda: self.step() > LOOKED_AT, process=process)
         base = self.events()[-1][1]
         self.door.delay = FAR_S
-        self.wait_for("more ahead", lambda: self.events()[-1][1] > base, 120, process=process)
+        self.wait_for("more ahead", lambda: self.events()[-1][1] > base, 300, process=process)
         slow = self.events()[-1][1]
         self.door.delay = 0
-        self.wait_for("fewer ahead", lambda: self.events()[-1][1] < slow, 120, process=process)
+        self.wait_for("fewer ahead", lambda: self.events()[-1][1] < slow, 300, process=process)
         process.send_signal(signal.SIGINT)
         self.finish(process, 130)
         self.interrupted = self.summary("interrupted")
