@@ -117,6 +117,8 @@ rp_err rp_node_fail(const rp_node *node, const char *format, ...) RP_PRINTF(2, 3
 rp_err rp_config_write(const rp_node *node, FILE *file) RP_MUST_CHECK;
 /* The same with every default that was noted: behind what is given, in the order of the reads. */
 rp_err rp_config_write_whole(const rp_node *node, FILE *file) RP_MUST_CHECK;
+/* That to a file, which is replaced whole or not at all. errors IO */
+rp_err rp_config_replace(const rp_node *node, const char *path) RP_MUST_CHECK;
 /* As rp_config_write(), into arena text (used to hand parts of a run file to the agents). */
 rp_err rp_config_text(rp_arena *arena, const rp_node *node, char **out) RP_MUST_CHECK;
 

@@ -5,6 +5,7 @@
 #include <yaml.h>
 
 #include "base/config_own.h"
+#include "base/replace.h"
 
 typedef struct {
     FILE *file; /* or, when NULL, */
@@ -125,6 +126,13 @@ rp_err rp_config_write(const rp_node *node, FILE *file) {
 
 rp_err rp_config_write_whole(const rp_node *node, FILE *file) {
     return write_file(node, file, true);
+}
+
+rp_err rp_config_replace(const rp_node *node, const char *path) {
+    FILE *file = rp_replace_begin(path);
+    const rp_err err = file ? rp_config_write_whole(node, file) : RP_OK;
+    const rp_err replaced = rp_replace_end(file, path, err == RP_OK);
+    return err == RP_OK ? replaced : err;
 }
 
 rp_err rp_config_text(rp_arena *arena, const rp_node *node, char **out) {

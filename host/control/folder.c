@@ -155,13 +155,6 @@ fail:
     return err;
 }
 
-static rp_err write_yaml(const rp_node *root, const char *path) {
-    FILE *file = rp_replace_begin(path);
-    const rp_err err = file ? rp_config_write_whole(root, file) : RP_OK;
-    const rp_err replaced = rp_replace_end(file, path, err == RP_OK);
-    return err == RP_OK ? replaced : err;
-}
-
 static rp_err write_plan_json(rp_controller *c) {
     FILE *file = rp_replace_begin(c->plan_json);
     const rp_err err = file ? write_plan(c, file) : RP_OK;
@@ -197,12 +190,12 @@ rp_err rp_controller_write_folder(rp_controller *c) {
     rp_err err;
     RP_TRY(rp_paths_make_absolute(&c->arena, c->run.root));
     RP_TRY(resumed ? rp_controller_note_resumed(c) : RP_OK);
-    RP_TRY(write_yaml(c->run.model_root, c->model_yaml));
+    RP_TRY(rp_config_replace(c->run.model_root, c->model_yaml));
     RP_TRY(rp_data_describe(&c->run.data, c->data_json));
     RP_TRY(rp_controller_compare_data(c, data));
     RP_TRY(write_plan_json(c));
     RP_TRY(write_about(c));
-    RP_TRY(write_yaml(c->run.root, c->run_yaml));
+    RP_TRY(rp_config_replace(c->run.root, c->run_yaml));
 fail:
     return err;
 }

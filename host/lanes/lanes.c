@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/replace.h"
 #include "base/shell.h"
 #include "data/describe.h"
 #include "run/paths.h"
@@ -56,13 +55,6 @@ rp_err rp_lanes_are_asked_for(const char *path, const char *const *set, uint32_t
     return err;
 }
 
-static rp_err write_yaml(const rp_node *root, const char *path) {
-    FILE *file = rp_replace_begin(path);
-    const rp_err err = file ? rp_config_write_whole(root, file) : RP_OK;
-    const rp_err replaced = rp_replace_end(file, path, err == RP_OK);
-    return err == RP_OK ? replaced : err;
-}
-
 static rp_err write_files(rp_lanes *lanes, rp_runfile *run) {
     char *model;
     char *data;
@@ -70,10 +62,10 @@ static rp_err write_files(rp_lanes *lanes, rp_runfile *run) {
     RP_TRY(rp_arena_printf(&lanes->arena, &model, "%s/model.yaml", lanes->folder));
     RP_TRY(rp_arena_printf(&lanes->arena, &data, "%s/data.json", lanes->folder));
     RP_TRY(rp_paths_make_absolute(&lanes->arena, run->root));
-    RP_TRY(write_yaml(run->model_root, model));
+    RP_TRY(rp_config_replace(run->model_root, model));
     RP_TRY(rp_data_describe(&run->data, data));
     RP_TRY(rp_lanes_write_journal(lanes));
-    err = write_yaml(run->root, lanes->run_yaml);
+    err = rp_config_replace(run->root, lanes->run_yaml);
 fail:
     return err;
 }

@@ -28,6 +28,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import roster
+
 RUN = """\
 model: lenet
 data: {set: glyphs, train: 2048, test: 64, size: 28}
@@ -130,27 +132,13 @@ class Ring:
         self.story = []  # of every fault: its kind, and the ways back before it
         self.open()
 
-    def words(self, *words):
-        done = subprocess.run([str(self.args.program), *words], cwd=self.folder, text=True,
-                              capture_output=True, check=False)
-        if done.returncode:
-            sys.exit(f"{words}: {done.stderr}")
-        return done.stdout.strip()
-
     def open(self):
-        for name in ("controller", *BOARDS):
-            self.words("keys", "new", "--dir", name)
-        host = self.words("keys", "show", "--dir", "controller")
-        roster = "boards:\n"
-        for i, name in enumerate(BOARDS):
-            self.words("keys", "trust", "--dir", name, "controller", host)
-            key = self.words("keys", "show", "--dir", name)
-            address = f"tcp://{self.public(i)}:{PORT}"
-            roster += f"  - {{name: {name}, address: '{address}', key: {key}}}\n"
+        roster.make(self.args.program, self.folder, "controller",
+                    {name: f"tcp://{self.public(i)}:{PORT}" for i, name in enumerate(BOARDS)})
+        for i in range(len(BOARDS)):
             for port in range(PORT, PORT + 3):
                 self.wires[i, port] = Wire((self.public(i), port), (self.private(i), port))
             self.start_agent(i)
-        (self.folder / "lab.yaml").write_text(roster)
         (self.folder / "run.yaml").write_text(RUN)
 
     def public(self, board):

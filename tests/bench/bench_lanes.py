@@ -18,6 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import roster
+
 RUN = """\
 model: cnn-small
 data: {set: glyphs, train: 9600, test: 1000, size: 28}
@@ -40,15 +42,8 @@ class Rig:
         self.args = args
         self.folder = Path(tempfile.mkdtemp(prefix="ringpipe-lanes-"))
         self.agents = {}
-        for name in ("controller", *BOARDS):
-            self.words("keys", "new", "--dir", name)
-        host = self.words("keys", "show", "--dir", "controller")
-        roster = "boards:\n"
-        for i, name in enumerate(BOARDS):
-            self.words("keys", "trust", "--dir", name, "controller", host)
-            key = self.words("keys", "show", "--dir", name)
-            roster += f"  - {{name: {name}, address: '{self.address(i)}', key: {key}}}\n"
-        (self.folder / "lab.yaml").write_text(roster)
+        roster.make(args.program, self.folder, "controller",
+                    {name: self.address(i) for i, name in enumerate(BOARDS)})
         (self.folder / "run.yaml").write_text(RUN)
 
     def address(self, board):

@@ -21,6 +21,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import roster
+
 RUN = """\
 model: thin.yaml
 data: {set: glyphs, train: 4096, test: 64, size: 28}
@@ -144,22 +146,9 @@ class Cards:
             subprocess.run(["ip", "netns", "del", space], check=False)
 
 
-def make_roster(args, folder):
-    def keys(*words):
-        return subprocess.run([args.program, "keys", *words], cwd=folder, check=True, text=True,
-                              capture_output=True).stdout.strip()
-    for name in ("host", *NAMES):
-        keys("new", "--dir", name)
-    lines = ["boards:"]
-    for number, name in enumerate(NAMES):
-        keys("trust", "--dir", name, "host", keys("show", "--dir", "host"))
-        lines.append(f"  - {{name: {name}, address: 'tcp://10.78.1.{number + 2}:7000', "
-                     f"key: {keys('show', '--dir', name)}}}")
-    (folder / "lab.yaml").write_text("\n".join(lines) + "\n")
-
-
 def real(args, folder):
-    make_roster(args, folder)
+    roster.make(args.program, folder, "host",
+                {name: f"tcp://10.78.1.{i + 2}:7000" for i, name in enumerate(NAMES)})
     for rate_mbit, net in ((10, NARROW), (100, WIDE)):
         cards, agents = Cards(rate_mbit), []
         try:
