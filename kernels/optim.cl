@@ -5,6 +5,10 @@
  * Grid: one work-item per 16 elements of `count`. `scale`: gradient clipping, 1 = none. */
 #include "vec16.clh"
 
+/* Two kernels that say the same compute the same bits (`elastic` and its halves): no compiler makes
+ * one rounding out of two in one of them. These kernels wait for memory, so it costs no time. */
+#pragma OPENCL FP_CONTRACT OFF
+
 #define AT(p) load16((p) + i, left, 0.0f)
 #define PUT(p, v) store16((v), (p) + i, left)
 #define BEGIN                                                                                      \

@@ -47,6 +47,13 @@ rp_err rp_agent_open(rp_arena *arena, rp_device *device, const rp_clock *clock,
     RP_TRY(RP_ARENA_NEW(arena, 1, &agent));
     agent->options = *options;
     agent->device = device;
+    const rp_site_costs *costs = options->site.costs;
+    if (costs) {
+        (void)snprintf(agent->kind, sizeof agent->kind, "%s", costs->kind);
+    }
+    if (device) {
+        rp_measure_kind(device, agent->kind, sizeof agent->kind);
+    }
     agent->clock = clock;
     agent->born_ns = rp_clock_now_ns(clock);
     agent->wire = RP_WIRE_MAX;

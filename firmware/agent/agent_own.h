@@ -5,7 +5,9 @@
 #include "agent/agent.h"
 #include "agent/connect.h"
 #include "agent/copies.h"
+#include "agent/measure.h"
 #include "agent/runner.h"
+#include "agent/wire_rate.h"
 #include "device/builder.h"
 #include "link/watch.h"
 #include "transport/hops.h"
@@ -54,6 +56,7 @@ typedef struct {
     agent_held held[RP_RUNNER_STAGES_MAX]; /* in the order of their stages */
     double *layer_seconds;                 /* of a profile; NULL: an assignment is built */
     bool builds_only;                      /* of a profile: nothing is measured */
+    rp_measure_order order;                /* of a profile: at which sizes */
     int64_t build_start_ns;
     bool built_here; /* without a builder: done, not reported yet */
     bool has_started, lines_began;
@@ -84,6 +87,7 @@ typedef struct {
     rp_run_identity copy_term; /* in which; a host that takes over changes the run's own */
     uint64_t copy_bytes_max;   /* of a neighbour's */
     uint64_t copy_sent, copy_got; /* of the own one, to and by its keeper */
+    bool copy_begun;              /* a piece of it was sent, be it empty */
 } agent_run;
 
 struct rp_agent {
@@ -91,6 +95,7 @@ struct rp_agent {
     rp_agent_state state;
     rp_device *device; /* NULL: the executor needs none */
     const rp_executor_kind *executor;
+    char kind[24];       /* rp_measure_kind(); "" without a device */
     rp_gemm_choice gemm; /* kept here: the device is the builder's while it builds */
     rp_device_builder *builder;
     const rp_clock *clock;
@@ -114,6 +119,9 @@ struct rp_agent {
     rp_link *trial;          /* NULL: none is tried */
     bool trial_dials;
     int64_t trial_since_ns;
+    bool trial_reached;
+    rp_Trial trial_asked; /* last: its sizes are measured once the link is there */
+    rp_wire_rate rate;
     rp_message *held;       /* an assignment that waits for the builder */
     rp_copies copies;       /* which outlive the run that they were made in */
     const rp_copy *fetched; /* that is being handed out; NULL: none */

@@ -31,7 +31,7 @@ static rp_err check_agreement(const rp_plan *plan, const rp_job *job) {
 }
 
 /* The plan, and the stages that it gives to this node. */
-static rp_err hold_stages(agent_run *run, uint32_t node, const rp_job *job) {
+static rp_err hold_stages(agent_run *run, uint32_t node, rp_job *job) {
     run->plan = run->reading.plan;
     run->node = node;
     if (run->node >= run->plan->node_count) {
@@ -39,6 +39,7 @@ static rp_err hold_stages(agent_run *run, uint32_t node, const rp_job *job) {
                        run->plan->node_count);
     }
     rp_err err = check_agreement(run->plan, job);
+    err = err == RP_OK ? rp_plan_sizes(&run->arena, run->plan, &job->size) : err;
     const rp_plan_node *own = &run->plan->node[run->node];
     run->held_count = err == RP_OK ? own->hold_count : 0;
     for (uint32_t h = 0; h < run->held_count; h++) {
@@ -191,14 +192,46 @@ fail:
     return err;
 }
 
+/* errors PEER: sizes that no host asks for */
+static rp_err take_order(agent_run *run, const rp_Profile *profile) {
+    run->order = (rp_measure_order){.sizes = profile->samples_count, .seconds = profile->seconds};
+    for (uint32_t i = 0; i < run->order.sizes; i++) {
+        const uint32_t before = i > 0 ? profile->samples[i - 1] : 0;
+        if (profile->samples[i] <= before || profile->samples[i] > RP_BATCH_MAX) {
+            return rp_fail(RP_ERR_PEER, "profile: sizes[%u] is %u, behind %u; at most %d", i,
+                           profile->samples[i], before, RP_BATCH_MAX);
+        }
+        run->order.samples[i] = profile->samples[i];
+    }
+    run->order.layers = profile->layer_count;
+    for (uint32_t i = 0; i < run->order.layers; i++) {
+        const uint32_t layers = run->held[0].job.model->layer_count;
+        if (profile->layer[i] >= layers || (i > 0 && profile->layer[i] <= profile->layer[i - 1])) {
+            return rp_fail(RP_ERR_PEER, "profile: layers[%u] is %u, of %u", i, profile->layer[i],
+                           layers);
+        }
+        run->order.layer[i] = profile->layer[i];
+    }
+    return run->order.seconds <= RP_MEASURED_SECONDS_MAX
+               ? RP_OK
+               : rp_fail(RP_ERR_PEER, "profile: may take %u s, at most %d", run->order.seconds,
+                         RP_MEASURED_SECONDS_MAX);
+}
+
+/* Values of the answer. */
+static size_t count_values(const agent_run *run) {
+    const size_t layers = run->held[0].job.model->layer_count;
+    return run->order.sizes > 0 ? rp_measured_count(layers, run->order.sizes) : 2 * layers;
+}
+
 rp_err rp_agent_on_profile(rp_agent *agent, const rp_message *message) {
     agent_run *run;
     rp_err err;
     RP_TRY(begin_run(agent, message, "profile"));
     run = agent->run;
     run->builds_only = message->frame.body.profile.build_only && agent->device;
-    RP_TRY(RP_ARENA_NEW(&run->arena, 2 * (size_t)run->held[0].job.model->layer_count,
-                        &run->layer_seconds));
+    RP_TRY(take_order(run, &message->frame.body.profile));
+    RP_TRY(RP_ARENA_NEW(&run->arena, count_values(run), &run->layer_seconds));
     RP_TRY(rp_agent_start_build(agent));
 fail:
     return err;
@@ -207,8 +240,7 @@ fail:
 rp_err rp_agent_report_profile(rp_agent *agent) {
     agent_run *run = agent->run;
     rp_Frame frame = {.which_body = RP_KIND_PROFILE_DONE};
-    const rp_part part = rp_part_of_array(RP_DTYPE_F64, run->layer_seconds,
-                                          2 * (size_t)run->held[0].job.model->layer_count);
+    const rp_part part = rp_part_of_array(RP_DTYPE_F64, run->layer_seconds, count_values(run));
     rp_err err;
     RP_TRY(rp_agent_answer(agent, &frame, &part, 1));
     rp_agent_end_run(agent, run->builds_only ? "its layers' kernels are there"

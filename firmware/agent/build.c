@@ -25,10 +25,57 @@ static rp_err limit_memory(rp_device *device, const rp_job *first, rp_job *job) 
     return RP_OK;
 }
 
+/* What a given profile says of each pass: a backward's halves take a half of it each. */
+static void take_sizes(const agent_run *run, uint32_t layers, double *values) {
+    const double *seconds = run->site.seconds;
+    const uint32_t sizes = run->order.sizes;
+    for (uint32_t i = 0; i < sizes * layers * RP_MEASURED_PASSES; i++) {
+        const uint32_t pass = i % RP_MEASURED_PASSES;
+        const uint32_t layer = i / RP_MEASURED_PASSES % layers;
+        const uint32_t samples = run->order.samples[i / RP_MEASURED_PASSES / layers];
+        const double part = pass >= RP_MEASURED_BACKWARD_INPUT ? 0.5 : 1;
+        values[2 * i] = part * samples * seconds[2 * layer + (pass != RP_MEASURED_FORWARD)];
+    }
+    for (uint32_t i = 0; i < layers; i++) {
+        values[rp_measured_update_at(layers, sizes, i)] = run->site.update_s / layers;
+    }
+}
+
+/* .. or costs that are not in proportion to their samples. */
+static void take_costs(const agent_run *run, uint32_t layers, double *values) {
+    static const rp_op_kind kinds[RP_MEASURED_PASSES] = {
+        [RP_MEASURED_FORWARD] = RP_OP_FORWARD,
+        [RP_MEASURED_BACKWARD] = RP_OP_BACKWARD,
+        [RP_MEASURED_BACKWARD_INPUT] = RP_OP_BACKWARD_INPUT,
+        [RP_MEASURED_BACKWARD_WEIGHT] = RP_OP_BACKWARD_WEIGHT,
+    };
+    const rp_site_costs *costs = run->site.costs;
+    const uint32_t sizes = run->order.sizes;
+    for (uint32_t i = 0; i < sizes * layers * RP_MEASURED_PASSES; i++) {
+        const uint32_t layer = i / RP_MEASURED_PASSES % layers;
+        const uint32_t samples = run->order.samples[i / RP_MEASURED_PASSES / layers];
+        values[2 * i] =
+            costs->op_s(costs->self, layer, layer + 1, kinds[i % RP_MEASURED_PASSES], samples);
+    }
+    for (uint32_t i = 0; i < layers; i++) {
+        values[rp_measured_update_at(layers, sizes, i)] =
+            costs->op_s(costs->self, i, i + 1, RP_OP_UPDATE, 0);
+    }
+}
+
 /* What a given profile says: there is nothing to measure. */
-static void take_profile(const rp_site *site, const rp_job *job, double *layer_seconds) {
-    for (uint32_t i = 0; site->seconds && i < 2 * job->model->layer_count; i++) {
-        layer_seconds[i] = site->seconds[i] * job->micro;
+static void take_profile(agent_run *run) {
+    const uint32_t layers = run->held[0].job.model->layer_count;
+    if (run->site.costs && run->order.sizes > 0) {
+        take_costs(run, layers, run->layer_seconds);
+        return;
+    }
+    if (run->site.seconds && run->order.sizes > 0) {
+        take_sizes(run, layers, run->layer_seconds);
+        return;
+    }
+    for (uint32_t i = 0; run->site.seconds && i < 2 * layers; i++) {
+        run->layer_seconds[i] = run->site.seconds[i] * run->held[0].job.micro;
     }
 }
 
@@ -51,11 +98,15 @@ static rp_err build_run(rp_device_builder *builder, void *context) {
         return compute_again(run);
     }
     if (run->layer_seconds && !builder) {
-        take_profile(&run->site, &run->held[0].job, run->layer_seconds);
+        take_profile(run);
         return RP_OK;
     }
     if (run->layer_seconds && run->builds_only) {
         return rp_profile_build(builder, run->executor, &run->site, &run->held[0].job);
+    }
+    if (run->layer_seconds && run->order.sizes > 0) {
+        return rp_measure_layers(builder, run->executor, &run->site, &run->held[0].job, &run->order,
+                                 run->layer_seconds);
     }
     if (run->layer_seconds) {
         return rp_profile_layers(builder, run->executor, &run->site, &run->held[0].job,

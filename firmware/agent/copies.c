@@ -79,13 +79,15 @@ fail:
 }
 
 rp_err rp_copy_add_bytes(rp_copy *copy, uint64_t first, const void *bytes, size_t count) {
-    if (first != copy->got || count > copy->room - copy->got || count == 0) {
+    if (first != copy->got || count > copy->room - copy->got || (count == 0 && copy->room > 0)) {
         return rp_fail(RP_ERR_PEER,
                        "bytes [%" PRIu64 ", +%zu) of a copy of %zu, of which %zu are here, are not "
                        "the next ones",
                        first, count, copy->room, copy->got);
     }
-    memcpy(copy->bytes + copy->got, bytes, count);
+    if (count > 0) {
+        memcpy(copy->bytes + copy->got, bytes, count);
+    }
     copy->got += count;
     copy->is_whole = copy->got == copy->room;
     return RP_OK;

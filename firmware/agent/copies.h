@@ -40,7 +40,8 @@ static inline size_t rp_copy_room(size_t part_bytes) {
 }
 /* Appends a message. errors LIMIT: it has no room; those of rp_frame_encode() */
 rp_err rp_copy_add(rp_copy *copy, rp_Frame *frame, const rp_part *part) RP_MUST_CHECK;
-/* Appends bytes of somebody's copy, which has `room` in all. errors PEER: not the next ones */
+/* Appends bytes of somebody's copy, which has `room` in all; none only where that is 0.
+ * errors  PEER: not the next ones */
 rp_err rp_copy_add_bytes(rp_copy *copy, uint64_t first, const void *bytes,
                          size_t count) RP_MUST_CHECK;
 /* The message at *at of a whole copy, and moves *at behind it; the part is borrowed from the copy.

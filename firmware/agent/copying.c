@@ -45,6 +45,7 @@ rp_err rp_agent_on_copy(rp_agent *agent, const rp_message *message) {
     run->copy_step = order->step;
     run->copy_bytes_max = order->bytes_max;
     run->copy_sent = run->copy_got = 0;
+    run->copy_begun = false;
     rp_agent_begin_save(agent);
 fail:
     return err;
@@ -69,21 +70,23 @@ static rp_link *link_to(const agent_run *run, uint32_t node) {
     return i < run->neighbour_count ? run->neighbour[i].link : NULL;
 }
 
-/* AGAIN: nothing more now. */
+/* A stage without tensors has a copy, too: the keeper says that it has it. AGAIN: nothing more
+ * now. */
 static rp_err send_piece(agent_run *run, const rp_copy *own, rp_link *link, uint64_t on_way) {
     const uint64_t room = run->copy_got + on_way - run->copy_sent;
     const uint64_t rest = own->got - run->copy_sent;
     uint64_t bytes = on_way / 2 < RP_COPY_PIECE_MAX ? on_way / 2 : RP_COPY_PIECE_MAX;
     bytes = bytes < rest ? bytes : rest;
-    if (bytes == 0 || bytes > room) {
+    if ((bytes == 0 && run->copy_begun) || bytes > room) {
         return RP_ERR_AGAIN;
     }
     const rp_part part = rp_part_of_bytes(own->bytes + run->copy_sent, bytes);
     rp_Frame frame = {
         .which_body = RP_KIND_COPY_PIECE,
         .body.copy_piece = {.step = own->step, .first = run->copy_sent, .total = own->got}};
-    const rp_err err = rp_link_send(link, &frame, &part, 1, true, NULL, NULL);
+    const rp_err err = rp_link_send(link, &frame, &part, bytes > 0, true, NULL, NULL);
     run->copy_sent += err == RP_OK ? bytes : 0;
+    run->copy_begun |= err == RP_OK;
     return err;
 }
 
@@ -125,7 +128,8 @@ static rp_err find_place(rp_agent *agent, const rp_CopyPiece *piece, uint32_t no
 
 static rp_err take_piece(rp_agent *agent, rp_link *link, const rp_message *message) {
     const rp_CopyPiece *piece = &message->frame.body.copy_piece;
-    const rp_part *part = &message->part[0];
+    const rp_part none = {0};
+    const rp_part *part = message->part_count > 0 ? &message->part[0] : &none;
     rp_copy *copy;
     rp_err err;
     RP_TRY(find_place(agent, piece, node_at(agent->run, link), &copy));

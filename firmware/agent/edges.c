@@ -6,6 +6,7 @@
 
 /* Every neighbour may share the stage, and this board adds its own gradient. */
 _Static_assert((int)RP_PORT_SOURCES_MAX > (int)RP_PLAN_NEIGHBOURS_MAX, "edges that end in a port");
+_Static_assert((int)RP_PORT_PIECES_MAX >= (int)RP_PLAN_PIECES_MAX, "parcels of an op");
 _Static_assert((int)RP_PORT_EDGES_MAX > (int)RP_PLAN_NEIGHBOURS_MAX, "edges that begin in a port");
 
 /* ---- what one sample has --------------------------------------------------------------------- */
@@ -140,7 +141,9 @@ static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_por
     runner_stage *stage = &r->held[held];
     const rp_boundary_tensors boundary = boundary_of(stage, carries, true);
     rp_port_out_options options = {.form = form_of(&boundary),
-                                   .micro = stage->job->micro,
+                                   .micro = carries == RP_KIND_GRADIENT
+                                                ? rp_job_backward_samples(stage->job)
+                                                : rp_job_forward_samples(stage->job),
                                    .slot_count = 1,
                                    .shared = rp_stage_facts(stage->stage).zeros};
     for (uint32_t e = 0; e < r->at.edge_count; e++) {

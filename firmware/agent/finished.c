@@ -7,14 +7,13 @@ static int64_t start_of(const rp_runner *r, const running_op *op) {
 
 /* Earliest end of the oldest op on the board that is emulated; 0 = as it comes. */
 static int64_t throttle_end(const rp_runner *r, const running_op *op) {
-    const rp_throttle *throttle = &op->stage->job->throttle;
-    const double full_ms = op->op.kind == RP_OP_FORWARD  ? throttle->forward_ms
-                           : op->op.kind == RP_OP_UPDATE ? 0
-                           : op->op.kind == RP_OP_BACKWARD
-                               ? throttle->backward_ms
-                               : throttle->backward_ms / 2; /* halves of a split one */
-    const double share = (double)op->op.samples.count / op->stage->job->micro;
-    return full_ms > 0 ? start_of(r, op) + (int64_t)(full_ms * share * 1e6) : 0;
+    const rp_job *job = op->stage->job;
+    if (!rp_throttle_is_set(&job->throttle)) {
+        return 0;
+    }
+    const rp_throttled_op seen = rp_job_throttled_op(job, &op->op);
+    const double least_s = op->exchanges ? 0 : rp_throttle_s(&job->throttle, &seen);
+    return least_s > 0 ? start_of(r, op) + (int64_t)(least_s * 1e9) : 0;
 }
 
 int64_t rp_runner_sleep_ns(const rp_runner *r, int64_t most_ns) {

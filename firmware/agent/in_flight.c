@@ -14,9 +14,11 @@ static size_t parcel_bytes(const rp_runner *r) {
     return bytes * r->held[0].job->micro;
 }
 
-/* Microbatches that the stage before has sent and no op here has taken. */
+/* Microbatches that the stage before has sent and no op here has taken: none behind a flush, where
+ * the two stages may have cut a step in other ways. */
 static uint64_t pending_microbatches(const rp_runner *r) {
-    return r->held[0].in && r->held[0].job->stage > 0 ? r->forwards_above - r->forwards : 0;
+    const bool waits = !r->held[0].job->method.kind->flushed && r->held[0].in;
+    return waits && r->held[0].job->stage > 0 ? r->forwards_above - r->forwards : 0;
 }
 
 /* The list has ended before the run: who goes on begins with empty pipes. */
@@ -193,8 +195,7 @@ rp_err rp_runner_resume(rp_runner *r, uint64_t fill_step, size_t bytes) {
     rp_runner_start_order(r, fill_step);
     while (r->sched.step < job->step_first && job->method.kind->next(&r->sched, &op)) {
         r->forwards += op.kind == RP_OP_FORWARD;
-        r->in_flight += op.kind == RP_OP_FORWARD;
-        r->in_flight -= op.kind == RP_OP_BACKWARD;
+        rp_runner_count_in_flight(r, &op);
     }
     rp_runner_count_above(r, job->step_first);
     rp_stage_resume(r->held[0].stage, fill_step, job->step_first);

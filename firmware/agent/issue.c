@@ -118,7 +118,7 @@ static rp_err run_forward(rp_runner *r, running_op *op) {
         rp_stage_forget(stage, &op->op);
     } else {
         r->forwards++;
-        r->in_flight++;
+        rp_runner_count_in_flight(r, &op->op);
         r->facts.in_flight_max =
             r->in_flight > r->facts.in_flight_max ? r->in_flight : r->facts.in_flight_max;
     }
@@ -175,7 +175,7 @@ static rp_err run_backward(rp_runner *r, running_op *op) {
     }
     RP_TRY(rp_stage_backward(op->stage->stage, &op->op, from, count, to));
     RP_TRY(read_probe(r, op));
-    r->in_flight -= op->op.kind != RP_OP_BACKWARD_WEIGHT;
+    rp_runner_count_in_flight(r, &op->op);
     r->facts.microbatches += op->op.kind != RP_OP_BACKWARD_INPUT;
 fail:
     return err;
@@ -232,6 +232,7 @@ static rp_err run_update(rp_runner *r, running_op *op, bool ask) {
     rp_err err;
     RP_TRY(rp_stage_update(op->stage->stage, &op->op, scale, skip));
     RP_TRY(read_probe(r, op));
+    rp_runner_count_in_flight(r, &op->op);
     op->updates = true;
     r->facts.skipped += skip;
 fail:

@@ -83,6 +83,7 @@ static rp_err on_hello(rp_agent *agent, const rp_message *message) {
     (void)snprintf(hello->software, sizeof hello->software, "%s", RP_VERSION);
     (void)snprintf(hello->device, sizeof hello->device, "%s",
                    facts ? facts->name : agent->executor->name);
+    (void)snprintf(hello->kind, sizeof hello->kind, "%s", agent->kind);
     err = rp_agent_answer(agent, &frame, NULL, 0); /* what this board is, in any case */
     if (holds && err == RP_OK) {
         return rp_agent_tell_held(agent, host->hold > 1);
@@ -187,16 +188,21 @@ static bool is_of_lost_run(const rp_agent *agent, const rp_Frame *frame) {
            kind != RP_KIND_FAULT;
 }
 
-/* A controller that another one has replaced: it is told, and what runs here goes on. */
-static rp_err refuse_older_term(rp_agent *agent, rp_run_identity run) {
+/* A controller that another one has replaced: it is told the newest term, and what runs here goes
+ * on. */
+static rp_err refuse_term(rp_agent *agent, rp_run_identity run) {
+    const uint32_t newest = rp_terms_newest(&agent->terms, run.id);
     rp_Frame frame = {.which_body = RP_KIND_FAULT,
                       .run_id = run.id,
-                      .term = run.term,
+                      .term = newest,
                       .body.fault = {.err = RP_ERR_PEER, .fault_class = RP_FAULT_FATAL}};
     rp_Fault *fault = &frame.body.fault;
     (void)snprintf(fault->text, sizeof fault->text,
-                   "a newer start of this run has been here: term %u, this controller has %u",
-                   rp_terms_newest(&agent->terms, run.id), run.term);
+                   newest > run.term
+                       ? "a newer start of this run has been here: term %u, this controller has %u"
+                       : "another start of this run has been here with the same term, %u: the run "
+                         "folder has lost its newest files; resume the run once more",
+                   newest, run.term);
     if (agent->refused.id != run.id || agent->refused.term != run.term) { /* once for each */
         rp_log_warn("a controller is refused: %s", fault->text);
         agent->refused = run;
@@ -211,6 +217,11 @@ static rp_err on_message(rp_agent *agent, const rp_message *message) {
     }
     const message_rule *rule = rule_of(agent->state, kind);
     const bool is_lost = is_of_lost_run(agent, &message->frame);
+    if (is_lost && agent->state == RP_AGENT_ORPHAN && kind == RP_KIND_HELLO) {
+        /* its own controller has greeted it long ago: this is another one, whose folder has lost
+         * the newest term */
+        return refuse_term(agent, agent->run->identity);
+    }
     if (rule && !(is_lost && agent->state == RP_AGENT_ORPHAN)) {
         return rule->handle(agent, message);
     }
@@ -260,7 +271,7 @@ rp_err rp_agent_take_messages(rp_agent *agent) {
             agent->held = message;
             continue;
         }
-        err = is_older ? refuse_older_term(agent, run) : on_message(agent, message);
+        err = is_older ? refuse_term(agent, run) : on_message(agent, message);
         rp_link_release(agent->control, &message);
         if (err != RP_OK) {
             rp_agent_report_fault(agent, err);

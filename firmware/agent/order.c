@@ -17,6 +17,11 @@ void rp_runner_start_order(rp_runner *r, uint64_t step) {
     r->in_flight = 0;
 }
 
+void rp_runner_count_in_flight(rp_runner *r, const rp_op *op) {
+    r->in_flight =
+        rp_sched_open_behind(r->held[0].job->method.kind, r->in_flight, op, RP_OP_BACKWARD_INPUT);
+}
+
 void rp_runner_count_above(rp_runner *r, uint64_t pause) {
     rp_op op;
     while (r->above.step < pause && r->held[0].job->method.kind->next(&r->above, &op)) {

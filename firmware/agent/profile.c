@@ -5,8 +5,7 @@
 enum { REPEATS_MIN = 2, REPEATS_MAX = 64 };
 static const double WORTH_S = 0.02; /* measure at least this long */
 
-/* The job with layer `index` alone in the middle of up to three stages, whose cut is `first`. */
-static rp_job job_of_layer(const rp_job *job, uint32_t index, uint32_t first[4]) {
+rp_job rp_profile_job(const rp_job *job, uint32_t index, uint32_t first[4]) {
     const uint32_t layers = job->model->layer_count;
     rp_job alone = *job;
     uint32_t stages = 0;
@@ -18,6 +17,7 @@ static rp_job job_of_layer(const rp_job *job, uint32_t index, uint32_t first[4])
     if (index + 1 < layers) {
         first[++stages] = layers;
     }
+    alone.size = NULL; /* of the run's stages */
     alone.cut = (rp_cut){.stage_count = stages, .first = first};
     return alone;
 }
@@ -27,7 +27,7 @@ static rp_err time_layer(const rp_executor_kind *kind, const rp_site *site, cons
     rp_arena arena;
     rp_arena_init(&arena, "profile", 0);
     uint32_t first[4];
-    rp_job alone = job_of_layer(job, index, first);
+    rp_job alone = rp_profile_job(job, index, first);
     rp_stage *stage = NULL;
     rp_err err;
     double once[2];
@@ -42,7 +42,7 @@ fail:
     return err;
 }
 
-static rp_err refuse_cancelled(const rp_device_builder *builder) {
+rp_err rp_profile_refuse_cancelled(const rp_device_builder *builder) {
     return rp_device_builder_is_cancelled(builder)
                ? rp_fail(RP_ERR_INTERRUPTED, "the profile is not wanted any more")
                : RP_OK;
@@ -53,7 +53,7 @@ rp_err rp_profile_layers(rp_device_builder *builder, const rp_executor_kind *kin
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < job->model->layer_count; i++) {
         rp_device_builder_say(builder, i, job->model->layer_count);
-        RP_TRY(refuse_cancelled(builder));
+        RP_TRY(rp_profile_refuse_cancelled(builder));
         RP_TRY(time_layer(kind, site, job, i, &seconds[2 * (size_t)i]));
     }
     rp_device_builder_say(builder, job->model->layer_count, job->model->layer_count);
@@ -68,7 +68,7 @@ static rp_err build_layer(const rp_executor_kind *kind, const rp_site *site, con
     rp_arena arena;
     rp_arena_init(&arena, "profile", 0);
     uint32_t first[4];
-    const rp_job alone = job_of_layer(job, index, first);
+    const rp_job alone = rp_profile_job(job, index, first);
     rp_stage *stage = NULL;
     const rp_err err = rp_stage_prepare(&arena, kind, site, &alone, &stage);
     rp_stage_destroy(&stage);
@@ -87,7 +87,7 @@ static rp_err build_round(rp_device_builder *builder, const rp_executor_kind *ki
         if (built[i]) {
             continue;
         }
-        RP_TRY(refuse_cancelled(builder));
+        RP_TRY(rp_profile_refuse_cancelled(builder));
         err = build_layer(kind, site, job, i);
         built[i] = err == RP_OK;
         *done += built[i];

@@ -14,6 +14,11 @@
 rp_err rp_profile_layers(rp_device_builder *builder, const rp_executor_kind *kind,
                          const rp_site *site, const rp_job *job, double *seconds) RP_MUST_CHECK;
 
+/* The job with layer `index` alone in the middle of up to three stages, whose cut is `first`. */
+rp_job rp_profile_job(const rp_job *job, uint32_t index, uint32_t first[4]);
+/* errors INTERRUPTED when the builder is cancelled */
+rp_err rp_profile_refuse_cancelled(const rp_device_builder *builder) RP_MUST_CHECK;
+
 /* Builds the kernels of every layer and measures nothing: processes of one machine that do it at
  * the same time share the work through their cache. A layer that another one is at is left for
  * later. errors  as above */

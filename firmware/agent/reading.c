@@ -47,8 +47,8 @@ fail:
 
 /* ---- own lines ------------------------------------------------------------------------------- */
 
-/* A job's text begins with a board's own line, `stage`, and ends with its own lines, `peers`:
- * rp_runfile_assignment() writes it so. False: this one does not. */
+/* A job's text begins with a board's own line, `stage`, and ends with its own lines, `peers` and
+ * `throttle`: rp_runfile_assignment() writes it so. False: this one does not. */
 static bool split_job(text job, text *common, text *stage, text *peers) {
     static const char key[] = "\npeers:\n";
     const char *line = memchr(job.at, '\n', job.bytes);
@@ -188,6 +188,7 @@ rp_err rp_agent_read(rp_arena *arena, rp_agent_library *library, const rp_part *
     library->first->borrowers++;
     *out = library->first->reading;
     out->own = own;
+    RP_TRY(rp_throttle_parse(own, &out->job.throttle));
 fail:
     free_unused(library);
     return err;

@@ -12,7 +12,7 @@ typedef struct rp_agent_library rp_agent_library;
 
 typedef struct {
     rp_node *root;       /* of the job's text; from a library: without this board's own lines */
-    rp_node *own;        /* where this board's own lines stand: `stage`, `peers` */
+    rp_node *own;        /* where this board's own lines stand: `stage`, `peers`, `throttle` */
     rp_job job;          /* from a library: of stage 0 */
     const rp_plan *plan; /* NULL: of a profile */
     rp_agent_library *library; /* that lends root, job and plan; NULL: all lies in the arena */

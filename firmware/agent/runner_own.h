@@ -115,6 +115,8 @@ struct rp_runner {
 
 /* order.c: all lists as they are where the pipes are filled at `step`. */
 void rp_runner_start_order(rp_runner *runner, uint64_t step);
+/* An op has been issued, or has been in a run that goes on: moves `in_flight`. */
+void rp_runner_count_in_flight(rp_runner *runner, const rp_op *op);
 /* Walks the list of the stage before to the pause. */
 void rp_runner_count_above(rp_runner *runner, uint64_t pause);
 /* Samples of a step of the segment under way. */

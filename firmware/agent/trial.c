@@ -8,17 +8,23 @@
 
 static const int64_t TRIAL_LISTEN_NS = 15 * RP_NS_PER_S;
 
+static rp_err send_answer(rp_agent *agent, rp_Frame *frame) {
+    const rp_err err = rp_link_send(agent->control, frame, NULL, 0, true, NULL, NULL);
+    return err == RP_ERR_AGAIN ? RP_OK : err; /* who asks has a time limit */
+}
+
 static rp_err answer(rp_agent *agent, rp_trial_outcome outcome, uint32_t port, const char *text) {
     rp_Frame frame = {.which_body = RP_KIND_TRIAL_DONE,
                       .body.trial_done = {.outcome = (uint32_t)outcome, .port = port}};
     char *to = frame.body.trial_done.text;
     (void)snprintf(to, sizeof frame.body.trial_done.text, "%s", text);
-    const rp_err err = rp_link_send(agent->control, &frame, NULL, 0, true, NULL, NULL);
-    return err == RP_ERR_AGAIN ? RP_OK : err; /* who asks has a time limit */
+    return send_answer(agent, &frame);
 }
 
 void rp_agent_end_trial(rp_agent *agent) {
-    rp_link_close(&agent->trial);
+    rp_link_close(&agent->trial); /* it may still read what is measured with */
+    rp_wire_rate_end(&agent->rate);
+    agent->trial_reached = false;
 }
 
 static rp_err listen_for(rp_agent *agent, const char *key) {
@@ -29,7 +35,7 @@ static rp_err listen_for(rp_agent *agent, const char *key) {
                                      .peer_public = key,
                                      .window = 1,
                                      .send_window = 1,
-                                     .part_bytes_max = RP_FRAME_BYTES_MAX};
+                                     .part_bytes_max = RP_WIRE_BYTES_MAX};
     if (agent->options.dial) {
         return answer(agent, RP_TRIAL_FAILED, 0, "this board listens nowhere: it dials");
     }
@@ -40,49 +46,104 @@ static rp_err listen_for(rp_agent *agent, const char *key) {
     return answer(agent, RP_TRIAL_LISTENS, colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0, "");
 }
 
-rp_err rp_agent_on_trial(rp_agent *agent, const rp_message *message) {
-    const rp_Trial *trial = &message->frame.body.trial;
+static rp_err dial(rp_agent *agent, const rp_Trial *trial) {
     const rp_link_options options = {.name = "trial",
                                      .connect = trial->endpoint,
                                      .peer_public = trial->public_key,
                                      .window = 1,
                                      .send_window = 1,
-                                     .part_bytes_max = RP_FRAME_BYTES_MAX};
-    rp_agent_end_trial(agent);
-    agent->trial_since_ns = rp_clock_now_ns(agent->clock);
-    agent->trial_dials = trial->endpoint[0] != '\0';
-    if (!trial->public_key[0]) {
-        return RP_OK;
-    }
-    if (!agent->trial_dials) {
-        return listen_for(agent, trial->public_key);
-    }
+                                     .part_bytes_max = RP_WIRE_BYTES_MAX};
     return rp_link_open(agent->links, &options, &agent->trial) == RP_OK
                ? RP_OK
                : answer(agent, RP_TRIAL_FAILED, 0, rp_err_message());
 }
 
+static rp_err measure(rp_agent *agent) {
+    const rp_Trial *asked = &agent->trial_asked;
+    if (!agent->trial || !rp_link_health_of(agent->trial).last_heard_ns) {
+        return answer(agent, RP_TRIAL_FAILED, 0, "there is no link that could be measured");
+    }
+    return rp_wire_rate_begin(&agent->rate, agent->clock, asked->bytes, asked->bytes_count,
+                              asked->row) == RP_OK
+               ? RP_OK
+               : answer(agent, RP_TRIAL_FAILED, 0, rp_err_message());
+}
+
+rp_err rp_agent_on_trial(rp_agent *agent, const rp_message *message) {
+    const rp_Trial *trial = &message->frame.body.trial;
+    const bool has_key = trial->public_key[0] != '\0';
+    const bool measures = trial->bytes_count > 0;
+    agent->trial_since_ns = rp_clock_now_ns(agent->clock);
+    agent->trial_asked = *trial;
+    if (measures && !has_key) {
+        return measure(agent);
+    }
+    rp_agent_end_trial(agent);
+    agent->trial_dials = trial->endpoint[0] != '\0';
+    if (!has_key) {
+        return RP_OK;
+    }
+    return agent->trial_dials ? dial(agent, trial) : listen_for(agent, trial->public_key);
+}
+
+static void drop_bytes(rp_link *link) {
+    rp_message *message;
+    while (rp_link_recv(link, &message) == RP_OK) {
+        rp_link_release(link, &message);
+    }
+}
+
+static rp_err step_dial(rp_agent *agent) {
+    const int64_t spent_ns = rp_clock_now_ns(agent->clock) - agent->trial_since_ns;
+    const rp_link_health health = rp_link_health_of(agent->trial);
+    const rp_trial_outcome outcome = health.last_heard_ns      ? RP_TRIAL_REACHED
+                                     : health.auth_failed      ? RP_TRIAL_REFUSED
+                                     : spent_ns >= RP_TRIAL_NS ? RP_TRIAL_SILENT
+                                                               : RP_TRIAL_OUTCOMES;
+    if (outcome == RP_TRIAL_OUTCOMES) {
+        return RP_OK;
+    }
+    agent->trial_reached = outcome == RP_TRIAL_REACHED && agent->trial_asked.bytes_count > 0;
+    if (agent->trial_reached) {
+        return measure(agent);
+    }
+    rp_agent_end_trial(agent);
+    return answer(agent, outcome, 0, "");
+}
+
+static rp_err step_rate(rp_agent *agent) {
+    rp_Frame frame = {.which_body = RP_KIND_TRIAL_DONE};
+    rp_TrialDone *done = &frame.body.trial_done;
+    bool over;
+    if (rp_wire_rate_step(&agent->rate, agent->trial, &over) != RP_OK) {
+        rp_agent_end_trial(agent);
+        return answer(agent, RP_TRIAL_FAILED, 0, rp_err_message());
+    }
+    if (!over) {
+        return RP_OK;
+    }
+    done->outcome = RP_TRIAL_MEASURED;
+    done->seconds_count = done->spread_count = agent->trial_asked.bytes_count;
+    rp_wire_rate_result(&agent->rate, done->seconds, done->spread);
+    rp_wire_rate_end(&agent->rate);
+    return send_answer(agent, &frame);
+}
+
+/* Nobody waits for longer than this board lets another connect. */
 rp_err rp_agent_step_trial(rp_agent *agent) {
     rp_err err;
     if (!agent->trial) {
         return RP_OK;
     }
     RP_TRY(rp_link_step(agent->trial));
-    const int64_t spent_ns = rp_clock_now_ns(agent->clock) - agent->trial_since_ns;
-    const rp_link_health health = rp_link_health_of(agent->trial);
-    if (!agent->trial_dials) {
-        if (spent_ns >= TRIAL_LISTEN_NS) {
-            rp_agent_end_trial(agent);
-        }
-        return RP_OK;
+    drop_bytes(agent->trial);
+    if (agent->trial_dials && !agent->trial_reached) {
+        return step_dial(agent);
     }
-    const rp_trial_outcome outcome = health.last_heard_ns      ? RP_TRIAL_REACHED
-                                     : health.auth_failed      ? RP_TRIAL_REFUSED
-                                     : spent_ns >= RP_TRIAL_NS ? RP_TRIAL_SILENT
-                                                               : RP_TRIAL_OUTCOMES;
-    if (outcome != RP_TRIAL_OUTCOMES) {
+    if (rp_clock_now_ns(agent->clock) - agent->trial_since_ns >= TRIAL_LISTEN_NS) {
         rp_agent_end_trial(agent);
-        RP_TRY(answer(agent, outcome, 0, ""));
+    } else if (rp_wire_rate_is_on(&agent->rate)) {
+        RP_TRY(step_rate(agent));
     }
 fail:
     return err;

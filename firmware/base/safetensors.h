@@ -58,6 +58,8 @@ const void *rp_st_data(const rp_st_reader *reader, const rp_st_entry *entry);
 /* Reads all of a file that was written with checksums; OK for one without. errors FORMAT naming the
  * file, and the tensor that is not what was written */
 rp_err rp_st_check_sums(const rp_st_reader *reader) RP_MUST_CHECK;
+/* Only its header with the metadata. errors FORMAT: another one, or written without checksums */
+rp_err rp_st_check_header(const rp_st_reader *reader) RP_MUST_CHECK;
 /* The checksum of such a file, over its header and with it over every tensor; NULL: it has none. */
 const char *rp_st_sum(const rp_st_reader *reader);
 /* F32 with exactly this shape and only finite values, or an error that names file and tensor. */

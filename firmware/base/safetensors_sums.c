@@ -83,6 +83,11 @@ const char *rp_st_sum(const rp_st_reader *reader) {
     return rp_st_meta(reader, RP_ST_SUM_KEY);
 }
 
+rp_err rp_st_check_header(const rp_st_reader *reader) {
+    const char *sum = rp_st_meta(reader, RP_ST_SUM_KEY);
+    return check_header(reader, sum ? sum : "");
+}
+
 rp_err rp_st_check_sums(const rp_st_reader *reader) {
     const char *sum = rp_st_meta(reader, RP_ST_SUM_KEY);
     const char *sums = rp_st_meta(reader, RP_ST_SUMS_KEY);

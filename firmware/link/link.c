@@ -15,7 +15,8 @@ enum {
     NAME_BYTES = RP_PORT_NAME_BYTES,
     QUEUE_SLACK = 64, /* room for acks and control in queues that are sized by the window */
     SLOW_MAX_S = 3600,
-    RATE_BYTES = 65536 /* sent, to have a mean rate */
+    RATE_BYTES = 65536, /* sent, to have a mean rate */
+    ABSENCES = 2        /* an agent that starts again may listen at the second question */
 };
 
 #define LET_GO_MAX_NS (10 * RP_NS_PER_S)
@@ -218,6 +219,8 @@ rp_link_health rp_link_health_of(const rp_link *link) {
     return (rp_link_health){.last_heard_ns = link->stats.last_heard_ns,
                             .peer_restarted = link->stats.peer_restarted,
                             .auth_failed = link->stats.auth_failed,
+                            .absent = link->absences >= ABSENCES,
+                            .twins = link->twin.count,
                             .stuck =
                                 rp_sender_facts_of(link->sender).replays >= RP_LINK_REPLAYS_MAX,
                             .last_answer_ns = link->stats.last_answer_ns,
@@ -225,6 +228,13 @@ rp_link_health rp_link_health_of(const rp_link *link) {
                             .stall_ns = link->peer_stall_ns,
                             .bytes_received = link->stats.bytes_received,
                             .connected = !link->bound && rp_port_is_connected(link->port)};
+}
+
+rp_link_peers rp_link_peers_of(const rp_link *link) {
+    return (rp_link_peers){.served = link->served,
+                           .before = link->before,
+                           .twin = link->twin.address,
+                           .twins = link->twin.count};
 }
 
 bool rp_link_traffic(const rp_link *link, rp_port_traffic *out) {

@@ -137,7 +137,10 @@ typedef struct {
 typedef struct {
     int64_t last_heard_ns;
     bool peer_restarted, auth_failed;
+    uint32_t twins; /* as in rp_link_peers */
     bool connected; /* connecting: the other end has taken our key, and we its */
+    bool absent;    /* connecting: the machine has answered twice in a row, since the connection
+                       ended, that nobody listens at the peer's address */
     bool stuck;     /* a message was sent RP_LINK_REPLAYS_MAX times and came whole never */
     int64_t last_answer_ns, round_trip_ns;
     int64_t stall_ns; /* the peer has not looked at its links for so long, of late */
@@ -145,6 +148,16 @@ typedef struct {
 } rp_link_health;
 rp_link_health rp_link_health_of(const rp_link *link);
 void rp_link_stats_of(const rp_link *link, rp_link_stats *out);
+/* Binding: from where those have come who know a key on the list; "": nobody, or it is not known.
+ */
+typedef struct {
+    const char *served; /* the peer */
+    const char *before; /* the peer before it, which it has followed */
+    const char *twin;   /* the last other one, which was kept out */
+    uint32_t twins;     /* that were kept out for so long that the peer lives beside them: where one
+                           key is allowed, two have it */
+} rp_link_peers;
+rp_link_peers rp_link_peers_of(const rp_link *link);
 /* What was sent since this life of the peer began here: an agent serves one host after another.
  * Busy: as long as the bytes take at the rate that was measured. */
 rp_LinkUse rp_link_use_of(const rp_link *link, uint32_t peer);

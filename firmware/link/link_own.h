@@ -30,7 +30,8 @@ struct rp_link {
     char name[RP_PORT_NAME_BYTES];
     uint32_t number; /* of its links, in the order in which they were opened */
     bool bound;
-    bool has_met; /* connecting: a handshake has succeeded; bound: the peer was heard */
+    uint32_t absences; /* connecting: so often in a row nobody listened at the peer's address */
+    bool has_met;      /* connecting: a handshake has succeeded; bound: the peer was heard */
     size_t part_bytes_max;
     rp_run_identity run;
     uint32_t wire;
@@ -41,7 +42,15 @@ struct rp_link {
     uint64_t peer; /* bound: the connection that we answer, 0 = none yet */
     bool blocked;  /* the port had no room in this round */
     rp_session session;
-    uint64_t warned_session;
+    uint64_t served_session; /* bound: of the peer whose address `served` is */
+    char served[RP_PORT_ADDRESS_BYTES], before[RP_PORT_ADDRESS_BYTES];
+    struct { /* bound: another life that names our session while the peer is served */
+        uint64_t session;
+        int64_t since_ns;
+        bool counted;
+        uint32_t count;
+        char address[RP_PORT_ADDRESS_BYTES];
+    } twin;
     rp_flood flood[2]; /* of the peer that is served; bound: of all others */
     uint32_t drained;  /* times in this round */
 

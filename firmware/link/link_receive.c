@@ -1,5 +1,6 @@
 /* What comes over a link: who it is from, then the message or what it says to the sender. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "link/head.h"
@@ -58,8 +59,26 @@ static void introduce_peer(rp_link *link, uint64_t session, uint64_t from) {
     }
 }
 
+/* A peer that has begun anew leaves a connection behind, which is seen to be dead after a while;
+ * two that live have the same key. */
+static void note_twin(rp_link *link, uint64_t session, const rp_packet *packet) {
+    const int64_t now = rp_link_now_ns(link);
+    if (link->twin.session != session) {
+        link->twin.session = session;
+        link->twin.since_ns = now;
+        link->twin.counted = false;
+        rp_log_warn("link %s: another peer with a trusted key tries to connect; only one may",
+                    link->name);
+    }
+    if (!link->twin.counted && link->stats.last_heard_ns - link->twin.since_ns > PEER_SILENT_NS) {
+        link->port->kind->address(link->port, packet, link->twin.address);
+        link->twin.counted = true;
+        link->twin.count++;
+    }
+}
+
 /* Whether frames of this session, which name ours, are for us to read; adopts a new peer. */
-static bool know_session(rp_link *link, uint64_t session, uint64_t from) {
+static bool know_session(rp_link *link, uint64_t session, const rp_packet *packet) {
     switch (rp_session_classify(&link->session, session)) {
     case RP_SESSION_SAME:
         return true;
@@ -69,13 +88,8 @@ static bool know_session(rp_link *link, uint64_t session, uint64_t from) {
         break;
     case RP_SESSION_OTHER:
         /* A connection carries one life: on its own one the old peer can not be alive. */
-        if (link->bound && from != link->peer && is_served(link)) {
-            if (link->warned_session != session) {
-                rp_log_warn(
-                    "link %s: another peer with a trusted key tries to connect; only one may",
-                    link->name);
-                link->warned_session = session;
-            }
+        if (link->bound && packet->peer != link->peer && is_served(link)) {
+            note_twin(link, session, packet);
             return false;
         }
         rp_log_info("link %s: the peer restarted", link->name);
@@ -138,12 +152,21 @@ static bool take_numbered(rp_link *link, const rp_Frame *frame, rp_buffer **part
     return false;
 }
 
+static void note_address(rp_link *link, const rp_packet *packet) {
+    if (link->served_session != link->session.peer) {
+        memcpy(link->before, link->served, sizeof link->before);
+        link->served_session = link->session.peer;
+    }
+    link->port->kind->address(link->port, packet, link->served);
+}
+
 /* A frame of the peer that we know, to us. Whether it has brought something: a message, an ack,
  * credit. */
 static bool take_frame(rp_link *link, const rp_Frame *frame, rp_packet *packet) {
     const int64_t now = rp_link_now_ns(link);
     if (link->bound && link->peer != packet->peer) {
         link->peer = packet->peer;
+        note_address(link, packet);
         link->stats.resets += link->has_met ? 1 : 0;
         link->has_met = true;
         rp_sender_reconnected(link->sender);
@@ -198,7 +221,7 @@ static void take_packet(rp_link *link, rp_packet *packet) {
     } else if (frame.peer != link->session.own) {
         introduce_peer(link, frame.session, packet->peer);
         link->stats.refused += link->session.peer && link->session.peer != frame.session ? 1 : 0;
-    } else if (know_session(link, frame.session, packet->peer)) {
+    } else if (know_session(link, frame.session, packet)) {
         if (take_frame(link, &frame, packet)) {
             rp_flood_pay(flood, bytes);
         }

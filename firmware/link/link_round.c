@@ -41,7 +41,10 @@ static void step_port(rp_link *link) {
             link->stats.auth_failed = false;
             link->stats.resets += link->has_met ? 1 : 0;
             link->has_met = true;
+            link->absences = 0;
             rp_sender_reconnected(link->sender);
+        } else if (event.kind == RP_PORT_ABSENT) {
+            link->absences++;
         } else if (event.kind == RP_PORT_REFUSED && link->has_met) {
             /* The keys are right. A peer that ends, or a damaged line, ends handshakes, too. */
             rp_log_info("link %s: %s: a connection ended in its handshake", link->name,

@@ -132,6 +132,14 @@ fail:
     return err;
 }
 
+const rp_layer *rp_cut_whole_layer(const rp_model *model, const rp_cut *cut, uint32_t stage) {
+    uint32_t i = cut->first[stage];
+    while (i < cut->first[stage + 1] && !model->plan[i].whole) {
+        i++;
+    }
+    return i < cut->first[stage + 1] ? &model->layer[i] : NULL;
+}
+
 rp_err rp_cut_boundary(const rp_model *model, const rp_cut *cut, uint32_t b, rp_boundary *out) {
     RP_ASSERT(b > 0 && b < cut->stage_count);
     return rp_cut_boundary_at(model, cut->first[b], out);

@@ -35,6 +35,9 @@ rp_err rp_cut_parse(rp_arena *arena, const rp_model *model, const rp_node *list,
  * errors  USAGE naming the stage or layer */
 rp_err rp_cut_check(const rp_model *model, const rp_cut *cut) RP_MUST_CHECK;
 
+/* A layer of the stage whose backward takes all samples of a forward at once, or NULL. */
+const rp_layer *rp_cut_whole_layer(const rp_model *model, const rp_cut *cut, uint32_t stage);
+
 /* Boundary b in [1, stage_count). errors LIMIT: too many tensors */
 rp_err rp_cut_boundary(const rp_model *model, const rp_cut *cut, uint32_t b,
                        rp_boundary *out) RP_MUST_CHECK;

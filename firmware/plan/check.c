@@ -29,12 +29,24 @@ static rp_err check_sizes(const rp_plan *plan) {
                            "%s: stages[%u].forward: a microbatch of %u samples, expected 1 to %u",
                            plan->source, k, stage->micro_forward, plan->batch);
         }
-        if (stage->micro_backward != stage->micro_forward) {
+        if (stage->micro_backward > plan->batch) {
+            return rp_fail(RP_ERR_USAGE,
+                           "%s: stages[%u].backward: a microbatch of %u samples, expected 1 to %u",
+                           plan->source, k, stage->micro_backward, plan->batch);
+        }
+        if (stage->micro_backward != stage->micro_forward && !plan->method.kind->sizes) {
             return rp_fail(RP_ERR_USAGE,
                            "%s: stages[%u].backward: microbatches of %u samples forward and %u "
                            "backward; schedule %s cuts both alike",
                            plan->source, k, stage->micro_forward, stage->micro_backward,
                            plan->method.kind->name);
+        }
+        if (stage->as_forward &&
+            (!plan->method.kind->sizes || stage->micro_backward != stage->micro_forward)) {
+            return rp_fail(RP_ERR_USAGE,
+                           "%s: stages[%u].as_forward: is for stages of schedule umpipe with one "
+                           "size in both directions",
+                           plan->source, k);
         }
         if (stage->recompute || strcmp(stage->offload, "none") != 0) {
             return rp_fail(RP_ERR_USAGE, "%s: stages[%u].%s: is not possible yet", plan->source, k,
@@ -58,6 +70,34 @@ static rp_err check_micro(const rp_plan *plan) {
     return RP_OK;
 }
 
+rp_err rp_plan_check_whole(const char *source, uint32_t k, const rp_plan_stage *stage,
+                           uint32_t micro, const rp_layer *layer) {
+    const bool alike = stage->micro_forward == micro && stage->micro_backward == micro;
+    if (!layer || (alike && stage->as_forward)) {
+        return RP_OK;
+    }
+    return alike ? rp_fail(RP_ERR_USAGE,
+                           "%s: stages[%u].as_forward: expected true, for layer '%s' has "
+                           "statistics of every microbatch",
+                           source, k, layer->name)
+                 : rp_fail(RP_ERR_USAGE,
+                           "%s: stages[%u]: microbatches of %u samples forward and %u backward, "
+                           "and layer '%s' normalises over a microbatch: with another size it "
+                           "is another model; expected train.microbatch, %u, in both directions",
+                           source, k, stage->micro_forward, stage->micro_backward, layer->name,
+                           micro);
+}
+
+/* Of a schedule with sizes. */
+static rp_err check_whole(const rp_plan *plan, const rp_model *model, const rp_cut *cut) {
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; err == RP_OK && k < cut->stage_count && plan->method.kind->sizes; k++) {
+        err = rp_plan_check_whole(plan->source, k, &plan->stage[k], plan->micro,
+                                  rp_cut_whole_layer(model, cut, k));
+    }
+    return err;
+}
+
 static rp_err check_model(rp_arena *arena, const rp_plan *plan, const rp_model *model) {
     rp_cut cut;
     const uint64_t digest = rp_plan_model_digest(model);
@@ -68,7 +108,8 @@ static rp_err check_model(rp_arena *arena, const rp_plan *plan, const rp_model *
                        plan->source, (unsigned long long)plan->model_digest,
                        (unsigned long long)digest);
     }
-    return rp_plan_cut(arena, plan, model, &cut);
+    const rp_err err = rp_plan_cut(arena, plan, model, &cut);
+    return err == RP_OK ? check_whole(plan, model, &cut) : err;
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -103,9 +144,11 @@ static rp_err check_node(const rp_plan *plan, uint32_t k) {
                            "1] of the samples, found [%g, %g)",
                            plan->source, k, c, node->name, hold->share[0], hold->share[1]);
         }
-        const uint32_t micro = plan->stage[hold->stage].micro_forward;
+        const rp_plan_stage *own = &plan->stage[hold->stage];
+        const rp_plan_stage *other = &plan->stage[first->stage];
         if (hold->role != first->role || hold->share[0] != first->share[0] ||
-            hold->share[1] != first->share[1] || micro != plan->stage[first->stage].micro_forward) {
+            hold->share[1] != first->share[1] || own->micro_forward != other->micro_forward ||
+            own->micro_backward != other->micro_backward) {
             return rp_fail(RP_ERR_USAGE,
                            "%s: nodes[%u].holds[%u]: node %s: its stages differ in role, samples "
                            "or microbatch",
@@ -255,6 +298,28 @@ fail:
     return err;
 }
 
+/* With sizes, an op may take its samples from many parcels; `facts` of the plan's replay. */
+static rp_err check_pieces(const rp_plan *plan, const rp_sched_facts *facts) {
+    for (uint32_t e = 0; plan->method.kind->sizes && e < plan->edge_count; e++) {
+        const rp_plan_edge *edge = &plan->edge[e];
+        uint32_t pieces = 0;
+        for (uint32_t other = 0; other < plan->edge_count; other++) {
+            const rp_plan_edge *own = &plan->edge[other];
+            const bool same = own->to == edge->to && own->stage == edge->stage;
+            pieces += same && own->carries == edge->carries ? facts->edge[other].taken_max : 0;
+        }
+        if (pieces > RP_PLAN_PIECES_MAX) {
+            return rp_fail(RP_ERR_USAGE,
+                           "%s: stages[%u]: an op takes its %ss from %u parcels of the stage %s, "
+                           "and a board takes at most %d; choose sizes that are less apart",
+                           plan->source, edge->stage, rp_carries_name(edge->carries), pieces,
+                           edge->carries == RP_CARRIES_GRADIENT ? "above" : "below",
+                           RP_PLAN_PIECES_MAX);
+        }
+    }
+    return RP_OK;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 rp_err rp_plan_check(const rp_plan *plan, const rp_model *model) {
@@ -272,6 +337,7 @@ rp_err rp_plan_check(const rp_plan *plan, const rp_model *model) {
     }
     const rp_plan walked = rp_plan_shorten(plan);
     RP_TRY(rp_plan_replay(&arena, &walked, NULL, true, NULL, RP_NO_NODE, &facts));
+    RP_TRY(check_pieces(plan, &facts));
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -311,8 +377,8 @@ static bool same_measured(const rp_plan_measured *a, const rp_plan_measured *b) 
 static bool same_stage(const rp_plan_stage *a, const rp_plan_stage *b) {
     return same_texts(a->layer, a->layer_count, b->layer, b->layer_count) &&
            a->micro_forward == b->micro_forward && a->micro_backward == b->micro_backward &&
-           a->recompute == b->recompute && same_text(a->offload, b->offload) &&
-           same_measured(&a->measured, &b->measured);
+           a->as_forward == b->as_forward && a->recompute == b->recompute &&
+           same_text(a->offload, b->offload) && same_measured(&a->measured, &b->measured);
 }
 
 static bool same_node(const rp_plan_node *a, const rp_plan_node *b) {

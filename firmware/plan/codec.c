@@ -53,7 +53,8 @@ void rp_plan_note_bytes(rp_plan *plan, const rp_model *model) {
     for (uint32_t e = 0; e < plan->edge_count; e++) {
         rp_plan_edge *edge = &plan->edge[e];
         if (has_bytes(edge)) {
-            edge->parcel_bytes = rp_plan_sample_bytes(edge, model) * plan->micro;
+            edge->parcel_bytes =
+                rp_plan_sample_bytes(edge, model) * rp_plan_parcel_samples(plan, edge);
         }
     }
 }

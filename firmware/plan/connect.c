@@ -125,7 +125,7 @@ static rp_err name_tensors(const building *b, rp_plan_edge *edge) {
         RP_TRY(rp_arena_string(b->arena, data ? "data" : b->model->layer[producer].name, &name));
         edge->tensor[edge->tensor_count++] = name;
     }
-    edge->parcel_bytes = (uint64_t)boundary.sample_bytes * b->plan->micro;
+    edge->parcel_bytes = (uint64_t)boundary.sample_bytes * rp_plan_parcel_samples(b->plan, edge);
 fail:
     return err;
 }
@@ -141,8 +141,8 @@ static rp_err add_edge(void *context, const rp_plan_edge *edge) {
         return name_tensors(b, added);
     }
     if (b->model && edge->carries == RP_CARRIES_INPUT) {
-        added->parcel_bytes =
-            (uint64_t)rp_shape_count(&b->model->input) * sizeof(float) * b->plan->micro;
+        added->parcel_bytes = (uint64_t)rp_shape_count(&b->model->input) * sizeof(float) *
+                              rp_plan_parcel_samples(b->plan, added);
     }
     return RP_OK;
 }

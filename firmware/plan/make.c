@@ -28,6 +28,23 @@ fail:
     return err;
 }
 
+/* Of a schedule with sizes. */
+static rp_err take_sizes(const rp_plan_options *options, uint32_t k, rp_plan_stage *out) {
+    if (!options->method->kind->sizes) {
+        return RP_OK;
+    }
+    if (options->size) {
+        out->micro_forward = options->size[k][0];
+        out->micro_backward = options->size[k][1];
+    }
+    if (!options->model) {
+        return RP_OK;
+    }
+    const rp_layer *layer = rp_cut_whole_layer(options->model, options->cut, k);
+    out->as_forward = layer != NULL;
+    return rp_plan_check_whole("plan", k, out, options->micro, layer);
+}
+
 static rp_err make_stages(rp_arena *arena, const rp_plan_options *options, rp_plan *plan) {
     const rp_cut *cut = options->cut;
     rp_err err;
@@ -44,6 +61,7 @@ static rp_err make_stages(rp_arena *arena, const rp_plan_options *options, rp_pl
             RP_TRY(rp_arena_string(arena, of_model, &name));
             stage->layer[i] = name;
         }
+        RP_TRY(take_sizes(options, k, stage));
     }
 fail:
     return err;

@@ -39,11 +39,9 @@ static void count_slots(const rp_plan *plan, rp_plan_hold *hold) {
     rp_plan_list_start(plan, hold->node, &list);
     while (rp_plan_list_next(&list, &op)) {
         if (op.stage == hold->stage) {
-            open += op.kind == RP_OP_FORWARD;
+            open = rp_sched_open_behind(plan->method.kind, open, &op, RP_OP_BACKWARD_WEIGHT);
             hold->slots = open > hold->slots ? open : hold->slots;
-            open -= hold->role == RP_ROLE_FORWARD
-                        ? op.kind == RP_OP_FORWARD
-                        : op.kind == RP_OP_BACKWARD || op.kind == RP_OP_BACKWARD_WEIGHT;
+            open = hold->role == RP_ROLE_FORWARD ? 0 : open;
         }
     }
 }
@@ -101,6 +99,15 @@ fail:
     return err;
 }
 
+/* That an op takes from one sender at most. */
+static uint32_t parcels_of_op(const rp_plan *plan, const rp_plan_edge *edge) {
+    const rp_plan_stage *to = &plan->stage[edge->stage];
+    const bool gradient = edge->carries == RP_CARRIES_GRADIENT;
+    const uint32_t size = gradient ? to->micro_backward : to->micro_forward;
+    const bool cut = gradient || edge->carries == RP_CARRIES_ACTIVATION;
+    return cut ? (size - 1) / rp_plan_parcel_samples(plan, edge) + 2 : 1;
+}
+
 /* A parcel that waits has no backward on the node that has in flight what it belongs to. */
 static void bound_windows(rp_plan *plan) {
     uint32_t most = 1;
@@ -110,11 +117,12 @@ static void bound_windows(rp_plan *plan) {
     const uint32_t bound = most + RP_PLAN_WINDOW_SLACK;
     for (uint32_t e = 0; e < plan->edge_count; e++) {
         rp_plan_edge *edge = &plan->edge[e];
-        const uint32_t flushed =
-            larger(plan->stage_count + RP_PLAN_WINDOW_SLACK, path_parcels(plan, edge));
+        const bool sizes = plan->method.kind->sizes;
+        const uint32_t slack = RP_PLAN_WINDOW_SLACK + (sizes ? parcels_of_op(plan, edge) : 0);
+        const uint32_t flushed = larger(plan->stage_count + slack, path_parcels(plan, edge));
         const bool capped = plan->method.kind->flushed && edge->carries != RP_CARRIES_STASH;
         if (edge->carries != RP_CARRIES_INPUT) {
-            edge->window = capped && flushed < bound ? flushed : bound;
+            edge->window = capped && (sizes || flushed < bound) ? flushed : bound;
         }
     }
 }

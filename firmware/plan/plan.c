@@ -54,6 +54,24 @@ uint32_t rp_plan_step_samples(const rp_plan *plan, uint64_t step) {
     return rp_sched_step_samples(&shape, step);
 }
 
+rp_err rp_plan_sizes(rp_arena *arena, const rp_plan *plan, const uint32_t (**out)[2]) {
+    uint32_t(*size)[2];
+    rp_err err;
+    *out = NULL;
+    if (!plan->method.kind->sizes) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, plan->stage_count, &size));
+    for (uint32_t k = 0; k < plan->stage_count; k++) {
+        const rp_plan_stage *stage = &plan->stage[k];
+        size[k][0] = stage->micro_forward;
+        size[k][1] = stage->as_forward ? 0 : stage->micro_backward;
+    }
+    *out = (const uint32_t(*)[2])size;
+fail:
+    return err;
+}
+
 rp_err rp_plan_cut(rp_arena *arena, const rp_plan *plan, const rp_model *model, rp_cut *out) {
     uint32_t layer = 0;
     uint32_t *first;
@@ -141,6 +159,9 @@ uint64_t rp_plan_digest(const rp_plan *plan) {
     for (uint32_t k = 0; k < plan->stage_count; k++) {
         const rp_plan_stage *stage = &plan->stage[k];
         digest = mix_u64(mix_u64(digest, stage->micro_forward), stage->layer_count);
+        if (plan->method.kind->sizes) {
+            digest = mix_u64(mix_u64(digest, stage->micro_backward), stage->as_forward);
+        }
     }
     for (uint32_t h = 0; h < plan->hold_count; h++) {
         const rp_plan_hold *hold = &plan->hold[h];

@@ -30,6 +30,7 @@ enum {
     RP_PLAN_STAGES_MAX = 4096,
     RP_PLAN_EDGES_MAX = 65536,
     RP_PLAN_NEIGHBOURS_MAX = 16, /* of a node that boards train: its links to other boards */
+    RP_PLAN_PIECES_MAX = 64,     /* parcels that an op of a board takes its samples from */
     RP_PLAN_INPUT_WINDOW = 2,    /* inputs that wait on a node: the next op's, and one to come */
     RP_PLAN_WINDOW_SLACK = 4,
     RP_PLAN_PATH_BYTES =
@@ -85,6 +86,8 @@ typedef struct {
     uint32_t layer_count;
     const char **layer;                     /* names, in order */
     uint32_t micro_forward, micro_backward; /* samples of a microbatch */
+    bool as_forward;                        /* kinds with sizes: the backward's microbatches are the
+                                               forward's, for a layer has statistics of each */
     bool recompute;                         /* activations are computed again for the backward */
     const char *offload;                    /* "none" */
     rp_plan_measured measured;
@@ -135,6 +138,8 @@ typedef struct {
     const char *const *boards; /* names of the nodes; NULL: board0, board1, .. */
     uint64_t memory_bytes;     /* of every node; 0 = what the device has */
     uint32_t batch, micro;
+    const uint32_t (*size)[2]; /* kinds with sizes: by stage, of a microbatch forward and backward;
+                                  NULL = micro */
     uint64_t epoch_samples;
     uint64_t step_first, steps;
     /* By boundary, [stages - 1]: of activations, of gradients; NULL = f32 */
@@ -143,7 +148,8 @@ typedef struct {
 } rp_plan_options;
 
 /* Today's topology: every stage on one node, all samples, both directions.
- * errors  USAGE: stages that the chunks do not divide; those of connect and measure */
+ * errors  USAGE: stages that the chunks do not divide; sizes of a stage with batch statistics;
+ *         those of connect and measure */
 rp_err rp_plan_make(rp_arena *arena, const rp_plan_options *options, rp_plan **out) RP_MUST_CHECK;
 
 /* Makes plan->edge from nodes, holds and stages: every edge that the roles and shares ask for, in
@@ -244,6 +250,10 @@ uint32_t rp_plan_step_samples(const rp_plan *plan, uint64_t step);
 
 /* What the schedule asks of a stage, from `step_first` on, as of one node with all samples. */
 rp_sched_shape rp_plan_stage_shape(const rp_plan *plan, uint32_t stage, uint64_t step_first);
+
+/* By stage: samples of a microbatch forward and backward, backward 0 where it takes those of the
+ * forward; NULL for a schedule that has one size. errors MEMORY */
+rp_err rp_plan_sizes(rp_arena *arena, const rp_plan *plan, const uint32_t (**out)[2]) RP_MUST_CHECK;
 
 /* The list of one node's ops, from plan->step_first to plan->steps. A copy is a position. */
 typedef struct {

@@ -175,19 +175,21 @@ fail:
 }
 
 static rp_err read_stage(rp_arena *arena, const location *at, rp_plan_stage *out) {
-    static const char *const keys[] = {"board",          "layers",
-                                       "slots",          "weight_copies",
-                                       "device_bytes",   "weight_bytes",
-                                       "resident_bytes", "forward_s",
-                                       "backward_s",     "forward",
-                                       "backward",       "recompute",
-                                       "offload",        NULL};
+    static const char *const keys[] = {
+        "board",        "layers",         "slots",     "weight_copies", "device_bytes",
+        "weight_bytes", "resident_bytes", "forward_s", "backward_s",    "forward",
+        "backward",     "as_forward",     "recompute", "offload",       NULL};
     rp_err err;
     RP_TRY(check_keys(at, keys));
     RP_TRY(read_texts(arena, at, "layers", RP_MODEL_LAYERS_MAX, &out->layer, &out->layer_count));
     RP_TRY(read_measured(arena, at, &out->measured));
     RP_TRY(read_u32(at, "forward", 1, INT32_MAX, &out->micro_forward));
     RP_TRY(read_u32(at, "backward", 1, INT32_MAX, &out->micro_backward));
+    const json_t *as_forward = json_object_get(at->json, "as_forward");
+    if (as_forward && !json_is_boolean(as_forward)) {
+        return fail_at(at, "as_forward", "expected true or false");
+    }
+    out->as_forward = json_is_true(as_forward);
     const json_t *recompute = json_object_get(at->json, "recompute");
     if (!json_is_boolean(recompute)) {
         return fail_at(at, "recompute", "expected true or false");

@@ -41,6 +41,9 @@ static json_t *stage_object(const rp_plan_stage *stage) {
     }
     (void)json_object_set_new(object, "forward", json_integer(stage->micro_forward));
     (void)json_object_set_new(object, "backward", json_integer(stage->micro_backward));
+    if (stage->as_forward) {
+        (void)json_object_set_new(object, "as_forward", json_true());
+    }
     (void)json_object_set_new(object, "recompute", json_boolean(stage->recompute));
     (void)json_object_set_new(object, "offload", json_string(stage->offload));
     return object;

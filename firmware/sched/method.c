@@ -230,6 +230,40 @@ static rp_err check_combination(const rp_node *node, uint32_t stages, const rp_m
     return RP_OK;
 }
 
+/* One number for all stages, or a list of one each; `out` NULL: it is only checked. */
+static rp_err read_sizes(rp_node *map, const char *key, uint32_t stages, uint32_t direction,
+                         uint32_t (*out)[2]) {
+    const rp_node *node = map && rp_node_is_map(map) ? rp_node_find(map, key) : NULL;
+    const bool list = node && rp_node_is_list(node);
+    uint32_t size = 0;
+    rp_err err = RP_OK;
+    if (list && rp_node_count(node) != stages) {
+        return rp_node_fail(node,
+                            "has %u sizes for %u stages; expected one a stage, or one number for "
+                            "all",
+                            rp_node_count(node), stages);
+    }
+    if (node && !list) {
+        RP_TRY(rp_node_u32(map, key, 1, INT32_MAX, &size));
+    }
+    for (uint32_t k = 0; node && k < stages; k++) {
+        if (list) {
+            RP_TRY(rp_node_item_u32(node, k, 1, INT32_MAX, &size));
+        }
+        if (out) {
+            out[k][direction] = size;
+        }
+    }
+fail:
+    return err;
+}
+
+rp_err rp_method_sizes(rp_node *parent, uint32_t stages, uint32_t (*out)[2]) {
+    rp_node *map = rp_node_find(parent, "schedule");
+    const rp_err err = read_sizes(map, "forward", stages, 0, out);
+    return err == RP_OK ? read_sizes(map, "backward", stages, 1, out) : err;
+}
+
 rp_err rp_method_parse(rp_node *parent, uint32_t stages, rp_method *out) {
     *out = (rp_method){0};
     rp_node *map;
@@ -246,6 +280,11 @@ rp_err rp_method_parse(rp_node *parent, uint32_t stages, rp_method *out) {
         RP_TRY(rp_node_bool(map, "drain", &out->drain));
         out->probe = out->horizon == RP_HORIZON_MEASURED ? 10 : 0;
         RP_TRY(rp_node_u32(map, "probe", out->probe ? 1 : 0, 1000000, &out->probe));
+    }
+    if (out->kind->sizes) {
+        const char *planner = NULL; /* whoever reads sizes (rp_method_sizes()) reads it, too */
+        RP_TRY(rp_method_sizes(parent, stages, NULL));
+        RP_TRY(rp_node_string(map, "planner", &planner));
     }
     RP_TRY(check_combination(rp_node_find(parent, "schedule"), stages, out));
     return map ? rp_node_done(map) : RP_OK;

@@ -15,7 +15,8 @@
  *   advance: auto                        as many as the host finds that the links need, up to 4
  *   advance: {max_staleness: 8}          the same, as far as rp_method_age() allows
  *   drain: true                          empty pipes at every epoch's end
- *   chunks: 2                            interleaved-1f1b: stages that a board holds */
+ *   chunks: 2                            interleaved-1f1b: stages that a board holds
+ *   forward: [8, 4], backward: [4, 2]    umpipe: samples of a microbatch, by stage; 4: of all */
 #ifndef RP_SCHED_METHOD_H
 #define RP_SCHED_METHOD_H
 
@@ -63,6 +64,11 @@ typedef struct {
 /* `schedule:` of `parent`, a word or a map, for a ring of so many stages.
  * errors  USAGE: unknown words and keys; combinations that make no sense, with the reason */
 rp_err rp_method_parse(rp_node *parent, uint32_t stages, rp_method *out) RP_MUST_CHECK;
+
+/* `forward` and `backward` of a schedule with sizes, by stage and direction; what they leave out
+ * stays as it is. `out` NULL: they are only checked.
+ * errors  USAGE: no number from 1 on; a list of another length than `stages` */
+rp_err rp_method_sizes(rp_node *parent, uint32_t stages, uint32_t (*out)[2]) RP_MUST_CHECK;
 
 /* Sets `advance`, and what follows from it where the file gives no number: with more minibatches in
  * flight ea-pipe has as many replicas more, and each is drawn more weakly (METHODS 9). */

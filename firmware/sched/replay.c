@@ -10,9 +10,16 @@ static double cost_of_hold(const double *costs, uint32_t hold, double otherwise)
     return costs ? costs[hold] : otherwise;
 }
 
+/* Of a full microbatch of the op's direction: the part that so many samples are. */
+static double share_of(const rp_replay_node *n, uint32_t samples) {
+    const rp_sched_shape *shape = &n->state.shape;
+    const bool own = n->op.kind != RP_OP_FORWARD && shape->micro_backward;
+    return (double)samples / (own ? shape->micro_backward : shape->micro);
+}
+
 static double duration_of_op(const rp_replay *r, const rp_replay_node *n, uint32_t hold) {
     const rp_sched_costs *c = r->costs;
-    const double scale = (double)n->op.samples.count / n->state.shape.micro;
+    const double scale = share_of(n, n->op.samples.count);
     if (hold == RP_NO_NODE) {
         return 0;
     }
@@ -47,7 +54,7 @@ static rp_err send_transfer(rp_replay *r, const rp_replay_node *n, const rp_tran
     rp_replay_route *link = &r->route[way->link];
     rp_sched_edge_facts *facts = &r->facts->edge[t->edge];
     const uint32_t hold = rp_replay_hold_of(r, n);
-    const double scale = (double)t->samples.count / n->state.shape.micro;
+    const double scale = share_of(n, t->samples.count);
     const bool far = e->from != e->to && hold != RP_NO_NODE;
     const double *send =
         n->op.kind != RP_OP_FORWARD && r->costs->send_back ? r->costs->send_back : r->costs->send;

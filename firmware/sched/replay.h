@@ -55,8 +55,9 @@ struct rp_sched_net {
  * to another node, overlapping compute; one parcel at a time from one node to another;
  * send_back[h]: the same of its gradients, NULL: as send. delay[h]: how long what is sent is on its
  * way besides, while the link takes the next one. A NULL array: forward 1, backward 1 (input and
- * weight 1/2 each), update 0, send 0, delay 0. Costs are per full microbatch and scaled by count /
- * micro, except an update's and a delay. */
+ * weight 1/2 each), update 0, send 0, delay 0. Costs are per full microbatch, of a backward and
+ * what it sends per one of its own size, and scaled by count / size, except an update's and a
+ * delay. */
 typedef struct {
     const double *forward, *backward_input, *backward_weight, *update, *send, *send_back, *delay;
 } rp_sched_costs;

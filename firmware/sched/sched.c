@@ -56,6 +56,25 @@ rp_range rp_sched_micro_range(const rp_sched_shape *shape, uint64_t step, uint32
     return (rp_range){own.first + first, rest < shape->micro ? rest : shape->micro};
 }
 
+uint32_t rp_sched_backward_count(const rp_sched_shape *shape, uint64_t step) {
+    rp_sched_shape backward = *shape;
+    backward.micro = shape->micro_backward ? shape->micro_backward : shape->micro;
+    return rp_sched_micro_count(&backward, step);
+}
+
+rp_range rp_sched_backward_range(const rp_sched_shape *shape, uint64_t step, uint32_t micro) {
+    const uint32_t size = shape->micro_backward;
+    if (size == 0) {
+        return rp_sched_micro_range(shape, step, micro);
+    }
+    const rp_range own = rp_sched_share(shape->share, rp_sched_step_samples(shape, step));
+    const uint32_t count = rp_sched_backward_count(shape, step);
+    RP_ASSERT(micro < count);
+    const uint32_t rest = own.count - (count - 1) * size; /* of microbatch 0 */
+    return micro > 0 ? (rp_range){own.first + rest + (micro - 1) * size, size}
+                     : (rp_range){own.first, rest};
+}
+
 uint32_t rp_sched_nodes(const rp_sched_shape *shape) {
     return shape->chunks > 1 ? shape->stages / shape->chunks : shape->stages;
 }
@@ -88,6 +107,14 @@ rp_op rp_sched_micro_op(const rp_sched_state *state, rp_op_kind kind, uint64_t s
                    .stage = state->shape.stage,
                    .step = step,
                    .samples = rp_sched_micro_range(&state->shape, step, (uint32_t)micro),
+                   .micro = (uint32_t)micro};
+}
+
+rp_op rp_sched_backward_op(const rp_sched_state *state, uint64_t step, uint64_t micro) {
+    return (rp_op){.kind = RP_OP_BACKWARD,
+                   .stage = state->shape.stage,
+                   .step = step,
+                   .samples = rp_sched_backward_range(&state->shape, step, (uint32_t)micro),
                    .micro = (uint32_t)micro};
 }
 

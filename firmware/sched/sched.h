@@ -66,6 +66,8 @@ typedef struct {
     uint64_t step_first, step_end; /* [first, end): a resumed run begins in the middle */
     uint64_t epoch_samples;        /* samples of one epoch; its last step may be short */
     uint32_t batch, micro;         /* samples a step, samples a microbatch at most */
+    uint32_t micro_backward;       /* kinds with `sizes`: the same of a backward; 0: the backward
+                                      takes the microbatches of the forward */
     uint32_t advance;              /* forwards more per hop behind this stage: covers slow links */
     uint32_t steps_open; /* unflushed: a step is begun when fewer than so many wait for their update
                             (replicas, 2BW); 0 = any number */
@@ -84,6 +86,11 @@ rp_range rp_sched_share(const double share[2], uint32_t step_samples);
 /* Microbatches of the shape's share of a step. */
 uint32_t rp_sched_micro_count(const rp_sched_shape *shape, uint64_t step);
 rp_range rp_sched_micro_range(const rp_sched_shape *shape, uint64_t step, uint32_t micro);
+/* The same of backwards. Where they have a size of their own, they are counted off from the last
+ * sample, so that the one with the remainder, microbatch 0, has the first samples and comes last
+ * (METHODS 14). */
+uint32_t rp_sched_backward_count(const rp_sched_shape *shape, uint64_t step);
+rp_range rp_sched_backward_range(const rp_sched_shape *shape, uint64_t step, uint32_t micro);
 
 uint32_t rp_sched_nodes(const rp_sched_shape *shape);
 uint32_t rp_sched_node(const rp_sched_shape *shape); /* that holds `stage` */
@@ -123,6 +130,7 @@ typedef struct {
     bool split_backward; /* issues BACKWARD_INPUT and BACKWARD_WEIGHT */
     bool accumulates;    /* unflushed, and made for several microbatches a step */
     bool interleaves;    /* a node may hold several chunks */
+    bool sizes;          /* a microbatch has a size by stage and direction */
     rp_weights_rule weights;
     rp_average_rule average;
     bool (*next)(rp_sched_state *state, rp_op *op); /* false: the run is over */
@@ -142,6 +150,7 @@ void rp_sched_start(rp_sched_state *state, const rp_sched_shape *shape);
  * to 0, then the next step). */
 rp_op rp_sched_micro_op(const rp_sched_state *state, rp_op_kind kind, uint64_t step,
                         uint64_t micro);
+rp_op rp_sched_backward_op(const rp_sched_state *state, uint64_t step, uint64_t micro);
 rp_op rp_sched_end_step(rp_sched_state *state);
 
 /* `next` of all unflushed schedules: 1F1B over the whole run, an update as soon as a step has its
@@ -153,6 +162,12 @@ bool rp_sched_next_unflushed(rp_sched_state *state, rp_op *op);
 /* Microbatches that the shape's stage has in flight at most, counted in its list: what a forward
  * has saved and no (input) backward has taken. 0 for a list without ops. */
 uint32_t rp_sched_in_flight(const rp_sched_kind *kind, const rp_sched_shape *shape);
+
+/* For such counts: forwards that are open behind an op, of `open` in front of it. A backward closes
+ * its forward, or the half of it that is named; with sizes, where one may take a part of several,
+ * the update closes all. */
+uint32_t rp_sched_open_behind(const rp_sched_kind *kind, uint32_t open, const rp_op *op,
+                              rp_op_kind half);
 
 /* Own updates between a forward and its backward: walks the list on from behind the forward. With
  * replicas r only every r-th update counts, those of the forward's own replica. */

@@ -83,6 +83,17 @@ static rp_sched_shape endless_shape(const rp_sched_shape *shape, uint64_t steps)
     return out;
 }
 
+uint32_t rp_sched_open_behind(const rp_sched_kind *kind, uint32_t open, const rp_op *op,
+                              rp_op_kind half) {
+    if (op->kind == RP_OP_FORWARD) {
+        return open + 1;
+    }
+    if (kind->sizes) {
+        return op->kind == RP_OP_UPDATE ? 0 : open;
+    }
+    return open - (op->kind == RP_OP_BACKWARD || op->kind == half);
+}
+
 uint32_t rp_sched_in_flight(const rp_sched_kind *kind, const rp_sched_shape *shape) {
     rp_sched_state state;
     rp_op op;
@@ -91,8 +102,7 @@ uint32_t rp_sched_in_flight(const rp_sched_kind *kind, const rp_sched_shape *sha
     uint32_t open = 0;
     rp_sched_start(&state, shape);
     while (quiet <= 2 * (uint64_t)most + 1 && rp_sched_next_of_stage(kind, &state, &op)) {
-        open += op.kind == RP_OP_FORWARD;
-        open -= op.kind == RP_OP_BACKWARD || op.kind == RP_OP_BACKWARD_INPUT;
+        open = rp_sched_open_behind(kind, open, &op, RP_OP_BACKWARD_INPUT);
         quiet = open > most ? 0 : quiet + (op.kind == RP_OP_UPDATE);
         most = open > most ? open : most;
     }

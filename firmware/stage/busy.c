@@ -1,7 +1,12 @@
 #include "stage/busy.h"
 
 void rp_busy_open(rp_busy *busy, const rp_site *site, const rp_job *job, const rp_layout *layout) {
-    *busy = (rp_busy){.clock = site->clock, .real = rp_clock_real(), .update_s = site->update_s};
+    *busy = (rp_busy){.clock = site->clock,
+                      .real = rp_clock_real(),
+                      .update_s = site->update_s,
+                      .costs = site->costs,
+                      .first = layout->first_layer,
+                      .end = layout->first_layer + layout->layer_count};
     const uint32_t samples = site->seconds_samples ? site->seconds_samples : job->micro;
     for (uint32_t i = 0; site->seconds && i < layout->layer_count; i++) {
         const double *seconds = &site->seconds[2 * ((size_t)layout->first_layer + i)];
@@ -15,13 +20,18 @@ static int64_t now_of(const rp_busy *busy) {
 }
 
 static double cost_of(const rp_busy *busy, const rp_command *command) {
+    const rp_site_costs *costs = busy->costs;
     if (command->kind == RP_COMMAND_UPDATE) {
-        return busy->update_s;
+        return costs ? costs->op_s(costs->self, busy->first, busy->end, RP_OP_UPDATE, 0)
+                     : busy->update_s;
     }
     if (command->kind != RP_COMMAND_FORWARD && command->kind != RP_COMMAND_BACKWARD) {
         return 0;
     }
     const rp_op *op = command->pass.op;
+    if (costs) {
+        return costs->op_s(costs->self, busy->first, busy->end, op->kind, op->samples.count);
+    }
     const double whole = op->kind == RP_OP_FORWARD || op->kind == RP_OP_BACKWARD ? 1 : 0.5;
     return whole * busy->sample_s[op->kind != RP_OP_FORWARD] * op->samples.count;
 }

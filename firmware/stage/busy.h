@@ -10,7 +10,9 @@ typedef struct {
     rp_clock real;      /* where the site gives none */
     double sample_s[2]; /* forward and backward of one sample through the stage */
     double update_s;
-    int64_t until_ns; /* everything issued so far has ended then */
+    const rp_site_costs *costs; /* in place of both; NULL: none */
+    uint32_t first, end;        /* the stage's layers */
+    int64_t until_ns;           /* everything issued so far has ended then */
 } rp_busy;
 
 /* Where an executor begins that computes nothing: its memory is the arena's, and a mark has passed

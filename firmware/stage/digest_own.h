@@ -27,6 +27,7 @@ typedef struct {
     rp_digest *grads;    /* those of an undivided backward */
     float *results, *probe_norms;
     size_t slot_digests, rows_digests; /* of one slot, of all rows of it */
+    uint32_t stride;                   /* of a row */
     digest_writing writing;
 } digest_executor;
 

@@ -25,6 +25,15 @@ typedef struct {
     uint32_t forwards;           /* rp_executor_is_wrong() */
 } rp_executor;
 
+/* What ops would have cost, and whose times they are. */
+typedef struct {
+    const void *self;
+    /* Seconds of an op on layers [first, end) of the model. Pure. */
+    double (*op_s)(const void *self, uint32_t first, uint32_t end, rp_op_kind kind,
+                   uint32_t samples);
+    const char *kind; /* of board: those alike have equal ones */
+} rp_site_costs;
+
 /* What an executor runs on. Everything is borrowed and outlives it; an executor ignores what it
  * does not need. */
 typedef struct {
@@ -34,9 +43,10 @@ typedef struct {
                                  turn, as a profile has them; NULL = a pass takes no time */
     uint32_t seconds_samples; /* the microbatch of that profile; 0 = the job's */
     double update_s;          /* timed, digest: of an UPDATE */
-    bool strict;              /* digest: gradients depend on the order of the microbatches */
-    bool *fails;              /* digest: an op that is issued when it is set fails, which sets it
-                                 back; NULL = none does */
+    const rp_site_costs *costs;  /* timed, digest: in place of the times above; NULL = none */
+    bool strict;                 /* digest: gradients depend on the order of the microbatches */
+    bool *fails;                 /* digest: an op that is issued when it is set fails, which sets it
+                                    back; NULL = none does */
     const uint32_t *wrong_every; /* a board that computes wrong, for tests: of every so many-th
                                     forward of a training step one number is another one; NULL or 0:
                                     of none */

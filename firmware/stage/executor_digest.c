@@ -15,9 +15,9 @@ extern const rp_executor_kind rp_executor_digest;
 
 static rp_err take_memory(rp_arena *arena, digest_executor *e) {
     const rp_layout *layout = e->as.base.layout;
-    const size_t micro = e->as.base.job->micro;
+    e->stride = rp_job_slot_samples(e->as.base.job);
     rp_err err;
-    e->rows_digests = layout->tensor_count * micro;
+    e->rows_digests = layout->tensor_count * e->stride;
     e->slot_digests = e->rows_digests + layout->layer_count;
     RP_TRY(RP_ARENA_NEW(arena, (size_t)rp_block_total(layout) * layout->trained_count + 1,
                         &e->blocks));
@@ -82,7 +82,7 @@ static rp_digest_pass pass_of(digest_executor *e, const rp_pass *pass) {
     return (rp_digest_pass){
         .job = e->as.base.job,
         .layout = e->as.base.layout,
-        .stride = e->as.base.job->micro,
+        .stride = e->stride,
         .n = pass->op->samples.count,
         .number = pass->op->step * e->as.base.job->batch + pass->op->samples.first,
         .training = pass->training,

@@ -19,7 +19,7 @@ rp_err rp_stage_in_flight_write(rp_stage *stage, size_t first, size_t count, con
 static void walk_slot(rp_stage *stage, const rp_op *op) {
     const rp_stash stash = rp_slots_find(&stage->slots, op, false);
     if (op->kind == RP_OP_FORWARD) {
-        (void)rp_slots_take(&stage->slots, op, false);
+        (void)rp_slots_place(&stage->slots, op, false, rp_job_slot_range(stage->job, op));
     } else if (op->kind != RP_OP_BACKWARD_INPUT && stash.slot != RP_NO_SLOT) {
         rp_slots_release(&stage->slots, stash.slot, op);
     }

@@ -27,27 +27,6 @@ static rp_err read_shape(rp_node *root, const char *key, rp_shape *out) {
     return RP_OK;
 }
 
-rp_err rp_throttle_parse(rp_node *parent, rp_throttle *out) {
-    rp_node *throttle;
-    rp_err err;
-    *out = (rp_throttle){0};
-    RP_TRY(rp_node_find_renamed(parent, "throttle", "pace", &throttle));
-    if (!throttle) {
-        RP_TRY(rp_node_section(parent, "throttle", NULL, &throttle));
-    }
-    if (!throttle) {
-        return RP_OK;
-    }
-    if (!rp_node_is_map(throttle)) {
-        return rp_node_fail(throttle, "expected a map, e.g. {forward_ms: 10, backward_ms: 20}");
-    }
-    RP_TRY(rp_node_f64(throttle, "forward_ms", 0, 1e6, &out->forward_ms));
-    RP_TRY(rp_node_f64(throttle, "backward_ms", 0, 1e6, &out->backward_ms));
-    RP_TRY(rp_node_done(throttle));
-fail:
-    return err;
-}
-
 static rp_err read_numbers(rp_node *root, rp_job *job, uint32_t *stages, uint32_t *classes) {
     rp_err err;
     static const char *const needed[] = {"stage",      "cut",           "stages", "batch",
@@ -136,6 +115,35 @@ fail:
     return err;
 }
 
+/* As the run file says; a plan knows better. */
+static rp_err read_sizes(rp_arena *arena, rp_node *root, rp_job *job) {
+    const rp_cut *cut = &job->cut;
+    uint32_t(*size)[2];
+    rp_err err;
+    if (!job->method.kind->sizes) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, cut->stage_count, &size));
+    for (uint32_t k = 0; k < cut->stage_count; k++) {
+        size[k][0] = size[k][1] = job->micro;
+    }
+    RP_TRY(rp_method_sizes(root, cut->stage_count, size));
+    for (uint32_t k = 0; k < cut->stage_count; k++) {
+        const bool alike = size[k][0] == job->micro && size[k][1] == job->micro;
+        const rp_layer *layer = rp_cut_whole_layer(job->model, cut, k);
+        if (size[k][0] > job->batch || size[k][1] > job->batch || (layer && !alike)) {
+            return rp_node_fail(rp_node_find(root, "schedule"),
+                                "stage %u: microbatches of %u and %u samples; expected at most %u, "
+                                "or %u where a layer has batch statistics",
+                                k, size[k][0], size[k][1], job->batch, job->micro);
+        }
+        size[k][1] = layer ? 0 : size[k][1];
+    }
+    job->size = size;
+fail:
+    return err;
+}
+
 rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job *out) {
     *out = (rp_job){0};
     rp_err err;
@@ -159,6 +167,7 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
     RP_TRY(rp_lr_parse(&out->lr, rp_node_find(root, "lr_schedule")));
     RP_TRY(rp_method_parse(root, stages, &out->method));
     RP_TRY(read_advance(root, stages, &out->method));
+    RP_TRY(read_sizes(arena, root, out));
     if (!out->method.kind->split_backward) { /* both halves would do the relu's backward */
         RP_TRY(rp_model_fuse(out->model, &out->cut, &out->fused));
     }
@@ -204,7 +213,8 @@ rp_sched_shape rp_job_sched_shape(const rp_job *job, uint64_t step_first, uint64
         .step_end = step_end,
         .epoch_samples = job->epoch_samples,
         .batch = job->batch,
-        .micro = job->micro,
+        .micro = rp_job_forward_samples(job),
+        .micro_backward = rp_job_holds_steps(job) ? rp_job_backward_samples(job) : 0,
     };
     rp_method_order(&job->method, &shape);
     return shape;
@@ -234,12 +244,70 @@ double rp_job_staleness(const rp_job *job) {
     return (double)sum / micros;
 }
 
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+static bool has_sizes(const rp_job *job) {
+    return job->size && job->method.kind && job->method.kind->sizes;
+}
+
+uint32_t rp_job_forward_samples(const rp_job *job) {
+    return has_sizes(job) ? job->size[job->stage][0] : job->micro;
+}
+
+bool rp_job_holds_steps(const rp_job *job) {
+    return has_sizes(job) && job->size[job->stage][1] > 0;
+}
+
+uint32_t rp_job_backward_samples(const rp_job *job) {
+    return rp_job_holds_steps(job) ? job->size[job->stage][1] : rp_job_forward_samples(job);
+}
+
+uint32_t rp_job_pass_samples(const rp_job *job) {
+    const uint32_t forward = rp_job_forward_samples(job);
+    const uint32_t backward = rp_job_backward_samples(job);
+    return forward > backward ? forward : backward;
+}
+
+uint32_t rp_job_parcel_samples(const rp_job *job) {
+    uint32_t most = job->micro;
+    for (uint32_t k = 0; has_sizes(job) && k < job->cut.stage_count; k++) {
+        for (uint32_t d = 0; d < 2; d++) {
+            most = job->size[k][d] > most ? job->size[k][d] : most;
+        }
+    }
+    return most;
+}
+
+/* A share of a shorter step may have a sample more, by the rounding of its ends. */
+uint32_t rp_job_slot_samples(const rp_job *job) {
+    const uint32_t pass = rp_job_pass_samples(job);
+    const uint32_t own = rp_job_own_samples(job, job->batch).count + rp_job_is_shared(job);
+    return rp_job_holds_steps(job) && own > pass ? own : pass;
+}
+
+rp_range rp_job_slot_range(const rp_job *job, const rp_op *op) {
+    const rp_sched_shape shape = rp_job_sched_shape(job, 0, UINT64_MAX);
+    return rp_job_holds_steps(job)
+               ? rp_job_own_samples(job, rp_sched_step_samples(&shape, op->step))
+               : op->samples;
+}
+
 bool rp_job_is_shared(const rp_job *job) {
     return job->share[0] > 0 || (job->share[1] > 0 && job->share[1] < 1);
 }
 
 rp_range rp_job_own_samples(const rp_job *job, uint32_t step_samples) {
     return rp_sched_share(job->share, step_samples);
+}
+
+rp_throttled_op rp_job_throttled_op(const rp_job *job, const rp_op *op) {
+    const uint32_t first = job->cut.first[job->stage];
+    const uint32_t end = job->cut.first[job->stage + 1];
+    return (rp_throttled_op){.kind = op->kind,
+                             .samples = op->samples.count,
+                             .micro = job->micro,
+                             .flops = {rp_model_flops_forward(job->model, first, end),
+                                       rp_model_flops_backward(job->model, first, end)}};
 }
 
 bool rp_job_is_last(const rp_job *job) {

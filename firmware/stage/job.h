@@ -11,8 +11,8 @@
  *   advance: 1          # what the host has chosen where the schedule says `advance: auto`
  *   normalise: {mean: [0.13], std: [0.31]} # of inputs that come as bytes, by channel
  *   link: {...}         # emulation of what this agent sends
- *   throttle: {...}      # emulation of a slower board
- *   peers: {host: KEY, boards: [KEY, ..]} # who may connect here */
+ *   peers: {host: KEY, boards: [KEY, ..]} # who may connect here
+ *   throttle: {...}     # emulation of a slower board */
 #ifndef RP_STAGE_JOB_H
 #define RP_STAGE_JOB_H
 
@@ -23,19 +23,12 @@
 #include "nn/model.h"
 #include "optim/optim.h"
 #include "sched/method.h"
+#include "stage/throttle.h"
 
 enum {
     RP_BATCH_MAX = 65536,
     RP_PROBE_NORMS = 3 /* of the error, the stale error and the prediction: stage/probe.c */
 };
-
-/* A board that is slower than this one, emulated: an op on a full microbatch takes at least so
- * long. Zeros = as fast as it goes. */
-typedef struct {
-    double forward_ms, backward_ms;
-} rp_throttle;
-/* `throttle:` of `parent`, or `pace:`, its former name; none = zeros. errors USAGE */
-rp_err rp_throttle_parse(rp_node *parent, rp_throttle *out) RP_MUST_CHECK;
 
 typedef struct {
     uint32_t stage;
@@ -53,8 +46,10 @@ typedef struct {
     uint64_t step_first;    /* where it begins: behind 0 when it goes on from a checkpoint */
     uint64_t epoch_samples; /* training samples in an epoch */
     uint32_t batch, micro;
-    uint32_t target_width; /* f32 per sample where targets are rows */
-    uint32_t memory_mib;   /* limit of device memory, 0 = what the device has */
+    const uint32_t (*size)[2]; /* schedules with sizes: samples of a microbatch by stage, forward
+                                  and backward; backward 0: those of the forward. NULL = micro */
+    uint32_t target_width;     /* f32 per sample where targets are rows */
+    uint32_t memory_mib;       /* limit of device memory, 0 = what the device has */
     rp_throttle throttle;
     rp_pixel_norm pixels; /* of inputs as uint8 */
     bool guard;           /* skip steps with non-finite gradients */
@@ -84,7 +79,22 @@ rp_err rp_method_fit_model(const rp_method *method, const rp_model *model,
  * share the stage. */
 double rp_job_staleness(const rp_job *job);
 
+/* Samples of a microbatch of this stage, at most: of a forward, of a backward, of both. */
+uint32_t rp_job_forward_samples(const rp_job *job);
+uint32_t rp_job_backward_samples(const rp_job *job);
+uint32_t rp_job_pass_samples(const rp_job *job);
+/* Of a parcel between any two stages. */
+uint32_t rp_job_parcel_samples(const rp_job *job);
+/* A backward has a size of its own, and may take samples of several forwards: so one slot holds all
+ * samples that this board has of a step, in the place of one for each forward. */
+bool rp_job_holds_steps(const rp_job *job);
+uint32_t rp_job_slot_samples(const rp_job *job);
+/* The samples of the slot of a training op. */
+rp_range rp_job_slot_range(const rp_job *job, const rp_op *op);
+
 bool rp_job_is_last(const rp_job *job);
+/* An op of this stage, as its throttle sees it. */
+rp_throttled_op rp_job_throttled_op(const rp_job *job, const rp_op *op);
 /* Other boards have the rest of the samples. */
 bool rp_job_is_shared(const rp_job *job);
 /* Samples of a step that this board has; maybe none of a short one. */

@@ -120,7 +120,7 @@ static size_t most_encoded(const rp_layout *layout) {
 
 size_t rp_layout_part_max(const rp_layout *layout, const rp_job *job) {
     const size_t targets = (size_t)job->batch * job->target_width * sizeof(float);
-    const size_t crossing = most_at_boundaries(layout, false) * job->micro;
+    const size_t crossing = most_at_boundaries(layout, false) * rp_job_parcel_samples(job);
     return crossing > targets ? crossing : targets;
 }
 
@@ -156,7 +156,8 @@ static void count_ends(const rp_job *job, rp_layout *layout, uint32_t align) {
     }
     if (rp_job_is_last(job)) {
         size_t width = job->loss->class_target ? 1 : job->target_width;
-        layout->scratch_bytes += rp_darena_round(width * job->micro * sizeof(float), align);
+        layout->scratch_bytes +=
+            rp_darena_round(width * rp_job_pass_samples(job) * sizeof(float), align);
         layout->scratch_bytes += rp_darena_round(2 * (size_t)job->batch * sizeof(float), align);
     }
 }
@@ -164,37 +165,38 @@ static void count_ends(const rp_job *job, rp_layout *layout, uint32_t align) {
 static void count_scratch(const rp_job *job, rp_layout *layout, rp_gemm_choice gemm,
                           uint32_t align) {
     const rp_model *model = job->model;
+    const uint32_t pass = rp_job_pass_samples(job);
+    const uint32_t slot = rp_job_slot_samples(job);
     for (uint32_t i = 0; i < layout->layer_count; i++) {
         uint32_t index = rp_layout_layer(layout, i);
         const rp_layer *layer = &model->layer[index];
         const rp_layer_plan *plan = &model->plan[index];
-        size_t work =
-            layer->kind->workspace_bytes
-                ? layer->kind->workspace_bytes(layer, plan, model->in[index], job->micro, gemm)
-                : 0;
+        size_t work = layer->kind->workspace_bytes
+                          ? layer->kind->workspace_bytes(layer, plan, model->in[index], pass, gemm)
+                          : 0;
         if (work > layout->workspace_bytes) {
             layout->workspace_bytes = work;
             layout->workspace_layer = index;
         }
         for (uint32_t s = 0; model->wants_grad[index] && s < plan->saved_count; s++) {
             layout->slot_bytes += rp_darena_round(
-                plan->saved[s].fixed_bytes + job->micro * plan->saved[s].sample_bytes, align);
+                plan->saved[s].fixed_bytes + slot * plan->saved[s].sample_bytes, align);
         }
     }
     for (uint32_t i = 0; i < layout->value.kept_count; i++) {
-        layout->slot_bytes += rp_darena_round(layout->value.kept_bytes[i] * job->micro, align);
+        layout->slot_bytes += rp_darena_round(layout->value.kept_bytes[i] * slot, align);
     }
     for (uint32_t i = 0; i < layout->grad.kept_count; i++) {
-        layout->deferred_bytes += rp_darena_round(layout->grad.kept_bytes[i] * job->micro, align);
+        layout->deferred_bytes += rp_darena_round(layout->grad.kept_bytes[i] * pass, align);
     }
     for (uint32_t i = 0; i < layout->value.pool_count; i++) {
-        layout->scratch_bytes += rp_darena_round(layout->value.pool_bytes[i] * job->micro, align);
+        layout->scratch_bytes += rp_darena_round(layout->value.pool_bytes[i] * pass, align);
     }
     for (uint32_t i = 0; i < layout->grad.pool_count; i++) {
-        layout->scratch_bytes += rp_darena_round(layout->grad.pool_bytes[i] * job->micro, align);
+        layout->scratch_bytes += rp_darena_round(layout->grad.pool_bytes[i] * pass, align);
     }
     layout->scratch_bytes += rp_darena_round(layout->workspace_bytes, align);
-    layout->codec_bytes = most_at_boundaries(layout, true) * job->micro;
+    layout->codec_bytes = most_at_boundaries(layout, true) * pass;
     layout->scratch_bytes += rp_darena_round(layout->codec_bytes, align);
     layout->loss_bytes = most_encoded(layout);
     if (layout->loss_bytes) {
@@ -250,19 +252,20 @@ rp_err rp_layout_check(const rp_layout *layout, const rp_job *job, size_t limit_
     }
     const double mib = 1.0 / (1 << 20);
     uint32_t layer = largest_layer(layout);
-    return rp_fail(RP_ERR_LIMIT,
-                   "stage %u needs %.1f MiB of device memory and may have %.1f: %u copies of the "
-                   "weights of %.1f, "
-                   "gradients %.1f, optimiser %.1f, %u slots of %.1f, scratch %.1f; the largest "
-                   "activation is %s's, %.2f MiB "
-                   "a microbatch of %u. Use smaller microbatches, another schedule or more stages",
-                   job->stage, (double)layout->total_bytes * mib, (double)limit_bytes * mib,
-                   rp_layout_weight_copies(layout) + layout->probes,
-                   (double)layout->weight_bytes * mib, (double)layout->weight_bytes * mib,
-                   (double)(layout->weight_bytes * layout->state_count * layout->replicas) * mib,
-                   layout->slots, (double)layout->slot_bytes * mib,
-                   (double)layout->scratch_bytes * mib, job->model->layer[layer].name,
-                   (double)(rp_layout_sample_bytes(&job->model->plan[layer].out) * job->micro) *
-                       mib,
-                   job->micro);
+    return rp_fail(
+        RP_ERR_LIMIT,
+        "stage %u needs %.1f MiB of device memory and may have %.1f: %u copies of the "
+        "weights of %.1f, "
+        "gradients %.1f, optimiser %.1f, %u slots of %.1f, scratch %.1f; the largest "
+        "activation is %s's, %.2f MiB "
+        "a microbatch of %u. Use smaller microbatches, another schedule or more stages",
+        job->stage, (double)layout->total_bytes * mib, (double)limit_bytes * mib,
+        rp_layout_weight_copies(layout) + layout->probes, (double)layout->weight_bytes * mib,
+        (double)layout->weight_bytes * mib,
+        (double)(layout->weight_bytes * layout->state_count * layout->replicas) * mib,
+        layout->slots, (double)layout->slot_bytes * mib, (double)layout->scratch_bytes * mib,
+        job->model->layer[layer].name,
+        (double)(rp_layout_sample_bytes(&job->model->plan[layer].out) * rp_job_pass_samples(job)) *
+            mib,
+        rp_job_pass_samples(job));
 }

@@ -28,10 +28,10 @@ static rp_job walked_job(const rp_job *job) {
     return out;
 }
 
-static void take_or_add(rp_slots *slots, const rp_op *op) {
-    if (rp_slots_take(slots, op, false) == RP_NO_SLOT) {
+static void take_or_add(rp_slots *slots, const rp_op *op, rp_range range) {
+    if (rp_slots_place(slots, op, false, range).slot == RP_NO_SLOT) {
         slots->count++; /* there is room for one a forward */
-        (void)rp_slots_take(slots, op, false);
+        (void)rp_slots_place(slots, op, false, range);
     }
 }
 
@@ -41,13 +41,13 @@ static void release_slots(rp_slots *slots, const rp_op *op) {
     rp_slots_release(slots, stash.slot, op);
 }
 
-static void walk_slots(rp_slots *slots, rp_slots *deferred, const rp_op *op) {
+static void walk_slots(const rp_job *job, rp_slots *slots, rp_slots *deferred, const rp_op *op) {
     switch (op->kind) {
     case RP_OP_FORWARD:
-        take_or_add(slots, op);
+        take_or_add(slots, op, rp_job_slot_range(job, op));
         break;
     case RP_OP_BACKWARD_INPUT:
-        take_or_add(deferred, op);
+        take_or_add(deferred, op, op->samples);
         break;
     case RP_OP_BACKWARD_WEIGHT:
         release_slots(deferred, op);
@@ -80,7 +80,7 @@ static rp_err count_slots(const rp_job *job, rp_layout *layout) {
     RP_TRY(RP_ARENA_NEW(&arena, forwards, &slots.slot));
     RP_TRY(RP_ARENA_NEW(&arena, forwards, &deferred.slot));
     for (rp_sched_start(&state, &shape); rp_sched_next_of_stage(kind, &state, &op);) {
-        walk_slots(&slots, &deferred, &op);
+        walk_slots(job, &slots, &deferred, &op);
     }
     layout->slots = slots.count;
     layout->deferred_slots = deferred.count;

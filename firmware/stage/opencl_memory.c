@@ -67,11 +67,13 @@ fail:
     return err;
 }
 
-static rp_err take_all(rp_opencl *e, const size_t *sample_bytes, uint32_t count, rp_buffer ***out) {
+/* Buffers of so many samples. */
+static rp_err take_all(rp_opencl *e, uint32_t samples, const size_t *sample_bytes, uint32_t count,
+                       rp_buffer ***out) {
     rp_err err;
     RP_TRY(RP_ARENA_NEW(e->arena, count + 1, out));
     for (uint32_t i = 0; i < count; i++) {
-        RP_TRY(rp_darena_take(e->memory, sample_bytes[i] * e->base.job->micro, &(*out)[i]));
+        RP_TRY(rp_darena_take(e->memory, sample_bytes[i] * samples, &(*out)[i]));
     }
 fail:
     return err;
@@ -79,15 +81,15 @@ fail:
 
 static rp_err take_slot(rp_opencl *e, rp_opencl_slot *slot) {
     const rp_layout *layout = e->base.layout;
+    const uint32_t samples = rp_job_slot_samples(e->base.job);
     rp_err err;
-    RP_TRY(take_all(e, layout->value.kept_bytes, layout->value.kept_count, &slot->kept));
+    RP_TRY(take_all(e, samples, layout->value.kept_bytes, layout->value.kept_count, &slot->kept));
     RP_TRY(RP_ARENA_NEW(e->arena, layout->layer_count * RP_LAYER_SAVED_MAX + 1, &slot->saved));
     for (uint32_t i = 0; i < layout->layer_count; i++) {
         const uint32_t layer = layout->first_layer + i;
         const rp_layer_plan *plan = &e->base.job->model->plan[layer];
         for (uint32_t s = 0; e->base.job->model->wants_grad[layer] && s < plan->saved_count; s++) {
-            size_t bytes =
-                plan->saved[s].fixed_bytes + plan->saved[s].sample_bytes * e->base.job->micro;
+            size_t bytes = plan->saved[s].fixed_bytes + plan->saved[s].sample_bytes * samples;
             RP_TRY(rp_darena_take(e->memory, bytes, &slot->saved[i * RP_LAYER_SAVED_MAX + s]));
         }
     }
@@ -97,6 +99,7 @@ fail:
 
 static rp_err take_slots(rp_opencl *e) {
     const rp_layout *layout = e->base.layout;
+    const uint32_t pass = rp_job_pass_samples(e->base.job);
     rp_err err;
     RP_TRY(RP_ARENA_NEW(e->arena, layout->slots, &e->slot));
     for (uint32_t i = 0; i < layout->slots; i++) {
@@ -104,10 +107,11 @@ static rp_err take_slots(rp_opencl *e) {
     }
     RP_TRY(RP_ARENA_NEW(e->arena, layout->deferred_slots + 1, &e->deferred));
     for (uint32_t i = 0; i < layout->deferred_slots; i++) {
-        RP_TRY(take_all(e, layout->grad.kept_bytes, layout->grad.kept_count, &e->deferred[i]));
+        RP_TRY(
+            take_all(e, pass, layout->grad.kept_bytes, layout->grad.kept_count, &e->deferred[i]));
     }
-    RP_TRY(take_all(e, layout->value.pool_bytes, layout->value.pool_count, &e->value_pool));
-    RP_TRY(take_all(e, layout->grad.pool_bytes, layout->grad.pool_count, &e->grad_pool));
+    RP_TRY(take_all(e, pass, layout->value.pool_bytes, layout->value.pool_count, &e->value_pool));
+    RP_TRY(take_all(e, pass, layout->grad.pool_bytes, layout->grad.pool_count, &e->grad_pool));
     RP_TRY(RP_ARENA_NEW(e->arena, layout->tensor_count, &e->value));
     RP_TRY(RP_ARENA_NEW(e->arena, layout->tensor_count, &e->grad));
 fail:
@@ -186,7 +190,8 @@ static rp_err take_ends(rp_opencl *e) {
     }
     if (rp_job_is_last(job)) {
         size_t width = job->loss->class_target ? 1 : job->target_width;
-        RP_TRY(rp_darena_take(e->memory, width * job->micro * sizeof(float), &e->target));
+        RP_TRY(rp_darena_take(e->memory, width * rp_job_pass_samples(job) * sizeof(float),
+                              &e->target));
         RP_TRY(rp_darena_take(e->memory, 2 * (size_t)job->batch * sizeof(float), &e->results));
     }
 fail:

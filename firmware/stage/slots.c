@@ -6,18 +6,22 @@ void rp_slots_clear(rp_slots *slots) {
     }
 }
 
-uint32_t rp_slots_take(rp_slots *slots, const rp_op *op, bool evaluating) {
+static uint32_t take_free(rp_slots *slots, const rp_op *op, bool evaluating, rp_range range) {
     for (uint32_t i = 0; i < slots->count; i++) {
         if (!slots->slot[i].busy) {
             slots->slot[i] = (rp_slot){.busy = true,
                                        .evaluating = evaluating,
                                        .step = op->step,
-                                       .samples = op->samples,
-                                       .left = op->samples.count};
+                                       .samples = range,
+                                       .left = range.count};
             return i;
         }
     }
     return RP_NO_SLOT;
+}
+
+uint32_t rp_slots_take(rp_slots *slots, const rp_op *op, bool evaluating) {
+    return take_free(slots, op, evaluating, op->samples);
 }
 
 static bool range_contains(const rp_range *all, const rp_range *some) {
@@ -36,6 +40,21 @@ rp_stash rp_slots_find(const rp_slots *slots, const rp_op *op, bool evaluating) 
         }
     }
     return (rp_stash){.slot = RP_NO_SLOT};
+}
+
+rp_stash rp_slots_place(rp_slots *slots, const rp_op *op, bool evaluating, rp_range range) {
+    const bool whole = range.count == op->samples.count;
+    rp_stash at = {.slot = RP_NO_SLOT};
+    RP_ASSERT(range_contains(&range, &op->samples));
+    if (!whole) {
+        at = rp_slots_find(slots, op, evaluating);
+    }
+    if (at.slot == RP_NO_SLOT) {
+        at = (rp_stash){.slot = take_free(slots, op, evaluating, range),
+                        .first = op->samples.first - range.first,
+                        .whole = whole};
+    }
+    return at;
 }
 
 void rp_slots_release(rp_slots *slots, uint32_t index, const rp_op *op) {

@@ -29,6 +29,9 @@ typedef struct {
 void rp_slots_clear(rp_slots *slots);
 /* The first free one becomes the op's; RP_NO_SLOT when there is none. */
 uint32_t rp_slots_take(rp_slots *slots, const rp_op *op, bool evaluating);
+/* A slot for samples `range` of the op's step, which has the op's: the one that an op before has
+ * taken for them, or a free one. .slot RP_NO_SLOT when there is none. */
+rp_stash rp_slots_place(rp_slots *slots, const rp_op *op, bool evaluating, rp_range range);
 /* The slot that has all of the op's samples; .slot RP_NO_SLOT when none has. */
 rp_stash rp_slots_find(const rp_slots *slots, const rp_op *op, bool evaluating);
 /* The op's samples are done with; with the last of them the slot is free. */

@@ -97,10 +97,17 @@ fail:
 /* ---- slots ----------------------------------------------------------------------------------- */
 
 /* The schedule never asks for more slots than its own replay found. */
-static uint32_t take_slot(rp_slots *slots, const rp_op *op, bool evaluating) {
-    const uint32_t slot = rp_slots_take(slots, op, evaluating);
-    RP_ASSERT(slot != RP_NO_SLOT);
-    return slot;
+static rp_stash take_slot(rp_slots *slots, const rp_op *op, bool evaluating, rp_range range) {
+    const rp_stash stash = rp_slots_place(slots, op, evaluating, range);
+    RP_ASSERT(stash.slot != RP_NO_SLOT);
+    return stash;
+}
+
+/* Where a forward saves what its backward needs; an evaluation's step may have another length. */
+static rp_stash stash_for(rp_stage *stage, const rp_op *op, rp_stage_mode mode) {
+    const bool alone = mode.evaluating || mode.alone;
+    return take_slot(&stage->slots, op, mode.evaluating,
+                     alone ? op->samples : rp_job_slot_range(stage->job, op));
 }
 
 /* A backward follows its forward. */
@@ -114,7 +121,7 @@ static rp_stash stash_of(const rp_slots *slots, const rp_op *op, bool evaluating
 static rp_stash deferred_of(rp_stage *stage, const rp_op *op) {
     switch (op->kind) {
     case RP_OP_BACKWARD_INPUT:
-        return (rp_stash){.slot = take_slot(&stage->deferred, op, false), .whole = true};
+        return take_slot(&stage->deferred, op, false, op->samples);
     case RP_OP_BACKWARD_WEIGHT:
         return stash_of(&stage->deferred, op, false);
     default:
@@ -153,7 +160,7 @@ rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const rp_stage_pie
         .kind = RP_COMMAND_FORWARD,
         .pass = {.op = op,
                  .weights = stage->seen,
-                 .stash = {take_slot(&stage->slots, op, mode.evaluating), 0, true},
+                 .stash = stash_for(stage, op, mode),
                  .deferred = {.slot = RP_NO_SLOT},
                  .training = mode.training,
                  .renewal = mode.renewal,
@@ -162,7 +169,7 @@ rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const rp_stage_pie
                  .out = out},
     };
     rp_err err;
-    RP_ASSERT(n > 0 && n <= stage->job->micro);
+    RP_ASSERT(n > 0 && n <= rp_job_pass_samples(stage->job));
     RP_TRY(check_pieces(op, in, in_count));
     RP_TRY(rp_stage_issue(stage, &command));
     return RP_OK;
@@ -192,7 +199,8 @@ rp_err rp_stage_forward_only(rp_stage *stage, const rp_op *op, const rp_stage_pi
     stage->seen = rp_stage_evaluated(stage);
     const uint64_t before =
         op->step * ((stage->job->batch - 1) / stage->job->micro + 1) + op->micro;
-    const rp_stage_mode mode = {training, true, training ? (uint32_t)before + 1 : 0};
+    const rp_stage_mode mode = {
+        .training = training, .evaluating = true, .renewal = training ? (uint32_t)before + 1 : 0};
     return rp_stage_run_forward(stage, op, in, in_count, out, mode);
 }
 
@@ -386,59 +394,6 @@ rp_err rp_stage_update(rp_stage *stage, const rp_op *op, float grad_scale, bool 
         RP_TRY(rp_stage_run_update(stage, &by, op->step, grad_scale));
     }
     RP_TRY(rp_stage_run_probe(stage, op, &(rp_weight_view){.replica = by.replica}));
-fail:
-    return err;
-}
-
-/* ---- profiles -------------------------------------------------------------------------------- */
-
-/* When everything issued will have ended, where that is known ahead; 0 = it is not. */
-static rp_err find_end(rp_stage *stage, int64_t *end_ns) {
-    rp_mark mark;
-    rp_err err = rp_stage_mark(stage, &mark);
-    if (err == RP_OK) {
-        *end_ns = mark.end_ns;
-        rp_stage_release(stage, &mark);
-    }
-    return err;
-}
-
-/* One timed batch of passes: seconds a repeat, from the host's start to the executor's end, or as
- * the executor says without having worked for so long. */
-static rp_err time_passes(rp_stage *stage, uint32_t repeats, rp_op_kind kind, double *seconds) {
-    const rp_op op = {.kind = kind, .samples = {0, stage->job->micro}};
-    const rp_command command = {
-        .kind = kind == RP_OP_FORWARD ? RP_COMMAND_FORWARD : RP_COMMAND_BACKWARD,
-        .pass = {.op = &op,
-                 .weights = stage->seen,
-                 .deferred = {.slot = kind == RP_OP_BACKWARD && stage->layout->deferred_slots
-                                          ? 0
-                                          : RP_NO_SLOT},
-                 .training = true,
-                 .accumulate = stage->accumulated > 0},
-    };
-    const rp_clock clock = rp_clock_real();
-    int64_t known_ns[2];
-    rp_err err;
-    RP_TRY(rp_stage_drain(stage));
-    RP_TRY(find_end(stage, &known_ns[0]));
-    const int64_t start_ns = rp_clock_now_ns(&clock);
-    for (uint32_t r = 0; r < repeats; r++) {
-        RP_TRY(rp_stage_issue(stage, &command));
-    }
-    RP_TRY(find_end(stage, &known_ns[1]));
-    RP_TRY(rp_stage_drain(stage));
-    const int64_t took_ns =
-        known_ns[1] ? known_ns[1] - known_ns[0] : rp_clock_now_ns(&clock) - start_ns;
-    *seconds = (double)took_ns * 1e-9 / repeats;
-fail:
-    return err;
-}
-
-rp_err rp_stage_time(rp_stage *stage, uint32_t repeats, double *forward_s, double *backward_s) {
-    rp_err err;
-    RP_TRY(time_passes(stage, repeats, RP_OP_FORWARD, forward_s));
-    RP_TRY(time_passes(stage, repeats, RP_OP_BACKWARD, backward_s));
 fail:
     return err;
 }

@@ -99,6 +99,12 @@ rp_err rp_stage_update(rp_stage *stage, const rp_op *op, float grad_scale, bool 
 /* Per-sample (loss, correct) pairs of the step, into host floats (2 * samples). */
 rp_err rp_stage_results(rp_stage *stage, float *out, uint32_t samples) RP_MUST_CHECK;
 
+/* Mean time of the stage's layers for an op over `repeats` runs of it, without the copies to and
+ * from the host; `samples` of a microbatch at most. From the host's start to the executor's end, or
+ * as the executor says without having worked for so long. Halves of a backward only where the
+ * schedule splits them. Blocks; leaves weights and gradients as garbage. */
+rp_err rp_stage_time_op(rp_stage *stage, rp_op_kind kind, uint32_t samples, uint32_t repeats,
+                        double *seconds) RP_MUST_CHECK;
 /* Mean time of the stage's layers over `repeats` runs of a full microbatch, without the copies to
  * and from the host: the planner's costs. Blocks; leaves weights and gradients as garbage. */
 rp_err rp_stage_time(rp_stage *stage, uint32_t repeats, double *forward_s,

@@ -27,10 +27,13 @@ fail:
 static rp_err warm_up_passes(rp_stage *stage, char *zeros) {
     const rp_job *job = stage->job;
     const bool split = job->method.kind->split_backward;
-    rp_op op = {.kind = RP_OP_FORWARD, .samples = {0, job->micro}};
+    const uint32_t most = rp_job_pass_samples(job);
+    const uint32_t forward = rp_job_forward_samples(job);
+    rp_op op = {.kind = RP_OP_FORWARD, .samples = {0, most}};
     const void *in[RP_CUT_TENSORS_MAX];
     void *out[RP_CUT_TENSORS_MAX];
     const rp_stage_piece whole = {op.samples, in};
+    const rp_stage_mode mode = {.training = true, .alone = true};
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < RP_CUT_TENSORS_MAX; i++) {
         in[i] = zeros;
@@ -39,11 +42,12 @@ static rp_err warm_up_passes(rp_stage *stage, char *zeros) {
     if (rp_job_is_last(job)) {
         RP_TRY(
             rp_stage_run_forward(stage, &op, &whole, 1, out, (rp_stage_mode){.evaluating = true}));
-        RP_TRY(rp_stage_evaluate(stage, &op, job->micro, &whole, 1));
+        RP_TRY(rp_stage_evaluate(stage, &op, most, &whole, 1));
     }
     for (int twice = 0; twice < 2; twice++) { /* writing and adding gradients */
-        op.kind = RP_OP_FORWARD;
-        RP_TRY(rp_stage_run_forward(stage, &op, &whole, 1, out, (rp_stage_mode){.training = true}));
+        op = (rp_op){.kind = RP_OP_FORWARD, .samples = {0, most}};
+        RP_TRY(rp_stage_run_forward(stage, &op, &whole, 1, out, mode));
+        op.samples.count = rp_job_backward_samples(job);
         op.kind = split ? RP_OP_BACKWARD_INPUT : RP_OP_BACKWARD;
         RP_TRY(rp_stage_run_backward(stage, &op, &whole, 1, out));
         if (split) {
@@ -51,6 +55,12 @@ static rp_err warm_up_passes(rp_stage *stage, char *zeros) {
             RP_TRY(rp_stage_run_backward(stage, &op, NULL, 0, out));
         }
         RP_TRY(rp_stage_drain(stage));
+        rp_slots_clear(&stage->slots);
+    }
+    if (forward < most) { /* the size that a step has is less than what fits */
+        op = (rp_op){.kind = RP_OP_FORWARD, .samples = {0, forward}};
+        RP_TRY(rp_stage_run_forward(stage, &op, &whole, 1, out, mode));
+        rp_slots_clear(&stage->slots);
     }
     RP_TRY(rp_stage_norms(stage, (float *)(void *)zeros));
     if (stage->layout->peers && stage->layout->trained_count > 0) {
@@ -65,7 +75,8 @@ rp_err rp_stage_warm_up(rp_stage *stage) {
     const rp_layout *layout = stage->layout;
     size_t bytes = 16;
     for (uint32_t t = 0; t < layout->tensor_count; t++) {
-        size_t tensor = rp_shape_count(&layout->tensor[t].sample) * job->micro * sizeof(float);
+        size_t tensor =
+            rp_shape_count(&layout->tensor[t].sample) * rp_job_pass_samples(job) * sizeof(float);
         bytes = tensor > bytes ? tensor : bytes;
     }
     bytes = layout->codec_bytes > bytes ? layout->codec_bytes : bytes;

@@ -61,6 +61,7 @@ rp_err rp_stage_prepare_evaluated(rp_stage *stage) RP_MUST_CHECK;
 typedef struct {
     bool training;    /* layers behave as in training */
     bool evaluating;  /* an evaluation's: its steps count from 0 again */
+    bool alone;       /* a slot for its own samples, whatever else a step has */
     uint32_t renewal; /* rp_layer_call's */
 } rp_stage_mode;
 rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,

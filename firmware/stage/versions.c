@@ -185,6 +185,24 @@ static void pass_op(rp_versions *v, const rp_op *op) {
     RP_ASSERT(more && due.kind == op->kind && due.step == op->step && due.micro == op->micro);
 }
 
+/* The forward waits for its backward; those of a step do together where backwards have sizes of
+ * their own (rp_job_holds_steps): a flush lets no update come between them. */
+static void note_in_flight(rp_versions *v, const rp_op *op, const rp_weight_view *view) {
+    const rp_range range = rp_job_slot_range(v->job, op);
+    const uint32_t count = v->in_flight_count;
+    if (rp_job_holds_steps(v->job) && count > 0 && v->in_flight[count - 1].step == op->step) {
+        return;
+    }
+    RP_ASSERT(v->in_flight_count < v->in_flight_max);
+    v->in_flight[v->in_flight_count++] = (rp_version_in_flight){
+        .step = op->step,
+        .samples = range,
+        .left = range.count,
+        .block = view->block,
+        .updates = v->updates[view->replica],
+    };
+}
+
 rp_weight_view rp_versions_forward(rp_versions *v, const rp_op *op) {
     const rp_weights_rule rule = v->job->method.weights;
     rp_weight_view view = {.replica = (uint32_t)(op->step % v->replicas)};
@@ -200,14 +218,7 @@ rp_weight_view rp_versions_forward(rp_versions *v, const rp_op *op) {
         view.ahead = v->forward_ahead;
         view.reuse = rule == RP_WEIGHTS_XPIPE && op->micro > 0;
     }
-    RP_ASSERT(v->in_flight_count < v->in_flight_max);
-    v->in_flight[v->in_flight_count++] = (rp_version_in_flight){
-        .step = op->step,
-        .samples = op->samples,
-        .left = op->samples.count,
-        .block = view.block,
-        .updates = v->updates[view.replica],
-    };
+    note_in_flight(v, op, &view);
     v->block[view.block].users += rule == RP_WEIGHTS_STASH || by_version(v);
     return view;
 }

@@ -14,6 +14,12 @@
 rp_err rp_hub_new(rp_arena *arena, uint32_t remembered, rp_hub **out) RP_MUST_CHECK;
 void rp_hub_finish(rp_hub **hub); /* all its ports are closed before; NULL is accepted */
 
+/* From now on two transports with one key may bind one address, as two machines do that are copies
+ * of each other: who connects gets the one that was bound last. And every connection to what is
+ * bound there ends, as it does when another machine answers for an address. */
+void rp_hub_let_twins(rp_hub *hub);
+void rp_hub_end_connections(rp_hub *hub, const char *endpoint);
+
 /* A frame from an earlier life: puts a copy of a remembered packet (0 = the oldest) into the
  * connection that now exists between the same two addresses, in the same direction.
  * errors  AGAIN: no such connection, or no room */

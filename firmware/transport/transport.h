@@ -25,12 +25,14 @@ enum {
     RP_PACKET_FRAMES_MAX = 9,
     RP_PORT_KEYS_MAX = 64,
     RP_PORT_NAME_BYTES = 48,
-    RP_PORT_ENDPOINT_BYTES = 256
+    RP_PORT_ENDPOINT_BYTES = 256,
+    RP_PORT_ADDRESS_BYTES = 64
 };
 
 typedef struct {
     rp_buffer *frame[RP_PACKET_FRAMES_MAX];
     uint32_t count;
+    int origin;    /* a binding end: for the kind's address() */
     uint64_t peer; /* a binding end: which connection, never 0, never used again after it has
                       ended; a connecting end: 0 */
 } rp_packet;
@@ -42,7 +44,9 @@ size_t rp_packet_bytes(const rp_packet *packet);
 typedef enum {
     RP_PORT_CONNECTED, /* what was on its way on the connection before is lost */
     RP_PORT_LOST,      /* the port tries again by itself */
-    RP_PORT_REFUSED    /* by keys; the port tries again by itself, more slowly */
+    RP_PORT_REFUSED,   /* by keys; the port tries again by itself, more slowly */
+    RP_PORT_ABSENT     /* connecting, after a connection has ended: the machine says that nobody
+                          listens there; told again and again until somebody does */
 } rp_port_event_kind;
 
 /* A binding end may tell nothing: there a new `peer` number in a packet says that it connected. */
@@ -133,6 +137,9 @@ typedef struct rp_transport_kind {
     /* Connecting: gives up the connection, if there is one, and makes another; step() tells. What
      * was on its way is lost. */
     void (*reopen)(rp_port *port);
+    /* Binding: where a packet came from that has just been taken, for people: "10.0.0.7:40123"; ""
+     * where that is not known. */
+    void (*address)(const rp_port *port, const rp_packet *packet, char out[RP_PORT_ADDRESS_BYTES]);
     /* Of the connection there is. False: it is not known. */
     bool (*traffic)(const rp_port *port, rp_port_traffic *out);
 } rp_transport_kind;

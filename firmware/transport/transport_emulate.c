@@ -292,6 +292,11 @@ static void reopen_emulate(rp_port *base) {
     base->inner->kind->reopen(base->inner);
 }
 
+static void address_emulate(const rp_port *base, const rp_packet *packet,
+                            char out[RP_PORT_ADDRESS_BYTES]) {
+    base->inner->kind->address(base->inner, packet, out);
+}
+
 static bool traffic_emulate(const rp_port *base, rp_port_traffic *out) {
     return base->inner->kind->traffic(base->inner, out);
 }
@@ -444,5 +449,6 @@ const rp_transport_kind rp_transport_emulate = {
     .deadline_ns = deadline_ns,
     .handles = handles_emulate,
     .reopen = reopen_emulate,
+    .address = address_emulate,
     .traffic = traffic_emulate,
 };

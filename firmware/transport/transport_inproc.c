@@ -1,6 +1,7 @@
 /* Two queues between two ports of one process: what simulations and tests use. */
 #include "transport/inproc.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,6 +47,7 @@ struct rp_hub {
     uint32_t open;        /* connections */
     uint64_t connections; /* since it began: the next number less 1 */
     uint32_t free_port;
+    bool lets_twins;
     memory *remembered;
     uint32_t remembered_max;
     uint64_t remembered_count; /* ever */
@@ -71,6 +73,7 @@ struct inproc_port {
     connection *connection; /* connecting: ours, or NULL */
     uint64_t taken;         /* bound: number of the connection that was taken from last */
     int64_t dial_ns;        /* connecting: not before */
+    bool met;               /* connecting: there has been a connection */
     bool was_refused;
     uint64_t full; /* number of the connection whose queue had no room, 0 = none */
 };
@@ -284,6 +287,19 @@ rp_err rp_hub_inject(rp_hub *hub, const char *endpoint, bool to_bound, const rp_
     return RP_ERR_AGAIN;
 }
 
+void rp_hub_let_twins(rp_hub *hub) {
+    hub->lets_twins = true;
+}
+
+void rp_hub_end_connections(rp_hub *hub, const char *endpoint) {
+    inproc_port *bound = find_bound(hub, endpoint);
+    for (; bound; bound = find_next_bound(hub, endpoint, bound)) {
+        while (bound->first) {
+            leave_connection(hub, bound->first, BOUND);
+        }
+    }
+}
+
 rp_err rp_hub_remember_beginnings(rp_hub *hub, rp_arena *arena, uint32_t count) {
     RP_ASSERT(!hub->first_max && count > 0);
     rp_err err = RP_ARENA_NEW(arena, count, &hub->first);
@@ -341,6 +357,19 @@ static void finish_inproc(rp_transport *base) {
     explicit_bzero(transport, sizeof *transport);
 }
 
+static bool are_twins(const inproc_port *a, const inproc_port *b) {
+    const inproc_transport *first = (const inproc_transport *)a->port.transport;
+    const inproc_transport *second = (const inproc_transport *)b->port.transport;
+    return hub_of(a)->lets_twins && first != second &&
+           strcmp(first->keys.public_text, second->keys.public_text) == 0;
+}
+
+static bool may_share(const inproc_port *there, const inproc_port *port) {
+    const bool have_own_keys = there->port.has_one_key && port->port.has_one_key;
+    return (have_own_keys && there->port.transport == port->port.transport) ||
+           are_twins(there, port);
+}
+
 static rp_err bind_name(rp_hub *hub, inproc_port *port) {
     char *endpoint = port->port.endpoint;
     const size_t length = strlen(endpoint);
@@ -348,8 +377,7 @@ static rp_err bind_name(rp_hub *hub, inproc_port *port) {
         snprintf(endpoint + length - 1, RP_PORT_ENDPOINT_BYTES - length, "%u", hub->free_port++);
     }
     const inproc_port *there = find_bound(hub, endpoint);
-    if (there && !(there->port.has_one_key && port->port.has_one_key &&
-                   there->port.transport == port->port.transport)) {
+    if (there && !may_share(there, port)) {
         return rp_fail(RP_ERR_IO, "link %s: can not bind to %s: another port uses it",
                        port->port.name, endpoint);
     }
@@ -510,10 +538,14 @@ static bool dial_endpoint(inproc_port *port, int64_t now, rp_port_event *out) {
         *out = (rp_port_event){.kind = RP_PORT_REFUSED, .why = why};
         return true;
     }
+    if (!bound && port->met) {
+        *out = (rp_port_event){.kind = RP_PORT_ABSENT};
+        return true;
+    }
     if (!bound || make_connection(hub, bound, port) != RP_OK) {
         return false;
     }
-    port->port.connected = true;
+    port->port.connected = port->met = true;
     *out = (rp_port_event){.kind = RP_PORT_CONNECTED};
     return true;
 }
@@ -566,6 +598,12 @@ static void reopen_inproc(rp_port *base) {
     port->dial_ns = rp_clock_now_ns(base->transport->clock);
 }
 
+static void address_inproc(const rp_port *base, const rp_packet *packet,
+                           char out[RP_PORT_ADDRESS_BYTES]) {
+    (void)base; /* nobody has one */
+    (void)snprintf(out, RP_PORT_ADDRESS_BYTES, "inproc:%" PRIu64, packet->peer);
+}
+
 static bool traffic_inproc(const rp_port *base, rp_port_traffic *out) {
     (void)base; /* packets come whole, or not at all */
     (void)out;
@@ -610,5 +648,6 @@ const rp_transport_kind rp_transport_inproc = {
     .deadline_ns = deadline_ns,
     .handles = handles_inproc,
     .reopen = reopen_inproc,
+    .address = address_inproc,
     .traffic = traffic_inproc,
 };

@@ -300,6 +300,7 @@ static bool receive_packet(zmq_port *port, rp_packet *out, bool *sound, char key
             *sound = false;
             return true;
         }
+        out->origin = zmq_msg_get(&message, ZMQ_SRCFD);
         if (port->end->shared) {
             read_key(&message, key);
         }
@@ -427,6 +428,12 @@ static void reopen_zmq(rp_port *base) {
     connect_again(port, rp_clock_now_ns(base->transport->clock));
 }
 
+static void address_zmq(const rp_port *base, const rp_packet *packet,
+                        char out[RP_PORT_ADDRESS_BYTES]) {
+    (void)base;
+    zmq_traffic_from(packet->origin, out);
+}
+
 static bool traffic_zmq(const rp_port *base, rp_port_traffic *out) {
     return zmq_traffic_read((const zmq_port *)base, out);
 }
@@ -454,6 +461,14 @@ static void look_at_all(zmq_port *port) {
     zmq_transport_of(port)->zap_ready = true;
 }
 
+static void look_who_listens(zmq_port *port, int64_t now) {
+    if (port->port.connected) {
+        zmq_absent_end(port);
+    } else if (port->absent.due_ns == 0) {
+        zmq_absent_begin(port, now);
+    }
+}
+
 static bool step_zmq(rp_port *base, rp_port_event *out) {
     zmq_port *port = (zmq_port *)base;
     uint16_t number;
@@ -472,16 +487,23 @@ static bool step_zmq(rp_port *base, rp_port_event *out) {
     }
     if (port->reopened) {
         port->reopened = false;
+        look_who_listens(port, now);
         *out = (rp_port_event){.kind = RP_PORT_LOST, .why = "given up here"};
         return true;
     }
     while (receive_event(port, &number, &value)) {
         if (number == ZMQ_EVENT_CONNECTED) {
             zmq_traffic_begin(port, (int)value); /* the handshake is to come */
+            zmq_absent_note(port, (int)value);
             continue;
         }
         *out = read_event(port, number, value, now);
         base->connected = out->kind == RP_PORT_CONNECTED;
+        look_who_listens(port, now);
+        return true;
+    }
+    if (zmq_absent_look(port, now)) {
+        *out = (rp_port_event){.kind = RP_PORT_ABSENT};
         return true;
     }
     if (port->reconnect_ns && now >= port->reconnect_ns) {
@@ -510,6 +532,7 @@ static bool has_work(zmq_port *port) {
 static int64_t deadline_ns(rp_port *base, int64_t now) {
     zmq_port *port = (zmq_port *)base;
     int64_t at = port->reconnect_ns ? port->reconnect_ns : INT64_MAX;
+    at = port->absent.due_ns && port->absent.due_ns < at ? port->absent.due_ns : at;
     if (has_work(port)) {
         return now;
     }
@@ -544,5 +567,6 @@ const rp_transport_kind rp_transport_zmq = {
     .deadline_ns = deadline_ns,
     .handles = handles_zmq,
     .reopen = reopen_zmq,
+    .address = address_zmq,
     .traffic = traffic_zmq,
 };

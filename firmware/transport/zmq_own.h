@@ -1,7 +1,8 @@
-/* Private to the zmq kind: transport_zmq.c, zmq_socket.c, zmq_end.c and zap.c. */
+/* Private to the zmq kind: transport_zmq.c, zap.c and zmq_*.c. */
 #ifndef RP_TRANSPORT_ZMQ_OWN_H
 #define RP_TRANSPORT_ZMQ_OWN_H
 
+#include <sys/socket.h>
 #include <zmq.h>
 
 #include "transport/transport.h"
@@ -41,6 +42,16 @@ typedef struct {
     zmq_port *held_for;
 } zmq_end;
 
+/* zmq_absent.c: asks whether anybody listens where a connection has ended. */
+typedef struct {
+    struct sockaddr_storage address; /* of the other end, as of the last connection */
+    socklen_t bytes;                 /* of it; 0 = none yet */
+    bool asking;
+    int fd;           /* while it asks */
+    int64_t asked_ns; /* since when */
+    int64_t due_ns;   /* next look; 0 = not while there is a connection */
+} zmq_absent;
+
 struct zmq_port {
     rp_port port;
     zmq_port *next;
@@ -59,6 +70,7 @@ struct zmq_port {
     bool reopened;                    /* connecting: and not told yet */
     int connection_fd;                /* connecting: of ZeroMQ's socket, as long as */
     uint64_t connection_cookie;       /* it is the socket with this number; 0 = none */
+    zmq_absent absent;                /* connecting */
 };
 
 static inline zmq_transport *zmq_transport_of(const zmq_port *port) {
@@ -88,6 +100,18 @@ bool zmq_end_may_read(zmq_end *end);
 /* zmq_traffic.c: the socket of a connection that begins, and what it has carried. */
 void zmq_traffic_begin(zmq_port *port, int fd);
 bool zmq_traffic_read(const zmq_port *port, rp_port_traffic *out);
+/* The far end of a connection, "HOST:PORT"; "": it has ended. For people: ZeroMQ may have closed
+ * the descriptor, and another connection may have got it. */
+void zmq_traffic_from(int fd, char out[RP_PORT_ADDRESS_BYTES]);
+
+/* Of a connection's socket, when it begins. */
+void zmq_absent_note(zmq_port *port, int fd);
+/* From the end of a connection on, until somebody listens, another has begun or the port is closed.
+ */
+void zmq_absent_begin(zmq_port *port, int64_t now);
+void zmq_absent_end(zmq_port *port);
+/* Asks when it is due; true: nobody listens. */
+bool zmq_absent_look(zmq_port *port, int64_t now);
 
 /* zmq_socket.c: makes the socket with its options and keys, and the monitor; binds or connects. */
 rp_err zmq_socket_open(zmq_port *port, const rp_port_options *options) RP_MUST_CHECK;

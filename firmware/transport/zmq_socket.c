@@ -190,6 +190,7 @@ fail:
 }
 
 void zmq_socket_close(zmq_port *port) {
+    zmq_absent_end(port);
     if (port->monitor) {
         (void)zmq_socket_monitor(port->end->socket, NULL, 0);
         (void)zmq_close(port->monitor);

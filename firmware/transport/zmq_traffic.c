@@ -5,7 +5,9 @@
  * number that no other socket of this machine has had */
 #include <linux/sockios.h>
 #include <linux/tcp.h>
+#include <netdb.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -39,4 +41,17 @@ bool zmq_traffic_read(const zmq_port *port, rp_port_traffic *out) {
                              .received = info.tcpi_bytes_received,
                              .waiting = waiting > 0 ? (uint64_t)waiting : 0};
     return true;
+}
+
+void zmq_traffic_from(int fd, char out[RP_PORT_ADDRESS_BYTES]) {
+    struct sockaddr_storage far;
+    socklen_t size = sizeof far;
+    char host[RP_PORT_ADDRESS_BYTES - 8];
+    char port[8];
+    out[0] = '\0';
+    if (fd >= 0 && getpeername(fd, (struct sockaddr *)&far, &size) == 0 &&
+        getnameinfo((struct sockaddr *)&far, size, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) == 0) {
+        (void)snprintf(out, RP_PORT_ADDRESS_BYTES, "%s:%s", host, port);
+    }
 }

@@ -46,11 +46,16 @@ enum {
 #define RP_WIRE_FEATURE_RECORDS                                                                    \
     UINT64_C(1024) /* a board records a microbatch, and computes those of others again: all need   \
                       it where a run asks for it */
+#define RP_WIRE_FEATURE_SIZES                                                                      \
+    UINT64_C(2048) /* a board measures its layers at several sizes; nobody needs it */
+#define RP_WIRE_FEATURE_WIRES                                                                      \
+    UINT64_C(4096) /* a board measures a link that it tries; nobody needs it */
 #define RP_WIRE_FEATURES                                                                           \
     (RP_WIRE_FEATURE_PLAN | RP_WIRE_FEATURE_NEIGHBOURS | RP_WIRE_FEATURE_BUILDING |                \
      RP_WIRE_FEATURE_DIALS | RP_WIRE_FEATURE_TRIALS | RP_WIRE_FEATURE_CODECS |                     \
      RP_WIRE_FEATURE_WAITING | RP_WIRE_FEATURE_LEDGER | RP_WIRE_FEATURE_UINT8 |                    \
-     RP_WIRE_FEATURE_RECORDS | RP_WIRE_FEATURE_COPIES)
+     RP_WIRE_FEATURE_RECORDS | RP_WIRE_FEATURE_COPIES | RP_WIRE_FEATURE_SIZES |                    \
+     RP_WIRE_FEATURE_WIRES)
 
 /* What a board waits for: WAITING. */
 typedef enum {
@@ -72,6 +77,7 @@ typedef enum {
     RP_TRIAL_REFUSED,     /* by keys */
     RP_TRIAL_SILENT,      /* nothing came within RP_TRIAL_NS */
     RP_TRIAL_FAILED,      /* it could not be tried: `text` */
+    RP_TRIAL_MEASURED,    /* `seconds` */
     RP_TRIAL_OUTCOMES
 } rp_trial_outcome;
 #define RP_TRIAL_NS (5 * RP_NS_PER_S)

@@ -48,11 +48,12 @@
     X(HELD,             held,             Held,            BOARD, CONTROL, 1, 2, U64)     \
     X(COPY,             copy,             Copy,            HOST,  CONTROL, 0, 0, NONE)    \
     X(COPIED,           copied,           Copied,          BOARD, CONTROL, 0, 0, NONE)    \
-    X(COPY_PIECE,       copy_piece,       CopyPiece,       RING,  CONTROL, 1, 1, BYTES)   \
+    X(COPY_PIECE,       copy_piece,       CopyPiece,       RING,  CONTROL, 0, 1, BYTES)   \
     X(COPY_GOT,         copy_got,         CopyGot,         RING,  CONTROL, 0, 0, NONE)    \
     X(FETCH,            fetch,            Fetch,           HOST,  CONTROL, 0, 0, NONE)    \
     X(TRIAL,            trial,            Trial,           HOST,  CONTROL, 0, 0, NONE)    \
     X(TRIAL_DONE,       trial_done,       TrialDone,       BOARD, CONTROL, 0, 0, NONE)    \
+    X(TRIAL_BYTES,      trial_bytes,      TrialBytes,      RING,  CONTROL, 1, 1, BYTES)   \
     X(FAULT,            fault,            Fault,           ANY,   CONTROL, 0, 0, NONE)    \
     X(BYE,              bye,              Bye,             HOST,  CONTROL, 0, 0, NONE)    \
     X(ACK_ONLY,         ack_only,         Ack,             ANY,   LINK,    0, 0, NONE)    \

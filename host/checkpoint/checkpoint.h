@@ -77,6 +77,12 @@ rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const rp_plan 
                           const char *folder, char **path, rp_position *position,
                           char damaged[RP_CHECKPOINT_DAMAGE]) RP_MUST_CHECK;
 
+/* Where the newest checkpoint stands, by its header, which has a checksum of its own: tensors and
+ * sidecar files may be damaged. For boards that hold what it says, or newer. errors as above;
+ * FORMAT also where there is none */
+rp_err rp_checkpoint_find_place(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
+                                const char *folder, rp_position *position) RP_MUST_CHECK;
+
 typedef struct rp_checkpoint_reader rp_checkpoint_reader;
 
 /* `position`: where the checkpoint was found; NULL: `path` is a weights file. Lives in `arena`. */
@@ -104,7 +110,7 @@ rp_err rp_checkpoint_next(rp_checkpoint_reader *reader, rp_checkpoint_tensor *ou
 
 /* `checkpoint/best`: "STEP VALUE LAST SINCE END". Zeros: nothing was scored yet. */
 typedef struct {
-    uint64_t step;  /* behind which the best evaluation was; its value */
+    uint64_t step; /* behind which the best evaluation was; its value */
     double value;
     uint64_t last;  /* the step of the last evaluation that counted */
     uint32_t since; /* evaluations without gain, up to that one */

@@ -77,17 +77,27 @@ fail:
     return err;
 }
 
-rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
-                          const char *folder, char **path, rp_position *position,
-                          char damaged[RP_CHECKPOINT_DAMAGE]) {
-    char newest[KEEP][NAME_BYTES] = {{0}};
+static void list_newest(const char *folder, char newest[KEEP][NAME_BYTES]) {
     DIR *dir = opendir(folder);
-    bool whole = false;
-    rp_err err = RP_OK;
+    memset(newest, 0, KEEP * NAME_BYTES);
     if (dir) {
         find_newest(dir, newest);
         (void)closedir(dir);
     }
+}
+
+static void read_scores(const char *folder, rp_position *position) {
+    rp_checkpoint_read_evaluated(folder, RP_SPLIT_TEST, position);
+    rp_checkpoint_read_evaluated(folder, RP_SPLIT_VALIDATION, position);
+}
+
+rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
+                          const char *folder, char **path, rp_position *position,
+                          char damaged[RP_CHECKPOINT_DAMAGE]) {
+    char newest[KEEP][NAME_BYTES];
+    bool whole = false;
+    rp_err err = RP_OK;
+    list_newest(folder, newest);
     *path = NULL;
     damaged[0] = '\0';
     for (int i = 0; !whole && i < KEEP && newest[i][0]; i++) {
@@ -96,8 +106,7 @@ rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const rp_plan 
         RP_TRY(check_whole(arena, run, plan, *path, &found, &whole));
         if (whole) {
             *position = found;
-            rp_checkpoint_read_evaluated(folder, RP_SPLIT_TEST, position);
-            rp_checkpoint_read_evaluated(folder, RP_SPLIT_VALIDATION, position);
+            read_scores(folder, position);
         } else if (i == 0) {
             (void)snprintf(damaged, RP_CHECKPOINT_DAMAGE, "%s", rp_err_message());
         }
@@ -106,5 +115,27 @@ rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const rp_plan 
         err = rp_fail(RP_ERR_FORMAT, "%s; no checkpoint before it is whole", damaged);
     }
 fail:
+    return err;
+}
+
+rp_err rp_checkpoint_find_place(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
+                                const char *folder, rp_position *position) {
+    char newest[KEEP][NAME_BYTES];
+    rp_st_reader *reader = NULL;
+    rp_position found = {0};
+    char *path;
+    rp_err err;
+    list_newest(folder, newest);
+    if (!newest[0][0]) {
+        return rp_fail(RP_ERR_FORMAT, "%s: there is no checkpoint", folder);
+    }
+    RP_TRY(rp_arena_printf(arena, &path, "%s/%s", folder, newest[0]));
+    RP_TRY(rp_st_open(arena, path, &reader));
+    RP_TRY(rp_st_check_header(reader));
+    RP_TRY(rp_checkpoint_read_position(arena, reader, run, plan, path, &found));
+    *position = found;
+    read_scores(folder, position);
+fail:
+    rp_st_close(&reader);
     return err;
 }

@@ -91,11 +91,12 @@ rp_err rp_checkpoint_cut_text(rp_arena *arena, const rp_plan *plan, char **out) 
     return err;
 }
 
-/* "batch/microbatch"; where stages differ, "batch/a,b,c". */
+/* "batch/microbatch"; where stages differ, "batch/a,b,c". A schedule with sizes may go on with
+ * others: they change the order of sums only. */
 static rp_err batch_text(rp_arena *arena, const rp_runfile *run, const rp_plan *plan, char **out) {
     bool alike = true;
     rp_err err;
-    for (uint32_t k = 0; plan && k < plan->stage_count; k++) {
+    for (uint32_t k = 0; plan && k < plan->stage_count && !plan->method.kind->sizes; k++) {
         alike &= plan->stage[k].micro_forward == run->micro;
     }
     RP_TRY(rp_arena_printf(arena, out, "%u/", run->batch));
@@ -193,6 +194,46 @@ fail:
     return err;
 }
 
+/* Where the schedule has sizes, by stage: "8/16,4/4". A backward that takes what its forward took
+ * has that size. */
+static rp_err sizes_text(rp_arena *arena, const rp_plan *plan, char **out) {
+    rp_err err = rp_arena_string(arena, "", out);
+    for (uint32_t k = 0; err == RP_OK && plan->method.kind->sizes && k < plan->stage_count; k++) {
+        const rp_plan_stage *stage = &plan->stage[k];
+        err = rp_arena_printf(arena, out, "%s%s%u/%u", *out, k ? "," : "", stage->micro_forward,
+                              stage->micro_backward);
+    }
+    return err;
+}
+
+/* Older programs did not write it. */
+static rp_err read_sizes(rp_arena *arena, const char *text, const char *path, uint32_t stages,
+                         uint32_t batch, const uint32_t (**out)[2]) {
+    const char *at = text;
+    uint32_t(*size)[2];
+    bool good = true;
+    rp_err err = RP_OK;
+    if (!text || !text[0] || stages == 0) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, stages, &size));
+    for (uint32_t i = 0; good && i < 2 * stages; i++) {
+        uint64_t number = 0;
+        const char end = i % 2 == 0 ? '/' : i / 2 + 1 < stages ? ',' : '\0';
+        good = take_number(&at, end, batch, &number) && number > 0;
+        size[i / 2][i % 2] = (uint32_t)number;
+    }
+    if (!good) {
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s: `sizes` is '%.40s', expected samples forward/backward of each of %u "
+                       "stages, up to %u",
+                       path, text, stages, batch);
+    }
+    *out = (const uint32_t(*)[2])size;
+fail:
+    return err;
+}
+
 /* What has to be the same, or a run would go on as something that is neither. */
 enum { IDENTITY = 6 };
 static rp_err identity_of(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
@@ -225,6 +266,7 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
     char *cut_names;
     char *advance;
     char *codecs;
+    char *sizes;
     char *digest;
     char *ledger;
     char *round;
@@ -236,6 +278,7 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
     RP_TRY(rp_arena_printf(arena, &digest, "%016" PRIx64, rp_plan_digest(plan)));
     RP_TRY(rp_arena_printf(arena, &advance, "%u", run->method.advance));
     RP_TRY(codecs_text(arena, run, plan, &codecs));
+    RP_TRY(sizes_text(arena, plan, &sizes));
     RP_TRY(rp_arena_printf(arena, &step, "%" PRIu64, position->step));
     RP_TRY(applied_text(arena, &run->method, own_applied, &applied));
     RP_TRY(rp_arena_printf(arena, &totals, "%" PRIu64 " %" PRIu64 " %.17g %.17g %.17g",
@@ -249,6 +292,7 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
                                "cut",     cut_names,
                                "advance", advance,
                                "codec",   codecs,
+                               "sizes",   sizes,
                                "flight",  sidecars->in_flight,
                                "steer",   sidecars->gains,
                                "plan",    digest,
@@ -322,6 +366,8 @@ rp_err rp_checkpoint_read_position(rp_arena *arena, const rp_st_reader *reader,
     RP_TRY(read_cut(arena, run->model, rp_st_meta(reader, "cut"), &position->cut));
     RP_TRY(read_codecs(arena, rp_st_meta(reader, "codec"), path, position->cut.stage_count,
                        &position->codec));
+    RP_TRY(read_sizes(arena, rp_st_meta(reader, "sizes"), path, position->cut.stage_count,
+                      run->batch, &position->size));
     position->plan = digest ? strtoull(digest, NULL, 16) : 0;
     if (round && !rp_checkpoint_number(round, &position->round)) { /* older programs have none */
         return rp_fail(RP_ERR_FORMAT, "%s: `round` is '%.40s', expected a number", path, round);

@@ -41,7 +41,7 @@ static const struct argp_option all_options[] = {
     {"from", 'H', "ADDRESS", 0, "A mirror: https, http or file (default: the official place)", 0},
     {"executor", 'x', "digest|timed", 0, "What computes in place of devices (default: digest)", 0},
     {"plan", 'N', "PLAN.json", 0, "Run by this plan (default: one is made)", 0},
-    {"profile", 'P', "PROFILE.json", 0, "timed: what each layer costs", 0},
+    {"profile", 'P', "PROFILE.json", 0, "What layers cost on each board", 0},
     {"seed", 'S', "N", 0, "Seed of interleavings and faults (default: 1)", 0},
     {"seeds", 'A', "A..B", 0, "Many runs, one a seed", 0},
     {"faults", 'L', "none|all|FILE", 0, "all: drawn from the seed (default: none)", 0},

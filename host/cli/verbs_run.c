@@ -3,10 +3,12 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folders.h"
 #include "checkpoint/checkpoint.h"
 #include "cli/cli.h"
 #include "cli/evaluate_here.h"
@@ -30,6 +32,23 @@ static rp_split split_of(const rp_cli_args *args) {
                                                     : RP_SPLIT_TEST;
 }
 
+/* Beside the kernels, in this account's cache; NULL: none is kept. */
+static const char *profiles_folder(void) {
+    static char path[RP_FOLDERS_PATH_BYTES];
+    const char *own = getenv("RINGPIPE_PROFILES");
+    const char *cache = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    if (own) {
+        return own[0] ? own : NULL;
+    }
+    if (cache && cache[0]) {
+        (void)snprintf(path, sizeof path, "%s/ringpipe/profiles", cache);
+    } else if (home && home[0]) {
+        (void)snprintf(path, sizeof path, "%s/.cache/ringpipe/profiles", home);
+    }
+    return path[0] ? path : NULL;
+}
+
 static rp_controller_options options_of(const rp_cli_args *args, rp_controller_purpose purpose) {
     return (rp_controller_options){
         .purpose = purpose,
@@ -39,6 +58,8 @@ static rp_controller_options options_of(const rp_cli_args *args, rp_controller_p
         .out = args->out,
         .resume = args->resume,
         .plan = args->plan,
+        .profile = args->profile,
+        .profiles = profiles_folder(),
         .weights = args->weights,
         .split = split_of(args),
         .keys_folder = args->keys,
@@ -167,9 +188,11 @@ static rp_err run_lanes(const rp_cli_args *args, bool resume) {
     rp_lanes *lanes = NULL;
     int signal_fd = -1;
     rp_err err;
-    if (args->plan || args->resume) {
-        return rp_fail(RP_ERR_USAGE, "lanes: --plan is for one ring, and a run of lanes goes on by "
-                                     "`ringpipe resume DIR`");
+    if (args->plan || args->profile || args->resume) {
+        return rp_fail(
+            RP_ERR_USAGE,
+            "lanes: --plan and --profile are for one ring, and a run of lanes goes on by "
+            "`ringpipe resume DIR`");
     }
     RP_TRY(rp_cli_open_signals(&signal_fd));
     RP_TRY(rp_lanes_open(&clock, &options, &lanes));

@@ -4,20 +4,6 @@
 
 #include "control/controller_own.h"
 
-/* One that computes wrong is there, but is to go. */
-static bool is_gone(const rp_controller *c, uint32_t board) {
-    return c->verify.wrong != RP_FAULT_NO_BOARD ? c->verify.wrong == board
-                                                : !c->ring.board[board].hello;
-}
-
-uint32_t rp_absent_count(const rp_controller *c) {
-    uint32_t count = 0;
-    for (uint32_t k = 0; c->ring.board && k < c->ring.count; k++) {
-        count += is_gone(c, k);
-    }
-    return count;
-}
-
 /* Those that are there have had to wait; all have their time from now. */
 static void greet_all(rp_controller *c) {
     c->greeted_ns = 0;
@@ -36,30 +22,33 @@ static void forget_wrong(rp_controller *c) {
 
 /* ---- spares ---------------------------------------------------------------------------------- */
 
-static rp_err say_spare(rp_controller *c, const char *lost, const char *spare) {
-    char text[240];
-    (void)snprintf(text, sizeof text, "board %s %s: the spare board %s takes its place", lost,
-                   c->verify.wrong == RP_FAULT_NO_BOARD ? "has not come" : "computes wrong", spare);
-    return rp_record_event(c->record, "spare", c->position.step, text);
+static const char *why_of(const rp_controller *c, const rp_board_state *board) {
+    return c->verify.wrong != RP_FAULT_NO_BOARD ? "computes wrong"
+           : board->refuses                     ? "refuses the handshake"
+                                                : "has not come";
 }
 
-uint32_t rp_absent_spares(const rp_controller *c) {
-    return rp_spares_untried(c->run.roster, c->run.boards, c->run.spares, c->recovery.spares_taken);
+static rp_err say_spare(rp_controller *c, const char *lost, const char *why, const char *spare) {
+    char text[240];
+    (void)snprintf(text, sizeof text, "board %s %s: the spare board %s takes its place", lost, why,
+                   spare);
+    return rp_record_event(c->record, "spare", c->position.step, text);
 }
 
 /* As many as there are. */
 static rp_err take_spares(rp_controller *c) {
     rp_err err = RP_OK;
-    for (uint32_t k = 0; k < c->ring.count && rp_absent_spares(c) > 0; k++) {
+    for (uint32_t k = 0; k < c->ring.count && rp_recovery_spares(c) > 0; k++) {
         const char *lost = c->ring.board[k].name;
-        if (!is_gone(c, k)) {
+        const char *why = why_of(c, &c->ring.board[k]);
+        if (!rp_recovery_lacks(c, k)) {
             continue;
         }
         RP_ASSERT(rp_spares_take(c->run.roster, c->run.boards, c->run.spares, k));
         c->recovery.spares_taken++;
         rp_ring_take_entry(&c->ring, k);
         c->ring.board[k].hello = true; /* it is to have its time */
-        RP_TRY(say_spare(c, lost, c->ring.board[k].name));
+        RP_TRY(say_spare(c, lost, why, c->ring.board[k].name));
     }
 fail:
     return err;
@@ -79,18 +68,18 @@ fail:
 
 /* An interleaved schedule takes microbatches in groups of one a board. */
 static bool divide_among_the_others(const rp_controller *c) {
-    const uint32_t absent = rp_absent_count(c);
-    const uint32_t spares = rp_absent_spares(c);
+    const uint32_t absent = rp_recovery_absent(c);
+    const uint32_t spares = rp_recovery_spares(c);
     const uint32_t left = c->run.boards - (absent > spares ? absent - spares : 0);
     const uint32_t micros = (c->run.batch - 1) / c->run.micro + 1;
     return c->run.method.chunks == 1 || (left > 0 && micros % left == 0);
 }
 
-/* What a person has said of places in the ring (a cut, hops, codecs that differ) has no meaning in
- * a smaller one. */
+/* What a person has said of places in the ring (a cut, hops, codecs that differ, a list of sizes)
+ * has no meaning in a smaller one. */
 bool rp_absent_may_leave(const rp_controller *c) {
     return !c->run.local && divide_among_the_others(c) && c->run.cut_auto &&
-           c->run.hops.count == 0 &&
+           c->run.hops.count == 0 && !c->run.sizes.by_stage &&
            (c->run.codec_auto || rp_codecs_are_alike(c->run.codec, c->run.stages));
 }
 
@@ -112,7 +101,7 @@ static uint32_t leave(rp_controller *c, char *names, size_t bytes) {
     uint32_t count = 0;
     names[0] = '\0';
     for (uint32_t k = c->ring.count; k-- > 0;) {
-        if (!is_gone(c, k)) {
+        if (!rp_recovery_lacks(c, k)) {
             continue;
         }
         const int more = snprintf(names + used, bytes - used, "%s%s", count++ ? ", " : "",
@@ -163,6 +152,9 @@ rp_err rp_absent_return(rp_controller *c) {
     rp_err err;
     RP_TRY(cut_anew(c));
     RP_TRY(say_joined(c));
+    if (c->env.on_joined) {
+        c->env.on_joined(c->env.context);
+    }
     c->away.names[0] = '\0';
     greet_all(c);
 fail:

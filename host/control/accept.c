@@ -154,11 +154,15 @@ static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *messa
     }
     ring->features &= hello->features;
     state->hello = true;
+    state->has_ended = false;
+    state->refuses = state->refusal_said = false;
     if (state->device) {
         return RP_OK; /* greeted again: it is what it was */
     }
     (void)snprintf(state->device_text, sizeof state->device_text, "%s", hello->device);
     state->device = state->device_text;
+    (void)snprintf(state->kind, sizeof state->kind, "%s", hello->kind);
+    state->memory_bytes = hello->memory_bytes;
     state->clock_offset_ns = c->now_ns - hello->clock_ns;
     state->gemm = hello->gemm == RP_GEMM_PANEL ? RP_GEMM_PANEL : RP_GEMM_CLBLAST;
     RP_TRY(check_alike(c, state));
@@ -202,23 +206,20 @@ static void end_building(rp_board_state *board) {
 }
 
 static rp_err on_profile(rp_controller *c, uint32_t board, const rp_message *message) {
-    const size_t count = 2 * (size_t)c->run.model->layer_count;
     rp_board_state *state = &c->ring.board[board];
+    rp_err err = RP_OK;
     if (!state->asked || state->profiled) {
         return rp_fail(RP_ERR_PEER, "board %s sent a profile without being asked", state->name);
     }
-    if (message->part[0].bytes != count * sizeof(double)) {
-        return rp_fail(RP_ERR_PEER, "board %s: the profile does not have two times for every layer",
-                       state->name);
+    bool again = false;
+    if (c->builders == 0) { /* else it has built and measured nothing */
+        RP_TRY(rp_measured_take(c, board, &message->part[0], &again));
     }
-    memcpy(c->layer_seconds, message->part[0].data, count * sizeof(double));
-    if (!rp_control_are_times(c->layer_seconds, count)) {
-        return rp_fail(RP_ERR_PEER, "board %s: profile contains negative or non-finite times",
-                       state->name);
-    }
-    state->profiled = true;
+    state->profiled = !again;
+    state->asked = !again;
     end_building(state);
-    return RP_OK;
+fail:
+    return err;
 }
 
 static rp_err on_ready(rp_controller *c, uint32_t board, const rp_message *message) {
@@ -394,6 +395,7 @@ static const struct {
     {RP_KIND_FAULT, ANYWHERE, on_fault},
     {RP_KIND_BUILDING, IN(PROFILE) | IN(ASSIGN) | IN(VERIFY), on_building},
     {RP_KIND_PROFILE_DONE, IN(PROFILE), on_profile},
+    {RP_KIND_TRIAL_DONE, ANYWHERE, rp_wires_on_trial},
     {RP_KIND_READY, IN(ASSIGN), on_ready},
     {RP_KIND_STEP_DONE, TRAINING, rp_report_on_step_done},
     {RP_KIND_NORMS, TRAINING, rp_report_on_norms},

@@ -21,10 +21,13 @@ static const int64_t REST_MAX_NS = 60 * RP_NS_PER_S;
 static const int64_t PATIENCE_NS = 2 * RP_NS_PER_S;
 
 /* Boards of this machine have ended with their controller. */
-bool rp_adopt_is_due(const rp_controller *c) {
+bool rp_adopt_may_come(const rp_controller *c) {
     return c->options.purpose == RP_PURPOSE_TRAIN && c->options.resume && !c->run.local &&
-           !c->given && !c->adopt.tried && c->ring.identity.term > 1 &&
-           access(c->plan_json, F_OK) == 0;
+           !c->given && !c->adopt.tried && access(c->plan_json, F_OK) == 0;
+}
+
+bool rp_adopt_is_due(const rp_controller *c) {
+    return rp_adopt_may_come(c) && c->ring.identity.term > 1;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -35,7 +38,12 @@ rp_err rp_adopt_end(rp_controller *c, const char *why) {
     c->adopt.phase = RP_ADOPT_NONE;
     c->plan = NULL;
     rp_arena_finish(&c->adopt.arena);
-    if (why) {
+    if (why && c->adopt.hopes) {
+        (void)snprintf(text, sizeof text,
+                       "what the boards hold is not used: %.240s; the checkpoint of step %" PRIu64
+                       " is damaged",
+                       why, from);
+    } else if (why) {
         (void)snprintf(text, sizeof text,
                        "what the boards hold is not used: %.240s; the run goes on from the "
                        "checkpoint of step %" PRIu64,
@@ -49,9 +57,13 @@ rp_err rp_adopt_end(rp_controller *c, const char *why) {
     return rp_record_event(c->record, "adopted", c->position.step, text);
 }
 
-/* What they still say of this term is none of the next one's business. */
+/* What they still say of this term is none of the next one's business. Where only they could have
+ * helped, the state `recover` looks for another checkpoint. */
 static rp_err go_on_without(rp_controller *c, const char *why) {
     rp_err err;
+    if (c->adopt.hopes) {
+        return rp_fail(RP_ERR_FAULT, "%s", why ? why : "no board holds anything of it");
+    }
     if (why) {
         RP_TRY(rp_adopt_end(c, why));
     }
@@ -252,7 +264,7 @@ static bool is_worth_it(const rp_controller *c, char why[WHY_BYTES]) {
     const rp_method *method = &c->run.method;
     const uint64_t step = c->adopt.board[0].now.step;
     why[0] = '\0';
-    if (step <= c->adopt.from) {
+    if (step < c->adopt.from || (step == c->adopt.from && !c->adopt.hopes)) {
         return false;
     }
     if (step > rp_controller_end(c)) {
@@ -361,6 +373,11 @@ rp_err rp_adopt_step(rp_controller *c) {
     char why[WHY_BYTES];
     bool goes_on = false;
     rp_err err;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        if (c->ring.board[k].refuses) { /* it holds nothing of this run */
+            return go_on_without(c, "a board refuses the handshake");
+        }
+    }
     if (!have_answered(c, why)) {
         return RP_OK;
     }

@@ -1,4 +1,4 @@
-/* The ring comes up: boards start, are greeted, measure the layers, and get their stages. */
+/* The ring comes up: boards start, measure the layers, and get their stages. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 enum { BUILDING_MAX = RP_CONTROL_BOARDS_MAX };
 
 static const char BUILDING_LAYERS[] = "building the layers' kernels";
-static const char MEASURING[] = "measuring every layer on the first board";
+static const char MEASURING[] = "measuring every layer";
 static const char BUILDING[] = "building kernels and planning memory on every board";
 
 /* ---- start ----------------------------------------------------------------------------------- */
@@ -29,6 +29,7 @@ static rp_spawn_order spawn_order(const rp_controller *c) {
     return (rp_spawn_order){.count = c->run.boards,
                             .board = c->run.board,
                             .threads = c->run.threads,
+                            .board_threads = c->run.board_threads,
                             .log_folder = c->folder,
                             .host_public = c->ring.keys.public_text,
                             .media = c->env.media ? rp_media_fd(c->env.media) : -1};
@@ -80,6 +81,9 @@ rp_err rp_restart_enter(rp_controller *c) {
 rp_err rp_start_step(rp_controller *c) {
     const rp_spawner *spawner = &c->env.spawner;
     rp_err err = RP_OK;
+    if (c->state == RP_CONTROL_RESTART && c->now_ns < c->recovery.not_before_ns) {
+        return RP_OK;
+    }
     c->boards_up = !c->spawned;
     if (c->spawned) {
         RP_TRY(spawner->kind->step(spawner->self, &c->boards_up));
@@ -94,6 +98,10 @@ rp_err rp_start_step(rp_controller *c) {
         rp_ring_set_address(&c->ring, k, endpoint, public_text);
     }
     RP_TRY(rp_ring_connect(&c->ring, c->env.links));
+    c->ring.knows_boards = rp_recovery_is_return(c);
+    if (c->adopt.hopes && !rp_adopt_is_due(c)) {
+        RP_TRY(rp_fail(RP_ERR_FORMAT, "%s; no checkpoint before it is used", c->damaged));
+    }
     rp_controller_enter(c, rp_adopt_is_due(c) ? RP_CONTROL_ADOPT : RP_CONTROL_HELLO);
 fail:
     return err;
@@ -102,97 +110,6 @@ fail:
 rp_err rp_start_late(const rp_controller *c) {
     return rp_fail(RP_ERR_TIMEOUT, "the agents did not come up within %" PRId64 " s",
                    c->timeout_ns / RP_NS_PER_S);
-}
-
-/* ---- hello ----------------------------------------------------------------------------------- */
-
-/* A board that is not heard is greeted over a new link again and again: it may have begun anew
- * behind the first greeting, and a board of this machine at another address. */
-static const int64_t GREET_NS = 5 * RP_NS_PER_S;
-
-/* A board may also be lost where the run has paused by itself, or before it is resumed. */
-static bool is_return(const rp_controller *c) {
-    return c->recovery.is_on || (c->run.wait_s > 0 && rp_controller_had_boards(c));
-}
-
-static int64_t longest_greeting_ns(const rp_controller *c) {
-    return is_return(c) ? c->run.wait_s * RP_NS_PER_S : RP_RING_HELLO_NS;
-}
-
-/* 0 would be no limit at all. */
-static int64_t hello_rest_ns(const rp_controller *c) {
-    const int64_t rest_ns = c->greeted_ns + longest_greeting_ns(c) - c->now_ns;
-    return rest_ns > 0 ? rest_ns : 1;
-}
-
-rp_err rp_hello_late(const rp_controller *c) {
-    const int64_t waited_ns = longest_greeting_ns(c);
-    uint32_t k = 0;
-    while (k + 1 < c->ring.count && c->ring.board[k].hello) {
-        k++;
-    }
-    const rp_board_state *board = &c->ring.board[k];
-    if (board->dials && rp_link_health_of(board->control).last_heard_ns == 0) {
-        return rp_ring_never_came(&c->ring, k, waited_ns);
-    }
-    return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no hello within %" PRId64 " s%s", board->name,
-                   board->endpoint, waited_ns / RP_NS_PER_S,
-                   is_return(c) ? " (ring.wait)" : "");
-}
-
-/* A HELLO ends what is under way on a board, and its answer says that it has ended. */
-rp_err rp_hello_enter(rp_controller *c) {
-    const rp_Frame greeting = rp_ring_greeting(c->now_ns);
-    c->ring.wire = (rp_wire_range){RP_WIRE_MIN, RP_WIRE_MAX};
-    c->ring.features = RP_WIRE_FEATURES;
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        c->ring.board[k].hello = false;
-    }
-    rp_copies_begin_hello(c);
-    c->greeted_ns = c->greeted_ns ? c->greeted_ns : c->now_ns;
-    c->timeout_ns = hello_rest_ns(c);
-    c->ring.watching = c->run.wait_s > 0; /* who was heard and is lost now is greeted anew */
-    return rp_ring_post_all(&c->ring, &greeting);
-}
-
-/* Boards that are not heard get a new link; those of this machine that have ended start again. */
-static void greet_again(rp_controller *c) {
-    if (c->run.wait_s > 0 && c->now_ns - c->since_ns > GREET_NS) {
-        const bool long_ago = c->now_ns - c->greeted_ns > RP_RING_SILENT_NS;
-        rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->now_ns);
-        for (uint32_t k = 0; k < c->ring.count; k++) {
-            c->ring.board[k].hung |= long_ago && !c->ring.board[k].control;
-        }
-        rp_controller_enter(c, RP_CONTROL_RESTART);
-    }
-}
-
-rp_err rp_hello_step(rp_controller *c) {
-    if (!rp_controller_all_done(c)) {
-        greet_again(c);
-        return RP_OK;
-    }
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        rp_link_set_wire(c->ring.board[k].control, c->ring.wire.max);
-    }
-    c->greeted_ns = 0;
-    if (c->copies.wanted) {
-        rp_controller_enter(c, RP_CONTROL_RESCUE);
-    } else {
-        rp_controller_leave_hello(c);
-    }
-    return RP_OK;
-}
-
-void rp_controller_leave_hello(rp_controller *c) {
-    c->ring.watching = false; /* `plan` waits for answers to pings itself */
-    if (c->reassigning && rp_controller_has_cut(c)) {
-        rp_controller_enter(c, RP_CONTROL_ASSIGN);
-    } else if (rp_controller_needs_profile(c) && !c->has_profile) {
-        rp_controller_enter(c, RP_CONTROL_PROFILE);
-    } else {
-        rp_controller_enter(c, RP_CONTROL_PLAN);
-    }
 }
 
 /* ---- texts of a stage ------------------------------------------------------------------------ */
@@ -211,7 +128,7 @@ static rp_err offer_texts(rp_controller *c, uint32_t board, rp_Frame *frame, con
     for (uint32_t i = 0; i < count; i++) {
         keys[i] = c->ring.board[dials[i]].public_text;
     }
-    const rp_runfile_peers peers = {c->ring.keys.public_text, keys, count};
+    const rp_runfile_peers peers = {c->ring.keys.public_text, keys, count, board};
     RP_TRY(rp_runfile_assignment(&arena, &c->run, cut, stage, &peers, &job));
     const rp_part parts[3] = {rp_part_of_text(job), rp_part_of_text(c->model_text),
                               rp_part_of_text(assigns ? c->plan_text : "")};
@@ -232,28 +149,46 @@ static uint32_t count_builders(const rp_controller *c) {
     return builders > 1 ? builders : 0;
 }
 
-rp_err rp_profile_enter(rp_controller *c) {
-    c->builders = count_builders(c);
-    rp_record_phase(c->record, c->builders ? BUILDING_LAYERS : MEASURING);
-    c->ring.watching = true; /* boards answer while they measure; one that begins anew never will */
-    rp_controller_forget_asked(c);
-    return RP_OK;
-}
-
-/* *all: every one of the first `boards` has answered. */
-static rp_err profile_boards(rp_controller *c, uint32_t boards, bool *all) {
+static rp_err ask_for_profile(rp_controller *c, uint32_t board) {
     const rp_cut whole = {.stage_count = 1,
                           .first = (const uint32_t[]){0, c->run.model->layer_count}};
+    rp_Frame frame = {.which_body = RP_KIND_PROFILE,
+                      .body.profile = {.build_only = c->builders > 0}};
+    rp_err err = RP_OK;
+    if (c->builders == 0) {
+        RP_TRY(rp_measured_order(c, board, &frame.body.profile));
+    }
+    err = offer_texts(c, board, &frame, &whole, 0);
+fail:
+    return err;
+}
+
+/* Building: the first so many boards; measuring: one of those that are alike, on each machine one
+ * after the other. */
+static bool is_wanted(const rp_controller *c, uint32_t board) {
+    return c->builders ? board < c->builders : rp_measured_for(c, board) == board;
+}
+
+static bool may_ask(const rp_controller *c, uint32_t board) {
+    return c->builders > 0 || rp_measured_may_begin(c, board);
+}
+
+/* *all: every board that is wanted has answered. */
+static rp_err profile_boards(rp_controller *c, bool *all) {
     rp_sink_part part = {.text = c->builders ? BUILDING_LAYERS : MEASURING, .unit = "layers"};
     rp_err err = RP_OK;
     *all = true;
-    for (uint32_t k = 0; k < boards; k++) {
+    for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_state *board = &c->ring.board[k];
-        if (!board->asked) {
-            rp_Frame frame = {.which_body = RP_KIND_PROFILE,
-                              .body.profile = {.build_only = c->builders > 0}};
-            err = offer_texts(c, k, &frame, &whole, 0);
+        if (!is_wanted(c, k)) {
+            continue;
+        }
+        if (!board->asked && may_ask(c, k)) {
+            err = ask_for_profile(c, k);
             RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
+            if (err == RP_OK && c->builders == 0) {
+                rp_measured_say(c, k);
+            }
         }
         part.done += board->profiled ? c->run.model->layer_count : board->building.layers_timed;
         part.total += c->run.model->layer_count;
@@ -267,28 +202,46 @@ fail:
     return err;
 }
 
-/* The kernels are there. */
 static void begin_measuring(rp_controller *c) {
-    for (uint32_t k = 0; k < c->builders; k++) {
+    for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].profiled = false;
     }
     c->builders = 0;
     rp_controller_forget_asked(c);
-    rp_record_phase(c->record, MEASURING);
+}
+
+rp_err rp_profile_enter(rp_controller *c) {
+    rp_err err;
+    RP_TRY(rp_measured_open(c));
+    rp_wires_begin(c);
+    c->builders = rp_measured_is_kept(c) ? 0 : count_builders(c);
+    c->ring.watching = true; /* boards answer while they measure; one that begins anew never will */
+    rp_controller_forget_asked(c);
+    if (c->builders) {
+        rp_record_phase(c->record, BUILDING_LAYERS);
+    }
+    if (c->builders == 0) {
+        begin_measuring(c);
+    }
+fail:
+    return err;
 }
 
 rp_err rp_profile_step(rp_controller *c) {
     bool all;
     rp_err err;
-    RP_TRY(profile_boards(c, c->builders ? c->builders : 1, &all)); /* local boards are alike */
-    if (all && c->builders) {
+    RP_TRY(profile_boards(c, &all));
+    if (all && c->builders) { /* the kernels are there */
         begin_measuring(c);
-        RP_TRY(profile_boards(c, 1, &all));
+        RP_TRY(profile_boards(c, &all));
+    }
+    if (all) {
+        RP_TRY(rp_wires_step(c, &all));
     }
     if (!all) {
         return RP_OK;
     }
-    c->has_profile = true;
+    rp_measured_end(c);
     c->ring.watching = false; /* `plan` waits for answers to pings itself */
     if (c->options.purpose != RP_PURPOSE_PROFILE) {
         rp_controller_enter(c, RP_CONTROL_PLAN);
@@ -302,7 +255,7 @@ fail:
 
 rp_err rp_profile_late(const rp_controller *c) {
     uint32_t k = 0;
-    while (k + 1 < c->builders && c->ring.board[k].profiled) {
+    while (k + 1 < c->ring.count && (!is_wanted(c, k) || c->ring.board[k].profiled)) {
         k++;
     }
     return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no profile within %" PRId64 " s",
@@ -345,6 +298,7 @@ static double lines_since_s(const rp_controller *c) {
 }
 
 rp_err rp_assign_enter(rp_controller *c) {
+    rp_drift_note_assign(c);
     if (c->recovery.is_on) {
         c->recovery.assign_ns = c->now_ns;
     }
@@ -502,7 +456,7 @@ static rp_err hint_microbatch(rp_controller *c) {
     double better;
     char text[160];
     rp_err err = RP_OK;
-    if (c->run.micro < c->run.batch || !(kind->flushed || kind->accumulates)) {
+    if (c->run.micro < c->run.batch || c->run.sizes.at || !(kind->flushed || kind->accumulates)) {
         return RP_OK;
     }
     RP_TRY(rp_cost_compare_micro(&c->run, &micro, &busy, &better));
@@ -550,12 +504,11 @@ static rp_err offer_assignments(rp_controller *c) {
     rp_err err = RP_OK;
     uint32_t building = 0;
     for (uint32_t k = 0; k < c->ring.count && building < BUILDING_MAX; k++) {
-        rp_Frame frame = {
-            .which_body = RP_KIND_ASSIGN,
-            .body.assign = {.wire = c->ring.wire.max,
-                            .features = c->ring.features,
-                            .node = k,
-                            .orphan_s = c->run.orphan_s}};
+        rp_Frame frame = {.which_body = RP_KIND_ASSIGN,
+                          .body.assign = {.wire = c->ring.wire.max,
+                                          .features = c->ring.features,
+                                          .node = k,
+                                          .orphan_s = c->run.orphan_s}};
         const rp_board_state *board = &c->ring.board[k];
         if (!board->asked) {
             err = offer_texts(c, k, &frame, &c->plan_cut, rp_controller_first_stage(c, k));

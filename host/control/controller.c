@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "control/identity.h"
 #include "planning/planfile.h"
 
 /* Where nothing tells when there is something to do: boards that start or end. */
@@ -58,15 +59,27 @@ void rp_controller_child_ended(rp_controller *c) {
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
+/* The newer term is kept, so that a start after this one is newer still: where a disk has lost the
+ * folder's newest files, no other controller is there. */
+static rp_err yield_to_newer(const rp_controller *c, uint32_t board, uint32_t term) {
+    const rp_run_identity newer = {c->ring.identity.id, term};
+    rp_err err;
+    RP_TRY(rp_identity_keep(c->folder, &newer));
+    err = rp_fail(RP_ERR_PEER,
+                  "board %s serves a newer start of this run (term %u, this is %u): another "
+                  "controller goes on with it, or this run folder has lost its newest files; if "
+                  "there is no other one, resume the run once more",
+                  c->ring.board[board].name, term, c->ring.identity.term);
+fail:
+    return err;
+}
+
 static rp_err take_message(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_kind kind = rp_frame_kind(&message->frame);
     const rp_run_identity own = c->ring.identity;
     c->reported = RP_FAULT_UNKNOWN;
     if (message->frame.run_id == own.id && message->frame.term > own.term) {
-        return rp_fail(RP_ERR_PEER,
-                       "board %s serves a newer start of this run (term %u, this is %u): another "
-                       "controller goes on with it",
-                       c->ring.board[board].name, message->frame.term, own.term);
+        return yield_to_newer(c, board, message->frame.term);
     }
     const bool says_who = kind == RP_KIND_HELLO && c->state == RP_CONTROL_ADOPT;
     if (message->frame.run_id != 0 && !rp_frame_is_of_run(&message->frame, own) && !says_who) {
@@ -233,6 +246,7 @@ int64_t rp_controller_step(rp_controller *c, int64_t now_ns) {
     }
     step_boards(c);
     raise_fault(c, rp_waiting_look(c), RP_FAULT_NO_BOARD);
+    raise_fault(c, rp_twins_look(c), RP_FAULT_NO_BOARD);
     step_state(c);
     return next_deadline_ns(c);
 }
@@ -304,6 +318,11 @@ static rp_err read_plan(rp_controller *c) {
         if (c->run.method.advance_auto) {
             rp_method_set_advance(&c->run.method, c->run.stages, c->given->method.advance);
         }
+    }
+    if (options->profile) {
+        RP_TRY(rp_profile_read(&c->arena, options->profile, &c->run, &c->profile));
+        RP_TRY(rp_profile_check_boards(options->profile, &c->run, &c->profile));
+        c->has_profile = true;
     }
 fail:
     return err;

@@ -38,6 +38,8 @@ typedef struct {
                                 PLAN, PROFILE: file; NULL: env.result */
     const char *resume;      /* TRAIN: run folder to go on in, or NULL */
     const char *plan;        /* TRAIN: plan.json to run by; NULL: one is made */
+    const char *profile;     /* TRAIN, PLAN: profile.json; NULL: boards are measured */
+    const char *profiles;    /* folder of profiles of boards, for other runs; NULL: none is kept */
     const char *executor;    /* that the boards have; NULL: opencl */
     bool temporary;          /* the folder is gone after the run: nobody is told of it */
     const char *weights;     /* EVALUATE: weights file */

@@ -10,6 +10,7 @@
 #include "control/state.h"
 #include "control/transfers.h"
 #include "planning/cost.h"
+#include "planning/predict.h"
 #include "stage/record.h"
 
 /* Recoveries that the summary has; more are only in the log. */
@@ -51,6 +52,9 @@ typedef struct {
     uint64_t step, microbatches; /* where the run was, and what it does again */
     uint32_t spares_taken;       /* on this way: a board that has not come is not tried again */
     uint32_t on_the_way;         /* faults since it began */
+    uint32_t ports_lacked;       /* of them: a board lacked a port, */
+    int64_t port_since_ns;       /* first then; */
+    int64_t not_before_ns;       /* the boards are asked again; 0: at once */
     uint32_t in_a_row;           /* ways back since the last checkpoint that was written here */
     rp_summary_recovery done[RP_RECOVERIES_TOLD]; /* that have led back to work */
     uint32_t done_count;
@@ -90,6 +94,7 @@ typedef struct {
         RP_ADOPT_SAVE  /* a checkpoint is made of it */
     } phase;
     bool tried;
+    bool hopes; /* the newest checkpoint is damaged: `from` is where it stands */
     uint32_t rounds;
     int64_t asked_ns;
     uint64_t from; /* step of the newest checkpoint that was there */
@@ -153,6 +158,39 @@ typedef struct {
     uint32_t missing;            /* that have not */
     uint32_t *holder;            /* by node: a board that has it now; RP_PLAN_HOST: nobody */
 } rp_copy_set;
+
+/* drift.c: of this assignment, predicted and measured. */
+typedef struct {
+    double seconds;
+    uint64_t count;
+} rp_drift_op;
+typedef struct {
+    bool is_known;                  /* there is a prediction */
+    rp_prediction predicted;        /* in plan_arena, as op */
+    rp_drift_op (*op)[RP_OP_KINDS]; /* [stages]: of full microbatches */
+    double steps_s;                 /* of so many steps */
+    uint64_t steps;
+    int64_t step_ns;   /* when the last one of the segment was done; 0: none yet */
+    int64_t assign_ns; /* since when the boards get stages; 0: they have them */
+    double setup_s;    /* that this took last */
+    uint32_t cuts;     /* that others were chosen */
+} rp_drift;
+
+/* wires.c: which wire is being measured, and how far that is. */
+typedef struct {
+    uint32_t at, count; /* of wires */
+    enum {
+        RP_WIRES_NEXT,
+        RP_WIRES_LISTEN, /* end 1 lets end 0 connect */
+        RP_WIRES_FORTH,  /* .. which dials, and measures */
+        RP_WIRES_BACK,   /* end 1 measures */
+        RP_WIRES_BOTH    /* both at once */
+    } phase;
+    uint32_t end[2]; /* boards */
+    int64_t since_ns;
+    double alone_s[2];   /* of the largest size, by the end that sends */
+    uint32_t largest[2]; /* bytes */
+} rp_wires;
 
 /* copy_pace.c: how often there are copies, and what the last ones have cost. */
 typedef struct {
@@ -292,9 +330,14 @@ struct rp_controller {
     char note[RP_FAULT_TEXT]; /* in plain language why it did not finish */
 
     /* of profile and plan */
-    double *layer_seconds; /* forward, backward by layer; valid when has_profile */
+    rp_arena measured_arena; /* of `kept`, and of `profile` when it is measured */
+    rp_profile kept;         /* of boards, by former runs; to be probed */
+    rp_profile profile;      /* valid when has_profile: measured, or given */
+    double *layer_seconds;   /* forward, backward by layer, each on the board that has it */
     uint32_t builders; /* boards that build the layers' kernels before they are measured; 0: none */
     bool has_profile;
+    rp_wires wires;
+    rp_drift drift;
     uint32_t trips; /* round trips measured in this state */
     bool advance_chosen;
     rp_advance_choice advance; /* advance: auto */
@@ -304,6 +347,10 @@ struct rp_controller {
     bool reassigning;          /* boards have had stages before */
     rp_follow follow;
     rp_codec_choice codecs;
+    struct {
+        uint32_t at[RP_CUT_STAGES_MAX][2]; /* schedule.planner: forward and backward, by stage */
+        uint32_t stages;                   /* that they were chosen for; 0: not yet */
+    } sizes;
     rp_arena follow_arena;  /* of a new assignment */
     rp_arena plan_arena;    /* of `plan`, unless it is given, and of what is read off it: */
     uint32_t *stage_board;  /* the first that holds the stage */
@@ -415,6 +462,47 @@ static inline bool rp_control_is_clock_time(int64_t ns) {
     return ns >= -(INT64_C(1) << 61) && ns <= INT64_C(1) << 61;
 }
 
+/* drift.c: for the plan at hand. errors MEMORY */
+rp_err rp_drift_open(rp_controller *c) RP_MUST_CHECK;
+void rp_drift_note_assign(rp_controller *c);
+void rp_drift_begin_segment(rp_controller *c);
+void rp_drift_note_op(rp_controller *c, const rp_sink_op *op);
+void rp_drift_note_step(rp_controller *c);
+/* For the summary; op lies in `arena`. errors MEMORY */
+rp_err rp_drift_tell(const rp_controller *c, rp_arena *arena,
+                     rp_summary_prediction *out) RP_MUST_CHECK;
+/* Measured by predicted, over the passes of all stages of a board; 1: too little is known. */
+double rp_drift_factor(const rp_controller *c, uint32_t board);
+/* replan.c: at a pause. *pays: c->cut is another one now, which the boards are to get.
+ * errors IO, MEMORY; of the planner */
+rp_err rp_replan_choose(rp_controller *c, bool *pays) RP_MUST_CHECK;
+/* plan.c: where each stage begins, in the next plan. errors MEMORY */
+rp_err rp_controller_keep_cut(rp_controller *c, const rp_cut *cut) RP_MUST_CHECK;
+
+/* wires.c: once all boards are measured. errors: of the ring, and MEMORY */
+void rp_wires_begin(rp_controller *c);
+rp_err rp_wires_step(rp_controller *c, bool *all) RP_MUST_CHECK;
+rp_err rp_wires_on_trial(rp_controller *c, uint32_t board, const rp_message *message) RP_MUST_CHECK;
+
+/* measured.c: what boards measure. errors MEMORY; PEER: what a board says can not be */
+rp_err rp_measured_open(rp_controller *c) RP_MUST_CHECK;
+/* The board that is measured for this one: itself, or one of its machine that is alike. */
+uint32_t rp_measured_for(const rp_controller *c, uint32_t board);
+/* It is to be measured, and nobody else on its machine is at it. */
+bool rp_measured_may_begin(const rp_controller *c, uint32_t board);
+rp_err rp_measured_order(const rp_controller *c, uint32_t board, rp_Profile *out) RP_MUST_CHECK;
+/* All that are to be measured have a profile of former runs, which only needs a probe. */
+bool rp_measured_is_kept(const rp_controller *c);
+/* *again: what a former run has kept does not hold, the board has to measure all. */
+rp_err rp_measured_take(rp_controller *c, uint32_t board, const rp_part *part,
+                        bool *again) RP_MUST_CHECK;
+/* What the board does now. */
+void rp_measured_say(const rp_controller *c, uint32_t board);
+/* All have answered. */
+void rp_measured_end(rp_controller *c);
+/* The ring has other boards, or others places, than before. */
+void rp_measured_place(rp_controller *c);
+
 /* bringup.c: start, restart, hello, profile, assign */
 /* This host's: given, made for local boards, or read for a roster. */
 rp_err rp_start_find_keys(const rp_controller *c, rp_keypair *out) RP_MUST_CHECK;
@@ -450,6 +538,7 @@ rp_err rp_controller_log_advance(const rp_controller *c, const char *text) RP_MU
 rp_err rp_controller_say_advance(const rp_controller *c, uint32_t before) RP_MUST_CHECK;
 /* links.codec: auto: those that a checkpoint was made with. errors MEMORY */
 rp_err rp_controller_resume_codecs(rp_controller *c) RP_MUST_CHECK;
+void rp_controller_resume_sizes(rp_controller *c);
 /* Says what was chosen for this start. */
 rp_err rp_controller_say_codecs(const rp_controller *c) RP_MUST_CHECK;
 /* At the end of the first segment: stronger codecs are next where wires that are not emulated were
@@ -557,6 +646,7 @@ void rp_controller_close_feeds(rp_controller *c);
 
 /* adopt.c */
 bool rp_adopt_is_due(const rp_controller *c);
+bool rp_adopt_may_come(const rp_controller *c); /* as far as it can be said before the start */
 rp_err rp_adopt_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_adopt_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_adopt_late(const rp_controller *c) RP_MUST_CHECK;
@@ -570,8 +660,6 @@ rp_err rp_adopt_end(rp_controller *c, const char *why) RP_MUST_CHECK;
 rp_err rp_recover_enter(rp_controller *c) RP_MUST_CHECK;
 /* absent.c: boards that have not come in their time. Spares that have not been tried take their
  * places, or the ring goes on without them: c->plan and the cut are of fewer boards then. */
-uint32_t rp_absent_count(const rp_controller *c);
-uint32_t rp_absent_spares(const rp_controller *c);
 rp_err rp_absent_take_spares(rp_controller *c) RP_MUST_CHECK;
 bool rp_absent_may_leave(const rp_controller *c); /* this run file lets boards leave */
 rp_err rp_absent_leave(rp_controller *c) RP_MUST_CHECK;
@@ -602,6 +690,13 @@ void rp_recovery_begin(rp_controller *c, uint64_t from);
 rp_err rp_recovery_note_work(rp_controller *c) RP_MUST_CHECK;
 /* A checkpoint has been written: what boards have counted so far is in it. */
 void rp_recovery_note_checkpoint(rp_controller *c);
+/* Boards that the run can not go on with: they have not come, or one of them computes wrong. */
+bool rp_recovery_lacks(const rp_controller *c, uint32_t board);
+uint32_t rp_recovery_absent(const rp_controller *c);
+uint32_t rp_recovery_spares(const rp_controller *c); /* that have not been tried on this way */
+/* Boards are to come that the run has had: on a way back, but also where it has paused by itself,
+ * or before it is resumed. */
+bool rp_recovery_is_return(const rp_controller *c);
 /* close.c */
 rp_err rp_close_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_close_step(rp_controller *c) RP_MUST_CHECK;
@@ -711,6 +806,9 @@ rp_err rp_report_on_waiting(rp_controller *c, uint32_t board,
 void rp_waiting_begin(rp_controller *c);
 rp_err rp_waiting_note_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_waiting_look(rp_controller *c) RP_MUST_CHECK;
+
+/* twins.c: says which boards that dial have the key of another one. */
+rp_err rp_twins_look(rp_controller *c) RP_MUST_CHECK;
 /* The boards of a resumed run hear again what is in effect and what is to come. */
 rp_err rp_controller_repeat_gains(rp_controller *c) RP_MUST_CHECK;
 

@@ -64,6 +64,23 @@ static rp_err end_following(rp_controller *c) {
     return c->run.method.advance != before ? rp_controller_say_advance(c, before) : RP_OK;
 }
 
+/* The layers are shared out anew where that pays. *leaves: the run does not go on from here. */
+static rp_err follow_boards(rp_controller *c, bool *leaves) {
+    rp_err err;
+    RP_TRY(rp_replan_choose(c, leaves));
+    if (!*leaves) {
+        return RP_OK;
+    }
+    c->follow = (rp_follow){.phase = RP_FOLLOW_DRAIN, .before = c->run.method.advance};
+    c->advance_least = c->run.method.advance;
+    if (rp_controller_drained_at(c) == c->position.step) {
+        return assign_anew(c);
+    }
+    rp_controller_enter(c, RP_CONTROL_DRAIN);
+fail:
+    return err;
+}
+
 static rp_err choose_in_training(rp_controller *c) {
     rp_split split;
     rp_err err = RP_OK;
@@ -99,6 +116,13 @@ static rp_err choose_in_training(rp_controller *c) {
     }
     if (c->follow.phase == RP_FOLLOW_DRAIN) {
         return assign_anew(c);
+    }
+    bool leaves = false;
+    if (c->stop_step <= c->position.step && !is_over(c)) {
+        RP_TRY(follow_boards(c, &leaves));
+    }
+    if (leaves) {
+        return RP_OK;
     }
     if (c->stop_step > c->position.step) {
         rp_controller_enter(c, RP_CONTROL_DRAIN); /* to an early end */

@@ -16,13 +16,14 @@ enum { RP_CONTROL_BOARDS_MAX = 64 };
 /* What boards are started with. Borrowed until start() returns. */
 typedef struct {
     uint32_t count;
-    const char *board;       /* profile of the boards: `boards/<name>` */
-    uint32_t threads;        /* of each; 0: the cores shared out */
-    const char *log_folder;  /* for agent-<k>.log; NULL: thrown away at the end */
-    const char *host_public; /* whose orders they take */
-    int media;               /* a descriptor of this process that they inherit; -1: none */
-    const bool *hung;        /* [count], restart() only: one that lives and answers no more. It is
-                                ended first */
+    const char *board;             /* profile of the boards: `boards/<name>` */
+    uint32_t threads;              /* of each; 0: the cores shared out */
+    const uint32_t *board_threads; /* [count]: of each its own, 0 as above; NULL: all alike */
+    const char *log_folder;        /* for agent-<k>.log; NULL: thrown away at the end */
+    const char *host_public;       /* whose orders they take */
+    int media;                     /* a descriptor of this process that they inherit; -1: none */
+    const bool *hung; /* [count], restart() only: one that lives and answers no more. It is
+                         ended first */
 } rp_spawn_order;
 
 /* Starts boards on this machine and knows when they end: real child processes (local.h), or agents
@@ -93,6 +94,8 @@ typedef struct {
     void (*on_state)(void *context, const char *state);
     /* Told what is done about a fault (remedy.h) that ended a state. May be NULL. */
     void (*on_remedy)(void *context, const char *failed, const char *remedy);
+    /* Told when boards that were away have joined the ring again. May be NULL. */
+    void (*on_joined)(void *context);
     void *context;
 } rp_controller_env;
 

@@ -61,7 +61,7 @@ fail:
 
 /* Of all inputs of one feed, which has so many steps. */
 static uint32_t batches_ahead(const rp_plan *plan, uint64_t steps) {
-    const uint32_t micros = (plan->batch - 1) / plan->micro + 1;
+    const uint32_t micros = (plan->batch - 1) / plan->stage[0].micro_forward + 1;
     uint32_t most = 0;
     for (uint32_t e = 0; e < plan->edge_count; e++) {
         const rp_plan_edge *edge = &plan->edge[e];

@@ -15,6 +15,7 @@
 #include "control/about.h"
 #include "control/controller_own.h"
 #include "data/describe.h"
+#include "planning/advise.h"
 #include "planning/planfile.h"
 #include "planning/tables.h"
 #include "run/paths.h"
@@ -119,21 +120,41 @@ rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile
     if (!file) {
         return path ? rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno)) : RP_OK;
     }
-    rp_err err = profile ? rp_planfile_write_profile(file, &c->run, c->ring.board[0].device,
-                                                     c->layer_seconds)
-                         : write_plan(c, file);
+    rp_err err = profile ? rp_profile_write(file, &c->run, &c->profile) : write_plan(c, file);
     if ((path ? fclose(file) : fflush(file)) != 0 && err == RP_OK) {
         err = rp_fail(RP_ERR_IO, "%s: %s", path ? path : "standard output", strerror(errno));
     }
     return err;
 }
 
+/* Where the layers were measured, what other boards would give. */
+static rp_err show_advice(rp_controller *c) {
+    const char *name[RP_ADVISE_BOARDS_MAX];
+    rp_board_advice advice;
+    rp_arena arena;
+    rp_err err = RP_OK;
+    if (!c->has_profile || c->given || c->ring.count > RP_ADVISE_BOARDS_MAX) {
+        return RP_OK;
+    }
+    rp_arena_init(&arena, "advice", 0);
+    rp_measured_place(c);
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        name[k] = c->ring.board[k].name;
+    }
+    RP_TRY(rp_advise_boards(&arena, &c->run, &c->profile, c->link_delay_s, &advice));
+    rp_advise_say(c->env.result, &advice, name);
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
 static rp_err show_text(rp_controller *c, bool profile) {
     if (profile) {
-        return rp_profile_table(c->env.result, &c->run, c->ring.board[0].device, c->layer_seconds);
+        return rp_profile_show(c->env.result, &c->run, &c->profile);
     }
     rp_controller_note_boards(c);
     rp_err err = rp_plan_table(c->env.result, c->plan);
+    err = err == RP_OK ? show_advice(c) : err;
     if (c->run.data.bytes && c->run.inputs_why) {
         (void)fprintf(c->env.result, "\nInputs travel as %s, not as uint8: %s.\n",
                       rp_codec_name(rp_plan_input_codec(c->plan)), c->run.inputs_why);

@@ -83,6 +83,15 @@ fail:
     return err;
 }
 
+rp_err rp_identity_keep(const char *folder, const rp_run_identity *newer) {
+    char path[PATH_BYTES];
+    rp_err err = RP_OK;
+    RP_TRY(folder ? write_path(folder, path) : RP_OK);
+    RP_TRY(folder ? write_identity(path, newer) : RP_OK);
+fail:
+    return err;
+}
+
 rp_err rp_identity_begin_term(const char *folder, uint64_t fresh, rp_run_identity *identity) {
     char path[PATH_BYTES];
     rp_err err = RP_OK;

@@ -14,6 +14,9 @@
  * nothing is kept. errors  FORMAT: identity.json is not one; IO */
 rp_err rp_identity_begin_term(const char *folder, uint64_t fresh,
                               rp_run_identity *identity) RP_MUST_CHECK;
+/* A board has heard of this term, which the folder does not know: the next start begins above it.
+ * folder NULL: nothing is kept. errors  IO */
+rp_err rp_identity_keep(const char *folder, const rp_run_identity *newer) RP_MUST_CHECK;
 /* Whether the folder's run is still this controller's: what is written now counts. A file that
  * somebody took away says nothing. errors  PEER: another term has begun; FORMAT */
 rp_err rp_identity_check(const char *folder, const rp_run_identity *own) RP_MUST_CHECK;

@@ -72,9 +72,10 @@ static uint32_t count_cores(void) {
 }
 
 /* The cores shared out, at least one each. */
-static uint32_t fair_threads(const rp_spawn_order *order) {
+static uint32_t threads_of(const rp_spawn_order *order, uint32_t index) {
     const uint32_t share = count_cores() / order->count;
-    return order->threads ? order->threads : share ? share : 1;
+    const uint32_t given = order->board_threads ? order->board_threads[index] : order->threads;
+    return given ? given : share ? share : 1;
 }
 
 /* In the child between fork and exec: only async-signal-safe calls. */
@@ -106,7 +107,7 @@ static rp_err spawn_agent(rp_local *local, uint32_t index, const rp_spawn_order 
     char media[16];
     (void)snprintf(media, sizeof media, "%d", order->media);
     (void)snprintf(keys, sizeof keys, "%s/%u", local->folder, index);
-    (void)snprintf(threads, sizeof threads, "%u", fair_threads(order));
+    (void)snprintf(threads, sizeof threads, "%u", threads_of(order, index));
     (void)snprintf(name, sizeof name, "%u", index);
     rp_keypair pair;
     rp_err err;

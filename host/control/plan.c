@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "control/controller_own.h"
+#include "planning/choose_sizes.h"
 
 /* Boards that are idle answer at once; behind a profile some answers are late. */
 enum { BRINGUP_TRIPS = 8, PAUSE_TRIPS = 2 };
@@ -27,25 +28,35 @@ static bool wants_codecs(const rp_controller *c) {
            !c->given && c->codecs.stages != c->run.stages;
 }
 
+/* As codecs. */
+static bool wants_sizes(const rp_controller *c) {
+    return c->run.sizes.planner && c->options.purpose != RP_PURPOSE_EVALUATE && !c->given &&
+           c->sizes.stages != c->run.stages;
+}
+
 bool rp_controller_needs_profile(const rp_controller *c) {
     const bool has_old_cut = c->position.cut.stage_count == c->run.stages;
     const bool for_cut = c->run.cut_auto && !has_old_cut && c->run.stages > 1 && !c->given;
     return c->options.purpose == RP_PURPOSE_PROFILE || for_cut || wants_codecs(c) ||
-           wants_advance(c);
+           wants_sizes(c) || wants_advance(c);
 }
 
 bool rp_controller_has_cut(const rp_controller *c) {
     return c->cut.stage_count == c->run.stages;
 }
 
-/* Where each stage begins, which stays as long as the run: boards may only become fewer. */
-static rp_err keep_cut(rp_controller *c, const rp_cut *cut) {
+/* Room for any number of stages: a run that is resumed without some boards gets them back later. */
+rp_err rp_controller_keep_cut(rp_controller *c, const rp_cut *cut) {
     rp_err err = RP_OK;
     if (!c->cut_first) {
-        RP_TRY(RP_ARENA_NEW(&c->arena, (size_t)cut->stage_count + 1, &c->cut_first));
+        RP_TRY(RP_ARENA_NEW(&c->arena, RP_CUT_STAGES_MAX + 1, &c->cut_first));
     }
     memcpy(c->cut_first, cut->first, ((size_t)cut->stage_count + 1) * sizeof *c->cut_first);
     c->cut = (rp_cut){.stage_count = cut->stage_count, .first = c->cut_first};
+    if (c->sizes.stages != cut->stage_count && c->run.sizes.planner) { /* of another cut */
+        c->sizes.stages = 0;
+        c->run.sizes.at = NULL;
+    }
 fail:
     return err;
 }
@@ -63,9 +74,14 @@ static rp_err choose_cut(rp_controller *c) {
     } else if (c->position.cut.stage_count == c->run.stages) {
         cut = c->position.cut; /* a measurement is never the same twice, a resumed run is */
     } else if (c->run.stages > 1) {
-        RP_TRY(rp_cost_choose_cut(&arena, &c->run, c->layer_seconds, &cut));
+        rp_measured_place(c);
+        RP_TRY(rp_cost_choose_cut_by_board(&arena, &c->run, &c->profile, &cut));
     }
-    RP_TRY(keep_cut(c, &cut));
+    RP_TRY(rp_controller_keep_cut(c, &cut));
+    if (c->has_profile) {
+        rp_measured_place(c);
+        rp_profile_seconds(&c->profile, &c->cut, c->run.boards, c->layer_seconds);
+    }
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -73,12 +89,12 @@ fail:
 
 /* ---- codecs ---------------------------------------------------------------------------------- */
 
-/* Room for as many stages as the run has: there may only be fewer of them. */
+/* As for the cut. */
 static rp_err open_codecs(rp_controller *c) {
     rp_err err = RP_OK;
     if (!c->codecs.now) {
-        RP_TRY(RP_ARENA_NEW(&c->arena, c->run.stages, &c->codecs.now));
-        RP_TRY(RP_ARENA_NEW(&c->arena, c->run.stages, &c->codecs.next));
+        RP_TRY(RP_ARENA_NEW(&c->arena, RP_CUT_STAGES_MAX, &c->codecs.now));
+        RP_TRY(RP_ARENA_NEW(&c->arena, RP_CUT_STAGES_MAX, &c->codecs.next));
     }
 fail:
     return err;
@@ -94,14 +110,21 @@ static void take_codecs(rp_controller *c, const rp_codec (*from)[2]) {
 }
 
 static rp_err choose_codecs(rp_controller *c) {
+    double *rate;
+    rp_arena arena;
     rp_err err = RP_OK;
-    if (wants_codecs(c)) {
-        RP_TRY(open_codecs(c));
-        c->run.codec = NULL;
-        RP_TRY(rp_cost_choose_codecs(&c->run, &c->cut, c->layer_seconds, NULL, c->codecs.next));
-        take_codecs(c, (const rp_codec(*)[2])c->codecs.next);
+    if (!wants_codecs(c)) {
+        return RP_OK;
     }
+    rp_arena_init(&arena, "rates", 0);
+    RP_TRY(RP_ARENA_NEW(&arena, (size_t)c->run.boards * c->run.boards, &rate));
+    RP_TRY(open_codecs(c));
+    rp_cost_rates(&c->run, c->has_profile ? &c->profile : NULL, rate);
+    c->run.codec = NULL;
+    RP_TRY(rp_cost_choose_codecs(&c->run, &c->cut, c->layer_seconds, rate, c->codecs.next));
+    take_codecs(c, (const rp_codec(*)[2])c->codecs.next);
 fail:
+    rp_arena_finish(&arena);
     return err;
 }
 
@@ -134,10 +157,14 @@ rp_err rp_controller_say_codecs(const rp_controller *c) {
     return any ? say_codecs(c, "", c->codecs.now) : RP_OK;
 }
 
-/* Bytes a second from board to board, as acks have said; 0 of those of which they have not. Of all
- * wires, or of those that were full: one that was seldom full may be faster (link/pace.h). */
+/* Bytes a second from board to board, as acks have said, else as measured before; 0 of those of
+ * which nobody knows. Of all wires, or of those that were full: one that was seldom full may be
+ * faster (link/pace.h). */
 static void find_rates(const rp_controller *c, bool full_only, double *rate) {
     const double seconds = (double)(c->now_ns - c->segment_start_ns) * 1e-9;
+    if (c->has_profile && c->ring.count == c->run.boards) {
+        rp_cost_rates(&c->run, &c->profile, rate);
+    }
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_facts *facts = &c->ring.board[k].facts;
         for (uint32_t i = 0; i < facts->link_count; i++) {
@@ -184,6 +211,52 @@ void rp_controller_follow_losses(rp_controller *c) {
 
 bool rp_controller_wants_milder(const rp_controller *c) {
     return c->codecs.differ && rp_controller_drained_at(c) < rp_controller_next_evaluation(c);
+}
+
+/* ---- sizes of microbatches ------------------------------------------------------------------- */
+
+static void take_sizes(rp_controller *c) {
+    c->sizes.stages = c->run.stages;
+    c->run.sizes.at = (const uint32_t(*)[2])c->sizes.at;
+}
+
+static rp_err say_sizes(const rp_controller *c, const rp_size_choice *choice) {
+    char text[400];
+    size_t used = (size_t)snprintf(
+        text, sizeof text, "sizes by %s (samples forward/backward):", c->run.sizes.planner->name);
+    for (uint32_t k = 0; k < c->run.stages && used < sizeof text / 2; k++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, " %u/%u", c->sizes.at[k][0],
+                                 c->sizes.at[k][1]);
+    }
+    (void)snprintf(text + used, sizeof text - used,
+                   "; by what was measured a step takes %.4g ms, with microbatches of %u on all "
+                   "stages, the best even size, %.4g ms",
+                   1e3 * choice->step_s, choice->even, 1e3 * choice->even_step_s);
+    return c->record ? rp_record_event(c->record, "sizes", c->position.step, text) : RP_OK;
+}
+
+static rp_err choose_sizes(rp_controller *c) {
+    rp_size_choice choice;
+    rp_err err = RP_OK;
+    if (!wants_sizes(c)) {
+        return RP_OK;
+    }
+    rp_measured_place(c);
+    RP_TRY(rp_choose_sizes(&c->run, &c->profile, &c->cut, c->sizes.at, &choice));
+    take_sizes(c);
+    RP_TRY(say_sizes(c, &choice));
+fail:
+    return err;
+}
+
+/* Others would change the order of sums, and with it the bits. */
+void rp_controller_resume_sizes(rp_controller *c) {
+    const rp_position *position = &c->position;
+    if (c->run.sizes.planner && !c->given && position->size &&
+        position->cut.stage_count == c->run.stages) {
+        memcpy(c->sizes.at, position->size, c->run.stages * sizeof *position->size);
+        take_sizes(c);
+    }
 }
 
 /* ---- what is said ---------------------------------------------------------------------------- */
@@ -315,6 +388,7 @@ rp_err rp_plan_enter(rp_controller *c) {
         c->advance_max = RP_ADVANCE_MAX; /* of what the method's limit allows */
         RP_TRY(choose_cut(c));
         RP_TRY(choose_codecs(c));
+        RP_TRY(choose_sizes(c));
     }
     if (chooses_advance(c) && !c->run.emulate) {
         RP_TRY(ping_boards(c));

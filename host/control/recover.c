@@ -5,7 +5,8 @@
  *   board      the same, once the board is back: it has ring.wait seconds to answer; then a board
  *              of ring.spare takes its place, or the model is cut anew over those that are left
  *   user       the run stops: what a person wrote can not work, or he interrupted it
- *   security   the run stops
+ *   security   the run stops; but a board that it has had and that refuses the handshake now is as
+ *              good as one that has not come back
  *   fatal      the run stops; it can be resumed
  *
  * A fault that a new try would only meet again stops the run, too: a mistake in the protocol, too
@@ -102,9 +103,21 @@ fail:
     return err;
 }
 
+/* A process that has a board's port is given time to let go of it. */
+static void pause_for_port(rp_controller *c) {
+    rp_recovery *recovery = &c->recovery;
+    if (!rp_remedy_lacks_port(c->fault.err, c->failed)) {
+        return;
+    }
+    recovery->port_since_ns = recovery->ports_lacked ? recovery->port_since_ns : c->now_ns;
+    recovery->not_before_ns =
+        c->now_ns + rp_remedy_port_pause_ns(c->run.wait_s * RP_NS_PER_S, recovery->ports_lacked++);
+}
+
 static rp_err go_back(rp_controller *c) {
     rp_err err;
     RP_TRY(begin_way_back(c));
+    pause_for_port(c);
     rp_controller_forget_fault(c);
     c->greeted_ns = 0; /* this board has its time from now */
     rp_controller_enter(c, RP_CONTROL_RESTART);
@@ -162,12 +175,14 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
         .places_stay = c->given != NULL,
         .may_shrink = rp_absent_may_leave(c),
         .boards = c->ring.count,
-        .absent = rp_absent_count(c),
+        .absent = rp_recovery_absent(c),
         .is_wrong = c->verify.wrong != RP_FAULT_NO_BOARD,
         .at_least = c->run.at_least,
-        .spares = rp_absent_spares(c),
+        .spares = rp_recovery_spares(c),
         .in_a_row = ways_before(c),
         .on_the_way = c->recovery.is_on ? c->recovery.on_the_way : 0,
+        .had_time = c->recovery.ports_lacked > 0 &&
+                    c->now_ns - c->recovery.port_since_ns > c->run.wait_s * RP_NS_PER_S,
     };
 }
 

@@ -22,7 +22,8 @@ void rp_recovery_begin(rp_controller *c, uint64_t from) {
         recovery->fault = c->fault;
         recovery->since_ns = c->now_ns;
         recovery->step = from;
-        recovery->on_the_way = 0;
+        recovery->on_the_way = recovery->ports_lacked = 0;
+        recovery->not_before_ns = 0;
         recovery->in_a_row++;
     }
     recovery->microbatches = count_again(c, recovery->step);
@@ -64,4 +65,27 @@ void rp_recovery_note_checkpoint(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].microbatches_kept = c->ring.board[k].facts.microbatches;
     }
+}
+
+/* ---- who is there ---------------------------------------------------------------------------- */
+
+bool rp_recovery_lacks(const rp_controller *c, uint32_t board) {
+    return c->verify.wrong != RP_FAULT_NO_BOARD ? c->verify.wrong == board
+                                                : !c->ring.board[board].hello;
+}
+
+uint32_t rp_recovery_absent(const rp_controller *c) {
+    uint32_t count = 0;
+    for (uint32_t k = 0; c->ring.board && k < c->ring.count; k++) {
+        count += rp_recovery_lacks(c, k);
+    }
+    return count;
+}
+
+uint32_t rp_recovery_spares(const rp_controller *c) {
+    return rp_spares_untried(c->run.roster, c->run.boards, c->run.spares, c->recovery.spares_taken);
+}
+
+bool rp_recovery_is_return(const rp_controller *c) {
+    return c->recovery.is_on || (c->run.wait_s > 0 && rp_controller_had_boards(c));
 }

@@ -1,5 +1,7 @@
 #include "control/remedy.h"
 
+#include "base/clock.h"
+
 enum {
     /* Ways back without a new checkpoint, each of which makes the next one come sooner: behind so
      * many it follows every step or few, and a fault that comes again all the same stays. */
@@ -8,6 +10,8 @@ enum {
      * other, and be lost once more. */
     ON_THE_WAY_MAX = 4
 };
+
+static const int64_t PORT_PAUSE_MAX_NS = 60 * RP_NS_PER_S;
 
 const char *rp_remedy_name(rp_remedy remedy) {
     static const char *const names[RP_REMEDIES] = {
@@ -27,9 +31,13 @@ static bool lacks_memory_for_another(const rp_remedy_facts *f) {
     return f->failed == RP_CONTROL_VERIFY && f->err == RP_ERR_LIMIT;
 }
 
-/* Boards have had their time to come and have not, or one is not wanted. */
+/* Boards have had their time to come and have not, or one is not wanted. One that refuses the
+ * handshake, or has another key, is as good as away; but from the first start on it is a mistake in
+ * the roster. */
 static bool is_absence(const rp_remedy_facts *f) {
-    const bool has_not_come = f->failed == RP_CONTROL_HELLO && f->err == RP_ERR_TIMEOUT;
+    const bool refuses = f->err == RP_ERR_REFUSED && f->had_boards;
+    const bool has_not_come =
+        f->failed == RP_CONTROL_HELLO && (f->err == RP_ERR_TIMEOUT || refuses);
     return (has_not_come || f->is_wrong) && !f->places_stay && f->waits && !f->interrupted &&
            f->absent > 0;
 }
@@ -43,6 +51,15 @@ static bool have_spares(const rp_remedy_facts *f) {
 static bool may_leave(const rp_remedy_facts *f) {
     const uint32_t left = f->boards - f->absent + f->spares;
     return is_absence(f) && f->had_boards && f->may_shrink && left > 0 && left >= f->at_least;
+}
+
+bool rp_remedy_lacks_port(rp_err err, rp_control_state_id failed) {
+    return failed == RP_CONTROL_ASSIGN && err == RP_ERR_IO;
+}
+
+int64_t rp_remedy_port_pause_ns(int64_t wait_ns, uint32_t before) {
+    const int64_t pause_ns = before == 0 ? wait_ns / 64 : before == 1 ? wait_ns / 16 : wait_ns / 4;
+    return pause_ns < PORT_PAUSE_MAX_NS ? pause_ns : PORT_PAUSE_MAX_NS;
 }
 
 /* What comes of a mistake comes again; and memory, devices and numbers that have not been good
@@ -59,6 +76,8 @@ static bool comes_again(const rp_remedy_facts *f) {
         return !f->begun;
     case RP_ERR_LIMIT:
         return !f->begun || lacks_memory_for_stage(f) || lacks_memory_for_another(f);
+    case RP_ERR_IO:
+        return rp_remedy_lacks_port(f->err, f->failed) && f->had_time;
     case RP_ERR_TIMEOUT: /* a board has had its time to come */
         return f->failed == RP_CONTROL_START || f->failed == RP_CONTROL_RESTART ||
                f->failed == RP_CONTROL_HELLO;

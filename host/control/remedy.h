@@ -48,8 +48,13 @@ typedef struct {
     uint32_t spares;     /* that have not been tried on this way back */
     uint32_t in_a_row;   /* ways back since the last checkpoint that was written, before this one */
     uint32_t on_the_way; /* faults on this way back, before this one */
+    bool had_time;       /* boards have lacked a port on this way for as long as ring.wait */
 } rp_remedy_facts;
 
 rp_remedy rp_remedy_choose(const rp_remedy_facts *facts);
+/* Another process has a port that a board needs for its stages: it may let go of it. */
+bool rp_remedy_lacks_port(rp_err err, rp_control_state_id failed);
+/* So it is tried again: behind which part of ring.wait, when it has failed so many times before. */
+int64_t rp_remedy_port_pause_ns(int64_t wait_ns, uint32_t before);
 
 #endif

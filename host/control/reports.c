@@ -16,6 +16,7 @@ rp_err rp_report_step(rp_controller *c, double loss_sum) {
     c->non_finite = isfinite(loss_sum) ? 0 : c->non_finite + 1;
     c->round.loss += loss_sum;
     c->round.samples += samples;
+    rp_drift_note_step(c);
     c->position.step++;
     c->position.round = 0;
     c->position.test.done = c->position.validation.done = false;

@@ -1,15 +1,38 @@
 /* Where a run begins or goes on: the seed, a weights file, or its newest checkpoint. A run that has
  * lost a board goes back to there by itself. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "control/controller_own.h"
 #include "control/identity.h"
 
-/* *path NULL: from the seed. */
+/* The newest checkpoint is damaged, but its header says where the run stood: boards may hold that,
+ * or more. False: that can not help. */
+static bool may_hope_for_boards(rp_controller *c, rp_arena *arena) {
+    rp_position place = {0};
+    char why[RP_ERR_MESSAGE_BYTES];
+    (void)snprintf(why, sizeof why, "%s", rp_err_message());
+    if (!rp_adopt_may_come(c) ||
+        rp_checkpoint_find_place(arena, &c->run, c->given, c->checkpoints, &place) != RP_OK) {
+        rp_err_set_message(why);
+        return false;
+    }
+    c->position = place;
+    c->adopt.hopes = true;
+    return true;
+}
+
+/* *path NULL: from the seed, or of what boards hold. */
 static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
-    rp_err err;
-    RP_TRY(rp_checkpoint_find(arena, &c->run, c->given, c->checkpoints, path, &c->position,
-                              c->damaged));
+    rp_err err = rp_checkpoint_find(arena, &c->run, c->given, c->checkpoints, path, &c->position,
+                                    c->damaged);
+    c->adopt.hopes = false;
+    if ((err == RP_ERR_FORMAT || (err == RP_OK && c->damaged[0])) &&
+        may_hope_for_boards(c, arena)) {
+        err = RP_OK;
+        *path = NULL;
+    }
+    RP_TRY(err);
     c->load.states = *path != NULL;
     c->stop_step = 0;
     rp_controller_resume_best(c);
@@ -17,8 +40,11 @@ static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
         return rp_fail(RP_ERR_USAGE, "%s: method.advance: is %u, the checkpoint was made with %u",
                        c->given->source, c->given->method.advance, c->position.advance);
     }
-    RP_TRY(*path ? rp_controller_resume_codecs(c) : RP_OK);
-    if (*path && c->run.method.advance_auto) {
+    RP_TRY(*path || c->adopt.hopes ? rp_controller_resume_codecs(c) : RP_OK);
+    if (*path || c->adopt.hopes) {
+        rp_controller_resume_sizes(c);
+    }
+    if ((*path || c->adopt.hopes) && c->run.method.advance_auto) {
         rp_method_set_advance(&c->run.method, c->run.stages, c->position.advance);
     }
 fail:
@@ -42,11 +68,12 @@ rp_err rp_controller_find_start(rp_controller *c) {
     if (c->options.resume) {
         RP_TRY(find_checkpoint(c, &c->arena, &path));
         c->save.kept_step = c->save.drawn_step = c->position.step;
-        if (!path && c->run.init) { /* else it was done before there was a folder */
+        if (!path && c->run.init &&
+            !c->adopt.hopes) { /* else it was done before there was a folder */
             RP_TRY(rp_checkpoint_check_start(&c->run));
         }
     }
-    RP_TRY(path ? RP_OK : find_first_weights(c, &c->arena, &path));
+    RP_TRY(path || c->adopt.hopes ? RP_OK : find_first_weights(c, &c->arena, &path));
     c->load.path = path;
     c->run.step_first = c->position.step;
 fail:

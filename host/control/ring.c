@@ -54,6 +54,8 @@ void rp_ring_take_entry(rp_ring *ring, uint32_t board) {
     state->name = entry->name;
     state->device = NULL;
     state->has_built = false;
+    state->has_ended = false;
+    state->refuses = state->refusal_said = false;
     state->dials = entry->dials;
     rp_ring_set_address(ring, board, entry->dials ? ring->run->listen : entry->endpoint,
                         entry->public_text);
@@ -171,7 +173,7 @@ static bool is_lost(const rp_ring *ring, const rp_board_state *board, int64_t no
     const bool is_awaited = board->dials && health.last_heard_ns == 0; /* it may come any time */
     const int64_t silent_ns = health.last_heard_ns ? silence_ns(ring, health.last_heard_ns, now_ns)
                                                    : now_ns; /* since ever */
-    return health.peer_restarted || (!is_awaited && silent_ns > LOST_NS);
+    return health.peer_restarted || health.absent || (!is_awaited && silent_ns > LOST_NS);
 }
 
 void rp_ring_reset(rp_ring *ring, uint32_t lost, int64_t now_ns) {
@@ -180,6 +182,7 @@ void rp_ring_reset(rp_ring *ring, uint32_t lost, int64_t now_ns) {
         rp_link_close(&board->feed);
         drop_pending(board);
         board->hung = board->hung || is_silent(ring, board, now_ns);
+        board->has_ended |= board->control && rp_link_health_of(board->control).absent;
         if (k == lost || is_lost(ring, board, now_ns)) {
             rp_link_close(&board->control);
             board->device = NULL;
@@ -388,6 +391,29 @@ static rp_err watch_feed(const rp_ring *ring, rp_board_state *state, int64_t now
     return RP_OK;
 }
 
+rp_err rp_ring_refused(const rp_ring *ring, uint32_t board) {
+    const rp_board_state *state = &ring->board[board];
+    char fingerprint[RP_KEY_FINGERPRINT];
+    rp_key_fingerprint(state->public_text, fingerprint);
+    return rp_fail(RP_ERR_REFUSED,
+                   "board %s at %s refused the handshake: it does not trust our key, or its own is "
+                   "not the one with fingerprint %s",
+                   state->name, state->endpoint, fingerprint);
+}
+
+/* At another address it may be another machine with the same key. */
+static rp_err say_restarted(const rp_board_state *state) {
+    const rp_link_peers peers = rp_link_peers_of(state->control);
+    const size_t host = strcspn(peers.before, ":");
+    if (host == 0 || strncmp(peers.before, peers.served, host + 1) == 0) {
+        return rp_fail(RP_ERR_FAULT, "board %s has restarted", state->name);
+    }
+    return rp_fail(RP_ERR_FAULT,
+                   "board %s has restarted, at %s; before it was at %s: if these are two machines, "
+                   "they have the same key",
+                   state->name, peers.served, peers.before);
+}
+
 rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, int64_t now_ns) {
     rp_board_state *state = &ring->board[board];
     if (!state->control) {
@@ -395,17 +421,18 @@ rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, int64_t now_ns) {
     }
     const rp_link_health health = rp_link_health_of(state->control);
     if (health.auth_failed) {
-        char fingerprint[RP_KEY_FINGERPRINT];
-        rp_key_fingerprint(state->public_text, fingerprint);
-        return rp_fail(RP_ERR_REFUSED,
-                       "board %s at %s refused the handshake: it does not trust our key, or its "
-                       "own is not the one with fingerprint %s",
-                       state->name, state->endpoint, fingerprint);
+        state->refuses = true;
+        return ring->knows_boards ? RP_OK : rp_ring_refused(ring, board);
     }
     if (ring->watching && health.peer_restarted) {
-        return rp_fail(RP_ERR_FAULT, "board %s has restarted", state->name);
+        return say_restarted(state);
     }
 #ifndef RP_CANARY_NO_TIMEOUT /* the simulator must find this: tests/sim/canary.py */
+    if (ring->watching && health.absent) {
+        return rp_fail(RP_ERR_FAULT,
+                       "board %s: its agent has ended: nothing listens at %s any more", state->name,
+                       state->endpoint);
+    }
     if (ring->watching && is_silent(ring, state, now_ns)) {
         return rp_fail(RP_ERR_FAULT, "board %s has been silent for %" PRId64 " s", state->name,
                        (now_ns - health.last_heard_ns) / RP_NS_PER_S);

@@ -52,10 +52,14 @@ typedef struct {
     const char *name;
     const char *device; /* from its hello; NULL: not greeted yet, or lost since */
     char device_text[sizeof(((rp_Hello *)0)->device)];
+    char kind[sizeof(((rp_Hello *)0)->kind)]; /* of device, driver and tuning; "": not known */
     char endpoint[128];
-    bool dials; /* it dials ring->run->listen, where `control` and `feed` are bound */
+    bool has_ended; /* nothing listened at its address any more, and it was not heard since */
+    bool dials;     /* it dials ring->run->listen, where `control` and `feed` are bound */
     char public_text[RP_KEY_TEXT];
     rp_link *control, *feed;
+    uint32_t twins;           /* of its control link, as looked at last: rp_link_peers */
+    int64_t twins_said_ns;    /* when; 0: never */
     rp_link_watch feed_watch; /* while ring->feeding */
     bool feed_is_silent;      /* as the watch saw it last */
     bool feed_silence_said;
@@ -64,17 +68,23 @@ typedef struct {
     rp_pending_message pending[RP_RING_PENDING_MAX];
     uint32_t pending_first, pending_count;
     int64_t pending_since_ns;
-    bool asked; /* it has got what the state at hand asks of it */
+    bool asked;  /* it has got what the state at hand asks of it */
+    bool probed; /* a profile of former runs that was there for it has been looked at */
+    bool tried;  /* it has answered a TRIAL: */
+    rp_TrialDone trial;
     bool hello, ready, profiled, finished, saved, copied;
     uint32_t sends; /* node whose state comes from it: its own, or one that it has a copy of */
     bool has_built; /* it has been ready for some assignment of this run */
-    bool hung;      /* nothing was heard of it for RP_RING_SILENT_NS, so it was lost */
+    bool refuses;   /* the handshake, where that is no error: it is awaited as if it were away */
+    bool refusal_said;
+    bool hung;            /* nothing was heard of it for RP_RING_SILENT_NS, so it was lost */
     uint64_t round_trips; /* when it was pinged last */
     int64_t shortest_trip_ns;
     uint32_t hop_port[RP_PLAN_NEIGHBOURS_MAX]; /* of the neighbours that dial it, in order */
     uint32_t feed_port;
     int64_t clock_offset_ns; /* host time = board time + offset */
     rp_gemm_choice gemm;
+    uint64_t memory_bytes; /* of its device, as it says */
     uint64_t device_bytes, weight_bytes, slots, resident_bytes;
     uint64_t copy_bytes; /* of its copy, without what is in flight */
     int64_t prepare_ns;
@@ -110,10 +120,12 @@ typedef struct {
     rp_wire_range wire;       /* versions that all ends speak */
     uint64_t features;        /* that all ends have */
     int64_t last_ping_ns;
-    int64_t awake_ns; /* since when this host has looked at its links without a long pause: silence
-                         counts from here */
-    bool watching;    /* silence of a board is a fault */
-    bool feeding;     /* a segment is on: silence of a feed link, too */
+    int64_t awake_ns;  /* since when this host has looked at its links without a long pause: silence
+                          counts from here */
+    bool watching;     /* silence of a board is a fault */
+    bool feeding;      /* a segment is on: silence of a feed link, too */
+    bool knows_boards; /* the run has had them: one that refuses the handshake is no error, but as
+                          good as away */
 } rp_ring;
 
 /* Room for the boards of the run file. errors MEMORY */
@@ -168,9 +180,12 @@ rp_err rp_ring_step(rp_ring *ring, uint32_t board, int64_t now_ns) RP_MUST_CHECK
 int64_t rp_ring_deadline_ns(const rp_ring *ring);
 /* Whether it is time for a heartbeat: then call rp_ring_watch() with `ping` for every board. */
 bool rp_ring_ping_is_due(const rp_ring *ring, int64_t now_ns);
-/* errors  REFUSED: the handshake; FAULT: restarted, or silent for RP_RING_SILENT_NS, on its feed
- * link as rp_link_look() says */
+/* errors  REFUSED: the handshake, as rp_ring_refused() says, unless ring->knows_boards; FAULT:
+ * restarted, or silent for RP_RING_SILENT_NS, on its feed link as rp_link_look() says */
 rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, int64_t now_ns) RP_MUST_CHECK;
+
+/* What is wrong with the keys of a board that has refused the handshake. errors REFUSED */
+rp_err rp_ring_refused(const rp_ring *ring, uint32_t board) RP_MUST_CHECK;
 
 /* Since when nothing was heard of a board, or since the host was awake; 0: it has no link. */
 int64_t rp_ring_silence_ns(const rp_ring *ring, uint32_t board, int64_t now_ns);

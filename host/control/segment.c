@@ -10,6 +10,7 @@ static rp_err start_segment(rp_controller *c, const rp_Frame *order) {
     }
     c->segment_start_ns = c->now_ns;
     rp_waiting_begin(c);
+    rp_drift_begin_segment(c);
     return rp_ring_post_all(&c->ring, order);
 }
 

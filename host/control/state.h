@@ -10,7 +10,7 @@ typedef enum {
     RP_CONTROL_START,      /* boards of this machine come up */
     RP_CONTROL_ADOPT,      /* boards that have lost their host are asked what they hold */
     RP_CONTROL_HELLO,      /* every board is greeted */
-    RP_CONTROL_PROFILE,    /* every layer is measured on the first board */
+    RP_CONTROL_PROFILE,    /* every layer is measured, on boards that differ */
     RP_CONTROL_PLAN,       /* links are measured, cut and forwards in flight are chosen */
     RP_CONTROL_ASSIGN,     /* every board builds its stage */
     RP_CONTROL_LOAD,       /* tensors go to the boards */

@@ -76,7 +76,8 @@ const rp_control_state rp_control_states[RP_CONTROL_STATES] = {
     [RP_CONTROL_STATISTICS] = {"statistics", "the end of the pass", STALL_NS, AFTER(SAVE), NULL,
         rp_statistics_enter, rp_statistics_step, NULL, has_finished, rp_segment_late},
     [RP_CONTROL_SAVE] = {"save", "tensors", SAVE_NS,
-        AFTER(HELLO) | AFTER(PLAN) | AFTER(TRAIN) | AFTER(EVALUATE) | AFTER(ROUND) | AFTER(CLOSE),
+        AFTER(HELLO) | AFTER(PLAN) | AFTER(TRAIN) | AFTER(DRAIN) | AFTER(EVALUATE) |
+            AFTER(ROUND) | AFTER(CLOSE),
         NULL,
         rp_save_enter, rp_save_step, rp_save_abandon, has_saved, rp_save_late},
     [RP_CONTROL_ROUND] = {"round", "the other lanes", ROUND_NS, AFTER(LOAD),

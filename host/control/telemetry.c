@@ -100,6 +100,7 @@ rp_err rp_controller_record_ops(rp_controller *c, uint32_t stage, const rp_part 
         RP_TRY(unpack_op(stage, c->ring.board[stage].clock_offset_ns,
                          (const uint8_t *)part->data + i, &op));
         op.part = stage_of(c, &op);
+        rp_drift_note_op(c, &op);
         RP_TRY(rp_record_op(c->record, &op));
         RP_TRY(c->transfers ? rp_transfers_take(c->transfers, c->plan, c->run.model, c->run.batch,
                                                 &op, c->record)
@@ -303,7 +304,8 @@ rp_err rp_controller_close_record(rp_controller *c, const char *status, const ch
                          .boards_joined = c->away.joined};
     rp_arena arena;
     rp_arena_init(&arena, "summary", 0);
-    const rp_err gathered = gather_facts(c, &arena, &end);
+    const rp_err told = rp_drift_tell(c, &arena, &end.prediction);
+    const rp_err gathered = told == RP_OK ? gather_facts(c, &arena, &end) : told;
     const rp_err closed = rp_record_close(&c->record, &end);
     rp_arena_finish(&arena);
     return gathered != RP_OK ? gathered : closed;

@@ -31,6 +31,7 @@ static rp_err make_plan(rp_controller *c) {
                                 .board = names,
                                 .advance = c->advance_chosen ? &c->advance : NULL};
     RP_TRY(rp_planfile_make(&c->plan_arena, &chosen, &c->plan));
+    RP_TRY(rp_drift_open(c));
 fail:
     return err;
 }
@@ -56,6 +57,7 @@ rp_err rp_controller_take_plan(rp_controller *c, rp_plan *plan) {
     rp_arena_finish(&c->plan_arena);
     rp_arena_init(&c->plan_arena, "plan", 0);
     c->plan = plan;
+    c->drift.is_known = false;
     const rp_err err = read_off(c);
     c->plan = err == RP_OK ? plan : NULL;
     return err;
@@ -64,6 +66,7 @@ rp_err rp_controller_take_plan(rp_controller *c, rp_plan *plan) {
 rp_err rp_controller_make_plan(rp_controller *c) {
     rp_err err = RP_OK;
     c->plan = c->given;
+    c->drift.is_known = false;
     rp_arena_finish(&c->plan_arena);
     rp_arena_init(&c->plan_arena, "plan", 0);
     RP_TRY(c->given ? RP_OK : make_plan(c));

@@ -203,6 +203,10 @@ static rp_err set_key(rp_arena *arena, const rp_node *map, uint32_t index, uint3
     rp_err err;
     value = rp_node_is_list(value) ? rp_node_item(value, choice) : value;
     RP_TRY(rp_config_text(arena, value, &text));
+    const size_t length = strlen(text);
+    if (length > 0 && text[length - 1] == '\n') { /* YAML's end; messages repeat the assignment */
+        text[length - 1] = '\0';
+    }
     RP_TRY(rp_arena_printf(arena, &assignment, "%s=%s", key, text));
     *out = assignment;
     if (swept) {

@@ -42,7 +42,7 @@ static rp_err is_run_of_lanes(rp_arena *arena, const char *path, const char *con
     RP_TRY(rp_lanes_read(root, &keys));
     *yes = keys.count > 0 && keys.own == RP_LANE_NONE;
 fail:
-    return err == RP_ERR_MEMORY ? err : RP_OK;
+    return err;
 }
 
 rp_err rp_lanes_are_asked_for(const char *path, const char *const *set, uint32_t set_count,

@@ -37,8 +37,8 @@ typedef struct {
 
 typedef struct rp_lanes rp_lanes;
 
-/* Whether the run file, or that of the folder, has lanes. What is wrong with it is said by who
- * reads it next. errors MEMORY */
+/* Whether the run file, or that of the folder, has lanes.
+ * errors  those of rp_config_read_file(), of rp_config_set() and of the key `lanes` */
 rp_err rp_lanes_are_asked_for(const char *path, const char *const *set, uint32_t set_count,
                               bool *yes) RP_MUST_CHECK;
 

@@ -1,5 +1,7 @@
 #include "planning/cost.h"
 
+#include "planning/balance.h"
+
 #include <math.h>
 
 /* What an encrypted link carries on one core: `build/bin/bench_link` gave 195 to 262 MB/s. */
@@ -63,6 +65,10 @@ static double boundary_bytes(const rp_runfile *run, uint32_t layer, rp_codec cod
     return (double)bytes * run->micro;
 }
 
+double rp_cost_boundary_bytes(const rp_runfile *run, uint32_t layer) {
+    return boundary_bytes(run, layer, run->codec ? run->codec[0][0] : RP_CODEC_F32);
+}
+
 /* Of one direction of boundary `k`. */
 static double wire_rate(const rp_runfile *run, uint32_t k, bool gradients, const double *measured) {
     const uint32_t from = board_of(run, k + gradients);
@@ -77,17 +83,111 @@ static double boundary_s(const rp_runfile *run, uint32_t layer, uint32_t k, bool
     return boundary_bytes(run, layer, codec) / wire_rate(run, k, gradients, measured);
 }
 
-double rp_cost_boundary_s(const rp_runfile *run, uint32_t layer) {
+/* NULL: nobody has measured it, or it is emulated, and then known. */
+static const rp_profile_wire *measured_wire(const rp_runfile *run, const rp_profile *profile,
+                                            uint32_t from, uint32_t to) {
+    const bool known = profile && !run->emulate && from < profile->board_count &&
+                       to < profile->board_count && from != to;
+    const rp_profile_wire *wire = known ? rp_profile_wire_at(profile, from, to) : NULL;
+    return wire && !wire->is_assumed ? wire : NULL;
+}
+
+double rp_cost_wire_s(const rp_runfile *run, const rp_profile *profile, uint32_t from, uint32_t to,
+                      double bytes) {
+    const rp_profile_wire *wire = measured_wire(run, profile, from, to);
+    return wire && isfinite(bytes) ? rp_profile_wire_s(wire, bytes)
+                                   : bytes / rate_of(run, from, to);
+}
+
+double rp_cost_delay_s(const rp_runfile *run, const rp_profile *profile, uint32_t from, uint32_t to,
+                       double otherwise_s) {
+    const rp_profile_wire *wire = measured_wire(run, profile, from, to);
+    return run->emulate ? delay_of(run, from, to) : wire ? wire->latency_s : otherwise_s;
+}
+
+/* At the rate for as many bytes. */
+double rp_cost_parcel_s(const rp_runfile *run, const rp_profile *profile, uint32_t layer,
+                        uint32_t k, bool gradients, uint32_t samples) {
+    const rp_codec codec = run->codec ? run->codec[k][gradients] : RP_CODEC_F32;
+    const double bytes = boundary_bytes(run, layer, codec) / run->micro * samples;
+    return rp_cost_wire_s(run, profile, board_of(run, k + gradients), board_of(run, k + !gradients),
+                          bytes);
+}
+
+static double crossing_s(const rp_runfile *run, const rp_profile *profile, uint32_t layer,
+                         uint32_t k, bool gradients) {
+    return rp_cost_parcel_s(run, profile, layer, k, gradients, run->micro);
+}
+
+double rp_cost_boundary_s(const rp_runfile *run, const rp_profile *profile, uint32_t layer) {
     double worst = 0;
     for (uint32_t k = 0; k + 1 < run->stages; k++) {
-        worst = larger(worst, boundary_s(run, layer, k, false, NULL) +
-                                  boundary_s(run, layer, k, true, NULL));
+        worst = larger(worst, crossing_s(run, profile, layer, k, false) +
+                                  crossing_s(run, profile, layer, k, true));
     }
     return worst;
 }
 
-rp_err rp_cost_choose_cut(rp_arena *arena, const rp_runfile *run, const double *layer_seconds,
-                          rp_cut *out) {
+void rp_cost_rates(const rp_runfile *run, const rp_profile *profile, double *rate) {
+    for (uint32_t i = 0; i < run->boards * run->boards; i++) {
+        const rp_profile_wire *wire = measured_wire(run, profile, i / run->boards, i % run->boards);
+        rate[i] = wire ? wire->bytes_per_s : 0;
+    }
+}
+
+/* ---- boards that differ ---------------------------------------------------------------------- */
+
+/* The least time of a stage's op, where its board is made slow. */
+static double throttle_s(const rp_runfile *run, uint32_t place, uint32_t first, uint32_t end,
+                         rp_op_kind kind, uint32_t samples) {
+    const rp_throttled_op op = {.kind = kind,
+                                .samples = samples,
+                                .micro = run->micro,
+                                .flops = {rp_model_flops_forward(run->model, first, end),
+                                          rp_model_flops_backward(run->model, first, end)}};
+    return rp_throttle_s(rp_runfile_throttle_of(run, place), &op);
+}
+
+double rp_cost_op_s(const rp_runfile *run, const rp_profile *profile, uint32_t place,
+                    uint32_t first, uint32_t end, rp_op_kind kind, uint32_t samples) {
+    const double own = rp_profile_op_s(profile, place, first, end, kind, samples);
+    return rp_profile_slower(profile, place) *
+           larger(own, throttle_s(run, place, first, end, kind, samples));
+}
+
+typedef struct {
+    const rp_runfile *run;
+    const rp_profile *profile;
+    const double *boundary; /* in front of each layer; 0 of the first */
+} board_costs;
+
+/* Where a board is held back, fewer layers are still better: they may be what it waits for when it
+ * is not. */
+static const double BELOW = 1e-3;
+
+static double stage_s(const void *context, uint32_t stage, uint32_t first, uint32_t end) {
+    const board_costs *c = context;
+    const rp_runfile *run = c->run;
+    const uint32_t place = board_of(run, stage);
+    const double sends =
+        c->boundary[first] + (end < run->model->layer_count ? c->boundary[end] : 0);
+    const rp_measured_pass passes[] = {RP_MEASURED_FORWARD, RP_MEASURED_BACKWARD};
+    const rp_op_kind kinds[] = {RP_OP_FORWARD, RP_OP_BACKWARD};
+    double sum = sends;
+    for (uint32_t i = 0; i < 2; i++) {
+        sum += rp_cost_op_s(run, c->profile, place, first, end, kinds[i], run->micro) +
+               BELOW * rp_profile_pass_s(c->profile, place, first, end, passes[i], run->micro);
+    }
+    return sum;
+}
+
+static bool is_uneven(const rp_runfile *run, const rp_profile *profile) {
+    return run->throttle.count > 0 || run->throttle.all.gflops > 0 ||
+           rp_profile_is_uneven(profile, run->boards);
+}
+
+static rp_err choose_even_cut(rp_arena *arena, const rp_runfile *run, const rp_profile *profile,
+                              const double *layer_seconds, rp_cut *out) {
     const uint32_t layers = run->model->layer_count;
     double *cost;
     double *boundary; /* infinite where more tensors cross than a parcel has parts */
@@ -96,11 +196,44 @@ rp_err rp_cost_choose_cut(rp_arena *arena, const rp_runfile *run, const double *
     RP_TRY(RP_ARENA_NEW(arena, layers, &boundary));
     for (uint32_t i = 0; i < layers; i++) {
         cost[i] = layer_seconds[2 * (size_t)i] + layer_seconds[2 * (size_t)i + 1];
-        boundary[i] = i == 0 ? 0 : rp_cost_boundary_s(run, i);
+        boundary[i] = i == 0 ? 0 : rp_cost_boundary_s(run, profile, i);
     }
     RP_TRY(rp_cut_balance(arena, cost, boundary, layers, run->stages, out));
 fail:
     return err;
+}
+
+rp_err rp_cost_choose_cut_by_board(rp_arena *arena, const rp_runfile *run,
+                                   const rp_profile *profile, rp_cut *out) {
+    const uint32_t layers = run->model->layer_count;
+    double *boundary;
+    double *seconds;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, layers, &boundary));
+    RP_TRY(RP_ARENA_NEW(arena, 2 * (size_t)layers, &seconds));
+    if (!is_uneven(run, profile)) {
+        rp_profile_seconds_of(profile, 0, seconds);
+        return choose_even_cut(arena, run, profile, seconds, out);
+    }
+    for (uint32_t i = 1; i < layers; i++) {
+        boundary[i] = rp_cost_boundary_s(run, profile, i);
+    }
+    const board_costs costs = {run, profile, boundary};
+    RP_TRY(rp_balance(arena, stage_s, &costs, layers, run->stages, out));
+fail:
+    return err;
+}
+
+rp_err rp_cost_choose_cut(rp_arena *arena, const rp_runfile *run, const double *layer_seconds,
+                          rp_cut *out) {
+    return choose_even_cut(arena, run, NULL, layer_seconds, out);
+}
+
+/* Of a full microbatch. */
+static double stage_throttle_s(const rp_runfile *run, const rp_cut *cut, uint32_t stage,
+                               rp_op_kind kind) {
+    return throttle_s(run, board_of(run, stage), cut->first[stage], cut->first[stage + 1], kind,
+                      run->micro);
 }
 
 static void add_stage_costs(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
@@ -113,8 +246,8 @@ static void add_stage_costs(const rp_runfile *run, const rp_cut *cut, const doub
             forward[k] += layer_seconds[2 * (size_t)i];
             backward[k] += layer_seconds[2 * (size_t)i + 1];
         }
-        forward[k] = larger(forward[k], run->throttle.forward_ms * 1e-3);
-        backward[k] = larger(backward[k], run->throttle.backward_ms * 1e-3);
+        forward[k] = larger(forward[k], stage_throttle_s(run, cut, k, RP_OP_FORWARD));
+        backward[k] = larger(backward[k], stage_throttle_s(run, cut, k, RP_OP_BACKWARD));
         send[k] = last ? 0 : boundary_s(run, end, k, false, measured);
         send_back[k] = k == 0 ? 0 : boundary_s(run, cut->first[k], k - 1, true, measured);
     }

@@ -3,15 +3,36 @@
 #define RP_PLANNING_COST_H
 
 #include "planning/advance.h"
+#include "planning/profile.h"
 #include "run/runfile.h"
 
 /* `layer_seconds` everywhere: [2 * layer_count], forward and backward of each layer for one
  * microbatch. */
 
-/* Seconds that a cut in front of `layer` costs a microbatch: activations one way, gradients the
- * other, as the run's codecs leave them; of the hop where that takes longest. Infinite where more
- * tensors cross than a parcel has parts. */
-double rp_cost_boundary_s(const rp_runfile *run, uint32_t layer);
+/* Seconds that a cut in front of `layer` keeps its wire busy for a microbatch: activations one way,
+ * gradients the other, as the run's codecs leave them; of the hop where that takes longest. As the
+ * wires were measured, or the run file emulates them; one that nobody knows has 200 MB/s. `profile`
+ * may be NULL. Infinite where more tensors cross than a parcel has parts. */
+double rp_cost_boundary_s(const rp_runfile *run, const rp_profile *profile, uint32_t layer);
+
+/* One way in front of `layer`, of a microbatch, with the codec of the first boundary's activations;
+ * infinite where more tensors cross than a parcel has parts. */
+double rp_cost_boundary_bytes(const rp_runfile *run, uint32_t layer);
+
+/* Seconds that so many bytes keep the wire between two boards busy, and how long what it carries is
+ * on its way besides; `otherwise_s`: where nobody knows. `profile` may be NULL. */
+double rp_cost_wire_s(const rp_runfile *run, const rp_profile *profile, uint32_t from, uint32_t to,
+                      double bytes);
+double rp_cost_delay_s(const rp_runfile *run, const rp_profile *profile, uint32_t from, uint32_t to,
+                       double otherwise_s);
+
+/* The same for one way of a cut in front of `layer`, boundary `k`, with the run's codec, of so many
+ * samples. */
+double rp_cost_parcel_s(const rp_runfile *run, const rp_profile *profile, uint32_t layer,
+                        uint32_t k, bool gradients, uint32_t samples);
+
+/* [boards^2], from * boards + to: bytes a second of the wires that were measured; 0 of others. */
+void rp_cost_rates(const rp_runfile *run, const rp_profile *profile, double *rate);
 
 /* How long what a board sends is on its way, where links are emulated: of the slowest hop. */
 double rp_cost_link_delay_s(const rp_runfile *run);
@@ -19,6 +40,16 @@ double rp_cost_link_delay_s(const rp_runfile *run);
 /* The cut whose slowest stage is fastest. errors of rp_cut_balance() */
 rp_err rp_cost_choose_cut(rp_arena *arena, const rp_runfile *run, const double *layer_seconds,
                           rp_cut *out) RP_MUST_CHECK;
+
+/* The same with boards that differ, stage k on the board at place k: by what each takes for it, and
+ * by how slow it is made (ring.throttle). With boards that are alike, rp_cost_choose_cut(). errors
+ * of rp_balance() */
+rp_err rp_cost_choose_cut_by_board(rp_arena *arena, const rp_runfile *run,
+                                   const rp_profile *profile, rp_cut *out) RP_MUST_CHECK;
+
+/* Seconds of a stage's op on the board at a place, with what holds it back. Pure. */
+double rp_cost_op_s(const rp_runfile *run, const rp_profile *profile, uint32_t place,
+                    uint32_t first, uint32_t end, rp_op_kind kind, uint32_t samples);
 
 /* links.codec: auto. For each boundary and direction (`out`: [stages - 1]) the mildest codec with
  * which its wire takes no longer for a microbatch than the slowest board or the inputs do; the

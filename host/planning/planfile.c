@@ -25,6 +25,7 @@ rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *chosen, rp_plan **ou
                                      .memory_bytes = (uint64_t)run->memory_mib << 20,
                                      .batch = run->batch,
                                      .micro = run->micro,
+                                     .size = run->sizes.at,
                                      .epoch_samples = run->data.count[RP_SPLIT_TRAIN],
                                      .steps = run->steps,
                                      .codec = run->codec,
@@ -193,14 +194,34 @@ static rp_err check_ports(const rp_plan *plan, const rp_runfile *run) {
     return RP_OK;
 }
 
-/* Boards train with one size so far. */
-static rp_err check_micro(const rp_plan *plan) {
+/* Where the schedule has sizes by stage, what the run file says of them is the plan's. */
+static rp_err check_sizes(const rp_plan *plan, const rp_runfile *run) {
+    for (uint32_t k = 0; run->sizes.at && k < plan->stage_count; k++) {
+        const rp_plan_stage *stage = &plan->stage[k];
+        const uint32_t *own = k < run->stages ? run->sizes.at[k] : NULL;
+        if (!own || stage->micro_forward != own[0] || stage->micro_backward != own[1]) {
+            return rp_fail(RP_ERR_USAGE,
+                           "%s: stages[%u]: microbatches of %u samples forward and %u backward, "
+                           "the run file's schedule.forward and backward say others; drop them "
+                           "there, or the plan",
+                           plan->source, k, stage->micro_forward, stage->micro_backward);
+        }
+    }
+    return RP_OK;
+}
+
+/* All others have one size. */
+static rp_err check_micro(const rp_plan *plan, const rp_runfile *run) {
+    if (plan->method.kind->sizes) {
+        return check_sizes(plan, run);
+    }
     for (uint32_t k = 0; k < plan->stage_count; k++) {
         if (plan->stage[k].micro_forward != plan->micro) {
             return rp_fail(RP_ERR_USAGE,
-                           "%s: stages[%u].forward: is %u, microbatch %u; boards train with one "
-                           "size for all stages so far",
-                           plan->source, k, plan->stage[k].micro_forward, plan->micro);
+                           "%s: stages[%u].forward: is %u, microbatch %u; schedule %s has one size "
+                           "for all stages, umpipe has others",
+                           plan->source, k, plan->stage[k].micro_forward, plan->micro,
+                           plan->method.kind->name);
         }
     }
     return RP_OK;
@@ -274,7 +295,7 @@ rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run
     RP_TRY(check_boards(plan, run, executor));
     take_dials(plan, run);
     RP_TRY(check_order(plan, run->model));
-    RP_TRY(check_micro(plan));
+    RP_TRY(check_micro(plan, run));
     RP_TRY(rp_plan_check_training(plan, run->model));
     RP_TRY(check_codecs(plan, run));
     RP_TRY(check_clip(plan, run));
@@ -287,28 +308,4 @@ rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run
     *out = plan;
 fail:
     return err;
-}
-
-/* ---- the profile ----------------------------------------------------------------------------- */
-
-/* Takes `root`. */
-static rp_err dump_json(FILE *file, json_t *root) {
-    int failed = !root || json_dumpf(root, file, JSON_INDENT(2)) != 0 || fputc('\n', file) == EOF;
-    json_decref(root);
-    return failed ? rp_fail(RP_ERR_IO, "a profile could not be written") : RP_OK;
-}
-
-rp_err rp_planfile_write_profile(FILE *file, const rp_runfile *run, const char *device,
-                                 const double *layer_seconds) {
-    const rp_model *model = run->model;
-    json_t *layers = json_array();
-    for (uint32_t i = 0; i < model->layer_count; i++) {
-        (void)json_array_append_new(
-            layers, json_pack("{s:s, s:s, s:f, s:f}", "name", model->layer[i].name, "kind",
-                              model->layer[i].kind->name, "forward_s", layer_seconds[2 * (size_t)i],
-                              "backward_s", layer_seconds[2 * (size_t)i + 1]));
-    }
-    return dump_json(file,
-                     json_pack("{s:i, s:s, s:i, s:s?, s:o}", "version", 1, "model", run->model_name,
-                               "microbatch", (int)run->micro, "board", device, "layers", layers));
 }

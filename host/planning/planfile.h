@@ -1,4 +1,4 @@
-/* plan.json and profile.json: what was chosen, what was measured, what somebody wrote by hand. */
+/* plan.json: what was chosen, what somebody wrote by hand. */
 #ifndef RP_PLANNING_PLANFILE_H
 #define RP_PLANNING_PLANFILE_H
 
@@ -39,10 +39,5 @@ void rp_planfile_note_board(rp_plan *plan, uint32_t node, const rp_planfile_boar
 
 /* `layer_seconds`: [2 * layer_count], forward and backward of each layer for one microbatch. */
 void rp_planfile_note_seconds(rp_plan *plan, const double *layer_seconds);
-
-/* {"version", "model", "microbatch", "board", "layers": [{name, kind, forward_s, backward_s}]};
- * `device`: that was measured, may be NULL. errors IO */
-rp_err rp_planfile_write_profile(FILE *file, const rp_runfile *run, const char *device,
-                                 const double *layer_seconds) RP_MUST_CHECK;
 
 #endif

@@ -74,9 +74,13 @@ static void put_stage(FILE *file, const rp_plan *plan, uint32_t k, int width, do
                       time_text(m->backward_s, text[1], TEXT_BYTES),
                       100 * seconds_of(stage) / slowest_s);
     }
-    (void)fprintf(file, "  %11s  %11s  %6llu\n", bytes_text(m->weight_bytes, text[2], TEXT_BYTES),
+    (void)fprintf(file, "  %11s  %11s  %6llu", bytes_text(m->weight_bytes, text[2], TEXT_BYTES),
                   bytes_text(m->device_bytes, text[3], TEXT_BYTES),
                   (unsigned long long)m->weight_copies);
+    if (plan->method.kind->sizes) {
+        (void)fprintf(file, "  %6u / %u", stage->micro_forward, stage->micro_backward);
+    }
+    (void)fprintf(file, "\n");
 }
 
 /* Boards that are enough for no stage to be longer than the slowest one is: neighbours together. */
@@ -148,7 +152,8 @@ rp_err rp_plan_table(FILE *file, const rp_plan *plan) {
     if (slowest_s > 0) {
         (void)fprintf(file, "  %10s  %10s  %6s", "forward", "backward", "share");
     }
-    (void)fprintf(file, "  %11s  %11s  %6s\n", "weights", "memory", "copies");
+    (void)fprintf(file, "  %11s  %11s  %6s%s\n", "weights", "memory", "copies",
+                  plan->method.kind->sizes ? "  samples forward / backward" : "");
     for (uint32_t k = 0; k < plan->stage_count; k++) {
         put_stage(file, plan, k, width, slowest_s);
     }
@@ -163,37 +168,163 @@ rp_err rp_plan_table(FILE *file, const rp_plan *plan) {
         say_enough(file, plan, slowest_s);
     }
     if (plan->predicted_step_s > 0) {
-        (void)fprintf(file, "A step takes %.4g s by prediction.\n", plan->predicted_step_s);
+        (void)fprintf(file, "A step takes %.4g s by prediction; %s.\n", plan->predicted_step_s,
+                      plan->predicted_limits ? plan->predicted_limits : "all boards compute");
     }
     return end_table(file);
 }
 
 /* ---- the profile ----------------------------------------------------------------------------- */
 
+enum { COLUMNS = RP_MEASURED_PASSES + 1 };
+
+/* Seconds by pass, then of the update. */
 static void put_layer(FILE *file, const char *name, const char *kind, const double *seconds,
                       double all_s) {
-    char text[2][TEXT_BYTES];
-    (void)fprintf(file, "%-24s  %-14s  %10s  %10s  %5.1f %%\n", name, kind,
-                  time_text(seconds[0], text[0], TEXT_BYTES),
-                  time_text(seconds[1], text[1], TEXT_BYTES),
-                  all_s > 0 ? 100 * (seconds[0] + seconds[1]) / all_s : 0);
+    char text[TEXT_BYTES];
+    const double own = seconds[RP_MEASURED_FORWARD] + seconds[RP_MEASURED_BACKWARD];
+    (void)fprintf(file, "%-24s  %-14s", name, kind);
+    for (uint32_t i = 0; i < COLUMNS; i++) {
+        (void)fprintf(file, "  %10s", time_text(seconds[i], text, TEXT_BYTES));
+    }
+    (void)fprintf(file, "  %5.1f %%\n", all_s > 0 ? 100 * own / all_s : 0);
 }
 
-rp_err rp_profile_table(FILE *file, const rp_runfile *run, const char *device,
-                        const double *layer_seconds) {
+/* The boards that were not measured, but this one for them. */
+static void put_board(FILE *file, const rp_profile *profile, uint32_t board) {
+    const rp_profile_board *own = &profile->board[board];
+    bool any = false;
+    (void)fprintf(file, "\nboard %s%s%s", own->name, own->device ? ": " : "",
+                  own->device ? own->device : "");
+    for (uint32_t k = 0; k < profile->board_count; k++) {
+        if (k != board && profile->board[k].layer == own->layer) {
+            (void)fprintf(file, "%s %s", any ? "," : "; the same is taken for",
+                          profile->board[k].name);
+            any = true;
+        }
+    }
+    (void)fprintf(file, "\n\n");
+}
+
+static double update_of(const rp_profile_board *board, uint32_t layer) {
+    return board->layer[layer].update_s;
+}
+
+static void put_layers(FILE *file, const rp_runfile *run, const rp_profile *profile,
+                       const rp_profile_board *board) {
     const rp_model *model = run->model;
-    double sum[2] = {0, 0};
-    for (size_t i = 0; i < 2 * (size_t)model->layer_count; i++) {
-        sum[i % 2] += layer_seconds[i];
+    double sum[COLUMNS] = {0};
+    double own[COLUMNS];
+    for (uint32_t turn = 0; turn < 2; turn++) { /* the sums first */
+        for (uint32_t i = 0; i < model->layer_count; i++) {
+            for (uint32_t p = 0; p < RP_MEASURED_PASSES; p++) {
+                own[p] = rp_curve_at(&board->layer[i].pass[p], profile->micro);
+                sum[p] += turn == 0 ? own[p] : 0;
+            }
+            own[RP_MEASURED_PASSES] = update_of(board, i);
+            sum[RP_MEASURED_PASSES] += turn == 0 ? update_of(board, i) : 0;
+            if (turn > 0) {
+                put_layer(file, model->layer[i].name, model->layer[i].kind->name, own,
+                          sum[RP_MEASURED_FORWARD] + sum[RP_MEASURED_BACKWARD]);
+            }
+        }
     }
-    (void)fprintf(file, "%s, a microbatch of %u samples%s%s\n\n", run->model_name, run->micro,
-                  device ? ", on " : "", device ? device : "");
-    (void)fprintf(file, "%-24s  %-14s  %10s  %10s  %7s\n", "layer", "kind", "forward", "backward",
-                  "share");
-    for (uint32_t i = 0; i < model->layer_count; i++) {
-        put_layer(file, model->layer[i].name, model->layer[i].kind->name,
-                  layer_seconds + 2 * (size_t)i, sum[0] + sum[1]);
+    put_layer(file, "all", "", sum, sum[RP_MEASURED_FORWARD] + sum[RP_MEASURED_BACKWARD]);
+}
+
+static double spread_most(const rp_profile_board *board, uint32_t layers, uint32_t point) {
+    double most = 0;
+    for (uint32_t i = 0; i < layers; i++) {
+        for (uint32_t p = 0; p <= RP_MEASURED_BACKWARD; p++) {
+            const rp_curve *curve = &board->layer[i].pass[p];
+            const double own = point < curve->count ? curve->point[point].spread : 0;
+            most = own > most ? own : most;
+        }
     }
-    put_layer(file, "all", "", sum, sum[0] + sum[1]);
+    return most;
+}
+
+/* The whole model at the sizes that its first layer was measured at. */
+static void put_sizes(FILE *file, const rp_profile *profile, const rp_profile_board *board) {
+    const rp_curve *first = &board->layer[0].pass[RP_MEASURED_FORWARD];
+    char text[2][TEXT_BYTES];
+    (void)fprintf(file, "\n%10s  %10s  %10s  %12s\n", "samples", "forward", "backward",
+                  "worst spread");
+    for (uint32_t s = 0; s < first->count; s++) {
+        double sum[2] = {0, 0};
+        const double samples = first->point[s].samples;
+        for (uint32_t i = 0; i < profile->layer_count; i++) {
+            for (uint32_t p = 0; p < 2; p++) {
+                sum[p] += rp_curve_at(&board->layer[i].pass[p], samples);
+            }
+        }
+        (void)fprintf(file, "%10.0f  %10s  %10s  %10.0f %%\n", samples,
+                      time_text(sum[0], text[0], TEXT_BYTES),
+                      time_text(sum[1], text[1], TEXT_BYTES),
+                      100 * spread_most(board, profile->layer_count, s));
+    }
+    if (board->copy_s[0][1] > 0) {
+        const double bytes = (double)RP_MEASURED_COPY_BYTES[1];
+        (void)fprintf(file, "\nCopies: %.0f MB/s to the device, %.0f MB/s back.\n",
+                      bytes / board->copy_s[0][1] * 1e-6, bytes / board->copy_s[1][1] * 1e-6);
+    }
+}
+
+/* "12.50 MB/s, 3.1 at 16 KiB, 9.8 at 256 KiB, both ways at once" */
+static void put_rate(FILE *file, const rp_profile_wire *wire) {
+    const rp_curve *busy = &wire->busy;
+    if (!(wire->bytes_per_s > 0)) {
+        (void)fprintf(file, "not measured\n");
+        return;
+    }
+    (void)fprintf(file, "%.2f MB/s", wire->bytes_per_s * 1e-6);
+    for (uint32_t i = 0; i + 1 < busy->count; i++) {
+        const rp_curve_point *p = &busy->point[i];
+        if (p->seconds > 0) {
+            (void)fprintf(file, ", %.2f at %.0f KiB", p->samples / p->seconds * 1e-6,
+                          p->samples / 1024);
+        }
+    }
+    (void)fprintf(file, "%s\n",
+                  wire->shared      ? ", both ways take turns"
+                  : busy->count > 0 ? ", both ways at once"
+                                    : "");
+}
+
+static void put_wires(FILE *file, const rp_profile *profile, uint32_t boards) {
+    const uint32_t ends = profile->board_count + 1;
+    (void)fprintf(file, "\n%-24s  %10s  %s\n", "wire", "latency", "rate");
+    for (uint32_t k = 0; k + 1 < boards; k++) {
+        for (uint32_t back = 0; back < 2; back++) {
+            const rp_profile_wire *wire = &profile->wire[(k + back) * ends + k + !back];
+            char name[TEXT_BYTES];
+            char text[TEXT_BYTES];
+            (void)snprintf(name, sizeof name, "%.60s to %.60s", profile->board[k + back].name,
+                           profile->board[k + !back].name);
+            (void)fprintf(file, "%-24s  %10s  ", name,
+                          time_text(wire->latency_s, text, TEXT_BYTES));
+            put_rate(file, wire);
+        }
+    }
+}
+
+rp_err rp_profile_show(FILE *file, const rp_runfile *run, const rp_profile *profile) {
+    uint32_t boards = 0;
+    (void)fprintf(file, "%s, a microbatch of %u samples\n", run->model_name, profile->micro);
+    for (uint32_t k = 0; k < profile->board_count; k++) {
+        const rp_profile_board *board = &profile->board[k];
+        boards += board->known;
+        if (!board->known || strcmp(board->like, board->name) != 0) {
+            continue;
+        }
+        put_board(file, profile, k);
+        (void)fprintf(file, "%-24s  %-14s  %10s  %10s  %10s  %10s  %10s  %7s\n", "layer", "kind",
+                      "forward", "backward", "its input", "its weight", "update", "share");
+        put_layers(file, run, profile, board);
+        put_sizes(file, profile, board);
+    }
+    if (boards > 1) {
+        put_wires(file, profile, boards);
+    }
     return end_table(file);
 }

@@ -5,15 +5,14 @@
 #include <stdio.h>
 
 #include "plan/plan.h"
-#include "run/runfile.h"
+#include "planning/profile.h"
 
 /* A line a stage: boards, layers, and what was measured there; times where they are known. The
  * share is the stage's time by that of the slowest one, which the others wait for. errors IO */
 rp_err rp_plan_table(FILE *file, const rp_plan *plan) RP_MUST_CHECK;
 
-/* A line a layer, then the sums. `device` may be NULL; `layer_seconds` as in
- * rp_planfile_note_seconds(). errors IO */
-rp_err rp_profile_table(FILE *file, const rp_runfile *run, const char *device,
-                        const double *layer_seconds) RP_MUST_CHECK;
+/* Of each board that was measured a line a layer, the sums, and the whole by sizes; the wires.
+ * errors IO */
+rp_err rp_profile_show(FILE *file, const rp_runfile *run, const rp_profile *profile) RP_MUST_CHECK;
 
 #endif

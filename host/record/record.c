@@ -469,6 +469,7 @@ static rp_summary summarize_run(const rp_record *record, const rp_record_end *en
         .wire = end->wire,
         .wire_count = end->wire_count,
         .verify = end->verify,
+        .prediction = end->prediction,
         .recovery = end->recovery,
         .recovery_count = end->recovery_count,
         .boards_left = end->boards_left,

@@ -105,6 +105,7 @@ typedef struct {
     const uint64_t *micro_done; /* [stage_count]: whose gradient it has added since the open */
     rp_summary_ledger ledger;
     rp_summary_verify verify;
+    rp_summary_prediction prediction;
     const rp_summary_recovery *recovery;
     uint32_t recovery_count;
     uint32_t boards_left, boards_joined;

@@ -25,13 +25,13 @@ enum {
 
 /* A forward whose backward is still to come. */
 typedef struct {
-    bool used;
-    uint32_t part, first;
+    uint32_t part, left; /* samples without backward; 0: the entry is free */
+    rp_range samples;
     uint64_t step, updates; /* of its stage, when it read the weights */
 } open_forward;
 
 typedef struct {
-    uint32_t in_flight; /* entries that are used */
+    uint32_t in_flight; /* entries that are taken */
     open_forward forward[OPS_OPEN_MAX];
 } board_counts;
 
@@ -384,23 +384,43 @@ fail:
 
 /* ---- counters -------------------------------------------------------------------------------- */
 
-static open_forward *find_forward(board_counts *board, const rp_sink_op *op, bool add) {
-    open_forward *free = NULL;
+/* Samples that the op has of an open forward; 0: it is none of them, or has none. */
+static uint32_t samples_in(const open_forward *at, const rp_sink_op *op) {
+    const bool same = at->left > 0 && at->part == op->part && at->step == op->step;
+    return same ? rp_range_common(at->samples, op->samples).count : 0;
+}
+
+static void open_of(board_counts *board, const rp_sink_op *op, uint64_t updates) {
+    uint32_t free = OPS_OPEN_MAX;
+    uint32_t i = 0;
+    for (; i < OPS_OPEN_MAX && samples_in(&board->forward[i], op) == 0; i++) {
+        free = free == OPS_OPEN_MAX && board->forward[i].left == 0 ? i : free;
+    }
+    const bool again = i < OPS_OPEN_MAX; /* behind a fault */
+    const uint32_t to = again ? i : free;
+    if (to < OPS_OPEN_MAX) {
+        board->in_flight += !again;
+        board->forward[to] = (open_forward){.part = op->part,
+                                            .step = op->step,
+                                            .samples = op->samples,
+                                            .left = op->samples.count,
+                                            .updates = updates};
+    }
+}
+
+/* A backward takes samples of one forward, or of several where it has a size of its own. How many
+ * of them it meets; *updates: at the first of them. */
+static uint32_t close_of(board_counts *board, const rp_sink_op *op, uint64_t *updates) {
+    uint32_t met = 0;
     for (uint32_t i = 0; i < OPS_OPEN_MAX; i++) {
         open_forward *at = &board->forward[i];
-        if (at->used && at->part == op->part && at->step == op->step &&
-            at->first == op->samples.first) {
-            return at;
-        }
-        free = !at->used && !free ? at : free;
+        const uint32_t taken = samples_in(at, op);
+        *updates = taken > 0 && met == 0 ? at->updates : *updates;
+        met += taken > 0;
+        at->left -= taken < at->left ? taken : at->left;
+        board->in_flight -= taken > 0 && at->left == 0;
     }
-    if (!add || !free) {
-        return NULL;
-    }
-    *free = (open_forward){
-        .used = true, .part = op->part, .step = op->step, .first = op->samples.first};
-    board->in_flight++;
-    return free;
+    return met;
 }
 
 /* A microbatch is in flight from its forward to its backward; in between its stage's weights may be
@@ -408,24 +428,18 @@ static open_forward *find_forward(board_counts *board, const rp_sink_op *op, boo
 static rp_err count_op(rp_trace *trace, const rp_sink_op *op) {
     board_counts *board = &trace->board[op->stage];
     uint64_t *updates = &trace->updates[op->part];
-    open_forward *forward;
+    uint64_t before = 0;
     rp_err err = RP_OK;
     if (op->kind == RP_OP_FORWARD) {
-        forward = find_forward(board, op, true);
-        if (forward) {
-            forward->updates = *updates;
-        }
+        open_of(board, op, *updates);
         err = rp_trace_count(trace, op->stage, "in flight", "microbatches", board->in_flight,
                              op->start_ns, op->step);
     } else if (op->kind == RP_OP_BACKWARD || op->kind == RP_OP_BACKWARD_INPUT) {
-        forward = find_forward(board, op, false);
-        if (!forward) {
+        if (close_of(board, op, &before) == 0) {
             return RP_OK;
         }
-        RP_TRY(rp_trace_count(trace, op->stage, "staleness", "updates", *updates - forward->updates,
+        RP_TRY(rp_trace_count(trace, op->stage, "staleness", "updates", *updates - before,
                               op->start_ns, op->step));
-        forward->used = false;
-        board->in_flight--;
         RP_TRY(rp_trace_count(trace, op->stage, "in flight", "microbatches", board->in_flight,
                               op->end_ns, op->step));
     } else if (op->kind == RP_OP_UPDATE) {

@@ -146,6 +146,27 @@ static void put_results(const rp_summary *s, json_t *object, bool *good) {
     put_value(object, "samples_per_s", json_of_real(s->samples_per_s), good);
 }
 
+static void put_prediction(const rp_summary_prediction *prediction, json_t *object, bool *good) {
+    json_t *entry = json_object();
+    json_t *ops = json_array();
+    for (uint32_t i = 0; i < prediction->op_count; i++) {
+        const rp_summary_op *op = &prediction->op[i];
+        json_t *row = json_object();
+        put_value(row, "stage", json_of_whole(op->stage), good);
+        put_value(row, "kind", json_string(op->kind), good);
+        put_value(row, "count", json_of_whole(op->count), good);
+        put_value(row, "predicted_s", json_of_real(op->predicted_s), good);
+        put_value(row, "measured_s", json_of_real(op->measured_s), good);
+        *good = json_array_append_new(ops, row) == 0 && *good;
+    }
+    put_value(entry, "step_s", json_of_real(prediction->step_s), good);
+    put_value(entry, "measured_step_s", json_of_real(prediction->measured_step_s), good);
+    put_value(entry, "limits", json_string(prediction->limits), good);
+    put_value(entry, "op", ops, good);
+    put_value(entry, "cuts", json_of_whole(prediction->cuts), good);
+    put_value(object, "prediction", entry, good);
+}
+
 static void put_ring(const rp_summary *s, json_t *object, bool *good) {
     json_t *stages = json_array();
     json_t *links = json_array();
@@ -184,6 +205,9 @@ static void put_ring(const rp_summary *s, json_t *object, bool *good) {
         put_value(verify, "stages", json_of_whole(s->verify.stages), good);
         put_value(verify, "wrong", json_of_whole(s->verify.wrong), good);
         put_value(object, "verify", verify, good);
+    }
+    if (s->prediction.step_s > 0) {
+        put_prediction(&s->prediction, object, good);
     }
     put_value(object, "recovery", recoveries, good);
     put_value(object, "boards_left", json_of_whole(s->boards_left), good);

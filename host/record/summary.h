@@ -59,6 +59,24 @@ typedef struct {
     uint64_t wrong;                /* boards that were found to compute wrong */
 } rp_summary_verify;
 
+/* Of full microbatches, since the boards have got their stages last. */
+typedef struct {
+    uint32_t stage;
+    const char *kind; /* "forward", "backward", "backward_input", "backward_weight", "update" */
+    uint64_t count;
+    double predicted_s, measured_s; /* of one */
+} rp_summary_op;
+
+/* What the plan was chosen by, and what became of it. */
+typedef struct {
+    double step_s;          /* 0: nothing was predicted, and it is left out */
+    double measured_step_s; /* NAN: not known */
+    const char *limits;     /* what the step waits for most, as predicted */
+    const rp_summary_op *op;
+    uint32_t op_count;
+    uint32_t cuts; /* how often another cut was chosen on the way */
+} rp_summary_prediction;
+
 typedef struct {
     bool known; /* otherwise it is left out */
     double loss, accuracy;
@@ -101,6 +119,7 @@ typedef struct {
     uint64_t microbatches, lost, repeated;
     rp_summary_ledger ledger;
     rp_summary_verify verify;
+    rp_summary_prediction prediction;
     const rp_summary_recovery *recovery;
     uint32_t recovery_count;
     uint32_t boards_left, boards_joined; /* again; how often, in all */

@@ -9,7 +9,14 @@
 #include "run/links.h"
 #include "run/paths.h"
 
-enum { ASSIGNMENT_BYTES = 64 * 1024, WAIT_S = 30, ORPHAN_S = 60, COPY_STEPS_FIRST = 8 };
+enum {
+    ASSIGNMENT_BYTES = 64 * 1024,
+    WAIT_S = 30,
+    SPARE_WAIT_S = 2,
+    ORPHAN_S = 60,
+    COPY_STEPS_FIRST = 8,
+    THREADS_MAX = 1024
+};
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
@@ -272,6 +279,37 @@ fail:
     return err;
 }
 
+/* A number for all boards of this machine, or a list with one for each. */
+static rp_err read_threads(rp_arena *arena, rp_node *ring, rp_runfile *run) {
+    const rp_node *node = rp_node_find(ring, "threads");
+    uint32_t *each;
+    rp_err err;
+    if (!node || !rp_node_is_list(node)) {
+        return rp_node_u32(ring, "threads", 0, THREADS_MAX, &run->threads);
+    }
+    if (run->roster || rp_node_count(node) != run->boards) {
+        return rp_node_fail(node,
+                            run->roster ? "a list is of the boards of this machine; a "
+                                          "roster's have their own --threads"
+                                        : "expected one number, or one for each of the %u "
+                                          "boards",
+                            run->boards);
+    }
+    RP_TRY(RP_ARENA_NEW(arena, run->boards, &each));
+    for (uint32_t k = 0; k < run->boards; k++) {
+        RP_TRY(rp_node_item_u32(node, k, 0, THREADS_MAX, &each[k]));
+    }
+    run->board_threads = each;
+fail:
+    return err;
+}
+
+const rp_throttle *rp_runfile_throttle_of(const rp_runfile *run, uint32_t board) {
+    char place[16];
+    (void)snprintf(place, sizeof place, "%u", board);
+    return rp_throttles_of(&run->throttle, run->roster ? run->roster[board].name : place);
+}
+
 static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     rp_node *ring;
     const char *roster = NULL;
@@ -281,6 +319,7 @@ static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     run->board = "auto";
     run->at_least = 1;
     run->wait_s = WAIT_S;
+    run->spare_wait_s = SPARE_WAIT_S;
     run->orphan_s = ORPHAN_S;
     RP_TRY(find_map(root, "ring", "", &ring));
     if (!ring) {
@@ -290,9 +329,9 @@ static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
         RP_TRY(rp_node_u32(ring, "boards", 1, RP_CUT_STAGES_MAX, &run->boards));
     }
     RP_TRY(rp_node_string(ring, "board", &run->board));
-    RP_TRY(rp_node_u32(ring, "threads", 0, 1024, &run->threads));
     RP_TRY(rp_node_u32(ring, "memory_mib", 0, 1u << 24, &run->memory_mib));
     RP_TRY(rp_node_u32(ring, "wait", 0, 86400, &run->wait_s));
+    RP_TRY(rp_node_f64(ring, "spare_wait", 0, 86400, &run->spare_wait_s));
     RP_TRY(rp_node_u32(ring, "orphan_wait", 1, 86400, &run->orphan_s));
     RP_TRY(read_copies(ring, run));
     RP_TRY(rp_node_string(ring, "roster", &roster));
@@ -303,6 +342,8 @@ static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
         run->local = false;
         RP_TRY(rp_roster_read(arena, roster, &run->roster, &run->boards));
     }
+    RP_TRY(read_threads(arena, ring, run));
+    RP_TRY(rp_throttles_read(arena, ring, run->roster, run->boards, &run->throttle));
     if (run->copy_steps > 0 && run->boards == 1) {
         return rp_node_fail(ring,
                             "copy_steps: a ring of one board has no neighbour to keep a copy");
@@ -315,7 +356,6 @@ static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     if (link) {
         RP_TRY(read_link(arena, link, run));
     }
-    RP_TRY(rp_throttle_parse(ring, &run->throttle));
     RP_TRY(read_verify(ring, run));
     RP_TRY(rp_node_done(ring));
 fail:
@@ -334,6 +374,18 @@ static rp_err read_method(rp_node *root, rp_runfile *run) {
     run->stages = run->boards * run->method.chunks;
     RP_TRY(rp_method_fit(&run->method, &run->optim, rp_node_find(root, "optimizer")));
 fail:
+    return err;
+}
+
+static rp_err read_sizes(rp_arena *arena, rp_runfile *run) {
+    const rp_err err = rp_sizes_read(arena, run->root, &run->method, run->stages, run->batch,
+                                     run->micro, &run->sizes);
+    if (err == RP_OK && run->verify > 0 && run->method.kind->sizes) {
+        return rp_node_fail(rp_node_find(run->root, "ring"),
+                            "verify: computes a microbatch again, forward and backward; with "
+                            "schedule %s they are not the same samples",
+                            run->method.kind->name);
+    }
     return err;
 }
 
@@ -521,6 +573,17 @@ static rp_err read_codecs(rp_arena *arena, rp_runfile *out) {
     return err;
 }
 
+static rp_err read_plan(rp_node *root, rp_runfile *run) {
+    rp_node *plan;
+    rp_err err;
+    RP_TRY(find_map(root, "plan", "{drift: 0.3}", &plan));
+    RP_TRY(rp_node_f64(plan, "drift", 0, 100, &run->plan_drift));
+    RP_TRY(rp_node_default(plan, "drift", "0"));
+    RP_TRY(plan ? rp_node_done(plan) : RP_OK);
+fail:
+    return err;
+}
+
 rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set,
                        uint32_t set_count, rp_runfile *out) {
     *out = (rp_runfile){
@@ -539,10 +602,12 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     RP_TRY(rp_node_string(out->root, "keys", &out->keys));
     RP_TRY(read_method(out->root, out));
     RP_TRY(read_codecs(arena, out));
+    RP_TRY(read_sizes(arena, out));
     RP_TRY(check_chunks(out->root, out));
     RP_TRY(check_age(out->root, out));
     RP_TRY(read_checkpoint(out->root, out));
     RP_TRY(read_record(out->root, out));
+    RP_TRY(read_plan(out->root, out));
     (void)rp_node_find(out->root, "model");
     (void)rp_node_find(out->root, "data");
     (void)rp_node_find(out->root, "cut");
@@ -555,6 +620,9 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     RP_TRY(rp_codecs_choose_inputs(out->root, &out->data, &out->input_codec, &out->inputs_why));
     RP_TRY(rp_method_fit_model(&out->method, out->model, rp_node_find(out->root, "schedule")));
     RP_TRY(read_cut(arena, out->root, out));
+    if (!out->cut_auto) {
+        RP_TRY(rp_sizes_fit_cut(&out->sizes, out->root, out->model, &out->cut, out->micro));
+    }
     RP_TRY(check_scores(out));
     bound_steps(out);
     return RP_OK;
@@ -717,15 +785,16 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
     if (run->copy_steps > 0) {
         (void)fprintf(file, "copies: true\n");
     }
-    if (run->throttle.forward_ms > 0 || run->throttle.backward_ms > 0) {
-        (void)fprintf(file, "throttle: {forward_ms: %.17g, backward_ms: %.17g}\n",
-                      run->throttle.forward_ms, run->throttle.backward_ms);
-    }
     if (run->emulate) {
         (void)fprintf(file, "link:\n  since_s: %.17g\n%s", run->hops.since_s, link);
     }
     if (peers) {
         put_peers(file, peers);
+    }
+    const rp_throttle *throttle =
+        peers ? rp_runfile_throttle_of(run, peers->place) : &run->throttle.all;
+    if (rp_throttle_is_set(throttle)) {
+        rp_throttle_put(file, throttle);
     }
 fail:
     if (fclose(file) != 0 && err == RP_OK) {

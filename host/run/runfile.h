@@ -9,7 +9,9 @@
 #include "run/freeze.h"
 #include "run/init.h"
 #include "run/lanes.h"
+#include "run/sizes.h"
 #include "run/spares.h"
+#include "run/throttles.h"
 #include "stage/job.h"
 #include "transport/hops.h"
 
@@ -32,21 +34,23 @@ typedef struct {
     bool local;              /* agents are started here */
     rp_roster_entry *roster; /* when not local, one a board, and the spares behind them */
     uint32_t spares;
-    const char *listen; /* where boards dial this host, tcp://HOST:PORT, or NULL */
-    const char *keys;   /* folder of this host's keys for a roster, or NULL */
-    const char *board;  /* profile of local agents */
-    uint32_t threads;   /* of a local agent; 0: cores shared out fairly */
+    const char *listen;            /* where boards dial this host, tcp://HOST:PORT, or NULL */
+    const char *keys;              /* folder of this host's keys for a roster, or NULL */
+    const char *board;             /* profile of local agents */
+    uint32_t threads;              /* of a local agent; 0: cores shared out fairly */
+    const uint32_t *board_threads; /* [boards]: of each; NULL: all have `threads` */
     uint32_t memory_mib;
     uint32_t copy_steps; /* boards keep a copy of a neighbour's state so often; 0 = never */
     bool copy_auto;      /* .. the first ones; from then on as often as they may cost */
     uint32_t at_least;   /* boards of a roster that a run may go on with */
     uint32_t wait_s;     /* for a board that is lost; 0: the run stops at once */
+    double spare_wait_s; /* .. for one whose agent has ended, where a spare is left */
     uint32_t verify;     /* one of so many microbatches is computed again; 0: none */
     uint32_t orphan_s;   /* that boards keep what they hold when this host is lost */
     bool emulate;
     rp_link_profile link; /* of every wire, and what is different on some: */
     rp_link_hops hops;
-    rp_throttle throttle;
+    rp_throttles throttle;
     rp_codec input_codec;
     bool inputs_auto;           /* it was chosen here, */
     const char *inputs_why;     /* .. and this is why it is not uint8; NULL: it could be */
@@ -72,13 +76,15 @@ typedef struct {
     uint32_t without_gain;     /* stop after so many evaluations without a better one; 0: never */
     uint32_t non_finite_steps; /* stop when the loss of so many in a row is not finite; 0: never */
     uint64_t checkpoint_steps; /* besides every epoch's end; 0: only there */
-    uint32_t trace_mib;        /* of trace.json at most; 0: there is none */
-    bool histograms;           /* of the weights, with every checkpoint */
-    uint64_t histogram_steps;  /* and a checkpoint every so many steps; 0: none for that */
+    double plan_drift;        /* share that ops may part from the prediction by; 0: the cut stays */
+    uint32_t trace_mib;       /* of trace.json at most; 0: there is none */
+    bool histograms;          /* of the weights, with every checkpoint */
+    uint64_t histogram_steps; /* and a checkpoint every so many steps; 0: none for that */
 
     const rp_loss_kind *loss;
     float label_smoothing;
     rp_method method;
+    rp_sizes sizes; /* of microbatches, by stage and direction */
     rp_optim optim;
     rp_lr_schedule lr;
     bool cut_auto;
@@ -103,11 +109,15 @@ rp_err rp_runfile_check_cut(const rp_runfile *run) RP_MUST_CHECK;
 /* The run from `step_first` on, as stage 0's schedule sees it. */
 rp_sched_shape rp_runfile_sched_shape(const rp_runfile *run, uint64_t step_first);
 
-/* Who may connect to a board, by their keys. */
+/* How slow the board at a place of the ring is made. */
+const rp_throttle *rp_runfile_throttle_of(const rp_runfile *run, uint32_t board);
+
+/* A board's own: who may connect to it, by their keys. */
 typedef struct {
     const char *host;
     const char *const *board; /* neighbours that dial it, in their order */
     uint32_t board_count;
+    uint32_t place; /* its own in the ring */
 } rp_runfile_peers;
 
 /* The assignment of one stage as YAML text: see stage/job.h. `peers`: NULL for a job that no board

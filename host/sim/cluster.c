@@ -62,6 +62,12 @@ static void note_remedy(void *context, const char *failed, const char *remedy) {
                     failed, remedy);
 }
 
+static void note_joined(void *context) {
+    rp_cluster *cluster = context;
+    cluster->trouble.marks.rejoined++;
+    rp_eventlog_add(&cluster->log, rp_world_now_ns(cluster->world), "host", "boards join again");
+}
+
 /* A start without a run to resume is another run. 0 would be random. */
 static uint64_t fresh_run_id(const rp_cluster *cluster) {
     return cluster->options.seed + 1 + ((uint64_t)cluster->host_lives << 40);
@@ -91,6 +97,7 @@ static rp_err open_host(rp_cluster *cluster, bool resume) {
                                    .progress = options->progress,
                                    .result = options->result,
                                    .on_remedy = note_remedy,
+                                   .on_joined = note_joined,
                                    .context = cluster};
     const rp_controller_options controller = {.purpose = RP_PURPOSE_TRAIN,
                                               .run_path = options->run_path,
@@ -205,13 +212,15 @@ rp_err rp_cluster_open(rp_arena *arena, const rp_cluster_options *options, rp_cl
     cluster->host_sessions = rp_rng_named(options->seed, "sim/sessions/host");
     rp_eventlog_open(&cluster->log, options->trace);
     (void)signal(SIGXFSZ, SIG_IGN); /* a full disk is an error of write() */
-    RP_TRY(rp_world_open(arena, options->boards + 2, options->seed, &cluster->world));
+    RP_TRY(rp_world_open(arena, 2 * options->boards + 2, options->seed, &cluster->world));
     RP_TRY(rp_hub_new(arena, REMEMBERED_PACKETS, &cluster->hub));
+    rp_hub_let_twins(cluster->hub);
     RP_TRY(rp_hub_remember_beginnings(cluster->hub, arena, REMEMBERED_BEGINNINGS));
     RP_TRY(rp_agent_library_open(arena, &cluster->library));
     RP_TRY(rp_media_new(arena, rp_world_clock(cluster->world), &cluster->media));
     RP_TRY(rp_keys_make(&cluster->host_keys));
     RP_TRY(RP_ARENA_NEW(arena, options->boards, &cluster->board));
+    RP_TRY(RP_ARENA_NEW(arena, options->boards, &cluster->twin));
     for (uint32_t k = 0; k < options->boards; k++) {
         RP_TRY(rp_sim_board_open(cluster, k));
     }
@@ -234,6 +243,9 @@ void rp_cluster_close(rp_cluster **taken) {
     rp_sim_disk_forget(cluster);
     for (uint32_t k = 0; cluster->board && k < cluster->options.boards; k++) {
         rp_sim_board_close(&cluster->board[k]);
+        if (cluster->twin) {
+            rp_sim_board_close(&cluster->twin[k]);
+        }
     }
     rp_hub_finish(&cluster->hub);
     rp_agent_library_close(&cluster->library);

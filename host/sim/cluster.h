@@ -9,6 +9,7 @@
 #define RP_SIM_CLUSTER_H
 
 #include "control/controller.h"
+#include "planning/profile.h"
 #include "run/roster.h"
 #include "sim/eventlog.h"
 #include "sim/marks.h"
@@ -20,13 +21,15 @@ typedef struct {
     uint32_t set_count;
     uint32_t boards;               /* of the run file's ring, and its spares behind them */
     const rp_roster_entry *roster; /* of so many; borrowed. NULL: agents of this machine */
+    const char *listen;            /* where those find the host that dial; NULL: none does */
     uint32_t may_lose;             /* of them, for good: the run goes on with what is left */
     const char *plan;              /* NULL: the controller makes one */
     const char *executor;          /* "digest" or "timed" */
     const double *layer_seconds;   /* of each layer and one sample, forward and backward in turn;
                                       NULL: the executor's own. Borrowed */
     uint32_t layer_count;
-    uint64_t seed;               /* of interleavings, sessions and lines */
+    const rp_profile *profile; /* of each board, in place of layer_seconds; NULL: none. Borrowed */
+    uint64_t seed;             /* of interleavings, sessions and lines */
     const rp_sim_faults *faults; /* borrowed; NULL: none */
     const char *folder;          /* run folder */
     bool temporary;              /* it is gone after the run */

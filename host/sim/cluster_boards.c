@@ -59,7 +59,9 @@ static int64_t step_board(void *context, int64_t now_ns) {
 /* Those of a roster are first where it has them. */
 static void choose_address(rp_sim_board *board) {
     const rp_roster_entry *roster = board->cluster->options.roster;
-    if (roster && board->lives == 1) {
+    if (roster && roster[board->index].dials) {
+        board->listen[0] = '\0';
+    } else if (roster && board->lives == 1) {
         (void)snprintf(board->listen, sizeof board->listen, "%s", roster[board->index].endpoint);
     } else {
         (void)snprintf(board->listen, sizeof board->listen, "tcp://board%" PRIu32 ":%" PRIu32,
@@ -70,12 +72,6 @@ static void choose_address(rp_sim_board *board) {
 rp_err rp_sim_board_make_known(rp_sim_board *board) {
     const rp_roster_entry *roster = board->cluster->options.roster;
     const rp_roster_entry *entry = roster ? &roster[board->index] : NULL;
-    if (entry && entry->dials) {
-        return rp_fail(RP_ERR_USAGE,
-                       "board '%s' of the roster dials: boards that are simulated "
-                       "need an address (tcp://HOST:PORT)",
-                       entry->name);
-    }
     rp_err err = RP_OK;
     RP_TRY(rp_keys_make(&board->keys));
     if (entry && !board->empties) { /* no secret is needed where nothing is encrypted */
@@ -93,17 +89,29 @@ fail:
     return err;
 }
 
+static double op_s(const void *self, uint32_t first, uint32_t end, rp_op_kind kind,
+                   uint32_t samples) {
+    const rp_sim_board *board = self;
+    return board->slow * rp_profile_op_s(board->cluster->options.profile, board->index, first, end,
+                                         kind, samples);
+}
+
 rp_err rp_sim_board_open(rp_cluster *cluster, uint32_t index) {
     rp_sim_board *board = &cluster->board[index];
     const uint32_t layers = cluster->options.layer_count;
     char stream[32];
     rp_err err;
     board->cluster = cluster;
-    board->index = index;
+    board->index = board->node = index;
     board->moves = true;
     (void)snprintf(stream, sizeof stream, "sim/sessions/%" PRIu32, index);
     board->sessions = rp_rng_named(cluster->options.seed, stream);
     RP_TRY(rp_sim_board_make_known(board));
+    board->slow = 1;
+    if (cluster->options.profile) {
+        const rp_profile_board *own = rp_profile_board_at(cluster->options.profile, index);
+        board->costs = (rp_site_costs){board, op_s, own->like ? own->like : own->name};
+    }
     if (cluster->options.layer_seconds) {
         RP_TRY(RP_ARENA_NEW(cluster->arena, 2 * (size_t)layers, &board->seconds));
         memcpy(board->seconds, cluster->options.layer_seconds,
@@ -131,12 +139,14 @@ rp_err rp_sim_board_boot(rp_sim_board *board) {
     rp_sim_clock_start(&board->clock, cluster);
     /* a board without a clock that was set: its time begins with it */
     board->clock.ahead_ns = board->lives > 1 ? -now_ns : 0;
-    RP_TRY(rp_sim_network_open(cluster, board->index, &board->arena, &board->clock.clock,
+    RP_TRY(rp_sim_network_open(cluster, board->node, &board->arena, &board->clock.clock,
                                &board->keys, cluster->options.seed + board->lives,
                                &board->network));
     const rp_agent_options options = {
         .name = board->name,
-        .listen = board->listen,
+        .listen = board->listen[0] ? board->listen : NULL,
+        .dial = board->listen[0] ? NULL : cluster->options.listen,
+        .host_public = cluster->host_keys.public_text,
         .keys = board->keys,
         .trusted = trusted,
         .trusted_count = 1,
@@ -147,13 +157,14 @@ rp_err rp_sim_board_boot(rp_sim_board *board) {
         .executor = rp_executor_find(cluster->options.executor),
         .site = {.clock = &board->clock.clock,
                  .seconds = board->seconds,
+                 .costs = board->costs.op_s ? &board->costs : NULL,
                  .fails = &board->fails,
                  .wrong_every = &board->wrong_every},
     };
     RP_TRY(rp_agent_open(&board->arena, NULL, &board->clock.clock, &options, &board->agent));
     board->state = rp_agent_state_of(board->agent);
     rp_eventlog_add(&cluster->log, now_ns, board->name, "begins life %" PRIu32 " at %s",
-                    board->lives, board->listen);
+                    board->lives, board->listen[0] ? board->listen : "no address: it dials");
 fail:
     if (err != RP_OK) {
         rp_sim_network_close(&board->network);
@@ -177,6 +188,45 @@ void rp_sim_board_crash(rp_sim_board *board, int64_t restart_ns) {
 
 void rp_sim_board_close(rp_sim_board *board) {
     rp_sim_board_crash(board, INT64_MAX);
+}
+
+/* ---- twins ----------------------------------------------------------------------------------- */
+
+enum { LIVES_OF_TWINS = 1000 }; /* they are no lives of the board */
+
+void rp_sim_twin_begin(rp_sim_board *board) {
+    rp_cluster *cluster = board->cluster;
+    rp_sim_board *twin = &cluster->twin[board->index];
+    const uint32_t node = rp_sim_fault_node(cluster) + 1 + board->index;
+    char stream[32];
+    const uint32_t lives = twin->lives ? twin->lives : LIVES_OF_TWINS;
+    *twin = (rp_sim_board){.cluster = cluster,
+                           .index = board->index,
+                           .node = node,
+                           .keys = board->keys,
+                           .lives = lives,
+                           .costs = board->costs,
+                           .slow = 1,
+                           .seconds = board->seconds,
+                           .restart_ns = RP_WORLD_NEVER};
+    (void)snprintf(stream, sizeof stream, "sim/twins/%" PRIu32 "/%" PRIu32, board->index, lives);
+    twin->sessions = rp_rng_named(cluster->options.seed, stream);
+    twin->costs.self = twin;
+    memcpy(twin->key, board->key, sizeof twin->key);
+    memcpy(twin->listen, board->listen, sizeof twin->listen);
+    (void)snprintf(twin->name, sizeof twin->name, "%.50s-twin", board->name);
+    const rp_err err = rp_sim_board_boot(twin);
+    RP_ASSERT(err == RP_OK); /* as the board itself, in the same process */
+    rp_world_put_node(cluster->world, node, step_board, twin, ROUND_NS);
+    if (board->listen[0]) {
+        rp_hub_end_connections(cluster->hub, board->listen);
+    }
+}
+
+void rp_sim_twin_end(rp_sim_board *board) {
+    rp_sim_board *twin = &board->cluster->twin[board->index];
+    rp_sim_board_crash(twin, RP_WORLD_NEVER);
+    rp_world_remove_node(board->cluster->world, twin->node);
 }
 
 /* ---- as the controller sees them ------------------------------------------------------------- */

@@ -45,8 +45,8 @@ static bool may_stop(const rp_cluster *cluster, const rp_sim_fault *fault) {
 /* Nobody looks for a board of a roster at another address, or knows it by another key. */
 static bool loses_board(const rp_cluster *cluster, const rp_sim_fault *fault) {
     return rp_sim_fault_loses_board(fault, cluster->options.wait_ns) ||
-           ((fault->kind == RP_SIM_FAULT_MOVE || fault->kind == RP_SIM_FAULT_EMPTY) &&
-            cluster->options.roster);
+           (fault->kind == RP_SIM_FAULT_MOVE && cluster->options.roster &&
+            !cluster->options.roster[fault->from].dials);
 }
 
 static int64_t later(int64_t a_ns, int64_t b_ns) {
@@ -70,6 +70,7 @@ static void set_all_lines(rp_cluster *cluster) {
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
 static void slow_board(rp_sim_board *board, double factor) {
+    board->slow *= factor;
     for (uint32_t i = 0; board->seconds && i < 2 * board->cluster->options.layer_count; i++) {
         board->seconds[i] *= factor;
     }
@@ -104,6 +105,8 @@ static bool is_there(const rp_cluster *cluster, const rp_sim_fault *fault) {
     case RP_SIM_FAULT_SUSPEND:
     case RP_SIM_FAULT_RESET:
         return cluster->board[fault->from].agent != NULL;
+    case RP_SIM_FAULT_TWIN:
+        return cluster->board[fault->from].agent && !cluster->twin[fault->from].agent;
     case RP_SIM_FAULT_STALE:
         return rp_hub_remembered(cluster->hub) > 0 &&
                (fault->at_ns < cluster->options.stale_from_ns || is_later_life(cluster, fault));
@@ -158,6 +161,9 @@ static void begin_at_node(rp_cluster *cluster, uint32_t index) {
     case RP_SIM_FAULT_EMPTY:
     case RP_SIM_FAULT_GONE:
         crash_board(board, index);
+        break;
+    case RP_SIM_FAULT_TWIN:
+        rp_sim_twin_begin(board);
         break;
     case RP_SIM_FAULT_WRONG:
         board->lost = true; /* as soon as it is found */
@@ -255,6 +261,8 @@ static void end_fault(rp_cluster *cluster, uint32_t index) {
         slow_board(&cluster->board[fault->from], 1 / fault->amount);
     } else if (fault->kind == RP_SIM_FAULT_DRIFT) {
         rp_sim_clock_set_fast(&cluster->board[fault->from].clock, 0);
+    } else if (fault->kind == RP_SIM_FAULT_TWIN) {
+        rp_sim_twin_end(&cluster->board[fault->from]);
     } else if (fault->kind == RP_SIM_FAULT_DISK_FULL) {
         cluster->disk_full = false;
     } else if (fault->kind == RP_SIM_FAULT_WRONG) {

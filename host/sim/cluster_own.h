@@ -23,7 +23,7 @@ typedef struct {
 /* What a node sends goes over lines that faults change. */
 typedef struct {
     rp_cluster *cluster;
-    uint32_t node; /* its number in the world: boards, then the host */
+    uint32_t node; /* its number in the world: boards, the host, the faults, the twins of boards */
     rp_transport *inproc, *line;
     rp_link_profile calm; /* of each line without faults */
 } rp_sim_network;
@@ -31,16 +31,19 @@ typedef struct {
 typedef struct {
     rp_cluster *cluster;
     uint32_t index;
+    uint32_t node; /* its number in the world: its index, or that of a twin */
     char name[RP_SIM_NAME_BYTES];
     rp_keypair keys;
-    uint8_t key[RP_KEY_BYTES]; /* its public one */
-    char listen[RP_SIM_ADDRESS_BYTES];
-    uint32_t lives;     /* that have begun */
-    rp_agent *agent;    /* NULL: crashed */
-    rp_arena arena;     /* of this life */
-    rp_sim_clock clock; /* of this life */
+    uint8_t key[RP_KEY_BYTES];         /* its public one */
+    char listen[RP_SIM_ADDRESS_BYTES]; /* "": it dials */
+    uint32_t lives;                    /* that have begun */
+    rp_agent *agent;                   /* NULL: crashed */
+    rp_arena arena;                    /* of this life */
+    rp_sim_clock clock;                /* of this life */
     rp_rng sessions;
     rp_sim_network network;
+    rp_site_costs costs; /* of its place in the profile that was given */
+    double slow;         /* their factor, by faults */
     double *seconds; /* of each layer and one sample: forward, backward in turn; slowed by faults */
     bool moves;      /* its next life is at another address */
     bool empties;    /* and with another key */
@@ -78,9 +81,9 @@ struct rp_cluster {
     rp_world *world;
     rp_eventlog log;
     rp_hub *hub;
-    rp_media *media;           /* of all lines, on the world's clock */
-    rp_agent_library *library; /* of the texts that all boards get */
-    rp_sim_board *board;
+    rp_media *media;            /* of all lines, on the world's clock */
+    rp_agent_library *library;  /* of the texts that all boards get */
+    rp_sim_board *board, *twin; /* of each board; a twin has an agent while its fault lasts */
 
     /* the host */
     rp_keypair host_keys;
@@ -135,7 +138,9 @@ rp_err rp_sim_board_boot(rp_sim_board *board) RP_MUST_CHECK;
 /* It ends without a word; begins anew at restart_ns. */
 void rp_sim_board_crash(rp_sim_board *board, int64_t restart_ns);
 void rp_sim_board_close(rp_sim_board *board);
-/* errors  USAGE: nobody can dial it */
+/* Another machine with its key, where it listens or dials, for a while. */
+void rp_sim_twin_begin(rp_sim_board *board);
+void rp_sim_twin_end(rp_sim_board *board);
 rp_err rp_sim_board_make_known(rp_sim_board *board) RP_MUST_CHECK;
 /* The boards as the controller's spawner: they are there already. */
 rp_spawner rp_sim_spawner(rp_cluster *cluster);

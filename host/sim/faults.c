@@ -48,15 +48,19 @@ static bool is_brief(const rp_sim_fault *fault, int64_t wait_ns) {
 static bool loses_time(rp_sim_fault_kind kind) {
     return kind == RP_SIM_FAULT_CRASH || kind == RP_SIM_FAULT_MOVE || kind == RP_SIM_FAULT_CLOCK ||
            kind == RP_SIM_FAULT_RESET || kind == RP_SIM_FAULT_GONE || kind == RP_SIM_FAULT_EMPTY ||
-           kind == RP_SIM_FAULT_DEVICE || kind == RP_SIM_FAULT_MEMORY;
+           kind == RP_SIM_FAULT_DEVICE || kind == RP_SIM_FAULT_MEMORY || kind == RP_SIM_FAULT_TWIN;
+}
+
+/* A board with another key is none of the roster's. */
+static bool is_lost_for_good(rp_sim_fault_kind kind) {
+    return kind == RP_SIM_FAULT_GONE || kind == RP_SIM_FAULT_WRONG || kind == RP_SIM_FAULT_EMPTY;
 }
 
 bool rp_sim_fault_loses_board(const rp_sim_fault *fault, int64_t wait_ns) {
     const bool ends = fault->kind == RP_SIM_FAULT_CRASH || fault->kind == RP_SIM_FAULT_MOVE ||
                       fault->kind == RP_SIM_FAULT_EMPTY || fault->kind == RP_SIM_FAULT_RESET ||
                       fault->kind == RP_SIM_FAULT_SUSPEND;
-    return fault->kind == RP_SIM_FAULT_GONE || fault->kind == RP_SIM_FAULT_WRONG ||
-           (ends && !is_brief(fault, wait_ns));
+    return is_lost_for_good(fault->kind) || (ends && !is_brief(fault, wait_ns));
 }
 
 bool rp_sim_fault_may_stop(const rp_sim_fault *fault, int64_t wait_ns) {
@@ -88,7 +92,7 @@ typedef struct {
 
 /* Where every board is needed. */
 static bool ends_run(uint32_t kind) {
-    return kinds[kind].stops || kind == RP_SIM_FAULT_GONE || kind == RP_SIM_FAULT_WRONG;
+    return kinds[kind].stops || is_lost_for_good((rp_sim_fault_kind)kind);
 }
 
 /* Each kind is in with one chance in two; of those that end no run at least one is. */
@@ -159,7 +163,8 @@ static rp_control_state_id draw_state(rp_rng *rng, bool any) {
 static bool has_fault(const rp_sim_faults *faults, uint32_t node, bool of_lost) {
     for (uint32_t f = 0; f < faults->count; f++) {
         const rp_sim_fault *fault = &faults->fault[f];
-        const bool is_lost = fault->kind == RP_SIM_FAULT_GONE || fault->for_ns == GONE_NS;
+        const bool is_lost = fault->kind == RP_SIM_FAULT_GONE ||
+                             fault->kind == RP_SIM_FAULT_EMPTY || fault->for_ns == GONE_NS;
         if (fault->from == node && (is_lost || !of_lost)) {
             return true;
         }
@@ -167,12 +172,18 @@ static bool has_fault(const rp_sim_faults *faults, uint32_t node, bool of_lost) 
     return false;
 }
 
-/* What a board has that has gone is no fault: as far as it goes none gets one. */
+/* What a board has that has gone is no fault: as far as it goes none gets one. And one board at
+ * most computes wrong: two boards can not outvote two. */
 static uint32_t draw_node(rp_rng *rng, rp_sim_fault_kind kind, uint32_t nodes,
                           const rp_sim_faults *before) {
     enum { TRIES = 8 };
     uint32_t node = 0;
     bool is_free = false;
+    for (uint32_t f = 0; kind == RP_SIM_FAULT_WRONG && f < before->count; f++) {
+        if (before->fault[f].kind == kind) {
+            return before->fault[f].from;
+        }
+    }
     for (uint32_t i = 0; i < TRIES && !is_free; i++) {
         node = rp_rng_below(rng, nodes);
         is_free = !has_fault(before, node, kind != RP_SIM_FAULT_GONE);
@@ -209,22 +220,39 @@ static void add_fault(rp_sim_faults *to, const rp_sim_fault *fault) {
     to->fault[at] = *fault;
 }
 
+/* Missed at once, where its neighbours see it, or after a while: where it is back behind that, it
+ * joins the ring again. */
+static rp_sim_fault draw_return(rp_rng *rng, const rp_sim_field *field) {
+    const uint32_t node = rp_rng_below(rng, field->nodes);
+    return (rp_sim_fault){.kind = RP_SIM_FAULT_CRASH,
+                          .from = node,
+                          .to = node,
+                          .at_ns = (int64_t)((double)field->early_ns * between(rng, 0, 1)),
+                          .for_ns = (int64_t)((double)field->back_ns * between(rng, 0.2, 1.2)),
+                          .in = RP_CONTROL_STATES};
+}
+
 void rp_sim_faults_draw(rp_rng *rng, const rp_sim_field *field, rp_sim_faults *out) {
     const uint32_t least = field->least;
     RP_ASSERT(field->nodes > 0 && field->edge_count > 0 && least <= RP_SIM_FAULTS_MAX / 4);
     RP_ASSERT(field->early_ns > 0 && field->early_ns <= field->phase_ns);
     *out = (rp_sim_faults){0};
-    const draw_mode mode = (draw_mode)rp_rng_below(rng, MODES);
+    const bool comes_back = field->back_ns > 0 && field->may_lose > 0;
+    const draw_mode mode = comes_back ? NONE_STOPS : (draw_mode)rp_rng_below(rng, MODES);
     draw_subset subset = choose_subset(rng, mode, field->is_verified);
     subset.may_lose = field->may_lose;
+    if (comes_back) {
+        const rp_sim_fault back = draw_return(rng, field);
+        add_fault(out, &back);
+        subset.may_lose = 0; /* and nothing else may end the run or change the ring meanwhile */
+    }
     const uint32_t more = rp_rng_below(rng, 4) == 0 ? 3 * least : least;
     const uint32_t count = least + rp_rng_below(rng, more + 1);
     for (uint32_t i = 0; i < count; i++) {
         const rp_sim_fault_kind kind = draw_kind(rng, &subset);
         const rp_sim_fault fault =
             draw_fault(rng, kind, field, out, i < least, subset.any_stops || subset.may_lose > 0);
-        const bool loses =
-            kind == RP_SIM_FAULT_GONE || kind == RP_SIM_FAULT_WRONG || fault.for_ns == GONE_NS;
+        const bool loses = is_lost_for_good(kind) || fault.for_ns == GONE_NS;
         const bool stops = kinds[kind].stops || (loses && subset.may_lose == 0);
         subset.any_stops &= mode == ANY_STOPS || !stops;
         subset.may_lose -= loses && subset.may_lose > 0;

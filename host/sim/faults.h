@@ -37,8 +37,10 @@
     X(CRASH,      "crash",      NODE, "", 0, false, "the agent ends without a word, and starts "  \
                                                    "anew after for_s")                           \
     X(MOVE,       "move",       NODE, "", 0, false, "the same, at another address")               \
-    X(EMPTY,      "empty-disk", NODE, "", 0, true, "as crash, and it has lost its key: it makes "  \
-                                                   "another one, and is refused")              \
+    X(TWIN,       "twin",       NODE, "", 0, false, "another agent with the key of the node, at "  \
+                                                   "its address, or dialling as it does")       \
+    X(EMPTY,      "empty-disk", NODE, "", 0, false, "as crash, and it has lost its key: it makes " \
+                                                   "another one, and is refused")                \
     X(GONE,       "gone",       NODE, "", 0, false, "the agent ends without a word, for good")    \
     X(SLOW,       "slow",       NODE, "times", 100, false, "every op takes so many times as long") \
     X(CLOCK,      "clock",      NODE, "s", 1e9, false, "the clock of the node jumps ahead")       \
@@ -116,7 +118,9 @@ typedef struct {
     int64_t early_ns, phase_ns;
     uint32_t least;
     uint32_t may_lose; /* boards, and the run goes on */
-    bool is_verified;  /* each microbatch: one that is computed wrong is found */
+    int64_t back_ns; /* a board that is away for so long is missed in any case, and may find the run
+                        at work when it is back: one is, for a fifth of it or more. 0: none is */
+    bool is_verified; /* each microbatch: one that is computed wrong is found */
 } rp_sim_field;
 /* The same stream gives the same events. They last for_ns up to half a phase, or for some seconds,
  * in which silence is noticed, or (crashes) longer than any board is waited for. */

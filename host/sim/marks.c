@@ -12,6 +12,7 @@ void rp_sim_marks_add(rp_sim_marks *to, const rp_sim_marks *more) {
     add(to->kind, more->kind, RP_SIM_FAULT_KINDS);
     add(to->remedy, more->remedy, RP_REMEDIES);
     add(to->failed, more->failed, RP_CONTROL_RECOVER);
+    to->rejoined += more->rejoined;
 }
 
 void rp_sim_marks_note(rp_sim_marks *marks, const char *failed, const char *remedy) {

@@ -23,6 +23,7 @@ typedef struct {
     rp_layout *layout;
     rp_arena arena;
     uint32_t stages, full;     /* full: microbatches of a full step */
+    uint32_t stride;           /* samples of a row of values */
     uint32_t (*round_trip)[2]; /* by stage */
     microbatch *micro;
     uint32_t micro_count;
@@ -30,7 +31,7 @@ typedef struct {
     /* [s + 1]: what the update of step s made of its replica; [0]: the start of all replicas. By
      * trained parameter; the states of the optimiser in turn. */
     rp_digest **weight, **state;
-    rp_digest *centre, *gradient, *running, *spare_running;
+    rp_digest *centre, *gradient, *spare_gradient, *running, *spare_running;
     rp_digest *seen[2]; /* by direction: weights of the op, put together from all stages */
     rp_digest *value, *grad, *statistics;
 } loop;
@@ -307,21 +308,31 @@ static void update_model(loop *r, uint32_t step) {
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
+/* With sizes, rows have all samples of a step; else those of a microbatch. */
+static uint32_t place_of(const loop *r, uint32_t n) {
+    return r->job->size ? r->micro[n].samples.first : 0;
+}
+
+static rp_digest *statistics_of(const loop *r, uint32_t n) {
+    return r->statistics + (r->job->size ? r->micro[n].micro * r->layout->layer_count : 0);
+}
+
 static rp_digest_pass pass_of(const loop *r, uint32_t n, bool backward) {
     const microbatch *m = &r->micro[n];
+    const uint32_t place = place_of(r, n);
     return (rp_digest_pass){
         .job = &r->whole,
         .layout = r->layout,
-        .stride = r->job->micro,
+        .stride = r->stride,
         .n = m->samples.count,
         .number = (uint64_t)m->step * r->job->batch + m->samples.first,
         .training = true,
         .strict = r->of->strict,
         .weights = r->seen[backward],
         .running = r->running,
-        .value = r->value,
-        .grad = r->grad,
-        .statistics = r->statistics,
+        .value = r->value + place,
+        .grad = r->grad + place,
+        .statistics = statistics_of(r, n),
         .gradient = r->gradient,
     };
 }
@@ -329,23 +340,24 @@ static rp_digest_pass pass_of(const loop *r, uint32_t n, bool backward) {
 /* Data of the microbatch; the targets' digests where the loss will be. */
 static void fill_rows(loop *r, uint32_t n, rp_digest *targets) {
     const microbatch *m = &r->micro[n];
+    rp_digest *row = &r->value[(size_t)r->layout->data_tensor * r->stride + place_of(r, n)];
     for (uint32_t s = 0; s < m->samples.count; s++) {
         rp_digest data;
         const uint32_t index = m->samples.first + s;
         r->of->sample(r->of->context, m->step, index, &data, &targets[s]);
-        r->value[(size_t)r->layout->data_tensor * r->job->micro + s] =
-            rp_digest_input((uint64_t)m->step * r->job->batch + index, data);
+        row[s] = rp_digest_input((uint64_t)m->step * r->job->batch + index, data);
     }
 }
 
 /* Forward; `spare`: without leaving anything in the running statistics, to have its values again.
  */
 static void run_forward(loop *r, uint32_t n, bool spare) {
-    const size_t rows = (size_t)r->layout->tensor_count * r->job->micro;
-    rp_digest *targets = &r->grad[rows - r->job->micro];
+    const uint32_t rows = r->layout->tensor_count;
     rp_digest_pass pass = pass_of(r, n, false);
-    memset(r->grad, 0, rows * sizeof *r->grad);
-    fill_rows(r, n, targets);
+    for (uint32_t t = 0; t < rows; t++) {
+        memset(pass.grad + (size_t)t * r->stride, 0, pass.n * sizeof *pass.grad);
+    }
+    fill_rows(r, n, pass.grad + (size_t)(rows - 1) * r->stride);
     if (spare) {
         memcpy(r->spare_running, r->running, r->layout->param_count * sizeof *r->running);
         pass.running = r->spare_running;
@@ -358,9 +370,9 @@ static void run_forward(loop *r, uint32_t n, bool spare) {
 static void run_backward(loop *r, uint32_t n, bool accumulate) {
     const rp_sched_shape shape = rp_job_sched_shape(r->job, 0, UINT64_MAX);
     const uint32_t last = r->layout->tensor_count - 1;
-    rp_digest *loss = &r->grad[(size_t)last * r->job->micro];
-    const rp_digest *y = &r->value[(size_t)last * r->job->micro];
     rp_digest_pass pass = pass_of(r, n, true);
+    rp_digest *loss = &pass.grad[(size_t)last * r->stride];
+    const rp_digest *y = &pass.value[(size_t)last * r->stride];
     for (uint32_t s = 0; s < pass.n; s++) {
         loss[s] = rp_digest_loss(y[s], loss[s], rp_sched_step_samples(&shape, r->micro[n].step));
     }
@@ -388,15 +400,59 @@ static void run_reversed(loop *r, uint32_t first, uint32_t end) {
     }
 }
 
+/* ---- METHODS 14: sizes by stage and direction ------------------------------------------------ */
+
+/* Stage k's weight gradients, summed over its backwards: from the last sample to the first, in its
+ * own size. What a layer took and gave back is there for all samples of the step. */
+static void sum_stage(loop *r, uint32_t k, uint32_t first, uint32_t end) {
+    const uint32_t own = r->job->size[k][1];
+    const rp_range last = r->micro[end - 1].samples;
+    const uint32_t all = last.first + last.count;
+    uint32_t left = all;
+    for (uint32_t n = end; left > 0; n -= n > first + 1) {
+        const uint32_t size = own ? own : r->micro[n - 1].samples.count;
+        const uint32_t count = size < left ? size : left;
+        rp_digest_pass pass = pass_of(r, first, true);
+        left -= count;
+        pass.n = count;
+        pass.number += left;
+        pass.value += left;
+        pass.grad += left;
+        pass.statistics = statistics_of(r, n - 1); /* read where a size is the forward's */
+        pass.gradient = r->spare_gradient;
+        pass.accumulate = left + count < all;
+        rp_digest_run_backward(&pass, false, true);
+    }
+    for (uint32_t t = 0; t < r->layout->trained_count; t++) {
+        r->gradient[t] = r->stage_of[t] == k ? r->spare_gradient[t] : r->gradient[t];
+    }
+}
+
+/* Forward and the gradients of values in microbatches of the run, which batch statistics have; then
+ * the sums, stage by stage. */
+static void run_sizes(loop *r, uint32_t first, uint32_t end) {
+    for (uint32_t n = first; n < end; n++) {
+        run_forward(r, n, false);
+    }
+    for (uint32_t n = first; n < end; n++) {
+        run_backward(r, n, false);
+    }
+    for (uint32_t k = 0; k < r->stages; k++) {
+        sum_stage(r, k, first, end);
+    }
+}
+
 static void train_steps(loop *r) {
     const bool reversed = strcmp(r->job->method.kind->name, "gpipe") == 0;
     for (uint32_t n = 0; n < r->micro_count;) {
         const uint32_t end = end_of_step(r, n);
         const uint32_t step = r->micro[n].step;
-        if (reversed) {
+        if (r->job->size) {
+            run_sizes(r, n, end);
+        } else if (reversed) {
             run_reversed(r, n, end);
         }
-        for (uint32_t m = n; !reversed && m < end; m++) {
+        for (uint32_t m = n; !r->job->size && !reversed && m < end; m++) {
             run_forward(r, m, false);
             run_backward(r, m, m > n);
         }
@@ -435,6 +491,7 @@ static rp_err open_versions(loop *r) {
     }
     RP_TRY(RP_ARENA_NEW(&r->arena, count, &r->centre));
     RP_TRY(RP_ARENA_NEW(&r->arena, count, &r->gradient));
+    RP_TRY(RP_ARENA_NEW(&r->arena, count, &r->spare_gradient));
     RP_TRY(RP_ARENA_NEW(&r->arena, count, &r->seen[0]));
     RP_TRY(RP_ARENA_NEW(&r->arena, count, &r->seen[1]));
 fail:
@@ -442,11 +499,12 @@ fail:
 }
 
 static rp_err open_rows(loop *r) {
-    const size_t rows = (size_t)r->layout->tensor_count * r->job->micro;
+    const size_t rows = (size_t)r->layout->tensor_count * r->stride;
+    const size_t statistics = (size_t)r->layout->layer_count * (r->job->size ? r->full : 1);
     rp_err err;
     RP_TRY(RP_ARENA_NEW(&r->arena, rows, &r->value));
     RP_TRY(RP_ARENA_NEW(&r->arena, rows, &r->grad));
-    RP_TRY(RP_ARENA_NEW(&r->arena, r->layout->layer_count, &r->statistics));
+    RP_TRY(RP_ARENA_NEW(&r->arena, statistics, &r->statistics));
     RP_TRY(RP_ARENA_NEW(&r->arena, r->layout->param_count + 1, &r->running));
     RP_TRY(RP_ARENA_NEW(&r->arena, r->layout->param_count + 1, &r->spare_running));
 fail:
@@ -507,6 +565,7 @@ rp_err rp_reference_run(const rp_reference *reference, rp_digest *out) {
     loop r = {.of = reference,
               .job = reference->job,
               .whole = *reference->job,
+              .stride = reference->job->size ? reference->job->batch : reference->job->micro,
               .stages = reference->job->cut.stage_count};
     rp_err err;
     rp_arena_init(&r.arena, "reference", 0);

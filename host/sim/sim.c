@@ -69,7 +69,8 @@ static json_t *json_of_marks(const rp_sim_marks *marks) {
     for (uint32_t s = 0; s < RP_CONTROL_RECOVER; s++) {
         add_count(failed, rp_control_states[s].name, marks->failed[s]);
     }
-    return json_pack("{s:o, s:o, s:o}", "faults", kinds, "remedies", remedies, "failed_in", failed);
+    return json_pack("{s:o, s:o, s:o, s:{s:I}}", "faults", kinds, "remedies", remedies, "failed_in",
+                     failed, "boards", "rejoined", (json_int_t)marks->rejoined);
 }
 
 static json_t *json_of(const rp_sim_tally *t) {
@@ -132,7 +133,7 @@ static rp_err check_options(const rp_sim_options *options) {
 
 /* Without either, nothing would take any time. */
 static rp_err check_costs(const rp_sim_options *options, const rp_runfile *run) {
-    const bool has_throttle = run->throttle.forward_ms > 0 || run->throttle.backward_ms > 0;
+    const bool has_throttle = rp_throttles_any(&run->throttle);
     if (strcmp(options->executor, "timed") == 0 && !options->profile && !has_throttle) {
         return rp_fail(RP_ERR_USAGE, "--executor timed needs --profile PROFILE.json, the costs of "
                                      "the layers as `ringpipe profile` writes them, or a "
@@ -161,7 +162,8 @@ rp_err rp_sim(const rp_sim_options *options) {
                                options->executor, options->plan, options->profile, &subject));
     RP_TRY(check_costs(options, &subject.run));
     if (!none && !all) {
-        RP_TRY(rp_sim_faults_read(&subject.arena, options->faults, subject.run.boards, &faults));
+        RP_TRY(rp_sim_faults_read(&subject.arena, options->faults,
+                                  subject.run.boards + subject.run.spares, &faults));
     }
     rp_sim_case what = {
         .subject = &subject,
@@ -170,10 +172,12 @@ rp_err rp_sim(const rp_sim_options *options) {
                     .set_count = options->set_count,
                     .boards = subject.run.boards + subject.run.spares,
                     .roster = subject.run.roster,
+                    .listen = subject.run.listen,
                     .may_lose = count_spare_boards(&subject.run),
                     .plan = options->plan,
                     .executor = options->executor,
                     .layer_seconds = subject.layer_seconds,
+                    .profile = subject.profile.board_count > 0 ? &subject.profile : NULL,
                     .layer_count = subject.run.model->layer_count,
                     .folder = options->out,
                     .progress = one && !options->trace ? stderr : NULL,

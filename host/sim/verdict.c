@@ -13,7 +13,7 @@
 #include "planning/cost.h"
 #include "sched/contributions.h"
 
-enum { LIVES_MAX = 60, LEAST_FAULTS = 5, NEIGHBOUR_WEIGHT = 3 };
+enum { LIVES_MAX = 60, LEAST_FAULTS = 6, NEIGHBOUR_WEIGHT = 3 };
 
 /* Virtual time of the digest executor, so that faults find ops under way. */
 static const double FORWARD_S = 1e-4;
@@ -22,8 +22,12 @@ static const double BACKWARD_S = 2e-4;
 static const int64_t PHASE_NS = RP_NS_PER_S / 2;
 /* The first ones fall into this time, in which no run of some dozen steps has ended. */
 static const int64_t EARLY_NS = 150 * RP_NS_PER_MS;
-/* Virtual time for everything: boards that are gone are given up after 10 to 30 s. */
-static const int64_t LIMIT_NS = 3600 * RP_NS_PER_S;
+/* Virtual time for everything: boards that are gone are given up after 10 to 30 s. Runs with drawn
+ * faults are short; any other one may be a long one over slow links. */
+static const int64_t DRAWN_LIMIT_NS = 3600 * RP_NS_PER_S;
+static const int64_t LIMIT_NS = 30 * (int64_t)86400 * RP_NS_PER_S;
+/* A board that ends without a word is missed. */
+static const int64_t MISSED_NS = 11 * RP_NS_PER_S;
 /* Behind the faults a run gets on. A life that ends later than this after the last fault shows
  * that a time limit is missing. */
 static const int64_t STANDS_STILL_NS = 31 * RP_NS_PER_S; /* a silent hop is missed after 30 s */
@@ -136,6 +140,17 @@ static rp_err fill_costs(rp_sim_subject *s, const char *path, const json_t *root
     const rp_model *model = s->run.model;
     const json_t *layers = json_object_get(root, "layers");
     const double micro = json_number_value(json_object_get(root, "microbatch"));
+    const char *digest =
+        json_string_value(json_object_get(root, "model_digest")); /* or an old one */
+    char own[RP_PROFILE_DIGEST];
+    const rp_err err = rp_profile_digest(&s->run, own);
+    if (err != RP_OK || (digest && strcmp(digest, own) != 0)) {
+        return err != RP_OK ? err
+                            : rp_fail(RP_ERR_USAGE,
+                                      "%s: model_digest: it is a profile of another model than %s: "
+                                      "measure again with `ringpipe profile`",
+                                      path, s->run.model_name);
+    }
     if (json_array_size(layers) != model->layer_count || !(micro >= 1)) {
         return rp_fail(RP_ERR_USAGE,
                        "%s: expected `microbatch` and `layers`, one for each of the %" PRIu32
@@ -157,6 +172,23 @@ static rp_err fill_costs(rp_sim_subject *s, const char *path, const json_t *root
     return RP_OK;
 }
 
+/* A board that it does not have is like its first. */
+static rp_err read_boards(rp_sim_subject *s, const char *path) {
+    const uint32_t boards = s->run.boards + s->run.spares;
+    const char **name;
+    rp_err err;
+    RP_TRY(rp_profile_read(&s->arena, path, &s->run, &s->profile));
+    RP_TRY(RP_ARENA_NEW(&s->arena, boards, &name));
+    for (uint32_t k = 0; k < boards; k++) {
+        char *place;
+        RP_TRY(rp_arena_printf(&s->arena, &place, "%" PRIu32, k));
+        name[k] = s->run.roster ? s->run.roster[k].name : place;
+    }
+    rp_profile_place(&s->profile, name, boards);
+fail:
+    return err;
+}
+
 /* What `ringpipe profile` has written. */
 static rp_err read_profile(rp_sim_subject *s, const char *path) {
     json_error_t why;
@@ -167,6 +199,9 @@ static rp_err read_profile(rp_sim_subject *s, const char *path) {
     }
     if (err == RP_OK) {
         err = fill_costs(s, path, root);
+    }
+    if (err == RP_OK && json_object_get(root, "boards")) { /* else an old one, or of layers alone */
+        err = read_boards(s, path);
     }
     json_decref(root);
     return err;
@@ -359,6 +394,12 @@ static bool is_verified(const rp_runfile *run) {
     return run->verify == 1 && run->micro >= run->batch && run->method.kind->flushed;
 }
 
+/* A board is missed after 10 s, and waited for. Where that is short, a run may still be at work
+ * when the board is back. */
+static int64_t back_ns(int64_t wait_ns) {
+    return wait_ns > 0 && wait_ns <= 2 * RP_NS_PER_S ? MISSED_NS + 2 * wait_ns : 0;
+}
+
 static rp_err find_faults(const rp_sim_case *what, uint64_t seed, rp_arena *arena,
                           rp_sim_faults *out) {
     const uint32_t boards = what->subject->run.boards; /* spares have no neighbours */
@@ -380,6 +421,7 @@ static rp_err find_faults(const rp_sim_case *what, uint64_t seed, rp_arena *aren
                                 .phase_ns = PHASE_NS,
                                 .least = LEAST_FAULTS,
                                 .may_lose = what->cluster.may_lose,
+                                .back_ns = back_ns(what->cluster.wait_ns),
                                 .is_verified = is_verified(&what->subject->run)};
     rp_sim_faults_draw(&rng, &field, out);
 fail:
@@ -428,7 +470,7 @@ rp_err rp_sim_judge(const rp_sim_case *what, uint64_t seed, rp_sim_result *out) 
     options.folder = folder;
     options.temporary = parent[0] != '\0';
     options.stale_from_ns = what->draws_faults ? EARLY_NS : RP_WORLD_NEVER;
-    options.limit_ns = LIMIT_NS;
+    options.limit_ns = what->draws_faults ? DRAWN_LIMIT_NS : LIMIT_NS;
     RP_TRY(rp_cluster_open(&arena, &options, &cluster));
     out->outcome = run_lives(what, cluster, folder);
     out->faults = rp_cluster_faults_applied(cluster);

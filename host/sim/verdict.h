@@ -15,6 +15,7 @@ typedef struct {
     rp_plan *plan;   /* that was given, or NULL */
     rp_digest *want; /* by parameter of the model; NULL: nothing is compared (timed) */
     double *layer_seconds;
+    rp_profile profile; /* that was given; without boards: none, or one of layers alone */
 } rp_sim_subject;
 
 /* errors  those of the run file; USAGE: a method that has no reference */

@@ -148,12 +148,19 @@ static inline void test_open_runner(test_ring *ring, uint32_t node) {
 
 /* The plan that the controller would send. */
 static inline rp_plan *test_plan(rp_arena *arena, const rp_job *job) {
+    static uint32_t size[64][2];
+    for (uint32_t k = 0; job->size && k < job->cut.stage_count; k++) {
+        assert_true(k < 64);
+        size[k][0] = job->size[k][0];
+        size[k][1] = job->size[k][1] ? job->size[k][1] : size[k][0];
+    }
     const rp_plan_options options = {.model_name = "test",
                                      .model = job->model,
                                      .cut = &job->cut,
                                      .method = &job->method,
                                      .batch = job->batch,
                                      .micro = job->micro,
+                                     .size = job->size ? size : NULL,
                                      .epoch_samples = job->epoch_samples,
                                      .step_first = job->step_first,
                                      .steps = job->steps,

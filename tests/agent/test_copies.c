@@ -85,6 +85,18 @@ static void pieces_come_in_order(void **state) {
     rp_copies_drop(&copies);
 }
 
+static void a_copy_without_bytes_is_whole_by_one_piece(void **state) {
+    (void)state;
+    rp_copy *kept;
+    expect_ok(rp_copies_begin(&copies, run, 5, 1, 0, &kept));
+    assert_false(kept->is_whole);
+    expect_ok(rp_copy_add_bytes(kept, 0, NULL, 0));
+    assert_true(kept->is_whole);
+    assert_ptr_equal(rp_copies_find(&copies, run, 5, 1), kept);
+    expect_err(rp_copy_add_bytes(kept, 0, "x", 1), RP_ERR_PEER);
+    rp_copies_drop(&copies);
+}
+
 /* Any byte may be another one: that is noticed when it is read, or changes no number. */
 static void damaged_bytes_are_no_message(void **state) {
     (void)state;
@@ -138,6 +150,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_copy_travels),
         cmocka_unit_test(pieces_come_in_order),
+        cmocka_unit_test(a_copy_without_bytes_is_whole_by_one_piece),
         cmocka_unit_test(damaged_bytes_are_no_message),
         cmocka_unit_test(what_is_kept_is_bounded),
     };

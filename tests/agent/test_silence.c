@@ -65,7 +65,8 @@ static void a_lost_host_leaves_an_orphan(void **state) {
     }
 }
 
-/* Of its own term it takes only what ends it; a higher one is greeted. */
+/* Of its own term it takes only what ends it, and a greeting is another controller's, which is told
+ * so; a higher one is greeted. */
 static void an_orphan_answers_a_higher_term(void **state) {
     (void)state;
     fixture f;
@@ -78,6 +79,9 @@ static void an_orphan_answers_a_higher_term(void **state) {
     lose_host(&f);
     take_silence_fault(&f);
     send(&f, hello, NULL, 0);
+    const rp_Frame refusal = receive(&f);
+    assert_int_equal(rp_frame_kind(&refusal), RP_KIND_FAULT);
+    assert_non_null(strstr(refusal.body.fault.text, "with the same term"));
     send_kind(&f, RP_KIND_START);
     send_texts(&f, RP_KIND_ASSIGN);
     step_for(&f, RP_NS_PER_S);

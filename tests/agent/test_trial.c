@@ -1,4 +1,5 @@
 /* A link that a board tries outside of a run, and a HELLO of no run. */
+#include "agent/wire_rate.h"
 #include "one_agent.h"
 
 static rp_Frame receive_no_run(fixture *f) {
@@ -109,6 +110,77 @@ static void a_board_dials(void **state) {
     close_fixture(&f);
 }
 
+static rp_Frame measuring(const char *endpoint, const char *key, uint32_t first, uint32_t second) {
+    rp_Frame frame = trial(endpoint, key);
+    frame.body.trial.bytes_count = 2;
+    frame.body.trial.bytes[0] = first;
+    frame.body.trial.bytes[1] = second;
+    return frame;
+}
+
+/* The far end takes what comes, until the board answers. */
+static rp_TrialDone answer_of(fixture *f, rp_link *far, uint64_t *bytes) {
+    rp_message *message;
+    for (uint32_t i = 0; i < 4000; i++) {
+        bool over;
+        expect_ok(rp_agent_step(f->agent, &over));
+        expect_ok(rp_link_step(f->link));
+        expect_ok(rp_link_step(far));
+        while (rp_link_recv(far, &message) == RP_OK) {
+            assert_int_equal(rp_frame_kind(&message->frame), RP_KIND_TRIAL_BYTES);
+            *bytes += message->part[0].bytes;
+            rp_link_release(far, &message);
+        }
+        rp_link_before_wait(far);
+        if (rp_link_recv(f->link, &message) == RP_OK) {
+            const rp_TrialDone done = message->frame.body.trial_done;
+            assert_int_equal(rp_frame_kind(&message->frame), RP_KIND_TRIAL_DONE);
+            rp_link_release(f->link, &message);
+            return done;
+        }
+        f->clock.stepped_ns += RP_NS_PER_MS;
+    }
+    fail_msg("no answer");
+    return (rp_TrialDone){0};
+}
+
+/* Messages of each size are timed to their acks: once the link is there, and again over the same
+ * one; without a link, and with sizes that do not rise, it says so. */
+static void a_board_measures(void **state) {
+    (void)state;
+    fixture f;
+    uint64_t bytes = 0;
+    open_agent(&f, true, rp_executor_find("digest"), false);
+    rp_link *far = open_far(&f, "tcp://127.0.0.1:*", NULL);
+    send_no_run(&f, measuring(rp_link_endpoint(far), f.host_keys.public_text, 64, 1000));
+    for (uint32_t turn = 1; turn <= 2; turn++) {
+        const rp_TrialDone done = answer_of(&f, far, &bytes);
+        assert_int_equal(done.outcome, RP_TRIAL_MEASURED);
+        assert_int_equal(done.seconds_count, 2);
+        assert_true(done.seconds[0] > 0 && done.seconds[1] > 0);
+        assert_int_equal(bytes, turn * RP_WIRE_ROUNDS * 1064);
+        send_no_run(&f, measuring("", "", 64, 1000));
+    }
+    assert_int_equal(answer_of(&f, far, &bytes).outcome, RP_TRIAL_MEASURED);
+    rp_Frame row = measuring("", "", 64, 1000); /* the largest alone */
+    row.body.trial.row = true;
+    send_no_run(&f, row);
+    const rp_TrialDone done = answer_of(&f, far, &bytes);
+    assert_int_equal(done.outcome, RP_TRIAL_MEASURED);
+    assert_true(done.seconds[0] == 0 && done.seconds[1] > 0);
+    assert_int_equal(bytes, RP_WIRE_ROUNDS * (3 * 1064 + 1000));
+    send_no_run(&f, measuring("", "", 1000, 1000));
+    assert_int_equal(answer_of(&f, far, &bytes).outcome, RP_TRIAL_FAILED);
+    send_no_run(&f, measuring("", "", 64, RP_WIRE_BYTES_MAX + 1));
+    assert_int_equal(answer_of(&f, far, &bytes).outcome, RP_TRIAL_FAILED);
+    send_no_run(&f, trial("", ""));
+    send_no_run(&f, measuring("", "", 64, 1000));
+    assert_int_equal(answer_of(&f, far, &bytes).outcome, RP_TRIAL_FAILED);
+    assert_int_equal(bytes, RP_WIRE_ROUNDS * (3 * 1064 + 1000));
+    rp_link_close(&far);
+    close_fixture(&f);
+}
+
 /* Who asks in no run ends none. */
 static void a_greeting_of_no_run_ends_nothing(void **state) {
     (void)state;
@@ -142,6 +214,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_board_listens),
         cmocka_unit_test(a_board_dials),
+        cmocka_unit_test(a_board_measures),
         cmocka_unit_test(a_greeting_of_no_run_ends_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

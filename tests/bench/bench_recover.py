@@ -3,8 +3,11 @@
 this machine, of which one is killed every few seconds.
 
     tests/bench/bench_recover.py RINGPIPE [--every S] [--faults N] [--schedules NAME...]
+                                 [--throttle MS] [--set KEY=VALUE...]
 
 For every schedule an undisturbed run and a disturbed one; their weights must have the same bits.
+With --throttle an op takes at least so long and leaves the cores idle, as on boards that have their
+own: the two runs are at work at the same time then, and what else loads the machine hits both.
 """
 import argparse
 import json
@@ -39,14 +42,20 @@ def train(args, folder, schedule, steps, resume_cut=()):
     words = [args.program, "train", folder / "run.yaml", "--out", folder / "run",
              "--set", f"schedule={schedule}", "--set", f"train.steps={steps}",
              "--set", f"train.checkpoint_steps={args.checkpoint}", *resume_cut]
-    return subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL,
-                            stderr=subprocess.PIPE, text=True)
+    if args.throttle:
+        throttle = f"ring.throttle={{forward_ms: {args.throttle}, backward_ms: {args.throttle}}}"
+        words += ["--set", throttle]
+    for setting in args.set:
+        words += ["--set", setting]
+    with open(folder / "told", "w", encoding="utf-8") as told:  # a pipe that is full holds it up
+        return subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL,
+                                stderr=told)
 
 
-def finish(process):
-    _, err = process.communicate()
-    if process.returncode != 0:
-        sys.exit(f"exit code {process.returncode}\n{err[-2000:]}")
+def finish(folder, process):
+    if process.wait() != 0:
+        told = (folder / "told").read_text(encoding="utf-8")
+        sys.exit(f"exit code {process.returncode}\n{told[-2000:]}")
 
 
 def result(folder):
@@ -87,16 +96,29 @@ def describe(values):
             f"most {max(values):.2f} s")
 
 
+def cut_of(folder, process):
+    """Of the plan, which is written before the first step."""
+    plan = folder / "run" / "plan.json"
+    while not plan.exists() and process.poll() is None:
+        time.sleep(0.1)
+    time.sleep(0.5)
+    return json.loads(plan.read_text())["cut"]
+
+
 def run_both(args, schedule, steps):
     with tempfile.TemporaryDirectory() as calm, tempfile.TemporaryDirectory() as harsh:
         calm, harsh = Path(calm), Path(harsh)
         for folder in (calm, harsh):
             (folder / "run.yaml").write_text(RUN)
-        finish(train(args, calm, schedule, steps))
-        cut = json.loads((calm / "run" / "plan.json").read_text())["cut"]
+        undisturbed = train(args, calm, schedule, steps)
+        if not args.throttle:
+            finish(calm, undisturbed)
+        cut = cut_of(calm, undisturbed)
         process = train(args, harsh, schedule, steps, ("--set", f"cut={json.dumps(cut)}"))
         kills = kill_some(args, harsh, process, random.Random(args.seed))
-        finish(process)
+        finish(harsh, process)
+        if args.throttle:
+            finish(calm, undisturbed)
         return kills, result(calm), result(harsh)
 
 
@@ -124,6 +146,8 @@ def main():
     parser.add_argument("--faults", type=int, default=10, help="of a run, at most")
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--checkpoint", type=int, default=50, help="steps")
+    parser.add_argument("--throttle", type=float, default=0, help="ms of an op, at least")
+    parser.add_argument("--set", action="append", default=[], help="of both runs: KEY=VALUE")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     every, good = [], True

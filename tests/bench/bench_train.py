@@ -82,17 +82,23 @@ class Net(torch.nn.Module):
         return values[before]
 
 
-def torch_rate(model, batch, threads, steps, size):
+def torch_rate(model, batch, threads, steps, size, device="cpu"):
+    """In f32: PyTorch's default on a GPU lets convolutions round to TF32."""
     torch.set_num_threads(threads)
-    net = Net(SOURCE / "host" / "models" / f"{model}.yaml", 1, size, 10)
+    torch.backends.cudnn.allow_tf32 = False
+    wait = torch.cuda.synchronize if device == "cuda" else lambda: None
+    net = Net(SOURCE / "host" / "models" / f"{model}.yaml", 1, size, 10).to(device)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
     x, y = torch.randn(batch, 1, size, size), torch.randint(0, 10, (batch,))
+    x, y = x.to(device), y.to(device)
     times = []
     for _ in range(steps):
+        wait()
         start = time.perf_counter()
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(net(x), y).backward()
         optimizer.step()
+        wait()
         times.append(time.perf_counter() - start)
     return batch / statistics.median(times[2:])
 
@@ -123,6 +129,7 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--size", type=int, default=32, help="of the images")
+    parser.add_argument("--torch-device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("models", nargs="*", default=["cnn-small", "vgg16", "resnet18"])
     args = parser.parse_args()
     if args.steps < 4:
@@ -132,7 +139,7 @@ def main():
         batch = BATCH.get(model, 64)
         steps = args.steps * (4 if model == "cnn-small" else 1)
         ours = ring_rate(model, batch, args.threads, steps, args.size)
-        theirs = torch_rate(model, batch, args.threads, steps, args.size)
+        theirs = torch_rate(model, batch, args.threads, steps, args.size, args.torch_device)
         print(f"{model:16} {batch:5} {ours:11.1f} {theirs:10.1f} {ours / theirs:6.2f}", flush=True)
 
 

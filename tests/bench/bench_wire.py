@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """How near a run comes to what its wires, or with far wires its boards, let through at most.
 
-    bench_wire.py RINGPIPE [--rows emulated far real] [--steps N]
+    bench_wire.py RINGPIPE [--rows emulated far real profile] [--steps N]
 
     emulated  wires of 10 Mbit/s and 50 ms (ring.link), against what 10 Mbit/s carry
     far       wires of 50 ms without a rate, against the same run with wires that take no time
     real      boards in network namespaces with cards of 10 and 100 Mbit/s each way (veth, tbf);
               against what the card of the middle board carries: it sends to both neighbours.
               As root; keys and a roster, as on boards. Beside it what one TCP stream gets there.
+    profile   the same boards and cards: what `ringpipe profile` says of the wires between them
 
 A ratio on a slow wire suffers little from other work on the machine; `far` and 100 Mbit/s do.
 """
@@ -146,33 +147,68 @@ class Cards:
             subprocess.run(["ip", "netns", "del", space], check=False)
 
 
-def real(args, folder):
+class Boards:
+    """Agents in the namespaces of their cards."""
+
+    def __init__(self, args, folder, rate_mbit):
+        self.cards, self.agents = Cards(rate_mbit), []
+        for number, name in enumerate(NAMES):
+            self.agents.append(subprocess.Popen(
+                [*self.cards.words(name), args.program.parent / "ringpipe-agent", "--keys", name,
+                 "--name", name, "--threads", "1", "--listen", f"tcp://10.78.1.{number + 2}:7000"],
+                cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+
+    def __enter__(self):
+        return self.cards
+
+    def __exit__(self, *_):
+        for agent in self.agents:
+            agent.kill()
+            agent.wait()
+        self.cards.close()
+
+
+def write_roster(args, folder):
     roster.make(args.program, folder, "host",
                 {name: f"tcp://10.78.1.{i + 2}:7000" for i, name in enumerate(NAMES)})
+
+
+def real(args, folder):
+    write_roster(args, folder)
     for rate_mbit, net in ((10, NARROW), (100, WIDE)):
-        cards, agents = Cards(rate_mbit), []
-        try:
+        with Boards(args, folder, rate_mbit) as cards:
             stream = cards.stream_mbit()
-            for number, name in enumerate(NAMES):
-                agents.append(subprocess.Popen(
-                    [*cards.words(name), args.program.parent / "ringpipe-agent", "--keys", name,
-                     "--name", name, "--threads", "1", "--listen",
-                     f"tcp://10.78.1.{number + 2}:7000"], cwd=folder,
-                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
             for schedule in ("gpipe", AUTO % "pipeoptim", "{kind: pipeoptim, advance: 4}"):
                 text = RUN % ("roster: lab.yaml", 1, 1, args.steps, schedule) + "keys: host\n"
                 got, advance = train(args, folder, net, text, cards.words("host"))
                 limit = rate_mbit * 1e6 / 8 / (2 * net[2])
                 tell(f"card {rate_mbit} Mbit/s", schedule, advance, got, limit,
                      f"one TCP stream {100 * stream / rate_mbit:.1f} %")
-        finally:
-            for agent in agents:
-                agent.kill()
-                agent.wait()
-            cards.close()
 
 
-ROWS = {row.__name__: row for row in (emulated, far, real)}
+def profile(args, folder):
+    write_roster(args, folder)
+    for rate_mbit in (10, 100):
+        with Boards(args, folder, rate_mbit) as cards:
+            (folder / "thin.yaml").write_text(MODEL % NARROW[:2])
+            (folder / "run.yaml").write_text(
+                RUN % ("roster: lab.yaml", 1, 1, args.steps, "gpipe") + "keys: host\n")
+            done = subprocess.run(
+                [*cards.words("host"), args.program, "profile", "run.yaml", "--format", "json"],
+                cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+            if done.returncode:
+                sys.exit(done.stderr)
+            for wire in json.loads(done.stdout)["wires"]:
+                if not wire["assumed"]:
+                    rate = 8e-6 * wire["bytes_per_s"]
+                    print(f"| card {rate_mbit} Mbit/s | {wire['from']} to {wire['to']} | "
+                          f"{1e3 * wire['latency_s']:.2f} ms | {rate:.1f} Mbit/s | {rate_mbit} | "
+                          f"{100 * rate / rate_mbit:.1f} % | "
+                          f"{'both ways take turns' if wire['shared'] else 'both ways at once'} |",
+                          flush=True)
+
+
+ROWS = {row.__name__: row for row in (emulated, far, real, profile)}
 
 
 def main():

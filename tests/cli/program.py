@@ -52,9 +52,9 @@ class Case(unittest.TestCase):
 
     def environment(self, **changes):
         name, value = self.mark.split("=")
-        # What somebody has tuned here is no part of a test.
-        tuning = {"RINGPIPE_TUNING": str(self.dir / "no-tuning")}
-        return {**os.environ, **tuning, name: value, **changes}
+        # What somebody has tuned or measured here is no part of a test.
+        own = {"RINGPIPE_TUNING": str(self.dir / "no-tuning"), "RINGPIPE_PROFILES": ""}
+        return {**os.environ, **own, name: value, **changes}
 
     def run_file(self, text=RUN, name="run.yaml"):
         path = self.dir / name
@@ -110,6 +110,8 @@ class Case(unittest.TestCase):
         if code == 2:
             self.assertEqual(out, "")
         self.assertTrue(err.strip(), "no message")
+        lines = err.splitlines()
+        self.assertEqual(lines.count(lines[-1]), 1, f"said twice: {err}")
         return err
 
     # ---- processes ----

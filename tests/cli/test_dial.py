@@ -104,13 +104,14 @@ class Dial(Case):
         for far in ("b", "c"):
             self.assertIn(f"board {far} is connected", said)
 
-    def in_the_middle(self, epochs):
-        """A run on `a`, and `b` that dials, after some steps; and the weights it leads to."""
+    def in_the_middle(self, epochs, *more):
+        """A run on `a`, and `b` that dials, after some steps; and the weights it leads to. `more`:
+        words that change none."""
         words = ("--set", f"train.epochs={epochs}", "--set", "train.checkpoint_steps=4", "--set",
                  "train.eval_epochs=0")
         expected = self.local(2, *words)
         run = self.run_on(self.listen("a"), self.dial("b"))
-        host = self.start("train", run, "--out", "out", *words)
+        host = self.start("train", run, "--out", "out", *words, *more)
         log = self.dir / "out" / "log.jsonl"
         self.wait_for("step 8", lambda: len(program.steps_of(log)) >= 8, process=host)
         return host, expected
@@ -135,6 +136,49 @@ class Dial(Case):
         self.finish(host, seconds=120)
         self.assertEqual(self.weights("out"), expected)
         self.assertIn(") says hello", self.journal("b"))
+
+    def copy_of(self, name):
+        """The folder of keys as another machine has it, whose SD card was copied."""
+        shutil.copytree(self.dir / name, self.dir / f"{name}-copy")
+        return f"{name}-copy"
+
+    def test_two_with_one_key(self):
+        """Of two boards that dial with one key the run keeps the one that it has, and says where
+        both are."""
+        host, expected = self.in_the_middle(100, "--set", "ring.link={delay_ms: 10}")
+        first = self.boards["b"]
+        self.dial("b-copy", keys=self.copy_of("b"))
+        log = self.dir / "out" / "log.jsonl"
+        self.wait_for("both addresses", lambda: "two boards have the key" in log.read_text(),
+                      process=host)
+        self.finish(host, seconds=120)
+        self.assertRegex(log.read_text(),
+                         r"the key of board b: the one at 127\.0\.0\.1:\d+ is in the ring, the one "
+                         r"at 127\.0\.0\.1:\d+ is kept out")
+        self.assertNotIn('"recovered"', log.read_text())
+        self.assertEqual(self.weights("out"), expected)
+        self.assertIsNone(first.poll())
+        self.assertNotIn(") says hello", self.journal("b-copy"))
+
+    def test_copy_takes_over(self):
+        """The one that the run has ends: it goes on, on the other, from a checkpoint."""
+        host, expected = self.in_the_middle(100)
+        self.dial("b-copy", keys=self.copy_of("b"))
+        board = self.boards.pop("b")
+        board.kill()
+        board.communicate()
+        self.finish(host, seconds=120)
+        self.assertEqual(self.weights("out"), expected)
+        self.assertIn(") says hello", self.journal("b-copy"))
+
+    def test_copy_listens(self):
+        """A copy that listens at another address is nobody's business."""
+        expected = self.local(2)
+        a, b = self.listen("a"), self.listen("b")
+        self.boards["copy"], _ = self.agent(self.copy_of("b"), "--name", "b")
+        self.ringpipe("train", self.run_on(a, b), "--out", "out")
+        self.assertEqual(self.weights("out"), expected)
+        self.assertNotIn("says hello", self.journal("copy"))
 
     def test_another_key(self):
         """Who has another key is refused and told why; the right one gets its place."""

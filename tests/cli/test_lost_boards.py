@@ -3,6 +3,7 @@
 without it."""
 import json
 import signal
+import socket
 import time
 import unittest
 
@@ -17,7 +18,7 @@ class Roster(test_keys.Case):
 
     def setUp(self):
         super().setUp()
-        controller = self.new("controller")
+        controller = self.controller = self.new("controller")
         self.boards, lines = {}, ""
         for name in ("one", "two", *self.MORE):
             public = self.new(name)
@@ -60,6 +61,32 @@ class Boards(Roster):
         summary = json.loads((self.dir / "killed" / "summary.json").read_text())
         self.assertEqual([r["board"] for r in summary["recovery"]], [1])
 
+    def test_a_port_that_is_taken(self):
+        """Another process has the ports of the board's data links for a while."""
+        words = ("--set", "train.epochs=100")
+        self.ringpipe("train", self.run_yaml, "--out", "whole", *words)
+        process = self.kill("killed", *words)
+        address = self.boards["two"][1]
+        port = int(address.rpartition(":")[2])
+        with socket.socket() as first, socket.socket() as second:
+            for i, taken in enumerate((first, second)):
+                taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                taken.bind(("127.0.0.1", port + 1 + i))
+                taken.listen()
+            self.agent("two", "--name", "two", listen=address)
+            log = self.dir / "killed" / "log.jsonl"
+            self.wait_for("two tries", lambda: log.read_text().count("can not bind") >= 2,
+                          process=process)
+            time.sleep(6)
+            self.assertIsNone(process.poll())
+            self.assertLess(log.read_text().count("can not bind"), 6)
+        _, err = self.finish(process)
+        self.assertRegex(err, f"board two: link .*: can not bind to tcp://127.0.0.1:({port + 1}|"
+                              f"{port + 2}): Address already in use")
+        whole, killed = ((self.dir / out / "weights.safetensors").read_bytes()
+                         for out in ("whole", "killed"))
+        self.assertTrue(whole == killed, "other weights")
+
     def test_a_board_that_stays_away(self):
         process = self.kill("out", "--set", "train.epochs=1000", "--set", "ring.wait=2")
         _, err = self.finish(process, code=3)
@@ -99,6 +126,29 @@ class Fewer(Three):
         whole, killed = ((self.dir / out / "weights.safetensors").read_bytes()
                          for out in ("whole", "killed"))
         self.assertTrue(whole == killed, "other weights")
+
+    def test_another_key(self):
+        """A board that has lost its key, and makes another one, is as good as away in a run that
+        has begun; in one that begins the roster is wrong."""
+        words = ("--set", "cut=auto", "--set", "ring.wait=12", "--set", "schedule=1f1b")
+        more = ("--set", "train.epochs=2")
+        self.ringpipe("train", self.run_yaml, "--out", "whole", *words, *more)
+        self.ringpipe("train", self.run_yaml, "--out", "out", *words, "--set", "train.epochs=1")
+        self.lose("two")
+        self.new("new")
+        self.ringpipe("keys", "trust", "--dir", "new", "controller", self.controller)
+        self.agent("new", "--name", "two", listen=self.boards["two"][1])
+        _, err = self.ringpipe("resume", "out", *more)
+        self.assertIn("refused the handshake: it does not trust our key, or its own is not the "
+                      "one with fingerprint", err)
+        self.assertIn("it counts as a board that is away", err)
+        self.assertIn("the model is cut anew over the 2 boards left", err)
+        self.assertEqual(self.nodes("out"), ["one", "three"])
+        whole, fewer = ((self.dir / out / "weights.safetensors").read_bytes()
+                        for out in ("whole", "out"))
+        self.assertTrue(whole == fewer, "other weights")
+        err = self.refused("train", self.run_yaml, "--out", "first", *words, code=5)
+        self.assertIn("board two at ", err)
 
     def test_lost_before_it_is_resumed(self):
         """The board was in the ring when the checkpoint was made."""
@@ -201,11 +251,14 @@ class Spare(Roster):
         self.assertEqual(self.nodes("out"), ["one", "two"])
 
     def test_a_board_that_stays_away(self):
-        """Then the spare holds its stage, with the bits that it would have had."""
+        """Then the spare holds its stage, with the bits that it would have had. An agent that has
+        ended is not waited for as long as one that is silent."""
         self.ringpipe("train", self.run_yaml, "--out", "whole", *self.SETS)
         self.assertEqual(self.nodes("whole"), ["one", "two"])
-        process = self.kill("killed", *self.SETS)
+        process = self.kill("killed", *self.SETS, "--set", "ring.wait=6000")
         _, err = self.finish(process)
+        self.assertIn("board two: its agent has ended: nothing listens at ", err)
+        self.assertIn("was not back within 2 s (ring.spare_wait)", err)
         self.assertIn("board two has not come: the spare board three takes its place", err)
         self.assertEqual(self.nodes("killed"), ["one", "three"])
         whole, killed = ((self.dir / out / "weights.safetensors").read_bytes()

@@ -80,6 +80,31 @@ class Orphans(test_lost_boards.Roster):
     def test_at_any_moment_in_flight(self):
         self.at_any_moment("pipeoptim", "--set", "data.train=512")
 
+    def damage(self, path):
+        """One bit of the last tensor flips."""
+        data = bytearray(path.read_bytes())
+        data[-5] ^= 4
+        path.write_bytes(data)
+
+    def test_damaged_checkpoints(self):
+        """No checkpoint is whole, but the boards hold the run: it is taken over all the same. And
+        when they do not, it says so."""
+        words = (*self.LONG, "--set", "train.checkpoint_steps=5")
+        self.killed_behind(9, "train", self.run_yaml, "--out", "out", *words)
+        found = list((self.dir / "out" / "checkpoint").glob("step-*.safetensors"))
+        self.assertTrue(found)
+        for path in found:
+            self.damage(path)
+        self.killed_behind(len(self.steps("out")) + 9, "resume", "out")
+        self.assertRegex(self.adopted()[-1],
+                         r"have held step \d+, the newest checkpoint was of step")
+        self.expect_whole(words)
+        for path in (self.dir / "out" / "checkpoint").glob("step-*.safetensors"):
+            self.damage(path)
+        _, err = self.ringpipe("resume", "out", "--set", "train.steps=1000", code=2)
+        self.assertIn("no board holds anything of it", err)
+        self.assertIn("no checkpoint before it is whole", err)
+
     def test_other_settings(self):
         """What was trained with those of before is no checkpoint of a run with these."""
         self.killed_behind(9, "train", self.run_yaml, "--out", "out", *self.LONG)

@@ -215,6 +215,88 @@ class Plan(program.Case):
                          {(2, 0), (0, 1), (1, 0), (0, 2)})
         self.assertTrue(self.weights("mine") == self.weights("base"), "a flush: the same bits")
 
+    def test_sizes_of_a_plan(self):
+        """umpipe: a plan may have sizes of its own, and the run file may not contradict it."""
+        self.train("base", schedule="umpipe")
+        plan = self.plan("base")
+        for stage, sizes in zip(plan["stages"], ((7, 32), (3, 5), (16, 9))):
+            stage["forward"], stage["backward"] = sizes
+        for edge in plan["edges"]:
+            edge["window"] = max(edge["window"], 40)
+        path = self.write(plan)
+        said = "{kind: umpipe, forward: [7, 3, 16], backward: [32, 5, 9]}"
+        self.train("given", "--plan", path, schedule="umpipe")
+        self.train("both", "--plan", path, schedule=said)
+        self.train("said", schedule=said)
+        self.assertTrue(self.weights("given") == self.weights("said"))
+        self.assertTrue(self.weights("both") == self.weights("said"))
+        self.assertTrue(self.weights("base") != self.weights("said"))
+        self.assertEqual([(s["forward"], s["backward"]) for s in self.plan("said")["stages"]],
+                         [(7, 32), (3, 5), (16, 9)])
+        _, err = self.train("no", "--plan", path, schedule="{kind: umpipe, backward: 5}", code=2)
+        self.assertIn("stages[0]: microbatches of 7 samples forward and 32 backward", err)
+        for key, value, message in (("backward", 33, "stages[1].backward: a microbatch of 33"),
+                                    ("as_forward", True, "stages[1].as_forward: is for stages")):
+            wrong = json.loads(json.dumps(plan))
+            wrong["stages"][1][key] = value
+            path = self.write(wrong)
+            _, err = self.train("no", "--plan", path, schedule="umpipe", code=2)
+            self.assertIn(message, err)
+
+    def test_sizes_change_when_a_run_goes_on(self):
+        steps = ("--set", "train.checkpoint_steps=3")
+        schedule = "{kind: umpipe, forward: 5, backward: 7}"
+        self.train("whole", *steps, schedule=schedule)
+        self.train("part", *steps, "--set", "train.steps=3", schedule=schedule)
+        checkpoint = self.dir / "part" / "checkpoint"
+        self.assertTrue(list(checkpoint.glob("*.safetensors")))
+        self.assertFalse(list(checkpoint.glob("*.flight")), "a flush leaves nothing in flight")
+        run = self.run_file(RUN % schedule)
+        _, err = self.ringpipe("train", run, "--resume", "part", *steps)
+        self.assertNotIn("made with another plan", err)
+        self.assertTrue(self.weights("part") == self.weights("whole"))
+        self.train("other", *steps, "--set", "train.steps=3", schedule=schedule)
+        run = self.run_file(RUN % "{kind: umpipe, forward: [32, 5, 1]}")
+        _, err = self.ringpipe("train", run, "--resume", "other", *steps)
+        self.assertIn("made with another plan", err)
+        self.assertTrue(self.weights("other") != self.weights("whole"))
+
+    def sizes(self, out):
+        return [(s["forward"], s["backward"]) for s in self.plan(out)["stages"]]
+
+    def test_sizes_of_a_planner(self):
+        """By what boards take; a run that goes on keeps them, whatever boards take then."""
+        steps = ("--set", "train.checkpoint_steps=3")
+        slow = "ring.throttle={boards: {%s: {forward_op_ms: 20, backward_op_ms: 20}}}"
+        auto = "{kind: umpipe, planner: auto}"
+        self.train("whole", *steps, "--set", slow % 2, schedule=auto)
+        chosen = self.sizes("whole")
+        self.assertEqual(max(s[0] for s in chosen), chosen[2][0])
+        log = map(json.loads, (self.dir / "whole" / "log.jsonl").read_text().splitlines())
+        told = [line["text"] for line in log if line.get("event") == "sizes"]
+        self.assertEqual(len(told), 1)
+        self.assertRegex(told[0], r"^sizes by tidgap \(samples forward/backward\): "
+                         + " ".join("%d/%d" % s for s in chosen)
+                         + "; by what was measured a step takes [0-9.e-]+ ms, with microbatches "
+                           "of [0-9]+ on all stages, the best even size, [0-9.e-]+ ms")
+        forward, backward = ([s[i] for s in chosen] for i in (0, 1))
+        self.train("said", *steps, schedule="{kind: umpipe, forward: %s, backward: %s}"
+                   % (forward, backward))
+        self.assertTrue(self.weights("said") == self.weights("whole"))
+        self.train("part", *steps, "--set", slow % 2, "--set", "train.steps=3", schedule=auto)
+        kept = self.sizes("part")
+        self.ringpipe("train", self.run_file(RUN % auto), "--resume", "part", *steps, "--set",
+                      slow % 0)
+        self.assertEqual(self.sizes("part"), kept)
+
+    def test_sizes_of_no_planner(self):
+        for schedule, message in (("{kind: umpipe, planner: best}", "no planner 'best'"),
+                                  ("{kind: umpipe, planner: brute}", "no planner 'brute'"),
+                                  ("{kind: umpipe, planner: auto, forward: 4}", "drop one of"),
+                                  ("{kind: gpipe, planner: auto}", "planner")):
+            err = self.refused("train", self.run_file(RUN % schedule))
+            self.assertIn(message, err)
+
     def test_a_run_goes_on_with_another_plan(self):
         steps = ("--set", "train.checkpoint_steps=3")
         self.train("base", *steps)

@@ -66,6 +66,10 @@ class Recover(Case):
     def test_flushed(self):
         self.killed("1f1b", "--set", "optimizer={kind: adam, lr: 0.001, clip_norm: 1}")
 
+    def test_sizes(self):
+        """Microbatches of a size by board and direction."""
+        self.killed("{kind: umpipe, forward: [7, 64, 20], backward: [33, 5, 9]}")
+
     def test_in_flight(self):
         """What was in flight at the checkpoint is in flight again."""
         self.killed("{kind: pipeoptim, horizon: measured, probe: 5}")
@@ -153,9 +157,9 @@ class Copies(Case):
         self.wait_for(f"step {steps}", lambda: len(program.steps_of(log)) >= steps, process=process)
         os.kill(self.agents()[1], signal.SIGKILL)
 
-    def killed(self, schedule):
+    def killed(self, schedule, *changes):
         """Nothing was saved, so a checkpoint would cost all steps."""
-        words = (*self.WORDS, "--set", f"schedule={schedule}")
+        words = (*self.WORDS, "--set", f"schedule={schedule}", *changes)
         wanted = self.train("whole", *words)
         process = self.start("train", self.run_file(), "--out", "killed", *words,
                              "--set", "ring.copy_steps=5")
@@ -173,6 +177,10 @@ class Copies(Case):
 
     def test_flushed(self):
         self.killed("1f1b")
+
+    def test_stage_without_tensors(self):
+        """Its copy has no bytes, and is whole all the same."""
+        self.killed("1f1b", "--set", "cut=[relu1, fc2]")
 
     def test_in_flight(self):
         """What was in flight is in the copies, too."""

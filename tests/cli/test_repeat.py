@@ -30,7 +30,8 @@ class Repeat(program.Case):
 
     def test_cuts(self):
         """Flushed schedules: as many stages as one likes, the numbers are the same."""
-        for schedule in ("gpipe", "1f1b", "zb-h1"):
+        for schedule in ("gpipe", "1f1b", "zb-h1",
+                         "{kind: umpipe, forward: 5, backward: 3}"):
             wanted = None
             for boards in (1, 2, 3):
                 out = f"{schedule}-{boards}"

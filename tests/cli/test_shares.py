@@ -57,7 +57,7 @@ class Shares(program.Case):
                 self.assertTrue(abs(x - y) <= 1e-5 + 1e-4 * abs(x), f"{name}: {x}, {y}")
 
     def test_digests_are_those_of_a_row(self):
-        for schedule in ("gpipe", "1f1b", "zb-h1"):
+        for schedule in ("gpipe", "1f1b", "zb-h1", "umpipe"):
             for number, shares in enumerate((HALVES, UNEVEN)):
                 with self.subTest(schedule, shares=shares):
                     row, out = f"{schedule}-{number}", f"{schedule}-{number}-shared"
@@ -87,6 +87,15 @@ class Shares(program.Case):
                 for part in ("train", "test"):
                     if part in one and "loss" in one[part]:
                         self.assertAlmostEqual(one[part]["loss"], other[part]["loss"], 4)
+
+    def test_sizes_of_shares(self):
+        """Microbatches of a size by direction, of each board's share."""
+        plan = self.run_row("train", "row", "{kind: umpipe, forward: 5, backward: 3}")
+        words = self.shared_words(plan, UNEVEN)
+        for out in ("shared", "again"):
+            self.ringpipe("train", self.row, "--out", out, *words)
+            self.expect_close("row", out)
+        self.assertEqual(self.weights("shared"), self.weights("again"))
 
     def test_the_same_run_gives_the_same_bits(self):
         plan = self.run_row("train", "row", "1f1b")

@@ -60,6 +60,17 @@ class Threads(program.Case):
         """By default each of two boards has half of the cores."""
         self.expect_cores(max(CORES // 2, 1), 2)
 
+    def test_a_number_for_each_board(self):
+        run = self.run_file(program.RUN)
+        process = self.start("train", run, *program.LONG, "--set", "ring.threads=[2, 1]")
+        self.wait_for("two agents", lambda: len(self.agents()) == 2, process=process)
+        threads = {}
+        for pid in self.agents():
+            words = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8").split("\0")
+            threads[words[words.index("--name") + 1]] = words[words.index("--threads") + 1]
+        process.kill()
+        self.assertEqual(threads, {"0": "2", "1": "1"})
+
 
 class Units(program.Case):
     """What the driver itself says: no timing decides."""

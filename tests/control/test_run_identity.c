@@ -17,6 +17,18 @@ static void a_term_grows_with_every_start(void **state) {
     assert_int_equal(access(in_folder("identity.json.tmp"), F_OK), -1);
 }
 
+/* A folder whose disk has lost terms goes on above what a board has heard. */
+static void a_newer_term_is_kept(void **state) {
+    (void)state;
+    rp_run_identity first = {0};
+    rp_run_identity again = {0};
+    expect_ok(rp_identity_begin_term(folder, 77, &first));
+    expect_ok(rp_identity_keep(folder, &(rp_run_identity){77, 5}));
+    expect_ok(rp_identity_begin_term(folder, 0, &again));
+    assert_true(again.id == 77 && again.term == 6);
+    expect_ok(rp_identity_keep(NULL, &first));
+}
+
 /* A simulation chooses the id, and a folder that has one keeps its own. */
 static void a_fresh_id_may_be_given(void **state) {
     (void)state;
@@ -77,6 +89,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_fresh_id_may_be_given, setup, teardown),
         cmocka_unit_test_setup_teardown(a_term_grows_with_every_start, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_newer_term_is_kept, setup, teardown),
         cmocka_unit_test(without_a_folder_nothing_is_kept),
         cmocka_unit_test_setup_teardown(a_damaged_file_is_told, setup, teardown),
     };

@@ -107,6 +107,7 @@ static void leave(history *h, const rp_remedy_facts *f) {
 }
 
 static void go_back(history *h, const rp_remedy_facts *f) {
+    RP_ASSERT(!f->had_time || !rp_remedy_lacks_port(f->err, f->failed));
     RP_ASSERT(f->trains && f->fault_class != RP_FAULT_USER && f->fault_class != RP_FAULT_SECURITY);
     RP_ASSERT(f->in_a_row < IN_A_ROW && f->on_the_way < ON_THE_WAY * h->boards);
     h->known.on_the_way++;
@@ -115,7 +116,8 @@ static void go_back(history *h, const rp_remedy_facts *f) {
 
 /* "Is enough of the ring left?" If it is, a run in which boards were lost does not stop. */
 static void check_stop(const history *h, const rp_remedy_facts *f) {
-    const bool is_absence = f->failed == RP_CONTROL_HELLO && f->err == RP_ERR_TIMEOUT && f->waits &&
+    const bool is_away = f->err == RP_ERR_TIMEOUT || (f->err == RP_ERR_REFUSED && f->had_boards);
+    const bool is_absence = f->failed == RP_CONTROL_HELLO && is_away && f->waits &&
                             !f->interrupted && !f->places_stay && f->absent > 0;
     const uint32_t left = f->boards - f->absent + f->spares;
     RP_ASSERT(!is_absence || f->absent > f->spares);
@@ -132,11 +134,14 @@ static bool meet(history *h, rp_err err, rp_control_state_id failed, bool of_boa
     facts.err = err;
     facts.fault_class = rp_fault_classify(err, of_board, facts.begun);
     facts.failed = failed;
+    facts.had_time = next(h, 4) == 3;
     facts.can_lessen = h->advance > 0;
     facts.boards = h->boards;
     facts.spares = count_untried(h);
     facts.absent = h->greets ? count_absent(h) : 0;
     const rp_remedy remedy = rp_remedy_choose(&facts);
+    /* a roster that is wrong from the beginning is told */
+    RP_ASSERT(err != RP_ERR_REFUSED || facts.had_boards || remedy == RP_REMEDY_STOP);
     RP_ASSERT(!facts.interrupted || remedy == RP_REMEDY_STOP || remedy == RP_REMEDY_LESS);
     switch (remedy) {
     case RP_REMEDY_LESS:
@@ -200,8 +205,12 @@ static bool happen(history *h) {
         h->known.interrupted |= next(h, 16) == 1;
         return true;
     default: /* who is lost is missed: at work at once, or when it has had its time to come */
-        return count_absent(h) == 0 || (h->greets ? meet(h, RP_ERR_TIMEOUT, RP_CONTROL_HELLO, false)
-                                                  : meet(h, RP_ERR_FAULT, RP_CONTROL_TRAIN, true));
+        if (count_absent(h) == 0) {
+            return true;
+        }
+        return h->greets ? meet(h, next(h, 4) == 3 ? RP_ERR_REFUSED : RP_ERR_TIMEOUT,
+                                RP_CONTROL_HELLO, false)
+                         : meet(h, RP_ERR_FAULT, RP_CONTROL_TRAIN, true);
     }
 }
 

@@ -108,7 +108,7 @@ static void tuning(void **state) {
                         "tune: {seeds: [7], set: {train.epochs: 1}}\n",
                         &lab));
     assert_int_equal(lab.tune_set->point->set_count, 1);
-    assert_string_equal(lab.tune_set->point->set[0], "train.epochs=1\n");
+    assert_string_equal(lab.tune_set->point->set[0], "train.epochs=1");
 }
 
 static void expect_refused_file(const char *text, const char *line, const char *word) {

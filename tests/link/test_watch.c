@@ -95,6 +95,26 @@ static void who_does_not_answer_is_silent(void **state) {
     }
 }
 
+/* Its machine says that nobody listens there: sooner than silence would tell. */
+static void who_has_ended_is_absent(void **state) {
+    (void)state;
+    const rp_link_options options = pair_options(4);
+    pair p;
+    open_pair(&p, &options);
+    (void)watch(&p, &p.b, ROUND_NS, 10 * RP_NS_PER_S);
+    assert_false(rp_link_health_of(p.b.link).absent);
+    rp_link_close(&p.a.link);
+    for (uint32_t i = 0; i < 10; i++) {
+        expect_ok(rp_link_step(p.b.link));
+        p.clock.stepped_ns += ROUND_NS;
+    }
+    assert_true(rp_link_health_of(p.b.link).absent);
+    bind_end(&p, options, "inproc://watch");
+    (void)watch(&p, &p.b, ROUND_NS, 1 * RP_NS_PER_S);
+    assert_false(rp_link_health_of(p.b.link).absent);
+    pair_close(&p);
+}
+
 /* What is lost in one direction is missed at both ends: the frames that come on, probes and pings
  * of the peer, answer nothing. */
 static void one_direction_is_enough(void **state) {
@@ -260,6 +280,7 @@ int main(void) {
         cmocka_unit_test(a_slow_line_has_more_time),
         cmocka_unit_test(what_is_on_its_way_has_its_time),
         cmocka_unit_test(who_gets_nothing_whole_is_stuck),
+        cmocka_unit_test(who_has_ended_is_absent),
         cmocka_unit_test(a_clock_that_jumps_makes_nobody_silent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 static const char *const schedules[] = {"gpipe",
                                         "1f1b",
                                         "zb-h1",
+                                        "umpipe",
                                         "{kind: interleaved-1f1b, chunks: 2}",
                                         "{kind: interleaved-1f1b, chunks: 3}",
                                         "async",
@@ -176,6 +177,168 @@ static void shares_meet_by_sample(void **state) {
         }
         rp_arena_finish(&arena);
     }
+}
+
+/* ---- sizes by stage and direction ------------------------------------------------------------ */
+
+static uint32_t next_random(uint64_t *seed, uint32_t count) {
+    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(*seed >> 33) % count;
+}
+
+/* Counts of samples that an op has met, by stage. */
+typedef struct {
+    uint32_t forward[8], backward[8];
+} seen_samples;
+
+static void count_samples(void *context, const rp_sched_slot *slot) {
+    seen_samples *seen = context;
+    seen->forward[slot->stage] += slot->op.kind == RP_OP_FORWARD ? slot->op.samples.count : 0;
+    seen->backward[slot->stage] += slot->op.kind == RP_OP_BACKWARD ? slot->op.samples.count : 0;
+}
+
+/* The replay checks that what an op takes has been made; within the windows, with any costs. */
+static void sizes_may_be_any(void **state) {
+    (void)state;
+    uint64_t seed = 7;
+    for (uint32_t i = 0; i < 400; i++) {
+        const uint32_t stages = 1 + next_random(&seed, 8);
+        const uint32_t batch = 1 + next_random(&seed, 40);
+        const uint64_t epoch = 1 + next_random(&seed, 3 * batch);
+        const plan_case c = {"umpipe", stages, batch, 1, epoch, 5};
+        double cost[4][8];
+        rp_arena arena;
+        rp_plan *plan;
+        rp_sched_facts facts;
+        seen_samples seen = {{0}, {0}};
+        const rp_sched_visitor visitor = {.op = count_samples, .context = &seen};
+        rp_arena_init(&arena, "test", 0);
+        expect_ok(make_plan(&arena, &c, &plan));
+        for (uint32_t k = 0; k < stages; k++) {
+            plan->stage[k].micro_forward = 1 + next_random(&seed, batch);
+            plan->stage[k].as_forward = next_random(&seed, 5) == 0;
+            plan->stage[k].micro_backward = plan->stage[k].as_forward
+                                                ? plan->stage[k].micro_forward
+                                                : 1 + next_random(&seed, batch);
+            for (uint32_t what = 0; what < 4; what++) {
+                cost[what][k] = next_random(&seed, 1000) * 1e-3;
+            }
+        }
+        const rp_sched_costs costs = {.forward = cost[0],
+                                      .backward_input = cost[1],
+                                      .backward_weight = cost[2],
+                                      .send = cost[3]};
+        expect_ok(rp_plan_measure(plan));
+        expect_ok(rp_plan_check(plan, NULL));
+        expect_ok(rp_plan_replay(&arena, plan, &costs, true, &visitor, RP_NO_NODE, &facts));
+        uint32_t samples = 0;
+        for (uint64_t step = 0; step < 5; step++) {
+            samples += rp_plan_step_samples(plan, step);
+        }
+        for (uint32_t k = 0; k < stages; k++) {
+            assert_int_equal(seen.forward[k], samples);
+            assert_int_equal(seen.backward[k], samples);
+            assert_int_equal(facts.stage[k].staleness_max, 0);
+        }
+        rp_arena_finish(&arena);
+    }
+}
+
+/* Boards of long rings get their windows without a replay each. */
+static void sizes_of_a_long_ring(void **state) {
+    (void)state;
+    const plan_case c = {"umpipe", 20, 64, 1, 96, 4};
+    rp_arena arena;
+    rp_plan *plan;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(make_plan(&arena, &c, &plan));
+    for (uint32_t k = 0; k < 20; k++) {
+        plan->stage[k].micro_forward = k % 2 ? 64 : 1;
+        plan->stage[k].micro_backward = k % 3 ? 1 : 50;
+    }
+    expect_ok(rp_plan_measure(plan));
+    expect_ok(rp_plan_check(plan, NULL));
+    rp_arena_finish(&arena);
+}
+
+/* What a board's op may take is bounded; a plan that asks for more is refused. */
+static void parcels_of_an_op_are_bounded(void **state) {
+    (void)state;
+    const plan_case c = {"umpipe", 3, 128, 1, 256, 4};
+    rp_arena arena;
+    rp_plan *plan;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(make_plan(&arena, &c, &plan));
+    plan->stage[1].micro_forward = plan->stage[0].micro_backward = RP_PLAN_PIECES_MAX;
+    expect_ok(rp_plan_measure(plan));
+    expect_ok(rp_plan_check(plan, NULL));
+    plan->stage[0].micro_backward++;
+    expect_ok(rp_plan_measure(plan));
+    expect_err(rp_plan_check(plan, NULL), RP_ERR_USAGE);
+    assert_string_equal(rp_err_message(),
+                        "plan: stages[0]: an op takes its gradients from 65 parcels of the stage "
+                        "above, and a board takes at most 64; choose sizes that are less apart");
+    rp_arena_finish(&arena);
+}
+
+static double makespan_of(const char *schedule, uint32_t stages, uint32_t size, uint32_t batch,
+                          const rp_sched_costs *costs) {
+    const plan_case c = {schedule, stages, batch, size, 4 * batch, 4};
+    rp_arena arena;
+    rp_plan *plan;
+    rp_sched_facts facts;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(make_plan(&arena, &c, &plan));
+    expect_ok(rp_plan_replay(&arena, plan, costs, true, NULL, RP_NO_NODE, &facts));
+    rp_arena_finish(&arena);
+    return facts.makespan;
+}
+
+/* One size that divides the step, in both directions: gpipe's time, exactly, whatever the costs. */
+static void equal_sizes_take_gpipes_time(void **state) {
+    (void)state;
+    uint64_t seed = 3;
+    for (uint32_t i = 0; i < 200; i++) {
+        const uint32_t stages = 1 + next_random(&seed, 8);
+        const uint32_t size = 1 + next_random(&seed, 9);
+        const uint32_t batch = size * (1 + next_random(&seed, 12));
+        double cost[5][8];
+        for (uint32_t k = 0; k < 5 * 8; k++) {
+            cost[k / 8][k % 8] = next_random(&seed, 1000) * 1e-3;
+        }
+        const rp_sched_costs costs = {.forward = cost[0],
+                                      .backward_input = cost[1],
+                                      .backward_weight = cost[2],
+                                      .send = cost[3],
+                                      .send_back = cost[4]};
+        assert_true(makespan_of("umpipe", stages, size, batch, &costs) ==
+                    makespan_of("gpipe", stages, size, batch, &costs));
+    }
+}
+
+/* By hand: two stages, 4 samples forward in 2 + 2 and 4, backward in 3 + 1
+ * and 2 + 2. */
+static void unequal_sizes_by_hand(void **state) {
+    (void)state;
+    const plan_case c = {"umpipe", 2, 4, 1, 4, 1};
+    static const double one[2] = {1, 1};
+    static const double none[2] = {0, 0};
+    const rp_sched_costs costs = {.forward = one, .backward_input = one, .backward_weight = none};
+    rp_arena arena;
+    rp_plan *plan;
+    rp_sched_facts facts;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(make_plan(&arena, &c, &plan));
+    plan->stage[0].micro_forward = 2;
+    plan->stage[0].micro_backward = 2;
+    plan->stage[1].micro_forward = 4;
+    plan->stage[1].micro_backward = 3;
+    expect_ok(rp_plan_measure(plan));
+    /* a full microbatch costs 1: halves of stage 0 end at 1 and 2, the whole of stage 1 at 3, its
+     * backwards at 4 and 4 1/3; those of stage 0 begin at 4 and 5 */
+    expect_ok(rp_plan_replay(&arena, plan, &costs, true, NULL, RP_NO_NODE, &facts));
+    expect_close(facts.makespan, 6, 1e-12, 0);
+    rp_arena_finish(&arena);
 }
 
 /* Of a step, by edge: parcels and samples that all feeds send together. */
@@ -432,6 +595,11 @@ int main(void) {
         cmocka_unit_test(lists_are_the_schedules),
         cmocka_unit_test(transfers_of_a_row),
         cmocka_unit_test(shares_meet_by_sample),
+        cmocka_unit_test(sizes_may_be_any),
+        cmocka_unit_test(sizes_of_a_long_ring),
+        cmocka_unit_test(parcels_of_an_op_are_bounded),
+        cmocka_unit_test(equal_sizes_take_gpipes_time),
+        cmocka_unit_test(unequal_sizes_by_hand),
         cmocka_unit_test(feeds_send_everything_once),
         cmocka_unit_test(no_board_waits_for_anothers_inputs),
         cmocka_unit_test(roles_may_be_on_different_nodes),

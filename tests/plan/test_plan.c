@@ -53,6 +53,63 @@ static const rp_plan_edge *find_edge(const rp_plan *plan, rp_carries carries, ui
     return NULL;
 }
 
+/* ---- sizes by stage and direction ------------------------------------------------------------ */
+
+static const char normed[] = "input: [1, 8, 8]\n"
+                             "layers:\n"
+                             "  - {name: conv1, kind: conv2d, out: 4, kernel: 3, pad: 1}\n"
+                             "  - {name: conv2, kind: conv2d, out: 4, kernel: 3, pad: 1}\n"
+                             "  - {name: bn, kind: batchnorm}\n"
+                             "  - {name: flat, kind: flatten}\n"
+                             "  - {name: fc, kind: dense, out: 10}\n";
+
+/* Three stages of umpipe, the second one with batch statistics; microbatch 2. */
+static rp_err plan_sizes(rp_arena *arena, const rp_model *model, const uint32_t (*size)[2],
+                         rp_plan **out) {
+    const uint32_t first[] = {0, 1, 3, 5};
+    const rp_cut cut = {.stage_count = 3, .first = first};
+    const rp_method method = method_of("umpipe", 3);
+    const rp_plan_options options = {.model_name = "normed",
+                                     .model = model,
+                                     .cut = &cut,
+                                     .method = &method,
+                                     .batch = 8,
+                                     .micro = 2,
+                                     .size = size,
+                                     .epoch_samples = 100,
+                                     .steps = 50};
+    return rp_plan_make(arena, &options, out);
+}
+
+static void batch_statistics_keep_the_microbatch(void **state) {
+    (void)state;
+    static const uint32_t good[3][2] = {{4, 3}, {2, 2}, {5, 8}};
+    static const uint32_t bad[3][2] = {{4, 3}, {2, 4}, {5, 8}};
+    rp_arena arena;
+    rp_plan *plan, *other;
+    rp_arena_init(&arena, "test", 0);
+    const rp_model *model = read_model(&arena, normed);
+    expect_ok(plan_sizes(&arena, model, good, &plan));
+    assert_int_equal(plan->stage[0].micro_backward, 3);
+    assert_int_equal(plan->stage[2].micro_forward, 5);
+    assert_true(plan->stage[1].as_forward && !plan->stage[0].as_forward);
+    expect_ok(rp_plan_check(plan, model));
+    expect_ok(plan_sizes(&arena, model, NULL, &other));
+    assert_true(rp_plan_digest(plan) != rp_plan_digest(other));
+    expect_err(plan_sizes(&arena, model, bad, &other), RP_ERR_USAGE);
+    assert_string_equal(rp_err_message(),
+                        "plan: stages[1]: microbatches of 2 samples forward and 4 backward, and "
+                        "layer 'bn' normalises over a microbatch: with another size it is another "
+                        "model; expected train.microbatch, 2, in both directions");
+    plan->stage[1].as_forward = false;
+    expect_err(rp_plan_check(plan, model), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "stages[1].as_forward: expected true"));
+    plan->stage[1].as_forward = true;
+    plan->stage[2].as_forward = true; /* of two sizes */
+    expect_err(rp_plan_check(plan, model), RP_ERR_USAGE);
+    rp_arena_finish(&arena);
+}
+
 /* As many parcels as cover a path, as far as the receiver has memory for them; where no bytes are
  * known, as few as the schedule needs. */
 static void windows_cover_the_path(void **state) {
@@ -357,6 +414,7 @@ int main(void) {
         cmocka_unit_test(windows_cover_the_path),
         cmocka_unit_test(todays_topology),
         cmocka_unit_test(another_model_is_refused),
+        cmocka_unit_test(batch_statistics_keep_the_microbatch),
         cmocka_unit_test(boundaries_have_codecs),
         cmocka_unit_test(a_board_does_not_encode_for_itself),
         cmocka_unit_test(wrong_plans_are_named),

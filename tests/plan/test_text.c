@@ -38,6 +38,7 @@ static void every_schedule_goes_round(void **state) {
         "gpipe",
         "1f1b",
         "zb-h1",
+        "umpipe",
         "{kind: interleaved-1f1b, chunks: 3}",
         "async",
         "{kind: pipedream, vertical_sync: true}",
@@ -57,6 +58,12 @@ static void every_schedule_goes_round(void **state) {
         plan->stage[1].measured =
             (rp_plan_measured){"left", 4, 2, 5000, 400, 1u << 20, true, 0.25, 1.0 / 3};
         plan->node[2].dials = true;
+        if (plan->method.kind->sizes) {
+            plan->stage[0].micro_backward = 5;
+            plan->stage[2].micro_forward = 7;
+            plan->stage[3].as_forward = true;
+            expect_ok(rp_plan_measure(plan));
+        }
         plan->predicted_step_s = 0.1;
         plan->predicted_limits = "link board0-board1";
         plan->agent_program_bytes = 12345;

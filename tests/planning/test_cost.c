@@ -19,11 +19,11 @@ static void a_slow_link_makes_a_cut_dear(void **state) {
     (void)state;
     read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
     /* 8 floats a sample, 8 samples a microbatch, both ways, at 200 MB/s; at 1 Mbit/s */
-    expect_close(rp_cost_boundary_s(&run, 1), 2.0 * 8 * 4 * 8 / 200e6, 1e-12, 0);
+    expect_close(rp_cost_boundary_s(&run, NULL, 1), 2.0 * 8 * 4 * 8 / 200e6, 1e-12, 0);
     run.link.rate_mbit = 1;
-    expect_close(rp_cost_boundary_s(&run, 1), 2.0 * 8 * 4 * 8 / 125e3, 1e-12, 0);
+    expect_close(rp_cost_boundary_s(&run, NULL, 1), 2.0 * 8 * 4 * 8 / 125e3, 1e-12, 0);
     run.link.rate_mbit = 1e6; /* no faster than one core encrypts */
-    expect_close(rp_cost_boundary_s(&run, 1), 2.0 * 8 * 4 * 8 / 200e6, 1e-12, 0);
+    expect_close(rp_cost_boundary_s(&run, NULL, 1), 2.0 * 8 * 4 * 8 / 200e6, 1e-12, 0);
 }
 
 /* Each way at its own rate; the slowest hop counts where the cut is not known yet. */
@@ -34,9 +34,11 @@ static void hops_have_their_own_rates(void **state) {
     run.emulate = true;
     run.link = (rp_link_profile){.rate_mbit = 10, .delay_ms = 5, .jitter_ms = 1};
     run.hops = (rp_link_hops){.count = 1, .layer = &there};
-    expect_close(rp_cost_boundary_s(&run, 1), 8.0 * 4 * 8 * (1 / 125e3 + 1 / 1250e3), 1e-12, 0);
+    expect_close(rp_cost_boundary_s(&run, NULL, 1), 8.0 * 4 * 8 * (1 / 125e3 + 1 / 1250e3), 1e-12,
+                 0);
     run.link.half_duplex = true; /* each way has a half */
-    expect_close(rp_cost_boundary_s(&run, 1), 16.0 * 4 * 8 * (1 / 125e3 + 1 / 1250e3), 1e-12, 0);
+    expect_close(rp_cost_boundary_s(&run, NULL, 1), 16.0 * 4 * 8 * (1 / 125e3 + 1 / 1250e3), 1e-12,
+                 0);
     expect_close(rp_cost_link_delay_s(&run), 6e-3, 1e-12, 0);
     there.set = 2; /* the delay */
     there.profile.delay_ms = 30;
@@ -76,10 +78,10 @@ static void codecs_make_it_cheaper(void **state) {
                    "links: {codec: {activations: int8, gradients: f16}}\n");
     run.emulate = true;
     run.link = (rp_link_profile){.rate_mbit = 1};
-    expect_close(rp_cost_boundary_s(&run, 1), (12.0 + 16) * 8 / 125e3, 1e-12, 0);
+    expect_close(rp_cost_boundary_s(&run, NULL, 1), (12.0 + 16) * 8 / 125e3, 1e-12, 0);
     run.codec = codec;
     run.boards = run.stages = 3;
-    expect_close(rp_cost_boundary_s(&run, 1), 2.0 * 8 * 4 * 8 / 125e3, 1e-12, 0);
+    expect_close(rp_cost_boundary_s(&run, NULL, 1), 2.0 * 8 * 4 * 8 / 125e3, 1e-12, 0);
 }
 
 /* What the wire from board 0 has to be, so that 8 x 8 floats take as long as the slower stage. */
@@ -101,13 +103,13 @@ static void wires_decide_on_the_codecs(void **state) {
     run.hops = (rp_link_hops){.count = 1, .layer = &there};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         there.profile.rate_mbit = cases[i].rate_mbit;
-        run.throttle.forward_ms = cases[i].forward_ms;
+        run.throttle.all.forward_ms = cases[i].forward_ms;
         expect_ok(rp_cost_choose_codecs(&run, &cut, seconds, NULL, out));
         assert_int_equal(out[0][0], cases[i].want);
         assert_int_equal(out[0][1], RP_CODEC_F32);
     }
     there.profile.rate_mbit = 0.1; /* what keeps to 5 % */
-    run.throttle.forward_ms = 0;
+    run.throttle.all.forward_ms = 0;
     run.codec_max_error = 0.05;
     expect_ok(rp_cost_choose_codecs(&run, &cut, seconds, NULL, out));
     assert_int_equal(out[0][0], RP_CODEC_INT8);
@@ -115,7 +117,7 @@ static void wires_decide_on_the_codecs(void **state) {
     there.from = 1; /* gradients, which an f16 may have no number for */
     there.to = 0;
     there.profile.rate_mbit = 0.2;
-    run.throttle.forward_ms = 0;
+    run.throttle.all.forward_ms = 0;
     expect_ok(rp_cost_choose_codecs(&run, &cut, seconds, NULL, out));
     assert_int_equal(out[0][0], RP_CODEC_F32);
     assert_int_equal(out[0][1], RP_CODEC_BF16);

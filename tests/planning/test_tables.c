@@ -143,19 +143,28 @@ static void fewer_boards_that_would_do_are_named(void **state) {
 static void a_line_a_layer(void **state) {
     (void)state;
     const double seconds[] = {0.0001, 0.0001, 0.002, 0.004, 1.5, 0.5};
+    rp_profile profile;
     FILE *file = tmpfile();
     assert_non_null(file);
-    expect_ok(rp_profile_table(file, &run, "a CPU", seconds));
+    expect_ok(rp_profile_open(&arena, &run, 2, &profile));
+    profile.board[0].name = "left";
+    profile.board[0].device = "a CPU";
+    profile.board[1].name = "right";
+    expect_ok(rp_profile_take(&arena, &profile, 0, seconds, 6));
+    rp_profile_take_like(&profile, 1, 0);
+    expect_ok(rp_profile_show(file, &run, &profile));
     read_back(file);
     for (uint32_t i = 0; i < run.model->layer_count; i++) {
         expect_word(run.model->layer[i].name);
     }
-    expect_word("a CPU");
+    expect_word("board left: a CPU; the same is taken for right");
     expect_word("100.0 us");
     expect_word("2.00 ms");
     expect_word("1.50 s");
     expect_word("99.7 %");
     expect_word("100.0 %");
+    expect_word("left to right");
+    expect_word("right to left");
 }
 
 int main(void) {

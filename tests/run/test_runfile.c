@@ -63,6 +63,57 @@ static void an_automatic_cut_needs_layers(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* umpipe: sizes by stage and direction. `good` has two boards, a batch of 16, microbatches of 4. */
+static void sizes_of_microbatches(void **state) {
+    (void)state;
+    static const char verified[] = "model: mlp\n"
+                                   "data: {set: glyphs, train: 50, test: 10}\n"
+                                   "ring: {boards: 2, verify: 1/4}\n"
+                                   "train: {epochs: 3, batch: 16, microbatch: 4}\n"
+                                   "loss: cross-entropy\n"
+                                   "optimizer: {kind: adam, lr: 0.01}\n"
+                                   "schedule: 1f1b\n";
+    static const char normed[] = "model: vgg-narrow\n"
+                                 "data: {set: glyphs, train: 50, test: 10}\n"
+                                 "ring: {boards: 2}\n"
+                                 "train: {epochs: 3, batch: 16, microbatch: 4}\n"
+                                 "loss: cross-entropy\n"
+                                 "optimizer: {kind: adam, lr: 0.01}\n"
+                                 "schedule: 1f1b\n"
+                                 "cut: [conv3]\n";
+    rp_arena arena;
+    rp_runfile run;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(read_text(&arena, good, "schedule=umpipe", &run));
+    assert_null(run.sizes.at);
+    rp_runfile_close(&run);
+    expect_ok(read_text(&arena, good, "schedule={kind: umpipe, backward: [3, 16]}", &run));
+    assert_true(run.sizes.by_stage);
+    assert_int_equal(run.sizes.at[0][0], 4);
+    assert_int_equal(run.sizes.at[0][1], 3);
+    assert_int_equal(run.sizes.at[1][1], 16);
+    rp_runfile_close(&run);
+    expect_ok(read_text(&arena, good, "schedule={kind: umpipe, forward: 7}", &run));
+    assert_false(run.sizes.by_stage);
+    assert_int_equal(run.sizes.at[1][0], 7);
+    assert_int_equal(run.sizes.at[1][1], 4);
+    rp_runfile_close(&run);
+    refused(good, "schedule={kind: umpipe, forward: [3]}",
+            "schedule.forward: has 1 sizes for 2 stages");
+    refused(good, "schedule={kind: umpipe, backward: [1, 2, 3]}", "has 3 sizes for 2 stages");
+    refused(good, "schedule={kind: umpipe, forward: [4, 17]}",
+            "stage 1 has microbatches of 17 samples, and a step has 16");
+    refused(good, "schedule={kind: umpipe, backward: 0}", "backward");
+    refused(good, "schedule={kind: umpipe, backward: [2, x]}", "expected a whole number");
+    refused(good, "schedule={kind: gpipe, forward: 4}", "forward: unknown key");
+    refused(verified, "schedule=umpipe", "verify: computes a microbatch again");
+    refused(normed, "schedule={kind: umpipe, forward: [4, 8]}",
+            "stage 1 has microbatches of 8 samples forward and 4 backward, and its layer 'bn3' "
+            "normalises over a microbatch: with another size it is another model; expected "
+            "train.microbatch, 4, in both directions");
+    rp_arena_finish(&arena);
+}
+
 /* A ring may become smaller, or larger again: groups of microbatches must still come out even. */
 static void a_cut_needs_whole_groups_of_microbatches(void **state) {
     (void)state;
@@ -216,7 +267,7 @@ static void the_assignment_is_read_back(void **state) {
     char *text;
     expect_ok(rp_runfile_assignment(
         &arena, &run, &cut, 1,
-        &(rp_runfile_peers){"hostkey", (const char *const[]){"key0", "key1"}, 2}, &text));
+        &(rp_runfile_peers){"hostkey", (const char *const[]){"key0", "key1"}, 2, 1}, &text));
     rp_node *root;
     rp_job job;
     expect_ok(rp_config_read_text(&arena, text, strlen(text), "assignment", &root));
@@ -277,13 +328,66 @@ static void throttle_has_a_former_name(void **state) {
         rp_arena_init(&arena, "test", 0);
         rp_runfile run;
         expect_ok(read_text(&arena, good, sets[i], &run));
-        expect_close(run.throttle.forward_ms, 10, 0, 0);
-        expect_close(run.throttle.backward_ms, 20, 0, 0);
+        expect_close(run.throttle.all.forward_ms, 10, 0, 0);
+        expect_close(run.throttle.all.backward_ms, 20, 0, 0);
         rp_runfile_close(&run);
         rp_arena_finish(&arena);
     }
     refused_changed("boards: 2", "boards: 2, pace: {forward_ms: 1}, throttle: {forward_ms: 1}",
                     ":3: ring.pace: is the former name of `throttle`");
+}
+
+static void throttles_by_board(void **state) {
+    (void)state;
+    static const char set[] = "ring.throttle={forward_ms: 10, gflops: 4, boards: "
+                              "{1: {forward_ms: 30, forward_op_ms: 2, update_ms: 7}}}";
+    rp_arena arena;
+    rp_runfile run;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(read_text(&arena, good, set, &run));
+    expect_close(rp_runfile_throttle_of(&run, 0)->forward_ms, 10, 0, 0);
+    expect_close(rp_runfile_throttle_of(&run, 0)->update_ms, 0, 0, 0);
+    expect_close(rp_runfile_throttle_of(&run, 1)->gflops, 4, 0, 0); /* of all boards */
+    const rp_cut cut = {2, (const uint32_t[]){0, 2, run.model->layer_count}};
+    for (uint32_t place = 0; place < 2; place++) { /* each has its own in its assignment */
+        const rp_runfile_peers own = {.host = "hostkey", .place = place};
+        char *text;
+        rp_node *root;
+        rp_job job;
+        expect_ok(rp_runfile_assignment(&arena, &run, &cut, 0, &own, &text));
+        expect_ok(rp_config_read_text(&arena, text, strlen(text), "assignment", &root));
+        expect_ok(rp_job_parse(&arena, root, run.model_root, &job));
+        expect_close(job.throttle.forward_ms, place ? 30 : 10, 0, 0);
+        expect_close(job.throttle.forward_op_ms, place ? 2 : 0, 0, 0);
+        expect_close(job.throttle.update_ms, place ? 7 : 0, 0, 0);
+        expect_close(job.throttle.gflops, 4, 0, 0);
+    }
+    rp_runfile_close(&run);
+    rp_arena_finish(&arena);
+}
+
+static void wrong_throttles_and_threads(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"throttle: 3", ":3: ring.throttle: expected a map"},
+        {"throttle: {forward_ms: -1}", ":3: ring.throttle.forward_ms: expected a number from 0"},
+        {"throttle: {gflops: nan}", ":3: ring.throttle.gflops: expected a number from 0"},
+        {"throttle: {speed: 2}", ":3: ring.throttle.speed: unknown key"},
+        {"throttle: {boards: [1]}", ":3: ring.throttle.boards: expected a map by board"},
+        {"throttle: {boards: {2: {}}}", ":3: ring.throttle.boards.2: expected a board's place"},
+        {"throttle: {boards: {01: {}}}", ":3: ring.throttle.boards.01: expected a board's place"},
+        {"throttle: {boards: {1: 4}}", ":3: ring.throttle.boards.1: expected a map"},
+        {"throttle: {boards: {1: {update: 2}}}", ":3: ring.throttle.boards.1.update: unknown key"},
+        {"throttle: {boards: {1: {update_ms: x}}}",
+         ":3: ring.throttle.boards.1.update_ms: expected a number from 0"},
+        {"threads: [1]", ":3: ring.threads: expected one number, or one for each of the 2 boards"},
+        {"threads: [1, 2000]", ":3: ring.threads[1]: expected a whole number from 0 to 1024"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[120];
+        (void)snprintf(text, sizeof text, "boards: 2, %s", cases[i][0]);
+        refused_changed("boards: 2", text, cases[i][1]);
+    }
 }
 
 /* links.codec, as the plan takes it. */
@@ -663,6 +767,8 @@ static void what_a_default_decided_reads_back(void **state) {
         NULL,
         "schedule=gpipe",
         "schedule=zb-h1",
+        "schedule=umpipe",
+        "schedule={kind: umpipe, forward: [3, 5], backward: 2}",
         "schedule=async",
         "schedule=pipedream",
         "schedule={kind: pipedream, vertical_sync: true}",
@@ -707,6 +813,8 @@ static void what_a_default_decided_reads_back(void **state) {
         "ring={}",
         "ring.throttle={forward_ms: 2}",
         "ring.pace={forward_ms: 2}",
+        "ring.throttle={forward_ms: 2, boards: {0: {gflops: 3}}}",
+        "ring.threads=[1, 2]",
         "ring.link={outage: every 60s for 5s, half_duplex: true}",
         "ring.link={}",
         "ring.link={rate_mbit: 10, outage: [at 1s for 2s], hops: [{between: [0, host], loss: "
@@ -887,10 +995,13 @@ int main(void) {
         cmocka_unit_test(histograms_on_request),
         cmocka_unit_test(label_smoothing_reaches_the_stage),
         cmocka_unit_test(an_automatic_cut_needs_layers),
+        cmocka_unit_test(sizes_of_microbatches),
         cmocka_unit_test(a_cut_needs_whole_groups_of_microbatches),
         cmocka_unit_test(the_assignment_is_read_back),
         cmocka_unit_test(one_board_is_profiled_before_auto_is_chosen),
         cmocka_unit_test(throttle_has_a_former_name),
+        cmocka_unit_test(throttles_by_board),
+        cmocka_unit_test(wrong_throttles_and_threads),
         cmocka_unit_test(codecs_by_boundary_and_direction),
         cmocka_unit_test(copies_are_made_when_it_says),
         cmocka_unit_test(inputs_are_bytes_where_they_can_be),

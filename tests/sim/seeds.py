@@ -1,6 +1,6 @@
 """Simulated runs with drawn faults, spread over the schedules. Prints one line a schedule and a
 last one; fails when a run hung or ended wrong, or when 1,000 runs come to a fault, to a decision of
-the controller or to a state that a fault ended fewer than 50 times.
+the controller, to a state that a fault ended or to boards that join again fewer than 50 times.
 
     seeds.py RINGPIPE SEEDS [FIRST]
 """
@@ -8,6 +8,7 @@ import collections
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -42,6 +43,9 @@ SPARE = "b4"
 # on with one board fewer.
 LEFT = "{roster: %s, at_least: 2}"
 SPARED = "{roster: %s, spare: [" + SPARE + "], at_least: 2}"
+DIALS = "{roster: %s, listen: 'tcp://host.example:7100'}"
+# Slow, so that a board that was missed is back while the run is at work, and joins again.
+BACK = "{roster: %s, at_least: 2, wait: 1, link: {delay_ms: 20}}"
 KEPT = "{roster: %s, spare: [" + SPARE + "], at_least: 4}"
 # Boards keep copies for their neighbours, of every step that is not saved.
 COPIES = "{boards: 4, copy_steps: 1}"
@@ -54,12 +58,17 @@ CASES = (Case("gpipe"), Case("1f1b"), Case("1f1b", shares=True), Case("pipedream
          Case("gpipe", COPIES_SPARED, "auto"),
          Case("zb-h1", LEFT, "auto", settings=("ring.orphan_wait=1",)),
          Case("{kind: interleaved-1f1b, chunks: 2}", "{boards: 2}"),
+         Case("{kind: umpipe, forward: [3, 16, 5, 1], backward: [7, 2, 16, 4]}", COPIES),
+         Case("{kind: umpipe, forward: 5, backward: 3}", SPARED, "auto"),
          Case("async", settings=("ring.verify=1/8", "links.codec=int8")),
          Case("pipedream-2bw", settings=("ring.copy_steps=3",)),
          Case("spectrain", settings=("links.codec=f16", "ring.orphan_wait=300")),
          Case("xpipe", settings=("ring.copy_steps=2", "links.inputs=int8")),
          Case("1f1b", LEFT, "auto", settings=("ring.verify=1/4",)),
-         Case("gpipe", SPARED, "auto", settings=("ring.verify=1/1", "train.microbatch=16")))
+         Case("gpipe", SPARED, "auto", settings=("ring.verify=1/1", "train.microbatch=16")),
+         Case("1f1b", BACK, "auto"), Case("gpipe", BACK, "auto"), Case("zb-h1", BACK, "auto"),
+         Case("1f1b", BACK, "auto", settings=("ring.orphan_wait=1", "links.inputs=f16")),
+         Case("1f1b", DIALS), Case("pipedream", DIALS, settings=("ring.orphan_wait=5",)))
 SHARES = [[0, 1], [0, 0.3, 1], [0, 1]]  # boards for a stage
 
 FAULTS_LEAST = 5  # that have begun, with an effect, in every single run
@@ -69,7 +78,7 @@ MARKS_LEAST = 50  # of each, in 1,000 runs
 # memory that is short; and what takes the copies of a few runs a moment.
 NO_MARKS = {"failed_in": ("start", "restart", "adopt", "profile", "plan", "load", "statistics",
                           "round", "verify", "drain", "copy", "rescue"),
-            "remedies": ("less",), "faults": ("wrong",)}
+            "remedies": ("less",), "faults": ("wrong",), "boards": ()}
 
 
 def write_roster(folder, boards):
@@ -79,6 +88,14 @@ def write_roster(folder, boards):
              for i in range(boards)]
     roster.write_text("boards:\n" + "".join(lines))
     return roster
+
+
+def let_dial(roster):
+    """Every second one of four boards dials the host."""
+    lines = roster.read_text().splitlines()[:5]
+    for i in (2, 4):
+        lines[i] = re.sub(r'address: "[^"]*"', "address: dials", lines[i])
+    roster.write_text("\n".join(lines) + "\n")
 
 
 def write_shares(program, folder, run):
@@ -97,7 +114,12 @@ def simulate(program, folder, case, first, last, faults="all"):
     run = pathlib.Path(folder) / "run.yaml"
     model = pathlib.Path(folder) / "model.yaml"
     model.write_text(MODEL)
-    ring = case.ring % write_roster(folder, 5) if "%" in case.ring else case.ring
+    ring = case.ring
+    if "%" in ring:
+        roster = write_roster(folder, 5)
+        ring %= roster
+        if case.ring == DIALS:
+            let_dial(roster)
     run.write_text(RUN % (model, ring, case.schedule, case.cut))
     words = ["sim", run, "--faults", faults, "--seeds", f"{first}..{last}",
              "--jobs", str(os.cpu_count() or 1), "--format", "json"]
@@ -110,7 +132,8 @@ def simulate(program, folder, case, first, last, faults="all"):
         sys.exit(f"{program}: no result, exit code {done.returncode}")
     tally = json.loads(done.stdout)
     boards = {LEFT: ", boards may be lost", SPARED: ", boards may be lost, one is a spare",
-              KEPT: ", one board may be lost", COPIES: ", copies",
+              KEPT: ", one board may be lost", DIALS: ", two boards dial",
+              BACK: ", boards come back", COPIES: ", copies",
               COPIES_SPARED: ", copies, boards may be lost, one is a spare"}.get(case.ring, "")
     boards += ", a stage shared" if case.shares else ""
     boards += "".join(f", {setting}" for setting in case.settings)

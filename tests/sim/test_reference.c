@@ -155,6 +155,7 @@ static void expect_reference(const test_case *c) {
 
 static const char *const schedules[] = {
     "gpipe",
+    "umpipe",
     "1f1b",
     "zb-h1",
     "async",
@@ -232,7 +233,7 @@ static void rates_and_norms_of_stages(void **state) {
         }
         /* replicas see no update between a forward and its backward, but for `weights:` */
         const bool replicas = strstr(schedule, "ea-pipe") || strstr(schedule, "avgpipe");
-        const bool stale = i >= 6 && (!replicas || strstr(schedule, "weights:"));
+        const bool stale = i >= 8 && (!replicas || strstr(schedule, "weights:"));
         assert_true(i % 2 || (memcmp(want[0], want[1], sizeof want[0]) != 0) == stale);
         assert_memory_not_equal(want[0], want[2], sizeof want[0]);
     }
@@ -272,6 +273,50 @@ static void skips_and_statistics(void **state) {
     }
 }
 
+/* Sizes by stage and direction; only a strict sum can tell them. */
+static void sizes_by_stage(void **state) {
+    (void)state;
+    static const char *const forward[] = {"", "[5]", "[1, 12]", "[7, 3, 5]", "[2, 9, 4, 12]"};
+    static const char *const backward[] = {"", "[7]", "[5, 2]", "[3, 12, 1]", "[8, 1, 7, 5]"};
+    rp_digest loose[PARAMS_MAX], strict[PARAMS_MAX], equal[PARAMS_MAX];
+    for (uint32_t stages = 1; stages <= 4; stages++) {
+        char schedule[128];
+        (void)snprintf(schedule, sizeof schedule, "{kind: umpipe, forward: %s, backward: %s}",
+                       forward[stages], backward[stages]);
+        test_case c = {.model = chain,
+                       .cuts = chain_cuts,
+                       .schedule = schedule,
+                       .optimizer = "adam",
+                       .stages = stages,
+                       .micro = 4,
+                       .steps = 11};
+        expect_reference(&c);
+        run_ring(&c, loose);
+        c.strict = true;
+        expect_reference(&c);
+        run_ring(&c, strict);
+        c.schedule = "umpipe";
+        expect_reference(&c);
+        run_ring(&c, equal);
+        assert_memory_not_equal(strict, equal, sizeof equal);
+        c.strict = false;
+        run_ring(&c, equal);
+        assert_memory_equal(loose, equal, sizeof equal);
+    }
+    /* of stages with batch statistics the microbatch; [conv1, bn1, ..] is one of them */
+    for (uint32_t i = 0; i < 2; i++) {
+        const test_case c = {.model = branched,
+                             .cuts = branched_cuts,
+                             .schedule = "{kind: umpipe, forward: [5, 7, 2], backward: [5, 4, 11]}",
+                             .optimizer = "adam",
+                             .stages = 3,
+                             .micro = 5,
+                             .steps = 9,
+                             .strict = i};
+        expect_reference(&c);
+    }
+}
+
 /* Two or three stages a node. */
 static void stages_that_share_a_node(void **state) {
     (void)state;
@@ -301,7 +346,7 @@ static void stages_that_share_a_node(void **state) {
  * where it is asked for. */
 static void flushed_runs_are_one_run(void **state) {
     (void)state;
-    static const char *const flushed[] = {"gpipe", "1f1b", "zb-h1"};
+    static const char *const flushed[] = {"gpipe", "1f1b", "zb-h1", "umpipe"};
     rp_digest first[PARAMS_MAX], got[PARAMS_MAX];
     test_case c = {.model = chain,
                    .cuts = chain_cuts,
@@ -311,7 +356,7 @@ static void flushed_runs_are_one_run(void **state) {
                    .micro = 12,
                    .steps = 7};
     run_ring(&c, first);
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < 4; i++) {
         for (c.stages = 1; c.stages <= 6; c.stages++) {
             c.schedule = flushed[i];
             c.micro = 1 + c.stages;
@@ -437,6 +482,7 @@ int main(void) {
         cmocka_unit_test(rates_and_norms_of_stages),
         cmocka_unit_test(frozen_layers),
         cmocka_unit_test(skips_and_statistics),
+        cmocka_unit_test(sizes_by_stage),
         cmocka_unit_test(stages_that_share_a_node),
         cmocka_unit_test(flushed_runs_are_one_run),
         cmocka_unit_test(one_wrong_command_is_seen),

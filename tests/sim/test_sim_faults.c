@@ -116,6 +116,32 @@ static char *text_of_seed(uint64_t seed) {
     return text_of(&faults);
 }
 
+/* Where a board that is missed may be back in time, each run has one. */
+static void a_board_comes_back(void **state) {
+    (void)state;
+    const int64_t back_ns = 13 * RP_NS_PER_S;
+    const rp_sim_field field = {.nodes = NODES,
+                                .edges = edges,
+                                .edge_count = 4,
+                                .early_ns = EARLY_NS,
+                                .phase_ns = PHASE_NS,
+                                .least = LEAST,
+                                .may_lose = 1,
+                                .back_ns = back_ns};
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        rp_rng rng = rp_rng_named(seed, "sim/faults");
+        rp_sim_faults faults;
+        uint32_t back = 0;
+        rp_sim_faults_draw(&rng, &field, &faults);
+        for (uint32_t i = 0; i < faults.count; i++) {
+            const rp_sim_fault *f = &faults.fault[i];
+            back += f->kind == RP_SIM_FAULT_CRASH && f->for_ns >= back_ns / 5 &&
+                    f->for_ns <= 2 * back_ns && f->at_ns < EARLY_NS;
+        }
+        assert_int_equal(back, 1);
+    }
+}
+
 static void the_same_seed_draws_the_same(void **state) {
     (void)state;
     char *a = text_of_seed(7);
@@ -181,6 +207,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(draws_within_bounds),
         cmocka_unit_test(boards_are_lost_where_enough_are_left),
+        cmocka_unit_test(a_board_comes_back),
         cmocka_unit_test(the_same_seed_draws_the_same),
         cmocka_unit_test(a_written_file_reads_back),
         cmocka_unit_test(mistakes_are_named),

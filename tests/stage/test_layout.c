@@ -48,6 +48,27 @@ static void in_place_layers_share_storage(void **state) {
     rp_arena_finish(&m.arena);
 }
 
+/* One slot with all samples of a step where a backward has a size of its own. */
+static void a_slot_may_hold_a_step(void **state) {
+    (void)state;
+    static const char sizes[] = "{kind: umpipe, forward: [2, 5, 3], backward: [2, 4, 16]}";
+    made gpipe, umpipe;
+    make_layout(&gpipe, "gpipe", "[conv2, flat]", 3, 1);
+    make_layout(&umpipe, sizes, "[conv2, flat]", 3, 1);
+    assert_int_equal(gpipe.layout->slots, 8);
+    assert_int_equal(umpipe.layout->slots, 1);
+    assert_int_equal(umpipe.layout->slot_bytes, 8 * gpipe.layout->slot_bytes);
+    assert_true(umpipe.layout->scratch_bytes > gpipe.layout->scratch_bytes); /* 5 samples, not 2 */
+    assert_int_equal(rp_job_pass_samples(&umpipe.job), 5);
+    assert_int_equal(rp_job_parcel_samples(&umpipe.job), 16);
+    rp_arena_finish(&umpipe.arena);
+    make_layout(&umpipe, sizes, "[conv2, flat]", 3, 0); /* bn: as with gpipe */
+    assert_int_equal(umpipe.layout->slots, 8);
+    assert_false(rp_job_holds_steps(&umpipe.job));
+    rp_arena_finish(&umpipe.arena);
+    rp_arena_finish(&gpipe.arena);
+}
+
 static void slots_follow_the_schedule(void **state) {
     (void)state;
     made m;
@@ -149,6 +170,7 @@ static void epochs_of_any_length_have_room(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_place_layers_share_storage),
+        cmocka_unit_test(a_slot_may_hold_a_step),
         cmocka_unit_test(slots_follow_the_schedule),
         cmocka_unit_test(what_does_not_fit_is_refused_with_numbers),
         cmocka_unit_test(epochs_of_any_length_have_room),

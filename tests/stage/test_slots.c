@@ -54,10 +54,35 @@ static void a_slot_is_free_with_its_last_sample(void **state) {
     assert_int_equal(rp_slots_take(&slots, &op, true), 0);
 }
 
+/* The forwards of a step share a slot; a backward may take parts of several. */
+static void a_slot_has_a_step(void **state) {
+    (void)state;
+    rp_slot memory[2] = {0};
+    rp_slots slots = {memory, 2};
+    const rp_range step = {4, 12};
+    for (uint32_t first = 4; first < 16; first += 6) {
+        const rp_op op = op_of(7, first, 6);
+        const rp_stash stash = rp_slots_place(&slots, &op, false, step);
+        assert_int_equal(stash.slot, 0);
+        assert_int_equal(stash.first, first - 4);
+        assert_false(stash.whole);
+    }
+    const rp_op next = op_of(8, 4, 12); /* all of its step */
+    const rp_stash stash = rp_slots_place(&slots, &next, false, step);
+    assert_int_equal(stash.slot, 1);
+    assert_true(stash.whole);
+    assert_int_equal(find_stash(&slots, 7, 8, 5).first, 4);
+    release_slot(&slots, 0, 8, 8);
+    assert_true(memory[0].busy);
+    release_slot(&slots, 0, 4, 4);
+    assert_false(memory[0].busy);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_lie_in_the_whole),
         cmocka_unit_test(a_slot_is_free_with_its_last_sample),
+        cmocka_unit_test(a_slot_has_a_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

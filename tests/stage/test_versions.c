@@ -65,6 +65,7 @@ static const struct {
     uint32_t probe; /* copies more that it takes */
 } rows[] = {
     {"gpipe", 3, 1, one, four, one, 0},
+    {"{kind: umpipe, forward: 5, backward: 4}", 3, 1, one, one, one, 0}, /* of a step */
     {"1f1b", 3, 1, one, behind_or_four, one, 0},
     {"async", 12, 1, one, behind, one, 0},
     {"{kind: async, probe: 20}", 12, 1, one, behind, one, 2},
@@ -195,7 +196,10 @@ static void expect_held(rp_device *device, size_t row, uint32_t d, uint32_t k) {
     const size_t want = flats * layout->weight_bytes +
                         rows[row].stashes(d, k) * layout->slot_bytes + layout->scratch_bytes;
     const size_t used = rp_device_used_bytes(device) - before;
-    const size_t slack = layout->slot_bytes / 2; /* takes of a buffer each are not rounded up */
+    /* Takes of a buffer each are not rounded up. Where a device rounds up to more than PoCL does, a
+     * slot of the smallest rows is not told from that. */
+    const size_t rounding = 4 * (size_t)rp_device_facts_of(device)->align_bytes;
+    const size_t slack = rounding > layout->slot_bytes / 2 ? rounding : layout->slot_bytes / 2;
     if (used > want || want - used > slack) {
         fail_msg("%s, stage %u of %u: %zu bytes used, not %zu; a copy is %zu, a slot %zu",
                  rows[row].schedule, k, d, used, want, layout->weight_bytes, layout->slot_bytes);

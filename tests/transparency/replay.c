@@ -126,8 +126,7 @@ fail:
 
 /* ---- what an op sees ------------------------------------------------------------------------- */
 
-/* One update off: the canary. */
-static void slip_version(const board *b, weight_view *s) {
+void slip_version(const board *b, weight_view *s) {
     if (s->ahead > 0) {
         s->ahead++;
     } else if (s->version < b->updates) {
@@ -137,10 +136,9 @@ static void slip_version(const board *b, weight_view *s) {
     }
 }
 
-/* The weights of an op of microbatch n: a version, a prediction, or (xpipe) what the first
+/* A version, a prediction, or (xpipe) what the first
  * microbatch of the step has predicted in this direction. */
-static rp_err choose_weights(replay *r, board *b, uint32_t n, const weight_view *s,
-                             uint32_t direction) {
+rp_err choose_weights(replay *r, board *b, uint32_t n, const weight_view *s, uint32_t direction) {
     const bool cached = r->run.method.weights == RP_WEIGHTS_XPIPE;
     const float *weights = b->version[s->version];
     const rp_block seen = {RP_BLOCK_WEIGHTS, 0};
@@ -210,7 +208,7 @@ static rp_err read_gradient(replay *r, board *b, uint32_t step) {
 
 /* The optimiser's step of replica n mod R, and the average if (n / R + 1) mod tau == 0
  * (METHODS 9; 8), or with `before` if n / R mod tau == 0 (METHODS 7, algorithm 1). */
-static rp_err run_update(replay *r, board *b, uint32_t n) {
+rp_err run_update(replay *r, board *b, uint32_t n) {
     const rp_method *method = &r->run.method;
     const uint32_t step = r->micro[n].step;
     const uint32_t replica = step % b->replicas;
@@ -432,8 +430,9 @@ fail:
 /* What this program has no formula for. */
 static rp_err check_method(const replay *r) {
     const rp_method *method = &r->run.method;
-    return method->kind->flushed || r->run.cut_auto || r->run.init
-               ? rp_fail(RP_ERR_USAGE, "expected a schedule without flush, a cut, no start weights")
+    return (method->kind->flushed && !method->kind->sizes) || r->run.cut_auto || r->run.init
+               ? rp_fail(RP_ERR_USAGE,
+                         "expected a schedule without flush or umpipe, a cut, no start weights")
                : RP_OK;
 }
 
@@ -606,7 +605,7 @@ static rp_err replay_run(rp_device *device, const arguments *args, uint32_t slip
     rp_arena_init(&r.arena, "replay", 0);
     RP_TRY(rp_runfile_read(&r.arena, args->path, args->set, args->set_count, &r.run));
     RP_TRY(open_all(&r));
-    RP_TRY(train_steps(&r));
+    RP_TRY(r.run.method.kind->sizes ? train_umpipe(&r) : train_steps(&r));
     RP_TRY(write_file(&r, out));
 fail:
     close_all(&r);

@@ -110,5 +110,15 @@ rp_err take_shares(replay *r, const board *b, uint32_t n, const float *weights, 
 /* ---- replay.c ---- */
 
 rp_err write_floats(const replay *r, rp_buffer *to, const float *from, const board *b);
+/* One update off: the canary. */
+void slip_version(const board *b, weight_view *s);
+/* What an op of microbatch n sees becomes the stage's weights. */
+rp_err choose_weights(replay *r, board *b, uint32_t n, const weight_view *s, uint32_t direction);
+/* Of the step of microbatch n, whose gradients are all there. */
+rp_err run_update(replay *r, board *b, uint32_t n);
+
+/* ---- replay_umpipe.c: METHODS 14, in the place of the lists ---- */
+
+rp_err train_umpipe(replay *r);
 
 #endif

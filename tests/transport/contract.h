@@ -29,7 +29,7 @@ typedef struct {
     rp_port *port[3];   /* 0 binds, 1 and 2 connect */
     rp_port *beside;    /* binds the same address as 0, or NULL */
     const char *why[3]; /* refused */
-    uint32_t connected[3], lost[3], refused[3];
+    uint32_t connected[3], lost[3], refused[3], absent[3];
 } contract_set;
 
 static inline void contract_open(contract_set *s) {
@@ -93,6 +93,7 @@ static inline void contract_step(contract_set *s) {
             s->connected[i] += event.kind == RP_PORT_CONNECTED;
             s->lost[i] += event.kind == RP_PORT_LOST;
             s->refused[i] += event.kind == RP_PORT_REFUSED;
+            s->absent[i] += event.kind == RP_PORT_ABSENT;
         }
     }
     for (rp_port_event event; s->beside && s->beside->kind->step(s->beside, &event);) {
@@ -353,6 +354,32 @@ static void nobody_is_there(void **state) {
         contract_round(&s);
     }
     assert_int_equal(s.connected[1], 0);
+    contract_close(&s);
+}
+
+/* Once its connection has ended a port says that nobody listens there, until somebody does. */
+static void an_end_that_has_ended_is_absent(void **state) {
+    (void)state;
+    contract_set s;
+    char endpoint[RP_PORT_ENDPOINT_BYTES];
+    (void)contract_join(&s);
+    contract_until(&s, s.connected[1] == 1);
+    memcpy(endpoint, s.port[0]->endpoint, sizeof endpoint);
+    assert_int_equal(s.absent[1], 0);
+    rp_port_close(&s.port[0]);
+    contract_bind(&s, "tcp://127.0.0.1:*"); /* stepped: the old connection ends */
+    contract_until(&s, s.absent[1] >= 2);
+    assert_int_equal(s.lost[1], 1);
+    assert_int_equal(s.connected[1], 1);
+    rp_port_close(&s.port[0]);
+    contract_bind(&s, endpoint);
+    expect_ok(rp_port_allow(s.port[0], s.keys[1].public_text));
+    contract_until(&s, s.connected[1] == 2);
+    s.absent[1] = 0;
+    for (int i = 0; i < 100; i++) {
+        contract_round(&s);
+    }
+    assert_int_equal(s.absent[1], 0);
     contract_close(&s);
 }
 
@@ -654,10 +681,11 @@ static void wrong_options_are_told(void **state) {
 #define CONTRACT_CASES                                                                             \
     cmocka_unit_test(packets_arrive_whole_and_in_order), cmocka_unit_test(queues_are_bounded),     \
         cmocka_unit_test(a_full_port_still_takes), cmocka_unit_test(lent_memory_comes_back),       \
-        cmocka_unit_test(nobody_is_there), cmocka_unit_test(a_connection_is_made_anew),            \
-        cmocka_unit_test(peers_are_told_apart), cmocka_unit_test(an_address_is_shared),            \
-        cmocka_unit_test(a_shared_address_is_left), cmocka_unit_test(connections_come_again),      \
-        cmocka_unit_test(strangers_are_refused), cmocka_unit_test(a_wrong_server_is_refused),      \
-        cmocka_unit_test(large_frames_are_refused), cmocka_unit_test(wrong_options_are_told)
+        cmocka_unit_test(nobody_is_there), cmocka_unit_test(an_end_that_has_ended_is_absent),      \
+        cmocka_unit_test(a_connection_is_made_anew), cmocka_unit_test(peers_are_told_apart),       \
+        cmocka_unit_test(an_address_is_shared), cmocka_unit_test(a_shared_address_is_left),        \
+        cmocka_unit_test(connections_come_again), cmocka_unit_test(strangers_are_refused),         \
+        cmocka_unit_test(a_wrong_server_is_refused), cmocka_unit_test(large_frames_are_refused),   \
+        cmocka_unit_test(wrong_options_are_told)
 
 #endif

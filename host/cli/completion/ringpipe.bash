@@ -35,7 +35,7 @@ _ringpipe_names_of() {
             data inspect list
         ;;
     schedules)
-        echo gpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain \
+        echo gpipe umpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain \
             pipeoptim xpipe ea-pipe avgpipe
         ;;
     fetch)
@@ -52,11 +52,11 @@ _ringpipe_names_of() {
 _ringpipe_options() {
     case $1 in
     # generated: options
-    train) echo --set --out --resume --format --dry-run --keys --plan --lane --quiet --verbose ;;
+    train) echo --set --out --resume --format --dry-run --keys --plan --profile --lane --quiet --verbose ;;
     resume) echo --set --format --keys --lane --quiet --verbose ;;
     eval) echo --set --format --weights --confusion --split --keys --quiet --verbose ;;
     predict) echo --format --top --weights --board --threads --quiet --verbose ;;
-    plan) echo --set --out --format --keys --quiet --verbose ;;
+    plan) echo --set --out --format --keys --profile --quiet --verbose ;;
     profile) echo --set --out --format --keys --quiet --verbose ;;
     sim) echo --set --out --format --jobs --executor --plan --profile --seed --seeds --faults --trace --quiet --verbose ;;
     lab) echo --out --format --dry-run --keys --jobs --quiet --verbose ;;

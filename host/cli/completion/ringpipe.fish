@@ -40,6 +40,7 @@ complete -c ringpipe -n '__ringpipe_verb_is train' -l format -x -a 'text json sv
 complete -c ringpipe -n '__ringpipe_verb_is train' -l dry-run
 complete -c ringpipe -n '__ringpipe_verb_is train' -l keys -x -a '(__fish_complete_directories)'
 complete -c ringpipe -n '__ringpipe_verb_is train' -l plan -r
+complete -c ringpipe -n '__ringpipe_verb_is train' -l profile -r
 complete -c ringpipe -n '__ringpipe_verb_is train' -l lane
 complete -c ringpipe -n '__ringpipe_verb_is train' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is train' -l verbose
@@ -72,6 +73,7 @@ complete -c ringpipe -n '__ringpipe_verb_is plan' -l set -r
 complete -c ringpipe -n '__ringpipe_verb_is plan' -l out -r
 complete -c ringpipe -n '__ringpipe_verb_is plan' -l format -x -a 'text json svg'
 complete -c ringpipe -n '__ringpipe_verb_is plan' -l keys -x -a '(__fish_complete_directories)'
+complete -c ringpipe -n '__ringpipe_verb_is plan' -l profile -r
 complete -c ringpipe -n '__ringpipe_verb_is plan' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is plan' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is plan' -l help
@@ -172,7 +174,7 @@ complete -c ringpipe -n '__ringpipe_verb_is inspect' -k -a '(__fish_complete_suf
 complete -c ringpipe -n '__ringpipe_verb_is keys' -a 'new show list trust untrust'
 complete -c ringpipe -n '__ringpipe_verb_is data; and not __ringpipe_before_is fetch' -a fetch
 # generated: names
-complete -c ringpipe -n '__ringpipe_verb_is draw' -a 'gpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain pipeoptim xpipe ea-pipe avgpipe'
+complete -c ringpipe -n '__ringpipe_verb_is draw' -a 'gpipe umpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain pipeoptim xpipe ea-pipe avgpipe'
 complete -c ringpipe -n '__ringpipe_verb_is list' -a 'verbs layers losses optimizers lr-schedules schedules weights data fetch executors transports outputs faults links'
 complete -c ringpipe -n '__ringpipe_verb_is data; and __ringpipe_before_is fetch' -a 'mnist fashion-mnist cifar10 cifar100'
 # end

@@ -1,0 +1,84 @@
+/* Whether anybody listens where a connection has ended. A machine whose agent has ended refuses a
+ * new connection at once; one that is off, or behind a cut line, says nothing. ZeroMQ tries again,
+ * but does not say why that fails, so a socket of our own asks.
+ *
+ * source  connect(2), ECONNREFUSED; the address is that of the connection which has ended */
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "transport/zmq_own.h"
+
+static const int64_t ASK_NS = 150 * RP_NS_PER_MS;   /* from one question to the next */
+static const int64_t LOOK_NS = 5 * RP_NS_PER_MS;    /* while an answer is awaited */
+static const int64_t PATIENCE_NS = 1 * RP_NS_PER_S; /* then there is none */
+
+void zmq_absent_note(zmq_port *port, int fd) {
+    struct sockaddr_storage address;
+    socklen_t bytes = sizeof address;
+    if (getpeername(fd, (struct sockaddr *)&address, &bytes) == 0) {
+        port->absent.address = address;
+        port->absent.bytes = bytes;
+    }
+}
+
+void zmq_absent_end(zmq_port *port) {
+    if (port->absent.asking) {
+        (void)close(port->absent.fd);
+        port->absent.asking = false;
+    }
+    port->absent.due_ns = 0;
+}
+
+void zmq_absent_begin(zmq_port *port, int64_t now) {
+    zmq_absent_end(port);
+    port->absent.due_ns = port->absent.bytes > 0 ? now : 0;
+}
+
+/* True: refused at once. Where somebody listens there is nothing to ask until a connection to him
+ * has ended: he would have connections of ours to no end. */
+static bool ask(zmq_absent *absent, int64_t now) {
+    absent->fd = socket(absent->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    absent->due_ns = now + ASK_NS;
+    if (absent->fd < 0) {
+        return false;
+    }
+    const int done = connect(absent->fd, (const struct sockaddr *)&absent->address, absent->bytes);
+    const bool is_refused = done != 0 && errno == ECONNREFUSED;
+    absent->asking = done != 0 && errno == EINPROGRESS;
+    if (absent->asking) {
+        absent->asked_ns = now;
+        absent->due_ns = now + LOOK_NS;
+    } else {
+        (void)close(absent->fd);
+        absent->due_ns = done == 0 ? 0 : absent->due_ns;
+    }
+    return is_refused;
+}
+
+static bool read_answer(zmq_absent *absent, int64_t now) {
+    struct pollfd ready = {.fd = absent->fd, .events = POLLOUT};
+    int error = 0;
+    socklen_t size = sizeof error;
+    const bool has_answer = poll(&ready, 1, 0) != 0;
+    if (!has_answer && now - absent->asked_ns < PATIENCE_NS) {
+        absent->due_ns = now + LOOK_NS;
+        return false;
+    }
+    if (has_answer && getsockopt(absent->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) {
+        error = errno;
+    }
+    (void)close(absent->fd);
+    absent->asking = false;
+    absent->due_ns = has_answer && error == 0 ? 0 : now + ASK_NS;
+    return error == ECONNREFUSED;
+}
+
+bool zmq_absent_look(zmq_port *port, int64_t now) {
+    zmq_absent *absent = &port->absent;
+    if (absent->due_ns == 0 || now < absent->due_ns) {
+        return false;
+    }
+    return absent->asking ? read_answer(absent, now) : ask(absent, now);
+}

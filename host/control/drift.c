@@ -1,0 +1,126 @@
+/* Predicted against measured: how long ops and steps of this assignment take. */
+#include <math.h>
+
+#include "base/log.h"
+#include "control/controller_own.h"
+
+enum { NODES_MAX = 64, STEPS_LEAST = 8, OPS_LEAST = 8 };
+static const char *const kind_name[RP_OP_KINDS] = {
+    [RP_OP_FORWARD] = "forward",
+    [RP_OP_BACKWARD] = "backward",
+    [RP_OP_BACKWARD_INPUT] = "backward_input",
+    [RP_OP_BACKWARD_WEIGHT] = "backward_weight",
+    [RP_OP_UPDATE] = "update",
+};
+
+/* ---- what is predicted ----------------------------------------------------------------------- */
+
+rp_err rp_drift_open(rp_controller *c) {
+    rp_drift *drift = &c->drift;
+    rp_err err;
+    drift->is_known = false;
+    drift->steps = 0;
+    drift->steps_s = 0;
+    drift->step_ns = 0;
+    if (!c->has_profile || c->plan->node_count > NODES_MAX) {
+        return RP_OK;
+    }
+    rp_measured_place(c);
+    RP_TRY(RP_ARENA_NEW(&c->plan_arena, c->plan->stage_count, &drift->op));
+    err = rp_predict(&c->plan_arena, &c->run, &c->profile, c->plan, c->link_delay_s,
+                     &drift->predicted);
+    if (err != RP_OK) {
+        rp_log_debug("controller: no prediction: %s", rp_err_message());
+        return err == RP_ERR_MEMORY ? err : RP_OK;
+    }
+    drift->is_known = drift->predicted.step_s > 0;
+    c->plan->predicted_step_s = drift->predicted.step_s;
+    c->plan->predicted_limits = drift->is_known ? drift->predicted.limits : NULL;
+fail:
+    return err;
+}
+
+/* ---- what is measured ------------------------------------------------------------------------ */
+
+void rp_drift_note_op(rp_controller *c, const rp_sink_op *op) {
+    const rp_plan_stage *stage = op->part < c->plan->stage_count ? &c->plan->stage[op->part] : NULL;
+    if (!c->drift.is_known || op->evaluation || !stage) {
+        return;
+    }
+    const uint32_t whole = op->kind == RP_OP_FORWARD ? stage->micro_forward : stage->micro_backward;
+    if (op->kind == RP_OP_UPDATE || op->samples.count == whole) {
+        rp_drift_op *sum = &c->drift.op[op->part][op->kind];
+        sum->seconds += (double)(op->end_ns - op->start_ns) * 1e-9;
+        sum->count++;
+    }
+}
+
+void rp_drift_begin_segment(rp_controller *c) {
+    c->drift.step_ns = 0;
+    if (c->drift.assign_ns > 0) {
+        c->drift.setup_s = (double)(c->now_ns - c->drift.assign_ns) * 1e-9;
+        c->drift.assign_ns = 0;
+    }
+}
+
+void rp_drift_note_assign(rp_controller *c) {
+    c->drift.assign_ns = c->now_ns;
+}
+
+/* Between two steps of a segment: the first one fills the pipes. */
+void rp_drift_note_step(rp_controller *c) {
+    rp_drift *drift = &c->drift;
+    if (drift->step_ns > 0) {
+        drift->steps_s += (double)(c->now_ns - drift->step_ns) * 1e-9;
+        drift->steps++;
+    }
+    drift->step_ns = c->now_ns;
+}
+
+static double measured_step_s(const rp_drift *drift) {
+    return drift->steps >= STEPS_LEAST ? drift->steps_s / (double)drift->steps : (double)NAN;
+}
+
+rp_err rp_drift_tell(const rp_controller *c, rp_arena *arena, rp_summary_prediction *out) {
+    const rp_drift *drift = &c->drift;
+    rp_summary_op *op;
+    rp_err err = RP_OK;
+    *out = (rp_summary_prediction){.cuts = drift->cuts};
+    if (!drift->is_known || !c->plan) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)drift->predicted.stages * RP_OP_KINDS, &op));
+    out->step_s = drift->predicted.step_s;
+    out->measured_step_s = measured_step_s(drift);
+    out->limits = drift->predicted.limits;
+    out->op = op;
+    for (uint32_t i = 0; i < drift->predicted.stages * RP_OP_KINDS; i++) {
+        const rp_drift_op *sum = &drift->op[i / RP_OP_KINDS][i % RP_OP_KINDS];
+        if (sum->count > 0) {
+            op[out->op_count++] =
+                (rp_summary_op){i / RP_OP_KINDS, kind_name[i % RP_OP_KINDS], sum->count,
+                                drift->predicted.op_s[i / RP_OP_KINDS][i % RP_OP_KINDS],
+                                sum->seconds / (double)sum->count};
+        }
+    }
+fail:
+    return err;
+}
+
+/* ---- boards ------------------------------------------------------------------------------- */
+
+double rp_drift_factor(const rp_controller *c, uint32_t board) {
+    const rp_plan_node *node = &c->plan->node[board];
+    double sum[2] = {0, 0};
+    uint64_t count = 0;
+    for (uint32_t h = 0; h < node->hold_count; h++) {
+        const uint32_t stage = c->plan->hold[node->hold_first + h].stage;
+        for (uint32_t kind = 0; kind < RP_OP_UPDATE; kind++) {
+            const rp_drift_op *op = &c->drift.op[stage][kind];
+            sum[0] += op->seconds;
+            sum[1] += (double)op->count * c->drift.predicted.op_s[stage][kind];
+            count += op->count;
+        }
+    }
+    return count >= OPS_LEAST && sum[0] > 0 && sum[1] > 0 ? sum[0] / sum[1] : 1;
+}

@@ -1,0 +1,153 @@
+/* The state `hello`: boards are greeted until all have answered, or their time is over. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "control/controller_own.h"
+
+/* A board that is not heard is greeted over a new link again and again: it may have begun anew
+ * behind the first greeting, and a board of this machine at another address. */
+static const int64_t GREET_NS = 5 * RP_NS_PER_S;
+
+static int64_t longest_greeting_ns(const rp_controller *c) {
+    return rp_recovery_is_return(c) ? c->run.wait_s * RP_NS_PER_S : RP_RING_HELLO_NS;
+}
+
+/* From `since` on; 0 would be no limit at all. */
+static int64_t rest_ns(const rp_controller *c, int64_t longest_ns, int64_t since_ns) {
+    const int64_t rest_ns = c->greeted_ns + longest_ns - since_ns;
+    return rest_ns > 0 ? rest_ns : 1;
+}
+
+static int64_t spare_wait_ns(const rp_controller *c) {
+    const int64_t wait_ns = (int64_t)(c->run.spare_wait_s * (double)RP_NS_PER_S);
+    return wait_ns < longest_greeting_ns(c) ? wait_ns : longest_greeting_ns(c);
+}
+
+/* Boards whose agents have ended have lost what they held: they can come back as spares. */
+static bool spares_may_come_in(const rp_controller *c) {
+    const uint32_t absent = rp_recovery_absent(c);
+    uint32_t ended = 0;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const rp_board_state *board = &c->ring.board[k];
+        ended += !board->hello && board->has_ended && board->control &&
+                 !rp_link_health_of(board->control).connected;
+    }
+    return rp_recovery_is_return(c) && !c->given && absent > 0 && ended == absent &&
+           absent <= rp_recovery_spares(c);
+}
+
+static rp_err spare_is_due(const rp_controller *c, const rp_board_state *board) {
+    return rp_fail(RP_ERR_TIMEOUT,
+                   "board %s at %s: its agent has ended and was not back within %g s "
+                   "(ring.spare_wait)",
+                   board->name, board->endpoint, (double)spare_wait_ns(c) * 1e-9);
+}
+
+/* Of those that have not come one that is away, or else one that refuses the handshake. */
+static uint32_t find_missing(const rp_controller *c) {
+    uint32_t found = 0;
+    for (uint32_t k = c->ring.count; k-- > 0;) {
+        const rp_board_state *board = &c->ring.board[k];
+        const bool is_known = !c->ring.board[found].hello && !c->ring.board[found].refuses;
+        found = !board->hello && (!board->refuses || !is_known) ? k : found;
+    }
+    return found;
+}
+
+rp_err rp_hello_late(const rp_controller *c) {
+    const int64_t waited_ns = longest_greeting_ns(c);
+    const uint32_t k = find_missing(c);
+    const rp_board_state *board = &c->ring.board[k];
+    if (spares_may_come_in(c)) {
+        return spare_is_due(c, board);
+    }
+    if (board->refuses) {
+        return rp_ring_refused(&c->ring, k);
+    }
+    if (board->dials && rp_link_health_of(board->control).last_heard_ns == 0) {
+        return rp_ring_never_came(&c->ring, k, waited_ns);
+    }
+    return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no hello within %" PRId64 " s%s", board->name,
+                   board->endpoint, waited_ns / RP_NS_PER_S,
+                   rp_recovery_is_return(c) ? " (ring.wait)" : "");
+}
+
+/* A HELLO ends what is under way on a board, and its answer says that it has ended. */
+rp_err rp_hello_enter(rp_controller *c) {
+    const rp_Frame greeting = rp_ring_greeting(c->now_ns);
+    c->ring.wire = (rp_wire_range){RP_WIRE_MIN, RP_WIRE_MAX};
+    c->ring.features = RP_WIRE_FEATURES;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        c->ring.board[k].hello = false;
+    }
+    rp_copies_begin_hello(c);
+    c->ring.knows_boards = rp_recovery_is_return(c);
+    c->greeted_ns = c->greeted_ns ? c->greeted_ns : c->now_ns;
+    c->timeout_ns = rest_ns(c, longest_greeting_ns(c), c->now_ns);
+    c->ring.watching = c->run.wait_s > 0; /* who was heard and is lost now is greeted anew */
+    return rp_ring_post_all(&c->ring, &greeting);
+}
+
+/* Boards that are not heard get a new link; those of this machine that have ended start again. */
+static void greet_again(rp_controller *c) {
+    if (c->run.wait_s > 0 && c->now_ns - c->since_ns > GREET_NS) {
+        const bool long_ago = c->now_ns - c->greeted_ns > RP_RING_SILENT_NS;
+        rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->now_ns);
+        for (uint32_t k = 0; k < c->ring.count; k++) {
+            c->ring.board[k].hung |= long_ago && !c->ring.board[k].control;
+        }
+        rp_controller_enter(c, RP_CONTROL_RESTART);
+    }
+}
+
+/* Somebody has to see to it, though the run goes on. */
+static rp_err say_refusals(rp_controller *c) {
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; err == RP_OK && c->record && k < c->ring.count; k++) {
+        rp_board_state *board = &c->ring.board[k];
+        char text[RP_ERR_MESSAGE_BYTES + 80];
+        if (!board->refuses || board->refusal_said) {
+            continue;
+        }
+        board->refusal_said = true;
+        (void)!rp_ring_refused(&c->ring, k);
+        (void)snprintf(text, sizeof text, "%.300s; it counts as a board that is away (ring.wait)",
+                       rp_err_message());
+        err = rp_record_event(c->record, "refused", c->position.step, text);
+    }
+    return err;
+}
+
+rp_err rp_hello_step(rp_controller *c) {
+    const rp_err err = say_refusals(c);
+    if (err != RP_OK) {
+        return err;
+    }
+    if (!rp_controller_all_done(c)) {
+        c->timeout_ns = rest_ns(
+            c, spares_may_come_in(c) ? spare_wait_ns(c) : longest_greeting_ns(c), c->progress_ns);
+        greet_again(c);
+        return RP_OK;
+    }
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        rp_link_set_wire(c->ring.board[k].control, c->ring.wire.max);
+    }
+    c->greeted_ns = 0;
+    if (c->copies.wanted) {
+        rp_controller_enter(c, RP_CONTROL_RESCUE);
+    } else {
+        rp_controller_leave_hello(c);
+    }
+    return RP_OK;
+}
+
+void rp_controller_leave_hello(rp_controller *c) {
+    c->ring.watching = false; /* `plan` waits for answers to pings itself */
+    if (c->reassigning && rp_controller_has_cut(c)) {
+        rp_controller_enter(c, RP_CONTROL_ASSIGN);
+    } else if (rp_controller_needs_profile(c) && !c->has_profile) {
+        rp_controller_enter(c, RP_CONTROL_PROFILE);
+    } else {
+        rp_controller_enter(c, RP_CONTROL_PLAN);
+    }
+}

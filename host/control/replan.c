@@ -1,0 +1,105 @@
+/* With `plan.drift` the cut is chosen anew at a pause, when boards take other times than the plan
+ * was chosen by, and another cut saves more than the new stages cost. */
+#include <math.h>
+#include <stdio.h>
+
+#include "control/controller_own.h"
+#include "planning/planfile.h"
+
+/* Of a step, that another cut has to save: what was measured twice is never the same. */
+static const double GAIN = 0.05;
+
+/* The board that is farthest from what was predicted; its factor. */
+static double farthest(const rp_controller *c, uint32_t *board) {
+    double most = 1;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const double own = rp_drift_factor(c, k);
+        if (fabs(log(own)) > fabs(log(most))) {
+            most = own;
+            *board = k;
+        }
+    }
+    return most;
+}
+
+/* A cut of somebody else's stays, and so does one that runs as it was predicted to. */
+static bool has_drifted(const rp_controller *c, uint32_t *board, double *factor) {
+    const double share = c->run.plan_drift;
+    if (!(share > 0) || c->given || !c->run.cut_auto || c->run.sizes.planner || c->run.stages < 2 ||
+        !c->drift.is_known || c->ring.count != c->run.boards) {
+        return false;
+    }
+    *factor = farthest(c, board);
+    return fabs(*factor - 1) > share;
+}
+
+static rp_err predict_cut(rp_controller *c, rp_arena *arena, const rp_cut *cut, double *step_s) {
+    const char **names;
+    rp_plan *plan;
+    rp_prediction found;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, c->ring.count, &names));
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        names[k] = c->ring.board[k].name;
+    }
+    const rp_planfile chosen = {.run = &c->run, .cut = cut, .board = names};
+    RP_TRY(rp_planfile_make(arena, &chosen, &plan));
+    RP_TRY(rp_predict(arena, &c->run, &c->profile, plan, c->link_delay_s, &found));
+    *step_s = found.step_s;
+fail:
+    return err;
+}
+
+static rp_err say(const rp_controller *c, uint32_t board, double factor, const double step_s[2],
+                  bool pays) {
+    char text[320];
+    (void)snprintf(text, sizeof text,
+                   "ops of board %s take %.2f times as long as predicted: %s (a step takes %.4g ms "
+                   "with this cut, %.4g ms with the best)",
+                   c->ring.board[board].name, factor,
+                   pays ? "the layers are shared out anew"
+                        : "the cut stays, another saves too "
+                          "little",
+                   1e3 * step_s[0], 1e3 * step_s[1]);
+    return rp_record_event(c->record, "plan", c->position.step, text);
+}
+
+/* From here on what was measured counts as predicted: it is judged by what comes next. */
+static rp_err take_factors(rp_controller *c) {
+    rp_measured_place(c);
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        rp_profile_slow_down(&c->profile, k, rp_drift_factor(c, k));
+    }
+    return rp_drift_open(c);
+}
+
+rp_err rp_replan_choose(rp_controller *c, bool *pays) {
+    uint32_t board = 0;
+    double factor;
+    double step_s[2];
+    rp_cut cut;
+    rp_arena arena;
+    rp_err err = RP_OK;
+    *pays = false;
+    if (!has_drifted(c, &board, &factor) ||
+        rp_controller_drained_at(c) >= rp_controller_next_evaluation(c)) {
+        return RP_OK;
+    }
+    rp_arena_init(&arena, "drift", 0);
+    RP_TRY(take_factors(c));
+    RP_TRY(rp_cost_choose_cut_by_board(&arena, &c->run, &c->profile, &cut));
+    RP_TRY(predict_cut(c, &arena, &c->plan_cut, &step_s[0]));
+    RP_TRY(predict_cut(c, &arena, &cut, &step_s[1]));
+    const double saved_s =
+        (step_s[0] - step_s[1]) * (double)(rp_controller_end(c) - c->position.step);
+    *pays = step_s[1] < (1 - GAIN) * step_s[0] && saved_s > c->drift.setup_s;
+    RP_TRY(say(c, board, factor, step_s, *pays));
+    if (*pays) {
+        RP_TRY(rp_controller_keep_cut(c, &cut));
+        rp_profile_seconds(&c->profile, &c->cut, c->run.boards, c->layer_seconds);
+        c->drift.cuts++;
+    }
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}

@@ -1,0 +1,271 @@
+#include "planners/genetic.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "planners/known.h"
+
+enum { POPULATION = 100, TOURNAMENT = 3, KEPT = 2, GENERATIONS = 500, PATIENCE = 150 };
+
+/* Words of a stream, a block at a time: a search draws some thousand a generation. */
+typedef struct {
+    rp_rng stream;
+    uint64_t block;
+    uint32_t word[4], left;
+} dice;
+
+typedef struct {
+    rp_search *search;
+    const rp_genetic *by;
+    rp_known known;
+    dice dice;
+    uint32_t count;       /* of the population */
+    rp_genome *genome[2]; /* [count]: this generation, the next one */
+    double *value;        /* [count] */
+    uint32_t *place;      /* [count]: in what is known */
+    rp_genome *fresh;     /* [count]: to evaluate */
+    double *fresh_value;  /* [count] */
+    rp_genome simple[3];  /* the first of every round */
+} evolution;
+
+static uint32_t draw(dice *d) {
+    if (d->left == 0) {
+        rp_rng_block(&d->stream, d->block++, d->word);
+        d->left = 4;
+    }
+    return d->word[--d->left];
+}
+
+/* In [0, n); of n below a hundred none is likelier than another by more than 1e-7. */
+static uint32_t draw_below(dice *d, uint32_t n) {
+    return (uint32_t)((uint64_t)draw(d) * n >> 32);
+}
+
+static bool draw_chance(dice *d, double p) {
+    return draw(d) < (uint32_t)(p * 0xffffffffu);
+}
+
+/* ---- evaluation ------------------------------------------------------------------------------ */
+
+static void evaluate(evolution *e) {
+    const rp_genome *genome = e->genome[0];
+    uint32_t fresh = 0;
+    rp_known_make_room(&e->known, e->count);
+    for (uint32_t i = 0; i < e->count; i++) {
+        bool is_new;
+        e->place[i] = rp_known_place(&e->known, &genome[i], &is_new);
+        if (is_new) {
+            e->known.value[e->place[i]] = fresh; /* until it is known */
+            e->fresh[fresh++] = genome[i];
+        }
+    }
+    e->by->makespans(e->by->context, e->fresh, fresh, e->fresh_value);
+    e->search->answer->evaluations += fresh;
+    for (uint32_t i = 0; i < fresh; i++) {
+        bool is_new;
+        const uint32_t place = rp_known_place(&e->known, &e->fresh[i], &is_new);
+        e->known.value[place] = e->fresh_value[i];
+        rp_search_keep(e->search, &e->fresh[i], e->fresh_value[i]);
+    }
+    for (uint32_t i = 0; i < e->count; i++) {
+        e->value[i] = e->known.value[e->place[i]];
+    }
+}
+
+static bool is_better(const evolution *e, uint32_t a, uint32_t b) {
+    if (e->value[a] < e->value[b] * (1 - RP_SEARCH_ALIKE)) {
+        return true;
+    }
+    return a < b && !(e->value[b] < e->value[a] * (1 - RP_SEARCH_ALIKE));
+}
+
+/* The best one, but for `other`. */
+static uint32_t find_best(const evolution *e, uint32_t other) {
+    uint32_t best = other == 0;
+    for (uint32_t i = best + 1; i < e->count; i++) {
+        if (i != other && is_better(e, i, best)) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* ---- generations ----------------------------------------------------------------------------- */
+
+static void finish_genome(const evolution *e, rp_genome *genome) {
+    if (e->by->is_tied) {
+        memcpy(genome->gene[RP_WAY_BACKWARD], genome->gene[RP_WAY_FORWARD],
+               sizeof genome->gene[RP_WAY_FORWARD]);
+    }
+    rp_problem_hold(e->search->tables.problem, genome);
+}
+
+static void draw_genome(evolution *e, rp_genome *out) {
+    const rp_tables *t = &e->search->tables;
+    *out = (rp_genome){0};
+    for (int way = 0; way < RP_WAYS; way++) {
+        for (uint32_t k = 0; k < t->stages; k++) {
+            out->gene[way][k] = (uint8_t)draw_below(&e->dice, t->size_count);
+        }
+    }
+}
+
+static void fill_first(evolution *e) {
+    const uint32_t sizes = e->search->tables.size_count;
+    for (uint32_t i = 0; i < e->count; i++) {
+        if (i < 3) {
+            e->genome[0][i] = e->simple[i];
+        } else if (i < 3 + sizes) {
+            e->genome[0][i] = rp_problem_even(e->search->tables.problem, (uint8_t)(i - 3));
+        } else {
+            draw_genome(e, &e->genome[0][i]);
+        }
+        finish_genome(e, &e->genome[0][i]);
+    }
+}
+
+static uint32_t hold_tournament(evolution *e) {
+    uint32_t best = draw_below(&e->dice, e->count);
+    for (uint32_t i = 1; i < TOURNAMENT; i++) {
+        const uint32_t other = draw_below(&e->dice, e->count);
+        best = is_better(e, other, best) ? other : best;
+    }
+    return best;
+}
+
+static void cross(evolution *e, uint8_t *child, const uint8_t *other) {
+    const uint32_t stages = e->search->tables.stages;
+    if (!draw_chance(&e->dice, 0.8)) {
+        return;
+    }
+    for (uint32_t first = 0; first < stages; first += 32) {
+        const uint32_t bits = draw(&e->dice);
+        for (uint32_t k = first; k < stages && k < first + 32; k++) {
+            child[k] = bits >> (k - first) & 1 ? other[k] : child[k];
+        }
+    }
+}
+
+static uint8_t change_gene(evolution *e, uint8_t gene) {
+    const uint32_t sizes = e->search->tables.size_count;
+    if (!draw_chance(&e->dice, 0.8)) {
+        return (uint8_t)draw_below(&e->dice, sizes);
+    }
+    if (gene == 0 || (gene + 1u < sizes && draw_below(&e->dice, 2))) {
+        return (uint8_t)(gene + (sizes > 1));
+    }
+    return (uint8_t)(gene - 1);
+}
+
+static void mutate(evolution *e, uint8_t *child) {
+    const uint32_t stages = e->search->tables.stages;
+    const uint32_t below = 65536 / stages; /* two genes a word */
+    for (uint32_t k = 0; k < stages; k += 2) {
+        const uint32_t word = draw(&e->dice);
+        if (stages == 1 || (word & 0xffff) < below) {
+            child[k] = change_gene(e, child[k]);
+        }
+        if (k + 1 < stages && word >> 16 < below) {
+            child[k + 1] = change_gene(e, child[k + 1]);
+        }
+    }
+}
+
+static void breed(evolution *e, uint32_t best) {
+    rp_genome *next = e->genome[1];
+    next[0] = e->genome[0][best];
+    next[1] = e->genome[0][find_best(e, best)];
+    for (uint32_t i = KEPT; i < e->count; i++) {
+        const rp_genome *other = &e->genome[0][hold_tournament(e)];
+        next[i] = e->genome[0][hold_tournament(e)];
+        for (int way = 0; way < RP_WAYS; way++) {
+            cross(e, next[i].gene[way], other->gene[way]);
+            mutate(e, next[i].gene[way]);
+        }
+        finish_genome(e, &next[i]);
+    }
+    e->genome[1] = e->genome[0];
+    e->genome[0] = next;
+}
+
+static void tell(const evolution *e, uint32_t round, uint32_t generation, double best) {
+    const rp_planner_ask *ask = e->search->ask;
+    double sum = 0;
+    uint32_t fits = 0;
+    if (!ask->trace) {
+        return;
+    }
+    for (uint32_t i = 0; i < e->count; i++) {
+        sum += isfinite(e->value[i]) ? e->value[i] : 0;
+        fits += isfinite(e->value[i]) != 0;
+    }
+    const rp_planner_trace trace = {round, generation, best, sum / fits};
+    ask->trace(ask->context, &trace);
+}
+
+static void run_round(evolution *e, uint32_t round) {
+    char name[40];
+    double least = (double)INFINITY;
+    uint32_t gained = 0;
+    (void)snprintf(name, sizeof name, "planner/genetic/%u", round);
+    e->dice = (dice){.stream = rp_rng_named(e->search->ask->seed, name)};
+    fill_first(e);
+    for (uint32_t generation = 0; generation < GENERATIONS; generation++) {
+        evaluate(e);
+        const uint32_t best = find_best(e, e->count);
+        e->search->answer->generations++;
+        tell(e, round, generation, e->value[best]);
+        if (e->value[best] < least * (1 - RP_SEARCH_ALIKE)) {
+            least = e->value[best];
+            gained = generation;
+        }
+        if (generation - gained >= PATIENCE || rp_search_is_over(e->search)) {
+            return;
+        }
+        breed(e, best);
+    }
+}
+
+static rp_err open_evolution(rp_search *s, const rp_genetic *by, evolution *out) {
+    const uint32_t count = s->ask->population ? s->ask->population : POPULATION;
+    rp_err err;
+    *out = (evolution){.search = s, .by = by, .count = count};
+    RP_TRY(rp_known_open(&s->arena, s->tables.stages, &out->known));
+    RP_TRY(RP_ARENA_NEW(&s->arena, count, &out->genome[0]));
+    RP_TRY(RP_ARENA_NEW(&s->arena, count, &out->genome[1]));
+    RP_TRY(RP_ARENA_NEW(&s->arena, count, &out->value));
+    RP_TRY(RP_ARENA_NEW(&s->arena, count, &out->place));
+    RP_TRY(RP_ARENA_NEW(&s->arena, count, &out->fresh));
+    RP_TRY(RP_ARENA_NEW(&s->arena, count, &out->fresh_value));
+    out->simple[0] = rp_simple_even(s);
+    out->simple[1] = rp_simple_greedy(s);
+    RP_TRY(rp_simple_dp(s, &out->simple[2]));
+    if (by->is_tied) { /* these were not */
+        s->answer->step_s = (double)INFINITY;
+    }
+fail:
+    return err;
+}
+
+rp_err rp_genetic_search(rp_search *s, const rp_genetic *by) {
+    evolution e;
+    rp_err err;
+    RP_TRY(open_evolution(s, by, &e));
+    const bool by_time = s->ask->rounds == 0 && s->ask->limit_ns != 0;
+    const uint32_t rounds = s->ask->rounds ? s->ask->rounds : by_time ? UINT32_MAX : 1;
+    for (uint32_t round = 0; round < rounds && !rp_search_is_over(s); round++) {
+        run_round(&e, round);
+        s->answer->rounds++;
+    }
+fail:
+    return err;
+}
+
+void rp_genetic_one_by_one(void *context, const rp_genome *genome, uint32_t count, double *out) {
+    rp_search *s = context;
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = rp_recurrence_makespan(&s->tables, &genome[i], &s->room);
+    }
+}

@@ -1,0 +1,57 @@
+#include "planning/balance.h"
+
+#include <math.h>
+
+/* Of the stages from `stage` on over the layers from `first` on: the least largest cost, and where
+ * the first of them ends. */
+typedef struct {
+    double cost;
+    uint32_t end;
+} suffix;
+
+static suffix best_of(rp_balance_cost cost, const void *context, uint32_t stage, uint32_t first,
+                      uint32_t layers, const suffix *behind) {
+    suffix best = {(double)INFINITY, layers};
+    for (uint32_t end = first + 1; end <= layers; end++) {
+        if (isinf(behind[end].cost)) {
+            continue;
+        }
+        const double own = cost(context, stage, first, end);
+        const double slowest = own > behind[end].cost ? own : behind[end].cost;
+        if (slowest < best.cost) {
+            best = (suffix){slowest, end};
+        }
+    }
+    return best;
+}
+
+rp_err rp_balance(rp_arena *arena, rp_balance_cost cost, const void *context, uint32_t layers,
+                  uint32_t stages, rp_cut *out) {
+    const size_t row = (size_t)layers + 1;
+    suffix *table; /* [stages + 1][row] */
+    uint32_t *first;
+    rp_err err;
+    if (stages == 0 || stages > RP_CUT_STAGES_MAX || layers < stages) {
+        return rp_fail(RP_ERR_USAGE, "cut: %u layers can not make %u stages", layers, stages);
+    }
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)stages + 1, &first));
+    RP_TRY(RP_ARENA_NEW(arena, row * (stages + 1), &table));
+    for (uint32_t i = 0; i <= layers; i++) { /* behind the last stage no layer is left */
+        table[row * stages + i] = (suffix){i == layers ? 0 : (double)INFINITY, layers};
+    }
+    for (uint32_t k = stages; k-- > 0;) {
+        for (uint32_t i = 0; i <= layers; i++) {
+            table[row * k + i] = best_of(cost, context, k, i, layers, &table[row * (k + 1)]);
+        }
+    }
+    if (!isfinite(table[0].cost)) {
+        return rp_fail(RP_ERR_USAGE, "cut: no allowed cut of %u layers into %u stages", layers,
+                       stages);
+    }
+    for (uint32_t k = 0; k < stages; k++) {
+        first[k + 1] = table[row * k + first[k]].end;
+    }
+    *out = (rp_cut){.stage_count = stages, .first = first};
+fail:
+    return err;
+}

@@ -1,0 +1,102 @@
+#include "planning/choose_sizes.h"
+
+#include "planning/cost.h"
+
+/* Parcels that an op may wait for, or send, at most: firmware/plan refuses more. */
+enum { PARCELS_MAX = 64 };
+
+static void put_stage(const rp_runfile *run, const rp_profile *profile, const rp_cut *cut,
+                      uint32_t k, rp_problem *out) {
+    const uint32_t place = k % run->boards;
+    const uint32_t first = cut->first[k];
+    const uint32_t end = cut->first[k + 1];
+    const size_t row = (size_t)k * (out->samples + 1);
+    for (uint32_t b = 1; b <= out->samples; b++) {
+        out->pass[RP_WAY_FORWARD][row + b] =
+            rp_cost_op_s(run, profile, place, first, end, RP_OP_FORWARD, b);
+        out->pass[RP_WAY_BACKWARD][row + b] =
+            rp_cost_op_s(run, profile, place, first, end, RP_OP_BACKWARD, b);
+        if (k + 1 < cut->stage_count) {
+            out->send[RP_WAY_FORWARD][row + b] = rp_cost_parcel_s(run, profile, end, k, false, b);
+        }
+        if (k > 0) {
+            out->send[RP_WAY_BACKWARD][row + b] =
+                rp_cost_parcel_s(run, profile, first, k - 1, true, b);
+        }
+    }
+    const uint32_t next = (k + 1) % run->boards;
+    const uint32_t before = (k + run->boards - 1) % run->boards;
+    out->latency[RP_WAY_FORWARD][k] = rp_cost_delay_s(run, profile, place, next, 0);
+    out->latency[RP_WAY_BACKWARD][k] = rp_cost_delay_s(run, profile, place, before, 0);
+    out->update[k] = rp_cost_op_s(run, profile, place, first, end, RP_OP_UPDATE, out->samples);
+}
+
+/* Only sizes of which a step has PARCELS_MAX at most; and train.microbatch is among them. */
+static void list_sizes(const rp_runfile *run, rp_problem *out) {
+    uint32_t kept[RP_PLANNERS_SIZES_MAX];
+    uint32_t count = 0;
+    bool has_micro = false;
+    for (uint32_t i = 0; i < out->size_count; i++) {
+        const uint32_t size = out->size[i];
+        const bool fits = (out->samples - 1) / size + 1 <= PARCELS_MAX;
+        if (run->micro < size && !has_micro && count + 1 < RP_PLANNERS_SIZES_MAX) {
+            kept[count++] = run->micro;
+            has_micro = true;
+        }
+        if ((fits || size == run->micro) && count < RP_PLANNERS_SIZES_MAX) {
+            kept[count++] = size;
+            has_micro |= size == run->micro;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        out->size[i] = kept[i];
+    }
+    out->size[count - 1] = out->samples;
+    out->size_count = count;
+}
+
+static void hold_stages(const rp_runfile *run, const rp_cut *cut, rp_problem *out) {
+    for (uint8_t i = 0; i < out->size_count; i++) {
+        for (uint32_t k = 0; out->size[i] == run->micro && k < cut->stage_count; k++) {
+            if (rp_cut_whole_layer(run->model, cut, k)) {
+                out->held[k] = i;
+            }
+        }
+    }
+}
+
+static rp_err find_even(rp_planner_ask ask, rp_size_choice *out) {
+    rp_planner_answer answer;
+    rp_err err;
+    RP_TRY(rp_planner_search(rp_planner_find("even"), &ask, &answer));
+    out->even_step_s = answer.step_s;
+    out->even = ask.problem->size[answer.genome.gene[RP_WAY_FORWARD][0]];
+fail:
+    return err;
+}
+
+rp_err rp_choose_sizes(const rp_runfile *run, const rp_profile *profile, const rp_cut *cut,
+                       uint32_t (*size)[2], rp_size_choice *out) {
+    rp_problem problem;
+    rp_planner_answer answer;
+    rp_arena arena;
+    rp_err err;
+    rp_arena_init(&arena, "sizes", 0);
+    RP_TRY(rp_problem_open(&arena, cut->stage_count, run->batch, &problem));
+    list_sizes(run, &problem);
+    hold_stages(run, cut, &problem);
+    for (uint32_t k = 0; k < cut->stage_count; k++) {
+        put_stage(run, profile, cut, k, &problem);
+    }
+    const rp_planner_ask ask = {.problem = &problem, .seed = run->seed, .rounds = 1};
+    RP_TRY(rp_planner_search(run->sizes.planner, &ask, &answer));
+    RP_TRY(find_even(ask, out));
+    out->step_s = answer.step_s;
+    for (uint32_t k = 0; k < cut->stage_count; k++) {
+        size[k][0] = problem.size[answer.genome.gene[RP_WAY_FORWARD][k]];
+        size[k][1] = problem.size[answer.genome.gene[RP_WAY_BACKWARD][k]];
+    }
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}

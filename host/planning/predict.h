@@ -1,0 +1,30 @@
+/* How long a step of a plan takes: its replay, with what was measured of boards and wires.
+ *
+ * A wire is busy for as long as the bytes take at its rate, each direction for itself; the latency
+ * only delays, and so do copies to and from the devices. Windows hold senders back as in a run. Not
+ * in it: codecs, predictions and averages, which nobody measures apart. */
+#ifndef RP_PLANNING_PREDICT_H
+#define RP_PLANNING_PREDICT_H
+
+#include "plan/plan.h"
+#include "planning/profile.h"
+
+/* Of a step far from a run's begin and end, with all its microbatches. */
+typedef struct {
+    double step_s;
+    double work_s;  /* of it the busiest board computes */
+    uint32_t board; /* the busiest */
+    double wire_s;  /* of it the busiest wire is in use, in one direction */
+    uint32_t from, to;
+    char limits[160]; /* what the step waits for most, for people */
+    uint32_t stages;
+    double (
+        *op_s)[RP_OP_KINDS]; /* [stages]: of a full microbatch, on the first board that has it */
+} rp_prediction;
+
+/* `profile`: with its boards at their places. `delay_s`: of a wire whose latency nobody knows.
+ * errors  those of rp_plan_replay() */
+rp_err rp_predict(rp_arena *arena, const rp_runfile *run, const rp_profile *profile,
+                  const rp_plan *plan, double delay_s, rp_prediction *out) RP_MUST_CHECK;
+
+#endif

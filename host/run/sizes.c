@@ -1,0 +1,80 @@
+#include "run/sizes.h"
+
+#include <string.h>
+
+static rp_err read_planner(rp_node *map, rp_sizes *out) {
+    const char *name = NULL;
+    rp_err err = rp_node_string(map, "planner", &name);
+    if (err != RP_OK || !name) {
+        return err;
+    }
+    out->planner = rp_planner_find(strcmp(name, "auto") == 0 ? "tidgap" : name);
+    if (!out->planner || strcmp(name, "brute") == 0) { /* which is for tests */
+        return rp_node_fail(rp_node_find(map, "planner"),
+                            "no planner '%s': expected auto, even, greedy, dp-sizes, descent, "
+                            "sgap, dgap or tidgap",
+                            name);
+    }
+    if (out->at) {
+        return rp_node_fail(rp_node_find(map, "planner"),
+                            "chooses the sizes that `forward` and `backward` name: drop one of "
+                            "the two");
+    }
+    return RP_OK;
+}
+
+rp_err rp_sizes_read(rp_arena *arena, rp_node *root, const rp_method *method, uint32_t stages,
+                     uint32_t batch, uint32_t micro, rp_sizes *out) {
+    static const char *const keys[] = {"forward", "backward"};
+    rp_node *map = rp_node_find(root, "schedule");
+    uint32_t(*at)[2];
+    bool said = false;
+    rp_err err;
+    *out = (rp_sizes){0};
+    if (!method->kind->sizes || !rp_node_is_map(map)) {
+        return RP_OK;
+    }
+    for (uint32_t d = 0; d < 2; d++) {
+        const rp_node *node = rp_node_find(map, keys[d]);
+        said |= node != NULL;
+        out->by_stage |= node && rp_node_is_list(node);
+    }
+    if (!said) {
+        return read_planner(map, out);
+    }
+    RP_TRY(RP_ARENA_NEW(arena, stages, &at));
+    for (uint32_t k = 0; k < stages; k++) {
+        at[k][0] = at[k][1] = micro;
+    }
+    RP_TRY(rp_method_sizes(root, stages, at));
+    for (uint32_t i = 0; i < 2 * stages; i++) {
+        const uint32_t size = at[i / 2][i % 2];
+        if (size > batch) {
+            return rp_node_fail(rp_node_find(map, keys[i % 2]),
+                                "stage %u has microbatches of %u samples, and a step has %u "
+                                "(train.batch)",
+                                i / 2, size, batch);
+        }
+    }
+    out->at = (const uint32_t(*)[2])at;
+    err = read_planner(map, out);
+fail:
+    return err;
+}
+
+rp_err rp_sizes_fit_cut(const rp_sizes *sizes, rp_node *root, const rp_model *model,
+                        const rp_cut *cut, uint32_t micro) {
+    for (uint32_t k = 0; sizes->at && k < cut->stage_count; k++) {
+        const uint32_t *size = sizes->at[k];
+        const rp_layer *layer = rp_cut_whole_layer(model, cut, k);
+        if (layer && (size[0] != micro || size[1] != micro)) {
+            return rp_node_fail(rp_node_find(root, "schedule"),
+                                "stage %u has microbatches of %u samples forward and %u backward, "
+                                "and its layer '%s' normalises over a microbatch: with another "
+                                "size it is another model; expected train.microbatch, %u, in both "
+                                "directions (groupnorm and layernorm are free)",
+                                k, size[0], size[1], layer->name, micro);
+        }
+    }
+    return RP_OK;
+}
