@@ -221,12 +221,18 @@ class Links(Chain):
                                  "probe: 1}")
         log = map(json.loads, (self.dir / "out" / "log.jsonl").read_text().splitlines())
         gaps = [(e["step"] - 1, e["gap"]) for e in log if e.get("stage") == 0 and "gap" in e]
-        for first, last, advance in self.phases(events, 10**6):
+        compared = 0
+        *phases, last_phase = self.phases(events, 10**6)
+        for first, last, advance in (*phases, last_phase):
             most = max(gap for step, gap in gaps if first <= step < last)
             whole = 3 * (1 + advance)
             self.assertLessEqual(most, whole)
-            if last - first > whole:  # else the pipe was not filled: links are looked at early
+            # One probe is under way at a time, so the second one may still come before the pipe is
+            # filled. The last phase has an interruption in it.
+            if (first, last) != last_phase[:2] and last - first > 3 * (whole + 1):
                 self.assertEqual(most, whole)
+                compared += 1
+        self.assertGreater(compared, 0)
 
 
 # Under a sanitizer, which makes a run slow: replicas, and trust in predictions.
