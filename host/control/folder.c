@@ -15,7 +15,7 @@
 #include "control/about.h"
 #include "control/controller_own.h"
 #include "data/describe.h"
-#include "planning/advise.h"
+#include "planning/joint.h"
 #include "planning/planfile.h"
 #include "planning/tables.h"
 #include "run/paths.h"
@@ -129,22 +129,25 @@ rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile
 
 /* Where the layers were measured, what other boards would give. */
 static rp_err show_advice(rp_controller *c) {
-    const char *name[RP_ADVISE_BOARDS_MAX];
-    rp_board_advice advice;
-    rp_arena arena;
+    const char *name[RP_JOINT_BOARDS_MAX];
+    rp_joint_answer answer;
     rp_err err = RP_OK;
-    if (!c->has_profile || c->given || c->ring.count > RP_ADVISE_BOARDS_MAX) {
+    if (!c->has_profile || c->given || c->ring.count > RP_JOINT_BOARDS_MAX) {
         return RP_OK;
     }
-    rp_arena_init(&arena, "advice", 0);
+    const rp_joint_ask ask = {.run = &c->run,
+                              .profile = &c->profile,
+                              .delay_s = c->link_delay_s,
+                              .boards_open = true,
+                              .clock = c->env.clock,
+                              .limit_ns = (int64_t)(c->run.plan_seconds * (double)RP_NS_PER_S)};
     rp_measured_place(c);
     for (uint32_t k = 0; k < c->ring.count; k++) {
         name[k] = c->ring.board[k].name;
     }
-    RP_TRY(rp_advise_boards(&arena, &c->run, &c->profile, c->link_delay_s, &advice));
-    rp_advise_say(c->env.result, &advice, name);
+    RP_TRY(rp_joint_search(&ask, &answer));
+    rp_joint_say(c->env.result, &answer, &c->run, name);
 fail:
-    rp_arena_finish(&arena);
     return err;
 }
 

@@ -579,6 +579,8 @@ static rp_err read_plan(rp_node *root, rp_runfile *run) {
     RP_TRY(find_map(root, "plan", "{drift: 0.3}", &plan));
     RP_TRY(rp_node_f64(plan, "drift", 0, 100, &run->plan_drift));
     RP_TRY(rp_node_default(plan, "drift", "0"));
+    RP_TRY(rp_node_f64(plan, "seconds", 0, 3600, &run->plan_seconds));
+    RP_TRY(rp_node_default(plan, "seconds", "5"));
     RP_TRY(plan ? rp_node_done(plan) : RP_OK);
 fail:
     return err;
@@ -586,8 +588,12 @@ fail:
 
 rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set,
                        uint32_t set_count, rp_runfile *out) {
-    *out = (rp_runfile){
-        .seed = 1, .guard = true, .eval_epochs = 1, .recalibrate = 32, .non_finite_steps = 10};
+    *out = (rp_runfile){.seed = 1,
+                        .guard = true,
+                        .eval_epochs = 1,
+                        .recalibrate = 32,
+                        .non_finite_steps = 10,
+                        .plan_seconds = 5};
     rp_err err;
     RP_TRY(find_file(arena, path, out));
     RP_TRY(rp_config_read_file(arena, out->path, &out->root));

@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "planning/advise.h"
 #include "planning/cost.h"
 #include "planning/planfile.h"
 #include "planning/predict.h"
@@ -348,48 +347,6 @@ static void a_step_takes_what_the_replay_says(void **state) {
     expect_close(found.wire_s, 2 * alone_s, 1e-6, 0);
 }
 
-static void advise(const rp_profile *profile, rp_board_advice *advice, char *text, size_t bytes) {
-    static const char *const names[] = {"left", "right"};
-    expect_ok(rp_advise_boards(&arena, &run, profile, 0, advice));
-    FILE *file = fmemopen(text, bytes, "w");
-    assert_non_null(file);
-    rp_advise_say(file, advice, names);
-    assert_int_equal(fclose(file), 0);
-}
-
-/* A board that holds up all the others is left out, with the reason; one that helps is not. */
-static void boards_that_only_hold_up_are_left_out(void **state) {
-    (void)state;
-    rp_profile profile;
-    rp_board_advice advice;
-    char text[1024];
-    size_t count;
-    open_profile(&profile);
-    const double *values = say(&profile, 0, 1, &count);
-    expect_ok(rp_profile_take(&arena, &profile, 0, values, count));
-    expect_ok(rp_advise_boards(&arena, &run, &profile, 0, &advice));
-    assert_false(advice.is_known); /* the other one was not measured */
-    expect_ok(rp_profile_take(&arena, &profile, 1, values, count));
-    advise(&profile, &advice, text, sizeof text);
-    assert_true(advice.is_known);
-    assert_int_equal(advice.tried, 4); /* each alone, and both ways round */
-    assert_int_equal(advice.best.count, 2);
-    assert_non_null(strstr(text, "No other order of these boards"));
-    assert_non_null(strstr(text, "Next best, with other boards: left, "));
-    rp_profile_slow_down(&profile, 0, 50);
-    advise(&profile, &advice, text, sizeof text);
-    assert_int_equal(advice.best.count, 1);
-    assert_int_equal(advice.best.place[0], 1);
-    assert_true(advice.best.step_s < advice.now.step_s / 5);
-    assert_non_null(strstr(text, "1 of 2 boards are faster"));
-    assert_non_null(strstr(text, "a microbatch is "));
-    assert_non_null(strstr(text, " s on board left, and the others can do without."));
-    assert_non_null(strstr(text, "In this order: right"));
-    run.cut_auto = false; /* somebody has said what is where */
-    expect_ok(rp_advise_boards(&arena, &run, &profile, 0, &advice));
-    assert_false(advice.is_known);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sizes_reach_round_the_microbatch, setup, close_run),
@@ -401,7 +358,6 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_profile_of_something_else_is_refused, setup, close_run),
         cmocka_unit_test_setup_teardown(wires_cost_what_was_measured, setup, close_run),
         cmocka_unit_test_setup_teardown(a_step_takes_what_the_replay_says, setup, close_run),
-        cmocka_unit_test_setup_teardown(boards_that_only_hold_up_are_left_out, setup, close_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

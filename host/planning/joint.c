@@ -1,0 +1,676 @@
+#include "planning/joint.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "planning/cost.h"
+#include "planning/dp_cut.h"
+#include "planning/least_memory.h"
+#include "planning/planfile.h"
+
+enum { ALL_BOARDS = 5, REPLAYS = 6, ROUNDS = 600, SWEEPS = 16 };
+/* Of a step, that another cut of the same ring saves where it is taken: less is noise. */
+static const double WORTH = 0.01;
+
+/* The ring as it is, summed up: what the layers in front of one cost. */
+typedef struct {
+    const rp_joint_ask *ask;
+    uint32_t layers, micros, rounds;
+    int64_t start_ns;
+    double *pass[2];  /* [boards][layers + 1], seconds of the layers in front, on the board */
+    double *flops[2]; /* [layers + 1], of one sample */
+    double *bytes;    /* [layers]: that cross in front of it, one way; infinite: too much */
+    rp_least_memory memory;
+    rp_joint_plan kept[REPLAYS]; /* the best by dp-cut, rising; step_s is its cost */
+    uint32_t kept_count;
+    rp_joint_answer *out;
+} joint;
+
+/* A ring of these boards alone. */
+typedef struct {
+    const joint *of;
+    const rp_joint_plan *plan;
+} ring;
+
+/* ---- what a stage and a wire take ------------------------------------------------------------ */
+
+static double compute_s(const joint *j, uint32_t place, uint32_t first, uint32_t end,
+                        uint32_t back) {
+    const rp_runfile *run = j->ask->run;
+    const size_t row = (size_t)place * (j->layers + 1);
+    const double own = j->pass[back][row + end] - j->pass[back][row + first];
+    const rp_throttled_op op = {
+        .kind = back ? RP_OP_BACKWARD : RP_OP_FORWARD,
+        .samples = run->micro,
+        .micro = run->micro,
+        .flops = {j->flops[0][end] - j->flops[0][first], j->flops[1][end] - j->flops[1][first]}};
+    const double least = rp_throttle_s(rp_runfile_throttle_of(run, place), &op);
+    return rp_profile_slower(j->ask->profile, place) * (own > least ? own : least);
+}
+
+/* 0: nobody knows. */
+static double memory_of(const joint *j, uint32_t place) {
+    const double said = (double)j->ask->run->memory_mib * (1 << 20);
+    const double has = (double)rp_profile_board_at(j->ask->profile, place)->memory_bytes;
+    return said > 0 && (said < has || has <= 0) ? said : has;
+}
+
+static bool fits(const joint *j, uint32_t place, uint32_t first, uint32_t end, uint32_t behind) {
+    const double has = memory_of(j, place);
+    return has <= 0 || rp_least_memory_of(&j->memory, first, end, behind) <= has;
+}
+
+static double stage_s(const void *context, rp_dp_group group, uint32_t first, uint32_t end,
+                      uint32_t behind) {
+    const ring *r = context;
+    const uint32_t place = r->plan->place[group.first];
+    return fits(r->of, place, first, end, behind)
+               ? compute_s(r->of, place, first, end, 0) + compute_s(r->of, place, first, end, 1)
+               : (double)INFINITY;
+}
+
+/* Both ways, one behind the other: what is in use in both directions seldom has its rate in each.
+ */
+static double wire_s(const void *context, rp_dp_group from, rp_dp_group to, uint32_t layer) {
+    const ring *r = context;
+    const rp_joint_ask *ask = r->of->ask;
+    const uint32_t near = r->plan->place[from.first];
+    const uint32_t far = r->plan->place[to.first];
+    const double bytes = r->of->bytes[layer];
+    return rp_cost_wire_s(ask->run, ask->profile, near, far, bytes) +
+           rp_cost_wire_s(ask->run, ask->profile, far, near, bytes);
+}
+
+/* With a flush the pipe is filled in each step. step_s infinite: no cut is allowed. */
+static rp_err cut_ring(const joint *j, rp_joint_plan *plan) {
+    const bool flushed = j->ask->run->method.kind->flushed;
+    const ring of = {j, plan};
+    const rp_dp_ask ask = {.layers = j->layers,
+                           .boards = plan->count,
+                           .share_most = 1,
+                           .steady = j->micros - flushed,
+                           .fill = flushed,
+                           .stage_s = stage_s,
+                           .wire_s = wire_s,
+                           .context = &of,
+                           .rounds = SWEEPS};
+    rp_dp_answer answer = {.cost = (double)INFINITY};
+    const rp_err err = plan->count <= j->layers ? rp_dp_cut(&ask, &answer) : RP_OK;
+    plan->origin = RP_JOINT_DP_CUT;
+    plan->step_s = answer.cost;
+    for (uint32_t k = 0; err == RP_OK && isfinite(answer.cost) && k <= plan->count; k++) {
+        plan->first[k] = answer.first[k];
+    }
+    return err;
+}
+
+/* ---- a replay -------------------------------------------------------------------------------- */
+
+/* The run and the profile as if only these boards were there. */
+static rp_err run_of(rp_arena *arena, const joint *j, const rp_joint_plan *plan, rp_runfile *run,
+                     rp_profile *profile, const char ***names) {
+    rp_roster_entry *roster;
+    rp_err err;
+    *run = *j->ask->run;
+    *profile = *j->ask->profile;
+    RP_TRY(RP_ARENA_NEW(arena, plan->count, &roster));
+    RP_TRY(RP_ARENA_NEW(arena, plan->count, names));
+    RP_TRY(RP_ARENA_NEW(arena, profile->board_count, &profile->place));
+    for (uint32_t k = 0; k < plan->count; k++) {
+        const uint32_t place = plan->place[k];
+        char *own;
+        RP_TRY(rp_arena_printf(arena, &own, "%u", place)); /* as ring.throttle names it */
+        roster[k] = run->roster ? run->roster[place] : (rp_roster_entry){.name = own};
+        (*names)[k] = roster[k].name;
+        profile->place[k] = j->ask->profile->place[place];
+    }
+    run->roster = roster;
+    run->boards = run->stages = plan->count;
+fail:
+    return err;
+}
+
+static rp_err predict(const joint *j, rp_joint_plan *plan, uint32_t micro, rp_prediction *found) {
+    const rp_cut cut = {.stage_count = plan->count, .first = plan->first};
+    rp_runfile run;
+    rp_profile profile;
+    const char **names;
+    rp_plan *made;
+    rp_arena arena;
+    rp_err err;
+    rp_arena_init(&arena, "joint", 0);
+    RP_TRY(run_of(&arena, j, plan, &run, &profile, &names));
+    run.micro = micro;
+    const rp_planfile chosen = {.run = &run, .cut = &cut, .board = names};
+    RP_TRY(rp_planfile_make(&arena, &chosen, &made));
+    RP_TRY(rp_predict(&arena, &run, &profile, made, j->ask->delay_s, found));
+fail:
+    rp_arena_finish(&arena);
+    j->out->replays++;
+    found->step_s = err == RP_OK ? found->step_s : (double)INFINITY;
+    return err == RP_ERR_USAGE || err == RP_ERR_FAULT ? RP_OK : err;
+}
+
+static bool cut_fits(const joint *j, const rp_joint_plan *plan) {
+    bool all = true;
+    for (uint32_t k = 0; k < plan->count; k++) {
+        all =
+            all && fits(j, plan->place[k], plan->first[k], plan->first[k + 1], plan->count - 1 - k);
+    }
+    return all;
+}
+
+/* Into the list, by step_s; one that can not be goes nowhere. */
+static void list(rp_joint_answer *out, const rp_joint_plan *plan) {
+    const uint32_t room = RP_JOINT_PLANS_MAX;
+    uint32_t at = out->count < room ? out->count : room;
+    if (!isfinite(plan->step_s) || (at == room && out->plan[room - 1].step_s <= plan->step_s)) {
+        return;
+    }
+    out->count = at < room ? at + 1 : room;
+    for (at = out->count - 1; at > 0 && out->plan[at - 1].step_s > plan->step_s; at--) {
+        out->plan[at] = out->plan[at - 1];
+    }
+    out->plan[at] = *plan;
+}
+
+static rp_err replay(const joint *j, rp_joint_plan *plan) {
+    rp_prediction found = {0};
+    rp_err err = RP_OK;
+    if (cut_fits(j, plan)) {
+        RP_TRY(predict(j, plan, j->ask->run->micro, &found));
+        plan->step_s = found.step_s;
+        memcpy(plan->limits, found.limits, sizeof plan->limits);
+    } else {
+        plan->step_s = (double)INFINITY;
+    }
+fail:
+    return err;
+}
+
+/* ---- rings ----------------------------------------------------------------------------------- */
+
+static bool has_same_boards(const rp_joint_plan *a, const rp_joint_plan *b) {
+    uint64_t set[2] = {0, 0};
+    for (uint32_t k = 0; k < a->count; k++) {
+        set[0] |= UINT64_C(1) << a->place[k];
+    }
+    for (uint32_t k = 0; k < b->count; k++) {
+        set[1] |= UINT64_C(1) << b->place[k];
+    }
+    return set[0] == set[1];
+}
+
+/* Of each set of boards the best order: else the last ones would be orders of one set. */
+static void keep(joint *j, const rp_joint_plan *plan) {
+    uint32_t at = 0;
+    while (at < j->kept_count && !has_same_boards(&j->kept[at], plan)) {
+        at++;
+    }
+    if (at < j->kept_count && j->kept[at].step_s <= plan->step_s) {
+        return;
+    }
+    if (at == REPLAYS) {
+        at = REPLAYS - 1;
+        if (j->kept[at].step_s <= plan->step_s) {
+            return;
+        }
+    }
+    j->kept_count += at == j->kept_count;
+    for (; at > 0 && j->kept[at - 1].step_s > plan->step_s; at--) {
+        j->kept[at] = j->kept[at - 1];
+    }
+    j->kept[at] = *plan;
+}
+
+static bool is_over(const joint *j) {
+    const rp_joint_ask *ask = j->ask;
+    const bool late =
+        ask->limit_ns > 0 && rp_clock_now_ns(ask->clock) - j->start_ns >= ask->limit_ns;
+    const bool over = late || j->out->tried >= j->rounds;
+    j->out->is_complete = j->out->is_complete && !over;
+    return over;
+}
+
+static rp_err try_ring(joint *j, rp_joint_plan *plan) {
+    const rp_err err = cut_ring(j, plan);
+    j->out->tried++;
+    if (err == RP_OK && isfinite(plan->step_s)) {
+        keep(j, plan);
+    }
+    return err;
+}
+
+/* Every order of every set that begins as `plan` does. */
+static rp_err try_all(joint *j, rp_joint_plan *plan, uint32_t used) {
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; k < j->ask->run->boards; k++) {
+        if (used & 1u << k || is_over(j)) {
+            continue;
+        }
+        plan->place[plan->count++] = k;
+        RP_TRY(try_ring(j, plan));
+        RP_TRY(try_all(j, plan, used | 1u << k));
+        plan->count--;
+    }
+fail:
+    return err;
+}
+
+static rp_joint_plan without(const rp_joint_plan *plan, uint32_t at) {
+    rp_joint_plan fewer = *plan;
+    fewer.count--;
+    memmove(&fewer.place[at], &fewer.place[at + 1], (fewer.count - at) * sizeof *fewer.place);
+    return fewer;
+}
+
+static rp_joint_plan with(const rp_joint_plan *plan, uint32_t at, uint32_t place) {
+    rp_joint_plan more = *plan;
+    memmove(&more.place[at + 1], &more.place[at], (plan->count - at) * sizeof *more.place);
+    more.place[at] = place;
+    more.count++;
+    return more;
+}
+
+static rp_err try_better(joint *j, rp_joint_plan *other, rp_joint_plan *best) {
+    const rp_err err = try_ring(j, other);
+    *best = err == RP_OK && other->step_s < best->step_s ? *other : *best;
+    return err;
+}
+
+static rp_err try_fewer(joint *j, const rp_joint_plan *from, rp_joint_plan *best) {
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; from->count > 1 && i < from->count && !is_over(j); i++) {
+        rp_joint_plan other = without(from, i);
+        RP_TRY(try_better(j, &other, best));
+    }
+fail:
+    return err;
+}
+
+static rp_err try_more(joint *j, const rp_joint_plan *from, rp_joint_plan *best) {
+    uint64_t used = 0;
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; k < from->count; k++) {
+        used |= UINT64_C(1) << from->place[k];
+    }
+    for (uint32_t place = 0; place < j->ask->run->boards; place++) {
+        for (uint32_t i = 0; !(used >> place & 1) && i <= from->count && !is_over(j); i++) {
+            rp_joint_plan other = with(from, i, place);
+            RP_TRY(try_better(j, &other, best));
+        }
+    }
+fail:
+    return err;
+}
+
+static rp_err try_exchanged(joint *j, const rp_joint_plan *from, rp_joint_plan *best) {
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < from->count; i++) {
+        for (uint32_t k = i + 1; k < from->count && !is_over(j); k++) {
+            rp_joint_plan other = *from;
+            other.place[i] = from->place[k];
+            other.place[k] = from->place[i];
+            RP_TRY(try_better(j, &other, best));
+        }
+    }
+fail:
+    return err;
+}
+
+/* Fewer boards first: there are few of them, and they cost least. */
+static rp_err climb(joint *j, rp_joint_plan *best) {
+    rp_joint_plan from;
+    rp_err err;
+    do {
+        from = *best;
+        RP_TRY(try_fewer(j, &from, best));
+        if (!(best->step_s < from.step_s)) {
+            RP_TRY(try_more(j, &from, best));
+        }
+        if (!(best->step_s < from.step_s)) {
+            RP_TRY(try_exchanged(j, &from, best));
+        }
+    } while (best->step_s < from.step_s && !is_over(j));
+fail:
+    return err;
+}
+
+static double whole_s(const joint *j, uint32_t place) {
+    return compute_s(j, place, 0, j->layers, 0) + compute_s(j, place, 0, j->layers, 1);
+}
+
+/* The fastest first; boards that are alike in the order of their places. */
+static void sort_by_speed(const joint *j, rp_joint_plan *plan) {
+    for (uint32_t i = 1; i < plan->count; i++) {
+        const uint32_t own = plan->place[i];
+        uint32_t at = i;
+        for (; at > 0 && whole_s(j, plan->place[at - 1]) > whole_s(j, own); at--) {
+            plan->place[at] = plan->place[at - 1];
+        }
+        plan->place[at] = own;
+    }
+}
+
+/* The ring without its slowest boards, half as many each time: in its order, and by speed. */
+static rp_err try_fastest(joint *j, const rp_joint_plan *now, rp_joint_plan *best) {
+    rp_joint_plan fast = *now;
+    rp_err err = RP_OK;
+    sort_by_speed(j, &fast);
+    for (; fast.count > 0 && !is_over(j); fast.count -= (fast.count + 3) / 4) {
+        rp_joint_plan row = fast;
+        for (uint32_t k = 0, at = 0; k < now->count; k++) {
+            for (uint32_t i = 0; i < fast.count; i++) {
+                if (fast.place[i] == now->place[k]) {
+                    row.place[at++] = now->place[k];
+                }
+            }
+        }
+        RP_TRY(try_better(j, &row, best));
+        RP_TRY(try_better(j, &fast, best));
+    }
+fail:
+    return err;
+}
+
+static rp_err search_rings(joint *j, const rp_joint_plan *now) {
+    rp_joint_plan none = {.count = 0};
+    rp_joint_plan best = *now;
+    rp_err err;
+    if (now->count <= ALL_BOARDS) {
+        return try_all(j, &none, 0);
+    }
+    RP_TRY(try_ring(j, &best));
+    RP_TRY(try_fastest(j, now, &best));
+    RP_TRY(climb(j, &best));
+fail:
+    return err;
+}
+
+/* ---- the ring as it is ----------------------------------------------------------------------- */
+
+static void take_cut(rp_joint_plan *plan, rp_joint_origin origin, const rp_cut *cut) {
+    plan->origin = origin;
+    memcpy(plan->first, cut->first, ((size_t)plan->count + 1) * sizeof *plan->first);
+}
+
+static rp_err make_alike(rp_arena *arena, const joint *j, rp_joint_plan *plan) {
+    double *seconds;
+    rp_cut cut;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, 2 * (size_t)j->layers, &seconds));
+    rp_profile_seconds_of(j->ask->profile, 0, seconds);
+    RP_TRY(rp_cost_choose_cut(arena, j->ask->run, seconds, &cut));
+    take_cut(plan, RP_JOINT_ALIKE, &cut);
+fail:
+    return err;
+}
+
+static rp_err make_matched(rp_arena *arena, const joint *j, rp_joint_plan *plan) {
+    rp_cut cut;
+    rp_err err;
+    RP_TRY(rp_cost_choose_cut_by_board(arena, j->ask->run, j->ask->profile, &cut));
+    take_cut(plan, RP_JOINT_MATCHED, &cut);
+fail:
+    return err;
+}
+
+static bool has_same_cut(const rp_joint_plan *a, const rp_joint_plan *b) {
+    return memcmp(a->first, b->first, ((size_t)a->count + 1) * sizeof *a->first) == 0;
+}
+
+/* What a cut saves too little by is behind the cut by speed: measured twice, it may be the other
+ * way round. */
+static void prefer_matched(rp_joint_answer *out, uint32_t boards) {
+    uint32_t at = 0;
+    while (at < out->count && out->plan[at].origin != RP_JOINT_MATCHED) {
+        at++;
+    }
+    if (at == out->count || !rp_joint_is_ring(&out->plan[0], boards) ||
+        out->plan[0].step_s < (1 - WORTH) * out->plan[at].step_s) {
+        return;
+    }
+    const rp_joint_plan matched = out->plan[at];
+    memmove(&out->plan[1], &out->plan[0], at * sizeof *out->plan);
+    out->plan[0] = matched;
+}
+
+static rp_err cut_as_it_is(rp_arena *arena, joint *j, const rp_joint_plan *now, bool *dp_fits) {
+    rp_joint_answer *out = j->out;
+    rp_joint_plan dp = *now;
+    rp_err err;
+    out->alike = out->now = *now;
+    RP_TRY(make_matched(arena, j, &out->now));
+    RP_TRY(make_alike(arena, j, &out->alike));
+    RP_TRY(replay(j, &out->now));
+    list(out, &out->now);
+    if (has_same_cut(&out->alike, &out->now)) {
+        out->alike.step_s = out->now.step_s;
+    } else {
+        RP_TRY(replay(j, &out->alike));
+        list(out, &out->alike);
+    }
+    RP_TRY(cut_ring(j, &dp));
+    *dp_fits = isfinite(dp.step_s);
+    if (*dp_fits && !has_same_cut(&dp, &out->now) && !has_same_cut(&dp, &out->alike)) {
+        RP_TRY(replay(j, &dp));
+        list(out, &dp);
+    }
+    for (uint32_t k = 0; k < now->count; k++) {
+        const ring of = {j, now};
+        out->micro_s[k] = stage_s(&of, (rp_dp_group){k, 1}, out->now.first[k],
+                                  out->now.first[k + 1], now->count - 1 - k);
+    }
+fail:
+    return err;
+}
+
+/* ---- a bound, a size ------------------------------------------------------------------------- */
+
+/* Of a layer as it was measured: what holds a board back besides is not shared out by layers. */
+static double layer_s(const joint *j, uint32_t place, uint32_t layer) {
+    const size_t at = (size_t)place * (j->layers + 1) + layer;
+    return rp_profile_slower(j->ask->profile, place) *
+           (j->pass[0][at + 1] - j->pass[0][at] + j->pass[1][at + 1] - j->pass[1][at]);
+}
+
+static double fastest_s(const joint *j, uint32_t layer) {
+    double least = (double)INFINITY;
+    for (uint32_t k = 0; k < j->ask->run->boards; k++) {
+        least = fmin(least, layer_s(j, k, layer));
+    }
+    return least;
+}
+
+/* All layers on all boards at once, each with the speed of the layer that it is best at. */
+static double work_bound_s(const joint *j) {
+    double work = 0;
+    double speed = 0;
+    for (uint32_t i = 0; i < j->layers; i++) {
+        work += fastest_s(j, i);
+    }
+    for (uint32_t k = 0; k < j->ask->run->boards; k++) {
+        double best = 0;
+        for (uint32_t i = 0; i < j->layers; i++) {
+            const double own = layer_s(j, k, i);
+            best = own > 0 ? fmax(best, fastest_s(j, i) / own) : best;
+        }
+        speed += best;
+    }
+    return speed > 0 ? work / speed : 0;
+}
+
+/* One board alone, or several with the cheapest wire in use for a microbatch, one way. */
+static double bound_s(const joint *j) {
+    const rp_joint_ask *ask = j->ask;
+    const uint32_t boards = ask->run->boards;
+    double alone_s = (double)INFINITY;
+    double across_s = (double)INFINITY;
+    for (uint32_t from = 0; from < boards; from++) {
+        alone_s = fmin(alone_s, whole_s(j, from));
+        for (uint32_t to = 0; to < boards; to++) {
+            for (uint32_t i = 1; from != to && i < j->layers; i++) {
+                across_s =
+                    fmin(across_s, rp_cost_wire_s(ask->run, ask->profile, from, to, j->bytes[i]));
+            }
+        }
+    }
+    return j->micros * fmin(alone_s, fmax(work_bound_s(j), across_s));
+}
+
+static bool may_have_other_micro(const joint *j) {
+    const uint32_t whole[] = {0, j->layers};
+    const rp_cut cut = {.stage_count = 1, .first = whole};
+    const rp_runfile *run = j->ask->run;
+    return !run->sizes.planner && !run->sizes.at && run->method.kind->flushed &&
+           !rp_cut_whole_layer(run->model, &cut, 0);
+}
+
+/* Halves and doubles of the run's, which is never changed here: somebody has said it. */
+static rp_err find_micro(joint *j) {
+    rp_joint_answer *out = j->out;
+    const uint32_t own = j->ask->run->micro;
+    rp_err err = RP_OK;
+    out->micro = own;
+    out->micro_step_s = out->plan[0].step_s;
+    for (uint32_t power = 0; power < 12 && may_have_other_micro(j) && !is_over(j); power++) {
+        const uint32_t micro = 1u << power;
+        rp_prediction found = {0};
+        if (micro == own || micro > j->ask->run->batch || 8 * micro < own || micro > 8 * own) {
+            continue;
+        }
+        RP_TRY(predict(j, &out->plan[0], micro, &found));
+        if (found.step_s < out->micro_step_s) {
+            out->micro_step_s = found.step_s;
+            out->micro = micro;
+        }
+    }
+fail:
+    return err;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+static rp_err sum_up(rp_arena *arena, joint *j) {
+    const rp_runfile *run = j->ask->run;
+    const size_t row = (size_t)j->layers + 1;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, j->layers, &j->bytes));
+    RP_TRY(rp_least_memory_open(arena, run, run->boards, &j->memory));
+    for (uint32_t back = 0; back < 2; back++) {
+        RP_TRY(RP_ARENA_NEW(arena, row * run->boards, &j->pass[back]));
+        RP_TRY(RP_ARENA_NEW(arena, row, &j->flops[back]));
+    }
+    for (uint32_t i = 0; i < j->layers; i++) {
+        j->bytes[i] = i > 0 ? rp_cost_boundary_bytes(run, i) : 0;
+        j->flops[0][i + 1] = j->flops[0][i] + rp_model_flops_forward(run->model, i, i + 1);
+        j->flops[1][i + 1] = j->flops[1][i] + rp_model_flops_backward(run->model, i, i + 1);
+        for (uint32_t at = 0; at < 2 * run->boards; at++) {
+            double *sum = &j->pass[at % 2][at / 2 * row + i];
+            sum[1] = sum[0] + rp_profile_pass_s(j->ask->profile, at / 2, i, i + 1,
+                                                at % 2 ? RP_MEASURED_BACKWARD : RP_MEASURED_FORWARD,
+                                                run->micro);
+        }
+    }
+fail:
+    return err;
+}
+
+static bool can_plan(const rp_runfile *run) {
+    return run->boards > 1 && run->boards <= RP_JOINT_BOARDS_MAX && run->cut_auto &&
+           run->method.chunks == 1 && run->model->layer_count >= run->boards;
+}
+
+/* A place means nothing in the run file, and every board was measured. */
+static bool boards_may_change(const joint *j) {
+    const rp_runfile *run = j->ask->run;
+    bool all = j->ask->boards_open && run->hops.count == 0 && !run->sizes.by_stage &&
+               (!run->codec || run->codec_auto || rp_codecs_are_alike(run->codec, run->stages));
+    for (uint32_t k = 0; all && k < run->boards; k++) {
+        all = k < j->ask->profile->board_count && rp_profile_board_at(j->ask->profile, k)->known;
+    }
+    return all;
+}
+
+static rp_err refuse_memory(const joint *j) {
+    const uint32_t boards = j->ask->run->boards;
+    double most = 0;
+    double all = 0;
+    for (uint32_t k = 0; k < boards; k++) {
+        const double own = memory_of(j, k);
+        most = own > most ? own : most;
+        all += own;
+    }
+    const double mib = 1 << 20;
+    return rp_fail(RP_ERR_USAGE,
+                   "plan: no cut over these %u boards fits into their memory: weights, gradients "
+                   "and the optimiser's states of all layers take %.4g MiB, and what %u "
+                   "microbatches of %u samples leave on the first stage more; the boards have "
+                   "%.4g MiB, the largest %.4g MiB (ring.memory_mib). Expected a smaller model or "
+                   "train.microbatch, or more memory",
+                   boards, j->memory.weights[j->layers] / mib, j->memory.in_flight[boards - 1],
+                   j->ask->run->micro, all / mib, most / mib);
+}
+
+static rp_err search(rp_arena *arena, joint *j) {
+    rp_joint_answer *out = j->out;
+    rp_joint_plan now = {.count = j->ask->run->boards};
+    bool dp_fits = false;
+    rp_err err;
+    for (uint32_t k = 0; k < now.count; k++) {
+        now.place[k] = k;
+    }
+    RP_TRY(sum_up(arena, j));
+    RP_TRY(cut_as_it_is(arena, j, &now, &dp_fits));
+    const bool open = boards_may_change(j);
+    RP_TRY(open ? search_rings(j, &now) : RP_OK);
+    for (uint32_t i = 0; i < j->kept_count; i++) {
+        if (!rp_joint_is_ring(&j->kept[i], now.count)) {
+            RP_TRY(replay(j, &j->kept[i]));
+            list(out, &j->kept[i]);
+        }
+    }
+    prefer_matched(out, now.count);
+    if (out->count == 0) { /* the replay knows why, but where no cut at all fits */
+        err = dp_fits ? RP_OK : refuse_memory(j);
+        goto fail;
+    }
+    out->bound_s = bound_s(j);
+    RP_TRY(find_micro(j));
+    out->is_known = true;
+fail:
+    return err;
+}
+
+rp_err rp_joint_search(const rp_joint_ask *ask, rp_joint_answer *out) {
+    joint *j;
+    rp_arena arena;
+    rp_err err = RP_OK;
+    *out = (rp_joint_answer){.is_complete = true};
+    if (!can_plan(ask->run)) {
+        return RP_OK;
+    }
+    if (ask->limit_ns > 0 && !ask->clock) {
+        return rp_fail(RP_ERR_USAGE, "plan: a limit of time needs a clock");
+    }
+    rp_arena_init(&arena, "joint", 0);
+    RP_TRY(RP_ARENA_NEW(&arena, 1, &j));
+    *j = (joint){.ask = ask,
+                 .layers = ask->run->model->layer_count,
+                 .micros = (ask->run->batch - 1) / ask->run->micro + 1,
+                 .rounds = ask->rounds > 0 ? ask->rounds : ROUNDS,
+                 .start_ns = ask->clock ? rp_clock_now_ns(ask->clock) : 0,
+                 .out = out};
+    RP_TRY(search(&arena, j));
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+bool rp_joint_is_ring(const rp_joint_plan *plan, uint32_t boards) {
+    bool same = plan->count == boards;
+    for (uint32_t k = 0; same && k < boards; k++) {
+        same = plan->place[k] == k;
+    }
+    return same;
+}

@@ -1,0 +1,72 @@
+/* Which boards of a ring, in which order round it, and with which cut, would train fastest: more
+ * boards share the work, and fill and drain longer; a slow one, or one behind a slow wire, may cost
+ * more than it gives. */
+#ifndef RP_PLANNING_JOINT_H
+#define RP_PLANNING_JOINT_H
+
+#include "base/clock.h"
+#include "planning/predict.h"
+
+enum { RP_JOINT_BOARDS_MAX = 64, RP_JOINT_PLANS_MAX = 8 };
+
+/* Who made a plan. */
+typedef enum {
+    RP_JOINT_ALIKE,   /* the layers shared out as if boards were alike */
+    RP_JOINT_MATCHED, /* .. by the speed of each */
+    RP_JOINT_DP_CUT   /* dp_cut.c */
+} rp_joint_origin;
+
+typedef struct {
+    rp_joint_origin origin;
+    uint32_t count;                          /* of boards, each with a stage */
+    uint32_t place[RP_JOINT_BOARDS_MAX];     /* of the ring as it is, in the order of this one */
+    uint32_t first[RP_JOINT_BOARDS_MAX + 1]; /* layers, as rp_cut */
+    double step_s;                           /* by replay */
+    char limits[160];
+} rp_joint_plan;
+
+typedef struct {
+    const rp_runfile *run;
+    const rp_profile *profile; /* with its boards at their places */
+    double delay_s;            /* of a wire whose latency nobody knows */
+    bool boards_open;          /* boards may be left out, and their order is another one */
+    const rp_clock *clock;     /* may be NULL when there is no limit of time */
+    int64_t limit_ns;          /* 0: none. What is best until then is the answer, then another one
+                                  on another machine; without it the same question has the same */
+    uint32_t rounds;           /* rings that are looked at, at most; 0: 600 */
+} rp_joint_ask;
+
+typedef struct {
+    bool is_known; /* else nothing was found: see below */
+    uint32_t count;
+    rp_joint_plan plan[RP_JOINT_PLANS_MAX]; /* by step_s, rising: [0] is the best, then the next
+                                               best; of each set of boards one, but for the ring as
+                                               it is, of which there are several cuts */
+    rp_joint_plan alike, now; /* of the ring as it is: RP_JOINT_ALIKE, RP_JOINT_MATCHED */
+    double micro_s[RP_JOINT_BOARDS_MAX]; /* of `now`, by place: of a microbatch, both ways */
+    double bound_s; /* no plan takes less: all the work on all boards at once, and a wire */
+    uint32_t micro; /* with which `plan[0]` would be fastest, where the model is the same with
+                       another; else the run's */
+    double micro_step_s;
+    uint32_t tried, replays;
+    bool is_complete; /* it ended by itself, not by a limit */
+} rp_joint_answer;
+
+/* The ring as it is by three cuts: as if boards were alike, by speed, and dp-cut's. With boards
+ * open, where the run says nothing of places (hops, codecs that differ) and every board was
+ * measured: all rings of up to five boards; of more, from the ring as it is, those by speed, and
+ * those without its slowest ones on, by leaving out one, taking one back and exchanging two, as
+ * long as that gains. The best few by dp-cut's cost are replayed. A cut that needs more memory than
+ * its boards have is none. Not known: one board alone, interleaved stages, a cut that is given.
+ * errors  USAGE: nothing fits into the memory, with the board and the numbers; MEMORY; those of
+ *         rp_predict() but USAGE and FAULT, with which a plan is left out */
+rp_err rp_joint_search(const rp_joint_ask *ask, rp_joint_answer *out) RP_MUST_CHECK;
+
+/* It has all boards of the run in their order. */
+bool rp_joint_is_ring(const rp_joint_plan *plan, uint32_t boards);
+
+/* In a few lines, for people. `name`: of the boards as the ring is. */
+void rp_joint_say(FILE *file, const rp_joint_answer *answer, const rp_runfile *run,
+                  const char *const *name);
+
+#endif

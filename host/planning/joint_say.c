@@ -1,0 +1,106 @@
+#include "planning/joint.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { LEFT_SAID = 4, NEXT_SAID = 2 };
+static const double WORTH = 0.05; /* of a step: less is not said */
+
+static void put_order(FILE *file, const rp_joint_plan *plan, const char *const *name) {
+    for (uint32_t k = 0; k < plan->count; k++) {
+        (void)fprintf(file, "%s%s", k ? ", " : "", name[plan->place[k]]);
+    }
+}
+
+/* "a microbatch is 0.2 s on board a, 0.1 s on board b". */
+static void put_left(FILE *file, const rp_joint_answer *answer, const char *const *name) {
+    uint64_t stay = 0;
+    uint32_t said = 0;
+    for (uint32_t k = 0; k < answer->plan[0].count; k++) {
+        stay |= UINT64_C(1) << answer->plan[0].place[k];
+    }
+    for (uint32_t k = 0; k < answer->now.count && said < LEFT_SAID; k++) {
+        if (!(stay & UINT64_C(1) << k)) {
+            (void)fprintf(file, "%s%.4g s on board %s", said++ ? ", " : "a microbatch is ",
+                          answer->micro_s[k], name[k]);
+        }
+    }
+}
+
+static void put_best(FILE *file, const rp_joint_answer *answer, const char *const *name) {
+    const rp_joint_plan *now = &answer->now;
+    const rp_joint_plan *best = &answer->plan[0];
+    if (!(best->step_s <= (1 - WORTH) * now->step_s)) {
+        (void)fprintf(file,
+                      "No other order of these boards, and no fewer of them, saves %.0f %%.\n",
+                      100 * WORTH);
+    } else if (best->count < now->count) {
+        (void)fprintf(file, "%u of %u boards are faster, %.4g s a step in place of %.4g, because ",
+                      best->count, now->count, best->step_s, now->step_s);
+        put_left(file, answer, name);
+        (void)fprintf(file, ", and the others can do without.\nIn this order: ");
+        put_order(file, best, name);
+        (void)fprintf(file, "; then %s.\n", best->limits);
+    } else {
+        (void)fprintf(file, "Another %s is faster, %.4g s a step in place of %.4g: ",
+                      rp_joint_is_ring(best, now->count) ? "cut" : "order", best->step_s,
+                      now->step_s);
+        put_order(file, best, name);
+        (void)fprintf(file, "; then %s.\n", best->limits);
+    }
+}
+
+static void put_next(FILE *file, const rp_joint_answer *answer, const char *const *name) {
+    uint32_t said = 0;
+    for (uint32_t i = 1; i < answer->count && said < NEXT_SAID; i++) {
+        const rp_joint_plan *next = &answer->plan[i];
+        const bool cut_alone = rp_joint_is_ring(&answer->plan[0], answer->now.count) &&
+                               rp_joint_is_ring(next, answer->now.count);
+        if (cut_alone) {
+            continue;
+        }
+        (void)fprintf(file, "Next best, with other boards: ");
+        put_order(file, next, name);
+        (void)fprintf(file, ", %.4g s a step (%+.0f %%).\n", next->step_s,
+                      100 * (next->step_s / answer->plan[0].step_s - 1));
+        said++;
+    }
+}
+
+/* What each decision is worth, in plain order of value. */
+static void put_shares(FILE *file, const rp_joint_answer *answer, uint32_t micro) {
+    const rp_joint_plan *best = &answer->plan[0];
+    (void)fprintf(file,
+                  "Boards and cut save %.0f %% of a step with layers shared out as on boards "
+                  "that are alike, %.4g s",
+                  100 * (1 - best->step_s / answer->alike.step_s), answer->alike.step_s);
+    if (answer->micro != micro) {
+        (void)fprintf(file, "; microbatches of %u samples in place of %u would save %.0f %% more",
+                      answer->micro, micro, 100 * (1 - answer->micro_step_s / best->step_s));
+    }
+    (void)fprintf(file, ".\n");
+}
+
+static void put_search(FILE *file, const rp_joint_answer *answer) {
+    if (answer->bound_s > 0) {
+        (void)fprintf(file,
+                      "No plan of these boards takes less than %.4g s a step; this one takes "
+                      "%.2f times as long.\n",
+                      answer->bound_s, answer->plan[0].step_s / answer->bound_s);
+    }
+    if (!answer->is_complete) {
+        (void)fprintf(file, "The search ended by its limit (plan.seconds), after %u rings.\n",
+                      answer->tried);
+    }
+}
+
+void rp_joint_say(FILE *file, const rp_joint_answer *answer, const rp_runfile *run,
+                  const char *const *name) {
+    if (!answer->is_known || !isfinite(answer->now.step_s)) {
+        return;
+    }
+    put_best(file, answer, name);
+    put_next(file, answer, name);
+    put_shares(file, answer, run->micro);
+    put_search(file, answer);
+}

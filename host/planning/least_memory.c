@@ -1,0 +1,61 @@
+#include "planning/least_memory.h"
+
+static size_t trained_in(const rp_runfile *run, uint32_t layer) {
+    return rp_model_param_count(run->model, RP_PARAM_TRAINED, layer, layer + 1);
+}
+
+static void add_weights(const rp_runfile *run, uint32_t layer, double *sum) {
+    const size_t trained = trained_in(run, layer);
+    const size_t others = rp_model_param_count(run->model, RP_PARAM_STATE, layer, layer + 1) +
+                          rp_model_param_count(run->model, RP_PARAM_FROZEN, layer, layer + 1);
+    const double copies = 2 + run->optim.kind->state_count(&run->optim);
+    sum[1] = sum[0] + (double)sizeof(float) * (copies * (double)trained + (double)others);
+}
+
+/* Each tensor once, at its first reader. Inputs of the set may be bytes, so they do not count. */
+static void add_kept(const rp_runfile *run, uint32_t layer, bool *seen, double *sum) {
+    const rp_layer *own = &run->model->layer[layer];
+    const uint32_t producer = own->input[0];
+    sum[1] = sum[0];
+    if (trained_in(run, layer) > 0 && producer != RP_LAYER_DATA && !seen[producer]) {
+        seen[producer] = true;
+        sum[1] += (double)(sizeof(float) * rp_shape_count(&run->model->in[layer][0]) * run->micro);
+    }
+}
+
+/* In a row whose first stage has so many behind it, once its pipes are full. */
+static uint32_t in_flight(const rp_runfile *run, uint32_t behind) {
+    rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
+    const uint32_t micros = (run->batch - 1) / run->micro + 1;
+    shape.stages = behind + 1;
+    shape.stage = 0;
+    shape.step_end = 2 + ((uint64_t)behind + 1) * (1 + shape.advance) / micros;
+    shape.epoch_samples = shape.step_end * run->batch;
+    return rp_sched_in_flight(run->method.kind, &shape);
+}
+
+rp_err rp_least_memory_open(rp_arena *arena, const rp_runfile *run, uint32_t stages,
+                            rp_least_memory *out) {
+    const uint32_t layers = run->model->layer_count;
+    bool *seen;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)layers + 1, &out->weights));
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)layers + 1, &out->kept));
+    RP_TRY(RP_ARENA_NEW(arena, stages, &out->in_flight));
+    RP_TRY(RP_ARENA_NEW(arena, layers, &seen));
+    for (uint32_t i = 0; i < layers; i++) {
+        add_weights(run, i, &out->weights[i]);
+        add_kept(run, i, seen, &out->kept[i]);
+    }
+    for (uint32_t behind = 0; behind < stages; behind++) {
+        out->in_flight[behind] = in_flight(run, behind);
+    }
+fail:
+    return err;
+}
+
+double rp_least_memory_of(const rp_least_memory *memory, uint32_t first, uint32_t end,
+                          uint32_t behind) {
+    return memory->weights[end] - memory->weights[first] +
+           memory->in_flight[behind] * (memory->kept[end] - memory->kept[first]);
+}

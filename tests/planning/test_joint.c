@@ -1,0 +1,253 @@
+/* Boards, order and cut: never worse than the ring as it is, above the bound, within the memory. */
+#include "folder.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "planning/joint.h"
+
+enum { BOARDS = 4, LAYERS = 8 };
+static const char *const names[] = {"north", "east", "south", "west"};
+static rp_runfile run;
+
+static int close_run(void **state) {
+    rp_runfile_close(&run);
+    (void)unlink(in_folder("model.yaml"));
+    (void)unlink(in_folder("run.yaml"));
+    return teardown(state);
+}
+
+static void read_run(const char *more) {
+    char text[1024];
+    size_t length = (size_t)snprintf(text, sizeof text, "input: data\nlayers:\n");
+    for (uint32_t i = 0; i < LAYERS; i++) {
+        length += (size_t)snprintf(text + length, sizeof text - length,
+                                   "  - {name: fc%u, kind: dense, out: %s}\n", i,
+                                   i + 1 < LAYERS ? "16" : "classes");
+    }
+    append("model.yaml", text, length);
+    const int used = snprintf(text, sizeof text,
+                              "model: %s/model.yaml\n"
+                              "data: {set: glyphs, train: 64, test: 24, size: 12}\n"
+                              "ring: {boards: %u}\n"
+                              "train: {epochs: 2, batch: 16, microbatch: 2, seed: 1}\n"
+                              "loss: cross-entropy\n"
+                              "optimizer: {kind: sgd, lr: 0.1}\n"
+                              "%s",
+                              folder, BOARDS, more);
+    append("run.yaml", text, (size_t)used);
+    (void)snprintf(text, sizeof text, "%s/run.yaml", folder);
+    expect_ok(rp_runfile_read(&arena, text, NULL, 0, &run));
+}
+
+/* A board of a speed, layers of a cost, for any size in proportion and a little at once. */
+static void take_board(rp_profile *profile, uint32_t board, const double *layer, double speed) {
+    const size_t count = rp_measured_count(LAYERS, profile->size_count);
+    double *values;
+    expect_ok(RP_ARENA_NEW(&arena, count, &values));
+    for (size_t s = 0; s < profile->size_count; s++) {
+        for (size_t i = 0; i < LAYERS; i++) {
+            for (size_t p = 0; p < RP_MEASURED_PASSES; p++) {
+                double *at = &values[rp_measured_at(LAYERS, s, i, p)];
+                at[0] = layer[i] / speed * (1 + profile->sizes[s]) * 1e-3 * (p == 1 ? 2 : 1);
+                at[1] = 0.01;
+            }
+        }
+    }
+    expect_ok(rp_profile_take(&arena, profile, board, values, count));
+}
+
+static void open_profile(rp_profile *out) {
+    expect_ok(rp_profile_open(&arena, &run, BOARDS, out));
+    for (uint32_t k = 0; k < BOARDS; k++) {
+        out->board[k].name = out->board[k].like = names[k];
+        out->board[k].device = "a CPU";
+        out->board[k].memory_bytes = 1u << 30;
+    }
+}
+
+static void draw_profile(rp_rng *rng, rp_profile *out) {
+    double layer[LAYERS];
+    open_profile(out);
+    for (uint32_t i = 0; i < LAYERS; i++) {
+        layer[i] = 0.1 + rp_rng_uniform(rng);
+    }
+    for (uint32_t k = 0; k < BOARDS; k++) {
+        take_board(out, k, layer, pow(8, rp_rng_uniform(rng)));
+    }
+    for (uint32_t from = 0; from < BOARDS; from++) {
+        for (uint32_t to = 0; to < BOARDS; to++) {
+            const double slow = pow(100, rp_rng_uniform(rng));
+            const rp_curve_point trips[] = {{64, 1e-5, 0.1}, {1 << 20, 2e-3 * slow, 0.1}};
+            if (from != to) {
+                expect_ok(rp_profile_take_wire(out, from, to, trips, 2));
+            }
+        }
+    }
+}
+
+static rp_joint_answer ask_for(const rp_profile *profile, bool open) {
+    rp_joint_answer answer;
+    const rp_joint_ask ask = {.run = &run, .profile = profile, .boards_open = open};
+    expect_ok(rp_joint_search(&ask, &answer));
+    return answer;
+}
+
+static void expect_sound(const rp_joint_answer *answer, bool open) {
+    const rp_joint_plan *best = &answer->plan[0];
+    assert_true(answer->is_known && answer->is_complete && answer->count > 0);
+    assert_true(best->step_s <= answer->now.step_s &&
+                best->step_s <= answer->alike.step_s * 1.0101);
+    assert_true(answer->bound_s > 0 && answer->bound_s <= best->step_s);
+    assert_true(answer->micro_step_s <= best->step_s);
+    for (uint32_t i = 0; i < answer->count; i++) {
+        const rp_joint_plan *plan = &answer->plan[i];
+        uint32_t used = 0;
+        assert_true(i < 2 || answer->plan[i - 1].step_s <= plan->step_s);
+        assert_true(open || rp_joint_is_ring(plan, BOARDS));
+        assert_true(plan->first[0] == 0 && plan->first[plan->count] == LAYERS);
+        for (uint32_t k = 0; k < plan->count; k++) {
+            assert_true(plan->first[k] < plan->first[k + 1]);
+            assert_false(used >> plan->place[k] & 1);
+            used |= 1u << plan->place[k];
+        }
+    }
+}
+
+static void it_is_never_worse(void **state) {
+    (void)state;
+    static const char *const schedules[] = {"gpipe", "1f1b", "pipedream"};
+    rp_rng rng = rp_rng_named(9, "test/joint");
+    uint32_t fewer = 0;
+    uint32_t other = 0;
+    for (uint32_t kind = 0; kind < 3; kind++) {
+        char text[64];
+        (void)snprintf(text, sizeof text, "schedule: %s\n", schedules[kind]);
+        (void)unlink(in_folder("model.yaml"));
+        (void)unlink(in_folder("run.yaml"));
+        read_run(text);
+        for (uint32_t trial = 0; trial < 12; trial++) {
+            rp_profile profile;
+            draw_profile(&rng, &profile);
+            const rp_joint_answer closed = ask_for(&profile, false);
+            const rp_joint_answer open = ask_for(&profile, true);
+            const rp_joint_answer again = ask_for(&profile, true);
+            expect_sound(&closed, false);
+            expect_sound(&open, true);
+            assert_true(open.plan[0].step_s <= closed.plan[0].step_s * 1.0101);
+            assert_int_equal(open.tried, 64); /* orders of one board, of two, three and four */
+            assert_int_equal(open.count, again.count);
+            for (uint32_t i = 0; i < open.count; i++) {
+                assert_true(open.plan[i].step_s == again.plan[i].step_s);
+                assert_memory_equal(open.plan[i].place, again.plan[i].place,
+                                    open.plan[i].count * sizeof *open.plan[i].place);
+            }
+            fewer += open.plan[0].count < BOARDS;
+            other += !rp_joint_is_ring(&open.plan[0], BOARDS);
+        }
+        if (kind + 1 < 3) {
+            rp_runfile_close(&run);
+        }
+    }
+    assert_true(fewer > 0 && other > fewer);
+}
+
+static void even_profile(rp_profile *profile) {
+    static const double layer[LAYERS] = {1, 1, 1, 1, 1, 1, 1, 1};
+    open_profile(profile);
+    for (uint32_t k = 0; k < BOARDS; k++) {
+        take_board(profile, k, layer, 1);
+    }
+}
+
+static void say(const rp_joint_answer *answer, char *text, size_t bytes) {
+    FILE *file = fmemopen(text, bytes, "w");
+    assert_non_null(file);
+    rp_joint_say(file, answer, &run, names);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A board that holds up all the others is left out, with the reason; one that helps is not. */
+static void boards_that_only_hold_up_are_left_out(void **state) {
+    (void)state;
+    rp_profile profile;
+    char text[2048];
+    read_run("schedule: gpipe\n");
+    even_profile(&profile);
+    rp_joint_answer answer = ask_for(&profile, true);
+    assert_int_equal(answer.plan[0].count, BOARDS);
+    say(&answer, text, sizeof text);
+    assert_non_null(strstr(text, "No other order of these boards"));
+    assert_non_null(strstr(text, "Next best, with other boards: "));
+    assert_non_null(strstr(text, "No plan of these boards takes less than "));
+    rp_profile_slow_down(&profile, 1, 50);
+    answer = ask_for(&profile, true);
+    assert_int_equal(answer.plan[0].count, 3);
+    assert_true(answer.plan[0].step_s < answer.now.step_s / 5);
+    say(&answer, text, sizeof text);
+    assert_non_null(strstr(text, "3 of 4 boards are faster"));
+    assert_non_null(strstr(text, "a microbatch is "));
+    assert_non_null(strstr(text, " s on board east, and the others can do without."));
+    run.cut_auto = false; /* somebody has said what is where */
+    assert_false(ask_for(&profile, true).is_known);
+}
+
+static void it_ends_by_its_limits(void **state) {
+    (void)state;
+    rp_profile profile;
+    rp_joint_answer answer;
+    rp_joint_ask ask = {.run = &run, .profile = &profile, .boards_open = true, .rounds = 3};
+    read_run("schedule: 1f1b\n");
+    even_profile(&profile);
+    rp_profile_slow_down(&profile, 1, 50);
+    expect_ok(rp_joint_search(&ask, &answer));
+    assert_true(answer.is_known && !answer.is_complete && answer.count > 0);
+    assert_int_equal(answer.tried, 3);
+    ask.rounds = 0;
+    ask.limit_ns = 1;
+    assert_int_equal(rp_joint_search(&ask, &answer), RP_ERR_USAGE); /* no clock */
+    const rp_clock stands = rp_clock_stepped(5);
+    ask.clock = &stands;
+    expect_ok(rp_joint_search(&ask, &answer));
+    assert_true(answer.is_complete);
+    const rp_clock runs = rp_clock_real();
+    ask.clock = &runs;
+    expect_ok(rp_joint_search(&ask, &answer)); /* a nanosecond has gone by */
+    assert_true(answer.is_known && !answer.is_complete);
+    assert_true(answer.plan[0].step_s <= answer.now.step_s);
+}
+
+static void memory_is_a_limit(void **state) {
+    (void)state;
+    rp_profile profile;
+    rp_joint_answer answer;
+    const rp_joint_ask ask = {.run = &run, .profile = &profile, .boards_open = true};
+    read_run("schedule: gpipe\n");
+    even_profile(&profile);
+    profile.board[0].memory_bytes = 12 << 10; /* the first layer alone takes more: 144 * 16 * 8 */
+    answer = ask_for(&profile, true);
+    assert_true(answer.is_known);
+    for (uint32_t i = 0; i < answer.count; i++) {
+        assert_int_not_equal(answer.plan[i].place[0], 0);
+    }
+    for (uint32_t k = 0; k < BOARDS; k++) {
+        profile.board[k].memory_bytes = 1 << 10;
+    }
+    assert_int_equal(rp_joint_search(&ask, &answer), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "fits into their memory"));
+    for (uint32_t k = 0; k < BOARDS; k++) {
+        profile.board[k].memory_bytes = 0; /* nobody knows */
+    }
+    assert_true(ask_for(&profile, true).is_known);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(it_is_never_worse, setup, close_run),
+        cmocka_unit_test_setup_teardown(boards_that_only_hold_up_are_left_out, setup, close_run),
+        cmocka_unit_test_setup_teardown(it_ends_by_its_limits, setup, close_run),
+        cmocka_unit_test_setup_teardown(memory_is_a_limit, setup, close_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
