@@ -220,6 +220,7 @@ rp_link_health rp_link_health_of(const rp_link *link) {
                             .peer_restarted = link->stats.peer_restarted,
                             .auth_failed = link->stats.auth_failed,
                             .absent = link->absences >= ABSENCES,
+                            .broken_off = link->broken_off,
                             .twins = link->twin.count,
                             .stuck =
                                 rp_sender_facts_of(link->sender).replays >= RP_LINK_REPLAYS_MAX,

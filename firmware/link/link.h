@@ -141,6 +141,7 @@ typedef struct {
     bool connected; /* connecting: the other end has taken our key, and we its */
     bool absent;    /* connecting: the machine has answered twice in a row, since the connection
                        ended, that nobody listens at the peer's address */
+    bool broken_off; /* connecting: as RP_PORT_BROKEN_OFF, and none has succeeded since */
     bool stuck;     /* a message was sent RP_LINK_REPLAYS_MAX times and came whole never */
     int64_t last_answer_ns, round_trip_ns;
     int64_t stall_ns; /* the peer has not looked at its links for so long, of late */

@@ -31,6 +31,7 @@ struct rp_link {
     uint32_t number; /* of its links, in the order in which they were opened */
     bool bound;
     uint32_t absences; /* connecting: so often in a row nobody listened at the peer's address */
+    bool broken_off;   /* as in rp_link_health */
     bool has_met;      /* connecting: a handshake has succeeded; bound: the peer was heard */
     size_t part_bytes_max;
     rp_run_identity run;

@@ -42,9 +42,12 @@ static void step_port(rp_link *link) {
             link->stats.resets += link->has_met ? 1 : 0;
             link->has_met = true;
             link->absences = 0;
+            link->broken_off = false;
             rp_sender_reconnected(link->sender);
         } else if (event.kind == RP_PORT_ABSENT) {
             link->absences++;
+        } else if (event.kind == RP_PORT_BROKEN_OFF) {
+            link->broken_off = true;
         } else if (event.kind == RP_PORT_REFUSED && link->has_met) {
             /* The keys are right. A peer that ends, or a damaged line, ends handshakes, too. */
             rp_log_info("link %s: %s: a connection ended in its handshake", link->name,

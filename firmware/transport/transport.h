@@ -42,11 +42,13 @@ void rp_packet_drop(rp_packet *packet);
 size_t rp_packet_bytes(const rp_packet *packet);
 
 typedef enum {
-    RP_PORT_CONNECTED, /* what was on its way on the connection before is lost */
-    RP_PORT_LOST,      /* the port tries again by itself */
-    RP_PORT_REFUSED,   /* by keys; the port tries again by itself, more slowly */
-    RP_PORT_ABSENT     /* connecting, after a connection has ended: the machine says that nobody
-                          listens there; told again and again until somebody does */
+    RP_PORT_CONNECTED,  /* what was on its way on the connection before is lost */
+    RP_PORT_LOST,       /* the port tries again by itself */
+    RP_PORT_REFUSED,    /* by keys; the port tries again by itself, more slowly */
+    RP_PORT_BROKEN_OFF, /* connecting, where our key was taken before: handshakes are broken off one
+                           after the other, by another key or by the way; told again and again */
+    RP_PORT_ABSENT      /* connecting, after a connection has ended: the machine says that nobody
+                           listens there; told again and again until somebody does */
 } rp_port_event_kind;
 
 /* A binding end may tell nothing: there a new `peer` number in a packet says that it connected. */

@@ -14,9 +14,12 @@ extern const rp_transport_kind rp_transport_zmq;
 enum {
     HANDSHAKES_MAX = 3,      /* broken off in a row, before we say that the key is wrong */
     COPIED_BYTES_MAX = 1024, /* a smaller frame is cheaper copied than lent */
+    MET_BROKEN_OFF = 4,      /* the same of a server that has taken our key before, */
     ROUTE_BYTES = 5          /* of a routing id that ZeroMQ chose: 0, then a number */
 };
 
+/* .. and for how long at least: longer than a line is bad for every handshake. */
+#define MET_BROKEN_OFF_NS (3 * RP_NS_PER_S)
 #define RECONNECT_NS (2 * RP_NS_PER_S)
 /* After an error of the protocol, which ZeroMQ leaves to us: doubled with every one in a row. */
 #define RESET_NS (100 * RP_NS_PER_MS)
@@ -357,21 +360,36 @@ static void connect_again(zmq_port *port, int64_t now) {
     }
 }
 
-/* A server that has taken our key once, on whatever port, has no other key now: what ends its
- * handshakes without a word is the way. */
-static bool has_met(const zmq_transport *transport, const uint8_t key[RP_KEY_BYTES]) {
+/* A server that has taken our key once, on whatever port, has hardly another key now: what ends its
+ * handshakes without a word is the way. NULL: it has not. */
+static zmq_met *find_met(zmq_transport *transport, const uint8_t key[RP_KEY_BYTES]) {
     for (uint32_t i = 0; i < transport->met_count && i < ZMQ_MET_KEYS_MAX; i++) {
-        if (memcmp(transport->met[i], key, RP_KEY_BYTES) == 0) {
-            return true;
+        if (memcmp(transport->met[i].key, key, RP_KEY_BYTES) == 0) {
+            return &transport->met[i];
         }
     }
-    return false;
+    return NULL;
 }
 
 static void note_met(zmq_transport *transport, const uint8_t key[RP_KEY_BYTES]) {
-    if (!has_met(transport, key)) {
-        memcpy(transport->met[transport->met_count++ % ZMQ_MET_KEYS_MAX], key, RP_KEY_BYTES);
+    zmq_met *met = find_met(transport, key);
+    if (!met) {
+        met = &transport->met[transport->met_count++ % ZMQ_MET_KEYS_MAX];
+        memcpy(met->key, key, RP_KEY_BYTES);
     }
+    met->broken_off = 0;
+}
+
+/* But when none succeeds for a while somebody else may have its address, which has to be said. */
+static bool is_broken_off(zmq_met *met, int64_t now) {
+    met->since_ns = met->broken_off == 0 ? now : met->since_ns;
+    met->broken_off += met->broken_off < MET_BROKEN_OFF ? 1 : 0;
+    return met->broken_off >= MET_BROKEN_OFF && now - met->since_ns >= MET_BROKEN_OFF_NS;
+}
+
+/* The other end closes the connection, as it does when it can not read us. */
+static bool breaks_off(uint16_t event, uint32_t value) {
+    return event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && value != ETIMEDOUT;
 }
 
 /* Why the peer refuses us, or NULL: a flipped bit and a reset line end handshakes and connections,
@@ -386,7 +404,7 @@ static const char *find_refusal(zmq_port *port, uint16_t event, uint32_t value) 
                    ? "it does not speak CURVE, or has another key than we were told"
                    : NULL;
     }
-    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && value != ETIMEDOUT) {
+    if (breaks_off(event, value)) {
         return ++port->failed_handshakes >= HANDSHAKES_MAX
                    ? "it breaks off every handshake, as one with another key does"
                    : NULL;
@@ -415,9 +433,12 @@ static rp_port_event read_event(zmq_port *port, uint16_t event, uint32_t value, 
         port->reconnect_ns = now + reconnect_after_ns(port, event);
     }
     const char *why = find_refusal(port, event, value);
-    const bool is_told = event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
-    const bool is_refused = why && (is_told || !has_met(transport, port->server_key));
-    return (rp_port_event){.kind = is_refused ? RP_PORT_REFUSED : RP_PORT_LOST, .why = why};
+    zmq_met *met = find_met(transport, port->server_key);
+    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH || (why && !met)) {
+        return (rp_port_event){.kind = RP_PORT_REFUSED, .why = why};
+    }
+    const bool counts = met && breaks_off(event, value) && is_broken_off(met, now);
+    return (rp_port_event){.kind = counts ? RP_PORT_BROKEN_OFF : RP_PORT_LOST, .why = why};
 }
 
 static void reopen_zmq(rp_port *base) {

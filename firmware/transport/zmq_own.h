@@ -11,6 +11,13 @@ enum { ZMQ_REFUSED_KEYS_MAX = 16, ZMQ_MET_KEYS_MAX = 64, ZMQ_DOMAIN_BYTES = 24 }
 
 typedef struct zmq_port zmq_port;
 
+/* A server that has taken our key. */
+typedef struct {
+    uint8_t key[RP_KEY_BYTES];
+    uint32_t broken_off; /* handshakes in a row since, on whatever port */
+    int64_t since_ns;    /* the first of them */
+} zmq_met;
+
 /* One ZeroMQ context and one ZAP handler. */
 typedef struct {
     rp_transport transport;
@@ -23,9 +30,9 @@ typedef struct {
     uint32_t next_id;
     uint8_t refused[ZMQ_REFUSED_KEYS_MAX][RP_KEY_BYTES]; /* already logged */
     uint32_t refused_count;
-    int64_t refused_told_ns;                     /* when the last one was */
-    uint8_t met[ZMQ_MET_KEYS_MAX][RP_KEY_BYTES]; /* of servers that have taken our key */
-    uint32_t met_count;                          /* ever; the oldest are overwritten */
+    int64_t refused_told_ns; /* when the last one was */
+    zmq_met met[ZMQ_MET_KEYS_MAX];
+    uint32_t met_count; /* ever; the oldest are overwritten */
 } zmq_transport;
 
 /* A ZeroMQ socket: of one port, or of all that bind one address, each with a key of its own. */

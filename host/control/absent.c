@@ -25,6 +25,7 @@ static void forget_wrong(rp_controller *c) {
 static const char *why_of(const rp_controller *c, const rp_board_state *board) {
     return c->verify.wrong != RP_FAULT_NO_BOARD ? "computes wrong"
            : board->refuses                     ? "refuses the handshake"
+           : board->broken_off                  ? "breaks off every handshake"
                                                 : "has not come";
 }
 

@@ -67,9 +67,10 @@ rp_err rp_hello_late(const rp_controller *c) {
     if (board->dials && rp_link_health_of(board->control).last_heard_ns == 0) {
         return rp_ring_never_came(&c->ring, k, waited_ns);
     }
-    return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no hello within %" PRId64 " s%s", board->name,
-                   board->endpoint, waited_ns / RP_NS_PER_S,
-                   rp_recovery_is_return(c) ? " (ring.wait)" : "");
+    return rp_fail(
+        RP_ERR_TIMEOUT, "board %s at %s: no hello within %" PRId64 " s%s%s", board->name,
+        board->endpoint, waited_ns / RP_NS_PER_S, rp_recovery_is_return(c) ? " (ring.wait)" : "",
+        board->broken_off ? ": every handshake there was broken off, as by another key" : "");
 }
 
 /* A HELLO ends what is under way on a board, and its answer says that it has ended. */
@@ -100,17 +101,23 @@ static void greet_again(rp_controller *c) {
     }
 }
 
+static void look_for_another_key(rp_controller *c, rp_board_state *board) {
+    board->broken_off |= c->ring.knows_boards && !board->hello && board->control &&
+                         rp_link_health_of(board->control).broken_off;
+}
+
 /* Somebody has to see to it, though the run goes on. */
 static rp_err say_refusals(rp_controller *c) {
     rp_err err = RP_OK;
     for (uint32_t k = 0; err == RP_OK && c->record && k < c->ring.count; k++) {
         rp_board_state *board = &c->ring.board[k];
         char text[RP_ERR_MESSAGE_BYTES + 80];
-        if (!board->refuses || board->refusal_said) {
+        look_for_another_key(c, board);
+        if (!(board->refuses || board->broken_off) || board->refusal_said) {
             continue;
         }
         board->refusal_said = true;
-        (void)!rp_ring_refused(&c->ring, k);
+        (void)!(board->refuses ? rp_ring_refused(&c->ring, k) : rp_ring_broken_off(&c->ring, k));
         (void)snprintf(text, sizeof text, "%.300s; it counts as a board that is away (ring.wait)",
                        rp_err_message());
         err = rp_record_event(c->record, "refused", c->position.step, text);

@@ -55,7 +55,7 @@ void rp_ring_take_entry(rp_ring *ring, uint32_t board) {
     state->device = NULL;
     state->has_built = false;
     state->has_ended = false;
-    state->refuses = state->refusal_said = false;
+    state->refuses = state->broken_off = state->refusal_said = false;
     state->dials = entry->dials;
     rp_ring_set_address(ring, board, entry->dials ? ring->run->listen : entry->endpoint,
                         entry->public_text);
@@ -398,6 +398,17 @@ rp_err rp_ring_refused(const rp_ring *ring, uint32_t board) {
     return rp_fail(RP_ERR_REFUSED,
                    "board %s at %s refused the handshake: it does not trust our key, or its own is "
                    "not the one with fingerprint %s",
+                   state->name, state->endpoint, fingerprint);
+}
+
+rp_err rp_ring_broken_off(const rp_ring *ring, uint32_t board) {
+    const rp_board_state *state = &ring->board[board];
+    char fingerprint[RP_KEY_FINGERPRINT];
+    rp_key_fingerprint(state->public_text, fingerprint);
+    return rp_fail(RP_ERR_REFUSED,
+                   "board %s at %s: handshake after handshake is broken off there: somebody with "
+                   "another key than the one with fingerprint %s has its address, or the way "
+                   "damages them all",
                    state->name, state->endpoint, fingerprint);
 }
 

@@ -76,6 +76,7 @@ typedef struct {
     uint32_t sends; /* node whose state comes from it: its own, or one that it has a copy of */
     bool has_built; /* it has been ready for some assignment of this run */
     bool refuses;   /* the handshake, where that is no error: it is awaited as if it were away */
+    bool broken_off; /* handshakes at its address, as rp_link_health says: another key, perhaps */
     bool refusal_said;
     bool hung;            /* nothing was heard of it for RP_RING_SILENT_NS, so it was lost */
     uint64_t round_trips; /* when it was pinged last */
@@ -186,6 +187,9 @@ rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, int64_t now_ns) R
 
 /* What is wrong with the keys of a board that has refused the handshake. errors REFUSED */
 rp_err rp_ring_refused(const rp_ring *ring, uint32_t board) RP_MUST_CHECK;
+
+/* Of a board that we had and that breaks off one handshake after the other. errors REFUSED */
+rp_err rp_ring_broken_off(const rp_ring *ring, uint32_t board) RP_MUST_CHECK;
 
 /* Since when nothing was heard of a board, or since the host was awake; 0: it has no link. */
 int64_t rp_ring_silence_ns(const rp_ring *ring, uint32_t board, int64_t now_ns);

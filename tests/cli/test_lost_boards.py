@@ -150,6 +150,25 @@ class Fewer(Three):
         err = self.refused("train", self.run_yaml, "--out", "first", *words, code=5)
         self.assertIn("board two at ", err)
 
+    def test_another_key_while_it_runs(self):
+        """The controller has met the board, so that handshakes that fail might be a bad line."""
+        words = ("--set", "cut=auto", "--set", "train.epochs=100")
+        self.ringpipe("train", self.run_yaml, "--out", "whole", *words)
+        process = self.kill("killed", *words, "--set", "ring.wait=20")
+        self.new("new")
+        self.ringpipe("keys", "trust", "--dir", "new", "controller", self.controller)
+        self.agent("new", "--name", "two", listen=self.boards["two"][1])
+        _, err = self.finish(process)
+        self.assertRegex(err, "board two at .*: somebody with another key than the one with "
+                              "fingerprint .* it counts as a board that is away")
+        self.assertIn("the model is cut anew over the 2 boards left", err)
+        log = (self.dir / "killed" / "log.jsonl").read_text().splitlines()
+        refused = [line for line in map(json.loads, log) if line.get("event") == "refused"]
+        self.assertEqual(len(refused), 1, refused)
+        whole, killed = ((self.dir / out / "weights.safetensors").read_bytes()
+                         for out in ("whole", "killed"))
+        self.assertTrue(whole == killed, "other weights")
+
     def test_lost_before_it_is_resumed(self):
         """The board was in the ring when the checkpoint was made."""
         words = (*self.SETS, "--set", "train.epochs=2", "--set", "schedule=1f1b")
@@ -290,6 +309,7 @@ class Spare(Roster):
 load_tests = program.few_when_slow("Boards.test_a_board_that_stays_away",
                                    "Spare.test_a_board_that_stays_away",
                                    "Spare.test_a_spare_that_is_not_there",
+                                   "Fewer.test_another_key_while_it_runs",
                                    "Fewer.test_lost_before_it_is_resumed")
 
 

@@ -45,6 +45,37 @@ static void a_wrong_server_key_is_refused(void **state) {
     pair_close(&p);
 }
 
+/* A server that we have met has gone, and one with another key has its address. That is found on
+ * any link to it, also on one that is opened anew, and it is over when the right one is back. */
+static void another_key_at_a_known_address_is_noticed(void **state) {
+    (void)state;
+    pair p;
+    char endpoint[RP_PORT_ENDPOINT_BYTES];
+    rp_link_options options = pair_options(2);
+    pair_open(&p, &options);
+    (void)snprintf(endpoint, sizeof endpoint, "%s", rp_link_endpoint(p.a.link));
+    step_until(&p, rp_link_can_send(p.b.link), 20);
+    const rp_keypair right = p.a.keys;
+    end_close(&p.a);
+    end_open(&p, &p.a, NULL);
+    bind_end(&p, options, endpoint);
+    step_until(&p, rp_link_health_of(p.b.link).broken_off, 60);
+    rp_link_close(&p.b.link);
+    options.connect = endpoint;
+    options.peer_public = right.public_text;
+    expect_ok(rp_link_open(p.b.links, &options, &p.b.link));
+    assert_false(rp_link_health_of(p.b.link).broken_off);
+    step_until(&p, rp_link_health_of(p.b.link).broken_off, 60);
+    assert_false(stats_of(&p.b).auth_failed);
+    end_close(&p.a);
+    end_open(&p, &p.a, &right);
+    options.connect = NULL;
+    bind_end(&p, options, endpoint);
+    step_until(&p, rp_link_can_send(p.b.link), 60);
+    assert_false(rp_link_health_of(p.b.link).broken_off);
+    pair_close(&p);
+}
+
 /* Nobody listens: that is no refusal. */
 static void an_absent_server_is_no_refusal(void **state) {
     (void)state;
@@ -337,7 +368,10 @@ static void a_flood_is_dropped(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest zmq[] = {cmocka_unit_test(bad_frames_do_not_hurt)};
+    const struct CMUnitTest zmq[] = {
+        cmocka_unit_test(bad_frames_do_not_hurt),
+        cmocka_unit_test(another_key_at_a_known_address_is_noticed),
+    };
     const struct CMUnitTest both[] = {
         cmocka_unit_test(a_wrong_client_key_is_refused),
         cmocka_unit_test(a_wrong_server_key_is_refused),
