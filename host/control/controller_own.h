@@ -357,7 +357,8 @@ struct rp_controller {
     rp_hold_losses *losses; /* by hold of the plan */
     rp_tally tally;
     rp_cut plan_cut;
-    char *plan_text; /* every board gets it, and: */
+    char *plan_words; /* why these boards, where the planner chose them; or NULL */
+    char *plan_text;  /* every board gets it, and: */
     char *model_text;
 
     /* of a pause */
@@ -476,6 +477,8 @@ double rp_drift_factor(const rp_controller *c, uint32_t board);
 /* replan.c: at a pause. *pays: c->cut is another one now, which the boards are to get.
  * errors IO, MEMORY; of the planner */
 rp_err rp_replan_choose(rp_controller *c, bool *pays) RP_MUST_CHECK;
+/* arrange.c: boards and order, where the planner may choose them. errors MEMORY, USAGE, IO */
+rp_err rp_arrange_ring(rp_controller *c) RP_MUST_CHECK;
 /* plan.c: where each stage begins, in the next plan. errors MEMORY */
 rp_err rp_controller_keep_cut(rp_controller *c, const rp_cut *cut) RP_MUST_CHECK;
 

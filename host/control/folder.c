@@ -135,6 +135,10 @@ static rp_err show_advice(rp_controller *c) {
     if (!c->has_profile || c->given || c->ring.count > RP_JOINT_BOARDS_MAX) {
         return RP_OK;
     }
+    if (c->plan_words) {
+        (void)fputs(c->plan_words, c->env.result);
+        return RP_OK;
+    }
     const rp_joint_ask ask = {.run = &c->run,
                               .profile = &c->profile,
                               .delay_s = c->link_delay_s,

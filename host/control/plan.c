@@ -7,6 +7,7 @@
 
 #include "control/controller_own.h"
 #include "planning/choose_sizes.h"
+#include "planning/joint.h"
 
 /* Boards that are idle answer at once; behind a profile some answers are late. */
 enum { BRINGUP_TRIPS = 8, PAUSE_TRIPS = 2 };
@@ -61,6 +62,24 @@ fail:
     return err;
 }
 
+/* The cut of the fastest replay, of the ring as it is. */
+static rp_err choose_by_profile(rp_controller *c, rp_arena *arena, rp_cut *cut) {
+    rp_joint_answer answer;
+    uint32_t *first;
+    rp_err err;
+    const rp_joint_ask ask = {.run = &c->run, .profile = &c->profile, .delay_s = c->link_delay_s};
+    rp_measured_place(c);
+    RP_TRY(rp_joint_search(&ask, &answer));
+    if (!answer.is_known) {
+        return rp_cost_choose_cut_by_board(arena, &c->run, &c->profile, cut);
+    }
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)c->run.stages + 1, &first));
+    memcpy(first, answer.plan[0].first, ((size_t)c->run.stages + 1) * sizeof *first);
+    *cut = (rp_cut){.stage_count = c->run.stages, .first = first};
+fail:
+    return err;
+}
+
 static rp_err choose_cut(rp_controller *c) {
     const uint32_t whole[2] = {0, c->run.model->layer_count};
     rp_arena arena;
@@ -74,8 +93,7 @@ static rp_err choose_cut(rp_controller *c) {
     } else if (c->position.cut.stage_count == c->run.stages) {
         cut = c->position.cut; /* a measurement is never the same twice, a resumed run is */
     } else if (c->run.stages > 1) {
-        rp_measured_place(c);
-        RP_TRY(rp_cost_choose_cut_by_board(&arena, &c->run, &c->profile, &cut));
+        RP_TRY(choose_by_profile(c, &arena, &cut));
     }
     RP_TRY(rp_controller_keep_cut(c, &cut));
     if (c->has_profile) {
@@ -386,6 +404,7 @@ rp_err rp_plan_enter(rp_controller *c) {
     c->trips = 0;
     if (!is_pause(c)) {
         c->advance_max = RP_ADVANCE_MAX; /* of what the method's limit allows */
+        RP_TRY(rp_arrange_ring(c));
         RP_TRY(choose_cut(c));
         RP_TRY(choose_codecs(c));
         RP_TRY(choose_sizes(c));

@@ -81,6 +81,22 @@ void rp_ring_leave(rp_ring *ring, uint32_t board) {
     take_own_texts(ring, board);
 }
 
+rp_err rp_ring_reorder(rp_ring *ring, const uint32_t *at) {
+    rp_board_state *before;
+    rp_arena arena;
+    rp_err err;
+    rp_arena_init(&arena, "boards", 0);
+    RP_TRY(RP_ARENA_NEW(&arena, ring->count, &before));
+    memcpy(before, ring->board, ring->count * sizeof *before);
+    for (uint32_t k = 0; k < ring->count; k++) {
+        ring->board[k] = before[at[k]];
+    }
+    take_own_texts(ring, 0);
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
 void rp_ring_join(rp_ring *ring, uint32_t board) {
     rp_board_state *state = &ring->board[board];
     RP_ASSERT(board <= ring->count);

@@ -137,6 +137,8 @@ rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const rp_clock *cloc
 void rp_ring_take_entry(rp_ring *ring, uint32_t board);
 /* The board leaves the ring, and those behind it move up. At least one has to stay. */
 void rp_ring_leave(rp_ring *ring, uint32_t board);
+/* Board k is the one that was at place at[k]; each comes once. errors MEMORY */
+rp_err rp_ring_reorder(rp_ring *ring, const uint32_t *at) RP_MUST_CHECK;
 /* The board that the roster has at this place now joins the ring, and those behind it move down.
  * There is room for as many as the ring had at first. */
 void rp_ring_join(rp_ring *ring, uint32_t board);

@@ -573,6 +573,29 @@ static rp_err read_codecs(rp_arena *arena, rp_runfile *out) {
     return err;
 }
 
+/* plan.boards: all of them, those that the planner takes, or these. */
+static rp_err read_boards(rp_node *plan, rp_runfile *run) {
+    rp_node *boards = plan ? rp_node_find(plan, "boards") : NULL;
+    const bool is_word = boards && rp_node_is_scalar(boards);
+    const char *word = is_word ? rp_node_text(boards) : "all";
+    if (!boards || strcmp(word, "all") == 0) {
+        if (!is_word && boards) {
+            return rp_spares_arrange(boards, run->local ? NULL : run->roster, &run->boards,
+                                     &run->spares);
+        }
+        return rp_node_default(plan, "boards", "all");
+    }
+    if (strcmp(word, "auto") != 0) {
+        return rp_node_fail(boards, "expected all, auto, or a list of boards in their order");
+    }
+    if (run->local || run->lanes.count > 0) {
+        return rp_node_fail(boards, "auto needs a roster and no lanes: a board that is left out "
+                                    "becomes a spare");
+    }
+    run->boards_auto = true;
+    return RP_OK;
+}
+
 static rp_err read_plan(rp_node *root, rp_runfile *run) {
     rp_node *plan;
     rp_err err;
@@ -581,6 +604,7 @@ static rp_err read_plan(rp_node *root, rp_runfile *run) {
     RP_TRY(rp_node_default(plan, "drift", "0"));
     RP_TRY(rp_node_f64(plan, "seconds", 0, 3600, &run->plan_seconds));
     RP_TRY(rp_node_default(plan, "seconds", "5"));
+    RP_TRY(read_boards(plan, run));
     RP_TRY(plan ? rp_node_done(plan) : RP_OK);
 fail:
     return err;
@@ -605,6 +629,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     RP_TRY(read_train(arena, out->root, out));
     RP_TRY(rp_lanes_read(out->root, &out->lanes));
     RP_TRY(read_ring(arena, out->root, out));
+    RP_TRY(read_plan(out->root, out));
     RP_TRY(rp_node_string(out->root, "keys", &out->keys));
     RP_TRY(read_method(out->root, out));
     RP_TRY(read_codecs(arena, out));
@@ -613,7 +638,6 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     RP_TRY(check_age(out->root, out));
     RP_TRY(read_checkpoint(out->root, out));
     RP_TRY(read_record(out->root, out));
-    RP_TRY(read_plan(out->root, out));
     (void)rp_node_find(out->root, "model");
     (void)rp_node_find(out->root, "data");
     (void)rp_node_find(out->root, "cut");

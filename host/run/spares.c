@@ -64,6 +64,32 @@ fail:
     return err;
 }
 
+rp_err rp_spares_arrange(const rp_node *names, rp_roster_entry *roster, uint32_t *boards,
+                         uint32_t *spares) {
+    const uint32_t all = *boards;
+    rp_err err = RP_OK;
+    if (!roster) {
+        return rp_node_fail(names, "needs a roster that has these boards");
+    }
+    if (!rp_node_is_list(names) || rp_node_count(names) == 0) {
+        return rp_node_fail(names, "expected all, auto, or a list of boards in their order");
+    }
+    for (uint32_t i = 0; i < rp_node_count(names); i++) { /* each to the end of the ring's */
+        uint32_t board = 0;
+        const rp_node *item = rp_node_item(names, i);
+        if (!rp_node_is_scalar(item)) {
+            return rp_node_fail(item, "expected names of boards");
+        }
+        RP_TRY(find_board(item, roster, all - i, &board));
+        move_to_end(roster, board, all);
+    }
+    while (*boards > rp_node_count(names)) { /* those that nobody named are in front */
+        rp_spares_leave(roster, boards, spares, 0);
+    }
+fail:
+    return err;
+}
+
 uint32_t rp_spares_untried(const rp_roster_entry *roster, uint32_t boards, uint32_t spares,
                            uint32_t tried) {
     uint32_t count = 0;

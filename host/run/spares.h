@@ -10,6 +10,11 @@
 rp_err rp_spares_read(rp_node *ring, rp_roster_entry *roster, uint32_t *boards,
                       uint32_t *spares) RP_MUST_CHECK;
 
+/* `plan.boards` as a list: the ring has these boards in this order, and the others are spares.
+ * errors  USAGE naming file and line */
+rp_err rp_spares_arrange(const rp_node *names, rp_roster_entry *roster, uint32_t *boards,
+                         uint32_t *spares) RP_MUST_CHECK;
+
 /* Spares that can take a place: the last `tried` of them have had theirs. */
 uint32_t rp_spares_untried(const rp_roster_entry *roster, uint32_t boards, uint32_t spares,
                            uint32_t tried);

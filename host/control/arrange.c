@@ -1,0 +1,130 @@
+/* `plan.boards: auto`: once the boards of a run that begins are measured, the ring has those with
+ * which a step is shortest, in the order that the planner says; the others become spares. */
+#include <stdio.h>
+
+#include "control/controller_own.h"
+#include "planning/joint.h"
+
+/* Of a step, that other boards have to save: what was measured twice is never the same. */
+static const double GAIN = 0.05;
+
+/* Not with a cut that stays. Boards that dial have the neighbours that the roster gives them. */
+static bool may_arrange(const rp_controller *c) {
+    bool all = c->run.boards_auto && c->run.cut_auto && !c->given && c->has_profile &&
+               c->options.purpose != RP_PURPOSE_EVALUATE &&
+               c->position.cut.stage_count != c->run.stages &&
+               c->cut.stage_count != c->run.stages && c->ring.count == c->run.boards;
+    for (uint32_t k = 0; all && k < c->run.boards; k++) {
+        all = !c->run.roster[k].dials;
+    }
+    return all;
+}
+
+/* The run file as it is resolved has the boards by name: a run that is resumed has them, too. */
+static rp_err note_boards(rp_controller *c) {
+    char text[RP_JOINT_BOARDS_MAX * 64];
+    size_t used = (size_t)snprintf(text, sizeof text, "plan.boards=[");
+    for (uint32_t k = 0; k < c->run.boards && used < sizeof text; k++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", k ? ", " : "",
+                                 c->run.roster[k].name);
+    }
+    if (used + 2 > sizeof text) {
+        return rp_fail(RP_ERR_LIMIT, "plan.boards: names of boards take more than %zu bytes",
+                       sizeof text);
+    }
+    (void)snprintf(text + used, sizeof text - used, "]");
+    return rp_config_set(&c->arena, c->run.root, text);
+}
+
+static rp_err say(rp_controller *c, const rp_joint_answer *answer) {
+    const rp_joint_plan *best = &answer->plan[0];
+    char text[480];
+    size_t used = (size_t)snprintf(
+        text, sizeof text,
+        "%u of %u boards, %.4g ms a step by prediction in place of %.4g ms:", best->count,
+        answer->now.count, 1e3 * best->step_s, 1e3 * answer->now.step_s);
+    for (uint32_t k = 0; k < c->run.boards && used < 200; k++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, " %.40s", c->run.roster[k].name);
+    }
+    if (best->count < answer->now.count) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "; the others are spares");
+    }
+    (void)snprintf(text + used, sizeof text - used, "; then %s", best->limits);
+    return c->record ? rp_record_event(c->record, "boards", c->position.step, text) : RP_OK;
+}
+
+/* For `ringpipe plan`: the ring that it shows is the new one. */
+static rp_err keep_words(rp_controller *c, const rp_joint_answer *answer) {
+    const char *name[RP_JOINT_BOARDS_MAX];
+    char text[4096] = "";
+    FILE *file = fmemopen(text, sizeof text, "w");
+    if (!file) {
+        return rp_fail(RP_ERR_MEMORY, "no memory for what is said of the plan");
+    }
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        name[k] = c->ring.board[k].name;
+    }
+    rp_joint_say(file, answer, &c->run, name);
+    (void)fclose(file);
+    return rp_arena_printf(&c->arena, &c->plan_words, "%s", text);
+}
+
+/* Places of the ring as it is, in the new order; the others leave from the last one on. */
+static rp_err arrange(rp_controller *c, const rp_joint_plan *best) {
+    rp_roster_entry entry[RP_JOINT_BOARDS_MAX];
+    uint32_t at[RP_JOINT_BOARDS_MAX]; /* among those that stay */
+    for (uint32_t k = 0; k < best->count; k++) {
+        entry[k] = c->run.roster[best->place[k]];
+        at[k] = 0;
+        for (uint32_t i = 0; i < best->count; i++) {
+            at[k] += best->place[i] < best->place[k];
+        }
+    }
+    for (uint32_t place = c->ring.count; place-- > 0;) {
+        bool stays = false;
+        for (uint32_t k = 0; k < best->count; k++) {
+            stays = stays || best->place[k] == place;
+        }
+        if (!stays) {
+            rp_spares_leave(c->run.roster, &c->run.boards, &c->run.spares, place);
+            rp_ring_leave(&c->ring, place);
+        }
+    }
+    for (uint32_t k = 0; k < best->count; k++) {
+        c->run.roster[k] = entry[k];
+        c->run.roster[k].place = k;
+    }
+    c->run.stages = c->run.boards * c->run.method.chunks;
+    return rp_ring_reorder(&c->ring, at);
+}
+
+rp_err rp_arrange_ring(rp_controller *c) {
+    rp_joint_answer answer;
+    rp_err err = RP_OK;
+    if (!may_arrange(c)) {
+        return RP_OK;
+    }
+    const rp_joint_ask ask = {.run = &c->run,
+                              .profile = &c->profile,
+                              .delay_s = c->link_delay_s,
+                              .boards_open = true,
+                              .clock = c->env.clock,
+                              .limit_ns = (int64_t)(c->run.plan_seconds * (double)RP_NS_PER_S)};
+    rp_measured_place(c);
+    RP_TRY(rp_joint_search(&ask, &answer));
+    RP_TRY(answer.is_known ? keep_words(c, &answer) : RP_OK);
+    if (answer.is_known && !rp_joint_is_ring(&answer.plan[0], c->ring.count) &&
+        answer.plan[0].step_s < (1 - GAIN) * answer.now.step_s) {
+        RP_TRY(arrange(c, &answer.plan[0]));
+        rp_measured_place(c);
+        if (c->record) {
+            rp_record_take_boards(c->record, c->run.boards, c->run.stages);
+        }
+        RP_TRY(say(c, &answer));
+    }
+    RP_TRY(note_boards(c));
+    c->run.boards_auto = false; /* once in a run */
+    RP_TRY(rp_runfile_check_cut(&c->run));
+fail:
+    return err;
+}

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""`plan.boards`: which boards of a roster a run has, and in which order; the others are spares."""
+import json
+
+import program
+import test_lost_boards
+
+# Every op of this board takes a tenth of a second: it holds up two that are fast.
+SLOW = "ring.throttle={boards: {two: {forward_op_ms: 100, backward_op_ms: 100}}}"
+
+
+class Boards(test_lost_boards.Roster):
+    MORE = ("three",)
+    SETS = ("--set", "cut=auto")
+
+    def train(self, out, *words):
+        self.ringpipe("train", self.run_yaml, "--out", out, *self.SETS, *words)
+        return self.nodes(out)
+
+    def events(self, out):
+        lines = map(json.loads, (self.dir / out / "log.jsonl").read_text().splitlines())
+        return [line["text"] for line in lines if line.get("event") == "boards"]
+
+    def weights(self, out):
+        return (self.dir / out / "weights.safetensors").read_bytes()
+
+    def test_a_board_that_holds_up_is_left_out(self):
+        words = ("--set", SLOW, "--set", "plan.boards=auto", "--set", "train.epochs=1")
+        nodes = self.train("auto", *words)
+        self.assertNotIn("two", nodes)
+        said, = self.events("auto")
+        self.assertRegex(said, rf"^{len(nodes)} of 3 boards, [0-9.]+ ms a step by prediction in "
+                               r"place of [0-9.]+ ms: ")
+        self.assertIn("the others are spares", said)
+        # Again by the run file that the run has written, and the run itself goes on with them.
+        text = (self.dir / "auto" / "run.yaml").read_text()
+        self.assertNotIn("boards: auto", text)
+        names = ", ".join(nodes)
+        self.assertEqual(self.train("named", "--set", f"plan.boards=[{names}]",
+                                    "--set", "train.epochs=1"), nodes)
+        self.assertTrue(self.weights("auto") == self.weights("named"))
+        self.ringpipe("train", self.dir / "auto", "--resume", "auto", "--set", "train.epochs=2")
+        self.assertEqual(self.nodes("auto"), nodes)
+        self.assertEqual(len(self.events("auto")), 1)
+
+    def test_boards_in_an_order(self):
+        self.assertEqual(self.train("out", "--set", "plan.boards=[three, one]",
+                                    "--set", "train.epochs=1"), ["three", "one"])
+        out, _ = self.ringpipe("plan", self.run_yaml, *self.SETS, "--set", SLOW,
+                               "--set", "plan.boards=auto")
+        self.assertRegex(out, r"[12] of 3 boards are faster")
+        self.assertIn("on board two, and", out)
+
+    def test_what_is_refused(self):
+        for value, why in (("some", "expected all, auto, or a list"),
+                           ("[one, four]", "no board 'four'"), ("[one, one]", "no board 'one'"),
+                           ("[]", "expected all, auto, or a list"),
+                           ("{one: 1}", "expected all, auto, or a list")):
+            err = self.refused("train", self.run_yaml, *self.SETS, "--set", f"plan.boards={value}")
+            self.assertIn(why, err)
+        local = ("--set", "plan.boards=auto")
+        self.assertIn("needs a roster", self.refused("train", self.run_file(program.RUN), *local))
+
+
+if __name__ == "__main__":
+    program.main()
