@@ -33,6 +33,28 @@ static rp_port_form form_of(const rp_boundary_tensors *boundary) {
     return form;
 }
 
+/* NULL: parcels of the boundary have one form. */
+static const uint64_t *change_from(const runner_stage *held, const rp_boundary_tensors *boundary) {
+    for (uint32_t i = 0; i < boundary->count; i++) {
+        if (rp_codec_remembers(boundary->codec[i])) {
+            return rp_stage_change_from(held->stage);
+        }
+    }
+    return NULL;
+}
+
+/* `outgoing`: they leave through the upper boundary. */
+static rp_port_forms forms_of(const runner_stage *held, const rp_boundary_tensors *boundary,
+                              bool outgoing) {
+    rp_port_forms forms = {.form = form_of(boundary), .change_from = change_from(held, boundary)};
+    if (forms.change_from) {
+        const rp_boundary_tensors whole =
+            rp_layout_boundary_whole(rp_stage_layout(held->stage), outgoing);
+        forms.whole = form_of(&whole);
+    }
+    return forms;
+}
+
 /* The gradients of a stage as one row of floats. */
 static rp_boundary_tensors gradient_row(const rp_layout *layout) {
     const size_t bytes = layout->gradient_bytes;
@@ -90,9 +112,9 @@ static rp_err open_port_in(rp_runner *r, uint32_t held, rp_kind carries, const c
     rp_port_in_options options = {.name = name};
     const rp_boundary_tensors boundary = boundary_of(stage, carries, false);
     (void)snprintf(name, name_bytes, "%s of stage %u", what, stage->job->stage);
-    options.form = form_of(&boundary);
+    options.forms = forms_of(stage, &boundary, false);
     if (carries == RP_KIND_LABEL && stage->job->loss->class_target) {
-        options.form.dtype[0] = RP_DTYPE_I32;
+        options.forms.form.dtype[0] = RP_DTYPE_I32;
     }
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         if (ends_in(&r->at.edge[e], held, port, stage)) {
@@ -100,11 +122,11 @@ static rp_err open_port_in(rp_runner *r, uint32_t held, rp_kind carries, const c
             options.pending_max += r->at.edge[e].window;
         }
     }
-    if (options.source_count == 0 || options.form.tensor_count == 0) {
+    if (options.source_count == 0 || options.forms.form.tensor_count == 0) {
         return RP_OK; /* nothing comes */
     }
     if (carries == RP_KIND_WEIGHT_GRADIENT) { /* this board's own is added like the others */
-        options.form.is_sum = true;
+        options.forms.form.is_sum = true;
         stage->own_summand.source = options.source_count++;
         options.pending_max++;
     }
@@ -116,22 +138,31 @@ static void free_part(void *owner, void *memory) {
     rp_link_release(owner, &message);
 }
 
+/* How a parcel travels: whole, where nothing is remembered that it could change. */
+static rp_codec codec_of(const runner_edge *edge, bool evaluating, uint64_t step) {
+    const bool whole = rp_codec_remembers(edge->codec) &&
+                       (evaluating || !edge->change_from || step < *edge->change_from);
+    return whole ? rp_codec_whole(edge->codec) : edge->codec;
+}
+
 /* One parcel with its shapes. */
 static rp_err send_over_link(void *context, const rp_parcel *parcel, void (*done)(void *slot),
                              void *slot) {
     const runner_edge *edge = context;
+    const rp_codec codec = codec_of(edge, parcel->evaluating, parcel->step);
+    const rp_boundary_tensors *boundary = codec == edge->codec ? &edge->boundary : &edge->whole;
     const rp_Parcel body = {.step = parcel->step,
                             .first = parcel->samples.first,
                             .count = parcel->samples.count,
                             .stage = edge->stage,
                             .evaluation = parcel->evaluating,
-                            .codec = edge->codec};
+                            .codec = codec};
     rp_Frame frame = rp_frame_of_parcel(edge->carries, &body);
     rp_part part[RP_PARTS_MAX];
-    for (uint32_t i = 0; i < edge->boundary.count; i++) {
+    for (uint32_t i = 0; i < boundary->count; i++) {
         const rp_shape shape = edge->carries == RP_KIND_WEIGHT_GRADIENT
-                                   ? edge->boundary.sample[i]
-                                   : rp_shape_batch(body.count, &edge->boundary.sample[i]);
+                                   ? boundary->sample[i]
+                                   : rp_shape_batch(body.count, &boundary->sample[i]);
         part[i] = rp_part_of_tensor(parcel->part[i].dtype, parcel->part[i].data, &shape);
     }
     return rp_link_send(edge->link, &frame, part, parcel->part_count, false, done, slot);
@@ -140,7 +171,7 @@ static rp_err send_over_link(void *context, const rp_parcel *parcel, void (*done
 static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_port_out **out) {
     runner_stage *stage = &r->held[held];
     const rp_boundary_tensors boundary = boundary_of(stage, carries, true);
-    rp_port_out_options options = {.form = form_of(&boundary),
+    rp_port_out_options options = {.forms = forms_of(stage, &boundary, true),
                                    .micro = carries == RP_KIND_GRADIENT
                                                 ? rp_job_backward_samples(stage->job)
                                                 : rp_job_forward_samples(stage->job),
@@ -154,6 +185,9 @@ static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_por
         }
         RP_ASSERT(options.edge_count < RP_PORT_EDGES_MAX);
         edge->boundary = boundary;
+        edge->whole = options.forms.change_from && carries == RP_KIND_ACTIVATION
+                          ? rp_layout_boundary_whole(rp_stage_layout(stage->stage), true)
+                          : boundary;
         if (!at->link) {
             edge->local = (rp_port_local){.port = edge->port, .source = edge->source};
         }
@@ -164,7 +198,7 @@ static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_por
     }
     if (carries == RP_KIND_WEIGHT_GRADIENT && stage->summands) {
         stage->own_summand.port = stage->summands;
-        options.form.is_sum = true;
+        options.forms.form.is_sum = true;
         options.slot_count = 1; /* the next step's comes long after */
         RP_ASSERT(options.edge_count < RP_PORT_EDGES_MAX);
         stage->own_edge = options.edge_count++;
@@ -190,6 +224,10 @@ static void find_sources(rp_runner *r) {
         r->edge[e].link = at->link;
         r->edge[e].stage = rp_plan_sending_stage(&r->at.plan->edge[at->edge]);
         r->edge[e].codec = r->at.plan->edge[at->edge].codec;
+        if (rp_codec_remembers(r->edge[e].codec)) {
+            const uint32_t held = at->outgoing ? at->sender : at->taker;
+            r->edge[e].change_from = rp_stage_change_from(r->held[held].stage);
+        }
     }
 }
 
@@ -296,10 +334,11 @@ static rp_err deliver_parcel(rp_runner *r, const runner_source *source) {
         return rp_fail(RP_ERR_PEER, "received %s of stage %u, which this board does not take",
                        rp_kind_name(kind), body->stage);
     }
-    if (body->codec != edge->codec) {
+    const rp_codec codec = codec_of(edge, body->evaluation, body->step);
+    if (body->codec != codec) {
         return rp_fail(RP_ERR_PEER, "received %s of stage %u in codec %s (%u), the plan says %s",
                        rp_kind_name(kind), body->stage, rp_codec_name((rp_codec)body->codec),
-                       body->codec, rp_codec_name(edge->codec));
+                       body->codec, rp_codec_name(codec));
     }
     rp_parcel parcel = {.step = body->step,
                         .samples = {body->first, body->count},

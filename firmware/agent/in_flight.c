@@ -1,5 +1,5 @@
-/* Microbatches in flight, for checkpoints of schedules that do not flush. Such a schedule has one
- * stage a node: held[0]. */
+/* Microbatches in flight, for checkpoints of schedules that do not flush, or what a stage remembers
+ * of samples where a codec does. Such a schedule, or codec, has one stage a node: held[0]. */
 #include <string.h>
 
 #include "agent/runner_own.h"
@@ -28,6 +28,9 @@ static bool is_drained(const rp_runner *r) {
 }
 
 static bool has_in_flight(const rp_runner *r) {
+    if (rp_stage_facts(r->held[0].stage).remembers) {
+        return true;
+    }
     return !is_drained(r) && (r->in_flight > 0 || pending_microbatches(r) > 0 ||
                               rp_stage_probe_waits(r->held[0].stage));
 }

@@ -1,6 +1,7 @@
 #include "base/rng.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static uint64_t hash_name(const char *name) {
     uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
@@ -78,4 +79,14 @@ void rp_rng_shuffle(rp_rng *rng, uint32_t *items, uint32_t count) {
         items[i - 1] = items[j];
         items[j] = swap;
     }
+}
+
+void rp_rng_epoch_order(uint64_t seed, uint32_t epoch, uint32_t *order, uint32_t count) {
+    char name[32];
+    (void)snprintf(name, sizeof name, "order/%u", epoch);
+    rp_rng rng = rp_rng_named(seed, name);
+    for (uint32_t i = 0; i < count; i++) {
+        order[i] = i;
+    }
+    rp_rng_shuffle(&rng, order, count);
 }

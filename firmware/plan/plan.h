@@ -288,6 +288,8 @@ uint32_t rp_plan_feed_transfers(const rp_plan *plan, uint32_t feed, const rp_op 
 uint32_t rp_plan_sending_stage(const rp_plan_edge *edge);
 /* Of inputs, activations and gradients: one sample as it travels. */
 uint64_t rp_plan_sample_bytes(const rp_plan_edge *edge, const rp_model *model);
+/* The same where its codec has nothing remembered yet: in the first epoch, and in evaluations. */
+uint64_t rp_plan_whole_bytes(const rp_plan_edge *edge, const rp_model *model);
 /* Sets parcel_bytes of such edges, which the text does not say. */
 void rp_plan_note_bytes(rp_plan *plan, const rp_model *model);
 /* At the boundaries of a stage: [upper][of gradients]; f32 where there is none. Inputs are what

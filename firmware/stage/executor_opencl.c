@@ -129,6 +129,7 @@ static rp_executor_facts opencl_facts(const rp_executor *executor) {
         .weight_copies = e->weight_copies,
         .probe_copies = e->probe_copies,
         .in_flight_bytes = rp_opencl_in_flight_bytes(e),
+        .remembers = e->base.layout->remembered_bytes > 0,
         .handle = rp_device_eventfd(e->device),
         .warms_up = true,
     };

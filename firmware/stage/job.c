@@ -48,6 +48,8 @@ static rp_err read_numbers(rp_node *root, rp_job *job, uint32_t *stages, uint32_
     RP_TRY(rp_node_u32(root, "memory_mib", 0, 1u << 24, &job->memory_mib));
     job->guard = true;
     RP_TRY(rp_node_bool(root, "guard", &job->guard));
+    job->shuffle = true;
+    RP_TRY(rp_node_bool(root, "shuffle", &job->shuffle));
     RP_TRY(rp_node_bool(root, "copies", &job->copies));
 fail:
     return err;

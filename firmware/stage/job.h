@@ -7,6 +7,7 @@
  *   seed: 1             batch: 128       microbatch: 32
  *   epoch_samples: 60000                 steps: 2345   step_first: 0
  *   guard: true         memory_mib: 0       copies: false
+ *   shuffle: true       # an epoch's samples come in rp_rng_epoch_order() of the seed
  *   loss: cross-entropy optimizer: {...} lr_schedule: {...} schedule: gpipe
  *   advance: 1          # what the host has chosen where the schedule says `advance: auto`
  *   normalise: {mean: [0.13], std: [0.31]} # of inputs that come as bytes, by channel
@@ -53,6 +54,7 @@ typedef struct {
     rp_throttle throttle;
     rp_pixel_norm pixels; /* of inputs as uint8 */
     bool guard;           /* skip steps with non-finite gradients */
+    bool shuffle;         /* an epoch's order is drawn from the seed */
     bool copies;          /* pieces of copies travel between boards */
     rp_codec codec[2][2]; /* of boundary tensors: [at the upper boundary][of gradients]. The plan's,
                              not in the text */

@@ -1,6 +1,7 @@
 /* The opencl executor's bytes, to and from the host, between segments: parameters, and what
  * microbatches in flight need as one run of bytes: versions of the weights, predictions, probes,
- * and every slot. Gradients need none: a segment ends behind an update. */
+ * and every slot. Gradients need none: a segment ends behind an update. Where samples are
+ * remembered, which asks for a schedule that flushes, the run is what is remembered. */
 #include "stage/opencl_own.h"
 
 static size_t padded_bytes(const rp_buffer *buffer) {
@@ -26,6 +27,9 @@ static uint32_t buffers_a_slot(const rp_layout *layout) {
 
 static rp_buffer *in_flight_buffer(const rp_opencl *e, uint32_t index) {
     const rp_layout *layout = e->base.layout;
+    if (layout->remembered_bytes) {
+        return e->remembered[index / RP_CUT_TENSORS_MAX][index % RP_CUT_TENSORS_MAX];
+    }
     rp_buffer *block = in_flight_block(e, &index);
     const uint32_t each = buffers_a_slot(layout);
     if (block || index / each >= layout->slots) {
@@ -39,6 +43,9 @@ static rp_buffer *in_flight_buffer(const rp_opencl *e, uint32_t index) {
 
 static uint32_t in_flight_buffers(const rp_opencl *e) {
     const rp_layout *layout = e->base.layout;
+    if (layout->remembered_bytes) {
+        return 2 * RP_CUT_TENSORS_MAX;
+    }
     return layout->versions + layout->predicted + layout->probes +
            layout->slots * buffers_a_slot(layout);
 }

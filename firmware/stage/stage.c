@@ -1,6 +1,7 @@
 /* Running ops: the bookkeeping, and the commands that follow from it. */
 #include "stage/stage.h"
 
+#include "sched/changes.h"
 #include "stage/stage_own.h"
 
 static rp_err issue_average(rp_stage *stage, rp_average_term term, rp_block x, float share) {
@@ -35,6 +36,8 @@ void rp_stage_start(rp_stage *stage, uint64_t step) {
     stage->mean_valid = false;
     stage->probe_left = 0;
     rp_versions_start(&stage->versions, step);
+    const rp_sched_shape shape = rp_job_sched_shape(stage->job, 0, UINT64_MAX);
+    stage->change_from = rp_sched_change_from(&shape, step);
 }
 
 void rp_stage_end(rp_stage *stage, uint64_t step) {
@@ -164,6 +167,8 @@ rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const rp_stage_pie
                  .deferred = {.slot = RP_NO_SLOT},
                  .training = mode.training,
                  .renewal = mode.renewal,
+                 .remembers = mode.remembers,
+                 .changes = mode.changes,
                  .in = in,
                  .in_count = in_count,
                  .out = out},
@@ -185,7 +190,9 @@ rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const rp_stage_piece *
     RP_TRY(choose_weights(stage, &view, op, 0));
     RP_TRY(rp_stage_run_probe(stage, op, &view));
     RP_TRY(rp_stage_record_forward(stage, op, in, in_count, out));
-    RP_TRY(rp_stage_run_forward(stage, op, in, in_count, out, (rp_stage_mode){.training = true}));
+    const rp_stage_mode mode = {
+        .training = true, .remembers = true, .changes = op->step >= stage->change_from};
+    RP_TRY(rp_stage_run_forward(stage, op, in, in_count, out, mode));
 fail:
     return err;
 }

@@ -221,6 +221,15 @@ fail:
 
 /* ---- is it one state? ------------------------------------------------------------------------ */
 
+/* The codec of an edge adds to what both its ends remember. */
+static bool remembers(const rp_plan *plan) {
+    bool any = false;
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
+        any |= rp_codec_remembers(plan->edge[e].codec);
+    }
+    return any;
+}
+
 static bool check_board(const rp_controller *c, uint32_t k, const rp_run_ledger *due,
                         char why[WHY_BYTES]) {
     const rp_adopt_board *first = &c->adopt.board[0];
@@ -243,6 +252,11 @@ static bool check_board(const rp_controller *c, uint32_t k, const rp_run_ledger 
         (void)snprintf(why, WHY_BYTES,
                        "board %s is in the middle of a segment, and schedule %s does not flush",
                        name, c->run.method.kind->name);
+    } else if (!held->paused && remembers(c->adopt.plan)) {
+        (void)snprintf(why, WHY_BYTES,
+                       "board %s is in the middle of a segment, and what it remembers of samples "
+                       "belongs to a pause",
+                       name);
     } else if (!held->clean && c->has_statistics) {
         (void)snprintf(why, WHY_BYTES,
                        "on board %s step %" PRIu64

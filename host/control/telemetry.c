@@ -103,7 +103,7 @@ rp_err rp_controller_record_ops(rp_controller *c, uint32_t stage, const rp_part 
         rp_drift_note_op(c, &op);
         RP_TRY(rp_record_op(c->record, &op));
         RP_TRY(c->transfers ? rp_transfers_take(c->transfers, c->plan, c->run.model, c->run.batch,
-                                                &op, c->record)
+                                                c->position.fill_step, &op, c->record)
                             : RP_OK);
     }
 fail:

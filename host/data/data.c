@@ -192,10 +192,7 @@ void rp_data_order(const rp_data *data, rp_split split, uint32_t epoch, uint32_t
         order[i] = i;
     }
     if (data->shuffle) {
-        char name[32];
-        (void)snprintf(name, sizeof name, "order/%u", epoch);
-        rp_rng rng = rp_rng_named(data->seed, name);
-        rp_rng_shuffle(&rng, order, drawn);
+        rp_rng_epoch_order(data->seed, epoch, order, drawn);
     }
     if (split == RP_SPLIT_TRAIN && data->shares > 0) {
         keep_share(data, order);

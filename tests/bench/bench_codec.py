@@ -3,9 +3,11 @@ up and down, the loss and accuracy on 500 test samples, of cnn-small on glyphs o
 
     bench_codec.py BIN [MBIT...]     a folder with ringpipe and ringpipe-agent; 10 and 1
     bench_codec.py BIN accuracy DATA [SEEDS [CODEC...]]
+    bench_codec.py BIN epochs [SEEDS [CODEC...]]
 
 The second form: what each codec costs in accuracy on Fashion-MNIST, whose files are in DATA, with
-paired differences to f32 over SEEDS (5) seeds; of all codecs, or of f32 and these.
+paired differences to f32 over SEEDS (5) seeds; of all codecs, or of f32 and these. The third: the
+same over 8 epochs of 1,280 glyphs, for codecs that send changes from the second epoch on.
 """
 import json
 import math
@@ -47,6 +49,21 @@ PRICED = ("f16", "bf16", "int8", "int4", "{activations: int4, gradients: int8}",
           "{activations: int8, gradients: topk-0.1}")
 
 
+EPOCHS = """\
+model: cnn-small
+data: {set: glyphs, train: 1280, test: 2000}
+ring: {boards: 3}
+links: {codec: %s}
+train: {epochs: 8, batch: 64, microbatch: 16, seed: %d, eval_epochs: 0}
+loss: cross-entropy
+optimizer: {kind: sgd, lr: 0.02, momentum: 0.9}
+schedule: gpipe
+cut: [flatten, fc]
+"""
+CHANGES = tuple("{activations: %s, gradients: int8}" % codec
+                for codec in ("int8", "int4", "aqsgd4", "aqsgd2"))
+
+
 def train(program, folder, text):
     """Its summary and its log."""
     run, out = pathlib.Path(folder) / "run.yaml", pathlib.Path(folder) / "out"
@@ -57,10 +74,10 @@ def train(program, folder, text):
     return json.loads((out / "summary.json").read_text()), log
 
 
-def price(program, data, codec, seed):
+def price(program, text):
     """Accuracy, bytes a sample on all hops, the largest l2_error of a hop."""
     with tempfile.TemporaryDirectory() as folder:
-        summary, _ = train(program, folder, ACCURACY % (data, codec, seed))
+        summary, _ = train(program, folder, text)
     hops = [wire for wire in summary["wire"] if wire["kind"] == "hop"]
     scored = summary["eval"]["samples"]
     return (summary["eval"]["accuracy"],
@@ -68,13 +85,12 @@ def price(program, data, codec, seed):
             max(hop.get("l2_error", 0) for hop in hops))
 
 
-def print_prices(program, data, seeds, codecs):
+def print_prices(program, text_of, seeds, codecs):
     plain = []
     print("| codec | accuracy | to f32, paired | B a sample | l2_error at most |")
     print("|---|---|---|---|---|", flush=True)
     for codec in ("f32", *codecs):
-        runs = [price(program, pathlib.Path(data).resolve(), codec, seed)
-                for seed in range(1, seeds + 1)]
+        runs = [price(program, text_of(codec, seed)) for seed in range(1, seeds + 1)]
         own, size, error = zip(*runs)
         plain = plain or own
         apart = [100 * (a - b) for a, b in zip(own, plain)]
@@ -101,8 +117,13 @@ def measure(program, mbit, codec, schedule):
 def main():
     program, *rates = sys.argv[1:]
     if rates[:1] == ["accuracy"]:
-        print_prices(program, rates[1], int(rates[2]) if len(rates) > 2 else 5,
-                     rates[3:] or PRICED)
+        data = pathlib.Path(rates[1]).resolve()
+        print_prices(program, lambda codec, seed: ACCURACY % (data, codec, seed),
+                     int(rates[2]) if len(rates) > 2 else 5, rates[3:] or PRICED)
+        return
+    if rates[:1] == ["epochs"]:
+        print_prices(program, lambda codec, seed: EPOCHS % (codec, seed),
+                     int(rates[1]) if len(rates) > 1 else 5, rates[2:] or CHANGES)
         return
     print("| Mbit/s | schedule | links | samples/s | B a sample up | down | loss | accuracy |")
     print("|---|---|---|---|---|---|---|---|")

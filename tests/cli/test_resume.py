@@ -30,6 +30,8 @@ METHODS = {
     "mean": ("schedule={kind: ea-pipe, lean: true, evaluate: mean}", "train.microbatch=64"),
     "latest": ("schedule={kind: ea-pipe, replicas: 2, evaluate: latest}", "train.microbatch=64"),
     "avgpipe": ("schedule={kind: avgpipe, replicas: 3}", "train.microbatch=32"),
+    "remembered": ("schedule=1f1b", "train.microbatch=32",
+                   "links={codec: {activations: aqsgd2, gradients: int8}}"),
 }
 
 
@@ -109,6 +111,18 @@ class Methods(test_repeat.Repeat):
 
     def test_avgpipe(self):
         self.resumed_method("avgpipe")
+
+    def test_remembered_samples(self):
+        """What both ends of a hop remember is in the checkpoint, though the schedule flushes."""
+        self.resumed_method("remembered")
+        newest = max((self.dir / "whole" / "checkpoint").glob("*.safetensors"))
+        self.assertTrue(newest.with_suffix(".flight").exists(), "what was remembered is gone")
+        trace = json.loads((self.dir / "whole" / "trace.json").read_text())
+        trace = trace["traceEvents"] if isinstance(trace, dict) else trace
+        size = {event["step"] < 4: event["args"]["bytes"] / event["args"]["count"]
+                for event in trace if event.get("cat") == "transfer" and event["ph"] == "b"
+                and event["name"] == "activation 1 to 2"}
+        self.assertGreater(size[True], 2.5 * size[False], "an epoch of 4 steps, and then changes")
 
     def test_advance_for_slow_links(self):
         """`advance: auto` is chosen from slow links, kept when the run is gone on with, and gives
