@@ -9,6 +9,7 @@
 #include "control/feed.h"
 #include "control/state.h"
 #include "control/transfers.h"
+#include "planning/choose_sizes.h"
 #include "planning/cost.h"
 #include "planning/predict.h"
 #include "stage/record.h"
@@ -474,13 +475,16 @@ rp_err rp_drift_tell(const rp_controller *c, rp_arena *arena,
                      rp_summary_prediction *out) RP_MUST_CHECK;
 /* Measured by predicted, over the passes of all stages of a board; 1: too little is known. */
 double rp_drift_factor(const rp_controller *c, uint32_t board);
-/* replan.c: at a pause. *pays: c->cut is another one now, which the boards are to get.
+/* replan.c: at a pause. *pays: c->cut, or the sizes, are others now, which the boards are to get.
  * errors IO, MEMORY; of the planner */
 rp_err rp_replan_choose(rp_controller *c, bool *pays) RP_MUST_CHECK;
 /* arrange.c: boards and order, where the planner may choose them. errors MEMORY, USAGE, IO */
 rp_err rp_arrange_ring(rp_controller *c) RP_MUST_CHECK;
 /* plan.c: where each stage begins, in the next plan. errors MEMORY */
 rp_err rp_controller_keep_cut(rp_controller *c, const rp_cut *cut) RP_MUST_CHECK;
+/* .. how large microbatches are in it, [stages]; the log says so. errors IO */
+rp_err rp_controller_keep_sizes(rp_controller *c, const uint32_t (*size)[2],
+                                const rp_size_choice *choice) RP_MUST_CHECK;
 
 /* wires.c: once all boards are measured. errors: of the ring, and MEMORY */
 void rp_wires_begin(rp_controller *c);

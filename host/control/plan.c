@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "control/controller_own.h"
-#include "planning/choose_sizes.h"
 #include "planning/joint.h"
 
 /* Boards that are idle answer at once; behind a profile some answers are late. */
@@ -265,6 +264,13 @@ static rp_err choose_sizes(rp_controller *c) {
     RP_TRY(say_sizes(c, &choice));
 fail:
     return err;
+}
+
+rp_err rp_controller_keep_sizes(rp_controller *c, const uint32_t (*size)[2],
+                                const rp_size_choice *choice) {
+    memcpy(c->sizes.at, size, c->run.stages * sizeof *size);
+    take_sizes(c);
+    return say_sizes(c, choice);
 }
 
 /* Others would change the order of sums, and with it the bits. */

@@ -1,5 +1,6 @@
-/* With `plan.drift` the cut is chosen anew at a pause, when boards take other times than the plan
- * was chosen by, and another cut saves more than the new stages cost. */
+/* With `plan.drift` the cut, and with `schedule.planner` the sizes of microbatches, are chosen anew
+ * at a pause, when boards take other times than the plan was chosen by, and others save more than
+ * the new stages cost. */
 #include <math.h>
 #include <stdio.h>
 
@@ -22,18 +23,42 @@ static double farthest(const rp_controller *c, uint32_t *board) {
     return most;
 }
 
-/* A cut of somebody else's stays, and so does one that runs as it was predicted to. */
+/* What somebody else has chosen stays, and so does what runs as it was predicted to. */
 static bool has_drifted(const rp_controller *c, uint32_t *board, double *factor) {
     const double share = c->run.plan_drift;
-    if (!(share > 0) || c->given || !c->run.cut_auto || c->run.sizes.planner || c->run.stages < 2 ||
-        !c->drift.is_known || c->ring.count != c->run.boards) {
+    const bool may_choose = (c->run.cut_auto || c->run.sizes.planner) && !c->given;
+    if (!(share > 0) || !may_choose || c->run.stages < 2 || !c->drift.is_known ||
+        c->ring.count != c->run.boards) {
         return false;
     }
     *factor = farthest(c, board);
     return fabs(*factor - 1) > share;
 }
 
-static rp_err predict_cut(rp_controller *c, rp_arena *arena, const rp_cut *cut, double *step_s) {
+/* What the run may go on with. */
+typedef struct {
+    rp_cut cut;
+    uint32_t (*size)[2]; /* [stages]; NULL: the run's */
+    rp_size_choice sizes;
+} plan_choice;
+
+static rp_err choose(rp_controller *c, rp_arena *arena, plan_choice *out) {
+    rp_err err = RP_OK;
+    *out = (plan_choice){.cut = c->plan_cut};
+    if (c->run.cut_auto) {
+        RP_TRY(rp_cost_choose_cut_by_board(arena, &c->run, &c->profile, &out->cut));
+    }
+    if (c->run.sizes.planner) {
+        RP_TRY(RP_ARENA_NEW(arena, c->run.stages, &out->size));
+        RP_TRY(rp_choose_sizes(&c->run, &c->profile, &out->cut, out->size, &out->sizes));
+    }
+fail:
+    return err;
+}
+
+static rp_err predict_choice(rp_controller *c, rp_arena *arena, const plan_choice *choice,
+                             double *step_s) {
+    rp_runfile run = c->run;
     const char **names;
     rp_plan *plan;
     rp_prediction found;
@@ -42,9 +67,12 @@ static rp_err predict_cut(rp_controller *c, rp_arena *arena, const rp_cut *cut, 
     for (uint32_t k = 0; k < c->ring.count; k++) {
         names[k] = c->ring.board[k].name;
     }
-    const rp_planfile chosen = {.run = &c->run, .cut = cut, .board = names};
+    if (choice->size) {
+        run.sizes.at = (const uint32_t(*)[2])choice->size;
+    }
+    const rp_planfile chosen = {.run = &run, .cut = &choice->cut, .board = names};
     RP_TRY(rp_planfile_make(arena, &chosen, &plan));
-    RP_TRY(rp_predict(arena, &c->run, &c->profile, plan, c->link_delay_s, &found));
+    RP_TRY(rp_predict(arena, &run, &c->profile, plan, c->link_delay_s, &found));
     *step_s = found.step_s;
 fail:
     return err;
@@ -55,11 +83,11 @@ static rp_err say(const rp_controller *c, uint32_t board, double factor, const d
     char text[320];
     (void)snprintf(text, sizeof text,
                    "ops of board %s take %.2f times as long as predicted: %s (a step takes %.4g ms "
-                   "with this cut, %.4g ms with the best)",
+                   "as it is, %.4g ms with the best plan)",
                    c->ring.board[board].name, factor,
-                   pays ? "the layers are shared out anew"
-                        : "the cut stays, another saves too "
-                          "little",
+                   !pays             ? "the plan stays, another saves too little"
+                   : c->run.cut_auto ? "the layers are shared out anew"
+                                     : "the sizes are chosen anew",
                    1e3 * step_s[0], 1e3 * step_s[1]);
     return rp_record_event(c->record, "plan", c->position.step, text);
 }
@@ -77,7 +105,7 @@ rp_err rp_replan_choose(rp_controller *c, bool *pays) {
     uint32_t board = 0;
     double factor;
     double step_s[2];
-    rp_cut cut;
+    plan_choice best;
     rp_arena arena;
     rp_err err = RP_OK;
     *pays = false;
@@ -87,15 +115,18 @@ rp_err rp_replan_choose(rp_controller *c, bool *pays) {
     }
     rp_arena_init(&arena, "drift", 0);
     RP_TRY(take_factors(c));
-    RP_TRY(rp_cost_choose_cut_by_board(&arena, &c->run, &c->profile, &cut));
-    RP_TRY(predict_cut(c, &arena, &c->plan_cut, &step_s[0]));
-    RP_TRY(predict_cut(c, &arena, &cut, &step_s[1]));
+    RP_TRY(choose(c, &arena, &best));
+    RP_TRY(predict_choice(c, &arena, &(plan_choice){.cut = c->plan_cut}, &step_s[0]));
+    RP_TRY(predict_choice(c, &arena, &best, &step_s[1]));
     const double saved_s =
         (step_s[0] - step_s[1]) * (double)(rp_controller_end(c) - c->position.step);
     *pays = step_s[1] < (1 - GAIN) * step_s[0] && saved_s > c->drift.setup_s;
     RP_TRY(say(c, board, factor, step_s, *pays));
     if (*pays) {
-        RP_TRY(rp_controller_keep_cut(c, &cut));
+        RP_TRY(rp_controller_keep_cut(c, &best.cut));
+        if (best.size) {
+            RP_TRY(rp_controller_keep_sizes(c, (const uint32_t(*)[2])best.size, &best.sizes));
+        }
         rp_profile_seconds(&c->profile, &c->cut, c->run.boards, c->layer_seconds);
         c->drift.cuts++;
     }

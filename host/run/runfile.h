@@ -76,7 +76,7 @@ typedef struct {
     uint32_t without_gain;     /* stop after so many evaluations without a better one; 0: never */
     uint32_t non_finite_steps; /* stop when the loss of so many in a row is not finite; 0: never */
     uint64_t checkpoint_steps; /* besides every epoch's end; 0: only there */
-    double plan_drift;        /* share that ops may part from the prediction by; 0: the cut stays */
+    double plan_drift;        /* share that ops may part from what was predicted; 0: none */
     bool boards_auto;         /* a plan may leave out boards, and change their order */
     double plan_seconds;      /* that a search for a plan may take; 0: until it ends */
     uint32_t trace_mib;       /* of trace.json at most; 0: there is none */

@@ -104,6 +104,33 @@ class Drift(program.Case):
         both = [(self.dir / x / "weights.safetensors").read_bytes() for x in ("stays", "gpipe")]
         self.assertEqual(*both)
 
+    def test_sizes_are_chosen_anew(self):
+        """With a planner of sizes the same happens at a pause, the checkpoint has the sizes of behind
+        it, and a run that is resumed keeps them."""
+        self.profile(lambda board, point: 0.1 * point["samples"] if board == "1" else 0)
+        schedule = "schedule={kind: umpipe, planner: dp-sizes}"
+        # Each op of board 0 has a cost of its own, which matters when board 1 takes no time.
+        op = "ring.throttle={boards: {0: {forward_op_ms: %d, backward_op_ms: %d}}}" % (2, 2)
+        for name, cut in (("free", "auto"), ("held", "[fc4]")):
+            _, events, summary, plan = self.train(name, schedule, "plan.drift=0.5",
+                                                  f"cut={cut}", op)
+            new = "layers are shared out" if cut == "auto" else "sizes are chosen"
+            self.assertIn(f"the {new} anew", events[0]["text"])
+            self.assertGreaterEqual(summary["prediction"]["cuts"], 1)
+            self.assertEqual((summary["ledger"]["lost"], summary["ledger"]["repeated"]), (0, 0))
+            log = (self.dir / name / "log.jsonl").read_text(encoding="utf-8")
+            told = [json.loads(x) for x in log.splitlines() if '"event":"sizes"' in
+                    x.replace(" ", "")]
+            self.assertEqual(len(told), 1 + summary["prediction"]["cuts"])
+            sizes = [(s["forward"], s["backward"]) for s in plan["stages"]]
+            text = ",".join(f" {f}/{b}" for f, b in sizes).replace(",", "")
+            self.assertIn(text + ";", told[-1]["text"])
+            self.ringpipe("train", self.run_file(RUN), "--resume", name, "--set",
+                          "train.steps=64", "--set", schedule, "--set", f"cut={cut}",
+                          "--set", op, "--set", "train.eval_epochs=0")
+            after = json.loads((self.dir / name / "plan.json").read_text(encoding="utf-8"))
+            self.assertEqual([(s["forward"], s["backward"]) for s in after["stages"]], sizes)
+
     def test_bad_shares(self):
         for share in ("-1", "often"):
             err = self.refused("train", self.run_file(RUN), "--set", f"plan.drift={share}")
