@@ -12,6 +12,9 @@ static void begin_running(rp_agent *agent) {
     rp_arena_seal(&run->arena); /* what was in flight has been restored */
     rp_agent_begin_watching(agent);
     rp_agent_begin_lines(run);
+    for (uint32_t i = 0; i < run->neighbour_count; i++) {
+        rp_link_begin_use(run->neighbour[i].link);
+    }
 }
 
 rp_err rp_agent_on_start(rp_agent *agent, const rp_message *message) {

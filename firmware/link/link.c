@@ -302,6 +302,19 @@ void rp_link_stats_of(const rp_link *link, rp_link_stats *out) {
     out->delay_ns[1] = rp_pace_delay_ns(pace, 0.95);
 }
 
+void rp_link_begin_use(rp_link *link) {
+    rp_sender_begin_pace(link->sender);
+    link->late.bytes_sent = link->stats.bytes_sent;
+    link->late.line_s = link->line ? rp_emulate_busy_s(link->line) : 0;
+}
+
+/* Of an emulated line what it has let through in the time that it was busy. */
+static double late_rate(const rp_link *link) {
+    const double line_s = link->line ? rp_emulate_busy_s(link->line) - link->late.line_s : 0;
+    return line_s > 0 ? (double)(link->stats.bytes_sent - link->late.bytes_sent) / line_s
+                      : rp_pace_late_rate(rp_sender_pace_of(link->sender));
+}
+
 rp_LinkUse rp_link_use_of(const rp_link *link, uint32_t peer) {
     rp_link_stats stats;
     rp_link_stats_of(link, &stats);
@@ -309,11 +322,12 @@ rp_LinkUse rp_link_use_of(const rp_link *link, uint32_t peer) {
     const double span_s = (double)(rp_link_now_ns(link) - link->met.since_ns) * 1e-9;
     const double least = span_s > 0 ? (double)bytes / span_s : 0; /* all of it has left since */
     const double rate = stats.rate > 0 ? larger(stats.rate, least) : 0;
+    const double late = late_rate(link);
     return (rp_LinkUse){.peer = peer,
                         .bytes = bytes,
                         .busy_s = rate > 0 ? (double)bytes / rate : 0,
                         .duplicates = stats.duplicates,
-                        .rate = (float)rate,
+                        .rate = (float)(late > 0 ? late : rate),
                         .delay_s = (float)stats.delay_ns[0] * 1e-9f,
                         .delay_95_s = (float)stats.delay_ns[1] * 1e-9f,
                         .resent = stats.resent - link->met.resent,

@@ -162,6 +162,8 @@ rp_link_peers rp_link_peers_of(const rp_link *link);
 /* What was sent since this life of the peer began here: an agent serves one host after another.
  * Busy: as long as the bytes take at the rate that was measured. */
 rp_LinkUse rp_link_use_of(const rp_link *link, uint32_t peer);
+/* A segment begins: the use's rate is what is measured from here on, where that is anything. */
+void rp_link_begin_use(rp_link *link);
 /* How much later than usual a peer that lives may be heard: while what is sent and not acked is on
  * its way at an eighth of the mean rate so far, while the peer's largest part is at the rate of an
  * emulated line, and while such a line holds packets back. A line that is not emulated has 1 Mbit/s

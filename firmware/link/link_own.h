@@ -62,6 +62,10 @@ struct rp_link {
         uint64_t bytes_sent, resent, resets;
         int64_t since_ns;
     } met;
+    struct { /* the same of rp_link_begin_use() */
+        uint64_t bytes_sent;
+        double line_s;
+    } late;
     int64_t last_step_ns;
     int64_t stall_ns, stall_since_ns; /* of this end: the longest of late, and since when */
     int64_t peer_stall_ns;

@@ -18,13 +18,18 @@ static uint32_t bucket_of(double value, double least) {
     return at < RP_PACE_BUCKETS - 1 ? (uint32_t)at : RP_PACE_BUCKETS - 1;
 }
 
+static void add_rate(rp_pace_rates *rates, double rate) {
+    const uint32_t bucket = bucket_of(rate, RATE_LEAST);
+    rates->rate[bucket]++;
+    rates->rate_sum[bucket] += rate;
+    rates->rates++;
+}
+
 static void count_rate(rp_pace *pace, double bytes, int64_t took_ns) {
     if (took_ns >= SAMPLE_LEAST_NS && bytes >= SAMPLE_LEAST_BYTES) {
         const double rate = bytes * (double)RP_NS_PER_S / (double)took_ns;
-        const uint32_t bucket = bucket_of(rate, RATE_LEAST);
-        pace->rate[bucket]++;
-        pace->rate_sum[bucket] += rate;
-        pace->rates++;
+        add_rate(&pace->all, rate);
+        add_rate(&pace->late, rate);
     }
 }
 
@@ -51,16 +56,28 @@ void rp_pace_acked(rp_pace *pace, const rp_pace_mark *mark, uint64_t bytes, bool
     pace->delays++;
 }
 
-double rp_pace_rate(const rp_pace *pace) {
-    const uint64_t part = pace->rates / SAMPLES_PART;
+static double fastest(const rp_pace_rates *rates) {
+    const uint64_t part = rates->rates / SAMPLES_PART;
     const uint64_t wanted = part > SAMPLES_LEAST ? part : SAMPLES_LEAST;
     uint64_t count = 0;
     double sum = 0;
     for (uint32_t i = RP_PACE_BUCKETS; i-- > 0 && count < wanted;) {
-        count += pace->rate[i];
-        sum += pace->rate_sum[i];
+        count += rates->rate[i];
+        sum += rates->rate_sum[i];
     }
     return count >= wanted ? sum / (double)count : 0;
+}
+
+void rp_pace_begin(rp_pace *pace) {
+    pace->late = (rp_pace_rates){.rates = 0};
+}
+
+double rp_pace_rate(const rp_pace *pace) {
+    return fastest(&pace->all);
+}
+
+double rp_pace_late_rate(const rp_pace *pace) {
+    return fastest(&pace->late);
 }
 
 int64_t rp_pace_delay_ns(const rp_pace *pace, double share) {

@@ -20,12 +20,16 @@
 enum { RP_PACE_BUCKETS = 96 };
 
 typedef struct {
-    uint32_t delay[RP_PACE_BUCKETS]; /* how many: four buckets for each doubling */
-    uint64_t delays;
-    uint32_t rate[RP_PACE_BUCKETS]; /* of samples, the same way */
+    uint32_t rate[RP_PACE_BUCKETS]; /* how many samples: four buckets for each doubling */
     double rate_sum[RP_PACE_BUCKETS];
     uint64_t rates;
-    uint64_t delivered; /* bytes, acked */
+} rp_pace_rates;
+
+typedef struct {
+    uint32_t delay[RP_PACE_BUCKETS]; /* how many, the same way */
+    uint64_t delays;
+    rp_pace_rates all, late; /* late: since rp_pace_begin() */
+    uint64_t delivered;      /* bytes, acked */
     int64_t delivered_ns, first_sent_ns;
 } rp_pace;
 
@@ -41,8 +45,12 @@ void rp_pace_sent(rp_pace *pace, rp_pace_mark *mark, bool idle, int64_t now);
 void rp_pace_acked(rp_pace *pace, const rp_pace_mark *mark, uint64_t bytes, bool alone,
                    int64_t now);
 
-/* Bytes a second; 0: not known. */
+/* From here on samples are late ones, too, and none of before. */
+void rp_pace_begin(rp_pace *pace);
+
+/* Bytes a second, of all samples or of the late ones; 0: not known. */
 double rp_pace_rate(const rp_pace *pace);
+double rp_pace_late_rate(const rp_pace *pace);
 /* The time that this share of the messages took at most, to 20 %; 0: there were none. */
 int64_t rp_pace_delay_ns(const rp_pace *pace, double share);
 

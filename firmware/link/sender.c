@@ -318,6 +318,10 @@ const rp_pace *rp_sender_pace_of(const rp_sender *s) {
     return &s->pace;
 }
 
+void rp_sender_begin_pace(rp_sender *s) {
+    rp_pace_begin(&s->pace);
+}
+
 rp_sender_facts rp_sender_facts_of(const rp_sender *s) {
     const uint64_t released = s->credit - s->granted;
     return (rp_sender_facts){.sent = s->sent_count,

@@ -101,5 +101,6 @@ typedef struct {
 } rp_sender_facts;
 rp_sender_facts rp_sender_facts_of(const rp_sender *sender);
 const rp_pace *rp_sender_pace_of(const rp_sender *sender);
+void rp_sender_begin_pace(rp_sender *sender); /* rp_pace_begin() */
 
 #endif

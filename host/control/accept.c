@@ -260,7 +260,8 @@ static uint32_t larger_of(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
-/* The rate and the delays are those of the last assignment that knows them. */
+/* The rate is that of the last segment, the delays those of the last assignment, that knows them.
+ */
 static void add_use(rp_board_link *link, const rp_LinkUse *use) {
     const double times[] = {use->rate, use->delay_s, use->delay_95_s};
     link->peer = use->peer;

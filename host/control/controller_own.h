@@ -475,6 +475,9 @@ rp_err rp_drift_tell(const rp_controller *c, rp_arena *arena,
                      rp_summary_prediction *out) RP_MUST_CHECK;
 /* Measured by predicted, over the passes of all stages of a board; 1: too little is known. */
 double rp_drift_factor(const rp_controller *c, uint32_t board);
+/* The same of the wire from board to board, by the parcels of the last segment; 1 also: it is no
+ * matter to a step, or it takes turns on an emulated medium. */
+double rp_drift_wire_factor(const rp_controller *c, uint32_t from, uint32_t to);
 /* replan.c: at a pause. *pays: c->cut, or the sizes, are others now, which the boards are to get.
  * errors IO, MEMORY; of the planner */
 rp_err rp_replan_choose(rp_controller *c, bool *pays) RP_MUST_CHECK;

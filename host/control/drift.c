@@ -1,4 +1,4 @@
-/* Predicted against measured: how long ops and steps of this assignment take. */
+/* Predicted against measured: how long ops, steps and parcels of this assignment take. */
 #include <math.h>
 
 #include "base/log.h"
@@ -123,4 +123,68 @@ double rp_drift_factor(const rp_controller *c, uint32_t board) {
         }
     }
     return count >= OPS_LEAST && sum[0] > 0 && sum[1] > 0 ? sum[0] / sum[1] : 1;
+}
+
+/* ---- wires ------------------------------------------------------------------------------------
+ */
+
+/* A wire that costs less than this share of a step more, or less, is no matter. */
+static const double MATTERS = 0.05;
+
+static const rp_plan_edge *largest_edge(const rp_plan *plan, uint32_t from, uint32_t to) {
+    const rp_plan_edge *found = NULL;
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
+        const rp_plan_edge *edge = &plan->edge[e];
+        const bool passes =
+            edge->carries == RP_CARRIES_ACTIVATION || edge->carries == RP_CARRIES_GRADIENT;
+        if (passes && edge->from == from && edge->to == to &&
+            (!found || edge->parcel_bytes > found->parcel_bytes)) {
+            found = edge;
+        }
+    }
+    return found;
+}
+
+static double parcels_a_step(const rp_plan *plan, const rp_plan_edge *edge) {
+    const rp_plan_stage *sender = &plan->stage[rp_plan_sending_stage(edge)];
+    const uint32_t samples =
+        edge->carries == RP_CARRIES_ACTIVATION ? sender->micro_forward : sender->micro_backward;
+    return (double)plan->batch / samples;
+}
+
+static double rate_of(const rp_controller *c, uint32_t from, uint32_t to) {
+    const rp_board_facts *facts = &c->ring.board[from].facts;
+    double rate = 0;
+    for (uint32_t i = 0; i < facts->link_count; i++) {
+        rate = facts->link[i].peer == to ? facts->link[i].rate : rate;
+    }
+    return rate;
+}
+
+/* Seconds that a parcel kept the wire busy. What acks have shown is less than its rate, where
+ * parcels travelled alone: then the time to the ack is in it. Emulated lines say what they did. */
+static double seen_s(const rp_controller *c, const rp_plan_edge *edge, double rate,
+                     double predicted_s) {
+    const double whole_s = (double)edge->parcel_bytes / rate;
+    const double latency_s =
+        rp_cost_delay_s(&c->run, &c->profile, edge->from, edge->to, c->link_delay_s);
+    const double alone_s = whole_s - 2 * latency_s;
+    return c->run.emulate || whole_s < predicted_s ? whole_s
+           : alone_s > predicted_s                 ? alone_s
+                                                   : predicted_s;
+}
+
+double rp_drift_wire_factor(const rp_controller *c, uint32_t from, uint32_t to) {
+    const rp_plan_edge *edge = largest_edge(c->plan, from, to);
+    const double rate = rate_of(c, from, to);
+    const rp_link_profile line = rp_link_profile_of(&c->run.link, &c->run.hops, from, to);
+    if (!edge || !(rate > 0) || (c->run.emulate && line.medium)) { /* what takes turns also waits */
+        return 1;
+    }
+    const double predicted_s =
+        rp_cost_wire_s(&c->run, &c->profile, from, to, (double)edge->parcel_bytes);
+    const double own_s = seen_s(c, edge, rate, predicted_s);
+    const double more_s = fabs(own_s - predicted_s) * parcels_a_step(c->plan, edge);
+    return predicted_s > 0 && more_s > MATTERS * c->drift.predicted.step_s ? own_s / predicted_s
+                                                                           : 1;
 }

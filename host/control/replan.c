@@ -1,6 +1,6 @@
 /* With `plan.drift` the cut, and with `schedule.planner` the sizes of microbatches, are chosen anew
- * at a pause, when boards take other times than the plan was chosen by, and others save more than
- * the new stages cost. */
+ * at a pause, when boards or wires take other times than the plan was chosen by, and others save
+ * more than the new stages cost. */
 #include <math.h>
 #include <stdio.h>
 
@@ -10,29 +10,36 @@
 /* Of a step, that another cut has to save: what was measured twice is never the same. */
 static const double GAIN = 0.05;
 
-/* The board that is farthest from what was predicted; its factor. */
-static double farthest(const rp_controller *c, uint32_t *board) {
-    double most = 1;
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        const double own = rp_drift_factor(c, k);
-        if (fabs(log(own)) > fabs(log(most))) {
-            most = own;
-            *board = k;
+/* What is farthest from its prediction: a board, or the wire from one to another. */
+typedef struct {
+    uint32_t from, to; /* the same: the board */
+    double factor;     /* measured by predicted */
+} drifted;
+
+static drifted find_farthest(const rp_controller *c) {
+    drifted most = {.factor = 1};
+    for (uint32_t i = 0; i < c->ring.count * c->ring.count; i++) {
+        const uint32_t from = i / c->ring.count;
+        const uint32_t to = i % c->ring.count;
+        const double own =
+            from == to ? rp_drift_factor(c, from) : rp_drift_wire_factor(c, from, to);
+        if (fabs(log(own)) > fabs(log(most.factor))) {
+            most = (drifted){from, to, own};
         }
     }
     return most;
 }
 
 /* What somebody else has chosen stays, and so does what runs as it was predicted to. */
-static bool has_drifted(const rp_controller *c, uint32_t *board, double *factor) {
+static bool has_drifted(const rp_controller *c, drifted *out) {
     const double share = c->run.plan_drift;
     const bool may_choose = (c->run.cut_auto || c->run.sizes.planner) && !c->given;
     if (!(share > 0) || !may_choose || c->run.stages < 2 || !c->drift.is_known ||
         c->ring.count != c->run.boards) {
         return false;
     }
-    *factor = farthest(c, board);
-    return fabs(*factor - 1) > share;
+    *out = find_farthest(c);
+    return fabs(out->factor - 1) > share;
 }
 
 /* What the run may go on with. */
@@ -78,13 +85,21 @@ fail:
     return err;
 }
 
-static rp_err say(const rp_controller *c, uint32_t board, double factor, const double step_s[2],
-                  bool pays) {
-    char text[320];
+static rp_err say(const rp_controller *c, const drifted *found, const double step_s[2], bool pays) {
+    const char *from = c->ring.board[found->from].name;
+    const char *to = c->ring.board[found->to].name;
+    char what[160];
+    char text[480];
+    if (found->from == found->to) {
+        (void)snprintf(what, sizeof what, "ops of board %.60s take", from);
+    } else {
+        (void)snprintf(what, sizeof what, "the wire from board %.60s to board %.60s takes", from,
+                       to);
+    }
     (void)snprintf(text, sizeof text,
-                   "ops of board %s take %.2f times as long as predicted: %s (a step takes %.4g ms "
+                   "%s %.2f times as long as predicted: %s (a step takes %.4g ms "
                    "as it is, %.4g ms with the best plan)",
-                   c->ring.board[board].name, factor,
+                   what, found->factor,
                    !pays             ? "the plan stays, another saves too little"
                    : c->run.cut_auto ? "the layers are shared out anew"
                                      : "the sizes are chosen anew",
@@ -97,19 +112,23 @@ static rp_err take_factors(rp_controller *c) {
     rp_measured_place(c);
     for (uint32_t k = 0; k < c->ring.count; k++) {
         rp_profile_slow_down(&c->profile, k, rp_drift_factor(c, k));
+        for (uint32_t to = 0; to < c->ring.count; to++) {
+            if (to != k) {
+                rp_profile_slow_wire(&c->profile, k, to, rp_drift_wire_factor(c, k, to));
+            }
+        }
     }
     return rp_drift_open(c);
 }
 
 rp_err rp_replan_choose(rp_controller *c, bool *pays) {
-    uint32_t board = 0;
-    double factor;
+    drifted found;
     double step_s[2];
     plan_choice best;
     rp_arena arena;
     rp_err err = RP_OK;
     *pays = false;
-    if (!has_drifted(c, &board, &factor) ||
+    if (!has_drifted(c, &found) ||
         rp_controller_drained_at(c) >= rp_controller_next_evaluation(c)) {
         return RP_OK;
     }
@@ -121,7 +140,7 @@ rp_err rp_replan_choose(rp_controller *c, bool *pays) {
     const double saved_s =
         (step_s[0] - step_s[1]) * (double)(rp_controller_end(c) - c->position.step);
     *pays = step_s[1] < (1 - GAIN) * step_s[0] && saved_s > c->drift.setup_s;
-    RP_TRY(say(c, board, factor, step_s, *pays));
+    RP_TRY(say(c, &found, step_s, *pays));
     if (*pays) {
         RP_TRY(rp_controller_keep_cut(c, &best.cut));
         if (best.size) {

@@ -19,7 +19,7 @@ typedef struct {
     uint32_t peer;  /* board at the other end */
     uint64_t bytes; /* sent */
     double busy_s;
-    double rate;             /* bytes a second; 0: not known */
+    double rate;             /* bytes a second, of late; 0: not known */
     double delay_s[2];       /* to the ack: of half of the messages, of 95 %, at most */
     uint64_t resent, resets; /* all of these by the sender */
 } rp_board_link;

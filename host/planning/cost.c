@@ -95,8 +95,10 @@ static const rp_profile_wire *measured_wire(const rp_runfile *run, const rp_prof
 double rp_cost_wire_s(const rp_runfile *run, const rp_profile *profile, uint32_t from, uint32_t to,
                       double bytes) {
     const rp_profile_wire *wire = measured_wire(run, profile, from, to);
-    return wire && isfinite(bytes) ? rp_profile_wire_s(wire, bytes)
-                                   : bytes / rate_of(run, from, to);
+    const bool known = profile && from < profile->board_count && to < profile->board_count;
+    const double slower = known ? rp_profile_wire_slower(profile, from, to) : 1;
+    return slower * (wire && isfinite(bytes) ? rp_profile_wire_s(wire, bytes)
+                                             : bytes / rate_of(run, from, to));
 }
 
 double rp_cost_delay_s(const rp_runfile *run, const rp_profile *profile, uint32_t from, uint32_t to,
@@ -131,7 +133,7 @@ double rp_cost_boundary_s(const rp_runfile *run, const rp_profile *profile, uint
 void rp_cost_rates(const rp_runfile *run, const rp_profile *profile, double *rate) {
     for (uint32_t i = 0; i < run->boards * run->boards; i++) {
         const rp_profile_wire *wire = measured_wire(run, profile, i / run->boards, i % run->boards);
-        rate[i] = wire ? wire->bytes_per_s : 0;
+        rate[i] = wire ? wire->bytes_per_s / (wire->slower > 0 ? wire->slower : 1) : 0;
     }
 }
 

@@ -221,6 +221,17 @@ const rp_profile_wire *rp_profile_wire_at(const rp_profile *profile, uint32_t fr
     return wire_of(profile, profile->place[from], profile->place[to]);
 }
 
+void rp_profile_slow_wire(rp_profile *profile, uint32_t from, uint32_t to, double factor) {
+    RP_ASSERT(from < profile->board_count && to < profile->board_count && factor > 0);
+    wire_of(profile, profile->place[from], profile->place[to])->slower =
+        rp_profile_wire_slower(profile, from, to) * factor;
+}
+
+double rp_profile_wire_slower(const rp_profile *profile, uint32_t from, uint32_t to) {
+    const double slower = rp_profile_wire_at(profile, from, to)->slower;
+    return slower > 0 ? slower : 1;
+}
+
 double rp_profile_wire_s(const rp_profile_wire *wire, double bytes) {
     return wire->busy.count > 0    ? rp_curve_at(&wire->busy, bytes)
            : wire->bytes_per_s > 0 ? bytes / wire->bytes_per_s

@@ -33,6 +33,7 @@ typedef struct {
     double bytes_per_s; /* of the largest messages; 0: not known */
     bool shared;        /* both ways, or others too, take turns */
     bool is_assumed;    /* nothing was measured, and nothing is emulated */
+    double slower;      /* it is busy so many times as long now; 0: once, as measured */
     rp_curve busy; /* seconds that a message of so many bytes keeps it busy, behind the latency;
                       no points: in proportion */
 } rp_profile_wire;
@@ -82,6 +83,11 @@ double rp_profile_copy_s(const rp_profile *profile, uint32_t place, bool from_de
 void rp_profile_slow_down(rp_profile *profile, uint32_t place, double factor);
 /* .. as long as was measured. */
 double rp_profile_slower(const rp_profile *profile, uint32_t place);
+
+/* The wire between the boards at two places is busy `factor` times as long as it was; > 0. */
+void rp_profile_slow_wire(rp_profile *profile, uint32_t from, uint32_t to, double factor);
+/* .. as long as was measured, or as the run file emulates it. */
+double rp_profile_wire_slower(const rp_profile *profile, uint32_t from, uint32_t to);
 
 /* Between the boards at two places. */
 const rp_profile_wire *rp_profile_wire_at(const rp_profile *profile, uint32_t from, uint32_t to);

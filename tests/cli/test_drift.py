@@ -131,6 +131,36 @@ class Drift(program.Case):
             after = json.loads((self.dir / name / "plan.json").read_text(encoding="utf-8"))
             self.assertEqual([(s["forward"], s["backward"]) for s in after["stages"]], sizes)
 
+    def test_a_wire_that_becomes_slow(self):
+        """Emulated lines, by virtual time: five seconds of 200 Mbit/s, then 1. The cut moves to where
+        fewer bytes cross, which is behind a layer of 128 and not one of 512 or 256."""
+        self.profile(lambda board, point: point["seconds"])
+        (self.dir / "slows.csv").write_text("0,200\n5,1\n65,200\n", encoding="utf-8")
+        cuts, seconds = {}, {}
+        for share in (0, 0.5):
+            self.ringpipe("sim", self.run_file(RUN), "--executor", "timed", "--profile", "p.json",
+                          "--out", f"wire{share}", "--set", "train.steps=60", "--set",
+                          "train.eval_epochs=0", "--set", f"plan.drift={share}", "--set",
+                          "ring.link={trace: slows.csv}")
+            folder = self.dir / f"wire{share}"
+            plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+            cuts[share] = [stage["layers"] for stage in plan["stages"]]
+            log = [json.loads(x) for x in (folder / "log.jsonl").read_text().splitlines()]
+            told = [x for x in log if x.get("event") == "plan"]
+            summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+            found = summary["prediction"]
+            print(told, found["step_s"], found["measured_step_s"], summary["seconds"])
+            seconds[share] = summary["seconds"]
+        told = [x["text"] for x in told if "shared out anew" in x["text"]]
+        self.assertRegex(told[-1], "the wire from board . to board . takes [0-9.]+ times as "
+                         "long as predicted: the layers are shared out anew")
+        self.assertEqual(found["cuts"], len(told))
+        self.assertNotEqual(cuts[0.5], cuts[0])
+        self.assertEqual(cuts[0.5][0][-1], "fc1")
+        self.assertLess(seconds[0.5], 0.8 * seconds[0])
+        # The wire became slow within the segment that the new cut was chosen by.
+        self.assertLess(found["measured_step_s"] / found["step_s"], 1.5)
+
     def test_bad_shares(self):
         for share in ("-1", "often"):
             err = self.refused("train", self.run_file(RUN), "--set", f"plan.drift={share}")

@@ -58,6 +58,26 @@ static void what_says_nothing_is_not_known(void **state) {
     assert_int_equal(pace.delays, 3);
 }
 
+/* A wire that has become slow, or fast, shows in the samples since then. */
+static void late_samples_are_those_since_the_begin(void **state) {
+    (void)state;
+    rp_pace pace = {0};
+    int64_t now = 0;
+    for (int i = 0; i < 60; i++) {
+        rp_pace_mark mark;
+        if (i == 30) {
+            expect_close(rp_pace_late_rate(&pace), 1e6, 1e-9, 0);
+            rp_pace_begin(&pace);
+            expect_close(rp_pace_late_rate(&pace), 0, 0, 0);
+        }
+        rp_pace_sent(&pace, &mark, true, now);
+        now += i < 30 ? 100 * MS : 1000 * MS;
+        rp_pace_acked(&pace, &mark, 100000, true, now);
+    }
+    expect_close(rp_pace_rate(&pace), 1e6, 1e-9, 0);
+    expect_close(rp_pace_late_rate(&pace), 1e5, 1e-9, 0);
+}
+
 static void delays_have_their_shares(void **state) {
     (void)state;
     rp_pace pace = {0};
@@ -80,6 +100,7 @@ int main(void) {
         cmocka_unit_test(a_full_wire_shows_its_rate),
         cmocka_unit_test(acks_in_a_burst_are_no_speed),
         cmocka_unit_test(what_says_nothing_is_not_known),
+        cmocka_unit_test(late_samples_are_those_since_the_begin),
         cmocka_unit_test(delays_have_their_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

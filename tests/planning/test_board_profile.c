@@ -347,6 +347,24 @@ static void a_step_takes_what_the_replay_says(void **state) {
     expect_close(found.wire_s, 2 * alone_s, 1e-6, 0);
 }
 
+/* Measured, or emulated: another time of a wire counts for this one way. */
+static void a_wire_may_become_slow(void **state) {
+    (void)state;
+    static const rp_curve_point trip[] = {{64, 1e-3, 0.1}, {1e6, 101e-3, 0.1}};
+    rp_profile profile;
+    open_profile(&profile);
+    expect_ok(rp_profile_take_wire(&profile, 0, 1, trip, 2));
+    expect_close(rp_cost_wire_s(&run, &profile, 0, 1, 5e5), 50e-3, 1e-6, 0);
+    rp_profile_slow_wire(&profile, 0, 1, 4);
+    rp_profile_slow_wire(&profile, 0, 1, 0.5);
+    expect_close(rp_cost_wire_s(&run, &profile, 0, 1, 5e5), 100e-3, 1e-6, 0);
+    expect_close(rp_profile_wire_slower(&profile, 1, 0), 1, 0, 0);
+    run.emulate = true;
+    run.link.rate_mbit = 8;
+    expect_close(rp_cost_wire_s(&run, &profile, 0, 1, 1e6), 2, 1e-9, 0);
+    expect_close(rp_cost_wire_s(&run, &profile, 1, 0, 1e6), 1, 1e-9, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sizes_reach_round_the_microbatch, setup, close_run),
@@ -357,6 +375,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_is_written_is_read_back, setup, close_run),
         cmocka_unit_test_setup_teardown(a_profile_of_something_else_is_refused, setup, close_run),
         cmocka_unit_test_setup_teardown(wires_cost_what_was_measured, setup, close_run),
+        cmocka_unit_test_setup_teardown(a_wire_may_become_slow, setup, close_run),
         cmocka_unit_test_setup_teardown(a_step_takes_what_the_replay_says, setup, close_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
