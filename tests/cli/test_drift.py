@@ -105,8 +105,8 @@ class Drift(program.Case):
         self.assertEqual(*both)
 
     def test_sizes_are_chosen_anew(self):
-        """With a planner of sizes the same happens at a pause, the checkpoint has the sizes of behind
-        it, and a run that is resumed keeps them."""
+        """With a planner of sizes the same happens at a pause. The checkpoint has the new sizes,
+        and a run that is resumed keeps them."""
         self.profile(lambda board, point: 0.1 * point["samples"] if board == "1" else 0)
         schedule = "schedule={kind: umpipe, planner: dp-sizes}"
         # Each op of board 0 has a cost of its own, which matters when board 1 takes no time.
@@ -132,8 +132,8 @@ class Drift(program.Case):
             self.assertEqual([(s["forward"], s["backward"]) for s in after["stages"]], sizes)
 
     def test_a_wire_that_becomes_slow(self):
-        """Emulated lines, by virtual time: five seconds of 200 Mbit/s, then 1. The cut moves to where
-        fewer bytes cross, which is behind a layer of 128 and not one of 512 or 256."""
+        """Emulated lines, by virtual time: five seconds of 200 Mbit/s, then 1. The cut moves to
+        where fewer bytes cross, which is behind a layer of 128 and not one of 512 or 256."""
         self.profile(lambda board, point: point["seconds"])
         (self.dir / "slows.csv").write_text("0,200\n5,1\n65,200\n", encoding="utf-8")
         cuts, seconds = {}, {}
