@@ -1,6 +1,7 @@
 #include "planning/choose_sizes.h"
 
 #include "planning/cost.h"
+#include "planning/least_memory.h"
 
 /* Parcels that an op may wait for, or send, at most: firmware/plan refuses more. */
 enum { PARCELS_MAX = 64 };
@@ -29,6 +30,30 @@ static void put_stage(const rp_runfile *run, const rp_profile *profile, const rp
     out->latency[RP_WAY_FORWARD][k] = rp_cost_delay_s(run, profile, place, next, 0);
     out->latency[RP_WAY_BACKWARD][k] = rp_cost_delay_s(run, profile, place, before, 0);
     out->update[k] = rp_cost_op_s(run, profile, place, first, end, RP_OP_UPDATE, out->samples);
+}
+
+/* The largest gradient that a backward works on: there is one buffer at least that has it. */
+static size_t gradient_bytes(const rp_model *model, uint32_t first, uint32_t end) {
+    size_t most = 0;
+    for (uint32_t i = first; i < end; i++) {
+        const size_t own = sizeof(float) * rp_shape_count(&model->plan[i].out);
+        most = model->wants_grad[i] && own > most ? own : most;
+    }
+    return most;
+}
+
+/* Bounds from below: no sizes are refused that might fit. */
+static void put_memory(const rp_runfile *run, const rp_profile *profile,
+                       const rp_least_memory *least, const rp_cut *cut, rp_problem *out) {
+    for (uint32_t k = 0; k < cut->stage_count; k++) {
+        const uint32_t first = cut->first[k];
+        const uint32_t end = cut->first[k + 1];
+        out->memory[k] = (rp_problem_memory){
+            .limit_bytes = rp_least_memory_limit(run, profile, k % run->boards),
+            .fixed_bytes = (uint64_t)(least->weights[end] - least->weights[first]),
+            .stash_bytes = (uint64_t)(least->kept[end] - least->kept[first]) / run->micro,
+            .work_bytes = gradient_bytes(run->model, first, end)};
+    }
 }
 
 /* Only sizes of which a step has PARCELS_MAX at most; and train.microbatch is among them. */
@@ -79,6 +104,7 @@ rp_err rp_choose_sizes(const rp_runfile *run, const rp_profile *profile, const r
                        uint32_t (*size)[2], rp_size_choice *out) {
     rp_problem problem;
     rp_planner_answer answer;
+    rp_least_memory least;
     rp_arena arena;
     rp_err err;
     rp_arena_init(&arena, "sizes", 0);
@@ -88,6 +114,8 @@ rp_err rp_choose_sizes(const rp_runfile *run, const rp_profile *profile, const r
     for (uint32_t k = 0; k < cut->stage_count; k++) {
         put_stage(run, profile, cut, k, &problem);
     }
+    RP_TRY(rp_least_memory_open(&arena, run, cut->stage_count, &least));
+    put_memory(run, profile, &least, cut, &problem);
     const rp_planner_ask ask = {.problem = &problem, .seed = run->seed, .rounds = 1};
     RP_TRY(rp_planner_search(run->sizes.planner, &ask, &answer));
     RP_TRY(find_even(ask, out));

@@ -14,9 +14,10 @@ typedef struct {
 /* Asks run->sizes.planner, by what every board takes for an op and every wire for a parcel of so
  * many samples; `size` [stages] gets samples forward and backward. Stages with batch statistics
  * have train.microbatch. The seed is the run's and no clock is read: the same profile gives the
- * same sizes. Memory is not looked at here: the boards refuse what does not fit.
+ * same sizes. What surely needs more memory than a board has, or ring.memory_mib allows, is not
+ * chosen; the boards refuse what does not fit besides.
  * errors  USAGE: more than 4096 samples a step; train.microbatch does not divide them and a stage
- *         has batch statistics; MEMORY */
+ *         has batch statistics; LIMIT: a stage does not fit with the smallest sizes; MEMORY */
 rp_err rp_choose_sizes(const rp_runfile *run, const rp_profile *profile, const rp_cut *cut,
                        uint32_t (*size)[2], rp_size_choice *out) RP_MUST_CHECK;
 

@@ -48,15 +48,8 @@ static double compute_s(const joint *j, uint32_t place, uint32_t first, uint32_t
     return rp_profile_slower(j->ask->profile, place) * (own > least ? own : least);
 }
 
-/* 0: nobody knows. */
-static double memory_of(const joint *j, uint32_t place) {
-    const double said = (double)j->ask->run->memory_mib * (1 << 20);
-    const double has = (double)rp_profile_board_at(j->ask->profile, place)->memory_bytes;
-    return said > 0 && (said < has || has <= 0) ? said : has;
-}
-
 static bool fits(const joint *j, uint32_t place, uint32_t first, uint32_t end, uint32_t behind) {
-    const double has = memory_of(j, place);
+    const double has = (double)rp_least_memory_limit(j->ask->run, j->ask->profile, place);
     return has <= 0 || rp_least_memory_of(&j->memory, first, end, behind) <= has;
 }
 
@@ -597,7 +590,7 @@ static rp_err refuse_memory(const joint *j) {
     double most = 0;
     double all = 0;
     for (uint32_t k = 0; k < boards; k++) {
-        const double own = memory_of(j, k);
+        const double own = (double)rp_least_memory_limit(j->ask->run, j->ask->profile, k);
         most = own > most ? own : most;
         all += own;
     }

@@ -2,6 +2,7 @@
 #ifndef RP_PLANNING_LEAST_MEMORY_H
 #define RP_PLANNING_LEAST_MEMORY_H
 
+#include "planning/profile.h"
 #include "run/runfile.h"
 
 /* Sums over the layers in front of each. */
@@ -19,5 +20,8 @@ rp_err rp_least_memory_open(rp_arena *arena, const rp_runfile *run, uint32_t sta
  * weights are kept; what else is, only the board's layout knows. */
 double rp_least_memory_of(const rp_least_memory *memory, uint32_t first, uint32_t end,
                           uint32_t behind);
+
+/* What the board at a place has, as far as run file and board say; 0: nobody knows. Pure. */
+uint64_t rp_least_memory_limit(const rp_runfile *run, const rp_profile *profile, uint32_t place);
 
 #endif

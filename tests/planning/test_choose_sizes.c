@@ -115,12 +115,42 @@ static void there_are_limits(void **state) {
     expect_err(rp_choose_sizes(&run, &profile, &cut, size, &choice), RP_ERR_USAGE);
 }
 
+/* A board that is slow to begin an op wants all samples at once; there is no memory for that. What
+ * one sample works with is the gradient of 8 floats. */
+static void sizes_have_the_memory_that_there_is(void **state) {
+    (void)state;
+    static const uint64_t weights = 4 * (8 * 8 + 8) * 2; /* fc2, with its gradients */
+    rp_profile profile;
+    uint32_t size[STAGES][2];
+    rp_size_choice choice;
+    open_profile(&profile, "auto", (const double[][2]){{1e-4, 1e-5}, {5e-3, 1e-5}, {1e-4, 1e-5}});
+    run.batch = 64;
+    expect_ok(rp_choose_sizes(&run, &profile, &cut, size, &choice));
+    assert_int_equal(size[1][0], 64);
+    const uint64_t kept = 4 * 8 * 64; /* inputs of fc2 */
+    profile.board[1].memory_bytes = weights + kept + 16 * 4 * 8;
+    expect_ok(rp_choose_sizes(&run, &profile, &cut, size, &choice));
+    assert_int_equal(size[1][0], 16);
+    assert_true(size[1][1] <= 16 && choice.even <= 16);
+    profile.board[1].memory_bytes--;
+    expect_ok(rp_choose_sizes(&run, &profile, &cut, size, &choice));
+    assert_true(size[1][0] < 16 && size[1][1] < 16);
+    profile.board[1].memory_bytes = weights + kept;
+    expect_err(rp_choose_sizes(&run, &profile, &cut, size, &choice), RP_ERR_LIMIT);
+    assert_non_null(strstr(rp_err_message(), "stage 1 needs"));
+    profile.board[1].memory_bytes = 0; /* nobody knows; the run allows enough */
+    run.memory_mib = 1;
+    expect_ok(rp_choose_sizes(&run, &profile, &cut, size, &choice));
+    assert_int_equal(size[1][0], 64);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(boards_that_differ_have_sizes_that_do, setup, close_run),
         cmocka_unit_test_setup_teardown(even_sizes_are_even, setup, close_run),
         cmocka_unit_test_setup_teardown(wires_count, setup, close_run),
         cmocka_unit_test_setup_teardown(there_are_limits, setup, close_run),
+        cmocka_unit_test_setup_teardown(sizes_have_the_memory_that_there_is, setup, close_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
