@@ -22,8 +22,10 @@ static void forget_wrong(rp_controller *c) {
 
 /* ---- spares ---------------------------------------------------------------------------------- */
 
-static const char *why_of(const rp_controller *c, const rp_board_state *board) {
+static const char *why_of(const rp_controller *c, uint32_t k) {
+    const rp_board_state *board = &c->ring.board[k];
     return c->verify.wrong != RP_FAULT_NO_BOARD ? "computes wrong"
+           : rp_recovery_is_portless(c, k)      ? "lacks a port that another process keeps"
            : board->refuses                     ? "refuses the handshake"
            : board->broken_off                  ? "breaks off every handshake"
                                                 : "has not come";
@@ -41,7 +43,7 @@ static rp_err take_spares(rp_controller *c) {
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < c->ring.count && rp_recovery_spares(c) > 0; k++) {
         const char *lost = c->ring.board[k].name;
-        const char *why = why_of(c, &c->ring.board[k]);
+        const char *why = why_of(c, k);
         if (!rp_recovery_lacks(c, k)) {
             continue;
         }
@@ -84,11 +86,9 @@ bool rp_absent_may_leave(const rp_controller *c) {
            (c->run.codec_auto || rp_codecs_are_alike(c->run.codec, c->run.stages));
 }
 
-static rp_err say_left(rp_controller *c, const char *names, uint32_t absent) {
+static rp_err say_left(rp_controller *c, const char *names, uint32_t absent, const char *why) {
     char text[320];
-    const char *what = c->verify.wrong != RP_FAULT_NO_BOARD ? "computes wrong"
-                       : absent == 1                        ? "has not come"
-                                                            : "have not come";
+    const char *what = absent == 1 ? why : "have not come";
     (void)snprintf(text, sizeof text,
                    "%s %.160s %s: the model is cut anew over the %u board%s left",
                    absent == 1 ? "board" : "boards", names, what, c->ring.count,
@@ -97,7 +97,7 @@ static rp_err say_left(rp_controller *c, const char *names, uint32_t absent) {
 }
 
 /* From the last one, so that the places of the others hold until they are looked at. */
-static uint32_t leave(rp_controller *c, char *names, size_t bytes) {
+static uint32_t leave(rp_controller *c, char *names, size_t bytes, const char **why) {
     size_t used = 0;
     uint32_t count = 0;
     names[0] = '\0';
@@ -107,6 +107,7 @@ static uint32_t leave(rp_controller *c, char *names, size_t bytes) {
         }
         const int more = snprintf(names + used, bytes - used, "%s%s", count++ ? ", " : "",
                                   c->ring.board[k].name);
+        *why = why_of(c, k);
         used += more > 0 && used + (size_t)more < bytes ? (size_t)more : 0;
         rp_spares_leave(c->run.roster, &c->run.boards, &c->run.spares, k);
         rp_ring_leave(&c->ring, k);
@@ -123,15 +124,16 @@ static rp_err cut_anew(rp_controller *c) {
 
 rp_err rp_absent_leave(rp_controller *c) {
     char names[200];
+    const char *why = "";
     rp_err err;
     RP_TRY(take_spares(c));
-    const uint32_t absent = leave(c, names, sizeof names);
+    const uint32_t absent = leave(c, names, sizeof names, &why);
     c->recovery.spares_taken += absent; /* they have had their time */
     c->run.stages = c->run.boards * c->run.method.chunks;
     rp_away_note_left(c, absent);
     RP_TRY(rp_runfile_check_cut(&c->run));
     RP_TRY(cut_anew(c));
-    RP_TRY(say_left(c, names, absent));
+    RP_TRY(say_left(c, names, absent, why));
     forget_wrong(c);
     greet_all(c);
 fail:

@@ -701,6 +701,9 @@ rp_err rp_recovery_note_work(rp_controller *c) RP_MUST_CHECK;
 /* A checkpoint has been written: what boards have counted so far is in it. */
 void rp_recovery_note_checkpoint(rp_controller *c);
 /* Boards that the run can not go on with: they have not come, or one of them computes wrong. */
+/* The fault at hand: this board lacks a port, and on this way back boards did so for ring.wait. */
+bool rp_recovery_is_portless(const rp_controller *c, uint32_t board);
+bool rp_recovery_had_time_for_port(const rp_controller *c);
 bool rp_recovery_lacks(const rp_controller *c, uint32_t board);
 uint32_t rp_recovery_absent(const rp_controller *c);
 uint32_t rp_recovery_spares(const rp_controller *c); /* that have not been tried on this way */

@@ -2,8 +2,9 @@
 /* The state `recover`: what a fault means for the run is decided in remedy.c, and done here.
  *
  *   transient  the run goes back to its newest checkpoint and on from there: recover -> restart
- *   board      the same, once the board is back: it has ring.wait seconds to answer; then a board
- *              of ring.spare takes its place, or the model is cut anew over those that are left
+ *   board      the same, once the board is back: it has ring.wait seconds to answer, and to get
+ *              its ports; then a board of ring.spare takes its place, or the model is cut anew over
+ *              those that are left
  *   user       the run stops: what a person wrote can not work, or he interrupted it
  *   security   the run stops; but a board that it has had and that refuses the handshake now is as
  *              good as one that has not come back
@@ -125,7 +126,8 @@ fail:
     return err;
 }
 
-/* Boards that have not come are on a way back already; one that computes wrong was at work. */
+/* Boards that have not come, or get no port, are on a way back already; one that computes wrong was
+ * at work. */
 static rp_err begin_leaving(rp_controller *c) {
     if (c->verify.wrong == RP_FAULT_NO_BOARD) {
         return RP_OK;
@@ -181,8 +183,7 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
         .spares = rp_recovery_spares(c),
         .in_a_row = ways_before(c),
         .on_the_way = c->recovery.is_on ? c->recovery.on_the_way : 0,
-        .had_time = c->recovery.ports_lacked > 0 &&
-                    c->now_ns - c->recovery.port_since_ns > c->run.wait_s * RP_NS_PER_S,
+        .had_time = rp_recovery_had_time_for_port(c),
     };
 }
 

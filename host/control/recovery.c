@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "control/controller_own.h"
+#include "control/remedy.h"
 
 /* Microbatches of the steps that are done again: those that had been started may be one more. */
 static uint64_t count_again(const rp_controller *c, uint64_t from) {
@@ -69,9 +70,21 @@ void rp_recovery_note_checkpoint(rp_controller *c) {
 
 /* ---- who is there ---------------------------------------------------------------------------- */
 
+bool rp_recovery_had_time_for_port(const rp_controller *c) {
+    const rp_recovery *recovery = &c->recovery;
+    return recovery->is_on && recovery->ports_lacked > 0 &&
+           c->now_ns - recovery->port_since_ns > c->run.wait_s * RP_NS_PER_S;
+}
+
+bool rp_recovery_is_portless(const rp_controller *c, uint32_t board) {
+    return rp_remedy_lacks_port(c->fault.err, c->failed) && rp_recovery_had_time_for_port(c) &&
+           c->fault.board == board;
+}
+
 bool rp_recovery_lacks(const rp_controller *c, uint32_t board) {
-    return c->verify.wrong != RP_FAULT_NO_BOARD ? c->verify.wrong == board
-                                                : !c->ring.board[board].hello;
+    return c->verify.wrong != RP_FAULT_NO_BOARD
+               ? c->verify.wrong == board
+               : !c->ring.board[board].hello || rp_recovery_is_portless(c, board);
 }
 
 uint32_t rp_recovery_absent(const rp_controller *c) {

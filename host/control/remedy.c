@@ -31,15 +31,24 @@ static bool lacks_memory_for_another(const rp_remedy_facts *f) {
     return f->failed == RP_CONTROL_VERIFY && f->err == RP_ERR_LIMIT;
 }
 
-/* Boards have had their time to come and have not, or one is not wanted. One that refuses the
- * handshake, or has another key, is as good as away; but from the first start on it is a mistake in
- * the roster. */
+bool rp_remedy_lacks_port(rp_err err, rp_control_state_id failed) {
+    return failed == RP_CONTROL_ASSIGN && err == RP_ERR_IO;
+}
+
+/* Another process keeps it. */
+static bool is_out_of_time_for_port(const rp_remedy_facts *f) {
+    return rp_remedy_lacks_port(f->err, f->failed) && f->had_time;
+}
+
+/* Boards have had their time to come and have not, or one is not wanted, or gets no port. One that
+ * refuses the handshake, or has another key, is as good as away; but from the first start on it is
+ * a mistake in the roster. */
 static bool is_absence(const rp_remedy_facts *f) {
     const bool refuses = f->err == RP_ERR_REFUSED && f->had_boards;
     const bool has_not_come =
         f->failed == RP_CONTROL_HELLO && (f->err == RP_ERR_TIMEOUT || refuses);
-    return (has_not_come || f->is_wrong) && !f->places_stay && f->waits && !f->interrupted &&
-           f->absent > 0;
+    return (has_not_come || f->is_wrong || is_out_of_time_for_port(f)) && !f->places_stay &&
+           f->waits && !f->interrupted && f->absent > 0;
 }
 
 static bool have_spares(const rp_remedy_facts *f) {
@@ -51,10 +60,6 @@ static bool have_spares(const rp_remedy_facts *f) {
 static bool may_leave(const rp_remedy_facts *f) {
     const uint32_t left = f->boards - f->absent + f->spares;
     return is_absence(f) && f->had_boards && f->may_shrink && left > 0 && left >= f->at_least;
-}
-
-bool rp_remedy_lacks_port(rp_err err, rp_control_state_id failed) {
-    return failed == RP_CONTROL_ASSIGN && err == RP_ERR_IO;
 }
 
 int64_t rp_remedy_port_pause_ns(int64_t wait_ns, uint32_t before) {
@@ -77,7 +82,7 @@ static bool comes_again(const rp_remedy_facts *f) {
     case RP_ERR_LIMIT:
         return !f->begun || lacks_memory_for_stage(f) || lacks_memory_for_another(f);
     case RP_ERR_IO:
-        return rp_remedy_lacks_port(f->err, f->failed) && f->had_time;
+        return is_out_of_time_for_port(f);
     case RP_ERR_TIMEOUT: /* a board has had its time to come */
         return f->failed == RP_CONTROL_START || f->failed == RP_CONTROL_RESTART ||
                f->failed == RP_CONTROL_HELLO;

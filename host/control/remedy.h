@@ -42,13 +42,13 @@ typedef struct {
     bool places_stay;    /* somebody has given the plan, which names boards */
     bool may_shrink;     /* boards of a roster; nothing in the run file is about places in it */
     uint32_t boards;     /* of the ring as it is now */
-    uint32_t absent;     /* of them: not greeted, or */
-    bool is_wrong;       /* one is known to compute wrong, and would again: only it is absent */
+    uint32_t absent;     /* of them: not greeted, or only one: */
+    bool is_wrong;       /* it is known to compute wrong, and would again; or it lacks a port and */
+    bool had_time;       /* boards have lacked one on this way back for as long as ring.wait */
     uint32_t at_least;   /* that the run may go on with */
     uint32_t spares;     /* that have not been tried on this way back */
     uint32_t in_a_row;   /* ways back since the last checkpoint that was written, before this one */
     uint32_t on_the_way; /* faults on this way back, before this one */
-    bool had_time;       /* boards have lacked a port on this way for as long as ring.wait */
 } rp_remedy_facts;
 
 rp_remedy rp_remedy_choose(const rp_remedy_facts *facts);

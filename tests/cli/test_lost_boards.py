@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Boards that somebody else starts: a run waits for one that is lost, takes a spare, or goes on
 without it."""
+import contextlib
 import json
 import signal
 import socket
@@ -40,6 +41,19 @@ class Roster(test_keys.Case):
         self.boards["two"][0].communicate()
         return process
 
+    @contextlib.contextmanager
+    def board_without_ports(self):
+        """Board two starts again, and another process has the ports of its data links."""
+        address = self.boards["two"][1]
+        port = int(address.rpartition(":")[2])
+        with socket.socket() as first, socket.socket() as second:
+            for i, taken in enumerate((first, second)):
+                taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                taken.bind(("127.0.0.1", port + 1 + i))
+                taken.listen()
+            self.agent("two", "--name", "two", listen=address)
+            yield
+
     def nodes(self, out):
         plan = json.loads((self.dir / out / "plan.json").read_text())
         return [node["name"] for node in plan["nodes"]]
@@ -66,14 +80,8 @@ class Boards(Roster):
         words = ("--set", "train.epochs=100")
         self.ringpipe("train", self.run_yaml, "--out", "whole", *words)
         process = self.kill("killed", *words)
-        address = self.boards["two"][1]
-        port = int(address.rpartition(":")[2])
-        with socket.socket() as first, socket.socket() as second:
-            for i, taken in enumerate((first, second)):
-                taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                taken.bind(("127.0.0.1", port + 1 + i))
-                taken.listen()
-            self.agent("two", "--name", "two", listen=address)
+        port = int(self.boards["two"][1].rpartition(":")[2])
+        with self.board_without_ports():
             log = self.dir / "killed" / "log.jsonl"
             self.wait_for("two tries", lambda: log.read_text().count("can not bind") >= 2,
                           process=process)
@@ -165,6 +173,23 @@ class Fewer(Three):
         log = (self.dir / "killed" / "log.jsonl").read_text().splitlines()
         refused = [line for line in map(json.loads, log) if line.get("event") == "refused"]
         self.assertEqual(len(refused), 1, refused)
+        whole, killed = ((self.dir / out / "weights.safetensors").read_bytes()
+                         for out in ("whole", "killed"))
+        self.assertTrue(whole == killed, "other weights")
+
+    def test_a_port_that_stays_taken(self):
+        """A board that never gets its port counts as one that has not come."""
+        words = (*self.SETS, "--set", "ring.wait=10", "--set", "train.epochs=100")
+        self.ringpipe("train", self.run_yaml, "--out", "whole", *words)
+        process = self.kill("killed", *words)
+        with self.board_without_ports():
+            _, err = self.finish(process)
+        self.assertIn("Address already in use", err)
+        self.assertIn("board two lacks a port that another process keeps: the model is cut anew "
+                      "over the 2 boards left", err)
+        self.assertEqual(self.nodes("killed"), ["one", "three"])
+        summary = json.loads((self.dir / "killed" / "summary.json").read_text())
+        self.assertEqual((summary["ledger"]["lost"], summary["ledger"]["repeated"]), (0, 0))
         whole, killed = ((self.dir / out / "weights.safetensors").read_bytes()
                          for out in ("whole", "killed"))
         self.assertTrue(whole == killed, "other weights")

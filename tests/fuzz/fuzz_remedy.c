@@ -117,8 +117,9 @@ static void go_back(history *h, const rp_remedy_facts *f) {
 /* "Is enough of the ring left?" If it is, a run in which boards were lost does not stop. */
 static void check_stop(const history *h, const rp_remedy_facts *f) {
     const bool is_away = f->err == RP_ERR_TIMEOUT || (f->err == RP_ERR_REFUSED && f->had_boards);
-    const bool is_absence = f->failed == RP_CONTROL_HELLO && is_away && f->waits &&
-                            !f->interrupted && !f->places_stay && f->absent > 0;
+    const bool has_no_port = f->had_time && rp_remedy_lacks_port(f->err, f->failed);
+    const bool is_absence = ((f->failed == RP_CONTROL_HELLO && is_away) || has_no_port) &&
+                            f->waits && !f->interrupted && !f->places_stay && f->absent > 0;
     const uint32_t left = f->boards - f->absent + f->spares;
     RP_ASSERT(!is_absence || f->absent > f->spares);
     RP_ASSERT(!is_absence || !f->had_boards || !f->may_shrink || left < f->at_least || left == 0);
@@ -128,6 +129,15 @@ static void check_stop(const history *h, const rp_remedy_facts *f) {
     RP_ASSERT(!is_loss || f->in_a_row >= IN_A_ROW || f->on_the_way >= ON_THE_WAY * h->boards);
 }
 
+/* All have come; one of them gets no port. */
+static void lack_port(history *h) {
+    for (uint32_t k = 0; k < h->boards; k++) {
+        h->lost[h->roster[k].name[0] - 'a'] = false;
+    }
+    h->lost[h->roster[next(h, h->boards)].name[0] - 'a'] = true;
+    h->greets = true;
+}
+
 /* False: the run is over. */
 static bool meet(history *h, rp_err err, rp_control_state_id failed, bool of_board) {
     rp_remedy_facts facts = h->known;
@@ -135,6 +145,9 @@ static bool meet(history *h, rp_err err, rp_control_state_id failed, bool of_boa
     facts.fault_class = rp_fault_classify(err, of_board, facts.begun);
     facts.failed = failed;
     facts.had_time = next(h, 4) == 3;
+    if (facts.had_time && rp_remedy_lacks_port(err, failed)) {
+        lack_port(h);
+    }
     facts.can_lessen = h->advance > 0;
     facts.boards = h->boards;
     facts.spares = count_untried(h);
