@@ -1,6 +1,7 @@
-"""Simulated runs with drawn faults, spread over the schedules. Prints one line a schedule and a
-last one; fails when a run hung or ended wrong, or when 1,000 runs come to a fault, to a decision of
-the controller, to a state that a fault ended or to boards that join again fewer than 50 times.
+"""Simulated runs with drawn faults, spread over the schedules, with options that are drawn for
+every few seeds. Prints a line for these and a last one; fails when a run hung or ended wrong, or
+when 1,000 runs come to a fault, to a decision of the controller, to a state that a fault ended or
+to boards that join again fewer than 50 times.
 
     seeds.py RINGPIPE SEEDS [FIRST]
 """
@@ -8,6 +9,7 @@ import collections
 import json
 import os
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -71,6 +73,18 @@ CASES = (Case("gpipe"), Case("1f1b"), Case("1f1b", shares=True), Case("pipedream
          Case("1f1b", DIALS), Case("pipedream", DIALS, settings=("ring.orphan_wait=5",)))
 SHARES = [[0, 1], [0, 0.3, 1], [0, 1]]  # boards for a stage
 
+# Options drawn for a few seeds at a time, by the first of them: each is left out more often than
+# not, so that runs with few and with many meet every fault.
+SEEDS_A_DRAW = 12
+OPTIONS = {"links.codec": ("f16", "bf16", "int8", "int4"), "links.inputs": ("f16", "int8"),
+           "ring.copy_steps": ("0", "1", "2", "5", "auto"),
+           "ring.orphan_wait": ("1", "5", "60", "300"), "ring.spare_wait": ("0.5", "2", "9"),
+           "ring.wait": ("30", "90"), "train.microbatch": ("2", "8", "16"),
+           "train.checkpoint_steps": ("3", "10", "25"),
+           "ring.verify": ("1/1", "1/4", "1/8", "1/50"), "plan.drift": ("0.05", "0.3", "1")}
+# A check pauses the ring, which makes a run slow and hides what happens in full flight.
+RARE = {"ring.verify": 0.15}
+
 FAULTS_LEAST = 5  # that have begun, with an effect, in every single run
 MARKS_LEAST = 50  # of each, in 1,000 runs
 # Those that need what no run here has, or few: local boards that can not start, links that are
@@ -79,6 +93,33 @@ MARKS_LEAST = 50  # of each, in 1,000 runs
 NO_MARKS = {"failed_in": ("start", "restart", "adopt", "profile", "plan", "load", "statistics",
                           "round", "verify", "drain", "copy", "rescue"),
             "remedies": ("less",), "faults": ("wrong",), "boards": ()}
+
+
+def has_already(case, option):
+    """What a case can not have: options that its schedule, its plan or its ring say already."""
+    said = {setting.partition("=")[0] for setting in case.settings}
+    said |= {f"ring.{key}" for key in ("wait", "copy_steps") if f"{key}:" in case.ring}
+    if case.shares:
+        said |= {"links.codec", "links.inputs", "train.microbatch"}  # its plan says the sizes
+    if "kind" in case.schedule:
+        said |= {"train.microbatch", "ring.verify"}  # sizes are divided, or listed
+    if "%" not in case.ring:
+        said |= {"ring.spare_wait", "ring.orphan_wait"}
+    return option in said
+
+
+def draw(case, first):
+    """The case with the options of the seeds from `first` on."""
+    chance = random.Random(f"options {first}")
+    drawn = []
+    for option, values in OPTIONS.items():
+        takes, value = chance.random() < RARE.get(option, 0.4), chance.choice(values)
+        if takes and not has_already(case, option):
+            drawn.append(f"{option}={value}")
+    # Known, and not mended yet: together they may end with other weights (host/sim/RESULTS.md).
+    if "spare:" in case.ring:
+        drawn = [option for option in drawn if not option.startswith("plan.drift=")]
+    return case._replace(settings=(*case.settings, *drawn))
 
 
 def write_roster(folder, boards):
@@ -100,7 +141,7 @@ def let_dial(roster):
 
 def write_shares(program, folder, run):
     """Words for a run of four boards, of which two share the middle one of three stages."""
-    row = pathlib.Path(folder) / "row"
+    row = pathlib.Path(tempfile.mkdtemp(dir=folder)) / "row"
     subprocess.run([program, "sim", run, "--set", "ring.boards=3", "--set", "cut=[relu1, relu2]",
                     "--out", row], check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)
@@ -129,7 +170,7 @@ def simulate(program, folder, case, first, last, faults="all"):
     done = subprocess.run([program, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True)
     if not done.stdout:
-        sys.exit(f"{program}: no result, exit code {done.returncode}")
+        sys.exit(f"{program}: no result, exit code {done.returncode}: {case}")
     tally = json.loads(done.stdout)
     boards = {LEFT: ", boards may be lost", SPARED: ", boards may be lost, one is a spare",
               KEPT: ", one board may be lost", DIALS: ", two boards dial",
@@ -164,14 +205,16 @@ def main():
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         for i, case in enumerate(CASES):
-            at = first + i * each
-            code, tally = simulate(program, folder, case, at, at + each - 1)
-            codes.append(code)
-            fewest.append(tally["faults_min"])
-            for key in sums:
-                sums[key] += tally[key]
-            for group, counts in tally["marks"].items():
-                marks[group].update(counts)
+            at, end = first + i * each, first + (i + 1) * each
+            for low in range(at, end, SEEDS_A_DRAW):
+                high = min(low + SEEDS_A_DRAW, end) - 1
+                code, tally = simulate(program, folder, draw(case, low), low, high)
+                codes.append(code)
+                fewest.append(tally["faults_min"])
+                for key in sums:
+                    sums[key] += tally[key]
+                for group, counts in tally["marks"].items():
+                    marks[group].update(counts)
     seldom = check_marks(marks, sums["runs"])
     print(", ".join(f"{value} {key}" for key, value in sums.items()) +
           f", at least {min(fewest)} faults in each, {time.monotonic() - began:.1f} s")
