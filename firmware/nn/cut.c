@@ -73,6 +73,14 @@ static rp_err check_boundaries(const rp_model *model, const rp_cut *cut) {
     return RP_OK;
 }
 
+bool rp_cut_is_same(const rp_cut *a, const rp_cut *b) {
+    bool same = a->stage_count == b->stage_count;
+    for (uint32_t k = 0; same && k < a->stage_count; k++) {
+        same = a->first[k] == b->first[k];
+    }
+    return same;
+}
+
 rp_err rp_cut_check(const rp_model *model, const rp_cut *cut) {
     uint32_t stages = cut->stage_count;
     if (stages == 0 || stages > RP_CUT_STAGES_MAX || cut->first[0] != 0 ||

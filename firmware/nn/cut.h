@@ -24,6 +24,9 @@ typedef struct {
     size_t sample_bytes;                   /* all of them, one sample */
 } rp_boundary;
 
+/* As many stages, and each has the same layers. */
+bool rp_cut_is_same(const rp_cut *a, const rp_cut *b);
+
 /* From the list of the layers at which stages 1.. begin; it may be empty (one stage). It lies in
  * `arena`.
  * errors  USAGE with the line and the layer: unknown, not behind the one before, the model's first

@@ -86,17 +86,17 @@ static void take_most(uint64_t *most, uint64_t value) {
     *most = value > *most ? value : *most;
 }
 
-/* On as many stages as before each gets its own; on others all get the most of any: they differ
- * only where a stage has skipped a step of its own, or has nothing to train. */
-static void take_applied(rp_controller *c, const rp_applied *applied) {
+/* On the same cut each stage gets its own; on another one all get the most of any: they differ only
+ * where a stage has skipped a step of its own, or has nothing to train. */
+static void take_applied(rp_controller *c, const rp_position *from) {
+    const bool same = rp_cut_is_same(&from->cut, &c->plan_cut);
     for (uint32_t h = 0; h < c->plan->hold_count; h++) {
         const rp_plan_hold *hold = &c->plan->hold[h];
         uint32_t count;
         uint64_t *own = rp_controller_applied_of(c, hold, &count);
-        for (uint32_t s = 0; s < applied->stages; s++) {
-            const bool counts = applied->stages != c->plan->stage_count || s == hold->stage;
-            for (uint32_t r = 0; counts && r < count; r++) {
-                take_most(&own[r], applied->of[s][r]);
+        for (uint32_t s = 0; s < from->applied.stages; s++) {
+            for (uint32_t r = 0; (!same || s == hold->stage) && r < count; r++) {
+                take_most(&own[r], from->applied.of[s][r]);
             }
         }
     }
@@ -106,7 +106,7 @@ static rp_err offer_applied(rp_controller *c) {
     rp_load *load = &c->load;
     rp_err err = RP_OK;
     if (load->board == 0 && load->states) {
-        take_applied(c, &c->position.applied);
+        take_applied(c, &c->position);
     }
     for (; load->board < c->ring.count; load->board++) {
         const uint32_t count = rp_controller_applied_count(c, load->board);

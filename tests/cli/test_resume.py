@@ -225,6 +225,20 @@ class Methods(test_repeat.Repeat):
         self.assertEqual((summary["status"], summary["steps"]), ("finished", 60))
         self.assertEqual(summary["ledger"]["lost"] + summary["ledger"]["repeated"], 0)
 
+    def test_on_another_cut(self):
+        """A layer comes to a stage that had nothing to train, whose updates Adam would count."""
+        sets = ("--set", f"train.epochs={self.EPOCHS}", "--set", "schedule=gpipe",
+                "--set", "optimizer={kind: adam, lr: 0.01}", "--set", "ring.boards=4", "--set")
+        cut = "cut=[relu1, fc2, relu2]"
+        self.ringpipe("train", self.run_file(), "--out", "whole", *sets, "train.steps=24",
+                      "--set", cut)
+        self.ringpipe("train", self.run_file(), "--out", "a", *sets, "train.steps=10",
+                      "--set", cut)
+        self.ringpipe("train", self.run_file(), "--resume", "a", *sets, "train.steps=24",
+                      "--set", "cut=[relu1, relu2, fc3]")
+        whole, a = ((self.dir / out / "weights.safetensors").read_bytes() for out in ("whole", "a"))
+        self.assertTrue(whole == a, "other weights")
+
     def test_measured_on_another_number_of_stages(self):
         """Stages that probe more seldom or more often wait for no trust that nobody sends."""
         more = ("--set", f"train.epochs={self.EPOCHS}",

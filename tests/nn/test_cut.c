@@ -66,6 +66,17 @@ static void names(void **state) {
     assert_non_null(strstr(rp_err_message(), "'b'"));
 }
 
+static void the_same(void **state) {
+    (void)state;
+    const rp_model *model = skip_model();
+    const char *const lists[] = {"[b, d]", "[b, d]", "[b, cat]", "[b]", "[]"};
+    rp_cut cut[5];
+    for (size_t i = 0; i < 5; i++) {
+        expect_ok(parse_cut(model, lists[i], &cut[i]));
+        assert_int_equal(rp_cut_is_same(&cut[0], &cut[i]), i < 2);
+    }
+}
+
 static void list(void **state) {
     (void)state;
     const rp_model *model = skip_model();
@@ -229,6 +240,7 @@ static void balance_rules(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(names, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_same, setup, teardown),
         cmocka_unit_test_setup_teardown(list, setup, teardown),
         cmocka_unit_test_setup_teardown(boundaries, setup, teardown),
         cmocka_unit_test_setup_teardown(too_many_tensors, setup, teardown),

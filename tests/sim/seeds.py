@@ -116,9 +116,6 @@ def draw(case, first):
         takes, value = chance.random() < RARE.get(option, 0.4), chance.choice(values)
         if takes and not has_already(case, option):
             drawn.append(f"{option}={value}")
-    # Known, and not mended yet: together they may end with other weights (host/sim/RESULTS.md).
-    if "spare:" in case.ring:
-        drawn = [option for option in drawn if not option.startswith("plan.drift=")]
     return case._replace(settings=(*case.settings, *drawn))
 
 
