@@ -89,9 +89,15 @@ rp_err rp_hello_enter(rp_controller *c) {
     return rp_ring_post_all(&c->ring, &greeting);
 }
 
+/* Several times within ring.wait, however short that is. */
+static int64_t greet_ns(const rp_controller *c) {
+    const int64_t quarter_ns = longest_greeting_ns(c) / 4;
+    return quarter_ns < GREET_NS ? quarter_ns : GREET_NS;
+}
+
 /* Boards that are not heard get a new link; those of this machine that have ended start again. */
 static void greet_again(rp_controller *c) {
-    if (c->run.wait_s > 0 && c->now_ns - c->since_ns > GREET_NS) {
+    if (c->run.wait_s > 0 && c->now_ns - c->since_ns > greet_ns(c)) {
         const bool long_ago = c->now_ns - c->greeted_ns > RP_RING_SILENT_NS;
         rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->now_ns);
         for (uint32_t k = 0; k < c->ring.count; k++) {

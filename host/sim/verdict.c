@@ -28,6 +28,8 @@ static const int64_t DRAWN_LIMIT_NS = 3600 * RP_NS_PER_S;
 static const int64_t LIMIT_NS = 30 * (int64_t)86400 * RP_NS_PER_S;
 /* A board that ends without a word is missed. */
 static const int64_t MISSED_NS = 11 * RP_NS_PER_S;
+/* A run that begins waits so long for its boards. */
+static const int64_t START_NS = 30 * RP_NS_PER_S;
 /* Behind the faults a run gets on. A life that ends later than this after the last fault shows
  * that a time limit is missing. */
 static const int64_t STANDS_STILL_NS = 31 * RP_NS_PER_S; /* a silent hop is missed after 30 s */
@@ -302,8 +304,9 @@ static bool has_stalled(const rp_sim_case *what, const rp_cluster *cluster, int6
     const int64_t over_ns = rp_cluster_calm_ns(cluster);
     const int64_t calm_ns = since_ns > over_ns ? since_ns : over_ns;
     const int64_t waits = 1 + what->cluster.may_lose; /* one for each board that has gone */
+    const int64_t wait_ns = what->cluster.wait_ns > START_NS ? what->cluster.wait_ns : START_NS;
     return what->draws_faults &&
-           rp_cluster_now_ns(cluster) - calm_ns > STANDS_STILL_NS + waits * what->cluster.wait_ns;
+           rp_cluster_now_ns(cluster) - calm_ns > STANDS_STILL_NS + waits * wait_ns;
 }
 
 /* Links deliver each message once, in order, whatever the network does, and a board that is lost is
