@@ -117,7 +117,8 @@ class Sim(Case):
             if ends[0] != "control":  # measured is what was described
                 rate = 2 if ends == ("hop", 0, 1) else 10
                 self.assertAlmostEqual(row["rate_mbit"], rate, delta=0.05 * rate)
-                self.assertAlmostEqual(row["busy_s"], 8e-6 * row["bytes"] / row["rate_mbit"], 5)
+                busy_s = 8e-6 * row["bytes"] / row["rate_mbit"]  # a rate of late
+                self.assertAlmostEqual(row["busy_s"], busy_s, delta=0.02 * busy_s)
         inputs = rows["feed", "host", 0]
         self.assertGreater(inputs["delay_p50_ms"], 8 * 4 * 3136 / 10e3)  # a microbatch's own bytes
         self.assertGreaterEqual(inputs["delay_p95_ms"], inputs["delay_p50_ms"])
