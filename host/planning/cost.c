@@ -83,13 +83,29 @@ static double boundary_s(const rp_runfile *run, uint32_t layer, uint32_t k, bool
     return boundary_bytes(run, layer, codec) / wire_rate(run, k, gradients, measured);
 }
 
-/* NULL: nobody has measured it, or it is emulated, and then known. */
+static const rp_profile_wire *slower_of(const rp_profile_wire *a, const rp_profile_wire *b) {
+    const bool b_is_slower = !a || a->is_assumed || b->bytes_per_s < a->bytes_per_s;
+    return b->is_assumed || !b_is_slower ? a : b;
+}
+
+/* Of boards that are no neighbours in the roster: as slow as the slowest that was measured at
+ * either of them, for a board has one card. NULL: none was. */
+static const rp_profile_wire *wire_like(const rp_profile *profile, uint32_t from, uint32_t to) {
+    const rp_profile_wire *slowest = NULL;
+    for (uint32_t k = 0; k < profile->board_count; k++) {
+        slowest = k != from ? slower_of(slowest, rp_profile_wire_at(profile, from, k)) : slowest;
+        slowest = k != to ? slower_of(slowest, rp_profile_wire_at(profile, k, to)) : slowest;
+    }
+    return slowest;
+}
+
+/* NULL: nobody has measured it or one like it, or it is emulated, and then known. */
 static const rp_profile_wire *measured_wire(const rp_runfile *run, const rp_profile *profile,
                                             uint32_t from, uint32_t to) {
     const bool known = profile && !run->emulate && from < profile->board_count &&
                        to < profile->board_count && from != to;
     const rp_profile_wire *wire = known ? rp_profile_wire_at(profile, from, to) : NULL;
-    return wire && !wire->is_assumed ? wire : NULL;
+    return wire && wire->is_assumed ? wire_like(profile, from, to) : wire;
 }
 
 double rp_cost_wire_s(const rp_runfile *run, const rp_profile *profile, uint32_t from, uint32_t to,

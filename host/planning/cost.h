@@ -11,8 +11,9 @@
 
 /* Seconds that a cut in front of `layer` keeps its wire busy for a microbatch: activations one way,
  * gradients the other, as the run's codecs leave them; of the hop where that takes longest. As the
- * wires were measured, or the run file emulates them; one that nobody knows has 200 MB/s. `profile`
- * may be NULL. Infinite where more tensors cross than a parcel has parts. */
+ * wires were measured, or the run file emulates them. One that was not measured is as slow as the
+ * slowest that was at either of its boards, or has 200 MB/s where none was. `profile` may be NULL.
+ * Infinite where more tensors cross than a parcel has parts. */
 double rp_cost_boundary_s(const rp_runfile *run, const rp_profile *profile, uint32_t layer);
 
 /* One way in front of `layer`, of a microbatch, with the codec of the first boundary's activations;

@@ -11,6 +11,8 @@ import program
 CORES = len(os.sched_getaffinity(0))
 TICKS = os.sysconf("SC_CLK_TCK")
 SECONDS = 3
+ENOUGH_S = 1  # of CPU time by each agent, to tell how many of its threads compute
+LONGEST_S = 120
 # A thread may be counted a little above a second per second, and an agent's own thread works, too.
 SPARE = 0.5
 # One large product after the other: a device with two threads keeps two cores busy.
@@ -41,12 +43,15 @@ class Threads(program.Case):
         agents = self.agents()
         self.assertEqual(len(agents), boards)
         begin, before = time.monotonic(), [cpu_seconds(pid) for pid in agents]
-        time.sleep(SECONDS)
-        after, seconds = [cpu_seconds(pid) for pid in agents], time.monotonic() - begin
+        worked = seconds = 0
+        while worked < ENOUGH_S and seconds < LONGEST_S:  # others may have the cores
+            time.sleep(SECONDS)
+            after, seconds = [cpu_seconds(pid) for pid in agents], time.monotonic() - begin
+            worked = min(sum(new.values()) - sum(old.values()) for old, new in zip(before, after))
         process.kill()
         for old, new in zip(before, after):
             spent = [new[thread] - old.get(thread, 0) for thread in new]
-            self.assertGreater(max(spent), 0)
+            self.assertGreater(sum(spent), ENOUGH_S / 2)
             busy, alike = sum(spent) / seconds, sum(spent) / max(spent)
             print(f"{busy:.2f} CPU seconds per second, {alike:.2f} of the busiest thread's")
             self.assertLess(busy, cores + SPARE)
@@ -58,7 +63,8 @@ class Threads(program.Case):
 
     def test_cores_are_shared(self):
         """By default each of two boards has half of the cores."""
-        self.expect_cores(max(CORES // 2, 1), 2)
+        # Both have work: a planner leaves one board most of it where a step is one microbatch.
+        self.expect_cores(max(CORES // 2, 1), 2, "--set", "cut=[pool2]")
 
     def test_a_number_for_each_board(self):
         run = self.run_file(program.RUN)

@@ -151,6 +151,27 @@ static void boundaries_share_a_wire(void **state) {
     assert_int_equal(out[1][0], RP_CODEC_F32);
 }
 
+/* Boards 0 and 2 are no neighbours; what leaves board 0 is slow. */
+static void a_wire_that_was_not_measured(void **state) {
+    (void)state;
+    const rp_curve_point slow[] = {{64, 1e-5, 0.1}, {1 << 20, 0.5, 0.1}};
+    const rp_curve_point fast[] = {{64, 1e-5, 0.1}, {1 << 20, 0.01, 0.1}};
+    const double bytes = 1 << 20;
+    rp_profile profile;
+    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    expect_ok(rp_profile_open(&arena, &run, 3, &profile));
+    assert_true(rp_cost_wire_s(&run, &profile, 0, 2, bytes) == bytes / 200e6);
+    expect_ok(rp_profile_take_wire(&profile, 0, 1, slow, 2));
+    expect_ok(rp_profile_take_wire(&profile, 1, 0, fast, 2));
+    expect_ok(rp_profile_take_wire(&profile, 1, 2, fast, 2));
+    expect_ok(rp_profile_take_wire(&profile, 2, 1, fast, 2));
+    const double there = rp_cost_wire_s(&run, &profile, 0, 2, bytes);
+    const double back = rp_cost_wire_s(&run, &profile, 2, 0, bytes);
+    assert_true(there == rp_cost_wire_s(&run, &profile, 0, 1, bytes));
+    assert_true(back == rp_cost_wire_s(&run, &profile, 1, 0, bytes));
+    assert_true(there > 40 * back);
+}
+
 static void milder_ones_lose_less(void **state) {
     (void)state;
     static const rp_codec steps[][2] = {{RP_CODEC_INT4, RP_CODEC_INT4},
@@ -230,6 +251,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(codecs_make_it_cheaper, setup, close_run),
         cmocka_unit_test_setup_teardown(wires_decide_on_the_codecs, setup, close_run),
         cmocka_unit_test_setup_teardown(boundaries_share_a_wire, setup, close_run),
+        cmocka_unit_test_setup_teardown(a_wire_that_was_not_measured, setup, close_run),
         cmocka_unit_test(milder_ones_lose_less),
         cmocka_unit_test_setup_teardown(the_slowest_stage_is_fastest, setup, close_run),
         cmocka_unit_test_setup_teardown(links_decide_on_the_advance, setup, close_run),

@@ -344,7 +344,7 @@ static size_t train_remembering(rp_codec codec, bool inside, float *weights) {
     return count;
 }
 
-/* Two stages that remember are two without a codec between which somebody remembers, bit for bit. */
+/* Two stages that remember are two without a codec between which somebody remembers, by bits. */
 static void stages_remember_samples(void **state) {
     (void)state;
     static float plain[FLOATS];
