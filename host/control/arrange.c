@@ -8,12 +8,12 @@
 /* Of a step, that other boards have to save: what was measured twice is never the same. */
 static const double GAIN = 0.05;
 
-/* Not with a cut that stays. Boards that dial have the neighbours that the roster gives them. */
+/* Not in a run that has begun, nor with a cut that stays. Boards that dial have the neighbours that
+ * the roster gives them. */
 static bool may_arrange(const rp_controller *c) {
     bool all = c->run.boards_auto && c->run.cut_auto && !c->given && c->has_profile &&
-               c->options.purpose != RP_PURPOSE_EVALUATE &&
-               c->position.cut.stage_count != c->run.stages &&
-               c->cut.stage_count != c->run.stages && c->ring.count == c->run.boards;
+               c->options.purpose != RP_PURPOSE_EVALUATE && !c->begun &&
+               c->position.cut.stage_count == 0 && c->ring.count == c->run.boards;
     for (uint32_t k = 0; all && k < c->run.boards; k++) {
         all = !c->run.roster[k].dials;
     }

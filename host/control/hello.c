@@ -89,10 +89,10 @@ rp_err rp_hello_enter(rp_controller *c) {
     return rp_ring_post_all(&c->ring, &greeting);
 }
 
-/* Several times within ring.wait, however short that is. */
+/* Several times within ring.wait, unless that is too short for an answer over a new link. */
 static int64_t greet_ns(const rp_controller *c) {
     const int64_t quarter_ns = longest_greeting_ns(c) / 4;
-    return quarter_ns < GREET_NS ? quarter_ns : GREET_NS;
+    return quarter_ns >= RP_NS_PER_S && quarter_ns < GREET_NS ? quarter_ns : GREET_NS;
 }
 
 /* Boards that are not heard get a new link; those of this machine that have ended start again. */

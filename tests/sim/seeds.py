@@ -81,7 +81,8 @@ OPTIONS = {"links.codec": ("f16", "bf16", "int8", "int4"), "links.inputs": ("f16
            "ring.orphan_wait": ("1", "5", "60", "300"), "ring.spare_wait": ("0.5", "2", "9"),
            "ring.wait": ("5", "30", "90"), "train.microbatch": ("2", "8", "16"),
            "train.checkpoint_steps": ("3", "10", "25"),
-           "ring.verify": ("1/1", "1/4", "1/8", "1/50"), "plan.drift": ("0.05", "0.3", "1")}
+           "ring.verify": ("1/1", "1/4", "1/8", "1/50"), "plan.drift": ("0.05", "0.3", "1"),
+           "plan.boards": ("auto",)}
 # A check pauses the ring, which makes a run slow and hides what happens in full flight.
 RARE = {"ring.verify": 0.15}
 
@@ -104,7 +105,9 @@ def has_already(case, option):
     if "kind" in case.schedule:
         said |= {"train.microbatch", "ring.verify"}  # sizes are divided, or listed
     if "%" not in case.ring:
-        said |= {"ring.spare_wait", "ring.orphan_wait"}
+        said |= {"ring.spare_wait", "ring.orphan_wait", "plan.boards"}
+    if case.cut != "auto" or case.ring == DIALS:
+        said |= {"plan.boards"}
     return option in said
 
 
