@@ -58,7 +58,7 @@ CASES = (Case("gpipe"), Case("1f1b"), Case("1f1b", shares=True), Case("pipedream
          Case("pipeoptim"), Case("ea-pipe"), Case("avgpipe"), Case("gpipe", LEFT, "auto"),
          Case("1f1b", SPARED, "auto"), Case("pipeoptim", KEPT), Case("ea-pipe", COPIES),
          Case("gpipe", COPIES_SPARED, "auto"),
-         Case("zb-h1", LEFT, "auto", settings=("ring.orphan_wait=1",)),
+         Case("zb-h1", LEFT, "auto", settings=("ring.orphan_wait=1", "plan.boards=auto")),
          Case("{kind: interleaved-1f1b, chunks: 2}", "{boards: 2}"),
          Case("{kind: umpipe, forward: [3, 16, 5, 1], backward: [7, 2, 16, 4]}", COPIES),
          Case("{kind: umpipe, forward: 5, backward: 3}", SPARED, "auto"),
@@ -79,10 +79,9 @@ SEEDS_A_DRAW = 12
 OPTIONS = {"links.codec": ("f16", "bf16", "int8", "int4"), "links.inputs": ("f16", "int8"),
            "ring.copy_steps": ("0", "1", "2", "5", "auto"),
            "ring.orphan_wait": ("1", "5", "60", "300"), "ring.spare_wait": ("0.5", "2", "9"),
-           "ring.wait": ("5", "30", "90"), "train.microbatch": ("2", "8", "16"),
+           "ring.wait": ("30", "90"), "train.microbatch": ("2", "8", "16"),
            "train.checkpoint_steps": ("3", "10", "25"),
-           "ring.verify": ("1/1", "1/4", "1/8", "1/50"), "plan.drift": ("0.05", "0.3", "1"),
-           "plan.boards": ("auto",)}
+           "ring.verify": ("1/1", "1/4", "1/8", "1/50"), "plan.drift": ("0.05", "0.3", "1")}
 # A check pauses the ring, which makes a run slow and hides what happens in full flight.
 RARE = {"ring.verify": 0.15}
 
@@ -105,9 +104,7 @@ def has_already(case, option):
     if "kind" in case.schedule:
         said |= {"train.microbatch", "ring.verify"}  # sizes are divided, or listed
     if "%" not in case.ring:
-        said |= {"ring.spare_wait", "ring.orphan_wait", "plan.boards"}
-    if case.cut != "auto" or case.ring == DIALS:
-        said |= {"plan.boards"}
+        said |= {"ring.spare_wait", "ring.orphan_wait"}
     return option in said
 
 
