@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "control/controller_own.h"
-#include "planning/joint.h"
 
 /* Of a step, that other boards have to save: what was measured twice is never the same. */
 static const double GAIN = 0.05;
@@ -104,13 +103,7 @@ rp_err rp_arrange_ring(rp_controller *c) {
     if (!may_arrange(c)) {
         return RP_OK;
     }
-    const rp_joint_ask ask = {.run = &c->run,
-                              .profile = &c->profile,
-                              .delay_s = c->link_delay_s,
-                              .boards_open = true,
-                              .clock = c->env.clock,
-                              .limit_ns = (int64_t)(c->run.plan_seconds * (double)RP_NS_PER_S)};
-    rp_measured_place(c);
+    const rp_joint_ask ask = rp_measured_ask(c);
     RP_TRY(rp_joint_search(&ask, &answer));
     RP_TRY(answer.is_known ? keep_words(c, &answer) : RP_OK);
     if (answer.is_known && !rp_joint_is_ring(&answer.plan[0], c->ring.count) &&

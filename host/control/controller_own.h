@@ -11,6 +11,7 @@
 #include "control/transfers.h"
 #include "planning/choose_sizes.h"
 #include "planning/cost.h"
+#include "planning/joint.h"
 #include "planning/predict.h"
 #include "stage/record.h"
 
@@ -512,6 +513,8 @@ void rp_measured_say(const rp_controller *c, uint32_t board);
 void rp_measured_end(rp_controller *c);
 /* The ring has other boards, or others places, than before. */
 void rp_measured_place(rp_controller *c);
+/* What the planner is asked with any boards and order, within plan.seconds; places the profile. */
+rp_joint_ask rp_measured_ask(rp_controller *c);
 
 /* bringup.c: start, restart, hello, profile, assign */
 /* This host's: given, made for local boards, or read for a roster. */

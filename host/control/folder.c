@@ -15,7 +15,6 @@
 #include "control/about.h"
 #include "control/controller_own.h"
 #include "data/describe.h"
-#include "planning/joint.h"
 #include "planning/planfile.h"
 #include "planning/tables.h"
 #include "run/paths.h"
@@ -139,13 +138,7 @@ static rp_err show_advice(rp_controller *c) {
         (void)fputs(c->plan_words, c->env.result);
         return RP_OK;
     }
-    const rp_joint_ask ask = {.run = &c->run,
-                              .profile = &c->profile,
-                              .delay_s = c->link_delay_s,
-                              .boards_open = true,
-                              .clock = c->env.clock,
-                              .limit_ns = (int64_t)(c->run.plan_seconds * (double)RP_NS_PER_S)};
-    rp_measured_place(c);
+    const rp_joint_ask ask = rp_measured_ask(c);
     for (uint32_t k = 0; k < c->ring.count; k++) {
         name[k] = c->ring.board[k].name;
     }

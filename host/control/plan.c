@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "control/controller_own.h"
-#include "planning/joint.h"
 
 /* Boards that are idle answer at once; behind a profile some answers are late. */
 enum { BRINGUP_TRIPS = 8, PAUSE_TRIPS = 2 };
