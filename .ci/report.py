@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Results of ./bootstrap test: one line a check, `outcome<TAB>name<TAB>seconds<TAB>reason`.
 
-report.py collect STEP JUNIT.xml      prints the lines of one ctest run
+report.py collect STEP JUNIT.xml...   prints the lines of one ctest run; a test that a later file has
+                                      again counts as that one says
+report.py crashed JUNIT.xml           names, one a line, of the tests that passed until the leak
+                                      checker itself crashed
 report.py summary RESULTS MAY_SKIP    prints the summary; exit 1 on a failure or a skip too many
 """
 import re
@@ -9,8 +12,23 @@ import sys
 import xml.etree.ElementTree as xml
 
 
-def collect(step, path):
-    for case in xml.parse(path).getroot().iter("testcase"):
+# Its own words, after a signal in the thread that looks for leaks: no leak was found or ruled out.
+TOOL_CRASHED = "LeakSanitizer has encountered a fatal error"
+
+
+def cases_of(path):
+    return xml.parse(path).getroot().iter("testcase")
+
+
+def crashed(path):
+    for case in cases_of(path):
+        output = case.findtext("system-out") or ""
+        if case.get("status") != "run" and TOOL_CRASHED in output and "FAILED" not in output:
+            print(case.get("name"))
+
+
+def collect(step, *paths):
+    for case in {case.get("name"): case for path in paths for case in cases_of(path)}.values():
         output = case.findtext("system-out") or ""
         outcome, reason = "pass", ""
         if case.find("skipped") is not None or case.get("status") == "notrun":
@@ -56,6 +74,7 @@ def summary(path, may_skip):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4 or sys.argv[1] not in ("collect", "summary"):
+    commands = {"collect": collect, "crashed": crashed, "summary": summary}
+    if len(sys.argv) < 3 or sys.argv[1] not in commands:
         sys.exit(__doc__)
-    sys.exit((collect if sys.argv[1] == "collect" else summary)(sys.argv[2], sys.argv[3]))
+    sys.exit(commands[sys.argv[1]](*sys.argv[2:]))
