@@ -64,9 +64,10 @@ static rp_err read_job(rp_agent *agent, const rp_message *message) {
     RP_TRY(rp_agent_read(&run->arena, agent->options.library, message->part, assigns ? 3 : 2,
                          &run->reading));
     rp_job job = run->reading.job;
-    uint32_t own = agent->options.memory_mib; /* a run may ask for less, not for more */
-    if (own && (job.memory_mib == 0 || job.memory_mib > own)) {
-        job.memory_mib = own;
+    /* a run may ask for less, not for more */
+    const uint64_t own = (uint64_t)agent->options.memory_mib << 20;
+    if (own && (job.memory_bytes == 0 || job.memory_bytes > own)) {
+        job.memory_bytes = own;
     }
     if (assigns) {
         RP_TRY(hold_stages(run, message->frame.body.assign.node, &job));

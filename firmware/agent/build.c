@@ -8,20 +8,19 @@
 
 /* What a node's stages may take of its memory is for all of them together. */
 static rp_err limit_memory(rp_device *device, const rp_job *first, rp_job *job) {
-    const uint64_t mib = 1 << 20;
     if (!device) {
         return RP_OK; /* nothing is held anywhere */
     }
     const uint64_t used = rp_device_used_bytes(device);
     const uint64_t all =
-        first->memory_mib ? first->memory_mib * mib : rp_device_facts_of(device)->memory_bytes;
-    if (all < used + mib) {
+        first->memory_bytes ? first->memory_bytes : rp_device_facts_of(device)->memory_bytes;
+    if (all <= used) {
         return rp_fail(RP_ERR_LIMIT,
                        "stage %u: the stages before it have used %" PRIu64 " MiB, all "
                        "that this board may",
-                       job->stage, used / mib);
+                       job->stage, used >> 20);
     }
-    job->memory_mib = (uint32_t)((all - used) / mib);
+    job->memory_bytes = all - used;
     return RP_OK;
 }
 

@@ -79,6 +79,9 @@ rp_buffer *rp_darena_whole(rp_darena *arena);
 size_t rp_device_used_bytes(const rp_device *device);
 size_t rp_device_used_bytes_max(const rp_device *device);
 void rp_device_reset_used_bytes_max(rp_device *device);
+/* From here on a take fails with which used bytes would exceed `limit`; 0: with none, as at first.
+ */
+void rp_device_limit_bytes(rp_device *device, size_t limit);
 /* What one take of `bytes` costs in a chunked arena: rounded up to the alignment. Pure. */
 size_t rp_darena_round(size_t bytes, uint32_t align_bytes);
 

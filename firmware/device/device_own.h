@@ -72,6 +72,7 @@ struct rp_device {
     int event_fd;                       /* the caller's */
     size_t used_bytes;
     size_t used_bytes_max;
+    size_t used_bytes_limit; /* 0: none */
     uint32_t fence_next;
     uint32_t cache_hits;   /* programs that came from the disk */
     uint32_t cache_misses; /* programs that were compiled */

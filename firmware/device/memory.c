@@ -39,6 +39,10 @@ void rp_device_reset_used_bytes_max(rp_device *device) {
     device->used_bytes_max = device->used_bytes;
 }
 
+void rp_device_limit_bytes(rp_device *device, size_t limit) {
+    device->used_bytes_limit = limit;
+}
+
 size_t rp_darena_round(size_t bytes, uint32_t align_bytes) {
     size_t whole = bytes == 0 ? 1 : bytes;
     size_t rest = whole % align_bytes;
@@ -50,6 +54,13 @@ static rp_err create_buffer(rp_device *device, const char *name, size_t bytes, r
         return rp_fail(
             RP_ERR_MEMORY, "device memory %s: %zu bytes in one piece, %s gives at most %llu", name,
             bytes, device->facts.name, (unsigned long long)device->facts.alloc_bytes_max);
+    }
+    const size_t limit = device->used_bytes_limit;
+    if (limit > 0 && (device->used_bytes > limit || bytes > limit - device->used_bytes)) {
+        return rp_fail(RP_ERR_LIMIT,
+                       "device memory %s: %zu bytes more than the %zu in use exceed the %zu that "
+                       "this run may use here (ring.memory_mb)",
+                       name, bytes, device->used_bytes, limit);
     }
     cl_int code;
     cl_mem memory = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,

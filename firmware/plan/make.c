@@ -14,11 +14,12 @@ static rp_err make_nodes(rp_arena *arena, const rp_plan_options *options, rp_pla
         } else {
             RP_TRY(rp_arena_printf(arena, &name, "board%u", k));
         }
-        plan->node[k] = (rp_plan_node){.name = name,
-                                       .executor = "opencl",
-                                       .memory_bytes = options->memory_bytes,
-                                       .hold_first = k * chunks,
-                                       .hold_count = chunks};
+        plan->node[k] =
+            (rp_plan_node){.name = name,
+                           .executor = "opencl",
+                           .memory_bytes = options->memory_bytes ? options->memory_bytes[k] : 0,
+                           .hold_first = k * chunks,
+                           .hold_count = chunks};
         for (uint32_t c = 0; c < chunks; c++) {
             plan->hold[k * chunks + c] =
                 (rp_plan_hold){.node = k, .stage = k + c * nodes, .share = {0, 1}};

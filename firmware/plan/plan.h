@@ -136,7 +136,7 @@ typedef struct {
     const rp_cut *cut;         /* stages = nodes * method->chunks; node k holds k, k + nodes, .. */
     const rp_method *method;   /* copied */
     const char *const *boards; /* names of the nodes; NULL: board0, board1, .. */
-    uint64_t memory_bytes;     /* of every node; 0 = what the device has */
+    const uint64_t *memory_bytes; /* by node; 0 = what the device has; NULL = all do */
     uint32_t batch, micro;
     const uint32_t (*size)[2]; /* kinds with sizes: by stage, of a microbatch forward and backward;
                                   NULL = micro */

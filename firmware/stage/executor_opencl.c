@@ -18,10 +18,8 @@ static void opencl_destroy(rp_executor **executor) {
 }
 
 static size_t limit_bytes(const rp_opencl *e) {
-    if (e->base.job->memory_mib) {
-        return (size_t)e->base.job->memory_mib << 20;
-    }
-    return (size_t)rp_device_facts_of(e->device)->memory_bytes;
+    const uint64_t said = e->base.job->memory_bytes;
+    return (size_t)(said ? said : rp_device_facts_of(e->device)->memory_bytes);
 }
 
 static rp_err opencl_prepare(rp_arena *arena, const rp_site *site, const rp_job *job,
@@ -39,7 +37,10 @@ static rp_err opencl_prepare(rp_arena *arena, const rp_site *site, const rp_job 
                           rp_device_facts_of(e->device)->align_bytes, &layout));
     e->base.layout = layout;
     RP_TRY(rp_layout_check(layout, job, limit_bytes(e)));
-    RP_TRY(rp_opencl_take_memory(e));
+    rp_device_limit_bytes(e->device, rp_device_used_bytes(e->device) + limit_bytes(e));
+    err = rp_opencl_take_memory(e);
+    rp_device_limit_bytes(e->device, 0);
+    RP_TRY(err);
     RP_TRY(rp_device_drain(e->device));
     *out = &e->base;
     return RP_OK;

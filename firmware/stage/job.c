@@ -45,7 +45,10 @@ static rp_err read_numbers(rp_node *root, rp_job *job, uint32_t *stages, uint32_
     RP_TRY(rp_node_u32(root, "classes", 0, 1u << 20, classes));
     job->target_width = 1;
     RP_TRY(rp_node_u32(root, "target_width", 1, 1u << 20, &job->target_width));
-    RP_TRY(rp_node_u32(root, "memory_mib", 0, 1u << 24, &job->memory_mib));
+    uint32_t memory_mib = 0;
+    RP_TRY(rp_node_u32(root, "memory_mib", 0, 1u << 24, &memory_mib));
+    job->memory_bytes = (uint64_t)memory_mib << 20;
+    RP_TRY(rp_node_u64(root, "memory_bytes", 0, UINT64_C(1) << 44, &job->memory_bytes));
     job->guard = true;
     RP_TRY(rp_node_bool(root, "guard", &job->guard));
     job->shuffle = true;

@@ -7,6 +7,7 @@
  *   seed: 1             batch: 128       microbatch: 32
  *   epoch_samples: 60000                 steps: 2345   step_first: 0
  *   guard: true         memory_mib: 0       copies: false
+ *   memory_bytes: 0     # in the place of memory_mib, where that is not a whole number
  *   shuffle: true       # an epoch's samples come in rp_rng_epoch_order() of the seed
  *   loss: cross-entropy optimizer: {...} lr_schedule: {...} schedule: gpipe
  *   advance: 1          # what the host has chosen where the schedule says `advance: auto`
@@ -50,7 +51,7 @@ typedef struct {
     const uint32_t (*size)[2]; /* schedules with sizes: samples of a microbatch by stage, forward
                                   and backward; backward 0: those of the forward. NULL = micro */
     uint32_t target_width;     /* f32 per sample where targets are rows */
-    uint32_t memory_mib;       /* limit of device memory, 0 = what the device has */
+    uint64_t memory_bytes;     /* limit of device memory, 0 = what the device has */
     rp_throttle throttle;
     rp_pixel_norm pixels; /* of inputs as uint8 */
     bool guard;           /* skip steps with non-finite gradients */

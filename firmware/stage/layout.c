@@ -307,7 +307,8 @@ rp_err rp_layout_check(const rp_layout *layout, const rp_job *job, size_t limit_
         "gradients %.1f, optimiser %.1f, %u slots of %.1f, scratch %.1f, samples remembered "
         "(links.codec: aqsgd) %.1f; the largest "
         "activation is %s's, %.2f MiB "
-        "a microbatch of %u. Use smaller microbatches, another schedule or more stages",
+        "a microbatch of %u. Use smaller microbatches, another schedule, more stages, or "
+        "more memory (ring.memory_mb, the board's memory_fraction)",
         job->stage, (double)layout->total_bytes * mib, (double)limit_bytes * mib,
         rp_layout_weight_copies(layout) + layout->probes, (double)layout->weight_bytes * mib,
         (double)layout->weight_bytes * mib,

@@ -62,14 +62,14 @@ rp_err rp_copies_check_plan(const rp_controller *c) {
 }
 
 rp_err rp_copies_check_memory(const rp_controller *c) {
-    const uint64_t most = (uint64_t)c->run.memory_mib << 20;
-    for (uint32_t k = 0; c->run.copy_steps > 0 && most > 0 && k < c->ring.count; k++) {
+    for (uint32_t k = 0; c->run.copy_steps > 0 && k < c->ring.count; k++) {
         const rp_board_state *board = &c->ring.board[k];
+        const uint64_t most = rp_runfile_memory_of(&c->run, k);
         const uint64_t copies = memory_of(c, k);
-        if (board->device_bytes + copies > most) {
+        if (most > 0 && board->device_bytes + copies > most) {
             return rp_fail(RP_ERR_LIMIT,
                            "board %s: its stages take %" PRIu64 " KiB and copies (ring.copy_steps) "
-                           "%" PRIu64 " KiB, ring.memory_mib allows %" PRIu64 " KiB",
+                           "%" PRIu64 " KiB, ring.memory_mb allows %" PRIu64 " KiB",
                            board->name, board->device_bytes >> 10, copies >> 10, most >> 10);
         }
     }

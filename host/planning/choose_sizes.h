@@ -14,7 +14,7 @@ typedef struct {
 /* Asks run->sizes.planner, by what every board takes for an op and every wire for a parcel of so
  * many samples; `size` [stages] gets samples forward and backward. Stages with batch statistics
  * have train.microbatch. The seed is the run's and no clock is read: the same profile gives the
- * same sizes. What surely needs more memory than a board has, or ring.memory_mib allows, is not
+ * same sizes. What surely needs more memory than a board has, or ring.memory_mb allows, is not
  * chosen; the boards refuse what does not fit besides.
  * errors  USAGE: more than 4096 samples a step; train.microbatch does not divide them and a stage
  *         has batch statistics; LIMIT: a stage does not fit with the smallest sizes; MEMORY */

@@ -599,7 +599,7 @@ static rp_err refuse_memory(const joint *j) {
                    "plan: no cut over these %u boards fits into their memory: weights, gradients "
                    "and the optimiser's states of all layers take %.4g MiB, and what %u "
                    "microbatches of %u samples leave on the first stage more; the boards have "
-                   "%.4g MiB, the largest %.4g MiB (ring.memory_mib). Expected a smaller model or "
+                   "%.4g MiB, the largest %.4g MiB (ring.memory_mb). Expected a smaller model or "
                    "train.microbatch, or more memory",
                    boards, j->memory.weights[j->layers] / mib, j->memory.in_flight[boards - 1],
                    j->ask->run->micro, all / mib, most / mib);

@@ -61,7 +61,7 @@ double rp_least_memory_of(const rp_least_memory *memory, uint32_t first, uint32_
 }
 
 uint64_t rp_least_memory_limit(const rp_runfile *run, const rp_profile *profile, uint32_t place) {
-    const uint64_t said = (uint64_t)run->memory_mib << 20;
+    const uint64_t said = rp_runfile_memory_of(run, place);
     const uint64_t has = rp_profile_board_at(profile, place)->memory_bytes;
     return said > 0 && (said < has || has == 0) ? said : has;
 }

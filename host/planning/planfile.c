@@ -15,14 +15,19 @@ static void take_dials(rp_plan *plan, const rp_runfile *run) {
 
 rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *chosen, rp_plan **out) {
     const rp_runfile *run = chosen->run;
+    uint64_t *memory;
     rp_plan *plan;
     rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, run->boards, &memory));
+    for (uint32_t k = 0; k < run->boards; k++) {
+        memory[k] = rp_runfile_memory_of(run, k);
+    }
     const rp_plan_options options = {.model_name = run->model_name,
                                      .model = run->model,
                                      .cut = chosen->cut,
                                      .method = &run->method,
                                      .boards = chosen->board,
-                                     .memory_bytes = (uint64_t)run->memory_mib << 20,
+                                     .memory_bytes = memory,
                                      .batch = run->batch,
                                      .micro = run->micro,
                                      .size = run->sizes.at,

@@ -136,3 +136,28 @@ rp_err rp_roster_check_row(const rp_node *at, const rp_roster_entry *roster, uin
     }
     return RP_OK;
 }
+
+/* ---- a board's name -------------------------------------------------------------------------- */
+
+/* Of a board of this machine: its place as a plain number. */
+static bool is_place(const char *name, uint32_t boards) {
+    const size_t digits = strspn(name, "0123456789");
+    const bool plain = digits > 0 && !name[digits] && (name[0] != '0' || digits == 1);
+    return plain && digits < 9 && strtoul(name, NULL, 10) < boards;
+}
+
+rp_err rp_roster_check_name(const rp_node *node, const char *name, const rp_roster_entry *roster,
+                            uint32_t boards) {
+    for (uint32_t k = 0; roster && k < boards; k++) {
+        if (strcmp(roster[k].name, name) == 0) {
+            return RP_OK;
+        }
+    }
+    if (roster) {
+        return rp_node_fail(node, "the roster has no board of this name");
+    }
+    return is_place(name, boards)
+               ? RP_OK
+               : rp_node_fail(node, "expected a board's place in the ring, from 0 to %u",
+                              boards - 1);
+}

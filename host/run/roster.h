@@ -29,4 +29,9 @@ bool rp_roster_is_address(const char *text);
 rp_err rp_roster_check_row(const rp_node *at, const rp_roster_entry *roster, uint32_t boards,
                            bool closed) RP_MUST_CHECK;
 
+/* Is `name` that of a board: in the roster, [boards] in any order, or, where that is NULL, a place
+ * in a ring of this machine? errors USAGE at `node` */
+rp_err rp_roster_check_name(const rp_node *node, const char *name, const rp_roster_entry *roster,
+                            uint32_t boards) RP_MUST_CHECK;
+
 #endif

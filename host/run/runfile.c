@@ -310,6 +310,12 @@ const rp_throttle *rp_runfile_throttle_of(const rp_runfile *run, uint32_t board)
     return rp_throttles_of(&run->throttle, run->roster ? run->roster[board].name : place);
 }
 
+uint64_t rp_runfile_memory_of(const rp_runfile *run, uint32_t board) {
+    char place[16];
+    (void)snprintf(place, sizeof place, "%u", board);
+    return rp_memories_of(&run->memory, run->roster ? run->roster[board].name : place);
+}
+
 static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     rp_node *ring;
     const char *roster = NULL;
@@ -329,7 +335,6 @@ static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
         RP_TRY(rp_node_u32(ring, "boards", 1, RP_CUT_STAGES_MAX, &run->boards));
     }
     RP_TRY(rp_node_string(ring, "board", &run->board));
-    RP_TRY(rp_node_u32(ring, "memory_mib", 0, 1u << 24, &run->memory_mib));
     RP_TRY(rp_node_u32(ring, "wait", 0, 86400, &run->wait_s));
     RP_TRY(rp_node_f64(ring, "spare_wait", 0, 86400, &run->spare_wait_s));
     RP_TRY(rp_node_u32(ring, "orphan_wait", 1, 86400, &run->orphan_s));
@@ -343,6 +348,7 @@ static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
         RP_TRY(rp_roster_read(arena, roster, &run->roster, &run->boards));
     }
     RP_TRY(read_threads(arena, ring, run));
+    RP_TRY(rp_memories_read(arena, ring, run->roster, run->boards, &run->memory));
     RP_TRY(rp_throttles_read(arena, ring, run->roster, run->boards, &run->throttle));
     if (run->copy_steps > 0 && run->boards == 1) {
         return rp_node_fail(ring,
@@ -804,6 +810,13 @@ static void put_peers(FILE *file, const rp_runfile_peers *peers) {
     (void)fprintf(file, "]\n");
 }
 
+/* In the unit that boards have always read, where it is whole. */
+static void put_memory(FILE *file, uint64_t bytes) {
+    const uint64_t mib = 1 << 20;
+    (void)fprintf(file, bytes % mib == 0 ? "memory_mib: %llu\n" : "memory_bytes: %llu\n",
+                  (unsigned long long)(bytes % mib == 0 ? bytes / mib : bytes));
+}
+
 rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
                              uint32_t stage, const rp_runfile_peers *peers, char **out) {
     char *text;
@@ -823,12 +836,12 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
     put_shape(file, &run->data.sample);
     (void)fprintf(file,
                   "]\nclasses: %u\ntarget_width: %u\nseed: %llu\nbatch: %u\nmicrobatch: %u\n"
-                  "epoch_samples: %u\nsteps: %llu\nstep_first: %llu\nguard: %s\nmemory_mib: %u\n",
+                  "epoch_samples: %u\nsteps: %llu\nstep_first: %llu\nguard: %s\n",
                   run->data.classes, run->loss->class_target ? 1 : rp_data_row_width(&run->data),
                   (unsigned long long)run->seed, run->batch, run->micro,
                   run->data.count[RP_SPLIT_TRAIN], (unsigned long long)run->steps,
-                  (unsigned long long)run->step_first, run->guard ? "true" : "false",
-                  run->memory_mib);
+                  (unsigned long long)run->step_first, run->guard ? "true" : "false");
+    put_memory(file, peers ? rp_runfile_memory_of(run, peers->place) : run->memory.all);
     if (run->input_codec == RP_CODEC_UINT8) {
         put_normalise(file, &run->data.norm);
     }

@@ -9,6 +9,7 @@
 #include "run/freeze.h"
 #include "run/init.h"
 #include "run/lanes.h"
+#include "run/memories.h"
 #include "run/sizes.h"
 #include "run/spares.h"
 #include "run/throttles.h"
@@ -39,7 +40,7 @@ typedef struct {
     const char *board;             /* profile of local agents */
     uint32_t threads;              /* of a local agent; 0: cores shared out fairly */
     const uint32_t *board_threads; /* [boards]: of each; NULL: all have `threads` */
-    uint32_t memory_mib;
+    rp_memories memory;            /* that boards may use of their devices' */
     uint32_t copy_steps; /* boards keep a copy of a neighbour's state so often; 0 = never */
     bool copy_auto;      /* .. the first ones; from then on as often as they may cost */
     uint32_t at_least;   /* boards of a roster that a run may go on with */
@@ -76,12 +77,12 @@ typedef struct {
     uint32_t without_gain;     /* stop after so many evaluations without a better one; 0: never */
     uint32_t non_finite_steps; /* stop when the loss of so many in a row is not finite; 0: never */
     uint64_t checkpoint_steps; /* besides every epoch's end; 0: only there */
-    double plan_drift;        /* share that ops may part from what was predicted; 0: none */
-    bool boards_auto;         /* a plan may leave out boards, and change their order */
-    double plan_seconds;      /* that a search for a plan may take; 0: until it ends */
-    uint32_t trace_mib;       /* of trace.json at most; 0: there is none */
-    bool histograms;          /* of the weights, with every checkpoint */
-    uint64_t histogram_steps; /* and a checkpoint every so many steps; 0: none for that */
+    double plan_drift;         /* share that ops may part from what was predicted; 0: none */
+    bool boards_auto;          /* a plan may leave out boards, and change their order */
+    double plan_seconds;       /* that a search for a plan may take; 0: until it ends */
+    uint32_t trace_mib;        /* of trace.json at most; 0: there is none */
+    bool histograms;           /* of the weights, with every checkpoint */
+    uint64_t histogram_steps;  /* and a checkpoint every so many steps; 0: none for that */
 
     const rp_loss_kind *loss;
     float label_smoothing;
@@ -113,6 +114,9 @@ rp_sched_shape rp_runfile_sched_shape(const rp_runfile *run, uint64_t step_first
 
 /* How slow the board at a place of the ring is made. */
 const rp_throttle *rp_runfile_throttle_of(const rp_runfile *run, uint32_t board);
+
+/* Bytes that the board at a place of the ring may use of its device's memory; 0: all of them. */
+uint64_t rp_runfile_memory_of(const rp_runfile *run, uint32_t board);
 
 /* A board's own: who may connect to it, by their keys. */
 typedef struct {

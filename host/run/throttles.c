@@ -1,30 +1,6 @@
 #include "run/throttles.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-/* Of a board of this machine: its place as a plain number. */
-static bool is_place(const char *name, uint32_t boards) {
-    const size_t digits = strspn(name, "0123456789");
-    const bool plain = digits > 0 && !name[digits] && (name[0] != '0' || digits == 1);
-    return plain && digits < 9 && strtoul(name, NULL, 10) < boards;
-}
-
-static rp_err check_name(const rp_node *node, const char *name, const rp_roster_entry *roster,
-                         uint32_t boards) {
-    for (uint32_t k = 0; roster && k < boards; k++) {
-        if (strcmp(roster[k].name, name) == 0) {
-            return RP_OK;
-        }
-    }
-    if (roster) {
-        return rp_node_fail(node, "the roster has no board of this name");
-    }
-    return is_place(name, boards)
-               ? RP_OK
-               : rp_node_fail(node, "expected a board's place in the ring, from 0 to %u",
-                              boards - 1);
-}
 
 static rp_err read_board(rp_node *map, const char *name, const rp_throttle *all,
                          rp_board_throttle *out) {
@@ -51,7 +27,7 @@ static rp_err read_boards(rp_arena *arena, rp_node *map, const rp_roster_entry *
     RP_TRY(RP_ARENA_NEW(arena, count + 1, &own));
     for (uint32_t i = 0; i < count; i++) {
         const char *name = rp_node_key(map, i);
-        RP_TRY(check_name(rp_node_item(map, i), name, roster, boards));
+        RP_TRY(rp_roster_check_name(rp_node_item(map, i), name, roster, boards));
         RP_TRY(read_board(map, name, &out->all, &own[i]));
     }
     out->own = own;

@@ -58,6 +58,24 @@ class Memory(program.Case):
         text, _ = self.ringpipe("train", "run.yaml", "--out", out, "--format", "json", *sets)
         return json.loads(text)["stage"]
 
+    def test_a_limit_by_board(self):
+        """What does not fit is refused by the board's own count, before anything is trained."""
+        (self.dir / "net.yaml").write_text(MODEL)
+        self.run_file(RUN)
+        stage = self.train("free", "pipedream", 4)
+        need = [each["device_bytes_max"] / 1e6 for each in stage]
+        limits = [1.01 * each for each in need]  # the plan rounds up more than the device
+        limits[1] = 0.99 * need[1]
+        args = ("train", "run.yaml", "--set", "schedule=pipedream", "--out")
+        _, said = self.ringpipe(*args, "less", "--set", f"ring.memory_mb={limits}", code=2)
+        self.assertRegex(said, r"stage 1 needs [\d.]+ MiB of device memory and may have")
+        self.assertIn("ring.memory_mb", said)
+        limits[1] = 1.01 * need[1]
+        self.ringpipe(*args, "enough", "--set", f"ring.memory_mb={limits}")
+        weights = [(self.dir / out / "weights.safetensors").read_bytes()
+                   for out in ("free", "enough")]
+        self.assertEqual(*weights)
+
     def test_as_promised(self):
         (self.dir / "net.yaml").write_text(MODEL)
         self.run_file(RUN)

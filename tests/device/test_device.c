@@ -76,6 +76,27 @@ static void an_arena_has_a_limit(void **state) {
     assert_int_equal(rp_device_used_bytes_max(device), before);
 }
 
+/* What a run may use counts over all arenas; what is there already is not taken back. */
+static void a_device_has_a_limit(void **state) {
+    (void)state;
+    rp_darena *arenas[2];
+    rp_buffer *a;
+    const size_t before = rp_device_used_bytes(device);
+    rp_device_limit_bytes(device, before + 1000);
+    expect_ok(rp_darena_open(&boot, device, "weights", 0, 512, &arenas[0]));
+    expect_ok(rp_darena_open(&boot, device, "slots", 0, 0, &arenas[1]));
+    expect_err(rp_darena_take(arenas[1], 600, &a), RP_ERR_LIMIT);
+    assert_non_null(strstr(rp_err_message(), "slots: 600 bytes more"));
+    expect_ok(rp_darena_take(arenas[1], 488, &a));
+    expect_err(rp_darena_take(arenas[1], 1, &a), RP_ERR_LIMIT);
+    rp_device_limit_bytes(device, before + 4); /* below what is in use */
+    expect_err(rp_darena_take(arenas[1], 1, &a), RP_ERR_LIMIT);
+    rp_device_limit_bytes(device, 0);
+    expect_ok(rp_darena_take(arenas[1], 600, &a));
+    rp_darena_close(&arenas[0]);
+    rp_darena_close(&arenas[1]);
+}
+
 static void a_chunk_is_handed_out_in_parts(void **state) {
     (void)state;
     const uint32_t align = rp_device_facts_of(device)->align_bytes;
@@ -147,6 +168,7 @@ int main(void) {
         cmocka_unit_test(a_stranger_is_refused_by_name),
         cmocka_unit_test(buffers_are_zeroed_and_copy),
         cmocka_unit_test(an_arena_has_a_limit),
+        cmocka_unit_test(a_device_has_a_limit),
         cmocka_unit_test(a_chunk_is_handed_out_in_parts),
         cmocka_unit_test(fences_pass_and_wake),
     };

@@ -34,7 +34,8 @@ static rp_plan *plan_of_model(rp_arena *arena, const rp_model *model) {
                                      .cut = &cut,
                                      .method = &method,
                                      .boards = boards,
-                                     .memory_bytes = 1 << 20,
+                                     .memory_bytes =
+                                         (const uint64_t[]){1 << 20, 1 << 20, 1 << 20, 1 << 20},
                                      .batch = 8,
                                      .micro = 2,
                                      .epoch_samples = 100,
@@ -129,15 +130,16 @@ static void windows_cover_the_path(void **state) {
         rp_arena arena;
         rp_plan *plan;
         rp_arena_init(&arena, "test", 0);
-        const rp_plan_options options = {.model =
-                                             cases[i].model ? read_model(&arena, model_text) : NULL,
-                                         .cut = &cut,
-                                         .method = &method,
-                                         .memory_bytes = cases[i].memory,
-                                         .batch = 64,
-                                         .micro = 2,
-                                         .epoch_samples = 6400,
-                                         .steps = 50};
+        const rp_plan_options options = {
+            .model = cases[i].model ? read_model(&arena, model_text) : NULL,
+            .cut = &cut,
+            .method = &method,
+            .memory_bytes = (const uint64_t[]){cases[i].memory, cases[i].memory, cases[i].memory,
+                                               cases[i].memory},
+            .batch = 64,
+            .micro = 2,
+            .epoch_samples = 6400,
+            .steps = 50};
         expect_ok(rp_plan_make(&arena, &options, &plan));
         assert_int_equal(find_edge(plan, RP_CARRIES_INPUT, 0)->window, cases[i].input);
         assert_int_equal(find_edge(plan, RP_CARRIES_ACTIVATION, 1)->window, cases[i].activation);

@@ -139,7 +139,7 @@ static void sizes_have_the_memory_that_there_is(void **state) {
     expect_err(rp_choose_sizes(&run, &profile, &cut, size, &choice), RP_ERR_LIMIT);
     assert_non_null(strstr(rp_err_message(), "stage 1 needs"));
     profile.board[1].memory_bytes = 0; /* nobody knows; the run allows enough */
-    run.memory_mib = 1;
+    run.memory.all = 1 << 20;
     expect_ok(rp_choose_sizes(&run, &profile, &cut, size, &choice));
     assert_int_equal(size[1][0], 64);
 }

@@ -376,6 +376,38 @@ static void throttles_by_board(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* A number for all boards, a list by place, a map by name; each board has its own in its job. */
+static void memory_by_board(void **state) {
+    (void)state;
+    static const struct {
+        const char *set;
+        uint64_t bytes[2];
+    } cases[] = {{"ring.memory_mb=1.5", {1500000, 1500000}},
+                 {"ring.memory_mb=[2, 0]", {2000000, 0}},
+                 {"ring.memory_mb={1: 0.25}", {0, 250000}},
+                 {"ring.memory_mib=3", {3 << 20, 3 << 20}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rp_arena arena;
+        rp_runfile run;
+        rp_arena_init(&arena, "test", 0);
+        expect_ok(read_text(&arena, good, cases[i].set, &run));
+        const rp_cut cut = {2, (const uint32_t[]){0, 2, run.model->layer_count}};
+        for (uint32_t place = 0; place < 2; place++) {
+            const rp_runfile_peers own = {.host = "hostkey", .place = place};
+            char *text;
+            rp_node *root;
+            rp_job job;
+            assert_int_equal(rp_runfile_memory_of(&run, place), cases[i].bytes[place]);
+            expect_ok(rp_runfile_assignment(&arena, &run, &cut, 0, &own, &text));
+            expect_ok(rp_config_read_text(&arena, text, strlen(text), "assignment", &root));
+            expect_ok(rp_job_parse(&arena, root, run.model_root, &job));
+            assert_int_equal(job.memory_bytes, cases[i].bytes[place]);
+        }
+        rp_runfile_close(&run);
+        rp_arena_finish(&arena);
+    }
+}
+
 static void wrong_throttles_and_threads(void **state) {
     (void)state;
     static const char *const cases[][2] = {
@@ -390,6 +422,12 @@ static void wrong_throttles_and_threads(void **state) {
         {"throttle: {boards: {1: {update: 2}}}", ":3: ring.throttle.boards.1.update: unknown key"},
         {"throttle: {boards: {1: {update_ms: x}}}",
          ":3: ring.throttle.boards.1.update_ms: expected a number from 0"},
+        {"memory_mb: [1]", ":3: ring.memory_mb: expected one number, or one for each of the 2"},
+        {"memory_mb: [1, -1]", ":3: ring.memory_mb[1]: expected a number from 0"},
+        {"memory_mb: {2: 1}", ":3: ring.memory_mb.2: expected a board's place"},
+        {"memory_mb: {1: nan}", ":3: ring.memory_mb.1: expected a number from 0"},
+        {"memory_mb: nan", ":3: ring.memory_mb: expected a number from 0"},
+        {"memory_mb: 1, memory_mib: 1", ":3: ring.memory_mb: `memory_mb` and `memory_mib`"},
         {"threads: [1]", ":3: ring.threads: expected one number, or one for each of the 2 boards"},
         {"threads: [1, 2000]", ":3: ring.threads[1]: expected a whole number from 0 to 1024"},
     };
@@ -691,7 +729,7 @@ static void expect_same_run(const rp_runfile *a, const rp_runfile *b) {
     const uint64_t one[] = {a->boards,
                             a->stages,
                             a->threads,
-                            a->memory_mib,
+                            a->memory.all,
                             a->steps,
                             a->batch,
                             a->micro,
@@ -705,7 +743,7 @@ static void expect_same_run(const rp_runfile *a, const rp_runfile *b) {
     const uint64_t two[] = {b->boards,
                             b->stages,
                             b->threads,
-                            b->memory_mib,
+                            b->memory.all,
                             b->steps,
                             b->batch,
                             b->micro,
@@ -1016,6 +1054,7 @@ int main(void) {
         cmocka_unit_test(one_board_is_profiled_before_auto_is_chosen),
         cmocka_unit_test(throttle_has_a_former_name),
         cmocka_unit_test(throttles_by_board),
+        cmocka_unit_test(memory_by_board),
         cmocka_unit_test(wrong_throttles_and_threads),
         cmocka_unit_test(codecs_by_boundary_and_direction),
         cmocka_unit_test(copies_are_made_when_it_says),
