@@ -173,7 +173,24 @@ def methods_table(lists):
     return lines
 
 
+# ---- README -------------------------------------------------------------------------------------
+
+
+def boards_table(lists):
+    lines = ["| profile | board | OpenCL by | tier | console | how it gets there |",
+             "|---|---|---|---|---|---|"]
+    for board in sorted(lists["boards"], key=lambda board: board["tier"]):
+        what = [board["about"].removeprefix("any ")]
+        what += [board[key] for key in ("soc", "memory", "network") if board[key] != "any"]
+        packages = " ".join(f"`{package}`" for package in board["packages"].split())
+        opencl = f"{board['opencl']} ({packages})" if packages else board["opencl"]
+        lines.append(f"| `{board['name']}` | {'; '.join(what)} | {opencl} | {board['tier']}, "
+                     f"{board['checked']} | {board['console']} | {board['flash']} |")
+    return lines
+
+
 FILES = {
+    "README.md": {"boards": boards_table},
     "host/cli/man/ringpipe.1": {"lists": lambda all: man_names(all["lists"], end=" .")},
     "host/cli/man/ringpipe-run.5": {
         "models": lambda all: man_list(all["models"]),

@@ -15,7 +15,13 @@ const char *rp_board_folder(void) {
     return folder ? folder : RP_BOARDS_DIR;
 }
 
-static rp_err read_match(rp_node *root, rp_board *out) {
+/* Where a profile fits: parts of names, NULL = any. */
+typedef struct {
+    const char *machine;
+    bool any; /* it says something: a profile that says nothing is taken by its name only */
+} fit;
+
+static rp_err read_match(rp_node *root, rp_board *out, fit *where) {
     rp_node *match = rp_node_find(root, "match");
     rp_err err = RP_OK;
     if (!match) {
@@ -23,35 +29,188 @@ static rp_err read_match(rp_node *root, rp_board *out) {
     }
     RP_TRY(rp_node_string(match, "platform", &out->platform));
     RP_TRY(rp_node_string(match, "device", &out->device));
+    RP_TRY(rp_node_string(match, "machine", &where->machine));
     RP_TRY(rp_node_done(match));
+    where->any = true;
 fail:
     return err;
 }
 
-/* Nobody reads these; so a misspelt key that matters is found. */
-static void skip_facts(rp_node *root) {
-    static const char *const facts[] = {"vendor", "soc",     "tier",  "features",
-                                        "link",   "console", "flash", "notes"};
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-        (void)rp_node_find(root, facts[i]);
+/* Texts of a list with ' ' between them. */
+static rp_err read_words(rp_arena *arena, rp_node *map, const char *key, const char **out,
+                         uint32_t *count) {
+    rp_node *list = rp_node_find(map, key);
+    char *text = NULL;
+    rp_err err = RP_OK;
+    if (list && !rp_node_is_list(list)) {
+        return rp_node_fail(list, "expected a list");
     }
+    *count = list ? rp_node_count(list) : 0;
+    for (uint32_t i = 0; i < *count; i++) {
+        rp_node *item = rp_node_item(list, i);
+        if (!rp_node_is_scalar(item)) {
+            return rp_node_fail(item, "expected a text");
+        }
+        RP_TRY(rp_arena_printf(arena, &text, "%s%s%s", text ? text : "", text ? " " : "",
+                               rp_node_text(item)));
+    }
+    *out = text ? text : "";
+fail:
+    return err;
 }
 
-static rp_err read_profile(rp_arena *arena, const char *name, rp_board *out) {
+static rp_err read_opencl(rp_arena *arena, rp_node *root, rp_board_about *out) {
+    rp_node *opencl = rp_node_find(root, "opencl");
+    const char *version = NULL;
+    uint32_t number = 0;
+    bool is = false;
+    rp_err err;
+    RP_TRY(rp_node_string(opencl, "route", &out->route));
+    RP_TRY(read_words(arena, opencl, "packages", &out->packages, &number));
+    RP_TRY(rp_node_string(opencl, "version", &version));
+    RP_TRY(rp_node_u32(opencl, "local_kib", 0, 1 << 20, &number));
+    RP_TRY(rp_node_u32(opencl, "group_items", 1, 1 << 20, &number));
+    RP_TRY(rp_node_bool(opencl, "half", &is));
+    RP_TRY(rp_node_bool(opencl, "unified", &is));
+    RP_TRY(opencl ? rp_node_done(opencl) : RP_OK);
+fail:
+    return err;
+}
+
+static rp_err read_flash(rp_node *root, rp_board_about *out) {
+    rp_node *flash = rp_node_find(root, "flash");
+    rp_err err;
+    RP_TRY(rp_node_string(flash, "method", &out->method));
+    RP_TRY(rp_node_string(flash, "how", &out->how));
+    RP_TRY(flash ? rp_node_done(flash) : RP_OK);
+fail:
+    return err;
+}
+
+static rp_err read_facts(rp_arena *arena, rp_node *root, rp_board_about *out) {
+    const struct {
+        const char *key, **to;
+    } texts[] = {
+        {"vendor", &out->vendor},     {"board", &out->model},     {"soc", &out->soc},
+        {"arch", &out->arch},         {"memory", &out->memory},   {"network", &out->network},
+        {"evidence", &out->evidence}, {"checked", &out->checked}, {"console", &out->console}};
+    const char *quirks;
+    rp_err err;
+    *out = (rp_board_about){.tier = 0, .route = "", .packages = "", .method = "", .how = ""};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        *texts[i].to = "";
+        RP_TRY(rp_node_string(root, texts[i].key, texts[i].to));
+    }
+    RP_TRY(rp_node_u32(root, "tier", 1, 3, &out->tier));
+    RP_TRY(read_opencl(arena, root, out));
+    RP_TRY(read_flash(root, out));
+    RP_TRY(read_words(arena, root, "quirks", &quirks, &out->quirk_count));
+    (void)rp_node_find(root, "features"); /* these three may say anything */
+    (void)rp_node_find(root, "link");
+    (void)rp_node_find(root, "notes");
+fail:
+    return err;
+}
+
+static bool is_name(const char *text) {
+    return text[0] != '\0' && text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0';
+}
+
+static rp_err read_environment(rp_node *root, bool set) {
+    rp_node *map = rp_node_find(root, "environment");
+    if (map && !rp_node_is_map(map)) {
+        return rp_node_fail(map, "expected a map of variables");
+    }
+    for (uint32_t i = 0; map && i < rp_node_count(map); i++) {
+        const char *name = rp_node_key(map, i);
+        const rp_node *value = rp_node_find(map, name);
+        if (!is_name(name) || !rp_node_is_scalar(value)) {
+            return rp_node_fail(value, "expected VARIABLE: text, of capital letters");
+        }
+        if (set) {
+            (void)setenv(name, rp_node_text(value), 0);
+        }
+    }
+    return RP_OK;
+}
+
+static rp_err find_tuning(rp_arena *arena, const char *name, const char **out) {
     char *path;
-    rp_node *root;
+    rp_err err;
+    RP_TRY(rp_arena_printf(arena, &path, "%s/%s/tuning.json", rp_board_folder(), name));
+    *out = access(path, R_OK) == 0 ? path : NULL;
+fail:
+    return err;
+}
+
+/* The profile's own, and that of another one for CPUs. */
+static rp_err read_tuning(rp_arena *arena, const char *name, rp_node *root, rp_board *out) {
+    rp_node *tuning = rp_node_find(root, "tuning");
+    const char *cpu = NULL;
+    rp_err err;
+    RP_TRY(rp_node_string(tuning, "cpu", &cpu));
+    RP_TRY(tuning ? rp_node_done(tuning) : RP_OK);
+    RP_TRY(find_tuning(arena, name, &out->tuning_path));
+    if (cpu && strchr(cpu, '/')) {
+        RP_TRY(rp_node_fail(tuning, "cpu: expected the name of a profile, found '%s'", cpu));
+    }
+    if (cpu) {
+        RP_TRY(find_tuning(arena, cpu, &out->cpu_tuning_path));
+    }
+fail:
+    return err;
+}
+
+static rp_err open_profile(rp_arena *arena, const char *name, rp_node **root) {
+    char *path;
+    rp_err err;
+    RP_TRY(rp_arena_printf(arena, &path, "%s/%s/board.yaml", rp_board_folder(), name));
+    RP_TRY(rp_config_read_file(arena, path, root));
+fail:
+    return err;
+}
+
+/* Everything is read, so that a misspelt key is found whoever asks for what. */
+static rp_err read_root(rp_arena *arena, const char *name, rp_node *root, rp_board *out, fit *where,
+                        rp_board_about *facts) {
+    static const char *const choices[] = {"first", "fastest", NULL};
+    uint32_t choice = 0;
     rp_err err;
     *out = (rp_board){.memory_fraction = 0.9};
-    RP_TRY(rp_arena_printf(arena, &path, "%s/%s/board.yaml", rp_board_folder(), name));
-    RP_TRY(rp_config_read_file(arena, path, &root));
+    *where = (fit){0};
     RP_TRY(rp_node_need(root, "name"));
     RP_TRY(rp_node_string(root, "name", &out->name));
-    RP_TRY(read_match(root, out));
+    RP_TRY(read_match(root, out, where));
+    RP_TRY(rp_node_word(root, "choose", choices, &choice));
+    out->fastest = choice == 1;
     RP_TRY(rp_node_f64(root, "memory_fraction", 0.01, 1.0, &out->memory_fraction));
-    skip_facts(root);
+    RP_TRY(read_tuning(arena, name, root, out));
+    RP_TRY(read_facts(arena, root, facts));
+    RP_TRY(read_environment(root, false));
     RP_TRY(rp_node_done(root));
-    RP_TRY(rp_arena_printf(arena, &path, "%s/%s/tuning.json", rp_board_folder(), name));
-    out->tuning_path = access(path, R_OK) == 0 ? path : NULL;
+fail:
+    return err;
+}
+
+/* `set`: its environment, too. */
+static rp_err read_profile(rp_arena *arena, const char *name, rp_board *out, fit *where, bool set) {
+    rp_board_about facts;
+    rp_node *root;
+    rp_err err;
+    RP_TRY(open_profile(arena, name, &root));
+    RP_TRY(read_root(arena, name, root, out, where, &facts));
+    RP_TRY(set ? read_environment(root, true) : RP_OK);
+fail:
+    return err;
+}
+
+rp_err rp_board_read_about(rp_arena *arena, const char *name, rp_board_about *out) {
+    rp_board board;
+    rp_node *root;
+    fit where;
+    rp_err err;
+    RP_TRY(open_profile(arena, name, &root));
+    RP_TRY(read_root(arena, name, root, &board, &where, out));
 fail:
     return err;
 }
@@ -62,8 +221,7 @@ static bool has_profile(const char *name) {
     return name[0] != '.' && access(path, R_OK) == 0;
 }
 
-/* Names of all profiles in alphabetical order, so that a choice does not depend on the disk. */
-static rp_err list_profiles(rp_arena *arena, char **names, uint32_t max, uint32_t *count) {
+rp_err rp_board_list(rp_arena *arena, char **names, uint32_t max, uint32_t *count) {
     DIR *dir = opendir(rp_board_folder());
     const struct dirent *entry;
     rp_err err = RP_OK;
@@ -91,21 +249,63 @@ static bool pattern_fits(const char *pattern, const char *text) {
     return !pattern || strcasestr(text, pattern);
 }
 
-enum { PROFILES_MAX = 64 };
+/* What the machine says it is: RINGPIPE_MACHINE, or the device tree's names, which end in 0, or the
+ * product's name of a PC's firmware. */
+static void read_machine(char *text, size_t bytes) {
+    static const char *const files[] = {"/proc/device-tree/compatible",
+                                        "/sys/class/dmi/id/product_name"};
+    const char *given = getenv("RINGPIPE_MACHINE");
+    size_t used = 0;
+    if (given) {
+        (void)snprintf(text, bytes, "%s", given);
+        return;
+    }
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        FILE *file = fopen(files[i], "r");
+        used += file ? fread(text + used, 1, bytes - 1 - used, file) : 0;
+        if (file) {
+            (void)fclose(file);
+        }
+    }
+    for (size_t i = 0; i < used; i++) {
+        text[i] = text[i] == '\0' ? ' ' : text[i];
+    }
+    text[used] = '\0';
+}
 
-static rp_err find_fitting(rp_arena *arena, uint32_t threads, rp_board *out) {
-    char *names[PROFILES_MAX];
-    uint32_t count;
+/* By the machine's name: *found stays false when no profile fits. */
+static rp_err find_machine(rp_arena *arena, char *const *names, uint32_t count, rp_board *out,
+                           bool *found) {
+    char machine[1024];
+    rp_err err = RP_OK;
+    *found = false;
+    read_machine(machine, sizeof machine);
+    for (uint32_t i = 0; i < count && !*found; i++) {
+        fit where;
+        RP_TRY(read_profile(arena, names[i], out, &where, false));
+        if (where.machine && strcasestr(machine, where.machine)) {
+            *found = true;
+            RP_TRY(read_profile(arena, names[i], out, &where, true));
+        }
+    }
+fail:
+    return err;
+}
+
+/* By the name of its first device. */
+static rp_err find_by_device(rp_arena *arena, char *const *names, uint32_t count, uint32_t threads,
+                             rp_board *out) {
     rp_device *device = NULL;
     rp_device_options options = {.threads = threads};
     rp_err err;
     RP_TRY(rp_device_open(arena, &options, &device));
-    rp_device_facts facts = *rp_device_facts_of(device);
+    const rp_device_facts facts = *rp_device_facts_of(device);
     rp_device_close(&device);
-    RP_TRY(list_profiles(arena, names, PROFILES_MAX, &count));
     for (uint32_t i = 0; i < count; i++) {
-        RP_TRY(read_profile(arena, names[i], out));
-        if (pattern_fits(out->platform, facts.platform) && pattern_fits(out->device, facts.name)) {
+        fit where;
+        RP_TRY(read_profile(arena, names[i], out, &where, false));
+        if (where.any && !where.machine && pattern_fits(out->platform, facts.platform) &&
+            pattern_fits(out->device, facts.name)) {
             return RP_OK;
         }
     }
@@ -114,17 +314,41 @@ fail:
     return err;
 }
 
+static rp_err find_fitting(rp_arena *arena, uint32_t threads, rp_board *out) {
+    char *names[RP_BOARDS_MAX];
+    uint32_t count;
+    bool found;
+    rp_err err;
+    RP_TRY(rp_board_list(arena, names, RP_BOARDS_MAX, &count));
+    RP_TRY(find_machine(arena, names, count, out, &found));
+    RP_TRY(found ? RP_OK : find_by_device(arena, names, count, threads, out));
+fail:
+    return err;
+}
+
+rp_err rp_board_open_device(rp_arena *arena, const rp_board *board, uint32_t threads,
+                            rp_device **out) {
+    const rp_device_options options = {.platform = board->platform,
+                                       .device = board->device,
+                                       .threads = threads,
+                                       .tuning_path = board->tuning_path,
+                                       .cpu_tuning_path = board->cpu_tuning_path};
+    return board->fastest ? rp_device_open_fastest(arena, &options, out)
+                          : rp_device_open(arena, &options, out);
+}
+
 rp_err rp_board_find(rp_arena *arena, const char *name, uint32_t threads, rp_board *out) {
-    char *names[PROFILES_MAX];
+    char *names[RP_BOARDS_MAX];
     uint32_t count;
     if (strcmp(name, "auto") == 0) {
         return find_fitting(arena, threads, out);
     }
     if (!strchr(name, '/') && has_profile(name)) {
-        return read_profile(arena, name, out);
+        fit where;
+        return read_profile(arena, name, out, &where, true);
     }
     char known[512] = "";
-    rp_err err = list_profiles(arena, names, PROFILES_MAX, &count);
+    rp_err err = rp_board_list(arena, names, RP_BOARDS_MAX, &count);
     for (uint32_t i = 0; err == RP_OK && i < count; i++) {
         size_t used = strlen(known);
         (void)snprintf(known + used, sizeof known - used, " %s", names[i]);

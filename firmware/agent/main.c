@@ -158,11 +158,7 @@ static rp_err warm_board(rp_arena *arena, const arguments *args) {
     rp_device *device = NULL;
     rp_err err;
     RP_TRY(rp_board_find(arena, args->board, args->threads, &board));
-    rp_device_options wanted = {.platform = board.platform,
-                                .device = board.device,
-                                .threads = args->threads,
-                                .tuning_path = board.tuning_path};
-    RP_TRY(rp_device_open(arena, &wanted, &device));
+    RP_TRY(rp_board_open_device(arena, &board, args->threads, &device));
     RP_TRY(rp_device_selftest(device));
     RP_TRY(rp_agent_warm(arena, device, args->warm, args->sample, &stopped, stdout));
 fail:
@@ -206,11 +202,7 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
     rp_trust trust = {.keys = keys, .roster = args->roster};
     RP_TRY(find_hosts(arena, args, &trust, &options));
     RP_TRY(rp_board_find(arena, args->board, args->threads, &board));
-    rp_device_options wanted = {.platform = board.platform,
-                                .device = board.device,
-                                .threads = args->threads,
-                                .tuning_path = board.tuning_path};
-    RP_TRY(rp_device_open(arena, &wanted, &device));
+    RP_TRY(rp_board_open_device(arena, &board, args->threads, &device));
     RP_TRY(rp_device_selftest(device));
     double memory = (double)rp_device_facts_of(device)->memory_bytes * board.memory_fraction;
     options.memory_mib = (uint32_t)(memory / (1 << 20));

@@ -63,45 +63,87 @@ static void read_facts(rp_device *device) {
     }
 }
 
-/* The first device that matches, in the driver loader's order. */
-static rp_err choose_device(rp_device *device, const rp_device_options *options) {
+/* Devices in the driver loader's order: those that match, and the names of the others. */
+typedef struct {
+    cl_platform_id platform[DEVICES_MAX];
+    cl_device_id id[DEVICES_MAX];
+    uint32_t count;
+    char others[512];
+    cl_int code; /* of asking for platforms */
+} matching;
+
+static void look_at_platform(cl_platform_id platform, const rp_device_options *options,
+                             matching *out) {
+    cl_device_id ids[DEVICES_MAX];
+    cl_uint count = 0;
+    char name[128] = "";
+    (void)clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name, name, NULL);
+    if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, DEVICES_MAX, ids, &count) != CL_SUCCESS) {
+        return;
+    }
+    for (cl_uint d = 0; d < count && d < DEVICES_MAX; d++) {
+        char text[128];
+        read_text(ids[d], CL_DEVICE_NAME, text);
+        if (!name_matches(name, options->platform) || !name_matches(text, options->device)) {
+            const size_t used = strlen(out->others);
+            (void)snprintf(out->others + used, sizeof out->others - used, " [%s: %s]", name, text);
+        } else if (out->count < DEVICES_MAX) {
+            out->platform[out->count] = platform;
+            out->id[out->count++] = ids[d];
+        }
+    }
+}
+
+static void find_matching(const rp_device_options *options, matching *out) {
     cl_platform_id platforms[PLATFORMS_MAX];
-    cl_uint platform_count = 0;
-    cl_int code = clGetPlatformIDs(PLATFORMS_MAX, platforms, &platform_count);
-    if (code != CL_SUCCESS || platform_count == 0) {
+    cl_uint count = 0;
+    *out = (matching){0};
+    out->code = clGetPlatformIDs(PLATFORMS_MAX, platforms, &count);
+    if (out->code == CL_SUCCESS && count == 0) {
+        out->code = CL_DEVICE_NOT_FOUND;
+    }
+    for (cl_uint p = 0; out->code == CL_SUCCESS && p < count && p < PLATFORMS_MAX; p++) {
+        look_at_platform(platforms[p], options, out);
+    }
+}
+
+static rp_err choose_device(rp_device *device, const rp_device_options *options) {
+    matching found;
+    find_matching(options, &found);
+    if (found.code != CL_SUCCESS) {
         return rp_fail(RP_ERR_DEVICE,
                        "no OpenCL driver (OpenCL %d): install pocl-opencl-icd for the CPU, or your "
                        "GPU's ICD package",
-                       code);
+                       found.code);
     }
-    char seen[512] = "";
-    for (cl_uint p = 0; p < platform_count && p < PLATFORMS_MAX; p++) {
-        cl_device_id ids[DEVICES_MAX];
-        cl_uint count = 0;
-        char name[128] = "";
-        (void)clGetPlatformInfo(platforms[p], CL_PLATFORM_NAME, sizeof name, name, NULL);
-        if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, DEVICES_MAX, ids, &count) !=
-            CL_SUCCESS) {
-            continue;
-        }
-        for (cl_uint d = 0; d < count && d < DEVICES_MAX; d++) {
-            char text[128];
-            read_text(ids[d], CL_DEVICE_NAME, text);
-            if (name_matches(name, options->platform) && name_matches(text, options->device)) {
-                device->platform = platforms[p];
-                device->id = ids[d];
-                read_facts(device);
-                return RP_OK;
-            }
-            size_t used = strlen(seen);
-            (void)snprintf(seen + used, sizeof seen - used, " [%s: %s]", name, text);
-        }
+    if (options->skip >= found.count) {
+        return rp_fail(RP_ERR_DEVICE,
+                       "no OpenCL device matches platform '%s', device '%s'; seen:%s; install "
+                       "pocl-opencl-icd for the CPU",
+                       options->platform ? options->platform : "*",
+                       options->device ? options->device : "*",
+                       found.others[0] ? found.others : " none");
     }
-    return rp_fail(RP_ERR_DEVICE,
-                   "no OpenCL device matches platform '%s', device '%s'; seen:%s; install "
-                   "pocl-opencl-icd for the CPU",
-                   options->platform ? options->platform : "*",
-                   options->device ? options->device : "*", seen[0] ? seen : " none");
+    device->platform = found.platform[options->skip];
+    device->id = found.id[options->skip];
+    read_facts(device);
+    return RP_OK;
+}
+
+/* PoCL 3.1 reads it once, when its first platform is asked for. */
+static void limit_threads(const rp_device_options *options) {
+    char text[16];
+    if (options->threads > 0) {
+        (void)snprintf(text, sizeof text, "%u", options->threads);
+        (void)setenv("POCL_MAX_PTHREAD_COUNT", text, 1);
+    }
+}
+
+uint32_t rp_device_count(const rp_device_options *options) {
+    matching found;
+    limit_threads(options);
+    find_matching(options, &found);
+    return found.count > options->skip ? found.count - options->skip : 0;
 }
 
 /* ---- opening ------------------------------------------------------------------------------- */
@@ -202,12 +244,7 @@ static rp_err choose_tuning(rp_arena *arena, rp_device *device, const char *boar
 rp_err rp_device_open(rp_arena *arena, const rp_device_options *options, rp_device **out) {
     rp_device *device = NULL;
     rp_err err;
-    if (options->threads > 0) {
-        /* PoCL 3.1 reads it once, when its first platform is asked for. */
-        char text[16];
-        (void)snprintf(text, sizeof text, "%u", options->threads);
-        (void)setenv("POCL_MAX_PTHREAD_COUNT", text, 1);
-    }
+    limit_threads(options);
     RP_TRY(RP_ARENA_NEW(arena, 1, &device));
     device->event_fd = -1;
     device->gemm_broken = getenv("RP_TEST_BREAK_GEMM") != NULL;
@@ -216,7 +253,9 @@ rp_err rp_device_open(rp_arena *arena, const rp_device_options *options, rp_devi
     RP_TRY(choose_device(device, options));
     check_threads(device, options->threads);
     device->driver_caches = driver_caches(device, options);
-    RP_TRY(choose_tuning(arena, device, options->tuning_path));
+    RP_TRY(choose_tuning(arena, device,
+                         options->tuning_path || !device->facts.cpu ? options->tuning_path
+                                                                    : options->cpu_tuning_path));
     fit_panel(device);
     RP_TRY(open_queue(device));
     RP_TRY(apply_clblast(device));

@@ -23,6 +23,8 @@ typedef struct {
     const char *cache_dir;   /* of kernel binaries; NULL = $XDG_CACHE_HOME/ringpipe, else
                               * ~/.cache/ringpipe, and only notes where the driver keeps its own */
     const char *tuning_path; /* a board's tuning.json, NULL = none; see tuning.h */
+    const char *cpu_tuning_path; /* where that is none and the device is a CPU; NULL = none */
+    uint32_t skip;               /* so many of the devices that match are passed over */
 } rp_device_options;
 
 typedef struct {
@@ -42,9 +44,17 @@ typedef struct {
     bool profiling;
 } rp_device_facts;
 
+/* How many devices match, `skip` not counted; 0 too when there is no driver. It sets the number of
+ * threads as rp_device_open() does. */
+uint32_t rp_device_count(const rp_device_options *options);
 /* errors  DEVICE: no ICD, no device (the message names the package to install), driver refused */
 rp_err rp_device_open(rp_arena *arena, const rp_device_options *options,
                       rp_device **out) RP_MUST_CHECK;
+/* The one with the fastest products of all that match: where there are several, each is opened and
+ * measured first, the log has the figures, and one that fails at it is passed over. errors  as of
+ * rp_device_open() */
+rp_err rp_device_open_fastest(rp_arena *arena, const rp_device_options *options,
+                              rp_device **out) RP_MUST_CHECK;
 void rp_device_close(rp_device **device);
 const rp_device_facts *rp_device_facts_of(const rp_device *device);
 /* Which tuning.json is in force; lives as long as the device. */

@@ -9,4 +9,9 @@
  * computes wrongly */
 rp_err rp_device_measure_peak(rp_device *device, double seconds, double *gflops) RP_MUST_CHECK;
 
+/* GFLOP/s of square products of 512 with the GEMM in force, several in the queue at once: the best
+ * turn in about `seconds` after its kernels have been built. errors  DEVICE, MEMORY */
+rp_err rp_device_measure_gemm(rp_arena *arena, rp_device *device, double seconds,
+                              double *gflops) RP_MUST_CHECK;
+
 #endif

@@ -4,11 +4,7 @@ rp_err rp_cli_open_board(rp_arena *arena, const rp_cli_args *args, rp_board *boa
                          rp_device **device) {
     rp_err err;
     RP_TRY(rp_board_find(arena, args->board, args->threads, board));
-    rp_device_options options = {.platform = board->platform,
-                                 .device = board->device,
-                                 .threads = args->threads,
-                                 .tuning_path = board->tuning_path};
-    RP_TRY(rp_device_open(arena, &options, device));
+    RP_TRY(rp_board_open_device(arena, board, args->threads, device));
 fail:
     return err;
 }

@@ -5,47 +5,14 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#include "base/clock.h"
 #include "cli/open_board.h"
 #include "cli/probe.h"
 #include "device/gemm.h"
 #include "device/peak.h"
 
-enum { SIDE = 512, REPEATS = 8, TURNS = 5, SECONDS_MAX = 300 };
+enum { SECONDS_MAX = 300 };
 
 /* ---- in the child ---------------------------------------------------------------------------- */
-
-/* GFLOP/s of square products, several in the queue at once; the best turn, as of the peak. */
-static rp_err measure_gemm(rp_arena *arena, rp_device *device, double *gflops) {
-    rp_darena *memory = NULL;
-    rp_buffer *buffer[3];
-    rp_buffer *workspace;
-    rp_clock clock = rp_clock_real();
-    rp_err err;
-    RP_TRY(rp_darena_open(arena, device, "doctor", 0, 0, &memory));
-    rp_mat mat[3];
-    for (int i = 0; i < 3; i++) {
-        RP_TRY(rp_darena_take(memory, SIDE * SIDE * sizeof(float), &buffer[i]));
-        mat[i] = rp_mat_plain(buffer[i], 0, SIDE, SIDE);
-    }
-    size_t bytes = rp_gemm_workspace_bytes(rp_device_gemm(device), &mat[0], &mat[1], &mat[2]);
-    RP_TRY(rp_darena_take(memory, bytes ? bytes : 1, &workspace));
-    const rp_epilogue plain = {0};
-    *gflops = 0;
-    for (int turn = 0; turn <= TURNS; turn++) { /* the first one builds kernels */
-        const int64_t start_ns = rp_clock_now_ns(&clock);
-        for (int i = 0; i < REPEATS; i++) {
-            RP_TRY(rp_gemm_run(device, &mat[0], &mat[1], &mat[2], &plain, workspace));
-        }
-        RP_TRY(rp_device_drain(device));
-        const double took_ns = (double)(rp_clock_now_ns(&clock) - start_ns);
-        const double own = 2.0 * SIDE * SIDE * SIDE * REPEATS / took_ns;
-        *gflops = turn > 0 && own > *gflops ? own : *gflops;
-    }
-fail:
-    rp_darena_close(&memory);
-    return err;
-}
 
 static json_t *tuning_object(const rp_device *device) {
     const rp_tuning_origin *origin = rp_device_tuning_origin(device);
@@ -93,7 +60,7 @@ static rp_err examine(const rp_probe *probe, const void *context, FILE *result) 
     rp_probe_say(probe, "computing the self-test");
     RP_TRY(rp_device_selftest(device));
     rp_probe_say(probe, "measuring");
-    RP_TRY(measure_gemm(&arena, device, &gflops));
+    RP_TRY(rp_device_measure_gemm(&arena, device, 0.2, &gflops));
     RP_TRY(rp_device_measure_peak(device, 0.1, &peak));
     json_t *facts = facts_object(&board, device, gflops, peak);
     const bool written = facts && json_dumpf(facts, result, JSON_REAL_PRECISION(6)) == 0;

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "agent/board.h"
 #include "cli/cli.h"
 #include "data/data.h"
 #include "data/fetch.h"
@@ -125,6 +126,33 @@ static json_t *link_at(uint32_t i) {
     return object;
 }
 
+/* What README's table has of a profile; "about" is its model, or what is wrong with it. */
+static json_t *board_object(rp_arena *arena, const char *name) {
+    rp_board_about facts;
+    if (rp_board_read_about(arena, name, &facts) != RP_OK) {
+        return list_entry(name, "can not be read", NULL);
+    }
+    return json_pack("{s:s, s:s++, s:s, s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s}",
+                     "name", name, "about", facts.vendor, " ", facts.model, "soc", facts.soc,
+                     "arch", facts.arch, "memory", facts.memory, "network", facts.network, "opencl",
+                     facts.route, "tier", (int)facts.tier, "evidence", facts.evidence, "checked",
+                     facts.checked, "packages", facts.packages, "console", facts.console, "method",
+                     facts.method, "flash", facts.how);
+}
+
+static json_t *board_at(uint32_t i) {
+    char *names[RP_BOARDS_MAX];
+    json_t *object = NULL;
+    uint32_t count;
+    rp_arena arena;
+    rp_arena_init(&arena, "profiles of boards", 0);
+    if (rp_board_list(&arena, names, RP_BOARDS_MAX, &count) == RP_OK && i < count) {
+        object = board_object(&arena, names[i]);
+    }
+    rp_arena_finish(&arena);
+    return object;
+}
+
 static const struct {
     const char *name;
     json_t *(*at)(uint32_t i);
@@ -134,7 +162,8 @@ static const struct {
              {"weights", weights_at},      {"data", data_at},
              {"fetch", fetch_at},          {"executors", executor_at},
              {"transports", transport_at}, {"outputs", output_at},
-             {"faults", fault_at},         {"links", link_at}};
+             {"faults", fault_at},         {"links", link_at},
+             {"boards", board_at}};
 enum { LISTS = sizeof lists / sizeof *lists };
 
 /* ---- all of them ------------------------------------------------------------------------------

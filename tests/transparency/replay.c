@@ -589,11 +589,7 @@ static rp_err open_device(rp_arena *arena, const arguments *args, rp_device **ou
     rp_err err;
     RP_TRY(rp_runfile_read(arena, args->path, args->set, args->set_count, &run));
     RP_TRY(rp_board_find(arena, run.board, run.threads, &found));
-    const rp_device_options options = {.platform = found.platform,
-                                       .device = found.device,
-                                       .threads = run.threads,
-                                       .tuning_path = found.tuning_path};
-    RP_TRY(rp_device_open(arena, &options, out));
+    RP_TRY(rp_board_open_device(arena, &found, run.threads, out));
 fail:
     rp_runfile_close(&run);
     return err;

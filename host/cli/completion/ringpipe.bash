@@ -43,7 +43,7 @@ _ringpipe_names_of() {
         ;;
     lists)
         echo verbs layers losses optimizers lr-schedules schedules weights data fetch \
-            executors transports outputs faults links
+            executors transports outputs faults links boards
         ;;
     # end
     esac
