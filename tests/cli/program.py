@@ -225,8 +225,9 @@ class Ports:
 
     def __init__(self):
         for number in range(self.BLOCKS):
-            # open until this process ends
-            lock = open(BUILD / f"ports-{number}.lock", "w", encoding="utf-8")
+            # Open until this process ends; of all builds on this machine.
+            name = f"ringpipe-{os.getuid()}-ports-{number}.lock"
+            lock = open(Path(tempfile.gettempdir()) / name, "w", encoding="utf-8")
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
