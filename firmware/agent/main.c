@@ -7,6 +7,7 @@
 
 #include "agent/agent.h"
 #include "agent/board.h"
+#include "agent/enrol.h"
 #include "agent/roster.h"
 #include "agent/trust.h"
 #include "agent/warm.h"
@@ -16,7 +17,7 @@
 const char *argp_program_version = "ringpipe-agent " RP_VERSION;
 
 typedef struct {
-    const char *listen, *host, *board, *keys, *name, *roster, *warm, *sample;
+    const char *listen, *host, *board, *keys, *name, *roster, *warm, *sample, *enrol;
     uint32_t threads, wrong_every;
     int media; /* a descriptor, or -1 */
     bool once;
@@ -40,6 +41,10 @@ static const struct argp_option argument_list[] = {
     {"board", 'b', "NAME", 0, "Board profile, or auto (default)", 0},
     {"keys", 'k', "DIR", 0,
      "This board's keys and the hosts it trusts (default: ~/.config/ringpipe/keys)", 0},
+    {"enrol", 'e', "TOKEN@HOST:PORT", 0,
+     "Make keys if there are none, and let `ringpipe boards enrol` there put this board into its "
+     "roster; nothing once that is done",
+     0},
     {"roster", 'r', "FILE", 0, "A roster: its hosts are trusted too", 0},
     {"threads", 't', "N", 0, "CPU threads on a CPU device; 0: all (default)", 0},
     {"name", 'n', "TEXT", 0, "Name in messages and pictures; default: the board's", 0},
@@ -82,6 +87,9 @@ static error_t on_argument(int key, char *value, struct argp_state *state) {
         return 0;
     case 'n':
         args->name = value;
+        return 0;
+    case 'e':
+        args->enrol = value;
         return 0;
     case 'r':
         args->roster = value;
@@ -181,6 +189,32 @@ fail:
     return err;
 }
 
+static bool is_stopped(void *context) {
+    (void)context;
+    return stopped;
+}
+
+/* "tcp://HOST:PORT": the port; 0 where there is none. */
+static uint32_t port_of(const char *endpoint) {
+    const char *colon = endpoint ? strrchr(endpoint, ':') : NULL;
+    return colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
+}
+
+static rp_err enrol_board(rp_arena *arena, const arguments *args, const char *keys,
+                          const rp_clock *clock) {
+    const rp_agent_enrolment enrolment = {.token = args->enrol,
+                                          .keys = keys,
+                                          .port = port_of(args->listen),
+                                          .board = args->board,
+                                          .clock = clock,
+                                          .stopped = is_stopped};
+    if (args->listen && enrolment.port == 0) {
+        return rp_fail(RP_ERR_USAGE, "--enrol: the host has to be told where this board listens: "
+                                     "--listen with a port that is not 0");
+    }
+    return rp_agent_enrol(arena, &enrolment);
+}
+
 static rp_err run_agent(rp_arena *arena, const arguments *args) {
     rp_board board;
     rp_device *device = NULL;
@@ -198,6 +232,7 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
     if (!keys) {
         RP_TRY(rp_keys_home(arena, &keys));
     }
+    RP_TRY(args->enrol ? enrol_board(arena, args, keys, &clock) : RP_OK);
     RP_TRY(rp_keys_read(keys, &options.keys));
     rp_trust trust = {.keys = keys, .roster = args->roster};
     RP_TRY(find_hosts(arena, args, &trust, &options));

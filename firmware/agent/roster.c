@@ -61,7 +61,7 @@ fail:
 
 /* ---- the host that is dialled ---------------------------------------------------------------- */
 
-static bool is_address(const char *text) {
+bool rp_roster_is_host(const char *text) {
     const char *colon = strrchr(text, ':');
     char *end = NULL;
     const unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 0;
@@ -95,7 +95,7 @@ rp_err rp_roster_find_host(rp_arena *arena, const char *text, const rp_trusted *
     char *copy;
     rp_err err;
     address += strncmp(address, "tcp://", 6) == 0 ? 6 : 0;
-    if (!is_address(address)) {
+    if (!rp_roster_is_host(address)) {
         return rp_fail(RP_ERR_USAGE,
                        "--host: expected [NAME@]ADDRESS:PORT (port 1 to 65533), found '%s'", text);
     }

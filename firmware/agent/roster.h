@@ -19,4 +19,7 @@ rp_err rp_roster_hosts(rp_arena *arena, const char *path, const rp_trusted **hos
 rp_err rp_roster_find_host(rp_arena *arena, const char *text, const rp_trusted *hosts,
                            uint32_t count, const char **endpoint, const char **key) RP_MUST_CHECK;
 
+/* "ADDRESS:PORT" as --host takes it, without tcp:// in front. */
+bool rp_roster_is_host(const char *address);
+
 #endif

@@ -230,24 +230,30 @@ rp_err rp_config_read_text(rp_arena *arena, const char *text, size_t bytes, cons
     return err;
 }
 
-rp_err rp_config_read_file(rp_arena *arena, const char *path, rp_node **root) {
+rp_err rp_config_load(rp_arena *arena, const char *path, const char **text, size_t *bytes) {
     FILE *file = fopen(rp_input_path(path), "rbe");
     path = rp_input_name(path);
     if (!file) {
         return rp_fail(RP_ERR_IO, "%s: can not be opened: %s", path, strerror(errno));
     }
     rp_err err = RP_OK;
-    char *text;
-    RP_TRY(RP_ARENA_NEW(arena, (size_t)RP_CONFIG_FILE_BYTES_MAX + 1, &text));
-    size_t bytes = fread(text, 1, (size_t)RP_CONFIG_FILE_BYTES_MAX + 1, file);
+    char *all;
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)RP_CONFIG_FILE_BYTES_MAX + 1, &all));
+    *text = all;
+    *bytes = fread(all, 1, (size_t)RP_CONFIG_FILE_BYTES_MAX + 1, file);
     if (ferror(file)) {
         err = rp_fail(RP_ERR_IO, "%s: can not be read: %s", path, strerror(errno));
-        goto fail;
     }
-    err = rp_config_read_text(arena, text, bytes, path, root);
 fail:
     (void)fclose(file);
     return err;
+}
+
+rp_err rp_config_read_file(rp_arena *arena, const char *path, rp_node **root) {
+    const char *text;
+    size_t bytes;
+    const rp_err err = rp_config_load(arena, path, &text, &bytes);
+    return err == RP_OK ? rp_config_read_text(arena, text, bytes, rp_input_name(path), root) : err;
 }
 
 /* ---- --set ---- */

@@ -8,6 +8,7 @@
 #include <zmq.h>
 
 #include "base/folders.h"
+#include "base/replace.h"
 #include "base/shell.h"
 #include "transport/keys.h"
 
@@ -23,14 +24,14 @@ static rp_err join_path(const char *dir, const char *name, char out[PATH_BYTES])
     return RP_OK;
 }
 
-/* Creates the file; never overwrites. */
+/* Creates the file, whole or not at all; never overwrites. */
 static rp_err write_new(const char *path, const char *text, mode_t mode) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    char beside[PATH_BYTES + sizeof ".new"];
+    (void)snprintf(beside, sizeof beside, "%s.new", path);
+    (void)unlink(beside); /* of a process that was killed here */
+    int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0) {
-        if (errno == EEXIST) {
-            return rp_fail(RP_ERR_USAGE, "%s: exists already and is not overwritten", path);
-        }
-        return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: %s", beside, strerror(errno));
     }
     char line[LINE_BYTES];
     int n = snprintf(line, sizeof line, "%s\n", text);
@@ -39,10 +40,18 @@ static rp_err write_new(const char *path, const char *text, mode_t mode) {
     int code = errno;
     explicit_bzero(line, sizeof line);
     if (close(fd) != 0 || !ok) {
-        (void)unlink(path);
+        (void)unlink(beside);
         return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(code));
     }
-    return RP_OK;
+    ok = link(beside, path) == 0; /* which does not replace, as a rename would */
+    code = errno;
+    (void)unlink(beside);
+    if (!ok) {
+        return code == EEXIST
+                   ? rp_fail(RP_ERR_USAGE, "%s: exists already and is not overwritten", path)
+                   : rp_fail(RP_ERR_IO, "%s: %s", path, strerror(code));
+    }
+    return rp_replace_sync_folder(path);
 }
 
 rp_err rp_keys_make(rp_keypair *out) {
@@ -59,52 +68,6 @@ rp_err rp_keys_home(rp_arena *arena, const char **dir) {
     }
     rp_err err = rp_arena_printf(arena, &path, "%s%s", home, home_folder);
     *dir = path;
-    return err;
-}
-
-rp_err rp_keys_new(const char *dir) {
-    rp_err err;
-    rp_keypair keys = {0};
-    char word[RP_KEY_WORD];
-    char secret_word[RP_KEY_SECRET_WORD] = "";
-    char public_path[PATH_BYTES];
-    char secret_path[PATH_BYTES];
-    RP_TRY(join_path(dir, "public.key", public_path));
-    RP_TRY(join_path(dir, "secret.key", secret_path));
-    RP_TRY(rp_folders_make(dir, 0700));
-    if (access(public_path, F_OK) == 0) {
-        return rp_fail(RP_ERR_USAGE, "%s: exists already and is not overwritten", public_path);
-    }
-    RP_TRY(rp_keys_make(&keys));
-    rp_key_write(keys.public_text, word);
-    rp_key_write_secret(keys.secret_text, secret_word);
-    RP_TRY(write_new(secret_path, secret_word, 0600));
-    err = write_new(public_path, word, 0644);
-    if (err) {
-        (void)unlink(secret_path);
-    }
-fail:
-    explicit_bzero(&keys, sizeof keys);
-    explicit_bzero(secret_word, sizeof secret_word);
-    return err;
-}
-
-/* Names the command that makes the pair; its --dir is left out where it is the default. */
-static rp_err fail_missing(const char *dir) {
-    const char *home = getenv("HOME");
-    const size_t bytes = home ? strlen(home) : 0;
-    const char *word;
-    rp_arena arena;
-    if (bytes > 0 && strncmp(dir, home, bytes) == 0 && strcmp(dir + bytes, home_folder) == 0) {
-        return rp_fail(RP_ERR_IO, "no keys in %s: make them with `ringpipe keys new`", dir);
-    }
-    rp_arena_init(&arena, "keys", 0);
-    rp_err err = rp_shell_word(&arena, dir, &word);
-    if (err == RP_OK) {
-        err = rp_fail(RP_ERR_IO, "no keys in %s: make them with `ringpipe keys new --dir %s`", dir,
-                      word);
-    }
-    rp_arena_finish(&arena);
     return err;
 }
 
@@ -131,6 +94,63 @@ static rp_err read_key(const char *path, bool secret, char out[RP_KEY_TEXT]) {
     }
     explicit_bzero(text, sizeof text);
     (void)close(fd);
+    return err;
+}
+
+/* Who was killed between the two files has left the secret alone: its public key is made of it. */
+static rp_err make_or_complete(const char *secret_path, rp_keypair *keys, bool *has_secret) {
+    *has_secret = access(secret_path, F_OK) == 0;
+    if (!*has_secret) {
+        return rp_keys_make(keys);
+    }
+    const rp_err err = read_key(secret_path, true, keys->secret_text);
+    if (err == RP_OK && zmq_curve_public(keys->public_text, keys->secret_text) != 0) {
+        return rp_fail(RP_ERR_FORMAT, "%s: no public key belongs to it", secret_path);
+    }
+    return err;
+}
+
+rp_err rp_keys_new(const char *dir) {
+    rp_err err;
+    rp_keypair keys = {0};
+    bool has_secret;
+    char word[RP_KEY_WORD];
+    char secret_word[RP_KEY_SECRET_WORD] = "";
+    char public_path[PATH_BYTES];
+    char secret_path[PATH_BYTES];
+    RP_TRY(join_path(dir, "public.key", public_path));
+    RP_TRY(join_path(dir, "secret.key", secret_path));
+    RP_TRY(rp_folders_make(dir, 0700));
+    if (access(public_path, F_OK) == 0) {
+        return rp_fail(RP_ERR_USAGE, "%s: exists already and is not overwritten", public_path);
+    }
+    RP_TRY(make_or_complete(secret_path, &keys, &has_secret));
+    rp_key_write(keys.public_text, word);
+    rp_key_write_secret(keys.secret_text, secret_word);
+    RP_TRY(has_secret ? RP_OK : write_new(secret_path, secret_word, 0600));
+    RP_TRY(write_new(public_path, word, 0644));
+fail:
+    explicit_bzero(&keys, sizeof keys);
+    explicit_bzero(secret_word, sizeof secret_word);
+    return err;
+}
+
+/* Names the command that makes the pair; its --dir is left out where it is the default. */
+static rp_err fail_missing(const char *dir) {
+    const char *home = getenv("HOME");
+    const size_t bytes = home ? strlen(home) : 0;
+    const char *word;
+    rp_arena arena;
+    if (bytes > 0 && strncmp(dir, home, bytes) == 0 && strcmp(dir + bytes, home_folder) == 0) {
+        return rp_fail(RP_ERR_IO, "no keys in %s: make them with `ringpipe keys new`", dir);
+    }
+    rp_arena_init(&arena, "keys", 0);
+    rp_err err = rp_shell_word(&arena, dir, &word);
+    if (err == RP_OK) {
+        err = rp_fail(RP_ERR_IO, "no keys in %s: make them with `ringpipe keys new --dir %s`", dir,
+                      word);
+    }
+    rp_arena_finish(&arena);
     return err;
 }
 

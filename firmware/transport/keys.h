@@ -17,7 +17,8 @@ typedef struct {
 /* This account's own: ~/.config/ringpipe/keys. errors  USAGE: the environment has no HOME */
 rp_err rp_keys_home(rp_arena *arena, const char **dir) RP_MUST_CHECK;
 /* DIR/public.key, DIR/secret.key (0600, created with it; refuses to overwrite). Folders that are
- * missing are made, for their owner only. */
+ * missing are made, for their owner only. A secret key without a public one, of a process that was
+ * killed here, gets that. */
 rp_err rp_keys_new(const char *dir) RP_MUST_CHECK;
 /* errors  REFUSED when the secret's mode lets others read it; IO: there are none, with the command
  * that makes them; FORMAT */

@@ -1,14 +1,8 @@
-/* Keys as people see them. A public key is a word that YAML, shells and web addresses take as it
- * is, and that finds what was copied wrongly:
+/* Keys as people see them: rpk1 and 58 letters and digits (bech32m.h); a secret key begins with
+ * rpsecret1. Inside the programs and on the wire a key is Z85 text, as libzmq takes it; texts of
+ * before are Z85, too, and are read everywhere.
  *
- *   rpk1 + 52 characters (256 bits, 5 each) + 6 characters of checksum, of the alphabet
- *   qpzry9x8gf2tvdw0s3jn54khce6mua7l; a secret key begins with rpsecret1
- *
- * Up to four wrong characters are always found, others but once in 2^30; capital letters mean the
- * same. Inside the programs and on the wire a key is Z85 text, as libzmq takes it; texts of before
- * are Z85, too, and are read everywhere.
- *
- * source  Bech32m, BIP 350 (word, checksum); ZeroMQ RFC 32 (Z85) */
+ * source  ZeroMQ RFC 32 (Z85) */
 #ifndef RP_TRANSPORT_KEYTEXT_H
 #define RP_TRANSPORT_KEYTEXT_H
 

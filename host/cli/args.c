@@ -33,10 +33,11 @@ static const struct argp_option all_options[] = {
     {"jobs", 'j', "N", 0, "Runs at the same time (default: 1)", 0},
     {"dir", 'D', "DIR", 0, "Folder of the keys (default: ~/.config/ringpipe/keys)", 0},
     {"roster", 'R', NULL, 0, "show: as a line of a roster", 0},
-    {"roster", 'O', "FILE", 0, "In place of this machine: the boards of a ring, and their links",
-     0},
-    {"listen", 'I', "tcp://HOST:PORT", 0, "With --roster: where boards that dial find this host",
-     0},
+    {"roster", 'O', "FILE", 0, "The boards of a ring, and of doctor their links", 0},
+    {"listen", 'I', "tcp://HOST:PORT", 0, "Where boards find this host", 0},
+    {"hours", 'e', "N", 0, "How long a token lasts (default: 24)", 0},
+    {"token", 'E', NULL, 0, "Make the tokens and do not wait for the boards", 0},
+    {"open", 'B', NULL, 0, "Make no tokens: wait for boards that have one already", 0},
     {"to", 'T', "DIR", 0, "Folder to put the files in", 0},
     {"from", 'H', "ADDRESS", 0, "A mirror: https, http or file (default: the official place)", 0},
     {"executor", 'x', "digest|timed", 0, "What computes in place of devices (default: digest)", 0},
@@ -48,7 +49,7 @@ static const struct argp_option all_options[] = {
     {"trace", 'V', NULL, 0, "Print every event of the run", 0},
     {"follow", 'Z', NULL, 0, "Go on as long as the run does", 0},
     {"all", 'U', NULL, 0, "Every step; otherwise some 40 of them", 0},
-    {"wait", 'Q', "SECONDS", 0, "How long to wait for the end (default: 600)", 0},
+    {"wait", 'Q', "SECONDS", 0, "How long to wait (default: 600)", 0},
     {"lane", 'l', NULL, 0, "For the lanes of a run, which starts them itself", 0},
     {"quiet", 'q', NULL, 0, "Errors and the result, nothing else", -1},
     {"verbose", 'v', NULL, 0, "All that is known, with time and place", -1},
@@ -123,7 +124,8 @@ static bool on_flag(int key, rp_cli_args *args) {
     } flags[] = {{'n', &args->dry_run}, {'W', &args->whole},     {'V', &args->trace},
                  {'R', &args->roster},  {'y', &args->yes},       {'Y', &args->system},
                  {'U', &args->all},     {'X', &args->confusion}, {'q', &args->quiet},
-                 {'v', &args->verbose}, {'l', &args->lane}};
+                 {'v', &args->verbose}, {'l', &args->lane},      {'E', &args->token},
+                 {'B', &args->open}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (flags[i].key == key) {
             *flags[i].to = true;
@@ -149,6 +151,23 @@ static error_t on_text(int key, const char *value, rp_cli_args *args) {
         }
     }
     return ARGP_ERR_UNKNOWN;
+}
+
+static bool on_number(int key, const char *value, struct argp_state *state, rp_cli_args *args) {
+    const struct {
+        int key;
+        uint32_t max, *to;
+    } numbers[] = {{'d', 1024, &args->stages},          {'m', 65536, &args->micro},
+                   {'c', 1024, &args->chunks},          {'t', 1024, &args->threads},
+                   {'Q', 1000000, &args->wait_s},       {'K', 65536, &args->top},
+                   {'j', RP_LAB_JOBS_MAX, &args->jobs}, {'e', 8760, &args->hours}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (numbers[i].key == key) {
+            *numbers[i].to = read_number(state, value, numbers[i].max);
+            return true;
+        }
+    }
+    return false;
 }
 
 static error_t on_option(int key, char *value, struct argp_state *state) {
@@ -177,29 +196,8 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
         }
         args->split = value;
         return 0;
-    case 'd':
-        args->stages = read_number(state, value, 1024);
-        return 0;
-    case 'm':
-        args->micro = read_number(state, value, 65536);
-        return 0;
-    case 'c':
-        args->chunks = read_number(state, value, 1024);
-        return 0;
     case 'M':
         args->minutes = read_minutes(state, value);
-        return 0;
-    case 't':
-        args->threads = read_number(state, value, 1024);
-        return 0;
-    case 'Q':
-        args->wait_s = read_number(state, value, 1000000);
-        return 0;
-    case 'K':
-        args->top = read_number(state, value, 65536);
-        return 0;
-    case 'j':
-        args->jobs = read_number(state, value, RP_LAB_JOBS_MAX);
         return 0;
     case 'S':
         args->seed_first = args->seed_last = read_number(state, value, UINT32_MAX);
@@ -216,7 +214,8 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
         }
         return 0;
     default:
-        return on_flag(key, args) ? 0 : on_text(key, value, args);
+        return on_flag(key, args) || on_number(key, value, state, args) ? 0
+                                                                        : on_text(key, value, args);
     }
 }
 

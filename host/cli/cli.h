@@ -24,7 +24,9 @@ typedef struct {
     bool trace;
     uint32_t stages, micro, chunks, threads, jobs, top;
     double minutes;
-    uint32_t wait_s;  /* of stop */
+    uint32_t wait_s;  /* of stop, and boards enrol */
+    uint32_t hours;   /* of boards enrol */
+    bool token, open; /* of boards enrol: without waiting; without making one */
     bool follow, all; /* of log */
     bool lane;        /* standard input and output are the line to the run of lanes */
     bool dry_run, confusion, whole, roster, yes, system, quiet, verbose;
@@ -65,6 +67,7 @@ rp_err rp_verb_draw(const rp_cli_args *args);
 rp_err rp_verb_tune(const rp_cli_args *args);
 rp_err rp_verb_doctor(const rp_cli_args *args);
 rp_err rp_cli_report_reach(const rp_cli_args *args); /* doctor --roster */
+rp_err rp_verb_boards(const rp_cli_args *args);
 rp_err rp_verb_keys(const rp_cli_args *args);
 rp_err rp_verb_data(const rp_cli_args *args);
 rp_err rp_verb_inspect(const rp_cli_args *args);

@@ -56,6 +56,10 @@ const rp_cli_verb rp_cli_verbs[] = {
      "boards that are at work are left alone. Exit 3 when a run could not take them as they are, 5 "
      "when keys do not fit.",
      rp_verb_doctor},
+    {"boards", "enrol|list|forget", 1, UINT32_MAX, "OIkfeEBQy", "Let boards into a roster, or out",
+     "enrol NAME... makes a token for each board, prints the command for it, waits, and writes who "
+     "comes into the roster; list prints the roster; forget NAME... takes boards out of it.",
+     rp_verb_boards},
     {"keys", "new|show|list|trust|untrust", 1, 3, "fDR", "CURVE keys and who is trusted",
      "new makes a pair; show prints the public key, show --roster NAME [ADDRESS] the line that a "
      "roster needs of a board (with its ADDRESS) or of a host; list prints the own key and all "

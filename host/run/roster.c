@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/input.h"
 #include "link/link.h"
 #include "nn/cut.h"
 
@@ -100,9 +101,18 @@ fail:
 }
 
 rp_err rp_roster_read(rp_arena *arena, const char *path, rp_roster_entry **out, uint32_t *count) {
+    const char *text;
+    size_t bytes;
+    const rp_err err = rp_config_load(arena, path, &text, &bytes);
+    return err == RP_OK ? rp_roster_read_text(arena, text, bytes, rp_input_name(path), out, count)
+                        : err;
+}
+
+rp_err rp_roster_read_text(rp_arena *arena, const char *text, size_t bytes, const char *name,
+                           rp_roster_entry **out, uint32_t *count) {
     rp_node *root;
     rp_err err;
-    RP_TRY(rp_config_read_file(arena, path, &root));
+    RP_TRY(rp_config_read_text(arena, text, bytes, name, &root));
     rp_node *boards = rp_node_find(root, "boards");
     if (!boards || !rp_node_is_list(boards) || rp_node_count(boards) > RP_CUT_STAGES_MAX ||
         rp_node_count(boards) == 0) {

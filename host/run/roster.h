@@ -19,6 +19,10 @@ typedef struct {
 rp_err rp_roster_read(rp_arena *arena, const char *path, rp_roster_entry **out,
                       uint32_t *count) RP_MUST_CHECK;
 
+/* The same of a text; `name` stands in messages. */
+rp_err rp_roster_read_text(rp_arena *arena, const char *text, size_t bytes, const char *name,
+                           rp_roster_entry **out, uint32_t *count) RP_MUST_CHECK;
+
 /* tcp://HOST:PORT as a roster takes it: two more ports follow PORT, or more with a plan that lets
  * boards share a stage. */
 bool rp_roster_is_address(const char *text);

@@ -51,6 +51,8 @@ static const row table[] = {
     {RP_KIND_HELD, ". . . . . . . ."},
     {RP_KIND_TRIAL, "x . . . . . . ."},
     {RP_KIND_TRIAL_DONE, ". . . . . . . ."},
+    {RP_KIND_ENROL, ". . . . . . . ."},
+    {RP_KIND_ENROLLED, ". . . . . . . ."},
     {RP_KIND_TRIAL_BYTES, ". . . . . . . ."},
     {RP_KIND_FAULT, "x x x x x x x x"},
     {RP_KIND_BYE, "x x x x x x x x"},

@@ -91,7 +91,7 @@ static void what_is_no_key_is_told_apart(void **state) {
     expect_wrong(golden[1].secret, "secret key");
     (void)snprintf(text, sizeof text, "%s", golden[1].word);
     text[20] = 'b'; /* not of the alphabet */
-    expect_wrong(text, "no key has");
+    expect_wrong(text, "none has");
     /* Right but for its last 4 bits, which are no part of the key. */
     expect_wrong("rpk1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnzs23v9ccrydpk8qarc030fecfm", "bits");
     assert_non_null(rp_key_parse_secret(golden[1].word, z85));

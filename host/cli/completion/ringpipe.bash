@@ -31,8 +31,8 @@ _ringpipe_names_of() {
     case $1 in
     # generated: names
     verbs)
-        echo train resume eval predict plan profile sim lab ps log stop draw tune doctor keys \
-            data inspect list
+        echo train resume eval predict plan profile sim lab ps log stop draw tune doctor \
+            boards keys data inspect list
         ;;
     schedules)
         echo gpipe umpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain \
@@ -66,6 +66,7 @@ _ringpipe_options() {
     draw) echo --format --stages --micro --chunks --whole --quiet --verbose ;;
     tune) echo --out --board --minutes --yes --system --threads --quiet --verbose ;;
     doctor) echo --format --keys --board --threads --roster --listen --quiet --verbose ;;
+    boards) echo --format --keys --yes --roster --listen --hours --token --open --wait --quiet --verbose ;;
     keys) echo --format --dir --roster --quiet --verbose ;;
     data) echo --format --to --from --quiet --verbose ;;
     inspect) echo --format --quiet --verbose ;;
@@ -155,7 +156,7 @@ _ringpipe_agent() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
     if ! _ringpipe_value agent "$before" "$word"; then
-        _ringpipe_words "--listen --host --board --keys --roster --threads --name --warm --sample --once --quiet --verbose
+        _ringpipe_words "--listen --host --board --keys --enrol --roster --threads --name --warm --sample --once --quiet --verbose
             --help --version" "$word"
     fi
 }

@@ -30,7 +30,7 @@ complete -c ringpipe -f
 complete -c ringpipe -n __ringpipe_no_verb -l help -d 'Its verbs'
 complete -c ringpipe -n __ringpipe_no_verb -l version -d 'Its version'
 # generated: verbs
-complete -c ringpipe -n __ringpipe_no_verb -a 'train resume eval predict plan profile sim lab ps log stop draw tune doctor keys data inspect list'
+complete -c ringpipe -n __ringpipe_no_verb -a 'train resume eval predict plan profile sim lab ps log stop draw tune doctor boards keys data inspect list'
 # end
 # generated: options
 complete -c ringpipe -n '__ringpipe_verb_is train' -l set -r
@@ -145,6 +145,18 @@ complete -c ringpipe -n '__ringpipe_verb_is doctor' -l listen -r
 complete -c ringpipe -n '__ringpipe_verb_is doctor' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is doctor' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is doctor' -l help
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l keys -x -a '(__fish_complete_directories)'
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l yes
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l roster -r
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l listen -r
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l hours -r
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l token -r
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l open -r
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l wait -r
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l help
 complete -c ringpipe -n '__ringpipe_verb_is keys' -l format -x -a 'text json svg'
 complete -c ringpipe -n '__ringpipe_verb_is keys' -l dir -r
 complete -c ringpipe -n '__ringpipe_verb_is keys' -l roster -r
@@ -180,7 +192,7 @@ complete -c ringpipe -n '__ringpipe_verb_is data; and __ringpipe_before_is fetch
 # end
 complete -c ringpipe -n '__ringpipe_verb_is draw' -a table
 
-for name in listen host board keys roster threads name warm sample
+for name in listen host board keys enrol roster threads name warm sample
     complete -c ringpipe-agent -f -l $name -x
 end
 complete -c ringpipe-agent -f -l once -d 'End after one run'

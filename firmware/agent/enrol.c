@@ -1,0 +1,208 @@
+#include "agent/enrol.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/roster.h"
+#include "base/log.h"
+#include "transport/token.h"
+
+static const int64_t NAP_NS = 200 * RP_NS_PER_MS;
+static const int64_t TELL_NS = 60 * RP_NS_PER_S; /* between two lines about a silent host */
+
+typedef struct {
+    const rp_agent_enrolment *enrolment;
+    rp_token token;
+    const char *endpoint;
+    rp_keypair own;
+    rp_links *links;
+    rp_link *link;
+    int64_t told_ns;
+    bool done;
+} work;
+
+/* ---- before ---------------------------------------------------------------------------------- */
+
+static rp_err read_token(rp_arena *arena, const char *text, work *w) {
+    const char *at = strchr(text, '@');
+    const char *address = at ? at + 1 : "";
+    char *word;
+    char *endpoint;
+    rp_err err;
+    address += strncmp(address, "tcp://", 6) == 0 ? 6 : 0;
+    if (!at || !rp_roster_is_host(address)) { /* a token is a secret: it is not shown */
+        return rp_fail(RP_ERR_USAGE, "--enrol: expected TOKEN@ADDRESS:PORT (port 1 to 65533)");
+    }
+    RP_TRY(rp_arena_text(arena, text, (size_t)(at - text), &word));
+    const char *wrong = rp_token_parse(word, &w->token);
+    explicit_bzero(word, (size_t)(at - text));
+    if (wrong) {
+        return rp_fail(RP_ERR_USAGE, "--enrol: the token %s", wrong);
+    }
+    RP_TRY(rp_arena_printf(arena, &endpoint, "tcp://%s", address));
+    w->endpoint = endpoint;
+fail:
+    return err;
+}
+
+static rp_err need_keys(rp_arena *arena, const char *folder, rp_keypair *own) {
+    char *path;
+    rp_err err;
+    RP_TRY(rp_arena_printf(arena, &path, "%s/public.key", folder));
+    if (access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
+        RP_TRY(rp_keys_new(folder));
+    }
+    RP_TRY(rp_keys_read(folder, own));
+fail:
+    return err;
+}
+
+static const rp_trusted *find_key(const rp_trusted *list, uint32_t count, const char *key) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(list[i].key, key) == 0) {
+            return &list[i];
+        }
+    }
+    return NULL;
+}
+
+static bool has_name(const rp_trusted *list, uint32_t count, const char *name) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(list[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- talking --------------------------------------------------------------------------------- */
+
+static rp_err open_link(rp_arena *arena, work *w) {
+    rp_keypair pair;
+    const rp_links_options links = {.clock = w->enrolment->clock, .keys = &pair};
+    const rp_link_options options = {.name = "enrol",
+                                     .connect = w->endpoint,
+                                     .peer_public = w->token.host,
+                                     .window = 1,
+                                     .send_window = 1,
+                                     .part_bytes_max = RP_LINK_CONTROL_PART_MAX};
+    rp_Frame frame = {.which_body = RP_KIND_ENROL, .body.enrol = {.port = w->enrolment->port}};
+    rp_Enrol *enrol = &frame.body.enrol;
+    rp_err err;
+    rp_token_keys(&w->token, &pair);
+    RP_TRY(rp_links_open(arena, &links, &w->links));
+    RP_TRY(rp_link_open(w->links, &options, &w->link));
+    (void)snprintf(enrol->public_key, sizeof enrol->public_key, "%s", w->own.public_text);
+    (void)snprintf(enrol->software, sizeof enrol->software, "%s", RP_VERSION);
+    (void)snprintf(enrol->board, sizeof enrol->board, "%s", w->enrolment->board);
+    RP_TRY(rp_link_send(w->link, &frame, NULL, 0, true, NULL, NULL));
+fail:
+    explicit_bzero(&pair, sizeof pair);
+    return err;
+}
+
+/* Another host may have that name on the list: then this one's fingerprint tells them apart. */
+static rp_err trust_host(rp_arena *arena, const work *w, const rp_Enrolled *said) {
+    const rp_trusted *list;
+    uint32_t count;
+    char fingerprint[RP_KEY_FINGERPRINT];
+    char name[sizeof said->host + sizeof fingerprint];
+    rp_err err;
+    rp_key_fingerprint(w->token.host, fingerprint);
+    RP_TRY(rp_trusted_read(arena, w->enrolment->keys, &list, &count));
+    const bool is_taken = has_name(list, count, said->host);
+    (void)snprintf(name, sizeof name, "%s%s%.4s", said->host, is_taken ? "-" : "",
+                   is_taken ? fingerprint : "");
+    RP_TRY(rp_trusted_add(w->enrolment->keys, name, w->token.host));
+    (void)printf("enrolled as %s by %s, fingerprint %s\n", said->name, name, fingerprint);
+    (void)fflush(stdout);
+fail:
+    return err;
+}
+
+static rp_err take_message(rp_arena *arena, work *w, const rp_Frame *frame) {
+    if (rp_frame_kind(frame) == RP_KIND_ENROLLED) {
+        const rp_err err = trust_host(arena, w, &frame->body.enrolled);
+        w->done = err == RP_OK;
+        return err;
+    }
+    if (rp_frame_kind(frame) == RP_KIND_FAULT) {
+        return rp_fail(RP_ERR_REFUSED, "--enrol: the host says: %s", frame->body.fault.text);
+    }
+    return RP_OK;
+}
+
+static void tell_silent(work *w) {
+    const int64_t now = rp_clock_now_ns(w->enrolment->clock);
+    if (now - w->told_ns >= TELL_NS && rp_link_health_of(w->link).last_heard_ns == 0) {
+        w->told_ns = now;
+        rp_log_info("enrol: nobody answers at %s yet; is `ringpipe boards enrol` at work there?",
+                    w->endpoint);
+    }
+}
+
+static rp_err step_link(rp_arena *arena, work *w) {
+    rp_message *message;
+    rp_err err;
+    RP_TRY(rp_link_step(w->link));
+    while (!w->done && (err = rp_link_recv(w->link, &message)) == RP_OK) {
+        err = take_message(arena, w, &message->frame);
+        rp_link_release(w->link, &message);
+        RP_TRY(err);
+    }
+    RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
+    if (rp_link_health_of(w->link).auth_failed) {
+        return rp_fail(RP_ERR_REFUSED,
+                       "--enrol: %s does not take the token: it has ended, or was made by another "
+                       "host; `ringpipe boards enrol` makes a new one",
+                       w->endpoint);
+    }
+    tell_silent(w);
+    RP_TRY(rp_link_wait(&w->link, 1, NULL, 0, NAP_NS));
+fail:
+    return err;
+}
+
+static rp_err ask_host(rp_arena *arena, work *w) {
+    rp_err err;
+    RP_TRY(open_link(arena, w));
+    w->told_ns = rp_clock_now_ns(w->enrolment->clock);
+    while (!w->done) {
+        if (w->enrolment->stopped(w->enrolment->context)) {
+            return rp_fail(RP_ERR_INTERRUPTED, "--enrol: stopped before the host has answered");
+        }
+        RP_TRY(step_link(arena, w));
+    }
+    /* Its answer is acked; the close below waits until that has left. */
+    rp_link_before_wait(w->link);
+fail:
+    return err;
+}
+
+rp_err rp_agent_enrol(rp_arena *arena, const rp_agent_enrolment *enrolment) {
+    work w = {.enrolment = enrolment};
+    const rp_trusted *list;
+    uint32_t count;
+    char fingerprint[RP_KEY_FINGERPRINT];
+    rp_err err;
+    RP_TRY(read_token(arena, enrolment->token, &w));
+    RP_TRY(need_keys(arena, enrolment->keys, &w.own));
+    rp_key_fingerprint(w.own.public_text, fingerprint);
+    (void)printf("this board's fingerprint is %s\n", fingerprint);
+    (void)fflush(stdout);
+    RP_TRY(rp_trusted_read(arena, enrolment->keys, &list, &count));
+    if (find_key(list, count, w.token.host)) {
+        rp_log_info("enrol: the host is on the list already");
+    } else {
+        err = ask_host(arena, &w);
+    }
+fail:
+    rp_link_close(&w.link);
+    if (w.links) {
+        rp_links_close(&w.links);
+    }
+    explicit_bzero(&w, sizeof w);
+    return err;
+}

@@ -1,0 +1,276 @@
+/* The verb about boards that join a roster, leave it, or are in it. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "cli/cli.h"
+#include "cli/signals.h"
+#include "enrol/enrol.h"
+#include "enrol/roster_edit.h"
+#include "run/runfile.h"
+#include "transport/token.h"
+
+enum { HOURS = 24, WAIT_S = 600, NAME_MAX_BYTES = 63 };
+
+static int64_t wall_s(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec;
+}
+
+static bool is_json(const rp_cli_args *args) {
+    return strcmp(args->format, "json") == 0;
+}
+
+/* ---- enrol ----------------------------------------------------------------------------------- */
+
+typedef struct {
+    const rp_cli_args *args;
+    const char *keys_folder, *listen, *roster;
+    rp_keypair keys;
+    int signals;
+    bool stopped;
+} enrolling;
+
+/* As keys.c's names: no quotes are needed round it in YAML and shells. */
+static bool is_name(const char *name) {
+    for (const char *at = name; *at; at++) {
+        if (!isalnum((unsigned char)*at) && !strchr("._-", *at)) {
+            return false;
+        }
+    }
+    return name[0] && strlen(name) <= NAME_MAX_BYTES && strcmp(name, "host") != 0;
+}
+
+/* What boards call this host: its own name, as far as a list of keys takes it. */
+static void host_name(char *out, size_t bytes) {
+    if (gethostname(out, bytes) != 0) {
+        out[0] = '\0';
+    }
+    out[bytes - 1] = '\0';
+    for (char *at = out; *at; at++) {
+        *at = isalnum((unsigned char)*at) || strchr("._-", *at) ? *at : '-';
+    }
+    if (!out[0]) {
+        (void)snprintf(out, bytes, "desk");
+    }
+}
+
+static bool is_stopped(void *context) {
+    enrolling *e = context;
+    rp_cli_signals came;
+    rp_cli_read_signals(e->signals, &came);
+    e->stopped = e->stopped || came.interrupts || came.asked;
+    return e->stopped;
+}
+
+static void tell_enrolled(void *context, const rp_enrol_event *event) {
+    const enrolling *e = context;
+    char fingerprint[RP_KEY_FINGERPRINT];
+    rp_key_fingerprint(event->key, fingerprint);
+    if (is_json(e->args)) {
+        json_t *one =
+            json_pack("{s:s, s:s, s:s, s:s, s:b}", "name", event->name, "fingerprint", fingerprint,
+                      "address", event->endpoint[0] ? event->endpoint : "dials", "software",
+                      event->software, "again", event->again);
+        (void)json_dumpf(one, stdout, JSON_COMPACT);
+        (void)printf("\n");
+        json_decref(one);
+    } else {
+        (void)printf("%s is enrolled: fingerprint %s, %s%s\n", event->name, fingerprint,
+                     event->endpoint[0] ? event->endpoint : "dials",
+                     event->again ? " (once more)" : "");
+    }
+    (void)fflush(stdout);
+}
+
+static rp_err check_names(rp_arena *arena, const enrolling *e) {
+    rp_roster_entry *boards = NULL;
+    uint32_t count = 0;
+    rp_err err = RP_OK;
+    if (access(e->roster, F_OK) == 0) {
+        RP_TRY(rp_roster_read(arena, e->roster, &boards, &count));
+    }
+    for (uint32_t i = 1; i < e->args->word_count; i++) {
+        const char *name = e->args->word[i];
+        if (!is_name(name)) {
+            return rp_fail(RP_ERR_USAGE,
+                           "name '%s': expected 1 to %d of A-Z a-z 0-9 . _ -, and not `host`", name,
+                           NAME_MAX_BYTES);
+        }
+        for (uint32_t k = 0; k < count && !e->args->yes && !e->args->open; k++) {
+            if (strcmp(boards[k].name, name) == 0) {
+                return rp_fail(RP_ERR_USAGE,
+                               "%s has a board '%s' already: --yes lets another one take its place",
+                               e->roster, name);
+            }
+        }
+    }
+fail:
+    return err;
+}
+
+/* The command for the board; the address is this host's, which its user knows best. */
+static void print_command(const enrolling *e, const char *name, const rp_token *token) {
+    char word[RP_TOKEN_WORD];
+    const char *port = strrchr(e->listen, ':');
+    rp_token_write(token, word);
+    if (is_json(e->args)) {
+        json_t *one =
+            json_pack("{s:s, s:s, s:s}", "name", name, "token", word, "listen", e->listen);
+        (void)json_dumpf(one, stdout, JSON_COMPACT);
+        (void)printf("\n");
+        json_decref(one);
+    } else {
+        (void)printf("on %s, with this host's address for HOST:\n"
+                     "  ringpipe-agent --listen tcp://0.0.0.0:7000 --enrol %s@HOST%s\n",
+                     name, word, port);
+    }
+    (void)fflush(stdout);
+    explicit_bzero(word, sizeof word);
+}
+
+static rp_err make_token(const enrolling *e, const char *name) {
+    const uint32_t hours = e->args->hours ? e->args->hours : HOURS;
+    rp_token token;
+    rp_keypair pair;
+    rp_token_new(e->keys.public_text, &token);
+    rp_token_keys(&token, &pair);
+    const rp_pending pending = {
+        .name = name, .key = pair.public_text, .ends_s = wall_s() + (int64_t)hours * 3600};
+    const rp_err err = rp_pending_replace(e->keys_folder, name, &pending, wall_s());
+    if (err == RP_OK) {
+        print_command(e, name, &token);
+    }
+    explicit_bzero(&token, sizeof token);
+    explicit_bzero(&pair, sizeof pair);
+    return err;
+}
+
+static rp_err wait_for_boards(const enrolling *e, rp_clock *clock) {
+    const rp_cli_args *args = e->args;
+    char host[64];
+    host_name(host, sizeof host);
+    const rp_enrol_options options = {
+        .keys_folder = e->keys_folder,
+        .roster = e->roster,
+        .listen = e->listen,
+        .host = host,
+        .keys = &e->keys,
+        .clock = clock,
+        .now_s = wall_s,
+        .wait_ns = (int64_t)(args->wait_s ? args->wait_s : WAIT_S) * RP_NS_PER_S,
+        .stopped = is_stopped,
+        .told = tell_enrolled,
+        .context = (void *)e,
+    };
+    if (!args->quiet) {
+        (void)fprintf(stderr, "waiting at %s for %u board%s; Ctrl-C ends that, the tokens stay\n",
+                      e->listen, args->word_count - 1, args->word_count == 2 ? "" : "s");
+    }
+    return rp_enrol_wait(&options, args->word + 1, args->word_count - 1);
+}
+
+static rp_err enrol(rp_arena *arena, const rp_cli_args *args) {
+    enrolling e = {.args = args,
+                   .keys_folder = args->keys,
+                   .listen = args->listen ? args->listen : RP_ENROL_ADDRESS,
+                   .roster = args->ring,
+                   .signals = -1};
+    rp_clock clock = rp_clock_real();
+    rp_err err = RP_OK;
+    if (args->word_count < 2 || args->word_count - 1 > RP_ENROL_BOARDS_MAX || !args->ring) {
+        return rp_fail(RP_ERR_USAGE, "expected: boards enrol --roster FILE NAME..., %d at most",
+                       RP_ENROL_BOARDS_MAX);
+    }
+    if (!rp_roster_is_address(e.listen)) {
+        return rp_fail(RP_ERR_USAGE, "--listen: expected " RP_ROSTER_ADDRESS ", found '%s'",
+                       e.listen);
+    }
+    RP_TRY(e.keys_folder ? RP_OK : rp_keys_home(arena, &e.keys_folder));
+    RP_TRY(rp_keys_read(e.keys_folder, &e.keys));
+    RP_TRY(check_names(arena, &e));
+    RP_TRY(rp_cli_open_signals(&e.signals));
+    for (uint32_t i = 1; i < args->word_count && !args->open; i++) {
+        RP_TRY(make_token(&e, args->word[i]));
+    }
+    RP_TRY(args->token ? RP_OK : wait_for_boards(&e, &clock));
+fail:
+    explicit_bzero(&e.keys, sizeof e.keys);
+    return err;
+}
+
+/* ---- list, forget ---------------------------------------------------------------------------- */
+
+static rp_err list_boards(rp_arena *arena, const rp_cli_args *args) {
+    rp_roster_entry *boards;
+    uint32_t count;
+    rp_err err;
+    RP_TRY(rp_roster_read(arena, args->ring, &boards, &count));
+    json_t *all = json_array();
+    for (uint32_t k = 0; k < count; k++) {
+        char fingerprint[RP_KEY_FINGERPRINT];
+        const char *address = boards[k].dials ? "dials" : boards[k].endpoint;
+        rp_key_fingerprint(boards[k].public_text, fingerprint);
+        (void)json_array_append_new(all, json_pack("{s:s, s:s, s:s}", "name", boards[k].name,
+                                                   "fingerprint", fingerprint, "address", address));
+        if (!is_json(args)) {
+            (void)printf("%-16s  %s  %s\n", boards[k].name, fingerprint, address);
+        }
+    }
+    if (is_json(args)) {
+        json_t *object = json_pack("{s:i, s:o}", "version", 1, "boards", json_incref(all));
+        (void)json_dumpf(object, stdout, 0);
+        (void)printf("\n");
+        json_decref(object);
+    } else {
+        (void)printf("%u board%s; `ringpipe doctor --roster %s` asks them who they are\n", count,
+                     count == 1 ? "" : "s", args->ring);
+    }
+    json_decref(all);
+fail:
+    return err;
+}
+
+static rp_err forget(const rp_cli_args *args) {
+    for (uint32_t i = 1; i < args->word_count; i++) {
+        const rp_err err = rp_roster_remove(args->ring, args->word[i]);
+        if (err != RP_OK) {
+            return err;
+        }
+        if (!args->quiet) {
+            (void)fprintf(stderr, "%s is not in %s any more\n", args->word[i], args->ring);
+        }
+    }
+    return RP_OK;
+}
+
+/* ---- the verb -------------------------------------------------------------------------------- */
+
+static rp_err run_verb(rp_arena *arena, const rp_cli_args *args) {
+    const char *what = args->word[0];
+    const uint32_t names = args->word_count - 1;
+    if (strcmp(what, "enrol") == 0) {
+        return enrol(arena, args);
+    }
+    if (strcmp(what, "list") == 0 && names == 0 && args->ring) {
+        return list_boards(arena, args);
+    }
+    if (strcmp(what, "forget") == 0 && names > 0 && args->ring) {
+        return forget(args);
+    }
+    return rp_fail(RP_ERR_USAGE, "expected: boards enrol --roster FILE NAME... | "
+                                 "boards list --roster FILE | boards forget --roster FILE NAME...");
+}
+
+rp_err rp_verb_boards(const rp_cli_args *args) {
+    rp_arena arena;
+    rp_arena_init(&arena, "boards", 0);
+    const rp_err err = run_verb(&arena, args);
+    rp_arena_finish(&arena);
+    return err;
+}

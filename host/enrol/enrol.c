@@ -1,0 +1,266 @@
+/* One link for each token, all at one address. */
+#include "enrol/enrol.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "enrol/roster_edit.h"
+
+static const int64_t NAP_NS = 100 * RP_NS_PER_MS;
+static const int64_t LEAVE_NS = 3 * RP_NS_PER_S; /* for the last answer to arrive */
+
+typedef struct {
+    rp_pending pending;
+    rp_link *link;
+    char used_by[RP_KEY_TEXT];
+    bool enrolled;
+} seat;
+
+typedef struct {
+    const rp_enrol_options *options;
+    rp_links *links;
+    seat *seat;
+    uint32_t count;
+} work;
+
+/* ---- a board comes --------------------------------------------------------------------------- */
+
+static rp_err refuse(seat *s, const char *why) {
+    rp_Frame frame = {.which_body = RP_KIND_FAULT,
+                      .body.fault = {.err = RP_ERR_REFUSED, .fault_class = RP_FAULT_SECURITY}};
+    (void)snprintf(frame.body.fault.text, sizeof frame.body.fault.text, "%s", why);
+    rp_log_warn("enrol: %s: %s", s->pending.name, why);
+    const rp_err err = rp_link_send(s->link, &frame, NULL, 0, true, NULL, NULL);
+    return err == RP_ERR_AGAIN ? RP_OK : err; /* it has not heard the ones before: it asks again */
+}
+
+/* "tcp://10.0.0.7:7000" of where the board came from and the port that it says. False: it is not
+ * known from where. */
+static bool endpoint_of(const seat *s, uint32_t port, char *out, size_t bytes) {
+    const char *from = rp_link_peers_of(s->link).served;
+    const char *colon = strrchr(from, ':');
+    if (!colon) {
+        return false;
+    }
+    (void)snprintf(out, bytes, "tcp://%.*s:%u", (int)(colon - from), from, port);
+    return rp_roster_is_address(out);
+}
+
+/* First whose token it is, then the roster: nobody else gets in between. */
+static rp_err take_board(const work *w, seat *s, const rp_Enrol *enrol, const char *endpoint) {
+    const rp_enrol_options *options = w->options;
+    const rp_roster_entry entry = {.name = s->pending.name,
+                                   .endpoint = endpoint,
+                                   .dials = enrol->port == 0,
+                                   .public_text = s->used_by};
+    rp_err err;
+    s->pending.used_by = s->used_by;
+    RP_TRY(
+        rp_pending_replace(options->keys_folder, s->pending.name, &s->pending, options->now_s()));
+    RP_TRY(
+        rp_roster_put(options->roster, &entry, strcmp(enrol->board, "auto") ? enrol->board : NULL));
+fail:
+    return err;
+}
+
+static rp_err answer(const work *w, seat *s) {
+    rp_Frame frame = {.which_body = RP_KIND_ENROLLED};
+    rp_Enrolled *said = &frame.body.enrolled;
+    (void)snprintf(said->host, sizeof said->host, "%s", w->options->host);
+    (void)snprintf(said->name, sizeof said->name, "%s", s->pending.name);
+    const rp_err err = rp_link_send(s->link, &frame, NULL, 0, true, NULL, NULL);
+    return err == RP_ERR_AGAIN ? RP_OK : err;
+}
+
+static rp_err on_enrol(const work *w, seat *s, const rp_Enrol *enrol) {
+    char endpoint[RP_PORT_ENDPOINT_BYTES] = "";
+    char key[RP_KEY_TEXT];
+    uint8_t bytes[RP_KEY_BYTES];
+    rp_err err;
+    const bool again = s->used_by[0] != '\0';
+    if (rp_key_parse(enrol->public_key, key) || rp_key_decode(key, bytes) != RP_OK) {
+        return refuse(s, "the board's key is none");
+    }
+    if (again && strcmp(key, s->used_by) != 0) {
+        return refuse(s, "another board has used this token: make a new one with `ringpipe boards "
+                         "enrol`");
+    }
+    if (enrol->port > 0 && !endpoint_of(s, enrol->port, endpoint, sizeof endpoint)) {
+        return refuse(s, "the board listens at a port from 1 to 65533, and says another, or it is "
+                         "not known where it comes from");
+    }
+    memcpy(s->used_by, key, sizeof key);
+    err = take_board(w, s, enrol, endpoint);
+    if (err == RP_ERR_USAGE) { /* the roster does not take it; the others may come all the same */
+        return refuse(s, rp_err_message());
+    }
+    RP_TRY(err);
+    RP_TRY(answer(w, s));
+    s->enrolled = true;
+    w->options->told(w->options->context, &(rp_enrol_event){.name = s->pending.name,
+                                                            .key = s->used_by,
+                                                            .endpoint = endpoint,
+                                                            .software = enrol->software,
+                                                            .again = again});
+fail:
+    return err;
+}
+
+static rp_err step_seat(const work *w, seat *s) {
+    rp_message *message;
+    rp_err err;
+    RP_TRY(rp_link_step(s->link));
+    while ((err = rp_link_recv(s->link, &message)) == RP_OK) {
+        const rp_Frame *frame = &message->frame;
+        const bool asks = rp_frame_kind(frame) == RP_KIND_ENROL;
+        err = asks ? on_enrol(w, s, &frame->body.enrol) : RP_OK;
+        rp_link_release(s->link, &message);
+        RP_TRY(err);
+    }
+    RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
+fail:
+    return err;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static bool are_all_enrolled(const work *w) {
+    uint32_t i = 0;
+    while (i < w->count && w->seat[i].enrolled) {
+        i++;
+    }
+    return i == w->count;
+}
+
+static bool are_all_acked(const work *w) {
+    for (uint32_t i = 0; i < w->count; i++) {
+        rp_link_stats stats;
+        if (!w->seat[i].link) {
+            continue;
+        }
+        rp_link_stats_of(w->seat[i].link, &stats);
+        if (stats.unacked > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A token that has ended lets nobody in. */
+static void end_tokens(work *w) {
+    const int64_t now_s = w->options->now_s();
+    for (uint32_t i = 0; i < w->count; i++) {
+        seat *s = &w->seat[i];
+        if (s->link && now_s >= s->pending.ends_s) {
+            rp_log_warn("enrol: the token of %s has ended%s", s->pending.name,
+                        s->enrolled ? "" : ", and nobody has used it");
+            rp_link_close(&s->link);
+        }
+    }
+}
+
+static rp_err round_of(work *w) {
+    rp_link *link[RP_ENROL_BOARDS_MAX];
+    uint32_t count = 0;
+    rp_err err;
+    end_tokens(w);
+    for (uint32_t i = 0; i < w->count; i++) {
+        if (w->seat[i].link) {
+            RP_TRY(step_seat(w, &w->seat[i]));
+            link[count++] = w->seat[i].link;
+        }
+    }
+    if (count == 0) {
+        return rp_fail(RP_ERR_TIMEOUT, "enrol: no token is left that a board could come with");
+    }
+    RP_TRY(rp_link_wait(link, count, NULL, 0, NAP_NS));
+fail:
+    return err;
+}
+
+static rp_err fail_missing(const work *w) {
+    char who[512] = "";
+    for (uint32_t i = 0; i < w->count; i++) {
+        const size_t used = strlen(who);
+        if (!w->seat[i].enrolled) {
+            (void)snprintf(who + used, sizeof who - used, " %s", w->seat[i].pending.name);
+        }
+    }
+    return rp_fail(RP_ERR_TIMEOUT,
+                   "enrol: %.0f s are over and these have not come:%s; their tokens stay open: the "
+                   "same command with --open goes on waiting",
+                   (double)w->options->wait_ns / (double)RP_NS_PER_S, who);
+}
+
+static rp_err wait_for_all(work *w) {
+    const rp_enrol_options *options = w->options;
+    const int64_t until_ns = rp_clock_now_ns(options->clock) + options->wait_ns;
+    rp_err err = RP_OK;
+    while (!are_all_enrolled(w)) {
+        if (options->stopped(options->context)) {
+            return rp_fail(RP_ERR_INTERRUPTED, "enrol: stopped");
+        }
+        if (rp_clock_now_ns(options->clock) >= until_ns) {
+            return fail_missing(w);
+        }
+        RP_TRY(round_of(w));
+    }
+    const int64_t leave_ns = rp_clock_now_ns(options->clock) + LEAVE_NS;
+    while (!are_all_acked(w) && rp_clock_now_ns(options->clock) < leave_ns) {
+        RP_TRY(round_of(w));
+    }
+fail:
+    return err;
+}
+
+/* ---- seats ----------------------------------------------------------------------------------- */
+
+static rp_err find_pending(const char *name, const rp_pending *list, uint32_t count, int64_t now_s,
+                           rp_pending *out) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(list[i].name, name) == 0 && list[i].ends_s > now_s) {
+            *out = list[i];
+            return RP_OK;
+        }
+    }
+    return rp_fail(RP_ERR_USAGE, "enrol: no token of '%s' is open", name);
+}
+
+static rp_err open_seat(const work *w, seat *s) {
+    const rp_link_options options = {.name = "enrol",
+                                     .bind = w->options->listen,
+                                     .peer_public = s->pending.key,
+                                     .window = 1,
+                                     .send_window = 1,
+                                     .part_bytes_max = RP_LINK_CONTROL_PART_MAX};
+    if (s->pending.used_by) {
+        memcpy(s->used_by, s->pending.used_by, sizeof s->used_by);
+    }
+    return rp_link_open(w->links, &options, &s->link);
+}
+
+rp_err rp_enrol_wait(const rp_enrol_options *options, const char *const *name, uint32_t count) {
+    const rp_links_options links = {.clock = options->clock, .keys = options->keys};
+    work w = {.options = options, .count = count};
+    rp_pending *list;
+    uint32_t listed;
+    rp_arena arena;
+    rp_err err;
+    RP_ASSERT(count > 0 && count <= RP_ENROL_BOARDS_MAX);
+    rp_arena_init(&arena, "enrol", 0);
+    RP_TRY(rp_pending_read(&arena, options->keys_folder, &list, &listed));
+    RP_TRY(RP_ARENA_NEW(&arena, count, &w.seat));
+    RP_TRY(rp_links_open(&arena, &links, &w.links));
+    for (uint32_t i = 0; i < count; i++) {
+        RP_TRY(find_pending(name[i], list, listed, options->now_s(), &w.seat[i].pending));
+        RP_TRY(open_seat(&w, &w.seat[i]));
+    }
+    err = wait_for_all(&w);
+fail:
+    if (w.links) {
+        rp_links_close(&w.links);
+    }
+    rp_arena_finish(&arena);
+    return err;
+}

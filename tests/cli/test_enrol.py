@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Boards that nobody knows get into a roster by a token."""
+import re
+import signal
+import socket
+import time
+
+import program
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        return door.getsockname()[1]
+
+
+class Enrol(program.Case):
+    def setUp(self):
+        super().setUp()
+        self.ringpipe("keys", "new", "--dir", "host")
+        self.door = f"tcp://127.0.0.1:{free_port()}"
+
+    def tokens(self, *names, words=()):
+        """Makes them without waiting."""
+        out, _ = self.enrol("--token", *words, *names)
+        found = re.findall(r"--enrol (rpt1[0-9a-z]{83})@HOST", out)
+        self.assertEqual(len(found), len(names), out)
+        return found
+
+    def enrol(self, *words, **options):
+        return self.ringpipe(*self.words(*words), **options)
+
+    def words(self, *words):
+        return ("boards", "enrol", "--roster", "lab.yaml", "--keys", "host", "--listen", self.door,
+                *words)
+
+    def board(self, keys, token, listen=None):
+        """An agent that enrols; what it says goes to standard output and error."""
+        listen = listen or f"tcp://127.0.0.1:{free_port()}"
+        host = self.door.removeprefix("tcp://")
+        return self.start("--listen", listen, "--keys", keys, "--threads", "1", "--enrol",
+                          f"{token}@{host}", program=program.AGENT)
+
+    def line(self, process, pattern):
+        for line in process.stdout:
+            found = re.search(pattern, line)
+            if found:
+                return found
+        return self.fail(f"it did not say {pattern}")
+
+    def test_from_nothing_to_training(self):
+        """Two boards without keys, one host: no key is copied by hand."""
+        tokens = self.tokens("left", "right")
+        waiting = self.start(*self.words("--open", "left", "right"))
+        boards = [self.board(keys, token) for keys, token in zip(("a", "b"), tokens)]
+        for board, name in zip(boards, ("left", "right")):
+            self.line(board, rf"enrolled as {name} by ")
+            self.line(board, "listening")
+        out, _ = self.finish(waiting)
+        self.assertEqual(sorted(re.findall(r"^(\w+) is enrolled", out, re.M)), ["left", "right"])
+        listed, _ = self.ringpipe("boards", "list", "--roster", "lab.yaml")
+        own, _ = self.ringpipe("keys", "show", "--dir", "a")
+        self.assertIn(own.strip(), (self.dir / "lab.yaml").read_text())
+        self.assertEqual(len(re.findall(r"tcp://127\.0\.0\.1:\d+", listed)), 2)
+        run = self.run_file(program.RUN.replace("boards: 2", "roster: lab.yaml"))
+        self.ringpipe("train", run, "--keys", "host", "--out", "out")
+        # A board that starts again asks nobody: the host is on its list.
+        self.end(boards[0])
+        again = self.board("a", tokens[0])
+        self.line(again, "listening")
+        for board in (again, boards[1]):
+            board.send_signal(signal.SIGTERM)
+            self.finish(board)
+        self.ringpipe("boards", "forget", "--roster", "lab.yaml", "left")
+        self.assertNotIn("left", (self.dir / "lab.yaml").read_text())
+
+    def test_one_token_is_for_one_board(self):
+        token, = self.tokens("left")
+        waiting = self.start(*self.words("--open", "left"))
+        board = self.board("a", token)
+        self.line(board, "listening")
+        self.finish(waiting)
+        # Its answer may have been lost: the same board may ask again, another one not.
+        (self.dir / "a" / "trusted").unlink()
+        self.end(board)
+        waiting = self.start(*self.words("--open", "left", "--wait", "20"))
+        other = self.board("b", token)
+        _, err = self.finish(other, code=5)
+        self.assertIn("another board has used this token", err)
+        board = self.board("a", token)
+        self.line(board, "enrolled as left")
+        out, _ = self.finish(waiting)
+        self.assertIn("(once more)", out)
+        self.end(board)
+
+    def test_a_token_that_the_host_does_not_have(self):
+        token, = self.tokens("left")
+        self.tokens("left")  # takes its place
+        waiting = self.start(*self.words("--open", "left"))
+        _, err = self.finish(self.board("a", token), code=5)
+        self.assertIn("does not take the token", err)
+        self.assertFalse((self.dir / "lab.yaml").exists())
+        waiting.send_signal(signal.SIGINT)
+        self.finish(waiting, code=130)
+
+    def test_a_token_that_has_ended(self):
+        token, = self.tokens("left")
+        tokens = self.dir / "host" / "tokens"
+        ends = int(time.time()) + 3
+        tokens.write_text(re.sub(r"ends: \d+", f"ends: {ends}", tokens.read_text()))
+        _, err = self.ringpipe(*self.words("--open", "left"), code=3)
+        self.assertIn("has ended, and nobody has used it", err)
+        self.assertIn("no token of 'left' is open", self.refused(*self.words("--open", "left")))
+
+    def test_who_does_not_come(self):
+        out, err = self.enrol("left", "--wait", "1", code=3)
+        self.assertIn("--enrol rpt1", out)
+        self.assertIn("these have not come: left", err)
+
+    def test_bad_words(self):
+        self.assertIn("expected: boards enrol", self.refused("boards", "enrol", "left"))
+        self.assertIn("name 'a b'", self.refused(*self.words("a b")))
+        self.assertIn("--listen", self.refused(*self.words("left", "--listen", "here")))
+        (self.dir / "lab.yaml").write_text("boards: 3\n")
+        self.assertIn("lab.yaml:1", self.refused(*self.words("left")))
+        for text, said in (("rpt1qqq@127.0.0.1:7", "too short"), ("rpt1qqq", "TOKEN@ADDRESS:PORT"),
+                           ("rpk1qqq@127.0.0.1:7", "is no token")):
+            err = self.refused("--listen", "tcp://127.0.0.1:7000", "--keys", "a", "--enrol", text,
+                               program=program.AGENT)
+            self.assertIn(said, err)
+            self.assertNotIn("qqq", err)
+        self.assertFalse((self.dir / "a").exists())
+
+
+if __name__ == "__main__":
+    program.main()

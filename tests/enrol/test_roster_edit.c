@@ -1,0 +1,122 @@
+#include "enrol/roster_edit.h"
+#include "folder.h"
+#include "transport/keytext.h"
+
+#define LEFT "rpk1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnzs23v9ccrydpk8qarc0sjldd5f"
+#define RIGHT "rpk1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqmtx05s"
+
+static const char zero_key[] = "0000000000000000000000000000000000000000";
+
+static void write_roster(const char *text) {
+    (void)unlink(in_folder("lab.yaml"));
+    append("lab.yaml", text, strlen(text));
+}
+
+static rp_err put(const char *name, const char *endpoint, const char *key) {
+    const rp_roster_entry board = {
+        .name = name, .endpoint = endpoint, .dials = !endpoint[0], .public_text = key};
+    return rp_roster_put(in_folder("lab.yaml"), &board, "pocl-cpu");
+}
+
+static void expect_text(const char *text) {
+    assert_string_equal(slurp("lab.yaml", NULL), text);
+    assert_int_equal(access(in_folder("lab.yaml.tmp"), F_OK), -1);
+}
+
+static void a_file_is_made(void **state) {
+    (void)state;
+    rp_roster_entry *boards;
+    uint32_t count;
+    expect_ok(put("right", "", zero_key));
+    expect_text("boards:\n"
+                "  - {name: \"right\", address: \"dials\", key: " RIGHT ", board: \"pocl-cpu\"}\n");
+    expect_ok(rp_roster_read(&arena, in_folder("lab.yaml"), &boards, &count));
+    assert_int_equal(count, 1);
+    assert_true(boards[0].dials);
+}
+
+static const char kept[] = "# my lab\n"
+                           "boards:   # in the order of the ring\n"
+                           "- name: left   # by the window\n"
+                           "  address: tcp://10.0.0.7:7000\n"
+                           "  # its key\n"
+                           "  key: " LEFT "\n";
+static const char behind[] = "\n"
+                             "# who may command them\n"
+                             "hosts:\n"
+                             "  - {name: desk, key: " RIGHT "}\n";
+
+static void all_else_stays_as_it_was(void **state) {
+    (void)state;
+    char text[4096];
+    char wanted[4096];
+    (void)snprintf(text, sizeof text, "%s%s", kept, behind);
+    write_roster(text);
+    expect_ok(put("right", "tcp://10.0.0.8:7000", zero_key));
+    (void)snprintf(wanted, sizeof wanted,
+                   "%s- {name: \"right\", address: \"tcp://10.0.0.8:7000\", key: " RIGHT
+                   ", board: \"pocl-cpu\"}\n%s",
+                   kept, behind);
+    expect_text(wanted);
+    expect_ok(rp_roster_remove(in_folder("lab.yaml"), "right"));
+    expect_text(text);
+}
+
+static void a_board_takes_the_place_of_its_name(void **state) {
+    (void)state;
+    char text[4096];
+    (void)snprintf(text, sizeof text, "%s- {name: right, address: dials, key: " RIGHT "}\n%s", kept,
+                   behind);
+    write_roster(text);
+    expect_ok(put("left", "tcp://10.0.0.9:7000", "%nSc0%nSc0%nSc0%nSc0%nSc0%nSc0%nSc0%nSc0"));
+    const char *now = slurp("lab.yaml", NULL);
+    assert_non_null(strstr(now,
+                           "# my lab\nboards:   # in the order of the ring\n- {name: \"left\", "
+                           "address: \"tcp://10.0.0.9:7000\""));
+    assert_null(strstr(now, "10.0.0.7"));
+    assert_null(strstr(now, "by the window"));
+    assert_non_null(strstr(now, "}\n- {name: right"));
+}
+
+static void a_last_line_without_an_end_gets_one(void **state) {
+    (void)state;
+    write_roster("boards:\n  - {name: left, address: dials, key: " LEFT "}");
+    expect_ok(put("right", "", zero_key));
+    expect_text("boards:\n  - {name: left, address: dials, key: " LEFT "}\n"
+                "  - {name: \"right\", address: \"dials\", key: " RIGHT ", board: \"pocl-cpu\"}\n");
+}
+
+static void expect_refused(rp_err err, const char *said) {
+    expect_err(err, RP_ERR_USAGE);
+    if (!strstr(rp_err_message(), said)) {
+        fail_msg("got '%s', expected '%s'", rp_err_message(), said);
+    }
+}
+
+static void what_is_refused_leaves_the_file(void **state) {
+    (void)state;
+    static const char brackets[] = "boards: [{name: left, address: dials, key: " LEFT "}]\n";
+    static const char one[] = "boards:\n  - {name: left, address: 'tcp://a:7000', key: " LEFT "}\n";
+    write_roster(brackets);
+    expect_refused(put("right", "", zero_key), "one board below the other");
+    expect_text(brackets);
+    write_roster(one);
+    expect_refused(put("right", "tcp://a:7000", zero_key), "have the same one");
+    expect_text(one);
+    expect_refused(rp_roster_remove(in_folder("lab.yaml"), "right"), "no board is called 'right'");
+    expect_refused(rp_roster_remove(in_folder("lab.yaml"), "left"), "only board");
+    expect_text(one);
+    write_roster("boards: 3\n");
+    expect_refused(put("right", "", zero_key), "expected a list");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_file_is_made, setup, teardown),
+        cmocka_unit_test_setup_teardown(all_else_stays_as_it_was, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_board_takes_the_place_of_its_name, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_last_line_without_an_end_gets_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_refused_leaves_the_file, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("roster_edit", tests, NULL, NULL);
+}
