@@ -12,11 +12,15 @@
 static rp_arena arena;
 static char folder[64];
 
+static inline int setup_below(const char *parent) {
+    rp_arena_init(&arena, "test", 0);
+    (void)snprintf(folder, sizeof folder, "%s/rp-run-XXXXXX", parent);
+    return mkdtemp(folder) ? 0 : -1;
+}
+
 static inline int setup(void **state) {
     (void)state;
-    rp_arena_init(&arena, "test", 0);
-    (void)snprintf(folder, sizeof folder, "/tmp/rp-run-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
+    return setup_below("/tmp");
 }
 
 static inline const char *in_folder(const char *name) {

@@ -1,0 +1,69 @@
+/* A bundle: the files that one kind of board gets, signed as one.
+ *
+ *   "RPBUNDLE1\n"   10 bytes
+ *   signature       64 bytes, Ed25519 over "ringpipe bundle 1\n" and the manifest
+ *   manifest bytes  4 bytes, little endian
+ *   manifest        YAML:
+ *                     board: generic-arm64
+ *                     version: 7             # grows with every bundle for these boards
+ *                     software: 0.1.0        # for people
+ *                     files:
+ *                       - {path: bin/ringpipe-agent, bytes: 397312, mode: 755, sha256: 64 digits}
+ *   the files       one behind the other, in the manifest's order
+ *
+ * Nothing of the manifest is used before the signature is checked, and no byte of a file is kept
+ * that does not have the manifest's sum. */
+#ifndef RP_UPDATE_BUNDLE_H
+#define RP_UPDATE_BUNDLE_H
+
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "update/signing.h"
+
+enum {
+    RP_BUNDLE_MANIFEST_MAX = 1 << 16,
+    RP_BUNDLE_FILES_MAX = 256,
+    RP_BUNDLE_PATH_MAX = 200,
+    RP_BUNDLE_SUM = 32
+};
+#define RP_BUNDLE_BYTES_MAX (UINT64_C(512) << 20) /* of all files together */
+
+typedef struct {
+    const char *path; /* in the slot: of A-Z a-z 0-9 . _ + - and /, and never outside of it */
+    uint64_t bytes;
+    uint32_t mode; /* 0644 or 0755 */
+    uint8_t sha256[RP_BUNDLE_SUM];
+} rp_bundle_file;
+
+typedef struct {
+    const char *board, *software;
+    uint64_t version; /* >= 1 */
+    rp_bundle_file *file;
+    uint32_t count;
+} rp_bundle;
+
+/* Reads and checks everything in front of the files; the stream then stands at their first byte.
+ * `name`: of the file, for messages.
+ * errors  REFUSED: another key has signed it, or it was changed; FORMAT: it is no bundle, is cut
+ * off, or its manifest is wrong; IO; MEMORY */
+rp_err rp_bundle_read(rp_arena *arena, FILE *file, const char *name,
+                      const uint8_t key[RP_SIGNING_BYTES], rp_bundle *out) RP_MUST_CHECK;
+
+/* The files behind rp_bundle_read() into a folder that is there and empty; when it returns OK they
+ * and the folders are on the disk.
+ * errors  REFUSED: a sum is another; FORMAT: it is cut off, or goes on behind the last file; IO */
+rp_err rp_bundle_unpack(const rp_bundle *bundle, FILE *file, const char *name,
+                        const char *folder) RP_MUST_CHECK;
+
+/* Makes a bundle of all plain files below `folder`, in the order of their names. Files that
+ * somebody may execute get mode 755, others 644.
+ * errors  USAGE: a name that a bundle does not take, no file, a link or device among them; LIMIT;
+ * IO */
+rp_err rp_bundle_write(const char *path, const char *folder, const char *board, uint64_t version,
+                       const char *software, const rp_signing_pair *pair) RP_MUST_CHECK;
+
+/* Of a file's path in a slot. */
+bool rp_bundle_is_path(const char *path);
+
+#endif
