@@ -82,6 +82,10 @@ fail:
     return err;
 }
 
+bool rp_agent_has_met_host(const rp_agent *agent) {
+    return agent->has_met_host;
+}
+
 const char *rp_agent_endpoint(const rp_agent *agent) {
     return rp_link_endpoint(agent->control);
 }

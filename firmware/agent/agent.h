@@ -76,6 +76,7 @@ rp_err rp_agent_open(rp_arena *arena, rp_device *device, const rp_clock *clock,
                      const rp_agent_options *options, rp_agent **out) RP_MUST_CHECK;
 void rp_agent_close(rp_agent **agent);
 const char *rp_agent_endpoint(const rp_agent *agent);
+bool rp_agent_has_met_host(const rp_agent *agent); /* one that it trusts has greeted it */
 /* These hosts from now on, Z85; nothing where it dials. errors  FORMAT; LIMIT: too many; then they
  * stay who they were */
 rp_err rp_agent_trust(rp_agent *agent, const char *const *keys, uint32_t count) RP_MUST_CHECK;

@@ -106,6 +106,7 @@ struct rp_agent {
     bool over;
     uint32_t wire; /* version of the wire that the host and this board have */
     rp_terms terms;
+    bool has_met_host;
     int64_t born_ns;
     int64_t orphaned_ns;                                 /* in state orphan: since when */
     uint64_t host_features;                              /* as its last HELLO said */

@@ -9,6 +9,7 @@
 #include "agent/board.h"
 #include "agent/enrol.h"
 #include "agent/roster.h"
+#include "agent/slot.h"
 #include "agent/trust.h"
 #include "agent/warm.h"
 #include "base/log.h"
@@ -17,10 +18,12 @@
 const char *argp_program_version = "ringpipe-agent " RP_VERSION;
 
 typedef struct {
-    const char *listen, *host, *board, *keys, *name, *roster, *warm, *sample, *enrol;
-    uint32_t threads, wrong_every;
+    const char *listen, *host, *board, *keys, *name, *roster, *warm, *sample, *enrol, *slots,
+        *install;
+    uint32_t threads, wrong_every, settle_s;
     int media; /* a descriptor, or -1 */
-    bool once;
+    bool once, revert;
+    char **argv;
 } arguments;
 
 static volatile sig_atomic_t stopped;
@@ -50,6 +53,13 @@ static const struct argp_option argument_list[] = {
     {"name", 'n', "TEXT", 0, "Name in messages and pictures; default: the board's", 0},
     {"media", 'm', "FD", OPTION_HIDDEN, "Of ringpipe: what emulated links of this machine share",
      0},
+    {"slots", 'S', "DIR", 0,
+     "Start the software that bundles have brought into this folder, where there is some", 0},
+    {"install", 'i', "BUNDLE", 0,
+     "With --slots: check a bundle, put it on trial for the next starts, and end", 0},
+    {"revert", 'R', NULL, 0,
+     "With --slots: back from what is on trial, or to what was good before, and end", 0},
+    {"settle", 'T', "SECONDS", OPTION_HIDDEN, "For tests: how long a trial takes at least", 0},
     {"once", 'o', NULL, 0, "End after one run", 0},
     {"wrong-every", 'W', "N", OPTION_HIDDEN,
      "For tests: one number of every N-th forward of a training step is wrong", 0},
@@ -70,35 +80,31 @@ static uint32_t read_count(const struct argp_state *state, const char *option, c
     return (uint32_t)count;
 }
 
+static bool on_text(int key, const char *value, arguments *args) {
+    const struct {
+        int key;
+        const char **to;
+    } texts[] = {{'l', &args->listen}, {'H', &args->host},   {'b', &args->board},
+                 {'k', &args->keys},   {'n', &args->name},   {'e', &args->enrol},
+                 {'r', &args->roster}, {'w', &args->warm},   {'s', &args->sample},
+                 {'S', &args->slots},  {'i', &args->install}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (texts[i].key == key) {
+            *texts[i].to = value;
+            return true;
+        }
+    }
+    return false;
+}
+
 static error_t on_argument(int key, char *value, struct argp_state *state) {
     arguments *args = state->input;
     switch (key) {
-    case 'l':
-        args->listen = value;
+    case 'R':
+        args->revert = true;
         return 0;
-    case 'H':
-        args->host = value;
-        return 0;
-    case 'b':
-        args->board = value;
-        return 0;
-    case 'k':
-        args->keys = value;
-        return 0;
-    case 'n':
-        args->name = value;
-        return 0;
-    case 'e':
-        args->enrol = value;
-        return 0;
-    case 'r':
-        args->roster = value;
-        return 0;
-    case 'w':
-        args->warm = value;
-        return 0;
-    case 's':
-        args->sample = value;
+    case 'T':
+        args->settle_s = read_count(state, "--settle", value, 3600);
         return 0;
     case 'm':
         args->media = (int)read_count(state, "--media", value, 1 << 20);
@@ -117,7 +123,10 @@ static error_t on_argument(int key, char *value, struct argp_state *state) {
         args->threads = read_count(state, "--threads", value, 1024);
         return 0;
     case ARGP_KEY_END:
-        if (!args->listen && !args->host && !args->warm) {
+        if ((args->install || args->revert) && !args->slots) {
+            argp_error(state, "--install and --revert need --slots DIR");
+        }
+        if (!args->listen && !args->host && !args->warm && !args->install && !args->revert) {
             argp_error(state, "--listen or --host is needed");
         }
         if (args->listen && args->host) {
@@ -128,7 +137,7 @@ static error_t on_argument(int key, char *value, struct argp_state *state) {
         argp_error(state, "unexpected '%s'", value);
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return on_text(key, value, args) ? 0 : ARGP_ERR_UNKNOWN;
     }
 }
 
@@ -146,7 +155,8 @@ static void note_board(const rp_device *device, const rp_board *board,
     }
 }
 
-static rp_err serve_host(rp_agent *agent, bool dials, rp_trust *trust, const rp_clock *clock) {
+static rp_err serve_host(rp_agent *agent, bool dials, rp_trust *trust, rp_agent_slot *slot,
+                         const rp_clock *clock) {
     bool over = false;
     rp_err err = RP_OK;
     (void)printf("%s %s\n", dials ? "dialling" : "listening", rp_agent_endpoint(agent));
@@ -155,6 +165,7 @@ static rp_err serve_host(rp_agent *agent, bool dials, rp_trust *trust, const rp_
         RP_TRY(rp_agent_step(agent, &over));
         RP_TRY(rp_agent_wait(agent));
         rp_trust_follow(trust, agent, rp_clock_now_ns(clock));
+        rp_agent_slot_follow(slot, agent, rp_clock_now_ns(clock));
     }
 fail:
     return err;
@@ -215,6 +226,23 @@ static rp_err enrol_board(rp_arena *arena, const arguments *args, const char *ke
     return rp_agent_enrol(arena, &enrolment);
 }
 
+/* ---- slots ----------------------------------------------------------------------------------- */
+
+static rp_err install_bundle(const arguments *args, const char *keys) {
+    uint8_t key[RP_SIGNING_BYTES];
+    rp_ab slots;
+    rp_err err;
+    const char *board = strcmp(args->board, "auto") == 0 ? NULL : args->board;
+    RP_TRY(rp_signing_read_public(keys, key));
+    RP_TRY(rp_ab_install(args->slots, args->install, key, board, &slots));
+    (void)printf("version %llu is on trial in slot %s: the next start takes it, %d starts at most "
+                 "until it is good\n",
+                 (unsigned long long)slots.trial_version, rp_ab_slot_name(slots.trial),
+                 RP_AB_STARTS);
+fail:
+    return err;
+}
+
 static rp_err run_agent(rp_arena *arena, const arguments *args) {
     rp_board board;
     rp_device *device = NULL;
@@ -229,9 +257,18 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
     if (args->warm) {
         return warm_board(arena, args);
     }
+    if (args->revert) {
+        return rp_ab_revert(args->slots);
+    }
     if (!keys) {
         RP_TRY(rp_keys_home(arena, &keys));
     }
+    if (args->install) {
+        return install_bundle(args, keys);
+    }
+    rp_agent_slot slot = {.settled = true};
+    RP_TRY(args->slots ? rp_agent_slot_enter(&slot, args->slots, args->argv, &clock) : RP_OK);
+    slot.settle_ns = (int64_t)args->settle_s * RP_NS_PER_S;
     RP_TRY(args->enrol ? enrol_board(arena, args, keys, &clock) : RP_OK);
     RP_TRY(rp_keys_read(keys, &options.keys));
     rp_trust trust = {.keys = keys, .roster = args->roster};
@@ -251,7 +288,7 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
         options.media = media;
     }
     RP_TRY(rp_agent_open(arena, device, &clock, &options, &agent));
-    RP_TRY(serve_host(agent, args->host != NULL, &trust, &clock));
+    RP_TRY(serve_host(agent, args->host != NULL, &trust, &slot, &clock));
     if (stopped) {
         rp_log_info("a signal ends the agent");
     }
@@ -272,7 +309,7 @@ int main(int argc, char **argv) {
         NULL,
         NULL,
         NULL};
-    arguments args = {.board = "auto", .media = -1};
+    arguments args = {.board = "auto", .media = -1, .argv = argv, .settle_s = RP_AGENT_SETTLE_S};
     rp_log_setup_plain("ringpipe-agent");
     rp_share_announce("RINGPIPE_BOARDS", "boards");
     rp_share_announce("RINGPIPE_MODELS", "models");

@@ -62,6 +62,7 @@ static rp_err on_hello(rp_agent *agent, const rp_message *message) {
     const bool asks = host->hold > 0;
     const bool holds = asks && take_asking(agent, &message->frame);
     rp_err err;
+    agent->has_met_host = true;
     if (!asks) {
         take_greeting(agent, host, message->frame.run_id == 0);
         err = rp_agent_tell_copies(agent, message->frame.run_id);

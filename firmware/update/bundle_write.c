@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sodium.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -110,22 +111,35 @@ static rp_err read_file(const gathering *g, const rp_bundle_file *of, FILE *to,
     return good ? RP_OK : rp_fail(RP_ERR_IO, "%s: has changed or can not be read", path);
 }
 
+/* Adds a line to the text; *used grows beyond its room when it has none. */
+RP_PRINTF(3, 4)
+static void add_line(char *text, size_t *used, const char *format, ...) {
+    const size_t room = *used < RP_BUNDLE_MANIFEST_MAX ? RP_BUNDLE_MANIFEST_MAX - *used : 0;
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(text + (room ? *used : 0), room, format, args);
+    va_end(args);
+    *used += n > 0 ? (size_t)n : RP_BUNDLE_MANIFEST_MAX;
+}
+
 static rp_err write_manifest(const gathering *g, char **text, size_t *bytes) {
-    FILE *out = open_memstream(text, bytes);
-    if (!out) {
-        return rp_fail(RP_ERR_MEMORY, "no memory for a manifest");
+    const rp_err err = RP_ARENA_NEW(g->arena, RP_BUNDLE_MANIFEST_MAX, text);
+    if (err != RP_OK) {
+        return err;
     }
-    (void)fprintf(out, "board: \"%s\"\nversion: %" PRIu64 "\nsoftware: \"%s\"\nfiles:\n",
-                  g->bundle.board, g->bundle.version, g->bundle.software);
+    *bytes = 0;
+    add_line(*text, bytes, "board: \"%s\"\nversion: %" PRIu64 "\nsoftware: \"%s\"\nfiles:\n",
+             g->bundle.board, g->bundle.version, g->bundle.software);
     for (uint32_t i = 0; i < g->bundle.count; i++) {
         const rp_bundle_file *file = &g->bundle.file[i];
         char sum[2 * RP_BUNDLE_SUM + 1];
         (void)sodium_bin2hex(sum, sizeof sum, file->sha256, RP_BUNDLE_SUM);
-        (void)fprintf(out, "  - {path: \"%s\", bytes: %" PRIu64 ", mode: %o, sha256: \"%s\"}\n",
-                      file->path, file->bytes, file->mode, sum);
+        add_line(*text, bytes, "  - {path: \"%s\", bytes: %" PRIu64 ", mode: %o, sha256: \"%s\"}\n",
+                 file->path, file->bytes, file->mode, sum);
     }
-    const bool good = !ferror(out);
-    return fclose(out) == 0 && good ? RP_OK : rp_fail(RP_ERR_MEMORY, "no memory for a manifest");
+    return *bytes < RP_BUNDLE_MANIFEST_MAX
+               ? RP_OK
+               : rp_fail(RP_ERR_LIMIT, "%s: the names are too long for one bundle", g->folder);
 }
 
 static void write_head(FILE *file, const char *manifest, size_t bytes,
@@ -146,14 +160,11 @@ static void write_head(FILE *file, const char *manifest, size_t bytes,
 
 static rp_err write_bundle(const gathering *g, const char *path, const rp_signing_pair *pair) {
     uint8_t sum[RP_BUNDLE_SUM];
-    char *manifest = NULL;
-    size_t bytes = 0;
-    FILE *file = NULL;
+    char *manifest;
+    size_t bytes;
+    FILE *file;
     rp_err err;
     RP_TRY(write_manifest(g, &manifest, &bytes));
-    if (bytes > RP_BUNDLE_MANIFEST_MAX) {
-        RP_TRY(rp_fail(RP_ERR_LIMIT, "%s: the names are too long for one bundle", g->folder));
-    }
     file = rp_replace_begin(path);
     if (file) {
         write_head(file, manifest, bytes, pair);
@@ -169,7 +180,6 @@ static rp_err write_bundle(const gathering *g, const char *path, const rp_signin
     const rp_err ended = rp_replace_end(file, path, good);
     err = err == RP_OK ? ended : err;
 fail:
-    free(manifest);
     return err;
 }
 

@@ -38,6 +38,8 @@ static const struct argp_option all_options[] = {
     {"hours", 'e', "N", 0, "How long a token lasts (default: 24)", 0},
     {"token", 'E', NULL, 0, "Make the tokens and do not wait for the boards", 0},
     {"open", 'B', NULL, 0, "Make no tokens: wait for boards that have one already", 0},
+    {"release", 'G', "N", 0, "Which bundle this is: boards take larger ones only", 0},
+    {"new-key", 'g', NULL, 0, "Make the pair of keys that signs bundles", 0},
     {"to", 'T', "DIR", 0, "Folder to put the files in", 0},
     {"from", 'H', "ADDRESS", 0, "A mirror: https, http or file (default: the official place)", 0},
     {"executor", 'x', "digest|timed", 0, "What computes in place of devices (default: digest)", 0},
@@ -125,7 +127,7 @@ static bool on_flag(int key, rp_cli_args *args) {
                  {'R', &args->roster},  {'y', &args->yes},       {'Y', &args->system},
                  {'U', &args->all},     {'X', &args->confusion}, {'q', &args->quiet},
                  {'v', &args->verbose}, {'l', &args->lane},      {'E', &args->token},
-                 {'B', &args->open}};
+                 {'B', &args->open},    {'g', &args->new_key}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (flags[i].key == key) {
             *flags[i].to = true;
@@ -160,7 +162,8 @@ static bool on_number(int key, const char *value, struct argp_state *state, rp_c
     } numbers[] = {{'d', 1024, &args->stages},          {'m', 65536, &args->micro},
                    {'c', 1024, &args->chunks},          {'t', 1024, &args->threads},
                    {'Q', 1000000, &args->wait_s},       {'K', 65536, &args->top},
-                   {'j', RP_LAB_JOBS_MAX, &args->jobs}, {'e', 8760, &args->hours}};
+                   {'j', RP_LAB_JOBS_MAX, &args->jobs}, {'e', 8760, &args->hours},
+                   {'G', UINT32_MAX, &args->release}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (numbers[i].key == key) {
             *numbers[i].to = read_number(state, value, numbers[i].max);

@@ -26,6 +26,8 @@ typedef struct {
     double minutes;
     uint32_t wait_s;  /* of stop, and boards enrol */
     uint32_t hours;   /* of boards enrol */
+    uint32_t release; /* of bundle */
+    bool new_key;     /* of bundle */
     bool token, open; /* of boards enrol: without waiting; without making one */
     bool follow, all; /* of log */
     bool lane;        /* standard input and output are the line to the run of lanes */
@@ -67,6 +69,7 @@ rp_err rp_verb_draw(const rp_cli_args *args);
 rp_err rp_verb_tune(const rp_cli_args *args);
 rp_err rp_verb_doctor(const rp_cli_args *args);
 rp_err rp_cli_report_reach(const rp_cli_args *args); /* doctor --roster */
+rp_err rp_verb_bundle(const rp_cli_args *args);
 rp_err rp_verb_boards(const rp_cli_args *args);
 rp_err rp_verb_keys(const rp_cli_args *args);
 rp_err rp_verb_data(const rp_cli_args *args);

@@ -60,6 +60,11 @@ const rp_cli_verb rp_cli_verbs[] = {
      "enrol NAME... makes a token for each board, prints the command for it, waits, and writes who "
      "comes into the roster; list prints the roster; forget NAME... takes boards out of it.",
      rp_verb_boards},
+    {"bundle", "[FOLDER]", 0, 1, "obkGg", "Sign software for boards",
+     "FOLDER has what a board gets, with bin/ringpipe-agent in it. --board says for which profile, "
+     "--release which bundle it is: boards take larger numbers only. --new-key makes the pair of "
+     "keys; boards keep its public half, update.key, beside their own.",
+     rp_verb_bundle},
     {"keys", "new|show|list|trust|untrust", 1, 3, "fDR", "CURVE keys and who is trusted",
      "new makes a pair; show prints the public key, show --roster NAME [ADDRESS] the line that a "
      "roster needs of a board (with its ADDRESS) or of a host; list prints the own key and all "

@@ -8,7 +8,7 @@
 #include <ftw.h>
 #include <sys/stat.h>
 
-#include "update/slots.h"
+#include "update/ab.h"
 
 static rp_signing_pair pair;
 

@@ -32,7 +32,7 @@ _ringpipe_names_of() {
     # generated: names
     verbs)
         echo train resume eval predict plan profile sim lab ps log stop draw tune doctor \
-            boards keys data inspect list
+            boards bundle keys data inspect list
         ;;
     schedules)
         echo gpipe umpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain \
@@ -67,6 +67,7 @@ _ringpipe_options() {
     tune) echo --out --board --minutes --yes --system --threads --quiet --verbose ;;
     doctor) echo --format --keys --board --threads --roster --listen --quiet --verbose ;;
     boards) echo --format --keys --yes --roster --listen --hours --token --open --wait --quiet --verbose ;;
+    bundle) echo --out --keys --board --release --new-key --quiet --verbose ;;
     keys) echo --format --dir --roster --quiet --verbose ;;
     data) echo --format --to --from --quiet --verbose ;;
     inspect) echo --format --quiet --verbose ;;
@@ -95,12 +96,13 @@ _ringpipe_value() {
         fi
         _ringpipe_files yaml "$word"
         ;;
+    --install) _ringpipe_files rpb "$word" ;;
     --warm) _ringpipe_files yaml "$word" ;;
     --weights) _ringpipe_files safetensors "$word" ;;
     --plan | --profile) _ringpipe_files json "$word" ;;
     --board) _ringpipe_words "$(_ringpipe_names boards "")" "$word" ;;
     --from) _ringpipe_words "https:// http:// file://" "$word" ;;
-    --resume | --dir | --to | --keys) _ringpipe_dirs "$word" ;;
+    --resume | --dir | --to | --keys | --slots) _ringpipe_dirs "$word" ;;
     --out)
         case $verb in
         plan | profile | tune) _ringpipe_files json "$word" ;;
@@ -156,7 +158,7 @@ _ringpipe_agent() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
     if ! _ringpipe_value agent "$before" "$word"; then
-        _ringpipe_words "--listen --host --board --keys --enrol --roster --threads --name --warm --sample --once --quiet --verbose
+        _ringpipe_words "--listen --host --board --keys --enrol --roster --threads --name --warm --sample --slots --install --revert --once --quiet --verbose
             --help --version" "$word"
     fi
 }

@@ -30,7 +30,7 @@ complete -c ringpipe -f
 complete -c ringpipe -n __ringpipe_no_verb -l help -d 'Its verbs'
 complete -c ringpipe -n __ringpipe_no_verb -l version -d 'Its version'
 # generated: verbs
-complete -c ringpipe -n __ringpipe_no_verb -a 'train resume eval predict plan profile sim lab ps log stop draw tune doctor boards keys data inspect list'
+complete -c ringpipe -n __ringpipe_no_verb -a 'train resume eval predict plan profile sim lab ps log stop draw tune doctor boards bundle keys data inspect list'
 # end
 # generated: options
 complete -c ringpipe -n '__ringpipe_verb_is train' -l set -r
@@ -157,6 +157,14 @@ complete -c ringpipe -n '__ringpipe_verb_is boards' -l wait -r
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l help
+complete -c ringpipe -n '__ringpipe_verb_is bundle' -l out -r
+complete -c ringpipe -n '__ringpipe_verb_is bundle' -l keys -x -a '(__fish_complete_directories)'
+complete -c ringpipe -n '__ringpipe_verb_is bundle' -l board -x -a '(__ringpipe_boards)'
+complete -c ringpipe -n '__ringpipe_verb_is bundle' -l release -r
+complete -c ringpipe -n '__ringpipe_verb_is bundle' -l new-key -r
+complete -c ringpipe -n '__ringpipe_verb_is bundle' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is bundle' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is bundle' -l help
 complete -c ringpipe -n '__ringpipe_verb_is keys' -l format -x -a 'text json svg'
 complete -c ringpipe -n '__ringpipe_verb_is keys' -l dir -r
 complete -c ringpipe -n '__ringpipe_verb_is keys' -l roster -r
@@ -192,15 +200,18 @@ complete -c ringpipe -n '__ringpipe_verb_is data; and __ringpipe_before_is fetch
 # end
 complete -c ringpipe -n '__ringpipe_verb_is draw' -a table
 
-for name in listen host board keys enrol roster threads name warm sample
+for name in listen host board keys enrol roster threads name warm sample slots install
     complete -c ringpipe-agent -f -l $name -x
 end
 complete -c ringpipe-agent -f -l once -d 'End after one run'
+complete -c ringpipe-agent -f -l revert -d 'Back from what is on trial, and end'
 complete -c ringpipe-agent -f -l quiet -d 'Errors only in the journal'
 complete -c ringpipe-agent -f -l verbose -d 'All that is known in the journal'
 complete -c ringpipe-agent -f -l help
 complete -c ringpipe-agent -f -l version
 complete -c ringpipe-agent -l board -x -a '(__ringpipe_boards)'
 complete -c ringpipe-agent -l keys -x -a '(__fish_complete_directories)'
+complete -c ringpipe-agent -l slots -x -a '(__fish_complete_directories)'
+complete -c ringpipe-agent -l install -x -k -a '(__fish_complete_suffix .rpb)'
 complete -c ringpipe-agent -l warm -x -k -a '(__fish_complete_suffix .yaml)'
 complete -c ringpipe-agent -l roster -x -k -a '(__fish_complete_suffix .yaml)'

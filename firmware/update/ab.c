@@ -1,4 +1,4 @@
-#include "update/slots.h"
+#include "update/ab.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,46 +18,46 @@ enum { DEPTH_MAX = 32 };
 
 static const char *const slot_words[] = {"none", "a", "b", NULL};
 
-const char *rp_slot_name(rp_slot slot) {
+const char *rp_ab_slot_name(rp_ab_slot slot) {
     return slot_words[slot];
 }
 
-static rp_err join(const char *dir, const char *name, char out[RP_SLOTS_PATH_BYTES]) {
-    const int n = snprintf(out, RP_SLOTS_PATH_BYTES, "%s/%s", dir, name);
-    return n > 0 && n < RP_SLOTS_PATH_BYTES
+static rp_err join(const char *dir, const char *name, char out[RP_AB_PATH_BYTES]) {
+    const int n = snprintf(out, RP_AB_PATH_BYTES, "%s/%s", dir, name);
+    return n > 0 && n < RP_AB_PATH_BYTES
                ? RP_OK
                : rp_fail(RP_ERR_USAGE, "%.100s...: path is too long", dir);
 }
 
 /* ---- the state ------------------------------------------------------------------------------- */
 
-static rp_err read_state(rp_node *root, rp_slots *out) {
-    uint32_t good = RP_SLOT_NONE;
-    uint32_t trial = RP_SLOT_NONE;
+static rp_err read_state(rp_node *root, rp_ab *out) {
+    uint32_t good = RP_AB_NONE;
+    uint32_t trial = RP_AB_NONE;
     rp_err err;
     RP_TRY(rp_node_word(root, "good", slot_words, &good));
     RP_TRY(rp_node_u64(root, "version", 0, INT64_MAX, &out->version));
     RP_TRY(rp_node_word(root, "trial", slot_words, &trial));
     RP_TRY(rp_node_u64(root, "trial_version", 0, INT64_MAX, &out->trial_version));
-    RP_TRY(rp_node_u32(root, "starts", 0, RP_SLOTS_STARTS, &out->starts));
+    RP_TRY(rp_node_u32(root, "starts", 0, RP_AB_STARTS, &out->starts));
     RP_TRY(rp_node_u64(root, "former", 0, INT64_MAX, &out->former));
     RP_TRY(rp_node_u64(root, "failed", 0, INT64_MAX, &out->failed));
     RP_TRY(rp_node_done(root));
-    out->good = (rp_slot)good;
-    out->trial = (rp_slot)trial;
-    if (out->trial != RP_SLOT_NONE && out->trial == out->good) {
+    out->good = (rp_ab_slot)good;
+    out->trial = (rp_ab_slot)trial;
+    if (out->trial != RP_AB_NONE && out->trial == out->good) {
         return rp_node_fail(root, "the good slot is on trial");
     }
 fail:
     return err;
 }
 
-rp_err rp_slots_read(const char *dir, rp_slots *out) {
-    char path[RP_SLOTS_PATH_BYTES];
+rp_err rp_ab_read(const char *dir, rp_ab *out) {
+    char path[RP_AB_PATH_BYTES];
     rp_arena arena;
     rp_node *root;
     rp_err err;
-    *out = (rp_slots){0};
+    *out = (rp_ab){0};
     rp_arena_init(&arena, "slots", 0);
     RP_TRY(join(dir, "state", path));
     if (access(path, F_OK) == 0) {
@@ -70,18 +70,18 @@ fail:
 }
 
 /* The one place where something is decided. */
-static rp_err write_state(const char *dir, const rp_slots *slots) {
-    char path[RP_SLOTS_PATH_BYTES];
+static rp_err write_state(const char *dir, const rp_ab *slots) {
+    char path[RP_AB_PATH_BYTES];
     rp_err err = join(dir, "state", path);
     if (err != RP_OK) {
         return err;
     }
     FILE *file = rp_replace_begin(path);
     if (file) {
-        (void)fprintf(file, "good: %s\nversion: %" PRIu64 "\n", rp_slot_name(slots->good),
+        (void)fprintf(file, "good: %s\nversion: %" PRIu64 "\n", rp_ab_slot_name(slots->good),
                       slots->version);
         (void)fprintf(file, "trial: %s\ntrial_version: %" PRIu64 "\nstarts: %u\n",
-                      rp_slot_name(slots->trial), slots->trial_version, slots->starts);
+                      rp_ab_slot_name(slots->trial), slots->trial_version, slots->starts);
         (void)fprintf(file, "former: %" PRIu64 "\nfailed: %" PRIu64 "\n", slots->former,
                       slots->failed);
     }
@@ -89,7 +89,7 @@ static rp_err write_state(const char *dir, const rp_slots *slots) {
 }
 
 static rp_err lock(const char *dir, int *out) {
-    char path[RP_SLOTS_PATH_BYTES];
+    char path[RP_AB_PATH_BYTES];
     rp_err err;
     *out = -1;
     RP_TRY(rp_folders_make(dir, 0755));
@@ -124,7 +124,7 @@ static rp_err empty_folder(const char *path, uint32_t depth) {
         return rp_fail(RP_ERR_IO, "%s: %s", path, dir ? "folders are too deep" : strerror(errno));
     }
     for (struct dirent *entry; (entry = readdir(dir));) {
-        char inside[4 * RP_SLOTS_PATH_BYTES];
+        char inside[4 * RP_AB_PATH_BYTES];
         struct stat st;
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
             continue;
@@ -154,7 +154,7 @@ static rp_err make_empty(const char *path) {
 }
 
 /* What can be known before anything is changed. */
-static rp_err check_bundle(const rp_bundle *bundle, const char *path, const rp_slots *slots,
+static rp_err check_bundle(const rp_bundle *bundle, const char *path, const rp_ab *slots,
                            const char *board) {
     if (board && strcmp(bundle->board, board) != 0) {
         return rp_fail(RP_ERR_REFUSED, "%s: is for boards of the profile %s, and this is a %s",
@@ -170,28 +170,28 @@ static rp_err check_bundle(const rp_bundle *bundle, const char *path, const rp_s
 }
 
 static rp_err install(const char *dir, const char *path, FILE *file, const rp_bundle *bundle,
-                      rp_slots *slots) {
-    const rp_slot to = slots->good == RP_SLOT_A ? RP_SLOT_B : RP_SLOT_A;
-    char folder[RP_SLOTS_PATH_BYTES];
+                      rp_ab *slots) {
+    const rp_ab_slot to = slots->good == RP_AB_A ? RP_AB_B : RP_AB_A;
+    char folder[RP_AB_PATH_BYTES];
     rp_err err;
     /* From here on there is no way back to what was in this slot, and none to start it. */
-    slots->trial = RP_SLOT_NONE;
+    slots->trial = RP_AB_NONE;
     slots->trial_version = slots->former = 0;
     slots->starts = 0;
     RP_TRY(write_state(dir, slots));
-    RP_TRY(join(dir, rp_slot_name(to), folder));
+    RP_TRY(join(dir, rp_ab_slot_name(to), folder));
     RP_TRY(make_empty(folder));
     RP_TRY(rp_bundle_unpack(bundle, file, path, folder));
     slots->trial = to;
     slots->trial_version = bundle->version;
-    slots->starts = RP_SLOTS_STARTS;
+    slots->starts = RP_AB_STARTS;
     RP_TRY(write_state(dir, slots));
 fail:
     return err;
 }
 
-rp_err rp_slots_install(const char *dir, const char *path, const uint8_t key[RP_SIGNING_BYTES],
-                        const char *board, rp_slots *out) {
+rp_err rp_ab_install(const char *dir, const char *path, const uint8_t key[RP_SIGNING_BYTES],
+                     const char *board, rp_ab *out) {
     rp_arena arena;
     rp_bundle bundle;
     FILE *file = NULL;
@@ -199,7 +199,7 @@ rp_err rp_slots_install(const char *dir, const char *path, const uint8_t key[RP_
     rp_err err;
     rp_arena_init(&arena, "install", 0);
     RP_TRY(lock(dir, &held));
-    RP_TRY(rp_slots_read(dir, out));
+    RP_TRY(rp_ab_read(dir, out));
     file = fopen(path, "rbe");
     if (!file) {
         RP_TRY(rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno)));
@@ -218,15 +218,15 @@ fail:
 
 /* ---- starting, and what comes of it ---------------------------------------------------------- */
 
-rp_err rp_slots_start(const char *dir, rp_slot *slot) {
-    rp_slots slots;
+rp_err rp_ab_start(const char *dir, rp_ab_slot *slot) {
+    rp_ab slots;
     int held = -1;
     rp_err err;
-    *slot = RP_SLOT_NONE;
+    *slot = RP_AB_NONE;
     RP_TRY(lock(dir, &held));
-    RP_TRY(rp_slots_read(dir, &slots));
+    RP_TRY(rp_ab_read(dir, &slots));
     *slot = slots.good;
-    if (slots.trial == RP_SLOT_NONE) {
+    if (slots.trial == RP_AB_NONE) {
         goto fail;
     }
     if (slots.starts > 0) {
@@ -235,10 +235,10 @@ rp_err rp_slots_start(const char *dir, rp_slot *slot) {
     } else {
         rp_log_warn("slots: version %" PRIu64 " was started %d times and never said that it is "
                     "good: back to %s",
-                    slots.trial_version, RP_SLOTS_STARTS,
-                    slots.good == RP_SLOT_NONE ? "the system's own" : "the version before");
+                    slots.trial_version, RP_AB_STARTS,
+                    slots.good == RP_AB_NONE ? "the system's own" : "the version before");
         slots.failed = slots.trial_version;
-        slots.trial = RP_SLOT_NONE;
+        slots.trial = RP_AB_NONE;
         slots.trial_version = 0;
     }
     RP_TRY(write_state(dir, &slots));
@@ -247,47 +247,47 @@ fail:
     return err;
 }
 
-rp_err rp_slots_validate(const char *dir, rp_slot slot) {
-    rp_slots slots;
+rp_err rp_ab_validate(const char *dir, rp_ab_slot slot) {
+    rp_ab slots;
     int held = -1;
     rp_err err;
     RP_TRY(lock(dir, &held));
-    RP_TRY(rp_slots_read(dir, &slots));
-    if (slot != RP_SLOT_NONE && slots.trial == slot) {
+    RP_TRY(rp_ab_read(dir, &slots));
+    if (slot != RP_AB_NONE && slots.trial == slot) {
         slots.former = slots.version;
         slots.version = slots.trial_version;
         slots.good = slots.trial;
-        slots.trial = RP_SLOT_NONE;
+        slots.trial = RP_AB_NONE;
         slots.trial_version = 0;
         slots.starts = 0;
         RP_TRY(write_state(dir, &slots));
         rp_log_info("slots: version %" PRIu64 " in slot %s is good", slots.version,
-                    rp_slot_name(slots.good));
+                    rp_ab_slot_name(slots.good));
     }
 fail:
     unlock(held);
     return err;
 }
 
-rp_err rp_slots_revert(const char *dir) {
-    rp_slots slots;
+rp_err rp_ab_revert(const char *dir) {
+    rp_ab slots;
     int held = -1;
     rp_err err;
     RP_TRY(lock(dir, &held));
-    RP_TRY(rp_slots_read(dir, &slots));
-    if (slots.trial != RP_SLOT_NONE) {
+    RP_TRY(rp_ab_read(dir, &slots));
+    if (slots.trial != RP_AB_NONE) {
         slots.failed = slots.trial_version;
-        slots.trial = RP_SLOT_NONE;
+        slots.trial = RP_AB_NONE;
         slots.trial_version = 0;
         slots.starts = 0;
     } else if (slots.former > 0) {
-        slots.good = slots.good == RP_SLOT_A ? RP_SLOT_B : RP_SLOT_A;
+        slots.good = slots.good == RP_AB_A ? RP_AB_B : RP_AB_A;
         slots.failed = slots.version;
         slots.version = slots.former;
         slots.former = 0;
-    } else if (slots.good != RP_SLOT_NONE) {
+    } else if (slots.good != RP_AB_NONE) {
         slots.failed = slots.version;
-        slots.good = RP_SLOT_NONE; /* the system's own */
+        slots.good = RP_AB_NONE; /* the system's own */
         slots.version = 0;
     } else {
         RP_TRY(rp_fail(RP_ERR_USAGE, "%s: there is nothing to go back from", dir));

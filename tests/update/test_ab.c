@@ -14,34 +14,34 @@ static int slots_setup(void **state) {
 }
 
 static rp_err install(const char *bundle) {
-    rp_slots slots;
+    rp_ab slots;
     char path[512];
     (void)snprintf(path, sizeof path, "%s", in_folder(bundle));
-    return rp_slots_install(dir, path, pair.public, "pocl-cpu", &slots);
+    return rp_ab_install(dir, path, pair.public, "pocl-cpu", &slots);
 }
 
 /* The next start, and what the software in it says of itself: 0 for the system's own. */
 static int start(void) {
     char name[64];
-    rp_slot slot;
+    rp_ab_slot slot;
     int version = 0;
-    expect_ok(rp_slots_start(dir, &slot));
-    if (slot == RP_SLOT_NONE) {
+    expect_ok(rp_ab_start(dir, &slot));
+    if (slot == RP_AB_NONE) {
         return 0;
     }
-    (void)snprintf(name, sizeof name, "slots/%s/bin/ringpipe-agent", rp_slot_name(slot));
+    (void)snprintf(name, sizeof name, "slots/%s/bin/ringpipe-agent", rp_ab_slot_name(slot));
     assert_int_equal(sscanf(slurp(name, NULL), "software %d", &version), 1);
     return version;
 }
 
 /* As start(), and the software says that it is good. */
 static int start_well(void) {
-    rp_slot slot;
+    rp_ab_slot slot;
     const int version = start();
-    rp_slots slots;
-    expect_ok(rp_slots_read(dir, &slots));
-    slot = slots.trial != RP_SLOT_NONE ? slots.trial : slots.good;
-    expect_ok(rp_slots_validate(dir, slot));
+    rp_ab slots;
+    expect_ok(rp_ab_read(dir, &slots));
+    slot = slots.trial != RP_AB_NONE ? slots.trial : slots.good;
+    expect_ok(rp_ab_validate(dir, slot));
     return version;
 }
 
@@ -57,27 +57,27 @@ static void new_software_becomes_good(void **state) {
     for (int i = 0; i < 10; i++) {
         assert_int_equal(start(), 8);
     }
-    expect_ok(rp_slots_revert(dir));
+    expect_ok(rp_ab_revert(dir));
     assert_int_equal(start(), 7);
-    expect_ok(rp_slots_revert(dir));
+    expect_ok(rp_ab_revert(dir));
     assert_int_equal(start(), 0);
-    expect_said(rp_slots_revert(dir), RP_ERR_USAGE, "nothing to go back from");
+    expect_said(rp_ab_revert(dir), RP_ERR_USAGE, "nothing to go back from");
 }
 
 static void software_that_does_not_come_up_is_left(void **state) {
     (void)state;
-    rp_slots slots;
+    rp_ab slots;
     make_bundle("seven", "pocl-cpu", 7);
     make_bundle("eight", "pocl-cpu", 8);
     expect_ok(install("seven"));
     assert_int_equal(start_well(), 7);
     expect_ok(install("eight"));
-    for (int i = 0; i < RP_SLOTS_STARTS; i++) {
+    for (int i = 0; i < RP_AB_STARTS; i++) {
         assert_int_equal(start(), 8);
     }
     assert_int_equal(start(), 7);
     assert_int_equal(start(), 7);
-    expect_ok(rp_slots_read(dir, &slots));
+    expect_ok(rp_ab_read(dir, &slots));
     assert_int_equal(slots.failed, 8);
     expect_ok(install("eight")); /* somebody has mended what was in its way */
     assert_int_equal(start_well(), 8);
@@ -88,10 +88,10 @@ static void a_trial_is_ended_by_hand(void **state) {
     make_bundle("seven", "pocl-cpu", 7);
     expect_ok(install("seven"));
     assert_int_equal(start(), 7);
-    expect_ok(rp_slots_revert(dir));
+    expect_ok(rp_ab_revert(dir));
     assert_int_equal(start(), 0);
     /* The process of the slot that was on trial says later that it is good: too late. */
-    expect_ok(rp_slots_validate(dir, RP_SLOT_A));
+    expect_ok(rp_ab_validate(dir, RP_AB_A));
     assert_int_equal(start(), 0);
 }
 
@@ -128,11 +128,11 @@ static void a_bundle_that_is_cut_off_costs_nothing(void **state) {
 
 static void a_damaged_state_says_where(void **state) {
     (void)state;
-    rp_slots slots;
+    rp_ab slots;
     put_file("slots/state", "good: c\n", 0644);
-    expect_said(rp_slots_read(dir, &slots), RP_ERR_USAGE, "state:1");
+    expect_said(rp_ab_read(dir, &slots), RP_ERR_USAGE, "state:1");
     put_file("slots/state", "good: a\ntrial: a\n", 0644);
-    expect_said(rp_slots_read(dir, &slots), RP_ERR_USAGE, "on trial");
+    expect_said(rp_ab_read(dir, &slots), RP_ERR_USAGE, "on trial");
 }
 
 static void two_do_not_change_the_slots_at_once(void **state) {
@@ -141,9 +141,9 @@ static void two_do_not_change_the_slots_at_once(void **state) {
     expect_ok(install("seven"));
     const int held = open(in_folder("slots/lock"), O_RDWR | O_CLOEXEC);
     assert_int_equal(flock(held, LOCK_EX), 0);
-    expect_said(rp_slots_revert(dir), RP_ERR_AGAIN, "another program");
+    expect_said(rp_ab_revert(dir), RP_ERR_AGAIN, "another program");
     (void)close(held);
-    expect_ok(rp_slots_revert(dir));
+    expect_ok(rp_ab_revert(dir));
 }
 
 /* ---- power cuts ------------------------------------------------------------------------------ */
@@ -179,16 +179,16 @@ static void install_eight(void) {
 }
 
 static void start_once(void) {
-    rp_slot slot;
-    (void)!rp_slots_start(dir, &slot);
+    rp_ab_slot slot;
+    (void)!rp_ab_start(dir, &slot);
 }
 
 static void validate_b(void) {
-    (void)!rp_slots_validate(dir, RP_SLOT_B);
+    (void)!rp_ab_validate(dir, RP_AB_B);
 }
 
 static void revert(void) {
-    (void)!rp_slots_revert(dir);
+    (void)!rp_ab_revert(dir);
 }
 
 /* Seven is good; eight is on trial where `on_trial`. */
@@ -207,14 +207,14 @@ static void prepare(bool on_trial) {
 static uint32_t cut_everywhere(void (*change)(void), bool on_trial) {
     uint32_t cuts = 0;
     for (bool cut = true; cut; cuts += cut) {
-        rp_slots slots;
+        rp_ab slots;
         prepare(on_trial);
         cut = run_until(change, cuts + 1);
         const int version = start();
         if (version != 7 && version != 8) {
             fail_msg("cut %u: %d is started", cuts, version);
         }
-        expect_ok(rp_slots_read(dir, &slots));
+        expect_ok(rp_ab_read(dir, &slots));
         if (slots.version != 8) {
             expect_ok(install("eight"));
         }

@@ -13,43 +13,43 @@
  *                                     `-> no start left: the good one again, `failed` says so
  *
  * One process at a time changes a folder: DIR/lock. */
-#ifndef RP_UPDATE_SLOTS_H
-#define RP_UPDATE_SLOTS_H
+#ifndef RP_UPDATE_AB_H
+#define RP_UPDATE_AB_H
 
 #include "update/bundle.h"
 
-enum { RP_SLOTS_STARTS = 3, RP_SLOTS_PATH_BYTES = 1024 };
+enum { RP_AB_STARTS = 3, RP_AB_PATH_BYTES = 1024 };
 
-typedef enum { RP_SLOT_NONE, RP_SLOT_A, RP_SLOT_B } rp_slot;
+typedef enum { RP_AB_NONE, RP_AB_A, RP_AB_B } rp_ab_slot;
 
 typedef struct {
-    rp_slot good, trial;
+    rp_ab_slot good, trial;
     uint64_t version, trial_version; /* 0: none */
     uint64_t former, failed;         /* 0: none */
     uint32_t starts;
-} rp_slots;
+} rp_ab;
 
 /* errors  FORMAT, USAGE: the state file, with its line; IO */
-rp_err rp_slots_read(const char *dir, rp_slots *out) RP_MUST_CHECK;
+rp_err rp_ab_read(const char *dir, rp_ab *out) RP_MUST_CHECK;
 
 /* Checks a bundle, unpacks it into the slot that is not good, and puts that on trial.
  * `board`: this board's profile; NULL: any. A folder that is missing is made.
  * errors  REFUSED: not signed by `key`, for another board, or no newer than what is good; those of
  * rp_bundle_read() and rp_bundle_unpack(). Behind an error no slot is on trial */
-rp_err rp_slots_install(const char *dir, const char *bundle, const uint8_t key[RP_SIGNING_BYTES],
-                        const char *board, rp_slots *out) RP_MUST_CHECK;
+rp_err rp_ab_install(const char *dir, const char *bundle, const uint8_t key[RP_SIGNING_BYTES],
+                     const char *board, rp_ab *out) RP_MUST_CHECK;
 
-/* Which slot this start takes, and writes down that it was made; *slot is RP_SLOT_NONE for the
- * system's own software. errors as of rp_slots_read() */
-rp_err rp_slots_start(const char *dir, rp_slot *slot) RP_MUST_CHECK;
+/* Which slot this start takes, and writes down that it was made; *slot is RP_AB_NONE for the
+ * system's own software. errors as of rp_ab_read() */
+rp_err rp_ab_start(const char *dir, rp_ab_slot *slot) RP_MUST_CHECK;
 
 /* What runs is good: of the slot that is on trial, and nothing when `slot` is not. */
-rp_err rp_slots_validate(const char *dir, rp_slot slot) RP_MUST_CHECK;
+rp_err rp_ab_validate(const char *dir, rp_ab_slot slot) RP_MUST_CHECK;
 
 /* Away from the trial; without one, back to the slot that was good before.
  * errors  USAGE: there is neither */
-rp_err rp_slots_revert(const char *dir) RP_MUST_CHECK;
+rp_err rp_ab_revert(const char *dir) RP_MUST_CHECK;
 
-const char *rp_slot_name(rp_slot slot); /* "a", "b", "none" */
+const char *rp_ab_slot_name(rp_ab_slot slot); /* "a", "b", "none" */
 
 #endif

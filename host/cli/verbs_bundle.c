@@ -1,0 +1,75 @@
+/* The verb that signs software for boards. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "transport/keys.h"
+#include "update/bundle.h"
+
+enum { PATH_BYTES = 4096 };
+
+static rp_err make_pair(const rp_cli_args *args, const char *keys) {
+    const rp_err err = rp_signing_new(keys);
+    if (err == RP_OK && !args->quiet) {
+        (void)fprintf(stderr,
+                      "%s/update.key belongs beside the keys of every board; update-secret.key to "
+                      "nobody else\n",
+                      keys);
+    }
+    return err;
+}
+
+/* A bundle without the agent would cost every board that takes it its trial. */
+static rp_err check_folder(const char *folder) {
+    char path[PATH_BYTES];
+    const int n = snprintf(path, sizeof path, "%s/bin/ringpipe-agent", folder);
+    if (n >= (int)sizeof path || access(path, X_OK) != 0) {
+        return rp_fail(RP_ERR_USAGE, "%s: expected bin/ringpipe-agent in it, which can be executed",
+                       folder);
+    }
+    return RP_OK;
+}
+
+static rp_err make_bundle(rp_arena *arena, const rp_cli_args *args, const char *keys) {
+    const char *folder = args->word[0];
+    const char *out = args->out;
+    rp_signing_pair pair = {0};
+    struct stat st;
+    char *path;
+    rp_err err;
+    if (strcmp(args->board, "auto") == 0 || args->release == 0) {
+        return rp_fail(RP_ERR_USAGE, "expected: bundle FOLDER --board NAME --release N, N from 1");
+    }
+    RP_TRY(check_folder(folder));
+    RP_TRY(rp_signing_read(keys, &pair));
+    if (!out) {
+        RP_TRY(rp_arena_printf(arena, &path, "%s-%u.rpb", args->board, args->release));
+        out = path;
+    }
+    RP_TRY(rp_bundle_write(out, folder, args->board, args->release, RP_VERSION, &pair));
+    if (!args->quiet && stat(out, &st) == 0) {
+        (void)fprintf(stderr, "%s: %lld bytes, release %u for %s\n", out, (long long)st.st_size,
+                      args->release, args->board);
+    }
+fail:
+    explicit_bzero(&pair, sizeof pair);
+    return err;
+}
+
+rp_err rp_verb_bundle(const rp_cli_args *args) {
+    const char *keys = args->keys;
+    rp_arena arena;
+    rp_err err = RP_OK;
+    rp_arena_init(&arena, "bundle", 0);
+    RP_TRY(keys ? RP_OK : rp_keys_home(&arena, &keys));
+    if (args->new_key == (args->word_count > 0)) {
+        RP_TRY(rp_fail(RP_ERR_USAGE, "expected: bundle FOLDER --board NAME --release N | "
+                                     "bundle --new-key"));
+    }
+    err = args->new_key ? make_pair(args, keys) : make_bundle(&arena, args, keys);
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
