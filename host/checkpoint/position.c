@@ -297,6 +297,7 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
                                "steer",   sidecars->gains,
                                "plan",    digest,
                                "round",   round,
+                               "trial",   position->trial ? position->trial : "",
                                "ledger",  ledger};
     _Static_assert(sizeof own / sizeof *own + 2 * IDENTITY + 1 == RP_CHECKPOINT_META, "all of it");
     memcpy(meta, own, sizeof own);
@@ -368,6 +369,12 @@ rp_err rp_checkpoint_read_position(rp_arena *arena, const rp_st_reader *reader,
                        &position->codec));
     RP_TRY(read_sizes(arena, rp_st_meta(reader, "sizes"), path, position->cut.stage_count,
                       run->batch, &position->size));
+    const char *trial = rp_st_meta(reader, "trial"); /* older programs have none */
+    if (trial && trial[0]) {
+        char *copy;
+        RP_TRY(rp_arena_string(arena, trial, &copy));
+        position->trial = copy;
+    }
     position->plan = digest ? strtoull(digest, NULL, 16) : 0;
     if (round && !rp_checkpoint_number(round, &position->round)) { /* older programs have none */
         return rp_fail(RP_ERR_FORMAT, "%s: `round` is '%.40s', expected a number", path, round);

@@ -24,6 +24,7 @@ typedef struct {
     rp_cut cut;                 /* that its checkpoint was made on; stage_count 0: none */
     const rp_codec (*codec)[2]; /* of its boundaries; NULL: it does not say */
     const uint32_t (*size)[2];  /* of its stages, samples forward and backward; NULL: none */
+    const char *trial;          /* the cuts that are tried (planning/trial.h); NULL: none */
     uint64_t plan;      /* rp_plan_digest() of the plan that it was made with; 0: it does not say */
     uint64_t round;     /* of a lane, in which its weights here were averaged; 0: not */
     uint64_t fill_step; /* where the pipes were filled: before `step` with microbatches in flight */

@@ -13,6 +13,7 @@
 #include "planning/cost.h"
 #include "planning/joint.h"
 #include "planning/predict.h"
+#include "planning/trial.h"
 #include "stage/record.h"
 
 /* Recoveries that the summary has; more are only in the log. */
@@ -178,6 +179,14 @@ typedef struct {
     uint32_t cuts;     /* that others were chosen */
 } rp_drift;
 
+/* trials.c: the cuts that are tried, and the steps of the one that is in force. */
+typedef struct {
+    rp_trial plans;
+    double seconds[RP_PLAN_TRIAL_MAX];
+    uint32_t count;   /* of them: the first of a segment is not among them */
+    uint64_t trained; /* steps in all */
+} rp_trials;
+
 /* wires.c: which wire is being measured, and how far that is. */
 typedef struct {
     uint32_t at, count; /* of wires */
@@ -340,6 +349,7 @@ struct rp_controller {
     bool has_profile;
     rp_wires wires;
     rp_drift drift;
+    rp_trials trial;
     uint32_t trips; /* round trips measured in this state */
     bool advance_chosen;
     rp_advance_choice advance; /* advance: auto */
@@ -479,9 +489,25 @@ double rp_drift_factor(const rp_controller *c, uint32_t board);
 /* The same of the wire from board to board, by the parcels of the last segment; 1 also: it is no
  * matter to a step, or it takes turns on an emulated medium. */
 double rp_drift_wire_factor(const rp_controller *c, uint32_t from, uint32_t to);
-/* replan.c: at a pause. *pays: c->cut, or the sizes, are others now, which the boards are to get.
+/* replan.c: at a pause. *leaves: c->cut, or the sizes, are others now, which the boards are to get.
  * errors IO, MEMORY; of the planner */
-rp_err rp_replan_choose(rp_controller *c, bool *pays) RP_MUST_CHECK;
+rp_err rp_replan_choose(rp_controller *c, bool *leaves) RP_MUST_CHECK;
+/* trials.c: plan.trial. For the cut that was chosen just now; of a checkpoint; and for one that
+ * is made, in whose arena the text lies. errors MEMORY */
+void rp_trials_open(rp_controller *c, const rp_joint_answer *answer);
+void rp_trials_resume(rp_controller *c);
+rp_err rp_trials_tell(const rp_controller *c, rp_arena *arena, rp_position *out) RP_MUST_CHECK;
+/* The boards get stages; a step was done, and took so long, 0: it filled the pipes. */
+void rp_trials_begin_plan(rp_controller *c);
+void rp_trials_note_step(rp_controller *c, double seconds);
+/* The step at which the plan in force has been tried; UINT64_MAX: none is. Is that here, with a
+ * step trained since the boards have it? */
+uint64_t rp_trials_next(const rp_controller *c);
+bool rp_trials_is_due(const rp_controller *c);
+/* At a pause. The cut that is to be in force from here on; stage_count 0: the one that is. errors
+ * IO
+ */
+rp_err rp_trials_choose(rp_controller *c, rp_cut *cut) RP_MUST_CHECK;
 /* arrange.c: boards and order, where the planner may choose them. errors MEMORY, USAGE, IO */
 rp_err rp_arrange_ring(rp_controller *c) RP_MUST_CHECK;
 /* plan.c: where each stage begins, in the next plan. errors MEMORY */

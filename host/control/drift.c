@@ -70,7 +70,9 @@ void rp_drift_note_assign(rp_controller *c) {
 /* Between two steps of a segment: the first one fills the pipes. */
 void rp_drift_note_step(rp_controller *c) {
     rp_drift *drift = &c->drift;
-    if (drift->step_ns > 0) {
+    const int64_t last_ns = drift->step_ns;
+    rp_trials_note_step(c, last_ns > 0 ? (double)(c->now_ns - last_ns) * 1e-9 : 0);
+    if (last_ns > 0) {
         drift->steps_s += (double)(c->now_ns - drift->step_ns) * 1e-9;
         drift->steps++;
     }

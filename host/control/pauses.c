@@ -34,6 +34,7 @@ static uint64_t next_save(rp_controller *c) {
     const bool looks = c->position.step == 0 && c->look_step > 0;
     uint64_t end = next_of(c, every, sizeof every / sizeof *every);
     end = looks ? smaller(end, c->look_step) : end;
+    end = smaller(end, rp_trials_next(c));
     return sooner(c, smaller(end, rp_copy_pace_next(c)));
 }
 
@@ -42,7 +43,8 @@ bool rp_controller_copies_suffice(const rp_controller *c) {
     const uint64_t saved[] = {c->run.epoch_steps, c->run.checkpoint_steps, c->run.histogram_steps,
                               c->run.eval_steps, round_steps(c)};
     bool is_saved = step == c->run.steps || c->stop_step > 0 || c->interrupts > 0 ||
-                    c->recovery.in_a_row > 0 || c->follow.phase != RP_FOLLOW_NONE;
+                    c->recovery.in_a_row > 0 || c->follow.phase != RP_FOLLOW_NONE ||
+                    rp_trials_is_due(c);
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
         is_saved |= saved[i] && step % saved[i] == 0;
     }

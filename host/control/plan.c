@@ -65,9 +65,11 @@ static rp_err choose_by_profile(rp_controller *c, rp_arena *arena, rp_cut *cut) 
     rp_joint_answer answer;
     uint32_t *first;
     rp_err err;
-    const rp_joint_ask ask = {.run = &c->run, .profile = &c->profile, .delay_s = c->link_delay_s};
+    const rp_joint_ask ask = {
+        .run = &c->run, .profile = &c->profile, .delay_s = c->link_delay_s, .cuts_open = true};
     rp_measured_place(c);
     RP_TRY(rp_joint_search(&ask, &answer));
+    rp_trials_open(c, &answer);
     if (!answer.is_known) {
         return rp_cost_choose_cut_by_board(arena, &c->run, &c->profile, cut);
     }

@@ -121,13 +121,27 @@ static rp_err take_factors(rp_controller *c) {
     return rp_drift_open(c);
 }
 
-rp_err rp_replan_choose(rp_controller *c, bool *pays) {
+/* plan.trial: the next of the cuts that are tried, or the one that is kept. */
+static rp_err take_trial(rp_controller *c, bool *leaves) {
+    rp_cut cut;
+    rp_err err;
+    RP_TRY(rp_trials_choose(c, &cut));
+    *leaves = cut.stage_count > 0;
+    RP_TRY(*leaves ? rp_controller_keep_cut(c, &cut) : RP_OK);
+    if (*leaves && c->has_profile) {
+        rp_measured_place(c);
+        rp_profile_seconds(&c->profile, &c->cut, c->run.boards, c->layer_seconds);
+    }
+fail:
+    return err;
+}
+
+static rp_err follow_drift(rp_controller *c, bool *pays) {
     drifted found;
     double step_s[2];
     plan_choice best;
     rp_arena arena;
     rp_err err = RP_OK;
-    *pays = false;
     if (!has_drifted(c, &found) ||
         rp_controller_drained_at(c) >= rp_controller_next_evaluation(c)) {
         return RP_OK;
@@ -151,5 +165,15 @@ rp_err rp_replan_choose(rp_controller *c, bool *pays) {
     }
 fail:
     rp_arena_finish(&arena);
+    return err;
+}
+
+rp_err rp_replan_choose(rp_controller *c, bool *leaves) {
+    rp_err err;
+    RP_TRY(take_trial(c, leaves));
+    if (!*leaves && rp_trials_next(c) == UINT64_MAX) { /* no other one is being tried */
+        RP_TRY(follow_drift(c, leaves));
+    }
+fail:
     return err;
 }

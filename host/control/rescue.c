@@ -112,16 +112,21 @@ static const char *find_lost(const rp_controller *c) {
 
 static rp_err open_checkpoint(rp_controller *c, const rp_copy_set *set) {
     const bool measured = c->run.method.horizon == RP_HORIZON_MEASURED;
+    rp_position position = set->position;
+    rp_err err;
     const rp_checkpoint_content content = {.run = &c->run,
                                            .plan = c->plan,
-                                           .position = &set->position,
+                                           .position = &position,
                                            .applied = &set->applied,
                                            .in_flight_bytes = set->in_flight_bytes,
                                            .estimator = measured ? &set->estimator : NULL,
                                            .folder = c->checkpoints};
     rp_arena_init(&c->save.arena, "rescue", 0);
     c->save.histogram = NULL;
-    return rp_checkpoint_open_writer(&c->save.arena, &content, &c->save.writer);
+    RP_TRY(rp_trials_tell(c, &c->save.arena, &position));
+    RP_TRY(rp_checkpoint_open_writer(&c->save.arena, &content, &c->save.writer));
+fail:
+    return err;
 }
 
 rp_err rp_rescue_enter(rp_controller *c) {

@@ -41,6 +41,7 @@ static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
                        c->given->source, c->given->method.advance, c->position.advance);
     }
     RP_TRY(*path || c->adopt.hopes ? rp_controller_resume_codecs(c) : RP_OK);
+    rp_trials_resume(c);
     if (*path || c->adopt.hopes) {
         rp_controller_resume_sizes(c);
     }

@@ -42,6 +42,8 @@ rp_err rp_save_enter(rp_controller *c) {
     rp_arena_init(&c->save.arena, "checkpoint", 0);
     RP_TRY(rp_save_gather(c, &c->save.arena, &applied, &in_flight_bytes));
     rp_controller_read_totals(c);
+    rp_position position = c->position;
+    RP_TRY(rp_trials_tell(c, &c->save.arena, &position));
     c->save.boards_left = 0;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].saved = !rp_controller_saves(c, k);
@@ -51,7 +53,7 @@ rp_err rp_save_enter(rp_controller *c) {
     const rp_checkpoint_content content = {
         .run = &c->run,
         .plan = c->plan,
-        .position = &c->position,
+        .position = &position,
         .applied = &applied,
         .in_flight_bytes = in_flight_bytes,
         .estimator = measured ? &c->estimator : NULL,

@@ -46,6 +46,7 @@ static rp_err read_off(rp_controller *c) {
     }
     RP_TRY(RP_ARENA_NEW(&c->plan_arena, plan->hold_count, &c->norms.of));
     c->norms.got = 0;
+    rp_trials_begin_plan(c);
     RP_TRY(rp_losses_open(c));
     RP_TRY(rp_tally_open(&c->plan_arena, plan, &c->tally));
     RP_TRY(rp_plan_cut(&c->plan_arena, plan, c->run.model, &c->plan_cut));

@@ -8,7 +8,7 @@
 #include "planning/least_memory.h"
 #include "planning/planfile.h"
 
-enum { ALL_BOARDS = 5, REPLAYS = 6, ROUNDS = 600, SWEEPS = 16 };
+enum { ALL_BOARDS = 5, REPLAYS = 6, ROUNDS = 600, SWEEPS = 16, NEAR = 64 };
 /* Of a step, that another cut of the same ring saves where it is taken: less is noise. */
 static const double WORTH = 0.01;
 
@@ -458,6 +458,49 @@ fail:
     return err;
 }
 
+/* ---- cuts near the best one ------------------------------------------------------------------ */
+
+static bool is_listed(const rp_joint_answer *out, const rp_joint_plan *plan) {
+    bool found = false;
+    for (uint32_t i = 0; i < out->count; i++) {
+        found = found ||
+                (rp_joint_is_ring(&out->plan[i], plan->count) && has_same_cut(&out->plan[i], plan));
+    }
+    return found;
+}
+
+static rp_err try_near(joint *j, const rp_joint_plan *from, uint32_t *left) {
+    rp_err err = RP_OK;
+    for (uint32_t i = 2; i<2 * from->count && * left> 0 && !is_over(j); i++) {
+        rp_joint_plan other = *from;
+        uint32_t *own = &other.first[i / 2];
+        *own = i % 2 ? *own + 1 : *own - 1;
+        if (own[-1] < own[0] && own[0] < own[1] && !is_listed(j->out, &other)) {
+            other.origin = RP_JOINT_NEAR;
+            (*left)--;
+            RP_TRY(replay(j, &other));
+            list(j->out, &other);
+        }
+    }
+fail:
+    return err;
+}
+
+static rp_err search_near(joint *j, uint32_t boards) {
+    rp_joint_answer *out = j->out;
+    uint32_t left = NEAR;
+    double before_s = (double)INFINITY;
+    rp_err err = RP_OK;
+    while (out->count > 0 && rp_joint_is_ring(&out->plan[0], boards) &&
+           out->plan[0].step_s < before_s) {
+        const rp_joint_plan from = out->plan[0];
+        before_s = from.step_s;
+        RP_TRY(try_near(j, &from, &left));
+    }
+fail:
+    return err;
+}
+
 /* ---- a bound, a size ------------------------------------------------------------------------- */
 
 /* Of a layer as it was measured: what holds a board back besides is not shared out by layers. */
@@ -615,6 +658,7 @@ static rp_err search(rp_arena *arena, joint *j) {
     }
     RP_TRY(sum_up(arena, j));
     RP_TRY(cut_as_it_is(arena, j, &now, &dp_fits));
+    RP_TRY(j->ask->cuts_open ? search_near(j, now.count) : RP_OK);
     const bool open = boards_may_change(j);
     RP_TRY(open ? search_rings(j, &now) : RP_OK);
     for (uint32_t i = 0; i < j->kept_count; i++) {

@@ -13,7 +13,8 @@ enum { RP_JOINT_BOARDS_MAX = 64, RP_JOINT_PLANS_MAX = 8 };
 typedef enum {
     RP_JOINT_ALIKE,   /* the layers shared out as if boards were alike */
     RP_JOINT_MATCHED, /* .. by the speed of each */
-    RP_JOINT_DP_CUT   /* dp_cut.c */
+    RP_JOINT_DP_CUT,  /* dp_cut.c */
+    RP_JOINT_NEAR     /* one of them, with a layer or more on the other side of a boundary */
 } rp_joint_origin;
 
 typedef struct {
@@ -30,6 +31,7 @@ typedef struct {
     const rp_profile *profile; /* with its boards at their places */
     double delay_s;            /* of a wire whose latency nobody knows */
     bool boards_open;          /* boards may be left out, and their order is another one */
+    bool cuts_open;            /* more cuts of the ring as it is are replayed: see below */
     const rp_clock *clock;     /* may be NULL when there is no limit of time */
     int64_t limit_ns;          /* 0: none. What is best until then is the answer, then another one
                                   on another machine; without it the same question has the same */
@@ -52,7 +54,9 @@ typedef struct {
     bool is_complete; /* it ended by itself, not by a limit */
 } rp_joint_answer;
 
-/* The ring as it is by three cuts: as if boards were alike, by speed, and dp-cut's. With boards
+/* The ring as it is by three cuts: as if boards were alike, by speed, and dp-cut's; with cuts open
+ * also those that differ from the fastest by one layer at one boundary, and so on from the fastest
+ * of these, as long as that gains and 64 times at most. With boards
  * open, where the run says nothing of places (hops, codecs that differ) and every board was
  * measured: all rings of up to five boards; of more, from the ring as it is, those by speed, and
  * those without its slowest ones on, by leaving out one, taking one back and exchanging two, as

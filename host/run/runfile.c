@@ -633,12 +633,37 @@ static rp_err read_boards(rp_node *plan, rp_runfile *run) {
     return RP_OK;
 }
 
+/* Cuts are tried where they change no number. */
+static rp_err check_trial(const rp_runfile *run) {
+    const rp_node *plan = rp_node_find(run->root, "plan");
+    if (run->plan_trial == 0) {
+        return RP_OK;
+    }
+    if (!run->cut_auto) {
+        return rp_node_fail(plan, "trial: tries cuts of the planner's, and `cut` says which one it "
+                                  "is; expected cut: auto");
+    }
+    if (!run->method.kind->flushed) {
+        return rp_node_fail(plan,
+                            "trial: schedule %s does not wait for steps, so each cut that is tried "
+                            "would change the weights; expected a schedule with a flush",
+                            run->method.kind->name);
+    }
+    return run->sizes.planner
+               ? rp_node_fail(plan, "trial: schedule.planner chooses other sizes for other cuts, "
+                                    "and they change the order of sums; expected sizes that are "
+                                    "given (schedule.forward)")
+               : RP_OK;
+}
+
 static rp_err read_plan(rp_node *root, rp_runfile *run) {
     rp_node *plan;
     rp_err err;
     RP_TRY(find_map(root, "plan", "{drift: 0.3}", &plan));
     RP_TRY(rp_node_f64(plan, "drift", 0, 100, &run->plan_drift));
     RP_TRY(rp_node_default(plan, "drift", "0"));
+    RP_TRY(rp_node_u32(plan, "trial", 0, RP_PLAN_TRIAL_MAX, &run->plan_trial));
+    RP_TRY(rp_node_default(plan, "trial", "0"));
     RP_TRY(rp_node_f64(plan, "seconds", 0, 3600, &run->plan_seconds));
     RP_TRY(rp_node_default(plan, "seconds", "5"));
     RP_TRY(read_boards(plan, run));
@@ -691,6 +716,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     if (!out->cut_auto) {
         RP_TRY(rp_sizes_fit_cut(&out->sizes, out->root, out->model, &out->cut, out->micro));
     }
+    RP_TRY(check_trial(out));
     RP_TRY(check_scores(out));
     bound_steps(out);
     return RP_OK;

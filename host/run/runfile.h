@@ -16,7 +16,7 @@
 #include "stage/job.h"
 #include "transport/hops.h"
 
-enum { RP_COPY_STEPS_MAX = 1 << 30 };
+enum { RP_COPY_STEPS_MAX = 1 << 30, RP_PLAN_TRIAL_MAX = 1000 };
 
 typedef enum { RP_BEST_ACCURACY, RP_BEST_LOSS } rp_best_by;
 
@@ -78,6 +78,7 @@ typedef struct {
     uint32_t non_finite_steps; /* stop when the loss of so many in a row is not finite; 0: never */
     uint64_t checkpoint_steps; /* besides every epoch's end; 0: only there */
     double plan_drift;         /* share that ops may part from what was predicted; 0: none */
+    uint32_t plan_trial;       /* steps that each of a few cuts is tried for; 0: none is */
     bool boards_auto;          /* a plan may leave out boards, and change their order */
     double plan_seconds;       /* that a search for a plan may take; 0: until it ends */
     uint32_t trace_mib;        /* of trace.json at most; 0: there is none */

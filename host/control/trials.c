@@ -1,0 +1,176 @@
+/* `plan.trial`: in a run that begins, the cut that the planner takes and the two next best are each
+ * in force for so many steps, and the fastest is kept. With a flush the cut is nobody's business:
+ * the weights are the same. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "control/controller_own.h"
+
+/* Where segments are so short that few steps of them count, a plan has so many times its steps. */
+enum { PATIENCE = 4 };
+
+static bool is_open(const rp_controller *c) {
+    return c->trial.plans.count > 0 && c->options.purpose == RP_PURPOSE_TRAIN && !c->given;
+}
+
+void rp_trials_open(rp_controller *c, const rp_joint_answer *answer) {
+    c->trial.plans = (rp_trial){.count = 0};
+    if (c->run.plan_trial > 0 && c->options.purpose == RP_PURPOSE_TRAIN) {
+        rp_trial_open(&c->trial.plans, answer);
+    }
+}
+
+void rp_trials_resume(rp_controller *c) {
+    const uint32_t layers = c->run.model->layer_count;
+    if (c->run.plan_trial > 0 && c->trial.plans.count == 0 && c->position.trial &&
+        !rp_trial_read(c->position.trial, layers, &c->trial.plans)) {
+        rp_log_warn("controller: the checkpoint's `trial` is '%.40s', which is none: the cut stays",
+                    c->position.trial);
+    }
+    c->position.trial = NULL;
+}
+
+rp_err rp_trials_tell(const rp_controller *c, rp_arena *arena, rp_position *out) {
+    char *text;
+    const rp_err err = rp_trial_text(arena, &c->trial.plans, &text);
+    out->trial = err == RP_OK ? text : NULL;
+    return err;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+void rp_trials_begin_plan(rp_controller *c) {
+    c->trial.count = 0;
+    c->trial.trained = 0;
+}
+
+void rp_trials_note_step(rp_controller *c, double seconds) {
+    if (!is_open(c)) {
+        return;
+    }
+    c->trial.trained++;
+    if (seconds > 0 && c->trial.count < c->run.plan_trial) {
+        c->trial.seconds[c->trial.count++] = seconds;
+    }
+}
+
+static bool has_tried(const rp_controller *c) {
+    return c->trial.count == c->run.plan_trial ||
+           c->trial.trained >= (uint64_t)PATIENCE * c->run.plan_trial;
+}
+
+/* `count`: none that is tried. */
+static uint32_t in_force(const rp_controller *c) {
+    return is_open(c) && c->plan ? rp_trial_find(&c->trial.plans, &c->plan_cut)
+                                 : c->trial.plans.count;
+}
+
+/* In force, and not yet measured. */
+static bool is_trying(const rp_controller *c) {
+    const uint32_t now = in_force(c);
+    return now < c->trial.plans.count && isnan(c->trial.plans.plan[now].measured_s);
+}
+
+/* Measured already: the run has gone back to a checkpoint of it. */
+static bool is_to_leave(const rp_controller *c) {
+    const uint32_t now = in_force(c);
+    return now < c->trial.plans.count && !is_trying(c) && rp_trial_next(&c->trial.plans) != now;
+}
+
+bool rp_trials_is_due(const rp_controller *c) {
+    return c->trial.trained > 0 && (is_trying(c) ? has_tried(c) : is_to_leave(c));
+}
+
+/* One more than are to be counted: the first of a segment fills the pipes. */
+uint64_t rp_trials_next(const rp_controller *c) {
+    const uint64_t left = c->run.plan_trial - c->trial.count;
+    return is_trying(c)     ? c->position.step + left + 1
+           : is_to_leave(c) ? c->position.step + 1
+                            : UINT64_MAX;
+}
+
+/* ---- a decision ------------------------------------------------------------------------------ */
+
+static void put_cut(const rp_controller *c, const rp_trial_plan *plan, char *text, size_t bytes) {
+    size_t used = (size_t)snprintf(text, bytes, "[");
+    for (uint32_t k = 1; k < c->trial.plans.stages && used < bytes; k++) {
+        used += (size_t)snprintf(text + used, bytes - used, "%s%.30s", k > 1 ? ", " : "",
+                                 c->run.model->layer[plan->first[k]].name);
+    }
+    (void)snprintf(text + (used < bytes - 2 ? used : bytes - 2), 2, "]");
+}
+
+static rp_err say_measured(const rp_controller *c, const rp_trial_plan *plan) {
+    char cut[240];
+    char text[480];
+    put_cut(c, plan, cut, sizeof cut);
+    if (c->trial.count > 0) {
+        (void)snprintf(text, sizeof text,
+                       "cut %s tried: %.4g ms a step, the median of %u; %.4g ms by prediction", cut,
+                       1e3 * plan->measured_s, c->trial.count, 1e3 * plan->predicted_s);
+    } else {
+        (void)snprintf(text, sizeof text,
+                       "cut %s was not measured: in %u steps the pipes were filled before each",
+                       cut, (uint32_t)c->trial.trained);
+    }
+    return rp_record_event(c->record, "trial", c->position.step, text);
+}
+
+static rp_err say_kept(const rp_controller *c, uint32_t best) {
+    const rp_trial *plans = &c->trial.plans;
+    char cut[240];
+    char text[480];
+    put_cut(c, &plans->plan[best], cut, sizeof cut);
+    size_t used = (size_t)snprintf(text, sizeof text,
+                                   "cut %s is kept, the fastest of %u that were tried: %.4g ms a "
+                                   "step, the %s",
+                                   cut, plans->count, 1e3 * plans->plan[best].measured_s,
+                                   plans->count > 2 ? "others" : "other");
+    for (uint32_t i = 0; i < plans->count; i++) {
+        if (i != best) {
+            used += (size_t)snprintf(text + used, sizeof text - used, " %.4g ms",
+                                     1e3 * plans->plan[i].measured_s);
+        }
+    }
+    return rp_record_event(c->record, "trial", c->position.step, text);
+}
+
+/* A plan of which no step could be counted is not taken. */
+static rp_err note_measured(rp_controller *c, uint32_t now) {
+    rp_trial_plan *plan = &c->trial.plans.plan[now];
+    plan->measured_s =
+        c->trial.count > 0 ? rp_trial_median(c->trial.seconds, c->trial.count) : (double)INFINITY;
+    rp_err err = say_measured(c, plan);
+    if (err == RP_OK && rp_trial_is_measured(&c->trial.plans)) {
+        err = say_kept(c, rp_trial_next(&c->trial.plans));
+    }
+    return err;
+}
+
+rp_err rp_trials_choose(rp_controller *c, rp_cut *cut) {
+    rp_trial *plans = &c->trial.plans;
+    rp_err err = RP_OK;
+    *cut = (rp_cut){0};
+    if (!is_open(c)) {
+        return RP_OK;
+    }
+    const uint32_t now = in_force(c);
+    if (now == plans->count) { /* the ring has other boards, or the cut is another one since */
+        const bool is_over = rp_trial_is_measured(plans);
+        plans->count = 0;
+        return is_over ? RP_OK
+                       : rp_record_event(c->record, "trial", c->position.step,
+                                         "the ring is another one: no more cuts are tried");
+    }
+    if (!rp_trials_is_due(c)) {
+        return RP_OK;
+    }
+    RP_TRY(is_trying(c) ? note_measured(c, now) : RP_OK);
+    const uint32_t next = rp_trial_next(plans);
+    if (next != now) {
+        *cut = (rp_cut){.stage_count = plans->stages, .first = plans->plan[next].first};
+    }
+fail:
+    return err;
+}

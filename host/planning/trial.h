@@ -1,0 +1,43 @@
+/* A few cuts of one ring that are tried in turn, each for some steps of the run: a prediction is a
+ * guess, a trial is not. What was measured, which one is next, and which is kept. */
+#ifndef RP_PLANNING_TRIAL_H
+#define RP_PLANNING_TRIAL_H
+
+#include "planning/joint.h"
+
+enum { RP_TRIAL_PLANS_MAX = 3 };
+
+typedef struct {
+    uint32_t first[RP_JOINT_BOARDS_MAX + 1]; /* layers, as rp_cut */
+    double predicted_s;                      /* of a step; 0: not known */
+    double measured_s; /* the median of the steps tried; NaN: not yet; infinite: none was seen */
+} rp_trial_plan;
+
+typedef struct {
+    uint32_t count; /* 0: nothing is tried */
+    uint32_t stages;
+    rp_trial_plan plan[RP_TRIAL_PLANS_MAX];
+} rp_trial;
+
+/* The first plan of the answer, which is in force, and the next best cuts of the same ring. Nothing
+ * is tried where there is no other. */
+void rp_trial_open(rp_trial *trial, const rp_joint_answer *answer);
+
+/* The plan with this cut; `count`: none has it. */
+uint32_t rp_trial_find(const rp_trial *trial, const rp_cut *cut);
+
+/* The first that is not measured yet; behind the last the fastest, of equal ones the first. */
+uint32_t rp_trial_next(const rp_trial *trial);
+bool rp_trial_is_measured(const rp_trial *trial); /* all of them */
+
+/* Of `count` > 0 values, which it sorts; of an even count the mean of the two in the middle. */
+double rp_trial_median(double *seconds, uint32_t count);
+
+/* As a checkpoint has it, "predicted/measured/first,first;...": seconds, `-` for what is not
+ * measured, `inf` where nothing could be, and the first layers of all stages but the first. ""
+ * where nothing is tried. */
+rp_err rp_trial_text(rp_arena *arena, const rp_trial *trial, char **out) RP_MUST_CHECK;
+/* For a model of so many layers. False: the text is none; nothing is tried then. */
+bool rp_trial_read(const char *text, uint32_t layers, rp_trial *out) RP_MUST_CHECK;
+
+#endif
