@@ -1,6 +1,8 @@
-/* `plan.boards: auto`: once the boards of a run that begins are measured, the ring has those with
- * which a step is shortest, in the order that the planner says; the others become spares. */
+/* What the planner is asked of boards and cut. `plan.boards: auto`: once the boards of a run that
+ * begins are measured, the ring has those with which a step is shortest, in the order that the
+ * planner says; the others become spares. */
 #include <stdio.h>
+#include <string.h>
 
 #include "control/controller_own.h"
 
@@ -63,7 +65,7 @@ static rp_err keep_words(rp_controller *c, const rp_joint_answer *answer) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         name[k] = c->ring.board[k].name;
     }
-    rp_joint_say(file, answer, &c->run, name);
+    rp_joint_say(file, answer, name);
     (void)fclose(file);
     return rp_arena_printf(&c->arena, &c->plan_words, "%s", text);
 }
@@ -97,6 +99,46 @@ static rp_err arrange(rp_controller *c, const rp_joint_plan *best) {
     return rp_ring_reorder(&c->ring, at);
 }
 
+rp_err rp_controller_find_cut(rp_controller *c, rp_arena *arena, rp_joint_answer *answer,
+                              rp_cut *cut) {
+    uint32_t *first;
+    rp_err err;
+    rp_joint_ask ask = rp_measured_ask(c);
+    ask.boards_open = false;
+    ask.cuts_open = true;
+    RP_TRY(rp_joint_search(&ask, answer));
+    if (!answer->is_known) {
+        return rp_cost_choose_cut_by_board(arena, &c->run, &c->profile, cut);
+    }
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)c->run.stages + 1, &first));
+    memcpy(first, answer->plan[0].first, ((size_t)c->run.stages + 1) * sizeof *first);
+    *cut = (rp_cut){.stage_count = c->run.stages, .first = first};
+fail:
+    return err;
+}
+
+rp_err rp_controller_take_micro(rp_controller *c, const rp_joint_answer *answer) {
+    const uint32_t before = c->run.micro;
+    char text[240];
+    rp_err err = RP_OK;
+    if (!c->run.micro_auto) {
+        return RP_OK;
+    }
+    c->run.micro_auto = false; /* once in a run */
+    if (answer && answer->is_known) {
+        c->run.micro = c->profile.micro = answer->with_micro;
+    }
+    (void)snprintf(text, sizeof text, "train.microbatch=%u", c->run.micro);
+    RP_TRY(rp_config_set(&c->arena, c->run.root, text));
+    (void)snprintf(text, sizeof text, "microbatches of %u samples: %s", c->run.micro,
+                   !answer || !answer->is_known ? "nothing was measured that says more"
+                   : c->run.micro == before     ? "no other size saves 1 % of a step by prediction"
+                                                : "a step is shortest with them by prediction");
+    RP_TRY(c->record ? rp_record_event(c->record, "microbatch", c->position.step, text) : RP_OK);
+fail:
+    return err;
+}
+
 rp_err rp_arrange_ring(rp_controller *c) {
     rp_joint_answer answer;
     rp_err err = RP_OK;
@@ -108,6 +150,7 @@ rp_err rp_arrange_ring(rp_controller *c) {
     RP_TRY(answer.is_known ? keep_words(c, &answer) : RP_OK);
     if (answer.is_known && !rp_joint_is_ring(&answer.plan[0], c->ring.count) &&
         answer.plan[0].step_s < (1 - GAIN) * answer.now.step_s) {
+        RP_TRY(rp_controller_take_micro(c, &answer));
         RP_TRY(arrange(c, &answer.plan[0]));
         rp_measured_place(c);
         if (c->record) {

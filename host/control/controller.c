@@ -315,6 +315,7 @@ static rp_err read_plan(rp_controller *c) {
     if (options->plan) {
         RP_TRY(rp_planfile_read(&c->arena, options->plan, &c->run, executor, &c->given));
         c->run.stages = c->given->stage_count; /* boards may share one */
+        c->run.micro = c->given->micro;        /* where the run file says: auto */
         if (c->run.method.advance_auto) {
             rp_method_set_advance(&c->run.method, c->run.stages, c->given->method.advance);
         }
@@ -385,6 +386,7 @@ static rp_err prepare_run(rp_controller *c) {
             RP_TRY(rp_checkpoint_check_start(&c->run));
         }
         RP_TRY(rp_controller_choose_folder(c));
+        RP_TRY(rp_controller_resume_micro(c));
         RP_TRY(rp_controller_find_start(c));
         if (is_nothing_left(c)) {
             rp_controller_print(c, "%s: the run is finished; nothing is left to do\n", c->folder);

@@ -510,6 +510,13 @@ bool rp_trials_is_due(const rp_controller *c);
 rp_err rp_trials_choose(rp_controller *c, rp_cut *cut) RP_MUST_CHECK;
 /* arrange.c: boards and order, where the planner may choose them. errors MEMORY, USAGE, IO */
 rp_err rp_arrange_ring(rp_controller *c) RP_MUST_CHECK;
+/* .. the best cut of the ring as it is, by the profile; `answer`: with the next best ones.
+ * errors of rp_joint_search() */
+rp_err rp_controller_find_cut(rp_controller *c, rp_arena *arena, rp_joint_answer *answer,
+                              rp_cut *cut) RP_MUST_CHECK;
+/* .. train.microbatch: auto, once in a run: the run file as it is resolved has the number. NULL:
+ * nothing was asked. errors MEMORY, IO */
+rp_err rp_controller_take_micro(rp_controller *c, const rp_joint_answer *answer) RP_MUST_CHECK;
 /* plan.c: where each stage begins, in the next plan. errors MEMORY */
 rp_err rp_controller_keep_cut(rp_controller *c, const rp_cut *cut) RP_MUST_CHECK;
 /* .. how large microbatches are in it, [stages]; the log says so. errors IO */
@@ -806,6 +813,8 @@ rp_err rp_controller_write_folder(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_controller_note_resumed(rp_controller *c) RP_MUST_CHECK;
 /* Such a setting that matters to what was trained before; "": there is none. errors MEMORY */
 rp_err rp_controller_find_changes(rp_controller *c, char *text, size_t bytes) RP_MUST_CHECK;
+/* train.microbatch: auto: the number that the run was begun with. errors MEMORY */
+rp_err rp_controller_resume_micro(rp_controller *c) RP_MUST_CHECK;
 /* data.json of before, or NULL; the comparison, behind the new one, takes it. errors IO */
 void *rp_controller_read_data_json(const rp_controller *c);
 rp_err rp_controller_compare_data(rp_controller *c, void *before) RP_MUST_CHECK;

@@ -138,12 +138,15 @@ static rp_err show_advice(rp_controller *c) {
         (void)fputs(c->plan_words, c->env.result);
         return RP_OK;
     }
-    const rp_joint_ask ask = rp_measured_ask(c);
+    rp_joint_ask ask = rp_measured_ask(c);
+    rp_runfile open = c->run; /* the sizes that were chosen are of the ring as it is */
+    open.sizes.at = open.sizes.planner ? NULL : open.sizes.at;
+    ask.run = &open;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         name[k] = c->ring.board[k].name;
     }
     RP_TRY(rp_joint_search(&ask, &answer));
-    rp_joint_say(c->env.result, &answer, &c->run, name);
+    rp_joint_say(c->env.result, &answer, name);
 fail:
     return err;
 }

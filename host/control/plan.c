@@ -63,19 +63,10 @@ fail:
 /* The cut of the fastest replay, of the ring as it is. */
 static rp_err choose_by_profile(rp_controller *c, rp_arena *arena, rp_cut *cut) {
     rp_joint_answer answer;
-    uint32_t *first;
     rp_err err;
-    const rp_joint_ask ask = {
-        .run = &c->run, .profile = &c->profile, .delay_s = c->link_delay_s, .cuts_open = true};
-    rp_measured_place(c);
-    RP_TRY(rp_joint_search(&ask, &answer));
+    RP_TRY(rp_controller_find_cut(c, arena, &answer, cut));
+    RP_TRY(rp_controller_take_micro(c, &answer));
     rp_trials_open(c, &answer);
-    if (!answer.is_known) {
-        return rp_cost_choose_cut_by_board(arena, &c->run, &c->profile, cut);
-    }
-    RP_TRY(RP_ARENA_NEW(arena, (size_t)c->run.stages + 1, &first));
-    memcpy(first, answer.plan[0].first, ((size_t)c->run.stages + 1) * sizeof *first);
-    *cut = (rp_cut){.stage_count = c->run.stages, .first = first};
 fail:
     return err;
 }
@@ -95,6 +86,7 @@ static rp_err choose_cut(rp_controller *c) {
     } else if (c->run.stages > 1) {
         RP_TRY(choose_by_profile(c, &arena, &cut));
     }
+    RP_TRY(rp_controller_take_micro(c, NULL)); /* nothing has chosen it */
     RP_TRY(rp_controller_keep_cut(c, &cut));
     if (c->has_profile) {
         rp_measured_place(c);

@@ -50,10 +50,11 @@ typedef struct {
 } plan_choice;
 
 static rp_err choose(rp_controller *c, rp_arena *arena, plan_choice *out) {
+    rp_joint_answer answer;
     rp_err err = RP_OK;
     *out = (plan_choice){.cut = c->plan_cut};
     if (c->run.cut_auto) {
-        RP_TRY(rp_cost_choose_cut_by_board(arena, &c->run, &c->profile, &out->cut));
+        RP_TRY(rp_controller_find_cut(c, arena, &answer, &out->cut));
     }
     if (c->run.sizes.planner) {
         RP_TRY(RP_ARENA_NEW(arena, c->run.stages, &out->size));

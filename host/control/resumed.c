@@ -67,6 +67,31 @@ rp_err rp_controller_note_resumed(rp_controller *c) {
                       : rp_record_note(c->record, "resumed", c->position.step, text);
 }
 
+/* Their run.yaml has the number that was chosen; one that can not be read is said later. */
+rp_err rp_controller_resume_micro(rp_controller *c) {
+    rp_arena arena;
+    rp_node *before;
+    char text[64];
+    rp_err err = RP_OK;
+    if (!c->run.micro_auto || !c->options.resume) {
+        return RP_OK;
+    }
+    rp_arena_init(&arena, "run.yaml", 0);
+    if (rp_config_read_file(&arena, c->run_yaml, &before) == RP_OK) {
+        rp_node *train = rp_node_find(before, "train");
+        uint32_t micro = 0;
+        if (train && rp_node_u32(train, "microbatch", 1, c->run.batch, &micro) == RP_OK && micro) {
+            c->run.micro = c->profile.micro = micro;
+            c->run.micro_auto = false;
+            (void)snprintf(text, sizeof text, "train.microbatch=%u", micro);
+            RP_TRY(rp_config_set(&c->arena, c->run.root, text));
+        }
+    }
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
 void *rp_controller_read_data_json(const rp_controller *c) {
     return c->options.resume ? json_load_file(c->data_json, 0, NULL) : NULL;
 }

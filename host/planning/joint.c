@@ -3,12 +3,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "planning/choose_sizes.h"
 #include "planning/cost.h"
 #include "planning/dp_cut.h"
 #include "planning/least_memory.h"
 #include "planning/planfile.h"
 
-enum { ALL_BOARDS = 5, REPLAYS = 6, ROUNDS = 600, SWEEPS = 16, NEAR = 64 };
+enum { ALL_BOARDS = 5, REPLAYS = 6, ROUNDS = 600, SWEEPS = 16, NEAR = 64, SIZED = 3, MICROS = 3 };
 /* Of a step, that another cut of the same ring saves where it is taken: less is noise. */
 static const double WORTH = 0.01;
 
@@ -123,7 +124,8 @@ fail:
     return err;
 }
 
-static rp_err predict(const joint *j, rp_joint_plan *plan, uint32_t micro, rp_prediction *found) {
+static rp_err predict(const joint *j, const rp_joint_plan *plan, uint32_t micro,
+                      rp_prediction *found) {
     const rp_cut cut = {.stage_count = plan->count, .first = plan->first};
     rp_runfile run;
     rp_profile profile;
@@ -134,6 +136,7 @@ static rp_err predict(const joint *j, rp_joint_plan *plan, uint32_t micro, rp_pr
     rp_arena_init(&arena, "joint", 0);
     RP_TRY(run_of(&arena, j, plan, &run, &profile, &names));
     run.micro = micro;
+    run.sizes.at = plan->even_s > 0 ? plan->size : run.sizes.at;
     const rp_planfile chosen = {.run = &run, .cut = &cut, .board = names};
     RP_TRY(rp_planfile_make(&arena, &chosen, &made));
     RP_TRY(rp_predict(&arena, &run, &profile, made, j->ask->delay_s, found));
@@ -501,6 +504,56 @@ fail:
     return err;
 }
 
+/* ---- sizes by stage and direction ------------------------------------------------------------ */
+
+/* What the planner has no sizes for keeps train.microbatch. */
+static rp_err choose_own_sizes(const joint *j, rp_joint_plan *plan) {
+    const rp_cut cut = {.stage_count = plan->count, .first = plan->first};
+    const double even_s = plan->step_s;
+    rp_prediction found = {0};
+    rp_size_choice choice;
+    rp_runfile run;
+    rp_profile profile;
+    const char **names;
+    rp_arena arena;
+    rp_err err;
+    rp_arena_init(&arena, "sizes", 0);
+    RP_TRY(run_of(&arena, j, plan, &run, &profile, &names));
+    err = rp_choose_sizes(&run, &profile, &cut, plan->size, &choice);
+    if (err != RP_OK) {
+        err = err == RP_ERR_USAGE || err == RP_ERR_LIMIT ? RP_OK : err;
+        goto fail;
+    }
+    plan->even_s = even_s;
+    RP_TRY(predict(j, plan, j->ask->run->micro, &found));
+    plan->step_s = found.step_s;
+    memcpy(plan->limits, found.limits, sizeof plan->limits);
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+static rp_err search_sizes(joint *j) {
+    rp_joint_answer *out = j->out;
+    rp_joint_plan sized[SIZED];
+    uint32_t count = 0;
+    rp_err err = RP_OK;
+    if (!j->ask->run->sizes.planner || j->ask->run->sizes.at) {
+        return RP_OK;
+    }
+    for (; count < SIZED && count < out->count && (count == 0 || !is_over(j)); count++) {
+        sized[count] = out->plan[count];
+        RP_TRY(choose_own_sizes(j, &sized[count]));
+    }
+    out->count -= count;
+    memmove(out->plan, out->plan + count, out->count * sizeof *out->plan);
+    for (uint32_t i = 0; i < count; i++) {
+        list(out, &sized[i]);
+    }
+fail:
+    return err;
+}
+
 /* ---- a bound, a size ------------------------------------------------------------------------- */
 
 /* Of a layer as it was measured: what holds a board back besides is not shared out by layers. */
@@ -672,17 +725,62 @@ static rp_err search(rp_arena *arena, joint *j) {
         err = dp_fits ? RP_OK : refuse_memory(j);
         goto fail;
     }
+    RP_TRY(search_sizes(j));
     out->bound_s = bound_s(j);
+    out->with_micro = j->ask->run->micro;
     RP_TRY(find_micro(j));
     out->is_known = true;
 fail:
     return err;
 }
 
-rp_err rp_joint_search(const rp_joint_ask *ask, rp_joint_answer *out) {
+static rp_err search_once(const rp_joint_ask *ask, int64_t start_ns, rp_joint_answer *out) {
     joint *j;
     rp_arena arena;
+    rp_err err;
+    rp_arena_init(&arena, "joint", 0);
+    RP_TRY(RP_ARENA_NEW(&arena, 1, &j));
+    *out = (rp_joint_answer){.is_complete = true};
+    *j = (joint){.ask = ask,
+                 .layers = ask->run->model->layer_count,
+                 .micros = (ask->run->batch - 1) / ask->run->micro + 1,
+                 .rounds = ask->rounds > 0 ? ask->rounds : ROUNDS,
+                 .start_ns = start_ns,
+                 .out = out};
+    RP_TRY(search(&arena, j));
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+/* What needs too much memory with another microbatch is no answer. */
+static rp_err search_micros(const rp_joint_ask *ask, int64_t start_ns, rp_joint_answer *out) {
+    rp_runfile run = *ask->run;
+    rp_joint_ask again = *ask;
+    rp_joint_answer next;
     rp_err err = RP_OK;
+    again.run = &run;
+    for (uint32_t i = 0; i < MICROS && out->is_known && out->is_complete &&
+                         out->micro_step_s < (1 - WORTH) * out->plan[0].step_s;
+         i++) {
+        run.micro = out->micro;
+        err = search_once(&again, start_ns, &next);
+        if (err == RP_ERR_USAGE) {
+            return RP_OK;
+        }
+        if (err != RP_OK || !next.is_known || !(next.plan[0].step_s < out->plan[0].step_s)) {
+            return err;
+        }
+        next.tried += out->tried;
+        next.replays += out->replays;
+        *out = next;
+    }
+    return err;
+}
+
+rp_err rp_joint_search(const rp_joint_ask *ask, rp_joint_answer *out) {
+    const int64_t start_ns = ask->clock ? rp_clock_now_ns(ask->clock) : 0;
+    rp_err err;
     *out = (rp_joint_answer){.is_complete = true};
     if (!can_plan(ask->run)) {
         return RP_OK;
@@ -690,17 +788,9 @@ rp_err rp_joint_search(const rp_joint_ask *ask, rp_joint_answer *out) {
     if (ask->limit_ns > 0 && !ask->clock) {
         return rp_fail(RP_ERR_USAGE, "plan: a limit of time needs a clock");
     }
-    rp_arena_init(&arena, "joint", 0);
-    RP_TRY(RP_ARENA_NEW(&arena, 1, &j));
-    *j = (joint){.ask = ask,
-                 .layers = ask->run->model->layer_count,
-                 .micros = (ask->run->batch - 1) / ask->run->micro + 1,
-                 .rounds = ask->rounds > 0 ? ask->rounds : ROUNDS,
-                 .start_ns = ask->clock ? rp_clock_now_ns(ask->clock) : 0,
-                 .out = out};
-    RP_TRY(search(&arena, j));
+    RP_TRY(search_once(ask, start_ns, out));
+    RP_TRY(ask->micro_open ? search_micros(ask, start_ns, out) : RP_OK);
 fail:
-    rp_arena_finish(&arena);
     return err;
 }
 

@@ -22,7 +22,10 @@ typedef struct {
     uint32_t count;                          /* of boards, each with a stage */
     uint32_t place[RP_JOINT_BOARDS_MAX];     /* of the ring as it is, in the order of this one */
     uint32_t first[RP_JOINT_BOARDS_MAX + 1]; /* layers, as rp_cut */
-    double step_s;                           /* by replay */
+    double step_s;                           /* by replay, with the sizes below */
+    uint32_t size[RP_JOINT_BOARDS_MAX][2]; /* samples forward and backward of its stages, where the
+                                              run's planner chooses them (schedule.planner) .. */
+    double even_s; /* .. and what a step takes with train.microbatch on all; 0: not chosen */
     char limits[160];
 } rp_joint_plan;
 
@@ -32,6 +35,7 @@ typedef struct {
     double delay_s;            /* of a wire whose latency nobody knows */
     bool boards_open;          /* boards may be left out, and their order is another one */
     bool cuts_open;            /* more cuts of the ring as it is are replayed: see below */
+    bool micro_open;           /* train.microbatch is another one where that is faster: see below */
     const rp_clock *clock;     /* may be NULL when there is no limit of time */
     int64_t limit_ns;          /* 0: none. What is best until then is the answer, then another one
                                   on another machine; without it the same question has the same */
@@ -46,9 +50,10 @@ typedef struct {
                                                it is, of which there are several cuts */
     rp_joint_plan alike, now; /* of the ring as it is: RP_JOINT_ALIKE, RP_JOINT_MATCHED */
     double micro_s[RP_JOINT_BOARDS_MAX]; /* of `now`, by place: of a microbatch, both ways */
-    double bound_s; /* no plan takes less: all the work on all boards at once, and a wire */
-    uint32_t micro; /* with which `plan[0]` would be fastest, where the model is the same with
-                       another; else the run's */
+    double bound_s;      /* no plan takes less: all the work on all boards at once, and a wire */
+    uint32_t with_micro; /* train.microbatch of all plans: the run's, but with micro_open */
+    uint32_t micro;      /* with which `plan[0]` would be fastest, where the model is the same with
+                            another; else `with_micro` */
     double micro_step_s;
     uint32_t tried, replays;
     bool is_complete; /* it ended by itself, not by a limit */
@@ -61,16 +66,18 @@ typedef struct {
  * measured: all rings of up to five boards; of more, from the ring as it is, those by speed, and
  * those without its slowest ones on, by leaving out one, taking one back and exchanging two, as
  * long as that gains. The best few by dp-cut's cost are replayed. A cut that needs more memory than
- * its boards have is none. Not known: one board alone, interleaved stages, a cut that is given.
- * errors  USAGE: nothing fits into the memory, with the board and the numbers; MEMORY; those of
- *         rp_predict() but USAGE and FAULT, with which a plan is left out */
+ * its boards have is none. Where the run's planner chooses sizes by stage and direction, it is
+ * asked for the best three plans, and their order is that with these sizes. With micro_open the
+ * search begins anew with the microbatch that would be fastest, as long as that gains. Not known:
+ * one board alone, interleaved stages, a cut that is given. errors  USAGE: nothing fits into the
+ * memory, with the board and the numbers; MEMORY; those of rp_predict() but USAGE and FAULT, with
+ * which a plan is left out */
 rp_err rp_joint_search(const rp_joint_ask *ask, rp_joint_answer *out) RP_MUST_CHECK;
 
 /* It has all boards of the run in their order. */
 bool rp_joint_is_ring(const rp_joint_plan *plan, uint32_t boards);
 
 /* In a few lines, for people. `name`: of the boards as the ring is. */
-void rp_joint_say(FILE *file, const rp_joint_answer *answer, const rp_runfile *run,
-                  const char *const *name);
+void rp_joint_say(FILE *file, const rp_joint_answer *answer, const char *const *name);
 
 #endif

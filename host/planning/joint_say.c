@@ -27,23 +27,28 @@ static void put_left(FILE *file, const rp_joint_answer *answer, const char *cons
     }
 }
 
+/* With one size on all stages, as the ring as it is has. */
+static double even_s(const rp_joint_plan *plan) {
+    return plan->even_s > 0 ? plan->even_s : plan->step_s;
+}
+
 static void put_best(FILE *file, const rp_joint_answer *answer, const char *const *name) {
     const rp_joint_plan *now = &answer->now;
     const rp_joint_plan *best = &answer->plan[0];
-    if (!(best->step_s <= (1 - WORTH) * now->step_s)) {
+    if (!(even_s(best) <= (1 - WORTH) * now->step_s)) {
         (void)fprintf(file,
                       "No other order of these boards, and no fewer of them, saves %.0f %%.\n",
                       100 * WORTH);
     } else if (best->count < now->count) {
         (void)fprintf(file, "%u of %u boards are faster, %.4g s a step in place of %.4g, because ",
-                      best->count, now->count, best->step_s, now->step_s);
+                      best->count, now->count, even_s(best), now->step_s);
         put_left(file, answer, name);
         (void)fprintf(file, ", and the others can do without.\nIn this order: ");
         put_order(file, best, name);
         (void)fprintf(file, "; then %s.\n", best->limits);
     } else {
         (void)fprintf(file, "Another %s is faster, %.4g s a step in place of %.4g: ",
-                      rp_joint_is_ring(best, now->count) ? "cut" : "order", best->step_s,
+                      rp_joint_is_ring(best, now->count) ? "cut" : "order", even_s(best),
                       now->step_s);
         put_order(file, best, name);
         (void)fprintf(file, "; then %s.\n", best->limits);
@@ -68,15 +73,20 @@ static void put_next(FILE *file, const rp_joint_answer *answer, const char *cons
 }
 
 /* What each decision is worth, in plain order of value. */
-static void put_shares(FILE *file, const rp_joint_answer *answer, uint32_t micro) {
+static void put_shares(FILE *file, const rp_joint_answer *answer) {
     const rp_joint_plan *best = &answer->plan[0];
     (void)fprintf(file,
                   "Boards and cut save %.0f %% of a step with layers shared out as on boards "
                   "that are alike, %.4g s",
-                  100 * (1 - best->step_s / answer->alike.step_s), answer->alike.step_s);
-    if (answer->micro != micro) {
+                  100 * (1 - even_s(best) / answer->alike.step_s), answer->alike.step_s);
+    if (best->even_s > 0) {
+        (void)fprintf(file, "; unequal sizes save %.0f %% of %.4g s with %u samples on all stages",
+                      100 * (1 - best->step_s / best->even_s), best->even_s, answer->with_micro);
+    }
+    if (answer->micro != answer->with_micro) {
         (void)fprintf(file, "; microbatches of %u samples in place of %u would save %.0f %% more",
-                      answer->micro, micro, 100 * (1 - answer->micro_step_s / best->step_s));
+                      answer->micro, answer->with_micro,
+                      100 * (1 - answer->micro_step_s / best->step_s));
     }
     (void)fprintf(file, ".\n");
 }
@@ -94,13 +104,12 @@ static void put_search(FILE *file, const rp_joint_answer *answer) {
     }
 }
 
-void rp_joint_say(FILE *file, const rp_joint_answer *answer, const rp_runfile *run,
-                  const char *const *name) {
+void rp_joint_say(FILE *file, const rp_joint_answer *answer, const char *const *name) {
     if (!answer->is_known || !isfinite(answer->now.step_s)) {
         return;
     }
     put_best(file, answer, name);
     put_next(file, answer, name);
-    put_shares(file, answer, run->micro);
+    put_shares(file, answer);
     put_search(file, answer);
 }

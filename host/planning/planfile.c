@@ -291,7 +291,9 @@ rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run
                        plan->model, run->model_name);
     }
     RP_TRY(check_number(plan, "batch", plan->batch, run->batch, said));
-    RP_TRY(check_number(plan, "microbatch", plan->micro, run->micro, said));
+    if (!run->micro_auto) {
+        RP_TRY(check_number(plan, "microbatch", plan->micro, run->micro, said));
+    }
     RP_TRY(check_number(plan, "epoch_samples", plan->epoch_samples, run->data.count[RP_SPLIT_TRAIN],
                         "the data set has"));
     RP_TRY(check_number(plan, "nodes", plan->node_count, run->boards, "the boards are"));

@@ -159,6 +159,43 @@ static rp_err check_scores(const rp_runfile *run) {
                                          "validation or test part");
 }
 
+/* auto: a size near the root of the batch, until there is a profile. */
+static rp_err read_micro(rp_node *train, rp_runfile *run) {
+    const rp_node *own = rp_node_find(train, "microbatch");
+    run->micro = run->batch;
+    run->micro_auto = own && rp_node_is_scalar(own) && strcmp(rp_node_text(own), "auto") == 0;
+    if (!run->micro_auto) {
+        return rp_node_u32(train, "microbatch", 1, run->batch, &run->micro);
+    }
+    run->micro = 1;
+    while ((uint64_t)4 * run->micro * run->micro <= run->batch) {
+        run->micro *= 2;
+    }
+    return RP_OK;
+}
+
+/* Where another size of a microbatch is the same training. */
+static rp_err check_micro_auto(const rp_runfile *run) {
+    const uint32_t whole[] = {0, run->model->layer_count};
+    const rp_cut cut = {.stage_count = 1, .first = whole};
+    const rp_node *train = rp_node_find(run->root, "train");
+    if (!run->micro_auto) {
+        return RP_OK;
+    }
+    if (!run->method.kind->flushed || run->method.kind->sizes || run->method.chunks > 1) {
+        return rp_node_fail(train,
+                            "microbatch: auto is for schedules with a flush, one stage a board "
+                            "and one size for all, as gpipe, 1f1b, zb-h1; found %s",
+                            run->method.kind->name);
+    }
+    const rp_layer *layer = rp_cut_whole_layer(run->model, &cut, 0);
+    return layer ? rp_node_fail(train,
+                                "microbatch: layer '%s' normalises over a microbatch: with "
+                                "another size it is another model; expected a number",
+                                layer->name)
+                 : RP_OK;
+}
+
 static rp_err read_train(rp_arena *arena, rp_node *root, rp_runfile *run) {
     rp_node *train;
     rp_err err;
@@ -167,8 +204,7 @@ static rp_err read_train(rp_arena *arena, rp_node *root, rp_runfile *run) {
     RP_TRY(rp_node_u64(train, "steps", 0, UINT64_C(1) << 40, &run->steps));
     RP_TRY(rp_node_need(train, "batch"));
     RP_TRY(rp_node_u32(train, "batch", 1, RP_BATCH_MAX, &run->batch));
-    run->micro = run->batch;
-    RP_TRY(rp_node_u32(train, "microbatch", 1, run->batch, &run->micro));
+    RP_TRY(read_micro(train, run));
     RP_TRY(rp_node_u64(train, "seed", 0, UINT64_MAX, &run->seed));
     RP_TRY(rp_init_parse(arena, train, &run->init));
     RP_TRY(rp_node_default(train, "init", "none"));
@@ -716,6 +752,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     if (!out->cut_auto) {
         RP_TRY(rp_sizes_fit_cut(&out->sizes, out->root, out->model, &out->cut, out->micro));
     }
+    RP_TRY(check_micro_auto(out));
     RP_TRY(check_trial(out));
     RP_TRY(check_scores(out));
     bound_steps(out);

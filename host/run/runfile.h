@@ -64,6 +64,7 @@ typedef struct {
     uint64_t steps; /* of the whole run, both bounds applied */
     uint64_t epoch_steps;
     uint32_t batch, micro;
+    bool micro_auto; /* the planner may choose another one */
     uint64_t seed;
     const rp_init *init;   /* a file of weights to start from, or NULL */
     const rp_node *freeze; /* patterns of layers that are not trained, or NULL */

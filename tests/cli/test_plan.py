@@ -351,6 +351,38 @@ class Plan(program.Case):
         tally = json.loads(out)
         self.assertEqual((tally["hung"], tally["wrong"]), (0, 0), tally)
 
+    def test_what_can_not_be_planned(self):
+        """Another roster, sizes that do not fit the step or the stages, and too little memory."""
+        self.train("base")
+        plan = self.plan("base")
+        plan["nodes"][2]["name"] = "desk"
+        for edge in plan["edges"]:
+            edge.update({end: "desk" for end in ("from", "to") if edge[end] == "2"})
+        path = self.write(plan)
+        train = ("train", "run.yaml", "--out", "no")
+        for words, message in (
+            ((*train, "--plan", path), "nodes[2].name: is 'desk', board 2 is called '2'"),
+            ((*train, "--plan", path, "--set", "ring.boards=2", "--set", "cut=auto"),
+             "nodes: is 3, the boards are 2"),
+            ((*train, "--set", "schedule={kind: umpipe, forward: [4]}"),
+             "schedule.forward: has 1 sizes for 3 stages"),
+            ((*train, "--set", "schedule={kind: umpipe, forward: [4, 4, 33]}"),
+             "stage 2 has microbatches of 33 samples, and a step has 32"),
+            ((*train, "--set", "schedule={kind: umpipe, forward: [4, 4, 0]}"),
+             "schedule.forward[2]: expected a whole number from 1"),
+            ((*train, "--set", "ring.verify=1/8", "--set", "schedule=umpipe"),
+             "they are not the same samples"),
+        ):
+            with self.subTest(message):
+                self.assertIn(message, self.refused(*words))
+        (self.dir / "wide.yaml").write_text(
+            "input: data\nlayers:\n  - {name: flat, kind: flatten}\n"
+            "  - {name: a, kind: dense, out: 1024}\n  - {name: b, kind: dense, out: 1024}\n"
+            "  - {name: c, kind: dense, out: classes}\n", encoding="utf-8")
+        _, err = self.ringpipe("plan", "run.yaml", "--set", "ring.memory_mib=1", "--set",
+                               "model=wide.yaml", "--set", "cut=auto", code=2)
+        self.assertRegex(err, "needs [0-9.]+ MiB of device memory and may have 1.0|ring.memory_mib")
+
     def test_wrong_plans_are_refused_before_anything_starts(self):
         self.train("base")
         good = self.plan("base")

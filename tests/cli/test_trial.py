@@ -85,6 +85,29 @@ class Trial(program.Case):
         shown, _ = self.ringpipe("log", "out")
         self.assertIn(told[3][1][:40], shown)
 
+    def test_the_microbatch_is_chosen(self):
+        """Each op has a cost of its own, so that microbatches near the root of the batch are too
+        small; the run file of the folder has the size."""
+        chosen = ("train.microbatch=auto", "ring.throttle={gflops: 1, forward_op_ms: 20, "
+                  "backward_op_ms: 20}")
+        words = [word for item in chosen for word in ("--set", item)]
+        self.ringpipe("sim", self.run_file(RUN), "--executor", "timed", "--profile", "p.json",
+                      "--out", "out", "--set", "train.steps=4", *words)
+        log = [json.loads(x) for x in (self.dir / "out" / "log.jsonl").read_text().splitlines()]
+        text = [x["text"] for x in log if x.get("event") == "microbatch"]
+        self.assertEqual(len(text), 1)
+        size = int(text[0].split()[2])
+        self.assertGreater(size, 4)
+        plan = json.loads((self.dir / "out" / "plan.json").read_text(encoding="utf-8"))
+        self.assertEqual(plan["microbatch"], size)
+        self.assertIn(f"microbatch: {size},", (self.dir / "out" / "run.yaml").read_text())
+        for sets, wanted in (("schedule=async", "with a flush"),
+                             ("schedule={kind: umpipe, forward: 4, backward: 4}", "one size"),
+                             ("model=resnet-narrow", "normalises over a microbatch"),
+                             ("train.microbatch=some", "microbatch")):
+            err = self.refused("train", self.run_file(RUN), *words, "--set", sets)
+            self.assertIn(wanted, err)
+
     def test_what_it_is_not_for(self):
         for sets, wanted in ((("cut=[fc3]",), "expected cut: auto"),
                              (("schedule=async",), "expected a schedule with a flush"),

@@ -164,7 +164,7 @@ static void even_profile(rp_profile *profile) {
 static void say(const rp_joint_answer *answer, char *text, size_t bytes) {
     FILE *file = fmemopen(text, bytes, "w");
     assert_non_null(file);
-    rp_joint_say(file, answer, &run, names);
+    rp_joint_say(file, answer, names);
     assert_int_equal(fclose(file), 0);
 }
 
@@ -242,12 +242,68 @@ static void memory_is_a_limit(void **state) {
     assert_true(ask_for(&profile, true).is_known);
 }
 
+/* Sizes by stage and direction where the planner chooses them: the order of the plans is that with
+ * them, and no plan that is sized is slower than with one size by more than the two models part. */
+static void sizes_are_chosen_with_the_cut(void **state) {
+    (void)state;
+    static const double layer[LAYERS] = {1, 4, 1, 2, 1, 3, 1, 1};
+    rp_profile profile;
+    char text[2048];
+    read_run("schedule: {kind: umpipe, planner: dp-sizes}\n");
+    open_profile(&profile);
+    for (uint32_t k = 0; k < BOARDS; k++) {
+        take_board(&profile, k, layer, 1 + k);
+    }
+    const rp_joint_answer answer = ask_for(&profile, false);
+    uint32_t sized = 0;
+    assert_true(answer.is_known && answer.count > 0);
+    for (uint32_t i = 0; i < answer.count; i++) {
+        const rp_joint_plan *plan = &answer.plan[i];
+        assert_true(i == 0 || answer.plan[i - 1].step_s <= plan->step_s);
+        sized += plan->even_s > 0;
+        for (uint32_t k = 0; plan->even_s > 0 && k < plan->count; k++) {
+            assert_true(plan->size[k][0] >= 1 && plan->size[k][0] <= run.batch);
+            assert_true(plan->size[k][1] >= 1 && plan->size[k][1] <= run.batch);
+        }
+    }
+    assert_true(sized > 0 && sized <= 3);
+    assert_true(answer.plan[0].even_s > 0 && answer.plan[0].step_s < answer.plan[0].even_s);
+    say(&answer, text, sizeof text);
+    assert_non_null(strstr(text, "unequal sizes save "));
+}
+
+/* Microbatches of 1 are too small. */
+static void the_microbatch_is_chosen_where_it_may_be(void **state) {
+    (void)state;
+    static const double layer[LAYERS] = {1, 1, 1, 1, 1, 1, 1, 1};
+    rp_profile profile;
+    rp_joint_answer fixed;
+    rp_joint_answer open;
+    rp_joint_ask ask = {.run = &run, .profile = &profile, .cuts_open = true};
+    read_run("schedule: gpipe\n");
+    run.micro = 1; /* a cost of each op, as of one sample more */
+    open_profile(&profile);
+    for (uint32_t k = 0; k < BOARDS; k++) {
+        take_board(&profile, k, layer, 1);
+    }
+    expect_ok(rp_joint_search(&ask, &fixed));
+    ask.micro_open = true;
+    expect_ok(rp_joint_search(&ask, &open));
+    assert_int_equal(fixed.with_micro, 1);
+    assert_int_not_equal(fixed.micro, 1);
+    assert_int_equal(open.with_micro, fixed.micro);
+    assert_true(open.plan[0].step_s <= fixed.micro_step_s);
+    assert_int_equal(run.micro, 1); /* the question is as it was */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_is_never_worse, setup, close_run),
         cmocka_unit_test_setup_teardown(boards_that_only_hold_up_are_left_out, setup, close_run),
         cmocka_unit_test_setup_teardown(it_ends_by_its_limits, setup, close_run),
         cmocka_unit_test_setup_teardown(memory_is_a_limit, setup, close_run),
+        cmocka_unit_test_setup_teardown(sizes_are_chosen_with_the_cut, setup, close_run),
+        cmocka_unit_test_setup_teardown(the_microbatch_is_chosen_where_it_may_be, setup, close_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

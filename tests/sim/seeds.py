@@ -72,6 +72,7 @@ CASES = (Case("gpipe"), Case("1f1b"), Case("1f1b", shares=True), Case("pipedream
          Case("1f1b", BACK, "auto", settings=("ring.orphan_wait=1", "links.inputs=f16")),
          Case("gpipe", LEFT, "auto", settings=("plan.trial=3",)),
          Case("1f1b", COPIES_SPARED, "auto", settings=("plan.trial=2",)),
+         Case("gpipe", LEFT, "auto", settings=("train.microbatch=auto", "plan.drift=0.05")),
          Case("1f1b", DIALS), Case("pipedream", DIALS, settings=("ring.orphan_wait=5",)))
 SHARES = [[0, 1], [0, 0.3, 1], [0, 1]]  # boards for a stage
 
