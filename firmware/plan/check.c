@@ -160,6 +160,15 @@ static rp_err check_node(const rp_plan *plan, uint32_t k) {
 
 static rp_err check_nodes(const rp_plan *plan) {
     rp_err err = RP_OK;
+    if (plan->method.kind->splits &&
+        (plan->stage_count > RP_SPLIT_STAGES_MAX ||
+         (plan->method.ahead_count > 1 && plan->method.ahead_count != plan->stage_count))) {
+        return rp_fail(RP_ERR_USAGE,
+                       "%s: stages, method.ahead: %u stages and %u numbers; expected at most %d "
+                       "stages and one number for each of them, or one for all",
+                       plan->source, plan->stage_count, plan->method.ahead_count,
+                       RP_SPLIT_STAGES_MAX);
+    }
     if (plan->stage_count % plan->method.chunks > 0) {
         return rp_fail(RP_ERR_USAGE, "%s: stages: %u stages do not divide into %u a node",
                        plan->source, plan->stage_count, plan->method.chunks);
@@ -235,7 +244,21 @@ static rp_err check_holds(const rp_plan *plan) {
     }
     for (uint32_t h = 0; h < plan->hold_count && !flushed; h++) {
         const rp_plan_hold *hold = &plan->hold[h];
-        if (hold->role != RP_ROLE_BOTH || hold->share[0] > 0 || hold->share[1] < 1) {
+        const bool whole = hold->share[0] <= 0 && hold->share[1] >= 1;
+        const bool apart = hold->role == RP_ROLE_FORWARD || hold->role == RP_ROLE_BACKWARD;
+        if (plan->method.kind->splits && whole && apart) {
+            continue;
+        }
+        if (plan->method.kind->splits) {
+            return rp_fail(RP_ERR_USAGE,
+                           "%s: nodes[%u].holds: node %s holds stage %u in role %s for a share "
+                           "[%g, %g) of the samples; schedule %s needs one node in role forward "
+                           "and one in role backward for all samples of every stage",
+                           plan->source, hold->node, plan->node[hold->node].name, hold->stage,
+                           rp_role_name(hold->role), hold->share[0], hold->share[1],
+                           plan->method.kind->name);
+        }
+        if (hold->role != RP_ROLE_BOTH || !whole) {
             return rp_fail(RP_ERR_USAGE,
                            "%s: nodes[%u].holds: node %s has a part of stage %u; schedule %s, "
                            "which does not flush, needs stages on one node each",

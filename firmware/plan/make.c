@@ -3,7 +3,8 @@
 
 static rp_err make_nodes(rp_arena *arena, const rp_plan_options *options, rp_plan *plan) {
     const uint32_t nodes = plan->node_count;
-    const uint32_t chunks = plan->method.chunks;
+    const bool splits = plan->method.kind->splits;
+    const uint32_t chunks = splits ? 1 : plan->method.chunks;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, nodes, &plan->node));
     RP_TRY(RP_ARENA_NEW(arena, plan->hold_count, &plan->hold));
@@ -23,6 +24,11 @@ static rp_err make_nodes(rp_arena *arena, const rp_plan_options *options, rp_pla
         for (uint32_t c = 0; c < chunks; c++) {
             plan->hold[k * chunks + c] =
                 (rp_plan_hold){.node = k, .stage = k + c * nodes, .share = {0, 1}};
+        }
+        if (splits) { /* forwards up the stages, backwards down again */
+            const bool backward = k >= plan->stage_count;
+            plan->hold[k].stage = backward ? nodes - 1 - k : k;
+            plan->hold[k].role = backward ? RP_ROLE_BACKWARD : RP_ROLE_FORWARD;
         }
     }
 fail:
@@ -79,6 +85,12 @@ rp_err rp_plan_make(rp_arena *arena, const rp_plan_options *options, rp_plan **o
         return rp_fail(RP_ERR_USAGE, "plan: %u stages do not divide into %u a board", stages,
                        chunks);
     }
+    if (options->method->kind->splits && stages > RP_SPLIT_STAGES_MAX) {
+        return rp_fail(RP_ERR_USAGE,
+                       "plan: schedule %s has two nodes for each stage: expected 1 "
+                       "to %d stages, found %u",
+                       options->method->kind->name, RP_SPLIT_STAGES_MAX, stages);
+    }
     RP_TRY(RP_ARENA_NEW(arena, 1, &plan));
     RP_TRY(rp_arena_string(arena, options->model_name ? options->model_name : "", &name));
     *plan = (rp_plan){.source = "plan",
@@ -90,8 +102,8 @@ rp_err rp_plan_make(rp_arena *arena, const rp_plan_options *options, rp_plan **o
                       .epoch_samples = options->epoch_samples,
                       .step_first = options->step_first,
                       .steps = options->steps,
-                      .node_count = stages / chunks,
-                      .hold_count = stages,
+                      .node_count = rp_method_boards(options->method, stages),
+                      .hold_count = options->method->kind->splits ? 2 * stages : stages,
                       .stage_count = stages};
     RP_TRY(make_nodes(arena, options, plan));
     RP_TRY(make_stages(arena, options, plan));

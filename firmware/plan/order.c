@@ -1,6 +1,8 @@
 /* What each node does when, and what goes over which edge for it. */
 #include "plan/plan_own.h"
 
+#include "sched/split.h"
+
 /* ---- lists ----------------------------------------------------------------------------------- */
 
 static rp_sched_shape shape_of(const rp_plan *plan, const rp_plan_hold *hold) {
@@ -95,6 +97,15 @@ uint32_t rp_plan_sending_stage(const rp_plan_edge *edge) {
     }
 }
 
+/* Does a forward elsewhere wait for weights of an update? */
+static bool takes_weights(const rp_plan *plan, const rp_op *op) {
+    if (!plan->method.kind->splits) {
+        return op->step > plan->step_first;
+    }
+    const rp_sched_shape shape = rp_plan_stage_shape(plan, op->stage, plan->step_first);
+    return rp_sched_split_takes(&shape, op->step);
+}
+
 static bool edge_receives(const rp_plan *plan, const rp_plan_edge *e, const rp_op *op,
                           bool evaluating) {
     const bool forward = op->kind == RP_OP_FORWARD;
@@ -115,7 +126,7 @@ static bool edge_receives(const rp_plan *plan, const rp_plan_edge *e, const rp_o
         return op->kind == RP_OP_UPDATE && !evaluating;
     case RP_CARRIES_WEIGHT: /* those of the step before, but where the run begins */
         return op->role == RP_ROLE_AVERAGE ? op->kind == RP_OP_UPDATE && !evaluating
-                                           : forward && !evaluating && op->step > plan->step_first;
+                                           : forward && !evaluating && takes_weights(plan, op);
     default:
         return false;
     }
@@ -150,11 +161,17 @@ static bool edge_sends(const rp_plan *plan, const rp_plan_edge *e, const rp_op *
     }
 }
 
-/* An update's weights are for the next step's forwards, or for this step's average. */
+/* An update's weights are for the next step's forwards, or for those `ahead` steps later, or for
+ * this step's average. */
 static void send_weight(const rp_plan *plan, const rp_plan_edge *e, rp_transfer *t) {
     const rp_plan_hold *to = rp_plan_find_hold(plan, e->to, e->stage);
     const bool average = to && to->role == RP_ROLE_AVERAGE;
-    t->step += !average;
+    if (plan->method.kind->splits) {
+        const rp_sched_shape shape = rp_plan_stage_shape(plan, e->stage, plan->step_first);
+        t->step = rp_sched_split_taker(&shape, t->step);
+    } else {
+        t->step += !average;
+    }
     t->samples = t->step < plan->steps
                      ? samples_at(plan, e->to, e->stage, rp_plan_step_samples(plan, t->step))
                      : (rp_range){0, 0};

@@ -133,7 +133,8 @@ typedef struct {
 typedef struct {
     const char *model_name;
     const rp_model *model;     /* NULL: stages without layers, for drawings and tests */
-    const rp_cut *cut;         /* stages = nodes * method->chunks; node k holds k, k + nodes, .. */
+    const rp_cut *cut;         /* stages = nodes * method->chunks; node k holds k, k + nodes, ..;
+                                  kinds that split stages: nodes = 2 * stages */
     const rp_method *method;   /* copied */
     const char *const *boards; /* names of the nodes; NULL: board0, board1, .. */
     const uint64_t *memory_bytes; /* by node; 0 = what the device has; NULL = all do */
@@ -147,9 +148,10 @@ typedef struct {
     rp_codec input_codec;
 } rp_plan_options;
 
-/* Today's topology: every stage on one node, all samples, both directions.
- * errors  USAGE: stages that the chunks do not divide; sizes of a stage with batch statistics;
- *         those of connect and measure */
+/* Today's topology: every stage on one node, all samples, both directions; of a kind that splits
+ * stages, its forward on node k of stage k and its backward on node 2 D - 1 - k.
+ * errors  USAGE: stages that the chunks do not divide, or more than may be split; sizes of a stage
+ * with batch statistics; those of connect and measure */
 rp_err rp_plan_make(rp_arena *arena, const rp_plan_options *options, rp_plan **out) RP_MUST_CHECK;
 
 /* Makes plan->edge from nodes, holds and stages: every edge that the roles and shares ask for, in

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sched/split.h"
+
 const char *const rp_weights_rules[] = {"current",   "stash",     "entry", "double",
                                         "pipeoptim", "spectrain", "xpipe", NULL};
 static const char *const horizon_words[] = {"paper", "released", "exact", "measured", NULL};
@@ -264,6 +266,53 @@ rp_err rp_method_sizes(rp_node *parent, uint32_t stages, uint32_t (*out)[2]) {
     return err == RP_OK ? read_sizes(map, "backward", stages, 1, out) : err;
 }
 
+static rp_err read_ahead_item(const rp_node *node, uint32_t k, rp_method *out) {
+    uint32_t ahead;
+    const rp_err err = rp_node_item_u32(node, k, 1, RP_AHEAD_MAX, &ahead);
+    if (err == RP_OK && k > 0 && ahead > out->ahead[k - 1]) {
+        return rp_node_fail(node,
+                            "ahead: stage %u has %u and stage %u below it %u: what comes from "
+                            "below is no further ahead; expected numbers that do not grow",
+                            k, ahead, k - 1, out->ahead[k - 1]);
+    }
+    out->ahead[k] = err == RP_OK ? (uint16_t)ahead : 0;
+    return err;
+}
+
+/* Of kinds that split stages. */
+static rp_err read_ahead(rp_node *map, rp_method *out) {
+    const rp_node *node = rp_node_find(map, "ahead");
+    uint32_t ahead = 0;
+    rp_err err = RP_OK;
+    out->publish = 1;
+    if (node && rp_node_is_list(node)) {
+        const uint32_t count = rp_node_count(node);
+        if (count < 1 || count > RP_SPLIT_STAGES_MAX) {
+            return rp_node_fail(node, "ahead: has %u numbers; expected one a stage, 1 to %d", count,
+                                RP_SPLIT_STAGES_MAX);
+        }
+        for (uint32_t k = 0; k < count; k++) {
+            RP_TRY(read_ahead_item(node, k, out));
+        }
+        out->ahead_count = count;
+    } else if (is_given(map, "ahead")) {
+        RP_TRY(rp_node_u32(map, "ahead", 1, RP_AHEAD_MAX, &ahead));
+        out->ahead[0] = (uint16_t)ahead;
+        out->ahead_count = 1;
+    } else {
+        RP_TRY(rp_node_default(map, "ahead", "auto"));
+    }
+    RP_TRY(rp_node_u32(map, "publish", 1, RP_AHEAD_MAX, &out->publish));
+    if (out->weights != out->kind->weights) {
+        return rp_node_fail(rp_node_find(map, "weights"),
+                            "schedule %s: weights: %s: is not possible yet; expected %s",
+                            out->kind->name, rp_weights_rules[out->weights],
+                            rp_weights_rules[out->kind->weights]);
+    }
+fail:
+    return err;
+}
+
 rp_err rp_method_parse(rp_node *parent, uint32_t stages, rp_method *out) {
     *out = (rp_method){0};
     rp_node *map;
@@ -275,7 +324,9 @@ rp_err rp_method_parse(rp_node *parent, uint32_t stages, rp_method *out) {
     if (out->kind->interleaves) {
         RP_TRY(rp_node_u32(map, "chunks", 2, RP_CHUNKS_MAX, &out->chunks));
     }
-    if (!out->kind->flushed) {
+    if (out->kind->splits) {
+        RP_TRY(read_ahead(map, out));
+    } else if (!out->kind->flushed) {
         RP_TRY(read_advance(map, stages, out));
         RP_TRY(rp_node_bool(map, "drain", &out->drain));
         out->probe = out->horizon == RP_HORIZON_MEASURED ? 10 : 0;
@@ -297,8 +348,47 @@ uint32_t rp_method_replicas(const rp_method *method, uint32_t stages, uint32_t s
     return method->lean && lean < method->replicas ? lean : method->replicas;
 }
 
+uint32_t rp_method_stages(const rp_method *method, uint32_t boards) {
+    return method->kind->splits ? boards / 2 : boards * method->chunks;
+}
+
+uint32_t rp_method_boards(const rp_method *method, uint32_t stages) {
+    return method->kind->splits ? 2 * stages : stages / method->chunks;
+}
+
+rp_err rp_method_fit_stages(const rp_method *method, uint32_t stages, const rp_node *node) {
+    if (!method->kind->splits) {
+        return RP_OK;
+    }
+    if (stages < 1 || stages > RP_SPLIT_STAGES_MAX) {
+        return rp_node_fail(node,
+                            "schedule %s: has two boards for each stage: expected 1 to %d stages, "
+                            "found %u",
+                            method->kind->name, RP_SPLIT_STAGES_MAX, stages);
+    }
+    return method->ahead_count < 2 || method->ahead_count == stages
+               ? RP_OK
+               : rp_node_fail(node,
+                              "ahead: has %u numbers for %u stages; expected one a stage, or one "
+                              "number for all",
+                              method->ahead_count, stages);
+}
+
 bool rp_method_predicts(const rp_method *method) {
     return method->weights >= RP_WEIGHTS_PIPEOPTIM;
+}
+
+static void order_split(const rp_method *method, rp_sched_shape *shape) {
+    if (!method->kind->splits) {
+        return;
+    }
+    shape->publish = method->publish;
+    rp_sched_split_default(shape);
+    for (uint32_t k = 0; method->ahead_count > 0 && k < shape->stages && k < RP_SPLIT_STAGES_MAX;
+         k++) {
+        const uint32_t at = k < method->ahead_count ? k : method->ahead_count - 1;
+        shape->ahead[k] = method->ahead[at];
+    }
 }
 
 void rp_method_order(const rp_method *method, rp_sched_shape *shape) {
@@ -307,6 +397,7 @@ void rp_method_order(const rp_method *method, rp_sched_shape *shape) {
     shape->advance = method->advance;
     shape->drain = method->drain;
     shape->chunks = method->chunks;
+    order_split(method, shape);
     shape->steps_open = doubled ? 2 : 0;
     if (method->kind->average != RP_AVERAGE_NONE && method->weights == RP_WEIGHTS_CURRENT) {
         shape->steps_open = rp_method_replicas(method, shape->stages, shape->stage);
@@ -342,16 +433,6 @@ uint32_t rp_method_staleness(const rp_method *method, const rp_sched_shape *shap
                                            rp_method_replicas(method, shape->stages, shape->stage));
 }
 
-void rp_method_text(const rp_method *m, char *out, size_t bytes) {
-    (void)snprintf(out, bytes,
-                   "%s weights %s horizon %s decay %d probe %u replicas %u alpha %.9g period %u "
-                   "order %s lean %d advance %u drain %d%s%s",
-                   m->kind->name, rp_weights_rules[m->weights], horizon_words[m->horizon], m->decay,
-                   m->probe, m->replicas, m->alpha, m->period, order_words[m->before], m->lean,
-                   m->advance, m->drain, m->evaluate ? " evaluate " : "",
-                   m->evaluate ? evaluate_words[m->evaluate] : "");
-}
-
 typedef struct {
     char *out;
     size_t bytes, used;
@@ -366,6 +447,28 @@ static void put_text(text *t, const char *format, ...) {
         t->used += more > 0 ? (size_t)more : 0;
     }
     va_end(values);
+}
+
+static void put_ahead(text *t, const rp_method *m) {
+    for (uint32_t k = 0; k < m->ahead_count; k++) {
+        put_text(t, "%s%u", k > 0 ? ", " : "", m->ahead[k]);
+    }
+}
+
+void rp_method_text(const rp_method *m, char *out, size_t bytes) {
+    text t = {.out = out, .bytes = bytes};
+    put_text(&t,
+             "%s weights %s horizon %s decay %d probe %u replicas %u alpha %.9g period %u "
+             "order %s lean %d advance %u drain %d%s%s",
+             m->kind->name, rp_weights_rules[m->weights], horizon_words[m->horizon], m->decay,
+             m->probe, m->replicas, m->alpha, m->period, order_words[m->before], m->lean,
+             m->advance, m->drain, m->evaluate ? " evaluate " : "",
+             m->evaluate ? evaluate_words[m->evaluate] : "");
+    if (m->kind->splits) {
+        put_text(&t, " ahead [");
+        put_ahead(&t, m);
+        put_text(&t, "] publish %u", m->publish);
+    }
 }
 
 rp_err rp_method_write(const rp_method *m, char *out, size_t bytes) {
@@ -384,7 +487,14 @@ rp_err rp_method_write(const rp_method *m, char *out, size_t bytes) {
         put_text(&t, ", \"period\": %u, \"order\": \"%s\", \"lean\": %s", m->period,
                  order_words[m->before], m->lean ? "true" : "false");
     }
-    if (!m->kind->flushed) {
+    if (m->kind->splits && m->ahead_count > 0) {
+        put_text(&t, ", \"ahead\": [");
+        put_ahead(&t, m);
+        put_text(&t, "]");
+    }
+    if (m->kind->splits) {
+        put_text(&t, ", \"publish\": %u", m->publish);
+    } else if (!m->kind->flushed) {
         put_text(&t, ", \"advance\": %u, \"drain\": %s", m->advance, m->drain ? "true" : "false");
         if (m->probe > 0) {
             put_text(&t, ", \"probe\": %u", m->probe);

@@ -16,13 +16,16 @@
  *   advance: {max_staleness: 8}          the same, as far as rp_method_age() allows
  *   drain: true                          empty pipes at every epoch's end
  *   chunks: 2                            interleaved-1f1b: stages that a board holds
+ *   ahead: auto, 4, [4, 2]               pipefb: steps that forwards run ahead of updates, of all
+ *                                        stages or by stage; auto: 2 (D - k)
+ *   publish: 1                           pipefb: updates from one publication to the next
  *   forward: [8, 4], backward: [4, 2]    umpipe: samples of a microbatch, by stage; 4: of all */
 #ifndef RP_SCHED_METHOD_H
 #define RP_SCHED_METHOD_H
 
 #include "sched/sched.h"
 
-enum { RP_REPLICAS_MAX = 16, RP_ADVANCE_MAX = 64, RP_CHUNKS_MAX = 8 };
+enum { RP_REPLICAS_MAX = 16, RP_ADVANCE_MAX = 64, RP_CHUNKS_MAX = 8, RP_AHEAD_MAX = 256 };
 /* `advance: auto` without another limit: so much, or more where that leaves no more staleness. */
 enum { RP_ADVANCE_AUTO = 4, RP_STALENESS_AUTO = 12 };
 
@@ -59,6 +62,10 @@ typedef struct {
     bool advance_auto, replicas_given, alpha_given; /* what the file leaves to us */
     bool age_given;
     uint32_t age_max; /* advance: {max_staleness: N} */
+    /* Kinds that split stages: 0 numbers: auto; 1: of all stages. */
+    uint32_t ahead_count;
+    uint16_t ahead[RP_SPLIT_STAGES_MAX];
+    uint32_t publish;
 } rp_method;
 
 /* `schedule:` of `parent`, a word or a map, for a ring of so many stages.
@@ -83,9 +90,17 @@ uint32_t rp_method_advance_most(const rp_method *method, const rp_sched_shape *s
 
 /* Replicas that stage `stage` of `stages` holds. */
 uint32_t rp_method_replicas(const rp_method *method, uint32_t stages, uint32_t stage);
+/* Stages of so many boards: `chunks` on each, or one on two. */
+uint32_t rp_method_stages(const rp_method *method, uint32_t boards);
+/* Boards of so many stages. */
+uint32_t rp_method_boards(const rp_method *method, uint32_t stages);
+/* Of a kind that splits stages: does `ahead` fit so many? `node` is named where not. errors USAGE
+ */
+rp_err rp_method_fit_stages(const rp_method *method, uint32_t stages,
+                            const rp_node *node) RP_MUST_CHECK;
 /* Is what an op sees moved ahead by the optimiser? */
 bool rp_method_predicts(const rp_method *method);
-/* Fills advance, steps_open, drain and chunks of a shape whose stage is set. */
+/* Fills advance, steps_open, drain, chunks, ahead and publish of a shape whose stage is set. */
 void rp_method_order(const rp_method *method, rp_sched_shape *shape);
 
 /* The most own updates of a replica that lie between a forward and its backward on the shape's

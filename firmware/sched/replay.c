@@ -1,5 +1,6 @@
 /* The replay: every node does its ops in its own order, as early as it can. */
 #include "sched/replay_own.h"
+#include "sched/split.h"
 
 static void refresh_start(rp_replay *r, rp_replay_node *n) {
     uint32_t edge;
@@ -54,11 +55,15 @@ static rp_err send_transfer(rp_replay *r, const rp_replay_node *n, const rp_tran
     rp_replay_route *link = &r->route[way->link];
     rp_sched_edge_facts *facts = &r->facts->edge[t->edge];
     const uint32_t hold = rp_replay_hold_of(r, n);
-    const double scale = share_of(n, t->samples.count);
+    const bool whole = n->op.kind == RP_OP_UPDATE && r->costs->edge;
+    const double scale = whole ? 1 : share_of(n, t->samples.count);
     const bool far = e->from != e->to && hold != RP_NO_NODE;
     const double *send =
         n->op.kind != RP_OP_FORWARD && r->costs->send_back ? r->costs->send_back : r->costs->send;
-    const double busy = far ? scale * cost_of_hold(send, hold, 0) : 0;
+    const double cost = !far             ? 0
+                        : r->costs->edge ? r->costs->edge[t->edge]
+                                         : cost_of_hold(send, hold, 0);
+    const double busy = scale * cost;
     const double begin = time > link->free ? time : link->free;
     const rp_piece parcel = {.step = t->step,
                              .samples = t->samples,
@@ -138,6 +143,34 @@ static void count_held(rp_replay *r, const rp_replay_node *n, uint32_t hold) {
     grow_to(&all->stash_max, held + owed);
 }
 
+/* What a forward sends to the backward of its own stage is in flight there, on the weights that its
+ * place in the list of both says. */
+static rp_err hand_over(rp_replay *r, const rp_replay_node *n, const rp_piece *done) {
+    const rp_sched_state *list = &n->state;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < n->transfer_count; i++) {
+        const rp_transfer *t = &n->transfer[i];
+        const uint32_t to = r->net->edge[t->edge].to;
+        for (uint32_t h = 0; t->send && h < r->net->hold_count; h++) {
+            const rp_sched_hold *hold = &r->net->hold[h];
+            if (hold->node != to || hold->stage != n->op.stage || hold->role != RP_ROLE_BACKWARD) {
+                continue;
+            }
+            rp_piece piece = *done;
+            piece.samples = t->samples;
+            piece.version =
+                rp_sched_ahead(&list->shape) > 0
+                    ? rp_sched_split_version(&list->shape, n->op.step) - list->shape.step_first
+                    : list->step - list->shape.step_first;
+            RP_TRY(rp_ledger_append(&r->pool, &r->holder[h].held, &piece));
+            grow_to(&r->facts->stage[h].versions_max, count_versions(&r->holder[h]));
+            count_held(r, &r->runner[to], h);
+        }
+    }
+fail:
+    return err;
+}
+
 /* Moves what the op has done through its hold's own ledgers. */
 static rp_err move_samples(rp_replay *r, const rp_replay_node *n, uint32_t hold,
                            const rp_piece *done) {
@@ -148,7 +181,9 @@ static rp_err move_samples(rp_replay *r, const rp_replay_node *n, uint32_t hold,
     rp_err err = RP_OK;
     switch (op->kind) {
     case RP_OP_FORWARD:
-        if (r->net->hold[hold].role != RP_ROLE_FORWARD) {
+        if (r->net->hold[hold].role == RP_ROLE_FORWARD) {
+            RP_TRY(hand_over(r, n, done));
+        } else {
             RP_TRY(rp_ledger_append(&r->pool, &own->held, done));
             grow_to(&facts->versions_max, count_versions(own));
         }

@@ -57,9 +57,11 @@ struct rp_sched_net {
  * way besides, while the link takes the next one. A NULL array: forward 1, backward 1 (input and
  * weight 1/2 each), update 0, send 0, delay 0. Costs are per full microbatch, of a backward and
  * what it sends per one of its own size, and scaled by count / size, except an update's and a
- * delay. */
+ * delay. edge[e], where it is given, stands in place of send and send_back: a full microbatch over
+ * edge e, or what an update sends over it, which is not scaled. */
 typedef struct {
     const double *forward, *backward_input, *backward_weight, *update, *send, *send_back, *delay;
+    const double *edge;
 } rp_sched_costs;
 
 typedef struct {
@@ -83,6 +85,7 @@ typedef struct {
     uint32_t stash_max;     /* both together: what was saved by forward and is still needed */
     uint32_t staleness_max; /* own updates between forward and backward of a microbatch */
     uint32_t versions_max;  /* weight versions alive when forward's are kept for backward */
+    /* Of a hold with the backward only: of forwards elsewhere, from their end on. */
     double busy, end;
 } rp_sched_stage_facts;
 
@@ -131,7 +134,8 @@ rp_err rp_sched_replay_net(rp_arena *arena, const rp_sched_net *net, const rp_sc
                            rp_sched_facts *out) RP_MUST_CHECK;
 
 /* The same for a shape: all its stages in a row, on nodes of `chunks` stages each. shape->stage is
- * ignored, `visit` may be NULL. */
+ * ignored, `visit` may be NULL. A kind that splits stages has two nodes and two holds for each:
+ * forward on node and hold k, backward on 2 D - 1 - k. */
 rp_err rp_sched_replay(rp_arena *arena, const rp_sched_kind *kind, const rp_sched_shape *shape,
                        const rp_sched_costs *costs,
                        void (*visit)(void *context, const rp_sched_slot *slot), void *context,

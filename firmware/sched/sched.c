@@ -19,6 +19,10 @@ const char *rp_op_letter(rp_op_kind kind) {
 }
 
 uint32_t rp_sched_in_flight_max(const rp_sched_shape *shape) {
+    const uint32_t ahead = rp_sched_ahead(shape);
+    if (ahead > 0) {
+        return ahead * ((shape->batch - 1) / shape->micro + 1);
+    }
     const uint32_t behind = shape->stages - 1 - shape->stage;
     return 1 + behind + behind * shape->advance;
 }

@@ -56,6 +56,8 @@ typedef struct {
 /* "F", "B" (both kinds of backward), "W", "U", as in the drawings. */
 const char *rp_op_letter(rp_op_kind kind);
 
+enum { RP_SPLIT_STAGES_MAX = 32 }; /* of a kind that splits them: 64 nodes */
+
 /* `stages` of the model, and the one that is asked about. A node holds `chunks` of them: of D
  * nodes, node k holds the stages k, k + D, k + 2 D ..; with one chunk a node is a stage. A list of
  * ops is that of the node which holds `stage`. */
@@ -72,12 +74,20 @@ typedef struct {
     uint32_t steps_open; /* unflushed: a step is begun when fewer than so many wait for their update
                             (replicas, 2BW); 0 = any number */
     bool drain;          /* unflushed: empty pipes at every epoch's end */
+    /* Kinds that split stages, by stage: the forward of step n waits for the update of step
+     * n - ahead. 0 = no such bound. */
+    uint16_t ahead[RP_SPLIT_STAGES_MAX];
+    uint32_t publish; /* of them: updates from one publication of the weights to the next; 0 = 1 */
 } rp_sched_shape;
 
 /* For the kinds: 1F1B's definition of its order. Forwards that a stage may have open: D - k, and
- * `advance` more for every hop behind it (AvgPipe's figure is advance 1: 2 (D - 1 - k) + 1). Memory
- * and windows are counted in the list itself, rp_sched_in_flight(). */
+ * `advance` more for every hop behind it (AvgPipe's figure is advance 1: 2 (D - 1 - k) + 1); where
+ * `ahead` bounds it, those of so many steps. Memory and windows are counted in the list itself,
+ * rp_sched_in_flight(). */
 uint32_t rp_sched_in_flight_max(const rp_sched_shape *shape);
+static inline uint32_t rp_sched_ahead(const rp_sched_shape *shape) {
+    return shape->stage < RP_SPLIT_STAGES_MAX ? shape->ahead[shape->stage] : 0;
+}
 uint64_t rp_sched_epoch_steps(const rp_sched_shape *shape); /* ceil(samples / batch) */
 uint32_t rp_sched_step_samples(const rp_sched_shape *shape, uint64_t step); /* batch, or the rest */
 /* The samples of a step of so many that belong to a share. Shares that meet at a number meet at a
@@ -131,6 +141,7 @@ typedef struct {
     bool accumulates;    /* unflushed, and made for several microbatches a step */
     bool interleaves;    /* a node may hold several chunks */
     bool sizes;          /* a microbatch has a size by stage and direction */
+    bool splits;         /* forward and backward of a stage are on different nodes */
     rp_weights_rule weights;
     rp_average_rule average;
     bool (*next)(rp_sched_state *state, rp_op *op); /* false: the run is over */

@@ -2,10 +2,15 @@
 #include <string.h>
 
 #include "sched/replay.h"
+#include "sched/split.h"
 
 static bool may_forward(const rp_sched_state *s) {
     const rp_sched_shape *shape = &s->shape;
     if (s->f_step == shape->step_end || s->in_flight >= rp_sched_in_flight_max(shape)) {
+        return false;
+    }
+    const uint32_t ahead = rp_sched_ahead(shape);
+    if (ahead > 0 && s->f_step - s->step >= ahead) {
         return false;
     }
     if (shape->steps_open && s->f_step - s->step >= shape->steps_open) {
@@ -57,6 +62,9 @@ uint32_t rp_sched_staleness(const rp_sched_kind *kind, const rp_sched_state *beh
     rp_sched_state state = *behind;
     rp_op op;
     uint32_t staleness = 0;
+    if (kind->splits) {
+        return (uint32_t)(forward->step - rp_sched_split_version(&state.shape, forward->step));
+    }
     while (kind->next(&state, &op)) {
         if ((op.kind == RP_OP_BACKWARD || op.kind == RP_OP_BACKWARD_INPUT) &&
             op.step == forward->step && op.micro == forward->micro) {
@@ -70,7 +78,8 @@ uint32_t rp_sched_staleness(const rp_sched_kind *kind, const rp_sched_state *beh
 /* Steps after which an order repeats itself: every stage has filled its pipes several times. */
 static uint64_t steady_step(const rp_sched_shape *shape, uint32_t replicas) {
     const rp_sched_shape first = {.stages = shape->stages, .advance = shape->advance};
-    return 4 * ((uint64_t)rp_sched_in_flight_max(&first) + replicas + shape->steps_open);
+    const uint64_t ahead = shape->ahead[0] + (uint64_t)shape->publish; /* none is further ahead */
+    return 4 * (rp_sched_in_flight_max(&first) + ahead + replicas + shape->steps_open);
 }
 
 /* The same run with full steps only, and with neither epochs nor an end near. */

@@ -171,6 +171,7 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
     RP_TRY(rp_optim_parse(&out->optim, rp_node_find(root, "optimizer")));
     RP_TRY(rp_lr_parse(&out->lr, rp_node_find(root, "lr_schedule")));
     RP_TRY(rp_method_parse(root, stages, &out->method));
+    RP_TRY(rp_method_fit_stages(&out->method, stages, rp_node_find(root, "schedule")));
     RP_TRY(read_advance(root, stages, &out->method));
     RP_TRY(read_sizes(arena, root, out));
     if (!out->method.kind->split_backward) { /* both halves would do the relu's backward */

@@ -238,7 +238,7 @@ fail:
 enum { IDENTITY = 6 };
 static rp_err identity_of(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
                           const char *pair[IDENTITY][2]) {
-    char method[256];
+    char method[512];
     char *text[4];
     rp_err err;
     rp_method_text(&run->method, method, sizeof method);

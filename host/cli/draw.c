@@ -4,7 +4,7 @@
 
 #include "stage/layout.h"
 
-/* A lane is a node: with one chunk, a stage. */
+/* A lane is a node: with one chunk, a stage, or the forward or the backward of one. */
 typedef struct {
     const rp_sched_kind *kind;
     uint32_t lanes, chunks, micro;
@@ -16,6 +16,10 @@ typedef struct {
     bool steady;      /* a window of a long run; times are from its beginning */
     uint32_t lead;    /* microbatches before and behind the window */
 } drawing;
+
+static uint32_t stages_of(const drawing *d) {
+    return d->kind->splits ? d->lanes / 2 : d->lanes * d->chunks;
+}
 
 static void collect_slot(void *context, const rp_sched_slot *slot) {
     drawing *d = context;
@@ -35,14 +39,14 @@ static rp_err make_job(rp_arena *arena, drawing *d, rp_job *out) {
     if (d->steady) { /* until what filling the pipes has left behind is over */
         d->lead = d->batch * (4 * d->lanes * d->chunks / d->batch + 1);
     }
-    *out = (rp_job){.cut = {.stage_count = d->lanes * d->chunks},
+    *out = (rp_job){.cut = {.stage_count = stages_of(d)},
                     .epoch_samples = d->micro + 2 * d->lead,
                     .batch = d->batch,
                     .micro = 1,
                     .steps = (d->micro + 2 * d->lead - 1) / d->batch + 1};
     RP_TRY(rp_arena_printf(arena, &text, "schedule: %s", d->kind->name));
     RP_TRY(rp_config_read_text(arena, text, strlen(text), "draw", &root));
-    RP_TRY(rp_method_parse(root, d->lanes, &out->method));
+    RP_TRY(rp_method_parse(root, stages_of(d), &out->method));
     out->method.kind = d->kind;
     out->method.chunks = d->chunks;
 fail:
@@ -93,15 +97,16 @@ static rp_err play_schedule(rp_arena *arena, drawing *d, double unit, double bac
     rp_err err = RP_OK;
     double *cost;
     const bool split = d->kind->split_backward;
-    const uint32_t stages = d->lanes * d->chunks;
-    RP_TRY(RP_ARENA_NEW(arena, 3 * (size_t)stages, &cost));
-    for (uint32_t k = 0; k < stages; k++) {
-        cost[k] = cost[stages + k] = unit;
-        cost[2 * stages + k] = split ? unit : unit * (backward - 1);
+    const uint32_t stages = stages_of(d);
+    const uint32_t holds = d->lanes * d->chunks;
+    RP_TRY(RP_ARENA_NEW(arena, 3 * (size_t)holds, &cost));
+    for (uint32_t k = 0; k < holds; k++) {
+        cost[k] = cost[holds + k] = unit;
+        cost[2 * holds + k] = split ? unit : unit * (backward - 1);
     }
     const rp_sched_costs costs = {.forward = cost,
-                                  .backward_input = cost + stages,
-                                  .backward_weight = cost + 2 * (size_t)stages};
+                                  .backward_input = cost + holds,
+                                  .backward_weight = cost + 2 * (size_t)holds};
     rp_job job;
     RP_TRY(make_job(arena, d, &job));
     const rp_sched_shape shape = rp_job_sched_shape(&job, 0, job.steps);
@@ -112,7 +117,10 @@ static rp_err play_schedule(rp_arena *arena, drawing *d, double unit, double bac
         cut_window(d);
     }
     RP_TRY(RP_ARENA_NEW(arena, d->lanes, &d->copies));
-    for (job.stage = 0; job.stage < stages; job.stage++) {
+    for (uint32_t k = 0; d->kind->splits && k < d->lanes; k++) {
+        d->copies[k] = d->facts.stage[k].versions_max;
+    }
+    for (job.stage = 0; job.stage < stages && !d->kind->splits; job.stage++) {
         rp_layout layout = {0};
         uint32_t *copies = &d->copies[job.stage % d->lanes];
         RP_TRY(rp_layout_count(&job, &layout));
@@ -126,7 +134,7 @@ fail:
 /* Own updates between forward and backward, on the lane's stages. */
 static uint32_t staleness_of(const drawing *d, uint32_t lane) {
     uint32_t staleness = 0;
-    for (uint32_t k = lane; k < d->lanes * d->chunks; k += d->lanes) {
+    for (uint32_t k = lane; k < d->lanes * d->chunks; k += d->lanes) { /* holds */
         staleness = d->facts.stage[k].staleness_max > staleness ? d->facts.stage[k].staleness_max
                                                                 : staleness;
     }
@@ -137,6 +145,18 @@ static const char *lane_word(const drawing *d) {
     return d->chunks > 1 ? "node" : "stage";
 }
 
+/* "stage 3"; "stage 3 F", "stage 3 B" where they are apart */
+static void lane_text(const drawing *d, uint32_t k, char *out, size_t bytes) {
+    const int digits = snprintf(NULL, 0, "%u", d->lanes * d->chunks);
+    if (d->kind->splits) {
+        const bool backward = k >= d->lanes / 2;
+        (void)snprintf(out, bytes, "stage %-*u %c", digits, backward ? d->lanes - 1 - k : k,
+                       backward ? 'B' : 'F');
+    } else {
+        (void)snprintf(out, bytes, "%s %-*u", lane_word(d), digits, k);
+    }
+}
+
 /* Which of its lane's chunks an op is of: "a", "b"; "" where there is one. */
 static const char *chunk_letter(const drawing *d, const rp_sched_slot *slot) {
     static const char *const letters[RP_CHUNKS_MAX] = {"a", "b", "c", "d", "e", "f", "g", "h"};
@@ -145,8 +165,11 @@ static const char *chunk_letter(const drawing *d, const rp_sched_slot *slot) {
 
 /* "4 stages", "1 stage", "4 nodes of 2 stages" */
 static void size_text(const drawing *d, char *out, size_t bytes) {
-    const int used =
-        snprintf(out, bytes, "%u %s%s", d->lanes, lane_word(d), d->lanes == 1 ? "" : "s");
+    const uint32_t count = d->kind->splits ? stages_of(d) : d->lanes;
+    const int used = snprintf(out, bytes, "%u %s%s", count, lane_word(d), count == 1 ? "" : "s");
+    if (d->kind->splits) {
+        (void)snprintf(out + used, bytes - (size_t)used, " on %u boards", d->lanes);
+    }
     if (d->chunks > 1) {
         (void)snprintf(out + used, bytes - (size_t)used, " of %u stages", d->chunks);
     }
@@ -172,6 +195,7 @@ static rp_err draw_text(FILE *out, rp_arena *arena, const drawing *d) {
     const uint32_t columns = (uint32_t)(d->facts.makespan + 0.5);
     const int width = 1 + (d->chunks > 1) + label_digits(d);
     char size[64];
+    char lane[32];
     const rp_sched_slot **cell;
     RP_TRY(RP_ARENA_NEW(arena, (size_t)d->lanes * columns, &cell));
     for (uint32_t i = 0; i < d->slot_count; i++) {
@@ -195,8 +219,8 @@ static rp_err draw_text(FILE *out, rp_arena *arena, const drawing *d) {
         }
         const rp_sched_node_facts *facts = &d->facts.node[k];
         const int digits = snprintf(NULL, 0, "%u", d->lanes * d->chunks);
-        fprintf(out, "  %s %-*u  in flight %-*u", lane_word(d), digits, k, digits,
-                facts->in_flight_max);
+        lane_text(d, k, lane, sizeof lane);
+        fprintf(out, "  %s  in flight %-*u", lane, digits, facts->in_flight_max);
         if (d->kind->split_backward) {
             fprintf(out, "  stashes %-*u", digits, facts->stash_max);
         }
@@ -282,7 +306,12 @@ static void put_cell(FILE *out, const drawing *d, const rp_sched_slot *slot, dou
 static void put_lane(FILE *out, const drawing *d, uint32_t k, double wide) {
     const rp_sched_node_facts *facts = &d->facts.node[k];
     const uint32_t y = TOP + k * LANE_PITCH;
-    fprintf(out, "<text x=\"20\" y=\"%u\">%s %u</text>\n", y + 20, lane_word(d), k);
+    char lane[32];
+    lane_text(d, k, lane, sizeof lane);
+    for (size_t end = strlen(lane); end > 0 && lane[end - 1] == ' '; end--) {
+        lane[end - 1] = '\0';
+    }
+    fprintf(out, "<text x=\"20\" y=\"%u\">%s</text>\n", y + 20, lane);
     fprintf(out, "<rect class=\"lane\" x=\"%d\" y=\"%u\" width=\"%.1f\" height=\"%u\" rx=\"4\"/>\n",
             LEFT, y, wide, LANE);
     fprintf(out, "<text class=\"soft\" x=\"%.1f\" y=\"%u\">in flight %u", LEFT + wide + 18, y + 20,
@@ -423,15 +452,20 @@ fail:
     return err;
 }
 
+static uint32_t lanes_of(const rp_sched_kind *kind, uint32_t nodes) {
+    return kind->splits && nodes <= UINT32_MAX / 2 ? 2 * nodes : nodes;
+}
+
 rp_err rp_draw_chunks(FILE *out, const rp_sched_kind *kind, uint32_t nodes, uint32_t chunks,
                       uint32_t micro, bool svg) {
-    drawing d = {.kind = kind, .lanes = nodes, .chunks = chunks, .micro = micro};
+    drawing d = {.kind = kind, .lanes = lanes_of(kind, nodes), .chunks = chunks, .micro = micro};
     return draw_any(out, &d, svg);
 }
 
 rp_err rp_draw_steady(FILE *out, const rp_sched_kind *kind, uint32_t stages, uint32_t micro,
                       bool svg) {
-    drawing d = {.kind = kind, .lanes = stages, .chunks = 1, .micro = micro, .steady = true};
+    drawing d = {
+        .kind = kind, .lanes = lanes_of(kind, stages), .chunks = 1, .micro = micro, .steady = true};
     return kind->flushed
                ? rp_fail(RP_ERR_USAGE, "draw: schedule %s is flushed at every step", kind->name)
                : draw_any(out, &d, svg);
@@ -454,7 +488,7 @@ static rp_err put_row(FILE *out, const rp_sched_kind *kind, uint32_t stages, uin
     rp_arena arena;
     rp_arena_init(&arena, "draw", 0);
     drawing d = {.kind = kind,
-                 .lanes = stages,
+                 .lanes = lanes_of(kind, stages),
                  .chunks = kind->interleaves ? 2 : 1,
                  .micro = micro,
                  .steady = !kind->flushed};

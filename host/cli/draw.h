@@ -15,8 +15,8 @@ rp_err rp_draw_schedule(FILE *out, const rp_sched_kind *kind, uint32_t stages, u
                         bool svg) RP_MUST_CHECK;
 
 /* The same on `nodes` boards of `chunks` stages each, a lane a board; a letter behind an op says
- * which of the board's stages it is of. errors  USAGE also where the schedule has one stage a board
- */
+ * which of the board's stages it is of. Of a kind that splits stages: `nodes` stages, on two boards
+ * each. errors  USAGE also where the schedule has one stage a board */
 rp_err rp_draw_chunks(FILE *out, const rp_sched_kind *kind, uint32_t nodes, uint32_t chunks,
                       uint32_t micro, bool svg) RP_MUST_CHECK;
 

@@ -129,7 +129,7 @@ rp_err rp_absent_leave(rp_controller *c) {
     RP_TRY(take_spares(c));
     const uint32_t absent = leave(c, names, sizeof names, &why);
     c->recovery.spares_taken += absent; /* they have had their time */
-    c->run.stages = c->run.boards * c->run.method.chunks;
+    c->run.stages = rp_method_stages(&c->run.method, c->run.boards);
     rp_away_note_left(c, absent);
     RP_TRY(rp_runfile_check_cut(&c->run));
     RP_TRY(cut_anew(c));

@@ -95,7 +95,7 @@ static rp_err arrange(rp_controller *c, const rp_joint_plan *best) {
         c->run.roster[k] = entry[k];
         c->run.roster[k].place = k;
     }
-    c->run.stages = c->run.boards * c->run.method.chunks;
+    c->run.stages = rp_method_stages(&c->run.method, c->run.boards);
     return rp_ring_reorder(&c->ring, at);
 }
 

@@ -161,7 +161,7 @@ void rp_away_close(rp_controller *c) {
 /* ---- joining --------------------------------------------------------------------------------- */
 
 static void count_stages(rp_controller *c) {
-    c->run.stages = c->run.boards * c->run.method.chunks;
+    c->run.stages = rp_method_stages(&c->run.method, c->run.boards);
 }
 
 /* False: its neighbours could not reach it, for example. */

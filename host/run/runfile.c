@@ -413,7 +413,14 @@ static rp_err read_method(rp_node *root, rp_runfile *run) {
     RP_TRY(rp_node_section(root, "lr_schedule", rp_lr_kinds[RP_LR_CONSTANT], &lr));
     RP_TRY(rp_lr_parse(&run->lr, lr));
     RP_TRY(rp_method_parse(root, run->boards, &run->method));
-    run->stages = run->boards * run->method.chunks;
+    if (run->method.kind->splits && run->boards % 2 > 0) {
+        return rp_node_fail(rp_node_find(root, "schedule"),
+                            "schedule %s: has two boards for each stage: expected an even number "
+                            "of boards, found %u",
+                            run->method.kind->name, run->boards);
+    }
+    run->stages = rp_method_stages(&run->method, run->boards);
+    RP_TRY(rp_method_fit_stages(&run->method, run->stages, rp_node_find(root, "schedule")));
     RP_TRY(rp_method_fit(&run->method, &run->optim, rp_node_find(root, "optimizer")));
 fail:
     return err;
@@ -512,6 +519,12 @@ static rp_err read_cut(rp_arena *arena, rp_node *root, rp_runfile *run) {
 rp_err rp_runfile_check_cut(const rp_runfile *run) {
     rp_node *cut = rp_node_find(run->root, "cut");
     const bool is_closed = run->method.chunks > 1 && run->boards > 1;
+    if (run->method.kind->splits) {
+        return rp_node_fail(rp_node_find(run->root, "schedule"),
+                            "schedule %s: can be drawn and replayed (`ringpipe draw %s`), boards "
+                            "do not train it yet",
+                            run->method.kind->name, run->method.kind->name);
+    }
     if (!run->local) {
         const rp_err err = rp_roster_check_row(rp_node_find(run->root, "ring"), run->roster,
                                                run->boards, is_closed);

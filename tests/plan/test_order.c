@@ -440,6 +440,60 @@ static void roles_may_be_on_different_nodes(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* A kind that splits stages: forwards on nodes 0.., backwards on the others from behind. The plan's
+ * replay, with the host in it, takes the time of the row's, and no window holds anybody up. */
+static void split_stages(void **state) {
+    (void)state;
+    for (uint32_t stages = 1; stages <= 5; stages++) {
+        for (uint32_t publish = 1; publish <= 2; publish++) {
+            char text[64];
+            (void)snprintf(text, sizeof text, "{kind: pipefb, publish: %u}", publish);
+            const plan_case c = {text, stages, 4, 2, 50, 30};
+            double cost[3][10];
+            rp_arena arena;
+            rp_plan *plan;
+            rp_sched_facts bound, free, row;
+            rp_arena_init(&arena, "test", 0);
+            expect_ok(make_plan(&arena, &c, &plan));
+            expect_ok(rp_plan_check(plan, NULL));
+            assert_int_equal(plan->node_count, 2 * stages);
+            for (uint32_t h = 0; h < plan->hold_count; h++) {
+                const bool forward = h < stages;
+                assert_int_equal(plan->hold[h].node, h);
+                assert_int_equal(plan->hold[h].stage, forward ? h : 2 * stages - 1 - h);
+                assert_int_equal(plan->hold[h].role, forward ? RP_ROLE_FORWARD : RP_ROLE_BACKWARD);
+                for (uint32_t j = 0; j < 3; j++) {
+                    cost[j][h] = 1 + (7 * h + 3 * j + publish) % 5;
+                }
+            }
+            const rp_sched_costs costs = {
+                .forward = cost[0], .backward_input = cost[1], .backward_weight = cost[2]};
+            expect_ok(rp_plan_replay(&arena, plan, &costs, false, NULL, RP_NO_NODE, &free));
+            expect_ok(rp_plan_replay(&arena, plan, &costs, true, NULL, RP_NO_NODE, &bound));
+            rp_sched_shape shape = rp_plan_stage_shape(plan, 0, 0);
+            expect_ok(rp_sched_replay(&arena, plan->method.kind, &shape, &costs, NULL, NULL, &row));
+            expect_close(bound.makespan, free.makespan, 1e-12, 0);
+            expect_close(bound.makespan, row.makespan, 1e-12, 0);
+            for (uint32_t e = 0; e < plan->edge_count; e++) {
+                const rp_plan_edge *edge = &plan->edge[e];
+                assert_true(edge->carries == RP_CARRIES_INPUT ||
+                            free.edge[e].waiting_max <= edge->window);
+            }
+            for (shape.stage = 0; shape.stage < stages; shape.stage++) {
+                const uint32_t ahead = 2 * (stages - shape.stage);
+                const rp_plan_hold *forward = &plan->hold[shape.stage];
+                const rp_plan_hold *backward = &plan->hold[2 * stages - 1 - shape.stage];
+                assert_int_equal(forward->slots, 1);
+                /* two microbatches a step; those of `publish` - 1 steps more may be on their way */
+                assert_true(backward->slots >= 2 * ahead &&
+                            backward->slots <= 2 * (ahead + publish - 1));
+                assert_int_equal(row.stage[backward->node].staleness_max, ahead + publish - 2);
+            }
+            rp_arena_finish(&arena);
+        }
+    }
+}
+
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
 /* With a flush no window is larger than stages + 4 (that of every link before there were plans);
@@ -603,6 +657,7 @@ int main(void) {
         cmocka_unit_test(feeds_send_everything_once),
         cmocka_unit_test(no_board_waits_for_anothers_inputs),
         cmocka_unit_test(roles_may_be_on_different_nodes),
+        cmocka_unit_test(split_stages),
         cmocka_unit_test(windows_are_enough),
         cmocka_unit_test(large_rings),
         cmocka_unit_test(bounds_of_1f1b),

@@ -414,6 +414,57 @@ static void an_edge_too_many_is_refused(void **state) {
     rp_arena_finish(&arena);
 }
 
+static void share_of_a_split_stage(rp_plan *p) { /* another board has the rest of the forward */
+    p->hold[0].share[1] = 0.5;
+    p->hold[1].stage = 0;
+    p->hold[1].share[0] = 0.5;
+}
+static void both_roles(rp_plan *p) {
+    p->hold[0].role = p->hold[1].role = RP_ROLE_BOTH;
+    p->hold[2].role = p->hold[3].role = RP_ROLE_AVERAGE;
+}
+static void numbers_of_ahead(rp_plan *p) {
+    p->method.ahead_count = 3;
+    p->method.ahead[0] = p->method.ahead[1] = p->method.ahead[2] = 4;
+}
+
+/* Forward and backward of every stage on one node each, all samples of it. */
+static void split_stages_are_whole(void **state) {
+    (void)state;
+    static const struct {
+        void (*change)(rp_plan *plan);
+        const char *message;
+    } cases[] = {
+        {share_of_a_split_stage, "stage 1: no node does the forward from 0 of the samples on"},
+        {both_roles, "schedule pipefb needs one node in role forward and one in role backward"},
+        {numbers_of_ahead, "stages, method.ahead: 2 stages and 3 numbers"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const plan_case c = {"pipefb", 2, 8, 8, 20, 5};
+        rp_arena arena;
+        rp_plan *plan;
+        rp_arena_init(&arena, "test", 0);
+        expect_ok(make_plan(&arena, &c, &plan));
+        expect_ok(rp_plan_check(plan, NULL));
+        cases[i].change(plan);
+        if (rp_plan_check(plan, NULL) != RP_ERR_USAGE ||
+            !strstr(rp_err_message(), cases[i].message)) {
+            fail_msg("expected '%s', found '%s'", cases[i].message, rp_err_message());
+        }
+        rp_arena_finish(&arena);
+    }
+    const rp_method method = method_of("pipefb", 66);
+    const rp_cut cut = {.stage_count = 33};
+    const rp_plan_options many = {
+        .cut = &cut, .method = &method, .batch = 1, .micro = 1, .epoch_samples = 1, .steps = 1};
+    rp_arena arena;
+    rp_plan *plan;
+    rp_arena_init(&arena, "test", 0);
+    expect_err(rp_plan_make(&arena, &many, &plan), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "expected 1 to 32 stages, found 33"));
+    rp_arena_finish(&arena);
+}
+
 static void chunks_must_divide_the_stages(void **state) {
     (void)state;
     const rp_method method = method_of("{kind: interleaved-1f1b, chunks: 2}", 3);
@@ -437,6 +488,7 @@ int main(void) {
         cmocka_unit_test(a_board_does_not_encode_for_itself),
         cmocka_unit_test(wrong_plans_are_named),
         cmocka_unit_test(an_edge_too_many_is_refused),
+        cmocka_unit_test(split_stages_are_whole),
         cmocka_unit_test(chunks_must_divide_the_stages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,9 @@ static void every_schedule_goes_round(void **state) {
         "{kind: xpipe, drain: true}",
         "{kind: ea-pipe, lean: true, period: 3, order: before, evaluate: mean, alpha: 0.3}",
         "{kind: ea-pipe, replicas: 2, weights: stash}",
-        "{kind: avgpipe, replicas: 3, evaluate: latest}"};
+        "{kind: avgpipe, replicas: 3, evaluate: latest}",
+        "pipefb",
+        "{kind: pipefb, ahead: [8, 5, 5, 2], publish: 3}"};
     for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
         const plan_case c = {schedules[i], 4, 12, 3, 100, 30};
         rp_arena arena;
@@ -67,7 +69,7 @@ static void every_schedule_goes_round(void **state) {
         plan->predicted_step_s = 0.1;
         plan->predicted_limits = "link board0-board1";
         plan->agent_program_bytes = 12345;
-        plan->has_advance = !plan->method.kind->flushed;
+        plan->has_advance = !plan->method.kind->flushed && !plan->method.kind->splits;
         plan->advance_tried = plan->has_advance ? plan->method.advance + 3 : 0;
         plan->advance_busy[2] = 0.7;
         expect_round_trip(plan);

@@ -158,8 +158,13 @@ static void it_is_what_the_replay_says(void **state) {
                 cost[i][k] *= size_of(&of, is_forward ? RP_WAY_FORWARD : RP_WAY_BACKWARD, k);
             }
         }
-        const rp_sched_costs costs = {cost[0], cost[1], cost[2], cost[5],
-                                      cost[3], cost[4], cost[6]};
+        const rp_sched_costs costs = {.forward = cost[0],
+                                      .backward_input = cost[1],
+                                      .backward_weight = cost[2],
+                                      .update = cost[5],
+                                      .send = cost[3],
+                                      .send_back = cost[4],
+                                      .delay = cost[6]};
         expect_close(by_recurrence(&arena, &p, &genome), by_replay(&arena, &of, &costs), 1e-12, 0);
         rp_arena_finish(&arena);
     }

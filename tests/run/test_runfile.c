@@ -106,11 +106,36 @@ static void sizes_of_microbatches(void **state) {
     refused(good, "schedule={kind: umpipe, backward: 0}", "backward");
     refused(good, "schedule={kind: umpipe, backward: [2, x]}", "expected a whole number");
     refused(good, "schedule={kind: gpipe, forward: 4}", "forward: unknown key");
+    refused(good, "schedule={kind: pipefb, ahead: [4, 2]}", "ahead: has 2 numbers for 1 stages");
     refused(verified, "schedule=umpipe", "verify: computes a microbatch again");
     refused(normed, "schedule={kind: umpipe, forward: [4, 8]}",
             "stage 1 has microbatches of 8 samples forward and 4 backward, and its layer 'bn3' "
             "normalises over a microbatch: with another size it is another model; expected "
             "train.microbatch, 4, in both directions");
+    rp_arena_finish(&arena);
+}
+
+/* Two boards for each stage; read, and refused where a run would begin. */
+static void split_stages_are_not_trained_yet(void **state) {
+    (void)state;
+    static const char text[] = "model: vgg-narrow\n"
+                               "data: {set: glyphs, train: 50, test: 10}\n"
+                               "ring: {boards: 4}\n"
+                               "train: {epochs: 3, batch: 16, microbatch: 16}\n"
+                               "loss: cross-entropy\n"
+                               "optimizer: {kind: adam, lr: 0.01}\n"
+                               "schedule: {kind: pipefb, ahead: [5, 2]}\n"
+                               "cut: [conv3]\n";
+    rp_arena arena;
+    rp_runfile run;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(read_text(&arena, text, NULL, &run));
+    assert_int_equal(run.stages, 2);
+    expect_err(rp_runfile_check_cut(&run), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "schedule pipefb: can be drawn and replayed"));
+    rp_runfile_close(&run);
+    refused(text, "ring.boards=3", "expected an even number of boards, found 3");
+    refused(text, "schedule.ahead=[5, 2, 1]", "ahead: has 3 numbers for 2 stages");
     rp_arena_finish(&arena);
 }
 
@@ -711,7 +736,7 @@ static void expect_same_optim(const rp_optim *a, const rp_optim *b) {
 }
 
 static void expect_same_run(const rp_runfile *a, const rp_runfile *b) {
-    char method[2][256];
+    char method[2][512];
     rp_method_text(&a->method, method[0], sizeof method[0]);
     rp_method_text(&b->method, method[1], sizeof method[1]);
     assert_string_equal(method[0], method[1]);
@@ -1048,6 +1073,7 @@ int main(void) {
         cmocka_unit_test(label_smoothing_reaches_the_stage),
         cmocka_unit_test(an_automatic_cut_needs_layers),
         cmocka_unit_test(sizes_of_microbatches),
+        cmocka_unit_test(split_stages_are_not_trained_yet),
         cmocka_unit_test(a_cut_needs_whole_groups_of_microbatches),
         cmocka_unit_test(the_assignment_is_read_back),
         cmocka_unit_test(remembered_samples_need_a_flush),

@@ -224,16 +224,16 @@ static void no_memory_is_an_error(void **state) {
 typedef struct {
     uint32_t count;
     double last;
-    double stage_end[4];
+    double node_end[8];
 } visits;
 
 static void visit_slot(void *context, const rp_sched_slot *slot) {
     visits *v = context;
     v->count++;
-    assert_true(slot->start >= v->last);                   /* in order of start */
-    assert_true(slot->start >= v->stage_end[slot->stage]); /* one op at a time on a stage */
+    assert_true(slot->start >= v->last);                 /* in order of start */
+    assert_true(slot->start >= v->node_end[slot->node]); /* one op at a time on a node */
     v->last = slot->start;
-    v->stage_end[slot->stage] = slot->end;
+    v->node_end[slot->node] = slot->end;
 }
 
 static void every_op_is_visited_in_order(void **state) {

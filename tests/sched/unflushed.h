@@ -10,7 +10,7 @@
 
 extern const rp_sched_kind KIND;
 
-static bool unflushed_counts(const rp_sched_shape *shape) {
+static inline bool unflushed_counts(const rp_sched_shape *shape) {
     enum { STEPS_MAX = 64, MICROS_MAX = 8 };
     uint8_t forward[STEPS_MAX][MICROS_MAX] = {{0}};
     uint8_t backward[STEPS_MAX][MICROS_MAX] = {{0}};
@@ -52,7 +52,7 @@ static bool unflushed_counts(const rp_sched_shape *shape) {
 }
 
 /* Every ring, with and without microbatches, short last steps, a bound on open steps, drains. */
-static void unflushed_sizes(void **state) {
+static inline void unflushed_sizes(void **state) {
     (void)state;
     for (uint32_t stages = 1; stages <= 9; stages++) {
         for (uint32_t variant = 0; variant < 48; variant++) {
@@ -78,7 +78,7 @@ static void unflushed_sizes(void **state) {
 }
 
 /* One microbatch a step: staleness, in flight and versions of METHODS 13, whatever the costs. */
-static void unflushed_facts(void **state) {
+static inline void unflushed_facts(void **state) {
     (void)state;
     for (uint32_t stages = 1; stages <= 8; stages++) {
         const double forward[] = {1, 3, 0.5, 2, 1, 1, 4, 0.1};
@@ -103,7 +103,7 @@ static void unflushed_facts(void **state) {
 }
 
 /* METHODS 13: after the pipes have filled every stage is busy all the time. */
-static void unflushed_busy(void **state) {
+static inline void unflushed_busy(void **state) {
     (void)state;
     for (uint32_t stages = 2; stages <= 8; stages++) {
         const rp_sched_shape shape = {

@@ -36,7 +36,7 @@ _ringpipe_names_of() {
         ;;
     schedules)
         echo gpipe umpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain \
-            pipeoptim xpipe ea-pipe avgpipe
+            pipeoptim xpipe ea-pipe avgpipe pipefb
         ;;
     fetch)
         echo mnist fashion-mnist cifar10 cifar100

@@ -194,7 +194,7 @@ complete -c ringpipe -n '__ringpipe_verb_is inspect' -k -a '(__fish_complete_suf
 complete -c ringpipe -n '__ringpipe_verb_is keys' -a 'new show list trust untrust'
 complete -c ringpipe -n '__ringpipe_verb_is data; and not __ringpipe_before_is fetch' -a fetch
 # generated: names
-complete -c ringpipe -n '__ringpipe_verb_is draw' -a 'gpipe umpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain pipeoptim xpipe ea-pipe avgpipe'
+complete -c ringpipe -n '__ringpipe_verb_is draw' -a 'gpipe umpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain pipeoptim xpipe ea-pipe avgpipe pipefb'
 complete -c ringpipe -n '__ringpipe_verb_is list' -a 'verbs layers losses optimizers lr-schedules schedules weights data fetch executors transports outputs faults links boards'
 complete -c ringpipe -n '__ringpipe_verb_is data; and __ringpipe_before_is fetch' -a 'mnist fashion-mnist cifar10 cifar100'
 # end

@@ -1,0 +1,307 @@
+#define KIND rp_sched_pipefb
+#include "unflushed.h"
+
+#include "sched/split.h"
+
+enum { STAGES_MAX = 6 };
+
+/* Times by stage, and by edge of the row: activations, gradients, stashes, weights. */
+typedef struct {
+    uint32_t stages;
+    double forward[STAGES_MAX], backward[STAGES_MAX], activation[STAGES_MAX], gradient[STAGES_MAX];
+    double stash[STAGES_MAX], weight[STAGES_MAX];
+} times;
+
+static rp_split_times view_of(const times *t) {
+    return (rp_split_times){.stages = t->stages,
+                            .forward = t->forward,
+                            .backward = t->backward,
+                            .activation = t->activation,
+                            .gradient = t->gradient,
+                            .stash = t->stash,
+                            .weight = t->weight};
+}
+
+static rp_sched_shape shape_of(uint32_t stages, uint64_t steps) {
+    rp_sched_shape shape = {
+        .stages = stages, .step_end = steps, .epoch_samples = steps, .batch = 1, .micro = 1};
+    rp_sched_split_default(&shape);
+    return shape;
+}
+
+static double makespan_of(const times *t, const rp_sched_shape *shape) {
+    const uint32_t d = t->stages;
+    double forward[2 * STAGES_MAX] = {0}, backward[2 * STAGES_MAX] = {0};
+    double none[2 * STAGES_MAX] = {0}, edge[4 * STAGES_MAX] = {0};
+    rp_sched_facts facts;
+    rp_arena arena;
+    for (uint32_t k = 0; k < d; k++) {
+        forward[k] = t->forward[k];
+        backward[2 * d - 1 - k] = t->backward[k];
+        if (k + 1 < d) {
+            edge[k] = t->activation[k];
+            edge[d - 1 + k] = t->gradient[k];
+        }
+        edge[2 * (d - 1) + k] = t->stash[k];
+        edge[2 * (d - 1) + d + k] = t->weight[k];
+    }
+    const rp_sched_costs costs = {
+        .forward = forward, .backward_input = backward, .backward_weight = none, .edge = edge};
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(rp_sched_replay(&arena, &KIND, shape, &costs, NULL, NULL, &facts));
+    const double makespan = facts.makespan;
+    rp_arena_finish(&arena);
+    return makespan;
+}
+
+enum { LONG = 400 };
+
+/* What LONG steps more take. */
+static double time_of_long(const times *t, const uint16_t ahead[]) {
+    double makespan[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        rp_sched_shape shape = shape_of(t->stages, LONG * (i + 1));
+        memcpy(shape.ahead, ahead, t->stages * sizeof *ahead);
+        makespan[i] = makespan_of(t, &shape);
+    }
+    return makespan[1] - makespan[0];
+}
+
+/* `ahead` loses no time; one less on any stage does. */
+static void check_smallest(const times *t, const uint16_t ahead[]) {
+    const rp_split_times view = view_of(t);
+    const double period = rp_sched_split_period(&view);
+    expect_close(time_of_long(t, ahead), LONG * period, 0, period);
+    for (uint32_t k = 0; k < t->stages; k++) {
+        uint16_t less[RP_SPLIT_STAGES_MAX];
+        memcpy(less, ahead, sizeof less);
+        if (--less[k] > 0) {
+            assert_true(time_of_long(t, less) > LONG * period + 2 * period);
+        }
+    }
+}
+
+static void drawings(void **state) {
+    (void)state;
+    assert_true(draws(&KIND, 2, 6,
+                      "pipefb, 2 stages on 4 boards, 6 microbatches: 9 columns, bubble 33.3 %\n"
+                      "F0 F1 F2 F3 F4 F5 .  .  .    stage 0 F  in flight 0  versions 1  gap 0\n"
+                      ".  F0 F1 F2 F3 F4 F5 .  .    stage 1 F  in flight 0  versions 1  gap 0\n"
+                      ".  .  B0 B1 B2 B3 B4 B5 .    stage 1 B  in flight 2  versions 2  gap 1\n"
+                      ".  .  .  B0 B1 B2 B3 B4 B5   stage 0 B  in flight 4  versions 4  gap 3\n"));
+}
+
+/* METHODS 11.2 of the design: unit times, free transfers: 2 (D - k), and nobody waits. */
+static void unit_times(void **state) {
+    (void)state;
+    for (uint32_t stages = 1; stages <= STAGES_MAX; stages++) {
+        times t = {.stages = stages};
+        uint16_t ahead[RP_SPLIT_STAGES_MAX] = {0};
+        const rp_sched_shape shape = shape_of(stages, 100);
+        for (uint32_t k = 0; k < stages; k++) {
+            t.forward[k] = t.backward[k] = 1;
+        }
+        const rp_split_times view = view_of(&t);
+        rp_sched_split_ahead(&view, RP_AHEAD_MAX, ahead);
+        for (uint32_t k = 0; k < stages; k++) {
+            assert_int_equal(ahead[k], 2 * (stages - k));
+            assert_int_equal(shape.ahead[k], ahead[k]);
+        }
+        expect_close(makespan_of(&t, &shape), 100 + 2 * stages - 1, 1e-12, 0);
+        check_smallest(&t, ahead);
+    }
+}
+
+static uint32_t next_random(uint64_t *seed, uint32_t below) {
+    *seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (uint32_t)(*seed >> 33) % below;
+}
+
+/* Any times, whole numbers, so that a wait adds up; weights take equally long, so that no stage is
+ * held up to the one above. */
+static void the_smallest_ahead_of_any_times(void **state) {
+    (void)state;
+    uint64_t seed = 1;
+    for (uint32_t i = 0; i < 60; i++) {
+        times t = {.stages = 1 + next_random(&seed, 4)};
+        uint16_t ahead[RP_SPLIT_STAGES_MAX] = {0};
+        const double weight = next_random(&seed, 6);
+        for (uint32_t k = 0; k < t.stages; k++) {
+            t.forward[k] = 1 + next_random(&seed, 5);
+            t.backward[k] = 1 + next_random(&seed, 5);
+            t.activation[k] = next_random(&seed, 6);
+            t.gradient[k] = next_random(&seed, 6);
+            t.stash[k] = next_random(&seed, 6);
+            t.weight[k] = weight;
+        }
+        const rp_split_times view = view_of(&t);
+        rp_sched_split_ahead(&view, RP_AHEAD_MAX, ahead);
+        check_smallest(&t, ahead);
+    }
+}
+
+static void bounds_of_ahead(void **state) {
+    (void)state;
+    times t = {.stages = 2, .forward = {1, 1}, .backward = {1, 1}, .weight = {0, 9}};
+    const rp_split_times view = view_of(&t);
+    uint16_t ahead[RP_SPLIT_STAGES_MAX] = {0};
+    assert_true(rp_sched_split_period(&view) == 9);
+    rp_sched_split_ahead(&view, RP_AHEAD_MAX, ahead);
+    assert_int_equal(ahead[1], 2);
+    assert_int_equal(ahead[0], 2); /* 1 by its own times */
+    t.weight[1] = 0;
+    t.forward[0] = 1e-3;
+    t.activation[0] = 1;
+    rp_sched_split_ahead(&view, 3, ahead);
+    assert_int_equal(ahead[1], 2);
+    assert_int_equal(ahead[0], 3);
+    t = (times){.stages = 2};
+    rp_sched_split_ahead(&view, 3, ahead); /* nothing takes any time */
+    assert_int_equal(ahead[1], 1);
+    assert_int_equal(ahead[0], 1);
+}
+
+/* Staleness, what is in flight, and versions follow from the order, whatever takes how long. */
+static void facts_whatever_the_costs(void **state) {
+    (void)state;
+    static const double forward[] = {1, 3, 0.5, 2, 1, 0.1, 4, 1, 1, 2, 0.3, 1};
+    for (uint32_t stages = 1; stages <= STAGES_MAX; stages++) {
+        for (uint32_t publish = 1; publish <= 3; publish++) {
+            const rp_sched_costs costs = {.forward = forward};
+            rp_sched_shape shape = shape_of(stages, 60);
+            rp_sched_facts facts;
+            rp_arena arena;
+            shape.publish = publish;
+            rp_arena_init(&arena, "test", 0);
+            expect_ok(rp_sched_replay(&arena, &KIND, &shape, &costs, NULL, NULL, &facts));
+            for (shape.stage = 0; shape.stage < stages; shape.stage++) {
+                const uint32_t ahead = 2 * (stages - shape.stage);
+                const rp_sched_stage_facts *f = &facts.stage[shape.stage];
+                const rp_sched_stage_facts *b = &facts.stage[2 * stages - 1 - shape.stage];
+                assert_int_equal(f->versions_max, 1);
+                assert_true(b->in_flight_max <= ahead + publish - 1);
+                assert_int_equal(b->staleness_max, ahead - 1 + publish - 1);
+                assert_int_equal(b->staleness_max, rp_sched_split_staleness(&shape));
+                assert_true(b->versions_max <= rp_sched_split_versions(&shape));
+                if (publish == 1) {
+                    assert_int_equal(rp_sched_split_versions(&shape), ahead);
+                    assert_int_equal(rp_sched_steady_staleness(&KIND, &shape, 0, 1), ahead - 1);
+                    assert_int_equal(rp_sched_in_flight(&KIND, &shape), ahead);
+                }
+            }
+            rp_arena_finish(&arena);
+        }
+    }
+}
+
+/* Forward n sees the weights after the update of n - ahead; who publishes names who takes. */
+static void versions_of_forwards(void **state) {
+    (void)state;
+    for (uint32_t variant = 0; variant < 5 * 4 * 3; variant++) {
+        rp_sched_shape shape = {.stages = 1,
+                                .step_first = variant % 3 * 2,
+                                .step_end = 40,
+                                .publish = 1 + variant / 3 % 4,
+                                .ahead = {(uint16_t)(1 + variant / 12)}};
+        uint64_t seen = shape.step_first;
+        for (uint64_t n = shape.step_first; n < shape.step_end; n++) {
+            const uint64_t version = rp_sched_split_version(&shape, n);
+            const int64_t updates = (int64_t)n - shape.ahead[0] + 1;
+            const int64_t published = updates > 0 ? updates - updates % shape.publish : 0;
+            const int64_t first = (int64_t)shape.step_first;
+            assert_int_equal(version, published > first ? published : first);
+            assert_int_equal(rp_sched_split_takes(&shape, n), version > seen);
+            if (version > seen) {
+                assert_int_equal(rp_sched_split_taker(&shape, version - 1), n);
+            }
+            seen = version;
+        }
+        uint32_t takers = 0, takes = 0;
+        for (uint64_t n = shape.step_first; n < shape.step_end; n++) {
+            takers += rp_sched_split_taker(&shape, n) != UINT64_MAX;
+            takes += rp_sched_split_takes(&shape, n);
+        }
+        assert_int_equal(takers, takes);
+    }
+}
+
+/* Steps of several microbatches, short ones, a run that goes on: nothing locks, nothing is left. */
+static void every_size_runs_to_its_end(void **state) {
+    (void)state;
+    for (uint32_t variant = 0; variant < 96; variant++) {
+        rp_sched_shape shape = shape_of(1 + variant % 4, 23);
+        rp_arena arena;
+        rp_sched_facts facts;
+        shape.step_first = variant / 4 % 3;
+        shape.epoch_samples = variant % 3 ? 20 : 43;
+        shape.batch = 4;
+        shape.micro = 1 + variant / 12 % 4;
+        shape.publish = 1 + variant / 48;
+        for (uint32_t k = 0; k < shape.stages; k++) {
+            shape.ahead[k] = (uint16_t)(1 + variant % 5 + shape.stages - k);
+        }
+        for (shape.stage = 0; shape.stage < shape.stages; shape.stage++) {
+            assert_true(unflushed_counts(&shape));
+        }
+        shape.stage = 0;
+        rp_arena_init(&arena, "test", 0);
+        expect_ok(rp_sched_replay(&arena, &KIND, &shape, NULL, NULL, NULL, &facts));
+        rp_arena_finish(&arena);
+    }
+}
+
+static void refuse(const char *text, const char *said) {
+    rp_method m;
+    expect_err(parse_method(text, 4, &m), RP_ERR_USAGE);
+    if (!strstr(rp_err_message(), said)) {
+        fail_msg("%s: '%s' does not say '%s'", text, rp_err_message(), said);
+    }
+}
+
+static void words(void **state) {
+    (void)state;
+    rp_method m;
+    rp_sched_shape shape = shape_of(2, 9);
+    char text[512], again[600];
+    expect_ok(parse_method("pipefb", 4, &m));
+    assert_int_equal(m.weights, RP_WEIGHTS_STASH);
+    assert_int_equal(rp_method_stages(&m, 4), 2);
+    assert_int_equal(rp_method_boards(&m, 2), 4);
+    rp_method_order(&m, &shape);
+    assert_int_equal(shape.ahead[0], 4);
+    assert_int_equal(shape.ahead[1], 2);
+    expect_ok(parse_method("{kind: pipefb, ahead: 3, publish: 2}", 4, &m));
+    rp_method_order(&m, &shape);
+    assert_int_equal(shape.ahead[0], 3);
+    assert_int_equal(shape.ahead[1], 3);
+    assert_int_equal(shape.publish, 2);
+    expect_ok(rp_method_write(&m, text, sizeof text));
+    assert_non_null(strstr(text, "\"ahead\": [3], \"publish\": 2"));
+    expect_ok(parse_method("{kind: pipefb, ahead: [5, 1]}", 4, &m));
+    rp_method_order(&m, &shape);
+    assert_int_equal(rp_method_staleness(&m, &shape), 4);
+    assert_int_equal(shape.ahead[1], 1);
+    rp_method_text(&m, again, sizeof again);
+    assert_non_null(strstr(again, " ahead [5, 1] publish 1"));
+    refuse("{kind: pipefb, ahead: [1, 2]}", "expected numbers that do not grow");
+    refuse("{kind: pipefb, ahead: 0}", "ahead");
+    refuse("{kind: pipefb, ahead: []}", "one a stage");
+    refuse("{kind: pipefb, publish: 0}", "publish");
+    refuse("{kind: pipefb, advance: 1}", "advance");
+    refuse("{kind: pipefb, weights: current}", "expected stash");
+    refuse("{kind: 1f1b, ahead: 1}", "ahead");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(drawings),
+        cmocka_unit_test(unit_times),
+        cmocka_unit_test(the_smallest_ahead_of_any_times),
+        cmocka_unit_test(bounds_of_ahead),
+        cmocka_unit_test(facts_whatever_the_costs),
+        cmocka_unit_test(versions_of_forwards),
+        cmocka_unit_test(every_size_runs_to_its_end),
+        cmocka_unit_test(words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
