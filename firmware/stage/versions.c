@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "sched/split.h"
+
 /* ---- horizons -------------------------------------------------------------------------------- */
 
 /* METHODS 6: T microbatches a step, D stages. Halves are rounded to even, as Python's round() does;
@@ -83,8 +85,10 @@ static uint32_t find_version(const rp_versions *v, uint64_t version) {
     return i;
 }
 
+/* What a forward sees is a version by its number: the newest is no sooner seen because it is there.
+ */
 static bool by_version(const rp_versions *v) {
-    return v->job->method.weights == RP_WEIGHTS_ENTRY ||
+    return v->job->method.kind->splits || v->job->method.weights == RP_WEIGHTS_ENTRY ||
            v->job->method.weights == RP_WEIGHTS_DOUBLE;
 }
 
@@ -109,8 +113,9 @@ static uint64_t needed_version(const rp_versions *v) {
     rp_op op;
     while (v->job->method.kind->next(&list, &op)) {
         if (op.kind == RP_OP_FORWARD) {
-            return v->job->method.weights == RP_WEIGHTS_DOUBLE ? doubled_version(&op)
-                                                               : entry_version(v, &entry, &op);
+            return v->job->method.kind->splits ? rp_sched_split_version(&list.shape, op.step)
+                   : v->job->method.weights == RP_WEIGHTS_DOUBLE ? doubled_version(&op)
+                                                                 : entry_version(v, &entry, &op);
         }
     }
     const rp_op behind = {.step = list.shape.step_end}; /* of the run, where pipes only drain */
@@ -145,7 +150,9 @@ rp_err rp_versions_open(rp_arena *arena, const rp_job *job, uint32_t in_flight_m
         .replicas = rp_method_replicas(&job->method, job->cut.stage_count, job->stage),
         .in_flight_max = in_flight_max,
     };
+    const rp_sched_shape shape = rp_job_sched_shape(job, 0, job->steps);
     out->block_max = job->cut.stage_count * (1 + job->method.advance) + out->replicas + 2;
+    out->block_max += job->method.kind->splits ? rp_sched_split_versions(&shape) : 0;
     RP_TRY(RP_ARENA_NEW(arena, out->block_max, &out->block));
     RP_TRY(RP_ARENA_NEW(arena, in_flight_max + 1, &out->in_flight));
     RP_TRY(find_horizons(arena, job, out));
@@ -199,7 +206,9 @@ static void note_in_flight(rp_versions *v, const rp_op *op, const rp_weight_view
         .samples = range,
         .left = range.count,
         .block = view->block,
-        .updates = v->updates[view->replica],
+        .updates = by_version(v) && v->job->method.kind->splits
+                       ? v->block[view->block].version - v->list.shape.step_first
+                       : v->updates[view->replica],
     };
 }
 
@@ -208,7 +217,9 @@ rp_weight_view rp_versions_forward(rp_versions *v, const rp_op *op) {
     rp_weight_view view = {.replica = (uint32_t)(op->step % v->replicas)};
     pass_op(v, op);
     view.block = v->latest[view.replica];
-    if (rule == RP_WEIGHTS_ENTRY) {
+    if (v->job->method.kind->splits) {
+        view.block = find_version(v, rp_sched_split_version(&v->list.shape, op->step));
+    } else if (rule == RP_WEIGHTS_ENTRY) {
         view.block = find_version(v, entry_version(v, &v->entry, op));
     } else if (rule == RP_WEIGHTS_DOUBLE) {
         view.block = find_version(v, doubled_version(op));

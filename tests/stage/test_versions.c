@@ -120,6 +120,23 @@ static void planned(void **state) {
     }
 }
 
+/* One board for both halves of a stage, as the replay of pipefb has it: what forwards under way
+ * have seen, and the newest. */
+static void planned_of_split_stages(void **state) {
+    (void)state;
+    for (uint32_t d = 1; d <= 8; d++) {
+        for (uint32_t k = 0; k < d; k++) {
+            rp_arena arena;
+            rp_job job;
+            rp_arena_init(&arena, "test", 0);
+            const rp_layout *layout = layout_of(&arena, "pipefb", 12, d, k, &job);
+            assert_int_equal(rp_layout_weight_copies(layout), 2 * (d - k));
+            assert_int_equal(layout->slots, 2 * (d - k));
+            rp_arena_finish(&arena);
+        }
+    }
+}
+
 /* Walks a run of ops; every backward must see the version of the weights that its rule says, told
  * from what each block held when it was last written. */
 static void walk_ops(const char *schedule, uint32_t micro, uint32_t stages, uint32_t stage) {
@@ -245,6 +262,7 @@ static void xpipe_horizons(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planned),
+        cmocka_unit_test(planned_of_split_stages),
         cmocka_unit_test(a_backward_sees_its_forwards_weights),
         cmocka_unit_test(device_bytes),
         cmocka_unit_test(xpipe_horizons),

@@ -4,9 +4,24 @@
 
 #include "replay.h"
 
+static bool is_split(const replay *r) {
+    return strcmp(r->run.method.kind->name, "pipefb") == 0;
+}
+
+/* METHODS 12: what is said, or 2 (D - k). */
+static uint32_t ahead_of(const replay *r, uint32_t k) {
+    const rp_method *method = &r->run.method;
+    return method->ahead_count == 0   ? 2 * (r->stages - k)
+           : method->ahead_count == 1 ? method->ahead[0]
+                                      : method->ahead[k];
+}
+
 /* METHODS 1: forwards ahead of the first backward; `advance` more per hop as in AvgPipe's figure
  * (METHODS 8: warm-ups 7, 5, 3, 1 of four stages, the last one being of the steady pair). */
 uint32_t warm_up_of(const replay *r, uint32_t k) {
+    if (is_split(r)) { /* METHODS 12: so many steps, however many microbatches they have */
+        return r->micro_count;
+    }
     return (r->stages - 1 - k) * (1 + r->run.method.advance);
 }
 
@@ -20,6 +35,9 @@ uint32_t replicas_of(const replay *r, uint32_t k) {
  * is unchanged between F_n and B_n). */
 uint32_t steps_open_of(const replay *r, uint32_t k) {
     const rp_method *method = &r->run.method;
+    if (is_split(r)) {
+        return ahead_of(r, k);
+    }
     if (strcmp(method->kind->name, "pipedream-2bw") == 0 || method->weights == RP_WEIGHTS_DOUBLE) {
         return 2;
     }
@@ -101,6 +119,12 @@ uint32_t newest(const board *b, uint32_t step) {
 weight_view forward_view(const replay *r, const board *b, uint32_t n) {
     const uint32_t step = r->micro[n].step;
     weight_view out = {.version = newest(b, step)};
+    if (is_split(r)) { /* METHODS 12.1: max(0, n - ahead + 1) updates, as far as published */
+        const uint32_t ahead = ahead_of(r, b->k);
+        const uint32_t seen = step + 1 > ahead ? step + 1 - ahead : 0;
+        out.version = seen - seen % r->run.method.publish;
+        return out;
+    }
     switch (r->run.method.weights) {
     case RP_WEIGHTS_ENTRY: /* METHODS 2: what was the latest on stage 0: max(n - (D - 1), 0) */
         out.version = updates_at_forward(r, n, warm_up_of(r, 0), b->steps_open);

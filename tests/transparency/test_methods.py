@@ -189,6 +189,26 @@ class Methods(Method):
             self.assertFalse(got == other, f"{horizon} is the same as paper")
 
 
+class Split(Method):
+    """pipefb, which boards do not train yet: the replay that a ring will have to equal."""
+
+    def sets(self, schedule, boards, *more):
+        return (f"ring.boards={boards}", f"cut={self.CUTS[3]}", f"schedule={schedule}", *more)
+
+    def test_as_far_ahead_as_pipedream_it_is_pipedream(self):
+        for more in ((ADAM,), (NESTEROV, *FOUR)):
+            want = self.replay(self.sets("pipedream", 3, *more))
+            split = self.replay(self.sets("{kind: pipefb, ahead: [3, 2, 1]}", 6, *more))
+            further = self.replay(self.sets("pipefb", 6, *more))
+            self.assertFalse(want == further, "2 (D - k) is no further ahead")
+            if more == (ADAM,):  # else pipedream counts microbatches, and pipefb steps
+                self.assertTrue(want == split, "D - k minibatches in flight are not pipedream")
+            late = self.replay(self.sets("{kind: pipefb, publish: 2}", 6, *more), "--slip", 2)
+            self.assertFalse(late == further, "weights that come half as often are the same")
+            slipped = (self.dir / "replay.safetensors.slipped").read_bytes()
+            self.assertFalse(late == slipped, "a slip is not seen")
+
+
 class MeasuredGains(Method):
     """horizon: measured. The replay computes the prediction gains from its own probes."""
 
