@@ -35,23 +35,10 @@ rp_sched_shape rp_plan_stage_shape(const rp_plan *plan, uint32_t stage, uint64_t
     return shape;
 }
 
-static bool role_does(rp_role role, rp_op_kind kind) {
-    switch (role) {
-    case RP_ROLE_FORWARD:
-        return kind == RP_OP_FORWARD;
-    case RP_ROLE_BACKWARD:
-        return kind != RP_OP_FORWARD;
-    case RP_ROLE_AVERAGE:
-        return kind == RP_OP_UPDATE;
-    default:
-        return true;
-    }
-}
-
 static bool next_of_node(const rp_plan *plan, uint32_t node, rp_sched_state *state, rp_op *op) {
     while (plan->method.kind->next(state, op)) {
         const rp_plan_hold *hold = rp_plan_find_hold(plan, node, op->stage);
-        if (hold && role_does(hold->role, op->kind)) {
+        if (hold && rp_role_does(hold->role, op->kind)) {
             op->role = hold->role;
             return true;
         }

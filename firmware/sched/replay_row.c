@@ -34,8 +34,7 @@ static bool next_row(const rp_sched_net *net, uint32_t node, rp_sched_state *sta
     const row *of = net->context;
     const rp_role role = role_of(of, node);
     while (of->kind->next(state, op)) {
-        const bool forward = op->kind == RP_OP_FORWARD;
-        if (role == RP_ROLE_BOTH || forward == (role == RP_ROLE_FORWARD)) {
+        if (rp_role_does(role, op->kind)) {
             op->role = role;
             return true;
         }

@@ -12,6 +12,19 @@ const rp_sched_kind *rp_sched_find(const char *name) {
     return NULL;
 }
 
+bool rp_role_does(rp_role role, rp_op_kind kind) {
+    switch (role) {
+    case RP_ROLE_FORWARD:
+        return kind == RP_OP_FORWARD;
+    case RP_ROLE_BACKWARD:
+        return kind != RP_OP_FORWARD;
+    case RP_ROLE_AVERAGE:
+        return kind == RP_OP_UPDATE;
+    default:
+        return true;
+    }
+}
+
 const char *rp_op_letter(rp_op_kind kind) {
     static const char *const letters[RP_OP_KINDS] = {"F", "B", "B", "W", "U"};
     RP_ASSERT((unsigned)kind < RP_OP_KINDS);

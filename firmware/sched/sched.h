@@ -44,6 +44,9 @@ typedef enum {
     RP_ROLES
 } rp_role;
 
+/* Does a node in that role do such ops of its stage's list? */
+bool rp_role_does(rp_role role, rp_op_kind kind);
+
 typedef struct {
     rp_op_kind kind;
     uint32_t stage;   /* of the model: a node may hold several */

@@ -82,6 +82,10 @@ void rp_digest_run_block(digest_executor *e, const rp_command *command, uint32_t
         memcpy((char *)command->read.out + trained * sizeof(rp_digest),
                &digest_block(e, command->read.block)[trained], sizeof(rp_digest));
         return;
+    case RP_COMMAND_TAKE:
+        memcpy(&digest_block(e, command->write.block)[trained],
+               (const char *)command->write.from + trained * sizeof(rp_digest), sizeof(rp_digest));
+        return;
     case RP_COMMAND_SUM:
         digest_sum(e, command, trained);
         return;

@@ -123,6 +123,9 @@ typedef enum {
     RP_COMMAND_RESULTS,     /* read: (loss, correct) of each of `count` samples */
     RP_COMMAND_BLOCK,       /* read: `block`, layout->gradient_bytes */
     RP_COMMAND_SUM,         /* sum: becomes the step's gradient */
+    RP_COMMAND_TAKE,        /* write: becomes `block` */
+    RP_COMMAND_STASH,       /* stash: what a slot holds, to the host, .. */
+    RP_COMMAND_UNSTASH,     /* .. and from it: facts.stash_bytes */
     RP_COMMAND_PROBE_NORMS, /* read: those of the last PROBE */
     RP_COMMAND_COPY,        /* move: block to block */
     RP_COMMAND_PROBE,       /* move: ends a probe, `from` are the newest weights */
@@ -182,6 +185,15 @@ typedef struct {
             uint32_t count;              /* >= 1 */
         } sum;
         struct {
+            const void *from; /* borrowed until the mark */
+            rp_block block;
+        } write;
+        struct {
+            void *out; /* borrowed until the mark; one of the two */
+            const void *from;
+            uint32_t slot;
+        } stash;
+        struct {
             rp_block from, to;
         } move;
         rp_optimise optimise;
@@ -205,6 +217,7 @@ typedef struct {
     size_t used_bytes;      /* of the device */
     uint32_t weight_copies; /* of the trained weights, counted as they were taken */
     uint32_t probe_copies;  /* those that a probe takes besides */
+    size_t stash_bytes;     /* of a slot, as it travels; a multiple of 4 */
     size_t in_flight_bytes; /* of RP_REGION_IN_FLIGHT, a multiple of 4 */
     bool remembers;         /* of samples: that is all of the region, which is never empty then */
     int handle;             /* readable when a mark has passed, -1 = none */

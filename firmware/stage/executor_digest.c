@@ -219,6 +219,14 @@ static rp_err digest_issue(rp_executor *executor, const rp_command *command) {
     case RP_COMMAND_RESULTS:
         memcpy(command->read.out, e->results, 2 * command->read.count * sizeof *e->results);
         return RP_OK;
+    case RP_COMMAND_STASH:
+        memcpy(command->stash.out, e->slots + command->stash.slot * e->slot_digests,
+               e->slot_digests * sizeof *e->slots);
+        return RP_OK;
+    case RP_COMMAND_UNSTASH:
+        memcpy(e->slots + command->stash.slot * e->slot_digests, command->stash.from,
+               e->slot_digests * sizeof *e->slots);
+        return RP_OK;
     case RP_COMMAND_PROBE_NORMS:
         memcpy(command->read.out, e->probe_norms,
                RP_PROBE_NORMS * layout->trained_count * sizeof *e->probe_norms);
@@ -240,6 +248,7 @@ static rp_executor_facts digest_facts(const rp_executor *executor) {
                       sizeof(rp_digest),
         .weight_copies = rp_layout_weight_copies(layout),
         .probe_copies = layout->probes,
+        .stash_bytes = e->slot_digests * sizeof *e->slots,
         .in_flight_bytes = rp_digest_in_flight_bytes(e),
         .handle = -1,
     };

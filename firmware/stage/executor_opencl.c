@@ -54,7 +54,8 @@ fail:
 
 /* Blocks of a stage without trained parameters are empty: nothing is enqueued for them. */
 static bool is_empty(const rp_opencl *e, rp_command_kind kind) {
-    const bool of_blocks = kind == RP_COMMAND_NORMS || kind >= RP_COMMAND_BLOCK;
+    const bool of_slots = kind == RP_COMMAND_STASH || kind == RP_COMMAND_UNSTASH;
+    const bool of_blocks = kind == RP_COMMAND_NORMS || (kind >= RP_COMMAND_BLOCK && !of_slots);
     return of_blocks && e->base.layout->trained_count == 0;
 }
 
@@ -82,6 +83,11 @@ static rp_err opencl_issue(rp_executor *executor, const rp_command *command) {
         return rp_opencl_read_block(e, command->read.block, command->read.out);
     case RP_COMMAND_SUM:
         return rp_opencl_sum(e, command->sum.gradient, command->sum.count);
+    case RP_COMMAND_TAKE:
+        return rp_opencl_write_block(e, command->write.block, command->write.from);
+    case RP_COMMAND_STASH:
+    case RP_COMMAND_UNSTASH:
+        return rp_opencl_move_slot(e, command->stash.slot, command->stash.out, command->stash.from);
     case RP_COMMAND_PROBE_NORMS:
         return rp_opencl_probe_norms(e, command->read.out);
     case RP_COMMAND_COPY:
@@ -129,6 +135,7 @@ static rp_executor_facts opencl_facts(const rp_executor *executor) {
         .used_bytes = rp_device_used_bytes(e->device),
         .weight_copies = e->weight_copies,
         .probe_copies = e->probe_copies,
+        .stash_bytes = rp_opencl_stash_bytes(e),
         .in_flight_bytes = rp_opencl_in_flight_bytes(e),
         .remembers = e->base.layout->remembered_bytes > 0,
         .handle = rp_device_eventfd(e->device),

@@ -25,7 +25,9 @@ static size_t parcel_bytes_max(const rp_layout *layout, const rp_job *job) {
     const size_t forward = whole > change ? whole : change;
     const size_t backward = rp_layout_boundary(layout, false, true).sample_bytes;
     const size_t boundary = (forward > backward ? forward : backward) * rp_job_pass_samples(job);
-    return boundary > layout->gradient_bytes ? boundary : layout->gradient_bytes;
+    const size_t row =
+        layout->gradient_bytes > layout->slot_bytes ? layout->gradient_bytes : layout->slot_bytes;
+    return boundary > row ? boundary : row;
 }
 
 static rp_err timed_prepare(rp_arena *arena, const rp_site *site, const rp_job *job,
@@ -92,6 +94,7 @@ static rp_executor_facts timed_facts(const rp_executor *executor) {
         .used_bytes = e->as.base.layout->total_bytes,
         .weight_copies = rp_layout_weight_copies(e->as.base.layout),
         .probe_copies = e->as.base.layout->probes,
+        .stash_bytes = e->as.base.layout->slot_bytes,
         .handle = -1,
         .zeros = e->zeros,
     };

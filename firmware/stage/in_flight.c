@@ -16,7 +16,11 @@ rp_err rp_stage_in_flight_write(rp_stage *stage, size_t first, size_t count, con
     return stage->executor->kind->write(stage->executor, &in_flight, first, count, bytes);
 }
 
+/* Between two ops half a stage holds none. */
 static void walk_slot(rp_stage *stage, const rp_op *op) {
+    if (stage->job->role != RP_ROLE_BOTH) {
+        return;
+    }
     const rp_stash stash = rp_slots_find(&stage->slots, op, false);
     if (op->kind == RP_OP_FORWARD) {
         (void)rp_slots_place(&stage->slots, op, false, rp_job_slot_range(stage->job, op));
@@ -33,7 +37,7 @@ void rp_stage_resume(rp_stage *stage, uint64_t fill_step, uint64_t step) {
     while (versions->list.step < step) {
         rp_sched_state list = versions->list;
         rp_weight_view view = {0};
-        if (!stage->job->method.kind->next(&list, &op)) {
+        if (!rp_job_next(stage->job, &list, &op)) {
             return;
         }
         if (op.kind == RP_OP_FORWARD) {

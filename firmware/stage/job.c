@@ -226,6 +226,16 @@ rp_sched_shape rp_job_sched_shape(const rp_job *job, uint64_t step_first, uint64
     return shape;
 }
 
+bool rp_job_next(const rp_job *job, rp_sched_state *list, rp_op *op) {
+    while (rp_sched_next_of_stage(job->method.kind, list, op)) {
+        if (rp_role_does(job->role, op->kind)) {
+            op->role = job->role;
+            return true;
+        }
+    }
+    return false;
+}
+
 rp_err rp_method_fit_model(const rp_method *method, const rp_model *model, const rp_node *node) {
     for (uint32_t p = 0; !method->kind->flushed && p < model->param_count; p++) {
         if (model->param[p].role == RP_PARAM_SCRATCH) {

@@ -35,6 +35,8 @@ enum {
 typedef struct {
     uint32_t stage;
     double share[2]; /* of every step's samples that this board has, [first, end); both 0: all */
+    rp_role role;    /* kinds that split stages: which half of the stage's list is done here. The
+                        plan's, not in the text */
     rp_cut cut;
     rp_model *model;
     uint32_t fused; /* relus that the layer before does */
@@ -71,6 +73,9 @@ rp_err rp_method_fit(const rp_method *method, rp_optim *optim, const rp_node *no
 
 /* The shape a schedule needs, for steps [first, end). */
 rp_sched_shape rp_job_sched_shape(const rp_job *job, uint64_t step_first, uint64_t step_end);
+
+/* The next op of the stage's list that is done here, in the job's role; false: there is none. */
+bool rp_job_next(const rp_job *job, rp_sched_state *list, rp_op *op);
 
 /* What the method asks of the model: sums over a step's microbatches (deferred batch statistics)
  * need a flush, or those of two steps would mix. errors USAGE */

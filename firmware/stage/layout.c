@@ -169,7 +169,8 @@ static rp_err count_params(rp_arena *arena, const rp_job *job, rp_layout *layout
         *(trained ? &layout->weight_bytes : &layout->running_bytes) += bytes;
         layout->gradient_bytes += trained ? rp_layout_sample_bytes(&param->shape) : 0;
     }
-    layout->state_count = job->optim.kind->state_count(&job->optim);
+    layout->state_count = /* who makes no update needs none */
+        job->role == RP_ROLE_FORWARD ? 0 : job->optim.kind->state_count(&job->optim);
     return err;
 }
 

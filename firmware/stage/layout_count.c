@@ -45,6 +45,9 @@ static void walk_slots(const rp_job *job, rp_slots *slots, rp_slots *deferred, c
     switch (op->kind) {
     case RP_OP_FORWARD:
         take_or_add(slots, op, rp_job_slot_range(job, op));
+        if (job->role == RP_ROLE_FORWARD) { /* it has left when the next one begins */
+            release_slots(slots, op);
+        }
         break;
     case RP_OP_BACKWARD_INPUT:
         take_or_add(deferred, op, op->samples);
@@ -54,6 +57,9 @@ static void walk_slots(const rp_job *job, rp_slots *slots, rp_slots *deferred, c
         release_slots(slots, op);
         break;
     case RP_OP_BACKWARD:
+        if (job->role == RP_ROLE_BACKWARD) { /* it has come ahead of the op */
+            take_or_add(slots, op, rp_job_slot_range(job, op));
+        }
         release_slots(slots, op);
         break;
     default:
@@ -74,12 +80,12 @@ static rp_err count_slots(const rp_job *job, rp_layout *layout) {
     rp_op op;
     rp_err err;
     rp_arena_init(&arena, "slots", 0);
-    for (rp_sched_start(&state, &shape); rp_sched_next_of_stage(kind, &state, &op);) {
+    for (rp_sched_start(&state, &shape); rp_job_next(job, &state, &op);) {
         forwards += op.kind == RP_OP_FORWARD || op.kind == RP_OP_BACKWARD_INPUT;
     }
     RP_TRY(RP_ARENA_NEW(&arena, forwards, &slots.slot));
     RP_TRY(RP_ARENA_NEW(&arena, forwards, &deferred.slot));
-    for (rp_sched_start(&state, &shape); rp_sched_next_of_stage(kind, &state, &op);) {
+    for (rp_sched_start(&state, &shape); rp_job_next(job, &state, &op);) {
         walk_slots(job, &slots, &deferred, &op);
     }
     layout->slots = slots.count;
@@ -99,7 +105,7 @@ static rp_err count_versions(const rp_job *job, rp_layout *layout) {
     rp_arena_init(&arena, "versions", 0);
     RP_TRY(rp_versions_open(&arena, job, layout->slots, &versions));
     uint32_t ahead = rp_versions_ahead_max(&versions);
-    for (rp_sched_state list = versions.list; rp_sched_next_of_stage(method->kind, &list, &op);) {
+    for (rp_sched_state list = versions.list; rp_job_next(job, &list, &op);) {
         if (op.kind == RP_OP_FORWARD) {
             ahead |= rp_versions_forward(&versions, &op).ahead; /* exact: at a short step */
         } else if (op.kind == RP_OP_UPDATE) {

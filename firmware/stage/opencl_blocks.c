@@ -59,6 +59,10 @@ rp_err rp_opencl_read_block(rp_opencl *e, rp_block block, float *out) {
     return move_block(e, block, out, NULL);
 }
 
+rp_err rp_opencl_write_block(rp_opencl *e, rp_block block, const float *from) {
+    return move_block(e, block, NULL, from);
+}
+
 rp_err rp_opencl_sum(rp_opencl *e, const void *const *summand, uint32_t count) {
     const rp_block peer = {RP_BLOCK_PEER, 0};
     rp_buffer *sum = rp_opencl_whole(e, gradient);

@@ -84,6 +84,7 @@ rp_err rp_opencl_copy(rp_opencl *e, rp_block from, rp_block to) RP_MUST_CHECK;
 rp_err rp_opencl_norms(rp_opencl *e, float *out) RP_MUST_CHECK;
 rp_err rp_opencl_results(rp_opencl *e, float *out, uint32_t samples) RP_MUST_CHECK;
 rp_err rp_opencl_read_block(rp_opencl *e, rp_block block, float *out) RP_MUST_CHECK;
+rp_err rp_opencl_write_block(rp_opencl *e, rp_block block, const float *from) RP_MUST_CHECK;
 rp_err rp_opencl_sum(rp_opencl *e, const void *const *gradient, uint32_t count) RP_MUST_CHECK;
 rp_err rp_opencl_probe(rp_opencl *e, rp_block newest) RP_MUST_CHECK;
 rp_err rp_opencl_probe_norms(rp_opencl *e, float *out) RP_MUST_CHECK;
@@ -92,6 +93,9 @@ rp_err rp_opencl_update(rp_opencl *e, const rp_optimise *by) RP_MUST_CHECK;
 rp_err rp_opencl_average(rp_opencl *e, const rp_command *command) RP_MUST_CHECK;
 
 /* opencl_regions.c */
+size_t rp_opencl_stash_bytes(const rp_opencl *e);
+/* All that a slot holds, in the queue's order: to `out`, or from `from`; the other one is NULL. */
+rp_err rp_opencl_move_slot(rp_opencl *e, uint32_t slot, void *out, const void *from) RP_MUST_CHECK;
 size_t rp_opencl_in_flight_bytes(const rp_opencl *e);
 rp_err rp_opencl_read(rp_executor *executor, const rp_region *region, size_t first, size_t count,
                       void *out) RP_MUST_CHECK;

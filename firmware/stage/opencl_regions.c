@@ -25,6 +25,37 @@ static uint32_t buffers_a_slot(const rp_layout *layout) {
     return layout->value.kept_count + layout->layer_count * RP_LAYER_SAVED_MAX;
 }
 
+/* NULL: the layer saves nothing there. */
+static rp_buffer *slot_buffer(const rp_opencl *e, uint32_t slot, uint32_t index) {
+    const uint32_t kept = e->base.layout->value.kept_count;
+    return index < kept ? e->slot[slot].kept[index] : e->slot[slot].saved[index - kept];
+}
+
+size_t rp_opencl_stash_bytes(const rp_opencl *e) {
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < buffers_a_slot(e->base.layout); i++) {
+        const rp_buffer *buffer = slot_buffer(e, 0, i);
+        bytes += buffer ? padded_bytes(buffer) : 0;
+    }
+    return bytes;
+}
+
+rp_err rp_opencl_move_slot(rp_opencl *e, uint32_t slot, void *out, const void *from) {
+    size_t at = 0;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < buffers_a_slot(e->base.layout); i++) {
+        rp_buffer *buffer = slot_buffer(e, slot, i);
+        const size_t bytes = buffer ? rp_buffer_bytes(buffer) : 0;
+        if (bytes > 0) {
+            RP_TRY(out ? rp_buffer_read(e->device, (char *)out + at, buffer, 0, bytes)
+                       : rp_buffer_write(e->device, buffer, 0, (const char *)from + at, bytes));
+            at += padded_bytes(buffer);
+        }
+    }
+fail:
+    return err;
+}
+
 static rp_buffer *in_flight_buffer(const rp_opencl *e, uint32_t index) {
     const rp_layout *layout = e->base.layout;
     if (layout->remembered_bytes) {
@@ -35,10 +66,7 @@ static rp_buffer *in_flight_buffer(const rp_opencl *e, uint32_t index) {
     if (block || index / each >= layout->slots) {
         return block;
     }
-    const rp_opencl_slot *slot = &e->slot[index / each];
-    index %= each;
-    return index < layout->value.kept_count ? slot->kept[index]
-                                            : slot->saved[index - layout->value.kept_count];
+    return slot_buffer(e, index / each, index % each);
 }
 
 static uint32_t in_flight_buffers(const rp_opencl *e) {

@@ -289,6 +289,37 @@ fail:
     return err;
 }
 
+/* ---- split stages ---------------------------------------------------------------------------- */
+
+size_t rp_stage_stash_bytes(const rp_stage *stage) {
+    return rp_stage_facts(stage).stash_bytes;
+}
+
+rp_err rp_stage_read_stash(rp_stage *stage, const rp_op *op, void *out) {
+    const rp_stash stash = stash_of(&stage->slots, op, false);
+    const rp_command command = {.kind = RP_COMMAND_STASH,
+                                .stash = {.out = out, .slot = stash.slot}};
+    rp_slots_release(&stage->slots, stash.slot, op);
+    return rp_stage_issue(stage, &command);
+}
+
+rp_err rp_stage_write_stash(rp_stage *stage, const rp_op *op, const void *from) {
+    const rp_stash stash = take_slot(&stage->slots, op, false, rp_job_slot_range(stage->job, op));
+    const rp_command command = {.kind = RP_COMMAND_UNSTASH,
+                                .stash = {.from = from, .slot = stash.slot}};
+    return rp_stage_issue(stage, &command);
+}
+
+rp_err rp_stage_read_newest(rp_stage *stage, void *out) {
+    return rp_stage_read_block(stage, newest_of(stage, 0), out);
+}
+
+rp_err rp_stage_write_newest(rp_stage *stage, const void *from) {
+    const rp_command command = {.kind = RP_COMMAND_TAKE,
+                                .write = {.from = from, .block = newest_of(stage, 0)}};
+    return rp_stage_issue(stage, &command);
+}
+
 /* ---- update ---------------------------------------------------------------------------------- */
 
 uint32_t rp_stage_norm_count(const rp_stage *stage) {

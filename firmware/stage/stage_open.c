@@ -48,6 +48,10 @@ static rp_err warm_up_passes(rp_stage *stage, char *zeros) {
         mode.changes = twice > 0;
         op = (rp_op){.kind = RP_OP_FORWARD, .samples = {0, most}};
         RP_TRY(rp_stage_run_forward(stage, &op, &whole, 1, out, mode));
+        if (job->role == RP_ROLE_FORWARD) {
+            rp_slots_clear(&stage->slots);
+            continue;
+        }
         op.samples.count = rp_job_backward_samples(job);
         op.kind = split ? RP_OP_BACKWARD_INPUT : RP_OP_BACKWARD;
         RP_TRY(rp_stage_run_backward(stage, &op, &whole, 1, out));
@@ -62,6 +66,9 @@ static rp_err warm_up_passes(rp_stage *stage, char *zeros) {
         op = (rp_op){.kind = RP_OP_FORWARD, .samples = {0, forward}};
         RP_TRY(rp_stage_run_forward(stage, &op, &whole, 1, out, mode));
         rp_slots_clear(&stage->slots);
+    }
+    if (job->role == RP_ROLE_FORWARD) {
+        return rp_stage_drain(stage);
     }
     RP_TRY(rp_stage_norms(stage, (float *)(void *)zeros));
     if (stage->layout->peers && stage->layout->trained_count > 0) {
@@ -89,7 +96,7 @@ rp_err rp_stage_warm_up(rp_stage *stage) {
     char *zeros;
     RP_TRY(RP_ARENA_NEW(&scratch, bytes, &zeros));
     RP_TRY(warm_up_passes(stage, zeros));
-    RP_TRY(warm_up_method(stage));
+    RP_TRY(job->role == RP_ROLE_FORWARD ? RP_OK : warm_up_method(stage));
 fail:;
     rp_err drained = rp_stage_drain(stage); /* what was issued still reads the zeros */
     rp_arena_finish(&scratch);

@@ -106,17 +106,20 @@ static uint64_t doubled_version(const rp_op *op) {
     return op->step > 0 ? op->step - 1 : 0;
 }
 
-/* The oldest version that a forward to come will ask for; none: UINT64_MAX. */
+/* The oldest version that an op to come will ask for: a forward, or the backward whose forward is
+ * elsewhere; none: UINT64_MAX. */
 static uint64_t needed_version(const rp_versions *v) {
+    const rp_op_kind who = v->job->role == RP_ROLE_BACKWARD ? RP_OP_BACKWARD : RP_OP_FORWARD;
     rp_sched_state list = v->list;
     rp_sched_state entry = v->entry;
     rp_op op;
-    while (v->job->method.kind->next(&list, &op)) {
-        if (op.kind == RP_OP_FORWARD) {
-            return v->job->method.kind->splits ? rp_sched_split_version(&list.shape, op.step)
-                   : v->job->method.weights == RP_WEIGHTS_DOUBLE ? doubled_version(&op)
-                                                                 : entry_version(v, &entry, &op);
+    while (rp_job_next(v->job, &list, &op)) {
+        if (op.kind != who) {
+            continue;
         }
+        return v->job->method.kind->splits ? rp_sched_split_version(&list.shape, op.step)
+               : v->job->method.weights == RP_WEIGHTS_DOUBLE ? doubled_version(&op)
+                                                             : entry_version(v, &entry, &op);
     }
     const rp_op behind = {.step = list.shape.step_end}; /* of the run, where pipes only drain */
     const bool goes_on = behind.step < v->job->steps;
@@ -188,7 +191,7 @@ void rp_versions_end(rp_versions *v, uint64_t step) {
 /* Ops come in the order of the schedule. */
 static void pass_op(rp_versions *v, const rp_op *op) {
     rp_op due;
-    const bool more = rp_sched_next_of_stage(v->job->method.kind, &v->list, &due);
+    const bool more = rp_job_next(v->job, &v->list, &due);
     RP_ASSERT(more && due.kind == op->kind && due.step == op->step && due.micro == op->micro);
 }
 
@@ -217,6 +220,9 @@ rp_weight_view rp_versions_forward(rp_versions *v, const rp_op *op) {
     rp_weight_view view = {.replica = (uint32_t)(op->step % v->replicas)};
     pass_op(v, op);
     view.block = v->latest[view.replica];
+    if (v->job->role == RP_ROLE_FORWARD) { /* what has been written there */
+        return view;
+    }
     if (v->job->method.kind->splits) {
         view.block = find_version(v, rp_sched_split_version(&v->list.shape, op->step));
     } else if (rule == RP_WEIGHTS_ENTRY) {
@@ -251,6 +257,13 @@ rp_weight_view rp_versions_backward(rp_versions *v, const rp_op *op) {
     const bool kept = rule == RP_WEIGHTS_STASH || by_version(v);
     rp_weight_view view = {.replica = (uint32_t)(op->step % v->replicas)};
     pass_op(v, op);
+    if (v->job->role == RP_ROLE_BACKWARD) {
+        const uint64_t version = rp_sched_split_version(&v->list.shape, op->step);
+        view.block = find_version(v, version);
+        view.staleness = (uint32_t)(op->step - version);
+        v->staleness_max = view.staleness > v->staleness_max ? view.staleness : v->staleness_max;
+        return view;
+    }
     rp_version_in_flight *in_flight = find_in_flight(v, op);
     view.staleness = (uint32_t)(v->updates[view.replica] - in_flight->updates);
     view.block = kept ? in_flight->block : v->latest[view.replica];

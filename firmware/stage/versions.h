@@ -8,7 +8,11 @@
  * Follows the stage's own op list, and looks ahead in it: how many updates lie between a forward
  * and its backward is read off the list, never typed. Pure, so the memory plan walks it too.
  *
- * source  METHODS 2 to 9 and 13 */
+ * Of a stage that is split, the half with the forwards has one block, which the version that the
+ * order names is written to ahead of each; the half with the backwards keeps those that forwards
+ * under way have seen.
+ *
+ * source  METHODS 2 to 9, 12 and 13 */
 #ifndef RP_STAGE_VERSIONS_H
 #define RP_STAGE_VERSIONS_H
 

@@ -1,0 +1,280 @@
+/* A stage whose forward is on one board and its backward on another: stashes go over, weights come
+ * back, and whoever is fast or slow, both have the bits of a board that does both (METHODS 12). */
+#include "agent/ring.h"
+
+#include "sched/split.h"
+
+enum { STAGES = 3, STEPS = 20, MICROS = 2, PASSES = STEPS * MICROS, BATCH = 8, FLOATS = 72 };
+
+static const char model[] = "input: [2, 6, 6]\nlayers:\n"
+                            "  - {name: conv, kind: conv2d, out: 3, kernel: 3}\n"
+                            "  - {name: bn, kind: batchnorm}\n"
+                            "  - {name: relu, kind: relu}\n"
+                            "  - {name: drop, kind: dropout, p: 0.3}\n"
+                            "  - {name: flat, kind: flatten}\n"
+                            "  - {name: fc, kind: dense, out: 7}\n"
+                            "  - {name: tanh, kind: tanh}\n"
+                            "  - {name: out, kind: dense, out: 3}\n";
+
+/* One board. */
+typedef struct {
+    rp_job job;
+    rp_stage *stage;
+    rp_sched_state list;
+    rp_op op;
+    bool over;
+} half;
+
+/* What has been sent; NULL: not yet. */
+typedef struct {
+    rp_arena arena;
+    rp_sched_shape shape;
+    half board[2 * STAGES];
+    uint32_t boards;
+    void *activation[STAGES + 1][PASSES]; /* towards the stage */
+    void *gradient[STAGES + 1][PASSES];
+    void *stash[STAGES][PASSES];
+    void *weights[STAGES][STEPS + 1]; /* by updates */
+} ring;
+
+static void *room(ring *r, size_t bytes) {
+    char *out;
+    expect_ok(RP_ARENA_NEW(&r->arena, bytes + 1, &out));
+    return out;
+}
+
+static void advance(half *b) {
+    b->over = !rp_job_next(&b->job, &b->list, &b->op);
+}
+
+static void open_half(ring *r, const char *executor, const char *schedule, uint32_t stage,
+                      rp_role role) {
+    const bool computes = strcmp(executor, "opencl") == 0;
+    const rp_site site = {.device = computes ? test_device_open() : NULL, .strict = true};
+    half *b = &r->board[r->boards++];
+    char job[512];
+    (void)snprintf(job, sizeof job,
+                   "sample: [2, 6, 6]\nclasses: 3\nseed: 3\nbatch: %d\nmicrobatch: 4\n"
+                   "epoch_samples: 44\nsteps: %d\nloss: cross-entropy\n"
+                   "optimizer: {kind: adam, lr: 0.05}\nschedule: %s\n",
+                   BATCH, STEPS, schedule);
+    expect_ok(test_parse(&r->arena, model, job, "[drop, out]", STAGES, stage, &b->job));
+    b->job.role = role;
+    expect_ok(rp_stage_prepare(&r->arena, rp_executor_find(executor), &site, &b->job, &b->stage));
+    r->shape = rp_job_sched_shape(&b->job, 0, STEPS);
+    rp_sched_start(&b->list, &r->shape);
+    advance(b);
+}
+
+static uint32_t pass_of(const rp_op *op) {
+    return (uint32_t)op->step * MICROS + op->micro;
+}
+
+/* Does the forward wait for weights? Else they are there. */
+static bool take_weights(ring *r, half *b) {
+    rp_sched_shape shape = r->shape;
+    shape.stage = b->job.stage;
+    if (b->job.role != RP_ROLE_FORWARD || b->op.micro > 0 ||
+        !rp_sched_split_takes(&shape, b->op.step)) {
+        return true;
+    }
+    const void *from = r->weights[b->job.stage][rp_sched_split_version(&shape, b->op.step)];
+    if (from) {
+        expect_ok(rp_stage_write_newest(b->stage, from));
+    }
+    return from != NULL;
+}
+
+static bool run_forward(ring *r, half *b) {
+    const uint32_t k = b->job.stage;
+    const uint32_t n = pass_of(&b->op);
+    float x[4 * FLOATS];
+    const void *in[] = {r->activation[k][n]};
+    const rp_stage_piece piece = {b->op.samples, in};
+    void *out[] = {room(r, 4 * FLOATS * sizeof(float))};
+    for (size_t i = 0; k == 0 && i < 4 * (size_t)FLOATS; i++) {
+        x[i] = test_input(n * 4 + i / FLOATS, i % FLOATS);
+        in[0] = x;
+    }
+    if (!in[0] || !take_weights(r, b)) {
+        return false;
+    }
+    expect_ok(rp_stage_forward(b->stage, &b->op, &piece, 1, out));
+    if (b->job.role == RP_ROLE_FORWARD) {
+        void *stash = room(r, rp_stage_stash_bytes(b->stage));
+        expect_ok(rp_stage_read_stash(b->stage, &b->op, stash));
+        r->stash[k][n] = stash;
+    }
+    expect_ok(rp_stage_drain(b->stage));
+    r->activation[k + 1][n] = out[0];
+    return true;
+}
+
+static bool run_backward(ring *r, half *b) {
+    const uint32_t k = b->job.stage;
+    const uint32_t n = pass_of(&b->op);
+    const int32_t labels[] = {(int32_t)(n % 3), 1, 2, (int32_t)(n % 2)};
+    const void *in[] = {k + 1 == STAGES ? labels : r->gradient[k + 1][n]};
+    const rp_stage_piece piece = {b->op.samples, in};
+    void *out[] = {room(r, 4 * FLOATS * sizeof(float))};
+    const bool split = b->job.role == RP_ROLE_BACKWARD;
+    if (!in[0] || (split && !r->stash[k][n])) {
+        return false;
+    }
+    if (split) {
+        expect_ok(rp_stage_write_stash(b->stage, &b->op, r->stash[k][n]));
+    }
+    expect_ok(rp_stage_backward(b->stage, &b->op, &piece, 1, out));
+    expect_ok(rp_stage_drain(b->stage));
+    r->gradient[k][n] = out[0];
+    return true;
+}
+
+static void run_update(ring *r, half *b) {
+    expect_ok(rp_stage_update(b->stage, &b->op, 1, false));
+    if (b->job.role == RP_ROLE_BACKWARD) {
+        void *newest = room(r, rp_stage_layout(b->stage)->gradient_bytes);
+        expect_ok(rp_stage_read_newest(b->stage, newest));
+        r->weights[b->job.stage][b->op.step + 1] = newest;
+    }
+    expect_ok(rp_stage_drain(b->stage));
+}
+
+/* The boards take turns as chance says, each as far as it gets. */
+static void train(ring *r, uint64_t seed) {
+    rp_rng rng = rp_rng_named(seed, "test/turns");
+    for (uint32_t idle = 0; idle < 10000; idle++) {
+        half *b = &r->board[rp_rng_below(&rng, r->boards)];
+        bool moved = !b->over;
+        if (b->over) {
+            continue;
+        }
+        switch (b->op.kind) {
+        case RP_OP_FORWARD:
+            moved = run_forward(r, b);
+            break;
+        case RP_OP_BACKWARD:
+            moved = run_backward(r, b);
+            break;
+        default:
+            run_update(r, b);
+        }
+        if (moved) {
+            advance(b);
+            idle = 0;
+        }
+    }
+    for (uint32_t i = 0; i < r->boards; i++) {
+        assert_true(r->board[i].over);
+    }
+}
+
+static void open_ring(ring *r, const char *executor, const char *schedule, bool split) {
+    *r = (ring){.boards = 0};
+    rp_arena_init(&r->arena, "test", 0);
+    for (uint32_t k = 0; k < STAGES; k++) {
+        open_half(r, executor, schedule, k, split ? RP_ROLE_FORWARD : RP_ROLE_BOTH);
+    }
+    for (uint32_t k = 0; split && k < STAGES; k++) {
+        open_half(r, executor, schedule, k, RP_ROLE_BACKWARD);
+    }
+}
+
+static void close_ring(ring *r) {
+    for (uint32_t i = 0; i < r->boards; i++) {
+        rp_stage_destroy(&r->board[i].stage);
+    }
+    rp_arena_finish(&r->arena);
+}
+
+/* Every tensor of the board that does both: statistics are where forwards are, all else where
+ * updates are. */
+static bool same_tensors(const ring *split, const ring *joint) {
+    float a[1024], b[1024];
+    bool same = true;
+    for (uint32_t k = 0; k < STAGES; k++) {
+        rp_stage *whole = joint->board[k].stage;
+        for (uint32_t i = 0; i < rp_stage_tensor_count(whole, true); i++) {
+            char name[256], other[256];
+            rp_shape shape;
+            expect_ok(rp_stage_tensor_at(whole, i, name, sizeof name, &shape));
+            const bool running = strstr(name, "running_") != NULL;
+            rp_stage *has = split->board[running ? k : STAGES + k].stage;
+            const size_t count = rp_shape_count(&shape);
+            expect_ok(rp_stage_tensor_at(has, i, other, sizeof other, &shape));
+            assert_string_equal(name, other);
+            assert_true(count <= 1024 && count == rp_shape_count(&shape));
+            expect_ok(rp_stage_tensor_read(whole, i, 0, count, a));
+            expect_ok(rp_stage_tensor_read(has, i, 0, count, b));
+            same = same && memcmp(a, b, count * sizeof *a) == 0;
+        }
+    }
+    return same;
+}
+
+static void both_halves_are_one_stage(const char *executor) {
+    static const char *const schedules[] = {"pipefb", "{kind: pipefb, ahead: [5, 3, 1]}",
+                                            "{kind: pipefb, ahead: 4, publish: 3}"};
+    ring further;
+    open_ring(&further, executor, "{kind: pipefb, ahead: 7}", false);
+    train(&further, 1);
+    for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
+        ring joint;
+        open_ring(&joint, executor, schedules[i], false);
+        train(&joint, 1);
+        for (uint64_t seed = 1; seed <= 3; seed++) {
+            ring split;
+            open_ring(&split, executor, schedules[i], true);
+            train(&split, seed);
+            assert_true(same_tensors(&split, &joint));
+            assert_false(same_tensors(&split, &further));
+            close_ring(&split);
+        }
+        close_ring(&joint);
+    }
+    close_ring(&further);
+}
+
+static void floats(void **state) {
+    (void)state;
+    both_halves_are_one_stage("opencl");
+}
+
+static void digests(void **state) {
+    (void)state;
+    both_halves_are_one_stage("digest");
+}
+
+/* METHODS 12.3: a forward needs one copy of the weights and no optimiser; a stash leaves its slot
+ * with its forward, and comes into one with its backward. */
+static void what_each_half_holds(void **state) {
+    (void)state;
+    ring r;
+    open_ring(&r, "opencl", "pipefb", true);
+    for (uint32_t k = 0; k < STAGES; k++) {
+        const rp_layout *forward = rp_stage_layout(r.board[k].stage);
+        const rp_layout *backward = rp_stage_layout(r.board[STAGES + k].stage);
+        assert_int_equal(forward->versions, 1);
+        assert_int_equal(forward->slots, 1);
+        assert_int_equal(forward->state_count, 0);
+        assert_int_equal(backward->versions, 2 * (STAGES - k));
+        assert_int_equal(backward->slots, 1);
+        assert_int_equal(backward->state_count, 2);
+        assert_int_equal(rp_stage_stash_bytes(r.board[k].stage),
+                         rp_stage_stash_bytes(r.board[STAGES + k].stage));
+    }
+    train(&r, 5);
+    for (uint32_t k = 0; k < STAGES; k++) {
+        assert_int_equal(rp_stage_staleness_max(r.board[STAGES + k].stage), 2 * (STAGES - k) - 1);
+    }
+    close_ring(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(floats),
+        cmocka_unit_test(digests),
+        cmocka_unit_test(what_each_half_holds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
