@@ -14,7 +14,9 @@ rp_runner_use rp_runner_use_of(const rp_plan *plan, uint32_t node, uint32_t far)
             continue;
         }
         use.edges++;
-        use.weight_gradients |= edge->carries == RP_CARRIES_WEIGHT_GRADIENT;
+        use.weights |=
+            edge->carries == RP_CARRIES_WEIGHT_GRADIENT || edge->carries == RP_CARRIES_WEIGHT;
+        use.stashes |= edge->carries == RP_CARRIES_STASH;
         if (edge->to == node) {
             use.window += edge->window + (use.window == 0 ? RP_PLAN_LINK_SLACK : 0);
         } else {
@@ -35,7 +37,9 @@ static rp_err find_kind(const rp_plan_edge *edge, rp_kind *kind) {
                                               [RP_CARRIES_ACTIVATION] = RP_KIND_ACTIVATION,
                                               [RP_CARRIES_GRADIENT] = RP_KIND_GRADIENT,
                                               [RP_CARRIES_WEIGHT_GRADIENT] =
-                                                  RP_KIND_WEIGHT_GRADIENT};
+                                                  RP_KIND_WEIGHT_GRADIENT,
+                                              [RP_CARRIES_STASH] = RP_KIND_STASH,
+                                              [RP_CARRIES_WEIGHT] = RP_KIND_WEIGHT};
     *kind = kinds[edge->carries];
     return *kind != RP_KIND_NONE
                ? RP_OK

@@ -8,7 +8,8 @@
 /* What the link to a neighbour, or to RP_PLAN_HOST, has to carry: 0 edges = there is none. */
 typedef struct {
     uint32_t edges;
-    bool weight_gradients;        /* both share a stage */
+    bool weights;                 /* both share a stage: gradients or values of all its weights */
+    bool stashes;                 /* what forwards save, for backwards at the other end */
     uint32_t window, send_window; /* of its link: parcels that come, parcels that go */
 } rp_runner_use;
 rp_runner_use rp_runner_use_of(const rp_plan *plan, uint32_t node, uint32_t far);

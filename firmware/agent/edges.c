@@ -55,9 +55,14 @@ static rp_port_forms forms_of(const runner_stage *held, const rp_boundary_tensor
     return forms;
 }
 
-/* The gradients of a stage as one row of floats. */
-static rp_boundary_tensors gradient_row(const rp_layout *layout) {
-    const size_t bytes = layout->gradient_bytes;
+/* One tensor, however many samples it is of. */
+static bool is_row(rp_kind carries) {
+    return carries == RP_KIND_WEIGHT_GRADIENT || carries == RP_KIND_STASH ||
+           carries == RP_KIND_WEIGHT;
+}
+
+/* As floats: the gradients or the weights of a stage, or a stash. */
+static rp_boundary_tensors row_of(size_t bytes) {
     return (rp_boundary_tensors){.count = bytes > 0,
                                  .sample = {rp_shape_1((uint32_t)(bytes / sizeof(float)))},
                                  .bytes = {bytes},
@@ -68,7 +73,10 @@ static rp_boundary_tensors boundary_of(const runner_stage *held, rp_kind carries
     const rp_layout *layout = rp_stage_layout(held->stage);
     switch (carries) {
     case RP_KIND_WEIGHT_GRADIENT:
-        return gradient_row(layout);
+    case RP_KIND_WEIGHT:
+        return row_of(layout->gradient_bytes);
+    case RP_KIND_STASH:
+        return row_of(rp_stage_stash_bytes(held->stage));
     case RP_KIND_LABEL: {
         const uint32_t width = held->job->loss->class_target ? 1 : held->job->target_width;
         return (rp_boundary_tensors){.count = 1,
@@ -93,6 +101,10 @@ static rp_port_in **port_of(runner_stage *held, rp_kind carries) {
         return &held->gradient;
     case RP_KIND_WEIGHT_GRADIENT:
         return &held->summands;
+    case RP_KIND_STASH:
+        return &held->stashes;
+    case RP_KIND_WEIGHT:
+        return &held->weights;
     default:
         return &held->in;
     }
@@ -125,8 +137,8 @@ static rp_err open_port_in(rp_runner *r, uint32_t held, rp_kind carries, const c
     if (options.source_count == 0 || options.forms.form.tensor_count == 0) {
         return RP_OK; /* nothing comes */
     }
+    options.forms.form.is_sum = is_row(carries);
     if (carries == RP_KIND_WEIGHT_GRADIENT) { /* this board's own is added like the others */
-        options.forms.form.is_sum = true;
         stage->own_summand.source = options.source_count++;
         options.pending_max++;
     }
@@ -160,7 +172,7 @@ static rp_err send_over_link(void *context, const rp_parcel *parcel, void (*done
     rp_Frame frame = rp_frame_of_parcel(edge->carries, &body);
     rp_part part[RP_PARTS_MAX];
     for (uint32_t i = 0; i < boundary->count; i++) {
-        const rp_shape shape = edge->carries == RP_KIND_WEIGHT_GRADIENT
+        const rp_shape shape = is_row(edge->carries)
                                    ? boundary->sample[i]
                                    : rp_shape_batch(body.count, &boundary->sample[i]);
         part[i] = rp_part_of_tensor(parcel->part[i].dtype, parcel->part[i].data, &shape);
@@ -196,6 +208,7 @@ static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_por
                                                  at->link ? (void *)edge : (void *)&edge->local};
         options.slot_count = at->window > options.slot_count ? at->window : options.slot_count;
     }
+    options.forms.form.is_sum = carries == RP_KIND_STASH || carries == RP_KIND_WEIGHT;
     if (carries == RP_KIND_WEIGHT_GRADIENT && stage->summands) {
         stage->own_summand.port = stage->summands;
         options.forms.form.is_sum = true;
@@ -246,6 +259,8 @@ rp_err rp_runner_open_edges(rp_runner *r) {
         RP_TRY(open_port_in(r, h, RP_KIND_LABEL, "labels", held->name[2], sizeof held->name[2]));
         RP_TRY(open_port_in(r, h, RP_KIND_WEIGHT_GRADIENT, "weight gradients", held->name[3],
                             sizeof held->name[3]));
+        RP_TRY(open_port_in(r, h, RP_KIND_STASH, "stashes", held->name[4], sizeof held->name[4]));
+        RP_TRY(open_port_in(r, h, RP_KIND_WEIGHT, "weights", held->name[5], sizeof held->name[5]));
     }
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         const rp_runner_edge *at = &r->at.edge[e];
@@ -257,6 +272,8 @@ rp_err rp_runner_open_edges(rp_runner *r) {
         RP_TRY(open_port_out(r, h, RP_KIND_ACTIVATION, &r->held[h].forward));
         RP_TRY(open_port_out(r, h, RP_KIND_GRADIENT, &r->held[h].backward));
         RP_TRY(open_port_out(r, h, RP_KIND_WEIGHT_GRADIENT, &r->held[h].summand));
+        RP_TRY(open_port_out(r, h, RP_KIND_STASH, &r->held[h].stash));
+        RP_TRY(open_port_out(r, h, RP_KIND_WEIGHT, &r->held[h].weight));
     }
 fail:
     return err;
@@ -268,6 +285,8 @@ void rp_runner_close_edges(rp_runner *r) {
         rp_port_in_close(&r->held[h].gradient);
         rp_port_in_close(&r->held[h].label);
         rp_port_in_close(&r->held[h].summands);
+        rp_port_in_close(&r->held[h].stashes);
+        rp_port_in_close(&r->held[h].weights);
     }
     for (uint32_t s = 0; s < r->source_count; s++) {
         if (r->source[s].head) {
@@ -278,8 +297,8 @@ void rp_runner_close_edges(rp_runner *r) {
 
 void rp_runner_begin_edges(rp_runner *r) {
     for (uint32_t h = 0; h < r->at.held_count; h++) {
-        rp_port_in *const port[] = {r->held[h].in, r->held[h].gradient, r->held[h].label,
-                                    r->held[h].summands};
+        rp_port_in *const port[] = {r->held[h].in,       r->held[h].gradient, r->held[h].label,
+                                    r->held[h].summands, r->held[h].stashes,  r->held[h].weights};
         for (uint32_t p = 0; p < sizeof port / sizeof *port; p++) {
             if (port[p]) {
                 rp_port_in_begin(port[p]);
@@ -380,6 +399,8 @@ rp_err rp_runner_send(rp_runner *r) {
         RP_TRY(rp_port_out_send(r->held[h].forward));
         RP_TRY(rp_port_out_send(r->held[h].backward));
         RP_TRY(rp_port_out_send(r->held[h].summand));
+        RP_TRY(rp_port_out_send(r->held[h].stash));
+        RP_TRY(rp_port_out_send(r->held[h].weight));
     }
 fail:
     return err;
@@ -390,7 +411,8 @@ bool rp_runner_is_quiet(const rp_runner *r) {
     for (uint32_t h = 0; h < r->at.held_count; h++) {
         quiet = quiet && rp_port_out_is_quiet(r->held[h].forward) &&
                 rp_port_out_is_quiet(r->held[h].backward) &&
-                rp_port_out_is_quiet(r->held[h].summand);
+                rp_port_out_is_quiet(r->held[h].summand) &&
+                rp_port_out_is_quiet(r->held[h].stash) && rp_port_out_is_quiet(r->held[h].weight);
     }
     return quiet;
 }

@@ -46,11 +46,15 @@ static rp_err finish_op(rp_runner *r, running_op *op, int64_t done_ns) {
     r->facts.ops++;
     return_pieces(op->from, &op->input);
     return_pieces(op->labels, &op->target);
+    return_pieces(op->rows, &op->row);
     if (!r->evaluating && !op->exchanges) {
         rp_stage_record_finish(op->stage->stage, &op->op); /* while nobody else has the output */
     }
     if (op->output) {
         rp_port_out_fill(op->output);
+    }
+    if (op->stash) {
+        rp_port_out_fill(op->stash);
     }
     if (op->exchanges) { /* no op of the schedule */
         op->stage->all = op->sum.count > 0 ? op->sum : op->stage->all;

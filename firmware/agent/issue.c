@@ -14,11 +14,14 @@ static runner_stage *stage_of(rp_runner *r, const rp_op *op) {
 
 /* The ports that the plan lets the next op take from. */
 static void find_ports(const rp_runner *r, running_op *op) {
-    op->from = op->labels = NULL;
+    op->from = op->labels = op->rows = NULL;
     for (uint32_t t = 0; t < r->transfer_count; t++) {
         const runner_edge *edge = rp_runner_edge_of(r, &r->transfer[t]);
+        const bool row = edge->carries == RP_KIND_STASH || edge->carries == RP_KIND_WEIGHT;
         if (!r->transfer[t].send) {
-            *(edge->carries == RP_KIND_LABEL ? &op->labels : &op->from) = edge->port;
+            *(edge->carries == RP_KIND_LABEL ? &op->labels
+              : row                          ? &op->rows
+                                             : &op->from) = edge->port;
         }
     }
     if (r->evaluating && r->eval_training) {
@@ -32,9 +35,9 @@ static running_op *next_running_op(rp_runner *r) {
     op->op = r->next;
     op->stage = stage_of(r, &r->next);
     find_ports(r, op);
-    op->input.count = op->target.count = 0;
+    op->input.count = op->target.count = op->row.count = 0;
     op->sum = (rp_contributions){0};
-    op->output = NULL;
+    op->output = op->stash = NULL;
     op->results = op->probe = op->norms = op->updates = op->exchanges = false;
     return op;
 }
@@ -67,6 +70,27 @@ static rp_err gather_pieces(rp_runner *r, rp_port_in *port, rp_port_pieces *piec
     return err;
 }
 
+/* A stash of the op's samples, or the weights of the op's step: one parcel. */
+static rp_err gather_row(rp_runner *r, running_op *op, bool *ready) {
+    const bool weights = r->next.kind == RP_OP_FORWARD;
+    const rp_range whole = {0, rp_runner_step_samples(r, r->next.step)};
+    const rp_port_want want = {false, r->next.step, weights ? whole : r->next.samples};
+    bool covered = true;
+    rp_err err = op->rows ? rp_port_in_gather(op->rows, &want, &op->row, &covered) : RP_OK;
+    if (err == RP_OK && op->rows && covered &&
+        (op->row.count != 1 || op->row.piece[0].samples.count != want.samples.count)) {
+        err = rp_fail(RP_ERR_PEER, "step %llu, samples [%u, +%u): %s came in %u parcels",
+                      (unsigned long long)want.step, want.samples.first, want.samples.count,
+                      weights ? "weights" : "a stash", op->row.count);
+    }
+    *ready = *ready && covered;
+    return err;
+}
+
+static const void *row_of(const running_op *op) {
+    return op->row.piece[0].part[0];
+}
+
 static void take_pieces(rp_port_in *port, const rp_port_pieces *pieces) {
     if (port) {
         rp_port_in_take(port, pieces);
@@ -74,17 +98,18 @@ static void take_pieces(rp_port_in *port, const rp_port_pieces *pieces) {
 }
 
 /* slice[e]: the samples that the plan sends over edge e of the port that the op writes to. */
-static void find_slices(const rp_runner *r, rp_range slice[RP_PORT_EDGES_MAX]) {
+static void find_slices(const rp_runner *r, rp_kind carries, rp_range slice[RP_PORT_EDGES_MAX]) {
     for (uint32_t t = 0; t < r->transfer_count; t++) {
-        if (r->transfer[t].send) {
-            slice[rp_runner_edge_of(r, &r->transfer[t])->out] = r->transfer[t].samples;
+        const runner_edge *edge = rp_runner_edge_of(r, &r->transfer[t]);
+        if (r->transfer[t].send && edge->carries == carries) {
+            slice[edge->out] = r->transfer[t].samples;
         }
     }
 }
 
 static void take_output(rp_runner *r, running_op *op, rp_port_out *port, void **to) {
     rp_range slice[RP_PORT_EDGES_MAX] = {{0}};
-    find_slices(r, slice);
+    find_slices(r, op->op.kind == RP_OP_FORWARD ? RP_KIND_ACTIVATION : RP_KIND_GRADIENT, slice);
     op->output = rp_port_out_take(port, &op->op, r->evaluating, slice);
     if (op->output) {
         rp_port_out_parts(port, op->output, to);
@@ -99,6 +124,39 @@ static uint32_t point_at(const rp_port_pieces *pieces, rp_stage_piece from[RP_PO
     return pieces->count;
 }
 
+/* What a forward has saved, on its way to the board with the backward. */
+static rp_err send_stash(rp_runner *r, running_op *op) {
+    rp_port_out *port = op->stage->stash;
+    rp_range slice[RP_PORT_EDGES_MAX] = {{0}};
+    void *to[RP_CUT_TENSORS_MAX] = {NULL};
+    find_slices(r, RP_KIND_STASH, slice);
+    op->stash = rp_port_out_take(port, &op->op, false, slice);
+    rp_port_out_parts(port, op->stash, to);
+    return rp_stage_read_stash(op->stage->stage, &op->op, to[0]);
+}
+
+/* The weights of an update, for the forwards of the step that sees them. */
+static rp_err send_weights(rp_runner *r, running_op *op) {
+    rp_port_out *port = op->stage->weight;
+    rp_range slice[RP_PORT_EDGES_MAX] = {{0}};
+    void *to[RP_CUT_TENSORS_MAX] = {NULL};
+    rp_op taker = op->op;
+    for (uint32_t t = 0; t < r->transfer_count; t++) {
+        if (r->transfer[t].send &&
+            rp_runner_edge_of(r, &r->transfer[t])->carries == RP_KIND_WEIGHT) {
+            taker.step = r->transfer[t].step;
+            taker.samples = r->transfer[t].samples;
+            slice[rp_runner_edge_of(r, &r->transfer[t])->out] = taker.samples;
+        }
+    }
+    if (taker.step == op->op.step) { /* nobody takes them */
+        return RP_OK;
+    }
+    op->output = rp_port_out_take(port, &taker, false, slice);
+    rp_port_out_parts(port, op->output, to);
+    return rp_stage_read_newest(op->stage->stage, to[0]);
+}
+
 /* ---- forward --------------------------------------------------------------------------------- */
 
 static rp_err run_forward(rp_runner *r, running_op *op) {
@@ -108,6 +166,9 @@ static rp_err run_forward(rp_runner *r, running_op *op) {
     uint32_t count = point_at(&op->input, from);
     rp_err err;
     take_output(r, op, op->stage->forward, to);
+    if (op->rows) {
+        RP_TRY(rp_stage_write_newest(stage, row_of(op)));
+    }
     RP_TRY(r->evaluating ? rp_stage_forward_only(stage, &op->op, from, count, to, r->eval_training)
                          : rp_stage_forward(stage, &op->op, from, count, to));
     if (op->labels) {
@@ -117,6 +178,7 @@ static rp_err run_forward(rp_runner *r, running_op *op) {
     } else if (r->evaluating) {
         rp_stage_forget(stage, &op->op);
     } else {
+        RP_TRY(op->stage->job->role == RP_ROLE_FORWARD ? send_stash(r, op) : RP_OK);
         r->forwards++;
         rp_runner_count_in_flight(r, &op->op);
         r->facts.in_flight_max =
@@ -133,12 +195,14 @@ static rp_err try_forward(rp_runner *r) {
     rp_err err = RP_OK;
     RP_TRY(gather_pieces(r, op->from, &op->input, &ready));
     RP_TRY(gather_pieces(r, op->labels, &op->target, &ready));
-    if (!ready || !rp_port_out_has_room(s->forward) ||
+    RP_TRY(gather_row(r, op, &ready));
+    if (!ready || !rp_port_out_has_room(s->forward) || !rp_port_out_has_room(s->stash) ||
         (!r->evaluating && rp_stage_gain_missing(s->stage, &r->next))) {
         return RP_OK;
     }
     take_pieces(op->from, &op->input);
     take_pieces(op->labels, &op->target);
+    take_pieces(op->rows, &op->row);
     RP_TRY(run_forward(r, op));
     RP_TRY(commit_op(r, op));
 fail:
@@ -173,6 +237,9 @@ static rp_err run_backward(rp_runner *r, running_op *op) {
     if (op->op.kind != RP_OP_BACKWARD_WEIGHT) {
         take_output(r, op, op->stage->backward, to);
     }
+    if (op->rows) {
+        RP_TRY(rp_stage_write_stash(op->stage->stage, &op->op, row_of(op)));
+    }
     RP_TRY(rp_stage_backward(op->stage->stage, &op->op, from, count, to));
     RP_TRY(read_probe(r, op));
     rp_runner_count_in_flight(r, &op->op);
@@ -192,6 +259,7 @@ static rp_err try_backward(rp_runner *r) {
     rp_err err = RP_OK;
     RP_TRY(gather_pieces(r, op->from, &op->input, &ready));
     RP_TRY(gather_pieces(r, op->labels, &op->target, &ready));
+    RP_TRY(gather_row(r, op, &ready));
     if (r->next.kind != RP_OP_BACKWARD_WEIGHT) {
         ready = ready && rp_port_out_has_room(s->backward);
     }
@@ -200,6 +268,7 @@ static rp_err try_backward(rp_runner *r) {
     }
     take_pieces(op->from, &op->input);
     take_pieces(op->labels, &op->target);
+    take_pieces(op->rows, &op->row);
     RP_TRY(run_backward(r, op));
     RP_TRY(commit_op(r, op));
 fail:
@@ -231,6 +300,7 @@ static rp_err run_update(rp_runner *r, running_op *op, bool ask) {
     const float scale = ask ? r->grad_scale * op->stage->clip_scale : 1.0f;
     rp_err err;
     RP_TRY(rp_stage_update(op->stage->stage, &op->op, scale, skip));
+    RP_TRY(op->stage->job->role == RP_ROLE_BACKWARD ? send_weights(r, op) : RP_OK);
     RP_TRY(read_probe(r, op));
     rp_runner_count_in_flight(r, &op->op);
     op->updates = true;
@@ -247,7 +317,7 @@ static rp_err send_gradient(rp_runner *r, running_op *op, bool receives) {
     rp_range slice[RP_PORT_EDGES_MAX] = {{0}};
     void *to[RP_CUT_TENSORS_MAX] = {NULL};
     rp_err err;
-    find_slices(r, slice);
+    find_slices(r, RP_KIND_WEIGHT_GRADIENT, slice);
     if (receives) {
         slice[s->own_edge] = rp_job_own_samples(s->job, samples);
     }
@@ -316,6 +386,7 @@ static rp_err try_update(rp_runner *r) {
         }
     }
     if (r->waiting_decision || !rp_runner_may_report(r) ||
+        !rp_port_out_has_room(op->stage->weight) ||
         (rp_stage_probe_waits(op->stage->stage) && probe_is_read(r))) {
         return RP_OK;
     }

@@ -69,12 +69,26 @@ static bool next_eval(rp_runner *r, rp_op *op) {
     return true;
 }
 
+/* Ops of a split stage's other half are passed over. */
 static bool next_training(rp_runner *r) {
+    const rp_role role = r->held[0].job->role;
+    r->before = r->sched;
     if (r->at_update && r->sched.step == r->pause) {
         return false;
     }
-    r->before = r->sched;
-    return r->held[0].job->method.kind->next(&r->sched, &r->next);
+    while (r->held[0].job->method.kind->next(&r->sched, &r->next)) {
+        if (rp_role_does(role, r->next.kind)) {
+            r->next.role = role;
+            return true;
+        }
+        rp_runner_count_in_flight(r, &r->next);
+        r->at_update = r->next.kind == RP_OP_UPDATE;
+        r->before = r->sched;
+        if (r->at_update && r->sched.step == r->pause) {
+            return false;
+        }
+    }
+    return false;
 }
 
 bool rp_runner_next_op(rp_runner *r) {

@@ -12,10 +12,12 @@ typedef struct {
     rp_port_in *gradient; /* what a backward reads where there is a stage behind */
     rp_port_in *label;    /* what the loss reads */
     rp_port_in *summands; /* where other boards share the stage: gradients to add up, own too */
-    rp_port_out *forward, *backward, *summand;
+    rp_port_in *stashes;  /* of forwards elsewhere: what a backward here needs */
+    rp_port_in *weights;  /* of updates elsewhere: what forwards here see */
+    rp_port_out *forward, *backward, *summand, *stash, *weight;
     rp_port_local own_summand;
     uint32_t own_edge; /* of `summand`: to `summands` */
-    char name[4][40];  /* of the ports that receive */
+    char name[6][40];  /* of the ports that receive */
     float *norms;
     float clip_scale; /* of the step in work, by the stage's own norm; 1 where nothing clips */
 
@@ -54,8 +56,9 @@ typedef struct {
     int64_t issued_ns;
     rp_port_in *from;   /* whose pieces the stage reads until the mark; NULL: none */
     rp_port_in *labels; /* of these, too */
-    rp_port_pieces input, target;
-    rp_port_slot *output;
+    rp_port_in *rows;   /* and of these: a stash, or weights */
+    rp_port_pieces input, target, row;
+    rp_port_slot *output, *stash;
     bool results; /* the step's losses are in the results memory */
     bool probe;   /* a probe's norms are in the probe memory */
     rp_stage_probe about;

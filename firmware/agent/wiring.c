@@ -27,15 +27,18 @@ void rp_agent_tell_ports(const agent_run *run, rp_Ready *ready) {
 /* ---- links ----------------------------------------------------------------------------------- */
 
 /* Largest part of a data parcel of these stages to or from another end: with boards that share a
- * stage it may be all gradients of that stage. */
+ * stage it may be all gradients or weights of that stage, or a stash. */
 static size_t part_max(const agent_run *run, const rp_runner_use *use) {
     size_t bytes = 0;
     for (uint32_t h = 0; h < run->held_count; h++) {
         const rp_layout *layout = rp_stage_layout(run->held[h].stage);
         const size_t own = rp_layout_part_max(layout, job_of(run));
         bytes = own > bytes ? own : bytes;
-        if (use->weight_gradients && layout->gradient_bytes > bytes) {
+        if (use->weights && layout->gradient_bytes > bytes) {
             bytes = layout->gradient_bytes;
+        }
+        if (use->stashes && rp_stage_stash_bytes(run->held[h].stage) > bytes) {
+            bytes = rp_stage_stash_bytes(run->held[h].stage);
         }
     }
     return bytes;

@@ -84,8 +84,11 @@ uint32_t rp_plan_sending_stage(const rp_plan_edge *edge) {
     }
 }
 
-/* Does a forward elsewhere wait for weights of an update? */
+/* Does a forward elsewhere wait for weights of an update? The first microbatch of a step does. */
 static bool takes_weights(const rp_plan *plan, const rp_op *op) {
+    if (op->micro > 0) {
+        return false;
+    }
     if (!plan->method.kind->splits) {
         return op->step > plan->step_first;
     }
@@ -181,6 +184,8 @@ static bool find_transfer(const rp_plan *plan, uint32_t node, const rp_op *op, u
     case RP_CARRIES_WEIGHT:
         if (send) {
             send_weight(plan, e, out);
+        } else {
+            out->samples = samples_at(plan, e->to, e->stage, all);
         }
         break;
     case RP_CARRIES_WEIGHT_GRADIENT:

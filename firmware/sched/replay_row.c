@@ -48,17 +48,14 @@ static uint32_t weight_transfer(const row *of, const rp_op *op, rp_transfer *out
     shape.stage = op->stage;
     const bool update = op->kind == RP_OP_UPDATE;
     const uint64_t step = update ? rp_sched_split_taker(&shape, op->step) : op->step;
-    if (step == UINT64_MAX || (!update && !rp_sched_split_takes(&shape, step))) {
+    if (step == UINT64_MAX || (!update && (op->micro > 0 || !rp_sched_split_takes(&shape, step)))) {
         return 0;
     }
     *out = (rp_transfer){.edge = 2 * (shape.stages - 1) + shape.stages + op->stage,
                          .send = update,
                          .before = !update,
                          .step = step,
-                         .samples = op->samples};
-    if (update) {
-        out->samples = (rp_range){0, rp_sched_step_samples(&shape, step)};
-    }
+                         .samples = {0, rp_sched_step_samples(&shape, step)}};
     return 1;
 }
 

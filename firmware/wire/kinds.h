@@ -19,6 +19,8 @@
     X(ACTIVATION,       activation,       Parcel,          RING,  DATA,    1, 8, SAMPLES) \
     X(GRADIENT,         gradient,         Parcel,          RING,  DATA,    1, 8, SAMPLES) \
     X(WEIGHT_GRADIENT,  weight_gradient,  Parcel,          RING,  DATA,    1, 1, TENSOR)  \
+    X(STASH,            stash,            Parcel,          RING,  DATA,    1, 1, TENSOR)  \
+    X(WEIGHT,           weight,           Parcel,          RING,  DATA,    1, 1, TENSOR)  \
     X(HELLO,            hello,            Hello,           ANY,   CONTROL, 0, 0, NONE)    \
     X(ASSIGN,           assign,           Assign,          HOST,  CONTROL, 2, 3, TEXT)    \
     X(READY,            ready,            Ready,           BOARD, CONTROL, 0, 0, NONE)    \

@@ -1,5 +1,6 @@
 /* For tests: a job from texts, and a ring of the real runners in one process, over links of the
- * inproc transport. Node n holds the stages n, n + nodes, ..; the test plays the host. */
+ * inproc transport. Node n holds the stages n, n + nodes, ..; where stages are split, the half of
+ * one that the plan says. The test plays the host. */
 #ifndef RP_TESTS_AGENT_RING_H
 #define RP_TESTS_AGENT_RING_H
 
@@ -37,9 +38,9 @@ typedef struct {
     rp_hub *hub;
     rp_transport *transport;
     rp_links *links;
-    uint32_t count; /* stages */
+    uint32_t count; /* of boards below */
     uint32_t nodes;
-    test_board *board; /* by stage */
+    test_board *board; /* by stage; where stages are split, by node */
     rp_plan *plan;
     test_node node[TEST_NODES_MAX];
     double loss; /* mean of the last step */
@@ -141,7 +142,9 @@ static inline void test_open_runner(test_ring *ring, uint32_t node) {
             (rp_runner_far){k, rp_plan_dials(ring->plan, node, k) ? n->hop[k].connected
                                                                   : ring->node[k].hop[node].bound};
     }
-    expect_ok(rp_plan_check_training(ring->plan, NULL));
+    if (!ring->plan->method.kind->splits) { /* not by a host so far */
+        expect_ok(rp_plan_check_training(ring->plan, NULL));
+    }
     expect_ok(rp_runner_connect(&options, ring->plan, node, far, ring->nodes + 1));
     expect_ok(rp_runner_open(&ring->arena, &options, &n->runner));
 }
@@ -181,19 +184,23 @@ static inline void test_ring_open_on(test_ring *ring, const char *executor, cons
     expect_ok(rp_transport_start(&ring->arena, "inproc", &inproc, &ring->transport));
     const rp_links_options links = {.clock = &ring->clock, .transport = ring->transport};
     expect_ok(rp_links_open(&ring->arena, &links, &ring->links));
-    expect_ok(RP_ARENA_NEW(&ring->arena, stages, &ring->board));
+    expect_ok(RP_ARENA_NEW(&ring->arena, 2 * (size_t)stages, &ring->board));
     expect_ok(RP_ARENA_NEW(&ring->arena, TEST_INPUT_FLOATS, &ring->input));
     expect_ok(RP_ARENA_NEW(&ring->arena, TEST_SAMPLES_MAX, &ring->label));
-    for (uint32_t k = 0; k < stages; k++) {
-        test_board *board = &ring->board[k];
-        expect_ok(test_parse(&ring->arena, model, job, cut, stages, k, &board->job));
-    }
-    ring->nodes = stages / ring->board[0].job.method.chunks;
+    expect_ok(test_parse(&ring->arena, model, job, cut, stages, 0, &ring->board[0].job));
+    const rp_method *method = &ring->board[0].job.method;
+    ring->count = method->kind->splits ? 2 * stages : stages;
+    ring->nodes = rp_method_boards(method, stages);
     assert_true(ring->nodes > 0 && ring->nodes <= TEST_NODES_MAX);
+    for (uint32_t k = 0; k < ring->count; k++) {
+        const uint32_t stage = k < stages ? k : 2 * stages - 1 - k;
+        expect_ok(test_parse(&ring->arena, model, job, cut, stages, stage, &ring->board[k].job));
+    }
     ring->plan = test_plan(&ring->arena, &ring->board[0].job);
-    for (uint32_t k = 0; k < stages; k++) {
+    for (uint32_t k = 0; k < ring->count; k++) {
         test_board *board = &ring->board[k];
-        rp_plan_codecs_of(ring->plan, k, board->job.codec);
+        board->job.role = method->kind->splits ? ring->plan->hold[k].role : RP_ROLE_BOTH;
+        rp_plan_codecs_of(ring->plan, board->job.stage, board->job.codec);
         expect_ok(rp_stage_prepare(&ring->arena, rp_executor_find(executor), site, &board->job,
                                    &board->stage));
     }
@@ -357,8 +364,13 @@ static inline void test_ring_start(test_ring *ring) {
     ring->input_step = ring->label_step = job->step_first;
 }
 
+/* The node with the loss. */
+static inline uint32_t test_last_node(const test_ring *ring) {
+    return ring->plan->method.kind->splits ? ring->nodes / 2 : ring->nodes - 1;
+}
+
 static inline void test_ring_feed(test_ring *ring) {
-    test_feed_labels(ring, ring->node[ring->nodes - 1].feed.connected);
+    test_feed_labels(ring, ring->node[test_last_node(ring)].feed.connected);
     test_feed_inputs(ring, ring->node[0].feed.connected);
 }
 
@@ -385,6 +397,9 @@ static inline void test_ring_expect_ledger(test_ring *ring) {
     rp_run_ledger_add_steps(&due, &shape, job->step_first, job->steps);
     for (uint32_t n = 0; n < ring->nodes; n++) {
         rp_run_ledger own;
+        if (ring->board[n].job.role == RP_ROLE_FORWARD) {
+            continue; /* has no gradients */
+        }
         expect_ok(rp_runner_ledger(ring->node[n].runner, &own));
         assert_int_equal(own.samples, due.samples);
         assert_int_equal(own.digest, due.digest);

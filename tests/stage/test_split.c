@@ -47,18 +47,23 @@ static void advance(half *b) {
     b->over = !rp_job_next(&b->job, &b->list, &b->op);
 }
 
-static void open_half(ring *r, const char *executor, const char *schedule, uint32_t stage,
-                      rp_role role) {
-    const bool computes = strcmp(executor, "opencl") == 0;
-    const rp_site site = {.device = computes ? test_device_open() : NULL, .strict = true};
-    half *b = &r->board[r->boards++];
-    char job[512];
+static const char *job_of(const char *schedule) {
+    static char job[512];
     (void)snprintf(job, sizeof job,
                    "sample: [2, 6, 6]\nclasses: 3\nseed: 3\nbatch: %d\nmicrobatch: 4\n"
                    "epoch_samples: 44\nsteps: %d\nloss: cross-entropy\n"
                    "optimizer: {kind: adam, lr: 0.05}\nschedule: %s\n",
                    BATCH, STEPS, schedule);
-    expect_ok(test_parse(&r->arena, model, job, "[drop, out]", STAGES, stage, &b->job));
+    return job;
+}
+
+static void open_half(ring *r, const char *executor, const char *schedule, uint32_t stage,
+                      rp_role role) {
+    const bool computes = strcmp(executor, "opencl") == 0;
+    const rp_site site = {.device = computes ? test_device_open() : NULL, .strict = true};
+    half *b = &r->board[r->boards++];
+    expect_ok(
+        test_parse(&r->arena, model, job_of(schedule), "[drop, out]", STAGES, stage, &b->job));
     b->job.role = role;
     expect_ok(rp_stage_prepare(&r->arena, rp_executor_find(executor), &site, &b->job, &b->stage));
     r->shape = rp_job_sched_shape(&b->job, 0, STEPS);
@@ -92,8 +97,9 @@ static bool run_forward(ring *r, half *b) {
     const void *in[] = {r->activation[k][n]};
     const rp_stage_piece piece = {b->op.samples, in};
     void *out[] = {room(r, 4 * FLOATS * sizeof(float))};
+    const uint64_t sample = b->op.step * BATCH + b->op.samples.first;
     for (size_t i = 0; k == 0 && i < 4 * (size_t)FLOATS; i++) {
-        x[i] = test_input(n * 4 + i / FLOATS, i % FLOATS);
+        x[i] = test_input(sample + i / FLOATS, i % FLOATS);
         in[0] = x;
     }
     if (!in[0] || !take_weights(r, b)) {
@@ -113,7 +119,11 @@ static bool run_forward(ring *r, half *b) {
 static bool run_backward(ring *r, half *b) {
     const uint32_t k = b->job.stage;
     const uint32_t n = pass_of(&b->op);
-    const int32_t labels[] = {(int32_t)(n % 3), 1, 2, (int32_t)(n % 2)};
+    const uint64_t sample = b->op.step * BATCH + b->op.samples.first;
+    int32_t labels[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        labels[i] = (int32_t)((sample + i) % 3);
+    }
     const void *in[] = {k + 1 == STAGES ? labels : r->gradient[k + 1][n]};
     const rp_stage_piece piece = {b->op.samples, in};
     void *out[] = {room(r, 4 * FLOATS * sizeof(float))};
@@ -187,9 +197,22 @@ static void close_ring(ring *r) {
     rp_arena_finish(&r->arena);
 }
 
-/* Every tensor of the board that does both: statistics are where forwards are, all else where
+typedef struct {
+    rp_stage *forward[STAGES], *backward[STAGES];
+} halves;
+
+static halves halves_of(const ring *r) {
+    halves out;
+    for (uint32_t k = 0; k < STAGES; k++) {
+        out.forward[k] = r->board[k].stage;
+        out.backward[k] = r->board[r->boards > STAGES ? STAGES + k : k].stage;
+    }
+    return out;
+}
+
+/* Every tensor of the boards that do both: statistics are where forwards are, all else where
  * updates are. */
-static bool same_tensors(const ring *split, const ring *joint) {
+static bool same_tensors(const halves *got, const ring *joint) {
     float a[1024], b[1024];
     bool same = true;
     for (uint32_t k = 0; k < STAGES; k++) {
@@ -198,8 +221,7 @@ static bool same_tensors(const ring *split, const ring *joint) {
             char name[256], other[256];
             rp_shape shape;
             expect_ok(rp_stage_tensor_at(whole, i, name, sizeof name, &shape));
-            const bool running = strstr(name, "running_") != NULL;
-            rp_stage *has = split->board[running ? k : STAGES + k].stage;
+            rp_stage *has = strstr(name, "running_") ? got->forward[k] : got->backward[k];
             const size_t count = rp_shape_count(&shape);
             expect_ok(rp_stage_tensor_at(has, i, other, sizeof other, &shape));
             assert_string_equal(name, other);
@@ -209,6 +231,23 @@ static bool same_tensors(const ring *split, const ring *joint) {
             same = same && memcmp(a, b, count * sizeof *a) == 0;
         }
     }
+    return same;
+}
+
+/* The real runners over links, 2 D nodes of a plan. */
+static bool ring_is_same(const char *executor, const char *schedule, const ring *joint) {
+    const bool computes = strcmp(executor, "opencl") == 0;
+    const rp_site site = {.device = computes ? test_device_open() : NULL, .strict = true};
+    test_ring runners;
+    halves got;
+    test_ring_open_on(&runners, executor, &site, model, job_of(schedule), "[drop, out]", STAGES);
+    test_ring_run(&runners);
+    for (uint32_t k = 0; k < STAGES; k++) {
+        got.forward[k] = runners.board[k].stage;
+        got.backward[k] = runners.board[2 * STAGES - 1 - k].stage;
+    }
+    const bool same = same_tensors(&got, joint);
+    test_ring_close(&runners);
     return same;
 }
 
@@ -226,10 +265,13 @@ static void both_halves_are_one_stage(const char *executor) {
             ring split;
             open_ring(&split, executor, schedules[i], true);
             train(&split, seed);
-            assert_true(same_tensors(&split, &joint));
-            assert_false(same_tensors(&split, &further));
+            const halves got = halves_of(&split);
+            assert_true(same_tensors(&got, &joint));
+            assert_false(same_tensors(&got, &further));
             close_ring(&split);
         }
+        assert_true(ring_is_same(executor, schedules[i], &joint));
+        assert_false(ring_is_same(executor, schedules[i], &further));
         close_ring(&joint);
     }
     close_ring(&further);
