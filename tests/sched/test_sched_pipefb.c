@@ -1,6 +1,8 @@
 #define KIND rp_sched_pipefb
 #include "unflushed.h"
 
+#include <math.h>
+
 #include "sched/split.h"
 
 enum { STAGES_MAX = 6 };
@@ -258,6 +260,80 @@ static void refuse(const char *text, const char *said) {
     }
 }
 
+/* ---- what the paper's speed-up can mean ------------------------------------------------------ */
+
+/* Times of a step in the steady state of one stage of D = 4, by replay: forward f, backward b, and
+ * a for a stash to leave a device, or to come back. */
+static double split_period(uint32_t stages, double f, double b, double a) {
+    times t = {.stages = stages};
+    uint16_t ahead[RP_SPLIT_STAGES_MAX] = {0};
+    for (uint32_t k = 0; k < stages; k++) {
+        t.forward[k] = f;
+        t.backward[k] = b;
+        t.stash[k] = a;
+    }
+    const rp_split_times view = view_of(&t);
+    rp_sched_split_ahead(&view, RP_AHEAD_MAX, ahead);
+    return time_of_long(&t, ahead) / LONG;
+}
+
+static double pipedream_period(uint32_t stages, double f, double b) {
+    double forward[STAGES_MAX], backward[STAGES_MAX], none[STAGES_MAX] = {0}, makespan[2];
+    const rp_sched_costs costs = {
+        .forward = forward, .backward_input = backward, .backward_weight = none};
+    for (uint32_t k = 0; k < stages; k++) {
+        forward[k] = f;
+        backward[k] = b;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint64_t steps = LONG * (i + 1);
+        const rp_sched_shape shape = {
+            .stages = stages, .step_end = steps, .epoch_samples = steps, .batch = 1, .micro = 1};
+        rp_sched_facts facts;
+        rp_arena arena;
+        rp_arena_init(&arena, "test", 0);
+        expect_ok(rp_sched_replay(&arena, rp_sched_find("pipedream"), &shape, &costs, NULL, NULL,
+                                  &facts));
+        makespan[i] = facts.makespan;
+        rp_arena_finish(&arena);
+    }
+    return (makespan[1] - makespan[0]) / LONG;
+}
+
+/* METHODS 12.4: pipefb against pipedream whose stashes leave and come back: beside its work, or in
+ * its way; with twice the boards, and with as many, whose stages are then twice as large. */
+static void what_the_speed_up_can_mean(void **state) {
+    (void)state;
+    double beside = 0, beside_twice = 0, least = 9, most = 0, least_twice = 9, most_twice = 0;
+    for (uint32_t i = 1; i <= 8; i++) { /* b = i / 4 f */
+        for (uint32_t j = 0; j <= 8; j++) {
+            const double b = i / 4.0;
+            const double longest = b > 1 ? b : 1;
+            const double a = j / 8.0 * longest; /* no longer than an op */
+            const double overlapped = pipedream_period(4, 1, b);
+            const double blocking = pipedream_period(4, 1 + a, b + a);
+            const double twice = split_period(4, 1, b, a);
+            const double same = split_period(2, 2, 2 * b, 2 * a);
+            expect_close(twice, longest, 1e-2, 0); /* a period more or less in 400 */
+            expect_close(same, 2 * longest, 1e-2, 0);
+            beside = fmax(beside, overlapped / same);
+            beside_twice = fmax(beside_twice, overlapped / twice);
+            least = fmin(least, blocking / same);
+            most = fmax(most, blocking / same);
+            least_twice = fmin(least_twice, blocking / twice);
+            most_twice = fmax(most_twice, blocking / twice);
+        }
+    }
+    expect_close(beside, 1, 1e-2, 0);
+    expect_close(beside_twice, 2, 1e-2, 0);
+    expect_close(most, 2, 1e-2, 0);
+    expect_close(most_twice, 4, 1e-2, 0);
+    assert_true(least < 0.67 && least_twice < 1.34);
+    /* the abstract's 1.48 to 2.27: twice the boards, against blocking transfers */
+    expect_close(pipedream_period(4, 1, 2) / split_period(4, 1, 2, 0), 1.5, 1e-2, 0);
+    expect_close(pipedream_period(4, 1.77, 2.77) / split_period(4, 1, 2, 0.77), 2.27, 1e-2, 0);
+}
+
 static void words(void **state) {
     (void)state;
     rp_method m;
@@ -301,6 +377,7 @@ int main(void) {
         cmocka_unit_test(facts_whatever_the_costs),
         cmocka_unit_test(versions_of_forwards),
         cmocka_unit_test(every_size_runs_to_its_end),
+        cmocka_unit_test(what_the_speed_up_can_mean),
         cmocka_unit_test(words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -287,6 +287,49 @@ static void digests(void **state) {
     both_halves_are_one_stage("digest");
 }
 
+/* Segments: a pause behind an update leaves forwards, stashes and weights of later steps on their
+ * way, and the next segment goes on with them. */
+static void pauses_change_nothing(void **state) {
+    (void)state;
+    static const uint64_t ends[] = {1, 3, 4, 11, STEPS};
+    const char *schedule = "{kind: pipefb, ahead: [6, 4, 2], publish: 2}";
+    const rp_site site = {.device = test_device_open()};
+    test_ring runners;
+    halves got;
+    ring joint;
+    open_ring(&joint, "opencl", schedule, false);
+    train(&joint, 1);
+    test_ring_open_on(&runners, "opencl", &site, model, job_of(schedule), "[drop, out]", STAGES);
+    for (uint32_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const uint64_t from = i > 0 ? ends[i - 1] : 0;
+        const int64_t start_ns = rp_clock_now_ns(&runners.clock);
+        bool active = true;
+        for (uint32_t n = 0; n < runners.nodes; n++) {
+            expect_ok(rp_runner_train(runners.node[n].runner, from, ends[i], false));
+            runners.node[n].active = true;
+        }
+        while (active) {
+            test_ring_feed(&runners);
+            (void)test_ring_step_nodes(&runners);
+            active = false;
+            for (uint32_t n = 0; n < runners.nodes; n++) {
+                active |= runners.node[n].active;
+            }
+            assert_true(rp_clock_now_ns(&runners.clock) - start_ns < 50 * RP_NS_PER_S);
+        }
+        for (uint32_t n = 0; n < runners.nodes; n++) {
+            assert_int_equal(rp_runner_place_of(runners.node[n].runner).step, ends[i]);
+        }
+    }
+    for (uint32_t k = 0; k < STAGES; k++) {
+        got.forward[k] = runners.board[k].stage;
+        got.backward[k] = runners.board[2 * STAGES - 1 - k].stage;
+    }
+    assert_true(same_tensors(&got, &joint));
+    test_ring_close(&runners);
+    close_ring(&joint);
+}
+
 /* METHODS 12.3: a forward needs one copy of the weights and no optimiser; a stash leaves its slot
  * with its forward, and comes into one with its backward. */
 static void what_each_half_holds(void **state) {
@@ -316,6 +359,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(floats),
         cmocka_unit_test(digests),
+        cmocka_unit_test(pauses_change_nothing),
         cmocka_unit_test(what_each_half_holds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
