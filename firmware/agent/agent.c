@@ -82,6 +82,10 @@ fail:
     return err;
 }
 
+bool rp_agent_starts_again(const rp_agent *agent) {
+    return agent->push.starts_again;
+}
+
 bool rp_agent_has_met_host(const rp_agent *agent) {
     return agent->has_met_host;
 }
@@ -102,6 +106,7 @@ void rp_agent_close(rp_agent **agent_pointer) {
             rp_link_release(agent->control, &agent->held);
         }
         rp_agent_end_trial(agent);
+        rp_agent_end_push(agent);
         rp_copies_drop(&agent->copies);
         rp_link_close(&agent->control);
         rp_links_close(&agent->links);
@@ -184,6 +189,7 @@ rp_err rp_agent_step(rp_agent *agent, bool *over) {
         rp_agent_report_fault(agent, err);
     }
     watch_host(agent);
+    rp_agent_step_push(agent);
     *over = agent->over;
     err = RP_OK;
 fail:

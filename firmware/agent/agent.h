@@ -30,6 +30,15 @@
 #include "agent/reading.h"
 #include "link/link.h"
 #include "stage/stage.h"
+#include "update/ab.h"
+
+/* Where software that a host pushes goes (update/ab.h). */
+typedef struct {
+    const char *slots;  /* folder */
+    rp_ab_slot own;     /* this process is of */
+    const char *board;  /* its profile; NULL: any bundle's */
+    const uint8_t *key; /* [RP_SIGNING_BYTES]; NULL: there is none, and nothing is taken */
+} rp_agent_software;
 
 typedef struct {
     const char *name;        /* of the board, for the host's pictures; borrowed */
@@ -43,13 +52,14 @@ typedef struct {
     uint32_t memory_mib; /* limit for a stage when the job names none; 0 = the device's */
     bool journal;        /* runs and peers that come and go are logged */
     bool once;           /* over after one run, or when the host is silent */
-    const rp_executor_kind *executor; /* NULL: opencl. Others need no device, and build at once */
-    rp_site site;                     /* of such an executor */
-    rp_transport *transport;          /* of its links, borrowed; NULL: ZeroMQ over TCP */
-    const rp_media *media;            /* as in rp_links_options, borrowed; NULL: none */
-    rp_rng *sessions;                 /* as in rp_links_options, borrowed; NULL: from the kernel */
-    rp_loop *loop;                    /* what rp_agent_wait() waits with, borrowed; NULL: a poll */
-    rp_agent_library *library;        /* of this process's agents, borrowed; NULL: none */
+    const rp_agent_software *software; /* borrowed; NULL: it takes no PUSH */
+    const rp_executor_kind *executor;  /* NULL: opencl. Others need no device, and build at once */
+    rp_site site;                      /* of such an executor */
+    rp_transport *transport;           /* of its links, borrowed; NULL: ZeroMQ over TCP */
+    const rp_media *media;             /* as in rp_links_options, borrowed; NULL: none */
+    rp_rng *sessions;                  /* as in rp_links_options, borrowed; NULL: from the kernel */
+    rp_loop *loop;                     /* what rp_agent_wait() waits with, borrowed; NULL: a poll */
+    rp_agent_library *library;         /* of this process's agents, borrowed; NULL: none */
 } rp_agent_options;
 
 typedef struct rp_agent rp_agent;
@@ -76,6 +86,8 @@ rp_err rp_agent_open(rp_arena *arena, rp_device *device, const rp_clock *clock,
                      const rp_agent_options *options, rp_agent **out) RP_MUST_CHECK;
 void rp_agent_close(rp_agent **agent);
 const char *rp_agent_endpoint(const rp_agent *agent);
+/* It is over because other software is due: that of `slots`. */
+bool rp_agent_starts_again(const rp_agent *agent);
 bool rp_agent_has_met_host(const rp_agent *agent); /* one that it trusts has greeted it */
 /* These hosts from now on, Z85; nothing where it dials. errors  FORMAT; LIMIT: too many; then they
  * stay who they were */

@@ -90,6 +90,14 @@ typedef struct {
     bool copy_begun;              /* a piece of it was sent, be it empty */
 } agent_run;
 
+/* A bundle that comes. */
+typedef struct {
+    FILE *file; /* NULL: none does */
+    uint64_t id, bytes, got;
+    bool starts_again; /* once what was answered has arrived */
+    int64_t since_ns;  /* it was answered */
+} agent_push;
+
 struct rp_agent {
     rp_agent_options options;
     rp_agent_state state;
@@ -106,6 +114,7 @@ struct rp_agent {
     bool over;
     uint32_t wire; /* version of the wire that the host and this board have */
     rp_terms terms;
+    agent_push push;
     bool has_met_host;
     int64_t born_ns;
     int64_t orphaned_ns;                                 /* in state orphan: since when */
@@ -158,6 +167,13 @@ size_t rp_agent_saved_in_flight(const agent_run *run); /* bytes that a SAVE send
 /* Updates done by replica, stage after stage. */
 rp_part rp_agent_applied(const agent_run *run,
                          uint64_t applied[RP_RUNNER_STAGES_MAX * RP_REPLICAS_MAX]);
+
+/* push.c: software for this board. A run is not disturbed: its board says so. */
+rp_err rp_agent_on_push(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
+rp_err rp_agent_on_push_piece(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
+/* Over, once the answer has arrived, or nobody takes it. */
+void rp_agent_step_push(rp_agent *agent);
+void rp_agent_end_push(rp_agent *agent);
 
 /* fault.c: the last error, which is `code`, is told to the host; with _report the run ends here. */
 void rp_agent_tell_fault(rp_agent *agent, rp_err code);

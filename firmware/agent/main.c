@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/board.h"
@@ -243,6 +244,19 @@ fail:
     return err;
 }
 
+static void find_software(const arguments *args, const char *keys, const rp_agent_slot *slot,
+                          uint8_t key[RP_SIGNING_BYTES], rp_agent_software *out) {
+    const bool is_any = strcmp(args->board, "auto") == 0;
+    *out = (rp_agent_software){
+        .slots = args->slots, .own = slot->slot, .board = is_any ? NULL : args->board};
+    char path[RP_AB_PATH_BYTES];
+    const int n = snprintf(path, sizeof path, "%s/update.key", keys);
+    if (n < (int)sizeof path && access(path, F_OK) == 0 &&
+        rp_signing_read_public(keys, key) == RP_OK) {
+        out->key = key;
+    }
+}
+
 static rp_err run_agent(rp_arena *arena, const arguments *args) {
     rp_board board;
     rp_device *device = NULL;
@@ -253,6 +267,7 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
     rp_agent_options options = {
         .listen = args->listen, .journal = true, .once = args->once, .loop = &loop};
     const char *keys = args->keys;
+    bool again = false;
     rp_err err = RP_OK;
     if (args->warm) {
         return warm_board(arena, args);
@@ -267,7 +282,13 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
         return install_bundle(args, keys);
     }
     rp_agent_slot slot = {.settled = true};
+    uint8_t update_key[RP_SIGNING_BYTES];
+    rp_agent_software software;
     RP_TRY(args->slots ? rp_agent_slot_enter(&slot, args->slots, args->argv, &clock) : RP_OK);
+    if (args->slots) {
+        find_software(args, keys, &slot, update_key, &software);
+        options.software = &software;
+    }
     slot.settle_ns = (int64_t)args->settle_s * RP_NS_PER_S;
     RP_TRY(args->enrol ? enrol_board(arena, args, keys, &clock) : RP_OK);
     RP_TRY(rp_keys_read(keys, &options.keys));
@@ -292,11 +313,12 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
     if (stopped) {
         rp_log_info("a signal ends the agent");
     }
+    again = !stopped && rp_agent_starts_again(agent);
 fail:
     rp_agent_close(&agent);
     rp_media_close(&media);
     rp_device_close(&device);
-    return err;
+    return again ? rp_agent_slot_again(args->argv) : err;
 }
 
 int main(int argc, char **argv) {

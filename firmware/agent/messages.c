@@ -146,6 +146,8 @@ static const message_rule rules[] = {
     {RP_KIND_HELLO, ANY, on_hello},
     {RP_KIND_ASSIGN, ANY, rp_agent_on_assign},
     {RP_KIND_TRIAL, HELLO, rp_agent_on_trial},
+    {RP_KIND_PUSH, ANY, rp_agent_on_push},
+    {RP_KIND_PUSH_PIECE, ANY, rp_agent_on_push_piece},
     {RP_KIND_PROFILE, ANY, rp_agent_on_profile},
     {RP_KIND_CONNECT, ASSIGNED, rp_agent_on_connect},
     {RP_KIND_TENSOR, BETWEEN, rp_agent_on_tensor},

@@ -48,6 +48,12 @@ rp_err rp_agent_slot_enter(rp_agent_slot *slot, const char *dir, char **argv,
     return is_trial ? err : RP_OK;
 }
 
+rp_err rp_agent_slot_again(char **argv) {
+    (void)unsetenv(RP_AGENT_SLOT_ENV);
+    (void)execv("/proc/self/exe", argv);
+    return rp_fail(RP_ERR_IO, "the agent can not start again: %s", strerror(errno));
+}
+
 void rp_agent_slot_follow(rp_agent_slot *slot, const rp_agent *agent, int64_t now_ns) {
     if (slot->settled || now_ns - slot->since_ns < slot->settle_ns ||
         !rp_agent_has_met_host(agent)) {

@@ -4,7 +4,6 @@
 #define RP_AGENT_SLOT_H
 
 #include "agent/agent.h"
-#include "update/ab.h"
 
 #define RP_AGENT_SLOT_ENV                                                                          \
     "RINGPIPE_SLOT" /* of a process that was started out of a slot: its name */
@@ -24,6 +23,10 @@ typedef struct {
  * errors  IO: the slot on trial does not start, which has cost it a start */
 rp_err rp_agent_slot_enter(rp_agent_slot *slot, const char *dir, char **argv,
                            const rp_clock *clock) RP_MUST_CHECK;
+
+/* Starts this program again in the place of this process, for the slot that is due now. errors IO
+ */
+rp_err rp_agent_slot_again(char **argv) RP_MUST_CHECK;
 
 /* Once a round: the slot is good when this process, whose device has passed its self-test, has been
  * at work for settle_ns and a host that it trusts has greeted it. */

@@ -50,12 +50,13 @@ enum {
     UINT64_C(2048) /* a board measures its layers at several sizes; nobody needs it */
 #define RP_WIRE_FEATURE_WIRES                                                                      \
     UINT64_C(4096) /* a board measures a link that it tries; nobody needs it */
+#define RP_WIRE_FEATURE_PUSH UINT64_C(8192) /* a board takes PUSH; nobody needs it */
 #define RP_WIRE_FEATURES                                                                           \
     (RP_WIRE_FEATURE_PLAN | RP_WIRE_FEATURE_NEIGHBOURS | RP_WIRE_FEATURE_BUILDING |                \
      RP_WIRE_FEATURE_DIALS | RP_WIRE_FEATURE_TRIALS | RP_WIRE_FEATURE_CODECS |                     \
      RP_WIRE_FEATURE_WAITING | RP_WIRE_FEATURE_LEDGER | RP_WIRE_FEATURE_UINT8 |                    \
      RP_WIRE_FEATURE_RECORDS | RP_WIRE_FEATURE_COPIES | RP_WIRE_FEATURE_SIZES |                    \
-     RP_WIRE_FEATURE_WIRES)
+     RP_WIRE_FEATURE_WIRES | RP_WIRE_FEATURE_PUSH)
 
 /* What a board waits for: WAITING. */
 typedef enum {
@@ -81,6 +82,23 @@ typedef enum {
     RP_TRIAL_OUTCOMES
 } rp_trial_outcome;
 #define RP_TRIAL_NS (5 * RP_NS_PER_S)
+
+/* What a PUSH asks for, and what came of it. */
+typedef enum {
+    RP_PUSH_STATE = 1, /* nothing: what is there */
+    RP_PUSH_BUNDLE,    /* PUSH_PIECE follow */
+    RP_PUSH_VALIDATE,  /* what is on trial and answers is good */
+    RP_PUSH_REVERT,    /* rp_ab_revert(), and the board starts again */
+    RP_PUSH_ACTIONS
+} rp_push_action;
+typedef enum {
+    RP_PUSHED_STATE = 1, /* what is there, also behind VALIDATE and REVERT */
+    RP_PUSHED_GOES_ON,   /* send from `bytes` on */
+    RP_PUSHED_INSTALLED, /* on trial; the board starts again */
+    RP_PUSHED_REFUSED,   /* `text` */
+    RP_PUSHED_OUTCOMES
+} rp_push_outcome;
+enum { RP_PUSH_PIECE_MAX = 1 << 17 }; /* bytes */
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 

@@ -58,6 +58,9 @@
     X(TRIAL_BYTES,      trial_bytes,      TrialBytes,      RING,  CONTROL, 1, 1, BYTES)   \
     X(ENROL,            enrol,            Enrol,           BOARD, CONTROL, 0, 0, NONE)    \
     X(ENROLLED,         enrolled,         Enrolled,        HOST,  CONTROL, 0, 0, NONE)    \
+    X(PUSH,             push,             Push,            HOST,  CONTROL, 0, 0, NONE)    \
+    X(PUSH_PIECE,       push_piece,       PushPiece,       HOST,  CONTROL, 1, 1, BYTES)   \
+    X(PUSHED,           pushed,           Pushed,          BOARD, CONTROL, 0, 0, NONE)    \
     X(FAULT,            fault,            Fault,           ANY,   CONTROL, 0, 0, NONE)    \
     X(BYE,              bye,              Bye,             HOST,  CONTROL, 0, 0, NONE)    \
     X(ACK_ONLY,         ack_only,         Ack,             ANY,   LINK,    0, 0, NONE)    \

@@ -40,6 +40,8 @@ static const struct argp_option all_options[] = {
     {"open", 'B', NULL, 0, "Make no tokens: wait for boards that have one already", 0},
     {"release", 'G', "N", 0, "Which bundle this is: boards take larger ones only", 0},
     {"new-key", 'g', NULL, 0, "Make the pair of keys that signs bundles", 0},
+    {"mbit", 'J', "N", 0, "At most so many Mbit/s (default: as fast as the way is)", 0},
+    {"no-wait", 'z', NULL, 0, "Do not wait until the software has shown that it is good", 0},
     {"to", 'T', "DIR", 0, "Folder to put the files in", 0},
     {"from", 'H', "ADDRESS", 0, "A mirror: https, http or file (default: the official place)", 0},
     {"executor", 'x', "digest|timed", 0, "What computes in place of devices (default: digest)", 0},
@@ -127,7 +129,7 @@ static bool on_flag(int key, rp_cli_args *args) {
                  {'R', &args->roster},  {'y', &args->yes},       {'Y', &args->system},
                  {'U', &args->all},     {'X', &args->confusion}, {'q', &args->quiet},
                  {'v', &args->verbose}, {'l', &args->lane},      {'E', &args->token},
-                 {'B', &args->open},    {'g', &args->new_key}};
+                 {'B', &args->open},    {'g', &args->new_key},   {'z', &args->no_wait}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (flags[i].key == key) {
             *flags[i].to = true;
@@ -163,7 +165,7 @@ static bool on_number(int key, const char *value, struct argp_state *state, rp_c
                    {'c', 1024, &args->chunks},          {'t', 1024, &args->threads},
                    {'Q', 1000000, &args->wait_s},       {'K', 65536, &args->top},
                    {'j', RP_LAB_JOBS_MAX, &args->jobs}, {'e', 8760, &args->hours},
-                   {'G', UINT32_MAX, &args->release}};
+                   {'G', UINT32_MAX, &args->release},   {'J', 1000000, &args->mbit}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (numbers[i].key == key) {
             *numbers[i].to = read_number(state, value, numbers[i].max);

@@ -27,6 +27,8 @@ typedef struct {
     uint32_t wait_s;  /* of stop, and boards enrol */
     uint32_t hours;   /* of boards enrol */
     uint32_t release; /* of bundle */
+    uint32_t mbit;    /* of push */
+    bool no_wait;     /* of push */
     bool new_key;     /* of bundle */
     bool token, open; /* of boards enrol: without waiting; without making one */
     bool follow, all; /* of log */
@@ -69,6 +71,10 @@ rp_err rp_verb_draw(const rp_cli_args *args);
 rp_err rp_verb_tune(const rp_cli_args *args);
 rp_err rp_verb_doctor(const rp_cli_args *args);
 rp_err rp_cli_report_reach(const rp_cli_args *args); /* doctor --roster */
+rp_err rp_verb_push(const rp_cli_args *args);
+rp_err rp_verb_slots(const rp_cli_args *args);
+rp_err rp_verb_validate(const rp_cli_args *args);
+rp_err rp_verb_revert(const rp_cli_args *args);
 rp_err rp_verb_bundle(const rp_cli_args *args);
 rp_err rp_verb_boards(const rp_cli_args *args);
 rp_err rp_verb_keys(const rp_cli_args *args);

@@ -65,6 +65,17 @@ const rp_cli_verb rp_cli_verbs[] = {
      "--release which bundle it is: boards take larger numbers only. --new-key makes the pair of "
      "keys; boards keep its public half, update.key, beside their own.",
      rp_verb_bundle},
+    {"push", "BUNDLE [BOARD...]", 1, UINT32_MAX, "OIkfJzQ", "Bring signed software to boards",
+     "To all boards of the roster, or to those that are named, one after the other: each takes the "
+     "bundle, starts it, and has to say that it is good before the next one gets it. A board with "
+     "a run is left alone.",
+     rp_verb_push},
+    {"slots", "[BOARD...]", 0, UINT32_MAX, "OIkf", "Say which software boards have", NULL,
+     rp_verb_slots},
+    {"validate", "BOARD...", 1, UINT32_MAX, "OIkf", "Take what is on trial there for good", NULL,
+     rp_verb_validate},
+    {"revert", "BOARD...", 1, UINT32_MAX, "OIkf", "Go back to the software of before", NULL,
+     rp_verb_revert},
     {"keys", "new|show|list|trust|untrust", 1, 3, "fDR", "CURVE keys and who is trusted",
      "new makes a pair; show prints the public key, show --roster NAME [ADDRESS] the line that a "
      "roster needs of a board (with its ADDRESS) or of a host; list prints the own key and all "

@@ -32,7 +32,7 @@ _ringpipe_names_of() {
     # generated: names
     verbs)
         echo train resume eval predict plan profile sim lab ps log stop draw tune doctor \
-            boards bundle keys data inspect list
+            boards bundle push slots validate revert keys data inspect list
         ;;
     schedules)
         echo gpipe umpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain \
@@ -68,6 +68,10 @@ _ringpipe_options() {
     doctor) echo --format --keys --board --threads --roster --listen --quiet --verbose ;;
     boards) echo --format --keys --yes --roster --listen --hours --token --open --wait --quiet --verbose ;;
     bundle) echo --out --keys --board --release --new-key --quiet --verbose ;;
+    push) echo --format --keys --roster --listen --mbit --no-wait --wait --quiet --verbose ;;
+    slots) echo --format --keys --roster --listen --quiet --verbose ;;
+    validate) echo --format --keys --roster --listen --quiet --verbose ;;
+    revert) echo --format --keys --roster --listen --quiet --verbose ;;
     keys) echo --format --dir --roster --quiet --verbose ;;
     data) echo --format --to --from --quiet --verbose ;;
     inspect) echo --format --quiet --verbose ;;

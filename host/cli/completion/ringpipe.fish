@@ -30,7 +30,7 @@ complete -c ringpipe -f
 complete -c ringpipe -n __ringpipe_no_verb -l help -d 'Its verbs'
 complete -c ringpipe -n __ringpipe_no_verb -l version -d 'Its version'
 # generated: verbs
-complete -c ringpipe -n __ringpipe_no_verb -a 'train resume eval predict plan profile sim lab ps log stop draw tune doctor boards bundle keys data inspect list'
+complete -c ringpipe -n __ringpipe_no_verb -a 'train resume eval predict plan profile sim lab ps log stop draw tune doctor boards bundle push slots validate revert keys data inspect list'
 # end
 # generated: options
 complete -c ringpipe -n '__ringpipe_verb_is train' -l set -r
@@ -165,6 +165,37 @@ complete -c ringpipe -n '__ringpipe_verb_is bundle' -l new-key -r
 complete -c ringpipe -n '__ringpipe_verb_is bundle' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is bundle' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is bundle' -l help
+complete -c ringpipe -n '__ringpipe_verb_is push' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is push' -l keys -x -a '(__fish_complete_directories)'
+complete -c ringpipe -n '__ringpipe_verb_is push' -l roster -r
+complete -c ringpipe -n '__ringpipe_verb_is push' -l listen -r
+complete -c ringpipe -n '__ringpipe_verb_is push' -l mbit -r
+complete -c ringpipe -n '__ringpipe_verb_is push' -l no-wait -r
+complete -c ringpipe -n '__ringpipe_verb_is push' -l wait -r
+complete -c ringpipe -n '__ringpipe_verb_is push' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is push' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is push' -l help
+complete -c ringpipe -n '__ringpipe_verb_is slots' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is slots' -l keys -x -a '(__fish_complete_directories)'
+complete -c ringpipe -n '__ringpipe_verb_is slots' -l roster -r
+complete -c ringpipe -n '__ringpipe_verb_is slots' -l listen -r
+complete -c ringpipe -n '__ringpipe_verb_is slots' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is slots' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is slots' -l help
+complete -c ringpipe -n '__ringpipe_verb_is validate' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is validate' -l keys -x -a '(__fish_complete_directories)'
+complete -c ringpipe -n '__ringpipe_verb_is validate' -l roster -r
+complete -c ringpipe -n '__ringpipe_verb_is validate' -l listen -r
+complete -c ringpipe -n '__ringpipe_verb_is validate' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is validate' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is validate' -l help
+complete -c ringpipe -n '__ringpipe_verb_is revert' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is revert' -l keys -x -a '(__fish_complete_directories)'
+complete -c ringpipe -n '__ringpipe_verb_is revert' -l roster -r
+complete -c ringpipe -n '__ringpipe_verb_is revert' -l listen -r
+complete -c ringpipe -n '__ringpipe_verb_is revert' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is revert' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is revert' -l help
 complete -c ringpipe -n '__ringpipe_verb_is keys' -l format -x -a 'text json svg'
 complete -c ringpipe -n '__ringpipe_verb_is keys' -l dir -r
 complete -c ringpipe -n '__ringpipe_verb_is keys' -l roster -r

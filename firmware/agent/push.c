@@ -1,0 +1,205 @@
+/* Software that a host sends to a board without a run.
+ *
+ * What has come lies in SLOTS/incoming-ID, so that a push that was cut off goes on where it was. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/agent_own.h"
+#include "base/folders.h"
+#include "base/log.h"
+
+enum { PATH_BYTES = RP_AB_PATH_BYTES + 64 };
+
+static const uint64_t BYTES_MAX = RP_BUNDLE_BYTES_MAX + RP_BUNDLE_MANIFEST_MAX + 4096;
+static const int64_t LEAVE_NS = 3 * RP_NS_PER_S; /* for the answer, before another start */
+static const char incoming[] = "incoming-";
+
+static void name_incoming(const rp_agent *agent, char out[PATH_BYTES]) {
+    (void)snprintf(out, PATH_BYTES, "%s/%s%016" PRIx64, agent->options.software->slots, incoming,
+                   agent->push.id);
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static rp_err answer(rp_agent *agent, rp_push_outcome outcome, const char *text) {
+    const rp_agent_software *software = agent->options.software;
+    rp_Frame frame = {.which_body = RP_KIND_PUSHED,
+                      .body.pushed = {.outcome = (uint32_t)outcome, .bytes = agent->push.got}};
+    rp_Pushed *said = &frame.body.pushed;
+    rp_ab ab = {0};
+    if (software && rp_ab_read(software->slots, &ab) == RP_OK) {
+        said->release = ab.version;
+        said->trial_release = ab.trial_version;
+        said->starts = ab.starts;
+        said->former = ab.former;
+        said->failed = ab.failed;
+        said->is_trial = ab.trial != RP_AB_NONE && ab.trial == software->own;
+    }
+    (void)snprintf(said->text, sizeof said->text, "%s", text);
+    const rp_err err = rp_link_send(agent->control, &frame, NULL, 0, true, NULL, NULL);
+    return err == RP_ERR_AGAIN ? RP_OK : err; /* who pushes has a time limit */
+}
+
+static rp_err refuse(rp_agent *agent, const char *why) {
+    rp_agent_end_push(agent);
+    return answer(agent, RP_PUSHED_REFUSED, why);
+}
+
+static void start_again(rp_agent *agent) {
+    agent->push.starts_again = true;
+    agent->push.since_ns = rp_clock_now_ns(agent->clock);
+}
+
+/* ---- a bundle -------------------------------------------------------------------------------- */
+
+void rp_agent_end_push(rp_agent *agent) {
+    if (agent->push.file) {
+        (void)fclose(agent->push.file);
+    }
+    agent->push.file = NULL;
+}
+
+/* Of bundles that are not wanted any more. */
+static void drop_others(const char *slots, uint64_t id) {
+    char path[2 * PATH_BYTES];
+    char own[64];
+    DIR *dir = opendir(slots);
+    (void)snprintf(own, sizeof own, "%s%016" PRIx64, incoming, id);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        if (strncmp(entry->d_name, incoming, sizeof incoming - 1) == 0 &&
+            strcmp(entry->d_name, own) != 0 &&
+            snprintf(path, sizeof path, "%s/%s", slots, entry->d_name) < (int)sizeof path) {
+            (void)unlink(path);
+        }
+    }
+    if (dir) {
+        (void)closedir(dir);
+    }
+}
+
+/* All of it is there. */
+static rp_err install(rp_agent *agent) {
+    const rp_agent_software *software = agent->options.software;
+    char path[PATH_BYTES];
+    char why[RP_ERR_MESSAGE_BYTES];
+    rp_ab ab;
+    name_incoming(agent, path);
+    rp_agent_end_push(agent);
+    const rp_err err = rp_ab_install(software->slots, path, software->key, software->board, &ab);
+    (void)snprintf(why, sizeof why, "%s", rp_err_message());
+    (void)unlink(path);
+    if (err != RP_OK) {
+        return refuse(agent, why);
+    }
+    rp_log_info("push: release %" PRIu64 " is on trial", ab.trial_version);
+    start_again(agent);
+    return answer(agent, RP_PUSHED_INSTALLED, "");
+}
+
+static rp_err begin(rp_agent *agent, const rp_Push *push) {
+    const char *slots = agent->options.software->slots;
+    char path[PATH_BYTES];
+    if (push->bytes == 0 || push->bytes > BYTES_MAX) {
+        return refuse(agent, "a bundle of so many bytes is not taken");
+    }
+    rp_agent_end_push(agent);
+    agent->push = (agent_push){.id = push->id, .bytes = push->bytes};
+    if (rp_folders_make(slots, 0755) != RP_OK) {
+        return refuse(agent, rp_err_message());
+    }
+    drop_others(slots, push->id);
+    name_incoming(agent, path);
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const off_t got = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
+    agent->push.file = got >= 0 ? fdopen(fd, "r+b") : NULL;
+    if (!agent->push.file || fseek(agent->push.file, 0, SEEK_END) != 0) {
+        char why[PATH_BYTES + 128];
+        (void)snprintf(why, sizeof why, "%s: %s", path, strerror(errno));
+        return refuse(agent, why);
+    }
+    agent->push.got = (uint64_t)got <= push->bytes ? (uint64_t)got : 0;
+    if (agent->push.got == 0 &&
+        (ftruncate(fd, 0) != 0 || fseek(agent->push.file, 0, SEEK_SET) != 0)) {
+        return refuse(agent, "the file for it can not be emptied");
+    }
+    rp_log_info("push: a bundle of %" PRIu64 " bytes comes, %" PRIu64 " are here", push->bytes,
+                agent->push.got);
+    return agent->push.got < push->bytes ? answer(agent, RP_PUSHED_GOES_ON, "") : install(agent);
+}
+
+rp_err rp_agent_on_push_piece(rp_agent *agent, const rp_message *message) {
+    const rp_part piece = message->part[0];
+    agent_push *push = &agent->push;
+    if (!push->file || message->frame.body.push_piece.first != push->got) {
+        return RP_OK; /* of a push that has ended here, or a piece that came before */
+    }
+    if (piece.bytes > push->bytes - push->got) {
+        return refuse(agent, "more bytes came than were announced");
+    }
+    if (fwrite(piece.data, 1, piece.bytes, push->file) != piece.bytes || fflush(push->file) != 0) {
+        char why[128];
+        (void)snprintf(why, sizeof why, "the bundle can not be written here: %s", strerror(errno));
+        return refuse(agent, why);
+    }
+    push->got += piece.bytes;
+    return push->got == push->bytes ? install(agent) : RP_OK;
+}
+
+/* ---- what is asked for ----------------------------------------------------------------------- */
+
+static rp_err validate(rp_agent *agent) {
+    const rp_agent_software *software = agent->options.software;
+    return rp_ab_validate(software->slots, software->own) == RP_OK
+               ? answer(agent, RP_PUSHED_STATE, "")
+               : refuse(agent, rp_err_message());
+}
+
+static rp_err revert(rp_agent *agent) {
+    if (rp_ab_revert(agent->options.software->slots) != RP_OK) {
+        return refuse(agent, rp_err_message());
+    }
+    start_again(agent);
+    return answer(agent, RP_PUSHED_STATE, "");
+}
+
+rp_err rp_agent_on_push(rp_agent *agent, const rp_message *message) {
+    const rp_Push *push = &message->frame.body.push;
+    const rp_agent_software *software = agent->options.software;
+    if (!software) {
+        return refuse(agent, "the agent runs without --slots: its software is the system's");
+    }
+    if (push->action == RP_PUSH_STATE) {
+        return answer(agent, RP_PUSHED_STATE, "");
+    }
+    if (agent->state != RP_AGENT_HELLO) {
+        return refuse(agent, "the board has a run");
+    }
+    switch (push->action) {
+    case RP_PUSH_BUNDLE:
+        return software->key ? begin(agent, push)
+                             : refuse(agent, "the board has no update.key: nothing that it could "
+                                             "check a bundle with");
+    case RP_PUSH_VALIDATE:
+        return validate(agent);
+    case RP_PUSH_REVERT:
+        return revert(agent);
+    default:
+        return refuse(agent, "this board does not know what is asked for");
+    }
+}
+
+void rp_agent_step_push(rp_agent *agent) {
+    rp_link_stats stats;
+    if (!agent->push.starts_again) {
+        return;
+    }
+    rp_link_stats_of(agent->control, &stats);
+    if (stats.unacked == 0 || rp_clock_now_ns(agent->clock) - agent->push.since_ns > LEAVE_NS) {
+        agent->over = true;
+    }
+}

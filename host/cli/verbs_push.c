@@ -1,0 +1,185 @@
+/* The verbs about software on boards: push, slots, validate, revert. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "cli/cli.h"
+#include "cli/signals.h"
+#include "push/push.h"
+#include "run/runfile.h"
+
+enum { WAIT_S = 600 };
+
+typedef struct {
+    const rp_cli_args *args;
+    int signals;
+    bool stopped, shows; /* shows: progress on a terminal */
+} talking;
+
+static bool is_stopped(void *context) {
+    talking *t = context;
+    rp_cli_signals came;
+    rp_cli_read_signals(t->signals, &came);
+    t->stopped = t->stopped || came.interrupts || came.asked;
+    return t->stopped;
+}
+
+static void show_progress(void *context, const char *board, uint64_t bytes, uint64_t of) {
+    const talking *t = context;
+    if (t->shows) {
+        (void)fprintf(stderr, "\r%s: %.1f of %.1f MB%s", board, (double)bytes / 1e6,
+                      (double)of / 1e6, bytes == of ? "\n" : "");
+    }
+}
+
+/* ---- what a board says ----------------------------------------------------------------------- */
+
+static void describe(const rp_Pushed *said, char *out, size_t bytes) {
+    char good[48] = "the system's own software";
+    char trial[96] = "";
+    char failed[64] = "";
+    if (said->release > 0) {
+        (void)snprintf(good, sizeof good, "release %" PRIu64, said->release);
+    }
+    if (said->trial_release > 0) {
+        (void)snprintf(trial, sizeof trial, "; release %" PRIu64 " is on trial, %u starts left%s",
+                       said->trial_release, said->starts, said->is_trial ? ", and runs" : "");
+    }
+    if (said->failed > 0) {
+        (void)snprintf(failed, sizeof failed, "; release %" PRIu64 " was left", said->failed);
+    }
+    (void)snprintf(out, bytes, "%s is good%s%s", good, trial, failed);
+}
+
+static void print_board(const rp_cli_args *args, const char *name, const rp_Pushed *said,
+                        rp_err err) {
+    char text[256];
+    if (strcmp(args->format, "json") == 0) {
+        json_t *one =
+            json_pack("{s:s, s:b, s:I, s:I, s:i, s:I, s:I}", "name", name, "ok", err == RP_OK,
+                      "release", (json_int_t)said->release, "trial_release",
+                      (json_int_t)said->trial_release, "starts", (int)said->starts, "former",
+                      (json_int_t)said->former, "failed", (json_int_t)said->failed);
+        (void)json_dumpf(one, stdout, JSON_COMPACT);
+        (void)printf("\n");
+        json_decref(one);
+    } else if (err == RP_OK) {
+        describe(said, text, sizeof text);
+        (void)printf("%-16s  %s\n", name, text);
+    }
+    (void)fflush(stdout);
+}
+
+/* ---- one board after the other --------------------------------------------------------------- */
+
+/* Of the words from `first` on, which are the boards; none: all of them. */
+static bool is_named(const rp_cli_args *args, uint32_t first, const char *name) {
+    bool found = args->word_count <= first;
+    for (uint32_t i = first; i < args->word_count; i++) {
+        found = found || strcmp(args->word[i], name) == 0;
+    }
+    return found;
+}
+
+static rp_err check_boards(const rp_cli_args *args, uint32_t first, const rp_roster_entry *boards,
+                           uint32_t count) {
+    for (uint32_t i = first; i < args->word_count; i++) {
+        uint32_t k = 0;
+        while (k < count && strcmp(boards[k].name, args->word[i]) != 0) {
+            k++;
+        }
+        if (k == count) {
+            return rp_fail(RP_ERR_USAGE, "%s: no board is called '%s'", args->ring, args->word[i]);
+        }
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        if (is_named(args, first, boards[k].name) && boards[k].dials && !args->listen) {
+            return rp_fail(RP_ERR_USAGE,
+                           "%s: board %s dials this host: --listen says where, as in "
+                           "tcp://0.0.0.0:7100",
+                           args->ring, boards[k].name);
+        }
+    }
+    return RP_OK;
+}
+
+/* A board that fails is told of and the others come all the same, but a release that did not become
+ * good on one board goes to no other. */
+static rp_err talk_to_all(talking *t, rp_push_options *options, uint32_t first,
+                          const rp_roster_entry *boards, uint32_t count) {
+    rp_err worst = RP_OK;
+    for (uint32_t k = 0; k < count; k++) {
+        rp_Pushed said;
+        if (!is_named(t->args, first, boards[k].name)) {
+            continue;
+        }
+        options->board = &boards[k];
+        const rp_err err = rp_push_to(options, &said);
+        print_board(t->args, boards[k].name, &said, err);
+        worst = worst == RP_OK ? err : worst;
+        if (err == RP_ERR_INTERRUPTED || (err != RP_OK && options->action == RP_PUSH_BUNDLE)) {
+            break;
+        }
+    }
+    return worst;
+}
+
+static rp_err talk(const rp_cli_args *args, rp_push_action action) {
+    const uint32_t first = action == RP_PUSH_BUNDLE; /* a word that is no board */
+    const rp_clock clock = rp_clock_real();
+    talking t = {.args = args, .signals = -1, .shows = !args->quiet && isatty(STDERR_FILENO)};
+    rp_roster_entry *boards;
+    rp_keypair keys = {0};
+    const char *folder = args->keys;
+    uint32_t count;
+    rp_arena arena;
+    rp_err err = RP_OK;
+    rp_arena_init(&arena, "push", 0);
+    if (!args->ring) {
+        RP_TRY(rp_fail(RP_ERR_USAGE, "expected: --roster FILE, which says who the boards are"));
+    }
+    if (args->listen && !rp_roster_is_address(args->listen)) {
+        RP_TRY(rp_fail(RP_ERR_USAGE, "--listen: expected " RP_ROSTER_ADDRESS ", found '%s'",
+                       args->listen));
+    }
+    RP_TRY(rp_roster_read(&arena, args->ring, &boards, &count));
+    RP_TRY(check_boards(args, first, boards, count));
+    RP_TRY(folder ? RP_OK : rp_keys_home(&arena, &folder));
+    RP_TRY(rp_keys_read(folder, &keys));
+    RP_TRY(rp_cli_open_signals(&t.signals));
+    const uint32_t wait_s = args->wait_s ? args->wait_s : WAIT_S;
+    rp_push_options options = {.listen = args->listen,
+                               .keys = &keys,
+                               .clock = &clock,
+                               .action = action,
+                               .bundle = first ? args->word[0] : NULL,
+                               .bytes_per_s = args->mbit * 125e3,
+                               .wait_ns = args->no_wait ? 0 : (int64_t)wait_s * RP_NS_PER_S,
+                               .stopped = is_stopped,
+                               .progress = show_progress,
+                               .context = &t};
+    err = talk_to_all(&t, &options, first, boards, count);
+fail:
+    explicit_bzero(&keys, sizeof keys);
+    rp_arena_finish(&arena);
+    return err;
+}
+
+rp_err rp_verb_push(const rp_cli_args *args) {
+    return talk(args, RP_PUSH_BUNDLE);
+}
+
+rp_err rp_verb_slots(const rp_cli_args *args) {
+    return talk(args, RP_PUSH_STATE);
+}
+
+rp_err rp_verb_validate(const rp_cli_args *args) {
+    return talk(args, RP_PUSH_VALIDATE);
+}
+
+rp_err rp_verb_revert(const rp_cli_args *args) {
+    return talk(args, RP_PUSH_REVERT);
+}

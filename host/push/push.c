@@ -1,0 +1,298 @@
+#include "push/push.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "update/bundle.h"
+
+static const int64_t NAP_NS = 50 * RP_NS_PER_MS;
+static const int64_t HELLO_NS = 8 * RP_NS_PER_S;     /* for a board that is there */
+static const int64_t ANSWER_NS = 30 * RP_NS_PER_S;   /* for an answer */
+static const int64_t INSTALL_NS = 180 * RP_NS_PER_S; /* for a bundle to be checked and written */
+static const int64_t RETURN_NS = 120 * RP_NS_PER_S;  /* for a board that starts again */
+static const int64_t ASK_NS = 2 * RP_NS_PER_S;       /* between two questions */
+
+typedef struct {
+    const rp_push_options *options;
+    rp_arena arena;
+    rp_links *links;
+    rp_link *link;
+    FILE *file;
+    uint64_t bytes, id;
+    bool greeted, busy, knows_push;
+    bool answered; /* since the last question */
+    rp_Pushed said;
+} work;
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+static void take_message(work *w, const rp_Frame *frame) {
+    if (rp_frame_kind(frame) == RP_KIND_HELLO) {
+        w->greeted = true;
+        w->busy = frame->body.hello.busy;
+        w->knows_push = (frame->body.hello.features & RP_WIRE_FEATURE_PUSH) != 0;
+    } else if (rp_frame_kind(frame) == RP_KIND_PUSHED) {
+        w->said = frame->body.pushed;
+        w->answered = true;
+    }
+}
+
+static rp_err round_of(work *w) {
+    rp_message *message;
+    rp_err err;
+    if (w->options->stopped(w->options->context)) {
+        return rp_fail(RP_ERR_INTERRUPTED, "push: stopped");
+    }
+    RP_TRY(rp_link_step(w->link));
+    while ((err = rp_link_recv(w->link, &message)) == RP_OK) {
+        take_message(w, &message->frame);
+        rp_link_release(w->link, &message);
+    }
+    RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
+    RP_TRY(rp_link_wait(&w->link, 1, NULL, 0, NAP_NS));
+fail:
+    return err;
+}
+
+static int64_t now(const work *w) {
+    return rp_clock_now_ns(w->options->clock);
+}
+
+/* ---- the board is there ---------------------------------------------------------------------- */
+
+static rp_err open_link(work *w) {
+    const rp_roster_entry *board = w->options->board;
+    const rp_link_options options = {.name = "push",
+                                     .bind = board->dials ? w->options->listen : NULL,
+                                     .connect = board->dials ? NULL : board->endpoint,
+                                     .peer_public = board->public_text,
+                                     .window = 1,
+                                     .send_window = 1,
+                                     .part_bytes_max = RP_LINK_CONTROL_PART_MAX};
+    rp_Frame hello = {.which_body = RP_KIND_HELLO,
+                      .body.hello = {.name = "host",
+                                     .software = RP_VERSION,
+                                     .clock_ns = now(w),
+                                     .wire_min = RP_WIRE_MIN,
+                                     .wire_max = RP_WIRE_MAX,
+                                     .features = RP_WIRE_FEATURES}};
+    rp_err err;
+    w->greeted = w->busy = w->knows_push = false;
+    RP_TRY(rp_link_open(w->links, &options, &w->link));
+    RP_TRY(rp_link_send(w->link, &hello, NULL, 0, true, NULL, NULL));
+fail:
+    return err;
+}
+
+/* Until it greets; *there is false when it has not in time. */
+static rp_err await_greeting(work *w, int64_t wait_ns, bool *there) {
+    const char *name = w->options->board->name;
+    const int64_t until_ns = now(w) + wait_ns;
+    rp_err err;
+    *there = false;
+    RP_TRY(open_link(w));
+    while (!w->greeted && now(w) < until_ns) {
+        RP_TRY(round_of(w));
+        if (rp_link_health_of(w->link).auth_failed) {
+            return rp_fail(RP_ERR_REFUSED,
+                           "%s: the handshake was refused: it does not trust this host's key, or "
+                           "has another one than the roster says",
+                           name);
+        }
+    }
+    *there = w->greeted;
+    if (w->greeted && w->busy) {
+        return rp_fail(RP_ERR_FAULT, "%s: has a run: wait for its end", name);
+    }
+    if (w->greeted && !w->knows_push) {
+        return rp_fail(RP_ERR_FAULT, "%s: its software takes no pushes: install a newer one there",
+                       name);
+    }
+fail:
+    return err;
+}
+
+/* One that is connected and says nothing serves somebody else. */
+static rp_err need_board(work *w, int64_t wait_ns) {
+    const char *name = w->options->board->name;
+    bool there;
+    const rp_err err = await_greeting(w, wait_ns, &there);
+    if (err != RP_OK || there) {
+        return err;
+    }
+    return rp_link_health_of(w->link).connected
+               ? rp_fail(RP_ERR_FAULT, "%s: has a run, or serves another host: wait for its end",
+                         name)
+               : rp_fail(RP_ERR_FAULT, "%s: does not answer", name);
+}
+
+/* ---- questions ------------------------------------------------------------------------------- */
+
+static rp_err ask(work *w, rp_push_action action) {
+    rp_Frame frame = {.which_body = RP_KIND_PUSH,
+                      .body.push = {.action = (uint32_t)action, .bytes = w->bytes, .id = w->id}};
+    w->answered = false;
+    return rp_link_send(w->link, &frame, NULL, 0, true, NULL, NULL);
+}
+
+static rp_err await_answer(work *w, int64_t wait_ns) {
+    const char *name = w->options->board->name;
+    const int64_t until_ns = now(w) + wait_ns;
+    rp_err err = RP_OK;
+    while (!w->answered) {
+        if (now(w) >= until_ns) {
+            return rp_fail(RP_ERR_FAULT, "%s: does not answer any more", name);
+        }
+        RP_TRY(round_of(w));
+    }
+    if (w->said.outcome == RP_PUSHED_REFUSED) {
+        return rp_fail(RP_ERR_REFUSED, "%s says: %s", name, w->said.text);
+    }
+fail:
+    return err;
+}
+
+/* ---- a bundle -------------------------------------------------------------------------------- */
+
+static rp_err open_bundle(work *w) {
+    static uint8_t piece[RP_PUSH_PIECE_MAX];
+    XXH3_state_t *state = XXH3_createState();
+    w->file = fopen(w->options->bundle, "rbe");
+    if (!w->file || !state) {
+        (void)XXH3_freeState(state);
+        return rp_fail(RP_ERR_IO, "%s: %s", w->options->bundle, strerror(errno));
+    }
+    (void)XXH3_64bits_reset(state);
+    for (size_t got; (got = fread(piece, 1, sizeof piece, w->file)) > 0; w->bytes += got) {
+        (void)XXH3_64bits_update(state, piece, got);
+    }
+    w->id = XXH3_64bits_digest(state);
+    (void)XXH3_freeState(state);
+    return ferror(w->file)
+               ? rp_fail(RP_ERR_IO, "%s: can not be read: %s", w->options->bundle, strerror(errno))
+               : RP_OK;
+}
+
+/* OK, AGAIN: the way is full. */
+static rp_err send_piece(work *w, uint64_t at, size_t *sent) {
+    uint8_t bytes[RP_PUSH_PIECE_MAX];
+    rp_Frame frame = {.which_body = RP_KIND_PUSH_PIECE, .body.push_piece = {.first = at}};
+    const size_t want = w->bytes - at < sizeof bytes ? (size_t)(w->bytes - at) : sizeof bytes;
+    if (fseek(w->file, (long)at, SEEK_SET) != 0 || fread(bytes, 1, want, w->file) != want) {
+        return rp_fail(RP_ERR_IO, "%s: can not be read, or has changed", w->options->bundle);
+    }
+    const rp_part part = {.data = bytes, .bytes = want, .dtype = RP_DTYPE_BYTES};
+    const rp_err err = rp_link_send(w->link, &frame, &part, 1, true, NULL, NULL);
+    *sent = err == RP_OK ? want : 0;
+    return err;
+}
+
+/* What may have been sent by now. */
+static uint64_t allowed(const work *w, int64_t since_ns) {
+    const double seconds = (double)(now(w) - since_ns) / (double)RP_NS_PER_S;
+    return w->options->bytes_per_s > 0 ? (uint64_t)(w->options->bytes_per_s * seconds)
+                                       : UINT64_MAX / 2;
+}
+
+static rp_err send_bundle(work *w) {
+    const rp_push_options *options = w->options;
+    const uint64_t from = w->said.bytes <= w->bytes ? w->said.bytes : 0;
+    const int64_t since_ns = now(w);
+    int64_t moved_ns = since_ns;
+    rp_link_stats stats;
+    rp_err err = RP_OK;
+    w->answered = false;
+    for (uint64_t at = from; at < w->bytes && !w->answered;) {
+        size_t sent = 0;
+        rp_link_stats_of(w->link, &stats);
+        /* A few on their way are enough, and leave the replay buffer small. */
+        if (stats.unacked < 4 && at - from <= allowed(w, since_ns)) {
+            err = send_piece(w, at, &sent);
+            RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
+        }
+        moved_ns = sent > 0 ? now(w) : moved_ns;
+        at += sent;
+        if (sent > 0) {
+            options->progress(options->context, options->board->name, at, w->bytes);
+        }
+        if (stats.unacked > 0 && now(w) - moved_ns > ANSWER_NS) {
+            return rp_fail(RP_ERR_FAULT, "%s: takes nothing any more", options->board->name);
+        }
+        RP_TRY(round_of(w));
+    }
+    RP_TRY(await_answer(w, INSTALL_NS));
+fail:
+    return err;
+}
+
+/* It starts the new software, meets this host, and says after a while that it is good. */
+static rp_err watch_trial(work *w, uint64_t release) {
+    const char *name = w->options->board->name;
+    const int64_t until_ns = now(w) + w->options->wait_ns;
+    rp_err err = RP_OK;
+    rp_link_close(&w->link);
+    RP_TRY(need_board(w, RETURN_NS));
+    for (int64_t asked_ns = INT64_MIN; now(w) < until_ns;) {
+        if (asked_ns == INT64_MIN || now(w) - asked_ns >= ASK_NS) {
+            RP_TRY(ask(w, RP_PUSH_STATE));
+            RP_TRY(await_answer(w, ANSWER_NS));
+            asked_ns = now(w);
+        }
+        if (w->said.release == release) {
+            return RP_OK;
+        }
+        if (w->said.failed == release && w->said.trial_release != release) {
+            return rp_fail(RP_ERR_FAULT,
+                           "%s: release %" PRIu64 " did not come up: it is back at %s", name,
+                           release, w->said.release ? "the one before" : "the system's own");
+        }
+        RP_TRY(round_of(w));
+    }
+    err = rp_fail(RP_ERR_FAULT, "%s: release %" PRIu64 " is still on trial", name, release);
+fail:
+    return err;
+}
+
+static rp_err push_bundle(work *w) {
+    rp_err err;
+    RP_TRY(ask(w, RP_PUSH_BUNDLE));
+    RP_TRY(await_answer(w, INSTALL_NS));
+    RP_TRY(w->said.outcome == RP_PUSHED_GOES_ON ? send_bundle(w) : RP_OK);
+    if (w->options->wait_ns > 0) {
+        RP_TRY(watch_trial(w, w->said.trial_release));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_push_to(const rp_push_options *options, rp_Pushed *said) {
+    const rp_links_options links = {.clock = options->clock, .keys = options->keys};
+    work w = {.options = options};
+    rp_err err;
+    *said = (rp_Pushed){0};
+    rp_arena_init(&w.arena, "push", 0);
+    const bool is_bundle = options->action == RP_PUSH_BUNDLE;
+    RP_TRY(is_bundle ? open_bundle(&w) : RP_OK);
+    RP_TRY(rp_links_open(&w.arena, &links, &w.links));
+    RP_TRY(need_board(&w, HELLO_NS));
+    if (is_bundle) {
+        RP_TRY(push_bundle(&w));
+    } else {
+        RP_TRY(ask(&w, options->action));
+        RP_TRY(await_answer(&w, ANSWER_NS));
+    }
+fail:
+    *said = w.said;
+    rp_link_close(&w.link);
+    if (w.links) {
+        rp_links_close(&w.links);
+    }
+    if (w.file) {
+        (void)fclose(w.file);
+    }
+    rp_arena_finish(&w.arena);
+    return err;
+}

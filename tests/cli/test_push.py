@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Software that a host brings to boards, and what becomes of it."""
+import json
+import re
+import shutil
+import signal
+
+import enrolment
+import program
+
+# An agent that is another one: it says so in its journal, and goes on as the one that is tested.
+NEW = '#!/bin/sh\necho "the new one" >&2\nexec "{agent}" "$@"\n'
+BAD = "#!/bin/sh\nexit 1\n"
+
+
+class Push(enrolment.Case):
+    """A board that is enrolled and keeps the key of whoever signs its software."""
+
+    def setUp(self):
+        super().setUp()
+        self.ringpipe("bundle", "--new-key", "--keys", "host")
+        token, = self.tokens("left")
+        waiting = self.start(*self.words("--open", "left"))
+        board = self.board("a", token)
+        self.line(board, "listening")
+        self.finish(waiting)
+        board.send_signal(signal.SIGTERM)
+        self.finish(board)
+        shutil.copy(self.dir / "host" / "update.key", self.dir / "a")
+        self.address = re.search(r"tcp://[^\"]+", (self.dir / "lab.yaml").read_text())[0]
+
+    def bundle(self, release, agent=NEW):
+        path = self.dir / "tree" / "bin" / "ringpipe-agent"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(agent.format(agent=program.AGENT))
+        path.chmod(0o755)
+        self.ringpipe("bundle", "tree", "--board", "pocl-cpu", "--release", release,
+                      "--keys", "host")
+        return f"pocl-cpu-{release}.rpb"
+
+    def serve(self, *words):
+        board = self.start("--slots", "slots", "--keys", "a", "--board", "pocl-cpu", "--threads",
+                           "1", "--settle", "2", "--listen", self.address, *words,
+                           program=program.AGENT)
+        self.line(board, "listening")
+        return board
+
+    def talk(self, *words, **options):
+        return self.ringpipe(*words, "--roster", "lab.yaml", "--keys", "host", **options)
+
+    def slots(self):
+        out, _ = self.talk("slots", "--format", "json")
+        return json.loads(out)
+
+    def test_a_release_comes_and_goes(self):
+        board = self.serve()
+        out, _ = self.talk("push", self.bundle(7), "left")
+        self.assertIn("release 7 is good", out)
+        self.line(board, "listening")  # the new one, in the same process
+        run = self.run_file(program.RUN.replace("boards: 2", "roster: lab.yaml"))
+        self.ringpipe("train", run, "--keys", "host", "--out", "out")
+        self.assertEqual(self.slots()["release"], 7)
+        _, err = self.talk("push", "pocl-cpu-7.rpb", code=5)
+        self.assertIn("expected a newer one", err)
+        self.talk("revert", "left")
+        self.line(board, "listening")
+        found = self.slots()
+        self.assertEqual((found["release"], found["failed"]), (0, 7))
+        board.send_signal(signal.SIGTERM)
+        _, err = self.finish(board)
+        self.assertEqual(err.count("the new one"), 1)
+
+    def test_a_release_that_does_not_come_up_is_left(self):
+        """The board's service starts it again and again, as systemd does."""
+        service = self.dir / "service"
+        service.write_text(
+            "#!/bin/sh\ntrap 'kill $agent; exit' TERM\n"
+            f'while :; do "{program.AGENT}" --slots slots --keys a --board pocl-cpu --threads 1 '
+            f'--settle 2 --listen {self.address} & agent=$!; wait $agent; sleep 0.1; done\n')
+        board = self.start(service, program="/bin/sh")
+        self.line(board, "listening")
+        _, err = self.talk("push", self.bundle(8, BAD), code=3)
+        self.assertIn("release 8 did not come up: it is back at the system's own", err)
+        self.assertEqual(self.slots()["failed"], 8)
+        board.send_signal(signal.SIGTERM)
+        self.finish(board, code=None)
+
+    def test_a_push_goes_on_where_it_was(self):
+        bundle = self.bundle(7)
+        path = self.dir / bundle
+        board = self.serve()
+        big = self.dir / "tree" / "share"
+        big.write_bytes(bytes(range(256)) * 40000)  # ten million bytes
+        bundle = self.bundle(8)
+        push = self.start("push", bundle, "--mbit", "20", "--roster", "lab.yaml", "--keys", "host")
+        path = None
+        while path is None or path.stat().st_size < 2_000_000:
+            self.assertIsNone(push.poll())
+            path = next((self.dir / "slots").glob("incoming-*"), None)
+        push.send_signal(signal.SIGINT)
+        self.finish(push, code=130)
+        self.assertIn("incoming-", str(next((self.dir / "slots").iterdir())) + str(path))
+        self.talk("push", bundle, "--no-wait")
+        self.line(board, "listening")
+        self.assertFalse(list((self.dir / "slots").glob("incoming-*")))
+        board.send_signal(signal.SIGTERM)
+        _, err = self.finish(board)
+        have = [int(n) for n in re.findall(r"bytes comes, (\d+) are here", err)]
+        self.assertEqual(have[0], 0)
+        self.assertGreater(have[1], 1_900_000)
+
+    def test_what_is_refused(self):
+        bundle = self.bundle(7)
+        _, err = self.talk("push", bundle, code=3)
+        self.assertIn("left: does not answer", err)
+        self.assertIn("no board is called 'right'", self.talk("push", bundle, "right", code=2)[1])
+        self.assertIn("--roster FILE", self.refused("push", bundle))
+        board = self.start("--listen", self.address, "--keys", "a", "--threads", "1",
+                           program=program.AGENT)
+        self.line(board, "listening")
+        _, err = self.talk("push", bundle, code=5)
+        self.assertIn("runs without --slots", err)
+        board.send_signal(signal.SIGTERM)
+        self.finish(board)
+        board = self.serve()
+        whole = (self.dir / bundle).read_bytes()
+        (self.dir / "other.rpb").write_bytes(whole[:100] + b"x" + whole[101:])
+        _, err = self.talk("push", "other.rpb", code=5)
+        self.assertIn("is not signed by the key", err)
+        (self.dir / "empty.rpb").write_bytes(b"")
+        _, err = self.talk("push", "empty.rpb", code=5)
+        self.assertIn("so many bytes", err)
+        self.assertEqual(self.slots()["trial_release"], 0)
+        # A board that trains is left alone.
+        run = self.run_file(program.RUN.replace("boards: 2", "roster: lab.yaml"))
+        train = self.start("train", run, "--keys", "host", "--out", "out", *program.LONG)
+        for line in train.stderr:
+            if "step" in line:
+                break
+        _, err = self.talk("push", bundle, code=3)
+        self.assertIn("left: has a run, or serves another host", err)
+        train.send_signal(signal.SIGINT)
+        self.finish(train, code=130)
+        board.send_signal(signal.SIGTERM)
+        self.finish(board)
+
+
+if __name__ == "__main__":
+    program.main()
