@@ -9,7 +9,7 @@
 #include "planning/least_memory.h"
 #include "planning/planfile.h"
 
-enum { ALL_BOARDS = 5, REPLAYS = 6, ROUNDS = 600, SWEEPS = 16, NEAR = 64, SIZED = 3, MICROS = 3 };
+enum { ALL_BOARDS = 5, REPLAYS = 6, ROUNDS = 600, SWEEPS = 16, NEAR = 24, SIZED = 3, MICROS = 3 };
 /* Of a step, that another cut of the same ring saves where it is taken: less is noise. */
 static const double WORTH = 0.01;
 
@@ -187,14 +187,11 @@ fail:
 /* ---- rings ----------------------------------------------------------------------------------- */
 
 static bool has_same_boards(const rp_joint_plan *a, const rp_joint_plan *b) {
-    uint64_t set[2] = {0, 0};
-    for (uint32_t k = 0; k < a->count; k++) {
-        set[0] |= UINT64_C(1) << a->place[k];
+    bool same = a->count == b->count;
+    for (uint32_t k = 0; same && k < a->count; k++) {
+        same = rp_joint_has(b, a->place[k]);
     }
-    for (uint32_t k = 0; k < b->count; k++) {
-        set[1] |= UINT64_C(1) << b->place[k];
-    }
-    return set[0] == set[1];
+    return same;
 }
 
 /* Of each set of boards the best order: else the last ones would be orders of one set. */
@@ -285,13 +282,10 @@ fail:
 }
 
 static rp_err try_more(joint *j, const rp_joint_plan *from, rp_joint_plan *best) {
-    uint64_t used = 0;
     rp_err err = RP_OK;
-    for (uint32_t k = 0; k < from->count; k++) {
-        used |= UINT64_C(1) << from->place[k];
-    }
     for (uint32_t place = 0; place < j->ask->run->boards; place++) {
-        for (uint32_t i = 0; !(used >> place & 1) && i <= from->count && !is_over(j); i++) {
+        const bool is_out = !rp_joint_has(from, place);
+        for (uint32_t i = 0; is_out && i <= from->count && !is_over(j); i++) {
             rp_joint_plan other = with(from, i, place);
             RP_TRY(try_better(j, &other, best));
         }
@@ -714,7 +708,7 @@ static rp_err search(rp_arena *arena, joint *j) {
     RP_TRY(j->ask->cuts_open ? search_near(j, now.count) : RP_OK);
     const bool open = boards_may_change(j);
     RP_TRY(open ? search_rings(j, &now) : RP_OK);
-    for (uint32_t i = 0; i < j->kept_count; i++) {
+    for (uint32_t i = 0; i < j->kept_count && (i == 0 || !is_over(j)); i++) {
         if (!rp_joint_is_ring(&j->kept[i], now.count)) {
             RP_TRY(replay(j, &j->kept[i]));
             list(out, &j->kept[i]);
@@ -792,6 +786,14 @@ rp_err rp_joint_search(const rp_joint_ask *ask, rp_joint_answer *out) {
     RP_TRY(ask->micro_open ? search_micros(ask, start_ns, out) : RP_OK);
 fail:
     return err;
+}
+
+bool rp_joint_has(const rp_joint_plan *plan, uint32_t place) {
+    bool found = false;
+    for (uint32_t k = 0; !found && k < plan->count; k++) {
+        found = plan->place[k] == place;
+    }
+    return found;
 }
 
 bool rp_joint_is_ring(const rp_joint_plan *plan, uint32_t boards) {

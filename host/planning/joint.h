@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "planning/predict.h"
 
-enum { RP_JOINT_BOARDS_MAX = 64, RP_JOINT_PLANS_MAX = 8 };
+enum { RP_JOINT_BOARDS_MAX = 128, RP_JOINT_PLANS_MAX = 8 };
 
 /* Who made a plan. */
 typedef enum {
@@ -61,7 +61,7 @@ typedef struct {
 
 /* The ring as it is by three cuts: as if boards were alike, by speed, and dp-cut's; with cuts open
  * also those that differ from the fastest by one layer at one boundary, and so on from the fastest
- * of these, as long as that gains and 64 times at most. With boards
+ * of these, as long as that gains and 24 times at most. With boards
  * open, where the run says nothing of places (hops, codecs that differ) and every board was
  * measured: all rings of up to five boards; of more, from the ring as it is, those by speed, and
  * those without its slowest ones on, by leaving out one, taking one back and exchanging two, as
@@ -73,6 +73,9 @@ typedef struct {
  * memory, with the board and the numbers; MEMORY; those of rp_predict() but USAGE and FAULT, with
  * which a plan is left out */
 rp_err rp_joint_search(const rp_joint_ask *ask, rp_joint_answer *out) RP_MUST_CHECK;
+
+/* The board at this place of the ring as it is has a stage. */
+bool rp_joint_has(const rp_joint_plan *plan, uint32_t place);
 
 /* It has all boards of the run in their order. */
 bool rp_joint_is_ring(const rp_joint_plan *plan, uint32_t boards);

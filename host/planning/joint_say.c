@@ -14,13 +14,9 @@ static void put_order(FILE *file, const rp_joint_plan *plan, const char *const *
 
 /* "a microbatch is 0.2 s on board a, 0.1 s on board b". */
 static void put_left(FILE *file, const rp_joint_answer *answer, const char *const *name) {
-    uint64_t stay = 0;
     uint32_t said = 0;
-    for (uint32_t k = 0; k < answer->plan[0].count; k++) {
-        stay |= UINT64_C(1) << answer->plan[0].place[k];
-    }
     for (uint32_t k = 0; k < answer->now.count && said < LEFT_SAID; k++) {
-        if (!(stay & UINT64_C(1) << k)) {
+        if (!rp_joint_has(&answer->plan[0], k)) {
             (void)fprintf(file, "%s%.4g s on board %s", said++ ? ", " : "a microbatch is ",
                           answer->micro_s[k], name[k]);
         }
