@@ -9,6 +9,7 @@
 #include "agent/agent.h"
 #include "agent/board.h"
 #include "agent/enrol.h"
+#include "agent/notify.h"
 #include "agent/roster.h"
 #include "agent/slot.h"
 #include "agent/trust.h"
@@ -158,17 +159,26 @@ static void note_board(const rp_device *device, const rp_board *board,
 
 static rp_err serve_host(rp_agent *agent, bool dials, rp_trust *trust, rp_agent_slot *slot,
                          const rp_clock *clock) {
+    char line[256];
+    rp_notify notify;
     bool over = false;
-    rp_err err = RP_OK;
-    (void)printf("%s %s\n", dials ? "dialling" : "listening", rp_agent_endpoint(agent));
+    rp_err err;
+    RP_TRY(rp_notify_open(&notify));
+    (void)snprintf(line, sizeof line, "%s %s", dials ? "dialling" : "listening",
+                   rp_agent_endpoint(agent));
+    (void)printf("%s\n", line);
     (void)fflush(stdout);
+    rp_notify_ready(&notify, line);
     while (!over && !stopped) {
         RP_TRY(rp_agent_step(agent, &over));
         RP_TRY(rp_agent_wait(agent));
         rp_trust_follow(trust, agent, rp_clock_now_ns(clock));
         rp_agent_slot_follow(slot, agent, rp_clock_now_ns(clock));
+        rp_notify_alive(&notify, rp_clock_now_ns(clock));
     }
+    rp_notify_stopping(&notify);
 fail:
+    rp_notify_close(&notify);
     return err;
 }
 
