@@ -2,9 +2,11 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -118,17 +120,31 @@ static void room_of(const char *file, char *room, size_t room_bytes) {
     room[length] = '\0';
 }
 
+/* Does the journal of systemd read standard error? JOURNAL_STREAM says which file that was. */
+static int journal_reads(void) {
+    const char *given = getenv("JOURNAL_STREAM");
+    char own[64];
+    struct stat status;
+    if (!given || fstat(STDERR_FILENO, &status) != 0) {
+        return 0;
+    }
+    (void)snprintf(own, sizeof own, "%ju:%ju", (uintmax_t)status.st_dev, (uintmax_t)status.st_ino);
+    return strcmp(given, own) == 0;
+}
+
 /* `text` is behind the clock and the room. */
 static void print_line(rp_log_level level, const char *whole, const char *text, const char *file,
                        int line) {
     static const char *const words[] = {"", "warning: ", "note: ", ""};
+    static const char *const priorities[] = {"<3>", "<4>", "<6>", "<7>"};
+    const char *priority = journal_reads() ? priorities[level] : "";
     call_hooks();
     if (threshold == RP_LOG_DEBUG) {
-        (void)fprintf(stderr, "%s (%s:%d)\n", whole, file, line);
+        (void)fprintf(stderr, "%s%s (%s:%d)\n", priority, whole, file, line);
     } else if (plain_text[0]) {
-        (void)fprintf(stderr, "%s: %s%s\n", plain_text, words[level], text);
+        (void)fprintf(stderr, "%s%s: %s%s\n", priority, plain_text, words[level], text);
     } else {
-        (void)fprintf(stderr, "%s\n", whole);
+        (void)fprintf(stderr, "%s%s\n", priority, whole);
     }
 }
 

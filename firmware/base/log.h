@@ -1,5 +1,6 @@
 /* One line per event on standard error; the last lines also lie in a ring that a crash dumps.
- * Any thread may log. */
+ * Any thread may log. Where systemd's journal reads standard error a line begins with its priority,
+ * as sd-daemon(3) says, so that `journalctl -p err` finds errors. */
 #ifndef RP_BASE_LOG_H
 #define RP_BASE_LOG_H
 

@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include <stdint.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "expect.h"
@@ -42,6 +44,38 @@ static void a_program_that_is_called_says_its_name(void **state) {
     rp_log_setup(RP_LOG_DEBUG, "");
     read_lines(text, sizeof text);
     assert_non_null(strstr(text, " base error: run.yaml:3: no key 'bach' ("));
+}
+
+/* A service's lines have priorities; those of a file that is not the journal's have none. */
+static void the_journal_gets_priorities(void **state) {
+    (void)state;
+    char name[64];
+    char text[512];
+    struct stat status;
+    FILE *file = tmpfile();
+    const int standard_error = dup(STDERR_FILENO);
+    rp_log_setup_plain("ringpipe");
+    rp_log_setup(RP_LOG_INFO, "");
+    assert_int_equal(setenv("JOURNAL_STREAM", "1:2", 1), 0);
+    read_lines(text, sizeof text);
+    assert_memory_equal(text, "ringpipe: run", 13);
+    assert_non_null(file);
+    assert_int_equal(fstat(fileno(file), &status), 0);
+    (void)snprintf(name, sizeof name, "%ju:%ju", (uintmax_t)status.st_dev,
+                   (uintmax_t)status.st_ino);
+    assert_int_equal(setenv("JOURNAL_STREAM", name, 1), 0);
+    assert_true(standard_error >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    rp_log_error("one");
+    rp_log_warn("two");
+    rp_log_info("three");
+    assert_true(dup2(standard_error, STDERR_FILENO) >= 0);
+    (void)close(standard_error);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    (void)fclose(file);
+    assert_string_equal(text, "<3>ringpipe: one\n<4>ringpipe: warning: two\n"
+                              "<6>ringpipe: note: three\n");
+    assert_int_equal(unsetenv("JOURNAL_STREAM"), 0);
 }
 
 static void a_long_line_is_cut(void **state) {
@@ -89,6 +123,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_journal_has_clock_name_and_room),
         cmocka_unit_test(a_program_that_is_called_says_its_name),
+        cmocka_unit_test(the_journal_gets_priorities),
         cmocka_unit_test(a_long_line_is_cut),
         cmocka_unit_test(a_command_line_comes_first),
     };
