@@ -212,7 +212,7 @@ static void fit_panel(rp_device *device) {
     while (panel->columns > 32 && UINT64_C(4) * panel->columns * (panel->depth + 4) > local) {
         panel->columns -= 32;
     }
-    while (panel->depth > 64 && UINT64_C(4) * panel->columns * (panel->depth + 4) > local) {
+    while (panel->depth > 16 && UINT64_C(4) * panel->columns * (panel->depth + 4) > local) {
         panel->depth = panel->depth / 32 * 16;
     }
 }
