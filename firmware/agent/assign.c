@@ -30,6 +30,23 @@ static rp_err check_agreement(const rp_plan *plan, const rp_job *job) {
                           (unsigned long long)job->epoch_samples);
 }
 
+/* What the plan computes again. */
+static rp_err take_groups(agent_run *run, const rp_plan_stage *stage, rp_job *job) {
+    bool *begins;
+    rp_err err = RP_OK;
+    job->recompute = stage->recompute;
+    job->group_begins = NULL;
+    if (stage->recompute && stage->group_count > 0) {
+        RP_TRY(RP_ARENA_NEW(&run->arena, job->model->layer_count, &begins));
+        for (uint32_t g = 0; g < stage->group_count; g++) {
+            begins[rp_model_find(job->model, stage->group[g])] = true; /* as the check says */
+        }
+        job->group_begins = begins;
+    }
+fail:
+    return err;
+}
+
 /* The plan, and the stages that it gives to this node. */
 static rp_err hold_stages(agent_run *run, uint32_t node, rp_job *job) {
     run->plan = run->reading.plan;
@@ -47,6 +64,7 @@ static rp_err hold_stages(agent_run *run, uint32_t node, rp_job *job) {
         run->held[h].job = *job;
         run->held[h].job.stage = hold->stage;
         memcpy(run->held[h].job.share, hold->share, sizeof hold->share);
+        RP_TRY(take_groups(run, &run->plan->stage[hold->stage], &run->held[h].job));
         rp_plan_codecs_of(run->plan, hold->stage, run->held[h].job.codec);
         if (hold->stage == 0 && run->held[h].job.codec[0][0] == RP_CODEC_UINT8 &&
             job->pixels.groups == 0) {
@@ -54,6 +72,7 @@ static rp_err hold_stages(agent_run *run, uint32_t node, rp_job *job) {
                                          "`normalise`");
         }
     }
+fail:
     return err;
 }
 

@@ -48,9 +48,44 @@ static rp_err check_sizes(const rp_plan *plan) {
                            "size in both directions",
                            plan->source, k);
         }
-        if (stage->recompute || strcmp(stage->offload, "none") != 0) {
-            return rp_fail(RP_ERR_USAGE, "%s: stages[%u].%s: is not possible yet", plan->source, k,
-                           stage->recompute ? "recompute" : "offload");
+        if (strcmp(stage->offload, "none") != 0) {
+            return rp_fail(RP_ERR_USAGE, "%s: stages[%u].offload: is not possible yet",
+                           plan->source, k);
+        }
+    }
+    return RP_OK;
+}
+
+/* Further groups begin at layers of the stage, in their order. */
+static rp_err check_groups(const rp_plan *plan, uint32_t k) {
+    const rp_plan_stage *stage = &plan->stage[k];
+    uint32_t layer = 0;
+    for (uint32_t g = 0; g < stage->group_count; g++, layer++) {
+        while (layer < stage->layer_count && strcmp(stage->layer[layer], stage->group[g]) != 0) {
+            layer++;
+        }
+        if (layer >= stage->layer_count) {
+            return rp_fail(RP_ERR_USAGE,
+                           "%s: stages[%u].recompute[%u]: expected layers of the stage in their "
+                           "order, found '%.60s'",
+                           plan->source, k, g, stage->group[g]);
+        }
+    }
+    return RP_OK;
+}
+
+static rp_err check_recompute(const rp_plan *plan) {
+    for (uint32_t k = 0; k < plan->stage_count; k++) {
+        const rp_plan_stage *stage = &plan->stage[k];
+        const bool parts = plan->method.kind->sizes && !stage->as_forward;
+        const char *why = stage->recompute ? rp_method_refuses_again(&plan->method, parts) : NULL;
+        const rp_err err =
+            why ? rp_fail(RP_ERR_USAGE,
+                          "%s: stages[%u].recompute: is not for schedule %s: %s; expected false",
+                          plan->source, k, plan->method.kind->name, why)
+                : check_groups(plan, k);
+        if (err != RP_OK) {
+            return err;
         }
     }
     return RP_OK;
@@ -352,6 +387,7 @@ rp_err rp_plan_check(const rp_plan *plan, const rp_model *model) {
     rp_arena_init(&arena, "check of a plan", 0);
     RP_TRY(check_sizes(plan));
     RP_TRY(check_micro(plan));
+    RP_TRY(check_recompute(plan));
     RP_TRY(check_nodes(plan));
     RP_TRY(check_holds(plan));
     RP_TRY(check_edges(plan));
@@ -401,6 +437,7 @@ static bool same_stage(const rp_plan_stage *a, const rp_plan_stage *b) {
     return same_texts(a->layer, a->layer_count, b->layer, b->layer_count) &&
            a->micro_forward == b->micro_forward && a->micro_backward == b->micro_backward &&
            a->as_forward == b->as_forward && a->recompute == b->recompute &&
+           same_texts(a->group, a->group_count, b->group, b->group_count) &&
            same_text(a->offload, b->offload) && same_measured(&a->measured, &b->measured);
 }
 

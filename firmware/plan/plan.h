@@ -88,8 +88,11 @@ typedef struct {
     uint32_t micro_forward, micro_backward; /* samples of a microbatch */
     bool as_forward;                        /* kinds with sizes: the backward's microbatches are the
                                                forward's, for a layer has statistics of each */
-    bool recompute;                         /* activations are computed again for the backward */
-    const char *offload;                    /* "none" */
+    bool recompute;         /* forwards are computed again for the backward: nn/again.h */
+    uint32_t group_count;   /* layers at which further groups of them begin, in order */
+    const char **group;     /* their names; NULL where there are none */
+    const char *memory_why; /* what chose, of memory; NULL: nothing did (not in the text) */
+    const char *offload;    /* "none" */
     rp_plan_measured measured;
 } rp_plan_stage;
 

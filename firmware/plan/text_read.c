@@ -174,6 +174,19 @@ fail:
     return err;
 }
 
+/* true, false, or the layers at which further groups begin. */
+static rp_err read_recompute(rp_arena *arena, const location *at, rp_plan_stage *out) {
+    const json_t *recompute = json_object_get(at->json, "recompute");
+    out->recompute = json_is_true(recompute) || json_is_array(recompute);
+    if (json_is_array(recompute)) {
+        return read_texts(arena, at, "recompute", RP_MODEL_LAYERS_MAX, &out->group,
+                          &out->group_count);
+    }
+    return json_is_boolean(recompute)
+               ? RP_OK
+               : fail_at(at, "recompute", "expected true, false, or names of layers");
+}
+
 static rp_err read_stage(rp_arena *arena, const location *at, rp_plan_stage *out) {
     static const char *const keys[] = {
         "board",        "layers",         "slots",     "weight_copies", "device_bytes",
@@ -190,11 +203,7 @@ static rp_err read_stage(rp_arena *arena, const location *at, rp_plan_stage *out
         return fail_at(at, "as_forward", "expected true or false");
     }
     out->as_forward = json_is_true(as_forward);
-    const json_t *recompute = json_object_get(at->json, "recompute");
-    if (!json_is_boolean(recompute)) {
-        return fail_at(at, "recompute", "expected true or false");
-    }
-    out->recompute = json_is_true(recompute);
+    RP_TRY(read_recompute(arena, at, out));
     RP_TRY(read_text(arena, at, "offload", &out->offload));
 fail:
     return err;

@@ -44,7 +44,10 @@ static json_t *stage_object(const rp_plan_stage *stage) {
     if (stage->as_forward) {
         (void)json_object_set_new(object, "as_forward", json_true());
     }
-    (void)json_object_set_new(object, "recompute", json_boolean(stage->recompute));
+    (void)json_object_set_new(object, "recompute",
+                              stage->recompute && stage->group_count > 0
+                                  ? texts_json(stage->group, stage->group_count)
+                                  : json_boolean(stage->recompute));
     (void)json_object_set_new(object, "offload", json_string(stage->offload));
     return object;
 }

@@ -391,6 +391,16 @@ static void order_split(const rp_method *method, rp_sched_shape *shape) {
     }
 }
 
+const char *rp_method_refuses_again(const rp_method *method, bool parts) {
+    if (rp_method_predicts(method)) {
+        return "its forwards see predicted weights, which are gone when the backward comes";
+    }
+    if (method->kind->splits) {
+        return "its backwards are on other boards than its forwards";
+    }
+    return parts ? "its backwards take other samples than its forwards" : NULL;
+}
+
 void rp_method_order(const rp_method *method, rp_sched_shape *shape) {
     const bool doubled =
         method->weights == RP_WEIGHTS_DOUBLE || method->kind->weights == RP_WEIGHTS_DOUBLE;

@@ -100,6 +100,9 @@ rp_err rp_method_fit_stages(const rp_method *method, uint32_t stages,
                             const rp_node *node) RP_MUST_CHECK;
 /* Is what an op sees moved ahead by the optimiser? */
 bool rp_method_predicts(const rp_method *method);
+/* Why stages of this method can not compute forwards again for their backwards; NULL: they can.
+ * `parts`: a backward may take other samples than its forward. */
+const char *rp_method_refuses_again(const rp_method *method, bool parts);
 /* Fills advance, steps_open, drain, chunks, ahead and publish of a shape whose stage is set. */
 void rp_method_order(const rp_method *method, rp_sched_shape *shape);
 

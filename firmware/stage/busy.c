@@ -6,6 +6,7 @@ void rp_busy_open(rp_busy *busy, const rp_site *site, const rp_job *job, const r
                       .update_s = site->update_s,
                       .costs = site->costs,
                       .first = layout->first_layer,
+                      .again = layout->group_count > 0,
                       .end = layout->first_layer + layout->layer_count};
     const uint32_t samples = site->seconds_samples ? site->seconds_samples : job->micro;
     for (uint32_t i = 0; site->seconds && i < layout->layer_count; i++) {
@@ -19,6 +20,15 @@ static int64_t now_of(const rp_busy *busy) {
     return rp_clock_now_ns(busy->clock ? busy->clock : &busy->real);
 }
 
+static double op_s(const rp_busy *busy, rp_op_kind kind, uint32_t samples) {
+    const rp_site_costs *costs = busy->costs;
+    if (costs) {
+        return costs->op_s(costs->self, busy->first, busy->end, kind, samples);
+    }
+    const double whole = kind == RP_OP_FORWARD || kind == RP_OP_BACKWARD ? 1 : 0.5;
+    return whole * busy->sample_s[kind != RP_OP_FORWARD] * samples;
+}
+
 static double cost_of(const rp_busy *busy, const rp_command *command) {
     const rp_site_costs *costs = busy->costs;
     if (command->kind == RP_COMMAND_UPDATE) {
@@ -29,11 +39,9 @@ static double cost_of(const rp_busy *busy, const rp_command *command) {
         return 0;
     }
     const rp_op *op = command->pass.op;
-    if (costs) {
-        return costs->op_s(costs->self, busy->first, busy->end, op->kind, op->samples.count);
-    }
-    const double whole = op->kind == RP_OP_FORWARD || op->kind == RP_OP_BACKWARD ? 1 : 0.5;
-    return whole * busy->sample_s[op->kind != RP_OP_FORWARD] * op->samples.count;
+    const bool again = busy->again && op->kind != RP_OP_FORWARD;
+    return op_s(busy, op->kind, op->samples.count) +
+           (again ? op_s(busy, RP_OP_FORWARD, op->samples.count) : 0);
 }
 
 void rp_busy_spend(rp_busy *busy, const rp_command *command) {

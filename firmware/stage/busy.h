@@ -12,6 +12,7 @@ typedef struct {
     double update_s;
     const rp_site_costs *costs; /* in place of both; NULL: none */
     uint32_t first, end;        /* the stage's layers */
+    bool again;                 /* a backward begins with its forward */
     int64_t until_ns;           /* everything issued so far has ended then */
 } rp_busy;
 

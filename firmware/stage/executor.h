@@ -138,6 +138,8 @@ typedef enum {
 typedef struct {
     const rp_op *op;
     rp_block weights;         /* that the layers see */
+    rp_block forward_weights; /* of a backward: those that its forward saw, where the layout has
+                                 groups that are computed again */
     rp_stash stash;           /* where the samples lie in the slot of their forward */
     rp_stash deferred;        /* and in that of their deferred weight gradient; RP_NO_SLOT = none */
     uint32_t step_samples;    /* of the whole step: the loss is the mean over them */

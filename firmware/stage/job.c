@@ -149,6 +149,26 @@ fail:
     return err;
 }
 
+/* As sizes: in tests, which have no plan. */
+static rp_err read_recompute(rp_arena *arena, rp_node *root, rp_job *job) {
+    bool *stage;
+    bool *begins;
+    bool is_auto;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, job->cut.stage_count, &stage));
+    RP_TRY(RP_ARENA_NEW(arena, job->model->layer_count, &begins));
+    RP_TRY(rp_again_read(root, job->model, &job->cut, stage, begins, &is_auto));
+    job->recompute = stage[job->stage];
+    job->group_begins = begins;
+    const char *why = rp_method_refuses_again(&job->method, rp_job_holds_steps(job));
+    if (job->recompute && why) {
+        return rp_node_fail(rp_node_find(root, "recompute"), "schedule %s: %s",
+                            job->method.kind->name, why);
+    }
+fail:
+    return err;
+}
+
 rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job *out) {
     *out = (rp_job){0};
     rp_err err;
@@ -174,6 +194,7 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
     RP_TRY(rp_method_fit_stages(&out->method, stages, rp_node_find(root, "schedule")));
     RP_TRY(read_advance(root, stages, &out->method));
     RP_TRY(read_sizes(arena, root, out));
+    RP_TRY(read_recompute(arena, root, out));
     if (!out->method.kind->split_backward) { /* both halves would do the relu's backward */
         RP_TRY(rp_model_fuse(out->model, &out->cut, &out->fused));
     }

@@ -14,12 +14,14 @@
  *   normalise: {mean: [0.13], std: [0.31]} # of inputs that come as bytes, by channel
  *   link: {...}         # emulation of what this agent sends
  *   peers: {host: KEY, boards: [KEY, ..]} # who may connect here
+ *   recompute: [0, fc1] # as in the run file; a plan knows better
  *   throttle: {...}     # emulation of a slower board */
 #ifndef RP_STAGE_JOB_H
 #define RP_STAGE_JOB_H
 
 #include "codec/codec.h"
 #include "codec/pixels.h"
+#include "nn/again.h"
 #include "nn/cut.h"
 #include "nn/loss.h"
 #include "nn/model.h"
@@ -55,10 +57,13 @@ typedef struct {
     uint32_t target_width;     /* f32 per sample where targets are rows */
     uint64_t memory_bytes;     /* limit of device memory, 0 = what the device has */
     rp_throttle throttle;
-    rp_pixel_norm pixels; /* of inputs as uint8 */
-    bool guard;           /* skip steps with non-finite gradients */
-    bool shuffle;         /* an epoch's order is drawn from the seed */
-    bool copies;          /* pieces of copies travel between boards */
+    rp_pixel_norm pixels;     /* of inputs as uint8 */
+    bool guard;               /* skip steps with non-finite gradients */
+    bool shuffle;             /* an epoch's order is drawn from the seed */
+    bool copies;              /* pieces of copies travel between boards */
+    bool recompute;           /* this stage: see again.h */
+    const bool *group_begins; /* by layer of the model, true where a further group of its stage
+                                 does; NULL: nowhere */
     rp_codec codec[2][2]; /* of boundary tensors: [at the upper boundary][of gradients]. The plan's,
                              not in the text */
 } rp_job;

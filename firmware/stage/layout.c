@@ -225,13 +225,17 @@ static void count_scratch(const rp_job *job, rp_layout *layout, rp_gemm_choice g
             layout->workspace_bytes = work;
             layout->workspace_layer = index;
         }
-        for (uint32_t s = 0; model->wants_grad[index] && s < plan->saved_count; s++) {
+        const bool saves = model->wants_grad[index] && layout->group_count == 0;
+        for (uint32_t s = 0; saves && s < plan->saved_count; s++) {
             layout->slot_bytes += rp_darena_round(
                 plan->saved[s].fixed_bytes + slot * plan->saved[s].sample_bytes, align);
         }
     }
     for (uint32_t i = 0; i < layout->value.kept_count; i++) {
         layout->slot_bytes += rp_darena_round(layout->value.kept_bytes[i] * slot, align);
+    }
+    for (uint32_t i = 0; i < layout->again_count; i++) {
+        layout->group_bytes += rp_darena_round(layout->again_bytes[i], align);
     }
     for (uint32_t i = 0; i < layout->grad.kept_count; i++) {
         layout->deferred_bytes += rp_darena_round(layout->grad.kept_bytes[i] * pass, align);
@@ -277,7 +281,7 @@ rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, u
     layout->total_bytes = layout->weight_bytes * flat + layout->running_bytes +
                           layout->slots * layout->slot_bytes +
                           layout->deferred_slots * layout->deferred_bytes + layout->scratch_bytes +
-                          layout->remembered_bytes;
+                          layout->remembered_bytes + layout->group_bytes;
     *out = layout;
 fail:
     return err;
@@ -305,17 +309,20 @@ rp_err rp_layout_check(const rp_layout *layout, const rp_job *job, size_t limit_
         RP_ERR_LIMIT,
         "stage %u needs %.1f MiB of device memory and may have %.1f: %u copies of the "
         "weights of %.1f, "
-        "gradients %.1f, optimiser %.1f, %u slots of %.1f, scratch %.1f, samples remembered "
+        "gradients %.1f, optimiser %.1f, %u slots of %.1f, computed again %.1f, scratch %.1f, "
+        "samples remembered "
         "(links.codec: aqsgd) %.1f; the largest "
         "activation is %s's, %.2f MiB "
-        "a microbatch of %u. Use smaller microbatches, another schedule, more stages, or "
+        "a microbatch of %u. Use smaller microbatches, recompute, another schedule, more stages, "
+        "or "
         "more memory (ring.memory_mb, the board's memory_fraction)",
         job->stage, (double)layout->total_bytes * mib, (double)limit_bytes * mib,
         rp_layout_weight_copies(layout) + layout->probes, (double)layout->weight_bytes * mib,
         (double)layout->weight_bytes * mib,
         (double)(layout->weight_bytes * layout->state_count * layout->replicas) * mib,
-        layout->slots, (double)layout->slot_bytes * mib, (double)layout->scratch_bytes * mib,
-        (double)layout->remembered_bytes * mib, job->model->layer[layer].name,
+        layout->slots, (double)layout->slot_bytes * mib, (double)layout->group_bytes * mib,
+        (double)layout->scratch_bytes * mib, (double)layout->remembered_bytes * mib,
+        job->model->layer[layer].name,
         (double)(rp_layout_sample_bytes(&job->model->plan[layer].out) * rp_job_pass_samples(job)) *
             mib,
         rp_job_pass_samples(job));

@@ -2,10 +2,10 @@
  * forward to backward, which are scratch, which share storage. Pure.
  *
  * A tensor is the output of a layer of this stage, or one that crosses its lower boundary. Tensors
- * of a chain of in-place layers share one storage. Storage is kept      one buffer a slot: some
- * backward reads it scratch   from a small pool, reused along the op by lifetime and gradients the
- * same; with split backwards the gradient that a weight gradient still needs is kept in a deferred
- * slot. */
+ * of a chain of in-place layers share one storage. Storage that some backward reads is kept, in one
+ * buffer a slot; other storage is scratch from a small pool, reused along the op by lifetime.
+ * Gradients are the same; with split backwards the gradient that a weight gradient still needs is
+ * kept in a deferred slot. With groups (again.h) only what enters a group is kept in a slot. */
 #ifndef RP_STAGE_LAYOUT_H
 #define RP_STAGE_LAYOUT_H
 
@@ -27,8 +27,10 @@ typedef struct {
 
 typedef struct {
     size_t sample_bytes;
-    bool kept;
-    uint32_t buffer; /* index into the slot's buffers when kept, else into the pool */
+    bool kept;       /* from an op to a later one */
+    bool again;      /* of a group: from the forward that is computed again to the backward, in
+                        buffers that all groups and slots share */
+    uint32_t buffer; /* index into the slot's buffers when kept, into again_bytes, or the pool */
     int32_t birth, death;
 } rp_layout_storage;
 
@@ -41,6 +43,12 @@ typedef struct {
     uint32_t pool_count;
 } rp_layout_memory;
 
+/* Layers of a stage that keep what enters them only; positions [first, end). Their backward begins
+ * with the forward of [first, again_end), the rest of which nobody reads. */
+typedef struct {
+    uint32_t first, end, again_end;
+} rp_layout_group;
+
 typedef struct {
     uint32_t first_layer, layer_count;
     rp_layout_tensor *tensor; /* inputs first, then layer outputs in order */
@@ -51,6 +59,12 @@ typedef struct {
     uint32_t data_tensor;
 
     rp_layout_memory value, grad;
+
+    rp_layout_group *group; /* in order, all layers; job->recompute */
+    uint32_t group_count;   /* 0: everything is kept */
+    size_t *again_bytes;    /* of a whole op, unlike those of slots and pools */
+    uint32_t again_count;
+    uint32_t *again_saved; /* [layer_count * RP_LAYER_SAVED_MAX]: buffer of what a layer saves */
 
     uint32_t param_first, param_count; /* of the model's parameters, those of this stage */
     uint32_t *trained; /* by parameter: which trained one it is, or RP_NOT_TRAINED */
@@ -65,6 +79,7 @@ typedef struct {
     size_t gradient_bytes; /* their gradients as they travel, one behind the other */
     size_t running_bytes;  /* state and scratch parameters, aligned */
     size_t slot_bytes;     /* one slot */
+    size_t group_bytes;    /* what of the stash all slots share, with groups; else 0 */
     size_t deferred_bytes; /* one slot of deferred weight gradients */
     size_t scratch_bytes;  /* pools, labels, results, workspace */
     uint32_t state_count;  /* optimiser states of a replica, each weight_bytes */

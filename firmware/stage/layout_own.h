@@ -1,4 +1,4 @@
-/* Private to layout.c, layout_place.c and layout_count.c. */
+/* Private to layout.c and layout_*.c. */
 #ifndef RP_STAGE_LAYOUT_OWN_H
 #define RP_STAGE_LAYOUT_OWN_H
 
@@ -16,6 +16,20 @@ static inline uint32_t rp_layout_tensor_of(const rp_layout *layout, uint32_t pro
 static inline size_t rp_layout_sample_bytes(const rp_shape *sample) {
     return rp_shape_count(sample) * sizeof(float);
 }
+
+typedef struct {
+    uint32_t readers;      /* layers of this stage that take it as input */
+    uint32_t last;         /* position of the last of them */
+    bool read_in_backward; /* by a reader (needs_x) or its producer (needs_y) */
+    bool enters;           /* a group, or the loss: what groups are computed again from */
+} rp_use;
+
+/* layout_group.c: which tensors enter groups, before storage is placed; and behind that what is
+ * computed again, and its buffers. errors MEMORY */
+rp_err rp_layout_open_groups(rp_arena *arena, const rp_job *job, rp_layout *layout,
+                             rp_use *use) RP_MUST_CHECK;
+rp_err rp_layout_place_groups(rp_arena *arena, const rp_job *job, rp_layout *layout,
+                              const rp_use *use) RP_MUST_CHECK;
 
 /* layout_place.c: storage of values and gradients by lifetime, and buffers for it. errors MEMORY */
 rp_err rp_layout_place(rp_arena *arena, const rp_job *job, rp_layout *layout) RP_MUST_CHECK;

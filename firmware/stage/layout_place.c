@@ -2,12 +2,6 @@
  */
 #include "stage/layout_own.h"
 
-typedef struct {
-    uint32_t readers;      /* layers of this stage that take it as input */
-    uint32_t last;         /* position of the last of them */
-    bool read_in_backward; /* by a reader (needs_x) or its producer (needs_y) */
-} rp_use;
-
 static rp_err collect_uses(rp_arena *arena, const rp_job *job, const rp_layout *layout,
                            rp_use **out) {
     rp_use *use;
@@ -57,7 +51,8 @@ static void place_values(const rp_job *job, rp_layout *layout, const rp_use *use
             uint32_t x = rp_layout_tensor_of(layout, layer->input[0]);
             bool alone = use[x].readers == 1 && !layout->tensor[x].output;
             const rp_layer_plan *plan = &job->model->plan[tensor->producer];
-            if (plan->in_place && alone && (plan->same || !use[x].read_in_backward)) {
+            const bool read_later = use[x].read_in_backward || use[x].enters;
+            if (plan->in_place && alone && (plan->same || !read_later)) {
                 tensor->storage = layout->tensor[x].storage;
             }
         }
@@ -70,7 +65,16 @@ static void place_values(const rp_job *job, rp_layout *layout, const rp_use *use
         if (tensor->output || (!tensor->input && use[t].readers == 0)) {
             extend_life(storage, (int32_t)layout->layer_count);
         }
-        storage->kept |= use[t].read_in_backward;
+        storage->kept |= use[t].read_in_backward || use[t].enters;
+    }
+    for (uint32_t s = 0; s < memory->storage_count; s++) {
+        memory->storage[s].again = layout->group_count > 0 && memory->storage[s].kept;
+    }
+    for (uint32_t t = 0; t < layout->tensor_count; t++) {
+        memory->storage[layout->tensor[t].storage].again &= !use[t].enters;
+    }
+    for (uint32_t s = 0; s < memory->storage_count; s++) {
+        memory->storage[s].kept &= !memory->storage[s].again;
     }
 }
 
@@ -140,7 +144,7 @@ static rp_err place_buffers(rp_arena *arena, rp_layout_memory *memory, int32_t t
     for (int32_t time = -1; time <= time_max; time++) {
         for (uint32_t s = 0; s < memory->storage_count; s++) {
             rp_layout_storage *storage = &memory->storage[s];
-            if (storage->birth != time) {
+            if (storage->birth != time || storage->again) {
                 continue;
             }
             if (storage->kept) {
@@ -166,12 +170,14 @@ rp_err rp_layout_place(rp_arena *arena, const rp_job *job, rp_layout *layout) {
     rp_use *use;
     rp_err err;
     RP_TRY(collect_uses(arena, job, layout, &use));
+    RP_TRY(rp_layout_open_groups(arena, job, layout, use));
     RP_TRY(RP_ARENA_NEW(arena, layout->tensor_count, &layout->value.storage));
     RP_TRY(RP_ARENA_NEW(arena, layout->tensor_count, &layout->grad.storage));
     place_values(job, layout, use);
     place_grads(job, layout, use);
     RP_TRY(place_buffers(arena, &layout->value, layers));
     RP_TRY(place_buffers(arena, &layout->grad, layers + 1));
+    RP_TRY(rp_layout_place_groups(arena, job, layout, use));
 fail:
     return err;
 }

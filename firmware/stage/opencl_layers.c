@@ -29,10 +29,12 @@ static void bind_tensors(rp_opencl *e, const rp_pass *pass) {
     for (uint32_t t = 0; t < layout->tensor_count; t++) {
         const rp_layout_tensor *tensor = &layout->tensor[t];
         const rp_layout_storage *storage = &layout->value.storage[tensor->storage];
-        e->value[t] =
-            storage->kept
-                ? view_of(slot->kept[storage->buffer], pass->stash.first, n, &tensor->sample)
-                : view_of(e->value_pool[storage->buffer], 0, n, &tensor->sample);
+        rp_buffer *scratch = storage->again  ? e->again[storage->buffer]
+                             : storage->kept ? NULL
+                                             : e->value_pool[storage->buffer];
+        e->value[t] = storage->kept ? view_of(slot->kept[storage->buffer], pass->stash.first, n,
+                                              &tensor->sample)
+                                    : view_of(scratch, 0, n, &tensor->sample);
         e->grad[t] = view_of(NULL, 0, n, &tensor->sample);
         if (tensor->grad == RP_NO_STORAGE) {
             continue;
@@ -72,8 +74,9 @@ static rp_layer_call make_call(rp_opencl *e, const rp_opencl_slot *slot, uint32_
         call.in[i] = model->in[index][i];
         call.x[i] = &e->value[tensor_of(layout, call.layer->input[i])];
     }
-    for (uint32_t s = 0; s < call.plan->saved_count; s++) {
-        call.saved[s] = slot->saved[position * RP_LAYER_SAVED_MAX + s];
+    for (uint32_t s = 0; s < call.plan->saved_count && model->wants_grad[index]; s++) {
+        const uint32_t at = position * RP_LAYER_SAVED_MAX + s;
+        call.saved[s] = layout->group_count ? e->again[layout->again_saved[at]] : slot->saved[at];
     }
     uint32_t param = model->param_first[index] - layout->param_first;
     for (uint32_t p = 0; p < call.plan->param_count; p++) {
@@ -86,7 +89,7 @@ static rp_layer_call make_call(rp_opencl *e, const rp_opencl_slot *slot, uint32_
 static rp_layer_call call_of(rp_opencl *e, const rp_pass *pass, uint32_t position) {
     rp_layer_call call = make_call(e, &e->slot[pass->stash.slot], position, pass->op->samples.count,
                                    pass->op->step * e->base.job->batch + pass->op->samples.first);
-    call.saved_first = pass->stash.first;
+    call.saved_first = e->base.layout->group_count ? 0 : pass->stash.first;
     return call;
 }
 
@@ -194,17 +197,56 @@ static rp_err backward_layer(rp_opencl *e, const rp_pass *pass, uint32_t positio
     return any_dx || call.want_dw ? rp_layer_backward(&call) : RP_OK;
 }
 
+/* Positions [first, end), from the last on. */
+static rp_err backward_layers(rp_opencl *e, const rp_pass *pass, uint32_t first, uint32_t end) {
+    rp_err err = RP_OK;
+    for (uint32_t i = end; i-- > first;) {
+        RP_TRY(backward_layer(e, pass, i));
+    }
+fail:
+    return err;
+}
+
+/* As in the forward, but for the statistics of a run, which have moved already. */
+static rp_err forward_again(rp_opencl *e, const rp_pass *pass, const rp_layout_group *group) {
+    rp_err err = RP_OK;
+    select_weights(e, pass->forward_weights);
+    for (uint32_t i = group->first; i < group->again_end; i++) {
+        rp_layer_call call = call_of(e, pass, i);
+        for (uint32_t p = 0; p < call.plan->param_count; p++) {
+            const rp_param_role role = call.plan->param[p].role;
+            const bool moves = role == RP_PARAM_STATE || role == RP_PARAM_SCRATCH;
+            call.param[p] = moves ? NULL : call.param[p];
+        }
+        RP_TRY(rp_layer_forward(&call));
+    }
+    select_weights(e, pass->weights);
+fail:
+    return err;
+}
+
+static rp_err backward_groups(rp_opencl *e, const rp_pass *pass) {
+    rp_err err = RP_OK;
+    for (uint32_t g = e->base.layout->group_count; g-- > 0;) {
+        const rp_layout_group *group = &e->base.layout->group[g];
+        RP_TRY(forward_again(e, pass, group));
+        RP_TRY(backward_layers(e, pass, group->first, group->end));
+    }
+fail:
+    return err;
+}
+
 rp_err rp_opencl_backward(rp_opencl *e, const rp_pass *pass) {
     const bool moves = pass->op->kind != RP_OP_BACKWARD_WEIGHT && pass->in_count > 0;
+    const rp_layout *layout = e->base.layout;
     rp_err err = RP_OK;
     select_weights(e, pass->weights);
     bind_tensors(e, pass);
     if (moves) {
         RP_TRY(gradient_in(e, pass));
     }
-    for (uint32_t i = e->base.layout->layer_count; i-- > 0;) {
-        RP_TRY(backward_layer(e, pass, i));
-    }
+    RP_TRY(layout->group_count ? backward_groups(e, pass)
+                               : backward_layers(e, pass, 0, layout->layer_count));
     if (moves) {
         RP_TRY(gradient_out(e, pass));
     }

@@ -88,7 +88,8 @@ static rp_err take_slot(rp_opencl *e, rp_opencl_slot *slot) {
     for (uint32_t i = 0; i < layout->layer_count; i++) {
         const uint32_t layer = layout->first_layer + i;
         const rp_layer_plan *plan = &e->base.job->model->plan[layer];
-        for (uint32_t s = 0; e->base.job->model->wants_grad[layer] && s < plan->saved_count; s++) {
+        const bool saves = e->base.job->model->wants_grad[layer] && layout->group_count == 0;
+        for (uint32_t s = 0; saves && s < plan->saved_count; s++) {
             size_t bytes = plan->saved[s].fixed_bytes + plan->saved[s].sample_bytes * samples;
             RP_TRY(rp_darena_take(e->memory, bytes, &slot->saved[i * RP_LAYER_SAVED_MAX + s]));
         }
@@ -110,6 +111,7 @@ static rp_err take_slots(rp_opencl *e) {
         RP_TRY(
             take_all(e, pass, layout->grad.kept_bytes, layout->grad.kept_count, &e->deferred[i]));
     }
+    RP_TRY(take_all(e, 1, layout->again_bytes, layout->again_count, &e->again));
     RP_TRY(take_all(e, pass, layout->value.pool_bytes, layout->value.pool_count, &e->value_pool));
     RP_TRY(take_all(e, pass, layout->grad.pool_bytes, layout->grad.pool_count, &e->grad_pool));
     RP_TRY(RP_ARENA_NEW(e->arena, layout->tensor_count, &e->value));

@@ -30,6 +30,7 @@ typedef struct {
     rp_darena *memory;      /* slots and all else */
     rp_opencl_slot *slot;
     rp_buffer ***deferred; /* by deferred slot: gradients that are kept */
+    rp_buffer **again;     /* of groups that are computed again, by buffer of the layout */
     rp_buffer **value_pool, **grad_pool;
     rp_buffer *workspace, *target, *results, *spans, *norms, *probe_norms[RP_PROBE_NORMS];
     rp_buffer *encoded; /* a boundary tensor as it travels: the op's that is being enqueued */

@@ -255,6 +255,7 @@ rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const rp_stage_pi
         .kind = RP_COMMAND_BACKWARD,
         .pass = {.op = op,
                  .weights = stage->seen,
+                 .forward_weights = stage->seen_forward,
                  .stash = stash,
                  .deferred = deferred_of(stage, op),
                  .step_samples = rp_sched_step_samples(&shape, op->step),
@@ -281,6 +282,7 @@ rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const rp_stage_piece 
     const rp_weight_view view = rp_versions_backward(&stage->versions, op);
     rp_err err;
     RP_TRY(choose_weights(stage, &view, op, 1));
+    stage->seen_forward = (rp_block){RP_BLOCK_WEIGHTS, view.forward};
     RP_TRY(rp_stage_run_probe(stage, op, &view));
     RP_TRY(rp_stage_record_backward(stage, op, in, in_count, out));
     RP_TRY(rp_stage_run_backward(stage, op, in, in_count, out));

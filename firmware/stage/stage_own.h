@@ -23,8 +23,9 @@ struct rp_stage {
     rp_slots slots, deferred; /* the executor's memory has their numbers */
     const rp_layer *whole;    /* one whose backward takes all samples of a forward; NULL = none */
 
-    rp_block seen;   /* weights that the op being issued sees */
-    bool mean_valid; /* the scratch block holds the mean of the replicas as they are */
+    rp_block seen;         /* weights that the op being issued sees */
+    rp_block seen_forward; /* of a backward: those of its forward, which is computed again */
+    bool mean_valid;       /* the scratch block holds the mean of the replicas as they are */
     rp_stage_gains gain;
     bool probe_done;     /* its norms can be read behind the last op */
     uint32_t probe_left; /* own updates until the weights that it waits for, 0 = it does not */

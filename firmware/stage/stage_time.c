@@ -19,6 +19,7 @@ static rp_err issue_pass(rp_stage *stage, rp_op_kind kind, uint32_t samples) {
         .kind = kind == RP_OP_FORWARD ? RP_COMMAND_FORWARD : RP_COMMAND_BACKWARD,
         .pass = {.op = &op,
                  .weights = stage->seen,
+                 .forward_weights = stage->seen,
                  .deferred = {.slot = defers ? 0 : RP_NO_SLOT},
                  .training = true,
                  .accumulate = stage->accumulated > 0},

@@ -127,6 +127,12 @@ static uint64_t needed_version(const rp_versions *v) {
                                                                   : UINT64_MAX;
 }
 
+/* A forward's block stays as it is until the backward, which sees it or computes the forward again.
+ */
+static bool keeps_block(const rp_versions *v) {
+    return v->job->method.weights == RP_WEIGHTS_STASH || by_version(v) || v->job->recompute;
+}
+
 static bool is_latest(const rp_versions *v, uint32_t block) {
     for (uint32_t r = 0; r < v->replicas; r++) {
         if (v->latest[r] == block) {
@@ -236,7 +242,7 @@ rp_weight_view rp_versions_forward(rp_versions *v, const rp_op *op) {
         view.reuse = rule == RP_WEIGHTS_XPIPE && op->micro > 0;
     }
     note_in_flight(v, op, &view);
-    v->block[view.block].users += rule == RP_WEIGHTS_STASH || by_version(v);
+    v->block[view.block].users += keeps_block(v);
     return view;
 }
 
@@ -254,7 +260,8 @@ static rp_version_in_flight *find_in_flight(const rp_versions *v, const rp_op *o
 
 rp_weight_view rp_versions_backward(rp_versions *v, const rp_op *op) {
     const rp_weights_rule rule = v->job->method.weights;
-    const bool kept = rule == RP_WEIGHTS_STASH || by_version(v);
+    const bool kept = keeps_block(v);
+    const bool sees = rule == RP_WEIGHTS_STASH || by_version(v);
     rp_weight_view view = {.replica = (uint32_t)(op->step % v->replicas)};
     pass_op(v, op);
     if (v->job->role == RP_ROLE_BACKWARD) {
@@ -266,7 +273,8 @@ rp_weight_view rp_versions_backward(rp_versions *v, const rp_op *op) {
     }
     rp_version_in_flight *in_flight = find_in_flight(v, op);
     view.staleness = (uint32_t)(v->updates[view.replica] - in_flight->updates);
-    view.block = kept ? in_flight->block : v->latest[view.replica];
+    view.block = sees ? in_flight->block : v->latest[view.replica];
+    view.forward = in_flight->block;
     if (rule >= RP_WEIGHTS_SPECTRAIN) {
         view.ahead = v->backward_ahead;
         view.reuse = rule == RP_WEIGHTS_XPIPE && op->micro > 0;
@@ -278,7 +286,7 @@ rp_weight_view rp_versions_backward(rp_versions *v, const rp_op *op) {
     RP_ASSERT(op->samples.count <= in_flight->left);
     in_flight->left -= op->samples.count;
     if (in_flight->left == 0) { /* with its last part the forward has had its backward */
-        v->block[view.block].users -= kept;
+        v->block[in_flight->block].users -= kept;
         v->in_flight_count--;
         memmove(in_flight, in_flight + 1,
                 (size_t)(v->in_flight + v->in_flight_count - in_flight) * sizeof *in_flight);

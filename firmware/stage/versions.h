@@ -24,6 +24,8 @@ typedef struct {
     uint32_t block, replica;
     uint32_t ahead;
     uint32_t staleness; /* of a backward: own updates since its forward */
+    uint32_t forward;   /* of a backward: the block of its forward, as it was where the method or
+                           job->recompute keeps it */
     bool reuse;         /* xpipe: what its step's first microbatch predicted in this direction */
 } rp_weight_view;
 

@@ -43,9 +43,12 @@ rp_err rp_least_memory_open(rp_arena *arena, const rp_runfile *run, uint32_t sta
     RP_TRY(RP_ARENA_NEW(arena, (size_t)layers + 1, &out->kept));
     RP_TRY(RP_ARENA_NEW(arena, stages, &out->in_flight));
     RP_TRY(RP_ARENA_NEW(arena, layers, &seen));
+    const bool again =
+        run->recompute_auto && !rp_method_refuses_again(&run->method, run->method.kind->sizes);
     for (uint32_t i = 0; i < layers; i++) {
         add_weights(run, i, &out->weights[i]);
         add_kept(run, i, seen, &out->kept[i]);
+        out->kept[i + 1] = again ? 0 : out->kept[i + 1]; /* they may be computed again */
     }
     for (uint32_t behind = 0; behind < stages; behind++) {
         out->in_flight[behind] = in_flight(run, behind);

@@ -20,7 +20,10 @@ static double op_s(const predicting *p, const rp_plan_hold *hold, rp_op_kind kin
     const uint32_t end = p->cut.first[hold->stage + 1];
     const rp_plan_stage *stage = &p->plan->stage[hold->stage];
     const uint32_t samples = kind == RP_OP_FORWARD ? stage->micro_forward : stage->micro_backward;
-    return rp_cost_op_s(p->run, p->profile, hold->node, first, end, kind, samples);
+    const bool again = stage->recompute && kind != RP_OP_FORWARD && kind != RP_OP_UPDATE;
+    return rp_cost_op_s(p->run, p->profile, hold->node, first, end, kind, samples) +
+           (again ? rp_cost_op_s(p->run, p->profile, hold->node, first, end, RP_OP_FORWARD, samples)
+                  : 0);
 }
 
 /* On a wire whose directions take turns, a parcel also waits for as much the other way: in a ring

@@ -132,6 +132,19 @@ static void put_boundaries(FILE *file, const rp_plan *plan) {
     }
 }
 
+/* Which stages compute forwards again, and why. */
+static void put_memory(FILE *file, const rp_plan *plan) {
+    for (uint32_t k = 0; k < plan->stage_count; k++) {
+        const rp_plan_stage *stage = &plan->stage[k];
+        if (stage->recompute) {
+            (void)fprintf(
+                file, "Stage %u computes its forwards again for its backwards, in %u %s%s%s.\n", k,
+                stage->group_count + 1, stage->group_count ? "groups" : "group",
+                stage->memory_why ? ": " : "", stage->memory_why ? stage->memory_why : "");
+        }
+    }
+}
+
 rp_err rp_plan_table(FILE *file, const rp_plan *plan) {
     double slowest_s = 0;
     double sum_s = 0;
@@ -157,6 +170,7 @@ rp_err rp_plan_table(FILE *file, const rp_plan *plan) {
     for (uint32_t k = 0; k < plan->stage_count; k++) {
         put_stage(file, plan, k, width, slowest_s);
     }
+    put_memory(file, plan);
     if (plan->stage_count > 1) {
         put_boundaries(file, plan);
     }

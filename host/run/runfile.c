@@ -721,6 +721,34 @@ fail:
     return err;
 }
 
+/* Which stage a layer is in says the cut, which may be chosen later: any one will do here. */
+static rp_err read_recompute(rp_arena *arena, rp_runfile *run) {
+    uint32_t *first;
+    bool *stage;
+    bool *begins;
+    bool any = false;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)run->stages + 1, &first));
+    RP_TRY(RP_ARENA_NEW(arena, run->stages, &stage));
+    RP_TRY(RP_ARENA_NEW(arena, run->model->layer_count, &begins));
+    for (uint32_t k = 1; k <= run->stages; k++) {
+        first[k] = k < run->stages ? k : run->model->layer_count;
+    }
+    const rp_cut cut = {.stage_count = run->stages, .first = first};
+    RP_TRY(rp_again_read(run->root, run->model, &cut, stage, begins, &run->recompute_auto));
+    for (uint32_t k = 0; k < run->stages; k++) {
+        any |= stage[k];
+    }
+    const char *why = rp_method_refuses_again(&run->method, false);
+    if (any && why) {
+        return rp_node_fail(rp_node_find(run->root, "recompute"),
+                            "is not for schedule %s: %s; expected none", run->method.kind->name,
+                            why);
+    }
+fail:
+    return err;
+}
+
 rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set,
                        uint32_t set_count, rp_runfile *out) {
     *out = (rp_runfile){.seed = 1,
@@ -754,6 +782,8 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     (void)rp_node_find(out->root, "data");
     (void)rp_node_find(out->root, "cut");
     RP_TRY(rp_node_default(out->root, "cut", "auto"));
+    (void)rp_node_find(out->root, "recompute");
+    RP_TRY(rp_node_default(out->root, "recompute", "auto"));
     RP_TRY(rp_node_done(out->root));
     RP_TRY(check_lanes(out));
     RP_TRY(read_model_and_data(arena, out->root, out));
@@ -762,6 +792,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     RP_TRY(rp_codecs_choose_inputs(out->root, &out->data, &out->input_codec, &out->inputs_why));
     RP_TRY(rp_method_fit_model(&out->method, out->model, rp_node_find(out->root, "schedule")));
     RP_TRY(read_cut(arena, out->root, out));
+    RP_TRY(read_recompute(arena, out));
     if (!out->cut_auto) {
         RP_TRY(rp_sizes_fit_cut(&out->sizes, out->root, out->model, &out->cut, out->micro));
     }

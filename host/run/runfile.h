@@ -94,6 +94,8 @@ typedef struct {
     rp_lr_schedule lr;
     bool cut_auto;
     rp_cut cut; /* when not auto */
+    bool
+        recompute_auto; /* `recompute: auto`: where memory is short; else as rp_again_read() says */
 } rp_runfile;
 
 /* `path`: a run file, or the folder of a run, which has all but the data. Paths in the file are

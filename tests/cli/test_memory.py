@@ -16,6 +16,23 @@ layers:
   - {name: fc4, kind: dense, out: 256}
   - {name: fc5, kind: dense, out: classes}
 """
+# Activations are large against all else, and batch statistics and dropout are among the layers.
+CONVOLUTIONS = """\
+input: data
+layers:
+  - {name: c1, kind: conv2d, out: 8, kernel: 3, pad: 1}
+  - {name: b1, kind: batchnorm}
+  - {name: r1, kind: relu}
+  - {name: c2, kind: conv2d, out: 8, kernel: 3, pad: 1}
+  - {name: d2, kind: dropout, p: 0.2}
+  - {name: r2, kind: gelu}
+  - {name: c3, kind: conv2d, out: 8, kernel: 3, pad: 1}
+  - {name: b3, kind: batchnorm}
+  - {name: r3, kind: relu}
+  - {name: p3, kind: maxpool, kernel: 2, stride: 2}
+  - {name: flat, kind: flatten}
+  - {name: fc, kind: dense, out: classes}
+"""
 RUN = """\
 model: net.yaml
 data: {set: glyphs, train: 48, test: 4}
@@ -67,7 +84,10 @@ class Memory(program.Case):
         limits = [1.01 * each for each in need]  # the plan rounds up more than the device
         limits[1] = 0.99 * need[1]
         args = ("train", "run.yaml", "--set", "schedule=pipedream", "--out")
-        _, said = self.ringpipe(*args, "less", "--set", f"ring.memory_mb={limits}", code=2)
+        less = ("--set", f"ring.memory_mb={limits}")
+        _, said = self.ringpipe(*args, "planned", *less, code=2)
+        self.assertRegex(said, r"plan: board 1 needs [\d.]+ MB of device memory, and may use")
+        _, said = self.ringpipe(*args, "less", *less, "--set", "recompute=none", code=2)
         self.assertRegex(said, r"stage 1 needs [\d.]+ MiB of device memory and may have")
         self.assertIn("ring.memory_mb", said)
         limits[1] = 1.01 * need[1]
@@ -75,6 +95,32 @@ class Memory(program.Case):
         weights = [(self.dir / out / "weights.safetensors").read_bytes()
                    for out in ("free", "enough")]
         self.assertEqual(*weights)
+
+    def test_half_the_memory(self):
+        """A net that needs twice what its boards may use trains without a hint: same bits."""
+        (self.dir / "net.yaml").write_text(CONVOLUTIONS)
+        self.run_file(RUN.replace("schedule: async", "schedule: gpipe")
+                      .replace("cut: [fc2, fc3, fc4]", "cut: auto")
+                      .replace("boards: 4", "boards: 2")
+                      .replace("batch: 4, microbatch: 4", "batch: 48, microbatch: 2"))
+        cut = ("--set", "cut=[c3]")
+        text, _ = self.ringpipe("train", "run.yaml", "--out", "free", "--format", "json", *cut)
+        need = [each["device_bytes_max"] for each in json.loads(text)["stage"]]
+        half = max(need) / 2e6
+        self.ringpipe("train", "run.yaml", "--out", "none", *cut, "--set", f"ring.memory_mb={half}",
+                      "--set", "recompute=none", code=2)
+        text, _ = self.ringpipe("train", "run.yaml", "--out", "half", "--format", "json",
+                                "--set", f"ring.memory_mb={half}", *cut)
+        for stage in json.loads(text)["stage"]:
+            self.assertLessEqual(stage["device_bytes_max"], half * 1e6)
+        plan = json.loads((self.dir / "half" / "plan.json").read_text())
+        self.assertTrue(any(stage["recompute"] for stage in plan["stages"]))
+        weights = [(self.dir / out / "weights.safetensors").read_bytes()
+                   for out in ("free", "half")]
+        self.assertEqual(*weights)
+        said, _ = self.ringpipe("plan", "run.yaml", "--set", f"ring.memory_mb={half}")
+        self.assertRegex(said, r"Stage \d computes its forwards again for its backwards, "
+                               r"in \d groups?: [\d.]+ MiB in the place of [\d.]+")
 
     def test_as_promised(self):
         (self.dir / "net.yaml").write_text(MODEL)

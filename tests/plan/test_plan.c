@@ -275,7 +275,10 @@ static void two_sizes(rp_plan *p) {
     p->stage[1].micro_backward = 4;
 }
 static void recompute(rp_plan *p) {
+    static const char *of_another_stage[] = {"fc2"};
     p->stage[1].recompute = true;
+    p->stage[1].group = of_another_stage;
+    p->stage[1].group_count = 1;
 }
 static void stage_gone(rp_plan *p) {
     p->hold[3].stage = 7;
@@ -377,7 +380,8 @@ static void wrong_plans_are_named(void **state) {
         {executor, "nodes[1].executor: 'abacus'; expected opencl, timed or digest"},
         {large_micro, "stages[1].forward: a microbatch of 9 samples, expected 1 to 8"},
         {two_sizes, "stages[1].backward: microbatches of 2 samples forward and 4 backward"},
-        {recompute, "stages[1].recompute: is not possible yet"},
+        {recompute,
+         "stages[1].recompute[0]: expected layers of the stage in their order, found 'fc2'"},
         {stage_gone, "nodes[3].holds[0].stage: node s2.0 holds stage 7 of 3"},
         {unflushed, "nodes[1].holds: node s1.0 has a part of stage 1; schedule pipedream, which "
                     "does not flush"},

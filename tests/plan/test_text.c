@@ -60,6 +60,8 @@ static void every_schedule_goes_round(void **state) {
         plan->stage[1].measured =
             (rp_plan_measured){"left", 4, 2, 5000, 400, 1u << 20, true, 0.25, 1.0 / 3};
         plan->node[2].dials = true;
+        plan->stage[2].recompute =
+            !rp_method_refuses_again(&plan->method, plan->method.kind->sizes);
         if (plan->method.kind->sizes) {
             plan->stage[0].micro_backward = 5;
             plan->stage[2].micro_forward = 7;
@@ -153,7 +155,8 @@ static void wrong_texts_are_named(void **state) {
         {"\"weights\": \"current\"", "\"weights\": \"stash\"", "plan.json: method:1: "},
         {"\"kind\": \"1f1b\"", "\"kind\": \"2f2b\"", "no schedule '2f2b'"},
         {"\"executor\"", "\"dials\": 1, \"executor\"", "nodes[0].dials: expected true or false"},
-        {"\"recompute\": false", "\"recompute\": 0", "stages[0].recompute: expected true or false"},
+        {"\"recompute\": false", "\"recompute\": 0",
+         "stages[0].recompute: expected true, false, or"},
         {"\"model_digest\": \"0000", "\"model_digest\": \"0x00",
          "model_digest: expected 16 hexadecimal digits"},
         {"\"cut\": []", "\"cut\": [\"conv2\"]", "cut: expected 0 layers, found 1"},

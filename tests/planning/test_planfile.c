@@ -132,8 +132,8 @@ static void wrong_plans_are_refused_by_key(void **state) {
          RP_ERR_FORMAT},
         {"\"stages\"", "\"fc1\"", "\"fc9\"", "stages[0].layers: layer 0 is 'fc9'", RP_ERR_USAGE},
         {"\"stages\"", "\"forward\": 8", "\"forward\": 4", "stages[0].backward:", RP_ERR_USAGE},
-        {"\"stages\"", "\"recompute\": false", "\"recompute\": true",
-         "stages[0].recompute:", RP_ERR_USAGE},
+        {"\"stages\"", "\"recompute\": false", "\"recompute\": [\"fc9\"]",
+         "stages[0].recompute[0]: expected layers", RP_ERR_USAGE},
         {"\"edges\"", "}", "", "plan.json:", RP_ERR_FORMAT},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
