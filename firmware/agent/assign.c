@@ -30,11 +30,12 @@ static rp_err check_agreement(const rp_plan *plan, const rp_job *job) {
                           (unsigned long long)job->epoch_samples);
 }
 
-/* What the plan computes again. */
+/* What the plan computes again, and what it offloads. */
 static rp_err take_groups(agent_run *run, const rp_plan_stage *stage, rp_job *job) {
     bool *begins;
     rp_err err = RP_OK;
     job->recompute = stage->recompute;
+    job->offload = strcmp(stage->offload, "host") == 0;
     job->group_begins = NULL;
     if (stage->recompute && stage->group_count > 0) {
         RP_TRY(RP_ARENA_NEW(&run->arena, job->model->layer_count, &begins));

@@ -29,6 +29,27 @@ static rp_err read_item(const rp_node *item, const rp_model *model, const rp_cut
                         cut->stage_count - 1, text);
 }
 
+rp_err rp_offload_read(rp_node *root, uint32_t stages, bool *stage) {
+    const rp_node *node = rp_node_find(root, "offload");
+    const char *word = node && rp_node_is_scalar(node) ? rp_node_text(node) : "none";
+    const bool is_list = node && rp_node_is_list(node);
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; is_list && i < rp_node_count(node); i++) {
+        uint32_t number = 0;
+        RP_TRY(rp_node_item_u32(node, i, 0, stages - 1, &number));
+        stage[number] = true;
+    }
+    const bool all = !is_list && strcmp(word, "host") == 0;
+    if (!is_list && ((!all && strcmp(word, "none") != 0) || (node && !rp_node_is_scalar(node)))) {
+        return rp_node_fail(node, "expected none, host, or a list of stages");
+    }
+    for (uint32_t k = 0; all && k < stages; k++) {
+        stage[k] = true;
+    }
+fail:
+    return err;
+}
+
 rp_err rp_again_read(rp_node *root, const rp_model *model, const rp_cut *cut, bool *stage,
                      bool *begins, bool *is_auto) {
     const rp_node *node = rp_node_find(root, "recompute");

@@ -14,4 +14,8 @@
 rp_err rp_again_read(rp_node *root, const rp_model *model, const rp_cut *cut, bool *stage,
                      bool *begins, bool *is_auto) RP_MUST_CHECK;
 
+/* Reads `offload` of `root`: none (the default), host for all stages, or a list of stages by number
+ * whose stashes lie with the host while they wait. stage: [stages]; false before. errors USAGE */
+rp_err rp_offload_read(rp_node *root, uint32_t stages, bool *stage) RP_MUST_CHECK;
+
 #endif

@@ -48,8 +48,8 @@ static rp_err check_sizes(const rp_plan *plan) {
                            "size in both directions",
                            plan->source, k);
         }
-        if (strcmp(stage->offload, "none") != 0) {
-            return rp_fail(RP_ERR_USAGE, "%s: stages[%u].offload: is not possible yet",
+        if (strcmp(stage->offload, "none") != 0 && strcmp(stage->offload, "host") != 0) {
+            return rp_fail(RP_ERR_USAGE, "%s: stages[%u].offload: expected none or host",
                            plan->source, k);
         }
     }

@@ -142,6 +142,8 @@ typedef struct {
                                  groups that are computed again */
     rp_stash stash;           /* where the samples lie in the slot of their forward */
     rp_stash deferred;        /* and in that of their deferred weight gradient; RP_NO_SLOT = none */
+    uint32_t soon;            /* 1 + the slot that the next backward will need; 0: nobody knows */
+    bool ends;                /* the slot's last samples have their backward */
     uint32_t step_samples;    /* of the whole step: the loss is the mean over them */
     bool training;            /* layers behave as in training */
     bool accumulate;          /* gradients are added, not written */

@@ -37,6 +37,10 @@ static rp_err opencl_prepare(rp_arena *arena, const rp_site *site, const rp_job 
                           rp_device_facts_of(e->device)->align_bytes, &layout));
     e->base.layout = layout;
     RP_TRY(rp_layout_check(layout, job, limit_bytes(e)));
+    if (layout->stashes < layout->slots && rp_device_facts_of(e->device)->unified) {
+        rp_log_warn("offload: host: %s has no memory of its own, so nothing is saved by it",
+                    rp_device_facts_of(e->device)->name);
+    }
     rp_device_limit_bytes(e->device, rp_device_used_bytes(e->device) + limit_bytes(e));
     err = rp_opencl_take_memory(e);
     rp_device_limit_bytes(e->device, 0);
@@ -59,6 +63,23 @@ static bool is_empty(const rp_opencl *e, rp_command_kind kind) {
     return of_blocks && e->base.layout->trained_count == 0;
 }
 
+static rp_err run_pass(rp_opencl *e, const rp_command *command) {
+    const rp_pass *pass = &command->pass;
+    const bool forward = command->kind == RP_COMMAND_FORWARD;
+    rp_err err;
+    RP_TRY(rp_opencl_begin_pass(e, pass, forward));
+    if (forward) {
+        RP_TRY(rp_opencl_forward(e, pass));
+    } else if (command->kind == RP_COMMAND_BACKWARD) {
+        RP_TRY(rp_opencl_backward(e, pass));
+    } else {
+        RP_TRY(rp_opencl_loss(e, pass));
+    }
+    RP_TRY(rp_opencl_end_pass(e, pass, forward));
+fail:
+    return err;
+}
+
 static rp_err opencl_issue(rp_executor *executor, const rp_command *command) {
     rp_opencl *e = rp_opencl_of(executor);
     if (is_empty(e, command->kind)) {
@@ -68,11 +89,9 @@ static rp_err opencl_issue(rp_executor *executor, const rp_command *command) {
     case RP_COMMAND_INIT:
         return rp_opencl_init(e);
     case RP_COMMAND_FORWARD:
-        return rp_opencl_forward(e, &command->pass);
     case RP_COMMAND_LOSS:
-        return rp_opencl_loss(e, &command->pass);
     case RP_COMMAND_BACKWARD:
-        return rp_opencl_backward(e, &command->pass);
+        return run_pass(e, command);
     case RP_COMMAND_COMMIT:
         return rp_opencl_commit(e, command->step);
     case RP_COMMAND_NORMS:

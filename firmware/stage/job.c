@@ -169,6 +169,16 @@ fail:
     return err;
 }
 
+static rp_err read_offload(rp_arena *arena, rp_node *root, rp_job *job) {
+    bool *stage;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, job->cut.stage_count, &stage));
+    RP_TRY(rp_offload_read(root, job->cut.stage_count, stage));
+    job->offload = stage[job->stage];
+fail:
+    return err;
+}
+
 rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job *out) {
     *out = (rp_job){0};
     rp_err err;
@@ -195,6 +205,7 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
     RP_TRY(read_advance(root, stages, &out->method));
     RP_TRY(read_sizes(arena, root, out));
     RP_TRY(read_recompute(arena, root, out));
+    RP_TRY(read_offload(arena, root, out));
     if (!out->method.kind->split_backward) { /* both halves would do the relu's backward */
         RP_TRY(rp_model_fuse(out->model, &out->cut, &out->fused));
     }

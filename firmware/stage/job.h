@@ -15,6 +15,7 @@
  *   link: {...}         # emulation of what this agent sends
  *   peers: {host: KEY, boards: [KEY, ..]} # who may connect here
  *   recompute: [0, fc1] # as in the run file; a plan knows better
+ *   offload: host       # as in the run file; a plan knows better
  *   throttle: {...}     # emulation of a slower board */
 #ifndef RP_STAGE_JOB_H
 #define RP_STAGE_JOB_H
@@ -62,6 +63,7 @@ typedef struct {
     bool shuffle;             /* an epoch's order is drawn from the seed */
     bool copies;              /* pieces of copies travel between boards */
     bool recompute;           /* this stage: see again.h */
+    bool offload;             /* stashes lie in the host's memory, but for those that are in use */
     const bool *group_begins; /* by layer of the model, true where a further group of its stage
                                  does; NULL: nowhere */
     rp_codec codec[2][2]; /* of boundary tensors: [at the upper boundary][of gradients]. The plan's,

@@ -279,7 +279,7 @@ rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, u
     uint32_t flat = 1 + layout->peers + rp_layout_weight_copies(layout) + layout->probes +
                     layout->replicas * layout->state_count;
     layout->total_bytes = layout->weight_bytes * flat + layout->running_bytes +
-                          layout->slots * layout->slot_bytes +
+                          layout->stashes * layout->slot_bytes +
                           layout->deferred_slots * layout->deferred_bytes + layout->scratch_bytes +
                           layout->remembered_bytes + layout->group_bytes;
     *out = layout;
@@ -320,7 +320,7 @@ rp_err rp_layout_check(const rp_layout *layout, const rp_job *job, size_t limit_
         rp_layout_weight_copies(layout) + layout->probes, (double)layout->weight_bytes * mib,
         (double)layout->weight_bytes * mib,
         (double)(layout->weight_bytes * layout->state_count * layout->replicas) * mib,
-        layout->slots, (double)layout->slot_bytes * mib, (double)layout->group_bytes * mib,
+        layout->stashes, (double)layout->slot_bytes * mib, (double)layout->group_bytes * mib,
         (double)layout->scratch_bytes * mib, (double)layout->remembered_bytes * mib,
         job->model->layer[layer].name,
         (double)(rp_layout_sample_bytes(&job->model->plan[layer].out) * rp_job_pass_samples(job)) *

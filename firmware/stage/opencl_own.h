@@ -2,6 +2,7 @@
 #ifndef RP_STAGE_OPENCL_OWN_H
 #define RP_STAGE_OPENCL_OWN_H
 
+#include "device/spill.h"
 #include "stage/executor.h"
 
 /* Of a microbatch in flight: values by buffer index of the layout, RP_LAYER_SAVED_MAX per layer. */
@@ -21,6 +22,22 @@ typedef struct {
     rp_tensor grad;  /* of a trained one */
 } rp_opencl_param;
 
+/* Memory for a stash on the device, of an offloaded stage. */
+typedef struct {
+    rp_darena *arena;
+    rp_opencl_slot memory;
+    uint32_t slot; /* whose it is, or RP_NO_SLOT */
+    rp_event used; /* the last op on it has passed, .. */
+    rp_event left; /* .. and what has left it; */
+    rp_event here; /* what it waits for has come */
+} rp_opencl_chunk;
+
+typedef struct {
+    uint32_t chunk; /* where it lies on the device, or RP_NO_SLOT */
+    bool stored;    /* it lies with the host, once `left` has passed */
+    rp_event left;
+} rp_opencl_place;
+
 typedef struct {
     rp_executor base;
     rp_arena *arena;
@@ -29,8 +46,11 @@ typedef struct {
     rp_opencl_param *param; /* of the stage */
     rp_darena *memory;      /* slots and all else */
     rp_opencl_slot *slot;
-    rp_buffer ***deferred; /* by deferred slot: gradients that are kept */
-    rp_buffer **again;     /* of groups that are computed again, by buffer of the layout */
+    rp_spill *spill;        /* of an offloaded stage, else NULL: */
+    rp_opencl_chunk *chunk; /* layout->stashes of them; a slot's memory is that of its own */
+    rp_opencl_place *place; /* by slot */
+    rp_buffer ***deferred;  /* by deferred slot: gradients that are kept */
+    rp_buffer **again;      /* of groups that are computed again, by buffer of the layout */
     rp_buffer **value_pool, **grad_pool;
     rp_buffer *workspace, *target, *results, *spans, *norms, *probe_norms[RP_PROBE_NORMS];
     rp_buffer *encoded; /* a boundary tensor as it travels: the op's that is being enqueued */
@@ -65,6 +85,16 @@ rp_err rp_opencl_take_memory(rp_opencl *e) RP_MUST_CHECK;
 void rp_opencl_free_memory(rp_opencl *e);
 rp_err rp_opencl_init(rp_opencl *e) RP_MUST_CHECK;
 
+/* opencl_offload.c: before an op is enqueued its stash is on the device; behind it one that is done
+ * with is dropped, another leaves, and the one that comes next comes back. */
+/* e->chunk[].memory is there. */
+rp_err rp_opencl_open_offload(rp_opencl *e) RP_MUST_CHECK;
+void rp_opencl_close_offload(rp_opencl *e);
+rp_err rp_opencl_begin_pass(rp_opencl *e, const rp_pass *pass, bool forward) RP_MUST_CHECK;
+rp_err rp_opencl_end_pass(rp_opencl *e, const rp_pass *pass, bool forward) RP_MUST_CHECK;
+/* For checkpoints: bytes of a slot's buffer that lies with the host; false: it is on the device. */
+rp_err rp_opencl_move_stored(rp_opencl *e, uint32_t slot, uint32_t buffer, size_t from,
+                             size_t bytes, const char *in, char *out, bool *moved) RP_MUST_CHECK;
 /* opencl_layers.c */
 rp_err rp_opencl_forward(rp_opencl *e, const rp_pass *pass) RP_MUST_CHECK;
 rp_err rp_opencl_loss(rp_opencl *e, const rp_pass *pass) RP_MUST_CHECK;

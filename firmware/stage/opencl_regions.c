@@ -87,6 +87,19 @@ size_t rp_opencl_in_flight_bytes(const rp_opencl *e) {
     return bytes;
 }
 
+/* Buffer `index` of the run, where its stash lies with the host. */
+static rp_err move_stored(rp_opencl *e, uint32_t index, size_t from, size_t bytes, const char *in,
+                          char *out, bool *moved) {
+    const rp_layout *layout = e->base.layout;
+    const uint32_t blocks = layout->versions + layout->predicted + layout->probes;
+    const uint32_t each = buffers_a_slot(layout);
+    *moved = false;
+    return layout->remembered_bytes || index < blocks
+               ? RP_OK
+               : rp_opencl_move_stored(e, (index - blocks) / each, (index - blocks) % each, from,
+                                       bytes, in, out, moved);
+}
+
 /* The part of [first, first + count) that lies in each buffer; `in` or `out` is NULL. */
 static rp_err move_in_flight(rp_opencl *e, size_t first, size_t count, const char *in, char *out) {
     size_t begin = 0;
@@ -98,8 +111,12 @@ static rp_err move_in_flight(rp_opencl *e, size_t first, size_t count, const cha
         const size_t end = first + count - begin < bytes ? first + count - begin : bytes;
         if (buffer && from < end) {
             const size_t at = begin + from - first;
-            RP_TRY(in ? rp_buffer_write_now(e->device, buffer, from, in + at, end - from)
-                      : rp_buffer_read_now(e->device, out + at, buffer, from, end - from));
+            bool moved = false;
+            RP_TRY(move_stored(e, i, from, end - from, in ? in + at : NULL, out ? out + at : NULL,
+                               &moved));
+            RP_TRY(moved ? RP_OK
+                   : in  ? rp_buffer_write_now(e->device, buffer, from, in + at, end - from)
+                         : rp_buffer_read_now(e->device, out + at, buffer, from, end - from));
         }
         begin += buffer ? padded_bytes(buffer) : 0;
     }

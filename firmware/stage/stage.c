@@ -154,6 +154,22 @@ static rp_err check_pieces(const rp_op *op, const rp_stage_piece *in, uint32_t c
                          (unsigned long long)op->step, op->samples.first, op->samples.count);
 }
 
+/* Whose stash is to come back where stashes are offloaded: of the next backward in the list. */
+static uint32_t soon_of(const rp_stage *stage) {
+    rp_sched_state list = stage->versions.list;
+    rp_op op;
+    if (stage->layout->stashes == stage->layout->slots) {
+        return 0;
+    }
+    while (rp_sched_next_of_stage(stage->job->method.kind, &list, &op)) {
+        if (op.kind != RP_OP_FORWARD && op.kind != RP_OP_UPDATE) {
+            const rp_stash stash = rp_slots_find(&stage->slots, &op, false);
+            return stash.slot == RP_NO_SLOT ? 0 : stash.slot + 1;
+        }
+    }
+    return 0;
+}
+
 /* ---- forward --------------------------------------------------------------------------------- */
 
 rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
@@ -165,6 +181,7 @@ rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const rp_stage_pie
                  .weights = stage->seen,
                  .stash = stash_for(stage, op, mode),
                  .deferred = {.slot = RP_NO_SLOT},
+                 .soon = soon_of(stage),
                  .training = mode.training,
                  .renewal = mode.renewal,
                  .remembers = mode.remembers,
@@ -258,6 +275,9 @@ rp_err rp_stage_run_backward(rp_stage *stage, const rp_op *op, const rp_stage_pi
                  .forward_weights = stage->seen_forward,
                  .stash = stash,
                  .deferred = deferred_of(stage, op),
+                 .soon = soon_of(stage),
+                 .ends = op->kind != RP_OP_BACKWARD_INPUT &&
+                         stage->slots.slot[stash.slot].left == op->samples.count,
                  .step_samples = rp_sched_step_samples(&shape, op->step),
                  .training = true,
                  .accumulate = stage->accumulated > 0,

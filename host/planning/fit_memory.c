@@ -39,6 +39,7 @@ static rp_err stage_bytes(const fitting *f, const rp_plan_hold *hold, bool again
     rp_plan_codecs_of(f->plan, hold->stage, job.codec);
     job.recompute = again;
     job.group_begins = begins;
+    job.offload = strcmp(f->plan->stage[hold->stage].offload, "host") == 0;
     rp_arena_init(&arena, "layout", 0);
     RP_TRY(rp_layout_make(&arena, &job, RP_GEMM_PANEL, ALIGN_BYTES, &layout));
     *out = layout->total_bytes;
@@ -192,11 +193,24 @@ fail:
     return err;
 }
 
+static rp_err take_offload(fitting *f) {
+    bool *stage;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(&f->scratch, f->plan->stage_count, &stage));
+    RP_TRY(rp_offload_read(f->run->root, f->plan->stage_count, stage));
+    for (uint32_t k = 0; k < f->plan->stage_count; k++) {
+        f->plan->stage[k].offload = stage[k] ? "host" : "none";
+    }
+fail:
+    return err;
+}
+
 rp_err rp_fit_memory(rp_arena *arena, const rp_runfile *run, const rp_cut *cut, rp_plan *plan) {
     fitting f = {.arena = arena, .run = run, .cut = cut, .plan = plan};
     bool has_job = false;
     rp_err err = RP_OK;
     rp_arena_init(&f.scratch, "memory", 0);
+    RP_TRY(take_offload(&f));
     if (!run->recompute_auto) {
         RP_TRY(take_said(&f));
     }

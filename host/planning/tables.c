@@ -142,6 +142,12 @@ static void put_memory(FILE *file, const rp_plan *plan) {
                 stage->group_count + 1, stage->group_count ? "groups" : "group",
                 stage->memory_why ? ": " : "", stage->memory_why ? stage->memory_why : "");
         }
+        if (strcmp(stage->offload, "host") == 0) {
+            (void)fprintf(file,
+                          "Stage %u offloads its stashes to the host's memory: its device holds "
+                          "three.\n",
+                          k);
+        }
     }
 }
 

@@ -735,6 +735,8 @@ static rp_err read_recompute(rp_arena *arena, rp_runfile *run) {
         first[k] = k < run->stages ? k : run->model->layer_count;
     }
     const rp_cut cut = {.stage_count = run->stages, .first = first};
+    RP_TRY(rp_offload_read(run->root, run->stages, stage));
+    memset(stage, 0, run->stages * sizeof *stage);
     RP_TRY(rp_again_read(run->root, run->model, &cut, stage, begins, &run->recompute_auto));
     for (uint32_t k = 0; k < run->stages; k++) {
         any |= stage[k];
@@ -784,6 +786,8 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     RP_TRY(rp_node_default(out->root, "cut", "auto"));
     (void)rp_node_find(out->root, "recompute");
     RP_TRY(rp_node_default(out->root, "recompute", "auto"));
+    (void)rp_node_find(out->root, "offload");
+    RP_TRY(rp_node_default(out->root, "offload", "none"));
     RP_TRY(rp_node_done(out->root));
     RP_TRY(check_lanes(out));
     RP_TRY(read_model_and_data(arena, out->root, out));

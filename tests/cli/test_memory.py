@@ -122,6 +122,27 @@ class Memory(program.Case):
         self.assertRegex(said, r"Stage \d computes its forwards again for its backwards, "
                                r"in \d groups?: [\d.]+ MiB in the place of [\d.]+")
 
+    def test_offload(self):
+        """Of eight stashes the device holds three, and the weights are the same bits."""
+        (self.dir / "net.yaml").write_text(CONVOLUTIONS)
+        self.run_file(RUN.replace("schedule: async", "schedule: gpipe")
+                      .replace("cut: [fc2, fc3, fc4]", "cut: [c3]")
+                      .replace("boards: 4", "boards: 2")
+                      .replace("batch: 4, microbatch: 4", "batch: 16, microbatch: 2"))
+        used = []
+        for out in ("none", "host"):
+            text, _ = self.ringpipe("train", "run.yaml", "--out", out, "--format", "json",
+                                    "--set", f"offload={out}")
+            used.append([each["device_bytes_max"] for each in json.loads(text)["stage"]])
+            plan = json.loads((self.dir / out / "plan.json").read_text())
+            self.assertEqual([stage["offload"] for stage in plan["stages"]], [out, out])
+        slot = 8 * 28 * 28 * 2 * 4  # one tensor; stage 0 keeps four, and more
+        self.assertGreater(used[0][0] - used[1][0], 5 * 4 * slot)
+        self.assertGreater(used[0][1], used[1][1])
+        weights = [(self.dir / out / "weights.safetensors").read_bytes()
+                   for out in ("none", "host")]
+        self.assertEqual(*weights)
+
     def test_as_promised(self):
         (self.dir / "net.yaml").write_text(MODEL)
         self.run_file(RUN)

@@ -86,6 +86,13 @@ static void what_the_file_says_counts(void **state) {
     assert_string_equal(plan->stage[0].group[0], "t1");
     assert_int_equal(plan->stage[1].group_count, 0);
     rp_runfile_close(&run);
+    read_limited("gpipe", "offload: [0]\n", "[0.3, 0]"); /* three stashes fit */
+    expect_ok(make(&plan));
+    assert_string_equal(plan->stage[0].offload, "host");
+    assert_string_equal(plan->stage[1].offload, "none");
+    assert_false(plan->stage[0].recompute);
+    expect_ok(rp_plan_check(plan, run.model));
+    rp_runfile_close(&run);
     read_limited("gpipe", "recompute: none\n", "0.3"); /* the board will refuse it */
     expect_ok(make(&plan));
     assert_false(plan->stage[0].recompute);

@@ -1,0 +1,174 @@
+#include "device/spill.h"
+
+#include "device/cl.h"
+#include "device/device_own.h"
+
+enum { LEAVING, ARRIVING, WAYS, WAITS_MAX = 4 };
+
+struct rp_spill {
+    rp_device *device;
+    cl_command_queue queue[WAYS];
+    cl_mem memory; /* of the host: what drivers copy from and to fastest */
+    char *entry;
+    uint32_t entries;
+    size_t entry_bytes;
+};
+
+rp_event rp_event_copy(const rp_event *of) {
+    if (of->event) {
+        (void)clRetainEvent(of->event);
+    }
+    return *of;
+}
+
+void rp_event_release(rp_event *event) {
+    if (event->event) {
+        (void)clReleaseEvent(event->event);
+    }
+    *event = (rp_event){0};
+}
+
+static rp_err open_memory(rp_spill *spill) {
+    const size_t bytes = spill->entries * spill->entry_bytes;
+    cl_int code;
+    spill->memory = clCreateBuffer(spill->device->context,
+                                   CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &code);
+    if (code == CL_SUCCESS) {
+        spill->entry =
+            clEnqueueMapBuffer(spill->queue[LEAVING], spill->memory, CL_TRUE,
+                               CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL, NULL, &code);
+    }
+    return code == CL_SUCCESS
+               ? RP_OK
+               : rp_fail(RP_ERR_MEMORY, "host memory for %u stashes of %zu bytes: %s (OpenCL %d)",
+                         spill->entries, spill->entry_bytes, rp_cl_text(code), code);
+}
+
+rp_err rp_spill_open(rp_arena *arena, rp_device *device, uint32_t entries, size_t entry_bytes,
+                     rp_spill **out) {
+    rp_spill *spill = NULL;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, 1, &spill));
+    *spill = (rp_spill){.device = device, .entries = entries, .entry_bytes = entry_bytes};
+    for (uint32_t way = 0; way < WAYS; way++) {
+        cl_int code;
+        spill->queue[way] = clCreateCommandQueue(device->context, device->id, 0, &code);
+        RP_TRY(rp_cl(code, "a queue for copies on %s", device->facts.name));
+    }
+    RP_TRY(open_memory(spill));
+    *out = spill;
+    return RP_OK;
+fail:
+    rp_spill_close(&spill);
+    return err;
+}
+
+void rp_spill_close(rp_spill **pointer) {
+    rp_spill *spill = *pointer;
+    *pointer = NULL;
+    if (!spill) {
+        return;
+    }
+    if (spill->entry) {
+        (void)clEnqueueUnmapMemObject(spill->queue[LEAVING], spill->memory, spill->entry, 0, NULL,
+                                      NULL);
+    }
+    for (uint32_t way = 0; way < WAYS; way++) {
+        if (spill->queue[way]) {
+            (void)clFinish(spill->queue[way]);
+            (void)clReleaseCommandQueue(spill->queue[way]);
+        }
+    }
+    if (spill->memory) {
+        (void)clReleaseMemObject(spill->memory);
+    }
+    *spill = (rp_spill){0};
+}
+
+rp_err rp_spill_point(rp_spill *spill, rp_event *out) {
+    cl_event event;
+    rp_err err;
+    *out = (rp_event){0};
+    if (spill->device->rehearses) {
+        return RP_OK;
+    }
+    RP_TRY(rp_cl(clEnqueueMarkerWithWaitList(spill->device->queue, 0, NULL, &event), "a point"));
+    *out = (rp_event){event};
+    RP_TRY(rp_cl(clFlush(spill->device->queue), "flush"));
+fail:
+    return err;
+}
+
+rp_err rp_spill_await(rp_spill *spill, const rp_event *event) {
+    const cl_event it = event->event;
+    return it ? rp_cl(clEnqueueBarrierWithWaitList(spill->device->queue, 1, &it, NULL), "a wait")
+              : RP_OK;
+}
+
+static rp_err check_entry(const rp_spill *spill, const rp_buffer *buffer, uint32_t entry) {
+    return entry < spill->entries && buffer->bytes >= spill->entry_bytes
+               ? RP_OK
+               : rp_fail(RP_ERR_LIMIT, "copy of %zu bytes: entry %u of %u, a buffer of %zu",
+                         spill->entry_bytes, entry, spill->entries, buffer->bytes);
+}
+
+rp_err rp_spill_leave(rp_spill *spill, const rp_buffer *from, uint32_t entry, const rp_event *after,
+                      rp_event *done) {
+    const cl_event wait = after->event;
+    const cl_uint waits = wait ? 1 : 0;
+    cl_event event;
+    rp_err err;
+    *done = (rp_event){0};
+    RP_TRY(check_entry(spill, from, entry));
+    if (spill->device->rehearses) {
+        return RP_OK;
+    }
+    RP_TRY(rp_cl(clEnqueueReadBuffer(spill->queue[LEAVING], from->memory, CL_FALSE, 0,
+                                     spill->entry_bytes, rp_spill_entry(spill, entry), waits,
+                                     waits ? &wait : NULL, &event),
+                 "a stash that leaves, %zu bytes", spill->entry_bytes));
+    *done = (rp_event){event};
+    RP_TRY(rp_cl(clFlush(spill->queue[LEAVING]), "flush"));
+fail:
+    return err;
+}
+
+rp_err rp_spill_arrive(rp_spill *spill, rp_buffer *to, uint32_t entry, const rp_event *const *after,
+                       uint32_t after_count, rp_event *done) {
+    cl_event wait[WAITS_MAX];
+    cl_uint waits = 0;
+    cl_event event;
+    rp_err err;
+    *done = (rp_event){0};
+    RP_ASSERT(after_count <= WAITS_MAX);
+    RP_TRY(check_entry(spill, to, entry));
+    if (spill->device->rehearses) {
+        return RP_OK;
+    }
+    for (uint32_t i = 0; i < after_count; i++) {
+        if (after[i]->event) {
+            wait[waits++] = after[i]->event;
+        }
+    }
+    RP_TRY(rp_cl(clEnqueueWriteBuffer(spill->queue[ARRIVING], to->memory, CL_FALSE, 0,
+                                      spill->entry_bytes, rp_spill_entry(spill, entry), waits,
+                                      waits ? wait : NULL, &event),
+                 "a stash that comes back, %zu bytes", spill->entry_bytes));
+    *done = (rp_event){event};
+    RP_TRY(rp_cl(clFlush(spill->queue[ARRIVING]), "flush"));
+fail:
+    return err;
+}
+
+rp_err rp_spill_drain(rp_spill *spill) {
+    rp_err err = RP_OK;
+    for (uint32_t way = 0; way < WAYS; way++) {
+        RP_TRY(rp_cl(clFinish(spill->queue[way]), "finish of copies"));
+    }
+fail:
+    return err;
+}
+
+char *rp_spill_entry(rp_spill *spill, uint32_t entry) {
+    return spill->entry + entry * spill->entry_bytes;
+}

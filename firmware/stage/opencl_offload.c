@@ -1,0 +1,191 @@
+/* Stashes of an offloaded stage: a few on the device, all others with the host. A stash leaves as
+ * soon as its forward has passed, but for the one whose backward comes next, and comes back while
+ * the op before that backward is at work. A stash is not changed once it is there: one that has
+ * come back may be dropped without leaving again. */
+#include <string.h>
+
+#include "stage/opencl_own.h"
+
+static const uint32_t NONE = RP_NO_SLOT;
+
+rp_err rp_opencl_open_offload(rp_opencl *e) {
+    const rp_layout *layout = e->base.layout;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(e->arena, layout->slots, &e->place));
+    for (uint32_t c = 0; c < layout->stashes; c++) {
+        e->chunk[c].slot = NONE;
+    }
+    for (uint32_t s = 0; s < layout->slots; s++) {
+        e->place[s].chunk = NONE;
+        e->slot[s] = e->chunk[0].memory; /* sizes are the same in all */
+    }
+    RP_TRY(rp_spill_open(e->arena, e->device, layout->slots, layout->slot_bytes, &e->spill));
+fail:
+    return err;
+}
+
+void rp_opencl_close_offload(rp_opencl *e) {
+    for (uint32_t s = 0; e->spill && s < e->base.layout->slots; s++) {
+        rp_event_release(&e->place[s].left);
+    }
+    for (uint32_t c = 0; e->chunk && c < e->base.layout->stashes; c++) {
+        rp_event_release(&e->chunk[c].used);
+        rp_event_release(&e->chunk[c].left);
+        rp_event_release(&e->chunk[c].here);
+    }
+    rp_spill_close(&e->spill);
+}
+
+/* ---- leaving and coming back ----------------------------------------------------------------- */
+
+static rp_err leave(rp_opencl *e, rp_opencl_chunk *chunk) {
+    rp_opencl_place *place = &e->place[chunk->slot];
+    rp_err err;
+    rp_event_release(&place->left);
+    RP_TRY(rp_spill_leave(e->spill, rp_darena_whole(chunk->arena), chunk->slot, &chunk->used,
+                          &place->left));
+    rp_event_release(&chunk->left);
+    chunk->left = rp_event_copy(&place->left);
+    place->stored = true;
+fail:
+    return err;
+}
+
+/* A chunk for another slot, neither that of `a` nor of `b`: a free one, one whose stash lies with
+ * the host already, or one whose stash leaves now. */
+static rp_err find_room(rp_opencl *e, uint32_t a, uint32_t b, rp_opencl_chunk **out) {
+    rp_opencl_chunk *best = NULL;
+    uint32_t best_cost = UINT32_MAX;
+    rp_err err = RP_OK;
+    for (uint32_t c = 0; c < e->base.layout->stashes; c++) {
+        rp_opencl_chunk *chunk = &e->chunk[c];
+        const bool is_free = chunk->slot == NONE;
+        const uint32_t cost = is_free ? 0 : e->place[chunk->slot].stored ? 1 : 2;
+        if (cost < best_cost && (is_free || (chunk->slot != a && chunk->slot != b))) {
+            best = chunk;
+            best_cost = cost;
+        }
+    }
+    RP_ASSERT(best); /* there are three */
+    RP_TRY(best_cost == 2 ? leave(e, best) : RP_OK);
+    if (best->slot != NONE) {
+        e->place[best->slot].chunk = NONE;
+        best->slot = NONE;
+    }
+    *out = best;
+fail:
+    return err;
+}
+
+static void settle(rp_opencl *e, rp_opencl_chunk *chunk, uint32_t slot) {
+    chunk->slot = slot;
+    e->place[slot].chunk = (uint32_t)(chunk - e->chunk);
+    e->slot[slot] = chunk->memory;
+}
+
+static rp_err come_back(rp_opencl *e, uint32_t slot, uint32_t other) {
+    rp_opencl_chunk *chunk;
+    rp_err err;
+    RP_TRY(find_room(e, slot, other, &chunk));
+    const rp_event *const after[] = {&chunk->used, &chunk->left, &e->place[slot].left};
+    settle(e, chunk, slot);
+    rp_event_release(&chunk->here);
+    RP_TRY(rp_spill_arrive(e->spill, rp_darena_whole(chunk->arena), slot, after, 3, &chunk->here));
+fail:
+    return err;
+}
+
+/* ---- around an op ---------------------------------------------------------------------------- */
+
+static rp_err begin_forward(rp_opencl *e, uint32_t slot, uint32_t soon) {
+    rp_opencl_chunk *chunk;
+    rp_err err;
+    e->place[slot].stored = false;
+    if (e->place[slot].chunk == NONE) {
+        RP_TRY(find_room(e, slot, soon, &chunk));
+        settle(e, chunk, slot);
+    }
+    chunk = &e->chunk[e->place[slot].chunk];
+    RP_TRY(rp_spill_await(e->spill, &chunk->here)); /* of one that was never used */
+    RP_TRY(rp_spill_await(e->spill, &chunk->left));
+    rp_event_release(&chunk->here);
+    rp_event_release(&chunk->left);
+fail:
+    return err;
+}
+
+rp_err rp_opencl_begin_pass(rp_opencl *e, const rp_pass *pass, bool forward) {
+    const uint32_t slot = pass->stash.slot;
+    rp_err err = RP_OK;
+    if (!e->spill) {
+        return RP_OK;
+    }
+    if (forward) {
+        return begin_forward(e, slot, pass->soon - 1);
+    }
+    if (e->place[slot].chunk == NONE) {
+        RP_TRY(come_back(e, slot, pass->soon - 1));
+    }
+    rp_opencl_chunk *chunk = &e->chunk[e->place[slot].chunk];
+    RP_TRY(rp_spill_await(e->spill, &chunk->here));
+    rp_event_release(&chunk->here);
+fail:
+    return err;
+}
+
+rp_err rp_opencl_end_pass(rp_opencl *e, const rp_pass *pass, bool forward) {
+    const uint32_t slot = pass->stash.slot;
+    const uint32_t soon = pass->soon - 1;
+    rp_err err = RP_OK;
+    if (!e->spill) {
+        return RP_OK;
+    }
+    rp_opencl_chunk *chunk = &e->chunk[e->place[slot].chunk];
+    rp_event_release(&chunk->used);
+    RP_TRY(rp_spill_point(e->spill, &chunk->used));
+    if (pass->ends) {
+        e->place[slot].chunk = NONE;
+        e->place[slot].stored = false;
+        chunk->slot = NONE;
+    } else if (forward && pass->training && slot != soon) {
+        RP_TRY(leave(e, chunk));
+    }
+    if (pass->soon > 0 && e->place[soon].chunk == NONE) {
+        RP_TRY(come_back(e, soon, slot));
+    }
+fail:
+    return err;
+}
+
+/* ---- checkpoints ----------------------------------------------------------------------------- */
+
+static size_t offset_of(const rp_opencl *e, uint32_t buffer) {
+    const rp_opencl_slot *slot = &e->chunk[0].memory;
+    const uint32_t kept = e->base.layout->value.kept_count;
+    size_t offset = 0;
+    for (uint32_t i = 0; i < buffer; i++) {
+        const rp_buffer *before = i < kept ? slot->kept[i] : slot->saved[i - kept];
+        offset += before ? rp_buffer_bytes(before) : 0; /* of a chunk's part: rounded up */
+    }
+    return offset;
+}
+
+rp_err rp_opencl_move_stored(rp_opencl *e, uint32_t slot, uint32_t buffer, size_t from,
+                             size_t bytes, const char *in, char *out, bool *moved) {
+    rp_err err;
+    *moved = e->spill && e->place[slot].chunk == NONE;
+    if (!e->spill) {
+        return RP_OK;
+    }
+    RP_TRY(rp_device_drain(e->device));
+    RP_TRY(rp_spill_drain(e->spill));
+    if (*moved) {
+        char *at = rp_spill_entry(e->spill, slot) + offset_of(e, buffer) + from;
+        memcpy(in ? at : out, in ? in : at, bytes);
+        e->place[slot].stored = true;
+    } else if (in) {
+        e->place[slot].stored = false;
+    }
+fail:
+    return err;
+}
