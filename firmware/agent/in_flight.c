@@ -3,16 +3,7 @@
 #include <string.h>
 
 #include "agent/runner_own.h"
-
-/* One waiting microbatch: its tensors, each at its largest. */
-static size_t parcel_bytes(const rp_runner *r) {
-    const rp_port_form *form = rp_port_in_form(r->held[0].in);
-    size_t bytes = 0;
-    for (uint32_t i = 0; i < form->tensor_count; i++) {
-        bytes += form->sample_bytes[i];
-    }
-    return bytes * r->held[0].job->micro;
-}
+#include "sched/split.h"
 
 /* Microbatches that the stage before has sent and no op here has taken: none behind a flush, where
  * the two stages may have cut a step in other ways. */
@@ -39,9 +30,90 @@ static size_t stage_bytes(const rp_runner *r) {
     return rp_stage_in_flight_bytes(r->held[0].stage);
 }
 
+/* ---- what waits ------------------------------------------------------------------------------ */
+
+/* Parcels that have come and no op has taken, in the order in which ops will: activations; where
+ * stages are split, the weights that the next forward is the first to see, or the stashes of
+ * forwards under way. */
+typedef struct {
+    rp_sched_state list;
+    uint64_t activations, stashes;
+    bool weights;
+} waiting_walk;
+
+typedef struct {
+    rp_port_in *port;
+    rp_port_want want;
+    size_t bytes; /* at its largest */
+} waiting_parcel;
+
+static waiting_walk start_waiting(const rp_runner *r) {
+    const rp_role role = r->held[0].job->role;
+    return (waiting_walk){.list = r->sched,
+                          .activations = pending_microbatches(r),
+                          .stashes = role == RP_ROLE_BACKWARD ? r->in_flight : 0,
+                          .weights = role == RP_ROLE_FORWARD && r->held[0].weights};
+}
+
+/* The next op of the kind in a list; false: there is none. */
+static bool next_of_kind(const rp_runner *r, rp_sched_state *list, rp_op_kind kind, rp_op *op) {
+    while (r->held[0].job->method.kind->next(list, op)) {
+        if (op->kind == kind) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static waiting_parcel parcel_of(const rp_runner *r, rp_port_in *port, uint64_t step,
+                                rp_range samples) {
+    const rp_port_form *form = rp_port_in_form(port);
+    waiting_parcel out = {.port = port, .want = {.step = step, .samples = samples}};
+    for (uint32_t i = 0; i < form->tensor_count; i++) {
+        out.bytes += rp_port_bytes(form, i, r->held[0].job->micro);
+    }
+    return out;
+}
+
+static bool next_waiting(const rp_runner *r, waiting_walk *w, waiting_parcel *out) {
+    const runner_stage *s = &r->held[0];
+    rp_op op;
+    if (w->weights) {
+        rp_sched_state list = r->sched;
+        w->weights = false;
+        if (next_of_kind(r, &list, RP_OP_FORWARD, &op) && op.micro == 0 &&
+            rp_sched_split_takes(&list.shape, op.step) &&
+            rp_sched_split_version(&list.shape, op.step) <= r->sched.step) {
+            *out = parcel_of(r, s->weights, op.step,
+                             (rp_range){0, rp_runner_step_samples(r, op.step)});
+            return true;
+        }
+    }
+    if (w->activations > 0 && next_of_kind(r, &w->list, RP_OP_FORWARD, &op)) {
+        w->activations--;
+        *out = parcel_of(r, s->in, op.step, op.samples);
+        return true;
+    }
+    if (w->stashes > 0 && s->stashes && next_of_kind(r, &w->list, RP_OP_BACKWARD, &op)) {
+        w->stashes--;
+        *out = parcel_of(r, s->stashes, op.step, op.samples);
+        return true;
+    }
+    return false;
+}
+
+static size_t waiting_bytes(const rp_runner *r) {
+    waiting_walk walk = start_waiting(r);
+    waiting_parcel parcel;
+    size_t bytes = 0;
+    while (next_waiting(r, &walk, &parcel)) {
+        bytes += parcel.bytes;
+    }
+    return bytes;
+}
+
 size_t rp_runner_in_flight_bytes(const rp_runner *r) {
-    const uint64_t parcels = pending_microbatches(r);
-    return has_in_flight(r) ? stage_bytes(r) + (parcels ? parcels * parcel_bytes(r) : 0) : 0;
+    return has_in_flight(r) ? stage_bytes(r) + waiting_bytes(r) : 0;
 }
 
 uint64_t rp_runner_fill_step(const rp_runner *r) {
@@ -49,16 +121,6 @@ uint64_t rp_runner_fill_step(const rp_runner *r) {
 }
 
 /* ---- waiting microbatches -------------------------------------------------------------------- */
-
-/* The next forward of a list; false: there is none. */
-static bool next_forward(const rp_runner *r, rp_sched_state *list, rp_op *op) {
-    while (r->held[0].job->method.kind->next(list, op)) {
-        if (op->kind == RP_OP_FORWARD) {
-            return true;
-        }
-    }
-    return false;
-}
 
 /* Where [first, first + count) of all bytes meets `bytes` of them at `begin`: copies that part. */
 static void copy_part(size_t first, size_t count, size_t begin, const void *from, size_t bytes,
@@ -70,35 +132,34 @@ static void copy_part(size_t first, size_t count, size_t begin, const void *from
     }
 }
 
-/* [first, first + count) of what the next `waiting` forwards need, as it lies in the pieces. */
+/* [first, first + count) of what waits, as it lies in the pieces. */
 static rp_err read_waiting(rp_runner *r, size_t first, size_t count, char *out) {
-    const rp_port_form *form = rp_port_in_form(r->held[0].in);
-    const uint32_t micro = r->held[0].job->micro;
-    rp_sched_state list = r->sched;
-    rp_op op;
+    waiting_walk walk = start_waiting(r);
+    waiting_parcel parcel;
     size_t begin = 0;
-    for (uint64_t m = 0; m < pending_microbatches(r) && next_forward(r, &list, &op); m++) {
-        const rp_port_want want = {.step = op.step, .samples = op.samples};
+    for (uint64_t m = 0; next_waiting(r, &walk, &parcel); m++) {
+        const rp_port_form *form = rp_port_in_form(parcel.port);
         rp_port_pieces pieces;
         bool ready;
-        rp_err err = rp_port_in_find(r->held[0].in, &want, &pieces, &ready);
+        rp_err err = rp_port_in_find(parcel.port, &parcel.want, &pieces, &ready);
         if (err == RP_OK && !ready) {
-            err = rp_fail(RP_ERR_FAULT,
-                          "%llu microbatches are pending here, but number %llu of them is missing",
-                          (unsigned long long)pending_microbatches(r), (unsigned long long)m);
+            err = rp_fail(RP_ERR_FAULT, "of what waits here, number %llu is missing: step %llu",
+                          (unsigned long long)m, (unsigned long long)parcel.want.step);
         }
         if (err != RP_OK) {
             return err;
         }
+        size_t at = begin;
         for (uint32_t i = 0; i < form->tensor_count; i++) {
             for (uint32_t p = 0; p < pieces.count; p++) {
                 const rp_port_piece *piece = &pieces.piece[p];
-                const size_t skipped = piece->samples.first - op.samples.first;
-                copy_part(first, count, begin + skipped * form->sample_bytes[i], piece->part[i],
-                          piece->samples.count * form->sample_bytes[i], out);
+                const uint32_t skipped = piece->samples.first - parcel.want.samples.first;
+                copy_part(first, count, at + (skipped ? rp_port_bytes(form, i, skipped) : 0),
+                          piece->part[i], rp_port_bytes(form, i, piece->samples.count), out);
             }
-            begin += form->sample_bytes[i] * micro;
+            at += rp_port_bytes(form, i, r->held[0].job->micro);
         }
+        begin += parcel.bytes;
     }
     return RP_OK;
 }
@@ -156,30 +217,29 @@ fail:
     return err;
 }
 
-/* The waiting microbatches as parcels of the next forwards, in memory of their own; it is written
- * later. */
+/* What waits, as parcels in memory of their own; it is written later. */
 static rp_err restore_waiting(rp_runner *r) {
-    const rp_port_form *form = rp_port_in_form(r->held[0].in);
-    const uint32_t micro = r->held[0].job->micro;
-    rp_sched_state list = r->sched;
-    rp_op op;
+    waiting_walk walk = start_waiting(r);
+    waiting_parcel waiting;
     rp_err err;
-    RP_TRY(RP_ARENA_NEW(r->arena, pending_microbatches(r) * parcel_bytes(r), &r->restored));
+    RP_TRY(RP_ARENA_NEW(r->arena, waiting_bytes(r), &r->restored));
     char *at = r->restored;
-    for (uint64_t m = 0; m < pending_microbatches(r) && next_forward(r, &list, &op); m++) {
-        rp_parcel parcel = {
-            .step = op.step, .samples = op.samples, .part_count = form->tensor_count};
+    while (next_waiting(r, &walk, &waiting)) {
+        const rp_port_form *form = rp_port_in_form(waiting.port);
+        rp_parcel parcel = {.step = waiting.want.step,
+                            .samples = waiting.want.samples,
+                            .part_count = form->tensor_count};
         for (uint32_t i = 0; i < form->tensor_count; i++) {
-            parcel.part[i] = rp_part_of_bytes(at, form->sample_bytes[i] * op.samples.count);
+            parcel.part[i] = rp_part_of_bytes(at, rp_port_bytes(form, i, parcel.samples.count));
             parcel.part[i].dtype = form->dtype[i];
-            at += form->sample_bytes[i] * micro;
+            at += rp_port_bytes(form, i, r->held[0].job->micro);
         }
-        err = rp_port_in_push(r->held[0].in, &parcel);
+        err = rp_port_in_push(waiting.port, &parcel);
         if (err != RP_OK) {
             return err == RP_ERR_AGAIN
                        ? rp_fail(RP_ERR_LIMIT,
-                                 "no room for the %llu pending microbatches of the checkpoint",
-                                 (unsigned long long)pending_microbatches(r))
+                                 "no room for what waits in the checkpoint, %zu bytes",
+                                 waiting_bytes(r))
                        : err;
         }
     }
@@ -207,7 +267,7 @@ rp_err rp_runner_resume(rp_runner *r, uint64_t fill_step, size_t bytes) {
                        "the checkpoint holds %zu bytes of in-flight state, expected %zu", bytes,
                        rp_runner_in_flight_bytes(r));
     }
-    if (pending_microbatches(r) > 0) {
+    if (bytes > 0 && waiting_bytes(r) > 0) {
         RP_TRY(restore_waiting(r));
     }
     r->in_flight_due = bytes;

@@ -12,7 +12,7 @@ void rp_runner_start_order(rp_runner *r, uint64_t step) {
     shape.stage -= shape.stage > 0;
     rp_method_order(&r->held[0].job->method, &shape);
     rp_sched_start(&r->above, &shape);
-    r->fill_step = step;
+    r->fill_step = r->plan.fill_step = step;
     r->forwards = r->forwards_above = 0;
     r->in_flight = 0;
 }

@@ -30,6 +30,10 @@ rp_err rp_runner_open(rp_arena *arena, const rp_runner_options *options, rp_runn
     RP_ASSERT(options->held_count > 0 && options->held_count <= RP_RUNNER_STAGES_MAX);
     RP_TRY(RP_ARENA_NEW(arena, 1, &r));
     r->at = *options;
+    if (options->plan) { /* none: it trains nothing */
+        r->plan = *options->plan;
+        r->at.plan = &r->plan;
+    }
     r->arena = arena;
     RP_TRY(open_held(r));
     RP_TRY(rp_runner_open_edges(r));

@@ -71,6 +71,7 @@ typedef struct {
 struct rp_runner {
     rp_arena *arena;
     rp_runner_options at;
+    rp_plan plan;       /* at.plan's, but for where this runner's pipes were filled */
     runner_stage *held; /* [at.held_count] */
     runner_edge *edge;  /* [at.edge_count] */
     runner_source *source;

@@ -101,6 +101,7 @@ rp_err rp_plan_make(rp_arena *arena, const rp_plan_options *options, rp_plan **o
                       .micro = options->micro,
                       .epoch_samples = options->epoch_samples,
                       .step_first = options->step_first,
+                      .fill_step = options->step_first,
                       .steps = options->steps,
                       .node_count = rp_method_boards(options->method, stages),
                       .hold_count = options->method->kind->splits ? 2 * stages : stages,

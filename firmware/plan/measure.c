@@ -20,7 +20,7 @@ rp_plan rp_plan_shorten(const rp_plan *plan) {
     const uint64_t micros = (plan->batch - 1) / plan->micro + 1;
     const uint64_t open = most_in_flight(plan) / micros + 1; /* steps */
     const uint64_t enough = flushed ? 2 : 2 * open + plan->method.replicas + 2;
-    out.step_first = 0;
+    out.step_first = out.fill_step = 0;
     if (epoch > enough && out.steps >= epoch) {
         out.epoch_samples -= (epoch - enough) * plan->batch;
         out.steps -= epoch - enough;
@@ -158,6 +158,7 @@ static bool keeps_forwards(const rp_plan_hold *hold) {
 void rp_plan_set_steps(rp_plan *plan, uint64_t steps) {
     plan->steps = steps;
     plan->step_first = plan->step_first < steps ? plan->step_first : steps;
+    plan->fill_step = plan->fill_step < steps ? plan->fill_step : steps;
     const rp_plan walked = rp_plan_shorten(plan);
     for (uint32_t h = 0; h < plan->hold_count; h++) {
         rp_plan_hold needed = plan->hold[h];

@@ -92,7 +92,7 @@ static bool takes_weights(const rp_plan *plan, const rp_op *op) {
     if (!plan->method.kind->splits) {
         return op->step > plan->step_first;
     }
-    const rp_sched_shape shape = rp_plan_stage_shape(plan, op->stage, plan->step_first);
+    const rp_sched_shape shape = rp_plan_stage_shape(plan, op->stage, plan->fill_step);
     return rp_sched_split_takes(&shape, op->step);
 }
 
@@ -157,7 +157,7 @@ static void send_weight(const rp_plan *plan, const rp_plan_edge *e, rp_transfer 
     const rp_plan_hold *to = rp_plan_find_hold(plan, e->to, e->stage);
     const bool average = to && to->role == RP_ROLE_AVERAGE;
     if (plan->method.kind->splits) {
-        const rp_sched_shape shape = rp_plan_stage_shape(plan, e->stage, plan->step_first);
+        const rp_sched_shape shape = rp_plan_stage_shape(plan, e->stage, plan->fill_step);
         t->step = rp_sched_split_taker(&shape, t->step);
     } else {
         t->step += !average;

@@ -115,6 +115,8 @@ typedef struct {
     uint32_t batch, micro;  /* micro: as in the run file; each stage has its own */
     uint64_t epoch_samples; /* the last step of an epoch may be short */
     uint64_t step_first, steps;
+    uint64_t fill_step; /* where pipes were filled: step_first, or before it where a run goes on
+                           with what was in flight (not in the text) */
     uint32_t node_count, hold_count, stage_count, edge_count;
     rp_plan_node *node;
     rp_plan_hold *hold; /* in the order of nodes, then stages */

@@ -474,6 +474,7 @@ static rp_err read_plan(rp_arena *arena, const location *root, rp_plan *plan) {
     RP_TRY(read_u64(root, "epoch_samples", 1, UINT64_C(1) << 48, &plan->epoch_samples));
     RP_TRY(read_u64(root, "steps", 0, UINT64_C(1) << 48, &plan->steps));
     RP_TRY(read_u64(root, "step_first", 0, plan->steps, &plan->step_first));
+    plan->fill_step = plan->step_first;
     RP_TRY(read_stages(arena, root, plan));
     RP_TRY(read_nodes(arena, root, plan));
     RP_TRY(read_method(arena, root, plan));

@@ -37,8 +37,9 @@ void rp_stage_resume(rp_stage *stage, uint64_t fill_step, uint64_t step) {
     while (versions->list.step < step) {
         rp_sched_state list = versions->list;
         rp_weight_view view = {0};
-        if (!rp_job_next(stage->job, &list, &op)) {
-            return;
+        if (!rp_job_next(stage->job, &list, &op) ||
+            (stage->job->role == RP_ROLE_FORWARD && list.step >= step)) {
+            return; /* the list's other half has come to the step, and this forward is behind it */
         }
         if (op.kind == RP_OP_FORWARD) {
             view = rp_versions_forward(versions, &op);

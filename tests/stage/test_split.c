@@ -287,6 +287,25 @@ static void digests(void **state) {
     both_halves_are_one_stage("digest");
 }
 
+/* To the step, all boards of the ring. */
+static void run_to(test_ring *r, uint64_t from, uint64_t end) {
+    const int64_t start_ns = rp_clock_now_ns(&r->clock);
+    bool active = true;
+    for (uint32_t n = 0; n < r->nodes; n++) {
+        expect_ok(rp_runner_train(r->node[n].runner, from, end, false));
+        r->node[n].active = true;
+    }
+    while (active) {
+        test_ring_feed(r);
+        (void)test_ring_step_nodes(r);
+        active = false;
+        for (uint32_t n = 0; n < r->nodes; n++) {
+            active |= r->node[n].active;
+        }
+        assert_true(rp_clock_now_ns(&r->clock) - start_ns < 50 * RP_NS_PER_S);
+    }
+}
+
 /* Segments: a pause behind an update leaves forwards, stashes and weights of later steps on their
  * way, and the next segment goes on with them. */
 static void pauses_change_nothing(void **state) {
@@ -301,22 +320,7 @@ static void pauses_change_nothing(void **state) {
     train(&joint, 1);
     test_ring_open_on(&runners, "opencl", &site, model, job_of(schedule), "[drop, out]", STAGES);
     for (uint32_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        const uint64_t from = i > 0 ? ends[i - 1] : 0;
-        const int64_t start_ns = rp_clock_now_ns(&runners.clock);
-        bool active = true;
-        for (uint32_t n = 0; n < runners.nodes; n++) {
-            expect_ok(rp_runner_train(runners.node[n].runner, from, ends[i], false));
-            runners.node[n].active = true;
-        }
-        while (active) {
-            test_ring_feed(&runners);
-            (void)test_ring_step_nodes(&runners);
-            active = false;
-            for (uint32_t n = 0; n < runners.nodes; n++) {
-                active |= runners.node[n].active;
-            }
-            assert_true(rp_clock_now_ns(&runners.clock) - start_ns < 50 * RP_NS_PER_S);
-        }
+        run_to(&runners, i > 0 ? ends[i - 1] : 0, ends[i]);
         for (uint32_t n = 0; n < runners.nodes; n++) {
             assert_int_equal(rp_runner_place_of(runners.node[n].runner).step, ends[i]);
         }
@@ -328,6 +332,70 @@ static void pauses_change_nothing(void **state) {
     assert_true(same_tensors(&got, &joint));
     test_ring_close(&runners);
     close_ring(&joint);
+}
+
+/* What a checkpoint has of a board. */
+static void move_board(rp_arena *arena, test_ring *from, test_ring *to, uint32_t n) {
+    float values[1024];
+    rp_stage *a = from->board[n].stage, *b = to->board[n].stage;
+    const size_t count = rp_runner_in_flight_bytes(from->node[n].runner);
+    char *bytes;
+    for (uint32_t i = 0; i < rp_stage_tensor_count(a, true); i++) {
+        char name[256];
+        rp_shape shape;
+        expect_ok(rp_stage_tensor_at(a, i, name, sizeof name, &shape));
+        const size_t floats = rp_shape_count(&shape);
+        expect_ok(rp_stage_tensor_read(a, i, 0, floats, values));
+        expect_ok(rp_stage_tensor_write(b, name, 0, floats, values));
+    }
+    rp_stage_set_applied(b, 0, rp_stage_applied(a, 0));
+    assert_true(count > 0);
+    expect_ok(RP_ARENA_NEW(arena, count, &bytes));
+    expect_ok(rp_runner_in_flight_read(from->node[n].runner, 0, count, bytes));
+    expect_ok(
+        rp_runner_resume(to->node[n].runner, rp_runner_fill_step(from->node[n].runner), count));
+    expect_ok(rp_runner_in_flight_write(to->node[n].runner, 0, count / 8 * 4, bytes));
+    expect_ok(rp_runner_in_flight_write(to->node[n].runner, count / 8 * 4, count - count / 8 * 4,
+                                        bytes + count / 8 * 4));
+}
+
+/* Other boards go on from what these have of the microbatches, stashes and weights on their way. */
+static void others_go_on(const char *executor, uint64_t at) {
+    const char *schedule = "{kind: pipefb, ahead: [6, 4, 2], publish: 2}";
+    const bool computes = strcmp(executor, "opencl") == 0;
+    const rp_site site = {.device = computes ? test_device_open() : NULL, .strict = true};
+    test_ring first, second;
+    halves got;
+    ring joint;
+    char later[600];
+    open_ring(&joint, executor, schedule, false);
+    train(&joint, 1);
+    test_ring_open_on(&first, executor, &site, model, job_of(schedule), "[drop, out]", STAGES);
+    run_to(&first, 0, at);
+    (void)snprintf(later, sizeof later, "%sstep_first: %llu\n", job_of(schedule),
+                   (unsigned long long)at);
+    test_ring_open_on(&second, executor, &site, model, later, "[drop, out]", STAGES);
+    for (uint32_t n = 0; n < first.nodes; n++) {
+        move_board(&joint.arena, &first, &second, n);
+    }
+    test_ring_close(&first);
+    second.label_step = at;
+    second.input_step = at + 6 - 1; /* the first stage's forwards are so far */
+    run_to(&second, at, STEPS);
+    for (uint32_t k = 0; k < STAGES; k++) {
+        got.forward[k] = second.board[k].stage;
+        got.backward[k] = second.board[2 * STAGES - 1 - k].stage;
+    }
+    assert_true(same_tensors(&got, &joint));
+    test_ring_close(&second);
+    close_ring(&joint);
+}
+
+static void checkpoints_hold_what_is_on_its_way(void **state) {
+    (void)state;
+    others_go_on("opencl", 7);
+    others_go_on("digest", 1);
+    others_go_on("digest", 8);
 }
 
 /* METHODS 12.3: a forward needs one copy of the weights and no optimiser; a stash leaves its slot
@@ -360,6 +428,7 @@ int main(void) {
         cmocka_unit_test(floats),
         cmocka_unit_test(digests),
         cmocka_unit_test(pauses_change_nothing),
+        cmocka_unit_test(checkpoints_hold_what_is_on_its_way),
         cmocka_unit_test(what_each_half_holds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
