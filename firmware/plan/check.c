@@ -52,6 +52,12 @@ static rp_err check_sizes(const rp_plan *plan) {
             return rp_fail(RP_ERR_USAGE, "%s: stages[%u].offload: expected none or host",
                            plan->source, k);
         }
+        if (plan->method.kind->splits && strcmp(stage->offload, "none") != 0) {
+            return rp_fail(RP_ERR_USAGE,
+                           "%s: stages[%u].offload: the stashes of schedule %s leave for another "
+                           "board anyway; expected none",
+                           plan->source, k, plan->method.kind->name);
+        }
     }
     return RP_OK;
 }

@@ -274,6 +274,9 @@ static void large_micro(rp_plan *p) {
 static void two_sizes(rp_plan *p) {
     p->stage[1].micro_backward = 4;
 }
+static void offload(rp_plan *p) {
+    p->stage[2].offload = "tape";
+}
 static void recompute(rp_plan *p) {
     static const char *of_another_stage[] = {"fc2"};
     p->stage[1].recompute = true;
@@ -380,6 +383,7 @@ static void wrong_plans_are_named(void **state) {
         {executor, "nodes[1].executor: 'abacus'; expected opencl, timed or digest"},
         {large_micro, "stages[1].forward: a microbatch of 9 samples, expected 1 to 8"},
         {two_sizes, "stages[1].backward: microbatches of 2 samples forward and 4 backward"},
+        {offload, "stages[2].offload: expected none or host"},
         {recompute,
          "stages[1].recompute[0]: expected layers of the stage in their order, found 'fc2'"},
         {stage_gone, "nodes[3].holds[0].stage: node s2.0 holds stage 7 of 3"},
@@ -418,6 +422,9 @@ static void an_edge_too_many_is_refused(void **state) {
     rp_arena_finish(&arena);
 }
 
+static void offload_of_a_split_stage(rp_plan *p) {
+    p->stage[1].offload = "host";
+}
 static void share_of_a_split_stage(rp_plan *p) { /* another board has the rest of the forward */
     p->hold[0].share[1] = 0.5;
     p->hold[1].stage = 0;
@@ -439,6 +446,7 @@ static void split_stages_are_whole(void **state) {
         void (*change)(rp_plan *plan);
         const char *message;
     } cases[] = {
+        {offload_of_a_split_stage, "stages[1].offload: the stashes of schedule pipefb leave"},
         {share_of_a_split_stage, "stage 1: no node does the forward from 0 of the samples on"},
         {both_roles, "schedule pipefb needs one node in role forward and one in role backward"},
         {numbers_of_ahead, "stages, method.ahead: 2 stages and 3 numbers"},
