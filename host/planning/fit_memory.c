@@ -37,6 +37,7 @@ static rp_err stage_bytes(const fitting *f, const rp_plan_hold *hold, bool again
     job.stage = hold->stage;
     memcpy(job.share, hold->share, sizeof job.share);
     rp_plan_codecs_of(f->plan, hold->stage, job.codec);
+    job.role = hold->role;
     job.recompute = again;
     job.group_begins = begins;
     job.offload = strcmp(f->plan->stage[hold->stage].offload, "host") == 0;

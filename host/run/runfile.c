@@ -736,7 +736,17 @@ static rp_err read_recompute(rp_arena *arena, rp_runfile *run) {
     }
     const rp_cut cut = {.stage_count = run->stages, .first = first};
     RP_TRY(rp_offload_read(run->root, run->stages, stage));
-    memset(stage, 0, run->stages * sizeof *stage);
+    for (uint32_t k = 0; k < run->stages; k++) {
+        any |= stage[k];
+        stage[k] = false;
+    }
+    if (any && run->method.kind->splits) {
+        return rp_node_fail(rp_node_find(run->root, "offload"),
+                            "is not for schedule %s, whose stashes leave for another board anyway; "
+                            "expected none",
+                            run->method.kind->name);
+    }
+    any = false;
     RP_TRY(rp_again_read(run->root, run->model, &cut, stage, begins, &run->recompute_auto));
     for (uint32_t k = 0; k < run->stages; k++) {
         any |= stage[k];

@@ -433,6 +433,26 @@ static void memory_by_board(void **state) {
     }
 }
 
+static void wrong_offload_and_recompute(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"offload: tape", ":10: offload: expected none, host, or a list of stages"},
+        {"offload: [2]", ":10: offload[0]: expected a whole number from 0 to 1"},
+        {"recompute: some", ":10: recompute: expected none, all, auto, or a list"},
+        {"recompute: [2]", ":10: recompute[0]: expected a stage, from 0 to 1, or a layer"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[120];
+        (void)snprintf(text, sizeof text, "cut: auto\n%s\n", cases[i][0]);
+        refused_changed("cut: auto\n", text, cases[i][1]);
+    }
+    refused_changed("clip_norm: 2}\nlr_schedule: cosine\nschedule: 1f1b\n",
+                    "clip_norm: 0}\nschedule: pipeoptim\nrecompute: all\n",
+                    "recompute: is not for schedule pipeoptim: its forwards see predicted");
+    refused_changed("clip_norm: 2}\nlr_schedule: cosine\nschedule: 1f1b\n",
+                    "clip_norm: 0}\nschedule: pipefb\noffload: host\n",
+                    "offload: is not for schedule pipefb, whose stashes leave");
+}
+
 static void wrong_throttles_and_threads(void **state) {
     (void)state;
     static const char *const cases[][2] = {
@@ -1081,6 +1101,7 @@ int main(void) {
         cmocka_unit_test(throttle_has_a_former_name),
         cmocka_unit_test(throttles_by_board),
         cmocka_unit_test(memory_by_board),
+        cmocka_unit_test(wrong_offload_and_recompute),
         cmocka_unit_test(wrong_throttles_and_threads),
         cmocka_unit_test(codecs_by_boundary_and_direction),
         cmocka_unit_test(copies_are_made_when_it_says),
