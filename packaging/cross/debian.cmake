@@ -12,6 +12,8 @@ if(NOT EXISTS ${CMAKE_SYSROOT}/.ringpipe-sysroot)
 endif()
 set(CMAKE_C_COMPILER ${RP_TRIPLET}-gcc)
 set(CMAKE_LIBRARY_ARCHITECTURE ${RP_TRIPLET})
+# The compiler's package has a C library of its own, which may be an older one.
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-L${CMAKE_SYSROOT}/usr/lib/${RP_TRIPLET} -B${CMAKE_SYSROOT}/usr/lib/${RP_TRIPLET}")
 
 # Libraries and headers there; protoc, the generator of nanopb and python3 here.
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
