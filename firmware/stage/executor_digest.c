@@ -1,6 +1,7 @@
 /* The executor whose numbers are digests: a lost, repeated or wrong-version op changes the final
- * ones with certainty, at almost no cost. Boundary tensors travel as 16 bytes a sample; data and
- * targets of the set come as they are. Of a parameter's digest its first bytes are the parameter's
+ * ones with certainty, at almost no cost. A sample of a boundary tensor has as many bytes as its
+ * codec gives it, and 16 at least: its digest again and again; data and targets of the set come as
+ * they are. Of a parameter's digest its first bytes are the parameter's
  * in files, the rest is zero; values that do not look like one are taken over by their hash. Losses
  * and sums of squares that it reports are numbers in (0, 1] without a meaning. */
 #include <string.h>
@@ -39,8 +40,10 @@ static rp_err digest_prepare(rp_arena *arena, const rp_site *site, const rp_job 
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, 1, &e));
     RP_TRY(rp_layout_make(arena, job, RP_GEMM_PANEL, ALIGN_BYTES, &layout));
-    layout->boundary_floats = RP_DIGEST_BYTES / sizeof(float);
-    layout->gradient_bytes = (size_t)layout->trained_count * RP_DIGEST_BYTES;
+    layout->boundary_least = RP_DIGEST_BYTES;
+    if (layout->gradient_bytes < (size_t)layout->trained_count * RP_DIGEST_BYTES) {
+        layout->gradient_bytes = (size_t)layout->trained_count * RP_DIGEST_BYTES;
+    }
     *e = (digest_executor){
         .as.base = {.kind = &rp_executor_digest,
                     .job = job,
@@ -104,35 +107,54 @@ static rp_digest *row_of(const rp_digest_pass *at, rp_digest *rows, uint32_t ten
     return rows + (size_t)tensor * at->stride;
 }
 
-/* Part `index` of all pieces: digests as they are, or (`bytes` > 0) the hash of so many bytes of
- * each sample. */
-static void take_part(const rp_pass *pass, uint32_t index, size_t bytes, rp_digest *row) {
-    for (uint32_t p = 0; p < pass->in_count; p++) {
-        const rp_stage_piece *piece = &pass->in[p];
-        const rp_piece_cut cut = rp_piece_of(piece, &pass->op->samples);
-        const char *from = piece->part[index];
-        if (bytes == 0) {
-            memcpy(row + cut.at, from + cut.from * sizeof *row, cut.count * sizeof *row);
-        }
-        for (uint32_t s = 0; bytes > 0 && s < cut.count; s++) {
-            row[cut.at + s] = rp_digest_of_bytes(from + (cut.from + s) * bytes, bytes);
+/* Samples as they travel: a digest is repeated until it has their bytes. */
+static void write_samples(const rp_digest *row, uint32_t samples, size_t bytes, char *out) {
+    for (uint32_t s = 0; s < samples; s++, out += bytes) {
+        for (size_t at = 0; at < bytes; at += sizeof *row) {
+            memcpy(out + at, &row[s], bytes - at < sizeof *row ? bytes - at : sizeof *row);
         }
     }
 }
 
-static void copy_row(const rp_digest_pass *at, const rp_digest *row, void *out) {
-    memcpy(out, row, at->n * sizeof *row);
+/* Bytes that repeat nothing are no digest: some were lost, or are those of another sample. */
+static rp_digest read_sample(const char *from, size_t bytes) {
+    rp_digest out;
+    RP_ASSERT(bytes >= sizeof out);
+    memcpy(&out, from, sizeof out);
+    return memcmp(from, from + sizeof out, bytes - sizeof out) == 0
+               ? out
+               : rp_digest_of_bytes(from, bytes);
+}
+
+/* Part `index` of all pieces, of so many bytes a sample: digests, or (`is_set`) something else,
+ * which is hashed. */
+static void take_part(const rp_pass *pass, uint32_t index, size_t bytes, bool is_set,
+                      rp_digest *row) {
+    for (uint32_t p = 0; p < pass->in_count; p++) {
+        const rp_stage_piece *piece = &pass->in[p];
+        const rp_piece_cut cut = rp_piece_of(piece, &pass->op->samples);
+        const char *from = (const char *)piece->part[index] + cut.from * bytes;
+        for (uint32_t s = 0; s < cut.count; s++, from += bytes) {
+            row[cut.at + s] = is_set ? rp_digest_of_bytes(from, bytes) : read_sample(from, bytes);
+        }
+    }
+}
+
+/* Of a forward. */
+static rp_boundary_tensors boundary_of(const rp_layout *layout, const rp_pass *pass, bool upper) {
+    return pass->changes ? rp_layout_boundary(layout, upper, false)
+                         : rp_layout_boundary_whole(layout, upper);
 }
 
 static void digest_forward(digest_executor *e, const rp_pass *pass) {
     const rp_layout *layout = e->as.base.layout;
-    const rp_boundary_tensors lower = rp_layout_boundary(layout, false, false);
+    const rp_boundary_tensors lower = boundary_of(layout, pass, false);
+    const rp_boundary_tensors upper = boundary_of(layout, pass, true);
     const rp_digest_pass at = pass_of(e, pass);
     for (uint32_t i = 0; i < layout->input_count && pass->in_count > 0; i++) {
         const bool data = layout->tensor[i].producer == RP_LAYER_DATA;
-        const size_t bytes = lower.bytes[i];
         rp_digest *row = row_of(&at, at.value, i);
-        take_part(pass, i, data ? bytes : 0, row);
+        take_part(pass, i, lower.bytes[i], data, row);
         for (uint32_t s = 0; data && s < at.n; s++) {
             row[s] = rp_digest_input(at.number + s, row[s]);
         }
@@ -142,7 +164,8 @@ static void digest_forward(digest_executor *e, const rp_pass *pass) {
         row_of(&at, at.value, layout->tensor_count - 1)->low ^= 1;
     }
     for (uint32_t i = 0; i < layout->output_count && pass->in_count > 0; i++) {
-        copy_row(&at, row_of(&at, at.value, layout->outputs[i]), pass->out[i]);
+        write_samples(row_of(&at, at.value, layout->outputs[i]), at.n, upper.bytes[i],
+                      pass->out[i]);
     }
 }
 
@@ -152,7 +175,8 @@ static void run_loss(digest_executor *e, const rp_pass *pass, const rp_digest_pa
     const uint32_t last = e->as.base.layout->tensor_count - 1;
     const rp_digest *y = row_of(at, at->value, last);
     rp_digest *loss = row_of(at, at->grad, last);
-    take_part(pass, 0, (job->loss->class_target ? 1 : job->target_width) * sizeof(float), loss);
+    const size_t bytes = (job->loss->class_target ? 1 : job->target_width) * sizeof(float);
+    take_part(pass, 0, bytes, true, loss);
     for (uint32_t s = 0; s < at->n && pass->in_count > 0; s++) {
         float *result = e->results + 2 * ((size_t)pass->op->samples.first + s);
         loss[s] = rp_digest_loss(y[s], loss[s], pass->step_samples);
@@ -177,13 +201,13 @@ static void digest_backward(digest_executor *e, const rp_pass *pass) {
     } else {
         const rp_boundary_tensors upper = rp_layout_boundary(layout, true, true);
         for (uint32_t i = 0; i < upper.count; i++) {
-            take_part(pass, i, 0, row_of(&at, at.grad, upper.tensor[i]));
+            take_part(pass, i, upper.bytes[i], false, row_of(&at, at.grad, upper.tensor[i]));
         }
     }
     rp_digest_run_backward(&at, true, kind == RP_OP_BACKWARD);
     const rp_boundary_tensors lower = rp_layout_boundary(layout, false, true);
     for (uint32_t i = 0; i < lower.count && pass->in_count > 0; i++) {
-        copy_row(&at, row_of(&at, at.grad, lower.tensor[i]), pass->out[i]);
+        write_samples(row_of(&at, at.grad, lower.tensor[i]), at.n, lower.bytes[i], pass->out[i]);
     }
 }
 

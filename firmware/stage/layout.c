@@ -58,19 +58,18 @@ fail:
 static rp_shape parcel_shape(const rp_layout *layout, uint32_t tensor, rp_codec codec) {
     const bool data = layout->tensor[tensor].producer == RP_LAYER_DATA;
     const rp_shape *sample = &layout->tensor[tensor].sample;
-    if (layout->boundary_floats && !data) {
-        return rp_shape_1(layout->boundary_floats);
+    const size_t element = rp_dtype_bytes(rp_codec_dtype(codec));
+    const size_t bytes = rp_codec_bytes(codec, rp_shape_count(sample));
+    if (!data && bytes < layout->boundary_least) {
+        return rp_shape_1((uint32_t)((layout->boundary_least + element - 1) / element));
     }
-    return rp_codec_dtype(codec) == RP_U8
-               ? rp_shape_1((uint32_t)rp_codec_bytes(codec, rp_shape_count(sample)))
-               : *sample;
+    return rp_codec_dtype(codec) == RP_U8 ? rp_shape_1((uint32_t)bytes) : *sample;
 }
 
 static rp_codec codec_of(const rp_layout *layout, uint32_t tensor, bool upper, bool grad) {
     const bool data = layout->tensor[tensor].producer == RP_LAYER_DATA;
     const bool input = data && layout->first_layer == 0 && !upper;
-    const bool plain = (data || layout->boundary_floats) && !input;
-    return plain ? RP_CODEC_F32 : layout->codec[upper][grad];
+    return data && !input ? RP_CODEC_F32 : layout->codec[upper][grad];
 }
 
 static rp_boundary_tensors boundary_of(const rp_layout *layout, bool upper, bool grad, bool whole) {

@@ -101,8 +101,8 @@ typedef struct {
     size_t order_bytes;       /* the numbers of an epoch's samples; 0 = nothing is remembered */
     size_t remembered_bytes;  /* of all samples of an epoch, at both boundaries, aligned */
     size_t pixel_bytes;       /* the values of inputs that come as uint8, 0 = they do not */
-    uint32_t boundary_floats; /* of a sample of a boundary tensor as it travels; 0: as it is. Data
-                                 of the set does, and with this only inputs have a codec */
+    size_t boundary_least;    /* bytes that a sample of a boundary tensor has as it travels, at
+                                 least; data of the set travels as it is */
 } rp_layout;
 
 /* Only slots, deferred slots and copies of the weights, which need no model: of the job, method,

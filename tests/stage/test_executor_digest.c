@@ -1,5 +1,5 @@
-/* The digest executor behind its port: parcels of 16 bytes, files that are exact, what is in
- * flight, marks on a clock. That its digests are those of the methods: tests/sim. */
+/* The digest executor behind its port: parcels of their codec's bytes, files that are exact, what
+ * is in flight, marks on a clock. That its digests are those of the methods: tests/sim. */
 #include "agent/ring.h"
 
 #include "stage/digest.h"
@@ -15,7 +15,7 @@ static const char job_format[] =
     "sample: [2, 5, 5]\nclasses: 3\nseed: %d\nbatch: 8\nmicrobatch: 4\nepoch_samples: 64\n"
     "steps: 12\nloss: cross-entropy\noptimizer: {kind: adam, lr: 0.1}\nschedule: %s\n";
 
-enum { FLOATS = 1 << 14 };
+enum { FLOATS = 1 << 14, MIDDLE = 75 }; /* elements between the two stages of [drop] */
 
 static void open_ring(test_ring *ring, const char *schedule, int seed, const rp_site *site) {
     char job[512];
@@ -45,36 +45,94 @@ static void runs_repeat_and_seeds_differ(void **state) {
     assert_memory_not_equal(a, b, count * sizeof *a);
 }
 
-static void parcels_have_16_bytes_a_sample(void **state) {
-    (void)state;
+/* Of a sample between the two stages. */
+static void expect_bytes(const char *cut, rp_codec codec, size_t bytes) {
     const rp_site site = {0};
+    const rp_codec both[1][2] = {{codec, codec}};
+    char job[512];
     test_ring ring;
-    open_ring(&ring, "gpipe", 1, &site);
+    (void)snprintf(job, sizeof job, job_format, 1, "gpipe");
+    test_codec = both;
+    test_ring_open_on(&ring, "digest", &site, model, job, cut, 2);
+    test_codec = NULL;
     const rp_layout *layout = rp_stage_layout(ring.board[1].stage);
     for (int grad = 0; grad < 2; grad++) {
         const rp_boundary_tensors lower = rp_layout_boundary(layout, false, grad);
         assert_int_equal(lower.count, 1);
-        assert_int_equal(lower.bytes[0], 16);
-        assert_int_equal(lower.sample_bytes, 16);
-        assert_int_equal(rp_shape_count(&lower.sample[0]) * sizeof(float), 16);
+        assert_int_equal(lower.bytes[0], bytes);
+        assert_int_equal(lower.sample_bytes, bytes);
     }
-    assert_int_equal(rp_layout_part_max(layout, &ring.board[1].job), 4 * 16);
-    const rp_layout *first = rp_stage_layout(ring.board[0].stage);
-    const rp_boundary_tensors data = rp_layout_boundary(first, false, false);
-    assert_int_equal(data.bytes[0], 50 * sizeof(float)); /* comes as the set has it */
+    assert_int_equal(rp_layout_part_max(layout, &ring.board[1].job), 4 * bytes);
+    test_ring_run(&ring);
     test_ring_close(&ring);
+}
+
+static void parcels_have_the_bytes_of_their_codec(void **state) {
+    (void)state;
+    expect_bytes("[drop]", RP_CODEC_F32, MIDDLE * sizeof(float));
+    expect_bytes("[drop]", RP_CODEC_F16, MIDDLE * sizeof(uint16_t));
+    expect_bytes("[drop]", RP_CODEC_INT8, rp_codec_bytes(RP_CODEC_INT8, MIDDLE));
+    expect_bytes("[fc2]", RP_CODEC_F32, 9 * sizeof(float));
+    expect_bytes("[fc2]", RP_CODEC_INT4, 16); /* there must be room for a digest */
+}
+
+static void inputs_come_as_the_set_has_them(void **state) {
+    (void)state;
+    const rp_site site = {0};
+    test_ring ring;
+    open_ring(&ring, "gpipe", 1, &site);
+    const rp_boundary_tensors data =
+        rp_layout_boundary(rp_stage_layout(ring.board[0].stage), false, false);
+    assert_int_equal(data.bytes[0], 50 * sizeof(float));
+    test_ring_close(&ring);
+}
+
+/* What the last stage sends back of four samples, of which the last came with one byte changed. */
+static rp_digest answer_to(size_t at, char more) {
+    enum { SAMPLES = 4 };
+    const rp_site site = {0};
+    const rp_op op = {.kind = RP_OP_FORWARD, .stage = 1, .samples = {0, SAMPLES}};
+    char came[SAMPLES][MIDDLE * sizeof(float)];
+    char sent[SAMPLES][sizeof *came];
+    const int32_t label[SAMPLES] = {0};
+    rp_op back = op;
+    rp_digest out;
+    test_ring ring;
+    memset(came, 7, sizeof came);
+    came[SAMPLES - 1][at] = (char)(came[SAMPLES - 1][at] + more);
+    open_ring(&ring, "1f1b", 1, &site);
+    rp_stage *stage = ring.board[1].stage;
+    const rp_stage_piece in = {op.samples, (const void *[]){came}};
+    const rp_stage_piece target = {op.samples, (const void *[]){label}};
+    back.kind = RP_OP_BACKWARD;
+    expect_ok(rp_stage_forward(stage, &op, &in, 1, NULL));
+    expect_ok(rp_stage_backward(stage, &back, &target, 1, (void *[]){sent}));
+    const char *last = sent[SAMPLES - 1];
+    memcpy(&out, last, sizeof out);
+    assert_memory_equal(last, last + sizeof out, sizeof *sent - sizeof out);
+    test_ring_close(&ring);
+    return out;
+}
+
+static void every_byte_of_a_sample_counts(void **state) {
+    (void)state;
+    const rp_digest whole = answer_to(0, 0);
+    assert_true(rp_digest_equal(whole, answer_to(0, 0)));
+    assert_false(rp_digest_equal(whole, answer_to(0, 1)));
+    assert_false(rp_digest_equal(whole, answer_to(100, 1)));
+    assert_false(rp_digest_equal(whole, answer_to(MIDDLE * sizeof(float) - 1, 1)));
 }
 
 /* The first of two stages by itself: what it sends is dropped, gradients come from the sample. */
 static void run_op(test_board *board, const rp_op *op) {
     static float x[8 * 50];
-    static rp_digest dy[8], out[8];
+    static char dy[8][MIDDLE * sizeof(float)], out[sizeof dy];
     const void *part[] = {op->kind == RP_OP_FORWARD ? (void *)x : (void *)dy};
     const rp_stage_piece whole = {op->samples, part};
     void *to[] = {out};
     for (uint32_t s = 0; s < op->samples.count && op->kind != RP_OP_UPDATE; s++) {
         const uint64_t number = op->step * board->job.batch + op->samples.first + s;
-        dy[s] = rp_digest_of_bytes(&number, sizeof number);
+        memcpy(dy[s], &number, sizeof number);
         for (uint32_t i = 0; i < 50; i++) {
             x[s * 50 + i] = test_input(number, i);
         }
@@ -189,7 +247,7 @@ static void marks_follow_the_given_clock(void **state) {
     const rp_site site = {.clock = &clock, .seconds = seconds, .update_s = 5e-4};
     const rp_op op = {.kind = RP_OP_FORWARD, .samples = {0, 2}};
     float x[100] = {0};
-    char y[32];
+    char y[2 * MIDDLE * sizeof(float)];
     rp_mark mark[2];
     bool done;
     int64_t end_ns;
@@ -243,7 +301,9 @@ static void digests_add_as_numbers_of_128_bits(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_repeat_and_seeds_differ),
-        cmocka_unit_test(parcels_have_16_bytes_a_sample),
+        cmocka_unit_test(parcels_have_the_bytes_of_their_codec),
+        cmocka_unit_test(inputs_come_as_the_set_has_them),
+        cmocka_unit_test(every_byte_of_a_sample_counts),
         cmocka_unit_test(a_resumed_run_is_the_run),
         cmocka_unit_test(values_are_taken_by_their_hash),
         cmocka_unit_test(marks_follow_the_given_clock),
