@@ -102,6 +102,7 @@ static bool next_waiting(const rp_runner *r, waiting_walk *w, waiting_parcel *ou
     return false;
 }
 
+/* In whole floats: encoded samples may have any number of bytes. */
 static size_t waiting_bytes(const rp_runner *r) {
     waiting_walk walk = start_waiting(r);
     waiting_parcel parcel;
@@ -109,7 +110,7 @@ static size_t waiting_bytes(const rp_runner *r) {
     while (next_waiting(r, &walk, &parcel)) {
         bytes += parcel.bytes;
     }
-    return bytes;
+    return (bytes + sizeof(float) - 1) / sizeof(float) * sizeof(float);
 }
 
 size_t rp_runner_in_flight_bytes(const rp_runner *r) {
