@@ -50,6 +50,7 @@ struct rp_sender {
     uint32_t replays;    /* since the last progress */
     bool has_peer;
     bool probe_now;
+    bool is_unheard; /* of one that calls: nothing has come since the connection is a new one */
     int64_t probe_ns, probe_wait_ns;
     uint64_t sent_count, resent_count;
 };
@@ -245,6 +246,7 @@ void rp_sender_meet(rp_sender *s) {
 
 void rp_sender_reconnected(rp_sender *s) {
     s->probe_now = true;
+    s->is_unheard = s->options.calls;
 }
 
 static void note_acks(rp_sender *s, uint64_t end, int64_t now) {
@@ -258,6 +260,7 @@ bool rp_sender_on_ack(rp_sender *s, uint64_t ack, int64_t now) {
     if (ack > s->sent_high - s->base) {
         return false;
     }
+    s->is_unheard = false;
     if (s->base + ack > s->acked) {
         note_acks(s, s->base + ack, now);
         give_up_to(s, s->base + ack);
@@ -287,10 +290,11 @@ void rp_sender_on_again(rp_sender *s, uint64_t generation, int64_t now) {
 }
 
 /* Without credit we wait, too: the frame that brought it may be lost, and nothing else would
- * come. */
+ * come. And on a new connection: somebody else may be at its other end, whose answer was lost, and
+ * who does not know whom to call. */
 static bool awaits_answer(const rp_sender *s) {
     return s->acked < s->sent_high || (s->has_peer && s->data_count >= s->credit) ||
-           (!s->has_peer && s->options.calls);
+           (!s->has_peer && s->options.calls) || s->is_unheard;
 }
 
 bool rp_sender_probe_due(const rp_sender *s, int64_t now, rp_sender_probe *out) {

@@ -67,7 +67,8 @@ void rp_sender_give_up(rp_sender *sender);
 /* A peer is known; numbers begin at 1. A peer before it: what that one had not acked is given up.
  */
 void rp_sender_meet(rp_sender *sender);
-/* A new connection: what was on the old one may be lost. */
+/* A new connection: what was on the old one may be lost, and another peer may be at its other end.
+ * An end that calls probes until it hears of one. */
 void rp_sender_reconnected(rp_sender *sender);
 /* All numbers up to `ack` have arrived. False: it acks what was never sent; nothing changes. */
 bool rp_sender_on_ack(rp_sender *sender, uint64_t ack, int64_t now) RP_MUST_CHECK;

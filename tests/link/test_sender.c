@@ -325,6 +325,13 @@ static void probes_ask_for_what_is_awaited(void **state) {
         assert_true(rp_sender_probe_due(f.sender, 0, &probe));
         rp_sender_probed(f.sender, true, 0);
         assert_false(rp_sender_probe_due(f.sender, 0, &probe));
+        /* who calls asks again until somebody is heard there: the answer may be lost */
+        for (int64_t now = 10000 * MS; now < 60000 * MS; now += 10000 * MS) {
+            assert_int_equal(rp_sender_probe_due(f.sender, now, &probe), calls);
+            rp_sender_probed(f.sender, true, now);
+        }
+        assert_true(rp_sender_on_ack(f.sender, 1, 60000 * MS));
+        assert_false(rp_sender_probe_due(f.sender, 90000 * MS, &probe));
         close_sender(&f);
     }
 }
