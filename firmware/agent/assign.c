@@ -1,5 +1,6 @@
 /* An assignment: the stage is built, its links are opened, the runner with the last of them. */
 #include "agent/agent_own.h"
+#include "agent/parcels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,9 +170,28 @@ static uint32_t larger(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
+/* Parcels lie in the memory of the processor. Where that is the device's, they have to fit beside
+ * the stages into what of it is ours, whatever less a run allows the stages. */
+static rp_err check_parcels(const rp_agent *agent, uint64_t *bytes) {
+    const agent_run *run = agent->run;
+    const uint64_t limit = (uint64_t)agent->options.memory_mib << 20;
+    const rp_parcel_memory parcels = rp_parcel_memory_of(run->plan, run->node, &run->held[0].job);
+    uint64_t used = agent->device ? rp_device_used_bytes(agent->device) : 0;
+    *bytes = parcels.bytes;
+    if (limit == 0 || (agent->device && !rp_device_facts_of(agent->device)->unified)) {
+        return RP_OK;
+    }
+    for (uint32_t h = 0; !agent->device && h < run->held_count; h++) {
+        used += rp_stage_facts(run->held[h].stage).used_bytes;
+    }
+    return rp_parcel_memory_check(run->plan, run->node, &parcels, used, limit);
+}
+
 rp_err rp_agent_report_ready(rp_agent *agent) {
     agent_run *run = agent->run;
+    uint64_t parcel_bytes;
     rp_err err;
+    RP_TRY(check_parcels(agent, &parcel_bytes));
     RP_TRY(rp_agent_open_links(agent));
     rp_Frame frame = {
         .which_body = RP_KIND_READY,
@@ -189,6 +209,7 @@ rp_err rp_agent_report_ready(rp_agent *agent) {
         ready->probe_copies = larger(ready->probe_copies, facts.probe_copies);
     }
     ready->copy_bytes = rp_agent_copy_bytes(run);
+    ready->parcel_bytes = parcel_bytes;
     RP_TRY(rp_agent_answer(agent, &frame, NULL, 0));
     rp_agent_note_ready(agent, ready->device_bytes);
     agent->state = RP_AGENT_ASSIGNED;

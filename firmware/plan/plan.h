@@ -293,6 +293,11 @@ uint32_t rp_plan_feed_transfers(const rp_plan *plan, uint32_t feed, const rp_op 
                                 uint32_t eval_samples, rp_transfer *out);
 /* The stage whose op sends over an edge; of the host: 0. */
 uint32_t rp_plan_sending_stage(const rp_plan_edge *edge);
+/* Samples of a full parcel, by who sends it; inputs have the first stage's size. */
+static inline uint32_t rp_plan_parcel_samples(const rp_plan *plan, const rp_plan_edge *edge) {
+    const rp_plan_stage *from = &plan->stage[rp_plan_sending_stage(edge)];
+    return edge->carries == RP_CARRIES_GRADIENT ? from->micro_backward : from->micro_forward;
+}
 /* Of inputs, activations and gradients: one sample as it travels. */
 uint64_t rp_plan_sample_bytes(const rp_plan_edge *edge, const rp_model *model);
 /* The same where its codec has nothing remembered yet: in the first epoch, and in evaluations. */

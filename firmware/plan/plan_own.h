@@ -33,12 +33,6 @@ rp_err rp_plan_check_codecs(const rp_plan *plan) RP_MUST_CHECK;
 rp_err rp_plan_check_whole(const char *source, uint32_t k, const rp_plan_stage *stage,
                            uint32_t micro, const rp_layer *layer) RP_MUST_CHECK;
 
-/* Samples of a full parcel, by who sends it; inputs have the first stage's size. */
-static inline uint32_t rp_plan_parcel_samples(const rp_plan *plan, const rp_plan_edge *edge) {
-    const rp_plan_stage *from = &plan->stage[rp_plan_sending_stage(edge)];
-    return edge->carries == RP_CARRIES_GRADIENT ? from->micro_backward : from->micro_forward;
-}
-
 /* Fills node_edge_first and node_edge. errors MEMORY */
 rp_err rp_plan_index_edges(rp_arena *arena, rp_plan *plan) RP_MUST_CHECK;
 

@@ -244,6 +244,7 @@ static rp_err on_ready(rp_controller *c, uint32_t board, const rp_message *messa
     state->weight_bytes = bounded(ready->weight_bytes, BYTES_MAX);
     state->prepare_ns = build_ns < RP_RING_BUILD_NS ? build_ns : RP_RING_BUILD_NS;
     state->copy_bytes = bounded(ready->copy_bytes, BYTES_MAX);
+    state->parcel_bytes = bounded(ready->parcel_bytes, BYTES_MAX);
     state->slots = ready->slots;
     state->weight_copies = ready->weight_copies;
     if (state->weight_copies > state->weight_copies_max) {

@@ -66,11 +66,13 @@ rp_err rp_copies_check_memory(const rp_controller *c) {
         const rp_board_state *board = &c->ring.board[k];
         const uint64_t most = rp_runfile_memory_of(&c->run, k);
         const uint64_t copies = memory_of(c, k);
-        if (most > 0 && board->device_bytes + copies > most) {
+        if (most > 0 && board->device_bytes + board->parcel_bytes + copies > most) {
             return rp_fail(RP_ERR_LIMIT,
-                           "board %s: its stages take %" PRIu64 " KiB and copies (ring.copy_steps) "
-                           "%" PRIu64 " KiB, ring.memory_mb allows %" PRIu64 " KiB",
-                           board->name, board->device_bytes >> 10, copies >> 10, most >> 10);
+                           "board %s: its stages take %" PRIu64 " KiB, what comes and goes over "
+                           "its links %" PRIu64 " KiB and copies (ring.copy_steps) %" PRIu64
+                           " KiB, ring.memory_mb allows %" PRIu64 " KiB",
+                           board->name, board->device_bytes >> 10, board->parcel_bytes >> 10,
+                           copies >> 10, most >> 10);
         }
     }
     return RP_OK;

@@ -73,9 +73,9 @@ typedef struct {
     bool tried;  /* it has answered a TRIAL: */
     rp_TrialDone trial;
     bool hello, ready, profiled, finished, saved, copied;
-    uint32_t sends; /* node whose state comes from it: its own, or one that it has a copy of */
-    bool has_built; /* it has been ready for some assignment of this run */
-    bool refuses;   /* the handshake, where that is no error: it is awaited as if it were away */
+    uint32_t sends;  /* node whose state comes from it: its own, or one that it has a copy of */
+    bool has_built;  /* it has been ready for some assignment of this run */
+    bool refuses;    /* the handshake, where that is no error: it is awaited as if it were away */
     bool broken_off; /* handshakes at its address, as rp_link_health says: another key, perhaps */
     bool refusal_said;
     bool hung;            /* nothing was heard of it for RP_RING_SILENT_NS, so it was lost */

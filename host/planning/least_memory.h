@@ -1,4 +1,6 @@
-/* What a stage needs on its board at least: a bound from below, for plans that can not be. */
+/* What a stage needs on its board at least: a bound from below, for plans that can not be. Parcels
+ * do not count: a board whose device has memory of its own keeps them elsewhere (agent/parcels.h).
+ */
 #ifndef RP_PLANNING_LEAST_MEMORY_H
 #define RP_PLANNING_LEAST_MEMORY_H
 

@@ -37,8 +37,9 @@ typedef struct {
     FILE *trace;                 /* event log in text, or NULL */
     rp_format format;
     int64_t stale_from_ns; /* replays that begin later wait for a later life of the controller */
-    int64_t wait_ns;       /* of the run file: a board that is lost has so long to come back */
-    int64_t limit_ns;      /* virtual time for the whole run, all resumes included */
+    const uint64_t *memory_bytes; /* of each board; NULL, or 0: as much as it needs. Borrowed */
+    int64_t wait_ns;  /* of the run file: a board that is lost has so long to come back */
+    int64_t limit_ns; /* virtual time for the whole run, all resumes included */
 } rp_cluster_options;
 
 typedef enum {

@@ -123,6 +123,11 @@ fail:
     return err;
 }
 
+static uint32_t memory_mib(const rp_cluster *cluster, uint32_t index) {
+    const uint64_t *bytes = cluster->options.memory_bytes;
+    return bytes ? (uint32_t)(bytes[index] >> 20) : 0;
+}
+
 rp_err rp_sim_board_boot(rp_sim_board *board) {
     rp_cluster *cluster = board->cluster;
     const int64_t now_ns = rp_world_now_ns(cluster->world);
@@ -150,6 +155,7 @@ rp_err rp_sim_board_boot(rp_sim_board *board) {
         .keys = board->keys,
         .trusted = trusted,
         .trusted_count = 1,
+        .memory_mib = memory_mib(cluster, board->index),
         .transport = board->network.line,
         .media = cluster->media,
         .sessions = &board->sessions,

@@ -156,6 +156,7 @@ rp_err rp_sim(const rp_sim_options *options) {
     rp_sim_subject subject = {0};
     rp_sim_faults faults;
     rp_sim_tally tally;
+    uint64_t *memory_bytes;
     rp_err err;
     RP_TRY(check_options(options));
     RP_TRY(rp_sim_subject_open(options->run_path, options->set, options->set_count,
@@ -164,6 +165,10 @@ rp_err rp_sim(const rp_sim_options *options) {
     if (!none && !all) {
         RP_TRY(rp_sim_faults_read(&subject.arena, options->faults,
                                   subject.run.boards + subject.run.spares, &faults));
+    }
+    RP_TRY(RP_ARENA_NEW(&subject.arena, subject.run.boards + subject.run.spares, &memory_bytes));
+    for (uint32_t k = 0; k < subject.run.boards + subject.run.spares; k++) {
+        memory_bytes[k] = rp_runfile_memory_of(&subject.run, k);
     }
     rp_sim_case what = {
         .subject = &subject,
@@ -184,6 +189,7 @@ rp_err rp_sim(const rp_sim_options *options) {
                     .result = one && !options->trace ? stdout : NULL,
                     .trace = options->trace ? stdout : NULL,
                     .format = options->format,
+                    .memory_bytes = memory_bytes,
                     .wait_ns = subject.run.wait_s * RP_NS_PER_S},
         .faults = none || all ? NULL : &faults,
         .draws_faults = all,

@@ -54,8 +54,8 @@ class Sim(Case):
         self.assertGreaterEqual(faults, 11 * 6 * 3)
 
     def test_runs_with_codecs_end_with_their_digests(self):
-        """The feed encodes the inputs; what boards hash of them is what the definition says. Samples
-        of int4 have bytes of any number, also in the checkpoint of what is in flight."""
+        """The feed encodes the inputs; what boards hash of them is what the definition says. A
+        sample of int4 has any number of bytes, also in the checkpoint of what is in flight."""
         links = "links={codec: [int8, f16, {gradients: bf16}], inputs: int8}"
         for schedule, links in (("1f1b", links), ("pipeoptim", links),
                                 ("pipedream", "links={codec: int4}")):
@@ -64,6 +64,16 @@ class Sim(Case):
             tally = json.loads(out)
             self.assertEqual(tally["finished"] + tally["stopped_resumable"], 4, (schedule, tally))
             self.assertEqual((tally["hung"], tally["wrong"]), (0, 0), (schedule, tally))
+
+    def test_parcels_have_to_fit(self):
+        """A simulated board has the memory that the run allows it, for its parcels, too."""
+        words = ("--set", "train.batch=512", "--set", "train.microbatch=128",
+                 "--set", "data.train=512", "--set")
+        _, err = self.sim(*words, "ring.memory_mib=2", code=3)
+        self.assertRegex(err, r"board \d: needs 2\.\d MiB of memory and may have 2\.0 .*: its "
+                              r"stages 0\.\d, and 2\.\d for what comes and goes over its links; "
+                              r"most of that, 1\.0, is for 8 parcels with \w+ from board \d")
+        self.sim(*words, "ring.memory_mib=3")
 
     def test_evaluations_within_an_epoch_change_no_digest(self):
         for schedule in ("1f1b", "pipedream", "ea-pipe"):

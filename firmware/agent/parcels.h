@@ -1,0 +1,25 @@
+/* What a board's parcels take of its memory at most: those that have come or may come, and those
+ * that wait to be sent or to be acknowledged. By the plan's windows, before a link is opened. */
+#ifndef RP_AGENT_PARCELS_H
+#define RP_AGENT_PARCELS_H
+
+#include "plan/plan.h"
+#include "stage/job.h"
+
+typedef struct {
+    uint64_t bytes;      /* of all edges of the node */
+    uint64_t edge_bytes; /* of the edge that takes most */
+    uint32_t edge;       /* .. of the plan */
+    uint32_t edge_parcels;
+} rp_parcel_memory;
+
+/* Of each edge as many full parcels as its window has, and of each link the parcels for which
+ * credit is on its way back. `job`: of any stage of the node. Pure. */
+rp_parcel_memory rp_parcel_memory_of(const rp_plan *plan, uint32_t node, const rp_job *job);
+
+/* Whether they fit beside what the stages take. errors  LIMIT: with both, and the edge that takes
+ * most */
+rp_err rp_parcel_memory_check(const rp_plan *plan, uint32_t node, const rp_parcel_memory *parcels,
+                              uint64_t stage_bytes, uint64_t limit_bytes) RP_MUST_CHECK;
+
+#endif
