@@ -7,6 +7,7 @@
 /* Those that are there have had to wait; all have their time from now. */
 static void greet_all(rp_controller *c) {
     c->greeted_ns = 0;
+    c->recovery.on_the_way = 0; /* it is another ring */
     rp_controller_forget_fault(c);
     rp_controller_enter(c, RP_CONTROL_RESTART);
 }

@@ -4,10 +4,6 @@
 
 #include "control/controller_own.h"
 
-/* A board that is not heard is greeted over a new link again and again: it may have begun anew
- * behind the first greeting, and a board of this machine at another address. */
-static const int64_t GREET_NS = 5 * RP_NS_PER_S;
-
 static int64_t longest_greeting_ns(const rp_controller *c) {
     return rp_recovery_is_return(c) ? c->run.wait_s * RP_NS_PER_S : RP_RING_HELLO_NS;
 }
@@ -89,15 +85,9 @@ rp_err rp_hello_enter(rp_controller *c) {
     return rp_ring_post_all(&c->ring, &greeting);
 }
 
-/* Several times within ring.wait, unless that is too short for an answer over a new link. */
-static int64_t greet_ns(const rp_controller *c) {
-    const int64_t quarter_ns = longest_greeting_ns(c) / 4;
-    return quarter_ns >= RP_NS_PER_S && quarter_ns < GREET_NS ? quarter_ns : GREET_NS;
-}
-
 /* Boards that are not heard get a new link; those of this machine that have ended start again. */
 static void greet_again(rp_controller *c) {
-    if (c->run.wait_s > 0 && c->now_ns - c->since_ns > greet_ns(c)) {
+    if (c->run.wait_s > 0 && c->now_ns - c->since_ns > rp_ring_greet_ns(longest_greeting_ns(c))) {
         const bool long_ago = c->now_ns - c->greeted_ns > RP_RING_SILENT_NS;
         rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->now_ns);
         for (uint32_t k = 0; k < c->ring.count; k++) {

@@ -152,6 +152,12 @@ rp_err rp_ring_open_control(const rp_ring *ring, bool dials, const char *endpoin
     return rp_link_open(ring->links, &options, out);
 }
 
+int64_t rp_ring_greet_ns(int64_t longest_ns) {
+    const int64_t most_ns = 5 * RP_NS_PER_S;
+    const int64_t quarter_ns = longest_ns / 4;
+    return quarter_ns >= RP_NS_PER_S && quarter_ns < most_ns ? quarter_ns : most_ns;
+}
+
 rp_Frame rp_ring_greeting(int64_t now_ns) {
     return (rp_Frame){.which_body = RP_KIND_HELLO,
                       .body.hello = {.name = "host",

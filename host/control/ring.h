@@ -87,7 +87,8 @@ typedef struct {
     rp_gemm_choice gemm;
     uint64_t memory_bytes; /* of its device, as it says */
     uint64_t device_bytes, weight_bytes, slots, resident_bytes;
-    uint64_t copy_bytes; /* of its copy, without what is in flight */
+    uint64_t copy_bytes;   /* of its copy, without what is in flight */
+    uint64_t parcel_bytes; /* of what its links may hold */
     int64_t prepare_ns;
     rp_board_building building;      /* of the profile or the stages that it builds now */
     rp_board_building built;         /* of all before */
@@ -206,5 +207,11 @@ rp_err rp_ring_never_came(const rp_ring *ring, uint32_t board, int64_t waited_ns
 #define RP_RING_SILENT_NS (10 * RP_NS_PER_S)
 #define RP_RING_HELLO_NS (30 * RP_NS_PER_S)
 #define RP_RING_BUILD_NS (1800 * RP_NS_PER_S) /* kernels are built on slow boards */
+
+/* A board that is not heard is greeted over a new link again and again: it may have begun anew
+ * behind the first greeting, and a board of this machine at another address. Time between two
+ * greetings, of boards that are waited for so long: several fit into it, unless it is too short for
+ * an answer over a new link. Pure. */
+int64_t rp_ring_greet_ns(int64_t longest_ns);
 
 #endif

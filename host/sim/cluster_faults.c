@@ -3,13 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/ring.h"
 #include "sim/cluster_own.h"
 
 /* A fault whose target is away comes later: what has no effect is no fault. */
 static const int64_t RETRY_NS = 5 * RP_NS_PER_MS;
-
-/* A controller that begins greets its boards for thirty seconds. */
-static const int64_t HELLO_NS = 25 * RP_NS_PER_S;
 
 /* Several jumps add up; from 1970 to 2033 is as far as a clock without a battery goes. */
 static const int64_t CLOCK_AHEAD_MAX_NS = 2000 * INT64_C(1000000) * RP_NS_PER_S;
@@ -326,7 +324,18 @@ void rp_sim_faults_look(rp_cluster *cluster) {
     }
 }
 
+/* A controller that begins waits for its boards. Where it goes on from a checkpoint, which has to
+ * be whole, or has had a fault on its way, it does so for as long as for boards that were lost. */
+static int64_t borne_at_start_ns(const rp_cluster *cluster) {
+    const int64_t first_ns = rp_sim_fault_borne_ns(RP_RING_HELLO_NS);
+    const int64_t wait_ns = cluster->options.wait_ns;
+    const int64_t borne_ns = wait_ns > 0 ? rp_sim_fault_borne_ns(wait_ns) : first_ns;
+    const bool goes_on = cluster->damages == 0 && rp_sim_disk_has_checkpoint(cluster);
+    return goes_on || borne_ns < first_ns ? borne_ns : first_ns;
+}
+
 void rp_sim_faults_new_life(rp_cluster *cluster) {
+    const int64_t borne_ns = borne_at_start_ns(cluster);
     rp_sim_trouble *trouble = &cluster->trouble;
     trouble->may_stop = !is_enough_left(cluster);
     for (uint32_t i = 0; cluster->options.faults && i < cluster->options.faults->count; i++) {
@@ -335,8 +344,8 @@ void rp_sim_faults_new_life(rp_cluster *cluster) {
     }
     for (uint32_t k = 0; k < cluster->options.boards; k++) {
         const rp_sim_board *board = &cluster->board[k];
-        const int64_t away_ns = board->restart_ns - rp_world_now_ns(cluster->world);
-        trouble->may_stop |= board->agent == NULL && away_ns > HELLO_NS;
+        const int64_t back_ns = board->agent ? board->still_ns : board->restart_ns;
+        trouble->may_stop |= back_ns - rp_world_now_ns(cluster->world) > borne_ns;
     }
 }
 

@@ -103,6 +103,9 @@ typedef struct {
 const rp_sim_fault_facts *rp_sim_fault_facts_at(uint32_t kind);
 
 rp_sim_target rp_sim_fault_target(rp_sim_fault_kind kind);
+/* How long a board may be away that is waited for so long, and is greeted again in that time. Where
+ * that is too short for a second greeting, or there is no wait: what each run bears. */
+int64_t rp_sim_fault_borne_ns(int64_t wait_ns);
 /* Whether it may end a life of the controller, however many boards are left; and whether it costs
  * one. A lost board is waited for so long (ring.wait; 0: it is not waited for). */
 bool rp_sim_fault_may_stop(const rp_sim_fault *fault, int64_t wait_ns);

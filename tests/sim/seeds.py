@@ -82,7 +82,7 @@ SEEDS_A_DRAW = 12
 OPTIONS = {"links.codec": ("f16", "bf16", "int8", "int4"), "links.inputs": ("f16", "int8"),
            "ring.copy_steps": ("0", "1", "2", "5", "auto"),
            "ring.orphan_wait": ("1", "5", "60", "300"), "ring.spare_wait": ("0.5", "2", "9"),
-           "ring.wait": ("30", "90"), "train.microbatch": ("2", "8", "16"),
+           "ring.wait": ("5", "12", "30", "90"), "train.microbatch": ("2", "8", "16"),
            "train.checkpoint_steps": ("3", "10", "25"),
            "ring.verify": ("1/1", "1/4", "1/8", "1/50"), "plan.drift": ("0.05", "0.3", "1")}
 # A check pauses the ring, which makes a run slow and hides what happens in full flight.

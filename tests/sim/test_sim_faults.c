@@ -82,6 +82,24 @@ static void draws_within_bounds(void **state) {
     assert_true(many > 50 && in_state > 1000);
 }
 
+/* Of an outage; less what may pass until a board is greeted again. */
+static bool is_borne(double for_s, double wait_s) {
+    const rp_sim_fault away = {.kind = RP_SIM_FAULT_CRASH, .for_ns = (int64_t)(for_s * 1e9)};
+    const rp_sim_fault cut = {.kind = RP_SIM_FAULT_PARTITION, .for_ns = away.for_ns};
+    const int64_t wait_ns = (int64_t)(wait_s * 1e9);
+    const bool loses = rp_sim_fault_loses_board(&away, wait_ns);
+    assert_int_equal(rp_sim_fault_may_stop(&cut, wait_ns), loses);
+    return !loses;
+}
+
+static void an_outage_is_borne_as_long_as_boards_are_waited_for(void **state) {
+    (void)state;
+    assert_true(is_borne(3.7, 5) && !is_borne(3.8, 5));     /* greeted every 1.25 s */
+    assert_true(is_borne(24.9, 30) && !is_borne(25.1, 30)); /* every 5 s */
+    assert_true(is_borne(84.9, 90) && !is_borne(85.1, 90));
+    assert_true(is_borne(0.4, 1) && !is_borne(3.1, 1)); /* not again */
+}
+
 /* Where boards may be lost, no more of them are in a run that must get on. */
 static void boards_are_lost_where_enough_are_left(void **state) {
     (void)state;
@@ -206,6 +224,7 @@ static void mistakes_are_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(draws_within_bounds),
+        cmocka_unit_test(an_outage_is_borne_as_long_as_boards_are_waited_for),
         cmocka_unit_test(boards_are_lost_where_enough_are_left),
         cmocka_unit_test(a_board_comes_back),
         cmocka_unit_test(the_same_seed_draws_the_same),
