@@ -1,8 +1,8 @@
 /* Who may connect: ZeroMQ asks for every CURVE handshake, we answer from our own thread.
  *
  * source  ZeroMQ RFC 27 (ZAP): request {version, id, domain, address, identity, mechanism, key},
- * reply {version, id, status, text, user, metadata}
- * trap    without a handler CURVE lets every client key in */
+ * reply {version, id, status, text, user, metadata}; status 300 closes the connection without a
+ * word, and the client tries again trap    without a handler CURVE lets every client key in */
 #include <string.h>
 
 #include "base/log.h"
@@ -106,10 +106,43 @@ static void log_refused(zmq_transport *transport, const zmq_port *port, const fi
                 port->port.name, length, (const char *)address->bytes, fingerprint, word);
 }
 
+static uint32_t count_connections(const void *port) {
+    return zmq_traffic_connections(port);
+}
+
+static void log_too_many(zmq_port *port, const field *address, const uint8_t *key, int64_t now) {
+    char text[RP_KEY_TEXT];
+    char fingerprint[RP_KEY_FINGERPRINT];
+    if (!rp_callers_is_news(&port->end->callers, key, now)) {
+        return;
+    }
+    rp_key_fingerprint(zmq_z85_encode(text, key, RP_KEY_BYTES), fingerprint);
+    int length = (int)(address->count < ZAP_FRAME_BYTES ? address->count : 0);
+    rp_log_warn(
+        "link %s: the trusted key with fingerprint %s connects too often, last from %.*s: it "
+        "may have %d connections here, and make %d a second; those beyond are closed",
+        port->port.name, fingerprint, length, (const char *)address->bytes, RP_CALLER_CONNECTIONS,
+        RP_CALLER_A_SECOND);
+}
+
+/* One that is on the list, as long as it does not fill this end with connections. */
+static bool admit(zmq_port *port, const field *address, const uint8_t *key) {
+    const int64_t now = rp_clock_now_ns(port->port.transport->clock);
+    const bool admitted = rp_callers_admit(&port->end->callers, key, now, count_connections, port);
+    if (!admitted) {
+        log_too_many(port, address, key, now);
+    }
+    return admitted;
+}
+
+typedef enum { LET_IN, TRY_LATER, NOT_ON_LIST } answer;
+
 /* `user`: what ZeroMQ then says of every message of the connection, see zmq_end_sort(). */
-static void answer_request(void *socket, const field *id, bool allowed, const char *user) {
-    const char *status = allowed ? "200" : "400";
-    const char *text = allowed ? "OK" : "key not on the list";
+static void answer_request(void *socket, const field *id, answer what, const char *user) {
+    static const char *const statuses[] = {"200", "300", "400"};
+    static const char *const texts[] = {"OK", "too many connections", "key not on the list"};
+    const char *status = statuses[what];
+    const char *text = texts[what];
     (void)zmq_send(socket, "1.0", 3, ZMQ_SNDMORE | ZMQ_DONTWAIT);
     (void)zmq_send(socket, id->bytes, id->count, ZMQ_SNDMORE | ZMQ_DONTWAIT);
     (void)zmq_send(socket, status, 3, ZMQ_SNDMORE | ZMQ_DONTWAIT);
@@ -130,9 +163,11 @@ void zap_serve(zmq_transport *transport) {
                      fields[ID].count <= ZAP_FRAME_BYTES &&
                      field_equals(&fields[MECHANISM], "CURVE") && fields[KEY].count == RP_KEY_BYTES;
         zmq_port *port = sound ? find_port(transport, &fields[DOMAIN]) : NULL;
-        bool allowed = port && zmq_end_find(transport, port->end, fields[KEY].bytes);
+        zmq_port *of = port ? zmq_end_find(transport, port->end, fields[KEY].bytes) : NULL;
         char user[RP_KEY_TEXT] = "";
-        if (allowed) {
+        answer what = NOT_ON_LIST;
+        if (of) {
+            what = admit(of, &fields[ADDRESS], fields[KEY].bytes) ? LET_IN : TRY_LATER;
             (void)zmq_z85_encode(user, fields[KEY].bytes, RP_KEY_BYTES);
         } else if (port) {
             port->port.strangers++;
@@ -141,6 +176,6 @@ void zap_serve(zmq_transport *transport) {
         if (count < 2 || fields[ID].count > ZAP_FRAME_BYTES) {
             fields[ID].count = 0;
         }
-        answer_request(transport->zap, &fields[ID], allowed, user);
+        answer_request(transport->zap, &fields[ID], what, user);
     }
 }

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <zmq.h>
 
+#include "transport/callers.h"
 #include "transport/transport.h"
 
 enum { ZMQ_REFUSED_KEYS_MAX = 16, ZMQ_MET_KEYS_MAX = 64, ZMQ_DOMAIN_BYTES = 24 };
@@ -42,10 +43,11 @@ typedef struct {
     char domain[ZMQ_DOMAIN_BYTES];       /* of its ZAP requests */
     char wanted[RP_PORT_ENDPOINT_BYTES]; /* where it was told to bind */
     uint32_t ports;
-    bool shared;       /* since a second port came: what comes is told apart by its key */
-    bool ready;        /* something may have come: look, which costs system calls */
-    bool signal_taken; /* a send may have taken the signal of what came: look again */
-    rp_packet held;    /* for a port whose queue is full; nothing is read behind it */
+    rp_callers callers; /* bound: who connects */
+    bool shared;        /* since a second port came: what comes is told apart by its key */
+    bool ready;         /* something may have come: look, which costs system calls */
+    bool signal_taken;  /* a send may have taken the signal of what came: look again */
+    rp_packet held;     /* for a port whose queue is full; nothing is read behind it */
     zmq_port *held_for;
 } zmq_end;
 
@@ -107,6 +109,8 @@ bool zmq_end_may_read(zmq_end *end);
 /* zmq_traffic.c: the socket of a connection that begins, and what it has carried. */
 void zmq_traffic_begin(zmq_port *port, int fd);
 bool zmq_traffic_read(const zmq_port *port, rp_port_traffic *out);
+/* Connections of a bound port's socket, whose handshakes may yet be on their way. */
+uint32_t zmq_traffic_connections(const zmq_port *port);
 /* The far end of a connection, "HOST:PORT"; "": it has ended. For people: ZeroMQ may have closed
  * the descriptor, and another connection may have got it. */
 void zmq_traffic_from(int fd, char out[RP_PORT_ADDRESS_BYTES]);

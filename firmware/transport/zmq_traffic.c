@@ -3,11 +3,14 @@
  *
  * source  tcp(7), TCP_INFO: bytes_acked and bytes_received since Linux 4.1; socket(7), SO_COOKIE: a
  * number that no other socket of this machine has had */
+#include <dirent.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -54,4 +57,41 @@ void zmq_traffic_from(int fd, char out[RP_PORT_ADDRESS_BYTES]) {
                     NI_NUMERICHOST | NI_NUMERICSERV) == 0) {
         (void)snprintf(out, RP_PORT_ADDRESS_BYTES, "%s:%s", host, port);
     }
+}
+
+/* ---- how many ------------------------------------------------------------------------------- */
+
+/* Of this machine's end; 0: none, or no address of the internet. */
+static uint32_t port_number(int fd) {
+    struct sockaddr_storage own;
+    socklen_t size = sizeof own;
+    if (getsockname(fd, (struct sockaddr *)&own, &size) != 0) {
+        return 0;
+    }
+    return own.ss_family == AF_INET    ? ntohs(((struct sockaddr_in *)&own)->sin_port)
+           : own.ss_family == AF_INET6 ? ntohs(((struct sockaddr_in6 *)&own)->sin6_port)
+                                       : 0;
+}
+
+static bool is_connected(int fd) {
+    struct sockaddr_storage far;
+    socklen_t size = sizeof far;
+    return getpeername(fd, (struct sockaddr *)&far, &size) == 0;
+}
+
+uint32_t zmq_traffic_connections(const zmq_port *port) {
+    const char *colon = strrchr(port->port.endpoint, ':');
+    const uint32_t number = colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
+    DIR *folder = opendir("/proc/self/fd");
+    uint32_t count = 0;
+    if (!folder) {
+        return 0; /* nobody knows: then their rate alone is bounded */
+    }
+    for (const struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
+        const int fd =
+            (int)strtol(entry->d_name, NULL, 10); /* "." and "..": 0, no socket of ours */
+        count += number > 0 && port_number(fd) == number && is_connected(fd);
+    }
+    (void)closedir(folder);
+    return count;
 }

@@ -3,6 +3,7 @@
 #include "link/head.h"
 #include "link/watch.h"
 #include "pair.h"
+#include "transport/callers.h"
 
 /* A client whose key is not on the list: told so, and nothing of it arrives. */
 static void a_wrong_client_key_is_refused(void **state) {
@@ -367,8 +368,46 @@ static void a_flood_is_dropped(void **state) {
     pair_close(&p);
 }
 
+/* One who connects again and again with the right key has so many connections and no more; and when
+ * they have ended the key gets in as ever. */
+static void a_key_has_a_bounded_number_of_connections(void **state) {
+    (void)state;
+    enum { MANY = RP_CALLER_CONNECTIONS + 16 };
+    pair p;
+    stranger many[MANY];
+    rp_link_options options = pair_options(2);
+    pair_begin(&p, rp_clock_real());
+    options.bind = "tcp://127.0.0.1:*";
+    options.peer_public = p.b.keys.public_text;
+    expect_ok(rp_link_open(p.a.links, &options, &p.a.link));
+    for (uint32_t i = 0; i < MANY; i++) {
+        stranger_open(&many[i], rp_link_endpoint(p.a.link), &p.b.keys, p.a.keys.public_text);
+        (void)zmq_send(many[i].socket, "hello", 5, 0); /* goes when it is let in */
+    }
+    const int64_t begin_ns = now_ns();
+    int64_t full_ns = 0; /* the others try again behind it */
+    while (full_ns == 0 || now_ns() < full_ns + 2 * RP_NS_PER_S) {
+        assert_true(now_ns() < begin_ns + 60 * RP_NS_PER_S);
+        expect_ok(rp_link_step(p.a.link));
+        expect_ok(rp_link_wait(&p.a.link, 1, NULL, 0, 5 * RP_NS_PER_MS));
+        const bool full = stats_of(&p.a).refused >= RP_CALLER_CONNECTIONS;
+        full_ns = full && full_ns == 0 ? now_ns() : full_ns;
+    }
+    assert_int_equal(stats_of(&p.a).refused, RP_CALLER_CONNECTIONS);
+    assert_int_equal(stats_of(&p.a).strangers, 0);
+    for (uint32_t i = 0; i < MANY; i++) {
+        stranger_close(&many[i]);
+    }
+    options.bind = NULL;
+    options.peer_public = NULL;
+    connect_end(&p, options, rp_link_endpoint(p.a.link));
+    step_until(&p, rp_link_can_send(p.b.link), 60);
+    pair_close(&p);
+}
+
 int main(void) {
     const struct CMUnitTest zmq[] = {
+        cmocka_unit_test(a_key_has_a_bounded_number_of_connections),
         cmocka_unit_test(bad_frames_do_not_hurt),
         cmocka_unit_test(another_key_at_a_known_address_is_noticed),
     };
