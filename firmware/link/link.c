@@ -238,6 +238,10 @@ rp_link_peers rp_link_peers_of(const rp_link *link) {
                            .twins = link->twin.count};
 }
 
+rp_stranger rp_link_stranger_of(const rp_link *link) {
+    return rp_port_stranger(link->port);
+}
+
 bool rp_link_traffic(const rp_link *link, rp_port_traffic *out) {
     return link->port->kind->traffic(link->port, out);
 }

@@ -137,12 +137,12 @@ typedef struct {
 typedef struct {
     int64_t last_heard_ns;
     bool peer_restarted, auth_failed;
-    uint32_t twins; /* as in rp_link_peers */
-    bool connected; /* connecting: the other end has taken our key, and we its */
-    bool absent;    /* connecting: the machine has answered twice in a row, since the connection
-                       ended, that nobody listens at the peer's address */
+    uint32_t twins;  /* as in rp_link_peers */
+    bool connected;  /* connecting: the other end has taken our key, and we its */
+    bool absent;     /* connecting: the machine has answered twice in a row, since the connection
+                        ended, that nobody listens at the peer's address */
     bool broken_off; /* connecting: as RP_PORT_BROKEN_OFF, and none has succeeded since */
-    bool stuck;     /* a message was sent RP_LINK_REPLAYS_MAX times and came whole never */
+    bool stuck;      /* a message was sent RP_LINK_REPLAYS_MAX times and came whole never */
     int64_t last_answer_ns, round_trip_ns;
     int64_t stall_ns; /* the peer has not looked at its links for so long, of late */
     uint64_t bytes_received;
@@ -159,6 +159,8 @@ typedef struct {
                            key is allowed, two have it */
 } rp_link_peers;
 rp_link_peers rp_link_peers_of(const rp_link *link);
+/* Binding: the last handshake that was refused for its key, where the link is bound. */
+rp_stranger rp_link_stranger_of(const rp_link *link);
 /* What was sent since this life of the peer began here: an agent serves one host after another.
  * Busy: as long as the bytes take at the rate that was measured. */
 rp_LinkUse rp_link_use_of(const rp_link *link, uint32_t peer);

@@ -121,6 +121,22 @@ uint64_t rp_port_strangers(const rp_port *port) {
     return port->strangers;
 }
 
+rp_stranger rp_port_stranger(const rp_port *port) {
+    for (; port->inner; port = port->inner) {
+    }
+    return (rp_stranger){port->strangers, port->stranger_key, port->stranger_address};
+}
+
+void rp_port_note_stranger(rp_port *port, const char *key, const char *address,
+                           size_t address_bytes) {
+    const size_t most = sizeof port->stranger_address - 1;
+    const size_t bytes = address_bytes < most ? address_bytes : most;
+    port->strangers++;
+    (void)snprintf(port->stranger_key, sizeof port->stranger_key, "%s", key);
+    memcpy(port->stranger_address, address, bytes);
+    port->stranger_address[bytes] = '\0';
+}
+
 rp_err rp_port_new(rp_transport *transport, const rp_port_options *options, size_t bytes,
                    rp_port **out) {
     rp_arena arena;

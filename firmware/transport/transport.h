@@ -169,7 +169,9 @@ struct rp_port {
     size_t frame_bytes_max;
     uint64_t refused;   /* packets dropped because of their form */
     uint64_t strangers; /* handshakes refused, with a key that no port at this address has */
-    bool has_one_key;   /* bound: that of the options */
+    char stranger_key[RP_KEY_TEXT]; /* of the last one */
+    char stranger_address[RP_PORT_ADDRESS_BYTES];
+    bool has_one_key; /* bound: that of the options */
     uint8_t allowed[RP_PORT_KEYS_MAX][RP_KEY_BYTES];
     uint32_t allowed_count;
 };
@@ -192,6 +194,16 @@ bool rp_port_is_allowed(const rp_port *port, const uint8_t key[RP_KEY_BYTES]);
 bool rp_port_is_connected(const rp_port *port); /* connecting */
 uint64_t rp_port_refused(const rp_port *port);  /* with those of the ports behind it */
 uint64_t rp_port_strangers(const rp_port *port);
+/* Binding: the last handshake that was refused for its key. */
+typedef struct {
+    uint64_t count;      /* of all */
+    const char *key;     /* as rp_key_parse() gives it */
+    const char *address; /* as far as it is known */
+} rp_stranger;
+rp_stranger rp_port_stranger(const rp_port *port);
+/* For kinds: one more. */
+void rp_port_note_stranger(rp_port *port, const char *key, const char *address,
+                           size_t address_bytes);
 
 /* For kinds: memory for a port of `bytes` (a struct that begins with rp_port), its common part
  * filled in from the options. */

@@ -534,7 +534,8 @@ static bool dial_endpoint(inproc_port *port, int64_t now, rp_port_event *out) {
     inproc_port *bound = find_listener(port, &why);
     port->dial_ns = now + DIAL_NS;
     if (why) {
-        bound->port.strangers++;
+        const inproc_transport *ours = (const inproc_transport *)port->port.transport;
+        rp_port_note_stranger(&bound->port, ours->keys.public_text, "inproc", strlen("inproc"));
         *out = (rp_port_event){.kind = RP_PORT_REFUSED, .why = why};
         return true;
     }

@@ -170,7 +170,12 @@ void zap_serve(zmq_transport *transport) {
             what = admit(of, &fields[ADDRESS], fields[KEY].bytes) ? LET_IN : TRY_LATER;
             (void)zmq_z85_encode(user, fields[KEY].bytes, RP_KEY_BYTES);
         } else if (port) {
-            port->port.strangers++;
+            const field *address = &fields[ADDRESS];
+            char stranger[RP_KEY_TEXT];
+            rp_port_note_stranger(&port->port,
+                                  zmq_z85_encode(stranger, fields[KEY].bytes, RP_KEY_BYTES),
+                                  (const char *)address->bytes,
+                                  address->count < ZAP_FRAME_BYTES ? address->count : 0);
             log_refused(transport, port, &fields[ADDRESS], fields[KEY].bytes);
         }
         if (count < 2 || fields[ID].count > ZAP_FRAME_BYTES) {

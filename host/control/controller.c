@@ -247,6 +247,7 @@ int64_t rp_controller_step(rp_controller *c, int64_t now_ns) {
     step_boards(c);
     raise_fault(c, rp_waiting_look(c), RP_FAULT_NO_BOARD);
     raise_fault(c, rp_twins_look(c), RP_FAULT_NO_BOARD);
+    raise_fault(c, rp_strangers_look(c), RP_FAULT_NO_BOARD);
     step_state(c);
     return next_deadline_ns(c);
 }

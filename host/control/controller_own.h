@@ -398,6 +398,10 @@ struct rp_controller {
     rp_load load;
     rp_save save;
     rp_control_copies copies;
+    struct {
+        char key[RP_KEY_TEXT];
+        int64_t said_ns; /* 0: never */
+    } stranger;          /* that dialled, and was said last */
     rp_eval_pass pass;
     rp_step_norms norms;
     rp_gain_estimator estimator; /* horizon: measured */
@@ -857,6 +861,9 @@ rp_err rp_report_on_waiting(rp_controller *c, uint32_t board,
 void rp_waiting_begin(rp_controller *c);
 rp_err rp_waiting_note_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_waiting_look(rp_controller *c) RP_MUST_CHECK;
+
+/* strangers.c: says which keys dial that no board of the roster has. */
+rp_err rp_strangers_look(rp_controller *c) RP_MUST_CHECK;
 
 /* twins.c: says which boards that dial have the key of another one. */
 rp_err rp_twins_look(rp_controller *c) RP_MUST_CHECK;

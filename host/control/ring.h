@@ -60,6 +60,7 @@ typedef struct {
     rp_link *control, *feed;
     uint32_t twins;           /* of its control link, as looked at last: rp_link_peers */
     int64_t twins_said_ns;    /* when; 0: never */
+    uint64_t strangers;       /* refused where it dials, as looked at last */
     rp_link_watch feed_watch; /* while ring->feeding */
     bool feed_is_silent;      /* as the watch saw it last */
     bool feed_silence_said;

@@ -181,7 +181,8 @@ class Dial(Case):
         self.assertNotIn("says hello", self.journal("copy"))
 
     def test_another_key(self):
-        """Who has another key is refused and told why; the right one gets its place."""
+        """Who has another key is refused and told why, and the run says so, with who is awaited, while
+        it waits; the right one gets its place."""
         a, b = self.listen("a"), self.line("b", "dials")
         self.dial("b", keys="c")
         stranger = self.boards.pop("b")
@@ -190,10 +191,17 @@ class Dial(Case):
             if "refuses this end" in line:
                 break
         self.assertIn("our key is not on its list", line)
+        log = self.dir / "out" / "log.jsonl"
+        self.wait_for("its key", lambda: self.public["c"] in log.read_text(), process=host)
+        events = list(map(json.loads, log.read_text().splitlines()))
+        said = [event["text"] for event in events if event.get("event") == "refused"]
+        self.assertEqual(len(said), 1, said)
+        self.assertRegex(said[0], r"somebody at 127\.0\.0\.1 dials with the key " + self.public["c"] +
+                         r" \(fingerprint [\w-]+\), which no board of the roster has; awaited: b;")
         self.assertIsNone(host.poll(), "the host must wait for the right one")
         self.dial("b")
-        _, err = self.finish(host)
-        self.assertIn(self.public["c"], err)
+        out, err = self.finish(host)
+        self.assertIn(f"dials with the key {self.public['c']}", out + err)
         self.assertIsNone(stranger.poll())
         self.stop(stranger)
         self.assertEqual(self.weights("out"), self.local(2))
