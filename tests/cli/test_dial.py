@@ -181,8 +181,8 @@ class Dial(Case):
         self.assertNotIn("says hello", self.journal("copy"))
 
     def test_another_key(self):
-        """Who has another key is refused and told why, and the run says so, with who is awaited, while
-        it waits; the right one gets its place."""
+        """Who has another key is refused and told why, and the run says so while it waits, with who
+        is awaited; the right one gets its place."""
         a, b = self.listen("a"), self.line("b", "dials")
         self.dial("b", keys="c")
         stranger = self.boards.pop("b")
@@ -196,8 +196,9 @@ class Dial(Case):
         events = list(map(json.loads, log.read_text().splitlines()))
         said = [event["text"] for event in events if event.get("event") == "refused"]
         self.assertEqual(len(said), 1, said)
-        self.assertRegex(said[0], r"somebody at 127\.0\.0\.1 dials with the key " + self.public["c"] +
-                         r" \(fingerprint [\w-]+\), which no board of the roster has; awaited: b;")
+        self.assertRegex(said[0], r"somebody at 127\.0\.0\.1 dials with the key "
+                                  + self.public["c"] + r" \(fingerprint [\w-]+\), which no board "
+                                  r"of the roster has; awaited: b;")
         self.assertIsNone(host.poll(), "the host must wait for the right one")
         self.dial("b")
         out, err = self.finish(host)
