@@ -16,7 +16,7 @@ static uint64_t parcel_bytes(const rp_plan *plan, const rp_plan_edge *edge, cons
     if (edge->carries == RP_CARRIES_LABEL) {
         return width * job->batch * sizeof(float);
     }
-    if (edge->carries == RP_CARRIES_WEIGHT_GRADIENT) {
+    if (edge->carries == RP_CARRIES_WEIGHT_GRADIENT || edge->carries == RP_CARRIES_WEIGHT) {
         return gradient_bytes(job, edge->stage);
     }
     const uint64_t changes = rp_plan_sample_bytes(edge, job->model);

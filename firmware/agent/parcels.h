@@ -14,7 +14,8 @@ typedef struct {
 } rp_parcel_memory;
 
 /* Of each edge as many full parcels as its window has, and of each link the parcels for which
- * credit is on its way back. `job`: of any stage of the node. Pure. */
+ * credit is on its way back. Stashes do not count: what they have only the stage's layout knows.
+ * `job`: of any stage of the node. Pure. */
 rp_parcel_memory rp_parcel_memory_of(const rp_plan *plan, uint32_t node, const rp_job *job);
 
 /* Whether they fit beside what the stages take. errors  LIMIT: with both, and the edge that takes
