@@ -2,7 +2,7 @@
 """Real rings of four agents, made uneven in three ways (ring.throttle): what the planner takes
 against twenty plans that a person would try, each predicted and measured.
 
-    bench_plan_real.py RINGPIPE [--steps N] [--rounds N] [--ways N ..]
+    bench_plan_real.py RINGPIPE [--steps N] [--rounds N] [--only CUT:MICRO ..]
 
 A person's plans: five cuts (layers by number, by operations, by the boards' speeds, and that with
 one layer more or less in front) with four sizes of a microbatch. `auto`: cut and microbatch are the
@@ -10,6 +10,7 @@ planner's. All are run once, in turn with the ways; then `auto` and the three fa
 again, in turn, `--rounds` times, of which medians count. Seconds of a step: by the replay that a
 plan is chosen by, and as the ring has taken them. The boards are far slower than this machine,
 which has fewer cores than the ring has boards; what they compute and send is real.
+`--only`: these plans of a person's.
 """
 import argparse
 import itertools
@@ -112,11 +113,11 @@ def main():
     parser.add_argument("program", type=Path)
     parser.add_argument("--steps", type=int, default=18)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--ways", nargs="+", type=int, default=list(range(len(WAYS))))
+    parser.add_argument("--only", nargs="+", help="like 'speed, one more:8'")
     args = parser.parse_args()
     args.program = args.program.resolve()
     args.count = itertools.count()
-    ways = [list(WAYS)[i] for i in args.ways]
+    ways = list(WAYS)
     errors, rows = [], {way: {} for way in ways}
     print("| boards | cut | microbatch | stages begin at | predicted s/step | measured s/step | "
           "off by |\n|---|---|---:|---|---:|---:|---:|", flush=True)
@@ -125,7 +126,8 @@ def main():
         (folder / "net.yaml").write_text(MODEL)
         ringpipe(args, folder, "profile", RUN % (EVEN, args.steps, 8, "auto"), "--out", "p.json")
         tried = [(way, label, micro, cut) for way in ways for label, cut in person_cuts(way)
-                 for micro in MICROS] + [(way, "auto", "auto", "auto") for way in ways]
+                 for micro in MICROS if not args.only or f"{label}:{micro}" in args.only]
+        tried += [(way, "auto", "auto", "auto") for way in ways]
         for way, label, micro, cut in sorted(tried, key=lambda x: (str(x[2]), x[1])):
             row = train(args, folder, way, micro, cut)
             rows[way][(label, micro, cut)] = [row]
