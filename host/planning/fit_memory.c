@@ -215,7 +215,10 @@ rp_err rp_fit_memory(rp_arena *arena, const rp_runfile *run, const rp_cut *cut, 
     if (!run->recompute_auto) {
         RP_TRY(take_said(&f));
     }
-    for (uint32_t k = 0; run->recompute_auto && k < plan->node_count; k++) {
+    /* With `advance: auto` memory decides how many are in flight: boards say what they have room
+     * for. */
+    const bool chooses = run->recompute_auto && !run->method.advance_auto;
+    for (uint32_t k = 0; chooses && k < plan->node_count; k++) {
         if (plan->node[k].memory_bytes > 0) {
             RP_TRY(has_job ? RP_OK : read_job(&f));
             has_job = true;
