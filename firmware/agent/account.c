@@ -31,6 +31,32 @@ rp_err rp_runner_account_gradient(runner_stage *s, const rp_op *op) {
     return RP_OK;
 }
 
+static rp_err refuse_forward(const runner_stage *s, const rp_range *whole) {
+    return rp_fail(RP_ERR_PEER,
+                   "the ledger of stage %u: step %" PRIu64
+                   " had forwards of %u samples, expected %u, each once",
+                   s->job->stage, s->account_step + 1, s->own.count, whole->count);
+}
+
+/* Forwards come step by step. On a board that only does forwards each sample's is counted once; its
+ * backward, on another board, adds the gradient. */
+rp_err rp_runner_account_forward(const rp_runner *r, runner_stage *s, const rp_op *op) {
+    const rp_range whole = {0, rp_runner_step_samples(r, op->step)};
+    if (s->own.count > 0 && s->account_step != op->step) {
+        return refuse_forward(s, &whole);
+    }
+    s->account_step = op->step;
+    rp_contributions_add(&s->own, op->step, op->samples);
+    if (s->own.count < whole.count) {
+        return RP_OK;
+    }
+    if (!rp_contributions_equal(s->own, rp_contributions_of(op->step, whole))) {
+        return refuse_forward(s, &whole);
+    }
+    s->own = (rp_contributions){0};
+    return RP_OK;
+}
+
 rp_err rp_runner_account_update(const rp_runner *r, runner_stage *s, const rp_op *op) {
     const rp_range whole = {0, rp_runner_step_samples(r, op->step)};
     const rp_range part = rp_job_own_samples(s->job, whole.count);

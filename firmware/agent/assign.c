@@ -65,6 +65,7 @@ static rp_err hold_stages(agent_run *run, uint32_t node, rp_job *job) {
         const rp_plan_hold *hold = &run->plan->hold[own->hold_first + h];
         run->held[h].job = *job;
         run->held[h].job.stage = hold->stage;
+        run->held[h].job.role = hold->role;
         memcpy(run->held[h].job.share, hold->share, sizeof hold->share);
         RP_TRY(take_groups(run, &run->plan->stage[hold->stage], &run->held[h].job));
         rp_plan_codecs_of(run->plan, hold->stage, run->held[h].job.codec);

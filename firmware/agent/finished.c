@@ -33,7 +33,10 @@ static void return_pieces(rp_port_in *port, rp_port_pieces *pieces) {
 
 static rp_err account_op(rp_runner *r, const running_op *op) {
     const bool gradient = op->op.kind == RP_OP_BACKWARD || op->op.kind == RP_OP_BACKWARD_WEIGHT;
+    const bool forward = op->op.kind == RP_OP_FORWARD && !r->evaluating &&
+                         op->stage->job->role == RP_ROLE_FORWARD;
     return gradient      ? rp_runner_account_gradient(op->stage, &op->op)
+           : forward     ? rp_runner_account_forward(r, op->stage, &op->op)
            : op->updates ? rp_runner_account_update(r, op->stage, &op->op)
                          : RP_OK;
 }

@@ -1,5 +1,6 @@
 /* Microbatches in flight, for checkpoints of schedules that do not flush, or what a stage remembers
- * of samples where a codec does. Such a schedule, or codec, has one stage a node: held[0]. */
+ * of samples where a codec does. Such a schedule, or codec, has one stage a node: held[0]. In this
+ * order: the stage's own bytes, the weights of a board that only does forwards, what waits. */
 #include <string.h>
 
 #include "agent/runner_own.h"
@@ -18,8 +19,15 @@ static bool is_drained(const rp_runner *r) {
     return r->sched.step == end && end < r->held[0].job->steps;
 }
 
+/* The next forward sees weights that the order says, which the board with the updates may not have
+ * any more; in a run that has not begun, or is over, there is none. */
+static bool has_own_weights(const rp_runner *r) {
+    return r->own_weights && r->sched.step > r->fill_step &&
+           r->sched.step < r->sched.shape.step_end;
+}
+
 static bool has_in_flight(const rp_runner *r) {
-    if (rp_stage_facts(r->held[0].stage).remembers) {
+    if (rp_stage_facts(r->held[0].stage).remembers || has_own_weights(r)) {
         return true;
     }
     return !is_drained(r) && (r->in_flight > 0 || pending_microbatches(r) > 0 ||
@@ -28,6 +36,11 @@ static bool has_in_flight(const rp_runner *r) {
 
 static size_t stage_bytes(const rp_runner *r) {
     return rp_stage_in_flight_bytes(r->held[0].stage);
+}
+
+/* Ahead of what waits. */
+static size_t own_bytes(const rp_runner *r) {
+    return stage_bytes(r) + rp_runner_own_weights_bytes(r);
 }
 
 /* ---- what waits ------------------------------------------------------------------------------ */
@@ -114,7 +127,7 @@ static size_t waiting_bytes(const rp_runner *r) {
 }
 
 size_t rp_runner_in_flight_bytes(const rp_runner *r) {
-    return has_in_flight(r) ? stage_bytes(r) + waiting_bytes(r) : 0;
+    return has_in_flight(r) ? own_bytes(r) + waiting_bytes(r) : 0;
 }
 
 uint64_t rp_runner_fill_step(const rp_runner *r) {
@@ -167,13 +180,19 @@ static rp_err read_waiting(rp_runner *r, size_t first, size_t count, char *out) 
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* What of [first, first + count) lies in [0, end). */
+static size_t part_before(size_t first, size_t count, size_t end) {
+    const size_t here = first < end ? end - first : 0;
+    return count < here ? count : here;
+}
+
 rp_err rp_runner_in_flight_read(rp_runner *r, size_t first, size_t count, void *out) {
-    const size_t own = stage_bytes(r);
-    const size_t here = first < own ? own - first : 0;
-    const size_t of_stage = count < here ? count : here;
+    const size_t own = own_bytes(r);
+    const size_t of_stage = part_before(first, count, stage_bytes(r));
     rp_err err = RP_OK;
     if (first == 0) {
         RP_TRY(rp_runner_receive(r));
+        RP_TRY(rp_runner_read_own_weights(r));
         if (pending_microbatches(r) > 0 &&
             rp_port_in_pending(r->held[0].in) != pending_microbatches(r)) {
             return rp_fail(RP_ERR_FAULT, "%u parcels are pending here, but %llu were sent",
@@ -185,8 +204,10 @@ rp_err rp_runner_in_flight_read(rp_runner *r, size_t first, size_t count, void *
     if (of_stage > 0) {
         RP_TRY(rp_stage_in_flight_read(r->held[0].stage, first, of_stage, out));
     }
-    if (count > of_stage) {
-        RP_TRY(read_waiting(r, first + of_stage - own, count - of_stage, (char *)out + of_stage));
+    copy_part(first, count, stage_bytes(r), r->own_weights, own - stage_bytes(r), out);
+    const size_t here = part_before(first, count, own);
+    if (count > here) {
+        RP_TRY(read_waiting(r, first + here - own, count - here, (char *)out + here));
     }
 fail:
     return err;
@@ -196,9 +217,9 @@ fail:
 
 rp_err rp_runner_in_flight_write(rp_runner *r, size_t first, size_t count, const void *bytes) {
     const size_t left = r->in_flight_due - r->in_flight_got;
-    const size_t own = stage_bytes(r);
-    const size_t here = first < own ? own - first : 0;
-    const size_t of_stage = count < here ? count : here;
+    const size_t own = own_bytes(r);
+    const size_t of_stage = part_before(first, count, stage_bytes(r));
+    const size_t here = part_before(first, count, own);
     rp_err err = RP_OK;
     if (first != r->in_flight_got || count > left) {
         return rp_fail(RP_ERR_PEER,
@@ -209,11 +230,15 @@ rp_err rp_runner_in_flight_write(rp_runner *r, size_t first, size_t count, const
     if (of_stage > 0) {
         RP_TRY(rp_stage_in_flight_write(r->held[0].stage, first, of_stage, bytes));
     }
-    if (count > of_stage) {
-        memcpy(r->restored + first + of_stage - own, (const char *)bytes + of_stage,
-               count - of_stage);
+    if (here > of_stage) {
+        memcpy((char *)r->own_weights + first + of_stage - stage_bytes(r),
+               (const char *)bytes + of_stage, here - of_stage);
+    }
+    if (count > here) {
+        memcpy(r->restored + first + here - own, (const char *)bytes + here, count - here);
     }
     r->in_flight_got += count;
+    RP_TRY(r->in_flight_got == r->in_flight_due ? rp_runner_write_own_weights(r) : RP_OK);
 fail:
     return err;
 }

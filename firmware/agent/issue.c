@@ -74,7 +74,7 @@ static rp_err gather_pieces(rp_runner *r, rp_port_in *port, rp_port_pieces *piec
 static rp_err gather_row(rp_runner *r, running_op *op, bool *ready) {
     const bool weights = r->next.kind == RP_OP_FORWARD;
     const rp_range whole = {0, rp_runner_step_samples(r, r->next.step)};
-    const rp_port_want want = {false, r->next.step, weights ? whole : r->next.samples};
+    const rp_port_want want = {r->evaluating, r->next.step, weights ? whole : r->next.samples};
     bool covered = true;
     rp_err err = op->rows ? rp_port_in_gather(op->rows, &want, &op->row, &covered) : RP_OK;
     if (err == RP_OK && op->rows && covered &&
@@ -135,24 +135,27 @@ static rp_err send_stash(rp_runner *r, running_op *op) {
     return rp_stage_read_stash(op->stage->stage, &op->op, to[0]);
 }
 
-/* The weights of an update, for the forwards of the step that sees them. */
+/* The weights of an update, for the forwards of the step that sees them; the newest for an
+ * evaluation. */
 static rp_err send_weights(rp_runner *r, running_op *op) {
     rp_port_out *port = op->stage->weight;
     rp_range slice[RP_PORT_EDGES_MAX] = {{0}};
     void *to[RP_CUT_TENSORS_MAX] = {NULL};
     rp_op taker = op->op;
+    bool is_taken = false;
     for (uint32_t t = 0; t < r->transfer_count; t++) {
         if (r->transfer[t].send &&
             rp_runner_edge_of(r, &r->transfer[t])->carries == RP_KIND_WEIGHT) {
+            is_taken = true;
             taker.step = r->transfer[t].step;
             taker.samples = r->transfer[t].samples;
             slice[rp_runner_edge_of(r, &r->transfer[t])->out] = taker.samples;
         }
     }
-    if (taker.step == op->op.step) { /* nobody takes them */
+    if (!is_taken) {
         return RP_OK;
     }
-    op->output = rp_port_out_take(port, &taker, false, slice);
+    op->output = rp_port_out_take(port, &taker, r->evaluating, slice);
     rp_port_out_parts(port, op->output, to);
     return rp_stage_read_newest(op->stage->stage, to[0]);
 }
@@ -167,6 +170,7 @@ static rp_err run_forward(rp_runner *r, running_op *op) {
     rp_err err;
     take_output(r, op, op->stage->forward, to);
     if (op->rows) {
+        RP_TRY(r->evaluating ? rp_runner_keep_weights(r) : RP_OK);
         RP_TRY(rp_stage_write_newest(stage, row_of(op)));
     }
     RP_TRY(r->evaluating ? rp_stage_forward_only(stage, &op->op, from, count, to, r->eval_training)
@@ -282,7 +286,9 @@ static rp_err read_step(rp_runner *r, running_op *op, bool norms) {
     rp_err err = RP_OK;
     for (uint32_t h = 0; h < r->at.held_count; h++) {
         const runner_stage *s = &r->held[h];
-        if (s->label && !(r->evaluating && r->eval_training)) {
+        const rp_role scores = r->evaluating ? RP_ROLE_FORWARD : RP_ROLE_BACKWARD;
+        const bool has_results = s->job->role == RP_ROLE_BOTH || s->job->role == scores;
+        if (s->label && has_results && !(r->evaluating && r->eval_training)) {
             RP_TRY(rp_stage_results(s->stage, r->results, rp_runner_step_samples(r, op->op.step)));
             op->results = true;
         }
@@ -400,6 +406,8 @@ static rp_err try_update(rp_runner *r) {
     }
     if (!r->evaluating) {
         RP_TRY(run_update(r, op, ask));
+    } else if (op->stage->job->role == RP_ROLE_BACKWARD) {
+        RP_TRY(send_weights(r, op));
     }
     RP_TRY(commit_op(r, op));
     r->updating = !r->evaluating && !r->at_update; /* another stage's is to come */

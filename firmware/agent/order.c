@@ -43,11 +43,23 @@ uint32_t rp_runner_step_samples(const rp_runner *r, uint64_t step) {
 
 /* ---- the next op ----------------------------------------------------------------------------- */
 
+/* A board that only updates sends its newest weights to the one with the forwards, and is done. */
+static bool next_of_backward(rp_runner *r, rp_op *op) {
+    *op = (rp_op){.kind = RP_OP_UPDATE,
+                  .role = RP_ROLE_BACKWARD,
+                  .stage = r->held[0].job->stage,
+                  .step = r->eval_step++};
+    return op->step == 0;
+}
+
 /* Forwards step by step; behind the last microbatch of a step an UPDATE collects its results.
  * Several stages take turns in groups of one microbatch a node, as in training: the group is on its
  * way round the ring meanwhile. */
 static bool next_eval(rp_runner *r, rp_op *op) {
     const rp_sched_shape shape = eval_shape(r);
+    if (r->held[0].job->role == RP_ROLE_BACKWARD) {
+        return next_of_backward(r, op);
+    }
     const uint64_t group = r->at.held_count > 1 ? rp_sched_nodes(&shape) : 1;
     if (r->eval_step == rp_sched_epoch_steps(&shape)) {
         return false;
@@ -69,7 +81,20 @@ static bool next_eval(rp_runner *r, rp_op *op) {
     return true;
 }
 
-/* Ops of a split stage's other half are passed over. */
+/* An op of a split stage's other half. Forwards of the step of an update have all been counted
+ * (rp_runner_account_forward), so the ledger has them where the update is passed over. */
+static void pass_other_half(rp_runner *r, const rp_op *op) {
+    runner_stage *s = &r->held[0];
+    rp_runner_count_in_flight(r, op);
+    if (s->job->role == RP_ROLE_FORWARD) {
+        r->facts.microbatches += op->kind == RP_OP_BACKWARD || op->kind == RP_OP_BACKWARD_WEIGHT;
+    }
+    if (s->job->role == RP_ROLE_FORWARD && op->kind == RP_OP_UPDATE) {
+        const rp_range whole = {0, rp_runner_step_samples(r, op->step)};
+        rp_run_ledger_add(&s->ledger, op->step, rp_contributions_of(op->step, whole));
+    }
+}
+
 static bool next_training(rp_runner *r) {
     const rp_role role = r->held[0].job->role;
     r->before = r->sched;
@@ -81,7 +106,7 @@ static bool next_training(rp_runner *r) {
             r->next.role = role;
             return true;
         }
-        rp_runner_count_in_flight(r, &r->next);
+        pass_other_half(r, &r->next);
         r->at_update = r->next.kind == RP_OP_UPDATE;
         r->before = r->sched;
         if (r->at_update && r->sched.step == r->pause) {

@@ -40,6 +40,7 @@ rp_err rp_runner_open(rp_arena *arena, const rp_runner_options *options, rp_runn
     for (uint32_t h = 0; h < r->at.held_count && !r->told; h++) {
         RP_TRY(r->held[h].label ? RP_ARENA_NEW(arena, RP_RUNNER_TOLD_MAX, &r->told) : RP_OK);
     }
+    RP_TRY(rp_runner_open_own_weights(r));
     rp_runner_start_order(r, r->held[0].job->step_first);
     RP_TRY(RP_ARENA_NEW(arena, RP_TRACE_MAX * RP_TRACE_BYTES, &r->trace));
     *out = r;
@@ -180,6 +181,7 @@ rp_err rp_runner_step(rp_runner *r, bool *active) {
     }
     if (r->ops_over && !r->have_next && r->running_count == 0 && rp_runner_is_quiet(r)) {
         RP_TRY(rp_runner_flush_trace(r));
+        RP_TRY(rp_runner_return_weights(r));
         rp_runner_count_above(r, r->evaluating ? 0 : r->pause);
         r->active = false;
     }

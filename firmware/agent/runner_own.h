@@ -111,6 +111,8 @@ struct rp_runner {
     uint32_t in_flight;
     size_t in_flight_due, in_flight_got; /* a checkpoint's in-flight bytes: expected, received */
     char *restored;                      /* its waiting microbatches, or NULL */
+    float *own_weights; /* room for those of a board that only does forwards; else NULL */
+    bool keeps_weights; /* they are there, and the stage has others, for an evaluation */
     uint64_t (*told)[2]; /* by step modulo RP_RUNNER_TOLD_MAX; NULL: no stage here has labels */
     uint64_t told_end;   /* behind the last of them */
     uint32_t told_count;
@@ -150,6 +152,8 @@ rp_err rp_runner_flush_trace(rp_runner *runner) RP_MUST_CHECK;
 
 /* account.c: the ledger. errors PEER: an update has other samples than its step */
 rp_err rp_runner_account_gradient(runner_stage *stage, const rp_op *op) RP_MUST_CHECK;
+rp_err rp_runner_account_forward(const rp_runner *runner, runner_stage *stage,
+                                 const rp_op *op) RP_MUST_CHECK;
 rp_err rp_runner_account_update(const rp_runner *runner, runner_stage *stage,
                                 const rp_op *op) RP_MUST_CHECK;
 
@@ -164,6 +168,17 @@ bool rp_runner_is_quiet(const rp_runner *runner); /* everything sent has been ac
 
 /* The edge that a transfer goes over. */
 const runner_edge *rp_runner_edge_of(const rp_runner *runner, const rp_transfer *transfer);
+
+/* own_weights.c: of a board that only does forwards; of others 0 bytes, and nothing is done. errors
+ * of the device */
+size_t rp_runner_own_weights_bytes(const rp_runner *runner);
+rp_err rp_runner_open_own_weights(rp_runner *runner) RP_MUST_CHECK;
+/* Ahead of an evaluation's weights, and behind the evaluation. */
+rp_err rp_runner_keep_weights(rp_runner *runner) RP_MUST_CHECK;
+rp_err rp_runner_return_weights(rp_runner *runner) RP_MUST_CHECK;
+/* Between segments: to and from runner->own_weights. The first blocks. */
+rp_err rp_runner_read_own_weights(rp_runner *runner) RP_MUST_CHECK;
+rp_err rp_runner_write_own_weights(rp_runner *runner) RP_MUST_CHECK;
 
 /* issue.c: asks for the next op and gives it to the device, when all it needs is there. */
 rp_err rp_runner_issue(rp_runner *runner) RP_MUST_CHECK;

@@ -94,12 +94,18 @@ fail:
     return err;
 }
 
-/* On to the next stage here that has a tensor left. */
-static void pass_saved_stages(agent_run *run) {
-    while (run->save_held < run->held_count &&
-           run->save_index == rp_stage_tensor_count(run->held[run->save_held].stage, true)) {
-        run->save_index = 0;
-        run->save_held++;
+/* On to the next tensor that this board saves, of the next stage here that has one. */
+static void find_saved(agent_run *run) {
+    while (run->save_held < run->held_count) {
+        const rp_stage *stage = run->held[run->save_held].stage;
+        if (run->save_index == rp_stage_tensor_count(stage, true)) {
+            run->save_index = 0;
+            run->save_held++;
+        } else if (rp_stage_tensor_is_saved(stage, run->save_index)) {
+            return;
+        } else {
+            run->save_index++;
+        }
     }
 }
 
@@ -125,7 +131,7 @@ static rp_err send_tensor(rp_agent *agent) {
         run->save_first = 0;
         run->save_index++;
     }
-    pass_saved_stages(run);
+    find_saved(run);
 fail:
     return err;
 }
@@ -134,7 +140,7 @@ void rp_agent_begin_save(rp_agent *agent) {
     agent->state = RP_AGENT_SAVING;
     agent->run->save_held = agent->run->save_index = 0;
     agent->run->save_first = agent->run->save_in_flight = 0;
-    pass_saved_stages(agent->run);
+    find_saved(agent->run);
 }
 
 rp_err rp_agent_on_save(rp_agent *agent, const rp_message *message) {

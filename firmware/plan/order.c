@@ -84,10 +84,14 @@ uint32_t rp_plan_sending_stage(const rp_plan_edge *edge) {
     }
 }
 
-/* Does a forward elsewhere wait for weights of an update? The first microbatch of a step does. */
-static bool takes_weights(const rp_plan *plan, const rp_op *op) {
+/* Does a forward elsewhere wait for weights of an update? The first microbatch of a step does; of
+ * an evaluation only that of the first step. */
+static bool takes_weights(const rp_plan *plan, const rp_op *op, bool evaluating) {
     if (op->micro > 0) {
         return false;
+    }
+    if (evaluating) {
+        return plan->method.kind->splits && op->step == 0;
     }
     if (!plan->method.kind->splits) {
         return op->step > plan->step_first;
@@ -116,7 +120,7 @@ static bool edge_receives(const rp_plan *plan, const rp_plan_edge *e, const rp_o
         return op->kind == RP_OP_UPDATE && !evaluating;
     case RP_CARRIES_WEIGHT: /* those of the step before, but where the run begins */
         return op->role == RP_ROLE_AVERAGE ? op->kind == RP_OP_UPDATE && !evaluating
-                                           : forward && !evaluating && takes_weights(plan, op);
+                                           : forward && takes_weights(plan, op, evaluating);
     default:
         return false;
     }
@@ -144,8 +148,10 @@ static bool edge_sends(const rp_plan *plan, const rp_plan_edge *e, const rp_op *
     case RP_CARRIES_STASH:
         return forward && !evaluating && e->stage == op->stage;
     case RP_CARRIES_WEIGHT_GRADIENT:
-    case RP_CARRIES_WEIGHT:
         return op->kind == RP_OP_UPDATE && !evaluating && e->stage == op->stage;
+    case RP_CARRIES_WEIGHT:
+        return op->kind == RP_OP_UPDATE && e->stage == op->stage &&
+               (!evaluating || plan->method.kind->splits);
     default:
         return false;
     }
@@ -182,7 +188,7 @@ static bool find_transfer(const rp_plan *plan, uint32_t node, const rp_op *op, u
         .edge = edge, .send = send, .before = !send, .step = op->step, .samples = op->samples};
     switch (e->carries) {
     case RP_CARRIES_WEIGHT:
-        if (send) {
+        if (send && !evaluating) {
             send_weight(plan, e, out);
         } else {
             out->samples = samples_at(plan, e->to, e->stage, all);

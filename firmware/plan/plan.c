@@ -177,3 +177,22 @@ uint64_t rp_plan_digest(const rp_plan *plan) {
     }
     return digest;
 }
+
+/* ---- parts of a checkpoint ------------------------------------------------------------------- */
+
+uint32_t rp_plan_parts(const rp_plan *plan) {
+    return plan->method.kind->splits ? 2 * plan->stage_count : plan->stage_count;
+}
+
+uint32_t rp_plan_part_of(const rp_plan *plan, uint32_t node) {
+    const rp_plan_hold *hold = &plan->hold[plan->node[node].hold_first];
+    return hold->stage + (hold->role == RP_ROLE_FORWARD ? plan->stage_count : 0);
+}
+
+bool rp_plan_saves(const rp_plan *plan, uint32_t node) {
+    uint32_t first = 0;
+    while (rp_plan_part_of(plan, first) != rp_plan_part_of(plan, node)) {
+        first++;
+    }
+    return first == node;
+}

@@ -200,6 +200,13 @@ uint64_t rp_plan_digest(const rp_plan *plan);
  *         deadlock, naming who waits for whom; MEMORY */
 rp_err rp_plan_check(const rp_plan *plan, const rp_model *model) RP_MUST_CHECK;
 
+/* What a checkpoint has of the ring comes in parts: one for each stage, of the first node that
+ * holds it; where a stage's forward and backward are apart, one of each, those of forwards behind
+ * all others. The part that a node has, or would have if it were the first with these holds. */
+uint32_t rp_plan_parts(const rp_plan *plan);
+uint32_t rp_plan_part_of(const rp_plan *plan, uint32_t node);
+bool rp_plan_saves(const rp_plan *plan, uint32_t node); /* it is that first node */
+
 /* Neighbours are nodes with edges between them. They have one link, which all these edges share,
  * and so do the host and a board; on it, parcels are told apart by what they carry and by the stage
  * that sends. Of two neighbours the one with the lower number dials, or the one that can only dial.
@@ -217,8 +224,9 @@ static inline bool rp_plan_dials(const rp_plan *plan, uint32_t node, uint32_t ne
 }
 
 /* Can boards train it? A plan that has passed rp_plan_check() may say more than they do so far:
- * they hold stages in both directions; several boards share the samples of a stage where each of
- * them holds one stage and no layer there has batch statistics; a board has at most
+ * they hold stages in both directions, or in one where the schedule splits stages; several boards
+ * share the samples of a stage where each of them holds one stage and no layer there has batch
+ * statistics; a board has at most
  * RP_PLAN_NEIGHBOURS_MAX neighbours, and a link takes RP_PLAN_LINK_WINDOW_MAX parcels; of two
  * neighbours one can be dialled. `model` (may be NULL): its layers are looked at.
  * errors  USAGE naming the node, what the plan says of it, and what boards do */
@@ -275,7 +283,9 @@ bool rp_plan_list_next(rp_plan_list *list, rp_op *op);
  * the node has edges, and returns how many. Over one edge goes what the op's samples and the shares
  * at both ends have in common. Before an update go the sums of gradients: first each sends its own,
  * then it takes those of the others. `eval_samples`: 0 in training; in an evaluation, which has
- * forwards only and whose last stage takes its labels with them, the samples of the op's step. */
+ * forwards only and whose last stage takes its labels with them, the samples of the op's step.
+ * Ahead of an evaluation a node that only updates sends its newest weights to the one with the
+ * forwards: its only op there is an update of step 0. */
 uint32_t rp_plan_transfers(const rp_plan *plan, uint32_t node, const rp_op *op,
                            uint32_t eval_samples, rp_transfer *out);
 /* The host has a list for each node that gets inputs, its feed, so that none waits for another; 1

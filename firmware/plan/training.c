@@ -122,14 +122,16 @@ static rp_err check_share(const rp_plan *plan, const rp_plan_hold *hold, const r
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
+/* Halves of a stage are for a schedule that splits stages, which rp_plan_check() sees to. */
 static rp_err check_hold(const rp_plan *plan, const rp_plan_hold *hold, const rp_model *model) {
     const uint32_t number = (uint32_t)(hold - &plan->hold[plan->node[hold->node].hold_first]);
-    if (hold->role != RP_ROLE_BOTH) {
+    const bool is_half = hold->role == RP_ROLE_FORWARD || hold->role == RP_ROLE_BACKWARD;
+    if (hold->role != RP_ROLE_BOTH && !(is_half && plan->method.kind->splits)) {
         return rp_fail(RP_ERR_USAGE,
-                       "%s: nodes[%u].holds[%u].role: node %s holds stage %u in role %s: boards "
-                       "train a stage in both directions so far (role both)",
+                       "%s: nodes[%u].holds[%u].role: node %s holds stage %u in role %s: with "
+                       "schedule %s boards train a stage in both directions (role both)",
                        plan->source, hold->node, number, rp_plan_node_name(plan, hold->node),
-                       hold->stage, rp_role_name(hold->role));
+                       hold->stage, rp_role_name(hold->role), plan->method.kind->name);
     }
     return is_share(hold) ? check_share(plan, hold, model) : RP_OK;
 }

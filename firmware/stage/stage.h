@@ -151,6 +151,9 @@ rp_err rp_stage_take_losses(rp_stage *stage, rp_codec_loss out[2]) RP_MUST_CHECK
  * a checkpoint needs: "<set prefix><layer>.weight" (sched/method.h) and, behind the prefix of a
  * replica if there is one, "optim.<state>.<layer>.weight". Blocking copies, between segments. */
 uint32_t rp_stage_tensor_count(const rp_stage *stage, bool states);
+/* Of a stage whose forward and backward are on two boards each tensor is saved by one of them:
+ * running statistics where the forward is, all else where the update is. */
+bool rp_stage_tensor_is_saved(const rp_stage *stage, uint32_t index);
 rp_err rp_stage_tensor_at(const rp_stage *stage, uint32_t index, char *name, size_t name_bytes,
                           rp_shape *shape) RP_MUST_CHECK;
 rp_err rp_stage_tensor_read(rp_stage *stage, uint32_t index, size_t first, size_t count,

@@ -91,6 +91,13 @@ uint32_t rp_stage_tensor_count(const rp_stage *stage, bool states) {
     return states ? count + stage->layout->trained_count * more : count;
 }
 
+bool rp_stage_tensor_is_saved(const rp_stage *stage, uint32_t index) {
+    const rp_export tensor = find_index(stage, index);
+    const bool is_statistic = tensor.of && tensor.of->role == RP_PARAM_STATE;
+    return stage->job->role == RP_ROLE_BOTH ||
+           is_statistic == (stage->job->role == RP_ROLE_FORWARD);
+}
+
 static void name_of(const rp_stage *stage, const rp_export *tensor, char *name, size_t bytes) {
     char prefix[32] = "";
     if (tensor->set != NO_SET) {

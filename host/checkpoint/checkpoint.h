@@ -30,7 +30,7 @@ typedef struct {
     const rp_plan *plan;
     const rp_position *position;
     const rp_applied *applied;          /* updates done, by stage of this plan */
-    const uint64_t *in_flight_bytes;    /* [plan->stage_count]: of microbatches in flight */
+    const uint64_t *in_flight_bytes;    /* [rp_plan_parts()]: of microbatches in flight */
     const rp_gain_estimator *estimator; /* NULL: no gains are measured */
     const char *folder;                 /* of the checkpoints; made when it is not there */
     const char *weights;                /* path of the weights file; NULL: no such file */
@@ -43,9 +43,9 @@ rp_err rp_checkpoint_open_writer(rp_arena *arena, const rp_checkpoint_content *c
  * errors  PEER: the model has no such tensor, or it ends before; IO */
 rp_err rp_checkpoint_write_tensor(rp_checkpoint_writer *writer, uint32_t stage, const char *name,
                                   uint64_t first, const void *data, size_t bytes) RP_MUST_CHECK;
-/* Bytes of what the stage has in flight, from byte `first` on. errors PEER: more than it said; IO
- */
-rp_err rp_checkpoint_write_in_flight(rp_checkpoint_writer *writer, uint32_t stage, uint64_t first,
+/* Bytes of what a part of the ring (rp_plan_part_of) has in flight, from byte `first` on. errors
+ * PEER: more than it said; IO */
+rp_err rp_checkpoint_write_in_flight(rp_checkpoint_writer *writer, uint32_t part, uint64_t first,
                                      const void *data, size_t bytes) RP_MUST_CHECK;
 /* The first tensor that a value of has come which is not finite; NULL: none. */
 const char *rp_checkpoint_not_finite(const rp_checkpoint_writer *writer);
@@ -100,6 +100,7 @@ typedef struct {
     uint32_t layer; /* of the model: the stage that has it holds the tensor */
     const float *values;
     size_t count;
+    bool is_evaluated; /* of the evaluated model: no state, and of no set of the method's */
 } rp_checkpoint_tensor;
 /* The next one, in the order of the file's list; *more false: that were all.
  * errors FORMAT naming file and tensor: missing, of another shape, not finite */
@@ -135,13 +136,13 @@ typedef struct {
     bool here;          /* made on this cut; otherwise the rest is empty */
     uint64_t fill_step; /* the step at which the pipes were filled */
     uint64_t end;       /* of the run as it was then; 0: the file does not say */
-    rp_checkpoint_bytes *stage;
+    rp_checkpoint_bytes *part; /* as rp_plan_part_of() has them */
 } rp_in_flight;
 
-/* `cut`: names of the `stages` stages' first layers. errors FORMAT naming `path` and what is wrong
- */
+/* `cut`: names of the stages' first layers; `parts`: of a ring like this (rp_plan_parts). errors
+ * FORMAT naming `path` and what is wrong */
 rp_err rp_checkpoint_read_in_flight(rp_arena *arena, const rp_st_reader *reader, const char *path,
-                                    const char *cut, uint32_t stages, uint64_t step,
+                                    const char *cut, uint32_t parts, uint64_t step,
                                     rp_in_flight *out) RP_MUST_CHECK;
 /* The in-flight state in the sidecar file of the checkpoint `path`. *usable: it has one, was made
  * on this cut, and the run's end, then or now, is not so near that other microbatches are in

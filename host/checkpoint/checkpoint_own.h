@@ -8,7 +8,7 @@
 typedef struct {
     rp_st_entry *entry;
     uint32_t *param; /* of the model, by entry */
-    uint32_t count;
+    uint32_t count, evaluated; /* of all; of the evaluated model, which come first */
 } rp_checkpoint_list;
 
 /* tensors.c: the evaluated model in model order; with `states` also what the method and the

@@ -217,11 +217,12 @@ fail:
     return err;
 }
 
-/* One entry of bytes a stage. */
+/* One entry of bytes a part: `stage.K`; where D stages are split, that of a forward is `stage.D+K`.
+ */
 rp_err rp_checkpoint_create_in_flight(rp_arena *arena, const rp_checkpoint_content *content,
                                       const char *checkpoint, const char **name_end,
                                       rp_st_writer **out) {
-    const uint32_t stages = content->plan->stage_count;
+    const uint32_t parts = rp_plan_parts(content->plan);
     rp_st_entry *entry;
     uint64_t bytes = 0;
     char *path;
@@ -230,8 +231,8 @@ rp_err rp_checkpoint_create_in_flight(rp_arena *arena, const rp_checkpoint_conte
     char *end;
     rp_err err;
     *name_end = "";
-    RP_TRY(RP_ARENA_NEW(arena, stages, &entry));
-    for (uint32_t k = 0; k < stages; k++) {
+    RP_TRY(RP_ARENA_NEW(arena, parts, &entry));
+    for (uint32_t k = 0; k < parts; k++) {
         const uint64_t own = content->in_flight_bytes[k];
         char *name;
         RP_TRY(rp_arena_printf(arena, &name, "stage.%u", k));
@@ -247,13 +248,13 @@ rp_err rp_checkpoint_create_in_flight(rp_arena *arena, const rp_checkpoint_conte
     RP_TRY(rp_arena_printf(arena, &fill, "%" PRIu64, content->position->fill_step));
     RP_TRY(rp_arena_printf(arena, &end, "%" PRIu64, content->run->steps));
     const char *const meta[] = {"cut", made_for, "fill", fill, "end", end, NULL};
-    RP_TRY(rp_st_create(arena, path, entry, stages, meta, true, out));
+    RP_TRY(rp_st_create(arena, path, entry, parts, meta, true, out));
 fail:
     return err;
 }
 
 rp_err rp_checkpoint_read_in_flight(rp_arena *arena, const rp_st_reader *reader, const char *path,
-                                    const char *cut, uint32_t stages, uint64_t step,
+                                    const char *cut, uint32_t parts, uint64_t step,
                                     rp_in_flight *out) {
     const char *made_for = rp_st_meta(reader, "cut");
     const char *fill = rp_st_meta(reader, "fill");
@@ -274,8 +275,8 @@ rp_err rp_checkpoint_read_in_flight(rp_arena *arena, const rp_st_reader *reader,
         return rp_fail(RP_ERR_FORMAT, "%s: `end` is '%.40s', expected a step from %" PRIu64, path,
                        end, step);
     }
-    RP_TRY(RP_ARENA_NEW(arena, stages, &out->stage));
-    for (uint32_t k = 0; k < stages; k++) {
+    RP_TRY(RP_ARENA_NEW(arena, parts, &out->part));
+    for (uint32_t k = 0; k < parts; k++) {
         char name[32];
         (void)snprintf(name, sizeof name, "stage.%u", k);
         const rp_st_entry *entry = rp_st_find(reader, name);
@@ -284,7 +285,7 @@ rp_err rp_checkpoint_read_in_flight(rp_arena *arena, const rp_st_reader *reader,
                            "%s: %s: is missing, or not an array of bytes in whole floats", path,
                            name);
         }
-        out->stage[k] = (rp_checkpoint_bytes){rp_st_data(reader, entry), entry->bytes};
+        out->part[k] = (rp_checkpoint_bytes){rp_st_data(reader, entry), entry->bytes};
     }
     out->here = true;
 fail:
@@ -310,8 +311,8 @@ rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_plan *plan, const 
         return RP_OK;
     }
     RP_TRY(made_for_text(arena, plan, &own));
-    RP_TRY(
-        rp_checkpoint_read_in_flight(arena, *reader, sidecar, own, plan->stage_count, step, out));
+    RP_TRY(rp_checkpoint_read_in_flight(arena, *reader, sidecar, own, rp_plan_parts(plan), step,
+                                        out));
     *usable = out->here && same_in_flight(plan, step, out->end);
 fail:
     return err;

@@ -60,6 +60,7 @@ rp_err rp_checkpoint_make_list(rp_arena *arena, const rp_runfile *run, bool stat
             RP_TRY(add_tensor(arena, model, p, "", NULL, list));
         }
     }
+    list->evaluated = list->count;
     for (uint32_t set = 0; set < sets; set++) {
         char prefix[32];
         rp_method_set_prefix(&run->method, set, prefix, sizeof prefix);
@@ -157,7 +158,8 @@ rp_err rp_checkpoint_next(rp_checkpoint_reader *reader, rp_checkpoint_tensor *ou
         .name = entry->name,
         .layer = reader->model->param[reader->list.param[reader->next - 1]].layer,
         .values = values,
-        .count = entry->bytes / sizeof(float)};
+        .count = entry->bytes / sizeof(float),
+        .is_evaluated = reader->next <= reader->list.evaluated};
 fail:
     return err;
 }

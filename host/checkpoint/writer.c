@@ -96,13 +96,14 @@ fail:
     return err;
 }
 
-rp_err rp_checkpoint_write_in_flight(rp_checkpoint_writer *writer, uint32_t stage, uint64_t first,
+rp_err rp_checkpoint_write_in_flight(rp_checkpoint_writer *writer, uint32_t part, uint64_t first,
                                      const void *data, size_t bytes) {
     if (!writer->in_flight) {
         return rp_fail(RP_ERR_PEER,
-                       "board %u sent in-flight state that its report did not announce", stage);
+                       "part %u of the ring has in-flight state that its report did not announce",
+                       part);
     }
-    return rp_st_write(writer->in_flight, stage, first, data, bytes);
+    return rp_st_write(writer->in_flight, part, first, data, bytes);
 }
 
 const char *rp_checkpoint_not_finite(const rp_checkpoint_writer *writer) {

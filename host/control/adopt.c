@@ -311,7 +311,7 @@ static bool find_loss(const rp_controller *c, uint64_t step, double *sum) {
         const rp_plan_hold *hold = &c->plan->hold[h];
         const rp_adopt_board *at = &c->adopt.board[hold->node];
         double loss;
-        if (hold->stage != last) {
+        if (hold->stage != last || hold->role == RP_ROLE_FORWARD) { /* it does not train them */
             continue;
         }
         if (step < at->now.told_first || step - at->now.told_first >= at->told_count) {

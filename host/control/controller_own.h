@@ -155,7 +155,7 @@ typedef struct {
     uint32_t term; /* of the assignment */
     rp_position position;
     rp_applied applied;
-    uint64_t *in_flight_bytes;   /* by stage */
+    uint64_t *in_flight_bytes;   /* by part: rp_plan_part_of() */
     rp_gain_estimator estimator; /* horizon: measured */
     uint8_t *said;               /* by node of the plan: who has said that it has its copy */
     uint32_t missing;            /* that have not */
@@ -274,11 +274,12 @@ typedef struct {
 } rp_tally_part;
 typedef struct {
     const rp_plan *plan;
-    const rp_plan_hold **hold; /* [count], of the last stage */
-    uint32_t count;
+    const rp_plan_hold **hold;   /* [count], of the last stage: boards with its backward */
+    const rp_plan_hold **scorer; /* [scorers], .. and those with its forward, which evaluate */
+    uint32_t count, scorers;
     uint32_t room;       /* steps */
     rp_tally_part *part; /* [room][count], by step modulo room */
-    double *pass_loss;   /* [count] */
+    double *pass_loss;   /* [scorers] */
 } rp_tally;
 
 /* reports.c: squared norms of the gradients of the step that waits for its decision. */
@@ -365,7 +366,7 @@ struct rp_controller {
     } sizes;
     rp_arena follow_arena;  /* of a new assignment */
     rp_arena plan_arena;    /* of `plan`, unless it is given, and of what is read off it: */
-    uint32_t *stage_board;  /* the first that holds the stage */
+    uint32_t *stage_board;  /* the first that updates the stage */
     rp_hold_losses *losses; /* by hold of the plan */
     rp_tally tally;
     rp_cut plan_cut;
@@ -441,9 +442,7 @@ void rp_controller_note_boards(rp_controller *c);
 /* Below: by the plan of the assignment. The stage that has a layer: */
 uint32_t rp_controller_stage_of(const rp_controller *c, uint32_t layer);
 uint32_t rp_controller_first_stage(const rp_controller *c, uint32_t board); /* that it holds */
-/* Boards that share a stage hold the same: the first of them saves it. */
-bool rp_controller_saves(const rp_controller *c, uint32_t board);
-/* The hold of a stage on the board that saves it. */
+/* The hold of a stage on the first board that updates it. */
 const rp_plan_hold *rp_controller_first_hold(const rp_controller *c, uint32_t stage);
 /* Numbers of `applied` that a board reports: replicas of its only stage, or its stages. */
 uint32_t rp_controller_applied_count(const rp_controller *c, uint32_t board);

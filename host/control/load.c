@@ -46,13 +46,19 @@ fail:
     return err;
 }
 
+/* A board that only does forwards has no optimiser, and one version of the weights. */
+static bool takes_tensor(const rp_controller *c, const rp_plan_hold *hold) {
+    const rp_checkpoint_tensor *tensor = &c->load.tensor;
+    return hold->stage == rp_controller_stage_of(c, tensor->layer) &&
+           (hold->role != RP_ROLE_FORWARD || tensor->is_evaluated);
+}
+
 /* The tensor, to every board that holds its stage. */
 static rp_err offer_to_holders(rp_controller *c) {
     rp_load *load = &c->load;
-    const uint32_t stage = rp_controller_stage_of(c, load->tensor.layer);
     rp_err err = RP_OK;
     for (; load->hold < c->plan->hold_count; load->hold++) {
-        if (c->plan->hold[load->hold].stage == stage) {
+        if (takes_tensor(c, &c->plan->hold[load->hold])) {
             RP_TRY(offer_tensor(c, c->plan->hold[load->hold].node));
         }
     }
@@ -149,7 +155,7 @@ static rp_err offer_in_flight(rp_controller *c) {
     rp_err err = RP_OK;
     while (load->board < c->ring.count) {
         const rp_checkpoint_bytes *all =
-            &load->in_flight.stage[rp_controller_first_stage(c, load->board)];
+            &load->in_flight.part[rp_plan_part_of(c->plan, load->board)];
         const size_t rest = all->bytes - load->first;
         const size_t bytes = rest < PIECE_BYTES ? rest : PIECE_BYTES;
         const rp_part part = rp_part_of_bytes((const char *)all->data + load->first, bytes);

@@ -103,7 +103,7 @@ fail:
 static const char *find_lost(const rp_controller *c) {
     const rp_copy_set *set = &c->copies.set[c->copies.newest];
     for (uint32_t k = 0; k < c->plan->node_count; k++) {
-        if (rp_controller_saves(c, k) && set->holder[k] == RP_PLAN_HOST) {
+        if (rp_plan_saves(c->plan, k) && set->holder[k] == RP_PLAN_HOST) {
             return rp_plan_node_name(c->plan, k);
         }
     }
@@ -155,7 +155,7 @@ static rp_err ask_board(rp_controller *c, uint32_t board) {
     rp_board_state *state = &c->ring.board[board];
     uint32_t k = 0;
     while (k < c->plan->node_count &&
-           (!rp_controller_saves(c, k) || set->holder[k] != board || set->said[k])) {
+           (!rp_plan_saves(c->plan, k) || set->holder[k] != board || set->said[k])) {
         k++;
     }
     if (!state->saved || k == c->plan->node_count) {

@@ -23,10 +23,10 @@ rp_err rp_save_gather(rp_controller *c, rp_arena *arena, rp_applied *applied,
                       uint64_t **in_flight_bytes) {
     rp_err err;
     RP_TRY(find_applied(c, arena, applied));
-    RP_TRY(RP_ARENA_NEW(arena, c->plan->stage_count, in_flight_bytes));
+    RP_TRY(RP_ARENA_NEW(arena, rp_plan_parts(c->plan), in_flight_bytes));
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        if (rp_controller_saves(c, k)) {
-            (*in_flight_bytes)[rp_controller_first_stage(c, k)] = c->ring.board[k].in_flight_bytes;
+        if (rp_plan_saves(c->plan, k)) {
+            (*in_flight_bytes)[rp_plan_part_of(c->plan, k)] = c->ring.board[k].in_flight_bytes;
         }
     }
 fail:
@@ -46,7 +46,7 @@ rp_err rp_save_enter(rp_controller *c) {
     RP_TRY(rp_trials_tell(c, &c->save.arena, &position));
     c->save.boards_left = 0;
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        c->ring.board[k].saved = !rp_controller_saves(c, k);
+        c->ring.board[k].saved = !rp_plan_saves(c->plan, k);
         c->ring.board[k].sends = k;
         c->save.boards_left += !c->ring.board[k].saved;
     }
@@ -152,8 +152,8 @@ rp_err rp_save_on_in_flight(rp_controller *c, uint32_t board, const rp_message *
         return rp_fail(RP_ERR_PEER, "board %u sent microbatches in flight without their bytes",
                        board);
     }
-    const uint32_t stage = rp_controller_first_stage(c, c->ring.board[board].sends);
-    RP_TRY(rp_checkpoint_write_in_flight(c->save.writer, stage, message->frame.body.in_flight.first,
+    const uint32_t own = rp_plan_part_of(c->plan, c->ring.board[board].sends);
+    RP_TRY(rp_checkpoint_write_in_flight(c->save.writer, own, message->frame.body.in_flight.first,
                                          message->part[0].data, message->part[0].bytes));
     rp_controller_note_progress(c);
 fail:

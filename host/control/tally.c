@@ -12,22 +12,27 @@ rp_err rp_tally_open(rp_arena *arena, const rp_plan *plan, rp_tally *out) {
     rp_err err;
     *out = (rp_tally){.plan = plan};
     RP_TRY(RP_ARENA_NEW(arena, plan->hold_count, &out->hold));
+    RP_TRY(RP_ARENA_NEW(arena, plan->hold_count, &out->scorer));
     for (uint32_t h = 0; h < plan->hold_count; h++) {
-        if (plan->hold[h].stage + 1 == plan->stage_count) {
-            out->hold[out->count++] = &plan->hold[h];
+        const rp_plan_hold *hold = &plan->hold[h];
+        if (hold->stage + 1 == plan->stage_count && hold->role != RP_ROLE_FORWARD) {
+            out->hold[out->count++] = hold;
+        }
+        if (hold->stage + 1 == plan->stage_count && hold->role != RP_ROLE_BACKWARD) {
+            out->scorer[out->scorers++] = hold;
         }
     }
     out->room = out->count > 1 ? STEPS_AHEAD : 1;
     RP_TRY(RP_ARENA_NEW(arena, (size_t)out->room * out->count, &out->part));
-    RP_TRY(RP_ARENA_NEW(arena, out->count, &out->pass_loss));
+    RP_TRY(RP_ARENA_NEW(arena, out->scorers, &out->pass_loss));
 fail:
     return err;
 }
 
 /* Which of the boards; `count`: none of them. */
-static uint32_t find_board(const rp_tally *tally, uint32_t board) {
+static uint32_t find_board(const rp_plan_hold *const *hold, uint32_t count, uint32_t board) {
     uint32_t i = 0;
-    while (i < tally->count && tally->hold[i]->node != board) {
+    while (i < count && hold[i]->node != board) {
         i++;
     }
     return i;
@@ -39,7 +44,7 @@ static rp_err refuse_board(const rp_tally *tally, uint32_t board) {
 }
 
 rp_err rp_tally_add_step(rp_tally *tally, uint32_t board, uint64_t due, const rp_StepDone *done) {
-    const uint32_t i = find_board(tally, board);
+    const uint32_t i = find_board(tally->hold, tally->count, board);
     if (i == tally->count) {
         return refuse_board(tally, board);
     }
@@ -75,14 +80,14 @@ bool rp_tally_take_step(rp_tally *tally, uint64_t step, double *loss_sum) {
 }
 
 void rp_tally_begin_pass(rp_tally *tally) {
-    for (uint32_t i = 0; i < tally->count; i++) {
+    for (uint32_t i = 0; i < tally->scorers; i++) {
         tally->pass_loss[i] = 0;
     }
 }
 
 rp_err rp_tally_add_pass(rp_tally *tally, uint32_t board, double loss_sum) {
-    const uint32_t i = find_board(tally, board);
-    if (i == tally->count) {
+    const uint32_t i = find_board(tally->scorer, tally->scorers, board);
+    if (i == tally->scorers) {
         return refuse_board(tally, board);
     }
     tally->pass_loss[i] += loss_sum;
@@ -91,7 +96,7 @@ rp_err rp_tally_add_pass(rp_tally *tally, uint32_t board, double loss_sum) {
 
 double rp_tally_pass_loss(const rp_tally *tally) {
     double sum = 0;
-    for (uint32_t i = 0; i < tally->count; i++) {
+    for (uint32_t i = 0; i < tally->scorers; i++) {
         sum += tally->pass_loss[i];
     }
     return sum;

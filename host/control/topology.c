@@ -42,7 +42,9 @@ static rp_err read_off(rp_controller *c) {
     rp_err err;
     RP_TRY(RP_ARENA_NEW(&c->plan_arena, plan->stage_count, &c->stage_board));
     for (uint32_t h = plan->hold_count; h-- > 0;) {
-        c->stage_board[plan->hold[h].stage] = plan->hold[h].node;
+        if (plan->hold[h].role != RP_ROLE_FORWARD) {
+            c->stage_board[plan->hold[h].stage] = plan->hold[h].node;
+        }
     }
     RP_TRY(RP_ARENA_NEW(&c->plan_arena, plan->hold_count, &c->norms.of));
     c->norms.got = 0;
@@ -94,10 +96,6 @@ uint32_t rp_controller_stage_of(const rp_controller *c, uint32_t layer) {
 
 const rp_plan_hold *rp_controller_first_hold(const rp_controller *c, uint32_t stage) {
     return rp_plan_find_hold(c->plan, c->stage_board[stage], stage);
-}
-
-bool rp_controller_saves(const rp_controller *c, uint32_t board) {
-    return c->stage_board[rp_controller_first_stage(c, board)] == board;
 }
 
 uint32_t rp_controller_first_stage(const rp_controller *c, uint32_t board) {

@@ -429,6 +429,12 @@ fail:
 static rp_err read_sizes(rp_arena *arena, rp_runfile *run) {
     const rp_err err = rp_sizes_read(arena, run->root, &run->method, run->stages, run->batch,
                                      run->micro, &run->sizes);
+    if (err == RP_OK && run->verify > 0 && run->method.kind->splits) {
+        return rp_node_fail(rp_node_find(run->root, "ring"),
+                            "verify: computes a microbatch again, forward and backward on one "
+                            "board; with schedule %s no board does both",
+                            run->method.kind->name);
+    }
     if (err == RP_OK && run->verify > 0 && run->method.kind->sizes) {
         return rp_node_fail(rp_node_find(run->root, "ring"),
                             "verify: computes a microbatch again, forward and backward; with "
@@ -519,12 +525,6 @@ static rp_err read_cut(rp_arena *arena, rp_node *root, rp_runfile *run) {
 rp_err rp_runfile_check_cut(const rp_runfile *run) {
     rp_node *cut = rp_node_find(run->root, "cut");
     const bool is_closed = run->method.chunks > 1 && run->boards > 1;
-    if (run->method.kind->splits) {
-        return rp_node_fail(rp_node_find(run->root, "schedule"),
-                            "schedule %s: can be drawn and replayed (`ringpipe draw %s`), boards "
-                            "do not train it yet",
-                            run->method.kind->name, run->method.kind->name);
-    }
     if (!run->local) {
         const rp_err err = rp_roster_check_row(rp_node_find(run->root, "ring"), run->roster,
                                                run->boards, is_closed);

@@ -95,6 +95,17 @@ static uint32_t updates_at_forward(const loop *r, uint32_t n, uint32_t k, uint32
     return step - done < open ? done : step - open + 1;
 }
 
+/* METHODS 12.1: minibatch n of stage k sees W after max(0, n - ahead + 1) updates, rounded down to
+ * a multiple of `publish`. */
+static uint32_t split_version(const loop *r, uint32_t step, uint32_t k) {
+    const rp_method *method = &r->job->method;
+    const uint32_t ahead = method->ahead_count == 0   ? 2 * (r->stages - k)
+                           : method->ahead_count == 1 ? method->ahead[0]
+                                                      : method->ahead[k];
+    const uint32_t updates = step + 1 > ahead ? step + 1 - ahead : 0;
+    return updates - updates % (method->publish > 1 ? method->publish : 1);
+}
+
 /* The newest version of a step's replica behind so many updates. */
 static uint32_t newest_version(uint32_t updates, uint32_t step, uint32_t replicas) {
     while (updates > 0 && (updates - 1) % replicas != step % replicas) {
@@ -163,6 +174,10 @@ fail:
 static view forward_view(const loop *r, uint32_t n, uint32_t k) {
     const uint32_t step = r->micro[n].step;
     view out = {.version = newest_version(updates_at_forward(r, n, k, k), step, replicas_of(r, k))};
+    if (r->job->method.kind->splits) {
+        out.version = split_version(r, step, k);
+        return out;
+    }
     switch (r->job->method.weights) {
     case RP_WEIGHTS_ENTRY: /* METHODS 2: what was the latest on stage 0 */
         out.version = updates_at_forward(r, n, 0, k);

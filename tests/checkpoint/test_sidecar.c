@@ -41,8 +41,8 @@ static rp_err read_in_flight(const in_flight_case *c, rp_in_flight *out) {
     rp_st_reader *reader = open_file(entry, 2, data, meta);
     const rp_err err = rp_checkpoint_read_in_flight(&arena, reader, "sidecar", cut, 2, STEP, out);
     if (err == RP_OK && out->here) {
-        assert_int_equal(out->stage[1].bytes, c->bytes);
-        assert_memory_equal(out->stage[1].data, data, c->bytes);
+        assert_int_equal(out->part[1].bytes, c->bytes);
+        assert_memory_equal(out->part[1].data, data, c->bytes);
     }
     rp_st_close(&reader);
     return err;

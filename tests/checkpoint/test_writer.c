@@ -194,8 +194,8 @@ static void expect_in_flight(const char *path, const char *bytes) {
         rp_checkpoint_open_in_flight(&arena, plan, path, position.step, &reader, &kept, &usable));
     assert_int_equal(usable, bytes != NULL);
     if (usable) {
-        assert_int_equal(kept.stage[1].bytes, IN_FLIGHT);
-        assert_memory_equal(kept.stage[1].data, bytes, IN_FLIGHT);
+        assert_int_equal(kept.part[1].bytes, IN_FLIGHT);
+        assert_memory_equal(kept.part[1].data, bytes, IN_FLIGHT);
     }
     rp_st_close(&reader);
 }

@@ -77,6 +77,10 @@ class Recover(Case):
     def test_average(self):
         self.killed("ea-pipe")
 
+    def test_split(self):
+        """Forward and backward of a stage on two boards: either is lost."""
+        self.killed("pipefb", "--set", "ring.boards=4", "--set", "cut=[fc2]")
+
     def test_verified(self):
         """Also while a board computes again what another one has."""
         self.killed("pipedream", "--set", "ring.verify=1/4")
@@ -195,6 +199,9 @@ class Copies(Case):
 
     def test_average(self):
         self.killed("ea-pipe")
+
+    def test_split(self):
+        self.killed("{kind: pipefb, publish: 2}", "--set", "ring.boards=4", "--set", "cut=[fc2]")
 
 
 # Under a sanitizer, which makes a run slow: two; sim's seeds recover under it, too.

@@ -29,6 +29,8 @@ METHODS = {
     "lean": ("schedule={kind: ea-pipe, lean: true, order: before}", "train.microbatch=64"),
     "mean": ("schedule={kind: ea-pipe, lean: true, evaluate: mean}", "train.microbatch=64"),
     "latest": ("schedule={kind: ea-pipe, replicas: 2, evaluate: latest}", "train.microbatch=64"),
+    "pipefb": ("schedule={kind: pipefb, publish: 2}", "train.microbatch=64", "ring.boards=4",
+               "cut=[fc2]"),
     "avgpipe": ("schedule={kind: avgpipe, replicas: 3}", "train.microbatch=32"),
     "remembered": ("schedule=1f1b", "train.microbatch=32",
                    "links={codec: {activations: aqsgd2, gradients: int8}}"),
@@ -111,6 +113,9 @@ class Methods(test_repeat.Repeat):
 
     def test_avgpipe(self):
         self.resumed_method("avgpipe")
+
+    def test_pipefb(self):
+        self.resumed_method("pipefb")
 
     def test_remembered_samples(self):
         """What both ends of a hop remember is in the checkpoint, though the schedule flushes."""

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
         RP_ASSERT(in_flight.fill_step <= STEP && (in_flight.here || in_flight.fill_step == 0));
         RP_ASSERT(in_flight.end == 0 || (in_flight.here && in_flight.end >= STEP));
         for (uint32_t k = 0; in_flight.here && k < STAGES; k++) {
-            const rp_checkpoint_bytes *part = &in_flight.stage[k];
+            const rp_checkpoint_bytes *part = &in_flight.part[k];
             RP_ASSERT(part->bytes % sizeof(float) == 0 && part->bytes <= count);
             for (size_t b = 0; b < part->bytes; b++) {
                 sum += ((const uint8_t *)part->data)[b];

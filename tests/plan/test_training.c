@@ -14,6 +14,7 @@ static void rows_are_trained(void **state) {
     static const plan_case cases[] = {{"gpipe", 1, 8, 2, 16, 2},
                                       {"1f1b", 4, 8, 2, 16, 2},
                                       {"pipedream", 4, 8, 2, 16, 4},
+                                      {"pipefb", 2, 8, 2, 16, 4},
                                       {"{kind: interleaved-1f1b, chunks: 2}", 2, 8, 2, 16, 2}};
     rp_arena arena;
     rp_plan *plan;

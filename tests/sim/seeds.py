@@ -73,6 +73,8 @@ CASES = (Case("gpipe"), Case("1f1b"), Case("1f1b", shares=True), Case("pipedream
          Case("gpipe", LEFT, "auto", settings=("plan.trial=3",)),
          Case("1f1b", COPIES_SPARED, "auto", settings=("plan.trial=2",)),
          Case("gpipe", LEFT, "auto", settings=("train.microbatch=auto", "plan.drift=0.05")),
+         Case("pipefb", cut="[fc2]"), Case("pipefb", KEPT, "[fc2]"),
+         Case("{kind: pipefb, ahead: [5, 2], publish: 2}", COPIES, "[fc2]"),
          Case("1f1b", DIALS), Case("pipedream", DIALS, settings=("ring.orphan_wait=5",)))
 SHARES = [[0, 1], [0, 0.3, 1], [0, 1]]  # boards for a stage
 
@@ -104,6 +106,8 @@ def has_already(case, option):
     said |= {f"ring.{key}" for key in ("wait", "copy_steps") if f"{key}:" in case.ring}
     if case.shares:
         said |= {"links.codec", "links.inputs", "train.microbatch"}  # its plan says the sizes
+    if "pipefb" in case.schedule:
+        said |= {"ring.verify"}  # no board does both directions
     if "kind" in case.schedule:
         said |= {"train.microbatch", "ring.verify"}  # sizes are divided, or listed
     if "%" not in case.ring:

@@ -292,9 +292,14 @@ class Golden(Chain):
         self.check(want, "xpipe", "train.batch=2", "train.microbatch=1",
                    "optimizer={kind: adam, lr: 0.02}")
 
+    def test_pipefb(self):
+        self.check(PIPEFB, "pipefb", *SAMPLE_BY_SAMPLE, "ring.boards=8")
+        self.check(PIPEFB_PUBLISH_3, "{kind: pipefb, publish: 3}", *SAMPLE_BY_SAMPLE,
+                   "ring.boards=8")
+
     def test_pipefb_replayed(self):
-        """Boards do not train it yet; the explicit-version replay does. It starts from weights of
-        its own, which a rate too small to change anything shows."""
+        """Other numbers of `ahead`, in the explicit-version replay. It starts from weights of its
+        own, which a rate too small to change anything shows."""
         def replayed(schedule, rate):
             sets = [f"schedule={schedule}", "ring.boards=8", "train.init=none", *SAMPLE_BY_SAMPLE,
                     f"optimizer={{kind: sgd, lr: {rate}, momentum: 0.9}}"]

@@ -90,14 +90,17 @@ class Method(RingCase):
 
     def same(self, boards, schedule, *sets):
         """The ring's bytes, which are the replay's, and not those of one whose last stage slips."""
-        sets = (f"ring.boards={boards}", f"cut={self.CUTS[boards]}", f"schedule={schedule}", *sets)
+        return self.same_on(boards, boards, schedule, *sets)
+
+    def same_on(self, boards, stages, schedule, *sets):
+        sets = (f"ring.boards={boards}", f"cut={self.CUTS[stages]}", f"schedule={schedule}", *sets)
         self.rings = getattr(self, "rings", 0) + 1
         self.ring = f"ring-{self.rings}"
         summary = self.train(self.run_yaml, self.ring, *sets)
         self.assertGreater(summary["steps"], 6)
         got = self.bytes_of(self.ring)
         # Once as it should be, and once with a last stage that slips, in one process.
-        wanted = self.replay(sets, "--slip", boards - 1)
+        wanted = self.replay(sets, "--slip", stages - 1)
         self.assertTrue(got == wanted, "the ring is not the replay")
         slipped = (self.dir / "replay.safetensors.slipped").read_bytes()
         self.assertFalse(got == slipped, "a slip is not seen")
@@ -190,7 +193,29 @@ class Methods(Method):
 
 
 class Split(Method):
-    """pipefb, which boards do not train yet: the replay that a ring will have to equal."""
+    """pipefb: the forward of a stage on one board, its backward on another."""
+
+    def split(self, stages, schedule, *sets):
+        return self.same_on(2 * stages, stages, schedule, *sets)
+
+    def test_default(self):
+        self.split(3, "pipefb", ADAM)
+
+    def test_ahead(self):
+        got, sets = self.split(3, "{kind: pipefb, ahead: [5, 3, 1]}", NESTEROV, *FOUR)
+        self.train(self.run_yaml, "later", *sets, OTHER_DELAYS)
+        self.assertTrue(got == self.bytes_of("later"), "it depends on the links")
+
+    def test_publish(self):
+        self.split(2, "{kind: pipefb, ahead: 3, publish: 2}", RMSPROP, *TWO)
+
+    def test_a_stage_without_weights(self):
+        self.split(5, "pipefb", DAMPENED)
+
+    def test_one_stage(self):
+        self.CUTS = CHAIN_CUTS
+        (self.dir / "net.yaml").write_text(CHAIN)
+        self.split(1, "pipefb", ADAMW)
 
     def sets(self, schedule, boards, *more):
         return (f"ring.boards={boards}", f"cut={self.CUTS[3]}", f"schedule={schedule}", *more)
