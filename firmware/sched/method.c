@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sched/split.h"
@@ -282,6 +283,7 @@ static rp_err read_ahead_item(const rp_node *node, uint32_t k, rp_method *out) {
 /* Of kinds that split stages. */
 static rp_err read_ahead(rp_node *map, rp_method *out) {
     const rp_node *node = rp_node_find(map, "ahead");
+    const bool is_word = node && rp_node_is_scalar(node);
     uint32_t ahead = 0;
     rp_err err = RP_OK;
     out->publish = 1;
@@ -295,6 +297,8 @@ static rp_err read_ahead(rp_node *map, rp_method *out) {
             RP_TRY(read_ahead_item(node, k, out));
         }
         out->ahead_count = count;
+    } else if (is_word && strcmp(rp_node_text(node), "measured") == 0) {
+        out->ahead_measured = true;
     } else if (is_given(map, "ahead")) {
         RP_TRY(rp_node_u32(map, "ahead", 1, RP_AHEAD_MAX, &ahead));
         out->ahead[0] = (uint16_t)ahead;
@@ -479,6 +483,33 @@ void rp_method_text(const rp_method *m, char *out, size_t bytes) {
         put_ahead(&t, m);
         put_text(&t, "] publish %u", m->publish);
     }
+}
+
+/* Rising is no order of `ahead`. */
+bool rp_method_take_ahead(rp_method *m, const char *line) {
+    const char *at = strstr(line, " ahead [");
+    uint16_t ahead[RP_SPLIT_STAGES_MAX];
+    uint32_t count = 0;
+    bool more = at != NULL;
+    at = at ? at + strlen(" ahead [") : "";
+    while (more && count < RP_SPLIT_STAGES_MAX) {
+        char *end;
+        const unsigned long value = strtoul(at, &end, 10);
+        if (end == at || value < 1 || value > RP_AHEAD_MAX ||
+            (count > 0 && value > ahead[count - 1])) {
+            return false;
+        }
+        ahead[count++] = (uint16_t)value;
+        more = *end == ',';
+        at = more ? end + 1 : end;
+    }
+    if (count == 0 || *at != ']') {
+        return false;
+    }
+    memcpy(m->ahead, ahead, count * sizeof *ahead);
+    m->ahead_count = count;
+    m->ahead_measured = false;
+    return true;
 }
 
 rp_err rp_method_write(const rp_method *m, char *out, size_t bytes) {

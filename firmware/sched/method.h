@@ -16,8 +16,9 @@
  *   advance: {max_staleness: 8}          the same, as far as rp_method_age() allows
  *   drain: true                          empty pipes at every epoch's end
  *   chunks: 2                            interleaved-1f1b: stages that a board holds
- *   ahead: auto, 4, [4, 2]               pipefb: steps that forwards run ahead of updates, of all
- *                                        stages or by stage; auto: 2 (D - k)
+ *   ahead: auto, 4, [4, 2], measured     pipefb: steps that forwards run ahead of updates, of all
+ *                                        stages or by stage; auto: 2 (D - k); measured: the host
+ *                                        finds the fewest with which no board waits
  *   publish: 1                           pipefb: updates from one publication to the next
  *   forward: [8, 4], backward: [4, 2]    umpipe: samples of a microbatch, by stage; 4: of all */
 #ifndef RP_SCHED_METHOD_H
@@ -64,6 +65,7 @@ typedef struct {
     uint32_t age_max; /* advance: {max_staleness: N} */
     /* Kinds that split stages: 0 numbers: auto; 1: of all stages. */
     uint32_t ahead_count;
+    bool ahead_measured; /* and no number was chosen yet */
     uint16_t ahead[RP_SPLIT_STAGES_MAX];
     uint32_t publish;
 } rp_method;
@@ -116,6 +118,8 @@ rp_err rp_method_write(const rp_method *method, char *out, size_t bytes) RP_MUST
 
 /* Everything that a checkpoint's bytes and numbers depend on, as one line of text. */
 void rp_method_text(const rp_method *method, char *out, size_t bytes);
+/* `ahead: measured`: the numbers that such a text has. False: it has none, or none that fit. */
+bool rp_method_take_ahead(rp_method *method, const char *line);
 
 /* Sets of the trained parameters in a checkpoint besides the evaluated model: the replicas and then
  * their centre unless that is evaluated, or what 2BW still needs. Their names begin with the

@@ -85,12 +85,13 @@ void rp_sched_split_ahead(const rp_split_times *t, uint16_t most,
     RP_ASSERT(t->stages <= RP_SPLIT_STAGES_MAX);
     for (uint32_t k = t->stages; k-- > 0;) {
         const bool last = k + 1 == t->stages;
-        const double over = last ? 0 : time_of(t->activation, k) + trip + time_of(t->gradient, k);
-        trip =
-            time_of(t->forward, k) + larger(time_of(t->stash, k), over) + time_of(t->backward, k);
+        const double over =
+            last ? 0 : time_of(t->activation, k) + trip + time_of(t->gradient, k) + 2 * t->delay;
+        trip = time_of(t->forward, k) + larger(time_of(t->stash, k) + t->delay, over) +
+               time_of(t->backward, k);
         /* a sum that is a whole number of periods but for its last bits */
         const double periods =
-            period > 0 ? ceil((trip + time_of(t->weight, k)) / period * (1 - 1e-12)) : 1;
+            period > 0 ? ceil((trip + time_of(t->weight, k) + t->delay) / period * (1 - 1e-12)) : 1;
         above = !(periods < most) ? most : periods > above ? (uint16_t)periods : above;
         out[k] = above;
     }

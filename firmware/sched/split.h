@@ -30,6 +30,7 @@ typedef struct {
     const double *forward, *backward; /* with the update */
     const double *activation, *gradient;
     const double *stash, *weight;
+    double delay; /* each of what is sent is on its way so long besides, whatever else is */
 } rp_split_times;
 
 /* The longest of them: no order needs more for a step, and none less. */

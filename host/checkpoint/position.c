@@ -338,6 +338,16 @@ static rp_err read_advance(const rp_st_reader *reader, const char *path, rp_runf
     return RP_OK;
 }
 
+/* ahead: measured: the same. */
+static rp_err read_ahead(const rp_st_reader *reader, const char *path, rp_runfile *run) {
+    const char *text = rp_st_meta(reader, "method");
+    return text && rp_method_take_ahead(&run->method, text)
+               ? RP_OK
+               : rp_fail(RP_ERR_FORMAT,
+                         "%s: `method` is '%.200s', expected how far forwards run ahead", path,
+                         text ? text : "");
+}
+
 /* Older programs did not write it. */
 static rp_err read_ledger(const char *text, const char *path, rp_run_ledger *out) {
     *out = (rp_run_ledger){0};
@@ -386,10 +396,13 @@ rp_err rp_checkpoint_read_position(rp_arena *arena, const rp_st_reader *reader,
     }
     rp_runfile then = *run;
     RP_TRY(then.method.advance_auto ? read_advance(reader, path, &then) : RP_OK);
+    RP_TRY(then.method.ahead_measured ? read_ahead(reader, path, &then) : RP_OK);
     RP_TRY(check_same_run(arena, reader, &then, plan, path));
     RP_TRY(rp_checkpoint_read_applied(arena, applied, path, &then.method, position->step,
                                       &position->applied));
     position->advance = then.method.advance;
+    position->ahead_count = then.method.ahead_count;
+    memcpy(position->ahead, then.method.ahead, sizeof position->ahead);
     position->replicas = then.method.kind->average != RP_AVERAGE_NONE ? then.method.replicas : 0;
 fail:
     return err;

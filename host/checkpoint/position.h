@@ -30,6 +30,8 @@ typedef struct {
     uint64_t fill_step; /* where the pipes were filled: before `step` with microbatches in flight */
     rp_applied applied; /* as its checkpoint says */
     uint32_t advance, replicas;         /* of the method then; 0 without an average */
+    uint32_t ahead_count;               /* of the method, where stages are split: */
+    uint16_t ahead[RP_SPLIT_STAGES_MAX]; /* how far forwards ran ahead, by stage */
     rp_position_score test, validation; /* of the evaluations at this step */
     /* what a resumed run goes on counting from */
     uint64_t samples, epoch_samples;

@@ -70,13 +70,19 @@ fail:
 
 /* ---- fewer boards ---------------------------------------------------------------------------- */
 
-/* An interleaved schedule takes microbatches in groups of one a board. */
+/* An interleaved schedule takes microbatches in groups of one a board, and one that splits stages
+ * has two boards for each. */
 static bool divide_among_the_others(const rp_controller *c) {
+    const rp_method *method = &c->run.method;
     const uint32_t absent = rp_recovery_absent(c);
     const uint32_t spares = rp_recovery_spares(c);
     const uint32_t left = c->run.boards - (absent > spares ? absent - spares : 0);
     const uint32_t micros = (c->run.batch - 1) / c->run.micro + 1;
-    return c->run.method.chunks == 1 || (left > 0 && micros % left == 0);
+    if (method->kind->splits) {
+        const uint32_t pairs = left / 2;
+        return pairs > 0 && 2 * pairs >= c->run.at_least && method->ahead_count <= 1;
+    }
+    return method->chunks == 1 || (left > 0 && micros % left == 0);
 }
 
 /* What a person has said of places in the ring (a cut, hops, codecs that differ, a list of sizes)
@@ -87,13 +93,15 @@ bool rp_absent_may_leave(const rp_controller *c) {
            (c->run.codec_auto || rp_codecs_are_alike(c->run.codec, c->run.stages));
 }
 
-static rp_err say_left(rp_controller *c, const char *names, uint32_t absent, const char *why) {
-    char text[320];
+static rp_err say_left(rp_controller *c, const char *names, uint32_t absent, const char *why,
+                       const char *odd) {
+    char text[400];
     const char *what = absent == 1 ? why : "have not come";
     (void)snprintf(text, sizeof text,
-                   "%s %.160s %s: the model is cut anew over the %u board%s left",
+                   "%s %.160s %s: the model is cut anew over the %u board%s left%s%.60s%s",
                    absent == 1 ? "board" : "boards", names, what, c->ring.count,
-                   c->ring.count == 1 ? "" : "s");
+                   c->ring.count == 1 ? "" : "s", odd ? "; board " : "", odd ? odd : "",
+                   odd ? " is a spare now, for each stage has two boards" : "");
     return rp_record_event(c->record, "fewer", c->position.step, text);
 }
 
@@ -116,6 +124,26 @@ static uint32_t leave(rp_controller *c, char *names, size_t bytes, const char **
     return count;
 }
 
+/* Where each stage has two boards, one may be too many: the last one that is there is a spare then,
+ * ahead of those that are lost. NULL: none is. */
+static const char *leave_odd(rp_controller *c) {
+    uint32_t left = 0;
+    uint32_t last = 0;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        if (!rp_recovery_lacks(c, k)) {
+            left++;
+            last = k;
+        }
+    }
+    if (!c->run.method.kind->splits || left % 2 == 0) {
+        return NULL;
+    }
+    const char *name = c->run.roster[last].name;
+    rp_spares_leave(c->run.roster, &c->run.boards, &c->run.spares, last);
+    rp_ring_leave(&c->ring, last);
+    return name;
+}
+
 /* The model is to be cut for as many boards as there are now. */
 static rp_err cut_anew(rp_controller *c) {
     rp_record_take_boards(c->record, c->run.boards, c->run.stages);
@@ -128,13 +156,14 @@ rp_err rp_absent_leave(rp_controller *c) {
     const char *why = "";
     rp_err err;
     RP_TRY(take_spares(c));
+    const char *odd = leave_odd(c);
     const uint32_t absent = leave(c, names, sizeof names, &why);
     c->recovery.spares_taken += absent; /* they have had their time */
     c->run.stages = rp_method_stages(&c->run.method, c->run.boards);
     rp_away_note_left(c, absent);
     RP_TRY(rp_runfile_check_cut(&c->run));
     RP_TRY(cut_anew(c));
-    RP_TRY(say_left(c, names, absent, why));
+    RP_TRY(say_left(c, names, absent, why, odd));
     forget_wrong(c);
     greet_all(c);
 fail:

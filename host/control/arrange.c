@@ -108,7 +108,9 @@ rp_err rp_controller_find_cut(rp_controller *c, rp_arena *arena, rp_joint_answer
     ask.cuts_open = true;
     RP_TRY(rp_joint_search(&ask, answer));
     if (!answer->is_known) {
-        return rp_cost_choose_cut_by_board(arena, &c->run, &c->profile, cut);
+        return c->run.method.kind->splits
+                   ? rp_halves_cut(arena, &c->run, &c->profile, cut)
+                   : rp_cost_choose_cut_by_board(arena, &c->run, &c->profile, cut);
     }
     RP_TRY(RP_ARENA_NEW(arena, (size_t)c->run.stages + 1, &first));
     memcpy(first, answer->plan[0].first, ((size_t)c->run.stages + 1) * sizeof *first);

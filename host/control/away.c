@@ -188,6 +188,15 @@ static bool has_answered(const rp_controller *c, const char *name) {
     return false;
 }
 
+/* Where each stage has two boards, they join in pairs. */
+static uint32_t count_joining(const rp_controller *c) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < c->run.spares && c->ring.count + count < c->away.boards; i++) {
+        count += has_answered(c, c->run.roster[c->run.boards + i].name);
+    }
+    return c->run.method.kind->splits ? count - (c->ring.count + count) % 2 : count;
+}
+
 /* Those that do not fit become the last spares, so all behind the ring are looked at from the end.
  */
 bool rp_away_join(rp_controller *c) {
@@ -198,12 +207,18 @@ bool rp_away_join(rp_controller *c) {
     if (!wants_boards(c) || c->save.kept_step != c->position.step) {
         return false;
     }
-    for (uint32_t i = c->run.spares; i-- > 0 && c->ring.count < c->away.boards;) {
+    const uint32_t most = c->ring.count + count_joining(c);
+    for (uint32_t i = c->run.spares; i-- > 0 && c->ring.count < most;) {
         const char *name = c->run.roster[c->run.boards + i].name;
         if (has_answered(c, name) && join(c, c->run.boards + i)) {
             const int more = snprintf(names + used, bytes - used, "%s%s", used ? ", " : "", name);
             used += more > 0 && used + (size_t)more < bytes ? (size_t)more : 0;
         }
+    }
+    if (c->run.method.kind->splits && c->ring.count % 2 > 0) { /* one did not fit */
+        rp_spares_leave(c->run.roster, &c->run.boards, &c->run.spares, c->ring.count - 1);
+        rp_ring_leave(&c->ring, c->ring.count - 1);
+        count_stages(c);
     }
     if (used > 0) {
         rp_away_close(c);

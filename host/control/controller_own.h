@@ -11,6 +11,7 @@
 #include "control/transfers.h"
 #include "planning/choose_sizes.h"
 #include "planning/cost.h"
+#include "planning/halves.h"
 #include "planning/joint.h"
 #include "planning/predict.h"
 #include "planning/trial.h"
@@ -525,6 +526,12 @@ rp_err rp_controller_keep_cut(rp_controller *c, const rp_cut *cut) RP_MUST_CHECK
 /* .. how large microbatches are in it, [stages]; the log says so. errors IO */
 rp_err rp_controller_keep_sizes(rp_controller *c, const uint32_t (*size)[2],
                                 const rp_size_choice *choice) RP_MUST_CHECK;
+
+/* ahead.c: of halves of stages, once a cut is there and boards are measured. errors MEMORY, IO */
+bool rp_ahead_is_wanted(const rp_controller *c);
+/* .. as the checkpoint at hand has it: others would be another run. errors MEMORY */
+rp_err rp_ahead_resume(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_ahead_choose(rp_controller *c) RP_MUST_CHECK;
 
 /* wires.c: once all boards are measured. errors: of the ring, and MEMORY */
 void rp_wires_begin(rp_controller *c);

@@ -37,7 +37,7 @@ bool rp_controller_needs_profile(const rp_controller *c) {
     const bool has_old_cut = c->position.cut.stage_count == c->run.stages;
     const bool for_cut = c->run.cut_auto && !has_old_cut && c->run.stages > 1 && !c->given;
     return c->options.purpose == RP_PURPOSE_PROFILE || for_cut || wants_codecs(c) ||
-           wants_sizes(c) || wants_advance(c);
+           wants_sizes(c) || wants_advance(c) || rp_ahead_is_wanted(c);
 }
 
 bool rp_controller_has_cut(const rp_controller *c) {
@@ -90,7 +90,7 @@ static rp_err choose_cut(rp_controller *c) {
     RP_TRY(rp_controller_keep_cut(c, &cut));
     if (c->has_profile) {
         rp_measured_place(c);
-        rp_profile_seconds(&c->profile, &c->cut, c->run.boards, c->layer_seconds);
+        rp_profile_seconds(&c->profile, &c->run, &c->cut, c->layer_seconds);
     }
 fail:
     rp_arena_finish(&arena);
@@ -407,6 +407,7 @@ rp_err rp_plan_enter(rp_controller *c) {
         RP_TRY(choose_cut(c));
         RP_TRY(choose_codecs(c));
         RP_TRY(choose_sizes(c));
+        RP_TRY(rp_ahead_choose(c));
     }
     if (chooses_advance(c) && !c->run.emulate) {
         RP_TRY(ping_boards(c));

@@ -131,7 +131,7 @@ static rp_err take_trial(rp_controller *c, bool *leaves) {
     RP_TRY(*leaves ? rp_controller_keep_cut(c, &cut) : RP_OK);
     if (*leaves && c->has_profile) {
         rp_measured_place(c);
-        rp_profile_seconds(&c->profile, &c->cut, c->run.boards, c->layer_seconds);
+        rp_profile_seconds(&c->profile, &c->run, &c->cut, c->layer_seconds);
     }
 fail:
     return err;
@@ -161,7 +161,7 @@ static rp_err follow_drift(rp_controller *c, bool *pays) {
         if (best.size) {
             RP_TRY(rp_controller_keep_sizes(c, (const uint32_t(*)[2])best.size, &best.sizes));
         }
-        rp_profile_seconds(&c->profile, &c->cut, c->run.boards, c->layer_seconds);
+        rp_profile_seconds(&c->profile, &c->run, &c->cut, c->layer_seconds);
         c->drift.cuts++;
     }
 fail:

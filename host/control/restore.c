@@ -48,6 +48,7 @@ static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
     if ((*path || c->adopt.hopes) && c->run.method.advance_auto) {
         rp_method_set_advance(&c->run.method, c->run.stages, c->position.advance);
     }
+    RP_TRY(*path || c->adopt.hopes ? rp_ahead_resume(c) : RP_OK);
 fail:
     return err;
 }

@@ -112,6 +112,10 @@ fail:
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
+static const char *role_of(const rp_plan_hold *hold) {
+    return hold->role == RP_ROLE_BOTH ? NULL : rp_role_name(hold->role);
+}
+
 static rp_err stage_facts(const rp_controller *c, rp_arena *arena, rp_summary_stage *stage,
                           uint64_t *micro_done, double (*share)[2]) {
     const rp_model *model = c->run.model;
@@ -137,6 +141,7 @@ static rp_err stage_facts(const rp_controller *c, rp_arena *arena, rp_summary_st
             .layer_count = count,
             .stages = stages,
             .stage_count = node->hold_count,
+            .role = role_of(&c->plan->hold[node->hold_first]),
             .busy_s = (double)board->facts.busy_ns * 1e-9,
             .weight_bytes = board->weight_bytes,
             .device_bytes_max = board->facts.device_bytes_max,

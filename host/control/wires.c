@@ -19,10 +19,19 @@ static bool are_wanted(const rp_controller *c) {
 }
 
 /* Neighbours in a row; stages that go round more than once need the way from the last to the first,
- * too. */
+ * too, and halves of stages those between the two boards of each: of the last stage these are
+ * neighbours. */
 static uint32_t count_wires(const rp_controller *c) {
     const bool round = c->ring.count > 2 && c->run.stages > c->run.boards;
-    return are_wanted(c) ? c->ring.count - !round : 0;
+    const uint32_t pairs = c->run.method.kind->splits ? c->run.stages - 1 : 0;
+    return are_wanted(c) ? c->ring.count - !round + pairs : 0;
+}
+
+static void find_ends(const rp_controller *c, uint32_t *left, uint32_t *right) {
+    const uint32_t row = c->ring.count - 1;
+    const bool is_pair = c->run.method.kind->splits && c->wires.at >= row;
+    *left = is_pair ? c->wires.at - row : c->wires.at;
+    *right = is_pair ? row - *left : (*left + 1) % c->ring.count;
 }
 
 void rp_wires_begin(rp_controller *c) {
@@ -58,8 +67,9 @@ fail:
 /* The one that dials is end 0: boards that dial everybody can not be dialled. */
 static rp_err begin_wire(rp_controller *c) {
     rp_wires *w = &c->wires;
-    const uint32_t left = w->at;
-    const uint32_t right = (w->at + 1) % c->ring.count;
+    uint32_t left;
+    uint32_t right;
+    find_ends(c, &left, &right);
     const bool swapped = c->ring.board[right].dials;
     w->end[0] = swapped ? right : left;
     w->end[1] = swapped ? left : right;

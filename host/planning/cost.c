@@ -34,17 +34,20 @@ static double delay_of(const rp_runfile *run, uint32_t from, uint32_t to) {
     return (rp_link_profile_delay_ms(&line) + line.jitter_ms) * 1e-3;
 }
 
-/* In a row each stage is on the next board, and round to the first again. */
-static uint32_t board_of(const rp_runfile *run, uint32_t stage) {
-    return stage % run->boards;
+/* In a row each stage is on the next board, and round to the first again; where stages are split,
+ * backwards are on the boards from the last one on. */
+static uint32_t board_of(const rp_runfile *run, uint32_t stage, bool backward) {
+    return backward && run->method.kind->splits ? rp_runfile_backward_place(run, stage)
+                                                : stage % run->boards;
 }
 
 double rp_cost_link_delay_s(const rp_runfile *run) {
     double longest = 0;
     for (uint32_t k = 0; k + 1 < run->stages; k++) {
-        const uint32_t a = board_of(run, k);
-        const uint32_t b = board_of(run, k + 1);
-        longest = larger(longest, larger(delay_of(run, a, b), delay_of(run, b, a)));
+        const uint32_t on = board_of(run, k, false);
+        const uint32_t back = board_of(run, k, true);
+        longest = larger(longest, larger(delay_of(run, on, board_of(run, k + 1, false)),
+                                         delay_of(run, board_of(run, k + 1, true), back)));
     }
     return longest;
 }
@@ -71,8 +74,8 @@ double rp_cost_boundary_bytes(const rp_runfile *run, uint32_t layer) {
 
 /* Of one direction of boundary `k`. */
 static double wire_rate(const rp_runfile *run, uint32_t k, bool gradients, const double *measured) {
-    const uint32_t from = board_of(run, k + gradients);
-    const uint32_t to = board_of(run, k + !gradients);
+    const uint32_t from = board_of(run, k + gradients, gradients);
+    const uint32_t to = board_of(run, k + !gradients, gradients);
     const double seen = measured ? measured[from * run->boards + to] : 0;
     return seen > 0 ? seen : rate_of(run, from, to);
 }
@@ -128,8 +131,8 @@ double rp_cost_parcel_s(const rp_runfile *run, const rp_profile *profile, uint32
                         uint32_t k, bool gradients, uint32_t samples) {
     const rp_codec codec = run->codec ? run->codec[k][gradients] : RP_CODEC_F32;
     const double bytes = boundary_bytes(run, layer, codec) / run->micro * samples;
-    return rp_cost_wire_s(run, profile, board_of(run, k + gradients), board_of(run, k + !gradients),
-                          bytes);
+    return rp_cost_wire_s(run, profile, board_of(run, k + gradients, gradients),
+                          board_of(run, k + !gradients, gradients), bytes);
 }
 
 static double crossing_s(const rp_runfile *run, const rp_profile *profile, uint32_t layer,
@@ -186,7 +189,7 @@ static const double BELOW = 1e-3;
 static double stage_s(const void *context, uint32_t stage, uint32_t first, uint32_t end) {
     const board_costs *c = context;
     const rp_runfile *run = c->run;
-    const uint32_t place = board_of(run, stage);
+    const uint32_t place = board_of(run, stage, false);
     const double sends =
         c->boundary[first] + (end < run->model->layer_count ? c->boundary[end] : 0);
     const rp_measured_pass passes[] = {RP_MEASURED_FORWARD, RP_MEASURED_BACKWARD};
@@ -250,8 +253,8 @@ rp_err rp_cost_choose_cut(rp_arena *arena, const rp_runfile *run, const double *
 /* Of a full microbatch. */
 static double stage_throttle_s(const rp_runfile *run, const rp_cut *cut, uint32_t stage,
                                rp_op_kind kind) {
-    return throttle_s(run, board_of(run, stage), cut->first[stage], cut->first[stage + 1], kind,
-                      run->micro);
+    return throttle_s(run, board_of(run, stage, kind != RP_OP_FORWARD), cut->first[stage],
+                      cut->first[stage + 1], kind, run->micro);
 }
 
 static void add_stage_costs(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
@@ -298,14 +301,15 @@ rp_codec rp_cost_milder(rp_codec codec, bool gradients) {
     return ladder[rung > 0 ? rung - 1 : 0][gradients];
 }
 
-/* Boundaries and directions on the wire that this one is on. */
+/* Boundaries whose activations or gradients go over the wire of this one, in its direction. */
 static uint32_t count_on_wire(const rp_runfile *run, uint32_t k, bool gradients) {
-    const uint32_t from = board_of(run, k + gradients);
-    const uint32_t to = board_of(run, k + !gradients);
+    const uint32_t from = board_of(run, k + gradients, gradients);
+    const uint32_t to = board_of(run, k + !gradients, gradients);
     uint32_t count = 0;
-    for (uint32_t other = 0; other + 1 < run->stages; other++) {
-        count += board_of(run, other) == from && board_of(run, other + 1) == to;
-        count += board_of(run, other) == to && board_of(run, other + 1) == from;
+    for (uint32_t i = 0; i < 2 * (run->stages - 1); i++) {
+        const uint32_t near = board_of(run, i / 2 + i % 2, i % 2 > 0);
+        const uint32_t far = board_of(run, i / 2 + !(i % 2), i % 2 > 0);
+        count += near == from && far == to;
     }
     return count;
 }
@@ -325,9 +329,11 @@ static rp_err slowest_s(const rp_runfile *run, const rp_cut *cut, const double *
     add_stage_costs(run, cut, layer_seconds, NULL, pass[0], pass[1], pass[2], pass[3]);
     *out = feed_s(run);
     for (uint32_t k = 0; k < cut->stage_count; k++) {
-        double *own = &board[board_of(run, k)];
-        *own += pass[0][k] + pass[1][k];
-        *out = larger(*out, *own);
+        board[board_of(run, k, false)] += pass[0][k];
+        board[board_of(run, k, true)] += pass[1][k];
+    }
+    for (uint32_t b = 0; b < run->boards; b++) {
+        *out = larger(*out, board[b]);
     }
 fail:
     rp_arena_finish(&arena);
@@ -369,9 +375,10 @@ uint32_t rp_cost_choose_copy_steps(double step_s, double copy_s) {
 
 /* Of what a stage sends to its neighbours. */
 static double longest_from(const rp_runfile *run, uint32_t stage) {
-    const uint32_t own = board_of(run, stage);
-    const double on = stage + 1 < run->stages ? delay_of(run, own, board_of(run, stage + 1)) : 0;
-    return stage > 0 ? larger(on, delay_of(run, own, board_of(run, stage - 1))) : on;
+    const uint32_t own = board_of(run, stage, false);
+    const double on =
+        stage + 1 < run->stages ? delay_of(run, own, board_of(run, stage + 1, false)) : 0;
+    return stage > 0 ? larger(on, delay_of(run, own, board_of(run, stage - 1, false))) : on;
 }
 
 rp_err rp_cost_choose_advance(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,

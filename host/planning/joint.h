@@ -70,9 +70,9 @@ typedef struct {
  * asked for the best three plans, and their order is that with these sizes. With micro_open the
  * search begins anew with the microbatch that would be fastest, as long as that gains; 1 ms an op
  * is added where sizes are compared, for what no profile has. Not known: one board alone,
- * interleaved stages, a cut that is given. errors  USAGE: nothing fits into the memory, with the
- * board and the numbers; MEMORY; those of rp_predict() but USAGE and FAULT, with which a plan is
- * left out */
+ * interleaved or split stages, a cut that is given. errors  USAGE: nothing fits into the memory,
+ * with the board and the numbers; MEMORY; those of rp_predict() but USAGE and FAULT, with which a
+ * plan is left out */
 rp_err rp_joint_search(const rp_joint_ask *ask, rp_joint_answer *out) RP_MUST_CHECK;
 
 /* The board at this place of the ring as it is has a stage. */

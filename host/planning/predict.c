@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "planning/cost.h"
+#include "planning/halves.h"
 
 typedef struct {
     const rp_runfile *run;
@@ -11,6 +12,7 @@ typedef struct {
     const rp_plan *plan;
     rp_cut cut;
     double *cost[7]; /* by hold, as rp_sched_costs names them */
+    double *edge;    /* where stages are split: by edge; else NULL */
 } predicting;
 
 enum { FORWARD, INPUT, WEIGHT, UPDATE, SEND, SEND_BACK, DELAY };
@@ -28,13 +30,52 @@ static double op_s(const predicting *p, const rp_plan_hold *hold, rp_op_kind kin
 
 /* On a wire whose directions take turns, a parcel also waits for as much the other way: in a ring
  * at work both are in use. Emulated media have their part of the rate (rp_cost_wire_s). */
-static double busy_s(const predicting *p, const rp_plan_edge *edge) {
+static double busy_s(const predicting *p, const rp_plan_edge *edge, double bytes) {
     const bool shared = !p->run->emulate && edge->from < p->profile->board_count &&
                         edge->to < p->profile->board_count &&
                         rp_profile_wire_at(p->profile, edge->from, edge->to)->shared;
-    const double own_s =
-        rp_cost_wire_s(p->run, p->profile, edge->from, edge->to, (double)edge->parcel_bytes);
+    const double own_s = rp_cost_wire_s(p->run, p->profile, edge->from, edge->to, bytes);
     return shared ? 2 * own_s : own_s;
+}
+
+/* What a hold sends is on its way so long besides. */
+static double latency_s(const predicting *p, const rp_plan_edge *edge, double bytes,
+                        double delay_s) {
+    return rp_cost_delay_s(p->run, p->profile, edge->from, edge->to, delay_s) +
+           rp_profile_copy_s(p->profile, edge->from, true, bytes) +
+           rp_profile_copy_s(p->profile, edge->to, false, bytes);
+}
+
+/* Of a full microbatch, or of an update. */
+static rp_err edge_bytes(const predicting *p, const rp_plan_edge *edge, double *out) {
+    double stash = (double)edge->parcel_bytes;
+    double weights = 0;
+    rp_err err = RP_OK;
+    if (edge->carries == RP_CARRIES_STASH || edge->carries == RP_CARRIES_WEIGHT) {
+        err = rp_halves_bytes(p->run, &p->cut, edge->stage, &stash, &weights);
+    }
+    *out = edge->carries == RP_CARRIES_WEIGHT ? weights : stash;
+    return err;
+}
+
+/* A board with a half of a stage sends two kinds of things, over wires of their own. */
+static rp_err add_edges(rp_arena *arena, predicting *p, double delay_s) {
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)p->plan->edge_count + 1, &p->edge));
+    for (uint32_t e = 0; e < p->plan->edge_count; e++) {
+        const rp_plan_edge *edge = &p->plan->edge[e];
+        double bytes;
+        if (edge->from == RP_PLAN_HOST) {
+            continue;
+        }
+        RP_TRY(edge_bytes(p, edge, &bytes));
+        p->edge[e] = busy_s(p, edge, bytes);
+        double *delay = &p->cost[DELAY][p->plan->node[edge->from].hold_first];
+        const double own_s = latency_s(p, edge, bytes, delay_s);
+        *delay = own_s > *delay ? own_s : *delay;
+    }
+fail:
+    return err;
 }
 
 static void add_wires(predicting *p, double delay_s) {
@@ -50,14 +91,11 @@ static void add_wires(predicting *p, double delay_s) {
                 continue;
             }
             const double bytes = (double)edge->parcel_bytes;
-            const double own_s = busy_s(p, edge);
-            const double latency_s =
-                rp_cost_delay_s(p->run, p->profile, edge->from, edge->to, delay_s) +
-                rp_profile_copy_s(p->profile, edge->from, true, bytes) +
-                rp_profile_copy_s(p->profile, edge->to, false, bytes);
+            const double own_s = busy_s(p, edge, bytes);
+            const double way_s = latency_s(p, edge, bytes, delay_s);
             double *cost = &p->cost[back ? SEND_BACK : SEND][h];
             *cost = own_s > *cost ? own_s : *cost;
-            p->cost[DELAY][h] = latency_s > p->cost[DELAY][h] ? latency_s : p->cost[DELAY][h];
+            p->cost[DELAY][h] = way_s > p->cost[DELAY][h] ? way_s : p->cost[DELAY][h];
         }
     }
 }
@@ -65,9 +103,11 @@ static void add_wires(predicting *p, double delay_s) {
 /* Steps until the fullest ring is filled, and as many again that are looked at. */
 static uint64_t steps_to_fill(const rp_plan *plan) {
     const uint64_t advance = plan->method.advance;
+    const rp_sched_shape first = rp_plan_stage_shape(plan, 0, 0);
+    const uint64_t ahead = rp_sched_ahead(&first); /* 0 but where stages are split */
     const uint64_t full = 1 + (uint64_t)(plan->stage_count - 1) * (1 + advance);
     const uint64_t micros = (plan->batch - 1) / plan->micro + 1;
-    return 2 + (full + micros - 1) / micros;
+    return 2 + ahead + (full + micros - 1) / micros;
 }
 
 static rp_err replay(rp_arena *arena, const predicting *p, uint64_t steps, rp_sched_facts *out) {
@@ -77,7 +117,8 @@ static rp_err replay(rp_arena *arena, const predicting *p, uint64_t steps, rp_sc
                                   .update = p->cost[UPDATE],
                                   .send = p->cost[SEND],
                                   .send_back = p->cost[SEND_BACK],
-                                  .delay = p->cost[DELAY]};
+                                  .delay = p->cost[DELAY],
+                                  .edge = p->edge};
     rp_plan some = *p->plan;
     some.step_first = 0;
     some.steps = steps;
@@ -133,12 +174,17 @@ static rp_err take_costs(rp_arena *arena, predicting *p, double delay_s, rp_pred
         for (uint32_t kind = 0; kind < RP_OP_KINDS; kind++) {
             const bool exists =
                 kind == RP_OP_FORWARD || kind == RP_OP_UPDATE || (kind == RP_OP_BACKWARD) != splits;
-            op[kind] = exists ? op_s(p, hold, (rp_op_kind)kind) : 0;
+            if (rp_role_does(hold->role, (rp_op_kind)kind)) {
+                op[kind] = exists ? op_s(p, hold, (rp_op_kind)kind) : 0;
+            }
         }
-        p->cost[FORWARD][h] = op[RP_OP_FORWARD];
+        p->cost[FORWARD][h] = op[RP_OP_FORWARD]; /* of what it does not do nobody asks */
         p->cost[INPUT][h] = op[splits ? RP_OP_BACKWARD_INPUT : RP_OP_BACKWARD];
         p->cost[WEIGHT][h] = op[RP_OP_BACKWARD_WEIGHT];
         p->cost[UPDATE][h] = op[RP_OP_UPDATE];
+    }
+    if (p->plan->method.kind->splits) {
+        return add_edges(arena, p, delay_s);
     }
     add_wires(p, delay_s);
 fail:

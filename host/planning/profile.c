@@ -312,26 +312,31 @@ double rp_profile_op_s(const rp_profile *profile, uint32_t place, uint32_t first
                : rp_profile_pass_s(profile, place, first, end, pass_of[kind], samples);
 }
 
-static void put_seconds(const rp_profile *profile, uint32_t place, uint32_t layer, double *out) {
+static void put_seconds(const rp_profile *profile, const uint32_t place[2], uint32_t layer,
+                        double *out) {
     static const rp_measured_pass passes[] = {RP_MEASURED_FORWARD, RP_MEASURED_BACKWARD};
-    const double slower = rp_profile_slower(profile, place);
     for (uint32_t i = 0; i < 2; i++) {
         out[2 * (size_t)layer + i] =
-            slower * rp_profile_pass_s(profile, place, layer, layer + 1, passes[i], profile->micro);
+            rp_profile_slower(profile, place[i]) *
+            rp_profile_pass_s(profile, place[i], layer, layer + 1, passes[i], profile->micro);
     }
 }
 
 void rp_profile_seconds_of(const rp_profile *profile, uint32_t place, double *out) {
+    const uint32_t both[2] = {place, place};
     for (uint32_t i = 0; i < profile->layer_count; i++) {
-        put_seconds(profile, place, i, out);
+        put_seconds(profile, both, i, out);
     }
 }
 
-void rp_profile_seconds(const rp_profile *profile, const rp_cut *cut, uint32_t boards,
+void rp_profile_seconds(const rp_profile *profile, const rp_runfile *run, const rp_cut *cut,
                         double *out) {
     for (uint32_t k = 0; k < cut->stage_count; k++) {
+        const uint32_t own = k % run->boards;
+        const bool splits = run->method.kind->splits;
+        const uint32_t place[2] = {own, splits ? rp_runfile_backward_place(run, k) : own};
         for (uint32_t i = cut->first[k]; i < cut->first[k + 1]; i++) {
-            put_seconds(profile, k % boards, i, out);
+            put_seconds(profile, place, i, out);
         }
     }
 }

@@ -101,9 +101,11 @@ double rp_profile_pass_s(const rp_profile *profile, uint32_t place, uint32_t fir
 double rp_profile_op_s(const rp_profile *profile, uint32_t place, uint32_t first, uint32_t end,
                        rp_op_kind kind, double samples);
 /* [2 * layer_count], forward and backward of each layer for the run's microbatch: of one board, or
- * of the one that has the layer, stage k being on board k modulo `boards`. */
+ * of the one that has the layer, stage k being on board k modulo the run's boards; where stages are
+ * split, its backward on the board as far from the last one. */
 void rp_profile_seconds_of(const rp_profile *profile, uint32_t place, double *out);
-void rp_profile_seconds(const rp_profile *profile, const rp_cut *cut, uint32_t boards, double *out);
+void rp_profile_seconds(const rp_profile *profile, const rp_runfile *run, const rp_cut *cut,
+                        double *out);
 /* Boards differ: another one has been measured for some than for the first. */
 bool rp_profile_is_uneven(const rp_profile *profile, uint32_t boards);
 

@@ -42,24 +42,31 @@ static const char *layers_text(const rp_plan_stage *stage, char *out, size_t byt
     return out;
 }
 
-/* "left, right": all nodes that hold the stage. Returns how long that is; `file` may be NULL. */
+/* "left, right": all nodes that hold the stage; "left forward, right backward". Returns how long
+ * that is; `file` may be NULL. */
 static int put_holders(FILE *file, const rp_plan *plan, uint32_t stage) {
     int length = 0;
     for (uint32_t k = 0; k < plan->node_count; k++) {
-        if (rp_plan_find_hold(plan, k, stage)) {
+        const rp_plan_hold *hold = rp_plan_find_hold(plan, k, stage);
+        if (hold) {
             const char *between = length > 0 ? ", " : "";
             const char *name = plan->node[k].name;
-            length += (int)(strlen(between) + strlen(name));
+            const bool is_half = hold->role != RP_ROLE_BOTH;
+            const char *role = is_half ? rp_role_name(hold->role) : "";
+            length += (int)(strlen(between) + strlen(name) + is_half + strlen(role));
             if (file) {
-                (void)fprintf(file, "%s%s", between, name);
+                (void)fprintf(file, "%s%s%s%s", between, name, is_half ? " " : "", role);
             }
         }
     }
     return length;
 }
 
-static double seconds_of(const rp_plan_stage *stage) {
-    return stage->measured.forward_s + stage->measured.backward_s;
+/* Of a microbatch on the board of a stage that it takes longest; halves work at the same time. */
+static double seconds_of(const rp_plan *plan, const rp_plan_stage *stage) {
+    const rp_plan_measured *m = &stage->measured;
+    const double longer_s = m->forward_s > m->backward_s ? m->forward_s : m->backward_s;
+    return plan->method.kind->splits ? longer_s : m->forward_s + m->backward_s;
 }
 
 static void put_stage(FILE *file, const rp_plan *plan, uint32_t k, int width, double slowest_s) {
@@ -72,7 +79,7 @@ static void put_stage(FILE *file, const rp_plan *plan, uint32_t k, int width, do
     if (slowest_s > 0) {
         (void)fprintf(file, "  %10s  %10s  %4.0f %%", time_text(m->forward_s, text[0], TEXT_BYTES),
                       time_text(m->backward_s, text[1], TEXT_BYTES),
-                      100 * seconds_of(stage) / slowest_s);
+                      100 * seconds_of(plan, stage) / slowest_s);
     }
     (void)fprintf(file, "  %11s  %11s  %6llu", bytes_text(m->weight_bytes, text[2], TEXT_BYTES),
                   bytes_text(m->device_bytes, text[3], TEXT_BYTES),
@@ -88,7 +95,7 @@ static uint32_t count_enough(const rp_plan *plan, double slowest_s) {
     uint32_t boards = 1;
     double sum_s = 0;
     for (uint32_t k = 0; k < plan->stage_count; k++) {
-        const double own_s = seconds_of(&plan->stage[k]);
+        const double own_s = seconds_of(plan, &plan->stage[k]);
         boards += sum_s + own_s > slowest_s;
         sum_s = sum_s + own_s > slowest_s ? own_s : sum_s + own_s;
     }
@@ -159,10 +166,12 @@ rp_err rp_plan_table(FILE *file, const rp_plan *plan) {
     for (uint32_t k = 0; k < plan->stage_count; k++) {
         const int names = put_holders(NULL, plan, k);
         width = names > width ? names : width;
-        const double own = plan->stage[k].measured.has_seconds ? seconds_of(&plan->stage[k]) : 0;
+        const rp_plan_stage *stage = &plan->stage[k];
+        const rp_plan_measured *m = &stage->measured;
+        const double own = m->has_seconds ? seconds_of(plan, stage) : 0;
         slowest = own > slowest_s ? k : slowest;
         slowest_s = own > slowest_s ? own : slowest_s;
-        sum_s += own;
+        sum_s += m->has_seconds ? m->forward_s + m->backward_s : 0;
     }
     (void)fprintf(file, "%s by %s, batch %u in microbatches of %u: %u stages on %u boards\n\n",
                   plan->model, plan->method.kind->name, plan->batch, plan->micro, plan->stage_count,
@@ -180,11 +189,13 @@ rp_err rp_plan_table(FILE *file, const rp_plan *plan) {
     if (plan->stage_count > 1) {
         put_boundaries(file, plan);
     }
+    const uint32_t machines =
+        plan->method.kind->splits ? plan->node_count : plan->stage_count; /* that compute at once */
     if (slowest_s > 0 && plan->stage_count > 1) {
         (void)fprintf(file,
                       "\nTimes are of one microbatch. The others wait for stage %u: the boards "
                       "compute %.0f %% of\nthe time at most.\n",
-                      slowest, 100 * sum_s / (slowest_s * plan->stage_count));
+                      slowest, 100 * sum_s / (slowest_s * machines));
         say_enough(file, plan, slowest_s);
     }
     if (plan->predicted_step_s > 0) {

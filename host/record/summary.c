@@ -42,6 +42,9 @@ static json_t *stage_of(const rp_summary_stage *stage, uint32_t index, bool *goo
         }
         put_value(object, "stages", stages, good);
     }
+    if (stage->role) {
+        put_value(object, "role", json_string(stage->role), good);
+    }
     put_value(object, "busy_s", json_of_real(stage->busy_s), good);
     put_value(object, "idle_s", json_of_real(stage->idle_s), good);
     put_value(object, "weight_bytes", json_of_whole(stage->weight_bytes), good);

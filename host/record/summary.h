@@ -13,6 +13,7 @@ typedef struct {
     uint32_t layer_count;
     const uint32_t *stages; /* that the board holds; left out when it is one */
     uint32_t stage_count;
+    const char *role; /* "forward" or "backward": a half of its stage; NULL: both */
     double busy_s, idle_s;
     uint64_t weight_bytes, device_bytes_max;
     uint32_t weight_versions_max, probe_copies, in_flight_max, gap_max;

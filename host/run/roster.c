@@ -131,20 +131,34 @@ fail:
     return err;
 }
 
+static rp_err check_neighbours(const rp_node *at, const rp_roster_entry *a,
+                               const rp_roster_entry *b) {
+    return !a->dials || !b->dials
+               ? RP_OK
+               : rp_node_fail(at,
+                              "roster: boards '%s' and '%s' are neighbours and neither can be "
+                              "dialled (address: dials): order the boards so that no two such "
+                              "boards are neighbours, or give one of them an address",
+                              a->name, b->name);
+}
+
 rp_err rp_roster_check_row(const rp_node *at, const rp_roster_entry *roster, uint32_t boards,
                            bool closed) {
+    rp_err err = RP_OK;
     for (uint32_t k = 0; k + !closed < boards; k++) {
-        const rp_roster_entry *a = &roster[k];
-        const rp_roster_entry *b = &roster[(k + 1) % boards];
-        if (a->dials && b->dials) {
-            return rp_node_fail(at,
-                                "roster: boards '%s' and '%s' are neighbours and neither can be "
-                                "dialled (address: dials): order the boards so that no two such "
-                                "boards are neighbours, or give one of them an address",
-                                a->name, b->name);
-        }
+        RP_TRY(check_neighbours(at, &roster[k], &roster[(k + 1) % boards]));
     }
-    return RP_OK;
+fail:
+    return err;
+}
+
+rp_err rp_roster_check_halves(const rp_node *at, const rp_roster_entry *roster, uint32_t boards) {
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; k < boards / 2; k++) {
+        RP_TRY(check_neighbours(at, &roster[k], &roster[boards - 1 - k]));
+    }
+fail:
+    return err;
 }
 
 /* ---- a board's name -------------------------------------------------------------------------- */

@@ -27,6 +27,11 @@ rp_err rp_roster_read_text(rp_arena *arena, const char *text, size_t bytes, cons
  * boards share a stage. */
 bool rp_roster_is_address(const char *text);
 
+/* Where stages are split, the boards of a stage, one as far from the first as the other from the
+ * last, have a link, too. errors as rp_roster_check_row() */
+rp_err rp_roster_check_halves(const rp_node *at, const rp_roster_entry *roster,
+                              uint32_t boards) RP_MUST_CHECK;
+
 /* In a row each board has a link to the next, one of which has to dial; closed: the last one to the
  * first, too. `at`: the node that an error names.
  * errors  USAGE: two neighbours that can not be dialled */

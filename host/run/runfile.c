@@ -404,6 +404,23 @@ fail:
     return err;
 }
 
+/* The search over boards and their order has one board for each stage. */
+static rp_err check_halves(const rp_runfile *run) {
+    const char *kind = run->method.kind->name;
+    if (run->boards % 2 > 0) {
+        return rp_node_fail(rp_node_find(run->root, "schedule"),
+                            "schedule %s: has two boards for each stage: expected an even number "
+                            "of boards, found %u",
+                            kind, run->boards);
+    }
+    return run->boards_auto
+               ? rp_node_fail(rp_node_find(run->root, "plan"),
+                              "boards: auto: chooses from rings with a board for each stage, and "
+                              "schedule %s has two; expected all, or a list of boards",
+                              kind)
+               : RP_OK;
+}
+
 static rp_err read_method(rp_node *root, rp_runfile *run) {
     rp_node *lr;
     rp_err err;
@@ -413,12 +430,7 @@ static rp_err read_method(rp_node *root, rp_runfile *run) {
     RP_TRY(rp_node_section(root, "lr_schedule", rp_lr_kinds[RP_LR_CONSTANT], &lr));
     RP_TRY(rp_lr_parse(&run->lr, lr));
     RP_TRY(rp_method_parse(root, run->boards, &run->method));
-    if (run->method.kind->splits && run->boards % 2 > 0) {
-        return rp_node_fail(rp_node_find(root, "schedule"),
-                            "schedule %s: has two boards for each stage: expected an even number "
-                            "of boards, found %u",
-                            run->method.kind->name, run->boards);
-    }
+    RP_TRY(run->method.kind->splits ? check_halves(run) : RP_OK);
     run->stages = rp_method_stages(&run->method, run->boards);
     RP_TRY(rp_method_fit_stages(&run->method, run->stages, rp_node_find(root, "schedule")));
     RP_TRY(rp_method_fit(&run->method, &run->optim, rp_node_find(root, "optimizer")));
@@ -525,21 +537,21 @@ static rp_err read_cut(rp_arena *arena, rp_node *root, rp_runfile *run) {
 rp_err rp_runfile_check_cut(const rp_runfile *run) {
     rp_node *cut = rp_node_find(run->root, "cut");
     const bool is_closed = run->method.chunks > 1 && run->boards > 1;
+    const rp_node *ring = rp_node_find(run->root, "ring");
+    rp_err err = RP_OK;
     if (!run->local) {
-        const rp_err err = rp_roster_check_row(rp_node_find(run->root, "ring"), run->roster,
-                                               run->boards, is_closed);
-        if (err != RP_OK) {
-            return err;
-        }
+        RP_TRY(rp_roster_check_row(ring, run->roster, run->boards, is_closed));
     }
-    const rp_err err = check_chunks(run->root, run);
-    if (err != RP_OK) {
-        return err;
+    if (!run->local && run->method.kind->splits) {
+        RP_TRY(rp_roster_check_halves(ring, run->roster, run->boards));
     }
-    return run->cut_auto && run->model->layer_count < run->stages
-               ? rp_node_fail(cut ? cut : run->root, "%u stages need as many layers, %s has %u",
-                              run->stages, run->model_name, run->model->layer_count)
-               : RP_OK;
+    RP_TRY(check_chunks(run->root, run));
+    if (run->cut_auto && run->model->layer_count < run->stages) {
+        return rp_node_fail(cut ? cut : run->root, "%u stages need as many layers, %s has %u",
+                            run->stages, run->model_name, run->model->layer_count);
+    }
+fail:
+    return err;
 }
 
 static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *run) {

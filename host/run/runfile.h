@@ -113,6 +113,12 @@ rp_err rp_runfile_read_keys(const rp_runfile *run, const char *folder,
  * without a plan, in which boards may share a stage. errors USAGE */
 rp_err rp_runfile_check_cut(const rp_runfile *run) RP_MUST_CHECK;
 
+/* Where stages are split: the board with the backward of a stage; that with its forward is at the
+ * stage's own number. */
+static inline uint32_t rp_runfile_backward_place(const rp_runfile *run, uint32_t stage) {
+    return run->boards - 1 - stage;
+}
+
 /* The run from `step_first` on, as stage 0's schedule sees it. */
 rp_sched_shape rp_runfile_sched_shape(const rp_runfile *run, uint64_t step_first);
 

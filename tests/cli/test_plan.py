@@ -289,6 +289,49 @@ class Plan(program.Case):
                       slow % 0)
         self.assertEqual(self.sizes("part"), kept)
 
+    def test_halves_of_stages(self):
+        """Cut and run-ahead by what boards take; halves may be on any boards. A run keeps both."""
+        slow = "ring.throttle={boards: {3: {backward_ms: 20}}, forward_ms: 5, backward_ms: 5}"
+        sets = ("--set", "ring.boards=4", "--set", "cut=auto", "--set", slow, "--set",
+                "train.microbatch=32", "--set", "train.checkpoint_steps=3")
+        auto = "{kind: pipefb, ahead: measured}"
+        self.train("whole", *sets, schedule=auto)
+        plan = self.plan("whole")
+        held = [node["holds"][0] for node in plan["nodes"]]
+        self.assertEqual([(h["stage"], h["role"]) for h in held],
+                         [(0, "forward"), (1, "forward"), (1, "backward"), (0, "backward")])
+        log = list(map(json.loads, (self.dir / "whole" / "log.jsonl").read_text().splitlines()))
+        told = [line["text"] for line in log if line.get("event") == "ahead"]
+        self.assertEqual(len(told), 1)
+        ahead = plan["method"]["ahead"]
+        self.assertIn(f"forwards run {ahead} steps ahead, the fewest", told[0])
+        summary = json.loads((self.dir / "whole" / "summary.json").read_text())
+        self.assertEqual([s["role"] for s in summary["stage"]], [h["role"] for h in held])
+        self.assertEqual([s["gap_max"] + 1 for s in summary["stage"][:1:-1]], ahead)
+        self.train("part", *sets, "--set", "train.steps=3", schedule=auto)
+        cut, ahead = self.plan("part")["cut"], self.plan("part")["method"]["ahead"]
+        self.ringpipe("train", self.run_file(RUN % auto), "--resume", "part", *sets)
+        self.assertEqual((self.plan("part")["cut"], self.plan("part")["method"]["ahead"]),
+                         (cut, ahead))
+        move(plan, [2, 0, 3, 1])
+        said = "{kind: pipefb, ahead: %s}" % plan["method"]["ahead"]
+        self.train("moved", *sets, "--plan", self.write(plan), schedule=said)
+        self.assertTrue(self.weights("moved") == self.weights("whole"), "boards decide on numbers")
+
+    def test_halves_that_can_not_be(self):
+        for sets, message in (
+            (("ring.boards=3",), "expected an even number of boards, found 3"),
+            (("ring.boards=4", "cut=auto", "ring.verify=1/8"), "no board does both"),
+            (("ring.boards=4", "cut=auto", "offload=host"), "leave for another board anyway"),
+            (("ring.boards=4", "cut=auto", "recompute=all"), "on other boards than its forwards"),
+            (("ring.boards=4", "cut=auto", "schedule.ahead=[1, 2]"), "numbers that do not grow"),
+            (("ring.boards=4", "cut=auto", "schedule.ahead=soon"), "ahead"),
+        ):
+            with self.subTest(message):
+                self.run_file(RUN % "{kind: pipefb}")
+                words = [word for text in sets for word in ("--set", text)]
+                self.assertIn(message, self.refused("train", "run.yaml", "--out", "no", *words))
+
     def test_sizes_of_no_planner(self):
         for schedule, message in (("{kind: umpipe, planner: best}", "no planner 'best'"),
                                   ("{kind: umpipe, planner: brute}", "no planner 'brute'"),

@@ -20,6 +20,7 @@ static void prepare(uint32_t count, uint32_t absent, uint32_t chunks, uint32_t m
     c.ring.count = c.run.boards = count;
     c.run.roster = roster;
     c.run.stages = count * chunks;
+    c.run.method.kind = rp_sched_find("1f1b");
     c.run.method.chunks = chunks;
     c.run.batch = 4 * micros;
     c.run.micro = 4;
@@ -44,6 +45,25 @@ static void chunks_divide_the_microbatches(void **state) {
             }
         }
     }
+}
+
+/* Two boards a stage: one that is too many is left out, too, and a pair has to be left. */
+static void halves_of_stages_need_pairs(void **state) {
+    (void)state;
+    for (uint32_t count = 2; count <= BOARDS; count += 2) {
+        for (uint32_t absent = 1; absent <= count; absent++) {
+            const uint32_t pairs = (count - absent) / 2;
+            prepare(count, absent, 1, 3);
+            c.run.method.kind = rp_sched_find("pipefb");
+            assert_int_equal(rp_absent_may_leave(&c), pairs > 0);
+            c.run.at_least = 4;
+            assert_int_equal(rp_absent_may_leave(&c), pairs > 1);
+        }
+    }
+    prepare(6, 2, 1, 3);
+    c.run.method.kind = rp_sched_find("pipefb");
+    c.run.method.ahead_count = 3; /* a number a stage, said by a person */
+    assert_false(rp_absent_may_leave(&c));
 }
 
 /* A last microbatch that is smaller counts as one. */
@@ -108,6 +128,7 @@ static void places_that_a_person_has_named_stay(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chunks_divide_the_microbatches),
+        cmocka_unit_test(halves_of_stages_need_pairs),
         cmocka_unit_test(a_small_microbatch_counts),
         cmocka_unit_test(spares_count_as_boards),
         cmocka_unit_test(one_that_is_wrong_leaves_alone),

@@ -134,7 +134,7 @@ static void slower_boards_have_fewer_layers(void **state) {
         expect_ok(rp_cost_choose_cut_by_board(&arena, &run, &profile, &cut));
         assert_int_equal(cut.first[1], slow == 0 ? 1 : 2); /* layers cost 1, 2, 3 */
         double seconds[6];
-        rp_profile_seconds(&profile, &cut, 2, seconds);
+        rp_profile_seconds(&profile, &run, &cut, seconds);
         expect_close(seconds[0], (slow == 0 ? 4e-3 : 1e-3) * run.micro, 1e-12, 0);
         expect_close(seconds[5], (slow == 1 ? 4e-3 : 1e-3) * 6 * run.micro, 1e-12, 0);
         const char *const swapped[] = {"right", "left"}; /* boards have changed their places */

@@ -359,6 +359,22 @@ static void words(void **state) {
     assert_int_equal(shape.ahead[1], 1);
     rp_method_text(&m, again, sizeof again);
     assert_non_null(strstr(again, " ahead [5, 1] publish 1"));
+    expect_ok(parse_method("{kind: pipefb, ahead: measured}", 4, &m));
+    assert_true(m.ahead_measured && m.ahead_count == 0);
+    expect_ok(parse_method("{kind: pipefb, ahead: [7, 2]}", 4, &m));
+    char line[512];
+    rp_method_text(&m, line, sizeof line);
+    rp_method taken = {0};
+    assert_true(rp_method_take_ahead(&taken, line));
+    assert_int_equal(taken.ahead_count, 2);
+    assert_int_equal(taken.ahead[0], 7);
+    assert_int_equal(taken.ahead[1], 2);
+    static const char *const bad[] = {"",        " ahead []",     " ahead [3",     " ahead [2, 3]",
+                                      "ahead 3", " ahead [0]",    " ahead [257]",  " ahead [x]",
+                                      " ahead [3,]", " ahead [3 2]"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_false(rp_method_take_ahead(&taken, bad[i]));
+    }
     refuse("{kind: pipefb, ahead: [1, 2]}", "expected numbers that do not grow");
     refuse("{kind: pipefb, ahead: 0}", "ahead");
     refuse("{kind: pipefb, ahead: []}", "one a stage");

@@ -1,0 +1,101 @@
+/* A schedule that splits stages: how far forwards run ahead of updates, where `ahead: measured`
+ * asks for the fewest with which no board waits; what is said where a stash holds the ring up. */
+#include <stdio.h>
+#include <string.h>
+
+#include "control/controller_own.h"
+
+bool rp_ahead_is_wanted(const rp_controller *c) {
+    return c->run.method.ahead_measured && c->options.purpose != RP_PURPOSE_EVALUATE && !c->given;
+}
+
+/* "5, 3" */
+enum { LIST_BYTES = RP_SPLIT_STAGES_MAX * 6 };
+static void put_list(const rp_method *method, char out[LIST_BYTES]) {
+    size_t used = 0;
+    for (uint32_t k = 0; k < method->ahead_count; k++) {
+        used += (size_t)snprintf(out + used, LIST_BYTES - used, "%s%u", k ? ", " : "",
+                                 method->ahead[k]);
+    }
+}
+
+/* The run file as it is resolved has the numbers: boards get them, and a run that is resumed. */
+static rp_err keep(rp_controller *c, const uint16_t *ahead) {
+    rp_method *method = &c->run.method;
+    char list[LIST_BYTES] = "";
+    char text[LIST_BYTES + 20];
+    memcpy(method->ahead, ahead, c->run.stages * sizeof *ahead);
+    method->ahead_count = c->run.stages;
+    method->ahead_measured = false;
+    put_list(method, list);
+    (void)snprintf(text, sizeof text, "schedule.ahead=[%s]", list);
+    return rp_config_set(&c->arena, c->run.root, text);
+}
+
+static rp_err say(const rp_controller *c, double step_s) {
+    char list[LIST_BYTES] = "";
+    char text[LIST_BYTES + 160];
+    put_list(&c->run.method, list);
+    (void)snprintf(text, sizeof text,
+                   "by what was measured forwards run [%s] steps ahead, the fewest with which a "
+                   "step takes no longer than %.4g ms",
+                   list, 1e3 * step_s);
+    return c->record ? rp_record_event(c->record, "ahead", c->position.step, text) : RP_OK;
+}
+
+rp_err rp_ahead_resume(rp_controller *c) {
+    return rp_ahead_is_wanted(c) && c->position.ahead_count == c->run.stages
+               ? keep(c, c->position.ahead)
+               : RP_OK;
+}
+
+static double longest(const double *times, uint32_t count) {
+    double most = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        most = times[k] > most ? times[k] : most;
+    }
+    return most;
+}
+
+/* Where a board with both directions would not have to send it. */
+static rp_err hint_stash(const rp_controller *c, const rp_split_times *times) {
+    const double forward = longest(times->forward, times->stages);
+    const double backward = longest(times->backward, times->stages);
+    const double work = forward > backward ? forward : backward;
+    uint32_t k = 0;
+    char text[320];
+    while (k < times->stages && !(times->stash[k] > work)) {
+        k++;
+    }
+    if (k == times->stages || !c->record) {
+        return RP_OK;
+    }
+    (void)snprintf(text, sizeof text,
+                   "what a step of stage %u leaves for its backward is %.4g ms on the wire from "
+                   "board %.40s to board %.40s, and no board computes longer than %.4g ms: a "
+                   "schedule with both directions on one board does not send it, as pipedream",
+                   k, 1e3 * times->stash[k], c->ring.board[k].name,
+                   c->ring.board[rp_runfile_backward_place(&c->run, k)].name, 1e3 * work);
+    return rp_record_event(c->record, "hint", c->position.step, text);
+}
+
+rp_err rp_ahead_choose(rp_controller *c) {
+    uint16_t ahead[RP_SPLIT_STAGES_MAX];
+    rp_split_times times;
+    rp_arena arena;
+    rp_err err = RP_OK;
+    if (!c->run.method.kind->splits || !c->has_profile || c->begun || c->given) {
+        return RP_OK;
+    }
+    rp_arena_init(&arena, "ahead", 0);
+    RP_TRY(rp_halves_times(&arena, &c->run, &c->profile, &c->cut, c->link_delay_s, &times));
+    RP_TRY(hint_stash(c, &times));
+    if (rp_ahead_is_wanted(c)) {
+        rp_sched_split_ahead(&times, RP_AHEAD_MAX, ahead);
+        RP_TRY(keep(c, ahead));
+        RP_TRY(say(c, rp_sched_split_period(&times)));
+    }
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}

@@ -1,0 +1,174 @@
+#include "planning/halves.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "planning/balance.h"
+#include "planning/cost.h"
+#include "planning/least_memory.h"
+#include "stage/layout.h"
+
+enum { ALIGN_BYTES = 128 };
+
+static double larger(double a, double b) {
+    return a > b ? a : b;
+}
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+static double weight_bytes(const rp_runfile *run, uint32_t first, uint32_t end) {
+    return (double)(sizeof(float) *
+                    rp_model_param_count(run->model, RP_PARAM_TRAINED, first, end));
+}
+
+rp_err rp_halves_bytes(const rp_runfile *run, const rp_cut *cut, uint32_t stage, double *stash,
+                       double *weights) {
+    rp_layout *layout;
+    rp_arena arena;
+    rp_node *root;
+    rp_job job;
+    char *text;
+    rp_err err;
+    rp_arena_init(&arena, "halves", 0);
+    RP_TRY(rp_runfile_assignment(&arena, run, cut, stage, NULL, &text));
+    RP_TRY(rp_config_read_text(&arena, text, strlen(text), "assignment", &root));
+    RP_TRY(rp_job_parse(&arena, root, run->model_root, &job));
+    job.role = RP_ROLE_FORWARD;
+    RP_TRY(rp_layout_make(&arena, &job, RP_GEMM_PANEL, ALIGN_BYTES, &layout));
+    *stash = (double)layout->slot_bytes;
+    *weights = weight_bytes(run, cut->first[stage], cut->first[stage + 1]);
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+/* ---- times ----------------------------------------------------------------------------------- */
+
+static double micros_of(const rp_runfile *run) {
+    return ceil((double)run->batch / run->micro);
+}
+
+/* Of a stage and the boundary above it, in seconds of a step; the stash apart. */
+typedef struct {
+    double forward, backward, activation, gradient, weight;
+} step_times;
+
+static step_times times_of(const rp_runfile *run, const rp_profile *profile, uint32_t stage,
+                           uint32_t first, uint32_t end) {
+    const uint32_t near = stage;
+    const uint32_t far = rp_runfile_backward_place(run, stage);
+    const double micros = micros_of(run);
+    step_times out = {
+        .forward =
+            micros * rp_cost_op_s(run, profile, near, first, end, RP_OP_FORWARD, run->micro),
+        .backward =
+            micros * rp_cost_op_s(run, profile, far, first, end, RP_OP_BACKWARD, run->micro) +
+            rp_cost_op_s(run, profile, far, first, end, RP_OP_UPDATE, run->micro),
+        .weight = rp_cost_wire_s(run, profile, far, near, weight_bytes(run, first, end))};
+    if (end < run->model->layer_count) {
+        const double bytes = rp_cost_boundary_bytes(run, end);
+        out.activation = micros * rp_cost_wire_s(run, profile, near, near + 1, bytes);
+        out.gradient = micros * rp_cost_wire_s(run, profile, far - 1, far, bytes);
+    }
+    return out;
+}
+
+static double stash_s(const rp_runfile *run, const rp_profile *profile, uint32_t stage,
+                      double bytes) {
+    return micros_of(run) *
+           rp_cost_wire_s(run, profile, stage, rp_runfile_backward_place(run, stage), bytes);
+}
+
+/* The longest way between two boards of the ring. */
+static double longest_delay_s(const rp_runfile *run, const rp_profile *profile, double delay_s) {
+    double longest = 0;
+    for (uint32_t k = 0; k < run->boards; k++) {
+        const uint32_t other = rp_runfile_backward_place(run, k);
+        const uint32_t next = k + 1 < run->boards ? k + 1 : k;
+        longest = larger(longest, larger(rp_cost_delay_s(run, profile, k, other, delay_s),
+                                         rp_cost_delay_s(run, profile, k, next, delay_s)));
+    }
+    return longest;
+}
+
+rp_err rp_halves_times(rp_arena *arena, const rp_runfile *run, const rp_profile *profile,
+                       const rp_cut *cut, double delay_s, rp_split_times *out) {
+    double *row[6];
+    rp_err err;
+    for (uint32_t i = 0; i < 6; i++) {
+        RP_TRY(RP_ARENA_NEW(arena, cut->stage_count, &row[i]));
+    }
+    for (uint32_t k = 0; k < cut->stage_count; k++) {
+        const step_times own = times_of(run, profile, k, cut->first[k], cut->first[k + 1]);
+        double stash;
+        double weights;
+        RP_TRY(rp_halves_bytes(run, cut, k, &stash, &weights));
+        row[0][k] = own.forward;
+        row[1][k] = own.backward;
+        row[2][k] = own.activation;
+        row[3][k] = own.gradient;
+        row[4][k] = stash_s(run, profile, k, stash);
+        row[5][k] = own.weight;
+    }
+    *out = (rp_split_times){.stages = cut->stage_count,
+                            .forward = row[0],
+                            .backward = row[1],
+                            .activation = row[2],
+                            .gradient = row[3],
+                            .stash = row[4],
+                            .weight = row[5],
+                            .delay = longest_delay_s(run, profile, delay_s)};
+fail:
+    return err;
+}
+
+/* ---- the cut --------------------------------------------------------------------------------- */
+
+typedef struct {
+    const rp_runfile *run;
+    const rp_profile *profile;
+    const double *kept; /* [layers + 1]: bytes of the inputs of the layers in front of each */
+} cut_costs;
+
+/* The board with the backward has a version of the weights for each minibatch that forwards are
+ * ahead, gradients and the optimiser's states; the one with the forward a copy of them. */
+static bool fits(const cut_costs *c, uint32_t stage, uint32_t first, uint32_t end) {
+    const rp_runfile *run = c->run;
+    const uint32_t far = rp_runfile_backward_place(run, stage);
+    const rp_sched_shape shape = rp_runfile_sched_shape(run, stage);
+    const double weights = weight_bytes(run, first, end);
+    const double copies = rp_sched_split_versions(&shape) + 1.0 +
+                          run->optim.kind->state_count(&run->optim);
+    const double near_has = (double)rp_least_memory_limit(run, c->profile, stage);
+    const double far_has = (double)rp_least_memory_limit(run, c->profile, far);
+    return (near_has <= 0 || weights <= near_has) && (far_has <= 0 || copies * weights <= far_has);
+}
+
+/* What all others wait for; of equals the one with less to do besides. */
+static double stage_s(const void *context, uint32_t stage, uint32_t first, uint32_t end) {
+    static const double BELOW = 1e-3;
+    const cut_costs *c = context;
+    const step_times own = times_of(c->run, c->profile, stage, first, end);
+    const double stash = stash_s(c->run, c->profile, stage, c->kept[end] - c->kept[first]);
+    const double most = larger(larger(larger(own.forward, own.backward), larger(stash, own.weight)),
+                               larger(own.activation, own.gradient));
+    return fits(c, stage, first, end) ? most + BELOW * (own.forward + own.backward)
+                                      : (double)INFINITY;
+}
+
+rp_err rp_halves_cut(rp_arena *arena, const rp_runfile *run, const rp_profile *profile,
+                     rp_cut *out) {
+    const rp_model *model = run->model;
+    cut_costs costs = {.run = run, .profile = profile};
+    double *kept;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)model->layer_count + 1, &kept));
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        kept[i + 1] =
+            kept[i] + (double)(sizeof(float) * rp_shape_count(&model->in[i][0]) * run->micro);
+    }
+    costs.kept = kept;
+    RP_TRY(rp_balance(arena, stage_s, &costs, model->layer_count, run->stages, out));
+fail:
+    return err;
+}
