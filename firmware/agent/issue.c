@@ -157,7 +157,8 @@ static rp_err send_weights(rp_runner *r, running_op *op) {
     }
     op->output = rp_port_out_take(port, &taker, r->evaluating, slice);
     rp_port_out_parts(port, op->output, to);
-    return rp_stage_read_newest(op->stage->stage, to[0]);
+    return r->evaluating ? rp_stage_read_newest(op->stage->stage, to[0])
+                         : rp_stage_read_published(op->stage->stage, to[0]);
 }
 
 /* ---- forward --------------------------------------------------------------------------------- */

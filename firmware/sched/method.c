@@ -280,6 +280,30 @@ static rp_err read_ahead_item(const rp_node *node, uint32_t k, rp_method *out) {
     return err;
 }
 
+/* Whoever updates a stage publishes weights for its forwards: as they are, or moved to where their
+ * backwards will find them. */
+static rp_err check_split_weights(rp_node *map, const rp_method *m) {
+    const rp_node *node = rp_node_find(map, "weights");
+    if (m->weights != RP_WEIGHTS_STASH && m->weights != RP_WEIGHTS_CURRENT &&
+        m->weights != RP_WEIGHTS_PIPEOPTIM) {
+        return rp_node_fail(node, "schedule %s: weights: %s: expected stash, current or pipeoptim",
+                            m->kind->name, rp_weights_rules[m->weights]);
+    }
+    if (m->horizon == RP_HORIZON_MEASURED) {
+        return rp_node_fail(node,
+                            "schedule %s: horizon: measured: no board has both the weights that a "
+                            "forward saw and those that its backward finds; expected paper, exact "
+                            "or released",
+                            m->kind->name);
+    }
+    return m->weights == RP_WEIGHTS_PIPEOPTIM && m->publish > 1
+               ? rp_node_fail(node,
+                              "schedule %s: weights: pipeoptim: are predicted for one minibatch, "
+                              "and with publish: %u as many see them; expected publish: 1",
+                              m->kind->name, m->publish)
+               : RP_OK;
+}
+
 /* Of kinds that split stages. */
 static rp_err read_ahead(rp_node *map, rp_method *out) {
     const rp_node *node = rp_node_find(map, "ahead");
@@ -307,12 +331,7 @@ static rp_err read_ahead(rp_node *map, rp_method *out) {
         RP_TRY(rp_node_default(map, "ahead", "auto"));
     }
     RP_TRY(rp_node_u32(map, "publish", 1, RP_AHEAD_MAX, &out->publish));
-    if (out->weights != out->kind->weights) {
-        return rp_node_fail(rp_node_find(map, "weights"),
-                            "schedule %s: weights: %s: is not possible yet; expected %s",
-                            out->kind->name, rp_weights_rules[out->weights],
-                            rp_weights_rules[out->kind->weights]);
-    }
+    RP_TRY(check_split_weights(map, out));
 fail:
     return err;
 }

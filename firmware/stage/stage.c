@@ -336,6 +336,20 @@ rp_err rp_stage_read_newest(rp_stage *stage, void *out) {
     return rp_stage_read_block(stage, newest_of(stage, 0), out);
 }
 
+rp_err rp_stage_read_published(rp_stage *stage, void *out) {
+    const rp_block predicted = {RP_BLOCK_PREDICTED, 0};
+    const rp_weight_view view = {.block = stage->versions.latest[0],
+                                 .ahead = rp_versions_ahead_max(&stage->versions)};
+    rp_err err;
+    if (view.ahead == 0 || stage->layout->trained_count == 0) {
+        return rp_stage_read_newest(stage, out);
+    }
+    RP_TRY(rp_stage_run_prediction(stage, &view, NULL, predicted));
+    RP_TRY(rp_stage_read_block(stage, predicted, out));
+fail:
+    return err;
+}
+
 rp_err rp_stage_write_newest(rp_stage *stage, const void *from) {
     const rp_command command = {.kind = RP_COMMAND_TAKE,
                                 .write = {.from = from, .block = newest_of(stage, 0)}};

@@ -90,13 +90,15 @@ uint32_t rp_stage_norm_count(const rp_stage *stage);
 rp_err rp_stage_norms(rp_stage *stage, float *out) RP_MUST_CHECK;
 
 /* Between the boards of a split stage (job->role). Behind a forward: what it has saved leaves its
- * slot. Ahead of a backward: it comes into one. rp_stage_stash_bytes() each. Behind an update: the
- * newest weights; ahead of the first forward that sees them they come: layout->gradient_bytes.
- * Memory is borrowed until the mark. */
+ * slot. Ahead of a backward: it comes into one. rp_stage_stash_bytes() each. Behind an update: what
+ * it publishes, the newest weights, or these moved to where the backwards of the forwards that see
+ * them will find them (METHODS 12.5); ahead of the first of these forwards it comes:
+ * layout->gradient_bytes. Memory is borrowed until the mark. */
 size_t rp_stage_stash_bytes(const rp_stage *stage);
 rp_err rp_stage_read_stash(rp_stage *stage, const rp_op *op, void *out) RP_MUST_CHECK;
 rp_err rp_stage_write_stash(rp_stage *stage, const rp_op *op, const void *from) RP_MUST_CHECK;
 rp_err rp_stage_read_newest(rp_stage *stage, void *out) RP_MUST_CHECK;
+rp_err rp_stage_read_published(rp_stage *stage, void *out) RP_MUST_CHECK;
 rp_err rp_stage_write_newest(rp_stage *stage, const void *from) RP_MUST_CHECK;
 
 /* Between boards that share the stage, behind a step's last backward here: this board's gradient to

@@ -30,10 +30,13 @@ static rp_err find_horizons(rp_arena *arena, const rp_job *job, rp_versions *v) 
         xpipe_horizons(job, v);
     } else if (job->method.weights == RP_WEIGHTS_PIPEOPTIM) {
         const bool released = job->method.horizon == RP_HORIZON_RELEASED;
+        const bool splits = job->method.kind->splits;
         RP_TRY(RP_ARENA_NEW(arena, micros, &v->steady));
         for (uint32_t m = 0; m < micros; m++) {
             v->steady[m] =
-                rp_sched_steady_staleness(job->method.kind, &shape, m, v->replicas) + released;
+                (splits ? rp_sched_split_staleness(&shape)
+                        : rp_sched_steady_staleness(job->method.kind, &shape, m, v->replicas)) +
+                released;
         }
     }
     if (v->forward_ahead > 0) {
@@ -47,6 +50,9 @@ fail:
 
 uint32_t rp_versions_ahead_max(const rp_versions *v) {
     const uint32_t micros = (v->job->batch - 1) / v->job->micro + 1;
+    if (v->job->role == RP_ROLE_FORWARD) { /* what it gets has been predicted for it */
+        return 0;
+    }
     uint32_t most = v->forward_ahead > v->backward_ahead ? v->forward_ahead : v->backward_ahead;
     for (uint32_t m = 0; v->steady && m < micros; m++) {
         most = v->steady[m] > most ? v->steady[m] : most;
@@ -127,10 +133,22 @@ static uint64_t needed_version(const rp_versions *v) {
                                                                   : UINT64_MAX;
 }
 
+/* A backward sees the weights of its forward. */
+static bool sees_forwards(const rp_versions *v) {
+    const rp_weights_rule rule = v->job->method.weights;
+    return rule == RP_WEIGHTS_STASH || rule == RP_WEIGHTS_ENTRY || rule == RP_WEIGHTS_DOUBLE;
+}
+
 /* A forward's block stays as it is until the backward, which sees it or computes the forward again.
  */
 static bool keeps_block(const rp_versions *v) {
-    return v->job->method.weights == RP_WEIGHTS_STASH || by_version(v) || v->job->recompute;
+    return sees_forwards(v) || v->job->recompute;
+}
+
+/* A version is kept for an op that asks for it by its number: not by backwards that see the newest.
+ */
+static bool keeps_versions(const rp_versions *v) {
+    return by_version(v) && (v->job->role != RP_ROLE_BACKWARD || sees_forwards(v));
 }
 
 static bool is_latest(const rp_versions *v, uint32_t block) {
@@ -230,7 +248,11 @@ rp_weight_view rp_versions_forward(rp_versions *v, const rp_op *op) {
         return view;
     }
     if (v->job->method.kind->splits) {
-        view.block = find_version(v, rp_sched_split_version(&v->list.shape, op->step));
+        const uint64_t version = rp_sched_split_version(&v->list.shape, op->step);
+        view.block = find_version(v, version);
+        if (rule == RP_WEIGHTS_PIPEOPTIM && version > v->list.shape.step_first) {
+            view.ahead = v->steady[op->micro];
+        }
     } else if (rule == RP_WEIGHTS_ENTRY) {
         view.block = find_version(v, entry_version(v, &v->entry, op));
     } else if (rule == RP_WEIGHTS_DOUBLE) {
@@ -261,12 +283,12 @@ static rp_version_in_flight *find_in_flight(const rp_versions *v, const rp_op *o
 rp_weight_view rp_versions_backward(rp_versions *v, const rp_op *op) {
     const rp_weights_rule rule = v->job->method.weights;
     const bool kept = keeps_block(v);
-    const bool sees = rule == RP_WEIGHTS_STASH || by_version(v);
+    const bool sees = sees_forwards(v);
     rp_weight_view view = {.replica = (uint32_t)(op->step % v->replicas)};
     pass_op(v, op);
     if (v->job->role == RP_ROLE_BACKWARD) {
         const uint64_t version = rp_sched_split_version(&v->list.shape, op->step);
-        view.block = find_version(v, version);
+        view.block = sees ? find_version(v, version) : v->latest[0];
         view.staleness = (uint32_t)(op->step - version);
         v->staleness_max = view.staleness > v->staleness_max ? view.staleness : v->staleness_max;
         return view;
@@ -300,7 +322,7 @@ rp_weight_view rp_versions_backward(rp_versions *v, const rp_op *op) {
 rp_version_step rp_versions_update(rp_versions *v, const rp_op *op) {
     rp_version_step out = {.replica = (uint32_t)(op->step % v->replicas)};
     pass_op(v, op);
-    const uint64_t needed = by_version(v) ? needed_version(v) : UINT64_MAX;
+    const uint64_t needed = keeps_versions(v) ? needed_version(v) : UINT64_MAX;
     out.from = v->latest[out.replica];
     const rp_version_block *from = &v->block[out.from];
     const bool frozen = from->users > 0 || from->version >= needed;

@@ -97,13 +97,17 @@ static uint32_t updates_at_forward(const loop *r, uint32_t n, uint32_t k, uint32
 
 /* METHODS 12.1: minibatch n of stage k sees W after max(0, n - ahead + 1) updates, rounded down to
  * a multiple of `publish`. */
-static uint32_t split_version(const loop *r, uint32_t step, uint32_t k) {
+static view split_view(const loop *r, uint32_t step, uint32_t k) {
     const rp_method *method = &r->job->method;
     const uint32_t ahead = method->ahead_count == 0   ? 2 * (r->stages - k)
                            : method->ahead_count == 1 ? method->ahead[0]
                                                       : method->ahead[k];
     const uint32_t updates = step + 1 > ahead ? step + 1 - ahead : 0;
-    return updates - updates % (method->publish > 1 ? method->publish : 1);
+    view out = {.version = updates - updates % (method->publish > 1 ? method->publish : 1)};
+    if (method->weights == RP_WEIGHTS_PIPEOPTIM && out.version > 0) { /* METHODS 12.5 */
+        out.ahead = ahead - 1 + (method->horizon == RP_HORIZON_RELEASED);
+    }
+    return out;
 }
 
 /* The newest version of a step's replica behind so many updates. */
@@ -175,8 +179,7 @@ static view forward_view(const loop *r, uint32_t n, uint32_t k) {
     const uint32_t step = r->micro[n].step;
     view out = {.version = newest_version(updates_at_forward(r, n, k, k), step, replicas_of(r, k))};
     if (r->job->method.kind->splits) {
-        out.version = split_version(r, step, k);
-        return out;
+        return split_view(r, step, k);
     }
     switch (r->job->method.weights) {
     case RP_WEIGHTS_ENTRY: /* METHODS 2: what was the latest on stage 0 */

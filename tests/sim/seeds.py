@@ -75,6 +75,7 @@ CASES = (Case("gpipe"), Case("1f1b"), Case("1f1b", shares=True), Case("pipedream
          Case("gpipe", LEFT, "auto", settings=("train.microbatch=auto", "plan.drift=0.05")),
          Case("pipefb", cut="[fc2]"), Case("pipefb", KEPT, "[fc2]"),
          Case("{kind: pipefb, ahead: [5, 2], publish: 2}", COPIES, "[fc2]"),
+         Case("{kind: pipefb, weights: pipeoptim}", KEPT, "[fc2]"),
          Case("1f1b", DIALS), Case("pipedream", DIALS, settings=("ring.orphan_wait=5",)))
 SHARES = [[0, 1], [0, 0.3, 1], [0, 1]]  # boards for a stage
 

@@ -144,7 +144,7 @@ static void run_update(ring *r, half *b) {
     expect_ok(rp_stage_update(b->stage, &b->op, 1, false));
     if (b->job.role == RP_ROLE_BACKWARD) {
         void *newest = room(r, rp_stage_layout(b->stage)->gradient_bytes);
-        expect_ok(rp_stage_read_newest(b->stage, newest));
+        expect_ok(rp_stage_read_published(b->stage, newest));
         r->weights[b->job.stage][b->op.step + 1] = newest;
     }
     expect_ok(rp_stage_drain(b->stage));
@@ -253,7 +253,11 @@ static bool ring_is_same(const char *executor, const char *schedule, const ring 
 
 static void both_halves_are_one_stage(const char *executor) {
     static const char *const schedules[] = {"pipefb", "{kind: pipefb, ahead: [5, 3, 1]}",
-                                            "{kind: pipefb, ahead: 4, publish: 3}"};
+                                            "{kind: pipefb, ahead: 4, publish: 3}",
+                                            "{kind: pipefb, weights: current, publish: 2}",
+                                            "{kind: pipefb, weights: pipeoptim}",
+                                            "{kind: pipefb, ahead: [5, 3, 1], weights: pipeoptim, "
+                                            "horizon: released}"};
     ring further;
     open_ring(&further, executor, "{kind: pipefb, ahead: 7}", false);
     train(&further, 1);
@@ -419,6 +423,13 @@ static void what_each_half_holds(void **state) {
     train(&r, 5);
     for (uint32_t k = 0; k < STAGES; k++) {
         assert_int_equal(rp_stage_staleness_max(r.board[STAGES + k].stage), 2 * (STAGES - k) - 1);
+    }
+    close_ring(&r);
+    open_ring(&r, "opencl", "{kind: pipefb, weights: pipeoptim}", true);
+    for (uint32_t k = 0; k < STAGES; k++) { /* no versions, and one more that is predicted */
+        assert_int_equal(rp_stage_layout(r.board[k].stage)->predicted, 0);
+        assert_int_equal(rp_stage_layout(r.board[STAGES + k].stage)->versions, 1);
+        assert_int_equal(rp_stage_layout(r.board[STAGES + k].stage)->predicted, 1);
     }
     close_ring(&r);
 }

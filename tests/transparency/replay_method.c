@@ -123,6 +123,9 @@ weight_view forward_view(const replay *r, const board *b, uint32_t n) {
         const uint32_t ahead = ahead_of(r, b->k);
         const uint32_t seen = step + 1 > ahead ? step + 1 - ahead : 0;
         out.version = seen - seen % r->run.method.publish;
+        if (r->run.method.weights == RP_WEIGHTS_PIPEOPTIM && out.version > 0) { /* METHODS 12.5 */
+            out.ahead = ahead - 1 + (r->run.method.horizon == RP_HORIZON_RELEASED);
+        }
         return out;
     }
     switch (r->run.method.weights) {

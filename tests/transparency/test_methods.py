@@ -209,6 +209,15 @@ class Split(Method):
     def test_publish(self):
         self.split(2, "{kind: pipefb, ahead: 3, publish: 2}", RMSPROP, *TWO)
 
+    def test_prediction(self):
+        self.split(3, "{kind: pipefb, weights: pipeoptim}", ADAM, *TWO)
+        self.split(2, "{kind: pipefb, ahead: [5, 1], weights: pipeoptim, horizon: released}",
+                   DAMPENED)
+        self.split(3, "{kind: pipefb, weights: pipeoptim, decay: true}", ADAMW)
+
+    def test_newest_weights_in_backwards(self):
+        self.split(3, "{kind: pipefb, weights: current, publish: 2}", NESTEROV)
+
     def test_a_stage_without_weights(self):
         self.split(5, "pipefb", DAMPENED)
 
