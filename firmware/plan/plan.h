@@ -80,6 +80,8 @@ typedef struct {
     uint64_t slots, weight_copies, device_bytes, weight_bytes, resident_bytes;
     bool has_seconds;
     double forward_s, backward_s;
+    uint64_t forward_bytes; /* where the stage is split: of the device, on the board with the
+                               forward; the others are of the other board (not in the text) */
 } rp_plan_measured;
 
 typedef struct {

@@ -51,9 +51,10 @@ fail:
     return err;
 }
 
+/* Of those that update the stage. */
 static uint32_t first_holder(const rp_plan *plan, uint32_t stage) {
     uint32_t h = 0;
-    while (plan->hold[h].stage != stage) {
+    while (plan->hold[h].stage != stage || plan->hold[h].role == RP_ROLE_FORWARD) {
         h++;
     }
     return plan->hold[h].node;
@@ -69,6 +70,10 @@ void rp_planfile_note_board(rp_plan *plan, uint32_t node, const rp_planfile_boar
         const uint32_t stage = plan->hold[h].stage;
         rp_plan_measured *to = &plan->stage[stage].measured;
         const bool first = first_holder(plan, stage) == node;
+        if (plan->hold[h].role == RP_ROLE_FORWARD) {
+            to->forward_bytes = board->device_bytes;
+            continue;
+        }
         if (first) {
             to->slots = to->weight_copies = 0;
             to->device_bytes = to->weight_bytes = to->resident_bytes = 0;

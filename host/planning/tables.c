@@ -139,6 +139,34 @@ static void put_boundaries(FILE *file, const rp_plan *plan) {
     }
 }
 
+/* The board with the backward of a stage. */
+static const char *backward_board(const rp_plan *plan, uint32_t stage) {
+    uint32_t h = 0;
+    while (plan->hold[h].stage != stage || plan->hold[h].role == RP_ROLE_FORWARD) {
+        h++;
+    }
+    return rp_plan_node_name(plan, plan->hold[h].node);
+}
+
+/* What either board of a split stage needs. */
+static void put_halves(FILE *file, const rp_plan *plan) {
+    char text[2][TEXT_BYTES];
+    for (uint32_t h = 0; h < plan->hold_count; h++) {
+        const rp_plan_hold *hold = &plan->hold[h];
+        const rp_plan_measured *m = &plan->stage[hold->stage].measured;
+        if (hold->role == RP_ROLE_FORWARD && m->forward_bytes > 0) {
+            (void)fprintf(file,
+                          "Stage %u: its forwards take %s on board %s, with one copy of the "
+                          "weights, its backwards and\nupdates %s on board %s, with %llu %s.\n",
+                          hold->stage, bytes_text(m->forward_bytes, text[0], TEXT_BYTES),
+                          rp_plan_node_name(plan, hold->node),
+                          bytes_text(m->device_bytes, text[1], TEXT_BYTES),
+                          backward_board(plan, hold->stage), (unsigned long long)m->weight_copies,
+                          m->weight_copies == 1 ? "copy" : "copies");
+        }
+    }
+}
+
 /* Which stages compute forwards again, and why. */
 static void put_memory(FILE *file, const rp_plan *plan) {
     for (uint32_t k = 0; k < plan->stage_count; k++) {
@@ -186,6 +214,7 @@ rp_err rp_plan_table(FILE *file, const rp_plan *plan) {
         put_stage(file, plan, k, width, slowest_s);
     }
     put_memory(file, plan);
+    put_halves(file, plan);
     if (plan->stage_count > 1) {
         put_boundaries(file, plan);
     }

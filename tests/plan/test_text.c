@@ -58,7 +58,7 @@ static void every_schedule_goes_round(void **state) {
         rp_arena_init(&arena, "test", 0);
         expect_ok(make_plan(&arena, &c, &plan));
         plan->stage[1].measured =
-            (rp_plan_measured){"left", 4, 2, 5000, 400, 1u << 20, true, 0.25, 1.0 / 3};
+            (rp_plan_measured){"left", 4, 2, 5000, 400, 1u << 20, true, 0.25, 1.0 / 3, 0};
         plan->node[2].dials = true;
         plan->stage[2].recompute =
             !rp_method_refuses_again(&plan->method, plan->method.kind->sizes);

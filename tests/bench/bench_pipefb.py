@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""PipeFB's figure taken apart (METHODS 12.4): forward and backward of a stage on two boards against
+pipedream, in rings of agents that are made equal, and in uneven ones. Simulated first (timed
+executor), then measured.
+
+    bench_pipefb.py RINGPIPE [--steps N] [--boards N ..] [--parts equal uneven] [--simulate]
+
+Every op takes as long as it is told to (ring.throttle): forward 40 ms of one of D stages, backward
+R times that; a stash takes A times the forward on its wire, whose rate is set so. The boards hardly
+compute besides. Pipedream with transfers in its way is one whose every op takes A longer. Samples/s
+are of the steady middle of the run; ratios are of rows of the same call. `--simulate`: no ring.
+"""
+import argparse
+import json
+import math
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+BATCH, WIDTH = 8, 32
+FORWARD_MS = 40.0
+
+
+def model_of(stages):
+    """Of equal stages, but for the first, which takes the pixels, and the last."""
+    layers = ["  - {name: flat, kind: flatten}"]
+    for i in range(stages):
+        out = WIDTH if i + 1 < stages else "classes"
+        layers.append(f"  - {{name: fc{i}, kind: dense, out: {out}}}")
+        if i + 1 < stages:
+            layers.append(f"  - {{name: tanh{i}, kind: tanh}}")
+    return "input: data\nlayers:\n" + "\n".join(layers) + "\n"
+
+
+def run_of(stages, boards, schedule, throttle, link, steps):
+    cut = ", ".join(f"fc{i}" for i in range(1, stages))
+    ring = f"boards: {boards}, threads: 1, throttle: {throttle}" + (f", link: {link}" if link else "")
+    return (f"model: net.yaml\ndata: {{set: glyphs, train: {BATCH * (steps + 8)}, test: 8, size: 12}}\n"
+            f"ring: {{{ring}}}\n"
+            f"train: {{epochs: 1, batch: {BATCH}, microbatch: {BATCH}, seed: 1, steps: {steps}, "
+            "eval_epochs: 0}\n"
+            "loss: cross-entropy\noptimizer: {kind: sgd, lr: 0.01, momentum: 0.9}\n"
+            f"schedule: {schedule}\ncut: [{cut}]\nlinks: {{inputs: f32}}\n")
+
+
+def middle_rate(folder):
+    """Samples/s between the ends of steps, without the first and the last third."""
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    ends = [line["time_s"] for line in lines if "lr" in line]
+    third = len(ends) // 3
+    return BATCH * (len(ends) - 1 - 2 * third) / (ends[-1 - third] - ends[third])
+
+
+def call(args, verb, text, stages, folder):
+    (folder / "net.yaml").write_text(model_of(stages))
+    (folder / "run.yaml").write_text(text)
+    out = folder / f"{verb}-{len(list(folder.iterdir()))}"
+    words = ("--executor", "timed") if verb == "sim" else ()
+    done = subprocess.run([args.program, verb, "run.yaml", "--out", out, *words], cwd=folder,
+                          text=True, capture_output=True, timeout=900, check=False)
+    if done.returncode:
+        sys.exit(f"{text}\n{done.stderr}")
+    return out
+
+
+class Row:
+    """A ring, simulated and measured."""
+
+    def __init__(self, args, name, stages, boards, schedule, throttle, link=""):
+        self.name = name
+        with tempfile.TemporaryDirectory(prefix="ringpipe-pipefb-") as text:
+            folder = Path(text)
+            run = run_of(stages, boards, schedule, throttle, link, args.steps)
+            self.simulated = middle_rate(call(args, "sim", run, stages, folder))
+            self.measured = self.memory = float("nan")
+            if not args.simulate:
+                out = call(args, "train", run, stages, folder)
+                self.measured = middle_rate(out)
+                summary = json.loads((out / "summary.json").read_text())
+                self.memory = max(s["device_bytes_max"] for s in summary["stage"]) / 1024
+
+
+RATES = {}
+
+
+def stash_rates(args, stages, boards):
+    """Mbit/s at which each stage's stash takes 1 ms, by what a short run has sent."""
+    if (stages, boards) in RATES:
+        return RATES[stages, boards]
+    with tempfile.TemporaryDirectory(prefix="ringpipe-pipefb-") as text:
+        folder = Path(text)
+        run = run_of(stages, boards, "pipefb", "{forward_ms: 1, backward_ms: 1}", "", 20)
+        out = call(args, "train", run, stages, folder)
+        links = json.loads((out / "summary.json").read_text())["link"]
+    sent = {(link["from"], link["to"]): link["bytes"] / 20 for link in links}
+    RATES[stages, boards] = [8e-3 * sent[k, boards - 1 - k] for k in range(stages)]
+    return RATES[stages, boards]
+
+
+def stash_link(args, stages, boards, ms):
+    if ms == 0:
+        return ""
+    hops = ", ".join(f"{{from: {k}, to: {boards - 1 - k}, rate_mbit: {mbit / ms:.6g}}}"
+                     for k, mbit in enumerate(stash_rates(args, stages, boards)))
+    return f"{{hops: [{hops}]}}"
+
+
+def both_ms(forward, backward):
+    return f"{{forward_ms: {forward:g}, backward_ms: {backward:g}}}"
+
+
+def ahead_of(stages, forward, backward, stash):
+    """METHODS 12.2, with 3 ms for each transfer that is not emulated."""
+    ahead, trip, beside = [], 0, 3
+    for _ in range(stages):
+        over = trip + 2 * beside if ahead else 0
+        trip = forward + max(stash + beside, over) + backward
+        ahead.insert(0, math.ceil((trip + beside) / max(forward, backward, stash)))
+    return f"{{kind: pipefb, ahead: {ahead}}}"
+
+
+def equal(args, depth):
+    """Of D boards or of twice as many, all alike."""
+    for ratio in (1, 2):
+        back = ratio * FORWARD_MS
+        beside = Row(args, "pipedream, D boards", depth, depth, "pipedream",
+                     both_ms(FORWARD_MS, back))
+        for part in (0, 0.4, 0.77):
+            extra = part * FORWARD_MS
+            in_way = Row(args, "pipedream, D boards, transfers in its way", depth, depth,
+                         "pipedream", both_ms(FORWARD_MS + extra, back + extra))
+            twice = Row(args, "pipefb, 2 D boards", depth, 2 * depth,
+                        ahead_of(depth, FORWARD_MS, back, extra), both_ms(FORWARD_MS, back),
+                        stash_link(args, depth, 2 * depth, extra))
+            same = Row(args, "pipefb, D boards", depth // 2, depth,
+                       ahead_of(depth // 2, 2 * FORWARD_MS, 2 * back, 2 * extra),
+                       both_ms(2 * FORWARD_MS, 2 * back),
+                       stash_link(args, depth // 2, depth, 2 * extra))
+            for other, base in ((twice, beside), (twice, in_way), (same, beside), (same, in_way)):
+                print(f"| {depth} | {ratio} | {part} | {other.name} | {base.name} "
+                      f"| {other.simulated / base.simulated:.2f} "
+                      f"| {other.measured / base.measured:.2f} |", flush=True)
+
+
+# A net that takes a board 80 ms forward and 160 ms backward: what four boards make of it. Without a
+# split the best plan is named; its stages are shared out by the boards' speeds.
+WEAK = (
+    ("two boards can only do forwards, at half the power of the others", 2, "pipedream",
+     both_ms(40, 80), "{forward_ms: 80, backward_ms: 80}"),
+    ("two boards do forwards only, as fast as the others", 2, "pipedream", both_ms(40, 80),
+     "{forward_ms: 40, backward_ms: 80}"),
+    ("two boards take six times as long for backwards", 4, "pipedream",
+     # 80 + 160 = 240 ms on a fast board, 80 + 960 on a weak one: 0.406 of the net, and 0.094
+     "{boards: {0: {forward_ms: 32.5, backward_ms: 65}, 1: {forward_ms: 32.5, backward_ms: 65}, "
+     "2: {forward_ms: 7.5, backward_ms: 90}, 3: {forward_ms: 7.5, backward_ms: 90}}}",
+     "{forward_ms: 40, backward_ms: 80}"),
+)
+
+
+def uneven(args):
+    for what, boards, schedule, whole, halves in WEAK:
+        best = Row(args, what, boards, boards, schedule, whole)
+        for keys in ("", ", weights: pipeoptim"):
+            split = Row(args, what, 2, 4, f"{{kind: pipefb{keys}}}", halves)
+            print(f"| {what} | {boards} boards | pipefb{keys} | "
+                  f"{split.simulated / best.simulated:.2f} | {split.measured / best.measured:.2f} |",
+                  flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program", type=Path)
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--boards", type=int, nargs="+", default=[4])
+    parser.add_argument("--parts", nargs="+", default=["equal", "uneven"],
+                        choices=["equal", "uneven"])
+    parser.add_argument("--simulate", action="store_true")
+    args = parser.parse_args()
+    args.program = args.program.resolve()
+    if "equal" in args.parts:
+        print("| D | t_B / t_F | A / t_F | | against | simulated | measured |")
+        print("|---|---|---|---|---|---|---|")
+        for depth in args.boards:
+            equal(args, depth)
+    if "uneven" in args.parts:
+        print("\n| boards | best without a split | | simulated | measured |")
+        print("|---|---|---|---|---|")
+        uneven(args)
+
+
+if __name__ == "__main__":
+    main()
