@@ -35,8 +35,10 @@ def model_of(stages):
 
 def run_of(stages, boards, schedule, throttle, link, steps):
     cut = ", ".join(f"fc{i}" for i in range(1, stages))
-    ring = f"boards: {boards}, threads: 1, throttle: {throttle}" + (f", link: {link}" if link else "")
-    return (f"model: net.yaml\ndata: {{set: glyphs, train: {BATCH * (steps + 8)}, test: 8, size: 12}}\n"
+    ring = f"boards: {boards}, threads: 1, throttle: {throttle}"
+    ring += f", link: {link}" if link else ""
+    samples = BATCH * (steps + 8)
+    return (f"model: net.yaml\ndata: {{set: glyphs, train: {samples}, test: 8, size: 12}}\n"
             f"ring: {{{ring}}}\n"
             f"train: {{epochs: 1, batch: {BATCH}, microbatch: {BATCH}, seed: 1, steps: {steps}, "
             "eval_epochs: 0}\n"
@@ -152,8 +154,8 @@ WEAK = (
      "{forward_ms: 40, backward_ms: 80}"),
     ("two boards take six times as long for backwards", 4, "pipedream",
      # 80 + 160 = 240 ms on a fast board, 80 + 960 on a weak one: 0.406 of the net, and 0.094
-     "{boards: {0: {forward_ms: 32.5, backward_ms: 65}, 1: {forward_ms: 32.5, backward_ms: 65}, "
-     "2: {forward_ms: 7.5, backward_ms: 90}, 3: {forward_ms: 7.5, backward_ms: 90}}}",
+     "{forward_ms: 32.5, backward_ms: 65, boards: "
+     "{2: {forward_ms: 7.5, backward_ms: 90}, 3: {forward_ms: 7.5, backward_ms: 90}}}",
      "{forward_ms: 40, backward_ms: 80}"),
 )
 
