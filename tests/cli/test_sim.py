@@ -194,6 +194,22 @@ class Sim(Case):
         self.assertNotIn("host: begins life 2", out)
         self.assertIn("host: ends: success", out)
 
+    def test_a_board_that_finds_its_port_taken_begins_later(self):
+        """A board makes another key and is refused, the run stops, and a person gives it its key
+        again while a twin with the other key has its port."""
+        entry = "  - {name: b%d, address: 'tcp://b%d.example:7000', key: '%s%d'}\n"
+        roster = self.dir / "roster.yaml"
+        roster.write_text("boards:\n" + "".join(entry % (i, i, "a" * 39, i) for i in range(4)))
+        path = self.dir / "faults.yaml"
+        path.write_text("faults:\n  - {kind: empty-disk, node: 1, at_s: 0.05, for_s: 0.1}\n"
+                        "  - {kind: twin, node: 1, at_s: 0.3, for_s: 7}\n")
+        out, _ = self.sim("--faults", path, "--trace", "--set",
+                          f"ring={{roster: {roster}, wait: 5}}")
+        self.assertIn("b1: can not begin: link control: can not bind", out)
+        self.assertIn("host: begins life 2, resumes", out)
+        self.assertNotIn("host: begins life 3", out)
+        self.assertIn("host: ends: success", out)
+
     def test_a_hop_that_is_cut_stops_the_run_in_time(self):
         """It is named, and the run goes on from its checkpoint when the hop is there again, by
         itself or when it is resumed."""

@@ -87,6 +87,8 @@ OPTIONS = {"links.codec": ("f16", "bf16", "int8", "int4"), "links.inputs": ("f16
            "ring.wait": ("5", "12", "30", "90"), "train.microbatch": ("2", "8", "16"),
            "train.checkpoint_steps": ("3", "10", "25"),
            "ring.verify": ("1/1", "1/4", "1/8", "1/50"), "plan.drift": ("0.05", "0.3", "1")}
+# With one microbatch a step 50 steps may be over before five faults have begun.
+LONGER = ("train.epochs=26", "train.steps=100")
 # A check pauses the ring, which makes a run slow and hides what happens in full flight.
 RARE = {"ring.verify": 0.15}
 
@@ -123,6 +125,7 @@ def draw(case, first):
         takes, value = chance.random() < RARE.get(option, 0.4), chance.choice(values)
         if takes and not has_already(case, option):
             drawn.append(f"{option}={value}")
+            drawn += LONGER if option == "train.microbatch" and value == "16" else ()
     return case._replace(settings=(*case.settings, *drawn))
 
 
