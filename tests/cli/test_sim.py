@@ -149,11 +149,17 @@ class Sim(Case):
         self.assertIn("host: begins life 2, resumes", out)
         self.assertIn("host: ends: success", out)
 
-    def test_a_spare_may_have_faults(self):
-        """A board of the ring is lost for good, and the spare that takes its place falls, too."""
+    def listening(self, boards=4):
+        """A roster of boards that listen."""
         entry = "  - {name: b%d, address: 'tcp://b%d.example:7000', key: '%s%d'}\n"
         roster = self.dir / "roster.yaml"
-        roster.write_text("boards:\n" + "".join(entry % (i, i, "a" * 39, i) for i in range(5)))
+        roster.write_text("boards:\n" + "".join(entry % (i, i, "a" * 39, i)
+                                                for i in range(boards)))
+        return roster
+
+    def test_a_spare_may_have_faults(self):
+        """A board of the ring is lost for good, and the spare that takes its place falls, too."""
+        roster = self.listening(5)
         path = self.dir / "faults.yaml"
         path.write_text("faults:\n  - {kind: gone, node: 2, at_s: 0.1, for_s: 0.1}\n"
                         "  - {kind: crash, node: 4, at_s: 4, for_s: 0.1}\n")
@@ -197,17 +203,26 @@ class Sim(Case):
     def test_a_board_that_finds_its_port_taken_begins_later(self):
         """A board makes another key and is refused, the run stops, and a person gives it its key
         again while a twin with the other key has its port."""
-        entry = "  - {name: b%d, address: 'tcp://b%d.example:7000', key: '%s%d'}\n"
-        roster = self.dir / "roster.yaml"
-        roster.write_text("boards:\n" + "".join(entry % (i, i, "a" * 39, i) for i in range(4)))
         path = self.dir / "faults.yaml"
         path.write_text("faults:\n  - {kind: empty-disk, node: 1, at_s: 0.05, for_s: 0.1}\n"
                         "  - {kind: twin, node: 1, at_s: 0.3, for_s: 7}\n")
         out, _ = self.sim("--faults", path, "--trace", "--set",
-                          f"ring={{roster: {roster}, wait: 5}}")
+                          f"ring={{roster: {self.listening()}, wait: 5}}")
         self.assertIn("b1: can not begin: link control: can not bind", out)
         self.assertIn("host: begins life 2, resumes", out)
         self.assertNotIn("host: begins life 3", out)
+        self.assertIn("host: ends: success", out)
+
+    def test_the_only_checkpoint_is_damaged_and_copied(self):
+        """Nobody has anything whole then: the run may stop, and somebody begins it again."""
+        path = self.dir / "faults.yaml"
+        path.write_text("faults:\n  - {kind: rotten, at_s: 0.05, for_s: 0.01}\n"
+                        "  - {kind: fsync-lied, at_s: 0.06, for_s: 0.001}\n"
+                        "  - {kind: reset, node: 0, at_s: 0.07, for_s: 0.1, amount: 4}\n")
+        out, _ = self.sim("--faults", path, "--trace", "--set",
+                          f"ring={{roster: {self.listening()}}}")
+        self.assertRegex(out, "(?s)disk: damages .* disk: has lost what it was given since.*"
+                              "disk: no checkpoint is whole: somebody removes them")
         self.assertIn("host: ends: success", out)
 
     def test_a_hop_that_is_cut_stops_the_run_in_time(self):
