@@ -31,6 +31,15 @@ static int64_t step_controller(rp_cluster *cluster) {
     return deadline_ns;
 }
 
+static void note_state(rp_cluster *cluster, const char *state) {
+    const bool trains = strcmp(state, "train") == 0;
+    cluster->host_trains |= trains;
+    cluster->host_returns &= !trains;
+    if (cluster->host_returns) {
+        rp_sim_marks_pass(&cluster->trouble.marks, state);
+    }
+}
+
 static int64_t step_host(void *context, int64_t now_ns) {
     rp_cluster *cluster = context;
     rp_controller_waiting why;
@@ -46,7 +55,7 @@ static int64_t step_host(void *context, int64_t now_ns) {
     if (why.state != cluster->host_state) {
         rp_eventlog_add(&cluster->log, now_ns, "host", "%s", why.state);
         cluster->host_state = why.state;
-        cluster->host_trains |= strcmp(why.state, "train") == 0;
+        note_state(cluster, why.state);
         rp_sim_faults_look(cluster);
     }
     const int64_t link_ns = rp_controller_before_wait(cluster->controller, own_ns);
@@ -58,6 +67,7 @@ static int64_t step_host(void *context, int64_t now_ns) {
 static void note_remedy(void *context, const char *failed, const char *remedy) {
     rp_cluster *cluster = context;
     rp_sim_marks_note(&cluster->trouble.marks, failed, remedy);
+    cluster->host_returns = true;
     rp_eventlog_add(&cluster->log, rp_world_now_ns(cluster->world), "host", "fault in %s: %s",
                     failed, remedy);
 }
@@ -137,6 +147,7 @@ rp_cluster_end rp_cluster_run_life(rp_cluster *cluster, bool resume, rp_err *res
     cluster->host_crashed = false;
     cluster->host_state = NULL;
     cluster->host_trains = false;
+    cluster->host_returns = resume;
     cluster->host_still_ns = 0;
     cluster->host_since_ns = rp_world_now_ns(world);
     rp_sim_faults_new_life(cluster);

@@ -106,6 +106,7 @@ struct rp_cluster {
     const char *host_state;
     int64_t host_still_ns; /* it stands still until then */
     bool host_trains;      /* in this life there was a training segment */
+    bool host_returns;     /* behind a fault, or resumed: it is not at work yet */
 
     rp_sim_trouble trouble;
 };

@@ -225,6 +225,20 @@ class Sim(Case):
                               "disk: no checkpoint is whole: somebody removes them")
         self.assertIn("host: ends: success", out)
 
+    def test_nobody_is_lost_where_all_are_slow_and_the_controller_sleeps(self):
+        """30 s an op, and twice 60 s without a controller."""
+        path = self.dir / "faults.yaml"
+        path.write_text("faults:\n  - {kind: host-suspend, at_s: 45, for_s: 60}\n"
+                        "  - {kind: host-suspend, at_s: 400, for_s: 60}\n")
+        throttle = "throttle: {forward_ms: 30000, backward_ms: 30000}"
+        for boards in ("boards: 4", f"roster: {self.listening()}"):
+            out, _ = self.sim("--executor", "timed", "--faults", path, "--trace", "--set",
+                              f"ring={{{boards}, {throttle}}}", "--set", "train.steps=5")
+            self.assertEqual(out.count("fault: ends: host-suspend"), 2)
+            self.assertNotIn("host: fault in", out)
+            self.assertNotIn("host: begins life 2", out)
+            self.assertIn("host: ends: success", out)
+
     def test_a_hop_that_is_cut_stops_the_run_in_time(self):
         """It is named, and the run goes on from its checkpoint when the hop is there again, by
         itself or when it is resumed."""

@@ -100,6 +100,7 @@ MARKS_LEAST = 50  # of each, in 1,000 runs
 NO_MARKS = {"failed_in": ("start", "restart", "adopt", "profile", "plan", "load", "statistics",
                           "round", "verify", "drain", "copy", "rescue"),
             "remedies": ("less",), "faults": ("wrong",), "boards": ()}
+NO_MARKS["way_back"] = ()
 
 
 def has_already(case, option):
