@@ -20,6 +20,7 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -358,6 +359,12 @@ def check(ring, wanted):
     return wrong
 
 
+def states(ring):
+    """Of the controllers, those that a fault has ended."""
+    texts = [event["text"] for event in ring.events() if event["event"] == "fault"]
+    return [found[1] for found in (re.search(r"in state (\w+)", text) for text in texts) if found]
+
+
 def by_kind(ring):
     """The summary's ways back, which are those of its last controller, with what began them."""
     rows = ring.result()[0]["recovery"]
@@ -388,8 +395,9 @@ def run(args, number, schedule, wanted, tell):
         back = by_kind(ring) if ended and not wrong else []
         lines = [{"schedule": schedule, "kind": kind, "behind_s": cost}
                  for kind, cost in ring.costs]
-        return not wrong, lines + [{"schedule": schedule, "kind": kind, "back": row}
-                                   for kind, row in back]
+        lines += [{"schedule": schedule, "kind": kind, "back": row} for kind, row in back]
+        lines += [{"schedule": schedule, "state": state} for state in states(ring)] if ended else []
+        return not wrong, lines
     finally:
         ring.close()
 
@@ -417,14 +425,18 @@ def report(told):
     print("\nSeconds, p50 / p95 / most:\n\n| fault | count | from its end to a new step | "
           "went back | noticed | boards there again | loaded | in all |\n"
           "|---|---|---|---|---|---|---|---|")
-    for name in [*sorted({line["kind"] for line in told}), "all"]:
-        own = [line for line in told if name in (line["kind"], "all")]
+    kinds = [line for line in told if "kind" in line]
+    for name in [*sorted({line["kind"] for line in kinds}), "all"]:
+        own = [line for line in kinds if name in (line["kind"], "all")]
         behind = [line["behind_s"] for line in own if "behind_s" in line]
         back = [[line["back"][key] for key in ("detect_s", "replan_s", "restore_s")]
                 for line in own if "back" in line]
         parts = " | ".join(spread(list(part)) for part in zip(*(row + [sum(row)] for row in back)))
         print(f"| {name} | {len(behind)} | {spread(behind)} | {len(back)} | "
               f"{parts or '– | – | – | –'} |")
+    ended = collections.Counter(line["state"] for line in told if "state" in line)
+    print("\nStates of the controller that a fault ended: " +
+          (", ".join(f"{state} {count}" for state, count in ended.most_common()) or "none"))
 
 
 def own_network():
