@@ -239,6 +239,22 @@ class Sim(Case):
             self.assertNotIn("host: begins life 2", out)
             self.assertIn("host: ends: success", out)
 
+    def test_a_large_parcel_is_no_death(self):
+        """1 MiB over 0.1 Mbit/s, which takes as long as 1 GiB over 100 Mbit/s: 84 s."""
+        (self.dir / "wide.yaml").write_text(
+            "input: data\nlayers:\n  - {name: flat, kind: flatten}\n"
+            "  - {name: fc1, kind: dense, out: 4096}\n  - {name: relu1, kind: relu}\n"
+            "  - {name: fc2, kind: dense, out: classes}\n")
+        run = RUN.replace("model: mlp", "model: wide.yaml").replace(
+            "cut: [relu1, fc2, relu2]", "cut: [fc2]").replace("boards: 4", "boards: 2").replace(
+            "batch: 16, microbatch: 4", "batch: 64, microbatch: 64")
+        out, _ = self.sim("--trace", "--set", "train.steps=2", "--set",
+                          "ring.link={rate_mbit: 0.1, delay_ms: 20}", "--set", "links.inputs=int4",
+                          run=run, seconds=60)
+        self.assertNotIn("host: fault in", out)
+        seconds = float(re.search(r"\[ *([\d.]+)\] host: ends: success", out)[1])
+        self.assertGreater(seconds, 4 * 84)  # there and back, twice
+
     def test_a_hop_that_is_cut_stops_the_run_in_time(self):
         """It is named, and the run goes on from its checkpoint when the hop is there again, by
         itself or when it is resumed."""
