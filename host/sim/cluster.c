@@ -31,15 +31,6 @@ static int64_t step_controller(rp_cluster *cluster) {
     return deadline_ns;
 }
 
-static void note_state(rp_cluster *cluster, const char *state) {
-    const bool trains = strcmp(state, "train") == 0;
-    cluster->host_trains |= trains;
-    cluster->host_returns &= !trains;
-    if (cluster->host_returns) {
-        rp_sim_marks_pass(&cluster->trouble.marks, state);
-    }
-}
-
 static int64_t step_host(void *context, int64_t now_ns) {
     rp_cluster *cluster = context;
     rp_controller_waiting why;
@@ -55,13 +46,22 @@ static int64_t step_host(void *context, int64_t now_ns) {
     if (why.state != cluster->host_state) {
         rp_eventlog_add(&cluster->log, now_ns, "host", "%s", why.state);
         cluster->host_state = why.state;
-        note_state(cluster, why.state);
+        cluster->host_trains |= strcmp(why.state, "train") == 0;
         rp_sim_faults_look(cluster);
     }
     const int64_t link_ns = rp_controller_before_wait(cluster->controller, own_ns);
     deadline_ns = link_ns < deadline_ns ? link_ns : deadline_ns;
     rp_sim_lines_set(cluster, &cluster->host_network);
     return rp_sim_clock_to_world_ns(&cluster->host_clock, deadline_ns);
+}
+
+/* Also of one that is left within the same round. */
+static void note_state(void *context, const char *state) {
+    rp_cluster *cluster = context;
+    cluster->host_returns &= strcmp(state, "train") != 0;
+    if (cluster->host_returns) {
+        rp_sim_marks_pass(&cluster->trouble.marks, state);
+    }
 }
 
 static void note_remedy(void *context, const char *failed, const char *remedy) {
@@ -106,6 +106,7 @@ static rp_err open_host(rp_cluster *cluster, bool resume) {
                                    .run_id = fresh_run_id(cluster),
                                    .progress = options->progress,
                                    .result = options->result,
+                                   .on_state = note_state,
                                    .on_remedy = note_remedy,
                                    .on_joined = note_joined,
                                    .context = cluster};

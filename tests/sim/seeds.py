@@ -100,10 +100,8 @@ MARKS_LEAST = 50  # of each, in 1,000 runs
 NO_MARKS = {"failed_in": ("start", "restart", "adopt", "profile", "plan", "load", "statistics",
                           "round", "verify", "drain", "copy", "rescue"),
             "remedies": ("less",), "faults": ("wrong",), "boards": ()}
-# States between a fault and work again. Not `load`, which a simulated host passes within one of its
-# rounds; nor those of work itself.
-NO_MARKS["way_back"] = ("start", "restart", "plan", "load", "train", "statistics", "round",
-                        "verify", "drain", "copy")
+# States between a fault and work again; not those of work itself.
+NO_MARKS["way_back"] = ("train", "statistics", "round", "verify", "drain", "copy")
 
 
 def has_already(case, option):
