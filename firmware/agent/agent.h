@@ -49,9 +49,11 @@ typedef struct {
     rp_keypair keys;
     const char *const *trusted; /* public keys of hosts, borrowed */
     uint32_t trusted_count;
-    uint32_t memory_mib; /* limit for a stage when the job names none; 0 = the device's */
-    bool journal;        /* runs and peers that come and go are logged */
-    bool once;           /* over after one run, or when the host is silent */
+    uint32_t memory_mib;    /* limit for a stage when the job names none; 0 = the device's */
+    uint32_t processor_mib; /* .. for what lies in the processor's memory where the device has its
+                               own; 0 = none */
+    bool journal;           /* runs and peers that come and go are logged */
+    bool once;              /* over after one run, or when the host is silent */
     const rp_agent_software *software; /* borrowed; NULL: it takes no PUSH */
     const rp_executor_kind *executor;  /* NULL: opencl. Others need no device, and build at once */
     rp_site site;                      /* of such an executor */

@@ -171,34 +171,39 @@ static uint32_t larger(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
-/* Parcels lie in the memory of the processor. Where that is the device's, they have to fit beside
- * the stages into what of it is ours, whatever less a run allows the stages. */
-static rp_err check_parcels(const rp_agent *agent, uint64_t *bytes) {
+/* Parcels and offloaded stashes lie in the memory of the processor. Where that is the device's,
+ * they have to fit beside the stages into what of it is ours, whatever less a run allows the
+ * stages. A device with memory of its own leaves them what of the processor's is ours. */
+static rp_err check_parcels(const rp_agent *agent, rp_Ready *ready) {
     const agent_run *run = agent->run;
-    const uint64_t limit = (uint64_t)agent->options.memory_mib << 20;
+    const bool apart = agent->device && !rp_device_facts_of(agent->device)->unified;
+    const uint32_t limit_mib = apart ? agent->options.processor_mib : agent->options.memory_mib;
     const rp_parcel_memory parcels = rp_parcel_memory_of(run->plan, run->node, &run->held[0].job);
-    uint64_t used = agent->device ? rp_device_used_bytes(agent->device) : 0;
-    *bytes = parcels.bytes;
-    if (limit == 0 || (agent->device && !rp_device_facts_of(agent->device)->unified)) {
-        return RP_OK;
+    rp_parcel_room room = {.apart = apart, .limit_bytes = (uint64_t)limit_mib << 20};
+    room.stage_bytes = agent->device && !apart ? rp_device_used_bytes(agent->device) : 0;
+    ready->stash_bytes = 0;
+    for (uint32_t h = 0; h < run->held_count; h++) {
+        const rp_stage *stage = run->held[h].stage;
+        ready->stash_bytes += rp_layout_offloaded_bytes(rp_stage_layout(stage));
+        room.stage_bytes += agent->device ? 0 : rp_stage_facts(stage).used_bytes;
     }
-    for (uint32_t h = 0; !agent->device && h < run->held_count; h++) {
-        used += rp_stage_facts(run->held[h].stage).used_bytes;
-    }
-    return rp_parcel_memory_check(run->plan, run->node, &parcels, used, limit);
+    room.stage_bytes += ready->stash_bytes;
+    ready->parcel_bytes = parcels.bytes;
+    ready->own_memory = apart;
+    ready->limit_bytes = room.limit_bytes;
+    return room.limit_bytes == 0 ? RP_OK
+                                 : rp_parcel_memory_check(run->plan, run->node, &parcels, &room);
 }
 
 rp_err rp_agent_report_ready(rp_agent *agent) {
     agent_run *run = agent->run;
-    uint64_t parcel_bytes;
-    rp_err err;
-    RP_TRY(check_parcels(agent, &parcel_bytes));
-    RP_TRY(rp_agent_open_links(agent));
-    rp_Frame frame = {
-        .which_body = RP_KIND_READY,
-        .body.ready = {.build_ns = rp_clock_now_ns(agent->clock) - run->build_start_ns,
-                       .resident_bytes = resident_bytes()}};
+    rp_Frame frame = {.which_body = RP_KIND_READY};
     rp_Ready *ready = &frame.body.ready;
+    rp_err err;
+    RP_TRY(check_parcels(agent, ready));
+    RP_TRY(rp_agent_open_links(agent));
+    ready->build_ns = rp_clock_now_ns(agent->clock) - run->build_start_ns;
+    ready->resident_bytes = resident_bytes();
     rp_agent_tell_ports(run, ready);
     for (uint32_t h = 0; h < run->held_count; h++) {
         const rp_layout *layout = rp_stage_layout(run->held[h].stage);
@@ -210,7 +215,6 @@ rp_err rp_agent_report_ready(rp_agent *agent) {
         ready->probe_copies = larger(ready->probe_copies, facts.probe_copies);
     }
     ready->copy_bytes = rp_agent_copy_bytes(run);
-    ready->parcel_bytes = parcel_bytes;
     RP_TRY(rp_agent_answer(agent, &frame, NULL, 0));
     rp_agent_note_ready(agent, ready->device_bytes);
     agent->state = RP_AGENT_ASSIGNED;

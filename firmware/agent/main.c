@@ -267,6 +267,16 @@ static void find_software(const arguments *args, const char *keys, const rp_agen
     }
 }
 
+static uint64_t processor_bytes(void) {
+    const long pages = sysconf(_SC_PHYS_PAGES);
+    return pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+/* Of a memory of so many bytes, what is ours. */
+static uint32_t share_mib(const rp_board *board, uint64_t bytes) {
+    return (uint32_t)((double)bytes * board->memory_fraction / (1 << 20));
+}
+
 static rp_err run_agent(rp_arena *arena, const arguments *args) {
     rp_board board;
     rp_device *device = NULL;
@@ -307,8 +317,8 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
     RP_TRY(rp_board_find(arena, args->board, args->threads, &board));
     RP_TRY(rp_board_open_device(arena, &board, args->threads, &device));
     RP_TRY(rp_device_selftest(device));
-    double memory = (double)rp_device_facts_of(device)->memory_bytes * board.memory_fraction;
-    options.memory_mib = (uint32_t)(memory / (1 << 20));
+    options.memory_mib = share_mib(&board, rp_device_facts_of(device)->memory_bytes);
+    options.processor_mib = share_mib(&board, processor_bytes());
     options.name = args->name ? args->name : board.name;
     options.site.wrong_every = &args->wrong_every;
     rp_log_setup_plain(""); /* the journal begins */

@@ -1,5 +1,6 @@
-/* What a board's parcels take of its memory at most: those that have come or may come, and those
- * that wait to be sent or to be acknowledged. By the plan's windows, before a link is opened. */
+/* What a board's parcels take of its processor's memory at most: those that have come or may come,
+ * and those that wait to be sent or to be acknowledged. By the plan's windows, before a link is
+ * opened. */
 #ifndef RP_AGENT_PARCELS_H
 #define RP_AGENT_PARCELS_H
 
@@ -18,9 +19,16 @@ typedef struct {
  * `job`: of any stage of the node. Pure. */
 rp_parcel_memory rp_parcel_memory_of(const rp_plan *plan, uint32_t node, const rp_job *job);
 
+/* The memory where parcels lie. */
+typedef struct {
+    bool apart;           /* the device has memory of its own, and its stages lie there */
+    uint64_t stage_bytes; /* of the stages; apart: of their stashes that are offloaded */
+    uint64_t limit_bytes; /* for all of it */
+} rp_parcel_room;
+
 /* Whether they fit beside what the stages take. errors  LIMIT: with both, and the edge that takes
  * most */
 rp_err rp_parcel_memory_check(const rp_plan *plan, uint32_t node, const rp_parcel_memory *parcels,
-                              uint64_t stage_bytes, uint64_t limit_bytes) RP_MUST_CHECK;
+                              const rp_parcel_room *room) RP_MUST_CHECK;
 
 #endif

@@ -93,16 +93,16 @@ typedef struct {
     uint32_t probes;      /* copies that a probe takes */
     uint32_t peers; /* copies of the gradients: another board's, where several share a stage */
     size_t total_bytes;
-    rp_codec codec[2][2];     /* as in the job */
-    size_t codec_bytes;       /* the largest encoded parcel, 0 = nothing is encoded */
-    size_t loss_bytes;        /* a sample decoded again, of what leaves encoded; 0 = nothing does */
-    size_t loss_sums_bytes;   /* of what that has lost */
-    size_t change_bytes;      /* what leaves as a change, in f32; 0 = nothing does */
-    size_t order_bytes;       /* the numbers of an epoch's samples; 0 = nothing is remembered */
-    size_t remembered_bytes;  /* of all samples of an epoch, at both boundaries, aligned */
-    size_t pixel_bytes;       /* the values of inputs that come as uint8, 0 = they do not */
-    size_t boundary_least;    /* bytes that a sample of a boundary tensor has as it travels, at
-                                 least; data of the set travels as it is */
+    rp_codec codec[2][2];    /* as in the job */
+    size_t codec_bytes;      /* the largest encoded parcel, 0 = nothing is encoded */
+    size_t loss_bytes;       /* a sample decoded again, of what leaves encoded; 0 = nothing does */
+    size_t loss_sums_bytes;  /* of what that has lost */
+    size_t change_bytes;     /* what leaves as a change, in f32; 0 = nothing does */
+    size_t order_bytes;      /* the numbers of an epoch's samples; 0 = nothing is remembered */
+    size_t remembered_bytes; /* of all samples of an epoch, at both boundaries, aligned */
+    size_t pixel_bytes;      /* the values of inputs that come as uint8, 0 = they do not */
+    size_t boundary_least;   /* bytes that a sample of a boundary tensor has as it travels, at
+                                least; data of the set travels as it is */
 } rp_layout;
 
 /* Only slots, deferred slots and copies of the weights, which need no model: of the job, method,
@@ -114,6 +114,10 @@ uint32_t rp_layout_weight_copies(const rp_layout *layout);
 rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, uint32_t align_bytes,
                       rp_layout **out) RP_MUST_CHECK;
 
+/* Of offloaded stashes, in the processor's memory. */
+static inline uint64_t rp_layout_offloaded_bytes(const rp_layout *layout) {
+    return layout->stashes < layout->slots ? (uint64_t)layout->slots * layout->slot_bytes : 0;
+}
 /* errors LIMIT when total_bytes > limit_bytes, with the parts and the largest layer */
 rp_err rp_layout_check(const rp_layout *layout, const rp_job *job,
                        size_t limit_bytes) RP_MUST_CHECK;

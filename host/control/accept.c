@@ -245,6 +245,9 @@ static rp_err on_ready(rp_controller *c, uint32_t board, const rp_message *messa
     state->prepare_ns = build_ns < RP_RING_BUILD_NS ? build_ns : RP_RING_BUILD_NS;
     state->copy_bytes = bounded(ready->copy_bytes, BYTES_MAX);
     state->parcel_bytes = bounded(ready->parcel_bytes, BYTES_MAX);
+    state->stash_bytes = bounded(ready->stash_bytes, BYTES_MAX);
+    state->limit_bytes = bounded(ready->limit_bytes, BYTES_MAX);
+    state->own_memory = ready->own_memory;
     state->slots = ready->slots;
     state->weight_copies = ready->weight_copies;
     if (state->weight_copies > state->weight_copies_max) {

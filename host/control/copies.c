@@ -61,21 +61,33 @@ rp_err rp_copies_check_plan(const rp_controller *c) {
     return RP_OK;
 }
 
+/* Do copies fit beside what else lies where they lie? */
+static rp_err check_memory_of(const rp_controller *c, uint32_t k) {
+    const rp_board_state *board = &c->ring.board[k];
+    const uint64_t asked = board->own_memory ? 0 : rp_runfile_memory_of(&c->run, k);
+    const uint64_t has = board->limit_bytes;
+    const bool is_asked = asked > 0 && (has == 0 || asked < has);
+    const uint64_t most = is_asked ? asked : has;
+    const uint64_t stages = board->stash_bytes + (board->own_memory ? 0 : board->device_bytes);
+    const uint64_t copies = memory_of(c, k);
+    return most == 0 || stages + board->parcel_bytes + copies <= most
+               ? RP_OK
+               : rp_fail(RP_ERR_LIMIT,
+                         "board %s: its %s take %" PRIu64 " KiB, what comes and goes over "
+                         "its links %" PRIu64 " KiB and copies (ring.copy_steps) %" PRIu64
+                         " KiB, %s allows %" PRIu64 " KiB%s",
+                         board->name, board->own_memory ? "offloaded stashes" : "stages",
+                         stages >> 10, board->parcel_bytes >> 10, copies >> 10,
+                         is_asked ? "ring.memory_mb" : "its memory_fraction", most >> 10,
+                         board->own_memory ? " of its processor's memory" : "");
+}
+
 rp_err rp_copies_check_memory(const rp_controller *c) {
-    for (uint32_t k = 0; c->run.copy_steps > 0 && k < c->ring.count; k++) {
-        const rp_board_state *board = &c->ring.board[k];
-        const uint64_t most = rp_runfile_memory_of(&c->run, k);
-        const uint64_t copies = memory_of(c, k);
-        if (most > 0 && board->device_bytes + board->parcel_bytes + copies > most) {
-            return rp_fail(RP_ERR_LIMIT,
-                           "board %s: its stages take %" PRIu64 " KiB, what comes and goes over "
-                           "its links %" PRIu64 " KiB and copies (ring.copy_steps) %" PRIu64
-                           " KiB, ring.memory_mb allows %" PRIu64 " KiB",
-                           board->name, board->device_bytes >> 10, board->parcel_bytes >> 10,
-                           copies >> 10, most >> 10);
-        }
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; err == RP_OK && c->run.copy_steps > 0 && k < c->ring.count; k++) {
+        err = check_memory_of(c, k);
     }
-    return RP_OK;
+    return err;
 }
 
 /* ---- what boards say ------------------------------------------------------------------------- */

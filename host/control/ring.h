@@ -90,6 +90,9 @@ typedef struct {
     uint64_t device_bytes, weight_bytes, slots, resident_bytes;
     uint64_t copy_bytes;   /* of its copy, without what is in flight */
     uint64_t parcel_bytes; /* of what its links may hold */
+    uint64_t stash_bytes;  /* .. and of offloaded stashes, in the same memory: where copies lie */
+    uint64_t limit_bytes;  /* that it may take of that; 0 = not known */
+    bool own_memory;       /* the device has it: device_bytes lie apart from the three */
     int64_t prepare_ns;
     rp_board_building building;      /* of the profile or the stages that it builds now */
     rp_board_building built;         /* of all before */

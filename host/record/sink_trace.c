@@ -190,7 +190,7 @@ static rp_err drop_later_records(rp_arena *arena, rp_trace *trace, FILE *from, u
     RP_TRY(open_file(trace, temporary));
     RP_TRY(copy_events(trace, from, step_end, &end_us));
     err = rp_trace_flush(trace);
-    if (err != RP_OK || rename(temporary, trace->path) != 0) {
+    if (err != RP_OK || fsync(trace->fd) != 0 || rename(temporary, trace->path) != 0) {
         err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", trace->path, strerror(errno));
     }
     trace->origin_ns -= (int64_t)(end_us * 1e3);

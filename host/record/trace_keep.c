@@ -82,7 +82,7 @@ rp_err rp_trace_keep_newest(const char *path, uint64_t keep, int *fd, uint64_t *
     from = good ? open_old(path) : NULL;
     cut = from ? find_cut(from, keep) : -1;
     to = cut >= 0 ? rp_replace_begin(path) : NULL;
-    good = to && copy_lines(from, to, (uint64_t)cut) && fflush(to) == 0;
+    good = to && copy_lines(from, to, (uint64_t)cut) && fflush(to) == 0 && fsync(fileno(to)) == 0;
     end = good ? ftello(to) : -1;
     *fd = end >= 0 ? fcntl(fileno(to), F_DUPFD_CLOEXEC, 3) : -1;
     good = *fd >= 0 && rename(temporary, path) == 0;

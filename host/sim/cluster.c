@@ -55,9 +55,19 @@ static int64_t step_host(void *context, int64_t now_ns) {
     return rp_sim_clock_to_world_ns(&cluster->host_clock, deadline_ns);
 }
 
+/* Also of one that is left within the same round. */
+static void note_state(void *context, const char *state) {
+    rp_cluster *cluster = context;
+    cluster->host_returns &= strcmp(state, "train") != 0;
+    if (cluster->host_returns) {
+        rp_sim_marks_pass(&cluster->trouble.marks, state);
+    }
+}
+
 static void note_remedy(void *context, const char *failed, const char *remedy) {
     rp_cluster *cluster = context;
     rp_sim_marks_note(&cluster->trouble.marks, failed, remedy);
+    cluster->host_returns = true;
     rp_eventlog_add(&cluster->log, rp_world_now_ns(cluster->world), "host", "fault in %s: %s",
                     failed, remedy);
 }
@@ -96,6 +106,7 @@ static rp_err open_host(rp_cluster *cluster, bool resume) {
                                    .run_id = fresh_run_id(cluster),
                                    .progress = options->progress,
                                    .result = options->result,
+                                   .on_state = note_state,
                                    .on_remedy = note_remedy,
                                    .on_joined = note_joined,
                                    .context = cluster};
@@ -137,6 +148,7 @@ rp_cluster_end rp_cluster_run_life(rp_cluster *cluster, bool resume, rp_err *res
     cluster->host_crashed = false;
     cluster->host_state = NULL;
     cluster->host_trains = false;
+    cluster->host_returns = resume;
     cluster->host_still_ns = 0;
     cluster->host_since_ns = rp_world_now_ns(world);
     rp_sim_faults_new_life(cluster);

@@ -37,7 +37,8 @@ static int64_t step_board(void *context, int64_t now_ns) {
         if (rp_sim_board_boot(board) != RP_OK) {
             rp_eventlog_add(&cluster->log, now_ns, board->name, "can not begin: %s",
                             rp_err_message());
-            return RP_WORLD_NEVER;
+            board->restart_ns = now_ns + RP_NS_PER_S; /* as by a service manager */
+            return board->restart_ns;
         }
     }
     bool over;

@@ -108,12 +108,11 @@ bool rp_sim_disk_has_checkpoint(const rp_cluster *cluster) {
     return files.count > 0;
 }
 
-static void note_damage(rp_cluster *cluster, const char *name, int file) {
-    struct stat about;
-    if (cluster->damages < RP_SIM_FAULTS_MAX && fstat(file, &about) == 0) {
+static void note_damage(rp_cluster *cluster, const char *name, ino_t inode) {
+    if (cluster->damages < RP_SIM_DAMAGES_MAX) {
         rp_sim_damage *damage = &cluster->damage[cluster->damages++];
         (void)snprintf(damage->name, sizeof damage->name, "%s", name);
-        damage->inode = about.st_ino;
+        damage->inode = inode;
     }
 }
 
@@ -126,7 +125,10 @@ void rp_sim_disk_damage(rp_cluster *cluster, const rp_sim_fault *fault) {
     const int file = open(path, O_RDWR | O_CLOEXEC);
     const bool is_done = file >= 0 && damage(file, fault, &cluster->trouble.rng);
     if (file >= 0) {
-        note_damage(cluster, name, file);
+        struct stat about;
+        if (fstat(file, &about) == 0) {
+            note_damage(cluster, name, about.st_ino);
+        }
         (void)close(file);
     }
     rp_eventlog_add(&cluster->log, rp_world_now_ns(cluster->world), "disk", "%s %s",
@@ -234,11 +236,32 @@ static void write_kept(const rp_cluster *cluster, char path[PATH_BYTES]) {
     (void)snprintf(path, PATH_BYTES, "%s.kept", cluster->options.folder);
 }
 
+/* Copies of damaged files are damaged. */
+static void note_kept_damages(rp_cluster *cluster, const char *kept) {
+    const uint32_t before = cluster->damages;
+    for (uint32_t i = 0; i < before; i++) {
+        const rp_sim_damage *damage = &cluster->damage[i];
+        char path[PATH_BYTES];
+        char copy[PATH_BYTES];
+        struct stat about;
+        write_path(cluster, damage->name, path);
+        (void)snprintf(copy, sizeof copy, "%.250s/checkpoint/%s", kept, damage->name);
+        if (stat(path, &about) == 0 && about.st_ino == damage->inode && stat(copy, &about) == 0) {
+            note_damage(cluster, damage->name, about.st_ino);
+        }
+    }
+}
+
 /* What an earlier lie has kept is older. */
-void rp_sim_disk_keep(const rp_cluster *cluster) {
+void rp_sim_disk_keep(rp_cluster *cluster) {
     char kept[PATH_BYTES];
     write_kept(cluster, kept);
-    if (access(kept, F_OK) != 0 && !copy_folder(cluster->options.folder, kept)) {
+    if (access(kept, F_OK) == 0) {
+        return;
+    }
+    if (copy_folder(cluster->options.folder, kept)) {
+        note_kept_damages(cluster, kept);
+    } else {
         rp_sim_folder_remove(kept);
     }
 }

@@ -61,6 +61,7 @@ typedef struct {
     char name[RP_SIM_NAME_BYTES];
     ino_t inode;
 } rp_sim_damage;
+enum { RP_SIM_DAMAGES_MAX = 2 * RP_SIM_FAULTS_MAX }; /* a copy of such a file counts, too */
 
 typedef struct {
     /* by index into options.faults */
@@ -100,11 +101,12 @@ struct rp_cluster {
     bool disk_full;
     bool disk_returns; /* when this life is over, to what it was when its fsync began to lie */
     bool disk_forgot;  /* it has gone back so */
-    rp_sim_damage damage[RP_SIM_FAULTS_MAX];
+    rp_sim_damage damage[RP_SIM_DAMAGES_MAX];
     uint32_t damages;
     const char *host_state;
     int64_t host_still_ns; /* it stands still until then */
     bool host_trains;      /* in this life there was a training segment */
+    bool host_returns;     /* behind a fault, or resumed: it is not at work yet */
 
     rp_sim_trouble trouble;
 };
@@ -149,7 +151,7 @@ rp_spawner rp_sim_spawner(rp_cluster *cluster);
 bool rp_sim_disk_has_checkpoint(const rp_cluster *cluster);
 void rp_sim_disk_damage(rp_cluster *cluster, const rp_sim_fault *fault);
 /* The folder as it is now is what a loss of power leaves of it; or it goes back to that. */
-void rp_sim_disk_keep(const rp_cluster *cluster);
+void rp_sim_disk_keep(rp_cluster *cluster);
 void rp_sim_disk_return(rp_cluster *cluster);
 void rp_sim_disk_forget(const rp_cluster *cluster);
 

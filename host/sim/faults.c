@@ -167,10 +167,12 @@ static rp_control_state_id draw_state(rp_rng *rng, bool any) {
     return rp_rng_below(rng, 4) == 0 ? states[which] : RP_CONTROL_STATES;
 }
 
-static bool has_fault(const rp_sim_faults *faults, uint32_t node, bool of_lost) {
+/* `away_ns`: one that takes the node away for so long counts as one that loses it. */
+static bool has_fault(const rp_sim_faults *faults, uint32_t node, bool of_lost, int64_t away_ns) {
     for (uint32_t f = 0; f < faults->count; f++) {
         const rp_sim_fault *fault = &faults->fault[f];
-        const bool is_lost = fault->kind == RP_SIM_FAULT_GONE ||
+        const bool is_away = fault->kind == RP_SIM_FAULT_CRASH && fault->for_ns >= away_ns;
+        const bool is_lost = fault->kind == RP_SIM_FAULT_GONE || is_away ||
                              fault->kind == RP_SIM_FAULT_EMPTY || fault->for_ns == GONE_NS;
         if (fault->from == node && (is_lost || !of_lost)) {
             return true;
@@ -179,10 +181,11 @@ static bool has_fault(const rp_sim_faults *faults, uint32_t node, bool of_lost) 
     return false;
 }
 
-/* What a board has that has gone is no fault: as far as it goes none gets one. And one board at
- * most computes wrong: two boards can not outvote two. */
-static uint32_t draw_node(rp_rng *rng, rp_sim_fault_kind kind, uint32_t nodes,
-                          const rp_sim_faults *before) {
+/* What a board has that has gone is no fault: as far as it goes none gets one, and an early one no
+ * board that is away until long behind its time. And one board at most computes wrong: two boards
+ * can not outvote two. */
+static uint32_t draw_node(rp_rng *rng, rp_sim_fault_kind kind, const rp_sim_field *field,
+                          const rp_sim_faults *before, bool early) {
     enum { TRIES = 8 };
     uint32_t node = 0;
     bool is_free = false;
@@ -192,8 +195,9 @@ static uint32_t draw_node(rp_rng *rng, rp_sim_fault_kind kind, uint32_t nodes,
         }
     }
     for (uint32_t i = 0; i < TRIES && !is_free; i++) {
-        node = rp_rng_below(rng, nodes);
-        is_free = !has_fault(before, node, kind != RP_SIM_FAULT_GONE);
+        node = rp_rng_below(rng, field->nodes);
+        is_free = !has_fault(before, node, kind != RP_SIM_FAULT_GONE,
+                             early ? field->phase_ns : INT64_MAX);
     }
     return node;
 }
@@ -206,11 +210,11 @@ static rp_sim_fault draw_fault(rp_rng *rng, rp_sim_fault_kind kind, const rp_sim
         fault.from = field->edges[e][0];
         fault.to = field->edges[e][1];
     } else if (kinds[kind].target == RP_SIM_TARGET_NODE) {
-        fault.from = fault.to = draw_node(rng, kind, field->nodes, before);
+        fault.from = fault.to = draw_node(rng, kind, field, before, early);
     }
     fault.at_ns =
         (int64_t)((double)(early ? field->early_ns : field->phase_ns) * between(rng, 0, 1));
-    loses = loses && !has_fault(before, fault.from, false);
+    loses = loses && !has_fault(before, fault.from, false, INT64_MAX);
     fault.for_ns = draw_length_ns(rng, kind, field->phase_ns, loses);
     fault.amount = draw_amount(rng, kind);
     fault.in = draw_state(rng, !early);

@@ -12,13 +12,22 @@ void rp_sim_marks_add(rp_sim_marks *to, const rp_sim_marks *more) {
     add(to->kind, more->kind, RP_SIM_FAULT_KINDS);
     add(to->remedy, more->remedy, RP_REMEDIES);
     add(to->failed, more->failed, RP_CONTROL_RECOVER);
+    add(to->passed, more->passed, RP_CONTROL_RECOVER);
     to->rejoined += more->rejoined;
 }
 
-void rp_sim_marks_note(rp_sim_marks *marks, const char *failed, const char *remedy) {
+static void note_state(uint32_t *counts, const char *name) {
     for (uint32_t s = 0; s < RP_CONTROL_RECOVER; s++) {
-        marks->failed[s] += strcmp(rp_control_states[s].name, failed) == 0;
+        counts[s] += strcmp(rp_control_states[s].name, name) == 0;
     }
+}
+
+void rp_sim_marks_pass(rp_sim_marks *marks, const char *state) {
+    note_state(marks->passed, state);
+}
+
+void rp_sim_marks_note(rp_sim_marks *marks, const char *failed, const char *remedy) {
+    note_state(marks->failed, failed);
     for (uint32_t r = 0; r < RP_REMEDIES; r++) {
         marks->remedy[r] += strcmp(rp_remedy_name((rp_remedy)r), remedy) == 0;
     }

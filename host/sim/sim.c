@@ -60,6 +60,7 @@ static json_t *json_of_marks(const rp_sim_marks *marks) {
     json_t *kinds = json_object();
     json_t *remedies = json_object();
     json_t *failed = json_object();
+    json_t *passed = json_object();
     for (uint32_t k = 0; k < RP_SIM_FAULT_KINDS; k++) {
         add_count(kinds, rp_sim_fault_facts_at(k)->name, marks->kind[k]);
     }
@@ -68,9 +69,11 @@ static json_t *json_of_marks(const rp_sim_marks *marks) {
     }
     for (uint32_t s = 0; s < RP_CONTROL_RECOVER; s++) {
         add_count(failed, rp_control_states[s].name, marks->failed[s]);
+        add_count(passed, rp_control_states[s].name, marks->passed[s]);
     }
-    return json_pack("{s:o, s:o, s:o, s:{s:I}}", "faults", kinds, "remedies", remedies, "failed_in",
-                     failed, "boards", "rejoined", (json_int_t)marks->rejoined);
+    return json_pack("{s:o, s:o, s:o, s:o, s:{s:I}}", "faults", kinds, "remedies", remedies,
+                     "failed_in", failed, "way_back", passed, "boards", "rejoined",
+                     (json_int_t)marks->rejoined);
 }
 
 static json_t *json_of(const rp_sim_tally *t) {

@@ -61,10 +61,16 @@ static void what_does_not_fit_is_refused(void **state) {
     test_ring ring;
     open_ring(&ring, RP_CODEC_F32);
     const rp_parcel_memory parcels = memory_of(&ring, 1);
-    const uint64_t enough = stage + parcels.bytes;
-    expect_ok(rp_parcel_memory_check(ring.plan, 1, &parcels, stage, enough));
-    expect_err(rp_parcel_memory_check(ring.plan, 1, &parcels, stage, enough - 1), RP_ERR_LIMIT);
+    rp_parcel_room room = {.stage_bytes = stage, .limit_bytes = stage + parcels.bytes};
+    expect_ok(rp_parcel_memory_check(ring.plan, 1, &parcels, &room));
+    room.limit_bytes--;
+    expect_err(rp_parcel_memory_check(ring.plan, 1, &parcels, &room), RP_ERR_LIMIT);
     assert_non_null(strstr(rp_err_message(), "parcels with labels from the host"));
+    assert_null(strstr(rp_err_message(), "processor"));
+    room.apart = true;
+    expect_err(rp_parcel_memory_check(ring.plan, 1, &parcels, &room), RP_ERR_LIMIT);
+    assert_non_null(strstr(rp_err_message(), "its processor's memory"));
+    assert_non_null(strstr(rp_err_message(), "offloaded stashes"));
     test_ring_close(&ring);
 }
 

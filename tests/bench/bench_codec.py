@@ -4,10 +4,13 @@ up and down, the loss and accuracy on 500 test samples, of cnn-small on glyphs o
     bench_codec.py BIN [MBIT...]     a folder with ringpipe and ringpipe-agent; 10 and 1
     bench_codec.py BIN accuracy DATA [SEEDS [CODEC...]]
     bench_codec.py BIN epochs [SEEDS [CODEC...]]
+    bench_codec.py BIN seconds
 
 The second form: what each codec costs in accuracy on Fashion-MNIST, whose files are in DATA, with
 paired differences to f32 over SEEDS (5) seeds; of all codecs, or of f32 and these. The third: the
-same over 8 epochs of 1,280 glyphs, for codecs that send changes from the second epoch on.
+same over 8 epochs of 1,280 glyphs, for codecs that send changes from the second epoch on. The
+fourth: what each codec wins in seconds of these 8 epochs, on a virtual clock (boards that take what
+a throttle says, wires of 1 and 10 Mbit/s with 50 ms).
 """
 import json
 import math
@@ -60,6 +63,12 @@ optimizer: {kind: sgd, lr: 0.02, momentum: 0.9}
 schedule: gpipe
 cut: [flatten, fc]
 """
+TIMES = """\
+ring:
+  boards: 3
+  link: {rate_mbit: %s, delay_ms: 50}
+  throttle: {forward_ms: 4, backward_ms: 8}
+"""
 CHANGES = tuple("{activations: %s, gradients: int8}" % codec
                 for codec in ("int8", "int4", "aqsgd4", "aqsgd2"))
 
@@ -99,6 +108,27 @@ def print_prices(program, text_of, seeds, codecs):
               f"+- {spread:.2f} | {statistics.mean(size):.0f} | {max(error):.4f} |", flush=True)
 
 
+def virtual_seconds(program, codec, mbit):
+    """Of training in 8 epochs, without start-up and evaluation."""
+    text = EPOCHS % (codec, 1) + TIMES % mbit
+    with tempfile.TemporaryDirectory() as folder:
+        run, out = pathlib.Path(folder) / "run.yaml", pathlib.Path(folder) / "out"
+        run.write_text(text.replace("ring: {boards: 3}\n", ""))
+        subprocess.run([pathlib.Path(program) / "ringpipe", "sim", run, "--executor", "timed",
+                        "--out", out], capture_output=True, text=True, timeout=900, check=True)
+        return json.loads((out / "summary.json").read_text())["seconds"]
+
+
+def print_seconds(program):
+    plain = None
+    print("| codec | 1 Mbit/s: s | to f32 | 10 Mbit/s: s | to f32 |\n|---|---|---|---|---|")
+    for codec in ("f32", *PRICED, *CHANGES[2:]):
+        own = [virtual_seconds(program, codec, mbit) for mbit in (1, 10)]
+        plain = plain or own
+        cells = " | ".join(f"{s:.0f} | {f / s:.2f}" for s, f in zip(own, plain))
+        print(f"| {codec} | {cells} |", flush=True)
+
+
 def measure(program, mbit, codec, schedule):
     kind, batch, lr, momentum = schedule
     samples = 3200
@@ -120,6 +150,9 @@ def main():
         data = pathlib.Path(rates[1]).resolve()
         print_prices(program, lambda codec, seed: ACCURACY % (data, codec, seed),
                      int(rates[2]) if len(rates) > 2 else 5, rates[3:] or PRICED)
+        return
+    if rates == ["seconds"]:
+        print_seconds(program)
         return
     if rates[:1] == ["epochs"]:
         print_prices(program, lambda codec, seed: EPOCHS % (codec, seed),

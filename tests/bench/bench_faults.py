@@ -3,6 +3,10 @@
 undisturbed one, and how long does each kind of fault cost?
 
     bench_faults.py RINGPIPE [--faults N] [--minutes N] [--schedules NAME...] [--kinds NAME...]
+                             [--told FILE]
+
+With --told every fault becomes a line of FILE, and the table is of all lines that are there: of
+several calls, one after the other.
 
 Three boards of a roster; whoever is killed is started again, as systemd would do it, and a killed
 controller's run is resumed. Every port of a board lies behind a wire of this program, that can
@@ -16,6 +20,7 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -129,6 +134,7 @@ class Ring:
         self.folder = Path(tempfile.mkdtemp(prefix="ringpipe-faults-"))
         self.agents, self.wires, self.lines = {}, {}, collections.deque(maxlen=60)
         self.stopped = False
+        self.costs = []  # of faults that the run outlived: seconds from their end to a new step
         self.story = []  # of every fault: its kind, and the ways back before it
         self.open()
 
@@ -336,7 +342,7 @@ def disturb(ring, chance, tell):
             ring.stopped = True
             return False
         if not ring.over():
-            ring.args.costs[kind.__name__].append((lasted, behind))
+            ring.costs.append((kind.__name__, behind))
         pause_s = 3 * chance.random()
 
 
@@ -353,6 +359,12 @@ def check(ring, wanted):
     return wrong
 
 
+def states(ring):
+    """Of the controllers, those that a fault has ended."""
+    texts = [event["text"] for event in ring.events() if event["event"] == "fault"]
+    return [found[1] for found in (re.search(r"in state (\w+)", text) for text in texts) if found]
+
+
 def by_kind(ring):
     """The summary's ways back, which are those of its last controller, with what began them."""
     rows = ring.result()[0]["recovery"]
@@ -361,7 +373,15 @@ def by_kind(ring):
             for i, row in enumerate(rows)]
 
 
+def tell_lines(args, lines):
+    args.told.extend(lines)
+    if args.told_file:
+        with open(args.told_file, "a", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+
+
 def run(args, number, schedule, wanted, tell):
+    """Whether it was as it should be; its faults, and its ways back with what began them."""
     ring = Ring(args, 1 + number % 200, schedule)
     chance = random.Random(f"{args.seed} {number}")
     try:
@@ -372,8 +392,12 @@ def run(args, number, schedule, wanted, tell):
             ring.stopped = True  # keep the folder
             tell(f"WRONG run {number} {schedule}: {', '.join(wrong)}; {ring.folder}\n  " +
                  "\n  ".join(ring.lines))
-        told = by_kind(ring) if ended and not wrong else []
-        return not wrong, told
+        back = by_kind(ring) if ended and not wrong else []
+        lines = [{"schedule": schedule, "kind": kind, "behind_s": cost}
+                 for kind, cost in ring.costs]
+        lines += [{"schedule": schedule, "kind": kind, "back": row} for kind, row in back]
+        lines += [{"schedule": schedule, "state": state} for state in states(ring)] if ended else []
+        return not wrong, lines
     finally:
         ring.close()
 
@@ -397,16 +421,22 @@ def spread(values):
     return f"{at[0]:.2f} / {at[1]:.2f} / {ordered[-1]:.2f}"
 
 
-def report(args, rows):
+def report(told):
     print("\nSeconds, p50 / p95 / most:\n\n| fault | count | from its end to a new step | "
-          "went back | noticed | boards there again | loaded |\n|---|---|---|---|---|---|---|")
-    for name in [*sorted(args.costs), "all"]:
-        costs = [cost for kind in args.costs for cost in args.costs[kind] if name in (kind, "all")]
-        told = [row for kind, row in rows if name in (kind, "all")]
-        parts = " | ".join(spread([row[key] for row in told])
-                           for key in ("detect_s", "replan_s", "restore_s"))
-        print(f"| {name} | {len(costs)} | {spread([behind for _, behind in costs])} | "
-              f"{len(told)} | {parts} |")
+          "went back | noticed | boards there again | loaded | in all |\n"
+          "|---|---|---|---|---|---|---|---|")
+    kinds = [line for line in told if "kind" in line]
+    for name in [*sorted({line["kind"] for line in kinds}), "all"]:
+        own = [line for line in kinds if name in (line["kind"], "all")]
+        behind = [line["behind_s"] for line in own if "behind_s" in line]
+        back = [[line["back"][key] for key in ("detect_s", "replan_s", "restore_s")]
+                for line in own if "back" in line]
+        parts = " | ".join(spread(list(part)) for part in zip(*(row + [sum(row)] for row in back)))
+        print(f"| {name} | {len(behind)} | {spread(behind)} | {len(back)} | "
+              f"{parts or '– | – | – | –'} |")
+    ended = collections.Counter(line["state"] for line in told if "state" in line)
+    print("\nStates of the controller that a fault ended: " +
+          (", ".join(f"{state} {count}" for state, count in ended.most_common()) or "none"))
 
 
 def own_network():
@@ -430,8 +460,10 @@ def main():
     parser.add_argument("--kinds", nargs="+", default=list(BY_NAME), choices=list(BY_NAME))
     parser.add_argument("--at-once", type=int, default=2, help="runs")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--told", dest="told_file", type=Path)
     args = parser.parse_args()
-    args.costs = collections.defaultdict(list)
+    there = args.told_file and args.told_file.exists()
+    args.told = list(map(json.loads, args.told_file.read_text().splitlines())) if there else []
     if not own_network():
         print("no packets are dropped: that needs root and nft")
         args.kinds = [kind for kind in args.kinds if not kind.startswith("drop")]
@@ -443,9 +475,9 @@ def main():
     for schedule, (summary, _) in calm.items():
         print(f"{schedule}: {summary['samples'] / summary['seconds']:.0f} samples/s undisturbed",
               flush=True)
-    good, rows, number = True, [], 0
+    good, number, faults = True, 0, 0
     with ThreadPoolExecutor(args.at_once) as pool:
-        while sum(map(len, args.costs.values())) < args.faults and time.monotonic() < ends:
+        while faults < args.faults and time.monotonic() < ends:
             batch = [(number + i, args.schedules[(number + i) % len(args.schedules)])
                      for i in range(args.at_once)]
             number += args.at_once
@@ -453,10 +485,11 @@ def main():
                                                        lambda text: print(text, flush=True)),
                                        batch):
                 good &= fine
-                rows += told
-            print(f"{number} runs, {sum(map(len, args.costs.values()))} faults", flush=True)
-    report(args, rows)
-    print(f"\n{number} runs, {sum(map(len, args.costs.values()))} faults: "
+                faults += sum("behind_s" in line for line in told)
+                tell_lines(args, told)
+            print(f"{number} runs, {faults} faults", flush=True)
+    report(args.told)
+    print(f"\n{number} runs, {faults} faults: "
           f"{'all with the bits of an undisturbed run' if good else 'NOT all good, see above'}")
     sys.exit(0 if good else 1)
 

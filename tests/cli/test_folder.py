@@ -7,8 +7,13 @@ import shlex
 import shutil
 import signal
 import subprocess
+import unittest
+from pathlib import Path
 
 import program
+
+# What is renamed, and whether it was synced.
+SYNCED = program.BUILD / "tests" / "synced.so"
 
 MODEL = """\
 input: data
@@ -329,6 +334,22 @@ class Folder(program.Case):
             self.assertEqual(victim.read_text(), "mine", name)
             self.assertEqual((folder / "weights.safetensors").exists(),
                              name == "summary.json.tmp", name)
+
+    @unittest.skipUnless(SYNCED.exists(), "a sanitizer would have to be loaded before it")
+    def test_what_is_renamed_is_synced(self):
+        env = {"LD_PRELOAD": str(SYNCED), "RP_SYNCED": str(self.dir / "renamed")}
+        words = ("--set", "train.epochs=150", "--set", "record={trace_mib: 1}")
+        self.ringpipe("train", self.run_yaml, "--out", "a", *words, env=env)
+        renamed = (self.dir / "renamed").read_text()
+        self.assertIn(" a/trace.json\n", renamed)  # it was too long
+        self.ringpipe("resume", "a", "--set", "train.epochs=151", env=env)
+        lines = [line.split(" ", 1) for line in (self.dir / "renamed").read_text().splitlines()]
+        lines = [(word, name) for word, name in lines if name.startswith(("a/", str(self.dir)))]
+        names = {Path(name).name for _, name in lines}
+        for name in ("run.yaml", "plan.json", "summary.json", "identity.json", "trace.json",
+                     "weights.safetensors", "step-0000000004.safetensors"):
+            self.assertIn(name, names)
+        self.assertEqual([name for word, name in lines if word != "synced"], [])
 
     def test_killed_at_once_the_same_command_goes_on_or_says_how(self):
         self.ringpipe("train", self.run_yaml, "--out", "whole")

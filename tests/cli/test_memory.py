@@ -2,8 +2,12 @@
 """What METHODS 13 promises is what the boards of a run hold: copies of the weights in the device's
 own bytes, microbatches in flight, and updates between a forward and its backward."""
 import json
+import unittest
 
 import program
+
+# A driver with limits, between the programs and PoCL.
+SMALL_DEVICE = program.BUILD / "tests" / "small_device.so"
 
 # Weights are large against all else, on every stage of the four.
 MODEL = """\
@@ -142,6 +146,44 @@ class Memory(program.Case):
         weights = [(self.dir / out / "weights.safetensors").read_bytes()
                    for out in ("none", "host")]
         self.assertEqual(*weights)
+
+    def train_apart(self, out, processor_bytes, *more, code=0):
+        """On devices with memory of their own, in a machine with so much besides; 0: as they are.
+        What was said on standard error."""
+        apart = {"RP_SMALL_DEVICE_APART": str(processor_bytes)} if processor_bytes else {}
+        sets = [word for each in more for word in ("--set", each)]
+        return self.ringpipe("train", "run.yaml", "--out", out, *sets, code=code,
+                             env={"LD_PRELOAD": str(SMALL_DEVICE), **apart})[1]
+
+    @unittest.skipUnless(SMALL_DEVICE.exists(), "a sanitizer would have to be loaded before it")
+    def test_devices_with_memory_of_their_own(self):
+        """Parcels, offloaded stashes and copies lie in the processor's memory, not in theirs."""
+        (self.dir / "net.yaml").write_text(MODEL)
+        self.run_file(RUN.replace("schedule: async", "schedule: gpipe")
+                      .replace("cut: [fc2, fc3, fc4]", "cut: [fc2]")
+                      .replace("boards: 4", "boards: 2").replace("train: 48", "train: 1024")
+                      .replace("batch: 4, microbatch: 4", "batch: 512, microbatch: 64"))
+        much, copies = 1 << 30, "ring.copy_steps=1"
+        self.train_apart("much", much, copies)
+        stages = json.loads((self.dir / "much" / "summary.json").read_text())["stage"]
+        limits = f"ring.memory_mb={[1.01 * each['device_bytes_max'] / 1e6 for each in stages]}"
+        said = self.train_apart("unified", 0, copies, limits, code=2)
+        self.assertRegex(said, "its stages take .* and copies .* KiB, ring.memory_mb allows")
+        self.train_apart("apart", much, copies, limits)  # stages fill it, and nothing else is there
+        weights = [(self.dir / out / "weights.safetensors").read_bytes()
+                   for out in ("much", "apart")]
+        self.assertEqual(*weights)
+        little = 8 << 20  # and a share of that is ours
+        said = self.train_apart("copies", little, copies, code=2)
+        self.assertRegex(said, "its offloaded stashes take 0 KiB, .* and copies .* KiB, its "
+                               "memory_fraction allows 6144 KiB of its processor's memory")
+        self.train_apart("enough", little)
+        less = 4 << 20
+        said = self.train_apart("parcels", less, code=2)
+        self.assertRegex(said, "needs .* MiB of its processor's memory and may have 3.0 .*: its "
+                               "offloaded stashes 0.0, and .* for what comes and goes")
+        said = self.train_apart("stashes", little, "offload=host", code=2)
+        self.assertRegex(said, r"may have 6.0 .*: its offloaded stashes [1-9][0-9.]+, and .* for")
 
     def test_as_promised(self):
         (self.dir / "net.yaml").write_text(MODEL)

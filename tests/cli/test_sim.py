@@ -149,11 +149,17 @@ class Sim(Case):
         self.assertIn("host: begins life 2, resumes", out)
         self.assertIn("host: ends: success", out)
 
-    def test_a_spare_may_have_faults(self):
-        """A board of the ring is lost for good, and the spare that takes its place falls, too."""
+    def listening(self, boards=4):
+        """A roster of boards that listen."""
         entry = "  - {name: b%d, address: 'tcp://b%d.example:7000', key: '%s%d'}\n"
         roster = self.dir / "roster.yaml"
-        roster.write_text("boards:\n" + "".join(entry % (i, i, "a" * 39, i) for i in range(5)))
+        roster.write_text("boards:\n" + "".join(entry % (i, i, "a" * 39, i)
+                                                for i in range(boards)))
+        return roster
+
+    def test_a_spare_may_have_faults(self):
+        """A board of the ring is lost for good, and the spare that takes its place falls, too."""
+        roster = self.listening(5)
         path = self.dir / "faults.yaml"
         path.write_text("faults:\n  - {kind: gone, node: 2, at_s: 0.1, for_s: 0.1}\n"
                         "  - {kind: crash, node: 4, at_s: 4, for_s: 0.1}\n")
@@ -193,6 +199,61 @@ class Sim(Case):
         self.assertGreaterEqual(out.count("host: fault in"), 2)  # and that of the first again
         self.assertNotIn("host: begins life 2", out)
         self.assertIn("host: ends: success", out)
+
+    def test_a_board_that_finds_its_port_taken_begins_later(self):
+        """A board makes another key and is refused, the run stops, and a person gives it its key
+        again while a twin with the other key has its port."""
+        path = self.dir / "faults.yaml"
+        path.write_text("faults:\n  - {kind: empty-disk, node: 1, at_s: 0.05, for_s: 0.1}\n"
+                        "  - {kind: twin, node: 1, at_s: 0.3, for_s: 7}\n")
+        out, _ = self.sim("--faults", path, "--trace", "--set",
+                          f"ring={{roster: {self.listening()}, wait: 5}}")
+        self.assertIn("b1: can not begin: link control: can not bind", out)
+        self.assertIn("host: begins life 2, resumes", out)
+        self.assertNotIn("host: begins life 3", out)
+        self.assertIn("host: ends: success", out)
+
+    def test_the_only_checkpoint_is_damaged_and_copied(self):
+        """Nobody has anything whole then: the run may stop, and somebody begins it again."""
+        path = self.dir / "faults.yaml"
+        path.write_text("faults:\n  - {kind: rotten, at_s: 0.05, for_s: 0.01}\n"
+                        "  - {kind: fsync-lied, at_s: 0.06, for_s: 0.001}\n"
+                        "  - {kind: reset, node: 0, at_s: 0.07, for_s: 0.1, amount: 4}\n")
+        out, _ = self.sim("--faults", path, "--trace", "--set",
+                          f"ring={{roster: {self.listening()}}}")
+        self.assertRegex(out, "(?s)disk: damages .* disk: has lost what it was given since.*"
+                              "disk: no checkpoint is whole: somebody removes them")
+        self.assertIn("host: ends: success", out)
+
+    def test_nobody_is_lost_where_all_are_slow_and_the_controller_sleeps(self):
+        """30 s an op, and twice 60 s without a controller."""
+        path = self.dir / "faults.yaml"
+        path.write_text("faults:\n  - {kind: host-suspend, at_s: 45, for_s: 60}\n"
+                        "  - {kind: host-suspend, at_s: 400, for_s: 60}\n")
+        throttle = "throttle: {forward_ms: 30000, backward_ms: 30000}"
+        for boards in ("boards: 4", f"roster: {self.listening()}"):
+            out, _ = self.sim("--executor", "timed", "--faults", path, "--trace", "--set",
+                              f"ring={{{boards}, {throttle}}}", "--set", "train.steps=5")
+            self.assertEqual(out.count("fault: ends: host-suspend"), 2)
+            self.assertNotIn("host: fault in", out)
+            self.assertNotIn("host: begins life 2", out)
+            self.assertIn("host: ends: success", out)
+
+    def test_a_large_parcel_is_no_death(self):
+        """1 MiB over 0.1 Mbit/s, which takes as long as 1 GiB over 100 Mbit/s: 84 s."""
+        (self.dir / "wide.yaml").write_text(
+            "input: data\nlayers:\n  - {name: flat, kind: flatten}\n"
+            "  - {name: fc1, kind: dense, out: 4096}\n  - {name: relu1, kind: relu}\n"
+            "  - {name: fc2, kind: dense, out: classes}\n")
+        run = RUN.replace("model: mlp", "model: wide.yaml").replace(
+            "cut: [relu1, fc2, relu2]", "cut: [fc2]").replace("boards: 4", "boards: 2").replace(
+            "batch: 16, microbatch: 4", "batch: 64, microbatch: 64")
+        out, _ = self.sim("--trace", "--set", "train.steps=2", "--set",
+                          "ring.link={rate_mbit: 0.1, delay_ms: 20}", "--set", "links.inputs=int4",
+                          run=run, seconds=60)
+        self.assertNotIn("host: fault in", out)
+        seconds = float(re.search(r"\[ *([\d.]+)\] host: ends: success", out)[1])
+        self.assertGreater(seconds, 4 * 84)  # there and back, twice
 
     def test_a_hop_that_is_cut_stops_the_run_in_time(self):
         """It is named, and the run goes on from its checkpoint when the hop is there again, by

@@ -3,13 +3,15 @@
  *
  * No queue with profiling (V3D); at most 128 items in a group, and 64 in one of a kernel (Vivante);
  * 16 KiB of local memory (V3D), or RP_SMALL_DEVICE_LOCAL bytes; one compute unit, 1 MHz (Adreno,
- * V3D); no buffer above 64 MiB. */
+ * V3D); no buffer above 64 MiB. With RP_SMALL_DEVICE_APART it has memory of its own, and the
+ * machine so many bytes. */
 #include <CL/cl.h>
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { GROUP_ITEMS = 128, KERNEL_ITEMS = 64 };
 static const cl_ulong BUFFER_BYTES = 64 << 20;
@@ -44,6 +46,15 @@ static cl_int refuse(cl_int code, const char *why) {
     return code;
 }
 
+typedef long sysconf_function(int);
+
+long sysconf(int name) {
+    BELOW(sysconf_function *, below_sysconf)
+    const char *given = getenv("RP_SMALL_DEVICE_APART");
+    return given && name == _SC_PHYS_PAGES ? strtol(given, NULL, 10) / below_sysconf(_SC_PAGESIZE)
+                                           : below_sysconf(name);
+}
+
 typedef cl_int info_function(cl_device_id, cl_device_info, size_t, void *, size_t *);
 
 cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t bytes, void *value,
@@ -67,6 +78,9 @@ cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t bytes, v
         break;
     case CL_DEVICE_LOCAL_MEM_SIZE:
         *(cl_ulong *)value = local_memory();
+        break;
+    case CL_DEVICE_HOST_UNIFIED_MEMORY:
+        *(cl_bool *)value = getenv("RP_SMALL_DEVICE_APART") ? CL_FALSE : CL_TRUE;
         break;
     case CL_DEVICE_MAX_MEM_ALLOC_SIZE:
         *(cl_ulong *)value = BUFFER_BYTES;

@@ -88,6 +88,8 @@ OPTIONS = {"links.codec": ("f16", "bf16", "int8", "int4"), "links.inputs": ("f16
            "ring.wait": ("5", "12", "30", "90"), "train.microbatch": ("2", "8", "16"),
            "train.checkpoint_steps": ("3", "10", "25"),
            "ring.verify": ("1/1", "1/4", "1/8", "1/50"), "plan.drift": ("0.05", "0.3", "1")}
+# With one microbatch a step 50 steps may be over before five faults have begun.
+LONGER = ("train.epochs=26", "train.steps=100")
 # A check pauses the ring, which makes a run slow and hides what happens in full flight.
 RARE = {"ring.verify": 0.15}
 
@@ -99,6 +101,8 @@ MARKS_LEAST = 50  # of each, in 1,000 runs
 NO_MARKS = {"failed_in": ("start", "restart", "adopt", "profile", "plan", "load", "statistics",
                           "round", "verify", "drain", "copy", "rescue"),
             "remedies": ("less",), "faults": ("wrong",), "boards": ()}
+# States between a fault and work again; not those of work itself.
+NO_MARKS["way_back"] = ("train", "statistics", "round", "verify", "drain", "copy")
 
 
 def has_already(case, option):
@@ -124,6 +128,7 @@ def draw(case, first):
         takes, value = chance.random() < RARE.get(option, 0.4), chance.choice(values)
         if takes and not has_already(case, option):
             drawn.append(f"{option}={value}")
+            drawn += LONGER if option == "train.microbatch" and value == "16" else ()
     return case._replace(settings=(*case.settings, *drawn))
 
 

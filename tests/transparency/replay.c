@@ -4,9 +4,10 @@
  *   replay RUN.yaml OUT.safetensors [--set KEY=VALUE]... [--slip STAGE]
  *
  * Shared with the ring is the arithmetic: layers, optimisers, averages, and the batches. Not shared
- * are the order of ops, the books of versions, the horizons and the prediction gains: they are
- * written here a second time, from METHODS, with neither firmware/sched nor
- * planning/gain_estimator.c nor firmware/stage/versions.c, probe.c and gain.c. `--slip` is the
+ * are the order of ops, the books of versions, the horizons, the prediction gains and the codecs:
+ * they are written here a second time, from METHODS, with neither firmware/sched nor
+ * planning/gain_estimator.c nor firmware/codec, nor firmware/stage/versions.c, probe.c, gain.c and
+ * opencl_parcels.c. `--slip` is the
  * canary: the run is replayed once more, into OUT.safetensors.slipped, and there the forwards of
  * that stage look at weights that are one update off. */
 #include <inttypes.h>
@@ -286,6 +287,7 @@ static rp_err run_forward(replay *r, board *b, uint32_t n, bool *done) {
     RP_TRY(rp_stage_run_forward(b->stage, &op, &whole, 1, out, (rp_stage_mode){.training = true}));
     RP_TRY(rp_device_drain(r->device));
     if (b->k + 1 < r->stages) {
+        RP_TRY(send_parcel(r, b->k, false, n, &upper, out));
         memcpy(r->board[b->k + 1].activation[n], out, sizeof out);
     }
     *done = true;
@@ -314,6 +316,7 @@ static rp_err run_backward(replay *r, board *b, uint32_t n, bool *done) {
     RP_TRY(rp_stage_run_backward(b->stage, &op, &(rp_stage_piece){op.samples, in}, 1, out));
     RP_TRY(rp_device_drain(r->device));
     if (b->k > 0) {
+        RP_TRY(send_parcel(r, b->k - 1, true, n, &lower, out));
         memcpy(r->board[b->k - 1].gradients[n], out, sizeof out);
     }
     *done = true;
@@ -427,12 +430,15 @@ fail:
     return err;
 }
 
-/* What this program has no formula for. */
+/* What this program has no formula for: zb-h1 and interleaved-1f1b are others of the flushed. */
 static rp_err check_method(const replay *r) {
-    const rp_method *method = &r->run.method;
-    return (method->kind->flushed && !method->kind->sizes) || r->run.cut_auto || r->run.init
+    const rp_sched_kind *kind = r->run.method.kind;
+    const bool flushes = strcmp(kind->name, "gpipe") == 0 || strcmp(kind->name, "1f1b") == 0;
+    return (kind->flushed && !kind->sizes && !flushes) || (kind->sizes && r->run.codec) ||
+                   r->run.cut_auto || r->run.init
                ? rp_fail(RP_ERR_USAGE,
-                         "expected a schedule without flush or umpipe, a cut, no start weights")
+                         "expected gpipe, 1f1b, a schedule without flush, or umpipe without "
+                         "links.codec; a cut, and no start weights")
                : RP_OK;
 }
 
@@ -449,6 +455,7 @@ static rp_err open_all(replay *r) {
     RP_TRY(list_microbatches(r));
     RP_TRY(check_method(r));
     RP_TRY(read_batches(r));
+    RP_TRY(open_codecs(r));
     RP_TRY(RP_ARENA_NEW(&r->arena, r->stages, &r->board));
     for (uint32_t k = 0; k < r->stages; k++) {
         RP_TRY(open_board(r, k));

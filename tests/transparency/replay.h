@@ -1,4 +1,4 @@
-/* What the three files of the replay share: a run, its boards, every version of their weights. */
+/* What the files of the replay share: a run, its boards, every version of their weights. */
 #ifndef RP_TESTS_TRANSPARENCY_REPLAY_H
 #define RP_TESTS_TRANSPARENCY_REPLAY_H
 
@@ -84,6 +84,9 @@ typedef struct {
     char **target;
     size_t sample_floats, target_bytes;
     board *board;
+    float *(
+        *remembered)[RP_CUT_TENSORS_MAX]; /* by boundary and tensor: of all samples; NULL: none */
+    uint32_t *order;                      /* of an epoch: numbers of its samples */
 } replay;
 
 /* ---- replay_method.c: METHODS' order, versions, horizons ---- */
@@ -106,6 +109,13 @@ bool is_probed(const replay *r, const board *b, uint32_t n);
 rp_err end_probe(replay *r, board *b, uint32_t n);
 /* Of bench.out, the whole prediction of `weights`, times the gain of each tensor. */
 rp_err take_shares(replay *r, const board *b, uint32_t n, const float *weights, float *out);
+
+/* ---- replay_codec.c: links.codec ---- */
+
+rp_err open_codecs(replay *r);
+/* What stage boundary + 1 has of it, or of gradients stage `boundary`, takes its place. */
+rp_err send_parcel(replay *r, uint32_t boundary, bool gradients, uint32_t n,
+                   const rp_boundary_tensors *of, parcel at);
 
 /* ---- replay.c ---- */
 

@@ -38,11 +38,28 @@ uint32_t steps_open_of(const replay *r, uint32_t k) {
     if (is_split(r)) {
         return ahead_of(r, k);
     }
+    if (method->kind->flushed) {
+        return 1;
+    }
     if (strcmp(method->kind->name, "pipedream-2bw") == 0 || method->weights == RP_WEIGHTS_DOUBLE) {
         return 2;
     }
     const bool averages = method->kind->average != RP_AVERAGE_NONE;
     return averages && method->weights == RP_WEIGHTS_CURRENT ? replicas_of(r, k) : UINT32_MAX;
+}
+
+/* GPipe: all forwards of a step, then its backwards from the last microbatch to the first. */
+static void write_gpipe(replay *r, board *b) {
+    for (uint32_t n = 0, first = 0; n < r->micro_count; n++) {
+        b->list[b->list_count++] = (entry){FORWARD, n};
+        if (r->micro[n].last) {
+            for (uint32_t left = n + 1; left > first; left--) {
+                b->list[b->list_count++] = (entry){BACKWARD, left - 1};
+            }
+            b->list[b->list_count++] = (entry){UPDATE, n};
+            first = n + 1;
+        }
+    }
 }
 
 /* METHODS 1: the warm-up's forwards, then {F, B, U} until forwards run out, then {B, U}; U behind
@@ -51,6 +68,10 @@ rp_err write_list(replay *r, board *b) {
     const microbatch *m = r->micro;
     uint32_t f = 0;
     rp_err err = RP_ARENA_NEW(&r->arena, 2 * r->micro_count + r->run.steps, &b->list);
+    if (err == RP_OK && strcmp(r->run.method.kind->name, "gpipe") == 0) {
+        write_gpipe(r, b);
+        return RP_OK;
+    }
     for (uint32_t n = 0; err == RP_OK && n < r->micro_count; n++) {
         while (f < r->micro_count && f <= n + b->warm_up &&
                m[f].first_of_fill == m[n].first_of_fill && m[f].step - m[n].step < b->steps_open) {
