@@ -109,6 +109,7 @@ void rp_agent_close(rp_agent **agent_pointer) {
         rp_agent_end_push(agent);
         rp_copies_drop(&agent->copies);
         rp_link_close(&agent->control);
+        rp_wire_rate_end(&agent->home); /* the link may have read what it is measured with */
         rp_links_close(&agent->links);
         *agent_pointer = NULL;
     }

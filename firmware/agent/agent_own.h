@@ -7,9 +7,9 @@
 #include "agent/copies.h"
 #include "agent/measure.h"
 #include "agent/runner.h"
-#include "agent/wire_rate.h"
 #include "device/builder.h"
 #include "link/watch.h"
+#include "link/wire_rate.h"
 #include "transport/hops.h"
 
 /* Of a tensor that is saved; pieces that wait for their ack; of a copy that goes to a neighbour. */
@@ -132,6 +132,7 @@ struct rp_agent {
     bool trial_reached;
     rp_Trial trial_asked; /* last: its sizes are measured once the link is there */
     rp_wire_rate rate;
+    rp_wire_rate home;      /* of the control link */
     rp_message *held;       /* an assignment that waits for the builder */
     rp_copies copies;       /* which outlive the run that they were made in */
     const rp_copy *fetched; /* that is being handed out; NULL: none */

@@ -259,6 +259,19 @@ static rp_err take_order(agent_run *run, const rp_Profile *profile) {
         }
         run->order.layer[i] = profile->layer[i];
     }
+    run->order.besides = profile->besides && run->order.sizes > 0;
+    run->order.predicts = profile->predicts;
+    run->order.average = profile->average <= RP_MEASURED_REFERENCE
+                             ? (rp_measured_average)profile->average
+                             : RP_MEASURED_NO_AVERAGE;
+    run->order.codecs = profile->codec_count;
+    for (uint32_t i = 0; i < run->order.codecs; i++) { /* those of a newer host are left out */
+        run->order.codec[i] = profile->codec[i];
+        if (i > 0 && profile->codec[i] <= profile->codec[i - 1]) {
+            return rp_fail(RP_ERR_PEER, "profile: codecs[%u] is %u, behind %u", i,
+                           profile->codec[i], profile->codec[i - 1]);
+        }
+    }
     return run->order.seconds <= RP_MEASURED_SECONDS_MAX
                ? RP_OK
                : rp_fail(RP_ERR_PEER, "profile: may take %u s, at most %d", run->order.seconds,
@@ -268,7 +281,9 @@ static rp_err take_order(agent_run *run, const rp_Profile *profile) {
 /* Values of the answer. */
 static size_t count_values(const agent_run *run) {
     const size_t layers = run->held[0].job.model->layer_count;
-    return run->order.sizes > 0 ? rp_measured_count(layers, run->order.sizes) : 2 * layers;
+    return run->order.besides     ? rp_measured_all(layers, run->order.sizes)
+           : run->order.sizes > 0 ? rp_measured_count(layers, run->order.sizes)
+                                  : 2 * layers;
 }
 
 rp_err rp_agent_on_profile(rp_agent *agent, const rp_message *message) {

@@ -3,12 +3,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "agent/besides.h"
 #include "agent/profile.h"
+#include "base/median.h"
 
 enum { ROUNDS = 5, ROUNDS_MAX = 11, REPEATS_MAX = 64 };
 static const double WORTH_S = 0.0005; /* a repeat is so many passes that it takes so long */
 static const double SPREAD_MOST = 0.2;
 static const double SHARED_PART = 0.5; /* of the time: alike for all layers; the rest by work */
+static const double BESIDES_PART = 0.1;
 
 static const rp_op_kind op_of[RP_MEASURED_PASSES] = {
     [RP_MEASURED_FORWARD] = RP_OP_FORWARD,
@@ -28,36 +31,6 @@ typedef struct {
     uint32_t count[RP_MEASURED_SIZES_MAX][RP_MEASURED_PASSES];
     double repeat_s[RP_MEASURED_SIZES_MAX][RP_MEASURED_PASSES][ROUNDS_MAX];
 } layer_work;
-
-/* ---- numbers --------------------------------------------------------------------------------- */
-
-static void sort(double *value, uint32_t count) {
-    for (uint32_t i = 1; i < count; i++) {
-        const double moved = value[i];
-        uint32_t at = i;
-        for (; at > 0 && value[at - 1] > moved; at--) {
-            value[at] = value[at - 1];
-        }
-        value[at] = moved;
-    }
-}
-
-/* Between two values where the share falls between them. */
-static double quantile(const double *sorted, uint32_t count, double share) {
-    const double place = share * (count - 1);
-    const uint32_t below = (uint32_t)place;
-    const uint32_t above = below + 1 < count ? below + 1 : below;
-    return sorted[below] + (sorted[above] - sorted[below]) * (place - below);
-}
-
-void rp_measure_summary(double *repeats, uint32_t count, double *median, double *spread) {
-    sort(repeats, count);
-    *median = count > 0 ? quantile(repeats, count, 0.5) : 0;
-    *spread = count < 3 ? 1
-              : *median > 0
-                  ? (quantile(repeats, count, 0.75) - quantile(repeats, count, 0.25)) / *median
-                  : 0;
-}
 
 /* ---- one layer ------------------------------------------------------------------------------- */
 
@@ -103,7 +76,7 @@ static bool wants_more(const layer_work *w, uint32_t size, uint32_t pass, uint32
     for (uint32_t i = 0; i < w->count[size][pass]; i++) {
         sorted[i] = w->repeat_s[size][pass][i];
     }
-    rp_measure_summary(sorted, w->count[size][pass], &median, &spread);
+    rp_median(sorted, w->count[size][pass], &median, &spread);
     return round < ROUNDS || spread > SPREAD_MOST;
 }
 
@@ -151,7 +124,7 @@ static void put_values(layer_work *w, uint32_t layers, uint32_t layer, double *v
             at[0] = 0;
             at[1] = -1;
             if (i < w->sizes) {
-                rp_measure_summary(w->repeat_s[i][p], w->count[i][p], &at[0], &at[1]);
+                rp_median(w->repeat_s[i][p], w->count[i][p], &at[0], &at[1]);
             }
         }
     }
@@ -217,7 +190,7 @@ static rp_err time_copy(rp_device *device, rp_buffer *buffer, void *memory, uint
                         : rp_buffer_read_now(device, memory, buffer, 0, bytes));
         repeat_s[i] = (double)(rp_clock_now_ns(&clock) - start_ns) * 1e-9;
     }
-    rp_measure_summary(repeat_s, ROUNDS, out, &spread);
+    rp_median(repeat_s, ROUNDS, out, &spread);
 fail:
     return err;
 }
@@ -303,6 +276,10 @@ rp_err rp_measure_layers(rp_device_builder *builder, const rp_executor_kind *kin
     }
     if (site->device) {
         RP_TRY(measure_copies(site->device, &values[rp_measured_copy_at(layers, order->sizes, 0)]));
+        RP_TRY(order->besides
+                   ? rp_measure_besides(kind, site, job, order, BESIDES_PART * order->seconds,
+                                        &values[rp_measured_besides_at(layers, order->sizes, 0)])
+                   : RP_OK);
     }
     rp_device_builder_say(builder, layers, layers);
 fail:

@@ -4,19 +4,12 @@
 #ifndef RP_AGENT_MEASURE_H
 #define RP_AGENT_MEASURE_H
 
+#include "agent/measure_order.h"
 #include "device/builder.h"
-#include "plan/measured.h"
 #include "stage/stage.h"
 
-typedef struct {
-    uint32_t sizes;                          /* 0: only the job's microbatch, the old answer */
-    uint32_t samples[RP_MEASURED_SIZES_MAX]; /* rising, from 1 */
-    uint32_t seconds;                        /* that all may take about */
-    uint32_t layers;                         /* 0: all */
-    uint32_t layer[RP_MEASURED_LAYERS_MAX];  /* rising */
-} rp_measure_order;
-
-/* Each layer as a stage of its own, one after the other; `values`: [rp_measured_count()]. The
+/* Each layer as a stage of its own, one after the other; `values`: [rp_measured_count()], or
+ * [rp_measured_all()] where the order has `besides`. The
  * repeats of all sizes and passes take turns, so that a machine that is slow for a while is slow
  * for all of them; a point whose repeats spread by more than 20 % gets more of them. When the time
  * is over, or a size needs more memory than there is, larger sizes are left out. On a builder's
@@ -28,9 +21,5 @@ rp_err rp_measure_layers(rp_device_builder *builder, const rp_executor_kind *kin
 
 /* What this board's times depend on, but for the model: device, driver, tuning, threads. */
 void rp_measure_kind(const rp_device *device, char *out, size_t bytes);
-
-/* Of repeats, which are sorted: the median, and the distance of the quartiles by it; 1 with fewer
- * than 3. Pure. */
-void rp_measure_summary(double *repeats, uint32_t count, double *median, double *spread);
 
 #endif

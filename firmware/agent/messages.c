@@ -108,6 +108,13 @@ static rp_err on_end(rp_agent *agent, const rp_message *message) {
     return RP_OK;
 }
 
+/* The host times them to their acks. */
+static rp_err drop(rp_agent *agent, const rp_message *message) {
+    (void)agent;
+    (void)message;
+    return RP_OK;
+}
+
 /* ---- states ---------------------------------------------------------------------------------- */
 
 const char *rp_agent_state_name(rp_agent_state state) {
@@ -146,6 +153,7 @@ static const message_rule rules[] = {
     {RP_KIND_HELLO, ANY, on_hello},
     {RP_KIND_ASSIGN, ANY, rp_agent_on_assign},
     {RP_KIND_TRIAL, HELLO, rp_agent_on_trial},
+    {RP_KIND_TRIAL_BYTES, HELLO, drop},
     {RP_KIND_PUSH, ANY, rp_agent_on_push},
     {RP_KIND_PUSH_PIECE, ANY, rp_agent_on_push_piece},
     {RP_KIND_PROFILE, ANY, rp_agent_on_profile},

@@ -69,8 +69,22 @@ static rp_err measure(rp_agent *agent) {
                : answer(agent, RP_TRIAL_FAILED, 0, rp_err_message());
 }
 
+/* The control link, whose messages may be on their way for longer than a trial lasts. */
+static rp_err measure_home(rp_agent *agent, const rp_Trial *trial) {
+    if (rp_wire_rate_is_on(&agent->home)) {
+        return answer(agent, RP_TRIAL_FAILED, 0, "the control link is being measured");
+    }
+    return rp_wire_rate_begin(&agent->home, agent->clock, trial->bytes, trial->bytes_count,
+                              trial->row) == RP_OK
+               ? RP_OK
+               : answer(agent, RP_TRIAL_FAILED, 0, rp_err_message());
+}
+
 rp_err rp_agent_on_trial(rp_agent *agent, const rp_message *message) {
     const rp_Trial *trial = &message->frame.body.trial;
+    if (trial->control) {
+        return measure_home(agent, trial);
+    }
     const bool has_key = trial->public_key[0] != '\0';
     const bool measures = trial->bytes_count > 0;
     agent->trial_since_ns = rp_clock_now_ns(agent->clock);
@@ -111,27 +125,41 @@ static rp_err step_dial(rp_agent *agent) {
     return answer(agent, outcome, 0, "");
 }
 
-static rp_err step_rate(rp_agent *agent) {
+static rp_err answer_rate(rp_agent *agent, rp_wire_rate *rate, uint32_t sizes) {
     rp_Frame frame = {.which_body = RP_KIND_TRIAL_DONE};
     rp_TrialDone *done = &frame.body.trial_done;
+    done->outcome = RP_TRIAL_MEASURED;
+    done->seconds_count = done->spread_count = (pb_size_t)sizes;
+    rp_wire_rate_result(rate, done->seconds, done->spread);
+    rp_wire_rate_end(rate);
+    return send_answer(agent, &frame);
+}
+
+static rp_err step_home(rp_agent *agent) {
+    const uint32_t sizes = agent->home.sizes_asked;
+    bool over = false;
+    rp_err err = RP_OK;
+    if (rp_wire_rate_is_on(&agent->home)) {
+        RP_TRY(rp_wire_rate_step(&agent->home, agent->control, &over));
+        RP_TRY(over ? answer_rate(agent, &agent->home, sizes) : RP_OK);
+    }
+fail:
+    return err;
+}
+
+static rp_err step_rate(rp_agent *agent) {
     bool over;
     if (rp_wire_rate_step(&agent->rate, agent->trial, &over) != RP_OK) {
         rp_agent_end_trial(agent);
         return answer(agent, RP_TRIAL_FAILED, 0, rp_err_message());
     }
-    if (!over) {
-        return RP_OK;
-    }
-    done->outcome = RP_TRIAL_MEASURED;
-    done->seconds_count = done->spread_count = agent->trial_asked.bytes_count;
-    rp_wire_rate_result(&agent->rate, done->seconds, done->spread);
-    rp_wire_rate_end(&agent->rate);
-    return send_answer(agent, &frame);
+    return over ? answer_rate(agent, &agent->rate, agent->trial_asked.bytes_count) : RP_OK;
 }
 
 /* Nobody waits for longer than this board lets another connect. */
 rp_err rp_agent_step_trial(rp_agent *agent) {
     rp_err err;
+    RP_TRY(step_home(agent));
     if (!agent->trial) {
         return RP_OK;
     }

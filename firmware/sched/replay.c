@@ -57,7 +57,7 @@ static rp_err send_transfer(rp_replay *r, const rp_replay_node *n, const rp_tran
     const uint32_t hold = rp_replay_hold_of(r, n);
     const bool whole = n->op.kind == RP_OP_UPDATE && r->costs->edge;
     const double scale = whole ? 1 : share_of(n, t->samples.count);
-    const bool far = e->from != e->to && hold != RP_NO_NODE;
+    const bool far = e->from != e->to && (hold != RP_NO_NODE || r->costs->edge);
     const double *send =
         n->op.kind != RP_OP_FORWARD && r->costs->send_back ? r->costs->send_back : r->costs->send;
     const double cost = !far             ? 0
@@ -65,10 +65,11 @@ static rp_err send_transfer(rp_replay *r, const rp_replay_node *n, const rp_tran
                                          : cost_of_hold(send, hold, 0);
     const double busy = scale * cost;
     const double begin = time > link->free ? time : link->free;
-    const rp_piece parcel = {.step = t->step,
-                             .samples = t->samples,
-                             .time =
-                                 begin + busy + (far ? cost_of_hold(r->costs->delay, hold, 0) : 0)};
+    const rp_piece parcel = {
+        .step = t->step,
+        .samples = t->samples,
+        .time = begin + busy +
+                (far && hold != RP_NO_NODE ? cost_of_hold(r->costs->delay, hold, 0) : 0)};
     link->free = begin + busy;
     facts->parcels++;
     facts->busy += busy;

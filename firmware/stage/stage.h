@@ -121,6 +121,8 @@ rp_err rp_stage_results(rp_stage *stage, float *out, uint32_t samples) RP_MUST_C
  * schedule splits them. Blocks; leaves weights and gradients as garbage. */
 rp_err rp_stage_time_op(rp_stage *stage, rp_op_kind kind, uint32_t samples, uint32_t repeats,
                         double *seconds) RP_MUST_CHECK;
+/* Issues the same once; the caller takes a mark behind it. */
+rp_err rp_stage_try_op(rp_stage *stage, rp_op_kind kind, uint32_t samples) RP_MUST_CHECK;
 /* Mean time of the stage's layers over `repeats` runs of a full microbatch, without the copies to
  * and from the host: the planner's costs. Blocks; leaves weights and gradients as garbage. */
 rp_err rp_stage_time(rp_stage *stage, uint32_t repeats, double *forward_s,

@@ -57,6 +57,11 @@ fail:
     return err;
 }
 
+rp_err rp_stage_try_op(rp_stage *stage, rp_op_kind kind, uint32_t samples) {
+    RP_ASSERT(samples <= rp_job_pass_samples(stage->job));
+    return issue(stage, kind, samples, 0);
+}
+
 rp_err rp_stage_time(rp_stage *stage, uint32_t repeats, double *forward_s, double *backward_s) {
     const uint32_t micro = stage->job->micro;
     rp_err err;

@@ -55,7 +55,7 @@
     X(FETCH,            fetch,            Fetch,           HOST,  CONTROL, 0, 0, NONE)    \
     X(TRIAL,            trial,            Trial,           HOST,  CONTROL, 0, 0, NONE)    \
     X(TRIAL_DONE,       trial_done,       TrialDone,       BOARD, CONTROL, 0, 0, NONE)    \
-    X(TRIAL_BYTES,      trial_bytes,      TrialBytes,      RING,  CONTROL, 1, 1, BYTES)   \
+    X(TRIAL_BYTES,      trial_bytes,      TrialBytes,      ANY,   CONTROL, 1, 1, BYTES)   \
     X(ENROL,            enrol,            Enrol,           BOARD, CONTROL, 0, 0, NONE)    \
     X(ENROLLED,         enrolled,         Enrolled,        HOST,  CONTROL, 0, 0, NONE)    \
     X(PUSH,             push,             Push,            HOST,  CONTROL, 0, 0, NONE)    \

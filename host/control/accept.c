@@ -401,6 +401,7 @@ static const struct {
     {RP_KIND_BUILDING, IN(PROFILE) | IN(ASSIGN) | IN(VERIFY), on_building},
     {RP_KIND_PROFILE_DONE, IN(PROFILE), on_profile},
     {RP_KIND_TRIAL_DONE, ANYWHERE, rp_wires_on_trial},
+    {RP_KIND_TRIAL_BYTES, ANYWHERE, ignore}, /* the board times them to their acks */
     {RP_KIND_READY, IN(ASSIGN), on_ready},
     {RP_KIND_STEP_DONE, TRAINING, rp_report_on_step_done},
     {RP_KIND_NORMS, TRAINING, rp_report_on_norms},

@@ -94,6 +94,7 @@ void rp_controller_release(rp_controller *c) {
     rp_ring_disconnect(&c->ring);
     rp_controller_close_feeds(c);
     rp_arena_finish(&c->follow_arena);
+    rp_feed_wires_end(c);
     rp_arena_finish(&c->measured_arena);
     rp_arena_finish(&c->plan_arena);
     rp_copies_forget(c);

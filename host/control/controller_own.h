@@ -9,6 +9,7 @@
 #include "control/feed.h"
 #include "control/state.h"
 #include "control/transfers.h"
+#include "link/wire_rate.h"
 #include "planning/choose_sizes.h"
 #include "planning/cost.h"
 #include "planning/halves.h"
@@ -204,6 +205,14 @@ typedef struct {
     uint32_t largest[2]; /* bytes */
 } rp_wires;
 
+/* feed_wires.c: of which board the wires to and from the host are measured. */
+typedef struct {
+    uint32_t at, count; /* of boards */
+    enum { RP_FEED_WIRES_NEXT, RP_FEED_WIRES_FORTH, RP_FEED_WIRES_BACK } phase;
+    int64_t since_ns;
+    rp_wire_rate rate;
+} rp_feed_wires;
+
 /* copy_pace.c: how often there are copies, and what the last ones have cost. */
 typedef struct {
     uint32_t every, said; /* steps, and those that the log says; auto */
@@ -350,6 +359,7 @@ struct rp_controller {
     uint32_t builders; /* boards that build the layers' kernels before they are measured; 0: none */
     bool has_profile;
     rp_wires wires;
+    rp_feed_wires feed_wires;
     rp_drift drift;
     rp_trials trial;
     uint32_t trips; /* round trips measured in this state */
@@ -536,6 +546,10 @@ rp_err rp_ahead_choose(rp_controller *c) RP_MUST_CHECK;
 /* wires.c: once all boards are measured. errors: of the ring, and MEMORY */
 void rp_wires_begin(rp_controller *c);
 rp_err rp_wires_step(rp_controller *c, bool *all) RP_MUST_CHECK;
+/* feed_wires.c: behind them; `wanted`: no wire is emulated. End it behind the links. */
+void rp_feed_wires_begin(rp_controller *c, bool wanted);
+rp_err rp_feed_wires_step(rp_controller *c, bool *all) RP_MUST_CHECK;
+void rp_feed_wires_end(rp_controller *c);
 rp_err rp_wires_on_trial(rp_controller *c, uint32_t board, const rp_message *message) RP_MUST_CHECK;
 
 /* measured.c: what boards measure. errors MEMORY; PEER: what a board says can not be */

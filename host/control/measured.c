@@ -81,14 +81,38 @@ static uint64_t add_bytes(uint64_t key, const void *bytes, size_t count) {
     return key;
 }
 
-/* By the model, the board's device with its driver and tuning, the version, and the sizes. */
+/* Of the codecs that boundaries may have, those that boards measure: all for PROFILE; in a run, its
+ * own or, with `auto`, those that may be chosen. */
+static uint32_t list_codecs(const rp_controller *c, uint32_t out[RP_MEASURED_CODECS]) {
+    const rp_runfile *run = &c->run;
+    uint32_t count = 0;
+    for (uint32_t codec = RP_CODEC_F32 + 1; codec < RP_CODECS; codec++) {
+        bool wanted = c->options.purpose == RP_PURPOSE_PROFILE ||
+                      (run->codec_auto && rp_cost_may_choose((rp_codec)codec));
+        for (uint32_t k = 0; run->codec && k + 1 < run->stages; k++) {
+            wanted = wanted || run->codec[k][0] == codec || run->codec[k][1] == codec;
+        }
+        if (wanted && codec != RP_CODEC_UINT8) {
+            out[count++] = codec;
+        }
+    }
+    return count;
+}
+
+/* By the model, the board's device with its driver and tuning, the version, the sizes, and what
+ * ops cost besides. */
 static void path_of(const rp_controller *c, uint32_t board, char *out) {
     static const char version[] = RP_VERSION;
     const char *kind = c->ring.board[board].kind;
+    uint32_t codec[RP_MEASURED_CODECS];
     uint64_t key = UINT64_C(0xcbf29ce484222325);
     key = add_bytes(key, kind, strlen(kind) + 1);
     key = add_bytes(key, version, sizeof version);
     key = add_bytes(key, c->profile.sizes, c->profile.size_count * sizeof *c->profile.sizes);
+    key = add_bytes(key, c->run.optim.kind->name, strlen(c->run.optim.kind->name) + 1);
+    key = add_bytes(key, c->run.method.kind->name, strlen(c->run.method.kind->name) + 1);
+    key = add_bytes(key, &c->run.method.weights, sizeof c->run.method.weights);
+    key = add_bytes(key, codec, list_codecs(c, codec) * sizeof *codec);
     (void)snprintf(out, PATH_BYTES, "%s/%s-%016" PRIx64 ".json", c->options.profiles,
                    c->profile.digest, key);
 }
@@ -277,6 +301,14 @@ static rp_err take_probe(rp_controller *c, uint32_t board, const double *values,
 
 /* ---- orders and answers ---------------------------------------------------------------------- */
 
+static uint32_t average_of(const rp_method *method) {
+    const rp_average_rule rule = method->kind->average;
+    return rule == RP_AVERAGE_NONE        ? RP_MEASURED_NO_AVERAGE
+           : rule == RP_AVERAGE_REFERENCE ? RP_MEASURED_REFERENCE
+           : method->before               ? RP_MEASURED_HALVES
+                                          : RP_MEASURED_ELASTIC;
+}
+
 /* Boards of before answer for the run's microbatch only. */
 rp_err rp_measured_order(const rp_controller *c, uint32_t board, rp_Profile *out) {
     if (!(c->ring.features & RP_WIRE_FEATURE_SIZES)) {
@@ -288,6 +320,14 @@ rp_err rp_measured_order(const rp_controller *c, uint32_t board, rp_Profile *out
     out->samples_count = (pb_size_t)c->profile.size_count;
     memcpy(out->samples, c->profile.sizes, c->profile.size_count * sizeof *c->profile.sizes);
     out->seconds = MEASURE_S;
+    if (c->ring.features & RP_WIRE_FEATURE_BESIDES) {
+        uint32_t codec[RP_MEASURED_CODECS];
+        out->besides = true;
+        out->predicts = rp_method_predicts(&c->run.method);
+        out->average = average_of(&c->run.method);
+        out->codec_count = (pb_size_t)list_codecs(c, codec);
+        memcpy(out->codec, codec, out->codec_count * sizeof *codec);
+    }
     return RP_OK;
 }
 

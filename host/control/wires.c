@@ -36,6 +36,7 @@ static void find_ends(const rp_controller *c, uint32_t *left, uint32_t *right) {
 
 void rp_wires_begin(rp_controller *c) {
     c->wires = (rp_wires){.count = count_wires(c)};
+    rp_feed_wires_begin(c, !c->run.emulate && !c->env.links);
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -236,6 +237,7 @@ rp_err rp_wires_step(rp_controller *c, bool *all) {
         }
     }
     *all = w->at == w->count;
+    RP_TRY(*all ? rp_feed_wires_step(c, all) : RP_OK);
 fail:
     return err;
 }

@@ -126,6 +126,17 @@ double rp_cost_delay_s(const rp_runfile *run, const rp_profile *profile, uint32_
     return run->emulate ? delay_of(run, from, to) : wire ? wire->latency_s : otherwise_s;
 }
 
+double rp_cost_feed_s(const rp_runfile *run, const rp_profile *profile, uint32_t to, double bytes) {
+    const rp_link_profile line = rp_link_profile_of(&run->link, &run->hops, RP_LINK_HOST, to);
+    if (run->emulate) {
+        const double rate = rp_link_profile_rate_mbit(&line) * 1e6 / 8;
+        return rate > 0 ? bytes / rate : 0;
+    }
+    return profile && to < profile->board_count
+               ? rp_profile_wire_s(rp_profile_feed_at(profile, to, false), bytes)
+               : 0;
+}
+
 /* At the rate for as many bytes. */
 double rp_cost_parcel_s(const rp_runfile *run, const rp_profile *profile, uint32_t layer,
                         uint32_t k, bool gradients, uint32_t samples) {
@@ -174,6 +185,77 @@ double rp_cost_op_s(const rp_runfile *run, const rp_profile *profile, uint32_t p
     const double own = rp_profile_op_s(profile, place, first, end, kind, samples);
     return rp_profile_slower(profile, place) *
            larger(own, throttle_s(run, place, first, end, kind, samples));
+}
+
+/* Elements of a sample through the boundary in front of `layer`; data of the set has no codec, and
+ * no gradient. 0 where too much crosses. */
+static double boundary_floats(const rp_runfile *run, uint32_t layer) {
+    rp_boundary boundary;
+    double count = 0;
+    if (rp_cut_boundary_at(run->model, layer, &boundary) != RP_OK) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < boundary.count; i++) {
+        const bool data = boundary.producer[i] == RP_LAYER_DATA;
+        count +=
+            data ? 0 : (double)rp_shape_count(rp_model_shape(run->model, boundary.producer[i]));
+    }
+    return count;
+}
+
+static rp_codec codec_of(const rp_runfile *run, uint32_t boundary, bool gradients) {
+    return run->codec ? run->codec[boundary][gradients] : RP_CODEC_F32;
+}
+
+/* A forward decodes activations from below and encodes those that go up; a backward the gradients
+ * the other way. A codec that remembers has decoded what it sends, too. */
+static double codecs_s(const rp_runfile *run, const rp_profile *profile, const rp_cost_stage *at,
+                       bool backward, uint32_t samples) {
+    double sum = 0;
+    for (uint32_t upper = 0; upper < 2; upper++) {
+        if (!(upper ? at->upper : at->lower)) {
+            continue;
+        }
+        const bool comes = backward == (upper > 0);
+        const rp_codec codec = codec_of(run, upper ? at->stage : at->stage - 1, backward);
+        const double floats = samples * boundary_floats(run, upper ? at->end : at->first);
+        sum += rp_profile_codec_s(profile, at->place, codec, comes, floats);
+        sum += !comes && rp_codec_remembers(codec)
+                   ? rp_profile_codec_s(profile, at->place, codec, true, floats)
+                   : 0;
+    }
+    return sum;
+}
+
+/* Of an op with predicted weights: in the backward, too, where the rule moves both; xpipe's first
+ * microbatch of a step predicts for the others. The last stage has nothing to predict. */
+static double prediction_s(const rp_runfile *run, const rp_profile *profile,
+                           const rp_cost_stage *at, bool backward, double floats) {
+    const rp_weights_rule rule = run->method.weights;
+    const bool both = rule == RP_WEIGHTS_SPECTRAIN || rule == RP_WEIGHTS_XPIPE;
+    const uint32_t micros = rule == RP_WEIGHTS_XPIPE ? (run->batch - 1) / run->micro + 1 : 1;
+    return rp_method_predicts(&run->method) && at->stage + 1 < at->stages && (both || !backward)
+               ? rp_profile_prediction_s(profile, at->place, floats) / micros
+               : 0;
+}
+
+double rp_cost_whole_op_s(const rp_runfile *run, const rp_profile *profile, const rp_cost_stage *at,
+                          rp_op_kind kind, uint32_t samples) {
+    const double floats =
+        (double)rp_model_param_count(run->model, RP_PARAM_TRAINED, at->first, at->end);
+    const bool backward = kind != RP_OP_FORWARD;
+    double own = rp_profile_op_s(profile, at->place, at->first, at->end, kind, samples);
+    if (kind == RP_OP_UPDATE) {
+        own += run->method.kind->average != RP_AVERAGE_NONE
+                   ? rp_profile_average_s(profile, at->place, floats) /
+                         (run->method.period > 0 ? run->method.period : 1)
+                   : 0;
+    } else if (kind != RP_OP_BACKWARD_WEIGHT) {
+        own += codecs_s(run, profile, at, backward, samples) +
+               prediction_s(run, profile, at, backward, floats);
+    }
+    return rp_profile_slower(profile, at->place) *
+           larger(own, throttle_s(run, at->place, at->first, at->end, kind, samples));
 }
 
 typedef struct {
@@ -292,6 +374,14 @@ enum { RUNGS = sizeof ladder / sizeof *ladder };
 /* The relative L2 error that each has at least, of values as nets have them: one that would be
  * given up at the first pause is not begun with. */
 static const double usual_error[RUNGS] = {0, 0.002, 0.003, 0.06};
+
+bool rp_cost_may_choose(rp_codec codec) {
+    bool found = false;
+    for (uint32_t rung = 0; rung < RUNGS; rung++) {
+        found = found || ladder[rung][0] == codec || ladder[rung][1] == codec;
+    }
+    return found;
+}
 
 rp_codec rp_cost_milder(rp_codec codec, bool gradients) {
     uint32_t rung = RUNGS - 1;

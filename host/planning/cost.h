@@ -27,6 +27,9 @@ double rp_cost_wire_s(const rp_runfile *run, const rp_profile *profile, uint32_t
 double rp_cost_delay_s(const rp_runfile *run, const rp_profile *profile, uint32_t from, uint32_t to,
                        double otherwise_s);
 
+/* .. from the host to a board; 0: nobody knows. */
+double rp_cost_feed_s(const rp_runfile *run, const rp_profile *profile, uint32_t to, double bytes);
+
 /* The same for one way of a cut in front of `layer`, boundary `k`, with the run's codec, of so many
  * samples. */
 double rp_cost_parcel_s(const rp_runfile *run, const rp_profile *profile, uint32_t layer,
@@ -52,6 +55,16 @@ rp_err rp_cost_choose_cut_by_board(rp_arena *arena, const rp_runfile *run,
 double rp_cost_op_s(const rp_runfile *run, const rp_profile *profile, uint32_t place,
                     uint32_t first, uint32_t end, rp_op_kind kind, uint32_t samples);
 
+/* .. with what the board does for it besides its layers: codecs of what crosses the boundaries in
+ * front of `first` and `end` (`lower`, `upper`: to another board), predictions and averages of its
+ * weights. Pure. */
+typedef struct {
+    uint32_t place, stage, stages, first, end;
+    bool lower, upper;
+} rp_cost_stage;
+double rp_cost_whole_op_s(const rp_runfile *run, const rp_profile *profile,
+                          const rp_cost_stage *stage, rp_op_kind kind, uint32_t samples);
+
 /* links.codec: auto. For each boundary and direction (`out`: [stages - 1]) the mildest codec with
  * which its wire takes no longer for a microbatch than the slowest board or the inputs do; the
  * strongest where none does, of those that usually keep to links.max_error. Boundaries on the same
@@ -59,6 +72,9 @@ double rp_cost_op_s(const rp_runfile *run, const rp_profile *profile, uint32_t p
  * to], 0 where a wire is as the run file says; NULL: all are. errors MEMORY */
 rp_err rp_cost_choose_codecs(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
                              const double *measured, rp_codec (*out)[2]) RP_MUST_CHECK;
+
+/* It may choose it. */
+bool rp_cost_may_choose(rp_codec codec);
 
 /* ring.copy_steps: auto. How many steps between copies, so that what they cost, `copy_s` all in
  * all, is 2 % of their time at most. */

@@ -46,7 +46,8 @@ static double compute_s(const joint *j, uint32_t place, uint32_t first, uint32_t
         .micro = run->micro,
         .flops = {j->flops[0][end] - j->flops[0][first], j->flops[1][end] - j->flops[1][first]}};
     const double least = rp_throttle_s(rp_runfile_throttle_of(run, place), &op);
-    return rp_profile_slower(j->ask->profile, place) * (own > least ? own : least);
+    return rp_profile_slower(j->ask->profile, place) * (own > least ? own : least) +
+           rp_profile_handling_s(j->ask->profile, place);
 }
 
 static bool fits(const joint *j, uint32_t place, uint32_t first, uint32_t end, uint32_t behind) {
@@ -609,14 +610,16 @@ static bool may_have_other_micro(const joint *j) {
            !rp_cut_whole_layer(run->model, &cut, 0);
 }
 
-/* What an op's messages and its start take besides, as real rings have shown on a busy machine (2
- * to 3 times as much at worst): no profile has it, and without it the smallest microbatch always
- * wins.
- */
+/* Of a board that has not measured what an op's handling takes, as those of before: without it the
+ * smallest microbatch always wins. As real rings have shown on a busy machine. */
 static const double HANDLING_S = 1e-3;
 
 static double handled_s(const joint *j, uint32_t micro) {
-    return 2 * HANDLING_S * ((j->ask->run->batch - 1) / micro + 1);
+    bool all = true;
+    for (uint32_t k = 0; k < j->ask->run->boards; k++) {
+        all = all && rp_profile_board_at(j->ask->profile, k)->has_besides;
+    }
+    return all ? 0 : 2 * HANDLING_S * ((j->ask->run->batch - 1) / micro + 1);
 }
 
 /* Halves and doubles of the run's, which is never changed here: somebody has said it. */

@@ -11,20 +11,43 @@ typedef struct {
     const rp_profile *profile;
     const rp_plan *plan;
     rp_cut cut;
-    double *cost[7]; /* by hold, as rp_sched_costs names them */
-    double *edge;    /* where stages are split: by edge; else NULL */
+    double *cost[5]; /* by hold, as rp_sched_costs names them */
+    double *edge;
 } predicting;
 
-enum { FORWARD, INPUT, WEIGHT, UPDATE, SEND, SEND_BACK, DELAY };
+enum { FORWARD, INPUT, WEIGHT, UPDATE, DELAY };
+
+/* Something goes from the hold's stage to the one behind it, or in front of it, on another board.
+ */
+static bool crosses(const rp_plan *plan, const rp_plan_hold *hold, bool upper) {
+    bool found = false;
+    for (uint32_t e = 0; e < plan->edge_count && !found; e++) {
+        const rp_plan_edge *edge = &plan->edge[e];
+        found = edge->carries == RP_CARRIES_ACTIVATION && edge->from != edge->to &&
+                (upper ? edge->from == hold->node && edge->stage == hold->stage + 1
+                       : edge->to == hold->node && edge->stage == hold->stage);
+    }
+    return found;
+}
+
+static rp_cost_stage stage_of(const predicting *p, const rp_plan_hold *hold) {
+    return (rp_cost_stage){.place = hold->node,
+                           .stage = hold->stage,
+                           .stages = p->cut.stage_count,
+                           .first = p->cut.first[hold->stage],
+                           .end = p->cut.first[hold->stage + 1],
+                           .lower = crosses(p->plan, hold, false),
+                           .upper = crosses(p->plan, hold, true)};
+}
 
 static double op_s(const predicting *p, const rp_plan_hold *hold, rp_op_kind kind) {
-    const uint32_t first = p->cut.first[hold->stage];
-    const uint32_t end = p->cut.first[hold->stage + 1];
+    const rp_cost_stage at = stage_of(p, hold);
     const rp_plan_stage *stage = &p->plan->stage[hold->stage];
     const uint32_t samples = kind == RP_OP_FORWARD ? stage->micro_forward : stage->micro_backward;
     const bool again = stage->recompute && kind != RP_OP_FORWARD && kind != RP_OP_UPDATE;
-    return rp_cost_op_s(p->run, p->profile, hold->node, first, end, kind, samples) +
-           (again ? rp_cost_op_s(p->run, p->profile, hold->node, first, end, RP_OP_FORWARD, samples)
+    return rp_cost_whole_op_s(p->run, p->profile, &at, kind, samples) +
+           (again ? rp_cost_op_s(p->run, p->profile, at.place, at.first, at.end, RP_OP_FORWARD,
+                                 samples)
                   : 0);
 }
 
@@ -38,6 +61,26 @@ static double busy_s(const predicting *p, const rp_plan_edge *edge, double bytes
     return shared ? 2 * own_s : own_s;
 }
 
+/* Of a full microbatch, or of an update: gradients of boards that share a stage, weights of a split
+ * one. */
+static rp_err edge_bytes(const predicting *p, const rp_plan_edge *edge, double *out) {
+    double stash = (double)edge->parcel_bytes;
+    double weights = 0;
+    rp_err err = RP_OK;
+    if (edge->carries == RP_CARRIES_STASH || edge->carries == RP_CARRIES_WEIGHT) {
+        err = rp_halves_bytes(p->run, &p->cut, edge->stage, &stash, &weights);
+    } else if (edge->carries == RP_CARRIES_WEIGHT_GRADIENT) {
+        weights = (double)sizeof(float) *
+                  (double)rp_model_param_count(p->run->model, RP_PARAM_TRAINED,
+                                               p->cut.first[edge->stage],
+                                               p->cut.first[edge->stage + 1]);
+    }
+    *out = edge->carries == RP_CARRIES_WEIGHT || edge->carries == RP_CARRIES_WEIGHT_GRADIENT
+               ? weights
+               : stash;
+    return err;
+}
+
 /* What a hold sends is on its way so long besides. */
 static double latency_s(const predicting *p, const rp_plan_edge *edge, double bytes,
                         double delay_s) {
@@ -46,68 +89,48 @@ static double latency_s(const predicting *p, const rp_plan_edge *edge, double by
            rp_profile_copy_s(p->profile, edge->to, false, bytes);
 }
 
-/* Of a full microbatch, or of an update. */
-static rp_err edge_bytes(const predicting *p, const rp_plan_edge *edge, double *out) {
-    double stash = (double)edge->parcel_bytes;
-    double weights = 0;
-    rp_err err = RP_OK;
-    if (edge->carries == RP_CARRIES_STASH || edge->carries == RP_CARRIES_WEIGHT) {
-        err = rp_halves_bytes(p->run, &p->cut, edge->stage, &stash, &weights);
-    }
-    *out = edge->carries == RP_CARRIES_WEIGHT ? weights : stash;
-    return err;
+/* The hold that sends over an edge; a board with a half of a stage has one. NULL: none whose ops
+ * wait for what is on its way. */
+static const rp_plan_hold *sender_of(const predicting *p, const rp_plan_edge *edge) {
+    const rp_plan *plan = p->plan;
+    const bool passes =
+        edge->carries == RP_CARRIES_ACTIVATION || edge->carries == RP_CARRIES_GRADIENT;
+    return plan->method.kind->splits ? &plan->hold[plan->node[edge->from].hold_first]
+           : passes ? rp_plan_find_hold(plan, edge->from, rp_plan_sending_stage(edge))
+                    : NULL;
 }
 
-/* A board with a half of a stage sends two kinds of things, over wires of their own. */
-static rp_err add_edges(rp_arena *arena, predicting *p, double delay_s) {
-    rp_err err;
-    RP_TRY(RP_ARENA_NEW(arena, (size_t)p->plan->edge_count + 1, &p->edge));
+static rp_err add_edges(predicting *p, double delay_s) {
+    rp_err err = RP_OK;
     for (uint32_t e = 0; e < p->plan->edge_count; e++) {
         const rp_plan_edge *edge = &p->plan->edge[e];
         double bytes;
-        if (edge->from == RP_PLAN_HOST) {
+        if (edge->from == edge->to) {
             continue;
         }
         RP_TRY(edge_bytes(p, edge, &bytes));
+        if (edge->from == RP_PLAN_HOST) {
+            p->edge[e] = rp_cost_feed_s(p->run, p->profile, edge->to, bytes);
+            continue;
+        }
         p->edge[e] = busy_s(p, edge, bytes);
-        double *delay = &p->cost[DELAY][p->plan->node[edge->from].hold_first];
-        const double own_s = latency_s(p, edge, bytes, delay_s);
-        *delay = own_s > *delay ? own_s : *delay;
+        const rp_plan_hold *hold = sender_of(p, edge);
+        if (hold) { /* the longest way of what it sends */
+            double *delay = &p->cost[DELAY][hold - p->plan->hold];
+            const double own_s = latency_s(p, edge, bytes, delay_s);
+            *delay = own_s > *delay ? own_s : *delay;
+        }
     }
 fail:
     return err;
 }
 
-static void add_wires(predicting *p, double delay_s) {
-    for (uint32_t h = 0; h < p->plan->hold_count; h++) {
-        const rp_plan_hold *hold = &p->plan->hold[h];
-        for (uint32_t e = 0; e < p->plan->edge_count; e++) {
-            const rp_plan_edge *edge = &p->plan->edge[e];
-            const bool on = edge->carries == RP_CARRIES_ACTIVATION;
-            const bool back = edge->carries == RP_CARRIES_GRADIENT;
-            const bool sends = edge->from == hold->node && edge->to != hold->node;
-            if (!sends || !((on && edge->stage == hold->stage + 1) ||
-                            (back && edge->stage + 1 == hold->stage))) {
-                continue;
-            }
-            const double bytes = (double)edge->parcel_bytes;
-            const double own_s = busy_s(p, edge, bytes);
-            const double way_s = latency_s(p, edge, bytes, delay_s);
-            double *cost = &p->cost[back ? SEND_BACK : SEND][h];
-            *cost = own_s > *cost ? own_s : *cost;
-            p->cost[DELAY][h] = way_s > p->cost[DELAY][h] ? way_s : p->cost[DELAY][h];
-        }
-    }
-}
-
 /* Steps until the fullest ring is filled, and as many again that are looked at. */
 static uint64_t steps_to_fill(const rp_plan *plan) {
     const uint64_t advance = plan->method.advance;
-    const rp_sched_shape first = rp_plan_stage_shape(plan, 0, 0);
-    const uint64_t ahead = rp_sched_ahead(&first); /* 0 but where stages are split */
     const uint64_t full = 1 + (uint64_t)(plan->stage_count - 1) * (1 + advance);
     const uint64_t micros = (plan->batch - 1) / plan->micro + 1;
-    return 2 + ahead + (full + micros - 1) / micros;
+    return 2 + (full + micros - 1) / micros;
 }
 
 static rp_err replay(rp_arena *arena, const predicting *p, uint64_t steps, rp_sched_facts *out) {
@@ -115,8 +138,6 @@ static rp_err replay(rp_arena *arena, const predicting *p, uint64_t steps, rp_sc
                                   .backward_input = p->cost[INPUT],
                                   .backward_weight = p->cost[WEIGHT],
                                   .update = p->cost[UPDATE],
-                                  .send = p->cost[SEND],
-                                  .send_back = p->cost[SEND_BACK],
                                   .delay = p->cost[DELAY],
                                   .edge = p->edge};
     rp_plan some = *p->plan;
@@ -138,7 +159,7 @@ static void find_busiest(const predicting *p, const rp_sched_facts *few, const r
     for (uint32_t e = 0; e < p->plan->edge_count; e++) {
         const rp_plan_edge *edge = &p->plan->edge[e];
         const double own = (many->edge[e].busy - few->edge[e].busy) / (double)steps;
-        if (edge->from != RP_PLAN_HOST && own > out->wire_s) {
+        if (own > out->wire_s) {
             out->wire_s = own;
             out->from = edge->from;
             out->to = edge->to;
@@ -151,9 +172,11 @@ static void say_limits(const rp_plan *plan, rp_prediction *out) {
     const double work = 100 * out->work_s / out->step_s;
     const double wire = 100 * out->wire_s / out->step_s;
     if (out->wire_s > out->work_s) {
+        const bool host = out->from == RP_PLAN_HOST;
         (void)snprintf(out->limits, sizeof out->limits,
-                       "the wire from board %.40s to board %.40s is in use %.0f %% of it",
-                       plan->node[out->from].name, plan->node[out->to].name, wire);
+                       "the wire from %s%.40s to board %.40s is in use %.0f %% of it",
+                       host ? "the host" : "board ", host ? "" : plan->node[out->from].name,
+                       plan->node[out->to].name, wire);
     } else {
         (void)snprintf(out->limits, sizeof out->limits, "board %.60s computes %.0f %% of it%s",
                        plan->node[out->board].name, work,
@@ -164,9 +187,10 @@ static void say_limits(const rp_plan *plan, rp_prediction *out) {
 static rp_err take_costs(rp_arena *arena, predicting *p, double delay_s, rp_prediction *out) {
     const bool splits = p->plan->method.kind->split_backward;
     rp_err err;
-    for (uint32_t i = 0; i < 7; i++) {
+    for (uint32_t i = 0; i < 5; i++) {
         RP_TRY(RP_ARENA_NEW(arena, p->plan->hold_count, &p->cost[i]));
     }
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)p->plan->edge_count + 1, &p->edge));
     RP_TRY(RP_ARENA_NEW(arena, out->stages, &out->op_s));
     for (uint32_t h = p->plan->hold_count; h-- > 0;) {
         const rp_plan_hold *hold = &p->plan->hold[h];
@@ -178,15 +202,14 @@ static rp_err take_costs(rp_arena *arena, predicting *p, double delay_s, rp_pred
                 op[kind] = exists ? op_s(p, hold, (rp_op_kind)kind) : 0;
             }
         }
-        p->cost[FORWARD][h] = op[RP_OP_FORWARD]; /* of what it does not do nobody asks */
-        p->cost[INPUT][h] = op[splits ? RP_OP_BACKWARD_INPUT : RP_OP_BACKWARD];
-        p->cost[WEIGHT][h] = op[RP_OP_BACKWARD_WEIGHT];
-        p->cost[UPDATE][h] = op[RP_OP_UPDATE];
+        const double handling_s = rp_profile_handling_s(p->profile, hold->node);
+        /* of what it does not do nobody asks */
+        p->cost[FORWARD][h] = op[RP_OP_FORWARD] + handling_s;
+        p->cost[INPUT][h] = op[splits ? RP_OP_BACKWARD_INPUT : RP_OP_BACKWARD] + handling_s;
+        p->cost[WEIGHT][h] = op[RP_OP_BACKWARD_WEIGHT] + (splits ? handling_s : 0);
+        p->cost[UPDATE][h] = op[RP_OP_UPDATE] + handling_s;
     }
-    if (p->plan->method.kind->splits) {
-        return add_edges(arena, p, delay_s);
-    }
-    add_wires(p, delay_s);
+    RP_TRY(add_edges(p, delay_s));
 fail:
     return err;
 }

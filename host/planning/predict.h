@@ -1,8 +1,10 @@
 /* How long a step of a plan takes: its replay, with what was measured of boards and wires.
  *
  * A wire is busy for as long as the bytes take at its rate, each direction for itself; the latency
- * only delays, and so do copies to and from the devices. Windows hold senders back as in a run. Not
- * in it: codecs, predictions and averages, which nobody measures apart. */
+ * only delays, and so do copies to and from the devices. Windows hold senders back as in a run. The
+ * host's inputs and labels travel over their own wires, and boards that share a stage exchange
+ * gradients before its update. An op takes what was measured of its layers, of codecs, predictions
+ * and averages, and of its handling where that was measured. */
 #ifndef RP_PLANNING_PREDICT_H
 #define RP_PLANNING_PREDICT_H
 

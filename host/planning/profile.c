@@ -135,6 +135,23 @@ fail:
     return err;
 }
 
+static rp_err take_besides(const rp_profile *profile, rp_profile_board *board,
+                           const double *values) {
+    for (size_t i = 0; i < RP_BESIDES; i++) {
+        const double *at =
+            &values[rp_measured_besides_at(profile->layer_count, profile->size_count, i)];
+        if (!is_time(at[0]) || !is_time(at[1])) {
+            return rp_fail(RP_ERR_PEER,
+                           "what ops cost besides, number %zu: %g s with a spread of %g", i, at[0],
+                           at[1]);
+        }
+        board->besides_s[i] = at[0];
+        board->handling_spread = i == RP_BESIDES_HANDLING ? at[1] : board->handling_spread;
+    }
+    board->has_besides = true;
+    return RP_OK;
+}
+
 /* One size; halves of a backward are each a half of it. */
 static rp_err take_one_size(const rp_profile *profile, rp_profile_board *board,
                             const double *values) {
@@ -159,8 +176,10 @@ rp_err rp_profile_take(rp_arena *arena, rp_profile *profile, uint32_t board, con
     rp_profile_board own = profile->board[board];
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, layers, &own.layer));
-    if (count == rp_measured_count(layers, profile->size_count)) {
+    const bool besides = count == rp_measured_all(layers, profile->size_count);
+    if (besides || count == rp_measured_count(layers, profile->size_count)) {
         RP_TRY(take_sizes(profile, &own, values));
+        RP_TRY(besides ? take_besides(profile, &own, values) : RP_OK);
     } else if (count == 2 * layers) {
         RP_TRY(take_one_size(profile, &own, values));
     } else {
@@ -178,6 +197,9 @@ void rp_profile_take_like(rp_profile *profile, uint32_t board, uint32_t other) {
     const rp_profile_board *measured = &profile->board[other];
     own->layer = measured->layer;
     memcpy(own->copy_s, measured->copy_s, sizeof own->copy_s);
+    memcpy(own->besides_s, measured->besides_s, sizeof own->besides_s);
+    own->has_besides = measured->has_besides;
+    own->handling_spread = measured->handling_spread;
     own->like = measured->like;
     own->known = measured->known;
 }
@@ -221,6 +243,13 @@ const rp_profile_wire *rp_profile_wire_at(const rp_profile *profile, uint32_t fr
     return wire_of(profile, profile->place[from], profile->place[to]);
 }
 
+const rp_profile_wire *rp_profile_feed_at(const rp_profile *profile, uint32_t place, bool back) {
+    RP_ASSERT(place < profile->board_count);
+    const uint32_t board = profile->place[place];
+    return back ? wire_of(profile, board, profile->board_count)
+                : wire_of(profile, profile->board_count, board);
+}
+
 void rp_profile_slow_wire(rp_profile *profile, uint32_t from, uint32_t to, double factor) {
     RP_ASSERT(from < profile->board_count && to < profile->board_count && factor > 0);
     wire_of(profile, profile->place[from], profile->place[to])->slower =
@@ -257,14 +286,41 @@ const rp_profile_board *rp_profile_board_at(const rp_profile *profile, uint32_t 
     return &profile->board[profile->place[place]];
 }
 
+/* On the line through two points that does not fall; 0: there are none. */
+static double on_line(const double seconds[2], double few, double many, double size) {
+    const double slope = seconds[1] > seconds[0] ? (seconds[1] - seconds[0]) / (many - few) : 0;
+    const double found = seconds[0] + slope * (size - few);
+    return found > 0 ? found : 0;
+}
+
 double rp_profile_copy_s(const rp_profile *profile, uint32_t place, bool from_device,
                          double bytes) {
-    const double *seconds = rp_profile_board_at(profile, place)->copy_s[from_device];
-    const double few = (double)RP_MEASURED_COPY_BYTES[0];
-    const double many = (double)RP_MEASURED_COPY_BYTES[1];
-    const double slope = seconds[1] > seconds[0] ? (seconds[1] - seconds[0]) / (many - few) : 0;
-    const double found = seconds[0] + slope * (bytes - few);
-    return found > 0 ? found : 0;
+    return on_line(rp_profile_board_at(profile, place)->copy_s[from_device],
+                   (double)RP_MEASURED_COPY_BYTES[0], (double)RP_MEASURED_COPY_BYTES[1], bytes);
+}
+
+static double besides_s(const rp_profile *profile, uint32_t place, size_t which, double floats) {
+    const double *seconds = &rp_profile_board_at(profile, place)->besides_s[which];
+    return floats > 0 ? on_line(seconds, RP_BESIDES_FLOATS[0], RP_BESIDES_FLOATS[1], floats) : 0;
+}
+
+double rp_profile_handling_s(const rp_profile *profile, uint32_t place) {
+    return rp_profile_board_at(profile, place)->besides_s[RP_BESIDES_HANDLING];
+}
+
+double rp_profile_prediction_s(const rp_profile *profile, uint32_t place, double floats) {
+    return besides_s(profile, place, RP_BESIDES_PREDICTION, floats);
+}
+
+double rp_profile_average_s(const rp_profile *profile, uint32_t place, double floats) {
+    return besides_s(profile, place, RP_BESIDES_AVERAGE, floats);
+}
+
+double rp_profile_codec_s(const rp_profile *profile, uint32_t place, rp_codec codec, bool decode,
+                          double floats) {
+    return (uint32_t)codec < RP_MEASURED_CODECS
+               ? besides_s(profile, place, rp_besides_codec(codec, decode, 0), floats)
+               : 0;
 }
 
 void rp_profile_slow_down(rp_profile *profile, uint32_t place, double factor) {

@@ -22,9 +22,12 @@ typedef struct {
     const char *like;   /* the board that was measured: itself, or one that is alike */
     bool known;         /* there are numbers */
     uint64_t memory_bytes;
-    rp_profile_layer *layer; /* [layer_count]; shared by boards that are alike */
-    double copy_s[2][2];     /* to and from the device, of RP_MEASURED_COPY_BYTES */
-    double slower;           /* its ops take so many times as long now; 0: once, as measured */
+    rp_profile_layer *layer;      /* [layer_count]; shared by boards that are alike */
+    double copy_s[2][2];          /* to and from the device, of RP_MEASURED_COPY_BYTES */
+    bool has_besides;             /* what ops cost besides their layers was measured, too: */
+    double besides_s[RP_BESIDES]; /* see plan/measured.h; 0: the run has none */
+    double handling_spread;
+    double slower; /* its ops take so many times as long now; 0: once, as measured */
 } rp_profile_board;
 
 /* From one end to another, or back. */
@@ -56,7 +59,8 @@ typedef struct {
 rp_err rp_profile_open(rp_arena *arena, const rp_runfile *run, uint32_t boards,
                        rp_profile *out) RP_MUST_CHECK;
 
-/* What a board has measured: `values` as plan/measured.h, every one of which is checked; or, with
+/* What a board has measured: `values` as plan/measured.h, every one of which is checked, with or
+ * without what ops cost besides; or, with
  * `count` of 2 for each layer, of a board that measures the run's microbatch only.
  * errors  PEER: another count, a time that is negative or not finite, a layer without any */
 rp_err rp_profile_take(rp_arena *arena, rp_profile *profile, uint32_t board, const double *values,
@@ -79,6 +83,15 @@ const rp_profile_board *rp_profile_board_at(const rp_profile *profile, uint32_t 
 /* Of so many bytes to the device of the board at a place, or from it; 0: it has none. Pure. */
 double rp_profile_copy_s(const rp_profile *profile, uint32_t place, bool from_device, double bytes);
 
+/* What the board at a place takes for an op besides its layers: that it is given to the device and
+ * its end seen (0: not measured); for so many parameters, to predict or to average them once; for
+ * so many elements of a boundary, to encode or decode them. Pure. */
+double rp_profile_handling_s(const rp_profile *profile, uint32_t place);
+double rp_profile_prediction_s(const rp_profile *profile, uint32_t place, double floats);
+double rp_profile_average_s(const rp_profile *profile, uint32_t place, double floats);
+double rp_profile_codec_s(const rp_profile *profile, uint32_t place, rp_codec codec, bool decode,
+                          double floats);
+
 /* The board at a place takes `factor` times as long as it did, with whatever holds it back; > 0. */
 void rp_profile_slow_down(rp_profile *profile, uint32_t place, double factor);
 /* .. as long as was measured. */
@@ -89,6 +102,8 @@ void rp_profile_slow_wire(rp_profile *profile, uint32_t from, uint32_t to, doubl
 /* .. as long as was measured, or as the run file emulates it. */
 double rp_profile_wire_slower(const rp_profile *profile, uint32_t from, uint32_t to);
 
+/* From the host to the board at a place, or back. */
+const rp_profile_wire *rp_profile_feed_at(const rp_profile *profile, uint32_t place, bool back);
 /* Between the boards at two places. */
 const rp_profile_wire *rp_profile_wire_at(const rp_profile *profile, uint32_t from, uint32_t to);
 /* How long a message of so many bytes keeps a wire busy; 0: its rate is not known. Pure. */
@@ -116,8 +131,10 @@ rp_err rp_profile_digest(const rp_runfile *run, char out[RP_PROFILE_DIGEST]) RP_
 
 /* profile.json: {"version", "model", "model_digest", "microbatch", "board", "layers": [{name, kind,
  * forward_s, backward_s}] of the first board, "boards": [{name, device, like, memory_bytes, copies,
- * layers: [{name, update_s, forward: [{samples, seconds, spread}], backward, backward_input,
- * backward_weight}]}], "wires": [{from, to, latency_s, bytes_per_s, shared, assumed}]}. errors IO
+ * "besides": {handling_s, handling_spread, prediction_s, average_s: [of 16 Ki, of 256 Ki], codecs:
+ * [{codec, encode_s, decode_s}]}, layers: [{name, update_s, forward: [{samples, seconds, spread}],
+ * backward, backward_input, backward_weight}]}], "wires": [{from, to, latency_s, bytes_per_s,
+ * shared, assumed}]}. errors IO
  */
 rp_err rp_profile_write(FILE *file, const rp_runfile *run, const rp_profile *profile) RP_MUST_CHECK;
 

@@ -28,6 +28,29 @@ static json_t *curve_json(const rp_curve *curve) {
     return points;
 }
 
+static json_t *pair_json(const double *seconds) {
+    return json_pack("[f, f]", seconds[0], seconds[1]);
+}
+
+/* NULL: nothing was measured. */
+static json_t *besides_json(const rp_profile_board *board) {
+    json_t *codecs = json_array();
+    for (uint32_t codec = 0; codec < RP_CODECS; codec++) {
+        const double *encode_s = &board->besides_s[rp_besides_codec(codec, 0, 0)];
+        if (encode_s[1] > 0) {
+            (void)json_array_append_new(
+                codecs, json_pack("{s:s, s:o, s:o}", "codec", rp_codec_name((rp_codec)codec),
+                                  "encode_s", pair_json(encode_s), "decode_s",
+                                  pair_json(&board->besides_s[rp_besides_codec(codec, 1, 0)])));
+        }
+    }
+    return json_pack("{s:f, s:f, s:o, s:o, s:o}", "handling_s",
+                     board->besides_s[RP_BESIDES_HANDLING], "handling_spread",
+                     board->handling_spread, "prediction_s",
+                     pair_json(&board->besides_s[RP_BESIDES_PREDICTION]), "average_s",
+                     pair_json(&board->besides_s[RP_BESIDES_AVERAGE]), "codecs", codecs);
+}
+
 static json_t *board_json(const rp_runfile *run, const rp_profile *profile,
                           const rp_profile_board *board) {
     json_t *layers = json_array();
@@ -39,25 +62,25 @@ static json_t *board_json(const rp_runfile *run, const rp_profile *profile,
         }
         (void)json_array_append_new(layers, layer);
     }
-    return json_pack("{s:s, s:s?, s:s?, s:I, s:[f,f], s:[f,f], s:o}", "name", board->name, "device",
-                     board->device, "like", board->like, "memory_bytes",
+    return json_pack("{s:s, s:s?, s:s?, s:I, s:[f,f], s:[f,f], s:o?, s:o}", "name", board->name,
+                     "device", board->device, "like", board->like, "memory_bytes",
                      (json_int_t)board->memory_bytes, "to_device_s", board->copy_s[0][0],
                      board->copy_s[0][1], "from_device_s", board->copy_s[1][0], board->copy_s[1][1],
-                     "layers", layers);
+                     "besides", board->has_besides ? besides_json(board) : NULL, "layers", layers);
 }
 
 static const char *end_name(const rp_profile *profile, uint32_t end) {
     return end < profile->board_count ? profile->board[end].name : "host";
 }
 
-/* Of neighbours round the ring, both ways, and from the host to the first board. */
+/* Of neighbours round the ring, and of the host and the boards, both ways. */
 static bool is_used(const rp_profile *profile, uint32_t from, uint32_t to) {
     const uint32_t boards = profile->board_count;
     const bool known = (from == boards || profile->board[from].known) &&
                        (to == boards || profile->board[to].known);
     const bool ring = from < boards && to < boards && from != to &&
                       ((from + 1) % boards == to || (to + 1) % boards == from);
-    return known && (ring || (from == boards && to < boards));
+    return known && (ring || (from == boards) != (to == boards));
 }
 
 static json_t *sizes_json(const rp_curve *busy) {
@@ -191,6 +214,51 @@ static void read_copies(const json_t *from, const char *key, double out[2]) {
     }
 }
 
+static rp_err read_pair(const reading *r, const char *board, const json_t *from, const char *key,
+                        double out[2]) {
+    const json_t *pair = json_object_get(from, key);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *at = json_array_get(pair, i);
+        out[i] = json_number_value(at);
+        if (!json_is_number(at) || !isfinite(out[i]) || out[i] < 0) {
+            return refuse(r, "board %.40s: besides.%s: expected two times, of %u and %u values",
+                          board, key, RP_BESIDES_FLOATS[0], RP_BESIDES_FLOATS[1]);
+        }
+    }
+    return RP_OK;
+}
+
+/* Codecs that this version does not know are passed over. */
+static rp_err read_besides(const reading *r, const json_t *from, rp_profile_board *out) {
+    const json_t *codecs = json_object_get(from, "codecs");
+    const json_t *handling = json_object_get(from, "handling_s");
+    rp_err err = RP_OK;
+    out->has_besides = from != NULL && !json_is_null(from);
+    if (!out->has_besides) {
+        return RP_OK;
+    }
+    double *handling_s = &out->besides_s[RP_BESIDES_HANDLING];
+    *handling_s = json_number_value(handling);
+    if (!json_is_number(handling) || !isfinite(*handling_s) || *handling_s < 0) {
+        return refuse(r, "board %.40s: besides.handling_s: expected seconds", out->name);
+    }
+    const double spread = json_number_value(json_object_get(from, "handling_spread"));
+    out->handling_spread = spread > 0 && isfinite(spread) ? spread : 0;
+    RP_TRY(read_pair(r, out->name, from, "prediction_s", &out->besides_s[RP_BESIDES_PREDICTION]));
+    RP_TRY(read_pair(r, out->name, from, "average_s", &out->besides_s[RP_BESIDES_AVERAGE]));
+    for (size_t i = 0; i < json_array_size(codecs); i++) {
+        const json_t *own = json_array_get(codecs, i);
+        const char *name = json_string_value(json_object_get(own, "codec"));
+        const rp_codec codec = name ? rp_codec_find(name) : RP_CODECS;
+        for (size_t decode = 0; decode < 2 && codec < RP_CODECS; decode++) {
+            RP_TRY(read_pair(r, out->name, own, decode ? "decode_s" : "encode_s",
+                             &out->besides_s[rp_besides_codec(codec, decode, 0)]));
+        }
+    }
+fail:
+    return err;
+}
+
 static rp_err copy_text(const reading *r, const json_t *from, const char **out) {
     const char *text = json_string_value(from);
     char *copy = NULL;
@@ -219,6 +287,7 @@ static rp_err read_board(const reading *r, const json_t *from, rp_profile_board 
     out->memory_bytes = memory > 0 ? (uint64_t)memory : 0;
     read_copies(from, "to_device_s", out->copy_s[0]);
     read_copies(from, "from_device_s", out->copy_s[1]);
+    RP_TRY(read_besides(r, json_object_get(from, "besides"), out));
     out->known = true;
 fail:
     return err;

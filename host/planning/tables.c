@@ -330,6 +330,42 @@ static void put_sizes(FILE *file, const rp_profile *profile, const rp_profile_bo
     }
 }
 
+static void put_per_million(FILE *file, const char *what, const double seconds[2]) {
+    char text[TEXT_BYTES];
+    const double of = RP_BESIDES_FLOATS[1] * 1e-6;
+    (void)fprintf(file, "; %s %s", what, time_text(seconds[1] / of, text, TEXT_BYTES));
+}
+
+/* What ops cost besides their layers. */
+static void put_besides(FILE *file, const rp_profile_board *board) {
+    const double *besides = board->besides_s;
+    char text[2][TEXT_BYTES];
+    (void)fprintf(file, "Handling of an op: %s",
+                  time_text(besides[RP_BESIDES_HANDLING], text[0], TEXT_BYTES));
+    if (besides[RP_BESIDES_PREDICTION + 1] > 0) {
+        put_per_million(file,
+                        "a prediction of a million weights:", &besides[RP_BESIDES_PREDICTION]);
+    }
+    if (besides[RP_BESIDES_AVERAGE + 1] > 0) {
+        put_per_million(file, "an average of a million weights:", &besides[RP_BESIDES_AVERAGE]);
+    }
+    (void)fprintf(file, ".\n");
+    bool any = false;
+    for (uint32_t codec = 0; codec < RP_CODECS; codec++) {
+        const double *encode_s = &besides[rp_besides_codec(codec, 0, 0)];
+        const double *decode_s = &besides[rp_besides_codec(codec, 1, 0)];
+        if (encode_s[1] > 0) {
+            const double of = RP_BESIDES_FLOATS[1] * 1e-6;
+            (void)fprintf(
+                file, "%s %s %s / %s", any ? "," : "A million values, to encode / to decode:",
+                rp_codec_name((rp_codec)codec), time_text(encode_s[1] / of, text[0], TEXT_BYTES),
+                time_text(decode_s[1] / of, text[1], TEXT_BYTES));
+            any = true;
+        }
+    }
+    (void)fprintf(file, "%s", any ? ".\n" : "");
+}
+
 /* "12.50 MB/s, 3.1 at 16 KiB, 9.8 at 256 KiB, both ways at once" */
 static void put_rate(FILE *file, const rp_profile_wire *wire) {
     const rp_curve *busy = &wire->busy;
@@ -351,20 +387,29 @@ static void put_rate(FILE *file, const rp_profile_wire *wire) {
                                     : "");
 }
 
+static void put_wire(FILE *file, const rp_profile *profile, uint32_t from, uint32_t to) {
+    const uint32_t host = profile->board_count;
+    const rp_profile_wire *wire = &profile->wire[(size_t)from * (host + 1) + to];
+    char name[TEXT_BYTES];
+    char text[TEXT_BYTES];
+    (void)snprintf(name, sizeof name, "%.60s to %.60s",
+                   from == host ? "host" : profile->board[from].name,
+                   to == host ? "host" : profile->board[to].name);
+    (void)fprintf(file, "%-24s  %10s  ", name, time_text(wire->latency_s, text, TEXT_BYTES));
+    put_rate(file, wire);
+}
+
+/* Of neighbours, and of the host and each board. */
 static void put_wires(FILE *file, const rp_profile *profile, uint32_t boards) {
-    const uint32_t ends = profile->board_count + 1;
+    const uint32_t host = profile->board_count;
     (void)fprintf(file, "\n%-24s  %10s  %s\n", "wire", "latency", "rate");
     for (uint32_t k = 0; k + 1 < boards; k++) {
-        for (uint32_t back = 0; back < 2; back++) {
-            const rp_profile_wire *wire = &profile->wire[(k + back) * ends + k + !back];
-            char name[TEXT_BYTES];
-            char text[TEXT_BYTES];
-            (void)snprintf(name, sizeof name, "%.60s to %.60s", profile->board[k + back].name,
-                           profile->board[k + !back].name);
-            (void)fprintf(file, "%-24s  %10s  ", name,
-                          time_text(wire->latency_s, text, TEXT_BYTES));
-            put_rate(file, wire);
-        }
+        put_wire(file, profile, k, k + 1);
+        put_wire(file, profile, k + 1, k);
+    }
+    for (uint32_t k = 0; k < boards; k++) {
+        put_wire(file, profile, host, k);
+        put_wire(file, profile, k, host);
     }
 }
 
@@ -382,6 +427,9 @@ rp_err rp_profile_show(FILE *file, const rp_runfile *run, const rp_profile *prof
                       "forward", "backward", "its input", "its weight", "update", "share");
         put_layers(file, run, profile, board);
         put_sizes(file, profile, board);
+        if (board->has_besides) {
+            put_besides(file, board);
+        }
     }
     if (boards > 1) {
         put_wires(file, profile, boards);

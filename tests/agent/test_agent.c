@@ -58,7 +58,7 @@ static const row table[] = {
     {RP_KIND_PUSH, "x x x x x x x x"},
     {RP_KIND_PUSH_PIECE, "x x x x x x x x"},
     {RP_KIND_PUSHED, ". . . . . . . ."},
-    {RP_KIND_TRIAL_BYTES, ". . . . . . . ."},
+    {RP_KIND_TRIAL_BYTES, "x . . . . . . ."},
     {RP_KIND_FAULT, "x x x x x x x x"},
     {RP_KIND_BYE, "x x x x x x x x"},
     {RP_KIND_ACK_ONLY, ". . . . . . . ."},

@@ -1,5 +1,5 @@
 /* A link that a board tries outside of a run, and a HELLO of no run. */
-#include "agent/wire_rate.h"
+#include "link/wire_rate.h"
 #include "one_agent.h"
 
 static rp_Frame receive_no_run(fixture *f) {
@@ -181,6 +181,43 @@ static void a_board_measures(void **state) {
     close_fixture(&f);
 }
 
+/* Over the control link, both ways: what the board sends, and what it takes and drops. */
+static void a_board_measures_its_control_link(void **state) {
+    (void)state;
+    fixture f;
+    rp_message *message;
+    uint64_t bytes = 0;
+    rp_TrialDone done = {0};
+    open_agent(&f, true, rp_executor_find("digest"), false);
+    rp_Frame asks = measuring("", "", 64, 1000);
+    asks.body.trial.control = true;
+    send_no_run(&f, asks);
+    for (uint32_t i = 0; i < 4000 && done.seconds_count == 0; i++) {
+        bool over;
+        expect_ok(rp_agent_step(f.agent, &over));
+        expect_ok(rp_link_step(f.link));
+        while (rp_link_recv(f.link, &message) == RP_OK) {
+            const bool of_trial = rp_frame_kind(&message->frame) == RP_KIND_TRIAL_BYTES;
+            bytes += of_trial ? message->part[0].bytes : 0;
+            done = of_trial ? done : message->frame.body.trial_done;
+            rp_link_release(f.link, &message);
+        }
+        rp_link_before_wait(f.link);
+        f.clock.stepped_ns += RP_NS_PER_MS;
+    }
+    assert_int_equal(done.outcome, RP_TRIAL_MEASURED);
+    assert_int_equal(done.seconds_count, 2);
+    assert_true(done.seconds[0] > 0 && done.seconds[1] > 0);
+    assert_int_equal(bytes, RP_WIRE_ROUNDS * 1064);
+    static uint8_t some[1000];
+    rp_Frame frame = {.which_body = RP_KIND_TRIAL_BYTES};
+    const rp_part part = rp_part_of_bytes(some, sizeof some);
+    expect_ok(rp_link_send(f.link, &frame, &part, 1, true, NULL, NULL));
+    send_no_run(&f, measuring("", "", 64, 1000)); /* the board is as it was, and takes more */
+    assert_int_equal(receive_no_run(&f).body.trial_done.outcome, RP_TRIAL_FAILED);
+    close_fixture(&f);
+}
+
 /* Who asks in no run ends none. */
 static void a_greeting_of_no_run_ends_nothing(void **state) {
     (void)state;
@@ -215,6 +252,7 @@ int main(void) {
         cmocka_unit_test(a_board_listens),
         cmocka_unit_test(a_board_dials),
         cmocka_unit_test(a_board_measures),
+        cmocka_unit_test(a_board_measures_its_control_link),
         cmocka_unit_test(a_greeting_of_no_run_ends_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,13 +36,40 @@ class Profile(program.Case):
             self.expect_points(layer, [1, 4, 16, 64])
         self.assertTrue(all(x["forward_s"] > 0 for x in found["layers"] if x["name"] == "fc1"))
         self.assertTrue(all(t > 0 for t in first["to_device_s"] + first["from_device_s"]))
-        for wire in found["wires"][:2]:  # this machine's own, by acks
+        between = [w for w in found["wires"] if "host" not in (w["from"], w["to"])]
+        self.assertEqual(len(between), 2)
+        for wire in between:  # this machine's own, by acks
             self.assertFalse(wire["assumed"])
             self.assertGreater(wire["latency_s"], 0)
             self.assertGreater(wire["bytes_per_s"], 1e6)
             self.assertEqual([p["bytes"] for p in wire["sizes"]], [2**14, 2**18, 2**21])
         self.assertEqual({(w["from"], w["to"]) for w in found["wires"]},
-                         {("0", "1"), ("1", "0"), ("host", "0"), ("host", "1")})
+                         {("0", "1"), ("1", "0"), ("host", "0"), ("host", "1"),
+                          ("0", "host"), ("1", "host")})
+        for wire in found["wires"]:  # those of the host, too, both ways
+            self.assertFalse(wire["assumed"], wire)
+            self.assertGreater(wire["bytes_per_s"], 1e6)
+
+    def test_what_ops_cost_besides(self):
+        averaged, _ = self.profile("schedule=ea-pipe")
+        pair = averaged["boards"][0]["besides"]["average_s"]
+        self.assertTrue(0 < pair[0] and 0 < pair[1], pair)
+        found, _ = self.profile("schedule=spectrain")
+        besides = found["boards"][0]["besides"]
+        self.assertEqual(besides, found["boards"][1]["besides"])
+        self.assertGreater(besides["handling_s"], 0)
+        self.assertLess(besides["handling_s"], 1)
+        pair = besides["prediction_s"]
+        self.assertTrue(0 < pair[0] and 0 < pair[1], pair)
+        self.assertEqual(besides["average_s"], [0, 0])
+        codecs = {c["codec"]: c for c in besides["codecs"]}
+        self.assertEqual(set(codecs), {"f16", "bf16", "int8", "int4", "topk-0.1", "topk-0.03",
+                                       "topk-0.01", "aqsgd4", "aqsgd2"})
+        for codec in codecs.values():  # 16 times as many values
+            for pair in (codec["encode_s"], codec["decode_s"]):
+                self.assertTrue(0 < pair[0] < pair[1], codec)
+        out, _ = self.ringpipe("plan", self.run_file(), "--set", "links={codec: int8}")
+        self.assertIn("A step takes", out)  # a run measures what it has: int8
 
     def test_boards_that_differ_are_each_measured(self):
         found, err = self.profile("ring.threads=[1, 2]", "ring.link={rate_mbit: 8, delay_ms: 3}")
@@ -77,7 +104,8 @@ class Profile(program.Case):
     def test_a_table(self):
         out, _ = self.ringpipe("profile", self.run_file())
         for words in ("board 0: ", "the same is taken for 1", "its input", "worst spread", "fc3",
-                      "0 to 1"):
+                      "0 to 1", "host to 0", "1 to host", "Handling of an op: ",
+                      "A million values, to encode / to decode: f16 "):
             self.assertIn(words, out)
 
     def plan(self, *sets, **env):

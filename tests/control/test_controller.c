@@ -502,6 +502,7 @@ static bool is_taken(rp_control_state_id state, rp_kind kind) {
     case RP_KIND_FAULT:
     case RP_KIND_COPIED:
     case RP_KIND_TRIAL_DONE:
+    case RP_KIND_TRIAL_BYTES:
         return true;
     case RP_KIND_PROFILE_DONE:
         return state == RP_CONTROL_PROFILE;
@@ -918,7 +919,8 @@ static void describe_state(rp_control_state_id s, char *out, size_t bytes) {
     }
     for (uint32_t kind = 1; kind < 64 && s < RP_CONTROL_RECOVER; kind++) {
         const bool everywhere = kind == RP_KIND_HELLO || kind == RP_KIND_FAULT ||
-                                kind == RP_KIND_COPIED || kind == RP_KIND_TRIAL_DONE;
+                                kind == RP_KIND_COPIED || kind == RP_KIND_TRIAL_DONE ||
+                                kind == RP_KIND_TRIAL_BYTES;
         if (!everywhere && rp_control_handler_of((rp_kind)kind, s)) {
             const size_t used = strlen(takes);
             (void)snprintf(takes + used, sizeof takes - used, " %s", rp_kind_name((rp_kind)kind));

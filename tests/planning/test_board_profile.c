@@ -55,6 +55,30 @@ static double *say(const rp_profile *profile, double a, double b, size_t *count)
     return values;
 }
 
+/* The same, and what its ops cost besides: 2 ms each, a ms a Ki of values predicted, averaged,
+ * encoded, and 3 decoded. */
+static double *say_besides(const rp_profile *profile, double a, double b, size_t *count) {
+    const size_t layers = profile->layer_count;
+    const size_t sizes = profile->size_count;
+    size_t of_layers;
+    double *values;
+    const double *own = say(profile, a, b, &of_layers);
+    *count = rp_measured_all(layers, sizes);
+    expect_ok(RP_ARENA_NEW(&arena, *count, &values));
+    memcpy(values, own, of_layers * sizeof *values);
+    values[rp_measured_besides_at(layers, sizes, RP_BESIDES_HANDLING)] = 2e-3;
+    for (size_t size = 0; size < 2; size++) {
+        const double all_s = 1e-3 * RP_BESIDES_FLOATS[size] / 1024;
+        const size_t which[] = {RP_BESIDES_PREDICTION + size, RP_BESIDES_AVERAGE + size,
+                                rp_besides_codec(RP_CODEC_F16, 0, size),
+                                rp_besides_codec(RP_CODEC_F16, 1, size)};
+        for (size_t i = 0; i < 4; i++) {
+            values[rp_measured_besides_at(layers, sizes, which[i])] = i == 3 ? 3 * all_s : all_s;
+        }
+    }
+    return values;
+}
+
 static void sizes_reach_round_the_microbatch(void **state) {
     (void)state;
     rp_profile profile;
@@ -116,6 +140,40 @@ static void what_no_board_measures_is_refused(void **state) {
     expect_err(rp_profile_take(&arena, &profile, 1, values, count), RP_ERR_PEER);
     values[rp_measured_at(profile.layer_count, 0, 1, 0) + 1] = 0; /* one is enough */
     expect_ok(rp_profile_take(&arena, &profile, 1, values, count));
+}
+
+static void what_ops_cost_besides_is_taken(void **state) {
+    (void)state;
+    rp_profile profile;
+    rp_profile back;
+    size_t count;
+    open_profile(&profile);
+    double *values = say_besides(&profile, 3, 0.5, &count);
+    for (size_t i = rp_measured_besides_at(profile.layer_count, profile.size_count, 0); i < count;
+         i++) {
+        const double good = values[i];
+        values[i] = i % 3 ? -1e-9 : (double)NAN;
+        expect_err(rp_profile_take(&arena, &profile, 0, values, count), RP_ERR_PEER);
+        values[i] = good;
+    }
+    expect_ok(rp_profile_take(&arena, &profile, 0, values, count));
+    rp_profile_take_like(&profile, 1, 0);
+    FILE *file = fopen(in_folder("profile.json"), "w");
+    assert_non_null(file);
+    expect_ok(rp_profile_write(file, &run, &profile));
+    assert_int_equal(fclose(file), 0);
+    expect_ok(rp_profile_read(&arena, in_folder("profile.json"), &run, &back));
+    const rp_profile *const both[] = {&profile, &back};
+    for (uint32_t i = 0; i < 4; i++) {
+        const rp_profile *of = both[i / 2];
+        assert_true(of->board[i % 2].has_besides);
+        expect_close(rp_profile_handling_s(of, i % 2), 2e-3, 1e-12, 0);
+        expect_close(rp_profile_prediction_s(of, i % 2, 51200), 50e-3, 1e-9, 0);
+        expect_close(rp_profile_average_s(of, i % 2, 1024), 1e-3, 1e-9, 0);
+        expect_close(rp_profile_average_s(of, i % 2, 0), 0, 0, 0);
+        expect_close(rp_profile_codec_s(of, i % 2, RP_CODEC_F16, true, 2048), 6e-3, 1e-9, 0);
+        expect_close(rp_profile_codec_s(of, i % 2, RP_CODEC_INT8, true, 2048), 0, 0, 0);
+    }
 }
 
 /* The right board is four times as slow, so it has fewer layers; and on the left one, more. */
@@ -347,6 +405,86 @@ static void a_step_takes_what_the_replay_says(void **state) {
     expect_close(found.wire_s, 2 * alone_s, 1e-6, 0);
 }
 
+/* Handling is of every op; codecs of those that a boundary has, on both its boards; predictions of
+ * stages that are not the last; averages of updates. */
+static void ops_take_what_they_do_besides(void **state) {
+    (void)state;
+    static const rp_codec halves[][2] = {{RP_CODEC_F16, RP_CODEC_F16}};
+    static const uint32_t first[] = {0, 2, 3};
+    rp_profile profile;
+    rp_prediction plain;
+    rp_prediction found;
+    size_t count;
+    for (uint32_t with = 0; with < 2; with++) {
+        open_profile(&profile);
+        for (uint32_t k = 0; k < 2; k++) {
+            const double *values =
+                with ? say_besides(&profile, 0, 1, &count) : say(&profile, 0, 1, &count);
+            expect_ok(rp_profile_take(&arena, &profile, k, values, count));
+        }
+        predict(&profile, with ? &found : &plain);
+        if (with == 0) {
+            rp_runfile_close(&run);
+        }
+    }
+    const uint32_t micros = (run.batch + run.micro - 1) / run.micro;
+    expect_close(found.step_s - plain.step_s, (2 * (micros + 1) + 1) * 2e-3, 1e-6, 0);
+    expect_close(found.op_s[0][RP_OP_FORWARD], plain.op_s[0][RP_OP_FORWARD], 1e-12, 0);
+    run.codec = halves;
+    predict(&profile, &found);
+    rp_boundary boundary;
+    expect_ok(rp_cut_boundary_at(run.model, 2, &boundary));
+    const double ki =
+        run.micro * (double)rp_shape_count(rp_model_shape(run.model, boundary.producer[0])) / 1024;
+    expect_close(found.op_s[0][RP_OP_FORWARD] - plain.op_s[0][RP_OP_FORWARD], ki * 1e-3, 1e-9, 0);
+    expect_close(found.op_s[0][RP_OP_BACKWARD] - plain.op_s[0][RP_OP_BACKWARD], ki * 3e-3, 1e-9, 0);
+    expect_close(found.op_s[1][RP_OP_FORWARD] - plain.op_s[1][RP_OP_FORWARD], ki * 3e-3, 1e-9, 0);
+    expect_close(found.op_s[1][RP_OP_BACKWARD] - plain.op_s[1][RP_OP_BACKWARD], ki * 1e-3, 1e-9, 0);
+    run.codec = NULL;
+    const rp_cost_stage at = {0, 0, 2, first[0], first[1], false, true};
+    const rp_cost_stage last = {1, 1, 2, first[1], first[2], true, false};
+    const double weights =
+        (double)rp_model_param_count(run.model, RP_PARAM_TRAINED, first[0], first[1]) / 1024;
+    run.method.weights = RP_WEIGHTS_SPECTRAIN;
+    for (uint32_t kind = RP_OP_FORWARD; kind <= RP_OP_BACKWARD; kind++) {
+        const double plain_s =
+            rp_cost_op_s(&run, &profile, 0, first[0], first[1], (rp_op_kind)kind, 4);
+        expect_close(rp_cost_whole_op_s(&run, &profile, &at, (rp_op_kind)kind, 4) - plain_s,
+                     weights * 1e-3, 1e-9, 0);
+    }
+    run.method.weights = RP_WEIGHTS_PIPEOPTIM; /* the backward sees the newest */
+    expect_close(rp_cost_whole_op_s(&run, &profile, &at, RP_OP_BACKWARD, 4),
+                 rp_cost_op_s(&run, &profile, 0, first[0], first[1], RP_OP_BACKWARD, 4), 1e-12, 0);
+    expect_close(rp_cost_whole_op_s(&run, &profile, &last, RP_OP_FORWARD, 4),
+                 rp_cost_op_s(&run, &profile, 1, first[1], first[2], RP_OP_FORWARD, 4), 1e-12, 0);
+    run.method.kind = rp_sched_find("ea-pipe");
+    run.method.period = 2;
+    expect_close(rp_cost_whole_op_s(&run, &profile, &at, RP_OP_UPDATE, 0) -
+                     rp_cost_op_s(&run, &profile, 0, first[0], first[1], RP_OP_UPDATE, 0),
+                 weights * 1e-3 / 2, 1e-9, 0);
+}
+
+/* Inputs travel over the host's wire, one microbatch after the other. */
+static void the_feed_may_be_the_slowest(void **state) {
+    (void)state;
+    static const rp_curve_point trip[] = {{64, 1e-6, 0}, {4096, 20, 0}};
+    rp_profile profile;
+    rp_prediction found;
+    size_t count;
+    open_profile(&profile);
+    for (uint32_t k = 0; k < 2; k++) {
+        const double *values = say(&profile, 0, 1e-3, &count);
+        expect_ok(rp_profile_take(&arena, &profile, k, values, count));
+    }
+    expect_ok(rp_profile_take_wire(&profile, profile.board_count, 0, trip, 2));
+    const double input =
+        (double)(rp_codec_bytes(run.input_codec, rp_shape_count(&run.data.sample)) * run.batch);
+    const double feed_s = input * rp_cost_feed_s(&run, &profile, 0, 4096) / 4096;
+    predict(&profile, &found);
+    expect_close(found.step_s, feed_s, 0.02, 0);
+    assert_non_null(strstr(found.limits, "the wire from the host to board left is in use"));
+}
+
 /* Measured, or emulated: another time of a wire counts for this one way. */
 static void a_wire_may_become_slow(void **state) {
     (void)state;
@@ -376,6 +514,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_profile_of_something_else_is_refused, setup, close_run),
         cmocka_unit_test_setup_teardown(wires_cost_what_was_measured, setup, close_run),
         cmocka_unit_test_setup_teardown(a_wire_may_become_slow, setup, close_run),
+        cmocka_unit_test_setup_teardown(what_ops_cost_besides_is_taken, setup, close_run),
+        cmocka_unit_test_setup_teardown(ops_take_what_they_do_besides, setup, close_run),
+        cmocka_unit_test_setup_teardown(the_feed_may_be_the_slowest, setup, close_run),
         cmocka_unit_test_setup_teardown(a_step_takes_what_the_replay_says, setup, close_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
-#include "agent/wire_rate.h"
+#include "link/wire_rate.h"
 
 #include <string.h>
 
-#include "agent/measure.h"
+#include "base/median.h"
 
 enum { ROW = 4 };                                    /* messages that are on their way at a time */
 static const int64_t LONGEST_NS = RP_NS_PER_S;       /* of one message */
@@ -25,7 +25,7 @@ rp_err rp_wire_rate_begin(rp_wire_rate *rate, const rp_clock *clock, const uint3
     rp_arena_init(&rate->arena, "wire", 0);
     RP_TRY(RP_ARENA_NEW(&rate->arena, size[count - 1], &rate->bytes));
     memcpy(rate->size, size, count * sizeof *size);
-    rate->sizes = count;
+    rate->sizes = rate->sizes_asked = count;
     rate->is_row = row;
     rate->at = row ? count - 1 : 0;
     rate->began_ns = rp_clock_now_ns(clock);
@@ -117,7 +117,7 @@ rp_err rp_wire_rate_step(rp_wire_rate *rate, rp_link *link, bool *over) {
 
 void rp_wire_rate_result(rp_wire_rate *rate, double *seconds, double *spread) {
     for (uint32_t i = 0; i < RP_WIRE_SIZES_MAX; i++) {
-        rp_measure_summary(rate->repeat_s[i], rate->repeats[i], &seconds[i], &spread[i]);
+        rp_median(rate->repeat_s[i], rate->repeats[i], &seconds[i], &spread[i]);
     }
 }
 

@@ -5,8 +5,8 @@
  * behind what the other end sends, holds nothing up, and the rate of both directions at once shows.
  *
  * Zeros: nothing is measured. Its memory is its own. */
-#ifndef RP_AGENT_WIRE_RATE_H
-#define RP_AGENT_WIRE_RATE_H
+#ifndef RP_LINK_WIRE_RATE_H
+#define RP_LINK_WIRE_RATE_H
 
 #include "link/link.h"
 
@@ -17,6 +17,7 @@ typedef struct {
     const rp_clock *clock; /* NULL: nothing is measured */
     uint8_t *bytes;        /* that are sent */
     uint32_t sizes, size[RP_WIRE_SIZES_MAX];
+    uint32_t sizes_asked;
     uint32_t at, round; /* size and round of the next message */
     bool is_row;
     uint32_t on_way; /* messages */
