@@ -7,7 +7,7 @@
 #include "sched/sched.h"
 
 typedef struct rp_piece {
-    struct rp_piece *next;
+    struct rp_piece *next, *before;
     uint64_t step;
     rp_range samples;
     double time;      /* usable from here on */
@@ -15,7 +15,7 @@ typedef struct rp_piece {
 } rp_piece;
 
 typedef struct {
-    rp_piece *first; /* oldest first */
+    rp_piece *first, *last; /* oldest first */
     uint32_t count;
 } rp_ledger;
 

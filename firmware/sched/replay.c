@@ -118,6 +118,9 @@ fail:
 static uint32_t count_versions(const rp_replay_hold *own) {
     uint32_t count = 1;
     uint64_t last = own->updates;
+    if (own->held.first && own->held.first->version == own->updates) {
+        return 1; /* the oldest is the newest */
+    }
     for (const rp_piece *p = own->held.first; p; p = p->next) {
         if (p->version != own->updates && p->version != last) {
             count++;

@@ -1,6 +1,7 @@
 #include "planning/cost.h"
 
 #include "planning/balance.h"
+#include "planning/sums.h"
 
 #include <math.h>
 
@@ -260,7 +261,7 @@ double rp_cost_whole_op_s(const rp_runfile *run, const rp_profile *profile, cons
 
 typedef struct {
     const rp_runfile *run;
-    const rp_profile *profile;
+    const rp_sums *sums;
     const double *boundary; /* in front of each layer; 0 of the first */
 } board_costs;
 
@@ -270,16 +271,11 @@ static const double BELOW = 1e-3;
 
 static double stage_s(const void *context, uint32_t stage, uint32_t first, uint32_t end) {
     const board_costs *c = context;
-    const rp_runfile *run = c->run;
-    const uint32_t place = board_of(run, stage, false);
-    const double sends =
-        c->boundary[first] + (end < run->model->layer_count ? c->boundary[end] : 0);
-    const rp_measured_pass passes[] = {RP_MEASURED_FORWARD, RP_MEASURED_BACKWARD};
-    const rp_op_kind kinds[] = {RP_OP_FORWARD, RP_OP_BACKWARD};
-    double sum = sends;
-    for (uint32_t i = 0; i < 2; i++) {
-        sum += rp_cost_op_s(run, c->profile, place, first, end, kinds[i], run->micro) +
-               BELOW * rp_profile_pass_s(c->profile, place, first, end, passes[i], run->micro);
+    const uint32_t place = board_of(c->run, stage, false);
+    double sum = c->boundary[first] + (end < c->run->model->layer_count ? c->boundary[end] : 0);
+    for (uint32_t back = 0; back < 2; back++) {
+        sum += rp_sums_op_s(c->sums, place, first, end, back) +
+               BELOW * rp_sums_pass_s(c->sums, place, first, end, back);
     }
     return sum;
 }
@@ -311,6 +307,7 @@ rp_err rp_cost_choose_cut_by_board(rp_arena *arena, const rp_runfile *run,
     const uint32_t layers = run->model->layer_count;
     double *boundary;
     double *seconds;
+    rp_sums sums;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, layers, &boundary));
     RP_TRY(RP_ARENA_NEW(arena, 2 * (size_t)layers, &seconds));
@@ -321,7 +318,8 @@ rp_err rp_cost_choose_cut_by_board(rp_arena *arena, const rp_runfile *run,
     for (uint32_t i = 1; i < layers; i++) {
         boundary[i] = rp_cost_boundary_s(run, profile, i);
     }
-    const board_costs costs = {run, profile, boundary};
+    RP_TRY(rp_sums_open(arena, run, profile, &sums));
+    const board_costs costs = {run, &sums, boundary};
     RP_TRY(rp_balance(arena, stage_s, &costs, layers, run->stages, out));
 fail:
     return err;

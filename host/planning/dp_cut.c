@@ -72,6 +72,9 @@ static suffix best_from(const search *s, uint32_t behind, rp_dp_group own, uint3
     }
     for (uint32_t end = behind == 0 ? ask->layers : first + 1; end + behind <= ask->layers; end++) {
         const double own_s = ask->stage_s(ask->context, own, first, end, behind);
+        if (own_s >= s->limit || (s->by_sum ? own_s >= best.sum : own_s > best.slowest)) {
+            break; /* and so would be any more layers */
+        }
         if (!(own_s >= 0 && own_s < s->limit)) {
             continue;
         }

@@ -21,7 +21,7 @@ typedef struct {
     double steady, fill; /* what is minimised: steady * the slowest stage or wire + fill * the sum
                             of all of them. >= 0 */
     /* The layers [first, end) on a group, with so many stages behind it: their number says how much
-     * a schedule keeps, and with it what fits into the memory. */
+     * a schedule keeps, and with it what fits into the memory. More layers never cost less. */
     double (*stage_s)(const void *context, rp_dp_group group, uint32_t first, uint32_t end,
                       uint32_t behind);
     /* What crosses in front of `layer`, from a group to the next. */

@@ -8,6 +8,7 @@
 #include "planning/dp_cut.h"
 #include "planning/least_memory.h"
 #include "planning/planfile.h"
+#include "planning/sums.h"
 
 enum { ALL_BOARDS = 5, REPLAYS = 6, ROUNDS = 600, SWEEPS = 16, NEAR = 24, SIZED = 3, MICROS = 3 };
 /* Of a step, that another cut of the same ring saves where it is taken: less is noise. */
@@ -18,9 +19,9 @@ typedef struct {
     const rp_joint_ask *ask;
     uint32_t layers, micros, rounds;
     int64_t start_ns;
-    double *pass[2];  /* [boards][layers + 1], seconds of the layers in front, on the board */
-    double *flops[2]; /* [layers + 1], of one sample */
-    double *bytes;    /* [layers]: that cross in front of it, one way; infinite: too much */
+    rp_sums sums;
+    double *limit; /* [boards]: bytes that each may use, 0: not known */
+    double *bytes; /* [layers]: that cross in front of it, one way; infinite: too much */
     rp_least_memory memory;
     rp_joint_plan kept[REPLAYS]; /* the best by dp-cut, rising; step_s is its cost */
     uint32_t kept_count;
@@ -37,21 +38,12 @@ typedef struct {
 
 static double compute_s(const joint *j, uint32_t place, uint32_t first, uint32_t end,
                         uint32_t back) {
-    const rp_runfile *run = j->ask->run;
-    const size_t row = (size_t)place * (j->layers + 1);
-    const double own = j->pass[back][row + end] - j->pass[back][row + first];
-    const rp_throttled_op op = {
-        .kind = back ? RP_OP_BACKWARD : RP_OP_FORWARD,
-        .samples = run->micro,
-        .micro = run->micro,
-        .flops = {j->flops[0][end] - j->flops[0][first], j->flops[1][end] - j->flops[1][first]}};
-    const double least = rp_throttle_s(rp_runfile_throttle_of(run, place), &op);
-    return rp_profile_slower(j->ask->profile, place) * (own > least ? own : least) +
+    return rp_sums_op_s(&j->sums, place, first, end, back) +
            rp_profile_handling_s(j->ask->profile, place);
 }
 
 static bool fits(const joint *j, uint32_t place, uint32_t first, uint32_t end, uint32_t behind) {
-    const double has = (double)rp_least_memory_limit(j->ask->run, j->ask->profile, place);
+    const double has = j->limit[place];
     return has <= 0 || rp_least_memory_of(&j->memory, first, end, behind) <= has;
 }
 
@@ -553,9 +545,9 @@ fail:
 
 /* Of a layer as it was measured: what holds a board back besides is not shared out by layers. */
 static double layer_s(const joint *j, uint32_t place, uint32_t layer) {
-    const size_t at = (size_t)place * (j->layers + 1) + layer;
     return rp_profile_slower(j->ask->profile, place) *
-           (j->pass[0][at + 1] - j->pass[0][at] + j->pass[1][at + 1] - j->pass[1][at]);
+           (rp_sums_pass_s(&j->sums, place, layer, layer + 1, false) +
+            rp_sums_pass_s(&j->sums, place, layer, layer + 1, true));
 }
 
 static double fastest_s(const joint *j, uint32_t layer) {
@@ -652,24 +644,16 @@ fail:
 
 static rp_err sum_up(rp_arena *arena, joint *j) {
     const rp_runfile *run = j->ask->run;
-    const size_t row = (size_t)j->layers + 1;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, j->layers, &j->bytes));
     RP_TRY(rp_least_memory_open(arena, run, run->boards, &j->memory));
-    for (uint32_t back = 0; back < 2; back++) {
-        RP_TRY(RP_ARENA_NEW(arena, row * run->boards, &j->pass[back]));
-        RP_TRY(RP_ARENA_NEW(arena, row, &j->flops[back]));
+    RP_TRY(rp_sums_open(arena, run, j->ask->profile, &j->sums));
+    RP_TRY(RP_ARENA_NEW(arena, run->boards, &j->limit));
+    for (uint32_t k = 0; k < run->boards; k++) {
+        j->limit[k] = (double)rp_least_memory_limit(run, j->ask->profile, k);
     }
-    for (uint32_t i = 0; i < j->layers; i++) {
-        j->bytes[i] = i > 0 ? rp_cost_boundary_bytes(run, i) : 0;
-        j->flops[0][i + 1] = j->flops[0][i] + rp_model_flops_forward(run->model, i, i + 1);
-        j->flops[1][i + 1] = j->flops[1][i] + rp_model_flops_backward(run->model, i, i + 1);
-        for (uint32_t at = 0; at < 2 * run->boards; at++) {
-            double *sum = &j->pass[at % 2][at / 2 * row + i];
-            sum[1] = sum[0] + rp_profile_pass_s(j->ask->profile, at / 2, i, i + 1,
-                                                at % 2 ? RP_MEASURED_BACKWARD : RP_MEASURED_FORWARD,
-                                                run->micro);
-        }
+    for (uint32_t i = 1; i < j->layers; i++) {
+        j->bytes[i] = rp_cost_boundary_bytes(run, i);
     }
 fail:
     return err;

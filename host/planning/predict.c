@@ -216,7 +216,9 @@ fail:
 
 rp_err rp_predict(rp_arena *arena, const rp_runfile *run, const rp_profile *profile,
                   const rp_plan *plan, double delay_s, rp_prediction *out) {
-    const uint64_t fill = steps_to_fill(plan);
+    const bool flushed = plan->method.kind->flushed; /* each step begins with empty pipes */
+    const uint64_t fill = flushed ? 1 : steps_to_fill(plan);
+    const uint64_t all = flushed ? 2 : 3 * fill;
     predicting p = {.run = run, .profile = profile, .plan = plan};
     rp_sched_facts few;
     rp_sched_facts many;
@@ -225,9 +227,9 @@ rp_err rp_predict(rp_arena *arena, const rp_runfile *run, const rp_profile *prof
     RP_TRY(rp_plan_cut(arena, plan, run->model, &p.cut));
     RP_TRY(take_costs(arena, &p, delay_s, out));
     RP_TRY(replay(arena, &p, fill, &few));
-    RP_TRY(replay(arena, &p, 3 * fill, &many));
-    out->step_s = (many.makespan - few.makespan) / (double)(2 * fill);
-    find_busiest(&p, &few, &many, 2 * fill, out);
+    RP_TRY(replay(arena, &p, all, &many));
+    out->step_s = (many.makespan - few.makespan) / (double)(all - fill);
+    find_busiest(&p, &few, &many, all - fill, out);
     say_limits(plan, out);
 fail:
     return err;
