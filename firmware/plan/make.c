@@ -5,6 +5,7 @@ static rp_err make_nodes(rp_arena *arena, const rp_plan_options *options, rp_pla
     const uint32_t nodes = plan->node_count;
     const bool splits = plan->method.kind->splits;
     const uint32_t chunks = splits ? 1 : plan->method.chunks;
+    uint32_t stage = 0;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, nodes, &plan->node));
     RP_TRY(RP_ARENA_NEW(arena, plan->hold_count, &plan->hold));
@@ -24,6 +25,14 @@ static rp_err make_nodes(rp_arena *arena, const rp_plan_options *options, rp_pla
         for (uint32_t c = 0; c < chunks; c++) {
             plan->hold[k * chunks + c] =
                 (rp_plan_hold){.node = k, .stage = k + c * nodes, .share = {0, 1}};
+        }
+        if (options->group) {
+            rp_plan_hold *hold = &plan->hold[k];
+            stage += k == options->group[stage + 1];
+            const bool first = k == options->group[stage];
+            hold->stage = stage;
+            hold->share[0] = first ? 0 : options->share[k - 1];
+            hold->share[1] = k + 1 == options->group[stage + 1] ? 1 : options->share[k];
         }
         if (splits) { /* forwards up the stages, backwards down again */
             const bool backward = k >= plan->stage_count;
@@ -85,6 +94,10 @@ rp_err rp_plan_make(rp_arena *arena, const rp_plan_options *options, rp_plan **o
         return rp_fail(RP_ERR_USAGE, "plan: %u stages do not divide into %u a board", stages,
                        chunks);
     }
+    if (options->group && (chunks > 1 || options->method->kind->splits)) {
+        return rp_fail(RP_ERR_USAGE, "plan: boards share no stage of schedule %s",
+                       options->method->kind->name);
+    }
     if (options->method->kind->splits && stages > RP_SPLIT_STAGES_MAX) {
         return rp_fail(RP_ERR_USAGE,
                        "plan: schedule %s has two nodes for each stage: expected 1 "
@@ -103,9 +116,12 @@ rp_err rp_plan_make(rp_arena *arena, const rp_plan_options *options, rp_plan **o
                       .step_first = options->step_first,
                       .fill_step = options->step_first,
                       .steps = options->steps,
-                      .node_count = rp_method_boards(options->method, stages),
-                      .hold_count = options->method->kind->splits ? 2 * stages : stages,
+                      .node_count = options->group ? options->group[stages]
+                                                   : rp_method_boards(options->method, stages),
                       .stage_count = stages};
+    plan->hold_count = options->group                  ? plan->node_count
+                       : options->method->kind->splits ? 2 * stages
+                                                       : stages;
     RP_TRY(make_nodes(arena, options, plan));
     RP_TRY(make_stages(arena, options, plan));
     RP_TRY(rp_plan_connect(arena, options->model, options->model ? options->cut : NULL, plan));

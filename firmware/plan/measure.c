@@ -142,9 +142,9 @@ static void widen_feeds(rp_plan *plan) {
     }
 }
 
-/* Every stage on one node, all of it. */
+/* Every stage on one node, all of it, or on some with a share of the samples each. */
 static bool is_row(const rp_plan *plan) {
-    bool row = plan->hold_count == plan->stage_count;
+    bool row = true;
     for (uint32_t h = 0; row && h < plan->hold_count; h++) {
         row = plan->hold[h].role == RP_ROLE_BOTH;
     }

@@ -144,6 +144,11 @@ typedef struct {
                                   kinds that split stages: nodes = 2 * stages */
     const rp_method *method;   /* copied */
     const char *const *boards; /* names of the nodes; NULL: board0, board1, .. */
+    /* Boards that share stages: the first node of each stage, [stages + 1], the last is the nodes';
+     * and where the samples of each end, by node, [0, 1], those of a stage in order. NULL: none do
+     */
+    const uint32_t *group;
+    const double *share;
     const uint64_t *memory_bytes; /* by node; 0 = what the device has; NULL = all do */
     uint32_t batch, micro;
     const uint32_t (*size)[2]; /* kinds with sizes: by stage, of a microbatch forward and backward;
@@ -155,7 +160,8 @@ typedef struct {
     rp_codec input_codec;
 } rp_plan_options;
 
-/* Today's topology: every stage on one node, all samples, both directions; of a kind that splits
+/* Today's topology: every stage on one node, all samples, both directions, or on several nodes next
+ * to each other, each with a share of the samples; of a kind that splits
  * stages, its forward on node k of stage k and its backward on node 2 D - 1 - k.
  * errors  USAGE: stages that the chunks do not divide, or more than may be split; sizes of a stage
  * with batch statistics; those of connect and measure */

@@ -1,10 +1,12 @@
 /* What the planner is asked of boards and cut. `plan.boards: auto`: once the boards of a run that
  * begins are measured, the ring has those with which a step is shortest, in the order that the
- * planner says; the others become spares. */
+ * planner says; the others become spares. With `plan.share` boards may share a stage: then the plan
+ * is as one that is given. */
 #include <stdio.h>
 #include <string.h>
 
 #include "control/controller_own.h"
+#include "planning/planfile.h"
 
 /* Of a step, that other boards have to save: what was measured twice is never the same. */
 static const double GAIN = 0.05;
@@ -12,10 +14,10 @@ static const double GAIN = 0.05;
 /* Not in a run that has begun, nor with a cut that stays. Boards that dial have the neighbours that
  * the roster gives them. */
 static bool may_arrange(const rp_controller *c) {
-    bool all = c->run.boards_auto && c->run.cut_auto && !c->given && c->has_profile &&
-               c->options.purpose != RP_PURPOSE_EVALUATE && !c->begun &&
+    bool all = (c->run.boards_auto || c->run.plan_share > 1) && c->run.cut_auto && !c->given &&
+               c->has_profile && c->options.purpose != RP_PURPOSE_EVALUATE && !c->begun &&
                c->position.cut.stage_count == 0 && c->ring.count == c->run.boards;
-    for (uint32_t k = 0; all && k < c->run.boards; k++) {
+    for (uint32_t k = 0; all && c->run.roster && k < c->run.boards; k++) {
         all = !c->run.roster[k].dials;
     }
     return all;
@@ -45,7 +47,11 @@ static rp_err say(rp_controller *c, const rp_joint_answer *answer) {
         "%u of %u boards, %.4g ms a step by prediction in place of %.4g ms:", best->count,
         answer->now.count, 1e3 * best->step_s, 1e3 * answer->now.step_s);
     for (uint32_t k = 0; k < c->run.boards && used < 200; k++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, " %.40s", c->run.roster[k].name);
+        used += (size_t)snprintf(text + used, sizeof text - used, " %.40s", c->ring.board[k].name);
+    }
+    if (rp_joint_is_shared(best)) {
+        used += (size_t)snprintf(text + used, sizeof text - used,
+                                 "; %u stages, some of them shared", best->stages);
     }
     if (best->count < answer->now.count) {
         used += (size_t)snprintf(text + used, sizeof text - used, "; the others are spares");
@@ -99,12 +105,26 @@ static rp_err arrange(rp_controller *c, const rp_joint_plan *best) {
     return rp_ring_reorder(&c->ring, at);
 }
 
+/* Stages that boards share: from here on the plan is as one that somebody has given. */
+static rp_err share_stages(rp_controller *c, const rp_joint_plan *best) {
+    const rp_cut cut = {.stage_count = best->stages, .first = best->first};
+    const char *name[RP_JOINT_BOARDS_MAX];
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        name[k] = c->ring.board[k].name;
+    }
+    const rp_planfile chosen = {
+        .run = &c->run, .cut = &cut, .board = name, .group = best->group, .share = best->share};
+    c->run.stages = best->stages;
+    return rp_planfile_make(&c->arena, &chosen, &c->given);
+}
+
 rp_err rp_controller_find_cut(rp_controller *c, rp_arena *arena, rp_joint_answer *answer,
                               rp_cut *cut) {
     uint32_t *first;
     rp_err err;
     rp_joint_ask ask = rp_measured_ask(c);
     ask.boards_open = false;
+    ask.share_most = 1;
     ask.cuts_open = true;
     RP_TRY(rp_joint_search(&ask, answer));
     if (!answer->is_known) {
@@ -147,22 +167,24 @@ rp_err rp_arrange_ring(rp_controller *c) {
     if (!may_arrange(c)) {
         return RP_OK;
     }
-    const rp_joint_ask ask = rp_measured_ask(c);
+    rp_joint_ask ask = rp_measured_ask(c);
+    ask.boards_open = c->run.boards_auto;
     RP_TRY(rp_joint_search(&ask, &answer));
     RP_TRY(answer.is_known ? keep_words(c, &answer) : RP_OK);
     if (answer.is_known && !rp_joint_is_ring(&answer.plan[0], c->ring.count) &&
         answer.plan[0].step_s < (1 - GAIN) * answer.now.step_s) {
         RP_TRY(rp_controller_take_micro(c, &answer));
-        RP_TRY(arrange(c, &answer.plan[0]));
+        RP_TRY(c->run.boards_auto ? arrange(c, &answer.plan[0]) : RP_OK);
+        RP_TRY(rp_joint_is_shared(&answer.plan[0]) ? share_stages(c, &answer.plan[0]) : RP_OK);
         rp_measured_place(c);
         if (c->record) {
             rp_record_take_boards(c->record, c->run.boards, c->run.stages);
         }
         RP_TRY(say(c, &answer));
     }
-    RP_TRY(note_boards(c));
+    RP_TRY(c->run.boards_auto ? note_boards(c) : RP_OK);
     c->run.boards_auto = false; /* once in a run */
-    RP_TRY(rp_runfile_check_cut(&c->run));
+    RP_TRY(c->given ? RP_OK : rp_runfile_check_cut(&c->run));
 fail:
     return err;
 }

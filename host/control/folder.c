@@ -131,11 +131,11 @@ static rp_err show_advice(rp_controller *c) {
     const char *name[RP_JOINT_BOARDS_MAX];
     rp_joint_answer answer;
     rp_err err = RP_OK;
-    if (!c->has_profile || c->given || c->ring.count > RP_JOINT_BOARDS_MAX) {
-        return RP_OK;
-    }
     if (c->plan_words) {
         (void)fputs(c->plan_words, c->env.result);
+        return RP_OK;
+    }
+    if (!c->has_profile || c->given || c->ring.count > RP_JOINT_BOARDS_MAX) {
         return RP_OK;
     }
     rp_joint_ask ask = rp_measured_ask(c);

@@ -400,6 +400,7 @@ rp_joint_ask rp_measured_ask(rp_controller *c) {
                           .profile = &c->profile,
                           .delay_s = c->link_delay_s,
                           .boards_open = true,
+                          .share_most = c->run.plan_share,
                           .micro_open = c->run.micro_auto,
                           .clock = c->env.clock,
                           .limit_ns = (int64_t)(c->run.plan_seconds * (double)RP_NS_PER_S)};

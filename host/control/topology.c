@@ -72,7 +72,9 @@ rp_err rp_controller_make_plan(rp_controller *c) {
     c->drift.is_known = false;
     rp_arena_finish(&c->plan_arena);
     rp_arena_init(&c->plan_arena, "plan", 0);
-    RP_TRY(c->given ? RP_OK : make_plan(c));
+    RP_TRY(!c->given        ? make_plan(c)
+           : c->has_profile ? rp_drift_open(c) /* the planner has made it */
+                            : RP_OK);
     rp_controller_note_boards(c);
     RP_TRY(read_off(c));
     RP_TRY(rp_plan_text(&c->plan_arena, c->plan, &c->plan_text));

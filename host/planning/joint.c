@@ -20,8 +20,9 @@ typedef struct {
     uint32_t layers, micros, rounds;
     int64_t start_ns;
     rp_sums sums;
-    double *limit; /* [boards]: bytes that each may use, 0: not known */
-    double *bytes; /* [layers]: that cross in front of it, one way; infinite: too much */
+    uint32_t *statistics; /* [layers + 1]: layers in front with statistics of a batch */
+    double *limit;        /* [boards]: bytes that each may use, 0: not known */
+    double *bytes;        /* [layers]: that cross in front of it, one way; infinite: too much */
     rp_least_memory memory;
     rp_joint_plan kept[REPLAYS]; /* the best by dp-cut, rising; step_s is its cost */
     uint32_t kept_count;
@@ -47,34 +48,104 @@ static bool fits(const joint *j, uint32_t place, uint32_t first, uint32_t end, u
     return has <= 0 || rp_least_memory_of(&j->memory, first, end, behind) <= has;
 }
 
+static double board_s(const joint *j, uint32_t place, uint32_t first, uint32_t end,
+                      uint32_t behind) {
+    return fits(j, place, first, end, behind)
+               ? compute_s(j, place, first, end, 0) + compute_s(j, place, first, end, 1)
+               : (double)INFINITY;
+}
+
+/* Each board of a group sends its gradients to all others, once a step. Of a microbatch. */
+static double exchange_s(const ring *r, rp_dp_group group, uint32_t first, uint32_t end) {
+    const rp_joint_ask *ask = r->of->ask;
+    const double bytes = (double)sizeof(float) * (double)rp_model_param_count(
+                                                     ask->run->model, RP_PARAM_TRAINED, first, end);
+    double most = 0;
+    for (uint32_t i = 0; i < group.count * group.count; i++) {
+        const uint32_t from = r->plan->place[group.first + i / group.count];
+        const uint32_t to = r->plan->place[group.first + i % group.count];
+        most =
+            from != to ? fmax(most, rp_cost_wire_s(ask->run, ask->profile, from, to, bytes)) : most;
+    }
+    return most * (group.count - 1) / r->of->micros;
+}
+
+/* The samples shared out so that all boards of the group end at once. */
 static double stage_s(const void *context, rp_dp_group group, uint32_t first, uint32_t end,
                       uint32_t behind) {
     const ring *r = context;
-    const uint32_t place = r->plan->place[group.first];
-    return fits(r->of, place, first, end, behind)
-               ? compute_s(r->of, place, first, end, 0) + compute_s(r->of, place, first, end, 1)
-               : (double)INFINITY;
+    const joint *j = r->of;
+    double speed = 0;
+    if (group.count == 1) {
+        return board_s(j, r->plan->place[group.first], first, end, behind);
+    }
+    if (j->statistics[end] > j->statistics[first] || group.count > j->micros) {
+        return (double)INFINITY;
+    }
+    for (uint32_t k = group.first; k < group.first + group.count; k++) {
+        const double own = board_s(j, r->plan->place[k], first, end, behind);
+        if (!(own > 0) || isinf(own)) {
+            return own > 0 ? own : 0;
+        }
+        speed += 1 / own;
+    }
+    return 1 / speed + exchange_s(r, group, first, end);
 }
 
 /* Both ways, one behind the other: what is in use in both directions seldom has its rate in each.
  */
-static double wire_s(const void *context, rp_dp_group from, rp_dp_group to, uint32_t layer) {
-    const ring *r = context;
-    const rp_joint_ask *ask = r->of->ask;
-    const uint32_t near = r->plan->place[from.first];
-    const uint32_t far = r->plan->place[to.first];
-    const double bytes = r->of->bytes[layer];
+static double between_s(const joint *j, uint32_t near, uint32_t far, double bytes) {
+    const rp_joint_ask *ask = j->ask;
     return rp_cost_wire_s(ask->run, ask->profile, near, far, bytes) +
            rp_cost_wire_s(ask->run, ask->profile, far, near, bytes);
 }
 
+/* Between groups the samples take several wires, of which the slowest counts. */
+static double wire_s(const void *context, rp_dp_group from, rp_dp_group to, uint32_t layer) {
+    const ring *r = context;
+    const double bytes = r->of->bytes[layer];
+    double most = 0;
+    for (uint32_t a = from.first; a < from.first + from.count; a++) {
+        for (uint32_t b = to.first; b < to.first + to.count; b++) {
+            most = fmax(most, between_s(r->of, r->plan->place[a], r->plan->place[b], bytes));
+        }
+    }
+    return most / (from.count > to.count ? from.count : to.count);
+}
+
+/* By the speeds of its boards for it, in whole microbatches, one at least each. */
+static void share_out(const joint *j, rp_joint_plan *plan, uint32_t stage) {
+    const uint32_t begin = plan->group[stage];
+    const uint32_t end = plan->group[stage + 1];
+    const uint32_t behind = plan->stages - 1 - stage;
+    double all = 0;
+    double sum = 0;
+    uint32_t taken = 0;
+    for (uint32_t k = begin; k < end; k++) {
+        all +=
+            1 / fmax(board_s(j, plan->place[k], plan->first[stage], plan->first[stage + 1], behind),
+                     1e-12);
+    }
+    for (uint32_t k = begin; k < end; k++) {
+        sum +=
+            1 / fmax(board_s(j, plan->place[k], plan->first[stage], plan->first[stage + 1], behind),
+                     1e-12);
+        const uint32_t left = end - 1 - k; /* boards that need one yet */
+        const uint32_t wanted = (uint32_t)(j->micros * sum / all + 0.5);
+        const uint32_t most = j->micros - left;
+        taken = wanted <= taken ? taken + 1 : wanted > most ? most : wanted;
+        plan->share[k] =
+            k + 1 == end ? 1 : fmin(1, (double)taken * j->ask->run->micro / j->ask->run->batch);
+    }
+}
+
 /* With a flush the pipe is filled in each step. step_s infinite: no cut is allowed. */
-static rp_err cut_ring(const joint *j, rp_joint_plan *plan) {
+static rp_err cut_ring(const joint *j, uint32_t share_most, rp_joint_plan *plan) {
     const bool flushed = j->ask->run->method.kind->flushed;
     const ring of = {j, plan};
     const rp_dp_ask ask = {.layers = j->layers,
                            .boards = plan->count,
-                           .share_most = 1,
+                           .share_most = share_most < plan->count ? share_most : plan->count,
                            .steady = j->micros - flushed,
                            .fill = flushed,
                            .stage_s = stage_s,
@@ -82,11 +153,18 @@ static rp_err cut_ring(const joint *j, rp_joint_plan *plan) {
                            .context = &of,
                            .rounds = SWEEPS};
     rp_dp_answer answer = {.cost = (double)INFINITY};
-    const rp_err err = plan->count <= j->layers ? rp_dp_cut(&ask, &answer) : RP_OK;
+    const bool may = share_most > 1 || plan->count <= j->layers;
+    const rp_err err = may ? rp_dp_cut(&ask, &answer) : RP_OK;
     plan->origin = RP_JOINT_DP_CUT;
     plan->step_s = answer.cost;
-    for (uint32_t k = 0; err == RP_OK && isfinite(answer.cost) && k <= plan->count; k++) {
+    plan->stages = answer.stage_count;
+    for (uint32_t k = 0; err == RP_OK && isfinite(answer.cost) && k <= plan->stages; k++) {
         plan->first[k] = answer.first[k];
+        plan->group[k] = k < plan->stages ? answer.group[k].first : plan->count;
+    }
+    for (uint32_t k = 0; rp_joint_is_shared(plan) && isfinite(answer.cost) && k < plan->stages;
+         k++) {
+        share_out(j, plan, k);
     }
     return err;
 }
@@ -112,14 +190,16 @@ static rp_err run_of(rp_arena *arena, const joint *j, const rp_joint_plan *plan,
         profile->place[k] = j->ask->profile->place[place];
     }
     run->roster = roster;
-    run->boards = run->stages = plan->count;
+    run->boards = plan->count;
+    run->stages = plan->stages;
 fail:
     return err;
 }
 
 static rp_err predict(const joint *j, const rp_joint_plan *plan, uint32_t micro,
                       rp_prediction *found) {
-    const rp_cut cut = {.stage_count = plan->count, .first = plan->first};
+    const rp_cut cut = {.stage_count = plan->stages, .first = plan->first};
+    const bool shared = rp_joint_is_shared(plan);
     rp_runfile run;
     rp_profile profile;
     const char **names;
@@ -130,7 +210,11 @@ static rp_err predict(const joint *j, const rp_joint_plan *plan, uint32_t micro,
     RP_TRY(run_of(&arena, j, plan, &run, &profile, &names));
     run.micro = micro;
     run.sizes.at = plan->even_s > 0 ? plan->size : run.sizes.at;
-    const rp_planfile chosen = {.run = &run, .cut = &cut, .board = names};
+    const rp_planfile chosen = {.run = &run,
+                                .cut = &cut,
+                                .board = names,
+                                .group = shared ? plan->group : NULL,
+                                .share = plan->share};
     RP_TRY(rp_planfile_make(&arena, &chosen, &made));
     RP_TRY(rp_predict(&arena, &run, &profile, made, j->ask->delay_s, found));
 fail:
@@ -141,10 +225,12 @@ fail:
 }
 
 static bool cut_fits(const joint *j, const rp_joint_plan *plan) {
+    const bool shared = rp_joint_is_shared(plan);
     bool all = true;
-    for (uint32_t k = 0; k < plan->count; k++) {
-        all =
-            all && fits(j, plan->place[k], plan->first[k], plan->first[k + 1], plan->count - 1 - k);
+    for (uint32_t k = 0, stage = 0; k < plan->count; k++) {
+        stage = !shared ? k : stage + (k == plan->group[stage + 1]);
+        all = all && fits(j, plan->place[k], plan->first[stage], plan->first[stage + 1],
+                          plan->stages - 1 - stage);
     }
     return all;
 }
@@ -187,10 +273,12 @@ static bool has_same_boards(const rp_joint_plan *a, const rp_joint_plan *b) {
     return same;
 }
 
-/* Of each set of boards the best order: else the last ones would be orders of one set. */
+/* Of each set of boards the best order, shared or not: else the last ones would be orders of one.
+ */
 static void keep(joint *j, const rp_joint_plan *plan) {
     uint32_t at = 0;
-    while (at < j->kept_count && !has_same_boards(&j->kept[at], plan)) {
+    while (at < j->kept_count && (!has_same_boards(&j->kept[at], plan) ||
+                                  rp_joint_is_shared(&j->kept[at]) != rp_joint_is_shared(plan))) {
         at++;
     }
     if (at < j->kept_count && j->kept[at].step_s <= plan->step_s) {
@@ -219,11 +307,20 @@ static bool is_over(const joint *j) {
 }
 
 static rp_err try_ring(joint *j, rp_joint_plan *plan) {
-    const rp_err err = cut_ring(j, plan);
+    rp_joint_plan shared = *plan;
+    rp_err err;
     j->out->tried++;
-    if (err == RP_OK && isfinite(plan->step_s)) {
+    RP_TRY(cut_ring(j, 1, plan));
+    if (isfinite(plan->step_s)) {
         keep(j, plan);
     }
+    if (j->ask->share_most > 1 && plan->count > 1) {
+        RP_TRY(cut_ring(j, j->ask->share_most, &shared));
+        if (isfinite(shared.step_s) && rp_joint_is_shared(&shared)) {
+            keep(j, &shared);
+        }
+    }
+fail:
     return err;
 }
 
@@ -245,6 +342,7 @@ fail:
 
 static rp_joint_plan without(const rp_joint_plan *plan, uint32_t at) {
     rp_joint_plan fewer = *plan;
+    fewer.stages = 0; /* not cut yet */
     fewer.count--;
     memmove(&fewer.place[at], &fewer.place[at + 1], (fewer.count - at) * sizeof *fewer.place);
     return fewer;
@@ -374,6 +472,7 @@ fail:
 
 static void take_cut(rp_joint_plan *plan, rp_joint_origin origin, const rp_cut *cut) {
     plan->origin = origin;
+    plan->stages = plan->count;
     memcpy(plan->first, cut->first, ((size_t)plan->count + 1) * sizeof *plan->first);
 }
 
@@ -433,7 +532,7 @@ static rp_err cut_as_it_is(rp_arena *arena, joint *j, const rp_joint_plan *now, 
         RP_TRY(replay(j, &out->alike));
         list(out, &out->alike);
     }
-    RP_TRY(cut_ring(j, &dp));
+    RP_TRY(cut_ring(j, 1, &dp));
     *dp_fits = isfinite(dp.step_s);
     if (*dp_fits && !has_same_cut(&dp, &out->now) && !has_same_cut(&dp, &out->alike)) {
         RP_TRY(replay(j, &dp));
@@ -648,6 +747,11 @@ static rp_err sum_up(rp_arena *arena, joint *j) {
     RP_TRY(RP_ARENA_NEW(arena, j->layers, &j->bytes));
     RP_TRY(rp_least_memory_open(arena, run, run->boards, &j->memory));
     RP_TRY(rp_sums_open(arena, run, j->ask->profile, &j->sums));
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)j->layers + 1, &j->statistics));
+    for (uint32_t i = 0; i < j->layers; i++) {
+        j->statistics[i + 1] =
+            j->statistics[i] + (rp_model_param_count(run->model, RP_PARAM_STATE, i, i + 1) > 0);
+    }
     RP_TRY(RP_ARENA_NEW(arena, run->boards, &j->limit));
     for (uint32_t k = 0; k < run->boards; k++) {
         j->limit[k] = (double)rp_least_memory_limit(run, j->ask->profile, k);
@@ -698,7 +802,7 @@ static rp_err refuse_memory(const joint *j) {
 
 static rp_err search(rp_arena *arena, joint *j) {
     rp_joint_answer *out = j->out;
-    rp_joint_plan now = {.count = j->ask->run->boards};
+    rp_joint_plan now = {.count = j->ask->run->boards, .stages = j->ask->run->boards};
     bool dp_fits = false;
     rp_err err;
     for (uint32_t k = 0; k < now.count; k++) {
@@ -708,7 +812,9 @@ static rp_err search(rp_arena *arena, joint *j) {
     RP_TRY(cut_as_it_is(arena, j, &now, &dp_fits));
     RP_TRY(j->ask->cuts_open ? search_near(j, now.count) : RP_OK);
     const bool open = boards_may_change(j);
-    RP_TRY(open ? search_rings(j, &now) : RP_OK);
+    const bool shares = !open && j->ask->share_most > 1; /* the ring as it is, or in groups */
+    rp_joint_plan row = now;
+    RP_TRY(open ? search_rings(j, &now) : shares ? try_ring(j, &row) : RP_OK);
     for (uint32_t i = 0; i < j->kept_count && (i == 0 || !is_over(j)); i++) {
         if (!rp_joint_is_ring(&j->kept[i], now.count)) {
             RP_TRY(replay(j, &j->kept[i]));
@@ -797,8 +903,12 @@ bool rp_joint_has(const rp_joint_plan *plan, uint32_t place) {
     return found;
 }
 
+bool rp_joint_is_shared(const rp_joint_plan *plan) {
+    return plan->stages > 0 && plan->stages < plan->count;
+}
+
 bool rp_joint_is_ring(const rp_joint_plan *plan, uint32_t boards) {
-    bool same = plan->count == boards;
+    bool same = plan->count == boards && !rp_joint_is_shared(plan);
     for (uint32_t k = 0; same && k < boards; k++) {
         same = plan->place[k] == k;
     }

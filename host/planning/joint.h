@@ -19,10 +19,13 @@ typedef enum {
 
 typedef struct {
     rp_joint_origin origin;
-    uint32_t count;                          /* of boards, each with a stage */
+    uint32_t count;  /* of boards */
+    uint32_t stages; /* as many, or fewer where boards next to each other share some */
     uint32_t place[RP_JOINT_BOARDS_MAX];     /* of the ring as it is, in the order of this one */
     uint32_t first[RP_JOINT_BOARDS_MAX + 1]; /* layers, as rp_cut */
-    double step_s;                           /* by replay, with the sizes below */
+    uint32_t group[RP_JOINT_BOARDS_MAX + 1]; /* of stages that are shared: as rp_plan_options */
+    double share[RP_JOINT_BOARDS_MAX];
+    double step_s;                         /* by replay, with the sizes below */
     uint32_t size[RP_JOINT_BOARDS_MAX][2]; /* samples forward and backward of its stages, where the
                                               run's planner chooses them (schedule.planner) .. */
     double even_s; /* .. and what a step takes with train.microbatch on all; 0: not chosen */
@@ -35,6 +38,7 @@ typedef struct {
     double delay_s;            /* of a wire whose latency nobody knows */
     bool boards_open;          /* boards may be left out, and their order is another one */
     bool cuts_open;            /* more cuts of the ring as it is are replayed: see below */
+    uint32_t share_most;       /* boards of one stage; 0, 1: none share any */
     bool micro_open;           /* train.microbatch is another one where that is faster: see below */
     const rp_clock *clock;     /* may be NULL when there is no limit of time */
     int64_t limit_ns;          /* 0: none. What is best until then is the answer, then another one
@@ -65,20 +69,24 @@ typedef struct {
  * open, where the run says nothing of places (hops, codecs that differ) and every board was
  * measured: all rings of up to five boards; of more, from the ring as it is, those by speed, and
  * those without its slowest ones on, by leaving out one, taking one back and exchanging two, as
- * long as that gains. The best few by dp-cut's cost are replayed. A cut that needs more memory than
- * its boards have is none. Where the run's planner chooses sizes by stage and direction, it is
- * asked for the best three plans, and their order is that with these sizes. With micro_open the
- * search begins anew with the microbatch that would be fastest, as long as that gains; 1 ms an op
- * is added where sizes are compared, for what no profile has. Not known: one board alone,
- * interleaved or split stages, a cut that is given. errors  USAGE: nothing fits into the memory,
- * with the board and the numbers; MEMORY; those of rp_predict() but USAGE and FAULT, with which a
- * plan is left out */
+ * long as that gains. Where stages may be shared, each ring is cut once more with boards next to
+ * each other on one stage, in proportion to their speeds. The best few by dp-cut's cost are
+ * replayed. A cut that needs more memory than its boards have is none. Where the run's planner
+ * chooses sizes by stage and direction, it is asked for the best three plans, and their order is
+ * that with these sizes. With micro_open the search begins anew with the microbatch that would be
+ * fastest, as long as that gains; 1 ms an op is added where sizes are compared, for what no profile
+ * has. Not known: one board alone, interleaved or split stages, a cut that is given. errors  USAGE: nothing
+ * fits into the memory, with the board and the numbers; MEMORY; those of rp_predict() but USAGE and
+ * FAULT, with which a plan is left out */
 rp_err rp_joint_search(const rp_joint_ask *ask, rp_joint_answer *out) RP_MUST_CHECK;
 
 /* The board at this place of the ring as it is has a stage. */
 bool rp_joint_has(const rp_joint_plan *plan, uint32_t place);
 
-/* It has all boards of the run in their order. */
+/* Boards share stages of it. */
+bool rp_joint_is_shared(const rp_joint_plan *plan);
+
+/* It has all boards of the run in their order, each with a stage. */
 bool rp_joint_is_ring(const rp_joint_plan *plan, uint32_t boards);
 
 /* In a few lines, for people. `name`: of the boards as the ring is. */

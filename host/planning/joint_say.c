@@ -7,8 +7,16 @@ enum { LEFT_SAID = 4, NEXT_SAID = 2 };
 static const double WORTH = 0.05; /* of a step: less is not said */
 
 static void put_order(FILE *file, const rp_joint_plan *plan, const char *const *name) {
+    const bool shared = rp_joint_is_shared(plan);
+    uint32_t stage = 0;
     for (uint32_t k = 0; k < plan->count; k++) {
-        (void)fprintf(file, "%s%s", k ? ", " : "", name[plan->place[k]]);
+        const bool begins = !shared || k == plan->group[stage + 1] || k == 0;
+        stage += shared && k == plan->group[stage + 1];
+        (void)fprintf(file, "%s%s", k == 0 ? "" : begins ? ", " : " + ", name[plan->place[k]]);
+        if (shared && plan->group[stage + 1] - plan->group[stage] > 1) {
+            const double before = k == plan->group[stage] ? 0 : plan->share[k - 1];
+            (void)fprintf(file, " (%.0f %%)", 100 * (plan->share[k] - before));
+        }
     }
 }
 
@@ -43,9 +51,11 @@ static void put_best(FILE *file, const rp_joint_answer *answer, const char *cons
         put_order(file, best, name);
         (void)fprintf(file, "; then %s.\n", best->limits);
     } else {
-        (void)fprintf(file, "Another %s is faster, %.4g s a step in place of %.4g: ",
-                      rp_joint_is_ring(best, now->count) ? "cut" : "order", even_s(best),
-                      now->step_s);
+        const char *what = rp_joint_is_shared(best) ? "plan, in which boards share stages,"
+                           : rp_joint_is_ring(best, now->count) ? "cut"
+                                                                : "order";
+        (void)fprintf(file, "Another %s is faster, %.4g s a step in place of %.4g: ", what,
+                      even_s(best), now->step_s);
         put_order(file, best, name);
         (void)fprintf(file, "; then %s.\n", best->limits);
     }
@@ -53,14 +63,18 @@ static void put_best(FILE *file, const rp_joint_answer *answer, const char *cons
 
 static void put_next(FILE *file, const rp_joint_answer *answer, const char *const *name) {
     uint32_t said = 0;
+    bool had_ring = rp_joint_is_ring(&answer->plan[0], answer->now.count);
     for (uint32_t i = 1; i < answer->count && said < NEXT_SAID; i++) {
         const rp_joint_plan *next = &answer->plan[i];
-        const bool cut_alone = rp_joint_is_ring(&answer->plan[0], answer->now.count) &&
-                               rp_joint_is_ring(next, answer->now.count);
-        if (cut_alone) {
+        const bool ring = rp_joint_is_ring(next, answer->now.count);
+        if (ring && had_ring) { /* another cut alone */
             continue;
         }
-        (void)fprintf(file, "Next best, with other boards: ");
+        had_ring = had_ring || ring;
+        (void)fprintf(file, "Next best, %s: ",
+                      ring                       ? "each board with a stage, in their order"
+                      : rp_joint_is_shared(next) ? "with stages that are shared"
+                                                 : "with other boards");
         put_order(file, next, name);
         (void)fprintf(file, ", %.4g s a step (%+.0f %%).\n", next->step_s,
                       100 * (next->step_s / answer->plan[0].step_s - 1));

@@ -13,6 +13,9 @@ static void take_dials(rp_plan *plan, const rp_runfile *run) {
     }
 }
 
+static rp_err check_ports(const rp_plan *plan, const rp_runfile *run) RP_MUST_CHECK;
+static rp_err check_clip(const rp_plan *plan, const rp_runfile *run) RP_MUST_CHECK;
+
 /* ---- making ---------------------------------------------------------------------------------- */
 
 rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *chosen, rp_plan **out) {
@@ -29,6 +32,8 @@ rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *chosen, rp_plan **ou
                                      .cut = chosen->cut,
                                      .method = &run->method,
                                      .boards = chosen->board,
+                                     .group = chosen->group,
+                                     .share = chosen->share,
                                      .memory_bytes = memory,
                                      .batch = run->batch,
                                      .micro = run->micro,
@@ -40,7 +45,13 @@ rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *chosen, rp_plan **ou
     RP_TRY(rp_plan_make(arena, &options, &plan));
     take_dials(plan, run);
     RP_TRY(rp_plan_check_training(plan, run->model));
-    RP_TRY(rp_fit_memory(arena, run, chosen->cut, plan));
+    if (chosen->group) {
+        RP_TRY(rp_plan_check(plan, run->model));
+        RP_TRY(check_clip(plan, run));
+        RP_TRY(check_ports(plan, run));
+    } else {
+        RP_TRY(rp_fit_memory(arena, run, chosen->cut, plan));
+    }
     plan->has_advance = chosen->advance != NULL;
     plan->advance_tried = chosen->advance ? chosen->advance->tried : 0;
     for (uint32_t a = 0; a < plan->advance_tried; a++) {

@@ -14,6 +14,8 @@ typedef struct {
     const rp_cut *cut;
     const char *const *board;         /* names, of the ring in its order */
     const rp_advance_choice *advance; /* NULL: not chosen */
+    const uint32_t *group;            /* boards that share stages, as rp_plan_options; NULL: none */
+    const double *share;
 } rp_planfile;
 
 /* The plan that the run file and the cut ask for. errors USAGE, MEMORY */

@@ -717,6 +717,23 @@ static rp_err check_trial(const rp_runfile *run) {
                : RP_OK;
 }
 
+/* Gradients of a stage are summed before its update, in one order. */
+static rp_err check_share(const rp_runfile *run) {
+    const rp_node *plan = rp_node_find(run->root, "plan");
+    const char *why =
+        run->plan_share <= 1         ? NULL
+        : !run->cut_auto             ? "and `cut` says what is where; expected cut: auto"
+        : !run->method.kind->flushed ? "before an update, so the schedule has to flush"
+        : run->method.chunks > 1     ? "and each holds one stage; expected no chunks"
+        : run->sizes.planner || run->sizes.at
+            ? "with train.microbatch; expected no sizes of schedule.forward or planner"
+        : run->plan_trial > 0  ? "and plan.trial tries cuts of single boards"
+        : run->lanes.count > 0 ? "and a lane has few boards"
+                               : NULL;
+    return why ? rp_node_fail(plan, "share: boards of a stage sum their gradients, %s", why)
+               : RP_OK;
+}
+
 static rp_err read_plan(rp_node *root, rp_runfile *run) {
     rp_node *plan;
     rp_err err;
@@ -727,6 +744,9 @@ static rp_err read_plan(rp_node *root, rp_runfile *run) {
     RP_TRY(rp_node_default(plan, "trial", "0"));
     RP_TRY(rp_node_f64(plan, "seconds", 0, 3600, &run->plan_seconds));
     RP_TRY(rp_node_default(plan, "seconds", "5"));
+    run->plan_share = 1;
+    RP_TRY(rp_node_u32(plan, "share", 1, RP_PLAN_SHARE_MAX, &run->plan_share));
+    RP_TRY(rp_node_default(plan, "share", "1"));
     RP_TRY(read_boards(plan, run));
     RP_TRY(plan ? rp_node_done(plan) : RP_OK);
 fail:
@@ -824,6 +844,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     }
     RP_TRY(check_micro_auto(out));
     RP_TRY(check_trial(out));
+    RP_TRY(check_share(out));
     RP_TRY(check_scores(out));
     bound_steps(out);
     return RP_OK;

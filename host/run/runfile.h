@@ -16,7 +16,7 @@
 #include "stage/job.h"
 #include "transport/hops.h"
 
-enum { RP_COPY_STEPS_MAX = 1 << 30, RP_PLAN_TRIAL_MAX = 1000 };
+enum { RP_COPY_STEPS_MAX = 1 << 30, RP_PLAN_TRIAL_MAX = 1000, RP_PLAN_SHARE_MAX = 8 };
 
 typedef enum { RP_BEST_ACCURACY, RP_BEST_LOSS } rp_best_by;
 
@@ -80,6 +80,7 @@ typedef struct {
     uint64_t checkpoint_steps; /* besides every epoch's end; 0: only there */
     double plan_drift;         /* share that ops may part from what was predicted; 0: none */
     uint32_t plan_trial;       /* steps that each of a few cuts is tried for; 0: none is */
+    uint32_t plan_share;       /* boards that may share a stage, at most; 1: none do */
     bool boards_auto;          /* a plan may leave out boards, and change their order */
     double plan_seconds;       /* that a search for a plan may take; 0: until it ends */
     uint32_t trace_mib;        /* of trace.json at most; 0: there is none */

@@ -121,6 +121,28 @@ class Shares(program.Case):
         self.assertEqual((tally["runs"], tally["hung"], tally["wrong"]), (20, 0, 0))
         self.assertGreater(tally["finished"], 0)
 
+    def test_the_planner_shares_a_stage(self):
+        """One layer takes nearly all, and every board is held back by its operations."""
+        sets = ("--set", "cut=auto", "--set", "plan={share: 3}", "--set",
+                "ring={boards: 3, threads: 1, throttle: {gflops: 0.02}}")
+        self.run_row("train", "row", "gpipe", *sets, "--set", "plan={share: 1}")
+        plan = self.run_row("train", "shared", "gpipe", *sets)
+        holds = [hold for node in plan["nodes"] for hold in node["holds"]]
+        self.assertEqual(len(holds), 3)
+        self.assertLess(len(plan["stages"]), 3)
+        self.expect_close("shared", "row")
+        summary = json.loads((self.dir / "shared" / "summary.json").read_text())
+        self.assertGreater(summary["prediction"]["step_s"], 0)
+        log = (self.dir / "shared" / "log.jsonl").read_text()
+        self.assertRegex(log, r"3 of 3 boards, .* stages, some of them shared")
+        self.ringpipe("resume", "shared", "--set", "train.epochs=3")
+        self.assertEqual(json.loads((self.dir / "shared" / "plan.json").read_text())["nodes"],
+                         plan["nodes"])
+        out, _ = self.ringpipe("plan", self.row, *sets)
+        self.assertRegex(out, r"in which boards share stages, is faster, .* 0 \([0-9]+ %\) \+ 1 ")
+        for words in ("cut=[fc2, fc3]", "schedule=pipedream", "plan.trial=5"):
+            self.assertIn("share: ", self.refused("train", self.row, *sets, "--set", words))
+
     def test_as_many_boards_as_have_links(self):
         plan = self.run_row("sim", "row", "1f1b", "--set", "ring.boards=1", "--set", "cut=[]")
         for boards in (17, 18):

@@ -296,6 +296,52 @@ static void the_microbatch_is_chosen_where_it_may_be(void **state) {
     assert_int_equal(run.micro, 1); /* the question is as it was */
 }
 
+/* One layer takes nearly all: boards share it, by their speeds, and a step is as much shorter. The
+ * plan holds together, and no board has samples of another one. */
+static void boards_may_share_a_stage(void **state) {
+    (void)state;
+    static const double layer[LAYERS] = {0.1, 40, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1};
+    rp_profile profile;
+    rp_joint_ask ask = {.run = &run, .profile = &profile, .share_most = 3};
+    rp_joint_answer alone;
+    rp_joint_answer answer;
+    char text[2048];
+    read_run("schedule: gpipe\n");
+    open_profile(&profile);
+    for (uint32_t k = 0; k < BOARDS; k++) {
+        take_board(&profile, k, layer, k == 1 ? 2 : 1);
+    }
+    for (uint32_t open = 0; open < 2; open++) {
+        ask.boards_open = open > 0;
+        ask.share_most = 1;
+        expect_ok(rp_joint_search(&ask, &alone));
+        ask.share_most = 3;
+        expect_ok(rp_joint_search(&ask, &answer));
+        const rp_joint_plan *best = &answer.plan[0];
+        assert_true(rp_joint_is_shared(best) && !rp_joint_is_shared(&alone.plan[0]));
+        assert_true(best->step_s < 0.7 * alone.plan[0].step_s);
+        assert_true(answer.bound_s <= best->step_s);
+        assert_int_equal(best->first[best->stages], LAYERS);
+        assert_int_equal(best->group[best->stages], best->count);
+        uint32_t most = 0;
+        for (uint32_t s = 0; s < best->stages; s++) {
+            const uint32_t own = best->group[s + 1] - best->group[s];
+            double before = 0;
+            assert_true(own >= 1 && own <= 3 && best->first[s] < best->first[s + 1]);
+            for (uint32_t k = best->group[s]; k < best->group[s + 1]; k++) {
+                assert_true(best->share[k] > before);
+                before = best->share[k];
+            }
+            assert_true(before == 1);
+            most = own > most ? own : most;
+        }
+        assert_int_equal(most, 3);
+        say(&answer, text, sizeof text);
+        assert_non_null(strstr(text, open ? " boards" : "in which boards share stages"));
+        assert_non_null(strstr(text, " %) + "));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_is_never_worse, setup, close_run),
@@ -304,6 +350,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(memory_is_a_limit, setup, close_run),
         cmocka_unit_test_setup_teardown(sizes_are_chosen_with_the_cut, setup, close_run),
         cmocka_unit_test_setup_teardown(the_microbatch_is_chosen_where_it_may_be, setup, close_run),
+        cmocka_unit_test_setup_teardown(boards_may_share_a_stage, setup, close_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
