@@ -109,13 +109,22 @@ static rp_err arrange(rp_controller *c, const rp_joint_plan *best) {
 static rp_err share_stages(rp_controller *c, const rp_joint_plan *best) {
     const rp_cut cut = {.stage_count = best->stages, .first = best->first};
     const char *name[RP_JOINT_BOARDS_MAX];
+    rp_codec(*codec)[2];
+    rp_err err;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         name[k] = c->ring.board[k].name;
+    }
+    if (best->plain_s > 0) {
+        RP_TRY(RP_ARENA_NEW(&c->arena, best->stages, &codec));
+        memcpy(codec, best->codec, best->stages * sizeof *codec);
+        c->run.codec = (const rp_codec(*)[2])codec;
     }
     const rp_planfile chosen = {
         .run = &c->run, .cut = &cut, .board = name, .group = best->group, .share = best->share};
     c->run.stages = best->stages;
-    return rp_planfile_make(&c->arena, &chosen, &c->given);
+    RP_TRY(rp_planfile_make(&c->arena, &chosen, &c->given));
+fail:
+    return err;
 }
 
 rp_err rp_controller_find_cut(rp_controller *c, rp_arena *arena, rp_joint_answer *answer,

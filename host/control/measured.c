@@ -400,6 +400,7 @@ rp_joint_ask rp_measured_ask(rp_controller *c) {
                           .profile = &c->profile,
                           .delay_s = c->link_delay_s,
                           .boards_open = true,
+                          .codecs_open = c->run.codec_auto && c->codecs.stages != c->run.stages,
                           .share_most = c->run.plan_share,
                           .micro_open = c->run.micro_auto,
                           .clock = c->env.clock,

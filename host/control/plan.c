@@ -60,12 +60,15 @@ fail:
     return err;
 }
 
-/* The cut of the fastest replay, of the ring as it is. */
+static rp_err keep_codecs(rp_controller *c, const rp_joint_answer *answer);
+
+/* The cut of the fastest replay, of the ring as it is, and the codecs with which it is that. */
 static rp_err choose_by_profile(rp_controller *c, rp_arena *arena, rp_cut *cut) {
     rp_joint_answer answer;
     rp_err err;
     RP_TRY(rp_controller_find_cut(c, arena, &answer, cut));
     RP_TRY(rp_controller_take_micro(c, &answer));
+    RP_TRY(keep_codecs(c, &answer));
     rp_trials_open(c, &answer);
 fail:
     return err;
@@ -117,6 +120,16 @@ static void take_codecs(rp_controller *c, const rp_codec (*from)[2]) {
     c->codecs.stages = c->run.stages;
     c->codecs.differ = false;
     c->run.codec = (const rp_codec(*)[2])c->codecs.now;
+}
+
+static rp_err keep_codecs(rp_controller *c, const rp_joint_answer *answer) {
+    rp_err err = RP_OK;
+    if (wants_codecs(c) && answer->is_known && answer->plan[0].plain_s > 0) {
+        RP_TRY(open_codecs(c));
+        take_codecs(c, answer->plan[0].codec);
+    }
+fail:
+    return err;
 }
 
 static rp_err choose_codecs(rp_controller *c) {

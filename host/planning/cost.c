@@ -381,6 +381,27 @@ bool rp_cost_may_choose(rp_codec codec) {
     return found;
 }
 
+static uint32_t strongest_rung(const rp_runfile *run) {
+    uint32_t rung = 0;
+    while (rung + 1 < RUNGS && usual_error[rung + 1] <= run->codec_max_error) {
+        rung++;
+    }
+    return rung;
+}
+
+rp_codec rp_cost_strongest(const rp_runfile *run, bool gradients) {
+    return ladder[strongest_rung(run)][gradients];
+}
+
+rp_codec rp_cost_stronger(const rp_runfile *run, rp_codec codec, bool gradients) {
+    const uint32_t most = strongest_rung(run);
+    uint32_t rung = 0;
+    while (rung < most && ladder[rung][gradients] != codec) {
+        rung++;
+    }
+    return ladder[rung < most ? rung + 1 : most][gradients];
+}
+
 rp_codec rp_cost_milder(rp_codec codec, bool gradients) {
     uint32_t rung = RUNGS - 1;
     while (rung > 0 && ladder[rung][gradients] != codec) {

@@ -75,6 +75,10 @@ rp_err rp_cost_choose_codecs(const rp_runfile *run, const rp_cut *cut, const dou
 
 /* It may choose it. */
 bool rp_cost_may_choose(rp_codec codec);
+/* Of those that usually keep to links.max_error. */
+rp_codec rp_cost_strongest(const rp_runfile *run, bool gradients);
+/* The next one that loses more, of those; the strongest stays. */
+rp_codec rp_cost_stronger(const rp_runfile *run, rp_codec codec, bool gradients);
 
 /* ring.copy_steps: auto. How many steps between copies, so that what they cost, `copy_s` all in
  * all, is 2 % of their time at most. */

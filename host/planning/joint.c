@@ -20,9 +20,10 @@ typedef struct {
     uint32_t layers, micros, rounds;
     int64_t start_ns;
     rp_sums sums;
-    uint32_t *statistics; /* [layers + 1]: layers in front with statistics of a batch */
-    double *limit;        /* [boards]: bytes that each may use, 0: not known */
-    double *bytes;        /* [layers]: that cross in front of it, one way; infinite: too much */
+    uint32_t *statistics;  /* [layers + 1]: layers in front with statistics of a batch */
+    double *limit;         /* [boards]: bytes that each may use, 0: not known */
+    rp_codec (*strong)[2]; /* [boards]: the strongest codecs, where they are open; NULL */
+    double *bytes;         /* [layers]: that cross in front of it, one way; infinite: too much */
     rp_least_memory memory;
     rp_joint_plan kept[REPLAYS]; /* the best by dp-cut, rising; step_s is its cost */
     uint32_t kept_count;
@@ -209,6 +210,9 @@ static rp_err predict(const joint *j, const rp_joint_plan *plan, uint32_t micro,
     rp_arena_init(&arena, "joint", 0);
     RP_TRY(run_of(&arena, j, plan, &run, &profile, &names));
     run.micro = micro;
+    if (j->strong) {
+        run.codec = plan->plain_s > 0 ? plan->codec : (const rp_codec(*)[2])j->strong;
+    }
     run.sizes.at = plan->even_s > 0 ? plan->size : run.sizes.at;
     const rp_planfile chosen = {.run = &run,
                                 .cut = &cut,
@@ -640,6 +644,130 @@ fail:
     return err;
 }
 
+/* ---- codecs ---------------------------------------------------------------------------------- */
+
+/* Of a step, that a milder codec may cost, and that a stronger one has to save. */
+static const double NO_TIME = 0.002;
+
+/* As they are chosen for a ring whose cut is known; where boards share stages, the strongest. */
+static rp_err begin_codecs(const joint *j, rp_joint_plan *plan) {
+    const rp_cut cut = {.stage_count = plan->stages, .first = plan->first};
+    rp_runfile run;
+    rp_profile profile;
+    const char **names;
+    double *rate;
+    double *seconds;
+    rp_arena arena;
+    rp_err err = RP_OK;
+    memcpy(plan->codec, j->strong, plan->stages * sizeof *plan->codec);
+    if (rp_joint_is_shared(plan)) {
+        return RP_OK;
+    }
+    rp_arena_init(&arena, "codecs", 0);
+    RP_TRY(run_of(&arena, j, plan, &run, &profile, &names));
+    RP_TRY(RP_ARENA_NEW(&arena, (size_t)run.boards * run.boards, &rate));
+    RP_TRY(RP_ARENA_NEW(&arena, 2 * (size_t)j->layers, &seconds));
+    run.codec = NULL;
+    rp_cost_rates(&run, &profile, rate);
+    rp_profile_seconds(&profile, &cut, run.boards, seconds);
+    RP_TRY(rp_cost_choose_codecs(&run, &cut, seconds, rate, plan->codec));
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+/* Kept where a step takes at most so long. */
+static rp_err try_codec(const joint *j, rp_joint_plan *plan, uint32_t i, rp_codec codec,
+                        double most_s, bool *kept) {
+    rp_codec *own = &plan->codec[i / 2][i % 2];
+    const rp_codec before = *own;
+    rp_prediction found = {0};
+    rp_err err;
+    *kept = false;
+    if (codec == before) {
+        return RP_OK;
+    }
+    *own = codec;
+    RP_TRY(predict(j, plan, j->ask->run->micro, &found));
+    *kept = found.step_s <= most_s;
+    if (*kept) {
+        plan->step_s = found.step_s;
+        memcpy(plan->limits, found.limits, sizeof plan->limits);
+    } else {
+        *own = before;
+    }
+fail:
+    return err;
+}
+
+/* Stronger ones where that saves time, as long as it does; then milder ones where it costs none. */
+static rp_err refine_codecs(joint *j, rp_joint_plan *plan) {
+    const rp_runfile *run = j->ask->run;
+    const uint32_t slots = 2 * (plan->stages - 1);
+    bool any = true;
+    bool kept;
+    rp_err err = RP_OK;
+    while (any && !is_over(j)) {
+        any = false;
+        for (uint32_t i = 0; i < slots && !is_over(j); i++) {
+            const rp_codec more = rp_cost_stronger(run, plan->codec[i / 2][i % 2], i % 2);
+            RP_TRY(try_codec(j, plan, i, more, (1 - NO_TIME) * plan->step_s, &kept));
+            any = any || kept;
+        }
+    }
+    for (uint32_t i = 0; i < slots && !is_over(j); i++) {
+        const double most_s = plan->step_s * (1 + NO_TIME / slots);
+        RP_TRY(try_codec(j, plan, i, RP_CODEC_F32, most_s, &kept));
+        for (kept = !kept; kept && !is_over(j);) {
+            const rp_codec less = rp_cost_milder(plan->codec[i / 2][i % 2], i % 2);
+            RP_TRY(try_codec(j, plan, i, less, plan->step_s * (1 + NO_TIME / slots), &kept));
+        }
+    }
+fail:
+    return err;
+}
+
+static rp_err choose_codecs(joint *j, rp_joint_plan *plan) {
+    static const rp_codec none[RP_JOINT_BOARDS_MAX][2]; /* f32 */
+    rp_prediction found = {0};
+    rp_err err;
+    plan->plain_s = 1; /* its own are taken */
+    memcpy(plan->codec, none, sizeof none);
+    RP_TRY(predict(j, plan, j->ask->run->micro, &found));
+    const rp_prediction plain = found;
+    RP_TRY(begin_codecs(j, plan));
+    RP_TRY(predict(j, plan, j->ask->run->micro, &found));
+    if (!(found.step_s < plain.step_s)) { /* to encode takes longer than it saves */
+        memcpy(plan->codec, none, sizeof none);
+        found = plain;
+    }
+    plan->step_s = found.step_s;
+    memcpy(plan->limits, found.limits, sizeof plan->limits);
+    RP_TRY(refine_codecs(j, plan));
+    plan->plain_s = plain.step_s;
+fail:
+    return err;
+}
+
+static rp_err search_codecs(joint *j) {
+    rp_joint_answer *out = j->out;
+    rp_joint_plan own[SIZED];
+    uint32_t count = 0;
+    rp_err err = RP_OK;
+    for (; j->strong && count < SIZED && count < out->count && (count == 0 || !is_over(j));
+         count++) {
+        own[count] = out->plan[count];
+        RP_TRY(own[count].stages > 1 ? choose_codecs(j, &own[count]) : RP_OK);
+    }
+    out->count -= count;
+    memmove(out->plan, out->plan + count, out->count * sizeof *out->plan);
+    for (uint32_t i = 0; i < count; i++) {
+        list(out, &own[i]);
+    }
+fail:
+    return err;
+}
+
 /* ---- a bound, a size ------------------------------------------------------------------------- */
 
 /* Of a layer as it was measured: what holds a board back besides is not shared out by layers. */
@@ -743,7 +871,15 @@ fail:
 
 static rp_err sum_up(rp_arena *arena, joint *j) {
     const rp_runfile *run = j->ask->run;
+    rp_runfile encoded = *run;
     rp_err err;
+    if (j->ask->codecs_open) {
+        RP_TRY(RP_ARENA_NEW(arena, run->boards, &j->strong));
+        for (uint32_t i = 0; i < 2 * run->boards; i++) {
+            j->strong[i / 2][i % 2] = rp_cost_strongest(run, i % 2);
+        }
+        encoded.codec = (const rp_codec(*)[2])j->strong;
+    }
     RP_TRY(RP_ARENA_NEW(arena, j->layers, &j->bytes));
     RP_TRY(rp_least_memory_open(arena, run, run->boards, &j->memory));
     RP_TRY(rp_sums_open(arena, run, j->ask->profile, &j->sums));
@@ -757,7 +893,7 @@ static rp_err sum_up(rp_arena *arena, joint *j) {
         j->limit[k] = (double)rp_least_memory_limit(run, j->ask->profile, k);
     }
     for (uint32_t i = 1; i < j->layers; i++) {
-        j->bytes[i] = rp_cost_boundary_bytes(run, i);
+        j->bytes[i] = rp_cost_boundary_bytes(&encoded, i);
     }
 fail:
     return err;
@@ -827,6 +963,7 @@ static rp_err search(rp_arena *arena, joint *j) {
         goto fail;
     }
     RP_TRY(search_sizes(j));
+    RP_TRY(search_codecs(j));
     out->bound_s = bound_s(j);
     out->with_micro = j->ask->run->micro;
     RP_TRY(find_micro(j));

@@ -25,7 +25,9 @@ typedef struct {
     uint32_t first[RP_JOINT_BOARDS_MAX + 1]; /* layers, as rp_cut */
     uint32_t group[RP_JOINT_BOARDS_MAX + 1]; /* of stages that are shared: as rp_plan_options */
     double share[RP_JOINT_BOARDS_MAX];
-    double step_s;                         /* by replay, with the sizes below */
+    rp_codec codec[RP_JOINT_BOARDS_MAX][2]; /* by boundary, where they are chosen: .. */
+    double plain_s; /* .. and what a step takes without any; 0: they are not */
+    double step_s;  /* by replay, with the sizes below */
     uint32_t size[RP_JOINT_BOARDS_MAX][2]; /* samples forward and backward of its stages, where the
                                               run's planner chooses them (schedule.planner) .. */
     double even_s; /* .. and what a step takes with train.microbatch on all; 0: not chosen */
@@ -38,6 +40,7 @@ typedef struct {
     double delay_s;            /* of a wire whose latency nobody knows */
     bool boards_open;          /* boards may be left out, and their order is another one */
     bool cuts_open;            /* more cuts of the ring as it is are replayed: see below */
+    bool codecs_open;          /* links.codec: auto, and nothing is chosen yet */
     uint32_t share_most;       /* boards of one stage; 0, 1: none share any */
     bool micro_open;           /* train.microbatch is another one where that is faster: see below */
     const rp_clock *clock;     /* may be NULL when there is no limit of time */
@@ -73,11 +76,13 @@ typedef struct {
  * each other on one stage, in proportion to their speeds. The best few by dp-cut's cost are
  * replayed. A cut that needs more memory than its boards have is none. Where the run's planner
  * chooses sizes by stage and direction, it is asked for the best three plans, and their order is
- * that with these sizes. With micro_open the search begins anew with the microbatch that would be
- * fastest, as long as that gains; 1 ms an op is added where sizes are compared, for what no profile
- * has. Not known: one board alone, interleaved or split stages, a cut that is given. errors  USAGE: nothing
- * fits into the memory, with the board and the numbers; MEMORY; those of rp_predict() but USAGE and
- * FAULT, with which a plan is left out */
+ * that with these sizes. With codecs open plans are replayed with the strongest that may be chosen,
+ * and for the best three each boundary and direction gets the mildest that costs no time. With
+ * micro_open the search begins anew with the microbatch that would be fastest, as long as that
+ * gains; where boards have not measured the handling of an op, it counts as 1 ms there. Not known: one
+ * board alone, interleaved or split stages, a cut that is given. errors  USAGE: nothing fits into the
+ * memory, with the board and the numbers; MEMORY; those of rp_predict() but USAGE and FAULT, with
+ * which a plan is left out */
 rp_err rp_joint_search(const rp_joint_ask *ask, rp_joint_answer *out) RP_MUST_CHECK;
 
 /* The board at this place of the ring as it is has a stage. */

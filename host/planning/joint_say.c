@@ -93,6 +93,10 @@ static void put_shares(FILE *file, const rp_joint_answer *answer) {
         (void)fprintf(file, "; unequal sizes save %.0f %% of %.4g s with %u samples on all stages",
                       100 * (1 - best->step_s / best->even_s), best->even_s, answer->with_micro);
     }
+    if (best->plain_s > 0) {
+        (void)fprintf(file, "; codecs save %.0f %% of %.4g s with f32 on all wires",
+                      100 * fmax(0, 1 - best->step_s / best->plain_s), best->plain_s);
+    }
     if (answer->micro != answer->with_micro) {
         (void)fprintf(file, "; microbatches of %u samples in place of %u would save %.0f %% more",
                       answer->micro, answer->with_micro,

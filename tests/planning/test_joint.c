@@ -342,6 +342,60 @@ static void boards_may_share_a_stage(void **state) {
     }
 }
 
+/* One of three wires is slow: it alone gets codecs, a step is as short as with the strongest on all
+ * wires, and a codec that takes longer than it saves is none. */
+static void codecs_are_chosen_with_the_cut(void **state) {
+    (void)state;
+    static const double layer[LAYERS] = {1, 1, 1, 1, 1, 1, 1, 1};
+    static const rp_codec strong[BOARDS][2] = {{RP_CODEC_INT8, RP_CODEC_INT8},
+                                               {RP_CODEC_INT8, RP_CODEC_INT8},
+                                               {RP_CODEC_INT8, RP_CODEC_INT8}};
+    rp_profile profile;
+    rp_joint_answer plain;
+    rp_joint_answer all;
+    rp_joint_answer answer;
+    rp_joint_ask ask = {.run = &run, .profile = &profile};
+    char text[2048];
+    read_run("schedule: 1f1b\nlinks: {codec: auto}\n");
+    open_profile(&profile);
+    for (uint32_t k = 0; k < BOARDS; k++) {
+        take_board(&profile, k, layer, 1);
+    }
+    for (uint32_t i = 0; i < 2 * (BOARDS - 1); i++) {
+        const double slow_s = i / 2 == 1 ? 0.2 : 1e-4; /* for 128 bytes: 16 f32 of 2 samples */
+        const rp_curve_point trips[] = {{1, 1e-6, 0.1}, {128, slow_s, 0.1}};
+        expect_ok(rp_profile_take_wire(&profile, i / 2 + i % 2, i / 2 + 1 - i % 2, trips, 2));
+    }
+    assert_true(run.codec_auto);
+    expect_ok(rp_joint_search(&ask, &plain));
+    run.codec = strong;
+    expect_ok(rp_joint_search(&ask, &all));
+    run.codec = NULL;
+    ask.codecs_open = true;
+    expect_ok(rp_joint_search(&ask, &answer));
+    const rp_joint_plan *best = &answer.plan[0];
+    assert_true(best->step_s < 0.8 * plain.plan[0].step_s);
+    assert_true(best->step_s <= 1.003 * all.plan[0].step_s);
+    assert_true(best->plain_s > best->step_s);
+    for (uint32_t i = 0; i < 2 * (BOARDS - 1); i++) {
+        assert_true((best->codec[i / 2][i % 2] == RP_CODEC_F32) == (i / 2 != 1));
+    }
+    say(&answer, text, sizeof text);
+    assert_non_null(strstr(text, "; codecs save "));
+    for (uint32_t k = 0; k < BOARDS; k++) { /* half a second to encode anything at all */
+        profile.board[k].has_besides = true;
+        for (uint32_t codec = RP_CODEC_F16; codec < RP_CODECS; codec++) {
+            for (uint32_t size = 0; size < 2; size++) {
+                profile.board[k].besides_s[rp_besides_codec(codec, 0, size)] = 0.5;
+            }
+        }
+    }
+    expect_ok(rp_joint_search(&ask, &answer));
+    for (uint32_t i = 0; i < 2 * (BOARDS - 1); i++) {
+        assert_int_equal(answer.plan[0].codec[i / 2][i % 2], RP_CODEC_F32);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_is_never_worse, setup, close_run),
@@ -351,6 +405,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(sizes_are_chosen_with_the_cut, setup, close_run),
         cmocka_unit_test_setup_teardown(the_microbatch_is_chosen_where_it_may_be, setup, close_run),
         cmocka_unit_test_setup_teardown(boards_may_share_a_stage, setup, close_run),
+        cmocka_unit_test_setup_teardown(codecs_are_chosen_with_the_cut, setup, close_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
