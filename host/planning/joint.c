@@ -669,7 +669,7 @@ static rp_err begin_codecs(const joint *j, rp_joint_plan *plan) {
     RP_TRY(RP_ARENA_NEW(&arena, 2 * (size_t)j->layers, &seconds));
     run.codec = NULL;
     rp_cost_rates(&run, &profile, rate);
-    rp_profile_seconds(&profile, &cut, run.boards, seconds);
+    rp_profile_seconds(&profile, &run, &cut, seconds);
     RP_TRY(rp_cost_choose_codecs(&run, &cut, seconds, rate, plan->codec));
 fail:
     rp_arena_finish(&arena);

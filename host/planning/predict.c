@@ -128,9 +128,11 @@ fail:
 /* Steps until the fullest ring is filled, and as many again that are looked at. */
 static uint64_t steps_to_fill(const rp_plan *plan) {
     const uint64_t advance = plan->method.advance;
+    const rp_sched_shape first = rp_plan_stage_shape(plan, 0, 0);
+    const uint64_t ahead = rp_sched_ahead(&first); /* 0 but where stages are split */
     const uint64_t full = 1 + (uint64_t)(plan->stage_count - 1) * (1 + advance);
     const uint64_t micros = (plan->batch - 1) / plan->micro + 1;
-    return 2 + (full + micros - 1) / micros;
+    return 2 + ahead + (full + micros - 1) / micros;
 }
 
 static rp_err replay(rp_arena *arena, const predicting *p, uint64_t steps, rp_sched_facts *out) {

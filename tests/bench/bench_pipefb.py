@@ -165,8 +165,8 @@ def uneven(args):
         best = Row(args, what, boards, boards, schedule, whole)
         for keys in ("", ", weights: pipeoptim"):
             split = Row(args, what, 2, 4, f"{{kind: pipefb{keys}}}", halves)
-            print(f"| {what} | {boards} boards | pipefb{keys} | "
-                  f"{split.simulated / best.simulated:.2f} | {split.measured / best.measured:.2f} |",
+            simulated, measured = split.simulated / best.simulated, split.measured / best.measured
+            print(f"| {what} | {boards} boards | pipefb{keys} | {simulated:.2f} | {measured:.2f} |",
                   flush=True)
 
 
