@@ -252,12 +252,13 @@ static bool ring_is_same(const char *executor, const char *schedule, const ring 
 }
 
 static void both_halves_are_one_stage(const char *executor) {
+    static const char released[] = "{kind: pipefb, ahead: [5, 3, 1], weights: pipeoptim, "
+                                   "horizon: released}";
     static const char *const schedules[] = {"pipefb", "{kind: pipefb, ahead: [5, 3, 1]}",
                                             "{kind: pipefb, ahead: 4, publish: 3}",
                                             "{kind: pipefb, weights: current, publish: 2}",
                                             "{kind: pipefb, weights: pipeoptim}",
-                                            "{kind: pipefb, ahead: [5, 3, 1], weights: pipeoptim, "
-                                            "horizon: released}"};
+                                            released};
     ring further;
     open_ring(&further, executor, "{kind: pipefb, ahead: 7}", false);
     train(&further, 1);
