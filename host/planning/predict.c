@@ -70,10 +70,10 @@ static rp_err edge_bytes(const predicting *p, const rp_plan_edge *edge, double *
     if (edge->carries == RP_CARRIES_STASH || edge->carries == RP_CARRIES_WEIGHT) {
         err = rp_halves_bytes(p->run, &p->cut, edge->stage, &stash, &weights);
     } else if (edge->carries == RP_CARRIES_WEIGHT_GRADIENT) {
-        weights = (double)sizeof(float) *
-                  (double)rp_model_param_count(p->run->model, RP_PARAM_TRAINED,
-                                               p->cut.first[edge->stage],
-                                               p->cut.first[edge->stage + 1]);
+        weights =
+            (double)sizeof(float) * (double)rp_model_param_count(p->run->model, RP_PARAM_TRAINED,
+                                                                 p->cut.first[edge->stage],
+                                                                 p->cut.first[edge->stage + 1]);
     }
     *out = edge->carries == RP_CARRIES_WEIGHT || edge->carries == RP_CARRIES_WEIGHT_GRADIENT
                ? weights

@@ -1,5 +1,5 @@
 /* The joint planner on virtual rings: how long it takes, and how near it comes to what no plan can
- * beat, for the ring as it is and with boards and order open.
+ * beat, for the ring as it is, with boards and order open, and with stages shared besides.
  *
  *     bench_joint [SECONDS [BOARDS]]
  *
@@ -115,14 +115,18 @@ static double median(double *value, uint32_t count) {
 
 /* Alike, by speed, the answer: by the bound; seconds; boards that it has. */
 enum { ROW = 5 };
-static void ask(const rp_runfile *run, const rp_profile *profile, bool open, double limit_s,
+enum { WAYS = 3, SHARE = 4 };
+static const char *const ways[WAYS] = {"the ring as it is", "boards and order open",
+                                       "and up to four boards a stage"};
+static void ask(const rp_runfile *run, const rp_profile *profile, uint32_t way, double limit_s,
                 double row[ROW], uint32_t *ended) {
     static rp_joint_answer answer;
     const rp_clock clock = rp_clock_real();
     const rp_joint_ask own = {.run = run,
                               .profile = profile,
-                              .boards_open = open,
-                              .cuts_open = !open,
+                              .boards_open = way > 0,
+                              .cuts_open = way == 0,
+                              .share_most = way > 1 ? SHARE : 1,
                               .clock = &clock,
                               .limit_ns = (int64_t)(limit_s * (double)RP_NS_PER_S)};
     const int64_t start_ns = rp_clock_now_ns(&clock);
@@ -137,8 +141,8 @@ static void ask(const rp_runfile *run, const rp_profile *profile, bool open, dou
 
 static void measure(const char *folder, uint32_t boards, double limit_s) {
     const uint32_t draws = boards > 32 ? 3 : DRAWS;
-    double value[2][ROW][DRAWS];
-    uint32_t ended[2] = {0, 0};
+    double value[WAYS][ROW][DRAWS];
+    uint32_t ended[WAYS] = {0};
     rp_rng rng = rp_rng_named(1, "bench/joint");
     for (uint32_t i = 0; i < draws; i++) {
         rp_arena arena;
@@ -147,7 +151,7 @@ static void measure(const char *folder, uint32_t boards, double limit_s) {
         rp_arena_init(&arena, "bench", 0);
         read_run(&arena, folder, boards, &run);
         draw(&arena, &rng, &run, &profile);
-        for (uint32_t open = 0; open < 2; open++) {
+        for (uint32_t open = 0; open < WAYS; open++) {
             double row[ROW];
             ask(&run, &profile, open, limit_s, row, &ended[open]);
             for (uint32_t at = 0; at < ROW; at++) {
@@ -157,8 +161,8 @@ static void measure(const char *folder, uint32_t boards, double limit_s) {
         rp_runfile_close(&run);
         rp_arena_finish(&arena);
     }
-    for (uint32_t open = 0; open < 2; open++) {
-        printf("| %u | %s |", boards, open ? "boards and order open" : "the ring as it is");
+    for (uint32_t open = 0; open < WAYS; open++) {
+        printf("| %u | %s |", boards, ways[open]);
         for (uint32_t at = 0; at < 4; at++) {
             printf(" %.2f |", median(value[open][at], draws));
         }
