@@ -151,8 +151,9 @@ static void tell_status(work *w) {
     char text[256];
     if (enrolment->waiting && (w->status_ns == 0 || now - w->status_ns >= STATUS_NS)) {
         const bool is_refused = rp_link_health_of(w->link).auth_failed;
-        (void)snprintf(text, sizeof text, is_refused ? "%s does not take the token (yet)"
-                                                     : "waiting for %s to enrol this board",
+        (void)snprintf(text, sizeof text,
+                       is_refused ? "%s does not take the token (yet)"
+                                  : "waiting for %s to enrol this board",
                        w->endpoint);
         w->status_ns = now;
         enrolment->waiting(enrolment->context, text);
