@@ -147,6 +147,28 @@ class Flash(program.Case):
         self.assertIn("without a device", self.refuse(self.image, "/dev/sdb", "--runner", "qemu"))
         self.assertIn("does not say for which machine", self.refuse(self.image, "--runner", "qemu"))
 
+    def test_qemu(self):
+        """Nothing is written: the image starts as a guest, whose ports are this machine's."""
+        firmware = "/usr/share/qemu-efi-aarch64/QEMU_EFI.fd"
+        tools = self.dir / "tools"
+        tools.mkdir()
+        (tools / "qemu-system-aarch64").write_text('#!/bin/sh\necho "$@"\n')
+        (tools / "qemu-system-aarch64").chmod(0o755)
+        self.image.write_bytes(image(arch="45b021b9f01dc341af444c6f280d3fae"))
+        there = os.path.exists(firmware)
+        out, err = self.ringpipe(
+            "flash", self.image, "--runner", "qemu", "--listen", "tcp://10.0.0.2:7100",
+            code=0 if there else 2, env={"PATH": f"{tools}:{os.environ['PATH']}"})
+        if there:
+            self.assertIn(f"-bios {firmware} -drive file={self.image},format=raw,", out)
+            self.assertIn(",hostfwd=tcp:10.0.0.2:7100-:7100,hostfwd=tcp:10.0.0.2:7101-:7101,", out)
+        else:
+            self.assertIn("apt-get install qemu-efi-aarch64", err)
+        err = self.refused("flash", self.image, "--runner", "qemu", env={"PATH": "/nonexistent"})
+        if not os.path.exists("/usr/sbin/qemu-system-aarch64"):
+            self.assertIn("missing: qemu-system-aarch64; on Debian "
+                          "`apt-get install qemu-system-arm`", err)
+
     def test_asks(self):
         before = (self.root / "dev/sdb").read_bytes()
         for answer in (b"n\n", b"\n"):

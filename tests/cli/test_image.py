@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """What an image or an overlay has, and what is refused before a token is made. The disk itself is
 made by other programs: here a script stands in for `make`; `./bootstrap test image` has it."""
+import json
 import os
 import re
 import shutil
 import stat
 import subprocess
+import time
 
 import enrolment
 import program
@@ -24,7 +26,7 @@ WIFI = "ssid: workshop\npassphrase: correct horse\n"
 SSH = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEhlbGxv me@desk\n"
 
 
-class Image(enrolment.Case):
+class Base(enrolment.Case):
     def setUp(self):
         super().setUp()
         scripts = self.dir / "scripts"
@@ -67,6 +69,13 @@ class Image(enrolment.Case):
         tokens = self.dir / "host/tokens"
         return re.findall(r'name: "(.+?)"', tokens.read_text()) if tokens.exists() else []
 
+    def tokens_of(self, name):
+        out, _ = self.ringpipe("boards", "enrol", "--roster", "lab.yaml", "--keys", "host",
+                               "--listen", self.door, "--token", name)
+        return re.findall(r"--enrol (rpt1[0-9a-z]{83})@HOST", out)
+
+
+class Image(Base):
     def test_a_board(self):
         (self.dir / "me.pub").write_text(SSH)
         (self.dir / "wifi.yaml").write_text(WIFI + "country: DE\n")
@@ -106,11 +115,6 @@ class Image(enrolment.Case):
         self.assertEqual((self.dir / "left.img").read_bytes(), first)
         self.image("--yes")
         self.assertNotEqual((self.dir / "left.img").read_bytes(), first)
-
-    def tokens_of(self, name):
-        out, _ = self.ringpipe("boards", "enrol", "--roster", "lab.yaml", "--keys", "host",
-                               "--listen", self.door, "--token", name)
-        return re.findall(r"--enrol (rpt1[0-9a-z]{83})@HOST", out)
 
     def test_keys_are_made_where_there_are_none(self):
         shutil.rmtree(self.dir / "host")
@@ -255,6 +259,118 @@ class Image(enrolment.Case):
     def test_scripts_that_fail(self):
         _, err = self.image(env={"FAIL": "3"}, code=3)
         self.assertIn("left.img: no image", err)
+
+
+# In place of Debian: a system of two files, and what boots it.
+MMDEBSTRAP = """#!/bin/sh
+echo "$@" >>"$CALLS"
+for word in "$@"; do
+    case $word in
+    *'download /ringpipe-boot.tar '*)
+        boot=$(echo "$word" | sed "s/.*'\\(.*\\)'.*/\\1/")
+        ;;
+    */root.tar) root=$word ;;
+    esac
+done
+work=$(mktemp -d)
+echo kernel >"$work/vmlinuz"; echo first >"$work/initrd"
+for name in x64 aa64; do echo "$name" >"$work/systemd-boot$name.efi"; done
+tar c -C "$work" . >"$boot"
+tar c --mtime=@1 -C "$work" vmlinuz >"$root"
+rm -r "$work"
+"""
+
+
+class Disk(Base):
+    """The real `make`, with a stand-in for Debian: partitions, boot partition, bytes."""
+
+    def setUp(self):
+        super().setUp()
+        for tool in ("mke2fs", "mkfs.vfat", "mcopy", "sfdisk", "dpkg-deb"):
+            (self.tools / tool).unlink()
+            if not shutil.which(tool, path=os.environ["PATH"] + ":/usr/sbin:/sbin"):
+                self.skipTest(f"no {tool}")
+        (self.tools / "mmdebstrap").unlink()
+        (self.tools / "sqfstar").unlink()
+        (self.tools / "mmdebstrap").write_text(MMDEBSTRAP)
+        (self.tools / "sqfstar").write_text('#!/bin/sh\nfor out; do :; done\ncat >"$out"\n')
+        for tool in ("mmdebstrap", "sqfstar"):
+            (self.tools / tool).chmod(0o755)
+        for arch in ("amd64", "arm64"):
+            self.package(arch)
+
+    def package(self, arch):
+        tree = self.dir / f"tree-{arch}"
+        (tree / "DEBIAN").mkdir(parents=True)
+        (tree / "DEBIAN/control").write_text("Package: ringpipe-agent\nVersion: 0.1.0\n"
+                                             f"Architecture: {arch}\nMaintainer: x <x@y.z>\n"
+                                             "Description: x\n")
+        (tree / "usr/bin").mkdir(parents=True)
+        (tree / "usr/bin/ringpipe-agent").write_text("")
+        os.utime(tree / "usr/bin/ringpipe-agent", (1795000000, 1795000000))
+        subprocess.run(["dpkg-deb", "--build", "--root-owner-group", tree,
+                        self.dir / f"build-package/ringpipe-agent_0.1.0_{arch}.deb"],
+                       check=True, capture_output=True)
+
+    def options(self, path=None, **env):
+        options = super().options(path, CALLS=str(self.dir / "calls"), **env)
+        options["env"]["RINGPIPE_IMAGE"] = str(program.SOURCE / "packaging/image")
+        return options
+
+    def partitions(self, image):
+        out = subprocess.run(["sfdisk", "--json", image], check=True, capture_output=True,
+                             env={"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}).stdout
+        return json.loads(out)["partitiontable"]["partitions"]
+
+    def in_boot(self, image, name):
+        return subprocess.run(["mtype", "-i", f"{image}@@1M", f"::/{name}"], check=True,
+                              capture_output=True, text=True).stdout
+
+    def test_a_disk(self):
+        for board, efi, root in (("qemu-virt-arm64", "AA64", "B921B045"),
+                                 ("generic-x86-64", "X64", "4F68BCE3")):
+            self.image("--yes", board=board)
+            image = self.dir / "left.img"
+            parts = self.partitions(image)
+            self.assertEqual([part["name"] for part in parts],
+                             ["ringpipe-boot", "ringpipe-root", "ringpipe-data"])
+            self.assertTrue(parts[1]["type"].startswith(root), parts[1])
+            self.assertIn(efi.lower(), self.in_boot(image, f"EFI/BOOT/BOOT{efi}.EFI"))
+            self.assertEqual(self.in_boot(image, "vmlinuz"), "kernel\n")
+            entry = self.in_boot(image, "loader/entries/ringpipe.conf")
+            self.assertIn("console=ttyAMA0" if efi == "AA64" else "console=tty0 console=ttyS0",
+                          entry)
+            self.assertIn('node="left"', self.in_boot(image, "ringpipe/node.conf"))
+            data = image.read_bytes()
+            start = parts[2]["start"] * 512
+            self.assertEqual(data[start + 1024 + 56:start + 1024 + 58], b"\x53\xef")  # ext4
+            self.assertEqual(data[parts[1]["start"] * 512:][257:262], b"ustar")  # the stand-in's
+            # What is written is what `flash` takes, and of which it knows the machine.
+            self.assertEqual(len(data) % (1 << 20), 0)
+
+    def test_the_same_bytes(self):
+        """Also from a system that was made anew, a second later, elsewhere."""
+        token, = self.tokens_of("left")
+        self.image("--enrol", token)
+        first = (self.dir / "left.img").read_bytes()
+        time.sleep(1.1)
+        self.image("--enrol", token, "--yes", "--cache", "other")
+        self.assertTrue((self.dir / "left.img").read_bytes() == first)
+        self.assertEqual(len((self.dir / "calls").read_text().splitlines()), 2)
+
+    def test_a_system_is_made_once(self):
+        self.image(node="one,two", out="cards")
+        self.image(node="three,four", out="more")
+        self.assertEqual(len((self.dir / "calls").read_text().splitlines()), 1)
+        one, two = (self.partitions(self.dir / f"cards/{name}.img") for name in ("one", "two"))
+        self.assertNotEqual(one[0]["uuid"], two[0]["uuid"])
+
+    def test_debian_fails(self):
+        (self.tools / "mmdebstrap").write_text("#!/bin/sh\necho 'E: no mirror'\nexit 1\n")
+        _, err = self.image(code=3)
+        self.assertIn("E: no mirror", err)
+        self.assertIn("mmdebstrap could not make the system", err)
+        self.assertFalse((self.dir / "left.img").exists())
 
 
 if __name__ == "__main__":
