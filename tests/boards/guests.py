@@ -241,17 +241,19 @@ def train_with_guests(lab, want, guests, table):
         measure(lab, ssh, table)
 
 
+INSIDE = """
+sed -n 's/VmHWM: */agent, most memory: /p; s/VmRSS: */agent, memory now: /p' \
+    /proc/$(pidof ringpipe-agent)/status
+free -m | awk '/Mem/ { print "memory used of all, MiB: " $3 " of " $2 }'
+echo "data partition used: $(df -BM --output=used /run/ringpipe/data | tail -1)"
+echo "start: $(systemd-analyze time | head -1 | sed 's/Startup finished in//')"
+"""
+
+
 def measure(lab, ssh, table):
-    status = lab.inside(ssh, "grep -E 'VmHWM|VmRSS' /proc/$(pidof ringpipe-agent)/status; "
-                        "free -m | sed -n 2p; df -BM --output=used /run/ringpipe/data | tail -1; "
-                        "systemd-analyze time | head -1")
-    for line in status.splitlines():
-        key, _, value = line.partition(":")
-        if "Vm" in key or key == "Mem":
-            table["guest " + key.strip()] = " ".join(value.split())
-        else:
-            table["guest data used / start"] = (table.get("guest data used / start", "") + " "
-                                               + " ".join(line.split())).strip()
+    for line in lab.inside(ssh, INSIDE).splitlines():
+        key, _, value = line.partition(": ")
+        table[key] = " ".join(value.split())
 
 
 def power_cut(lab, want, guests, running, table):
