@@ -87,6 +87,22 @@ fail:
     return err;
 }
 
+/* What an image of ours needs to know; a board without it has a system of its vendor's. */
+static rp_err read_image(rp_node *root, rp_board_about *out) {
+    rp_node *image = rp_node_find(root, "image");
+    rp_err err = RP_OK;
+    if (!image) {
+        return RP_OK;
+    }
+    RP_TRY(rp_node_need(image, "kernel"));
+    RP_TRY(rp_node_string(image, "kernel", &out->kernel));
+    RP_TRY(rp_node_need(image, "console"));
+    RP_TRY(rp_node_string(image, "console", &out->image_console));
+    RP_TRY(rp_node_done(image));
+fail:
+    return err;
+}
+
 static rp_err read_facts(rp_arena *arena, rp_node *root, rp_board_about *out) {
     const struct {
         const char *key, **to;
@@ -96,7 +112,13 @@ static rp_err read_facts(rp_arena *arena, rp_node *root, rp_board_about *out) {
         {"evidence", &out->evidence}, {"checked", &out->checked}, {"console", &out->console}};
     const char *quirks;
     rp_err err;
-    *out = (rp_board_about){.tier = 0, .route = "", .packages = "", .method = "", .how = ""};
+    *out = (rp_board_about){.tier = 0,
+                            .route = "",
+                            .packages = "",
+                            .method = "",
+                            .how = "",
+                            .kernel = "",
+                            .image_console = ""};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         *texts[i].to = "";
         RP_TRY(rp_node_string(root, texts[i].key, texts[i].to));
@@ -104,6 +126,7 @@ static rp_err read_facts(rp_arena *arena, rp_node *root, rp_board_about *out) {
     RP_TRY(rp_node_u32(root, "tier", 1, 3, &out->tier));
     RP_TRY(read_opencl(arena, root, out));
     RP_TRY(read_flash(root, out));
+    RP_TRY(read_image(root, out));
     RP_TRY(read_words(arena, root, "quirks", &quirks, &out->quirk_count));
     (void)rp_node_find(root, "features"); /* these three may say anything */
     (void)rp_node_find(root, "link");

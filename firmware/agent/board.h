@@ -25,6 +25,8 @@ typedef struct {
     const char *route,
         *packages; /* to its OpenCL: what it is, Debian's packages with ' ' between */
     const char *console, *method, *how; /* of flashing */
+    const char *kernel;        /* Debian's package with the kernel of its image; "": none is made */
+    const char *image_console; /* of that kernel: ttyS0, or several with ',' between */
     uint32_t quirk_count;
 } rp_board_about;
 

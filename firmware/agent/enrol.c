@@ -10,7 +10,8 @@
 #include "transport/token.h"
 
 static const int64_t NAP_NS = 200 * RP_NS_PER_MS;
-static const int64_t TELL_NS = 60 * RP_NS_PER_S; /* between two lines about a silent host */
+static const int64_t TELL_NS = 60 * RP_NS_PER_S;  /* between two lines about a silent host */
+static const int64_t STATUS_NS = 5 * RP_NS_PER_S; /* between two words to who has started it */
 
 typedef struct {
     const rp_agent_enrolment *enrolment;
@@ -20,6 +21,7 @@ typedef struct {
     rp_links *links;
     rp_link *link;
     int64_t told_ns;
+    int64_t status_ns;
     bool done;
 } work;
 
@@ -143,6 +145,21 @@ static void tell_silent(work *w) {
     }
 }
 
+static void tell_status(work *w) {
+    const rp_agent_enrolment *enrolment = w->enrolment;
+    const int64_t now = rp_clock_now_ns(enrolment->clock);
+    char text[256];
+    if (enrolment->waiting && (w->status_ns == 0 || now - w->status_ns >= STATUS_NS)) {
+        const bool is_refused = rp_link_health_of(w->link).auth_failed;
+        (void)snprintf(text, sizeof text,
+                       is_refused ? "%s does not take the token (yet)"
+                                  : "waiting for %s to enrol this board",
+                       w->endpoint);
+        w->status_ns = now;
+        enrolment->waiting(enrolment->context, text);
+    }
+}
+
 static rp_err step_link(rp_arena *arena, work *w) {
     rp_message *message;
     rp_err err;
@@ -153,13 +170,15 @@ static rp_err step_link(rp_arena *arena, work *w) {
         RP_TRY(err);
     }
     RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
-    if (rp_link_health_of(w->link).auth_failed) {
+    /* The link itself tries again. */
+    if (rp_link_health_of(w->link).auth_failed && !w->enrolment->patient) {
         return rp_fail(RP_ERR_REFUSED,
                        "--enrol: %s does not take the token: it has ended, or was made by another "
                        "host; `ringpipe boards enrol` makes a new one",
                        w->endpoint);
     }
     tell_silent(w);
+    tell_status(w);
     RP_TRY(rp_link_wait(&w->link, 1, NULL, 0, NAP_NS));
 fail:
     return err;

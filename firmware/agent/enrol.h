@@ -15,14 +15,16 @@ typedef struct {
     uint32_t port;     /* where it will listen; 0: it dials */
     const char *board; /* its profile */
     const rp_clock *clock;
-    bool (*stopped)(void *context); /* asked all the time */
+    bool (*stopped)(void *context);                     /* asked all the time */
+    void (*waiting)(void *context, const char *status); /* told every few seconds; may be NULL */
     void *context;
+    bool patient; /* a refusal is asked again, since who refuses may open the token later */
 } rp_agent_enrolment;
 
 /* Waits for the host for as long as it takes; says on standard output which fingerprint this board
  * has, and by whom it was enrolled.
- * errors  USAGE: the text; REFUSED: the token has ended, is unknown, or another board has used it;
- * INTERRUPTED; IO */
+ * errors  USAGE: the text; REFUSED: the token has ended, is unknown (unless `patient`), or another
+ * board has used it; INTERRUPTED; IO */
 rp_err rp_agent_enrol(rp_arena *arena, const rp_agent_enrolment *enrolment) RP_MUST_CHECK;
 
 #endif

@@ -30,6 +30,10 @@ typedef struct {
 
 static volatile sig_atomic_t stopped;
 
+/* What a service manager waits from a word on: while it is enrolled, with a word every few seconds;
+ * while a driver compiles, which takes minutes on the slowest boards. */
+enum { ENROL_WAIT_S = 60, SELFTEST_WAIT_S = 900 };
+
 static void on_signal(int signal_number) {
     (void)signal_number;
     stopped = 1;
@@ -158,27 +162,24 @@ static void note_board(const rp_device *device, const rp_board *board,
 }
 
 static rp_err serve_host(rp_agent *agent, bool dials, rp_trust *trust, rp_agent_slot *slot,
-                         const rp_clock *clock) {
+                         rp_notify *notify, const rp_clock *clock) {
     char line[256];
-    rp_notify notify;
     bool over = false;
-    rp_err err;
-    RP_TRY(rp_notify_open(&notify));
+    rp_err err = RP_OK;
     (void)snprintf(line, sizeof line, "%s %s", dials ? "dialling" : "listening",
                    rp_agent_endpoint(agent));
     (void)printf("%s\n", line);
     (void)fflush(stdout);
-    rp_notify_ready(&notify, line);
+    rp_notify_ready(notify, line);
     while (!over && !stopped) {
         RP_TRY(rp_agent_step(agent, &over));
         RP_TRY(rp_agent_wait(agent));
         rp_trust_follow(trust, agent, rp_clock_now_ns(clock));
         rp_agent_slot_follow(slot, agent, rp_clock_now_ns(clock));
-        rp_notify_alive(&notify, rp_clock_now_ns(clock));
+        rp_notify_alive(notify, rp_clock_now_ns(clock));
     }
-    rp_notify_stopping(&notify);
+    rp_notify_stopping(notify);
 fail:
-    rp_notify_close(&notify);
     return err;
 }
 
@@ -211,6 +212,11 @@ fail:
     return err;
 }
 
+/* A board may wait for days until somebody enrols it: that is no start that hangs. */
+static void on_waiting(void *context, const char *status) {
+    rp_notify_starting(context, status, ENROL_WAIT_S);
+}
+
 static bool is_stopped(void *context) {
     (void)context;
     return stopped;
@@ -223,13 +229,16 @@ static uint32_t port_of(const char *endpoint) {
 }
 
 static rp_err enrol_board(rp_arena *arena, const arguments *args, const char *keys,
-                          const rp_clock *clock) {
+                          rp_notify *notify, const rp_clock *clock) {
     const rp_agent_enrolment enrolment = {.token = args->enrol,
                                           .keys = keys,
                                           .port = port_of(args->listen),
                                           .board = args->board,
                                           .clock = clock,
-                                          .stopped = is_stopped};
+                                          .stopped = is_stopped,
+                                          .waiting = on_waiting,
+                                          .context = notify,
+                                          .patient = notify->fd > 0};
     if (args->listen && enrolment.port == 0) {
         return rp_fail(RP_ERR_USAGE, "--enrol: the host has to be told where this board listens: "
                                      "--listen with a port that is not 0");
@@ -287,6 +296,7 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
     rp_agent_options options = {
         .listen = args->listen, .journal = true, .once = args->once, .loop = &loop};
     const char *keys = args->keys;
+    rp_notify notify = {0};
     bool again = false;
     rp_err err = RP_OK;
     if (args->warm) {
@@ -310,10 +320,12 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
         options.software = &software;
     }
     slot.settle_ns = (int64_t)args->settle_s * RP_NS_PER_S;
-    RP_TRY(args->enrol ? enrol_board(arena, args, keys, &clock) : RP_OK);
+    RP_TRY(rp_notify_open(&notify));
+    RP_TRY(args->enrol ? enrol_board(arena, args, keys, &notify, &clock) : RP_OK);
     RP_TRY(rp_keys_read(keys, &options.keys));
     rp_trust trust = {.keys = keys, .roster = args->roster};
     RP_TRY(find_hosts(arena, args, &trust, &options));
+    rp_notify_starting(&notify, "building kernels for the device's self-test", SELFTEST_WAIT_S);
     RP_TRY(rp_board_find(arena, args->board, args->threads, &board));
     RP_TRY(rp_board_open_device(arena, &board, args->threads, &device));
     RP_TRY(rp_device_selftest(device));
@@ -329,7 +341,7 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
         options.media = media;
     }
     RP_TRY(rp_agent_open(arena, device, &clock, &options, &agent));
-    RP_TRY(serve_host(agent, args->host != NULL, &trust, &slot, &clock));
+    RP_TRY(serve_host(agent, args->host != NULL, &trust, &slot, &notify, &clock));
     if (stopped) {
         rp_log_info("a signal ends the agent");
     }
@@ -338,6 +350,7 @@ fail:
     rp_agent_close(&agent);
     rp_media_close(&media);
     rp_device_close(&device);
+    rp_notify_close(&notify);
     return again ? rp_agent_slot_again(args->argv) : err;
 }
 

@@ -83,6 +83,12 @@ void rp_notify_ready(rp_notify *notify, const char *status) {
     tell(notify, text);
 }
 
+void rp_notify_starting(rp_notify *notify, const char *status, uint32_t wait_s) {
+    char text[512];
+    (void)snprintf(text, sizeof text, "EXTEND_TIMEOUT_USEC=%u000000\nSTATUS=%s\n", wait_s, status);
+    tell(notify, text);
+}
+
 void rp_notify_alive(rp_notify *notify, int64_t now_ns) {
     if (notify->every_ns > 0 && now_ns - notify->told_ns >= notify->every_ns) {
         notify->told_ns = now_ns;

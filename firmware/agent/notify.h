@@ -23,6 +23,9 @@ void rp_notify_close(rp_notify *notify);
 
 /* The program serves; `status` is one line for `systemctl status`. */
 void rp_notify_ready(rp_notify *notify, const char *status);
+/* Before it is ready, something that may take longer than a start does: the manager waits `wait_s`
+ * from now on at least. `status` as above. */
+void rp_notify_starting(rp_notify *notify, const char *status, uint32_t wait_s);
 /* A sign of life when one is due: to be called by the loop that has to go round, and by nothing
  * else. */
 void rp_notify_alive(rp_notify *notify, int64_t now_ns);

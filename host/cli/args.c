@@ -54,6 +54,19 @@ static const struct argp_option all_options[] = {
     {"follow", 'Z', NULL, 0, "Go on as long as the run does", 0},
     {"all", 'U', NULL, 0, "Every step; otherwise some 40 of them", 0},
     {"wait", 'Q', "SECONDS", 0, "How long to wait (default: 600)", 0},
+    {"node", '1', "NAME[,NAME...]", 0, "What the board is called", 0},
+    {"host", '2', "ADDRESS[:PORT]", 0, "Where the board finds this host (port: 7900)", 0},
+    {"ssh-key", '3', "FILE", 0, "Public key that may log in as root (default: nobody may)", 0},
+    {"wifi", '4', "FILE", 0, "ssid, passphrase and country of a wireless network (YAML)", 0},
+    {"overlay", '5', NULL, 0, "A folder for a vendor's system in place of an image", 0},
+    {"packages", '6', "DIR", 0, "The agent's package (default: build-package)", 0},
+    {"cache", '7', "DIR", 0, "Where systems are kept (default: ~/.cache/ringpipe/images)", 0},
+    {"enrol", '9', "TOKEN", 0, "Take this token (default: a new one is made)", 0},
+    {"dial", '0', "ADDRESS:PORT", 0, "The board dials this host for its runs: nobody can dial it",
+     0},
+    {"listen", 'a', "tcp://HOST:PORT", 0, "Where the board listens (default: tcp://0.0.0.0:7000)",
+     0},
+    {"runner", '8', "bmaptool|dd|qemu", 0, "What writes it, or starts it (default: dd)", 0},
     {"lane", 'l', NULL, 0, "For the lanes of a run, which starts them itself", 0},
     {"quiet", 'q', NULL, 0, "Errors and the result, nothing else", -1},
     {"verbose", 'v', NULL, 0, "All that is known, with time and place", -1},
@@ -129,7 +142,8 @@ static bool on_flag(int key, rp_cli_args *args) {
                  {'R', &args->roster},  {'y', &args->yes},       {'Y', &args->system},
                  {'U', &args->all},     {'X', &args->confusion}, {'q', &args->quiet},
                  {'v', &args->verbose}, {'l', &args->lane},      {'E', &args->token},
-                 {'B', &args->open},    {'g', &args->new_key},   {'z', &args->no_wait}};
+                 {'B', &args->open},    {'g', &args->new_key},   {'z', &args->no_wait},
+                 {'5', &args->overlay}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (flags[i].key == key) {
             *flags[i].to = true;
@@ -143,11 +157,13 @@ static error_t on_text(int key, const char *value, rp_cli_args *args) {
     const struct {
         int key;
         const char **to;
-    } texts[] = {{'o', &args->out},    {'r', &args->resume},  {'w', &args->weights},
-                 {'k', &args->keys},   {'b', &args->board},   {'D', &args->dir},
-                 {'T', &args->to},     {'H', &args->from},    {'x', &args->executor},
-                 {'L', &args->faults}, {'P', &args->profile}, {'N', &args->plan},
-                 {'O', &args->ring},   {'I', &args->listen}};
+    } texts[] = {
+        {'o', &args->out},      {'r', &args->resume}, {'w', &args->weights},  {'k', &args->keys},
+        {'b', &args->board},    {'D', &args->dir},    {'T', &args->to},       {'H', &args->from},
+        {'x', &args->executor}, {'L', &args->faults}, {'P', &args->profile},  {'N', &args->plan},
+        {'O', &args->ring},     {'I', &args->listen}, {'1', &args->node},     {'2', &args->host},
+        {'3', &args->ssh_key},  {'4', &args->wifi},   {'6', &args->packages}, {'7', &args->cache},
+        {'9', &args->enrol},    {'0', &args->dial},   {'a', &args->at},       {'8', &args->runner}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (texts[i].key == key) {
             *texts[i].to = value;

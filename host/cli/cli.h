@@ -31,8 +31,12 @@ typedef struct {
     bool no_wait;     /* of push */
     bool new_key;     /* of bundle */
     bool token, open; /* of boards enrol: without waiting; without making one */
-    bool follow, all; /* of log */
-    bool lane;        /* standard input and output are the line to the run of lanes */
+    const char *node, *host, *ssh_key, *wifi, *packages, *cache, *enrol, *dial; /* of image */
+    const char *at;     /* of image and flash: where the board listens */
+    bool overlay;       /* of image */
+    const char *runner; /* of flash */
+    bool follow, all;   /* of log */
+    bool lane;          /* standard input and output are the line to the run of lanes */
     bool dry_run, confusion, whole, roster, yes, system, quiet, verbose;
 } rp_cli_args;
 
@@ -76,6 +80,8 @@ rp_err rp_verb_slots(const rp_cli_args *args);
 rp_err rp_verb_validate(const rp_cli_args *args);
 rp_err rp_verb_revert(const rp_cli_args *args);
 rp_err rp_verb_bundle(const rp_cli_args *args);
+rp_err rp_verb_image(const rp_cli_args *args);
+rp_err rp_verb_flash(const rp_cli_args *args);
 rp_err rp_verb_boards(const rp_cli_args *args);
 rp_err rp_verb_keys(const rp_cli_args *args);
 rp_err rp_verb_data(const rp_cli_args *args);

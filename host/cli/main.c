@@ -60,6 +60,17 @@ const rp_cli_verb rp_cli_verbs[] = {
      "enrol NAME... makes a token for each board, prints the command for it, waits, and writes who "
      "comes into the roster; list prints the roster; forget NAME... takes boards out of it.",
      rp_verb_boards},
+    {"image", "", 0, 0, "b123456790aokey",
+     "Make a card for a board, or what a vendor's system needs",
+     "It has a token that lets the board into a roster, where `ringpipe boards enrol` waits. "
+     "Several names with ',' between give an image each, in the folder --out.",
+     rp_verb_image},
+    {"flash", "[IMAGE... DEVICE]", 0, UINT32_MAX, "8ay",
+     "Write an image to a card, and read it back",
+     "Without words it lists the disks that may be written: those that can be taken out, and of "
+     "which "
+     "nothing is in use. Several images are written one after the other, each to another card.",
+     rp_verb_flash},
     {"bundle", "[FOLDER]", 0, 1, "obkGg", "Sign software for boards",
      "FOLDER has what a board gets, with bin/ringpipe-agent in it. --board says for which profile, "
      "--release which bundle it is: boards take larger numbers only. --new-key makes the pair of "
@@ -168,6 +179,7 @@ int main(int argc, char **argv) {
     rp_share_announce("RINGPIPE_MODELS", "models");
     rp_share_announce("RINGPIPE_LINKS", "links");
     rp_share_announce("RINGPIPE_BOARDS", "boards");
+    rp_share_announce("RINGPIPE_IMAGE", "image");
     if (strcmp(name, "--help") == 0 || strcmp(name, "help") == 0) {
         print_usage(stdout);
         return 0;

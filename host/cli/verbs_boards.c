@@ -10,11 +10,11 @@
 #include "cli/cli.h"
 #include "cli/signals.h"
 #include "enrol/enrol.h"
+#include "enrol/issue.h"
 #include "enrol/roster_edit.h"
 #include "run/runfile.h"
-#include "transport/token.h"
 
-enum { HOURS = 24, WAIT_S = 600, NAME_MAX_BYTES = 63 };
+enum { WAIT_S = 600, NAME_MAX_BYTES = 63 };
 
 static int64_t wall_s(void) {
     struct timespec now;
@@ -32,6 +32,8 @@ typedef struct {
     const rp_cli_args *args;
     const char *keys_folder, *listen, *roster;
     rp_keypair keys;
+    const char **name; /* whom to wait for */
+    uint32_t count;
     int signals;
     bool stopped;
 } enrolling;
@@ -115,10 +117,8 @@ fail:
 }
 
 /* The command for the board; the address is this host's, which its user knows best. */
-static void print_command(const enrolling *e, const char *name, const rp_token *token) {
-    char word[RP_TOKEN_WORD];
+static void print_command(const enrolling *e, const char *name, const char *word) {
     const char *port = strrchr(e->listen, ':');
-    rp_token_write(token, word);
     if (is_json(e->args)) {
         json_t *one =
             json_pack("{s:s, s:s, s:s}", "name", name, "token", word, "listen", e->listen);
@@ -131,23 +131,43 @@ static void print_command(const enrolling *e, const char *name, const rp_token *
                      name, word, port);
     }
     (void)fflush(stdout);
-    explicit_bzero(word, sizeof word);
 }
 
 static rp_err make_token(const enrolling *e, const char *name) {
-    const uint32_t hours = e->args->hours ? e->args->hours : HOURS;
-    rp_token token;
-    rp_keypair pair;
-    rp_token_new(e->keys.public_text, &token);
-    rp_token_keys(&token, &pair);
-    const rp_pending pending = {
-        .name = name, .key = pair.public_text, .ends_s = wall_s() + (int64_t)hours * 3600};
-    const rp_err err = rp_pending_replace(e->keys_folder, name, &pending, wall_s());
+    const int64_t hours = e->args->hours ? e->args->hours : RP_ENROL_HOURS;
+    const int64_t now_s = wall_s();
+    char word[RP_TOKEN_WORD];
+    const rp_err err = rp_enrol_issue(e->keys_folder, e->keys.public_text, name,
+                                      now_s + hours * 3600, now_s, word);
     if (err == RP_OK) {
-        print_command(e, name, &token);
+        print_command(e, name, word);
     }
-    explicit_bzero(&token, sizeof token);
-    explicit_bzero(&pair, sizeof pair);
+    explicit_bzero(word, sizeof word);
+    return err;
+}
+
+/* --open without names: all whose tokens are open. */
+static rp_err find_names(rp_arena *arena, enrolling *e) {
+    rp_pending *list;
+    uint32_t count;
+    rp_err err;
+    e->name = e->args->word + 1;
+    e->count = e->args->word_count - 1;
+    if (!e->args->open || e->count > 0) {
+        return RP_OK;
+    }
+    RP_TRY(rp_pending_read(arena, e->keys_folder, &list, &count));
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)count + 1, &e->name));
+    for (uint32_t i = 0; i < count && e->count < RP_ENROL_BOARDS_MAX; i++) {
+        if (list[i].ends_s > wall_s() && !list[i].used_by) {
+            e->name[e->count++] = list[i].name;
+        }
+    }
+    if (e->count == 0) {
+        return rp_fail(RP_ERR_USAGE, "no token is open: `ringpipe boards enrol NAME...` or "
+                                     "`ringpipe image` makes one");
+    }
+fail:
     return err;
 }
 
@@ -170,9 +190,9 @@ static rp_err wait_for_boards(const enrolling *e, rp_clock *clock) {
     };
     if (!args->quiet) {
         (void)fprintf(stderr, "waiting at %s for %u board%s; Ctrl-C ends that, the tokens stay\n",
-                      e->listen, args->word_count - 1, args->word_count == 2 ? "" : "s");
+                      e->listen, e->count, e->count == 1 ? "" : "s");
     }
-    return rp_enrol_wait(&options, args->word + 1, args->word_count - 1);
+    return rp_enrol_wait(&options, e->name, e->count);
 }
 
 static rp_err enrol(rp_arena *arena, const rp_cli_args *args) {
@@ -183,8 +203,10 @@ static rp_err enrol(rp_arena *arena, const rp_cli_args *args) {
                    .signals = -1};
     rp_clock clock = rp_clock_real();
     rp_err err = RP_OK;
-    if (args->word_count < 2 || args->word_count - 1 > RP_ENROL_BOARDS_MAX || !args->ring) {
-        return rp_fail(RP_ERR_USAGE, "expected: boards enrol --roster FILE NAME..., %d at most",
+    if ((args->word_count < 2 && !args->open) || args->word_count - 1 > RP_ENROL_BOARDS_MAX ||
+        !args->ring) {
+        return rp_fail(RP_ERR_USAGE,
+                       "expected: boards enrol --roster FILE NAME..., %d at most; or --open",
                        RP_ENROL_BOARDS_MAX);
     }
     if (!rp_roster_is_address(e.listen)) {
@@ -194,6 +216,7 @@ static rp_err enrol(rp_arena *arena, const rp_cli_args *args) {
     RP_TRY(e.keys_folder ? RP_OK : rp_keys_home(arena, &e.keys_folder));
     RP_TRY(rp_keys_read(e.keys_folder, &e.keys));
     RP_TRY(check_names(arena, &e));
+    RP_TRY(find_names(arena, &e));
     RP_TRY(rp_cli_open_signals(&e.signals));
     for (uint32_t i = 1; i < args->word_count && !args->open; i++) {
         RP_TRY(make_token(&e, args->word[i]));

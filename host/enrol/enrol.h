@@ -5,7 +5,7 @@
 #include "enrol/pending.h"
 #include "link/link.h"
 
-enum { RP_ENROL_BOARDS_MAX = 64 };
+enum { RP_ENROL_BOARDS_MAX = 64, RP_ENROL_HOURS = 24 };
 /* Where tokens are taken, if nobody says otherwise. */
 #define RP_ENROL_ADDRESS "tcp://0.0.0.0:7900"
 

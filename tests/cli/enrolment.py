@@ -30,12 +30,12 @@ class Case(program.Case):
         return ("boards", "enrol", "--roster", "lab.yaml", "--keys", "host", "--listen", self.door,
                 *words)
 
-    def board(self, keys, token, listen=None):
+    def board(self, keys, token, listen=None, **options):
         """An agent that enrols; what it says goes to standard output and error."""
         listen = listen or f"tcp://127.0.0.1:{free_port()}"
         host = self.door.removeprefix("tcp://")
         return self.start("--listen", listen, "--keys", keys, "--threads", "1", "--enrol",
-                          f"{token}@{host}", program=program.AGENT)
+                          f"{token}@{host}", program=program.AGENT, **options)
 
     def line(self, process, pattern):
         for line in process.stdout:

@@ -2,6 +2,7 @@
 """Boards that nobody knows get into a roster by a token."""
 import re
 import signal
+import socket
 import time
 
 import enrolment
@@ -63,6 +64,34 @@ class Enrol(enrolment.Case):
         self.assertFalse((self.dir / "lab.yaml").exists())
         waiting.send_signal(signal.SIGINT)
         self.finish(waiting, code=130)
+
+    def test_a_service_waits_for_its_host(self):
+        """No start that hangs, whatever time the host takes; a refusal is no end, either."""
+        self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(self.manager.close)
+        self.manager.bind(str(self.dir / "manager"))
+        self.manager.settimeout(30 * program.SLOWER)
+        token, = self.tokens("left")
+        self.tokens("right")
+        board = self.board("a", token, env={"NOTIFY_SOCKET": str(self.dir / "manager")})
+        self.hear(r"EXTEND_TIMEOUT_USEC=\d{8,}\nSTATUS=waiting for tcp://127.0.0.1:\d+ to enrol ")
+        waiting = self.start(*self.words("--open", "right"))
+        self.hear(r"EXTEND_TIMEOUT_USEC=\d{8,}\nSTATUS=.* does not take the token \(yet\)")
+        waiting.send_signal(signal.SIGINT)
+        self.finish(waiting, code=130)
+        waiting = self.start(*self.words("--open", "left"))
+        self.hear(r"READY=1")
+        self.finish(waiting)
+        self.end(board)
+
+    def hear(self, pattern):
+        """Of a service manager: until somebody says this."""
+        said = []
+        while not re.match(pattern, said[-1] if said else ""):
+            try:
+                said.append(self.manager.recv(600).decode())
+            except TimeoutError:
+                self.fail(f"it did not say {pattern}: {said}")
 
     def test_a_token_that_has_ended(self):
         token, = self.tokens("left")

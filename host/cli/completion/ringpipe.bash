@@ -32,7 +32,7 @@ _ringpipe_names_of() {
     # generated: names
     verbs)
         echo train resume eval predict plan profile sim lab ps log stop draw tune doctor \
-            boards bundle push slots validate revert keys data inspect list
+            boards image flash bundle push slots validate revert keys data inspect list
         ;;
     schedules)
         echo gpipe umpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain \
@@ -67,6 +67,8 @@ _ringpipe_options() {
     tune) echo --out --board --minutes --yes --system --threads --quiet --verbose ;;
     doctor) echo --format --keys --board --threads --roster --listen --quiet --verbose ;;
     boards) echo --format --keys --yes --roster --listen --hours --token --open --wait --quiet --verbose ;;
+    image) echo --out --keys --board --yes --hours --node --host --ssh-key --wifi --overlay --packages --cache --enrol --dial --listen --quiet --verbose ;;
+    flash) echo --yes --listen --runner --quiet --verbose ;;
     bundle) echo --out --keys --board --release --new-key --quiet --verbose ;;
     push) echo --format --keys --roster --listen --mbit --no-wait --wait --quiet --verbose ;;
     slots) echo --format --keys --roster --listen --quiet --verbose ;;
@@ -106,16 +108,20 @@ _ringpipe_value() {
     --plan | --profile) _ringpipe_files json "$word" ;;
     --board) _ringpipe_words "$(_ringpipe_names boards "")" "$word" ;;
     --from) _ringpipe_words "https:// http:// file://" "$word" ;;
-    --resume | --dir | --to | --keys | --slots) _ringpipe_dirs "$word" ;;
+    --resume | --dir | --to | --keys | --slots | --packages | --cache) _ringpipe_dirs "$word" ;;
+    --ssh-key) _ringpipe_files pub "$word" ;;
+    --wifi) _ringpipe_files yaml "$word" ;;
+    --runner) _ringpipe_words "bmaptool dd qemu" "$word" ;;
     --out)
         case $verb in
         plan | profile | tune) _ringpipe_files json "$word" ;;
+        image) _ringpipe_files img "$word" ;;
         *) _ringpipe_dirs "$word" ;;
         esac
         ;;
     --listen) _ringpipe_words "tcp://" "$word" ;;
     --set) _ringpipe_words "model= data. ring. train. loss= optimizer. schedule= cut=" "$word" ;;
-    --stages | --micro | --chunks | --minutes | --threads | --jobs | --name | --host | --top | --sample | --wait) COMPREPLY=() ;;
+    --stages | --micro | --chunks | --minutes | --threads | --jobs | --name | --host | --node | --dial | --hours | --top | --sample | --wait) COMPREPLY=() ;;
     *) return 1 ;;
     esac
 }
@@ -144,6 +150,14 @@ _ringpipe() {
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
         fi
         ;;
+    flash)
+        if [[ $word == /dev/* ]]; then
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        else
+            _ringpipe_files img "$word"
+        fi
+        ;;
+    boards) _ringpipe_words "enrol list forget" "$word" ;;
     draw) _ringpipe_words "$(_ringpipe_names_of schedules) table" "$word" ;;
     keys) _ringpipe_words "new show list trust untrust" "$word" ;;
     inspect) _ringpipe_files safetensors "$word" ;;

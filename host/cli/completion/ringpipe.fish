@@ -30,7 +30,7 @@ complete -c ringpipe -f
 complete -c ringpipe -n __ringpipe_no_verb -l help -d 'Its verbs'
 complete -c ringpipe -n __ringpipe_no_verb -l version -d 'Its version'
 # generated: verbs
-complete -c ringpipe -n __ringpipe_no_verb -a 'train resume eval predict plan profile sim lab ps log stop draw tune doctor boards bundle push slots validate revert keys data inspect list'
+complete -c ringpipe -n __ringpipe_no_verb -a 'train resume eval predict plan profile sim lab ps log stop draw tune doctor boards image flash bundle push slots validate revert keys data inspect list'
 # end
 # generated: options
 complete -c ringpipe -n '__ringpipe_verb_is train' -l set -r
@@ -157,6 +157,30 @@ complete -c ringpipe -n '__ringpipe_verb_is boards' -l wait -r
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l help
+complete -c ringpipe -n '__ringpipe_verb_is image' -l out -r
+complete -c ringpipe -n '__ringpipe_verb_is image' -l keys -x -a '(__fish_complete_directories)'
+complete -c ringpipe -n '__ringpipe_verb_is image' -l board -x -a '(__ringpipe_boards)'
+complete -c ringpipe -n '__ringpipe_verb_is image' -l yes
+complete -c ringpipe -n '__ringpipe_verb_is image' -l hours -r
+complete -c ringpipe -n '__ringpipe_verb_is image' -l node -r
+complete -c ringpipe -n '__ringpipe_verb_is image' -l host -r
+complete -c ringpipe -n '__ringpipe_verb_is image' -l ssh-key -r
+complete -c ringpipe -n '__ringpipe_verb_is image' -l wifi -r
+complete -c ringpipe -n '__ringpipe_verb_is image' -l overlay -r
+complete -c ringpipe -n '__ringpipe_verb_is image' -l packages -r
+complete -c ringpipe -n '__ringpipe_verb_is image' -l cache -r
+complete -c ringpipe -n '__ringpipe_verb_is image' -l enrol -r
+complete -c ringpipe -n '__ringpipe_verb_is image' -l dial -r
+complete -c ringpipe -n '__ringpipe_verb_is image' -l listen -r
+complete -c ringpipe -n '__ringpipe_verb_is image' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is image' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is image' -l help
+complete -c ringpipe -n '__ringpipe_verb_is flash' -l yes
+complete -c ringpipe -n '__ringpipe_verb_is flash' -l listen -r
+complete -c ringpipe -n '__ringpipe_verb_is flash' -l runner -r
+complete -c ringpipe -n '__ringpipe_verb_is flash' -l quiet
+complete -c ringpipe -n '__ringpipe_verb_is flash' -l verbose
+complete -c ringpipe -n '__ringpipe_verb_is flash' -l help
 complete -c ringpipe -n '__ringpipe_verb_is bundle' -l out -r
 complete -c ringpipe -n '__ringpipe_verb_is bundle' -l keys -x -a '(__fish_complete_directories)'
 complete -c ringpipe -n '__ringpipe_verb_is bundle' -l board -x -a '(__ringpipe_boards)'

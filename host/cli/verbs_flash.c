@@ -1,0 +1,268 @@
+/* The verb that writes an image to a card, or starts it under qemu. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/signals.h"
+#include "flash/disk_image.h"
+#include "flash/disks.h"
+#include "flash/tool.h"
+#include "flash/write.h"
+#include "run/roster.h"
+
+enum { QEMU_PORTS = 18 }; /* an agent's, with those of boards that share a stage */
+
+typedef struct {
+    const rp_cli_args *args;
+    const char *root;
+    int signals;
+    const char *doing;
+    bool stopped, shown;
+} job;
+
+/* ---- talking --------------------------------------------------------------------------------- */
+
+static rp_err list_disks(const job *j) {
+    static rp_disk disk[RP_DISKS_MAX];
+    uint32_t count;
+    uint32_t free_count = 0;
+    rp_err err;
+    RP_TRY(rp_disks_read(j->root, disk, &count));
+    for (uint32_t i = 0; i < count; i++) {
+        if (disk[i].can_leave) {
+            const char *state = disk[i].in_use[0]   ? disk[i].in_use
+                                : disk[i].read_only ? "can not be written"
+                                                    : "free";
+            (void)printf("/dev/%-10s %8.1f GB  %-24s %s\n", disk[i].name,
+                         (double)disk[i].bytes * 1e-9, disk[i].model, state);
+            free_count += !disk[i].in_use[0] && !disk[i].read_only;
+        }
+    }
+    (void)printf("%u disk%s to write to\n", free_count, free_count == 1 ? "" : "s");
+fail:
+    return err;
+}
+
+static bool is_stopped(void *context) {
+    job *j = context;
+    rp_cli_signals came;
+    rp_cli_read_signals(j->signals, &came);
+    j->stopped = j->stopped || came.interrupts || came.asked;
+    return j->stopped;
+}
+
+static void show_progress(void *context, uint64_t bytes, uint64_t of) {
+    job *j = context;
+    if (!j->args->quiet && isatty(STDERR_FILENO)) {
+        (void)fprintf(stderr, "\r%s %3.0f %%  %6" PRIu64 " of %" PRIu64 " MiB ", j->doing,
+                      of ? 100.0 * (double)bytes / (double)of : 100.0, bytes >> 20, of >> 20);
+        (void)fflush(stderr);
+        j->shown = true;
+    }
+}
+
+static void end_progress(job *j) {
+    if (j->shown) {
+        (void)fprintf(stderr, "\n");
+        j->shown = false;
+    }
+}
+
+/* Nothing is written without a yes. */
+static rp_err ask(const job *j, const char *image, const char *device, const rp_disk *disk) {
+    char answer[16];
+    if (j->args->yes) {
+        return RP_OK;
+    }
+    if (!isatty(STDIN_FILENO) && !j->root[0]) {
+        return rp_fail(RP_ERR_USAGE,
+                       "%s would be overwritten: --yes says so where nobody can be "
+                       "asked",
+                       device);
+    }
+    (void)fprintf(stderr,
+                  "%s (%s, %.1f GB) will have %s and nothing of what it has now. Write? "
+                  "[y/N] ",
+                  device, disk->model[0] ? disk->model : "no name", (double)disk->bytes * 1e-9,
+                  image);
+    (void)fflush(stderr);
+    if (!fgets(answer, sizeof answer, stdin) || (answer[0] != 'y' && answer[0] != 'Y')) {
+        return rp_fail(RP_ERR_USAGE, "nothing is written");
+    }
+    return RP_OK;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static rp_err run_bmaptool(rp_arena *arena, const char *image, const char *path) {
+    static const char *const start[] = {"bmaptool", "copy", "--nobmap", "--"};
+    char *word[7] = {NULL};
+    int code;
+    rp_err err;
+    for (size_t i = 0; i < 3; i++) {
+        RP_TRY(rp_arena_string(arena, start[i], &word[i]));
+    }
+    RP_TRY(rp_arena_string(arena, image, &word[3]));
+    RP_TRY(rp_arena_string(arena, path, &word[4]));
+    RP_TRY(rp_tool_run(word, &code));
+    if (code != 0) {
+        return rp_fail(RP_ERR_FAULT, "bmaptool ended with %d; the card has a part of the image",
+                       code);
+    }
+fail:
+    return err;
+}
+
+static rp_err write_card(rp_arena *arena, job *j, const char *image, const char *device) {
+    static const rp_tool bmaptool[] = {{"bmaptool", "bmap-tools"}};
+    const bool own = !j->args->runner || strcmp(j->args->runner, "dd") == 0;
+    char path[RP_DISK_PATH];
+    rp_disk_image about;
+    rp_disk disk;
+    rp_err err;
+    RP_TRY(rp_disk_image_check(image, &about));
+    RP_TRY(own ? RP_OK : rp_tools_need(bmaptool, 1));
+    RP_TRY(rp_disk_choose(j->root, device, about.bytes, &disk, path));
+    RP_TRY(ask(j, image, device, &disk));
+    const rp_flash_job work = {.image = image,
+                               .device = path,
+                               .stopped = is_stopped,
+                               .progress = show_progress,
+                               .context = j};
+    j->doing = "writing";
+    RP_TRY(own ? rp_flash_write(&work) : run_bmaptool(arena, image, path));
+    end_progress(j);
+    j->doing = "reading back";
+    RP_TRY(rp_flash_verify(&work));
+    end_progress(j);
+    (void)printf("%s has %s: %" PRIu64 " MiB, read back and equal\n", device, image,
+                 about.bytes >> 20);
+fail:
+    end_progress(j);
+    return err;
+}
+
+static rp_err next_card(const job *j, const char *image, const char *device) {
+    char answer[16];
+    if (!isatty(STDIN_FILENO) && !j->root[0]) {
+        return rp_fail(RP_ERR_USAGE, "several images need somebody who changes the cards");
+    }
+    (void)fprintf(stderr, "the card for %s into %s, then Enter ", image, device);
+    (void)fflush(stderr);
+    return fgets(answer, sizeof answer, stdin) ? RP_OK
+                                               : rp_fail(RP_ERR_USAGE, "nothing more is written");
+}
+
+/* ---- qemu ------------------------------------------------------------------------------------ */
+
+/* Where the guest's agent is found from outside: its ports are this machine's, too. */
+static rp_err forwards(rp_arena *arena, const char *endpoint, char **out) {
+    const char *at = endpoint + strlen("tcp://");
+    const char *colon = strrchr(at, ':');
+    const uint32_t port = (uint32_t)strtoul(colon + 1, NULL, 10);
+    const int host = strncmp(at, "0.0.0.0:", 8) == 0 ? 0 : (int)(colon - at);
+    rp_err err;
+    RP_TRY(rp_arena_string(arena, "user,id=net", out));
+    for (uint32_t i = 0; i < QEMU_PORTS; i++) {
+        RP_TRY(rp_arena_printf(arena, out, "%s,hostfwd=tcp:%.*s:%u-:%u", *out, host, at, port + i,
+                               port + i));
+    }
+fail:
+    return err;
+}
+
+static rp_err start_qemu(rp_arena *arena, const job *j, const char *image) {
+    const char *endpoint = j->args->at ? j->args->at : "tcp://0.0.0.0:7000";
+    static const rp_tool tools[2][1] = {{{"qemu-system-x86_64", "qemu-system-x86"}},
+                                        {{"qemu-system-aarch64", "qemu-system-arm"}}};
+    rp_disk_image about;
+    char *net;
+    char *drive;
+    rp_err err;
+    RP_TRY(rp_disk_image_check(image, &about));
+    if (!about.arch) {
+        return rp_fail(RP_ERR_USAGE, "%s does not say for which machine it is", image);
+    }
+    if (!rp_roster_is_address(endpoint)) {
+        return rp_fail(RP_ERR_USAGE, "--listen: expected " RP_ROSTER_ADDRESS ", found '%s'",
+                       endpoint);
+    }
+    const bool arm = strcmp(about.arch, "arm64") == 0;
+    const char *bios = arm ? "/usr/share/qemu-efi-aarch64/QEMU_EFI.fd" : "/usr/share/ovmf/OVMF.fd";
+    RP_TRY(rp_tools_need(tools[arm], 1));
+    if (access(bios, R_OK) != 0) {
+        return rp_fail(RP_ERR_USAGE, "missing: %s; on Debian `apt-get install %s` brings it", bios,
+                       arm ? "qemu-efi-aarch64" : "ovmf");
+    }
+    RP_TRY(forwards(arena, endpoint, &net));
+    RP_TRY(rp_arena_printf(arena, &drive, "file=%s,format=raw,if=virtio", image));
+    const char *const words[] = {arm ? "qemu-system-aarch64" : "qemu-system-x86_64",
+                                 "-M",
+                                 arm ? "virt" : "q35",
+                                 "-cpu",
+                                 arm ? "cortex-a57" : "Nehalem",
+                                 "-smp",
+                                 "2",
+                                 "-m",
+                                 "1024",
+                                 "-bios",
+                                 bios,
+                                 "-drive",
+                                 drive,
+                                 "-netdev",
+                                 net,
+                                 "-device",
+                                 "virtio-net-pci,netdev=net,romfile=",
+                                 "-nographic",
+                                 NULL};
+    (void)execvp(words[0], (char *const *)(uintptr_t)words);
+    return rp_fail(RP_ERR_IO, "%s can not be started", words[0]);
+fail:
+    return err;
+}
+
+/* ---- the verb -------------------------------------------------------------------------------- */
+
+static rp_err run_verb(rp_arena *arena, job *j) {
+    const rp_cli_args *args = j->args;
+    const char *runner = args->runner ? args->runner : "dd";
+    const uint32_t images = args->word_count > 0 ? args->word_count - 1 : 0;
+    rp_err err = RP_OK;
+    if (strcmp(runner, "qemu") == 0) {
+        return args->word_count == 1
+                   ? start_qemu(arena, j, args->word[0])
+                   : rp_fail(RP_ERR_USAGE, "expected: flash IMAGE --runner qemu, without a device");
+    }
+    if (strcmp(runner, "dd") != 0 && strcmp(runner, "bmaptool") != 0) {
+        return rp_fail(RP_ERR_USAGE, "--runner: expected bmaptool, dd or qemu, found '%s'", runner);
+    }
+    if (args->word_count == 0) {
+        return list_disks(j);
+    }
+    if (images == 0) {
+        return rp_fail(RP_ERR_USAGE, "expected: flash IMAGE... DEVICE; `ringpipe flash` lists the "
+                                     "devices");
+    }
+    RP_TRY(rp_cli_open_signals(&j->signals));
+    for (uint32_t i = 0; i < images; i++) {
+        if (i > 0) {
+            RP_TRY(next_card(j, args->word[i], args->word[images]));
+        }
+        RP_TRY(write_card(arena, j, args->word[i], args->word[images]));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_verb_flash(const rp_cli_args *args) {
+    const char *root = getenv("RINGPIPE_FLASH_ROOT");
+    job j = {.args = args, .root = root ? root : "", .signals = -1};
+    rp_arena arena;
+    rp_arena_init(&arena, "flash", 0);
+    const rp_err err = run_verb(&arena, &j);
+    rp_arena_finish(&arena);
+    return err;
+}

@@ -1,0 +1,284 @@
+/* The verb that makes what a board starts from. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/board.h"
+#include "base/folders.h"
+#include "cli/cli.h"
+#include "enrol/enrol.h"
+#include "enrol/issue.h"
+#include "image/make.h"
+#include "image/overlay.h"
+#include "run/roster.h"
+
+enum { NODES_MAX = RP_ENROL_BOARDS_MAX };
+
+typedef struct {
+    const rp_cli_args *args;
+    const char *keys_folder;
+    rp_keypair keys;
+    rp_board_about about;
+    rp_image_system system;
+    const char *door;       /* ADDRESS:PORT, where tokens are taken */
+    const char *update_key; /* a file, or NULL */
+    const char *name[NODES_MAX];
+    uint32_t count;
+} job;
+
+static int64_t wall_s(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec;
+}
+
+/* ---- what was asked for ---------------------------------------------------------------------- */
+
+static rp_err read_names(rp_arena *arena, job *j) {
+    const char *at = j->args->node;
+    char *name;
+    rp_err err = RP_OK;
+    while (at) {
+        const size_t length = strcspn(at, ",");
+        if (j->count == NODES_MAX) {
+            return rp_fail(RP_ERR_USAGE, "--node: more than %d names", NODES_MAX);
+        }
+        RP_TRY(rp_arena_text(arena, at, length, &name));
+        for (uint32_t i = 0; i < j->count; i++) {
+            if (strcmp(j->name[i], name) == 0) {
+                return rp_fail(RP_ERR_USAGE, "--node: '%s' twice", name);
+            }
+        }
+        j->name[j->count++] = name;
+        at = at[length] ? at + length + 1 : NULL;
+    }
+fail:
+    return err;
+}
+
+static rp_err read_board(rp_arena *arena, job *j) {
+    const char *name = j->args->board;
+    rp_board board;
+    rp_err err;
+    if (strcmp(name, "auto") == 0) {
+        return rp_fail(RP_ERR_USAGE, "--board NAME is needed; `ringpipe list boards` has them");
+    }
+    RP_TRY(rp_board_find(arena, name, 0, &board)); /* names those that there are */
+    RP_TRY(rp_board_read_about(arena, name, &j->about));
+    const bool has_arch =
+        strcmp(j->about.arch, "amd64") == 0 || strcmp(j->about.arch, "arm64") == 0;
+    if (!has_arch || (j->args->overlay && strcmp(j->about.method, "none") == 0)) {
+        return rp_fail(RP_ERR_USAGE, "board '%s' has no system that packages can be put on: %s",
+                       name, j->about.how[0] ? j->about.how : "its profile names no arch");
+    }
+    if (!j->args->overlay && !j->about.kernel[0]) {
+        return rp_fail(RP_ERR_USAGE,
+                       "board '%s' starts by its vendor's system (%s): `--overlay` makes what that "
+                       "needs",
+                       name, j->about.how);
+    }
+fail:
+    return err;
+}
+
+/* "10.0.0.2" or "desk.local:7900"; an address of IPv6 is in []. */
+static rp_err read_door(rp_arena *arena, job *j) {
+    const char *host = j->args->host;
+    const char *bracket = host ? strrchr(host, ']') : NULL;
+    char *door;
+    rp_err err;
+    if (!host || !host[0]) {
+        return rp_fail(RP_ERR_USAGE,
+                       "--host ADDRESS[:PORT] is needed: where boards find this host");
+    }
+    const bool has_port = strchr(bracket ? bracket : host, ':') != NULL;
+    RP_TRY(rp_arena_printf(arena, &door, "tcp://%s%s", host,
+                           has_port ? "" : strrchr(RP_ENROL_ADDRESS, ':')));
+    if (!rp_roster_is_address(door)) {
+        return rp_fail(RP_ERR_USAGE,
+                       "--host: expected ADDRESS[:PORT], PORT from 1 to 65533, found "
+                       "'%s'",
+                       host);
+    }
+    j->door = door + strlen("tcp://");
+fail:
+    return err;
+}
+
+/* This host's keys, which are made where there are none. */
+static rp_err need_keys(rp_arena *arena, job *j) {
+    char *path;
+    rp_err err = RP_OK;
+    j->keys_folder = j->args->keys;
+    RP_TRY(j->keys_folder ? RP_OK : rp_keys_home(arena, &j->keys_folder));
+    RP_TRY(rp_arena_printf(arena, &path, "%s/public.key", j->keys_folder));
+    if (access(path, F_OK) != 0) {
+        RP_TRY(rp_keys_new(j->keys_folder));
+        (void)fprintf(stderr, "this host's keys are made: %s\n", j->keys_folder);
+    }
+    RP_TRY(rp_keys_read(j->keys_folder, &j->keys));
+    RP_TRY(rp_arena_printf(arena, &path, "%s/update.key", j->keys_folder));
+    j->update_key = access(path, R_OK) == 0 ? path : NULL;
+fail:
+    return err;
+}
+
+static rp_err find_cache(rp_arena *arena, const rp_cli_args *args, const char **out) {
+    const char *xdg = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    char *path;
+    rp_err err;
+    if (args->cache) {
+        *out = args->cache;
+        return RP_OK;
+    }
+    RP_TRY(rp_arena_printf(arena, &path, "%s%s/ringpipe/images",
+                           xdg    ? xdg
+                           : home ? home
+                                  : "/tmp",
+                           xdg ? "" : "/.cache"));
+    *out = path;
+fail:
+    return err;
+}
+
+static rp_err read_job(rp_arena *arena, job *j) {
+    const rp_cli_args *args = j->args;
+    rp_err err;
+    if (!args->node || !args->out) {
+        return rp_fail(RP_ERR_USAGE, "expected: image --board BOARD --node NAME --host ADDRESS -o "
+                                     "FILE.img (a folder for several names, or with --overlay)");
+    }
+    RP_TRY(read_names(arena, j));
+    if (args->enrol && j->count > 1) {
+        return rp_fail(RP_ERR_USAGE, "--enrol: a token is for one board, and --node has %u names",
+                       j->count);
+    }
+    if (args->dial && args->at) {
+        return rp_fail(RP_ERR_USAGE, "--listen and --dial exclude each other");
+    }
+    if (args->at && !rp_roster_is_address(args->at)) {
+        return rp_fail(RP_ERR_USAGE, "--listen: expected " RP_ROSTER_ADDRESS ", found '%s'",
+                       args->at);
+    }
+    RP_TRY(read_board(arena, j));
+    RP_TRY(read_door(arena, j));
+    j->system = (rp_image_system){.arch = j->about.arch,
+                                  .kernel = j->about.kernel,
+                                  .console = j->about.image_console,
+                                  .drivers = j->about.packages,
+                                  .packages = args->packages ? args->packages : "build-package"};
+    RP_TRY(find_cache(arena, args, &j->system.cache));
+fail:
+    return err;
+}
+
+/* ---- one board ------------------------------------------------------------------------------- */
+
+static void describe(const job *j, const char *name, const char *token, rp_image_node *out) {
+    const rp_cli_args *args = j->args;
+    *out = (rp_image_node){.name = name,
+                           .board = args->board,
+                           .token = token,
+                           .listen = args->at ? args->at : "tcp://0.0.0.0:7000",
+                           .dial = args->dial,
+                           .ssh_key = args->ssh_key,
+                           .wifi = args->wifi,
+                           .update_key = j->update_key};
+}
+
+/* Before a token is made and minutes are spent. */
+static rp_err check_all(const job *j) {
+    char stand_in[512];
+    rp_image_node node;
+    rp_err err = RP_OK;
+    (void)snprintf(stand_in, sizeof stand_in, "token@%s", j->door);
+    for (uint32_t i = 0; i < j->count && err == RP_OK; i++) {
+        describe(j, j->name[i], stand_in, &node);
+        err = rp_image_check_node(&node);
+    }
+    return err;
+}
+
+static rp_err find_token(rp_arena *arena, const job *j, const char *name, const char **out) {
+    const int64_t hours = j->args->hours ? j->args->hours : RP_ENROL_HOURS;
+    const int64_t now_s = wall_s();
+    char word[RP_TOKEN_WORD];
+    rp_token token;
+    char *text;
+    rp_err err;
+    if (j->args->enrol) {
+        const char *wrong = rp_token_parse(j->args->enrol, &token);
+        explicit_bzero(&token, sizeof token);
+        if (wrong) {
+            return rp_fail(RP_ERR_USAGE, "--enrol: the token %s", wrong);
+        }
+        (void)snprintf(word, sizeof word, "%s", j->args->enrol);
+    } else {
+        RP_TRY(rp_enrol_issue(j->keys_folder, j->keys.public_text, name, now_s + hours * 3600,
+                              now_s, word));
+    }
+    RP_TRY(rp_arena_printf(arena, &text, "%s@%s", word, j->door));
+    *out = text;
+fail:
+    explicit_bzero(word, sizeof word);
+    return err;
+}
+
+static rp_err make_one(rp_arena *arena, const job *j, const char *name) {
+    const rp_cli_args *args = j->args;
+    const bool several = j->count > 1;
+    const char *token = "";
+    rp_image_node node;
+    char *out;
+    rp_err err;
+    RP_TRY(rp_arena_printf(arena, &out, "%s%s%s%s", args->out, several ? "/" : "",
+                           several ? name : "", several && !args->overlay ? ".img" : ""));
+    if (!args->overlay && access(out, F_OK) == 0 && !args->yes) {
+        return rp_fail(RP_ERR_USAGE, "%s is there already: --yes replaces it", out);
+    }
+    RP_TRY(find_token(arena, j, name, &token));
+    describe(j, name, token, &node);
+    RP_TRY(args->overlay
+               ? rp_image_overlay(&node, j->system.arch, j->system.packages, j->about.packages, out)
+               : rp_image_make(&j->system, &node, out));
+    (void)printf("%s: for %s, a %s\n", out, name, args->board);
+fail:
+    return err;
+}
+
+static rp_err run_verb(rp_arena *arena, const rp_cli_args *args) {
+    job j = {.args = args};
+    char *first;
+    rp_err err;
+    RP_TRY(read_job(arena, &j));
+    RP_TRY(check_all(&j));
+    RP_TRY(rp_arena_printf(arena, &first, "%s%s", args->out, j.count > 1 ? "/x" : ""));
+    if (j.count > 1) {
+        RP_TRY(rp_folders_make(args->out, 0755));
+    }
+    RP_TRY(args->overlay ? RP_OK : rp_image_check_system(&j.system, first, j.count));
+    RP_TRY(need_keys(arena, &j));
+    for (uint32_t i = 0; i < j.count; i++) {
+        RP_TRY(make_one(arena, &j, j.name[i]));
+    }
+    if (!args->quiet) {
+        (void)fprintf(stderr, "%s; `ringpipe boards enrol --open --roster FILE` lets %s in\n",
+                      args->overlay ? "README.txt there says where it goes"
+                                    : "`ringpipe flash` writes it to a card",
+                      j.count == 1 ? "it" : "them");
+    }
+fail:
+    explicit_bzero(&j.keys, sizeof j.keys);
+    return err;
+}
+
+rp_err rp_verb_image(const rp_cli_args *args) {
+    rp_arena arena;
+    rp_arena_init(&arena, "image", 0);
+    const rp_err err = run_verb(&arena, args);
+    rp_arena_finish(&arena);
+    return err;
+}

@@ -1,0 +1,168 @@
+#include "flash/write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/fs.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+
+enum { BLOCK = 4 << 20, SYNC = 4 /* blocks between two waits for the disk */ };
+
+typedef struct {
+    const rp_flash_job *job;
+    int image, device;
+    uint8_t *block[2];
+    uint64_t bytes;
+} work;
+
+static rp_err open_both(rp_arena *arena, const rp_flash_job *job, int flags, work *w) {
+    void *memory;
+    struct stat st;
+    rp_err err;
+    *w = (work){.job = job, .image = -1, .device = -1};
+    RP_TRY(rp_arena_alloc(arena, 2, BLOCK, &memory));
+    w->block[0] = memory;
+    w->block[1] = w->block[0] + BLOCK;
+    w->image = open(job->image, O_RDONLY | O_CLOEXEC);
+    if (w->image < 0 || fstat(w->image, &st) != 0) {
+        return rp_fail(RP_ERR_IO, "%s: %s", job->image, strerror(errno));
+    }
+    w->bytes = (uint64_t)st.st_size;
+    w->device = open(job->device, flags | O_CLOEXEC);
+    if (w->device < 0) {
+        return rp_fail(errno == EBUSY || errno == EACCES ? RP_ERR_USAGE : RP_ERR_IO, "%s: %s%s",
+                       job->device, strerror(errno),
+                       errno == EACCES ? "; the superuser may, or who is in the group `disk`" : "");
+    }
+fail:
+    return err;
+}
+
+static void close_both(const work *w) {
+    if (w->image >= 0) {
+        (void)close(w->image);
+    }
+    if (w->device >= 0) {
+        (void)close(w->device);
+    }
+}
+
+/* All `bytes`, or an error. */
+static rp_err read_block(int fd, const char *path, uint8_t *out, size_t bytes, uint64_t at) {
+    for (size_t done = 0; done < bytes;) {
+        const ssize_t n = pread(fd, out + done, bytes - done, (off_t)(at + done));
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return rp_fail(RP_ERR_IO, "%s can not be read at byte %" PRIu64 ": %s", path, at + done,
+                           n < 0 ? strerror(errno) : "it ends there");
+        }
+        done += (size_t)n;
+    }
+    return RP_OK;
+}
+
+static rp_err write_block(const work *w, const uint8_t *block, size_t bytes, uint64_t at) {
+    for (size_t done = 0; done < bytes;) {
+        const ssize_t n = pwrite(w->device, block + done, bytes - done, (off_t)(at + done));
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return rp_fail(RP_ERR_FAULT, "%s can not be written at byte %" PRIu64 ": %s",
+                           w->job->device, at + done, n < 0 ? strerror(errno) : "it ends there");
+        }
+        done += (size_t)n;
+    }
+    return RP_OK;
+}
+
+static rp_err tell(const work *w, uint64_t done) {
+    if (w->job->stopped && w->job->stopped(w->job->context)) {
+        return rp_fail(RP_ERR_INTERRUPTED, "stopped; %s has a part of the image", w->job->device);
+    }
+    if (w->job->progress) {
+        w->job->progress(w->job->context, done, w->bytes);
+    }
+    return RP_OK;
+}
+
+static rp_err sync_device(const work *w) {
+    return fdatasync(w->device) == 0
+               ? RP_OK
+               : rp_fail(RP_ERR_FAULT, "%s: %s", w->job->device, strerror(errno));
+}
+
+static rp_err write_all(const work *w) {
+    rp_err err = RP_OK;
+    uint32_t blocks = 0;
+    for (uint64_t at = 0; at < w->bytes;) {
+        const uint64_t left = w->bytes - at;
+        const size_t bytes = left < BLOCK ? (size_t)left : BLOCK;
+        RP_TRY(read_block(w->image, w->job->image, w->block[0], bytes, at));
+        RP_TRY(write_block(w, w->block[0], bytes, at));
+        at += bytes;
+        if (++blocks % SYNC == 0 || at == w->bytes) {
+            RP_TRY(sync_device(w)); /* or the kernel would take all of it at once, and wait then */
+        }
+        RP_TRY(tell(w, at));
+    }
+fail:
+    return err;
+}
+
+static rp_err compare_all(const work *w) {
+    rp_err err = RP_OK;
+    for (uint64_t at = 0; at < w->bytes;) {
+        const uint64_t left = w->bytes - at;
+        const size_t bytes = left < BLOCK ? (size_t)left : BLOCK;
+        RP_TRY(read_block(w->image, w->job->image, w->block[0], bytes, at));
+        RP_TRY(read_block(w->device, w->job->device, w->block[1], bytes, at));
+        for (size_t i = 0; i < bytes && memcmp(w->block[0], w->block[1], bytes) != 0; i++) {
+            if (w->block[0][i] != w->block[1][i]) {
+                return rp_fail(RP_ERR_FAULT,
+                               "%s differs from %s at byte %" PRIu64
+                               ": the card is broken, or smaller than it says",
+                               w->job->device, w->job->image, at + i);
+            }
+        }
+        at += bytes;
+        RP_TRY(tell(w, at));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_flash_write(const rp_flash_job *job) {
+    rp_arena arena;
+    work w;
+    rp_err err;
+    rp_arena_init(&arena, "flash", 0);
+    RP_TRY(open_both(&arena, job, O_WRONLY | O_EXCL, &w));
+    RP_TRY(write_all(&w));
+fail:
+    close_both(&w);
+    rp_arena_finish(&arena);
+    return err;
+}
+
+rp_err rp_flash_verify(const rp_flash_job *job) {
+    rp_arena arena;
+    work w;
+    rp_err err;
+    rp_arena_init(&arena, "flash", 0);
+    RP_TRY(open_both(&arena, job, O_RDONLY, &w));
+    (void)ioctl(w.device, BLKFLSBUF, 0); /* of a disk; of a file the next line does it */
+    (void)posix_fadvise(w.device, 0, 0, POSIX_FADV_DONTNEED);
+    RP_TRY(compare_all(&w));
+fail:
+    close_both(&w);
+    rp_arena_finish(&arena);
+    return err;
+}

@@ -1,0 +1,105 @@
+#include "image/overlay.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/config.h"
+#include "base/folders.h"
+#include "flash/tool.h"
+#include "image/make.h"
+#include "image/wifi.h"
+
+enum { PATH_BYTES = 4096 };
+
+static const char user_data[] =
+    "#cloud-config\n"
+    "# Written by `ringpipe image --overlay`: at its first start this board becomes %s.\n"
+    "hostname: %s\n"
+    "runcmd:\n"
+    "  - [sh, -c, 'for at in /boot/firmware /boot /boot/efi /media/* /mnt; do if [ -f\n"
+    "      \"$at/ringpipe/node.conf\" ]; then exec sh \"$at/ringpipe/first-boot\" "
+    "\"$at/ringpipe\"; fi; done']\n";
+
+static const char read_me[] =
+    "For the board %s.\n"
+    "\n"
+    "A system with cloud-init (Raspberry Pi OS from trixie on, Ubuntu, Armbian): copy all of this "
+    "folder onto\n"
+    "the card's boot partition, and start the board.\n"
+    "Any other (JetPack, older ones): bring the folder `ringpipe` to the board, and there, once:\n"
+    "  sudo sh ringpipe/first-boot ringpipe\n"
+    "It has a secret, node.conf, until first-boot has taken it.\n";
+
+static rp_err write_seed(rp_arena *arena, const rp_image_node *node, const char *folder) {
+    char *text;
+    const char *network;
+    rp_image_wifi wifi;
+    rp_err err;
+    RP_TRY(rp_arena_printf(arena, &text, user_data, node->name, node->name));
+    RP_TRY(rp_image_write_file(folder, "user-data", text));
+    RP_TRY(rp_arena_printf(arena, &text, "instance-id: ringpipe-%s\nlocal-hostname: %s\n",
+                           node->name, node->name));
+    RP_TRY(rp_image_write_file(folder, "meta-data", text));
+    RP_TRY(rp_arena_printf(arena, &text, read_me, node->name));
+    RP_TRY(rp_image_write_file(folder, "README.txt", text));
+    if (node->wifi) {
+        RP_TRY(rp_image_read_wifi(arena, node->wifi, &wifi));
+        RP_TRY(rp_image_wifi_cloud(arena, &wifi, &network));
+        RP_TRY(rp_image_write_file(folder, "network-config", network));
+    }
+fail:
+    return err;
+}
+
+static rp_err copy_file(rp_arena *arena, const char *from, const char *folder) {
+    char *word[6] = {NULL};
+    int code;
+    rp_err err;
+    static const char *const cp[] = {"cp", "-L", "--"};
+    for (size_t i = 0; i < 3; i++) {
+        RP_TRY(rp_arena_string(arena, cp[i], &word[i]));
+    }
+    RP_TRY(rp_arena_string(arena, from, &word[3]));
+    RP_TRY(rp_arena_string(arena, folder, &word[4]));
+    RP_TRY(rp_tool_run(word, &code));
+    if (code != 0) {
+        return rp_fail(RP_ERR_IO, "%s can not be copied to %s", from, folder);
+    }
+fail:
+    return err;
+}
+
+rp_err rp_image_overlay(const rp_image_node *node, const char *arch, const char *packages,
+                        const char *drivers, const char *folder) {
+    char inner[PATH_BYTES];
+    char own[PATH_BYTES];
+    char *script;
+    char *line;
+    const char *agent;
+    rp_arena arena;
+    rp_err err;
+    rp_arena_init(&arena, "overlay", 0);
+    RP_TRY(rp_image_find_agent(&arena, packages, arch, &agent));
+    if (access(folder, F_OK) == 0) {
+        RP_TRY(
+            rp_fail(RP_ERR_USAGE, "%s is there already: remove it, or take another --out", folder));
+    }
+    if (snprintf(inner, sizeof inner, "%s/ringpipe/packages", folder) >= (int)sizeof inner ||
+        snprintf(own, sizeof own, "%s/ringpipe", folder) >= (int)sizeof own) {
+        RP_TRY(rp_fail(RP_ERR_USAGE, "%s: the path is too long", folder));
+    }
+    RP_TRY(rp_folders_make(inner, 0700));
+    RP_TRY(rp_image_write_node(node, own));
+    RP_TRY(copy_file(&arena, agent, inner));
+    RP_TRY(rp_arena_printf(&arena, &line, "%s\n", drivers));
+    RP_TRY(rp_image_write_file(inner, "drivers", line));
+    RP_TRY(rp_arena_printf(&arena, &script, "%s/first-boot", rp_image_folder()));
+    RP_TRY(copy_file(&arena, script, own));
+    RP_TRY(write_seed(&arena, node, folder));
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}

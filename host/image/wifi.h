@@ -1,0 +1,24 @@
+/* A wireless network, from a file that a person writes:
+ *
+ *   ssid: workshop
+ *   passphrase: "correct horse battery"     # 8 to 63 characters; without it the network is open
+ *   country: DE                             # where that decides which channels there are */
+#ifndef RP_IMAGE_WIFI_H
+#define RP_IMAGE_WIFI_H
+
+#include "base/arena.h"
+
+typedef struct {
+    const char *ssid, *passphrase, *country; /* the last two may be NULL */
+} rp_image_wifi;
+
+/* errors  USAGE with file, line and key */
+rp_err rp_image_read_wifi(rp_arena *arena, const char *path, rp_image_wifi *out) RP_MUST_CHECK;
+/* As wpa_supplicant reads it. errors MEMORY */
+rp_err rp_image_wifi_text(rp_arena *arena, const rp_image_wifi *wifi,
+                          const char **out) RP_MUST_CHECK;
+/* As cloud-init's network-config, version 2. errors MEMORY */
+rp_err rp_image_wifi_cloud(rp_arena *arena, const rp_image_wifi *wifi,
+                           const char **out) RP_MUST_CHECK;
+
+#endif
