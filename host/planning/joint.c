@@ -25,8 +25,11 @@ typedef struct {
     rp_codec (*strong)[2]; /* [boards]: the strongest codecs, where they are open; NULL */
     double *bytes;         /* [layers]: that cross in front of it, one way; infinite: too much */
     rp_least_memory memory;
-    rp_joint_plan kept[REPLAYS]; /* the best by dp-cut, rising; step_s is its cost */
-    uint32_t kept_count;
+    struct {
+        rp_joint_plan plan[REPLAYS];
+        uint32_t count;
+    } kept[2]; /* the best by dp-cut, rising, step_s is its cost; [1]: of those with shared stages,
+                  whose cost is nearer to a guess */
     rp_joint_answer *out;
 } joint;
 
@@ -280,25 +283,26 @@ static bool has_same_boards(const rp_joint_plan *a, const rp_joint_plan *b) {
 /* Of each set of boards the best order, shared or not: else the last ones would be orders of one.
  */
 static void keep(joint *j, const rp_joint_plan *plan) {
+    rp_joint_plan *kept = j->kept[rp_joint_is_shared(plan)].plan;
+    uint32_t *count = &j->kept[rp_joint_is_shared(plan)].count;
     uint32_t at = 0;
-    while (at < j->kept_count && (!has_same_boards(&j->kept[at], plan) ||
-                                  rp_joint_is_shared(&j->kept[at]) != rp_joint_is_shared(plan))) {
+    while (at < *count && !has_same_boards(&kept[at], plan)) {
         at++;
     }
-    if (at < j->kept_count && j->kept[at].step_s <= plan->step_s) {
+    if (at < *count && kept[at].step_s <= plan->step_s) {
         return;
     }
     if (at == REPLAYS) {
         at = REPLAYS - 1;
-        if (j->kept[at].step_s <= plan->step_s) {
+        if (kept[at].step_s <= plan->step_s) {
             return;
         }
     }
-    j->kept_count += at == j->kept_count;
-    for (; at > 0 && j->kept[at - 1].step_s > plan->step_s; at--) {
-        j->kept[at] = j->kept[at - 1];
+    *count += at == *count;
+    for (; at > 0 && kept[at - 1].step_s > plan->step_s; at--) {
+        kept[at] = kept[at - 1];
     }
-    j->kept[at] = *plan;
+    kept[at] = *plan;
 }
 
 static bool is_over(const joint *j) {
@@ -311,20 +315,11 @@ static bool is_over(const joint *j) {
 }
 
 static rp_err try_ring(joint *j, rp_joint_plan *plan) {
-    rp_joint_plan shared = *plan;
-    rp_err err;
+    const rp_err err = cut_ring(j, 1, plan);
     j->out->tried++;
-    RP_TRY(cut_ring(j, 1, plan));
-    if (isfinite(plan->step_s)) {
+    if (err == RP_OK && isfinite(plan->step_s)) {
         keep(j, plan);
     }
-    if (j->ask->share_most > 1 && plan->count > 1) {
-        RP_TRY(cut_ring(j, j->ask->share_most, &shared));
-        if (isfinite(shared.step_s) && rp_joint_is_shared(&shared)) {
-            keep(j, &shared);
-        }
-    }
-fail:
     return err;
 }
 
@@ -936,6 +931,33 @@ static rp_err refuse_memory(const joint *j) {
                    j->ask->run->micro, all / mib, most / mib);
 }
 
+/* The ring as it is, and the best that were found, with stages that are shared. */
+static rp_err share_rings(joint *j, const rp_joint_plan *now) {
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i <= j->kept[false].count && (i == 0 || !is_over(j)); i++) {
+        rp_joint_plan shared = i > 0 ? j->kept[false].plan[i - 1] : *now;
+        RP_TRY(shared.count > 1 ? cut_ring(j, j->ask->share_most, &shared) : RP_OK);
+        if (rp_joint_is_shared(&shared) && isfinite(shared.step_s)) {
+            keep(j, &shared);
+        }
+    }
+fail:
+    return err;
+}
+
+static rp_err replay_kept(joint *j, bool shared, uint32_t boards) {
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < j->kept[shared].count && (i == 0 || !is_over(j)); i++) {
+        rp_joint_plan *plan = &j->kept[shared].plan[i];
+        if (!rp_joint_is_ring(plan, boards)) {
+            RP_TRY(replay(j, plan));
+            list(j->out, plan);
+        }
+    }
+fail:
+    return err;
+}
+
 static rp_err search(rp_arena *arena, joint *j) {
     rp_joint_answer *out = j->out;
     rp_joint_plan now = {.count = j->ask->run->boards, .stages = j->ask->run->boards};
@@ -948,15 +970,10 @@ static rp_err search(rp_arena *arena, joint *j) {
     RP_TRY(cut_as_it_is(arena, j, &now, &dp_fits));
     RP_TRY(j->ask->cuts_open ? search_near(j, now.count) : RP_OK);
     const bool open = boards_may_change(j);
-    const bool shares = !open && j->ask->share_most > 1; /* the ring as it is, or in groups */
-    rp_joint_plan row = now;
-    RP_TRY(open ? search_rings(j, &now) : shares ? try_ring(j, &row) : RP_OK);
-    for (uint32_t i = 0; i < j->kept_count && (i == 0 || !is_over(j)); i++) {
-        if (!rp_joint_is_ring(&j->kept[i], now.count)) {
-            RP_TRY(replay(j, &j->kept[i]));
-            list(out, &j->kept[i]);
-        }
-    }
+    RP_TRY(open ? search_rings(j, &now) : RP_OK);
+    RP_TRY(j->ask->share_most > 1 ? share_rings(j, &now) : RP_OK);
+    RP_TRY(replay_kept(j, false, now.count));
+    RP_TRY(replay_kept(j, true, now.count));
     prefer_matched(out, now.count);
     if (out->count == 0) { /* the replay knows why, but where no cut at all fits */
         err = dp_fits ? RP_OK : refuse_memory(j);

@@ -72,9 +72,9 @@ typedef struct {
  * open, where the run says nothing of places (hops, codecs that differ) and every board was
  * measured: all rings of up to five boards; of more, from the ring as it is, those by speed, and
  * those without its slowest ones on, by leaving out one, taking one back and exchanging two, as
- * long as that gains. Where stages may be shared, each ring is cut once more with boards next to
- * each other on one stage, in proportion to their speeds. The best few by dp-cut's cost are
- * replayed. A cut that needs more memory than its boards have is none. Where the run's planner
+ * long as that gains. Where stages may be shared, the ring as it is and the best few by
+ * dp-cut's cost are cut once more, with boards next to each other on one stage, in proportion to
+ * their speeds. The best few are replayed. A cut that needs more memory than its boards have is none. Where the run's planner
  * chooses sizes by stage and direction, it is asked for the best three plans, and their order is
  * that with these sizes. With codecs open plans are replayed with the strongest that may be chosen,
  * and for the best three each boundary and direction gets the mildest that costs no time. With
