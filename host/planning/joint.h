@@ -74,15 +74,15 @@ typedef struct {
  * those without its slowest ones on, by leaving out one, taking one back and exchanging two, as
  * long as that gains. Where stages may be shared, the ring as it is and the best few by
  * dp-cut's cost are cut once more, with boards next to each other on one stage, in proportion to
- * their speeds. The best few are replayed. A cut that needs more memory than its boards have is none. Where the run's planner
- * chooses sizes by stage and direction, it is asked for the best three plans, and their order is
- * that with these sizes. With codecs open plans are replayed with the strongest that may be chosen,
- * and for the best three each boundary and direction gets the mildest that costs no time. With
- * micro_open the search begins anew with the microbatch that would be fastest, as long as that
- * gains; where boards have not measured the handling of an op, it counts as 1 ms there. Not known:
- * one board alone, interleaved or split stages, a cut that is given. errors  USAGE: nothing fits
- * into the memory, with the board and the numbers; MEMORY; those of rp_predict() but USAGE and
- * FAULT, with which a plan is left out */
+ * their speeds. The best few are replayed. A cut that needs more memory than its boards have is
+ * none. Where the run's planner chooses sizes by stage and direction, it is asked for the best
+ * three plans, and their order is that with these sizes. With codecs open plans are replayed with
+ * the strongest that may be chosen, and for the best three each boundary and direction gets the
+ * mildest that costs no time. With micro_open the search begins anew with the microbatch that would
+ * be fastest, as long as that gains; where boards have not measured the handling of an op, it
+ * counts as 1 ms there. Not known: one board alone, interleaved or split stages, a cut that is
+ * given. errors  USAGE: nothing fits into the memory, with the board and the numbers; MEMORY; those
+ * of rp_predict() but USAGE and FAULT, with which a plan is left out */
 rp_err rp_joint_search(const rp_joint_ask *ask, rp_joint_answer *out) RP_MUST_CHECK;
 
 /* The board at this place of the ring as it is has a stage. */
