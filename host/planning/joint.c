@@ -824,16 +824,12 @@ static bool may_have_other_micro(const joint *j) {
            !rp_cut_whole_layer(run->model, &cut, 0);
 }
 
-/* Of a board that has not measured what an op's handling takes, as those of before: without it the
+/* Besides what a board measures of an op's handling when it does nothing else: without it the
  * smallest microbatch always wins. As real rings have shown on a busy machine. */
 static const double HANDLING_S = 1e-3;
 
 static double handled_s(const joint *j, uint32_t micro) {
-    bool all = true;
-    for (uint32_t k = 0; k < j->ask->run->boards; k++) {
-        all = all && rp_profile_board_at(j->ask->profile, k)->has_besides;
-    }
-    return all ? 0 : 2 * HANDLING_S * ((j->ask->run->batch - 1) / micro + 1);
+    return 2 * HANDLING_S * ((j->ask->run->batch - 1) / micro + 1);
 }
 
 /* Halves and doubles of the run's, which is never changed here: somebody has said it. */

@@ -79,8 +79,8 @@ typedef struct {
  * three plans, and their order is that with these sizes. With codecs open plans are replayed with
  * the strongest that may be chosen, and for the best three each boundary and direction gets the
  * mildest that costs no time. With micro_open the search begins anew with the microbatch that would
- * be fastest, as long as that gains; where boards have not measured the handling of an op, it
- * counts as 1 ms there. Not known: one board alone, interleaved or split stages, a cut that is
+ * be fastest, as long as that gains; there each op counts as 1 ms more, which real rings on a busy
+ * machine have shown. Not known: one board alone, interleaved or split stages, a cut that is
  * given. errors  USAGE: nothing fits into the memory, with the board and the numbers; MEMORY; those
  * of rp_predict() but USAGE and FAULT, with which a plan is left out */
 rp_err rp_joint_search(const rp_joint_ask *ask, rp_joint_answer *out) RP_MUST_CHECK;
