@@ -6,7 +6,7 @@
 #include "control/controller_own.h"
 
 bool rp_ahead_is_wanted(const rp_controller *c) {
-    return c->run.method.ahead_measured && c->options.purpose != RP_PURPOSE_EVALUATE && !c->given;
+    return c->run.method.ahead_measured && c->options.purpose != RP_PURPOSE_EVALUATE;
 }
 
 /* "5, 3" */
@@ -43,10 +43,8 @@ static rp_err say(const rp_controller *c, double step_s) {
     return c->record ? rp_record_event(c->record, "ahead", c->position.step, text) : RP_OK;
 }
 
-rp_err rp_ahead_resume(rp_controller *c) {
-    return rp_ahead_is_wanted(c) && c->position.ahead_count == c->run.stages
-               ? keep(c, c->position.ahead)
-               : RP_OK;
+rp_err rp_ahead_take(rp_controller *c, const uint16_t *ahead, uint32_t count) {
+    return rp_ahead_is_wanted(c) && count == c->run.stages ? keep(c, ahead) : RP_OK;
 }
 
 static double longest(const double *times, uint32_t count) {

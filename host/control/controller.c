@@ -320,6 +320,7 @@ static rp_err read_plan(rp_controller *c) {
         if (c->run.method.advance_auto) {
             rp_method_set_advance(&c->run.method, c->run.stages, c->given->method.advance);
         }
+        RP_TRY(rp_ahead_take(c, c->given->method.ahead, c->given->method.ahead_count));
     }
     if (options->profile) {
         RP_TRY(rp_profile_read(&c->arena, options->profile, &c->run, &c->profile));

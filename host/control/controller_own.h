@@ -539,8 +539,9 @@ rp_err rp_controller_keep_sizes(rp_controller *c, const uint32_t (*size)[2],
 
 /* ahead.c: of halves of stages, once a cut is there and boards are measured. errors MEMORY, IO */
 bool rp_ahead_is_wanted(const rp_controller *c);
-/* .. as the checkpoint at hand has it: others would be another run. errors MEMORY */
-rp_err rp_ahead_resume(rp_controller *c) RP_MUST_CHECK;
+/* .. as a plan that is given has it, or the checkpoint at hand: others would be another run. With
+ * another number of stages than the run's nothing is taken. errors MEMORY */
+rp_err rp_ahead_take(rp_controller *c, const uint16_t *ahead, uint32_t count) RP_MUST_CHECK;
 rp_err rp_ahead_choose(rp_controller *c) RP_MUST_CHECK;
 
 /* wires.c: once all boards are measured. errors: of the ring, and MEMORY */

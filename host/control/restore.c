@@ -48,7 +48,9 @@ static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
     if ((*path || c->adopt.hopes) && c->run.method.advance_auto) {
         rp_method_set_advance(&c->run.method, c->run.stages, c->position.advance);
     }
-    RP_TRY(*path || c->adopt.hopes ? rp_ahead_resume(c) : RP_OK);
+    if (*path || c->adopt.hopes) {
+        RP_TRY(rp_ahead_take(c, c->position.ahead, c->position.ahead_count));
+    }
 fail:
     return err;
 }

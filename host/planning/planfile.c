@@ -129,6 +129,10 @@ static rp_err check_method(const rp_plan *plan, const rp_runfile *run) {
     if (own.advance_auto) {
         rp_method_set_advance(&own, plan->stage_count, plan->method.advance);
     }
+    if (own.ahead_measured) {
+        own.ahead_count = plan->method.ahead_count;
+        memcpy(own.ahead, plan->method.ahead, sizeof own.ahead);
+    }
     rp_method_text(&plan->method, is, sizeof is);
     rp_method_text(&own, expected, sizeof expected);
     if (plan->method.kind != own.kind) {

@@ -314,8 +314,7 @@ class Plan(program.Case):
         self.assertEqual((self.plan("part")["cut"], self.plan("part")["method"]["ahead"]),
                          (cut, ahead))
         move(plan, [2, 0, 3, 1])
-        said = "{kind: pipefb, ahead: %s}" % plan["method"]["ahead"]
-        self.train("moved", *sets, "--plan", self.write(plan), schedule=said)
+        self.train("moved", *sets, "--plan", self.write(plan), schedule=auto)
         self.assertTrue(self.weights("moved") == self.weights("whole"), "boards decide on numbers")
 
     def test_halves_that_can_not_be(self):
