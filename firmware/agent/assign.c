@@ -36,7 +36,7 @@ static rp_err take_groups(agent_run *run, const rp_plan_stage *stage, rp_job *jo
     bool *begins;
     rp_err err = RP_OK;
     job->recompute = stage->recompute;
-    job->offload = strcmp(stage->offload, "host") == 0;
+    job->offload = rp_offload_find(stage->offload); /* as the check says */
     job->group_begins = NULL;
     if (stage->recompute && stage->group_count > 0) {
         RP_TRY(RP_ARENA_NEW(&run->arena, job->model->layer_count, &begins));

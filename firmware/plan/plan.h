@@ -92,7 +92,7 @@ typedef struct {
     uint32_t group_count;   /* layers at which further groups of them begin, in order */
     const char **group;     /* their names; NULL where there are none */
     const char *memory_why; /* what chose, of memory; NULL: nothing did (not in the text) */
-    const char *offload;    /* "none" */
+    const char *offload;    /* "none", "host", "flash" */
     rp_plan_measured measured;
 } rp_plan_stage;
 
@@ -137,11 +137,11 @@ typedef struct {
 
 typedef struct {
     const char *model_name;
-    const rp_model *model;     /* NULL: stages without layers, for drawings and tests */
-    const rp_cut *cut;         /* stages = nodes * method->chunks; node k holds k, k + nodes, ..;
-                                  kinds that split stages: nodes = 2 * stages */
-    const rp_method *method;   /* copied */
-    const char *const *boards; /* names of the nodes; NULL: board0, board1, .. */
+    const rp_model *model;        /* NULL: stages without layers, for drawings and tests */
+    const rp_cut *cut;            /* stages = nodes * method->chunks; node k holds k, k + nodes, ..;
+                                     kinds that split stages: nodes = 2 * stages */
+    const rp_method *method;      /* copied */
+    const char *const *boards;    /* names of the nodes; NULL: board0, board1, .. */
     const uint64_t *memory_bytes; /* by node; 0 = what the device has; NULL = all do */
     uint32_t batch, micro;
     const uint32_t (*size)[2]; /* kinds with sizes: by stage, of a microbatch forward and backward;

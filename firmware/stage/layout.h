@@ -70,9 +70,9 @@ typedef struct {
     uint32_t *trained; /* by parameter: which trained one it is, or RP_NOT_TRAINED */
     uint32_t trained_count;
 
-    uint32_t slots;          /* forwards in flight at once */
-    uint32_t stashes;        /* of them on the device at once; fewer than slots: the others lie in
-                                the host's memory (job->offload) */
+    uint32_t slots;   /* forwards in flight at once */
+    uint32_t stashes; /* of them on the device at once; fewer than slots: the others lie where
+                         job->offload says */
     uint32_t deferred_slots; /* input gradients whose weight gradient is to come, split schedules */
     size_t workspace_bytes;
     uint32_t workspace_layer;
@@ -93,16 +93,16 @@ typedef struct {
     uint32_t probes;      /* copies that a probe takes */
     uint32_t peers; /* copies of the gradients: another board's, where several share a stage */
     size_t total_bytes;
-    rp_codec codec[2][2];     /* as in the job */
-    size_t codec_bytes;       /* the largest encoded parcel, 0 = nothing is encoded */
-    size_t loss_bytes;        /* a sample decoded again, of what leaves encoded; 0 = nothing does */
-    size_t loss_sums_bytes;   /* of what that has lost */
-    size_t change_bytes;      /* what leaves as a change, in f32; 0 = nothing does */
-    size_t order_bytes;       /* the numbers of an epoch's samples; 0 = nothing is remembered */
-    size_t remembered_bytes;  /* of all samples of an epoch, at both boundaries, aligned */
-    size_t pixel_bytes;       /* the values of inputs that come as uint8, 0 = they do not */
-    size_t boundary_least;    /* bytes that a sample of a boundary tensor has as it travels, at
-                                 least; data of the set travels as it is */
+    rp_codec codec[2][2];    /* as in the job */
+    size_t codec_bytes;      /* the largest encoded parcel, 0 = nothing is encoded */
+    size_t loss_bytes;       /* a sample decoded again, of what leaves encoded; 0 = nothing does */
+    size_t loss_sums_bytes;  /* of what that has lost */
+    size_t change_bytes;     /* what leaves as a change, in f32; 0 = nothing does */
+    size_t order_bytes;      /* the numbers of an epoch's samples; 0 = nothing is remembered */
+    size_t remembered_bytes; /* of all samples of an epoch, at both boundaries, aligned */
+    size_t pixel_bytes;      /* the values of inputs that come as uint8, 0 = they do not */
+    size_t boundary_least;   /* bytes that a sample of a boundary tensor has as it travels, at
+                                least; data of the set travels as it is */
 } rp_layout;
 
 /* Only slots, deferred slots and copies of the weights, which need no model: of the job, method,

@@ -40,7 +40,7 @@ static rp_err stage_bytes(const fitting *f, const rp_plan_hold *hold, bool again
     job.role = hold->role;
     job.recompute = again;
     job.group_begins = begins;
-    job.offload = strcmp(f->plan->stage[hold->stage].offload, "host") == 0;
+    job.offload = rp_offload_find(f->plan->stage[hold->stage].offload);
     rp_arena_init(&arena, "layout", 0);
     RP_TRY(rp_layout_make(&arena, &job, RP_GEMM_PANEL, ALIGN_BYTES, &layout));
     *out = layout->total_bytes;
@@ -195,12 +195,13 @@ fail:
 }
 
 static rp_err take_offload(fitting *f) {
-    bool *stage;
+    rp_offload *stage;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(&f->scratch, f->plan->stage_count, &stage));
     RP_TRY(rp_offload_read(f->run->root, f->plan->stage_count, stage));
     for (uint32_t k = 0; k < f->plan->stage_count; k++) {
-        f->plan->stage[k].offload = stage[k] ? "host" : "none";
+        const rp_offload said = stage[k] == RP_OFFLOAD_AUTO ? RP_OFFLOAD_NONE : stage[k];
+        f->plan->stage[k].offload = rp_offload_name(said);
     }
 fail:
     return err;
