@@ -281,7 +281,9 @@ fail:
 
 rp_err rp_agent_report_profile(rp_agent *agent) {
     agent_run *run = agent->run;
-    rp_Frame frame = {.which_body = RP_KIND_PROFILE_DONE};
+    rp_Frame frame = {.which_body = RP_KIND_PROFILE_DONE,
+                      .body.profile_done = {.flash_write = (float)run->flash_rate[0],
+                                            .flash_read = (float)run->flash_rate[1]}};
     const rp_part part = rp_part_of_array(RP_DTYPE_F64, run->layer_seconds, count_values(run));
     rp_err err;
     RP_TRY(rp_agent_answer(agent, &frame, &part, 1));

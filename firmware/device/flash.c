@@ -68,7 +68,8 @@ static rp_err make_any(rp_arena *arena, rp_flash *flash) {
         flash->fd = make_file(arena, flash->folder, 0);
     }
     if (flash->fd < 0) {
-        return rp_fail(RP_ERR_IO, "flash: a file in %s: %s; expected a folder that may be written",
+        return rp_fail(RP_ERR_USAGE,
+                       "flash: a file in %s: %s; expected a folder that may be written",
                        flash->folder, strerror(errno));
     }
     if (fstatfs(flash->fd, &about) == 0 && about.f_type == TMPFS_MAGIC) {
@@ -88,7 +89,7 @@ static rp_err take_room(const rp_flash *flash) {
     problem = bytes > room ? ENOSPC : posix_fallocate(flash->fd, 0, (off_t)bytes);
     return problem == 0
                ? RP_OK
-               : rp_fail(RP_ERR_IO,
+               : rp_fail(RP_ERR_LIMIT,
                          "flash: %.1f MiB for %u stashes in %s, where %.1f are free: %s; expected "
                          "room for all of them (RINGPIPE_FLASH names another folder)",
                          (double)bytes / (1 << 20), flash->entries, flash->folder,

@@ -17,8 +17,8 @@ enum { RP_FLASH_BLOCK = 4096 }; /* places, sizes and memory of direct I/O are mu
 typedef struct rp_flash rp_flash;
 
 /* `folder`: of a file system with room for `entries` of `entry_bytes`, each rounded up to blocks.
- * errors  IO: no such folder, no right to write there, too little room (with the numbers); MEMORY
- */
+ * errors  USAGE: no such folder, no right to write there; LIMIT: too little room, with the numbers;
+ * IO; MEMORY */
 rp_err rp_flash_open(rp_arena *arena, const char *folder, uint32_t entries, size_t entry_bytes,
                      rp_flash **out) RP_MUST_CHECK;
 void rp_flash_close(rp_flash **flash); /* accepts NULL inside */

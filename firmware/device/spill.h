@@ -16,7 +16,8 @@ rp_event rp_event_copy(const rp_event *of); /* released for itself */
 void rp_event_release(rp_event *event);     /* and zero from there on */
 
 /* `folder`: for a file with the entries on flash (flash.h), which a thread a way reads and writes;
- * NULL: they lie in the host's memory. errors  MEMORY with the bytes; DEVICE; IO: of the folder */
+ * NULL: they lie in the host's memory. errors  MEMORY with the bytes; DEVICE; USAGE, LIMIT, IO: of
+ * the folder */
 rp_err rp_spill_open(rp_arena *arena, rp_device *device, uint32_t entries, size_t entry_bytes,
                      const char *folder, rp_spill **out) RP_MUST_CHECK;
 void rp_spill_close(rp_spill **spill); /* waits for its copies; accepts NULL inside */

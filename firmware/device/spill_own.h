@@ -18,7 +18,7 @@ enum {
 
 typedef struct rp_spill_flash rp_spill_flash;
 
-/* The queues are one a way. errors  IO: of rp_flash_open(), or no thread can be started; MEMORY */
+/* The queues are one a way. errors  as of rp_flash_open(); IO: no thread can be started */
 rp_err rp_spill_flash_open(rp_arena *arena, rp_device *device, cl_command_queue *queue,
                            uint32_t entries, size_t entry_bytes, const char *folder,
                            rp_spill_flash **out) RP_MUST_CHECK;

@@ -93,6 +93,7 @@ typedef struct {
     const char **group;     /* their names; NULL where there are none */
     const char *memory_why; /* what chose, of memory; NULL: nothing did (not in the text) */
     const char *offload;    /* "none", "host", "flash" */
+    uint64_t offload_bytes; /* that a step writes there, at most; 0: not known (not in the text) */
     rp_plan_measured measured;
 } rp_plan_stage;
 

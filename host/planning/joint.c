@@ -137,7 +137,7 @@ static rp_err predict(const joint *j, const rp_joint_plan *plan, uint32_t micro,
     RP_TRY(run_of(&arena, j, plan, &run, &profile, &names));
     run.micro = micro;
     run.sizes.at = plan->even_s > 0 ? plan->size : run.sizes.at;
-    const rp_planfile chosen = {.run = &run, .cut = &cut, .board = names};
+    const rp_planfile chosen = {.run = &run, .cut = &cut, .board = names, .profile = &profile};
     RP_TRY(rp_planfile_make(&arena, &chosen, &made));
     RP_TRY(rp_predict(&arena, &run, &profile, made, j->ask->delay_s, found));
 fail:

@@ -40,7 +40,7 @@ rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *chosen, rp_plan **ou
     RP_TRY(rp_plan_make(arena, &options, &plan));
     take_dials(plan, run);
     RP_TRY(rp_plan_check_training(plan, run->model));
-    RP_TRY(rp_fit_memory(arena, run, chosen->cut, plan));
+    RP_TRY(rp_fit_memory(arena, run, chosen->cut, chosen->profile, plan));
     plan->has_advance = chosen->advance != NULL;
     plan->advance_tried = chosen->advance ? chosen->advance->tried : 0;
     for (uint32_t a = 0; a < plan->advance_tried; a++) {

@@ -6,6 +6,7 @@
 
 #include "plan/plan.h"
 #include "planning/advance.h"
+#include "planning/profile.h"
 #include "run/runfile.h"
 
 /* What a run chooses. Borrowed until rp_planfile_make() returns. */
@@ -14,6 +15,8 @@ typedef struct {
     const rp_cut *cut;
     const char *const *board;         /* names, of the ring in its order */
     const rp_advance_choice *advance; /* NULL: not chosen */
+    const rp_profile *profile;        /* of the boards in the ring's order, as far as they are
+                                         known; NULL: nothing is */
 } rp_planfile;
 
 /* The plan that the run file and the cut ask for. errors USAGE, MEMORY */

@@ -67,7 +67,7 @@ static void room_is_taken_at_once(void **state) {
 
 static void what_has_no_room_is_refused(void **state) {
     (void)state;
-    expect_err(rp_flash_open(&arena, folder, 1u << 30, 1u << 30, &flash), RP_ERR_IO);
+    expect_err(rp_flash_open(&arena, folder, 1u << 30, 1u << 30, &flash), RP_ERR_LIMIT);
     assert_null(flash);
     assert_non_null(strstr(rp_err_message(), "flash: 1099511627776.0 MiB for 1073741824 stashes"));
     assert_non_null(strstr(rp_err_message(), "No space left on device"));
@@ -75,9 +75,9 @@ static void what_has_no_room_is_refused(void **state) {
     refuse_writes(true);
     const rp_err err = rp_flash_open(&arena, folder, ENTRIES, BYTES, &flash);
     refuse_writes(false);
-    expect_err(err, RP_ERR_IO);
+    expect_err(err, RP_ERR_LIMIT);
     assert_non_null(strstr(rp_err_message(), "File too large"));
-    expect_err(rp_flash_open(&arena, "./not-there", ENTRIES, BYTES, &flash), RP_ERR_IO);
+    expect_err(rp_flash_open(&arena, "./not-there", ENTRIES, BYTES, &flash), RP_ERR_USAGE);
     assert_non_null(strstr(rp_err_message(), "./not-there: No such file or directory"));
     assert_int_equal(find_nameless(), -1);
 }
@@ -122,7 +122,7 @@ static void rates_are_measured(void **state) {
     expect_ok(rp_flash_measure(folder, &rate[0], &rate[1]));
     assert_true(rate[0] > 1e4 && rate[0] < 1e12);
     assert_true(rate[1] > 1e4 && rate[1] < 1e12);
-    expect_err(rp_flash_measure("./not-there", &rate[0], &rate[1]), RP_ERR_IO);
+    expect_err(rp_flash_measure("./not-there", &rate[0], &rate[1]), RP_ERR_USAGE);
 }
 
 static void the_folder_is_the_environments(void **state) {
